@@ -93,7 +93,8 @@ void arena_rewind(struct arena *a, const struct arena_mark *mark)
 
 void *arena_more(struct arena *a, size_t n)
 {
-	size_t size = a->newest ? a->newest->size * 2 : (size_t)FIRST_BLOCK;
+	size_t first = a->first ? a->first : (size_t)FIRST_BLOCK;
+	size_t size = a->newest ? a->newest->size * 2 : first;
 	size_t left = a->max - a->used;
 	struct arena_block *block;
 

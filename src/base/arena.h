@@ -20,6 +20,7 @@ struct arena {
 	struct arena_block *newest;
 	size_t used; /* bytes in all blocks */
 	size_t max;
+	size_t first;      /* bytes of the first block, for many small ones; 0: about a page */
 	struct room *room; /* counts what blocks need beyond the first ROOM_FREE bytes; or NULL */
 	size_t counted;
 	bool sure;    /* never refused room */

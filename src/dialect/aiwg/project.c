@@ -275,19 +275,12 @@ static int open_all(struct dialect_host *h, struct why *why)
 
 /* ---- rules ---- */
 
-static void count_held(void *n, struct text id)
-{
-	(void)id;
-	(*(unsigned *)n)++;
-}
-
 /* Logged each time the files are read: somebody has to review them before they may act. */
 static void tell_untrusted(const struct project *p, enum trust_state state)
 {
 	const struct trust_offer *o = &p->config->offer;
-	unsigned n_held = 0;
+	unsigned n_held = tasks_count_held(p->host->daemon->engine->tasks, p->shown.folder);
 
-	tasks_each_held(p->host->daemon->engine->tasks, p->shown.folder, count_held, &n_held);
 	if (state != TRUST_WANTED && state != TRUST_CHANGED && n_held == 0)
 		return;
 	log_info("project does not act",

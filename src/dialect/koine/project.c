@@ -19,12 +19,6 @@ struct project_in {
 	const struct value *tasks;
 };
 
-static void count_id(void *n, struct text id)
-{
-	(void)id;
-	(*(unsigned *)n)++;
-}
-
 static void write_id(void *json, struct text id)
 {
 	json_text(json, id);
@@ -50,15 +44,12 @@ static void write_head(struct json *j, const struct trust *t, const struct trust
 
 static void write_short(struct call *c, struct json *j, const struct trust_offer *o)
 {
-	unsigned n_held = 0;
-
-	tasks_each_held(call_tasks(c), o->folder, count_id, &n_held);
 	json_begin_object(j);
 	write_head(j, call_trust(c), o);
 	json_member_uint(j, "rules", o->n_rules);
 	json_member_uint(j, "watches", o->n_watches);
 	json_member_uint(j, "jobs", o->n_jobs);
-	json_member_uint(j, "held", n_held);
+	json_member_uint(j, "held", tasks_count_held(call_tasks(c), o->folder));
 	json_end_object(j);
 }
 
@@ -139,14 +130,6 @@ static struct done handle_show(struct call *c)
 
 /* ---- trusting and distrusting ---- */
 
-/* The call has already been answered. A task that could not be released is still shown as held. */
-static void on_released(void *arg, int r, const struct why *why)
-{
-	(void)arg;
-	(void)r;
-	(void)why;
-}
-
 static int check_tasks(const struct value *tasks, struct why *why)
 {
 	if (!tasks)
@@ -182,7 +165,7 @@ static struct done trust_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	for (const struct value *id = in->tasks ? in->tasks->first : NULL; id; id = id->next)
-		task_release(call_tasks(c), in->folder, value_text(id), on_released, NULL);
+		task_release_soon(call_tasks(c), in->folder, value_text(id));
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_text(j, "folder", in->folder);

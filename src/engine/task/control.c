@@ -167,9 +167,8 @@ static int release(struct tasks *t, struct live *l, task_done_fn fn, void *arg, 
 	c = task_change_new(fn, arg);
 	if (!c)
 		return -ENOMEM;
-	queue_remove(t, l);
 	l->task.held = false;
-	queue_add(t, l);
+	queue_move(t, l);
 	task_write(t, l, "task.released", c);
 	queue_run(t);
 	return 0;
@@ -190,6 +189,31 @@ void task_release(struct tasks *t, struct text project, struct text id, task_don
 		fn(arg, r, &why);
 }
 
+void task_release_soon(struct tasks *t, struct text project, struct text id)
+{
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+
+	if (n != 1 || list_empty(&l->held_link))
+		return;
+	list_remove(&l->held_link);
+	list_append(&t->releases, &l->held_link);
+	wake_send(t->more);
+}
+
+bool task_release_next(struct tasks *t)
+{
+	struct list *first = list_first(&t->releases);
+	struct live *l = first ? list_entry(first, struct live, held_link) : NULL;
+
+	if (!l)
+		return false;
+	l->task.held = false;
+	queue_move(t, l);
+	task_write(t, l, "task.released", NULL);
+	return true;
+}
+
 void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
 		     void *arg)
 {
@@ -197,12 +221,15 @@ void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg,
 
 	if (!p)
 		return;
-	list_for_each (at, following, &p->aside) {
-		const struct live *l = list_entry(at, struct live, link);
+	list_for_each (at, following, &p->held)
+		fn(arg, list_entry(at, struct live, held_link)->task.id);
+}
 
-		if (l->task.held)
-			fn(arg, l->task.id);
-	}
+unsigned tasks_count_held(const struct tasks *t, struct text project)
+{
+	const struct project *p = t ? project_find(t, project) : NULL;
+
+	return p ? p->n_held : 0;
 }
 
 /* ---- retrying ---- */
@@ -223,7 +250,6 @@ static int queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *a
 	task->error = (struct text) {0};
 	task->result = (struct text) {0};
 	l->ready_ms = 0;
-	l->n_after_open = 0;
 	live_set_state(l, TASK_QUEUED);
 	queue_add(t, l);
 	task_write(t, l, "task.queued", c);
@@ -250,11 +276,8 @@ static int retry(struct tasks *t, struct live *l, task_done_fn fn, void *arg, st
 static struct live *bring_back(struct tasks *t, const struct task *task)
 {
 	struct project *p = project_get(t, task->project);
-	struct live *l = p ? live_new(t, p, task) : NULL;
 
-	if (l)
-		p->n_recent++;
-	return l;
+	return p ? live_new(t, p, task) : NULL;
 }
 
 static int try_found(struct lookup *found, struct why *why)

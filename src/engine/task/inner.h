@@ -10,6 +10,8 @@
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/sorted.h"
+#include "base/table.h"
 #include "engine/attempt/attempt.h"
 #include "engine/keep/keeper.h"
 #include "io/process/tree.h"
@@ -19,7 +21,6 @@ struct output_file;
 struct task_change;
 
 enum {
-	TASK_BUCKETS = 1024,
 	TASK_RECENT_MAX = 200,      /* ended tasks of one project that stay in memory */
 	TASK_LIGHT_MAX = 16 << 10,  /* bytes of text that a task in memory may have */
 	TASK_STDERR_MAX = 64 << 10, /* the last bytes are kept */
@@ -28,14 +29,25 @@ enum {
 
 struct group {
 	struct list link;
+	struct table_link by_name;
 	char name[TASK_NAME_MAX + 1];
 	unsigned parallel; /* 0: no limit of its own */
 	unsigned n_running;
 	unsigned n_tasks; /* in memory */
 };
 
+/* The tasks of a project that may start as far as their group has room. */
+struct line {
+	struct list link;
+	struct group *group;       /* NULL: tasks that no group limits */
+	struct sorted ready;       /* in the order they will start */
+	struct sorted_link *shown; /* for queue_list */
+};
+
 struct project {
 	struct list link;
+	struct table_link by_name;
+	struct list eager_link; /* in tasks->eager, if it has ready tasks */
 	struct tasks *tasks;
 	char *folder;
 	struct text name; /* the same */
@@ -46,12 +58,17 @@ struct project {
 	char **program;    /* argv before "-p"; NULL: claude, or the default agent */
 	unsigned n_running;
 	int64_t n[N_TASK_STATES];
-	struct list ready;  /* queued tasks, in the order they will start */
-	struct list aside;  /* queued tasks that wait for a time, for others or for their release */
-	struct list recent; /* all in memory, newest first */
-	unsigned n_recent;  /* how many of those have ended */
-	int64_t whole_from; /* a seq: older ones may be in the store only */
-	bool served;        /* its tasks may run; else they wait for a daemon that serves it */
+	struct line line; /* without a group's limit; the others are in `lines` */
+	struct list lines;
+	unsigned n_ready;  /* in all of its lines */
+	struct list aside; /* queued tasks that wait for a time, for others or for their release */
+	struct list held;  /* those of them that wait for their release */
+	unsigned n_held;
+	struct sorted recent; /* all in memory, newest first */
+	struct sorted ended;  /* those of them that have ended, oldest first */
+	unsigned n_recent;    /* how many have ended */
+	int64_t whole_from;   /* a seq: older ones may be in the store only */
+	bool served;          /* its tasks may run; else they wait for a daemon that serves it */
 };
 
 /* The error of a running task that is to be cancelled, for the next start to see. */
@@ -79,15 +96,32 @@ struct run {
 	bool output_failed;       /* this has been logged */
 };
 
+/* One task waits for another: the one in `after` with the same index. */
+struct wait {
+	struct list link; /* in `behind` of the other, or of all tasks if that has ended */
+	struct live *waiting;
+};
+
+/* Where a queued task is. */
+enum place { PLACE_NONE, PLACE_READY, PLACE_ASIDE, PLACE_TIMED };
+
 struct live {
-	struct list link;        /* in project->ready or aside, or tasks->running */
-	struct list recent_link; /* in project->recent */
-	struct list bucket_link;
+	struct list link;      /* in project->aside, or tasks->running */
+	struct list held_link; /* in project->held, or tasks->releases */
+	/* By its place: in its line's ready, or in tasks->timed. In project->ended if it has. */
+	struct sorted_link order;
+	struct sorted_link recent_link; /* in project->recent */
+	struct table_link by_name;      /* project and id */
+	struct table_link by_id;
 	struct project *project;
 	struct group *group; /* NULL: none */
-	struct arena arena;  /* for texts that do not fit into `own` */
-	struct task task;    /* its texts are in `own` or in the arena */
-	bool light;          /* all of its texts are here; else the long ones are missing */
+	struct line *line;
+	enum place place;
+	struct list behind; /* waits of others for this one */
+	struct wait *waits; /* its own: task.after.n */
+	struct arena arena; /* for texts that do not fit into `own` */
+	struct task task;   /* its texts are in `own` or in the arena */
+	bool light;         /* all of its texts are here; else the long ones are missing */
 	unsigned n_after_open;
 	uint64_t ready_ms;      /* steady clock; 0: at once */
 	struct run *run;        /* NULL unless it is running */
@@ -95,7 +129,7 @@ struct live {
 	uint64_t version;       /* changes whenever the task changes; no two tasks share one */
 	size_t n_left;          /* free bytes at the end of `own` */
 	size_t n_own;
-	char own[]; /* room for its initial texts: most tasks need no more */
+	char *own; /* room for its initial texts, behind its waits: most tasks need no more */
 };
 
 struct tasks {
@@ -117,15 +151,27 @@ struct tasks {
 	const struct task_wording *wording;
 	char runner[AGENT_NAME_MAX]; /* "": not set */
 	struct list projects;
+	struct table projects_by_name;
+	struct list eager; /* projects that have ready tasks */
 	struct list groups;
+	struct table groups_by_name;
 	struct list running;
-	struct list buckets[TASK_BUCKETS];
+	struct table by_name; /* of tasks: project and id */
+	struct table by_id;
+	int64_t n[N_TASK_STATES]; /* of all projects */
 	unsigned n_running;
 	unsigned n_queued;
 	unsigned n_coming;   /* submissions on their way to the store */
-	struct timer *timer; /* runs until a task that waits for its time is ready */
-	struct list ended;   /* tasks whose followers have not been checked yet */
-	bool ending;
+	struct sorted timed; /* tasks that wait for their time alone, the next one first */
+	struct timer *timer; /* runs until it has come */
+	/* Waits for tasks that have ended, by how they did. */
+	struct list behind[N_TASK_STATES];
+	struct list releases; /* held tasks that are to be released, by held_link */
+	struct wake *more;    /* goes on with what is too much for one turn of the loop */
+	bool settling;        /* it is going on */
+	bool writes_left;     /* more is to be written when the store has kept up */
+	bool lining_up;       /* there is more to line up: nothing starts until all are compared */
+	uint64_t n_looked;    /* tasks that were looked at to keep their order; tests count them */
 	uint64_t last_version;
 	struct rendered *rendered; /* NULL: none requested yet */
 	struct keeper keeper;
@@ -155,6 +201,9 @@ struct live *live_find(struct tasks *t, struct text project, struct text id, uns
 /* Gives it a new version. Call it after changing a member without one of the functions below. */
 void live_changed(struct live *l);
 
+/* Counts a task of the project in this state, or no longer. */
+void project_count(struct project *p, enum task_state state, int64_t by);
+
 /* Keeps the project's counts correct. */
 void live_set_state(struct live *l, enum task_state state);
 
@@ -167,16 +216,51 @@ void project_trim(struct project *p);
 
 /* ---- queue.c: which task is next ---- */
 
+bool queue_goes_before(const struct sorted_link *a, const struct sorted_link *b);
+bool queue_is_due_before(const struct sorted_link *a, const struct sorted_link *b);
+
 void queue_add(struct tasks *t, struct live *l);
 void queue_remove(struct tasks *t, struct live *l);
+
+/* What it waits for has changed. */
+void queue_move(struct tasks *t, struct live *l);
 
 /* Starts tasks as far as there is room. */
 void queue_run(struct tasks *t);
 
-void queue_on_time(void *tasks);
+/* Adds the first of the project's ready tasks, in the order they will start, up to max. */
+void queue_list(struct project *p, const struct task **found, unsigned max, unsigned *n);
 
-/* A task has ended: its followers may start, or fail with it. */
-void queue_ended(struct tasks *t, const struct live *l);
+/* A part of what there is to do for tasks that have become ready or must fail, small enough for
+ * one turn of the loop. The rest follows in later turns, then tasks start. */
+void queue_settle(struct tasks *t);
+
+/* A change is stored: goes on with those that waited for that. */
+void queue_kept(struct tasks *t);
+
+/* A time has come, or there is more to settle. */
+void queue_on_turn(void *tasks);
+
+/* ---- behind.c: tasks that come after others ---- */
+
+/* It waits for this open task: the one in its `after` with this index. */
+void behind_wait(struct live *l, unsigned index, struct live *before);
+
+/* It waits for nobody any more; those behind it learn how it ended when queue_settle comes to
+ * them. */
+void behind_ended(struct tasks *t, struct live *l);
+void behind_drop(struct live *l); /* it is being freed */
+
+/* Lets at most max tasks know that what they waited for is completed. Returns how many. */
+unsigned behind_release(struct tasks *t, unsigned max);
+
+/* The next task fails because what it waited for did not complete. False: there is none. */
+bool behind_fail_next(struct tasks *t);
+
+/* ---- control.c ---- */
+
+/* Releases the next of tasks->releases. False: there is none. */
+bool task_release_next(struct tasks *t);
 
 /* ---- run.c, program.c ---- */
 

@@ -1,13 +1,30 @@
 /*
- * Chooses the next task. Each project has its own queue, ordered by priority and age. A task
- * that waits for a time, for others or for its release is set aside, so that the queue holds
- * only tasks that could start.
+ * Chooses the next task. Each project has its own queue, ordered by priority and age; tasks of a
+ * group with a limit have a line of their own in it, so that a full group is passed over at
+ * once. A task that waits for a time, for others or for its release is set aside, so that the
+ * lines hold only tasks that could start.
+ *
+ * Many may become ready at once, be released, or fail with one that they come after. They are
+ * taken some at a time, a turn of the loop each. Nothing starts until all that are ready are in
+ * line: the order is the same as if it were one turn. What is to be stored goes on only as fast
+ * as the store keeps up, so that writes of others come in between.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "engine/task/inner.h"
+
+enum {
+	LINED_UP_AT_ONCE = 1000,
+	WRITTEN_AT_ONCE = 100,
+	CHANGES_MAX = 200, /* on their way to the store: then the next ones wait */
+	UNKEPT_MS = 1000,  /* a task whose change is not stored waits so long for the next look */
+};
+
+static struct live *live_of(const struct sorted_link *order)
+{
+	return order ? list_entry(order, struct live, order) : NULL;
+}
 
 static bool goes_before(const struct live *a, const struct live *b)
 {
@@ -16,75 +33,105 @@ static bool goes_before(const struct live *a, const struct live *b)
 	return a->task.seq < b->task.seq;
 }
 
-static void put_in_line(struct live *l)
+bool queue_goes_before(const struct sorted_link *a, const struct sorted_link *b)
 {
-	struct list *at = l->project->ready.prev;
-
-	while (at != &l->project->ready && goes_before(l, list_entry(at, struct live, link)))
-		at = at->prev;
-	/* Insert after `at`, that is, before its successor. */
-	list_append(at->next, &l->link);
+	live_of(a)->project->tasks->n_looked++;
+	return goes_before(live_of(a), live_of(b));
 }
 
-static bool must_wait(const struct live *l)
+bool queue_is_due_before(const struct sorted_link *a, const struct sorted_link *b)
 {
-	return l->task.held || l->n_after_open > 0 || l->ready_ms > clock_steady_ms();
+	const struct live *first = live_of(a), *second = live_of(b);
+
+	first->project->tasks->n_looked++;
+	if (first->ready_ms != second->ready_ms)
+		return first->ready_ms < second->ready_ms;
+	return first->task.seq < second->task.seq;
 }
+
+/* ---- where a queued task waits ---- */
 
 static void wait_for_time(struct tasks *t)
 {
+	const struct live *first = live_of(t->timed.first);
 	uint64_t now = clock_steady_ms();
-	uint64_t first = UINT64_MAX;
 
-	list_for_each (at, following, &t->projects) {
-		struct project *p = list_entry(at, struct project, link);
+	if (first)
+		timer_start(t->timer, first->ready_ms > now ? first->ready_ms - now : 0);
+}
 
-		list_for_each (task, next, &p->aside) {
-			const struct live *l = list_entry(task, struct live, link);
+static void set_aside(struct tasks *t, struct live *l)
+{
+	struct project *p = l->project;
 
-			if (!l->task.held && l->n_after_open == 0 && l->ready_ms < first)
-				first = l->ready_ms;
-		}
+	list_append(&p->aside, &l->link);
+	l->place = PLACE_ASIDE;
+	if (l->task.held) {
+		list_append(&p->held, &l->held_link);
+		p->n_held++;
+	} else if (l->n_after_open == 0) {
+		l->place = PLACE_TIMED;
+		sorted_add(&t->timed, &l->order);
+		if (t->timed.first == &l->order)
+			wait_for_time(t);
 	}
-	if (first == UINT64_MAX)
-		timer_stop(t->timer);
+}
+
+static void line_up(struct tasks *t, struct live *l)
+{
+	l->place = PLACE_READY;
+	sorted_add(&l->line->ready, &l->order);
+	if (l->project->n_ready++ == 0)
+		list_append(&t->eager, &l->project->eager_link);
+}
+
+static void put(struct tasks *t, struct live *l)
+{
+	if (l->task.held || l->n_after_open > 0 || l->ready_ms > clock_steady_ms())
+		set_aside(t, l);
 	else
-		timer_start(t->timer, first > now ? first - now : 0);
+		line_up(t, l);
+}
+
+static void leave_line(struct live *l)
+{
+	sorted_remove(&l->line->ready, &l->order);
+	if (--l->project->n_ready == 0)
+		list_remove(&l->project->eager_link);
+}
+
+static void take_out(struct tasks *t, struct live *l)
+{
+	if (l->place == PLACE_READY)
+		leave_line(l);
+	else if (l->place == PLACE_TIMED)
+		sorted_remove(&t->timed, &l->order);
+	if (!list_empty(&l->held_link))
+		l->project->n_held--;
+	list_remove(&l->held_link);
+	list_remove(&l->link);
+	l->place = PLACE_NONE;
 }
 
 void queue_add(struct tasks *t, struct live *l)
 {
 	t->n_queued++;
-	if (must_wait(l)) {
-		list_append(&l->project->aside, &l->link);
-		wait_for_time(t);
-	} else {
-		put_in_line(l);
-	}
+	put(t, l);
 }
 
 void queue_remove(struct tasks *t, struct live *l)
 {
-	list_remove(&l->link);
+	take_out(t, l);
 	t->n_queued--;
 }
 
-/* Moves those that need not wait any more into the queue. */
-static void line_up(struct tasks *t)
+void queue_move(struct tasks *t, struct live *l)
 {
-	list_for_each (at, following, &t->projects) {
-		struct project *p = list_entry(at, struct project, link);
-
-		list_for_each (task, next, &p->aside) {
-			struct live *l = list_entry(task, struct live, link);
-
-			if (must_wait(l))
-				continue;
-			list_remove(&l->link);
-			put_in_line(l);
-		}
-	}
+	take_out(t, l);
+	put(t, l);
 }
+
+/* ---- the next one ---- */
 
 static unsigned project_limit(const struct tasks *t, const struct project *p)
 {
@@ -102,29 +149,48 @@ static bool has_room(const struct group *g)
 	return !g || g->parallel == 0 || g->n_running < g->parallel;
 }
 
-/* The first task in the project's queue whose group has room. */
-static struct live *first_of(const struct tasks *t, struct project *p)
+static struct live *first_in(struct tasks *t, struct line *line)
 {
+	struct live *l;
+
+	if (!has_room(line->group))
+		return NULL;
+	t->n_looked++;
+	while ((l = live_of(line->ready.first)) && is_unkept(t, l)) {
+		l->ready_ms = clock_steady_ms() + UNKEPT_MS;
+		queue_move(t, l);
+	}
+	return l;
+}
+
+static struct live *better_of(struct live *a, struct live *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	return goes_before(a, b) ? a : b;
+}
+
+/* The first task in the project's queue whose group has room. */
+static struct live *first_of(struct tasks *t, struct project *p)
+{
+	struct live *best;
+
 	if (!p->served || p->n_running >= project_limit(t, p))
 		return NULL;
-	list_for_each (at, following, &p->ready) {
-		struct live *l = list_entry(at, struct live, link);
-
-		if (has_room(l->group) && !is_unkept(t, l))
-			return l;
-	}
-	return NULL;
+	best = first_in(t, &p->line);
+	list_for_each (at, following, &p->lines)
+		best = better_of(best, first_in(t, list_entry(at, struct line, link)));
+	return best;
 }
 
 static struct live *next_task(struct tasks *t)
 {
 	struct live *best = NULL;
 
-	list_for_each (at, following, &t->projects) {
-		struct live *l = first_of(t, list_entry(at, struct project, link));
+	list_for_each (at, following, &t->eager) {
+		struct project *p = list_entry(at, struct project, eager_link);
 
-		if (l && (!best || goes_before(l, best)))
-			best = l;
+		best = better_of(best, first_of(t, p));
 	}
 	return best;
 }
@@ -133,7 +199,7 @@ void queue_run(struct tasks *t)
 {
 	struct live *l;
 
-	if (t->stopping)
+	if (t->stopping || t->lining_up)
 		return;
 	while (t->n_running < t->parallel && (l = next_task(t))) {
 		queue_remove(t, l);
@@ -141,61 +207,94 @@ void queue_run(struct tasks *t)
 	}
 }
 
-void queue_on_time(void *arg)
+/* ---- listing ---- */
+
+/* The line whose next task comes first; `shown` is where each line has got to. */
+static struct line *next_line(struct project *p)
+{
+	struct line *best = p->line.shown ? &p->line : NULL;
+
+	list_for_each (at, following, &p->lines) {
+		struct line *line = list_entry(at, struct line, link);
+
+		if (line->shown &&
+		    (!best || goes_before(live_of(line->shown), live_of(best->shown))))
+			best = line;
+	}
+	return best;
+}
+
+void queue_list(struct project *p, const struct task **found, unsigned max, unsigned *n)
+{
+	struct line *line;
+
+	p->line.shown = p->line.ready.first;
+	list_for_each (at, following, &p->lines) {
+		line = list_entry(at, struct line, link);
+		line->shown = line->ready.first;
+	}
+	while (*n < max && (line = next_line(p))) {
+		found[(*n)++] = &live_of(line->shown)->task;
+		line->shown = line->shown->next;
+	}
+}
+
+/* ---- many at once ---- */
+
+static bool is_due(const struct live *l)
+{
+	return l && l->ready_ms <= clock_steady_ms();
+}
+
+/* Those whose time has come. */
+static void line_up_due(struct tasks *t, unsigned max)
+{
+	struct live *l;
+
+	while (max-- > 0 && is_due(l = live_of(t->timed.first)))
+		queue_move(t, l);
+}
+
+/* Returns whether there may be more. */
+static bool write_some(struct tasks *t)
+{
+	for (unsigned n = 0; n < WRITTEN_AT_ONCE && t->keeper.n_changes < CHANGES_MAX; n++) {
+		if (!behind_fail_next(t) && !task_release_next(t))
+			return false;
+	}
+	return true;
+}
+
+void queue_settle(struct tasks *t)
+{
+	unsigned n;
+
+	/* A task that fails here is not the last: those behind it are settled by this loop. */
+	if (t->settling)
+		return;
+	t->settling = true;
+	n = behind_release(t, LINED_UP_AT_ONCE);
+	line_up_due(t, LINED_UP_AT_ONCE - n);
+	t->writes_left = write_some(t);
+	t->lining_up = !list_empty(&t->behind[TASK_COMPLETED]) || is_due(live_of(t->timed.first));
+	t->settling = false;
+	if (t->lining_up || (t->writes_left && t->keeper.n_changes < CHANGES_MAX))
+		wake_send(t->more);
+	else
+		wait_for_time(t);
+}
+
+void queue_kept(struct tasks *t)
+{
+	if (t->writes_left && t->keeper.n_changes < CHANGES_MAX / 2)
+		wake_send(t->more);
+}
+
+void queue_on_turn(void *arg)
 {
 	struct tasks *t = arg;
 
-	line_up(t);
-	wait_for_time(t);
+	queue_settle(t);
 	queue_run(t);
-}
-
-static bool comes_after(const struct live *l, struct text id)
-{
-	for (unsigned i = 0; i < l->task.after.n; i++) {
-		if (text_equal(l->task.after.items[i], id))
-			return true;
-	}
-	return false;
-}
-
-static void fail_with(struct tasks *t, struct live *l, const struct live *before)
-{
-	char error[TASK_NAME_MAX + 100];
-
-	snprintf(error, sizeof(error), "%.*s, which it comes after, is %s",
-		 TEXT_ARGS(before->task.id), task_state_name(before->task.state));
-	queue_remove(t, l);
-	task_ended(t, l, TASK_FAILED, (struct text) {0}, text_of(error));
-}
-
-static struct live *waits_for(struct project *p, struct text id)
-{
-	list_for_each (at, following, &p->aside) {
-		struct live *l = list_entry(at, struct live, link);
-
-		if (l->n_after_open > 0 && comes_after(l, id))
-			return l;
-	}
-	return NULL;
-}
-
-void queue_ended(struct tasks *t, const struct live *l)
-{
-	struct project *p = l->project;
-	struct live *waiting;
-
-	/* Each task that fails makes others fail with it, so search from the start each time. */
-	if (l->task.state != TASK_COMPLETED) {
-		while ((waiting = waits_for(p, l->task.id)))
-			fail_with(t, waiting, l);
-		return;
-	}
-	list_for_each (at, following, &p->aside) {
-		waiting = list_entry(at, struct live, link);
-		if (waiting->n_after_open > 0 && comes_after(waiting, l->task.id))
-			waiting->n_after_open--;
-	}
-	line_up(t);
-	wait_for_time(t);
+	tasks_check_stopped(t);
 }

@@ -9,7 +9,7 @@
 #include "store/store.h"
 #include "store/task.h"
 
-enum { LIST_DEFAULT = 20, LIST_BYTES = 8 << 20, NOW_MAX = 256 };
+enum { LIST_DEFAULT = 20, LIST_BYTES = 8 << 20, NOW_MAX = 256, LOOKS_MAX = 1000 };
 
 static unsigned list_limit(int64_t limit)
 {
@@ -29,9 +29,14 @@ static bool fits(const struct task_filter *f, const struct task *row)
 static bool list_project(const struct project *p, const struct task_filter *f, unsigned limit,
 			 const struct task **found, unsigned *n)
 {
-	list_for_each (at, following, (struct list *)&p->recent) {
+	unsigned n_looks = 0;
+
+	for (struct sorted_link *at = p->recent.first; at; at = at->next) {
 		const struct live *l = list_entry(at, struct live, recent_link);
 
+		/* The others may be many: a reader finds those that fit by an index. */
+		if (n_looks++ == LOOKS_MAX)
+			return false;
 		/* An open task may be older than others that are not in memory. */
 		if (l->task.seq < p->whole_from)
 			return false;
@@ -238,45 +243,41 @@ int task_groups(struct tasks *t, int lane, struct arena *a, struct text project,
 	return store_task_groups(store_lane(t->store, lane), project, a, ret_groups, ret_n);
 }
 
-static void add_counts(const struct project *p, struct task_counts *counts)
-{
-	for (unsigned i = 0; i < N_TASK_STATES; i++) {
-		counts->n[i] += p->n[i];
-		counts->total += p->n[i];
-	}
-}
-
 void task_count(struct tasks *t, struct text project, struct task_counts *ret_counts)
 {
+	const struct project *p = project.data ? project_find(t, project) : NULL;
+	const int64_t *n = p ? p->n : t->n;
 
 	*ret_counts = (struct task_counts) {0};
-	list_for_each (at, following, &t->projects) {
-		const struct project *p = list_entry(at, struct project, link);
-
-		if (!project.data || text_equal(p->name, project))
-			add_counts(p, ret_counts);
+	if (project.data && !p)
+		return;
+	for (unsigned i = 0; i < N_TASK_STATES; i++) {
+		ret_counts->n[i] = n[i];
+		ret_counts->total += n[i];
 	}
 }
 
+/* p: only those of that project; NULL: all. */
 static void add_tasks(struct list *tasks, const struct project *p, const struct task **found,
 		      unsigned *n)
 {
 	list_for_each (at, following, tasks) {
 		const struct live *l = list_entry(at, struct live, link);
 
-		if ((!p || l->project == p) && *n < NOW_MAX)
+		if (*n == NOW_MAX)
+			return;
+		if (!p || l->project == p)
 			found[(*n)++] = &l->task;
 	}
 }
 
-static void add_load(const struct tasks *t, struct project *p, struct task_load *load,
-		     const struct task **found, unsigned *n)
+static void add_load(struct project *p, struct task_load *load, const struct task **found,
+		     unsigned *n)
 {
 	load->n_running += p->n_running;
 	load->n_queued += (unsigned)p->n[TASK_QUEUED];
-	load->parallel = p->parallel ? p->parallel : t->project_parallel;
-	add_tasks(&p->ready, p, found, n);
-	add_tasks(&p->aside, p, found, n);
+	queue_list(p, found, NOW_MAX, n);
+	add_tasks(&p->aside, NULL, found, n);
 }
 
 void task_load(struct tasks *t, struct text project, struct task_load *ret_load,
@@ -285,18 +286,19 @@ void task_load(struct tasks *t, struct text project, struct task_load *ret_load,
 	static const struct task *found[NOW_MAX];
 	struct project *p = project.data ? project_find(t, project) : NULL;
 
-	*ret_load = (struct task_load) {0};
+	*ret_load = (struct task_load) {.parallel = t->parallel};
 	*ret_tasks = found;
 	*ret_n = 0;
-	if (project.data && !p)
+	if (project.data && !p) {
+		ret_load->parallel = 0;
 		return;
-	add_tasks(&t->running, p, found, ret_n);
-	list_for_each (at, following, &t->projects) {
-		struct project *each = list_entry(at, struct project, link);
-
-		if (!p || each == p)
-			add_load(t, each, ret_load, found, ret_n);
 	}
-	if (!p)
-		ret_load->parallel = t->parallel;
+	add_tasks(&t->running, p, found, ret_n);
+	if (p) {
+		add_load(p, ret_load, found, ret_n);
+		ret_load->parallel = p->parallel ? p->parallel : t->project_parallel;
+		return;
+	}
+	list_for_each (at, following, &t->projects)
+		add_load(list_entry(at, struct project, link), ret_load, found, ret_n);
 }

@@ -60,12 +60,10 @@ static const char *settle_running(struct task *row)
 	return "task.failed";
 }
 
-/* How many of its predecessors are open, and whether one of them did not complete. One that is
- * no longer in the store was completed long ago. */
-static int count_after(struct tasks *t, const struct task *row, unsigned *ret_open,
-		       bool *ret_failed)
+/* Whether one of those that it comes after did not complete. One that is no longer in the store
+ * was completed long ago. */
+static int check_after(struct tasks *t, const struct task *row, bool *ret_failed)
 {
-	*ret_open = 0;
 	*ret_failed = false;
 	for (unsigned i = 0; i < row->after.n; i++) {
 		enum task_state state = TASK_COMPLETED;
@@ -77,8 +75,6 @@ static int count_after(struct tasks *t, const struct task *row, unsigned *ret_op
 			return r;
 		if (state == TASK_FAILED || state == TASK_CANCELLED)
 			*ret_failed = true;
-		else
-			*ret_open += state != TASK_COMPLETED;
 	}
 	return 0;
 }
@@ -86,9 +82,8 @@ static int count_after(struct tasks *t, const struct task *row, unsigned *ret_op
 /* Tasks come by age, so its predecessors are already settled. */
 static int settle_queued(struct tasks *t, struct arena *a, struct task *row)
 {
-	unsigned n_open;
 	bool failed;
-	int r = count_after(t, row, &n_open, &failed);
+	int r = check_after(t, row, &failed);
 
 	if (r != 0 || !failed)
 		return r;
@@ -149,7 +144,6 @@ static int load_recent(struct tasks *t, struct project *p, struct arena *a)
 			continue;
 		if (!live_new(t, p, &rows[i]))
 			return -ENOMEM;
-		p->n_recent += rows[i].state > TASK_RUNNING;
 	}
 	for (unsigned i = 0; i < N_TASK_STATES; i++)
 		total += p->n[i];
@@ -169,40 +163,51 @@ static int load_counts(struct tasks *t, struct arena *a)
 
 		if (!p)
 			return -ENOMEM;
-		memcpy(p->n, counts[i].n, sizeof(p->n));
+		for (unsigned k = 0; k < N_TASK_STATES; k++)
+			project_count(p, (enum task_state)k, counts[i].n[k]);
 	}
 	return r;
 }
 
-static int queue_row(struct tasks *t, const struct task *row)
+/* All that are open are in memory by now; it waits for those of them that it comes after. */
+static void queue_row(struct tasks *t, const struct task *row)
 {
-	struct project *p = project_get(t, row->project);
-	struct live *l = p ? live_new(t, p, row) : NULL;
 	int64_t wait = row->not_before_ms - clock_utc_ms();
-	bool failed;
-	int r;
+	unsigned n;
+	struct live *l = live_find(t, row->project, row->id, &n);
 
-	if (!l)
-		return -ENOMEM;
 	/* If the clock was set back, it must not wait longer than intended. */
 	if (wait > row->not_before_ms - row->created_ms)
 		wait = row->not_before_ms - row->created_ms;
-	r = count_after(t, row, &l->n_after_open, &failed);
-	if (r != 0)
-		return r;
 	l->ready_ms = row->not_before_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
+	for (unsigned i = 0; i < row->after.n; i++) {
+		struct live *before = live_find(t, row->project, row->after.items[i], &n);
+
+		if (before)
+			behind_wait(l, i, before);
+	}
 	queue_add(t, l);
+}
+
+static int load_open(struct tasks *t, const struct task *rows, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct project *p = project_get(t, rows[i].project);
+
+		if (!p || (rows[i].state == TASK_QUEUED && !live_new(t, p, &rows[i])))
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (rows[i].state == TASK_QUEUED)
+			queue_row(t, &rows[i]);
+	}
 	return 0;
 }
 
 static int load_all(struct tasks *t, struct arena *a, const struct task *rows, unsigned n)
 {
-	int r = load_counts(t, a);
+	int r = load_counts(t, a) ?: load_open(t, rows, n);
 
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		if (rows[i].state == TASK_QUEUED)
-			r = queue_row(t, &rows[i]);
-	}
 	list_for_each (at, following, &t->projects) {
 		if (r == 0)
 			r = load_recent(t, list_entry(at, struct project, link), a);

@@ -335,14 +335,14 @@ static bool count_after(struct tasks *t, struct live *l, const enum task_state *
 {
 	for (unsigned i = 0; i < l->task.after.n; i++) {
 		unsigned n;
-		const struct live *before =
-			live_find(t, l->project->name, l->task.after.items[i], &n);
+		struct live *before = live_find(t, l->project->name, l->task.after.items[i], &n);
 		enum task_state state = before ? before->task.state : states[i];
 
 		if (state == TASK_FAILED || state == TASK_CANCELLED ||
 		    (!before && state != TASK_COMPLETED))
 			return false;
-		l->n_after_open += state != TASK_COMPLETED;
+		if (before && state != TASK_COMPLETED)
+			behind_wait(l, i, before);
 	}
 	return true;
 }
@@ -358,7 +358,7 @@ static void take_submitted(struct submit *s, struct live *l)
 {
 	struct tasks *t = s->tasks;
 
-	l->project->n[TASK_QUEUED]++;
+	project_count(l->project, TASK_QUEUED, 1);
 	l->ready_ms = steady_of(l->task.not_before_ms);
 	if (count_after(t, l, s->after_states)) {
 		queue_add(t, l);

@@ -42,11 +42,9 @@ static void forget(struct tasks *t, const struct task *row)
 	/* A task that is being retried counts with its new state. */
 	if (!p || (l && l->task.state != row->state))
 		return;
-	p->n[row->state]--;
-	if (l && !changes_pending(&l->changes)) {
-		p->n_recent--;
+	project_count(p, row->state, -1);
+	if (l && !changes_pending(&l->changes))
 		live_free(l);
-	}
 }
 
 static void sweep_finished(struct work *w, int result)

@@ -6,19 +6,16 @@
 #include "base/pack.h"
 #include "engine/task/inner.h"
 
-static struct list *bucket(struct tasks *t, struct text id)
-{
-	uint32_t h = 2166136261U;
+enum { LIVE_BLOCK = 256 }; /* most tasks have little that does not fit into their own room */
 
-	for (size_t i = 0; i < id.len; i++)
-		h = (h ^ (unsigned char)id.data[i]) * 16777619U;
-	return &t->buckets[h % TASK_BUCKETS];
-}
+/* ---- projects, groups and their lines ---- */
 
 struct project *project_find(const struct tasks *t, struct text name)
 {
-	list_for_each (at, following, (struct list *)&t->projects) {
-		struct project *p = list_entry(at, struct project, link);
+	const struct table *all = &t->projects_by_name;
+
+	for (struct table_link *at = table_find(all, table_hash(name)); at; at = table_next(at)) {
+		struct project *p = list_entry(at, struct project, by_name);
 
 		if (text_equal(p->name, name))
 			return p;
@@ -26,13 +23,24 @@ struct project *project_find(const struct tasks *t, struct text name)
 	return NULL;
 }
 
-struct project *project_get(struct tasks *t, struct text name)
+static bool is_newer(const struct sorted_link *a, const struct sorted_link *b)
 {
-	struct project *p = project_find(t, name);
+	list_entry(a, struct live, recent_link)->project->tasks->n_looked++;
+	return list_entry(a, struct live, recent_link)->task.seq >
+	       list_entry(b, struct live, recent_link)->task.seq;
+}
 
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
+static bool is_older(const struct sorted_link *a, const struct sorted_link *b)
+{
+	list_entry(a, struct live, order)->project->tasks->n_looked++;
+	return list_entry(a, struct live, order)->task.seq <
+	       list_entry(b, struct live, order)->task.seq;
+}
+
+static struct project *project_new(struct tasks *t, struct text name)
+{
+	struct project *p = calloc(1, sizeof(*p));
+
 	if (!p)
 		return NULL;
 	p->folder = strndup(name.data ? name.data : "", name.len);
@@ -42,28 +50,78 @@ struct project *project_get(struct tasks *t, struct text name)
 	}
 	p->name = text_of(p->folder);
 	p->tasks = t;
-	list_init(&p->ready);
+	list_init(&p->eager_link);
+	list_init(&p->lines);
 	list_init(&p->aside);
-	list_init(&p->recent);
+	list_init(&p->held);
+	sorted_init(&p->line.ready, queue_goes_before);
+	sorted_init(&p->recent, is_newer);
+	sorted_init(&p->ended, is_older);
 	list_append(&t->projects, &p->link);
+	table_add(&t->projects_by_name, &p->by_name, table_hash(name));
 	return p;
+}
+
+struct project *project_get(struct tasks *t, struct text name)
+{
+	struct project *p = project_find(t, name);
+
+	return p ? p : project_new(t, name);
+}
+
+static struct group *group_find(const struct tasks *t, struct text name, uint64_t hash)
+{
+	for (struct table_link *at = table_find(&t->groups_by_name, hash); at;
+	     at = table_next(at)) {
+		struct group *g = list_entry(at, struct group, by_name);
+
+		if (text_is(name, g->name))
+			return g;
+	}
+	return NULL;
 }
 
 struct group *group_get(struct tasks *t, struct text name)
 {
-	struct group *g;
+	uint64_t hash = table_hash(name);
+	struct group *g = group_find(t, name, hash);
 
-	list_for_each (at, following, &t->groups) {
-		g = list_entry(at, struct group, link);
-		if (text_is(name, g->name))
-			return g;
-	}
+	if (g)
+		return g;
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
 	memcpy(g->name, name.data, name.len < TASK_NAME_MAX ? name.len : TASK_NAME_MAX);
 	list_append(&t->groups, &g->link);
+	table_add(&t->groups_by_name, &g->by_name, hash);
 	return g;
+}
+
+/* Groups with a limit stand in the settings, so there are few. NULL: no memory. */
+static struct line *line_get(struct project *p, struct group *g)
+{
+	struct line *line;
+
+	if (!g || g->parallel == 0)
+		return &p->line;
+	list_for_each (at, following, &p->lines) {
+		line = list_entry(at, struct line, link);
+		if (line->group == g)
+			return line;
+	}
+	line = calloc(1, sizeof(*line));
+	if (!line)
+		return NULL;
+	line->group = g;
+	sorted_init(&line->ready, queue_goes_before);
+	list_append(&p->lines, &line->link);
+	return line;
+}
+
+void project_count(struct project *p, enum task_state state, int64_t by)
+{
+	p->n[state] += by;
+	p->tasks->n[state] += by;
 }
 
 /* ---- texts ---- */
@@ -86,17 +144,14 @@ static int keep(struct live *l, struct text *t)
 	return to ? 0 : -ENOMEM;
 }
 
+/* Its room for these is behind those for its waits. */
 static int keep_after(struct live *l)
 {
 	struct texts *after = &l->task.after;
-	struct text *items;
+	struct text *items = (struct text *)(l->waits + after->n);
 
-	if (after->n == 0)
-		return 0;
-	items = arena_alloc(&l->arena, after->n * sizeof(items[0]));
-	if (!items)
-		return -ENOMEM;
 	for (unsigned i = 0; i < after->n; i++) {
+		list_init(&l->waits[i].link);
 		items[i] = after->items[i];
 		if (keep(l, &items[i]) != 0)
 			return -ENOMEM;
@@ -149,33 +204,29 @@ static size_t room_for(struct task *task)
 
 /* ---- making and freeing ---- */
 
-static void put_recent(struct project *p, struct live *l)
-{
-	/* It is nearly always the newest of all; an import may bring older ones. */
-	struct list *at = p->recent.next;
-
-	while (at != &p->recent && list_entry(at, struct live, recent_link)->task.seq > l->task.seq)
-		at = at->next;
-	/* Inserts before `at`: a list's end is its head. */
-	list_append(at, &l->recent_link);
-}
-
 static int fill(struct tasks *t, struct live *l)
 {
 	int r = keep_texts(l);
 
 	l->task.project = l->project->name;
-	if (r != 0 || !l->task.group.data)
+	if (r != 0)
 		return r;
-	l->group = group_get(t, l->task.group);
-	if (!l->group)
+	if (l->task.group.data) {
+		l->group = group_get(t, l->task.group);
+		if (!l->group)
+			return -ENOMEM;
+	}
+	l->line = line_get(l->project, l->group);
+	if (!l->line)
 		return -ENOMEM;
-	l->group->n_tasks++;
+	if (l->group)
+		l->group->n_tasks++;
 	return 0;
 }
 
 static struct live *live_alloc(struct task task)
 {
+	size_t n_after = task.after.n * (sizeof(struct wait) + sizeof(struct text));
 	struct live *l;
 	bool light;
 	size_t n;
@@ -189,13 +240,48 @@ static struct live *live_alloc(struct task task)
 		forget_long(&task);
 		n = room_for(&task);
 	}
-	l = calloc(1, sizeof(*l) + n);
+	l = calloc(1, sizeof(*l) + n_after + n);
 	if (!l)
 		return NULL;
+	l->waits = (struct wait *)(l + 1);
+	l->own = (char *)(l + 1) + n_after;
 	l->n_own = l->n_left = n;
 	l->task = task;
 	l->light = light;
 	return l;
+}
+
+static bool at_end(const struct live *l)
+{
+	return l->task.state > TASK_RUNNING;
+}
+
+static void join_ended(struct live *l)
+{
+	sorted_add(&l->project->ended, &l->order);
+	l->project->n_recent++;
+}
+
+static void leave_ended(struct live *l)
+{
+	sorted_remove(&l->project->ended, &l->order);
+	l->project->n_recent--;
+}
+
+static uint64_t name_hash(const struct project *p, uint64_t id_hash)
+{
+	return id_hash ^ p->by_name.hash * 0x9e3779b97f4a7c15U;
+}
+
+static void enter(struct tasks *t, struct live *l)
+{
+	uint64_t hash = table_hash(l->task.id);
+
+	table_add(&t->by_id, &l->by_id, hash);
+	table_add(&t->by_name, &l->by_name, name_hash(l->project, hash));
+	sorted_add(&l->project->recent, &l->recent_link);
+	if (at_end(l))
+		join_ended(l);
 }
 
 struct live *live_new(struct tasks *t, struct project *p, const struct task *row)
@@ -206,16 +292,18 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 		return NULL;
 	l->project = p;
 	list_init(&l->link);
+	list_init(&l->held_link);
+	list_init(&l->behind);
 	changes_init(&l->changes, &t->keeper);
 	arena_init(&l->arena, TASK_ARENA_MAX);
+	l->arena.first = LIVE_BLOCK;
 	if (fill(t, l) != 0) {
 		arena_done(&l->arena);
 		free(l);
 		return NULL;
 	}
 	live_changed(l);
-	put_recent(p, l);
-	list_append(bucket(t, l->task.id), &l->bucket_link);
+	enter(t, l);
 	return l;
 }
 
@@ -227,35 +315,58 @@ static void leave_group(struct live *l)
 	if (!g || --g->n_tasks > 0 || g->parallel > 0)
 		return;
 	list_remove(&g->link);
+	table_remove(&l->project->tasks->groups_by_name, &g->by_name);
 	free(g);
 }
 
 void live_free(struct live *l)
 {
+	struct tasks *t = l->project->tasks;
+
 	leave_group(l);
 	task_write_drop(l);
+	behind_drop(l);
 	list_remove(&l->link);
-	list_remove(&l->recent_link);
-	list_remove(&l->bucket_link);
+	list_remove(&l->held_link);
+	sorted_remove(&l->project->recent, &l->recent_link);
+	if (at_end(l))
+		leave_ended(l);
+	table_remove(&t->by_id, &l->by_id);
+	table_remove(&t->by_name, &l->by_name);
 	arena_done(&l->arena);
 	free(l);
 }
 
-static bool at_end(const struct live *l)
+static struct live *find_named(struct tasks *t, struct text project, struct text id)
 {
-	return l->task.state > TASK_RUNNING;
+	const struct project *p = project_find(t, project);
+	uint64_t hash = p ? name_hash(p, table_hash(id)) : 0;
+
+	for (struct table_link *at = p ? table_find(&t->by_name, hash) : NULL; at;
+	     at = table_next(at)) {
+		struct live *l = list_entry(at, struct live, by_name);
+
+		if (l->project == p && text_equal(l->task.id, id))
+			return l;
+	}
+	return NULL;
 }
 
 struct live *live_find(struct tasks *t, struct text project, struct text id, unsigned *ret_n)
 {
 	struct live *found = NULL;
 
+	if (project.data) {
+		found = find_named(t, project, id);
+		*ret_n = found != NULL;
+		return found;
+	}
 	*ret_n = 0;
-	list_for_each (at, following, bucket(t, id)) {
-		struct live *l = list_entry(at, struct live, bucket_link);
+	for (struct table_link *at = table_find(&t->by_id, table_hash(id)); at && *ret_n < 2;
+	     at = table_next(at)) {
+		struct live *l = list_entry(at, struct live, by_id);
 
-		if (!text_equal(l->task.id, id) ||
-		    (project.data && !text_equal(l->project->name, project)))
+		if (!text_equal(l->task.id, id))
 			continue;
 		found = l;
 		++*ret_n;
@@ -270,13 +381,15 @@ void live_changed(struct live *l)
 
 void live_set_state(struct live *l, enum task_state state)
 {
-	l->project->n[l->task.state]--;
-	l->project->n[state]++;
-	if (!at_end(l) && state > TASK_RUNNING)
-		l->project->n_recent++;
-	else if (at_end(l) && state <= TASK_RUNNING)
-		l->project->n_recent--;
+	bool ended = at_end(l);
+
+	project_count(l->project, l->task.state, -1);
+	project_count(l->project, state, 1);
 	l->task.state = state;
+	if (!ended && at_end(l))
+		join_ended(l);
+	else if (ended && !at_end(l))
+		leave_ended(l);
 	live_changed(l);
 }
 
@@ -295,21 +408,14 @@ void live_set_text(struct live *l, struct text *at, struct text value)
 	*at = (struct text) {0};
 }
 
+/* Drops only from the old end: there must be no gaps between the ended ones in memory. */
 void project_trim(struct project *p)
 {
-	struct list *at = p->recent.prev;
+	while (p->n_recent > TASK_RECENT_MAX) {
+		struct live *l = list_entry(p->ended.first, struct live, order);
 
-	while (p->n_recent > TASK_RECENT_MAX && at != &p->recent) {
-		struct live *l = list_entry(at, struct live, recent_link);
-
-		at = at->prev;
-		/* Drop only from the old end: there must be no gaps between the ended ones in
-		 * memory. */
-		if (!at_end(l))
-			continue;
 		if (changes_pending(&l->changes))
 			return;
-		p->n_recent--;
 		if (p->whole_from <= l->task.seq)
 			p->whole_from = l->task.seq + 1;
 		live_free(l);

@@ -37,6 +37,7 @@ static const char *end_event(enum task_state state)
 void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
 		   struct text error, struct task_change *change)
 {
+	struct project *p = l->project;
 	struct task *row = &l->task;
 	struct task whole;
 
@@ -51,20 +52,9 @@ void task_end_then(struct tasks *t, struct live *l, enum task_state state, struc
 	live_set_text(l, &row->result, result);
 	live_set_text(l, &row->error, error);
 	task_write_row(t, l, &whole, end_event(state), change);
-	/* Tasks that follow it may end with it, and others with these: handle them in a loop,
-	 * not by recursion. */
-	list_append(&t->ended, &l->link);
-	if (t->ending)
-		return;
-	t->ending = true;
-	while (!list_empty(&t->ended)) {
-		struct live *first = list_entry(list_first(&t->ended), struct live, link);
-
-		list_remove(&first->link);
-		queue_ended(t, first);
-		project_trim(first->project);
-	}
-	t->ending = false;
+	behind_ended(t, l);
+	project_trim(p);
+	queue_settle(t);
 }
 
 void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
@@ -135,10 +125,13 @@ static int make_folder(const char *path, struct why *why)
 
 static int set_up(struct tasks *t, const struct tasks_opts *opts)
 {
-	int r = timer_new(t->loop, queue_on_time, t, &t->timer) ?: task_write_init(t);
+	int r = timer_new(t->loop, queue_on_turn, t, &t->timer)
+			?: wake_new(t->loop, queue_on_turn, t, &t->more) ?: task_write_init(t);
 
-	if (r == 0)
-		r = tasks_add_project(t, &(struct task_project) {.folder = ""});
+	if (r != 0)
+		return r;
+	wake_hold(t->more, false);
+	r = tasks_add_project(t, &(struct task_project) {.folder = ""});
 	for (unsigned i = 0; r == 0 && i < opts->n_projects; i++)
 		r = tasks_add_project(t, &opts->projects[i]);
 	for (unsigned i = 0; r == 0 && i < opts->n_groups; i++)
@@ -184,9 +177,11 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	list_init(&t->projects);
 	list_init(&t->groups);
 	list_init(&t->running);
-	list_init(&t->ended);
-	for (unsigned i = 0; i < TASK_BUCKETS; i++)
-		list_init(&t->buckets[i]);
+	list_init(&t->eager);
+	list_init(&t->releases);
+	sorted_init(&t->timed, queue_is_due_before);
+	for (unsigned i = 0; i < N_TASK_STATES; i++)
+		list_init(&t->behind[i]);
 	set_limits(t, opts);
 	/* Marks of another store's daemon are not ours, whatever path that store has. */
 	t->owner = store_identity(t->store);
@@ -283,12 +278,16 @@ static void free_project(struct project *p)
 {
 	struct list *first;
 
-	while ((first = list_first(&p->recent))) {
-		struct live *l = list_entry(first, struct live, recent_link);
+	while (p->recent.first) {
+		struct live *l = list_entry(p->recent.first, struct live, recent_link);
 
 		if (l->run)
 			run_drop(l->run);
 		live_free(l);
+	}
+	while ((first = list_first(&p->lines))) {
+		list_remove(first);
+		free(list_entry(first, struct line, link));
 	}
 	for (char **word = p->program; word && *word; word++)
 		free(*word);
@@ -312,8 +311,13 @@ void tasks_free(struct tasks *t)
 		list_remove(first);
 		free(list_entry(first, struct group, link));
 	}
+	table_done(&t->projects_by_name);
+	table_done(&t->groups_by_name);
+	table_done(&t->by_name);
+	table_done(&t->by_id);
 	tasks_end_processes(t);
 	timer_free(t->timer);
+	wake_free(t->more);
 	keeper_done(&t->keeper);
 	ticker_free(t->sweeper);
 	timer_free(t->first_sweep);

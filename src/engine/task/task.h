@@ -156,6 +156,10 @@ void task_cancel(struct tasks *t, struct text project, struct text id, task_done
 
 /* A held task may start. REFUSE_CONFLICT if it is not held. */
 void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
+/* The same for one of many, when its turn has come. One that is not held, or whose release
+ * cannot be stored, stays as it is. */
+void task_release_soon(struct tasks *t, struct text project, struct text id);
+unsigned tasks_count_held(const struct tasks *t, struct text project);
 /* Calls fn for every held task of a project. */
 void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
 		     void *arg);

@@ -59,6 +59,7 @@ static void change_kept(struct change *change, bool recovered)
 	change_free(change);
 	if (recovered)
 		queue_run(t);
+	queue_kept(t);
 	tasks_check_stopped(t);
 }
 

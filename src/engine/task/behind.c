@@ -1,0 +1,93 @@
+/*
+ * Tasks that come after others. Each open task has the waits for it in a list, and each waiting
+ * task knows how many of those it comes after are open. When a task ends, its list moves as a
+ * whole to those of its kind of end, and is worked off from there.
+ *
+ * One that does not complete makes all behind it fail, those behind these, and so on. If the
+ * daemon dies meanwhile, the next start finds the rest (recover.c).
+ */
+#include <stdio.h>
+
+#include "engine/task/inner.h"
+
+void behind_wait(struct live *l, unsigned index, struct live *before)
+{
+	struct wait *w = &l->waits[index];
+
+	w->waiting = l;
+	list_append(&before->behind, &w->link);
+	l->n_after_open++;
+}
+
+static void stop_waiting(struct live *l)
+{
+	for (unsigned i = 0; i < l->task.after.n; i++)
+		list_remove(&l->waits[i].link);
+	l->n_after_open = 0;
+}
+
+void behind_ended(struct tasks *t, struct live *l)
+{
+	stop_waiting(l);
+	list_splice(&t->behind[l->task.state], &l->behind);
+}
+
+void behind_drop(struct live *l)
+{
+	struct list *first;
+
+	stop_waiting(l);
+	while ((first = list_first(&l->behind)))
+		list_remove(first);
+}
+
+static struct wait *take_first(struct list *waits)
+{
+	struct list *first = list_first(waits);
+
+	if (!first)
+		return NULL;
+	list_remove(first);
+	return list_entry(first, struct wait, link);
+}
+
+unsigned behind_release(struct tasks *t, unsigned max)
+{
+	struct wait *w;
+	unsigned n = 0;
+
+	while (n < max && (w = take_first(&t->behind[TASK_COMPLETED]))) {
+		n++;
+		t->n_looked++;
+		if (--w->waiting->n_after_open == 0)
+			queue_move(t, w->waiting);
+	}
+	return n;
+}
+
+static void fail_with(struct tasks *t, const struct wait *w, enum task_state state)
+{
+	struct live *l = w->waiting;
+	char error[TASK_NAME_MAX + 100];
+
+	t->n_looked++;
+	snprintf(error, sizeof(error), "%.*s, which it comes after, is %s",
+		 TEXT_ARGS(l->task.after.items[w - l->waits]), task_state_name(state));
+	queue_remove(t, l);
+	task_ended(t, l, TASK_FAILED, (struct text) {0}, text_of(error));
+}
+
+bool behind_fail_next(struct tasks *t)
+{
+	static const enum task_state ends[] = {TASK_FAILED, TASK_CANCELLED};
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct wait *w = take_first(&t->behind[ends[i]]);
+
+		if (!w)
+			continue;
+		fail_with(t, w, ends[i]);
+		return true;
+	}
+	return false;
+}

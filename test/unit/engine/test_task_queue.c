@@ -1,0 +1,270 @@
+/* The queue when it is long: how many tasks are looked at, and how much one turn of the loop does. */
+#include "task_stage.h"
+
+#include <malloc.h>
+
+enum { CROWD = 2000, CHAIN = 500, AT_ONCE_MAX = 250, FEW = 60 };
+
+static int crowd_setup(void **state)
+{
+	struct world *w;
+
+	world_setup(state);
+	w = *state;
+	w->queue = 10000;
+	world_reopen(w);
+	return 0;
+}
+
+static struct project *project_of(struct world *w)
+{
+	return project_find(tasks_of(w), text_of(w->project));
+}
+
+static struct live *live(struct world *w, const char *id)
+{
+	unsigned n;
+
+	return live_find(tasks_of(w), text_of(w->project), text_of(id), &n);
+}
+
+/* Takes both places, so that everything else waits. */
+static void block(struct world *w, struct told blockers[2])
+{
+	for (int i = 0; i < 2; i++) {
+		blockers[i] = run(w, "sleep 100");
+		assert_int_equal(blockers[i].state, TASK_RUNNING);
+	}
+}
+
+struct crowd {
+	unsigned n_told;
+	char last[40];
+};
+
+static void on_one_of_many(void *arg, int result, const struct task_submitted *task,
+			   const struct why *why)
+{
+	struct crowd *c = arg;
+
+	(void)why;
+	assert_int_equal(result, 0);
+	snprintf(c->last, sizeof(c->last), "%.*s", TEXT_ARGS(task->id));
+	c->n_told++;
+}
+
+/* rising: each with a higher priority than the one before. */
+static struct crowd submit_many(struct world *w, struct task_new in, unsigned n, bool rising)
+{
+	struct crowd c = {0};
+
+	for (unsigned i = 0; i < n; i++) {
+		in.task.priority += rising;
+		task_submit(tasks_of(w), &in, on_one_of_many, &c);
+	}
+	stage_until(&w->stage, c.n_told == n);
+	return c;
+}
+
+/* A task, the next one after it, and so on: the store numbers them. Returns the last. */
+static struct crowd submit_chain(struct world *w, const char *first, unsigned n)
+{
+	struct task_new in = plain_task(w, "true");
+	struct crowd c = {0};
+	unsigned number;
+
+	assert_int_equal(sscanf(first, "task-%u", &number), 1);
+	for (unsigned i = 0; i < n; i++) {
+		char id[40];
+		struct text after;
+
+		snprintf(id, sizeof(id), "task-%04u", number + i);
+		after = text_of(id);
+		in.task.after = (struct texts) {&after, 1};
+		task_submit(tasks_of(w), &in, on_one_of_many, &c);
+	}
+	stage_until(&w->stage, c.n_told == n);
+	return c;
+}
+
+static struct task_new delayed_task(struct world *w)
+{
+	struct task_new in = plain_task(w, "true");
+
+	in.delay_ms = 3600 * 1000;
+	return in;
+}
+
+/* ---- how many are looked at ---- */
+
+static void adding_one_looks_at_few_others(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2];
+	uint64_t from;
+
+	block(w, blockers);
+	from = tasks_of(w)->n_looked;
+	submit_many(w, plain_task(w, "true"), CROWD, true);
+	submit_many(w, delayed_task(w), CROWD, false);
+	assert_int_equal(counts(w).n[TASK_QUEUED], 2 * CROWD);
+	assert_true(tasks_of(w)->n_looked - from < 2 * CROWD * FEW);
+}
+
+static void an_end_looks_at_few_of_those_that_wait(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2], first;
+	uint64_t from;
+
+	block(w, blockers);
+	submit_many(w, delayed_task(w), CROWD, false);
+	first = run(w, "true");
+	submit_chain(w, first.id, CHAIN);
+	from = tasks_of(w)->n_looked;
+	assert_int_equal(cancel(w, first.id).result, 0);
+	stage_until(&w->stage, counts(w).n[TASK_FAILED] == CHAIN);
+	assert_true(tasks_of(w)->n_looked - from < CHAIN * FEW);
+	assert_int_equal(counts(w).n[TASK_QUEUED], CROWD);
+}
+
+static void a_full_group_is_passed_over_at_once(void **state)
+{
+	struct world *w = *state;
+	struct task_new grouped = plain_task(w, "sleep 100");
+	struct told first, other;
+	uint64_t from;
+
+	grouped.task.group = TEXT("alone");
+	first = submit(w, &grouped);
+	assert_int_equal(first.state, TASK_RUNNING);
+	submit_many(w, grouped, CROWD, false);
+	from = tasks_of(w)->n_looked;
+	other = run(w, "sleep 100");
+	assert_int_equal(other.state, TASK_RUNNING);
+	assert_true(tasks_of(w)->n_looked - from < FEW);
+}
+
+static void one_that_comes_after_needs_little_more_memory(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2], plain;
+	struct crowd behind;
+
+	block(w, blockers);
+	plain = run(w, "true");
+	behind = submit_chain(w, plain.id, 1);
+	assert_true(malloc_usable_size(live(w, behind.last)) + live(w, behind.last)->arena.used <
+		    malloc_usable_size(live(w, plain.id)) + live(w, plain.id)->arena.used + 128);
+}
+
+/* ---- what one turn does ---- */
+
+/* Turns the loop until all have failed; other calls are answered in between. */
+static unsigned turns_until_failed(struct world *w, unsigned n)
+{
+	unsigned n_turns = 0;
+	int64_t before = 0;
+
+	while (before < n) {
+		stage_turn(&w->stage);
+		assert_true(counts(w).n[TASK_FAILED] - before <= AT_ONCE_MAX);
+		before = counts(w).n[TASK_FAILED];
+		assert_true(n_turns++ < 100000);
+	}
+	return n_turns;
+}
+
+static void a_chain_fails_in_several_turns(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2], first, told = {0};
+	struct crowd chain;
+
+	block(w, blockers);
+	first = run(w, "true");
+	chain = submit_chain(w, first.id, CHAIN);
+	task_cancel(tasks_of(w), text_of(w->project), text_of(first.id), on_done, &told);
+	assert_true(counts(w).n[TASK_FAILED] <= AT_ONCE_MAX);
+	assert_true(turns_until_failed(w, CHAIN) > 1);
+	assert_int_equal(told.n, 1);
+	assert_true(text_has(wait_for(w, chain.last, TASK_FAILED).error, "which it comes after, is "
+									 "failed"));
+}
+
+/* The daemon dies when a part of them has failed. */
+static void the_rest_of_a_chain_fails_at_the_next_start(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2], first, told = {0};
+
+	block(w, blockers);
+	first = run(w, "true");
+	submit_chain(w, first.id, CHAIN);
+	task_cancel(tasks_of(w), text_of(w->project), text_of(first.id), on_done, &told);
+	stage_until(&w->stage, told.n);
+	assert_true(counts(w).n[TASK_QUEUED] > 0);
+	world_reopen(w);
+	assert_int_equal(counts(w).n[TASK_QUEUED], 0);
+	/* The blockers were running. */
+	assert_int_equal(counts(w).n[TASK_FAILED], CHAIN + 2);
+}
+
+/* The one that was added last has the highest priority. */
+static void nothing_starts_until_all_are_in_line(void **state)
+{
+	struct world *w = *state;
+	struct told first = run(w, "while [ ! -e go ]; do sleep 0.01; done");
+	const struct text after = text_of(first.id);
+	struct task_new in = plain_task(w, "sleep 100");
+	struct crowd crowd;
+
+	in.task.after = (struct texts) {&after, 1};
+	crowd = submit_many(w, in, CROWD, true);
+	make_file(w, "go");
+	stage_until(&w->stage, counts(w).n[TASK_RUNNING] == 2);
+	assert_int_equal(live(w, crowd.last)->task.state, TASK_RUNNING);
+	assert_int_equal(project_of(w)->n_ready, CROWD - 2);
+}
+
+/* ---- listing ---- */
+
+static void those_that_wait_are_listed_in_the_order_of_their_start(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2];
+	struct task_new in = plain_task(w, "true");
+	const struct task *const *tasks;
+	struct task_load load;
+	unsigned n;
+
+	block(w, blockers);
+	submit_many(w, delayed_task(w), 1, false);
+	submit_many(w, in, CROWD, true);
+	in.task.group = TEXT("alone");
+	in.task.priority = 0.5;
+	submit_many(w, in, CROWD, true);
+	task_load(tasks_of(w), text_of(w->project), &load, &tasks, &n);
+	assert_int_equal(load.n_queued, 2 * CROWD + 1);
+	assert_true(n > 100 && n <= 1000);
+	for (unsigned i = 3; i < n; i++)
+		assert_true(tasks[i - 1]->priority - tasks[i]->priority == 0.5);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, crowd_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(adding_one_looks_at_few_others),
+		T(an_end_looks_at_few_of_those_that_wait),
+		T(a_full_group_is_passed_over_at_once),
+		T(one_that_comes_after_needs_little_more_memory),
+		T(a_chain_fails_in_several_turns),
+		T(the_rest_of_a_chain_fails_at_the_next_start),
+		T(nothing_starts_until_all_are_in_line),
+		T(those_that_wait_are_listed_in_the_order_of_their_start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
