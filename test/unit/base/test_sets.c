@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "base/sorted.h"
-#include "base/table.h"
+#include "base/set/sorted.h"
+#include "base/set/table.h"
 
 enum { MANY = 20000 };
 

@@ -1,4 +1,4 @@
-#include "base/table.h"
+#include "base/set/table.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "base/sorted.h"
+#include "base/set/sorted.h"
 
 #include <assert.h>
 #include <stdint.h>
