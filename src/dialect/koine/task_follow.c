@@ -1,11 +1,13 @@
 /*
  * A task's output and its end: one piece of output, all of it as it comes, or the end alone.
  *
- * A follower looks again after a moment, for as long as the task may go on. A look on the loop
- * costs nothing; the store is asked only when there may be something new.
+ * A follower reads what there is, then it is told what comes (task_watch), and looks again only
+ * if it was left behind. If its client does not read, it waits until the client has.
  */
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/list.h"
 #include "base/utf8.h"
 #include "call/call.h"
 #include "call/client.h"
@@ -14,8 +16,7 @@
 #include "dialect/engine.h"
 
 enum {
-	LOOK_MS = 200,
-	WAIT_MS = 50,
+	AGAIN_MS = 200,           /* where nobody tells us when to look again */
 	TASK_LOOK_MAX = 32 << 20, /* bytes of a whole task and a piece of its output */
 };
 
@@ -75,20 +76,258 @@ struct done koine_task_output(struct call *c)
 
 /* ---- as it comes ---- */
 
+/* The followers of one connection that wait; freed when the connection closes. */
+struct following {
+	struct client_hook hook;
+	struct list waiting;
+};
+
 struct follow {
+	struct call *call;
+	struct list link; /* in `waiting` of its connection */
+	struct task_watch watch;
+	bool blocked;       /* it waits for its client, not for the task */
+	unsigned n_missed;  /* times in a row that there was nothing to wait for */
 	struct arena arena; /* of one look; emptied after it */
 	struct task task;
 	struct task_output output;
-	int64_t at;  /* the next byte to send */
-	bool inside; /* `at` may stand within a character */
+	struct text project; /* as it was found; its id is {NULL, 0} before */
+	struct text id;
+	int64_t at;   /* the next byte to send */
+	int64_t seen; /* the byte after those that were read: the last may be half a character */
+	bool inside;  /* `at` may stand within a character */
 	bool with_output;
 };
+
+static struct done look(struct call *c);
 
 /* Nobody waits for the answer any more. */
 static bool is_over(const struct call *c)
 {
 	return atomic_load(&c->cancelled) || !c->client;
 }
+
+static struct done fail_left(struct call *c)
+{
+	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+/* ---- sending ---- */
+
+static void write_notification(struct buf *out, const struct follow *f)
+{
+	struct json j = json_writer(out);
+
+	json_begin_object(&j);
+	json_member_str(&j, "jsonrpc", "2.0");
+	json_member_str(&j, "method", "task.output");
+	json_key(&j, "params");
+	json_begin_object(&j);
+	json_member_text(&j, "project", f->project);
+	json_member_text(&j, "id", f->id);
+	write_piece(&j, &f->output);
+	json_end_object(&j);
+	json_end_object(&j);
+}
+
+/* words: of a piece that others may be sent, too; NULL: of its own. */
+static int notify(const struct follow *f, struct buf *words)
+{
+	struct buf own;
+	struct buf *out = words ? words : &own;
+	int r;
+
+	buf_init(&own, 8 * TASK_PIECE);
+	if (out->len == 0)
+		write_notification(out, f);
+	r = out->err ? out->err : client_notify(f->call->client, out->data, out->len);
+	buf_done(&own);
+	return r;
+}
+
+/* What is to happen next. */
+enum next { LOOK_NOW, WAIT, WAIT_FOR_CLIENT, AT_END };
+
+/* Sends f->output. */
+static int tell(struct follow *f, struct buf *words, enum next *ret_next)
+{
+	struct task_output *o = &f->output;
+	int r;
+
+	*ret_next = o->running ? WAIT : AT_END;
+	if (!f->with_output)
+		return 0;
+	f->seen = o->offset + (int64_t)o->bytes.len;
+	if (f->seen < o->end)
+		*ret_next = LOOK_NOW;
+	cut(o, f->inside, is_last(o));
+	/* A negative offset is resolved by now. */
+	f->at = o->offset;
+	f->inside = false;
+	if (o->bytes.len == 0)
+		return 0;
+	r = notify(f, words);
+	/* The client does not read: the same piece is sent again later. */
+	if (r == -ENOBUFS) {
+		*ret_next = WAIT_FOR_CLIENT;
+		return 0;
+	}
+	/* HTTP has no notifications, and a client that closed its half takes none: it waits for
+	 * the end. */
+	f->with_output = r != -ENOTSUP && r != -ENOTCONN;
+	if (r != 0)
+		return f->with_output ? r : 0;
+	f->at += (int64_t)o->bytes.len;
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+static void stop_waiting(struct follow *f)
+{
+	list_remove(&f->link);
+	task_unwatch(&f->watch);
+	f->blocked = false;
+}
+
+/* In the next turn: whoever calls is in the middle of something. */
+static void then(struct follow *f, struct done (*next)(struct call *c))
+{
+	stop_waiting(f);
+	(void)call_after(f->call, 0, next);
+}
+
+static void on_closed(struct client_hook *h)
+{
+	struct following *all = list_entry(h, struct following, hook);
+	struct list *first;
+
+	while ((first = list_first(&all->waiting)))
+		then(list_entry(first, struct follow, link), fail_left);
+	free(all);
+}
+
+static void on_drained(struct client_hook *h)
+{
+	struct following *all = list_entry(h, struct following, hook);
+
+	list_for_each (at, following, &all->waiting) {
+		struct follow *f = list_entry(at, struct follow, link);
+
+		if (f->blocked)
+			then(f, look);
+	}
+}
+
+static struct following *have_following(struct client *s)
+{
+	struct client_hook *h = client_find_hook(s, on_closed);
+	struct following *all;
+
+	if (h)
+		return list_entry(h, struct following, hook);
+	all = calloc(1, sizeof(*all));
+	if (!all)
+		return NULL;
+	all->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
+	list_init(&all->waiting);
+	client_add_hook(s, &all->hook);
+	return all;
+}
+
+static void on_cancel(struct call *c, void *arg)
+{
+	stop_waiting(arg);
+	(void)fail_left(c);
+}
+
+static struct done wait_here(struct follow *f)
+{
+	struct call *c = f->call;
+	struct following *all = have_following(c->client);
+
+	if (!all) {
+		stop_waiting(f);
+		return call_fail(c, -ENOMEM);
+	}
+	list_append(&all->waiting, &f->link);
+	return call_later(c, on_cancel, f);
+}
+
+/* A client that is sent the answers of a batch takes nothing before their end; nobody tells us
+ * of that. */
+static struct done wait_for_client(struct follow *f)
+{
+	struct client *s = f->call->client;
+
+	if (s->batch || s->n_holding > 0)
+		return call_after(f->call, AGAIN_MS, look);
+	f->blocked = true;
+	return wait_here(f);
+}
+
+/* ---- being told ---- */
+
+static void on_printed(struct task_watch *w, struct task_piece *piece)
+{
+	struct follow *f = list_entry(w, struct follow, watch);
+	int64_t end = piece->offset + (int64_t)piece->bytes.len;
+	enum next next;
+	int r;
+
+	if (f->at < piece->offset || f->at > end) {
+		then(f, look);
+		return;
+	}
+	f->output = (struct task_output) {
+		.bytes = {.data = piece->bytes.data + (f->at - piece->offset),
+			  .len = (size_t)(end - f->at)},
+		.offset = f->at,
+		.end = end,
+		.running = true,
+	};
+	if (piece->words_from != f->at)
+		buf_clear(&piece->words);
+	piece->words_from = f->at;
+	r = tell(f, &piece->words, &next);
+	/* It is sent, or it is read again. */
+	if (r != 0 || next != WAIT)
+		then(f, look);
+}
+
+static void on_ended(struct task_watch *w, const struct task *task)
+{
+	struct follow *f = list_entry(w, struct follow, watch);
+	struct call *c = f->call;
+
+	stop_waiting(f);
+	if (f->with_output && f->at < task->output_bytes) {
+		(void)look(c);
+		return;
+	}
+	task_json_write_end(call_result(c), task);
+	(void)call_reply(c);
+}
+
+static struct done wait_for_task(struct follow *f)
+{
+	struct call *c = f->call;
+	int64_t end;
+
+	f->watch.printed = f->with_output ? on_printed : NULL;
+	/* It has ended since it was read; but if memory ran out, the store may never know. */
+	if (!task_watch(call_tasks(c), f->project, f->id, &f->watch, &end))
+		return f->n_missed++ == 0 ? look(c) : call_after(c, AGAIN_MS, look);
+	f->n_missed = 0;
+	/* It has printed something since. */
+	if (f->with_output && end > f->seen) {
+		task_unwatch(&f->watch);
+		return look(c);
+	}
+	return wait_here(f);
+}
+
+/* ---- looking ---- */
 
 /* The state is read first: once a task has ended, all its output is on disk. */
 static int look_work(struct call *c)
@@ -100,7 +339,8 @@ static int look_work(struct call *c)
 
 	arena_init(&f->arena, TASK_LOOK_MAX);
 	f->output = (struct task_output) {0};
-	r = task_get(t, c->lane, &f->arena, in->project, in->id, &f->task, &c->why);
+	r = task_get(t, c->lane, &f->arena, f->id.data ? f->project : in->project, in->id, &f->task,
+		     &c->why);
 	if (r == 0 && f->with_output)
 		r = task_output(t, c->lane, &f->arena, f->task.project, f->task.id, f->at,
 				TASK_PIECE, &f->output, &c->why);
@@ -108,100 +348,40 @@ static int look_work(struct call *c)
 	return r;
 }
 
-static void write_notification(struct buf *out, const struct follow *f)
+/* Of what was read, only this is needed while it waits. */
+static int keep_name(struct call *c, struct follow *f)
 {
-	struct json j = json_writer(out);
+	int r = arena_copy_text(&c->arena, f->task.project, &f->project);
 
-	json_begin_object(&j);
-	json_member_str(&j, "jsonrpc", "2.0");
-	json_member_str(&j, "method", "task.output");
-	json_key(&j, "params");
-	json_begin_object(&j);
-	json_member_text(&j, "project", f->task.project);
-	json_member_text(&j, "id", f->task.id);
-	write_piece(&j, &f->output);
-	json_end_object(&j);
-	json_end_object(&j);
+	return r != 0 ? r : arena_copy_text(&c->arena, f->task.id, &f->id);
 }
-
-static int notify(struct client *s, const struct follow *f)
-{
-	struct buf out;
-	int r;
-
-	buf_init(&out, 8 * TASK_PIECE);
-	write_notification(&out, f);
-	r = out.err ? out.err : client_notify(s, out.data, out.len);
-	buf_done(&out);
-	return r;
-}
-
-/* What is to happen after a look. */
-enum next { LOOK_NOW, LOOK_LATER, AT_END };
-
-static int tell(struct call *c, struct follow *f, enum next *ret_next)
-{
-	struct task_output *o = &f->output;
-	int r;
-
-	*ret_next = o->running ? LOOK_LATER : AT_END;
-	if (!f->with_output)
-		return 0;
-	cut(o, f->inside, is_last(o));
-	/* A negative offset is resolved by now. */
-	f->at = o->offset;
-	f->inside = false;
-	if (o->bytes.len == 0)
-		return 0;
-	r = notify(c->client, f);
-	/* The client does not read: send the same piece again later. */
-	if (r == -ENOBUFS) {
-		*ret_next = LOOK_LATER;
-		return 0;
-	}
-	/* HTTP has no notifications, and a client that closed its half takes none: it waits for
-	 * the end. */
-	f->with_output = r != -ENOTSUP && r != -ENOTCONN;
-	if (r != 0)
-		return f->with_output ? r : 0;
-	f->at += (int64_t)o->bytes.len;
-	if (f->at < o->end)
-		*ret_next = LOOK_NOW;
-	return 0;
-}
-
-static struct done look(struct call *c);
 
 static struct done look_then(struct call *c, int r)
 {
 	struct follow *f = c->state;
-	enum next next = LOOK_LATER;
+	enum next next = WAIT;
 
 	if (r == 0 && is_over(c))
 		r = refuse(&c->why, REFUSE_CANCELLED, "cancelled");
+	if (r == 0 && !f->id.data)
+		r = keep_name(c, f);
 	if (r == 0)
-		r = tell(c, f, &next);
+		r = tell(f, NULL, &next);
 	if (r == 0 && next == AT_END)
 		task_json_write_end(call_result(c), &f->task);
-	/* Nothing is held while the call waits, since it may be cancelled there. */
 	arena_done(&f->arena);
 	if (r != 0)
 		return call_fail(c, r);
 	if (next == AT_END)
 		return call_reply(c);
-	return next == LOOK_NOW ? look(c) : call_after(c, LOOK_MS, look);
+	if (next == LOOK_NOW)
+		return look(c);
+	return next == WAIT ? wait_for_task(f) : wait_for_client(f);
 }
 
 static struct done look(struct call *c)
 {
-	const struct task_in *in = c->in;
-	const struct follow *f = c->state;
-
-	if (is_over(c))
-		return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
-	if (!f->with_output && task_is_open(call_tasks(c), in->project, in->id))
-		return call_after(c, WAIT_MS, look);
-	return call_work(c, READER, look_work, look_then);
+	return is_over(c) ? fail_left(c) : call_work(c, READER, look_work, look_then);
 }
 
 static struct done begin(struct call *c, bool with_output)
@@ -211,10 +391,13 @@ static struct done begin(struct call *c, bool with_output)
 
 	if (!f)
 		return call_fail(c, -ENOMEM);
+	f->call = c;
 	f->at = in->offset;
 	f->inside = in->offset != 0;
 	/* Nothing is sent before a batch is answered, so output cannot be sent as it comes. */
 	f->with_output = with_output && !c->request.silent && !c->batch;
+	f->watch.ended = on_ended;
+	list_init(&f->link);
 	c->state = f;
 	return look(c);
 }

@@ -81,6 +81,15 @@ struct run_waiter {
 	void *arg;
 };
 
+/* Output that those who follow the task have not been told yet. */
+struct fresh {
+	struct buf bytes; /* the last of them; empty while nobody follows */
+	int64_t end;      /* the offset after them */
+	struct timer *pause;
+	bool paused; /* they were told something just now */
+	bool more;   /* there is something to tell */
+};
+
 /* A running task. */
 struct run {
 	struct tasks *tasks;
@@ -91,7 +100,8 @@ struct run {
 	/* Not NULL until it is stored that the task is running; nothing starts before that. */
 	struct task_change *begins;
 	char mark[TREE_MARK_MAX];
-	struct buf out;           /* the end of its output */
+	struct buf out; /* the end of its output */
+	struct fresh fresh;
 	struct run_waiter waiter; /* fn NULL: none */
 	bool output_failed;       /* this has been logged */
 };
@@ -119,9 +129,11 @@ struct live {
 	enum place place;
 	struct list behind; /* waits of others for this one */
 	struct wait *waits; /* its own: task.after.n */
-	struct arena arena; /* for texts that do not fit into `own` */
-	struct task task;   /* its texts are in `own` or in the arena */
-	bool light;         /* all of its texts are here; else the long ones are missing */
+	struct list watches;
+	unsigned n_listening; /* those of them that want its output */
+	struct arena arena;   /* for texts that do not fit into `own` */
+	struct task task;     /* its texts are in `own` or in the arena */
+	bool light;           /* all of its texts are here; else the long ones are missing */
 	unsigned n_after_open;
 	uint64_t ready_ms;      /* steady clock; 0: at once */
 	struct run *run;        /* NULL unless it is running */
@@ -306,6 +318,19 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 		    struct task_change *c);
 int task_write_init(struct tasks *t);
 void task_write_drop(struct live *l); /* calls no waiters: they may be gone */
+
+/* ---- watch.c: who waits for its output or its end ---- */
+
+/* Its end is in the store. The row need not live longer than this call. */
+void watch_ended(struct live *l, const struct task *row);
+void watch_drop(struct live *l); /* it is being freed: nobody is told */
+
+/* It has printed these bytes; all of its output ends at `end`. */
+void watch_printed(struct run *r, const char *data, size_t n, int64_t end);
+void watch_rest(struct run *r); /* it prints nothing more */
+
+void fresh_init(struct fresh *f);
+void fresh_done(struct fresh *f);
 
 /* ---- event.c ---- */
 

@@ -229,14 +229,6 @@ int task_output(struct tasks *t, int lane, struct arena *a, struct text project,
 	return no_output(r) ? 0 : r;
 }
 
-bool task_is_open(struct tasks *t, struct text project, struct text id)
-{
-	unsigned n;
-	const struct live *l = live_find(t, project, id, &n);
-
-	return n == 1 && l->task.state <= TASK_RUNNING;
-}
-
 int task_groups(struct tasks *t, int lane, struct arena *a, struct text project,
 		struct task_tally **ret_groups, unsigned *ret_n)
 {

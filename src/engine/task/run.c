@@ -33,6 +33,7 @@ static void run_free(struct run *r)
 	output_file_close(r->output);
 	timer_free(r->timer);
 	buf_done(&r->out);
+	fresh_done(&r->fresh);
 	free(r);
 }
 
@@ -67,13 +68,17 @@ void run_drop(struct run *r)
 
 static void add_output(struct run *r, const char *data, size_t n)
 {
+	int64_t from = r->output ? output_file_end(r->output) : 0;
 	int e = r->output ? output_file_add(r->output, data, n) : 0;
+	int64_t end = r->output ? output_file_end(r->output) : 0;
 
 	if (e != 0 && !r->output_failed) {
 		r->output_failed = true;
 		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.id),
 			 strerror(-e));
 	}
+	if (end > from)
+		watch_printed(r, data, (size_t)(end - from), end);
 }
 
 static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
@@ -182,6 +187,7 @@ static void finish(struct run *r)
 	struct text error = {0};
 	char text[ERROR_MAX];
 
+	watch_rest(r);
 	release(t, l);
 	l->task.exit_status = a->program && a->signal == 0 ? a->status : -1;
 	l->task.signal = a->signal;
@@ -426,6 +432,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	r->tasks = t;
 	r->live = l;
 	buf_init(&r->out, 2 * TASK_RESULT_MAX);
+	fresh_init(&r->fresh);
 	attempt_init(&r->attempt, &ops, r, TASK_STDERR_MAX);
 	if (supervisor_mark(t->owner, r->mark) != 0) {
 		free(r);

@@ -294,6 +294,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	list_init(&l->link);
 	list_init(&l->held_link);
 	list_init(&l->behind);
+	list_init(&l->watches);
 	changes_init(&l->changes, &t->keeper);
 	arena_init(&l->arena, TASK_ARENA_MAX);
 	l->arena.first = LIVE_BLOCK;
@@ -326,6 +327,7 @@ void live_free(struct live *l)
 	leave_group(l);
 	task_write_drop(l);
 	behind_drop(l);
+	watch_drop(l);
 	list_remove(&l->link);
 	list_remove(&l->held_link);
 	sorted_remove(&l->project->recent, &l->recent_link);

@@ -21,6 +21,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/noun/task.h"
 #include "base/text.h"
 #include "base/value.h"
@@ -235,8 +236,33 @@ struct task_output {
 int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 		int64_t offset, size_t max, struct task_output *ret_output, struct why *why);
 
-/* Runs on the loop, from memory: whether it is queued or running. False if only the store knows. */
-bool task_is_open(struct tasks *t, struct text project, struct text id);
+/* What a task has just printed, for all who follow it. */
+struct task_piece {
+	struct text bytes;
+	int64_t offset; /* of the first of them */
+	/* The words for a client, made once for all who begin at the same byte; -1: not yet. */
+	struct buf words;
+	int64_t words_from;
+};
+
+struct live;
+
+/* Waits for what becomes of a task; lives with whoever waits. */
+struct task_watch {
+	struct list link;
+	struct live *live; /* NULL: it is not waiting */
+	/* It has printed more. Takes the bytes; must not answer a call or change a task. NULL: only
+	 * its end is awaited. */
+	void (*printed)(struct task_watch *w, struct task_piece *piece);
+	/* It has ended, its output is in the file, and the store knows of it. No longer waiting. */
+	void (*ended)(struct task_watch *w, const struct task *task);
+};
+
+/* Runs on the loop. *ret_end: of what it has printed so far. False: it has ended, or there is no
+ * such task, or there are several; the store knows which. */
+bool task_watch(struct tasks *t, struct text project, struct text id, struct task_watch *w,
+		int64_t *ret_end);
+void task_unwatch(struct task_watch *w); /* harmless if it is not waiting */
 
 /* Groups that have tasks, by name. project {NULL, 0}: of all projects. */
 int task_groups(struct tasks *t, int lane, struct arena *a, struct text project,

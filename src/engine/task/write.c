@@ -52,10 +52,33 @@ static void change_free(struct change *change)
 	free(c);
 }
 
+/* If memory runs out, the text is left out, not the change. */
+static void copy(struct arena *a, struct text *t)
+{
+	if (arena_copy_text(a, *t, t) != 0)
+		*t = (struct text) {0};
+}
+
+/* The store has this end, and the task was not queued again meanwhile. */
+static bool is_its_end(const struct live *l, const struct task *row)
+{
+	return row->state > TASK_RUNNING && l->task.state > TASK_RUNNING;
+}
+
+static void tell_end(struct live *l, struct task_change *c)
+{
+	if (list_empty(&l->watches) || !is_its_end(l, &c->row))
+		return;
+	/* Whoever is told may do something that frees the task. */
+	copy(&c->arena, &c->row.id);
+	watch_ended(l, &c->row);
+}
+
 static void change_kept(struct change *change, bool recovered)
 {
 	struct tasks *t = change_of(change)->tasks;
 
+	tell_end(list_entry(change->all, struct live, changes), change_of(change));
 	change_free(change);
 	if (recovered)
 		queue_run(t);
@@ -99,13 +122,6 @@ void task_write_drop(struct live *l)
 	list_for_each (at, following, &l->changes.list)
 		task_change_forget(change_of(list_entry(at, struct change, link)));
 	changes_drop(&l->changes);
-}
-
-/* If memory runs out, the text is left out, not the change. */
-static void copy(struct arena *a, struct text *t)
-{
-	if (arena_copy_text(a, *t, t) != 0)
-		*t = (struct text) {0};
 }
 
 /* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */

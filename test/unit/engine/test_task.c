@@ -872,6 +872,65 @@ static void a_run_that_is_not_kept_waits_for_the_store(void **state)
 	assert_int_equal(get(w, id.id).attempts, 1);
 }
 
+struct watcher {
+	struct task_watch watch;
+	char printed[100];
+	unsigned n_printed;
+	unsigned n_ended;
+	enum task_state state;
+};
+
+static void on_watched_print(struct task_watch *watch, struct task_piece *piece)
+{
+	struct watcher *w = list_entry(watch, struct watcher, watch);
+	size_t len = strlen(w->printed);
+
+	w->n_printed++;
+	snprintf(w->printed + len, sizeof(w->printed) - len, "%.*s", TEXT_ARGS(piece->bytes));
+}
+
+static void on_watched_end(struct task_watch *watch, const struct task *task)
+{
+	struct watcher *w = list_entry(watch, struct watcher, watch);
+
+	w->n_ended++;
+	w->state = task->state;
+	assert_true(text_is(task->id, "task-0000"));
+}
+
+/* Nobody is told of an end that may be lost; then all are, before the next turn of the loop. */
+static void an_end_is_told_as_soon_as_it_is_kept(void **state)
+{
+	struct world *w = *state;
+	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done; printf x");
+	struct watcher watchers[3] = {{{.live = NULL}}};
+	int64_t end;
+
+	stage_until(&w->stage,
+		    get(w, told.id).pid > 0 && w->stage.f->engine->tasks->keeper.n_changes == 0);
+	for (int i = 0; i < 3; i++) {
+		watchers[i].watch.printed = on_watched_print;
+		watchers[i].watch.ended = on_watched_end;
+		assert_true(task_watch(tasks_of(w), text_of(w->project), text_of(told.id),
+				       &watchers[i].watch, &end));
+		assert_int_equal(end, 0);
+	}
+	task_unwatch(&watchers[1].watch);
+	w->stage.hold_writes = true;
+	make_file(w, "go");
+	stage_until(&w->stage, w->stage.held);
+	assert_string_equal(watchers[0].printed, "x");
+	assert_int_equal(watchers[0].n_ended, 0);
+	tell_held(w, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(watchers[i].n_ended, i != 1);
+		assert_int_equal(watchers[i].n_printed, i != 1);
+	}
+	assert_int_equal(watchers[2].state, TASK_COMPLETED);
+	assert_false(task_watch(tasks_of(w), text_of(w->project), text_of(told.id),
+				&watchers[0].watch, &end));
+}
+
 static void many_short_ones(void **state)
 {
 	struct world *w = *state;
@@ -994,6 +1053,7 @@ int main(void)
 		T(one_that_has_not_begun_is_freed_with_the_rest),
 		T(a_stop_does_not_wait_for_what_has_not_begun),
 		T(a_run_that_is_not_kept_waits_for_the_store),
+		T(an_end_is_told_as_soon_as_it_is_kept),
 		T(many_short_ones),
 		T(the_next_start_ends_whoever_carries_our_mark),
 	};

@@ -1,0 +1,191 @@
+/*
+ * Who waits for a task's output or its end. Nobody looks again and again: the loop writes the
+ * output and hears of the end, so it tells those who wait, and one who waits costs nothing.
+ *
+ * Output is told at once, and then again after a pause if there was more, however little a
+ * program prints at a time. What came meanwhile is at hand for all; only somebody who is further
+ * behind reads the file.
+ */
+#include "engine/task/inner.h"
+#include "io/process/output_file.h"
+
+enum {
+	PAUSE_MS = 50,
+	FRESH_MAX = 64 << 10,
+	REST_MAX = 3, /* bytes that may be the beginning of a character, and are told again */
+};
+
+/* ---- who waits ---- */
+
+/* Its last change may not be stored yet; then its end is still to be told. */
+static bool is_coming(const struct live *l)
+{
+	return l->task.state <= TASK_RUNNING || changes_pending(&l->changes);
+}
+
+static int64_t printed_so_far(const struct live *l)
+{
+	if (l->run && l->run->output)
+		return output_file_end(l->run->output);
+	return l->task.output_bytes;
+}
+
+bool task_watch(struct tasks *t, struct text project, struct text id, struct task_watch *w,
+		int64_t *ret_end)
+{
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+
+	if (n != 1 || !is_coming(l))
+		return false;
+	w->live = l;
+	list_append(&l->watches, &w->link);
+	l->n_listening += w->printed != NULL;
+	*ret_end = printed_so_far(l);
+	return true;
+}
+
+void task_unwatch(struct task_watch *w)
+{
+	if (!w->live)
+		return;
+	list_remove(&w->link);
+	w->live->n_listening -= w->printed != NULL;
+	w->live = NULL;
+}
+
+static struct task_watch *first_of(const struct list *watches)
+{
+	struct list *first = list_first(watches);
+
+	return first ? list_entry(first, struct task_watch, link) : NULL;
+}
+
+void watch_drop(struct live *l)
+{
+	struct task_watch *w;
+
+	while ((w = first_of(&l->watches)))
+		task_unwatch(w);
+}
+
+void watch_ended(struct live *l, const struct task *row)
+{
+	struct task_watch *w;
+	struct list watches;
+
+	list_init(&watches);
+	list_splice(&watches, &l->watches);
+	l->n_listening = 0;
+	/* Whoever is told may do anything, also to the task. */
+	list_for_each (at, following, &watches)
+		list_entry(at, struct task_watch, link)->live = NULL;
+	while ((w = first_of(&watches))) {
+		list_remove(&w->link);
+		w->ended(w, row);
+	}
+}
+
+/* ---- output ---- */
+
+static void tell_piece(struct live *l, struct task_piece *piece)
+{
+	struct list watches;
+	struct task_watch *w;
+
+	list_init(&watches);
+	list_splice(&watches, &l->watches);
+	while ((w = first_of(&watches))) {
+		list_remove(&w->link);
+		list_append(&l->watches, &w->link);
+		if (w->printed)
+			w->printed(w, piece);
+	}
+}
+
+static void tell(struct run *r)
+{
+	struct fresh *f = &r->fresh;
+	struct task_piece piece = {
+		.bytes = {.data = f->bytes.data, .len = f->bytes.len},
+		.offset = f->end - (int64_t)f->bytes.len,
+		.words_from = -1,
+	};
+	size_t rest = f->bytes.len < REST_MAX ? f->bytes.len : REST_MAX;
+
+	f->more = false;
+	buf_init(&piece.words, 8 * FRESH_MAX);
+	tell_piece(r->live, &piece);
+	buf_done(&piece.words);
+	buf_consume(&f->bytes, f->bytes.len - rest);
+}
+
+static void on_pause(void *arg)
+{
+	struct run *r = arg;
+
+	r->fresh.paused = false;
+	if (!r->fresh.more)
+		return;
+	r->fresh.paused = true;
+	timer_start(r->fresh.pause, PAUSE_MS);
+	tell(r);
+}
+
+/* Without memory for a pause there is none. */
+static void tell_then_pause(struct run *r)
+{
+	struct fresh *f = &r->fresh;
+
+	if (f->pause || timer_new(r->tasks->loop, on_pause, r, &f->pause) == 0) {
+		f->paused = true;
+		timer_start(f->pause, PAUSE_MS);
+	}
+	tell(r);
+}
+
+/* Adds to what is at hand, or forgets it if it does not fit: then it is read from the file. */
+static void add_fresh(struct fresh *f, const char *data, size_t n, int64_t end)
+{
+	bool follows = f->end == end - (int64_t)n;
+
+	if (!follows || f->bytes.len + n > f->bytes.max)
+		buf_clear(&f->bytes);
+	if (n <= FRESH_MAX)
+		buf_add(&f->bytes, data, n);
+	if (f->bytes.err != 0)
+		buf_clear(&f->bytes);
+	f->end = end;
+	f->more = true;
+}
+
+void watch_printed(struct run *r, const char *data, size_t n, int64_t end)
+{
+	struct fresh *f = &r->fresh;
+
+	if (r->live->n_listening == 0) {
+		buf_done(&f->bytes);
+		f->more = false;
+		return;
+	}
+	add_fresh(f, data, n, end);
+	if (!f->paused)
+		tell_then_pause(r);
+}
+
+void watch_rest(struct run *r)
+{
+	if (r->fresh.more && r->live->n_listening > 0)
+		tell(r);
+}
+
+void fresh_init(struct fresh *f)
+{
+	buf_init(&f->bytes, FRESH_MAX + REST_MAX);
+}
+
+void fresh_done(struct fresh *f)
+{
+	timer_free(f->pause);
+	buf_done(&f->bytes);
+}
