@@ -61,10 +61,24 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 int store_session_open(struct connection *c, struct arena *arena, struct session **ret_rows,
 		       unsigned *ret_n);
 
-/* The ids of the session, its parent, the parent's parent …, oldest first; at most max, keeping
- * the newest. The chain ends at a parent that is gone, or that is already in it. */
-int store_session_chain(struct connection *c, struct text id, unsigned max, struct arena *arena,
-			struct text **ret_ids, unsigned *ret_n);
+/* A session, the one that it goes on from, and so on: {.id = …} is where it begins. */
+struct session_chain {
+	struct text id;
+	struct session_link *links; /* found so far, the newest first */
+	unsigned n;
+	unsigned cap;
+	int64_t oldest; /* the lowest seq among them */
+};
+
+struct session_link {
+	int64_t seq;
+	struct text id;
+	struct text parent;
+};
+
+/* Adds the next link. The chain ends at a parent that is gone, or that is already in it. */
+int store_session_chain_next(struct connection *c, struct session_chain *chain, struct arena *arena,
+			     bool *ret_found);
 
 /* Working folders, the last used first. limit 0: no limit. */
 int store_session_paths(struct connection *c, unsigned limit, struct arena *arena,
@@ -86,6 +100,9 @@ struct store_session_events_query {
 	struct text session;       /* or */
 	struct text agent_session; /* data NULL: by session */
 	int64_t after_id;          /* only those after it; 0: from the first */
+	int64_t before_id;         /* only those before it; 0: to the last */
+	bool newest;               /* begins with the last of them, and goes back */
+	bool raw;                  /* includes lines that were not understood */
 	unsigned limit;            /* 0: no limit */
 	size_t max_bytes;          /* text bytes over all rows, but at least one row; 0: no limit */
 };

@@ -99,24 +99,38 @@ static const struct row_kind event_kind = NOUN_KIND(struct session_event, &sessi
 	.of = &session_event_portrait, .special = SESSION_EVENT_SESSION,                           \
 	.as = "(SELECT session.id FROM session WHERE session.seq = session_event.%)"
 
-#define LIST(where)                                                                                \
-	"SELECT {columns} FROM session_event WHERE " where                                         \
-	" AND id > :after ORDER BY id LIMIT :limit"
+#define LIST(where, order)                                                                         \
+	{                                                                                          \
+		"SELECT {columns} FROM session_event WHERE " where                                 \
+		" AND id > :after AND id < :before ORDER BY id " order " LIMIT :limit",            \
+			LIST_OF                                                                    \
+	}
+
+#define LISTS(where)                                                                               \
+	{                                                                                          \
+		LIST(where, "ASC"), LIST(where, "DESC")                                            \
+	}
+
+#define OF_SESSION "session = (SELECT session.seq FROM session WHERE session.id = :name)"
+#define OF_AGENT   "agent_session = :name"
+/* Spelled out exactly as in its indexes. */
+#define SAID " AND type <> 4"
 
 int store_session_events(struct connection *c, const struct store_session_events_query *query,
 			 struct arena *arena, struct session_event **ret_rows, unsigned *ret_n)
 {
-	static const struct query of_session = {
-		LIST("session = (SELECT session.seq FROM session WHERE session.id = :name)"),
-		LIST_OF};
-	static const struct query of_agent = {LIST("agent_session = :name"), LIST_OF};
+	static const struct query lists[2][2][2] = {
+		{LISTS(OF_SESSION SAID), LISTS(OF_SESSION)},
+		{LISTS(OF_AGENT SAID), LISTS(OF_AGENT)},
+	};
 	bool by_agent = query->agent_session.data != NULL;
 	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
 	CLEANUP(query_donep)
-	struct statement *q = query_open(c, by_agent ? &of_agent : &of_session);
+	struct statement *q = query_open(c, &lists[by_agent][query->raw][query->newest]);
 
 	query_bind_text(q, ":name", by_agent ? query->agent_session : query->session);
 	query_bind_int(q, ":after", query->after_id);
+	query_bind_int(q, ":before", query->before_id > 0 ? query->before_id : INT64_MAX);
 	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }

@@ -183,27 +183,22 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 
 /* ---- chains ---- */
 
-struct link {
-	int64_t seq;
-	struct text id;
-	struct text parent;
-};
-
 static int read_link(struct statement *q, void *ret)
 {
-	*(struct link *)ret = (struct link) {query_int(q, 0), query_text(q, 1), query_text(q, 2)};
+	*(struct session_link *)ret =
+		(struct session_link) {query_int(q, 0), query_text(q, 1), query_text(q, 2)};
 	return query_fault(q);
 }
 
 static const uint16_t link_texts[] = {
-	offsetof(struct link, id),
-	offsetof(struct link, parent),
+	offsetof(struct session_link, id),
+	offsetof(struct session_link, parent),
 };
 
-static const struct row_kind link_kind = ROW_KIND(struct link, read_link, link_texts);
+static const struct row_kind link_kind = ROW_KIND(struct session_link, read_link, link_texts);
 
 static int find_link(struct connection *c, struct text id, struct arena *arena,
-		     struct link *ret_link, bool *ret_found)
+		     struct session_link *ret_link, bool *ret_found)
 {
 	static const struct query sql = {"SELECT seq, id, parent FROM session WHERE id = :id"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -213,66 +208,41 @@ static int find_link(struct connection *c, struct text id, struct arena *arena,
 }
 
 /* Parents are usually older; only one that is not can already be in the chain. */
-static bool has_link(const struct link *links, unsigned n, int64_t seq, int64_t oldest)
+static bool has_link(const struct session_chain *chain, int64_t seq)
 {
-	if (seq < oldest)
+	if (chain->n == 0 || seq < chain->oldest)
 		return false;
-	for (unsigned i = 0; i < n; i++) {
-		if (links[i].seq == seq)
+	for (unsigned i = 0; i < chain->n; i++) {
+		if (chain->links[i].seq == seq)
 			return true;
 	}
 	return false;
 }
 
-/* The newest first. */
-static int take_links(struct connection *c, struct text id, unsigned max, struct arena *arena,
-		      struct link **ret_links, unsigned *ret_n)
+int store_session_chain_next(struct connection *c, struct session_chain *chain, struct arena *arena,
+			     bool *ret_found)
 {
-	int64_t oldest = INT64_MAX;
-	struct link *links = NULL;
-	unsigned n = 0, cap = 0;
-	struct link link;
-	bool found;
-	int r;
+	struct text id = chain->n > 0 ? chain->links[chain->n - 1].parent : chain->id;
+	struct session_link link, *links;
+	bool found = false;
+	int r = 0;
 
-	while (n < max && id.data) {
+	if (id.data)
 		r = find_link(c, id, arena, &link, &found);
-		if (r != 0)
-			return r;
-		if (!found || has_link(links, n, link.seq, oldest))
-			break;
-		links = rows_grow(arena, links, n, &cap, sizeof(*links));
-		if (!links)
-			return -ENOMEM;
-		links[n++] = link;
-		oldest = link.seq < oldest ? link.seq : oldest;
-		id = link.parent;
-	}
-	*ret_links = links;
-	*ret_n = n;
-	return 0;
-}
-
-int store_session_chain(struct connection *c, struct text id, unsigned max, struct arena *arena,
-			struct text **ret_ids, unsigned *ret_n)
-{
-	struct link *links = NULL;
-	struct text *ids;
-	unsigned n = 0;
-	bool begun;
-	int r;
-
-	r = query_begin_reads(c, &begun) ?: take_links(c, id, max, arena, &links, &n);
-	query_end_reads(c, begun);
 	if (r != 0)
 		return r;
-	ids = arena_alloc(arena, n * sizeof(*ids));
-	if (!ids)
+	if (!found || has_link(chain, link.seq)) {
+		*ret_found = false;
+		return 0;
+	}
+	links = rows_grow(arena, chain->links, chain->n, &chain->cap, sizeof(*links));
+	if (!links)
 		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++)
-		ids[i] = links[n - 1 - i].id;
-	*ret_ids = ids;
-	*ret_n = n;
+	chain->links = links;
+	links[chain->n] = link;
+	chain->oldest = chain->n == 0 || link.seq < chain->oldest ? link.seq : chain->oldest;
+	chain->n++;
+	*ret_found = true;
 	return 0;
 }
 

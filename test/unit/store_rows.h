@@ -8,6 +8,7 @@
 #include "store/db/driver.h"
 #include "store/db/members.h"
 #include "store/db/schema.h"
+#include "steps.h"
 
 static inline struct connection *writer(struct fixture *f)
 {
@@ -138,19 +139,5 @@ static inline unsigned assert_no_walks(struct fixture *f, struct connection *c, 
 		buf_done(&sql);
 	}
 	sqlite3_close(db);
-	return n;
-}
-
-/* The steps that the connection's statements took since this was last asked. A row that is read
- * takes a few. */
-static inline int64_t steps_taken(struct connection *c)
-{
-	int64_t n = 0;
-
-	for (unsigned i = 0; i < c->n_statements; i++) {
-		if (c->statements[i].handle)
-			n += sqlite3_stmt_status(c->statements[i].handle, SQLITE_STMTSTATUS_VM_STEP,
-						 1);
-	}
 	return n;
 }

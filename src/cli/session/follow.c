@@ -18,37 +18,87 @@
 
 enum {
 	PAGE = 500,
+	FROM_THE_LAST = -1,
 	APPROVALS_MAX = 32, /* how many are remembered as shown */
 	RESOLVED_MAX = 8,
 };
 
 /* ---- reading; as koine_client_call, all of these ---- */
 
-static int ask_page(struct cli *cli, const char *id, int64_t after,
+/* The first of those after `after`; if that is negative, the last of those before `before`. */
+static int ask_page(struct cli *cli, const char *id, int64_t after, int64_t before, int64_t limit,
 		    struct koine_answer **ret_answer)
 {
 	const struct session_options *o = cli->own;
 	struct koine_json *j = params_new();
 
 	params_add(j, "id", id);
-	params_add_int(j, "after", after);
-	params_add_int(j, "limit", PAGE);
+	params_add_int(j, "after", after > 0 ? after : 0);
+	params_add_int(j, "before", before);
+	params_add_bool(j, "newest", after < 0);
+	params_add_int(j, "limit", limit);
 	params_add_bool(j, "raw", o->raw);
 	params_add_bool(j, "chain", o->chain);
 	return call_ask(cli, "session.events", j, ret_answer);
+}
+
+static int64_t count(const struct koine_value *e)
+{
+	int64_t n = 0;
+
+	for (; e; e = koine_value_next(e))
+		n++;
+	return n;
+}
+
+/* Goes back page by page to where the last n begin. Nothing is kept of what is read, so that n
+ * may be any number. */
+static int find_start(struct cli *cli, const char *id, int64_t n, int64_t *ret_after,
+		      struct koine_answer **ret_failed)
+{
+	int64_t first = 0;
+	bool more = true;
+
+	while (more && n > 0) {
+		CLEANUP(answer_freep) struct koine_answer *a = NULL;
+		int r = ask_page(cli, id, -1, first, n < PAGE ? n : PAGE, &a);
+
+		if (r != 0) {
+			*ret_failed = TAKE(a);
+			return r;
+		}
+		n -= count(member_first(koine_answer_result(a), "events"));
+		first = member_number(koine_answer_result(a), "first");
+		more = member_flag(koine_answer_result(a), "more");
+	}
+	*ret_after = first > 0 ? first - 1 : 0;
+	return 0;
+}
+
+static int64_t where_to_start(const struct cli *cli)
+{
+	const struct session_options *o = cli->own;
+
+	return o->last > 0 ? FROM_THE_LAST : 0;
 }
 
 /* Prints what was said after the event *last, page by page. */
 static int print_pages(struct cli *cli, const char *id, int64_t *last,
 		       struct koine_answer **ret_failed)
 {
+	const struct session_options *o = cli->own;
 	bool more = true;
+	int r = 0;
 
+	if (*last == FROM_THE_LAST)
+		r = find_start(cli, id, o->last, last, ret_failed);
+	if (r != 0)
+		return r;
 	while (more) {
 		CLEANUP(answer_freep) struct koine_answer *a = NULL;
 		const struct koine_value *e;
-		int r = ask_page(cli, id, *last, &a);
 
+		r = ask_page(cli, id, *last, 0, PAGE, &a);
 		if (r != 0) {
 			*ret_failed = TAKE(a);
 			return r;
@@ -97,7 +147,7 @@ int session_print_log(struct cli *cli, const struct koine_value *session)
 {
 	CLEANUP(answer_freep) struct koine_answer *failed = NULL;
 	char id[SESSION_ID_MAX];
-	int64_t last = 0;
+	int64_t last = where_to_start(cli);
 	int r;
 
 	member_copy(session, "id", id, sizeof(id));
@@ -112,7 +162,7 @@ int session_print_log(struct cli *cli, const struct koine_value *session)
 struct viewer {
 	struct follow follow;
 	const char *id;
-	int64_t last; /* the last event printed */
+	int64_t last; /* the last event printed, or FROM_THE_LAST */
 	bool said;    /* there is something new */
 	bool moved;   /* its status may have changed */
 	int status;   /* our exit status */
@@ -282,6 +332,7 @@ int session_follow(struct cli *cli, const char *id, int *ret_status)
 			   .look = look,
 			   .leaves = true},
 		.id = id,
+		.last = where_to_start(cli),
 	};
 	int r = follow_events(&v.follow);
 

@@ -38,6 +38,8 @@ const struct option session_list_options[] = {
 
 const struct option session_log_options[] = {
 	{"--follow", "-f", NULL, "go on until it ends", option_flag, AT(follow)},
+	{"--last", "-n", "N", "the last N events, not all of them", option_number, AT(last),
+	 "a number above 0", 1},
 	{"--full", NULL, NULL, "tools' inputs and results as they are", option_flag, AT(full)},
 	{"--raw", NULL, NULL, "lines that were not understood, too", option_flag, AT(raw)},
 	{"--chain", NULL, NULL, "begin with the sessions that it goes on from", option_flag,

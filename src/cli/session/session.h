@@ -24,6 +24,7 @@ struct session_options {
 	bool chain;
 	const char *status;
 	int64_t limit; /* 0: not given */
+	int64_t last;  /* 0: not given */
 };
 
 extern const struct option session_run_options[];

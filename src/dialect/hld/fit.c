@@ -9,9 +9,7 @@
 
 enum { ENVELOPE = 512 };
 
-static const size_t cuts[] = {SIZE_MAX, 64 << 10, 8 << 10, 1 << 10, 128};
-
-enum { N_CUTS = sizeof(cuts) / sizeof(cuts[0]) };
+const size_t hld_cuts[HLD_N_CUTS] = {SIZE_MAX, 64 << 10, 8 << 10, 1 << 10, 128};
 
 struct hld_fit hld_fit_begin(struct call *c, bool cuts_texts)
 {
@@ -27,37 +25,42 @@ struct hld_fit hld_fit_begin(struct call *c, bool cuts_texts)
 	};
 }
 
-/* The size after escaping for HTML, which is done when the answer is written. */
-static size_t size_of(const struct hld_fit *f)
+size_t hld_size(const char *json, size_t len)
 {
-	const struct buf *out = f->json->out;
-	size_t n = out->len - f->at;
+	size_t n = len;
 
-	for (size_t i = f->at; i < out->len; i++) {
-		char c = out->data[i];
+	for (size_t i = 0; i < len; i++) {
+		char c = json[i];
 
 		n += c == '<' || c == '>' || c == '&' || c == '\xe2' ? 5 : 0;
 	}
 	return n;
 }
 
+size_t hld_fit_max(const struct hld_fit *f)
+{
+	size_t taken = f->at + f->envelope;
+
+	return f->json->out->max > taken ? f->json->out->max - taken : 0;
+}
+
 static bool fits(const struct hld_fit *f)
 {
 	const struct buf *out = f->json->out;
 
-	return out->err == 0 && f->at + f->envelope + size_of(f) <= out->max;
+	return out->err == 0 && hld_size(out->data + f->at, out->len - f->at) <= hld_fit_max(f);
 }
 
 bool hld_fit_again(struct hld_fit *f)
 {
 	struct buf *out = f->json->out;
-	unsigned last = f->cuts_texts ? N_CUTS - 1 : 0;
+	unsigned last = f->cuts_texts ? HLD_N_CUTS - 1 : 0;
 
 	/* Without memory, writing less does not help; and nothing is smaller than an empty list. */
 	if (fits(f) || (out->err != 0 && out->err != -EMSGSIZE) || f->step > last + 32)
 		return false;
 	f->step++;
-	f->cut = cuts[f->step < last ? f->step : last];
+	f->cut = hld_cuts[f->step < last ? f->step : last];
 	f->halved = f->step > last ? f->step - last : 0;
 	*f->json = f->before;
 	out->len = f->at;

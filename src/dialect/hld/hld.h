@@ -66,7 +66,17 @@ void hld_word_event(struct buf *out, const struct event *e);
  * expect. */
 extern const struct session_wording hld_session_wording;
 
+/* An empty text is none. */
+static inline struct text hld_some(struct text t)
+{
+	return t.len > 0 ? t : (struct text) {0};
+}
+
 /* ---- fit.c: answers that would be too large ---- */
+
+/* To how many bytes texts are cut, one after the other until it is enough. */
+enum { HLD_N_CUTS = 5 };
+extern const size_t hld_cuts[HLD_N_CUTS];
 
 struct hld_fit {
 	struct json *json;
@@ -82,6 +92,10 @@ struct hld_fit {
 /* Write the result, and write it again while hld_fit_again returns true. */
 struct hld_fit hld_fit_begin(struct call *c, bool cuts_texts);
 bool hld_fit_again(struct hld_fit *f);
+/* How many bytes the result may have. */
+size_t hld_fit_max(const struct hld_fit *f);
+/* How many bytes JSON has when it is sent: it is escaped for HTML then. */
+size_t hld_size(const char *json, size_t len);
 /* How many of n to show. */
 unsigned hld_fit_count(const struct hld_fit *f, unsigned n);
 /* Sets *ret_cut, which may be NULL, if the text was cut. */

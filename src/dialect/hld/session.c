@@ -5,10 +5,7 @@
 #include "dialect/hld/hld.h"
 #include "dialect/engine.h"
 
-enum {
-	PATHS_DEFAULT = 20,
-	INPUT_TEXT_MAX = 16 << 20, /* bytes of a tool's input, as text */
-};
+enum { PATHS_DEFAULT = 20 };
 
 /* ---- needs ---- */
 
@@ -54,11 +51,6 @@ struct done hld_health(struct call *c)
 }
 
 /* ---- launch, continue ---- */
-
-static struct text some(struct text t)
-{
-	return t.len > 0 ? t : (struct text) {0};
-}
 
 /* An empty list counts as absent, and is inherited. On koine's socket nobody has checked the
  * items yet. */
@@ -116,12 +108,12 @@ static int read_run(struct call *c, struct session_new *ret)
 		.query = in->query,
 		.model = read_model(in->model),
 		.mcp_config.value = in->mcp_config,
-		.permission_prompt_tool = some(in->permission_prompt_tool),
-		.working_dir = some(in->working_dir),
+		.permission_prompt_tool = hld_some(in->permission_prompt_tool),
+		.working_dir = hld_some(in->working_dir),
 		.max_turns = in->max_turns,
-		.system_prompt = some(in->system_prompt),
-		.append_system_prompt = some(in->append_system_prompt),
-		.custom_instructions = some(in->custom_instructions),
+		.system_prompt = hld_some(in->system_prompt),
+		.append_system_prompt = hld_some(in->append_system_prompt),
+		.custom_instructions = hld_some(in->custom_instructions),
 	};
 	r = read_tools(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools);
 	if (r == 0)
@@ -385,95 +377,6 @@ struct done hld_state(struct call *c)
 	return call_reply(c);
 }
 
-/* ---- conversation ---- */
-
-/* A string that holds JSON, as Go made it. It is left out rather than cut, since a part would
- * not be JSON. */
-static void write_input(struct json *j, struct text input, const struct hld_fit *fit, bool *ret_cut)
-{
-	struct buf text;
-	struct json inner;
-
-	if (!input.data)
-		return;
-	buf_init(&text, INPUT_TEXT_MAX);
-	inner = json_writer(&text);
-	hld_write_sorted(&inner, input);
-	json_escape_html(&text);
-	if (text.len > fit->cut || (text.err == -EMSGSIZE && fit->cut < INPUT_TEXT_MAX))
-		*ret_cut = true;
-	else if (text.err == 0)
-		json_member_text(j, "tool_input_json",
-				 (struct text) {.data = text.data, .len = text.len});
-	else
-		j->out->err = text.err;
-	buf_done(&text);
-}
-
-static void write_event(struct json *j, const struct session_event *row, const struct hld_fit *fit)
-{
-	const bool is_call = row->type == SESSION_TOOL_CALL;
-	const bool is_result = row->type == SESSION_TOOL_RESULT;
-	const uint32_t not_of =
-		(is_call ? HLD_NOT_OF_CALL : 0) | (is_result ? HLD_NOT_OF_RESULT : HLD_OF_RESULT);
-	const struct selection first = {.without = HLD_BEHIND | HLD_LAST | not_of};
-	const struct selection behind = {.with = HLD_BEHIND, .without = not_of};
-	const struct selection last = {.with = HLD_LAST};
-	struct session_event shown = *row;
-	bool is_cut = false;
-
-	shown.completed = is_call && row->completed;
-	json_begin_object(j);
-	hld_members(j, &hld_session_event, first, &shown, fit, &is_cut);
-	write_input(j, row->tool_input.bytes, fit, &is_cut);
-	hld_members(j, &hld_session_event, behind, &shown, fit, &is_cut);
-	if (is_cut)
-		json_member_bool(j, "truncated", true);
-	hld_members(j, &hld_session_event, last, &shown, fit, &is_cut);
-	json_end_object(j);
-}
-
-/* Keep the newest that fit. */
-static void write_conversation(struct json *j, const struct session_event *events, unsigned n,
-			       const struct hld_fit *fit)
-{
-	json_begin_object(j);
-	json_key(j, "events");
-	json_begin_array(j);
-	for (unsigned i = n - hld_fit_count(fit, n); i < n; i++)
-		write_event(j, &events[i], fit);
-	json_end_array(j);
-	json_end_object(j);
-}
-
-struct done hld_conversation(struct call *c)
-{
-	const struct hld_session_in *in = c->in;
-	const struct session_events_query q = {
-		.session = some(in->session_id),
-		.agent_session = some(in->claude_session_id),
-		.chain = true,
-	};
-	struct session_event *events = NULL;
-	unsigned n = 0;
-	bool more;
-	struct hld_fit fit;
-	int r = hld_need_sessions(c);
-
-	if (!q.session.data && !q.agent_session.data)
-		r = refuse_field(&c->why, "session_id",
-				 "either session_id or claude_session_id is required");
-	if (r == 0)
-		r = session_events(call_sessions(c), c->lane, &c->arena, &q, &events, &n, &more);
-	if (r != 0)
-		return call_fail(c, r);
-	fit = hld_fit_begin(c, true);
-	do {
-		write_conversation(fit.json, events, n, &fit);
-	} while (hld_fit_again(&fit));
-	return call_reply(c);
-}
-
 /* ---- archive, title ---- */
 
 static struct done reply_success(struct call *c)
@@ -508,7 +411,8 @@ struct done hld_title(struct call *c)
 	if (r == 0)
 		r = hld_need_sessions(c);
 	if (r == 0)
-		r = session_set_title(call_sessions(c), in->session_id, some(in->title), &c->why);
+		r = session_set_title(call_sessions(c), in->session_id, hld_some(in->title),
+				      &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to update session", &c->why);
 	return r != 0 ? call_fail(c, r) : reply_success(c);

@@ -16,6 +16,8 @@ struct one_in {
 	bool archived;
 	struct text title;
 	int64_t after;
+	int64_t before;
+	bool newest;
 	int64_t limit;
 	bool raw;
 	bool chain;
@@ -343,18 +345,35 @@ static struct done handle_get(struct call *c)
 	return call_reply(c);
 }
 
-static void write_page(struct json *j, const struct session_event *events, unsigned n,
-		       int64_t after, bool more)
+/* ---- what was said ---- */
+
+/* Where nothing was found, both ends are where it was looked for. */
+static void write_page(struct json *j, const struct session_page *page, int64_t at)
 {
 	json_begin_object(j);
 	json_key(j, "events");
 	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++)
-		session_json_write_event(j, &events[i]);
+	for (unsigned i = 0; i < page->n; i++)
+		session_json_write_event(j, &page->events[i]);
 	json_end_array(j);
-	json_member_bool(j, "more", more);
-	json_member_int(j, "last", n > 0 ? events[n - 1].id : after);
+	json_member_bool(j, "more", page->more);
+	json_member_int(j, "first", page->n > 0 ? page->events[0].id : at);
+	json_member_int(j, "last", page->n > 0 ? page->events[page->n - 1].id : at);
+	if (page->cut)
+		json_member_bool(j, "truncated", true);
 	json_end_object(j);
+}
+
+static int check_range(const struct one_in *in, struct why *why)
+{
+	if (in->after < 0)
+		return refuse_field(why, "after", "after must not be negative");
+	if (in->before < 0)
+		return refuse_field(why, "before", "before must not be negative");
+	if (in->limit < 1 || in->limit > SESSION_EVENTS_MAX)
+		return refuse_field(why, "limit", "limit must be between 1 and %d",
+				    SESSION_EVENTS_MAX);
+	return 0;
 }
 
 static struct done handle_events(struct call *c)
@@ -364,29 +383,23 @@ static struct done handle_events(struct call *c)
 		.chain = in->chain,
 		.raw = in->raw,
 		.after_id = in->after,
-		.limit = in->limit,
+		.before_id = in->before,
+		.newest = in->newest,
+		.limit = (unsigned)in->limit,
 		.max_bytes = SESSION_PAGE_BYTES,
 	};
-	struct session_event *events = NULL;
+	struct session_page page;
 	struct session row;
-	bool more = false;
-	unsigned n = 0;
-	int r = need_sessions(c);
+	int r;
 
-	if (r == 0 && in->after < 0)
-		r = refuse_field(&c->why, "after", "after must not be negative");
-	if (r == 0 && (in->limit < 1 || in->limit > SESSION_EVENTS_MAX))
-		r = refuse_field(&c->why, "limit", "limit must be between 1 and %d",
-				 SESSION_EVENTS_MAX);
-	if (r == 0)
-		r = find(c, in->id, &row);
+	r = need_sessions(c) ?: check_range(in, &c->why) ?: find(c, in->id, &row);
 	if (r != 0)
 		return call_fail(c, r);
 	q.session = row.id;
-	r = session_events(call_sessions(c), c->lane, &c->arena, &q, &events, &n, &more);
+	r = session_events(call_sessions(c), c->lane, &c->arena, &q, &page);
 	if (r != 0)
 		return call_fail(c, r);
-	write_page(call_result(c), events, n, in->after, more);
+	write_page(call_result(c), &page, in->newest ? in->before : in->after);
 	return call_reply(c);
 }
 
@@ -455,6 +468,14 @@ static const struct field events_fields[] = {
 	 .type = FIELD_INT,
 	 .doc = "Those behind the event of this id",
 	 .offset = offsetof(struct one_in, after)},
+	{.name = "before",
+	 .type = FIELD_INT,
+	 .doc = "Those before the event of this id; 0: to the last",
+	 .offset = offsetof(struct one_in, before)},
+	{.name = "newest",
+	 .type = FIELD_BOOL,
+	 .doc = "The last of them, not the first",
+	 .offset = offsetof(struct one_in, newest)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 200,
@@ -541,7 +562,8 @@ const struct method koine_session_methods[] = {
 	{.name = "session.events",
 	 .doc = "What was said in a session, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"events\":" OBJECTS
-		   ",\"more\":{\"type\":\"boolean\"},\"last\":{\"type\":\"integer\"}}}",
+		   ",\"more\":{\"type\":\"boolean\"},\"first\":{\"type\":\"integer\"},"
+		   "\"last\":{\"type\":\"integer\"},\"truncated\":{\"type\":\"boolean\"}}}",
 	 FIELDS(events_fields),
 	 .in_size = sizeof(struct one_in),
 	 .handle = handle_events,

@@ -5,7 +5,7 @@
 #include "engine/session/inner.h"
 #include "store/store.h"
 
-enum { BRIEF = 200, EVENTS_DEFAULT_BYTES = 64 << 20, LIST_BYTES = 64 << 20 };
+enum { BRIEF = 200, LIST_BYTES = 64 << 20 };
 
 int session_list(struct sessions *s, int lane, struct arena *a, const struct session_filter *f,
 		 struct session **ret_rows, unsigned *ret_n)
@@ -48,14 +48,16 @@ int session_get(struct sessions *s, int lane, struct arena *a, struct text id, b
 	return r == 0 && !found ? not_found(id, why) : r;
 }
 
-struct page {
+/* ---- what was said ---- */
+
+struct reading {
 	struct connection *connection;
 	struct arena *arena;
 	const struct session_events_query *query;
-	struct session_event *events;
-	unsigned n, room;
-	size_t bytes, max_bytes;
-	bool more;
+	struct session_chain chain;
+	struct session_page page;
+	unsigned room;
+	size_t bytes;
 };
 
 static size_t size_of(const struct session_event *row)
@@ -63,94 +65,164 @@ static size_t size_of(const struct session_event *row)
 	return row->content.len + row->tool_input.bytes.len;
 }
 
-static int take(struct page *p, const struct session_event *row)
+static int take(struct reading *t, const struct session_event *row)
 {
-	if (p->n == p->room) {
-		unsigned room = p->room ? 2 * p->room : 64;
-		struct session_event *grown = arena_alloc(p->arena, room * sizeof(*grown));
+	struct session_page *p = &t->page;
+
+	if (p->n == t->room) {
+		unsigned room = t->room ? 2 * t->room : 64;
+		struct session_event *grown = arena_alloc(t->arena, room * sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
 		if (p->n > 0)
 			memcpy(grown, p->events, p->n * sizeof(*grown));
 		p->events = grown;
-		p->room = room;
+		t->room = room;
 	}
 	p->events[p->n++] = *row;
-	p->bytes += size_of(row);
+	t->bytes += size_of(row);
 	return 0;
 }
 
-static bool is_full(const struct page *p)
+static bool is_full(const struct reading *t)
 {
-	return (p->query->limit > 0 && p->n >= (unsigned)p->query->limit) ||
-	       p->bytes >= p->max_bytes;
+	return t->page.n >= t->query->limit || t->bytes >= t->query->max_bytes;
+}
+
+/* What still fits, and one more, which tells whether there is more. */
+static int read_some(struct reading *t, struct store_session_events_query *q,
+		     struct session_event **ret_rows, unsigned *ret_n)
+{
+	q->limit = t->query->limit - t->page.n + 1;
+	q->max_bytes = is_full(t) ? 1 : t->query->max_bytes - t->bytes;
+	return store_session_events(t->connection, q, t->arena, ret_rows, ret_n);
 }
 
 /* The events of one session, by our id or by the agent's own. */
-static int read_events(struct page *p, struct text session, struct text agent_session)
+static int read_events(struct reading *t, struct text session, struct text agent_session)
 {
 	struct store_session_events_query q = {
 		.session = session,
 		.agent_session = agent_session,
-		.after_id = p->query->after_id,
-		.limit = SESSION_EVENTS_MAX,
-		.max_bytes = 4 << 20,
+		.after_id = t->query->after_id,
+		.before_id = t->query->before_id,
+		.newest = t->query->newest,
+		.raw = t->query->raw,
 	};
 	struct session_event *rows;
 	unsigned n;
-	int r = 0;
+	int r;
 
 	do {
-		r = store_session_events(p->connection, &q, p->arena, &rows, &n);
+		r = read_some(t, &q, &rows, &n);
 		for (unsigned i = 0; r == 0 && i < n; i++) {
-			if (is_full(p)) {
-				p->more = true;
+			t->page.more = is_full(t);
+			if (t->page.more)
 				return 0;
-			}
-			q.after_id = rows[i].id;
-			if (rows[i].type != SESSION_RAW || p->query->raw)
-				r = take(p, &rows[i]);
+			*(q.newest ? &q.before_id : &q.after_id) = rows[i].id;
+			r = take(t, &rows[i]);
 		}
 	} while (r == 0 && n > 0);
 	return r;
 }
 
-static int read_chain(struct page *p)
-{
-	struct text *ids;
-	unsigned n;
-	int r = store_session_chain(p->connection, p->query->session, SESSION_CHAIN_MAX, p->arena,
-				    &ids, &n);
+/* ---- chains ---- */
 
-	for (unsigned i = 0; r == 0 && i < n && !p->more; i++)
-		r = read_events(p, ids[i], (struct text) {0});
+/* Goes to the session that the last one continues. *ret_found is false at the end. */
+static int go_back(struct reading *t, bool *ret_found)
+{
+	int r = store_session_chain_next(t->connection, &t->chain, t->arena, ret_found);
+
+	if (r != 0 || !*ret_found || t->chain.n <= SESSION_CHAIN_MAX)
+		return r;
+	t->chain.n--;
+	t->page.cut = true;
+	*ret_found = false;
+	return 0;
+}
+
+/* Whether the session began before that event. Those that it continues have nothing after it. */
+static int began_before(struct reading *t, struct text session, int64_t id, bool *ret_began)
+{
+	const struct store_session_events_query q = {.session = session,
+						     .before_id = id < INT64_MAX ? id + 1 : 0,
+						     .raw = true,
+						     .limit = 1};
+	struct session_event *rows;
+	unsigned n;
+	int r = store_session_events(t->connection, &q, t->arena, &rows, &n);
+
+	if (r == 0)
+		*ret_began = n > 0;
 	return r;
 }
 
-int session_events(struct sessions *s, int lane, struct arena *a,
-		   const struct session_events_query *q, struct session_event **ret_events,
-		   unsigned *ret_n, bool *ret_more)
+static int read_chain_back(struct reading *t)
 {
-	struct page p = {
+	bool found = true;
+	int r = 0;
+
+	while (r == 0 && found && !t->page.more) {
+		r = go_back(t, &found);
+		if (r == 0 && found)
+			r = read_events(t, t->chain.links[t->chain.n - 1].id, (struct text) {0});
+	}
+	return r;
+}
+
+static int read_chain_on(struct reading *t)
+{
+	int64_t after = t->query->after_id;
+	bool found = true, began = false;
+	int r = 0;
+
+	while (r == 0 && found && !began) {
+		r = go_back(t, &found);
+		if (r == 0 && found && after > 0)
+			r = began_before(t, t->chain.links[t->chain.n - 1].id, after, &began);
+	}
+	for (unsigned i = t->chain.n; r == 0 && i-- > 0 && !t->page.more;)
+		r = read_events(t, t->chain.links[i].id, (struct text) {0});
+	return r;
+}
+
+static void turn_round(struct session_page *p)
+{
+	for (unsigned i = 0, j = p->n; i + 1 < j; i++) {
+		struct session_event first = p->events[i];
+
+		p->events[i] = p->events[--j];
+		p->events[j] = first;
+	}
+}
+
+int session_events(struct sessions *s, int lane, struct arena *a,
+		   const struct session_events_query *q, struct session_page *ret_page)
+{
+	struct reading t = {
 		.connection = store_lane(s->opts.store, lane),
 		.arena = a,
 		.query = q,
-		.max_bytes = q->max_bytes ? q->max_bytes : EVENTS_DEFAULT_BYTES,
+		.chain = {.id = q->session},
 	};
 	int r;
 
 	if (q->agent_session.data)
-		r = read_events(&p, (struct text) {0}, q->agent_session);
-	else if (q->chain)
-		r = read_chain(&p);
+		r = read_events(&t, (struct text) {0}, q->agent_session);
+	else if (!q->chain)
+		r = read_events(&t, q->session, (struct text) {0});
 	else
-		r = read_events(&p, q->session, (struct text) {0});
-	*ret_events = p.events;
-	*ret_n = p.n;
-	*ret_more = p.more;
-	return r;
+		r = q->newest ? read_chain_back(&t) : read_chain_on(&t);
+	if (r != 0)
+		return r;
+	if (q->newest)
+		turn_round(&t.page);
+	*ret_page = t.page;
+	return 0;
 }
+
+/* ---- folders ---- */
 
 int session_paths(struct sessions *s, int lane, struct arena *a, int64_t limit,
 		  struct session_path **ret_paths, unsigned *ret_n)

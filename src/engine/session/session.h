@@ -174,15 +174,24 @@ struct session_events_query {
 	struct text agent_session; /* wins */
 	bool chain;                /* includes its parents' events, the oldest first */
 	bool raw;                  /* includes lines that were not understood */
-	int64_t after_id;
-	int64_t limit;    /* 0: all, as far as max_bytes allows */
-	size_t max_bytes; /* of text; 0: 64 MiB */
+	int64_t after_id;          /* only those after it; 0: from the first */
+	int64_t before_id;         /* only those before it; 0: to the last */
+	bool newest;               /* the last of them, not the first */
+	unsigned limit;
+	size_t max_bytes; /* of text; the event that reaches it is the last one */
 };
 
-/* Finds nothing for an unknown session. *ret_more: there are more after the last one. */
+struct session_page {
+	struct session_event *events; /* the oldest first */
+	unsigned n;
+	bool more; /* there are more behind them; with `newest`, before them */
+	bool cut;  /* the chain is longer than SESSION_CHAIN_MAX; its oldest were not looked for */
+};
+
+/* Reads no more than it returns, however long the session is. Finds nothing for an unknown
+ * one. */
 int session_events(struct sessions *s, int lane, struct arena *a,
-		   const struct session_events_query *q, struct session_event **ret_events,
-		   unsigned *ret_n, bool *ret_more);
+		   const struct session_events_query *q, struct session_page *ret_page);
 
 int session_paths(struct sessions *s, int lane, struct arena *a, int64_t limit,
 		  struct session_path **ret_paths, unsigned *ret_n);

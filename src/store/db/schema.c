@@ -395,13 +395,18 @@ static const char rule_counts[] = "ALTER TABLE rule ADD COLUMN n_fired INTEGER N
 /*
  * What keeps a question cheap however much is kept. Events are found by their type, too, in
  * order of seq, which SQLite appends to the index by itself; and by the project, session or run
- * that they are about, each together with the type. An event pays only for what it has.
+ * that they are about, each together with the type. An event pays only for what it has. What was
+ * said in a session is found without the lines that were not understood (4), of which there may
+ * be any number.
  */
 static const char growth_indexes[] =
 	"CREATE INDEX event_by_type ON event (type);"
 	"CREATE INDEX event_by_project ON event (project, type) WHERE project IS NOT NULL;"
 	"CREATE INDEX event_by_session ON event (session, type) WHERE session IS NOT NULL;"
-	"CREATE INDEX event_by_run ON event (run, type) WHERE run IS NOT NULL;";
+	"CREATE INDEX event_by_run ON event (run, type) WHERE run IS NOT NULL;"
+	"CREATE INDEX session_event_said ON session_event (session) WHERE type <> 4;"
+	"CREATE INDEX session_event_said_by_agent ON session_event (agent_session)"
+	"	WHERE agent_session IS NOT NULL AND type <> 4;";
 
 /* Version n is the result of the first n steps. A released step never changes. */
 static const char *const steps[] = {

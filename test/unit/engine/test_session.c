@@ -3,6 +3,7 @@
  * (a shell script in the place of claude), and the recall agent.
  */
 #include "stage.h"
+#include "steps.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include "dialect/hld/hld.h"
 #include "engine/session/inner.h"
 #include "engine/task/task.h"
+#include "store/session.h"
 #include "store/store.h"
 #include "wire/json.h"
 
@@ -300,23 +302,34 @@ static void until(struct world *w, const char *id, enum session_status status)
 	stage_until(&w->stage, has_status(w, id, status));
 }
 
+static struct session_page read_page(struct world *w, struct arena *a,
+				     struct session_events_query q)
+{
+	struct session_page page;
+
+	q.limit = q.limit ? q.limit : SESSION_EVENTS_MAX;
+	q.max_bytes = q.max_bytes ? q.max_bytes : 1 << 24;
+	assert_int_equal(session_events(w->stage.f->engine->sessions, N_READERS - 1, a, &q, &page),
+			 0);
+	return page;
+}
+
+#define READ(w, a, ...) read_page(w, a, (struct session_events_query) {__VA_ARGS__})
+
 /* "message user query|tool_call Bash|…" */
 static void conversation(struct world *w, const char *id, bool chain, char *out, size_t size)
 {
-	const struct session_events_query q = {.session = text_of(id), .chain = chain, .raw = true};
+	struct session_page page;
 	struct session_event *e;
 	struct arena a;
-	unsigned n;
-	bool more;
 	size_t at = 0;
 
 	arena_init(&a, 1 << 26);
-	assert_int_equal(
-		session_events(w->stage.f->engine->sessions, N_READERS - 1, &a, &q, &e, &n, &more),
-		0);
-	assert_false(more);
+	page = READ(w, &a, .session = text_of(id), .chain = chain, .raw = true);
+	assert_false(page.more);
+	e = page.events;
 	*out = '\0';
-	for (unsigned i = 0; i < n && at < size; i++)
+	for (unsigned i = 0; i < page.n && at < size; i++)
 		at += (size_t)snprintf(out + at, size - at, "%s%s %.*s%.*s%.30s", i > 0 ? "|" : "",
 				       session_event_type_name(e[i].type), TEXT_ARGS(e[i].role),
 				       TEXT_ARGS(e[i].tool_name),
@@ -831,11 +844,9 @@ static void a_crash_leaves_no_file_with_servers(void **state)
 static void what_is_too_much_is_not_kept(void **state)
 {
 	struct world *w = *state;
+	struct session_page page;
 	struct launched l;
-	struct session_event *e;
 	struct arena a;
-	unsigned n;
-	bool more;
 
 	w->keep_bytes = 100 << 10;
 	world_reopen(w);
@@ -843,13 +854,9 @@ static void what_is_too_much_is_not_kept(void **state)
 		      "i=$((i+1)); done; end fine");
 	until(w, l.id, SESSION_COMPLETED);
 	arena_init(&a, 1 << 26);
-	assert_int_equal(session_events(w->stage.f->engine->sessions, N_READERS - 1, &a,
-					&(struct session_events_query) {.session = text_of(l.id),
-									.raw = true},
-					&e, &n, &more),
-			 0);
-	assert_true(n > 100 && n < 1000);
-	assert_int_equal(e[n - 1].type, SESSION_RAW);
+	page = READ(w, &a, .session = text_of(l.id), .raw = true);
+	assert_in_range(page.n, 100, 999);
+	assert_int_equal(page.events[page.n - 1].type, SESSION_RAW);
 	assert_true(text_is(get(w, &a, l.id).result, "fine"));
 	arena_done(&a);
 }
@@ -859,19 +866,113 @@ static void long_lines_come_whole(void **state)
 	struct world *w = *state;
 	struct launched l =
 		launch(w, "id c1; say \"$(head -c 3000000 /dev/zero | tr '\\0' x)\"; end fine");
-	struct session_event *e;
+	struct session_page page;
 	struct arena a;
-	unsigned n;
-	bool more;
 
 	until(w, l.id, SESSION_COMPLETED);
 	arena_init(&a, 1 << 26);
-	assert_int_equal(session_events(w->stage.f->engine->sessions, N_READERS - 1, &a,
-					&(struct session_events_query) {.session = text_of(l.id)},
-					&e, &n, &more),
-			 0);
-	assert_int_equal(n, 2);
-	assert_int_equal(e[1].content.len, 3000000);
+	page = READ(w, &a, .session = text_of(l.id));
+	assert_int_equal(page.n, 2);
+	assert_int_equal(page.events[1].content.len, 3000000);
+	arena_done(&a);
+}
+
+/* ---- long chains ---- */
+
+enum { LONG_CHAIN = 1200, SHORT_CHAIN = 20 };
+
+/* "l0" to "l1199" go on from each other, and so do "s0" to "s19"; each said two things. */
+static void add_chain(struct connection *c, const char *name, int n)
+{
+	char id[16], parent[16];
+
+	for (int i = 0; i < n; i++) {
+		struct session row = {.status = SESSION_COMPLETED,
+				      .query = TEXT("q"),
+				      .summary = TEXT("q"),
+				      .working_dir = TEXT("/"),
+				      .runner = TEXT("claude")};
+		struct session_event said = {0};
+		int64_t number;
+
+		snprintf(id, sizeof(id), "%s%d", name, i);
+		snprintf(parent, sizeof(parent), "%s%d", name, i - 1);
+		row.id = row.run = said.session = said.content = text_of(id);
+		row.parent = i > 0 ? text_of(parent) : (struct text) {0};
+		assert_int_equal(store_session_add(c, &row, &number), 0);
+		for (int k = 0; k < 2; k++)
+			assert_int_equal(store_session_event_add(c, &said, &number, &number), 0);
+	}
+}
+
+static void add_chains(struct world *w)
+{
+	struct store *store;
+
+	world_close(w);
+	fixture_open(w->stage.f, 64 << 20);
+	store = w->stage.f->engine->store;
+	assert_int_equal(store_begin(store), 0);
+	add_chain(store_writer(store), "s", SHORT_CHAIN);
+	add_chain(store_writer(store), "l", LONG_CHAIN);
+	assert_int_equal(store_commit(store), 0);
+	world_open(w);
+}
+
+static void a_long_chain_is_read_from_its_end(void **state)
+{
+	struct world *w = *state;
+	struct connection *c;
+	struct session_page page;
+	int64_t steps[2];
+	struct arena a;
+
+	add_chains(w);
+	c = store_reader(w->stage.f->engine->store, N_READERS - 1);
+	arena_init(&a, 1 << 26);
+	for (unsigned i = 0; i < 6; i++) {
+		bool is_long = i & 1;
+
+		(void)steps_taken(c);
+		page = READ(w, &a, .session = is_long ? TEXT("l1199") : TEXT("s19"), .chain = true,
+			    .newest = true, .limit = 5);
+		steps[is_long] = steps_taken(c);
+		assert_int_equal(page.n, 5);
+		assert_true(page.more);
+		assert_false(page.cut);
+		assert_true(text_is(page.events[4].content, is_long ? "l1199" : "s19"));
+		assert_true(text_is(page.events[0].content, is_long ? "l1197" : "s17"));
+		page = READ(w, &a, .session = is_long ? TEXT("l1199") : TEXT("s19"), .chain = true,
+			    .after_id = page.events[0].id, .limit = 2);
+		steps[is_long] += steps_taken(c);
+		assert_int_equal(page.n, 2);
+		assert_true(text_is(page.events[0].content, is_long ? "l1198" : "s18"));
+	}
+	assert_true(steps[0] > 0);
+	assert_in_range(steps[1], 1, steps[0] + 20);
+	arena_done(&a);
+}
+
+static void a_chain_ends_at_its_limit_and_says_so(void **state)
+{
+	struct world *w = *state;
+	struct session_page page;
+	struct arena a;
+
+	add_chains(w);
+	arena_init(&a, 1 << 26);
+	page = READ(w, &a, .session = TEXT("l1199"), .chain = true, .limit = 3);
+	assert_true(page.cut);
+	assert_true(page.more);
+	assert_true(text_is(page.events[0].content, "l200"));
+	page = READ(w, &a, .session = TEXT("l1199"), .chain = true, .newest = true, .limit = 5000);
+	assert_true(page.cut);
+	assert_false(page.more);
+	assert_int_equal(page.n, 2 * SESSION_CHAIN_MAX);
+	assert_true(text_is(page.events[0].content, "l200"));
+	page = READ(w, &a, .session = TEXT("l999"), .chain = true, .newest = true, .limit = 5000);
+	assert_false(page.cut);
+	assert_int_equal(page.n, 2000);
 	arena_done(&a);
 }
 
@@ -923,6 +1024,8 @@ int main(void)
 		TEST(a_crash_leaves_no_file_with_servers),
 		TEST(what_is_too_much_is_not_kept),
 		TEST(long_lines_come_whole),
+		TEST(a_long_chain_is_read_from_its_end),
+		TEST(a_chain_ends_at_its_limit_and_says_so),
 		TEST(summaries_are_short),
 	};
 

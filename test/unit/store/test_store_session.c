@@ -2,6 +2,7 @@
 #include "store_rows.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "store/db/schema.h"
 #include "store/session.h"
@@ -475,33 +476,31 @@ static void what_is_open_comes_oldest_first(void **state)
 
 /* ---- chains and folders ---- */
 
-static void assert_chain(struct fixture *f, const char *id, unsigned max, const char *want)
+static void assert_chain(struct fixture *f, const char *id, const char *want)
 {
+	struct session_chain chain = {.id = text_of(id)};
 	char got[64] = "";
-	struct text *ids;
-	unsigned n;
+	bool found = true;
 
-	assert_int_equal(store_session_chain(reader(f), text_of(id), max, &f->arena, &ids, &n), 0);
-	assert_true(n < sizeof(got));
-	for (unsigned i = 0; i < n; i++)
-		got[i] = ids[i].data[0];
+	while (found && chain.n < sizeof(got))
+		assert_int_equal(store_session_chain_next(reader(f), &chain, &f->arena, &found), 0);
+	for (unsigned i = 0; i < chain.n; i++)
+		got[i] = chain.links[i].id.data[0];
 	assert_string_equal(got, want);
 }
 
-static void a_chain_has_the_oldest_first(void **state)
+static void a_chain_goes_from_parent_to_parent(void **state)
 {
 	struct fixture *f = *state;
 
 	add_family(f);
-	assert_chain(f, "d", 100, "acd");
-	assert_chain(f, "d", 2, "cd");
-	assert_chain(f, "d", 0, "");
-	assert_chain(f, "e", 100, "e");
-	assert_chain(f, "nobody", 100, "");
+	assert_chain(f, "d", "dca");
+	assert_chain(f, "e", "e");
+	assert_chain(f, "nobody", "");
 	begin(f);
 	add(f, "g", "swept away", 1);
 	commit(f);
-	assert_chain(f, "g", 100, "g");
+	assert_chain(f, "g", "g");
 }
 
 static void a_chain_that_bites_its_tail_ends(void **state)
@@ -515,10 +514,10 @@ static void a_chain_that_bites_its_tail_ends(void **state)
 	add(f, "d", "b", 1);
 	add(f, "s", "s", 1);
 	commit(f);
-	assert_chain(f, "c", 100, "abc");
-	assert_chain(f, "a", 100, "bca");
-	assert_chain(f, "d", 100, "cabd");
-	assert_chain(f, "s", 100, "s");
+	assert_chain(f, "c", "cba");
+	assert_chain(f, "a", "acb");
+	assert_chain(f, "d", "dbac");
+	assert_chain(f, "s", "s");
 }
 
 static void add_in(struct fixture *f, const char *id, const char *dir, int64_t active_ms)
@@ -639,7 +638,8 @@ static void an_event_comes_back_as_it_was_added(void **state)
 	second = say(f, &none);
 	say(f, &empty);
 	commit(f);
-	rows = EVENTS(f, 3, .session = TEXT("a"));
+	EVENTS(f, 2, .session = TEXT("a"));
+	rows = EVENTS(f, 3, .session = TEXT("a"), .raw = true);
 	assert_event(&rows[0], &all);
 	assert_event(&rows[1], &none);
 	assert_event(&rows[2], &empty);
@@ -752,6 +752,77 @@ static void pages_of_events_go_on_behind_an_id(void **state)
 	EVENTS(f, 2, .session = TEXT("a"), .max_bytes = 250);
 	EVENTS(f, 6, .session = TEXT("a"), .max_bytes = 2500);
 	EVENTS(f, 0, .session = TEXT("a"), .after_id = INT64_MAX);
+}
+
+static void events_are_read_from_either_end(void **state)
+{
+	struct session_event *rows;
+	struct fixture *f = *state;
+	int64_t first;
+
+	begin(f);
+	add(f, "a", NULL, 1);
+	first = message(f, "a", "x", "1").id;
+	say(f, &(struct session_event) {.session = TEXT("a"), .type = SESSION_RAW});
+	message(f, "a", "x", "3");
+	message(f, "a", "x", "4");
+	commit(f);
+	rows = EVENTS(f, 2, .session = TEXT("a"), .newest = true, .limit = 2);
+	assert_text(rows[0].content, "4");
+	assert_text(rows[1].content, "3");
+	rows = EVENTS(f, 2, .agent_session = TEXT("x"), .newest = true, .before_id = first + 3);
+	assert_text(rows[0].content, "3");
+	assert_text(rows[1].content, "1");
+	EVENTS(f, 3, .session = TEXT("a"), .newest = true, .before_id = first + 3, .raw = true);
+	EVENTS(f, 1, .session = TEXT("a"), .after_id = first, .before_id = first + 3);
+	EVENTS(f, 1, .session = TEXT("a"), .newest = true, .max_bytes = 1);
+}
+
+/* A small session, and a large one with many lines that were not understood. */
+static void add_small_and_large(struct fixture *f)
+{
+	begin(f);
+	add(f, "s", NULL, 1);
+	add(f, "l", NULL, 1);
+	for (unsigned i = 0; i < 4000; i++) {
+		if (i < 20)
+			message(f, "s", "small", "text");
+		message(f, "l", "large", "text");
+		say(f, &(struct session_event) {.session = TEXT("l"),
+						.agent_session = TEXT("large"),
+						.type = SESSION_RAW});
+	}
+	for (unsigned i = 0; i < 4000; i++)
+		say(f, &(struct session_event) {.session = TEXT("l"),
+						.agent_session = TEXT("large"),
+						.type = SESSION_RAW});
+	commit(f);
+}
+
+static void a_page_costs_the_same_in_a_long_session(void **state)
+{
+	struct store_session_events_query q = {.limit = 10};
+	struct fixture *f = *state;
+	int64_t small, large;
+
+	add_small_and_large(f);
+	for (unsigned i = 0; i < 8; i++) {
+		q.newest = i & 1;
+		q.raw = i & 2;
+		q.session = i & 4 ? NONE : TEXT("s");
+		q.agent_session = i & 4 ? TEXT("small") : NONE;
+		events(f, &q, 10);
+		(void)steps_taken(reader(f));
+		events(f, &q, 10);
+		small = steps_taken(reader(f));
+		q.session = i & 4 ? NONE : TEXT("l");
+		q.agent_session = i & 4 ? TEXT("large") : NONE;
+		events(f, &q, 10);
+		large = steps_taken(reader(f));
+		assert_true(small > 0);
+		if (large > small + 20)
+			fail_msg("%u: %" PRId64 " steps, then %" PRId64, i, small, large);
+	}
 }
 
 /* ---- calls ---- */
@@ -968,6 +1039,7 @@ static void a_small_arena_is_told(void **state)
 {
 	struct store_session_events_query events_query = {.session = TEXT("a")};
 	struct store_session_query list_query = {.status = -1};
+	struct session_chain chain = {.id = TEXT("a")};
 	struct session_event *event_rows = NULL;
 	struct session *rows = NULL;
 	struct session_path *paths = NULL;
@@ -975,6 +1047,7 @@ static void a_small_arena_is_told(void **state)
 	struct text *ids = NULL;
 	struct arena small;
 	unsigned n = 7;
+	bool found;
 
 	begin(f);
 	add_ended(f, "a", 0);
@@ -983,7 +1056,7 @@ static void a_small_arena_is_told(void **state)
 	assert_int_equal(store_session_list(reader(f), &list_query, &small, &rows, &n), -ENOMEM);
 	assert_int_equal(store_session_events(reader(f), &events_query, &small, &event_rows, &n),
 			 -ENOMEM);
-	assert_int_equal(store_session_chain(reader(f), TEXT("a"), 9, &small, &ids, &n), -ENOMEM);
+	assert_int_equal(store_session_chain_next(reader(f), &chain, &small, &found), -ENOMEM);
 	assert_int_equal(store_session_find_short(reader(f), TEXT("a"), &small, ids, &n), -ENOMEM);
 	arena_done(&small);
 	assert_null(rows);
@@ -1005,11 +1078,11 @@ static void ask_everything(struct fixture *f, struct connection *c)
 		{.status = -1, .archived = ARCHIVED_NO},
 		{.status = -1, .parent = TEXT("a")},
 	};
-	struct store_session_events_query q = {.session = TEXT("a")};
 	struct session_event *event_rows;
 	struct session row, *rows;
 	struct session_path *paths;
-	struct text found_ids[2], *ids;
+	struct session_chain chain = {.id = TEXT("a")};
+	struct text found_ids[2];
 	bool found;
 	int64_t at;
 	unsigned n;
@@ -1021,11 +1094,18 @@ static void ask_everything(struct fixture *f, struct connection *c)
 	assert_int_equal(store_session_find_run(c, TEXT("a"), &f->arena, &row, &found), 0);
 	assert_int_equal(store_session_find_agent(c, TEXT("a"), &f->arena, &row, &found), 0);
 	assert_int_equal(store_session_find_short(c, TEXT("a"), &f->arena, found_ids, &n), 0);
-	assert_int_equal(store_session_chain(c, TEXT("a"), 9, &f->arena, &ids, &n), 0);
+	assert_int_equal(store_session_chain_next(c, &chain, &f->arena, &found), 0);
 	assert_int_equal(store_session_paths(c, 9, &f->arena, &paths, &n), 0);
-	assert_int_equal(store_session_events(c, &q, &f->arena, &event_rows, &n), 0);
-	q.agent_session = TEXT("a");
-	assert_int_equal(store_session_events(c, &q, &f->arena, &event_rows, &n), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		const struct store_session_events_query q = {
+			.session = i & 1 ? TEXT("a") : NONE,
+			.agent_session = i & 1 ? NONE : TEXT("a"),
+			.newest = i & 2,
+			.raw = i & 4,
+		};
+
+		assert_int_equal(store_session_events(c, &q, &f->arena, &event_rows, &n), 0);
+	}
 	assert_int_equal(store_session_open_call(c, TEXT("a"), TEXT("t"), NONE, 0, &at, &found), 0);
 	assert_int_equal(
 		store_session_open_call(c, TEXT("a"), TEXT("t"), TEXT("i"), 0, &at, &found), 0);
@@ -1089,7 +1169,7 @@ int main(void)
 		OPEN(texts_are_cut_between_characters),
 		OPEN(a_list_ends_at_its_bytes),
 		OPEN(what_is_open_comes_oldest_first),
-		OPEN(a_chain_has_the_oldest_first),
+		OPEN(a_chain_goes_from_parent_to_parent),
 		OPEN(a_chain_that_bites_its_tail_ends),
 		OPEN(folders_come_the_last_used_first),
 		OPEN(an_event_comes_back_as_it_was_added),
@@ -1097,6 +1177,8 @@ int main(void)
 		OPEN(sequences_count_within_an_agents_session),
 		OPEN(ids_of_events_never_come_again),
 		OPEN(pages_of_events_go_on_behind_an_id),
+		OPEN(events_are_read_from_either_end),
+		OPEN(a_page_costs_the_same_in_a_long_session),
 		OPEN(a_result_completes_the_newest_call_of_its_id),
 		OPEN(the_newest_open_call_is_found),
 		OPEN(an_event_knows_its_approval),
