@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -17,6 +18,11 @@
 
 struct loop {
 	uv_loop_t uv;
+	uv_async_t back; /* an aside has come back */
+	bool takes_back; /* `back` is open */
+	unsigned n_away;
+	pthread_mutex_t lock; /* of the list alone */
+	struct list returned;
 };
 
 struct timer {
@@ -59,6 +65,8 @@ int loop_new(struct loop **ret_loop)
 	r = uv_loop_init(&l->uv);
 	if (r != 0)
 		return r;
+	pthread_mutex_init(&l->lock, NULL);
+	list_init(&l->returned);
 	*ret_loop = TAKE(l);
 	return 0;
 }
@@ -67,9 +75,14 @@ void loop_free(struct loop *l)
 {
 	if (!l)
 		return;
+	while (l->n_away > 0)
+		uv_run(&l->uv, UV_RUN_ONCE);
+	if (l->takes_back)
+		uv_close((uv_handle_t *)&l->back, NULL);
 	/* Freed handles still wait for their close callbacks. */
 	while (uv_loop_close(&l->uv) == UV_EBUSY)
 		uv_run(&l->uv, UV_RUN_NOWAIT);
+	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
 
@@ -273,6 +286,62 @@ void wake_hold(struct wake *w, bool hold)
 		uv_ref((uv_handle_t *)&w->uv);
 	else
 		uv_unref((uv_handle_t *)&w->uv);
+}
+
+/* ---- what other threads do ---- */
+
+static void take_back(uv_async_t *back)
+{
+	struct loop *l = back->data;
+	struct list returned;
+	struct list *first;
+
+	list_init(&returned);
+	pthread_mutex_lock(&l->lock);
+	list_splice(&returned, &l->returned);
+	pthread_mutex_unlock(&l->lock);
+	while ((first = list_first(&returned))) {
+		struct aside *a = list_entry(first, struct aside, link);
+
+		list_remove(first);
+		/* Counted afterwards: it may begin again meanwhile. */
+		a->finished(a);
+		if (--l->n_away == 0)
+			uv_unref((uv_handle_t *)&l->back);
+	}
+}
+
+int loop_prepare_asides(struct loop *l)
+{
+	int r;
+
+	if (l->takes_back)
+		return 0;
+	r = uv_async_init(&l->uv, &l->back, take_back);
+	if (r != 0)
+		return r;
+	l->back.data = l;
+	l->takes_back = true;
+	uv_unref((uv_handle_t *)&l->back);
+	return 0;
+}
+
+void aside_begin(struct loop *l, struct aside *a)
+{
+	a->loop = l;
+	if (l->n_away++ == 0)
+		uv_ref((uv_handle_t *)&l->back);
+}
+
+/* The loop may take it back and end as soon as the lock is open, so it is woken before that. */
+void aside_end(struct aside *a)
+{
+	struct loop *l = a->loop;
+
+	pthread_mutex_lock(&l->lock);
+	list_append(&l->returned, &a->link);
+	uv_async_send(&l->back);
+	pthread_mutex_unlock(&l->lock);
 }
 
 static void signal_fired(uv_signal_t *uv, int number)

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 struct loop;
 struct timer;
 struct wake;
@@ -58,6 +60,23 @@ void wake_free(struct wake *w);
 void wake_send(struct wake *w);
 /* Whether this wake alone keeps the loop running; true at first. */
 void wake_hold(struct wake *w, bool hold);
+
+/*
+ * Something that another thread does for the loop, inside whatever wants it done. The loop turns
+ * until it has come back.
+ */
+struct aside {
+	struct list link;
+	struct loop *loop;
+	void (*finished)(struct aside *a); /* on the loop */
+};
+
+/* After this returned 0, asides can be begun on this loop. */
+int loop_prepare_asides(struct loop *l);
+/* From the loop's thread. */
+void aside_begin(struct loop *l, struct aside *a);
+/* From any thread, once: `finished` follows. */
+void aside_end(struct aside *a);
 
 /* cb on the loop when the signal comes. Frees with signal_free. */
 struct signal_watch;

@@ -3,7 +3,7 @@
  *
  * The child reports its own end. What it has started is found by the mark, and in the cgroup
  * where there is one; both are searched again and again until nobody is left, since processes
- * are born while we look. None of that blocks: between two searches the loop turns.
+ * are born while we look. None of that blocks: the searches are made beside the loop.
  */
 #include "io/process/supervisor.h"
 
@@ -17,6 +17,7 @@
 #include "io/process/cgroup.h"
 #include "io/process/child.h"
 #include "io/process/environment.h"
+#include "io/process/hunt.h"
 
 enum {
 	GRACE_MS = 250,    /* for output that others hold open when the child has ended */
@@ -37,9 +38,13 @@ struct supervised {
 	enum step step;
 	unsigned terminate_ms; /* of an interrupt: from SIGTERM to SIGKILL */
 	uint64_t kill_at_ms;   /* once terminated */
+	struct hunt hunt;
+	bool hunting;
+	int next_hunt; /* the signal, once this one is over; 0: none */
 	unsigned n_sweeps;
 	bool exited; /* the child has ended; only sweeps are left */
 	bool told;
+	bool freed;
 	int status;
 	int signal;
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
@@ -57,31 +62,35 @@ int supervisor_mark(const char *owner, char out[TREE_MARK_MAX])
 
 /* ---- signals ---- */
 
-static void signal_all(struct supervised *s, int number)
+/* One hunt at a time; what is asked for meanwhile follows. */
+static void hunt(struct supervised *s, int number)
 {
-	/* The group first: that works even where there is no memory to search. */
-	child_signal(s->child, number);
-	tree_signal(s->mark, false, number);
+	if (s->hunting) {
+		s->next_hunt = number;
+		return;
+	}
+	s->hunting = true;
+	s->hunt.mark = s->mark;
+	s->hunt.cgroup = s->cgroup;
+	s->hunt.signal = number;
+	s->hunt.told_group = number == SIGKILL ? 0 : child_pid(s->child);
+	hunt_begin(s->loop, &s->hunt);
 }
 
-/* How many there were. */
-static unsigned kill_all(struct supervised *s)
+/* The group first, and at once: that works even where there is no memory to search. */
+static void signal_all(struct supervised *s, int number)
 {
-	unsigned n = tree_signal(s->mark, false, SIGKILL);
-
-	if (s->cgroup && cgroup_is_populated(s->cgroup)) {
-		cgroup_kill(s->cgroup);
-		n++;
-	}
-	return n;
+	child_signal(s->child, number);
+	hunt(s, number);
 }
 
 static void step_kill(struct supervised *s)
 {
 	s->step = STEP_KILLED;
 	timer_stop(s->timer);
-	kill_all(s);
-	child_signal(s->child, SIGKILL);
+	/* Its group is killed after that: a child that carries no mark is found as long as its
+	 * parent lives. */
+	hunt(s, SIGKILL);
 }
 
 static void step_terminate(struct supervised *s, unsigned kill_after_ms)
@@ -128,9 +137,9 @@ static void tell_exit(struct supervised *s)
 }
 
 /* Repeated until nobody carries the mark. */
-static void sweep(struct supervised *s)
+static void on_swept(struct supervised *s)
 {
-	if (kill_all(s) > 0 && ++s->n_sweeps < SWEEPS_MAX) {
+	if (s->hunt.n > 0 && ++s->n_sweeps < SWEEPS_MAX) {
 		timer_start(s->timer, s->n_sweeps < SWEEPS_SOON ? SWEEP_SOON_MS : SWEEP_MS);
 		return;
 	}
@@ -139,12 +148,31 @@ static void sweep(struct supervised *s)
 	tell_exit(s);
 }
 
+static void drop(struct supervised *s);
+
+static void on_hunted(struct aside *a)
+{
+	struct supervised *s = list_entry(a, struct supervised, hunt.aside);
+	int next = s->next_hunt;
+
+	s->hunting = false;
+	s->next_hunt = 0;
+	if (next != 0)
+		hunt(s, next);
+	else if (s->freed)
+		drop(s);
+	else if (s->exited)
+		on_swept(s);
+	else if (s->step == STEP_KILLED)
+		child_signal(s->child, SIGKILL);
+}
+
 static void on_time(void *arg)
 {
 	struct supervised *s = arg;
 
 	if (s->exited)
-		sweep(s);
+		hunt(s, SIGKILL);
 	else if (s->step == STEP_INTERRUPTED && s->terminate_ms > 0)
 		step_terminate(s, s->terminate_ms);
 	else
@@ -156,13 +184,15 @@ static void on_child_exit(void *arg, int status, int signal)
 	struct supervised *s = arg;
 	bool sweeps;
 
+	if (s->freed)
+		return;
 	s->exited = true;
 	s->status = status;
 	s->signal = signal;
 	timer_stop(s->timer);
 	sweeps = s->sweeps && s->sweeps(s->arg, status, signal);
 	if (sweeps || s->step != STEP_NONE)
-		sweep(s);
+		hunt(s, SIGKILL);
 	else
 		tell_exit(s);
 }
@@ -171,7 +201,7 @@ static void on_child_output(void *arg, bool is_stderr, const char *data, size_t 
 {
 	const struct supervised *s = arg;
 
-	if (s->on_output)
+	if (s->on_output && !s->freed)
 		s->on_output(s->arg, is_stderr, data, len);
 }
 
@@ -236,6 +266,7 @@ static struct supervised *supervised_new(struct loop *l, const struct supervised
 	s->sweeps = opts->sweeps;
 	s->on_exit = opts->on_exit;
 	s->arg = opts->arg;
+	s->hunt.aside.finished = on_hunted;
 	strcpy(s->mark, opts->mark);
 	strcpy(s->what, what);
 	if (timer_new(l, on_time, s, &s->timer) != 0) {
@@ -254,6 +285,9 @@ int supervised_start(struct loop *l, const struct supervised_opts *opts,
 	/* Without a mark nobody would find what it leaves behind. */
 	if (!opts->mark || !*opts->mark || strlen(opts->mark) >= TREE_MARK_MAX)
 		return -EINVAL;
+	r = hunt_prepare(l);
+	if (r != 0)
+		return r;
 	s = supervised_new(l, opts);
 	if (!s)
 		return -ENOMEM;
@@ -281,14 +315,21 @@ void supervised_read(struct supervised *s, bool on)
 	child_read(s->child, on);
 }
 
+static void drop(struct supervised *s)
+{
+	child_free(s->child);
+	cgroup_free(s->cgroup);
+	free(s);
+}
+
 void supervised_free(struct supervised *s)
 {
 	if (!s)
 		return;
-	if (s->child && !s->told)
-		kill_all(s);
-	child_free(s->child);
-	cgroup_free(s->cgroup);
 	timer_free(s->timer);
-	free(s);
+	s->freed = true;
+	if (s->child && !s->told)
+		hunt(s, SIGKILL);
+	else
+		drop(s);
 }

@@ -64,7 +64,7 @@ void supervised_read(struct supervised *s, bool on);
 /*
  * No more callbacks. Before its end was reported: kills all of it, without waiting. After
  * that, kills what is left in its group; other processes that nobody wanted swept go on. May
- * be called from on_output and on_exit. The loop must turn until the program was reaped.
- * Accepts NULL.
+ * be called from on_output and on_exit. The loop must turn until the program was killed and
+ * reaped. Accepts NULL.
  */
 void supervised_free(struct supervised *s);

@@ -8,9 +8,7 @@
  */
 #include "io/process/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -25,15 +23,13 @@
 
 #include "base/cleanup.h"
 #include "io/process/spawn.h"
+#include "io/process/tree_inner.h"
 
 enum {
 	LIFE_LEN = 16,
 	TAIL_LEN = 1 + LIFE_LEN + 16, /* "-", this life of ours, a number */
-	STAT_MAX = 1024,
-	ENVIRON_CHUNK = 32 * 1024,
 	N_FREEZE_ROUNDS = 8,
 	N_CHASED = 1000,
-	N_PROCESSES_MAX = 1 << 22, /* the kernel's own limit */
 	REAP_AGAIN_MS = 1,
 };
 
@@ -43,35 +39,6 @@ struct tree_keeper {
 };
 
 static atomic_bool keeping;
-
-struct process {
-	pid_t pid;
-	pid_t parent;
-	long long started;
-	bool dead;  /* a zombie, and none of its threads runs */
-	bool below; /* us */
-	bool belongs;
-};
-
-struct processes {
-	struct process *list; /* by pid */
-	size_t n;
-	size_t cap;
-	/* The highest pid of a process that carried the mark and ended, but is not reaped yet;
-	 * 0: none. */
-	pid_t last_ended;
-};
-
-/* What is searched for. */
-struct wanted {
-	bool all_below;
-	bool below_only; /* of this run of the daemon, which the keeper holds together */
-	bool prefix;
-	uint64_t limit;
-	uint64_t limit_mask;
-	char needle[sizeof(TREE_VARIABLE) + TREE_MARK_MAX + 2]; /* "\0NAME=mark", exact: "\0" */
-	size_t needle_len;
-};
 
 /* ---- the keeper ---- */
 
@@ -173,17 +140,27 @@ static uint64_t hash31(const char *data, size_t len)
 #define OWNER_SHIFT 31
 #define OWNER_MASK  (LIMIT_BASE | 0x7fffffffULL << OWNER_SHIFT)
 
-static uint64_t owner_limit(const char *owner, size_t len)
+static uint64_t limit_of_owner(const char *owner, size_t len)
 {
 	return LIMIT_BASE | hash31(owner, len) << OWNER_SHIFT;
 }
 
-static uint64_t mark_limit(const char *mark)
+uint64_t owner_limit(const char *owner)
+{
+	return limit_of_owner(owner, strlen(owner));
+}
+
+uint64_t owner_part(uint64_t limit)
+{
+	return limit & OWNER_MASK;
+}
+
+uint64_t mark_limit(const char *mark)
 {
 	size_t len = strlen(mark);
 	size_t n_owner = len > TAIL_LEN ? len - TAIL_LEN : len;
 
-	return owner_limit(mark, n_owner) | hash31(mark, len);
+	return limit_of_owner(mark, n_owner) | hash31(mark, len);
 }
 
 bool tree_limit(const char *mark, struct rlimit *ret_limit)
@@ -196,105 +173,7 @@ bool tree_limit(const char *mark, struct rlimit *ret_limit)
 	return true;
 }
 
-static bool want(struct wanted *w, const char *mark, bool prefix)
-{
-	size_t len = strlen(mark);
-	char *at = w->needle;
-
-	if (len == 0 || len >= TREE_MARK_MAX)
-		return false;
-	at++;
-	at = mempcpy(at, TREE_VARIABLE "=", sizeof(TREE_VARIABLE));
-	at = mempcpy(at, mark, len);
-	w->needle_len = (size_t)(at - w->needle) + !prefix;
-	w->prefix = prefix;
-	w->limit = prefix ? owner_limit(mark, len) : mark_limit(mark);
-	w->limit_mask = prefix ? OWNER_MASK : ~0ULL;
-	w->below_only = !prefix && atomic_load(&keeping) && is_of_this_life(mark);
-	return true;
-}
-
-/* ---- looking ---- */
-
-static int open_of(pid_t pid, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/*
- * "PID (NAME) STATE PPID ...": the name may hold anything, so the last ")" counts. A process
- * whose first thread has ended looks like a zombie though others of it run.
- */
-static bool parse_stat(const char *text, struct process *p)
-{
-	const char *at = strrchr(text, ')');
-	long n_threads;
-	char state;
-	int parent;
-
-	if (!at || sscanf(at + 1,
-			  " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
-			  "%*d %lld",
-			  &state, &parent, &n_threads, &p->started) != 4)
-		return false;
-	p->parent = parent;
-	p->dead = (state == 'Z' && n_threads <= 1) || state == 'X' || state == 'x';
-	return true;
-}
-
-static int read_process(pid_t pid, struct process *ret)
-{
-	CLEANUP(closep) int fd = open_of(pid, "stat");
-	char text[STAT_MAX];
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	*ret = (struct process) {.pid = pid};
-	return parse_stat(text, ret) ? 0 : -ESRCH;
-}
-
-long long tree_started(pid_t pid)
-{
-	struct process p;
-
-	return pid > 0 && read_process(pid, &p) == 0 ? p.started : 0;
-}
-
-/* Not "there is none", but "we could not look". */
-static bool is_shortage(int r)
-{
-	return r == -ENOMEM || r == -EMFILE || r == -ENFILE;
-}
-
-static bool environ_has(pid_t pid, const struct wanted *w)
-{
-	CLEANUP(closep) int fd = open_of(pid, "environ");
-	/* The end of one piece stays before the next; at first, the NUL that precedes a name. */
-	char data[ENVIRON_CHUNK + sizeof(w->needle)];
-	size_t kept = 1;
-	ssize_t n;
-
-	data[0] = '\0';
-	while (fd >= 0 && (n = read(fd, data + kept, ENVIRON_CHUNK)) > 0) {
-		size_t len = kept + (size_t)n;
-
-		if (memmem(data, len, w->needle, w->needle_len))
-			return true;
-		kept = len < w->needle_len ? len : w->needle_len - 1;
-		memmove(data, data + len - kept, kept);
-	}
-	return false;
-}
-
-static uint64_t limit_of(pid_t pid)
+uint64_t limit_of(pid_t pid)
 {
 	struct rlimit limit;
 
@@ -304,152 +183,22 @@ static uint64_t limit_of(pid_t pid)
 	return limit.rlim_cur;
 }
 
-static bool is_limited(pid_t pid, const struct wanted *w)
+static bool is_mark(const char *mark)
 {
-	return (limit_of(pid) & w->limit_mask) == w->limit;
+	return *mark && strlen(mark) < TREE_MARK_MAX;
 }
 
-static bool carries(pid_t pid, const struct wanted *w)
+static struct wish prefix_wish(const char *owner)
 {
-	uint64_t limit = limit_of(pid);
-
-	if ((limit & w->limit_mask) == w->limit)
-		return true;
-	/* It is another mark's; only a prefix may be shorter than the owner. */
-	if (limit != 0 && !w->prefix)
-		return false;
-	return environ_has(pid, w);
+	return (struct wish) {.mark = owner, .limit = owner_limit(owner)};
 }
 
 bool tree_is_marked(pid_t pid, const char *owner)
 {
-	struct wanted w = {0};
+	struct wish wish = prefix_wish(owner);
+	const struct wanted w = {.wishes = &wish, .n = 1, .prefix = true};
 
-	return want(&w, owner, true) && carries(pid, &w);
-}
-
-static int add_process(struct processes *all, const struct process *p)
-{
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 512;
-		struct process *list = NULL;
-
-		if (cap <= N_PROCESSES_MAX)
-			list = reallocarray(all->list, cap, sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		all->list = list;
-		all->cap = cap;
-	}
-	all->list[all->n++] = *p;
-	return 0;
-}
-
-static int by_pid(const void *a, const void *b)
-{
-	const struct process *pa = a, *pb = b;
-
-	return (pa->pid > pb->pid) - (pa->pid < pb->pid);
-}
-
-static struct process *find(const struct processes *all, pid_t pid)
-{
-	struct process key = {.pid = pid};
-
-	return all->n ? bsearch(&key, all->list, all->n, sizeof(key), by_pid) : NULL;
-}
-
-static int read_all(struct processes *all)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-	int r = 0;
-
-	if (!dir)
-		return -errno;
-	while (r == 0 && (d = readdir(dir))) {
-		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
-		struct process p;
-
-		if (pid <= 0)
-			continue;
-		r = read_process(pid, &p);
-		if (r == 0)
-			r = add_process(all, &p);
-		else if (!is_shortage(r))
-			r = 0; /* gone, or hidden from us */
-	}
-	closedir(dir);
-	if (all->n > 0)
-		qsort(all->list, all->n, sizeof(*all->list), by_pid);
-	return r;
-}
-
-/* From parents to children. Mostly one round, since children have higher pids. */
-static void spread(struct processes *all, pid_t self, bool belongs)
-{
-	bool changed = true;
-
-	while (changed) {
-		changed = false;
-		for (size_t i = 0; i < all->n; i++) {
-			struct process *p = &all->list[i], *parent = find(all, p->parent);
-			bool *flag = belongs ? &p->belongs : &p->below;
-			bool from;
-
-			if (*flag || !parent || p->pid == self)
-				continue;
-			if (belongs)
-				from = parent->belongs && parent->pid != self;
-			else
-				from = parent->below || parent->pid == self;
-			*flag = from;
-			changed |= from;
-		}
-	}
-}
-
-/*
- * A process that forks and exits, again and again, has another pid whenever we look, and is
- * never there. But its former selves came to us, and are not reaped while we look.
- */
-static void note_ended(struct processes *all, const struct process *p, const struct wanted *w)
-{
-	if (p->parent == getpid() && (w->all_below || is_limited(p->pid, w)))
-		all->last_ended = p->pid;
-}
-
-/* Keeps only those that belong; after a failure, none. */
-static int look(const struct wanted *w, struct processes *ret)
-{
-	pid_t self = getpid();
-	size_t n = 0;
-	int r = read_all(ret);
-
-	if (r != 0) {
-		ret->n = 0;
-		return r;
-	}
-	spread(ret, self, false);
-	for (size_t i = 0; i < ret->n; i++) {
-		struct process *p = &ret->list[i];
-
-		if (p->dead)
-			note_ended(ret, p, w);
-		else if (w->all_below)
-			p->belongs = p->below;
-		else if (p->below || !w->below_only)
-			p->belongs = carries(p->pid, w);
-	}
-	spread(ret, self, true);
-	for (size_t i = 0; i < ret->n; i++) {
-		const struct process *p = &ret->list[i];
-
-		if (p->belongs && !p->dead && p->pid != self)
-			ret->list[n++] = *p;
-	}
-	ret->n = n;
-	return 0;
+	return is_mark(owner) && wish_carried(&w, pid) != NONE;
 }
 
 /* ---- signals ---- */
@@ -468,17 +217,50 @@ static void send_signal(const struct process *p, int number)
 		kill(p->pid, number);
 }
 
-/* Pids go upwards, so it is just ahead; and asking for a limit takes less time than a fork. */
-static void chase(const struct wanted *w, pid_t last)
+/* Whether it carries a mark of which somebody has just ended. */
+static bool is_chased(const struct wanted *w, pid_t pid)
 {
-	for (pid_t pid = last + 1; pid <= last + N_CHASED; pid++) {
-		CLEANUP(closep) int fd = -1;
+	uint64_t limit = limit_of(pid);
+	size_t i = wish_find(w, w->prefix ? owner_part(limit) : limit);
 
-		if (!is_limited(pid, w))
+	return i != NONE && w->wishes[i].last_ended > 0;
+}
+
+static void kill_chased(const struct wanted *w, pid_t pid)
+{
+	CLEANUP(closep) int fd = -1;
+
+	if (!is_chased(w, pid))
+		return;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd >= 0 && is_chased(w, pid))
+		syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const pid_t *pa = a, *pb = b;
+
+	return (*pa > *pb) - (*pa < *pb);
+}
+
+/* Pids go upwards, so it is just ahead; and asking for a limit takes less time than a fork. */
+static void chase(const struct wanted *w)
+{
+	CLEANUP(freep) pid_t *ended = calloc(w->n, sizeof(*ended));
+	pid_t next = 1;
+
+	for (size_t i = 0; ended && i < w->n; i++)
+		ended[i] = w->wishes[i].last_ended;
+	if (ended)
+		qsort(ended, w->n, sizeof(*ended), by_number);
+	for (size_t i = 0; ended && i < w->n; i++) {
+		if (ended[i] == 0)
 			continue;
-		fd = (int)syscall(SYS_pidfd_open, pid, 0);
-		if (fd >= 0 && is_limited(pid, w))
-			syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+		if (next <= ended[i])
+			next = ended[i] + 1;
+		while (next <= ended[i] + N_CHASED)
+			kill_chased(w, next++);
 	}
 }
 
@@ -488,26 +270,27 @@ static bool send_to_new(const struct processes *now, const struct processes *bef
 	bool any = false;
 
 	for (size_t i = 0; i < now->n; i++) {
-		const struct process *p = &now->list[i], *seen = find(before, p->pid);
+		const struct process *p = &now->list[i], *seen = tree_find(before, p->pid);
 
 		if (seen && seen->started == p->started)
 			continue;
-		send_signal(p, number);
+		if (!p->told)
+			send_signal(p, number);
 		any = true;
 	}
 	return any;
 }
 
-static unsigned signal_wanted(const struct wanted *w, int number)
+/* Leaves the numbers in the wishes. */
+static void signal_wanted(const struct wanted *w, int number)
 {
 	struct processes now = {0}, before = {0};
 	const struct processes none = {0};
-	unsigned n;
 	int r;
 
 	if (atomic_load(&keeping))
 		spawn_reap_all();
-	r = look(w, &now);
+	r = tree_look(w, &now);
 	/* A child of a process that is killed first would become an orphan, and may carry no
 	 * mark itself. */
 	for (unsigned i = 0; r == 0 && number == SIGKILL && i < N_FREEZE_ROUNDS; i++) {
@@ -516,30 +299,86 @@ static unsigned signal_wanted(const struct wanted *w, int number)
 		free(before.list);
 		before = now;
 		now = (struct processes) {0};
-		r = look(w, &now);
+		r = tree_look(w, &now);
 	}
 	if (number != 0)
 		send_to_new(&now, &none, number);
-	if (number == SIGKILL && now.last_ended && !w->all_below)
-		chase(w, now.last_ended);
-	n = (unsigned)now.n;
-	if (n == 0 && (is_shortage(r) || now.last_ended))
-		n = 1; /* we cannot say that there is none */
+	if (number == SIGKILL && !w->all_below)
+		chase(w);
+	for (size_t i = 0; i < w->n; i++) {
+		struct wish *wish = &w->wishes[i];
+
+		/* We cannot say that there is none. */
+		if (wish->n_alive == 0 && (is_shortage(r) || wish->last_ended))
+			wish->n_alive = 1;
+	}
 	free(now.list);
 	free(before.list);
-	return n;
 }
 
 unsigned tree_signal(const char *mark, bool prefix, int signal)
 {
-	struct wanted w = {0};
+	struct tree_wish exact = {.mark = mark};
+	struct wish wish = prefix_wish(mark);
+	const struct wanted w = {.wishes = &wish, .n = 1, .prefix = true};
 
-	return want(&w, mark, prefix) ? signal_wanted(&w, signal) : 0;
+	if (!prefix) {
+		tree_signal_many(&exact, 1, signal);
+		return exact.n;
+	}
+	if (!is_mark(mark))
+		return 0;
+	signal_wanted(&w, signal);
+	return wish.n_alive;
 }
 
 unsigned tree_signal_below(int signal)
 {
-	const struct wanted w = {.all_below = true};
+	struct wish wish = {.limit = 0};
+	const struct wanted w = {.wishes = &wish, .n = 1, .all_below = true};
 
-	return signal_wanted(&w, signal);
+	signal_wanted(&w, signal);
+	return wish.n_alive;
+}
+
+static int by_limit(const void *a, const void *b)
+{
+	const struct wish *wa = a, *wb = b;
+
+	return (wa->limit > wb->limit) - (wa->limit < wb->limit);
+}
+
+static size_t make_wishes(struct tree_wish *wishes, size_t n, struct wanted *w)
+{
+	size_t n_made = 0;
+
+	w->below_only = atomic_load(&keeping);
+	for (size_t i = 0; i < n; i++) {
+		wishes[i].n = 0;
+		if (!is_mark(wishes[i].mark))
+			continue;
+		w->below_only &= is_of_this_life(wishes[i].mark);
+		w->wishes[n_made++] = (struct wish) {.mark = wishes[i].mark,
+						     .limit = mark_limit(wishes[i].mark),
+						     .told_group = wishes[i].told_group,
+						     .whose = &wishes[i]};
+	}
+	qsort(w->wishes, n_made, sizeof(*w->wishes), by_limit);
+	return n_made;
+}
+
+void tree_signal_many(struct tree_wish *wishes, size_t n, int signal)
+{
+	CLEANUP(freep) struct wish *list = calloc(n, sizeof(*list));
+	struct wanted w = {.wishes = list};
+
+	for (size_t i = 0; !list && i < n; i++)
+		wishes[i].n = 1; /* we could not look */
+	if (!list)
+		return;
+	w.n = make_wishes(wishes, n, &w);
+	if (w.n > 0)
+		signal_wanted(&w, signal);
+	for (size_t i = 0; i < w.n; i++)
+		list[i].whose->n = list[i].n_alive;
 }

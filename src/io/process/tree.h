@@ -18,6 +18,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -56,6 +57,16 @@ int tree_mark(const char *owner, char out[TREE_MARK_MAX]);
  */
 unsigned tree_signal(const char *mark, bool prefix, int signal);
 
+/* One of many marks. */
+struct tree_wish {
+	const char *mark;
+	pid_t told_group; /* a group that has got the signal already; 0: none */
+	unsigned n;       /* set: how many there were, as tree_signal returns it */
+};
+
+/* The same for many at once: /proc is read as often as for one. */
+void tree_signal_many(struct tree_wish *wishes, size_t n, int signal);
+
 /* The same for everything below us, marked or not: for the end of the daemon. */
 unsigned tree_signal_below(int signal);
 
@@ -64,6 +75,9 @@ bool tree_is_marked(pid_t pid, const char *owner);
 
 /* When a process began, in the kernel's own ticks; 0: there is none. */
 long long tree_started(pid_t pid);
+
+/* How often all of /proc was read. For tests. */
+unsigned long tree_n_looks(void);
 
 /* The limit (RLIMIT_RTTIME) that carries this mark; false: none can. For io/process/spawn. */
 bool tree_limit(const char *mark, struct rlimit *ret_limit);

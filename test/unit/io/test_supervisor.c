@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "io/process/cgroup.h"
+#include "io/process/hunt.h"
 #include "io/process/tree.h"
 #include "io/process/supervisor.h"
 
-static const char owner[] = "test-supervisor";
+static const char owner[] = "supervisor-test"; /* test_tree kills whatever begins with "test-" */
 
 struct world {
 	struct stage stage;
@@ -397,6 +399,133 @@ static void what_it_leaves_behind_is_swept_if_wanted(void **state)
 	assert_int_equal(tree_signal_below(0), 0);
 }
 
+/* ---- many of them ---- */
+
+enum { N_MANY = 40 };
+
+struct many {
+	struct supervised *all[N_MANY];
+	int n_up;
+	int n_ended;
+	int n_exits;
+	int n_left;
+};
+
+static void one_of_many_prints(void *arg, bool is_stderr, const char *data, size_t len)
+{
+	struct many *m = arg;
+
+	(void)is_stderr;
+	m->n_up += memmem(data, len, "up", 2) != NULL;
+}
+
+static bool one_of_many_ended(void *arg, int status, int signal)
+{
+	struct many *m = arg;
+
+	(void)status;
+	(void)signal;
+	m->n_ended++;
+	return false;
+}
+
+static void one_of_many_exited(void *arg, int status, int signal)
+{
+	struct many *m = arg;
+
+	(void)status;
+	(void)signal;
+	m->n_exits++;
+}
+
+static void start_many(struct world *w, struct many *m, const char *script)
+{
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	char mark[TREE_MARK_MAX];
+	const struct supervised_opts opts = {
+		.argv = argv,
+		.mark = mark,
+		.on_output = one_of_many_prints,
+		.sweeps = one_of_many_ended,
+		.on_exit = one_of_many_exited,
+		.arg = m,
+	};
+
+	for (int i = 0; i < N_MANY; i++) {
+		assert_int_equal(supervisor_mark(owner, mark), 0);
+		assert_int_equal(supervised_start(w->stage.loop, &opts, &m->all[i], &w->why), 0);
+	}
+	stage_until(&w->stage, m->n_up == N_MANY);
+}
+
+static void free_many(struct many *m)
+{
+	for (int i = 0; i < N_MANY; i++)
+		supervised_free(m->all[i]);
+}
+
+/* However many they are, /proc is read a few times: while one search is under way, the others
+ * gather for the next. */
+static void those_that_end_together_are_looked_for_together(void **state)
+{
+	struct world *w = *state;
+	static struct many m;
+	unsigned long before;
+
+	m = (struct many) {.n_up = 0};
+	start_many(w, &m, "setsid sleep 60 & echo up; wait");
+	before = tree_n_looks();
+	hunt_pause(true);
+	for (int i = 0; i < N_MANY; i++)
+		supervised_end(m.all[i], 600000);
+	stage_until(&w->stage, m.n_ended == N_MANY);
+	/* Nobody's end is told before the search. */
+	assert_int_equal(m.n_exits, 0);
+	assert_int_equal(tree_n_looks(), before);
+	hunt_pause(false);
+	stage_until(&w->stage, m.n_exits == N_MANY);
+	assert_in_range(tree_n_looks() - before, 2, N_MANY / 2);
+	assert_int_equal(tree_signal_below(0), 0);
+	free_many(&m);
+}
+
+static void those_that_are_killed_together_are_looked_for_together(void **state)
+{
+	struct world *w = *state;
+	static struct many m;
+	unsigned long before;
+
+	m = (struct many) {.n_up = 0};
+	start_many(w, &m, "trap '' TERM; setsid sleep 60 & echo up; wait");
+	before = tree_n_looks();
+	hunt_pause(true);
+	free_many(&m);
+	hunt_pause(false);
+	nobody_is_left(w);
+	/* Some of them are ours, and the world's. */
+	assert_in_range(tree_n_looks() - before, 2, N_MANY / 2);
+	assert_int_equal(m.n_exits, 0);
+}
+
+/* A program in a group of its own is killed with the group, also what a search cannot find. */
+static void its_cgroup_is_killed(void **state)
+{
+	struct world *w = *state;
+	struct cgroup *g;
+
+	if (cgroup_new("test-supervisor-probe", &g) != 0) {
+		print_message("skipped: no cgroup can be made here\n");
+		skip();
+	}
+	cgroup_free(g);
+	/* Neither an environment nor the limit, and its parent has left it. */
+	start_until_up(w, "(setsid env -i prlimit --rttime=unlimited sh -c "
+			  "'echo up; exec sleep 63' &) ; sleep 60");
+	supervised_end(w->program, 0);
+	wait_exit(w);
+	assert_int_equal(tree_signal_below(0), 0);
+}
+
 /* ---- freed ---- */
 
 static void freed_while_it_runs(void **state)
@@ -467,6 +596,9 @@ int main(void)
 		T(an_end_after_the_end_is_nothing),
 		T(what_it_leaves_behind_goes_on),
 		T(what_it_leaves_behind_is_swept_if_wanted),
+		T(those_that_end_together_are_looked_for_together),
+		T(those_that_are_killed_together_are_looked_for_together),
+		T(its_cgroup_is_killed),
 		T(freed_while_it_runs),
 		T(freed_while_it_is_told_to_end),
 		T(freed_when_it_has_ended),

@@ -381,6 +381,57 @@ static void marks_of_others_are_left_alone(void **state)
 	assert_int_equal(f->signal, SIGTERM);
 }
 
+/* Each by its own mark, and a process that carries one below a process that carries another. */
+static void many_marks_take_the_looks_of_one(void **state)
+{
+	struct fixture *f = *state;
+	char others[3][TREE_MARK_MAX];
+	struct tree_wish wishes[] = {{.mark = others[0]}, {.mark = others[1]}, {.mark = f->mark}};
+	char script[512];
+	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+	unsigned long before;
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(tree_mark(f->owner, others[i]), 0);
+	snprintf(script, sizeof(script),
+		 "env -i " TREE_VARIABLE "=%s prlimit --rttime=unlimited sleep 60 & "
+		 "env -i " TREE_VARIABLE "=%s prlimit --rttime=unlimited sleep 60 & "
+		 "echo 1; wait",
+		 others[0], others[2]);
+	assert_int_equal(start(f, argv, f->mark), 0);
+	wait_for_it(f);
+	while (tree_signal(others[0], false, 0) == 0 || tree_signal(others[2], false, 0) == 0)
+		loop_run(f->loop);
+	before = tree_n_looks();
+	tree_signal_many(wishes, 3, 0);
+	assert_int_equal(tree_n_looks(), before + 1);
+	assert_int_equal(wishes[0].n, 1);
+	assert_int_equal(wishes[1].n, 0);
+	assert_int_equal(wishes[2].n, 3);
+	tree_signal_many(wishes, 1, SIGKILL);
+	while (tree_signal(others[0], false, 0) > 0)
+		loop_run(f->loop);
+	assert_int_equal(tree_signal(others[2], false, 0), 1);
+	assert_int_equal(tree_signal(f->mark, false, 0), 2);
+}
+
+/* They have got it by another way. */
+static void a_group_that_was_told_is_not_told_again(void **state)
+{
+	struct fixture *f = *state;
+	struct tree_wish wish = {.mark = f->mark};
+
+	start_runaway(f, "stay", f->mark);
+	wish.told_group = wait_for_it(f);
+	tree_signal_many(&wish, 1, SIGTERM);
+	assert_int_equal(wish.n, 1);
+	assert_int_equal(tree_signal(f->mark, false, 0), 1);
+	wish.told_group++;
+	tree_signal_many(&wish, 1, SIGTERM);
+	wait_for_exit(f);
+	assert_int_equal(f->signal, SIGTERM);
+}
+
 static void who_kills_a_mark_spares_itself(void **state)
 {
 	struct fixture *f = *state;
@@ -594,6 +645,8 @@ int main(int argc, char **argv)
 		TEST(hidden_daemon_is_still_below_us),
 		TEST(zombies_do_not_count),
 		TEST(marks_of_others_are_left_alone),
+		TEST(many_marks_take_the_looks_of_one),
+		TEST(a_group_that_was_told_is_not_told_again),
 		TEST(who_kills_a_mark_spares_itself),
 		TEST(marks_are_never_the_same),
 		TEST(child_dies_with_us),

@@ -1,0 +1,105 @@
+#include "io/process/hunt.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "io/helper.h"
+#include "io/process/cgroup.h"
+#include "io/process/tree.h"
+
+static void run(struct list *asides);
+static struct helper hunter = HELPER(hunter, run);
+
+static struct hunt *hunt_of(struct list *link)
+{
+	return list_entry(list_entry(link, struct aside, link), struct hunt, aside);
+}
+
+static struct tree_wish wish_of(const struct hunt *h)
+{
+	return (struct tree_wish) {.mark = h->mark, .told_group = h->told_group};
+}
+
+/* Where there is no memory for all, one after another. */
+static void search(struct list *hunts, size_t n, int number)
+{
+	CLEANUP(freep) struct tree_wish *wishes = calloc(n, sizeof(*wishes));
+	size_t i = 0;
+
+	list_for_each (at, following, hunts) {
+		struct tree_wish one = wish_of(hunt_of(at));
+
+		if (wishes) {
+			wishes[i++] = one;
+			continue;
+		}
+		tree_signal_many(&one, 1, number);
+		hunt_of(at)->n = one.n;
+	}
+	if (!wishes)
+		return;
+	tree_signal_many(wishes, n, number);
+	i = 0;
+	list_for_each (at, following, hunts)
+		hunt_of(at)->n = wishes[i++].n;
+}
+
+/* After the search: whoever has left the group, and is known only by its parent, must have been
+ * seen while that lived. */
+static void end_group(struct hunt *h)
+{
+	if (h->signal != SIGKILL || !h->cgroup || !cgroup_is_populated(h->cgroup))
+		return;
+	cgroup_kill(h->cgroup);
+	h->n++;
+}
+
+/* All that are for the same signal as the first. */
+static size_t take_alike(struct list *from, struct list *ret_hunts)
+{
+	int number = hunt_of(list_first(from))->signal;
+	size_t n = 0;
+
+	list_for_each (at, following, from) {
+		if (hunt_of(at)->signal != number)
+			continue;
+		list_remove(at);
+		list_append(ret_hunts, at);
+		n++;
+	}
+	return n;
+}
+
+static void run(struct list *asides)
+{
+	struct list alike;
+	struct list *first;
+
+	list_init(&alike);
+	while (!list_empty(asides)) {
+		size_t n = take_alike(asides, &alike);
+
+		search(&alike, n, hunt_of(list_first(&alike))->signal);
+		while ((first = list_first(&alike))) {
+			list_remove(first);
+			end_group(hunt_of(first));
+			aside_end(&hunt_of(first)->aside);
+		}
+	}
+}
+
+int hunt_prepare(struct loop *l)
+{
+	return helper_start(&hunter, l);
+}
+
+void hunt_begin(struct loop *l, struct hunt *h)
+{
+	helper_give(&hunter, l, &h->aside);
+}
+
+void hunt_pause(bool pause)
+{
+	helper_pause(&hunter, pause);
+}
