@@ -18,6 +18,7 @@ struct kind {
 	bool (*due)(const struct engine *s); /* NULL: always */
 	int (*run)(struct engine *s, bool *ret_more);
 	const char *failed;
+	unsigned pause_ms; /* between two steps; 0: the next goes to the end of the queue at once */
 };
 
 /* A sweep deletes a little at a time: the rest goes to the end of the writer's queue, so that
@@ -26,6 +27,7 @@ struct sweep {
 	struct work work;
 	struct housekeeping *housekeeping;
 	const struct kind *kind;
+	struct timer *pause; /* NULL: none */
 	bool under_way;
 	bool more; /* there is more to sweep */
 };
@@ -65,11 +67,18 @@ static int sweep_approvals(struct engine *s, bool *ret_more)
 	return approval_sweep(s->approvals, ret_more);
 }
 
+/* The steps of a large store last minutes, so they leave the writer to others in between. */
+static int shrink_store(struct engine *s, bool *ret_more)
+{
+	return engine_shrink(s, ret_more);
+}
+
 static const struct kind kinds[] = {
 	{memories_due, sweep_memories, "expired memories not deleted"},
 	{events_due, sweep_events, "old events not deleted"},
 	{NULL, sweep_sessions, "old sessions not deleted"},
 	{approvals_due, sweep_approvals, "old approvals not deleted"},
+	{NULL, shrink_store, "room of the store not returned", .pause_ms = 20},
 };
 
 enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
@@ -107,8 +116,25 @@ static void sweep_finished(struct work *w, int result)
 	s->under_way = false;
 	if (result != 0)
 		log_err(s->kind->failed, "error=%s", strerror(-result));
+	else if (s->more && s->pause)
+		timer_start(s->pause, s->kind->pause_ms);
 	else if (s->more)
 		sweep_start(s);
+}
+
+static void sweep_go_on(void *sweep)
+{
+	sweep_start(sweep);
+}
+
+static int sweep_init(struct sweep *s, struct housekeeping *h, const struct kind *kind)
+{
+	*s = (struct sweep) {
+		.work = {.run = sweep_run, .finished = sweep_finished},
+		.housekeeping = h,
+		.kind = kind,
+	};
+	return kind->pause_ms > 0 ? timer_new(h->server->loop, sweep_go_on, s, &s->pause) : 0;
 }
 
 static void on_tick(void *arg)
@@ -145,26 +171,26 @@ int housekeeping_start(struct server *server, struct engine *engine,
 		       struct housekeeping **ret_housekeeping)
 {
 	struct housekeeping *h = calloc(1, sizeof(*h));
-	int r;
+	int r = 0;
 
 	if (!h)
 		return -ENOMEM;
 	h->server = server;
 	h->engine = engine;
-	for (unsigned i = 0; i < N_KINDS; i++)
-		h->sweeps[i] = (struct sweep) {
-			.work = {.run = sweep_run, .finished = sweep_finished},
-			.housekeeping = h,
-			.kind = &kinds[i],
-		};
+	for (unsigned i = 0; i < N_KINDS && r == 0; i++)
+		r = sweep_init(&h->sweeps[i], h, &kinds[i]);
 	h->check = (struct work) {.run = check_run, .finished = check_finished};
-	r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
+	if (r == 0)
+		r = ticker_new(server->loop, SWEEP_EVERY_MS, on_tick, h, &h->ticker);
 	if (r == 0 && engine_need_check(engine))
 		r = server_submit(server, &h->check, READER);
 	if (r != 0) {
 		housekeeping_free(h);
 		return r;
 	}
+	if (!engine_shrinks(engine))
+		log_info("store does not shrink: koined(8) says how it learns to", "path=%s",
+			 engine_store_path(engine));
 	on_tick(h);
 	*ret_housekeeping = h;
 	return 0;
@@ -175,5 +201,7 @@ void housekeeping_free(struct housekeeping *h)
 	if (!h)
 		return;
 	ticker_free(h->ticker);
+	for (unsigned i = 0; i < N_KINDS; i++)
+		timer_free(h->sweeps[i].pause);
 	free(h);
 }

@@ -1,6 +1,7 @@
 /*
  * What the daemon does for itself on the workers' threads: once a minute it deletes what has
- * expired or is too old, and after a crash it checks the store.
+ * expired or is too old, and returns to the file system what has become free; after a crash it
+ * checks the store.
  */
 #pragma once
 

@@ -113,6 +113,16 @@ int engine_backup(struct engine *s, const char *path, struct why *why)
 	return store_backup(s->store, path, why);
 }
 
+int engine_shrink(struct engine *s, bool *ret_more)
+{
+	return store_shrink(s->store, ret_more);
+}
+
+bool engine_shrinks(const struct engine *s)
+{
+	return store_shrinks(s->store);
+}
+
 void engine_stop(struct engine *s)
 {
 	store_stop(s->store);

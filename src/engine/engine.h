@@ -78,6 +78,11 @@ int engine_failing(const struct engine *s);
 
 const char *engine_store_path(const struct engine *s);
 
+/* Runs on the writer's thread. Returns a little of what was deleted to the file system. */
+int engine_shrink(struct engine *s, bool *ret_more);
+/* Whether it can. Any thread may call it. */
+bool engine_shrinks(const struct engine *s);
+
 /* Any thread may call it: long work on readers' threads (backup, check) ends early. */
 void engine_stop(struct engine *s);
 

@@ -12,7 +12,14 @@
 #include "store/db/driver.h"
 #include "store/db/schema.h"
 
-enum { READERS_DEFAULT = 4, READERS_MAX = 64, IDENTITY_LEN = 16 };
+enum {
+	READERS_DEFAULT = 4,
+	READERS_MAX = 64,
+	IDENTITY_LEN = 16,
+	/* Free pages that stay: one of 16, but at least these. */
+	SLACK_PART = 16,
+	SLACK_PAGES = 256,
+};
 
 struct store {
 	const struct store_ops *ops;
@@ -26,6 +33,8 @@ struct store {
 	bool was_clean;
 	bool in_use; /* the mark that says so was set, and must be cleared */
 	bool broken; /* the writer's connection must be reopened */
+	bool shrinks;
+	bool shrinking; /* until only the slack is left */
 	char identity[IDENTITY_LEN + 1];
 	unsigned n_readers;
 	struct connection writer;
@@ -158,6 +167,17 @@ static int mark_in_use(struct store *s, struct why *why)
 	return 0;
 }
 
+static int look_at_space(struct store *s, struct why *why)
+{
+	struct store_space space;
+	int r = s->ops->space(s->writer.db, &space);
+
+	if (r != 0)
+		return s->ops->explain(s->place, s->writer.db, r, why);
+	s->shrinks = space.shrinks;
+	return 0;
+}
+
 static int connect_readers(struct store *s, struct why *why)
 {
 	int r = 0;
@@ -227,7 +247,7 @@ int store_open(const char *url, const struct store_opts *opts, struct store **re
 	if (r == 0)
 		r = connect_writer(s, why);
 	if (r == 0)
-		r = mark_in_use(s, why);
+		r = look_at_space(s, why) ?: mark_in_use(s, why);
 	if (r == 0)
 		r = connect_readers(s, why);
 	if (r == 0)
@@ -407,6 +427,36 @@ int store_rollback_to(struct store *s)
 	if (r != 0 && s->writer.in_batch && s->writer.lost == 0)
 		s->writer.lost = r;
 	return r;
+}
+
+bool store_shrinks(const struct store *s)
+{
+	return s->shrinks;
+}
+
+static unsigned shrink_step(struct store *s, const struct store_space *space)
+{
+	int64_t part = space->pages / SLACK_PART;
+	int64_t slack = part > SLACK_PAGES ? part : SLACK_PAGES;
+	int64_t beyond = space->free - slack;
+
+	s->shrinking = space->shrinks && beyond > (s->shrinking ? 0 : slack);
+	if (!s->shrinking)
+		return 0;
+	return beyond < STORE_SHRINK_PAGES ? (unsigned)beyond : STORE_SHRINK_PAGES;
+}
+
+int store_shrink(struct store *s, bool *ret_more)
+{
+	struct store_space space;
+	unsigned pages;
+	int r = s->ops->space(s->writer.db, &space);
+
+	if (r != 0)
+		return r;
+	pages = shrink_step(s, &space);
+	*ret_more = s->shrinking;
+	return pages > 0 ? s->ops->give_back(s->writer.db, pages) : 0;
 }
 
 int store_backup(struct store *s, const char *path, struct why *why)

@@ -103,5 +103,17 @@ int store_backup(struct store *s, const char *path, struct why *why);
 /* Checks the whole file. 0: no damage; a refusal says what was found. */
 int store_quick_check(struct store *s, int lane, struct why *why);
 
+enum { STORE_SHRINK_PAGES = 64 }; /* at most, in one step */
+
+/*
+ * One step of returning to the file system what was deleted; runs in a batch. Some free pages
+ * stay for what comes next, and it begins only when there are many more than those, so that a
+ * store that neither grows nor shrinks is left alone. *ret_more: there is more to return.
+ */
+int store_shrink(struct store *s, bool *ret_more);
+
+/* Whether it can: a large store of an older koine cannot. Any thread. */
+bool store_shrinks(const struct store *s);
+
 /* From any thread: current and later backups and checks end early with -ECANCELED. */
 void store_stop(struct store *s);

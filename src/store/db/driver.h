@@ -18,6 +18,13 @@
 
 enum { STORE_PLACE_MAX = 48 };
 
+/* What the database takes, in pages. */
+struct store_space {
+	int64_t pages;
+	int64_t free;
+	bool shrinks; /* free ones can be given back */
+};
+
 enum connection_kind { CONNECTION_WRITER, CONNECTION_READER };
 
 /* `place` is the database, `db` a connection to it, `st` a prepared statement. */
@@ -82,9 +89,12 @@ struct store_ops {
 	/* How many rows this connection has changed since it was opened. */
 	int64_t (*changes)(void *db);
 
+	int (*space)(void *db, struct store_space *ret_space);
+	/* Returns this many of the free pages to the file system. Within a transaction. */
+	int (*give_back)(void *db, unsigned pages);
+
 	int (*backup)(void *place, const char *path, struct why *why);
 	int (*quick_check)(void *place, void *db, struct why *why);
-
 	/* From any thread: from now on these two end early, and nothing waits for another's
 	 * lock. */
 	void (*stop)(void *place);

@@ -127,8 +127,7 @@ static int explain(const void *place, const void *db, int fault, struct why *why
 	return fault;
 }
 
-/* The first column of the first row, as a number. */
-static int read_number(sqlite3 *db, const char *sql, int *ret)
+int sqlite_read_number(sqlite3 *db, const char *sql, int *ret)
 {
 	sqlite3_stmt *st;
 	int rc;
@@ -237,9 +236,9 @@ static int look(struct sqlite_place *p, sqlite3 *db, struct why *why)
 {
 	int id = 0, n_objects = 0, r;
 
-	r = read_number(db, "PRAGMA application_id", &id);
+	r = sqlite_read_number(db, "PRAGMA application_id", &id);
 	if (r == 0)
-		r = read_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects);
+		r = sqlite_read_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects);
 	if (r != 0)
 		return explain(p, db, r, why);
 	if (id != APPLICATION_ID && (id != 0 || n_objects != 0))
@@ -305,12 +304,15 @@ static int use_log(sqlite3 *db)
 
 static int sqlite_claim(void *db)
 {
-	char claim[64];
+	char claim[120];
 	int id = 0, r;
 
-	/* Do this before the log exists, so that the file itself always says whose it is. */
-	r = read_number(db, "PRAGMA application_id", &id);
-	snprintf(claim, sizeof(claim), "PRAGMA application_id = %d", APPLICATION_ID);
+	/* Do this before the log exists, so that the file itself always says whose it is. Only
+	 * before its first page can a file be told that it may shrink. */
+	r = sqlite_read_number(db, "PRAGMA application_id", &id);
+	snprintf(claim, sizeof(claim),
+		 "BEGIN; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = %d; COMMIT",
+		 APPLICATION_ID);
 	if (r == 0 && id != APPLICATION_ID)
 		r = exec(db, claim);
 	if (r == 0)
@@ -320,14 +322,15 @@ static int sqlite_claim(void *db)
 	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	/* The log is copied into the file when it reaches 16 MB. Ids and hashes touch pages all
 	 * over the file; the later the copy, the more changes share one page write. */
-	return exec(db, "PRAGMA synchronous = FULL;"
-			"PRAGMA wal_autocheckpoint = 4000;"
-			"PRAGMA journal_size_limit = 16777216;");
+	r = exec(db, "PRAGMA synchronous = FULL;"
+		     "PRAGMA wal_autocheckpoint = 4000;"
+		     "PRAGMA journal_size_limit = 16777216;");
+	return r != 0 ? r : sqlite_rewrite_to_shrink(db);
 }
 
 static int version(void *db, int *ret_version)
 {
-	return read_number(db, "PRAGMA user_version", ret_version);
+	return sqlite_read_number(db, "PRAGMA user_version", ret_version);
 }
 
 static int set_version(void *db, int number)
@@ -508,6 +511,8 @@ const struct store_ops sqlite_ops = {
 	.column_blob = column_blob,
 	.inserted = inserted,
 	.changes = changes,
+	.space = sqlite_space,
+	.give_back = sqlite_give_back,
 	.backup = sqlite_backup,
 	.quick_check = sqlite_quick_check,
 	.stop = sqlite_stop,

@@ -20,3 +20,11 @@ void sqlite_disconnect(void *db);
 
 int sqlite_backup(void *place, const char *path, struct why *why);
 int sqlite_quick_check(void *place, void *db, struct why *why);
+
+/* The first column of the first row, as a number. */
+int sqlite_read_number(sqlite3 *db, const char *sql, int *ret);
+
+/* A file that cannot shrink is rewritten if it has little in it; otherwise it stays as it is. */
+int sqlite_rewrite_to_shrink(sqlite3 *db);
+int sqlite_space(void *db, struct store_space *ret_space);
+int sqlite_give_back(void *db, unsigned pages);
