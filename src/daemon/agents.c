@@ -296,6 +296,7 @@ int agents_start(struct daemon *d, struct why *why)
 		.agent = default_agent(d->settings),
 		.system = a->system.data,
 		.numbered = dialects_first(offsetof(struct dialect_life, numbered)),
+		.keep_ms = (int64_t)d->settings->chat_keep_days * 24 * 3600 * 1000,
 	};
 
 	a->n = 0;

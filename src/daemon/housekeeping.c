@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "engine/approval/approval.h"
+#include "engine/chat/chat.h"
 #include "engine/event/event.h"
 #include "engine/memory/memory.h"
 #include "engine/engine.h"
@@ -67,6 +68,16 @@ static int sweep_approvals(struct engine *s, bool *ret_more)
 	return approval_sweep(s->approvals, ret_more);
 }
 
+static bool conversations_due(const struct engine *s)
+{
+	return chat_sweeps(s->chat);
+}
+
+static int sweep_conversations(struct engine *s, bool *ret_more)
+{
+	return chat_sweep(s->chat, ret_more);
+}
+
 /* The steps of a large store last minutes, so they leave the writer to others in between. */
 static int shrink_store(struct engine *s, bool *ret_more)
 {
@@ -78,6 +89,7 @@ static const struct kind kinds[] = {
 	{events_due, sweep_events, "old events not deleted"},
 	{NULL, sweep_sessions, "old sessions not deleted"},
 	{approvals_due, sweep_approvals, "old approvals not deleted"},
+	{conversations_due, sweep_conversations, "old conversations not deleted"},
 	{NULL, shrink_store, "room of the store not returned", .pause_ms = 20},
 };
 

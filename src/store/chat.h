@@ -66,10 +66,11 @@ int store_conversation_find_ended(struct connection *c, int64_t seq, struct aren
 int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq);
 
 /*
- * Deletes an ended conversation with all its messages: at most `limit` messages at a time, and
- * the rest of it once none is left. *ret_more: call it again.
+ * Deletes an ended conversation: at most `limit` of its messages and turns at a time, and itself
+ * once none is left. *ret_n: how many of them it was. *ret_more: call it again.
  */
-int store_conversation_purge(struct connection *c, int64_t seq, unsigned limit, bool *ret_more);
+int store_conversation_purge(struct connection *c, int64_t seq, unsigned limit, unsigned *ret_n,
+			     bool *ret_more);
 
 /* The highest N among all conversations, including ended ones, whose id is the prefix followed
  * by N; 0: none. */

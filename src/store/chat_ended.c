@@ -81,52 +81,73 @@ int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int
 
 /* ---- deleted ---- */
 
-static int run_for(struct connection *c, const struct query *sql, int64_t seq, unsigned limit)
+/* Runs a DELETE of at most `limit` rows that returns a row for each. */
+static int delete_some(struct connection *c, const struct query *sql, int64_t seq, unsigned limit,
+		       unsigned *ret_n)
 {
 	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
+	unsigned n = 0;
+	bool more;
+	int r;
 
 	query_bind_int(q, ":seq", seq);
-	if (limit > 0)
-		query_bind_int(q, ":limit", limit);
-	return query_run(q);
+	query_bind_int(q, ":limit", limit);
+	while ((r = query_next(q, &more)) == 0 && more)
+		n++;
+	if (r == 0)
+		*ret_n = n;
+	return r;
 }
 
 /* The messages of the first turns, and the calls in them. */
 #define SOME_MESSAGES                                                                              \
 	"(SELECT seq FROM message WHERE conversation = :seq ORDER BY turn, seq LIMIT :limit)"
 
-static int delete_messages(struct connection *c, int64_t seq, unsigned limit)
+static int delete_messages(struct connection *c, int64_t seq, unsigned limit, unsigned *ret_n)
 {
 	static const struct query calls = {
-		"DELETE FROM message_call WHERE message IN " SOME_MESSAGES};
-	static const struct query messages = {"DELETE FROM message WHERE seq IN " SOME_MESSAGES};
-	int r = run_for(c, &calls, seq, limit);
+		"DELETE FROM message_call WHERE message IN " SOME_MESSAGES " RETURNING seq"};
+	static const struct query messages = {"DELETE FROM message WHERE seq IN " SOME_MESSAGES
+					      " RETURNING seq"};
+	unsigned n_calls;
 
-	return r != 0 ? r : run_for(c, &messages, seq, limit);
+	return delete_some(c, &calls, seq, limit, &n_calls)
+		       ?: delete_some(c, &messages, seq, limit, ret_n);
 }
 
-static int has_messages(struct connection *c, int64_t seq, bool *ret_has)
+static int delete_turns(struct connection *c, int64_t seq, unsigned limit, unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT 1 FROM message WHERE conversation = :seq LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	static const struct query turns = {
+		"DELETE FROM turn WHERE seq IN (SELECT seq FROM turn WHERE conversation = :seq"
+		" ORDER BY seq LIMIT :limit) RETURNING seq"};
 
-	query_bind_int(q, ":seq", seq);
-	return query_next(q, ret_has);
+	return delete_some(c, &turns, seq, limit, ret_n);
 }
 
-int store_conversation_purge(struct connection *c, int64_t seq, unsigned limit, bool *ret_more)
+static int delete_itself(struct connection *c, int64_t seq)
 {
-	static const struct query turns = {"DELETE FROM turn WHERE conversation = :seq"};
 	static const struct query itself = {
 		"DELETE FROM conversation WHERE seq = :seq AND ended_ms IS NOT NULL"};
-	bool more = false;
-	int r = delete_messages(c, seq, limit) ?: has_messages(c, seq, &more);
+	CLEANUP(query_donep) struct statement *q = query_open(c, &itself);
 
-	if (r == 0 && !more)
-		r = run_for(c, &turns, seq, 0);
-	if (r == 0 && !more)
-		r = run_for(c, &itself, seq, 0);
-	if (r == 0)
-		*ret_more = more;
-	return r;
+	query_bind_int(q, ":seq", seq);
+	return query_run(q);
+}
+
+int store_conversation_purge(struct connection *c, int64_t seq, unsigned limit, unsigned *ret_n,
+			     bool *ret_more)
+{
+	unsigned n = 0, n_turns = 0;
+	int r = delete_messages(c, seq, limit, &n);
+
+	if (r == 0 && n < limit)
+		r = delete_turns(c, seq, limit - n, &n_turns);
+	n += n_turns;
+	if (r == 0 && n < limit)
+		r = delete_itself(c, seq);
+	if (r != 0)
+		return r;
+	*ret_n = n;
+	*ret_more = n == limit;
+	return 0;
 }

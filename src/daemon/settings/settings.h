@@ -65,6 +65,7 @@ struct settings {
 	char chat_system_file[PATH_LEN]; /* instead; "" for none */
 	unsigned chat_budget;            /* tokens */
 	unsigned chat_reserve;
+	unsigned chat_keep_days; /* 0: forever */
 	struct agent_settings agents;
 	struct rule_settings rules;
 	char where[128]; /* "FILE:LINE" while a file is read; else "" */

@@ -51,6 +51,8 @@ static const struct setting chat_rows[] = {
 	 "tokens that a conversation may have when it is sent to its agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
 	 "of these, kept free for the answer"},
+	{"chat", "keep_days", SET_UNSIGNED, AT(chat_keep_days), 0, 36500,
+	 "days that a conversation is kept after it was ended; 0 for ever"},
 };
 
 static const struct setting events_rows[] = {

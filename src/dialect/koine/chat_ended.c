@@ -106,7 +106,7 @@ static int take_purge(struct call *c, struct chat_purge *p)
 
 static int purge(struct call *c)
 {
-	return chat_purge(call_chat(c), &c->arena, c->state, &c->why);
+	return chat_purge(call_chat(c), c->state, &c->why);
 }
 
 /* One step is on disk; purging goes on while there is more. */

@@ -99,6 +99,7 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 	chat->loop = opts->loop;
 	chat->background = opts->background;
 	chat->started_ms = clock_utc_ms();
+	chat->keep_ms = opts->keep_ms;
 	chat->numbered = opts->numbered ? opts->numbered : "chat-";
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++)
 		list_init(&chat->buckets[i]);

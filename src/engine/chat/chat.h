@@ -52,6 +52,7 @@ struct chat_opts {
 	const char *agent;    /* the default's name; NULL: there is none */
 	const char *system;   /* the prompt of conversations without one of their own; "" */
 	const char *numbered; /* prefix of the number in chat_new_name; NULL: "chat-" */
+	int64_t keep_ms;      /* that a conversation is kept after its end; 0: for ever */
 };
 
 /* Call it before the first call, on the loop's thread. It marks turns that a crash left running.
@@ -304,7 +305,11 @@ struct chat_purge {
 };
 
 /* Runs on the writer's thread. Does one step, so that other writes need not wait for the whole. */
-int chat_purge(struct chat *chat, struct arena *a, struct chat_purge *p, struct why *why);
+int chat_purge(struct chat *chat, struct chat_purge *p, struct why *why);
+
+/* Runs on the writer's thread. Deletes some of those that were ended too long ago. */
+int chat_sweep(struct chat *chat, bool *ret_more);
+bool chat_sweeps(const struct chat *chat); /* whether it is to; accepts NULL */
 
 /* ---- agents ---- */
 

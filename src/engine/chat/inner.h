@@ -62,6 +62,7 @@ struct chat {
 	const char *numbered;
 	int64_t last_number; /* of chat_new_name */
 	int64_t started_ms;
+	int64_t keep_ms;
 	struct census census; /* the last that was taken */
 	bool stopping;
 	bool noted;       /* the writer's: a conversation was made but not committed yet */
@@ -274,6 +275,12 @@ struct agent *conversation_agent(const struct live_conversation *c);
 int conversation_set_row(struct live_conversation *c, const struct conversation *row);
 
 void conversation_free(struct live_conversation *c);
+
+/* ---- read.c ---- */
+
+/* Refuses a number that no ended conversation has. */
+int conversation_find_ended(struct connection *db, struct arena *a, int64_t number,
+			    struct conversation *ret_row, struct why *why);
 
 /* ---- destroy.c ---- */
 

@@ -1,5 +1,5 @@
-/* Conversations in the store: creating, listing, reading and deleting them for good. Runs on the
- * workers' threads. */
+/* Conversations in the store: creating, listing and reading them. Runs on the workers'
+ * threads. */
 #include <string.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 enum {
 	PAGE_BYTES = 8 << 20,
 	DEFAULT_PAGE = 200,
-	PURGED_MESSAGES = 500, /* deleted in one step */
 };
 
 static int make_id(struct arena *a, struct text *ret_id)
@@ -218,8 +217,8 @@ int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conv
 	return 0;
 }
 
-static int find_ended(struct connection *db, struct arena *a, int64_t number,
-		      struct conversation *ret_row, struct why *why)
+int conversation_find_ended(struct connection *db, struct arena *a, int64_t number,
+			    struct conversation *ret_row, struct why *why)
 {
 	bool found = false;
 	int r = store_conversation_find_ended(db, number, a, ret_row, &found);
@@ -235,37 +234,10 @@ int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t nu
 {
 	struct connection *db = store_lane(chat->store, lane);
 	struct conversation row;
-	int r = find_ended(db, a, number, &row, why);
+	int r = conversation_find_ended(db, a, number, &row, why);
 
 	if (r != 0)
 		return r;
 	*ret_id = row.id;
 	return read_page(db, a, row.seq, page);
-}
-
-/* ---- deleting for good ---- */
-
-int chat_purge(struct chat *chat, struct arena *a, struct chat_purge *p, struct why *why)
-{
-	struct connection *db = store_writer(chat->store);
-	int64_t number = p->number;
-	struct conversation row;
-	bool more = false;
-	int r = 0;
-
-	if (number == 0)
-		r = store_conversation_oldest_ended(db, p->before_ms, &number);
-	p->more = false;
-	if (r != 0 || number == 0)
-		return r;
-	r = find_ended(db, a, number, &row, why);
-	if (r == 0)
-		r = store_conversation_purge(db, row.seq, PURGED_MESSAGES, &more);
-	if (r == 0 && !more)
-		r = chat_publish(chat, "chat.purged", row.id);
-	if (r != 0)
-		return r;
-	p->n_purged += !more;
-	p->more = more || p->number == 0;
-	return 0;
 }

@@ -973,7 +973,7 @@ static void what_is_purged_goes_in_steps_and_leaves_nothing(void **state)
 	struct fixture *f = *state;
 	const struct tool_call call = {TEXT("c"), TEXT("t"), TEXT("{}")};
 	struct conversation *rows;
-	unsigned steps = 0;
+	unsigned steps = 0, n;
 	int64_t gone, kept;
 	bool more = true;
 
@@ -994,11 +994,13 @@ static void what_is_purged_goes_in_steps_and_leaves_nothing(void **state)
 	commit(f);
 	while (more) {
 		begin(f);
-		assert_int_equal(store_conversation_purge(writer(f), gone, 3, &more), 0);
+		assert_int_equal(store_conversation_purge(writer(f), gone, 3, &n, &more), 0);
 		commit(f);
+		assert_int_equal(n, more ? 3 : 0);
 		steps++;
 	}
-	assert_int_equal(steps, 4);
+	/* 10 messages, 5 turns, and itself. */
+	assert_int_equal(steps, 6);
 	assert_int_equal(ended(f, NONE, &rows), 0);
 	assert_int_equal(rows_of(f, "conversation"), 1);
 	assert_int_equal(rows_of(f, "turn"), 1);
