@@ -286,6 +286,7 @@ int events_start(const struct events_opts *opts, struct events **ret_events)
 	list_init(&e->subscribers);
 	list_init(&e->waiting);
 	list_init(&e->blocked);
+	list_init(&e->reading);
 	r = timer_new(e->loop, event_retry, e, &e->retry) ?: set_up(e, opts);
 	if (r != 0) {
 		events_free(e);

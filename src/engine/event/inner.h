@@ -72,6 +72,7 @@ struct events {
 	struct list subscribers;
 	struct list waiting; /* behind, and due to be served */
 	struct list blocked; /* behind, and did not take the last offer */
+	struct list reading; /* behind, while a page is read for them */
 	struct timer *retry; /* runs while somebody is blocked */
 	unsigned n_reading;
 	unsigned telling; /* while set, no subscriber is freed */
@@ -90,6 +91,11 @@ int event_read_page(struct connection *c, struct arena *a, const struct event_fi
 
 /* Takes ownership of the batch; on failure it stays with the caller. */
 int recent_add(struct recent *v, struct event_batch *b);
+static inline bool recent_is_empty(const struct recent *v)
+{
+	return v->first == v->end;
+}
+
 /* The position of the first event after this number. */
 unsigned recent_find(const struct recent *v, int64_t seq);
 /* Drops the events up to this number, which nobody needs, and the oldest ones while there are

@@ -30,7 +30,7 @@ enum {
 
 struct event_subscriber {
 	struct list link;        /* in events->subscribers */
-	struct list behind_link; /* in events->waiting or blocked */
+	struct list behind_link; /* in events->waiting, blocked or reading */
 	struct events *events;
 	struct event_sink sink;
 	int64_t seq; /* everything up to here was sent, kept or lost, or does not pass */
@@ -319,18 +319,30 @@ static void bury(struct events *e)
 	}
 }
 
-/* Keeps what is needed by subscribers that are behind, but not further behind than what is held. */
+/* The least number that somebody in this list needs what follows of, if it is held. */
+static int64_t least_needed(const struct events *e, const struct list *behind, int64_t needed)
+{
+	list_for_each (at, following, behind) {
+		const struct event_subscriber *s =
+			list_entry(at, struct event_subscriber, behind_link);
+
+		if (s->seq >= e->recent.after && s->seq < needed)
+			needed = s->seq;
+	}
+	return needed;
+}
+
+/* Keeps what is needed by subscribers that are behind, but not further behind than what is held.
+ * Those that are live, and may be many, are not looked at. */
 static void release(struct events *e)
 {
 	int64_t needed = e->told;
 
-	list_for_each (at, following, &e->subscribers) {
-		const struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
-
-		if (!s->live && !s->over && !s->dead && s->seq >= e->recent.after &&
-		    s->seq < needed)
-			needed = s->seq;
-	}
+	if (recent_is_empty(&e->recent))
+		return;
+	needed = least_needed(e, &e->waiting, needed);
+	needed = least_needed(e, &e->blocked, needed);
+	needed = least_needed(e, &e->reading, needed);
 	recent_release(&e->recent, needed);
 }
 
@@ -350,6 +362,7 @@ static void read_finished(struct work *w, int result)
 	struct events *e = s->events;
 
 	s->reading = false;
+	list_remove(&s->behind_link);
 	e->n_reading--;
 	e->telling++;
 	if (!s->dead)
@@ -375,6 +388,7 @@ static void read_on(struct event_subscriber *s)
 	s->from = position(s);
 	s->reading = true;
 	if (e->background.submit(e->background.arg, &s->work, false) == 0) {
+		list_append(&e->reading, &s->behind_link);
 		e->n_reading++;
 		return;
 	}
