@@ -23,11 +23,20 @@ def sql(w, text, *values):
     db.close()
 
 
-def koine(w, *args, status=0):
+def run(w, *args, status=0):
     env = clean_environment({"KOINE_SOCKET": w("root", "koine.sock")})
     done = subprocess.run([KOINE, *args], capture_output=True, env=env, stdin=subprocess.DEVNULL)
     same(done.returncode, status, "exit status of koine %s (%r)" % (" ".join(args), done.stderr))
-    return done.stdout.decode()
+    return done
+
+
+def koine(w, *args, status=0):
+    return run(w, *args, status=status).stdout.decode()
+
+
+def said_by(w, *args):
+    done = run(w, *args)
+    return (done.stdout + done.stderr).decode()
 
 
 # ---- a store ----
@@ -390,6 +399,46 @@ def test_webhooks_of_a_project_go_where_our_settings_say():
                 with d.connect(dialect="koine") as k:
                     shown = k.call("project.show", {"folder": w("root")})["rules"]
                     same([r["forbidden"] for r in shown], [not may for may in good], allowed)
+
+
+def test_of_too_many_rules_the_first_are_used_and_the_rest_is_told():
+    names = ["r%d" % i for i in range(300)]
+    said = "'rules' has 300 entries; only the first 256 are used: see project.rules in koine.conf"
+    with World() as w:
+        clone(w, *(rule(name, type="task.completed" if i in (255, 256) else "x")
+                   for i, name in enumerate(names)))
+        with w.daemon(announced=[w("root") + "/.aiwg/daemon.json:1: " + said]) as d, \
+                d.connect(dialect="koine") as k:
+            trust(d)
+            same(theirs(d), names[:256], "rules")
+            shown = k.call("project.show", {"folder": w("root")})
+            same((len(shown["rules"]), shown["left_out"]), (256, 44), "what is shown")
+            same((state_of(d, w)["rules"], state_of(d, w)["left_out"]), (256, 44), "in the list")
+            for params in {}, {"project": w("root")}:
+                rules = k.call("automation.rules", params)
+                same((len(rules["rules"]), rules["left_out"]), (256, 44), "automation.rules")
+            same(k.call("automation.rules", {"project": "/"})["left_out"], 0, "of another")
+            for words in ("project", "show", w("root")), ("project", "list"), ("automation", "list"):
+                check("44 rules are left out" in said_by(w, *words), "koine %s", " ".join(words))
+            connect(d).finished("true")
+            wait_until(lambda: w.read("did") == "r255\n", "the last of them")
+        with w.daemon("project.rules=300") as d, d.connect(dialect="koine") as k:
+            same(theirs(d), names, "all rules")
+            same(k.call("automation.rules")["left_out"], 0, "left out")
+            check("left out" not in said_by(w, "automation", "list"), "nothing is left out")
+
+
+def test_projects_do_not_take_each_others_rules():
+    with World() as w:
+        os.makedirs(w("other", ".aiwg"))
+        clone(w, *(rule("a%d" % i, type="x") for i in range(200)))
+        with open(w("other", ".aiwg", "daemon.json"), "w") as f:
+            json.dump({"rules": [rule("b%d" % i, type="x") for i in range(200)]}, f)
+        with w.daemon("--project", w("other")) as d, d.connect(dialect="koine") as k:
+            trust(d)
+            trust(d, w("other"))
+            rules = k.call("automation.rules")["rules"]
+            same([len([r for r in rules if r["rule"][0] == x]) for x in "ab"], [200, 200], "rules")
 
 
 def test_watches_of_a_project_stay_below_it():

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/automation/automation.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
@@ -24,6 +25,22 @@ static int folder_of(const struct cli *cli, char folder[PATH_MAX])
 
 /* ---- the list ---- */
 
+void automation_print_left_out(FILE *to, int64_t n)
+{
+	if (n > 0)
+		fprintf(to, "%lld rule%s left out: see project.rules in koine.conf(5)\n",
+			(long long)n, n == 1 ? " is" : "s are");
+}
+
+static int64_t sum_left_out(const struct koine_value *projects)
+{
+	int64_t n = 0;
+
+	for (const struct koine_value *p = koine_value_first(projects); p; p = koine_value_next(p))
+		n += member_number(p, "left_out");
+	return n;
+}
+
 static int print_list(const struct cli *cli, const struct koine_value *projects)
 {
 	static const struct column columns[] = {
@@ -36,8 +53,13 @@ static int print_list(const struct cli *cli, const struct koine_value *projects)
 		{NULL},
 	};
 
-	if (koine_value_first(projects))
-		return list_print(cli, columns, projects);
+	int r;
+
+	if (koine_value_first(projects)) {
+		r = list_print(cli, columns, projects);
+		automation_print_left_out(stderr, sum_left_out(projects));
+		return r;
+	}
 	puts("No project is served. koined --project DIR serves one.");
 	return 0;
 }
@@ -113,6 +135,7 @@ static int print_project(struct cli *cli, const char *folder, const struct koine
 	print_value("state   ", koine_value_get(p, "state"));
 	print_value("digest  ", koine_value_get(p, "digest"));
 	print_rules(koine_value_get(p, "rules"));
+	automation_print_left_out(stdout, member_number(p, "left_out"));
 	for (v = member_first(p, "watches"); v; v = koine_value_next(v))
 		print_value("watches ", v);
 	for (v = member_first(p, "jobs"); v; v = koine_value_next(v)) {

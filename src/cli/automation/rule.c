@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/automation/automation.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"
 #include "cli/kit/duration.h"
@@ -107,11 +108,14 @@ static int print_rules(const struct cli *cli, const struct koine_value *result)
 		{NULL},
 	};
 	bool enabled = true;
+	int r;
 
 	koine_value_bool(koine_value_get(result, "enabled"), &enabled);
 	if (!enabled)
 		fputs("automation is off\n", stderr);
-	return list_print(cli, columns, koine_value_get(result, "rules"));
+	r = list_print(cli, columns, koine_value_get(result, "rules"));
+	automation_print_left_out(stderr, member_number(result, "left_out"));
+	return r;
 }
 
 static int print_log(const struct cli *cli, const struct koine_value *log)

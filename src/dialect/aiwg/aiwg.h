@@ -32,6 +32,7 @@ extern const struct dialect_life aiwg_life;
 
 struct aiwg_settings {
 	char webhooks[PATH_LEN]; /* where rules of projects may call; "": nowhere */
+	unsigned rules;          /* how many of one project are used */
 };
 
 /* A job of the project's schedule. */

@@ -14,11 +14,7 @@ enum {
 
 struct reader {
 	struct arena *arena;
-	const char *file;
-	struct text text;
-	struct text project;
-	aiwg_complain_fn complain;
-	void *arg;
+	const struct aiwg_config_file *file;
 	int err; /* 0 or -ENOMEM */
 };
 
@@ -26,9 +22,10 @@ struct reader {
 
 static unsigned line_at(const struct reader *r, const char *at)
 {
+	const struct text text = r->file->text;
 	unsigned line = 1;
 
-	for (const char *p = r->text.data; p < at && p < r->text.data + r->text.len; p++)
+	for (const char *p = text.data; p < at && p < text.data + text.len; p++)
 		line += *p == '\n';
 	return line;
 }
@@ -36,20 +33,20 @@ static unsigned line_at(const struct reader *r, const char *at)
 static void tell(const struct reader *r, const struct value *at, const char *what, struct text name)
 {
 	char sentence[300];
-	unsigned line = line_at(r, at && at->raw ? at->raw : r->text.data);
+	unsigned line = line_at(r, at && at->raw ? at->raw : r->file->text.data);
 
 	if (name.data)
-		snprintf(sentence, sizeof(sentence), "%.120s:%u: '%.*s' %s", r->file, line,
+		snprintf(sentence, sizeof(sentence), "%.120s:%u: '%.*s' %s", r->file->name, line,
 			 (int)(name.len < 60 ? name.len : 60), name.data, what);
 	else
-		snprintf(sentence, sizeof(sentence), "%.120s:%u: %s", r->file, line, what);
-	r->complain(r->arg, sentence);
+		snprintf(sentence, sizeof(sentence), "%.120s:%u: %s", r->file->name, line, what);
+	r->file->complain(r->file->arg, sentence);
 }
 
 static struct text where(struct reader *r, const struct value *at)
 {
 	char text[300];
-	int n = snprintf(text, sizeof(text), "%.250s:%u", r->file, line_at(r, at->raw));
+	int n = snprintf(text, sizeof(text), "%.250s:%u", r->file->name, line_at(r, at->raw));
 	const char *copy = arena_copy(r->arena, text, (size_t)n);
 
 	if (!copy)
@@ -108,39 +105,54 @@ static unsigned texts_in(struct reader *r, const struct value *v, const struct t
 
 /* ---- lists ---- */
 
-static const struct value *list_of(struct reader *r, const struct value *from, const char *key,
-				   unsigned max)
+/* A list of the file: where it stands, and how many of its entries are used. */
+struct listed {
+	const char *key;
+	unsigned max;
+	const char *setting; /* that sets the maximum; NULL: none */
+	size_t size;         /* of the struct that an entry becomes */
+	bool (*read)(struct reader *r, const struct value *v, void *ret); /* false: left out */
+};
+
+static void tell_too_long(const struct reader *r, const struct value *v, const struct listed *l)
 {
-	const struct value *v = value_find(from, key);
+	char what[120];
+
+	snprintf(what, sizeof(what), "has %u entries; only the first %u are used%s%s%s", v->len,
+		 l->max, l->setting ? ": see " : "", l->setting ? l->setting : "",
+		 l->setting ? " in koine.conf" : "");
+	tell(r, v, what, text_of(l->key));
+}
+
+static const struct value *list_of(struct reader *r, const struct value *from,
+				   const struct listed *l)
+{
+	const struct value *v = value_find(from, l->key);
 
 	if (!v || v->kind == VALUE_NULL)
 		return NULL;
 	if (v->kind != VALUE_ARRAY) {
-		tell(r, v, "must be a list", text_of(key));
+		tell(r, v, "must be a list", text_of(l->key));
 		return NULL;
 	}
-	if (v->len > max) {
-		tell(r, v, "has too many entries; none is used", text_of(key));
-		return NULL;
-	}
+	if (v->len > l->max)
+		tell_too_long(r, v, l);
 	return v;
 }
 
-/* Reads a list into structs of `size` bytes; entries that `read` refuses are left out. */
-static void *read_list(struct reader *r, const struct value *from, const char *key, unsigned max,
-		       size_t size,
-		       bool (*read)(struct reader *r, const struct value *v, void *ret),
+static void *read_list(struct reader *r, const struct value *from, const struct listed *l,
 		       unsigned *ret_n)
 {
-	const struct value *v = list_of(r, from, key, max);
-	char *list = v ? arena_alloc(r->arena, (v->len + 1) * size) : NULL;
+	const struct value *v = list_of(r, from, l);
+	unsigned left = v && v->len < l->max ? v->len : l->max;
+	char *list = v ? arena_alloc(r->arena, (left + 1) * l->size) : NULL;
 
 	if (v && !list)
 		r->err = -ENOMEM;
 	if (!list)
 		return NULL;
-	value_each (item, v)
-		*ret_n += read(r, item, list + *ret_n * size);
+	for (const struct value *item = v->first; item && left-- > 0; item = item->next)
+		*ret_n += l->read(r, item, list + *ret_n * l->size);
 	return list;
 }
 
@@ -260,7 +272,7 @@ static bool read_rule(struct reader *r, const struct value *v, void *rule)
 
 	*ret = (struct rule) {
 		.id = text_in(v, "id"),
-		.project = r->project,
+		.project = r->file->project,
 		.where = where(r, v),
 		.disabled = enabled && enabled->kind == VALUE_FALSE,
 		.description = text_in(v, "description"),
@@ -272,6 +284,17 @@ static bool read_rule(struct reader *r, const struct value *v, void *rule)
 		return false;
 	}
 	return read_trigger(r, v, ret) && read_action(r, v, ret) && read_conditions(r, v, ret);
+}
+
+static void read_rules(struct reader *r, const struct value *root, struct aiwg_config *ret)
+{
+	const struct listed rules = {"rules", r->file->max_rules, "project.rules",
+				     sizeof(ret->rules[0]), read_rule};
+	const struct value *v = value_find(root, "rules");
+
+	ret->rules = read_list(r, root, &rules, &ret->n_rules);
+	if (v && v->kind == VALUE_ARRAY && v->len > rules.max)
+		ret->n_left_out = v->len - rules.max;
 }
 
 /* ---- watched folders ---- */
@@ -314,13 +337,14 @@ static bool read_watched(struct reader *r, const struct value *v, void *watched)
 
 static void read_watch(struct reader *r, const struct value *root, struct aiwg_config *ret)
 {
+	static const struct listed paths = {"paths", AIWG_PATHS_MAX, NULL,
+					    sizeof(struct aiwg_watched), read_watched};
 	const struct value *watch = value_find(root, "watch");
 	double debounce = number_in(r, watch, "debounce_ms", 3600e3);
 
 	ret->watch = is_true(value_find(watch, "enabled"));
 	ret->debounce_ms = debounce > 0 ? (int64_t)debounce : DEBOUNCE_MS;
-	ret->watched = read_list(r, watch, "paths", AIWG_PATHS_MAX, sizeof(ret->watched[0]),
-				 read_watched, &ret->n_watched);
+	ret->watched = read_list(r, watch, &paths, &ret->n_watched);
 }
 
 /* ---- the schedule ---- */
@@ -345,11 +369,12 @@ static bool read_job(struct reader *r, const struct value *v, void *job)
 
 static void read_schedule(struct reader *r, const struct value *root, struct aiwg_config *ret)
 {
+	static const struct listed jobs = {"jobs", AIWG_JOBS_MAX, NULL,
+					   sizeof(struct aiwg_job_config), read_job};
 	const struct value *schedule = value_find(root, "schedule");
 
 	ret->schedule = is_true(value_find(schedule, "enabled"));
-	ret->jobs = read_list(r, schedule, "jobs", AIWG_JOBS_MAX, sizeof(ret->jobs[0]), read_job,
-			      &ret->n_jobs);
+	ret->jobs = read_list(r, schedule, &jobs, &ret->n_jobs);
 }
 
 /* ---- the whole file ---- */
@@ -374,30 +399,29 @@ static unsigned fault_line(const struct reader *r, const struct why *why)
 	const char *byte = strstr(why->text, "byte ");
 	unsigned long n = 0;
 
-	if (byte && sscanf(byte, "byte %lu", &n) == 1 && n <= r->text.len)
-		return line_at(r, r->text.data + n);
+	if (byte && sscanf(byte, "byte %lu", &n) == 1 && n <= r->file->text.len)
+		return line_at(r, r->file->text.data + n);
 	return 1;
 }
 
-int aiwg_config_read(struct arena *a, const char *file, struct text text, struct text project,
-		     aiwg_complain_fn complain, void *arg, struct aiwg_config *ret_config,
-		     struct why *why)
+int aiwg_config_read(struct arena *a, const struct aiwg_config_file *file,
+		     struct aiwg_config *ret_config, struct why *why)
 {
-	struct reader r = {a, file, text, project, complain, arg, 0};
+	struct reader r = {.arena = a, .file = file};
 	struct aiwg_config config = {0};
 	struct why inner = {.text = ""};
 	struct value *root;
-	int e = json_read(a, text.data, text.len, &json_default_limits, &root, &inner);
+	int e = json_read(a, file->text.data, file->text.len, &json_default_limits, &root, &inner);
 
 	if (e > 0)
-		return refuse(why, e, "%.80s:%u: %.90s", file, fault_line(&r, &inner), inner.text);
+		return refuse(why, e, "%.80s:%u: %.90s", file->name, fault_line(&r, &inner),
+			      inner.text);
 	if (e < 0)
 		return e;
 	if (root->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "%.120s:1: is no object", file);
+		return refuse(why, REFUSE_PARAMS, "%.120s:1: is no object", file->name);
 	read_limits(&r, root, &config);
-	config.rules = read_list(&r, root, "rules", RULES_MAX, sizeof(config.rules[0]), read_rule,
-				 &config.n_rules);
+	read_rules(&r, root, &config);
 	read_watch(&r, root, &config);
 	read_schedule(&r, root, &config);
 	if (r.err != 0)

@@ -38,6 +38,7 @@ struct aiwg_config {
 	int64_t heartbeat_ms; /* daemon.heartbeat_interval_seconds; 0: not given */
 	struct rule *rules;
 	unsigned n_rules;
+	unsigned n_left_out; /* rules beyond max_rules */
 	bool watch;
 	int64_t debounce_ms;
 	const struct aiwg_watched *watched;
@@ -49,10 +50,18 @@ struct aiwg_config {
 
 typedef void (*aiwg_complain_fn)(void *arg, const char *sentence);
 
+struct aiwg_config_file {
+	const char *name; /* complaints name it */
+	struct text text;
+	struct text project;
+	unsigned max_rules; /* only the first are used */
+	aiwg_complain_fn complain;
+	void *arg;
+};
+
 /*
- * The result is in the arena or points into `text`, which must live as long. Complaints name
- * `file`. Refuses a text that is not a JSON object, with the line.
+ * The result is in the arena or points into the text, which must live as long. Refuses a text
+ * that is not a JSON object, with the line.
  */
-int aiwg_config_read(struct arena *a, const char *file, struct text text, struct text project,
-		     aiwg_complain_fn complain, void *arg, struct aiwg_config *ret_config,
-		     struct why *why);
+int aiwg_config_read(struct arena *a, const struct aiwg_config_file *file,
+		     struct aiwg_config *ret_config, struct why *why);

@@ -24,6 +24,7 @@
 enum {
 	CONFIG_ARENA_MAX = 64 << 20,
 	IMPORT_ARENA_MAX = 1 << 30,
+	PROJECT_RULES_MAX = 2000,
 };
 
 /* The contents of a daemon.json. Replaced as a whole. */
@@ -123,6 +124,9 @@ static void on_trust_changed(void *project);
 
 static int parse_config(const struct project *p, struct project_config *c, struct why *why)
 {
+	const struct aiwg_settings *settings = p->host->settings;
+	struct aiwg_config_file config = {
+		.project = p->shown.folder, .max_rules = settings->rules, .complain = complain};
 	char file[PATH_LEN + 32];
 	int r = project_file_read(p->folder, PROJECT_CONFIG, &c->text);
 
@@ -133,8 +137,9 @@ static int parse_config(const struct project *p, struct project_config *c, struc
 	if (r != 0)
 		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %.120s: %s", file,
 			      strerror(-r));
-	return aiwg_config_read(&c->arena, file, text_in(&c->text), p->shown.folder, complain, NULL,
-				&c->config, why);
+	config.name = file;
+	config.text = text_in(&c->text);
+	return aiwg_config_read(&c->arena, &config, &c->config, why);
 }
 
 /* Lists what would act, and computes the digest by which the file is recognised. */
@@ -419,9 +424,11 @@ static int free_all(struct dialect_host *h, struct why *why)
 static const struct setting rows[] = {
 	{"project", "webhooks", SET_TEXT, SETTING_TEXT(struct aiwg_settings, webhooks),
 	 "where webhooks of projects may go: beginnings of addresses; empty for nowhere"},
+	{"project", "rules", SET_UNSIGNED, offsetof(struct aiwg_settings, rules), 0,
+	 PROJECT_RULES_MAX, "how many rules of one project are used"},
 };
 
-static const struct aiwg_settings defaults;
+static const struct aiwg_settings defaults = {.rules = 256};
 
 const struct dialect_section aiwg_section = {
 	SECTION(rows, defaults),

@@ -66,6 +66,7 @@ int project_offer(struct arena *a, const struct aiwg_config *c, struct trust_off
 	*ret_offer = (struct trust_offer) {
 		.rules = c->rules,
 		.n_rules = c->n_rules,
+		.n_left_out = c->n_left_out,
 		.watches = watches,
 		.n_watches = c->watch ? c->n_watched : 0,
 		.jobs = jobs,

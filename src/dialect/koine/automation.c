@@ -4,6 +4,7 @@
 #include "dialect/koine/koine.h"
 #include "dialect/koine/rule_json.h"
 #include "engine/automation/automation.h"
+#include "engine/automation/trust.h"
 #include "wire/json_members.h"
 
 struct rules_in {
@@ -67,6 +68,7 @@ static struct done handle_rules(struct call *c)
 	for (unsigned i = 0; i < n; i++)
 		write_rule(j, rules[i]);
 	json_end_array(j);
+	json_member_uint(j, "left_out", trust_left_out(call_trust(c), in->project));
 	json_end_object(j);
 	return call_reply(c);
 }

@@ -47,6 +47,7 @@ static void write_short(struct call *c, struct json *j, const struct trust_offer
 	json_begin_object(j);
 	write_head(j, call_trust(c), o);
 	json_member_uint(j, "rules", o->n_rules);
+	json_member_uint(j, "left_out", o->n_left_out);
 	json_member_uint(j, "watches", o->n_watches);
 	json_member_uint(j, "jobs", o->n_jobs);
 	json_member_uint(j, "held", tasks_count_held(call_tasks(c), o->folder));
@@ -119,6 +120,7 @@ static struct done handle_show(struct call *c)
 	write_head(j, call_trust(c), o);
 	json_member_text(j, "digest", o->digest.data ? o->digest : TEXT(""));
 	write_rules(j, o);
+	json_member_uint(j, "left_out", o->n_left_out);
 	write_times(j, o);
 	json_key(j, "held");
 	json_begin_array(j);

@@ -70,6 +70,22 @@ static void complain(const struct rule *in, const struct why *why,
 		fn(arg, sentence);
 }
 
+/* To show one more. */
+static int make_room(struct automation *a)
+{
+	unsigned room = a->shown_room ? 2 * a->shown_room : 32;
+	const struct rule **more;
+
+	if (a->n_rules < a->shown_room)
+		return 0;
+	more = realloc(a->shown_rules, room * sizeof(more[0]));
+	if (!more)
+		return -ENOMEM;
+	a->shown_rules = more;
+	a->shown_room = room;
+	return 0;
+}
+
 static int add_rule(struct automation *a, struct text origin, const struct rule *in,
 		    struct list *old, struct why *why)
 {
@@ -77,8 +93,8 @@ static int add_rule(struct automation *a, struct text origin, const struct rule 
 	int e;
 
 	if (a->n_rules == RULES_MAX)
-		return refuse(why, REFUSE_LIMIT, "there are more than %d rules", RULES_MAX);
-	e = rule_new(a, origin, in, &r, why);
+		return refuse(why, REFUSE_LIMIT, "there are more than %d rules in all", RULES_MAX);
+	e = make_room(a) ?: rule_new(a, origin, in, &r, why);
 	if (e != 0)
 		return e;
 	if (find_key(&a->rules, r->key)) {
@@ -300,5 +316,6 @@ void automation_free(struct automation *a)
 	for (unsigned i = 0; i < RULE_LOG_MAX; i++)
 		execution_done(&a->log[i]);
 	http_client_free(a->http);
+	free(a->shown_rules);
 	free(a);
 }

@@ -28,7 +28,8 @@ struct events;
 struct store;
 struct tasks;
 
-enum { RULES_MAX = 256, RULE_CONDITIONS_MAX = 32, RULE_LOG_MAX = 100 };
+/* RULES_MAX is for all projects together; how many one may have, its reader decides. */
+enum { RULES_MAX = 8192, RULE_CONDITIONS_MAX = 32, RULE_LOG_MAX = 100 };
 
 struct automation_opts {
 	struct loop *loop;

@@ -164,6 +164,17 @@ static int refuse_unserved(struct text folder, struct why *why)
 		      folder.len < 150 ? (int)folder.len : 150, folder.data ? folder.data : "");
 }
 
+unsigned trust_left_out(const struct trust *t, struct text folder)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; t && i < t->n_offers; i++) {
+		if (!folder.data || text_equal(t->offers[i]->folder, folder))
+			n += t->offers[i]->n_left_out;
+	}
+	return n;
+}
+
 int trust_find(const struct trust *t, struct text folder, const struct trust_offer **ret_offer,
 	       struct why *why)
 {

@@ -34,6 +34,7 @@ struct trust_offer {
 	struct text digest; /* of its file; {NULL, 0}: there is none */
 	const struct rule *rules;
 	unsigned n_rules;
+	unsigned n_left_out; /* rules of the file that are too many */
 	const struct text *watches;
 	unsigned n_watches;
 	const struct trust_job *jobs;
@@ -58,6 +59,9 @@ void trust_free(struct trust *t); /* accepts NULL */
 
 /* Replaces the previous offer for that folder. */
 int trust_offer(struct trust *t, const struct trust_offer *offer);
+
+/* How many rules of the project, or of all for {NULL, 0}, are too many to be used. */
+unsigned trust_left_out(const struct trust *t, struct text folder);
 
 /* The offers of the projects that are served; valid until the next pass of the loop. */
 unsigned trust_offers(const struct trust *t, const struct trust_offer *const **ret_offers);

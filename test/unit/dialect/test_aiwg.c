@@ -55,8 +55,14 @@ static void complain(void *arg, const char *sentence)
 
 static int read_config(struct fixture *f, const char *text)
 {
-	return aiwg_config_read(&f->arena, FILE_NAME, text_of(text), TEXT("/p"), complain, f,
-				&f->config, &f->why);
+	const struct aiwg_config_file file = {.name = FILE_NAME,
+					      .text = text_of(text),
+					      .project = TEXT("/p"),
+					      .max_rules = 256,
+					      .complain = complain,
+					      .arg = f};
+
+	return aiwg_config_read(&f->arena, &file, &f->config, &f->why);
 }
 
 static void assert_text(struct text got, const char *want)
@@ -187,6 +193,54 @@ static void a_wrong_rule_is_told_with_its_line_and_the_others_load(void **state)
 			    ":4: 'c' has an action that is none of agent, notify and webhook");
 	assert_string_equal(f->complaints[3], FILE_NAME ":5: 'd' needs an action with a prompt");
 	assert_string_equal(f->complaints[4], FILE_NAME ":6: a rule needs an id");
+}
+
+/* A file with n rules, paths and jobs. */
+static void read_many(struct fixture *f, unsigned n)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	buf_add_str(&text, "{\"rules\":[");
+	for (unsigned i = 0; i < n; i++)
+		buf_printf(&text,
+			   "%s\n{\"id\":\"r%u\",\"trigger\":{},\"action\":{\"type\":\"notify\"}}",
+			   i > 0 ? "," : "", i);
+	buf_add_str(&text, "],\n\"watch\":{\"paths\":[");
+	for (unsigned i = 0; i < n; i++)
+		buf_printf(&text, "%s\"p%u\"", i > 0 ? "," : "", i);
+	buf_add_str(&text, "]},\n\"schedule\":{\"jobs\":[");
+	for (unsigned i = 0; i < n; i++)
+		buf_printf(&text, "%s{\"id\":\"j%u\",\"cron\":\"* * * * *\"}", i > 0 ? "," : "", i);
+	buf_add_str(&text, "]}}");
+	buf_add(&text, "", 1);
+	assert_int_equal(text.err, 0);
+	assert_int_equal(read_config(f, text.data), 0);
+	/* What was read points into the text. */
+	assert_true(f->config.n_rules == 0 || f->config.rules[0].id.data[0] == 'r');
+	buf_done(&text);
+}
+
+static void the_first_of_too_many_are_used_and_the_rest_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	read_many(f, 64);
+	assert_int_equal(f->n_complaints, 0);
+	assert_int_equal(f->config.n_left_out, 0);
+	read_many(f, 300);
+	assert_int_equal(f->config.n_rules, 256);
+	assert_int_equal(f->config.n_left_out, 44);
+	assert_int_equal(f->config.n_watched, AIWG_PATHS_MAX);
+	assert_int_equal(f->config.n_jobs, AIWG_JOBS_MAX);
+	assert_int_equal(f->n_complaints, 3);
+	assert_string_equal(f->complaints[0], FILE_NAME
+			    ":1: 'rules' has 300 entries; only the first 256 are used: see "
+			    "project.rules in koine.conf");
+	assert_string_equal(f->complaints[1],
+			    FILE_NAME ":302: 'paths' has 300 entries; only the first 64 are used");
+	assert_string_equal(f->complaints[2],
+			    FILE_NAME ":303: 'jobs' has 300 entries; only the first 256 are used");
 }
 
 static void paths_to_watch_are_objects_or_texts(void **state)
@@ -502,6 +556,7 @@ int main(void)
 		T(a_rule_has_all_that_it_was_given),
 		T(a_rule_hears_the_log_only_where_its_trigger_names_events),
 		T(a_wrong_rule_is_told_with_its_line_and_the_others_load),
+		T(the_first_of_too_many_are_used_and_the_rest_is_told),
 		T(paths_to_watch_are_objects_or_texts),
 		T(jobs_need_an_id_and_a_time),
 		T(what_is_no_json_is_refused_with_its_line),
