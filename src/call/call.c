@@ -141,6 +141,10 @@ struct done call_fail(struct call *c, int r)
 {
 	const struct error_row *row;
 
+	if (r == WORK_WAITS) {
+		c->again = true;
+		return done;
+	}
 	if (parked_wants(c))
 		return answered(c);
 	if (r < 0) {
@@ -219,6 +223,11 @@ void call_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg), voi
 	assert(c->waits);
 	c->on_cancel = on_cancel;
 	c->cancel_arg = arg;
+}
+
+void call_may_wait(struct call *c, struct work_wait *wait)
+{
+	c->work.wait = wait;
 }
 
 struct done call_settled(const struct call *c)
@@ -301,4 +310,6 @@ void call_cancel(struct call *c)
 	/* While a call is on a thread, its stage belongs to that thread. */
 	if ((c->waits || (c->method->where == ON_LOOP && c->stage == CALL_LATER)) && c->on_cancel)
 		c->on_cancel(c, c->cancel_arg);
+	else
+		work_cancel(&c->work);
 }

@@ -69,6 +69,7 @@ struct call {
 	bool waits;             /* its row's `before` has not ended; the loop's own flag */
 	bool begun;             /* the result has been started in out */
 	bool failed;            /* the answer is an error */
+	bool again;             /* no answer: the handler must be begun again */
 	bool streaming;         /* the answer has begun to be sent */
 	bool watched;           /* cancelled when its client leaves */
 	bool holds;             /* notifications to its client wait behind its answer */
@@ -83,7 +84,12 @@ struct json *call_result(struct call *c);
 /* Answers with what was written to call_result, or null. */
 struct done call_reply(struct call *c);
 
-/* Answers with a refusal (r > 0, explained by c->why) or a fault (r < 0). */
+/*
+ * Answers with a refusal (r > 0, explained by c->why) or a fault (r < 0).
+ *
+ * WORK_WAITS is no answer: a READER row that has called call_may_wait gives its thread back, and
+ * its handler begins again when what it needs is there. It must not have begun its result.
+ */
 struct done call_fail(struct call *c, int r);
 
 /* At an HTTP route: the status of the answer instead of 200. */
@@ -109,6 +115,12 @@ void call_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg), voi
 
 /* Ends a row's `before`, once, now or later: the call goes to its thread. */
 void call_go_on(struct call *c);
+
+/*
+ * On the loop, in a row's `before` or before call_work: what the call may wait for while it is
+ * on a reader's thread, by returning WORK_WAITS. `wait` stays valid until the call has answered.
+ */
+void call_may_wait(struct call *c, struct work_wait *wait);
 
 /* For a handler that let somebody else answer or wait in its place. */
 struct done call_settled(const struct call *c);

@@ -554,7 +554,8 @@ static void on_gone(void *owner)
 	settle(s);
 }
 
-/* The client is gone, not wrong; its calls go on, and nobody hears the answers. */
+/* The client is gone, not wrong; its calls go on, and nobody hears the answers. Those that only
+ * read need not wait for anything any more. */
 static void detach_calls(struct client *s)
 {
 	list_for_each (at, following, &s->running) {
@@ -563,6 +564,8 @@ static void detach_calls(struct client *s)
 		c->client = NULL;
 		list_remove(at);
 		list_append(&s->server->detached, at);
+		if (c->method->where == READER)
+			work_cancel(&c->work);
 	}
 }
 

@@ -159,6 +159,7 @@ static int handle_run(struct work *work, int lane)
 	struct call *c = list_entry(work, struct call, work);
 
 	c->lane = lane;
+	c->again = false;
 	/* A write is never begun again. */
 	if (lane >= 0)
 		parked_count(c);
@@ -166,6 +167,8 @@ static int handle_run(struct work *work, int lane)
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 	else
 		(void)c->method->handle(c);
+	if (c->again)
+		return WORK_WAITS;
 	return c->failed ? 1 : 0;
 }
 

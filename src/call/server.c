@@ -101,6 +101,7 @@ static void wipe_call(struct call *c)
 	c->place = (struct text) {0};
 	atomic_store_explicit(&c->cancelled, false, memory_order_relaxed);
 	c->state = NULL;
+	c->work.wait = NULL;
 	c->batch = NULL;
 	c->tree = NULL;
 	c->on_cancel = NULL;

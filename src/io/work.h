@@ -8,6 +8,25 @@
 
 #include "base/list.h"
 
+struct work;
+
+/*
+ * What work on a reader's thread may have to wait for, such as an index that is being built.
+ * `run` returns WORK_WAITS then, so that no thread is held, and is called again later, from the
+ * start. All of these are called on the loop's thread.
+ */
+struct work_wait {
+	/* run has returned WORK_WAITS: submits the work again, sooner or later. */
+	void (*begin)(struct work_wait *wait, struct work *w);
+	/* It is not wanted any more: if it waits, it is submitted again now, and its run will be
+	 * told no. */
+	void (*cancel)(struct work_wait *wait);
+	/* run has returned something else; `finished` follows. */
+	void (*end)(struct work_wait *wait);
+};
+
+enum { WORK_WAITS = -0x574149 }; /* no errno, and none of libuv's */
+
 struct work {
 	struct list link;
 	/* On a thread: a reader's lane, 0..n_readers-1, or -1 on the writer's, inside its batch.
@@ -16,9 +35,30 @@ struct work {
 	/* On the loop's thread, after run and, for the writer, after the commit: 0, what run
 	 * returned, or the fault that undid the batch. */
 	void (*finished)(struct work *w, int result);
+	/* NULL: it never waits. Set it on the loop, before the work is submitted. */
+	struct work_wait *wait;
 	int result;  /* between the two */
 	bool trails; /* the workers': nobody submitted it */
 };
+
+/* On the loop, after run, for those who own threads. */
+static inline void work_back(struct work *w, int result)
+{
+	if (result == WORK_WAITS) {
+		w->wait->begin(w->wait, w);
+		return;
+	}
+	if (w->wait)
+		w->wait->end(w->wait);
+	w->finished(w, result);
+}
+
+/* On the loop: work that waits is run again now, in vain. */
+static inline void work_cancel(struct work *w)
+{
+	if (w->wait)
+		w->wait->cancel(w->wait);
+}
 
 /* Who takes work that no client asked for. Given to the engine's nouns when they are made. */
 struct background {

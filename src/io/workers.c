@@ -79,7 +79,7 @@ static void tell(struct workers *w, struct list *works)
 		list_remove(at);
 		if (!work->trails)
 			closed(w);
-		work->finished(work, work->result);
+		work_back(work, work->result);
 	}
 }
 

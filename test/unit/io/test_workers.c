@@ -387,9 +387,74 @@ static void nothing_trails_a_commit_that_failed(void **state)
 	unmake(&c);
 }
 
+struct waiting {
+	struct test_job job;
+	struct work_wait wait;
+	struct work *parked;
+	atomic_int n_runs;
+	unsigned n_begun;
+	unsigned n_ended;
+};
+
+static int waiting_run(struct work *work, int lane)
+{
+	struct waiting *w = list_entry(work, struct waiting, job.work);
+
+	(void)lane;
+	return atomic_fetch_add(&w->n_runs, 1) < 2 ? WORK_WAITS : 7;
+}
+
+static void waiting_begin(struct work_wait *wait, struct work *work)
+{
+	struct waiting *w = list_entry(wait, struct waiting, wait);
+
+	w->n_begun++;
+	w->parked = work;
+}
+
+static void waiting_end(struct work_wait *wait)
+{
+	struct waiting *w = list_entry(wait, struct waiting, wait);
+
+	assert_false(w->job.told);
+	w->n_ended++;
+}
+
+/* One reader, so that nothing else would be done if it waited there. */
+static void work_that_waits_holds_no_thread(void **state)
+{
+	struct waiting w = {.wait = {.begin = waiting_begin, .end = waiting_end}};
+	struct test_job others[MANY];
+	struct context c;
+
+	make(&c, 1);
+	init_jobs(&c, &w.job, 1, NULL);
+	init_jobs(&c, others, MANY, NULL);
+	w.job.work.run = waiting_run;
+	w.job.work.wait = &w.wait;
+	workers_read(c.workers, &w.job.work);
+	for (unsigned i = 0; i < MANY / 2; i++)
+		workers_read(c.workers, &others[i].work);
+	turn_until(&c, MANY / 2);
+	assert_int_equal(w.n_begun, 1);
+	workers_read(c.workers, w.parked);
+	for (unsigned i = MANY / 2; i < MANY; i++)
+		workers_read(c.workers, &others[i].work);
+	turn_until(&c, MANY);
+	assert_int_equal(w.n_begun, 2);
+	assert_int_equal(w.n_ended, 0);
+	workers_read(c.workers, w.parked);
+	turn_until(&c, MANY + 1);
+	assert_int_equal(w.job.result, 7);
+	assert_int_equal(w.n_ended, 1);
+	assert_int_equal(atomic_load(&w.n_runs), 3);
+	unmake(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(work_that_waits_holds_no_thread),
 		cmocka_unit_test(readers_run_side_by_side),
 		cmocka_unit_test(a_reader_runs_beside_the_writer),
 		cmocka_unit_test(the_writer_commits_once_for_all_waiting),
