@@ -164,6 +164,7 @@ int memories_begin(struct daemon *d, struct why *why)
 		.store = d->engine->store,
 		.events = d->engine->events,
 		.n_readers = N_READERS,
+		.background = d->background,
 		.index_bytes = s->index_bytes,
 		.off = !s->memory_enabled,
 	};

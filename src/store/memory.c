@@ -2,6 +2,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -312,16 +313,55 @@ static int hand_out(struct statement *q, memory_fn fn, void *arg)
 	}
 }
 
-int store_memory_each(struct connection *c, const struct store_scope *scope, memory_fn fn,
-		      void *arg)
+void store_walk_bind(struct statement *q, const struct store_walk *walk)
 {
-	static const struct query some = {WALK("{columns}", "") " ORDER BY created_ms, seq",
+	query_bind_int(q, ":after_ms", walk->begun ? walk->after_ms : INT64_MIN);
+	query_bind_int(q, ":after_seq", walk->after_seq);
+	query_bind_int(q, ":limit", walk->limit);
+}
+
+struct slice {
+	struct store_walk *walk;
+	memory_fn fn;
+	void *arg;
+	unsigned n;
+	size_t bytes;
+};
+
+/* Ends with SLICE_FULL when the text of its rows is long. */
+enum { SLICE_FULL = INT_MIN };
+
+static int take_next(void *arg, const struct memory *row)
+{
+	struct slice *s = arg;
+	int r = s->fn(s->arg, row);
+
+	if (r != 0)
+		return r;
+	s->walk->begun = true;
+	s->walk->after_ms = row->created_ms;
+	s->walk->after_seq = row->seq;
+	s->n++;
+	s->bytes += row->content.len + row->metadata.len;
+	return s->walk->max_bytes > 0 && s->bytes > s->walk->max_bytes ? SLICE_FULL : 0;
+}
+
+int store_memory_each(struct connection *c, const struct store_scope *scope,
+		      struct store_walk *walk, memory_fn fn, void *arg)
+{
+	static const struct query some = {WALK("{columns}", WALK_ON) WALK_ORDER,
 					  .of = &memory_portrait};
-	static const struct query all = {WALK_ALL("{columns}", "") " ORDER BY created_ms, seq",
+	static const struct query all = {WALK_ALL("{columns}", WALK_ON) WALK_ORDER,
 					 .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
+	struct slice slice = {.walk = walk, .fn = fn, .arg = arg};
+	int r;
 
-	return hand_out(q, fn, arg);
+	store_walk_bind(q, walk);
+	r = hand_out(q, take_next, &slice);
+	if (r == 0)
+		walk->end = slice.n < walk->limit;
+	return r == SLICE_FULL ? 0 : r;
 }
 
 int store_memory_any_expires(struct connection *c, bool *ret_any)

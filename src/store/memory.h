@@ -92,10 +92,20 @@ struct store_memory_list_opts {
 int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
 		      struct arena *arena, struct memory **ret_rows, unsigned *ret_n);
 
-/* Every row of the scope, including expired ones, oldest first. Rows are read as the walk
- * proceeds, from the store as it was at the start. */
-int store_memory_each(struct connection *c, const struct store_scope *scope, memory_fn fn,
-		      void *arg);
+/* A walk in slices. All zero but for limit and max_bytes: at the oldest. */
+struct store_walk {
+	unsigned limit;   /* of rows in a slice */
+	size_t max_bytes; /* of their text: the row that exceeds it is the last; 0: no limit */
+	bool begun;
+	int64_t after_ms; /* the last row's place in time */
+	int64_t after_seq;
+	bool end; /* there are no more */
+};
+
+/* The next slice of the scope's rows, including expired ones, oldest first. Rows are read as the
+ * slice proceeds, from the store as it was at its start. */
+int store_memory_each(struct connection *c, const struct store_scope *scope,
+		      struct store_walk *walk, memory_fn fn, void *arg);
 
 /* Whether any memory has expired or will expire. */
 int store_memory_any_expires(struct connection *c, bool *ret_any);

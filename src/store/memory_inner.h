@@ -19,6 +19,11 @@
 	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
 #define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
 
+/* For walks in slices, oldest first. */
+#define WALK_ON    " AND (created_ms, seq) > (:after_ms, :after_seq)"
+#define WALK_ORDER " ORDER BY created_ms, seq LIMIT :limit"
+void store_walk_bind(struct statement *q, const struct store_walk *walk);
+
 /* The walk that suits the scope, with the scope's parameters bound. */
 struct statement *store_memory_walk(struct connection *c, const struct query *some,
 				    const struct query *all, const struct store_scope *scope);

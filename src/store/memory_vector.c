@@ -211,41 +211,55 @@ int store_memory_drop_vector(struct connection *c, int64_t seq)
 	return query_run(q);
 }
 
-#define OF_MODEL                                                                                   \
-	" AS m JOIN memory_vector AS v ON v.seq = m.seq"                                           \
-	" JOIN memory_vector_bytes AS b ON b.seq = m.seq WHERE v.model = :model AND v.dim = :dim"
+/* One row for each memory of the slice; without a vector, its bytes are NULL. */
+#define SLICE(walk)                                                                                \
+	"SELECT m.created_ms, m.seq, v.scale, b.bytes FROM (" walk ") AS m"                        \
+	" LEFT JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model AND v.dim = :dim"     \
+	" LEFT JOIN memory_vector_bytes AS b ON b.seq = v.seq ORDER BY m.created_ms, m.seq"
 
-static int hand_out(struct statement *q, unsigned dim, store_vector_fn fn, void *arg)
+static int take_vector(struct statement *q, unsigned dim, struct store_walk *walk,
+		       store_vector_fn fn, void *arg)
 {
-	struct text bytes;
-	bool more;
-	int r;
+	struct text bytes = query_blob(q, 3);
+	int r = query_fault(q);
 
-	for (;;) {
-		r = query_next(q, &more);
-		if (r != 0 || !more)
-			return r;
-		bytes = query_blob(q, 2);
-		r = query_fault(q);
-		/* A row that is not in our format counts as none. */
-		if (r == 0 && bytes.len == dim)
-			r = fn(arg, query_int(q, 0), (const int8_t *)bytes.data,
-			       (float)query_double(q, 1));
-		if (r != 0)
-			return r;
-	}
+	/* A row that is not in our format counts as none. */
+	if (r == 0 && bytes.data && bytes.len == dim)
+		r = fn(arg, query_int(q, 1), (const int8_t *)bytes.data, (float)query_double(q, 2));
+	if (r != 0)
+		return r;
+	walk->begun = true;
+	walk->after_ms = query_int(q, 0);
+	walk->after_seq = query_int(q, 1);
+	return 0;
 }
 
 int store_memory_each_vector(struct connection *c, const struct store_scope *scope,
-			     const struct store_model *model, store_vector_fn fn, void *arg)
+			     const struct store_model *model, struct store_walk *walk,
+			     store_vector_fn fn, void *arg)
 {
-	static const struct query some = {
-		"SELECT v.seq, v.scale, b.bytes FROM (" WALK("seq", "") ")" OF_MODEL};
-	static const struct query all = {"SELECT v.seq, v.scale, b.bytes FROM memory" OF_MODEL};
+	static const struct query some = {SLICE(WALK("created_ms, seq", WALK_ON) WALK_ORDER)};
+	static const struct query all = {SLICE(WALK_ALL("created_ms, seq", WALK_ON) WALK_ORDER)};
 	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
+	unsigned n = 0;
+	bool more;
+	int r;
 
 	bind_model(q, model);
-	return hand_out(q, model->dim, fn, arg);
+	store_walk_bind(q, walk);
+	for (;;) {
+		r = query_next(q, &more);
+		if (r != 0)
+			return r;
+		if (!more)
+			break;
+		r = take_vector(q, model->dim, walk, fn, arg);
+		if (r != 0)
+			return r;
+		n++;
+	}
+	walk->end = n < walk->limit;
+	return 0;
 }
 
 int store_memory_find_vector(struct connection *c, const struct store_model *model, int64_t seq,

@@ -58,9 +58,11 @@ int store_memory_drop_vector(struct connection *c, int64_t seq);
 /* Called per vector; the bytes are valid only during the call. Any result but 0 ends the walk. */
 typedef int (*store_vector_fn)(void *arg, int64_t seq, const int8_t *bytes, float scale);
 
-/* All vectors of the model in the scope, without their floats. */
+/* The vectors of the model, without their floats, in the next slice of the scope: walk->limit
+ * counts memories, with and without a vector, and max_bytes is not looked at. */
 int store_memory_each_vector(struct connection *c, const struct store_scope *scope,
-			     const struct store_model *model, store_vector_fn fn, void *arg);
+			     const struct store_model *model, struct store_walk *walk,
+			     store_vector_fn fn, void *arg);
 
 /* Writes model->dim floats. */
 int store_memory_find_vector(struct connection *c, const struct store_model *model, int64_t seq,

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "engine/memory/memory.h"
+#include "engine/memory/wait.h"
 #include "engine/engine.h"
 #include "tempdir.h"
 
@@ -16,7 +17,34 @@ struct fixture {
 	struct engine *engine;
 	struct arena arena;
 	struct why why;
+	struct background background; /* what has threads; without any, the next */
+	struct list works;            /* wait for run_next */
 };
+
+static inline int fixture_submit(void *arg, struct work *w, bool writes)
+{
+	struct fixture *f = arg;
+
+	if (f->background.submit)
+		return f->background.submit(f->background.arg, w, writes);
+	assert_false(writes);
+	list_append(&f->works, &w->link);
+	return 0;
+}
+
+/* In place of a reader's thread. False: there is nothing to do. */
+static inline bool run_next(struct fixture *f)
+{
+	struct list *first = list_first(&f->works);
+	struct work *w;
+
+	if (!first)
+		return false;
+	list_remove(first);
+	w = list_entry(first, struct work, link);
+	work_back(w, w->run(w, 0));
+	return true;
+}
 
 /* Anew, so that it knows the event log that was started meanwhile. */
 static inline void fixture_memories(struct fixture *f, size_t index_bytes)
@@ -24,6 +52,7 @@ static inline void fixture_memories(struct fixture *f, size_t index_bytes)
 	const struct memories_opts opts = {.store = f->engine->store,
 					   .events = f->engine->events,
 					   .n_readers = N_READERS,
+					   .background = {fixture_submit, f},
 					   .index_bytes = index_bytes};
 
 	memories_free(f->engine->memories);
@@ -54,6 +83,7 @@ static inline int setup(void **state)
 	tempdir_make(f->dir);
 	snprintf(f->url, sizeof(f->url), "sqlite:%s/koine.db", f->dir);
 	arena_init(&f->arena, 64 << 20);
+	list_init(&f->works);
 	fixture_open(f, 64 << 20);
 	*state = f;
 	return 0;
@@ -114,14 +144,71 @@ static inline struct memory add(struct fixture *f, const char *content, const ch
 	return m;
 }
 
+/* A search, as a reader's work. */
+struct search {
+	struct work work;
+	struct memory_wait wait;
+	struct fixture *fixture;
+	struct memory_query query;
+	unsigned n_runs;
+	bool over;
+	int result;
+	struct memory *hits;
+	unsigned n;
+	struct why why;
+};
+
+static inline int search_run_it(struct work *w, int lane)
+{
+	struct search *s = list_entry(w, struct search, work);
+
+	s->n_runs++;
+	return memory_search(s->fixture->engine->memories, lane, &s->fixture->arena, &s->query,
+			     &s->hits, &s->n, &s->why);
+}
+
+static inline void search_finished(struct work *w, int result)
+{
+	struct search *s = list_entry(w, struct search, work);
+
+	s->result = result;
+	s->over = true;
+}
+
+static inline void search_start(struct fixture *f, struct search *s, const struct memory_query *q)
+{
+	*s = (struct search) {.fixture = f, .query = *q};
+	memory_wait_init(&s->wait, f->engine->memories);
+	s->query.wait = &s->wait;
+	s->work = (struct work) {
+		.run = search_run_it, .finished = search_finished, .wait = &s->wait.as};
+	assert_int_equal(fixture_submit(f, &s->work, false), 0);
+}
+
+static inline int search_with(struct fixture *f, const struct memory_query *q,
+			      struct memory **ret_hits, unsigned *ret_n)
+{
+	struct search s;
+
+	search_start(f, &s, q);
+	while (run_next(f))
+		;
+	assert_true(s.over);
+	f->why = s.why;
+	if (s.result == 0) {
+		*ret_hits = s.hits;
+		*ret_n = s.n;
+	}
+	return s.result;
+}
+
 static inline int search(struct fixture *f, const char *query, const char *user,
 			 struct memory **ret_hits, unsigned *ret_n)
 {
 	const struct memory_query q = {
 		.text = text_of(query), .by = asker(user, NULL), .limit = 1000};
 
-	f->why = (struct why) {0};
-	return memory_search(f->engine->memories, 0, &f->arena, &q, ret_hits, ret_n, &f->why);
+	return search_with(f, &q, ret_hits, ret_n);
 }
 
 static inline unsigned n_found(struct fixture *f, const char *query, const char *user)
@@ -131,4 +218,24 @@ static inline unsigned n_found(struct fixture *f, const char *query, const char 
 
 	assert_int_equal(search(f, query, user, &hits, &n), 0);
 	return n;
+}
+
+/* In one batch, the users in turn. */
+static inline void fill_users(struct fixture *f, int n_users, int each)
+{
+	assert_int_equal(engine_begin(f->engine), 0);
+	for (int i = 0; i < n_users * each; i++) {
+		char content[120], user[16];
+		struct memory_new in;
+		struct memory m;
+
+		snprintf(user, sizeof(user), "user%d", i % n_users);
+		snprintf(content, sizeof(content), "entry%d about topic%d and word%d", i, i * 7,
+			 i * 13);
+		in = plain(content, user);
+		assert_int_equal(engine_enter(f->engine), 0);
+		assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+		assert_int_equal(engine_leave(f->engine, true), 0);
+	}
+	assert_int_equal(engine_commit(f->engine), 0);
 }

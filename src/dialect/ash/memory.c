@@ -6,7 +6,7 @@
 #include "call/server.h"
 #include "dialect/ash/ash.h"
 #include "dialect/engine.h"
-#include "dialect/search_vector.h"
+#include "dialect/memory_search.h"
 
 static void write_common(struct json *j, const struct memory *m)
 {
@@ -169,19 +169,16 @@ void ash_before_search(struct call *c)
 {
 	const struct search_in *in = c->in;
 
-	if (may_ask(c, in))
-		search_vector_ask(c, in->query);
-	else
-		call_go_on(c);
+	search_begin(c, may_ask(c, in) ? in->query : (struct text) {0});
 }
 
 struct done ash_search(struct call *c)
 {
 	const struct search_in *in = c->in;
-	struct memory_query q = {.text = in->query, .limit = in->limit, .vector = search_vector(c)};
+	struct memory_query q = {.text = in->query, .limit = in->limit};
 	struct memory *hits;
 	unsigned n;
-	int r = ash_asker(c, &in->who, &q.by);
+	int r = ash_asker(c, &in->who, &q.by) ?: search_continue(c, &q);
 
 	q.by.this_chat = in->this_chat;
 	if (r == 0)

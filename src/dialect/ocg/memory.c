@@ -8,8 +8,9 @@
 #include "dialect/engine.h"
 #include "dialect/ocg/memory_answer.h"
 #include "dialect/ocg/ocg.h"
-#include "dialect/search_vector.h"
+#include "dialect/memory_search.h"
 #include "engine/memory/lenient.h"
+#include "engine/memory/wait.h"
 
 enum { ENVELOPE_BYTES = 512 }; /* of an answer, around its text */
 
@@ -27,6 +28,8 @@ static struct done fail_as(struct call *c, const char *what, int r)
 {
 	const struct why inner = c->why;
 
+	if (r == WORK_WAITS)
+		return call_fail(c, r);
 	if (r < 0)
 		return call_fail(c, refuse(&c->why, REFUSE_INTERNAL, "%s: %s", what, strerror(-r)));
 	return call_fail(c, refuse(&c->why, r, "%s: %.150s", what, inner.text));
@@ -71,10 +74,7 @@ void ocg_before_search(struct call *c)
 {
 	const struct ocg_search_in *in = c->in;
 
-	if (check_search(c) == 0)
-		search_vector_ask(c, in->query);
-	else
-		call_go_on(c);
+	search_begin(c, check_search(c) == 0 ? in->query : (struct text) {0});
 }
 
 /* How much of an answer the hits may take, even if all of it is escaped again or sent as gob. */
@@ -93,12 +93,11 @@ struct done ocg_search(struct call *c)
 		.limit = memory_lenient_limit(in->limit),
 		.category = memory_lenient_category(in->category),
 		.by = ocg_asker(c),
-		.vector = search_vector(c),
 	};
 	struct memory *hits;
 	struct buf text;
 	unsigned n;
-	int r = check_search(c);
+	int r = check_search(c) ?: search_continue(c, &q);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -139,6 +138,7 @@ struct done ocg_get(struct call *c)
 struct storing {
 	struct memory memory;
 	bool duplicate;
+	struct memory_wait wait;
 };
 
 /* On a reader's thread: looks for the same text among the most similar memories. */
@@ -148,8 +148,8 @@ static int find_same(struct call *c)
 	const struct memory_asker by = ocg_asker(c);
 	struct storing *s = c->state;
 
-	return memory_lenient_known(call_memories(c), c->lane, &c->arena, in->text, &by, &s->memory,
-				    &s->duplicate, &c->why);
+	return memory_lenient_known(call_memories(c), c->lane, &c->arena, in->text, &by, &s->wait,
+				    &s->memory, &s->duplicate, &c->why);
 }
 
 /* On the writer's thread. */
@@ -197,14 +197,17 @@ static struct done found_same(struct call *c, int r)
 struct done ocg_store(struct call *c)
 {
 	const struct ocg_store_in *in = c->in;
+	struct storing *s;
 	int r = need_memory(c);
 
 	if (r == 0 && memory_lenient_trim(in->text).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "text is required");
 	if (r != 0)
 		return call_fail(c, r);
-	c->state = arena_zalloc(&c->arena, sizeof(struct storing));
-	if (!c->state)
+	c->state = s = arena_zalloc(&c->arena, sizeof(*s));
+	if (!s)
 		return call_fail(c, -ENOMEM);
+	memory_wait_init(&s->wait, call_memories(c));
+	call_may_wait(c, &s->wait.as);
 	return call_work(c, READER, find_same, found_same);
 }

@@ -216,16 +216,20 @@ static int take_given(struct errand *e, const struct chat_ask *ask)
 /* If the memory cannot be searched, answer all the same. */
 static int add_notes(struct errand *e, int lane, const struct chat_ask *ask)
 {
-	const struct memory_query q = {.text = ask->content, .by = ask->by, .limit = NOTES_MAX};
+	const struct memory_query q = {
+		.text = ask->content, .by = ask->by, .limit = NOTES_MAX, .wait = &e->wait};
 	struct arena *a = &e->context.arena;
 	struct agent_note *notes;
 	struct memory *hits;
 	struct why why = {0};
 	unsigned n;
+	int r;
 
-	if (!ask->content.data ||
-	    memory_search(e->chat->memories, lane, a, &q, &hits, &n, &why) != 0)
+	if (!ask->content.data)
 		return 0;
+	r = memory_search(e->chat->memories, lane, a, &q, &hits, &n, &why);
+	if (r != 0)
+		return r == WORK_WAITS ? r : 0;
 	notes = arena_alloc(a, (n + 1) * sizeof(notes[0]));
 	if (!notes)
 		return -ENOMEM;
@@ -243,15 +247,16 @@ int context_prepare(struct chat_turn *t, int lane)
 	struct errand *e = &t->errand;
 	const struct agent_ops *ops = e->agent->ops;
 	struct agent_ask *ask = &e->context.ask;
-	int r;
+	/* First, because it may have to wait, and all of this begins again then. */
+	int r = ops->wants_notes ? add_notes(e, lane, &t->ask) : 0;
 
+	if (r != 0)
+		return r;
 	if (t->ask.own_history)
 		r = take_given(e, &t->ask);
 	else
 		r = context_read(e, store_lane(e->chat->store, lane), t->record.conversation,
 				 t->record.seq);
-	if (r == 0 && ops->wants_notes)
-		r = add_notes(e, lane, &t->ask);
 	if (r == 0 && ops->prepare)
 		r = ops->prepare(e->agent, &e->context.arena, ask, &ask->prepared);
 	return r;

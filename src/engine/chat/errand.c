@@ -38,7 +38,9 @@ int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
 {
 	const struct background *b = &e->chat->background;
 
-	e->work = (struct work) {.run = run, .finished = finished};
+	memory_wait_init(&e->wait, e->chat->memories);
+	e->work = (struct work) {
+		.run = run, .finished = finished, .wait = writes ? NULL : &e->wait.as};
 	return b->submit(b->arg, &e->work, writes);
 }
 
@@ -64,6 +66,8 @@ void errand_cancel(struct errand *e)
 		e->cancelled = true;
 		if (e->under_way)
 			e->agent->ops->cancel(e->under_way);
+		else
+			work_cancel(&e->work);
 		return;
 	case ERRAND_OVER:
 		return;

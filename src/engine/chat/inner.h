@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "engine/chat/census.h"
 #include "engine/chat/chat.h"
+#include "engine/memory/wait.h"
 
 struct connection;
 struct store;
@@ -129,6 +130,7 @@ struct errand {
 	struct arena arena;
 	size_t bytes;     /* its share of chat->bytes */
 	struct work work; /* only one piece at a time */
+	struct memory_wait wait;
 
 	/* What the agent is sent: the loop fills in what it knows, a reader's thread fills in
 	 * the rest. */

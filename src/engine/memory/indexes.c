@@ -1,49 +1,11 @@
-#include "engine/memory/indexes.h"
+#include "engine/memory/indexes_inner.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/list.h"
-#include "base/log.h"
 #include "engine/memory/access.h"
 #include "engine/memory/changes.h"
-#include "store/memory.h"
-#include "store/memory_vector.h"
-
-/*
- * The index and vectors of one scope. `lock` guards these two, memory_indexes.lock guards
- * everything else.
- *
- * A thread that waits for a scope's lock may hold those of other scopes, in the order of enum
- * scope_kind; the writer holds none.
- */
-struct held_index {
-	struct list link; /* in memory_indexes.scopes, the most recently used last */
-	enum scope_kind kind;
-	struct text name; /* follows the struct */
-	struct search_index *index;
-	struct vector_block *vectors; /* NULL: nobody has asked for them yet, or they do not fit */
-	pthread_rwlock_t lock;
-	struct list pending;        /* changes that arrived while the index was built */
-	struct list vector_pending; /* changes that arrived while the vectors were built */
-	size_t bytes;               /* of both; the next is of the vectors alone */
-	size_t vector_bytes;
-	unsigned refs;
-	unsigned refused_dim; /* vectors of this length do not fit */
-	bool built;
-	bool building_vectors;
-	bool stale; /* a change could not be applied: new searches must not use it */
-};
-
-struct memory_indexes {
-	pthread_mutex_t lock;
-	pthread_cond_t built; /* or given up */
-	struct list scopes;
-	size_t bytes;
-	size_t max_bytes;
-};
 
 int memory_indexes_new(size_t max_bytes, struct memory_indexes **ret_indexes)
 {
@@ -52,34 +14,68 @@ int memory_indexes_new(size_t max_bytes, struct memory_indexes **ret_indexes)
 	if (!m)
 		return -ENOMEM;
 	m->max_bytes = max_bytes;
-	list_init(&m->scopes);
+	list_init(&m->idle);
+	list_init(&m->dead);
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_cond_init(&m->built, NULL);
 	*ret_indexes = m;
 	return 0;
 }
 
-static void held_free(struct memory_indexes *m, struct held_index *h)
+static size_t bytes_of(const struct held_index *h)
 {
-	list_remove(&h->link);
-	m->bytes -= h->bytes;
+	return h->index_bytes + h->vector_bytes + h->block_bytes;
+}
+
+static void held_free(struct held_index *h)
+{
 	memory_change_free_all(&h->pending);
 	memory_change_free_all(&h->vector_pending);
+	vector_block_free(h->block);
 	vector_block_free(h->vectors);
 	search_index_free(h->index);
 	pthread_rwlock_destroy(&h->lock);
 	free(h);
 }
 
+static void free_all(struct list *dead)
+{
+	list_for_each (at, following, dead)
+		held_free(list_entry(at, struct held_index, idle));
+}
+
+/* By now nobody refers to any of them, so that all are idle. */
 void memory_indexes_free(struct memory_indexes *m)
 {
 	if (!m)
 		return;
-	while (!list_empty(&m->scopes))
-		held_free(m, list_entry(list_first(&m->scopes), struct held_index, link));
-	pthread_cond_destroy(&m->built);
+	free_all(&m->idle);
+	free_all(&m->dead);
+	table_done(&m->table);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
+}
+
+void indexes_lock(struct memory_indexes *m)
+{
+	pthread_mutex_lock(&m->lock);
+}
+
+void indexes_unlock(struct memory_indexes *m)
+{
+	struct list dead;
+
+	list_init(&dead);
+	list_splice(&dead, &m->dead);
+	pthread_mutex_unlock(&m->lock);
+	free_all(&dead);
+}
+
+bool indexes_unlock_soon(struct memory_indexes *m)
+{
+	bool dead = !list_empty(&m->dead);
+
+	pthread_mutex_unlock(&m->lock);
+	return dead;
 }
 
 /*
@@ -102,71 +98,148 @@ static void lock_init(pthread_rwlock_t *lock)
 #endif
 }
 
-static struct held_index *held_new(struct memory_indexes *m, enum scope_kind kind, struct text name)
-{
-	const struct search_index_opts opts = {.max_bytes = m->max_bytes};
-	struct held_index *h = calloc(1, sizeof(*h) + name.len + 1);
+/* ---- with the lock held ---- */
 
-	if (!h)
-		return NULL;
-	h->index = search_index_new(&opts);
-	if (!h->index) {
-		free(h);
-		return NULL;
-	}
-	h->kind = kind;
-	if (name.len > 0)
-		memcpy(h + 1, name.data, name.len);
-	h->name = (struct text) {.data = (const char *)(h + 1), .len = name.len};
-	list_init(&h->pending);
-	list_init(&h->vector_pending);
-	lock_init(&h->lock);
-	list_append(&m->scopes, &h->link);
-	return h;
+static uint64_t hash_of(const struct scope_name *scope)
+{
+	return table_hash(scope->name) + scope->kind;
 }
 
-static struct held_index *find(struct memory_indexes *m, enum scope_kind kind, struct text name)
+struct held_index *index_find(struct memory_indexes *m, const struct scope_name *scope)
 {
-	list_for_each (at, following, &m->scopes) {
+	struct table_link *at = table_find(&m->table, hash_of(scope));
+
+	for (; at; at = table_next(at)) {
 		struct held_index *h = list_entry(at, struct held_index, link);
 
-		if (h->kind == kind && !h->stale && text_equal(h->name, name))
+		m->n_seen++;
+		if (h->scope.kind == scope->kind && text_equal(h->scope.name, scope->name))
 			return h;
 	}
 	return NULL;
 }
 
-/* Called with the lock held: drops the least recently used until the rest fits. */
+struct held_index *index_new(struct memory_indexes *m, const struct scope_name *scope)
+{
+	const struct text name = scope->name;
+	struct held_index *h = calloc(1, sizeof(*h) + name.len + 1);
+
+	if (!h)
+		return NULL;
+	if (name.len > 0)
+		memcpy(h + 1, name.data, name.len);
+	h->scope = (struct scope_name) {scope->kind, {(const char *)(h + 1), name.len}};
+	list_init(&h->idle);
+	list_init(&h->pending);
+	list_init(&h->vector_pending);
+	list_init(&h->build);
+	list_init(&h->claims);
+	lock_init(&h->lock);
+	h->refs = 1;
+	table_add(&m->table, &h->link, hash_of(scope));
+	return h;
+}
+
+void index_ref(struct held_index *h)
+{
+	if (h->refs++ == 0)
+		list_remove(&h->idle);
+}
+
+void index_set_stale(struct memory_indexes *m, struct held_index *h)
+{
+	if (h->stale)
+		return;
+	h->stale = true;
+	table_remove(&m->table, &h->link);
+}
+
+static void drop(struct memory_indexes *m, struct held_index *h)
+{
+	index_set_stale(m, h);
+	list_remove(&h->idle);
+	list_append(&m->dead, &h->idle);
+	m->bytes -= bytes_of(h);
+}
+
+/* Drops those that have not been used for longest, while there is too much. */
 static void make_room(struct memory_indexes *m)
 {
-	list_for_each (at, following, &m->scopes) {
-		struct held_index *h = list_entry(at, struct held_index, link);
+	struct list *first;
 
-		if (m->bytes <= m->max_bytes)
-			return;
-		if (h->refs == 0 && h->built)
-			held_free(m, h);
+	while (m->bytes > m->max_bytes && (first = list_first(&m->idle))) {
+		m->n_seen++;
+		drop(m, list_entry(first, struct held_index, idle));
 	}
 }
 
-/* Called with the lock held. The sizes were measured under the index's own lock. */
-static void count_bytes(struct memory_indexes *m, struct held_index *h, size_t index_bytes,
-			size_t vector_bytes)
+void index_unref(struct memory_indexes *m, struct held_index *h)
 {
-	size_t bytes = index_bytes + vector_bytes;
-
-	m->bytes += bytes - h->bytes;
-	h->bytes = bytes;
-	h->vector_bytes = vector_bytes;
+	if (--h->refs > 0)
+		return;
+	if (h->stale || !h->built)
+		drop(m, h);
+	else
+		list_append(&m->idle, &h->idle);
+	make_room(m);
 }
 
-static size_t vector_bytes(const struct held_index *h)
+bool index_is_ready(const struct held_index *h, unsigned dim)
 {
-	return h->vectors ? vector_block_bytes(h->vectors) : 0;
+	return h->built && (dim == 0 || h->dim == dim || h->refused_dim == dim);
 }
 
-static int index_memory(struct search_index *index, struct search_scratch *scratch,
-			const struct memory *m)
+void index_set_sizes(struct memory_indexes *m, struct held_index *h,
+		     const struct index_sizes *sizes)
+{
+	m->bytes -= bytes_of(h);
+	h->index_bytes = sizes->index;
+	h->vector_bytes = sizes->vectors;
+	h->block_bytes = sizes->block;
+	m->bytes += bytes_of(h);
+	make_room(m);
+}
+
+/* ---- for searches ---- */
+
+struct held_index *memory_indexes_hold(struct memory_indexes *m, const struct scope_name *scope,
+				       unsigned dim)
+{
+	struct held_index *h;
+
+	indexes_lock(m);
+	h = index_find(m, scope);
+	if (h && !index_is_ready(h, dim))
+		h = NULL;
+	if (h)
+		index_ref(h);
+	indexes_unlock(m);
+	if (h)
+		pthread_rwlock_rdlock(&h->lock);
+	return h;
+}
+
+const struct search_index *held_index(const struct held_index *h)
+{
+	return h->index;
+}
+
+const struct vector_block *held_vectors(const struct held_index *h)
+{
+	return h->vectors;
+}
+
+void memory_indexes_release(struct memory_indexes *m, struct held_index *h)
+{
+	pthread_rwlock_unlock(&h->lock);
+	indexes_lock(m);
+	index_unref(m, h);
+	indexes_unlock(m);
+}
+
+/* ---- changes ---- */
+
+int index_put(struct search_index *index, struct search_scratch *scratch, const struct memory *m)
 {
 	struct text subjects[SEARCH_SUBJECTS_MAX];
 	struct text rest = m->subjects;
@@ -190,40 +263,14 @@ static int index_memory(struct search_index *index, struct search_scratch *scrat
 	return search_index_add(index, scratch, &doc);
 }
 
-struct build {
-	struct search_index *index;
-	struct search_scratch *scratch;
-};
-
-static int build_one(void *arg, const struct memory *m)
-{
-	const struct build *b = arg;
-
-	return index_memory(b->index, b->scratch, m);
-}
-
-static struct store_scope store_scope_of(const struct held_index *h)
-{
-	struct store_scope scope = {
-		.without_common = h->kind != SCOPE_COMMON,
-		.everything = h->kind == SCOPE_ALL,
-	};
-
-	if (h->kind == SCOPE_USER)
-		scope.user = h->name;
-	if (h->kind == SCOPE_CHAT)
-		scope.chat = h->name;
-	return scope;
-}
-
-static int apply(struct held_index *h, const struct memory_change *change,
-		 struct search_scratch *scratch)
+int index_apply(struct search_index *index, const struct memory_change *change,
+		struct search_scratch *scratch)
 {
 	switch (change->kind) {
 	case MEMORY_PUT:
-		return index_memory(h->index, scratch, &change->memory);
+		return index_put(index, scratch, &change->memory);
 	case MEMORY_GONE:
-		search_index_remove(h->index, (uint64_t)change->memory.seq);
+		search_index_remove(index, (uint64_t)change->memory.seq);
 		break;
 	case MEMORY_VECTOR:
 		break;
@@ -231,322 +278,89 @@ static int apply(struct held_index *h, const struct memory_change *change,
 	return 0;
 }
 
-static int apply_to_vectors(struct held_index *h, const struct memory_change *change)
+int index_apply_vector(struct vector_block *vectors, const struct memory_change *change)
 {
 	uint64_t key = (uint64_t)change->memory.seq;
 
-	if (!h->vectors || change->kind == MEMORY_PUT)
+	if (!vectors || change->kind == MEMORY_PUT)
 		return 0;
-	if (change->kind == MEMORY_VECTOR && change->dim == vector_block_dim(h->vectors))
-		return vector_block_put(h->vectors, key, change->vector, change->scale);
-	vector_block_remove(h->vectors, key);
+	if (change->kind == MEMORY_VECTOR && change->dim == vector_block_dim(vectors))
+		return vector_block_put(vectors, key, change->vector, change->scale);
+	vector_block_remove(vectors, key);
 	return 0;
 }
 
-/*
- * The scope is already listed, so everything that is committed from now on goes to `pending`;
- * what was committed before is in the store that we read. What is in both does no harm: adding
- * replaces, and removing twice has no effect.
- */
-static int build(struct held_index *h, struct connection *c, struct search_scratch *scratch)
+static int apply_locked(struct held_index *h, const struct memory_change *change,
+			struct search_scratch *scratch, struct index_sizes *ret_sizes)
 {
-	struct build b = {.index = h->index, .scratch = scratch};
-	const struct store_scope scope = store_scope_of(h);
-
-	return store_memory_each(c, &scope, build_one, &b);
-}
-
-/* Called with the lock held, after build. */
-static int finish_build(struct memory_indexes *m, struct held_index *h,
-			struct search_scratch *scratch, int r)
-{
-	list_for_each (at, following, &h->pending) {
-		if (r == 0)
-			r = apply(h, list_entry(at, struct memory_change, link), scratch);
-	}
-	memory_change_free_all(&h->pending);
-	h->built = true;
-	h->stale = h->stale || r != 0;
-	count_bytes(m, h, search_index_bytes(h->index), 0);
-	pthread_cond_broadcast(&m->built);
-	return r;
-}
-
-static int explain(int r, const struct memory_indexes *m, struct why *why)
-{
-	if (r == REFUSE_LIMIT)
-		return refuse(why, REFUSE_LIMIT,
-			      "these memories do not fit into an index of %zu bytes", m->max_bytes);
-	return r;
-}
-
-/* Called and returns with the lock held. */
-static int find_or_build(struct memory_indexes *m, enum scope_kind kind, struct text name,
-			 struct connection *c, struct search_scratch *scratch,
-			 struct held_index **ret)
-{
-	struct held_index *h;
 	int r;
-
-	while ((h = find(m, kind, name)) && !h->built)
-		pthread_cond_wait(&m->built, &m->lock);
-	if (h) {
-		*ret = h;
-		return 0;
-	}
-	h = held_new(m, kind, name);
-	if (!h)
-		return -ENOMEM;
-	h->refs++;
-	pthread_mutex_unlock(&m->lock);
-	r = build(h, c, scratch);
-	pthread_mutex_lock(&m->lock);
-	r = finish_build(m, h, scratch, r);
-	h->refs--;
-	if (r != 0 && h->refs == 0)
-		held_free(m, h);
-	*ret = h;
-	return r;
-}
-
-/* ---- vectors ---- */
-
-static int build_vector(void *arg, int64_t seq, const int8_t *bytes, float scale)
-{
-	return vector_block_put(arg, (uint64_t)seq, bytes, scale);
-}
-
-static int read_vectors(const struct held_index *h, const struct store_model *model,
-			struct connection *c, size_t room, struct vector_block **ret_block)
-{
-	const struct store_scope scope = store_scope_of(h);
-	struct vector_block *block = vector_block_new(model->dim, room);
-	int r = block ? store_memory_each_vector(c, &scope, model, build_vector, block) : -ENOMEM;
-
-	if (r != 0)
-		vector_block_free(block);
-	else
-		*ret_block = block;
-	return r;
-}
-
-static void set_vectors(struct held_index *h, struct vector_block *block)
-{
-	struct vector_block *old;
 
 	pthread_rwlock_wrlock(&h->lock);
-	old = h->vectors;
-	h->vectors = block;
+	r = index_apply(h->index, change, scratch) ?: index_apply_vector(h->vectors, change);
+	ret_sizes->index = search_index_bytes(h->index);
+	ret_sizes->vectors = h->vectors ? vector_block_bytes(h->vectors) : 0;
 	pthread_rwlock_unlock(&h->lock);
-	vector_block_free(old);
-}
-
-/* Applies what was committed since the store was read. Called and returns with the lock held. */
-static int catch_up(struct memory_indexes *m, struct held_index *h, size_t *bytes)
-{
-	int r = 0;
-
-	while (r == 0 && !list_empty(&h->vector_pending)) {
-		struct list changes;
-
-		list_init(&changes);
-		list_splice(&changes, &h->vector_pending);
-		pthread_mutex_unlock(&m->lock);
-		pthread_rwlock_wrlock(&h->lock);
-		list_for_each (at, following, &changes) {
-			if (r == 0)
-				r = apply_to_vectors(h, list_entry(at, struct memory_change, link));
-		}
-		*bytes = vector_bytes(h);
-		pthread_rwlock_unlock(&h->lock);
-		memory_change_free_all(&changes);
-		pthread_mutex_lock(&m->lock);
-	}
 	return r;
-}
-
-/* Called and returns with the lock held. As with an index, everything that is committed from now
- * on goes to vector_pending; the rest is in the store. */
-static int build_vectors(struct memory_indexes *m, struct held_index *h,
-			 const struct store_model *model, struct connection *c)
-{
-	size_t index_bytes = h->bytes - h->vector_bytes;
-	size_t room = m->max_bytes > index_bytes ? m->max_bytes - index_bytes : 1;
-	struct vector_block *block = NULL;
-	size_t bytes;
-	int r;
-
-	h->building_vectors = true;
-	pthread_mutex_unlock(&m->lock);
-	r = read_vectors(h, model, c, room, &block);
-	bytes = block ? vector_block_bytes(block) : 0;
-	set_vectors(h, block);
-	pthread_mutex_lock(&m->lock);
-	if (r == 0)
-		r = catch_up(m, h, &bytes);
-	if (r != 0) {
-		memory_change_free_all(&h->vector_pending);
-		pthread_mutex_unlock(&m->lock);
-		set_vectors(h, NULL);
-		pthread_mutex_lock(&m->lock);
-		bytes = 0;
-	}
-	count_bytes(m, h, h->bytes - h->vector_bytes, bytes);
-	h->building_vectors = false;
-	pthread_cond_broadcast(&m->built);
-	return r;
-}
-
-/* Called and returns with the lock held. The caller has a reference to the scope. */
-static int want_vectors(struct memory_indexes *m, struct held_index *h,
-			const struct store_model *model, struct connection *c)
-{
-	bool known;
-	int r;
-
-	while (h->building_vectors)
-		pthread_cond_wait(&m->built, &m->lock);
-	pthread_mutex_unlock(&m->lock);
-	pthread_rwlock_rdlock(&h->lock);
-	known = h->vectors && vector_block_dim(h->vectors) == model->dim;
-	pthread_rwlock_unlock(&h->lock);
-	pthread_mutex_lock(&m->lock);
-	if (known || h->building_vectors || h->refused_dim == model->dim)
-		return 0;
-	r = build_vectors(m, h, model, c);
-	if (r != REFUSE_LIMIT)
-		return r;
-	/* Search by words alone. */
-	h->refused_dim = model->dim;
-	log_warn("vectors do not fit", "dim=%u index_bytes=%zu", model->dim, m->max_bytes);
-	return 0;
-}
-
-const struct vector_block *held_vectors(const struct held_index *h)
-{
-	return h->vectors;
-}
-
-/* ---- for searches ---- */
-
-/* Called with the lock held: from here on nobody drops it. */
-static int refer(struct memory_indexes *m, struct held_index *h, const struct store_model *model,
-		 struct connection *c)
-{
-	int r = 0;
-
-	h->refs++;
-	list_remove(&h->link);
-	list_append(&m->scopes, &h->link);
-	if (model)
-		r = want_vectors(m, h, model, c);
-	make_room(m);
-	if (r != 0 && --h->refs == 0 && h->stale)
-		held_free(m, h);
-	return r;
-}
-
-int memory_indexes_hold(struct memory_indexes *m, enum scope_kind kind, struct text name,
-			const struct store_model *model, struct connection *c,
-			struct search_scratch *scratch, struct held_index **ret_held,
-			struct why *why)
-{
-	struct held_index *h;
-	int r;
-
-	pthread_mutex_lock(&m->lock);
-	r = find_or_build(m, kind, name, c, scratch, &h) ?: refer(m, h, model, c);
-	pthread_mutex_unlock(&m->lock);
-	if (r != 0)
-		return explain(r, m, why);
-	pthread_rwlock_rdlock(&h->lock);
-	*ret_held = h;
-	return 0;
-}
-
-const struct search_index *held_index(const struct held_index *h)
-{
-	return h->index;
-}
-
-void memory_indexes_release(struct memory_indexes *m, struct held_index *h)
-{
-	pthread_rwlock_unlock(&h->lock);
-	pthread_mutex_lock(&m->lock);
-	if (--h->refs == 0 && h->stale)
-		held_free(m, h);
-	pthread_mutex_unlock(&m->lock);
-}
-
-static void keep_for_later(struct held_index *h, struct list *list,
-			   const struct memory_change *change)
-{
-	if (memory_change_keep(list, change) != 0)
-		h->stale = true;
 }
 
 /* Called with the lock held; releases it while the index itself is changed, so that other
  * searches can run. */
-static void change_held(struct memory_indexes *m, struct held_index *h,
-			const struct memory_change *change, struct search_scratch *scratch)
+static void change_built(struct memory_indexes *m, struct held_index *h,
+			 const struct memory_change *change, struct search_scratch *scratch)
 {
-	size_t index_bytes;
-	size_t bytes;
+	struct index_sizes sizes;
 	int r;
 
-	if (!h->built) {
-		keep_for_later(h, &h->pending, change);
-		return;
-	}
-	if (h->building_vectors)
-		keep_for_later(h, &h->vector_pending, change);
-	h->refs++;
-	pthread_mutex_unlock(&m->lock);
-	pthread_rwlock_wrlock(&h->lock);
-	r = apply(h, change, scratch) ?: apply_to_vectors(h, change);
-	index_bytes = search_index_bytes(h->index);
-	bytes = vector_bytes(h);
-	pthread_rwlock_unlock(&h->lock);
-	pthread_mutex_lock(&m->lock);
-	h->refs--;
-	count_bytes(m, h, index_bytes, bytes);
+	index_ref(h);
+	indexes_unlock(m);
+	r = apply_locked(h, change, scratch, &sizes);
+	indexes_lock(m);
+	sizes.block = h->block_bytes;
+	index_set_sizes(m, h, &sizes);
 	if (r != 0)
-		h->stale = true;
-	if (h->stale && h->refs == 0)
-		held_free(m, h);
+		index_set_stale(m, h);
+	index_unref(m, h);
+}
+
+/* What is not read yet will be read with the change in it. */
+static void change_one(struct memory_indexes *m, const struct scope_name *scope,
+		       const struct memory_change *change, struct search_scratch *scratch)
+{
+	struct held_index *h = index_find(m, scope);
+	int r = 0;
+
+	if (!h)
+		return;
+	if (h->reading)
+		r = memory_change_keep(&h->pending, change);
+	if (r == 0 && h->reading_vectors)
+		r = memory_change_keep(&h->vector_pending, change);
+	if (r != 0)
+		index_set_stale(m, h);
+	if (h->built)
+		change_built(m, h, change, scratch);
 }
 
 void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change,
 			   struct search_scratch *scratch)
 {
+	static const struct scope_name all = {.kind = SCOPE_ALL, .name = {.data = ""}};
 	const struct memory *memory = &change->memory;
-	const struct text none = {.data = "", .len = 0};
-	struct held_index *h = NULL;
+	struct scope_name own = {.kind = SCOPE_COMMON, .name = {.data = ""}};
 
-	pthread_mutex_lock(&m->lock);
 	if (memory->owner.data)
-		h = find(m, SCOPE_USER, memory->owner);
+		own = (struct scope_name) {SCOPE_USER, memory->owner};
 	else if (memory->chat.data)
-		h = find(m, SCOPE_CHAT, memory->chat);
-	else
-		h = find(m, SCOPE_COMMON, none);
-	if (h)
-		change_held(m, h, change, scratch);
-	h = find(m, SCOPE_ALL, none);
-	if (h)
-		change_held(m, h, change, scratch);
-	make_room(m);
-	pthread_mutex_unlock(&m->lock);
+		own = (struct scope_name) {SCOPE_CHAT, memory->chat};
+	indexes_lock(m);
+	change_one(m, &own, change, scratch);
+	change_one(m, &all, change, scratch);
+	indexes_unlock(m);
 }
 
-void memory_indexes_count(struct memory_indexes *m, unsigned *ret_n, size_t *ret_bytes)
+void memory_indexes_count(struct memory_indexes *m, struct memory_indexes_counts *ret)
 {
-	unsigned n = 0;
-
-	pthread_mutex_lock(&m->lock);
-	list_for_each (at, following, &m->scopes)
-		n++;
-	*ret_n = n;
-	*ret_bytes = m->bytes;
-	pthread_mutex_unlock(&m->lock);
+	indexes_lock(m);
+	*ret = (struct memory_indexes_counts) {m->table.n, m->bytes, m->n_seen};
+	indexes_unlock(m);
 }

@@ -11,8 +11,9 @@ struct memories {
 	struct store *store;
 	struct events *events; /* NULL: no events are logged */
 	struct memory_indexes *indexes;
-	struct memory_changes changes; /* of the writer's batch */
-	struct embedding *embedding;   /* NULL: there is no model */
+	struct memory_builder *builder; /* of the indexes */
+	struct memory_changes changes;  /* of the writer's batch */
+	struct embedding *embedding;    /* NULL: there is no model */
 	bool off;
 	atomic_bool expires; /* there is something to sweep, now or later */
 	unsigned n_readers;

@@ -56,10 +56,11 @@ void memory_lenient_least(double given, struct memory_query *q)
 }
 
 int memory_lenient_known(struct memories *m, int lane, struct arena *a, struct text content,
-			 const struct memory_asker *by, struct memory *ret_memory, bool *ret_known,
-			 struct why *why)
+			 const struct memory_asker *by, struct memory_wait *wait,
+			 struct memory *ret_memory, bool *ret_known, struct why *why)
 {
-	const struct memory_query q = {.text = content, .limit = ALIKE_MAX, .by = *by};
+	const struct memory_query q = {
+		.text = content, .limit = ALIKE_MAX, .by = *by, .wait = wait};
 	struct memory *hits;
 	unsigned n;
 	int r = memory_search(m, lane, a, &q, &hits, &n, why);

@@ -26,7 +26,8 @@ int64_t memory_lenient_limit(int64_t given);
  * which applies only if there are vectors. */
 void memory_lenient_least(double given, struct memory_query *q);
 
-/* Runs on a reader's thread: whether one of the most similar memories says the same. */
+/* Runs on a reader's thread: whether one of the most similar memories says the same. It may have
+ * to wait, as memory_search. */
 int memory_lenient_known(struct memories *m, int lane, struct arena *a, struct text content,
-			 const struct memory_asker *by, struct memory *ret_memory, bool *ret_known,
-			 struct why *why);
+			 const struct memory_asker *by, struct memory_wait *wait,
+			 struct memory *ret_memory, bool *ret_known, struct why *why);

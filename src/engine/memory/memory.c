@@ -12,6 +12,7 @@
 #include "engine/memory/embedding.h"
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
+#include "engine/memory/wait.h"
 #include "store/memory.h"
 #include "store/memory_vector.h"
 #include "store/store.h"
@@ -54,7 +55,8 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		if (!m->scratches[i])
 			return -ENOMEM;
 	}
-	r = memory_indexes_new(opts->index_bytes, &m->indexes);
+	r = memory_indexes_new(opts->index_bytes, &m->indexes)
+		    ?: memory_builder_new(m, &opts->background, &m->builder);
 	if (r != 0)
 		return r;
 	r = store_memory_any_expires(store_writer(m->store), &expires);
@@ -72,8 +74,10 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 
 void memories_stop(struct memories *m)
 {
-	if (m)
-		embedding_stop(m->embedding);
+	if (!m)
+		return;
+	embedding_stop(m->embedding);
+	memory_builder_stop(m->builder);
 }
 
 void memories_free(struct memories *m)
@@ -84,6 +88,7 @@ void memories_free(struct memories *m)
 	memory_changes_drop(&m->changes);
 	for (unsigned i = 0; i <= m->n_readers; i++)
 		search_scratch_free(m->scratches[i]);
+	memory_builder_free(m->builder);
 	memory_indexes_free(m->indexes);
 	free(m);
 }
@@ -508,6 +513,7 @@ int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts)
 {
 	const struct store_scope scope = memory_seen_by(by);
+	struct memory_indexes_counts indexes;
 	int r;
 
 	*ret_counts = (struct memory_counts) {0};
@@ -515,7 +521,9 @@ int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 			       &ret_counts->memories);
 	if (r != 0)
 		return r;
-	memory_indexes_count(m->indexes, &ret_counts->n_indexes, &ret_counts->index_bytes);
+	memory_indexes_count(m->indexes, &indexes);
+	ret_counts->n_indexes = (unsigned)indexes.n;
+	ret_counts->index_bytes = indexes.bytes;
 	return count_vectors(m, lane, &scope, ret_counts);
 }
 

@@ -20,17 +20,20 @@
 #include "base/noun/memory.h"
 #include "base/text.h"
 #include "base/why.h"
+#include "io/work.h"
 
 struct embedding;
 struct embedding_opts;
 struct events;
 struct memories;
+struct memory_wait;
 struct store;
 
 struct memories_opts {
 	struct store *store;
 	struct events *events;              /* NULL: changes are not logged */
 	unsigned n_readers;                 /* the number of reader threads */
+	struct background background;       /* builds the indexes */
 	size_t index_bytes;                 /* for all search indexes together */
 	bool off;                           /* nothing is stored, and nothing is found */
 	const struct embedding_opts *model; /* the model that makes vectors; NULL: there is none */
@@ -39,7 +42,8 @@ struct memories_opts {
 /* Call it before the first call. Refuses a model whose URL or key is invalid. */
 int memories_start(const struct memories_opts *opts, struct memories **ret_memories,
 		   struct why *why);
-void memories_stop(struct memories *m); /* sends nothing new to the model; accepts NULL */
+/* Sends nothing new to the model, and refuses searches that wait. Accepts NULL. */
+void memories_stop(struct memories *m);
 void memories_free(struct memories *m); /* accepts NULL; call it after the last work has finished */
 
 bool memories_off(const struct memories *m);
@@ -99,6 +103,7 @@ struct memory_query {
 	struct text vector;   /* the answer of embedding_ask for the text; {NULL, 0}: words alone */
 	double least;         /* 0: none; see below */
 	bool least_of_words;  /* it also applies to memories that are judged by their words */
+	struct memory_wait *wait; /* of the work that searches */
 };
 
 /*
@@ -109,6 +114,9 @@ struct memory_query {
  * memories if there is no vector.
  *
  * In the hits only the members of MEMORY_FOUND and the similarity are set.
+ *
+ * WORK_WAITS when its indexes are not in memory: q->wait says what it waits for, and the work,
+ * whose `wait` that is, must return WORK_WAITS, too.
  */
 int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why);

@@ -6,6 +6,7 @@
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
 #include "engine/memory/nearest.h"
+#include "engine/memory/wait.h"
 #include "search/fuse.h"
 #include "search/query.h"
 #include "store/memory_vector.h"
@@ -14,45 +15,55 @@
 enum { SEARCH_DEFAULT = 10 };
 
 struct held_set {
-	const struct store_model *model; /* NULL: words alone */
-	struct held_index *held[3];
-	const struct search_index *indexes[3];
+	struct held_index *held[MEMORY_SCOPES_MAX];
+	const struct search_index *indexes[MEMORY_SCOPES_MAX];
 	unsigned n;
 };
 
-static int hold(struct memories *m, int lane, enum scope_kind kind, struct text name,
-		struct held_set *set, struct why *why)
+/* Whose memories are seen. */
+static unsigned scopes_of(const struct memory_asker *by,
+			  struct scope_name scopes[MEMORY_SCOPES_MAX])
 {
-	int r = memory_indexes_hold(m->indexes, kind, name, set->model, store_lane(m->store, lane),
-				    memories_scratch(m, lane), &set->held[set->n], why);
+	unsigned n = 0;
 
-	if (r != 0)
-		return r;
-	set->indexes[set->n] = held_index(set->held[set->n]);
-	set->n++;
-	return 0;
-}
-
-static int hold_all(struct memories *m, int lane, const struct memory_asker *by,
-		    struct held_set *set, struct why *why)
-{
-	int r = 0;
-
-	if (!memory_names_somebody(by))
-		return hold(m, lane, SCOPE_ALL, TEXT(""), set, why);
+	if (!memory_names_somebody(by)) {
+		scopes[0] = (struct scope_name) {SCOPE_ALL, TEXT("")};
+		return 1;
+	}
 	if (by->user.len > 0)
-		r = hold(m, lane, SCOPE_USER, by->user, set, why);
-	if (r == 0 && by->chat.len > 0)
-		r = hold(m, lane, SCOPE_CHAT, by->chat, set, why);
-	if (r == 0)
-		r = hold(m, lane, SCOPE_COMMON, TEXT(""), set, why);
-	return r;
+		scopes[n++] = (struct scope_name) {SCOPE_USER, by->user};
+	if (by->chat.len > 0)
+		scopes[n++] = (struct scope_name) {SCOPE_CHAT, by->chat};
+	scopes[n++] = (struct scope_name) {SCOPE_COMMON, TEXT("")};
+	return n;
 }
 
 static void release_all(struct memories *m, struct held_set *set)
 {
 	while (set->n > 0)
 		memory_indexes_release(m->indexes, set->held[--set->n]);
+}
+
+/* All or none of them. */
+static int hold_all(struct memories *m, const struct memory_query *q,
+		    const struct store_model *model, struct held_set *set)
+{
+	struct scope_name scopes[MEMORY_SCOPES_MAX];
+	unsigned n = scopes_of(&q->by, scopes);
+
+	set->n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct held_index *h = memory_indexes_hold(m->indexes, &scopes[i], model->dim);
+
+		if (!h) {
+			release_all(m, set);
+			return memory_wait_for(q->wait, scopes, n, model);
+		}
+		set->held[i] = h;
+		set->indexes[i] = held_index(h);
+		set->n++;
+	}
+	return 0;
 }
 
 /* The index returns keys; the store has the text. A memory that was deleted meanwhile is left
@@ -92,26 +103,25 @@ struct found {
 };
 
 static int find_both(struct memories *m, int lane, const struct memory_query *q, unsigned limit,
-		     struct found *found, struct why *why)
+		     struct found *found)
 {
 	struct search_query query = {.text = q->text, .now_ms = clock_utc_ms()};
 	struct store_model model = {.dim = found->near.question.dim};
-	struct held_set set = {.n = 0};
+	struct held_set set;
 	int r;
 
-	if (model.dim > 0) {
+	if (model.dim > 0)
 		model.name = embedding_model(m->embedding);
-		set.model = &model;
-	}
 	if (q->category.data)
 		query.categories = 1U << memory_category(q->category);
 	if (memory_learnt(&q->by) != LEARNT_ANYWHERE)
 		query.chat = search_hash(q->by.chat);
 	query.open = memory_learnt(&q->by) == LEARNT_OPENLY;
-	r = hold_all(m, lane, &q->by, &set, why);
-	if (r == 0)
-		r = search_run(memories_scratch(m, lane), set.indexes, set.n, &query, found->hits,
-			       limit, &found->n);
+	r = hold_all(m, q, &model, &set);
+	if (r != 0)
+		return r;
+	r = search_run(memories_scratch(m, lane), set.indexes, set.n, &query, found->hits, limit,
+		       &found->n);
 	for (unsigned i = 0; r == 0 && model.dim > 0 && i < set.n; i++)
 		nearest_scan(&found->near, set.held[i], &query);
 	release_all(m, &set);
@@ -148,7 +158,7 @@ static int fuse(struct memories *m, int lane, struct arena *a, const struct memo
 }
 
 static int find_hits(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		     unsigned limit, struct found *found, struct why *why)
+		     unsigned limit, struct found *found)
 {
 	unsigned wanted = limit;
 	int r = embedding_read(m->embedding, a, q->vector, &found->near.question);
@@ -160,7 +170,7 @@ static int find_hits(struct memories *m, int lane, struct arena *a, const struct
 	found->hits = arena_alloc(a, wanted * sizeof(*found->hits));
 	if (!found->hits)
 		return -ENOMEM;
-	r = find_both(m, lane, q, wanted, found, why);
+	r = find_both(m, lane, q, wanted, found);
 	if (r == 0 && found->near.question.dim > 0)
 		return fuse(m, lane, a, q, limit, found);
 	/* Best first: once one is not near enough, the rest are not either. */
@@ -183,9 +193,11 @@ int memory_search(struct memories *m, int lane, struct arena *a, const struct me
 		r = memory_check_asker(&q->by, why);
 	if (r == 0)
 		r = memory_check_category(q->category, why);
+	if (r == 0)
+		r = memory_wait_check(q->wait, why);
 	if (r != 0)
 		return r;
-	r = find_hits(m, lane, a, q, limit, &found, why);
+	r = find_hits(m, lane, a, q, limit, &found);
 	if (r == 0)
 		r = fetch_hits(m, lane, a, q, found.hits, found.n, ret_hits, ret_n);
 	return r;

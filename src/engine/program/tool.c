@@ -138,7 +138,9 @@ static int start_work(struct tool_run *r, bool writes)
 	const struct background *b = &r->tools->opts.background;
 	int e;
 
-	r->work = (struct work) {.run = work_run, .finished = work_finished};
+	memory_wait_init(&r->wait, r->tools->opts.memories);
+	r->work = (struct work) {
+		.run = work_run, .finished = work_finished, .wait = writes ? NULL : &r->wait.as};
 	r->writes = writes;
 	e = b->submit(b->arg, &r->work, writes);
 	r->under_way = e == 0;
@@ -303,8 +305,10 @@ int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
 static void run_end(struct tool_run *r)
 {
 	r->ending = true;
-	if (r->under_way)
+	if (r->under_way) {
+		work_cancel(&r->work);
 		return;
+	}
 	if (r->program) {
 		supervised_end(r->program, 500);
 		return;

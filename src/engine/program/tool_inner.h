@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "base/record.h"
 #include "io/process/tree.h"
+#include "engine/memory/wait.h"
 #include "engine/program/consent.h"
 #include "engine/program/tool.h"
 
@@ -48,6 +49,7 @@ struct tool_run {
 	struct text vector; /* its result */
 
 	struct work work;
+	struct memory_wait wait;
 	bool under_way; /* a thread has it */
 	bool writes;
 	struct why why;

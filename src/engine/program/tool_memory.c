@@ -39,13 +39,15 @@ static int failed(const char *what, int e, struct why *why)
 {
 	const struct why inner = *why;
 
+	if (e == WORK_WAITS)
+		return e;
 	return refuse(why, e > 0 ? (enum refusal)e : REFUSE_INTERNAL, "%s: %.150s", what,
 		      e > 0 ? inner.text : strerror(-e));
 }
 
 /* ---- search ---- */
 
-static int read_query(const struct tool_run *r, struct memory_query *q, struct why *why)
+static int read_query(struct tool_run *r, struct memory_query *q, struct why *why)
 {
 	struct text category;
 	double limit;
@@ -66,6 +68,7 @@ static int read_query(const struct tool_run *r, struct memory_query *q, struct w
 					    : memory_lenient_limit(limit >= 1 ? (int64_t)limit : 0);
 	q->by = r->by;
 	q->vector = r->vector;
+	q->wait = &r->wait;
 	memory_lenient_least(least, q);
 	return 0;
 }
@@ -120,8 +123,8 @@ int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, str
 
 	if (e != 0)
 		return e;
-	e = memory_lenient_known(r->tools->opts.memories, lane, &r->arena, text, &r->by, &known,
-				 &is_known, why);
+	e = memory_lenient_known(r->tools->opts.memories, lane, &r->arena, text, &r->by, &r->wait,
+				 &known, &is_known, why);
 	if (e != 0)
 		return failed("store failed", e, why);
 	if (!is_known)

@@ -218,6 +218,7 @@ static void world_open(struct world *w)
 	agents[0] = new_recall(w, "recall", 0);
 	agents[1] = new_recall(w, "slow", 30);
 	agents[2] = new_puppet(w);
+	w->f->background = opts.background;
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
 	assert_int_equal(chat_start(&opts, &w->f->engine->chat, &why), 0);
 }

@@ -253,16 +253,14 @@ static void what_is_gone_takes_no_place_in_the_limit(void **state)
 	add(f, "a long story with a boat somewhere in it", "ann");
 	assert_int_equal(n_found(f, "boat", "ann"), 2);
 	assert_true(forget(f, best.id, "ann"));
-	assert_int_equal(memory_search(f->engine->memories, 0, &f->arena, &q, &hits, &n, &f->why),
-			 0);
+	assert_int_equal(search_with(f, &q, &hits, &n), 0);
 	assert_int_equal(n, 1);
 	in.expires_ms = 1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	begin(f);
 	assert_int_equal(memory_sweep(f->engine->memories, &more), 0);
 	end(f);
-	assert_int_equal(memory_search(f->engine->memories, 0, &f->arena, &q, &hits, &n, &f->why),
-			 0);
+	assert_int_equal(search_with(f, &q, &hits, &n), 0);
 	assert_int_equal(n, 1);
 }
 
@@ -359,25 +357,6 @@ static void a_commit_that_fails_leaves_no_trace(void **state)
 }
 
 /* ---- bounded indexes ---- */
-
-static void fill_users(struct fixture *f, int n_users, int each)
-{
-	assert_int_equal(engine_begin(f->engine), 0);
-	for (int i = 0; i < n_users * each; i++) {
-		char content[120], user[16];
-		struct memory_new in;
-		struct memory m;
-
-		snprintf(user, sizeof(user), "user%d", i % n_users);
-		snprintf(content, sizeof(content), "entry%d about topic%d and word%d", i, i * 7,
-			 i * 13);
-		in = plain(content, user);
-		assert_int_equal(engine_enter(f->engine), 0);
-		assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
-		assert_int_equal(engine_leave(f->engine, true), 0);
-	}
-	assert_int_equal(engine_commit(f->engine), 0);
-}
 
 static void the_index_not_used_for_longest_is_dropped_and_built_again(void **state)
 {
@@ -541,8 +520,7 @@ static void limits_have_defaults_and_a_most(void **state)
 			memory_list(f->engine->memories, 0, &f->arena, &filter, &got, &n, &f->why),
 			0);
 		assert_int_equal(n, rows[i].listed);
-		assert_int_equal(
-			memory_search(f->engine->memories, 1, &f->arena, &q, &got, &n, &f->why), 0);
+		assert_int_equal(search_with(f, &q, &got, &n), 0);
 		assert_int_equal(n, rows[i].found);
 	}
 }
@@ -559,13 +537,11 @@ static void a_category_filters_before_the_limit(void **state)
 	fill_users(f, 1, 50);
 	in.category = TEXT("decision");
 	assert_int_equal(add_new(f, &in, &m), 0);
-	assert_int_equal(memory_search(f->engine->memories, 0, &f->arena, &q, &hits, &n, &f->why),
-			 0);
+	assert_int_equal(search_with(f, &q, &hits, &n), 0);
 	assert_int_equal(n, 1);
 	assert_true(text_equal(hits[0].id, m.id));
 	q.category = TEXT("gossip");
-	assert_int_equal(memory_search(f->engine->memories, 0, &f->arena, &q, &hits, &n, &f->why),
-			 REFUSE_PARAMS);
+	assert_int_equal(search_with(f, &q, &hits, &n), REFUSE_PARAMS);
 	assert_string_equal(f->why.field, "category");
 }
 

@@ -80,10 +80,15 @@ static void assert_listed(struct fixture *f, const struct store_memory_list_opts
 
 static void assert_walked(struct fixture *f, struct store_scope scope, const char *expected)
 {
-	struct ids ids = {""};
+	for (unsigned limit = 1; limit <= 1000; limit *= 10) {
+		struct store_walk walk = {.limit = limit};
+		struct ids ids = {""};
 
-	assert_int_equal(store_memory_each(reader(f), &scope, append_id, &ids), 0);
-	assert_string_equal(ids.text, expected);
+		while (!walk.end)
+			assert_int_equal(
+				store_memory_each(reader(f), &scope, &walk, append_id, &ids), 0);
+		assert_string_equal(ids.text, expected);
+	}
 }
 
 static void every_member_comes_back(void **state)
@@ -675,10 +680,11 @@ static int stop_at_second(void *arg, const struct memory *row)
 static void a_walk_can_be_ended(void **state)
 {
 	struct fixture *f = *state;
+	struct store_walk walk = {.limit = 100};
 	int n = 0;
 
 	add_scopes(f);
-	assert_int_equal(store_memory_each(reader(f), &EVERYTHING, stop_at_second, &n), 42);
+	assert_int_equal(store_memory_each(reader(f), &EVERYTHING, &walk, stop_at_second, &n), 42);
 	assert_int_equal(n, 2);
 	assert_walked(f, scope_of(BOB, NULL), "bob1 all1 ");
 }
@@ -704,11 +710,12 @@ static void a_walk_is_of_the_moment_it_began(void **state)
 {
 	struct fixture *f = *state;
 	struct store_scope own = scope_of(ANN, NULL);
+	struct store_walk walk = {.limit = 100};
 	struct nested nested = {.fixture = f};
 
 	add_scopes(f);
 	own.without_common = true;
-	assert_int_equal(store_memory_each(reader(f), &own, walk_again, &nested), 0);
+	assert_int_equal(store_memory_each(reader(f), &own, &walk, walk_again, &nested), 0);
 	/* All that is read meanwhile on this connection is of that moment too. */
 	assert_int_equal(nested.n, 12);
 	assert_int_equal(count_all(reader(f)), 8);

@@ -65,9 +65,10 @@ static void *read_on(void *arg)
 
 	do {
 		int before = atomic_load(&crew->committed);
+		struct store_walk walk = {.limit = 1 << 30};
 		int n = 0;
 
-		check(crew, store_memory_each(c, &EVERYTHING, check_row, &n) == 0);
+		check(crew, store_memory_each(c, &EVERYTHING, &walk, check_row, &n) == 0);
 		check(crew, n >= before && n >= last && n % PER_BATCH == 0);
 		last = n;
 		me->n_looks++;

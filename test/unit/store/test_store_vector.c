@@ -110,9 +110,12 @@ static int add_first(void *arg, int64_t seq, const int8_t *bytes, float scale)
 static struct sum sum_of(struct fixture *f, const struct store_scope *scope,
 			 const struct store_model *m)
 {
+	struct store_walk walk = {.limit = 2};
 	struct sum sum = {0};
 
-	assert_int_equal(store_memory_each_vector(reader(f), scope, m, add_first, &sum), 0);
+	while (!walk.end)
+		assert_int_equal(
+			store_memory_each_vector(reader(f), scope, m, &walk, add_first, &sum), 0);
 	return sum;
 }
 

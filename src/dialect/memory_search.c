@@ -1,13 +1,17 @@
-#include "dialect/search_vector.h"
+#include "dialect/memory_search.h"
+
+#include <errno.h>
 
 #include "dialect/engine.h"
 #include "engine/memory/embedding.h"
 #include "engine/memory/memory.h"
+#include "engine/memory/wait.h"
 
-/* In c->state, from `before` to the handler. */
+/* In c->state, from `before` to the answer. */
 struct search_state {
 	struct embedding_question *question;
 	struct text vector;
+	struct memory_wait wait;
 };
 
 static void on_vector(void *arg, struct text vector)
@@ -30,23 +34,33 @@ static void on_cancel(struct call *c, void *arg)
 	call_go_on(c);
 }
 
-void search_vector_ask(struct call *c, struct text query)
+void search_begin(struct call *c, struct text query)
 {
-	struct embedding *model = memories_embedding(call_memories(c));
-	struct search_state *s = model ? arena_zalloc(&c->arena, sizeof(*s)) : NULL;
+	struct memories *m = call_memories(c);
+	struct search_state *s = arena_alloc(&c->arena, sizeof(*s));
 
-	if (s)
-		s->question = embedding_ask(model, query, on_vector, c);
 	c->state = s;
-	if (s && s->question)
+	if (!s) {
+		call_go_on(c);
+		return;
+	}
+	s->vector = (struct text) {0};
+	memory_wait_init(&s->wait, m);
+	call_may_wait(c, &s->wait.as);
+	s->question = query.data ? embedding_ask(memories_embedding(m), query, on_vector, c) : NULL;
+	if (s->question)
 		call_wait(c, on_cancel, NULL);
 	else
 		call_go_on(c);
 }
 
-struct text search_vector(const struct call *c)
+int search_continue(const struct call *c, struct memory_query *q)
 {
-	const struct search_state *s = c->state;
+	struct search_state *s = c->state;
 
-	return s ? s->vector : (struct text) {0};
+	if (!s)
+		return -ENOMEM;
+	q->vector = s->vector;
+	q->wait = &s->wait;
+	return 0;
 }

@@ -1,0 +1,111 @@
+/* Internal to memory/: an index in memory, for indexes.c, which finds, changes and drops it, and
+ * build.c, which makes it. */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "base/set/table.h"
+#include "engine/memory/indexes.h"
+#include "store/memory.h"
+#include "store/memory_vector.h"
+
+struct memory_change;
+
+/*
+ * The index and vectors of one scope. `lock` guards these two, memory_indexes.lock guards
+ * everything else but what a build owns.
+ *
+ * A thread that waits for a scope's lock may hold those of other scopes, in the order of enum
+ * scope_kind; the writer holds none. Nobody waits for one with memory_indexes.lock held.
+ */
+struct held_index {
+	struct table_link link; /* in memory_indexes.table, unless it is stale */
+	struct list idle;       /* in memory_indexes.idle, while nobody refers to it */
+	struct scope_name scope;
+	struct search_index *index;   /* NULL: nothing is in it yet */
+	struct vector_block *vectors; /* NULL: nobody has asked for them yet, or they do not fit */
+	pthread_rwlock_t lock;
+	unsigned refs;
+	size_t index_bytes;
+	size_t vector_bytes;
+	size_t block_bytes;   /* of vectors that are not complete */
+	unsigned dim;         /* of the vectors; 0: there are none */
+	unsigned refused_dim; /* vectors of this length do not fit */
+	bool reading;         /* the index is being read: changes go to `pending`, too */
+	bool reading_vectors; /* the same of vectors */
+	bool built;
+	bool stale; /* a change could not be applied: it serves only those who hold it */
+	struct list pending;
+	struct list vector_pending;
+
+	/* A build's: only the thread that runs its slice, or the loop between slices. */
+	struct list build;  /* in a queue of builds */
+	struct list claims; /* of searches that wait for it */
+	struct store_walk walk;
+	struct store_model model; /* whose vectors are read; dim 0: the index is */
+	struct vector_block *block;
+	bool building;
+	bool tried; /* a slice was not enough */
+};
+
+struct memory_indexes {
+	pthread_mutex_t lock;
+	struct table table;
+	struct list idle; /* the most recently used last */
+	struct list dead; /* dropped, but not freed yet: freeing a large one takes a while */
+	size_t bytes;
+	size_t max_bytes;
+	uint64_t n_seen;
+};
+
+void indexes_lock(struct memory_indexes *m);
+/* Frees what was dropped, once the lock is free. Not for the loop's thread. */
+void indexes_unlock(struct memory_indexes *m);
+/* For the loop's thread: whether somebody should call indexes_unlock. */
+bool indexes_unlock_soon(struct memory_indexes *m);
+
+/* ---- with the lock held ---- */
+
+struct held_index *index_find(struct memory_indexes *m, const struct scope_name *scope);
+
+/* A new one, empty, with one reference; NULL when out of memory. */
+struct held_index *index_new(struct memory_indexes *m, const struct scope_name *scope);
+
+void index_ref(struct held_index *h);
+
+/* The last reference to one that is stale or not built drops it; any other one may be dropped for
+ * want of room from now on. */
+void index_unref(struct memory_indexes *m, struct held_index *h);
+
+/* Nobody finds it from now on. */
+void index_set_stale(struct memory_indexes *m, struct held_index *h);
+
+bool index_is_ready(const struct held_index *h, unsigned dim);
+
+/* Its sizes have changed: counts them, and drops others while there is too much. */
+struct index_sizes {
+	size_t index, vectors, block;
+};
+
+void index_set_sizes(struct memory_indexes *m, struct held_index *h,
+		     const struct index_sizes *sizes);
+
+/* ---- applying changes; whoever calls them has the index to themselves ---- */
+
+int index_put(struct search_index *index, struct search_scratch *scratch, const struct memory *m);
+int index_apply(struct search_index *index, const struct memory_change *change,
+		struct search_scratch *scratch);
+int index_apply_vector(struct vector_block *vectors, const struct memory_change *change);
+
+/* ---- build.c ---- */
+
+/*
+ * On a reader's thread: the next slice of an index, or of the vectors of h->model. *ret_done:
+ * that was the last, and it is ready. Changes that are committed meanwhile are in it then.
+ */
+int build_slice(struct memory_indexes *m, struct held_index *h, struct connection *c,
+		struct search_scratch *scratch, bool *ret_done);
+
+/* Forgets what was read; the next slice begins at the start. */
+void build_drop(struct memory_indexes *m, struct held_index *h);

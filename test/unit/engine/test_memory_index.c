@@ -1,0 +1,390 @@
+/*
+ * The search indexes: built beside everything else while searches wait without a thread, found
+ * and dropped without a look at the others.
+ *
+ * There are no threads here: what would be done on a reader's is done by run_next, in the order in
+ * which it was submitted, so that everything between two slices of a build can be looked at.
+ */
+#include "engine_fixture.h"
+
+#include "engine/memory/indexes.h"
+#include "engine/memory/inner.h"
+
+enum { MANY = 3000, WAITING = 8 };
+
+static void run_all(struct fixture *f)
+{
+	while (run_next(f))
+		;
+}
+
+static struct memory_query about(const char *user)
+{
+	return (struct memory_query) {
+		.text = TEXT("about"), .by = asker(user, NULL), .limit = MEMORY_LIMIT_MAX};
+}
+
+static struct memory_indexes_counts counts(struct fixture *f)
+{
+	struct memory_indexes_counts n;
+
+	memory_indexes_count(f->engine->memories->indexes, &n);
+	return n;
+}
+
+/* Each has been on the thread once, and left it. */
+static void start_and_run(struct fixture *f, struct search *searches, unsigned n, const char *user)
+{
+	const struct memory_query q = about(user);
+
+	for (unsigned i = 0; i < n; i++) {
+		search_start(f, &searches[i], &q);
+		while (searches[i].n_runs == 0)
+			assert_true(run_next(f));
+		assert_false(searches[i].over);
+	}
+}
+
+static unsigned n_over(const struct search *searches, unsigned n)
+{
+	unsigned n_over = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		n_over += searches[i].over;
+	return n_over;
+}
+
+static unsigned n_works(const struct fixture *f)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, (struct list *)&f->works)
+		n++;
+	return n;
+}
+
+/* ---- building beside ---- */
+
+static void searches_wait_for_an_index_without_a_thread(void **state)
+{
+	struct fixture *f = *state;
+	const struct memory_query small = about("ann");
+	struct search searches[WAITING], other;
+
+	fill_users(f, 1, MANY);
+	add(f, "about little", "ann");
+	start_and_run(f, searches, WAITING, "user0");
+	/* All that a thread has to do is the next slice. */
+	assert_int_equal(n_works(f), 1);
+	/* Another call is answered, even one that needs a small index of its own. */
+	search_start(f, &other, &small);
+	while (!other.over)
+		assert_true(run_next(f));
+	assert_int_equal(other.result, 0);
+	assert_int_equal(other.n, 1);
+	assert_int_equal(n_over(searches, WAITING), 0);
+	run_all(f);
+	for (unsigned i = 0; i < WAITING; i++) {
+		assert_true(searches[i].over);
+		assert_int_equal(searches[i].result, 0);
+		assert_int_equal(searches[i].n, MEMORY_LIMIT_MAX);
+		assert_int_equal(searches[i].n_runs, 2);
+	}
+}
+
+static void the_large_are_built_one_after_the_other(void **state)
+{
+	static const char *const users[] = {"user0", "user1", "user2", "user3"};
+	enum { USERS = 4 };
+	struct fixture *f = *state;
+	struct search searches[USERS];
+	size_t one;
+
+	fill_users(f, USERS, MANY);
+	start_and_run(f, searches, 1, "user0");
+	run_all(f);
+	one = counts(f).bytes;
+	fixture_reopen(f, 64 << 20);
+	for (unsigned i = 0; i < USERS; i++)
+		start_and_run(f, &searches[i], 1, users[i]);
+	for (unsigned n = 0; n < USERS; n = n_over(searches, USERS)) {
+		assert_true(run_next(f));
+		/* What is built, and one that is not complete, with the first slices of others. */
+		assert_true(counts(f).bytes < (n + 2) * one + one / 2);
+	}
+	for (unsigned i = 0; i < USERS; i++)
+		assert_int_equal(searches[i].n, MEMORY_LIMIT_MAX);
+}
+
+/* The first, the last and one in the middle: read before the change, and after it. */
+static void what_changes_meanwhile_is_in_the_index(void **state)
+{
+	struct fixture *f = *state;
+	const struct memory_asker by = asker("user0", NULL);
+	const struct memory_query boats = {.text = TEXT("boat"), .by = by, .limit = 1000};
+	struct memory rows[3];
+	struct search waiting;
+	struct memory *hits;
+	unsigned n;
+
+	rows[0] = add(f, "first about apple", "user0");
+	fill_users(f, 1, MANY / 2);
+	rows[1] = add(f, "middle about pear", "user0");
+	fill_users(f, 1, MANY / 2);
+	rows[2] = add(f, "last about plum", "user0");
+	search_start(f, &waiting, &boats);
+	for (int round = 0; !waiting.over; round++) {
+		assert_true(run_next(f));
+		if (round >= 8 || waiting.over)
+			continue;
+		for (unsigned i = 0; i < 3; i++) {
+			const struct memory_change_in change = {.content = TEXT("a boat instead"),
+								.importance = -1};
+			struct memory changed;
+
+			begin(f);
+			assert_int_equal(memory_update(f->engine->memories, &f->arena, &by,
+						       rows[i].id, &change, &changed, &f->why),
+					 0);
+			end(f);
+		}
+		if (round == 4)
+			add(f, "one more boat", "user0");
+	}
+	assert_int_equal(waiting.n, 4);
+	assert_int_equal(n_found(f, "apple pear plum", "user0"), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		bool deleted;
+
+		begin(f);
+		assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, rows[i].id,
+					       &deleted, &f->why),
+				 0);
+		end(f);
+		assert_true(deleted);
+	}
+	assert_int_equal(search_with(f, &boats, &hits, &n), 0);
+	assert_int_equal(n, 1);
+}
+
+static void what_is_deleted_meanwhile_is_not_in_the_index(void **state)
+{
+	struct fixture *f = *state;
+	const struct memory_asker by = asker("user0", NULL);
+	struct memory rows[2];
+	struct search waiting;
+	const struct memory_query boats = {.text = TEXT("boat"), .by = by, .limit = 1000};
+
+	rows[0] = add(f, "the first boat", "user0");
+	fill_users(f, 1, MANY);
+	rows[1] = add(f, "the last boat", "user0");
+	search_start(f, &waiting, &boats);
+	for (int i = 0; i < 5; i++)
+		assert_true(run_next(f));
+	for (unsigned i = 0; i < 2; i++) {
+		bool deleted;
+
+		begin(f);
+		assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, rows[i].id,
+					       &deleted, &f->why),
+				 0);
+		end(f);
+	}
+	assert_false(waiting.over);
+	run_all(f);
+	assert_true(waiting.over);
+	assert_int_equal(waiting.n, 0);
+}
+
+/* ---- the end of waiting ---- */
+
+static void a_build_that_fails_answers_all_who_wait(void **state)
+{
+	struct fixture *f = *state;
+	struct search searches[WAITING];
+
+	fill_users(f, 1, MANY);
+	fixture_reopen(f, 200000);
+	start_and_run(f, searches, WAITING, "user0");
+	run_all(f);
+	for (unsigned i = 0; i < WAITING; i++) {
+		assert_true(searches[i].over);
+		assert_int_equal(searches[i].result, REFUSE_LIMIT);
+		assert_non_null(strstr(searches[i].why.text, "200000 bytes"));
+	}
+	assert_true(counts(f).bytes < 200000);
+	assert_int_equal(counts(f).n, 1); /* the common ones */
+}
+
+static void nothing_is_built_for_those_who_have_left(void **state)
+{
+	struct fixture *f = *state;
+	struct search searches[WAITING];
+
+	fill_users(f, 1, MANY);
+	start_and_run(f, searches, WAITING, "user0");
+	for (unsigned i = 0; i < WAITING; i++) {
+		assert_true(run_next(f));
+		assert_true(counts(f).n > 1);
+		work_cancel(&searches[i].work);
+	}
+	run_all(f);
+	for (unsigned i = 0; i < WAITING; i++) {
+		assert_int_equal(searches[i].result, REFUSE_CANCELLED);
+		assert_string_equal(searches[i].why.text, "cancelled");
+	}
+	assert_int_equal(counts(f).n, 1); /* the common ones were complete */
+	assert_int_equal(n_found(f, "entry7", "user0"), 1);
+}
+
+/* It is on the thread when it is cancelled, and only then finds that it must wait. */
+static void a_search_that_was_cancelled_does_not_wait(void **state)
+{
+	struct fixture *f = *state;
+	const struct memory_query q = about("user0");
+	struct search s;
+
+	search_start(f, &s, &q);
+	work_cancel(&s.work);
+	assert_true(run_next(f));
+	assert_true(run_next(f));
+	assert_true(s.over);
+	assert_int_equal(s.result, REFUSE_CANCELLED);
+	assert_int_equal(counts(f).n, 0);
+	assert_false(run_next(f));
+}
+
+static void a_stop_refuses_those_who_wait_and_those_who_come(void **state)
+{
+	struct fixture *f = *state;
+	const struct memory_query q = about("user0");
+	struct search searches[WAITING], late;
+
+	fill_users(f, 1, MANY);
+	start_and_run(f, searches, WAITING, "user0");
+	memories_stop(f->engine->memories);
+	search_start(f, &late, &q);
+	run_all(f);
+	assert_int_equal(late.result, REFUSE_STOPPING);
+	for (unsigned i = 0; i < WAITING; i++)
+		assert_int_equal(searches[i].result, REFUSE_STOPPING);
+	assert_int_equal(counts(f).n, 1); /* the common ones were complete */
+}
+
+static void more_than_so_many_do_not_wait(void **state)
+{
+	struct fixture *f = *state;
+	struct search *searches = calloc(MEMORY_WAITS_MAX + 1, sizeof(*searches));
+	struct memory_query q = about("user0");
+
+	q.limit = 1;
+	assert_non_null(searches);
+	for (unsigned i = 0; i <= MEMORY_WAITS_MAX; i++)
+		search_start(f, &searches[i], &q);
+	run_all(f);
+	for (unsigned i = 0; i < MEMORY_WAITS_MAX; i++)
+		assert_int_equal(searches[i].result, 0);
+	assert_int_equal(searches[MEMORY_WAITS_MAX].result, REFUSE_LIMIT);
+	assert_string_equal(searches[MEMORY_WAITS_MAX].why.text,
+			    "4096 searches wait for an index already");
+	free(searches);
+}
+
+/* ---- bounded, and found at once ---- */
+
+/* The user's and the common ones do not fit together, but one search needs both. */
+static void a_search_has_its_indexes_even_if_they_do_not_fit_together(void **state)
+{
+	struct fixture *f = *state;
+	const struct memory_query q = about("user0");
+	struct search s;
+	size_t one;
+
+	fill_users(f, 1, MANY);
+	for (int i = 0; i < 2000; i++) {
+		char text[80];
+
+		snprintf(text, sizeof(text), "entry%d about topic%d and word%d", i, i * 7, i * 13);
+		add(f, text, NULL);
+	}
+	start_and_run(f, &s, 1, "user0");
+	run_all(f);
+	one = counts(f).bytes;
+	fixture_reopen(f, one * 3 / 4);
+	for (int i = 0; i < 3; i++) {
+		search_start(f, &s, &q);
+		run_all(f);
+		assert_int_equal(s.result, 0);
+		assert_int_equal(s.n, MEMORY_LIMIT_MAX);
+		assert_true(s.n_runs <= 2);
+		assert_true(counts(f).bytes <= one * 3 / 4);
+	}
+}
+
+static void n_users_are_searched(struct fixture *f, unsigned from, unsigned n)
+{
+	for (unsigned i = from; i < from + n; i++) {
+		char user[16];
+
+		snprintf(user, sizeof(user), "user%u", i);
+		assert_int_equal(n_found(f, "about", user), 1);
+		arena_reset(&f->arena);
+	}
+}
+
+static void other_users_indexes_are_not_looked_at(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before;
+
+	fill_users(f, MANY, 1);
+	n_users_are_searched(f, 0, MANY);
+	assert_int_equal(counts(f).n, MANY + 1);
+	before = counts(f).n_seen;
+	n_users_are_searched(f, 100, 1);
+	assert_int_equal(counts(f).n_seen - before, 2); /* the user's, and the common ones */
+	before = counts(f).n_seen;
+	add(f, "something new", "user200");
+	assert_int_equal(counts(f).n_seen - before, 1);
+}
+
+/* Those that are in use do not stand in the way of what is dropped. */
+static void to_drop_an_index_looks_at_no_other(void **state)
+{
+	enum { USERS = 600 };
+	struct fixture *f = *state;
+	struct memory_indexes_counts before;
+	size_t one;
+
+	fill_users(f, USERS, 1);
+	n_users_are_searched(f, 0, USERS / 2);
+	one = counts(f).bytes;
+	fixture_reopen(f, one);
+	n_users_are_searched(f, 0, USERS / 2);
+	before = counts(f);
+	n_users_are_searched(f, USERS / 2, USERS / 2);
+	assert_true(counts(f).bytes <= one);
+	/* To find, to build, to find again, and to drop one. */
+	assert_true(counts(f).n_seen - before.n_seen <= USERS / 2 * 8);
+}
+
+int main(void)
+{
+#define INDEX_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		INDEX_TEST(searches_wait_for_an_index_without_a_thread),
+		INDEX_TEST(the_large_are_built_one_after_the_other),
+		INDEX_TEST(what_changes_meanwhile_is_in_the_index),
+		INDEX_TEST(what_is_deleted_meanwhile_is_not_in_the_index),
+		INDEX_TEST(a_build_that_fails_answers_all_who_wait),
+		INDEX_TEST(nothing_is_built_for_those_who_have_left),
+		INDEX_TEST(a_search_that_was_cancelled_does_not_wait),
+		INDEX_TEST(a_stop_refuses_those_who_wait_and_those_who_come),
+		INDEX_TEST(more_than_so_many_do_not_wait),
+		INDEX_TEST(a_search_has_its_indexes_even_if_they_do_not_fit_together),
+		INDEX_TEST(other_users_indexes_are_not_looked_at),
+		INDEX_TEST(to_drop_an_index_looks_at_no_other),
+	};
+
+	return cmocka_run_group_tests_name("memory_index", tests, NULL, NULL);
+}
