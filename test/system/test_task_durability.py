@@ -263,6 +263,37 @@ def test_after_a_kill_what_waited_runs_and_what_ran_has_failed():
                 same(k.call("task.show", {"id": tried})["attempts"], 2, "attempts")
 
 
+def test_a_chain_that_was_failing_has_failed_after_a_kill():
+    """The daemon dies between two parts of it; each task fails once, and says so once."""
+    n = 600
+    with World() as w:
+        with w.daemon("tasks.parallel=1", exit_status=-signal.SIGKILL) as d, d.connect() as k:
+            add(k, "sleep 600")
+            first = add(k, "true")
+            number = int(first.split("-")[1])
+            chain = ["task-%04d" % (number + i) for i in range(n + 1)]
+            for at in range(0, n, 50):
+                k.send(b"".join(request("task.add", {"prompt": "true", "after": [before]}) + b"\n"
+                                for before in chain[at:at + 50]))
+                same([json.loads(k.read_line())["result"]["id"] for _ in range(50)],
+                     chain[at + 1:at + 51], "tasks")
+            k.send(request("task.cancel", {"taskId": first}) + b"\n" +
+                   request("task.find", {"limit": 1}) + b"\n")
+            same(json.loads(k.read_line())["result"], {"cancelled": True}, "cancelled")
+            counts = json.loads(k.read_line())["result"]["counts"]
+            d.signal(signal.SIGKILL)
+            d.wait_exit()
+            # Others are answered while the chain fails.
+            check(0 < counts["failed"] < n, "failed before the kill: %d", counts["failed"])
+        with w.daemon() as d, d.connect() as k:
+            counts = k.call("task.find", {"limit": 1})["counts"]
+            # The first of all was running.
+            same((counts["failed"], counts["cancelled"], counts["queued"]), (n + 1, 1, 0), "counts")
+            told = k.call("event.list", {"types": ["task.failed"], "limit": 1000})["events"]
+            same(sorted(e["run_id"] for e in told), sorted(["task-0000", *chain[1:]]),
+                 "told")
+
+
 def test_another_store_at_the_same_path_ends_nothing_of_ours():
     """As two daemons in different mount namespaces have, whose stores have one path."""
     with World() as w:
