@@ -210,6 +210,35 @@ static void the_rest_of_a_chain_fails_at_the_next_start(void **state)
 	assert_int_equal(counts(w).n[TASK_FAILED], CHAIN + 2);
 }
 
+static void held_ones_are_released_in_several_turns(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2];
+	struct task_new in = plain_task(w, "true");
+	struct crowd crowd;
+	unsigned left;
+
+	block(w, blockers);
+	in.task.held = true;
+	crowd = submit_many(w, in, CROWD, false);
+	assert_int_equal(tasks_count_held(tasks_of(w), text_of(w->project)), CROWD);
+	for (unsigned i = 2; i < CROWD + 2; i++) {
+		char id[40];
+
+		snprintf(id, sizeof(id), "task-%04u", i);
+		task_release_soon(tasks_of(w), text_of(w->project), text_of(id));
+	}
+	left = project_of(w)->n_held;
+	assert_int_equal(left, CROWD);
+	while (left > 0) {
+		stage_turn(&w->stage);
+		assert_true(left - project_of(w)->n_held <= AT_ONCE_MAX);
+		left = project_of(w)->n_held;
+	}
+	assert_int_equal(project_of(w)->n_ready, CROWD);
+	stage_until(&w->stage, !get(w, crowd.last).held);
+}
+
 /* The one that was added last has the highest priority. */
 static void nothing_starts_until_all_are_in_line(void **state)
 {
@@ -262,6 +291,7 @@ int main(void)
 		T(one_that_comes_after_needs_little_more_memory),
 		T(a_chain_fails_in_several_turns),
 		T(the_rest_of_a_chain_fails_at_the_next_start),
+		T(held_ones_are_released_in_several_turns),
 		T(nothing_starts_until_all_are_in_line),
 		T(those_that_wait_are_listed_in_the_order_of_their_start),
 	};
