@@ -179,6 +179,7 @@ struct tasks {
 	/* Waits for tasks that have ended, by how they did. */
 	struct list behind[N_TASK_STATES];
 	struct list releases; /* held tasks that are to be released, by held_link */
+	struct list telling;  /* changes: ends that not all who waited for them know of */
 	struct wake *more;    /* goes on with what is too much for one turn of the loop */
 	bool settling;        /* it is going on */
 	bool writes_left;     /* more is to be written when the store has kept up */
@@ -317,12 +318,19 @@ void task_write(struct tasks *t, struct live *l, const char *event, struct task_
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c);
 int task_write_init(struct tasks *t);
+void task_write_done(struct tasks *t);
+
+/* Goes on telling those who wait for ends that are stored. Returns whether there are more. */
+bool task_write_tell(struct tasks *t);
 void task_write_drop(struct live *l); /* calls no waiters: they may be gone */
 
 /* ---- watch.c: who waits for its output or its end ---- */
 
-/* Its end is in the store. The row need not live longer than this call. */
-void watch_ended(struct live *l, const struct task *row);
+/* Its end is in the store: moves those who wait for it to this list. */
+void watch_take(struct live *l, struct list *watches);
+
+/* Tells some of them. Returns whether there are more. */
+bool watch_tell_end(struct list *watches, const struct task *row);
 void watch_drop(struct live *l); /* it is being freed: nobody is told */
 
 /* It has printed these bytes; all of its output ends at `end`. */

@@ -294,6 +294,8 @@ void queue_on_turn(void *arg)
 {
 	struct tasks *t = arg;
 
+	if (task_write_tell(t))
+		wake_send(t->more);
 	queue_settle(t);
 	queue_run(t);
 	tasks_check_stopped(t);

@@ -179,6 +179,7 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	list_init(&t->running);
 	list_init(&t->eager);
 	list_init(&t->releases);
+	list_init(&t->telling);
 	sorted_init(&t->timed, queue_is_due_before);
 	for (unsigned i = 0; i < N_TASK_STATES; i++)
 		list_init(&t->behind[i]);
@@ -318,7 +319,7 @@ void tasks_free(struct tasks *t)
 	tasks_end_processes(t);
 	timer_free(t->timer);
 	wake_free(t->more);
-	keeper_done(&t->keeper);
+	task_write_done(t);
 	ticker_free(t->sweeper);
 	timer_free(t->first_sweep);
 	timer_free(t->stop_timer);

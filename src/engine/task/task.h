@@ -247,7 +247,7 @@ struct task_piece {
 
 struct live;
 
-/* Waits for what becomes of a task; lives with whoever waits. */
+/* Waits for what becomes of a task; lives with whoever waits. All zero before it waits. */
 struct task_watch {
 	struct list link;
 	struct live *live; /* NULL: it is not waiting */

@@ -11,6 +11,7 @@
 
 enum {
 	PAUSE_MS = 50,
+	TOLD_AT_ONCE = 500, /* of an end; the next ones in the next turn of the loop */
 	FRESH_MAX = 64 << 10,
 	REST_MAX = 3, /* bytes that may be the beginning of a character, and are told again */
 };
@@ -47,10 +48,10 @@ bool task_watch(struct tasks *t, struct text project, struct text id, struct tas
 
 void task_unwatch(struct task_watch *w)
 {
-	if (!w->live)
-		return;
-	list_remove(&w->link);
-	w->live->n_listening -= w->printed != NULL;
+	if (w->link.next)
+		list_remove(&w->link);
+	if (w->live)
+		w->live->n_listening -= w->printed != NULL;
 	w->live = NULL;
 }
 
@@ -69,21 +70,24 @@ void watch_drop(struct live *l)
 		task_unwatch(w);
 }
 
-void watch_ended(struct live *l, const struct task *row)
+void watch_take(struct live *l, struct list *watches)
+{
+	list_splice(watches, &l->watches);
+	l->n_listening = 0;
+	list_for_each (at, following, watches)
+		list_entry(at, struct task_watch, link)->live = NULL;
+}
+
+bool watch_tell_end(struct list *watches, const struct task *row)
 {
 	struct task_watch *w;
-	struct list watches;
 
-	list_init(&watches);
-	list_splice(&watches, &l->watches);
-	l->n_listening = 0;
-	/* Whoever is told may do anything, also to the task. */
-	list_for_each (at, following, &watches)
-		list_entry(at, struct task_watch, link)->live = NULL;
-	while ((w = first_of(&watches))) {
+	/* Whoever is told may do anything, also end the wait of another. */
+	for (unsigned n = 0; n < TOLD_AT_ONCE && (w = first_of(watches)); n++) {
 		list_remove(&w->link);
 		w->ended(w, row);
 	}
+	return !list_empty(watches);
 }
 
 /* ---- output ---- */

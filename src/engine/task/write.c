@@ -16,6 +16,7 @@ struct task_change {
 	struct task row;
 	const char *event;
 	int64_t queue_size;
+	struct list watches; /* who is still to be told that it has ended */
 	struct change_waiter waiter;
 	task_done_fn fn; /* NULL: nobody is waiting */
 	void *arg;
@@ -65,21 +66,40 @@ static bool is_its_end(const struct live *l, const struct task *row)
 	return row->state > TASK_RUNNING && l->task.state > TASK_RUNNING;
 }
 
-static void tell_end(struct live *l, struct task_change *c)
+/* Returns whether somebody is still to be told. */
+static bool tell_end(struct live *l, struct task_change *c)
 {
 	if (list_empty(&l->watches) || !is_its_end(l, &c->row))
-		return;
+		return false;
 	/* Whoever is told may do something that frees the task. */
 	copy(&c->arena, &c->row.id);
-	watch_ended(l, &c->row);
+	watch_take(l, &c->watches);
+	return watch_tell_end(&c->watches, &c->row);
+}
+
+bool task_write_tell(struct tasks *t)
+{
+	struct list *first = list_first(&t->telling);
+	struct task_change *c = first ? change_of(list_entry(first, struct change, link)) : NULL;
+
+	if (c && !watch_tell_end(&c->watches, &c->row)) {
+		list_remove(&c->change.link);
+		change_free(&c->change);
+	}
+	return !list_empty(&t->telling);
 }
 
 static void change_kept(struct change *change, bool recovered)
 {
-	struct tasks *t = change_of(change)->tasks;
+	struct task_change *c = change_of(change);
+	struct tasks *t = c->tasks;
 
-	tell_end(list_entry(change->all, struct live, changes), change_of(change));
-	change_free(change);
+	if (tell_end(list_entry(change->all, struct live, changes), c)) {
+		list_append(&t->telling, &change->link);
+		wake_send(t->more);
+	} else {
+		change_free(change);
+	}
 	if (recovered)
 		queue_run(t);
 	queue_kept(t);
@@ -117,6 +137,23 @@ int task_write_init(struct tasks *t)
 	return keeper_init(&t->keeper, &opts);
 }
 
+/* Nobody is told any more. */
+void task_write_done(struct tasks *t)
+{
+	struct list *first;
+
+	while ((first = list_first(&t->telling))) {
+		struct task_change *c = change_of(list_entry(first, struct change, link));
+		struct list *watch;
+
+		while ((watch = list_first(&c->watches)))
+			list_remove(watch);
+		list_remove(first);
+		change_free(&c->change);
+	}
+	keeper_done(&t->keeper);
+}
+
 void task_write_drop(struct live *l)
 {
 	list_for_each (at, following, &l->changes.list)
@@ -151,6 +188,7 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 		return NULL;
 	change_init(&c->change);
 	list_init(&c->waiter.link);
+	list_init(&c->watches);
 	if (fn)
 		change_wait(&c->change, &c->waiter);
 	arena_init(&c->arena, TASK_ARENA_MAX);

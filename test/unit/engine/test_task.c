@@ -878,6 +878,7 @@ struct watcher {
 	unsigned n_printed;
 	unsigned n_ended;
 	enum task_state state;
+	struct watcher *leaves; /* with it */
 };
 
 static void on_watched_print(struct task_watch *watch, struct task_piece *piece)
@@ -895,6 +896,8 @@ static void on_watched_end(struct task_watch *watch, const struct task *task)
 
 	w->n_ended++;
 	w->state = task->state;
+	if (w->leaves)
+		task_unwatch(&w->leaves->watch);
 	assert_true(text_is(task->id, "task-0000"));
 }
 
@@ -929,6 +932,35 @@ static void an_end_is_told_as_soon_as_it_is_kept(void **state)
 	assert_int_equal(watchers[2].state, TASK_COMPLETED);
 	assert_false(task_watch(tasks_of(w), text_of(w->project), text_of(told.id),
 				&watchers[0].watch, &end));
+}
+
+/* More than one turn of the loop tells; and one that is told ends the wait of another. */
+static void an_end_is_told_to_many_in_several_turns(void **state)
+{
+	enum { MANY = 1200 };
+	struct world *w = *state;
+	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done");
+	struct watcher *watchers = calloc(MANY, sizeof(watchers[0]));
+	unsigned n = 0;
+	int64_t end;
+
+	assert_non_null(watchers);
+	for (int i = 0; i < MANY; i++) {
+		watchers[i].watch.ended = on_watched_end;
+		assert_true(task_watch(tasks_of(w), text_of(w->project), text_of(told.id),
+				       &watchers[i].watch, &end));
+	}
+	watchers[0].leaves = &watchers[1];
+	watchers[2].leaves = &watchers[MANY - 1];
+	make_file(w, "go");
+	stage_until(&w->stage, watchers[0].n_ended);
+	assert_int_equal(watchers[MANY - 2].n_ended, 0);
+	stage_until(&w->stage, watchers[MANY - 2].n_ended);
+	for (int i = 0; i < MANY; i++)
+		n += watchers[i].n_ended;
+	assert_int_equal(n, MANY - 2);
+	assert_int_equal(watchers[1].n_ended + watchers[MANY - 1].n_ended, 0);
+	free(watchers);
 }
 
 static void many_short_ones(void **state)
@@ -1054,6 +1086,7 @@ int main(void)
 		T(a_stop_does_not_wait_for_what_has_not_begun),
 		T(a_run_that_is_not_kept_waits_for_the_store),
 		T(an_end_is_told_as_soon_as_it_is_kept),
+		T(an_end_is_told_to_many_in_several_turns),
 		T(many_short_ones),
 		T(the_next_start_ends_whoever_carries_our_mark),
 	};
