@@ -1,6 +1,7 @@
 #include "io/helper.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 static void take(struct helper *h, struct list *asides)
 {
@@ -40,16 +41,28 @@ static int start_thread(struct helper *h)
 	return -r;
 }
 
+/* A fork takes no thread along, and what the thread had then is not ours. */
+static void forget_parent(struct helper *h)
+{
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->filled, NULL);
+	list_init(&h->waiting);
+	h->process = 0;
+}
+
 int helper_start(struct helper *h, struct loop *l)
 {
 	int r = loop_prepare_asides(l);
 
 	if (r != 0)
 		return r;
+	if (h->process != 0 && h->process != getpid())
+		forget_parent(h);
 	pthread_mutex_lock(&h->lock);
-	if (!h->started)
+	if (h->process == 0)
 		r = start_thread(h);
-	h->started = r == 0;
+	if (r == 0)
+		h->process = getpid();
 	pthread_mutex_unlock(&h->lock);
 	return r;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "io/loop.h"
@@ -18,7 +19,7 @@ struct helper {
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t filled;
 	struct list waiting;
-	bool started;
+	atomic_int process; /* that the thread runs in; 0: none was started */
 	bool paused;
 };
 

@@ -90,6 +90,17 @@ enum outcome attempt_outcome(const struct attempt *a)
 
 /* ---- as a program ---- */
 
+static void on_started(void *arg, int result, const struct why *why)
+{
+	struct attempt *a = arg;
+
+	if (result != 0) {
+		supervised_free(a->program);
+		a->program = NULL;
+	}
+	a->ops->on_started(a->arg, result, why);
+}
+
 static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
 {
 	struct attempt *a = arg;
@@ -124,6 +135,7 @@ static void on_exit(void *arg, int status, int signal)
 
 int attempt_run(struct attempt *a, struct loop *loop, struct supervised_opts *opts, struct why *why)
 {
+	opts->on_started = a->ops->on_started ? on_started : NULL;
 	opts->on_output = on_output;
 	opts->sweeps = sweeps;
 	opts->on_exit = on_exit;

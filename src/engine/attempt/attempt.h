@@ -33,6 +33,9 @@ enum outcome {
 };
 
 struct attempt_ops {
+	/* The program runs; or it does not, with what attempt_run would have returned. Comes before
+	 * all others, after attempt_run has returned 0. NULL: attempt_run waits for that. */
+	void (*on_started)(void *arg, int result, const struct why *why);
 	/* What the program prints. */
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t n);
 	/* What the turn says, in chat's form. May be NULL. */
@@ -66,7 +69,7 @@ struct attempt {
 void attempt_init(struct attempt *a, const struct attempt_ops *ops, void *arg, size_t err_max);
 void attempt_done(struct attempt *a); /* stops what is running, without telling anyone */
 
-/* Starts a program. This fills in the callbacks and their argument. */
+/* Starts a program. This fills in the callbacks and their argument. What opts points at is copied. */
 int attempt_run(struct attempt *a, struct loop *loop, struct supervised_opts *opts,
 		struct why *why);
 

@@ -44,6 +44,7 @@ struct live_session {
 	struct attempt attempt;
 	struct transcript transcript;
 	bool begun;         /* its query has been added to its events */
+	const char *named;  /* its program, as it was to be started */
 	bool has_result;    /* the agent has reported its result */
 	bool is_error;      /* that result is an error */
 	bool exited;        /* it has ended; its end may not be stored yet */

@@ -181,14 +181,6 @@ static void on_answer(void *arg, const struct chat_answer *answer)
 	l->row.output_tokens = answer->usage.output;
 }
 
-void session_run_init(struct live_session *l)
-{
-	static const struct attempt_ops ops = {
-		.on_output = on_output, .on_answer = on_answer, .on_end = on_end};
-
-	attempt_init(&l->attempt, &ops, l, SESSION_STDERR_MAX);
-}
-
 /* Joins the non-empty parts as paragraphs; {NULL, 0} if there are none. */
 static int join(struct arena *a, const struct text *parts, unsigned n, struct text *ret_text)
 {
@@ -293,12 +285,13 @@ static int start_supervised(struct live_session *l, const struct session_program
 		.mark = l->mark,
 		.what = what,
 	};
-	int r;
 
 	set_variables(l, own, env);
 	snprintf(what, sizeof(what), "session=%s", l->id);
-	r = attempt_run(&l->attempt, l->sessions->opts.loop, &opts, why);
-	return r > 0 ? l->sessions->opts.wording->no_program(why, p->argv[0]) : r;
+	l->named = arena_copy(&l->arena, p->argv[0], strlen(p->argv[0]));
+	if (!l->named)
+		return -ENOMEM;
+	return attempt_run(&l->attempt, l->sessions->opts.loop, &opts, why);
 }
 
 static int make_program(struct live_session *l, struct session_program *ret, struct why *why)
@@ -415,19 +408,46 @@ static void fail(struct live_session *l, int result, struct why *why)
 	}
 }
 
-void session_begin(struct live_session *l)
+static void begun(struct live_session *l)
 {
-	struct why why = {0};
-	int r = start(l, &why);
-
-	if (r != 0) {
-		fail(l, r, &why);
-		return;
-	}
 	/* A conversation may have ended before it started. */
 	if (l->attempt.ended)
 		on_end(l);
 	else
 		session_set_status(l, SESSION_RUNNING);
 	tell_launched(l, 0, NULL);
+}
+
+static void on_started(void *arg, int result, const struct why *why)
+{
+	struct live_session *l = arg;
+	struct why own = *why;
+
+	if (result > 0)
+		result = l->sessions->opts.wording->no_program(&own, l->named);
+	if (result != 0)
+		fail(l, result, &own);
+	else
+		begun(l);
+}
+
+void session_begin(struct live_session *l)
+{
+	struct why why = {0};
+	int r = start(l, &why);
+
+	if (r != 0)
+		fail(l, r, &why);
+	else if (!l->attempt.program)
+		begun(l);
+}
+
+void session_run_init(struct live_session *l)
+{
+	static const struct attempt_ops ops = {.on_started = on_started,
+					       .on_output = on_output,
+					       .on_answer = on_answer,
+					       .on_end = on_end};
+
+	attempt_init(&l->attempt, &ops, l, SESSION_STDERR_MAX);
 }

@@ -99,6 +99,9 @@ struct run {
 	struct timer *timer; /* its time limit */
 	/* Not NULL until it is stored that the task is running; nothing starts before that. */
 	struct task_change *begins;
+	/* Until its program has started: the program, unless it was given as a path, and the folder. */
+	char *named;
+	char *folder;
 	char mark[TREE_MARK_MAX];
 	struct buf out; /* the end of its output */
 	struct fresh fresh;

@@ -32,6 +32,8 @@ static void run_free(struct run *r)
 	attempt_done(&r->attempt);
 	output_file_close(r->output);
 	timer_free(r->timer);
+	free(r->named);
+	free(r->folder);
 	buf_done(&r->out);
 	fresh_done(&r->fresh);
 	free(r);
@@ -260,30 +262,40 @@ static int start_turn(struct run *r, const struct agent *agent, struct text prom
 
 /* ---- as a program ---- */
 
+static int note_program(struct run *r, const struct program *p)
+{
+	bool by_path = strchr(p->argv[0], '/') != NULL;
+
+	r->named = by_path ? NULL : strdup(p->argv[0]);
+	r->folder = p->cwd.data ? strndup(p->cwd.data, p->cwd.len) : NULL;
+	return (!by_path && !r->named) || (p->cwd.data && !r->folder) ? -ENOMEM : 0;
+}
+
 static int start_program(struct run *r, const struct program *p, struct why *why)
 {
-	char *cwd = p->cwd.data ? strndup(p->cwd.data, p->cwd.len) : NULL;
 	char what[TASK_NAME_MAX + 8];
+	int e = note_program(r, p);
 	struct supervised_opts opts = {
 		.argv = (const char *const *)p->argv,
 		.base = p->base,
 		.env = p->env,
-		.cwd = cwd,
+		.cwd = r->folder,
 		.input = p->input,
 		.mark = r->mark,
 		.what = what,
 	};
-	int e;
 
-	if (p->cwd.data && !cwd)
-		return -ENOMEM;
+	if (e != 0)
+		return e;
 	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
-	e = attempt_run(&r->attempt, r->tasks->loop, &opts, why);
-	/* If the folder is missing, or a path was given, the supervisor's message says more. */
-	if (e == REFUSE_NOT_FOUND && !strchr(p->argv[0], '/') && (!cwd || access(cwd, F_OK) == 0))
-		e = r->tasks->wording->no_program(why, p->argv[0]);
-	free(cwd);
-	return e;
+	return attempt_run(&r->attempt, r->tasks->loop, &opts, why);
+}
+
+/* If the folder is missing, or a path was given, the supervisor's message says more. */
+static bool is_unknown_program(const struct run *r, int result)
+{
+	return result == REFUSE_NOT_FOUND && r->named &&
+	       (!r->folder || access(r->folder, F_OK) == 0);
 }
 
 /* ---- the start ---- */
@@ -336,7 +348,30 @@ static void give_up(struct run *r, const char *text)
 	finish(r);
 }
 
-/* The prompt and the variables are held only until it has started. */
+static void begun(struct run *r)
+{
+	tell_started(r);
+	/* A conversation may have ended before it started. */
+	if (!r->attempt.program && r->attempt.ended)
+		finish(r);
+	else
+		tell_waiter(take_waiter(r), TASK_RUNNING);
+}
+
+static void on_started(void *arg, int result, const struct why *why)
+{
+	struct run *r = arg;
+	struct why own = *why;
+
+	if (is_unknown_program(r, result))
+		result = r->tasks->wording->no_program(&own, r->named);
+	if (result != 0)
+		give_up(r, result > 0 ? own.text : strerror(-result));
+	else
+		begun(r);
+}
+
+/* The prompt and the variables are held only until it is being started. */
 static void go(struct run *r, struct text prompt, struct text env)
 {
 	struct task *row = &r->live->task;
@@ -348,16 +383,10 @@ static void go(struct run *r, struct text prompt, struct text env)
 	row->env = env;
 	e = begin(r, prompt, &why);
 	row->env = kept;
-	if (e != 0) {
+	if (e != 0)
 		give_up(r, e > 0 ? why.text : strerror(-e));
-		return;
-	}
-	tell_started(r);
-	/* A conversation may have ended before it started. */
-	if (!r->attempt.program && r->attempt.ended)
-		finish(r);
-	else
-		tell_waiter(take_waiter(r), TASK_RUNNING);
+	else if (!r->attempt.program)
+		begun(r);
 }
 
 struct fetch {
@@ -421,7 +450,8 @@ static int fetch(struct run *r)
 
 static struct run *run_new(struct tasks *t, struct live *l)
 {
-	static const struct attempt_ops ops = {.on_output = on_output,
+	static const struct attempt_ops ops = {.on_started = on_started,
+					       .on_output = on_output,
 					       .on_text = on_text,
 					       .sweeps = leaves_nobody,
 					       .on_end = on_end};

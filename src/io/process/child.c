@@ -10,7 +10,7 @@
  * there is none, by SIGCHLD.
  *
  * Three libuv handles live in a struct child; it is freed when the last of
- * them is closed. The one that waits for the end stays open until the child was
+ * them is closed, and not while it is being started on another thread. The one that waits for the end stays open until the child was
  * reaped, even after child_free: closed earlier, nobody would ever wait for it.
  */
 #include "io/process/child.h"
@@ -30,6 +30,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "io/helper.h"
 #include "io/process/cgroup.h"
 #include "io/loop_uv.h"
 #include "io/process/spawn.h"
@@ -56,11 +57,19 @@ struct child {
 		uv_signal_t signal;
 	} end;
 	struct output outputs[2];
-	unsigned n_handles; /* of the three above, those not closed yet */
-	int pidfd;          /* -1: none */
+	unsigned n_handles; /* of the three above, those not closed yet; and its start */
+	struct loop *loop;
 	struct spawned process;
-	bool running; /* its end was not seen yet */
+	struct aside start;
+	struct spawn_opts *how; /* while it is started on another thread */
+	enum spawn_step step;   /* that failed */
+	int start_result;
+	int early_signal;  /* to be sent once it has started; 0: none */
+	uint64_t early_ms; /* and then the next, after this time */
+	bool waits;        /* `end` is open */
+	bool running;      /* its end was not seen yet */
 	bool reading;
+	bool wants_reading;
 	bool told; /* on_exit was called */
 	bool stopping;
 	bool freed;
@@ -69,6 +78,7 @@ struct child {
 	struct timer *escalation;
 	int next_signal;
 	unsigned terminate_ms;
+	void (*on_started)(void *arg, int result, const struct why *why);
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	void (*on_exit)(void *arg, int status, int signal);
 	void *arg;
@@ -242,6 +252,15 @@ static void on_grace(void *arg)
 		tell_exit(c);
 }
 
+static void release(struct child *c)
+{
+	if (--c->n_handles > 0)
+		return;
+	closep(&c->process.pidfd);
+	spawn_forget(&c->process);
+	free(c);
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct child *c;
@@ -250,11 +269,7 @@ static void on_closed(uv_handle_t *handle)
 		c = ((struct output *)handle->data)->child;
 	else
 		c = handle->data;
-	if (--c->n_handles > 0)
-		return;
-	closep(&c->pidfd);
-	spawn_forget(&c->process);
-	free(c);
+	release(c);
 }
 
 static void close_handle(void *handle)
@@ -272,7 +287,7 @@ static void check_process(struct child *c)
 		return;
 	}
 	/* A descriptor of a dead process is ready for ever. */
-	if (c->pidfd >= 0)
+	if (c->process.pidfd >= 0)
 		uv_poll_stop(&c->end.pidfd);
 	else
 		uv_signal_stop(&c->end.signal);
@@ -299,26 +314,22 @@ static int wait_by_signal(struct child *c, struct loop *l)
 		return r;
 	c->end.any.data = c;
 	c->n_handles++;
-	/* It may have ended before we listen. */
-	timer_start(c->grace, 0);
+	c->waits = true;
 	return uv_signal_start(&c->end.signal, on_sigchld, SIGCHLD);
 }
 
 static int wait_by_pidfd(struct child *c, struct loop *l)
 {
-	int r;
+	int r = uv_poll_init(loop_uv(l), &c->end.pidfd, c->process.pidfd);
 
-	c->pidfd = (int)syscall(SYS_pidfd_open, c->process.pid, 0);
-	if (c->pidfd < 0)
-		return -errno;
-	r = uv_poll_init(loop_uv(l), &c->end.pidfd, c->pidfd);
 	if (r != 0) {
-		closep(&c->pidfd);
-		c->pidfd = -1;
+		closep(&c->process.pidfd);
+		c->process.pidfd = -1;
 		return r;
 	}
 	c->end.any.data = c;
 	c->n_handles++;
+	c->waits = true;
 	return uv_poll_start(&c->end.pidfd, UV_READABLE, on_pidfd);
 }
 
@@ -428,9 +439,12 @@ static int child_new(struct loop *l, const struct child_opts *opts, struct child
 	c->on_exit = opts->on_exit;
 	c->arg = opts->arg;
 	c->grace_ms = opts->grace_ms;
+	c->on_started = opts->on_started;
+	c->loop = l;
 	c->process.group_gone = true;
+	c->process.pidfd = -1;
 	list_init(&c->process.link);
-	c->pidfd = -1;
+	c->wants_reading = true;
 	r = timer_new(l, on_grace, c, &c->grace) ?: timer_new(l, escalate, c, &c->escalation);
 	if (r != 0) {
 		timer_free(c->grace);
@@ -443,27 +457,113 @@ static int child_new(struct loop *l, const struct child_opts *opts, struct child
 	return 0;
 }
 
-static int run(struct child *c, struct loop *l, const struct child_opts *opts,
-	       const struct streams *s, struct why *why)
+/* It runs; its end must be seen. */
+static int attend(struct child *c)
 {
-	struct spawn_opts how = spawn_opts(opts, s);
-	enum spawn_step step;
-	int r = spawn(&how, &c->process, &step);
+	int r = c->process.pidfd < 0 ? -ENOSYS : wait_by_pidfd(c, c->loop);
 
-	if (r != 0) {
-		c->process.group_gone = true;
-		return explain(&how, r, step, why);
-	}
-	r = wait_by_pidfd(c, l);
-	if (r != 0 && c->pidfd < 0)
-		r = wait_by_signal(c, l);
+	if (r != 0 && c->process.pidfd < 0)
+		r = wait_by_signal(c, c->loop);
 	if (r != 0) {
 		/* Nobody would see its end. */
 		spawn_kill(&c->process);
 		return r;
 	}
 	c->running = true;
+	/* Where there is no pidfd, it may have ended before we listened. */
+	if (c->process.pidfd < 0 && !c->freed)
+		timer_start(c->grace, 0);
 	return 0;
+}
+
+/* ---- beside the loop ---- */
+
+static void start_all(struct list *asides);
+static struct helper starter = HELPER(starter, start_all);
+
+static void start_all(struct list *asides)
+{
+	struct list *first;
+
+	while ((first = list_first(asides))) {
+		struct child *c = list_entry(first, struct child, start.link);
+
+		list_remove(first);
+		c->start_result = spawn(c->how, &c->process, &c->step);
+		aside_end(&c->start);
+	}
+}
+
+static void catch_up(struct child *c)
+{
+	int number = c->early_signal;
+
+	c->early_signal = 0;
+	if (number != 0)
+		child_signal(c, number);
+	if (c->stopping)
+		timer_start(c->escalation, c->early_ms);
+	child_read(c, c->wants_reading);
+}
+
+static void on_start(struct aside *a)
+{
+	struct child *c = list_entry(a, struct child, start);
+	struct why why = {0};
+	int r = c->start_result;
+
+	r = r != 0 ? explain(c->how, r, c->step, &why) : attend(c);
+	spawn_opts_free(c->how);
+	c->how = NULL;
+	if (c->freed) {
+		child_signal(c, SIGKILL);
+		check_process(c);
+		if (c->waits && r != 0)
+			close_handle(&c->end);
+	} else {
+		c->on_started(c->arg, r, &why);
+		/* Which may have freed it. */
+		if (r == 0 && !c->freed)
+			catch_up(c);
+	}
+	release(c);
+}
+
+static int start_aside(struct child *c, const struct spawn_opts *how)
+{
+	int r = helper_start(&starter, c->loop);
+
+	if (r == 0)
+		r = spawn_opts_copy(how, &c->how);
+	if (r != 0)
+		return r;
+	c->n_handles++;
+	c->start.finished = on_start;
+	helper_give(&starter, c->loop, &c->start);
+	return 0;
+}
+
+void child_pause_starts(bool pause)
+{
+	helper_pause(&starter, pause);
+}
+
+static bool is_starting(const struct child *c)
+{
+	return c->how != NULL;
+}
+
+static int run(struct child *c, const struct child_opts *opts, const struct streams *s,
+	       struct why *why)
+{
+	struct spawn_opts how = spawn_opts(opts, s);
+	enum spawn_step step;
+	int r;
+
+	if (opts->on_started)
+		return start_aside(c, &how);
+	r = spawn(&how, &c->process, &step);
+	return r != 0 ? explain(&how, r, step, why) : attend(c);
 }
 
 static int start(struct child *c, struct loop *l, const struct child_opts *opts, struct why *why)
@@ -475,7 +575,7 @@ static int start(struct child *c, struct loop *l, const struct child_opts *opts,
 	if (opts->streams) {
 		c->outputs[0].ended = true;
 		c->outputs[1].ended = true;
-		return run(c, l, opts, &s, why);
+		return run(c, opts, &s, why);
 	}
 	r = open_streams(opts, &s);
 	if (r == 0)
@@ -484,7 +584,7 @@ static int start(struct child *c, struct loop *l, const struct child_opts *opts,
 		r = adopt_output(&c->outputs[1], &s.err[0]);
 	if (r != 0)
 		return r;
-	return run(c, l, opts, &s, why);
+	return run(c, opts, &s, why);
 }
 
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
@@ -503,24 +603,26 @@ int child_start(struct loop *l, const struct child_opts *opts, struct child **re
 		child_free(c);
 		return r;
 	}
-	child_read(c, true);
+	if (!is_starting(c))
+		child_read(c, true);
 	*ret_child = c;
 	return 0;
 }
 
 pid_t child_pid(const struct child *c)
 {
-	return c->process.pid;
+	return is_starting(c) ? 0 : c->process.pid;
 }
 
 long long child_started(const struct child *c)
 {
-	return spawn_started(&c->process);
+	return is_starting(c) ? 0 : c->process.started;
 }
 
 void child_read(struct child *c, bool on)
 {
-	if (c->told || c->freed || c->reading == on)
+	c->wants_reading = on;
+	if (c->told || c->freed || c->reading == on || is_starting(c))
 		return;
 	c->reading = on;
 	for (unsigned i = 0; i < 2; i++) {
@@ -536,16 +638,21 @@ void child_read(struct child *c, bool on)
 
 void child_signal(struct child *c, int number)
 {
-	spawn_signal(&c->process, number);
+	if (!is_starting(c))
+		spawn_signal(&c->process, number);
+	else if (c->early_signal != SIGKILL)
+		c->early_signal = number;
 }
 
 static void stop_by(struct child *c, int number, unsigned ms)
 {
-	if (c->stopping || spawn_group_gone(&c->process))
+	if (c->stopping || (!is_starting(c) && spawn_group_gone(&c->process)))
 		return;
 	c->stopping = true;
 	child_signal(c, number);
-	timer_start(c->escalation, ms);
+	c->early_ms = ms;
+	if (!is_starting(c))
+		timer_start(c->escalation, ms);
 }
 
 void child_stop(struct child *c, unsigned interrupt_ms, unsigned terminate_ms)
@@ -576,6 +683,6 @@ void child_free(struct child *c)
 	close_handle(&c->outputs[0].pipe);
 	close_handle(&c->outputs[1].pipe);
 	/* The handle that waits for the end, if it was started at all. */
-	if (c->n_handles == 3 && !c->running)
+	if (c->waits && !c->running)
 		close_handle(&c->end);
 }

@@ -28,12 +28,19 @@ struct child_opts {
 	bool terminal; /* the first of them is a terminal */
 	/*
  * Killed by the kernel when we end, even by SIGKILL; what it has started itself is not. For
- * the kernel "we" are the thread that calls child_start: it must live as long as the process.
+ * the kernel "we" are the thread that starts it. Without on_started that is the caller's, which
+ * must live as long as the process.
  */
 	bool die_with_us;
 	int confine;           /* a ruleset of io/process/confine to put it under; 0: none */
 	struct cgroup *cgroup; /* the cgroup it begins in; NULL: ours */
 
+	/*
+ * With this, it is started beside the loop: child_start copies what it needs, returns at once,
+ * and this comes first of all callbacks. Not 0: as child_start would have returned it, and no
+ * other call follows; the child must still be freed. NULL: child_start waits until it runs.
+ */
+	void (*on_started)(void *arg, int result, const struct why *why);
 	/* Bytes of its stdout, or of its stderr. */
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	/*
@@ -52,10 +59,13 @@ struct child_opts {
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
 		struct why *why);
 
+/* 0 before it has started. */
 pid_t child_pid(const struct child *c);
 
-/* When it began, as tree_started counts; 0 once it was reaped, so ask right after child_start. */
+/* When it began, as tree_started counts. */
 long long child_started(const struct child *c);
+
+/* What follows may be called before it has started, and then has its effect once it has. */
 
 /* Pauses or resumes reading its output: a child that prints faster than we can keep waits in its
  * own write. */
@@ -74,3 +84,6 @@ void child_terminate(struct child *c, unsigned kill_after_ms);
 /* Kills what is left of its group; no callback comes any more. May be called from a callback.
  * The loop must turn until the child was reaped. Accepts NULL. */
 void child_free(struct child *c);
+
+/* For tests: nothing is started beside the loop meanwhile. */
+void child_pause_starts(bool pause);

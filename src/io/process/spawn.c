@@ -318,8 +318,9 @@ static int waitid_again(idtype_t type, pid_t pid, siginfo_t *info, int flags)
 	return r;
 }
 
-/* The thread stands still until the program runs or the child has ended. */
-static pid_t clone_child(struct start *s)
+/* The thread stands still until the program runs or the child has ended. The kernel writes its pid
+ * to *ret_pid before it runs, so that it is known before it can end. */
+static pid_t clone_child(struct start *s, pid_t *ret_pid)
 {
 	CLEANUP(freep) char *stack = malloc(STACK_SIZE);
 	sigset_t all, before;
@@ -332,28 +333,47 @@ static pid_t clone_child(struct start *s)
 	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = __clone(child_main, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+	pid = __clone(child_main, stack + STACK_SIZE,
+		      CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, s, ret_pid);
 	error = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = error;
 	return pid;
 }
 
-static int start_known(struct start *start, struct spawned *s)
+static void begin_known(struct spawned *s)
+{
+	*s = (struct spawned) {.pidfd = -1, .starting = true, .group_gone = true};
+	pthread_mutex_lock(&known_lock);
+	list_append(&known, &s->link);
+	pthread_mutex_unlock(&known_lock);
+}
+
+/* What is asked of its number here cannot be another's: nobody reaps it before. */
+static void end_known(struct spawned *s, int result)
+{
+	pthread_mutex_lock(&known_lock);
+	s->starting = false;
+	if (result != 0) {
+		list_remove(&s->link);
+	} else {
+		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+		s->started = tree_started(s->pid);
+		s->group_gone = false;
+	}
+	pthread_mutex_unlock(&known_lock);
+}
+
+static int start_child(struct start *start, struct spawned *s)
 {
 	siginfo_t info;
-	pid_t pid;
+	pid_t pid = clone_child(start, &s->pid);
 
-	pid = clone_child(start);
 	if (pid < 0)
 		return -errno;
-	if (start->error != 0) {
+	if (start->error != 0)
 		waitid_again(P_PID, pid, &info, 0);
-		return start->error;
-	}
-	s->pid = pid;
-	list_append(&known, &s->link);
-	return 0;
+	return start->error;
 }
 
 int spawn(const struct spawn_opts *opts, struct spawned *s, enum spawn_step *ret_step)
@@ -373,15 +393,16 @@ int spawn(const struct spawn_opts *opts, struct spawned *s, enum spawn_step *ret
 	};
 	int r;
 
-	*s = (struct spawned) {.link = {&s->link, &s->link}};
+	*s = (struct spawned) {
+		.link = {&s->link, &s->link}, .pidfd = -1, .reaped = true, .group_gone = true};
 	*ret_step = SPAWN_PREPARE;
 	if (!env || !files || !script_argv)
 		return -ENOMEM;
 	if (tree_limit(env_value(env, TREE_VARIABLE), &limit))
 		start.limit = &limit;
-	pthread_mutex_lock(&known_lock);
-	r = start_known(&start, s);
-	pthread_mutex_unlock(&known_lock);
+	begin_known(s);
+	r = start_child(&start, s);
+	end_known(s, r);
 	*ret_step = start.step;
 	return r;
 }
@@ -439,16 +460,6 @@ bool spawn_group_gone(const struct spawned *s)
 	return gone;
 }
 
-long long spawn_started(const struct spawned *s)
-{
-	long long started;
-
-	pthread_mutex_lock(&known_lock);
-	started = s->reaped ? 0 : tree_started(s->pid);
-	pthread_mutex_unlock(&known_lock);
-	return started;
-}
-
 void spawn_kill(struct spawned *s)
 {
 	spawn_signal(s, SIGKILL);
@@ -475,8 +486,9 @@ static struct spawned *find_known(pid_t pid)
 	return NULL;
 }
 
-/* A child that has ended is first looked at without being reaped, to see whose it is. */
-static bool reap_next(void)
+/* A child that has ended is first looked at without being reaped, to see whose it is. False: there
+ * is none, or *ret_later. */
+static bool reap_next(bool *ret_later)
 {
 	siginfo_t info = {0};
 	struct spawned *s;
@@ -484,6 +496,9 @@ static bool reap_next(void)
 	if (waitid_again(P_ALL, 0, &info, WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
 		return false;
 	s = find_known(info.si_pid);
+	*ret_later = s && s->starting;
+	if (*ret_later)
+		return false;
 	if (s)
 		return reap(s, WNOHANG);
 	return waitid_again(P_PID, info.si_pid, &info, WNOHANG) == 0;
@@ -491,11 +506,12 @@ static bool reap_next(void)
 
 bool spawn_reap_all(void)
 {
+	bool later = false;
 	unsigned n = 0;
 
 	pthread_mutex_lock(&known_lock);
-	while (n < REAP_MAX && reap_next())
+	while (n < REAP_MAX && reap_next(&later))
 		n++;
 	pthread_mutex_unlock(&known_lock);
-	return n == REAP_MAX;
+	return later || n == REAP_MAX;
 }

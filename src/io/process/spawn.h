@@ -24,11 +24,14 @@ struct spawn_opts {
 	bool terminal; /* streams[0] is one, and becomes its own (io/process/console) */
 };
 
-/* The caller's memory until it was reaped. Whoever reaps it first changes it, so read it only
- * after spawn_reap has returned true. */
+/* The caller's memory until it was reaped. Whoever reaps it first changes it, so read what
+ * follows `reaped` only after spawn_reap has returned true. */
 struct spawned {
 	struct list link;
 	pid_t pid;
+	int pidfd;         /* the caller's; -1: none */
+	long long started; /* when it began, as tree_started counts */
+	bool starting;     /* until spawn returns; nobody else reaps it meanwhile */
 	bool reaped;
 	bool group_gone; /* nobody is left in its group: the number may soon be another's */
 	int status;      /* the exit code, or -1 */
@@ -40,6 +43,9 @@ enum spawn_step { SPAWN_PREPARE, SPAWN_CONFINE, SPAWN_DIRECTORY, SPAWN_PROGRAM }
 /*
  * Returns when the program runs, or with -errno and the step that failed. The program leads a
  * session and a group of its own, has default signals, and no descriptors but its streams.
+ *
+ * That may take a while: the kernel reads the program, and entering a cgroup waits for all
+ * processors. The thread stands still meanwhile.
  */
 int spawn(const struct spawn_opts *opts, struct spawned *s, enum spawn_step *ret_step);
 
@@ -52,9 +58,6 @@ void spawn_signal(struct spawned *s, int number);
 /* Nobody is left in its group. */
 bool spawn_group_gone(const struct spawned *s);
 
-/* When it began, as tree_started counts; 0 once it was reaped. */
-long long spawn_started(const struct spawned *s);
-
 /* Kills its group, waits until it has ended, and forgets it. */
 void spawn_kill(struct spawned *s);
 
@@ -64,6 +67,13 @@ void spawn_forget(struct spawned *s);
 /* Reaps whichever of our children has ended, known or not. True: there may be more, but this was
  * enough for one turn. */
 bool spawn_reap_all(void);
+
+/*
+ * A copy for another thread, with descriptors of its own for the streams and the ruleset. The
+ * cgroup's stays the caller's, and without an env it is still ours.
+ */
+int spawn_opts_copy(const struct spawn_opts *opts, struct spawn_opts **ret_copy);
+void spawn_opts_free(struct spawn_opts *copy); /* accepts NULL */
 
 /* The PATH of such an environment, or NULL. */
 const char *spawn_path(const struct spawn_opts *opts);

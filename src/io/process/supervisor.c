@@ -36,8 +36,13 @@ struct supervised {
 	struct cgroup *cgroup; /* NULL: there can be none */
 	struct timer *timer;   /* until the next step; later between two sweeps */
 	enum step step;
-	unsigned terminate_ms; /* of an interrupt: from SIGTERM to SIGKILL */
+	unsigned interrupt_ms; /* of an interrupt: from SIGINT to SIGTERM */
+	unsigned terminate_ms; /* and to SIGKILL */
 	uint64_t kill_at_ms;   /* once terminated */
+	bool starting;
+	bool early_end;       /* it was told to end before it had started: */
+	bool early_interrupt; /* which way, and what it was given */
+	unsigned early_ms;
 	struct hunt hunt;
 	bool hunting;
 	int next_hunt; /* the signal, once this one is over; 0: none */
@@ -47,6 +52,7 @@ struct supervised {
 	bool freed;
 	int status;
 	int signal;
+	void (*on_started)(void *arg, int result, const struct why *why);
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	bool (*sweeps)(void *arg, int status, int signal);
 	void (*on_exit)(void *arg, int status, int signal);
@@ -101,8 +107,19 @@ static void step_terminate(struct supervised *s, unsigned kill_after_ms)
 	timer_start(s->timer, kill_after_ms);
 }
 
+static void end_early(struct supervised *s, unsigned kill_after_ms)
+{
+	if (!s->early_end || kill_after_ms < s->early_ms)
+		s->early_ms = kill_after_ms;
+	s->early_end = true;
+}
+
 void supervised_end(struct supervised *s, unsigned kill_after_ms)
 {
+	if (s->starting) {
+		end_early(s, kill_after_ms);
+		return;
+	}
 	if (s->exited || s->step == STEP_KILLED)
 		return;
 	if (kill_after_ms == 0) {
@@ -117,7 +134,12 @@ void supervised_end(struct supervised *s, unsigned kill_after_ms)
 
 void supervised_interrupt(struct supervised *s, unsigned interrupt_ms, unsigned terminate_ms)
 {
-	if (s->exited || s->step != STEP_NONE)
+	if (s->starting && !s->early_interrupt) {
+		s->early_interrupt = true;
+		s->interrupt_ms = interrupt_ms;
+		s->terminate_ms = terminate_ms;
+	}
+	if (s->starting || s->exited || s->step != STEP_NONE)
 		return;
 	s->step = STEP_INTERRUPTED;
 	s->terminate_ms = terminate_ms;
@@ -149,6 +171,7 @@ static void on_swept(struct supervised *s)
 }
 
 static void drop(struct supervised *s);
+static void give_up(struct supervised *s, bool kills);
 
 static void on_hunted(struct aside *a)
 {
@@ -207,6 +230,23 @@ static void on_child_output(void *arg, bool is_stderr, const char *data, size_t 
 
 /* ---- the start ---- */
 
+static void on_child_started(void *arg, int result, const struct why *why)
+{
+	struct supervised *s = arg;
+
+	s->starting = false;
+	if (s->freed) {
+		give_up(s, result == 0);
+		return;
+	}
+	if (result == 0 && s->early_interrupt)
+		supervised_interrupt(s, s->interrupt_ms, s->terminate_ms);
+	if (result == 0 && s->early_end)
+		supervised_end(s, s->early_ms);
+	s->told = result != 0;
+	s->on_started(s->arg, result, why);
+}
+
 static int start_child(struct supervised *s, const struct supervised_opts *opts,
 		       const char *const *env, struct why *why)
 {
@@ -221,6 +261,7 @@ static int start_child(struct supervised *s, const struct supervised_opts *opts,
 		.input_len = opts->input.len,
 		.streams = opts->streams,
 		.terminal = opts->terminal,
+		.on_started = opts->on_started ? on_child_started : NULL,
 		.on_output = on_child_output,
 		.on_exit = on_child_exit,
 		.grace_ms = GRACE_MS,
@@ -229,6 +270,7 @@ static int start_child(struct supervised *s, const struct supervised_opts *opts,
 		.arg = s,
 	};
 
+	s->starting = opts->on_started != NULL;
 	return child_start(s->loop, &child, &s->child, why);
 }
 
@@ -262,6 +304,7 @@ static struct supervised *supervised_new(struct loop *l, const struct supervised
 	if (!s)
 		return NULL;
 	s->loop = l;
+	s->on_started = opts->on_started;
 	s->on_output = opts->on_output;
 	s->sweeps = opts->sweeps;
 	s->on_exit = opts->on_exit;
@@ -322,14 +365,21 @@ static void drop(struct supervised *s)
 	free(s);
 }
 
+/* Nobody is told any more. */
+static void give_up(struct supervised *s, bool kills)
+{
+	if (kills)
+		hunt(s, SIGKILL);
+	else
+		drop(s);
+}
+
 void supervised_free(struct supervised *s)
 {
 	if (!s)
 		return;
 	timer_free(s->timer);
 	s->freed = true;
-	if (s->child && !s->told)
-		hunt(s, SIGKILL);
-	else
-		drop(s);
+	if (!s->child || !s->starting)
+		give_up(s, s->child && !s->told);
 }

@@ -28,6 +28,9 @@ struct supervised_opts {
 	const char *mark; /* of supervisor_mark; copied */
 	const char *what; /* for the log: "task=task-0001"; copied */
 
+	/* With this, it is started beside the loop: see io/process/child.h. NULL: supervised_start
+	 * waits until it runs. */
+	void (*on_started)(void *arg, int result, const struct why *why);
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	/*
  * It has ended. True: everything it has left behind is ended, too, which is then waited for;
@@ -47,8 +50,11 @@ int supervisor_mark(const char *owner, char out[TREE_MARK_MAX]);
 int supervised_start(struct loop *l, const struct supervised_opts *opts,
 		     struct supervised **ret_supervised, struct why *why);
 
+/* Both 0 before it has started. */
 pid_t supervised_pid(const struct supervised *s);
-long long supervised_started(const struct supervised *s); /* right after the start */
+long long supervised_started(const struct supervised *s);
+
+/* What follows may be called before it has started, and then has its effect once it has. */
 
 /* SIGTERM to all of it, SIGKILL after kill_after_ms; at once with 0. If called again, also after
  * an interrupt, the sooner end counts. */

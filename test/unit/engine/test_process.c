@@ -12,7 +12,7 @@
 #include "engine/approval/approval.h"
 #include "engine/program/process.h"
 
-static const char owner[] = "test-process";
+static const char owner[] = "process-test";
 
 /* What was asked, until it was answered. */
 struct approval_waiter {

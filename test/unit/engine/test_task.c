@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "base/record.h"
+#include "io/process/child.h"
 #include "io/process/supervisor.h"
 
 /* ---- tests ---- */
@@ -855,6 +856,62 @@ static void one_that_has_not_begun_is_freed_with_the_rest(void **state)
 	wait_for(w, told.id, TASK_COMPLETED);
 }
 
+/* Its program is being started, which takes its time. */
+static void start_held(struct world *w, struct told *told)
+{
+	const struct task_new in = plain_task(w, "touch begun");
+
+	child_pause_starts(true);
+	task_submit(tasks_of(w), &in, on_submitted, told);
+	stage_until(&w->stage, counts(w).n[TASK_RUNNING] == 1);
+}
+
+static void others_are_served_while_a_program_is_started(void **state)
+{
+	struct world *w = *state;
+	struct told first = {0}, second = {0};
+	struct task_new in = plain_task(w, "true");
+
+	start_held(w, &first);
+	in.delay_ms = 3600 * 1000;
+	task_submit(tasks_of(w), &in, on_submitted, &second);
+	stage_until(&w->stage, second.n == 1);
+	assert_int_equal(second.result, 0);
+	cancel(w, second.id);
+	wait_for(w, second.id, TASK_CANCELLED);
+	assert_false(file_there(w, "begun"));
+	child_pause_starts(false);
+	stage_until(&w->stage, first.n == 1);
+	wait_for(w, first.id, TASK_COMPLETED);
+	assert_true(file_there(w, "begun"));
+}
+
+static void one_that_is_being_started_is_cancelled(void **state)
+{
+	struct world *w = *state;
+	struct told told = {0}, gone = {0};
+
+	start_held(w, &told);
+	stage_until(&w->stage, told.n == 1);
+	begin_cancel(w, told.id, &gone);
+	stage_until(&w->stage, gone.n == 1);
+	assert_int_equal(gone.result, 0);
+	child_pause_starts(false);
+	wait_for(w, told.id, TASK_CANCELLED);
+}
+
+static void one_that_is_being_started_is_freed_with_the_rest(void **state)
+{
+	struct world *w = *state;
+	struct told told = {0};
+
+	start_held(w, &told);
+	stage_until(&w->stage, told.n == 1);
+	child_pause_starts(false);
+	world_reopen(w);
+	assert_false(is(w, told.id, TASK_RUNNING));
+}
+
 /* Each second it is tried again; what waits does not grow with that. */
 static void a_run_that_is_not_kept_waits_for_the_store(void **state)
 {
@@ -1083,6 +1140,9 @@ int main(void)
 		T(one_that_has_not_begun_is_cancelled_at_once),
 		T(one_that_has_not_begun_waits_for_the_next_start),
 		T(one_that_has_not_begun_is_freed_with_the_rest),
+		T(others_are_served_while_a_program_is_started),
+		T(one_that_is_being_started_is_cancelled),
+		T(one_that_is_being_started_is_freed_with_the_rest),
 		T(a_stop_does_not_wait_for_what_has_not_begun),
 		T(a_run_that_is_not_kept_waits_for_the_store),
 		T(an_end_is_told_as_soon_as_it_is_kept),

@@ -23,6 +23,9 @@
 #include "io/process/child.h"
 #include "tempdir.h"
 
+/* Whether children are started beside the loop. */
+static bool aside;
+
 struct fixture {
 	struct loop *loop;
 	struct timer *timer;
@@ -31,17 +34,31 @@ struct fixture {
 	const char *argv[4];
 	struct why why;
 	struct buf out, err;
+	unsigned n_started;
+	int start_result;
 	unsigned n_exits;
 	int status, signal;
 	/* What to do when output comes. */
 	bool stop_on_output, free_on_output, pause_on_output, child_stop_on_output;
 };
 
+static void on_started(void *arg, int result, const struct why *why)
+{
+	struct fixture *f = arg;
+
+	f->n_started++;
+	f->start_result = result;
+	if (result != 0)
+		f->why = *why;
+	loop_stop(f->loop);
+}
+
 static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 {
 	struct fixture *f = arg;
 
 	assert_int_equal(f->n_exits, 0);
+	assert_int_equal(f->n_started, f->opts.on_started ? 1 : 0);
 	buf_add(is_stderr ? &f->err : &f->out, data, len);
 	if (f->pause_on_output)
 		child_read(f->child, false);
@@ -108,7 +125,23 @@ static int teardown(void **state)
 
 static int start(struct fixture *f)
 {
-	return child_start(f->loop, &f->opts, &f->child, &f->why);
+	int r;
+
+	f->opts.on_started = aside ? on_started : NULL;
+	f->n_started = 0;
+	r = child_start(f->loop, &f->opts, &f->child, &f->why);
+	if (r != 0 || !aside)
+		return r;
+	assert_int_equal(f->n_started, 0);
+	assert_int_equal(child_pid(f->child), 0);
+	while (f->n_started == 0)
+		loop_run(f->loop);
+	assert_int_equal(f->n_started, 1);
+	if (f->start_result != 0) {
+		child_free(f->child);
+		f->child = NULL;
+	}
+	return f->start_result;
 }
 
 static void start_script(struct fixture *f, const char *script)
@@ -752,6 +785,7 @@ static void several_children_do_not_mix(void **state)
 
 		others[i] = *f;
 		others[i].child = NULL;
+		others[i].n_exits = 0;
 		buf_init(&others[i].out, 100);
 		buf_init(&others[i].err, 100);
 		others[i].opts.argv = others[i].argv;
@@ -804,6 +838,85 @@ static void thousands_of_quick_children_leave_nothing(void **state)
 	close(last_fd);
 	/* The loop may have opened its own for signals. */
 	assert_true(last_fd <= first_fd + 2);
+}
+
+/* ---- a start that takes its time ---- */
+
+static void begin_held(struct fixture *f, const char *script)
+{
+	child_pause_starts(true);
+	f->argv[0] = "sh";
+	f->argv[1] = "-c";
+	f->argv[2] = script;
+	f->opts.on_started = on_started;
+	assert_int_equal(child_start(f->loop, &f->opts, &f->child, &f->why), 0);
+}
+
+static void release_until_exit(struct fixture *f)
+{
+	assert_int_equal(f->n_started, 0);
+	child_pause_starts(false);
+	while (f->n_exits == 0)
+		loop_run(f->loop);
+	assert_int_equal(f->n_started, 1);
+	assert_int_equal(f->start_result, 0);
+}
+
+static void the_loop_turns_while_one_is_started(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_held(f, "echo done");
+	for (int i = 0; i < 3; i++) {
+		timer_start(f->timer, 1);
+		loop_run(f->loop);
+		assert_int_equal(f->n_started, 0);
+	}
+	/* What it was given may be gone by now. */
+	f->argv[2] = NULL;
+	release_until_exit(f);
+	expect_text(&f->out, "done\n");
+}
+
+static void what_is_asked_before_the_start_is_done_after_it(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_held(f, "trap '' INT; kill -INT $$; sleep 60");
+	child_stop(f->child, 1, 60000);
+	child_stop(f->child, 60000, 60000);
+	release_until_exit(f);
+	assert_true(f->signal == SIGTERM || f->signal == SIGINT);
+}
+
+static void a_pause_before_the_start_holds_after_it(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_held(f, "echo said; exit 3");
+	child_read(f->child, false);
+	child_pause_starts(false);
+	while (f->n_started == 0)
+		loop_run(f->loop);
+	timer_start(f->timer, 20);
+	loop_run(f->loop);
+	assert_int_equal(f->out.len, 0);
+	child_read(f->child, true);
+	while (f->n_exits == 0)
+		loop_run(f->loop);
+	assert_int_equal(f->status, 3);
+	expect_text(&f->out, "said\n");
+}
+
+static void freed_before_the_start_it_is_killed_after_it(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_held(f, "sleep 60");
+	child_free(f->child);
+	f->child = NULL;
+	child_pause_starts(false);
+	/* The teardown waits until it is gone. */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -868,6 +981,10 @@ int main(void)
 		TEST(may_be_freed_from_its_own_output),
 		TEST(several_children_do_not_mix),
 		TEST(thousands_of_quick_children_leave_nothing),
+		TEST(the_loop_turns_while_one_is_started),
+		TEST(what_is_asked_before_the_start_is_done_after_it),
+		TEST(a_pause_before_the_start_holds_after_it),
+		TEST(freed_before_the_start_it_is_killed_after_it),
 	};
 
 	/* Orphans become ours, so that their end can be waited for. */
@@ -876,6 +993,9 @@ int main(void)
 	for (int fd = 3; fd < 256; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	n_failed = cmocka_run_group_tests_name("children", tests, NULL, NULL);
+	aside = true;
+	n_failed += cmocka_run_group_tests_name("children beside the loop", tests, NULL, NULL);
+	aside = false;
 	if (forget_pidfd() == 0)
 		n_failed += cmocka_run_group_tests_name("children by SIGCHLD", tests, NULL, NULL);
 	return n_failed;

@@ -8,11 +8,15 @@
 #include <sys/stat.h>
 
 #include "io/process/cgroup.h"
+#include "io/process/child.h"
 #include "io/process/hunt.h"
 #include "io/process/tree.h"
 #include "io/process/supervisor.h"
 
 static const char owner[] = "supervisor-test"; /* test_tree kills whatever begins with "test-" */
+
+/* Whether programs are started beside the loop. */
+static bool aside;
 
 struct world {
 	struct stage stage;
@@ -27,6 +31,8 @@ struct world {
 	bool wants_sweeps;
 	bool frees_at_exit;
 	bool frees_at_output;
+	int n_started;
+	int start_result;
 	int n_exits;
 	int n_left; /* when its end was told */
 	int status;
@@ -107,15 +113,35 @@ static void on_exited(void *arg, int status, int signal)
 		drop(w);
 }
 
+static void on_started(void *arg, int result, const struct why *why)
+{
+	struct world *w = arg;
+
+	w->n_started++;
+	w->start_result = result;
+	if (result != 0)
+		w->why = *why;
+}
+
 static int start_as(struct world *w, struct supervised_opts opts)
 {
+	int r;
+
 	opts.mark = w->mark;
 	opts.what = "program=test";
 	opts.on_output = on_output;
 	opts.sweeps = sweeps;
 	opts.on_exit = on_exited;
 	opts.arg = w;
-	return supervised_start(w->stage.loop, &opts, &w->program, &w->why);
+	opts.on_started = aside ? on_started : NULL;
+	r = supervised_start(w->stage.loop, &opts, &w->program, &w->why);
+	if (r != 0 || !aside)
+		return r;
+	stage_until(&w->stage, w->n_started > 0);
+	assert_int_equal(w->n_started, 1);
+	if (w->start_result != 0)
+		drop(w);
+	return w->start_result;
 }
 
 static void start(struct world *w, const char *script)
@@ -526,6 +552,64 @@ static void its_cgroup_is_killed(void **state)
 	assert_int_equal(tree_signal_below(0), 0);
 }
 
+/* ---- before it has started ---- */
+
+static void begin_held(struct world *w, const char *script)
+{
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	const struct supervised_opts opts = {.argv = argv,
+					     .mark = w->mark,
+					     .on_started = on_started,
+					     .on_output = on_output,
+					     .sweeps = sweeps,
+					     .on_exit = on_exited,
+					     .arg = w};
+
+	child_pause_starts(true);
+	assert_int_equal(supervised_start(w->stage.loop, &opts, &w->program, &w->why), 0);
+	assert_int_equal(supervised_pid(w->program), 0);
+}
+
+static void an_end_before_the_start_comes_after_it(void **state)
+{
+	struct world *w = *state;
+
+	begin_held(w, "exec sleep 60");
+	supervised_end(w->program, 600000);
+	supervised_end(w->program, 0);
+	supervised_end(w->program, 600000);
+	assert_int_equal(w->n_started, 0);
+	child_pause_starts(false);
+	wait_exit(w);
+	assert_int_equal(w->n_started, 1);
+	assert_int_equal(w->signal, SIGKILL);
+	assert_int_equal(w->n_left, 0);
+}
+
+static void an_interrupt_before_the_start_comes_after_it(void **state)
+{
+	struct world *w = *state;
+
+	begin_held(w, "exec sleep 60");
+	supervised_interrupt(w->program, 600000, 600000);
+	supervised_interrupt(w->program, 0, 0);
+	child_pause_starts(false);
+	wait_exit(w);
+	assert_int_equal(w->signal, SIGINT);
+}
+
+static void freed_before_the_start_it_is_killed_after_it(void **state)
+{
+	struct world *w = *state;
+
+	begin_held(w, stubborn);
+	drop(w);
+	child_pause_starts(false);
+	nobody_is_left(w);
+	assert_int_equal(w->n_started, 0);
+	assert_int_equal(w->n_exits, 0);
+}
+
 /* ---- freed ---- */
 
 static void freed_while_it_runs(void **state)
@@ -599,11 +683,18 @@ int main(void)
 		T(those_that_end_together_are_looked_for_together),
 		T(those_that_are_killed_together_are_looked_for_together),
 		T(its_cgroup_is_killed),
+		T(an_end_before_the_start_comes_after_it),
+		T(an_interrupt_before_the_start_comes_after_it),
+		T(freed_before_the_start_it_is_killed_after_it),
 		T(freed_while_it_runs),
 		T(freed_while_it_is_told_to_end),
 		T(freed_when_it_has_ended),
 		T(freed_when_it_prints),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int n_failed = cmocka_run_group_tests_name("programs", tests, NULL, NULL);
+
+	aside = true;
+	return n_failed +
+	       cmocka_run_group_tests_name("programs beside the loop", tests, NULL, NULL);
 }
