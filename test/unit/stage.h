@@ -89,10 +89,12 @@ static inline void stage_close(struct stage *s)
 	s->workers = NULL;
 }
 
+/* f: NULL for what has no engine. */
 static inline void stage_make(struct stage *s, struct fixture *f)
 {
 	*s = (struct stage) {.f = f};
-	f->background = stage_background(s);
+	if (f)
+		f->background = stage_background(s);
 	assert_int_equal(loop_new(&s->loop), 0);
 	assert_int_equal(timer_new(s->loop, stage_tick, s, &s->tick), 0);
 }
