@@ -144,10 +144,23 @@ def test_lists_of_much_are_shown_as_far_as_they_fit():
             c.call("approval.create", {"id": "a%d" % i, "tool": "Edit", "input": {"a": "&" * 3000}})
         with Client(d.address("unix", "hld")) as h:
             same(len(h.call("listSessions")["sessions"]), 6, "sessions")
+            check("truncated" not in h.call("listSessions"), "all of them are there")
             same(len(h.call("getSessionLeaves")["sessions"]), 6, "leaves")
-            shown = [a["id"] for a in h.call("fetchApprovals")["approvals"]]
+            answer = h.call("fetchApprovals")
+            same(answer.get("truncated"), True, "told to be cut")
+            shown = [a["id"] for a in answer["approvals"]]
             check(1 <= len(shown) < 6, "%r", shown)
             same(shown, ["a%d" % i for i in range(len(shown))], "the oldest")
+
+
+def test_a_list_of_too_many_sessions_says_that_it_is_cut():
+    with served("limits.reply_bytes=16k") as d, d.connect() as c:
+        last = [launch(c, "say %d" % i) for i in range(40)][-1]
+        ended(c, last)
+        with Client(d.address("unix", "hld")) as h:
+            answer = h.call("listSessions")
+        check(10 < len(answer["sessions"]) < 40, "%d sessions", len(answer["sessions"]))
+        same(answer.get("truncated"), True, "told to be cut")
 
 
 if __name__ == "__main__":

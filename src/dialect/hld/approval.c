@@ -192,14 +192,16 @@ static int check_session(struct call *c, struct text id)
 }
 
 /* A human must see each approval whole. If there are too many, the oldest are shown. */
-static void write_list(struct json *j, const struct approval *approvals, unsigned n)
+static void write_list(struct json *j, const struct approval *approvals, unsigned n,
+		       const struct hld_fit *fit)
 {
 	json_begin_object(j);
 	json_key(j, "approvals");
 	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < hld_fit_count(fit, n); i++)
 		write_approval(j, &approvals[i]);
 	json_end_array(j);
+	hld_fit_tell(fit, j);
 	json_end_object(j);
 }
 
@@ -223,7 +225,7 @@ struct done hld_fetch_approvals(struct call *c)
 		return call_fail(c, r);
 	fit = hld_fit_begin(c, false);
 	do {
-		write_list(fit.json, approvals, hld_fit_count(&fit, n));
+		write_list(fit.json, approvals, n, &fit);
 	} while (hld_fit_again(&fit));
 	return call_reply(c);
 }

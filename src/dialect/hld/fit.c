@@ -73,6 +73,12 @@ unsigned hld_fit_count(const struct hld_fit *f, unsigned n)
 	return f->halved < 32 ? n >> f->halved : 0;
 }
 
+void hld_fit_tell(const struct hld_fit *f, struct json *j)
+{
+	if (f->halved > 0)
+		json_member_bool(j, "truncated", true);
+}
+
 struct text hld_fit_text(const struct hld_fit *f, struct text t, bool *ret_cut)
 {
 	if (t.len <= f->cut)

@@ -98,6 +98,8 @@ size_t hld_fit_max(const struct hld_fit *f);
 size_t hld_size(const char *json, size_t len);
 /* How many of n to show. */
 unsigned hld_fit_count(const struct hld_fit *f, unsigned n);
+/* A member beside a list, if not all of it is shown. */
+void hld_fit_tell(const struct hld_fit *f, struct json *j);
 /* Sets *ret_cut, which may be NULL, if the text was cut. */
 struct text hld_fit_text(const struct hld_fit *f, struct text t, bool *ret_cut);
 

@@ -299,6 +299,7 @@ static void write_list(struct json *j, const struct session *rows, unsigned n,
 	for (unsigned i = 0; i < hld_fit_count(fit, n); i++)
 		write_info(j, &rows[i], fit);
 	json_end_array(j);
+	hld_fit_tell(fit, j);
 	json_end_object(j);
 }
 
