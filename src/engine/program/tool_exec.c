@@ -11,6 +11,17 @@
 
 enum { KILL_AFTER_MS = 2000 };
 
+/* Its time begins when it does. */
+static void on_started(void *arg, int result, const struct why *why)
+{
+	struct tool_run *r = arg;
+
+	if (result == 0)
+		timer_start(r->timer, (uint64_t)r->seconds * 1000);
+	else
+		tool_done(r, result, why);
+}
+
 static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 {
 	struct tool_run *r = arg;
@@ -107,6 +118,7 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 	const char *cwd = t->folder;
 	struct supervised_opts opts = {.mark = r->mark,
 				       .what = "tool=exec",
+				       .on_started = on_started,
 				       .on_output = on_output,
 				       .sweeps = sweeps,
 				       .on_exit = on_exit_of,
@@ -131,8 +143,5 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 	opts.argv = argv;
 	opts.base = t->opts.env;
 	opts.cwd = cwd;
-	e = supervised_start(t->opts.loop, &opts, &r->program, why);
-	if (e == 0)
-		timer_start(r->timer, (uint64_t)r->seconds * 1000);
-	return e;
+	return supervised_start(t->opts.loop, &opts, &r->program, why);
 }

@@ -146,6 +146,11 @@ int cgroup_new(const char *name, struct cgroup **ret_cgroup)
 	return 0;
 }
 
+int cgroup_folder(const struct cgroup *g)
+{
+	return g->dir;
+}
+
 int cgroup_fd(const struct cgroup *g)
 {
 	return g->procs;

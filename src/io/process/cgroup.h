@@ -14,7 +14,9 @@ struct cgroup;
 /* -EOPNOTSUPP where cgroups cannot be used, -EINVAL for a name that is not a file name, -EEXIST. */
 int cgroup_new(const char *name, struct cgroup **ret_cgroup);
 
-/* A child enters by writing "0" to this. */
+/* A child begins in it by its folder (io/process/clone_into), or enters by writing "0" to the
+ * other. */
+int cgroup_folder(const struct cgroup *g);
 int cgroup_fd(const struct cgroup *g);
 
 /* Whether any process is in it; zombies are not. */

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/process/clone_into.h"
 #include "io/process/tree.h"
 
 enum {
@@ -47,6 +48,7 @@ struct start {
 	char **script_argv;   /* for a script without "#!": the shell's arguments */
 	struct rlimit *limit; /* the mark, or NULL */
 	pid_t parent;
+	bool enters; /* the cgroup, by itself */
 	enum spawn_step step;
 	int error; /* -errno */
 };
@@ -276,7 +278,7 @@ static int become(struct start *s)
 	if (setsid() < 0)
 		return fail(s, SPAWN_PREPARE);
 	/* These two only help to find it again: it also runs without them. */
-	if (o->cgroup >= 0 && write(o->cgroup, "0", 1) != 1)
+	if (s->enters && write(o->cgroup, "0", 1) != 1)
 		errno = 0;
 	if (s->limit)
 		setrlimit(RLIMIT_RTTIME, s->limit);
@@ -318,6 +320,21 @@ static int waitid_again(idtype_t type, pid_t pid, siginfo_t *info, int flags)
 	return r;
 }
 
+static pid_t clone_with_stack(struct start *s, char *stack, pid_t *ret_pid)
+{
+	const struct spawn_opts *o = s->opts;
+	pid_t pid = -1;
+
+	s->enters = false;
+	if (o->cgroup_folder > 0)
+		pid = clone_into(o->cgroup_folder, child_main, s, stack, STACK_SIZE, ret_pid);
+	if (pid > 0)
+		return pid;
+	s->enters = o->cgroup > 0;
+	return __clone(child_main, stack + STACK_SIZE,
+		       CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, s, ret_pid);
+}
+
 /* The thread stands still until the program runs or the child has ended. The kernel writes its pid
  * to *ret_pid before it runs, so that it is known before it can end. */
 static pid_t clone_child(struct start *s, pid_t *ret_pid)
@@ -333,8 +350,7 @@ static pid_t clone_child(struct start *s, pid_t *ret_pid)
 	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = __clone(child_main, stack + STACK_SIZE,
-		      CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, s, ret_pid);
+	pid = clone_with_stack(s, stack, ret_pid);
 	error = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = error;

@@ -18,8 +18,9 @@ struct spawn_opts {
 	const char *const *more_env; /* added to env, or in place of what has the same name */
 	const char *cwd;             /* NULL: ours; else also its PWD, unless more_env has one */
 	int streams[3];              /* its 0, 1 and 2; each of ours is above 2 */
-	int cgroup;                  /* an open cgroup.procs that it enters; -1: none */
-	int confine;                 /* a ruleset of io/process/confine; 0: none */
+	int cgroup_folder;           /* the cgroup that it begins in; 0: none */
+	int cgroup;  /* and its open cgroup.procs, to enter where it cannot; 0: none */
+	int confine; /* a ruleset of io/process/confine; 0: none */
 	bool die_with_us;
 	bool terminal; /* streams[0] is one, and becomes its own (io/process/console) */
 };
@@ -44,8 +45,8 @@ enum spawn_step { SPAWN_PREPARE, SPAWN_CONFINE, SPAWN_DIRECTORY, SPAWN_PROGRAM }
  * Returns when the program runs, or with -errno and the step that failed. The program leads a
  * session and a group of its own, has default signals, and no descriptors but its streams.
  *
- * That may take a while: the kernel reads the program, and entering a cgroup waits for all
- * processors. The thread stands still meanwhile.
+ * That may take a while: the kernel reads the program, and where it cannot begin in its cgroup,
+ * entering that waits for all processors. The thread stands still meanwhile.
  */
 int spawn(const struct spawn_opts *opts, struct spawned *s, enum spawn_step *ret_step);
 

@@ -10,6 +10,8 @@
 
 #include "io/process/cgroup.h"
 #include "io/process/child.h"
+#include "io/process/clone_into.h"
+#include "io/process/spawn.h"
 
 struct fixture {
 	struct loop *loop;
@@ -114,6 +116,71 @@ static void kill_reaches_whoever_was_born_in_it(void **state)
 	assert_int_equal(f->signal, SIGKILL);
 }
 
+static int end_at_once(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static bool can_clone_into(const struct cgroup *g)
+{
+	static char stack[64 * 1024] __attribute__((aligned(16)));
+	pid_t told = 0;
+	pid_t pid = clone_into(cgroup_folder(g), end_at_once, NULL, stack, sizeof(stack), &told);
+
+	if (pid < 0)
+		return false;
+	assert_int_equal(told, pid);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return true;
+}
+
+/* With the way in that it is given: its folder, or the file that it enters by. */
+static void is_in_it_by(const struct cgroup *g, int folder, int file)
+{
+	const char *const argv[] = {"sleep", "60", NULL};
+	struct spawn_opts opts = {.argv = argv, .cgroup_folder = folder, .cgroup = file};
+	enum spawn_step step;
+	struct spawned s;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; i < 3; i++)
+		opts.streams[i] = null;
+	assert_false(cgroup_is_populated(g));
+	assert_int_equal(spawn(&opts, &s, &step), 0);
+	assert_true(cgroup_is_populated(g));
+	spawn_kill(&s);
+	close(s.pidfd);
+	close(null);
+	while (cgroup_is_populated(g))
+		;
+}
+
+static void a_child_begins_in_it(void **state)
+{
+	struct fixture *f = *state;
+
+	if (!f->group || !can_clone_into(f->group)) {
+		print_message("skipped: no child can begin in a cgroup here\n");
+		skip();
+	}
+	is_in_it_by(f->group, cgroup_folder(f->group), 0);
+}
+
+static void a_child_enters_it_where_it_cannot_begin_there(void **state)
+{
+	struct fixture *f = *state;
+	int folder;
+
+	if (!f->group)
+		skip();
+	is_in_it_by(f->group, 0, cgroup_fd(f->group));
+	/* No cgroup at all: the kernel refuses that. */
+	folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	is_in_it_by(f->group, folder, cgroup_fd(f->group));
+	close(folder);
+}
+
 static void sweep_ends_what_a_crash_left(void **state)
 {
 	struct fixture *f = *state;
@@ -166,6 +233,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(kill_reaches_whoever_was_born_in_it),
+		TEST(a_child_begins_in_it),
+		TEST(a_child_enters_it_where_it_cannot_begin_there),
 		TEST(sweep_ends_what_a_crash_left),
 		TEST(names_are_names_of_files),
 		TEST(without_the_right_there_is_none),
