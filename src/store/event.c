@@ -1,4 +1,4 @@
-#include "store/event.h"
+#include "store/event_inner.h"
 
 #include <errno.h>
 
@@ -63,8 +63,7 @@ int store_event_count(struct connection *c, struct text type, int64_t *ret_n)
 
 /* ---- what goes ---- */
 
-/* Runs a DELETE that returns a row for each. */
-static int count_deleted(struct statement *q, unsigned limit, unsigned *n)
+int store_event_count_deleted(struct statement *q, unsigned limit, unsigned *n)
 {
 	bool more;
 	int r;
@@ -83,18 +82,7 @@ static int delete_up_to(struct connection *c, int64_t seq, unsigned limit, unsig
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
-	return count_deleted(q, limit, n);
-}
-
-static int delete_older(struct connection *c, int64_t before_ms, unsigned limit, unsigned *n)
-{
-	static const struct query sql = {
-		"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE time_ms < :before"
-		" ORDER BY time_ms, seq LIMIT :limit) RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_int(q, ":before", before_ms);
-	return count_deleted(q, limit, n);
+	return store_event_count_deleted(q, limit, n);
 }
 
 /* Keeps the last number known when its row is gone. */
@@ -119,7 +107,7 @@ int store_event_sweep(struct connection *c, int64_t before_ms, int64_t keep, uns
 	if (r == 0 && keep > 0 && first > 0 && first <= last - keep)
 		r = delete_up_to(c, last - keep, limit, &n);
 	if (r == 0 && n < limit)
-		r = delete_older(c, before_ms, limit, &n);
+		r = store_event_delete_older(c, before_ms, limit, &n);
 	if (r == 0 && n > 0)
 		r = remember_last(c, last);
 	if (r == 0)

@@ -15,6 +15,13 @@ struct connection;
 
 int store_event_add(struct connection *c, const struct event *event, int64_t *ret_seq);
 
+/* The clock was set back before this event: its time is earlier than that of the one before it.
+ * Must be noted with it, since times are found by bisection; once too often does no harm. */
+int store_event_note_clock(struct connection *c, int64_t seq);
+
+/* The time of the last event that is kept; 0: none. */
+int store_event_last_time(struct connection *c, int64_t *ret_ms);
+
 struct store_event_query {
 	int64_t after_seq;                 /* only events after this number */
 	int64_t before_seq;                /* only events before this number; 0: any */

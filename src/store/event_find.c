@@ -317,18 +317,3 @@ int store_event_list(struct connection *c, const struct store_event_query *query
 		*ret = f.found;
 	return r;
 }
-
-int store_event_since(struct connection *c, int64_t time_ms, int64_t *ret_seq)
-{
-	/* seq + 0: otherwise the table would be walked for it. */
-	static const struct query sql = {"SELECT min(seq + 0) FROM event WHERE time_ms >= :time"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
-
-	query_bind_int(q, ":time", time_ms);
-	r = query_next(q, &row);
-	if (r == 0)
-		*ret_seq = query_null(q, 0) ? INT64_MAX : query_int(q, 0);
-	return r;
-}

@@ -100,6 +100,23 @@ static int pack(struct events *e, const struct event_new *new, struct text *ret_
 	return 0;
 }
 
+/* Tells the store where the clock was set back. */
+static int note_time(struct events *e, const struct event *event)
+{
+	int r = 0;
+
+	if (event->time_ms < e->last_ms)
+		r = store_event_note_clock(store_writer(e->store), event->seq);
+	if (r == 0)
+		e->last_ms = event->time_ms;
+	return r;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq)
 {
 	struct event event = {
@@ -119,6 +136,8 @@ int event_add_numbered(struct events *e, const struct event_new *new, int64_t *r
 		r = pack(e, new, &event.data);
 	if (r == 0)
 		r = store_event_add(store_writer(e->store), &event, &event.seq);
+	if (r == 0)
+		r = note_time(e, &event);
 	if (r != 0)
 		return r;
 	*ret_seq = event.seq;
@@ -162,6 +181,7 @@ void events_mark(struct events *e)
 		return;
 	e->mark = e->batch ? e->batch->n : 0;
 	e->mark_last = e->batch ? e->batch->last : 0;
+	e->mark_ms = e->last_ms;
 }
 
 void events_undo(struct events *e)
@@ -170,6 +190,7 @@ void events_undo(struct events *e)
 		return;
 	e->batch->n = e->mark;
 	e->batch->last = e->mark_last;
+	e->last_ms = later(e->last_ms, e->mark_ms);
 }
 
 void events_dropped(struct events *e)
@@ -181,6 +202,7 @@ void events_dropped(struct events *e)
 	b->n = 0;
 	b->last = 0;
 	b->incomplete = false;
+	e->last_ms = later(e->last_ms, e->kept_ms);
 	arena_reset(&b->arena);
 }
 
@@ -191,6 +213,7 @@ void events_committed(struct events *e)
 	if (!b || b->last == 0)
 		return;
 	atomic_store(&e->committed, b->last);
+	e->kept_ms = e->last_ms;
 	if (e->ready) {
 		e->ready->incomplete = true;
 		e->ready->last = b->last;
@@ -258,10 +281,11 @@ static int set_up(struct events *e, const struct events_opts *opts)
 	struct connection *c = store_writer(e->store);
 	int64_t first;
 	int64_t last;
-	int r = store_event_bounds(c, &first, &last);
+	int r = store_event_bounds(c, &first, &last) ?: store_event_last_time(c, &e->last_ms);
 
 	if (r != 0)
 		return r;
+	e->kept_ms = e->last_ms;
 	atomic_init(&e->keep_ms, opts->keep_ms);
 	atomic_init(&e->keep, opts->keep);
 	atomic_init(&e->committed, last);

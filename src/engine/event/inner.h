@@ -66,6 +66,9 @@ struct events {
 	struct event_batch *batch; /* events of the calls under way */
 	unsigned mark;             /* its n when the current call began */
 	int64_t mark_last;
+	/* Time of the last event, of the last one before the current call, and of the last one
+	 * that is kept. After something is undone it may be too late, never too early. */
+	int64_t last_ms, mark_ms, kept_ms;
 	struct event_batch *ready; /* committed, to be handed over */
 
 	/* the loop's */

@@ -1007,6 +1007,31 @@ static void a_page_that_looks_at_too_many_says_so(void **state)
 	unmake(&w);
 }
 
+/* An event of the hour before, when the clock was ahead. */
+static void a_clock_that_was_set_back_hides_nothing(void **state)
+{
+	enum { HOUR_MS = 3600 * 1000 };
+	const struct event_filter all = {0};
+	int64_t now = clock_utc_ms();
+	const struct event early = {.type = TEXT("t"), .time_ms = now + HOUR_MS};
+	struct fixture *f = *state;
+	struct event_page page;
+	struct world w;
+	int64_t seq;
+
+	begin(f);
+	assert_int_equal(store_event_add(store_writer(f->engine->store), &early, &seq), 0);
+	end(f);
+	make(&w, state);
+	publish(&w, "t", 1, 3);
+	list(&w, &all, -1, now + HOUR_MS / 2, 0, &page);
+	assert_int_equal(page.n, 1);
+	assert_int_equal(page.events[0].seq, seq);
+	list(&w, &all, -1, now - 1, 0, &page);
+	assert_int_equal(page.n, 4);
+	unmake(&w);
+}
+
 static unsigned n_worded[2];
 
 static void word(struct buf *out, const struct event *e)
@@ -1249,6 +1274,7 @@ int main(void)
 		T(lists_are_by_number_by_time_or_the_newest),
 		T(a_type_is_found_behind_many_others),
 		T(a_page_that_looks_at_too_many_says_so),
+		T(a_clock_that_was_set_back_hides_nothing),
 		T(one_wording_serves_all_who_hear_it),
 		T(one_that_has_stalled_keeps_some_and_loses_the_rest),
 		T(what_a_stalled_one_kept_may_be_deleted),

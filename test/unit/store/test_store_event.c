@@ -7,12 +7,17 @@
 
 #define NONE ((struct text) {0})
 
+/* As the engine does it: one that is earlier than the one before it is noted. */
 static int64_t add_row(struct fixture *f, const struct event *row)
 {
+	static int64_t last_ms;
 	int64_t seq = 0;
 
 	assert_int_equal(store_event_add(store_writer(f->store), row, &seq), 0);
 	assert_true(seq > 0);
+	if (row->time_ms < last_ms)
+		assert_int_equal(store_event_note_clock(store_writer(f->store), seq), 0);
+	last_ms = row->time_ms;
 	return seq;
 }
 
@@ -405,6 +410,39 @@ static void any_selection_finds_what_there_is(void **state)
 		assert_finds(f, any_query(), all, N);
 		arena_reset(&f->arena);
 	}
+	for (unsigned ms = 0; ms < N + 30; ms += 3) {
+		unsigned first = 0;
+
+		while (first < N && all[first].time_ms < ms)
+			first++;
+		assert_since(f, ms, first < N ? all[first].seq : INT64_MAX);
+	}
+}
+
+/* Whatever the clock did, and however little goes at a time. */
+static void what_is_old_goes_and_nothing_else(void **state)
+{
+	enum { N = 300 };
+	struct fixture *f = *state;
+	int64_t times[N];
+
+	srand(2);
+	begin(f);
+	for (unsigned i = 0; i < N; i++) {
+		times[i] = 10 * i + (rand() % 8 ? 0 : rand() % 1000);
+		add(f, "a", times[i]);
+	}
+	commit(f);
+	for (int64_t before = 0; before < 10 * N + 1000; before += 250) {
+		int64_t kept = 0;
+
+		while (sweep(f, before, 0, 7) == 7)
+			;
+		for (unsigned i = 0; i < N; i++)
+			kept += times[i] >= before;
+		assert_int_equal(number(f, "SELECT count(*) FROM event"), kept);
+	}
+	assert_int_equal(number(f, "SELECT count(*) FROM event_clock"), 0);
 }
 
 static int64_t steps_of(struct fixture *f, struct store_event_query q, unsigned want)
@@ -431,6 +469,7 @@ static void a_list_reads_only_what_it_shows(void **state)
 				 absent = TEXT("absent");
 	struct fixture *f = *state;
 	struct text *found;
+	int64_t seq;
 	unsigned n;
 
 	begin(f);
@@ -439,7 +478,8 @@ static void a_list_reads_only_what_it_shows(void **state)
 		add_row(f, &(struct event) {.type = i % 2 ? common : other,
 					    .project = i % 2 ? TEXT("p") : TEXT("q"),
 					    .session = TEXT("s"),
-					    .run = TEXT("r")});
+					    .run = TEXT("r"),
+					    .time_ms = i});
 	commit(f);
 	for (int back = 0; back < 2; back++) {
 		FEW_STEPS(f, 10, .newest_first = back);
@@ -464,6 +504,12 @@ static void a_list_reads_only_what_it_shows(void **state)
 			 0);
 	assert_int_equal(n, 3);
 	assert_in_range(steps_taken(reader(f)), 1, 200);
+	assert_int_equal(store_event_since(reader(f), N / 2, &seq), 0);
+	assert_int_equal(seq, N / 2 + 2);
+	assert_in_range(steps_taken(reader(f)), 1, 1000);
+	steps_taken(writer(f));
+	assert_int_equal(sweep(f, N / 2, 0, 10), 10);
+	assert_in_range(steps_taken(writer(f)), 1, 3000);
 }
 
 /* The indexes of what an older program left. */
@@ -473,12 +519,19 @@ static void older_events_are_found_by_what_they_are_about(void **state)
 
 	become_version(f, 11);
 	change_file(f, "INSERT INTO event (type, time_ms, project, session, run) VALUES"
-		       " ('a', 1, 'p', NULL, 'r'), ('b', 2, NULL, 's', 'r')");
+		       " ('a', 1, 'p', NULL, 'r'), ('b', 2, NULL, 's', 'r'),"
+		       " ('c', 9, NULL, NULL, NULL), ('d', 5, NULL, NULL, NULL),"
+		       " ('e', 8, NULL, NULL, NULL)");
 	fixture_open(f);
+	assert_since(f, 2, 2);
+	assert_since(f, 6, 3);
+	assert_since(f, 10, INT64_MAX);
 	LIST(f, "a", .project = TEXT("p"));
 	LIST(f, "b", .session = TEXT("s"));
 	LIST(f, "ab", .run = TEXT("r"));
-	LIST(f, "b", .types = &types[1], .n_types = 2);
+	LIST(f, "bc", .types = &types[1], .n_types = 2);
+	assert_int_equal(sweep(f, 6, 0, 10), 3);
+	LIST(f, "ce");
 }
 
 #define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -498,6 +551,7 @@ int main(void)
 		OPEN(a_small_arena_is_told),
 		OPEN(a_file_of_version_3_gets_the_tables),
 		OPEN(any_selection_finds_what_there_is),
+		OPEN(what_is_old_goes_and_nothing_else),
 		OPEN(a_list_reads_only_what_it_shows),
 		OPEN(older_events_are_found_by_what_they_are_about),
 	};
