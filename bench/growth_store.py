@@ -10,7 +10,7 @@ NOW = 1_760_000_000_000  # the time of all rows; in the past, so that nothing is
 NEVER = 9_000_000_000_000
 
 # One user whose memories do not grow, beside ever more users with a few.
-ANNA = 1_000
+ANNA = 500
 PER_USER = 25
 
 COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {n}) "
@@ -24,6 +24,10 @@ def uuid(kind, number):
 def session_id(number):
     return "%08x-0000-4000-9000-%012x" % (number, number)
 
+
+TASK_COLUMNS = """project, id, state, priority, created_ms, started_ms, completed_ms, pid,
+    pid_started, exit_status, signal, output_bytes, timeout_ms, attempts, max_attempts, retry_ms,
+    not_before_ms, n_after, group_name, runner, prompt, result"""
 
 # {n} of each noun, {tenth} sessions. Tables in the order of their references.
 ROWS = [
@@ -42,15 +46,11 @@ ROWS = [
      f"i, 'r' || i, 'recall', 1, {NOW} + i, {NOW} + i FROM n WHERE i <= {{n}} / 2"),
     ("message", "conversation, turn, role, tokens, created_ms, failed, n_calls, text",
      f"(i + 1) / 2, (i + 1) / 2, i % 2, 10, {NOW} + i, 0, 0, 'message number ' || i FROM n"),
-    # Most have ended, two of a hundred of them failed; every tenth waits for a distant day.
-    ("task", """project, id, state, priority, created_ms, started_ms, completed_ms, pid, pid_started,
-        exit_status, signal, output_bytes, timeout_ms, attempts, max_attempts, retry_ms,
-        not_before_ms, n_after, group_name, runner, prompt, result""",
-     f"""'', printf('task-%04d', i), CASE WHEN i % 10 = 9 THEN 0 ELSE 2 + (i % 50 = 0) END, i % 7,
-        {NOW} + i, {NOW} + i, {NOW} + i, 0, 0, 0, 0, 0, 0, 1, 1, 0,
-        CASE WHEN i % 10 = 9 THEN {NEVER} + i ELSE 0 END, 0,
-        CASE WHEN i % 3 = 0 THEN 'group' || (i % 7) END, 'nothing', 'do thing ' || i,
-        CASE WHEN i % 10 = 9 THEN NULL ELSE CAST('done' AS BLOB) END FROM n"""),
+    # All have ended, two of a hundred of them failed.
+    ("task", TASK_COLUMNS,
+     f"""'', printf('task-%04d', i), 2 + (i % 50 = 0), i % 7, {NOW} + i, {NOW} + i, {NOW} + i, 0, 0,
+        0, 0, 0, 0, 1, 1, 0, 0, 0, CASE WHEN i % 3 = 0 THEN 'group' || (i % 7) END, 'nothing',
+        'do thing ' || i, CAST('done' AS BLOB) FROM n"""),
     ("session", """id, run, status, archived, created_ms, active_ms, ended_ms, cost_usd, input_tokens,
         output_tokens, duration_ms, turns, runner, working_dir, summary""",
      f"""{uuid('9000', 'i')}, {uuid('a000', 'i')}, 4, i % 2, {NOW} + i, {NOW} + i, {NOW} + i, 0, 1, 1,
@@ -72,17 +72,25 @@ ROWS = [
 ]
 
 
-def fill(path, n):
-    """Into a store that koined has just made, and left."""
+# A tenth more, that wait for a distant day.
+WAITING = [
+    ("task", TASK_COLUMNS,
+     f"""'', printf('task-%04d', {{n}} + i), 0, i % 7, {NOW} + i, 0, 0, 0, 0, -1, 0, 0, 0, 0, 1, 0,
+        {NEVER} + i, 0, NULL, 'nothing', 'do thing ' || i, NULL FROM n WHERE i <= {{tenth}}"""),
+]
+
+
+def put(path, n, rows):
+    """Into a store that koined has made, and does not serve."""
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA synchronous = OFF")
     db.execute("PRAGMA cache_size = -500000")
     db.execute("BEGIN")
-    for table, columns, values in ROWS:
+    for table, columns, values in rows:
         count = COUNT if " FROM n" in values else ""
         sql = f"{count}INSERT INTO {table} ({columns}) SELECT {values}"
         db.execute(sql.format(n=n, tenth=n // 10))
-    db.execute("INSERT OR REPLACE INTO task_project (name, next) VALUES ('', ?)", (n + 1,))
+    db.execute("INSERT OR REPLACE INTO task_project (name, next) VALUES ('', ?)", (2 * n,))
     db.execute("COMMIT")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
