@@ -134,8 +134,8 @@ struct live {
 	struct wait *waits; /* its own: task.after.n */
 	struct list watches;
 	unsigned n_listening; /* those of them that want its output */
-	struct arena arena;   /* for texts that do not fit into `own` */
-	struct task task;     /* its texts are in `own` or in the arena */
+	struct arena *extra;  /* for texts that do not fit into `own`; NULL: all do */
+	struct task task;     /* its texts are in `own` or in `extra` */
 	bool light;           /* all of its texts are here; else the long ones are missing */
 	unsigned n_after_open;
 	uint64_t ready_ms;      /* steady clock; 0: at once */

@@ -6,7 +6,7 @@
 #include "base/pack.h"
 #include "engine/task/inner.h"
 
-enum { LIVE_BLOCK = 256 }; /* most tasks have little that does not fit into their own room */
+enum { EXTRA_BLOCK = 256 }; /* bytes: few texts do not fit into a task's own room */
 
 /* ---- projects, groups and their lines ---- */
 
@@ -126,6 +126,26 @@ void project_count(struct project *p, enum task_state state, int64_t by)
 
 /* ---- texts ---- */
 
+/* NULL: no memory. */
+static struct arena *extra_of(struct live *l)
+{
+	if (l->extra)
+		return l->extra;
+	l->extra = malloc(sizeof(*l->extra));
+	if (!l->extra)
+		return NULL;
+	arena_init(l->extra, TASK_ARENA_MAX);
+	l->extra->first = EXTRA_BLOCK;
+	return l->extra;
+}
+
+static void free_extra(struct live *l)
+{
+	if (l->extra)
+		arena_done(l->extra);
+	free(l->extra);
+}
+
 /* Uses its own room while the text fits. */
 static int keep(struct live *l, struct text *t)
 {
@@ -138,7 +158,7 @@ static int keep(struct live *l, struct text *t)
 		to[t->len] = '\0';
 		l->n_left -= t->len + 1;
 	} else {
-		to = arena_copy(&l->arena, t->data, t->len);
+		to = extra_of(l) ? arena_copy(l->extra, t->data, t->len) : NULL;
 	}
 	t->data = to;
 	return to ? 0 : -ENOMEM;
@@ -171,8 +191,8 @@ static int keep_texts(struct live *l)
 		if (t && keep(l, t) != 0)
 			return -ENOMEM;
 	}
-	if (task->metadata.bytes.data &&
-	    value_unpack(&l->arena, task->metadata.bytes, &metadata) == 0)
+	if (task->metadata.bytes.data && extra_of(l) &&
+	    value_unpack(l->extra, task->metadata.bytes, &metadata) == 0)
 		task->metadata.value = metadata;
 	return keep_after(l);
 }
@@ -296,10 +316,8 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	list_init(&l->behind);
 	list_init(&l->watches);
 	changes_init(&l->changes, &t->keeper);
-	arena_init(&l->arena, TASK_ARENA_MAX);
-	l->arena.first = LIVE_BLOCK;
 	if (fill(t, l) != 0) {
-		arena_done(&l->arena);
+		free_extra(l);
 		free(l);
 		return NULL;
 	}
@@ -335,7 +353,7 @@ void live_free(struct live *l)
 		leave_ended(l);
 	table_remove(&t->by_id, &l->by_id);
 	table_remove(&t->by_name, &l->by_name);
-	arena_done(&l->arena);
+	free_extra(l);
 	free(l);
 }
 

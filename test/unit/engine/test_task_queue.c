@@ -3,6 +3,8 @@
 
 #include <malloc.h>
 
+#include "base/record.h"
+
 enum { CROWD = 2000, CHAIN = 500, AT_ONCE_MAX = 250, FEW = 60 };
 
 static int crowd_setup(void **state)
@@ -145,6 +147,11 @@ static void a_full_group_is_passed_over_at_once(void **state)
 	assert_true(tasks_of(w)->n_looked - from < FEW);
 }
 
+static size_t bytes_of(const struct live *l)
+{
+	return malloc_usable_size((void *)l) + (l->extra ? l->extra->used : 0);
+}
+
 static void one_that_comes_after_needs_little_more_memory(void **state)
 {
 	struct world *w = *state;
@@ -154,8 +161,25 @@ static void one_that_comes_after_needs_little_more_memory(void **state)
 	block(w, blockers);
 	plain = run(w, "true");
 	behind = submit_chain(w, plain.id, 1);
-	assert_true(malloc_usable_size(live(w, behind.last)) + live(w, behind.last)->arena.used <
-		    malloc_usable_size(live(w, plain.id)) + live(w, plain.id)->arena.used + 128);
+	assert_true(bytes_of(live(w, behind.last)) < bytes_of(live(w, plain.id)) + 128);
+}
+
+/* Its metadata is kept unpacked for lists. */
+static void one_with_metadata_needs_little_more_memory(void **state)
+{
+	struct world *w = *state;
+	struct told blockers[2], plain, other;
+	struct task_new in = plain_task(w, "true");
+	struct record metadata;
+
+	block(w, blockers);
+	record_begin(&metadata, &w->stage.f->arena);
+	record_text(&metadata, "source", TEXT("ipc-chat"));
+	in.task.metadata.value = metadata.root;
+	plain = run(w, "true");
+	other = submit(w, &in);
+	assert_non_null(live(w, other.id)->task.metadata.value);
+	assert_true(bytes_of(live(w, other.id)) < bytes_of(live(w, plain.id)) + 512);
 }
 
 /* ---- what one turn does ---- */
@@ -289,6 +313,7 @@ int main(void)
 		T(an_end_looks_at_few_of_those_that_wait),
 		T(a_full_group_is_passed_over_at_once),
 		T(one_that_comes_after_needs_little_more_memory),
+		T(one_with_metadata_needs_little_more_memory),
 		T(a_chain_fails_in_several_turns),
 		T(the_rest_of_a_chain_fails_at_the_next_start),
 		T(held_ones_are_released_in_several_turns),
