@@ -45,9 +45,10 @@ class Long:
         check(len(answer) <= ANSWER, "an answer of %d bytes", len(answer))
         return json.loads(answer)["result"]
 
-    def log(self, *args):
+    def log(self, *args, **popen):
         env = dict(clean_environment(), KOINE_SOCKET=os.path.join(self.root, "koine.sock"))
-        return subprocess.Popen([KOINE, "session", "log", *args], env=env, stdout=subprocess.PIPE)
+        return subprocess.Popen([KOINE, "session", "log", *args], env=env, stdout=subprocess.PIPE,
+                                **popen)
 
 
 def session(db, id, parent=None, agent_session="claude"):
@@ -177,6 +178,12 @@ def test_a_chain_of_many_sessions_is_read_from_its_end():
         page = c.call("session.events", {"id": "s1199", "chain": True, "after": page["first"] - 2,
                                          "limit": 4})
         same(numbers(page["events"]), [3590, 3591, 3592, 3593], "from there on")
+        for args, cut in ((), True), (("--last", "9999"), True), (("--last", "10"), False):
+            with w.log("--chain", *args, "s1199", stderr=subprocess.PIPE) as log:
+                shown = log.stdout.read().splitlines()
+                told = log.stderr.read()
+            same((shown[-1], len(shown)), (b"line 3600", 3000 if cut else 10), "the log")
+            same(told.count(b"it continues too many sessions"), cut, "told once")
         same(w.hld(session_id="s5"), {"events": w.hld(session_id="s5")["events"]}, "a short one")
         same(last_of(w.hld(session_id="s5"), 18), 18, "all of it")
 
@@ -237,7 +244,7 @@ def test_the_log_begins_where_it_is_told_to():
             first = max(2501 if not args else 1, 2503 - n)
             same((log.wait(PATIENCE), shown),
                  (0, [b"line %d" % i for i in range(first, 2503)]), "the last %d" % n)
-        with w.log("--last", "0", "two") as log:
+        with w.log("--last", "0", "two", stderr=subprocess.DEVNULL) as log:
             log.stdout.read()
         same(log.returncode, 64, "none")
 

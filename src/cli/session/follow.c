@@ -82,6 +82,13 @@ static int64_t where_to_start(const struct cli *cli)
 	return o->last > 0 ? FROM_THE_LAST : 0;
 }
 
+/* Only the first page of a chain that is too long says so. */
+static void tell_cut(const struct koine_value *page)
+{
+	if (member_flag(page, "truncated"))
+		complain("it continues too many sessions; the oldest are left out");
+}
+
 /* Prints what was said after the event *last, page by page. */
 static int print_pages(struct cli *cli, const char *id, int64_t *last,
 		       struct koine_answer **ret_failed)
@@ -103,6 +110,7 @@ static int print_pages(struct cli *cli, const char *id, int64_t *last,
 			*ret_failed = TAKE(a);
 			return r;
 		}
+		tell_cut(koine_answer_result(a));
 		e = member_first(koine_answer_result(a), "events");
 		for (; e; e = koine_value_next(e))
 			session_print_event(cli, e);
