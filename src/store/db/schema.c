@@ -132,9 +132,9 @@ static const char conversation_tables[] =
 	"CREATE INDEX message_call_by_message ON message_call (message);";
 
 /*
- * Events are ordered by seq. The index by time is for queries since a certain time, and for
- * finding events that are too old. meta keeps the last number used, since the rows may be
- * deleted.
+ * Events are ordered by seq. The index by time, which a later step drops, is for queries since a
+ * certain time, and for finding events that are too old. meta keeps the last number used, since
+ * the rows may be deleted.
  *
  * A task's id is unique within its project. The project's next number is kept separately,
  * since tasks are deleted and ids are never reused. 0 and -1 stand for "none". States are
