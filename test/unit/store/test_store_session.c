@@ -1133,6 +1133,30 @@ static void no_query_walks_a_whole_table(void **state)
 	assert_true(assert_no_walks(f, writer(f), "session", NULL) > 20);
 }
 
+static void events_of_an_older_file_are_found_along_the_new_indexes(void **state)
+{
+	struct fixture *f = *state;
+	struct session_event *rows;
+
+	become_version(f, 11);
+	change_file(f,
+		    "INSERT INTO session (id, run, status, archived, created_ms, active_ms,"
+		    " ended_ms, cost_usd, input_tokens, output_tokens, duration_ms, turns,"
+		    " runner, working_dir, summary) VALUES ('a', 'a', 4, 0, 1, 1, 1, 0, 0, 0, 0,"
+		    " 0, 'claude', '/', '');"
+		    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9)"
+		    " INSERT INTO session_event (session, sequence, type, created_ms, completed,"
+		    " approval, agent_session, content)"
+		    " SELECT 1, i, CASE WHEN i % 2 THEN 0 ELSE 4 END, 1, 0, 0, 'x',"
+		    " CAST(i AS BLOB) FROM n;");
+	fixture_open(f);
+	rows = EVENTS(f, 2, .session = TEXT("a"), .newest = true, .limit = 2);
+	assert_text(rows[0].content, "9");
+	assert_text(rows[1].content, "7");
+	EVENTS(f, 5, .agent_session = TEXT("x"));
+	EVENTS(f, 9, .agent_session = TEXT("x"), .raw = true);
+}
+
 static void a_file_of_version_4_gets_the_tables(void **state)
 {
 	struct fixture *f = *state;
@@ -1188,6 +1212,7 @@ int main(void)
 		OPEN(a_small_arena_is_told),
 		OPEN(no_query_walks_a_whole_table),
 		OPEN(a_file_of_version_4_gets_the_tables),
+		OPEN(events_of_an_older_file_are_found_along_the_new_indexes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
