@@ -313,11 +313,17 @@ static int hand_out(struct statement *q, memory_fn fn, void *arg)
 	}
 }
 
-void store_walk_bind(struct statement *q, const struct store_walk *walk)
+struct statement *store_walk_open(struct connection *c, const struct walk_queries *queries,
+				  const struct store_scope *scope, const struct store_walk *walk,
+				  unsigned n)
 {
+	struct statement *q = store_memory_walk(c, queries->some, queries->all, scope);
+
 	query_bind_int(q, ":after_ms", walk->begun ? walk->after_ms : INT64_MIN);
-	query_bind_int(q, ":after_seq", walk->after_seq);
-	query_bind_int(q, ":limit", walk->limit);
+	if (queries->same)
+		query_bind_int(q, ":after_seq", walk->after_seq);
+	query_bind_int(q, ":limit", walk->limit - n);
+	return q;
 }
 
 struct slice {
@@ -346,19 +352,31 @@ static int take_next(void *arg, const struct memory *row)
 	return s->walk->max_bytes > 0 && s->bytes > s->walk->max_bytes ? SLICE_FULL : 0;
 }
 
+static int walk_part(struct connection *c, const struct walk_queries *queries,
+		     const struct store_scope *scope, struct slice *slice)
+{
+	CLEANUP(query_donep)
+	struct statement *q = store_walk_open(c, queries, scope, slice->walk, slice->n);
+
+	return hand_out(q, take_next, slice);
+}
+
+#define EACH(name, walk) static const struct query name = {walk WALK_ORDER, .of = &memory_portrait}
+
 int store_memory_each(struct connection *c, const struct store_scope *scope,
 		      struct store_walk *walk, memory_fn fn, void *arg)
 {
-	static const struct query some = {WALK("{columns}", WALK_ON) WALK_ORDER,
-					  .of = &memory_portrait};
-	static const struct query all = {WALK_ALL("{columns}", WALK_ON) WALK_ORDER,
-					 .of = &memory_portrait};
-	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
+	EACH(some_same, WALK("{columns}", WALK_SAME));
+	EACH(all_same, WALK_ALL("{columns}", WALK_SAME));
+	EACH(some_later, WALK("{columns}", WALK_LATER));
+	EACH(all_later, WALK_ALL("{columns}", WALK_LATER));
+	static const struct walk_queries same = {&some_same, &all_same, .same = true};
+	static const struct walk_queries later = {&some_later, &all_later};
 	struct slice slice = {.walk = walk, .fn = fn, .arg = arg};
-	int r;
+	int r = walk->begun ? walk_part(c, &same, scope, &slice) : 0;
 
-	store_walk_bind(q, walk);
-	r = hand_out(q, take_next, &slice);
+	if (r == 0 && slice.n < walk->limit)
+		r = walk_part(c, &later, scope, &slice);
 	if (r == 0)
 		walk->end = slice.n < walk->limit;
 	return r == SLICE_FULL ? 0 : r;

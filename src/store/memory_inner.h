@@ -19,10 +19,24 @@
 	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
 #define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
 
-/* For walks in slices, oldest first. */
-#define WALK_ON    " AND (created_ms, seq) > (:after_ms, :after_seq)"
+/*
+ * For walks in slices, oldest first: first the rest of the last row's moment, then what is later.
+ * One condition for both, (created_ms, seq) > (…), would look at all of that moment again for each
+ * slice, and an import may have given thousands the same.
+ */
+#define WALK_SAME  " AND created_ms = :after_ms AND seq > :after_seq"
+#define WALK_LATER " AND created_ms > :after_ms"
 #define WALK_ORDER " ORDER BY created_ms, seq LIMIT :limit"
-void store_walk_bind(struct statement *q, const struct store_walk *walk);
+
+struct walk_queries {
+	const struct query *some, *all;
+	bool same; /* WALK_SAME */
+};
+
+/* One of the two parts, with everything bound; n rows of the slice are there already. */
+struct statement *store_walk_open(struct connection *c, const struct walk_queries *queries,
+				  const struct store_scope *scope, const struct store_walk *walk,
+				  unsigned n);
 
 /* The walk that suits the scope, with the scope's parameters bound. */
 struct statement *store_memory_walk(struct connection *c, const struct query *some,

@@ -212,54 +212,85 @@ int store_memory_drop_vector(struct connection *c, int64_t seq)
 }
 
 /* One row for each memory of the slice; without a vector, its bytes are NULL. */
-#define SLICE(walk)                                                                                \
-	"SELECT m.created_ms, m.seq, v.scale, b.bytes FROM (" walk ") AS m"                        \
-	" LEFT JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model AND v.dim = :dim"     \
-	" LEFT JOIN memory_vector_bytes AS b ON b.seq = v.seq ORDER BY m.created_ms, m.seq"
+#define SLICE(name, walk)                                                                          \
+	static const struct query name = {                                                         \
+		"SELECT m.created_ms, m.seq, v.scale, b.bytes FROM (" walk WALK_ORDER ") AS m"     \
+		" LEFT JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model"              \
+		" AND v.dim = :dim LEFT JOIN memory_vector_bytes AS b ON b.seq = v.seq"}
 
-static int take_vector(struct statement *q, unsigned dim, struct store_walk *walk,
-		       store_vector_fn fn, void *arg)
+static int take_vector(struct statement *q, unsigned dim, store_vector_fn fn, void *arg)
 {
 	struct text bytes = query_blob(q, 3);
 	int r = query_fault(q);
 
 	/* A row that is not in our format counts as none. */
-	if (r == 0 && bytes.data && bytes.len == dim)
-		r = fn(arg, query_int(q, 1), (const int8_t *)bytes.data, (float)query_double(q, 2));
-	if (r != 0)
+	if (r != 0 || !bytes.data || bytes.len != dim)
 		return r;
+	return fn(arg, query_int(q, 1), (const int8_t *)bytes.data, (float)query_double(q, 2));
+}
+
+/* The rows of a slice come in any order. */
+static void move_on(struct statement *q, struct store_walk *walk)
+{
+	int64_t ms = query_int(q, 0);
+	int64_t seq = query_int(q, 1);
+
+	if (walk->begun && (ms < walk->after_ms || (ms == walk->after_ms && seq < walk->after_seq)))
+		return;
 	walk->begun = true;
-	walk->after_ms = query_int(q, 0);
-	walk->after_seq = query_int(q, 1);
-	return 0;
+	walk->after_ms = ms;
+	walk->after_seq = seq;
+}
+
+/* How it goes through one part of a slice. */
+struct vector_walk {
+	struct connection *c;
+	const struct store_scope *scope;
+	const struct store_model *model;
+	struct store_walk *walk;
+	store_vector_fn fn;
+	void *arg;
+	unsigned n; /* rows so far */
+};
+
+static int walk_part(struct vector_walk *w, const struct walk_queries *queries)
+{
+	CLEANUP(query_donep)
+	struct statement *q = store_walk_open(w->c, queries, w->scope, w->walk, w->n);
+	bool more;
+	int r;
+
+	bind_model(q, w->model);
+	for (;;) {
+		r = query_next(q, &more);
+		if (r != 0 || !more)
+			return r;
+		r = take_vector(q, w->model->dim, w->fn, w->arg);
+		if (r != 0)
+			return r;
+		move_on(q, w->walk);
+		w->n++;
+	}
 }
 
 int store_memory_each_vector(struct connection *c, const struct store_scope *scope,
 			     const struct store_model *model, struct store_walk *walk,
 			     store_vector_fn fn, void *arg)
 {
-	static const struct query some = {SLICE(WALK("created_ms, seq", WALK_ON) WALK_ORDER)};
-	static const struct query all = {SLICE(WALK_ALL("created_ms, seq", WALK_ON) WALK_ORDER)};
-	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
-	unsigned n = 0;
-	bool more;
-	int r;
+	SLICE(some_same, WALK("created_ms, seq", WALK_SAME));
+	SLICE(all_same, WALK_ALL("created_ms, seq", WALK_SAME));
+	SLICE(some_later, WALK("created_ms, seq", WALK_LATER));
+	SLICE(all_later, WALK_ALL("created_ms, seq", WALK_LATER));
+	static const struct walk_queries same = {&some_same, &all_same, .same = true};
+	static const struct walk_queries later = {&some_later, &all_later};
+	struct vector_walk w = {c, scope, model, walk, fn, arg, .n = 0};
+	int r = walk->begun ? walk_part(&w, &same) : 0;
 
-	bind_model(q, model);
-	store_walk_bind(q, walk);
-	for (;;) {
-		r = query_next(q, &more);
-		if (r != 0)
-			return r;
-		if (!more)
-			break;
-		r = take_vector(q, model->dim, walk, fn, arg);
-		if (r != 0)
-			return r;
-		n++;
-	}
-	walk->end = n < walk->limit;
-	return 0;
+	if (r == 0 && w.n < walk->limit)
+		r = walk_part(&w, &later);
+	if (r == 0)
+		walk->end = w.n < walk->limit;
+	return r;
 }
 
 int store_memory_find_vector(struct connection *c, const struct store_model *model, int64_t seq,

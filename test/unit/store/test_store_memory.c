@@ -1,5 +1,6 @@
 /* Memories in the store: what is found, by whom, and in which order. */
 #include "store_fixture.h"
+#include "steps.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -689,6 +690,36 @@ static void a_walk_can_be_ended(void **state)
 	assert_walked(f, scope_of(BOB, NULL), "bob1 all1 ");
 }
 
+/* All of one moment, as an import may leave them. */
+static void a_slice_does_not_look_at_those_before_it(void **state)
+{
+	struct fixture *f = *state;
+	struct store_scope own = scope_of(ANN, NULL);
+	struct store_walk walk = {.limit = 10};
+	unsigned n = 0;
+	int64_t first = 0;
+
+	own.without_common = true;
+	for (int i = 0; i < 500; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "m%d", i);
+		add_of(f, id, ANN, NULL, 70);
+	}
+	for (; !walk.end; n++) {
+		struct ids ids = {""};
+		int64_t steps;
+
+		assert_int_equal(store_memory_each(reader(f), &own, &walk, append_id, &ids), 0);
+		steps = steps_taken(reader(f));
+		if (n == 1)
+			first = steps;
+		if (n > 1)
+			assert_true(steps <= first);
+	}
+	assert_int_equal(n, 51);
+}
+
 struct nested {
 	struct fixture *fixture;
 	int64_t n;
@@ -800,6 +831,7 @@ int main(void)
 		OPEN(a_repetition_expires_like_the_first),
 		OPEN(where_it_was_learnt_decides_who_hears_of_it),
 		OPEN(a_walk_can_be_ended),
+		OPEN(a_slice_does_not_look_at_those_before_it),
 		OPEN(a_walk_is_of_the_moment_it_began),
 		OPEN(sweeps_what_is_expired_in_portions),
 		OPEN(counts_by_kind),
