@@ -17,22 +17,23 @@ def switches(pid):
     return n
 
 
-def quiet_window(pid, seconds, most):
+def quiet_window(pid, a_second, seconds=3):
     """Waits for a time in which it is woken at most so often. What comes once a minute, or just
     after the start, spoils one such time; what comes again and again spoils all of them."""
     seen = []
     for _ in range(12):
-        before = switches(pid)
+        before, start = switches(pid), time.monotonic()
         time.sleep(seconds)
         seen.append(switches(pid) - before)
-        if seen[-1] <= most:
+        # On a busy machine it was longer.
+        if seen[-1] <= a_second * (time.monotonic() - start + 0.5):
             return seen[-1]
     raise Failure("woken %r times within %.1f s each" % (seen, seconds))
 
 
 def test_without_clients_nothing_wakes_it():
     with Daemon() as d:
-        quiet_window(d.pid, 3, 0)
+        quiet_window(d.pid, 0)
 
 
 def test_nor_after_clients_were_there():
@@ -41,7 +42,7 @@ def test_nor_after_clients_were_there():
             c.call("memory.add", {"content": "the kettle is blue"})
             c.call("memory.search", {"query": "kettle"})
             c.call("event.subscribe", {})
-        quiet_window(d.pid, 3, 0)
+        quiet_window(d.pid, 0)
 
 
 def test_idle_clients_wake_it_twice_a_second_at_most():
@@ -49,7 +50,7 @@ def test_idle_clients_wake_it_twice_a_second_at_most():
     with Daemon("--set", "listen.gateway=on", "--set", "listen.embedding=on") as d:
         d.clients += [Client(address) for _, address in d.addresses for _ in range(EACH)]
         d.settle()
-        n = quiet_window(d.pid, 3, 7)
+        n = quiet_window(d.pid, 2)
         note("%d clients: woken %d times within 3 s" % (len(d.clients), n))
 
 
