@@ -106,6 +106,15 @@ void packer_text(struct packer *p, const char *key, struct text t)
 		buf_add_char(p->out, marks[VALUE_NULL]);
 }
 
+void packer_texts(struct packer *p, const char *key, struct texts t)
+{
+	packer_key(p, key);
+	buf_add_char(p->out, marks[VALUE_ARRAY]);
+	add_length(p->out, t.n);
+	for (unsigned i = 0; i < t.n; i++)
+		add_bytes(p->out, VALUE_STRING, t.items[i].data, t.items[i].len);
+}
+
 void packer_given(struct packer *p, const char *key, struct text t)
 {
 	if (t.data)

@@ -12,6 +12,12 @@
 /* The nesting allowed in JSON text, plus what we put around it. */
 enum { PACKED_DEPTH_MAX = 1100 };
 
+/* What is empty, packed: "", 0, {} and []. */
+#define PACKED_NO_TEXT   "\"\0"
+#define PACKED_ZERO      "#\0010"
+#define PACKED_NO_OBJECT "{\0"
+#define PACKED_NO_ARRAY  "[\0"
+
 /* NULL packs as null. Failures stick to out->err. */
 void value_pack(struct buf *out, const struct value *v);
 
@@ -40,6 +46,7 @@ void packer_end(struct packer *p);
 void packer_key(struct packer *p, const char *key);
 void packer_text(struct packer *p, const char *key, struct text t);  /* {NULL, 0} is null */
 void packer_given(struct packer *p, const char *key, struct text t); /* ... is left out */
+void packer_texts(struct packer *p, const char *key, struct texts t);
 void packer_int(struct packer *p, const char *key, int64_t n);
 void packer_bool(struct packer *p, const char *key, bool b);
 void packer_packed(struct packer *p, const char *key, struct text packed); /* already packed */
@@ -65,6 +72,28 @@ struct packed_item {
 
 int packed_take(struct packed_reader *r, struct packed_item *ret);
 int packed_take_text(struct packed_reader *r, struct text *ret); /* a key */
+
+/* Another name of a member of an object. A member may have several, one behind the other. */
+struct packed_name {
+	struct text stored; /* {NULL, 0}: the end of a list */
+	struct text shown;
+	enum {
+		NULL_IS_SHOWN,
+		NULL_IS_EMPTY,
+		NULL_IS_LEFT_OUT
+	} null; /* "" instead of null, or nothing */
+};
+
+/* The first name of the member; NULL: its own. */
+static inline const struct packed_name *packed_name_find(const struct packed_name *names,
+							 struct text stored)
+{
+	for (; names && names->stored.data; names++) {
+		if (text_equal(stored, names->stored))
+			return names;
+	}
+	return NULL;
+}
 
 /* Whether value_pack could have made it from an object. */
 bool packed_is_object(struct text packed);

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/record.h"
+#include "base/pack.h"
 #include "base/utf8.h"
 
 int64_t member_none_int(const struct member *m)
@@ -109,93 +109,92 @@ bool member_next_line(struct text *lines, struct text *ret_line)
 	return true;
 }
 
-/* ---- into a record ---- */
+/* ---- packed ---- */
 
-static void record_absent(struct record *r, const struct member *m)
+static void pack_absent(struct packer *p, const struct member *m, struct text empty)
 {
 	if (m->absent == ABSENT_EMPTY)
-		record_text(r, m->name, TEXT(""));
+		packer_packed(p, m->name, empty);
 	else if (m->absent == ABSENT_NULL)
-		record_null(r, m->name);
+		packer_text(p, m->name, (struct text) {0});
 }
 
-static void record_bytes(struct record *r, const struct member *m, struct text t, size_t cut)
+static void pack_text(struct packer *p, const struct member *m, struct text t)
 {
-	if (!t.data)
-		record_absent(r, m);
+	if (t.data)
+		packer_text(p, m->name, t);
 	else
-		record_text(r, m->name, member_shown(m, t, cut));
+		pack_absent(p, m, TEXT(PACKED_NO_TEXT));
 }
 
-static void record_tree(struct record *r, const struct member *m, const struct value *v)
+static void pack_tree(struct packer *p, const struct member *m, const struct packed *tree)
 {
-	if (v)
-		record_value(r, m->name, v);
-	else
-		record_absent(r, m);
+	if (tree->bytes.data) {
+		packer_packed(p, m->name, tree->bytes);
+	} else if (tree->value) {
+		packer_key(p, m->name);
+		value_pack(p->out, tree->value);
+	} else {
+		pack_absent(p, m, TEXT(PACKED_NO_OBJECT));
+	}
 }
 
-static void record_number(struct record *r, const struct member *m, int64_t n)
+static void pack_number(struct packer *p, const struct member *m, int64_t n)
 {
 	char iso[ISO_LEN + 1];
 
 	if (member_int_is_none(m, n)) {
-		record_absent(r, m);
+		pack_absent(p, m, TEXT(PACKED_ZERO));
 	} else if (m->kind == MEMBER_TIME) {
 		clock_format_iso(n, iso);
-		record_text(r, m->name, text_of(iso));
+		packer_text(p, m->name, text_of(iso));
 	} else {
-		record_int(r, m->name, n);
+		packer_int(p, m->name, n);
 	}
 }
 
-static void record_member(struct record *r, const struct member *m, const void *noun, size_t cut)
+static void pack_member(struct packer *p, const struct member *m, const void *noun, size_t cut)
 {
 	const void *at = member_at(m, noun);
 
 	switch ((enum member_kind)m->kind) {
 	case MEMBER_TEXT:
 	case MEMBER_BLOB:
-		record_bytes(r, m, *(const struct text *)at, cut);
+		pack_text(p, m, member_shown(m, *(const struct text *)at, cut));
 		break;
 	case MEMBER_PACKED:
-		record_tree(r, m, ((const struct packed *)at)->value);
-		break;
-	case MEMBER_INT:
-	case MEMBER_TIME:
-		record_number(r, m, member_int(m, noun));
-		break;
-	case MEMBER_REAL:
-		if (member_real_is_none(m, *(const double *)at))
-			record_absent(r, m);
-		else
-			record_double(r, m->name, *(const double *)at);
-		break;
-	case MEMBER_BOOL:
-		record_bool(r, m->name, *(const bool *)at);
-		break;
-	case MEMBER_ENUM:
-		record_bytes(r, m, text_of(member_word(m, noun)), 0);
+		pack_tree(p, m, at);
 		break;
 	case MEMBER_TEXTS:
 		if (((const struct texts *)at)->items)
-			record_texts(r, m->name, *(const struct texts *)at);
+			packer_texts(p, m->name, *(const struct texts *)at);
 		else
-			record_absent(r, m);
+			pack_absent(p, m, TEXT(PACKED_NO_ARRAY));
 		break;
+	case MEMBER_INT:
+	case MEMBER_TIME:
+		pack_number(p, m, member_int(m, noun));
+		break;
+	case MEMBER_BOOL:
+		packer_bool(p, m->name, *(const bool *)at);
+		break;
+	case MEMBER_ENUM:
+		pack_text(p, m, text_of(member_word(m, noun)));
+		break;
+	case MEMBER_REAL:
 	case MEMBER_LINES:
 	case MEMBER_JSON:
 	case MEMBER_ENV:
-		/* Events never contain one. */
+		/* Nothing that is packed has one. */
 		break;
 	}
 }
 
-void record_members(struct record *r, const struct portrait *p, struct selection s,
+void packer_members(struct packer *p, const struct portrait *portrait, struct selection s,
 		    const void *noun, size_t cut)
 {
-	portrait_each (m, p) {
+	portrait_each (m, portrait) {
 		if (m->name && member_is_in(m, s))
-			record_member(r, m, noun, cut);
+			pack_member(p, m, noun, cut);
 	}
 }

@@ -27,7 +27,7 @@
 #include "base/text.h"
 #include "base/value.h"
 
-struct record;
+struct packer;
 
 /* The member's type in the struct. */
 enum member_kind {
@@ -177,7 +177,6 @@ struct text member_variable_name(struct text variable);
 /* The next entry of LINES that is not empty; false: there is none. */
 bool member_next_line(struct text *lines, struct text *ret_line);
 
-/* Writes the selected members into a record; `cut` as in member_shown. A tree must live as long
- * as the record; texts are copied. */
-void record_members(struct record *r, const struct portrait *p, struct selection s,
+/* Packs the selected members, as members of the object that is begun; `cut` as in member_shown. */
+void packer_members(struct packer *p, const struct portrait *portrait, struct selection s,
 		    const void *noun, size_t cut);

@@ -15,6 +15,13 @@ void record_begin(struct record *r, struct arena *a)
 		r->err = -ENOMEM;
 }
 
+void record_go_on(struct record *r, struct arena *a, struct value *object)
+{
+	*r = (struct record) {.arena = a, .root = object};
+	for (struct value *v = object->first; v; v = v->next)
+		r->last = v;
+}
+
 /* One more member, for the caller to fill; NULL after a fault. */
 static struct value *add(struct record *r, const char *key, enum value_kind kind)
 {
@@ -64,29 +71,6 @@ void record_text(struct record *r, const char *key, struct text t)
 		add_bytes(r, key, VALUE_STRING, t.data, t.len);
 	else
 		record_null(r, key);
-}
-
-/* Allocates a list in one piece; the texts stay where they are. */
-void record_texts(struct record *r, const char *key, struct texts t)
-{
-	struct value *list = r->err == 0 ? add(r, key, VALUE_ARRAY) : NULL;
-	struct value *items;
-
-	if (!list)
-		return;
-	items = arena_zalloc(r->arena, (t.n + 1) * sizeof(*items));
-	if (!items) {
-		r->err = -ENOMEM;
-		return;
-	}
-	list->len = t.n;
-	list->first = t.n > 0 ? items : NULL;
-	for (unsigned i = 0; i < t.n; i++) {
-		items[i].kind = VALUE_STRING;
-		items[i].text = t.items[i].data;
-		items[i].len = (uint32_t)t.items[i].len;
-		items[i].next = i + 1 < t.n ? &items[i + 1] : NULL;
-	}
 }
 
 void record_int(struct record *r, const char *key, int64_t n)

@@ -18,6 +18,8 @@ struct record {
 };
 
 void record_begin(struct record *r, struct arena *a);
+/* Adds to an object that is there. */
+void record_go_on(struct record *r, struct arena *a, struct value *object);
 
 /* Keys must outlive the tree; texts are copied. {NULL, 0} is null. */
 void record_text(struct record *r, const char *key, struct text t);
@@ -26,5 +28,4 @@ void record_double(struct record *r, const char *key, double d);
 void record_bool(struct record *r, const char *key, bool b);
 void record_null(struct record *r, const char *key);
 /* A tree that lives at least as long. */
-void record_texts(struct record *r, const char *key, struct texts t);
 void record_value(struct record *r, const char *key, const struct value *v);

@@ -15,6 +15,8 @@
 #include "base/value.h"
 #include "base/why.h"
 
+struct packed_name;
+
 enum { JSON_DEPTH_MAX = 1024, JSON_DEPTH_DEFAULT = 512, JSON_VALUES_DEFAULT = 1000000 };
 
 struct json_limits {
@@ -67,6 +69,8 @@ void json_raw(struct json *j, const char *text, size_t len); /* is JSON already 
 void json_value(struct json *j, const struct value *v);
 /* What value_pack made; null for anything else. */
 void json_packed(struct json *j, struct text packed);
+/* The same, with other names for members of the object. */
+void json_packed_as(struct json *j, struct text packed, const struct packed_name *names);
 
 /* The value as text on one line without white space, in the arena. */
 int json_compact(struct arena *a, const struct value *v, struct text *ret_text);

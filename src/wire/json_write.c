@@ -228,15 +228,54 @@ void json_value(struct json *j, const struct value *v)
 
 static int write_packed(struct json *j, struct packed_reader *r, unsigned depth);
 
+static void write_null(struct json *j, const struct packed_name *name)
+{
+	if (name->null == NULL_IS_LEFT_OUT)
+		return;
+	add_key(j, name->shown.data, name->shown.len);
+	if (name->null == NULL_IS_EMPTY)
+		json_text(j, TEXT(""));
+	else
+		json_null(j);
+}
+
+/* Writes the value under each of its names. */
+static int write_renamed(struct json *j, struct packed_reader *r, const struct packed_name *name)
+{
+	const struct packed_reader value = *r;
+	const struct text stored = name->stored;
+	struct packed_item item;
+
+	if (packed_take(r, &item) != 0)
+		return -EBADMSG;
+	for (; text_equal(name->stored, stored); name++) {
+		if (item.kind == VALUE_NULL) {
+			write_null(j, name);
+			continue;
+		}
+		add_key(j, name->shown.data, name->shown.len);
+		*r = value;
+		if (write_packed(j, r, 1) != 0)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
 static int write_children(struct json *j, struct packed_reader *r, const struct packed_item *parent,
-			  unsigned depth)
+			  const struct packed_name *names, unsigned depth)
 {
 	for (uint32_t i = 0; i < parent->n; i++) {
+		const struct packed_name *name;
 		struct text key;
 
 		if (parent->kind == VALUE_OBJECT) {
 			if (packed_take_text(r, &key) != 0)
 				return -EBADMSG;
+			name = packed_name_find(names, key);
+			if (name && write_renamed(j, r, name) != 0)
+				return -EBADMSG;
+			if (name)
+				continue;
 			add_key(j, key.data, key.len);
 		}
 		if (write_packed(j, r, depth + 1) != 0)
@@ -268,29 +307,48 @@ static int write_packed(struct json *j, struct packed_reader *r, unsigned depth)
 		return 0;
 	case VALUE_ARRAY:
 		json_begin_array(j);
-		e = write_children(j, r, &item, depth);
+		e = write_children(j, r, &item, NULL, depth);
 		json_end_array(j);
 		return e;
 	case VALUE_OBJECT:
 		json_begin_object(j);
-		e = write_children(j, r, &item, depth);
+		e = write_children(j, r, &item, NULL, depth);
 		json_end_object(j);
 		return e;
 	}
 	return -EBADMSG;
 }
 
-void json_packed(struct json *j, struct text packed)
+static int write_object_as(struct json *j, struct packed_reader *r, const struct packed_name *names)
+{
+	struct packed_item object;
+	int e;
+
+	if (packed_take(r, &object) != 0 || object.kind != VALUE_OBJECT)
+		return -EBADMSG;
+	json_begin_object(j);
+	e = write_children(j, r, &object, names, 0);
+	json_end_object(j);
+	return e;
+}
+
+void json_packed_as(struct json *j, struct text packed, const struct packed_name *names)
 {
 	struct packed_reader r = packed_reader(packed);
 	const struct json before = *j;
 	size_t len = j->out->len;
+	int e = names ? write_object_as(j, &r, names) : write_packed(j, &r, 0);
 
-	if (write_packed(j, &r, 0) == 0 && r.at == r.end)
+	if (e == 0 && r.at == r.end)
 		return;
 	*j = before;
 	j->out->len = len;
 	json_null(j);
+}
+
+void json_packed(struct json *j, struct text packed)
+{
+	json_packed_as(j, packed, NULL);
 }
 
 int json_compact(struct arena *a, const struct value *v, struct text *ret_text)

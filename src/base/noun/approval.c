@@ -1,9 +1,9 @@
 #include "base/noun/approval.h"
 
-static const char *const kind_names[] = {
+const char *const approval_kind_names[N_APPROVAL_KINDS] = {
 	[APPROVAL_FUNCTION] = "function_call", [APPROVAL_CONTACT] = "human_contact"};
 
-static const char *const status_names[N_APPROVAL_STATUSES] = {
+const char *const approval_status_names[N_APPROVAL_STATUSES] = {
 	[APPROVAL_PENDING] = "pending", [APPROVAL_APPROVED] = "approved",
 	[APPROVAL_DENIED] = "denied",   [APPROVAL_RESPONDED] = "responded",
 	[APPROVAL_EXPIRED] = "expired", [APPROVAL_SUPERSEDED] = "superseded",
@@ -26,8 +26,8 @@ enum {
 static const struct member members[] = {
 	{NULL, "seq", MEMBER(INT, seq), MADE},
 	{"id", "id", MEMBER(TEXT, id), HEAD | ENDS},
-	{"status", "status", MEMBER(ENUM, status), HEAD | ENDS | CHANGES, MEMBER_NAMES(status_names)},
-	{"kind", "kind", MEMBER(ENUM, kind), HEAD, MEMBER_NAMES(kind_names)},
+	{"status", "status", MEMBER(ENUM, status), HEAD | ENDS | CHANGES, MEMBER_NAMES(approval_status_names)},
+	{"kind", "kind", MEMBER(ENUM, kind), HEAD, MEMBER_NAMES(approval_kind_names)},
 	{"tool", "tool", MEMBER(TEXT, tool), HEAD | MEMBER_NOT_NULL},
 	{"input", "input", MEMBER(PACKED, input), APPROVAL_INPUT, .absent = ABSENT_EMPTY},
 	{"session_id", "session", MEMBER(TEXT, session)},
@@ -70,14 +70,14 @@ const struct portrait grant_portrait = PORTRAIT(struct grant, grant_members);
 
 const char *approval_kind_name(enum approval_kind kind)
 {
-	return kind_names[kind];
+	return approval_kind_names[kind];
 }
 
 bool approval_kind_parse(struct text t, enum approval_kind *ret_kind)
 {
 	unsigned place;
 
-	if (!member_find_word(kind_names, sizeof(kind_names) / sizeof(kind_names[0]), t, &place))
+	if (!member_find_word(approval_kind_names, N_APPROVAL_KINDS, t, &place))
 		return false;
 	*ret_kind = (enum approval_kind)place;
 	return true;
@@ -85,14 +85,14 @@ bool approval_kind_parse(struct text t, enum approval_kind *ret_kind)
 
 const char *approval_status_name(enum approval_status status)
 {
-	return status_names[status];
+	return approval_status_names[status];
 }
 
 bool approval_status_parse(struct text t, enum approval_status *ret_status)
 {
 	unsigned place;
 
-	if (!member_find_word(status_names, N_APPROVAL_STATUSES, t, &place))
+	if (!member_find_word(approval_status_names, N_APPROVAL_STATUSES, t, &place))
 		return false;
 	*ret_status = (enum approval_status)place;
 	return true;

@@ -13,6 +13,7 @@
 enum approval_kind {
 	APPROVAL_FUNCTION, /* may this tool be called? */
 	APPROVAL_CONTACT,  /* a question for a human */
+	N_APPROVAL_KINDS,
 };
 
 enum approval_status {
@@ -65,9 +66,11 @@ enum {
 extern const struct portrait approval_portrait;
 
 /* "function_call", "human_contact" */
+extern const char *const approval_kind_names[N_APPROVAL_KINDS];
 const char *approval_kind_name(enum approval_kind kind);
 bool approval_kind_parse(struct text t, enum approval_kind *ret_kind);
 /* "pending", "approved", "denied", "responded", "expired", "superseded" */
+extern const char *const approval_status_names[N_APPROVAL_STATUSES];
 const char *approval_status_name(enum approval_status status);
 bool approval_status_parse(struct text t, enum approval_status *ret_status);
 

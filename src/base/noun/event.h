@@ -1,8 +1,15 @@
-/* An event: what happened, when, and to whom. */
+/*
+ * An event: what happened, when, and to whom.
+ *
+ * The members of its data are stored under neutral names. Clients of koine's own dialect, hld's
+ * clients and rules have always known some of them by other names, or by several, and are shown
+ * those. Events that were stored under the shown names are shown as they are.
+ */
 #pragma once
 
 #include <stdint.h>
 
+#include "base/pack.h"
 #include "base/portrait.h"
 #include "base/text.h"
 
@@ -15,3 +22,9 @@ struct event {
 };
 
 extern const struct portrait event_portrait;
+
+/* The names under which its data is shown, instead of those that are stored; NULL: as it is. */
+const struct packed_name *event_names(const struct event *e);
+
+/* The data as it is shown, as a tree. Its texts point into the event. */
+int event_unpack(struct arena *a, const struct event *e, struct value **ret_data);

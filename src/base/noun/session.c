@@ -3,8 +3,8 @@
 static const char *const status_names[N_SESSION_STATUSES] = {
 	"starting", "running", "waiting_input", "completing", "completed", "failed", "interrupted"};
 
-static const char *const event_type_names[N_SESSION_EVENT_TYPES] = {"message", "tool_call",
-								    "tool_result", "system", "raw"};
+const char *const session_event_type_names[N_SESSION_EVENT_TYPES] = {
+	"message", "tool_call", "tool_result", "system", "raw"};
 
 static const char *const content_type_names[N_SESSION_EVENT_TYPES] = {
 	"text", "tool_use", "tool_result", "system", "text"};
@@ -66,7 +66,7 @@ static const struct member event_members[] = {
 	{"claude_session_id", "agent_session", EVENT(TEXT, agent_session), HEAD,
 		.absent = ABSENT_LEFT_OUT},
 	{"sequence", "sequence", EVENT(INT, sequence), HEAD},
-	{"event_type", "type", EVENT(ENUM, type), HEAD, MEMBER_NAMES(event_type_names)},
+	{"event_type", "type", EVENT(ENUM, type), HEAD, MEMBER_NAMES(session_event_type_names)},
 	{"content_type", NULL, EVENT(ENUM, type), HEAD, MEMBER_NAMES(content_type_names)},
 	{"created_at", "created_ms", EVENT(TIME, created_ms), HEAD, NONE_IS_ZERO},
 	{"role", "role", EVENT(TEXT, role), HEAD, .absent = ABSENT_LEFT_OUT},
@@ -103,7 +103,7 @@ bool session_status_parse(struct text t, enum session_status *ret_status)
 
 const char *session_event_type_name(enum session_event_type type)
 {
-	return event_type_names[type];
+	return session_event_type_names[type];
 }
 
 const char *session_approval_name(enum session_approval approval)

@@ -31,19 +31,27 @@ struct told {
 	struct told_member members[MEMBERS_MAX];
 };
 
+#define RULE_MEMBERS                                                                               \
+	{                                                                                          \
+		{"ruleId", "rule_id"}, {"eventType", "event_type"}, {"status"}, {"timestamp"},     \
+			{"?taskId", "task_id"}, {"?error"},                                        \
+	}
+
 static const struct told table[] = {
-	{"task.queued", "event.taskQueued", {{"taskId"}, {"prompt"}, {"queueSize"}}},
-	{"task.started", "event.taskStarted", {{"taskId"}, {"pid"}}},
-	{"task.completed", "event.taskCompleted", {{"taskId"}, {"result"}, {"duration"}}},
-	{"task.failed", "event.taskFailed", {{"taskId"}, {"error"}, {"?exitCode"}}},
-	{"task.cancelled", "event.taskCancelled", {{"taskId"}, {"?reason", "error"}}},
-	{"task.timeout", "event.taskTimeout", {{"taskId"}}},
-	{"rule.executed",
-	 "event.ruleExecuted",
-	 {{"ruleId"}, {"eventType"}, {"status"}, {"timestamp"}, {"?taskId"}, {"?error"}}},
-	{"rule.failed",
-	 "event.ruleExecuted",
-	 {{"ruleId"}, {"eventType"}, {"status"}, {"timestamp"}, {"?taskId"}, {"?error"}}},
+	{"task.queued",
+	 "event.taskQueued",
+	 {{"taskId", "task_id"}, {"prompt"}, {"queueSize", "queue_size"}}},
+	{"task.started", "event.taskStarted", {{"taskId", "task_id"}, {"pid"}}},
+	{"task.completed",
+	 "event.taskCompleted",
+	 {{"taskId", "task_id"}, {"result"}, {"duration", "duration_ms"}}},
+	{"task.failed",
+	 "event.taskFailed",
+	 {{"taskId", "task_id"}, {"error"}, {"?exitCode", "exit_status"}}},
+	{"task.cancelled", "event.taskCancelled", {{"taskId", "task_id"}, {"?reason", "error"}}},
+	{"task.timeout", "event.taskTimeout", {{"taskId", "task_id"}}},
+	{"rule.executed", "event.ruleExecuted", RULE_MEMBERS},
+	{"rule.failed", "event.ruleExecuted", RULE_MEMBERS},
 };
 
 enum { N_TOLD = sizeof(table) / sizeof(table[0]) };

@@ -159,7 +159,7 @@ static void write_sorted(struct json *j, const struct value *v)
 }
 
 /* Sorting the names needs the whole tree. */
-static void write_unpacked(struct json *j, struct text packed, bool is_event)
+void hld_write_sorted(struct json *j, struct text packed)
 {
 	struct arena a;
 	struct value *v;
@@ -167,18 +167,26 @@ static void write_unpacked(struct json *j, struct text packed, bool is_event)
 
 	arena_init(&a, TREE_MAX);
 	r = value_unpack(&a, packed, &v);
-	if (r != 0)
-		j->out->err = r;
-	else if (is_event)
-		write_members(j, v, true);
-	else
+	if (r == 0)
 		write_sorted(j, v);
+	else
+		j->out->err = r;
 	arena_done(&a);
 }
 
-void hld_write_sorted(struct json *j, struct text packed)
+static void write_data(struct json *j, const struct event *e)
 {
-	write_unpacked(j, packed, false);
+	struct arena a;
+	struct value *v;
+	int r;
+
+	arena_init(&a, TREE_MAX);
+	r = event_unpack(&a, e, &v);
+	if (r == 0)
+		write_members(j, v, true);
+	else
+		j->out->err = r;
+	arena_done(&a);
 }
 
 /* A line that nobody understood is not told as an event. */
@@ -204,7 +212,7 @@ void hld_word_event(struct buf *out, const struct event *e)
 	json_member_str(&j, "type", hld_type(e->type));
 	hld_write_time(&j, "timestamp", e->time_ms);
 	json_key(&j, "data");
-	write_unpacked(&j, e->data, true);
+	write_data(&j, e);
 	json_end_object(&j);
 	json_end_object(&j);
 	json_end_object(&j);

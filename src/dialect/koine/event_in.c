@@ -111,5 +111,5 @@ void event_write_members(struct json *j, const struct event *e)
 {
 	json_members(j, &event_portrait, (struct selection) {0}, e, 0);
 	json_key(j, "data");
-	json_packed(j, e->data);
+	json_packed_as(j, e->data, event_names(e));
 }

@@ -9,9 +9,8 @@
  * then continues to wait, or gets the answer that came in the meantime.
  *
  * The event log has:
- *	approval.requested {approval_id, call_id, session_id, run_id, type, tool_name, count, total, …}
- *	approval.resolved {approval_id, call_id, session_id, run_id, type, tool_name, decision, approved,
- *		response_text, …}
+ *	approval.requested {id, session_id, run_id, kind, tool, input?, count, total, …}
+ *	approval.resolved {id, session_id, run_id, kind, tool, status, approved, decided_by, …}
  *
  * Functions that take a lane read on that worker's connection; all others belong to the loop. Texts
  * that are passed in are copied.

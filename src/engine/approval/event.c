@@ -1,22 +1,42 @@
-/* What the event log says of approvals, with the members that all kinds of clients expect. */
-#include "base/clock.h"
+/* What the event log says of approvals; base/noun/event.c has the names that clients are shown. */
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 
-/* Never null: some clients' types cannot hold it. */
-static struct text some(struct text t)
-{
-	return t.data ? t : TEXT("");
-}
+/* Flags: when the member is told. */
+enum {
+	ALWAYS = MEMBER_OWN,
+	REQUEST = MEMBER_OWN << 1,
+	INPUT = MEMBER_OWN << 2, /* of the request; it may be large */
+	ASKER = MEMBER_OWN << 3,
+	DECISION = MEMBER_OWN << 4,
+	DECIDER = MEMBER_OWN << 5, /* the process */
+};
 
-static void say_what(struct packer *p, const struct approval *row)
+#define MEMBER(kind, field) NULL, MEMBER_OF(struct approval, kind, field)
+#define LEFT_OUT            .absent = ABSENT_LEFT_OUT
+
+static const struct member members[] = {
+	{"id", MEMBER(TEXT, id), ALWAYS},
+	{"session_id", MEMBER(TEXT, session), ALWAYS},
+	{"run_id", MEMBER(TEXT, run), ALWAYS},
+	{"kind", MEMBER(ENUM, kind), ALWAYS, MEMBER_NAMES(approval_kind_names)},
+	{"tool", MEMBER(TEXT, tool), ALWAYS},
+	{"input", MEMBER(PACKED, input), REQUEST | INPUT},
+	{"tool_use_id", MEMBER(TEXT, tool_use_id), REQUEST, LEFT_OUT},
+	{"agent", MEMBER(TEXT, agent), ASKER, LEFT_OUT},
+	{"deadline", MEMBER(TIME, deadline_ms), ASKER, NONE_IS_ZERO, LEFT_OUT},
+	{"status", MEMBER(ENUM, status), DECISION, MEMBER_NAMES(approval_status_names)},
+	{"uid", MEMBER(INT, decider_uid), DECIDER},
+	{"pid", MEMBER(INT, decider_pid), DECIDER, NONE_IS_ZERO, LEFT_OUT},
+	{"program", MEMBER(BLOB, decider_program), DECIDER, LEFT_OUT},
+	{"terminal", MEMBER(TEXT, decider_terminal), DECIDER, LEFT_OUT},
+};
+
+static const struct portrait told = PORTRAIT(struct approval, members);
+
+static void say(struct packer *p, uint32_t with, uint32_t without, const struct approval *row)
 {
-	packer_text(p, "approval_id", row->id);
-	packer_text(p, "call_id", row->id);
-	packer_text(p, "session_id", some(row->session));
-	packer_text(p, "run_id", some(row->run));
-	packer_text(p, "type", text_of(approval_kind_name(row->kind)));
-	packer_text(p, "tool_name", some(row->tool));
+	packer_members(p, &told, (struct selection) {with, without}, row, 0);
 }
 
 static int add(struct events *events, const char *type, const struct approval *row,
@@ -27,34 +47,27 @@ static int add(struct events *events, const char *type, const struct approval *r
 	return event_add_data(events, &e, d);
 }
 
+/* Clients ask for a large input separately. */
 int approval_tell_requested(struct events *events, const struct approval *row, unsigned total)
 {
-	char deadline[ISO_LEN + 1];
 	struct event_data d;
 	struct packer *p = &d.members;
 
 	event_data_begin(&d);
-	say_what(p, row);
-	/* Clients ask for a large one separately. */
-	if (row->input.bytes.len <= APPROVAL_SHOWN_INPUT_MAX)
-		packer_packed(p, "tool_input", row->input.bytes);
-	packer_given(p, "tool_use_id", row->tool_use_id);
+	say(p, ALWAYS, 0, row);
+	say(p, REQUEST, row->input.bytes.len <= APPROVAL_SHOWN_INPUT_MAX ? 0 : INPUT, row);
 	packer_int(p, "count", 1);
 	packer_int(p, "total", total);
-	packer_given(p, "agent", row->agent);
-	if (row->deadline_ms > 0) {
-		clock_format_iso(row->deadline_ms, deadline);
-		packer_text(p, "deadline", text_of(deadline));
-	}
+	say(p, ASKER, 0, row);
 	return add(events, "approval.requested", row, &d);
 }
 
-/* The first generation of clients expects the comment under a name that says what it is. */
-static const char *comment_key(enum approval_status status)
+/* What the comment is. */
+static const char *comment_key(const struct approval *row)
 {
-	return status == APPROVAL_DENIED      ? "reason"
-	       : status == APPROVAL_RESPONDED ? "response"
-					      : "comment";
+	if (row->comment.data && row->status == APPROVAL_DENIED)
+		return "reason";
+	return row->comment.data && row->status == APPROVAL_RESPONDED ? "response" : "comment";
 }
 
 static void say_decider(struct packer *p, const struct approval *row)
@@ -63,28 +76,21 @@ static void say_decider(struct packer *p, const struct approval *row)
 
 	packer_key(p, "decided_from");
 	packer_begin(&from, p->out);
-	packer_int(&from, "uid", row->decider_uid);
-	if (row->decider_pid > 0)
-		packer_int(&from, "pid", row->decider_pid);
-	packer_given(&from, "program", row->decider_program);
-	packer_given(&from, "terminal", row->decider_terminal);
+	say(&from, DECIDER, 0, row);
 	packer_end(&from);
 }
 
 int approval_tell_resolved(struct events *events, const struct approval *row)
 {
-	struct text status = text_of(approval_status_name(row->status));
 	struct event_data d;
 	struct packer *p = &d.members;
 
 	event_data_begin(&d);
-	say_what(p, row);
-	packer_text(p, "status", status);
-	packer_text(p, "decision", status);
+	say(p, ALWAYS, 0, row);
+	say(p, DECISION, 0, row);
 	packer_bool(p, "approved", row->status == APPROVAL_APPROVED);
-	packer_text(p, "response_text", some(row->comment));
-	packer_given(p, comment_key(row->status), row->comment);
-	packer_text(p, "decided_by", some(row->decided_by));
+	packer_text(p, comment_key(row), row->comment);
+	packer_text(p, "decided_by", row->decided_by);
 	if (row->decider_known)
 		say_decider(p, row);
 	if (row->status == APPROVAL_EXPIRED || row->status == APPROVAL_SUPERSEDED)

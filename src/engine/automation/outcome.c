@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/record.h"
 #include "engine/automation/inner.h"
 
 enum { ERROR_SHOWN = 500 };
@@ -116,21 +115,18 @@ static int tell_run(struct work *w, int lane)
 	struct firing *f = list_entry(w, struct firing, work);
 	struct event_new e = {.type = f->outcome == OUTCOME_ERROR ? "rule.failed" : "rule.executed",
 			      .project = f->rule->def.project};
-	struct record r;
+	struct event_data d;
+	struct packer *p = &d.members;
 
 	(void)lane;
-	record_begin(&r, &f->arena);
-	record_text(&r, "ruleId", f->rule->def.id);
-	record_text(&r, "eventType", f->type);
-	record_text(&r, "status", text_of(outcomes[f->outcome].status));
-	if (f->task.data)
-		record_text(&r, "taskId", f->task);
-	if (f->message.data)
-		record_text(&r, "message", f->message);
-	if (f->error.data)
-		record_text(&r, "error", f->error);
-	e.data = r.root;
-	return r.err != 0 ? r.err : event_add(f->rule->automation->opts.events, &e);
+	event_data_begin(&d);
+	packer_text(p, "rule_id", f->rule->def.id);
+	packer_text(p, "event_type", f->type);
+	packer_text(p, "status", text_of(outcomes[f->outcome].status));
+	packer_given(p, "task_id", f->task);
+	packer_given(p, "message", f->message);
+	packer_given(p, "error", f->error);
+	return event_add_data(f->rule->automation->opts.events, &e, &d);
 }
 
 static void tell_finished(struct work *w, int result)

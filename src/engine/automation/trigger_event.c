@@ -123,19 +123,12 @@ static bool is_wanted(struct automation *a, const struct happening *h)
 /* Its data, and what else is known about it. */
 static int payload_of(struct arena *a, const struct event *e, struct value **ret_payload)
 {
-	struct record r;
 	struct value *data;
+	struct record r;
 
-	if (value_unpack(a, e->data, &data) != 0)
+	if (event_unpack(a, e, &data) != 0)
 		return -ENOMEM;
-	record_begin(&r, a);
-	value_each (child, data) {
-		const char *key = arena_copy(a, child->key, child->key_len);
-
-		if (!key)
-			return -ENOMEM;
-		record_value(&r, key, child);
-	}
+	record_go_on(&r, a, data);
 	if (!value_find(r.root, "seq"))
 		record_int(&r, "seq", e->seq);
 	if (e->project.len > 0 && !value_find(r.root, "project"))

@@ -19,11 +19,16 @@ int chat_publish(struct chat *chat, const char *type, struct text conversation)
 	return add(chat, type, conversation, &d);
 }
 
-static void say_count(struct packer *p, const char *key, int64_t n)
-{
-	if (n >= 0)
-		packer_int(p, key, n);
-}
+#define COUNT(name)                                                                                \
+	{                                                                                          \
+#name, NULL, MEMBER_OF(struct agent_usage, INT, name), 0, NONE_IS_NEGATIVE,        \
+			ABSENT_LEFT_OUT                                                            \
+	}
+
+static const struct member counts[] = {COUNT(input), COUNT(output), COUNT(cache_read),
+				       COUNT(cache_written)};
+
+static const struct portrait usage = PORTRAIT(struct agent_usage, counts);
 
 static void say_end(struct packer *p, const struct agent_usage *n, const char *state)
 {
@@ -32,10 +37,7 @@ static void say_end(struct packer *p, const struct agent_usage *n, const char *s
 	packer_text(p, "state", text_of(state));
 	packer_key(p, "tokens");
 	packer_begin(&tokens, p->out);
-	say_count(&tokens, "input", n->input);
-	say_count(&tokens, "output", n->output);
-	say_count(&tokens, "cache_read", n->cache_read);
-	say_count(&tokens, "cache_written", n->cache_written);
+	packer_members(&tokens, &usage, (struct selection) {0}, n, 0);
 	packer_end(&tokens);
 }
 

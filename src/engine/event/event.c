@@ -17,7 +17,10 @@
 #include "store/event.h"
 #include "store/store.h"
 
-enum { SWEEP_AT_ONCE = 1000 };
+enum {
+	SWEEP_AT_ONCE = 1000,
+	USUAL_BYTES = 512, /* of an event's data */
+};
 
 /* ---- batches ---- */
 
@@ -159,6 +162,7 @@ int event_add(struct events *e, const struct event_new *new)
 void event_data_begin(struct event_data *d)
 {
 	buf_init(&d->bytes, EVENT_DATA_MAX);
+	(void)buf_reserve(&d->bytes, USUAL_BYTES); /* A fault sticks to it. */
 	packer_begin(&d->members, &d->bytes);
 }
 

@@ -47,7 +47,7 @@ static int keep_row(struct arena *a, const struct event *row, struct event *ret_
 {
 	*ret_event = *row;
 	if (!packed_is_object(row->data))
-		ret_event->data = (struct text) {.data = "{\0", .len = 2};
+		ret_event->data = TEXT(PACKED_NO_OBJECT);
 	return portrait_copy(&event_portrait, a, ret_event);
 }
 

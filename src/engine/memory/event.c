@@ -1,4 +1,3 @@
-#include "base/record.h"
 #include "engine/event/event.h"
 #include "engine/memory/inner.h"
 
@@ -13,18 +12,14 @@ static const struct member members[] = {
 
 static const struct portrait in_events = PORTRAIT(struct memory, members);
 
-int memory_publish(struct memories *m, struct arena *a, const char *type,
-		   const struct memory *memory)
+int memory_publish(struct memories *m, const char *type, const struct memory *memory)
 {
 	struct event_new event = {.type = type};
-	struct record data;
+	struct event_data data;
 
 	if (!m->events)
 		return 0;
-	record_begin(&data, a);
-	record_members(&data, &in_events, (struct selection) {0}, memory, 0);
-	if (data.err != 0)
-		return data.err;
-	event.data = data.root;
-	return event_add(m->events, &event);
+	event_data_begin(&data);
+	packer_members(&data.members, &in_events, (struct selection) {0}, memory, 0);
+	return event_add_data(m->events, &event, &data);
 }

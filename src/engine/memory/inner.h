@@ -34,5 +34,4 @@ unsigned memory_limit(int64_t given, unsigned fallback);
 
 /* Logs that a memory has changed, but never its text. Runs on the writer's thread; type:
  * "memory.added" ... */
-int memory_publish(struct memories *m, struct arena *a, const char *type,
-		   const struct memory *memory);
+int memory_publish(struct memories *m, const char *type, const struct memory *memory);

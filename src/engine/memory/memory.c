@@ -324,7 +324,7 @@ static int keep(struct memories *m, struct arena *a, struct memory *new)
 	if (r == 0)
 		r = index_put(m, new);
 	if (r == 0)
-		r = memory_publish(m, a, "memory.added", new);
+		r = memory_publish(m, "memory.added", new);
 	if (r == 0)
 		embedding_note(m->embedding, new->seq);
 	return r;
@@ -436,7 +436,7 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 	}
 	r = store_memory_delete(c, &scope, memory.id, ret_deleted) ?: index_remove(m, &memory);
 	if (r == 0 && *ret_deleted)
-		r = memory_publish(m, a, "memory.deleted", &memory);
+		r = memory_publish(m, "memory.deleted", &memory);
 	return r;
 }
 
@@ -487,7 +487,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	if (r == 0 && other_text)
 		r = drop_vector(m, &memory);
 	if (r == 0)
-		r = memory_publish(m, a, "memory.updated", &memory);
+		r = memory_publish(m, "memory.updated", &memory);
 	if (r == 0)
 		*ret_memory = memory;
 	return r;
@@ -568,7 +568,7 @@ static int swept(void *arg, const struct memory *memory)
 
 	sweep->n++;
 	if (r == 0)
-		r = memory_publish(sweep->memories, &sweep->arena, "memory.expired", memory);
+		r = memory_publish(sweep->memories, "memory.expired", memory);
 	arena_reset(&sweep->arena);
 	return r;
 }

@@ -81,25 +81,21 @@ int session_config_make(struct arena *a, const struct session_new *in, struct se
 			struct text *ret_packed)
 {
 	CLEANUP(buf_donep) struct buf packed;
+	struct packer p;
 	struct value *config;
-	struct record r;
-	int e;
+	int r;
 
 	buf_init(&packed, SESSION_ARENA_MAX);
-	record_begin(&r, a);
-	record_members(&r, &config_portrait, (struct selection) {0}, in, 0);
-	if (r.err != 0)
-		return r.err;
-	if (r.root->len == 0)
-		return 0;
-	/* Keep what is read back from the packed form: it points nowhere else. */
-	value_pack(&packed, r.root);
-	if (packed.err != 0)
+	packer_begin(&p, &packed);
+	packer_members(&p, &config_portrait, (struct selection) {0}, in, 0);
+	packer_end(&p);
+	if (packed.err != 0 || p.n == 0)
 		return packed.err;
-	e = arena_copy_text(a, (struct text) {.data = packed.data, .len = packed.len}, ret_packed);
-	if (e == 0)
-		e = value_unpack(a, *ret_packed, &config);
-	return e == 0 ? set_members(a, config, ret_plan) : e;
+	/* Keep what is read back from the packed form: it points nowhere else. */
+	r = arena_copy_text(a, (struct text) {.data = packed.data, .len = packed.len}, ret_packed);
+	if (r == 0)
+		r = value_unpack(a, *ret_packed, &config);
+	return r == 0 ? set_members(a, config, ret_plan) : r;
 }
 
 const struct value *session_config(struct arena *a, const struct session *row)

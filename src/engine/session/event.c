@@ -18,76 +18,64 @@ int session_tell_status(struct events *events, const struct session *row, enum s
 	return event_add_data(events, &e, &d);
 }
 
-/* Texts that are too long are cut, and marked as cut. */
-static void say_text(struct packer *p, const char *key, struct text t, bool *cut)
-{
-	struct text shown = text_cut(t, SESSION_EVENT_CONTENT_MAX);
+/* Flags: which types of events have the member. */
+enum {
+	MESSAGE = MEMBER_OWN << SESSION_MESSAGE,
+	CALL = MEMBER_OWN << SESSION_TOOL_CALL,
+	RESULT = MEMBER_OWN << SESSION_TOOL_RESULT,
+	SYSTEM = MEMBER_OWN << SESSION_SYSTEM,
+	RAW = MEMBER_OWN << SESSION_RAW,
+	ANY = MESSAGE | CALL | RESULT | SYSTEM | RAW,
+	INPUT = MEMBER_OWN << N_SESSION_EVENT_TYPES,
+};
 
-	packer_text(p, key, shown.data ? shown : TEXT(""));
-	*cut = *cut || shown.len < t.len;
-}
+#define MEMBER(kind, field) NULL, MEMBER_OF(struct session_event, kind, field)
+#define LEFT_OUT            .absent = ABSENT_LEFT_OUT
+#define EMPTY               .absent = ABSENT_EMPTY
 
-/* It stays packed as it was when the agent reported it. */
-static void say_input(struct packer *p, struct text packed, bool *cut)
-{
-	if (packed.len > SESSION_EVENT_CONTENT_MAX)
-		*cut = true;
-	else if (packed.data)
-		packer_packed(p, "tool_input", packed);
-}
+static const char *const subtypes[N_SESSION_EVENT_TYPES] = {[SESSION_SYSTEM] = "session_created"};
+static const char *const content_types[N_SESSION_EVENT_TYPES] = {"text", "tool_use", "tool_result",
+								 "system", "raw"};
 
-static void say_content(struct packer *p, const struct session_event *event, bool *cut)
-{
-	switch (event->type) {
-	case SESSION_MESSAGE:
-		packer_text(p, "role", event->role);
-		say_text(p, "content", event->content, cut);
-		packer_text(p, "content_type", TEXT("text"));
-		return;
-	case SESSION_TOOL_CALL:
-		packer_text(p, "tool_id", event->tool_id);
-		packer_text(p, "tool_name", event->tool_name);
-		packer_text(p, "content_type", TEXT("tool_use"));
-		say_input(p, event->tool_input.bytes, cut);
-		return;
-	case SESSION_TOOL_RESULT:
-		packer_text(p, "tool_result_for_id", event->tool_id);
-		say_text(p, "tool_result_content", event->content, cut);
-		packer_text(p, "content_type", TEXT("tool_result"));
-		return;
-	case SESSION_SYSTEM:
-		packer_text(p, "subtype", TEXT("session_created"));
-		say_text(p, "content", event->content, cut);
-		packer_text(p, "content_type", TEXT("system"));
-		return;
-	case SESSION_RAW:
-	case N_SESSION_EVENT_TYPES:
-		break;
-	}
-	say_text(p, "content", event->content, cut);
-	packer_text(p, "content_type", TEXT("raw"));
-}
+/* clang-format off */
+static const struct member said_members[] = {
+	{"agent_session_id", MEMBER(TEXT, agent_session), ANY},
+	{"id", MEMBER(INT, id), ANY},
+	{"sequence", MEMBER(INT, sequence), ANY},
+	{"event_type", MEMBER(ENUM, type), ANY, MEMBER_NAMES(session_event_type_names)},
+	{"role", MEMBER(TEXT, role), MESSAGE},
+	{"tool_id", MEMBER(TEXT, tool_id), CALL},
+	{"tool_name", MEMBER(TEXT, tool_name), CALL},
+	{"tool_result_for_id", MEMBER(TEXT, tool_id), RESULT},
+	{"tool_result_content", MEMBER(TEXT, content), RESULT | MEMBER_CUT, EMPTY},
+	{"subtype", MEMBER(ENUM, type), SYSTEM, MEMBER_NAMES(subtypes)},
+	{"content", MEMBER(TEXT, content), MESSAGE | SYSTEM | RAW | MEMBER_CUT, EMPTY},
+	{"content_type", MEMBER(ENUM, type), ANY, MEMBER_NAMES(content_types)},
+	{"tool_input", MEMBER(PACKED, tool_input), CALL | INPUT, LEFT_OUT},
+	{"parent_tool_use_id", MEMBER(TEXT, parent_tool), ANY, LEFT_OUT},
+	{"approval_id", MEMBER(TEXT, approval_id), ANY, LEFT_OUT},
+};
+/* clang-format on */
 
+static const struct portrait said = PORTRAIT(struct session_event, said_members);
+
+/* Texts that are too long are cut, and an input that is too long is left out. One that is told
+ * stays packed as it was when the agent reported it. */
 int session_tell_event(struct events *events, const struct session *row,
 		       const struct session_event *event)
 {
 	struct event_new e = {.type = "session.event", .session = row->id, .run = row->run};
-	struct text agent_session = event->agent_session;
+	const bool has_input = event->tool_input.bytes.len <= SESSION_EVENT_CONTENT_MAX;
+	const struct selection of_type = {.with = (uint32_t)MEMBER_OWN << event->type,
+					  .without = has_input ? 0 : INPUT};
 	struct event_data d;
 	struct packer *p = &d.members;
-	bool cut = false;
 
 	event_data_begin(&d);
 	packer_text(p, "session_id", row->id);
 	packer_text(p, "run_id", row->run);
-	packer_text(p, "claude_session_id", agent_session.data ? agent_session : TEXT(""));
-	packer_int(p, "id", event->id);
-	packer_int(p, "sequence", event->sequence);
-	packer_text(p, "event_type", text_of(session_event_type_name(event->type)));
-	say_content(p, event, &cut);
-	packer_given(p, "parent_tool_use_id", event->parent_tool);
-	packer_given(p, "approval_id", event->approval_id);
-	if (cut)
+	packer_members(p, &said, of_type, event, SESSION_EVENT_CONTENT_MAX);
+	if (!has_input || event->content.len > SESSION_EVENT_CONTENT_MAX)
 		packer_bool(p, "truncated", true);
 	return event_add_data(events, &e, &d);
 }

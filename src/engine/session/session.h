@@ -6,7 +6,7 @@
  * is stored as events in order, and the event log reports it:
  *
  *	session.status {session_id, run_id, old_status, new_status, parent_session_id?, error?}
- *	session.event {session_id, run_id, claude_session_id, id, sequence, event_type, …}
+ *	session.event {session_id, run_id, agent_session_id, id, sequence, event_type, …}
  *
  * Everything is in the store before anybody is told about it. Running sessions belong to the
  * loop; functions that take a lane read on that worker's connection; all others belong to the

@@ -1,8 +1,6 @@
-/* What events say of a task. Stores and clients rely on these names; each table lists them in
- * output order. */
+/* What events say of a task. Stores rely on these names; each table lists them in output order. */
 #include <string.h>
 
-#include "base/record.h"
 #include "engine/event/event.h"
 #include "engine/task/inner.h"
 
@@ -16,21 +14,21 @@ enum { OF_COMPLETED = MEMBER_OWN };
 #define LEFT_OUT            .absent = ABSENT_LEFT_OUT
 
 static const struct member queued_members[] = {
-	{"taskId", MEMBER(TEXT, id)},
+	{"task_id", MEMBER(TEXT, id)},
 	{"prompt", MEMBER(TEXT, prompt), MEMBER_CUT},
 };
 
 static const struct member started_members[] = {
-	{"taskId", MEMBER(TEXT, id)},
+	{"task_id", MEMBER(TEXT, id)},
 	{"pid", MEMBER(INT, pid), 0, NONE_IS_ZERO, LEFT_OUT},
 	{"attempt", MEMBER(INT, attempts)},
 };
 
 static const struct member other_members[] = {
-	{"taskId", MEMBER(TEXT, id)},
+	{"task_id", MEMBER(TEXT, id)},
 	{"result", MEMBER(BLOB, result), OF_COMPLETED | MEMBER_CUT},
 	{"error", MEMBER(TEXT, error), LEFT_OUT},
-	{"exitCode", MEMBER(INT, exit_status), 0, NONE_IS_NEGATIVE, LEFT_OUT},
+	{"exit_status", MEMBER(INT, exit_status), 0, NONE_IS_NEGATIVE, LEFT_OUT},
 	{"signal", MEMBER(INT, signal), 0, NONE_IS_ZERO, LEFT_OUT},
 };
 
@@ -38,36 +36,32 @@ static const struct portrait queued = PORTRAIT(struct task, queued_members);
 static const struct portrait started = PORTRAIT(struct task, started_members);
 static const struct portrait other = PORTRAIT(struct task, other_members);
 
-static void say(struct record *r, const char *event, const struct task *task, int64_t queue_size)
+static void say(struct packer *p, const char *event, const struct task *task, int64_t queue_size)
 {
 	const struct selection all = {0};
 	const struct selection unless_completed = {.without = OF_COMPLETED};
 
 	if (strcmp(event, "task.queued") == 0) {
-		record_members(r, &queued, all, task, PROMPT_TOLD);
-		record_int(r, "queueSize", queue_size);
+		packer_members(p, &queued, all, task, PROMPT_TOLD);
+		packer_int(p, "queue_size", queue_size);
 		return;
 	}
 	if (strcmp(event, "task.started") == 0) {
-		record_members(r, &started, all, task, 0);
+		packer_members(p, &started, all, task, 0);
 		return;
 	}
-	record_members(r, &other, task->state == TASK_COMPLETED ? all : unless_completed, task,
+	packer_members(p, &other, task->state == TASK_COMPLETED ? all : unless_completed, task,
 		       RESULT_TOLD);
 	if (task->started_ms > 0 && task->completed_ms > 0)
-		record_int(r, "duration", task->completed_ms - task->started_ms);
+		packer_int(p, "duration_ms", task->completed_ms - task->started_ms);
 }
 
-int task_event_add(struct tasks *t, struct arena *a, const char *event, const struct task *task,
-		   int64_t queue_size)
+int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size)
 {
 	struct event_new e = {.type = event, .project = task->project, .run = task->id};
-	struct record r;
+	struct event_data d;
 
-	record_begin(&r, a);
-	say(&r, event, task, queue_size);
-	if (r.err != 0)
-		return r.err;
-	e.data = r.root;
-	return event_add(t->events, &e);
+	event_data_begin(&d);
+	say(&d.members, event, task, queue_size);
+	return event_add_data(t->events, &e, &d);
 }

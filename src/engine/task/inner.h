@@ -346,8 +346,7 @@ void fresh_done(struct fresh *f);
 /* ---- event.c ---- */
 
 /* queue_size: for "task.queued". */
-int task_event_add(struct tasks *t, struct arena *a, const char *event, const struct task *row,
-		   int64_t queue_size);
+int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size);
 
 /* ---- sweep.c: deleting old tasks ---- */
 

@@ -80,7 +80,7 @@ static int check_after(struct tasks *t, const struct task *row, bool *ret_failed
 }
 
 /* Tasks come by age, so its predecessors are already settled. */
-static int settle_queued(struct tasks *t, struct arena *a, struct task *row)
+static int settle_queued(struct tasks *t, struct task *row)
 {
 	bool failed;
 	int r = check_after(t, row, &failed);
@@ -91,10 +91,10 @@ static int settle_queued(struct tasks *t, struct arena *a, struct task *row)
 	row->completed_ms = clock_utc_ms();
 	row->error = TEXT("a task that it comes after did not complete");
 	r = store_task_update(store_writer(t->store), row);
-	return r != 0 ? r : task_event_add(t, a, "task.failed", row, 0);
+	return r != 0 ? r : task_event_add(t, "task.failed", row, 0);
 }
 
-static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned n)
+static int settle(struct tasks *t, struct task *rows, unsigned n)
 {
 	struct connection *db = store_writer(t->store);
 	unsigned n_settled = 0;
@@ -106,12 +106,12 @@ static int settle(struct tasks *t, struct arena *a, struct task *rows, unsigned 
 		const char *event;
 
 		if (rows[i].state != TASK_RUNNING) {
-			r = settle_queued(t, a, &rows[i]);
+			r = settle_queued(t, &rows[i]);
 			continue;
 		}
 		event = settle_running(&rows[i]);
 		n_settled++;
-		r = store_task_update(db, &rows[i]) ?: task_event_add(t, a, event, &rows[i], 0);
+		r = store_task_update(db, &rows[i]) ?: task_event_add(t, event, &rows[i], 0);
 	}
 	if (r == 0)
 		r = store_commit(t->store);
@@ -230,7 +230,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%.120s has a task that koine did not write",
 			   store_path(t->store));
 	if (r == 0)
-		r = settle(t, &a, rows, n);
+		r = settle(t, rows, n);
 	if (r == 0)
 		r = load_all(t, &a, rows, n);
 	arena_done(&a);

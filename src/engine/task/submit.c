@@ -297,7 +297,7 @@ static int submit_run(struct work *w, int lane)
 	if (r == 0)
 		r = store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
 	if (r == 0)
-		r = task_event_add(s->tasks, &s->arena, "task.queued", &s->row, s->queue_size);
+		r = task_event_add(s->tasks, "task.queued", &s->row, s->queue_size);
 	return r;
 }
 

@@ -11,8 +11,7 @@
 struct task_change {
 	struct change change;
 	struct tasks *tasks;
-	struct arena arena;   /* of the texts */
-	struct arena scratch; /* for one try */
+	struct arena arena; /* of the texts */
 	struct task row;
 	const char *event;
 	int64_t queue_size;
@@ -37,10 +36,9 @@ static int change_keep(struct change *change)
 	struct task_change *c = change_of(change);
 	int r;
 
-	arena_reset(&c->scratch);
 	r = store_task_update(store_writer(c->tasks->store), &c->row);
 	if (r == 0 && c->event)
-		r = task_event_add(c->tasks, &c->scratch, c->event, &c->row, c->queue_size);
+		r = task_event_add(c->tasks, c->event, &c->row, c->queue_size);
 	return r;
 }
 
@@ -49,7 +47,6 @@ static void change_free(struct change *change)
 	struct task_change *c = change_of(change);
 
 	arena_done(&c->arena);
-	arena_done(&c->scratch);
 	free(c);
 }
 
@@ -192,7 +189,6 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 	if (fn)
 		change_wait(&c->change, &c->waiter);
 	arena_init(&c->arena, TASK_ARENA_MAX);
-	arena_init(&c->scratch, TASK_ARENA_MAX);
 	c->waiter.fn = tell;
 	c->fn = fn;
 	c->arg = arg;

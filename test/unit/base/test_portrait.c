@@ -1,9 +1,9 @@
-/* A noun's members, from its portrait: as JSON, as a record, moved to an arena. */
+/* A noun's members, from its portrait: as JSON, packed, moved to an arena. */
 #include "check.h"
 
 #include "base/cleanup.h"
 #include "base/noun/task.h"
-#include "base/record.h"
+#include "base/pack.h"
 #include "wire/json_members.h"
 
 enum mood { MOOD_NONE, MOOD_GOOD };
@@ -109,28 +109,43 @@ static void a_selection_has_some_of_them(void **state)
 		    "{\"count\":0}");
 }
 
-static void a_record_has_the_same(void **state)
+static void assert_packed(const struct thing *thing, size_t cut, const char *want)
 {
-	struct arena arena;
-	struct record r;
+	CLEANUP(buf_donep) struct buf packed;
+	CLEANUP(buf_donep) struct buf out;
+	struct json j = json_writer(&out);
+	struct packer p;
+
+	buf_init(&packed, 4096);
+	buf_init(&out, 4096);
+	packer_begin(&p, &packed);
+	packer_members(&p, &portrait, (struct selection) {0}, thing, cut);
+	packer_end(&p);
+	json_packed(&j, (struct text) {packed.data, packed.len});
+	buf_add(&out, "", 1);
+	assert_int_equal(packed.err, 0);
+	assert_string_equal(out.data, want);
+}
+
+/* But for what is never packed. */
+static void packed_it_has_the_same(void **state)
+{
+	struct thing tree = full;
+	const struct value list = {.kind = VALUE_ARRAY};
 
 	(void)state;
-	arena_init(&arena, 1 << 20);
-	record_begin(&r, &arena);
-	record_members(&r, &portrait, (struct selection) {0}, &full, 4);
-	assert_int_equal(r.err, 0);
-	assert_true(text_is(value_text(value_find(r.root, "name")), "caf"));
-	assert_true(text_is(value_text(value_find(r.root, "count")), ""));
-	assert_int_equal(value_find(r.root, "count")->kind, VALUE_NUMBER);
-	assert_true(text_is(value_text(value_find(r.root, "mood")), "good"));
-	assert_true(text_is(value_text(value_find(r.root, "at")), "1970-01-01T00:00:01.000Z"));
-	record_begin(&r, &arena);
-	record_members(&r, &portrait, (struct selection) {0}, &nothing, 0);
-	assert_null(value_find(r.root, "at"));
-	assert_int_equal(value_find(r.root, "count")->kind, VALUE_NULL);
-	assert_int_equal(value_find(r.root, "name")->kind, VALUE_NULL);
-	assert_null(value_find(r.root, "env"));
-	arena_done(&arena);
+	assert_packed(&full, 4,
+		      "{\"name\":\"caf\",\"bytes\":\"x\\u0000y\",\"after\":[\"a\",\"b\"],"
+		      "\"tree\":{},\"count\":0,\"at\":\"1970-01-01T00:00:01.000Z\",\"held\":true,"
+		      "\"mood\":\"good\"}");
+	tree.tree.value = &list;
+	assert_packed(&tree, 0,
+		      "{\"name\":\"caf\xc3\xa9\",\"bytes\":\"x\\u0000y\",\"after\":[\"a\",\"b\"],"
+		      "\"tree\":[],\"count\":0,\"at\":\"1970-01-01T00:00:01.000Z\",\"held\":true,"
+		      "\"mood\":\"good\"}");
+	assert_packed(&nothing, 0,
+		      "{\"name\":null,\"bytes\":\"\",\"after\":null,\"tree\":{},\"count\":null,"
+		      "\"held\":false,\"mood\":null}");
 }
 
 static void bytes_move_to_an_arena(void **state)
@@ -184,7 +199,7 @@ int main(void)
 		cmocka_unit_test(members_are_written_in_their_order),
 		cmocka_unit_test(what_is_none_is_written_as_it_says),
 		cmocka_unit_test(a_selection_has_some_of_them),
-		cmocka_unit_test(a_record_has_the_same),
+		cmocka_unit_test(packed_it_has_the_same),
 		cmocka_unit_test(bytes_move_to_an_arena),
 		cmocka_unit_test(names_and_columns_are_unique),
 		cmocka_unit_test(states_have_names),

@@ -300,7 +300,7 @@ static const struct value *event_of(struct world *w, const char *type)
 			 0);
 	if (page.n == 0)
 		return NULL;
-	assert_int_equal(value_unpack(&w->stage.f->arena, page.events[page.n - 1].data, &data), 0);
+	assert_int_equal(event_unpack(&w->stage.f->arena, &page.events[page.n - 1], &data), 0);
 	return data;
 }
 

@@ -258,7 +258,7 @@ static int on_rule_event(void *arg, const struct event *e)
 	struct text json;
 
 	arena_init(&a, 1 << 20);
-	assert_int_equal(value_unpack(&a, e->data, &data), 0);
+	assert_int_equal(event_unpack(&a, e, &data), 0);
 	assert_int_equal(to_json(&a, data, &json), 0);
 	snprintf(w->heard, sizeof(w->heard), "%.*s %.*s", TEXT_ARGS(e->type), TEXT_ARGS(json));
 	w->n_heard++;
