@@ -7,8 +7,9 @@
  */
 #include "engine_fixture.h"
 
-#include "engine/memory/indexes.h"
+#include "engine/memory/indexes_inner.h"
 #include "engine/memory/inner.h"
+#include "store/store.h"
 
 enum { MANY = 3000, WAITING = 8 };
 
@@ -196,6 +197,114 @@ static void what_is_deleted_meanwhile_is_not_in_the_index(void **state)
 	assert_int_equal(waiting.n, 0);
 }
 
+/* ---- vectors ---- */
+
+enum { DIM = 4, N_VECTORS = 5000 };
+
+static const struct store_model model = {.name = {.data = "m", .len = 1}, .dim = DIM};
+static const struct scope_name user0 = {.kind = SCOPE_USER, .name = {.data = "user0", .len = 5}};
+static const int8_t usual[DIM] = {100, 0, 0, 0}, special[DIM] = {0, 100, 0, 0};
+
+static void give_vectors(struct fixture *f)
+{
+	const float numbers[DIM] = {1, 0, 0, 0};
+	const struct store_bare_opts opts = {
+		.model = model, .limit = N_VECTORS, .max_bytes = 1 << 30, .max_chars = 10};
+	struct store_bare_memory *bare;
+	struct connection *c = store_writer(f->engine->store);
+	int64_t after;
+	unsigned n;
+	bool is_last, found;
+
+	assert_int_equal(store_memory_find_bare(c, &opts, &f->arena, &bare, &n, &after, &is_last),
+			 0);
+	assert_int_equal(n, N_VECTORS);
+	begin(f);
+	for (unsigned i = 0; i < n; i++) {
+		const struct store_vector v = {.seq = bare[i].seq,
+					       .hash = bare[i].hash,
+					       .scale = 0.01F,
+					       .bytes = usual,
+					       .numbers = numbers};
+
+		assert_int_equal(store_memory_put_vector(c, &model, &v, &found), 0);
+	}
+	end(f);
+}
+
+static void change(struct fixture *f, const struct memory *m, enum memory_change_kind kind)
+{
+	const struct memory_change c = {
+		.kind = kind, .memory = *m, .vector = special, .dim = DIM, .scale = 0.01F};
+
+	memory_indexes_change(f->engine->memories->indexes, &c, f->engine->memories->scratches[0]);
+}
+
+static void delete_seq(struct fixture *f, int64_t seq)
+{
+	const struct store_scope all = {.everything = true};
+	const struct memory_asker by = asker("user0", NULL);
+	struct memory m;
+	bool found;
+
+	assert_int_equal(store_memory_find_seq(store_writer(f->engine->store), &all, seq, &f->arena,
+					       &m, &found),
+			 0);
+	begin(f);
+	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, m.id, &found, &f->why),
+			 0);
+	end(f);
+	assert_true(found);
+}
+
+static unsigned build_all(struct fixture *f, struct held_index *h)
+{
+	unsigned n = 0;
+
+	for (bool done = false; !done; n++) {
+		assert_int_equal(build_slice(f->engine->memories->indexes, h,
+					     store_lane(f->engine->store, 0),
+					     f->engine->memories->scratches[0], &done),
+				 0);
+		if (n > 0 || !h->reading_vectors)
+			continue;
+		delete_seq(f, 1);
+		delete_seq(f, N_VECTORS);
+		change(f, &(struct memory) {.seq = 2, .owner = user0.name}, MEMORY_VECTOR);
+	}
+	return n;
+}
+
+static void vectors_that_change_meanwhile_are_seen(void **state)
+{
+	struct fixture *f = *state;
+	struct memory_indexes *m = f->engine->memories->indexes;
+	struct vector_hit hit;
+	struct held_index *h;
+	size_t n = 0;
+
+	fill_users(f, 1, N_VECTORS);
+	give_vectors(f);
+	indexes_lock(m);
+	h = index_new(m, &user0);
+	indexes_unlock(m);
+	assert_non_null(h);
+	h->model = model;
+	assert_true(build_all(f, h) > 10);
+	assert_true(index_is_ready(h, 0) && !index_is_ready(h, DIM));
+	assert_true(build_all(f, h) > 2);
+	assert_true(index_is_ready(h, DIM));
+	assert_int_equal(vector_block_size(h->vectors), N_VECTORS - 2);
+	vector_block_scan(h->vectors, special, 0.01F, NULL, NULL, &hit, 1, &n);
+	assert_int_equal(hit.key, 2);
+	assert_int_equal(search_index_size(h->index), N_VECTORS - 2);
+	assert_true(counts(f).bytes ==
+		    search_index_bytes(h->index) + vector_block_bytes(h->vectors));
+	indexes_lock(m);
+	index_unref(m, h);
+	indexes_unlock(m);
+}
+
 /* ---- the end of waiting ---- */
 
 static void a_build_that_fails_answers_all_who_wait(void **state)
@@ -376,6 +485,7 @@ int main(void)
 		INDEX_TEST(the_large_are_built_one_after_the_other),
 		INDEX_TEST(what_changes_meanwhile_is_in_the_index),
 		INDEX_TEST(what_is_deleted_meanwhile_is_not_in_the_index),
+		INDEX_TEST(vectors_that_change_meanwhile_are_seen),
 		INDEX_TEST(a_build_that_fails_answers_all_who_wait),
 		INDEX_TEST(nothing_is_built_for_those_who_have_left),
 		INDEX_TEST(a_search_that_was_cancelled_does_not_wait),
