@@ -37,7 +37,7 @@ int store_conversation_add(struct connection *c, const struct conversation *row,
 		.of = &conversation_portrait, .members = {.without = MEMBER_MADE}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_insert(q, row, ret_seq);
+	return query_insert(q, row, ret_seq) ?: tally_added(c, TALLY_CONVERSATION, *ret_seq);
 }
 
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
@@ -107,8 +107,8 @@ int store_conversation_end(struct connection *c, struct text id, int64_t now_ms,
 
 static int count_conversations(struct connection *c, int64_t *ret_n)
 {
-	static const struct query sql = {
-		"SELECT count(*) FROM conversation WHERE ended_ms IS NULL"};
+	static const struct query sql = {"SELECT " TALLIED_OPEN " + (SELECT count(*)" NEWEST
+					 " IS NULL)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	return query_find_int(q, ret_n);
@@ -156,12 +156,15 @@ int store_conversation_list(struct connection *c, unsigned offset, unsigned limi
 
 int store_conversation_highest(struct connection *c, struct text prefix, int64_t *ret_n)
 {
-	/* A number with more digits than we ever assign is somebody's own name. */
+	/* The highest of each length, along the index by length and id. A number with more digits
+	 * than we ever assign is somebody's own name. ':' comes after '9'. */
 	static const struct query sql = {
-		"SELECT coalesce(max(CAST(substr(id, length(:prefix) + 1) AS INTEGER)), 0)"
-		" FROM conversation WHERE substr(id, 1, length(:prefix)) = :prefix"
-		" AND length(id) <= length(:prefix) + 15"
-		" AND substr(id, length(:prefix) + 1) NOT GLOB '*[^0-9]*'"};
+		"WITH RECURSIVE digits (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM digits"
+		" WHERE n < 15) SELECT coalesce(max(CAST(substr((SELECT id FROM conversation"
+		" WHERE length(id) = length(:prefix) + digits.n"
+		" AND id >= :prefix || '0' AND id < :prefix || ':'"
+		" AND substr(id, length(:prefix) + 1) NOT GLOB '*[^0-9]*'"
+		" ORDER BY id DESC LIMIT 1), length(:prefix) + 1) AS INTEGER)), 0) FROM digits"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":prefix", prefix);
@@ -171,8 +174,10 @@ int store_conversation_highest(struct connection *c, struct text prefix, int64_t
 int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
 {
 	static const struct query sql = {
-		"SELECT count(*), coalesce(sum(n_messages), 0),"
-		" (SELECT count(*) FROM message_call) FROM conversation WHERE ended_ms IS NULL"};
+		"SELECT " TALLIED_OPEN " + count(*),"
+		" " TALLIED_MESSAGES " + coalesce(sum(n_messages), 0),"
+		" " TALLIED_CALLS " + (SELECT count(*) FROM message_call WHERE seq > " CALL_MARK
+		")" NEWEST " IS NULL"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;

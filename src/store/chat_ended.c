@@ -7,26 +7,31 @@
 
 static int count_ended(struct connection *c, struct text id, int64_t *ret_n)
 {
-	static const struct query sql = {
-		"SELECT count(*) FROM conversation"
-		" WHERE ended_ms IS NOT NULL AND (:id IS NULL OR id = :id)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	static const struct query all = {"SELECT " TALLIED_ENDED " + (SELECT count(*)" NEWEST
+					 " IS NOT NULL)"};
+	static const struct query of_id = {"SELECT " TALLIED_ENDED_AS " + (SELECT count(*)" NEWEST
+					   " IS NOT NULL AND id = :id)"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, id.data ? &of_id : &all);
 
-	query_bind_text(q, ":id", id);
+	if (id.data)
+		query_bind_text(q, ":id", id);
 	return query_find_int(q, ret_n);
 }
+
+#define LIST_ENDED(where)                                                                          \
+	"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"                                   \
+	" WHERE c.ended_ms IS NOT NULL" where                                                      \
+	" ORDER BY c.ended_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset"
 
 static int list_ended(struct connection *c, struct text id, unsigned offset, unsigned limit,
 		      struct row_list *list)
 {
-	static const struct query sql = {
-		"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
-		" WHERE c.ended_ms IS NOT NULL AND (:id IS NULL OR c.id = :id)"
-		" ORDER BY c.ended_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset",
-		CONVERSATION_SHORT};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	static const struct query all = {LIST_ENDED(""), CONVERSATION_SHORT};
+	static const struct query of_id = {LIST_ENDED(" AND c.id = :id"), CONVERSATION_SHORT};
+	CLEANUP(query_donep) struct statement *q = query_open(c, id.data ? &of_id : &all);
 
-	query_bind_text(q, ":id", id);
+	if (id.data)
+		query_bind_text(q, ":id", id);
 	query_bind_int(q, ":limit", limit);
 	query_bind_int(q, ":offset", offset);
 	return rows_take(q, list);

@@ -23,7 +23,7 @@ static int add_call(struct connection *c, int64_t message, const struct tool_cal
 	query_bind_text(q, ":id", whole_text(call->id));
 	query_bind_text(q, ":name", whole_text(call->name));
 	query_bind_text(q, ":arguments", whole_text(call->arguments));
-	return query_run(q);
+	return query_run(q) ?: tally_added(c, TALLY_CALL, query_inserted(q));
 }
 
 static int add_calls(struct connection *c, int64_t message, const struct message *row)

@@ -8,11 +8,7 @@
 #include "base/cleanup.h"
 #include "store/memory_inner.h"
 #include "store/db/rows.h"
-
-/* For queries that already find few rows by something else. */
-#define IN_SCOPE                                                                                   \
-	"(:everything OR (" OWNED ")"                                                              \
-	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL AND :common))))"
+#include "store/tally.h"
 
 static void bind_scope(struct statement *q, const struct store_scope *scope)
 {
@@ -23,8 +19,7 @@ static void bind_scope(struct statement *q, const struct store_scope *scope)
 	query_bind_int(q, ":common", !scope->without_common);
 }
 
-/* Binds the scope of a query with IN_SCOPE. */
-static void bind_in_scope(struct statement *q, const struct store_scope *scope)
+void store_memory_bind_scope(struct statement *q, const struct store_scope *scope)
 {
 	query_bind_int(q, ":everything", scope->everything);
 	bind_scope(q, scope);
@@ -80,9 +75,10 @@ int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_
 	query_bind_members(q, m);
 	query_bind_int(q, ":hash", hash_content(m->content));
 	r = query_run(q);
-	if (r == 0)
-		*ret_seq = query_inserted(q);
-	return r;
+	if (r != 0)
+		return r;
+	*ret_seq = query_inserted(q);
+	return tally_added(c, TALLY_MEMORY, *ret_seq);
 }
 
 int store_memory_update(struct connection *c, const struct memory *m, bool *ret_found)
@@ -108,7 +104,7 @@ int store_memory_delete(struct connection *c, const struct store_scope *scope, s
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
-	bind_in_scope(q, scope);
+	store_memory_bind_scope(q, scope);
 	return query_run_found(q, ret_found);
 }
 
@@ -121,7 +117,7 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
-	bind_in_scope(q, scope);
+	store_memory_bind_scope(q, scope);
 	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
 }
 
@@ -133,7 +129,7 @@ static int take_seq(struct connection *c, const struct query *sql, const struct 
 	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
 
 	query_bind_int(q, ":seq", seq);
-	bind_in_scope(q, scope);
+	store_memory_bind_scope(q, scope);
 	return rows_take_one(&memory_kind, q, arena, ret, ret_found);
 }
 
@@ -212,7 +208,7 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 	q = query_open(c, &sql);
 	query_bind_text(q, ":start", prefix);
 	query_bind_text(q, ":end", (struct text) {.data = end, .len = prefix.len});
-	bind_in_scope(q, scope);
+	store_memory_bind_scope(q, scope);
 	r = rows_take_one(&memory_kind, q, arena, &row, &first);
 	if (r == 0 && first)
 		r = query_next(q, &second);
@@ -405,33 +401,4 @@ int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, mem
 	query_bind_int(q, ":now", now_ms);
 	query_bind_int(q, ":limit", limit);
 	return hand_out(q, fn, arg);
-}
-
-#define COUNTED "owner, chat, expires_ms"
-#define COUNT                                                                                      \
-	"SELECT count(*), count(CASE WHEN expires_ms <= :now THEN 1 END), count(owner),"           \
-	" count(CASE WHEN owner IS NULL THEN chat END), count(DISTINCT owner)"
-
-int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
-		       struct memory_totals *ret_totals)
-{
-	static const struct query some = {COUNT " FROM (" WALK(COUNTED, "") ") AS seen"};
-	static const struct query all = {COUNT " FROM memory"};
-	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
-	bool row;
-	int r;
-
-	query_bind_int(q, ":now", now_ms);
-	r = query_next(q, &row);
-	if (r != 0)
-		return r;
-	*ret_totals = (struct memory_totals) {
-		.all = query_int(q, 0),
-		.expired = query_int(q, 1),
-		.personal = query_int(q, 2),
-		.group = query_int(q, 3),
-		.common = query_int(q, 0) - query_int(q, 2) - query_int(q, 3),
-		.owners = query_int(q, 4),
-	};
-	return 0;
 }

@@ -115,6 +115,5 @@ int store_memory_any_expires(struct connection *c, bool *ret_any);
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
 		       void *arg);
 
-/* Walks all rows of the scope. */
 int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
 		       struct memory_totals *ret_totals);

@@ -8,6 +8,14 @@
 #define OWNED                                                                                      \
 	"owner = :user AND (:anywhere OR chat = :chat OR (:openly AND chat_type <> 'private'))"
 
+/* For queries that already find few rows by something else. */
+#define IN_SCOPE                                                                                   \
+	"(:everything OR (" OWNED ")"                                                              \
+	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL AND :common))))"
+
+/* Binds the scope of a query with IN_SCOPE. */
+void store_memory_bind_scope(struct statement *q, const struct store_scope *scope);
+
 /*
  * For queries that walk a scope. An OR would read and sort all of it before the first row.
  * Three walks, each along an index, which the database merges by their common order, stop

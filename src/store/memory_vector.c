@@ -318,31 +318,3 @@ int store_memory_find_vector(struct connection *c, const struct store_model *mod
 		get_floats(numbers.data, ret_numbers, model->dim);
 	return 0;
 }
-
-#define COUNT_VECTORS                                                                              \
-	"SELECT count(v.seq), count(CASE WHEN v.seq IS NULL AND"                                   \
-	" (m.expires_ms IS NULL OR m.expires_ms > :now) THEN 1 END) FROM "
-#define WITH_OR_WITHOUT                                                                            \
-	" AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model"                 \
-	" AND (:dim = 0 OR v.dim = :dim)"
-
-int store_memory_count_vectors(struct connection *c, const struct store_scope *scope,
-			       const struct store_model *model, int64_t now_ms,
-			       int64_t *ret_n_vectors, int64_t *ret_n_bare)
-{
-	static const struct query some = {COUNT_VECTORS
-					  "(" WALK("seq, expires_ms", "") ")" WITH_OR_WITHOUT};
-	static const struct query all = {COUNT_VECTORS "memory" WITH_OR_WITHOUT};
-	CLEANUP(query_donep) struct statement *q = store_memory_walk(c, &some, &all, scope);
-	bool row;
-	int r;
-
-	bind_model(q, model);
-	query_bind_int(q, ":now", now_ms);
-	r = query_next(q, &row);
-	if (r != 0)
-		return r;
-	*ret_n_vectors = query_int(q, 0);
-	*ret_n_bare = query_int(q, 1);
-	return query_fault(q);
-}

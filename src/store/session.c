@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "store/db/query.h"
+#include "store/tally.h"
 
 /* The most events that one sweep deletes: a session may have millions. */
 enum { SWEEP_EVENTS = 5000 };
@@ -47,7 +48,8 @@ int store_session_add(struct connection *c, const struct session *row, int64_t *
 	int64_t seq;
 	int r;
 
-	r = insert(c, row, &seq) ?: insert_beside(c, row, seq);
+	r = insert(c, row, &seq) ?: insert_beside(c, row, seq)
+		?: tally_added(c, TALLY_SESSION, seq);
 	if (r == 0)
 		*ret_seq = seq;
 	return r;

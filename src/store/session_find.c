@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "store/db/query.h"
 #include "store/db/rows.h"
+#include "store/db/schema_tally.h"
 #include "store/session.h"
 #include "store/short_id.h"
 
@@ -264,19 +265,13 @@ static const struct row_kind path_kind = ROW_KIND(struct session_path, read_path
 int store_session_paths(struct connection *c, unsigned limit, struct arena *arena,
 			struct session_path **ret_paths, unsigned *ret_n)
 {
-	/* Go from folder to folder along their index, not from session to session, and count
-	 * only for those that are returned. */
+	/* Go from folder to folder, not from session to session. */
 	static const struct query sql = {
-		"WITH RECURSIVE dir (path) AS ("
-		"SELECT min(working_dir) FROM session WHERE working_dir > '' UNION ALL"
-		" SELECT (SELECT min(working_dir) FROM session WHERE working_dir > dir.path)"
-		" FROM dir WHERE dir.path IS NOT NULL),"
-		" used (path, used_ms) AS ("
-		"SELECT path, (SELECT max(active_ms) FROM session WHERE working_dir = dir.path)"
-		" AS last_ms FROM dir WHERE path IS NOT NULL ORDER BY last_ms DESC LIMIT :limit)"
-		" SELECT path, used_ms,"
-		" (SELECT count(*) FROM session WHERE working_dir = used.path)"
-		" FROM used ORDER BY used_ms DESC, path"};
+		"SELECT path, (SELECT max(active_ms) FROM session WHERE working_dir = path)"
+		" AS used_ms, sum(n) FROM (SELECT name AS path, n FROM tally WHERE kind = 'folder'"
+		" UNION ALL SELECT working_dir, 1 FROM session WHERE seq > " TALLY_MARK(
+			"session") ") AS counted WHERE path <> '' GROUP BY path"
+				   " ORDER BY used_ms DESC, path LIMIT :limit"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &path_kind, .arena = arena};
 

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "store/db/driver.h"
 #include "store/db/schema.h"
+#include "store/tally.h"
 
 enum {
 	READERS_DEFAULT = 4,
@@ -75,7 +76,8 @@ static int connect_writer(struct store *s, struct why *why)
 	r = s->ops->connect(s->place, CONNECTION_WRITER, &c->db, why);
 	if (r != 0)
 		return r;
-	r = schema_check(c, store_path(s), why) ?: s->ops->claim(c->db) ?: schema_migrate(c);
+	r = schema_check(c, store_path(s), why) ?: s->ops->claim(c->db) ?: schema_migrate(c)
+		?: tally_catch_up(c);
 	if (r < 0)
 		r = s->ops->explain(s->place, c->db, r, why);
 	if (r != 0)

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "store/db/query.h"
 #include "store/db/rows.h"
+#include "store/tally.h"
 
 /* ---- ids ---- */
 
@@ -138,6 +139,8 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task 
 		r = skip_number(c, row.project, number);
 	for (unsigned i = 0; i < row.after.n && r == 0; i++)
 		r = add_after(c, seq, i, row.after.items[i]);
+	if (r == 0)
+		r = tally_added(c, TALLY_TASK, seq);
 	if (r != 0)
 		return r;
 	*ret_seq = seq;

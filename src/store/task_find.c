@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "store/db/query.h"
 #include "store/db/rows.h"
+#include "store/db/schema_tally.h"
 #include "store/task.h"
 
 static const struct row_kind task_kind = NOUN_KIND(struct task, &task_portrait);
@@ -118,21 +119,26 @@ int store_task_find_any(struct connection *c, struct text id, struct arena *aren
 
 /* ---- lists ---- */
 
-/* Repeating a condition after `where` costs little; `where` decides which index is walked. */
+/* A list says what is asked for and nothing else, so that its index fits. */
 #define LIST(where)                                                                                \
-	"SELECT {columns} FROM task WHERE " where " seq < :before"                                 \
-	" AND (:group IS NULL OR group_name = :group)"                                             \
-	" AND (:project IS NULL OR project = :project) AND (:state < 0 OR state = :state)"         \
-	" ORDER BY seq DESC LIMIT :limit"
+	"SELECT {columns} FROM task WHERE " where " seq < :before ORDER BY seq DESC LIMIT :limit"
 
-enum list { OF_GROUP, OF_STATE, OF_PROJECT, OF_ALL, N_LISTS };
+#define OF_GROUP   "group_name = :group AND "
+#define OF_PROJECT "project = :project AND "
+#define OF_STATE   "state = :state AND "
+
+enum { BY_STATE = 1, BY_PROJECT = 2, BY_GROUP = 4, N_LISTS = 8 };
 
 #define LISTS(...)                                                                                 \
 	{                                                                                          \
-		[OF_GROUP] = {LIST("group_name = :group AND"), __VA_ARGS__},                       \
-		[OF_STATE] = {LIST("project = :project AND state = :state AND"), __VA_ARGS__},     \
-		[OF_PROJECT] = {LIST("project = :project AND"), __VA_ARGS__},                      \
-		[OF_ALL] = {LIST(""), __VA_ARGS__},                                                \
+		[0] = {LIST(""), __VA_ARGS__}, [BY_STATE] = {LIST(OF_STATE), __VA_ARGS__},         \
+		[BY_PROJECT] = {LIST(OF_PROJECT), __VA_ARGS__},                                    \
+		[BY_PROJECT | BY_STATE] = {LIST(OF_PROJECT OF_STATE), __VA_ARGS__},                \
+		[BY_GROUP] = {LIST(OF_GROUP), __VA_ARGS__},                                        \
+		[BY_GROUP | BY_STATE] = {LIST(OF_GROUP OF_STATE), __VA_ARGS__},                    \
+		[BY_GROUP | BY_PROJECT] = {LIST(OF_GROUP OF_PROJECT), __VA_ARGS__},                \
+		[BY_GROUP | BY_PROJECT |                                                           \
+			BY_STATE] = {LIST(OF_GROUP OF_PROJECT OF_STATE), __VA_ARGS__},             \
 	}
 
 /* The beginnings of texts. */
@@ -144,13 +150,20 @@ static const struct query whole_lists[N_LISTS] = LISTS(.of = &task_portrait);
 static const struct query short_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED));
 static const struct query brief_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED | TASK_BULKY));
 
-static enum list list_of(const struct store_task_query *q)
+static struct statement *open_list(struct connection *c, const struct query *lists,
+				   const struct store_task_query *query)
 {
-	if (q->group.data)
-		return OF_GROUP;
-	if (!q->project.data)
-		return OF_ALL;
-	return q->state < 0 ? OF_PROJECT : OF_STATE;
+	unsigned by = (query->group.data ? BY_GROUP : 0) | (query->project.data ? BY_PROJECT : 0) |
+		      (query->state >= 0 ? BY_STATE : 0);
+	struct statement *q = query_open(c, &lists[by]);
+
+	if (by & BY_GROUP)
+		query_bind_text(q, ":group", query->group);
+	if (by & BY_PROJECT)
+		query_bind_text(q, ":project", query->project);
+	if (by & BY_STATE)
+		query_bind_int(q, ":state", query->state);
+	return q;
 }
 
 /* cut 0: whole rows. */
@@ -158,11 +171,8 @@ static int list(struct connection *c, const struct store_task_query *query, unsi
 		bool brief, struct row_list *a)
 {
 	const struct query *lists = cut == 0 ? whole_lists : brief ? brief_lists : short_lists;
-	CLEANUP(query_donep) struct statement *q = query_open(c, &lists[list_of(query)]);
+	CLEANUP(query_donep) struct statement *q = open_list(c, lists, query);
 
-	query_bind_text(q, ":group", query->group);
-	query_bind_text(q, ":project", query->project);
-	query_bind_int(q, ":state", query->state);
 	query_bind_int(q, ":before", query->before_seq > 0 ? query->before_seq : INT64_MAX);
 	query_bind_int(q, ":limit", query->limit);
 	if (cut)
@@ -248,11 +258,13 @@ int store_task_open(struct connection *c, struct arena *arena, struct task **ret
 
 /* ---- counts ---- */
 
-/* A column for each state. */
-#define PER_STATE                                                                                  \
-	"sum(CASE WHEN state = 0 THEN 1 ELSE 0 END), sum(CASE WHEN state = 1 THEN 1 ELSE 0 END),"  \
-	" sum(CASE WHEN state = 2 THEN 1 ELSE 0 END), sum(CASE WHEN state = 3 THEN 1 ELSE 0 END)," \
-	" sum(CASE WHEN state = 4 THEN 1 ELSE 0 END)"
+/* By tallies and what came after them; a column for each state. */
+#define COUNT(tallies, newest)                                                                     \
+	"SELECT name, sum(CASE WHEN state = 0 THEN n ELSE 0 END),"                                 \
+	" sum(CASE WHEN state = 1 THEN n ELSE 0 END), sum(CASE WHEN state = 2 THEN n ELSE 0 END)," \
+	" sum(CASE WHEN state = 3 THEN n ELSE 0 END), sum(CASE WHEN state = 4 THEN n ELSE 0 END)"  \
+	" FROM (SELECT " tallies " UNION ALL SELECT " newest                                       \
+	" AND seq > " TALLY_MARK("task") ") AS counted GROUP BY name ORDER BY name"
 
 static int read_tally(struct statement *q, void *ret)
 {
@@ -271,24 +283,32 @@ static const struct row_kind tally_kind = ROW_KIND(struct task_tally, read_tally
 int store_task_count(struct connection *c, struct arena *arena, struct task_tally **ret_counts,
 		     unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT project, " PER_STATE
-					 " FROM task GROUP BY project ORDER BY project"};
+	static const struct query sql = {
+		COUNT("name, number AS state, n FROM tally WHERE kind = 'project'",
+		      "project, state, 1 FROM task WHERE true")};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &tally_kind, .arena = arena};
 
 	return rows_take_all(q, &list, ret_counts, ret_n);
 }
 
+/* || '': otherwise an index by group would be walked, not only the newest. */
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
 		      struct task_tally **ret_groups, unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT group_name, " PER_STATE
-					 " FROM task WHERE group_name IS NOT NULL"
-					 " AND (:project IS NULL OR project = :project)"
-					 " GROUP BY group_name ORDER BY group_name"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	static const struct query in_any = {
+		COUNT("part AS name, number AS state, n FROM tally WHERE kind = 'group'",
+		      "group_name, state, 1 FROM task WHERE group_name || '' IS NOT NULL")};
+	static const struct query in_project = {
+		COUNT("part AS name, number AS state, n FROM tally"
+		      " WHERE kind = 'group' AND name = :project",
+		      "group_name, state, 1 FROM task"
+		      " WHERE group_name || '' IS NOT NULL AND project || '' = :project")};
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, project.data ? &in_project : &in_any);
 	struct row_list list = {.kind = &tally_kind, .arena = arena};
 
-	query_bind_text(q, ":project", project);
+	if (project.data)
+		query_bind_text(q, ":project", project);
 	return rows_take_all(q, &list, ret_groups, ret_n);
 }

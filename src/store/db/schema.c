@@ -2,6 +2,7 @@
 
 #include "store/db/db_file.h"
 #include "store/db/driver.h"
+#include "store/db/schema_tally.h"
 
 /*
  * A memory's place in time is (created_ms, seq). Lists walk one of the three indexes by time:
@@ -401,6 +402,11 @@ static const char rule_counts[] = "ALTER TABLE rule ADD COLUMN n_fired INTEGER N
  *
  * Times of events grow with seq, except where the clock was set back: event_clock has the events
  * at which it was. So a time is found by bisection, and needs no index.
+ *
+ * Tasks are listed by their state, and by group and state, too. A group is usually one project's,
+ * so a list that names both walks the group. Ended conversations are found by their id, and the
+ * highest number by which a conversation was named is the last of its length. What is counted is
+ * not walked at all: it has tallies.
  */
 static const char growth_indexes[] =
 	"CREATE INDEX event_by_type ON event (type);"
@@ -414,7 +420,17 @@ static const char growth_indexes[] =
 	"DROP INDEX event_by_time;"
 	"CREATE INDEX session_event_said ON session_event (session) WHERE type <> 4;"
 	"CREATE INDEX session_event_said_by_agent ON session_event (agent_session)"
-	"	WHERE agent_session IS NOT NULL AND type <> 4;";
+	"	WHERE agent_session IS NOT NULL AND type <> 4;"
+
+	"DROP INDEX task_open;"
+	"CREATE INDEX task_in_state ON task (state);"
+	"CREATE INDEX task_by_group_state ON task (group_name, state)"
+	"	WHERE group_name IS NOT NULL;"
+	"CREATE INDEX conversation_ended_as ON conversation (id, ended_ms)"
+	"	WHERE ended_ms IS NOT NULL;"
+	"CREATE INDEX conversation_by_length ON conversation (length(id), id);"
+
+	TALLIES;
 
 /* Version n is the result of the first n steps. A released step never changes. */
 static const char *const steps[] = {

@@ -1,0 +1,201 @@
+/*
+ * Counts memories and their vectors without walking them: by the tallies of what the scope
+ * names, and the few rows that came after them. Those that have expired are not swept yet, so
+ * there are few of them, too, and they have an index.
+ */
+#include "base/cleanup.h"
+#include "store/db/schema_tally.h"
+#include "store/memory_inner.h"
+#include "store/memory_vector.h"
+
+/* Of one kind (store/db/schema_tally.h), and one name. */
+struct counted {
+	int64_t memories;
+	int64_t vectors; /* of the model that is asked for */
+};
+
+static const struct text nobody = {.data = "", .len = 0};
+static const struct store_model no_model = {.name = {.data = "", .len = 0}};
+
+static int add_tally(struct connection *c, const char *kind, struct text name, struct text part,
+		     const struct store_model *model, struct counted *sum)
+{
+	static const struct query sql = {
+		"SELECT coalesce(sum(CASE WHEN number = 0 THEN n END), 0),"
+		" coalesce(sum(CASE WHEN number > 0 AND model = :model"
+		" AND (:dim = 0 OR number = :dim) THEN n END), 0)"
+		" FROM tally WHERE kind = :kind AND name = :name AND part = :part"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool row;
+	int r;
+
+	query_bind_text(q, ":kind", text_of(kind));
+	query_bind_text(q, ":name", name);
+	query_bind_text(q, ":part", part);
+	query_bind_text(q, ":model", model->name);
+	query_bind_int(q, ":dim", model->dim);
+	r = query_next(q, &row);
+	if (r != 0)
+		return r;
+	sum->memories += query_int(q, 0);
+	sum->vectors += query_int(q, 1);
+	return query_fault(q);
+}
+
+/* ---- what a scope sees of each class ---- */
+
+static int add_personal(struct connection *c, const struct store_scope *scope,
+			const struct store_model *model, struct counted *sum)
+{
+	int r = 0;
+
+	if (scope->everything)
+		return add_tally(c, "personal", nobody, nobody, model, sum);
+	if (!scope->user.data)
+		return 0;
+	if (scope->learnt == LEARNT_ANYWHERE)
+		return add_tally(c, "owner", scope->user, nobody, model, sum);
+	if (scope->learnt == LEARNT_OPENLY)
+		r = add_tally(c, "open", scope->user, nobody, model, sum);
+	else if (scope->chat.data)
+		r = add_tally(c, "open_in", scope->user, scope->chat, model, sum);
+	if (r == 0 && scope->chat.data)
+		r = add_tally(c, "closed_in", scope->user, scope->chat, model, sum);
+	return r;
+}
+
+static int add_group(struct connection *c, const struct store_scope *scope,
+		     const struct store_model *model, struct counted *sum)
+{
+	if (scope->everything)
+		return add_tally(c, "in_chat", nobody, nobody, model, sum);
+	return scope->chat.data ? add_tally(c, "chat", scope->chat, nobody, model, sum) : 0;
+}
+
+static int add_common(struct connection *c, const struct store_scope *scope,
+		      const struct store_model *model, struct counted *sum)
+{
+	if (!scope->everything && scope->without_common)
+		return 0;
+	return add_tally(c, "common", nobody, nobody, model, sum);
+}
+
+/* ---- what the tallies do not know yet ---- */
+
+static int add_newest(struct connection *c, const struct store_scope *scope,
+		      struct counted *personal, struct counted *group, struct counted *common)
+{
+	static const struct query sql = {
+		"SELECT count(*), count(owner), count(CASE WHEN owner IS NULL THEN chat END)"
+		" FROM memory WHERE seq > " TALLY_MARK("memory") " AND " IN_SCOPE};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool row;
+	int r;
+
+	store_memory_bind_scope(q, scope);
+	r = query_next(q, &row);
+	if (r != 0)
+		return r;
+	personal->memories += query_int(q, 1);
+	group->memories += query_int(q, 2);
+	common->memories += query_int(q, 0) - query_int(q, 1) - query_int(q, 2);
+	return query_fault(q);
+}
+
+static int count_expired(struct connection *c, const struct store_scope *scope,
+			 const struct store_model *model, int64_t now_ms, struct counted *ret)
+{
+	static const struct query sql = {
+		"SELECT count(*), count(v.seq) FROM memory AS m LEFT JOIN memory_vector AS v"
+		" ON v.seq = m.seq AND v.model = :model AND (:dim = 0 OR v.dim = :dim)"
+		" WHERE m.expires_ms <= :now AND " IN_SCOPE};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool row;
+	int r;
+
+	store_memory_bind_scope(q, scope);
+	query_bind_text(q, ":model", model->name);
+	query_bind_int(q, ":dim", model->dim);
+	query_bind_int(q, ":now", now_ms);
+	r = query_next(q, &row);
+	if (r != 0)
+		return r;
+	*ret = (struct counted) {query_int(q, 0), query_int(q, 1)};
+	return query_fault(q);
+}
+
+static int count_owners(struct connection *c, int64_t *ret_n)
+{
+	static const struct query sql = {
+		"SELECT coalesce((SELECT n FROM tally WHERE kind = 'owners'), 0) +"
+		" (SELECT count(DISTINCT owner) FROM memory WHERE seq > " TALLY_MARK(
+			"memory") " AND NOT EXISTS (SELECT 1 FROM tally WHERE kind = 'owner' AND "
+				  "name = owner"
+				  " AND part = '' AND model = '' AND number = 0))"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	return query_find_int(q, ret_n);
+}
+
+/* ---- all of it ---- */
+
+static int count(struct connection *c, const struct store_scope *scope,
+		 const struct store_model *model, int64_t now_ms, struct memory_totals *ret_totals,
+		 int64_t *ret_vectors, int64_t *ret_bare)
+{
+	struct counted personal = {0}, group = {0}, common = {0}, expired;
+	int64_t all, vectors, owners;
+	int r = add_personal(c, scope, model, &personal) ?: add_group(c, scope, model, &group)
+		?: add_common(c, scope, model, &common)
+		?: add_newest(c, scope, &personal, &group, &common)
+		?: count_expired(c, scope, model, now_ms, &expired);
+
+	owners = personal.memories > 0;
+	if (r == 0 && scope->everything)
+		r = count_owners(c, &owners);
+	if (r != 0)
+		return r;
+	all = personal.memories + group.memories + common.memories;
+	vectors = personal.vectors + group.vectors + common.vectors;
+	*ret_totals = (struct memory_totals) {
+		.all = all,
+		.expired = expired.memories,
+		.personal = personal.memories,
+		.group = group.memories,
+		.common = common.memories,
+		.owners = owners,
+	};
+	*ret_vectors = vectors;
+	*ret_bare = all - expired.memories - (vectors - expired.vectors);
+	return 0;
+}
+
+/* From one state of the store. */
+static int count_at_once(struct connection *c, const struct store_scope *scope,
+			 const struct store_model *model, int64_t now_ms,
+			 struct memory_totals *ret_totals, int64_t *ret_vectors, int64_t *ret_bare)
+{
+	bool begun;
+	int r = query_begin_reads(c, &begun)
+			?: count(c, scope, model, now_ms, ret_totals, ret_vectors, ret_bare);
+
+	query_end_reads(c, begun);
+	return r;
+}
+
+int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,
+		       struct memory_totals *ret_totals)
+{
+	int64_t vectors, bare;
+
+	return count_at_once(c, scope, &no_model, now_ms, ret_totals, &vectors, &bare);
+}
+
+int store_memory_count_vectors(struct connection *c, const struct store_scope *scope,
+			       const struct store_model *model, int64_t now_ms,
+			       int64_t *ret_n_vectors, int64_t *ret_n_bare)
+{
+	struct memory_totals totals;
+
+	return count_at_once(c, scope, model, now_ms, &totals, ret_n_vectors, ret_n_bare);
+}

@@ -1,0 +1,106 @@
+#include "store/tally.h"
+
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+#include "store/db/driver.h"
+#include "store/db/query.h"
+#include "store/db/schema_tally.h"
+
+/* Rows that are counted at once. A question counts up to as many by itself. */
+enum { STEP = 512 };
+
+/* clang-format off */
+
+/* Rows that count alike are grouped first. */
+#define TALLY(table, columns, n, grouped, kinds)                                                   \
+	{                                                                                          \
+		.count = {TALLY_ADD("WITH some AS MATERIALIZED (SELECT " columns ", " n " AS n"    \
+				    " FROM " table " WHERE seq > " TALLY_MARK(table)               \
+				    " AND seq <= :to" grouped ")"                                  \
+				    " SELECT kind, name, part, '', number, sum(n) FROM ("          \
+				    kinds("some", "0", "n")                                        \
+				    ") GROUP BY kind, name, part, number")},                       \
+		.mark = {"UPDATE tally_mark SET seq = :to WHERE name = '" table "'"},              \
+		.last = {"SELECT coalesce(max(seq), 0), " TALLY_MARK(table) " FROM " table},       \
+	}
+
+/* clang-format on */
+
+#define GROUPED(table, columns, kinds)                                                             \
+	TALLY(table, columns, "count(*)", " GROUP BY " columns, kinds)
+
+static const struct tally {
+	struct query count;
+	struct query mark;
+	struct query last; /* the last row, and the mark */
+} tallies[N_TALLIED] = {
+	[TALLY_TASK] = GROUPED("task", "project, group_name, state", TASK_KINDS),
+	[TALLY_MEMORY] = GROUPED("memory", "owner, chat, chat_type", MEMORY_KINDS),
+	[TALLY_CONVERSATION] = TALLY("conversation", "id, parent, ended_ms, n_messages", "1", "",
+				     CONVERSATION_KINDS),
+	[TALLY_CALL] = TALLY("message_call", "0", "1", "", MESSAGE_CALL_KINDS),
+	[TALLY_SESSION] = GROUPED("session", "working_dir", SESSION_KINDS),
+};
+
+static int run_to(struct connection *c, const struct query *sql, int64_t to)
+{
+	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
+
+	query_bind_int(q, ":to", to);
+	return query_run(q);
+}
+
+static int move_mark(struct connection *c, const struct tally *t, int64_t to)
+{
+	return run_to(c, &t->count, to) ?: run_to(c, &t->mark, to);
+}
+
+int tally_added(struct connection *c, enum tallied what, int64_t seq)
+{
+	return seq % STEP != 0 ? 0 : move_mark(c, &tallies[what], seq);
+}
+
+/* ---- at the start ---- */
+
+static int find_last(struct connection *c, const struct tally *t, int64_t *ret_last,
+		     bool *ret_behind)
+{
+	CLEANUP(query_donep) struct statement *q = query_open(c, &t->last);
+	bool row;
+	int r = query_next(q, &row);
+
+	if (r != 0)
+		return r;
+	*ret_last = query_int(q, 0);
+	*ret_behind = *ret_last - query_int(q, 1) > 2 * STEP;
+	return query_fault(q);
+}
+
+static int catch_up(struct connection *c, const struct tally *t)
+{
+	static const struct query commit = {"COMMIT"};
+	static const struct query rollback = {"ROLLBACK"};
+	int64_t last;
+	bool behind;
+	int r = find_last(c, t, &last, &behind);
+
+	if (r != 0 || !behind)
+		return r;
+	r = query_simple(c, &c->ops->begin);
+	if (r != 0)
+		return r;
+	r = move_mark(c, t, last) ?: query_simple(c, &commit);
+	if (r != 0 && c->ops->in_transaction(c->db))
+		query_simple(c, &rollback);
+	return r;
+}
+
+int tally_catch_up(struct connection *c)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < N_TALLIED && r == 0; i++)
+		r = catch_up(c, &tallies[i]);
+	return r;
+}
