@@ -60,9 +60,8 @@ def test_processes_are_not_allowed_unless_set():
 
 def test_a_process_from_its_start_to_its_end():
     with Folder() as folder, with_processes(folder, *ALLOW) as d:
-        got = fine(d, "POST", "/process/start",
-                   {"command": "echo $A $B; pwd; echo [$OPENCLAW_UI_TOKEN]; cat; exit 4",
-                    "env": "A=b\nB=c d\n"})
+        command = "echo $A $B; pwd; echo [$OPENCLAW_UI_TOKEN]; cat; exit 4"
+        got = fine(d, "POST", "/process/start", {"command": command, "env": "A=b\nB=c d\n"})
         same(list(got), ["sessionId", "pid", "command", "success"])
         id = got["sessionId"]
         check(id.startswith("proc_"), "%r", id)
@@ -73,6 +72,11 @@ def test_a_process_from_its_start_to_its_end():
               "status": "running"})
         same(fine(d, "POST", "/process/write", {"sessionId": id, "data": "more\n", "eof": False}),
              {"sessionId": id, "written": 5, "eof": False})
+        with Client(d.address("unix", "koine")) as c:
+            asked = c.call("approval.list", {"status": "approved", "limit": 1})["approvals"][0]
+        same(list(asked["input"].items()),
+             [("action", "write"), ("data", "more\n"), ("eof", False), ("to", command),
+              ("sessionId", id)], "what the approver is shown")
         same(fine(d, "POST", "/process/write", {"sessionId": id, "data": "", "eof": True})["eof"],
              True)
         wait_until(lambda: log(d, id)["status"] == "exited", "its end")

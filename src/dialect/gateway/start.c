@@ -124,6 +124,7 @@ static int start_processes(const struct dialect_host *h, struct why *why)
 		.approvals = engine->approvals,
 		.folder = s->folder,
 		.env = h->env,
+		.id_name = "sessionId",
 	};
 
 	return s->process ? processes_new(&opts, &engine->processes, why) : 0;

@@ -504,6 +504,7 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 	p->approvals = opts->approvals;
 	p->loop = opts->loop;
 	p->env = opts->env;
+	p->id_name = opts->id_name ? opts->id_name : "id";
 	list_init(&p->all);
 	list_init(&p->asks);
 	if (opts->folder && opts->folder[0]) {

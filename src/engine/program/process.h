@@ -53,6 +53,7 @@ struct processes_opts {
 	 * and a workdir may be anywhere. */
 	const char *folder;
 	const struct environment *env; /* of commands; NULL: ours */
+	const char *id_name; /* how its clients name a process, for the approver; NULL: "id" */
 };
 
 /* Refuses a path that is not a folder. The functions below also accept NULL, and then refuse

@@ -96,7 +96,7 @@ static void put_write(struct record *w, const struct process_ask *a, const struc
 	record_text(w, "data", a->data);
 	record_bool(w, "eof", a->eof);
 	record_text(w, "to", p->info.command);
-	record_text(w, "sessionId", a->id);
+	record_text(w, a->processes->id_name, a->id);
 }
 
 static int put_start(struct record *w, struct process_ask *a)

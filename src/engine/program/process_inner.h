@@ -19,6 +19,7 @@ struct processes {
 	struct approvals *approvals;
 	struct loop *loop;
 	const struct environment *env;
+	const char *id_name;
 	char *folder;    /* NULL: ours, and anywhere */
 	struct list all; /* struct process, oldest first */
 	unsigned n_all;

@@ -79,6 +79,8 @@ int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, app
 					      : w->is_command                 ? "command"
 									      : "run")));
 	note(w->env, sizeof(w->env), value_text(value_find(in->input, "env")));
+	assert_int_equal(value_find(in->input, "process_id") != NULL,
+			 strcmp(w->action, "write") == 0);
 	w->n_asked++;
 	w->waiter = (struct approval_waiter) {on_kept, fn, arg};
 	*ret_waiter = &w->waiter;
@@ -151,6 +153,7 @@ static int world_setup(void **state)
 	opts.loop = w->stage.loop;
 	opts.folder = w->dir;
 	opts.owner = owner;
+	opts.id_name = "process_id";
 	/* Only that it is there is looked at. */
 	opts.approvals = (struct approvals *)w;
 	assert_int_equal(processes_new(&opts, &w->processes, &why), 0);
