@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/noun/approval.h"
 #include "cli/approval/diff.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/value.h"
@@ -276,34 +277,62 @@ static void add_decider(struct view *v, const struct koine_value *from)
 	add_named(v, "from", text_of(who));
 }
 
+static const struct head_row {
+	const char *label; /* NULL: it is not shown here */
+	const char *member;
+	bool is_time;
+} head_rows[] = {
+	{"id", "id"},
+	{"tool", "tool"},
+	{"status", "status"},
+	{"agent", "agent"},
+	{"session", "session_id"},
+	{"run", "run_id"},
+	{"where", "origin"},
+	{"asked", "created_at", true},
+	{"until", "deadline", true},
+	{"decided", "decided_at", true},
+	{"decided by", "decided_by"},
+	{"comment", "comment"},
+	{NULL, "kind"},
+	{NULL, "tool_use_id"},
+	{NULL, "event_id"},
+	{NULL, "input"}, /* below */
+};
+
+enum { N_HEAD_ROWS = sizeof(head_rows) / sizeof(head_rows[0]) };
+
+static bool has_row(const char *member)
+{
+	for (unsigned i = 0; i < N_HEAD_ROWS; i++) {
+		if (strcmp(head_rows[i].member, member) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void add_row(struct view *v, const struct koine_value *approval, const struct head_row *row)
+{
+	struct text t = member_string(approval, row->member);
+
+	if (row->is_time && t.len > 0)
+		add_time(v, row->label, koine_value_get(approval, row->member));
+	else
+		add_named(v, row->label, t);
+}
+
+/* Members that have no row here are shown by their own names. */
 static void add_head(struct view *v, const struct koine_value *approval)
 {
-	static const struct {
-		const char *name;
-		const char *member;
-		bool is_time;
-	} rows[] = {
-		{"id", "id"},
-		{"tool", "tool"},
-		{"status", "status"},
-		{"agent", "agent"},
-		{"session", "session_id"},
-		{"run", "run_id"},
-		{"where", "origin"},
-		{"asked", "created_at", true},
-		{"until", "deadline", true},
-		{"decided", "decided_at", true},
-		{"decided by", "decided_by"},
-		{"comment", "comment"},
-	};
+	for (unsigned i = 0; i < N_HEAD_ROWS; i++) {
+		if (head_rows[i].label)
+			add_row(v, approval, &head_rows[i]);
+	}
+	portrait_each (m, &approval_portrait) {
+		const struct head_row row = {m->name, m->name, m->kind == MEMBER_TIME};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct text t = member_string(approval, rows[i].member);
-
-		if (rows[i].is_time && t.len > 0)
-			add_time(v, rows[i].name, koine_value_get(approval, rows[i].member));
-		else
-			add_named(v, rows[i].name, t);
+		if (m->name && !has_row(m->name))
+			add_row(v, approval, &row);
 	}
 	add_decider(v, koine_value_get(approval, "decided_from"));
 }
