@@ -212,8 +212,9 @@ static int fail(struct start *s, enum spawn_step step)
 	return -errno;
 }
 
-/* By the bare system call: wrappers around sigaction() in some builds (sanitizers) would record
- * it as ours. All zero is the default in every layout. */
+/* By the bare system call, here and below: in some builds (sanitizers) there are wrappers, which
+ * would record the child's signals and descriptors as ours. All zero is the default in every
+ * layout. */
 static void reset_signals(void)
 {
 	static const unsigned long zero[8];
@@ -230,7 +231,7 @@ static void close_others(void)
 	if (close_range(3, ~0U, 0) == 0)
 		return;
 	for (int fd = 3; fd < CLOSE_MAX; fd++)
-		close(fd);
+		syscall(SYS_close, fd);
 }
 
 static int try_file(struct start *s, char *file)
@@ -278,15 +279,15 @@ static int become(struct start *s)
 	if (setsid() < 0)
 		return fail(s, SPAWN_PREPARE);
 	/* These two only help to find it again: it also runs without them. */
-	if (s->enters && write(o->cgroup, "0", 1) != 1)
+	if (s->enters && syscall(SYS_write, o->cgroup, "0", 1) != 1)
 		errno = 0;
 	if (s->limit)
 		setrlimit(RLIMIT_RTTIME, s->limit);
 	for (int i = 0; i < 3; i++) {
-		if (dup2(o->streams[i], i) < 0)
+		if (syscall(SYS_dup3, o->streams[i], i, 0) < 0)
 			return fail(s, SPAWN_PREPARE);
 	}
-	if (o->terminal && ioctl(0, TIOCSCTTY, 0) != 0)
+	if (o->terminal && syscall(SYS_ioctl, 0, TIOCSCTTY, 0) != 0)
 		return fail(s, SPAWN_PREPARE);
 	/* From here on it can gain no privileges by what it runs, which the kernel requires. */
 	if (o->confine > 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
