@@ -78,6 +78,7 @@ struct child {
 	struct timer *escalation;
 	int next_signal;
 	unsigned terminate_ms;
+	const struct cgroup *(*cgroup)(void *arg);
 	void (*on_started)(void *arg, int result, const struct why *why);
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	void (*on_exit)(void *arg, int status, int signal);
@@ -362,8 +363,6 @@ static struct spawn_opts spawn_opts(const struct child_opts *opts, const struct 
 		.more_env = opts->more_env,
 		.cwd = opts->cwd,
 		.streams = {s->in, s->out[1], s->err[1]},
-		.cgroup_folder = opts->cgroup ? cgroup_folder(opts->cgroup) : 0,
-		.cgroup = opts->cgroup ? cgroup_fd(opts->cgroup) : 0,
 		.confine = opts->confine,
 		.die_with_us = opts->die_with_us,
 		.terminal = opts->terminal,
@@ -440,6 +439,7 @@ static int child_new(struct loop *l, const struct child_opts *opts, struct child
 	c->on_exit = opts->on_exit;
 	c->arg = opts->arg;
 	c->grace_ms = opts->grace_ms;
+	c->cgroup = opts->cgroup;
 	c->on_started = opts->on_started;
 	c->loop = l;
 	c->process.group_gone = true;
@@ -477,6 +477,15 @@ static int attend(struct child *c)
 	return 0;
 }
 
+static int spawn_in_cgroup(struct child *c, struct spawn_opts *how)
+{
+	const struct cgroup *g = c->cgroup ? c->cgroup(c->arg) : NULL;
+
+	how->cgroup_folder = g ? cgroup_folder(g) : 0;
+	how->cgroup = g ? cgroup_fd(g) : 0;
+	return spawn(how, &c->process, &c->step);
+}
+
 /* ---- beside the loop ---- */
 
 static void start_all(struct list *asides);
@@ -490,7 +499,7 @@ static void start_all(struct list *asides)
 		struct child *c = list_entry(first, struct child, start.link);
 
 		list_remove(first);
-		c->start_result = spawn(c->how, &c->process, &c->step);
+		c->start_result = spawn_in_cgroup(c, c->how);
 		aside_end(&c->start);
 	}
 }
@@ -558,13 +567,12 @@ static int run(struct child *c, const struct child_opts *opts, const struct stre
 	       struct why *why)
 {
 	struct spawn_opts how = spawn_opts(opts, s);
-	enum spawn_step step;
 	int r;
 
 	if (opts->on_started)
 		return start_aside(c, &how);
-	r = spawn(&how, &c->process, &step);
-	return r != 0 ? explain(&how, r, step, why) : attend(c);
+	r = spawn_in_cgroup(c, &how);
+	return r != 0 ? explain(&how, r, c->step, why) : attend(c);
 }
 
 static int start(struct child *c, struct loop *l, const struct child_opts *opts, struct why *why)

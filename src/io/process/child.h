@@ -32,8 +32,10 @@ struct child_opts {
  * must live as long as the process.
  */
 	bool die_with_us;
-	int confine;           /* a ruleset of io/process/confine to put it under; 0: none */
-	struct cgroup *cgroup; /* the cgroup it begins in; NULL: ours */
+	int confine; /* a ruleset of io/process/confine to put it under; 0: none */
+	/* The cgroup that it begins in, which outlives its start; NULL: ours. Called by the thread
+	 * that starts it, before that. May be NULL. */
+	const struct cgroup *(*cgroup)(void *arg);
 
 	/*
  * With this, it is started beside the loop: child_start copies what it needs, returns at once,

@@ -71,12 +71,26 @@ static size_t take_alike(struct list *from, struct list *ret_hunts)
 	return n;
 }
 
+static void remove_groups(struct list *asides)
+{
+	list_for_each (at, following, asides) {
+		struct hunt *h = hunt_of(at);
+
+		if (!h->removes)
+			continue;
+		list_remove(at);
+		cgroup_free(h->cgroup);
+		aside_end(&h->aside);
+	}
+}
+
 static void run(struct list *asides)
 {
 	struct list alike;
 	struct list *first;
 
 	list_init(&alike);
+	remove_groups(asides);
 	while (!list_empty(asides)) {
 		size_t n = take_alike(asides, &alike);
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "io/loop.h"
@@ -17,6 +18,7 @@ struct hunt {
 	struct cgroup *cgroup; /* NULL: none; for SIGKILL everything in it is killed, too */
 	pid_t told_group;      /* a group that has got the signal already; 0: none */
 	int signal;
+	bool removes; /* no search: the cgroup is freed */
 	/* Set: how many there were. 0: nobody is left. */
 	unsigned n;
 };

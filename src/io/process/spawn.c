@@ -366,18 +366,18 @@ static void begin_known(struct spawned *s)
 	pthread_mutex_unlock(&known_lock);
 }
 
-/* What is asked of its number here cannot be another's: nobody reaps it before. */
+/* What is asked of its number cannot be another's: nobody reaps it before. */
 static void end_known(struct spawned *s, int result)
 {
-	pthread_mutex_lock(&known_lock);
-	s->starting = false;
-	if (result != 0) {
-		list_remove(&s->link);
-	} else {
+	if (result == 0) {
 		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 		s->started = tree_started(s->pid);
-		s->group_gone = false;
 	}
+	pthread_mutex_lock(&known_lock);
+	s->starting = false;
+	s->group_gone = result != 0;
+	if (result != 0)
+		list_remove(&s->link);
 	pthread_mutex_unlock(&known_lock);
 }
 

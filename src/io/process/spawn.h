@@ -70,8 +70,8 @@ void spawn_forget(struct spawned *s);
 bool spawn_reap_all(void);
 
 /*
- * A copy for another thread, with descriptors of its own for the streams and the ruleset. The
- * cgroup's stays the caller's, and without an env it is still ours.
+ * A copy for another thread, with descriptors of its own for the streams and the ruleset. It has
+ * no cgroup yet, and without an env it still has ours.
  */
 int spawn_opts_copy(const struct spawn_opts *opts, struct spawn_opts **ret_copy);
 void spawn_opts_free(struct spawn_opts *copy); /* accepts NULL */

@@ -72,8 +72,6 @@ int spawn_opts_copy(const struct spawn_opts *opts, struct spawn_opts **ret_copy)
 	b.pointers = (const char **)(copy + 1);
 	b.text = (char *)(b.pointers + n_pointers);
 	*copy = (struct spawn_opts) {.streams = {-1, -1, -1},
-				     .cgroup_folder = opts->cgroup_folder,
-				     .cgroup = opts->cgroup,
 				     .die_with_us = opts->die_with_us,
 				     .terminal = opts->terminal};
 	copy->argv = copy_list(&b, opts->argv);

@@ -178,6 +178,10 @@ static void on_hunted(struct aside *a)
 	struct supervised *s = list_entry(a, struct supervised, hunt.aside);
 	int next = s->next_hunt;
 
+	if (s->hunt.removes) {
+		free(s);
+		return;
+	}
 	s->hunting = false;
 	s->next_hunt = 0;
 	if (next != 0)
@@ -247,11 +251,18 @@ static void on_child_started(void *arg, int result, const struct why *why)
 	s->on_started(s->arg, result, why);
 }
 
+/* Where there can be one, it holds what would hide from the mark. Perhaps on another thread, while
+ * the loop leaves it alone. */
+static const struct cgroup *make_cgroup(void *arg)
+{
+	struct supervised *s = arg;
+
+	return cgroup_new(s->mark, &s->cgroup) == 0 ? s->cgroup : NULL;
+}
+
 static int start_child(struct supervised *s, const struct supervised_opts *opts,
 		       const char *const *env, struct why *why)
 {
-	/* Where there can be one, it holds what would hide from the mark. */
-	bool caged = cgroup_new(s->mark, &s->cgroup) == 0;
 	const struct child_opts child = {
 		.argv = opts->argv,
 		.env = environment_list(opts->base),
@@ -266,7 +277,7 @@ static int start_child(struct supervised *s, const struct supervised_opts *opts,
 		.on_exit = on_child_exit,
 		.grace_ms = GRACE_MS,
 		.die_with_us = true,
-		.cgroup = caged ? s->cgroup : NULL,
+		.cgroup = make_cgroup,
 		.arg = s,
 	};
 
@@ -361,8 +372,13 @@ void supervised_read(struct supervised *s, bool on)
 static void drop(struct supervised *s)
 {
 	child_free(s->child);
-	cgroup_free(s->cgroup);
-	free(s);
+	if (!s->cgroup) {
+		free(s);
+		return;
+	}
+	s->hunt.cgroup = s->cgroup;
+	s->hunt.removes = true;
+	hunt_begin(s->loop, &s->hunt);
 }
 
 /* Nobody is told any more. */

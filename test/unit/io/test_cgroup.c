@@ -80,12 +80,19 @@ static int teardown(void **state)
 	return 0;
 }
 
+static const struct cgroup *its_group(void *arg)
+{
+	const struct fixture *f = arg;
+
+	return f->group;
+}
+
 static void start_script(struct fixture *f, const char *script)
 {
 	const char *const argv[] = {"sh", "-c", script, NULL};
 	const struct child_opts opts = {
 		.argv = argv,
-		.cgroup = f->group,
+		.cgroup = its_group,
 		.on_output = on_output,
 		.on_exit = on_exited,
 		.grace_ms = 60000,
