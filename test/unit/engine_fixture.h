@@ -195,10 +195,8 @@ static inline int search_with(struct fixture *f, const struct memory_query *q,
 		;
 	assert_true(s.over);
 	f->why = s.why;
-	if (s.result == 0) {
-		*ret_hits = s.hits;
-		*ret_n = s.n;
-	}
+	*ret_hits = s.hits;
+	*ret_n = s.n;
 	return s.result;
 }
 
