@@ -133,7 +133,7 @@ static void write_notification(struct buf *out, const struct follow *f)
 /* words: of a piece that others may be sent, too; NULL: of its own. */
 static int notify(const struct follow *f, struct buf *words)
 {
-	struct buf own;
+	struct buf own = {0};
 	struct buf *out = words ? words : &own;
 	int r;
 
