@@ -11,6 +11,7 @@
 #include "search/mix.h"
 #include "search/postings.h"
 #include "search/scratch.h"
+#include "search/traits.h"
 
 enum { LENS_EXACT = 64, LENS_PER_OCTAVE = 16, COMPACT_MIN = 64 };
 
@@ -113,6 +114,7 @@ static void index_done(struct search_index *ix)
 	free(ix->doc_lens);
 	free(ix->doc_marks);
 	free(ix->doc_importance);
+	free(ix->doc_traits);
 	free(ix->key_slots);
 	free(ix->terms);
 	free(ix->term_slots);
@@ -226,6 +228,7 @@ static int docs_grow(struct search_index *ix)
 		{&ix->doc_lens, sizeof(*ix->doc_lens)},
 		{&ix->doc_marks, sizeof(*ix->doc_marks)},
 		{&ix->doc_importance, sizeof(*ix->doc_importance)},
+		{&ix->doc_traits, sizeof(*ix->doc_traits)},
 	};
 	const size_t n_arrays = sizeof(arrays) / sizeof(arrays[0]);
 	size_t cap = grown((size_t)ix->n_docs + 1, ix->cap_docs, 8);
@@ -272,6 +275,7 @@ static int doc_new(struct search_index *ix, const struct search_doc *doc, uint32
 	ix->doc_marks[number] =
 		(doc->category & MARK_CATEGORY) | MARK_DEAD | (doc->open ? MARK_OPEN : 0);
 	ix->doc_importance[number] = (uint8_t)(importance * 255 + 0.5f);
+	ix->doc_traits[number] = 0;
 	ix->n_docs++;
 	ix->n_dead++;
 	*ret_number = number;
@@ -411,6 +415,7 @@ int search_index_add(struct search_index *ix, struct search_scratch *s,
 		ix->doc_marks[number] |= MARK_TIME;
 	if (words_ask(s->words, doc->text))
 		ix->doc_marks[number] |= MARK_ASKS;
+	ix->doc_traits[number] = traits_of(doc->text);
 	doc_live(ix, number);
 	return 0;
 }
@@ -433,6 +438,7 @@ static int copy_docs(const struct search_index *ix, struct search_index *fresh, 
 			return r;
 		fresh->doc_lens[map[i]] = ix->doc_lens[i];
 		fresh->doc_importance[map[i]] = ix->doc_importance[i];
+		fresh->doc_traits[map[i]] = ix->doc_traits[i];
 		fresh->doc_marks[map[i]] = ix->doc_marks[i] | MARK_DEAD;
 		doc_live(fresh, map[i]);
 	}
