@@ -3,7 +3,7 @@
  *
  * Words are scored by BM25 with the statistics of the indexes searched, and a memory's
  * neighbours in its chat count a little. The best are then reordered by the people and times
- * that the question names. Any text is accepted.
+ * that the question names. Any text is accepted. The folder rank has how.
  */
 #pragma once
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "search/plan.h"
+#include "search/rank/plan.h"
 
 enum { LENS = 256 }; /* codes of lengths */
 

@@ -1,5 +1,5 @@
 /* What a question asks for; see plan.h. */
-#include "search/plan.h"
+#include "search/rank/plan.h"
 
 #include <errno.h>
 #include <math.h>

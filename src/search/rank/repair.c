@@ -8,7 +8,7 @@
  */
 #include "base/utf8.h"
 #include "search/fold.h"
-#include "search/plan.h"
+#include "search/rank/plan.h"
 
 enum { REPAIR_MIN = 4, LETTERS_MAX = WORD_BYTES_MAX };
 

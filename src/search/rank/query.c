@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "search/postings.h"
-#include "search/score.h"
+#include "search/rank/score.h"
 
 enum {
 	REACH = 3,        /* neighbours on each side that count */
