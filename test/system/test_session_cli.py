@@ -12,6 +12,7 @@ import sys
 
 from harness import KOINE, PATIENCE, SOURCE, Daemon, Folder, check, main, request, same, wait_until
 from test_chat_cli import Done, Running, Terminal, of
+from test_locked_store import locked
 
 AGENT = os.path.join(SOURCE, "test", "system", "session_agent.py")
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -129,6 +130,22 @@ def test_an_approval_is_told_with_the_way_to_decide_it():
         check(any(x.startswith("* Bash make install") for x in lines), "%r", lines)
         same(lines.count(line), 1, "told once")
         same(lines[-3:], ["? Bash was approved by human", "  = 8 bytes: approved", "Done."], "after")
+
+
+def test_an_approval_is_told_after_what_was_said_before_it():
+    not_kept = "sessions are not kept yet"
+    with World(announced=[not_kept]) as w:
+        steps = "say Here.\nwait %s\ncall Bash\nhang" % w.folder("go")
+        with Running(w.env, "session", "run", "-f", steps) as r, w.daemon.connect() as c:
+            r.expect("Here.\n")
+            id = w.json("list")[0]["id"]
+            with locked(w.daemon):
+                w.touch("go")
+                wait_until(lambda: not_kept.encode() in w.daemon.log(), "the write to fail")
+            # Its call is tried again in a while. What is asked is in the store at once.
+            send(c, "approval.request", {"session_id": id, "tool": "Bash", "input": {}})
+            r.expect(" --comment WHY\n")
+            check(b"\n* Bash" in r.out.partition(b"? Bash waits")[0], "%r", r.out)
 
 
 def test_a_question_is_told_with_the_way_to_answer_it():

@@ -296,8 +296,9 @@ static bool is_over(const struct koine_value *session)
 }
 
 /* Asks for the status first: if the session has ended, everything was said before. Then it asks
- * for approvals, which are shown after what was said before them. Returns as koine_client_call
- * does. */
+ * for approvals, which are shown after what was said before them. That is known to be stored once
+ * the session is stored as waiting; until then, its change of status is still to be told. Returns
+ * as koine_client_call does. */
 static int look(void *arg, struct koine_answer **ret_failed)
 {
 	CLEANUP(answer_freep) struct koine_answer *session = NULL;
@@ -315,7 +316,8 @@ static int look(void *arg, struct koine_answer **ret_failed)
 		r = ask_about(cli, "session.get", "id", v->id, &session);
 	if (r == 0 && moved) {
 		over = is_over(koine_answer_result(session));
-		r = over ? 0 : ask_approvals(cli, v->id, &approvals);
+		if (member_is(koine_answer_result(session), "status", "waiting_input"))
+			r = ask_approvals(cli, v->id, &approvals);
 	}
 	if (r != 0)
 		*ret_failed = approvals ? TAKE(approvals) : TAKE(session);

@@ -411,10 +411,14 @@ static void fail(struct live_session *l, int result, struct why *why)
 static void begun(struct live_session *l)
 {
 	/* A conversation may have ended before it started. */
-	if (l->attempt.ended)
+	if (l->attempt.ended) {
 		on_end(l);
-	else
+	} else {
 		session_set_status(l, SESSION_RUNNING);
+		/* A program runs before we hear of its start, and may have asked. */
+		if (l->n_waiting > 0)
+			session_set_status(l, SESSION_WAITING);
+	}
 	tell_launched(l, 0, NULL);
 }
 
