@@ -1,7 +1,6 @@
-#include "search/vector_kernel.h"
+#include "search/vector/kernel.h"
 
 const struct vector_kernel *const vector_kernels[] = {
-	&vector_kernel_neon,
 	&vector_kernel_plain,
 	NULL,
 };

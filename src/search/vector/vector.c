@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/why.h"
-#include "search/vector_kernel.h"
+#include "search/vector/kernel.h"
 
 /*
  * Rows are contiguous, each aligned to 32 bytes; a removed row is overwritten with the last

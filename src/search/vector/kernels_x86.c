@@ -1,6 +1,7 @@
-#include "search/vector_kernel.h"
+#include "search/vector/kernel.h"
 
 const struct vector_kernel *const vector_kernels[] = {
+	&vector_kernel_avx2,
 	&vector_kernel_plain,
 	NULL,
 };

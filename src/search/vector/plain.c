@@ -1,4 +1,4 @@
-#include "search/vector_kernel.h"
+#include "search/vector/kernel.h"
 
 static int32_t dot(const int8_t *a, const int8_t *b, size_t dim)
 {
