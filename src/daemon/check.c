@@ -13,6 +13,7 @@
 #include "daemon/life.h"
 #include "daemon/running.h"
 #include "daemon/token.h"
+#include "engine/memory/word_file.h"
 #include "io/address_inet.h"
 #include "io/peer.h"
 #include "store/store.h"
@@ -311,6 +312,21 @@ static void look_for_running(const struct plan *plan, struct running *ret)
 		printf("koined        runs already, pid %d\n", (int)ret->pid);
 }
 
+static bool check_words(const struct settings *s)
+{
+	struct word_file *file;
+	struct why why = {.text = "out of memory"};
+	int r = words_open(s, &file, &why);
+
+	if (r != 0)
+		printf("word vectors  NO: %s\n", why.text);
+	else if (file)
+		printf("word vectors  %s  ok: %zu words\n", word_file_path(file).data,
+		       word_file_words(file));
+	word_file_close(file);
+	return r == 0;
+}
+
 static void print_verdict(bool ok, pid_t running)
 {
 	if (ok && running)
@@ -338,6 +354,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 		printf("embedding key NO: %s\n", why.text);
 		ok = false;
 	}
+	ok &= check_words(s);
 	note_others(s);
 	note_model(s, plan);
 	printf("\n");

@@ -23,6 +23,8 @@ struct agents {
 
 struct agents_renewed;
 
+struct word_file;
+
 struct daemon {
 	struct settings *settings;
 	const struct plan *plan;
@@ -133,6 +135,12 @@ int memories_begin(struct daemon *d, struct why *why);
 /* Whether the URL leads to our own listener, so that we would ask ourselves. Host names are not
  * resolved, but the names of this machine are known. */
 bool model_is_at(const char *url, const struct address *listener);
+
+/* ---- words.c: the table of word vectors ---- */
+
+/* Refuses a file that is named and cannot be used. One in a default place that cannot be used is
+ * logged. *ret_file NULL: there is none. */
+int words_open(const struct settings *s, struct word_file **ret_file, struct why *why);
 
 /* ---- stop.c ---- */
 

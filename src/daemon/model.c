@@ -175,6 +175,8 @@ int memories_begin(struct daemon *d, struct why *why)
 		r = read_key(s, key, why);
 	}
 	if (r == 0)
+		r = words_open(s, &opts.words, why);
+	if (r == 0)
 		r = memories_start(&opts, &d->engine->memories, why);
 	explicit_bzero(key, sizeof(key));
 	return r;

@@ -82,7 +82,7 @@ def test_update_changes_what_is_given_and_searches_see_it():
         same(c.call("memory.get", {"memory_id": id})["content"], "the ship is green")
 
 
-NO_MODEL = {"embedding": "off", "vectors": 0, "vectors_pending": 0}
+NO_MODEL = {"embedding": "off", "vectors": 0, "vectors_pending": 0, "words_file": None, "words": 0}
 
 
 def test_stats_count_what_the_caller_sees():

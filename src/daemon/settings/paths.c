@@ -53,6 +53,11 @@ void paths_store(char out[PATH_LEN])
 	standard_path("XDG_STATE_HOME", "/var/lib", ".local/state", "koine.db", out);
 }
 
+void paths_words(char out[PATH_LEN])
+{
+	standard_path("XDG_STATE_HOME", "/var/lib", ".local/state", "words.bin", out);
+}
+
 bool paths_expand(const char *path, char out[PATH_LEN])
 {
 	const char *home = variable("HOME");

@@ -18,6 +18,9 @@ void paths_config(char out[PATH_LEN]);
  * /var/lib/koine/koine.db for root. */
 void paths_store(char out[PATH_LEN]);
 
+/* The table of word vectors that a user has put beside the default store: words.bin. */
+void paths_words(char out[PATH_LEN]);
+
 /* Replaces a leading "~/" with the user's home folder; false if that is unknown. */
 bool paths_expand(const char *path, char out[PATH_LEN]);
 

@@ -111,6 +111,12 @@ static struct done handle_stats(struct call *c)
 	json_member_str(j, "embedding", !n.model.data ? "off" : n.model_fails ? "failing" : "ok");
 	json_member_int(j, "vectors", n.vectors);
 	json_member_int(j, "vectors_pending", n.pending);
+	json_key(j, "words_file");
+	if (n.words_file.data)
+		json_text(j, n.words_file);
+	else
+		json_null(j);
+	json_member_uint(j, "words", n.words);
 	json_end_object(j);
 	return call_reply(c);
 }

@@ -14,6 +14,7 @@ struct memories {
 	struct memory_builder *builder; /* of the indexes */
 	struct memory_changes changes;  /* of the writer's batch */
 	struct embedding *embedding;    /* NULL: there is no model */
+	struct word_file *words;        /* NULL: there is no table of words */
 	bool off;
 	atomic_bool expires; /* there is something to sweep, now or later */
 	unsigned n_readers;

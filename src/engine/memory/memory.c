@@ -13,6 +13,7 @@
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
 #include "engine/memory/wait.h"
+#include "engine/memory/word_file.h"
 #include "store/memory.h"
 #include "store/memory_vector.h"
 #include "store/store.h"
@@ -43,8 +44,11 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	int r;
 
 	m = calloc(1, sizeof(*m) + (opts->n_readers + 1) * sizeof(m->scratches[0]));
-	if (!m)
+	if (!m) {
+		word_file_close(opts->words);
 		return -ENOMEM;
+	}
+	m->words = opts->words;
 	m->store = opts->store;
 	m->events = opts->events;
 	m->off = opts->off;
@@ -90,6 +94,7 @@ void memories_free(struct memories *m)
 		search_scratch_free(m->scratches[i]);
 	memory_builder_free(m->builder);
 	memory_indexes_free(m->indexes);
+	word_file_close(m->words);
 	free(m);
 }
 
@@ -521,6 +526,8 @@ int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 			       &ret_counts->memories);
 	if (r != 0)
 		return r;
+	ret_counts->words_file = word_file_path(m->words);
+	ret_counts->words = word_file_words(m->words);
 	memory_indexes_count(m->indexes, &indexes);
 	ret_counts->n_indexes = (unsigned)indexes.n;
 	ret_counts->index_bytes = indexes.bytes;

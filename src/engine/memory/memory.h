@@ -28,6 +28,7 @@ struct events;
 struct memories;
 struct memory_wait;
 struct store;
+struct word_file;
 
 struct memories_opts {
 	struct store *store;
@@ -37,9 +38,11 @@ struct memories_opts {
 	size_t index_bytes;                 /* for all search indexes together */
 	bool off;                           /* nothing is stored, and nothing is found */
 	const struct embedding_opts *model; /* the model that makes vectors; NULL: there is none */
+	struct word_file *words;            /* NULL: there is none */
 };
 
-/* Call it before the first call. Refuses a model whose URL or key is invalid. */
+/* Call it before the first call. Takes `words`, on failure, too. Refuses a model whose URL or key
+ * is invalid. */
 int memories_start(const struct memories_opts *opts, struct memories **ret_memories,
 		   struct why *why);
 /* Sends nothing new to the model, and refuses searches that wait. Accepts NULL. */
@@ -158,7 +161,9 @@ struct memory_counts {
 	struct text model; /* the model that makes vectors; {NULL, 0}: none */
 	bool model_fails;
 	int64_t vectors;
-	int64_t pending; /* memories that will have one */
+	int64_t pending;        /* memories that will have one */
+	struct text words_file; /* the table of word vectors; {NULL, 0}: none */
+	size_t words;           /* that it has */
 };
 
 /* Counts what `by` sees. */
