@@ -14,6 +14,9 @@
 #include "search/lexicon.h"
 
 enum {
+	/* Raise it whenever a text yields other words than before: an index that was written with
+	 * another number must be made again. */
+	WORDS_VERSION = 2,
 	WORD_BYTES_MAX = 40, /* longer ones are cut, both in memories and in queries */
 };
 
