@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "search/file/copy.h"
+#include "search/file/image.h"
 #include "search/query.h"
 
 enum { VOCABULARY = 200000, TEXT_MAX = 1024, QUERIES = 2000, NAMES = 40, CHATS = 200 };
@@ -166,6 +168,49 @@ static struct search_index *build(struct search_scratch *scratch, size_t n)
 	return ix;
 }
 
+/* What keeping an index and reading it again cost, apart from the disk. */
+static void time_image(const struct search_index *ix)
+{
+	struct search_block blocks[SEARCH_BLOCKS], again[SEARCH_BLOCKS];
+	struct search_copy *copy = search_copy_new();
+	struct search_reading *reading;
+	struct search_index *fresh;
+	struct search_head head;
+	struct search_sum sum;
+	double times[5] = {now_us()};
+	uint64_t n_bytes = 0;
+	uint64_t *chats;
+	bool done = false;
+
+	if (!copy || search_copy_step(copy, ix, SIZE_MAX, &done) != 0)
+		exit(1);
+	fresh = search_copy_take(copy);
+	times[1] = now_us();
+	if (search_image(fresh, &head, blocks, &chats) != 0)
+		exit(1);
+	search_sum_init(&sum);
+	for (size_t i = 0; i < SEARCH_BLOCKS; i++) {
+		search_sum_add(&sum, blocks[i].data, blocks[i].len);
+		n_bytes += blocks[i].len;
+	}
+	times[2] = now_us();
+	if (search_reading_new(&head, n_bytes, NULL, &reading, again) != 0)
+		exit(1);
+	for (size_t i = 0; i < SEARCH_BLOCKS; i++)
+		memcpy(again[i].data, blocks[i].data, blocks[i].len);
+	times[3] = now_us();
+	if (search_reading_step(reading, SIZE_MAX, &done) != 0 || !done)
+		exit(1);
+	times[4] = now_us();
+	search_reading_free(reading);
+	search_index_free(fresh);
+	free(chats);
+	printf("%8s as a file of %.1f MB: copied in %.1f ms, summed in %.1f ms; read in %.1f ms, "
+	       "checked in %.1f ms\n",
+	       "", (double)n_bytes / 1e6, (times[1] - times[0]) / 1e3, (times[2] - times[1]) / 1e3,
+	       (times[3] - times[2]) / 1e3, (times[4] - times[3]) / 1e3);
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a;
@@ -231,6 +276,7 @@ static void measure(size_t n)
 	if (!scratch || n == 0)
 		exit(1);
 	ix = build(scratch, n);
+	time_image(ix);
 	time_queries(scratch, ix, "warming up", false);
 	time_queries(scratch, ix, "questions", false);
 	time_queries(scratch, ix, "with one typo", true);

@@ -17,7 +17,9 @@ enum { RUN_MAX = 128 };
 
 static bool is_before(const struct search_index *ix, uint32_t a, uint32_t b)
 {
-	return ix->times[a] != ix->times[b] ? ix->times[a] < ix->times[b] : a < b;
+	if (ix->times[a] != ix->times[b])
+		return ix->times[a] < ix->times[b];
+	return ix->keys[a] < ix->keys[b];
 }
 
 static uint32_t *chat_slot(uint32_t *slots, uint32_t n_slots, const struct chat *chats, uint64_t id)

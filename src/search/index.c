@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/why.h"
+#include "search/file/copy.h"
 #include "search/index_inner.h"
 #include "search/mix.h"
 #include "search/postings.h"
@@ -168,22 +169,24 @@ bool search_index_has(const struct search_index *ix, uint64_t key)
 	return key_find(ix, key) != NO_DOC;
 }
 
-static int key_slots_grow(struct search_index *ix)
+int key_slots_reserve(struct search_index *ix, size_t n_keys)
 {
 	uint32_t n_old = ix->n_key_slots;
-	uint32_t n = n_old ? n_old * 2 : 8;
+	uint64_t n = n_old ? n_old : 8;
 	uint32_t *old = ix->key_slots;
 	uint32_t *slots = NULL;
 	int r;
 
-	if ((uint64_t)(ix->n_docs - ix->n_dead) * 4 < (uint64_t)n_old * 3)
+	while ((uint64_t)n_keys * 4 >= n * 3)
+		n *= 2;
+	if (n == n_old)
 		return 0;
 	r = index_resize(ix, &slots, 0, n * sizeof(*slots));
 	if (r != 0)
 		return r;
 	memset(slots, 0, n * sizeof(*slots));
 	ix->key_slots = slots;
-	ix->n_key_slots = n;
+	ix->n_key_slots = (uint32_t)n;
 	for (uint32_t i = 0; i < n_old; i++) {
 		if (old[i])
 			slots[key_slot(ix, ix->keys[old[i] - 1])] = old[i];
@@ -214,39 +217,56 @@ static void key_remove(struct search_index *ix, uint64_t key)
 	ix->key_slots[hole] = 0;
 }
 
-static int docs_grow(struct search_index *ix)
+#define COLUMN(member)                                                                             \
+	offsetof(struct search_index, member), sizeof(*((struct search_index *)0)->member)
+
+const struct doc_column doc_columns[N_DOC_COLUMNS] = {
+	{COLUMN(keys)},       {COLUMN(times)},
+	{COLUMN(expires)},    {COLUMN(links), .derived = true},
+	{COLUMN(doc_chats)},  {COLUMN(doc_lens)},
+	{COLUMN(doc_marks)},  {COLUMN(doc_importance)},
+	{COLUMN(doc_traits)},
+};
+
+int docs_reserve(struct search_index *ix, size_t n)
 {
-	const struct {
-		void *array;
-		size_t item;
-	} arrays[] = {
-		{&ix->keys, sizeof(*ix->keys)},
-		{&ix->times, sizeof(*ix->times)},
-		{&ix->expires, sizeof(*ix->expires)},
-		{&ix->links, sizeof(*ix->links)},
-		{&ix->doc_chats, sizeof(*ix->doc_chats)},
-		{&ix->doc_lens, sizeof(*ix->doc_lens)},
-		{&ix->doc_marks, sizeof(*ix->doc_marks)},
-		{&ix->doc_importance, sizeof(*ix->doc_importance)},
-		{&ix->doc_traits, sizeof(*ix->doc_traits)},
-	};
-	const size_t n_arrays = sizeof(arrays) / sizeof(arrays[0]);
-	size_t cap = grown((size_t)ix->n_docs + 1, ix->cap_docs, 8);
 	size_t i;
 	int r = 0;
 
-	if (ix->n_docs < ix->cap_docs)
+	if (n <= ix->cap_docs)
 		return 0;
-	for (i = 0; i < n_arrays && r == 0; i++)
-		r = index_resize(ix, arrays[i].array, ix->cap_docs * arrays[i].item,
-				 cap * arrays[i].item);
+	for (i = 0; i < N_DOC_COLUMNS && r == 0; i++)
+		r = index_resize(ix, doc_column(ix, i), ix->cap_docs * doc_columns[i].item,
+				 n * doc_columns[i].item);
 	if (r == 0) {
-		ix->cap_docs = (uint32_t)cap;
+		ix->cap_docs = (uint32_t)n;
 		return 0;
 	}
 	/* Arrays that have grown stay so, but only the size common to all is counted. */
 	for (size_t k = 0; k + 1 < i; k++)
-		ix->bytes -= (cap - ix->cap_docs) * arrays[k].item;
+		ix->bytes -= (n - ix->cap_docs) * doc_columns[k].item;
+	return r;
+}
+
+/* One more row, with nothing in it yet. */
+static int docs_grow(struct search_index *ix)
+{
+	if (ix->n_docs == SEARCH_DOCS_MAX)
+		return REFUSE_LIMIT;
+	if (ix->n_docs < ix->cap_docs)
+		return 0;
+	return docs_reserve(ix, grown((size_t)ix->n_docs + 1, ix->cap_docs, 8));
+}
+
+static int row_new(struct search_index *ix, uint64_t chat, uint32_t *ret_chat)
+{
+	int r = docs_grow(ix) ?: key_slots_reserve(ix, (size_t)ix->n_docs - ix->n_dead);
+
+	*ret_chat = 0;
+	if (r != 0 || !chat)
+		return r;
+	r = chat_get(ix, chat, ret_chat);
+	*ret_chat += 1;
 	return r;
 }
 
@@ -255,14 +275,9 @@ static int doc_new(struct search_index *ix, const struct search_doc *doc, uint32
 {
 	float importance = doc->importance;
 	uint32_t number = ix->n_docs;
-	uint32_t chat = 0;
-	int r;
+	uint32_t chat;
+	int r = row_new(ix, doc->chat, &chat);
 
-	if (ix->n_docs == SEARCH_DOCS_MAX)
-		return REFUSE_LIMIT;
-	r = docs_grow(ix) ?: key_slots_grow(ix);
-	if (r == 0 && doc->chat)
-		r = chat_get(ix, doc->chat, &chat);
 	if (r != 0)
 		return r;
 	importance = importance > 0 ? importance < 1 ? importance : 1 : 0;
@@ -270,7 +285,7 @@ static int doc_new(struct search_index *ix, const struct search_doc *doc, uint32
 	ix->times[number] = doc->time_ms;
 	ix->expires[number] = doc->expires_ms;
 	ix->links[number] = (struct links) {NO_DOC, NO_DOC};
-	ix->doc_chats[number] = doc->chat ? chat + 1 : 0;
+	ix->doc_chats[number] = chat;
 	ix->doc_lens[number] = 0;
 	ix->doc_marks[number] =
 		(doc->category & MARK_CATEGORY) | MARK_DEAD | (doc->open ? MARK_OPEN : 0);
@@ -381,8 +396,33 @@ static int put_words(struct search_index *ix, struct search_scratch *s, uint32_t
 	return 0;
 }
 
-/* From here on the memory can be found. */
-static void doc_live(struct search_index *ix, uint32_t doc)
+int doc_copy(struct search_index *to, const struct search_index *from, uint32_t doc,
+	     uint32_t *ret_number)
+{
+	uint32_t number = to->n_docs;
+	uint32_t chat = from->doc_chats[doc];
+	int r = row_new(to, chat ? from->chats[chat - 1].id : 0, &chat);
+
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < N_DOC_COLUMNS; i++) {
+		size_t item = doc_columns[i].item;
+
+		memcpy((char *)*doc_column(to, i) + number * item,
+		       (const char *)*doc_column(from, i) + doc * item, item);
+	}
+	to->doc_chats[number] = chat;
+	to->n_docs++;
+	to->n_dead++;
+	r = chain_insert(to, number);
+	if (r != 0)
+		return r;
+	doc_live(to, number);
+	*ret_number = number;
+	return 0;
+}
+
+void doc_live(struct search_index *ix, uint32_t doc)
 {
 	ix->doc_marks[doc] &= (uint8_t)~MARK_DEAD;
 	ix->n_dead--;
@@ -420,56 +460,7 @@ int search_index_add(struct search_index *ix, struct search_scratch *s,
 	return 0;
 }
 
-/* Copies the rows of the living into fresh, in order; map says where each went. */
-static int copy_docs(const struct search_index *ix, struct search_index *fresh, uint32_t *map)
-{
-	for (uint32_t i = 0; i < ix->n_docs; i++) {
-		struct search_doc doc = {
-			.key = ix->keys[i], .time_ms = ix->times[i], .expires_ms = ix->expires[i]};
-		int r;
-
-		map[i] = NO_DOC;
-		if (ix->doc_marks[i] & MARK_DEAD)
-			continue;
-		if (ix->doc_chats[i])
-			doc.chat = ix->chats[ix->doc_chats[i] - 1].id;
-		r = doc_new(fresh, &doc, &map[i]) ?: chain_insert(fresh, map[i]);
-		if (r != 0)
-			return r;
-		fresh->doc_lens[map[i]] = ix->doc_lens[i];
-		fresh->doc_importance[map[i]] = ix->doc_importance[i];
-		fresh->doc_traits[map[i]] = ix->doc_traits[i];
-		fresh->doc_marks[map[i]] = ix->doc_marks[i] | MARK_DEAD;
-		doc_live(fresh, map[i]);
-	}
-	return 0;
-}
-
-static int copy_words(const struct search_index *ix, struct search_index *fresh,
-		      const uint32_t *map)
-{
-	for (uint32_t i = 0; i < ix->n_terms; i++) {
-		uint32_t id = NO_DOC;
-		struct postings p;
-		int r = 0;
-
-		postings_start(&p, ix, &ix->terms[i]);
-		while (postings_next(&p)) {
-			if (map[p.doc] == NO_DOC)
-				continue;
-			if (id == NO_DOC)
-				r = term_get(fresh, ix->names + ix->terms[i].name,
-					     ix->terms[i].name_len, &id);
-			if (r == 0)
-				r = postings_add(fresh, id, map[p.doc], p.count);
-			if (r != 0)
-				return r;
-		}
-	}
-	return 0;
-}
-
-static uint32_t next_compaction(const struct search_index *ix)
+uint32_t index_next_compaction(const struct search_index *ix)
 {
 	uint32_t quarter = ix->n_docs / 4;
 
@@ -482,22 +473,19 @@ static uint32_t next_compaction(const struct search_index *ix)
  */
 static void compact(struct search_index *ix)
 {
-	struct search_index *fresh = search_index_new(NULL);
-	uint32_t *map = calloc(ix->n_docs, sizeof(*map));
-	int r = -ENOMEM;
+	struct search_copy *copy = search_copy_new();
+	struct search_index *fresh;
+	bool done;
+	int r = copy ? search_copy_step(copy, ix, SIZE_MAX, &done) : -ENOMEM;
 
-	if (fresh && map) {
-		r = copy_docs(ix, fresh, map) ?: copy_words(ix, fresh, map);
-	}
-	free(map);
 	if (r != 0) {
-		search_index_free(fresh);
-		ix->compact_at = ix->n_dead + next_compaction(ix);
+		search_copy_free(copy);
+		ix->compact_at = ix->n_dead + index_next_compaction(ix);
 		return;
 	}
+	fresh = search_copy_take(copy);
 	fresh->max_bytes = ix->max_bytes;
-	fresh->off = ix->off;
-	fresh->compact_at = next_compaction(fresh);
+	fresh->n_compacted = ix->n_compacted + 1;
 	index_done(ix);
 	*ix = *fresh;
 	free(fresh);

@@ -66,7 +66,8 @@ struct search_index {
 	size_t max_bytes;
 	size_t bytes;
 	unsigned off;
-	uint64_t seed; /* of the words' hashes */
+	unsigned n_compacted; /* how often memories have got other numbers */
+	uint64_t seed;        /* of the words' hashes */
 
 	uint32_t n_docs; /* including dead ones */
 	uint32_t n_dead;
@@ -117,6 +118,47 @@ int index_resize(struct search_index *ix, void *block, size_t old_size, size_t s
 
 /* Makes room for n items in a growing array and updates *cap. */
 int index_grow(struct search_index *ix, void *array, size_t item, size_t n, size_t *cap);
+
+/*
+ * The arrays with one item for each memory; a new one is a row in index.c. Their members of struct
+ * search_index are pointers.
+ */
+struct doc_column {
+	size_t place; /* of the pointer */
+	size_t item;
+	bool derived; /* from the others: it is not kept in files */
+};
+
+enum { N_DOC_COLUMNS = 9 };
+
+extern const struct doc_column doc_columns[N_DOC_COLUMNS];
+
+static inline void **doc_column(const struct search_index *ix, size_t i)
+{
+	return (void **)((char *)ix + doc_columns[i].place);
+}
+
+/* Room for n memories at least. */
+int docs_reserve(struct search_index *ix, size_t n);
+
+/* The memory of another index, alive, with everything but its words. */
+int doc_copy(struct search_index *to, const struct search_index *from, uint32_t doc,
+	     uint32_t *ret_number);
+
+/* The memory's row is complete: from here on it can be found. */
+void doc_live(struct search_index *ix, uint32_t doc);
+
+/* Room for n living memories in the table of keys. */
+int key_slots_reserve(struct search_index *ix, size_t n);
+
+/* Room for n words in the table of words. */
+int term_slots_reserve(struct search_index *ix, size_t n);
+
+/* Enters a word that has a row but no slot; false: there is one of that name. */
+bool term_enter(struct search_index *ix, uint32_t term);
+
+/* How many must be dead before it is worth a compaction. */
+uint32_t index_next_compaction(const struct search_index *ix);
 
 /* Lengths are kept in a byte: exact up to 63, then within 5 percent. */
 uint8_t len_code(size_t n_words);

@@ -46,17 +46,19 @@ static int chunk_new(struct search_index *ix, struct term *term)
 	uint32_t unit;
 	int r;
 
-	if (ix->pool_len == 0)
-		ix->pool_len = 1;
-	if (ix->pool_len + units > UINT32_MAX)
+	if (ix->pool_len + units + 1 > UINT32_MAX)
 		return REFUSE_LIMIT;
-	r = index_grow(ix, &ix->pool, 8, ix->pool_len + units, &ix->cap_pool);
+	r = index_grow(ix, &ix->pool, 8, ix->pool_len + units + 1, &ix->cap_pool);
 	if (r != 0)
 		return r;
+	if (ix->pool_len == 0)
+		ix->pool[ix->pool_len++] = 0;
 	unit = (uint32_t)ix->pool_len;
 	ix->pool_len += units;
 	chunk = chunk_of(ix, unit);
-	*chunk = (struct chunk) {.cap = (uint16_t)size};
+	/* All of it: the pool is also kept in files, which should have nothing else in them. */
+	memset(chunk, 0, units * 8);
+	chunk->cap = (uint16_t)size;
 	if (term->head)
 		chunk_of(ix, term->tail)->next = unit;
 	else

@@ -39,21 +39,23 @@ uint32_t term_find(const struct search_index *ix, const char *name, size_t len)
 }
 
 /* Keep it less than three quarters full. */
-static int slots_grow(struct search_index *ix)
+int term_slots_reserve(struct search_index *ix, size_t n_terms)
 {
-	uint32_t n = ix->n_term_slots ? ix->n_term_slots * 2 : 64;
+	uint64_t n = ix->n_term_slots ? ix->n_term_slots : 64;
 	struct term_slot *old = ix->term_slots;
 	struct term_slot *slots = NULL;
 	int r;
 
-	if ((uint64_t)ix->n_terms * 4 < (uint64_t)ix->n_term_slots * 3)
+	while ((uint64_t)n_terms * 4 >= n * 3)
+		n *= 2;
+	if (n == ix->n_term_slots)
 		return 0;
 	r = index_resize(ix, &slots, 0, n * sizeof(*slots));
 	if (r != 0)
 		return r;
 	memset(slots, 0, n * sizeof(*slots));
 	for (uint32_t i = 0; i < ix->n_term_slots; i++) {
-		uint32_t at = old[i].hash & (n - 1);
+		uint64_t at = old[i].hash & (n - 1);
 
 		if (!old[i].term)
 			continue;
@@ -63,8 +65,20 @@ static int slots_grow(struct search_index *ix)
 	}
 	index_resize(ix, &ix->term_slots, ix->n_term_slots * sizeof(*old), 0);
 	ix->term_slots = slots;
-	ix->n_term_slots = n;
+	ix->n_term_slots = (uint32_t)n;
 	return 0;
+}
+
+bool term_enter(struct search_index *ix, uint32_t term)
+{
+	const struct term *t = &ix->terms[term];
+	uint32_t hash = name_hash(ix, ix->names + t->name, t->name_len);
+	uint32_t at = slot_find(ix, ix->names + t->name, t->name_len, hash);
+
+	if (ix->term_slots[at].term)
+		return false;
+	ix->term_slots[at] = (struct term_slot) {hash, term + 1};
+	return true;
 }
 
 static int term_new(struct search_index *ix, const char *name, size_t len)
@@ -97,7 +111,7 @@ int term_get(struct search_index *ix, const char *name, size_t len, uint32_t *re
 	uint32_t at;
 	int r;
 
-	r = slots_grow(ix);
+	r = term_slots_reserve(ix, ix->n_terms);
 	if (r != 0)
 		return r;
 	at = slot_find(ix, name, len, hash);
