@@ -20,7 +20,7 @@ struct search_scratch;
 
 enum {
 	SEARCH_CATEGORIES_MAX = 16,  /* categories are 0 to 15; the caller defines their meaning */
-	SEARCH_WORDS_MAX = 65536,    /* of one text; the rest cannot be found */
+	SEARCH_WORDS_MAX = 1 << 26,  /* of one text: more than any message holds */
 	SEARCH_SUBJECTS_MAX = 64,    /* of one memory */
 	SEARCH_DOCS_MAX = 1000000000 /* in one index */
 };

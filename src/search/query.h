@@ -40,7 +40,8 @@ struct search_tuning {
 	float wide_date;
 	float date_word; /* weight of 7, May and 2023 as words */
 	float time_words;
-	float repaired; /* weight of a repaired word */
+	float repaired;     /* weight of a repaired word */
+	float surroundings; /* weight of a word around the question: see rank/prompt.h */
 	float importance;
 	float recency;
 };

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "search/mix.h"
+#include "search/rank/prompt.h"
 
 /* The question word by word, for what depends on their order. */
 struct sequence {
@@ -30,32 +31,70 @@ uint64_t plan_count(const struct plan *p, const char *name, size_t len)
 	return n;
 }
 
+/* The word's slot, or the free one where it would go. */
+static uint32_t *slot_of(const struct plan *p, uint32_t hash, struct text name)
+{
+	uint32_t mask = p->n_slots - 1;
+	uint32_t at = hash & mask;
+
+	for (; p->slots[at]; at = (at + 1) & mask) {
+		const struct plan_term *term = &p->terms[p->slots[at] - 1];
+
+		if (term->hash == hash && term->name_len == name.len &&
+		    memcmp(term->name, name.data, name.len) == 0)
+			break;
+	}
+	return &p->slots[at];
+}
+
+static void slots_fill(struct plan *p)
+{
+	memset(p->slots, 0, p->n_slots * sizeof(*p->slots));
+	for (size_t i = 0; i < p->n_terms; i++) {
+		const struct plan_term *term = &p->terms[i];
+
+		*slot_of(p, term->hash, (struct text) {term->name, term->name_len}) =
+			(uint32_t)i + 1;
+	}
+}
+
+/* Room for one more term, with twice as many slots as terms. */
+static int terms_grow(struct plan *p)
+{
+	size_t cap = p->cap_terms ? p->cap_terms * 2 : 16;
+	struct plan_term *terms;
+	uint32_t *slots;
+
+	if (p->n_terms < p->cap_terms)
+		return 0;
+	terms = realloc(p->terms, cap * sizeof(*terms));
+	if (!terms)
+		return -ENOMEM;
+	p->terms = terms;
+	slots = realloc(p->slots, cap * 2 * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	p->slots = slots;
+	p->cap_terms = cap;
+	p->n_slots = (uint32_t)(cap * 2);
+	slots_fill(p);
+	return 0;
+}
+
 /* The number of a word among those seen; a new one if there is room, otherwise NO_DOC. */
 static int term_place(struct plan *p, const struct word *word, uint32_t *ret_place)
 {
 	uint32_t hash = (uint32_t)mix_bytes(word->term.data, word->term.len, 0);
 	struct plan_term *term;
+	uint32_t *slot;
+	int r = terms_grow(p);
 
-	*ret_place = NO_DOC;
-	for (size_t i = 0; i < p->n_terms; i++) {
-		term = &p->terms[i];
-		if (term->hash != hash || term->name_len != word->term.len ||
-		    memcmp(term->name, word->term.data, word->term.len) != 0)
-			continue;
-		*ret_place = (uint32_t)i;
+	if (r != 0)
+		return r;
+	slot = slot_of(p, hash, word->term);
+	*ret_place = *slot ? *slot - 1 : NO_DOC;
+	if (*slot || p->n_terms == PLAN_WORDS_MAX)
 		return 0;
-	}
-	if (p->n_terms == PLAN_WORDS_MAX)
-		return 0;
-	if (p->n_terms == p->cap_terms) {
-		size_t cap = p->cap_terms ? p->cap_terms * 2 : 16;
-		struct plan_term *terms = realloc(p->terms, cap * sizeof(*terms));
-
-		if (!terms)
-			return -ENOMEM;
-		p->terms = terms;
-		p->cap_terms = cap;
-	}
 	*ret_place = (uint32_t)p->n_terms;
 	term = &p->terms[p->n_terms++];
 	*term = (struct plan_term) {
@@ -66,6 +105,7 @@ static int term_place(struct plan *p, const struct word *word, uint32_t *ret_pla
 	};
 	memcpy(term->name, word->term.data, word->term.len);
 	memcpy(term->folded, word->folded.data, word->folded.len);
+	*slot = (uint32_t)p->n_terms;
 	return 0;
 }
 
@@ -146,14 +186,14 @@ static void find_when(struct plan *p, struct text before, struct text word)
 		p->asks_when = true;
 }
 
-static int read_words(struct plan *p, struct sequence *seq)
+static int read_words(struct plan *p, struct sequence *seq, struct text text)
 {
 	struct words *words = p->scratch->words;
 	struct word word;
 	struct text before = {"", 0};
 	size_t n = 0;
 
-	words_start(words, p->query->text, p->indexes[0]->off, false);
+	words_start(words, text, p->indexes[0]->off, false);
 	while (n < SEARCH_WORDS_MAX && words_next(words, &word)) {
 		uint32_t place;
 		int r = term_place(p, &word, &place);
@@ -169,6 +209,71 @@ static int read_words(struct plan *p, struct sequence *seq)
 		n++;
 	}
 	return 0;
+}
+
+static int by_context(const void *a, const void *b)
+{
+	const struct plan_term *x = a;
+	const struct plan_term *y = b;
+
+	if (x->context != y->context)
+		return x->context ? 1 : -1;
+	if (x->n_docs != y->n_docs)
+		return x->n_docs > y->n_docs ? 1 : -1;
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Drops the more frequent half of the context's words. */
+static void forget_context(struct plan *p, size_t n_asked)
+{
+	qsort(p->terms + n_asked, p->n_terms - n_asked, sizeof(*p->terms), by_context);
+	p->n_terms -= (p->n_terms - n_asked) / 2;
+	slots_fill(p);
+}
+
+/* Of what surrounds the question, only the words that memories have can matter. */
+static int read_context(struct plan *p, struct text text)
+{
+	struct words *words = p->scratch->words;
+	size_t n_asked = p->n_terms;
+	struct word word;
+
+	words_start(words, text, p->indexes[0]->off, false);
+	while (words_next(words, &word)) {
+		uint64_t n_docs;
+		size_t was = p->n_terms;
+		uint32_t place;
+		int r;
+
+		if (word.flags & WORD_STOP)
+			continue;
+		n_docs = plan_count(p, word.term.data, word.term.len);
+		if (n_docs == 0)
+			continue;
+		if (p->n_terms == PLAN_WORDS_MAX)
+			forget_context(p, n_asked);
+		r = term_place(p, &word, &place);
+		if (r != 0)
+			return r;
+		if (p->n_terms == was || place == NO_DOC)
+			continue;
+		p->terms[place].context = true;
+		p->terms[place].n_docs = n_docs;
+	}
+	return 0;
+}
+
+/* The parts that ask come first, so that nothing before them takes their places. */
+static int read_prompt(struct plan *p, struct sequence *seq)
+{
+	struct prompt prompt = prompt_of(p->query->text);
+	int r = read_words(p, seq, prompt.last);
+
+	if (r == 0 && prompt.first.len > 0)
+		r = read_words(p, seq, prompt.first);
+	if (r == 0 && prompt.context.len > 0)
+		r = read_context(p, prompt.context);
+	return r;
 }
 
 static void find_dates(struct plan *p, struct sequence *seq)
@@ -192,6 +297,7 @@ static void choose_words(struct plan *p)
 {
 	bool content = false;
 	bool dates = false;
+	bool context = false;
 
 	for (size_t i = 0; i < p->n_terms; i++) {
 		struct plan_term *term = &p->terms[i];
@@ -199,11 +305,16 @@ static void choose_words(struct plan *p)
 		if (is_stop(p, term) || term->is_subject || term->relative || term->frames)
 			continue;
 		term->weight = term->absolute ? p->tuning.date_word : 1;
+		if (term->context) {
+			term->weight = p->tuning.surroundings;
+			context = true;
+			continue;
+		}
 		content |= !term->absolute;
 		dates |= term->absolute;
 	}
 	p->by_date = !content && p->n_subjects == 0 && p->n_dates > 0;
-	if (content || p->n_subjects > 0 || p->by_date || dates)
+	if (content || p->n_subjects > 0 || p->by_date || dates || context)
 		return;
 	for (size_t i = 0; i < p->n_terms; i++)
 		p->terms[i].weight = 1;
@@ -215,7 +326,7 @@ static bool any_known(const struct plan *p)
 	for (size_t i = 0; i < p->n_terms; i++) {
 		const struct plan_term *term = &p->terms[i];
 
-		if (term->weight > 0 && !term->absolute &&
+		if (term->weight > 0 && !term->absolute && !term->context &&
 		    plan_count(p, term->name, term->name_len) > 0)
 			return true;
 	}
@@ -296,22 +407,31 @@ static int by_weight(const void *a, const void *b)
 	const struct plan_term *x = a;
 	const struct plan_term *y = b;
 
+	if (x->context != y->context)
+		return x->context ? 1 : -1;
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
 	/* Sort equal words, since another order would make equal scores differ in the last bit. */
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* Keeps what can be found, the heaviest first; the ideal also counts what cannot. */
+/*
+ * Keeps what can be found, the heaviest first; the ideal also counts what cannot. A few words of
+ * the context come last: they decide between memories that answer equally well.
+ */
 static void keep_best(struct plan *p)
 {
+	size_t n_context = 0;
 	size_t n = 0;
 
 	if (p->n_terms > 0)
 		qsort(p->terms, p->n_terms, sizeof(*p->terms), by_weight);
 	for (size_t i = 0; i < p->n_terms && i < SEARCH_TERMS_MAX; i++)
-		p->ideal += p->terms[i].weight;
+		p->ideal += p->terms[i].context ? 0 : p->terms[i].weight;
 	for (size_t i = 0; i < p->n_terms && n < SEARCH_TERMS_MAX; i++) {
+		n_context += p->terms[i].context;
+		if (n_context > PLAN_CONTEXT_MAX)
+			break;
 		if (p->terms[i].weight > 0 && p->terms[i].n_docs > 0)
 			p->terms[n++] = p->terms[i];
 	}
@@ -344,7 +464,7 @@ int plan_init(struct plan *p, struct search_scratch *s, const struct search_inde
 	seq->n = 0;
 	seq->used = 0;
 	sum_statistics(p);
-	r = read_words(p, seq);
+	r = read_prompt(p, seq);
 	if (r == 0) {
 		find_dates(p, seq);
 		choose_words(p);
@@ -362,5 +482,7 @@ int plan_init(struct plan *p, struct search_scratch *s, const struct search_inde
 void plan_done(struct plan *p)
 {
 	free(p->terms);
+	free(p->slots);
 	p->terms = NULL;
+	p->slots = NULL;
 }

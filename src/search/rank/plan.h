@@ -11,6 +11,7 @@
 
 enum {
 	PLAN_WORDS_MAX = 1024, /* different words of a question that are considered */
+	PLAN_CONTEXT_MAX = 16, /* words used of what surrounds the question: see prompt.h */
 	PLAN_SUBJECTS_MAX = 8,
 	PLAN_REPAIRS_MAX = 8,
 	PLAN_DATE_WORDS_MAX = 256, /* words that are searched for dates */
@@ -25,7 +26,8 @@ struct plan_term {
 	bool is_subject; /* its folded form is a subject's name */
 	bool absolute;   /* see struct date_word */
 	bool relative;
-	bool frames; /* it frames the question, and is not asked for */
+	bool context; /* it is not in the part that asks */
+	bool frames;  /* it frames the question, and is not asked for */
 	uint32_t hash;
 	uint64_t n_docs; /* in all indexes */
 	uint64_t n_said; /* for a subject: texts with its name; otherwise 0 */
@@ -43,6 +45,8 @@ struct plan {
 	struct plan_term *terms; /* those used, heaviest first */
 	size_t n_terms;
 	size_t cap_terms;
+	uint32_t *slots; /* while they are read: term + 1, by hash */
+	uint32_t n_slots;
 	struct plan_term subjects[PLAN_SUBJECTS_MAX];
 	size_t n_subjects;
 	struct date dates[DATES_MAX];

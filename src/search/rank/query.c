@@ -33,6 +33,7 @@ const struct search_tuning search_default_tuning = {
 	.date_word = 0.5f,
 	.time_words = 0.2f,
 	.repaired = 0.8f,
+	.surroundings = 0.25f,
 	.importance = 0.1f,
 	.recency = 0.05f,
 };

@@ -214,6 +214,111 @@ static void ten_thousand_words_are_no_problem(void **state)
 	free(text);
 }
 
+/* A page of known and unknown words, as people paste it before or after their question. */
+static char *page(size_t n_words, size_t *ret_len)
+{
+	char *text = malloc(n_words * 24 + 1000);
+	size_t len = 0;
+
+	assert_non_null(text);
+	for (size_t i = 0; i < n_words; i++)
+		len += (size_t)sprintf(text + len, i % 20 == 19 ? "word%zu.\n" : "word%zu ",
+				       i % 2000);
+	*ret_len = len;
+	return text;
+}
+
+static void add_words_of_a_page(void)
+{
+	char text[64];
+
+	for (uint64_t key = 1000; key < 1400; key++) {
+		uint64_t n = (key - 1000) * 5;
+
+		snprintf(text, sizeof(text), "word%u word%u word%u word%u word%u", (unsigned)n,
+			 (unsigned)n + 1, (unsigned)n + 2, (unsigned)n + 3, (unsigned)n + 4);
+		add(key, text);
+	}
+}
+
+static void a_question_after_ten_thousand_words_is_found(void **state)
+{
+	size_t len;
+	char *text = page(10000, &len);
+
+	add_words_of_a_page();
+	add(1, "the kettle is in the cellar");
+	len += (size_t)sprintf(text + len, "\nWhere is the kettle?\n");
+	query.text = (struct text) {text, len};
+	assert_int_equal(first_without(0, NULL), 1);
+	/* What was pasted still counts where the question alone does not decide. */
+	add(2, "the kettle of word77");
+	assert_int_equal(first_without(0, NULL), 2);
+	free(text);
+}
+
+static void a_question_before_ten_thousand_words_is_found(void **state)
+{
+	size_t len;
+	char *pasted = page(10000, &len);
+	char *text = malloc(len + 100);
+
+	assert_non_null(text);
+	add_words_of_a_page();
+	add(1, "the kettle is in the cellar");
+	strcpy(text, "Where is the kettle? Here is what I have.\n");
+	query.text = (struct text) {text, strlen(text) + len};
+	memcpy(text + strlen(text), pasted, len);
+	assert_int_equal(first_without(0, NULL), 1);
+	free(text);
+	free(pasted);
+}
+
+/* The question's own date counts, not those of the pages before it. */
+static void a_long_prompt_may_end_with_a_date(void **state)
+{
+	size_t len;
+	char *text = page(10000, &len);
+
+	add_at(1, "we had a picnic", at(2021, 5, 7));
+	add_at(2, "we had a picnic", at(2023, 6, 1));
+	memcpy(text, "in 2023 in 2023 ", 16);
+	len += (size_t)sprintf(text + len, "What about the picnic in May 2021?");
+	query.text = (struct text) {text, len};
+	assert_int_equal(first_without(0, NULL), 1);
+	free(text);
+}
+
+static void a_megabyte_of_words_is_no_problem(void **state)
+{
+	size_t n = 0;
+	char *text = malloc(1100000);
+
+	assert_non_null(text);
+	add_words_of_a_page();
+	for (size_t i = 0; n < 1000000; i++)
+		n += (size_t)sprintf(text + n, i % 3 ? "word%zu " : "unheard%zu ", i);
+	query.text = (struct text) {text, n};
+	assert_int_not_equal(first_without(0, NULL), 0);
+	free(text);
+}
+
+static void the_last_of_a_hundred_thousand_words_is_found(void **state)
+{
+	size_t n = 0;
+	char *text = malloc(1100000);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < 100000; i++)
+		n += (size_t)sprintf(text + n, "w%zu ", i);
+	strcpy(text + n, "kettle");
+	add(1, text);
+	add(2, "nothing of that kind");
+	assert_int_equal(first("kettle"), 1);
+	assert_int_equal(first("w99999"), 1);
+	free(text);
+}
+
 /* Step 3: BM25, over what this user has. */
 static void rare_words_weigh_more(void **state)
 {
@@ -810,6 +915,11 @@ int main(void)
 		TEST(any_word_will_do),
 		TEST(no_query_is_an_error),
 		TEST(ten_thousand_words_are_no_problem),
+		TEST(a_question_after_ten_thousand_words_is_found),
+		TEST(a_question_before_ten_thousand_words_is_found),
+		TEST(a_long_prompt_may_end_with_a_date),
+		TEST(a_megabyte_of_words_is_no_problem),
+		TEST(the_last_of_a_hundred_thousand_words_is_found),
 		TEST(rare_words_weigh_more),
 		TEST(repeating_a_word_soon_stops_counting),
 		TEST(short_texts_are_preferred_a_little),
