@@ -131,7 +131,10 @@ class Scene:
                      self.world.path)
 
     def until_rules(self, n):
+        """Their lines, and their ends: a stop would cut a command that has written already."""
         wait_until(lambda: len(self.world.read("rules").splitlines()) >= n, "%d rules" % n)
+        wait_until(lambda: sum(e["type"] == "rule.executed" for e in self.listed()) >= n,
+                   "the ends of %d rules" % n)
 
 
 def compare(name, got):
