@@ -5,7 +5,7 @@ import math
 import chart
 from part_report import as_markdown, as_text, format_time
 
-HEADING = "## As the store grows"
+HEADING = "As the store grows"
 GOAL = 2.0
 
 PANEL = 372  # a panel's width; two stand side by side
@@ -69,9 +69,7 @@ def text(found, sizes):
 
 def section(found, sizes, stores, machine):
     date, cpu = machine["date"], machine["cpu"]
-    return f"""{HEADING}
-
-{date}, {cpu}, {machine["cores"]} cores. The p50 of a call through the socket, and its ratio to that in the smallest
+    return f"""{date}, {cpu}, {machine["cores"]} cores. The p50 of a call through the socket, and its ratio to that in the smallest
 store. The heading is how many memories, messages, tasks, events, approvals and events of sessions
 there are, and ten times as many as there are sessions: {stores[-1][1] / 1e9:.1f} GB in the last
 column. The goal is at most {GOAL:g} in the largest store, unless the answer itself grows. `./dev bench --growth` measures it.
@@ -80,23 +78,6 @@ column. The goal is at most {GOAL:g} in the largest store, unless the answer its
 
 {as_markdown(table(found, sizes))}
 """
-
-
-def section_in(path):
-    """The one that an earlier run has put into the document: bench/run leaves it there."""
-    try:
-        with open(path) as f:
-            _, heading, rest = f.read().partition("\n" + HEADING)
-    except FileNotFoundError:
-        return ""
-    return heading + rest
-
-
-def put_section(path, text):
-    with open(path) as f:
-        before = f.read().partition("\n" + HEADING)[0]
-    with open(path, "w") as f:
-        f.write(before + "\n" + text)
 
 
 # ---- the picture ----

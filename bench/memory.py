@@ -7,7 +7,6 @@ A search is handed to a thread, and that costs what it costs with all cores ther
 import collections
 import json
 import os
-import re
 import shutil
 import socket
 import struct
@@ -60,7 +59,7 @@ class MemoryBench(Part):
         self.seconds = 0.5 if self.arguments.quick else 1.0
 
     def steps(self):
-        return self.run_adds, self.run_lists, self.run_searches, self.run_quality
+        return self.run_adds, self.run_lists, self.run_searches
 
     def load(self, server, channel, request, connections, *more):
         address, _ = server.channels[channel]
@@ -157,14 +156,3 @@ class MemoryBench(Part):
                     first_search_s=first, index_bytes=stats["index_bytes"],
                     grown_kib=own_kib(server.process.pid) - before, memories=stats["total"])
         return server
-
-    def run_quality(self):
-        test = os.path.join(os.path.dirname(HERE), "test", "search")
-        text = self.program("search_quality", os.path.join(test, "memories.json"),
-                            os.path.join(test, "questions.json"))
-        for row, name in (("plain words", "plain"), ("the whole search", "whole")):
-            found = re.search(rf"^{row}\s+([\d.]+)\s+([\d.]+)$", text, re.M)
-            if not found:
-                raise RuntimeError("search_quality says nothing of " + row)
-            self.record(f"quality {name}", "koined", 0, recall_5=float(found[1]),
-                        recall_10=float(found[2]))

@@ -73,18 +73,8 @@ def index_table(found):
     return rows
 
 
-def quality_table(found):
-    rows = [["evidence found, percent", "in the first 5", "in the first 10"]]
-    for name, title in (("plain", "plain words"), ("whole", "the whole search")):
-        values = [found.median(f"quality {name}", "koined", m) for m in ("recall_5", "recall_10")]
-        if None not in values:
-            rows.append([title, *(f"{v:.1f}" for v in values)])
-    return rows
-
-
 def tables(found):
-    made = [make(found) for make in (search_table, add_table, list_table, index_table,
-                                     quality_table)]
+    made = [make(found) for make in (search_table, add_table, list_table, index_table)]
     return [rows for rows in made if len(rows) > 1]
 
 

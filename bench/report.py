@@ -17,16 +17,17 @@ import sys
 
 import chart
 import chat_report
+import document
 import gob_report
-import growth_report
 import memory_report
 import part_report
+import quality_report
 import sessions_report
 import tasks_report
 from servers import Catalogue
 
 # Those that are measured apart, on all cores, and have tables of their own.
-PARTS = {"memory": memory_report, "chat": chat_report, "tasks": tasks_report,
+PARTS = {"memory": memory_report, "quality": quality_report, "chat": chat_report, "tasks": tasks_report,
          "sessions": sessions_report, "gob": gob_report}
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
@@ -276,24 +277,40 @@ def calls_as_markdown(results):
 
 
 def part_as_markdown(part, found):
-    if not found.rows:
-        return []
-    out = ["## " + part.TITLE, "", *part.INTRO, ""]
+    out = [*part.INTRO, ""]
     for rows in part.tables(found):
         out += [part_report.as_markdown(rows), ""]
-    return out
+    return "\n".join(out)
 
 
-def as_markdown(results, found, verdicts):
+def head_as_markdown(results):
     m = machine()
     return "\n".join([
         "# Measured", "",
         f"{m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}. How to read it, and",
         "run it: [bench/README.md](../bench/README.md).", "",
-        *(calls_as_markdown(results) if results.columns else []),
-        *(line for name, part in PARTS.items() for line in part_as_markdown(part, found[name])),
-        "## Goals", "", "| goal | found | |", "|---|---|---|",
-        *(f"| {title} | {words} | {WORDS[verdict]} |" for title, words, verdict in verdicts), ""])
+        *(calls_as_markdown(results) if results.columns else [])])
+
+
+def next_heading(name):
+    """Where a new section belongs: before the next part that the document has, or the goals."""
+    names = list(PARTS)
+    return [PARTS[n].TITLE for n in names[names.index(name) + 1:]] + [document.GOALS]
+
+
+def publish(doc, results, found, verdicts):
+    """What was not measured stays as it is."""
+    page = document.Document(os.path.join(doc, "bench.md"))
+    if results.columns or not page.head:
+        page.head = head_as_markdown(results)
+    for name, part in PARTS.items():
+        if found[name].rows:
+            page.put(part.TITLE, part_as_markdown(part, found[name]), next_heading(name))
+    page.put_goals([f"| {title} | {words} | {WORDS[verdict]} |"
+                    for title, words, verdict in verdicts])
+    page.write()
+    if found["quality"].rows:
+        write(os.path.join(doc, "memory.svg"), quality_report.picture(found["quality"]))
 
 
 def print_calls(results):
@@ -347,8 +364,7 @@ def report(runs, folder, doc, missing=(), failures=()):
                      indent=1))
     if doc:
         os.makedirs(doc, exist_ok=True)
-        path = os.path.join(doc, "bench.md")
-        write(path, as_markdown(results, found, verdicts) + growth_report.section_in(path))
+        publish(doc, results, found, verdicts)
     if results.columns:
         draw_chart(results, folder, doc)
     return all(verdict for _, _, verdict in verdicts)

@@ -1,9 +1,12 @@
 /*
- * How much of what was asked for is found: recall at 5 and at 10 over the
- * questions of test/search, for plain words, for the whole search, and with each
- * of its steps left out.
+ * How much of what was asked for is found: recall at 1, 5 and 10 over the questions of
+ * test/search, as they were written and with a typing error in each. Plain words come first,
+ * then one step of the search after another until all are there, then all but one.
  *
- *	search_quality MEMORIES.json QUESTIONS.json [--misses]
+ *	search_quality [--json] [--misses] NAME=FOLDER...
+ *
+ * A folder holds memories.json and questions.json. Where questions belong to halves, one to
+ * tune on and one to judge by, each half is measured apart.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,116 +17,182 @@
 #include "search/words.h"
 #include "wire/json.h"
 
-enum { HITS = 10 };
+enum {
+	HITS = 10,
+	FILE_BYTES = 1 << 20,
+	SUBJECTS = 4,
+	DAY_MS = 86400000,
+};
 
-/* Questions are asked on 5 January 2024, when all the memories are there. */
-static const int64_t NOW_MS = 1704456000000;
+/* Where recall is looked at. */
+static const size_t DEPTHS[] = {1, 5, HITS};
+
+enum { N_DEPTHS = sizeof(DEPTHS) / sizeof(DEPTHS[0]) };
+
+static const char *const HALVES[] = {"tune", "judge"};
+
+static const struct search_tuning plain_tuning = {
+	.off = ~0U, .k1 = 1.2f, .b = 0.75f, .repaired = 1};
 
 struct set {
+	const char *name;
 	struct arena arena;
 	struct value *memories;
 	struct value *questions;
+	int64_t now_ms; /* questions are asked the day after the last memory */
 	struct search_scratch *scratch;
+};
+
+/* What is measured: the questions of one half, or all of them. */
+struct group {
+	struct set *set;
+	const char *half; /* NULL: all */
+	bool as_json;
 	bool show_misses;
 };
 
-static struct value *read_json(struct arena *arena, const char *path)
+/* One way to search. */
+struct recipe {
+	const char *kind; /* plain, added, ladder, without */
+	const char *name;
+	unsigned words_off; /* enum words_off */
+	struct search_tuning tuning;
+};
+
+struct recall {
+	double at[N_DEPTHS];
+};
+
+/* The steps, in the order in which they are added. */
+static const struct step {
+	const char *name;
+	unsigned words_off;
+	unsigned off;
+} STEPS[] = {
+	{"stems", WORDS_NO_STEMS, 0},
+	{"irregular forms", WORDS_NO_IRREGULAR, 0},
+	{"stop words", 0, SEARCH_NO_STOPS},
+	{"repair", 0, SEARCH_NO_REPAIR},
+	{"context", 0, SEARCH_NO_CONTEXT},
+	{"answers", 0, SEARCH_NO_ANSWERS},
+	{"subjects", 0, SEARCH_NO_SUBJECTS},
+	{"dates", 0, SEARCH_NO_DATES},
+	{"time words", 0, SEARCH_NO_TIME_WORDS},
+	{"priors", 0, SEARCH_NO_PRIORS},
+};
+
+enum { N_STEPS = sizeof(STEPS) / sizeof(STEPS[0]) };
+
+/* ---- the sets ---- */
+
+static void die(const char *what, const char *why)
 {
+	fprintf(stderr, "%s: %s\n", what, why);
+	exit(1);
+}
+
+static struct value *read_json(struct arena *arena, const char *folder, const char *name)
+{
+	char *text = arena_alloc(arena, FILE_BYTES);
 	struct value *v = NULL;
 	struct why why = {0};
-	FILE *file = fopen(path, "r");
-	size_t len = 0;
-	char *text = arena_alloc(arena, 1 << 20);
+	char path[4096];
+	FILE *file;
+	size_t len;
 
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "r");
 	if (!file || !text) {
 		perror(path);
 		exit(1);
 	}
-	len = fread(text, 1, 1 << 20, file);
+	len = fread(text, 1, FILE_BYTES, file);
+	if (!feof(file))
+		die(path, "too long");
 	fclose(file);
 	if (json_read(arena, text, len, &json_default_limits, &v, &why) != 0 ||
-	    v->kind != VALUE_ARRAY) {
-		fprintf(stderr, "%s: %s\n", path, why.text);
-		exit(1);
-	}
+	    v->kind != VALUE_ARRAY)
+		die(path, why.text);
 	return v;
 }
 
-static int64_t parse_time(struct text t)
+static int64_t time_of(const struct value *memory)
 {
+	struct text t = value_text(value_find(memory, "time"));
 	char copy[32] = {0};
 	struct tm tm = {0};
 
 	memcpy(copy, t.data, t.len < 31 ? t.len : 31);
-	if (!strptime(copy, "%Y-%m-%dT%H:%M:%SZ", &tm)) {
-		fprintf(stderr, "not a time: %s\n", copy);
-		exit(1);
-	}
+	if (!strptime(copy, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		die("not a time", copy);
 	return (int64_t)timegm(&tm) * 1000;
 }
 
-static struct search_index *build(struct set *set, unsigned off)
+static void set_read(struct set *set, const char *folder)
 {
-	const struct search_index_opts opts = {.off = off};
+	arena_init(&set->arena, 64 << 20);
+	set->memories = read_json(&set->arena, folder, "memories.json");
+	set->questions = read_json(&set->arena, folder, "questions.json");
+	set->now_ms = 0;
+	value_each (m, set->memories) {
+		if (time_of(m) + DAY_MS > set->now_ms)
+			set->now_ms = time_of(m) + DAY_MS;
+	}
+}
+
+static int add_memory(struct set *set, struct search_index *ix, const struct value *m)
+{
+	struct text subjects[SUBJECTS];
+	struct search_doc doc = {
+		.text = value_text(value_find(m, "text")),
+		.chat = search_hash(value_text(value_find(m, "chat"))),
+		.time_ms = time_of(m),
+		.subjects = subjects,
+		.importance = 0.5f,
+	};
+	int64_t key = 0;
+
+	value_int(value_find(m, "key"), &key);
+	doc.key = (uint64_t)key;
+	value_each (name, value_find(m, "subjects")) {
+		if (doc.n_subjects < SUBJECTS)
+			subjects[doc.n_subjects++] = value_text(name);
+	}
+	return search_index_add(ix, set->scratch, &doc);
+}
+
+static struct search_index *build(struct set *set, unsigned words_off)
+{
+	const struct search_index_opts opts = {.off = words_off};
 	struct search_index *ix = search_index_new(&opts);
 
+	if (!ix)
+		die(set->name, "out of memory");
 	value_each (m, set->memories) {
-		struct search_doc doc = {
-			.text = value_text(value_find(m, "text")),
-			.chat = search_hash(value_text(value_find(m, "chat"))),
-			.time_ms = parse_time(value_text(value_find(m, "time"))),
-			.importance = 0.5f,
-		};
-		struct text subjects[4];
-		int64_t key = 0;
-
-		value_int(value_find(m, "key"), &key);
-		doc.key = (uint64_t)key;
-		doc.subjects = subjects;
-		value_each (name, value_find(m, "subjects")) {
-			if (doc.n_subjects < 4)
-				subjects[doc.n_subjects++] = value_text(name);
-		}
-		if (!ix || search_index_add(ix, set->scratch, &doc) != 0) {
-			fprintf(stderr, "out of memory\n");
-			exit(1);
-		}
+		if (add_memory(set, ix, m) != 0)
+			die(set->name, "out of memory");
 	}
 	return ix;
 }
 
-/* Two letters swapped within the longest word: one mistake of a hasty typist. */
-static struct text mistype(struct text question, char *buf)
+/* ---- measuring ---- */
+
+static bool is_asked(const struct group *group, const struct value *question)
 {
-	size_t best = 0;
-	size_t best_len = 0;
+	return !group->half || text_is(value_text(value_find(question, "half")), group->half);
+}
 
-	memcpy(buf, question.data, question.len);
-	for (size_t i = 0, len = 0; i <= question.len; i++) {
-		char c = i < question.len ? buf[i] : ' ';
+static size_t count_asked(const struct group *group)
+{
+	size_t n = 0;
 
-		if ((c | 32) >= 'a' && (c | 32) <= 'z') {
-			len++;
-			continue;
-		}
-		if (len > best_len) {
-			best = i - len;
-			best_len = len;
-		}
-		len = 0;
-	}
-	if (best_len > 3) {
-		char *at = buf + best + best_len / 2;
-		char swap = at[0];
-
-		at[0] = at[-1];
-		at[-1] = swap;
-	}
-	return (struct text) {buf, question.len};
+	value_each (q, group->set->questions)
+		n += is_asked(group, q);
+	return n;
 }
 
 /* The share of a question's evidence among the first n hits. */
-static double recall(const struct value *evidence, const struct search_hit *hits, size_t n)
+static double share_found(const struct value *evidence, const struct search_hit *hits, size_t n)
 {
 	double found = 0;
 
@@ -137,92 +206,177 @@ static double recall(const struct value *evidence, const struct search_hit *hits
 	return found / evidence->len;
 }
 
-static void measure(struct set *set, const char *name, unsigned words_off,
-		    struct search_tuning tuning, bool typos)
+static void ask(const struct group *group, const struct search_index *ix,
+		const struct recipe *recipe, const struct value *question, const char *form,
+		struct recall *sum)
 {
-	struct search_index *ix = build(set, words_off);
-	const struct search_index *indexes[] = {ix};
-	double at5 = 0;
-	double at10 = 0;
-	char buf[512];
+	const struct value *evidence = value_find(question, "evidence");
+	const struct search_query query = {
+		.text = value_text(value_find(question, form)),
+		.now_ms = group->set->now_ms,
+		.tuning = &recipe->tuning,
+	};
+	struct search_hit hits[HITS];
+	size_t n = 0;
 
-	value_each (q, set->questions) {
-		const struct value *evidence = value_find(q, "evidence");
-		struct search_query query = {
-			.text = value_text(value_find(q, "question")),
-			.now_ms = NOW_MS,
-			.tuning = &tuning,
-		};
-		struct search_hit hits[HITS];
-		size_t n = 0;
+	if (search_run(group->set->scratch, &ix, 1, &query, hits, HITS, &n) != 0)
+		die(group->set->name, "out of memory");
+	for (size_t i = 0; i < N_DEPTHS; i++)
+		sum->at[i] += share_found(evidence, hits, n < DEPTHS[i] ? n : DEPTHS[i]);
+	if (group->show_misses && share_found(evidence, hits, n) < 1)
+		printf("  missed: %.*s\n", TEXT_ARGS(query.text));
+}
 
-		if (typos && query.text.len < sizeof(buf))
-			query.text = mistype(query.text, buf);
-		search_run(set->scratch, indexes, 1, &query, hits, HITS, &n);
-		at5 += recall(evidence, hits, n < 5 ? n : 5);
-		at10 += recall(evidence, hits, n);
-		if (set->show_misses && recall(evidence, hits, n) < 1)
-			printf("  missed: %.*s\n", TEXT_ARGS(query.text));
+/* In percent. The form of a question is as it was written, or mistyped. */
+static struct recall measure(const struct group *group, const struct search_index *ix,
+			     const struct recipe *recipe, const char *form)
+{
+	struct recall sum = {0};
+
+	value_each (q, group->set->questions) {
+		if (is_asked(group, q))
+			ask(group, ix, recipe, q, form, &sum);
 	}
-	printf("%-34s %6.1f %6.1f\n", name, 100 * at5 / set->questions->len,
-	       100 * at10 / set->questions->len);
+	for (size_t i = 0; i < N_DEPTHS; i++)
+		sum.at[i] *= 100.0 / count_asked(group);
+	return sum;
+}
+
+static void print_json(const struct group *group, const struct recipe *recipe,
+		       const struct recall *right, const struct recall *typo)
+{
+	printf("{\"set\":\"%s\",\"half\":\"%s\",\"memories\":%u,\"questions\":%zu,"
+	       "\"kind\":\"%s\",\"name\":\"%s\"",
+	       group->set->name, group->half ? group->half : "", group->set->memories->len,
+	       count_asked(group), recipe->kind, recipe->name);
+	for (size_t i = 0; i < N_DEPTHS; i++)
+		printf(",\"recall_%zu\":%.4f,\"typo_%zu\":%.4f", DEPTHS[i], right->at[i], DEPTHS[i],
+		       typo->at[i]);
+	printf("}\n");
+}
+
+static void print_text(const struct recipe *recipe, const struct recall *right,
+		       const struct recall *typo)
+{
+	printf("%-8s %-20s", recipe->kind, recipe->name);
+	for (size_t i = 0; i < N_DEPTHS; i++)
+		printf(" %6.1f", right->at[i]);
+	printf("   ");
+	for (size_t i = 0; i < N_DEPTHS; i++)
+		printf(" %6.1f", typo->at[i]);
+	printf("\n");
+}
+
+static void report(const struct group *group, const struct recipe *recipe)
+{
+	struct search_index *ix = build(group->set, recipe->words_off);
+	struct recall right = measure(group, ix, recipe, "question");
+	struct recall typo = measure(group, ix, recipe, "typo");
+
+	if (group->as_json)
+		print_json(group, recipe, &right, &typo);
+	else
+		print_text(recipe, &right, &typo);
 	search_index_free(ix);
 }
 
-static void measure_without(struct set *set)
-{
-	static const struct {
-		const char *name;
-		unsigned words_off;
-		unsigned off;
-	} steps[] = {
-		{"without stems", WORDS_NO_STEMS, 0},
-		{"without irregular forms", WORDS_NO_IRREGULAR, 0},
-		{"without stop words", 0, SEARCH_NO_STOPS},
-		{"without context", 0, SEARCH_NO_CONTEXT},
-		{"without subjects", 0, SEARCH_NO_SUBJECTS},
-		{"without dates", 0, SEARCH_NO_DATES},
-		{"without time words", 0, SEARCH_NO_TIME_WORDS},
-		{"without answers", 0, SEARCH_NO_ANSWERS},
-		{"without repair", 0, SEARCH_NO_REPAIR},
-		{"without priors", 0, SEARCH_NO_PRIORS},
-	};
-	struct search_tuning tuning = search_default_tuning;
+/* ---- the ways to search ---- */
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		tuning.off = steps[i].off;
-		measure(set, steps[i].name, steps[i].words_off, tuning, false);
+/* How words are weighed, then a step after the other. */
+static void report_added(const struct group *group)
+{
+	struct recipe recipe = {.kind = "added",
+				.name = "weights of words",
+				.words_off = WORDS_NO_STEMS | WORDS_NO_IRREGULAR,
+				.tuning = search_default_tuning};
+
+	recipe.tuning.off = ~0U;
+	report(group, &recipe);
+	for (size_t i = 0; i < N_STEPS; i++) {
+		recipe.name = STEPS[i].name;
+		recipe.words_off &= ~STEPS[i].words_off;
+		recipe.tuning.off &= ~STEPS[i].off;
+		report(group, &recipe);
 	}
-	tuning = search_default_tuning;
-	tuning.k1 = 1.2f;
-	tuning.b = 0.75f;
-	measure(set, "with k1 1.2, b 0.75", 0, tuning, false);
+}
+
+static void report_without(const struct group *group)
+{
+	struct recipe recipe = {.kind = "without", .tuning = search_default_tuning};
+
+	for (size_t i = 0; i < N_STEPS; i++) {
+		recipe.name = STEPS[i].name;
+		recipe.words_off = STEPS[i].words_off;
+		recipe.tuning.off = STEPS[i].off;
+		report(group, &recipe);
+	}
+}
+
+static void report_group(struct group *group)
+{
+	const struct recipe plain = {.kind = "plain",
+				     .name = "words",
+				     .words_off = WORDS_NO_STEMS | WORDS_NO_IRREGULAR,
+				     .tuning = plain_tuning};
+	const struct recipe ladder = {
+		.kind = "ladder", .name = "all steps", .tuning = search_default_tuning};
+	bool show_misses = group->show_misses;
+
+	if (!group->as_json)
+		printf("%s%s%s, %u memories, %zu questions: recall at 1, 5, 10; mistyped\n",
+		       group->set->name, group->half ? " " : "", group->half ? group->half : "",
+		       group->set->memories->len, count_asked(group));
+	group->show_misses = false;
+	report(group, &plain);
+	report_added(group);
+	group->show_misses = show_misses;
+	report(group, &ladder);
+	group->show_misses = false;
+	report_without(group);
+	group->show_misses = show_misses;
+}
+
+static void report_set(const char *name, const char *folder, bool as_json, bool show_misses)
+{
+	struct set set = {.name = name, .scratch = search_scratch_new()};
+	struct group group = {.set = &set, .as_json = as_json, .show_misses = show_misses};
+
+	if (!set.scratch)
+		die(folder, "out of memory");
+	set_read(&set, folder);
+	if (!value_find(set.questions->first, "half"))
+		report_group(&group);
+	else
+		for (size_t i = 0; i < sizeof(HALVES) / sizeof(HALVES[0]); i++) {
+			group.half = HALVES[i];
+			report_group(&group);
+		}
+	search_scratch_free(set.scratch);
+	arena_done(&set.arena);
 }
 
 int main(int argc, char **argv)
 {
-	struct search_tuning plain = {.off = ~0U, .k1 = 1.2f, .b = 0.75f, .repaired = 1};
-	struct search_tuning whole = search_default_tuning;
-	struct set set = {.scratch = search_scratch_new()};
+	bool as_json = false;
+	bool show_misses = false;
+	bool asked = false;
+	int i = 1;
 
-	if (argc < 3 || !set.scratch) {
-		fprintf(stderr, "usage: %s MEMORIES.json QUESTIONS.json [--misses]\n", argv[0]);
-		return 2;
+	for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+		as_json |= strcmp(argv[i], "--json") == 0;
+		show_misses |= strcmp(argv[i], "--misses") == 0;
 	}
-	arena_init(&set.arena, 64 << 20);
-	set.memories = read_json(&set.arena, argv[1]);
-	set.questions = read_json(&set.arena, argv[2]);
-	printf("%u memories, %u questions         recall @5    @10\n", set.memories->len,
-	       set.questions->len);
-	measure(&set, "plain words", WORDS_NO_STEMS | WORDS_NO_IRREGULAR, plain, false);
-	set.show_misses = argc > 3;
-	measure(&set, "the whole search", 0, whole, false);
-	set.show_misses = false;
-	measure_without(&set);
-	measure(&set, "the whole, one typo each", 0, whole, true);
-	whole.off = SEARCH_NO_REPAIR;
-	measure(&set, "without repair, one typo each", 0, whole, true);
-	search_scratch_free(set.scratch);
-	arena_done(&set.arena);
-	return 0;
+	for (; i < argc; i++) {
+		char *folder = strchr(argv[i], '=');
+
+		if (!folder)
+			break;
+		*folder++ = '\0';
+		report_set(argv[i], folder, as_json, show_misses);
+		asked = true;
+	}
+	if (asked && i == argc)
+		return 0;
+	fprintf(stderr, "usage: %s [--json] [--misses] NAME=FOLDER...\n", argv[0]);
+	return 2;
 }

@@ -1,0 +1,140 @@
+"""What search finds: its tables, its goals and the picture of the ladder."""
+
+import chart
+import part_report
+
+TITLE = "What search finds"
+INTRO = ["Percent of the evidence among the first 1, 5 and 10 memories that search returns, for the",
+         "questions as they were written and with a typing error in each. The steps of the search",
+         "are added one after another, then each is left out of the whole. Of the second set one",
+         "half of the questions was there to tune on, the other to judge by; see",
+         "[test/search](../test/search/README.md).", "",
+         "![What each step adds](memory.svg)"]
+
+GROUPS = {"first": "first set", "second tune": "second set, to tune on",
+          "second judge": "second set, to judge by"}
+MEASURES = [f"{form}_{depth}" for form in ("recall", "typo") for depth in (1, 5, 10)]
+KINDS = {"plain": "plain words", "added": "+ {}", "ladder": "the ladder", "without": "without {}",
+         "words": "the ladder with word vectors", "model": "the ladder with an embedding model"}
+
+PLAIN, LADDER, WORDS, MODEL = ("plain: words", "ladder: all steps", "words: table",
+                               "model: small encoder")
+
+# What the ladder found before it was tuned on the second set: the six measures.
+BEFORE = {"first": (43.33, 67.22, 80.56, 33.33, 56.67, 71.67),
+          "second tune": (20.83, 57.58, 65.91, 18.18, 46.97, 57.95),
+          "second judge": (22.14, 50.06, 62.91, 20.23, 45.87, 56.04)}
+GAIN = 5  # points at ten that tuning has to bring
+
+
+def title_of(row):
+    kind, _, name = row.partition(": ")
+    return KINDS.get(kind, kind + " {}").format(name)
+
+
+def _values(found, row, group):
+    return [found.median(row, group, measure) for measure in MEASURES]
+
+
+def _table(found, group):
+    run = next(iter(found.rows[PLAIN][group].values()))
+    rows = [[f"{GROUPS[group]}: {run['memories']:,} memories, {run['questions']} questions",
+             "1", "5", "10", "mistyped 1", "5", "10"]]
+    for row in found.rows:
+        if row == LADDER:
+            rows.append(["the ladder before it was tuned", *(f"{v:.1f}" for v in BEFORE[group])])
+        values = _values(found, row, group)
+        if None not in values:
+            rows.append([title_of(row), *(f"{v:.1f}" for v in values)])
+    return rows
+
+
+def tables(found):
+    return [_table(found, group) for group in GROUPS if group in found.rows.get(PLAIN, {})]
+
+
+# ---- goals ----
+
+def _judge_gain(found, group):
+    now = found.median(LADDER, group, "recall_10")
+    return part_report.verdict(
+        f"{GROUPS[group]}: points at ten that the ladder has gained by tuning: at least {GAIN}",
+        now and now - BEFORE[group][MEASURES.index("recall_10")], lambda v: v >= GAIN, "{:.1f}")
+
+
+def _judge_order(found, group):
+    """Whoever has more to search with must not find less, mistyped or not."""
+    title = f"{GROUPS[group]}: at ten, nothing that is added makes search worse"
+    values = [(title_of(row), *(found.median(row, group, m) for m in ("recall_10", "typo_10")))
+              for row in (PLAIN, LADDER, WORDS, MODEL)]
+    known = [v for v in values if None not in v]
+    is_met = all(a[1] <= b[1] and a[2] <= b[2] for a, b in zip(known, known[1:]))
+    return title, ", ".join(f"{name} {right:.1f} (mistyped {typo:.1f})"
+                            for name, right, typo in known), is_met
+
+
+def judge(found):
+    return [make(found, group) for group in GROUPS if group in found.rows.get(PLAIN, {})
+            for make in (_judge_gain, _judge_order)]
+
+
+# ---- the picture ----
+
+SHOWN = {"first": "first set", "second judge": "second set, the questions to judge by"}
+WIDTH = 760
+LEFT = 200
+RIGHT = 90
+BAR = 14
+STEP = 20
+
+
+def _x(percent):
+    return LEFT + percent / 100 * (WIDTH - LEFT - RIGHT)
+
+
+def ladder_rows(found):
+    return [row for row in found.rows
+            if row.split(":")[0] in ("plain", "added", "words", "model")]
+
+
+def _bar(y, title, value, gain):
+    """What was found before this step is grey; what it adds has our colour."""
+    before = value if gain is None else min(value, value - gain)
+    out = [chart.label(LEFT - 8, y + 11, title, "", "end"),
+           f'<rect x="{LEFT}" y="{y}" width="{_x(before) - LEFT:.1f}" height="{BAR}" class="bar"/>']
+    if gain and gain > 0:
+        out.append(f'<rect x="{_x(before):.1f}" y="{y}" width="{_x(value) - _x(before):.1f}" '
+                   f'height="{BAR}" class="ours"/>')
+    words = f"{value:.1f}" if gain is None else f"{value:.1f}  ({gain:+.1f})"
+    out.append(chart.label(max(_x(value), _x(value - (gain or 0))) + 6, y + 11, words, "tick"))
+    return out
+
+
+def _panel(found, group, y):
+    out = [chart.label(16, y + 14, SHOWN[group], "panel")]
+    before = None
+    top = y = y + 24
+    for row in ladder_rows(found):
+        value = found.median(row, group, "recall_10")
+        if value is None:
+            continue
+        out += _bar(y + 3, title_of(row), value, None if before is None else value - before)
+        before = value
+        y += STEP
+    grid = []
+    for percent in range(0, 101, 20):
+        x = _x(percent)
+        grid.append(f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{y}" class="grid"/>')
+        grid.append(chart.label(x, y + 13, f"{percent} %", "tick", "middle"))
+    return grid + out, y + 28
+
+
+def picture(found):
+    body = [chart.label(16, 26, "What each step of the search adds", "title"),
+            chart.label(16, 44, "Percent of the evidence among the first ten memories, "
+                        "as one step is added after another.", "note")]
+    y = 60
+    for group in SHOWN:
+        drawn, y = _panel(found, group, y)
+        body += drawn
+    return chart.page(WIDTH, y, "Evidence found as the steps of the search are added", body)
