@@ -107,9 +107,12 @@ static void print_options(FILE *out, const struct option *rows)
 	for (const struct option *o = rows; o->name; o++) {
 		char left[64];
 
-		snprintf(left, sizeof(left), "%s%s%s%s%s", o->short_name ? o->short_name : "  ",
-			 o->short_name ? ", " : "  ", o->name, o->value ? " " : "",
-			 o->value ? o->value : "");
+		snprintf(left, sizeof(left), "%s%s%s%s%s%s", o->short_name ? o->short_name : "  ",
+			 o->short_name ? ", " : "  ", o->name,
+			 o->implied ? "[="
+			 : o->value ? " "
+				    : "",
+			 o->value ? o->value : "", o->implied ? "]" : "");
 		print_row(out, OPTION_WIDTH, left, o->help);
 	}
 }

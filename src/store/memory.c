@@ -14,6 +14,7 @@ static void bind_scope(struct statement *q, const struct store_scope *scope)
 {
 	query_bind_text(q, ":user", scope->user);
 	query_bind_text(q, ":chat", scope->chat);
+	query_bind_text(q, ":project", scope->project);
 	query_bind_int(q, ":anywhere", scope->learnt == LEARNT_ANYWHERE);
 	query_bind_int(q, ":openly", scope->learnt == LEARNT_OPENLY);
 	query_bind_int(q, ":common", !scope->without_common);
@@ -226,6 +227,7 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 	static const struct query sql = {
 		"SELECT {columns} FROM memory WHERE content_hash = :hash AND stored_ms >= :since"
 		" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"
+		" AND project IS NOT DISTINCT FROM :project"
 		" AND shared = :shared AND (:created = 0 OR created_ms = :created)"
 		" AND source = :source AND subjects = :subjects"
 		" AND (expires_ms IS NOT DISTINCT FROM :expires"
@@ -239,6 +241,7 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 	query_bind_int(q, ":since", since_ms);
 	query_bind_text(q, ":owner", like->owner);
 	query_bind_text(q, ":chat", like->chat);
+	query_bind_text(q, ":project", like->project);
 	query_bind_int(q, ":shared", like->shared);
 	query_bind_int(q, ":created", like->created_ms);
 	query_bind_text(q, ":source", like->source);

@@ -22,13 +22,14 @@ enum store_learnt {
 };
 
 /*
- * What somebody sees: what `user` owns, what nobody owns in `chat`, and the common ones, which
- * have neither. data NULL means no user or no chat, so an empty scope sees only the common
- * ones.
+ * What somebody sees: what `user` owns, what nobody owns in `chat`, what has neither in
+ * `project`, and the common ones, which have none of them. data NULL means no user, chat or
+ * project, so an empty scope sees only the common ones.
  */
 struct store_scope {
 	struct text user;
 	struct text chat;
+	struct text project;
 	enum store_learnt learnt;
 	bool without_common;
 	bool everything; /* sees all, and the other members are ignored */
@@ -69,8 +70,8 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 			     struct text prefix, struct arena *arena, struct memory *ret_row,
 			     unsigned *ret_n);
 
-/* The first memory stored since `since_ms` with the content, owner, chat, `shared`, source and
- * subjects of `like`, and that expires at the same time or equally long after it was stored;
+/* The first memory stored since `since_ms` with the content, owner, chat, project, `shared`, source
+ * and subjects of `like`, and that expires at the same time or equally long after it was stored;
  * also with its created_ms unless that is 0. One that had expired when `like` came does not
  * count. */
 int store_memory_find_same(struct connection *c, const struct memory *like, int64_t since_ms,

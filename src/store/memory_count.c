@@ -14,6 +14,11 @@ struct counted {
 	int64_t vectors; /* of the model that is asked for */
 };
 
+/* Each memory is in one of these. */
+struct classes {
+	struct counted personal, group, project, common;
+};
+
 static const struct text nobody = {.data = "", .len = 0};
 static const struct store_model no_model = {.name = {.data = "", .len = 0}};
 
@@ -72,6 +77,16 @@ static int add_group(struct connection *c, const struct store_scope *scope,
 	return scope->chat.data ? add_tally(c, "chat", scope->chat, nobody, model, sum) : 0;
 }
 
+static int add_project(struct connection *c, const struct store_scope *scope,
+		       const struct store_model *model, struct counted *sum)
+{
+	if (scope->everything)
+		return add_tally(c, "in_project", nobody, nobody, model, sum);
+	return scope->project.data
+		       ? add_tally(c, "project_memory", scope->project, nobody, model, sum)
+		       : 0;
+}
+
 static int add_common(struct connection *c, const struct store_scope *scope,
 		      const struct store_model *model, struct counted *sum)
 {
@@ -82,11 +97,11 @@ static int add_common(struct connection *c, const struct store_scope *scope,
 
 /* ---- what the tallies do not know yet ---- */
 
-static int add_newest(struct connection *c, const struct store_scope *scope,
-		      struct counted *personal, struct counted *group, struct counted *common)
+static int add_newest(struct connection *c, const struct store_scope *scope, struct classes *sums)
 {
 	static const struct query sql = {
-		"SELECT count(*), count(owner), count(CASE WHEN owner IS NULL THEN chat END)"
+		"SELECT count(*), count(owner), count(CASE WHEN owner IS NULL THEN chat END),"
+		" count(CASE WHEN owner IS NULL AND chat IS NULL THEN project END)"
 		" FROM memory WHERE seq > " TALLY_MARK("memory") " AND " IN_SCOPE};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
@@ -96,9 +111,11 @@ static int add_newest(struct connection *c, const struct store_scope *scope,
 	r = query_next(q, &row);
 	if (r != 0)
 		return r;
-	personal->memories += query_int(q, 1);
-	group->memories += query_int(q, 2);
-	common->memories += query_int(q, 0) - query_int(q, 1) - query_int(q, 2);
+	sums->personal.memories += query_int(q, 1);
+	sums->group.memories += query_int(q, 2);
+	sums->project.memories += query_int(q, 3);
+	sums->common.memories +=
+		query_int(q, 0) - query_int(q, 1) - query_int(q, 2) - query_int(q, 3);
 	return query_fault(q);
 }
 
@@ -143,26 +160,28 @@ static int count(struct connection *c, const struct store_scope *scope,
 		 const struct store_model *model, int64_t now_ms, struct memory_totals *ret_totals,
 		 int64_t *ret_vectors, int64_t *ret_bare)
 {
-	struct counted personal = {0}, group = {0}, common = {0}, expired;
+	struct classes n = {0};
+	struct counted expired;
 	int64_t all, vectors, owners;
-	int r = add_personal(c, scope, model, &personal) ?: add_group(c, scope, model, &group)
-		?: add_common(c, scope, model, &common)
-		?: add_newest(c, scope, &personal, &group, &common)
+	int r = add_personal(c, scope, model, &n.personal) ?: add_group(c, scope, model, &n.group)
+		?: add_project(c, scope, model, &n.project)
+		?: add_common(c, scope, model, &n.common) ?: add_newest(c, scope, &n)
 		?: count_expired(c, scope, model, now_ms, &expired);
 
-	owners = personal.memories > 0;
+	owners = n.personal.memories > 0;
 	if (r == 0 && scope->everything)
 		r = count_owners(c, &owners);
 	if (r != 0)
 		return r;
-	all = personal.memories + group.memories + common.memories;
-	vectors = personal.vectors + group.vectors + common.vectors;
+	all = n.personal.memories + n.group.memories + n.project.memories + n.common.memories;
+	vectors = n.personal.vectors + n.group.vectors + n.project.vectors + n.common.vectors;
 	*ret_totals = (struct memory_totals) {
 		.all = all,
 		.expired = expired.memories,
-		.personal = personal.memories,
-		.group = group.memories,
-		.common = common.memories,
+		.personal = n.personal.memories,
+		.group = n.group.memories,
+		.project = n.project.memories,
+		.common = n.common.memories,
 		.owners = owners,
 	};
 	*ret_vectors = vectors;

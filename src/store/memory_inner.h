@@ -11,20 +11,23 @@
 /* For queries that already find few rows by something else. */
 #define IN_SCOPE                                                                                   \
 	"(:everything OR (" OWNED ")"                                                              \
-	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL AND :common))))"
+	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL"                                    \
+	" AND (project = :project OR (project IS NULL AND :common))))))"
 
 /* Binds the scope of a query with IN_SCOPE. */
 void store_memory_bind_scope(struct statement *q, const struct store_scope *scope);
 
 /*
  * For queries that walk a scope. An OR would read and sort all of it before the first row.
- * Three walks, each along an index, which the database merges by their common order, stop
+ * Four walks, each along an index, which the database merges by their common order, stop
  * after the rows that are wanted.
  */
 #define WALK(columns, filter)                                                                      \
 	"SELECT " columns " FROM memory WHERE " OWNED filter " UNION ALL SELECT " columns          \
 	" FROM memory WHERE owner IS NULL AND chat = :chat" filter " UNION ALL SELECT " columns    \
-	" FROM memory WHERE owner IS NULL AND chat IS NULL AND :common" filter
+	" FROM memory WHERE owner IS NULL AND chat IS NULL AND project = :project" filter          \
+	" UNION ALL SELECT " columns                                                               \
+	" FROM memory WHERE owner IS NULL AND chat IS NULL AND project IS NULL AND :common" filter
 #define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
 
 /*

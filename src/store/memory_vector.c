@@ -59,7 +59,8 @@ static struct statement *open_bare(struct connection *c, const struct store_bare
 				   int64_t to)
 {
 	static const struct query sql = {
-		"SELECT m.seq, m.content_hash, m.owner, m.chat, substr(m.content, 1, :chars)"
+		"SELECT m.seq, m.content_hash, m.owner, m.chat, m.project,"
+		" substr(m.content, 1, :chars)"
 		" FROM memory AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq"
 		" WHERE m.seq > :after AND m.seq <= :to"
 		" AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
@@ -83,7 +84,8 @@ static int read_bare_memory(struct statement *q, void *ret)
 		.hash = query_int(q, 1),
 		.owner = query_text(q, 2),
 		.chat = query_text(q, 3),
-		.content = query_text(q, 4),
+		.project = query_text(q, 4),
+		.content = query_text(q, 5),
 	};
 	return query_fault(q);
 }
@@ -91,6 +93,7 @@ static int read_bare_memory(struct statement *q, void *ret)
 static const uint16_t bare_texts[] = {
 	offsetof(struct store_bare_memory, owner),
 	offsetof(struct store_bare_memory, chat),
+	offsetof(struct store_bare_memory, project),
 	offsetof(struct store_bare_memory, content),
 };
 

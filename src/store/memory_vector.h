@@ -20,6 +20,7 @@ struct store_bare_memory {
 	int64_t hash; /* of its whole text: shows whether it changed meanwhile */
 	struct text owner;
 	struct text chat;
+	struct text project;
 	struct text content; /* its beginning */
 };
 

@@ -36,7 +36,7 @@ static const struct tally {
 	struct query last; /* the last row, and the mark */
 } tallies[N_TALLIED] = {
 	[TALLY_TASK] = GROUPED("task", "project, group_name, state", TASK_KINDS),
-	[TALLY_MEMORY] = GROUPED("memory", "owner, chat, chat_type", MEMORY_KINDS),
+	[TALLY_MEMORY] = GROUPED("memory", "owner, chat, chat_type, project", MEMORY_KINDS),
 	[TALLY_CONVERSATION] = TALLY("conversation", "id, parent, ended_ms, n_messages", "1", "",
 				     CONVERSATION_KINDS),
 	[TALLY_CALL] = TALLY("message_call", "0", "1", "", MESSAGE_CALL_KINDS),

@@ -8,7 +8,7 @@ import threading
 from harness import MIB, Daemon, Folder, check, main, same
 
 ENTRY = ["id", "content", "source", "category", "importance", "subjects", "user_id", "chat_id", "chat_type",
-         "shared", "created_at", "updated_at", "expires_at", "metadata"]
+         "project", "shared", "created_at", "updated_at", "expires_at", "metadata"]
 
 
 def add(c, content, **params):
@@ -51,7 +51,7 @@ def test_get_is_the_memory_in_full():
         same(without(got, "updated_at", "expires_at"), {
             "id": id, "content": "Ann likes tea", "source": "agent", "category": "preference",
             "importance": 0.75, "subjects": ["Ann"], "user_id": "ann", "chat_id": "c1",
-            "chat_type": "group", "shared": False, "created_at": "2023-05-07T08:00:00.000Z", "metadata": {"a": [1]}})
+            "chat_type": "group", "project": None, "shared": False, "created_at": "2023-05-07T08:00:00.000Z", "metadata": {"a": [1]}})
         same(c.call("memory.get", {"memory_id": id, "user_id": "ann"}), got)
         same(refusal(c, "memory.get", memory_id=id, user_id="bob"),
              (-32001, "no memory '%s'" % id))
@@ -93,11 +93,11 @@ def test_stats_count_what_the_caller_sees():
         add(c, "three", user_id="ann", chat_id="c1", shared=True)
         add(c, "four")
         same(without(c.call("memory.stats"), "index_bytes"),
-             {"total": 4, "personal": 2, "group": 1, "common": 1, "expired": 1, "owners": 2,
+             {"total": 4, "personal": 2, "group": 1, "project": 0, "common": 1, "expired": 1, "owners": 2,
               "indexes": 0, **NO_MODEL})
         c.call("memory.search", {"query": "one", "user_id": "ann"})
         got = c.call("memory.stats", {"user_id": "ann"})
-        same(without(got, "index_bytes"), {"total": 2, "personal": 1, "group": 0, "common": 1,
+        same(without(got, "index_bytes"), {"total": 2, "personal": 1, "group": 0, "project": 0, "common": 1,
                                            "expired": 0, "owners": 1, "indexes": 2,
                                            **NO_MODEL})
         check(got["index_bytes"] > 0, "indexes of no size")

@@ -19,6 +19,7 @@ struct memory {
 	struct text owner;     /* a user; {NULL, 0}: nobody's */
 	struct text chat;      /* where it was learnt, or whose it is; {NULL, 0}: no chat */
 	struct text chat_type; /* of that chat, as its client said; {NULL, 0}: unknown */
+	struct text project;   /* the same of a project: see base/project/project.h */
 	bool shared;
 	int64_t created_ms; /* its place in time; seq breaks ties */
 	int64_t updated_ms;
@@ -37,7 +38,8 @@ struct memory_totals {
 	int64_t expired;
 	int64_t personal; /* have an owner */
 	int64_t group;    /* with a chat and no owner */
-	int64_t common;   /* neither */
+	int64_t project;  /* with a project, and neither owner nor chat */
+	int64_t common;   /* none of these */
 	int64_t owners;
 };
 

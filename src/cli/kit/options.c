@@ -154,6 +154,8 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 		complain("%s takes no value", o->name);
 		return EX_USAGE;
 	}
+	if (!value)
+		value = o->implied;
 	if (o->value && !value) {
 		if (*at + 1 >= argc) {
 			complain("%s wants %s", o->name, o->value);

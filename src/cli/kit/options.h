@@ -19,6 +19,7 @@ struct option {
 	int64_t min;         /* for a number or a duration */
 	int64_t max;         /* the same; for a list, how many it takes; 0: any */
 	const char *choices; /* "one|another"; NULL: those of `value` */
+	const char *implied; /* the value if none is given as --name=VALUE; NULL: it is needed */
 };
 
 /* ---- kinds ---- */

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/project/project.h"
 #include "cli/kit/call.h"
 #include "cli/memory/memory.h"
 
@@ -43,10 +44,36 @@ static uint32_t default_retries(const struct cli *cli)
 	return is_unix && access(cli->address + 5, W_OK) != 0 ? 0 : RETRIES;
 }
 
+/* A folder is named here, where it is. */
+static int name_project(struct memory_options *o)
+{
+	static char name[PROJECT_NAME_MAX + 1];
+	int r = o->project ? project_of_word(o->project, name) : 0;
+
+	if (r != 0) {
+		complain("--project %s: %s", o->project, strerror(-r));
+		return EX_NOINPUT;
+	}
+	if (o->project)
+		o->project = name;
+	return 0;
+}
+
 int memory_find_server(struct cli *cli, enum memory_needs needs)
 {
+	struct memory_options *o = cli->own;
 	const char *ash = find_ash(cli);
+	int r = name_project(o);
 
+	if (r != 0)
+		return r;
+	/* ash would ignore them, and tell more than was asked for. */
+	if (ash && (o->project || o->common)) {
+		complain("%s needs koine's own socket, and %s is ash's; name it with --socket or "
+			 "KOINE_SOCKET",
+			 o->project ? "--project" : "--common", ash);
+		return EX_USAGE;
+	}
 	if (ash && needs == NEEDS_KOINE) {
 		complain("memory %s needs koine's own socket, and %s is ash's; name it with "
 			 "--socket or KOINE_SOCKET",
@@ -79,6 +106,9 @@ void memory_add_who(const struct cli *cli, struct koine_json *params)
 	add_or_null(params, "user_id", o->user);
 	add_or_null(params, "chat_id", o->chat);
 	params_add(params, "chat_type", o->chat_type);
+	params_add(params, "project", o->project);
+	if (o->common)
+		params_add_bool(params, "common", true);
 	params_add(params, "context_token", option_from_environment("ASH_CONTEXT_TOKEN"));
 }
 

@@ -67,6 +67,8 @@ static const char *scope_of(const struct cli *cli, const struct koine_value *mem
 	bool group = o->chat && (o->shared || !user);
 	struct text told = member_text(memory, "scope");
 
+	if (text_is(told, "project"))
+		return "project";
 	if (told.data) {
 		group = text_is(told, "group");
 		user = text_is(told, "personal");
@@ -223,7 +225,9 @@ const struct command memory_commands[] = {
 	 "where that is missing, /run/ash/rpc.sock. One that refuses a connection is tried\n"
 	 "again after 0.5, 1 and 2 seconds.\n\n"
 	 "Whose memories: --user and --chat, else ASH_USER_ID and ASH_CHAT_ID; with neither,\n"
-	 "everybody's. ASH_CONTEXT_TOKEN is sent along when it is set.\n",
+	 "everybody's. ASH_CONTEXT_TOKEN is sent along when it is set.\n\n"
+	 "--project adds those of a project: DIR begins with '.' or '/' and stands for its git\n"
+	 "remote, else for the top of its work tree or itself; anything else is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init},
 	{NULL},
 };

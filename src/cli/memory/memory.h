@@ -16,6 +16,7 @@ struct memory_options {
 	const char *user;
 	const char *chat;
 	const char *chat_type;
+	const char *project; /* a name, or a folder that stands for one */
 	const char *source;
 	const char *category;
 	struct option_list subjects;
@@ -24,6 +25,7 @@ struct memory_options {
 	bool shared;
 	bool all;
 	bool this_chat;
+	bool common;
 };
 
 extern const struct option memory_options[];
@@ -39,11 +41,11 @@ void memory_options_init(void *own);
 /* Whose methods a command needs. */
 enum memory_needs { NEEDS_ASH, NEEDS_KOINE };
 
-/* Finds the server. 0, or an exit code after saying why not. */
+/* Finds the server, and what the project is called. 0, or an exit code after saying why not. */
 int memory_find_server(struct cli *cli, enum memory_needs needs);
 
-/* Whose memories: "user_id" and "chat_id", null where nobody is named, along with the token that
- * ash gives its agents. They are in every call. */
+/* Whose memories: "user_id" and "chat_id", null where nobody is named, the project, along with
+ * the token that ash gives its agents. They are in every call. */
 void memory_add_who(const struct cli *cli, struct koine_json *params);
 
 /* The params of a call about the memory with that id. */

@@ -40,6 +40,10 @@ const struct option memory_options[] = {
 	{"--chat-type", NULL, "TYPE",
 	 "private, group, ...: what a group may hear; else ASH_CHAT_TYPE", option_name,
 	 AT(chat_type)},
+	{"--project", NULL, "DIR|NAME",
+	 "a project's memories, too; without a value, of this folder", option_word, AT(project),
+	 .implied = "."},
+	{"--common", NULL, NULL, "only what everybody sees", option_flag, AT(common)},
 	{NULL},
 };
 
@@ -56,7 +60,8 @@ const struct option add_options[] = {
 	 .min = INT64_MIN},
 	{"--subject", "-S", "NAME", "whom or what it is about; up to 64 of them", add_subject,
 	 AT(subjects), .max = 64},
-	{"--shared", NULL, NULL, "belongs to the chat, not to the user", option_flag, AT(shared)},
+	{"--shared", NULL, NULL, "belongs to the chat or project, not to the user", option_flag,
+	 AT(shared)},
 	{"--source", "-s", "SOURCE", "where it comes from; agent", option_text, AT(source)},
 	{"--category", NULL, "CATEGORY", "preference, decision, fact, entity or other", option_text,
 	 AT(category)},

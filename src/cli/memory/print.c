@@ -224,6 +224,7 @@ int memory_print_one(const struct cli *cli, const struct koine_value *memory)
 		{"importance", "importance", show_value},
 		{"user", "user_id", show_value},
 		{"chat", "chat_id", show_value},
+		{"project", "project", show_value},
 		{"shared", "shared", show_value},
 		{"created", "created_at", show_value},
 		{"updated", "updated_at", show_value},

@@ -6,6 +6,7 @@
 
 #include "base/setting.h"
 #include "call/dialect.h"
+#include "dialect/memory_wire.h"
 #include "engine/memory/memory.h"
 #include "wire/context_token.h"
 
@@ -37,28 +38,18 @@ struct done ash_delete(struct call *c);
 struct done ash_reload(struct call *c);
 
 struct search_in {
-	struct text query;
-	int64_t limit;
+	struct memory_search_in search;
 	bool this_chat;
 	struct ash_who who;
 };
 
 struct add_in {
-	struct text content;
-	struct text source;
-	const struct value *expires_days;
-	const struct value *subjects;
-	bool shared;
+	struct memory_add_in add;
 	struct ash_who who;
-	const struct value *created_at;
-	struct text category;
-	double importance;
-	const struct value *metadata;
 };
 
 struct list_in {
-	int64_t limit;
-	bool include_expired;
+	struct memory_list_in list;
 	bool this_chat;
 	struct ash_who who;
 };

@@ -29,89 +29,27 @@ static const struct error_row errors[N_REFUSALS] = {
 
 #define WHO(in) MEMORY_WHO(in), TOKEN(in)
 
-#define CHAT_TYPE(in, what)                                                                        \
-	{                                                                                          \
-		.name = "chat_type", .type = FIELD_STRING, .doc = what,                            \
-		.offset = offsetof(in, who.chat_type)                                              \
-	}
-
 /* Fields of the methods that find memories. */
 #define WHERE(in)                                                                                  \
-	{.name = "this_chat",                                                                      \
-	 .type = FIELD_BOOL,                                                                       \
-	 .doc = "Only what was learnt in the chat",                                                \
-	 .offset = offsetof(in, this_chat)},                                                       \
-		CHAT_TYPE(in, "group or supergroup: nothing that was learnt in private")
+	MEMORY_THIS_CHAT(in, this_chat),                                                           \
+		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
+				 "group or supergroup: nothing that was learnt in private")
 
 static const struct field search_fields[] = {
-	{.name = "query",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "What to look for, in plain words",
-	 .offset = offsetof(struct search_in, query)},
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 10,
-	 .doc = "How many at most; 0 and less means 10, above 1000 means 1000",
-	 .offset = offsetof(struct search_in, limit)},
+	MEMORY_SEARCH_FIELDS(struct search_in, search),
 	WHERE(struct search_in),
 	WHO(struct search_in),
 };
 
 static const struct field add_fields[] = {
-	{.name = "content",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "What to remember",
-	 .offset = offsetof(struct add_in, content)},
-	{.name = "source",
-	 .type = FIELD_STRING,
-	 .default_text = "rpc",
-	 .doc = "Where it comes from",
-	 .offset = offsetof(struct add_in, source)},
-	{.name = "expires_days",
-	 .type = FIELD_ANY,
-	 .doc = "After how many days it is forgotten (an integer); never without",
-	 .offset = offsetof(struct add_in, expires_days)},
-	{.name = "subjects",
-	 .type = FIELD_ARRAY,
-	 .doc = "Names of whom or what it is about",
-	 .offset = offsetof(struct add_in, subjects)},
-	{.name = "shared",
-	 .type = FIELD_BOOL,
-	 .doc = "Belongs to the chat, not to the user",
-	 .offset = offsetof(struct add_in, shared)},
-	{.name = "created_at",
-	 .type = FIELD_ANY,
-	 .doc = "When it was learnt (ISO 8601), for old memories; now without",
-	 .offset = offsetof(struct add_in, created_at)},
-	{.name = "category",
-	 .type = FIELD_STRING,
-	 .doc = "preference, decision, fact, entity or other",
-	 .offset = offsetof(struct add_in, category)},
-	{.name = "importance",
-	 .type = FIELD_NUMBER,
-	 .default_number = -1,
-	 .doc = "0 to 1; 0.5 without",
-	 .offset = offsetof(struct add_in, importance)},
-	{.name = "metadata",
-	 .type = FIELD_OBJECT,
-	 .doc = "The client's own; comes back with every hit",
-	 .offset = offsetof(struct add_in, metadata)},
-	CHAT_TYPE(struct add_in, "What kind of chat it was learnt in: private, group, ..."),
+	MEMORY_ADD_FIELDS(struct add_in, add, "Belongs to the chat, not to the user"),
+	MEMORY_CHAT_TYPE(struct add_in, who.chat_type,
+			 "What kind of chat it was learnt in: private, group, ..."),
 	WHO(struct add_in),
 };
 
 static const struct field list_fields[] = {
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 20,
-	 .doc = "How many at most; 0 and less means 20, above 1000 means 1000",
-	 .offset = offsetof(struct list_in, limit)},
-	{.name = "include_expired",
-	 .type = FIELD_BOOL,
-	 .doc = "Expired ones, too",
-	 .offset = offsetof(struct list_in, include_expired)},
+	MEMORY_LIST_FIELDS(struct list_in, list),
 	WHERE(struct list_in),
 	WHO(struct list_in),
 };
@@ -127,12 +65,10 @@ static const struct field delete_fields[] = {
 
 static const struct field reload_fields[] = {TOKEN(struct reload_in)};
 
-#define ROWS "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
-
 static const struct method methods[] = {
 	{.name = "memory.search",
 	 .doc = "Finds memories, best first",
-	 .result = ROWS,
+	 .result = MEMORY_ROWS,
 	 FIELDS(search_fields),
 	 .in_size = sizeof(struct search_in),
 	 .handle = ash_search,
@@ -147,7 +83,7 @@ static const struct method methods[] = {
 	 .where = WRITER},
 	{.name = "memory.list",
 	 .doc = "Lists memories, newest first",
-	 .result = ROWS,
+	 .result = MEMORY_ROWS,
 	 FIELDS(list_fields),
 	 .in_size = sizeof(struct list_in),
 	 .handle = ash_list,

@@ -87,6 +87,7 @@ static const char *const paths[] = {"/", "/rpc", NULL};
 
 static const struct method_table more_methods[] = {
 	{rpc_methods, &rpc_n_methods},
+	{koine_memory_find_methods, &koine_n_memory_find_methods},
 	{koine_memory_methods, &koine_n_memory_methods},
 	{koine_chat_methods, &koine_n_chat_methods},
 	{koine_chat_ended_methods, &koine_n_chat_ended_methods},

@@ -22,9 +22,11 @@ extern const unsigned koine_n_chat_ended_methods;
 extern const struct method koine_event_methods[];
 extern const unsigned koine_n_event_methods;
 
-/* Memory beyond ash's methods, and the store. */
+/* Memory, and the store. */
 extern const struct method koine_memory_methods[];
 extern const unsigned koine_n_memory_methods;
+extern const struct method koine_memory_find_methods[];
+extern const unsigned koine_n_memory_find_methods;
 
 /* Tasks beyond aiwg's methods. */
 extern const struct method koine_task_methods[];

@@ -7,17 +7,12 @@
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/memory_entry.h"
-#include "dialect/memory_who.h"
+#include "dialect/koine/memory_in.h"
 #include "engine/memory/memory.h"
-
-struct asker_in {
-	struct text user_id;
-	struct text chat_id;
-};
 
 struct get_in {
 	struct text memory_id;
-	struct asker_in who;
+	struct memory_who_in who;
 };
 
 struct update_in {
@@ -26,37 +21,32 @@ struct update_in {
 	struct text category;
 	double importance;
 	const struct value *metadata;
-	struct asker_in who;
+	struct memory_who_in who;
 };
 
 struct stats_in {
-	struct asker_in who;
+	struct memory_who_in who;
 };
 
 struct export_in {
 	struct text cursor;
 	int64_t limit;
-	struct asker_in who;
+	struct memory_who_in who;
 };
 
 struct import_in {
 	const struct value *entries;
-	struct asker_in who;
+	struct memory_who_in who;
 };
 
 struct backup_in {
 	struct text path;
 };
 
-static struct memory_asker asker(const struct asker_in *in)
-{
-	return (struct memory_asker) {.user = in->user_id, .chat = in->chat_id};
-}
-
 static struct done handle_get(struct call *c)
 {
 	const struct get_in *in = c->in;
-	const struct memory_asker by = asker(&in->who);
+	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
 	int r = memory_get(call_memories(c), c->lane, &c->arena, &by, in->memory_id, &memory,
 			   &c->why);
@@ -70,7 +60,7 @@ static struct done handle_get(struct call *c)
 static struct done handle_update(struct call *c)
 {
 	const struct update_in *in = c->in;
-	const struct memory_asker by = asker(&in->who);
+	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory_change_in change = {
 		.content = in->content,
 		.category = in->category,
@@ -91,7 +81,7 @@ static struct done handle_update(struct call *c)
 static struct done handle_stats(struct call *c)
 {
 	const struct stats_in *in = c->in;
-	const struct memory_asker by = asker(&in->who);
+	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory_counts n;
 	struct json *j;
 	int r = memory_stats(call_memories(c), c->lane, &by, &n);
@@ -103,6 +93,7 @@ static struct done handle_stats(struct call *c)
 	json_member_int(j, "total", n.memories.all);
 	json_member_int(j, "personal", n.memories.personal);
 	json_member_int(j, "group", n.memories.group);
+	json_member_int(j, "project", n.memories.project);
 	json_member_int(j, "common", n.memories.common);
 	json_member_int(j, "expired", n.memories.expired);
 	json_member_int(j, "owners", n.memories.owners);
@@ -168,7 +159,7 @@ static void write_page(struct call *c, const struct memory *rows, unsigned n,
 static struct done handle_export(struct call *c)
 {
 	const struct export_in *in = c->in;
-	const struct memory_asker by = asker(&in->who);
+	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory_page page = {.limit = in->limit};
 	struct memory_page next;
 	struct memory *rows;
@@ -190,7 +181,7 @@ static struct done handle_export(struct call *c)
 static struct done handle_import(struct call *c)
 {
 	const struct import_in *in = c->in;
-	const struct memory_asker by = asker(&in->who);
+	const struct memory_asker by = memory_asker_of(&in->who);
 	int64_t n = 0;
 	unsigned at = 0;
 	struct json *j;
@@ -247,7 +238,7 @@ static struct done handle_backup(struct call *c)
 
 static const struct field get_fields[] = {
 	MEMORY_ID(struct get_in),
-	MEMORY_WHO(struct get_in),
+	MEMORY_ASKER(struct get_in),
 };
 
 static const struct field update_fields[] = {
@@ -269,10 +260,10 @@ static const struct field update_fields[] = {
 	 .type = FIELD_OBJECT,
 	 .doc = "The client's own",
 	 .offset = offsetof(struct update_in, metadata)},
-	MEMORY_WHO(struct update_in),
+	MEMORY_ASKER(struct update_in),
 };
 
-static const struct field stats_fields[] = {MEMORY_WHO(struct stats_in)};
+static const struct field stats_fields[] = {MEMORY_ASKER(struct stats_in)};
 
 static const struct field export_fields[] = {
 	{.name = "cursor",
@@ -284,7 +275,7 @@ static const struct field export_fields[] = {
 	 .default_number = 1000,
 	 .doc = "How many at most, up to 1000",
 	 .offset = offsetof(struct export_in, limit)},
-	MEMORY_WHO(struct export_in),
+	MEMORY_ASKER(struct export_in),
 };
 
 static const struct field import_fields[] = {
@@ -293,7 +284,7 @@ static const struct field import_fields[] = {
 	 .required = true,
 	 .doc = "Exported memories, or entities and relations of the MCP memory server",
 	 .offset = offsetof(struct import_in, entries)},
-	MEMORY_WHO(struct import_in),
+	MEMORY_ASKER(struct import_in),
 };
 
 static const struct field backup_fields[] = {

@@ -116,6 +116,7 @@ static int import_memory(struct memories *m, struct arena *a, const struct value
 		{"user_id", offsetof(struct memory_new, by.user)},
 		{"chat_id", offsetof(struct memory_new, by.chat)},
 		{"chat_type", offsetof(struct memory_new, by.chat_type)},
+		{"project", offsetof(struct memory_new, by.project)},
 	};
 	struct memory_new new = {0};
 	struct text *subjects;
@@ -130,7 +131,7 @@ static int import_memory(struct memories *m, struct arena *a, const struct value
 	if (r != 0)
 		return r;
 	new.subjects = subjects;
-	if (!new.by.user.data && !new.by.chat.data)
+	if (!new.by.user.data && !new.by.chat.data && !new.by.project.data)
 		new.by = *by;
 	return add(m, a, &new, n_added, why);
 }

@@ -7,7 +7,7 @@ struct text memory_name(struct text t)
 
 bool memory_names_somebody(const struct memory_asker *by)
 {
-	return by->user.len > 0 || by->chat.len > 0;
+	return by->user.len > 0 || by->chat.len > 0 || by->project.len > 0;
 }
 
 int memory_check_asker(const struct memory_asker *by, struct why *why)
@@ -28,9 +28,13 @@ enum store_learnt memory_learnt(const struct memory_asker *by)
 
 struct store_scope memory_seen_by(const struct memory_asker *by)
 {
+	if (by->common)
+		return (struct store_scope) {.without_common = by->this_chat};
 	return (struct store_scope) {
 		.user = memory_name(by->user),
 		.chat = memory_name(by->chat),
+		/* What a project knows was not learnt in the chat, or it would be the chat's. */
+		.project = by->this_chat ? (struct text) {0} : memory_name(by->project),
 		.learnt = memory_learnt(by),
 		.without_common = by->this_chat,
 		.everything = !memory_names_somebody(by),
@@ -41,7 +45,7 @@ struct store_scope memory_changed_by(const struct memory_asker *by)
 {
 	struct store_scope scope = memory_seen_by(by);
 
-	scope.without_common = true;
+	scope.without_common = scope.without_common || memory_names_somebody(by);
 	return scope;
 }
 
@@ -50,19 +54,27 @@ bool memory_is_open(const struct memory *m)
 	return !m->owner.data || (m->chat_type.data && !text_is(m->chat_type, "private"));
 }
 
-/* Shared with a chat, or with a chat but no owner: it belongs to the group. With an owner: it
- * belongs to the owner, and the chat only says where it was learnt. With neither: it is common. */
+/* Shared with a chat, or with a chat but no owner: it belongs to the group. Shared with a project,
+ * or with a project alone: it belongs to the project. With an owner: it belongs to the owner, and
+ * chat and project only say where it was learnt. With none of them: it is common. */
 void memory_give(const struct memory_new *in, struct memory *m)
 {
+	if (in->by.common)
+		return;
 	m->chat = memory_name(in->by.chat);
+	m->project = memory_name(in->by.project);
 	if (m->chat.data)
 		m->chat_type = memory_name(in->by.chat_type);
-	m->shared = m->chat.data && (in->shared || in->by.user.len == 0);
+	m->shared = (m->chat.data || m->project.data) && (in->shared || in->by.user.len == 0);
 	if (!m->shared)
 		m->owner = memory_name(in->by.user);
 }
 
 enum memory_scope memory_scope_of(const struct memory *m)
 {
-	return m->owner.data ? MEMORY_PERSONAL : m->chat.data ? MEMORY_GROUP : MEMORY_COMMON;
+	if (m->owner.data)
+		return MEMORY_PERSONAL;
+	if (m->chat.data)
+		return MEMORY_GROUP;
+	return m->project.data ? MEMORY_PROJECT : MEMORY_COMMON;
 }

@@ -7,7 +7,7 @@
 /* An empty name counts as none. */
 struct text memory_name(struct text t);
 
-/* Whether the asker is named; an unnamed asker sees everything. */
+/* Whether the asker is named; an unnamed asker sees everything, or what is common. */
 bool memory_names_somebody(const struct memory_asker *by);
 
 /* Refuses an asker that makes no sense. */

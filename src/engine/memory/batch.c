@@ -169,7 +169,10 @@ static int put_one(struct batch *b, unsigned i, struct connection *c)
 	};
 	const struct memory_change change = {
 		.kind = MEMORY_VECTOR,
-		.memory = {.seq = m->seq, .owner = m->owner, .chat = m->chat},
+		.memory = {.seq = m->seq,
+			   .owner = m->owner,
+			   .chat = m->chat,
+			   .project = m->project},
 		.vector = v.bytes,
 		.dim = b->dim,
 		.scale = v.scale,

@@ -31,6 +31,8 @@ static struct store_scope store_scope_of(const struct held_index *h)
 		scope.user = h->scope.name;
 	if (h->scope.kind == SCOPE_CHAT)
 		scope.chat = h->scope.name;
+	if (h->scope.kind == SCOPE_PROJECT)
+		scope.project = h->scope.name;
 	return scope;
 }
 

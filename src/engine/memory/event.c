@@ -7,6 +7,7 @@ static const struct member members[] = {
 	{"id", NULL, MEMBER(TEXT, id)},
 	{"user", NULL, MEMBER(TEXT, owner), .absent = ABSENT_LEFT_OUT},
 	{"chat", NULL, MEMBER(TEXT, chat), .absent = ABSENT_LEFT_OUT},
+	{"project", NULL, MEMBER(TEXT, project), .absent = ABSENT_LEFT_OUT},
 	{"category", NULL, MEMBER(TEXT, category)},
 };
 

@@ -81,7 +81,7 @@ bool indexes_unlock_soon(struct memory_indexes *m)
 /*
  * By default the C library admits readers while a writer waits: a continuous stream of
  * searches would then block the writer, and with it every add. No thread takes a lock twice,
- * and all take several in one order (user's, chat's, common), so preferring writers cannot
+ * and all take several in one order (user's, chat's, project's, common), so preferring writers cannot
  * deadlock.
  */
 static void lock_init(pthread_rwlock_t *lock)
@@ -352,6 +352,8 @@ void memory_indexes_change(struct memory_indexes *m, const struct memory_change 
 		own = (struct scope_name) {SCOPE_USER, memory->owner};
 	else if (memory->chat.data)
 		own = (struct scope_name) {SCOPE_CHAT, memory->chat};
+	else if (memory->project.data)
+		own = (struct scope_name) {SCOPE_PROJECT, memory->project};
 	indexes_lock(m);
 	change_one(m, &own, change, scratch);
 	change_one(m, &all, change, scratch);

@@ -1,6 +1,6 @@
 /*
- * The search indexes in memory, one for each scope: a user's, a chat's, the common memories,
- * and everything. Each is built for its first search (see wait.h), updated by the writer, and
+ * The search indexes in memory, one for each scope: a user's, a chat's, a project's, the common
+ * memories, and everything. Each is built for its first search (see wait.h), updated by the writer, and
  * dropped when room is needed and it is the least recently used. If there is a model, a scope's
  * vectors are stored beside its index, and count towards its size.
  *
@@ -17,11 +17,11 @@
 struct memory_indexes;
 struct memory_change;
 
-enum scope_kind { SCOPE_USER, SCOPE_CHAT, SCOPE_COMMON, SCOPE_ALL };
+enum scope_kind { SCOPE_USER, SCOPE_CHAT, SCOPE_PROJECT, SCOPE_COMMON, SCOPE_ALL };
 
 struct scope_name {
 	enum scope_kind kind;
-	struct text name; /* of the user or chat */
+	struct text name; /* of the user, chat or project */
 };
 
 int memory_indexes_new(size_t max_bytes, struct memory_indexes **ret_indexes);

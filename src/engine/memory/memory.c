@@ -218,7 +218,10 @@ static int drop_vector(struct memories *m, const struct memory *memory)
 {
 	const struct memory_change gone = {
 		.kind = MEMORY_VECTOR,
-		.memory = {.seq = memory->seq, .owner = memory->owner, .chat = memory->chat},
+		.memory = {.seq = memory->seq,
+			   .owner = memory->owner,
+			   .chat = memory->chat,
+			   .project = memory->project},
 	};
 	int r = store_memory_drop_vector(store_writer(m->store), memory->seq);
 

@@ -1,9 +1,13 @@
 /*
  * Memory: what agents learn, stored and found again.
  *
- * A memory is personal (it has an owner), a group's (no owner, but a chat), or common
- * (neither: everybody sees it). An asker that names a user or a chat sees the user's own, the
- * chat's and the common ones; an asker that names nobody sees everything. An asker in a group
+ * A memory is personal (it has an owner), a group's (no owner, but a chat), a project's (neither,
+ * but a project), or common (none of these: everybody sees it). A chat or a project that is not
+ * its owner only says where it was learnt.
+ *
+ * An asker that names a user, a chat or a project sees the user's own, the chat's, the project's
+ * and the common ones, and nothing of those that are not named: a project's memories are not seen
+ * by a user who does not name it. An asker that names nobody sees everything. An asker in a group
  * sees, of their own memories, only those learnt in this chat, or in another one that was not
  * private.
  *
@@ -62,15 +66,17 @@ void memories_dropped(struct memories *m);   /* the batch is not kept */
 
 enum { MEMORY_LIMIT_MAX = 1000, MEMORY_SUBJECTS_MAX = 64 };
 
-/* Who asks. Both {NULL, 0}: nobody in particular, which sees everything. */
+/* Who asks. None of the three is named: nobody in particular, which sees everything. */
 struct memory_asker {
 	struct text user;
 	struct text chat;
 	struct text chat_type; /* "group" and "supergroup" are groups; {NULL, 0}: unknown */
+	struct text project;   /* as base/project/project.h names it */
 	bool this_chat;        /* sees only what was learnt in the chat */
+	bool common;           /* means the common ones alone, whoever asks */
 };
 
-enum memory_scope { MEMORY_PERSONAL, MEMORY_GROUP, MEMORY_COMMON };
+enum memory_scope { MEMORY_PERSONAL, MEMORY_GROUP, MEMORY_PROJECT, MEMORY_COMMON };
 
 enum memory_scope memory_scope_of(const struct memory *m);
 
@@ -82,7 +88,9 @@ struct memory_new {
 	const struct text *subjects;
 	unsigned n_subjects; /* at most MEMORY_SUBJECTS_MAX */
 	struct memory_asker by;
-	bool shared; /* with the chat that `by` names; so is anything that has a chat but no user */
+	/* With the chat that `by` names, else with the project. So is anything that has a chat or a
+	 * project but no user. */
+	bool shared;
 	bool expires;
 	int64_t expires_days;
 	int64_t expires_ms; /* instead of days; 0: none */
@@ -91,8 +99,8 @@ struct memory_new {
 };
 
 /*
- * Stores a memory. The same content, user, chat, `shared`, source, subjects and expiry within
- * ten seconds returns the first one, as `repeated`: clients repeat a call if they did not get
+ * Stores a memory. The same content, user, chat, project, `shared`, source, subjects and
+ * expiry within ten seconds returns the first one, as `repeated`: clients repeat a call if they did not get
  * its answer. With another created_ms it is a different memory.
  */
 int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,

@@ -26,14 +26,16 @@ static unsigned scopes_of(const struct memory_asker *by,
 {
 	unsigned n = 0;
 
-	if (!memory_names_somebody(by)) {
+	if (!by->common && !memory_names_somebody(by)) {
 		scopes[0] = (struct scope_name) {SCOPE_ALL, TEXT("")};
 		return 1;
 	}
-	if (by->user.len > 0)
+	if (!by->common && by->user.len > 0)
 		scopes[n++] = (struct scope_name) {SCOPE_USER, by->user};
-	if (by->chat.len > 0)
+	if (!by->common && by->chat.len > 0)
 		scopes[n++] = (struct scope_name) {SCOPE_CHAT, by->chat};
+	if (!by->common && by->project.len > 0)
+		scopes[n++] = (struct scope_name) {SCOPE_PROJECT, by->project};
 	scopes[n++] = (struct scope_name) {SCOPE_COMMON, TEXT("")};
 	return n;
 }

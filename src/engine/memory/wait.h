@@ -21,7 +21,7 @@ struct memory_builder;
 struct memory_wait;
 struct why;
 
-enum { MEMORY_SCOPES_MAX = 3, MEMORY_WAITS_MAX = 4096 };
+enum { MEMORY_SCOPES_MAX = 4, MEMORY_WAITS_MAX = 4096 };
 
 /* A search's reference to an index. */
 struct memory_claim {

@@ -432,11 +432,53 @@ static const char growth_indexes[] =
 
 	TALLIES;
 
+/*
+ * A memory may belong to a project. Those that nobody owns and no chat has are walked by their
+ * project; NULL: the common ones.
+ *
+ * What a memory said before it was changed stays as a version. The memory itself says since when
+ * (0: since it was created) and, if another one replaced it, until when its content is valid.
+ * `whose` is "user:NAME", "chat:NAME", "project:NAME" or "common", so that the versions that
+ * somebody may see are found without looking at those of others.
+ */
+static const char memory_history[] =
+	"ALTER TABLE memory ADD COLUMN project TEXT;"
+	"ALTER TABLE memory ADD COLUMN valid_from_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE memory ADD COLUMN valid_until_ms INTEGER;"
+	"ALTER TABLE memory ADD COLUMN replaces TEXT;"
+	"ALTER TABLE memory ADD COLUMN replaced_by TEXT;"
+	"DROP INDEX memory_by_chat;"
+	"CREATE INDEX memory_by_chat ON memory (chat, created_ms)"
+	"	WHERE owner IS NULL AND chat IS NOT NULL;"
+	"CREATE INDEX memory_by_project ON memory (project, created_ms)"
+	"	WHERE owner IS NULL AND chat IS NULL;"
+	"CREATE INDEX memory_replaced ON memory (replaced_by) WHERE replaced_by IS NOT NULL;"
+	"DROP VIEW memory_kind;"
+	"CREATE VIEW memory_kind AS " MEMORY_KINDS(
+		"memory", "seq",
+		"1") ";"
+
+		     "CREATE TABLE memory_version ("
+		     "	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+		     "	memory INTEGER NOT NULL REFERENCES memory (seq) ON DELETE CASCADE,"
+		     "	whose TEXT NOT NULL,"
+		     "	valid_from_ms INTEGER NOT NULL,"
+		     "	valid_until_ms INTEGER NOT NULL,"
+		     "	category TEXT NOT NULL,"
+		     "	importance REAL NOT NULL,"
+		     "	metadata TEXT NOT NULL,"
+		     "	content TEXT NOT NULL"
+		     ") STRICT;"
+		     "CREATE INDEX memory_version_of ON memory_version (memory, valid_until_ms);"
+		     "CREATE INDEX memory_version_by_scope ON memory_version (whose, "
+		     "valid_until_ms);"
+		     "CREATE INDEX memory_version_by_end ON memory_version (valid_until_ms);";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 static const char *const steps[] = {
-	first_tables,   vector_tables,   conversation_tables, task_tables,
-	session_tables, job_tables,      conversation_bounds, origin_columns,
-	trust_tables,   decider_columns, rule_counts,         growth_indexes,
+	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
+	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
+	rule_counts,  growth_indexes,      memory_history,
 };
 
 int schema_newest(void)

@@ -7,12 +7,14 @@
  *	group		project	group	state	of these, those of a group
  *	personal				memories that have an owner
  *	in_chat					memories with a chat and no owner
- *	common					memories with neither
+ *	in_project				memories with a project, and neither owner nor chat
+ *	common					memories with none of these
  *	owner		owner			an owner's memories
  *	open		owner			of these, those learnt in a chat known not to be private
  *	open_in		owner	chat		of these, those learnt in this chat
  *	closed_in	owner	chat		an owner's learnt in this chat that are not open
  *	chat		chat			a chat's memories that have no owner
+ *	project_memory	project			a project's memories that have neither owner nor chat
  *	owners					owners
  *	talk					conversations that have not been ended
  *	said					messages in all of these
@@ -49,8 +51,17 @@
 	" WHERE group_name IS NOT NULL"
 #define MEMORY_KINDS(source, seq, by)                                                              \
 	"SELECT " seq " AS seq, CASE WHEN owner IS NOT NULL THEN 'personal'"                       \
+	" WHEN chat IS NOT NULL THEN 'in_chat' WHEN project IS NOT NULL THEN 'in_project'"         \
+	" ELSE 'common' END AS kind, '' AS name, '' AS part, 0 AS number, " by " AS n"             \
+	" FROM " source MEMORY_NAMED_KINDS(source, seq, by)                                        \
+	" UNION ALL SELECT " seq ", 'project_memory', project, '', 0, " by " FROM " source         \
+	" WHERE owner IS NULL AND chat IS NULL AND project IS NOT NULL"
+/* Before there were projects: for the step of the schema that made the tallies. */
+#define MEMORY_FIRST_KINDS(source, seq, by)                                                        \
+	"SELECT " seq " AS seq, CASE WHEN owner IS NOT NULL THEN 'personal'"                       \
 	" WHEN chat IS NOT NULL THEN 'in_chat' ELSE 'common' END AS kind, '' AS name, '' AS part," \
-	" 0 AS number, " by " AS n FROM " source                                                   \
+	" 0 AS number, " by " AS n FROM " source MEMORY_NAMED_KINDS(source, seq, by)
+#define MEMORY_NAMED_KINDS(source, seq, by)                                                        \
 	" UNION ALL SELECT " seq ", 'owner', owner, '', 0, " by " FROM " source                    \
 	" WHERE owner IS NOT NULL"                                                                 \
 	" UNION ALL SELECT " seq ", 'open', owner, '', 0, " by " FROM " source                     \
@@ -157,7 +168,7 @@
 	TALLY_TABLES TALLY_OWNERS                                                                  \
 	TALLY_OF("task", TASK_KINDS)                                                               \
 	TALLY_CHANGES("task", TASK_KINDS, TASK_WAS, "state", "OLD.state <> NEW.state")             \
-	TALLY_OF("memory", MEMORY_KINDS) TALLY_VECTORS                                             \
+	TALLY_OF("memory", MEMORY_FIRST_KINDS) TALLY_VECTORS                                             \
 	TALLY_OF("conversation", CONVERSATION_KINDS)                                               \
 	TALLY_CHANGES("conversation", CONVERSATION_KINDS, CONVERSATION_WAS, "ended_ms", "true")    \
 	TALLY_SAID                                                                                 \

@@ -312,6 +312,64 @@ static void every_query_keeps_to_its_scope(void **state)
 	}
 }
 
+static int64_t add_in(struct fixture *f, const char *id, const char *owner, const char *chat,
+		      const char *project, int64_t created_ms)
+{
+	struct memory row = plain_row(text_of(id), text_of(id));
+
+	row.owner = text_of(owner);
+	row.chat = text_of(chat);
+	row.project = text_of(project);
+	row.created_ms = created_ms;
+	return add(f, &row);
+}
+
+/* What has an owner or a chat is theirs, and the project only where it was learnt. */
+static void a_project_sees_its_own_and_the_common(void **state)
+{
+	static const struct {
+		const char *user, *chat, *project;
+		bool without_common;
+		const char *seen;
+		int64_t n_project;
+	} cases[] = {
+		{NULL, NULL, "boat", false, "all1 boat1 ", 1},
+		{NULL, NULL, "boat", true, "boat1 ", 1},
+		{NULL, NULL, "car", false, "all1 car1 ", 1},
+		{NULL, NULL, "", false, "all1 ", 0},
+		{ANN, NULL, NULL, false, "ann1 all1 ann2 ann3 ", 0},
+		{ANN, NULL, "boat", false, "ann1 all1 ann2 boat1 ann3 ", 1},
+		{NULL, TEAM, NULL, false, "team1 all1 team2 ", 0},
+		{BOB, TEAM, "car", false, "bob1 team1 all1 car1 team2 ", 1},
+		{"boat", "boat", NULL, false, "all1 ", 0},
+	};
+	struct fixture *f = *state;
+	struct memory_totals totals;
+
+	add_scopes(f);
+	add_in(f, "boat1", NULL, NULL, "boat", 70);
+	add_in(f, "car1", NULL, NULL, "car", 80);
+	add_in(f, "ann3", ANN, NULL, "boat", 90);
+	add_in(f, "team2", NULL, TEAM, "boat", 100);
+	for (size_t i = 0; i < N_OF(cases); i++) {
+		struct store_scope scope = scope_of(cases[i].user, cases[i].chat);
+		unsigned n = 0;
+
+		scope.project = text_of(cases[i].project);
+		scope.without_common = cases[i].without_common;
+		assert_walked(f, scope, cases[i].seen);
+		for (const char *at = cases[i].seen; *at; at++)
+			n += *at == ' ';
+		assert_int_equal(store_memory_count(reader(f), &scope, 1, &totals), 0);
+		assert_int_equal(totals.all, n);
+		assert_int_equal(totals.project, cases[i].n_project);
+	}
+	assert_walked(f, EVERYTHING, "ann1 bob1 team1 club1 all1 ann2 boat1 car1 ann3 team2 ");
+	assert_int_equal(store_memory_count(reader(f), &EVERYTHING, 1, &totals), 0);
+	assert_int_equal(totals.project, 2);
+	assert_int_equal(totals.common, 1);
+}
+
 static void lists_newest_first(void **state)
 {
 	struct fixture *f = *state;
@@ -818,6 +876,7 @@ int main(void)
 		OPEN(an_id_is_taken_once),
 		OPEN(a_seq_never_comes_again),
 		OPEN(a_scope_sees_its_own_its_chats_and_the_common),
+		OPEN(a_project_sees_its_own_and_the_common),
 		OPEN(every_query_keeps_to_its_scope),
 		OPEN(lists_newest_first),
 		OPEN(pages_follow_each_other),

@@ -1,0 +1,196 @@
+/* The methods that koine shares with ash, with what only koine's own clients may ask for. */
+#include "call/call.h"
+#include "dialect/engine.h"
+#include "dialect/koine/koine.h"
+#include "dialect/koine/memory_in.h"
+#include "dialect/memory_search.h"
+
+struct search_in {
+	struct memory_search_in search;
+	bool this_chat;
+	struct memory_who_in who;
+};
+
+struct list_in {
+	struct memory_list_in list;
+	bool this_chat;
+	struct memory_who_in who;
+};
+
+struct add_in {
+	struct memory_add_in add;
+	struct memory_who_in who;
+};
+
+struct delete_in {
+	struct text memory_id;
+	struct memory_who_in who;
+};
+
+static void before_search(struct call *c)
+{
+	const struct search_in *in = c->in;
+
+	search_begin(c, in->search.query);
+}
+
+static struct done handle_search(struct call *c)
+{
+	const struct search_in *in = c->in;
+	struct memory_query q = {
+		.text = in->search.query,
+		.limit = in->search.limit,
+		.by = memory_asker_of(&in->who),
+	};
+	struct memory *hits;
+	unsigned n;
+	int r = search_continue(c, &q);
+
+	q.by.this_chat = in->this_chat;
+	if (r == 0)
+		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	memory_wire_rows(c, hits, n, memory_wire_hit);
+	return call_reply(c);
+}
+
+static struct done handle_list(struct call *c)
+{
+	const struct list_in *in = c->in;
+	struct memory_filter f = {
+		.by = memory_asker_of(&in->who),
+		.limit = in->list.limit,
+		.include_expired = in->list.include_expired,
+	};
+	struct memory *rows;
+	unsigned n;
+	int r;
+
+	f.by.this_chat = in->this_chat;
+	r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	memory_wire_rows(c, rows, n, memory_wire_entry);
+	return call_reply(c);
+}
+
+/* ---- add, delete ---- */
+
+static const char *const scope_names[] = {
+	[MEMORY_PERSONAL] = "personal",
+	[MEMORY_GROUP] = "group",
+	[MEMORY_PROJECT] = "project",
+	[MEMORY_COMMON] = "common",
+};
+
+static void write_new(struct json *j, const struct memory *m)
+{
+	memory_wire_entry(j, m);
+	json_member_str(j, "scope", scope_names[memory_scope_of(m)]);
+}
+
+static struct done handle_add(struct call *c)
+{
+	const struct add_in *in = c->in;
+	struct memory_new new;
+	struct memory memory;
+	int r = memory_wire_new(c, &in->add, &new);
+
+	new.by = memory_asker_of(&in->who);
+	if (r == 0)
+		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	memory_wire_added(c, &memory, write_new);
+	return call_reply(c);
+}
+
+static struct done handle_delete(struct call *c)
+{
+	const struct delete_in *in = c->in;
+	const struct memory_asker by = memory_asker_of(&in->who);
+	struct json *j;
+	bool deleted;
+	int r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, &deleted, &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_bool(j, "deleted", deleted);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- the rows; they begin with ash's fields, for clients that give them in order ---- */
+
+#define IN_PRIVATE "group or supergroup: nothing that was learnt in private"
+
+static const struct field search_fields[] = {
+	MEMORY_SEARCH_FIELDS(struct search_in, search),
+	MEMORY_THIS_CHAT(struct search_in, this_chat),
+	MEMORY_CHAT_TYPE(struct search_in, who.chat_type, IN_PRIVATE),
+	MEMORY_WHO(struct search_in),
+	MEMORY_WHERE(struct search_in),
+};
+
+static const struct field list_fields[] = {
+	MEMORY_LIST_FIELDS(struct list_in, list),
+	MEMORY_THIS_CHAT(struct list_in, this_chat),
+	MEMORY_CHAT_TYPE(struct list_in, who.chat_type, IN_PRIVATE),
+	MEMORY_WHO(struct list_in),
+	MEMORY_WHERE(struct list_in),
+};
+
+static const struct field add_fields[] = {
+	MEMORY_ADD_FIELDS(struct add_in, add, "Belongs to the chat or project, not to the user"),
+	MEMORY_CHAT_TYPE(struct add_in, who.chat_type,
+			 "What kind of chat it was learnt in: private, group, ..."),
+	MEMORY_WHO(struct add_in),
+	MEMORY_WHERE(struct add_in),
+};
+
+static const struct field delete_fields[] = {
+	{.name = "memory_id",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Its id, or the beginning of it",
+	 .offset = offsetof(struct delete_in, memory_id)},
+	MEMORY_ASKER(struct delete_in),
+};
+
+const struct method koine_memory_find_methods[] = {
+	{.name = "memory.search",
+	 .doc = "Finds memories, best first",
+	 .result = MEMORY_ROWS,
+	 FIELDS(search_fields),
+	 .in_size = sizeof(struct search_in),
+	 .handle = handle_search,
+	 .before = before_search,
+	 .where = READER},
+	{.name = "memory.add",
+	 .doc = "Remembers something",
+	 .result = "{\"type\":\"object\"}",
+	 FIELDS(add_fields),
+	 .in_size = sizeof(struct add_in),
+	 .handle = handle_add,
+	 .where = WRITER},
+	{.name = "memory.list",
+	 .doc = "Lists memories, newest first",
+	 .result = MEMORY_ROWS,
+	 FIELDS(list_fields),
+	 .in_size = sizeof(struct list_in),
+	 .handle = handle_list,
+	 .where = READER},
+	{.name = "memory.delete",
+	 .doc = "Forgets a memory",
+	 .result = "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"boolean\"}}}",
+	 FIELDS(delete_fields),
+	 .in_size = sizeof(struct delete_in),
+	 .handle = handle_delete,
+	 .where = WRITER},
+};
+
+const unsigned koine_n_memory_find_methods =
+	sizeof(koine_memory_find_methods) / sizeof(koine_memory_find_methods[0]);

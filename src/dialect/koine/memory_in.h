@@ -1,0 +1,40 @@
+/* Who asks for memories in koine's own methods. */
+#pragma once
+
+#include "dialect/memory_wire.h"
+#include "dialect/memory_who.h"
+
+struct memory_who_in {
+	struct text user_id;
+	struct text chat_id;
+	struct text chat_type;
+	struct text project;
+	bool common;
+};
+
+/* For a struct `in` with the member `who`, after MEMORY_WHO and chat_type. */
+#define MEMORY_WHERE(in)                                                                           \
+	{.name = "project",                                                                        \
+	 .type = FIELD_STRING,                                                                     \
+	 .doc = "The project whose memories count, too: host/owner/name of a remote, or a path",   \
+	 .offset = offsetof(in, who.project)},                                                     \
+	{                                                                                          \
+		.name = "common", .type = FIELD_BOOL,                                              \
+		.doc = "The common ones alone, whoever asks", .offset = offsetof(in, who.common)   \
+	}
+
+/* All of them. */
+#define MEMORY_ASKER(in)                                                                           \
+	MEMORY_WHO(in),                                                                            \
+		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
+				 "group or supergroup: nothing that was learnt in private"),       \
+		MEMORY_WHERE(in)
+
+static inline struct memory_asker memory_asker_of(const struct memory_who_in *in)
+{
+	return (struct memory_asker) {.user = in->user_id,
+				      .chat = in->chat_id,
+				      .chat_type = in->chat_type,
+				      .project = in->project,
+				      .common = in->common};
+}
