@@ -23,7 +23,7 @@ PLAIN, LADDER, WORDS, MODEL = ("plain: words", "ladder: all steps", "words: tabl
 # What the ladder found before it was tuned on the second set: the six measures.
 BEFORE = {"first": (43.33, 67.22, 80.56, 33.33, 56.67, 71.67),
           "second tune": (20.83, 57.58, 65.91, 18.18, 46.97, 57.95),
-          "second judge": (22.14, 50.06, 62.91, 20.23, 45.87, 56.04)}
+          "second judge": (22.14, 50.06, 64.44, 20.23, 45.87, 57.19)}
 GAIN = 5  # points at ten that tuning has to bring
 
 
