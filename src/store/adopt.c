@@ -147,6 +147,8 @@ static int hold(struct connection *c, struct store_adopted *a)
 		" WHERE true ON CONFLICT (name) DO UPDATE SET enabled = 0 RETURNING name"};
 	static const struct query grants = {"DELETE FROM approval_grant RETURNING seq"};
 	static const struct query trust = {"DELETE FROM project_trust RETURNING folder"};
+	/* Its files are theirs, too. */
+	static const struct query indexes = {"DELETE FROM memory_index RETURNING token"};
 	int64_t n;
 	int r = run(c, &tasks, &a->n_tasks);
 
@@ -156,7 +158,9 @@ static int hold(struct connection *c, struct store_adopted *a)
 		r = run(c, &jobs, &a->n_jobs);
 	if (r == 0)
 		r = run(c, &grants, &a->n_grants);
-	return r == 0 ? run(c, &trust, &n) : r;
+	if (r == 0)
+		r = run(c, &trust, &n);
+	return r == 0 ? run(c, &indexes, &n) : r;
 }
 
 static int hold_in(struct store *s, struct store_adopted *a, struct why *why)

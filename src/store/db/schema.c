@@ -474,11 +474,36 @@ static const char memory_history[] =
 		     "valid_until_ms);"
 		     "CREATE INDEX memory_version_by_end ON memory_version (valid_until_ms);";
 
+/*
+ * Search indexes are kept in files beside the store: which file is whose, and up to where it follows
+ * the store (store/index/kept.h). What was changed or deleted since is noted; the oldest notes go,
+ * and with them the use of files that are older. Adding a memory notes nothing.
+ */
+static const char index_tables[] =
+	"CREATE TABLE memory_index ("
+	"	kind TEXT NOT NULL,"
+	"	name TEXT NOT NULL,"
+	"	token TEXT NOT NULL,"
+	"	seq INTEGER NOT NULL,"
+	"	change INTEGER NOT NULL,"
+	"	memories INTEGER NOT NULL,"
+	"	bytes INTEGER NOT NULL,"
+	"	written_ms INTEGER NOT NULL,"
+	"	PRIMARY KEY (kind, name)"
+	") STRICT, WITHOUT ROWID;"
+	"CREATE TABLE memory_change (number INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;"
+	"CREATE TRIGGER memory_changed AFTER UPDATE ON memory"
+	" BEGIN INSERT INTO memory_change (seq) VALUES (OLD.seq); END;"
+	"CREATE TRIGGER memory_gone AFTER DELETE ON memory"
+	" BEGIN INSERT INTO memory_change (seq) VALUES (OLD.seq); END;"
+	"CREATE TRIGGER memory_change_old AFTER INSERT ON memory_change"
+	" BEGIN DELETE FROM memory_change WHERE number <= NEW.number - 65536; END;";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 static const char *const steps[] = {
 	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
 	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
-	rule_counts,  growth_indexes,      memory_history,
+	rule_counts,  growth_indexes,      memory_history,      index_tables,
 };
 
 int schema_newest(void)

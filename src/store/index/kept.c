@@ -1,0 +1,199 @@
+#include "store/index/kept.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "store/memory_inner.h"
+
+int store_memory_position(struct connection *c, struct store_position *ret_position)
+{
+	static const struct query sql = {"SELECT (SELECT coalesce(max(seq), 0) FROM memory),"
+					 " (SELECT coalesce(max(number), 0) FROM memory_change)"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool row;
+	int r = query_next(q, &row);
+
+	if (r == 0)
+		*ret_position = (struct store_position) {query_int(q, 0), query_int(q, 1)};
+	return r != 0 ? r : query_fault(q);
+}
+
+/* ---- files ---- */
+
+#define KEPT "token, seq, change, memories, bytes"
+
+static int read_kept(struct statement *q, struct store_kept *ret)
+{
+	struct text token = query_text(q, 0);
+
+	if (query_fault(q) != 0)
+		return query_fault(q);
+	if (token.len != STORE_TOKEN_LEN)
+		return -EBADMSG;
+	snprintf(ret->token, sizeof(ret->token), "%.*s", TEXT_ARGS(token));
+	ret->position = (struct store_position) {query_int(q, 1), query_int(q, 2)};
+	ret->memories = query_int(q, 3);
+	ret->bytes = query_int(q, 4);
+	return query_fault(q);
+}
+
+int store_kept_find(struct connection *c, const char *kind, struct text name,
+		    struct store_kept *ret_kept, bool *ret_found)
+{
+	static const struct query sql = {"SELECT " KEPT
+					 " FROM memory_index WHERE kind = :kind AND name = :name"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	int r;
+
+	query_bind_text(q, ":kind", text_of(kind));
+	query_bind_text(q, ":name", name);
+	r = query_next(q, ret_found);
+	return r == 0 && *ret_found ? read_kept(q, ret_kept) : r;
+}
+
+int store_kept_put(struct connection *c, const struct store_kept *kept)
+{
+	static const struct query sql = {
+		"INSERT OR REPLACE INTO memory_index (kind, name, " KEPT ", written_ms)"
+		" VALUES (:kind, :name, :token, :seq, :change, :memories, :bytes, :now)"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":kind", text_of(kept->kind));
+	query_bind_text(q, ":name", kept->name);
+	query_bind_text(q, ":token", text_of(kept->token));
+	query_bind_int(q, ":seq", kept->position.seq);
+	query_bind_int(q, ":change", kept->position.change);
+	query_bind_int(q, ":memories", kept->memories);
+	query_bind_int(q, ":bytes", kept->bytes);
+	query_bind_int(q, ":now", clock_utc_ms());
+	return query_run(q);
+}
+
+int store_kept_drop(struct connection *c, const char *token)
+{
+	static const struct query sql = {"DELETE FROM memory_index WHERE token = :token"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":token", text_of(token));
+	return query_run(q);
+}
+
+int store_kept_each(struct connection *c, kept_fn fn, void *arg)
+{
+	static const struct query sql = {"SELECT " KEPT
+					 " FROM memory_index ORDER BY written_ms DESC"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct store_kept kept = {0};
+	bool more;
+	int r;
+
+	while ((r = query_next(q, &more)) == 0 && more) {
+		r = read_kept(q, &kept) ?: fn(arg, &kept);
+		if (r != 0)
+			break;
+	}
+	return r;
+}
+
+int store_kept_count(struct connection *c, int64_t *ret_n, int64_t *ret_bytes)
+{
+	static const struct query sql = {
+		"SELECT count(*), coalesce(sum(bytes), 0) FROM memory_index"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool row;
+	int r = query_next(q, &row);
+
+	if (r != 0)
+		return r;
+	*ret_n = query_int(q, 0);
+	*ret_bytes = query_int(q, 1);
+	return query_fault(q);
+}
+
+/* ---- what has changed ---- */
+
+enum { CHANGES_AT_ONCE = 256 };
+
+/* Notes first, rows then: reading a row may take long, and the notes are trimmed meanwhile. */
+static int read_notes(struct connection *c, int64_t *after, unsigned limit, int64_t *seqs,
+		      unsigned *ret_n)
+{
+	static const struct query sql = {"SELECT number, seq FROM memory_change"
+					 " WHERE number > :after ORDER BY number LIMIT :limit"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	unsigned n = 0;
+	bool more;
+	int r;
+
+	query_bind_int(q, ":after", *after);
+	query_bind_int(q, ":limit", limit);
+	while ((r = query_next(q, &more)) == 0 && more) {
+		*after = query_int(q, 0);
+		seqs[n++] = query_int(q, 1);
+	}
+	*ret_n = n;
+	return r;
+}
+
+static int tell_row(struct connection *c, const struct store_scope *scope, int64_t seq,
+		    memory_fn fn, void *arg)
+{
+	static const struct query sql = {"SELECT {columns} FROM memory WHERE seq = :seq"
+					 " AND " IN_SCOPE,
+					 .of = &memory_portrait};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct memory row = {.seq = seq};
+	bool found;
+	int r;
+
+	query_bind_int(q, ":seq", seq);
+	store_memory_bind_scope(q, scope);
+	r = query_next(q, &found);
+	if (r == 0 && found)
+		query_read_members(q, &row);
+	return r ?: query_fault(q) ?: fn(arg, &row);
+}
+
+int store_memory_each_changed(struct connection *c, const struct store_scope *scope, int64_t *after,
+			      unsigned limit, memory_fn fn, void *arg, bool *ret_end)
+{
+	int64_t seqs[CHANGES_AT_ONCE];
+	unsigned n;
+	int r;
+
+	if (limit > CHANGES_AT_ONCE)
+		limit = CHANGES_AT_ONCE;
+	r = read_notes(c, after, limit, seqs, &n);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = tell_row(c, scope, seqs[i], fn, arg);
+	*ret_end = n < limit;
+	return r;
+}
+
+/* Along the numbers: the scope's own order says nothing about what is new. */
+int store_memory_each_numbered(struct connection *c, const struct store_scope *scope, int64_t from,
+			       int64_t to, memory_fn fn, void *arg)
+{
+	static const struct query sql = {"SELECT {columns} FROM memory NOT INDEXED"
+					 " WHERE seq > :from AND seq <= :to AND " IN_SCOPE
+					 " ORDER BY seq",
+					 .of = &memory_portrait};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct memory row;
+	bool more;
+	int r;
+
+	query_bind_int(q, ":from", from);
+	query_bind_int(q, ":to", to);
+	store_memory_bind_scope(q, scope);
+	while ((r = query_next(q, &more)) == 0 && more) {
+		query_read_members(q, &row);
+		r = query_fault(q) ?: fn(arg, &row);
+		if (r != 0)
+			break;
+	}
+	return r;
+}
