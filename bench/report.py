@@ -306,6 +306,8 @@ def publish(doc, results, found, verdicts):
     for name, part in PARTS.items():
         if found[name].rows:
             page.put(part.TITLE, part_as_markdown(part, found[name]), next_heading(name))
+    if results.columns and all(found[name].rows for name in PARTS):
+        page.put(document.GOALS, "")  # also those that nobody has any more
     page.put_goals([f"| {title} | {words} | {WORDS[verdict]} |"
                     for title, words, verdict in verdicts])
     page.write()
