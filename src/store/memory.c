@@ -258,7 +258,9 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 #define LIST_FILTER                                                                                \
 	" AND (created_ms, seq) < (:before_ms, :before_seq)"                                       \
 	" AND (:expired OR expires_ms IS NULL OR expires_ms > :now)"                               \
-	" AND (:any_category OR category = :category)"
+	" AND (:any_category OR category = :category)"                                             \
+	" AND (valid_until_ms IS NULL OR :replaced OR (:at > 0 AND valid_until_ms > :at))"         \
+	" AND (:at = 0 OR created_ms <= :at)"
 #define LIST_ORDER " ORDER BY created_ms DESC, seq DESC LIMIT :limit"
 
 #define LIST_SOME WALK("{columns}", LIST_FILTER) LIST_ORDER
@@ -280,6 +282,8 @@ static struct statement *open_list(struct connection *c, const struct store_memo
 	query_bind_int(q, ":before_seq", first_page ? INT64_MAX : opts->before_seq);
 	query_bind_int(q, ":expired", opts->include_expired);
 	query_bind_int(q, ":now", opts->now_ms);
+	query_bind_int(q, ":replaced", opts->include_replaced && opts->at_ms == 0);
+	query_bind_int(q, ":at", opts->at_ms);
 	query_bind_int(q, ":any_category", !opts->category.data);
 	query_bind_text(q, ":category", opts->category);
 	query_bind_int(q, ":limit", opts->limit);

@@ -44,7 +44,7 @@ int store_memory_add(struct connection *c, const struct memory *row, int64_t *re
 
 /*
  * Rewrites what may change of the memory with row->id: content, source, category,
- * importance, subjects, updated_ms, expires_ms and metadata.
+ * importance, subjects, updated_ms, expires_ms, metadata and valid_from_ms.
  */
 int store_memory_update(struct connection *c, const struct memory *row, bool *ret_found);
 
@@ -83,7 +83,9 @@ struct store_memory_list_opts {
 	size_t max_bytes; /* text bytes over all rows, but at least the first row; 0: no limit */
 	bool brief;       /* only the members of MEMBER_LISTED are read */
 	bool include_expired;
+	bool include_replaced;
 	int64_t now_ms;
+	int64_t at_ms;        /* those that existed then, and were not replaced yet; 0: now */
 	struct text category; /* data NULL: any */
 	int64_t before_ms;    /* with before_seq, the last row of the previous page; */
 	int64_t before_seq;   /* both 0: from the newest */

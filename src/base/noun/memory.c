@@ -32,6 +32,11 @@ static const struct member members[] = {
 		NONE_IS_MAX},
 	{"metadata", "metadata", MEMBER(JSON, metadata), FOUND | CHANGES | NOT_NULL,
 		.absent = ABSENT_EMPTY},
+	{"valid_from", "valid_from_ms", MEMBER(TIME, valid_from_ms), FOUND | CHANGES, NONE_IS_ZERO},
+	{"valid_until", "valid_until_ms", MEMBER(TIME, valid_until_ms), FOUND | MEMBER_NULLABLE,
+		NONE_IS_ZERO},
+	{"replaces", "replaces", MEMBER(TEXT, replaces)},
+	{"replaced_by", "replaced_by", MEMBER(TEXT, replaced_by)},
 };
 /* clang-format on */
 

@@ -23,9 +23,13 @@ struct memory {
 	bool shared;
 	int64_t created_ms; /* its place in time; seq breaks ties */
 	int64_t updated_ms;
-	int64_t stored_ms;    /* when it reached us, whatever created_ms says */
-	int64_t expires_ms;   /* or MEMORY_NEVER */
-	struct text metadata; /* the client's own, a JSON object on one line; empty: none */
+	int64_t stored_ms;       /* when it reached us, whatever created_ms says */
+	int64_t expires_ms;      /* or MEMORY_NEVER */
+	struct text metadata;    /* the client's own, a JSON object on one line; empty: none */
+	int64_t valid_from_ms;   /* since when it says this; 0: since created_ms */
+	int64_t valid_until_ms;  /* until when, if it was replaced; 0: it is valid */
+	struct text replaces;    /* the id of the memory that it replaced; {NULL, 0}: none */
+	struct text replaced_by; /* the id of the one that replaced it; {NULL, 0}: none */
 
 	/* Not stored: */
 	double similarity; /* of a search: 0 to 1, within one answer */

@@ -59,6 +59,17 @@ static int name_project(struct memory_options *o)
 	return 0;
 }
 
+/* An option that only koine's own methods understand; NULL: there is none. */
+static const char *own_option(const struct memory_options *o)
+{
+	return o->project    ? "--project"
+	       : o->common   ? "--common"
+	       : o->at       ? "--at"
+	       : o->replaced ? "--replaced"
+	       : o->replaces ? "--replaces"
+			     : NULL;
+}
+
 int memory_find_server(struct cli *cli, enum memory_needs needs)
 {
 	struct memory_options *o = cli->own;
@@ -68,10 +79,10 @@ int memory_find_server(struct cli *cli, enum memory_needs needs)
 	if (r != 0)
 		return r;
 	/* ash would ignore them, and tell more than was asked for. */
-	if (ash && (o->project || o->common)) {
+	if (ash && own_option(o)) {
 		complain("%s needs koine's own socket, and %s is ash's; name it with --socket or "
 			 "KOINE_SOCKET",
-			 o->project ? "--project" : "--common", ash);
+			 own_option(o), ash);
 		return EX_USAGE;
 	}
 	if (ash && needs == NEEDS_KOINE) {

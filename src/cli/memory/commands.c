@@ -28,6 +28,9 @@ static void add_limits(struct koine_json *j, const struct memory_options *o, int
 	params_add_int(j, "limit", o->limit != 0 ? o->limit : usual);
 	if (o->this_chat)
 		params_add_bool(j, "this_chat", true);
+	params_add(j, "at", o->at);
+	if (o->replaced)
+		params_add_bool(j, "include_replaced", true);
 }
 
 static int cmd_search(struct cli *cli)
@@ -95,6 +98,7 @@ static void add_details(struct koine_json *j, const struct memory_options *o)
 		params_add_int(j, "expires_days", o->expires_days);
 	params_add_list(j, "subjects", &o->subjects);
 	params_add(j, "category", o->category);
+	params_add(j, "replaces", o->replaces);
 	if (o->importance >= 0)
 		params_add_double(j, "importance", o->importance);
 }
@@ -165,11 +169,25 @@ static int cmd_delete(struct cli *cli)
 
 static int cmd_show(struct cli *cli)
 {
+	const struct memory_options *o = cli->own;
+	struct koine_json *j;
+	int r = memory_find_server(cli, NEEDS_KOINE);
+
+	if (r != 0)
+		return r;
+	j = memory_id_params(cli, text_of(cli->args[0]));
+	params_add(j, "at", o->at);
+	return call_print(cli, "memory.get", j, NULL, memory_print_one);
+}
+
+static int cmd_history(struct cli *cli)
+{
 	int r = memory_find_server(cli, NEEDS_KOINE);
 
 	return r != 0 ? r
-		      : call_print(cli, "memory.get", memory_id_params(cli, text_of(cli->args[0])),
-				   NULL, memory_print_one);
+		      : call_print(cli, "memory.history",
+				   memory_id_params(cli, text_of(cli->args[0])), NULL,
+				   memory_print_history);
 }
 
 static int cmd_stats(struct cli *cli)
@@ -201,7 +219,13 @@ static const struct command subs[] = {
 	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "wants CONTENT... | -")},
 	{"list", "", "list memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING},
 	{"delete", "ID", "forget a memory", BY_ID, cmd_delete, ARGS(1, 1, "wants ID")},
-	{"show", "ID", "show all of one memory", BY_ID, cmd_show, ARGS(1, 1, "wants ID")},
+	{"show", "ID", "show all of one memory", BY_ID, cmd_show, NULL, show_options,
+	 ARGS(1, 1, "wants ID")},
+	{"history", "ID", "show what a memory said before",
+	 BY_ID
+	 "Newest first: what it says, what it said before it was changed, and the same of the\n"
+	 "memories that it replaced. Into a pipe each is \"FROM UNTIL content\".\n",
+	 cmd_history, ARGS(1, 1, "wants ID")},
 	{"edit", "ID", "change the content of a memory in your editor",
 	 BY_ID "The editor is that of VISUAL, else of EDITOR, else vi. Content that comes back as\n"
 	       "it was is not sent.\n",

@@ -26,12 +26,16 @@ struct memory_options {
 	bool all;
 	bool this_chat;
 	bool common;
+	const char *at; /* what was valid then */
+	bool replaced;  /* also what was ever valid */
+	const char *replaces;
 };
 
 extern const struct option memory_options[];
 extern const struct option search_options[];
 extern const struct option add_options[];
 extern const struct option list_options[];
+extern const struct option show_options[];
 
 /* Options that are not given come from the environment. */
 void memory_options_init(void *own);
@@ -63,6 +67,7 @@ void memory_say(FILE *out, const char *what, struct text id);
 /* 0, or EX_PROTOCOL when it is not a list of memories. */
 int memory_print_hits(const struct cli *cli, const struct koine_value *hits);
 int memory_print_list(const struct cli *cli, const struct koine_value *rows);
+int memory_print_history(const struct cli *cli, const struct koine_value *rows);
 int memory_print_one(const struct cli *cli, const struct koine_value *memory);
 int memory_print_stats(const struct cli *cli, const struct koine_value *stats);
 int memory_refuse_answer(void);

@@ -29,6 +29,10 @@ static bool add_subject(const struct option *o, void *member, const char *value)
 /* clang-format off */
 #define THIS_CHAT \
 	{"--this-chat", NULL, NULL, "only what was learnt in the chat", option_flag, AT(this_chat)}
+#define THEN \
+	{"--at", NULL, "TIME", "what was valid then: 2026-05-31, 2026-05-31T12:00Z", option_word, AT(at)}
+#define REPLACED \
+	{"--replaced", NULL, NULL, "also what was changed or replaced", option_flag, AT(replaced)}
 #define LIMIT(help) \
 	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number", INT64_MIN}
 /* clang-format on */
@@ -52,6 +56,8 @@ const struct option search_options[] = {
 	 AT(query)},
 	LIMIT("how many at most; 10"),
 	THIS_CHAT,
+	THEN,
+	REPLACED,
 	{NULL},
 };
 
@@ -65,6 +71,8 @@ const struct option add_options[] = {
 	{"--source", "-s", "SOURCE", "where it comes from; agent", option_text, AT(source)},
 	{"--category", NULL, "CATEGORY", "preference, decision, fact, entity or other", option_text,
 	 AT(category)},
+	{"--replaces", NULL, "ID", "a memory that is not valid any more", option_word,
+	 AT(replaces)},
 	{"--importance", NULL, "X", "0 to 1; 0.5", option_decimal, AT(importance), NULL, 0, 1},
 	{NULL},
 };
@@ -73,5 +81,12 @@ const struct option list_options[] = {
 	LIMIT("how many at most; 20"),
 	{"--all", NULL, NULL, "expired ones, too", option_flag, AT(all)},
 	THIS_CHAT,
+	THEN,
+	REPLACED,
+	{NULL},
+};
+
+const struct option show_options[] = {
+	THEN,
 	{NULL},
 };

@@ -177,6 +177,47 @@ int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 	return r;
 }
 
+/* ---- history ---- */
+
+static void print_version_plain(const struct koine_value *row)
+{
+	struct text until = member_text(row, "valid_until");
+
+	print_text(stdout, member_text(row, "valid_from"));
+	fputc(' ', stdout);
+	print_text(stdout, until.data ? until : TEXT("now"));
+	fputc(' ', stdout);
+	print_text(stdout, member_text(row, "content"));
+	fputc('\n', stdout);
+}
+
+static int print_versions(const struct cli *cli, const struct koine_value *rows)
+{
+	static const struct column columns[] = {
+		{"FROM", "valid_from", cell_time},
+		{"UNTIL", "valid_until", cell_time, 'l', NARROW, .if_any = true},
+		{"ID", "id", cell_short_id, 'l', MIDDLING},
+		{"MEMORY", "content"},
+		{NULL},
+	};
+
+	return list_print(cli, columns, rows);
+}
+
+int memory_print_history(const struct cli *cli, const struct koine_value *rows)
+{
+	int r = need_array(rows);
+
+	if (r != 0)
+		return r;
+	if (cli->terminal)
+		return print_versions(cli, rows);
+	for (const struct koine_value *row = koine_value_first(rows); row;
+	     row = koine_value_next(row))
+		print_version_plain(row);
+	return 0;
+}
+
 /* ---- show, stats ---- */
 
 static void show_subjects(const struct show *s, const struct show_row *row)
@@ -229,6 +270,10 @@ int memory_print_one(const struct cli *cli, const struct koine_value *memory)
 		{"created", "created_at", show_value},
 		{"updated", "updated_at", show_value},
 		{"expires", "expires_at", show_value},
+		{"since", "valid_from", show_value},
+		{"until", "valid_until", show_value},
+		{"replaces", "replaces", show_value},
+		{"successor", "replaced_by", show_value},
 		{"subjects", "subjects", show_subjects},
 		{"metadata", "metadata", show_metadata},
 		{"content", "content", show_content},

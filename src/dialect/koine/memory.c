@@ -13,6 +13,12 @@
 struct get_in {
 	struct text memory_id;
 	struct memory_who_in who;
+	const struct value *at;
+};
+
+struct history_in {
+	struct text memory_id;
+	struct memory_who_in who;
 };
 
 struct update_in {
@@ -48,12 +54,30 @@ static struct done handle_get(struct call *c)
 	const struct get_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
-	int r = memory_get(call_memories(c), c->lane, &c->arena, &by, in->memory_id, &memory,
-			   &c->why);
+	int64_t at_ms = 0;
+	int r = memory_wire_time(c, "at", in->at, &at_ms);
 
+	if (r == 0)
+		r = memory_get_at(call_memories(c), c->lane, &c->arena, &by, in->memory_id, at_ms,
+				  &memory, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	memory_entry_write(call_result(c), &memory);
+	return call_reply(c);
+}
+
+static struct done handle_history(struct call *c)
+{
+	const struct history_in *in = c->in;
+	const struct memory_asker by = memory_asker_of(&in->who);
+	struct memory *rows;
+	unsigned n;
+	int r = memory_history(call_memories(c), c->lane, &c->arena, &by, in->memory_id, &rows, &n,
+			       &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	memory_wire_rows(c, rows, n, memory_entry_members);
 	return call_reply(c);
 }
 
@@ -239,6 +263,12 @@ static struct done handle_backup(struct call *c)
 static const struct field get_fields[] = {
 	MEMORY_ID(struct get_in),
 	MEMORY_ASKER(struct get_in),
+	MEMORY_AT(struct get_in, at),
+};
+
+static const struct field history_fields[] = {
+	MEMORY_ID(struct history_in),
+	MEMORY_ASKER(struct history_in),
 };
 
 static const struct field update_fields[] = {
@@ -304,6 +334,13 @@ const struct method koine_memory_methods[] = {
 	 FIELDS(get_fields),
 	 .in_size = sizeof(struct get_in),
 	 .handle = handle_get,
+	 .where = READER},
+	{.name = "memory.history",
+	 .doc = "What a memory said, newest first",
+	 .result = MEMORY_ROWS,
+	 FIELDS(history_fields),
+	 .in_size = sizeof(struct history_in),
+	 .handle = handle_history,
 	 .where = READER},
 	{.name = "memory.update",
 	 .doc = "Changes a memory",

@@ -6,10 +6,15 @@
 #include "base/clock.h"
 #include "wire/json_members.h"
 
+void memory_entry_members(struct json *j, const struct memory *m)
+{
+	json_members(j, &memory_portrait, (struct selection) {0}, m, 0);
+}
+
 void memory_entry_write(struct json *j, const struct memory *m)
 {
 	json_begin_object(j);
-	json_members(j, &memory_portrait, (struct selection) {0}, m, 0);
+	memory_entry_members(j, m);
 	json_end_object(j);
 }
 

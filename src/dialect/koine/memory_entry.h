@@ -4,6 +4,8 @@
 #include "engine/memory/memory.h"
 #include "wire/json.h"
 
+/* Its members, within an object that is begun; and the whole object. */
+void memory_entry_members(struct json *j, const struct memory *m);
 void memory_entry_write(struct json *j, const struct memory *m);
 
 /*

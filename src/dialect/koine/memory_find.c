@@ -2,6 +2,7 @@
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
+#include "dialect/koine/member.h"
 #include "dialect/koine/memory_in.h"
 #include "dialect/memory_search.h"
 
@@ -9,23 +10,50 @@ struct search_in {
 	struct memory_search_in search;
 	bool this_chat;
 	struct memory_who_in who;
+	struct memory_then_in then;
 };
 
 struct list_in {
 	struct memory_list_in list;
 	bool this_chat;
 	struct memory_who_in who;
+	struct memory_then_in then;
 };
 
 struct add_in {
 	struct memory_add_in add;
 	struct memory_who_in who;
+	struct text replaces;
 };
 
 struct delete_in {
 	struct text memory_id;
 	struct memory_who_in who;
 };
+
+/* Where the past is asked for, rows say when they were valid. */
+static void write_valid(struct json *j, const struct memory *m)
+{
+	member_time(j, "valid_from", m->valid_from_ms != 0 ? m->valid_from_ms : m->created_ms);
+	member_time(j, "valid_until", m->valid_until_ms);
+}
+
+static void write_hit_then(struct json *j, const struct memory *m)
+{
+	memory_wire_hit(j, m);
+	write_valid(j, m);
+}
+
+static void write_entry_then(struct json *j, const struct memory *m)
+{
+	memory_wire_entry(j, m);
+	write_valid(j, m);
+}
+
+static bool asks_for_past(const struct memory_then_in *then, int64_t at_ms)
+{
+	return at_ms != 0 || then->include_replaced;
+}
 
 static void before_search(struct call *c)
 {
@@ -41,17 +69,19 @@ static struct done handle_search(struct call *c)
 		.text = in->search.query,
 		.limit = in->search.limit,
 		.by = memory_asker_of(&in->who),
+		.include_replaced = in->then.include_replaced,
 	};
 	struct memory *hits;
 	unsigned n;
-	int r = search_continue(c, &q);
+	int r = memory_wire_time(c, "at", in->then.at, &q.at_ms) ?: search_continue(c, &q);
 
 	q.by.this_chat = in->this_chat;
 	if (r == 0)
 		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	memory_wire_rows(c, hits, n, memory_wire_hit);
+	memory_wire_rows(c, hits, n,
+			 asks_for_past(&in->then, q.at_ms) ? write_hit_then : memory_wire_hit);
 	return call_reply(c);
 }
 
@@ -62,16 +92,19 @@ static struct done handle_list(struct call *c)
 		.by = memory_asker_of(&in->who),
 		.limit = in->list.limit,
 		.include_expired = in->list.include_expired,
+		.include_replaced = in->then.include_replaced,
 	};
 	struct memory *rows;
 	unsigned n;
-	int r;
+	int r = memory_wire_time(c, "at", in->then.at, &f.at_ms);
 
 	f.by.this_chat = in->this_chat;
-	r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
+	if (r == 0)
+		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	memory_wire_rows(c, rows, n, memory_wire_entry);
+	memory_wire_rows(c, rows, n,
+			 asks_for_past(&in->then, f.at_ms) ? write_entry_then : memory_wire_entry);
 	return call_reply(c);
 }
 
@@ -98,6 +131,7 @@ static struct done handle_add(struct call *c)
 	int r = memory_wire_new(c, &in->add, &new);
 
 	new.by = memory_asker_of(&in->who);
+	new.replaces = in->replaces;
 	if (r == 0)
 		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
 	if (r != 0)
@@ -133,6 +167,7 @@ static const struct field search_fields[] = {
 	MEMORY_CHAT_TYPE(struct search_in, who.chat_type, IN_PRIVATE),
 	MEMORY_WHO(struct search_in),
 	MEMORY_WHERE(struct search_in),
+	MEMORY_THEN(struct search_in),
 };
 
 static const struct field list_fields[] = {
@@ -141,6 +176,7 @@ static const struct field list_fields[] = {
 	MEMORY_CHAT_TYPE(struct list_in, who.chat_type, IN_PRIVATE),
 	MEMORY_WHO(struct list_in),
 	MEMORY_WHERE(struct list_in),
+	MEMORY_THEN(struct list_in),
 };
 
 static const struct field add_fields[] = {
@@ -149,6 +185,10 @@ static const struct field add_fields[] = {
 			 "What kind of chat it was learnt in: private, group, ..."),
 	MEMORY_WHO(struct add_in),
 	MEMORY_WHERE(struct add_in),
+	{.name = "replaces",
+	 .type = FIELD_STRING,
+	 .doc = "The id of a memory that this one replaces, or the beginning of it",
+	 .offset = offsetof(struct add_in, replaces)},
 };
 
 static const struct field delete_fields[] = {

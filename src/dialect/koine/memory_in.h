@@ -23,6 +23,26 @@ struct memory_who_in {
 		.doc = "The common ones alone, whoever asks", .offset = offsetof(in, who.common)   \
 	}
 
+/* What was believed at another time. */
+struct memory_then_in {
+	const struct value *at;
+	bool include_replaced;
+};
+
+#define MEMORY_AT(in, where)                                                                       \
+	{                                                                                          \
+		.name = "at", .type = FIELD_ANY, .doc = "What was valid at this time (ISO 8601)",  \
+		.offset = offsetof(in, where)                                                      \
+	}
+
+#define MEMORY_THEN(in)                                                                            \
+	MEMORY_AT(in, then.at),                                                                    \
+	{                                                                                          \
+		.name = "include_replaced", .type = FIELD_BOOL,                                    \
+		.doc = "Also what was ever valid, unless a time is given",                         \
+		.offset = offsetof(in, then.include_replaced)                                      \
+	}
+
 /* All of them. */
 #define MEMORY_ASKER(in)                                                                           \
 	MEMORY_WHO(in),                                                                            \

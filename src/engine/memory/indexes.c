@@ -245,6 +245,12 @@ int index_put(struct search_index *index, struct search_scratch *scratch, const 
 	struct text rest = m->subjects;
 	unsigned n = 0;
 
+	/* Nobody finds what was replaced, but for a search of the past: see history.h. */
+	if (m->valid_until_ms != 0) {
+		search_index_remove(index, (uint64_t)m->seq);
+		return 0;
+	}
+
 	while (n < SEARCH_SUBJECTS_MAX && member_next_line(&rest, &subjects[n]))
 		n++;
 	const struct search_doc doc = {

@@ -10,6 +10,7 @@
 #include "base/uuid.h"
 #include "engine/memory/access.h"
 #include "engine/memory/embedding.h"
+#include "engine/memory/history.h"
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
 #include "engine/memory/wait.h"
@@ -232,6 +233,46 @@ static int drop_vector(struct memories *m, const struct memory *memory)
 	return r;
 }
 
+/* ---- finding one ---- */
+
+/* By the whole id, else by a prefix that matches only one. */
+static int find(struct connection *c, const struct store_scope *scope, struct text id,
+		struct arena *a, struct memory *ret, unsigned *ret_n)
+{
+	bool found;
+	int r = store_memory_find(c, scope, id, a, ret, &found);
+
+	*ret_n = 1;
+	if (r != 0 || found)
+		return r;
+	return store_memory_find_prefix(c, scope, id, a, ret, ret_n);
+}
+
+static int get(struct connection *c, const struct store_scope *scope, struct text id,
+	       struct arena *a, struct memory *ret, struct why *why)
+{
+	unsigned n;
+	int r = memory_need(id, "memory_id", why) ?: find(c, scope, id, a, ret, &n);
+
+	if (r != 0)
+		return r;
+	if (n == 0)
+		return refuse(why, REFUSE_NOT_FOUND, "no memory '%.*s'", TEXT_ARGS(id));
+	if (n > 1)
+		return refuse(why, REFUSE_CONFLICT, "more than one memory begins with '%.*s'",
+			      TEXT_ARGS(id));
+	return 0;
+}
+
+/* What was replaced stays as it was. */
+static int check_valid(const struct memory *m, struct why *why)
+{
+	if (m->valid_until_ms == 0)
+		return 0;
+	return refuse(why, REFUSE_CONFLICT, "memory '%.*s' was replaced by '%.*s'",
+		      TEXT_ARGS(m->id), TEXT_ARGS(m->replaced_by));
+}
+
 /* ---- add ---- */
 
 static int64_t expiry(const struct memory_new *in, int64_t now)
@@ -338,11 +379,41 @@ static int keep(struct memories *m, struct arena *a, struct memory *new)
 	return r;
 }
 
+/* The memory that the new one replaces; the new one takes over whose it is. */
+static int find_old(struct memories *m, struct arena *a, const struct memory_new *in,
+		    struct memory *new, struct memory *ret_old, struct why *why)
+{
+	const struct store_scope scope = memory_changed_by(&in->by);
+	int r = get(store_writer(m->store), &scope, in->replaces, a, ret_old, why);
+
+	if (r == REFUSE_NOT_FOUND)
+		return refuse_field(why, "replaces", "replaces: no memory '%.*s'",
+				    TEXT_ARGS(in->replaces));
+	if (r != 0)
+		return r;
+	new->owner = ret_old->owner;
+	new->chat = ret_old->chat;
+	new->chat_type = ret_old->chat_type;
+	new->project = ret_old->project;
+	new->shared = ret_old->shared;
+	new->replaces = ret_old->id;
+	return 0;
+}
+
+static int keep_instead(struct memories *m, struct arena *a, const struct memory *old,
+			struct memory *new, struct why *why)
+{
+	int r = check_valid(old, why) ?: keep(m, a, new);
+
+	return r ?: history_replace(m, a, old, new);
+}
+
 int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 	       struct memory *ret_memory, struct why *why)
 {
 	struct memory first;
 	struct memory new;
+	struct memory old;
 	bool repeated;
 	int r = memory_check_on(m, why);
 
@@ -350,10 +421,12 @@ int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 		r = check_new(in, why);
 	if (r == 0)
 		r = make(a, in, &new);
+	if (r == 0 && in->replaces.data)
+		r = find_old(m, a, in, &new, &old, why);
 	if (r == 0)
 		r = find_first(store_writer(m->store), in, &new, a, &first, &repeated);
 	if (r == 0 && !repeated)
-		r = keep(m, a, &new);
+		r = in->replaces.data ? keep_instead(m, a, &old, &new, why) : keep(m, a, &new);
 	if (r != 0)
 		return r;
 	*ret_memory = repeated ? first : new;
@@ -363,6 +436,26 @@ int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 
 /* ---- list, get, delete, update ---- */
 
+/* A memory whose content of that time is not kept any more is left out. */
+static int list_then(struct memories *m, int lane, struct arena *a, int64_t at_ms,
+		     struct memory *rows, unsigned *n)
+{
+	unsigned n_valid = 0;
+
+	for (unsigned i = 0; i < *n; i++) {
+		bool valid;
+		int r;
+
+		rows[n_valid] = rows[i];
+		r = history_then(store_lane(m->store, lane), a, at_ms, &rows[n_valid], &valid);
+		if (r != 0)
+			return r;
+		n_valid += valid;
+	}
+	*n = n_valid;
+	return 0;
+}
+
 int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
 		struct memory **ret_rows, unsigned *ret_n, struct why *why)
 {
@@ -370,9 +463,11 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 		.scope = memory_seen_by(&f->by),
 		.limit = memory_limit(f->limit, LIST_DEFAULT),
 		.max_bytes = MEMORY_ROWS_BYTES,
-		.brief = true,
+		.brief = f->at_ms == 0 && !f->include_replaced,
 		.include_expired = f->include_expired,
+		.include_replaced = f->include_replaced,
 		.now_ms = clock_utc_ms(),
+		.at_ms = f->at_ms,
 	};
 	int r = memory_check_on(m, why);
 
@@ -380,47 +475,33 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 		r = memory_check_asker(&f->by, why);
 	if (r == 0)
 		r = store_memory_list(store_lane(m->store, lane), &opts, a, ret_rows, ret_n);
+	if (r == 0 && f->at_ms != 0)
+		r = list_then(m, lane, a, f->at_ms, *ret_rows, ret_n);
 	return r;
 }
 
-/* By the whole id, else by a prefix that matches only one. */
-static int find(struct connection *c, const struct store_scope *scope, struct text id,
-		struct arena *a, struct memory *ret, unsigned *ret_n)
+int memory_get_at(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
+		  struct text id, int64_t at_ms, struct memory *ret_memory, struct why *why)
 {
-	bool found;
-	int r = store_memory_find(c, scope, id, a, ret, &found);
+	const struct store_scope scope = memory_seen_by(by);
+	struct connection *c = store_lane(m->store, lane);
+	bool valid = true;
+	int r = memory_check_on(m, why);
 
-	*ret_n = 1;
-	if (r != 0 || found)
-		return r;
-	return store_memory_find_prefix(c, scope, id, a, ret, ret_n);
-}
-
-static int get(struct connection *c, const struct store_scope *scope, struct text id,
-	       struct arena *a, struct memory *ret, struct why *why)
-{
-	unsigned n;
-	int r = memory_need(id, "memory_id", why) ?: find(c, scope, id, a, ret, &n);
-
-	if (r != 0)
-		return r;
-	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "no memory '%.*s'", TEXT_ARGS(id));
-	if (n > 1)
-		return refuse(why, REFUSE_CONFLICT, "more than one memory begins with '%.*s'",
+	if (r == 0)
+		r = get(c, &scope, id, a, ret_memory, why);
+	if (r == 0)
+		r = history_then(c, a, at_ms, ret_memory, &valid);
+	if (r == 0 && !valid)
+		return refuse(why, REFUSE_NOT_FOUND, "memory '%.*s' was not valid then",
 			      TEXT_ARGS(id));
-	return 0;
+	return r;
 }
 
 int memory_get(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 	       struct text id, struct memory *ret_memory, struct why *why)
 {
-	const struct store_scope scope = memory_seen_by(by);
-	int r = memory_check_on(m, why);
-
-	if (r == 0)
-		r = get(store_lane(m->store, lane), &scope, id, a, ret_memory, why);
-	return r;
+	return memory_get_at(m, lane, a, by, id, 0, ret_memory, why);
 }
 
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
@@ -443,6 +524,8 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 		return 0;
 	}
 	r = store_memory_delete(c, &scope, memory.id, ret_deleted) ?: index_remove(m, &memory);
+	if (r == 0)
+		r = history_forget(m, a, &memory);
 	if (r == 0 && *ret_deleted)
 		r = memory_publish(m, "memory.deleted", &memory);
 	return r;
@@ -459,7 +542,7 @@ static int check_change(const struct memory_change_in *change, struct why *why)
 	return r;
 }
 
-static void apply(const struct memory_change_in *change, struct memory *m)
+static void apply(const struct memory_change_in *change, int64_t now_ms, struct memory *m)
 {
 	if (change->content.data)
 		m->content = change->content;
@@ -469,7 +552,7 @@ static void apply(const struct memory_change_in *change, struct memory *m)
 		m->importance = change->importance;
 	if (change->metadata.data)
 		m->metadata = change->metadata;
-	m->updated_ms = clock_utc_ms();
+	m->updated_ms = now_ms;
 }
 
 int memory_update(struct memories *m, struct arena *a, const struct memory_asker *by,
@@ -478,6 +561,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 {
 	struct connection *c = store_writer(m->store);
 	const struct store_scope scope = memory_changed_by(by);
+	int64_t now_ms = clock_utc_ms();
 	struct memory memory;
 	bool other_text;
 	bool found;
@@ -489,8 +573,15 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 		r = get(c, &scope, id, a, &memory, why);
 	if (r != 0)
 		return r;
+	r = check_valid(&memory, why);
 	other_text = change->content.data && !text_equal(change->content, memory.content);
-	apply(change, &memory);
+	if (r == 0 && other_text)
+		r = history_keep(c, &memory, now_ms);
+	if (r != 0)
+		return r;
+	apply(change, now_ms, &memory);
+	if (other_text)
+		memory.valid_from_ms = now_ms;
 	r = store_memory_update(c, &memory, &found) ?: index_put(m, &memory);
 	if (r == 0 && other_text)
 		r = drop_vector(m, &memory);

@@ -64,7 +64,11 @@ void memories_undo(struct memories *m);      /* the call is undone */
 void memories_committed(struct memories *m); /* the batch is kept: searches see it from now on */
 void memories_dropped(struct memories *m);   /* the batch is not kept */
 
-enum { MEMORY_LIMIT_MAX = 1000, MEMORY_SUBJECTS_MAX = 64 };
+enum {
+	MEMORY_LIMIT_MAX = 1000,
+	MEMORY_SUBJECTS_MAX = 64,
+	MEMORY_VERSIONS_MAX = 32, /* kept of a memory, and of memories that replaced each other */
+};
 
 /* Who asks. None of the three is named: nobody in particular, which sees everything. */
 struct memory_asker {
@@ -96,6 +100,9 @@ struct memory_new {
 	int64_t expires_ms; /* instead of days; 0: none */
 	int64_t created_ms; /* 0: now; imported ones have their own time */
 	struct text metadata;
+	/* The id of a memory that is not valid any more, or its beginning; {NULL, 0}: none. The new
+	 * one belongs to whom that one belonged, who must be `by`'s to change. */
+	struct text replaces;
 };
 
 /*
@@ -114,6 +121,8 @@ struct memory_query {
 	struct text vector;   /* the answer of embedding_ask for the text; {NULL, 0}: words alone */
 	double least;         /* 0: none; see below */
 	bool least_of_words;  /* it also applies to memories that are judged by their words */
+	int64_t at_ms;        /* what was valid then; 0: what is valid now */
+	bool include_replaced;    /* and what was ever valid, if at_ms is 0 */
 	struct memory_wait *wait; /* of the work that searches */
 };
 
@@ -126,6 +135,9 @@ struct memory_query {
  *
  * In the hits only the members of MEMORY_FOUND and the similarity are set.
  *
+ * Of the past, the memories that have not changed since are found as always; of those that have,
+ * the texts that were valid then, at most 2000 of them, by their words.
+ *
  * WORK_WAITS when its indexes are not in memory: q->wait says what it waits for, and the work,
  * whose `wait` that is, must return WORK_WAITS, too.
  */
@@ -136,9 +148,11 @@ struct memory_filter {
 	struct memory_asker by;
 	int64_t limit; /* as given: 0 or less means the default, 20 */
 	bool include_expired;
+	int64_t at_ms; /* what was valid then; 0: what is valid now */
+	bool include_replaced;
 };
 
-/* Newest first; only the members of MEMBER_LISTED are set. */
+/* Newest first; only the members of MEMBER_LISTED are set, or all if the past is asked for. */
 int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
 		struct memory **ret_rows, unsigned *ret_n, struct why *why);
 
@@ -146,11 +160,21 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 int memory_get(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 	       struct text id, struct memory *ret_memory, struct why *why);
 
-/* False if there is none, if two match, or if `by` may not delete it. */
+/* The same, as it was at that time: not found if it was not valid then. 0: now. */
+int memory_get_at(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
+		  struct text id, int64_t at_ms, struct memory *ret_memory, struct why *why);
+
+/* What a memory said, newest first: itself, what it said before, and the same of those that it
+ * replaced. Up to 1000 rows and 2 MiB of text. */
+int memory_history(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
+		   struct text id, struct memory **ret_rows, unsigned *ret_n, struct why *why);
+
+/* Its history goes with it. False if there is none, if two match, or if `by` may not delete it. */
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, bool *ret_deleted, struct why *why);
 
-/* A member that is {NULL, 0} or -1 stays unchanged. */
+/* A member that is {NULL, 0} or -1 stays unchanged. A content that is changed is kept: see
+ * memory_history. */
 struct memory_change_in {
 	struct text content;
 	struct text category;

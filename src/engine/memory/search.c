@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "engine/memory/access.h"
+#include "engine/memory/history.h"
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
 #include "engine/memory/nearest.h"
@@ -16,7 +17,7 @@ enum { SEARCH_DEFAULT = 10 };
 
 struct held_set {
 	struct held_index *held[MEMORY_SCOPES_MAX];
-	const struct search_index *indexes[MEMORY_SCOPES_MAX];
+	const struct search_index *indexes[MEMORY_SCOPES_MAX + 1]; /* and that of former texts */
 	unsigned n;
 };
 
@@ -97,11 +98,40 @@ static int fetch_hits(struct memories *m, int lane, struct arena *a, const struc
 	return 0;
 }
 
+/* The same of a search of the past, whose hits may be former texts. */
+static int fetch_then(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		      const struct former *former, const struct search_hit *hits, size_t n_hits,
+		      struct memory **ret, unsigned *ret_n)
+{
+	struct memory *all = arena_alloc(a, (n_hits + 1) * sizeof(*all));
+	struct memory *now;
+	unsigned n_now, n = 0, at = 0;
+	int r = all ? fetch_hits(m, lane, a, q, hits, n_hits, &now, &n_now) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < n_hits; i++) {
+		const struct memory *row = former_row(former, &hits[i]);
+
+		if (row) {
+			all[n] = *row;
+			all[n++].similarity = hits[i].similarity;
+		} else if (at < n_now && now[at].seq == (int64_t)hits[i].key) {
+			all[n] = now[at++];
+			n += former_is_same(former, &all[n]);
+		}
+	}
+	if (r != 0)
+		return r;
+	*ret = all;
+	*ret_n = n;
+	return 0;
+}
+
 /* What both ways of searching find. */
 struct found {
 	struct search_hit *hits;
 	size_t n;
 	struct nearest near;
+	struct former former;
 };
 
 static int find_both(struct memories *m, int lane, const struct memory_query *q, unsigned limit,
@@ -119,10 +149,14 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 	if (memory_learnt(&q->by) != LEARNT_ANYWHERE)
 		query.chat = search_hash(q->by.chat);
 	query.open = memory_learnt(&q->by) == LEARNT_OPENLY;
+	former_filter(&found->former, &query);
 	r = hold_all(m, q, &model, &set);
 	if (r != 0)
 		return r;
-	r = search_run(memories_scratch(m, lane), set.indexes, set.n, &query, found->hits, limit,
+	if (found->former.index)
+		set.indexes[set.n] = found->former.index;
+	r = search_run(memories_scratch(m, lane), set.indexes,
+		       set.n + (found->former.index != NULL), &query, found->hits, limit,
 		       &found->n);
 	for (unsigned i = 0; r == 0 && model.dim > 0 && i < set.n; i++)
 		nearest_scan(&found->near, set.held[i], &query);
@@ -199,8 +233,11 @@ int memory_search(struct memories *m, int lane, struct arena *a, const struct me
 		r = memory_wait_check(q->wait, why);
 	if (r != 0)
 		return r;
-	r = find_hits(m, lane, a, q, limit, &found);
+	r = former_read(m, lane, a, q, &found.former);
 	if (r == 0)
-		r = fetch_hits(m, lane, a, q, found.hits, found.n, ret_hits, ret_n);
+		r = find_hits(m, lane, a, q, limit, &found);
+	if (r == 0)
+		r = fetch_then(m, lane, a, q, &found.former, found.hits, found.n, ret_hits, ret_n);
+	former_done(&found.former);
 	return r;
 }

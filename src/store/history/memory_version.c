@@ -1,0 +1,237 @@
+#include "store/history/memory_version.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "store/db/rows.h"
+#include "store/memory_inner.h"
+
+static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_portrait);
+
+/* The rows of versions, under the names of a memory's columns. */
+#define VERSIONS(versions, where)                                                                  \
+	"SELECT {columns} FROM (SELECT m.seq AS seq, m.id AS id, v.content AS content,"            \
+	" m.source AS source, v.category AS category, v.importance AS importance,"                 \
+	" m.subjects AS subjects, m.owner AS owner, m.chat AS chat, m.chat_type AS chat_type,"     \
+	" m.project AS project, m.shared AS shared, m.created_ms AS created_ms,"                   \
+	" v.valid_from_ms AS updated_ms, m.stored_ms AS stored_ms, m.expires_ms AS expires_ms,"    \
+	" v.metadata AS metadata, v.valid_from_ms AS valid_from_ms,"                               \
+	" v.valid_until_ms AS valid_until_ms, m.replaces AS replaces,"                             \
+	" m.replaced_by AS replaced_by, v.seq AS version FROM " versions                           \
+	" AS v JOIN memory AS m ON m.seq = v.memory WHERE " where ")"
+
+/* ---- whose ---- */
+
+static struct text join(struct arena *a, const char *kind, struct text name)
+{
+	size_t len = strlen(kind);
+	char *out = arena_alloc(a, len + name.len + 1);
+
+	if (!out)
+		return (struct text) {0};
+	memcpy(out, kind, len);
+	if (name.len > 0)
+		memcpy(out + len, name.data, name.len);
+	return (struct text) {.data = out, .len = len + name.len};
+}
+
+static struct text whose(struct arena *a, const struct memory *m)
+{
+	if (m->owner.data)
+		return join(a, "user:", m->owner);
+	if (m->chat.data)
+		return join(a, "chat:", m->chat);
+	return m->project.data ? join(a, "project:", m->project) : TEXT("common");
+}
+
+/* ---- writing ---- */
+
+static int insert(struct connection *c, const struct memory *was, struct text owner,
+		  int64_t until_ms)
+{
+	static const struct query sql = {
+		"INSERT INTO memory_version (memory, whose, valid_from_ms, valid_until_ms,"
+		" category, importance, metadata, content) VALUES (:memory, :whose, :from,"
+		" :until, :category, :importance, :metadata, :content)"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	int64_t from_ms = was->valid_from_ms != 0 ? was->valid_from_ms : was->created_ms;
+
+	query_bind_int(q, ":memory", was->seq);
+	query_bind_text(q, ":whose", owner);
+	query_bind_int(q, ":from", from_ms < until_ms ? from_ms : until_ms);
+	query_bind_int(q, ":until", until_ms);
+	query_bind_text(q, ":category", was->category);
+	query_bind_double(q, ":importance", was->importance);
+	query_bind_text(q, ":metadata", was->metadata.data ? was->metadata : TEXT(""));
+	query_bind_text(q, ":content", was->content);
+	return query_run(q);
+}
+
+static int trim(struct connection *c, int64_t memory, unsigned keep)
+{
+	static const struct query sql = {
+		"DELETE FROM memory_version WHERE memory = :memory AND seq <= (SELECT seq"
+		" FROM memory_version WHERE memory = :memory ORDER BY valid_until_ms DESC, seq DESC"
+		" LIMIT 1 OFFSET :keep)"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":memory", memory);
+	query_bind_int(q, ":keep", keep);
+	return query_run(q);
+}
+
+int store_memory_version_add(struct connection *c, const struct memory *was, int64_t until_ms,
+			     unsigned keep)
+{
+	struct arena arena;
+	struct text owner;
+	int r;
+
+	arena_init(&arena, 1 << 20);
+	owner = whose(&arena, was);
+	r = owner.data ? insert(c, was, owner, until_ms) : -ENOMEM;
+	arena_done(&arena);
+	return r ?: trim(c, was->seq, keep);
+}
+
+/* ---- of one memory ---- */
+
+int store_memory_version_list(struct connection *c, int64_t memory, size_t max_bytes,
+			      struct arena *arena, struct memory **ret_rows, unsigned *ret_n)
+{
+	static const struct query sql = {
+		VERSIONS("memory_version", "v.memory = :memory") " ORDER BY valid_until_ms DESC,"
+								 " version DESC",
+		.of = &memory_portrait};
+	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = max_bytes};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":memory", memory);
+	return rows_take_all(q, &list, ret_rows, ret_n);
+}
+
+int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
+			    struct arena *arena, struct memory *ret_row, bool *ret_found)
+{
+	static const struct query sql = {VERSIONS("memory_version",
+						  "v.memory = :memory AND v.valid_until_ms > :at"
+						  " AND v.valid_from_ms <= :at") " LIMIT 1",
+					 .of = &memory_portrait};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":memory", memory);
+	query_bind_int(q, ":at", at_ms);
+	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
+}
+
+/* ---- of a scope ---- */
+
+/* The walk looks at a bounded number, along an index. */
+#define THEN_ORDER  " ORDER BY valid_until_ms, seq LIMIT :look)"
+#define EVER_ORDER  " ORDER BY valid_until_ms DESC, seq DESC LIMIT :look)"
+#define THEN(where) "(SELECT * FROM memory_version WHERE " where "valid_until_ms > :at" THEN_ORDER
+#define EVER(where) "(SELECT * FROM memory_version WHERE " where "1" EVER_ORDER
+
+#define FORMER(name, versions)                                                                     \
+	static const struct query name = {                                                         \
+		VERSIONS(versions,                                                                 \
+			 "(:at = 0 OR v.valid_from_ms <= :at) AND " IN_SCOPE) " LIMIT :limit",     \
+		.of = &memory_portrait}
+
+static struct statement *open_former(struct connection *c, const struct store_former_opts *opts,
+				     struct text owner)
+{
+	FORMER(then, THEN("whose = :whose AND "));
+	FORMER(ever, EVER("whose = :whose AND "));
+	FORMER(all_then, THEN(""));
+	FORMER(all_ever, EVER(""));
+	bool all = opts->scope.everything;
+	const struct query *sql =
+		opts->at_ms > 0 ? (all ? &all_then : &then) : (all ? &all_ever : &ever);
+	struct statement *q = query_open(c, sql);
+
+	if (!all)
+		query_bind_text(q, ":whose", owner);
+	query_bind_int(q, ":at", opts->at_ms);
+	query_bind_int(q, ":look", opts->look_at);
+	store_memory_bind_scope(q, &opts->scope);
+	return q;
+}
+
+static int find_of(struct connection *c, const struct store_former_opts *opts, struct text owner,
+		   struct row_list *list)
+{
+	CLEANUP(query_donep) struct statement *q = open_former(c, opts, owner);
+
+	query_bind_int(q, ":limit", opts->limit - list->n);
+	return rows_take(q, list);
+}
+
+int store_memory_version_find(struct connection *c, const struct store_former_opts *opts,
+			      struct arena *arena, struct memory **ret_rows, unsigned *ret_n)
+{
+	const struct store_scope *s = &opts->scope;
+	const struct text owners[] = {
+		s->everything  ? TEXT("")
+		: s->user.data ? join(arena, "user:", s->user)
+			       : (struct text) {0},
+		s->chat.data ? join(arena, "chat:", s->chat) : (struct text) {0},
+		s->project.data ? join(arena, "project:", s->project) : (struct text) {0},
+		s->without_common ? (struct text) {0} : TEXT("common"),
+	};
+	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = opts->max_bytes};
+	unsigned n = s->everything ? 1 : sizeof(owners) / sizeof(owners[0]);
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < n && list.n < opts->limit; i++) {
+		if (owners[i].data)
+			r = find_of(c, opts, owners[i], &list);
+	}
+	if (r != 0)
+		return r;
+	*ret_rows = list.rows;
+	*ret_n = list.n;
+	return 0;
+}
+
+/* ---- memories that replace others ---- */
+
+int store_memory_replace(struct connection *c, struct text id, struct text by, int64_t until_ms,
+			 int64_t expires_ms)
+{
+	static const struct query sql = {
+		"UPDATE memory SET valid_until_ms = :until, replaced_by = :by, expires_ms ="
+		" CASE WHEN :expires IS NULL OR expires_ms <= :expires THEN expires_ms"
+		" ELSE :expires END WHERE id = :id"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":id", id);
+	query_bind_text(q, ":by", by);
+	query_bind_int(q, ":until", until_ms);
+	if (expires_ms == MEMORY_NEVER)
+		query_bind_null(q, ":expires");
+	else
+		query_bind_int(q, ":expires", expires_ms);
+	return query_run(q);
+}
+
+int store_memory_find_replaced(struct connection *c, struct text by, struct arena *arena,
+			       struct memory *ret_row, bool *ret_found)
+{
+	static const struct query sql = {
+		"SELECT {columns} FROM memory WHERE replaced_by = :by LIMIT 1",
+		.of = &memory_portrait};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":by", by);
+	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
+}
+
+int store_memory_forget_replaced(struct connection *c, struct text id)
+{
+	static const struct query sql = {"UPDATE memory SET replaces = NULL WHERE id = :id"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":id", id);
+	return query_run(q);
+}
