@@ -97,6 +97,8 @@ LEFT = 200
 RIGHT = 90
 BAR = 14
 STEP = 20
+MARK = "#bc4c00"
+STEPS = {WORDS: "+ word vectors", MODEL: "+ a small model", BOTH: "+ a small model"}
 
 
 def _x(percent):
@@ -110,7 +112,7 @@ def ladder_rows(found):
             if row in (PLAIN, WORDS, top) or row.startswith("added: ")]
 
 
-def _bar(y, title, value, gain):
+def _bar(y, title, value, gain, mistyped):
     """What was found before this step is grey; what it adds has our colour."""
     before = value if gain is None else min(value, value - gain)
     out = [chart.label(LEFT - 8, y + 11, title, "", "end"),
@@ -118,7 +120,9 @@ def _bar(y, title, value, gain):
     if gain and gain > 0:
         out.append(f'<rect x="{_x(before):.1f}" y="{y}" width="{_x(value) - _x(before):.1f}" '
                    f'height="{BAR}" class="ours"/>')
-    words = f"{value:.1f}" if gain is None else f"{value:.1f}  ({gain:+.1f})"
+    out.append(f'<rect x="{_x(mistyped) - 1.5:.1f}" y="{y - 2}" width="3" height="{BAR + 4}" '
+               f'fill="{MARK}"/>')
+    words = f"{value:.1f}" if gain is None else f"{value:.1f}  ({round(gain, 1) + 0.0:+.1f})"
     out.append(chart.label(max(_x(value), _x(value - (gain or 0))) + 6, y + 11, words, "tick"))
     return out
 
@@ -131,7 +135,8 @@ def _panel(found, group, y):
         value = found.median(row, group, "recall_10")
         if value is None:
             continue
-        out += _bar(y + 3, title_of(row), value, None if before is None else value - before)
+        out += _bar(y + 3, STEPS.get(row) or title_of(row), value, None if before is None else value - before,
+                    found.median(row, group, "typo_10"))
         before = value
         y += STEP
     grid = []
@@ -144,8 +149,9 @@ def _panel(found, group, y):
 
 def picture(found):
     body = [chart.label(16, 26, "What each step of the search adds", "title"),
-            chart.label(16, 44, "Percent of the evidence among the first ten memories, "
-                        "as one step is added after another.", "note")]
+            chart.label(16, 44, "Percent of the evidence in the first ten, as one step is "
+                        "added after another. The mark: with a typing error in each question.",
+                        "note")]
     y = 60
     for group in SHOWN:
         drawn, y = _panel(found, group, y)
