@@ -24,24 +24,42 @@ enum search_off {
 	SEARCH_NO_ANSWERS = 32,    /* what follows a question inherits from it */
 	SEARCH_NO_REPAIR = 64,     /* unknown words are repaired */
 	SEARCH_NO_PRIORS = 128,    /* importance and recency */
+	SEARCH_NO_WEAK = 256,      /* "kind", "name", "thing" weigh less than other words */
+	SEARCH_NO_KINDS = 512,     /* "where" boosts memories with a place, and the like */
+	SEARCH_NO_SELF = 1024,     /* who speaks of himself tells more */
+	SEARCH_NO_ASKING = 2048,   /* memories that are questions tell less */
+	SEARCH_NO_NEWER = 4096,    /* of two that say the same, the newer comes first */
 };
 
 struct search_tuning {
 	unsigned off; /* enum search_off */
 	float k1;     /* how soon repeating a word stops counting */
 	float b;      /* how much long texts are penalised */
-	float context;
-	float answer;
-	float subject;
+	/* Of the weight of a word that a memory lacks, for each neighbour that has it: */
+	float before;
+	float after;
+	float around; /* at most so much of it */
+	float answer; /* more, for one in a question that was just asked */
+	float far;    /* of these parts, for a neighbour of another day */
+	/* Of the weight of the question's rarest word: */
+	float subject;      /* the memory is about a name of the question */
 	float subject_text; /* the name is in the text, not among the subjects */
-	float about;        /* weight of a name as a subject, beside known words */
-	float mentions;     /* and as a word */
 	float narrow_date;
 	float wide_date;
-	float date_word; /* weight of 7, May and 2023 as words */
+	float kind;
 	float time_words;
-	float repaired;     /* weight of a repaired word */
-	float surroundings; /* weight of a word around the question: see rank/prompt.h */
+	float self;
+	/* Of a word's own weight: */
+	float about;     /* a name as a subject, beside known words */
+	float mentions;  /* and as a word */
+	float date_word; /* 7, May and 2023 as words */
+	float weak;      /* "kind", "name": words that ask */
+	float common;    /* "go", "make": words that say little */
+	float repaired;
+	float surroundings; /* a word around the question: see rank/prompt.h */
+	/* Of a memory's score: */
+	float asking; /* it is a question */
+	float newer; /* from here on an older one is not better than a newer one that says the same */
 	float importance;
 	float recency;
 };

@@ -24,27 +24,27 @@ void search_scratch_free(struct search_scratch *s)
 		return;
 	words_free(s->words);
 	free(s->ids);
-	free(s->scores);
+	free(s->tallies);
 	free(s->touched);
 	free(s);
 }
 
-int scratch_scores(struct search_scratch *s, size_t n)
+int scratch_tallies(struct search_scratch *s, size_t n)
 {
-	float *scores;
+	struct tally *tallies;
 	uint32_t *touched;
 	size_t cap = n + n / 8 + 64;
 
-	if (n < s->cap_scores)
+	if (n < s->cap_tallies)
 		return 0;
 	/* Nothing in them needs to be kept between searches. */
-	free(s->scores);
+	free(s->tallies);
 	free(s->touched);
-	s->cap_scores = 0;
-	scores = s->scores = calloc(cap, sizeof(*scores));
+	s->cap_tallies = 0;
+	tallies = s->tallies = calloc(cap, sizeof(*tallies));
 	touched = s->touched = calloc(cap, sizeof(*touched));
-	if (!scores || !touched)
+	if (!tallies || !touched)
 		return -ENOMEM;
-	s->cap_scores = cap;
+	s->cap_tallies = cap;
 	return 0;
 }

@@ -31,10 +31,12 @@ static const float LEAST_OF_BEST = 0.5f;
 static const float ALL_WORDS = 0.25f;
 static const float LATER = 0.2f;
 
-/* Sentences belong to no chat and have no time, so everything that depends on these is off. */
+/* Sentences belong to no chat and have no time, so everything that depends on these is off; so
+ * is what guesses from the wording of memories, since these are anybody's sentences. */
 enum {
 	OFF = SEARCH_NO_CONTEXT | SEARCH_NO_ANSWERS | SEARCH_NO_SUBJECTS | SEARCH_NO_DATES |
-	      SEARCH_NO_PRIORS,
+	      SEARCH_NO_PRIORS | SEARCH_NO_WEAK | SEARCH_NO_KINDS | SEARCH_NO_SELF |
+	      SEARCH_NO_ASKING | SEARCH_NO_NEWER,
 };
 
 struct ranking {

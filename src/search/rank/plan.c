@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "search/mix.h"
+#include "search/rank/ask.h"
 #include "search/rank/prompt.h"
 
 /* The question word by word, for what depends on their order. */
@@ -122,68 +123,29 @@ static void sequence_add(struct sequence *seq, const struct word *word, uint32_t
 		(struct date_word) {.folded = {.data = copy, .len = word->folded.len}};
 }
 
-/* A word without meaning may still be a name, if written as one: Will, May. */
-static void find_subject(struct plan *p, const struct word *word, bool first, uint32_t place)
+/* Whether the word is a subject's name, which is then noted. */
+static bool find_subject(struct plan *p, struct text folded, struct plan_term *term)
 {
 	struct plan_term subject = {0};
-	bool name_like = (word->flags & WORD_CAPITAL) && !first;
 
-	if (place == NO_DOC || p->terms[place].is_subject || p->n_subjects == PLAN_SUBJECTS_MAX)
-		return;
-	if (((word->flags & WORD_STOP) && !name_like) || (p->tuning.off & SEARCH_NO_SUBJECTS))
-		return;
+	if (p->n_subjects == PLAN_SUBJECTS_MAX || (p->tuning.off & SEARCH_NO_SUBJECTS))
+		return false;
 	subject.name[0] = SUBJECT_MARK;
-	memcpy(subject.name + 1, word->folded.data, word->folded.len);
-	subject.name_len = (uint8_t)(word->folded.len + 1);
+	memcpy(subject.name + 1, folded.data, folded.len);
+	subject.name_len = (uint8_t)(folded.len + 1);
 	subject.n_docs = plan_count(p, subject.name, subject.name_len);
 	if (subject.n_docs == 0)
-		return;
-	subject.n_said = plan_count(p, word->term.data, word->term.len);
-	p->terms[place].is_subject = true;
+		return false;
+	subject.n_said = plan_count(p, term->name, term->name_len);
+	term->is_subject = true;
 	p->subjects[p->n_subjects++] = subject;
+	return true;
 }
 
-static bool is_one_of(struct text word, const char *const *words, size_t n)
+/* A word without meaning may still be a name, if written as one: Will, May. */
+static bool may_be_name(const struct word *word, bool first)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (text_is(word, words[i]))
-			return true;
-	}
-	return false;
-}
-
-#define IS_ONE_OF(word, words) is_one_of(word, words, sizeof(words) / sizeof((words)[0]))
-
-/* "Tell me about", "do you know": the last two words ask, and are not what is asked for. */
-static void find_frame(struct plan *p, const struct sequence *seq)
-{
-	static const char *const asked[] = {"tell", "remind", "show", "give"};
-	static const char *const askers[] = {"me", "us"};
-	static const char *const known[] = {"know", "remember", "recall"};
-	static const char *const knowers[] = {"you", "we"};
-	struct text one;
-	struct text two;
-
-	if (seq->n < 2)
-		return;
-	one = seq->words[seq->n - 2].folded;
-	two = seq->words[seq->n - 1].folded;
-	if (IS_ONE_OF(one, asked) && IS_ONE_OF(two, askers))
-		p->terms[seq->terms[seq->n - 2]].frames = true;
-	if (IS_ONE_OF(one, knowers) && IS_ONE_OF(two, known))
-		p->terms[seq->terms[seq->n - 1]].frames = true;
-}
-
-/* Whether it asks for a time: "when", "how long", "what year". */
-static void find_when(struct plan *p, struct text before, struct text word)
-{
-	static const char *const units[] = {"year", "month", "day",   "date",
-					    "time", "week",  "season"};
-
-	if (text_is(word, "when") || (text_is(before, "how") && text_is(word, "long")))
-		p->asks_when = true;
-	if ((text_is(before, "what") || text_is(before, "which")) && IS_ONE_OF(word, units))
-		p->asks_when = true;
+	return !(word->flags & WORD_STOP) || ((word->flags & WORD_CAPITAL) && !first);
 }
 
 static int read_words(struct plan *p, struct sequence *seq, struct text text)
@@ -195,17 +157,26 @@ static int read_words(struct plan *p, struct sequence *seq, struct text text)
 
 	words_start(words, text, p->indexes[0]->off, false);
 	while (n < SEARCH_WORDS_MAX && words_next(words, &word)) {
+		size_t was = seq->n;
+		bool second;
 		uint32_t place;
 		int r = term_place(p, &word, &place);
 
 		if (r != 0)
 			return r;
-		find_subject(p, &word, n == 0, place);
+		if (place != NO_DOC && !p->terms[place].is_subject && may_be_name(&word, n == 0))
+			find_subject(p, word.folded, &p->terms[place]);
 		sequence_add(seq, &word, place);
-		if (seq->n > 0)
-			find_when(p, before, seq->words[seq->n - 1].folded);
-		find_frame(p, seq);
-		before = seq->n > 0 ? seq->words[seq->n - 1].folded : before;
+		if (place != NO_DOC)
+			p->terms[place].ask_weight = (uint8_t)ask_weight(word.folded);
+		if (seq->n > was) {
+			struct text last = seq->words[was].folded;
+
+			p->wants |= ask_wants(before, last);
+			if (ask_frames(before, last, &second))
+				p->terms[seq->terms[was - !second]].frames = true;
+			before = last;
+		}
 		n++;
 	}
 	return 0;
@@ -292,6 +263,60 @@ static bool is_stop(const struct plan *p, const struct plan_term *term)
 	return (term->flags & WORD_STOP) && !(p->tuning.off & SEARCH_NO_STOPS);
 }
 
+/* A word of the lexicon is not a typo; it just does not occur here. */
+static bool may_be_typo(const struct plan_term *term)
+{
+	const uint8_t known = WORD_TIME | WORD_NUMBER | WORD_IRREGULAR | WORD_STOP;
+
+	return !(term->flags & known) && !term->is_subject && !term->frames && !term->relative;
+}
+
+static bool repair_name(struct plan *p, struct plan_term *term)
+{
+	if ((p->tuning.off & SEARCH_NO_SUBJECTS) || !plan_repair_name(p, term))
+		return false;
+	return find_subject(p, (struct text) {term->folded, term->folded_len}, term);
+}
+
+/* A name is taken for one where it is written like one, or where no other word is near. */
+static void repair_word(struct plan *p, struct plan_term *term)
+{
+	bool capital = term->flags & WORD_CAPITAL;
+
+	if (capital && repair_name(p, term))
+		return;
+	if (!plan_repair(p, term) && !capital)
+		repair_name(p, term);
+}
+
+/* Unknown words are repaired where possible. */
+static void repair_words(struct plan *p)
+{
+	size_t n_repairs = 0;
+
+	/* A repair tries hundreds of words; an empty index contains none of them. */
+	if (p->n_docs == 0 || (p->tuning.off & SEARCH_NO_REPAIR))
+		return;
+	for (size_t i = 0; i < p->n_terms && n_repairs < PLAN_REPAIRS_MAX; i++) {
+		struct plan_term *term = &p->terms[i];
+
+		if (!may_be_typo(term) || plan_count(p, term->name, term->name_len) > 0)
+			continue;
+		n_repairs++;
+		repair_word(p, term);
+	}
+}
+
+/* A word's weight before it is known how rare it is. */
+static float own_weight(const struct plan *p, const struct plan_term *term)
+{
+	if (term->absolute)
+		return p->tuning.date_word;
+	if (p->tuning.off & SEARCH_NO_WEAK || term->ask_weight == ASK_FULL)
+		return 1;
+	return term->ask_weight == ASK_WEAK ? p->tuning.weak : p->tuning.common;
+}
+
 /* Gives a weight to each word with content, and none to words that only frame the question. */
 static void choose_words(struct plan *p)
 {
@@ -304,7 +329,7 @@ static void choose_words(struct plan *p)
 
 		if (is_stop(p, term) || term->is_subject || term->relative || term->frames)
 			continue;
-		term->weight = term->absolute ? p->tuning.date_word : 1;
+		term->weight = own_weight(p, term);
 		if (term->context) {
 			term->weight = p->tuning.surroundings;
 			context = true;
@@ -377,26 +402,17 @@ static float rarity(const struct plan *p, uint64_t n_docs)
 	return (float)log(1 + (n - df + 0.5) / (df + 0.5));
 }
 
-/* The weight of the chosen words in these indexes. Unknown words are repaired where possible. */
+/* The weight of the chosen words in these indexes. */
 static void weigh_words(struct plan *p)
 {
-	/* A repair tries hundreds of words; an empty index contains none of them. */
-	bool repairs = p->n_docs > 0 && !(p->tuning.off & SEARCH_NO_REPAIR);
-	size_t n_repairs = 0;
-
 	for (size_t i = 0; i < p->n_terms; i++) {
 		struct plan_term *term = &p->terms[i];
 
 		if (term->weight <= 0)
 			continue;
 		term->n_docs = plan_count(p, term->name, term->name_len);
-		/* A word of the lexicon is not a typo; it just does not occur here. */
-		if (term->n_docs == 0 && repairs && n_repairs < PLAN_REPAIRS_MAX &&
-		    !(term->flags & (WORD_TIME | WORD_IRREGULAR | WORD_STOP))) {
-			n_repairs++;
-			if (plan_repair(p, term))
-				term->weight *= p->tuning.repaired;
-		}
+		if (term->doubtful)
+			term->weight *= p->tuning.repaired;
 		/* A name that occurs everywhere says little, whoever has it. */
 		term->weight *= rarity(p, max_of(term->n_docs, term->n_said));
 	}
@@ -438,6 +454,17 @@ static void keep_best(struct plan *p)
 	p->n_terms = n;
 }
 
+static void find_bits(struct plan *p)
+{
+	p->rarest = p->n_terms > 0 ? p->terms[0].weight : 1;
+	for (size_t i = 0; i < p->n_terms; i++) {
+		if (p->terms[i].name[0] == SUBJECT_MARK)
+			p->subject_bits |= plan_bit(i);
+		else if (p->terms[i].is_subject)
+			p->name_bits |= plan_bit(i);
+	}
+}
+
 static void sum_statistics(struct plan *p)
 {
 	uint64_t total_len = 0;
@@ -467,6 +494,7 @@ int plan_init(struct plan *p, struct search_scratch *s, const struct search_inde
 	r = read_prompt(p, seq);
 	if (r == 0) {
 		find_dates(p, seq);
+		repair_words(p);
 		choose_words(p);
 		r = choose_subjects(p);
 	}
@@ -476,6 +504,7 @@ int plan_init(struct plan *p, struct search_scratch *s, const struct search_inde
 	}
 	weigh_words(p);
 	keep_best(p);
+	find_bits(p);
 	return 0;
 }
 

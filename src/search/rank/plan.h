@@ -15,6 +15,7 @@ enum {
 	PLAN_SUBJECTS_MAX = 8,
 	PLAN_REPAIRS_MAX = 8,
 	PLAN_DATE_WORDS_MAX = 256, /* words that are searched for dates */
+	PLAN_BITS = 32,            /* words whose memories are known: see struct tally */
 };
 
 struct plan_term {
@@ -24,10 +25,12 @@ struct plan_term {
 	uint8_t folded_len;
 	uint8_t flags;
 	bool is_subject; /* its folded form is a subject's name */
+	bool doubtful;   /* it was repaired, by a guess */
 	bool absolute;   /* see struct date_word */
 	bool relative;
-	bool context; /* it is not in the part that asks */
-	bool frames;  /* it frames the question, and is not asked for */
+	bool context;       /* it is not in the part that asks */
+	bool frames;        /* it frames the question, and is not asked for */
+	uint8_t ask_weight; /* enum ask_weight */
 	uint32_t hash;
 	uint64_t n_docs; /* in all indexes */
 	uint64_t n_said; /* for a subject: texts with its name; otherwise 0 */
@@ -51,10 +54,19 @@ struct plan {
 	size_t n_subjects;
 	struct date dates[DATES_MAX];
 	size_t n_dates;
-	bool by_date; /* it asks for nothing but dates */
-	bool asks_when;
-	float ideal; /* the score of a memory with every word once */
+	bool by_date;          /* it asks for nothing but dates */
+	unsigned wants;        /* enum ask_want: what the answer looks like */
+	float ideal;           /* the score of a memory with every word once */
+	float rarest;          /* the weight of the heaviest word; above 0 */
+	uint32_t subject_bits; /* terms that are subjects: see plan_bit */
+	uint32_t name_bits;    /* terms that are their names as words */
 };
+
+/* The bit of a term in struct tally; 0 for the light ones beyond. */
+static inline uint32_t plan_bit(size_t term)
+{
+	return term < PLAN_BITS ? UINT32_C(1) << term : 0;
+}
 
 /* On success the caller owns it. */
 int plan_init(struct plan *p, struct search_scratch *s, const struct search_index *const *indexes,
@@ -66,6 +78,10 @@ uint64_t plan_count(const struct plan *p, const char *name, size_t len);
 
 /*
  * The known word that is one letter away from an unknown one: words with the same first letter
- * are preferred, then the more frequent. False when there is none.
+ * are preferred, then those that fingers mistype, then the more frequent. False when there is
+ * none.
  */
 bool plan_repair(const struct plan *p, struct plan_term *term);
+
+/* The same for the name of a subject: the term becomes its name as a word. */
+bool plan_repair_name(struct plan *p, struct plan_term *term);

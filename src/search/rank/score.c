@@ -10,56 +10,71 @@ enum {
 	LONG_LIST = 4096, /* memories with a word above which saving work is worth the trouble */
 };
 
-static float word_score(const struct search *s, const float *once, float unit, uint32_t count,
+/* A word of the question, ready to be counted. */
+struct weighed {
+	uint32_t bit;
+	float unit;
+	float once[LENS]; /* what it adds to a memory that has it once, by coded length */
+};
+
+static float word_score(const struct search *s, const struct weighed *word, uint32_t count,
 			uint8_t len)
 {
-	return count == 1 ? once[len] : unit * (float)count / ((float)count + s->norms[len]);
+	if (count == 1)
+		return word->once[len];
+	return word->unit * (float)count / ((float)count + s->norms[len]);
 }
 
 /* Scores for one word in one index. */
-static void add_postings(struct search *s, size_t index, struct postings *p, float unit,
-			 const float *once)
+static void add_postings(struct search *s, size_t index, struct postings *p,
+			 const struct weighed *word)
 {
 	const uint8_t *lens = s->plan.indexes[index]->doc_lens;
-	float *scores = s->scores + s->starts[index];
+	struct tally *tallies = s->tallies + s->starts[index];
 	uint32_t start = (uint32_t)s->starts[index];
 	uint32_t *touched = s->touched;
 	size_t n = s->n_touched;
 
 	while (postings_next(p)) {
-		float old = scores[p->doc];
+		struct tally *t = &tallies[p->doc];
 
 		/* Always written, but counted only when new: cheaper than an unpredictable
 		 * branch. */
 		touched[n] = start + p->doc;
-		n += old == 0;
-		scores[p->doc] = old + word_score(s, once, unit, p->count, lens[p->doc]);
+		n += t->score == 0;
+		t->score += word_score(s, word, p->count, lens[p->doc]);
+		t->words |= word->bit;
 	}
 	s->n_touched = n;
 }
 
 /* The same, only for those that already have a score. */
-static void raise_postings(struct search *s, size_t index, struct postings *p, float unit,
-			   const float *once)
+static void raise_postings(struct search *s, size_t index, struct postings *p,
+			   const struct weighed *word)
 {
 	const uint8_t *lens = s->plan.indexes[index]->doc_lens;
-	float *scores = s->scores + s->starts[index];
+	struct tally *tallies = s->tallies + s->starts[index];
 
 	while (postings_next(p)) {
-		float more = word_score(s, once, unit, p->count, lens[p->doc]);
-		float old = scores[p->doc];
+		float more = word_score(s, word, p->count, lens[p->doc]);
+		struct tally *t = &tallies[p->doc];
+		bool counts = t->score != 0;
 
-		scores[p->doc] = old == 0 ? 0 : old + more;
+		t->score += counts ? more : 0;
+		t->words |= counts ? word->bit : 0;
 	}
 }
 
-static void add_word(struct search *s, const struct plan_term *term, bool raise)
+static void add_word(struct search *s, size_t at, bool raise)
 {
-	float unit = term->weight * (s->plan.tuning.k1 + 1);
-	float once[LENS];
+	const struct plan_term *term = &s->plan.terms[at];
+	struct weighed word = {
+		.bit = plan_bit(at),
+		.unit = term->weight * (s->plan.tuning.k1 + 1),
+	};
 
 	for (size_t i = 0; i < LENS; i++)
-		once[i] = unit / (1 + s->norms[i]);
+		word.once[i] = word.unit / (1 + s->norms[i]);
 	for (size_t i = 0; i < s->plan.n_indexes; i++) {
 		const struct search_index *ix = s->plan.indexes[i];
 		uint32_t number = term_find(ix, term->name, term->name_len);
@@ -69,9 +84,9 @@ static void add_word(struct search *s, const struct plan_term *term, bool raise)
 			continue;
 		postings_start(&p, ix, &ix->terms[number]);
 		if (raise)
-			raise_postings(s, i, &p, unit, once);
+			raise_postings(s, i, &p, &word);
 		else
-			add_postings(s, i, &p, unit, once);
+			add_postings(s, i, &p, &word);
 	}
 }
 
@@ -102,7 +117,7 @@ float search_score_of(const struct search *s, size_t max)
 	if (s->n_touched <= max)
 		return 0;
 	for (size_t i = 0; i < s->n_touched; i++) {
-		size_t bucket = (size_t)(s->scores[s->touched[i]] * scale);
+		size_t bucket = (size_t)(s->tallies[s->touched[i]].score * scale);
 
 		counts[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
 	}
@@ -145,7 +160,7 @@ void search_score(struct search *s, size_t max)
 		/* Take twice as many, since some may have expired or been removed. */
 		if (!raise && plan->terms[i].n_docs > LONG_LIST && !is_filtered(plan->query))
 			raise = rest < search_score_of(s, 2 * max);
-		add_word(s, &plan->terms[i], raise);
+		add_word(s, i, raise);
 		rest -= bounds[i];
 	}
 }

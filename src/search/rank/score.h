@@ -1,8 +1,8 @@
 /*
  * A search in progress: scores of memories by their own words.
  *
- * They are in one array of the scratch, one for each memory of each index, and 0 for those
- * without any of the words; `touched` lists the others.
+ * They are in one array of the scratch, one tally for each memory of each index, and 0 for
+ * those without any of the words; `touched` lists the others.
  */
 #pragma once
 
@@ -11,21 +11,20 @@
 enum { LENS = 256 }; /* codes of lengths */
 
 struct candidate {
-	uint32_t place; /* in scores */
+	uint32_t place; /* in tallies */
 	uint32_t index;
 	uint32_t doc;
-	float base; /* by its own words */
+	uint32_t words; /* see struct tally */
+	float base;     /* by its own words */
 	float score;
-	bool is_subject;
-	bool has_name;
 };
 
 struct search {
 	struct plan plan;
-	float *scores;
+	struct tally *tallies;
 	uint32_t *touched;
 	size_t n_touched;
-	size_t *starts; /* start of each index in scores; one more than there are indexes */
+	size_t *starts; /* start of each index in tallies; one more than there are indexes */
 	struct candidate *candidates;
 	size_t n_candidates;
 	size_t n_best;     /* candidates by their own words: a heap while they are being chosen */

@@ -1,0 +1,21 @@
+/*
+ * Which memories are examined closely: the best by their own words that pass the filters, and
+ * the neighbours of the first of them in their chats.
+ */
+#pragma once
+
+#include "search/rank/score.h"
+
+enum {
+	REACH = 3,        /* neighbours on each side that count */
+	SPREAD_FROM = 64, /* best candidates whose neighbours become candidates */
+};
+
+/* "What happened yesterday?" has no words to match: scores the newest of that time. */
+void choose_by_date(struct search *s, size_t max);
+
+/* Fills the candidates, which must have room for `max` and 2 * REACH * SPREAD_FROM more. */
+void choose_candidates(struct search *s, size_t max);
+
+/* Moves the best to the front, best first; returns how many they are, at most `limit`. */
+size_t choose_first(struct search *s, size_t limit);

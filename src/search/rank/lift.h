@@ -1,0 +1,19 @@
+/*
+ * What is added to a memory's score besides its words: that it is about somebody whom the
+ * question names, of a time that it names, or looks like the kind of answer it asks for.
+ *
+ * All are in units of the question's rarest word, so that they weigh the same in few memories
+ * and in many.
+ */
+#pragma once
+
+#include "search/rank/score.h"
+
+float lift_by_names(const struct search *s, const struct candidate *c);
+float lift_by_dates(const struct search *s, const struct candidate *c);
+
+/* A place for "where", a number for "how many". */
+float lift_by_kind(const struct search *s, const struct candidate *c);
+
+/* What the sum is multiplied with: importance, recency, and that questions tell little. */
+float lift_factor(const struct search *s, const struct candidate *c);

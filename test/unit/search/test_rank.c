@@ -1,0 +1,304 @@
+/*
+ * What is added to a memory's words: each step decides a test here, which asks again without
+ * the step. See test_query.c for the words themselves.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "search/query.h"
+
+enum { HITS = 100 };
+
+static const int64_t DAY = 86400000;
+static const int64_t NOW = 1704456000000; /* 5 January 2024, a Friday, noon */
+
+static struct search_scratch *scratch;
+static struct search_index *ix;
+static struct search_hit hits[HITS];
+static size_t n_hits;
+
+static int setup(void **state)
+{
+	scratch = search_scratch_new();
+	ix = search_index_new(NULL);
+	return scratch && ix ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	search_index_free(ix);
+	search_scratch_free(scratch);
+	return 0;
+}
+
+/* In a chat of its own number (0: none), at a time, by somebody (NULL: nobody). */
+static void add(uint64_t key, uint64_t chat, int64_t time_ms, const char *who, const char *text)
+{
+	struct text name = text_of(who ? who : "");
+	const struct search_doc doc = {
+		.key = key,
+		.chat = chat,
+		.time_ms = time_ms,
+		.subjects = &name,
+		.n_subjects = who ? 1 : 0,
+		.text = text_of(text),
+		.importance = 0.5f,
+	};
+
+	assert_int_equal(search_index_add(ix, scratch, &doc), 0);
+}
+
+/* A minute after the one before. */
+static void say(uint64_t key, uint64_t chat, const char *who, const char *text)
+{
+	add(key, chat, NOW - 100 * DAY + (int64_t)key * 60000, who, text);
+}
+
+static void note(uint64_t key, const char *text)
+{
+	add(key, 0, NOW - 100 * DAY, NULL, text);
+}
+
+/* Others, so that words have something to be rare in. */
+static void add_others(void)
+{
+	for (uint64_t key = 1000; key < 1030; key++)
+		note(key, "some other talk about nothing much");
+}
+
+static uint64_t first_without(unsigned off, const char *question)
+{
+	const struct search_index *one = ix;
+	struct search_tuning tuning = search_default_tuning;
+	const struct search_query query = {
+		.text = text_of(question), .now_ms = NOW, .tuning = &tuning};
+
+	tuning.off = off;
+	assert_int_equal(search_run(scratch, &one, 1, &query, hits, HITS, &n_hits), 0);
+	return n_hits ? hits[0].key : 0;
+}
+
+static uint64_t first(const char *question)
+{
+	return first_without(0, question);
+}
+
+/* 0 unless it was found. */
+static float similarity_of(uint64_t key)
+{
+	for (size_t i = 0; i < n_hits; i++) {
+		if (hits[i].key == key)
+			return hits[i].similarity;
+	}
+	return 0;
+}
+
+/* The first is found first, and the second without the step; they differ in nothing else. */
+static void assert_step(unsigned off, const char *question, uint64_t right, uint64_t otherwise)
+{
+	assert_int_equal(first(question), right);
+	assert_int_equal(first_without(off, question), otherwise);
+}
+
+/* Neighbours. */
+static void what_a_memory_says_itself_is_not_counted_again(void **state)
+{
+	add_others();
+	for (uint64_t key = 1; key <= 7; key++)
+		say(key, 1, NULL, "the oboe is broken");
+	say(11, 2, NULL, "just some talk of ours");
+	say(12, 2, NULL, "the oboe is broken");
+	first("oboe");
+	assert_true(similarity_of(4) > 0 && similarity_of(4) < similarity_of(12) * 1.01f);
+}
+
+static void a_memory_is_credited_with_words_that_it_lacks(void **state)
+{
+	add_others();
+	say(1, 1, NULL, "we saw the lighthouse from the train");
+	say(2, 1, NULL, "afterwards the picnic was cut short by the rain");
+	say(11, 2, NULL, "nothing special there");
+	say(12, 2, NULL, "the picnic was cut short by rain");
+	assert_step(SEARCH_NO_CONTEXT, "picnic near the lighthouse in the rain", 2, 12);
+}
+
+/* Six neighbours are not worth more than the word itself. */
+static void neighbours_give_less_than_the_word(void **state)
+{
+	add_others();
+	for (uint64_t key = 1; key <= 7; key++)
+		say(key, 1, NULL, key == 4 ? "that was quite a noise" : "oboe");
+	note(20, "the oboe is an instrument that needs a great deal of care and a lot of patience");
+	first("oboe");
+	assert_true(similarity_of(4) > 0 && similarity_of(4) < similarity_of(20));
+}
+
+static void neighbours_of_another_day_count_less(void **state)
+{
+	add_others();
+	say(1, 1, NULL, "the oboe is broken");
+	say(2, 1, NULL, "that was quite a noise");
+	add(11, 2, NOW - 90 * DAY, NULL, "the oboe is broken");
+	add(12, 2, NOW - 80 * DAY, NULL, "that was quite a noise");
+	first("oboe");
+	assert_true(similarity_of(12) > 0 && similarity_of(12) < similarity_of(2) * 0.9f);
+}
+
+/* Names and dates. */
+static void a_name_and_the_context_outweigh_the_word(void **state)
+{
+	add_others();
+	say(1, 1, "Bob", "the oboe is in the attic");
+	say(2, 1, "Anna", "what a pity, it sounded so warm");
+	assert_step(SEARCH_NO_SUBJECTS, "What does Anna think of the oboe?", 2, 1);
+}
+
+static void a_day_and_the_context_outweigh_the_word(void **state)
+{
+	add_others();
+	add(1, 1, NOW - 300 * DAY, NULL, "the oboe is broken");
+	add(11, 2, NOW - 1 * DAY, NULL, "the oboe again");
+	add(12, 2, NOW - 1 * DAY + 60000, NULL, "she played for hours");
+	first("what about the oboe yesterday");
+	assert_true(similarity_of(12) > similarity_of(1));
+	first_without(SEARCH_NO_DATES, "what about the oboe yesterday");
+	assert_true(similarity_of(12) < similarity_of(1));
+}
+
+/* Words that ask. */
+static void words_that_ask_weigh_less(void **state)
+{
+	add_others();
+	note(1, "he has a dog from the shelter, one with three legs and a very loud voice");
+	note(2, "what kind people");
+	note(3, "a dog");
+	note(4, "no dog");
+	assert_step(SEARCH_NO_WEAK, "What kind of dog?", 3, 2);
+}
+
+static void common_words_weigh_less(void **state)
+{
+	add_others();
+	add(1, 0, NOW - 101 * DAY, NULL, "they had one boat");
+	add(2, 0, NOW - 100 * DAY, NULL, "they will make it");
+	assert_step(SEARCH_NO_WEAK, "Did they make the boat?", 1, 2);
+}
+
+static void questions_tell_less(void **state)
+{
+	add_others();
+	add(1, 0, NOW - 100 * DAY, NULL, "is the concert in the old hall?");
+	add(2, 0, NOW - 101 * DAY, NULL, "yes the concert in the old hall");
+	assert_step(SEARCH_NO_ASKING, "concert in the hall", 2, 1);
+}
+
+/* Kinds of answers. */
+static void assert_kind(const char *question, const char *answer, const char *other)
+{
+	search_index_free(ix);
+	ix = search_index_new(NULL);
+	add_others();
+	add(1, 0, NOW - 101 * DAY, NULL, answer);
+	add(2, 0, NOW - 100 * DAY, NULL, other);
+	assert_step(SEARCH_NO_KINDS, question, 1, 2);
+	/* A search for the words alone does not care. */
+	assert_int_equal(first("the concert"), 2);
+}
+
+static void an_answer_looks_like_what_is_asked_for(void **state)
+{
+	assert_kind("Where was the concert?", "the concert went well in Bergen",
+		    "the concert went well for everybody");
+	assert_kind("Who gave the concert?", "the concert was by Oskar",
+		    "the concert was by amateurs");
+	assert_kind("How many came to the concert?", "the concert had sixty guests",
+		    "the concert had several guests");
+	assert_kind("How much was the concert?", "the concert was 45 euros",
+		    "the concert was some euros");
+	assert_kind("What was the title of the concert?", "the concert was \"lights\"",
+		    "the concert was lights");
+	assert_kind("Why was the concert late?", "the concert began later because of rain",
+		    "the concert began later despite of rain");
+}
+
+static void who_speaks_of_himself_tells_more(void **state)
+{
+	add_others();
+	add(1, 0, NOW - 101 * DAY, NULL, "I have a concert");
+	add(2, 0, NOW - 100 * DAY, NULL, "they have a concert");
+	assert_step(SEARCH_NO_SELF, "concert", 1, 2);
+}
+
+/* Repair. */
+static void a_mistyped_name_is_a_subject(void **state)
+{
+	static const char *const typos[] = {"Melanei", "Melnie", "Mellanie", "Melabie", "melanei"};
+	char question[64];
+
+	add_others();
+	say(1, 1, "Melanie", "drinks green tea, gallons of it");
+	say(2, 2, "Robert", "drinks green tea, buckets of it");
+	say(3, 3, "Robert", "met her at the station");
+	for (size_t i = 0; i < sizeof(typos) / sizeof(typos[0]); i++) {
+		snprintf(question, sizeof(question), "What does %s drink?", typos[i]);
+		assert_step(SEARCH_NO_REPAIR, question, 1, 2);
+	}
+}
+
+static void short_words_are_not_repaired(void **state)
+{
+	note(1, "the red one");
+	note(2, "we got it per post");
+	note(3, "a boat");
+	note(4, "the pots");
+	assert_int_equal(first("wedding"), 0);
+	assert_int_equal(first("pets"), 0);
+	assert_int_equal(first("rod"), 0);
+	assert_int_equal(first("bat"), 0);
+	assert_int_equal(first("posy"), 2); /* t is beside y */
+	assert_int_equal(first("pist"), 2);
+	assert_int_equal(first("pasy"), 0);
+	assert_int_equal(first("goat"), 0); /* another first letter */
+	assert_int_equal(first("baot"), 3);
+	assert_int_equal(first("boatt"), 3);
+	assert_int_equal(first("bota"), 3);
+	assert_int_equal(first("boxt"), 0);
+}
+
+/* A letter that was exchanged is surer than one that was left out. */
+static void the_likelier_repair_is_taken(void **state)
+{
+	note(1, "two casts of it");
+	note(2, "two coast lines");
+	assert_int_equal(first("caosts"), 2);
+	assert_int_equal(n_hits, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_a_memory_says_itself_is_not_counted_again),
+		TEST(a_memory_is_credited_with_words_that_it_lacks),
+		TEST(neighbours_give_less_than_the_word),
+		TEST(neighbours_of_another_day_count_less),
+		TEST(a_name_and_the_context_outweigh_the_word),
+		TEST(a_day_and_the_context_outweigh_the_word),
+		TEST(words_that_ask_weigh_less),
+		TEST(common_words_weigh_less),
+		TEST(questions_tell_less),
+		TEST(an_answer_looks_like_what_is_asked_for),
+		TEST(who_speaks_of_himself_tells_more),
+		TEST(a_mistyped_name_is_a_subject),
+		TEST(short_words_are_not_repaired),
+		TEST(the_likelier_repair_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
