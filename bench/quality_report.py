@@ -135,7 +135,8 @@ def _panel(found, group, y):
         value = found.median(row, group, "recall_10")
         if value is None:
             continue
-        out += _bar(y + 3, STEPS.get(row) or title_of(row), value, None if before is None else value - before,
+        out += _bar(y + 3, STEPS.get(row) or title_of(row), value,
+                    None if before is None else value - before,
                     found.median(row, group, "typo_10"))
         before = value
         y += STEP

@@ -78,6 +78,11 @@ static const struct step {
 	{"subjects", 0, SEARCH_NO_SUBJECTS},
 	{"dates", 0, SEARCH_NO_DATES},
 	{"time words", 0, SEARCH_NO_TIME_WORDS},
+	{"weak words", 0, SEARCH_NO_WEAK},
+	{"kinds of answers", 0, SEARCH_NO_KINDS},
+	{"tellers of themselves", 0, SEARCH_NO_SELF},
+	{"questions told apart", 0, SEARCH_NO_ASKING},
+	{"the newer of two", 0, SEARCH_NO_NEWER},
 	{"priors", 0, SEARCH_NO_PRIORS},
 };
 
@@ -258,7 +263,7 @@ static void print_json(const struct group *group, const struct recipe *recipe,
 static void print_text(const struct recipe *recipe, const struct recall *right,
 		       const struct recall *typo)
 {
-	printf("%-8s %-20s", recipe->kind, recipe->name);
+	printf("%-8s %-22s", recipe->kind, recipe->name);
 	for (size_t i = 0; i < N_DEPTHS; i++)
 		printf(" %6.1f", right->at[i]);
 	printf("   ");
