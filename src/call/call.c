@@ -23,7 +23,7 @@ struct engine *call_engine(const struct call *c)
 /* The body has no JSON-RPC envelope. */
 static bool bare(const struct call *c)
 {
-	return c->route || c->netrpc;
+	return c->route || c->netrpc || c->deliver;
 }
 
 struct json *call_result(struct call *c)
@@ -104,6 +104,8 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 	struct buf field;
 	struct json j;
 
+	if (c->deliver)
+		return;
 	word_message(message, row, why, c->netrpc);
 	if (c->route) {
 		write_route_error(c, route_status(c->dialect, why->code), text_of(message), why);
@@ -171,12 +173,28 @@ static void route_fail_with(struct call *c, int64_t status, struct text message)
 	write_route_error(c, status >= 400 && status < 600 ? (int)status : 500, message, NULL);
 }
 
+/* The error's object alone; whoever delivers it knows that no refusal explains it. */
+static void write_bare_error(struct call *c, int64_t code, struct text message, struct text data)
+{
+	c->why.code = 0;
+	json_begin_object(&c->json);
+	json_member_int(&c->json, "code", code);
+	json_member_text(&c->json, "message", message);
+	if (data.data) {
+		json_key(&c->json, "data");
+		json_raw(&c->json, data.data, data.len);
+	}
+	json_end_object(&c->json);
+}
+
 struct done call_fail_with(struct call *c, int64_t code, struct text message, struct text data)
 {
 	if (parked_wants(c))
 		return answered(c);
 	begin_failure(c);
-	if (c->route)
+	if (c->deliver)
+		write_bare_error(c, code, message, data);
+	else if (c->route)
 		route_fail_with(c, code, message);
 	else
 		write_error(c, code, message, data);

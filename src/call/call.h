@@ -39,6 +39,7 @@ struct call {
 	atomic_bool cancelled;      /* asked to stop; a slow handler checks now and then */
 	int lane;                   /* of the worker it runs on; -1: the writer, or the loop */
 	void *state;                /* the handler's own, between call_later and the answer */
+	void *opened;               /* what the dialect's `open` has read of the message */
 
 	/* for call/ */
 	struct list link; /* in its client's running or waiting calls, or the free ones */
@@ -50,6 +51,11 @@ struct call {
 	struct done (*after_delay)(struct call *c);
 	int (*on_thread)(struct call *c);
 	struct done (*after_work)(struct call *c, int r);
+	/* Set by the dialect's `open`: sends the answer, in place of JSON-RPC's. `out` holds the
+	 * bare result then; of a failure by call_fail_with an object with its code, message and
+	 * data, of one by call_fail nothing, and c->why.code says which. The client is NULL when it
+	 * has left. */
+	void (*deliver)(struct client *s, struct call *c);
 	struct buf out;
 	struct json json;
 	void (*on_cancel)(struct call *c, void *arg);
@@ -149,8 +155,13 @@ struct done call_work(struct call *c, enum where where, int (*work)(struct call 
  * -ENOTSUP: not at a route.
  */
 int call_stream_begin(struct call *c, int status, const char *content_type);
+/* The same with more header lines, each ending in CRLF. */
+int call_stream_begin_with(struct call *c, int status, const char *content_type, const char *extra);
 int call_stream(struct call *c, const char *data, size_t len);
 struct done call_stream_end(struct call *c);
+
+/* On the loop: runs the handler of a call that waits (call_later, ON_LOOP) once more. */
+void call_again(struct call *c);
 
 /* Asks a call to stop. The call answers by itself, soon or when it next checks. */
 void call_cancel(struct call *c);

@@ -148,10 +148,14 @@ void client_answered(struct client *s, struct call *c)
 	unlink_call(c);
 	if (log_enabled(LOG_LEVEL_DEBUG))
 		log_call(c);
+	if (c->deliver)
+		c->deliver(s, c);
 	if (s) {
 		s->n_holding -= c->holds;
 		s->endpoint->n_errors += c->failed;
-		if (c->batch)
+		if (c->deliver)
+			; /* sent already */
+		else if (c->batch)
 			answer_batch(c->batch, c);
 		else if (c->netrpc)
 			client_gob_answer(s, c);
@@ -169,6 +173,23 @@ void client_answered(struct client *s, struct call *c)
 		client_pump(s);
 }
 
+void client_let_go(struct call *c)
+{
+	struct client *s = c->client;
+
+	if (!s || !c->streaming)
+		return;
+	if (c->linked) {
+		list_remove(&c->link);
+		list_append(&s->server->detached, &c->link);
+		s->n_running--;
+	}
+	c->client = NULL;
+	http_stream_finish(s, c);
+	if (!s->pumping)
+		client_pump(s);
+}
+
 /* ---- messages ---- */
 
 static struct call *read_call(struct client *s, const struct frame *frame, bool keep)
@@ -180,11 +201,29 @@ static struct call *read_call(struct client *s, const struct frame *frame, bool 
 	return dispatch_read(s, frame->data, frame->len, keep);
 }
 
+/* A guest at another dialect's listener shows who it is by its first message. */
+static void welcome_guest(struct client *s, struct call *c)
+{
+	struct endpoint *guest = s->endpoint->guest;
+
+	if (!guest || s->framing != &framing_line || !c->tree)
+		return;
+	if (!guest->dialect->recognise(c->tree))
+		return;
+	s->endpoint->n_connections--;
+	guest->n_connections++;
+	guest->n_accepted++;
+	s->endpoint = guest;
+	c->endpoint = guest;
+	c->dialect = guest->dialect;
+}
+
 /* False: this message is the last, and is not run. */
 static bool hear_first(struct client *s, struct call *c)
 {
 	struct frame no = {0};
 
+	welcome_guest(s, c);
 	s->heard = client_may_go_on(s, c, &no);
 	if (s->heard)
 		return true;

@@ -33,6 +33,7 @@ struct error_row {
 
 struct dialect_life;
 struct dialect_section;
+struct http_request;
 struct http_route;
 
 /* Where it listens, unless the settings say otherwise. */
@@ -82,6 +83,17 @@ struct dialect {
 	int (*explain_field)(const struct field *f, const struct value *v, struct why *why);
 	/* Instead of call_decode, where parameters are read by other rules. May be NULL. */
 	int (*decode)(struct call *c);
+	/* Instead of JSON-RPC's rules and the registry, for a protocol with envelopes of its own:
+	 * reads the whole message (c->tree; NULL: it is no JSON, as c->why says, or there is none),
+	 * and sets the call's request and method, and usually `opened` and `deliver`. The message
+	 * stays until the call has answered; http, NULL unless it came to a ROUTE_RPC, does not.
+	 * May be NULL. */
+	int (*open)(struct call *c, const struct http_request *http);
+	/* With `open`: whether a message acts as soon as it is read (METHOD_OVERTAKES). */
+	bool (*overtakes)(const struct value *message);
+	/* As a guest of another dialect's listener: whether a connection whose first line is this
+	 * speaks it. */
+	bool (*recognise)(const struct value *first);
 
 	const struct method *methods;
 	unsigned n_methods;

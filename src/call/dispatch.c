@@ -1,6 +1,7 @@
 #include "call/dispatch.h"
 #include "call/confined.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -76,6 +77,8 @@ bool dispatch_overtakes(struct call *c)
 
 	if (c->netrpc || !c->tree || c->tree->kind != VALUE_OBJECT)
 		return false;
+	if (c->dialect->open)
+		return c->dialect->overtakes(c->tree);
 	if (jsonrpc_read(&c->dialect->rules, c->tree, &c->request, NULL) != 0)
 		return false;
 	m = registry_find(c->client->endpoint->registry, c->request.method);
@@ -124,12 +127,27 @@ static int prepare_netrpc(struct call *c)
 	return r == 0 ? call_decode(c) : r;
 }
 
+/* The dialect finds the row by itself. The message is kept first: what it reads points there. */
+static int prepare_opened(struct call *c, const struct http_request *http)
+{
+	int r = c->source.len > 0 ? pin(c) : 0;
+
+	if (r == 0)
+		r = c->dialect->open(c, http);
+	if (r == 0)
+		r = check_room(c);
+	return r == 0 ? call_decode(c) : r;
+}
+
 /* From the tree to a row and its parameters. */
 static int prepare(struct call *c)
 {
 	const struct jsonrpc_rules *rules = &c->dialect->rules;
-	int r = jsonrpc_read(rules, c->tree, &c->request, &c->why) ?: find_method(c);
+	int r;
 
+	if (c->dialect->open)
+		return prepare_opened(c, NULL);
+	r = jsonrpc_read(rules, c->tree, &c->request, &c->why) ?: find_method(c);
 	if (r != 0)
 		return r;
 	if (outlives_message(c)) {
@@ -147,8 +165,10 @@ static void keep_running(struct call *c)
 	struct client *s = c->client;
 
 	c->linked = true;
-	list_append(&s->running, &c->link);
-	s->n_running++;
+	/* The handler may have let its client go. */
+	list_append(s ? &s->running : &c->server->detached, &c->link);
+	if (s)
+		s->n_running++;
 	c->server->n_calls++;
 	c->server->others.calls += c->peer.other;
 }
@@ -268,6 +288,31 @@ void dispatch_go(struct call *c, int r)
 		run(c);
 }
 
+void dispatch_opened(struct call *c, const struct http_request *http)
+{
+	int r;
+
+	if (log_enabled(LOG_LEVEL_DEBUG))
+		c->started_ms = loop_now_ms(c->server->loop);
+	r = prepare_opened(c, http);
+	if (r != 0)
+		refuse_now(c, r);
+	else
+		run(c);
+}
+
+void call_again(struct call *c)
+{
+	assert(c->stage == CALL_LATER && c->method->where == ON_LOOP);
+	c->stage = CALL_RUNNING;
+	c->on_cancel = NULL;
+	c->handling = true;
+	(void)c->method->handle(c);
+	c->handling = false;
+	if (c->stage == CALL_ANSWERED)
+		client_answered(c->client, c);
+}
+
 /* The batch takes over the call's tree and text. */
 static int begin_batch(struct call *c)
 {
@@ -314,12 +359,12 @@ void dispatch_run(struct call *c)
 {
 	int r;
 
-	if (!c->tree) {
+	if (!c->tree && !c->dialect->open) {
 		c->client->endpoint->n_calls++;
 		refuse_now(c, c->why.code);
 		return;
 	}
-	if (c->tree->kind != VALUE_ARRAY || c->netrpc) {
+	if (c->dialect->open || c->tree->kind != VALUE_ARRAY || c->netrpc) {
 		run_one(c);
 		return;
 	}

@@ -34,6 +34,9 @@ bool dispatch_overtakes(struct call *c);
 /* Runs a call made by dispatch_read: answers it, starts it, or begins its batch. */
 void dispatch_run(struct call *c);
 
+/* Runs a call of a dialect that opens its messages by itself. */
+void dispatch_opened(struct call *c, const struct http_request *http);
+
 /* Runs a call whose method and parameters are already set, or fails it with r. */
 void dispatch_go(struct call *c, int r);
 

@@ -341,6 +341,10 @@ static void run(struct client *s, const struct frame *frame, const struct route_
 	c->place = (struct text) {.data = found->place.len > 0 ? found->place.text : NULL,
 				  .len = found->place.len};
 	s->endpoint->n_calls++;
+	if (found->route->flags & ROUTE_RPC) {
+		dispatch_opened(c, frame->http);
+		return;
+	}
 	r = check_body(c) ?: read_params(c, found->query);
 	dispatch_go(c, r);
 }

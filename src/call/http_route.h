@@ -20,6 +20,7 @@ enum route_flags {
 	ROUTE_TOKEN_QUERY = 1 << 1,
 	ROUTE_WATCH = 1 << 2,   /* the call is cancelled when its client leaves */
 	ROUTE_UPGRADE = 1 << 3, /* GET with "Upgrade: websocket" goes to `upgrade` */
+	ROUTE_RPC = 1 << 4,     /* the request is read by the dialect's `open` */
 };
 
 struct http_route {

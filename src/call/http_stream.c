@@ -12,11 +12,16 @@
 
 int call_stream_begin(struct call *c, int status, const char *content_type)
 {
+	return call_stream_begin_with(c, status, content_type, "Cache-Control: no-store\r\n");
+}
+
+int call_stream_begin_with(struct call *c, int status, const char *content_type, const char *extra)
+{
 	struct client *s = c->client;
 	struct http_response head = {
 		.status = status,
 		.content_type = content_type,
-		.extra = "Cache-Control: no-store\r\n",
+		.extra = extra,
 	};
 
 	assert(c->method->where == ON_LOOP && !c->streaming);

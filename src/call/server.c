@@ -101,6 +101,8 @@ static void wipe_call(struct call *c)
 	c->place = (struct text) {0};
 	atomic_store_explicit(&c->cancelled, false, memory_order_relaxed);
 	c->state = NULL;
+	c->opened = NULL;
+	c->deliver = NULL;
 	c->work.wait = NULL;
 	c->batch = NULL;
 	c->tree = NULL;
@@ -217,15 +219,24 @@ int server_accept(struct server *s, struct endpoint *e, int fd, const struct pee
 	return r;
 }
 
-int server_listen(struct server *s, const struct endpoint_opts *opts,
-		  struct endpoint **ret_endpoint, struct why *why)
+static void free_endpoint(struct endpoint *e)
 {
-	CLEANUP(freep) struct endpoint *e = calloc(1, sizeof(*e));
-	struct listener_opts listen;
-	int r;
+	if (e)
+		free(e->guest);
+	free(e);
+}
+
+static void free_endpointp(struct endpoint **e)
+{
+	free_endpoint(*e);
+}
+
+static struct endpoint *new_endpoint(struct server *s, const struct endpoint_opts *opts)
+{
+	struct endpoint *e = calloc(1, sizeof(*e));
 
 	if (!e)
-		return -ENOMEM;
+		return NULL;
 	e->server = s;
 	e->dialect = opts->dialect;
 	e->registry = opts->registry;
@@ -235,6 +246,44 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 		e->framing = SPEAKS_HTTP;
 	if (opts->token)
 		snprintf(e->token, sizeof(e->token), "%s", opts->token);
+	return e;
+}
+
+/* The guest's place differs only in its dialect. */
+static int add_guest(struct endpoint *e, const struct endpoint_opts *opts)
+{
+	struct endpoint_opts guest = *opts;
+
+	if (!opts->guest)
+		return 0;
+	guest.dialect = opts->guest;
+	guest.settings = NULL;
+	e->guest = new_endpoint(e->server, &guest);
+	return e->guest ? 0 : -ENOMEM;
+}
+
+int server_inside(struct server *s, const struct endpoint_opts *opts,
+		  struct endpoint **ret_endpoint)
+{
+	struct endpoint *e = new_endpoint(s, opts);
+
+	if (!e)
+		return -ENOMEM;
+	snprintf(e->address, sizeof(e->address), "%s", "inside:");
+	list_append(&s->endpoints, &e->link);
+	*ret_endpoint = e;
+	return 0;
+}
+
+int server_listen(struct server *s, const struct endpoint_opts *opts,
+		  struct endpoint **ret_endpoint, struct why *why)
+{
+	CLEANUP(free_endpointp) struct endpoint *e = new_endpoint(s, opts);
+	struct listener_opts listen;
+	int r = e ? add_guest(e, opts) : -ENOMEM;
+
+	if (r != 0)
+		return r;
 	listen = (struct listener_opts) {
 		.allow_uids = opts->allow_uids,
 		.n_allow_uids = opts->n_allow_uids,
@@ -251,6 +300,10 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 	/* A socket that was handed over may be of another kind than its name says. */
 	e->tcp = listener_address(e->listener)->kind != ADDRESS_UNIX;
 	address_format(listener_address(e->listener), e->address);
+	if (e->guest) {
+		e->guest->tcp = e->tcp;
+		memcpy(e->guest->address, e->address, sizeof(e->address));
+	}
 	list_append(&s->endpoints, &e->link);
 	*ret_endpoint = TAKE(e);
 	return 0;
@@ -281,7 +334,7 @@ bool server_unlisten(struct server *s, struct endpoint *e)
 	list_for_each (at, following, &s->clients) {
 		struct client *client = list_entry(at, struct client, link);
 
-		if (client->endpoint == e)
+		if (client->endpoint == e || (e->guest && client->endpoint == e->guest))
 			client_end(client);
 	}
 	return true;
@@ -486,7 +539,7 @@ static void free_endpoints(struct list *endpoints)
 
 	while ((first = list_first(endpoints))) {
 		list_remove(first);
-		free(list_entry(first, struct endpoint, link));
+		free_endpoint(list_entry(first, struct endpoint, link));
 	}
 }
 

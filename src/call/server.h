@@ -80,6 +80,9 @@ struct endpoint {
 	const void *settings; /* the dialect's own */
 	void *state;          /* what the dialect keeps here, and frees itself */
 	bool closed;          /* by server_unlisten */
+	/* The place of another dialect whose clients may come here (endpoint_opts.guest), without
+	 * a listener of its own; freed with this one. NULL: none. */
+	struct endpoint *guest;
 	/* HTTP: "Bearer " and the token that calls must carry; "" for none. */
 	char token[256];
 };
@@ -136,6 +139,8 @@ struct endpoint_opts {
 	bool anybody;         /* anybody may connect */
 	const char *token;    /* HTTP bearer token, or NULL */
 	const void *settings; /* the dialect's own; outlives the server */
+	/* Another dialect, spoken by clients whose first line it recognises; or NULL. */
+	const struct dialect *guest;
 };
 
 int server_listen(struct server *s, const struct endpoint_opts *opts,
@@ -147,7 +152,11 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
  */
 bool server_unlisten(struct server *s, struct endpoint *e);
 
-/* A connection that was made elsewhere, for tests. Takes fd. */
+/* A place without a listener, for connections that are made elsewhere. */
+int server_inside(struct server *s, const struct endpoint_opts *opts,
+		  struct endpoint **ret_endpoint);
+
+/* A connection that was made elsewhere. Takes fd. */
 int server_accept(struct server *s, struct endpoint *e, int fd, const struct peer *peer);
 
 /*
