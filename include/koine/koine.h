@@ -336,6 +336,11 @@ void koine_server_step(struct koine_server *s);            /* [host] */
  * 0 or -ENOMEM. */
 int koine_server_post(struct koine_server *s, void (*fn)(void *arg), void *arg); /* [host] */
 
+/* Runs fn on the server's thread after ms milliseconds, once, unless the server is freed before.
+ * From the server's thread. 0 or -ENOMEM. */
+int koine_server_after(struct koine_server *s, uint32_t ms, void (*fn)(void *arg),
+		       void *arg); /* [host] */
+
 /* Sends a notification to every client, or to the one with this connection number
  * (koine_call_connection). `params` is JSON, an object or an array, or NULL. -ENOTCONN when the
  * client is gone, -ENOBUFS when it does not read and its queue is full, -ENOTSUP when it uses
@@ -380,6 +385,185 @@ void koine_call_fail(struct koine_call *c, int64_t code, const char *message,
  * stops. Answer soon after, there or later; a failure will do. */
 void koine_call_later(struct koine_call *c, void (*on_cancel)(struct koine_call *c, void *arg),
 		      void *arg); /* [host] */
+
+/* ---- hosting: the Model Context Protocol [host] ------------------------ */
+
+/*
+ * Tools, resources and prompts for AI clients, over stdio, a Unix socket or HTTP. Clients of both
+ * eras are served at once: 2024-11-05 to 2025-11-25, which open sessions, and 2026-07-28, which
+ * does not. Handlers see no difference. See doc/mcp.md.
+ *
+ * A handler is an ordinary one: it runs on the server's thread, finds its arguments with
+ * koine_call_param, and answers exactly once, now or later.
+ */
+struct koine_mcp;
+
+enum koine_mcp_flags {
+	KOINE_MCP_LOGS = 1 << 0,   /* koine_mcp_log is used */
+	KOINE_MCP_UPDATES = 1 << 1 /* koine_mcp_updated is used: clients may subscribe */
+};
+
+struct koine_mcp_info {
+	const char *name;         /* of this server */
+	const char *version;      /* of this server */
+	const char *title;        /* for people; or NULL */
+	const char *instructions; /* tells a model when to use what; or NULL */
+	unsigned flags;           /* enum koine_mcp_flags */
+	unsigned page;            /* entries on one page of a list; 0: 100 */
+	uint32_t ttl_ms;          /* how long a client may keep lists and resources */
+	/* 32 bytes that sign what clients carry for us (cursors, the state of questions), for several
+	 * processes or restarts that serve the same clients. NULL: random ones. */
+	const unsigned char *key;
+};
+
+/* Everything is copied. It belongs to the server, and is freed with it. -EINVAL: the name or the
+ * version is missing. */
+int koine_mcp_new(struct koine_server *s, const struct koine_mcp_info *info,
+		  struct koine_mcp **ret_mcp); /* [host] */
+
+/* What clients are told of a tool. Without any of these, it may change and destroy everything. */
+enum koine_tool_hints {
+	KOINE_TOOL_READ_ONLY = 1 << 0,
+	KOINE_TOOL_HARMLESS = 1 << 1,   /* it changes something, but destroys nothing */
+	KOINE_TOOL_IDEMPOTENT = 1 << 2, /* a second time changes nothing more */
+	KOINE_TOOL_CLOSED = 1 << 3      /* it reaches nothing outside */
+};
+
+/*
+ * A tool's arguments are decoded by its fields, and its schema is made of them; wrong arguments are
+ * answered with a sentence for the model, and the handler does not run. What the handler writes to
+ * koine_call_result, an object, is its structured output; koine_mcp_text and its kin add content. A
+ * tool with output alone shows it as text, too. koine_mcp_refuse says what went wrong to the model,
+ * koine_call_fail to the client.
+ */
+struct koine_tool {
+	const char *name; /* of letters, digits and _.- */
+	koine_handler handler;
+	void *arg;
+	const struct koine_field *fields;
+	size_t n_fields;
+	const char *description; /* for the model */
+	const char *title;       /* for people; or NULL */
+	unsigned hints;          /* enum koine_tool_hints */
+	/* A JSON schema of your own; NULL: made of the fields. With one, arguments that are no fields
+	 * are found in koine_call_params, unchecked. */
+	const char *input_schema;
+	const char *output_schema; /* or NULL */
+};
+
+/* "{id}" in the URI stands for any text without '/': then it is a template, and the handler finds
+ * the text with koine_call_param(call, "id"); "uri" is the whole URI. The contents are what the
+ * handler adds with koine_mcp_text and koine_mcp_data. */
+struct koine_resource {
+	const char *uri;
+	koine_handler handler;
+	void *arg;
+	const char *name;
+	const char *description; /* or NULL */
+	const char *title;       /* or NULL */
+	const char *mime_type;   /* of koine_mcp_text; or NULL */
+};
+
+/* The messages are what the handler adds with koine_mcp_text and its kin. */
+struct koine_prompt {
+	const char *name;
+	koine_handler handler;
+	void *arg;
+	const struct koine_field *fields; /* strings */
+	size_t n_fields;
+	const char *description;
+	const char *title; /* or NULL */
+};
+
+/* Everything is copied. -EINVAL: a name or handler is missing, or a schema is not a JSON object.
+ * -EEXIST: the name, or the URI, is taken. They may be added while clients are connected;
+ * koine_mcp_changed tells them. */
+int koine_mcp_add_tool(struct koine_mcp *m, const struct koine_tool *tool);             /* [host] */
+int koine_mcp_add_resource(struct koine_mcp *m, const struct koine_resource *resource); /* [host] */
+int koine_mcp_add_prompt(struct koine_mcp *m, const struct koine_prompt *prompt);       /* [host] */
+
+/* Completes arguments of prompts and places of templates: the handler finds `ref`, `argument` and
+ * `context` as sent, and adds each value with koine_mcp_text. */
+int koine_mcp_on_complete(struct koine_mcp *m, koine_handler handler, void *arg); /* [host] */
+
+/* As koine_server_listen, for MCP clients: lines and HTTP on a Unix socket, HTTP on a port
+ * ("http:127.0.0.1:8080"), where the path is /mcp. With a token (may be NULL) HTTP requests need it
+ * as "Authorization: Bearer". */
+int koine_mcp_listen(struct koine_mcp *m, const char *address, const char *token, char *bound,
+		     size_t bound_size); /* [host] */
+
+/* Serves the client that has started this program, usually at 0 and 1. The server stops when the
+ * client closes `in` and everything is answered. While it runs, the descriptors do not block. */
+int koine_mcp_stdio(struct koine_mcp *m, int in, int out); /* [host] */
+
+/* Content, in the order of the calls. Texts are copied. */
+void koine_mcp_text(struct koine_call *c, const char *text);               /* [host] */
+void koine_mcp_text_n(struct koine_call *c, const char *text, size_t len); /* [host] */
+/* Bytes: kind is "image", "audio", or "blob" for a resource. */
+void koine_mcp_data(struct koine_call *c, const char *kind, const char *mime_type, const void *data,
+		    size_t len); /* [host] */
+/* A resource inside the result, and a link to one. mime_type may be NULL. */
+void koine_mcp_embed(struct koine_call *c, const char *uri, const char *mime_type,
+		     const char *text); /* [host] */
+void koine_mcp_link(struct koine_call *c, const char *uri, const char *name,
+		    const char *mime_type); /* [host] */
+/* Any other item, as JSON. */
+void koine_mcp_item(struct koine_call *c, const char *json); /* [host] */
+/* Who says the following messages of a prompt: "user", as at first, or "assistant". A literal. */
+void koine_mcp_role(struct koine_call *c, const char *role); /* [host] */
+
+/* Answers: of a tool, a result that tells the model what is wrong; else an error. */
+void koine_mcp_refuse(struct koine_call *c, const char *sentence); /* [host] */
+
+/* Told to clients that have asked for it, as long as it grows. total 0: unknown. message may be
+ * NULL. */
+void koine_mcp_progress(struct koine_call *c, double progress, double total,
+			const char *message); /* [host] */
+/* level: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency". */
+void koine_mcp_log(struct koine_call *c, const char *level, const char *text); /* [host] */
+
+/* Whether the client has declared "elicitation", "sampling" or "roots". */
+bool koine_mcp_can(const struct koine_call *c, const char *capability); /* [host] */
+/* "2025-11-25": what the client speaks. */
+const char *koine_mcp_version(const struct koine_call *c); /* [host] */
+
+/*
+ * Asks the client: "elicitation/create" its user, "sampling/createMessage" its model, "roots/list"
+ * its folders. `params` is JSON. The key names the question within the call.
+ *
+ * Returns the answer, an object, if it is there. Otherwise NULL: then the handler asks what else it
+ * wants to know, calls koine_mcp_wait and returns. It runs again from its start when all answers are
+ * there, and whatever it added before is forgotten. A client that has not declared what it is asked
+ * for is refused by koine_mcp_wait; see koine_mcp_can.
+ */
+const struct koine_value *koine_mcp_ask(struct koine_call *c, const char *key, const char *method,
+					const char *params); /* [host] */
+/* The same for the user, with a form made of fields: {"action": "accept", "content": {…}}, or another
+ * action: "decline", "cancel". */
+const struct koine_value *koine_mcp_elicit(struct koine_call *c, const char *key,
+					   const char *message, const struct koine_field *fields,
+					   size_t n_fields); /* [host] */
+/* The call must not be used any more when this returns; the next run gets it again. */
+void koine_mcp_wait(struct koine_call *c); /* [host] */
+
+/* For the next run: JSON, signed where the client carries it, and not secret; NULL: none was kept. */
+void koine_mcp_keep(struct koine_call *c, const char *json);          /* [host] */
+const struct koine_value *koine_mcp_kept(const struct koine_call *c); /* [host] */
+
+/* Ends the HTTP stream of this call, so that its client comes again for the answer. Only clients of
+ * 2025-11-25 can; for others nothing happens. The call goes on. */
+void koine_mcp_hang_up(struct koine_call *c); /* [host] */
+
+enum koine_mcp_lists {
+	KOINE_MCP_TOOLS = 1 << 0,
+	KOINE_MCP_PROMPTS = 1 << 1,
+	KOINE_MCP_RESOURCES = 1 << 2
+};
+
+/* Tells clients that lists have changed, or those who have subscribed to a resource that its
+ * contents have. */
+void koine_mcp_changed(struct koine_mcp *m, unsigned lists);  /* [host] */
+void koine_mcp_updated(struct koine_mcp *m, const char *uri); /* [host] */
 
 /* ---- logs [host] ------------------------------------------------------- */
 

@@ -27,6 +27,14 @@ struct posted {
 	void *arg;
 };
 
+/* Something to be done later. */
+struct host_timer {
+	struct list link;
+	struct timer *timer;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
 struct koine_server {
 	struct loop *loop;
 	struct server *server;
@@ -39,6 +47,8 @@ struct koine_server {
 	uid_t allow_uids[KOINE_ALLOW_MAX]; /* for everything listened at from now on */
 	unsigned n_allow_uids;
 	bool anybody;
+	struct list timers; /* struct host_timer */
+	struct list mcps;   /* struct koine_mcp */
 	struct why why;
 };
 
@@ -58,6 +68,13 @@ static inline const struct call *inner_const(const struct koine_call *c)
 {
 	return (const struct call *)c;
 }
+
+/* mcp_api.c: what ends before the server is freed, and what only then can be. */
+void host_mcps_close(struct koine_server *s);
+void host_mcps_free(struct koine_server *s);
+
+/* Puts the reason into s->why, unless it is there. */
+int host_explain(struct koine_server *s, int r);
 
 /* The row's handler: asks the host, and makes sure that the call is answered. */
 struct done host_handle(struct call *c);

@@ -91,6 +91,8 @@ int koine_server_new(struct koine_server **ret_server)
 		return -ENOMEM;
 	list_init(&s->methods);
 	list_init(&s->posted);
+	list_init(&s->timers);
+	list_init(&s->mcps);
 	pthread_mutex_init(&s->lock, NULL);
 	r = loop_new(&s->loop);
 	if (r == 0)
@@ -106,6 +108,44 @@ int koine_server_new(struct koine_server **ret_server)
 		return r;
 	}
 	*ret_server = s;
+	return 0;
+}
+
+static void timer_over(void *arg)
+{
+	struct host_timer t = *(struct host_timer *)arg;
+
+	list_remove(&((struct host_timer *)arg)->link);
+	free(arg);
+	timer_free(t.timer);
+	t.fn(t.arg);
+}
+
+static void drop_timers(struct koine_server *s)
+{
+	while (!list_empty(&s->timers)) {
+		struct host_timer *t = list_entry(list_first(&s->timers), struct host_timer, link);
+
+		list_remove(&t->link);
+		timer_free(t->timer);
+		free(t);
+	}
+}
+
+int koine_server_after(struct koine_server *s, uint32_t ms, void (*fn)(void *arg), void *arg)
+{
+	struct host_timer *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	if (timer_new(s->loop, timer_over, t, &t->timer) != 0) {
+		free(t);
+		return -ENOMEM;
+	}
+	t->fn = fn;
+	t->arg = arg;
+	list_append(&s->timers, &t->link);
+	timer_start(t->timer, ms);
 	return 0;
 }
 
@@ -130,7 +170,10 @@ void koine_server_free(struct koine_server *s)
 		server_close(s->server);
 	run_posted(s);
 	drop_posted(s);
+	drop_timers(s);
+	host_mcps_close(s);
 	server_free(s->server);
+	host_mcps_free(s);
 	wake_free(s->wake);
 	loop_free(s->loop);
 	registry_free(s->registry);
@@ -144,7 +187,7 @@ const char *koine_server_error(const struct koine_server *s)
 	return s->why.text;
 }
 
-static int explain(struct koine_server *s, int r)
+int host_explain(struct koine_server *s, int r)
 {
 	/* Unless somebody who knew more has already said it. */
 	if (r < 0 && !s->why.text[0])
@@ -159,11 +202,11 @@ int koine_server_add(struct koine_server *s, const struct koine_method *method)
 
 	s->why.text[0] = '\0';
 	if (r != 0)
-		return explain(s, r);
+		return host_explain(s, r);
 	r = registry_add(s->registry, &h->row, 1);
 	if (r != 0) {
 		host_method_free(h);
-		return explain(s, r);
+		return host_explain(s, r);
 	}
 	list_append(&s->methods, &h->link);
 	return 0;
@@ -196,7 +239,7 @@ int koine_server_allow(struct koine_server *s, int64_t uid)
 		return 0;
 	}
 	if (uid < 0 || uid >= UINT32_MAX)
-		return explain(s, -EINVAL);
+		return host_explain(s, -EINVAL);
 	if (s->n_allow_uids == KOINE_ALLOW_MAX)
 		return refuse(&s->why, REFUSE_LIMIT, "more than %d users", KOINE_ALLOW_MAX);
 	s->allow_uids[s->n_allow_uids++] = (uid_t)uid;
@@ -224,7 +267,7 @@ int koine_server_listen(struct koine_server *s, const char *address, const char 
 	if (r == 0)
 		r = server_listen(s->server, &opts, &e, &s->why);
 	if (r != 0)
-		return explain(s, r);
+		return host_explain(s, r);
 	if (bound && bound_size > 0)
 		snprintf(bound, bound_size, "%s", e->address);
 	return 0;

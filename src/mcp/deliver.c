@@ -1,0 +1,390 @@
+/*
+ * From a handler's answer to the message that its client gets: composed for its era, and sent as a
+ * line, a body, or the last event of a stream.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "call/client.h"
+#include "call/client_answer.h"
+#include "call/http_answer.h"
+#include "mcp/inner.h"
+#include "mcp/session.h"
+#include "mcp/track.h"
+
+static const struct jsonrpc_rules rules = {.flags = JSONRPC_ID_SECOND};
+
+/* What the handler wrote; {NULL, 0} for nothing, which call_reply has made a null. */
+static struct text bare(const struct call *c)
+{
+	struct text t = {.data = c->out.data, .len = c->out.len};
+
+	return text_is(t, "null") ? (struct text) {0} : t;
+}
+
+/* ---- results ---- */
+
+void mcp_write_server_info(const struct mcp *m, struct json *j)
+{
+	json_begin_object(j);
+	json_member_str(j, "name", m->opts.name);
+	if (m->opts.title)
+		json_member_str(j, "title", m->opts.title);
+	json_member_str(j, "version", m->opts.version);
+	json_end_object(j);
+}
+
+/* The members of an object that is text already, among those of another. */
+static void splice(struct json *j, struct text object)
+{
+	struct text inner = {.data = object.data + 1, .len = object.len - 2};
+
+	if (object.len < 2 || object.data[0] != '{')
+		return;
+	while (inner.len > 0 && strchr(" \t\r\n", inner.data[0])) {
+		inner.data++;
+		inner.len--;
+	}
+	if (inner.len == 0)
+		return;
+	if (j->comma)
+		buf_add_char(j->out, ',');
+	buf_add(j->out, inner.data, inner.len);
+	j->comma = true;
+}
+
+static void write_items(const struct mcp_call *mc, struct json *j, const char *key, unsigned max)
+{
+	const struct mcp_text *t = mc->content;
+
+	json_key(j, key);
+	json_begin_array(j);
+	for (unsigned i = 0; t && i < max; t = t->next, i++)
+		json_raw(j, t->json.data, t->json.len);
+	json_end_array(j);
+}
+
+/* Models read text: without content of its own, a tool's output is shown as text, too. */
+static void write_tool(const struct mcp_call *mc, struct json *j)
+{
+	const struct call *c = mc->call;
+	struct text output = mc->is_error ? (struct text) {0} : bare(c);
+
+	if (output.len > 0 && mc->n_content == 0) {
+		json_key(j, "content");
+		json_begin_array(j);
+		json_begin_object(j);
+		json_member_str(j, "type", "text");
+		json_member_text(j, "text", output);
+		json_end_object(j);
+		json_end_array(j);
+	} else {
+		write_items(mc, j, "content", UINT32_MAX);
+	}
+	if (output.len > 0 && (output.data[0] == '{' || mc->era == MCP_MODERN)) {
+		json_key(j, "structuredContent");
+		json_raw(j, output.data, output.len);
+	}
+	if (mc->is_error)
+		json_member_bool(j, "isError", true);
+}
+
+static void write_completion(const struct mcp_call *mc, struct json *j)
+{
+	json_key(j, "completion");
+	json_begin_object(j);
+	write_items(mc, j, "values", MCP_COMPLETIONS_MAX);
+	json_member_uint(j, "total", mc->n_content);
+	json_member_bool(j, "hasMore", mc->n_content > MCP_COMPLETIONS_MAX);
+	json_end_object(j);
+}
+
+/* A handler that has written its result as a whole knows what it is. */
+static void write_members(struct mcp_call *mc, struct json *j)
+{
+	const struct call *c = mc->call;
+
+	if (bare(c).data && mc->kind != MCP_TOOL && mc->kind != MCP_INPUT) {
+		splice(j, bare(c));
+		return;
+	}
+	switch (mc->kind) {
+	case MCP_TOOL:
+		write_tool(mc, j);
+		break;
+	case MCP_CONTENTS:
+		write_items(mc, j, "contents", UINT32_MAX);
+		break;
+	case MCP_MESSAGES:
+		if (c->method->doc)
+			json_member_str(j, "description", c->method->doc);
+		write_items(mc, j, "messages", UINT32_MAX);
+		break;
+	case MCP_COMPLETION:
+		write_completion(mc, j);
+		break;
+	case MCP_INPUT:
+		mcp_write_questions(mc, j);
+		break;
+	case MCP_PLAIN:
+	case MCP_CACHED:
+	case MCP_SILENT:
+		break;
+	}
+}
+
+static void write_modern(struct mcp_call *mc, struct json *j)
+{
+	if (mc->kind == MCP_CACHED || mc->kind == MCP_CONTENTS) {
+		json_member_uint(j, "ttlMs", mc->mcp->opts.ttl_ms);
+		json_member_str(j, "cacheScope", "private");
+	}
+	json_key(j, "_meta");
+	json_begin_object(j);
+	json_key(j, "io.modelcontextprotocol/serverInfo");
+	mcp_write_server_info(mc->mcp, j);
+	mcp_listen_write_meta(mc, j);
+	json_end_object(j);
+}
+
+static void write_result(struct mcp_call *mc, struct json *j)
+{
+	bool modern = mc->era == MCP_MODERN;
+
+	json_begin_object(j);
+	if (modern)
+		json_member_str(j, "resultType",
+				mc->kind == MCP_INPUT ? "input_required" : "complete");
+	write_members(mc, j);
+	if (modern)
+		write_modern(mc, j);
+	json_end_object(j);
+}
+
+/* ---- errors ---- */
+
+static int64_t error_code(const struct mcp_call *mc)
+{
+	enum refusal code = mc->call->why.code;
+
+	if (mc->code != 0)
+		return mc->code;
+	if (code == REFUSE_NOT_FOUND && mc->era == MCP_LEGACY && mc->kind == MCP_CONTENTS)
+		return -32002;
+	return mcp_errors[code].code;
+}
+
+static void write_error(struct mcp_call *mc, struct json *j)
+{
+	const struct why *why = &mc->call->why;
+	const struct error_row *row = &mcp_errors[why->code];
+
+	json_begin_object(j);
+	json_member_int(j, "code", error_code(mc));
+	if (mc->code != 0 || row->wording == WORDS_TEXT || !why->text[0]) {
+		json_member_str(j, "message", why->text[0] ? why->text : row->words);
+	} else {
+		char message[sizeof(why->text) + 64];
+
+		snprintf(message, sizeof(message), "%s: %s", row->words, why->text);
+		json_member_str(j, "message", message);
+	}
+	if (mc->data.data) {
+		json_key(j, "data");
+		json_raw(j, mc->data.data, mc->data.len);
+	}
+	json_end_object(j);
+}
+
+/* What a model can do something about is a tool's result. */
+static bool is_result(const struct mcp_call *mc)
+{
+	enum refusal code = mc->call->why.code;
+
+	return mc->kind == MCP_TOOL && mc->code == 0 && code != 0 && code != REFUSE_STOPPING;
+}
+
+static void refuse_as_result(struct mcp_call *mc)
+{
+	const struct why *why = &mc->call->why;
+
+	mc->content = NULL;
+	mc->content_end = &mc->content;
+	mc->n_content = 0;
+	mc->is_error = true;
+	mcp_text(mc->call, text_of(why->text[0] ? why->text : mcp_errors[why->code].words));
+}
+
+static void begin_message(const struct call *c, struct json *j, const char *key)
+{
+	json_begin_object(j);
+	json_member_str(j, "jsonrpc", "2.0");
+	json_key(j, "id");
+	if (c->request.id.data)
+		json_raw(j, c->request.id.data, c->request.id.len);
+	else
+		json_null(j);
+	json_key(j, key);
+}
+
+/* False: the answer is an error. */
+static bool compose(struct mcp_call *mc, struct buf *out)
+{
+	struct call *c = mc->call;
+	struct json j = json_writer(out);
+	bool failed = c->failed;
+
+	if (failed && is_result(mc)) {
+		refuse_as_result(mc);
+		failed = false;
+	}
+	begin_message(c, &j, failed ? "error" : "result");
+	if (!failed)
+		write_result(mc, &j);
+	else if (c->why.code == 0)
+		json_raw(&j, c->out.data, c->out.len);
+	else
+		write_error(mc, &j);
+	json_end_object(&j);
+	return !failed;
+}
+
+/* A message that cannot be made is told as one that can. */
+static void compose_shortage(struct mcp_call *mc, struct buf *out)
+{
+	struct json j = json_writer(out);
+	int err = out->err;
+
+	buf_clear(out);
+	jsonrpc_write_error(&rules, &j, mc->call->request.id, mcp_errors[REFUSE_TOO_LARGE].code,
+			    err == -EMSGSIZE ? TEXT("the answer is too large")
+					     : TEXT("there is not enough memory for the answer"),
+			    (struct text) {0});
+}
+
+/* ---- sending ---- */
+
+static int http_status(const struct mcp_call *mc, bool failed)
+{
+	enum refusal code = mc->call->why.code;
+
+	if (!failed)
+		return 200;
+	if (mc->status != 0)
+		return mc->status;
+	if (code == 0)
+		return 200;
+	/* For a legacy client a 404 would mean that its session has ended. */
+	if (code == REFUSE_METHOD && mc->era == MCP_LEGACY)
+		return 200;
+	return mcp_errors[code].http_status ? mcp_errors[code].http_status : 200;
+}
+
+static void send_body(struct client *s, struct mcp_call *mc, struct buf *out, bool failed)
+{
+	char extra[80] = "";
+
+	if (mc->opens_session && !failed)
+		snprintf(extra, sizeof(extra), "Mcp-Session-Id: %s\r\n", mc->session->id);
+	if (mc->status == 405)
+		snprintf(extra, sizeof(extra), "Allow: POST\r\n");
+	if (s->server->opts.log_messages)
+		client_log(s, "out", out->data, out->len);
+	if (extra[0])
+		http_send(s, http_status(mc, failed), extra, out->data, out->len);
+	else
+		answer_send(s, http_status(mc, failed), out);
+}
+
+/* Whatever the client has not taken: the last event of a stream is never left out. */
+static void send_last_event(struct client *s, struct mcp_call *mc, const struct buf *message)
+{
+	CLEANUP(buf_donep) struct buf event = {0};
+
+	buf_init(&event, message->len + 256);
+	mcp_event_add(&event, (struct text) {0}, (struct text) {message->data, message->len});
+	if (event.err != 0 || s->http_head)
+		return;
+	if (s->http_old)
+		buf_add(conn_out(s->conn), event.data, event.len);
+	else
+		http_write_chunk(conn_out(s->conn), event.data, event.len);
+	(void)mc;
+}
+
+static void send_answer(struct client *s, struct mcp_call *mc, struct buf *out, bool failed)
+{
+	struct call *c = mc->call;
+
+	if (mc->track)
+		(void)track_add(mc->track, (struct text) {out->data, out->len});
+	else if (s && c->streaming)
+		send_last_event(s, mc, out);
+	else if (s && mc->http)
+		send_body(s, mc, out, failed);
+	else if (s)
+		answer_send(s, 0, out);
+}
+
+static bool is_silent(const struct mcp_call *mc)
+{
+	const struct call *c = mc->call;
+
+	/* Over HTTP even a notification that is refused gets a body that says why. */
+	if (c->failed && mc->http && !c->streaming)
+		return false;
+	return mc->kind == MCP_SILENT || c->request.silent || mc->withdrawn;
+}
+
+static void answer(struct client *s, struct mcp_call *mc)
+{
+	CLEANUP(buf_donep) struct buf out = {0};
+	bool failed;
+
+	if (is_silent(mc)) {
+		if (s && mc->http && !mc->call->streaming)
+			http_send(s, 202, NULL, "", 0);
+		return;
+	}
+	buf_init(&out, 3 * mc->call->out.max);
+	failed = !compose(mc, &out);
+	if (out.err != 0 || mc->starved) {
+		if (out.err == 0)
+			out.err = -ENOMEM;
+		compose_shortage(mc, &out);
+	}
+	send_answer(s, mc, &out, failed);
+}
+
+/* The call ends here; nothing that others hold may point to it any more. */
+static void let_go(struct mcp_call *mc)
+{
+	struct mcp_session *session = mc->session;
+
+	mcp_forget_questions(mc);
+	mcp_listen_ended(mc);
+	if (mc->track && mc->track->call == mc)
+		track_end(mc->track);
+	else if (mc->track)
+		track_dropped(mc->track, mc);
+	if (session && session->stream == mc)
+		session->stream = NULL;
+	mc->session = NULL;
+	session_unref(session);
+}
+
+void mcp_deliver(struct client *s, struct call *c)
+{
+	struct mcp_call *mc = c->opened;
+
+	bool failed = c->failed;
+
+	answer(s, mc);
+	/* An error was told by the last event, and the stream is whole. */
+	c->failed = failed && mc->kind == MCP_SILENT;
+	if (s && c->streaming)
+		http_stream_finish(s, c);
+	c->failed = failed;
+	let_go(mc);
+}

@@ -1,0 +1,210 @@
+#include "mcp/legacy.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "mcp/level.h"
+#include "mcp/session.h"
+#include "wire/http/http1.h"
+
+/* What clients of the typescript library look for, to begin anew. */
+enum { NO_SESSION = -32001 };
+
+/* ---- its session ---- */
+
+static int open_http(struct mcp_call *mc, const struct http_request *http)
+{
+	struct text version = http_header_find(http, "MCP-Protocol-Version");
+	struct text id = http_header_find(http, "Mcp-Session-Id");
+	struct mcp_session *s;
+
+	if (version.data && !mcp_legacy_version(version))
+		return mcp_refuse_with(mc, -32600, 400, (struct text) {0},
+				       "Unsupported MCP-Protocol-Version");
+	if (!id.data)
+		return mcp_refuse_with(mc, -32600, 400, (struct text) {0},
+				       "Mcp-Session-Id is required: begin with initialize");
+	s = session_find(mc->mcp, id, mc->call->peer.uid);
+	if (!s)
+		return mcp_refuse_with(mc, NO_SESSION, 404, (struct text) {0},
+				       "Session not found: begin with initialize");
+	mc->session = session_ref(s);
+	return 0;
+}
+
+static int open_line(struct mcp_call *mc)
+{
+	struct mcp_session *s = session_of_client(mc->call->client);
+	struct text method = mc->call->request.method;
+
+	if (s)
+		mc->session = session_ref(s);
+	/* A client may look whether somebody is there before it says who it is. */
+	else if (!mc->call->request.silent && !text_is(method, "ping"))
+		return refuse(&mc->call->why, REFUSE_REQUEST,
+			      "begin with initialize, or bring a protocol version in _meta");
+	return 0;
+}
+
+int legacy_open(struct mcp_call *mc, const struct http_request *http)
+{
+	int r;
+
+	mc->era = MCP_LEGACY;
+	mc->version = mcp_newest_legacy();
+	if (text_is(mc->call->request.method, "initialize"))
+		return 0;
+	r = http ? open_http(mc, http) : open_line(mc);
+	if (r == 0 && mc->session) {
+		mc->version = mc->session->version;
+		mc->capabilities = mc->session->capabilities;
+	}
+	return r;
+}
+
+int legacy_open_answer(struct mcp_call *mc)
+{
+	const struct value *tree = mc->call->tree;
+	const struct value *id = value_find(tree, "id");
+	const struct value *result = value_find(tree, "result");
+	struct mcp_question *q;
+
+	if (!mc->session)
+		return 0;
+	q = session_find_question(mc->session, (struct text) {.data = id->raw, .len = id->raw_len});
+	/* A question that was withdrawn may still be answered. */
+	if (q)
+		mcp_answered(q, result ? result : value_find(tree, "error"), !result);
+	return 0;
+}
+
+/* ---- initialize ---- */
+
+int legacy_open_initialize(struct mcp_call *mc)
+{
+	const struct value *params = mc->call->request.params;
+	struct text asked;
+	const char *version;
+	int r = mcp_text_param(mc, "protocolVersion", &asked);
+
+	if (r != 0)
+		return r;
+	if (!mc->http && session_of_client(mc->call->client))
+		return refuse(&mc->call->why, REFUSE_REQUEST, "this connection is initialized");
+	version = mcp_legacy_version(asked);
+	mc->version = version ? version : mcp_newest_legacy();
+	mc->opens_session = true;
+	return session_new(mc, mc->version, params, &mc->session);
+}
+
+struct done legacy_initialize(struct call *c)
+{
+	struct mcp_call *mc = opened(c);
+	const struct mcp_opts *o = &mc->mcp->opts;
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_str(j, "protocolVersion", mc->version);
+	json_key(j, "capabilities");
+	mcp_write_capabilities(mc->mcp, j, MCP_LEGACY);
+	json_key(j, "serverInfo");
+	mcp_write_server_info(mc->mcp, j);
+	if (o->instructions)
+		json_member_str(j, "instructions", o->instructions);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done legacy_empty(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- what a session remembers ---- */
+
+int legacy_open_level(struct mcp_call *mc)
+{
+	struct text name;
+	int level;
+	int r = mcp_text_param(mc, "level", &name);
+
+	if (r != 0)
+		return r;
+	level = level_read(name);
+	if (level < 0)
+		return refuse_field(&mc->call->why, "level",
+				    "level must be debug, info, notice, warning, error, critical, "
+				    "alert or emergency");
+	mc->session->log_level = level;
+	return 0;
+}
+
+int legacy_open_subscribe(struct mcp_call *mc)
+{
+	struct text uri;
+	int r = mcp_text_param(mc, "uri", &uri);
+
+	return r != 0 ? r : session_subscribe(mc->session, uri, &mc->call->why);
+}
+
+int legacy_open_unsubscribe(struct mcp_call *mc)
+{
+	struct text uri;
+	int r = mcp_text_param(mc, "uri", &uri);
+
+	if (r == 0)
+		session_unsubscribe(mc->session, uri);
+	return r;
+}
+
+/* ---- cancel ---- */
+
+static bool belongs(const struct mcp_call *mc, const struct call *other)
+{
+	const struct mcp_call *theirs = other->opened;
+
+	if (!theirs || other == mc->call || theirs->mcp != mc->mcp)
+		return false;
+	if (mc->session)
+		return theirs->session == mc->session;
+	return other->client == mc->call->client;
+}
+
+static void cancel_in(struct list *calls, struct mcp_call *mc, struct text id)
+{
+	list_for_each (at, following, calls) {
+		struct call *other = list_entry(at, struct call, link);
+
+		if (other->deliver != mcp_deliver || !belongs(mc, other) ||
+		    !text_equal(other->request.id, id))
+			continue;
+		opened(other)->withdrawn = true;
+		call_cancel(other);
+		return;
+	}
+}
+
+/* Over HTTP the call came by another connection of the session. Nothing is answered then, as the
+ * protocol wants it; and an initialize cannot be cancelled. */
+int legacy_open_cancelled(struct mcp_call *mc)
+{
+	struct call *c = mc->call;
+	const struct value *v = value_find(c->request.params, "requestId");
+	struct text id = v ? (struct text) {v->raw, v->raw_len} : (struct text) {0};
+
+	c->request.silent = true;
+	if (!v || (mc->http && !mc->session))
+		return 0;
+	if (!mc->http) {
+		cancel_in(&c->client->running, mc, id);
+		return 0;
+	}
+	list_for_each (at, following, &c->server->clients)
+		cancel_in(&list_entry(at, struct client, link)->running, mc, id);
+	cancel_in(&c->server->detached, mc, id);
+	return 0;
+}

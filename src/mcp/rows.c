@@ -1,0 +1,74 @@
+/* The protocol's methods, one table for both eras. */
+#include "mcp/inner.h"
+#include "mcp/legacy.h"
+
+#define LATER(fn)                                                                                  \
+	{                                                                                          \
+		.handle = (fn), .where = ON_LOOP, .flags = METHOD_LATER                            \
+	}
+
+enum { BOTH = MCP_LEGACY | MCP_MODERN };
+
+/* Told, and done: what a notification says is taken in when it is opened. */
+static struct done nothing(struct call *c)
+{
+	return call_reply(c);
+}
+
+static const struct mcp_row rows[] = {
+	{"initialize", MCP_LEGACY, PART_BASE, MCP_PLAIN, .method = LATER(legacy_initialize),
+	 .open = legacy_open_initialize},
+	{"ping", MCP_LEGACY, PART_BASE, MCP_PLAIN, .method = LATER(legacy_empty)},
+	{"logging/setLevel", MCP_LEGACY, PART_LOGGING, MCP_PLAIN, .method = LATER(legacy_empty),
+	 .open = legacy_open_level},
+	{"resources/subscribe", MCP_LEGACY, PART_SUBSCRIBE, MCP_PLAIN,
+	 .method = LATER(legacy_empty), .open = legacy_open_subscribe},
+	{"resources/unsubscribe", MCP_LEGACY, PART_SUBSCRIBE, MCP_PLAIN,
+	 .method = LATER(legacy_empty), .open = legacy_open_unsubscribe},
+	{"server/discover", MCP_MODERN, PART_BASE, MCP_CACHED, .method = LATER(mcp_discover)},
+	{"subscriptions/listen", MCP_MODERN, PART_CHANGES, MCP_PLAIN, .method = LATER(mcp_listen)},
+	{"tools/list", BOTH, PART_TOOLS, MCP_CACHED, .method = LATER(mcp_list_tools)},
+	{"tools/call", BOTH, PART_TOOLS, MCP_PLAIN, .method = LATER(nothing), .open = mcp_open_tool,
+	 .named_by = "name"},
+	{"resources/list", BOTH, PART_RESOURCES, MCP_CACHED, .method = LATER(mcp_list_resources),
+	 .open = mcp_open_resources},
+	{"resources/templates/list", BOTH, PART_RESOURCES, MCP_CACHED,
+	 .method = LATER(mcp_list_templates), .open = mcp_open_templates},
+	{"resources/read", BOTH, PART_RESOURCES, MCP_CONTENTS, .method = LATER(nothing),
+	 .open = mcp_open_resource, .named_by = "uri"},
+	{"prompts/list", BOTH, PART_PROMPTS, MCP_CACHED, .method = LATER(mcp_list_prompts)},
+	{"prompts/get", BOTH, PART_PROMPTS, MCP_PLAIN, .method = LATER(nothing),
+	 .open = mcp_open_prompt, .named_by = "name"},
+	{"completion/complete", BOTH, PART_COMPLETIONS, MCP_COMPLETION, .method = LATER(nothing),
+	 .open = mcp_open_completion},
+	{"notifications/cancelled", BOTH, PART_BASE, MCP_SILENT, .notification = true,
+	 .method = LATER(nothing), .open = legacy_open_cancelled},
+};
+
+const struct mcp_row *mcp_find_row(struct text name)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (text_is(name, rows[i].name))
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/* A cancel, and the answer to a question that we ask: both may be what a full queue waits for. */
+bool mcp_overtakes(const struct value *message)
+{
+	const struct value *method = value_find(message, "method");
+
+	return !method || text_is(value_text(method), "notifications/cancelled");
+}
+
+bool mcp_recognise(const struct value *first)
+{
+	struct text method = value_text(value_find(first, "method"));
+	const struct value *params = value_find(first, "params");
+
+	if (text_is(method, "initialize"))
+		return value_find(params, "protocolVersion") != NULL;
+	return text_is(method, "server/discover") ||
+	       value_find(value_find(params, "_meta"), "io.modelcontextprotocol/protocolVersion");
+}

@@ -1,0 +1,96 @@
+/*
+ * requestState: what a modern client carries from one round to the next. It is signed, expires, and
+ * counts only for the same user, the same method and name, and the same arguments.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "mcp/inner.h"
+
+/* What the state is bound to. */
+static int write_about(struct mcp_call *mc, struct buf *about)
+{
+	struct text arguments = TEXT("{}");
+	int r = 0;
+
+	if (mc->arguments)
+		r = json_compact(&mc->call->arena, mc->arguments, &arguments);
+	buf_init(about, arguments.len + mc->name.len + 256);
+	buf_printf(about, "%s\n%u\n", mc->row->name, (unsigned)mc->call->peer.uid);
+	buf_add(about, mc->name.data, mc->name.len);
+	buf_add_char(about, '\n');
+	buf_add(about, arguments.data, arguments.len);
+	return r != 0 ? r : about->err;
+}
+
+static void write_state(struct mcp_call *mc, struct buf *what)
+{
+	struct json j = json_writer(what);
+
+	json_begin_object(&j);
+	json_member_int(&j, "expires", clock_utc_ms() / 1000 + MCP_STATE_LIFE_S);
+	json_key(&j, "answers");
+	json_begin_object(&j);
+	for (const struct mcp_question *q = mc->questions; q; q = q->next) {
+		if (!q->answer)
+			continue;
+		json_key_text(&j, q->key);
+		json_value(&j, q->answer);
+	}
+	json_end_object(&j);
+	if (mc->state.data) {
+		json_key(&j, "state");
+		json_raw(&j, mc->state.data, mc->state.len);
+	}
+	json_end_object(&j);
+}
+
+int mcp_state_add(struct mcp_call *mc, struct buf *out)
+{
+	CLEANUP(buf_donep) struct buf about = {0};
+	CLEANUP(buf_donep) struct buf what = {0};
+	int r;
+
+	buf_init(&what, mc->call->out.max);
+	r = write_about(mc, &about);
+	write_state(mc, &what);
+	if (r == 0)
+		r = what.err;
+	if (r == 0)
+		seal_add(out, mc->mcp->key, (struct text) {what.data, what.len},
+			 (struct text) {about.data, about.len});
+	return r;
+}
+
+static int bad(struct mcp_call *mc, const char *why)
+{
+	return mcp_refuse_with(mc, -32602, 0, (struct text) {0}, "requestState %s", why);
+}
+
+int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value **ret_answers)
+{
+	struct arena *a = &mc->call->arena;
+	CLEANUP(buf_donep) struct buf about = {0};
+	struct value *state;
+	struct text what;
+	struct why why;
+	int64_t expires;
+	int r = write_about(mc, &about);
+
+	if (r == 0)
+		r = seal_open(a, mc->mcp->key, sealed, (struct text) {about.data, about.len},
+			      &what);
+	if (r == -EBADMSG)
+		return bad(mc, "was not made here, for this call: call again without it");
+	if (r == 0)
+		r = json_read(a, what.data, what.len, &json_default_limits, &state, &why);
+	if (r != 0)
+		return r < 0 ? r : bad(mc, "cannot be read");
+	if (!value_int(value_find(state, "expires"), &expires) || expires < clock_utc_ms() / 1000)
+		return bad(mc, "has expired: call again without it");
+	*ret_answers = value_find(state, "answers");
+	mc->kept = value_find(state, "state");
+	return 0;
+}

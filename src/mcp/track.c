@@ -1,0 +1,196 @@
+#include "mcp/track.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "mcp/session.h"
+
+static void forget(struct mcp_track *t, struct track_event *e)
+{
+	list_remove(&e->link);
+	t->bytes -= e->len;
+	t->session->mcp->track_bytes -= e->len;
+	free(e);
+}
+
+static struct track_event *oldest(const struct mcp_track *t)
+{
+	struct list *first = list_first(&t->events);
+
+	return first ? list_entry(first, struct track_event, link) : NULL;
+}
+
+static void track_free(struct mcp_track *t)
+{
+	struct track_event *e;
+
+	while ((e = oldest(t)))
+		forget(t, e);
+	list_remove(&t->link);
+	t->session->n_tracks--;
+	free(t);
+}
+
+void tracks_free(struct mcp_session *s)
+{
+	struct list *first;
+
+	while ((first = list_first(&s->tracks)))
+		track_free(list_entry(first, struct mcp_track, link));
+}
+
+/* Only one whose answer has been made may go: a call points to the others. */
+static void make_room(struct mcp_session *s)
+{
+	if (s->n_tracks < MCP_TRACKS_MAX)
+		return;
+	list_for_each (at, following, &s->tracks) {
+		struct mcp_track *t = list_entry(at, struct mcp_track, link);
+
+		if (t->call || t->carrier)
+			continue;
+		track_free(t);
+		return;
+	}
+}
+
+struct mcp_track *track_new(struct mcp_call *mc)
+{
+	struct mcp_session *s = mc->session;
+	struct mcp_track *t;
+
+	make_room(s);
+	t = s->n_tracks < MCP_TRACKS_MAX ? calloc(1, sizeof(*t)) : NULL;
+	if (!t)
+		return NULL;
+	t->session = s;
+	t->number = ++s->mcp->last_number;
+	t->call = mc;
+	t->carrier = mc;
+	list_init(&t->events);
+	list_append(&s->tracks, &t->link);
+	s->n_tracks++;
+	return t;
+}
+
+void track_next_id(const struct mcp_track *t, char *out, size_t size)
+{
+	snprintf(out, size, "%llu.%llu", (unsigned long long)t->number,
+		 (unsigned long long)t->n_events);
+}
+
+static void keep(struct mcp_track *t, struct text message)
+{
+	struct mcp *m = t->session->mcp;
+	struct track_event *e;
+
+	while (t->bytes + message.len > MCP_TRACK_BYTES && (e = oldest(t)))
+		forget(t, e);
+	if (m->track_bytes + message.len > MCP_TRACKS_BYTES)
+		return;
+	e = malloc(sizeof(*e) + message.len);
+	if (!e)
+		return;
+	e->number = t->n_events;
+	e->len = message.len;
+	memcpy(e->data, message.data, message.len);
+	t->bytes += e->len;
+	m->track_bytes += e->len;
+	list_append(&t->events, &e->link);
+}
+
+static int carry(struct mcp_track *t, uint64_t number, struct text message)
+{
+	CLEANUP(buf_donep) struct buf out = {0};
+	struct call *c = t->carrier ? t->carrier->call : NULL;
+	char id[48];
+	int r;
+
+	if (!c || !c->client || !c->streaming)
+		return -ENOTCONN;
+	snprintf(id, sizeof(id), "%llu.%llu", (unsigned long long)t->number,
+		 (unsigned long long)number);
+	buf_init(&out, 2 * message.len + 256);
+	mcp_event_add(&out, text_of(id), message);
+	r = out.err != 0 ? out.err : call_stream(c, out.data, out.len);
+	/* The client has not got all of it, so it must not be told the rest there. */
+	if (r != 0)
+		t->carrier = NULL;
+	return r;
+}
+
+int track_add(struct mcp_track *t, struct text message)
+{
+	t->n_events++;
+	keep(t, message);
+	return carry(t, t->n_events, message);
+}
+
+void track_taken(struct mcp_track *t)
+{
+	bool told = t->carrier && t->carrier->call->client;
+
+	if (t->carrier)
+		t->carrier->track = NULL;
+	t->carrier = NULL;
+	if (told && t->ended)
+		track_free(t);
+}
+
+void track_end(struct mcp_track *t)
+{
+	struct mcp_call *carrier = t->carrier;
+	bool own = carrier && carrier == t->call;
+
+	if (t->call)
+		t->call->track = NULL;
+	t->call = NULL;
+	t->ended = true;
+	track_taken(t);
+	/* The connection of a GET has nothing else to carry. */
+	if (carrier && !own)
+		(void)call_reply(carrier->call);
+}
+
+void track_dropped(struct mcp_track *t, struct mcp_call *carrier)
+{
+	if (t->carrier == carrier)
+		t->carrier = NULL;
+}
+
+struct mcp_track *track_find(struct mcp_session *s, struct text last_id, uint64_t *ret_after)
+{
+	unsigned long long number;
+	unsigned long long after;
+	char id[48];
+
+	if (last_id.len >= sizeof(id))
+		return NULL;
+	memcpy(id, last_id.data, last_id.len);
+	id[last_id.len] = '\0';
+	if (sscanf(id, "%llu.%llu", &number, &after) != 2)
+		return NULL;
+	list_for_each (at, following, &s->tracks) {
+		struct mcp_track *t = list_entry(at, struct mcp_track, link);
+
+		if (t->number == number) {
+			*ret_after = after;
+			return t;
+		}
+	}
+	return NULL;
+}
+
+void track_resume(struct mcp_track *t, struct mcp_call *carrier, uint64_t after)
+{
+	t->carrier = carrier;
+	carrier->track = t;
+	list_for_each (at, following, &t->events) {
+		struct track_event *e = list_entry(at, struct track_event, link);
+
+		if (e->number > after && carry(t, e->number, (struct text) {e->data, e->len}) != 0)
+			return;
+	}
+}
