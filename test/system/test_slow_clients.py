@@ -13,6 +13,7 @@ import time
 from harness import (MIB, PATIENCE, SANITIZED, SOURCE, Client, Daemon, Failure, Http, Length, Line, Skip,
                      check, cpu_seconds, descriptors, main, note, peak_rss, post,
                      raise_descriptor_limit, request, rss, same, wait_until)
+from test_events import add, add_many, listener
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -480,6 +481,24 @@ def test_connections_wait_in_a_long_backlog():
             for c in crowd:
                 c.close()
         d.alive()
+
+
+def test_a_subscriber_that_does_not_read_falls_behind_and_recovers():
+    with Daemon() as d:
+        slow, quick = listener(d), listener(d)
+        slow.subscribe()
+        quick.subscribe()
+        before = rss(d.pid)
+        w = d.connect()
+        for i in range(20):
+            add_many(w, 500, i * 500)
+            same([e["seq"] for e in quick.events(500)], list(range(i * 500 + 1, i * 500 + 501)))
+        grown = rss(d.pid) - before
+        check(grown < 16 * MIB, "grew by %d MiB", grown // MIB)
+        same([e["seq"] for e in slow.events(10000)], list(range(1, 10001)))
+        add(w, "caught up")
+        same(slow.event()["seq"], 10001)
+        same(sum(l["dropped"] for l in d.status()["listeners"]), 0, "dropped")
 
 
 if __name__ == "__main__":

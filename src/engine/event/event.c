@@ -53,6 +53,7 @@ static int have_batch(struct events *e)
 	b->work.finished = batch_told;
 	b->events = e;
 	arena_init(&b->arena, EVENT_NOTES_BYTES);
+	b->arena.first = 2 * (size_t)USUAL_BYTES;
 	e->batch = b;
 	return 0;
 }

@@ -33,6 +33,11 @@ static void wording_free(struct event_wording *w)
 	free(w);
 }
 
+static size_t wording_bytes(const struct event_wording *w)
+{
+	return sizeof(*w) + w->text.cap;
+}
+
 static struct event_wording *take_spare(struct recent *v)
 {
 	struct event_wording *w = v->spare;
@@ -84,7 +89,7 @@ struct buf *event_words(struct events *e, const struct event *event, event_word_
 	t->wordings = w;
 	word(&w->text, event);
 	if (t->batch)
-		v->bytes += w->text.len;
+		v->bytes += wording_bytes(w);
 	return &w->text;
 }
 
@@ -92,11 +97,17 @@ struct buf *event_words(struct events *e, const struct event *event, event_word_
 
 static size_t told_bytes(const struct told *t)
 {
-	size_t n = sizeof(*t) + t->event.data.len;
+	size_t n = sizeof(*t);
 
 	for (const struct event_wording *w = t->wordings; w; w = w->next)
-		n += w->text.len;
+		n += wording_bytes(w);
 	return n;
+}
+
+/* It is freed as a whole, and often has a single event. */
+static size_t batch_bytes(const struct event_batch *b)
+{
+	return sizeof(*b) + b->arena.used;
 }
 
 static void drop_first(struct recent *v)
@@ -106,8 +117,10 @@ static void drop_first(struct recent *v)
 	v->after = t->event.seq;
 	v->bytes -= told_bytes(t);
 	recent_forget_words(v, t);
-	if (--t->batch->n_held == 0)
-		event_batch_free(t->batch);
+	if (--t->batch->n_held > 0)
+		return;
+	v->bytes -= batch_bytes(t->batch);
+	event_batch_free(t->batch);
 }
 
 void recent_clear(struct recent *v, int64_t seq)
@@ -150,6 +163,11 @@ int recent_add(struct recent *v, struct event_batch *b)
 		v->bytes += told_bytes(t);
 	}
 	b->n_held = b->n;
+	v->bytes += batch_bytes(b);
+	/* Each has its own now; the arena has the texts of all. */
+	free(b->list);
+	b->list = NULL;
+	b->cap = 0;
 	return 0;
 }
 
