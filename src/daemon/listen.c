@@ -31,10 +31,8 @@ static int add_tables(struct registry *r, const struct method_table *tables)
 
 static int add_methods(struct registry *r, const struct dialect *d, bool debug)
 {
-	int e = registry_add(r, d->methods, d->n_methods);
+	int e = registry_add(r, d->methods, d->n_methods) ?: add_tables(r, d->more_methods);
 
-	if (e == 0)
-		e = add_tables(r, d->more_methods);
 	if (e == 0 && debug)
 		e = add_tables(r, d->debug_methods);
 	for (unsigned i = 0; e == 0 && d->speaks_all && i < n_dialects; i++)

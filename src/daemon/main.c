@@ -208,11 +208,7 @@ static int read_settings(struct settings *s, struct why *why)
 	int r;
 
 	settings_init(s);
-	r = read_config(s, why);
-	if (r == 0)
-		r = settings_read_environment(s, why);
-	if (r == 0)
-		r = apply_flags(s, why);
+	r = read_config(s, why) ?: settings_read_environment(s, why) ?: apply_flags(s, why);
 	if (r == 0)
 		r = settings_check(s, why);
 	return r;

@@ -150,12 +150,8 @@ static int hold(struct connection *c, struct store_adopted *a)
 	/* Its files are theirs, too. */
 	static const struct query indexes = {"DELETE FROM memory_index RETURNING token"};
 	int64_t n;
-	int r = run(c, &tasks, &a->n_tasks);
+	int r = run(c, &tasks, &a->n_tasks) ?: run(c, &switches, &n) ?: run(c, &jobs, &a->n_jobs);
 
-	if (r == 0)
-		r = run(c, &switches, &n);
-	if (r == 0)
-		r = run(c, &jobs, &a->n_jobs);
 	if (r == 0)
 		r = run(c, &grants, &a->n_grants);
 	if (r == 0)
@@ -212,11 +208,7 @@ int store_adopt(const char *url, struct store_adopted *ret_adopted, struct why *
 		return refuse(why, REFUSE_TOO_LARGE, "the store's path is too long");
 	snprintf(copy, sizeof(copy), "%s.adopting", a.path);
 	remove_copy(copy);
-	r = copy_store(a.path, copy, why);
-	if (r == 0)
-		r = hold_copy(copy, &a, why);
-	if (r == 0)
-		r = find_aside(&a, why);
+	r = copy_store(a.path, copy, why) ?: hold_copy(copy, &a, why) ?: find_aside(&a, why);
 	if (r == 0)
 		r = swap(&a, copy, why);
 	remove_copy(copy);

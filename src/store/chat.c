@@ -140,9 +140,7 @@ int store_conversation_list(struct connection *c, unsigned offset, unsigned limi
 	bool begun;
 	int r;
 
-	r = query_begin_reads(c, &begun);
-	if (r == 0)
-		r = count_conversations(c, &total);
+	r = query_begin_reads(c, &begun) ?: count_conversations(c, &total);
 	if (r == 0)
 		r = list_conversations(c, offset, limit, arena, &rows, &n);
 	query_end_reads(c, begun);

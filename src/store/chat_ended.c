@@ -47,9 +47,7 @@ int store_conversation_list_ended(struct connection *c, struct text id, unsigned
 	bool begun;
 	int r;
 
-	r = query_begin_reads(c, &begun);
-	if (r == 0)
-		r = count_ended(c, id, &total);
+	r = query_begin_reads(c, &begun) ?: count_ended(c, id, &total);
 	if (r == 0)
 		r = list_ended(c, id, offset, limit, &list);
 	query_end_reads(c, begun);

@@ -92,9 +92,7 @@ static int put_optional(struct reader *r, const struct pattern_step *steps, int 
 	for (int left = times; e == 0 && left > 0; left--) {
 		if (left * (n + 1) > PATTERN_CODE_MAX)
 			return no(r, "repeats too often");
-		e = put(r, split(1, left * (n + 1)));
-		if (e == 0)
-			e = put_copy(r, steps, n);
+		e = put(r, split(1, left * (n + 1))) ?: put_copy(r, steps, n);
 	}
 	return e;
 }

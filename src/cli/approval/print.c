@@ -186,9 +186,7 @@ int approval_print_one(const struct cli *cli, const struct koine_value *approval
 	int r;
 
 	view_init(&v);
-	r = view_fill(&v, approval);
-	if (r == 0)
-		r = view_wrap(&v, cli->terminal ? terminal_columns() : 1U << 30);
+	r = view_fill(&v, approval) ?: view_wrap(&v, cli->terminal ? terminal_columns() : 1U << 30);
 	for (size_t i = 0; r == 0 && i < view_n_rows(&v); i++) {
 		view_print_row(&v, i, stdout, cli->color);
 		fputc('\n', stdout);

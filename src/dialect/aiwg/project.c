@@ -337,9 +337,7 @@ static int start_project(struct project *p)
 
 	if (r != 0 || !p->first)
 		return r;
-	r = set_limits(p);
-	if (r == 0)
-		r = start_rules(p);
+	r = set_limits(p) ?: start_rules(p);
 	if (r == 0)
 		r = heartbeat_start(daemon, p->folder, p->endpoint, p->config->config.heartbeat_ms,
 				    &p->heartbeat);

@@ -154,10 +154,8 @@ static int start(struct dialect_host *h, struct why *why)
 		.automation = engine->automation,
 		.chat = engine->chat,
 	};
-	int r = tools_new(&opts, &engine->tools, why);
+	int r = tools_new(&opts, &engine->tools, why) ?: jobs_new(&jobs, &engine->jobs);
 
-	if (r == 0)
-		r = jobs_new(&jobs, &engine->jobs);
 	if (r == 0)
 		r = start_processes(h, why);
 	return r != 0 ? r : gateway_count(engine->chat, s->known);

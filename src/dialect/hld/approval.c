@@ -235,10 +235,8 @@ struct done hld_get_approval(struct call *c)
 	const struct hld_approval_in *in = c->in;
 	struct approval approval;
 	struct json *j;
-	int r = hld_need(c, in->approval_id, "approval_id");
+	int r = hld_need(c, in->approval_id, "approval_id") ?: hld_need_approvals(c);
 
-	if (r == 0)
-		r = hld_need_approvals(c);
 	if (r == 0)
 		r = approval_get(call_approvals(c), c->lane, &c->arena, in->approval_id, false,
 				 &approval, &c->why);
@@ -305,10 +303,8 @@ struct done hld_create_approval(struct call *c)
 									      : NULL,
 		.from = {.is = true, .peer = c->peer},
 	};
-	int r = hld_need(c, in->run_id, "run_id");
+	int r = hld_need(c, in->run_id, "run_id") ?: hld_need(c, in->tool_name, "tool_name");
 
-	if (r == 0)
-		r = hld_need(c, in->tool_name, "tool_name");
 	if (r == 0)
 		r = check_input(c, in->tool_input);
 	if (r == 0)

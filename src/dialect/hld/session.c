@@ -200,10 +200,8 @@ struct done hld_continue(struct call *c)
 {
 	const struct hld_run_in *in = c->in;
 	struct session_new session;
-	int r = hld_need(c, in->session_id, "session_id");
+	int r = hld_need(c, in->session_id, "session_id") ?: hld_need(c, in->query, "query");
 
-	if (r == 0)
-		r = hld_need(c, in->query, "query");
 	if (r == 0)
 		r = read_run(c, &session);
 	if (r == 0)
@@ -359,10 +357,8 @@ struct done hld_state(struct call *c)
 	const struct hld_session_in *in = c->in;
 	struct session row;
 	struct json *j;
-	int r = hld_need(c, in->session_id, "session_id");
+	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c);
 
-	if (r == 0)
-		r = hld_need_sessions(c);
 	if (r == 0)
 		r = session_get(call_sessions(c), c->lane, &c->arena, in->session_id, false, &row,
 				&c->why);
@@ -393,10 +389,8 @@ static struct done reply_success(struct call *c)
 struct done hld_archive(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	int r = hld_need(c, in->session_id, "session_id");
+	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c);
 
-	if (r == 0)
-		r = hld_need_sessions(c);
 	if (r == 0)
 		r = session_set_archived(call_sessions(c), in->session_id, in->archived, &c->why);
 	if (r == REFUSE_NOT_FOUND)
@@ -407,10 +401,8 @@ struct done hld_archive(struct call *c)
 struct done hld_title(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	int r = hld_need(c, in->session_id, "session_id");
+	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c);
 
-	if (r == 0)
-		r = hld_need_sessions(c);
 	if (r == 0)
 		r = session_set_title(call_sessions(c), in->session_id, hld_some(in->title),
 				      &c->why);

@@ -314,10 +314,8 @@ static struct done handle_list(struct call *c)
 	struct session *rows = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = need_sessions(c);
+	int r = need_sessions(c) ?: read_filter(c->in, &filter, &c->why);
 
-	if (r == 0)
-		r = read_filter(c->in, &filter, &c->why);
 	if (r == 0)
 		r = session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
 	if (r != 0)

@@ -307,10 +307,8 @@ struct done nexus_list_agents(struct call *c)
 	const struct agents_in *in = c->in;
 	struct conversation_page page = {.offset = in->offset, .limit = in->limit};
 	struct json *j;
-	int r = check_root(c);
+	int r = check_root(c) ?: nexus_check_page(c, in->offset, in->limit);
 
-	if (r == 0)
-		r = nexus_check_page(c, in->offset, in->limit);
 	if (r == 0)
 		r = chat_list(call_chat(c), c->lane, &c->arena, &page);
 	if (r != 0)

@@ -353,16 +353,12 @@ static int copy_text(struct arena *a, const char **at)
 
 static int copy_rule(struct arena *a, struct approval_rule *rule)
 {
-	int r = copy_text(a, &rule->name);
+	const char **const texts[] = {&rule->name, &rule->agent, &rule->tool, &rule->input,
+				      &rule->comment};
+	int r = 0;
 
-	if (r == 0)
-		r = copy_text(a, &rule->agent);
-	if (r == 0)
-		r = copy_text(a, &rule->tool);
-	if (r == 0)
-		r = copy_text(a, &rule->input);
-	if (r == 0)
-		r = copy_text(a, &rule->comment);
+	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
+		r = copy_text(a, texts[i]);
 	return r;
 }
 

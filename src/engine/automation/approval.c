@@ -63,10 +63,8 @@ static int make_input(struct firing *f, const struct value **ret_input)
 	struct text action = {0};
 	bool is_cut;
 	struct record r;
-	int e = shown_event(f, &event, &is_cut);
+	int e = shown_event(f, &event, &is_cut) ?: action_text(f, &name, &action);
 
-	if (e == 0)
-		e = action_text(f, &name, &action);
 	if (e != 0)
 		return e;
 	record_begin(&r, &f->arena);

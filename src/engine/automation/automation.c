@@ -242,10 +242,8 @@ void automation_run(struct automation *a, struct text project, struct text rule,
 {
 	struct why why = {.text = ""};
 	struct live_rule *r = NULL;
-	int e = check_running(a, &why);
+	int e = check_running(a, &why) ?: rule_find(a, project, rule, &r, &why);
 
-	if (e == 0)
-		e = rule_find(a, project, rule, &r, &why);
 	if (e == 0 && !r->armed)
 		e = refuse(&why, REFUSE_UNAVAILABLE, "the rule is not ready yet");
 	if (e != 0)

@@ -82,9 +82,7 @@ static int resolve_parent(struct resolver *r)
 
 	if (!id.data)
 		return 0;
-	e = find_parent(r, id, &r->parent);
-	if (e == 0)
-		e = check_depth(r);
+	e = find_parent(r, id, &r->parent) ?: check_depth(r);
 	r->bounds->parent = id;
 	return e;
 }
@@ -291,9 +289,7 @@ static int resolve_write_path(struct resolver *r, unsigned i, const struct paths
 		return refuse_field(r->why, what,
 				    "%s must be an absolute path where there is no cwd: %.*s", what,
 				    shown(wanted), wanted.data);
-	e = join(r, what, wanted, r->bounds->cwd, path);
-	if (e == 0)
-		e = find_real(r, what, path, ret);
+	e = join(r, what, wanted, r->bounds->cwd, path) ?: find_real(r, what, path, ret);
 	return e != 0 ? e : check_write_path(r, *ret, above);
 }
 

@@ -353,10 +353,8 @@ static int open_and_launch(struct process *p, const struct process_new *in, stru
 		.arg = p,
 	};
 	CLEANUP(freep) const char **env = NULL;
-	int r = make_env(in, &env);
+	int r = make_env(in, &env) ?: console_new(p->all->loop, &opts, &p->console);
 
-	if (r == 0)
-		r = console_new(p->all->loop, &opts, &p->console);
 	if (r == 0)
 		r = launch(p, in, env, why);
 	if (r == 0)

@@ -290,9 +290,7 @@ int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
 	buf_init(&r->err, TOOL_STDERR_MAX);
 	list_append(&t->runs, &r->link);
 	t->n_runs++;
-	e = copy_ask(r, ask);
-	if (e == 0)
-		e = timer_new(t->opts.loop, on_begin, r, &r->timer);
+	e = copy_ask(r, ask) ?: timer_new(t->opts.loop, on_begin, r, &r->timer);
 	if (e != 0) {
 		run_free(r);
 		return e;

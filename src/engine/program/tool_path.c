@@ -124,10 +124,8 @@ int tool_path_find(struct tool_run *r, struct text path, bool makes, struct tool
 		   struct why *why)
 {
 	struct text name;
-	int e = relative(r->tools, path, &path, why);
+	int e = relative(r->tools, path, &path, why) ?: whole_path(r, path, &ret->path);
 
-	if (e == 0)
-		e = whole_path(r, path, &ret->path);
 	if (e == 0) {
 		ret->at = fcntl(r->tools->folder_fd, F_DUPFD_CLOEXEC, 3);
 		e = ret->at < 0 ? -errno : 0;

@@ -173,9 +173,7 @@ static int with_own(struct arena *a, const struct value *server, const struct ow
 	if (server->kind != VALUE_OBJECT)
 		return 0;
 	record_begin(&r, a);
-	e = copy_members(&r, server, "env");
-	if (e == 0)
-		e = make_env(a, value_find(server, "env"), own, &env);
+	e = copy_members(&r, server, "env") ?: make_env(a, value_find(server, "env"), own, &env);
 	if (e != 0)
 		return e;
 	record_value(&r, "env", env);
@@ -271,9 +269,7 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 		return -ENOMEM;
 	}
 	arena_init(&a, SESSION_ARENA_MAX);
-	r = all_with_own(&a, mcp, &own, &mcp);
-	if (r == 0)
-		r = s->opts.to_json(&a, mcp, &json);
+	r = all_with_own(&a, mcp, &own, &mcp) ?: s->opts.to_json(&a, mcp, &json);
 	if (r == 0)
 		r = write_file(l->mcp_file, json);
 	arena_done(&a);

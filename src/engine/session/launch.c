@@ -239,9 +239,7 @@ static int fill_row(struct live_session *l, const struct session_new *in, struct
 		.duration_ms = -1,
 		.turns = -1,
 	};
-	r = portrait_copy(&session_portrait, a, row);
-	if (r == 0)
-		r = summarize(a, in->query, &row->summary);
+	r = portrait_copy(&session_portrait, a, row) ?: summarize(a, in->query, &row->summary);
 	if (r == 0)
 		r = expand_folder(a, in->working_dir, &row->working_dir);
 	return r == 0 ? session_config_make(a, in, &l->plan, &row->config.bytes) : r;
@@ -283,11 +281,7 @@ static int make(struct sessions *s, const struct session_new *in, struct text pa
 	l = live_new(s);
 	if (!l)
 		return -ENOMEM;
-	r = set_ids(l);
-	if (r == 0)
-		r = fill_row(l, in, parent);
-	if (r == 0)
-		r = arena_copy_text(&l->arena, resume, &l->resume);
+	r = set_ids(l) ?: fill_row(l, in, parent) ?: arena_copy_text(&l->arena, resume, &l->resume);
 	if (r == 0)
 		r = choose_runner(s, l, in->agent, why);
 	list_append(&s->live, &l->link);

@@ -293,9 +293,7 @@ static int submit_run(struct work *w, int lane)
 	int r;
 
 	(void)lane;
-	r = check_after(s, db);
-	if (r == 0)
-		r = store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
+	r = check_after(s, db) ?: store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
 	if (r == 0)
 		r = task_event_add(s->tasks, "task.queued", &s->row, s->queue_size);
 	return r;

@@ -366,11 +366,7 @@ int db_file_hold(struct db_file *f, const char *path, unsigned application_id, s
 
 	f->lock_fd = -1;
 	f->fd = -1;
-	r = check_name(path, why);
-	if (r == 0)
-		r = make_parents(path, why);
-	if (r == 0)
-		r = resolve(path, f->path, why);
+	r = check_name(path, why) ?: make_parents(path, why) ?: resolve(path, f->path, why);
 	if (r == 0)
 		r = take_lock(f, why);
 	if (r == 0)

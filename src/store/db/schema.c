@@ -542,9 +542,7 @@ static int take_step(struct connection *c, int version)
 	r = query_simple(c, &c->ops->begin);
 	if (r != 0)
 		return r;
-	r = c->ops->exec(c->db, steps[version]);
-	if (r == 0)
-		r = c->ops->set_version(c->db, version + 1);
+	r = c->ops->exec(c->db, steps[version]) ?: c->ops->set_version(c->db, version + 1);
 	if (r == 0)
 		r = query_simple(c, &commit);
 	if (r != 0 && c->ops->in_transaction(c->db))
