@@ -16,6 +16,10 @@
 #include "base/text.h"
 #include "base/why.h"
 
+/* The runner that is a program of the user's and no agent of the settings. Clients and settings
+ * know it by this name, and it is the command that is run where no other is set. */
+#define CODING_AGENT "claude"
+
 enum { AGENT_NAME_MAX = 64, AGENT_TOOLS_MAX = 128, AGENT_CALLS_MAX = 64 };
 
 struct agent_tool {

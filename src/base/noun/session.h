@@ -32,7 +32,7 @@ struct session {
 	struct text title; /* given by users */
 	struct text model; /* none: the agent's own */
 	struct text working_dir;
-	struct text runner; /* "claude", or an agent of the settings */
+	struct text runner; /* a program, or an agent of the settings */
 	struct packed config;
 	struct text mark; /* marks its processes */
 	enum session_status status;

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "base/utf8.h"
 #include "daemon/dialects.h"
 #include "daemon/settings/tables.h"
@@ -76,7 +77,7 @@ void settings_init(struct settings *s)
 			       "koine. Be brief and exact, and say so when you do not know.",
 		.chat_budget = 8000,
 		.chat_reserve = 2000,
-		.sessions = {.program = "claude",
+		.sessions = {.program = CODING_AGENT,
 			     .parallel = 64,
 			     .interrupt_ms = 5000,
 			     .terminate_ms = 5000,
@@ -320,9 +321,9 @@ static int check_chat(const struct settings *s, struct why *why)
 	int r = check_named(s, "chat.agent", s->chat_agent, "none", why);
 
 	if (r == 0)
-		r = check_named(s, "tasks.runner", s->tasks.runner, "claude", why);
+		r = check_named(s, "tasks.runner", s->tasks.runner, CODING_AGENT, why);
 	if (r == 0)
-		r = check_named(s, "session.runner", s->sessions.runner, "claude", why);
+		r = check_named(s, "session.runner", s->sessions.runner, CODING_AGENT, why);
 	if (r != 0)
 		return r;
 	if (!utf8_is_valid(s->chat_system, strlen(s->chat_system)))

@@ -43,7 +43,8 @@ struct agent *chat_worker(const struct chat *chat)
 int chat_refuse_work(struct why *why, const char *section)
 {
 	return refuse(why, REFUSE_UNAVAILABLE,
-		      "no agent is configured: install claude, or name one in koine.conf ([%s] "
+		      "no agent is configured: install " CODING_AGENT
+		      ", or name one in koine.conf ([%s] "
 		      "runner, [chat] agent)",
 		      section);
 }

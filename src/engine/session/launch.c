@@ -123,7 +123,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 
 	if (wanted.len == 0)
 		wanted = text_of(s->runner);
-	if (wanted.len > 0 && !text_is(wanted, "claude")) {
+	if (wanted.len > 0 && !text_is(wanted, CODING_AGENT)) {
 		agent = chat_agent(s->opts.chat, wanted);
 		if (!agent)
 			return refuse_field(why, "agent", "agent '%.*s' is not configured",
@@ -131,7 +131,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 		l->row.runner = text_of(agent->name);
 		return 0;
 	}
-	l->row.runner = TEXT("claude");
+	l->row.runner = TEXT(CODING_AGENT);
 	if (wanted.len > 0 || session_program_is_there(s->program))
 		return 0;
 	agent = chat_worker(s->opts.chat);

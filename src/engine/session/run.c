@@ -359,7 +359,7 @@ static int start(struct live_session *l, struct why *why)
 		r = chat_refuse_work(why, "session");
 	if (r != 0)
 		return r;
-	return text_is(l->row.runner, "claude") ? start_program(l, why) : start_turn(l, why);
+	return text_is(l->row.runner, CODING_AGENT) ? start_program(l, why) : start_turn(l, why);
 }
 
 static void tell_launched(struct live_session *l, int result, const struct why *why)

@@ -331,7 +331,7 @@ int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessi
 	list_init(&s->live);
 	s->folder = strdup(opts->folder);
 	snprintf(s->runner, sizeof(s->runner), "%s", opts->runner ? opts->runner : "");
-	s->program = program_words(opts->program && *opts->program ? opts->program : "claude");
+	s->program = program_words(opts->program && *opts->program ? opts->program : CODING_AGENT);
 	r = set_up(s);
 	if (r == 0)
 		*ret_sessions = s;

@@ -70,9 +70,9 @@ struct sessions_opts {
 	struct background background;
 	/* An absolute path, made with mode 0700 when needed: holds the files that programs read. */
 	const char *folder;
-	/* Words, as for a command agent; NULL: "claude", looked up at each start. */
+	/* Words, as for a command agent; NULL: CODING_AGENT, looked up at each start. */
 	const char *program;
-	/* For sessions that name none: an agent, or "claude"; NULL or "": not set. */
+	/* For sessions that name none: an agent, or CODING_AGENT; NULL or "": not set. */
 	const char *runner;
 	const struct environment *env; /* of the program; NULL: ours */
 	unsigned parallel;             /* how many may run in parallel; 0: 64 */
@@ -110,7 +110,7 @@ struct session_new {
 	struct texts allowed_tools;
 	struct texts disallowed_tools;
 	struct text custom_instructions; /* added after append_system_prompt */
-	struct text agent; /* an agent of the settings, or "claude"; {NULL, 0}: the default */
+	struct text agent; /* an agent of the settings, or CODING_AGENT; {NULL, 0}: the default */
 };
 
 struct session_launched {

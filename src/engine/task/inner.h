@@ -55,7 +55,7 @@ struct project {
 	int64_t timeout_ms;
 	unsigned queue;    /* for its own tasks; 0: no limit of its own */
 	unsigned n_coming; /* submissions on their way to the store */
-	char **program;    /* argv before "-p"; NULL: claude, or the default agent */
+	char **program;    /* argv before "-p"; NULL: the coding agent, or the default one */
 	unsigned n_running;
 	int64_t n[N_TASK_STATES];
 	struct line line; /* without a group's limit; the others are in `lines` */

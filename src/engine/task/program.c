@@ -1,11 +1,11 @@
 /*
  * Chooses what runs a task: the agent of the settings that it names; else the project's own
- * program, or claude:
+ * program, or the coding agent:
  *
- *	claude -p [--agent NAME] -- PROMPT
+ *	PROGRAM -p [--agent NAME] -- PROMPT
  *
- * A prompt that is too long for an argument is passed on standard input. If there is no claude,
- * the daemon's default agent runs the task, if it is able to do work.
+ * A prompt that is too long for an argument is passed on standard input. If there is no such
+ * program, the daemon's default agent runs the task, if it is able to do work.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 enum { N_OWN_VARIABLES = 2 };
 
-static const char *const claude[] = {"claude", NULL};
+static const char *const coding_agent[] = {CODING_AGENT, NULL};
 
 void program_done(struct program *p)
 {
@@ -103,8 +103,8 @@ static void lay_out(struct argv *a, const void *arg)
 	argv_add(a, l->prompt);
 }
 
-static int fill_claude(struct program *p, const char *const *words, const struct live *l,
-		       struct text prompt)
+static int fill_coding_agent(struct program *p, const char *const *words, const struct live *l,
+			     struct text prompt)
 {
 	const struct layout layout = {.words = words,
 				      .agent = l->task.agent,
@@ -144,7 +144,7 @@ static bool in_path(const char *program)
 /* An agent of the settings, by either of the names that a client may use; NULL: none. */
 static struct agent *named_agent(struct tasks *t, const struct task *row)
 {
-	if (row->runner.data && !text_is(row->runner, "claude"))
+	if (row->runner.data && !text_is(row->runner, CODING_AGENT))
 		return chat_agent(t->chat, row->runner);
 	if (!row->runner.data && row->agent.data)
 		return chat_agent(t->chat, row->agent);
@@ -158,17 +158,17 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 	struct text runner = row->runner;
 	struct agent *agent = named_agent(t, row);
 
-	if (!agent && l->project->program && (!runner.data || text_is(runner, "claude")))
-		return fill_claude(p, (const char *const *)l->project->program, l, prompt);
+	if (!agent && l->project->program && (!runner.data || text_is(runner, CODING_AGENT)))
+		return fill_coding_agent(p, (const char *const *)l->project->program, l, prompt);
 	if (!agent && !runner.data && t->runner[0]) {
 		runner = text_of(t->runner);
 		agent = chat_agent(t->chat, runner);
 	}
-	if (!agent && runner.data && !text_is(runner, "claude"))
+	if (!agent && runner.data && !text_is(runner, CODING_AGENT))
 		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
 			      TEXT_ARGS(runner));
-	if (!agent && (runner.data || in_path("claude")))
-		return fill_claude(p, claude, l, prompt);
+	if (!agent && (runner.data || in_path(CODING_AGENT)))
+		return fill_coding_agent(p, coding_agent, l, prompt);
 	if (!agent)
 		agent = chat_worker(t->chat);
 	if (!agent)

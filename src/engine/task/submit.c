@@ -71,7 +71,7 @@ static int check_times(const struct task_new *in, struct why *why)
 
 static int check_runner(const struct tasks *t, struct text runner, struct why *why)
 {
-	if (!runner.data || text_is(runner, "claude") || chat_agent(t->chat, runner))
+	if (!runner.data || text_is(runner, CODING_AGENT) || chat_agent(t->chat, runner))
 		return 0;
 	return refuse_field(why, "runner", "there is no agent '%.*s'",
 			    (int)(runner.len < 60 ? runner.len : 60), runner.data);

@@ -58,7 +58,7 @@ struct task_project {
 	int64_t timeout_ms; /* 0: the default */
 	unsigned queue;     /* its waiting tasks; 0: only the global limit */
 	/* The program that runs its tasks unless they name an agent of the settings: argv before
-	 * "-p", NULL-terminated; NULL: "claude" if it is in PATH, else the default agent. */
+	 * "-p", NULL-terminated; NULL: CODING_AGENT if it is in PATH, else the default agent. */
 	const char *const *program;
 };
 
@@ -86,9 +86,9 @@ struct tasks_opts {
 	int64_t output_bytes;      /* in a task's file, and again in the previous one; 0: 16 MiB */
 	int64_t keep_ms;           /* ended tasks; 0: for ever */
 	unsigned interrupt_ms;     /* SIGTERM to SIGKILL; 0: 5 s */
-	/* For tasks that name none: an agent, or "claude"; NULL or "": not set. */
+	/* For tasks that name none: an agent, or CODING_AGENT; NULL or "": not set. */
 	const char *runner;
-	/* For claude; NULL: ours. An agent of the settings has its own. */
+	/* For the coding agent; NULL: ours. An agent of the settings has its own. */
 	const struct environment *env;
 	const struct task_wording *wording;
 	const struct task_group_limit *groups;
