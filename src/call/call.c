@@ -164,6 +164,13 @@ struct done call_fail(struct call *c, int r)
 	return answered(c);
 }
 
+struct done call_fail_for(struct call *c, int r, const struct why *why)
+{
+	if (r > 0 && why)
+		c->why = *why;
+	return call_fail(c, r);
+}
+
 /* A NUL must follow the message: some hooks want a C string. */
 static void route_fail_with(struct call *c, int64_t status, struct text message)
 {

@@ -98,6 +98,9 @@ struct done call_reply(struct call *c);
  */
 struct done call_fail(struct call *c, int r);
 
+/* The same for what a callback was told: takes over why it was refused. NULL: c->why has it. */
+struct done call_fail_for(struct call *c, int r, const struct why *why);
+
 /* At an HTTP route: the status of the answer instead of 200. */
 void call_status(struct call *c, int status);
 

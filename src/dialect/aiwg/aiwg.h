@@ -57,9 +57,6 @@ struct aiwg_project {
  * the call names, or {NULL, 0}. */
 struct text aiwg_folder(const struct call *c, const struct value *named);
 
-/* Fails with the refusal that a callback got. */
-struct done aiwg_fail(struct call *c, int r, const struct why *why);
-
 /* ---- params.c: parameters as the original accepts and refuses them ---- */
 
 int aiwg_explain_field(const struct field *f, const struct value *v, struct why *why);

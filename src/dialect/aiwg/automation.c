@@ -27,7 +27,7 @@ static void switched(void *arg, int r, const struct why *why)
 		return;
 	}
 	if (r != 0) {
-		(void)aiwg_fail(c, r, why);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	j = call_result(c);

@@ -27,13 +27,6 @@ struct text aiwg_folder(const struct call *c, const struct value *named)
 	return c->endpoint->dialect == &aiwg_dialect && p ? p->folder : value_text(named);
 }
 
-struct done aiwg_fail(struct call *c, int r, const struct why *why)
-{
-	if (r > 0 && why)
-		c->why = *why;
-	return call_fail(c, r);
-}
-
 static const struct field stop_fields[] = {
 	{.name = "force",
 	 .type = FIELD_BOOL,

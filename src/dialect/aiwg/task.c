@@ -106,7 +106,7 @@ static void submitted(void *arg, int r, const struct task_submitted *task, const
 	struct json *j;
 
 	if (r != 0) {
-		(void)aiwg_fail(c, r, why);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	j = call_result(c);
@@ -180,7 +180,7 @@ static void cancelled(void *arg, int r, const struct why *why)
 	struct json *j;
 
 	if (r != 0) {
-		(void)aiwg_fail(c, r, why);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	j = call_result(c);

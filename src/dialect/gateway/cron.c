@@ -121,10 +121,8 @@ static void answer(struct call *c, int result, const struct job_info *job, const
 {
 	struct json *j;
 
-	if (result > 0 && why)
-		c->why = *why;
 	if (result != 0) {
-		(void)call_fail(c, result);
+		(void)call_fail_for(c, result, why);
 		return;
 	}
 	j = call_result(c);

@@ -11,10 +11,8 @@ static void on_result(void *arg, int result, const struct tool_result *got, cons
 	struct call *c = arg;
 
 	c->state = NULL;
-	if (result > 0 && why)
-		c->why = *why;
 	if (result != 0) {
-		(void)call_fail(c, result);
+		(void)call_fail_for(c, result, why);
 		return;
 	}
 	json_raw(call_result(c), got->text.data, got->text.len);

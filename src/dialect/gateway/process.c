@@ -15,10 +15,8 @@ static struct json *begin_answer(struct call *c, int r, const struct process_inf
 	struct json *j;
 
 	c->state = NULL;
-	if (r > 0 && why && why != &c->why)
-		c->why = *why;
 	if (r != 0) {
-		(void)call_fail(c, r);
+		(void)call_fail_for(c, r, why);
 		return NULL;
 	}
 	j = call_result(c);

@@ -91,10 +91,8 @@ void koine_approval_told(void *arg, int r, const struct approval *a, const struc
 		fail_decided(c, a, why);
 		return;
 	}
-	if (r > 0)
-		c->why = *why;
 	if (r != 0) {
-		(void)call_fail(c, r);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	approval_json_write_end(call_result(c), a);

@@ -69,10 +69,8 @@ static void on_added(void *arg, int r, const struct approval *a, const struct wh
 	struct call *c = arg;
 
 	(void)a;
-	if (r > 0)
-		c->why = *why;
 	if (r != 0) {
-		(void)call_fail(c, r);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	grant_json_write(call_result(c), c->state);
@@ -130,10 +128,8 @@ static void on_removed(void *arg, int r, const struct approval *a, const struct 
 	struct json *j;
 
 	(void)a;
-	if (r > 0)
-		c->why = *why;
 	if (r != 0) {
-		(void)call_fail(c, r);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	j = call_result(c);

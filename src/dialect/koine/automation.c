@@ -112,10 +112,8 @@ static void on_run(void *arg, int r, const struct why *why)
 	const struct run_in *in = c->in;
 	struct json *j;
 
-	if (r > 0)
-		c->why = *why;
 	if (r != 0) {
-		(void)call_fail(c, r);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	j = call_result(c);

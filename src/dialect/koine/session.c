@@ -116,10 +116,8 @@ static void on_launched(void *arg, int r, const struct session_launched *l, cons
 		fail_launched(c, l, why);
 		return;
 	}
-	if (r > 0)
-		c->why = *why;
 	if (r != 0) {
-		(void)call_fail(c, r);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	write_launched(call_result(c), l);
@@ -166,10 +164,8 @@ static void on_interrupted(void *arg, int r, const struct why *why)
 	const struct found *f = c->state;
 	struct json *j;
 
-	if (r > 0)
-		c->why = *why;
 	if (r != 0) {
-		(void)call_fail(c, r);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	j = call_result(c);
@@ -201,15 +197,17 @@ static struct done handle_interrupt(struct call *c)
 
 /* ---- archiving, titles: a reader finds the session, the writer changes it ---- */
 
-static int archive_work(struct call *c)
+static int change_work(struct call *c)
 {
 	const struct one_in *in = c->in;
 	const struct found *f = c->state;
 
+	if (in->title.data)
+		return session_set_title(call_sessions(c), f->row.id, in->title, &c->why);
 	return session_set_archived(call_sessions(c), f->row.id, in->archived, &c->why);
 }
 
-static struct done archived(struct call *c, int r)
+static struct done changed(struct call *c, int r)
 {
 	const struct one_in *in = c->in;
 	const struct found *f = c->state;
@@ -220,54 +218,21 @@ static struct done archived(struct call *c, int r)
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_text(j, "id", f->row.id);
-	json_member_bool(j, "archived", in->archived);
+	if (in->title.data)
+		json_member_text(j, "title", in->title);
+	else
+		json_member_bool(j, "archived", in->archived);
 	json_end_object(j);
 	return call_reply(c);
 }
 
-static struct done archive_then(struct call *c, int r)
+static struct done change_then(struct call *c, int r)
 {
-	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, archive_work, archived);
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, change_work, changed);
 }
 
-static struct done handle_archive(struct call *c)
-{
-	struct found *f;
-	int r = begin(c, &f);
-
-	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, archive_then);
-}
-
-static int rename_work(struct call *c)
-{
-	const struct one_in *in = c->in;
-	const struct found *f = c->state;
-
-	return session_set_title(call_sessions(c), f->row.id, in->title, &c->why);
-}
-
-static struct done renamed(struct call *c, int r)
-{
-	const struct one_in *in = c->in;
-	const struct found *f = c->state;
-	struct json *j;
-
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "id", f->row.id);
-	json_member_text(j, "title", in->title);
-	json_end_object(j);
-	return call_reply(c);
-}
-
-static struct done rename_then(struct call *c, int r)
-{
-	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, rename_work, renamed);
-}
-
-static struct done handle_rename(struct call *c)
+/* Only session.rename has a title. */
+static struct done handle_change(struct call *c)
 {
 	const struct one_in *in = c->in;
 	struct found *f;
@@ -276,7 +241,7 @@ static struct done handle_rename(struct call *c)
 	if (r == 0 && in->title.len > SESSION_TITLE_MAX)
 		r = refuse_field(&c->why, "title", "title must not be longer than %d bytes",
 				 SESSION_TITLE_MAX);
-	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, rename_then);
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, change_then);
 }
 
 /* ---- looking, on a reader's thread ---- */
@@ -580,7 +545,7 @@ const struct method koine_session_methods[] = {
 		   ",\"archived\":{\"type\":\"boolean\"}}}",
 	 FIELDS(archive_fields),
 	 .in_size = sizeof(struct one_in),
-	 .handle = handle_archive,
+	 .handle = handle_change,
 	 .flags = METHOD_LATER},
 	{.name = "session.rename",
 	 .doc = "Gives a session a title",
@@ -588,7 +553,7 @@ const struct method koine_session_methods[] = {
 		   "}}",
 	 FIELDS(rename_fields),
 	 .in_size = sizeof(struct one_in),
-	 .handle = handle_rename,
+	 .handle = handle_change,
 	 .flags = METHOD_LATER},
 	{.name = "session.paths",
 	 .doc = "Working folders, the last used first",

@@ -98,20 +98,13 @@ static int read_env(const struct value *object, struct arena *a, struct task_new
 	return 0;
 }
 
-static struct done fail(struct call *c, int r, const struct why *why)
-{
-	if (r > 0)
-		c->why = *why;
-	return call_fail(c, r);
-}
-
 static void on_added(void *arg, int r, const struct task_submitted *task, const struct why *why)
 {
 	struct call *c = arg;
 	struct json *j;
 
 	if (r != 0) {
-		(void)fail(c, r, why);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	j = call_result(c);
@@ -147,7 +140,7 @@ static void answer_done(struct call *c, int r, const struct why *why, const char
 	struct json *j;
 
 	if (r != 0) {
-		(void)fail(c, r, why);
+		(void)call_fail_for(c, r, why);
 		return;
 	}
 	j = call_result(c);
