@@ -255,7 +255,7 @@ static void start_message(struct client *s, const struct frame *frame)
 }
 
 /* Only HTTP carries a token, and on TCP nothing else tells who is calling. */
-static bool lacks_token(struct client *s)
+static bool refuse_without_token(struct client *s)
 {
 	struct frame no = {0};
 
@@ -266,7 +266,7 @@ static bool lacks_token(struct client *s)
 	return true;
 }
 
-static bool opens_well(struct client *s)
+static bool admit_opening(struct client *s)
 {
 	struct frame no = {0};
 
@@ -321,9 +321,9 @@ static bool next_message(struct client *s)
 
 	if (s->closing || (input_window(s).len == 0 && !s->eof && !s->refused_ahead))
 		return false;
-	if (!s->framing && (!opens_well(s) || !recognise(s)))
+	if (!s->framing && (!admit_opening(s) || !recognise(s)))
 		return false;
-	if (lacks_token(s) || (!s->heard && !opens_well(s)))
+	if (refuse_without_token(s) || (!s->heard && !admit_opening(s)))
 		return false;
 	switch (next_frame(s, &frame)) {
 	case FRAME_MORE:
@@ -409,14 +409,9 @@ static bool busy(const struct client *s)
 }
 
 /* The client does not read its answers. */
-static bool choked(struct client *s)
+static bool is_choked(const struct client *s)
 {
-	size_t limit = s->server->opts.limits.queue_bytes;
-
-	if (conn_pending(s->conn) <= limit)
-		return false;
-	conn_flush(s->conn);
-	return conn_pending(s->conn) > limit;
+	return conn_pending(s->conn) > s->server->opts.limits.queue_bytes;
 }
 
 /* All bytes belong to whoever has taken the connection over. */
@@ -455,7 +450,9 @@ static bool step(struct client *s)
 		drop_input(s);
 		return false;
 	}
-	if (choked(s))
+	if (is_choked(s))
+		conn_flush(s->conn);
+	if (is_choked(s))
 		return false;
 	if (s->upgraded)
 		return hand_over(s);
@@ -512,11 +509,11 @@ static bool http_full(const struct client *s)
 	return !watched_call(s) || input_window(s).len >= KEPT_MAX;
 }
 
-static bool wants_input(struct client *s)
+static bool wants_input(const struct client *s)
 {
 	bool full = s->read_ahead_full || s->refused_ahead || http_full(s);
 
-	return !s->closing && !s->eof && (s->deaf || (!full && !choked(s)));
+	return !s->closing && !s->eof && (s->deaf || (!full && !is_choked(s)));
 }
 
 /* After all steps: send, keep what is left, and decide whether to read on. */

@@ -110,9 +110,9 @@ void client_hold_for(struct call *c);
 /* Whether it can be sent notifications: it is connected, and not over HTTP. */
 bool client_hears(const struct client *s);
 
-/* Whether it would now take messages that could also come later: at most max bytes wait for the
- * client, and no batch of answers is held back that these must not overtake. */
-bool client_takes(struct client *s, size_t max);
+/* Sends what it can if more than max bytes wait for the client. True: it takes messages now that
+ * could also come later, and no batch of answers is held back that these must not overtake. */
+bool client_make_room(struct client *s, size_t max);
 
 /* As client_notify, however much waits; client_flush must follow in the same turn. */
 int client_append(struct client *s, const char *data, size_t len);

@@ -7,7 +7,7 @@
 #include "call/dispatch.h"
 #include "call/client.h"
 
-bool client_takes(struct client *s, size_t max)
+bool client_make_room(struct client *s, size_t max)
 {
 	if (s->batch)
 		return false;

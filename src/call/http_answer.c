@@ -135,7 +135,7 @@ bool http_admit_head(struct client *s, const struct frame *frame)
 
 	/* Our answer ends the connection: the body is not read. */
 	return pass_gate(s, frame->http, false, &found, &place) &&
-	       (!found.route || route_takes(s, frame->http, found.route, true));
+	       (!found.route || route_admit(s, frame->http, found.route, true));
 }
 
 bool http_admit(struct client *s, const struct frame *frame, struct place *ret_place)

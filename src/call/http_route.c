@@ -286,7 +286,7 @@ static bool asks_websocket(const struct http_request *r)
 	       http_has_token(http_header_find(r, "Upgrade"), "websocket");
 }
 
-bool route_takes(struct client *s, const struct http_request *r, const struct http_route *route,
+bool route_admit(struct client *s, const struct http_request *r, const struct http_route *route,
 		 bool has_body)
 {
 	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(r))
@@ -355,7 +355,7 @@ void route_start(struct client *s, const struct frame *frame, const struct route
 
 	if (s->server->opts.log_messages)
 		client_log(s, "in", frame->data, frame->len);
-	if (!route_takes(s, frame->http, route, frame->len > 0))
+	if (!route_admit(s, frame->http, route, frame->len > 0))
 		return;
 	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http) &&
 	    !confined_may(s, route->path))

@@ -43,8 +43,8 @@ struct route_found {
 
 void route_find(const struct dialect *d, const struct http_request *r, struct route_found *ret);
 
-/* Whether a route takes this head; if not, it was refused. */
-bool route_takes(struct client *s, const struct http_request *r, const struct http_route *route,
+/* False: the route does not take this head, and it was refused. */
+bool route_admit(struct client *s, const struct http_request *r, const struct http_route *route,
 		 bool has_body);
 
 /* Runs, upgrades or refuses a request that has passed the gate. */

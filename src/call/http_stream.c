@@ -49,7 +49,7 @@ int call_stream(struct call *c, const char *data, size_t len)
 		return -ENOTCONN;
 	if (len == 0 || s->http_head)
 		return 0;
-	if (!client_takes(s, s->server->opts.limits.queue_bytes)) {
+	if (!client_make_room(s, s->server->opts.limits.queue_bytes)) {
 		s->endpoint->n_dropped++;
 		return -ENOBUFS;
 	}

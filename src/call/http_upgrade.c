@@ -19,7 +19,7 @@ int upgraded_write(struct upgraded *u, const void *data, size_t len)
 
 	if (!s || s->closing || s->eof)
 		return -ENOTCONN;
-	if (!client_takes(s, s->server->opts.limits.queue_bytes)) {
+	if (!client_make_room(s, s->server->opts.limits.queue_bytes)) {
 		u->blocked = true;
 		return -ENOBUFS;
 	}

@@ -60,7 +60,7 @@ static int sweep_sessions(struct engine *s, bool *ret_more)
 
 static bool approvals_due(const struct engine *s)
 {
-	return approval_sweeps(s->approvals);
+	return approval_claim_sweep(s->approvals);
 }
 
 static int sweep_approvals(struct engine *s, bool *ret_more)

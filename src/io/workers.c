@@ -124,8 +124,8 @@ static void exchange(struct workers *w, struct queue *q, bool all, struct list *
 		wake_send(w->wake);
 }
 
-/* With the lock held: whether one more thread should be woken once the lock is free. */
-static bool wants_thread(struct queue *q)
+/* With the lock held. True: the caller wakes one more thread once the lock is free. */
+static bool claim_wake(struct queue *q)
 {
 	if (q->waking || q->n_waiting == 0 || q->n_works < q->n_enough)
 		return false;
@@ -145,7 +145,7 @@ static void await_work(struct workers *w, struct queue *q, bool all, struct list
 	}
 	q->n_waiting--;
 	pick(q, all, works);
-	wake = wants_thread(q);
+	wake = claim_wake(q);
 	pthread_mutex_unlock(&w->lock);
 	if (wake)
 		pthread_cond_signal(&q->filled);
@@ -400,7 +400,7 @@ static void submit(struct workers *w, struct queue *q, struct work *work)
 	pthread_mutex_lock(&w->lock);
 	list_append(&q->works, &work->link);
 	q->n_works++;
-	wake = wants_thread(q);
+	wake = claim_wake(q);
 	pthread_mutex_unlock(&w->lock);
 	/* After the lock is free: a woken thread would only wait for it. */
 	if (wake)

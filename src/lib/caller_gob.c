@@ -142,7 +142,7 @@ static void write_answer(struct answers *s, const struct netrpc_message *m)
 
 /* A JSON-RPC server complains about what we said; as gob that looks like the beginning of
  * something longer, and we would wait for the rest. */
-static bool is_json(struct answers *s, const char *in, size_t len)
+static bool sniff_json(struct answers *s, const char *in, size_t len)
 {
 	if (s->is_gob || len < 2)
 		return false;
@@ -158,7 +158,7 @@ static enum frame_kind answers_next(void *state, const char *in, size_t len, boo
 	struct netrpc_message m;
 
 	(void)eof;
-	if (is_json(s, in, len)) {
+	if (sniff_json(s, in, len)) {
 		*ret_used = len;
 		refuse(&ret->why, REFUSE_PARSE, "it is JSON; try framing 'line'");
 		return FRAME_REFUSED;

@@ -339,7 +339,7 @@ static void scroll(struct approval_watch *w, int by)
 		w->view_top += (size_t)by; /* drawing knows where the end is */
 }
 
-static bool moves(struct approval_watch *w, int key)
+static bool move_by_key(struct approval_watch *w, int key)
 {
 	void (*go)(struct approval_watch *, int) = w->mode == WATCH_VIEW ? scroll : move;
 	unsigned columns;
@@ -367,7 +367,7 @@ static void plain_key(struct approval_watch *w, int key)
 {
 	bool viewing = w->mode == WATCH_VIEW;
 
-	if (moves(w, key))
+	if (move_by_key(w, key))
 		return;
 	if (key == 'a' || key == 'd' || key == 'r' || key == 'g')
 		act(w, key);

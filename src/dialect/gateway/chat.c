@@ -287,19 +287,21 @@ static int send_piece(struct asked *a)
 	return r;
 }
 
-/* Called when there was no room. True if the answer has ended and the client has taken nothing
- * for too long. */
-static bool is_stuck(struct asked *a)
+/* The answer has ended, and there was no room: notes since when the client has taken nothing. */
+static void note_progress(struct asked *a)
 {
-	uint64_t now = loop_now_ms(a->call->server->loop);
+	if (a->then_ms != 0 && a->sent == a->sent_then)
+		return;
+	a->then_ms = loop_now_ms(a->call->server->loop);
+	a->sent_then = a->sent;
+}
 
-	if (a->completion)
-		return false;
-	if (a->then_ms == 0 || a->sent != a->sent_then) {
-		a->then_ms = now;
-		a->sent_then = a->sent;
-	}
-	return now - a->then_ms > 2 * (uint64_t)gateway_settings(a->call)->ping_ms;
+/* Whether the answer has ended and the client has taken nothing for too long. */
+static bool is_stuck(const struct asked *a)
+{
+	uint64_t since = loop_now_ms(a->call->server->loop) - a->then_ms;
+
+	return !a->completion && since > 2 * (uint64_t)gateway_settings(a->call)->ping_ms;
 }
 
 /* Sends all that there is room for, and the end once that was all. The caller must not touch `a`
@@ -314,6 +316,8 @@ static void push(struct asked *a)
 		r = 0;
 	if (r == 0 && !a->completion)
 		r = call_stream(a->call, a->rest.data, a->rest.len);
+	if (r == -ENOBUFS && !a->completion)
+		note_progress(a);
 	if (r == -ENOBUFS && is_stuck(a)) {
 		r = refuse(&a->call->why, REFUSE_TIMEOUT, "the client takes nothing");
 	} else if (r == -ENOBUFS) {

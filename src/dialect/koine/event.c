@@ -79,7 +79,7 @@ static int on_event(void *arg, const struct event *e)
 	struct buf *words;
 	size_t unused = HEAD_BYTES - s->head_len;
 
-	if (!client_takes(w->client, UNREAD_MAX))
+	if (!client_make_room(w->client, UNREAD_MAX))
 		return -ENOBUFS;
 	words = event_words(w->events, e, word);
 	if (!words || words->err != 0)
@@ -95,7 +95,7 @@ static int on_gone(void *arg, int64_t n)
 	struct json j;
 	int r;
 
-	if (!client_takes(s->watch->client, UNREAD_MAX))
+	if (!client_make_room(s->watch->client, UNREAD_MAX))
 		return -ENOBUFS;
 	buf_init(&message, GONE_BYTES);
 	j = json_writer(&message);
@@ -113,7 +113,7 @@ static enum event_look look(void *arg)
 	const struct subscription *s = arg;
 
 	/* Wait until there is room for more than a few bytes. */
-	return client_takes(s->watch->client, UNREAD_MAX / 2) ? EVENT_TAKES : EVENT_WAITS;
+	return client_make_room(s->watch->client, UNREAD_MAX / 2) ? EVENT_TAKES : EVENT_WAITS;
 }
 
 static void flush(void *arg)

@@ -220,5 +220,5 @@ int approval_tie(struct approvals *approvals, struct arena *a, const struct sess
 
 /* Runs on the writer's thread. Deletes some that were decided too long ago. */
 int approval_sweep(struct approvals *a, bool *ret_more);
-/* Runs on the loop: whether it is time to do so. */
-bool approval_sweeps(struct approvals *a); /* accepts NULL */
+/* Runs on the loop. True: it is time to do so, and the caller does it. */
+bool approval_claim_sweep(struct approvals *a); /* accepts NULL */

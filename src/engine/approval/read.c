@@ -163,7 +163,7 @@ int approval_get(struct approvals *approvals, int lane, struct arena *a, struct 
 
 /* ---- deleting ---- */
 
-bool approval_sweeps(struct approvals *a)
+bool approval_claim_sweep(struct approvals *a)
 {
 	uint64_t now = clock_steady_ms();
 

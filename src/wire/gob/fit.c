@@ -20,9 +20,10 @@ struct fitting {
 	unsigned level;
 };
 
-static bool is_worn_out(struct fitting *f)
+/* False: none is left, or it is too deep. */
+static bool take_step(struct fitting *f)
 {
-	return f->level >= LEVELS_MAX || f->steps++ >= STEPS_MAX;
+	return f->level < LEVELS_MAX && f->steps++ < STEPS_MAX;
 }
 
 /* ---- types ---- */
@@ -37,7 +38,7 @@ static bool is_compatible(struct fitting *f, const struct gob_shape *shape, int6
 		return shape->kind == GOB_STRUCT;
 	if (shape->kind == GOB_STRUCT)
 		return type->kind != GOB_OPAQUE;
-	if (type->kind != shape->kind || is_worn_out(f))
+	if (type->kind != shape->kind || !take_step(f))
 		return false;
 	f->level++;
 	switch (shape->kind) {
@@ -140,7 +141,7 @@ static int fit_inner(struct fitting *f, int64_t id, const struct gob_shape *shap
 
 	if (shape->kind != GOB_STRUCT && !shape->elem)
 		return 0;
-	if (is_worn_out(f))
+	if (!take_step(f))
 		return refuse(f->why, REFUSE_PARAMS, "gob: invalid nesting depth");
 	f->level++;
 	r = fit_below(f, id, shape);

@@ -429,9 +429,9 @@ static enum frame_kind wait_for_body(struct http *h)
 	return FRAME_CONTINUE;
 }
 
-/* Whether the caller should see the head before more of the body is taken. A body that came at
+/* True once: the caller should see the head before more of the body is taken. A body that came at
  * once has its room already. */
-static bool shows_head(struct http *h, size_t len)
+static bool take_head_to_judge(struct http *h, size_t len)
 {
 	bool whole = !h->head.chunked && len - h->at >= h->head.length;
 
@@ -457,7 +457,7 @@ static int read_request(struct http *h, const char *in, size_t len, bool eof, si
 		r = read_head(h, start, len - *used, why);
 		if (r == MORE && eof && len > *used)
 			r = http_refuse(why, 400, "Incomplete request");
-		if (r == 0 && shows_head(h, len - *used))
+		if (r == 0 && take_head_to_judge(h, len - *used))
 			return HEAD;
 	}
 	if (r == 0 && h->phase == IN_BODY && h->head.chunked)
