@@ -240,3 +240,81 @@ size_t fold_next(const char *p, const char *end, enum char_kind *ret_kind,
 	*ret_kind = fold_other(decode((const unsigned char *)p, n), ret_folded, ret_n);
 	return n;
 }
+
+uint32_t fold_lower(const char *p, size_t took)
+{
+	uint32_t c = took == 1 ? (unsigned char)*p : decode((const unsigned char *)p, took);
+
+	if (c < 0x80)
+		return c >= 'A' && c <= 'Z' ? c + 32 : c;
+	if ((c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x410 && c <= 0x42f))
+		return c + 32;
+	if (c >= 0x400 && c <= 0x40f)
+		return c + 80;
+	if (c == 0x130)
+		return 'i';
+	if ((c >= 0x100 && c <= 0x137) || (c >= 0x14a && c <= 0x177) || (c >= 0x200 && c <= 0x21f))
+		return c == 0x131 ? c : c | 1;
+	if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e))
+		return c + (c & 1);
+	return c;
+}
+
+bool fold_is_capital(const char *p, const char *end)
+{
+	unsigned char first = (unsigned char)*p;
+	size_t n;
+	uint32_t c;
+
+	if (first < 0x80)
+		return first >= 'A' && first <= 'Z';
+	n = utf8_sequence(p, end);
+	if (n != 2)
+		return false;
+	c = decode((const unsigned char *)p, n);
+	return (c >= 0x391 && c <= 0x3a9) || fold_lower(p, n) != c;
+}
+
+/* U+FF66 to U+FF9D in order. */
+static const uint16_t wide_kana[] = {
+	0x30f2, 0x30a1, 0x30a3, 0x30a5, 0x30a7, 0x30a9, 0x30e3, 0x30e5, 0x30e7, 0x30c3,
+	0x30fc, 0x30a2, 0x30a4, 0x30a6, 0x30a8, 0x30aa, 0x30ab, 0x30ad, 0x30af, 0x30b1,
+	0x30b3, 0x30b5, 0x30b7, 0x30b9, 0x30bb, 0x30bd, 0x30bf, 0x30c1, 0x30c4, 0x30c6,
+	0x30c8, 0x30ca, 0x30cb, 0x30cc, 0x30cd, 0x30ce, 0x30cf, 0x30d2, 0x30d5, 0x30d8,
+	0x30db, 0x30de, 0x30df, 0x30e0, 0x30e1, 0x30e2, 0x30e4, 0x30e6, 0x30e8, 0x30e9,
+	0x30ea, 0x30eb, 0x30ec, 0x30ed, 0x30ef, 0x30f3,
+};
+
+/* What the kana becomes with a voiced (step 1) or half-voiced (step 2) mark; itself if none. */
+static uint32_t sounded(uint32_t c, uint32_t step)
+{
+	uint32_t base = c >= 0x30a0 ? c - 0x60 : c; /* as hiragana */
+
+	if (step == 1 && base == 0x3046)
+		return c + 0x4e;
+	if (base >= 0x306f && base <= 0x307b && (base - 0x306f) % 3 == 0)
+		return c + step;
+	if (step == 1 && ((base >= 0x304b && base <= 0x3061 && base % 2 == 1) ||
+			  (base >= 0x3064 && base <= 0x3068 && base % 2 == 0)))
+		return c + 1;
+	return c;
+}
+
+size_t fold_kana(const char *p, const char *end, size_t took, uint32_t *c)
+{
+	const char *next = p + took;
+	uint32_t mark;
+
+	if (*c >= 0xff66 && *c <= 0xff9d)
+		*c = wide_kana[*c - 0xff66];
+	if (*c < 0x3041 || *c > 0x30fc || end - next < 3 || utf8_sequence(next, end) != 3)
+		return took;
+	mark = decode((const unsigned char *)next, 3);
+	if (mark == 0xff9e || mark == 0x3099)
+		*c = sounded(*c, 1);
+	else if (mark == 0xff9f || mark == 0x309a)
+		*c = sounded(*c, 2);
+	else
+		return took;
+	return took + 3;
+}

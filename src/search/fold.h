@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,3 +29,16 @@ enum { FOLD_MAX = 3 };
  */
 size_t fold_next(const char *p, const char *end, enum char_kind *ret_kind,
 		 uint32_t ret_folded[FOLD_MAX], size_t *ret_n);
+
+/* The character at p, of `took` bytes as fold_next returned them, in lower case but with its
+ * diacritics. Latin and Cyrillic only; others stay as they are. */
+uint32_t fold_lower(const char *p, size_t took);
+
+/* Whether it starts with a capital letter of Latin, Greek or Cyrillic. */
+bool fold_is_capital(const char *p, const char *end);
+
+/*
+ * Half-width kana as wide ones, and a kana with the sound mark that follows it as one
+ * character: ｶﾞ is ガ. *c is the character at p; returns the bytes taken.
+ */
+size_t fold_kana(const char *p, const char *end, size_t took, uint32_t *c);

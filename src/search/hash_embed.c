@@ -73,7 +73,7 @@ void hash_embed(struct words *w, struct text text, float ret_vector[HASH_EMBED_D
 	struct word word;
 	double length = 0;
 
-	words_start(w, text, 0, false);
+	words_start(w, text, WORDS_OLD, WORDS_OF_NAME);
 	while (words_next(w, &word)) {
 		bool little = word.flags & WORD_STOP;
 

@@ -312,6 +312,18 @@ static int ids_push(struct search_scratch *s, uint32_t id)
 	return 0;
 }
 
+/* A question's words are looked up in each language that some memory is in. */
+static int language_word(struct search_index *ix, struct search_scratch *s, enum language l)
+{
+	char name[LANGUAGE_BYTES];
+	uint32_t id;
+
+	if (l == LANGUAGE_ENGLISH)
+		return 0;
+	language_name(l, name);
+	return term_get(ix, name, sizeof(name), &id) ?: ids_push(s, id);
+}
+
 /* Puts the numbers of the text's words into the scratch; also its length, and whether it has
  * time words. */
 static int text_words(struct search_index *ix, struct search_scratch *s, struct text text,
@@ -320,7 +332,7 @@ static int text_words(struct search_index *ix, struct search_scratch *s, struct 
 	struct word word;
 	size_t n = 0;
 
-	words_start(s->words, text, ix->off, true);
+	words_start(s->words, text, ix->off, WORDS_OF_MEMORY);
 	while (n < SEARCH_WORDS_MAX && words_next(s->words, &word)) {
 		uint32_t id;
 		int r = term_get(ix, word.term.data, word.term.len, &id) ?: ids_push(s, id);
@@ -331,7 +343,7 @@ static int text_words(struct search_index *ix, struct search_scratch *s, struct 
 		*ret_len += !word.extra;
 		*ret_time |= (word.flags & WORD_TIME) != 0;
 	}
-	return 0;
+	return language_word(ix, s, words_language(s->words));
 }
 
 static int subject_words(struct search_index *ix, struct search_scratch *s,
@@ -340,7 +352,7 @@ static int subject_words(struct search_index *ix, struct search_scratch *s,
 	struct word word;
 
 	for (size_t i = 0; i < doc->n_subjects && i < SEARCH_SUBJECTS_MAX; i++) {
-		words_start(s->words, doc->subjects[i], ix->off, false);
+		words_start(s->words, doc->subjects[i], ix->off, WORDS_OF_NAME);
 		for (size_t n = 0; n < SEARCH_SUBJECTS_MAX && words_next(s->words, &word); n++) {
 			char name[TERM_BYTES_MAX] = {SUBJECT_MARK};
 			uint32_t id;

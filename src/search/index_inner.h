@@ -110,6 +110,16 @@ struct search_index {
 /* Subjects are words in a namespace of their own: this prefix, then the folded word. */
 enum { SUBJECT_MARK = 1, TERM_BYTES_MAX = WORD_BYTES_MAX + 1 };
 
+/* So are languages other than English: each memory in one of them has its word, which is this
+ * and the number of the language. */
+enum { LANGUAGE_MARK = 2, LANGUAGE_BYTES = 2 };
+
+static inline void language_name(enum language l, char ret_name[LANGUAGE_BYTES])
+{
+	ret_name[0] = LANGUAGE_MARK;
+	ret_name[1] = (char)('A' + l);
+}
+
 /*
  * Memory that the index accounts for. Resizes the block to `size` bytes (0 frees it); on
  * failure it is unchanged.

@@ -1,9 +1,14 @@
-/* What is known about single English words; see lexicon.h. */
+/*
+ * What is known about single words; see lexicon.h.
+ *
+ * The lists become one table, with the first word that anybody looks up.
+ */
 #include "search/lexicon.h"
 
-#include <stdlib.h>
+#include <pthread.h>
 #include <string.h>
 
+#include "search/language.h"
 #include "search/mix.h"
 
 /* They occur in most sentences, or only ask: they say nothing about what is asked for. */
@@ -28,7 +33,88 @@ static const char times[] =
 	"month months year years decade decades century "
 	"spring summer autumn winter season birthday christmas easter anniversary "
 	"since until till before after during recently lately soon later earlier "
-	"last next daily weekly monthly yearly annual annually am pm oclock date";
+	"last next daily weekly monthly yearly annual annually am pm oclock date "
+	"montag dienstag mittwoch donnerstag freitag samstag sonntag "
+	"januar februar marz mai juni juli oktober dezember gestern heute vorgestern "
+	"lundi mardi mercredi jeudi vendredi samedi dimanche "
+	"janvier fevrier avril juin juillet aout septembre octobre novembre decembre "
+	"aujourdhui demain "
+	"lunes martes miercoles jueves viernes sabado domingo "
+	"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
+	"ayer hoy";
+
+/* Words of English that look like small words of others. */
+static const char english[] =
+	"die hat war man mal gut bald sin con no come una son plus comment pour van era men over "
+	"under den sit mine dig var ten her hun ton sur may might must just also very too more "
+	"most "
+	"one two out up get got all im its ive here now said were who";
+
+/* What German compounds are made of; longer words are taken apart around these. */
+static const char parts[] =
+	"abend abfall abschluss adresse akte alter amt analyse anfang angebot anlage anmeldung "
+	"anruf anschluss antrag anwalt anzeige apfel apotheke arbeit art arzt auftrag auge ausflug "
+	"ausgabe auskunft ausstellung ausweis auto autobahn baby bad bahn bahnhof balkon ball bank "
+	"bau baum beamter becken begleitung behorde beitrag benutzer berater beratung berg bericht "
+	"beruf bescheid besuch betreuung betrieb bett bewerbung bezirk bibliothek bild bildung "
+	"birne "
+	"blatt blume blut boden bogen boot brand brief brille brot bruder brucke buch buchse bund "
+	"burg burger buro bus butter computer dach dame daten datum decke dienst doktor dokument "
+	"dom "
+	"dorf dose drucker druck ecke ehe ei eigentum eingang einkauf einladung einrichtung eis "
+	"eisen eltern empfang ende energie enkel entscheidung entwicklung erbe erde erfahrung "
+	"ergebnis erklarung essen fabrik fach fahrer fahrkarte fahrplan fahrrad fahrt fall familie "
+	"farbe fehler feier feld fenster ferien fernseh fest feuer fieber film finanz firma fisch "
+	"flasche fleisch flug flughafen fluss folge form forschung foto frage frau freund freundin "
+	"frist frucht fruhstuck fuhrung fuss fussball gabel garage garten gas gast gebaude gebiet "
+	"gebuhr geburt gefahr gehalt geld gemeinde gemeinschaft gemuse gerat gericht geschaft "
+	"geschenk geschichte gesellschaft gesetz gesprach gesundheit getrank gewicht glas gleis "
+	"gold "
+	"grenze grippe grund gruppe gurtel gutschein haar hafen hahn halle hals haltestelle hand "
+	"handel handler handschuh handtuch handy haupt haus haut heft heim heizung hemd herbst "
+	"herr "
+	"herz hilfe himmel hochzeit hof hohe holz honig hose hotel hund husten hutte impf impfung "
+	"information insel institut instrument internet jacke jahr job jugend kaffee kalender "
+	"kamera "
+	"kammer kanal karte kartoffel kasse kasten katze keller kette kind kinder kirche kirsch "
+	"kiste "
+	"klasse kleid kleidung klima klinik koffer kohle konto kontrolle konzert kopf korb korper "
+	"kosten kraft kranken krankheit kreis krieg kuchen kuche kugel kuh kunde kundigung kunst "
+	"kurs lack laden lager lampe land landschaft lauf leben leder lehre lehrer lehrerin "
+	"leistung "
+	"leitung lern licht liebe lied liste loffel lohn losung luft mantel markt maschine maus "
+	"medizin meer mehl meister messer miete mieter milch minute mitglied mittag mittel mobel "
+	"monat mond motor mull museum musik mutter mutze nachricht nacht nagel name nase natur "
+	"nebel "
+	"netz note nummer nuss ober obst ofen ohr oma onkel opa oper ordnung ort oster pass "
+	"passwort "
+	"patient pause pferd pflanze pflege plan platz polizei post praxis preis presse priester "
+	"problem produkt projekt programm prozess prufung punkt quelle quittung rad radio rat raum "
+	"rechner rechnung recht regal regen regel regierung reifen reihe reis reise reparatur "
+	"rente "
+	"rest restaurant ring rock rolle rose rucken saal sache saft salat salz sammlung sand satz "
+	"schach schaden schaf schalter schein schere schicht schiff schirm schlaf schlussel "
+	"schmerz "
+	"schnee schrank schreib schrift schuh schule schuler schutz schwanz schwester schwimm see "
+	"segel seife seil seite seminar sender sessel sicherheit sicherung sitz sohn sommer sonne "
+	"spiel spieler spielzeug sport sprache spritze stadt stamm stand stein stelle stern steuer "
+	"stiefel stift stimme stoff strand strasse strom stuck student studium stuhl stunde suche "
+	"suppe system tabelle tablette tafel tag tanne tante tanz tasche tasse taxi tee teil "
+	"telefon "
+	"teller tennis termin test theater tier tisch titel tochter tomate ton topf tor torte "
+	"trainer "
+	"training traube treffen treppe tuch tur turm ubung uhr umschlag umzug unfall unterlage "
+	"unterricht unterkunft unterschrift unternehmen urlaub vater verband verbindung verein "
+	"verfahren verkauf verkehr verletzung vermieter versammlung versand versicherung "
+	"versorgung "
+	"vertrag vertreter verwaltung vogel vorlesung vorstand wache wachs waffe wagen wahl wald "
+	"wand "
+	"wander wanderung ware wasche wasser wechsel weg weihnacht wein welt werk werkstatt "
+	"werkzeug "
+	"wert wetter wiese wind winter wirtschaft wissen wissenschaft woche wohnung wolle wort "
+	"wunsch "
+	"wurst zahl zahlung zahn zaun zeichen zeit zeitung zelt zentrum zettel zeug zeugnis ziel "
+	"zimmer zins zitrone zoll zoo zucker zug zunge";
 
 /* form=base, where Porter's stemmer would not find the base. */
 static const char irregular[] =
@@ -74,22 +160,24 @@ static const char irregular[] =
 	"jan=january feb=february mar=march apr=april jun=june jul=july aug=august "
 	"sep=september sept=september oct=october nov=november dec=december";
 
-enum { SLOTS = 2048, ENTRIES_MAX = 768, TEXT_BYTES = 8192 };
+enum { SLOTS = 8192, ENTRIES_MAX = 4096, TEXT_BYTES = 32768 };
 
-struct lexicon {
+static struct lexicon {
 	struct lexicon_entry entries[ENTRIES_MAX];
 	uint16_t slots[SLOTS]; /* entry + 1 */
 	char text[TEXT_BYTES]; /* a copy of the lists, cut into strings */
 	size_t n_entries;
 	size_t used;
-};
+} lexicon;
 
-static size_t slot_of(const struct lexicon *l, const char *word, size_t len)
+static pthread_once_t lexicon_once = PTHREAD_ONCE_INIT;
+
+static size_t slot_of(const char *word, size_t len)
 {
 	size_t at = (size_t)mix_bytes(word, len, 0) & (SLOTS - 1);
 
-	while (l->slots[at]) {
-		const char *other = l->entries[l->slots[at] - 1].word;
+	while (lexicon.slots[at]) {
+		const char *other = lexicon.entries[lexicon.slots[at] - 1].word;
 
 		if (strncmp(other, word, len) == 0 && other[len] == 0)
 			break;
@@ -99,63 +187,66 @@ static size_t slot_of(const struct lexicon *l, const char *word, size_t len)
 }
 
 /* A word may be in several lists. */
-static void enter(struct lexicon *l, const char *word, const char *base, uint8_t flags)
+static struct lexicon_entry *enter(const char *word)
 {
-	size_t at = slot_of(l, word, strlen(word));
-	struct lexicon_entry *entry;
+	size_t at = slot_of(word, strlen(word));
 
-	if (!l->slots[at]) {
-		if (l->n_entries == ENTRIES_MAX)
-			return;
-		l->entries[l->n_entries++].word = word;
-		l->slots[at] = (uint16_t)l->n_entries;
+	if (!lexicon.slots[at]) {
+		if (lexicon.n_entries == ENTRIES_MAX)
+			return NULL;
+		lexicon.entries[lexicon.n_entries++].word = word;
+		lexicon.slots[at] = (uint16_t)lexicon.n_entries;
 	}
-	entry = &l->entries[l->slots[at] - 1];
-	entry->flags |= flags;
-	if (base)
-		entry->base = base;
+	return &lexicon.entries[lexicon.slots[at] - 1];
 }
 
-static void enter_list(struct lexicon *l, const char *list, size_t size, uint8_t flags)
+static void enter_list(const char *list, struct lexicon_entry what)
 {
-	char *text = l->text + l->used;
+	size_t size = strlen(list) + 1;
+	char *text = lexicon.text + lexicon.used;
 	char *rest = NULL;
 
+	if (size > TEXT_BYTES - lexicon.used)
+		return;
 	memcpy(text, list, size);
-	l->used += size;
+	lexicon.used += size;
 	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		char *base = strchr(word, '=');
+		struct lexicon_entry *entry;
 
 		if (base)
 			*base++ = 0;
-		enter(l, word, base, flags);
+		entry = enter(word);
+		if (!entry)
+			return;
+		entry->flags |= what.flags;
+		entry->is_part |= what.is_part;
+		entry->small_in |= what.small_in;
+		if (base)
+			entry->base = base;
 	}
 }
 
-struct lexicon *lexicon_new(void)
+static void lexicon_fill(void)
 {
-	_Static_assert(sizeof(stops) + sizeof(questions) + sizeof(times) + sizeof(irregular) <=
-			       TEXT_BYTES,
-		       "the lists fit");
-	struct lexicon *l = calloc(1, sizeof(*l));
+	const uint32_t in_english = UINT32_C(1) << LANGUAGE_ENGLISH;
 
-	if (!l)
-		return NULL;
-	enter_list(l, stops, sizeof(stops), WORD_STOP);
-	enter_list(l, questions, sizeof(questions), WORD_QUESTION);
-	enter_list(l, times, sizeof(times), WORD_TIME);
-	enter_list(l, irregular, sizeof(irregular), WORD_IRREGULAR);
-	return l;
+	enter_list(stops, (struct lexicon_entry) {.flags = WORD_STOP, .small_in = in_english});
+	enter_list(english, (struct lexicon_entry) {.small_in = in_english});
+	enter_list(questions, (struct lexicon_entry) {.flags = WORD_QUESTION});
+	enter_list(times, (struct lexicon_entry) {.flags = WORD_TIME});
+	enter_list(irregular, (struct lexicon_entry) {.flags = WORD_IRREGULAR});
+	enter_list(parts, (struct lexicon_entry) {.is_part = true});
+	for (unsigned l = 1; l < LANGUAGES; l++)
+		enter_list(language_stops(l),
+			   (struct lexicon_entry) {.small_in = UINT32_C(1) << l});
 }
 
-void lexicon_free(struct lexicon *l)
+const struct lexicon_entry *lexicon_find(const char *word, size_t len)
 {
-	free(l);
-}
+	size_t at;
 
-const struct lexicon_entry *lexicon_find(const struct lexicon *l, const char *word, size_t len)
-{
-	size_t at = slot_of(l, word, len);
-
-	return l->slots[at] ? &l->entries[l->slots[at] - 1] : NULL;
+	pthread_once(&lexicon_once, lexicon_fill);
+	at = slot_of(word, len);
+	return lexicon.slots[at] ? &lexicon.entries[lexicon.slots[at] - 1] : NULL;
 }

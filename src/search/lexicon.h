@@ -1,9 +1,11 @@
 /*
- * What is known about single English words: which carry no meaning of their own, which ask,
- * which refer to time, and which hide their base form (went, children).
+ * What is known about single words: which carry no meaning of their own, and in which languages;
+ * of English ones also which ask, which refer to time, and which hide their base form (went,
+ * children); of German ones which are parts of longer words.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,13 +22,9 @@ struct lexicon_entry {
 	const char *word;
 	const char *base; /* NULL unless WORD_IRREGULAR */
 	uint8_t flags;
+	bool is_part;      /* of German compounds */
+	uint32_t small_in; /* languages, as bits, whose texts it is frequent in */
 };
 
-struct lexicon;
-
-/* A table over the static lists; free it with lexicon_free. NULL when out of memory. */
-struct lexicon *lexicon_new(void);
-void lexicon_free(struct lexicon *l);
-
 /* NULL when nothing is known about the word, which must be folded. */
-const struct lexicon_entry *lexicon_find(const struct lexicon *l, const char *word, size_t len);
+const struct lexicon_entry *lexicon_find(const char *word, size_t len);

@@ -56,7 +56,9 @@ struct search_tuning {
 	float weak;      /* "kind", "name": words that ask */
 	float common;    /* "go", "make": words that say little */
 	float repaired;
-	float surroundings; /* a word around the question: see rank/prompt.h */
+	float part;           /* a part of a word, or a character in one */
+	float other_language; /* as another language than the question's has it */
+	float surroundings;   /* a word around the question: see rank/prompt.h */
 	/* Of a memory's score: */
 	float asking; /* it is a question */
 	float newer; /* from here on an older one is not better than a newer one that says the same */

@@ -101,12 +101,41 @@ static int term_place(struct plan *p, const struct word *word, uint32_t *ret_pla
 	*term = (struct plan_term) {
 		.hash = hash,
 		.flags = word->flags,
+		.extra = word->extra,
 		.name_len = (uint8_t)word->term.len,
 		.folded_len = (uint8_t)word->folded.len,
 	};
 	memcpy(term->name, word->term.data, word->term.len);
 	memcpy(term->folded, word->folded.data, word->folded.len);
 	*slot = (uint32_t)p->n_terms;
+	return 0;
+}
+
+/* The word as it is in the other languages of the memories. */
+static int place_others(struct plan *p, const struct word *word, uint32_t place)
+{
+	enum language own = words_language(p->scratch->words);
+
+	for (unsigned l = 0; p->languages > 1 && l < LANGUAGES_LATIN; l++) {
+		struct word other = {.folded = word->folded, .flags = word->flags};
+		size_t was = p->n_terms;
+		uint32_t at;
+		int r;
+
+		if (l == own || !(p->languages >> l & 1))
+			continue;
+		if (!words_other(p->scratch->words, l, &other.term))
+			return 0;
+		r = term_place(p, &other, &at);
+		if (r != 0)
+			return r;
+		if (p->n_terms == was)
+			continue;
+		p->terms[at].stands_for = place + 1;
+		p->terms[at].extra = word->extra;
+		p->terms[at].n_docs = plan_count(p, other.term.data, other.term.len);
+		p->terms[place].n_also += p->terms[at].n_docs;
+	}
 	return 0;
 }
 
@@ -155,15 +184,22 @@ static int read_words(struct plan *p, struct sequence *seq, struct text text)
 	struct text before = {"", 0};
 	size_t n = 0;
 
-	words_start(words, text, p->indexes[0]->off, false);
+	words_start(words, text, p->indexes[0]->off, WORDS_OF_QUESTION);
+	p->knows_language = words_knows_language(words);
 	while (n < SEARCH_WORDS_MAX && words_next(words, &word)) {
 		size_t was = seq->n;
 		bool second;
 		uint32_t place;
 		int r = term_place(p, &word, &place);
 
+		if (r == 0 && place != NO_DOC) {
+			p->terms[place].foreign = words_language(words) != LANGUAGE_ENGLISH;
+			r = place_others(p, &word, place);
+		}
 		if (r != 0)
 			return r;
+		if (word.extra)
+			continue;
 		if (place != NO_DOC && !p->terms[place].is_subject && may_be_name(&word, n == 0))
 			find_subject(p, word.folded, &p->terms[place]);
 		sequence_add(seq, &word, place);
@@ -209,7 +245,7 @@ static int read_context(struct plan *p, struct text text)
 	size_t n_asked = p->n_terms;
 	struct word word;
 
-	words_start(words, text, p->indexes[0]->off, false);
+	words_start(words, text, p->indexes[0]->off, WORDS_OF_QUESTION);
 	while (words_next(words, &word)) {
 		uint64_t n_docs;
 		size_t was = p->n_terms;
@@ -234,12 +270,29 @@ static int read_context(struct plan *p, struct text text)
 	return 0;
 }
 
+/* What is written in the question's language comes before what is not, if that is rare. */
+static int read_language(struct plan *p)
+{
+	char name[LANGUAGE_BYTES];
+	struct word word = {.term = {name, sizeof(name)}, .folded = {"", 0}, .extra = true};
+	uint32_t place;
+
+	if (words_language(p->scratch->words) == LANGUAGE_ENGLISH)
+		return 0;
+	language_name(words_language(p->scratch->words), name);
+	if (plan_count(p, name, sizeof(name)) > p->n_docs / PLAN_LANGUAGE_RARE)
+		return 0;
+	return term_place(p, &word, &place);
+}
+
 /* The parts that ask come first, so that nothing before them takes their places. */
 static int read_prompt(struct plan *p, struct sequence *seq)
 {
 	struct prompt prompt = prompt_of(p->query->text);
 	int r = read_words(p, seq, prompt.last);
 
+	if (r == 0)
+		r = read_language(p);
 	if (r == 0 && prompt.first.len > 0)
 		r = read_words(p, seq, prompt.first);
 	if (r == 0 && prompt.context.len > 0)
@@ -268,7 +321,8 @@ static bool may_be_typo(const struct plan_term *term)
 {
 	const uint8_t known = WORD_TIME | WORD_NUMBER | WORD_IRREGULAR | WORD_STOP;
 
-	return !(term->flags & known) && !term->is_subject && !term->frames && !term->relative;
+	return !(term->flags & known) && !term->is_subject && !term->frames && !term->relative &&
+	       !term->extra && !term->stands_for && term->n_also == 0;
 }
 
 static bool repair_name(struct plan *p, struct plan_term *term)
@@ -317,6 +371,13 @@ static float own_weight(const struct plan *p, const struct plan_term *term)
 	return term->ask_weight == ASK_WEAK ? p->tuning.weak : p->tuning.common;
 }
 
+/* A small word of a language that few memories are in: it leads to these. */
+static bool tells_language(const struct plan *p, const struct plan_term *term)
+{
+	return (term->flags & WORD_STOP) && term->foreign && !term->stands_for && !term->context &&
+	       plan_count(p, term->name, term->name_len) <= p->n_docs / PLAN_LANGUAGE_RARE;
+}
+
 /* Gives a weight to each word with content, and none to words that only frame the question. */
 static void choose_words(struct plan *p)
 {
@@ -327,8 +388,17 @@ static void choose_words(struct plan *p)
 	for (size_t i = 0; i < p->n_terms; i++) {
 		struct plan_term *term = &p->terms[i];
 
-		if (is_stop(p, term) || term->is_subject || term->relative || term->frames)
+		if (tells_language(p, term)) {
+			term->weight = p->tuning.part;
 			continue;
+		}
+		if (is_stop(p, term) || term->is_subject || term->relative || term->frames ||
+		    term->stands_for)
+			continue;
+		if (term->extra) {
+			term->weight = p->tuning.part;
+			continue;
+		}
 		term->weight = own_weight(p, term);
 		if (term->context) {
 			term->weight = p->tuning.surroundings;
@@ -342,7 +412,7 @@ static void choose_words(struct plan *p)
 	if (content || p->n_subjects > 0 || p->by_date || dates || context)
 		return;
 	for (size_t i = 0; i < p->n_terms; i++)
-		p->terms[i].weight = 1;
+		p->terms[i].weight = p->terms[i].extra ? p->tuning.part : 1;
 }
 
 /* Whether any chosen word occurs at all; dates are not looked up in texts. */
@@ -351,8 +421,8 @@ static bool any_known(const struct plan *p)
 	for (size_t i = 0; i < p->n_terms; i++) {
 		const struct plan_term *term = &p->terms[i];
 
-		if (term->weight > 0 && !term->absolute && !term->context &&
-		    plan_count(p, term->name, term->name_len) > 0)
+		if (term->weight > 0 && !term->absolute && !term->context && !term->extra &&
+		    !tells_language(p, term) && plan_count(p, term->name, term->name_len) > 0)
 			return true;
 	}
 	return false;
@@ -402,19 +472,39 @@ static float rarity(const struct plan *p, uint64_t n_docs)
 	return (float)log(1 + (n - df + 0.5) / (df + 0.5));
 }
 
+/* A word weighs the same in whatever language it is. */
+static void weigh_others(struct plan *p)
+{
+	for (size_t i = 0; i < p->n_terms; i++) {
+		struct plan_term *term = &p->terms[i];
+		const struct plan_term *own;
+
+		if (!term->stands_for)
+			continue;
+		own = &p->terms[term->stands_for - 1];
+		term->weight = own->weight;
+		if (p->knows_language)
+			term->weight *= p->tuning.other_language;
+		/* As rare as the more frequent of both: neither form is what the other is not. */
+		term->weight *= rarity(p, max_of(max_of(own->n_docs, term->n_docs), own->n_said)) /
+				rarity(p, max_of(own->n_docs, own->n_said));
+	}
+}
+
 /* The weight of the chosen words in these indexes. */
 static void weigh_words(struct plan *p)
 {
 	for (size_t i = 0; i < p->n_terms; i++) {
 		struct plan_term *term = &p->terms[i];
 
-		if (term->weight <= 0)
+		if (term->weight <= 0 || term->stands_for)
 			continue;
 		term->n_docs = plan_count(p, term->name, term->name_len);
 		if (term->doubtful)
 			term->weight *= p->tuning.repaired;
 		/* A name that occurs everywhere says little, whoever has it. */
-		term->weight *= rarity(p, max_of(term->n_docs, term->n_said));
+		term->weight *=
+			rarity(p, max_of(term->n_docs ? term->n_docs : term->n_also, term->n_said));
 	}
 }
 
@@ -431,6 +521,12 @@ static int by_weight(const void *a, const void *b)
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
+/* Whether a memory with all the words of the question would have it. */
+static bool is_main(const struct plan_term *term)
+{
+	return !term->context && !term->extra && !term->stands_for;
+}
+
 /*
  * Keeps what can be found, the heaviest first; the ideal also counts what cannot. A few words of
  * the context come last: they decide between memories that answer equally well.
@@ -443,7 +539,7 @@ static void keep_best(struct plan *p)
 	if (p->n_terms > 0)
 		qsort(p->terms, p->n_terms, sizeof(*p->terms), by_weight);
 	for (size_t i = 0; i < p->n_terms && i < SEARCH_TERMS_MAX; i++)
-		p->ideal += p->terms[i].context ? 0 : p->terms[i].weight;
+		p->ideal += is_main(&p->terms[i]) ? p->terms[i].weight : 0;
 	for (size_t i = 0; i < p->n_terms && n < SEARCH_TERMS_MAX; i++) {
 		n_context += p->terms[i].context;
 		if (n_context > PLAN_CONTEXT_MAX)
@@ -462,6 +558,18 @@ static void find_bits(struct plan *p)
 			p->subject_bits |= plan_bit(i);
 		else if (p->terms[i].is_subject)
 			p->name_bits |= plan_bit(i);
+	}
+}
+
+static void find_languages(struct plan *p)
+{
+	p->languages = 1U << LANGUAGE_ENGLISH;
+	for (unsigned l = 1; l < LANGUAGES_LATIN; l++) {
+		char name[LANGUAGE_BYTES];
+
+		language_name(l, name);
+		if (plan_count(p, name, sizeof(name)) > 0)
+			p->languages |= 1U << l;
 	}
 }
 
@@ -491,6 +599,7 @@ int plan_init(struct plan *p, struct search_scratch *s, const struct search_inde
 	seq->n = 0;
 	seq->used = 0;
 	sum_statistics(p);
+	find_languages(p);
 	r = read_prompt(p, seq);
 	if (r == 0) {
 		find_dates(p, seq);
@@ -503,6 +612,7 @@ int plan_init(struct plan *p, struct search_scratch *s, const struct search_inde
 		return r;
 	}
 	weigh_words(p);
+	weigh_others(p);
 	keep_best(p);
 	find_bits(p);
 	return 0;

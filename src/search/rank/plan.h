@@ -13,6 +13,7 @@ enum {
 	PLAN_WORDS_MAX = 1024, /* different words of a question that are considered */
 	PLAN_CONTEXT_MAX = 16, /* words used of what surrounds the question: see prompt.h */
 	PLAN_SUBJECTS_MAX = 8,
+	PLAN_LANGUAGE_RARE = 8, /* a language is rare if one of so many memories has it */
 	PLAN_REPAIRS_MAX = 8,
 	PLAN_DATE_WORDS_MAX = 256, /* words that are searched for dates */
 	PLAN_BITS = 32,            /* words whose memories are known: see struct tally */
@@ -28,11 +29,15 @@ struct plan_term {
 	bool doubtful;   /* it was repaired, by a guess */
 	bool absolute;   /* see struct date_word */
 	bool relative;
-	bool context;       /* it is not in the part that asks */
-	bool frames;        /* it frames the question, and is not asked for */
-	uint8_t ask_weight; /* enum ask_weight */
+	bool context;        /* it is not in the part that asks */
+	bool foreign;        /* of a question that is not in English */
+	bool extra;          /* see struct word */
+	uint32_t stands_for; /* term + 1 that this is in another language; 0: none */
+	bool frames;         /* it frames the question, and is not asked for */
+	uint8_t ask_weight;  /* enum ask_weight */
 	uint32_t hash;
 	uint64_t n_docs; /* in all indexes */
+	uint64_t n_also; /* in all indexes, as it is in other languages */
 	uint64_t n_said; /* for a subject: texts with its name; otherwise 0 */
 	float weight;    /* from its own weight and its rarity; 0: not used */
 };
@@ -44,6 +49,8 @@ struct plan {
 	const struct search_query *query;
 	struct search_tuning tuning;
 	uint64_t n_docs;
+	uint32_t languages;  /* of the memories, as bits */
+	bool knows_language; /* of the question */
 	float average_len;
 	struct plan_term *terms; /* those used, heaviest first */
 	size_t n_terms;

@@ -822,6 +822,61 @@ static void other_scripts_are_found(void **state)
 	assert_int_equal(first("zoë"), 5);
 }
 
+static void other_languages_are_found(void **state)
+{
+	for (uint64_t key = 100; key < 150; key++)
+		add(key, "some other garden, quite far away, belongs to people from the town");
+	add(1, "Meine Krankenversicherungskarte liegt in der Schublade");
+	add(2, "Wir waren gestern bei den Häusern am See");
+	add(3, "Elle a oublié son chapeau au musée");
+	add(4, "Nos operaron a la perra en la clínica");
+	add(5, "Вчера мы говорили с врачом");
+	add(6, "Bu yaz İstanbul'da kaldık, çok güzeldi");
+	add(7, "ذهبنا إلى المدرسة صباحا");
+	add(8, "我家的猫叫豆腐");
+	add(9, "ﾗｰﾒﾝを食べた");
+	assert_int_equal(first("Wo ist die Versicherung?"), 1);
+	assert_int_equal(first("Wo ist meine Versicherungskarte?"), 1);
+	assert_int_equal(first("Versicherung"), 1);
+	assert_int_equal(first("das Haus"), 2);
+	assert_int_equal(first("Haus"), 2);
+	assert_int_equal(first("Où sont les chapeaux oubliés ?"), 3);
+	assert_int_equal(first("musee"), 3);
+	assert_int_equal(first("¿Cuándo la operación?"), 4);
+	assert_int_equal(first("врач"), 5);
+	assert_int_equal(first("врачами"), 5);
+	assert_int_equal(first("istanbul"), 6);
+	assert_int_equal(first("مدرسة"), 7);
+	assert_int_equal(first("猫的名字"), 8);
+	assert_int_equal(first("ラーメン"), 9);
+}
+
+static void an_english_word_in_another_language_is_found(void **state)
+{
+	for (uint64_t key = 100; key < 150; key++)
+		add(key, "some other garden, quite far away, belongs to people from the town");
+	add(1, "Der Server steht bei uns im Keller und ist sehr laut");
+	assert_int_equal(first("where is the server"), 1);
+	assert_int_equal(first("servers"), 1);
+}
+
+static void names_in_code_are_found(void **state)
+{
+	add(1, "the fault is in parseHttpRequest, not where we looked");
+	add(2, "set max_rise_mm before the start of everything");
+	add(3, "see src/search/words.c for it, and the rest");
+	add(4, "my e-mail is unread since the start");
+	for (uint64_t key = 10; key < 30; key++)
+		add(key, "some other thing that is red, or c, or in a start");
+	assert_int_equal(first("http request"), 1);
+	assert_int_equal(first("parse_http_request"), 1);
+	assert_int_equal(first("parsehttprequest"), 1);
+	assert_int_equal(first("maxRiseMm"), 2);
+	assert_int_equal(first("max rise"), 2);
+	assert_int_equal(first("words.c"), 3);
+	assert_int_equal(first("email"), 4);
+}
+
 /* The set of our own: see bench/search_quality.c for the figures. */
 static struct value *read_set(struct arena *arena, const char *name)
 {
@@ -954,6 +1009,9 @@ int main(void)
 		TEST(the_same_question_has_the_same_answer),
 		TEST(long_lists_change_nothing_at_the_top),
 		TEST(other_scripts_are_found),
+		TEST(other_languages_are_found),
+		TEST(an_english_word_in_another_language_is_found),
+		TEST(names_in_code_are_found),
 		TEST(our_own_questions_are_answered),
 	};
 

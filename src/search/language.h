@@ -1,0 +1,62 @@
+/*
+ * Languages: which one a text is written in, by its script, its small words and its letters.
+ *
+ * A guess may be wrong for a text of three words. That does little harm: a question's words are
+ * looked up in each language that the memories are in.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Those of one script before the others of it: see language_of_letter. */
+enum language {
+	LANGUAGE_ENGLISH, /* and everything that is not recognised */
+	LANGUAGE_GERMAN,
+	LANGUAGE_FRENCH,
+	LANGUAGE_SPANISH,
+	LANGUAGE_ITALIAN,
+	LANGUAGE_PORTUGUESE,
+	LANGUAGE_DUTCH,
+	LANGUAGE_SWEDISH,
+	LANGUAGE_DANISH,
+	LANGUAGE_NORWEGIAN,
+	LANGUAGE_FINNISH,
+	LANGUAGE_TURKISH,
+	LANGUAGE_HUNGARIAN,
+	LANGUAGE_ROMANIAN,
+	LANGUAGES_LATIN, /* how many share the Latin script */
+	LANGUAGE_RUSSIAN = LANGUAGES_LATIN,
+	LANGUAGE_GREEK,
+	LANGUAGE_ARABIC,
+	LANGUAGE_ARMENIAN,
+	LANGUAGE_HINDI,
+	LANGUAGE_TAMIL,
+	LANGUAGE_CHINESE, /* and Japanese: what has no spaces */
+	LANGUAGES,
+};
+
+/* As libstemmer names it; NULL: it has no stemmer there. */
+const char *language_stemmer(enum language l);
+
+/* Folded words that say nothing of their own, one space between. */
+const char *language_stops(enum language l);
+
+/* The language of a letter's script; LANGUAGE_ENGLISH for Latin and for scripts without one. */
+enum language language_of_letter(uint32_t c);
+
+/* The languages, as bits, that write this letter of the Latin script and English does not. */
+uint32_t language_letter_bits(uint32_t c);
+
+/* What a text has shown so far. */
+struct language_guess {
+	uint16_t points[LANGUAGES_LATIN];
+};
+
+/* Adds a word: the languages in which it is a small word, and those that its letters are of. */
+void language_note(struct language_guess *g, uint32_t small_in, uint32_t letters_of);
+
+enum language language_best(const struct language_guess *g);
+
+/* English, and nothing else is near: no more words need to be read. */
+bool language_is_clearly_english(const struct language_guess *g);
