@@ -3,8 +3,11 @@
  * the time of a query, over made-up text that is like real text in what matters
  * here (few words are frequent, many rare; chats; months of time).
  *
- *	search_speed [N_MEMORIES]...
+ *	search_speed [--words=FILE] [N_MEMORIES]...
+ *
+ * With a table of word vectors, questions are also asked with it.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,9 +16,14 @@
 
 #include "search/file/copy.h"
 #include "search/file/image.h"
+#include "base/buf.h"
+#include "base/file.h"
 #include "search/query.h"
+#include "search/vector/word_table.h"
 
 enum { VOCABULARY = 200000, TEXT_MAX = 1024, QUERIES = 2000, NAMES = 40, CHATS = 200 };
+
+static struct word_table *table; /* NULL: none was given */
 
 static uint64_t random_state = 88172645463325252U;
 
@@ -244,14 +252,14 @@ static size_t make_question(char *text, bool typo)
 }
 
 static void time_queries(struct search_scratch *scratch, const struct search_index *ix,
-			 const char *name, bool typo)
+			 const char *name, bool typo, struct word_table *words)
 {
 	static double us[QUERIES];
 	double sum = 0;
 
 	for (size_t i = 0; i < QUERIES; i++) {
 		char text[TEXT_MAX];
-		struct search_query q = {.now_ms = 1700000000000};
+		struct search_query q = {.now_ms = 1700000000000, .words = words};
 		struct search_hit hits[10];
 		double start;
 		size_t n;
@@ -277,15 +285,39 @@ static void measure(size_t n)
 		exit(1);
 	ix = build(scratch, n);
 	time_image(ix);
-	time_queries(scratch, ix, "warming up", false);
-	time_queries(scratch, ix, "questions", false);
-	time_queries(scratch, ix, "with one typo", true);
+	time_queries(scratch, ix, "warming up", false, NULL);
+	time_queries(scratch, ix, "questions", false, NULL);
+	time_queries(scratch, ix, "with one typo", true, NULL);
+	if (table) {
+		time_queries(scratch, ix, "first with the table", false, table);
+		time_queries(scratch, ix, "with the table", false, table);
+		time_queries(scratch, ix, "... and one typo", true, table);
+	}
 	search_index_free(ix);
 	search_scratch_free(scratch);
 }
 
+static void read_table(const char *path)
+{
+	static struct buf bytes;
+	struct why why = {.text = "cannot be read"};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	buf_init(&bytes, WORD_TABLE_BYTES_MAX);
+	if (fd < 0 || file_read_all(fd, &bytes) != 0 ||
+	    word_table_read((struct text) {bytes.data, bytes.len}, &table, &why) != 0) {
+		fprintf(stderr, "%s: %s\n", path, why.text);
+		exit(1);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && strncmp(argv[1], "--words=", 8) == 0) {
+		read_table(argv[1] + 8);
+		argc--;
+		argv++;
+	}
 	if (argc == 1) {
 		measure(1000);
 		measure(100000);

@@ -9,6 +9,8 @@
 
 #include "search/index.h"
 
+struct word_table;
+
 enum {
 	SEARCH_TERMS_MAX = 64, /* words of a question that are used: the rarest */
 	SEARCH_RERANK = 200,   /* memories that are examined closely */
@@ -29,6 +31,7 @@ enum search_off {
 	SEARCH_NO_SELF = 1024,     /* who speaks of himself tells more */
 	SEARCH_NO_ASKING = 2048,   /* memories that are questions tell less */
 	SEARCH_NO_NEWER = 4096,    /* of two that say the same, the newer comes first */
+	SEARCH_NO_ALIKE = 8192,    /* words that are used alike stand for each other, a little */
 };
 
 struct search_tuning {
@@ -56,6 +59,8 @@ struct search_tuning {
 	float weak;      /* "kind", "name": words that ask */
 	float common;    /* "go", "make": words that say little */
 	float repaired;
+	float alike;          /* a similar word instead, for a cosine of one */
+	float alike_least;    /* from that cosine on */
 	float part;           /* a part of a word, or a character in one */
 	float other_language; /* as another language than the question's has it */
 	float surroundings;   /* a word around the question: see rank/prompt.h */
@@ -70,6 +75,7 @@ extern const struct search_tuning search_default_tuning;
 
 struct search_query {
 	struct text text;
+	struct word_table *words; /* which words are used alike; NULL: not known */
 	int64_t now_ms;
 	uint32_t categories; /* one bit per wanted category; 0: all */
 	uint64_t chat;       /* only this one; 0: all */

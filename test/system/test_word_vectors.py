@@ -18,6 +18,21 @@ def test_a_table_that_is_named_is_used():
         same(words_of(d.connect()), (TABLE, True), "the table in use")
 
 
+def test_words_that_are_used_alike_are_found():
+    with Folder() as folder:
+        with Daemon("--set", "memory.words=" + TABLE, root=folder()) as d:
+            c = d.connect()
+            for text in ("our physician moved to Ghent", "soup tastes best on sundays",
+                         "the automobile needs new tyres"):
+                c.call("memory.add", {"content": text, "user_id": "ann"})
+            same([hit["content"] for hit in c.call("memory.search", {"query": "which doctor",
+                                                                     "user_id": "ann"})],
+                 ["our physician moved to Ghent"], "what a table finds")
+        with Daemon("--set", "memory.words=off", root=folder()) as d:
+            same(d.connect().call("memory.search", {"query": "which doctor", "user_id": "ann"}),
+                 [], "what words alone find")
+
+
 def test_a_table_in_the_default_place_is_used_unless_it_is_off():
     with Folder() as folder:
         shutil.copy(TABLE, folder("words.bin"))

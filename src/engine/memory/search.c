@@ -8,6 +8,7 @@
 #include "engine/memory/inner.h"
 #include "engine/memory/nearest.h"
 #include "engine/memory/wait.h"
+#include "engine/memory/word_file.h"
 #include "search/fuse.h"
 #include "search/query.h"
 #include "store/memory_vector.h"
@@ -137,7 +138,8 @@ struct found {
 static int find_both(struct memories *m, int lane, const struct memory_query *q, unsigned limit,
 		     struct found *found)
 {
-	struct search_query query = {.text = q->text, .now_ms = clock_utc_ms()};
+	struct search_query query = {
+		.text = q->text, .now_ms = clock_utc_ms(), .words = word_file_table(m->words)};
 	struct store_model model = {.dim = found->near.question.dim};
 	struct held_set set;
 	int r;

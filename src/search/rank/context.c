@@ -75,7 +75,8 @@ float context_credit(const struct search *s, const struct candidate *c)
 
 	if (!(t->off & SEARCH_NO_CONTEXT))
 		listen(s, c, &around);
-	lacks = around.all & ~c->words & ~(s->plan.subject_bits | s->plan.name_bits);
+	lacks = around.all & PLAN_WORD_BITS & ~c->words &
+		~(s->plan.subject_bits | s->plan.name_bits);
 	for (; lacks; lacks &= lacks - 1) {
 		size_t i = (size_t)__builtin_ctz(lacks);
 		float part = part_of(&around, plan_bit(i), t->around);

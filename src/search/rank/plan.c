@@ -9,6 +9,7 @@
 #include "search/mix.h"
 #include "search/rank/ask.h"
 #include "search/rank/prompt.h"
+#include "search/vector/word_table.h"
 
 /* The question word by word, for what depends on their order. */
 struct sequence {
@@ -316,11 +317,22 @@ static bool is_stop(const struct plan *p, const struct plan_term *term)
 	return (term->flags & WORD_STOP) && !(p->tuning.off & SEARCH_NO_STOPS);
 }
 
-/* A word of the lexicon is not a typo; it just does not occur here. */
-static bool may_be_typo(const struct plan_term *term)
+/* Names are not looked up: the table has many that are one letter away from others. */
+static bool is_in_table(const struct plan *p, const struct plan_term *term)
+{
+	const struct text word = {term->folded, term->folded_len};
+
+	return p->query->words && !(term->flags & WORD_CAPITAL) &&
+	       word_table_has(p->query->words, word);
+}
+
+/* A word of the lexicon, or of the table, is not a typo; it just does not occur here. */
+static bool may_be_typo(const struct plan *p, const struct plan_term *term)
 {
 	const uint8_t known = WORD_TIME | WORD_NUMBER | WORD_IRREGULAR | WORD_STOP;
 
+	if (is_in_table(p, term))
+		return false;
 	return !(term->flags & known) && !term->is_subject && !term->frames && !term->relative &&
 	       !term->extra && !term->stands_for && term->n_also == 0;
 }
@@ -354,7 +366,7 @@ static void repair_words(struct plan *p)
 	for (size_t i = 0; i < p->n_terms && n_repairs < PLAN_REPAIRS_MAX; i++) {
 		struct plan_term *term = &p->terms[i];
 
-		if (!may_be_typo(term) || plan_count(p, term->name, term->name_len) > 0)
+		if (!may_be_typo(p, term) || plan_count(p, term->name, term->name_len) > 0)
 			continue;
 		n_repairs++;
 		repair_word(p, term);
@@ -463,7 +475,7 @@ static uint64_t max_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static float rarity(const struct plan *p, uint64_t n_docs)
+float plan_rarity(const struct plan *p, uint64_t n_docs)
 {
 	double n = (double)p->n_docs;
 	/* Removed memories still count in lists until the next compaction. */
@@ -486,8 +498,9 @@ static void weigh_others(struct plan *p)
 		if (p->knows_language)
 			term->weight *= p->tuning.other_language;
 		/* As rare as the more frequent of both: neither form is what the other is not. */
-		term->weight *= rarity(p, max_of(max_of(own->n_docs, term->n_docs), own->n_said)) /
-				rarity(p, max_of(own->n_docs, own->n_said));
+		term->weight *=
+			plan_rarity(p, max_of(max_of(own->n_docs, term->n_docs), own->n_said)) /
+			plan_rarity(p, max_of(own->n_docs, own->n_said));
 	}
 }
 
@@ -503,8 +516,8 @@ static void weigh_words(struct plan *p)
 		if (term->doubtful)
 			term->weight *= p->tuning.repaired;
 		/* A name that occurs everywhere says little, whoever has it. */
-		term->weight *=
-			rarity(p, max_of(term->n_docs ? term->n_docs : term->n_also, term->n_said));
+		term->weight *= plan_rarity(
+			p, max_of(term->n_docs ? term->n_docs : term->n_also, term->n_said));
 	}
 }
 
@@ -527,6 +540,14 @@ static bool is_main(const struct plan_term *term)
 	return !term->context && !term->extra && !term->stands_for;
 }
 
+static void swap(struct plan_term *a, struct plan_term *b)
+{
+	struct plan_term was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
 /*
  * Keeps what can be found, the heaviest first; the ideal also counts what cannot. A few words of
  * the context come last: they decide between memories that answer equally well.
@@ -545,8 +566,9 @@ static void keep_best(struct plan *p)
 		if (n_context > PLAN_CONTEXT_MAX)
 			break;
 		if (p->terms[i].weight > 0 && p->terms[i].n_docs > 0)
-			p->terms[n++] = p->terms[i];
+			swap(&p->terms[n++], &p->terms[i]);
 	}
+	p->n_asked = p->n_terms;
 	p->n_terms = n;
 }
 

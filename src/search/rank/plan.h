@@ -16,7 +16,8 @@ enum {
 	PLAN_LANGUAGE_RARE = 8, /* a language is rare if one of so many memories has it */
 	PLAN_REPAIRS_MAX = 8,
 	PLAN_DATE_WORDS_MAX = 256, /* words that are searched for dates */
-	PLAN_BITS = 32,            /* words whose memories are known: see struct tally */
+	PLAN_BITS = 24,            /* words whose memories are known: see struct tally */
+	PLAN_ALIKE_BITS = 8,       /* words for which there are similar ones: see alike.h */
 };
 
 struct plan_term {
@@ -54,6 +55,7 @@ struct plan {
 	float average_len;
 	struct plan_term *terms; /* those used, heaviest first */
 	size_t n_terms;
+	size_t n_asked; /* with those that are in no memory, which come after them */
 	size_t cap_terms;
 	uint32_t *slots; /* while they are read: term + 1, by hash */
 	uint32_t n_slots;
@@ -69,10 +71,18 @@ struct plan {
 	uint32_t name_bits;    /* terms that are their names as words */
 };
 
+/* All bits of terms; those above are of similar words. */
+#define PLAN_WORD_BITS ((UINT32_C(1) << PLAN_BITS) - 1)
+
 /* The bit of a term in struct tally; 0 for the light ones beyond. */
 static inline uint32_t plan_bit(size_t term)
 {
 	return term < PLAN_BITS ? UINT32_C(1) << term : 0;
+}
+
+static inline uint32_t plan_alike_bit(size_t group)
+{
+	return UINT32_C(1) << (PLAN_BITS + group);
 }
 
 /* On success the caller owns it. */
@@ -82,6 +92,9 @@ void plan_done(struct plan *p);
 
 /* In how many memories of all indexes it occurs. */
 uint64_t plan_count(const struct plan *p, const char *name, size_t len);
+
+/* The weight of a word that is in so many of them. */
+float plan_rarity(const struct plan *p, uint64_t n_docs);
 
 /*
  * The known word that is one letter away from an unknown one: words with the same first letter

@@ -1,7 +1,8 @@
 /*
  * Finds the memories that answer a question; see query.h.
  *
- * Every memory with one of the words gets a score (score.c). The best of them that pass the
+ * Every memory with one of the words gets a score (score.c), or with one that is used alike
+ * (alike.c). The best of them that pass the
  * filters become candidates, as do their neighbours (choose.c), and candidates are examined
  * closely (context.c, lift.c).
  */
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "search/rank/alike.h"
 #include "search/rank/choose.h"
 #include "search/rank/context.h"
 #include "search/rank/lift.h"
@@ -39,6 +41,8 @@ const struct search_tuning search_default_tuning = {
 	.asking = 0.9f,
 	.newer = 0.9f,
 	.repaired = 0.8f,
+	.alike = 0.4f,
+	.alike_least = 0.5f,
 	.part = 0.3f,
 	.other_language = 0.2f,
 	.surroundings = 0.25f,
@@ -141,6 +145,7 @@ int search_run(struct search_scratch *scratch, const struct search_index *const 
 	if (r != 0)
 		return r;
 	search_score(&s, max);
+	search_score_alike(&s);
 	if (s.plan.by_date)
 		choose_by_date(&s, max);
 	choose_candidates(&s, max);

@@ -14,7 +14,7 @@ enum {
 	HEAD = 32,
 	VERSION = 1,
 	NAME_MAX_BYTES = 24,
-	CLOSEST = 64, /* rows that are looked at for similar words: forms of one word are several */
+	CLOSEST = 96, /* rows that are looked at for similar words: forms of one word are several */
 };
 
 /* Less is chance. */
@@ -228,6 +228,11 @@ static size_t find_row(const struct word_table *t, struct text word)
 			high = mid;
 	}
 	return t->n;
+}
+
+bool word_table_has(const struct word_table *t, struct text folded)
+{
+	return find_row(t, folded) < t->n;
 }
 
 struct close_row {

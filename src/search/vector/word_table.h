@@ -31,7 +31,7 @@ enum {
 	WORD_TABLE_BYTES_MAX = 64 << 20,
 	WORD_TABLE_WORDS_MAX = 1 << 18,
 	WORD_TABLE_DIM_MAX = 512,
-	WORD_TABLE_NEAR_MAX = 24, /* similar words that are kept for a word */
+	WORD_TABLE_NEAR_MAX = 48, /* similar words that are kept for a word */
 };
 
 struct word_table;
@@ -47,6 +47,9 @@ void word_table_free(struct word_table *t); /* accepts NULL */
 size_t word_table_size(const struct word_table *t);
 
 uint64_t word_table_checksum(const char *data, size_t len);
+
+/* Whether it has the folded word. */
+bool word_table_has(const struct word_table *t, struct text folded);
 
 struct near_word {
 	float cosine;

@@ -1,0 +1,105 @@
+/* Words that are used alike; see alike.h. */
+#include "search/rank/alike.h"
+
+#include "search/postings.h"
+#include "search/vector/word_table.h"
+
+enum {
+	ALIKE_EACH = 8,        /* similar words that count, for one of the question */
+	ALIKE_MEMORIES = 4096, /* a similar word in more memories tells little, and costs much */
+	ALIKE_ALL = 16384,     /* memories with any of them, that are looked at in one search */
+};
+
+/* A word in the place of one of the question's. */
+struct other {
+	const struct near_word *word;
+	float weight;
+	uint32_t bit;      /* set in the memories that it was counted for */
+	uint32_t not_with; /* memories with one of these have the word, or a better one for it */
+};
+
+static bool may_be_alike(const struct plan_term *term)
+{
+	const uint8_t exact = WORD_NUMBER | WORD_TIME | WORD_CAPITAL;
+
+	return term->weight > 0 && term->name[0] != SUBJECT_MARK && !term->is_subject &&
+	       !term->absolute && !term->relative && !term->context && !term->extra &&
+	       !term->stands_for && !(term->flags & exact);
+}
+
+/* It cannot say more than the question's own word, nor more than if it had been asked for. */
+static float weight_of(const struct plan *p, const struct plan_term *asked,
+		       const struct near_word *near, uint64_t n_docs)
+{
+	float own = plan_rarity(p, n_docs);
+
+	return p->tuning.alike * near->cosine * (own < asked->weight ? own : asked->weight);
+}
+
+static void count_in(struct search *s, size_t index, const struct other *other)
+{
+	const struct search_index *ix = s->plan.indexes[index];
+	struct tally *tallies = s->tallies + s->starts[index];
+	uint32_t number = term_find(ix, other->word->term, other->word->len);
+	float unit = other->weight * (s->plan.tuning.k1 + 1);
+	struct postings p;
+
+	if (number == NO_DOC)
+		return;
+	postings_start(&p, ix, &ix->terms[number]);
+	while (postings_next(&p)) {
+		struct tally *t = &tallies[p.doc];
+		float count = (float)p.count;
+
+		if (t->words & other->not_with)
+			continue;
+		if (t->score == 0)
+			s->touched[s->n_touched++] = (uint32_t)s->starts[index] + p.doc;
+		t->score += unit * count / (count + s->norms[ix->doc_lens[p.doc]]);
+		t->words |= other->bit;
+	}
+}
+
+/* The most similar words that memories have. False: there are none. */
+static bool count_others(struct search *s, const struct plan_term *asked, uint32_t has,
+			 uint32_t bit, uint64_t *left)
+{
+	const struct plan *p = &s->plan;
+	const struct text folded = {asked->folded, asked->folded_len};
+	struct near_word near[WORD_TABLE_NEAR_MAX];
+	size_t n = word_table_near(p->query->words, p->scratch->words, folded, near);
+	size_t n_used = 0;
+
+	for (size_t i = 0; i < n && n_used < ALIKE_EACH; i++) {
+		uint64_t n_docs = plan_count(p, near[i].term, near[i].len);
+		struct other other = {.word = &near[i], .bit = bit, .not_with = has | bit};
+
+		if (near[i].cosine < p->tuning.alike_least)
+			break;
+		if (n_docs == 0 || n_docs > ALIKE_MEMORIES || n_docs > *left)
+			continue;
+		*left -= n_docs;
+		other.weight = weight_of(p, asked, &near[i], n_docs);
+		for (size_t k = 0; k < p->n_indexes && other.weight > 0; k++)
+			count_in(s, k, &other);
+		s->bound += other.weight * (p->tuning.k1 + 1);
+		n_used++;
+	}
+	return n_used > 0;
+}
+
+void search_score_alike(struct search *s)
+{
+	const struct plan *p = &s->plan;
+	uint64_t left = ALIKE_ALL;
+	size_t n = 0;
+
+	if (!p->query->words || (p->tuning.off & SEARCH_NO_ALIKE))
+		return;
+	for (size_t i = 0; i < p->n_asked && n < PLAN_ALIKE_BITS; i++) {
+		uint32_t has = i < p->n_terms ? plan_bit(i) : 0;
+
+		if (may_be_alike(&p->terms[i]))
+			n += count_others(s, &p->terms[i], has, plan_alike_bit(n), &left);
+	}
+}
