@@ -20,7 +20,7 @@ static struct text bare(const struct call *c)
 {
 	struct text t = {.data = c->out.data, .len = c->out.len};
 
-	return text_is(t, "null") ? (struct text) {0} : t;
+	return t.len == 0 || text_is(t, "null") ? (struct text) {0} : t;
 }
 
 /* ---- results ---- */

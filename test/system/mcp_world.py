@@ -1,0 +1,175 @@
+"""A running examples/mcp-everything.c, and clients that speak to it byte by byte."""
+import http.client
+import json
+import os
+import select
+import socket
+import subprocess
+
+from harness import PATIENCE, SANITIZER, SOURCE, check, same
+
+EVERYTHING = os.environ.get("KOINE_MCP_EVERYTHING",
+                            os.path.join(SOURCE, "build", "examples", "mcp-everything"))
+MODERN = "2026-07-28"
+PROTOCOL = "io.modelcontextprotocol/"
+
+
+class Everything:
+    """At a port of its own, or with a path at a socket."""
+
+    def __init__(self, path=None):
+        args = ["--unix", path] if path else ["--http", "0"]
+        self.process = subprocess.Popen([EVERYTHING, *args], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = self.process.stdout.readline().decode()
+        check(line.startswith("ready "), "mcp-everything said %r", line)
+        self.address = line.split()[1]
+        self.pid = self.process.pid
+        self.host = self.address[len("http:"):]
+        self.url = "http://%s/mcp" % self.host
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        alive = self.process.poll() is None
+        self.process.kill()
+        out, err = self.process.communicate()
+        check(alive, "mcp-everything ended: %s", err.decode(errors="replace")[-3000:])
+        check(not SANITIZER.search(err), "%s", err.decode(errors="replace")[-3000:])
+
+
+def meta(capabilities=None, **more):
+    out = {PROTOCOL + "protocolVersion": MODERN,
+           PROTOCOL + "clientCapabilities": capabilities or {}}
+    out.update(more)
+    return out
+
+
+def message(method, params=None, id=1):
+    out = {"jsonrpc": "2.0", "method": method}
+    if id is not None:
+        out["id"] = id
+    if params is not None:
+        out["params"] = params
+    return out
+
+
+def modern(method, params=None, id=1, capabilities=None):
+    return message(method, dict(params or {}, _meta=meta(capabilities)), id)
+
+
+def headers_for(body):
+    """What a modern client sends with it."""
+    params = body.get("params") or {}
+    out = {"MCP-Protocol-Version": MODERN, "Mcp-Method": body["method"]}
+    name = params.get("name", params.get("uri"))
+    if name is not None and body["method"] in ("tools/call", "prompts/get", "resources/read"):
+        out["Mcp-Name"] = name
+    return out
+
+
+class Http:
+    """One connection for each request."""
+
+    def __init__(self, server):
+        self.host = server.host
+        self.session = None
+
+    def open(self, method, body=None, headers=None):
+        c = http.client.HTTPConnection(self.host, timeout=PATIENCE)
+        sent = {"Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream"}
+        if self.session:
+            sent["Mcp-Session-Id"] = self.session
+        sent.update(headers or {})
+        text = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
+        c.request(method, "/mcp", text, {k: v for k, v in sent.items() if v is not None})
+        return c, c.getresponse()
+
+    def post(self, body, headers=None):
+        """Status, and the answer; of a stream, the last message."""
+        c, r = self.open("POST", body, headers)
+        text = r.read()
+        c.close()
+        if (r.getheader("content-type") or "").startswith("text/event-stream"):
+            return r.status, messages(text)[-1]
+        return r.status, json.loads(text) if text else None
+
+    def modern(self, method, params=None, id=1, capabilities=None, headers=None):
+        body = modern(method, params, id, capabilities)
+        return self.post(body, dict(headers_for(body), **(headers or {})))
+
+    def initialize(self, capabilities=None, version="2025-11-25"):
+        c, r = self.open("POST", message("initialize", {
+            "protocolVersion": version, "capabilities": capabilities or {},
+            "clientInfo": {"name": "test", "version": "1"}}))
+        answer = json.loads(r.read())
+        c.close()
+        self.session = r.getheader("mcp-session-id")
+        same(r.status, 200, "initialize")
+        same(self.post(message("notifications/initialized", id=None)), (202, None))
+        return answer["result"]
+
+
+def messages(text):
+    """The messages of a stream's events."""
+    return [json.loads(line[6:]) for line in text.decode().split("\n")
+            if line.startswith("data: ") and line != "data: "]
+
+
+class Lines:
+    """A client that has started the program."""
+
+    def __init__(self, *args):
+        self.process = subprocess.Popen([EVERYTHING, *args], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.pid = self.process.pid
+        self.rest = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.process.stdin.close()
+        if kind:
+            self.process.kill()
+        err = self.process.stderr.read()
+        same(self.process.wait(PATIENCE) if not kind else 0, 0, "exit status (%r)" % err[-2000:])
+        check(not SANITIZER.search(err), "%s", err.decode(errors="replace")[-3000:])
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def send(self, *bodies):
+        text = b"".join((b if isinstance(b, bytes) else json.dumps(b).encode()) + b"\n"
+                        for b in bodies)
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def read(self):
+        while b"\n" not in self.rest:
+            ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+            check(ready, "no answer")
+            more = os.read(self.process.stdout.fileno(), 1 << 16)
+            check(more, "the program ended: %r", self.rest)
+            self.rest += more
+        line, self.rest = self.rest.split(b"\n", 1)
+        return json.loads(line)
+
+    def call(self, body):
+        self.send(body)
+        return self.read()
+
+    def initialize(self, capabilities=None, version="2025-11-25"):
+        answer = self.call(message("initialize", {
+            "protocolVersion": version, "capabilities": capabilities or {},
+            "clientInfo": {"name": "test", "version": "1"}}, id="init"))
+        self.send(message("notifications/initialized", id=None))
+        return answer["result"]
+
+
+def dial(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(PATIENCE)
+    s.connect(path)
+    return s
