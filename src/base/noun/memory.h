@@ -32,8 +32,9 @@ struct memory {
 	struct text replaced_by; /* the id of the one that replaced it; {NULL, 0}: none */
 
 	/* Not stored: */
-	double similarity; /* of a search: 0 to 1, within one answer */
-	bool repeated;     /* of memory_add: it already existed */
+	double similarity;       /* of a search: 0 to 1, within one answer */
+	bool repeated;           /* of memory_add: it already existed */
+	struct texts duplicates; /* of a search: ids of other spellings of it, behind it */
 };
 
 /* Counts of the memories that somebody sees. */

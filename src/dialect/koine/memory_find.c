@@ -11,6 +11,7 @@ struct search_in {
 	bool this_chat;
 	struct memory_who_in who;
 	struct memory_then_in then;
+	bool duplicates;
 };
 
 struct list_in {
@@ -50,6 +51,16 @@ static void write_entry_then(struct json *j, const struct memory *m)
 	write_valid(j, m);
 }
 
+static void write_hit_more(struct json *j, const struct memory *m)
+{
+	write_hit_then(j, m);
+	json_key(j, "duplicates");
+	json_begin_array(j);
+	for (unsigned i = 0; i < m->duplicates.n; i++)
+		json_text(j, m->duplicates.items[i]);
+	json_end_array(j);
+}
+
 static bool asks_for_past(const struct memory_then_in *then, int64_t at_ms)
 {
 	return at_ms != 0 || then->include_replaced;
@@ -81,7 +92,9 @@ static struct done handle_search(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	memory_wire_rows(c, hits, n,
-			 asks_for_past(&in->then, q.at_ms) ? write_hit_then : memory_wire_hit);
+			 in->duplicates                      ? write_hit_more
+			 : asks_for_past(&in->then, q.at_ms) ? write_hit_then
+							     : memory_wire_hit);
 	return call_reply(c);
 }
 
@@ -168,6 +181,10 @@ static const struct field search_fields[] = {
 	MEMORY_WHO(struct search_in),
 	MEMORY_WHERE(struct search_in),
 	MEMORY_THEN(struct search_in),
+	{.name = "duplicates",
+	 .type = FIELD_BOOL,
+	 .doc = "Each hit says when it was valid, and has the ids of other spellings of it",
+	 .offset = offsetof(struct search_in, duplicates)},
 };
 
 static const struct field list_fields[] = {

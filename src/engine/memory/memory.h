@@ -135,6 +135,9 @@ struct memory_query {
  *
  * In the hits only the members of MEMORY_FOUND and the similarity are set.
  *
+ * Several spellings of one fact (duplicates.h) are one hit, the newest, unless all that was ever
+ * valid is asked for; further hits fill the limit.
+ *
  * Of the past, the memories that have not changed since are found as always; of those that have,
  * the texts that were valid then, at most 2000 of them, by their words.
  *

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "engine/memory/access.h"
+#include "engine/memory/duplicates.h"
 #include "engine/memory/history.h"
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
@@ -14,7 +15,7 @@
 #include "store/memory_vector.h"
 #include "store/store.h"
 
-enum { SEARCH_DEFAULT = 10 };
+enum { SEARCH_DEFAULT = 10, SPARE_MIN = 9, SPARE_MAX = 20 };
 
 struct held_set {
 	struct held_index *held[MEMORY_SCOPES_MAX];
@@ -218,6 +219,51 @@ static int find_hits(struct memories *m, int lane, struct arena *a, const struct
 	return r;
 }
 
+/* How many hits are looked at beyond the limit for spellings of those within it. */
+static unsigned spare_of(unsigned limit)
+{
+	return limit < SPARE_MIN ? SPARE_MIN : limit > SPARE_MAX ? SPARE_MAX : limit;
+}
+
+/* The rows of the hits from *at on, until there are `limit` of them and a few to spare. */
+static int fill(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		const struct found *found, unsigned limit, size_t *at, struct memory *rows,
+		unsigned *n)
+{
+	size_t wanted = limit - *n + spare_of(limit);
+	size_t n_hits = found->n - *at < wanted ? found->n - *at : wanted;
+	struct memory *more;
+	unsigned n_more;
+	int r = fetch_then(m, lane, a, q, &found->former, found->hits + *at, n_hits, &more,
+			   &n_more);
+
+	if (r != 0)
+		return r;
+	memcpy(rows + *n, more, n_more * sizeof(*rows));
+	*n += n_more;
+	*at += n_hits;
+	return q->include_replaced ? 0 : duplicates_collapse(a, rows, n);
+}
+
+/* Duplicates leave room for those behind them. */
+static int fetch_all(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		     const struct found *found, unsigned limit, struct memory **ret,
+		     unsigned *ret_n)
+{
+	struct memory *rows = arena_alloc(a, (found->n + 1) * sizeof(*rows));
+	unsigned n = 0;
+	size_t at = 0;
+	int r = rows ? 0 : -ENOMEM;
+
+	while (r == 0 && at < found->n && n < limit)
+		r = fill(m, lane, a, q, found, limit, &at, rows, &n);
+	if (r != 0)
+		return r;
+	*ret = rows;
+	*ret_n = n < limit ? n : limit;
+	return 0;
+}
+
 int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
 {
@@ -237,9 +283,9 @@ int memory_search(struct memories *m, int lane, struct arena *a, const struct me
 		return r;
 	r = former_read(m, lane, a, q, &found.former);
 	if (r == 0)
-		r = find_hits(m, lane, a, q, limit, &found);
+		r = find_hits(m, lane, a, q, limit * 2 + SPARE_MIN, &found);
 	if (r == 0)
-		r = fetch_then(m, lane, a, q, &found.former, found.hits, found.n, ret_hits, ret_n);
+		r = fetch_all(m, lane, a, q, &found, limit, ret_hits, ret_n);
 	former_done(&found.former);
 	return r;
 }

@@ -139,7 +139,9 @@ static void what_changes_meanwhile_is_in_the_index(void **state)
 		if (round >= 8 || waiting.over)
 			continue;
 		for (unsigned i = 0; i < 3; i++) {
-			const struct memory_change_in change = {.content = TEXT("a boat instead"),
+			static const char *const boats_of[] = {"a red boat", "a blue boat",
+							       "a green boat"};
+			const struct memory_change_in change = {.content = text_of(boats_of[i]),
 								.importance = -1};
 			struct memory changed;
 

@@ -1,0 +1,341 @@
+#include "engine/memory/duplicates.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include "engine/memory/access.h"
+#include "search/fold.h"
+#include "search/mix.h"
+
+enum {
+	TEXT_MAX = 2048, /* bytes; longer ones are no spellings of a fact */
+	WORD_MAX = 64,   /* bytes of a word that count */
+	SAYS_SOMETHING = 2,
+	SAYS_SOMETHING_IN_CHAT = 3, /* turns of a conversation are alike more easily */
+};
+
+static const int64_t day_ms = 24 * 3600 * 1000LL;
+
+/* What a word is to a fact. */
+enum sense {
+	SAYS,      /* something */
+	SMALL,     /* it matters, but says nothing alone */
+	EMPHASIS,  /* it does not matter */
+	SOME_TIME, /* it depends on the day */
+};
+
+static const struct {
+	enum sense sense;
+	const char *words;
+} lists[] = {
+	{EMPHASIS, "a an the is are am be s re m really very so quite also too much lot indeed "
+		   "actually definitely absolutely totally truly certainly well oh ah yeah hey hi "
+		   "hello please just"},
+	{SMALL, "i you he she it we they me him her us them my your his its our their this that "
+		"these those yes no not never nothing nobody did do does done doing have has had "
+		"having was were been being will would can could should may might must shall to of "
+		"in on at for with by from as and or but if then than there here what when where "
+		"who how why which ok okay thanks thank sure right good great nice fine cool wow "
+		"maybe up out off about into over again all any some one get got go went know "
+		"think mean means see say said dont didnt doesnt isnt wasnt cant wont"},
+	{SOME_TIME, "today yesterday tomorrow tonight now currently ago last next recently soon "
+		    "later earlier morning afternoon evening night week weekend month year day "
+		    "monday tuesday wednesday thursday friday saturday sunday"},
+};
+
+/* The words by their hash; at most half of the places are taken. */
+static struct {
+	uint64_t hash;
+	enum sense sense;
+} known[512];
+
+static uint64_t hash_word(const char *word, size_t len)
+{
+	return mix_bytes(word, len, 1) | 1;
+}
+
+static unsigned place_of(uint64_t hash)
+{
+	unsigned at = (unsigned)(hash >> 32) % 512;
+
+	while (known[at].hash != 0 && known[at].hash != hash)
+		at = (at + 1) % 512;
+	return at;
+}
+
+static void learn_words(void)
+{
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct text rest = text_of(lists[i].words);
+		struct text word;
+
+		while (text_next(&rest, ' ', &word)) {
+			unsigned at = place_of(hash_word(word.data, word.len));
+
+			known[at].hash = hash_word(word.data, word.len);
+			known[at].sense = lists[i].sense;
+		}
+	}
+}
+
+static enum sense sense_of(uint64_t hash)
+{
+	unsigned at = place_of(hash);
+
+	return known[at].hash != 0 ? known[at].sense : SAYS;
+}
+
+/* ---- the words of a text ---- */
+
+/* What two spellings have in common. */
+struct gist {
+	uint64_t hash;
+	unsigned n_saying;
+	bool of_a_day;
+};
+
+struct reader {
+	const char *at, *end;
+	char word[WORD_MAX + 4];
+	size_t len;
+};
+
+static void add_char(struct reader *r, const uint32_t *folded, size_t n)
+{
+	for (size_t i = 0; i < n && r->len < WORD_MAX; i++) {
+		uint32_t c = folded[i];
+
+		if (c < 0x80) {
+			r->word[r->len++] = (char)c;
+			continue;
+		}
+		for (int shift = 0; shift < 24 && r->len < WORD_MAX; shift += 8)
+			r->word[r->len++] = (char)(c >> shift & 0xff ?: 1);
+	}
+}
+
+/* "favourite" and "favorite", "organise" and "organize", "traveller" and "traveler". */
+static void settle_spelling(struct reader *r)
+{
+	size_t n = 0;
+
+	if (r->len < 6)
+		return;
+	for (size_t i = 0; i < r->len; i++) {
+		bool has_next = i + 1 < r->len;
+
+		if (r->word[i] == 'o' && i + 2 < r->len && memcmp(r->word + i, "our", 3) == 0) {
+			r->word[n++] = 'o';
+			i++;
+		} else if (i > 2 && has_next && r->word[i - 1] == 'i' && r->word[i] == 's' &&
+			   (r->word[i + 1] == 'e' || r->word[i + 1] == 'i')) {
+			r->word[n++] = 'z';
+		} else if (!(r->word[i] == 'l' && has_next && r->word[i + 1] == 'l')) {
+			r->word[n++] = r->word[i];
+		}
+	}
+	r->len = n;
+}
+
+/* "don't" is one word; "Ann's" is two, of which the second does not matter. */
+static bool is_negation(const struct reader *r, size_t used)
+{
+	const char *next = r->at + used;
+
+	return next < r->end && (*next == 't' || *next == 'T');
+}
+
+/* The next word, folded; characters of a script without spaces are words each. */
+static bool next_word(struct reader *r)
+{
+	r->len = 0;
+	while (r->at < r->end) {
+		uint32_t folded[FOLD_MAX];
+		enum char_kind kind;
+		size_t n;
+		size_t used = fold_next(r->at, r->end, &kind, folded, &n);
+		bool alone = kind == CHAR_PIECE || kind == CHAR_SIGN;
+		bool gap = kind == CHAR_GAP || (kind == CHAR_APOSTROPHE && !is_negation(r, used));
+
+		if (gap || (alone && r->len > 0)) {
+			if (r->len > 0)
+				break;
+			r->at += used;
+			continue;
+		}
+		r->at += used;
+		add_char(r, folded, n);
+		if (alone)
+			break;
+	}
+	return r->len > 0;
+}
+
+static void add_word(struct gist *g, struct reader *r)
+{
+	enum sense sense = sense_of(hash_word(r->word, r->len));
+
+	if (sense == EMPHASIS)
+		return;
+	settle_spelling(r);
+	g->n_saying += sense == SAYS;
+	g->of_a_day = g->of_a_day || sense == SOME_TIME;
+	g->hash = mix_u64(g->hash ^ hash_word(r->word, r->len));
+}
+
+static struct gist gist_of_text(struct text t)
+{
+	struct reader r = {.at = t.data, .end = t.data + t.len};
+	struct gist g = {.hash = 1};
+
+	while (next_word(&r))
+		add_word(&g, &r);
+	return g;
+}
+
+/* ---- memories ---- */
+
+/* In any order. */
+static uint64_t hash_subjects(struct text subjects)
+{
+	uint64_t sum = 0;
+	struct text subject;
+
+	while (member_next_line(&subjects, &subject))
+		sum += gist_of_text(subject).hash;
+	return sum;
+}
+
+static uint64_t hash_owner(const struct memory *m)
+{
+	enum memory_scope scope = memory_scope_of(m);
+	struct text name = {0};
+
+	if (scope == MEMORY_PERSONAL)
+		name = m->owner;
+	else if (scope == MEMORY_GROUP)
+		name = m->chat;
+	else if (scope == MEMORY_PROJECT)
+		name = m->project;
+	return mix_bytes(name.data ? name.data : "", name.len, scope);
+}
+
+static bool asks(struct text t)
+{
+	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
+		t.len--;
+	return t.len > 0 && t.data[t.len - 1] == '?';
+}
+
+/* Equal for spellings of one fact; 0: it is none. */
+static uint64_t key_of(const struct memory *m)
+{
+	struct gist g;
+	uint64_t key;
+
+	if (m->content.len > TEXT_MAX || asks(m->content))
+		return 0;
+	g = gist_of_text(m->content);
+	if (g.n_saying < (m->chat.data ? SAYS_SOMETHING_IN_CHAT : SAYS_SOMETHING))
+		return 0;
+	key = mix_u64(g.hash + hash_subjects(m->subjects)) ^ hash_owner(m);
+	if (g.of_a_day)
+		key ^= mix_u64((uint64_t)(m->created_ms / day_ms));
+	return key | 1;
+}
+
+static bool is_newer(const struct memory *a, const struct memory *b)
+{
+	return a->created_ms != b->created_ms ? a->created_ms > b->created_ms : a->seq > b->seq;
+}
+
+/* ---- an answer ---- */
+
+struct answer {
+	struct memory *rows;
+	uint64_t *keys;
+	unsigned *heads; /* the row that stands for it */
+	unsigned n;
+};
+
+/* How many stand behind others. */
+static unsigned find_heads(struct answer *all)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < all->n; i++) {
+		all->keys[i] = key_of(&all->rows[i]);
+		all->heads[i] = i;
+		for (unsigned j = 0; all->keys[i] != 0 && j < i; j++) {
+			if (all->keys[j] != all->keys[i])
+				continue;
+			all->heads[i] = all->heads[j];
+			n++;
+			break;
+		}
+	}
+	return n;
+}
+
+/* The newest of those that a head stands for; `ids` has room for the others. */
+static void gather(const struct answer *all, unsigned head, struct text *ids, struct memory *ret)
+{
+	unsigned newest = head, n = 0;
+
+	for (unsigned i = head; i < all->n; i++) {
+		if (all->heads[i] == head && is_newer(&all->rows[i], &all->rows[newest]))
+			newest = i;
+	}
+	for (unsigned i = head; i < all->n; i++) {
+		if (all->heads[i] != head)
+			continue;
+		for (unsigned k = 0; k < all->rows[i].duplicates.n; k++)
+			ids[n++] = all->rows[i].duplicates.items[k];
+		if (i != newest)
+			ids[n++] = all->rows[i].id;
+	}
+	*ret = all->rows[newest];
+	ret->similarity = all->rows[head].similarity;
+	ret->duplicates = (struct texts) {.items = ids, .n = n};
+}
+
+static int collapse(struct arena *a, struct answer *all, unsigned n_behind, unsigned *ret_n)
+{
+	struct memory *out = arena_alloc(a, all->n * sizeof(*out));
+	struct text *ids;
+	unsigned n = 0, n_ids = n_behind;
+
+	for (unsigned i = 0; i < all->n; i++)
+		n_ids += all->rows[i].duplicates.n;
+	ids = arena_alloc(a, (n_ids + 1) * sizeof(*ids));
+	if (!out || !ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < all->n; i++) {
+		if (all->heads[i] != i)
+			continue;
+		gather(all, i, ids, &out[n]);
+		ids += out[n++].duplicates.n;
+	}
+	memcpy(all->rows, out, n * sizeof(*out));
+	*ret_n = n;
+	return 0;
+}
+
+int duplicates_collapse(struct arena *a, struct memory *rows, unsigned *n)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct answer all = {
+		.rows = rows,
+		.keys = arena_alloc(a, (*n + 1) * sizeof(*all.keys)),
+		.heads = arena_alloc(a, (*n + 1) * sizeof(*all.heads)),
+		.n = *n,
+	};
+	unsigned n_behind;
+
+	if (!all.keys || !all.heads)
+		return -ENOMEM;
+	pthread_once(&once, learn_words);
+	n_behind = find_heads(&all);
+	return n_behind > 0 ? collapse(a, &all, n_behind, n) : 0;
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Five spellings of one fact take one place in an answer; what only looks alike keeps its own."""
+from harness import Daemon, check, main, same
+
+SPELLINGS = ["Ann's favourite colour is blue", "ann's favorite color is Blue!", "Ann\u2019s favorite  color is blue.",
+             "Ann's favourite colour really is blue", "ANN'S FAVOURITE COLOUR IS SO VERY BLUE"]
+
+# Each pair must stay two hits.
+APART = [
+    ("Ann moved to Oslo", "Ann moved to Bergen"),
+    ("the deposit is 2400 euros", "the deposit is 2500 euros"),
+    ("Ann likes green tea", "Ann likes tea"),
+    ("Ann likes milk in tea", "Ann likes tea in milk"),
+    ("Tom gave Ann the car keys", "Ann gave Tom the car keys"),
+    ("Ann likes spinach", "Ann does not like spinach"),
+    ("the shop is open on Sundays", "the shop isn't open on Sundays"),
+    ("Ann lives in the harbour quarter", "Ann lived in the harbour quarter"),
+    ("Anna \u017eije v Praze", "Anna ne\u017eije v Praze"),
+    ("\u732b\u306f\u9b5a\u304c\u597d\u304d", "\u72ac\u306f\u9b5a\u304c\u597d\u304d"),
+]
+
+
+def add(c, content, **params):
+    return c.call("memory.add", dict(params, content=content))["id"]
+
+
+def contents(rows):
+    return [r["content"] for r in rows]
+
+
+def test_spellings_of_one_fact_are_one_hit():
+    with Daemon(listen=("unix:ROOT/koine.sock",)) as d:
+        c = d.connect()
+        ids = [add(c, text, user_id="ann", created_at="2024-05-%02dT10:00:00Z" % (i + 1))
+               for i, text in enumerate(SPELLINGS)]
+        add(c, "Ann's favourite colour was green", user_id="ann", created_at="2023-01-01T00:00:00Z")
+        for who in ({}, {"user_id": "ann"}):
+            hits = c.call("memory.search", dict(who, query="what is Ann's favourite colour?"))
+            same(sorted(contents(hits)), sorted([SPELLINGS[4], "Ann's favourite colour was green"]), repr(who))
+            same([list(h) for h in hits], [["id", "content", "similarity", "metadata"]] * 2, "members")
+        hits = c.call("memory.search", {"query": "Ann's favourite colour is blue", "duplicates": True})
+        same(hits[0]["id"], ids[4], "the newest")
+        same(sorted(hits[0]["duplicates"]), sorted(ids[:4]), "those behind it")
+        same(hits[1]["duplicates"], [], "none behind it")
+        # When the newest goes, the next one stands for them.
+        c.call("memory.delete", {"memory_id": ids[4]})
+        hits = c.call("memory.search", {"query": "Ann's favourite colour is blue", "limit": 1})
+        same(contents(hits), [SPELLINGS[3]])
+        # Lists and exports have all of them.
+        same(len(c.call("memory.list", {})), 5)
+
+
+def test_further_hits_fill_the_limit():
+    with Daemon() as d:
+        c = d.connect()
+        for i in range(6):
+            add(c, "the blue boat needs paint" + "!" * i)
+        for i in range(6):
+            add(c, "boat number %d needs paint" % i)
+        hits = contents(c.call("memory.search", {"query": "blue boat paint", "limit": 5}))
+        same(len(hits), 5, "hits of %r" % hits)
+        same(sum("blue" in h for h in hits), 1, "spellings in %r" % hits)
+        same(len(set(hits)), 5, "%r" % hits)
+
+
+def test_what_differs_keeps_its_place():
+    with Daemon() as d:
+        c = d.connect()
+        for n, pair in enumerate(APART):
+            for text in pair:
+                add(c, text, user_id="u%d" % n)
+            same(sorted(contents(c.call("memory.search", {"query": " ".join(pair), "user_id": "u%d" % n}))),
+                 sorted(pair))
+
+
+def test_turns_of_a_conversation_stay():
+    with Daemon() as d:
+        c = d.connect()
+        turns = [("Yes, I did!", 1), ("Yes, I did.", 2), ("Thanks, that means a lot!", 3), ("Thanks, that means a lot", 4),
+                 ("I went running by the river today", 5), ("I went running by the river today!", 6),
+                 ("Did you see the new film at the harbour cinema?", 7),
+                 ("Did you see the new film at the harbour cinema?", 8)]
+        for text, day in turns:
+            add(c, text, chat_id="c1", subjects=["Ann"], created_at="2024-05-%02dT10:00:00Z" % day)
+        for query, n in (("did", 4), ("thanks a lot", 2), ("running by the river", 2)):
+            hits = c.call("memory.search", {"query": query, "chat_id": "c1"})
+            words = query.split()[0]
+            check(sum(words in h["content"].lower() for h in hits) >= n, "%s: %r", query, contents(hits))
+        # Another speaker, another fact.
+        for name in ("Ann", "Bob"):
+            add(c, "I play the old violin", chat_id="c2", subjects=[name])
+        same(len(c.call("memory.search", {"query": "violin", "chat_id": "c2"})), 2)
+
+
+def test_scopes_do_not_stand_for_each_other():
+    with Daemon() as d:
+        c = d.connect()
+        for who in ({"user_id": "ann"}, {"user_id": "bob"}, {"chat_id": "c1"}, {"project": "p"}, {}):
+            add(c, "the heating code is 1234 blue", **who)
+        same(len(c.call("memory.search", {"query": "heating code"})), 5)
+        same(len(c.call("memory.search", {"query": "heating code", "user_id": "ann"})), 2)
+
+
+def test_of_two_about_one_thing_the_newer_comes_first():
+    with Daemon() as d:
+        c = d.connect()
+        pairs = [("Ann moved to Oslo", "Ann moved to Bergen", "where did Ann move to?"),
+                 ("Tom works as a baker", "Tom works as a pilot", "what does Tom work as?"),
+                 ("our wifi password is tulip", "our wifi password is daisy", "wifi password")]
+        for n, (old, new, question) in enumerate(pairs):
+            # Whichever is stored first.
+            for user, order in (("a%d" % n, (old, new)), ("b%d" % n, (new, old))):
+                for text in order:
+                    add(c, text, user_id=user, subjects=[old.split()[0]],
+                        created_at="2024-01-01T00:00:00Z" if text == old else "2024-09-01T00:00:00Z")
+                same(contents(c.call("memory.search", {"query": question, "user_id": user})), [new, old], question)
+
+
+if __name__ == "__main__":
+    main(globals())
