@@ -78,7 +78,7 @@ static void build(const char *path, const struct made_set *set)
 }
 
 /* user:user0 AND (content:one OR content:two); all words if all are stop words. */
-static void make_match(const struct lexicon *lexicon, const struct made *question, char *match)
+static void make_match(const struct made *question, char *match)
 {
 	size_t len = 0;
 
@@ -96,7 +96,7 @@ static void make_match(const struct lexicon *lexicon, const struct made *questio
 			       n < sizeof(word) - 1)
 				word[n++] = (char)tolower((unsigned char)question->text[at++]);
 			word[n] = 0;
-			known = lexicon_find(lexicon, word, n);
+			known = lexicon_find(word, n);
 			if (n == 0 || (!keep_all && known && known->flags & WORD_STOP))
 				continue;
 			len += (size_t)snprintf(match + len, MATCH_MAX - len, "%s\"%s\"",
@@ -126,14 +126,11 @@ static uint64_t ask_one(sqlite3 *db, sqlite3_stmt *st, const char *match, uint64
 static void ask(const char *path, const struct made_set *set, double seconds)
 {
 	static struct hist hist;
-	struct lexicon *lexicon = lexicon_new();
 	sqlite3 *db = open_file(path);
 	sqlite3_stmt *st = prepare(db, "SELECT rowid, content FROM memory WHERE memory MATCH ?"
 				       " ORDER BY rank LIMIT 10");
 	uint64_t until = 0, n_rows = 0;
 
-	if (!lexicon)
-		die(db, "memory");
 	for (uint64_t i = 0; i < WARM_UP + QUERIES_MIN || now_ns() < until; i++) {
 		struct made question;
 		char match[MATCH_MAX];
@@ -144,7 +141,7 @@ static void ask(const char *path, const struct made_set *set, double seconds)
 			n_rows = 0;
 		}
 		made_question(set, i, &question);
-		make_match(lexicon, &question, match);
+		make_match(&question, match);
 		took = ask_one(db, st, match, &n_rows);
 		if (i >= WARM_UP)
 			hist_add(&hist, took);
@@ -156,7 +153,6 @@ static void ask(const char *path, const struct made_set *set, double seconds)
 	       (double)n_rows / (double)hist.n);
 	sqlite3_finalize(st);
 	sqlite3_close(db);
-	lexicon_free(lexicon);
 }
 
 int main(int argc, char **argv)
