@@ -21,6 +21,9 @@ enum store_learnt memory_learnt(const struct memory_asker *by)
 {
 	if (by->this_chat)
 		return LEARNT_HERE;
+	/* Who names nobody sees everything, wherever that is. */
+	if (!memory_names_somebody(by))
+		return LEARNT_ANYWHERE;
 	if (text_is(by->chat_type, "group") || text_is(by->chat_type, "supergroup"))
 		return LEARNT_OPENLY;
 	return LEARNT_ANYWHERE;
