@@ -282,6 +282,8 @@ static void tear_down(struct daemon *d)
 	(void)hosts_step(&d->hosts, DIALECT_FREE, NULL);
 	hold_signals();
 	housekeeping_free(d->housekeeping);
+	if (d->engine && !d->hurried)
+		memories_finish(d->engine->memories);
 	engine_close(d->engine);
 	agents_renewed_free(d->renewed);
 	arena_done(&d->arena);

@@ -153,6 +153,7 @@ static void on_tick(void *arg)
 {
 	struct housekeeping *h = arg;
 
+	memories_tick(h->engine->memories);
 	for (unsigned i = 0; i < N_KINDS; i++) {
 		if (!kinds[i].due || kinds[i].due(h->engine))
 			sweep_start(&h->sweeps[i]);

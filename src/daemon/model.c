@@ -152,6 +152,7 @@ int memories_begin(struct daemon *d, struct why *why)
 {
 	const struct settings *s = d->settings;
 	char key[KEY_MAX];
+	char folder[PATH_LEN];
 	const struct embedding_opts model = {
 		.loop = d->loop,
 		.background = d->background,
@@ -166,10 +167,15 @@ int memories_begin(struct daemon *d, struct why *why)
 		.n_readers = N_READERS,
 		.background = d->background,
 		.index_bytes = s->index_bytes,
+		.index_folder = folder,
+		.index_file_bytes = s->index_file_bytes,
 		.off = !s->memory_enabled,
 	};
 	int r = 0;
 
+	if (snprintf(folder, sizeof(folder), "%s-index", engine_store_path(d->engine)) >=
+	    (int)sizeof(folder))
+		opts.index_folder = NULL;
 	if (s->embedding_url[0] && !is_ourselves(d)) {
 		opts.model = &model;
 		r = read_key(s, key, why);

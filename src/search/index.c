@@ -169,7 +169,7 @@ bool search_index_has(const struct search_index *ix, uint64_t key)
 	return key_find(ix, key) != NO_DOC;
 }
 
-int key_slots_reserve(struct search_index *ix, size_t n_keys)
+static int key_slots_reserve(struct search_index *ix, size_t n_keys)
 {
 	uint32_t n_old = ix->n_key_slots;
 	uint64_t n = n_old ? n_old : 8;
@@ -408,6 +408,15 @@ static int put_words(struct search_index *ix, struct search_scratch *s, uint32_t
 	return 0;
 }
 
+/* From here on the memory can be found. */
+static void doc_live(struct search_index *ix, uint32_t doc)
+{
+	ix->doc_marks[doc] &= (uint8_t)~MARK_DEAD;
+	ix->n_dead--;
+	ix->key_slots[key_slot(ix, ix->keys[doc])] = doc + 1;
+	ix->total_len += (uint64_t)len_of_code(ix->doc_lens[doc]);
+}
+
 int doc_copy(struct search_index *to, const struct search_index *from, uint32_t doc,
 	     uint32_t *ret_number)
 {
@@ -432,14 +441,6 @@ int doc_copy(struct search_index *to, const struct search_index *from, uint32_t 
 	doc_live(to, number);
 	*ret_number = number;
 	return 0;
-}
-
-void doc_live(struct search_index *ix, uint32_t doc)
-{
-	ix->doc_marks[doc] &= (uint8_t)~MARK_DEAD;
-	ix->n_dead--;
-	ix->key_slots[key_slot(ix, ix->keys[doc])] = doc + 1;
-	ix->total_len += (uint64_t)len_of_code(ix->doc_lens[doc]);
 }
 
 int search_index_add(struct search_index *ix, struct search_scratch *s,

@@ -155,18 +155,6 @@ int docs_reserve(struct search_index *ix, size_t n);
 int doc_copy(struct search_index *to, const struct search_index *from, uint32_t doc,
 	     uint32_t *ret_number);
 
-/* The memory's row is complete: from here on it can be found. */
-void doc_live(struct search_index *ix, uint32_t doc);
-
-/* Room for n living memories in the table of keys. */
-int key_slots_reserve(struct search_index *ix, size_t n);
-
-/* Room for n words in the table of words. */
-int term_slots_reserve(struct search_index *ix, size_t n);
-
-/* Enters a word that has a row but no slot; false: there is one of that name. */
-bool term_enter(struct search_index *ix, uint32_t term);
-
 /* How many must be dead before it is worth a compaction. */
 uint32_t index_next_compaction(const struct search_index *ix);
 

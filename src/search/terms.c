@@ -39,7 +39,7 @@ uint32_t term_find(const struct search_index *ix, const char *name, size_t len)
 }
 
 /* Keep it less than three quarters full. */
-int term_slots_reserve(struct search_index *ix, size_t n_terms)
+static int slots_reserve(struct search_index *ix, size_t n_terms)
 {
 	uint64_t n = ix->n_term_slots ? ix->n_term_slots : 64;
 	struct term_slot *old = ix->term_slots;
@@ -67,18 +67,6 @@ int term_slots_reserve(struct search_index *ix, size_t n_terms)
 	ix->term_slots = slots;
 	ix->n_term_slots = (uint32_t)n;
 	return 0;
-}
-
-bool term_enter(struct search_index *ix, uint32_t term)
-{
-	const struct term *t = &ix->terms[term];
-	uint32_t hash = name_hash(ix, ix->names + t->name, t->name_len);
-	uint32_t at = slot_find(ix, ix->names + t->name, t->name_len, hash);
-
-	if (ix->term_slots[at].term)
-		return false;
-	ix->term_slots[at] = (struct term_slot) {hash, term + 1};
-	return true;
 }
 
 static int term_new(struct search_index *ix, const char *name, size_t len)
@@ -111,7 +99,7 @@ int term_get(struct search_index *ix, const char *name, size_t len, uint32_t *re
 	uint32_t at;
 	int r;
 
-	r = term_slots_reserve(ix, ix->n_terms);
+	r = slots_reserve(ix, ix->n_terms);
 	if (r != 0)
 		return r;
 	at = slot_find(ix, name, len, hash);

@@ -96,7 +96,7 @@ def test_stats_count_what_the_caller_sees():
         add(c, "four")
         same(without(c.call("memory.stats"), "index_bytes"),
              {"total": 4, "personal": 2, "group": 1, "project": 0, "common": 1, "expired": 1, "owners": 2,
-              "indexes": 0, **NO_MODEL})
+              "indexes": 0, "index_files": 0, "index_file_bytes": 0, **NO_MODEL})
         c.call("memory.search", {"query": "one", "user_id": "ann"})
         got = c.call("memory.stats", {"user_id": "ann"})
         same(without(got, "index_bytes"), {"total": 2, "personal": 1, "group": 0, "project": 0, "common": 1,

@@ -19,6 +19,8 @@ struct fixture {
 	struct why why;
 	struct background background; /* what has threads; without any, the next */
 	struct list works;            /* wait for run_next */
+	struct list writes;           /* the same, for the writer */
+	const char *folder;           /* for indexes in files; NULL: there are none */
 };
 
 static inline int fixture_submit(void *arg, struct work *w, bool writes)
@@ -27,19 +29,38 @@ static inline int fixture_submit(void *arg, struct work *w, bool writes)
 
 	if (f->background.submit)
 		return f->background.submit(f->background.arg, w, writes);
-	assert_false(writes);
-	list_append(&f->works, &w->link);
+	list_append(writes ? &f->writes : &f->works, &w->link);
 	return 0;
 }
 
-/* In place of a reader's thread. False: there is nothing to do. */
+/* In place of the writer's thread. False: there is nothing to do. */
+static inline bool write_next(struct fixture *f)
+{
+	struct list *first = list_first(&f->writes);
+	struct work *w;
+	int r;
+
+	if (!first)
+		return false;
+	list_remove(first);
+	w = list_entry(first, struct work, link);
+	assert_int_equal(engine_begin(f->engine), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
+	r = w->run(w, -1);
+	assert_int_equal(engine_leave(f->engine, r == 0), 0);
+	assert_int_equal(engine_commit(f->engine), 0);
+	work_back(w, r);
+	return true;
+}
+
+/* In place of a reader's thread, or the writer's. False: there is nothing to do. */
 static inline bool run_next(struct fixture *f)
 {
 	struct list *first = list_first(&f->works);
 	struct work *w;
 
 	if (!first)
-		return false;
+		return write_next(f);
 	list_remove(first);
 	w = list_entry(first, struct work, link);
 	work_back(w, w->run(w, 0));
@@ -53,7 +74,9 @@ static inline void fixture_memories(struct fixture *f, size_t index_bytes)
 					   .events = f->engine->events,
 					   .n_readers = N_READERS,
 					   .background = {fixture_submit, f},
-					   .index_bytes = index_bytes};
+					   .index_bytes = index_bytes,
+					   .index_folder = f->folder,
+					   .index_file_bytes = 1 << 30};
 
 	memories_free(f->engine->memories);
 	assert_int_equal(memories_start(&opts, &f->engine->memories, &f->why), 0);
@@ -84,6 +107,7 @@ static inline int setup(void **state)
 	snprintf(f->url, sizeof(f->url), "sqlite:%s/koine.db", f->dir);
 	arena_init(&f->arena, 64 << 20);
 	list_init(&f->works);
+	list_init(&f->writes);
 	fixture_open(f, 64 << 20);
 	*state = f;
 	return 0;

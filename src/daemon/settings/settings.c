@@ -71,6 +71,7 @@ void settings_init(struct settings *s)
 		.limits = default_limits,
 		.memory_enabled = true,
 		.index_bytes = 512 << 20,
+		.index_file_bytes = 1 << 30,
 		.embedding_timeout_ms = 300,
 		.chat_agent = "recall",
 		.chat_system = "You are an assistant on the user's own machine, reached through "

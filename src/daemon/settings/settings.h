@@ -56,6 +56,7 @@ struct settings {
 	char store[PATH_LEN]; /* "sqlite:PATH"; "" for the default place */
 	bool memory_enabled;
 	size_t index_bytes;
+	size_t index_file_bytes;
 	char words[PATH_LEN];         /* "" for the default places, or "off" */
 	char embedding_url[PATH_LEN]; /* "" for no model */
 	char embedding_model[PATH_LEN];

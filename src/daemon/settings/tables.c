@@ -30,6 +30,8 @@ static const struct setting memory_rows[] = {
 	{"memory", "enabled", SET_BOOL, AT(memory_enabled), 0, 0, "remember and find at all"},
 	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
 	 "memory for all search indexes together"},
+	{"memory", "index_file_bytes", SET_SIZE, AT(index_file_bytes), 0, 1LL << 40,
+	 "room on disk for the search indexes that are kept in files; 0: none are"},
 	{"memory", "words", SET_PATH, TEXT_AT(words),
 	 "a table of word vectors, or off; empty for the default places"},
 	{"memory", "embedding_url", SET_URL, TEXT_AT(embedding_url),

@@ -123,6 +123,8 @@ static struct done handle_stats(struct call *c)
 	json_member_int(j, "owners", n.memories.owners);
 	json_member_uint(j, "indexes", n.n_indexes);
 	json_member_uint(j, "index_bytes", n.index_bytes);
+	json_member_int(j, "index_files", n.index_files);
+	json_member_int(j, "index_file_bytes", n.index_file_bytes);
 	json_member_str(j, "embedding", !n.model.data ? "off" : n.model_fails ? "failing" : "ok");
 	json_member_int(j, "vectors", n.vectors);
 	json_member_int(j, "vectors_pending", n.pending);

@@ -1,5 +1,6 @@
 /*
- * Building an index from the store, in slices, so that no reader's thread is held for long.
+ * Building an index from the store, or from a file and what has changed since (build_file.c), in
+ * slices, so that no reader's thread is held for long.
  *
  * From the first slice on, what is committed goes to `pending`, and is applied before the next
  * slice and at the end; everything else is in the store that the slices read. What is in both
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "base/why.h"
 #include "engine/memory/changes.h"
+#include "engine/memory/index_file.h"
 #include "engine/memory/indexes_inner.h"
 
 enum {
@@ -20,7 +22,7 @@ enum {
 	SLICE_VECTORS = 2048,
 };
 
-static struct store_scope store_scope_of(const struct held_index *h)
+struct store_scope index_scope(const struct held_index *h)
 {
 	struct store_scope scope = {
 		.without_common = h->scope.kind != SCOPE_COMMON,
@@ -72,20 +74,29 @@ static int put_one(void *arg, const struct memory *m)
 	return index_put(r->index, r->scratch, m);
 }
 
-static int begin_index(struct memory_indexes *m, struct held_index *h)
+static int begin_from_store(struct memory_indexes *m, struct held_index *h)
 {
 	const struct search_index_opts opts = {.max_bytes = m->max_bytes};
 
-	if (h->index)
-		return 0;
+	h->source = SOURCE_STORE;
 	h->index = search_index_new(&opts);
-	if (!h->index)
-		return -ENOMEM;
 	h->walk = (struct store_walk) {.limit = SLICE_ROWS, .max_bytes = SLICE_BYTES};
+	return h->index ? 0 : -ENOMEM;
+}
+
+static int begin_index(struct memory_indexes *m, struct held_index *h, struct connection *c,
+		       struct search_scratch *scratch)
+{
+	if (h->source != SOURCE_NONE)
+		return 0;
 	indexes_lock(m);
 	h->reading = true;
 	indexes_unlock(m);
-	return 0;
+	if (build_open_file(m, h, c, scratch)) {
+		h->source = SOURCE_FILE;
+		return 0;
+	}
+	return begin_from_store(m, h);
 }
 
 static void set_index_bytes(struct memory_indexes *m, struct held_index *h)
@@ -106,26 +117,58 @@ static int end_slice(struct memory_indexes *m, struct held_index *h, bool *ret_d
 	h->built = h->walk.end && !stale && list_empty(&h->pending);
 	h->reading = !h->built;
 	set_index_bytes(m, h);
+	if (h->built)
+		index_note_changes(m, h,
+				   h->source == SOURCE_STORE ? search_index_size(h->index) : 0);
 	*ret_done = h->built;
 	indexes_unlock(m);
 	return stale ? -ENOMEM : 0; /* a change could not be kept */
 }
 
+/* The store no longer knows what has changed since the file was written. */
+static int begin_again(struct memory_indexes *m, struct held_index *h)
+{
+	search_index_free(h->index);
+	h->index = NULL;
+	h->n_changes = 0;
+	return begin_from_store(m, h);
+}
+
+static int read_slice(struct memory_indexes *m, struct held_index *h, struct connection *c,
+		      struct search_scratch *scratch)
+{
+	const struct store_scope scope = index_scope(h);
+	struct reading reading = {.index = h->index, .scratch = scratch};
+	int r;
+
+	if (h->walk.end)
+		return 0;
+	if (h->source == SOURCE_CHANGES) {
+		r = build_catch_up(h, c, scratch);
+		return r == -ESTALE ? begin_again(m, h) : r;
+	}
+	return store_memory_each(c, &scope, &h->walk, put_one, &reading);
+}
+
 static int index_slice(struct memory_indexes *m, struct held_index *h, struct connection *c,
 		       struct search_scratch *scratch, bool *ret_done)
 {
-	const struct store_scope scope = store_scope_of(h);
-	struct reading reading = {.scratch = scratch};
 	struct list changes;
-	int r = begin_index(m, h);
+	int r = begin_index(m, h, c, scratch);
 
 	if (r != 0)
 		return r;
-	reading.index = h->index;
+	if (h->source == SOURCE_FILE) {
+		r = build_read_file(m, h);
+		if (r != 0 || h->source == SOURCE_FILE)
+			return r;
+	}
+	if (h->source == SOURCE_NONE)
+		r = begin_from_store(m, h);
+	if (r != 0)
+		return r;
 	take(m, &h->pending, &changes);
-	r = apply_all(h, &changes, scratch);
-	if (r == 0 && !h->walk.end)
-		r = store_memory_each(c, &scope, &h->walk, put_one, &reading);
+	r = apply_all(h, &changes, scratch) ?: read_slice(m, h, c, scratch);
 	return r != 0 ? r : end_slice(m, h, ret_done);
 }
 
@@ -223,7 +266,7 @@ static int end_vectors(struct memory_indexes *m, struct held_index *h)
 
 static int read_vectors(struct memory_indexes *m, struct held_index *h, struct connection *c)
 {
-	const struct store_scope scope = store_scope_of(h);
+	const struct store_scope scope = index_scope(h);
 	struct list changes;
 	int r = begin_vectors(m, h);
 
@@ -296,6 +339,10 @@ void build_drop(struct memory_indexes *m, struct held_index *h)
 	if (!h->built) {
 		search_index_free(h->index);
 		h->index = NULL;
+		index_reading_free(h->file);
+		h->file = NULL;
+		h->source = SOURCE_NONE;
+		h->n_changes = 0;
 	}
 	vector_block_free(h->block);
 	h->block = NULL;

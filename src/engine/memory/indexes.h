@@ -24,7 +24,13 @@ struct scope_name {
 	struct text name; /* of the user, chat or project */
 };
 
-int memory_indexes_new(size_t max_bytes, struct memory_indexes **ret_indexes);
+struct memory_indexes_opts {
+	size_t max_bytes;
+	const char *folder;  /* for files, in which large ones are kept; NULL: none */
+	uint64_t file_bytes; /* of all these files together */
+};
+
+int memory_indexes_new(const struct memory_indexes_opts *opts, struct memory_indexes **ret_indexes);
 void memory_indexes_free(struct memory_indexes *m); /* accepts NULL */
 
 /* An index is neither changed nor dropped while it is held. */

@@ -3,14 +3,25 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/list.h"
 #include "base/set/table.h"
 #include "engine/memory/indexes.h"
+#include "store/index/kept.h"
 #include "store/memory.h"
 #include "store/memory_vector.h"
 
+struct index_reading;
 struct memory_change;
+
+/* Where an index that is being built comes from. */
+enum build_source {
+	SOURCE_NONE, /* nothing was read yet */
+	SOURCE_STORE,
+	SOURCE_FILE,
+	SOURCE_CHANGES, /* what was in the file is there; the rest comes from the store */
+};
 
 /*
  * The index and vectors of one scope. `lock` guards these two, memory_indexes.lock guards
@@ -38,6 +49,8 @@ struct held_index {
 	bool stale; /* a change could not be applied: it serves only those who hold it */
 	struct list pending;
 	struct list vector_pending;
+	struct list changed; /* in memory_indexes.changed, while it is worth being kept */
+	size_t n_changes;    /* since it was kept in a file; all of it if it never was */
 
 	/* A build's: only the thread that runs its slice, or the loop between slices. */
 	struct list build;  /* in a queue of builds */
@@ -45,6 +58,10 @@ struct held_index {
 	struct store_walk walk;
 	struct store_model model; /* whose vectors are read; dim 0: the index is */
 	struct vector_block *block;
+	struct index_reading *file;      /* NULL: it is not, or no longer, read from a file */
+	struct store_position caught_up; /* of what was in a file: up to here it is up to date */
+	struct store_position catch_up;  /* up to here it must be; what comes later is pending */
+	enum build_source source;
 	bool building;
 	bool tried; /* a slice was not enough */
 };
@@ -57,7 +74,20 @@ struct memory_indexes {
 	size_t bytes;
 	size_t max_bytes;
 	uint64_t n_seen;
+
+	/* Files. The first two do not change. */
+	char *folder;                 /* NULL: none are kept */
+	uint64_t file_bytes;          /* of all together */
+	_Atomic uint64_t fingerprint; /* see search_fingerprint; 0: nobody has needed it yet */
+	struct list changed;          /* indexes that are worth being kept */
 };
+
+/* 0 when out of memory. */
+uint64_t indexes_fingerprint(struct memory_indexes *m, struct search_scratch *scratch);
+
+/* As the store knows it: "user" ... */
+const char *scope_kind_name(enum scope_kind kind);
+struct store_scope index_scope(const struct held_index *h);
 
 void indexes_lock(struct memory_indexes *m);
 /* Frees what was dropped, once the lock is free. Not for the loop's thread. */
@@ -91,12 +121,31 @@ struct index_sizes {
 void index_set_sizes(struct memory_indexes *m, struct held_index *h,
 		     const struct index_sizes *sizes);
 
+/* It was changed n times, or made of n memories. Whoever changes it calls this. */
+void index_note_changes(struct memory_indexes *m, struct held_index *h, size_t n);
+
+/* Whether that many changes to n memories are worth writing a file; a stop takes the time for
+ * fewer. */
+bool index_is_worth_keeping(size_t n, size_t n_changes, bool stopping);
+
 /* ---- applying changes; whoever calls them has the index to themselves ---- */
 
 int index_put(struct search_index *index, struct search_scratch *scratch, const struct memory *m);
 int index_apply(struct search_index *index, const struct memory_change *change,
 		struct search_scratch *scratch);
 int index_apply_vector(struct vector_block *vectors, const struct memory_change *change);
+
+/* ---- build_file.c: from a file ---- */
+
+/* Whether there is one that can be used; then h->file reads it. */
+bool build_open_file(struct memory_indexes *m, struct held_index *h, struct connection *c,
+		     struct search_scratch *scratch);
+
+/* The next step of reading it. What cannot be used is dropped, and the store is read instead. */
+int build_read_file(struct memory_indexes *m, struct held_index *h);
+
+/* The next of what has changed since; sets h->walk.end after the last. */
+int build_catch_up(struct held_index *h, struct connection *c, struct search_scratch *scratch);
 
 /* ---- build.c ---- */
 

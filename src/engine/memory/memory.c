@@ -13,8 +13,10 @@
 #include "engine/memory/history.h"
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
+#include "engine/memory/keeping.h"
 #include "engine/memory/wait.h"
 #include "engine/memory/word_file.h"
+#include "store/index/kept.h"
 #include "store/memory.h"
 #include "store/memory_vector.h"
 #include "store/store.h"
@@ -41,6 +43,9 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		   struct why *why)
 {
 	CLEANUP(memories_freep) struct memories *m = NULL;
+	const struct memory_indexes_opts indexes = {.max_bytes = opts->index_bytes,
+						    .folder = opts->index_folder,
+						    .file_bytes = opts->index_file_bytes};
 	bool expires;
 	int r;
 
@@ -60,8 +65,9 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		if (!m->scratches[i])
 			return -ENOMEM;
 	}
-	r = memory_indexes_new(opts->index_bytes, &m->indexes)
-		    ?: memory_builder_new(m, &opts->background, &m->builder);
+	r = memory_indexes_new(&indexes, &m->indexes)
+		    ?: memory_builder_new(m, &opts->background, &m->builder)
+		    ?: index_keeping_new(m, &opts->background, &m->keeping);
 	if (r != 0)
 		return r;
 	r = store_memory_any_expires(store_writer(m->store), &expires);
@@ -83,6 +89,7 @@ void memories_stop(struct memories *m)
 		return;
 	embedding_stop(m->embedding);
 	memory_builder_stop(m->builder);
+	index_keeping_stop(m->keeping);
 }
 
 void memories_free(struct memories *m)
@@ -94,9 +101,22 @@ void memories_free(struct memories *m)
 	for (unsigned i = 0; i <= m->n_readers; i++)
 		search_scratch_free(m->scratches[i]);
 	memory_builder_free(m->builder);
+	index_keeping_free(m->keeping);
 	memory_indexes_free(m->indexes);
 	word_file_close(m->words);
 	free(m);
+}
+
+void memories_tick(struct memories *m)
+{
+	if (m)
+		index_keeping_tick(m->keeping);
+}
+
+void memories_finish(struct memories *m)
+{
+	if (m)
+		index_keeping_finish(m->keeping);
 }
 
 bool memories_off(const struct memories *m)
@@ -625,6 +645,10 @@ int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 	memory_indexes_count(m->indexes, &indexes);
 	ret_counts->n_indexes = (unsigned)indexes.n;
 	ret_counts->index_bytes = indexes.bytes;
+	r = store_kept_count(store_lane(m->store, lane), &ret_counts->index_files,
+			     &ret_counts->index_file_bytes);
+	if (r != 0)
+		return r;
 	return count_vectors(m, lane, &scope, ret_counts);
 }
 

@@ -40,6 +40,8 @@ struct memories_opts {
 	unsigned n_readers;                 /* the number of reader threads */
 	struct background background;       /* builds the indexes */
 	size_t index_bytes;                 /* for all search indexes together */
+	const char *index_folder;           /* for files of large ones; NULL: there are none */
+	uint64_t index_file_bytes;          /* for all these files together; 0: there are none */
 	bool off;                           /* nothing is stored, and nothing is found */
 	const struct embedding_opts *model; /* the model that makes vectors; NULL: there is none */
 	struct word_file *words;            /* NULL: there is none */
@@ -52,6 +54,12 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 /* Sends nothing new to the model, and refuses searches that wait. Accepts NULL. */
 void memories_stop(struct memories *m);
 void memories_free(struct memories *m); /* accepts NULL; call it after the last work has finished */
+
+/* Now and then, on the loop: keeps indexes in files. Accepts NULL. */
+void memories_tick(struct memories *m);
+/* After the last work has finished, before memories_free: the same for what is left, which may take
+ * some seconds. Accepts NULL. */
+void memories_finish(struct memories *m);
 
 bool memories_off(const struct memories *m);
 
@@ -193,6 +201,8 @@ struct memory_counts {
 	struct memory_totals memories;
 	size_t index_bytes;
 	unsigned n_indexes;
+	int64_t index_files; /* large indexes that are kept in files */
+	int64_t index_file_bytes;
 	struct text model; /* the model that makes vectors; {NULL, 0}: none */
 	bool model_fails;
 	int64_t vectors;

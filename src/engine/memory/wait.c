@@ -6,6 +6,7 @@
 #include "base/why.h"
 #include "engine/memory/indexes_inner.h"
 #include "engine/memory/inner.h"
+#include "engine/memory/keeping.h"
 #include "store/store.h"
 
 /* Everything belongs to the loop, apart from what the slice under way works on. */
@@ -215,6 +216,7 @@ static void slice_over(struct memory_builder *b, int r)
 	b->current = NULL;
 	if (list_empty(&h->claims))
 		end_build(b, h);
+	index_keeping_wake(b->memories->keeping);
 }
 
 /* Takes turns, so that users with few memories do not wait for those with many. */

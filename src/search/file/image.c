@@ -59,13 +59,20 @@ uint64_t search_sum_end(const struct search_sum *s)
 
 /* ---- blocks ---- */
 
+/* A power of two. Keys of the dead are in no table, so their number says nothing about its size. */
+static bool is_table(uint64_t n_slots, uint64_t n)
+{
+	return n_slots <= 1ULL << 31 && (n_slots & (n_slots - 1)) == 0 && (n_slots > 0 || n == 0);
+}
+
 int image_lengths(const struct search_head *head, size_t lens[SEARCH_BLOCKS])
 {
 	size_t n = 0;
 
 	if (head->n_docs > SEARCH_DOCS_MAX || head->n_terms > SEARCH_DOCS_MAX ||
 	    head->n_chats > head->n_docs || head->names_len > UINT32_MAX ||
-	    head->pool_len > UINT32_MAX)
+	    head->pool_len > UINT32_MAX || !is_table(head->n_key_slots, head->n_docs) ||
+	    !is_table(head->n_term_slots, head->n_terms))
 		return -EBADMSG;
 	for (size_t i = 0; i < N_DOC_COLUMNS; i++) {
 		if (!doc_columns[i].derived)
@@ -74,6 +81,8 @@ int image_lengths(const struct search_head *head, size_t lens[SEARCH_BLOCKS])
 	lens[n++] = head->n_terms * sizeof(struct term);
 	lens[n++] = head->names_len;
 	lens[n++] = head->pool_len * sizeof(uint64_t);
+	lens[n++] = head->n_key_slots * sizeof(uint32_t);
+	lens[n++] = head->n_term_slots * sizeof(struct term_slot);
 	lens[n++] = head->n_chats * sizeof(uint64_t);
 	return 0;
 }
@@ -90,6 +99,8 @@ void image_blocks(const struct search_index *ix, const size_t lens[SEARCH_BLOCKS
 	blocks[n++].data = ix->terms;
 	blocks[n++].data = ix->names;
 	blocks[n++].data = ix->pool;
+	blocks[n++].data = ix->key_slots;
+	blocks[n++].data = ix->term_slots;
 	blocks[n++].data = chats;
 	for (size_t i = 0; i < SEARCH_BLOCKS; i++)
 		blocks[i].len = lens[i];
@@ -110,7 +121,10 @@ int search_image(const struct search_index *ix, struct search_head *ret_head,
 					  .n_terms = ix->n_terms,
 					  .n_chats = ix->n_chats,
 					  .names_len = ix->names_len,
-					  .pool_len = ix->pool_len};
+					  .pool_len = ix->pool_len,
+					  .n_key_slots = ix->n_key_slots,
+					  .n_term_slots = ix->n_term_slots,
+					  .seed = ix->seed};
 	r = image_lengths(ret_head, lens);
 	if (r != 0) {
 		free(chats);
@@ -190,6 +204,9 @@ uint64_t search_fingerprint(struct search_scratch *s)
 	struct search_index *ix = search_index_new(NULL);
 	uint64_t sum = 0;
 
+	/* The table of words is the same for the same seed. */
+	if (ix)
+		ix->seed = 1;
 	if (ix && index_samples(ix, s) == 0)
 		(void)sum_image(ix, &sum);
 	search_index_free(ix);

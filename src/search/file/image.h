@@ -10,7 +10,7 @@
 
 #include "search/index.h"
 
-enum { SEARCH_BLOCKS = 12 };
+enum { SEARCH_BLOCKS = 14 };
 
 struct search_block {
 	void *data;
@@ -23,6 +23,9 @@ struct search_head {
 	uint64_t n_chats;
 	uint64_t names_len;
 	uint64_t pool_len;
+	uint64_t n_key_slots;
+	uint64_t n_term_slots;
+	uint64_t seed;
 };
 
 /* The image of an index. The blocks are the index's own: it must stay unchanged until they are

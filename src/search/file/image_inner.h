@@ -4,7 +4,7 @@
 #include "search/file/image.h"
 #include "search/index_inner.h"
 
-_Static_assert(SEARCH_BLOCKS == N_DOC_COLUMNS + 3, "all columns but one, and four others");
+_Static_assert(SEARCH_BLOCKS == N_DOC_COLUMNS + 5, "all columns but one, and six others");
 
 /* The blocks' lengths; -EBADMSG when no index has such numbers. */
 int image_lengths(const struct search_head *head, size_t lens[SEARCH_BLOCKS]);

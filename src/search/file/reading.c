@@ -1,32 +1,42 @@
 /*
- * Reading an image: the arrays are as they were, the tables over them are made again, and
- * everything that points somewhere is looked at, once.
+ * Reading an image: the arrays are as they were, and everything in them that points somewhere is
+ * looked at, once.
  *
  * The pool is a sequence of chunks without gaps. A bit for each says that no list has it yet: two
  * lists that shared one would write into each other later.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "search/file/image_inner.h"
 #include "search/mix.h"
 #include "search/postings.h"
 
-enum { CHUNK_MIN = 8, CHUNK_MAX = 248 };
+enum { CHUNK_MIN = 8, CHUNK_MAX = 248, LARGE_BYTES = 4 << 20 };
 
-enum stage { TILES, TERMS, CHATS, DOCS, CHAINS, DONE };
+enum stage { TILES, TERMS, TERM_SLOTS, CHATS, DOCS, KEY_SLOTS, CHAINS, DONE };
 
 struct search_reading {
 	struct search_index *index;
 	uint64_t *chats; /* their ids */
 	uint32_t n_chats;
 	uint64_t *free_chunks; /* a bit for each unit where a chunk begins that no list has */
+	uint64_t *unseen;      /* a bit for each living memory whose key is in no slot */
+	uint64_t n_lens[256];  /* living memories with a coded length */
+	uint64_t n_used;       /* slots */
 	uint32_t *order;       /* the living, by time; NULL: their numbers are in order */
 	enum stage stage;
 	size_t at;
 };
 
 /* ---- start and end ---- */
+
+static int table_make(struct search_index *ix, void *table, size_t size)
+{
+	return size > 0 ? index_resize(ix, table, 0, size) : 0;
+}
 
 static int reserve(struct search_index *ix, const struct search_head *head)
 {
@@ -41,8 +51,22 @@ static int reserve(struct search_index *ix, const struct search_head *head)
 	ix->cap_terms = (uint32_t)cap;
 	return index_grow(ix, &ix->names, 1, head->names_len + 1, &ix->cap_names)
 		       ?: index_grow(ix, &ix->pool, 8, head->pool_len + 1, &ix->cap_pool)
-		       ?: key_slots_reserve(ix, head->n_docs)
-		       ?: term_slots_reserve(ix, head->n_terms);
+		       ?: table_make(ix, &ix->key_slots, head->n_key_slots * sizeof(*ix->key_slots))
+		       ?: table_make(ix, &ix->term_slots, head->n_term_slots * sizeof(*ix->term_slots));
+}
+
+/* Most of the time of reading goes into pages that are touched for the first time: have fewer. */
+static void use_large_pages(const struct search_block blocks[SEARCH_BLOCKS])
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < SEARCH_BLOCKS; i++) {
+		uintptr_t from = ((uintptr_t)blocks[i].data + page - 1) & ~(page - 1);
+
+		if (blocks[i].len > LARGE_BYTES)
+			(void)madvise((void *)from, (blocks[i].len - page) & ~(page - 1),
+				      MADV_HUGEPAGE);
+	}
 }
 
 static int make(struct search_reading *r, const struct search_head *head,
@@ -53,7 +77,8 @@ static int make(struct search_reading *r, const struct search_head *head,
 	r->index = search_index_new(opts);
 	r->chats = malloc((head->n_chats + 1) * sizeof(*r->chats));
 	r->free_chunks = calloc(head->pool_len / 64 + 1, sizeof(*r->free_chunks));
-	if (!r->index || !r->chats || !r->free_chunks)
+	r->unseen = calloc(head->n_docs / 64 + 1, sizeof(*r->unseen));
+	if (!r->index || !r->chats || !r->free_chunks || !r->unseen)
 		return -ENOMEM;
 	result = reserve(r->index, head);
 	if (result != 0)
@@ -62,6 +87,9 @@ static int make(struct search_reading *r, const struct search_head *head,
 	r->index->n_terms = (uint32_t)head->n_terms;
 	r->index->names_len = head->names_len;
 	r->index->pool_len = head->pool_len;
+	r->index->n_key_slots = (uint32_t)head->n_key_slots;
+	r->index->n_term_slots = (uint32_t)head->n_term_slots;
+	r->index->seed = head->seed;
 	return 0;
 }
 
@@ -89,6 +117,7 @@ int search_reading_new(const struct search_head *head, uint64_t n_bytes,
 		return result;
 	}
 	image_blocks(r->index, lens, r->chats, ret_blocks);
+	use_large_pages(ret_blocks);
 	r->n_chats = (uint32_t)head->n_chats;
 	*ret_reading = r;
 	return 0;
@@ -101,6 +130,7 @@ void search_reading_free(struct search_reading *r)
 	search_index_free(r->index);
 	free(r->chats);
 	free(r->free_chunks);
+	free(r->unseen);
 	free(r->order);
 	free(r);
 }
@@ -119,6 +149,7 @@ static void next_stage(struct search_reading *r)
 {
 	r->stage++;
 	r->at = 0;
+	r->n_used = 0;
 }
 
 /* ---- chunks ---- */
@@ -232,20 +263,41 @@ static bool check_list(struct search_reading *r, const struct term *term)
 
 static int step_terms(struct search_reading *r, size_t *budget)
 {
-	struct search_index *ix = r->index;
+	const struct search_index *ix = r->index;
 
 	while (*budget > 0 && r->at < ix->n_terms) {
 		const struct term *term = &ix->terms[r->at];
 
 		if (term->name_len > TERM_BYTES_MAX ||
-		    (uint64_t)term->name + term->name_len > ix->names_len || !check_list(r, term) ||
-		    !term_enter(ix, (uint32_t)r->at))
+		    (uint64_t)term->name + term->name_len > ix->names_len || !check_list(r, term))
 			return -EBADMSG;
 		*budget -= *budget > term->n_docs ? term->n_docs + 1 : *budget;
 		r->at++;
 	}
 	if (r->at == ix->n_terms)
 		next_stage(r);
+	return 0;
+}
+
+/* A search ends at a free slot, and compares names: so what is in the others is a word at least. */
+static int step_term_slots(struct search_reading *r, size_t *budget)
+{
+	const struct search_index *ix = r->index;
+	size_t end = ix->n_term_slots - r->at < *budget ? ix->n_term_slots : r->at + *budget;
+
+	*budget -= end - r->at;
+	for (; r->at < end; r->at++) {
+		uint32_t term = ix->term_slots[r->at].term;
+
+		if (term > ix->n_terms)
+			return -EBADMSG;
+		r->n_used += term > 0;
+	}
+	if (r->at < ix->n_term_slots)
+		return 0;
+	if (r->n_used != ix->n_terms || (r->n_used > 0 && r->n_used >= ix->n_term_slots))
+		return -EBADMSG;
+	next_stage(r);
 	return 0;
 }
 
@@ -273,20 +325,46 @@ static int step_docs(struct search_reading *r, size_t *budget)
 	struct search_index *ix = r->index;
 
 	for (; *budget > 0 && r->at < ix->n_docs; *budget -= 1, r->at++) {
-		uint32_t doc = (uint32_t)r->at;
-
-		if (ix->doc_chats[doc] > ix->n_chats)
+		if (ix->doc_chats[r->at] > ix->n_chats)
 			return -EBADMSG;
-		ix->links[doc] = (struct links) {NO_DOC, NO_DOC};
-		ix->n_dead++;
-		if (ix->doc_marks[doc] & MARK_DEAD)
+		ix->links[r->at] = (struct links) {NO_DOC, NO_DOC};
+		if (ix->doc_marks[r->at] & MARK_DEAD) {
+			ix->n_dead++;
 			continue;
-		if (key_find(ix, ix->keys[doc]) != NO_DOC)
-			return -EBADMSG;
-		doc_live(ix, doc);
+		}
+		r->unseen[r->at / 64] |= 1ULL << r->at % 64;
+		r->n_lens[ix->doc_lens[r->at]]++;
 	}
-	if (r->at == ix->n_docs)
-		next_stage(r);
+	if (r->at < ix->n_docs)
+		return 0;
+	for (unsigned i = 0; i < 256; i++)
+		ix->total_len += r->n_lens[i] * (uint64_t)len_of_code((uint8_t)i);
+	next_stage(r);
+	return 0;
+}
+
+/* Each living memory is in one slot, and nobody else is: what is removed twice would break its
+ * chat. */
+static int step_key_slots(struct search_reading *r, size_t *budget)
+{
+	const struct search_index *ix = r->index;
+
+	for (; *budget > 0 && r->at < ix->n_key_slots; *budget -= 1, r->at++) {
+		uint32_t doc = ix->key_slots[r->at] - 1;
+
+		if (!ix->key_slots[r->at])
+			continue;
+		if (doc >= ix->n_docs || !(r->unseen[doc / 64] >> doc % 64 & 1))
+			return -EBADMSG;
+		r->unseen[doc / 64] &= ~(1ULL << doc % 64);
+		r->n_used++;
+	}
+	if (r->at < ix->n_key_slots)
+		return 0;
+	if (r->n_used != ix->n_docs - ix->n_dead ||
+	    (ix->n_key_slots > 0 && r->n_used >= ix->n_key_slots))
+		return -EBADMSG;
+	next_stage(r);
 	return 0;
 }
 
@@ -347,8 +425,9 @@ static int step_chains(struct search_reading *r, size_t *budget)
 int search_reading_step(struct search_reading *r, size_t budget, bool *ret_done)
 {
 	static int (*const steps[DONE])(struct search_reading * r, size_t * budget) = {
-		[TILES] = step_tiles, [TERMS] = step_terms,   [CHATS] = step_chats,
-		[DOCS] = step_docs,   [CHAINS] = step_chains,
+		[TILES] = step_tiles,   [TERMS] = step_terms, [TERM_SLOTS] = step_term_slots,
+		[CHATS] = step_chats,   [DOCS] = step_docs,   [KEY_SLOTS] = step_key_slots,
+		[CHAINS] = step_chains,
 	};
 	int result = 0;
 

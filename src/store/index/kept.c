@@ -81,6 +81,21 @@ int store_kept_drop(struct connection *c, const char *token)
 	return query_run(q);
 }
 
+/* Each along an index, and there are few. */
+int store_kept_drop_gone(struct connection *c)
+{
+	static const struct query sql = {
+		"DELETE FROM memory_index WHERE"
+		" (kind = 'user' AND NOT EXISTS (SELECT 1 FROM memory WHERE owner = name))"
+		" OR (kind = 'chat' AND NOT EXISTS"
+		" (SELECT 1 FROM memory WHERE owner IS NULL AND chat = name))"
+		" OR (kind = 'project' AND NOT EXISTS"
+		" (SELECT 1 FROM memory WHERE owner IS NULL AND chat IS NULL AND project = name))"
+		" OR NOT EXISTS (SELECT 1 FROM memory)"};
+
+	return query_simple(c, &sql);
+}
+
 int store_kept_each(struct connection *c, kept_fn fn, void *arg)
 {
 	static const struct query sql = {"SELECT " KEPT
@@ -117,7 +132,7 @@ int store_kept_count(struct connection *c, int64_t *ret_n, int64_t *ret_bytes)
 
 enum { CHANGES_AT_ONCE = 256 };
 
-/* Notes first, rows then: reading a row may take long, and the notes are trimmed meanwhile. */
+/* Numbers have no gaps: where one is missing, notes have gone since it was decided to read them. */
 static int read_notes(struct connection *c, int64_t *after, unsigned limit, int64_t *seqs,
 		      unsigned *ret_n)
 {
@@ -131,7 +146,9 @@ static int read_notes(struct connection *c, int64_t *after, unsigned limit, int6
 	query_bind_int(q, ":after", *after);
 	query_bind_int(q, ":limit", limit);
 	while ((r = query_next(q, &more)) == 0 && more) {
-		*after = query_int(q, 0);
+		if (query_int(q, 0) != *after + 1)
+			return -ESTALE;
+		*after += 1;
 		seqs[n++] = query_int(q, 1);
 	}
 	*ret_n = n;
@@ -161,7 +178,7 @@ int store_memory_each_changed(struct connection *c, const struct store_scope *sc
 			      unsigned limit, memory_fn fn, void *arg, bool *ret_end)
 {
 	int64_t seqs[CHANGES_AT_ONCE];
-	unsigned n;
+	unsigned n = 0;
 	int r;
 
 	if (limit > CHANGES_AT_ONCE)

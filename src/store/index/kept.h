@@ -43,6 +43,9 @@ int store_kept_put(struct connection *c, const struct store_kept *kept);
 
 int store_kept_drop(struct connection *c, const char *token);
 
+/* Forgets those of users, chats and projects that have no memories any more. */
+int store_kept_drop_gone(struct connection *c);
+
 /* Each of them, the one written last first; kind and name are not set. */
 typedef int (*kept_fn)(void *arg, const struct store_kept *kept);
 int store_kept_each(struct connection *c, kept_fn fn, void *arg);
@@ -54,7 +57,8 @@ int store_kept_count(struct connection *c, int64_t *ret_n, int64_t *ret_bytes);
 
 /* The next `limit` memories that were changed or deleted after *after, which moves on. For each of
  * the scope its row as it is now; for any other, and those that are gone, only seq is set, and
- * the id is {NULL, 0}. *ret_end: there are no more. */
+ * the id is {NULL, 0}. *ret_end: there are no more. -ESTALE: some are not noted any
+ * more. */
 int store_memory_each_changed(struct connection *c, const struct store_scope *scope, int64_t *after,
 			      unsigned limit, memory_fn fn, void *arg, bool *ret_end);
 

@@ -1,0 +1,480 @@
+#include "engine/memory/keeping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/memory/index_file.h"
+#include "engine/memory/indexes_inner.h"
+#include "engine/memory/inner.h"
+#include "search/file/copy.h"
+#include "store/store.h"
+
+enum {
+	COPY_STEP = 20000, /* memories, or places where a word occurs: a millisecond or two */
+	COPY_TRIES = 3,    /* an index that is compacted meanwhile is copied again */
+	REST = 20,         /* for so many times as long as the last one took, at least */
+	FILES_MAX = 1024,
+	FINISH_MS = 3000,
+};
+
+/* Everything belongs to the loop, or to the thread on which the work is. */
+struct index_keeping {
+	struct memories *memories;
+	struct memory_indexes *indexes;
+	struct background background;
+	struct work work;
+	bool busy;
+	bool stopping;
+	bool swept;
+	uint64_t began_ms;
+	uint64_t rest_until_ms;
+
+	struct held_index *held; /* whose index is kept; NULL: none */
+	size_t n_changes;        /* that it had */
+	unsigned n_tries;
+	struct store_kept kept;
+	struct search_copy *copy;
+	struct search_index *fresh; /* the copy */
+	struct index_writing *writing;
+	bool done; /* the step was the last of its kind */
+};
+
+int index_keeping_new(struct memories *m, const struct background *background,
+		      struct index_keeping **ret_keeping)
+{
+	struct index_keeping *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	k->memories = m;
+	k->indexes = m->indexes;
+	k->background = *background;
+	*ret_keeping = k;
+	return 0;
+}
+
+static void drop_work(struct index_keeping *k)
+{
+	search_copy_free(k->copy);
+	k->copy = NULL;
+	index_writing_free(k->writing);
+	k->writing = NULL;
+	search_index_free(k->fresh);
+	k->fresh = NULL;
+	free((char *)k->kept.name.data);
+	k->kept.name = (struct text) {0};
+}
+
+void index_keeping_free(struct index_keeping *k)
+{
+	if (!k)
+		return;
+	drop_work(k);
+	free(k);
+}
+
+/* ---- one step after the other ---- */
+
+static void next(struct index_keeping *k);
+
+/* The memory of a large index is freed beside the loop, in reap_run. */
+static int reap_run(struct work *work, int lane)
+{
+	(void)lane;
+	drop_work(list_entry(work, struct index_keeping, work));
+	return 0;
+}
+
+static void reap_finished(struct work *work, int result)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+	uint64_t now_ms = clock_steady_ms();
+
+	(void)result;
+	k->busy = false;
+	k->rest_until_ms = now_ms + REST * (now_ms - k->began_ms);
+	next(k);
+}
+
+static void release(struct index_keeping *k, bool kept)
+{
+	if (!k->held)
+		return;
+	indexes_lock(k->indexes);
+	if (!kept)
+		k->held->n_changes += k->n_changes;
+	index_unref(k->indexes, k->held);
+	(void)indexes_unlock_soon(k->indexes);
+	k->held = NULL;
+}
+
+static void over(struct index_keeping *k, bool kept)
+{
+	release(k, kept);
+	k->work = (struct work) {.run = reap_run, .finished = reap_finished};
+	if (k->background.submit(k->background.arg, &k->work, false) == 0)
+		return;
+	drop_work(k);
+	k->busy = false;
+}
+
+static void failed(struct index_keeping *k, int r)
+{
+	if (!k->stopping)
+		log_info("index not kept", "scope=%s error=%s", k->kept.kind, strerror(-r));
+	over(k, false);
+}
+
+/* Goes on with `run` on a thread, unless we are to stop. */
+static void go_on(struct index_keeping *k, int (*run)(struct work *w, int lane),
+		  void (*finished)(struct work *w, int result), bool writes)
+{
+	int r = -ECANCELED;
+
+	k->work = (struct work) {.run = run, .finished = finished};
+	if (!k->stopping)
+		r = k->background.submit(k->background.arg, &k->work, writes);
+	if (r != 0)
+		failed(k, r);
+}
+
+/* ---- last: files that the store does not name ---- */
+
+struct tokens {
+	char (*at)[STORE_TOKEN_LEN + 1];
+	size_t n;
+};
+
+static int note_token(void *arg, const struct store_kept *kept)
+{
+	struct tokens *tokens = arg;
+
+	if (tokens->n < FILES_MAX)
+		memcpy(tokens->at[tokens->n++], kept->token, sizeof(kept->token));
+	return 0;
+}
+
+static int sweep(struct index_keeping *k, struct connection *c)
+{
+	struct tokens tokens = {calloc(FILES_MAX, sizeof(*tokens.at)), 0};
+	int r = tokens.at ? store_kept_each(c, note_token, &tokens) : -ENOMEM;
+
+	if (r == 0)
+		index_files_sweep(k->indexes->folder,
+				  (const char(*)[STORE_TOKEN_LEN + 1]) tokens.at, tokens.n);
+	free(tokens.at);
+	return r;
+}
+
+static int sweep_run(struct work *work, int lane)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+
+	return sweep(k, store_lane(k->memories->store, lane));
+}
+
+static void sweep_finished(struct work *work, int result)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+
+	if (result != 0)
+		failed(k, result);
+	else
+		over(k, true);
+}
+
+/* ---- before that: the store names the file ---- */
+
+struct trimming {
+	struct connection *connection;
+	uint64_t bytes;
+	uint64_t max_bytes;
+	unsigned n;
+	char dropped[FILES_MAX / 16][STORE_TOKEN_LEN + 1];
+	unsigned n_dropped;
+};
+
+static int note_excess(void *arg, const struct store_kept *kept)
+{
+	struct trimming *t = arg;
+
+	t->bytes += (uint64_t)kept->bytes;
+	t->n++;
+	if ((t->bytes > t->max_bytes || t->n > FILES_MAX) && t->n_dropped < FILES_MAX / 16)
+		memcpy(t->dropped[t->n_dropped++], kept->token, sizeof(kept->token));
+	return 0;
+}
+
+/* The oldest go while all together are too large. */
+static int trim(struct index_keeping *k, struct connection *c)
+{
+	struct trimming t = {.connection = c, .max_bytes = k->indexes->file_bytes};
+	int r = store_kept_drop_gone(c) ?: store_kept_each(c, note_excess, &t);
+
+	for (unsigned i = 0; r == 0 && i < t.n_dropped; i++)
+		r = store_kept_drop(c, t.dropped[i]);
+	return r;
+}
+
+static int name_run(struct work *work, int lane)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+	struct connection *c = store_lane(k->memories->store, lane);
+
+	return (k->writing ? store_kept_put(c, &k->kept) : 0) ?: trim(k, c);
+}
+
+static void name_finished(struct work *work, int result)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+
+	if (result != 0) {
+		failed(k, result);
+		return;
+	}
+	if (k->writing)
+		log_info("index kept", "scope=%s memories=%lld bytes=%lld ms=%llu", k->kept.kind,
+			 (long long)k->kept.memories, (long long)k->kept.bytes,
+			 (unsigned long long)(clock_steady_ms() - k->began_ms));
+	go_on(k, sweep_run, sweep_finished, false);
+}
+
+/* ---- before that: the file ---- */
+
+static int begin_writing(struct index_keeping *k, const struct search_index *index,
+			 struct search_scratch *scratch)
+{
+	uint64_t fingerprint = indexes_fingerprint(k->indexes, scratch);
+	int r = fingerprint == 0 ? -ENOMEM
+				 : index_writing_new(k->indexes->folder, index, fingerprint,
+						     &k->kept.position, &k->writing);
+
+	if (r != 0)
+		return r;
+	k->kept.memories = (int64_t)search_index_size(index);
+	k->kept.bytes = (int64_t)index_writing_bytes(k->writing);
+	memcpy(k->kept.token, index_writing_token(k->writing), sizeof(k->kept.token));
+	return k->kept.bytes > (int64_t)k->indexes->file_bytes ? -EFBIG : 0;
+}
+
+static int write_run(struct work *work, int lane)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+	int r = k->writing ? 0 : begin_writing(k, k->fresh, memories_scratch(k->memories, lane));
+
+	return r != 0 ? r : index_writing_step(k->writing, &k->done);
+}
+
+static void write_finished(struct work *work, int result)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+
+	if (result != 0)
+		failed(k, result);
+	else if (k->done)
+		go_on(k, name_run, name_finished, true);
+	else
+		go_on(k, write_run, write_finished, false);
+}
+
+/* ---- before that: the copy ---- */
+
+static int copy_run(struct work *work, int lane)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+	int r;
+
+	(void)lane;
+	k->done = false;
+	if (!k->copy)
+		k->copy = search_copy_new();
+	if (!k->copy)
+		return -ENOMEM;
+	pthread_rwlock_rdlock(&k->held->lock);
+	r = search_copy_step(k->copy, k->held->index, COPY_STEP, &k->done);
+	pthread_rwlock_unlock(&k->held->lock);
+	if (r == -ESTALE && ++k->n_tries < COPY_TRIES) {
+		search_copy_free(k->copy);
+		k->copy = NULL;
+		k->done = false;
+		return 0;
+	}
+	return r;
+}
+
+/* One to which a change could not be applied is not what the store has. */
+static bool is_stale(struct index_keeping *k)
+{
+	bool stale;
+
+	indexes_lock(k->indexes);
+	stale = k->held->stale;
+	(void)indexes_unlock_soon(k->indexes);
+	return stale;
+}
+
+static void copy_finished(struct work *work, int result)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+
+	if (result == 0 && k->done && is_stale(k))
+		result = -ESTALE;
+	if (result != 0) {
+		failed(k, result);
+	} else if (k->done) {
+		k->fresh = search_copy_take(k->copy);
+		k->copy = NULL;
+		go_on(k, write_run, write_finished, false);
+	} else {
+		go_on(k, copy_run, copy_finished, false);
+	}
+}
+
+/* ---- first: where it is in the store ---- */
+
+/*
+ * On the writer's thread: whatever this sees is in the indexes once the batch is over, and the
+ * copy is begun then.
+ */
+static int locate_run(struct work *work, int lane)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+
+	return store_memory_position(store_lane(k->memories->store, lane), &k->kept.position);
+}
+
+static void locate_finished(struct work *work, int result)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+
+	if (result != 0)
+		failed(k, result);
+	else
+		go_on(k, copy_run, copy_finished, false);
+}
+
+/* The first that is worth it, with a reference; it is forgotten until it has changed again. */
+static struct held_index *take_changed(struct memory_indexes *m, size_t *ret_changes)
+{
+	struct list *first;
+	struct held_index *h = NULL;
+
+	indexes_lock(m);
+	first = list_first(&m->changed);
+	if (first) {
+		h = list_entry(first, struct held_index, changed);
+		list_remove(first);
+		*ret_changes = h->n_changes;
+		h->n_changes = 0;
+		index_ref(h);
+	}
+	(void)indexes_unlock_soon(m);
+	return h;
+}
+
+static int describe(struct index_keeping *k, const struct held_index *h)
+{
+	char *name = malloc(h->scope.name.len + 1);
+
+	if (!name)
+		return -ENOMEM;
+	if (h->scope.name.len > 0)
+		memcpy(name, h->scope.name.data, h->scope.name.len);
+	k->kept = (struct store_kept) {.kind = scope_kind_name(h->scope.kind),
+				       .name = {.data = name, .len = h->scope.name.len}};
+	return 0;
+}
+
+static void next(struct index_keeping *k)
+{
+	if (k->busy || k->stopping || !k->indexes->folder || clock_steady_ms() < k->rest_until_ms)
+		return;
+	k->held = take_changed(k->indexes, &k->n_changes);
+	if (!k->held)
+		return;
+	k->busy = true;
+	k->n_tries = 0;
+	k->began_ms = clock_steady_ms();
+	if (describe(k, k->held) != 0)
+		failed(k, -ENOMEM);
+	else
+		go_on(k, locate_run, locate_finished, true);
+}
+
+void index_keeping_wake(struct index_keeping *k)
+{
+	if (k)
+		next(k);
+}
+
+void index_keeping_tick(struct index_keeping *k)
+{
+	if (!k || k->busy || k->stopping || !k->indexes->folder)
+		return;
+	if (k->swept) {
+		next(k);
+		return;
+	}
+	k->swept = k->busy = true;
+	k->kept.kind = "none";
+	k->began_ms = clock_steady_ms();
+	go_on(k, name_run, name_finished, true);
+}
+
+void index_keeping_stop(struct index_keeping *k)
+{
+	if (k)
+		k->stopping = true;
+}
+
+/* ---- at the end ---- */
+
+/* Straight from the index: nobody changes it any more. */
+static int keep_now(struct index_keeping *k, const struct held_index *h, uint64_t end_ms)
+{
+	struct store *store = k->memories->store;
+	bool done = false;
+	int r = describe(k, h) ?: store_memory_position(store_writer(store), &k->kept.position);
+
+	if (r == 0)
+		r = begin_writing(k, h->index, memories_scratch(k->memories, -1));
+	while (r == 0 && !done)
+		r = clock_steady_ms() < end_ms ? index_writing_step(k->writing, &done) : -ETIME;
+	if (r == 0)
+		r = store_begin(store);
+	if (r != 0)
+		return r;
+	r = store_kept_put(store_writer(store), &k->kept) ?: trim(k, store_writer(store));
+	if (r == 0)
+		return store_commit(store);
+	store_rollback(store);
+	return r;
+}
+
+void index_keeping_finish(struct index_keeping *k)
+{
+	uint64_t end_ms = clock_steady_ms() + FINISH_MS;
+	bool any = false;
+	int r = 0;
+
+	if (!k || !k->indexes->folder)
+		return;
+	list_for_each (at, following, &k->indexes->idle) {
+		const struct held_index *h = list_entry(at, struct held_index, idle);
+
+		if (r != 0 || h->stale || !h->built ||
+		    !index_is_worth_keeping(search_index_size(h->index), h->n_changes, true))
+			continue;
+		drop_work(k);
+		r = keep_now(k, h, end_ms);
+		any = true;
+	}
+	drop_work(k);
+	if (r != 0)
+		log_info("index not kept", "error=%s", strerror(-r));
+	if (any)
+		(void)sweep(k, store_writer(k->memories->store));
+}
