@@ -35,7 +35,7 @@ struct call {
 	const struct http_route *route; /* an HTTP request that is not JSON-RPC; else NULL */
 	struct jsonrpc_request request;
 	const struct value **given; /* by field; NULL where none was given */
-	struct text place;          /* HTTP: what the "*" of the path stands for; else {NULL, 0} */
+	struct text path_name;      /* HTTP: what the "*" of the path stands for; else {NULL, 0} */
 	atomic_bool cancelled;      /* asked to stop; a slow handler checks now and then */
 	int lane;                   /* of the worker it runs on; -1: the writer, or the loop */
 	void *state;                /* the handler's own, between call_later and the answer */

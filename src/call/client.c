@@ -234,12 +234,12 @@ static bool hear_first(struct client *s, struct call *c)
 
 static void start_message(struct client *s, const struct frame *frame)
 {
-	struct place place;
+	struct path_name path_name;
 	struct call *c;
 
-	place.len = 0;
+	path_name.len = 0;
 	input_disarm(s);
-	if (frame->http && !http_admit(s, frame, &place))
+	if (frame->http && !http_admit(s, frame, &path_name))
 		return;
 	c = read_call(s, frame, false);
 	if (!c) {
@@ -250,7 +250,7 @@ static void start_message(struct client *s, const struct frame *frame)
 		return;
 	/* Valid until this returns, like the message itself; a call that goes on has its own
 	 * copy. */
-	c->place = (struct text) {.data = place.len > 0 ? place.text : NULL, .len = place.len};
+	c->path_name = path_name_text(&path_name);
 	dispatch_run(c);
 }
 

@@ -108,7 +108,7 @@ struct dialect {
 	const struct dialect_life *life;       /* likewise */
 
 	/* HTTP: the paths that take calls, NULL-ended, where a final '*' stands for any name
-	 * (the call's `place`); the status for a notification; the status for a request that is
+	 * (the call's `path_name`); the status for a notification; the status for a request that is
 	 * too slow (0: 408); and the body of an error outside JSON-RPC (NULL: a JSON-RPC error). */
 	const char *const *http_paths;
 	int http_silent_status;

@@ -26,9 +26,9 @@ static int pin(struct call *c)
 	if (c->pinned)
 		return 0;
 	copy = arena_copy(&c->arena, c->source.data, c->source.len);
-	if (copy && c->place.data)
-		c->place.data = arena_copy(&c->arena, c->place.data, c->place.len);
-	if (!copy || (c->place.len > 0 && !c->place.data))
+	if (copy && c->path_name.data)
+		c->path_name.data = arena_copy(&c->arena, c->path_name.data, c->path_name.len);
+	if (!copy || (c->path_name.len > 0 && !c->path_name.data))
 		return -ENOMEM;
 	if (c->tree)
 		value_rebase(c->tree, c->source.data, c->source.len, copy);
@@ -328,7 +328,7 @@ static int begin_batch(struct call *c)
 		return -ENOMEM;
 	b->refs = 1;
 	b->next = c->tree->first;
-	b->place = c->place;
+	b->path_name = c->path_name;
 	b->arena = c->arena;
 	arena_init(&c->arena, c->arena.max);
 	/* No longer than a message the client would be allowed to send. */
@@ -389,7 +389,7 @@ void dispatch_batch(struct client *s)
 	b->refs++;
 	c->tree = (struct value *)b->next;
 	c->pinned = true;
-	c->place = b->place;
+	c->path_name = b->path_name;
 	b->next = b->next->next;
 	run_one(c);
 }

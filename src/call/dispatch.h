@@ -10,7 +10,7 @@ struct batch {
 	unsigned refs; /* held by its client and the running call */
 	struct arena arena;
 	const struct value *next; /* the next element to begin */
-	struct text place;        /* of all elements */
+	struct text path_name;    /* of all elements */
 	struct list pieces;       /* answers that were handed over, before out */
 	size_t n_in_pieces;
 	struct buf out;

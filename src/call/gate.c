@@ -65,7 +65,7 @@ static int read_char(const char **at, const char *end)
 }
 
 /* What an id may consist of: nothing that could mean something in a path. */
-static bool read_place(struct text t, struct place *ret)
+static bool read_name(struct text t, struct path_name *ret)
 {
 	const char *end = t.data + t.len;
 	bool named = false;
@@ -84,7 +84,7 @@ static bool read_place(struct text t, struct place *ret)
 	return named;
 }
 
-bool gate_path_fits(const char *path, struct text target, struct place *ret_place)
+bool gate_path_fits(const char *path, struct text target, struct path_name *ret_name)
 {
 	size_t n = strlen(path);
 
@@ -93,15 +93,14 @@ bool gate_path_fits(const char *path, struct text target, struct place *ret_plac
 	n--;
 	if (target.len <= n || memcmp(target.data, path, n) != 0)
 		return false;
-	return read_place((struct text) {.data = target.data + n, .len = target.len - n},
-			  ret_place);
+	return read_name((struct text) {.data = target.data + n, .len = target.len - n}, ret_name);
 }
 
-static bool path_known(const struct dialect *d, struct text target, struct place *ret_place)
+static bool path_known(const struct dialect *d, struct text target, struct path_name *ret_name)
 {
 	for (const char *const *path = d->http_paths; path && *path; path++) {
-		ret_place->len = 0;
-		if (gate_path_fits(*path, target, ret_place))
+		ret_name->len = 0;
+		if (gate_path_fits(*path, target, ret_name))
 			return true;
 	}
 	return false;
@@ -211,7 +210,8 @@ static bool host_passes(const struct http_request *r)
 }
 
 bool gate_check(const struct client *s, const struct http_request *r,
-		const struct route_found *found, struct place *ret_place, struct gate_refusal *ret)
+		const struct route_found *found, struct path_name *ret_name,
+		struct gate_refusal *ret)
 {
 	const struct endpoint *e = s->endpoint;
 
@@ -230,7 +230,7 @@ bool gate_check(const struct client *s, const struct http_request *r,
 		return refused(ret, 404, "Not found", NULL);
 	if (!text_is(r->method, "POST"))
 		return refused(ret, 405, "Method not allowed. Use POST.", "Allow: POST\r\n");
-	if (!path_known(e->dialect, r->target, ret_place))
+	if (!path_known(e->dialect, r->target, ret_name))
 		return refused(ret, 404, "Not found. Use / or /rpc.", NULL);
 	return true;
 }

@@ -14,17 +14,24 @@ struct gate_refusal {
 };
 
 /* What a path's "*" stands for, with %40 read as '@'; empty where there is none. */
-struct place {
+struct path_name {
 	char text[256];
 	size_t len;
 };
 
+/* {NULL, 0}: there is none. */
+static inline struct text path_name_text(const struct path_name *n)
+{
+	return (struct text) {.data = n->len > 0 ? n->text : NULL, .len = n->len};
+}
+
 /* Whether a path of a table, where a final '*' stands for a name, is the one asked for. */
-bool gate_path_fits(const char *path, struct text asked, struct place *ret_place);
+bool gate_path_fits(const char *path, struct text asked, struct path_name *ret_name);
 
 struct route_found;
 
 /* In this order: Host and Origin (403), token (401, 403), method (405), path (404). True: come
  * in. */
 bool gate_check(const struct client *s, const struct http_request *r,
-		const struct route_found *found, struct place *ret_place, struct gate_refusal *ret);
+		const struct route_found *found, struct path_name *ret_name,
+		struct gate_refusal *ret);

@@ -114,7 +114,7 @@ static void turn_away(struct client *s, const struct gate_refusal *no,
 }
 
 static bool pass_gate(struct client *s, const struct http_request *r, bool keep_alive,
-		      struct route_found *ret_found, struct place *ret_place)
+		      struct route_found *ret_found, struct path_name *ret_name)
 {
 	struct gate_refusal no;
 
@@ -122,7 +122,7 @@ static bool pass_gate(struct client *s, const struct http_request *r, bool keep_
 	s->http_head = text_is(r->method, "HEAD");
 	s->http_old = r->minor == 0;
 	route_find(s->endpoint->dialect, r, ret_found);
-	if (gate_check(s, r, ret_found, ret_place, &no))
+	if (gate_check(s, r, ret_found, ret_name, &no))
 		return true;
 	turn_away(s, &no, ret_found->route, r->target);
 	return false;
@@ -131,18 +131,18 @@ static bool pass_gate(struct client *s, const struct http_request *r, bool keep_
 bool http_admit_head(struct client *s, const struct frame *frame)
 {
 	struct route_found found;
-	struct place place;
+	struct path_name path_name;
 
 	/* Our answer ends the connection: the body is not read. */
-	return pass_gate(s, frame->http, false, &found, &place) &&
+	return pass_gate(s, frame->http, false, &found, &path_name) &&
 	       (!found.route || route_admit(s, frame->http, found.route, true));
 }
 
-bool http_admit(struct client *s, const struct frame *frame, struct place *ret_place)
+bool http_admit(struct client *s, const struct frame *frame, struct path_name *ret_name)
 {
 	struct route_found found;
 
-	if (!pass_gate(s, frame->http, frame->http->keep_alive, &found, ret_place))
+	if (!pass_gate(s, frame->http, frame->http->keep_alive, &found, ret_name))
 		return false;
 	if (!found.route)
 		return true;

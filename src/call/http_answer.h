@@ -28,7 +28,7 @@ bool http_refusal_below(const struct http_refusal *no, const char *path);
 void http_write_refusal(const struct dialect *d, struct buf *body, const struct http_refusal *no);
 
 /* True: it is a JSON-RPC message. Otherwise it was refused, or has gone to its route. */
-bool http_admit(struct client *s, const struct frame *frame, struct place *ret_place);
+bool http_admit(struct client *s, const struct frame *frame, struct path_name *ret_name);
 
 /* The same for a head whose body has not come. False: it was refused, and nothing more is read,
  * not even the body. */

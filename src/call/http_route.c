@@ -33,8 +33,8 @@ static bool find_in(const struct http_route *rows, unsigned n, struct text path,
 		    struct route_found *f)
 {
 	for (unsigned i = 0; i < n; i++) {
-		f->place.len = 0;
-		if (!gate_path_fits(rows[i].path, path, &f->place))
+		f->path_name.len = 0;
+		if (!gate_path_fits(rows[i].path, path, &f->path_name))
 			continue;
 		if (method_fits(&rows[i], method)) {
 			f->route = &rows[i];
@@ -306,8 +306,7 @@ static void upgrade(struct client *s, const struct http_request *http,
 {
 	const struct upgrade_request request = {
 		.http = http,
-		.place = {.data = found->place.len > 0 ? found->place.text : NULL,
-			  .len = found->place.len},
+		.path_name = path_name_text(&found->path_name),
 		.query = found->query,
 	};
 	struct why why = {.text = ""};
@@ -338,8 +337,7 @@ static void run(struct client *s, const struct frame *frame, const struct route_
 	c->watched = found->route->flags & ROUTE_WATCH;
 	c->request.method = text_of(found->route->path);
 	/* Valid until this returns, like the message; a call that goes on has its own copy. */
-	c->place = (struct text) {.data = found->place.len > 0 ? found->place.text : NULL,
-				  .len = found->place.len};
+	c->path_name = path_name_text(&found->path_name);
 	s->endpoint->n_calls++;
 	if (found->route->flags & ROUTE_RPC) {
 		dispatch_opened(c, frame->http);

@@ -25,7 +25,7 @@ enum route_flags {
 
 struct http_route {
 	const char *method; /* "GET", which answers HEAD too, "POST" … */
-	const char *path;   /* without query; a final '*' stands for a name, the call's `place` */
+	const char *path; /* without query; a final '*' stands for a name, the call's `path_name` */
 	struct method row;
 	unsigned flags; /* enum route_flags */
 	/* See http_upgrade.h. Without a handler in the row, only an upgrade is possible there. */
@@ -36,7 +36,7 @@ struct http_route {
 struct route_found {
 	const struct http_route *route; /* NULL: there is none */
 	struct text query;              /* {NULL, 0}: none */
-	struct place place;
+	struct path_name path_name;
 	/* The path is known but not for this method: the Allow header line; else "". */
 	char allow[80];
 };

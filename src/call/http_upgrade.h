@@ -20,7 +20,7 @@ struct upgraded;
 /* A request to be taken over; valid during the call. */
 struct upgrade_request {
 	const struct http_request *http;
-	struct text place;
+	struct text path_name;
 	struct text query; /* not decoded; see wire/http/http1_query.h */
 };
 

@@ -98,7 +98,7 @@ static void wipe_call(struct call *c)
 	c->route = NULL;
 	c->request = (struct jsonrpc_request) {0};
 	c->given = NULL;
-	c->place = (struct text) {0};
+	c->path_name = (struct text) {0};
 	atomic_store_explicit(&c->cancelled, false, memory_order_relaxed);
 	c->state = NULL;
 	c->opened = NULL;

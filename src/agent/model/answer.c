@@ -37,7 +37,7 @@ static int read_object(struct agent_turn *t, struct text data, const struct valu
 	error = value_find(v, "error");
 	if (error && error->kind != VALUE_NULL)
 		return turn_fail(t, "ProviderError", "the provider failed in its answer%s",
-				 words_after_colon(words_of_error(v), t->key).text);
+				 phrase_after_colon(phrase_of_error(v), t->key).text);
 	*ret_value = v;
 	return 0;
 }
@@ -122,10 +122,10 @@ static void fail_cut(struct agent_turn *t, const struct http_answer *a)
 
 	if (a->idle)
 		turn_fail(t, "ProviderTimeout", "nothing came from the provider for %s",
-			  words_of_ms(m->idle_timeout_ms).text);
+			  phrase_of_ms(m->idle_timeout_ms).text);
 	else if (a->error == -ETIMEDOUT)
 		turn_fail(t, "ProviderTimeout", "the answer took longer than %s",
-			  words_of_ms(m->total_timeout_ms).text);
+			  phrase_of_ms(m->total_timeout_ms).text);
 	else if (a->error == -EMSGSIZE)
 		turn_fail_garbage(t, "an answer that is too large");
 	else if (a->error == 0 && t->body == BODY_UNKNOWN)

@@ -7,7 +7,7 @@
  *	turn.c                  a turn: key, request, retries, cancel, end
  *	answer.c                an answer's bytes: events, a whole answer, or an error
  *	reply.c                 what an answer has brought so far
- *	words.c                 what went wrong, as a sentence without secrets
+ *	phrase.c                what went wrong, as a sentence without secrets
  *	probe.c                 whether it would answer
  */
 #pragma once
@@ -188,7 +188,7 @@ bool reply_count(const struct value *v, int64_t *ret_count);
 /* Completes the calls: missing ids, empty arguments. */
 int reply_finish_drafts(struct agent_turn *t);
 
-/* ---- words.c ---- */
+/* ---- phrase.c ---- */
 
 /* The turn failed: the agent's name, then the words. Returns -ECANCELED, for a caller in the
  * middle of the answer. */
@@ -199,21 +199,21 @@ int turn_fail(struct agent_turn *t, const char *type, const char *format, ...)
 int turn_fail_garbage(struct agent_turn *t, const char *what);
 
 /* What the provider says is wrong; {NULL, 0} where it does not. May point into the body. */
-struct text words_of_error(const struct value *answer);
-struct text words_of_body(struct arena *arena, struct text body);
+struct text phrase_of_error(const struct value *answer);
+struct text phrase_of_body(struct arena *arena, struct text body);
 
 /* A copy on one line, cut to size, without the key. */
-void words_clean(char *out, size_t size, struct text in, const char *key);
+void phrase_clean(char *out, size_t size, struct text in, const char *key);
 
 /* ": " and the cleaned words, or nothing. */
-struct words {
+struct phrase {
 	char text[260];
 };
 
-struct words words_after_colon(struct text said, const char *key);
+struct phrase phrase_after_colon(struct text said, const char *key);
 
 /* "120 s", or "1500 ms". */
-struct words words_of_ms(unsigned ms);
+struct phrase phrase_of_ms(unsigned ms);
 
 /* ---- probe.c ---- */
 

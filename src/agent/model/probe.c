@@ -72,7 +72,7 @@ void probe_drop_all(struct model *m)
 static void result(struct probe *p, bool ok, struct text text)
 {
 	p->ok = ok;
-	words_clean(p->text, sizeof(p->text), text, p->key);
+	phrase_clean(p->text, sizeof(p->text), text, p->key);
 	timer_start(p->timer, 0);
 }
 
@@ -96,14 +96,14 @@ static void on_done(void *arg, const struct http_answer *a)
 	struct probe *p = arg;
 	struct model *m = p->model;
 	const char *const name = m->agent.name;
-	struct words said = {.text = ""};
+	struct phrase said = {.text = ""};
 	char text[MODEL_TEXT_MAX];
 	bool ok = false;
 	int n;
 
 	p->fetch = NULL;
 	if (a->status == 0 || (a->error != 0 && a->error != -EMSGSIZE)) {
-		said = words_after_colon(text_of(a->text), p->key);
+		said = phrase_after_colon(text_of(a->text), p->key);
 		snprintf(text, sizeof(text), "agent '%s': cannot reach the provider%s", name,
 			 said.text);
 	} else if (a->status == 401 || a->status == 403) {

@@ -179,9 +179,9 @@ static bool worth_another_try(const struct agent_turn *t, const struct http_answ
 	return a->error != -EMSGSIZE && !(a->error == -ETIMEDOUT && a->connected);
 }
 
-static struct words how_often(const struct agent_turn *t)
+static struct phrase how_often(const struct agent_turn *t)
 {
-	struct words w = {.text = ""};
+	struct phrase w = {.text = ""};
 
 	if (t->n_tries > 1)
 		snprintf(w.text, sizeof(w.text), " (tried %u times)", t->n_tries);
@@ -194,17 +194,17 @@ static void fail_unreached(struct agent_turn *t, const struct http_answer *a)
 
 	if (a->error == -ETIMEDOUT && !a->connected)
 		turn_fail(t, "ProviderTimeout", "no connection to the provider within %s%s",
-			  words_of_ms(a->idle ? m->idle_timeout_ms : m->connect_timeout_ms).text,
+			  phrase_of_ms(a->idle ? m->idle_timeout_ms : m->connect_timeout_ms).text,
 			  how_often(t).text);
 	else if (a->error == -ETIMEDOUT)
 		turn_fail(t, "ProviderTimeout", "nothing came from the provider for %s",
-			  words_of_ms(a->idle ? m->idle_timeout_ms : m->total_timeout_ms).text);
+			  phrase_of_ms(a->idle ? m->idle_timeout_ms : m->total_timeout_ms).text);
 	else if (!a->connected)
 		turn_fail(t, "ProviderUnavailable", "cannot reach the provider%s%s",
-			  words_after_colon(text_of(a->text), t->key).text, how_often(t).text);
+			  phrase_after_colon(text_of(a->text), t->key).text, how_often(t).text);
 	else
 		turn_fail(t, "ProviderUnavailable", "the provider closed without an answer%s%s",
-			  words_after_colon(text_of(a->text), t->key).text, how_often(t).text);
+			  phrase_after_colon(text_of(a->text), t->key).text, how_often(t).text);
 }
 
 static enum agent_cause cause_of(int status)
@@ -218,12 +218,12 @@ static enum agent_cause cause_of(int status)
 static void fail_with_status(struct agent_turn *t, const struct http_answer *a)
 {
 	struct text body = {.data = t->held.data, .len = t->held.len};
-	struct words wait = {.text = ""};
-	struct words said;
+	struct phrase wait = {.text = ""};
+	struct phrase said;
 
 	t->cause = cause_of(a->status);
 	arena_reset(&t->model->arena);
-	said = words_after_colon(words_of_body(&t->model->arena, body), t->key);
+	said = phrase_after_colon(phrase_of_body(&t->model->arena, body), t->key);
 	if (a->status == 401) {
 		turn_fail(t, "ProviderError", "the provider refused the key (HTTP 401)%s",
 			  said.text);
@@ -350,7 +350,7 @@ void turn_send(struct agent_turn *t)
 static void no_key(struct agent_turn *t, const char *words)
 {
 	if (!t->over) {
-		words_clean(t->text, sizeof(t->text), text_of(words), NULL);
+		phrase_clean(t->text, sizeof(t->text), text_of(words), NULL);
 		t->over = true;
 		t->outcome = AGENT_FAILED;
 		t->type = "KeyError";

@@ -75,11 +75,11 @@ const char *approval_kind_name(enum approval_kind kind)
 
 bool approval_kind_parse(struct text t, enum approval_kind *ret_kind)
 {
-	unsigned place;
+	unsigned found;
 
-	if (!member_find_word(approval_kind_names, N_APPROVAL_KINDS, t, &place))
+	if (!member_find_word(approval_kind_names, N_APPROVAL_KINDS, t, &found))
 		return false;
-	*ret_kind = (enum approval_kind)place;
+	*ret_kind = (enum approval_kind)found;
 	return true;
 }
 
@@ -90,10 +90,10 @@ const char *approval_status_name(enum approval_status status)
 
 bool approval_status_parse(struct text t, enum approval_status *ret_status)
 {
-	unsigned place;
+	unsigned found;
 
-	if (!member_find_word(approval_status_names, N_APPROVAL_STATUSES, t, &place))
+	if (!member_find_word(approval_status_names, N_APPROVAL_STATUSES, t, &found))
 		return false;
-	*ret_status = (enum approval_status)place;
+	*ret_status = (enum approval_status)found;
 	return true;
 }

@@ -93,11 +93,11 @@ const char *session_status_name(enum session_status status)
 
 bool session_status_parse(struct text t, enum session_status *ret_status)
 {
-	unsigned place;
+	unsigned found;
 
-	if (!member_find_word(status_names, N_SESSION_STATUSES, t, &place))
+	if (!member_find_word(status_names, N_SESSION_STATUSES, t, &found))
 		return false;
-	*ret_status = (enum session_status)place;
+	*ret_status = (enum session_status)found;
 	return true;
 }
 

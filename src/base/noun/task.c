@@ -64,10 +64,10 @@ const char *task_state_name(enum task_state state)
 
 bool task_state_parse(struct text t, enum task_state *ret_state)
 {
-	unsigned place;
+	unsigned found;
 
-	if (!member_find_word(state_names, N_TASK_STATES, t, &place))
+	if (!member_find_word(state_names, N_TASK_STATES, t, &found))
 		return false;
-	*ret_state = (enum task_state)place;
+	*ret_state = (enum task_state)found;
 	return true;
 }

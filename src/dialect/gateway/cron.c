@@ -28,13 +28,13 @@ static const struct portrait state_shown = PORTRAIT(struct job_info, state_membe
 static bool is_ours(struct text key)
 {
 	static const char *const names[] = {"id", "state", "success", "ok", "jobId", "job"};
-	unsigned place;
+	unsigned found;
 
 	portrait_each (m, &job_shown) {
 		if (text_is(key, m->name))
 			return true;
 	}
-	return member_find_word(names, sizeof(names) / sizeof(names[0]), key, &place);
+	return member_find_word(names, sizeof(names) / sizeof(names[0]), key, &found);
 }
 
 /* Writes the members that the job's client gave. */

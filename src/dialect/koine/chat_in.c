@@ -35,19 +35,19 @@ const struct field chat_in_fields[N_CHAT_IN_FIELDS] = {
 };
 
 /* Where a value stands, for the refusal: its field, and its index in it. */
-struct place {
+struct list_item {
 	const char *field;
 	unsigned at;
 	struct why *why;
 };
 
-static int wrong(const struct place *p, const char *member, const char *must)
+static int wrong(const struct list_item *p, const char *member, const char *must)
 {
 	return refuse_field(p->why, p->field, "%s[%u].%s must be %s", p->field, p->at, member,
 			    must);
 }
 
-static int read_text(const struct place *p, const struct value *v, const char *member,
+static int read_text(const struct list_item *p, const struct value *v, const char *member,
 		     bool required, struct text *ret)
 {
 	const struct value *found = value_find(v, member);
@@ -62,7 +62,7 @@ static int read_text(const struct place *p, const struct value *v, const char *m
 }
 
 /* Reads an id or a name, which must not be "". */
-static int read_name(const struct place *p, const struct value *v, const char *member,
+static int read_name(const struct list_item *p, const struct value *v, const char *member,
 		     struct text *ret)
 {
 	int r = read_text(p, v, member, true, ret);
@@ -70,7 +70,7 @@ static int read_name(const struct place *p, const struct value *v, const char *m
 	return r == 0 && ret->len == 0 ? wrong(p, member, "given") : r;
 }
 
-static int read_schema(const struct place *p, struct arena *a, const struct value *v,
+static int read_schema(const struct list_item *p, struct arena *a, const struct value *v,
 		       struct text *ret)
 {
 	const struct value *found = value_find(v, "parameters");
@@ -84,8 +84,8 @@ static int read_schema(const struct place *p, struct arena *a, const struct valu
 }
 
 /* Checks an array of at most `max` objects, and allocates `size` bytes for each. */
-static int begin_list(const struct place *p, const struct value *list, struct arena *a, size_t size,
-		      unsigned max, void **ret)
+static int begin_list(const struct list_item *p, const struct value *list, struct arena *a,
+		      size_t size, unsigned max, void **ret)
 {
 	unsigned at = 0;
 
@@ -107,7 +107,7 @@ static int begin_list(const struct place *p, const struct value *list, struct ar
 static int read_tools(const struct value *list, struct arena *a, struct chat_ask *ask,
 		      struct why *why)
 {
-	struct place p = {.field = "tools", .why = why};
+	struct list_item p = {.field = "tools", .why = why};
 	struct agent_tool *tools;
 	void *room;
 	int r = begin_list(&p, list, a, sizeof(*tools), AGENT_TOOLS_MAX, &room);
@@ -130,7 +130,7 @@ static int read_tools(const struct value *list, struct arena *a, struct chat_ask
 	return 0;
 }
 
-static int read_failed(const struct place *p, const struct value *v, bool *ret)
+static int read_failed(const struct list_item *p, const struct value *v, bool *ret)
 {
 	const struct value *found = value_find(v, "failed");
 
@@ -144,7 +144,7 @@ static int read_failed(const struct place *p, const struct value *v, bool *ret)
 static int read_results(const struct value *list, struct arena *a, struct chat_ask *ask,
 			struct why *why)
 {
-	struct place p = {.field = "tool_results", .why = why};
+	struct list_item p = {.field = "tool_results", .why = why};
 	struct chat_result *results;
 	void *room;
 	int r = begin_list(&p, list, a, sizeof(*results), AGENT_CALLS_MAX, &room);

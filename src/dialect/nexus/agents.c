@@ -13,7 +13,7 @@
 /* A path below "/agent/" is one conversation, so methods about all of them are refused there. */
 static int check_root(struct call *c)
 {
-	if (c->place.data)
+	if (c->path_name.data)
 		return refuse(&c->why, REFUSE_METHOD, "%s", c->method->name);
 	return 0;
 }
@@ -410,19 +410,19 @@ static struct done stop_server(struct call *c, const char *message)
 
 static int want_end(struct call *c)
 {
-	return chat_want_end(call_chat(c), c->place, &c->why);
+	return chat_want_end(call_chat(c), c->path_name, &c->why);
 }
 
 static struct done end_wanted(struct call *c, int r)
 {
-	return r != 0 ? nexus_fail(c, c->place, r, NULL) : reply_success(c, NULL);
+	return r != 0 ? nexus_fail(c, c->path_name, r, NULL) : reply_success(c, NULL);
 }
 
 /* For a single agent, the request is only noted and shown by list_agents. As in the original,
  * the agent still answers. */
 struct done nexus_shutdown(struct call *c)
 {
-	if (!c->place.data)
+	if (!c->path_name.data)
 		return stop_server(c, NULL);
 	return call_work(c, WRITER, want_end, end_wanted);
 }

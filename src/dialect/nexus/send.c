@@ -8,7 +8,7 @@
 
 struct nexus_target nexus_target(const struct call *c, struct text agent_id)
 {
-	struct text named = c->place.data ? c->place : agent_id;
+	struct text named = c->path_name.data ? c->path_name : agent_id;
 
 	/* The conversation at "/" exists before anything is said in it, even when it is named. */
 	if (named.data && !text_is(named, CHAT_DEFAULT))
@@ -21,7 +21,7 @@ struct done nexus_fail(struct call *c, struct text conversation, int r, const st
 	if (r > 0 && why)
 		c->why = *why;
 	/* No conversation can have an id this long, so there is none. */
-	if (r == REFUSE_PARAMS && c->place.len > CHAT_ID_MAX)
+	if (r == REFUSE_PARAMS && c->path_name.len > CHAT_ID_MAX)
 		r = REFUSE_NOT_FOUND;
 	if (r == REFUSE_NOT_FOUND)
 		refuse(&c->why, REFUSE_NOT_FOUND, "Agent not found: %.*s", TEXT_ARGS(conversation));

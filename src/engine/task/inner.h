@@ -116,7 +116,7 @@ struct wait {
 };
 
 /* Where a queued task is. */
-enum place { PLACE_NONE, PLACE_READY, PLACE_ASIDE, PLACE_TIMED };
+enum queue_place { PLACE_NONE, PLACE_READY, PLACE_ASIDE, PLACE_TIMED };
 
 struct live {
 	struct list link;      /* in project->aside, or tasks->running */
@@ -129,7 +129,7 @@ struct live {
 	struct project *project;
 	struct group *group; /* NULL: none */
 	struct line *line;
-	enum place place;
+	enum queue_place place;
 	struct list behind; /* waits of others for this one */
 	struct wait *waits; /* its own: task.after.n */
 	struct list watches;

@@ -202,8 +202,8 @@ static struct done handle_shout(struct call *c)
 
 static struct done handle_place(struct call *c)
 {
-	if (c->place.data)
-		json_text(call_result(c), c->place);
+	if (c->path_name.data)
+		json_text(call_result(c), c->path_name);
 	return call_reply(c);
 }
 

@@ -50,7 +50,7 @@ static struct done handle_all(struct call *c)
 	json_double(j, in->number);
 	json_bool(j, in->boolean);
 	json_value(j, in->any);
-	json_text(j, c->place);
+	json_text(j, c->path_name);
 	json_end_array(j);
 	return call_reply(c);
 }

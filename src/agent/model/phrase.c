@@ -29,7 +29,7 @@ static size_t clean_one(struct text in, size_t at, struct text *ret_out)
 	return n ? n : 1;
 }
 
-void words_clean(char *out, size_t size, struct text in, const char *key)
+void phrase_clean(char *out, size_t size, struct text in, const char *key)
 {
 	size_t key_len = key ? strlen(key) : 0;
 	size_t at = 0;
@@ -57,19 +57,19 @@ void words_clean(char *out, size_t size, struct text in, const char *key)
 	out[n] = '\0';
 }
 
-struct words words_after_colon(struct text said, const char *key)
+struct phrase phrase_after_colon(struct text said, const char *key)
 {
-	struct words w = {.text = ": "};
+	struct phrase w = {.text = ": "};
 
-	words_clean(w.text + 2, sizeof(w.text) - 2, said, key);
+	phrase_clean(w.text + 2, sizeof(w.text) - 2, said, key);
 	if (!w.text[2])
 		w.text[0] = '\0';
 	return w;
 }
 
-struct words words_of_ms(unsigned ms)
+struct phrase phrase_of_ms(unsigned ms)
 {
-	struct words w;
+	struct phrase w;
 
 	if (ms % 1000 == 0)
 		snprintf(w.text, sizeof(w.text), "%u s", ms / 1000);
@@ -90,7 +90,7 @@ int turn_fail(struct agent_turn *t, const char *type, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(words + n, sizeof(words) - (size_t)n, format, args);
 	va_end(args);
-	words_clean(t->text, sizeof(t->text), text_of(words), t->key);
+	phrase_clean(t->text, sizeof(t->text), text_of(words), t->key);
 	t->over = true;
 	t->outcome = AGENT_FAILED;
 	t->type = type;
@@ -108,7 +108,7 @@ int turn_fail_garbage(struct agent_turn *t, const char *what)
  * {"error": {"message": …}} is what most send; others send a bare string, "message" or
  * "detail".
  */
-struct text words_of_error(const struct value *answer)
+struct text phrase_of_error(const struct value *answer)
 {
 	const struct value *error = value_find(answer, "error");
 	struct text said = value_text(error);
@@ -125,7 +125,7 @@ struct text words_of_error(const struct value *answer)
 	return said;
 }
 
-struct text words_of_body(struct arena *arena, struct text body)
+struct text phrase_of_body(struct arena *arena, struct text body)
 {
 	const struct json_limits limits = {.depth = 32, .values = 10000};
 	struct value *v;
@@ -133,7 +133,7 @@ struct text words_of_body(struct arena *arena, struct text body)
 	if (body.len == 0)
 		return (struct text) {.data = NULL};
 	if (json_read(arena, body.data, body.len, &limits, &v, NULL) == 0)
-		return words_of_error(v);
+		return phrase_of_error(v);
 	/* A page for browsers tells nobody anything. */
 	if (memchr(body.data, '<', body.len))
 		return (struct text) {.data = NULL};
