@@ -65,6 +65,7 @@ struct search_tuning {
 	float other_language; /* as another language than the question's has it */
 	float surroundings;   /* a word around the question: see rank/prompt.h */
 	/* Of a memory's score: */
+	float order;  /* for the oldest or the newest, where one of these is asked for */
 	float asking; /* it is a question */
 	float newer; /* from here on an older one is not better than a newer one that says the same */
 	float importance;

@@ -100,3 +100,16 @@ bool ask_frames(struct text before, struct text word, bool *ret_second)
 		return is_in(before, "you we");
 	return is_in(before, "tell remind show give") && is_in(word, "me us");
 }
+
+static const char vague[] =
+	"happen happened happening happens occurred event events news say said talk talked discuss "
+	"discussed mention mentioned note noted notes write wrote remember memory memories "
+	"anything "
+	"something everything thing things stuff going go new "
+	"passiert passierte geschah geschehen los gemacht getan "
+	"passe arrive fait paso hice hicimos hizo";
+
+bool ask_is_vague(struct text folded)
+{
+	return is_in(folded, vague);
+}

@@ -31,3 +31,6 @@ enum ask_weight {
 };
 
 enum ask_weight ask_weight(struct text word);
+
+/* Words that ask for whatever there is: "What happened ...?" */
+bool ask_is_vague(struct text folded);

@@ -73,3 +73,40 @@ float lift_factor(const struct search *s, const struct candidate *c)
 		factor *= s->plan.tuning.asking;
 	return factor;
 }
+
+/* Whether it answers about as well as the best. */
+static bool answers(const struct candidate *c, float best)
+{
+	return c->score > 0 && c->score >= best / 2;
+}
+
+void lift_by_order(struct search *s)
+{
+	const struct plan *plan = &s->plan;
+	int64_t first = INT64_MAX;
+	int64_t last = INT64_MIN;
+	float most = plan->order.sure ? plan->tuning.order : plan->tuning.order / 8;
+	float best = 0;
+
+	if (!plan->order.asked)
+		return;
+	for (size_t i = 0; i < s->n_candidates; i++)
+		best = fmaxf(best, s->candidates[i].score);
+	for (size_t i = 0; i < s->n_candidates; i++) {
+		const struct candidate *c = &s->candidates[i];
+		int64_t time_ms = plan->indexes[c->index]->times[c->doc];
+
+		if (!answers(c, best))
+			continue;
+		first = time_ms < first ? time_ms : first;
+		last = time_ms > last ? time_ms : last;
+	}
+	for (size_t i = 0; i < s->n_candidates && first < last; i++) {
+		struct candidate *c = &s->candidates[i];
+		double at = ((double)plan->indexes[c->index]->times[c->doc] - (double)first) /
+			    ((double)last - (double)first);
+
+		if (answers(c, best))
+			c->score *= 1 + most * (float)(plan->order.oldest ? 1 - at : at);
+	}
+}

@@ -17,3 +17,6 @@ float lift_by_kind(const struct search *s, const struct candidate *c);
 
 /* What the sum is multiplied with: importance, recency, and that questions tell little. */
 float lift_factor(const struct search *s, const struct candidate *c);
+
+/* "The first time", "latest": among those that answer well, the older or the newer. */
+void lift_by_order(struct search *s);

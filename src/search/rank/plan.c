@@ -149,8 +149,8 @@ static void sequence_add(struct sequence *seq, const struct word *word, uint32_t
 	memcpy(copy, word->folded.data, word->folded.len);
 	seq->used += word->folded.len;
 	seq->terms[seq->n] = place;
-	seq->words[seq->n++] =
-		(struct date_word) {.folded = {.data = copy, .len = word->folded.len}};
+	seq->words[seq->n++] = (struct date_word) {
+		.folded = {.data = copy, .len = word->folded.len}, .joint = word->joint};
 }
 
 /* Whether the word is a subject's name, which is then noted. */
@@ -187,6 +187,7 @@ static int read_words(struct plan *p, struct sequence *seq, struct text text)
 
 	words_start(words, text, p->indexes[0]->off, WORDS_OF_QUESTION);
 	p->knows_language = words_knows_language(words);
+	p->language = words_language(words);
 	while (n < SEARCH_WORDS_MAX && words_next(words, &word)) {
 		size_t was = seq->n;
 		bool second;
@@ -305,8 +306,10 @@ static void find_dates(struct plan *p, struct sequence *seq)
 {
 	if (p->tuning.off & SEARCH_NO_DATES)
 		return;
-	p->n_dates = dates_find(seq->words, seq->n, p->query->now_ms, p->dates);
+	p->n_dates = dates_find(&(struct dates) {seq->words, seq->n, p->language, p->query->now_ms},
+				p->dates, &p->order);
 	for (size_t i = 0; i < seq->n; i++) {
+		p->terms[seq->terms[i]].numeric |= seq->words[i].numeric;
 		p->terms[seq->terms[i]].absolute |= seq->words[i].absolute;
 		p->terms[seq->terms[i]].relative |= seq->words[i].relative;
 	}
@@ -377,7 +380,7 @@ static void repair_words(struct plan *p)
 static float own_weight(const struct plan *p, const struct plan_term *term)
 {
 	if (term->absolute)
-		return p->tuning.date_word;
+		return p->tuning.date_word / (term->numeric ? 3 : 1);
 	if (p->tuning.off & SEARCH_NO_WEAK || term->ask_weight == ASK_FULL)
 		return 1;
 	return term->ask_weight == ASK_WEAK ? p->tuning.weak : p->tuning.common;
@@ -411,6 +414,8 @@ static void choose_words(struct plan *p)
 			term->weight = p->tuning.part;
 			continue;
 		}
+		if (p->n_dates > 0 && ask_is_vague((struct text) {term->folded, term->folded_len}))
+			continue;
 		term->weight = own_weight(p, term);
 		if (term->context) {
 			term->weight = p->tuning.surroundings;
@@ -421,6 +426,8 @@ static void choose_words(struct plan *p)
 		dates |= term->absolute;
 	}
 	p->by_date = !content && p->n_subjects == 0 && p->n_dates > 0;
+	for (size_t i = 0; p->by_date && i < p->n_terms; i++)
+		p->terms[i].weight = p->terms[i].absolute ? p->terms[i].weight : 0;
 	if (content || p->n_subjects > 0 || p->by_date || dates || context)
 		return;
 	for (size_t i = 0; i < p->n_terms; i++)
@@ -576,6 +583,8 @@ static void find_bits(struct plan *p)
 {
 	p->rarest = p->n_terms > 0 ? p->terms[0].weight : 1;
 	for (size_t i = 0; i < p->n_terms; i++) {
+		if (p->terms[i].numeric)
+			p->rarest = fmaxf(p->rarest, 3 * p->terms[i].weight);
 		if (p->terms[i].name[0] == SUBJECT_MARK)
 			p->subject_bits |= plan_bit(i);
 		else if (p->terms[i].is_subject)

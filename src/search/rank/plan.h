@@ -29,6 +29,7 @@ struct plan_term {
 	bool is_subject; /* its folded form is a subject's name */
 	bool doubtful;   /* it was repaired, by a guess */
 	bool absolute;   /* see struct date_word */
+	bool numeric;    /* of a date in digits, whose three numbers weigh as much as one word */
 	bool relative;
 	bool context;        /* it is not in the part that asks */
 	bool foreign;        /* of a question that is not in English */
@@ -50,7 +51,8 @@ struct plan {
 	const struct search_query *query;
 	struct search_tuning tuning;
 	uint64_t n_docs;
-	uint32_t languages;  /* of the memories, as bits */
+	uint32_t languages; /* of the memories, as bits */
+	enum language language;
 	bool knows_language; /* of the question */
 	float average_len;
 	struct plan_term *terms; /* those used, heaviest first */
@@ -63,6 +65,7 @@ struct plan {
 	size_t n_subjects;
 	struct date dates[DATES_MAX];
 	size_t n_dates;
+	struct date_order order;
 	bool by_date;          /* it asks for nothing but dates */
 	unsigned wants;        /* enum ask_want: what the answer looks like */
 	float ideal;           /* the score of a memory with every word once */

@@ -46,6 +46,7 @@ const struct search_tuning search_default_tuning = {
 	.part = 0.3f,
 	.other_language = 0.2f,
 	.surroundings = 0.25f,
+	.order = 0.5f,
 	.importance = 0.1f,
 	.recency = 0.05f,
 };
@@ -151,6 +152,7 @@ int search_run(struct search_scratch *scratch, const struct search_index *const 
 	choose_candidates(&s, max);
 	for (size_t i = 0; i < s.n_candidates; i++)
 		examine(&s, &s.candidates[i]);
+	lift_by_order(&s);
 	*ret_n = write_hits(&s, ret_hits, limit);
 	reset(&s);
 	return 0;

@@ -518,62 +518,6 @@ static void a_name_that_is_a_common_word_needs_its_capital(void **state)
 	assert_int_equal(first("who will play chess well?"), 2);
 }
 
-static void assert_date_finds(const char *question, int64_t right, int64_t wrong)
-{
-	search_index_free(ix);
-	ix = search_index_new(NULL);
-	add_at(1, "we had a picnic", right);
-	add_at(2, "we had a picnic", wrong);
-	assert_int_equal(first(question), 1);
-	add_at(3, "we had a picnic", right);
-	search_index_remove(ix, 1);
-	assert_int_equal(first(question), 3);
-}
-
-static void a_date_named_lifts_what_is_of_it(void **state)
-{
-	assert_date_finds("picnic in May 2023", at(2023, 5, 30), at(2023, 6, 1));
-	assert_date_finds("the picnic on 7 May", at(2021, 5, 7), at(2023, 5, 8));
-	assert_date_finds("the picnic on May 7th, 2022", at(2022, 5, 7), at(2023, 5, 7));
-	assert_date_finds("picnic on the 7th of May", at(2022, 5, 7), at(2023, 5, 6));
-	assert_date_finds("picnic last March", at(2023, 3, 9), at(2023, 4, 9));
-	assert_date_finds("picnic 2022-12-24", at(2022, 12, 24), at(2023, 12, 24));
-	assert_date_finds("the picnic of 2021", at(2021, 12, 31), at(2022, 1, 1));
-	assert_date_finds("picnic yesterday", at(2024, 1, 4), at(2024, 1, 5));
-	assert_date_finds("picnic today", at(2024, 1, 5) - 1, at(2024, 1, 4));
-	assert_date_finds("picnic last week", at(2023, 12, 31), at(2024, 1, 1));
-	assert_date_finds("picnic this week", at(2024, 1, 1), at(2023, 12, 31));
-	assert_date_finds("picnic last month", at(2023, 12, 1), at(2024, 1, 1));
-	assert_date_finds("picnic last year", at(2023, 1, 1), at(2024, 1, 1));
-	assert_date_finds("picnic last Tuesday", at(2024, 1, 2), at(2024, 1, 3));
-	assert_date_finds("picnic last Friday", at(2023, 12, 29), at(2024, 1, 5) - 1);
-	assert_date_finds("picnic on Friday", at(2024, 1, 5) - 1, at(2024, 1, 4));
-	assert_date_finds("picnic three weeks ago", at(2023, 12, 15), at(2023, 12, 25));
-	assert_date_finds("picnic a year ago", at(2023, 1, 5), at(2023, 9, 1));
-	assert_date_finds("picnic last summer", at(2023, 8, 31), at(2023, 9, 1));
-	assert_date_finds("picnic in the winter of 2022", at(2023, 2, 1), at(2023, 3, 1));
-}
-
-static void dates_decide_only_when_they_are_looked_for(void **state)
-{
-	add_at(1, "we had a picnic", at(2021, 5, 7));
-	add_at(2, "we had a picnic", at(2023, 6, 1));
-	assert_int_equal(first("picnic in May 2021"), 1);
-	assert_int_equal(first_without(SEARCH_NO_DATES, "picnic in May 2021"), 2);
-	/* Not every may is a month. */
-	assert_int_equal(first("I may picnic"), 2);
-}
-
-static void a_date_alone_finds_its_time(void **state)
-{
-	add_at(1, "we had a picnic", at(2024, 1, 4));
-	add_at(2, "the kettle broke", at(2024, 1, 4));
-	add_at(3, "it rained", at(2024, 1, 3));
-	first("What did we do yesterday?");
-	assert_int_equal(n_hits, 2);
-	assert_false(found(3));
-}
-
 static void when_lifts_what_speaks_of_time(void **state)
 {
 	static const char *const asking[] = {"When is the concert?", "how long is the concert",
@@ -991,9 +935,6 @@ int main(void)
 		TEST(a_word_that_is_somebodys_name_stays_a_word),
 		TEST(a_question_may_be_framed),
 		TEST(a_name_that_is_a_common_word_needs_its_capital),
-		TEST(a_date_named_lifts_what_is_of_it),
-		TEST(dates_decide_only_when_they_are_looked_for),
-		TEST(a_date_alone_finds_its_time),
 		TEST(when_lifts_what_speaks_of_time),
 		TEST(an_answer_inherits_from_its_question),
 		TEST(a_typo_is_mended),

@@ -1,0 +1,257 @@
+/* Times that a question names; see dates.h. */
+#include "search/dates.h"
+
+#include "search/date/calendar.h"
+#include "search/date/point.h"
+
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Beyond every memory, and safe to calculate with. */
+static const int64_t EVER_MS = 253402300799999; /* the year 9999 */
+
+struct finder {
+	struct point_reader reader;
+	struct date *dates;
+	size_t n_dates;
+};
+
+static void add(struct finder *f, const struct date *d)
+{
+	if (f->n_dates < DATES_MAX)
+		f->dates[f->n_dates++] = *d;
+}
+
+static int year_of(const struct date *d)
+{
+	int year;
+	int month;
+	int day;
+
+	calendar_date(calendar_day_of(d->from_ms), &year, &month, &day);
+	return year;
+}
+
+/* From the start of one to the end of the other: a year that one has is that of both. */
+static void span(const struct point_reader *r, struct date *a, struct date *b)
+{
+	if (a->yearly && b->yearly) {
+		a->to_month = b->to_month;
+		a->to_day = b->to_day;
+		a->narrow = false;
+		return;
+	}
+	if (a->yearly)
+		point_of_year(a, year_of(b) - (b->month && a->month > b->month));
+	if (b->yearly)
+		point_of_year(b, year_of(a) + (a->month && b->month < a->month));
+	a->to_ms = b->to_ms > a->from_ms ? b->to_ms : a->to_ms;
+	a->narrow = false;
+}
+
+/* "between March and May", "from March to May 2024". */
+static size_t find_between(struct finder *f, size_t at)
+{
+	const uint32_t fillers = DATE_LINK | DATE_ON | DATE_IN;
+	struct point_reader *r = &f->reader;
+	bool between = point_kinds(r, at) & DATE_BETWEEN;
+	size_t one = point_skip(r, at + 1, fillers);
+	size_t two;
+	struct date a;
+	struct date b;
+	size_t n;
+
+	if (!between && !(point_kinds(r, at) & DATE_FROM))
+		return 0;
+	/* "from Tuesday to Wednesday" mostly is a change, and no time. */
+	if (point_kinds(r, one) & DATE_WEEKDAY)
+		return 0;
+	n = point_read(r, one, true, &a);
+	two = one + n;
+	if (n == 0 || !(point_kinds(r, two) & (between ? DATE_AND : DATE_TO)))
+		return 0;
+	two = point_skip(r, two + 1, fillers | DATE_TO);
+	n = point_read(r, two, true, &b);
+	if (n == 0)
+		return 0;
+	span(r, &a, &b);
+	add(f, &a);
+	point_mark(r, at, at, true);
+	return two + n - at;
+}
+
+/* "2019-2021", "March-May". */
+static size_t find_joined(struct finder *f, size_t at)
+{
+	struct point_reader *r = &f->reader;
+	struct date a;
+	struct date b;
+
+	if (at + 1 >= r->n_words || r->words[at + 1].joint != '-' ||
+	    r->words[at].kinds != r->words[at + 1].kinds || r->words[at].folded.len < 3 ||
+	    r->words[at + 1].folded.len < 3)
+		return 0;
+	if (point_read(r, at, true, &a) != 1 || point_read(r, at + 1, true, &b) != 1)
+		return 0;
+	span(r, &a, &b);
+	add(f, &a);
+	return 2;
+}
+
+/* "before 2025", "after June", "since March", "until 2023". */
+static size_t find_open(struct finder *f, size_t at)
+{
+	const uint32_t kinds = DATE_BEFORE | DATE_AFTER | DATE_SINCE | DATE_UNTIL;
+	struct point_reader *r = &f->reader;
+	size_t i = point_skip(r, at + 1, DATE_LINK | DATE_ON | DATE_IN);
+	struct date d;
+	size_t n;
+
+	if (!(point_kinds(r, at) & kinds))
+		return 0;
+	n = point_read(r, i, true, &d);
+	if (n == 0)
+		return 0;
+	r->has_other = false;
+	point_resolve(r, &d);
+	if (point_kinds(r, at) & DATE_BEFORE)
+		d.to_ms = d.from_ms;
+	else if (point_kinds(r, at) & DATE_AFTER)
+		d.from_ms = d.to_ms;
+	if (point_kinds(r, at) & (DATE_BEFORE | DATE_UNTIL))
+		d.from_ms = -EVER_MS;
+	else
+		d.to_ms = EVER_MS;
+	d.narrow = false;
+	add(f, &d);
+	point_mark(r, at, at, false);
+	return i + n - at;
+}
+
+static size_t find_point(struct finder *f, size_t at)
+{
+	struct date d;
+	size_t n = point_read(&f->reader, at, false, &d);
+
+	if (n == 0)
+		return 0;
+	add(f, &d);
+	if (f->reader.has_other)
+		add(f, &f->reader.other);
+	return n;
+}
+
+/* "Did we first meet", and not "her first violin". */
+static bool follows_pronoun(const struct point_reader *r, size_t at)
+{
+	static const char *const pronouns[] = {"i", "we", "you", "he", "she", "it", "they", "who"};
+
+	for (size_t i = 0; at > 0 && i < N_OF(pronouns); i++) {
+		if (text_is(r->words[at - 1].folded, pronouns[i]))
+			return true;
+	}
+	return false;
+}
+
+/* "Latest" and "the last time" ask for an order; "the first violin" does not, and "did we first
+ * meet" may. */
+static struct date_order order_at(const struct point_reader *r, size_t at)
+{
+	uint32_t kinds = point_kinds(r, at);
+	bool time = point_kinds(r, at + 1) & DATE_TIME;
+	struct date_order order = {.oldest = kinds & DATE_FIRST, .asked = true};
+
+	if (r->words[at].absolute || r->words[at].relative)
+		return (struct date_order) {0};
+	if (text_is(r->words[at].folded, "recent"))
+		order.sure = at > 0 && text_is(r->words[at - 1].folded, "most");
+	else if (kinds & DATE_LATEST || (kinds & DATE_FIRST && !(kinds & DATE_ORDINAL)) || time)
+		order.sure = kinds & (DATE_FIRST | DATE_LATEST | DATE_LAST);
+	if (order.sure)
+		return order;
+	order.asked =
+		(text_is(r->words[at].folded, "first") || text_is(r->words[at].folded, "last")) &&
+		follows_pronoun(r, at);
+	return order;
+}
+
+/* What was no date may be an order. */
+static struct date_order find_order(struct point_reader *r)
+{
+	struct date_order found = {0};
+
+	for (size_t i = 0; i < r->n_words; i++) {
+		struct date_order order = order_at(r, i);
+
+		if (order.sure) {
+			point_mark(r, i, i, true);
+			if (point_kinds(r, i + 1) & DATE_TIME)
+				point_mark(r, i + 1, i + 1, true);
+		}
+		if (order.sure || (order.asked && !found.asked))
+			found = order;
+	}
+	return found;
+}
+
+static void read_kinds(struct date_word *word, enum language l)
+{
+	struct text t = word->folded;
+	size_t n = 0;
+
+	word->kinds = 0;
+	word->value = 0;
+	while (n < t.len && n < 5 && t.data[n] >= '0' && t.data[n] <= '9')
+		word->value = word->value * 10 + t.data[n++] - '0';
+	if (n > 0) {
+		word->kinds = n == t.len && n <= 4 ? DATE_DIGITS : 0;
+		return;
+	}
+	date_words_find(t, l, &word->kinds, &word->value);
+}
+
+size_t dates_find(const struct dates *in, struct date ret_dates[DATES_MAX],
+		  struct date_order *ret_order)
+{
+	static size_t (*const finders[])(struct finder *, size_t) = {find_between, find_joined,
+								     find_point, find_open};
+	struct finder f = {.dates = ret_dates};
+	struct point_reader *r = &f.reader;
+	int64_t now_ms = in->now_ms > EVER_MS || in->now_ms < -EVER_MS ? 0 : in->now_ms;
+	int day;
+
+	r->words = in->words;
+	r->n_words = in->n_words;
+	r->language = in->language;
+	r->today = calendar_day_of(now_ms);
+	calendar_date(r->today, &r->year, &r->month, &day);
+	for (size_t i = 0; i < r->n_words; i++)
+		read_kinds(&r->words[i], r->language);
+	for (size_t i = 0; i < r->n_words;) {
+		size_t took = 0;
+
+		r->has_other = false;
+		for (size_t k = 0; k < N_OF(finders) && took == 0; k++)
+			took = finders[k](&f, i);
+		i += took ? took : 1;
+	}
+	*ret_order = find_order(r);
+	return f.n_dates;
+}
+
+bool date_holds(const struct date *d, int64_t time_ms)
+{
+	int year;
+	int month;
+	int day;
+	int at;
+	int from;
+	int to;
+
+	if (!d->yearly)
+		return time_ms >= d->from_ms && time_ms < d->to_ms;
+	calendar_date(calendar_day_of(time_ms), &year, &month, &day);
+	at = month * 32 + day;
+	from = d->month * 32 + d->day;
+	to = d->to_month * 32 + (d->to_day ? d->to_day : 31);
+	return from <= to ? at >= from && at <= to : at >= from || at <= to;
+}
