@@ -624,6 +624,24 @@ static void approvals_make_it_wait(void **state)
 	until(w, l.id, SESSION_INTERRUPTED);
 }
 
+/* Its program runs, and may ask, before we hear of its start. */
+static void an_approval_before_the_start_makes_it_wait(void **state)
+{
+	struct world *w = *state;
+	struct sessions *s = w->stage.f->engine->sessions;
+	const struct session_new in = {.query = TEXT("id c1; exec sleep 60"),
+				       .working_dir = text_of(w->work)};
+	struct launched l = {0};
+
+	session_launch(s, &in, on_launched, &l);
+	assert_false(l.done);
+	session_wait(s, list_entry(list_first(&s->live), struct live_session, link)->row.id, 1);
+	stage_until(&w->stage, l.done);
+	until(w, l.id, SESSION_WAITING);
+	assert_int_equal(interrupt(w, l.id).result, 0);
+	until(w, l.id, SESSION_INTERRUPTED);
+}
+
 static void without_a_program_nobody_runs_it(void **state)
 {
 	struct world *w = *state;
@@ -1010,6 +1028,7 @@ int main(void)
 		TEST(one_that_runs_is_interrupted_first),
 		TEST(what_cannot_be_continued),
 		TEST(approvals_make_it_wait),
+		TEST(an_approval_before_the_start_makes_it_wait),
 		TEST(without_a_program_nobody_runs_it),
 		TEST(an_agent_that_the_settings_name_answers),
 		TEST(a_crash_leaves_none_running),
