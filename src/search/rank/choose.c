@@ -4,6 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "search/rank/lift.h"
+
+enum {
+	YEARLY_MAX = 1024, /* memories with one of the words */
+	DATED_MAX = 10000, /* newest memories among which those of a date are looked for */
+};
+
 static bool is_of_chat(const struct search_index *ix, uint32_t doc, uint64_t chat)
 {
 	return chat && ix->doc_chats[doc] && ix->chats[ix->doc_chats[doc] - 1].id == chat;
@@ -158,28 +165,63 @@ static void choose_best(struct search *s, size_t max)
 	s->n_candidates = s->n_best;
 }
 
-void choose_by_date(struct search *s, size_t max)
+/* Adds what the named dates are worth to those found by words; false if none is of them. */
+static bool raise_dated(struct search *s)
 {
-	const struct plan *plan = &s->plan;
+	bool any = false;
 
-	for (size_t i = 0; i < plan->n_indexes; i++) {
-		const struct search_index *ix = plan->indexes[i];
-		size_t n = 0;
+	for (size_t i = 0; i < s->n_touched; i++) {
+		uint32_t index = index_of(s, s->touched[i]);
+		uint32_t doc = s->touched[i] - (uint32_t)s->starts[index];
+		float lift = lift_by_time(&s->plan, s->plan.indexes[index]->times[doc]);
 
-		for (uint32_t doc = ix->n_docs; doc-- > 0 && n < max;) {
-			float *score = &s->tallies[s->starts[i] + doc].score;
-			bool holds = false;
-
-			for (size_t k = 0; k < plan->n_dates && !holds; k++)
-				holds = date_holds(&plan->dates[k], ix->times[doc]);
-			if (!holds || !passes(s, (uint32_t)i, doc))
-				continue;
-			if (*score == 0)
-				s->touched[s->n_touched++] = (uint32_t)s->starts[i] + doc;
-			*score += 1;
-			n++;
-		}
+		s->tallies[s->touched[i]].score += lift;
+		any |= lift > 0;
 	}
+	return any;
+}
+
+/* Adds the newest of the named dates, whatever they say; looks at no more than `most`. */
+static void add_dated(struct search *s, uint32_t index, size_t max, uint32_t most)
+{
+	const struct search_index *ix = s->plan.indexes[index];
+	uint32_t end = ix->n_docs > most ? ix->n_docs - most : 0;
+	size_t n = 0;
+
+	for (uint32_t doc = ix->n_docs; doc-- > end && n < max;) {
+		float lift = lift_by_time(&s->plan, ix->times[doc]);
+		float *score = &s->tallies[s->starts[index] + doc].score;
+
+		if (lift <= 0 || *score > 0 || !passes(s, index, doc))
+			continue;
+		s->touched[s->n_touched++] = (uint32_t)s->starts[index] + doc;
+		*score = lift;
+		n++;
+	}
+}
+
+/* A date of every year takes a calendar's work for each memory. */
+static bool has_yearly(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_dates; i++) {
+		if (plan->dates[i].yearly)
+			return true;
+	}
+	return false;
+}
+
+void choose_dated(struct search *s, size_t max)
+{
+	bool by_date = s->plan.by_date;
+	bool yearly = has_yearly(&s->plan);
+
+	if (s->plan.n_dates == 0 || (yearly && s->n_touched > YEARLY_MAX && !by_date))
+		return;
+	s->has_dates = true;
+	if ((raise_dated(s) || yearly) && !by_date)
+		return;
+	for (size_t i = 0; i < s->plan.n_indexes; i++)
+		add_dated(s, (uint32_t)i, max, by_date ? UINT32_MAX : DATED_MAX);
 }
 
 static int by_place(const void *a, const void *b)

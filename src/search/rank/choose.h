@@ -11,8 +11,12 @@ enum {
 	SPREAD_FROM = 64, /* best candidates whose neighbours become candidates */
 };
 
-/* "What happened yesterday?" has no words to match: scores the newest of that time. */
-void choose_by_date(struct search *s, size_t max);
+/*
+ * Adds what the named dates are worth, so that memories of them become candidates. "What
+ * happened yesterday?" has no words to match: then the newest of that time are scored, as they
+ * are where no memory with the words is of it.
+ */
+void choose_dated(struct search *s, size_t max);
 
 /* Fills the candidates, which must have room for `max` and 2 * REACH * SPREAD_FROM more. */
 void choose_candidates(struct search *s, size_t max);

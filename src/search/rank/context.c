@@ -10,37 +10,32 @@ enum {
 	FAR_MS = 12 * 3600 * 1000, /* a neighbour from here on is of another conversation */
 };
 
-/* The question's words that each neighbour has, and the part of a word's weight that it gives. */
+/* A memory's neighbours, those before it first. */
 struct around {
-	uint32_t words[AROUND];
-	float parts[AROUND];
-	uint32_t all;
+	uint32_t docs[AROUND];
+	size_t n_before;
 	size_t n;
+	uint32_t words; /* of all of them */
 };
 
-/* Adds a neighbour at most `part` of whose words' weight counts. */
-static void hear(const struct search *s, const struct candidate *c, uint32_t at, float part,
-		 struct around *a)
+static void add(struct around *a, const struct tally *tallies, uint32_t doc)
 {
-	const struct search_index *ix = s->plan.indexes[c->index];
-	uint32_t words = s->tallies[s->starts[c->index] + at].words;
-	int64_t apart_ms = llabs(ix->times[at] - ix->times[c->doc]);
-
-	a->words[a->n] = words;
-	a->parts[a->n++] = apart_ms < FAR_MS ? part : part * s->plan.tuning.far;
-	a->all |= words;
+	a->docs[a->n++] = doc;
+	a->words |= tallies[doc].words;
 }
 
-static void listen(const struct search *s, const struct candidate *c, struct around *a)
+static void look_around(const struct search *s, const struct candidate *c, struct around *a)
 {
 	const struct links *links = s->plan.indexes[c->index]->links;
+	const struct tally *tallies = s->tallies + s->starts[c->index];
 	uint32_t prev = links[c->doc].prev;
 	uint32_t next = links[c->doc].next;
 
 	for (int k = 0; k < REACH && prev != NO_DOC; k++, prev = links[prev].prev)
-		hear(s, c, prev, s->plan.tuning.before, a);
+		add(a, tallies, prev);
+	a->n_before = a->n;
 	for (int k = 0; k < REACH && next != NO_DOC; k++, next = links[next].next)
-		hear(s, c, next, s->plan.tuning.after, a);
+		add(a, tallies, next);
 }
 
 /* The words of the question that was just asked. */
@@ -56,30 +51,39 @@ static uint32_t asked_words(const struct search *s, const struct candidate *c)
 }
 
 /* The part of a word's weight that all neighbours give together. */
-static float part_of(const struct around *a, uint32_t bit, float most)
+static float part_of(const struct search *s, const struct candidate *c, const struct around *a,
+		     uint32_t bit)
 {
-	float part = 0;
+	const struct search_tuning *t = &s->plan.tuning;
+	const struct tally *tallies = s->tallies + s->starts[c->index];
+	const int64_t *times = s->plan.indexes[c->index]->times;
+	float sum = 0;
 
-	for (size_t k = 0; k < a->n; k++)
-		part += a->words[k] & bit ? a->parts[k] : 0;
-	return part < most ? part : most;
+	for (size_t k = 0; k < a->n; k++) {
+		float part = k < a->n_before ? t->before : t->after;
+
+		if (!(tallies[a->docs[k]].words & bit))
+			continue;
+		sum += llabs(times[a->docs[k]] - times[c->doc]) < FAR_MS ? part : part * t->far;
+	}
+	return sum < t->around ? sum : t->around;
 }
 
 float context_credit(const struct search *s, const struct candidate *c)
 {
 	const struct search_tuning *t = &s->plan.tuning;
 	uint32_t asked = asked_words(s, c);
-	struct around around = {.all = asked};
+	struct around around = {.words = asked};
 	uint32_t lacks;
 	float credit = 0;
 
 	if (!(t->off & SEARCH_NO_CONTEXT))
-		listen(s, c, &around);
-	lacks = around.all & PLAN_WORD_BITS & ~c->words &
+		look_around(s, c, &around);
+	lacks = around.words & PLAN_WORD_BITS & ~c->words &
 		~(s->plan.subject_bits | s->plan.name_bits);
 	for (; lacks; lacks &= lacks - 1) {
 		size_t i = (size_t)__builtin_ctz(lacks);
-		float part = part_of(&around, plan_bit(i), t->around);
+		float part = part_of(s, c, &around, plan_bit(i));
 
 		if (asked & plan_bit(i))
 			part += t->answer;

@@ -17,10 +17,8 @@ float lift_by_names(const struct search *s, const struct candidate *c)
 }
 
 /* The largest that any of the named dates gives. */
-float lift_by_dates(const struct search *s, const struct candidate *c)
+float lift_by_time(const struct plan *plan, int64_t time_ms)
 {
-	const struct plan *plan = &s->plan;
-	int64_t time_ms = plan->indexes[c->index]->times[c->doc];
 	float most = 0;
 
 	for (size_t i = 0; i < plan->n_dates; i++) {

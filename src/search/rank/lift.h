@@ -10,7 +10,9 @@
 #include "search/rank/score.h"
 
 float lift_by_names(const struct search *s, const struct candidate *c);
-float lift_by_dates(const struct search *s, const struct candidate *c);
+
+/* What the dates that the question names are worth to a memory of a time. */
+float lift_by_time(const struct plan *plan, int64_t time_ms);
 
 /* A place for "where", a number for "how many". */
 float lift_by_kind(const struct search *s, const struct candidate *c);

@@ -354,7 +354,7 @@ static void repair_word(struct plan *p, struct plan_term *term)
 
 	if (capital && repair_name(p, term))
 		return;
-	if (!plan_repair(p, term) && !capital)
+	if (!plan_repair(p, term) && !capital && p->n_subjects == 0)
 		repair_name(p, term);
 }
 

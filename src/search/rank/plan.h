@@ -14,7 +14,7 @@ enum {
 	PLAN_CONTEXT_MAX = 16, /* words used of what surrounds the question: see prompt.h */
 	PLAN_SUBJECTS_MAX = 8,
 	PLAN_LANGUAGE_RARE = 8, /* a language is rare if one of so many memories has it */
-	PLAN_REPAIRS_MAX = 8,
+	PLAN_REPAIRS_MAX = 3,
 	PLAN_DATE_WORDS_MAX = 256, /* words that are searched for dates */
 	PLAN_BITS = 24,            /* words whose memories are known: see struct tally */
 	PLAN_ALIKE_BITS = 8,       /* words for which there are similar ones: see alike.h */

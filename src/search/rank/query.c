@@ -24,7 +24,7 @@ const struct search_tuning search_default_tuning = {
 	.before = 0.5f,
 	.after = 0.3f,
 	.around = 0.6f,
-	.answer = 0.3f,
+	.answer = 0.4f,
 	.far = 0.7f,
 	.subject = 0.8f,
 	.subject_text = 0.4f,
@@ -51,13 +51,53 @@ const struct search_tuning search_default_tuning = {
 	.recency = 0.05f,
 };
 
+enum { NEWER_MAX = 32 }; /* hits whose order may change by their time */
+
+static int64_t time_of(const struct search *s, const struct candidate *c)
+{
+	return s->plan.indexes[c->index]->times[c->doc];
+}
+
 static void examine(struct search *s, struct candidate *c)
 {
 	c->score += context_credit(s, c);
 	if (c->score <= 0)
 		return;
-	c->score += lift_by_names(s, c) + lift_by_dates(s, c) + lift_by_kind(s, c);
+	if (!s->has_dates || c->base <= 0)
+		c->score += lift_by_time(&s->plan, time_of(s, c));
+	c->score += lift_by_names(s, c) + lift_by_kind(s, c);
 	c->score *= lift_factor(s, c);
+}
+
+/* Whether they have the same of the question's words and names, and about the same score. */
+static bool say_the_same(const struct search *s, const struct candidate *a,
+			 const struct candidate *b)
+{
+	return a->words == b->words && b->score >= a->score * s->plan.tuning.newer;
+}
+
+/*
+ * Of two memories that say the same about somebody the newer holds: "moved to Oslo", "moved to
+ * Bergen". They change places, but not scores, so that these still descend.
+ */
+static void put_newer_first(struct search *s, size_t n)
+{
+	struct candidate *c = s->candidates;
+
+	if ((s->plan.tuning.off & SEARCH_NO_NEWER) || s->plan.order.asked)
+		return;
+	for (size_t i = 1; i < n && i < NEWER_MAX; i++) {
+		for (size_t k = i; k > 0 && say_the_same(s, &c[k - 1], &c[k]); k--) {
+			struct candidate was = c[k];
+
+			if (time_of(s, &c[k]) <= time_of(s, &c[k - 1]))
+				break;
+			c[k] = c[k - 1];
+			c[k].score = was.score;
+			was.score = c[k - 1].score;
+			c[k - 1] = was;
+		}
+	}
 }
 
 /* Maps a score to something between 0 and 1: 0.78 for all the words, once. */
@@ -73,6 +113,7 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 {
 	size_t n = choose_first(s, limit);
 
+	put_newer_first(s, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct candidate *c = &s->candidates[i];
 
@@ -147,8 +188,7 @@ int search_run(struct search_scratch *scratch, const struct search_index *const 
 		return r;
 	search_score(&s, max);
 	search_score_alike(&s);
-	if (s.plan.by_date)
-		choose_by_date(&s, max);
+	choose_dated(&s, max);
 	choose_candidates(&s, max);
 	for (size_t i = 0; i < s.n_candidates; i++)
 		examine(&s, &s.candidates[i]);

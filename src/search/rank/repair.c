@@ -30,7 +30,8 @@ struct letters {
 /* What is known about a letter that was mistyped, the least first. */
 enum slip {
 	SLIP_ANY,
-	SLIP_FINGER, /* a key beside the right one, a letter left out */
+	SLIP_MISSED, /* a letter left out */
+	SLIP_FINGER, /* a key beside the right one */
 	SLIP_ORDER,  /* two letters exchanged, one doubled or not */
 };
 
@@ -45,6 +46,7 @@ struct repair {
 	enum form form;
 	uint32_t word[LETTERS_MAX];
 	size_t n;
+	enum slip least; /* that is undone */
 	struct letters alphabet;
 	struct plan_term best;
 	bool best_first; /* keeps the first letter */
@@ -101,6 +103,7 @@ static bool read_letters(struct repair *r, const char *at, size_t len)
 			return false;
 		r->word[r->n++] = folded[0];
 	}
+	r->least = r->n < REPAIR_LONG ? SLIP_MISSED : SLIP_ANY;
 	return r->n < LETTERS_MAX;
 }
 
@@ -138,7 +141,7 @@ static void try_word(struct repair *r, const uint32_t *word, size_t n, enum slip
 	uint8_t flags = 0;
 	uint64_t n_docs;
 
-	if (n < REPAIR_MIN || (r->n < REPAIR_LONG && slip == SLIP_ANY))
+	if (n < REPAIR_MIN || slip < r->least)
 		return;
 	term = spell(r, word, n, bytes);
 	if (term.len == 0)
@@ -189,12 +192,19 @@ static void try_changed(struct repair *r, size_t at)
 
 	memcpy(word, r->word, r->n * sizeof(*word));
 	for (uint32_t c = r->alphabet.first; c <= r->alphabet.last; c++) {
-		bool slips = at > 0 && are_beside(c, r->word[at]);
+		enum slip slip = at > 0 && are_beside(c, r->word[at]) ? SLIP_FINGER : SLIP_ANY;
 
 		word[at] = c;
-		if (c != r->word[at])
-			try_word(r, word, r->n, slips ? SLIP_FINGER : SLIP_ANY);
+		if (c != r->word[at] && slip >= r->least)
+			try_word(r, word, r->n, slip);
 	}
+}
+
+static enum slip slip_of_missing(const struct repair *r, size_t at, uint32_t c)
+{
+	if (at == 0)
+		return SLIP_ANY;
+	return c == r->word[at - 1] ? SLIP_ORDER : SLIP_MISSED;
 }
 
 static void try_inserted(struct repair *r, size_t at)
@@ -204,10 +214,11 @@ static void try_inserted(struct repair *r, size_t at)
 	memcpy(word, r->word, at * sizeof(*word));
 	memcpy(word + at + 1, r->word + at, (r->n - at) * sizeof(*word));
 	for (uint32_t c = r->alphabet.first; c <= r->alphabet.last; c++) {
-		bool doubles = at > 0 && c == r->word[at - 1];
+		enum slip slip = slip_of_missing(r, at, c);
 
 		word[at] = c;
-		try_word(r, word, r->n + 1, doubles ? SLIP_ORDER : at > 0 ? SLIP_FINGER : SLIP_ANY);
+		if (slip >= r->least)
+			try_word(r, word, r->n + 1, slip);
 	}
 }
 
@@ -250,6 +261,8 @@ bool plan_repair_name(struct plan *p, struct plan_term *term)
 	if (!read_letters(&r, term->folded, term->folded_len) || r.n < REPAIR_MIN)
 		return false;
 	r.alphabet = alphabet_of(r.word[0]);
+	if (!(term->flags & WORD_CAPITAL))
+		r.least = SLIP_FINGER;
 	try_from(&r, 0);
 	if (r.best.n_docs == 0)
 		return false;

@@ -153,7 +153,8 @@ void search_score(struct search *s, size_t max)
 		bounds[i] = word_bound(s, &plan->terms[i]);
 		rest += bounds[i];
 	}
-	s->bound = rest + plan->by_date;
+	s->bound = rest + fmaxf(plan->tuning.narrow_date, plan->tuning.wide_date) * plan->rarest *
+				  (plan->n_dates > 0);
 	if (s->bound <= 0)
 		s->bound = 1;
 	for (size_t i = 0; i < plan->n_terms; i++) {

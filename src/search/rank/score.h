@@ -30,6 +30,7 @@ struct search {
 	size_t n_best;     /* candidates by their own words: a heap while they are being chosen */
 	float norms[LENS]; /* k1 * length, by coded length */
 	float bound;       /* no score exceeds it */
+	bool has_dates;    /* scores above 0 contain what the named dates are worth */
 };
 
 /* Scores each memory that has a word of the plan; `max` of them are wanted. */
