@@ -232,6 +232,19 @@ static void run_on_thread(struct call *c)
 		call_go_on(c);
 }
 
+static bool answer_at_once(struct call *c)
+{
+	bool answered;
+
+	c->lane = -1;
+	c->handling = true;
+	answered = c->method->at_once(c);
+	c->handling = false;
+	if (answered)
+		client_answered(c->client, c);
+	return answered;
+}
+
 static void refuse_now(struct call *c, int r)
 {
 	(void)call_fail(c, r);
@@ -248,7 +261,8 @@ static void run(struct call *c)
 	}
 	c->stage = CALL_RUNNING;
 	if (c->method->where != ON_LOOP) {
-		run_on_thread(c);
+		if (!c->method->at_once || !answer_at_once(c))
+			run_on_thread(c);
 		return;
 	}
 	c->handling = true;

@@ -65,6 +65,10 @@ struct method {
 	/* NULL, or what a READER or WRITER row does on the loop before it goes to its thread:
 	 * there it may wait for what must not hold a thread. It ends with call_go_on. */
 	void (*before)(struct call *c);
+	/* NULL, or whether a READER row could be answered on the loop, from what is at hand there:
+	 * then it has called call_reply. Otherwise it has not begun its result, and the row goes
+	 * to its thread. */
+	bool (*at_once)(struct call *c);
 	enum where where;
 	unsigned flags;
 	const void *arg; /* the host's own data */

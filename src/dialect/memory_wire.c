@@ -184,6 +184,20 @@ void memory_wire_rows(struct call *c, const struct memory *rows, unsigned n, mem
 	json_end_array(j);
 }
 
+bool memory_wire_list_at_once(struct call *c, struct memories *m, const struct memory_filter *f)
+{
+	const struct memory *rows;
+	unsigned n;
+	struct recent_list *list = memory_list_at_hand(m, f, &rows, &n);
+
+	if (!list)
+		return false;
+	memory_wire_rows(c, rows, n, memory_wire_entry);
+	memory_list_release(m, list);
+	(void)call_reply(c);
+	return true;
+}
+
 void memory_wire_added(struct call *c, const struct memory *m, memory_write_fn write)
 {
 	struct json *j = call_result(c);

@@ -129,5 +129,8 @@ void memory_wire_entry(struct json *j, const struct memory *m);
  * its limit, so the last rows are left out if need be. */
 void memory_wire_rows(struct call *c, const struct memory *rows, unsigned n, memory_write_fn write);
 
+/* For a row's at_once: whether the list is at hand, and was answered. */
+bool memory_wire_list_at_once(struct call *c, struct memories *m, const struct memory_filter *f);
+
 /* One object, without its content if it would not fit: the client has it. */
 void memory_wire_added(struct call *c, const struct memory *m, memory_write_fn write);

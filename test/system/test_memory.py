@@ -100,8 +100,8 @@ def test_stats_count_what_the_caller_sees():
         c.call("memory.search", {"query": "one", "user_id": "ann"})
         got = c.call("memory.stats", {"user_id": "ann"})
         same(without(got, "index_bytes"), {"total": 2, "personal": 1, "group": 0, "project": 0, "common": 1,
-                                           "expired": 0, "owners": 1, "indexes": 2,
-                                           **NO_MODEL})
+                                           "expired": 0, "owners": 1, "indexes": 2, "index_files": 0,
+                                           "index_file_bytes": 0, **NO_MODEL})
         check(got["index_bytes"] > 0, "indexes of no size")
 
 

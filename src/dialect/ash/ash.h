@@ -34,6 +34,7 @@ void ash_before_search(struct call *c);
 struct done ash_search(struct call *c);
 struct done ash_add(struct call *c);
 struct done ash_list(struct call *c);
+bool ash_list_at_once(struct call *c);
 struct done ash_delete(struct call *c);
 struct done ash_reload(struct call *c);
 

@@ -87,6 +87,7 @@ static const struct method methods[] = {
 	 FIELDS(list_fields),
 	 .in_size = sizeof(struct list_in),
 	 .handle = ash_list,
+	 .at_once = ash_list_at_once,
 	 .where = READER},
 	{.name = "memory.delete",
 	 .doc = "Forgets a memory",

@@ -53,16 +53,32 @@ struct done ash_add(struct call *c)
 	return call_reply(c);
 }
 
-struct done ash_list(struct call *c)
+static int read_filter(struct call *c, struct memory_filter *ret)
 {
 	const struct list_in *in = c->in;
-	struct memory_filter f = {.limit = in->list.limit,
-				  .include_expired = in->list.include_expired};
+	int r;
+
+	*ret = (struct memory_filter) {.limit = in->list.limit,
+				       .include_expired = in->list.include_expired};
+	r = ash_asker(c, &in->who, &ret->by);
+	ret->by.this_chat = in->this_chat;
+	return r;
+}
+
+bool ash_list_at_once(struct call *c)
+{
+	struct memory_filter f;
+
+	return read_filter(c, &f) == 0 && memory_wire_list_at_once(c, call_memories(c), &f);
+}
+
+struct done ash_list(struct call *c)
+{
+	struct memory_filter f;
 	struct memory *rows;
 	unsigned n;
-	int r = ash_asker(c, &in->who, &f.by);
+	int r = read_filter(c, &f);
 
-	f.by.this_chat = in->this_chat;
 	if (r == 0)
 		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)

@@ -98,20 +98,35 @@ static struct done handle_search(struct call *c)
 	return call_reply(c);
 }
 
-static struct done handle_list(struct call *c)
+static int read_filter(struct call *c, struct memory_filter *ret)
 {
 	const struct list_in *in = c->in;
-	struct memory_filter f = {
+
+	*ret = (struct memory_filter) {
 		.by = memory_asker_of(&in->who),
 		.limit = in->list.limit,
 		.include_expired = in->list.include_expired,
 		.include_replaced = in->then.include_replaced,
 	};
+	ret->by.this_chat = in->this_chat;
+	return memory_wire_time(c, "at", in->then.at, &ret->at_ms);
+}
+
+static bool list_at_once(struct call *c)
+{
+	struct memory_filter f;
+
+	return read_filter(c, &f) == 0 && memory_wire_list_at_once(c, call_memories(c), &f);
+}
+
+static struct done handle_list(struct call *c)
+{
+	const struct list_in *in = c->in;
+	struct memory_filter f;
 	struct memory *rows;
 	unsigned n;
-	int r = memory_wire_time(c, "at", in->then.at, &f.at_ms);
+	int r = read_filter(c, &f);
 
-	f.by.this_chat = in->this_chat;
 	if (r == 0)
 		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)
@@ -239,6 +254,7 @@ const struct method koine_memory_find_methods[] = {
 	 FIELDS(list_fields),
 	 .in_size = sizeof(struct list_in),
 	 .handle = handle_list,
+	 .at_once = list_at_once,
 	 .where = READER},
 	{.name = "memory.delete",
 	 .doc = "Forgets a memory",

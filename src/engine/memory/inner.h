@@ -13,6 +13,7 @@ struct memories {
 	struct memory_indexes *indexes;
 	struct memory_builder *builder; /* of the indexes */
 	struct index_keeping *keeping;  /* of the indexes in files */
+	struct memory_recent *recent;   /* lists that are at hand */
 	struct memory_changes changes;  /* of the writer's batch */
 	struct embedding *embedding;    /* NULL: there is no model */
 	struct word_file *words;        /* NULL: there is no table of words */

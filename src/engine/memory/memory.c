@@ -14,6 +14,7 @@
 #include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
 #include "engine/memory/keeping.h"
+#include "engine/memory/recent.h"
 #include "engine/memory/wait.h"
 #include "engine/memory/word_file.h"
 #include "store/index/kept.h"
@@ -67,7 +68,8 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	}
 	r = memory_indexes_new(&indexes, &m->indexes)
 		    ?: memory_builder_new(m, &opts->background, &m->builder)
-		    ?: index_keeping_new(m, &opts->background, &m->keeping);
+		    ?: index_keeping_new(m, &opts->background, &m->keeping)
+		    ?: memory_recent_new(&m->recent);
 	if (r != 0)
 		return r;
 	r = store_memory_any_expires(store_writer(m->store), &expires);
@@ -102,6 +104,7 @@ void memories_free(struct memories *m)
 		search_scratch_free(m->scratches[i]);
 	memory_builder_free(m->builder);
 	index_keeping_free(m->keeping);
+	memory_recent_free(m->recent);
 	memory_indexes_free(m->indexes);
 	word_file_close(m->words);
 	free(m);
@@ -158,9 +161,12 @@ void memories_committed(struct memories *m)
 {
 	if (!m)
 		return;
-	list_for_each (at, following, &m->changes.list)
-		memory_indexes_change(m->indexes, list_entry(at, struct memory_change, link),
-				      memories_scratch(m, -1));
+	list_for_each (at, following, &m->changes.list) {
+		const struct memory_change *change = list_entry(at, struct memory_change, link);
+
+		memory_recent_changed(m->recent, &change->memory);
+		memory_indexes_change(m->indexes, change, memories_scratch(m, -1));
+	}
 	memory_changes_drop(&m->changes);
 	embedding_committed(m->embedding);
 }
@@ -476,6 +482,35 @@ static int list_then(struct memories *m, int lane, struct arena *a, int64_t at_m
 	return 0;
 }
 
+static struct recent_key recent_key_of(const struct memory_filter *f)
+{
+	return (struct recent_key) {
+		.scope = memory_seen_by(&f->by),
+		.limit = memory_limit(f->limit, LIST_DEFAULT),
+		.include_expired = f->include_expired,
+	};
+}
+
+struct recent_list *memory_list_at_hand(struct memories *m, const struct memory_filter *f,
+					const struct memory **ret_rows, unsigned *ret_n)
+{
+	const struct recent_key key = recent_key_of(f);
+	struct recent_list *list;
+	struct why why;
+
+	if (m->off || f->at_ms != 0 || f->include_replaced || memory_check_asker(&f->by, &why) != 0)
+		return NULL;
+	list = memory_recent_hold(m->recent, &key, clock_utc_ms());
+	if (list)
+		*ret_rows = recent_rows(list, ret_n);
+	return list;
+}
+
+void memory_list_release(struct memories *m, struct recent_list *list)
+{
+	memory_recent_release(m->recent, list);
+}
+
 int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
 		struct memory **ret_rows, unsigned *ret_n, struct why *why)
 {
@@ -489,12 +524,16 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 		.now_ms = clock_utc_ms(),
 		.at_ms = f->at_ms,
 	};
+	const struct recent_key key = recent_key_of(f);
+	const struct recent_mark mark = memory_recent_mark(m->recent, &key);
 	int r = memory_check_on(m, why);
 
 	if (r == 0)
 		r = memory_check_asker(&f->by, why);
 	if (r == 0)
 		r = store_memory_list(store_lane(m->store, lane), &opts, a, ret_rows, ret_n);
+	if (r == 0 && opts.brief)
+		memory_recent_put(m->recent, &key, &mark, *ret_rows, *ret_n);
 	if (r == 0 && f->at_ms != 0)
 		r = list_then(m, lane, a, f->at_ms, *ret_rows, ret_n);
 	return r;

@@ -31,6 +31,7 @@ struct embedding_opts;
 struct events;
 struct memories;
 struct memory_wait;
+struct recent_list;
 struct store;
 struct word_file;
 
@@ -166,6 +167,12 @@ struct memory_filter {
 /* Newest first; only the members of MEMBER_LISTED are set, or all if the past is asked for. */
 int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
 		struct memory **ret_rows, unsigned *ret_n, struct why *why);
+
+/* A list as memory_list gives it, on the loop: NULL when it is not at hand, or would be refused. The
+ * rows stay until it is released. */
+struct recent_list *memory_list_at_hand(struct memories *m, const struct memory_filter *f,
+					const struct memory **ret_rows, unsigned *ret_n);
+void memory_list_release(struct memories *m, struct recent_list *list);
 
 /* By id, or by a prefix that matches exactly one that `by` sees. */
 int memory_get(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
