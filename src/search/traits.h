@@ -13,7 +13,7 @@
 
 enum trait {
 	TRAIT_PLACE = 1,
-	TRAIT_NAME = 2,   /* a capital inside a sentence */
+	TRAIT_NAME = 2,   /* a capital inside a sentence, or somebody: "my uncle" */
 	TRAIT_NUMBER = 4, /* digits or a number in letters */
 	TRAIT_QUOTES = 8,
 	TRAIT_REASON = 16,

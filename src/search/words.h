@@ -15,9 +15,9 @@
 #include "search/lexicon.h"
 
 enum {
-	/* Raise it whenever a text yields other words than before: an index that was written with
+	/* Raise it whenever a text yields other words or traits than before: an index that was written with
 	 * another number must be made again. */
-	WORDS_VERSION = 3,
+	WORDS_VERSION = 4,
 	WORD_BYTES_MAX = 40, /* longer ones are cut, both in memories and in queries */
 };
 

@@ -39,7 +39,7 @@ const struct search_tuning search_default_tuning = {
 	.time_words = 0.2f,
 	.self = 0.1f,
 	.asking = 0.9f,
-	.newer = 0.9f,
+	.newer = 0.85f,
 	.repaired = 0.8f,
 	.alike = 0.4f,
 	.alike_least = 0.5f,
@@ -51,7 +51,7 @@ const struct search_tuning search_default_tuning = {
 	.recency = 0.05f,
 };
 
-enum { NEWER_MAX = 32 }; /* hits whose order may change by their time */
+enum { NEWER_MAX = 8 }; /* first hits whose order may change by their time */
 
 static int64_t time_of(const struct search *s, const struct candidate *c)
 {
@@ -69,11 +69,21 @@ static void examine(struct search *s, struct candidate *c)
 	c->score *= lift_factor(s, c);
 }
 
-/* Whether they have the same of the question's words and names, and about the same score. */
+static bool asks(const struct search *s, const struct candidate *c)
+{
+	return s->plan.indexes[c->index]->doc_marks[c->doc] & MARK_ASKS;
+}
+
+/* Whether they have the same of the question's words and names, not only names, are of the same
+ * kind, and have about the same score. */
 static bool say_the_same(const struct search *s, const struct candidate *a,
 			 const struct candidate *b)
 {
-	return a->words == b->words && b->score >= a->score * s->plan.tuning.newer;
+	uint32_t content = PLAN_WORD_BITS & ~(s->plan.subject_bits | s->plan.name_bits);
+
+	return a->words == b->words && (a->words & content) &&
+	       lift_by_kind(s, a) == lift_by_kind(s, b) && asks(s, a) == asks(s, b) &&
+	       b->score >= a->score * s->plan.tuning.newer;
 }
 
 /*
