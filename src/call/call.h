@@ -77,8 +77,9 @@ struct call {
 	bool failed;            /* the answer is an error */
 	bool again;             /* no answer: the handler must be begun again */
 	bool streaming;         /* the answer has begun to be sent */
-	bool watched;           /* cancelled when its client leaves */
-	bool holds;             /* notifications to its client wait behind its answer */
+	bool watched;           /* cancelled when its client leaves, or sends nothing more */
+	bool endless; /* watched, and only its client could end it: ends when that is not read */
+	bool holds;   /* notifications to its client wait behind its answer */
 };
 
 /* What handlers work with. */

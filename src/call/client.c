@@ -173,23 +173,6 @@ void client_answered(struct client *s, struct call *c)
 		client_pump(s);
 }
 
-void client_let_go(struct call *c)
-{
-	struct client *s = c->client;
-
-	if (!s || !c->streaming)
-		return;
-	if (c->linked) {
-		list_remove(&c->link);
-		list_append(&s->server->detached, &c->link);
-		s->n_running--;
-	}
-	c->client = NULL;
-	http_stream_finish(s, c);
-	if (!s->pumping)
-		client_pump(s);
-}
-
 /* ---- messages ---- */
 
 static struct call *read_call(struct client *s, const struct frame *frame, bool keep)
@@ -543,8 +526,10 @@ void client_pump(struct client *s)
 	if (s->pumping)
 		return;
 	s->pumping = true;
-	while (step(s))
-		continue;
+	do {
+		while (step(s))
+			continue;
+	} while (s->closing && client_cancel_endless(s));
 	s->pumping = false;
 	settle(s);
 	server_check_input(s->server);
@@ -566,14 +551,12 @@ static void on_bytes(void *owner, const char *data, size_t len)
 static void on_eof(void *owner)
 {
 	struct client *s = owner;
-	struct call *watched = watched_call(s);
 
 	s->eof = true;
 	client_pump(s);
 	/* The client may only have said that it will send no more; but most that do so have
 	 * left. */
-	if (watched)
-		call_cancel(watched);
+	client_cancel_watched(s);
 }
 
 static void on_drained(void *owner)
@@ -590,31 +573,16 @@ static void on_gone(void *owner)
 	settle(s);
 }
 
-/* The client is gone, not wrong; its calls go on, and nobody hears the answers. Those that only
- * read need not wait for anything any more. */
-static void detach_calls(struct client *s)
-{
-	list_for_each (at, following, &s->running) {
-		struct call *c = list_entry(at, struct call, link);
-
-		c->client = NULL;
-		list_remove(at);
-		list_append(&s->server->detached, at);
-		if (c->method->where == READER)
-			work_cancel(&c->work);
-	}
-}
-
 static void on_closed(void *owner)
 {
 	struct client *s = owner;
 	struct server *server = s->server;
 	struct upgraded *upgraded = s->upgraded;
-	struct call *watched = watched_call(s);
 	const struct peer peer = s->peer;
+	bool watched;
 
 	client_tell_hooks(s);
-	detach_calls(s);
+	watched = client_detach_calls(s);
 	drop_waiting(s);
 	batch_unref(s->batch);
 	input_disarm(s);
@@ -627,7 +595,7 @@ static void on_closed(void *owner)
 	s->endpoint->n_connections--;
 	free(s);
 	if (watched)
-		call_cancel(watched);
+		client_cancel_left(server);
 	upgraded_gone(upgraded);
 	server_client_gone(server, &peer);
 }

@@ -152,6 +152,15 @@ const char *client_framing_name(const struct client *s);
 /* One message at debug level, where opts.log_messages asks for it. */
 void client_log(const struct client *s, const char *way, const char *data, size_t len);
 
+/* For client.c: the client is gone, not wrong; its calls go on, and nobody hears the answers. True:
+ * some are watched, and end with it: the second function asks them to. The third does when the
+ * client only sends nothing more. */
+bool client_detach_calls(struct client *s);
+void client_cancel_left(struct server *s);
+void client_cancel_watched(struct client *s);
+/* The client is not read any more, and what only it could end ends. */
+bool client_cancel_endless(struct client *s);
+
 /* For client.c: whether a stream may begin with these bytes, and then with this message; if not,
  * ret_no says why. */
 bool client_may_open(const struct client *s, struct text first, struct frame *ret_no);

@@ -116,6 +116,7 @@ static void wipe_call(struct call *c)
 	c->failed = false;
 	c->streaming = false;
 	c->watched = false;
+	c->endless = false;
 	c->holds = false;
 }
 

@@ -68,6 +68,7 @@ static struct done stream(struct call *c)
 	mc->session->stream = mc;
 	if (older)
 		(void)call_reply(older->call);
+	c->endless = true;
 	return call_later(c, stream_cancelled, NULL);
 }
 

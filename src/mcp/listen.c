@@ -177,6 +177,8 @@ struct done mcp_listen(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	mc->listen = l;
+	c->watched = true;
+	c->endless = true;
 	list_append(&mc->mcp->listens, &l->link);
 	acknowledge(l);
 	return call_later(c, listen_cancelled, NULL);
@@ -202,7 +204,7 @@ static void tell_sessions(struct mcp *m, const char *method)
 	list_for_each (at, following, &m->sessions) {
 		struct mcp_session *s = list_entry(at, struct mcp_session, link);
 
-		if (!s->ended)
+		if (!s->ended && out.err == 0)
 			(void)session_tell(s, (struct text) {out.data, out.len});
 	}
 }

@@ -253,6 +253,7 @@ static void begin_again(struct mcp_call *mc)
 	mc->content_end = &mc->content;
 	mc->n_content = 0;
 	mc->lacking = NULL;
+	mc->call->endless = false;
 	for (struct mcp_question *q = mc->questions; q; q = q->next)
 		q->asked = false;
 	if (mc->state.data) {
@@ -356,6 +357,9 @@ struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg
 				  r == -ENOTSUP ? "its request does not accept a stream"
 						: "it does not read, or has left");
 	}
+	/* Who sends nothing more will not answer, either. */
+	c->watched |= !mc->http;
+	c->endless = !mc->http;
 	mc->on_cancel = on_cancel;
 	mc->cancel_arg = arg;
 	return call_later(c, wait_cancelled, NULL);

@@ -43,6 +43,10 @@ static void write_state(struct mcp_call *mc, struct buf *what)
 	if (mc->state.data) {
 		json_key(&j, "state");
 		json_raw(&j, mc->state.data, mc->state.len);
+	} else if (mc->kept) {
+		/* Kept in an earlier round, and not replaced. */
+		json_key(&j, "state");
+		json_value(&j, mc->kept);
 	}
 	json_end_object(&j);
 }

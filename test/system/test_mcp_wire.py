@@ -486,5 +486,16 @@ def test_end_of_input_ends_the_program():
         wait_until(lambda: lines.process.poll() is not None, "the program's end")
 
 
+def test_nothing_that_waits_outlives_its_client():
+    with Lines() as lines:
+        lines.initialize({"elicitation": {}})
+        lines.call(message("tools/call", tool("test_elicitation", {"message": "Who?"}), 3))
+        lines.call(modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, 4))
+        lines.process.stdin.close()
+        got = {answer["id"]: answer for answer in (lines.read(), lines.read())}
+        same((got[3]["result"]["isError"], got[4]["result"]["resultType"]), (True, "complete"))
+        wait_until(lambda: lines.process.poll() is not None, "the program's end")
+
+
 if __name__ == "__main__":
     main(globals())

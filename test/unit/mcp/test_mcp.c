@@ -1,0 +1,455 @@
+/* MCP over lines: conversations byte for byte, threads, questions, pages, guests. */
+#include "check.h"
+
+#include <sys/stat.h>
+
+#include "../mcp_world.h"
+#include "base/clock.h"
+
+#define META                                                                                       \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \
+	"\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{},\"roots\":{}}}"
+
+static struct mcp_world m;
+static struct dialer c;
+
+static int set_up(void **state)
+{
+	(void)state;
+	n_cancelled = 0;
+	slow_call = NULL;
+	assert_int_equal(mcp_world_init(&m), 0);
+	assert_int_equal(dialer_init(&c, &m.w), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dialer_done(&c);
+	mcp_world_done(&m);
+	return 0;
+}
+
+static void say(const char *line)
+{
+	assert_true(dialer_send_n(&c, &m.w, line, strlen(line)));
+	assert_true(dialer_send_n(&c, &m.w, "\n", 1));
+}
+
+/* The next line, without its end; valid until the next call. */
+static const char *hear(void)
+{
+	static char line[1 << 16];
+	char *end;
+	size_t n = 1;
+
+	while (!(end = c.in.len > 0 ? memchr(c.in.data, '\n', c.in.len) : NULL)) {
+		assert_true(dialer_wait(&c, &m.w, n));
+		n = c.in.len + 1;
+	}
+	n = (size_t)(end - c.in.data);
+	assert_true(n < sizeof(line));
+	memcpy(line, c.in.data, n);
+	line[n] = '\0';
+	buf_consume(&c.in, n + 1);
+	return line;
+}
+
+static const char *ask(const char *line)
+{
+	say(line);
+	return hear();
+}
+
+static void assert_has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("%s\nhas no %s", text, part);
+}
+
+/* ---- conversations ---- */
+
+static char *read_all(const char *path, size_t *ret_len)
+{
+	FILE *f = fopen(path, "r");
+	struct stat st;
+	char *text;
+
+	assert_non_null(f);
+	assert_int_equal(fstat(fileno(f), &st), 0);
+	text = malloc((size_t)st.st_size);
+	assert_non_null(text);
+	*ret_len = fread(text, 1, (size_t)st.st_size, f);
+	fclose(f);
+	return text;
+}
+
+static void converse(const struct value *v)
+{
+	value_each (line, value_find(v, "lines")) {
+		struct text way = value_text(line->first);
+		struct text text = value_text(line->first->next);
+		char *copy = strndup(text.data, text.len);
+
+		if (text_is(way, ">"))
+			say(copy);
+		else
+			assert_string_equal(hear(), copy);
+		free(copy);
+	}
+	world_settle(&m.w);
+	dialer_read(&c);
+	/* Nothing but what was expected. */
+	assert_int_equal(c.in.len, 0);
+}
+
+static void conversations_are_byte_for_byte(void **state)
+{
+	struct value *all;
+	struct arena a;
+	struct why why;
+	size_t len;
+	char *text = read_all(getenv("KOINE_MCP_VECTORS"), &len);
+	unsigned n = 0;
+
+	arena_init(&a, 16 << 20);
+	assert_int_equal(json_read(&a, text, len, &json_default_limits, &all, &why), 0);
+	value_each (v, all) {
+		tear_down(state);
+		set_up(state);
+		converse(v);
+		n++;
+	}
+	assert_true(n >= 3);
+	arena_done(&a);
+	free(text);
+}
+
+/* ---- threads ---- */
+
+static void a_tool_runs_where_its_row_says(void **state)
+{
+	(void)state;
+	lane_of_read = -5;
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+		    "\"read\",\"arguments\":{\"text\":\"x\"}," META "}}"),
+		"\"structuredContent\":{\"text\":\"x\",\"n\":7}");
+	assert_true(lane_of_read >= 0);
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+		    "\"write\",\"arguments\":{\"text\":\"x\"}," META "}}"),
+		"\"resultType\":\"complete\"");
+	assert_int_equal(lane_of_read, -1);
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+		    "\"read\",\"arguments\":{}," META "}}"),
+		"\"text is required\"}],\"isError\":true");
+}
+
+/* ---- pages ---- */
+
+static unsigned count(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	for (const char *at = text; (at = strstr(at, part)); at++)
+		n++;
+	return n;
+}
+
+static bool next_cursor(const char *answer, char out[200])
+{
+	const char *at = strstr(answer, "\"nextCursor\":\"");
+
+	return at && sscanf(at, "\"nextCursor\":\"%199[^\"]", out) == 1;
+}
+
+static const char *list(const char *method, const char *cursor)
+{
+	char line[600];
+
+	snprintf(line, sizeof(line),
+		 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{%s%s%s" META "}}",
+		 method, cursor ? "\"cursor\":\"" : "", cursor ? cursor : "", cursor ? "\"," : "");
+	return ask(line);
+}
+
+static void lists_come_in_pages(void **state)
+{
+	char cursor[200];
+	const char *answer = list("tools/list", NULL);
+	unsigned n = count(answer, "\"inputSchema\"");
+
+	(void)state;
+	assert_int_equal(n, 3);
+	while (next_cursor(answer, cursor)) {
+		answer = list("tools/list", cursor);
+		n += count(answer, "\"inputSchema\"");
+	}
+	assert_int_equal(n, 8);
+	assert_has(answer, "\"ttlMs\":5,\"cacheScope\":\"private\"");
+}
+
+static void a_cursor_belongs_to_its_list(void **state)
+{
+	char cursor[200];
+
+	(void)state;
+	assert_true(next_cursor(list("tools/list", NULL), cursor));
+	assert_has(list("prompts/list", cursor), "\"code\":-32602");
+	assert_has(list("prompts/list", ""), "\"code\":-32602");
+	cursor[3] ^= 1;
+	assert_has(list("tools/list", cursor), "\"code\":-32602");
+}
+
+static void completions_end_at_a_hundred(void **state)
+{
+	const char *answer =
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"completion/"
+		    "complete\",\"params\":{\"ref\":{"
+		    "\"type\":\"ref/"
+		    "prompt\",\"name\":\"hello\"},\"argument\":{\"name\":\"text\",\"value\":"
+		    "\"\"}," META "}}");
+
+	(void)state;
+	assert_int_equal(count(answer, "\"x\""), 100);
+	assert_has(answer, "\"total\":120,\"hasMore\":true");
+}
+
+/* ---- what a modern client carries ---- */
+
+static void seal_state(char *out, size_t size, const char *what, const char *arguments)
+{
+	struct buf sealed;
+	char about[200];
+	int n = snprintf(about, sizeof(about), "tools/call\n%u\nask\n%s", (unsigned)getuid(),
+			 arguments);
+
+	buf_init(&sealed, 4096);
+	seal_add(&sealed, world_key, text_of(what), (struct text) {about, (size_t)n});
+	snprintf(out, size, "%.*s", (int)sealed.len, sealed.data);
+	buf_done(&sealed);
+}
+
+static const char *ask_with(const char *state, const char *responses)
+{
+	char line[3000];
+
+	snprintf(line, sizeof(line),
+		 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+		 "call\",\"params\":{\"name\":\"ask\","
+		 "\"requestState\":\"%s\",\"inputResponses\":%s," META "}}",
+		 state, responses);
+	return ask(line);
+}
+
+static void answers_are_carried_from_round_to_round(void **state)
+{
+	char carried[1000];
+	const char *at;
+	const char *answer = ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+				 "call\",\"params\":{\"name\":\"ask\"," META "}}");
+
+	(void)state;
+	assert_has(answer, "\"resultType\":\"input_required\",\"inputRequests\":{\"name\":{");
+	at = strstr(answer, "\"requestState\":\"");
+	assert_int_equal(sscanf(at, "\"requestState\":\"%999[^\"]", carried), 1);
+	answer = ask_with(carried, "{\"name\":{\"action\":\"accept\",\"content\":{\"n\":1}}}");
+	assert_has(answer, "\"inputRequests\":{\"roots\":{\"method\":\"roots/list\"");
+	at = strstr(answer, "\"requestState\":\"");
+	assert_int_equal(sscanf(at, "\"requestState\":\"%999[^\"]", carried), 1);
+	answer = ask_with(carried, "{\"roots\":{\"roots\":[]}}");
+	assert_has(answer, "\\\"content\\\":{\\\"n\\\":1}}\"},{\"type\":\"text\",\"text\":\"kept\"}");
+}
+
+static void state_that_has_expired_is_refused(void **state)
+{
+	char fresh[200];
+	char sealed[600];
+
+	(void)state;
+	snprintf(fresh, sizeof(fresh), "{\"expires\":%lld,\"answers\":{}}",
+		 (long long)(clock_utc_ms() / 1000 + 100));
+	seal_state(sealed, sizeof(sealed), fresh, "{}");
+	assert_has(ask_with(sealed, "{}"), "input_required");
+	seal_state(sealed, sizeof(sealed), "{\"expires\":1000,\"answers\":{}}", "{}");
+	assert_has(ask_with(sealed, "{}"), "requestState has expired");
+	seal_state(sealed, sizeof(sealed), fresh, "{\"a\":1}");
+	assert_has(ask_with(sealed, "{}"), "was not made here");
+	seal_state(sealed, sizeof(sealed), "not JSON", "{}");
+	assert_has(ask_with(sealed, "{}"), "cannot be read");
+}
+
+/* ---- telling ---- */
+
+static void listeners_are_told_what_they_asked_for(void **state)
+{
+	(void)state;
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"subscriptions/listen\",\"params\":{"
+		    "\"notifications\":{\"promptsListChanged\":true,\"resourceSubscriptions\":["
+		    "\"w://a\"]}," META "}}"),
+		"subscriptions/acknowledged");
+	assert_true(mcp_watched(m.mcp, TEXT("w://a")));
+	assert_false(mcp_watched(m.mcp, TEXT("w://b")));
+	mcp_changed(m.mcp, MCP_TOOLS | MCP_PROMPTS);
+	mcp_updated(m.mcp, TEXT("w://b"));
+	mcp_updated(m.mcp, TEXT("w://a"));
+	assert_string_equal(hear(),
+			    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/prompts/"
+			    "list_changed\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/"
+			    "subscriptionId\":7}}}");
+	assert_has(hear(), "\"uri\":\"w://a\"");
+	say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+	    "cancelled\",\"params\":{\"requestId\":7}}");
+	world_settle(&m.w);
+	assert_false(mcp_watched(m.mcp, TEXT("w://a")));
+	mcp_changed(m.mcp, MCP_PROMPTS);
+	world_settle(&m.w);
+	dialer_read(&c);
+	assert_int_equal(c.in.len, 0);
+}
+
+static void open_legacy(void)
+{
+	(void)ask("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+		  "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"elicitation\":{}}}}");
+}
+
+static void subscriptions_have_a_limit(void **state)
+{
+	char line[200];
+
+	(void)state;
+	open_legacy();
+	for (int i = 0; i < 1024; i++) {
+		snprintf(line, sizeof(line),
+			 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/"
+			 "subscribe\",\"params\":{"
+			 "\"uri\":\"w://%d\"}}",
+			 i);
+		assert_has(ask(line), "\"result\":{}");
+	}
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{"
+		    "\"uri\":\"w://more\"}}"),
+		"more than 1024 resources");
+	assert_true(mcp_watched(m.mcp, TEXT("w://1023")));
+	dialer_done(&c);
+	world_settle(&m.w);
+	assert_false(mcp_watched(m.mcp, TEXT("w://1023")));
+}
+
+static void progress_only_grows(void **state)
+{
+	(void)state;
+	open_legacy();
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+		    "\"slow\",\"_meta\":{\"progressToken\":\"t\"}}}"),
+		"\"progressToken\":\"t\",\"progress\":1,\"total\":2,\"message\":\"begun\"");
+	assert_has(hear(), "\"level\":\"info\",\"logger\":\"world\",\"data\":\"begun\"");
+	assert_non_null(slow_call);
+	mcp_progress(slow_call, 1, 2, NULL);
+	mcp_progress(slow_call, 0.5, 2, NULL);
+	mcp_progress(slow_call, 1.5, 0, NULL);
+	assert_has(hear(), "\"progress\":1.5}}");
+	say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+	    "cancelled\",\"params\":{\"requestId\":1}}");
+	assert_has(ask("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}"), "\"id\":2");
+	assert_int_equal(n_cancelled, 1);
+}
+
+/* An answer must get through although as many calls wait as may run. */
+static void an_answer_overtakes_a_full_queue(void **state)
+{
+	char line[200];
+
+	(void)state;
+	open_legacy();
+	for (unsigned i = 0; i < default_limits.waiting; i++) {
+		snprintf(line, sizeof(line),
+			 "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/"
+			 "call\",\"params\":{\"name\":"
+			 "\"ask\"}}",
+			 i + 10);
+		assert_has(ask(line), "elicitation/create");
+	}
+	say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+	assert_has(ask("{\"jsonrpc\":\"2.0\",\"id\":\"ask-3\",\"result\":{\"action\":\"cancel\"}}"),
+		   "does not support roots");
+	assert_has(hear(), "\"id\":1,\"result\":{}");
+}
+
+/* ---- guests ---- */
+
+static struct done handle_hello(struct call *call)
+{
+	json_str(call_result(call), "hello");
+	return call_reply(call);
+}
+
+static const struct method other_methods[] = {{.name = "hello", .handle = handle_hello}};
+static const struct dialect other_dialect = {.name = "other",
+					     .message_max = 1 << 20,
+					     .errors = mcp_errors,
+					     .methods = other_methods,
+					     .n_methods = 1};
+
+static void a_guest_is_known_by_its_first_line(void **state)
+{
+	struct endpoint *e = m.w.endpoint;
+	struct endpoint *other = calloc(1, sizeof(*other));
+
+	(void)state;
+	assert_int_equal(registry_add(m.w.registry, other_methods, 1), 0);
+	*other = (struct endpoint) {.server = m.w.server,
+				    .dialect = &other_dialect,
+				    .registry = m.w.registry,
+				    .framing = SPEAKS_ANY,
+				    .guest = calloc(1, sizeof(*other))};
+	*other->guest = *other;
+	other->guest->dialect = &mcp_world_dialect;
+	other->guest->guest = NULL;
+	other->guest->state = m.mcp;
+	list_append(&m.w.server->endpoints, &other->link);
+	m.w.endpoint = other;
+	dialer_done(&c);
+	assert_int_equal(dialer_init(&c, &m.w), 0);
+	open_legacy();
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+		    "\"say\"}}"),
+		"\"content\"");
+	assert_has(ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\"}"), "-32601");
+	assert_int_equal(other->guest->n_connections, 1);
+	assert_int_equal(other->n_connections, 0);
+	dialer_done(&c);
+	assert_int_equal(dialer_init(&c, &m.w), 0);
+	assert_has(ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\"}"), "\"hello\"");
+	assert_has(ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}"), "-32601");
+	m.w.endpoint = e;
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(conversations_are_byte_for_byte),
+		TEST(a_tool_runs_where_its_row_says),
+		TEST(lists_come_in_pages),
+		TEST(a_cursor_belongs_to_its_list),
+		TEST(completions_end_at_a_hundred),
+		TEST(answers_are_carried_from_round_to_round),
+		TEST(state_that_has_expired_is_refused),
+		TEST(listeners_are_told_what_they_asked_for),
+		TEST(subscriptions_have_a_limit),
+		TEST(progress_only_grows),
+		TEST(an_answer_overtakes_a_full_queue),
+		TEST(a_guest_is_known_by_its_first_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
