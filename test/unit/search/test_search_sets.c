@@ -233,15 +233,15 @@ static void check_found(const char *name, const char *half, double least, double
 	arena_done(&set.arena);
 }
 
-/* The floors are a little below what was found when they were set. */
+/* The floors are about one question below what was found when they were set. */
 static void the_first_set_is_answered(void **state)
 {
-	check_found("", NULL, 83, 80);
+	check_found("", NULL, 82, 80);
 }
 
 static void the_second_set_is_answered(void **state)
 {
-	check_found("second/", "judge", 69, 66);
+	check_found("second/", "judge", 68.5, 65.5);
 }
 
 int main(void)
