@@ -55,6 +55,16 @@ const char *mcp_version(const struct call *c)
 	return opened(c)->version;
 }
 
+void mcp_set_own(struct call *c, void *own)
+{
+	opened(c)->own = own;
+}
+
+void *mcp_own(const struct call *c)
+{
+	return opened(c)->own;
+}
+
 struct text mcp_client_name(const struct call *c)
 {
 	const struct mcp_call *mc = opened(c);

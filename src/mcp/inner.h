@@ -83,6 +83,7 @@ struct mcp_call {
 	const struct value *arguments;
 	const struct mcp_tool *tool;
 	const struct mcp_resource *resource;
+	void *own; /* the owner's */
 
 	/* of a refusal, where the usual words do not do */
 	int64_t code;     /* 0: by the table */
@@ -105,6 +106,7 @@ struct mcp_call {
 	struct text state; /* JSON; {NULL, 0}: none */
 	const struct value *kept;
 	const char *lacking; /* a capability that the client has not */
+	bool beside;         /* it goes on waiting if the client cannot answer */
 
 	/* how it is answered */
 	struct mcp_track *track; /* legacy HTTP of 2025-11-25, once it streams; or NULL */

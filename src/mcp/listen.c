@@ -269,6 +269,19 @@ void mcp_updated(struct mcp *m, struct text uri)
 	}
 }
 
+bool mcp_watched_any(const struct mcp *m)
+{
+	list_for_each (at, following, (struct list *)&m->sessions) {
+		if (list_entry(at, struct mcp_session, link)->n_uris > 0)
+			return true;
+	}
+	list_for_each (at, following, (struct list *)&m->listens) {
+		if (list_entry(at, struct mcp_listen, link)->uris)
+			return true;
+	}
+	return false;
+}
+
 bool mcp_watched(const struct mcp *m, struct text uri)
 {
 	list_for_each (at, following, (struct list *)&m->sessions) {

@@ -71,7 +71,7 @@ void mcp_free(struct mcp *m)
 {
 	if (!m)
 		return;
-	sessions_free(m);
+	mcp_sessions_free(m);
 	free_entries(&m->tools);
 	free_entries(&m->resources);
 	free_entries(&m->templates);

@@ -95,13 +95,15 @@ bool mcp_overtakes(const struct value *message);
 bool mcp_recognise(const struct value *first);
 void mcp_http_refusal(struct buf *body, const struct http_refusal *no);
 
-/* The members of a struct dialect, but for its name and its home. */
-#define MCP_DIALECT                                                                                \
+/* The members of a struct dialect, but for its name and its home. An owner that reads some messages
+ * by itself passes functions that lead to mcp_open and mcp_recognise for all others. */
+#define MCP_DIALECT_WITH(opens, recognises)                                                        \
 	.framing = SPEAKS_ANY, .message_max = MCP_MESSAGE_MAX, .concurrent = true,                 \
 	.rules = {.flags = JSONRPC_NO_BATCH | JSONRPC_NO_POSITIONAL}, .errors = mcp_errors,        \
-	.open = mcp_open, .overtakes = mcp_overtakes, .recognise = mcp_recognise,                  \
+	.open = (opens), .overtakes = mcp_overtakes, .recognise = (recognises),                    \
 	.http_routes = mcp_routes, .n_http_routes = MCP_N_ROUTES, .http_silent_status = 202,       \
 	.http_refusal = mcp_http_refusal
+#define MCP_DIALECT MCP_DIALECT_WITH(mcp_open, mcp_recognise)
 
 /* ---- what a call's client is ---- */
 
@@ -109,6 +111,9 @@ struct mcp *call_mcp(const struct call *c);
 const char *mcp_version(const struct call *c);      /* "2026-07-28" */
 struct text mcp_client_name(const struct call *c);  /* as it calls itself; {NULL, 0}: unknown */
 const struct value *mcp_meta(const struct call *c); /* the request's _meta; or NULL */
+/* The owner's own of this call, set when it was opened; NULL: nothing. */
+void mcp_set_own(struct call *c, void *own);
+void *mcp_own(const struct call *c);
 /* Whether it has declared "elicitation", "sampling" or "roots". */
 bool mcp_can(const struct call *c, const char *capability);
 
@@ -165,6 +170,11 @@ bool mcp_stays_open(const struct call *c);
 /* Ends a run of the handler that has asked. on_cancel may be NULL, and is as for call_later. */
 struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg);
 
+/* The same for a handler that is also answered from elsewhere, where mcp_stays_open: a client that
+ * cannot answer does not end the wait. */
+struct done mcp_wait_beside(struct call *c, void (*on_cancel)(struct call *c, void *arg),
+			    void *arg);
+
 /* Ends the stream that carries this call, so that its client comes again for the rest. Only HTTP
  * clients of 2025-11-25 can; for others nothing happens. */
 void mcp_hang_up(struct call *c);
@@ -177,7 +187,8 @@ enum mcp_lists { MCP_TOOLS = 1 << 0, MCP_PROMPTS = 1 << 1, MCP_RESOURCES = 1 << 
 void mcp_changed(struct mcp *m, unsigned lists);
 /* A resource has other contents; those who have subscribed to it are told. */
 void mcp_updated(struct mcp *m, struct text uri);
-/* Whether anybody has. */
+/* Whether anybody has; whether anybody has subscribed to anything. */
+bool mcp_watched_any(const struct mcp *m);
 bool mcp_watched(const struct mcp *m, struct text uri);
 
 /* ---- pages ---- */

@@ -271,6 +271,8 @@ static void fail_waiting(struct mcp_call *mc, const struct value *error)
 {
 	struct text message = value_text(value_find(error, "message"));
 
+	if (mc->beside)
+		return;
 	message = text_cut(message, 300);
 	(void)mcp_refuse(mc->call, "The client could not answer: %.*s", TEXT_ARGS(message));
 }
@@ -351,8 +353,9 @@ struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg
 		return call_reply(c);
 	}
 	r = send_all(mc);
-	if (r != 0) {
+	if (r != 0)
 		mcp_forget_questions(mc);
+	if (r != 0 && !mc->beside) {
 		return mcp_refuse(c, "The client cannot be asked: %s.",
 				  r == -ENOTSUP ? "its request does not accept a stream"
 						: "it does not read, or has left");
@@ -363,4 +366,10 @@ struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg
 	mc->on_cancel = on_cancel;
 	mc->cancel_arg = arg;
 	return call_later(c, wait_cancelled, NULL);
+}
+
+struct done mcp_wait_beside(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg)
+{
+	opened(c)->beside = true;
+	return mcp_wait(c, on_cancel, arg);
 }

@@ -2,9 +2,9 @@
 #include "mcp/inner.h"
 #include "mcp/legacy.h"
 
-#define LATER(fn)                                                                                  \
+#define LATER(word, fn)                                                                            \
 	{                                                                                          \
-		.handle = (fn), .where = ON_LOOP, .flags = METHOD_LATER                            \
+		.name = (word), .handle = (fn), .where = ON_LOOP, .flags = METHOD_LATER            \
 	}
 
 enum { BOTH = MCP_LEGACY | MCP_MODERN };
@@ -16,33 +16,37 @@ static struct done nothing(struct call *c)
 }
 
 static const struct mcp_row rows[] = {
-	{"initialize", MCP_LEGACY, PART_BASE, MCP_PLAIN, .method = LATER(legacy_initialize),
-	 .open = legacy_open_initialize},
-	{"ping", MCP_LEGACY, PART_BASE, MCP_PLAIN, .method = LATER(legacy_empty)},
-	{"logging/setLevel", MCP_LEGACY, PART_LOGGING, MCP_PLAIN, .method = LATER(legacy_empty),
-	 .open = legacy_open_level},
+	{"initialize", MCP_LEGACY, PART_BASE, MCP_PLAIN,
+	 .method = LATER("initialize", legacy_initialize), .open = legacy_open_initialize},
+	{"ping", MCP_LEGACY, PART_BASE, MCP_PLAIN, .method = LATER("ping", legacy_empty)},
+	{"logging/setLevel", MCP_LEGACY, PART_LOGGING, MCP_PLAIN,
+	 .method = LATER("logging/setLevel", legacy_empty), .open = legacy_open_level},
 	{"resources/subscribe", MCP_LEGACY, PART_SUBSCRIBE, MCP_PLAIN,
-	 .method = LATER(legacy_empty), .open = legacy_open_subscribe},
+	 .method = LATER("resources/subscribe", legacy_empty), .open = legacy_open_subscribe},
 	{"resources/unsubscribe", MCP_LEGACY, PART_SUBSCRIBE, MCP_PLAIN,
-	 .method = LATER(legacy_empty), .open = legacy_open_unsubscribe},
-	{"server/discover", MCP_MODERN, PART_BASE, MCP_CACHED, .method = LATER(mcp_discover)},
-	{"subscriptions/listen", MCP_MODERN, PART_CHANGES, MCP_PLAIN, .method = LATER(mcp_listen)},
-	{"tools/list", BOTH, PART_TOOLS, MCP_CACHED, .method = LATER(mcp_list_tools)},
-	{"tools/call", BOTH, PART_TOOLS, MCP_PLAIN, .method = LATER(nothing), .open = mcp_open_tool,
-	 .named_by = "name"},
-	{"resources/list", BOTH, PART_RESOURCES, MCP_CACHED, .method = LATER(mcp_list_resources),
-	 .open = mcp_open_resources},
+	 .method = LATER("resources/unsubscribe", legacy_empty), .open = legacy_open_unsubscribe},
+	{"server/discover", MCP_MODERN, PART_BASE, MCP_CACHED,
+	 .method = LATER("server/discover", mcp_discover)},
+	{"subscriptions/listen", MCP_MODERN, PART_CHANGES, MCP_PLAIN,
+	 .method = LATER("subscriptions/listen", mcp_listen)},
+	{"tools/list", BOTH, PART_TOOLS, MCP_CACHED, .method = LATER("tools/list", mcp_list_tools)},
+	{"tools/call", BOTH, PART_TOOLS, MCP_PLAIN, .method = LATER("tools/call", nothing),
+	 .open = mcp_open_tool, .named_by = "name"},
+	{"resources/list", BOTH, PART_RESOURCES, MCP_CACHED,
+	 .method = LATER("resources/list", mcp_list_resources), .open = mcp_open_resources},
 	{"resources/templates/list", BOTH, PART_RESOURCES, MCP_CACHED,
-	 .method = LATER(mcp_list_templates), .open = mcp_open_templates},
-	{"resources/read", BOTH, PART_RESOURCES, MCP_CONTENTS, .method = LATER(nothing),
-	 .open = mcp_open_resource, .named_by = "uri"},
-	{"prompts/list", BOTH, PART_PROMPTS, MCP_CACHED, .method = LATER(mcp_list_prompts)},
-	{"prompts/get", BOTH, PART_PROMPTS, MCP_PLAIN, .method = LATER(nothing),
+	 .method = LATER("resources/templates/list", mcp_list_templates),
+	 .open = mcp_open_templates},
+	{"resources/read", BOTH, PART_RESOURCES, MCP_CONTENTS,
+	 .method = LATER("resources/read", nothing), .open = mcp_open_resource, .named_by = "uri"},
+	{"prompts/list", BOTH, PART_PROMPTS, MCP_CACHED,
+	 .method = LATER("prompts/list", mcp_list_prompts)},
+	{"prompts/get", BOTH, PART_PROMPTS, MCP_PLAIN, .method = LATER("prompts/get", nothing),
 	 .open = mcp_open_prompt, .named_by = "name"},
-	{"completion/complete", BOTH, PART_COMPLETIONS, MCP_COMPLETION, .method = LATER(nothing),
-	 .open = mcp_open_completion},
+	{"completion/complete", BOTH, PART_COMPLETIONS, MCP_COMPLETION,
+	 .method = LATER("completion/complete", nothing), .open = mcp_open_completion},
 	{"notifications/cancelled", BOTH, PART_BASE, MCP_SILENT, .notification = true,
-	 .method = LATER(nothing), .open = legacy_open_cancelled},
+	 .method = LATER("notifications/cancelled", nothing), .open = legacy_open_cancelled},
 };
 
 const struct mcp_row *mcp_find_row(struct text name)

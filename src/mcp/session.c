@@ -41,7 +41,7 @@ void session_unref(struct mcp_session *s)
 		session_free(s);
 }
 
-void sessions_free(struct mcp *m)
+void mcp_sessions_free(struct mcp *m)
 {
 	struct list *first;
 

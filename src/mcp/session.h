@@ -64,4 +64,4 @@ bool session_watches(const struct mcp_session *s, struct text uri);
 struct mcp_question *session_find_question(const struct mcp_session *s, struct text id);
 
 /* All of an mcp's, with whatever they hold: nothing runs any more. */
-void sessions_free(struct mcp *m);
+void mcp_sessions_free(struct mcp *m);
