@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,14 +44,26 @@ static int exit_code(int fault)
 	}
 }
 
+/* Puts a sentence into `error`, and returns the exit code that goes with it. */
+__attribute__((format(printf, 3, 4))) static int fail(char error[TALK_ERROR], int code,
+						      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, TALK_ERROR, format, args);
+	va_end(args);
+	return code;
+}
+
 /* Reads the first line of the file; a token on the command line would show in ps. */
-static int read_token(const char *path, char token[TOKEN_MAX])
+static int read_token(const char *path, char token[TOKEN_MAX], char error[TALK_ERROR])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, token, TOKEN_MAX - 1) : -1;
 
 	if (n < 0)
-		complain("cannot read %s: %s", path, strerror(errno));
+		fail(error, 0, "cannot read %s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	if (n < 0)
@@ -59,10 +72,8 @@ static int read_token(const char *path, char token[TOKEN_MAX])
 	token[strcspn(token, "\r\n")] = '\0';
 	for (n = 0; token[n] > ' ' && token[n] < 0x7f; n++)
 		;
-	if (n == 0 || token[n] != '\0') {
-		complain("the first line of %s is no token", path);
-		return EX_DATAERR;
-	}
+	if (n == 0 || token[n] != '\0')
+		return fail(error, EX_DATAERR, "the first line of %s is no token", path);
 	return 0;
 }
 
@@ -77,41 +88,39 @@ static bool lacks_kind(const char *address)
 	       strncmp(address, "http:", 5) != 0 && strncmp(address, "unix:", 5) != 0;
 }
 
-static int bad_address(const struct cli *cli)
+static int bad_address(const struct cli *cli, char error[TALK_ERROR])
 {
 	const char *framing = cli->options.framing;
 
 	if (lacks_kind(cli->address))
-		complain("'%s' is no address to dial; try http://%s or tcp:%s", cli->address,
-			 cli->address, cli->address);
-	else
-		complain("'%s' is no address to dial%s%s; it must be http://HOST[:PORT][/PATH], "
-			 "tcp:HOST:PORT or unix:PATH, with a number or localhost as HOST",
-			 cli->address, framing ? " with framing " : "", framing ? framing : "");
-	return EX_USAGE;
+		return fail(error, EX_USAGE, "'%s' is no address to dial; try http://%s or tcp:%s",
+			    cli->address, cli->address, cli->address);
+	return fail(error, EX_USAGE,
+		    "'%s' is no address to dial%s%s; it must be http://HOST[:PORT][/PATH], "
+		    "tcp:HOST:PORT or unix:PATH, with a number or localhost as HOST",
+		    cli->address, framing ? " with framing " : "", framing ? framing : "");
 }
 
-static int dial_failed(const struct cli *cli, int fault)
+static int dial_failed(const struct cli *cli, int fault, char error[TALK_ERROR])
 {
 	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;
 
-	if (fault == -ETIMEDOUT && cli->options.wait_ms > 0) {
-		complain("timeout waiting for %s at %s", talk_is_gob(cli) ? "agent" : "the server",
-			 cli->address + (is_unix ? 5 : 0));
-		return EX_TEMPFAIL;
-	}
-	if (is_unix && (fault == -ENOENT || fault == -ECONNREFUSED)) {
-		complain("no koined at %s (is it running? try: koined)", cli->address + 5);
-		return EX_UNAVAILABLE;
-	}
+	if (fault == -ETIMEDOUT && cli->options.wait_ms > 0)
+		return fail(error, EX_TEMPFAIL, "timeout waiting for %s at %s",
+			    talk_is_gob(cli) ? "agent" : "the server",
+			    cli->address + (is_unix ? 5 : 0));
+	if (is_unix && (fault == -ENOENT || fault == -ECONNREFUSED))
+		return fail(error, EX_UNAVAILABLE, "no koined at %s (is it running? try: koined)",
+			    cli->address + 5);
 	if (fault == -EINVAL)
-		return bad_address(cli);
-	complain("cannot connect to %s: %s", cli->address, strerror(-fault));
-	return fault == -ETIMEDOUT || fault == -ENOMEM ? exit_code(fault) : EX_UNAVAILABLE;
+		return bad_address(cli, error);
+	return fail(error,
+		    fault == -ETIMEDOUT || fault == -ENOMEM ? exit_code(fault) : EX_UNAVAILABLE,
+		    "cannot connect to %s: %s", cli->address, strerror(-fault));
 }
 
 /* Without XDG_RUNTIME_DIR our folder is in /tmp, where another user may have made it first. */
-static int check_folder(const struct cli *cli)
+static int check_folder(const struct cli *cli, char error[TALK_ERROR])
 {
 	char folder[64];
 	struct stat st;
@@ -123,27 +132,23 @@ static int check_folder(const struct cli *cli)
 		return 0;
 	if (S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & 022) == 0)
 		return 0;
-	complain("%s belongs to another user, or others may write to it; nothing in it is trusted",
-		 folder);
-	return EX_NOPERM;
+	return fail(error, EX_NOPERM,
+		    "%s belongs to another user, or others may write to it; nothing in it is "
+		    "trusted",
+		    folder);
 }
 
-static int refuse_server(const char *error)
-{
-	complain("%s; --server-uid UID or KOINE_SERVER_UID trusts it", error);
-	return EX_NOPERM;
-}
-
-int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client)
+static int dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client,
+		char error[TALK_ERROR])
 {
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
 	char token[TOKEN_MAX];
-	char error[256] = "";
+	char why[256] = "";
 	int r;
 
 	opts.server_uid = cli->options.server_uid;
-	opts.error = error;
-	opts.error_size = sizeof(error);
+	opts.error = why;
+	opts.error_size = sizeof(why);
 	opts.framing = cli->options.framing;
 	opts.timeout_ms = cli->options.timeout_ms;
 	opts.retries = cli->options.retries > 0 ? (uint32_t)cli->options.retries : 0;
@@ -151,18 +156,34 @@ int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client
 	opts.on_bytes = on_bytes;
 	opts.on_bytes_arg = arg;
 	if (cli->options.token_file) {
-		r = read_token(cli->options.token_file, token);
+		r = read_token(cli->options.token_file, token, error);
 		if (r != 0)
 			return r;
 		opts.token = token;
 	}
-	r = check_folder(cli);
+	r = check_folder(cli, error);
 	if (r != 0)
 		return r;
 	r = koine_dial(cli->address, &opts, ret_client);
 	if (r == KOINE_FORBIDDEN)
-		return refuse_server(error);
-	return r == 0 ? 0 : dial_failed(cli, r);
+		return fail(error, EX_NOPERM, "%s; --server-uid UID or KOINE_SERVER_UID trusts it",
+			    why);
+	return r == 0 ? 0 : dial_failed(cli, r, error);
+}
+
+int talk_try(struct cli *cli, struct koine_client **ret_client, char error[TALK_ERROR])
+{
+	return dial(cli, NULL, NULL, ret_client, error);
+}
+
+int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client)
+{
+	char error[TALK_ERROR];
+	int r = dial(cli, on_bytes, arg, ret_client, error);
+
+	if (r != 0)
+		complain("%s", error);
+	return r;
 }
 
 int talk_connect(struct cli *cli)

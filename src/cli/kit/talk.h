@@ -19,6 +19,11 @@ typedef void (*bytes_cb)(void *arg, bool out, const char *data, size_t len);
 /* Dials the server of the options, for an additional connection. on_bytes may be NULL. */
 int talk_dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_client **ret_client);
 
+enum { TALK_ERROR = 1024 };
+
+/* The same without a word: `error` gets the sentence. */
+int talk_try(struct cli *cli, struct koine_client **ret_client, char error[TALK_ERROR]);
+
 /* Dials cli->client, the connection that most commands need, unless it exists. */
 int talk_connect(struct cli *cli);
 void talk_hang_up(struct cli *cli);
