@@ -101,6 +101,9 @@ struct dialect {
 	const struct method_table *debug_methods; /* only where the settings offer them; or NULL */
 	bool speaks_all; /* has the methods of all others, too, but for names of its own */
 
+	/* The name of a dialect to whose listeners its clients may come, too; or NULL. */
+	const char *guest_of;
+
 	struct dialect_home home;
 	bool sandboxed; /* who asks for a reload may not cause one: the settings are only read */
 	bool makes_vectors;                    /* a model that we ask there is ourselves */

@@ -154,6 +154,24 @@ static const char *const confined_methods[] = {
 	"getApproval",
 	"fetchApprovals",
 	"event.list",
+	/* the same over MCP, and what its clients say before */
+	"mcp.open",
+	"initialize",
+	"notification",
+	"notifications/initialized",
+	"notifications/cancelled",
+	"server/discover",
+	"tools/list",
+	"prompts/list",
+	"resources/list",
+	"resources/templates/list",
+	"memory_search",
+	"memory_add",
+	"memory_list",
+	"memory_update",
+	"memory_delete",
+	"ask_human",
+	"permission_prompt",
 	NULL,
 };
 
@@ -235,6 +253,7 @@ static const step_fn steps[] = {
 	make_environments,
 	/* Until the loop turns there are no threads, so these may write to the store directly. */
 	daemon_open_engine,
+	tokens_make,
 	events_begin,
 	memories_begin,
 	agents_start,

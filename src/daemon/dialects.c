@@ -8,12 +8,14 @@
 #include "dialect/gateway/gateway.h"
 #include "dialect/hld/hld.h"
 #include "dialect/koine/koine.h"
+#include "dialect/mcp/server.h"
 #include "dialect/nexus/nexus.h"
 #include "dialect/ocg/ocg.h"
 
 const struct dialect *const dialects[] = {
 	&koine_dialect, &ash_dialect,  &hld_dialect,     &ocg_dialect,
 	&nexus_dialect, &aiwg_dialect, &gateway_dialect, &embedding_dialect,
+	&mcp_dialect,
 };
 
 const unsigned n_dialects = sizeof(dialects) / sizeof(dialects[0]);
@@ -22,6 +24,15 @@ const struct dialect *dialect_find(const char *name)
 {
 	for (unsigned i = 0; i < n_dialects; i++) {
 		if (strcmp(dialects[i]->name, name) == 0)
+			return dialects[i];
+	}
+	return NULL;
+}
+
+const struct dialect *dialect_guest(const struct dialect *host)
+{
+	for (unsigned i = 0; i < n_dialects; i++) {
+		if (dialects[i]->guest_of && strcmp(dialects[i]->guest_of, host->name) == 0)
 			return dialects[i];
 	}
 	return NULL;

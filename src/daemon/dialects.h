@@ -10,6 +10,9 @@ extern const unsigned n_dialects;
 /* NULL: there is none. */
 const struct dialect *dialect_find(const char *name);
 
+/* The one that is its guest; or NULL. */
+const struct dialect *dialect_guest(const struct dialect *host);
+
 /* Its index in the array; it must be in it. */
 unsigned dialect_index(const struct dialect *d);
 

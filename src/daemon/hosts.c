@@ -47,6 +47,14 @@ int hosts_prepare(struct hosts *h, const struct settings *s, struct environments
 	return r != 0 ? r : hosts_step(h, DIALECT_PREPARE, why);
 }
 
+int hosts_make_token(struct hosts *h, const struct settings *s, const struct dialect *d,
+		     struct why *why)
+{
+	char *token = h->tokens[dialect_index(d)];
+
+	return token[0] ? 0 : token_make(s, d, token, TOKEN_MAX, why);
+}
+
 const char *hosts_token(const struct hosts *h, const struct dialect *d)
 {
 	const char *token = h->tokens[dialect_index(d)];

@@ -18,6 +18,10 @@ struct hosts {
 int hosts_prepare(struct hosts *h, const struct settings *s, struct environments *env,
 		  struct why *why);
 
+/* Once the store is there: makes the token of a dialect that has one made for it. */
+int hosts_make_token(struct hosts *h, const struct settings *s, const struct dialect *d,
+		     struct why *why);
+
 /* NULL for none. */
 const char *hosts_token(const struct hosts *h, const struct dialect *d);
 

@@ -65,6 +65,8 @@ int registries_make(struct daemon *d, struct why *why);
 void registries_free(struct daemon *d);
 
 /* A broken project is skipped. Refuses to start if nothing at all can be served. */
+/* Tokens that are made stand beside the store, and so come after it. */
+int tokens_make(struct daemon *d, struct why *why);
 int listen_everywhere(struct daemon *d, struct why *why);
 
 /* Prints the listeners. Call it when the start has succeeded: readers take it for that. */

@@ -89,7 +89,7 @@ static void note_listener(const struct daemon *d, const struct plan_row *row)
 			 "dialect=%s address=%s why=\"anybody can put another socket there; chmod "
 			 "o-w or chmod +t its folder\"",
 			 dialect->name, row->address.path);
-	if (!token || !token->only || hosts_token(&d->hosts, dialect))
+	if (!token || !dialect->http_token_unset || hosts_token(&d->hosts, dialect))
 		return;
 	snprintf(refuses, sizeof(refuses), "%s refuses every call", dialect->name);
 	log_info(refuses, "why=\"there is neither %s nor %s.token_file\"", token->variable,
@@ -116,6 +116,7 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 		.registry = d->registries[i],
 		.address = row->address,
 		.framing = dialect->framing,
+		.guest = dialect_guest(dialect),
 		.fd = row->fd,
 		.allow_uids = allowed->list,
 		.n_allow_uids = allowed->n,
@@ -132,6 +133,8 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 		return say_how_without(d, row, why);
 	if (r == 0)
 		r = hosts_listening(&d->hosts, row->project, e);
+	if (r == 0 && e->guest)
+		r = hosts_listening(&d->hosts, row->project, e->guest);
 	if (r == 0)
 		note_listener(d, row);
 	return r;
@@ -168,6 +171,24 @@ int listen_everywhere(struct daemon *d, struct why *why)
 	if (r == 0 && list_empty(&d->server->endpoints))
 		return refuse(why, REFUSE_UNAVAILABLE,
 			      "no project can be served, and nothing else is");
+	return r;
+}
+
+int tokens_make(struct daemon *d, struct why *why)
+{
+	int r = 0;
+
+	list_for_each (at, following, &d->server->endpoints) {
+		struct endpoint *e = list_entry(at, struct endpoint, link);
+		const char *token;
+
+		r = hosts_make_token(&d->hosts, d->settings, e->dialect, why);
+		if (r != 0)
+			return r;
+		token = hosts_token(&d->hosts, e->dialect);
+		if (token)
+			snprintf(e->token, sizeof(e->token), "%s", token);
+	}
 	return r;
 }
 

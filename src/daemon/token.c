@@ -1,14 +1,19 @@
 #include "daemon/token.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/secret.h"
 #include "base/text.h"
 #include "daemon/dialects.h"
 #include "daemon/settings/settings.h"
 
-enum { SHORTEST = 16, LONGEST = 200 };
+enum { SHORTEST = 16, LONGEST = 200, TOKEN_LEN = 64 };
 
 static int read_file(const char *file, char *out, size_t size, struct why *why)
 {
@@ -41,13 +46,104 @@ static int read_variable(const char *name, char *out, size_t size, struct why *w
 	return 0;
 }
 
+/* ---- a token that is made ---- */
+
+static const struct dialect_token *token_of(const struct dialect *d)
+{
+	return d->life ? d->life->token : NULL;
+}
+
+static const char *file_of(const struct settings *s, const struct dialect *d)
+{
+	const struct dialect_token *token = token_of(d);
+
+	return token ? (const char *)settings_of(s, d) + token->file : "";
+}
+
+/* Its file stands beside the store. */
+static void made_file(const struct settings *s, const char *name, char out[PATH_LEN])
+{
+	static const char scheme[] = "sqlite:";
+	char url[PATH_LEN];
+	char *slash;
+
+	settings_store_url(s, url, sizeof(url));
+	slash = strrchr(url, '/');
+	if (slash)
+		*slash = '\0';
+	snprintf(out, PATH_LEN, "%.*s/%s", PATH_LEN - 40,
+		 slash ? url + (strncmp(url, scheme, 7) == 0 ? 7 : 0) : ".", name);
+}
+
+static bool is_made(const struct settings *s, const struct dialect *d)
+{
+	const struct dialect_token *token = token_of(d);
+
+	return token && token->made && !file_of(s, d)[0];
+}
+
+static int random_token(char out[TOKEN_LEN + 2])
+{
+	unsigned char bytes[TOKEN_LEN / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	memcpy(out + TOKEN_LEN, "\n", 2);
+	return 0;
+}
+
+/* Whoever is first makes it; nobody ever sees half of it. */
+static int write_token(const char *path, struct why *why)
+{
+	char text[TOKEN_LEN + 2];
+	char fresh[PATH_LEN + 16];
+	int r = random_token(text);
+	int fd;
+
+	if (r != 0)
+		return r;
+	snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid());
+	fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot make %.120s: %s", fresh,
+			      strerror(errno));
+	r = write(fd, text, TOKEN_LEN + 1) == TOKEN_LEN + 1 && fsync(fd) == 0 ? 0 : -errno;
+	close(fd);
+	if (r == 0 && link(fresh, path) != 0 && errno != EEXIST)
+		r = -errno;
+	unlink(fresh);
+	return r >= 0 ? r
+		      : refuse(why, REFUSE_UNAVAILABLE, "cannot make %.120s: %s", path,
+			       strerror(-r));
+}
+
+int token_make(const struct settings *s, const struct dialect *d, char *out, size_t size,
+	       struct why *why)
+{
+	char path[PATH_LEN];
+	int r;
+
+	out[0] = '\0';
+	if (!is_made(s, d))
+		return 0;
+	made_file(s, token_of(d)->made, path);
+	r = access(path, F_OK) == 0 ? 0 : write_token(path, why);
+	return r != 0 ? r : read_file(path, out, size, why);
+}
+
+/* ---- reading them ---- */
+
 int token_read_own(const struct settings *s, const struct dialect *d, char *out, size_t size,
 		   struct why *why)
 {
-	const struct dialect_token *token = d->life ? d->life->token : NULL;
-	const char *file = token ? (const char *)settings_of(s, d) + token->file : "";
+	const struct dialect_token *token = token_of(d);
+	const char *file = file_of(s, d);
 
 	out[0] = '\0';
+	if (token && token->made && strcmp(file, "off") == 0)
+		return 0;
 	if (file[0])
 		return read_file(file, out, size, why);
 	return token && token->variable ? read_variable(token->variable, out, size, why) : 0;

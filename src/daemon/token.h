@@ -13,6 +13,10 @@ struct settings;
 int token_read(const struct settings *s, const struct dialect *d, char *out, size_t size,
 	       struct why *why);
 
+/* Makes the file of a dialect whose life says so, unless the settings name one or "off". */
+int token_make(const struct settings *s, const struct dialect *d, char *out, size_t size,
+	       struct why *why);
+
 /* Only its own; only that of koine.token_file. */
 int token_read_own(const struct settings *s, const struct dialect *d, char *out, size_t size,
 		   struct why *why);

@@ -44,6 +44,9 @@ struct dialect_token {
 	size_t file; /* offset in its settings: the token's file, or "" */
 	/* The environment variable with the token, if there is no file; or NULL. */
 	const char *variable;
+	/* Its file beside the store, made where neither is given and "off" does not forbid it; or
+	 * NULL. */
+	const char *made;
 	bool only; /* koine.token_file does not apply: without its own token, nobody is served */
 };
 

@@ -31,8 +31,8 @@ struct groups_in {
 
 /* ---- adding one ---- */
 
-static int read_after(const struct value *list, struct arena *a, struct task_new *new,
-		      struct why *why)
+int koine_read_after(const struct value *list, struct arena *a, struct task_new *new,
+		     struct why *why)
 {
 	struct text *after;
 	unsigned n = 0;
@@ -120,7 +120,7 @@ static struct done handle_add(struct call *c)
 {
 	const struct add_in *in = c->in;
 	struct task_new new = in->new;
-	int r = read_after(in->after, &c->arena, &new, &c->why);
+	int r = koine_read_after(in->after, &c->arena, &new, &c->why);
 
 	if (r == 0)
 		r = read_env(in->env, &c->arena, &new, &c->why);

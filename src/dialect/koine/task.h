@@ -15,6 +15,14 @@ struct task_in {
 	int64_t max;
 };
 
+struct arena;
+struct task_new;
+struct why;
+
+/* Ids of tasks that come first; NULL: none. */
+int koine_read_after(const struct value *list, struct arena *a, struct task_new *new,
+		     struct why *why);
+
 /* ---- task_follow.c ---- */
 
 struct done koine_task_output(struct call *c);

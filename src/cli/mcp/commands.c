@@ -1,0 +1,160 @@
+/* koine mcp: the MCP server that agents start. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/project/project.h"
+#include "cli/commands.h"
+#include "cli/kit/call.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
+#include "cli/kit/talk.h"
+#include "cli/mcp/pipe.h"
+
+struct mcp_options {
+	const char *project;
+	const char *tools;
+	bool start;
+};
+
+static void init_options(void *own)
+{
+	struct mcp_options *o = own;
+
+	o->project = ".";
+}
+
+/* ---- starting the daemon ---- */
+
+/* The one that was installed beside us, else the one that the shell would find. */
+static void run_koined(void)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("d"));
+	char *name = strdup("koined");
+
+	if (n > 0) {
+		path[n] = '\0';
+		memcpy(strrchr(path, '/') + 1, "koined", sizeof("koined"));
+		execv(path, (char *[]) {path, NULL});
+	}
+	execvp("koined", (char *[]) {name, NULL});
+	_exit(EX_UNAVAILABLE);
+}
+
+/* It outlives us, and the client that has started us. */
+static void detach(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	signal(SIGPIPE, SIG_DFL);
+	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	run_koined();
+}
+
+static bool start_koined(void *arg)
+{
+	pid_t child = fork();
+
+	(void)arg;
+	if (child == 0)
+		detach();
+	if (child < 0) {
+		complain("cannot start koined: %s", strerror(errno));
+		return false;
+	}
+	waitpid(child, NULL, 0);
+	complain("starting koined");
+	return true;
+}
+
+/* ---- what we tell koined of our client ---- */
+
+/* "memory,tasks": koined knows which there are. */
+static void add_tools(struct koine_json *j, const char *tools)
+{
+	struct text rest = text_of(tools);
+	struct text one;
+
+	if (!tools)
+		return;
+	koine_json_key(j, "tools");
+	koine_json_begin_array(j);
+	while (text_next(&rest, ',', &one))
+		koine_json_text_n(j, one.data, one.len);
+	koine_json_end_array(j);
+}
+
+/* A folder is named here, where it is. */
+static int write_opening(const struct mcp_options *o, struct koine_json *j)
+{
+	char name[PROJECT_NAME_MAX + 1];
+	char folder[PATH_MAX];
+	int r = project_of_word(o->project, name);
+
+	if (r != 0) {
+		complain("--project %s: %s", o->project, strerror(-r));
+		return EX_NOINPUT;
+	}
+	params_add(j, "project", name);
+	params_add(j, "folder", realpath(o->project, folder) ? folder : NULL);
+	params_add(j, "session_id", option_from_environment("KOINE_SESSION_ID"));
+	params_add(j, "run_id", option_from_environment("KOINE_RUN_ID"));
+	add_tools(j, o->tools);
+	return 0;
+}
+
+/* ---- the command ---- */
+
+static int cmd_mcp(struct cli *cli)
+{
+	const struct mcp_options *o = cli->own;
+	CLEANUP(json_freep) struct koine_json *j = params_new();
+	CLEANUP(pipe_done) struct pipe p = {.cli = cli, .start = o->start ? start_koined : NULL};
+	int r = write_opening(o, j);
+
+	if (r != 0)
+		return r;
+	p.opening = params_end(j);
+	if (!p.opening)
+		return out_of_memory();
+	if (talk_is_http(cli)) {
+		complain("koine mcp talks to a socket; an MCP client reaches %s by itself",
+			 cli->address);
+		return EX_USAGE;
+	}
+	cli->options.framing = "line";
+	signal(SIGPIPE, SIG_IGN);
+	return pipe_run(&p);
+}
+
+#define AT(member) offsetof(struct mcp_options, member)
+
+static const struct option options[] = {
+	{"--project", NULL, "DIR|NAME", "whose memories; without it, this folder's", option_word,
+	 AT(project)},
+	{"--tools", NULL, "LIST", "only these of memory,tasks,human; without it, all", option_word,
+	 AT(tools)},
+	{"--start", NULL, NULL, "start koined if it is not running", option_flag, AT(start)},
+	{NULL},
+};
+
+const struct command mcp_commands[] = {
+	{"mcp", "", "the MCP server that an agent starts: memory, tasks, a human's answers",
+	 "It speaks the Model Context Protocol on its standard input and output, and passes it on\n"
+	 "to koined. It outlives a restart of koined: calls that were under way fail, and the "
+	 "next\n"
+	 "ones are answered. While there is no koined, it says so, and waits for one.\n",
+	 cmd_mcp, NULL, options, sizeof(struct mcp_options), init_options, NO_ARGS},
+	{NULL},
+};

@@ -1,0 +1,513 @@
+#include "cli/mcp/pipe.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/kit/print.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+enum {
+	LINE_MAX_BYTES = (16 << 20) + 4096, /* of one message */
+	ANSWER_MAX = 64 << 20,
+	READ_SIZE = 64 * 1024,
+	KEEP_BYTES = 128 * 1024, /* of an emptied buffer */
+	AHEAD_BYTES = 1 << 20,   /* what the daemon has not taken; then the client waits */
+	HELD_MAX = 32 << 20,
+	RETRY_MS = 100,
+	FIRST_WAIT_MS = 2000, /* for a daemon that was never there */
+	WAIT_MS = 10000,      /* for one that restarts */
+	START_WAIT_MS = 10000,
+	LAST_MS = 5000, /* for answers, once the client has closed its end */
+};
+
+/* Beside exit codes: the client reads no more, which ends us as well. */
+enum { CLIENT_LEFT = -1 };
+
+/* Ids of our own requests. A client that chooses the same deserves what it gets. */
+#define OPEN_ID  "\"koine mcp open\""
+#define AGAIN_ID "\"koine mcp again\""
+
+/* ---- to the client ---- */
+
+/* Waits until the client takes it: without a reader we have nothing else to do. */
+static int say(const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(STDOUT_FILENO, data, len);
+
+		if (n < 0 && errno != EINTR)
+			return errno == EPIPE ? CLIENT_LEFT : EX_IOERR;
+		data += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int refuse_call(struct text id, const char *why)
+{
+	CLEANUP(buf_donep) struct buf line = {0};
+
+	buf_init(&line, CALL_ID_MAX + 4096);
+	buf_add_str(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_add(&line, id.data, id.len);
+	buf_printf(&line, ",\"error\":{\"code\":-32603,\"message\":\"%s\"}}\n", why);
+	return line.err ? EX_SOFTWARE : say(line.data, line.len);
+}
+
+static int refuse_all(struct pipe *p, const char *why)
+{
+	char *id;
+	int r = 0;
+
+	while (r == 0 && calls_take(&p->calls, &id)) {
+		r = refuse_call(text_of(id), why);
+		free(id);
+	}
+	buf_trim(&p->held, KEEP_BYTES);
+	buf_clear(&p->id);
+	return r;
+}
+
+static const char gone[] = "koined went away while this call was under way, and nobody knows how "
+			   "it ended: look before you repeat it";
+static const char missing[] = "there is no koined to answer this: it is not running. Start it with "
+			      "`koined`, then ask again";
+
+/* ---- the daemon comes and goes ---- */
+
+static void write_opening(struct pipe *p)
+{
+	buf_printf(&p->to_daemon,
+		   "{\"jsonrpc\":\"2.0\",\"id\":" OPEN_ID ",\"method\":\"mcp.open\",\"params\":");
+	buf_add_str(&p->to_daemon, p->opening);
+	buf_add_str(&p->to_daemon, "}\n");
+}
+
+static void write_again(struct pipe *p)
+{
+	buf_add_str(&p->to_daemon, "{\"jsonrpc\":\"2.0\",\"id\":" AGAIN_ID
+				   ",\"method\":\"initialize\",\"params\":");
+	buf_add(&p->to_daemon, p->params.data, p->params.len);
+	buf_add_str(&p->to_daemon, "}\n");
+}
+
+/* The daemon has all that was said meanwhile. */
+static void serve(struct pipe *p)
+{
+	p->state = PIPE_SERVES;
+	buf_add(&p->to_daemon, p->held.data, p->held.len);
+	buf_trim(&p->held, KEEP_BYTES);
+}
+
+static void open_pipe(struct pipe *p)
+{
+	p->fd = koine_client_fd(p->client);
+	if (p->complained)
+		complain("koined is there");
+	p->complained = false;
+	p->was_there = true;
+	write_opening(p);
+	if (!p->is_open) {
+		serve(p);
+		return;
+	}
+	p->state = PIPE_RENEWS;
+	write_again(p);
+}
+
+static void close_pipe(struct pipe *p)
+{
+	koine_client_free(p->client);
+	p->client = NULL;
+	p->fd = -1;
+	p->state = PIPE_AWAY;
+	buf_trim(&p->from_daemon, KEEP_BYTES);
+	buf_trim(&p->to_daemon, KEEP_BYTES);
+}
+
+static int lose(struct pipe *p)
+{
+	bool renews = p->state == PIPE_RENEWS;
+
+	close_pipe(p);
+	p->retry_ms = clock_steady_ms();
+	/* One that goes away again while it is greeted does not make us wait for ever. */
+	if (renews)
+		return 0;
+	p->give_up_ms = p->retry_ms + WAIT_MS;
+	return refuse_all(p, gone);
+}
+
+/* The user is told once; the client whenever it asks. */
+static void miss(struct pipe *p, const char *error)
+{
+	uint64_t now = clock_steady_ms();
+
+	p->retry_ms = now + RETRY_MS;
+	if (p->complained)
+		return;
+	p->complained = true;
+	complain("%s; waiting for it", error);
+	if (!p->was_there)
+		p->give_up_ms = now + FIRST_WAIT_MS;
+	if (p->start && p->start(p->start_arg))
+		p->give_up_ms = now + START_WAIT_MS;
+	p->start = NULL;
+}
+
+/* 0, or an exit code: what answers there is not for us, however long we wait. */
+static int try_open(struct pipe *p)
+{
+	char error[TALK_ERROR];
+	int r = talk_try(p->cli, &p->client, error);
+
+	if (r == EX_UNAVAILABLE || r == EX_TEMPFAIL) {
+		miss(p, error);
+		return 0;
+	}
+	if (r == 0)
+		open_pipe(p);
+	else
+		complain("%s", error);
+	return r;
+}
+
+/* ---- what the client says ---- */
+
+static struct text raw_of(const struct koine_value *v)
+{
+	struct text t = {0};
+
+	t.data = koine_value_raw(v, &t.len);
+	return t;
+}
+
+static void note_initialize(struct pipe *p, const struct koine_value *message, struct text id)
+{
+	struct text params = raw_of(koine_value_get(message, "params"));
+
+	buf_clear(&p->params);
+	buf_clear(&p->id);
+	buf_add(&p->params, params.data, params.len);
+	buf_add(&p->id, id.data, id.len);
+	p->is_open = false;
+}
+
+/* What a client has cancelled may never be answered. */
+static void forget(struct pipe *p, const struct koine_value *params)
+{
+	const struct koine_value *id = koine_value_get(params, "requestId");
+
+	if (id)
+		calls_remove(&p->calls, raw_of(id));
+}
+
+/* A request must be answered, whatever becomes of the daemon. */
+static int note_asked(struct pipe *p, const struct koine_value *message, bool *ret_refused)
+{
+	struct text method = member_string(message, "method");
+	const struct koine_value *id = koine_value_get(message, "id");
+	bool too_late = p->state == PIPE_AWAY && clock_steady_ms() >= p->give_up_ms;
+	int r;
+
+	if (text_is(method, "notifications/cancelled"))
+		forget(p, koine_value_get(message, "params"));
+	if (!method.data || !id)
+		return 0;
+	if (too_late) {
+		*ret_refused = true;
+		return refuse_call(raw_of(id), missing);
+	}
+	r = calls_add(&p->calls, raw_of(id));
+	if (r != 0) {
+		*ret_refused = true;
+		return r == -ENOMEM ? EX_SOFTWARE
+				    : refuse_call(text_cut(raw_of(id), CALL_ID_MAX),
+						  "too many calls are under way");
+	}
+	if (text_is(method, "initialize"))
+		note_initialize(p, message, raw_of(id));
+	return 0;
+}
+
+/* Older versions have batches. */
+static int note_all(struct pipe *p, const struct koine_value *root, bool *ret_refused)
+{
+	int r = 0;
+
+	if (koine_value_kind(root) != KOINE_ARRAY)
+		return note_asked(p, root, ret_refused);
+	for (const struct koine_value *m = koine_value_first(root); m && r == 0;
+	     m = koine_value_next(m))
+		r = note_asked(p, m, ret_refused);
+	return r;
+}
+
+static void doc_freep(struct koine_doc **d)
+{
+	koine_doc_free(*d);
+}
+
+/* What is not JSON, the daemon refuses in its own words. */
+static int take_said(struct pipe *p, struct text line)
+{
+	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
+	struct buf *to = p->state == PIPE_SERVES ? &p->to_daemon : &p->held;
+	bool refused = false;
+	int r = 0;
+
+	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) == 0)
+		r = note_all(p, koine_doc_root(doc), &refused);
+	if (r != 0 || refused)
+		return r;
+	buf_add(to, line.data, line.len);
+	buf_add_char(to, '\n');
+	return to->err ? EX_SOFTWARE : 0;
+}
+
+/* ---- what the daemon says ---- */
+
+static int take_opened(struct pipe *p, const struct koine_value *error)
+{
+	struct text why = member_string(error, "message");
+
+	int r;
+
+	if (!error)
+		return 0;
+	complain("koined does not serve MCP here: %.*s", TEXT_ARGS(why));
+	r = refuse_all(p, "this koined does not serve MCP here; koine mcp has said why");
+	return r != 0 ? r : EX_PROTOCOL;
+}
+
+static int take_again(struct pipe *p, const struct koine_value *error)
+{
+	static const char done[] =
+		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+
+	if (error) {
+		complain("koined does not take this client again: %.*s",
+			 TEXT_ARGS(member_string(error, "message")));
+		return EX_PROTOCOL;
+	}
+	buf_add_str(&p->to_daemon, done);
+	serve(p);
+	return 0;
+}
+
+/* An answer: to us, or to what the client has asked. */
+static int note_answered(struct pipe *p, const struct koine_value *message, bool *ret_ours)
+{
+	const struct koine_value *id = koine_value_get(message, "id");
+	const struct koine_value *error = koine_value_get(message, "error");
+	struct text raw;
+
+	if (!id || koine_value_get(message, "method"))
+		return 0;
+	raw = raw_of(id);
+	*ret_ours = text_is(raw, OPEN_ID) || text_is(raw, AGAIN_ID);
+	if (text_is(raw, OPEN_ID))
+		return take_opened(p, error);
+	if (text_is(raw, AGAIN_ID))
+		return take_again(p, error);
+	if (p->id.len > 0 && text_equal(raw, (struct text) {p->id.data, p->id.len})) {
+		p->is_open = !error;
+		buf_clear(&p->id);
+	}
+	calls_remove(&p->calls, raw);
+	return 0;
+}
+
+static int take_answer(struct pipe *p, struct text line)
+{
+	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
+	const struct koine_value *root = NULL;
+	bool ours = false;
+	int r = 0;
+
+	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) == 0)
+		root = koine_doc_root(doc);
+	if (koine_value_kind(root) == KOINE_ARRAY) {
+		for (root = koine_value_first(root); root && r == 0; root = koine_value_next(root))
+			r = note_answered(p, root, &ours);
+	} else if (root) {
+		r = note_answered(p, root, &ours);
+	}
+	if (r != 0 || ours)
+		return r;
+	return say(line.data, line.len + 1);
+}
+
+/* ---- bytes ---- */
+
+/* The lines in a buffer, each with its line feed behind it; what is left is a part of one. */
+static int take_lines(struct pipe *p, struct buf *in, size_t looked,
+		      int (*take)(struct pipe *p, struct text line))
+{
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && looked < in->len) {
+		const char *end = memchr(in->data + looked, '\n', in->len - looked);
+
+		if (!end)
+			break;
+		r = take(p, (struct text) {in->data + at, (size_t)(end - in->data) - at});
+		at = (size_t)(end - in->data) + 1;
+		looked = at;
+	}
+	buf_consume(in, at);
+	if (in->len == 0)
+		buf_trim(in, KEEP_BYTES);
+	return r;
+}
+
+/* 1: there is something new; 0: not now; negative: the end, or an error. */
+static int read_some(int fd, struct buf *in)
+{
+	ssize_t n;
+
+	if (buf_reserve(in, READ_SIZE) != 0)
+		return -EMSGSIZE;
+	n = read(fd, in->data + in->len, READ_SIZE);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (n == 0)
+		return -EPIPE;
+	in->len += (size_t)n;
+	return 1;
+}
+
+static int read_client(struct pipe *p)
+{
+	size_t before = p->from_client.len;
+	int r = read_some(STDIN_FILENO, &p->from_client);
+
+	if (r == -EMSGSIZE) {
+		complain("a message is longer than %d bytes", LINE_MAX_BYTES);
+		return EX_DATAERR;
+	}
+	if (r < 0) {
+		p->ended = true;
+		p->end_ms = clock_steady_ms() + LAST_MS;
+		return 0;
+	}
+	return r == 0 ? 0 : take_lines(p, &p->from_client, before, take_said);
+}
+
+static int read_daemon(struct pipe *p)
+{
+	size_t before = p->from_daemon.len;
+	int r = read_some(p->fd, &p->from_daemon);
+
+	if (r < 0)
+		return lose(p);
+	return r == 0 ? 0 : take_lines(p, &p->from_daemon, before, take_answer);
+}
+
+static int write_daemon(struct pipe *p)
+{
+	ssize_t n = send(p->fd, p->to_daemon.data, p->to_daemon.len, MSG_NOSIGNAL);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : lose(p);
+	buf_consume(&p->to_daemon, (size_t)n);
+	if (p->to_daemon.len == 0)
+		buf_trim(&p->to_daemon, KEEP_BYTES);
+	return 0;
+}
+
+/* ---- the loop ---- */
+
+static bool has_ended(const struct pipe *p, uint64_t now)
+{
+	if (!p->ended)
+		return false;
+	return now >= p->end_ms || (p->calls.n == 0 && p->to_daemon.len == 0);
+}
+
+static int wait_ms(const struct pipe *p, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (p->state == PIPE_AWAY)
+		next = p->retry_ms;
+	if (p->ended && p->end_ms < next)
+		next = p->end_ms;
+	if (next == UINT64_MAX)
+		return -1;
+	return next > now ? (int)(next - now) : 0;
+}
+
+/* What is due without any bytes. */
+static int look_at_clock(struct pipe *p, uint64_t now)
+{
+	if (p->state != PIPE_AWAY)
+		return 0;
+	if (now >= p->retry_ms) {
+		int r = try_open(p);
+
+		if (r != 0 || p->state != PIPE_AWAY)
+			return r;
+	}
+	return now >= p->give_up_ms ? refuse_all(p, missing) : 0;
+}
+
+static int turn(struct pipe *p)
+{
+	bool listens = !p->ended && p->to_daemon.len < AHEAD_BYTES && p->held.len < AHEAD_BYTES;
+	struct pollfd fds[] = {
+		{.fd = listens ? STDIN_FILENO : -1, .events = POLLIN},
+		{.fd = p->fd, .events = (short)(POLLIN | (p->to_daemon.len > 0 ? POLLOUT : 0))},
+	};
+	int r = 0;
+
+	if (poll(fds, 2, wait_ms(p, clock_steady_ms())) < 0 && errno != EINTR)
+		return EX_OSERR;
+	if (fds[1].revents & POLLOUT)
+		r = write_daemon(p);
+	if (r == 0 && p->fd >= 0 && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)))
+		r = read_daemon(p);
+	if (r == 0 && (fds[0].revents & (POLLIN | POLLHUP | POLLERR)))
+		r = read_client(p);
+	return r;
+}
+
+int pipe_run(struct pipe *p)
+{
+	uint64_t now = clock_steady_ms();
+	int r = 0;
+
+	p->fd = -1;
+	p->retry_ms = now;
+	p->give_up_ms = now + FIRST_WAIT_MS;
+	buf_init(&p->from_client, LINE_MAX_BYTES);
+	buf_init(&p->from_daemon, ANSWER_MAX);
+	buf_init(&p->to_daemon, HELD_MAX + LINE_MAX_BYTES);
+	buf_init(&p->held, HELD_MAX);
+	buf_init(&p->params, LINE_MAX_BYTES);
+	buf_init(&p->id, CALL_ID_MAX);
+	while (r == 0 && !has_ended(p, now)) {
+		r = look_at_clock(p, now) ?: turn(p);
+		now = clock_steady_ms();
+	}
+	return r == CLIENT_LEFT ? EX_OK : r;
+}
+
+void pipe_done(struct pipe *p)
+{
+	koine_client_free(p->client);
+	calls_done(&p->calls);
+	buf_done(&p->from_client);
+	buf_done(&p->from_daemon);
+	buf_done(&p->to_daemon);
+	buf_done(&p->held);
+	buf_done(&p->params);
+	buf_done(&p->id);
+}

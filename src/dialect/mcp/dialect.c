@@ -1,0 +1,133 @@
+/* The portrait of koine's MCP server, its settings, and its start. */
+#include <errno.h>
+
+#include "call/server.h"
+#include "dialect/life.h"
+#include "dialect/mcp/server.h"
+#include "engine/engine.h"
+
+/* ---- settings ---- */
+
+static const struct setting rows[] = {
+	{"mcp", "token_file", SET_PATH, SETTING_TEXT(struct mcp_settings, token_file),
+	 "a file (0600) with the token that HTTP clients must carry; empty: mcp.token beside the "
+	 "store, made at the first start; off: none"},
+};
+
+static const struct mcp_settings defaults;
+
+static const struct dialect_section section = {SECTION(rows, defaults)};
+
+/* ---- start and stop ---- */
+
+/* In host->state. */
+struct offer {
+	struct mcp *mcp;
+	struct watch *watch;
+};
+
+static const char instructions[] =
+	"koine is the memory, the task queue and the inbox that all agents on this machine share.\n"
+	"- Call memory_search with the user's question before you rely on what was said or decided "
+	"earlier, and before you ask for something the user may have told another agent.\n"
+	"- Call memory_add when you learn a decision, a preference, or how something works that "
+	"will matter later: one fact each, in a sentence that makes sense by itself.\n"
+	"- Give long or independent work to task_add; look at it with task_get and task_output.\n"
+	"- Call ask_human before what cannot be undone, or when only a person can know.";
+
+static int fill(struct mcp *m)
+{
+	return mcp_add_memory(m) ?: mcp_add_tasks(m) ?: mcp_add_human(m) ?: mcp_add_prompts(m) ?:
+	       mcp_add_templates(m);
+}
+
+/* Its listeners come before the engine. */
+static int make(struct dialect_host *h)
+{
+	const struct mcp_opts opts = {
+		.server = h->daemon->server,
+		.name = "koine",
+		.title = "koine",
+		.version = h->daemon->server->opts.version,
+		.instructions = instructions,
+		.subscribes = true,
+		.resources_list = &mcp_resources_list,
+		.offers = side_offers,
+	};
+	struct offer *o = arena_zalloc(h->daemon->arena, sizeof(*o));
+	int r = o ? mcp_new(&opts, &o->mcp) : -ENOMEM;
+
+	if (r != 0)
+		return r;
+	h->state = o;
+	return fill(o->mcp);
+}
+
+static int listening(struct dialect_host *h, const char *project, struct endpoint *e)
+{
+	const struct offer *o;
+	int r = h->state ? 0 : make(h);
+
+	(void)project;
+	if (r != 0)
+		return r;
+	o = h->state;
+	e->state = o->mcp;
+	return 0;
+}
+
+static int start(struct dialect_host *h, struct why *why)
+{
+	struct offer *o = h->state;
+
+	(void)why;
+	return o ? watch_start(o->mcp, h->daemon->engine->events, &o->watch) : 0;
+}
+
+static int stopping(struct dialect_host *h, struct why *why)
+{
+	struct offer *o = h->state;
+
+	(void)why;
+	if (o) {
+		watch_stop(o->watch);
+		o->watch = NULL;
+	}
+	return 0;
+}
+
+static int release(struct dialect_host *h, struct why *why)
+{
+	struct offer *o = h->state;
+
+	(void)why;
+	if (o) {
+		watch_stop(o->watch);
+		mcp_free(o->mcp);
+	}
+	h->state = NULL;
+	return 0;
+}
+
+static const struct dialect_token token = {
+	.file = offsetof(struct mcp_settings, token_file),
+	.made = "mcp.token",
+	.only = true,
+};
+
+static const struct dialect_life life = {
+	.steps = {[DIALECT_START] = start, [DIALECT_STOPPING] = stopping, [DIALECT_FREE] = release},
+	.listening = listening,
+	.token = &token,
+};
+
+const struct dialect mcp_dialect = {
+	.name = "mcp",
+	MCP_DIALECT_WITH(side_open, side_recognise),
+	.guest_of = "koine",
+	.home = {.address = "http:127.0.0.1:8766", .optional = true},
+	.http_token_wrong =
+		"the token of mcp.token_file is missing or wrong: Authorization: Bearer TOKEN",
+	.section = &section,
+	.life = &life,
+};

@@ -1,0 +1,628 @@
+/*
+ * Tools that ask a human: ask_human puts a question into koine's inbox and, where the client can,
+ * before its own user; whoever answers first has answered. permission_prompt is what Claude Code
+ * calls to be allowed a tool; only the inbox answers it, or a rule.
+ *
+ * No thread waits. Every ten seconds the client is told that somebody is still being asked.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/uuid.h"
+#include "call/client.h"
+#include "call/server.h"
+#include "dialect/engine.h"
+#include "dialect/mcp/server.h"
+#include "engine/approval/approval.h"
+
+enum {
+	PROGRESS_MS = 10000,
+	CHOICES_MAX = 64,
+	QUESTION_MAX = 64 << 10,
+	SECONDS_MAX = 7 * 24 * 3600,
+};
+
+static const unsigned group = GROUP_HUMAN;
+
+struct ask_in {
+	struct text question;
+	const struct value *choices;
+	double timeout_seconds;
+};
+
+struct permission_in {
+	struct text tool_name;
+	const struct value *input;
+	struct text tool_use_id;
+};
+
+/* A call that waits for a human; in its arena. */
+struct waiting {
+	struct list link; /* in its connection's waits */
+	struct call *call;
+	struct approval_waiter *waiter; /* NULL: told, or left */
+	struct timer *timer;
+	struct text id; /* of the approval, once it is there */
+	unsigned n_told;
+	void (*answer)(struct call *c, const struct approval *a);
+};
+
+/* The waits of one connection, so that nobody is asked for a client that has left; freed when it
+ * closes. Over HTTP a connection that is lost says nothing. */
+struct waits {
+	struct client_hook hook;
+	struct list list;
+};
+
+/* ---- waiting ---- */
+
+static void on_timer(void *arg)
+{
+	struct waiting *w = arg;
+
+	mcp_progress(w->call, ++w->n_told, 0, "waiting for a human");
+}
+
+static void end_waiting(struct waiting *w)
+{
+	list_remove(&w->link);
+	approval_leave(w->waiter);
+	w->waiter = NULL;
+	timer_free(w->timer);
+	w->timer = NULL;
+}
+
+/* An approval that was made with no id of ours. */
+static void on_kept(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct waiting *w = arg;
+
+	(void)why;
+	if (r == 0 && !w->id.data)
+		(void)arena_copy_text(&w->call->arena, a->id, &w->id);
+}
+
+static void on_decided(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct waiting *w = arg;
+
+	w->waiter = NULL;
+	end_waiting(w);
+	if (r != 0) {
+		if (r > 0)
+			w->call->why = *why;
+		(void)call_fail(w->call, r);
+		return;
+	}
+	w->answer(w->call, a);
+}
+
+static void withdraw(struct waiting *w)
+{
+	end_waiting(w);
+	if (w->id.data)
+		approval_withdraw(call_approvals(w->call), w->id, TEXT("client"));
+}
+
+static struct done fail_left(struct call *c)
+{
+	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+/* The connection is still being taken apart, so its calls are answered in the next turn. */
+static void on_closed(struct client_hook *h)
+{
+	struct waits *all = list_entry(h, struct waits, hook);
+	struct list *first;
+
+	while ((first = list_first(&all->list))) {
+		struct waiting *w = list_entry(first, struct waiting, link);
+
+		withdraw(w);
+		(void)call_after(w->call, 0, fail_left);
+	}
+	free(all);
+}
+
+static int join_waits(struct client *s, struct waiting *w)
+{
+	struct client_hook *h = client_find_hook(s, on_closed);
+	struct waits *all = h ? list_entry(h, struct waits, hook) : calloc(1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	if (!h) {
+		all->hook.closed = on_closed;
+		list_init(&all->list);
+		client_add_hook(s, &all->hook);
+	}
+	list_append(&all->list, &w->link);
+	return 0;
+}
+
+/* The client has given up, or we stop: then the question stays for when it is asked again. */
+static void on_cancel(struct call *c, void *arg)
+{
+	struct waiting *w = arg;
+
+	if (c->server->stopping) {
+		end_waiting(w);
+		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING, "koined is stopping"));
+		return;
+	}
+	withdraw(w);
+	(void)fail_left(c);
+}
+
+static int begin_waiting(struct call *c, const struct approval_new *new, struct waiting *w)
+{
+	int r;
+
+	w->call = c;
+	c->state = w;
+	list_init(&w->link);
+	r = timer_new(c->server->loop, on_timer, w, &w->timer);
+	if (r == 0 && client_hears(c->client))
+		r = join_waits(c->client, w);
+	if (r == 0)
+		r = approval_wait(call_approvals(c), new, on_kept, on_decided, w, &w->waiter);
+	if (r != 0) {
+		end_waiting(w);
+		return r;
+	}
+	timer_repeat(w->timer, PROGRESS_MS);
+	return 0;
+}
+
+static struct approval_new new_approval(struct call *c)
+{
+	const struct side *side = call_side(c);
+	const struct value *use = value_find(mcp_meta(c), "claudecode/toolUseId");
+
+	return (struct approval_new) {
+		.session = side->session,
+		.run = side->run,
+		.agent = side_agent(c),
+		.origin = side->folder.len > 0 ? side->folder : side->project,
+		.tool_use_id = value_text(use),
+		.from = {.is = true, .peer = c->peer},
+	};
+}
+
+static int need_approvals(struct call *c)
+{
+	if (call_approvals(c))
+		return 0;
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not running");
+}
+
+/* ---- ask_human ---- */
+
+static struct done write_answer(struct call *c, bool answered, struct text answer,
+				const char *status)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_member_bool(j, "answered", answered);
+	json_member_text(j, "answer", answer.data ? answer : TEXT(""));
+	json_member_str(j, "status", status);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static void answer_asked(struct call *c, const struct approval *a)
+{
+	bool answered = a->status == APPROVAL_RESPONDED || a->status == APPROVAL_APPROVED;
+
+	(void)write_answer(c, answered, a->comment, approval_status_name(a->status));
+}
+
+/* The question as the inbox shows it: {"msg": …, "choices": […]}. */
+static const struct value *question_of(struct call *c)
+{
+	const struct ask_in *in = c->in;
+	struct value *object = arena_zalloc(&c->arena, sizeof(*object));
+	struct value *message = arena_zalloc(&c->arena, sizeof(*message));
+	struct value *choices = in->choices ? arena_zalloc(&c->arena, sizeof(*choices)) : NULL;
+
+	if (!object || !message || (in->choices && !choices))
+		return NULL;
+	*message = (struct value) {.kind = VALUE_STRING,
+				   .key = "msg",
+				   .key_len = 3,
+				   .text = in->question.data,
+				   .len = (uint32_t)in->question.len,
+				   .next = choices};
+	if (choices) {
+		*choices = *in->choices;
+		choices->key = "choices";
+		choices->key_len = 7;
+		choices->next = NULL;
+	}
+	*object = (struct value) {.kind = VALUE_OBJECT, .first = message, .len = choices ? 2 : 1};
+	return object;
+}
+
+/* What the client's own user is asked: one field, free or with choices. */
+static int write_elicitation(struct call *c, struct text *ret_params)
+{
+	const struct ask_in *in = c->in;
+	struct buf out;
+	struct json j;
+	int r;
+
+	buf_init(&out, 6 * QUESTION_MAX + 65536);
+	j = json_writer(&out);
+	json_begin_object(&j);
+	json_member_text(&j, "message", in->question);
+	json_key(&j, "requestedSchema");
+	json_begin_object(&j);
+	json_member_str(&j, "type", "object");
+	json_key(&j, "properties");
+	json_begin_object(&j);
+	json_key(&j, "answer");
+	json_begin_object(&j);
+	json_member_str(&j, "type", "string");
+	if (in->choices) {
+		json_key(&j, "enum");
+		json_value(&j, in->choices);
+	}
+	json_end_object(&j);
+	json_end_object(&j);
+	json_key(&j, "required");
+	json_raw(&j, "[\"answer\"]", 10);
+	json_end_object(&j);
+	json_end_object(&j);
+	r = out.err ? out.err
+		    : arena_copy_text(&c->arena, (struct text) {out.data, out.len}, ret_params);
+	buf_done(&out);
+	return r;
+}
+
+static int check_asked(struct call *c)
+{
+	const struct ask_in *in = c->in;
+
+	if (in->question.len == 0 || in->question.len > QUESTION_MAX)
+		return refuse_field(&c->why, "question", "question must have 1 to %d bytes",
+				    QUESTION_MAX);
+	if (!(in->timeout_seconds >= 0 && in->timeout_seconds <= SECONDS_MAX))
+		return refuse_field(&c->why, "timeout_seconds", "timeout_seconds must be 0 to %d",
+				    SECONDS_MAX);
+	if (in->choices && (in->choices->len == 0 || in->choices->len > CHOICES_MAX))
+		return refuse_field(&c->why, "choices", "choices must be 1 to %d texts",
+				    CHOICES_MAX);
+	if (!in->choices)
+		return 0;
+	value_each (choice, in->choices) {
+		if (choice->kind != VALUE_STRING)
+			return refuse_field(&c->why, "choices", "choices must be texts");
+	}
+	return 0;
+}
+
+static void on_recorded(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct call *c = arg;
+
+	/* Somebody was quicker in the inbox: their answer counts. */
+	if (r == REFUSE_CONFLICT && a) {
+		answer_asked(c, a);
+		return;
+	}
+	if (r > 0)
+		c->why = *why;
+	if (r != 0)
+		(void)call_fail(c, r);
+	else
+		answer_asked(c, a);
+}
+
+/* The answer was given at the client, and is recorded so. */
+static struct done record(struct call *c, struct text id, struct text answer)
+{
+	char by[160];
+	struct text client = mcp_client_name(c);
+	struct approval_decision d = {
+		.id = id, .status = APPROVAL_RESPONDED, .comment = answer, .by = text_of(by)};
+
+	snprintf(by, sizeof(by), "client:%.*s", (int)text_cut(client, 100).len,
+		 client.data ? client.data : "mcp");
+	d.by = text_of(by);
+	(void)call_later(c, NULL, NULL);
+	approval_decide(call_approvals(c), &d, on_recorded, c);
+	return call_settled(c);
+}
+
+/* Free text is an answer; what was not chosen is none. */
+static struct text answer_in(const struct value *elicited)
+{
+	const struct value *content = value_find(elicited, "content");
+
+	if (!text_is(value_text(value_find(elicited, "action")), "accept"))
+		return (struct text) {0};
+	return value_text(value_find(content, "answer"));
+}
+
+static bool is_declined(const struct value *elicited)
+{
+	return text_is(value_text(value_find(elicited, "action")), "decline");
+}
+
+static int describe(struct call *c, struct text id, struct approval_new *ret)
+{
+	const struct ask_in *in = c->in;
+
+	*ret = new_approval(c);
+	ret->id = id;
+	ret->kind = APPROVAL_CONTACT;
+	ret->tool = TEXT("ask_human");
+	ret->input = question_of(c);
+	ret->timeout_ms = (int64_t)(in->timeout_seconds * 1000);
+	return ret->input ? 0 : -ENOMEM;
+}
+
+/* The inbox goes on where the client's user has not decided anything. */
+static int ask_inbox(struct call *c, struct text id)
+{
+	struct waiting *w = c->state;
+	struct approval_new new;
+	int r;
+
+	if (w)
+		return 0;
+	w = arena_zalloc(&c->arena, sizeof(*w));
+	r = w ? describe(c, id, &new) : -ENOMEM;
+	if (r != 0)
+		return r;
+	w->answer = answer_asked;
+	w->id = id;
+	return begin_waiting(c, &new, w);
+}
+
+static struct done wait_for_inbox(struct call *c, struct text id)
+{
+	int r = ask_inbox(c, id);
+
+	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, c->state);
+}
+
+static struct done decline(struct call *c, struct text id)
+{
+	approval_withdraw(call_approvals(c), id, TEXT("client"));
+	return write_answer(c, false, (struct text) {0}, "declined");
+}
+
+/* The client's user has been asked. */
+static struct done take_elicited(struct call *c, struct text id, const struct value *elicited)
+{
+	struct text answer = answer_in(elicited);
+
+	if (answer.len == 0 && !is_declined(elicited))
+		return wait_for_inbox(c, id);
+	if (c->state)
+		end_waiting(c->state);
+	return answer.len > 0 ? record(c, id, answer) : decline(c, id);
+}
+
+/* A modern client asks its user between two calls: the first one leaves the question in the inbox,
+ * the second one brings the answer. */
+static void on_left(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct call *c = arg;
+
+	if (r > 0)
+		c->why = *why;
+	if (r != 0)
+		(void)call_fail(c, r);
+	else if (a->status != APPROVAL_PENDING)
+		answer_asked(c, a);
+	else
+		(void)mcp_wait(c, NULL, NULL);
+}
+
+static struct done leave_in_inbox(struct call *c, struct text id)
+{
+	struct approval_new new;
+	char kept[UUID_LEN + 16];
+	int n = snprintf(kept, sizeof(kept), "\"%.*s\"", TEXT_ARGS(id));
+	int r = describe(c, id, &new);
+
+	if (r != 0)
+		return call_fail(c, r);
+	mcp_keep(c, (struct text) {kept, (size_t)n});
+	(void)call_later(c, NULL, NULL);
+	approval_request(call_approvals(c), &new, on_left, c);
+	return call_settled(c);
+}
+
+/* Also for the client's second call, which carries the id. */
+static int find_id(struct call *c, struct text *ret_id)
+{
+	const struct waiting *w = c->state;
+	const struct value *kept = mcp_kept(c);
+	char uuid[UUID_LEN + 1];
+	char id[UUID_LEN + 8];
+	int r;
+
+	if (w) {
+		*ret_id = w->id;
+		return 0;
+	}
+	if (kept && kept->kind == VALUE_STRING) {
+		*ret_id = value_text(kept);
+		return 0;
+	}
+	r = uuid4(uuid);
+	if (r != 0)
+		return r;
+	snprintf(id, sizeof(id), "local-%s", uuid);
+	return arena_copy_text(&c->arena, text_of(id), ret_id);
+}
+
+static struct done handle_ask(struct call *c)
+{
+	const struct value *elicited = NULL;
+	struct text params;
+	struct text id;
+	int r = need_approvals(c) ?:
+		check_asked(c) ?: find_id(c, &id) ?: write_elicitation(c, &params);
+
+	if (r != 0)
+		return call_fail(c, r);
+	if (!mcp_can(c, "elicitation"))
+		return wait_for_inbox(c, id);
+	elicited = mcp_ask(c, "answer", "elicitation/create", params);
+	if (elicited)
+		return take_elicited(c, id, elicited);
+	if (!mcp_stays_open(c))
+		return leave_in_inbox(c, id);
+	r = ask_inbox(c, id);
+	/* Both are asked at once; a client that cannot be asked leaves it to the inbox. */
+	return r != 0 ? call_fail(c, r) : mcp_wait_beside(c, on_cancel, c->state);
+}
+
+/* ---- permission_prompt ---- */
+
+static void write_allowed(struct json *j, const struct value *input)
+{
+	json_member_str(j, "behavior", "allow");
+	json_key(j, "updatedInput");
+	if (input) {
+		json_value(j, input);
+		return;
+	}
+	json_begin_object(j);
+	json_end_object(j);
+}
+
+static void write_denied(struct json *j, const struct approval *a)
+{
+	struct text said = a->comment;
+
+	json_member_str(j, "behavior", "deny");
+	if (a->status == APPROVAL_EXPIRED)
+		said = TEXT("nobody answered in time");
+	else if (a->status == APPROVAL_SUPERSEDED)
+		said = TEXT("the request was withdrawn");
+	else if (said.len == 0)
+		said = TEXT("denied");
+	json_member_text(j, "message", said);
+}
+
+/* Claude Code reads the text, and takes anything else than these two forms for an error. */
+static void answer_permission(struct call *c, const struct approval *a)
+{
+	const struct permission_in *in = c->in;
+	struct buf out;
+	struct json j;
+
+	buf_init(&out, c->dialect->message_max);
+	j = json_writer(&out);
+	json_begin_object(&j);
+	if (a->status == APPROVAL_APPROVED)
+		write_allowed(&j, in->input);
+	else
+		write_denied(&j, a);
+	json_end_object(&j);
+	if (out.err) {
+		(void)call_fail(c, out.err);
+	} else {
+		mcp_text(c, (struct text) {out.data, out.len});
+		(void)call_reply(c);
+	}
+	buf_done(&out);
+}
+
+static struct done handle_permission(struct call *c)
+{
+	const struct permission_in *in = c->in;
+	struct waiting *w = arena_zalloc(&c->arena, sizeof(*w));
+	struct approval_new new = new_approval(c);
+	int r = w ? need_approvals(c) : -ENOMEM;
+
+	if (r != 0)
+		return call_fail(c, r);
+	new.kind = APPROVAL_FUNCTION;
+	new.tool = in->tool_name;
+	new.input = in->input;
+	if (in->tool_use_id.len > 0)
+		new.tool_use_id = in->tool_use_id;
+	w->answer = answer_permission;
+	r = begin_waiting(c, &new, w);
+	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, w);
+}
+
+/* ---- the tools ---- */
+
+static const struct field ask_fields[] = {
+	{.name = "question",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What you need to know or to be decided, with what a person needs to answer it",
+	 .offset = offsetof(struct ask_in, question)},
+	{.name = "choices",
+	 .type = FIELD_ARRAY,
+	 .doc = "Texts to choose from; free text if left out",
+	 .offset = offsetof(struct ask_in, choices)},
+	{.name = "timeout_seconds",
+	 .type = FIELD_NUMBER,
+	 .doc = "How long to wait for an answer; as koine's settings say if left out",
+	 .offset = offsetof(struct ask_in, timeout_seconds)},
+};
+
+static const struct field permission_fields[] = {
+	{.name = "tool_name",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "The tool that is to be called",
+	 .offset = offsetof(struct permission_in, tool_name)},
+	{.name = "input",
+	 .type = FIELD_OBJECT,
+	 .doc = "What it is to be called with",
+	 .offset = offsetof(struct permission_in, input)},
+	{.name = "tool_use_id",
+	 .type = FIELD_STRING,
+	 .doc = "The agent's id of the call",
+	 .offset = offsetof(struct permission_in, tool_use_id)},
+};
+
+static const struct mcp_tool tools[] = {
+	{.row = {.name = "ask_human",
+		 .doc = "Asks a person, and waits for the answer: wherever they are, in koine's "
+			"inbox, and here. Use it before something that cannot be undone, or when "
+			"only a person can know.",
+		 FIELDS(ask_fields),
+		 .in_size = sizeof(struct ask_in),
+		 .handle = handle_ask,
+		 .flags = METHOD_LATER,
+		 .arg = &group},
+	 .title = "Ask a human",
+	 .output_schema = "{\"type\":\"object\",\"properties\":{"
+			  "\"answered\":{\"type\":\"boolean\"},"
+			  "\"answer\":{\"type\":\"string\"},"
+			  "\"status\":{\"type\":\"string\"}},"
+			  "\"required\":[\"answered\",\"answer\",\"status\"]}",
+	 .hints = MCP_HARMLESS},
+	{.row = {.name = "permission_prompt",
+		 .doc = "For --permission-prompt-tool: asks a person, in koine's inbox, whether a "
+			"tool may be called. Not for models.",
+		 FIELDS(permission_fields),
+		 .in_size = sizeof(struct permission_in),
+		 .handle = handle_permission,
+		 .flags = METHOD_LATER,
+		 .arg = &group},
+	 .title = "May this tool be called?",
+	 .hints = MCP_HARMLESS},
+};
+
+int mcp_add_human(struct mcp *m)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(tools) / sizeof(tools[0]); i++)
+		r = mcp_add_tool(m, &tools[i]);
+	return r;
+}

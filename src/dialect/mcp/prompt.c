@@ -1,0 +1,147 @@
+/* Prompts: what do we know about something, and the state of this project for the next agent. */
+#include <errno.h>
+
+#include "dialect/engine.h"
+#include "dialect/mcp/server.h"
+#include "dialect/memory_search.h"
+#include "engine/task/task.h"
+
+enum { RECALLED = 20, LEFT_OVER = 40, TASKS = 20, TEXT_MAX = 1 << 20 };
+
+struct recall_in {
+	struct text about;
+};
+
+static void add_memories(struct buf *out, const struct memory *rows, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		buf_add_str(out, "- ");
+		buf_add(out, rows[i].content.data, rows[i].content.len);
+		buf_add_char(out, '\n');
+	}
+	if (n == 0)
+		buf_add_str(out, "(nothing is remembered)\n");
+}
+
+static struct done say(struct call *c, struct buf *out)
+{
+	int r = out->err;
+
+	if (r == 0)
+		mcp_text(c, (struct text) {out->data, out->len});
+	buf_done(out);
+	return r != 0 ? call_fail(c, r) : call_reply(c);
+}
+
+/* ---- recall ---- */
+
+static void before_recall(struct call *c)
+{
+	const struct recall_in *in = c->in;
+
+	search_begin(c, in->about);
+}
+
+static struct done handle_recall(struct call *c)
+{
+	const struct recall_in *in = c->in;
+	struct memory_query q = {.text = in->about, .limit = RECALLED};
+	struct memory *hits;
+	struct buf out;
+	unsigned n;
+	int r = search_continue(c, &q) ?: mcp_asker(c, (struct text) {0}, &q.by);
+
+	if (r == 0)
+		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	buf_init(&out, TEXT_MAX);
+	buf_add_str(&out, "What do we know about ");
+	buf_add(&out, in->about.data, in->about.len);
+	buf_add_str(&out, "? This is remembered, best first:\n\n");
+	add_memories(&out, hits, n);
+	buf_add_str(&out, "\nAnswer from it, and say what it leaves open.");
+	return say(c, &out);
+}
+
+/* ---- handoff ---- */
+
+static int add_tasks(struct call *c, struct buf *out)
+{
+	const struct task_filter f = {.state = -1, .limit = TASKS, .brief = true};
+	struct task *rows = NULL;
+	unsigned n = 0;
+	int r = call_tasks(c) ? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, &c->why)
+			      : 0;
+
+	if (n > 0)
+		buf_add_str(out, "\nThe last tasks:\n");
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		buf_printf(out, "- %.*s (%s): ", TEXT_ARGS(rows[i].id),
+			   task_state_name(rows[i].state));
+		buf_add(out, rows[i].prompt.data, rows[i].prompt.len);
+		buf_add_char(out, '\n');
+	}
+	return r;
+}
+
+static struct done handle_handoff(struct call *c)
+{
+	struct memory_filter f = {.limit = LEFT_OVER};
+	struct memory *rows;
+	struct buf out;
+	unsigned n;
+	int r = mcp_asker(c, (struct text) {0}, &f.by);
+
+	if (r == 0)
+		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	buf_init(&out, TEXT_MAX);
+	buf_add_str(&out, "You take over this project from another agent. What it left, newest "
+			  "first:\n\n");
+	add_memories(&out, rows, n);
+	r = add_tasks(c, &out);
+	if (r != 0) {
+		buf_done(&out);
+		return call_fail(c, r);
+	}
+	buf_add_str(&out, "\nTell in a few sentences where the project stands and what comes next, "
+			  "then go on with it.");
+	return say(c, &out);
+}
+
+/* ---- the prompts ---- */
+
+static const struct field recall_fields[] = {
+	{.name = "about",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Whom or what to recall",
+	 .offset = offsetof(struct recall_in, about)},
+};
+
+static const struct mcp_prompt prompts[] = {
+	{.row = {.name = "recall",
+		 .doc = "What do we know about something?",
+		 FIELDS(recall_fields),
+		 .in_size = sizeof(struct recall_in),
+		 .handle = handle_recall,
+		 .before = before_recall,
+		 .where = READER},
+	 .title = "Recall"},
+	{.row = {.name = "handoff",
+		 .doc = "The state of this project, for the agent that takes over",
+		 .handle = handle_handoff,
+		 .where = READER},
+	 .title = "Hand over"},
+};
+
+int mcp_add_prompts(struct mcp *m)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(prompts) / sizeof(prompts[0]); i++)
+		r = mcp_add_prompt(m, &prompts[i]);
+	return r;
+}

@@ -1,0 +1,76 @@
+/*
+ * The Model Context Protocol in koined: memory, tasks and a human's answers as tools, what is kept
+ * as resources, and two prompts. mcp/ speaks the protocol; here is only what koine offers.
+ *
+ * Clients come as guests of koine's own socket, usually through `koine mcp`, or over HTTP where
+ * [listen] mcp names a port.
+ */
+#pragma once
+
+#include "base/setting.h"
+#include "call/dialect.h"
+#include "engine/memory/memory.h"
+#include "mcp/mcp.h"
+
+extern const struct dialect mcp_dialect;
+
+struct mcp_settings {
+	char token_file[PATH_LEN];
+};
+
+/* ---- side.c: whom a client speaks for ---- */
+
+/* Tools come in groups, of which a client may choose some. */
+enum tool_group {
+	GROUP_MEMORY = 1 << 0,
+	GROUP_TASKS = 1 << 1,
+	GROUP_HUMAN = 1 << 2,
+	GROUPS_ALL = GROUP_MEMORY | GROUP_TASKS | GROUP_HUMAN,
+};
+
+/* What a connection has told by mcp.open, or an HTTP request by its headers. In the call's arena. */
+struct side {
+	struct text project; /* {NULL, 0}: none; the same goes for the following */
+	struct text asked;   /* over HTTP: a project's name or folder, as it was written */
+	struct text folder;
+	struct text session;
+	struct text run;
+	unsigned groups;
+};
+
+const struct side *call_side(const struct call *c);
+
+/* The agent that uses the client, by the name that approvals and rules know it by. */
+struct text side_agent(const struct call *c);
+
+/* The dialect's `open` and `recognise`. */
+int side_open(struct call *c, const struct http_request *http);
+bool side_recognise(const struct value *first);
+/* On the loop: whether the client has chosen the tool's group. */
+bool side_offers(const struct call *c, const struct mcp_tool *tool);
+
+/* ---- what is offered ---- */
+
+/* Each adds its part; 0, or a fault. */
+int mcp_add_memory(struct mcp *m);
+int mcp_add_tasks(struct mcp *m);
+int mcp_add_human(struct mcp *m);
+int mcp_add_prompts(struct mcp *m);
+int mcp_add_templates(struct mcp *m);
+
+/* What is kept, in pages. */
+extern const struct method mcp_resources_list;
+
+/* Whose memories a call sees, if it names this project: {NULL, 0}: its client's, "*": all. */
+int mcp_asker(struct call *c, struct text project, struct memory_asker *ret_asker);
+
+/* One memory, with what is set of it. cut: bytes of its content, and "cut" if there is more; 0: all
+ * of it. */
+void mcp_write_memory(struct json *j, const struct memory *m, size_t cut);
+
+/* ---- watch.c: tells subscribers what the event log says ---- */
+
+struct watch;
+
+int watch_start(struct mcp *m, struct events *events, struct watch **ret_watch);
+void watch_stop(struct watch *w); /* accepts NULL */

@@ -1,0 +1,265 @@
+/* Whom a client speaks for: its project, its session, and which tools it wants. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/project/project.h"
+#include "call/client.h"
+#include "dialect/mcp/server.h"
+#include "wire/http/http1.h"
+
+enum { NAME_MAX_BYTES = 256 };
+
+/* What a connection has told; freed when it closes. */
+struct told {
+	struct client_hook hook;
+	struct arena arena;
+	struct side side;
+};
+
+struct open_in {
+	struct text project;
+	struct text folder;
+	struct text session_id;
+	struct text run_id;
+	const struct value *tools;
+};
+
+/* ---- a connection ---- */
+
+static void on_closed(struct client_hook *h)
+{
+	struct told *t = list_entry(h, struct told, hook);
+
+	arena_done(&t->arena);
+	free(t);
+}
+
+static struct told *find_told(const struct client *s)
+{
+	struct client_hook *h = s ? client_find_hook(s, on_closed) : NULL;
+
+	return h ? list_entry(h, struct told, hook) : NULL;
+}
+
+static struct told *have_told(struct client *s)
+{
+	struct told *t = find_told(s);
+
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	arena_init(&t->arena, PROJECT_NAME_MAX * 2 + 64 * 1024);
+	t->hook.closed = on_closed;
+	t->side.groups = GROUPS_ALL;
+	client_add_hook(s, &t->hook);
+	return t;
+}
+
+/* ---- mcp.open ---- */
+
+static const struct {
+	const char *name;
+	unsigned bit;
+} groups[] = {
+	{"memory", GROUP_MEMORY},
+	{"tasks", GROUP_TASKS},
+	{"human", GROUP_HUMAN},
+};
+
+static unsigned group_of(struct text name)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		if (text_is(name, groups[i].name))
+			return groups[i].bit;
+	}
+	return 0;
+}
+
+static int read_groups(const struct value *names, unsigned *ret, struct why *why)
+{
+	unsigned bits = 0;
+
+	if (!names)
+		return 0;
+	value_each (name, names) {
+		struct text word = value_text(name);
+		unsigned bit = group_of(word);
+
+		if (!bit)
+			return refuse_field(why, "tools",
+					    "there are no tools '%.*s'; there are memory, tasks "
+					    "and human",
+					    TEXT_ARGS(text_cut(word, 40)));
+		bits |= bit;
+	}
+	if (!bits)
+		return refuse_field(why, "tools", "tools must not be empty");
+	*ret = bits;
+	return 0;
+}
+
+/* {NULL, 0} stays. */
+static int keep(struct told *t, struct text from, size_t max, const char *field, struct text *to,
+		struct why *why)
+{
+	if (from.len > max)
+		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
+	*to = (struct text) {0};
+	return from.len > 0 ? arena_copy_text(&t->arena, from, to) : 0;
+}
+
+static struct done handle_open(struct call *c)
+{
+	const struct open_in *in = c->in;
+	struct told *t = have_told(c->client);
+	struct json *j;
+	int r;
+
+	if (!t)
+		return call_fail(c, -ENOMEM);
+	arena_reset(&t->arena);
+	r = keep(t, in->project, PROJECT_NAME_MAX, "project", &t->side.project, &c->why) ?:
+	    keep(t, in->folder, PROJECT_NAME_MAX, "folder", &t->side.folder, &c->why) ?:
+	    keep(t, in->session_id, NAME_MAX_BYTES, "session_id", &t->side.session, &c->why) ?:
+	    keep(t, in->run_id, NAME_MAX_BYTES, "run_id", &t->side.run, &c->why) ?:
+	    read_groups(in->tools, &t->side.groups, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static const struct field open_fields[] = {
+	{.name = "project",
+	 .type = FIELD_STRING,
+	 .doc = "Whose memories its tools find",
+	 .offset = offsetof(struct open_in, project)},
+	{.name = "folder",
+	 .type = FIELD_STRING,
+	 .doc = "Where its tasks run, absolute",
+	 .offset = offsetof(struct open_in, folder)},
+	{.name = "session_id",
+	 .type = FIELD_STRING,
+	 .doc = "The session that the client belongs to",
+	 .offset = offsetof(struct open_in, session_id)},
+	{.name = "run_id",
+	 .type = FIELD_STRING,
+	 .doc = "Its run",
+	 .offset = offsetof(struct open_in, run_id)},
+	{.name = "tools",
+	 .type = FIELD_ARRAY,
+	 .doc = "Which tools it wants: memory, tasks, human; all without",
+	 .offset = offsetof(struct open_in, tools)},
+};
+
+static const struct method open_row = {
+	.name = "mcp.open",
+	.doc = "What a pipe tells of its client before anything else",
+	FIELDS(open_fields),
+	.in_size = sizeof(struct open_in),
+	.handle = handle_open,
+};
+
+/* ---- messages ---- */
+
+static bool is_opening(const struct value *message)
+{
+	return message && text_is(value_text(value_find(message, "method")), "mcp.open");
+}
+
+bool side_recognise(const struct value *first)
+{
+	return is_opening(first) || mcp_recognise(first);
+}
+
+static struct text header(struct call *c, const struct http_request *http, const char *name)
+{
+	struct text given = http_header_find(http, name);
+	struct text kept = {0};
+
+	if (given.len > 0 && given.len <= PROJECT_NAME_MAX)
+		(void)arena_copy_text(&c->arena, given, &kept);
+	return kept;
+}
+
+static int copy(struct call *c, struct text from, struct text *to)
+{
+	return from.data ? arena_copy_text(&c->arena, from, to) : 0;
+}
+
+/* A copy: the connection may close while the call is on its thread. */
+static int copy_told(struct call *c, const struct side *told, struct side *side)
+{
+	side->groups = told->groups;
+	return copy(c, told->project, &side->project) ?: copy(c, told->folder, &side->folder) ?:
+	       copy(c, told->session, &side->session) ?: copy(c, told->run, &side->run);
+}
+
+/* Over HTTP, every request stands for itself. */
+static int read_side(struct call *c, const struct http_request *http)
+{
+	const struct told *told = find_told(c->client);
+	struct side *side = arena_zalloc(&c->arena, sizeof(*side));
+	int r = 0;
+
+	if (!side)
+		return -ENOMEM;
+	side->groups = GROUPS_ALL;
+	if (told)
+		r = copy_told(c, &told->side, side);
+	if (http)
+		side->asked = header(c, http, "Koine-Project");
+	mcp_set_own(c, side);
+	return r;
+}
+
+int side_open(struct call *c, const struct http_request *http)
+{
+	const struct jsonrpc_rules *rules = &c->dialect->rules;
+	int r;
+
+	if (!http && is_opening(c->tree)) {
+		c->method = &open_row;
+		return jsonrpc_read(rules, c->tree, &c->request, &c->why);
+	}
+	r = mcp_open(c, http);
+	return r != 0 ? r : read_side(c, http);
+}
+
+const struct side *call_side(const struct call *c)
+{
+	return mcp_own(c);
+}
+
+bool side_offers(const struct call *c, const struct mcp_tool *tool)
+{
+	const struct told *told = find_told(c->client);
+	const unsigned *group = tool->row.arg;
+
+	return !told || (told->side.groups & *group);
+}
+
+/* Programs call themselves by other names than people do. */
+struct text side_agent(const struct call *c)
+{
+	static const struct {
+		const char *begins;
+		const char *agent;
+	} known[] = {
+		{"claude", "claude"},     {"codex", "codex"},   {"gemini", "gemini"},
+		{"opencode", "opencode"}, {"cursor", "cursor"},
+	};
+	struct text name = mcp_client_name(c);
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		size_t n = strlen(known[i].begins);
+
+		if (name.len >= n && memcmp(name.data, known[i].begins, n) == 0)
+			return text_of(known[i].agent);
+	}
+	return name.len > 0 ? text_cut(name, NAME_MAX_BYTES / 2) : TEXT("mcp");
+}

@@ -1,0 +1,385 @@
+/* Tools about tasks: work that other agents do while nobody waits for it. */
+#include <errno.h>
+
+#include "dialect/engine.h"
+#include "dialect/koine/task.h"
+#include "dialect/koine/task_json.h"
+#include "dialect/mcp/server.h"
+#include "engine/task/task.h"
+
+enum {
+	OUTPUT_DEFAULT = 8 << 10, /* bytes: a model reads all of it */
+	OUTPUT_MAX = 1 << 20,
+	TIMEOUT_MAX_S = 30 * 24 * 3600,
+};
+
+static const unsigned group = GROUP_TASKS;
+
+struct add_in {
+	struct text prompt;
+	struct text agent;
+	double priority;
+	struct text group;
+	const struct value *after;
+	int64_t timeout_seconds;
+	int64_t retries;
+};
+
+struct one_in {
+	struct text id;
+	int64_t offset;
+	int64_t max;
+};
+
+struct list_in {
+	struct text state;
+	struct text group;
+	int64_t limit;
+};
+
+static struct done fail(struct call *c, int r, const struct why *why)
+{
+	if (r > 0)
+		c->why = *why;
+	return call_fail(c, r);
+}
+
+static int need_tasks(struct call *c)
+{
+	if (call_tasks(c))
+		return 0;
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "tasks are not running");
+}
+
+/* ---- adding one ---- */
+
+static void on_added(void *arg, int r, const struct task_submitted *task, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	if (r != 0) {
+		(void)fail(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "id", task->id);
+	json_member_str(j, "state", task_state_name(task->state));
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+/* It runs where its client works. */
+static struct done handle_add(struct call *c)
+{
+	const struct add_in *in = c->in;
+	struct task_new new = {
+		.task = {.prompt = in->prompt,
+			 .runner = in->agent,
+			 .priority = in->priority,
+			 .group = in->group,
+			 .cwd = call_side(c)->folder,
+			 .timeout_ms = in->timeout_seconds * 1000},
+		.retries = in->retries,
+	};
+	int r = need_tasks(c) ?: koine_read_after(in->after, &c->arena, &new, &c->why);
+
+	if (r == 0 && (in->timeout_seconds < 0 || in->timeout_seconds > TIMEOUT_MAX_S))
+		r = refuse_field(&c->why, "timeout_seconds", "timeout_seconds must be 0 to %d",
+				 TIMEOUT_MAX_S);
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	task_submit(call_tasks(c), &new, on_added, c);
+	return call_settled(c);
+}
+
+/* ---- looking ---- */
+
+static int get_work(struct call *c)
+{
+	const struct one_in *in = c->in;
+
+	return task_get(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id, c->state,
+			&c->why);
+}
+
+/* The store may not have the latest changes yet. */
+static struct done get_then(struct call *c, int r)
+{
+	struct task *t = c->state;
+
+	if (r != 0)
+		return call_fail(c, r);
+	task_catch_up(call_tasks(c), t);
+	task_json_write(call_result(c), t);
+	return call_reply(c);
+}
+
+static struct done handle_get(struct call *c)
+{
+	int r = need_tasks(c);
+
+	c->state = arena_zalloc(&c->arena, sizeof(struct task));
+	if (r == 0 && !c->state)
+		r = -ENOMEM;
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, get_work, get_then);
+}
+
+struct finding {
+	struct task_filter filter;
+	struct task *tasks;
+	unsigned n;
+};
+
+static int list_work(struct call *c)
+{
+	struct finding *f = c->state;
+
+	return task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n, &c->why);
+}
+
+static struct done list_then(struct call *c, int r)
+{
+	const struct finding *f = c->state;
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "tasks");
+	json_begin_array(j);
+	for (unsigned i = 0; i < f->n; i++) {
+		task_catch_up(call_tasks(c), &f->tasks[i]);
+		task_json_begin_short(j, &f->tasks[i]);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_list(struct call *c)
+{
+	const struct list_in *in = c->in;
+	struct finding *f = arena_zalloc(&c->arena, sizeof(*f));
+	enum task_state state;
+	int r = f ? need_tasks(c) : -ENOMEM;
+
+	if (r == 0 && in->state.data && !task_state_parse(in->state, &state))
+		r = refuse_field(&c->why, "state",
+				 "state must be queued, running, completed, failed or cancelled");
+	if (r == 0 && in->limit < 0)
+		r = refuse_field(&c->why, "limit", "limit must not be negative");
+	if (r != 0)
+		return call_fail(c, r);
+	f->filter = (struct task_filter) {
+		.state = in->state.data ? (int)state : -1,
+		.group = in->group,
+		.limit = in->limit,
+		.brief = true,
+	};
+	c->state = f;
+	return call_work(c, READER, list_work, list_then);
+}
+
+static struct done handle_output(struct call *c)
+{
+	const struct one_in *in = c->in;
+	int64_t max = in->max > 0 && in->max < OUTPUT_MAX ? in->max : OUTPUT_MAX;
+	int64_t offset = in->offset >= 0 && c->given[1] ? in->offset : -max;
+	struct task_output out;
+	struct json *j;
+	int r = need_tasks(c)
+			?: task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id,
+				       offset, (size_t)max, &out, &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "output", out.bytes.data ? out.bytes : TEXT(""));
+	json_member_int(j, "offset", out.offset);
+	json_member_int(j, "end", out.end);
+	json_member_bool(j, "running", out.running);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- ending one ---- */
+
+static void on_cancelled(void *arg, int r, const struct why *why)
+{
+	struct call *c = arg;
+	const struct one_in *in = c->in;
+	struct json *j;
+
+	if (r != 0) {
+		(void)fail(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "cancelled", in->id);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static struct done handle_cancel(struct call *c)
+{
+	const struct one_in *in = c->in;
+	int r = need_tasks(c);
+
+	if (r != 0)
+		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
+	task_cancel(call_tasks(c), (struct text) {0}, in->id, on_cancelled, c);
+	return call_settled(c);
+}
+
+/* ---- the tools ---- */
+
+#define ID                                                                                         \
+	{                                                                                          \
+		.name = "id", .type = FIELD_STRING, .required = true,                              \
+		.doc = "The task's id, such as task-0003", .offset = offsetof(struct one_in, id)   \
+	}
+
+static const struct field add_fields[] = {
+	{.name = "prompt",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "What is to be done, with everything the agent needs to know: it sees nothing of "
+		"this conversation",
+	 .offset = offsetof(struct add_in, prompt)},
+	{.name = "agent",
+	 .type = FIELD_STRING,
+	 .doc = "Who does it: an agent of koine's settings, or \"claude\"; the default one if left "
+		"out",
+	 .offset = offsetof(struct add_in, agent)},
+	{.name = "priority",
+	 .type = FIELD_NUMBER,
+	 .doc = "The highest goes first; 0 if left out",
+	 .offset = offsetof(struct add_in, priority)},
+	{.name = "group",
+	 .type = FIELD_STRING,
+	 .doc = "A name for tasks that belong together",
+	 .offset = offsetof(struct add_in, group)},
+	{.name = "after",
+	 .type = FIELD_ARRAY,
+	 .doc = "Ids of tasks that must be completed first",
+	 .offset = offsetof(struct add_in, after)},
+	{.name = "timeout_seconds",
+	 .type = FIELD_INT,
+	 .doc = "How long it may take; as koine's settings say if left out",
+	 .offset = offsetof(struct add_in, timeout_seconds)},
+	{.name = "retries",
+	 .type = FIELD_INT,
+	 .doc = "How often it is tried again if it fails",
+	 .offset = offsetof(struct add_in, retries)},
+};
+
+static const struct field id_fields[] = {ID};
+
+static const struct field output_fields[] = {
+	ID,
+	{.name = "offset",
+	 .type = FIELD_INT,
+	 .doc = "The byte to begin with; the end of the output if left out",
+	 .offset = offsetof(struct one_in, offset)},
+	{.name = "max",
+	 .type = FIELD_INT,
+	 .default_number = OUTPUT_DEFAULT,
+	 .doc = "How many bytes at most, up to a million",
+	 .offset = offsetof(struct one_in, max)},
+};
+
+static const struct field list_fields[] = {
+	{.name = "state",
+	 .type = FIELD_STRING,
+	 .doc = "Only those that are queued, running, completed, failed or cancelled",
+	 .offset = offsetof(struct list_in, state)},
+	{.name = "group",
+	 .type = FIELD_STRING,
+	 .doc = "Only those of one group",
+	 .offset = offsetof(struct list_in, group)},
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 20,
+	 .doc = "How many at most, up to 1000",
+	 .offset = offsetof(struct list_in, limit)},
+};
+
+#define A_TASK                                                                                     \
+	"{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"                       \
+	"\"state\":{\"type\":\"string\"}},\"required\":[\"id\",\"state\"]}"
+
+static const struct mcp_tool tools[] = {
+	{.row = {.name = "task_add",
+		 .doc = "Gives a piece of work to another agent, which does it in the background "
+			"in this folder. Answers at once with the task's id; task_get tells how "
+			"it went.",
+		 FIELDS(add_fields),
+		 .in_size = sizeof(struct add_in),
+		 .handle = handle_add,
+		 .flags = METHOD_LATER,
+		 .arg = &group},
+	 .title = "Add a task",
+	 .output_schema = A_TASK,
+	 .hints = MCP_HARMLESS},
+	{.row = {.name = "task_get",
+		 .doc = "Tells all about one task: its state, its result or error, its times.",
+		 FIELDS(id_fields),
+		 .in_size = sizeof(struct one_in),
+		 .handle = handle_get,
+		 .flags = METHOD_LATER,
+		 .arg = &group},
+	 .title = "Look at a task",
+	 .output_schema = A_TASK,
+	 .hints = MCP_READ_ONLY | MCP_CLOSED},
+	{.row = {.name = "task_list",
+		 .doc = "Lists tasks, newest first.",
+		 FIELDS(list_fields),
+		 .in_size = sizeof(struct list_in),
+		 .handle = handle_list,
+		 .flags = METHOD_LATER,
+		 .arg = &group},
+	 .title = "List tasks",
+	 .output_schema = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
+			  "\"items\":" A_TASK "}},\"required\":[\"tasks\"]}",
+	 .hints = MCP_READ_ONLY | MCP_CLOSED},
+	{.row = {.name = "task_cancel",
+		 .doc = "Ends a task that waits or runs, with every process that it has started.",
+		 FIELDS(id_fields),
+		 .in_size = sizeof(struct one_in),
+		 .handle = handle_cancel,
+		 .flags = METHOD_LATER,
+		 .arg = &group},
+	 .title = "Cancel a task",
+	 .output_schema =
+		 "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"string\"}}}",
+	 .hints = MCP_CLOSED},
+	{.row = {.name = "task_output",
+		 .doc = "What a task has printed so far: the end of it, or from a byte on.",
+		 FIELDS(output_fields),
+		 .in_size = sizeof(struct one_in),
+		 .handle = handle_output,
+		 .where = READER,
+		 .arg = &group},
+	 .title = "A task's output",
+	 .output_schema = "{\"type\":\"object\",\"properties\":{\"output\":{\"type\":\"string\"},"
+			  "\"offset\":{\"type\":\"integer\"},\"end\":{\"type\":\"integer\"},"
+			  "\"running\":{\"type\":\"boolean\"}},\"required\":[\"output\"]}",
+	 .hints = MCP_READ_ONLY | MCP_CLOSED},
+};
+
+int mcp_add_tasks(struct mcp *m)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(tools) / sizeof(tools[0]); i++)
+		r = mcp_add_tool(m, &tools[i]);
+	return r;
+}

@@ -1,0 +1,436 @@
+#!/usr/bin/env python3
+"""koined as an MCP server: through `koine mcp`, on its socket, and over HTTP."""
+import json
+import os
+import signal
+import subprocess
+
+from harness import KOINE, check, clean_environment, main, request, same, wait_until
+from task_world import World
+
+LEGACY = {"protocolVersion": "2025-11-25", "capabilities": {},
+          "clientInfo": {"name": "claude-code", "version": "2"}}
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+          "io.modelcontextprotocol/clientCapabilities": {}}
+TOOLS = ["memory_search", "memory_add", "memory_list", "memory_update", "memory_delete",
+         "task_add", "task_get", "task_list", "task_cancel", "task_output",
+         "ask_human", "permission_prompt"]
+
+
+class Pipe:
+    """A client that has started `koine mcp`."""
+
+    def __init__(self, world, *options, socket=None, cwd=None, env=None):
+        socket = socket or world("root", "koine.sock")
+        self.process = subprocess.Popen(
+            [KOINE, "mcp", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=open(world("pipe.err"), "ab"), cwd=cwd or world.path,
+            env=clean_environment(dict(env or {}, KOINE_SOCKET=socket)))
+        self.last = 0
+        self.others = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def read(self):
+        line = self.process.stdout.readline()
+        check(line, "the pipe has ended")
+        return json.loads(line)
+
+    def begin(self, method, params=None):
+        self.last += 1
+        self.send({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params or {}})
+        return self.last
+
+    def end(self, id):
+        while True:
+            message = self.read()
+            if message.get("id") == id and "method" not in message:
+                return message
+            self.others.append(message)
+
+    def ask(self, method, params=None):
+        return self.end(self.begin(method, params))
+
+    def initialize(self, **capabilities):
+        answer = self.ask("initialize", dict(LEGACY, capabilities=capabilities))
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return answer["result"]
+
+    def call(self, tool, **arguments):
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments})["result"]
+        check(not result.get("isError"), "%s: %r" % (tool, result))
+        return result["structuredContent"]
+
+    def refused(self, tool, **arguments):
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments})["result"]
+        check(result.get("isError"), "%s was not refused: %r" % (tool, result))
+        return result["content"][0]["text"]
+
+
+def daemon(world, *options, **more):
+    return world.daemon(*options, **more)
+
+
+def test_every_tool():
+    with World() as w, daemon(w) as d, Pipe(w) as p:
+        info = p.initialize()
+        same(info["protocolVersion"], "2025-11-25")
+        check("memory_search" in info["instructions"], "instructions for the model")
+        same([t["name"] for t in p.ask("tools/list")["result"]["tools"]], TOOLS)
+        one = p.call("memory_add", content="Anna moved to Oslo in May", subjects=["Anna"])
+        same(one["subjects"], ["Anna"])
+        same([m["id"] for m in p.call("memory_search", query="where does Anna live")["memories"]],
+             [one["id"]])
+        changed = p.call("memory_update", id=one["id"], content="Anna moved to Bergen in May")
+        same(changed["content"], "Anna moved to Bergen in May")
+        same([m["content"] for m in p.call("memory_list")["memories"]], [changed["content"]])
+        same(p.call("memory_delete", id=one["id"]), {"deleted": one["id"]})
+        same(p.call("memory_list"), {"memories": []})
+        task = p.call("task_add", prompt="what is koine?", agent="recall")
+        wait_until(lambda: p.call("task_get", id=task["id"])["state"] == "completed", "its end")
+        wait_until(lambda: [t["id"] for t in p.call("task_list", state="completed")["tasks"]] ==
+                   [task["id"]], "its place among the completed")
+        check("koine's offline responder" in p.call("task_output", id=task["id"])["output"],
+              "what it has printed")
+        check(d.connect().call("task.show", {"id": task["id"]})["cwd"] == w.path,
+              "it ran where the client is")
+        check("completed" in p.refused("task_cancel", id=task["id"]), "why it cannot be cancelled")
+
+
+def test_wrong_arguments_are_told_to_the_model():
+    with World() as w, daemon(w), Pipe(w) as p:
+        p.initialize()
+        same(p.refused("memory_search"), "query is required")
+        check("qurey" in p.refused("memory_search", qurey="x"), "the unknown argument's name")
+        check("limit" in p.refused("memory_search", query="x", limit="ten"), "the field's name")
+        check("nothing" in p.refused("task_get", id="nothing"), "what was not found")
+        check("project" in p.refused("memory_search", query="x", project="/no/such/folder"),
+              "the project")
+        check("choices" in p.refused("ask_human", question="?", choices=[1]), "the field's name")
+        error = p.ask("tools/call", {"name": "nonsense", "arguments": {}})["error"]
+        same(error["code"], -32602)
+
+
+def git_folder(world, name, url):
+    folder = world(name)
+    os.makedirs(os.path.join(folder, ".git"))
+    with open(os.path.join(folder, ".git", "HEAD"), "w") as f:
+        f.write("ref: refs/heads/main\n")
+    with open(os.path.join(folder, ".git", "config"), "w") as f:
+        f.write('[remote "origin"]\n\turl = %s\n' % url)
+    return folder
+
+
+def test_memory_is_the_projects():
+    with World() as w, daemon(w):
+        a = git_folder(w, "a", "git@example.org:team/a.git")
+        b = git_folder(w, "b", "https://example.org/team/b.git")
+        with Pipe(w, cwd=a) as pa, Pipe(w, cwd=b) as pb:
+            pa.initialize()
+            pb.initialize()
+            same(pa.call("memory_add", content="deploy with make ship")["project"],
+                 "example.org/team/a")
+            pb.call("memory_add", content="deploy with fabric")
+            pa.call("memory_add", content="the team deploys on Tuesdays", common=True)
+
+            def found(p, **more):
+                return sorted(m["content"] for m in
+                              p.call("memory_search", query="deploy", **more)["memories"])
+            same(found(pa), ["deploy with make ship", "the team deploys on Tuesdays"])
+            same(found(pb), ["deploy with fabric", "the team deploys on Tuesdays"])
+            same(found(pb, project="example.org/team/a"), found(pa))
+            same(len(found(pa, project="*")), 3)
+
+
+def test_tools_can_be_chosen():
+    with World() as w, daemon(w), Pipe(w, "--tools", "memory,human") as p:
+        p.initialize()
+        same([t["name"] for t in p.ask("tools/list")["result"]["tools"]],
+             TOOLS[:5] + TOOLS[10:])
+        same(p.ask("tools/call", {"name": "task_list", "arguments": {}})["error"]["code"], -32602)
+    with World() as w, daemon(w), Pipe(w, "--tools", "memory,magic") as p:
+        check(p.process.wait() != 0, "a failure")
+        check("magic" in w.read("pipe.err"), "what there is not")
+
+
+def pending(client):
+    return client.call("approval.list", {})["approvals"]
+
+
+def test_a_human_answers_in_the_inbox():
+    with World() as w, daemon(w) as d, Pipe(w) as p:
+        p.initialize()
+        k = d.connect()
+        id = p.begin("tools/call", {"name": "ask_human", "arguments": {
+            "question": "Red or blue?", "choices": ["red", "blue"]}})
+        wait_until(lambda: pending(k), "the question")
+        asked = pending(k)[0]
+        same((asked["agent"], asked["input"]),
+             ("claude", {"msg": "Red or blue?", "choices": ["red", "blue"]}))
+        k.call("approval.decide", {"id": asked["id"], "decision": "respond", "comment": "blue"})
+        same(p.end(id)["result"]["structuredContent"],
+             {"answered": True, "answer": "blue", "status": "responded"})
+
+
+def test_nobody_answers_in_time():
+    with World() as w, daemon(w), Pipe(w) as p:
+        p.initialize()
+        same(p.call("ask_human", question="Anybody?", timeout_seconds=0.05),
+             {"answered": False, "answer": "", "status": "expired"})
+
+
+def elicited(p):
+    while True:
+        for m in p.others:
+            if m.get("method") == "elicitation/create":
+                p.others.remove(m)
+                return m
+        p.others.append(p.read())
+
+
+def test_a_human_answers_at_the_client():
+    with World() as w, daemon(w) as d, Pipe(w) as p:
+        p.initialize(elicitation={})
+        k = d.connect()
+        id = p.begin("tools/call", {"name": "ask_human", "arguments": {"question": "Why?"}})
+        question = elicited(p)
+        same(question["params"]["message"], "Why?")
+        p.send({"jsonrpc": "2.0", "id": question["id"],
+                "result": {"action": "accept", "content": {"answer": "because"}}})
+        same(p.end(id)["result"]["structuredContent"]["answer"], "because")
+        same(pending(k), [])
+        last = k.call("approval.list", {"status": "responded"})["approvals"][0]
+        same((last["comment"], last["decided_by"]), ("because", "client:claude-code"))
+        # Who closes the dialog has not answered; the inbox still may.
+        id = p.begin("tools/call", {"name": "ask_human", "arguments": {"question": "How?"}})
+        p.send({"jsonrpc": "2.0", "id": elicited(p)["id"], "result": {"action": "cancel"}})
+        wait_until(lambda: pending(k), "the question")
+        k.call("approval.decide", {"id": pending(k)[0]["id"], "decision": "respond",
+                                   "comment": "so"})
+        same(p.end(id)["result"]["structuredContent"]["answer"], "so")
+        # A client that says it could be asked, and cannot.
+        id = p.begin("tools/call", {"name": "ask_human", "arguments": {"question": "Who?"}})
+        p.send({"jsonrpc": "2.0", "id": elicited(p)["id"],
+                "error": {"code": -32603, "message": "no"}})
+        wait_until(lambda: pending(k), "the question")
+        k.call("approval.decide", {"id": pending(k)[0]["id"], "decision": "respond",
+                                   "comment": "me"})
+        same(p.end(id)["result"]["structuredContent"]["answer"], "me")
+        id = p.begin("tools/call", {"name": "ask_human", "arguments": {"question": "When?"}})
+        p.send({"jsonrpc": "2.0", "id": elicited(p)["id"], "result": {"action": "decline"}})
+        same(p.end(id)["result"]["structuredContent"],
+             {"answered": False, "answer": "", "status": "declined"})
+        wait_until(lambda: not pending(k), "its withdrawal")
+
+
+def test_a_modern_client_carries_the_question():
+    with World() as w, daemon(w) as d:
+        k = d.connect()
+        c = d.connect()
+        meta = dict(MODERN)
+        meta["io.modelcontextprotocol/clientCapabilities"] = {"elicitation": {}}
+        params = {"name": "ask_human", "arguments": {"question": "Go?"}, "_meta": meta}
+        first = c.call("tools/call", params)
+        same(first["resultType"], "input_required")
+        same(len(pending(k)), 1)
+        again = dict(params, requestState=first["requestState"], inputResponses={
+            "answer": {"action": "accept", "content": {"answer": "go"}}})
+        same(c.call("tools/call", again)["structuredContent"]["answer"], "go")
+        same(pending(k), [])
+        # The inbox was quicker.
+        first = c.call("tools/call", params)
+        k.call("approval.decide", {"id": pending(k)[0]["id"], "decision": "respond",
+                                   "comment": "stay"})
+        again = dict(params, requestState=first["requestState"], inputResponses={
+            "answer": {"action": "accept", "content": {"answer": "go"}}})
+        same(c.call("tools/call", again)["structuredContent"]["answer"], "stay")
+
+
+def test_a_tool_is_allowed_or_denied():
+    with World() as w, daemon(w) as d, Pipe(w) as p:
+        p.initialize()
+        k = d.connect()
+        for decision, want in (
+                ("approve", {"behavior": "allow", "updatedInput": {"command": "ls"}}),
+                ("deny", {"behavior": "deny", "message": "not today"})):
+            id = p.begin("tools/call", {"name": "permission_prompt", "arguments": {
+                "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "toolu_1"}})
+            wait_until(lambda: pending(k), "the question")
+            asked = pending(k)[0]
+            same((asked["tool"], asked["tool_use_id"]), ("Bash", "toolu_1"))
+            k.call("approval.decide", {"id": asked["id"], "decision": decision,
+                                       "comment": "not today"})
+            same(json.loads(p.end(id)["result"]["content"][0]["text"]), want)
+
+
+def test_the_asker_does_not_decide():
+    with World() as w, w.daemon(env={"KOINE_APPROVAL_AGENTS_DECIDE": "no"}) as d, Pipe(w) as p:
+        p.initialize()
+        k = d.connect()
+        p.begin("tools/call", {"name": "permission_prompt", "arguments": {
+            "tool_name": "Bash", "input": {}}})
+        wait_until(lambda: pending(k), "the question")
+        # Both belong to this test: it is the agent.
+        error = json.loads(k.call_text(request("approval.decide", {
+            "id": pending(k)[0]["id"], "decision": "approve"})))["error"]
+        check("an agent that asks" in error["message"], repr(error))
+
+
+def test_who_leaves_is_not_answered():
+    with World() as w, daemon(w) as d:
+        k = d.connect()
+        with Pipe(w) as p:
+            p.initialize()
+            p.begin("tools/call", {"name": "ask_human", "arguments": {"question": "Still?"}})
+            wait_until(lambda: pending(k), "the question")
+            p.process.kill()
+        wait_until(lambda: not pending(k), "its withdrawal")
+        with Pipe(w) as p:
+            p.initialize()
+            id = p.begin("tools/call", {"name": "ask_human", "arguments": {"question": "And?"}})
+            wait_until(lambda: pending(k), "the question")
+            p.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                    "params": {"requestId": id}})
+            wait_until(lambda: not pending(k), "its withdrawal")
+
+
+def test_resources():
+    with World() as w, daemon(w) as d, Pipe(w) as p:
+        p.initialize()
+        for i in range(3):
+            p.call("memory_add", content="fact %d" % i)
+        task = p.call("task_add", prompt="who are you?", agent="recall")["id"]
+        d.connect().call("task.wait", {"id": task})
+        seen, cursor = [], None
+        while True:
+            page = p.ask("resources/list", {"cursor": cursor} if cursor else {})["result"]
+            seen += [r["uri"] for r in page["resources"]]
+            cursor = page.get("nextCursor")
+            if not cursor:
+                break
+        same(sum(u.startswith("memory://") for u in seen), 3)
+        check("task://" + task in seen, repr(seen))
+        same(len(seen), len(set(seen)))
+        templates = p.ask("resources/templates/list")["result"]["resourceTemplates"]
+        same([t["uriTemplate"] for t in templates],
+             ["memory://{id}", "task://{id}", "session://{id}", "conversation://{id}"])
+        text = p.ask("resources/read", {"uri": seen[0]})["result"]["contents"][0]
+        same(json.loads(text["text"])["content"], "fact 2")
+        text = p.ask("resources/read", {"uri": "task://" + task})["result"]["contents"][0]["text"]
+        check("offline responder" in text, repr(text))
+        same(p.ask("resources/read", {"uri": "memory://nothing"})["error"]["code"], -32002)
+        same(p.ask("resources/list", {"cursor": "made-up"})["error"]["code"], -32602)
+        p.ask("resources/subscribe", {"uri": seen[0]})
+        p.others.clear()
+        p.call("memory_update", id=seen[0][9:], content="fact two")
+        wait_until(lambda: p.ask("ping") and any(
+            m.get("method") == "notifications/resources/updated" and
+            m["params"]["uri"] == seen[0] for m in p.others), "the update")
+
+
+def test_prompts():
+    with World() as w, daemon(w), Pipe(w) as p:
+        p.initialize()
+        p.call("memory_add", content="The release is on Friday")
+        same([x["name"] for x in p.ask("prompts/list")["result"]["prompts"]],
+             ["recall", "handoff"])
+        for name, arguments in (("recall", {"about": "the release"}), ("handoff", {})):
+            text = p.ask("prompts/get", {"name": name, "arguments": arguments})[
+                "result"]["messages"][0]["content"]["text"]
+            check("The release is on Friday" in text, repr(text))
+
+
+def test_the_pipe_outlives_the_daemon():
+    with World() as w:
+        with daemon(w) as d, Pipe(w) as p:
+            p.initialize()
+            one = p.call("memory_add", content="kept")
+            id = p.begin("tools/call", {"name": "ask_human", "arguments": {"question": "?"}})
+            k = d.connect()
+            wait_until(lambda: pending(k), "the question")
+            k.close()
+            d.signal(signal.SIGKILL)
+            d.wait_exit()
+            error = p.end(id)["error"]
+            check("koined went away" in error["message"], repr(error))
+            later = p.begin("tools/call", {"name": "memory_list", "arguments": {}})
+            d.process.stdout.close()
+            d.start()
+            d.wait_ready()
+            memories = p.end(later)["result"]["structuredContent"]["memories"]
+            same([m["id"] for m in memories], [one["id"]])
+
+
+def test_without_a_daemon():
+    with World() as w:
+        with Pipe(w) as p:
+            error = p.ask("initialize", LEGACY)["error"]
+            check("there is no koined" in error["message"], repr(error))
+            check("no koined at" in w.read("pipe.err"), "a word for the user")
+            with daemon(w):
+                wait_until(lambda: "result" in p.ask("initialize", LEGACY), "the daemon")
+                same(p.call("memory_list"), {"memories": []})
+
+
+def test_half_a_message_and_nonsense():
+    with World() as w, daemon(w), Pipe(w) as p:
+        p.initialize()
+        p.process.stdin.write(b"this is no JSON\n")
+        p.process.stdin.flush()
+        same(p.read()["error"]["code"], -32700)
+        p.process.stdin.write(b'{"jsonrpc":"2.0","id":9,"method":"pi')
+        p.process.stdin.flush()
+        p.process.stdin.write(b'ng"}\n')
+        p.process.stdin.flush()
+        same(p.read(), {"jsonrpc": "2.0", "id": 9, "result": {}})
+        big = "x" * (10 << 20)
+        same(p.call("memory_add", content="small")["content"], "small")
+        added = p.call("memory_add", content=big)
+        same((len(added["content"]), added["cut"]), (16 << 10, True))
+        whole = p.ask("resources/read", {"uri": "memory://" + added["id"]})["result"]["contents"][0]
+        same(json.loads(whole["text"])["content"], big)
+
+
+def test_http_wants_a_token():
+    import urllib.error
+    import urllib.request
+    with World() as w, daemon(w, "listen.mcp=http:127.0.0.1:0") as d:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        url = "http://" + d.address("http", "mcp")[len("http:"):] + "/mcp"
+        path = w("root", "mcp.token")
+        same(os.stat(path).st_mode & 0o777, 0o600)
+        with open(path) as f:
+            token = f.read().strip()
+
+        def ask(**headers):
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+                "name": "memory_list", "arguments": {}, "_meta": MODERN}}
+            r = urllib.request.Request(url, json.dumps(body).encode(), dict({
+                "Content-Type": "application/json", "Accept": "application/json",
+                "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call",
+                "Mcp-Name": "memory_list"}, **headers))
+            try:
+                with opener.open(r) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as e:
+                return e.code
+        same(ask(), 401)
+        same(ask(Authorization="Bearer wrong" + token), 401)
+        same(ask(Authorization="Bearer " + token)["result"]["structuredContent"],
+             {"memories": []})
+        same(ask(Authorization="Bearer " + token, Origin="http://evil.example"), 403)
+
+
+if __name__ == "__main__":
+    main(globals())
