@@ -29,6 +29,8 @@ SETS = [
 ADD_CLIENTS = [1, 8, 64]
 LIST_SHAPES = [1, 64]
 LISTED = 1000  # memories that a list of 5 is taken from
+USER = {"user_id": "user-0"}
+KEPT_FROM = 5000  # memories of a user whose index is surely kept in a file
 
 SEARCH = ('{"jsonrpc":"2.0","method":"memory.search","params":{"query":"$QUESTION","limit":10,'
           '"user_id":"user-0","chat_id":null},"id":$ID}')
@@ -139,20 +141,49 @@ class MemoryBench(Part):
         os.unlink(fts)
         shutil.rmtree(os.path.join(self.disk, set_.name))
 
-    def start_again(self, set_, filled):
-        """How long the first search takes, which builds the index, and what that weighs."""
-        began = time.monotonic()
-        server = self.start_store(set_.name)
-        ready = time.monotonic() - began
-        before = own_kib(server.process.pid)
+    def first_search(self, server, who):
         began = time.monotonic()
         hits = call(self.path(server, "ash"), "memory.search",
-                    {"query": "What did Anna say about the train?", "user_id": "user-0"})
-        first = time.monotonic() - began
+                    {"query": "What did Anna say about the train?", **who})
         if not hits:
             raise RuntimeError("nothing was found")
-        stats = call(self.path(server, "koine"), "memory.stats", {"user_id": "user-0"})
+        return time.monotonic() - began
+
+    def timed_start(self, set_):
+        began = time.monotonic()
+        server = self.start_store(set_.name)
+        return server, time.monotonic() - began
+
+    def start_again(self, set_, filled):
+        """How long the first search takes, which builds the index, and what that weighs; then
+        the same with the index in a file. The daemon runs on."""
+        server, ready = self.timed_start(set_)
+        before = own_kib(server.process.pid)
+        first = self.first_search(server, USER)
+        stats = call(self.path(server, "koine"), "memory.stats", USER)
         self.record(f"index {set_.name}", "koined", 0, fill_s=filled, ready_s=ready,
                     first_search_s=first, index_bytes=stats["index_bytes"],
                     grown_kib=own_kib(server.process.pid) - before, memories=stats["total"])
+        if stats["total"] < KEPT_FROM:
+            return server
+        server = self.restarts(set_, server, "one user", USER, first, 1)
+        first = self.first_search(server, {})
+        return self.restarts(set_, server, "everything", {}, first, 2)
+
+    def restarts(self, set_, server, column, who, built, n_files):
+        """Waits for the file, then starts and asks, round after round."""
+        end = time.monotonic() + 60
+        while True:
+            stats = call(self.path(server, "koine"), "memory.stats", {})
+            if stats["index_files"] >= n_files:
+                break
+            if time.monotonic() > end:
+                raise RuntimeError("the index was not kept")
+            time.sleep(0.05)
+        for round_ in range(2 * self.rounds + 1):
+            self.bench.stop(server)
+            server, ready = self.timed_start(set_)
+            self.record(f"again {set_.name}", column, round_, ready_s=ready, built_s=built,
+                        first_search_s=self.first_search(server, who),
+                        file_bytes=stats["index_file_bytes"] / n_files)
         return server

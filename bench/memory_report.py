@@ -73,14 +73,32 @@ def index_table(found):
     return rows
 
 
+def again_table(found):
+    rows = [["first search after a restart", "with its file", "without", "ratio", "file, MB",
+             "start"]]
+    for set_ in SETS:
+        for column, title in (("one user", set_.title), ("everything", "everything, the same")):
+            row = f"again {set_.name}"
+            first = found.median(row, column, "first_search_s")
+            if first is None:
+                continue
+            built = found.median(row, column, "built_s")
+            rows.append([title, format_time(first * 1e9), format_time(built * 1e9),
+                         f"{first / built:.3f}",
+                         f"{found.median(row, column, 'file_bytes') / 1e6:.1f}",
+                         format_time(found.median(row, column, "ready_s") * 1e9)])
+    return rows
+
+
 def tables(found):
-    made = [make(found) for make in (search_table, add_table, list_table, index_table)]
+    made = [make(found)
+            for make in (search_table, add_table, list_table, index_table, again_table)]
     return [rows for rows in made if len(rows) > 1]
 
 
 def judge_searches(found):
     verdicts = []
-    for name, title, most in (("100k", "100,000", 0.15), ("1M", "1,000,000", 0.05)):
+    for name, title, most in (("100k", "100,000", 0.05), ("1M", "1,000,000", 0.03)):
         row = f"search {name}"
         if name == "1M" and row not in found.rows:
             continue
@@ -91,11 +109,11 @@ def judge_searches(found):
     tails = [(set_.title, min(run["p99_ns"] / run["p50_ns"] for run in rounds.values()))
              for set_ in SETS
              for rounds in [found.rows.get(f"search {set_.name}", {}).get("koined")] if rounds]
-    title = "search: p99 over p50, in the calmest round: at most 5"
+    title = "search: p99 over p50, in the calmest round: at most 2.5"
     if not tails:
         return [*verdicts, (title, "not measured", None)]
     worst = max(tails, key=lambda t: t[1])
-    return [*verdicts, (title, f"{worst[1]:.1f} ({worst[0]})", worst[1] <= 5)]
+    return [*verdicts, (title, f"{worst[1]:.1f} ({worst[0]})", worst[1] <= 2.5)]
 
 
 def judge_adds(found):
@@ -112,9 +130,9 @@ def judge_adds(found):
 
 
 def judge_list(found):
-    return verdict("memory.list, 64 × 1: requests over the asyncio server's: at least 5",
+    return verdict("memory.list, 64 × 1: requests over the asyncio server's: at least 6",
                    found.ratio(("list 64", "koined"), ("list 64", "asyncio"), "rate"),
-                   lambda v: v >= 5)
+                   lambda v: v >= 6)
 
 
 def judge_index(found):
@@ -126,7 +144,23 @@ def judge_index(found):
     return verdict(title, size and size / n, lambda v: v <= 150, "{:.0f}")
 
 
+def judge_again(found):
+    """What else runs only ever adds to a time: the calmest round says what is ours."""
+    verdicts = []
+    for name, title, most_ms in (("100k", "100,000", 30), ("1M", "1,000,000", 300)):
+        for column in ("one user", "everything"):
+            runs = found.rows.get(f"again {name}", {}).get(column)
+            if not runs:
+                continue
+            ms = min(run["first_search_s"] for run in runs.values()) * 1e3
+            verdicts.append(verdict(
+                f"first search after a restart, {title}, {column}, in the calmest round: at most"
+                f" {most_ms} ms", ms, lambda v, m=most_ms: v <= m, "{:.1f} ms"))
+    return verdicts
+
+
 def judge(found):
     if not found.rows:
         return []
-    return [*judge_searches(found), judge_adds(found), judge_list(found), judge_index(found)]
+    return [*judge_searches(found), judge_adds(found), judge_list(found), judge_index(found),
+            *judge_again(found)]
