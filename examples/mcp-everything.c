@@ -7,7 +7,6 @@
  *	./mcp-everything --http 8080       at http://127.0.0.1:8080/mcp
  *	./mcp-everything --unix PATH       lines, or HTTP, on a socket
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +153,7 @@ struct steps {
 
 static void take_step(void *arg)
 {
-	struct steps *s = arg;
+	struct steps *s = (struct steps *)arg;
 
 	if (s->cancelled) {
 		koine_mcp_refuse(s->call, "Cancelled.");
@@ -178,8 +177,12 @@ static void cancel_steps(struct koine_call *call, void *arg)
 
 static void begin_steps(struct koine_call *call, void (*step)(struct koine_call *call, int i))
 {
-	struct steps *s = calloc(1, sizeof(*s));
+	struct steps *s = (struct steps *)calloc(1, sizeof(*s));
 
+	if (!s) {
+		koine_mcp_refuse(call, "There is no memory for it.");
+		return;
+	}
 	s->call = call;
 	s->step = step;
 	koine_call_later(call, cancel_steps, s);
@@ -213,12 +216,12 @@ static void with_progress(struct koine_call *call, void *arg)
 
 static void answer_late(void *call)
 {
-	say(call, "Reconnection test completed successfully.");
+	say((struct koine_call *)call, "Reconnection test completed successfully.");
 }
 
 static void hang_up(void *call)
 {
-	koine_mcp_hang_up(call);
+	koine_mcp_hang_up((struct koine_call *)call);
 	koine_server_after(server, 200, answer_late, call);
 }
 
@@ -270,7 +273,8 @@ static const char enums_form[] =
 /* A question that is the same each time: `arg` is its form. */
 static void ask_form(struct koine_call *call, void *arg)
 {
-	const struct koine_value *answer = koine_mcp_ask(call, "form", "elicitation/create", arg);
+	const struct koine_value *answer =
+		koine_mcp_ask(call, "form", "elicitation/create", (const char *)arg);
 
 	if (answer)
 		say_answer(call, "Elicitation completed: ", answer);

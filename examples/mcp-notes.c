@@ -1,5 +1,5 @@
 /*
- * An MCP server of one's own: two tools and a resource.
+ * An MCP server of one's own, in 60 lines: two tools and a resource.
  *
  *	cc mcp-notes.c -o mcp-notes $(pkg-config --cflags --libs koine)
  *	claude mcp add notes ./mcp-notes
@@ -9,22 +9,20 @@
 
 #include <koine/koine.h>
 
-enum { NOTES = 100, NOTE = 500 };
-
-static char notes[NOTES][NOTE];
+static char notes[100][500];
 static size_t n_notes;
 
-static void add_note(struct koine_call *call, void *arg)
+static void add_note(struct koine_call *call, void *mcp)
 {
 	size_t len;
 	const char *text = koine_value_text(koine_call_param(call, "text"), &len);
 
-	if (n_notes == NOTES || len >= NOTE) {
-		koine_mcp_refuse(call, "There is no room for it: make it shorter, or forget one.");
+	if (n_notes == 100 || len >= 500) {
+		koine_mcp_refuse(call, "There is no room for this note: make it shorter.");
 		return;
 	}
 	memcpy(notes[n_notes++], text, len);
-	koine_mcp_updated(arg, "notes://all");
+	koine_mcp_updated((struct koine_mcp *)mcp, "notes://all");
 	koine_mcp_text(call, "Noted.");
 	koine_call_reply(call);
 }
@@ -39,24 +37,23 @@ static void show_notes(struct koine_call *call, void *arg)
 
 int main(void)
 {
-	const struct koine_mcp_info info = {"notes",           "1.0", "Notes", "Short notes.",
-					    KOINE_MCP_UPDATES, 0,     0,       NULL};
-	const struct koine_field fields[] = {{"text", KOINE_TYPE_STRING, true, "What to remember"}};
-	struct koine_server *server;
-	struct koine_mcp *mcp;
-	int r = koine_server_new(&server);
+	const struct koine_mcp_info info = {"notes",           "1.0", NULL, NULL,
+					    KOINE_MCP_UPDATES, 0,     0,    NULL};
+	const struct koine_field text = {"text", KOINE_TYPE_STRING, true, "What to remember"};
+	struct koine_tool add = {"add_note",         add_note, NULL, &text, 1,
+				 "Remembers a note", 0,        0,    0,     0};
+	struct koine_tool list = {"list_notes", show_notes, NULL, NULL, 0, "Shows all", 0, 0, 0, 0};
+	struct koine_resource all = {"notes://all", show_notes, NULL, "all", NULL, NULL, NULL};
+	struct koine_server *server = NULL;
+	struct koine_mcp *mcp = NULL;
+	int r = koine_server_new(&server) || koine_mcp_new(server, &info, &mcp);
 
-	if (r != 0 || koine_mcp_new(server, &info, &mcp) != 0)
-		return 1;
-	const struct koine_tool add = {"add_note", add_note, mcp, fields, 1, "Remembers a note"};
-	const struct koine_tool list = {"list_notes", show_notes, NULL, NULL, 0, "Shows all notes"};
-	const struct koine_resource all = {"notes://all", show_notes, NULL, "all", "All notes"};
-
-	r = koine_mcp_add_tool(mcp, &add) || koine_mcp_add_tool(mcp, &list) ||
-	    koine_mcp_add_resource(mcp, &all) || koine_mcp_stdio(mcp, 0, 1);
-	if (r == 0)
-		koine_server_run(server);
-	else
+	add.arg = mcp;
+	list.hints = KOINE_TOOL_READ_ONLY;
+	r = r || koine_mcp_add_tool(mcp, &add) || koine_mcp_add_tool(mcp, &list) ||
+	    koine_mcp_add_resource(mcp, &all) || koine_mcp_stdio(mcp, 0, 1) ||
+	    koine_server_run(server);
+	if (r && server)
 		fprintf(stderr, "notes: %s\n", koine_server_error(server));
 	koine_server_free(server);
 	return r;

@@ -121,8 +121,9 @@ def messages(text):
 class Lines:
     """A client that has started the program."""
 
-    def __init__(self, *args):
-        self.process = subprocess.Popen([EVERYTHING, *args], stdin=subprocess.PIPE,
+    def __init__(self, program="mcp-everything"):
+        path = os.path.join(os.path.dirname(EVERYTHING), program)
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.pid = self.process.pid
         self.rest = b""

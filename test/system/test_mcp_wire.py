@@ -486,6 +486,17 @@ def test_end_of_input_ends_the_program():
         wait_until(lambda: lines.process.poll() is not None, "the program's end")
 
 
+def test_a_server_of_ones_own():
+    with Lines(program="mcp-notes") as lines:
+        lines.initialize()
+        add = dict(name="add_note", arguments={"text": "milk"})
+        same(lines.call(message("tools/call", add))["result"]["content"][0]["text"], "Noted.")
+        same(lines.call(message("resources/read", {"uri": "notes://all"}))["result"]["contents"],
+             [{"uri": "notes://all", "text": "milk"}])
+        add["arguments"]["text"] = "x" * 500
+        same(lines.call(message("tools/call", add))["result"]["isError"], True)
+
+
 def test_nothing_that_waits_outlives_its_client():
     with Lines() as lines:
         lines.initialize({"elicitation": {}})
