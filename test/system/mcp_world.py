@@ -8,7 +8,7 @@ import subprocess
 
 from harness import PATIENCE, SANITIZER, SOURCE, check, same
 
-EVERYTHING = os.environ.get("KOINE_MCP_EVERYTHING",
+EVERYTHING = os.environ.get("KOINE_EVERYTHING",
                             os.path.join(SOURCE, "build", "examples", "mcp-everything"))
 MODERN = "2026-07-28"
 PROTOCOL = "io.modelcontextprotocol/"
