@@ -230,11 +230,17 @@ uint32_t language_letter_bits(uint32_t c)
 	return 0;
 }
 
+static void add_points(struct language_guess *g, uint32_t languages, uint16_t points)
+{
+	for (languages &= (UINT32_C(1) << LANGUAGES_LATIN) - 1; languages;
+	     languages &= languages - 1)
+		g->points[__builtin_ctz(languages)] += points;
+}
+
 void language_note(struct language_guess *g, uint32_t small_in, uint32_t letters_of)
 {
-	for (unsigned l = 0; l < LANGUAGES_LATIN; l++)
-		g->points[l] += (uint16_t)((small_in >> l & 1) * SMALL_WORD +
-					   (letters_of >> l & 1) * LETTER);
+	add_points(g, small_in, SMALL_WORD);
+	add_points(g, letters_of, LETTER);
 }
 
 enum language language_best(const struct language_guess *g)

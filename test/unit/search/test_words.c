@@ -57,6 +57,8 @@ static void case_and_diacritics_do_not_count(void **state)
 {
 	assert_same("ÅNGSTRÖM Čapek Đorđe Łódź", "angstrom capek dorde lodz");
 	assert_same("ΑΘΉΝΑ Ὀδυσσεύς", "αθηνα οδυσσευσ");
+	/* An iota below, on its own. */
+	assert_terms("\xcd\xba", "");
 	assert_same("ЁЛКА Йод", "елка иод");
 	assert_same("straße ﬁne œuvre Æsir", "strasse fine oeuvre aesir");
 	assert_same("ｆｕｌｌ　ｗｉｄｔｈ", "full width");

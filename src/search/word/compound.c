@@ -1,5 +1,5 @@
 /* German compounds; see compound.h. */
-#include "search/compound.h"
+#include "search/word/compound.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What an apostrophe parts; see apostrophe.h. */
-#include "search/apostrophe.h"
+#include "search/word/apostrophe.h"
 
 #include <string.h>
 
