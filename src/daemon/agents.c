@@ -20,6 +20,7 @@
 #include "daemon/life.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/rank.h"
+#include "engine/extract/extract.h"
 
 enum {
 	KEY_MAX = 4096,
@@ -406,6 +407,7 @@ void agents_renewed_free(struct agents_renewed *n)
 
 void agents_end_turns(struct daemon *d, uint64_t end_ms)
 {
+	extracts_stop(d->engine->extracts);
 	chat_stop(d->engine->chat);
 	while (!chat_idle(d->engine->chat) && clock_steady_ms() < end_ms)
 		loop_turn(d->loop, STEP_MS);

@@ -261,6 +261,7 @@ static const step_fn steps[] = {
 	tasks_begin,
 	approvals_begin,
 	sessions_begin,
+	extracts_begin,
 	rules_start,
 	start_dialects,
 	start_housekeeping,

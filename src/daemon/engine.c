@@ -14,6 +14,7 @@
 #include "engine/approval/approval.h"
 #include "engine/automation/trust.h"
 #include "engine/event/event.h"
+#include "engine/extract/extract.h"
 #include "engine/engine.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
@@ -240,6 +241,27 @@ int sessions_begin(struct daemon *d, struct why *why)
 
 	(void)why;
 	return r != 0 ? r : sessions_start(&opts, &engine->sessions);
+}
+
+/* ---- facts by an agent ---- */
+
+int extracts_begin(struct daemon *d, struct why *why)
+{
+	const struct settings *s = d->settings;
+	const struct extracts_opts opts = {
+		.store = d->engine->store,
+		.chat = d->engine->chat,
+		.memories = d->engine->memories,
+		.loop = d->loop,
+		.background = d->background,
+		.agent = s->extract,
+		.idle_ms = (int64_t)s->extract_idle_s * 1000,
+		.held = s->extract_review == EXTRACT_BEFORE,
+	};
+
+	if (!s->extract[0] || !s->memory_enabled)
+		return 0;
+	return extracts_start(&opts, &d->engine->extracts, why);
 }
 
 /* ---- settings that were read again ---- */

@@ -86,6 +86,8 @@ int events_begin(struct daemon *d, struct why *why);
 int tasks_begin(struct daemon *d, struct why *why);
 int approvals_begin(struct daemon *d, struct why *why);
 int sessions_begin(struct daemon *d, struct why *why);
+/* After the agents. */
+int extracts_begin(struct daemon *d, struct why *why);
 void engine_reload(struct daemon *d);
 
 /* ---- agents.c: the chat, and who answers there ---- */

@@ -5,6 +5,7 @@
 #include "engine/approval/approval.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
+#include "engine/extract/extract.h"
 #include "engine/memory/memory.h"
 #include "engine/program/process.h"
 #include "engine/program/tool.h"
@@ -124,6 +125,7 @@ void stop_begin(struct daemon *d, bool force)
 		log_info("stopping", "connections=%u calls=%u", d->server->n_clients,
 			 d->server->n_calls);
 		memories_stop(d->engine->memories);
+		extracts_stop(d->engine->extracts);
 		timer_start(d->last_words,
 			    stop_ms > 2 * LAST_WORDS_MS ? stop_ms - LAST_WORDS_MS : stop_ms / 2);
 		timer_start(d->patience,

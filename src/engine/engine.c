@@ -9,6 +9,7 @@
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
 #include "engine/event/event.h"
+#include "engine/extract/extract.h"
 #include "engine/automation/job.h"
 #include "engine/memory/memory.h"
 #include "engine/program/process.h"
@@ -48,6 +49,7 @@ void engine_close(struct engine *s)
 	approvals_free(s->approvals);
 	tasks_free(s->tasks);
 	chat_free(s->chat);
+	extracts_free(s->extracts);
 	events_free(s->events);
 	memories_free(s->memories);
 	store_close(s->store);

@@ -13,6 +13,7 @@ struct approvals;
 struct automation;
 struct chat;
 struct events;
+struct extracts;
 struct jobs;
 struct memories;
 struct processes;
@@ -41,6 +42,7 @@ struct engine {
 	struct tools *tools;           /* see tool.h */
 	struct jobs *jobs;             /* see job.h */
 	struct trust *trust;           /* see trust.h */
+	struct extracts *extracts;     /* NULL: off; see extract.h */
 	struct processes *processes;   /* NULL: not allowed; see process.h */
 	struct store_health health;
 };

@@ -260,7 +260,7 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 	" AND (:expired OR expires_ms IS NULL OR expires_ms > :now)"                               \
 	" AND (:any_category OR category = :category)"                                             \
 	" AND (valid_until_ms IS NULL OR :replaced OR (:at > 0 AND valid_until_ms > :at))"         \
-	" AND (:at = 0 OR created_ms <= :at)"
+	" AND (:at = 0 OR created_ms <= :at) AND review < 2"
 #define LIST_ORDER " ORDER BY created_ms DESC, seq DESC LIMIT :limit"
 
 #define LIST_SOME WALK("{columns}", LIST_FILTER) LIST_ORDER
@@ -383,6 +383,22 @@ int store_memory_each(struct connection *c, const struct store_scope *scope,
 	if (r == 0)
 		walk->end = slice.n < walk->limit;
 	return r == SLICE_FULL ? 0 : r;
+}
+
+int store_memory_list_review(struct connection *c, const struct store_scope *scope, unsigned limit,
+			     size_t max_bytes, struct arena *arena, struct memory **ret_rows,
+			     unsigned *ret_n)
+{
+	static const struct query sql = {"SELECT {columns} FROM memory WHERE review > 0 AND "
+					 "valid_until_ms IS NULL AND " IN_SCOPE
+					 " ORDER BY seq DESC LIMIT :limit",
+					 .of = &memory_portrait};
+	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = max_bytes};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	store_memory_bind_scope(q, scope);
+	query_bind_int(q, ":limit", limit);
+	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 int store_memory_any_expires(struct connection *c, bool *ret_any)

@@ -95,6 +95,11 @@ struct store_memory_list_opts {
 int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
 		      struct arena *arena, struct memory **ret_rows, unsigned *ret_n);
 
+/* Those that somebody has to look at, the last stored first. */
+int store_memory_list_review(struct connection *c, const struct store_scope *scope, unsigned limit,
+			     size_t max_bytes, struct arena *arena, struct memory **ret_rows,
+			     unsigned *ret_n);
+
 /* A walk in slices. All zero but for limit and max_bytes: at the oldest. */
 struct store_walk {
 	unsigned limit;   /* of rows in a slice */

@@ -9,7 +9,7 @@ from harness import MIB, Daemon, Folder, check, main, same
 
 ENTRY = ["id", "content", "source", "category", "importance", "subjects", "user_id", "chat_id", "chat_type",
          "project", "shared", "created_at", "updated_at", "expires_at", "metadata", "valid_from", "valid_until",
-         "replaces", "replaced_by"]
+         "replaces", "replaced_by", "origin", "review"]
 
 
 def add(c, content, **params):
@@ -53,7 +53,8 @@ def test_get_is_the_memory_in_full():
             "id": id, "content": "Ann likes tea", "source": "agent", "category": "preference",
             "importance": 0.75, "subjects": ["Ann"], "user_id": "ann", "chat_id": "c1",
             "chat_type": "group", "project": None, "shared": False, "created_at": "2023-05-07T08:00:00.000Z", "metadata": {"a": [1]},
-            "valid_from": None, "valid_until": None, "replaces": None, "replaced_by": None})
+            "valid_from": None, "valid_until": None, "replaces": None, "replaced_by": None,
+            "origin": None, "review": None})
         same(c.call("memory.get", {"memory_id": id, "user_id": "ann"}), got)
         same(refusal(c, "memory.get", memory_id=id, user_id="bob"),
              (-32001, "no memory '%s'" % id))

@@ -205,7 +205,7 @@ def test_exit_codes_and_words():
 
 def test_help_of_every_command():
     names = re.findall(r"(?m)^  (\w+) ", koine("memory", "--help").out.split("Options")[0])
-    same(names, ["search", "add", "list", "delete", "show", "history", "edit", "export", "import", "stats"],
+    same(names, ["search", "add", "list", "delete", "show", "history", "edit", "review", "export", "import", "stats"],
          "commands")
     for name in names:
         done = koine("memory", name, "--help")

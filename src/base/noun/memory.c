@@ -11,6 +11,11 @@ enum {
 	TRACE = MEMORY_TRACE,
 };
 
+static const char *const reviews[N_MEMORY_REVIEWS] = {
+	[REVIEW_OPEN] = "open",
+	[REVIEW_HELD] = "held",
+};
+
 /* clang-format off */
 static const struct member members[] = {
 	{NULL, "seq", MEMBER(INT, seq), MEMBER_MADE | LISTED | FOUND | TRACE},
@@ -37,6 +42,8 @@ static const struct member members[] = {
 		NONE_IS_ZERO},
 	{"replaces", "replaces", MEMBER(TEXT, replaces)},
 	{"replaced_by", "replaced_by", MEMBER(TEXT, replaced_by)},
+	{"origin", "origin", MEMBER(TEXT, origin)},
+	{"review", "review", MEMBER(ENUM, review), CHANGES, MEMBER_NAMES(reviews)},
 };
 /* clang-format on */
 

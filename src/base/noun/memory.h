@@ -8,6 +8,14 @@
 
 #define MEMORY_NEVER INT64_MAX
 
+/* Whether somebody has to look at a memory that an agent made; the numbers are the store's. */
+enum memory_review {
+	REVIEW_NONE,
+	REVIEW_OPEN, /* it is found meanwhile */
+	REVIEW_HELD, /* it is not found before */
+	N_MEMORY_REVIEWS,
+};
+
 struct memory {
 	int64_t seq;    /* assigned by the store: grows, and is never reused */
 	struct text id; /* a UUID in lower case */
@@ -23,12 +31,14 @@ struct memory {
 	bool shared;
 	int64_t created_ms; /* its place in time; seq breaks ties */
 	int64_t updated_ms;
-	int64_t stored_ms;       /* when it reached us, whatever created_ms says */
-	int64_t expires_ms;      /* or MEMORY_NEVER */
-	struct text metadata;    /* the client's own, a JSON object on one line; empty: none */
-	int64_t valid_from_ms;   /* since when it says this; 0: since created_ms */
-	int64_t valid_until_ms;  /* until when, if it was replaced; 0: it is valid */
-	struct text replaces;    /* the id of the memory that it replaced; {NULL, 0}: none */
+	int64_t stored_ms;      /* when it reached us, whatever created_ms says */
+	int64_t expires_ms;     /* or MEMORY_NEVER */
+	struct text metadata;   /* the client's own, a JSON object on one line; empty: none */
+	int64_t valid_from_ms;  /* since when it says this; 0: since created_ms */
+	int64_t valid_until_ms; /* until when, if it was replaced; 0: it is valid */
+	struct text replaces;   /* the id of the memory that it replaced; {NULL, 0}: none */
+	struct text origin;     /* what it was drawn from: "conversation:ID"; {NULL, 0}: unknown */
+	enum memory_review review;
 	struct text replaced_by; /* the id of the one that replaced it; {NULL, 0}: none */
 
 	/* Not stored: */

@@ -26,6 +26,9 @@ static const struct member members[] = {
 	{NULL, "cache_written_tokens", MEMBER(INT, cache_written_tokens), CHANGES | NULLABLE,
 		NONE_IS_NEGATIVE},
 	{NULL, "error", MEMBER(TEXT, error), CHANGES},
+	{NULL, "asker_user", MEMBER(TEXT, asker_user)},
+	{NULL, "asker_chat", MEMBER(TEXT, asker_chat)},
+	{NULL, "asker_chat_type", MEMBER(TEXT, asker_chat_type)},
 };
 /* clang-format on */
 

@@ -30,7 +30,10 @@ struct turn {
 	int64_t output_tokens;
 	int64_t cache_read_tokens;
 	int64_t cache_written_tokens;
-	struct text error; /* {NULL, 0}: none */
+	struct text error;      /* {NULL, 0}: none */
+	struct text asker_user; /* who asked; {NULL, 0}: nobody in particular, as the following */
+	struct text asker_chat;
+	struct text asker_chat_type;
 };
 
 extern const struct portrait turn_portrait;

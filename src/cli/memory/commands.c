@@ -230,6 +230,11 @@ static const struct command subs[] = {
 	 BY_ID "The editor is that of VISUAL, else of EDITOR, else vi. Content that comes back as\n"
 	       "it was is not sent.\n",
 	 cmd_memory_edit, ARGS(1, 1, "wants one ID")},
+	{"review", "[--list | --accept ID | --reject ID]...", "look at facts that an agent drew",
+	 "One after another, on a terminal: y keeps it, n forgets it, e changes it in your "
+	 "editor,\n"
+	 "s leaves it, q ends. Into a pipe, or with --list, each is \"ID origin: content\".\n",
+	 cmd_memory_review, NULL, review_options, ARGS(0, 0, "takes options alone")},
 	{"export", "[FILE]", "write memories as JSON, one in a line",
 	 "To stdout, or to FILE, which appears whole or not at all and which only you can read.\n",
 	 cmd_memory_export, ARGS(0, 1, "takes one FILE at most")},

@@ -105,14 +105,14 @@ static int run_editor(const char *editor, const char *path)
 	return EX_SOFTWARE;
 }
 
-static int update_memory(struct cli *cli, struct text id, struct text content)
+static int update_memory(struct cli *cli, const char *method, struct text id, struct text content)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j = memory_id_params(cli, id);
 	int r;
 
 	params_add_text(j, "content", content);
-	r = call_send(cli, "memory.update", j, &a);
+	r = call_send(cli, method, j, &a);
 	if (r == 0 && cli->options.json)
 		print_json_compact(stdout, koine_answer_result(a));
 	else if (r == 0)
@@ -129,7 +129,8 @@ static void drop_added_newline(struct buf *edited, struct text before)
 		edited->len--;
 }
 
-static int send_edited(struct cli *cli, struct text id, struct text before, const char *path)
+static int send_edited(struct cli *cli, const char *method, struct text id, struct text before,
+		       const char *path)
 {
 	CLEANUP(buf_donep) struct buf edited;
 	int r;
@@ -140,13 +141,13 @@ static int send_edited(struct cli *cli, struct text id, struct text before, cons
 		return r;
 	drop_added_newline(&edited, before);
 	if (!text_equal(before, buf_text(&edited)))
-		return update_memory(cli, id, buf_text(&edited));
+		return update_memory(cli, method, id, buf_text(&edited));
 	complain("nothing was changed");
 	return EX_OK;
 }
 
 /* Text that was typed is never thrown away: the file stays if it cannot be sent. */
-static int edit(struct cli *cli, const struct koine_value *memory)
+int memory_edit(struct cli *cli, const char *method, const struct koine_value *memory)
 {
 	struct text id = member_text(memory, "id");
 	struct text content = member_text(memory, "content");
@@ -163,7 +164,7 @@ static int edit(struct cli *cli, const struct koine_value *memory)
 		unlink(path);
 		return r;
 	}
-	r = send_edited(cli, id, content, path);
+	r = send_edited(cli, method, id, content, path);
 	if (r == 0)
 		unlink(path);
 	else
@@ -182,5 +183,5 @@ int cmd_memory_edit(struct cli *cli)
 		return r;
 	/* An editor may take longer than a server keeps an idle connection. */
 	talk_hang_up(cli);
-	return edit(cli, koine_answer_result(a));
+	return memory_edit(cli, "memory.update", koine_answer_result(a));
 }

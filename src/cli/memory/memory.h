@@ -29,6 +29,9 @@ struct memory_options {
 	const char *at; /* what was valid then */
 	bool replaced;  /* also what was ever valid */
 	const char *replaces;
+	bool list;
+	struct option_list accept; /* ids */
+	struct option_list reject;
 };
 
 extern const struct option memory_options[];
@@ -36,6 +39,7 @@ extern const struct option search_options[];
 extern const struct option add_options[];
 extern const struct option list_options[];
 extern const struct option show_options[];
+extern const struct option review_options[];
 
 /* Options that are not given come from the environment. */
 void memory_options_init(void *own);
@@ -74,6 +78,10 @@ int memory_refuse_answer(void);
 
 /* ---- the commands that have a file of their own ---- */
 
+/* Opens a memory's content in the editor, and sends what was changed as `content` of the method. */
+int memory_edit(struct cli *cli, const char *method, const struct koine_value *memory);
+
 int cmd_memory_edit(struct cli *cli);
+int cmd_memory_review(struct cli *cli);
 int cmd_memory_export(struct cli *cli);
 int cmd_memory_import(struct cli *cli);

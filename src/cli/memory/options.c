@@ -90,3 +90,11 @@ const struct option show_options[] = {
 	THEN,
 	{NULL},
 };
+
+const struct option review_options[] = {
+	{"--list", NULL, NULL, "only show them", option_flag, AT(list)},
+	{"--accept", NULL, "ID", "keep one; repeatable", option_list, AT(accept), .max = 64},
+	{"--reject", NULL, "ID", "forget one; repeatable", option_list, AT(reject), .max = 64},
+	LIMIT("how many at most; 20"),
+	{NULL},
+};

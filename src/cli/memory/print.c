@@ -274,6 +274,8 @@ int memory_print_one(const struct cli *cli, const struct koine_value *memory)
 		{"until", "valid_until", show_value},
 		{"replaces", "replaces", show_value},
 		{"successor", "replaced_by", show_value},
+		{"origin", "origin", show_value},
+		{"review", "review", show_value},
 		{"subjects", "subjects", show_subjects},
 		{"metadata", "metadata", show_metadata},
 		{"content", "content", show_content},

@@ -73,6 +73,7 @@ void settings_init(struct settings *s)
 		.index_bytes = 512 << 20,
 		.index_file_bytes = 1 << 30,
 		.embedding_timeout_ms = 300,
+		.extract_idle_s = 300,
 		.chat_agent = "recall",
 		.chat_system = "You are an assistant on the user's own machine, reached through "
 			       "koine. Be brief and exact, and say so when you do not know.",

@@ -44,6 +44,8 @@ struct session_settings {
 	char environment[VARIABLES_MAX];
 };
 
+enum { EXTRACT_AFTER, EXTRACT_BEFORE };
+
 struct settings {
 	char config[PATH_LEN]; /* the file that was read, or "" */
 	char root[PATH_LEN];   /* "" for none */
@@ -62,7 +64,10 @@ struct settings {
 	char embedding_model[PATH_LEN];
 	char embedding_key_file[PATH_LEN];
 	unsigned embedding_timeout_ms;
-	char chat_agent[64]; /* "none" or "" for none */
+	char extract[64]; /* the agent that draws facts; "" for none */
+	unsigned extract_idle_s;
+	unsigned extract_review; /* EXTRACT_AFTER, EXTRACT_BEFORE */
+	char chat_agent[64];     /* "none" or "" for none */
 	char chat_system[PATH_LEN];
 	char chat_system_file[PATH_LEN]; /* instead; "" for none */
 	unsigned chat_budget;            /* tokens */

@@ -26,6 +26,9 @@ static const struct setting store_rows[] = {
 	 "sqlite:PATH, where everything is kept; empty for the default place"},
 };
 
+static const char *const extract_reviews[] = {
+	[EXTRACT_AFTER] = "after", [EXTRACT_BEFORE] = "before", NULL};
+
 static const struct setting memory_rows[] = {
 	{"memory", "enabled", SET_BOOL, AT(memory_enabled), 0, 0, "remember and find at all"},
 	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
@@ -43,6 +46,13 @@ static const struct setting memory_rows[] = {
 	 "a file (0600) with the key it wants; empty for none"},
 	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
 	 "milliseconds that a search waits for it"},
+	{"memory", "extract", SET_TEXT, TEXT_AT(extract),
+	 "the agent that draws facts from conversations and sessions; empty for none"},
+	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
+	 "seconds without a word after which it does"},
+	{"memory", "extract_review", SET_WORD, AT(extract_review), 0, 0,
+	 "after: its facts are found before somebody has reviewed them; before: they are not",
+	 .words = extract_reviews},
 };
 
 static const struct setting chat_rows[] = {

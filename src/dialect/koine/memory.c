@@ -21,6 +21,17 @@ struct history_in {
 	struct memory_who_in who;
 };
 
+struct review_in {
+	int64_t limit;
+	struct memory_who_in who;
+};
+
+struct accept_in {
+	struct text memory_id;
+	struct text content;
+	struct memory_who_in who;
+};
+
 struct update_in {
 	struct text memory_id;
 	struct text content;
@@ -78,6 +89,35 @@ static struct done handle_history(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	memory_wire_rows(c, rows, n, memory_entry_members);
+	return call_reply(c);
+}
+
+static struct done handle_review(struct call *c)
+{
+	const struct review_in *in = c->in;
+	const struct memory_asker by = memory_asker_of(&in->who);
+	struct memory *rows;
+	unsigned n;
+	int r = memory_review(call_memories(c), c->lane, &c->arena, &by, in->limit, &rows, &n,
+			      &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	memory_wire_rows(c, rows, n, memory_entry_members);
+	return call_reply(c);
+}
+
+static struct done handle_accept(struct call *c)
+{
+	const struct accept_in *in = c->in;
+	const struct memory_asker by = memory_asker_of(&in->who);
+	struct memory memory;
+	int r = memory_accept(call_memories(c), &c->arena, &by, in->memory_id, in->content, &memory,
+			      &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	memory_entry_write(call_result(c), &memory);
 	return call_reply(c);
 }
 
@@ -273,6 +313,24 @@ static const struct field history_fields[] = {
 	MEMORY_ASKER(struct history_in),
 };
 
+static const struct field review_fields[] = {
+	{.name = "limit",
+	 .type = FIELD_INT,
+	 .default_number = 20,
+	 .doc = "How many at most; 0 and less means 20, above 1000 means 1000",
+	 .offset = offsetof(struct review_in, limit)},
+	MEMORY_ASKER(struct review_in),
+};
+
+static const struct field accept_fields[] = {
+	MEMORY_ID(struct accept_in),
+	{.name = "content",
+	 .type = FIELD_STRING,
+	 .doc = "What to remember instead",
+	 .offset = offsetof(struct accept_in, content)},
+	MEMORY_ASKER(struct accept_in),
+};
+
 static const struct field update_fields[] = {
 	MEMORY_ID(struct update_in),
 	{.name = "content",
@@ -344,6 +402,20 @@ const struct method koine_memory_methods[] = {
 	 .in_size = sizeof(struct history_in),
 	 .handle = handle_history,
 	 .where = READER},
+	{.name = "memory.review",
+	 .doc = "Memories that an agent made and nobody has looked at, the last stored first",
+	 .result = MEMORY_ROWS,
+	 FIELDS(review_fields),
+	 .in_size = sizeof(struct review_in),
+	 .handle = handle_review,
+	 .where = READER},
+	{.name = "memory.accept",
+	 .doc = "Somebody has looked at a memory that an agent made; memory.delete rejects it",
+	 .result = AN_OBJECT,
+	 FIELDS(accept_fields),
+	 .in_size = sizeof(struct accept_in),
+	 .handle = handle_accept,
+	 .where = WRITER},
 	{.name = "memory.update",
 	 .doc = "Changes a memory",
 	 .result = AN_OBJECT,

@@ -198,6 +198,9 @@ static int begin_run(struct work *w, int lane)
 		.output_tokens = -1,
 		.cache_read_tokens = -1,
 		.cache_written_tokens = -1,
+		.asker_user = t->ask.by.user,
+		.asker_chat = t->ask.by.chat,
+		.asker_chat_type = t->ask.by.chat_type,
 	};
 	int64_t n;
 	int r = rec->conversation == 0 ? find_conversation(t, db) : 0;

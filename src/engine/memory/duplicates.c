@@ -322,9 +322,22 @@ static int collapse(struct arena *a, struct answer *all, unsigned n_behind, unsi
 	return 0;
 }
 
-int duplicates_collapse(struct arena *a, struct memory *rows, unsigned *n)
+static void learn_once(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, learn_words);
+}
+
+bool duplicates_same(struct text a, struct text b)
+{
+	learn_once();
+	return text_equal(a, b) || (a.len <= TEXT_MAX && b.len <= TEXT_MAX &&
+				    gist_of_text(a).hash == gist_of_text(b).hash);
+}
+
+int duplicates_collapse(struct arena *a, struct memory *rows, unsigned *n)
+{
 	struct answer all = {
 		.rows = rows,
 		.keys = arena_alloc(a, (*n + 1) * sizeof(*all.keys)),
@@ -335,7 +348,7 @@ int duplicates_collapse(struct arena *a, struct memory *rows, unsigned *n)
 
 	if (!all.keys || !all.heads)
 		return -ENOMEM;
-	pthread_once(&once, learn_words);
+	learn_once();
 	n_behind = find_heads(&all);
 	return n_behind > 0 ? collapse(a, &all, n_behind, n) : 0;
 }

@@ -15,3 +15,6 @@
  * best, with the ids of the others in `duplicates`. -ENOMEM.
  */
 int duplicates_collapse(struct arena *a, struct memory *rows, unsigned *n);
+
+/* Whether two texts are spellings of one, whosever they are. */
+bool duplicates_same(struct text a, struct text b);

@@ -296,8 +296,9 @@ int index_put(struct search_index *index, struct search_scratch *scratch, const 
 	struct text rest = m->subjects;
 	unsigned n = 0;
 
-	/* Nobody finds what was replaced, but for a search of the past: see history.h. */
-	if (m->valid_until_ms != 0) {
+	/* Nobody finds what was replaced, but for a search of the past (history.h), or what is
+	 * held until somebody has looked at it. */
+	if (m->valid_until_ms != 0 || m->review == REVIEW_HELD) {
 		search_index_remove(index, (uint64_t)m->seq);
 		return 0;
 	}

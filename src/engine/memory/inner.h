@@ -23,7 +23,12 @@ struct memories {
 	struct search_scratch *scratches[]; /* one for each reader, then the writer's */
 };
 
-enum { MEMORY_ROWS_BYTES = 32 << 20 }; /* of text in one answer */
+enum {
+	MEMORY_ROWS_BYTES = 32 << 20, /* of text in one answer */
+	/* Of a page, which must fit into an answer even if everything is escaped: an answer may
+	 * have 16 MiB, and an escape takes six bytes. */
+	MEMORY_PAGE_BYTES = 2 << 20,
+};
 
 /* A lane's own working memory for searches. */
 struct search_scratch *memories_scratch(struct memories *m, int lane);

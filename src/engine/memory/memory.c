@@ -26,9 +26,6 @@ enum {
 	SAME_WITHIN_MS = 10000,
 	LIST_DEFAULT = 20,
 	SWEEP_AT_ONCE = 500,
-	/* Of a page, which must fit into an answer even if everything is escaped: an answer may
-	 * have 16 MiB, and an escape takes six bytes. */
-	PAGE_BYTES_MAX = 2 << 20,
 };
 
 static const int64_t day_ms = 24 * 3600 * 1000LL;
@@ -362,6 +359,8 @@ static int make(struct arena *a, const struct memory_new *in, struct memory *ret
 		.stored_ms = now,
 		.expires_ms = expiry(in, now),
 		.metadata = in->metadata.data ? in->metadata : TEXT(""),
+		.origin = in->origin,
+		.review = in->review,
 	};
 	memory_give(in, ret);
 	return ret->subjects.data ? 0 : -ENOMEM;
@@ -387,9 +386,9 @@ static int find_first(struct connection *c, const struct memory_new *in, const s
 {
 	struct memory like = *new;
 
-	like.created_ms = in->created_ms;
-	return store_memory_find_same(c, &like, new->stored_ms - SAME_WITHIN_MS, a, ret_first,
-				      ret_found);
+	like.created_ms = in->once ? 0 : in->created_ms;
+	return store_memory_find_same(c, &like, in->once ? 0 : new->stored_ms - SAME_WITHIN_MS, a,
+				      ret_first, ret_found);
 }
 
 static int keep(struct memories *m, struct arena *a, struct memory *new)
@@ -611,6 +610,8 @@ static void apply(const struct memory_change_in *change, int64_t now_ms, struct 
 		m->importance = change->importance;
 	if (change->metadata.data)
 		m->metadata = change->metadata;
+	if (change->accept)
+		m->review = REVIEW_NONE;
 	m->updated_ms = now_ms;
 }
 
@@ -634,7 +635,8 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 		return r;
 	r = check_valid(&memory, why);
 	other_text = change->content.data && !text_equal(change->content, memory.content);
-	if (r == 0 && other_text)
+	/* What nobody had accepted was never valid. */
+	if (r == 0 && other_text && !(change->accept && memory.review != REVIEW_NONE))
 		r = history_keep(c, &memory, now_ms);
 	if (r != 0)
 		return r;
@@ -698,7 +700,7 @@ int memory_export(struct memories *m, int lane, struct arena *a, const struct me
 	const struct store_memory_list_opts opts = {
 		.scope = memory_seen_by(by),
 		.limit = memory_limit(page->limit, MEMORY_LIMIT_MAX),
-		.max_bytes = PAGE_BYTES_MAX,
+		.max_bytes = MEMORY_PAGE_BYTES,
 		.include_expired = true,
 		.before_ms = page->before_ms,
 		.before_seq = page->before_seq,

@@ -112,6 +112,9 @@ struct memory_new {
 	/* The id of a memory that is not valid any more, or its beginning; {NULL, 0}: none. The new
 	 * one belongs to whom that one belonged, who must be `by`'s to change. */
 	struct text replaces;
+	struct text origin; /* what it was drawn from; {NULL, 0}: not said */
+	enum memory_review review;
+	bool once; /* the same is not stored again, however long ago it was */
 };
 
 /*
@@ -198,11 +201,21 @@ struct memory_change_in {
 	struct text category;
 	double importance;
 	struct text metadata;
+	bool accept; /* somebody has looked at it: see memory_review */
 };
 
 int memory_update(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, const struct memory_change_in *change, struct memory *ret_memory,
 		  struct why *why);
+
+/* Memories that an agent made and nobody has looked at, of those that `by` may change; the last
+ * stored first. Rejecting one means deleting it. */
+int memory_review(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
+		  int64_t limit, struct memory **ret_rows, unsigned *ret_n, struct why *why);
+
+/* It counts like any other from now on, with another content unless that is {NULL, 0}. */
+int memory_accept(struct memories *m, struct arena *a, const struct memory_asker *by,
+		  struct text id, struct text content, struct memory *ret_memory, struct why *why);
 
 struct memory_counts {
 	struct memory_totals memories;

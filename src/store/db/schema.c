@@ -499,11 +499,36 @@ static const char index_tables[] =
 	"CREATE TRIGGER memory_change_old AFTER INSERT ON memory_change"
 	" BEGIN DELETE FROM memory_change WHERE number <= NEW.number - 65536; END;";
 
+/*
+ * Facts that an agent drew from what was said: where a memory comes from, and whether somebody has
+ * to look at it (1; 2: before it is found). A turn says who asked, and so whose its facts are. How
+ * far what was said has been read is in store/history/extract.h.
+ */
+static const char extract_tables[] =
+	"ALTER TABLE memory ADD COLUMN origin TEXT;"
+	"ALTER TABLE memory ADD COLUMN review INTEGER NOT NULL DEFAULT 0;"
+	"CREATE INDEX memory_to_review ON memory (review) WHERE review > 0;"
+	"ALTER TABLE turn ADD COLUMN asker_user TEXT;"
+	"ALTER TABLE turn ADD COLUMN asker_chat TEXT;"
+	"ALTER TABLE turn ADD COLUMN asker_chat_type TEXT;"
+	"CREATE TABLE extract_cursor ("
+	"	kind TEXT PRIMARY KEY NOT NULL,"
+	"	since_ms INTEGER NOT NULL,"
+	"	ms INTEGER NOT NULL,"
+	"	seq INTEGER NOT NULL"
+	") STRICT, WITHOUT ROWID;"
+	"CREATE TABLE extract_mark ("
+	"	kind TEXT NOT NULL,"
+	"	source INTEGER NOT NULL,"
+	"	place INTEGER NOT NULL,"
+	"	PRIMARY KEY (kind, source)"
+	") STRICT, WITHOUT ROWID;";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 static const char *const steps[] = {
 	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
 	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
-	rule_counts,  growth_indexes,      memory_history,      index_tables,
+	rule_counts,  growth_indexes,      memory_history,      index_tables, extract_tables,
 };
 
 int schema_newest(void)

@@ -17,8 +17,8 @@ static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_port
 	" v.valid_from_ms AS updated_ms, m.stored_ms AS stored_ms, m.expires_ms AS expires_ms,"    \
 	" v.metadata AS metadata, v.valid_from_ms AS valid_from_ms,"                               \
 	" v.valid_until_ms AS valid_until_ms, m.replaces AS replaces,"                             \
-	" m.replaced_by AS replaced_by, v.seq AS version FROM " versions                           \
-	" AS v JOIN memory AS m ON m.seq = v.memory WHERE " where ")"
+	" m.replaced_by AS replaced_by, m.origin AS origin, m.review AS review, v.seq AS version " \
+	"FROM " versions " AS v JOIN memory AS m ON m.seq = v.memory WHERE " where ")"
 
 /* ---- whose ---- */
 
@@ -134,8 +134,8 @@ int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 
 #define FORMER(name, versions)                                                                     \
 	static const struct query name = {                                                         \
-		VERSIONS(versions,                                                                 \
-			 "(:at = 0 OR v.valid_from_ms <= :at) AND " IN_SCOPE) " LIMIT :limit",     \
+		VERSIONS(versions, "(:at = 0 OR v.valid_from_ms <= :at) AND review < 2 "           \
+				   "AND " IN_SCOPE) " LIMIT :limit",                               \
 		.of = &memory_portrait}
 
 static struct statement *open_former(struct connection *c, const struct store_former_opts *opts,

@@ -1,0 +1,186 @@
+#include "store/history/extract.h"
+
+#include "base/cleanup.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
+
+static const char *const kind_names[N_EXTRACT_KINDS] = {"open", "ended", "session"};
+
+/* Both kinds of conversations share their marks: an open one may end. */
+static struct text mark_name(enum extract_kind kind)
+{
+	return kind == EXTRACT_SESSION ? TEXT("session") : TEXT("conversation");
+}
+
+/* ---- cursors ---- */
+
+int store_extract_begin(struct connection *c, int64_t now_ms)
+{
+	static const struct query sql = {
+		"INSERT INTO extract_cursor (kind, since_ms, ms, seq) VALUES (:kind, :now, :now, 0)"
+		" ON CONFLICT (kind) DO NOTHING"};
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < N_EXTRACT_KINDS; i++) {
+		CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+		query_bind_text(q, ":kind", text_of(kind_names[i]));
+		query_bind_int(q, ":now", now_ms);
+		r = query_run(q);
+	}
+	return r;
+}
+
+static const struct query next_of[N_EXTRACT_KINDS] = {
+	[EXTRACT_OPEN] =
+		{"SELECT s.seq, s.id, NULL, s.updated_ms, m.place, k.since_ms"
+		 " FROM extract_cursor AS k JOIN conversation AS s LEFT JOIN extract_mark AS m"
+		 " ON m.kind = :marks AND m.source = s.seq"
+		 " WHERE k.kind = :kind AND s.ended_ms IS NULL"
+		 " AND (s.updated_ms, s.seq) > (k.ms, k.seq) AND s.updated_ms <= :idle"
+		 " ORDER BY s.updated_ms, s.seq LIMIT 1"},
+	[EXTRACT_ENDED] =
+		{"SELECT s.seq, s.id, NULL, s.ended_ms, m.place, k.since_ms"
+		 " FROM extract_cursor AS k JOIN conversation AS s LEFT JOIN extract_mark AS m"
+		 " ON m.kind = :marks AND m.source = s.seq"
+		 " WHERE k.kind = :kind AND s.ended_ms IS NOT NULL"
+		 " AND (s.ended_ms, s.seq) > (k.ms, k.seq) AND s.ended_ms <= :idle"
+		 " ORDER BY s.ended_ms, s.seq LIMIT 1"},
+	[EXTRACT_SESSION] =
+		{"SELECT s.seq, s.id, s.working_dir, s.ended_ms, m.place, k.since_ms"
+		 " FROM extract_cursor AS k JOIN session AS s LEFT JOIN extract_mark AS m"
+		 " ON m.kind = :marks AND m.source = s.seq"
+		 " WHERE k.kind = :kind AND s.ended_ms > 0"
+		 " AND (s.ended_ms, s.seq) > (k.ms, k.seq) AND s.ended_ms <= :idle"
+		 " ORDER BY s.ended_ms, s.seq LIMIT 1"},
+};
+
+int store_extract_next(struct connection *c, enum extract_kind kind, int64_t idle_ms,
+		       struct arena *arena, struct store_extract_source *ret, bool *ret_found)
+{
+	CLEANUP(query_donep) struct statement *q = query_open(c, &next_of[kind]);
+	int r;
+
+	query_bind_text(q, ":kind", text_of(kind_names[kind]));
+	query_bind_text(q, ":marks", mark_name(kind));
+	query_bind_int(q, ":idle", idle_ms);
+	r = query_next(q, ret_found);
+	if (r != 0 || !*ret_found)
+		return r;
+	*ret = (struct store_extract_source) {
+		.kind = kind,
+		.seq = query_int(q, 0),
+		.id = query_text(q, 1),
+		.working_dir = query_text(q, 2),
+		.time_ms = query_int(q, 3),
+		.mark = query_int(q, 4),
+		.since_ms = query_int(q, 5),
+	};
+	r = query_fault(q);
+	if (r == 0)
+		r = rows_copy_text(arena, &ret->id);
+	return r ?: rows_copy_text(arena, &ret->working_dir);
+}
+
+/* ---- what was said ---- */
+
+/* The roles and states are the numbers of base/noun: a user's message is 0, a running turn too. */
+static const struct query said_in_conversation = {
+	"SELECT t.seq, m.role = 0, t.state = 0, m.created_ms, substr(m.text, 1, :chars),"
+	" t.asker_user, t.asker_chat, t.asker_chat_type"
+	" FROM turn AS t JOIN message AS m ON m.conversation = t.conversation AND m.turn = t.seq"
+	" WHERE t.conversation = :source AND t.seq > :mark AND t.started_ms >= :since"
+	" AND m.role < 2 ORDER BY t.seq, m.seq"};
+static const struct query said_in_session = {
+	"SELECT id, coalesce(role, '') = 'user', 0, created_ms,"
+	" substr(CAST(content AS TEXT), 1, :chars), NULL, NULL, NULL"
+	" FROM session_event WHERE session = :source AND id > :mark AND created_ms >= :since"
+	" AND type = 0 AND content IS NOT NULL ORDER BY id"};
+
+static int read_said(struct statement *q, void *ret)
+{
+	*(struct store_said *)ret = (struct store_said) {
+		.mark = query_int(q, 0),
+		.by_user = query_int(q, 1) != 0,
+		.open = query_int(q, 2) != 0,
+		.time_ms = query_int(q, 3),
+		.text = query_text(q, 4),
+		.user = query_text(q, 5),
+		.chat = query_text(q, 6),
+		.chat_type = query_text(q, 7),
+	};
+	return query_fault(q);
+}
+
+static const uint16_t said_texts[] = {
+	offsetof(struct store_said, text),
+	offsetof(struct store_said, user),
+	offsetof(struct store_said, chat),
+	offsetof(struct store_said, chat_type),
+};
+
+static const struct row_kind said_kind = ROW_KIND(struct store_said, read_said, said_texts);
+
+int store_extract_read(struct connection *c, const struct store_extract_source *source,
+		       unsigned max_chars, size_t max_bytes, struct arena *arena,
+		       struct store_said **ret_rows, unsigned *ret_n)
+{
+	bool session = source->kind == EXTRACT_SESSION;
+	struct row_list list = {.kind = &said_kind, .arena = arena, .max_bytes = max_bytes};
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, session ? &said_in_session : &said_in_conversation);
+
+	query_bind_int(q, ":source", source->seq);
+	query_bind_int(q, ":mark", source->mark);
+	query_bind_int(q, ":since", source->since_ms);
+	query_bind_int(q, ":chars", max_chars);
+	return rows_take_all(q, &list, ret_rows, ret_n);
+}
+
+/* ---- how far ---- */
+
+static int set_mark(struct connection *c, const struct store_extract_source *source, int64_t mark)
+{
+	static const struct query sql = {
+		"INSERT INTO extract_mark (kind, source, place) VALUES (:kind, :source, :place)"
+		" ON CONFLICT (kind, source) DO UPDATE SET place = excluded.place"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":kind", mark_name(source->kind));
+	query_bind_int(q, ":source", source->seq);
+	query_bind_int(q, ":place", mark);
+	return query_run(q);
+}
+
+/* What has ended is not read again. */
+static int drop_mark(struct connection *c, const struct store_extract_source *source)
+{
+	static const struct query sql = {
+		"DELETE FROM extract_mark WHERE kind = :kind AND source = :source"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":kind", mark_name(source->kind));
+	query_bind_int(q, ":source", source->seq);
+	return query_run(q);
+}
+
+static int set_cursor(struct connection *c, const struct store_extract_source *source)
+{
+	static const struct query sql = {
+		"UPDATE extract_cursor SET ms = :ms, seq = :seq WHERE kind = :kind"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":kind", text_of(kind_names[source->kind]));
+	query_bind_int(q, ":ms", source->time_ms);
+	query_bind_int(q, ":seq", source->seq);
+	return query_run(q);
+}
+
+int store_extract_mark(struct connection *c, const struct store_extract_source *source,
+		       int64_t mark, bool done)
+{
+	bool ended = source->kind != EXTRACT_OPEN;
+	int r = done && ended ? drop_mark(c, source) : set_mark(c, source, mark);
+
+	return r != 0 || !done ? r : set_cursor(c, source);
+}
