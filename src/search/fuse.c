@@ -2,66 +2,65 @@
 
 #include <stdlib.h>
 
-const struct fuse_weights fuse_default_weights = {.words = 1, .vectors = 0.7f, .steepness = 10};
+enum { REMEMBERED = 200 }; /* searches that count in a fit */
 
-static float share(float weight, const struct fuse_weights *w, size_t place)
+const struct fuse_weights fuse_default_weights = {
+	.vectors = 0.15f,
+	.doubt = 0.05f,
+	.trust = 0.12f,
+};
+
+const struct fuse_fit fuse_first_fit = {.mean = 0.2f, .weight = 4};
+
+static float within(float value, float least, float most)
 {
-	float all = (w->words + w->vectors) / (w->steepness + 1);
-
-	return weight / (w->steepness + 1 + (float)place) / all;
+	return value < least ? least : value > most ? most : value;
 }
 
-static struct search_hit *find(struct search_hit *hits, size_t n, uint64_t key)
+void fuse_learn(struct fuse_fit *fit, const struct near_found *found)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (hits[i].key == key)
-			return &hits[i];
-	}
-	return NULL;
+	if (!found->judged)
+		return;
+	if (fit->weight < REMEMBERED)
+		fit->weight++;
+	/* One search with extreme numbers is not worth more than another. */
+	fit->mean += (within(found->beyond, -1, 1) - fit->mean) / fit->weight;
 }
 
-/* Among equals, the one that ranked earlier comes first. */
-static int by_similarity(const void *a, const void *b)
+float fuse_trust(const struct fuse_weights *w, const struct fuse_fit *fit)
+{
+	return within((fit->mean - w->doubt) / (w->trust - w->doubt), 0, 1);
+}
+
+/* Among equals in the order in which they were given. */
+static int by_score(const void *a, const void *b)
 {
 	const struct search_hit *x = a;
 	const struct search_hit *y = b;
 
-	if (x->similarity != y->similarity)
-		return x->similarity < y->similarity ? 1 : -1;
+	if (x->score != y->score)
+		return x->score < y->score ? 1 : -1;
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-size_t search_fuse(const struct fuse_weights *weights, const struct search_hit *words,
-		   size_t n_words, const struct vector_hit *vectors, size_t n_vectors,
+size_t search_fuse(const struct fuse_weights *weights, float trust, const struct search_hit *words,
+		   size_t n_words, const struct near_hit *near, size_t n_near,
 		   struct search_hit *ret_hits)
 {
-	size_t n = 0;
+	float unit = n_words > 0 ? words[0].unit : 1;
+	float each = weights->vectors * unit * trust;
 
-	for (size_t i = 0; i < n_words; i++) {
-		ret_hits[n++] = (struct search_hit) {
-			.key = words[i].key,
-			.index = (uint32_t)i,
-			.similarity = share(weights->words, weights, i),
-		};
-	}
-	/* FIXME: for each vector, all hits by words are scanned. Fine for tens of vectors and a
-	 * thousand hits. */
-	for (size_t i = 0; i < n_vectors; i++) {
-		struct search_hit *known = find(ret_hits, n_words, vectors[i].key);
-		float more = share(weights->vectors, weights, i);
+	for (size_t i = 0; i < n_near; i++) {
+		float score = i < n_words ? words[i].score : 0;
 
-		if (known)
-			known->similarity += more;
-		else
-			ret_hits[n++] = (struct search_hit) {.key = vectors[i].key,
-							     .index = (uint32_t)(n_words + i),
-							     .similarity = more};
+		score += near[i].z > 0 ? each * near[i].z : 0;
+		ret_hits[i] = (struct search_hit) {.key = near[i].key,
+						   .index = (uint32_t)i,
+						   .score = score,
+						   .unit = unit,
+						   .similarity = search_similarity(score)};
 	}
-	if (n > 0)
-		qsort(ret_hits, n, sizeof(*ret_hits), by_similarity);
-	for (size_t i = 0; i < n; i++) {
-		if (ret_hits[i].similarity > 1)
-			ret_hits[i].similarity = 1;
-	}
-	return n;
+	if (n_near > 0)
+		qsort(ret_hits, n_near, sizeof(*ret_hits), by_score);
+	return n_near;
 }

@@ -1,33 +1,43 @@
 /*
- * Combines two rankings: by words, and by vector similarity.
+ * Combines what a search found by words with how near vectors are.
  *
- * Their scores have no common measure, so only ranks count: a memory gets weight / (steepness
- * + rank) from each ranking that contains it, and the sum decides.
+ * A model that fits adds to the scores of the words; one that does not must do no harm. Which it is
+ * shows in the searches themselves: what stands in a chat beside the hits of the words, without
+ * having the words, is about the same thing, so a model that understands texts puts it nearer to
+ * the question than other memories. One that only compares words again, or nothing at all, does
+ * not. That is learnt from search to search, and vectors count as far as they have earned it.
  */
 #pragma once
 
-#include "search/query.h"
-#include "search/vector.h"
+#include "search/vector/near.h"
 
 struct fuse_weights {
-	float words;
-	float vectors;
-	float steepness; /* small: the first ranks count much more than later ones */
+	float vectors; /* of the rarest word's weight, for each standard deviation */
+	float doubt;   /* a fit of so much or less: vectors do not count */
+	float trust;   /* ... of so much or more: they count fully */
 };
 
-/*
- * words 1, vectors 0.7: measured on conversations, our words find more than the vectors of
- * most models do. steepness 10, where 60 is usual: with 60 the nearest vector alone would come
- * after two dozen memories that share just a word with the question; with 10 it comes seventh.
- */
 extern const struct fuse_weights fuse_default_weights;
 
+/* How well a model fits: the average of what was seen. It has no lock of its own. */
+struct fuse_fit {
+	float mean;
+	float weight; /* searches, at most some hundred: it forgets */
+};
+
+/* A model that is not known yet is trusted, for a few searches. */
+extern const struct fuse_fit fuse_first_fit;
+
+void fuse_learn(struct fuse_fit *fit, const struct near_found *found);
+
+/* How much vectors count, from 0 to 1. */
+float fuse_trust(const struct fuse_weights *w, const struct fuse_fit *fit);
+
 /*
- * Both are sorted best first; ret_hits has room for all of both. Similarity is relative to a
- * memory that is first in both, so it is above 0 and at most 1. Among equals, what words found
- * earlier comes first. A hit's index is its rank by words, or n_words plus its rank by
- * vectors.
+ * `near` as near_find wrote it. Best first; ret_hits has room for all n_near. Among equals those
+ * found by words come first, then the nearer. Similarity is above 0 and at most 1. A hit's index is
+ * its place in `near`: below n_words, its rank by words.
  */
-size_t search_fuse(const struct fuse_weights *weights, const struct search_hit *words,
-		   size_t n_words, const struct vector_hit *vectors, size_t n_vectors,
+size_t search_fuse(const struct fuse_weights *weights, float trust, const struct search_hit *words,
+		   size_t n_words, const struct near_hit *near, size_t n_near,
 		   struct search_hit *ret_hits);

@@ -95,6 +95,9 @@ struct search_hit {
 	uint64_t key;
 	uint32_t index;   /* index among those searched */
 	float similarity; /* above 0, at most 1; comparable within one answer */
+	float score;      /* what it was made of: 1 for every word of the question, once */
+	float own;        /* of that, what its own words make */
+	float unit;       /* of that, what the question's rarest word is worth */
 };
 
 /*
@@ -107,6 +110,9 @@ struct search_hit {
 int search_run(struct search_scratch *s, const struct search_index *const *indexes,
 	       size_t n_indexes, const struct search_query *q, struct search_hit *ret_hits,
 	       size_t limit, size_t *ret_n);
+
+/* Maps a hit's score to its similarity. */
+float search_similarity(float score);
 
 /* Whether the index has the key and the query's filters accept it. */
 bool search_passes(const struct search_index *ix, const struct search_query *q, uint64_t key);

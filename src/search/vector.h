@@ -52,13 +52,25 @@ struct vector_hit {
 /* NULL, or whether a memory may be among the best; called only for those that would be. */
 typedef bool (*vector_accept_fn)(void *arg, uint64_t key);
 
+/* Of the scores of all vectors, whether accepted or not. */
+struct vector_sums {
+	size_t n;
+	double sum;
+	double squares;
+};
+
 /*
  * Continues a list of the best, which may contain some of other blocks: hits[0 .. *n] of at
- * most max, unsorted until vector_sort. Among equals the smaller key stays.
+ * most max, unsorted until vector_sort. Among equals the smaller key stays. `sums` (may be NULL) is
+ * continued, too.
  */
 void vector_block_scan(const struct vector_block *b, const int8_t *query, float scale,
 		       vector_accept_fn accept, void *arg, struct vector_hit *hits, size_t max,
-		       size_t *n);
+		       size_t *n, struct vector_sums *sums);
+
+/* The same score for one of them; false when there is no such key. */
+bool vector_block_cosine(const struct vector_block *b, uint64_t key, const int8_t *query,
+			 float scale, float *ret_cosine);
 
 /* Best first. */
 void vector_sort(struct vector_hit *hits, size_t n);

@@ -1,10 +1,12 @@
 /* Internal to memory/: the handle, and what its files share. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "engine/memory/changes.h"
 #include "engine/memory/memory.h"
+#include "search/fuse.h"
 #include "search/index.h"
 
 struct memories {
@@ -17,6 +19,8 @@ struct memories {
 	struct memory_changes changes;  /* of the writer's batch */
 	struct embedding *embedding;    /* NULL: there is no model */
 	struct word_file *words;        /* NULL: there is no table of words */
+	struct fuse_fit fit;            /* how well the model's vectors fit; under its lock */
+	pthread_mutex_t fit_lock;
 	bool off;
 	atomic_bool expires; /* there is something to sweep, now or later */
 	unsigned n_readers;

@@ -53,6 +53,8 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		return -ENOMEM;
 	}
 	m->words = opts->words;
+	m->fit = fuse_first_fit;
+	pthread_mutex_init(&m->fit_lock, NULL);
 	m->store = opts->store;
 	m->events = opts->events;
 	m->off = opts->off;
@@ -104,6 +106,7 @@ void memories_free(struct memories *m)
 	memory_recent_free(m->recent);
 	memory_indexes_free(m->indexes);
 	word_file_close(m->words);
+	pthread_mutex_destroy(&m->fit_lock);
 	free(m);
 }
 

@@ -2,32 +2,19 @@
 
 #include <errno.h>
 
-#include "engine/memory/indexes.h"
 #include "engine/memory/inner.h"
 #include "store/memory_vector.h"
 #include "store/store.h"
 
-struct filter {
-	const struct search_index *index;
-	const struct search_query *query;
-};
-
-static bool accept(void *arg, uint64_t key)
+float nearest_trust(struct memories *m, const struct nearest *near)
 {
-	const struct filter *f = arg;
+	float trust;
 
-	return search_passes(f->index, f->query, key);
-}
-
-void nearest_scan(struct nearest *near, const struct held_index *held,
-		  const struct search_query *query)
-{
-	const struct vector_block *block = held_vectors(held);
-	struct filter filter = {.index = held_index(held), .query = query};
-
-	if (block && vector_block_dim(block) == near->question.dim)
-		vector_block_scan(block, near->question.bytes, near->question.scale, accept,
-				  &filter, near->hits, NEAR_MAX, &near->n);
+	pthread_mutex_lock(&m->fit_lock);
+	fuse_learn(&m->fit, &near->found);
+	trust = fuse_trust(&fuse_default_weights, &m->fit);
+	pthread_mutex_unlock(&m->fit_lock);
+	return trust;
 }
 
 /* The cosine of a memory's vector at full precision. `numbers` has room for the vector. */
@@ -42,28 +29,6 @@ static int cosine_of(struct memories *m, int lane, const struct embedding_vector
 	if (r == 0 && *ret_found)
 		*ret_cosine = vector_dot(numbers, question->numbers, question->dim);
 	return r;
-}
-
-int nearest_rank(struct memories *m, int lane, struct arena *a, struct nearest *near)
-{
-	float *numbers = arena_alloc(a, near->question.dim * sizeof(float));
-	size_t n = 0;
-
-	if (!numbers)
-		return -ENOMEM;
-	for (size_t i = 0; i < near->n; i++) {
-		struct vector_hit hit = near->hits[i];
-		bool found;
-		int r = cosine_of(m, lane, &near->question, hit.key, numbers, &hit.score, &found);
-
-		if (r != 0)
-			return r;
-		if (found && hit.score > 0)
-			near->hits[n++] = hit;
-	}
-	near->n = n;
-	vector_sort(near->hits, n);
-	return 0;
 }
 
 bool nearest_enough(float score, double least)

@@ -1,28 +1,19 @@
 /* The memories whose vectors are nearest to a question's. */
 #pragma once
 
-#include "search/query.h"
-#include "search/vector.h"
+#include "search/vector/near.h"
 #include "engine/memory/embedding.h"
 
 struct memories;
-struct held_index;
-
-enum { NEAR_MAX = 40 }; /* compared again as floats, and ranked */
 
 struct nearest {
 	struct embedding_vector question; /* dim 0: words alone */
-	struct vector_hit hits[NEAR_MAX];
-	size_t n;
+	struct near_hit *hits;            /* first those by words, in their order */
+	struct near_found found;
 };
 
-/* Adds the nearest of one index. */
-void nearest_scan(struct nearest *near, const struct held_index *held,
-		  const struct search_query *query);
-
-/* Orders them at full precision, best first; leaves out those that are gone by now, or that
- * point in the opposite direction. */
-int nearest_rank(struct memories *m, int lane, struct arena *a, struct nearest *near);
+/* How much the model's vectors count, after this search; from 0 to 1. */
+float nearest_trust(struct memories *m, const struct nearest *near);
 
 struct nearest_choice {
 	const struct search_hit *by_words; /* that went into the hits */

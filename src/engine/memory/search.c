@@ -136,6 +136,22 @@ struct found {
 	struct former former;
 };
 
+/* How near all hits are, and which others are near. Former texts have no vectors. */
+static void find_near(const struct held_set *set, struct found *found,
+		      const struct search_query *query)
+{
+	const struct near_question question = {.dim = found->near.question.dim,
+					       .bytes = found->near.question.bytes,
+					       .scale = found->near.question.scale};
+	struct near_scope scopes[MEMORY_SCOPES_MAX + 1];
+
+	for (unsigned i = 0; i < set->n; i++)
+		scopes[i] = (struct near_scope) {set->indexes[i], held_vectors(set->held[i])};
+	scopes[set->n] = (struct near_scope) {found->former.index, NULL};
+	found->near.found = near_find(scopes, set->n + (found->former.index != NULL), query,
+				      &question, found->hits, found->n, found->near.hits);
+}
+
 static int find_both(struct memories *m, int lane, const struct memory_query *q, unsigned limit,
 		     struct found *found)
 {
@@ -161,16 +177,16 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 	r = search_run(memories_scratch(m, lane), set.indexes,
 		       set.n + (found->former.index != NULL), &query, found->hits, limit,
 		       &found->n);
-	for (unsigned i = 0; r == 0 && model.dim > 0 && i < set.n; i++)
-		nearest_scan(&found->near, set.held[i], &query);
+	if (r == 0 && model.dim > 0)
+		find_near(&set, found, &query);
 	release_all(m, &set);
 	return r;
 }
 
-/* Fusing uses ranks, not scores, so fetch more hits by words than are wanted. */
 static int fuse(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		unsigned limit, struct found *found)
 {
+	const struct nearest *near = &found->near;
 	const struct nearest_choice choice = {
 		.by_words = found->hits,
 		.n_by_words = found->n,
@@ -178,19 +194,16 @@ static int fuse(struct memories *m, int lane, struct arena *a, const struct memo
 		.counts_for_words = q->least_of_words,
 		.max = limit,
 	};
-	struct search_hit *fused;
-	int r = nearest_rank(m, lane, a, &found->near);
+	struct search_hit *fused = arena_alloc(a, (near->found.n + 1) * sizeof(*fused));
+	int r = 0;
 
-	if (r != 0)
-		return r;
-	fused = arena_alloc(a, (found->n + found->near.n) * sizeof(*fused));
 	if (!fused)
 		return -ENOMEM;
-	found->n = search_fuse(&fuse_default_weights, found->hits, found->n, found->near.hits,
-			       found->near.n, fused);
+	found->n = search_fuse(&fuse_default_weights, nearest_trust(m, near), found->hits, found->n,
+			       near->hits, near->found.n, fused);
 	found->hits = fused;
 	if (q->least > 0)
-		r = nearest_choose(m, lane, a, &found->near, &choice, fused, &found->n);
+		r = nearest_choose(m, lane, a, near, &choice, fused, &found->n);
 	if (found->n > limit)
 		found->n = limit;
 	return r;
@@ -204,10 +217,12 @@ static int find_hits(struct memories *m, int lane, struct arena *a, const struct
 
 	if (r != 0)
 		return r;
+	/* A memory that is near may have few of the words. */
 	if (found->near.question.dim > 0 && wanted < SEARCH_RERANK)
 		wanted = SEARCH_RERANK;
 	found->hits = arena_alloc(a, wanted * sizeof(*found->hits));
-	if (!found->hits)
+	found->near.hits = arena_alloc(a, (wanted + NEAR_HITS_MAX) * sizeof(*found->near.hits));
+	if (!found->hits || !found->near.hits)
 		return -ENOMEM;
 	r = find_both(m, lane, q, wanted, found);
 	if (r == 0 && found->near.question.dim > 0)

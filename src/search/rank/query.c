@@ -110,11 +110,10 @@ static void put_newer_first(struct search *s, size_t n)
 	}
 }
 
-/* Maps a score to something between 0 and 1: 0.78 for all the words, once. */
-static float similarity(const struct search *s, float score)
+/* Something between 0 and 1: 0.78 for all the words, once. */
+float search_similarity(float score)
 {
-	float ideal = s->plan.ideal > 0 ? s->plan.ideal : 1;
-	float value = 1 - expf(-1.5f * score / ideal);
+	float value = 1 - expf(-1.5f * score);
 
 	return value > 1e-6f ? value : 1e-6f;
 }
@@ -122,6 +121,7 @@ static float similarity(const struct search *s, float score)
 static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit)
 {
 	size_t n = choose_first(s, limit);
+	float ideal = s->plan.ideal > 0 ? s->plan.ideal : 1;
 
 	put_newer_first(s, n);
 	for (size_t i = 0; i < n; i++) {
@@ -130,7 +130,10 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 		hits[i] = (struct search_hit) {
 			.key = s->plan.indexes[c->index]->keys[c->doc],
 			.index = c->index,
-			.similarity = similarity(s, c->score),
+			.similarity = search_similarity(c->score / ideal),
+			.score = c->score / ideal,
+			.own = c->base / ideal,
+			.unit = s->plan.rarest / ideal,
 		};
 	}
 	return n;

@@ -327,9 +327,11 @@ static void keep(struct vector_hit *hits, size_t max, size_t *n, const struct ve
 
 void vector_block_scan(const struct vector_block *b, const int8_t *query, float scale,
 		       vector_accept_fn accept, void *arg, struct vector_hit *hits, size_t max,
-		       size_t *n)
+		       size_t *n, struct vector_sums *sums)
 {
 	int32_t (*dot)(const int8_t *, const int8_t *, size_t) = kernel();
+	double all = 0;
+	double squares = 0;
 
 	if (max == 0)
 		return;
@@ -338,11 +340,32 @@ void vector_block_scan(const struct vector_block *b, const int8_t *query, float 
 		struct vector_hit hit = {.key = b->keys[i],
 					 .score = (float)sum * b->scales[i] * scale};
 
+		all += hit.score;
+		squares += (double)hit.score * hit.score;
 		if (*n == max && !is_worse(&hits[0], &hit))
 			continue;
 		if (!accept || accept(arg, hit.key))
 			keep(hits, max, n, &hit);
 	}
+	if (!sums)
+		return;
+	sums->n += b->n;
+	sums->sum += all;
+	sums->squares += squares;
+}
+
+bool vector_block_cosine(const struct vector_block *b, uint64_t key, const int8_t *query,
+			 float scale, float *ret_cosine)
+{
+	size_t slot = b->n_slots > 0 ? find_slot(b, key) : 0;
+	size_t row;
+
+	if (b->n_slots == 0 || !b->slots[slot])
+		return false;
+	row = b->slots[slot] - 1;
+	*ret_cosine =
+		(float)kernel()(b->rows + row * b->stride, query, b->dim) * b->scales[row] * scale;
+	return true;
 }
 
 static int by_score(const void *a, const void *b)

@@ -297,7 +297,7 @@ static void vectors_that_change_meanwhile_are_seen(void **state)
 	assert_true(build_all(f, h) > 2);
 	assert_true(index_is_ready(h, DIM));
 	assert_int_equal(vector_block_size(h->vectors), N_VECTORS - 2);
-	vector_block_scan(h->vectors, special, 0.01F, NULL, NULL, &hit, 1, &n);
+	vector_block_scan(h->vectors, special, 0.01F, NULL, NULL, &hit, 1, &n, NULL);
 	assert_int_equal(hit.key, 2);
 	assert_int_equal(search_index_size(h->index), N_VECTORS - 2);
 	assert_true(counts(f).bytes ==

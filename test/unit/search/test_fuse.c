@@ -1,115 +1,156 @@
-/* Two rankings become one. */
+/* What words found, and how near vectors are, become one order; a model must earn that. */
 #include "check.h"
 
 #include "search/fuse.h"
 
-static size_t fuse(const uint64_t *words, size_t n_words, const uint64_t *vectors, size_t n_vectors,
-		   struct search_hit *ret)
-{
-	struct search_hit by_words[100] = {0};
-	struct vector_hit by_vectors[100] = {0};
+enum { N = 20 };
 
-	for (size_t i = 0; i < n_words; i++)
-		by_words[i] = (struct search_hit) {.key = words[i], .similarity = 0.5f};
-	for (size_t i = 0; i < n_vectors; i++)
-		by_vectors[i] = (struct vector_hit) {.key = vectors[i], .score = 0.5f};
-	return search_fuse(&fuse_default_weights, by_words, n_words, by_vectors, n_vectors, ret);
+static struct search_hit words[N];
+static struct near_hit near[2 * N];
+static struct search_hit hits[2 * N];
+
+/* The better half has more of the words. */
+static size_t make_words(size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		words[i] = (struct search_hit) {
+			.key = 100 + i, .score = 1 - (float)i / (float)n, .unit = 0.4f};
+		near[i] = (struct near_hit) {.key = 100 + i};
+	}
+	return n;
 }
 
-static void check_order(const struct search_hit *hits, size_t n)
+static void check_order(size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		assert_true(hits[i].similarity > 0 && hits[i].similarity <= 1);
 		assert_true(i == 0 || hits[i - 1].similarity >= hits[i].similarity);
+		assert_int_equal(hits[i].key, near[hits[i].index].key);
 	}
-}
-
-static void first_in_both_is_first_with_one(void **state)
-{
-	const uint64_t words[] = {7, 1, 2};
-	const uint64_t vectors[] = {7, 3};
-	struct search_hit hits[5];
-
-	(void)state;
-	assert_int_equal(fuse(words, 3, vectors, 2, hits), 4);
-	assert_int_equal(hits[0].key, 7);
-	assert_true(hits[0].similarity > 0.9999f);
-	check_order(hits, 4);
 }
 
 static void words_alone_keep_their_order(void **state)
 {
-	uint64_t words[100];
-	struct search_hit hits[100];
+	size_t n = make_words(N);
 
 	(void)state;
-	for (size_t i = 0; i < 100; i++)
-		words[i] = 1000 - i;
-	assert_int_equal(fuse(words, 100, NULL, 0, hits), 100);
-	for (size_t i = 0; i < 100; i++)
-		assert_int_equal(hits[i].key, words[i]);
-	check_order(hits, 100);
+	assert_int_equal(search_fuse(&fuse_default_weights, 1, words, n, near, n, hits), n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(hits[i].key, words[i].key);
+	check_order(n);
 }
 
-static void what_only_vectors_found_is_among_the_first_ten(void **state)
+static void a_nearer_one_moves_up(void **state)
 {
-	uint64_t words[100];
-	const uint64_t vectors[] = {5000};
-	struct search_hit hits[101];
-	size_t at = 0;
+	size_t n = make_words(10);
 
 	(void)state;
-	for (size_t i = 0; i < 100; i++)
-		words[i] = i + 1;
-	assert_int_equal(fuse(words, 100, vectors, 1, hits), 101);
-	while (hits[at].key != 5000)
-		at++;
-	assert_in_range(at, 1, 9);
-	check_order(hits, 101);
+	near[3].z = 6;
+	near[0].z = -6; /* farther than others: no worse for that */
+	search_fuse(&fuse_default_weights, 1, words, n, near, n, hits);
+	assert_int_equal(hits[0].key, 103);
+	assert_int_equal(hits[1].key, 100);
+	check_order(n);
 }
 
-static void being_in_both_counts_more_than_in_one(void **state)
+static void what_only_vectors_found_is_among_them(void **state)
 {
-	const uint64_t words[] = {1, 2, 3};
-	const uint64_t vectors[] = {4, 3};
-	struct search_hit hits[5];
+	size_t n = make_words(10);
 
 	(void)state;
-	assert_int_equal(fuse(words, 3, vectors, 2, hits), 4);
-	assert_int_equal(hits[0].key, 3);
-	assert_int_equal(hits[1].key, 1);
+	near[n] = (struct near_hit) {.key = 500, .z = 4};
+	near[n + 1] = (struct near_hit) {.key = 501, .z = -1};
+	assert_int_equal(search_fuse(&fuse_default_weights, 1, words, n, near, n + 2, hits), n + 2);
+	assert_true(hits[7].key == 500 || hits[8].key == 500);
+	assert_int_equal(hits[n + 1].key, 501);
+	check_order(n + 2);
 }
 
-static void each_hit_says_where_it_was(void **state)
+static void without_words_the_nearest_is_first(void **state)
 {
-	const uint64_t words[] = {1, 2, 3};
-	const uint64_t vectors[] = {4, 3};
-	const uint32_t places[] = {2, 0, 1, 3}; /* of 3, 1, 2 and 4 */
-	struct search_hit hits[5];
-
 	(void)state;
-	assert_int_equal(fuse(words, 3, vectors, 2, hits), 4);
-	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(hits[i].index, places[i]);
+	near[0] = (struct near_hit) {.key = 1, .z = 3};
+	near[1] = (struct near_hit) {.key = 2, .z = 0.5f};
+	near[2] = (struct near_hit) {.key = 3, .z = -2};
+	assert_int_equal(search_fuse(&fuse_default_weights, 1, NULL, 0, near, 3, hits), 3);
+	assert_int_equal(hits[0].key, 1);
+	assert_int_equal(hits[2].key, 3);
+	check_order(3);
+	assert_int_equal(search_fuse(&fuse_default_weights, 1, NULL, 0, NULL, 0, hits), 0);
 }
 
-static void nothing_of_nothing(void **state)
+static void a_model_without_trust_changes_nothing(void **state)
 {
-	struct search_hit hits[1];
+	size_t n = make_words(10);
 
 	(void)state;
-	assert_int_equal(fuse(NULL, 0, NULL, 0, hits), 0);
+	near[9].z = 50;
+	near[n] = (struct near_hit) {.key = 500, .z = 40};
+	search_fuse(&fuse_default_weights, 0, words, n, near, n + 1, hits);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(hits[i].key, words[i].key);
+	assert_int_equal(hits[n].key, 500);
+	check_order(n + 1);
+}
+
+/* ---- trust ---- */
+
+static float trust_after(struct fuse_fit *fit, float beyond, size_t n)
+{
+	const struct near_found found = {.beyond = beyond, .judged = true};
+
+	for (size_t i = 0; i < n; i++)
+		fuse_learn(fit, &found);
+	return fuse_trust(&fuse_default_weights, fit);
+}
+
+static void trust_is_lost_and_won_again(void **state)
+{
+	struct fuse_fit fit = fuse_first_fit;
+
+	(void)state;
+	assert_true(fuse_trust(&fuse_default_weights, &fit) == 1);
+	assert_true(trust_after(&fit, 0, 20) == 0);
+	assert_true(trust_after(&fit, 0.5f, 20) == 1);
+	/* However long it went well, it does not take for ever to notice. */
+	trust_after(&fit, 0.5f, 100000);
+	assert_true(trust_after(&fit, 0, 500) == 0);
+	assert_true(trust_after(&fit, 0.5f, 500) == 1);
+}
+
+static void one_search_does_not_decide(void **state)
+{
+	struct fuse_fit fit = fuse_first_fit;
+
+	(void)state;
+	trust_after(&fit, 0.3f, 50);
+	assert_true(trust_after(&fit, -1000, 1) == 1);
+	trust_after(&fit, 0, 500);
+	assert_true(trust_after(&fit, 1000, 1) == 0);
+}
+
+static void what_judges_nothing_teaches_nothing(void **state)
+{
+	const struct near_found nothing = {.beyond = -1};
+	struct fuse_fit fit = fuse_first_fit;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		fuse_learn(&fit, &nothing);
+	assert_true(fuse_trust(&fuse_default_weights, &fit) == 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_in_both_is_first_with_one),
 		cmocka_unit_test(words_alone_keep_their_order),
-		cmocka_unit_test(what_only_vectors_found_is_among_the_first_ten),
-		cmocka_unit_test(being_in_both_counts_more_than_in_one),
-		cmocka_unit_test(each_hit_says_where_it_was),
-		cmocka_unit_test(nothing_of_nothing),
+		cmocka_unit_test(a_nearer_one_moves_up),
+		cmocka_unit_test(what_only_vectors_found_is_among_them),
+		cmocka_unit_test(without_words_the_nearest_is_first),
+		cmocka_unit_test(a_model_without_trust_changes_nothing),
+		cmocka_unit_test(trust_is_lost_and_won_again),
+		cmocka_unit_test(one_search_does_not_decide),
+		cmocka_unit_test(what_judges_nothing_teaches_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

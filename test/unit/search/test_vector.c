@@ -184,7 +184,7 @@ static size_t scan(const struct filled *f, const float *q, struct vector_hit *hi
 	float scale = vector_quantise(q, f->dim, bytes);
 	size_t n = 0;
 
-	vector_block_scan(f->block, bytes, scale, NULL, NULL, hits, max, &n);
+	vector_block_scan(f->block, bytes, scale, NULL, NULL, hits, max, &n, NULL);
 	vector_sort(hits, n);
 	return n;
 }
@@ -245,7 +245,7 @@ static void filters_apply_before_the_limit(void **state)
 	(void)state;
 	random_vector(q, 64);
 	scale = vector_quantise(q, 64, bytes);
-	vector_block_scan(f.block, bytes, scale, accept_even, &asked, hits, 40, &n);
+	vector_block_scan(f.block, bytes, scale, accept_even, &asked, hits, 40, &n, NULL);
 	assert_int_equal(n, 40);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(hits[i].key % 2, 0);
@@ -272,8 +272,8 @@ static void two_blocks_give_one_list(void **state)
 		put(&g, key, f.vectors + (key - 1) * 64);
 		assert_true(vector_block_remove(f.block, key));
 	}
-	vector_block_scan(f.block, bytes, scale, NULL, NULL, apart, 40, &n);
-	vector_block_scan(g.block, bytes, scale, NULL, NULL, apart, 40, &n);
+	vector_block_scan(f.block, bytes, scale, NULL, NULL, apart, 40, &n, NULL);
+	vector_block_scan(g.block, bytes, scale, NULL, NULL, apart, 40, &n, NULL);
 	vector_sort(apart, n);
 	assert_int_equal(n, 40);
 	for (size_t i = 0; i < n; i++) {
