@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What somebody else has made: a store, and a project's files. Nothing of it acts by itself."""
+import contextlib
 import json
 import os
 import signal
@@ -125,6 +126,7 @@ def test_an_adopted_store_has_all_and_does_nothing():
         sql(w, "INSERT INTO approval_grant (id, denies, created_ms, expires_ms, uses, tool)"
                " VALUES ('g', 0, 1, 0, -1, '*')")
         sql(w, "INSERT INTO rule (name, fired_ms, enabled) VALUES ('x', 0, 1)")
+        sql(w, "INSERT INTO memory_index VALUES ('all', '', printf('%032d', 0), 1, 0, 1, 1, 1)")
         if os.geteuid() == 0:
             for name in os.listdir(w("root")):
                 if name.startswith("koine.db"):
@@ -134,6 +136,8 @@ def test_an_adopted_store_has_all_and_does_nothing():
         check(os.path.exists(w("root", "koine.db.theirs")), "the old one is gone")
         same((os.stat(w("root", "koine.db")).st_uid,
               stat.S_IMODE(os.stat(w("root", "koine.db")).st_mode)), (os.geteuid(), 0o600), "file")
+        with contextlib.closing(sqlite3.connect(w("root", "koine.db"))) as db:
+            same(db.execute("SELECT count(*) FROM memory_index").fetchone(), (0,), "index files")
         with w.daemon() as d, d.connect() as k:
             same([m["content"] for m in k.call("memory.list")], ["kept"], "memories")
             same([(t["state"], t["held"]) for t in k.call("task.find")["tasks"]],

@@ -117,9 +117,11 @@ static int end_slice(struct memory_indexes *m, struct held_index *h, bool *ret_d
 	h->built = h->walk.end && !stale && list_empty(&h->pending);
 	h->reading = !h->built;
 	set_index_bytes(m, h);
-	if (h->built)
+	if (h->built) {
+		h->kept_at = m->n_committed - h->n_behind;
 		index_note_changes(m, h,
 				   h->source == SOURCE_STORE ? search_index_size(h->index) : 0);
+	}
 	*ret_done = h->built;
 	indexes_unlock(m);
 	return stale ? -ENOMEM : 0; /* a change could not be kept */

@@ -73,6 +73,9 @@ bool build_open_file(struct memory_indexes *m, struct held_index *h, struct conn
 	if (r != 0)
 		tell_of(h, "index file not used", r);
 	h->caught_up = kept.position;
+	h->n_behind = (uint64_t)(h->catch_up.change - kept.position.change);
+	if (h->catch_up.seq > kept.position.seq)
+		h->n_behind += (uint64_t)(h->catch_up.seq - kept.position.seq);
 	return r == 0;
 }
 

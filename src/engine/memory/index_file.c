@@ -368,15 +368,13 @@ struct search_index *index_reading_take(struct index_reading *r)
 
 /* ---- removing ---- */
 
-void index_file_remove(const char *folder_path, const char *token)
+bool index_file_exists(const char *folder_path, const char *token)
 {
 	CLEANUP(closep) int folder = open_folder(folder_path);
 	char name[INDEX_FILE_NAME];
 
-	if (folder < 0)
-		return;
 	file_name(name, token, "");
-	(void)unlinkat(folder, name, 0);
+	return folder >= 0 && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* "TOKEN.index" or "TOKEN.index.part". */

@@ -220,15 +220,22 @@ enum {
 	CHANGES_PART = 64,
 	CHANGES_MIN_AT_STOP = 64,
 	CHANGES_PART_AT_STOP = 512,
+	OTHERS_PART = 16, /* so many cost as much as one of its own */
 };
 
-bool index_is_worth_keeping(size_t n, size_t n_changes, bool stopping)
+bool index_is_worth_keeping(size_t n, size_t n_changes)
 {
-	if (n < KEEP_FROM)
-		return false;
-	if (stopping)
-		return n_changes > CHANGES_MIN_AT_STOP + n / CHANGES_PART_AT_STOP;
-	return n_changes > CHANGES_MIN + n / CHANGES_PART;
+	return n >= KEEP_FROM && n_changes > CHANGES_MIN + n / CHANGES_PART;
+}
+
+bool index_is_worth_a_stop(const struct memory_indexes *m, const struct held_index *h)
+{
+	size_t n = search_index_size(h->index);
+	uint64_t others = m->n_committed - h->kept_at;
+
+	return n >= KEEP_FROM && (h->n_changes + others / OTHERS_PART >
+					  CHANGES_MIN_AT_STOP + n / CHANGES_PART_AT_STOP ||
+				  others > STORE_CHANGES_KEPT / 2);
 }
 
 void index_note_changes(struct memory_indexes *m, struct held_index *h, size_t n)
@@ -236,7 +243,7 @@ void index_note_changes(struct memory_indexes *m, struct held_index *h, size_t n
 	h->n_changes += n;
 	if (!m->folder || h->stale || !list_empty(&h->changed))
 		return;
-	if (index_is_worth_keeping(search_index_size(h->index), h->n_changes, false))
+	if (index_is_worth_keeping(search_index_size(h->index), h->n_changes))
 		list_append(&m->changed, &h->changed);
 }
 
@@ -414,6 +421,7 @@ void memory_indexes_change(struct memory_indexes *m, const struct memory_change 
 	else if (memory->project.data)
 		own = (struct scope_name) {SCOPE_PROJECT, memory->project};
 	indexes_lock(m);
+	m->n_committed++;
 	change_one(m, &own, change, scratch);
 	change_one(m, &all, change, scratch);
 	indexes_unlock(m);

@@ -51,6 +51,7 @@ struct held_index {
 	struct list vector_pending;
 	struct list changed; /* in memory_indexes.changed, while it is worth being kept */
 	size_t n_changes;    /* since it was kept in a file; all of it if it never was */
+	uint64_t kept_at;    /* memory_indexes.n_committed when its file was up to date */
 
 	/* A build's: only the thread that runs its slice, or the loop between slices. */
 	struct list build;  /* in a queue of builds */
@@ -61,6 +62,7 @@ struct held_index {
 	struct index_reading *file;      /* NULL: it is not, or no longer, read from a file */
 	struct store_position caught_up; /* of what was in a file: up to here it is up to date */
 	struct store_position catch_up;  /* up to here it must be; what comes later is pending */
+	uint64_t n_behind;               /* changes of any scope between the two */
 	enum build_source source;
 	bool building;
 	bool tried; /* a slice was not enough */
@@ -80,6 +82,7 @@ struct memory_indexes {
 	uint64_t file_bytes;          /* of all together */
 	_Atomic uint64_t fingerprint; /* see search_fingerprint; 0: nobody has needed it yet */
 	struct list changed;          /* indexes that are worth being kept */
+	uint64_t n_committed;         /* changes of any scope */
 };
 
 /* 0 when out of memory. */
@@ -124,9 +127,12 @@ void index_set_sizes(struct memory_indexes *m, struct held_index *h,
 /* It was changed n times, or made of n memories. Whoever changes it calls this. */
 void index_note_changes(struct memory_indexes *m, struct held_index *h, size_t n);
 
-/* Whether that many changes to n memories are worth writing a file; a stop takes the time for
- * fewer. */
-bool index_is_worth_keeping(size_t n, size_t n_changes, bool stopping);
+/* Whether that many changes to n memories are worth writing a file. */
+bool index_is_worth_keeping(size_t n, size_t n_changes);
+
+/* The same at a stop, which takes the time for fewer; changes of others count a little, since they
+ * must be passed over. */
+bool index_is_worth_a_stop(const struct memory_indexes *m, const struct held_index *h);
 
 /* ---- applying changes; whoever calls them has the index to themselves ---- */
 

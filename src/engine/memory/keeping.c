@@ -16,6 +16,7 @@ enum {
 	COPY_STEP = 20000, /* memories, or places where a word occurs: a millisecond or two */
 	COPY_TRIES = 3,    /* an index that is compacted meanwhile is copied again */
 	REST = 20,         /* for so many times as long as the last one took, at least */
+	FAILED_REST_MS = 600000,
 	FILES_MAX = 1024,
 	FINISH_MS = 3000,
 };
@@ -34,12 +35,14 @@ struct index_keeping {
 
 	struct held_index *held; /* whose index is kept; NULL: none */
 	size_t n_changes;        /* that it had */
+	uint64_t kept_at;        /* what it will have */
 	unsigned n_tries;
 	struct store_kept kept;
 	struct search_copy *copy;
 	struct search_index *fresh; /* the copy */
 	struct index_writing *writing;
-	bool done; /* the step was the last of its kind */
+	bool done;   /* the step was the last of its kind */
+	bool failed; /* there is no room for it, or no memory: try again much later */
 };
 
 int index_keeping_new(struct memories *m, const struct background *background,
@@ -95,7 +98,8 @@ static void reap_finished(struct work *work, int result)
 
 	(void)result;
 	k->busy = false;
-	k->rest_until_ms = now_ms + REST * (now_ms - k->began_ms);
+	k->rest_until_ms = now_ms + (k->failed ? FAILED_REST_MS : REST * (now_ms - k->began_ms));
+	k->failed = false;
 	next(k);
 }
 
@@ -104,7 +108,9 @@ static void release(struct index_keeping *k, bool kept)
 	if (!k->held)
 		return;
 	indexes_lock(k->indexes);
-	if (!kept)
+	if (kept)
+		k->held->kept_at = k->kept_at;
+	else
 		k->held->n_changes += k->n_changes;
 	index_unref(k->indexes, k->held);
 	(void)indexes_unlock_soon(k->indexes);
@@ -125,6 +131,7 @@ static void failed(struct index_keeping *k, int r)
 {
 	if (!k->stopping)
 		log_info("index not kept", "scope=%s error=%s", k->kept.kind, strerror(-r));
+	k->failed = true;
 	over(k, false);
 }
 
@@ -189,7 +196,7 @@ static void sweep_finished(struct work *work, int result)
 /* ---- before that: the store names the file ---- */
 
 struct trimming {
-	struct connection *connection;
+	const char *folder;
 	uint64_t bytes;
 	uint64_t max_bytes;
 	unsigned n;
@@ -201,17 +208,20 @@ static int note_excess(void *arg, const struct store_kept *kept)
 {
 	struct trimming *t = arg;
 
-	t->bytes += (uint64_t)kept->bytes;
-	t->n++;
-	if ((t->bytes > t->max_bytes || t->n > FILES_MAX) && t->n_dropped < FILES_MAX / 16)
+	bool exists = index_file_exists(t->folder, kept->token);
+
+	t->bytes += exists ? (uint64_t)kept->bytes : 0;
+	t->n += exists;
+	if ((!exists || t->bytes > t->max_bytes || t->n > FILES_MAX) &&
+	    t->n_dropped < FILES_MAX / 16)
 		memcpy(t->dropped[t->n_dropped++], kept->token, sizeof(kept->token));
 	return 0;
 }
 
-/* The oldest go while all together are too large. */
+/* The oldest go while all together are too large, and those go that have no file. */
 static int trim(struct index_keeping *k, struct connection *c)
 {
-	struct trimming t = {.connection = c, .max_bytes = k->indexes->file_bytes};
+	struct trimming t = {.folder = k->indexes->folder, .max_bytes = k->indexes->file_bytes};
 	int r = store_kept_drop_gone(c) ?: store_kept_each(c, note_excess, &t);
 
 	for (unsigned i = 0; r == 0 && i < t.n_dropped; i++)
@@ -357,22 +367,23 @@ static void locate_finished(struct work *work, int result)
 }
 
 /* The first that is worth it, with a reference; it is forgotten until it has changed again. */
-static struct held_index *take_changed(struct memory_indexes *m, size_t *ret_changes)
+static bool take_changed(struct index_keeping *k)
 {
+	struct memory_indexes *m = k->indexes;
 	struct list *first;
-	struct held_index *h = NULL;
 
 	indexes_lock(m);
 	first = list_first(&m->changed);
 	if (first) {
-		h = list_entry(first, struct held_index, changed);
+		k->held = list_entry(first, struct held_index, changed);
 		list_remove(first);
-		*ret_changes = h->n_changes;
-		h->n_changes = 0;
-		index_ref(h);
+		k->n_changes = k->held->n_changes;
+		k->held->n_changes = 0;
+		k->kept_at = m->n_committed;
+		index_ref(k->held);
 	}
 	(void)indexes_unlock_soon(m);
-	return h;
+	return first != NULL;
 }
 
 static int describe(struct index_keeping *k, const struct held_index *h)
@@ -392,8 +403,7 @@ static void next(struct index_keeping *k)
 {
 	if (k->busy || k->stopping || !k->indexes->folder || clock_steady_ms() < k->rest_until_ms)
 		return;
-	k->held = take_changed(k->indexes, &k->n_changes);
-	if (!k->held)
+	if (!take_changed(k))
 		return;
 	k->busy = true;
 	k->n_tries = 0;
@@ -465,8 +475,7 @@ void index_keeping_finish(struct index_keeping *k)
 	list_for_each (at, following, &k->indexes->idle) {
 		const struct held_index *h = list_entry(at, struct held_index, idle);
 
-		if (r != 0 || h->stale || !h->built ||
-		    !index_is_worth_keeping(search_index_size(h->index), h->n_changes, true))
+		if (r != 0 || h->stale || !h->built || !index_is_worth_a_stop(k->indexes, h))
 			continue;
 		drop_work(k);
 		r = keep_now(k, h, end_ms);

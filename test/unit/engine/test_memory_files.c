@@ -96,7 +96,7 @@ static void add_some(struct fixture *f, unsigned n)
 static void fill(struct fixture *f)
 {
 	free(ids);
-	ids = calloc(4 * N, sizeof(*ids));
+	ids = calloc(6 * N, sizeof(*ids));
 	n_ids = 0;
 	assert_non_null(ids);
 	add_some(f, N + N / 4);
@@ -639,6 +639,42 @@ static void a_stop_keeps_what_has_changed(void **state)
 	assert_true_to_store(f);
 }
 
+/* What others change must be passed over, and is noted for a while only. */
+static void a_stop_keeps_what_others_have_left_behind(void **state)
+{
+	struct fixture *f = *state;
+	char first[sizeof(files.path)];
+
+	fill(f);
+	keep(f);
+	memcpy(first, files.path, sizeof(first));
+	begin(f);
+	for (int i = 0; i < 3000; i++)
+		add_one(f, "carol");
+	end(f);
+	stop_and_start(f);
+	count_files();
+	assert_int_equal(files.n, 1);
+	assert_string_not_equal(files.path, first);
+}
+
+static void a_file_that_is_gone_is_not_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct memory_counts counts;
+
+	fill(f);
+	keep(f);
+	assert_int_equal(unlink(files.path), 0);
+	start_again(f);
+	memories_tick(f->engine->memories);
+	while (run_next(f))
+		;
+	assert_int_equal(memory_stats(f->engine->memories, 0, &(struct memory_asker) {0}, &counts),
+			 0);
+	assert_int_equal(counts.index_files, 0);
+}
+
 #define FILES(test) cmocka_unit_test_setup_teardown(test, setup_files, teardown)
 
 int main(void)
@@ -658,6 +694,8 @@ int main(void)
 		FILES(without_room_there_is_no_file),
 		FILES(a_scope_that_is_gone_leaves_no_file),
 		FILES(a_stop_keeps_what_has_changed),
+		FILES(a_stop_keeps_what_others_have_left_behind),
+		FILES(a_file_that_is_gone_is_not_counted),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
