@@ -124,40 +124,37 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 
 #define BY_SEQ "SELECT {columns} FROM memory WHERE seq = :seq AND " IN_SCOPE
 
-static int take_seq(struct connection *c, const struct query *sql, const struct store_scope *scope,
-		    int64_t seq, struct arena *arena, struct memory *ret, bool *ret_found)
+int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
+			  struct arena *arena, struct memory *ret, bool *ret_found)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
+	static const struct query sql = {BY_SEQ, .of = &memory_portrait};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
 	store_memory_bind_scope(q, scope);
 	return rows_take_one(&memory_kind, q, arena, ret, ret_found);
 }
 
-int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
-			  struct arena *arena, struct memory *ret, bool *ret_found)
-{
-	static const struct query sql = {BY_SEQ, .of = &memory_portrait};
-
-	return take_seq(c, &sql, scope, seq, arena, ret, ret_found);
-}
-
+/* A search fetches its hits here, so what they share is bound once. */
 int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
 			   const int64_t *seqs, unsigned n, size_t max_bytes, struct arena *arena,
 			   struct memory *ret_found, unsigned *ret_n)
 {
 	static const struct query sql = {BY_SEQ, .of = &memory_portrait,
 					 .members = {.with = MEMORY_FOUND}};
+	bool begun, found;
+	int r = query_begin_reads(c, &begun);
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	unsigned n_found = 0;
 	size_t bytes = 0;
-	bool begun, found;
-	int r;
 
-	r = query_begin_reads(c, &begun);
+	store_memory_bind_scope(q, scope);
 	for (unsigned i = 0; i < n && r == 0 && bytes <= max_bytes; i++) {
 		struct memory *m = &ret_found[n_found];
 
-		r = take_seq(c, &sql, scope, seqs[i], arena, m, &found);
+		query_bind_int(q, ":seq", seqs[i]);
+		r = rows_take_one(&memory_kind, q, arena, m, &found);
+		query_again(q);
 		if (r != 0 || !found)
 			continue;
 		bytes += m->content.len + m->metadata.len;

@@ -150,6 +150,12 @@ void query_done(struct statement *q)
 	q->busy = false;
 }
 
+void query_again(struct statement *q)
+{
+	if (q->handle)
+		q->conn->ops->reset(q->handle);
+}
+
 void connection_forget(struct connection *c)
 {
 	for (unsigned i = 0; i < c->n_statements; i++) {

@@ -48,6 +48,9 @@ int query_start(struct connection *c, const struct query *query, struct statemen
 /* Makes it ready for its next use. Accepts NULL. */
 void query_done(struct statement *q);
 
+/* The same in between: what is bound stays, but for what is bound anew. */
+void query_again(struct statement *q);
+
 static inline void query_donep(struct statement **q)
 {
 	query_done(*q);
