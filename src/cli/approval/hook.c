@@ -8,70 +8,132 @@
 /* How many bytes koined accepts for names that decide nothing. */
 enum { ID_MAX = 256, FOLDER_MAX = 4096 };
 
-/* ---- in ---- */
+/* ---- vendors ---- */
 
-static const struct {
+struct hook_event {
 	const char *name;
 	enum hook_form form;
-} events[] = {
-	{"PreToolUse", HOOK_PRE_TOOL},
-	{"PermissionRequest", HOOK_PERMISSION},
+	const char *tool;       /* of an event that is about one tool only; else NULL */
+	const char *members[3]; /* what that is for */
 };
 
-/* Without an event name it is this agent's event for permissions. */
-static int find_form(struct hook *h, const char *format, char *error, size_t size)
-{
-	struct text event = member_string(koine_doc_root(h->doc), "hook_event_name");
-	bool named = strcmp(format, "claude") == 0 || h->is_codex;
+/* What an agent's hooks look like. */
+struct hook_vendor {
+	const char *name; /* as --format and approvals have it */
+	const char *tool; /* the member that names the tool */
+	const char *input;
+	const char *session;
+	enum hook_form without; /* the form of an event without a name */
+	enum hook_form unread;  /* of what cannot be read: whether the agent can be told to ask */
+	enum hook_form silent;  /* of an event that nobody decides about */
+	/* Bytes by which it is known; what nobody else writes. */
+	const char *known_by;
+	struct hook_event events[5];
+};
 
-	if (strcmp(format, "plain") == 0 || (!event.data && !named)) {
-		h->form = HOOK_PLAIN;
-		return 0;
+/* The first that is known counts, so the one that shares another's events comes before it. */
+static const struct hook_vendor vendors[] = {
+	{"cursor",
+	 "tool_name",
+	 "tool_input",
+	 "conversation_id",
+	 HOOK_CURSOR,
+	 HOOK_CURSOR,
+	 HOOK_EMPTY,
+	 "\"conversation_id\"",
+	 {{"preToolUse", HOOK_CURSOR, NULL},
+	  {"beforeMCPExecution", HOOK_CURSOR, NULL},
+	  {"beforeShellExecution", HOOK_CURSOR, "Shell", {"command", "cwd"}},
+	  {"beforeReadFile", HOOK_CURSOR, "Read", {"file_path"}}}},
+	{"copilot",
+	 "toolName",
+	 "toolArgs",
+	 "sessionId",
+	 HOOK_COPILOT,
+	 HOOK_COPILOT,
+	 HOOK_EMPTY,
+	 "\"toolName\"",
+	 {{"preToolUse", HOOK_COPILOT, NULL}}},
+	{"gemini",
+	 "tool_name",
+	 "tool_input",
+	 "session_id",
+	 HOOK_GEMINI,
+	 HOOK_GEMINI,
+	 HOOK_EMPTY,
+	 "\"BeforeTool\"",
+	 {{"BeforeTool", HOOK_GEMINI, NULL}}},
+	{"codex",
+	 "tool_name",
+	 "tool_input",
+	 "session_id",
+	 HOOK_PERMISSION,
+	 HOOK_NONE,
+	 HOOK_NONE,
+	 "\"turn_id\"",
+	 {{"PreToolUse", HOOK_VETO, NULL}, {"PermissionRequest", HOOK_PERMISSION, NULL}}},
+	{"claude",
+	 "tool_name",
+	 "tool_input",
+	 "session_id",
+	 HOOK_PRE_TOOL,
+	 HOOK_PRE_TOOL,
+	 HOOK_NONE,
+	 "\"PreToolUse\"",
+	 {{"PreToolUse", HOOK_PRE_TOOL, NULL}, {"PermissionRequest", HOOK_PERMISSION, NULL}}},
+};
+enum { N_VENDORS = sizeof(vendors) / sizeof(vendors[0]) };
+
+static const struct hook_vendor *vendor_named(const char *name)
+{
+	for (size_t i = 0; i < N_VENDORS; i++) {
+		if (strcmp(vendors[i].name, name) == 0)
+			return &vendors[i];
 	}
-	if (!event.data) {
-		h->form = h->is_codex ? HOOK_PERMISSION : HOOK_PRE_TOOL;
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		if (text_is(event, events[i].name)) {
-			h->form = events[i].form;
-			return 0;
-		}
-	}
-	snprintf(error, size, "there is nothing to decide about this event");
-	return KOINE_METHOD;
+	return NULL;
 }
 
-/* Only Codex numbers its turns. */
-static bool is_codex(const struct koine_value *in, const char *format)
+/* Gemini's events come before and after things; Claude has no such names. */
+static bool is_geminis(struct text event)
 {
-	if (strcmp(format, "auto") == 0)
-		return member_string(in, "hook_event_name").data &&
-		       member_string(in, "turn_id").data;
-	return strcmp(format, "codex") == 0;
+	return (event.len > 6 && memcmp(event.data, "Before", 6) == 0) ||
+	       (event.len > 5 && memcmp(event.data, "After", 5) == 0);
 }
 
-static const char *agent_of(const struct hook *h, const char *given)
+/* NULL: the plain form. */
+static const struct hook_vendor *vendor_of(const struct koine_value *in, const char *format)
 {
-	if (given)
-		return given;
-	if (h->is_codex)
-		return "codex";
-	return h->form == HOOK_PLAIN ? NULL : "claude";
+	struct text event = member_string(in, "hook_event_name");
+
+	if (strcmp(format, "auto") != 0)
+		return vendor_named(format);
+	if (member_string(in, "conversation_id").data)
+		return vendor_named("cursor");
+	if (member_string(in, "toolName").data)
+		return vendor_named("copilot");
+	if (!event.data)
+		return NULL;
+	if (is_geminis(event))
+		return vendor_named("gemini");
+	return vendor_named(member_string(in, "turn_id").data ? "codex" : "claude");
 }
+
+/* ---- in ---- */
 
 /* What cannot be read may be what the agent wants to do, and printing nothing would let it. An
  * agent that expects another form ignores this one. */
 static enum hook_form guess_form(const char *text, size_t len, const char *format)
 {
-	struct text event = TEXT("\"PreToolUse\"");
+	const struct hook_vendor *named = vendor_named(format);
 
 	if (strcmp(format, "plain") == 0)
 		return HOOK_PLAIN;
-	if (strcmp(format, "claude") == 0)
-		return HOOK_PRE_TOOL;
-	if (strcmp(format, "auto") == 0 && memmem(text, len, event.data, event.len))
-		return HOOK_PRE_TOOL;
+	if (named)
+		return named->unread;
+	for (size_t i = 0; i < N_VENDORS; i++) {
+		if (memmem(text, len, vendors[i].known_by, strlen(vendors[i].known_by)))
+			return vendors[i].unread;
+	}
 	return HOOK_NONE;
 }
 
@@ -86,10 +148,105 @@ static bool is_twice(const struct koine_value *in, const char *key)
 	return n > 1;
 }
 
+static int refuse_hook(char *error, size_t size, int code, const char *why)
+{
+	snprintf(error, size, "%s", why);
+	return code;
+}
+
+static int find_event(struct hook *h, const struct hook_event **ret, char *error, size_t size)
+{
+	struct text name = member_string(koine_doc_root(h->doc), "hook_event_name");
+
+	*ret = NULL;
+	h->form = h->vendor->without;
+	if (!name.data)
+		return 0;
+	for (const struct hook_event *e = h->vendor->events; e->name; e++) {
+		if (text_is(name, e->name)) {
+			h->form = e->form;
+			*ret = e;
+			return 0;
+		}
+	}
+	h->form = h->vendor->silent;
+	return refuse_hook(error, size, KOINE_METHOD,
+			   "there is nothing to decide about this event");
+}
+
+/* Some agents put their JSON into a string. What is no object there stays the string. */
+static void find_input(struct hook *h, const char *member)
+{
+	const struct koine_value *in = koine_value_get(koine_doc_root(h->doc), member);
+	struct text text = {0};
+
+	h->input = in;
+	if (h->form != HOOK_CURSOR && h->form != HOOK_COPILOT)
+		return;
+	if (koine_value_kind(in) == KOINE_STRING)
+		text.data = koine_value_text(in, &text.len);
+	if (text.data && koine_doc_parse(text.data, text.len, &h->inner, NULL, 0) == 0 &&
+	    koine_value_kind(koine_doc_root(h->inner)) == KOINE_OBJECT)
+		h->input = koine_doc_root(h->inner);
+}
+
+static int refuse_twice(char *error, size_t size)
+{
+	return refuse_hook(error, size, KOINE_PARAMS,
+			   "it names its tool, or what that is for, twice");
+}
+
+/* An event that stands for its tool. */
+static int read_one_tool(struct hook *h, const struct hook_event *event, char *error, size_t size)
+{
+	h->tool = text_of(event->tool);
+	h->members = event->members;
+	for (const char *const *m = h->members; *m; m++) {
+		if (is_twice(koine_doc_root(h->doc), *m))
+			return refuse_twice(error, size);
+	}
+	return 0;
+}
+
+static int read_vendors(struct hook *h, char *error, size_t size)
+{
+	const struct hook_vendor *v = h->vendor;
+	const struct koine_value *in = koine_doc_root(h->doc);
+	const struct hook_event *event;
+	int r = find_event(h, &event, error, size);
+
+	if (r != 0)
+		return r;
+	if (event && event->tool)
+		return read_one_tool(h, event, error, size);
+	h->tool = member_string(in, v->tool);
+	if (is_twice(in, v->tool) || is_twice(in, v->input))
+		return refuse_twice(error, size);
+	if (h->tool.len == 0)
+		return refuse_hook(error, size, KOINE_PARAMS, "it has no tool's name");
+	find_input(h, v->input);
+	return 0;
+}
+
+static int read_plain(struct hook *h, const char *text, size_t len, const char *format, char *error,
+		      size_t size)
+{
+	const struct koine_value *in = koine_doc_root(h->doc);
+
+	h->form = HOOK_PLAIN;
+	h->tool = member_string(in, "tool_name");
+	h->input = koine_value_get(in, "tool_input");
+	if (is_twice(in, "tool_name") || is_twice(in, "tool_input"))
+		return refuse_twice(error, size);
+	if (h->tool.len > 0)
+		return 0;
+	h->form = guess_form(text, len, format);
+	return refuse_hook(error, size, KOINE_PARAMS, "it has no tool_name");
+}
+
 int hook_read(struct hook *h, const char *text, size_t len, const char *format, const char *agent,
 	      char *error, size_t error_size)
 {
-	const struct koine_value *in;
 	int r;
 
 	*h = (struct hook) {0};
@@ -100,26 +257,17 @@ int hook_read(struct hook *h, const char *text, size_t len, const char *format, 
 		h->form = guess_form(text, len, format);
 		return r;
 	}
-	in = koine_doc_root(h->doc);
-	h->is_codex = is_codex(in, format);
-	h->tool = member_string(in, "tool_name");
-	r = find_form(h, format, error, error_size);
-	h->agent = agent_of(h, agent);
-	if (r == 0 && (is_twice(in, "tool_name") || is_twice(in, "tool_input"))) {
-		snprintf(error, error_size, "it names its tool, or what that is for, twice");
-		r = KOINE_PARAMS;
-	} else if (r == 0 && h->tool.len == 0) {
-		snprintf(error, error_size, "it has no tool_name");
-		if (h->form == HOOK_PLAIN)
-			h->form = guess_form(text, len, format);
-		r = KOINE_PARAMS;
-	}
-	return r;
+	h->vendor = vendor_of(koine_doc_root(h->doc), format);
+	h->agent = agent ? agent : h->vendor ? h->vendor->name : NULL;
+	return h->vendor ? read_vendors(h, error, error_size)
+			 : read_plain(h, text, len, format, error, error_size);
 }
 
 void hook_done(struct hook *h)
 {
+	koine_doc_free(h->inner);
 	koine_doc_free(h->doc);
+	h->inner = NULL;
 	h->doc = NULL;
 }
 
@@ -131,6 +279,21 @@ static void add_text(struct koine_json *j, const char *key, struct text t)
 		return;
 	koine_json_key(j, key);
 	koine_json_text_n(j, t.data, t.len);
+}
+
+static void add_members(struct koine_json *j, const struct hook *h)
+{
+	const struct koine_value *in = koine_doc_root(h->doc);
+
+	koine_json_key(j, "input");
+	koine_json_begin_object(j);
+	for (const char *const *m = h->members; *m; m++) {
+		if (!koine_value_get(in, *m))
+			continue;
+		koine_json_key(j, *m);
+		koine_json_value(j, koine_value_get(in, *m));
+	}
+	koine_json_end_object(j);
 }
 
 /* The input must be an object; anything else becomes the one member of one. */
@@ -154,12 +317,24 @@ static bool is_given(const char *text)
 	return text && text[0];
 }
 
+/* Cursor has several folders, the first of which is the one that was opened. */
+static struct text folder_of(const struct koine_value *in)
+{
+	const struct koine_value *first = koine_value_first(koine_value_get(in, "workspace_roots"));
+	struct text folder = member_string(in, "cwd");
+
+	if (!folder.data && koine_value_kind(first) == KOINE_STRING)
+		folder.data = koine_value_text(first, &folder.len);
+	return folder;
+}
+
 /* The agent's own name for its session is used only where there is nothing better. */
 static void add_run(const struct hook *h, const struct hook_run *run, struct koine_json *j)
 {
 	const struct koine_value *in = koine_doc_root(h->doc);
-	struct text own = text_cut(member_string(in, "session_id"), ID_MAX);
-	struct text folder = text_cut(member_string(in, "cwd"), FOLDER_MAX);
+	const char *session = h->vendor ? h->vendor->session : "session_id";
+	struct text own = text_cut(member_string(in, session), ID_MAX);
+	struct text folder = text_cut(folder_of(in), FOLDER_MAX);
 	bool ours = is_given(run->session);
 
 	add_text(j, "session_id", ours ? text_of(run->session) : own);
@@ -183,7 +358,10 @@ void hook_write_request(const struct hook *h, const struct hook_run *run, const 
 	if (h->form == HOOK_PLAIN)
 		add_text(j, "kind", member_string(in, "kind"));
 	add_text(j, "tool", h->tool);
-	add_input(j, koine_value_get(in, "tool_input"));
+	if (h->members)
+		add_members(j, h);
+	else
+		add_input(j, h->input);
 	add_run(h, run, j);
 	if (h->agent)
 		add_text(j, "agent", text_of(h->agent));
@@ -193,112 +371,4 @@ void hook_write_request(const struct hook *h, const struct hook_run *run, const 
 		koine_json_double(j, (double)timeout_ms / 1000);
 	}
 	koine_json_end_object(j);
-}
-
-/* ---- what is answered ---- */
-
-/* The human's own words, or else who it was. */
-static void add_reason(struct koine_json *j, const char *key, const struct hook_outcome *o)
-{
-	char who[256];
-	int n;
-
-	koine_json_key(j, key);
-	if (o->comment.len > 0) {
-		koine_json_text_n(j, o->comment.data, o->comment.len);
-		return;
-	}
-	n = snprintf(who, sizeof(who), "%.*s", TEXT_ARGS(o->status));
-	if (o->decided_by.len > 0 && o->decided_by.len < sizeof(who) - (size_t)n - 4)
-		n += snprintf(who + n, sizeof(who) - (size_t)n, " by %.*s",
-			      TEXT_ARGS(o->decided_by));
-	koine_json_text_n(j, who, (size_t)n);
-}
-
-static void write_plain(const struct hook_outcome *o, struct koine_json *j)
-{
-	koine_json_begin_object(j);
-	koine_json_key(j, "decision");
-	koine_json_text_n(j, o->status.data, o->status.len);
-	koine_json_key(j, "comment");
-	koine_json_text_n(j, o->comment.len > 0 ? o->comment.data : "", o->comment.len);
-	koine_json_key(j, "approval_id");
-	if (o->id)
-		koine_json_string(j, o->id);
-	else
-		koine_json_null(j);
-	koine_json_end_object(j);
-}
-
-static void begin_specific(struct koine_json *j, const char *event)
-{
-	koine_json_begin_object(j);
-	koine_json_key(j, "hookSpecificOutput");
-	koine_json_begin_object(j);
-	koine_json_key(j, "hookEventName");
-	koine_json_string(j, event);
-}
-
-static void end_specific(struct koine_json *j)
-{
-	koine_json_end_object(j);
-	koine_json_end_object(j);
-}
-
-/* "ask" makes the agent show its own dialog, even where it would have continued without one.
- * Codex does not know "ask". */
-static bool write_pre_tool(const struct hook *h, const struct hook_outcome *o, struct koine_json *j)
-{
-	bool allows = text_is(o->status, "approved");
-	bool denies = text_is(o->status, "denied");
-
-	if (text_is(o->status, "unavailable") && !o->refused)
-		return false;
-	if (h->is_codex && !allows && !denies)
-		return false;
-	begin_specific(j, "PreToolUse");
-	koine_json_key(j, "permissionDecision");
-	koine_json_string(j, allows ? "allow" : denies ? "deny" : "ask");
-	if (text_is(o->status, "expired")) {
-		koine_json_key(j, "permissionDecisionReason");
-		koine_json_string(j, "nobody answered in time");
-	} else {
-		add_reason(j, "permissionDecisionReason", o);
-	}
-	end_specific(j);
-	return true;
-}
-
-static bool write_permission(const struct hook_outcome *o, struct koine_json *j)
-{
-	bool allows = text_is(o->status, "approved");
-
-	if (!allows && !text_is(o->status, "denied"))
-		return false;
-	begin_specific(j, "PermissionRequest");
-	koine_json_key(j, "decision");
-	koine_json_begin_object(j);
-	koine_json_key(j, "behavior");
-	koine_json_string(j, allows ? "allow" : "deny");
-	if (!allows)
-		add_reason(j, "message", o);
-	koine_json_end_object(j);
-	end_specific(j);
-	return true;
-}
-
-bool hook_write_answer(const struct hook *h, const struct hook_outcome *o, struct koine_json *j)
-{
-	switch (h->form) {
-	case HOOK_NONE:
-		return false;
-	case HOOK_PLAIN:
-		write_plain(o, j);
-		return true;
-	case HOOK_PRE_TOOL:
-		return write_pre_tool(h, o, j);
-	case HOOK_PERMISSION:
-		return write_permission(o, j);
-	}
-	return false;
 }

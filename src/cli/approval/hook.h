@@ -14,21 +14,32 @@
 
 enum hook_form {
 	HOOK_NONE,       /* nothing to decide, or unknown: nothing is printed */
+	HOOK_EMPTY,      /* the same, for an agent that wants an empty object then */
 	HOOK_PLAIN,      /* of any program: {"decision", "comment", "approval_id"} */
-	HOOK_PRE_TOOL,   /* PreToolUse: allow, deny or ask, with a reason */
+	HOOK_PRE_TOOL,   /* Claude's PreToolUse: allow, deny or ask, with a reason */
+	HOOK_VETO,       /* Codex's PreToolUse: deny, or nothing */
 	HOOK_PERMISSION, /* PermissionRequest: allow or deny */
+	HOOK_GEMINI,     /* BeforeTool: allow means no objection */
+	HOOK_CURSOR,     /* permission: allow, deny or ask */
+	HOOK_COPILOT,    /* permissionDecision: allow, deny or ask */
+	N_HOOK_FORMS,
 };
+
+struct hook_vendor;
 
 struct hook {
 	struct koine_doc *doc;
+	struct koine_doc *inner; /* of an input that is JSON within a string; or NULL */
 	enum hook_form form;
-	const char *agent; /* NULL: unknown */
-	bool is_codex;
+	const struct hook_vendor *vendor; /* NULL: the plain form, or unknown */
+	const char *agent;                /* NULL: unknown */
 	struct text tool;
+	const struct koine_value *input; /* or NULL */
+	const char *const *members;      /* of the message, which are the input instead; or NULL */
 };
 
 /*
- * `format` is auto, claude, codex or plain; `agent` may be NULL. KOINE_PARSE, KOINE_PARAMS:
+ * `format` is auto, plain, or the name of a vendor; `agent` may be NULL. KOINE_PARSE, KOINE_PARAMS:
  * `error` says what is wrong, and the form is the best guess. KOINE_METHOD: there is nothing to
  * decide about this event.
  */

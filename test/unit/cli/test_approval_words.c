@@ -189,6 +189,9 @@ static void a_hook_that_says_something_twice_is_none(void **state)
 		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":{},"
 		"\"tool_input\":{}}",
 	};
+	static const char command[] = "{\"conversation_id\":\"c\",\"hook_event_name\":"
+				      "\"beforeShellExecution\",\"command\":\"ls\","
+				      "\"command\":\"rm\"}";
 	struct hook h;
 	char error[128];
 
@@ -200,6 +203,11 @@ static void a_hook_that_says_something_twice_is_none(void **state)
 		assert_int_equal(h.form, HOOK_PRE_TOOL);
 		hook_done(&h);
 	}
+	assert_int_equal(
+		hook_read(&h, command, strlen(command), "auto", NULL, error, sizeof(error)),
+		KOINE_PARAMS);
+	assert_int_equal(h.form, HOOK_CURSOR);
+	hook_done(&h);
 }
 
 static void what_is_no_json_is_no_hook(void **state)
@@ -242,6 +250,13 @@ static void of_what_cannot_be_read_the_form_is_guessed(void **state)
 	assert_int_equal(form_of("{\"hook_event_name\":\"Stop\",\"a\":\"PreToolUse\"}", "auto"),
 			 HOOK_NONE);
 	assert_int_equal(form_of("{}", "auto"), HOOK_NONE);
+	assert_int_equal(form_of("{\"hook_event_name\":\"BeforeTool\",\"tool_name\":\"", "auto"),
+			 HOOK_GEMINI);
+	assert_int_equal(form_of("{\"conversation_id\":\"c\",\"tool_name\":\"", "auto"),
+			 HOOK_CURSOR);
+	assert_int_equal(form_of("{\"toolName\":\"", "auto"), HOOK_COPILOT);
+	assert_int_equal(form_of("{\"turn_id\":\"t\",\"hook_event_name\":\"PreToolUse\"", "auto"),
+			 HOOK_NONE);
 	/* Whoever says whose it is need not be guessed about. */
 	assert_int_equal(form_of("", "claude"), HOOK_PRE_TOOL);
 	assert_int_equal(form_of("{\"tool_name\":5,\"tool_input\":{}}", "claude"), HOOK_PRE_TOOL);
