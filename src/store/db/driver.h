@@ -64,7 +64,8 @@ struct store_ops {
 
 	int (*prepare)(void *db, const char *sql, void **ret_st);
 	void (*finalize)(void *st);
-	void (*reset)(void *st); /* also clears the bindings */
+	void (*reset)(void *st);         /* also clears the bindings */
+	void (*rewind)(void *statement); /* the same, but what is bound stays */
 
 	/* The index of a parameter, 1 for the first in the text. `name` includes its colon. */
 	int (*place_of)(void *st, const char *name);

@@ -153,7 +153,7 @@ void query_done(struct statement *q)
 void query_again(struct statement *q)
 {
 	if (q->handle)
-		q->conn->ops->reset(q->handle);
+		q->conn->ops->rewind(q->handle);
 }
 
 void connection_forget(struct connection *c)

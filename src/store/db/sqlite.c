@@ -376,6 +376,11 @@ static void reset(void *st)
 	sqlite3_clear_bindings(st);
 }
 
+static void rewind_statement(void *st)
+{
+	sqlite3_reset(st);
+}
+
 static int place_of(void *st, const char *name)
 {
 	int i = sqlite3_bind_parameter_index(st, name);
@@ -497,6 +502,7 @@ const struct store_ops sqlite_ops = {
 	.prepare = prepare,
 	.finalize = finalize,
 	.reset = reset,
+	.rewind = rewind_statement,
 	.place_of = place_of,
 	.bind_null = bind_null,
 	.bind_int = bind_int,

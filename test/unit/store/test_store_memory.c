@@ -370,6 +370,36 @@ static void a_project_sees_its_own_and_the_common(void **state)
 	assert_int_equal(totals.common, 1);
 }
 
+/* The scope is bound once for all of them. */
+static void finds_several_by_their_numbers(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_scope ann = scope_of(ANN, TEAM);
+	int64_t seqs[5];
+	struct memory rows[5];
+	unsigned n = 0;
+
+	seqs[0] = add_of(f, "common", NULL, NULL, 1);
+	seqs[1] = add_of(f, "bob", BOB, NULL, 2);
+	seqs[2] = add_of(f, "ann", ANN, NULL, 3);
+	seqs[3] = 12345;
+	seqs[4] = add_of(f, "team", NULL, TEAM, 4);
+	assert_int_equal(
+		store_memory_find_seqs(reader(f), &ann, seqs, 5, 1000, &f->arena, rows, &n), 0);
+	assert_int_equal(n, 3);
+	assert_text(rows[0].id, "common");
+	assert_text(rows[1].id, "ann");
+	assert_text(rows[2].id, "team");
+	assert_int_equal(
+		store_memory_find_seqs(reader(f), &EVERYTHING, seqs, 5, 1000, &f->arena, rows, &n),
+		0);
+	assert_int_equal(n, 4);
+	/* Enough once they are too long. */
+	assert_int_equal(
+		store_memory_find_seqs(reader(f), &EVERYTHING, seqs, 5, 1, &f->arena, rows, &n), 0);
+	assert_int_equal(n, 1);
+}
+
 static void lists_newest_first(void **state)
 {
 	struct fixture *f = *state;
@@ -877,6 +907,7 @@ int main(void)
 		OPEN(a_seq_never_comes_again),
 		OPEN(a_scope_sees_its_own_its_chats_and_the_common),
 		OPEN(a_project_sees_its_own_and_the_common),
+		OPEN(finds_several_by_their_numbers),
 		OPEN(every_query_keeps_to_its_scope),
 		OPEN(lists_newest_first),
 		OPEN(pages_follow_each_other),
