@@ -1,4 +1,7 @@
-/* Hashes for tables in memory; never stored, never compared between runs. */
+/*
+ * Hashes for tables in memory. They also are in files of indexes (file/image.h), which another
+ * version of them would not read.
+ */
 #pragma once
 
 #include <stddef.h>

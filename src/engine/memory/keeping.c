@@ -42,6 +42,7 @@ struct index_keeping {
 	struct search_index *fresh; /* the copy */
 	struct index_writing *writing;
 	bool done;   /* the step was the last of its kind */
+	bool wrote;  /* a file, which takes a while */
 	bool failed; /* there is no room for it, or no memory: try again much later */
 };
 
@@ -98,8 +99,11 @@ static void reap_finished(struct work *work, int result)
 
 	(void)result;
 	k->busy = false;
-	k->rest_until_ms = now_ms + (k->failed ? FAILED_REST_MS : REST * (now_ms - k->began_ms));
-	k->failed = false;
+	if (k->failed)
+		k->rest_until_ms = now_ms + FAILED_REST_MS;
+	else if (k->wrote)
+		k->rest_until_ms = now_ms + REST * (now_ms - k->began_ms);
+	k->failed = k->wrote = false;
 	next(k);
 }
 
@@ -245,7 +249,8 @@ static void name_finished(struct work *work, int result)
 		failed(k, result);
 		return;
 	}
-	if (k->writing)
+	k->wrote = k->writing != NULL;
+	if (k->wrote)
 		log_info("index kept", "scope=%s memories=%lld bytes=%lld ms=%llu", k->kept.kind,
 			 (long long)k->kept.memories, (long long)k->kept.bytes,
 			 (unsigned long long)(clock_steady_ms() - k->began_ms));
