@@ -324,6 +324,20 @@ static int language_word(struct search_index *ix, struct search_scratch *s, enum
 	return term_get(ix, name, sizeof(name), &id) ?: ids_push(s, id);
 }
 
+enum language index_language(const struct search_index *ix)
+{
+	for (unsigned l = 1; l < LANGUAGES_LATIN; l++) {
+		char name[LANGUAGE_BYTES];
+		uint32_t id;
+
+		language_name(l, name);
+		id = term_find(ix, name, sizeof(name));
+		if (id != NO_DOC && ix->terms[id].n_docs > ix->n_docs / 2)
+			return l;
+	}
+	return LANGUAGE_ENGLISH;
+}
+
 /* Puts the numbers of the text's words into the scratch; also its length, and whether it has
  * time words. */
 static int text_words(struct search_index *ix, struct search_scratch *s, struct text text,
@@ -333,6 +347,8 @@ static int text_words(struct search_index *ix, struct search_scratch *s, struct 
 	size_t n = 0;
 
 	words_start(s->words, text, ix->off, WORDS_OF_MEMORY);
+	if (!words_knows_language(s->words))
+		words_assume(s->words, index_language(ix));
 	while (n < SEARCH_WORDS_MAX && words_next(s->words, &word)) {
 		uint32_t id;
 		int r = term_get(ix, word.term.data, word.term.len, &id) ?: ids_push(s, id);

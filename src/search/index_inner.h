@@ -165,6 +165,9 @@ float len_of_code(uint8_t code);
 /* The memory's number, or NO_DOC. */
 uint32_t key_find(const struct search_index *ix, uint64_t key);
 
+/* The language of more than half of the memories; English when there is none. */
+enum language index_language(const struct search_index *ix);
+
 /* The word's number, or NO_DOC. */
 uint32_t term_find(const struct search_index *ix, const char *name, size_t len);
 

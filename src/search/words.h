@@ -66,6 +66,9 @@ enum language words_language(const struct words *w);
 /* Whether some of its words say so. */
 bool words_knows_language(const struct words *w);
 
+/* Takes a text that does not say so for one of this language. Right after words_start. */
+void words_assume(struct words *w, enum language l);
+
 /*
  * The term that the word given last would have in a text of another language of the Latin
  * script; false when the word is not in that script. Valid until the next word.

@@ -286,6 +286,12 @@ bool words_knows_language(const struct words *w)
 	return w->knows;
 }
 
+void words_assume(struct words *w, enum language l)
+{
+	if (!w->knows && l < LANGUAGES_LATIN && w->of != WORDS_OF_NAME)
+		w->language = l;
+}
+
 bool words_next(struct words *w, struct word *ret_word)
 {
 	if (w->extra < w->n_extras) {

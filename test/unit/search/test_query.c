@@ -799,6 +799,17 @@ static void other_languages_are_found(void **state)
 	assert_int_equal(first("ラーメン"), 9);
 }
 
+/* Where most memories are German, what says nothing of its language is German too. */
+static void the_language_of_the_others_is_assumed(void **state)
+{
+	for (uint64_t key = 100; key < 110; key++)
+		add(key, "Der Garten ist nicht weit von der Stadt, und wir sind oft da");
+	add(1, "Zahnarzttermine Montag");
+	add(2, "Versicherung");
+	assert_int_equal(first("Termin"), 1);
+	assert_int_equal(first("Versicherungskarte"), 2);
+}
+
 static void an_english_word_in_another_language_is_found(void **state)
 {
 	for (uint64_t key = 100; key < 150; key++)
@@ -955,6 +966,7 @@ int main(void)
 		TEST(long_lists_change_nothing_at_the_top),
 		TEST(other_scripts_are_found),
 		TEST(other_languages_are_found),
+		TEST(the_language_of_the_others_is_assumed),
 		TEST(an_english_word_in_another_language_is_found),
 		TEST(names_in_code_are_found),
 		TEST(our_own_questions_are_answered),
