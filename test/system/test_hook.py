@@ -126,7 +126,7 @@ def test_without_a_daemon_the_agent_asks_by_itself():
 
 def test_what_is_no_hooks_json_decides_nothing():
     with Daemon() as d, d.connect() as c:
-        for told in (b"", b"{", b"[]", b"{}", b"\xff", dict(PRE, hook_event_name="Stop"),
+        for told in (b"", b"{", b"[]", b"{}", b"\xff", dict(PRE, hook_event_name="Notification"),
                      dict(PERMISSION, tool_name="")):
             with Hook(of(d), told) as hook:
                 same(hook.end(), None, "printed for %.40r" % told)
@@ -241,6 +241,48 @@ def test_a_question_that_is_withdrawn_is_the_agents_again():
                 c.call("approval.withdraw", {"id": asked["id"]})
             same(hook.end()["hookSpecificOutput"]["permissionDecision"], "ask", "PreToolUse")
             same(other.end(), None, "PermissionRequest")
+
+
+def test_an_agent_is_told_what_is_remembered():
+    with Daemon() as d, d.connect() as c, Folder() as f:
+        def told(event, **more):
+            with Hook(of(d), dict({"session_id": "abc", "cwd": f.path,
+                                   "hook_event_name": event}, **more)) as hook:
+                return hook.end()
+
+        same(told("SessionStart", source="startup"), None, "nothing is remembered")
+        here = os.path.realpath(f.path)
+        c.call("memory.add", {"content": "deploy with make ship", "project": here})
+        c.call("memory.add", {"content": "the team deploys on Tuesdays"})
+        c.call("memory.add", {"content": "deploy with fabric", "project": "/elsewhere"})
+        c.call("memory.add", {"content": "anna's secret deploy key", "user_id": "anna"})
+        start = told("SessionStart", source="startup")["hookSpecificOutput"]
+        same(start["hookEventName"], "SessionStart")
+        same(sorted(start["additionalContext"].splitlines()[1:]),
+             ["- deploy with make ship", "- the team deploys on Tuesdays"], "of this project")
+        asked = told("UserPromptSubmit", prompt="how do we deploy?")["hookSpecificOutput"]
+        check("make ship" in asked["additionalContext"], "%r", asked)
+        same(told("PostToolUse", tool_name="Bash", tool_input={"command": "ls"},
+                  tool_use_id="toolu_1", tool_response={}), None, "nothing to say")
+        same(told("Stop", last_assistant_message="done"), None, "nothing to say")
+        same(told("SessionEnd", reason="other"), None, "nothing to say")
+        events = c.call("event.list", {"types": ["agent.*"], "session_id": "abc"})["events"]
+        same([e["type"] for e in events], ["agent.started"] * 2 + [
+            "agent.asked", "agent.tool", "agent.stopped", "agent.ended"], "events")
+        same((events[3]["data"]["tool"], events[3]["data"]["tool_use_id"]), ("Bash", "toolu_1"))
+        same(events[2]["data"]["text"], "how do we deploy?")
+        c.call("memory.add", {"content": "x" * 5000 + "\nand more", "project": here})
+        long = told("SessionStart", source="resume")["hookSpecificOutput"]["additionalContext"]
+        check(len(long) < 9000 and all(line.startswith("- ") for line in long.splitlines()[1:]),
+              "%r", long)
+
+
+def test_without_a_daemon_nothing_is_remembered():
+    with Folder() as f:
+        env = environment(KOINE_SOCKET=f("none.sock"))
+        with Hook(env, {"session_id": "abc", "cwd": f.path, "hook_event_name": "SessionStart"}) as h:
+            same(h.end(), None, "nothing")
+            check("no koined at" in h.err, "%r", h.err)
 
 
 def test_on_a_terminal_it_says_that_it_waits():

@@ -399,6 +399,8 @@ int cmd_hook(struct cli *cli)
 	r = read_hook(&hook, &in, format, o->agent, error, sizeof(error));
 	if (r == 0) {
 		ask_and_print(&a);
+	} else if (hook.told) {
+		hook_tell(cli, &hook);
 	} else {
 		complain("no hook's JSON on stdin: %s", error);
 		print_unavailable(&hook, error);

@@ -29,59 +29,42 @@ struct hook_vendor {
 	/* Bytes by which it is known; what nobody else writes. */
 	const char *known_by;
 	struct hook_event events[5];
+	struct hook_told told[6];
 };
 
 /* The first that is known counts, so the one that shares another's events comes before it. */
+/* clang-format off */
 static const struct hook_vendor vendors[] = {
-	{"cursor",
-	 "tool_name",
-	 "tool_input",
-	 "conversation_id",
-	 HOOK_CURSOR,
-	 HOOK_CURSOR,
-	 HOOK_EMPTY,
-	 "\"conversation_id\"",
-	 {{"preToolUse", HOOK_CURSOR, NULL},
-	  {"beforeMCPExecution", HOOK_CURSOR, NULL},
-	  {"beforeShellExecution", HOOK_CURSOR, "Shell", {"command", "cwd"}},
-	  {"beforeReadFile", HOOK_CURSOR, "Read", {"file_path"}}}},
-	{"copilot",
-	 "toolName",
-	 "toolArgs",
-	 "sessionId",
-	 HOOK_COPILOT,
-	 HOOK_COPILOT,
-	 HOOK_EMPTY,
-	 "\"toolName\"",
-	 {{"preToolUse", HOOK_COPILOT, NULL}}},
-	{"gemini",
-	 "tool_name",
-	 "tool_input",
-	 "session_id",
-	 HOOK_GEMINI,
-	 HOOK_GEMINI,
-	 HOOK_EMPTY,
-	 "\"BeforeTool\"",
-	 {{"BeforeTool", HOOK_GEMINI, NULL}}},
-	{"codex",
-	 "tool_name",
-	 "tool_input",
-	 "session_id",
-	 HOOK_PERMISSION,
-	 HOOK_NONE,
-	 HOOK_NONE,
-	 "\"turn_id\"",
-	 {{"PreToolUse", HOOK_VETO, NULL}, {"PermissionRequest", HOOK_PERMISSION, NULL}}},
-	{"claude",
-	 "tool_name",
-	 "tool_input",
-	 "session_id",
-	 HOOK_PRE_TOOL,
-	 HOOK_PRE_TOOL,
-	 HOOK_NONE,
-	 "\"PreToolUse\"",
-	 {{"PreToolUse", HOOK_PRE_TOOL, NULL}, {"PermissionRequest", HOOK_PERMISSION, NULL}}},
+	{.name = "cursor", .tool = "tool_name", .input = "tool_input", .session = "conversation_id",
+	 .without = HOOK_CURSOR, .unread = HOOK_CURSOR, .silent = HOOK_EMPTY,
+	 .known_by = "\"conversation_id\"",
+	 .events = {{"preToolUse", HOOK_CURSOR},
+		    {"beforeMCPExecution", HOOK_CURSOR},
+		    {"beforeShellExecution", HOOK_CURSOR, "Shell", {"command", "cwd"}},
+		    {"beforeReadFile", HOOK_CURSOR, "Read", {"file_path"}}}},
+	{.name = "copilot", .tool = "toolName", .input = "toolArgs", .session = "sessionId",
+	 .without = HOOK_COPILOT, .unread = HOOK_COPILOT, .silent = HOOK_EMPTY,
+	 .known_by = "\"toolName\"",
+	 .events = {{"preToolUse", HOOK_COPILOT}}},
+	{.name = "gemini", .tool = "tool_name", .input = "tool_input", .session = "session_id",
+	 .without = HOOK_GEMINI, .unread = HOOK_GEMINI, .silent = HOOK_EMPTY,
+	 .known_by = "\"BeforeTool\"",
+	 .events = {{"BeforeTool", HOOK_GEMINI}}},
+	{.name = "codex", .tool = "tool_name", .input = "tool_input", .session = "session_id",
+	 .without = HOOK_PERMISSION, .unread = HOOK_NONE, .silent = HOOK_NONE,
+	 .known_by = "\"turn_id\"",
+	 .events = {{"PreToolUse", HOOK_VETO}, {"PermissionRequest", HOOK_PERMISSION}}},
+	{.name = "claude", .tool = "tool_name", .input = "tool_input", .session = "session_id",
+	 .without = HOOK_PRE_TOOL, .unread = HOOK_PRE_TOOL, .silent = HOOK_NONE,
+	 .known_by = "\"PreToolUse\"",
+	 .events = {{"PreToolUse", HOOK_PRE_TOOL}, {"PermissionRequest", HOOK_PERMISSION}},
+	 .told = {{"SessionStart", "started", NULL, true},
+		  {"UserPromptSubmit", "asked", "prompt", true},
+		  {"PostToolUse", "tool", NULL, false},
+		  {"Stop", "stopped", "last_assistant_message", false},
+		  {"SessionEnd", "ended", "reason", false}}},
 };
+/* clang-format on */
 enum { N_VENDORS = sizeof(vendors) / sizeof(vendors[0]) };
 
 static const struct hook_vendor *vendor_named(const char *name)
@@ -168,6 +151,10 @@ static int find_event(struct hook *h, const struct hook_event **ret, char *error
 			*ret = e;
 			return 0;
 		}
+	}
+	for (const struct hook_told *t = h->vendor->told; t->event; t++) {
+		if (text_is(name, t->event))
+			h->told = t;
 	}
 	h->form = h->vendor->silent;
 	return refuse_hook(error, size, KOINE_METHOD,

@@ -27,6 +27,14 @@ enum hook_form {
 
 struct hook_vendor;
 
+/* An event about which nobody decides, but which koined is told of. */
+struct hook_told {
+	const char *event;
+	const char *what; /* as agent.note has it */
+	const char *text; /* the member that says something; or NULL */
+	bool recalls;     /* the agent wants to know what is remembered */
+};
+
 struct hook {
 	struct koine_doc *doc;
 	struct koine_doc *inner; /* of an input that is JSON within a string; or NULL */
@@ -34,6 +42,7 @@ struct hook {
 	const struct hook_vendor *vendor; /* NULL: the plain form, or unknown */
 	const char *agent;                /* NULL: unknown */
 	struct text tool;
+	const struct hook_told *told;    /* only with KOINE_METHOD; or NULL */
 	const struct koine_value *input; /* or NULL */
 	const char *const *members;      /* of the message, which are the input instead; or NULL */
 };
@@ -41,7 +50,7 @@ struct hook {
 /*
  * `format` is auto, plain, or the name of a vendor; `agent` may be NULL. KOINE_PARSE, KOINE_PARAMS:
  * `error` says what is wrong, and the form is the best guess. KOINE_METHOD: there is nothing to
- * decide about this event.
+ * decide about this event, but koined may be told of it.
  */
 int hook_read(struct hook *h, const char *text, size_t len, const char *format, const char *agent,
 	      char *error, size_t error_size);
@@ -69,3 +78,8 @@ struct hook_outcome {
 
 /* What to print. False: nothing, so that the agent asks by itself. */
 bool hook_write_answer(const struct hook *h, const struct hook_outcome *o, struct koine_json *j);
+
+struct cli;
+
+/* tell.c: for a hook with `told`. Prints what is remembered, if the agent wants that. */
+void hook_tell(struct cli *cli, const struct hook *h);

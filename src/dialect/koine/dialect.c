@@ -97,6 +97,7 @@ static const struct method_table more_methods[] = {
 	{koine_project_methods, &koine_n_project_methods},
 	{koine_session_methods, &koine_n_session_methods},
 	{koine_approval_methods, &koine_n_approval_methods},
+	{koine_agent_methods, &koine_n_agent_methods},
 	{NULL, NULL},
 };
 

@@ -46,6 +46,10 @@ extern const unsigned koine_n_session_methods;
 extern const struct method koine_approval_methods[];
 extern const unsigned koine_n_approval_methods;
 
+/* Agents that koined did not start. */
+extern const struct method koine_agent_methods[];
+extern const unsigned koine_n_agent_methods;
+
 /* Handlers, by file. */
 struct done koine_health(struct call *c);
 struct done koine_daemon_status(struct call *c);

@@ -1,0 +1,50 @@
+/* agent.note: what an agent's hook tells of it. */
+#include "call/call.h"
+#include "dialect/engine.h"
+#include "dialect/koine/koine.h"
+#include "engine/session/note.h"
+
+static struct done handle_note(struct call *c)
+{
+	struct json *j;
+	int r = agent_note_add(call_events(c), c->in, &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+#define TEXT_FIELD(word, member, text)                                                             \
+	{                                                                                          \
+		.name = (word), .type = FIELD_STRING, .doc = (text),                               \
+		.offset = offsetof(struct agent_note, member)                                      \
+	}
+
+static const struct field note_fields[] = {
+	{.name = "what",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "started, asked, tool, stopped or ended",
+	 .offset = offsetof(struct agent_note, what)},
+	TEXT_FIELD("agent", agent, "Who tells it: \"claude\", \"codex\""),
+	TEXT_FIELD("session_id", session, "The agent's own id of its session"),
+	TEXT_FIELD("folder", folder, "Where it works"),
+	TEXT_FIELD("tool", tool, "The tool that it has used"),
+	TEXT_FIELD("tool_use_id", tool_use_id, "The agent's id of that call"),
+	TEXT_FIELD("text", text, "What was asked or said; its first 4096 bytes are kept"),
+};
+
+const struct method koine_agent_methods[] = {
+	{.name = "agent.note",
+	 .doc = "Logs what an agent's hook tells of it",
+	 .result = "{\"type\":\"object\"}",
+	 FIELDS(note_fields),
+	 .in_size = sizeof(struct agent_note),
+	 .handle = handle_note,
+	 .where = WRITER},
+};
+
+const unsigned koine_n_agent_methods = sizeof(koine_agent_methods) / sizeof(koine_agent_methods[0]);
