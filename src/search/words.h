@@ -17,7 +17,7 @@
 enum {
 	/* Raise it whenever a text yields other words or traits than before: an index that was written with
 	 * another number must be made again. */
-	WORDS_VERSION = 4,
+	WORDS_VERSION = 5,
 	WORD_BYTES_MAX = 40, /* longer ones are cut, both in memories and in queries */
 };
 

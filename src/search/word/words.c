@@ -348,9 +348,10 @@ static void guess(struct words *w)
 {
 	struct language_guess g = {0};
 	uint8_t scripts[LANGUAGES] = {0};
+	size_t n = 0;
 
 	w->script = LANGUAGE_ENGLISH;
-	for (size_t n = 0; n < GUESS_WORDS && w->at < w->end;) {
+	while (n < GUESS_WORDS && w->at < w->end) {
 		uint32_t folded[FOLD_MAX];
 		enum language l;
 		enum char_kind kind;
@@ -375,6 +376,9 @@ static void guess(struct words *w)
 		if (note_word(w, &g))
 			break;
 	}
+	/* "door" is small in Dutch, "once" in Turkish: one word alone does not tell. */
+	if (n == 1 && w->letters == 0)
+		g = (struct language_guess) {0};
 	w->language = language_best(&g);
 	w->knows = g.points[w->language] > 0 || w->script != LANGUAGE_ENGLISH;
 }
