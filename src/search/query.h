@@ -74,6 +74,25 @@ struct search_tuning {
 
 extern const struct search_tuning search_default_tuning;
 
+enum { SEARCH_WHY_WORDS = 8, SEARCH_WHY_BYTES = 40 };
+
+/* Why a memory was found: parts of its score, which add up to 1, and words that it has. */
+struct search_why {
+	uint64_t key;
+	uint32_t index;
+	float words;   /* the question's words in its text */
+	float alike;   /* others in their place: see rank/alike.h */
+	float context; /* words of its neighbours in its chat */
+	float names;   /* it is about, or mentions, a name of the question */
+	float dates;   /* it is of a time that the question names */
+	float kind;    /* it looks like the kind of answer that is asked for */
+	size_t n_matched;
+	struct search_matched {
+		char word[SEARCH_WHY_BYTES]; /* folded, as in the question */
+		size_t len;
+	} matched[SEARCH_WHY_WORDS]; /* heaviest first */
+};
+
 struct search_query {
 	struct text text;
 	struct word_table *words; /* which words are used alike; NULL: not known */
@@ -89,6 +108,7 @@ struct search_query {
 	bool (*accept)(void *arg, uint64_t key);
 	void *arg;
 	const struct search_tuning *tuning; /* NULL: the default */
+	struct search_why *ret_why;         /* NULL, or room for as many as hits are wanted */
 };
 
 struct search_hit {

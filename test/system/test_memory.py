@@ -88,6 +88,27 @@ def test_update_changes_what_is_given_and_searches_see_it():
 NO_MODEL = {"embedding": "off", "vectors": 0, "vectors_pending": 0, "words_file": None, "words": 0}
 
 
+def test_a_search_explains_itself_if_asked():
+    with Daemon() as d:
+        c = d.connect()
+        for i in range(12):
+            add(c, "nothing of that kind, the %dth time" % i)
+        add(c, "prefers green tea", subjects=["Anna"])
+        add(c, "prefers black coffee", subjects=["Bert"])
+        plain = c.call("memory.search", {"query": "Which tea does Anna prefer?"})
+        check(all("why" not in hit for hit in plain), "explained unasked: %r", plain)
+        hits = c.call("memory.search", {"query": "Which tea does Anna prefer?", "explain": True})
+        same([without(hit, "why") for hit in hits], plain)
+        for hit in hits:
+            why = hit["why"]
+            same(list(why), ["words", "alike", "context", "names", "dates", "kind", "matched"])
+            parts = sum(v for k, v in why.items() if k != "matched")
+            check(abs(parts - 1) < 0.001, "parts add up to %r", parts)
+        same(sorted(hits[0]["why"]["matched"]), ["anna", "prefer", "tea"])
+        check(hits[0]["why"]["names"] > 0.2, "names: %r", hits[0])
+        same(hits[1]["why"]["matched"], ["prefer"])
+
+
 def test_stats_count_what_the_caller_sees():
     with Daemon() as d:
         c = d.connect()

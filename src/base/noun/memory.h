@@ -16,6 +16,20 @@ enum memory_review {
 	N_MEMORY_REVIEWS,
 };
 
+enum { MEMORY_WHY_WORDS = 8 };
+
+/* Why a search found it: the parts of its score, which add up to 1, and words that it has. */
+struct memory_why {
+	double words;   /* the question's words in its text */
+	double alike;   /* others in their place */
+	double context; /* words of its neighbours in its chat */
+	double names;   /* it is about, or mentions, a name of the question */
+	double dates;   /* it is of a time that the question names */
+	double kind;    /* it looks like the kind of answer that is asked for */
+	struct text matched[MEMORY_WHY_WORDS];
+	unsigned n_matched;
+};
+
 struct memory {
 	int64_t seq;    /* assigned by the store: grows, and is never reused */
 	struct text id; /* a UUID in lower case */
@@ -42,9 +56,10 @@ struct memory {
 	struct text replaced_by; /* the id of the one that replaced it; {NULL, 0}: none */
 
 	/* Not stored: */
-	double similarity;       /* of a search: 0 to 1, within one answer */
-	bool repeated;           /* of memory_add: it already existed */
-	struct texts duplicates; /* of a search: ids of other spellings of it, behind it */
+	double similarity;            /* of a search: 0 to 1, within one answer */
+	bool repeated;                /* of memory_add: it already existed */
+	struct texts duplicates;      /* of a search: ids of other spellings of it, behind it */
+	const struct memory_why *why; /* of a search that explains; NULL: words did not find it */
 };
 
 /* Counts of the memories that somebody sees. */

@@ -12,6 +12,7 @@ struct search_in {
 	struct memory_who_in who;
 	struct memory_then_in then;
 	bool duplicates;
+	bool explain;
 };
 
 struct list_in {
@@ -39,9 +40,40 @@ static void write_valid(struct json *j, const struct memory *m)
 	member_time(j, "valid_until", m->valid_until_ms);
 }
 
-static void write_hit_then(struct json *j, const struct memory *m)
+static void write_part(struct json *j, const char *name, double part)
+{
+	json_key(j, name);
+	json_double(j, part);
+}
+
+static void write_why(struct json *j, const struct memory_why *why)
+{
+	json_key(j, "why");
+	json_begin_object(j);
+	write_part(j, "words", why->words);
+	write_part(j, "alike", why->alike);
+	write_part(j, "context", why->context);
+	write_part(j, "names", why->names);
+	write_part(j, "dates", why->dates);
+	write_part(j, "kind", why->kind);
+	json_key(j, "matched");
+	json_begin_array(j);
+	for (unsigned i = 0; i < why->n_matched; i++)
+		json_text(j, why->matched[i]);
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static void write_hit(struct json *j, const struct memory *m)
 {
 	memory_wire_hit(j, m);
+	if (m->why)
+		write_why(j, m->why);
+}
+
+static void write_hit_then(struct json *j, const struct memory *m)
+{
+	write_hit(j, m);
 	write_valid(j, m);
 }
 
@@ -81,6 +113,7 @@ static struct done handle_search(struct call *c)
 		.limit = in->search.limit,
 		.by = memory_asker_of(&in->who),
 		.include_replaced = in->then.include_replaced,
+		.explain = in->explain,
 	};
 	struct memory *hits;
 	unsigned n;
@@ -94,7 +127,7 @@ static struct done handle_search(struct call *c)
 	memory_wire_rows(c, hits, n,
 			 in->duplicates                      ? write_hit_more
 			 : asks_for_past(&in->then, q.at_ms) ? write_hit_then
-							     : memory_wire_hit);
+							     : write_hit);
 	return call_reply(c);
 }
 
@@ -200,6 +233,10 @@ static const struct field search_fields[] = {
 	 .type = FIELD_BOOL,
 	 .doc = "Each hit says when it was valid, and has the ids of other spellings of it",
 	 .offset = offsetof(struct search_in, duplicates)},
+	{.name = "explain",
+	 .type = FIELD_BOOL,
+	 .doc = "Each hit says why it was found: the parts of its score, and the words it has",
+	 .offset = offsetof(struct search_in, explain)},
 };
 
 static const struct field list_fields[] = {

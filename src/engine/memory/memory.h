@@ -135,6 +135,7 @@ struct memory_query {
 	bool least_of_words;  /* it also applies to memories that are judged by their words */
 	int64_t at_ms;        /* what was valid then; 0: what is valid now */
 	bool include_replaced;    /* and what was ever valid, if at_ms is 0 */
+	bool explain;             /* each hit says why it was found */
 	struct memory_wait *wait; /* of the work that searches */
 };
 

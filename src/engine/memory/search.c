@@ -134,6 +134,8 @@ struct found {
 	size_t n;
 	struct nearest near;
 	struct former former;
+	struct search_why *whys; /* NULL: not asked for */
+	size_t n_whys;
 };
 
 /* How near all hits are, and which others are near. Former texts have no vectors. */
@@ -168,6 +170,7 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 	if (memory_learnt(&q->by) != LEARNT_ANYWHERE)
 		query.chat = search_hash(q->by.chat);
 	query.open = memory_learnt(&q->by) == LEARNT_OPENLY;
+	query.ret_why = found->whys;
 	former_filter(&found->former, &query);
 	r = hold_all(m, q, &model, &set);
 	if (r != 0)
@@ -177,6 +180,10 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 	r = search_run(memories_scratch(m, lane), set.indexes,
 		       set.n + (found->former.index != NULL), &query, found->hits, limit,
 		       &found->n);
+	found->n_whys = r == 0 && found->whys ? found->n : 0;
+	/* Former texts have numbers of their own. */
+	for (size_t i = 0; i < found->n_whys; i++)
+		found->whys[i].key = found->whys[i].index < set.n ? found->whys[i].key : 0;
 	if (r == 0 && model.dim > 0)
 		find_near(&set, found, &query);
 	release_all(m, &set);
@@ -222,7 +229,9 @@ static int find_hits(struct memories *m, int lane, struct arena *a, const struct
 		wanted = SEARCH_RERANK;
 	found->hits = arena_alloc(a, wanted * sizeof(*found->hits));
 	found->near.hits = arena_alloc(a, (wanted + NEAR_HITS_MAX) * sizeof(*found->near.hits));
-	if (!found->hits || !found->near.hits)
+	if (q->explain)
+		found->whys = arena_alloc(a, wanted * sizeof(*found->whys));
+	if (!found->hits || !found->near.hits || (q->explain && !found->whys))
 		return -ENOMEM;
 	r = find_both(m, lane, q, wanted, found);
 	if (r == 0 && found->near.question.dim > 0)
@@ -260,6 +269,42 @@ static int fill(struct memories *m, int lane, struct arena *a, const struct memo
 	return q->include_replaced ? 0 : duplicates_collapse(a, rows, n);
 }
 
+static int why_of(struct arena *a, const struct search_why *why, const struct memory_why **ret)
+{
+	struct memory_why *copy = arena_alloc(a, sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	*copy = (struct memory_why) {
+		.words = why->words,
+		.alike = why->alike,
+		.context = why->context,
+		.names = why->names,
+		.dates = why->dates,
+		.kind = why->kind,
+	};
+	for (size_t i = 0; i < why->n_matched && i < MEMORY_WHY_WORDS; i++)
+		copy->matched[copy->n_matched++] =
+			(struct text) {why->matched[i].word, why->matched[i].len};
+	*ret = copy;
+	return 0;
+}
+
+/* Says why each was found; a memory that only its vector found has nothing to say. */
+static int explain(struct arena *a, const struct found *found, struct memory *rows, unsigned n)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		rows[i].why = NULL;
+		for (size_t k = 0; r == 0 && k < found->n_whys; k++) {
+			if (found->whys[k].key == (uint64_t)rows[i].seq && !rows[i].why)
+				r = why_of(a, &found->whys[k], &rows[i].why);
+		}
+	}
+	return r;
+}
+
 /* Duplicates leave room for those behind them. */
 static int fetch_all(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		     const struct found *found, unsigned limit, struct memory **ret,
@@ -276,7 +321,7 @@ static int fetch_all(struct memories *m, int lane, struct arena *a, const struct
 		return r;
 	*ret = rows;
 	*ret_n = n < limit ? n : limit;
-	return 0;
+	return explain(a, found, rows, *ret_n);
 }
 
 int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,

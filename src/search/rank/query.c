@@ -17,6 +17,7 @@
 #include "search/rank/choose.h"
 #include "search/rank/context.h"
 #include "search/rank/lift.h"
+#include "search/rank/why.h"
 
 const struct search_tuning search_default_tuning = {
 	.k1 = 0.9f,
@@ -135,6 +136,8 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 			.own = c->base / ideal,
 			.unit = s->plan.rarest / ideal,
 		};
+		if (s->plan.query->ret_why)
+			why_fill(s, c, &s->plan.query->ret_why[i]);
 	}
 	return n;
 }

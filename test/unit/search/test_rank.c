@@ -316,6 +316,66 @@ static void the_likelier_repair_is_taken(void **state)
 	assert_int_equal(n_hits, 1);
 }
 
+/* Why. */
+static struct search_why whys[HITS];
+
+static const struct search_why *why_of(uint64_t key, const char *question)
+{
+	const struct search_index *one = ix;
+	const struct search_query query = {
+		.text = text_of(question), .now_ms = NOW, .ret_why = whys};
+
+	assert_int_equal(search_run(scratch, &one, 1, &query, hits, HITS, &n_hits), 0);
+	for (size_t i = 0; i < n_hits; i++) {
+		float sum = whys[i].words + whys[i].alike + whys[i].context + whys[i].names +
+			    whys[i].dates + whys[i].kind;
+
+		assert_int_equal(whys[i].key, hits[i].key);
+		assert_int_equal(whys[i].index, 0);
+		assert_true(sum > 0.999f && sum < 1.001f);
+		assert_true(whys[i].words >= 0 && whys[i].names >= 0);
+	}
+	for (size_t i = 0; i < n_hits; i++) {
+		if (whys[i].key == key)
+			return &whys[i];
+	}
+	fail();
+	return NULL;
+}
+
+static bool has_matched(const struct search_why *why, const char *word)
+{
+	for (size_t i = 0; i < why->n_matched; i++) {
+		const struct text matched = {why->matched[i].word, why->matched[i].len};
+
+		if (text_is(matched, word))
+			return true;
+	}
+	return false;
+}
+
+static void a_hit_says_why(void **state)
+{
+	const struct search_why *why;
+
+	add_others();
+	say(1, 1, "Bob", "the oboe is in the attic");
+	say(2, 1, "Anna", "what a pity, it sounded so warm");
+	add(3, 0, NOW - DAY, NULL, "an oboe was 300 euros");
+	why = why_of(1, "oboe");
+	assert_true(why->words > 0.99f);
+	assert_int_equal(why->n_matched, 1);
+	assert_true(has_matched(why, "oboe"));
+	why = why_of(2, "What does Anna think of the oboe?");
+	assert_true(why->words == 0 && why->context > 0.1f && why->names > 0.3f);
+	assert_int_equal(why->n_matched, 1);
+	assert_true(has_matched(why, "anna"));
+	why = why_of(3, "How much was the oboe yesterday?");
+	assert_true(why->words > 0.2f && why->dates > 0.2f && why->kind > 0.01f);
+	assert_true(why->names == 0 && why->context == 0 && why->alike == 0);
+	why_of(3, "yesterday");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -338,6 +398,7 @@ int main(void)
 		TEST(a_mistyped_name_is_a_subject),
 		TEST(short_words_are_not_repaired),
 		TEST(the_likelier_repair_is_taken),
+		TEST(a_hit_says_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
