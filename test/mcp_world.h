@@ -100,6 +100,19 @@ static inline struct done world_slow(struct call *c)
 	return call_later(c, world_slow_cancelled, NULL);
 }
 
+static inline struct done world_job(struct call *c)
+{
+	if (!mcp_task(c))
+		return mcp_refuse(c, "%s", "no task");
+	return world_slow(c);
+}
+
+static inline struct done world_job_ask(struct call *c)
+{
+	(void)mcp_task(c);
+	return world_ask(c);
+}
+
 static inline struct done world_hello(struct call *c)
 {
 	const struct echo_in *in = c->in;
@@ -156,6 +169,8 @@ static const struct mcp_tool world_tools[] = {
 	SIMPLE("fail", world_fail),
 	SIMPLE("ask", world_ask),
 	SIMPLE("slow", world_slow),
+	SIMPLE("job", world_job),
+	SIMPLE("job_ask", world_job_ask),
 };
 
 static const struct mcp_resource world_resources[] = {
@@ -208,6 +223,7 @@ static inline int mcp_world_init_with(struct mcp_world *m, const struct server_o
 				.ttl_ms = 5,
 				.logs = true,
 				.subscribes = true,
+				.tasks = true,
 				.complete = &world_complete_row};
 	int r;
 

@@ -399,8 +399,9 @@ void koine_call_later(struct koine_call *c, void (*on_cancel)(struct koine_call 
 struct koine_mcp;
 
 enum koine_mcp_flags {
-	KOINE_MCP_LOGS = 1 << 0,   /* koine_mcp_log is used */
-	KOINE_MCP_UPDATES = 1 << 1 /* koine_mcp_updated is used: clients may subscribe */
+	KOINE_MCP_LOGS = 1 << 0,    /* koine_mcp_log is used */
+	KOINE_MCP_UPDATES = 1 << 1, /* koine_mcp_updated is used: clients may subscribe */
+	KOINE_MCP_TASKS = 1 << 2    /* koine_mcp_task is used */
 };
 
 struct koine_mcp_info {
@@ -426,7 +427,8 @@ enum koine_tool_hints {
 	KOINE_TOOL_READ_ONLY = 1 << 0,
 	KOINE_TOOL_HARMLESS = 1 << 1,   /* it changes something, but destroys nothing */
 	KOINE_TOOL_IDEMPOTENT = 1 << 2, /* a second time changes nothing more */
-	KOINE_TOOL_CLOSED = 1 << 3      /* it reaches nothing outside */
+	KOINE_TOOL_CLOSED = 1 << 3,     /* it reaches nothing outside */
+	KOINE_TOOL_TASK_ONLY = 1 << 8   /* refused to clients that know no tasks; not shown */
 };
 
 /*
@@ -549,6 +551,12 @@ void koine_mcp_wait(struct koine_call *c); /* [host] */
 /* For the next run: JSON, signed where the client carries it, and not secret; NULL: none was kept. */
 void koine_mcp_keep(struct koine_call *c, const char *json);          /* [host] */
 const struct koine_value *koine_mcp_kept(const struct koine_call *c); /* [host] */
+
+/* Makes a tool's call a task, where the client knows them (the protocol's extension for tasks, of
+ * 2026-07-28): its request is answered with the task's id now, the call goes on, and the client asks for
+ * its state and in the end for its result. False: it stays an ordinary call. Either way answer it as
+ * any call; cancels and answers to questions come as usual. Tasks are in memory, for an hour. */
+bool koine_mcp_task(struct koine_call *c); /* [host] */
 
 /* Ends the HTTP stream of this call, so that its client comes again for the answer. Only clients of
  * 2025-11-25 can; for others nothing happens. The call goes on. */

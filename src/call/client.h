@@ -88,8 +88,8 @@ void client_pump(struct client *s);
 /* A call of this client has answered. Called by call.c, on the loop. */
 void client_answered(struct client *s, struct call *c);
 
-/* HTTP: ends the stream of a call, which goes on without its client. Later requests of that client
- * do not wait for it. */
+/* Ends the stream of a call, if it has one; the call goes on without its client, which was answered
+ * or is answered elsewhere. Later requests of that client do not wait for it. */
 void client_let_go(struct call *c);
 
 /* Cancels the running or waiting call with this id. False if there is none. */

@@ -9,7 +9,7 @@ void client_let_go(struct call *c)
 {
 	struct client *s = c->client;
 
-	if (!s || !c->streaming)
+	if (!s)
 		return;
 	if (c->linked) {
 		list_remove(&c->link);
@@ -17,7 +17,8 @@ void client_let_go(struct call *c)
 		s->n_running--;
 	}
 	c->client = NULL;
-	http_stream_finish(s, c);
+	if (c->streaming)
+		http_stream_finish(s, c);
 	if (!s->pumping)
 		client_pump(s);
 }

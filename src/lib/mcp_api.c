@@ -94,6 +94,7 @@ static int open_mcp(struct koine_mcp *m, const struct koine_mcp_info *info)
 		.ttl_ms = info->ttl_ms,
 		.logs = info->flags & KOINE_MCP_LOGS,
 		.subscribes = info->flags & KOINE_MCP_UPDATES,
+		.tasks = info->flags & KOINE_MCP_TASKS,
 	};
 
 	if (!keep(&m->texts[0], info->name, &opts.name) ||

@@ -153,6 +153,11 @@ const struct koine_value *koine_mcp_kept(const struct koine_call *c)
 	return (const struct koine_value *)mcp_kept(inner_const(c));
 }
 
+bool koine_mcp_task(struct koine_call *c)
+{
+	return mcp_task(inner(c));
+}
+
 void koine_mcp_hang_up(struct koine_call *c)
 {
 	mcp_hang_up(inner(c));

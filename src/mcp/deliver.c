@@ -228,24 +228,45 @@ static void begin_message(const struct call *c, struct json *j, const char *key)
 	json_key(j, key);
 }
 
+/* Whether the answer is an error; what is a tool's to say becomes its result. */
+static bool is_error(struct mcp_call *mc)
+{
+	if (!mc->call->failed)
+		return false;
+	if (!is_result(mc))
+		return true;
+	refuse_as_result(mc);
+	return false;
+}
+
+static void write_bare(struct mcp_call *mc, struct json *j, bool failed)
+{
+	const struct call *c = mc->call;
+
+	if (!failed)
+		write_result(mc, j);
+	else if (c->why.code == 0)
+		json_raw(j, c->out.data, c->out.len);
+	else
+		write_error(mc, j);
+}
+
+bool mcp_compose_bare(struct mcp_call *mc, struct json *j)
+{
+	bool failed = is_error(mc);
+
+	write_bare(mc, j, failed);
+	return !failed;
+}
+
 /* False: the answer is an error. */
 static bool compose(struct mcp_call *mc, struct buf *out)
 {
-	struct call *c = mc->call;
 	struct json j = json_writer(out);
-	bool failed = c->failed;
+	bool failed = is_error(mc);
 
-	if (failed && is_result(mc)) {
-		refuse_as_result(mc);
-		failed = false;
-	}
-	begin_message(c, &j, failed ? "error" : "result");
-	if (!failed)
-		write_result(mc, &j);
-	else if (c->why.code == 0)
-		json_raw(&j, c->out.data, c->out.len);
-	else
-		write_error(mc, &j);
+	begin_message(mc->call, &j, failed ? "error" : "result");
+	write_bare(mc, &j, failed);
 	json_end_object(&j);
 	return !failed;
 }
@@ -327,6 +348,11 @@ static void send_answer(struct client *s, struct mcp_call *mc, struct buf *out, 
 		answer_send(s, 0, out);
 }
 
+void mcp_send(struct client *s, struct mcp_call *mc, struct buf *message)
+{
+	send_answer(s, mc, message, false);
+}
+
 static bool is_silent(const struct mcp_call *mc)
 {
 	const struct call *c = mc->call;
@@ -380,7 +406,10 @@ void mcp_deliver(struct client *s, struct call *c)
 
 	bool failed = c->failed;
 
-	answer(s, mc);
+	if (mc->task)
+		mcp_task_ended(mc);
+	else
+		answer(s, mc);
 	/* An error was told by the last event, and the stream is whole. */
 	c->failed = failed && mc->kind == MCP_SILENT;
 	if (s && c->streaming)

@@ -15,7 +15,6 @@ static void write_flags(struct json *j, const char *key, bool changes, bool subs
 
 void mcp_write_capabilities(const struct mcp *m, struct json *j, enum mcp_era era)
 {
-	(void)era;
 	json_begin_object(j);
 	if (mcp_has(m, PART_TOOLS))
 		write_flags(j, "tools", true, false);
@@ -27,6 +26,12 @@ void mcp_write_capabilities(const struct mcp *m, struct json *j, enum mcp_era er
 		write_flags(j, "completions", false, false);
 	if (mcp_has(m, PART_LOGGING))
 		write_flags(j, "logging", false, false);
+	if (mcp_has(m, PART_TASKS) && era == MCP_MODERN) {
+		json_key(j, "extensions");
+		json_begin_object(j);
+		write_flags(j, mcp_tasks_extension, false, false);
+		json_end_object(j);
+	}
 	json_end_object(j);
 }
 

@@ -35,6 +35,7 @@ enum mcp_part {
 	PART_LOGGING,
 	PART_SUBSCRIBE,
 	PART_CHANGES, /* anything that listeners are told */
+	PART_TASKS,
 };
 
 /* Limits of one mcp. */
@@ -48,6 +49,9 @@ enum {
 	MCP_TRACKS_MAX = 64,         /* of a session: streams that may be gone on with */
 	MCP_TRACK_BYTES = 256 << 10, /* of each: what its client may have missed */
 	MCP_TRACKS_BYTES = 16 << 20, /* of all */
+	MCP_TASKS_MAX = 1024,
+	MCP_TASK_LIFE_MS = 3600000, /* from a task's beginning */
+	MCP_TASKS_BYTES = 64 << 20, /* results of all */
 };
 
 struct mcp_text {
@@ -82,6 +86,7 @@ struct mcp_call {
 	struct text name; /* of the tool or prompt; the URI of a resource */
 	const struct value *arguments;
 	const struct mcp_tool *tool;
+	struct mcp_task *about; /* the task that is asked for */
 	const struct mcp_resource *resource;
 	void *own; /* the owner's */
 
@@ -111,6 +116,7 @@ struct mcp_call {
 	/* how it is answered */
 	struct mcp_track *track; /* legacy HTTP of 2025-11-25, once it streams; or NULL */
 	struct mcp_listen *listen;
+	struct mcp_task *task;              /* that it has become; or NULL */
 	const struct http_request *headers; /* only while the message is opened */
 	bool http;
 	bool takes_events; /* its Accept allows a stream */
@@ -149,6 +155,9 @@ struct mcp {
 	unsigned n_http_sessions;
 	struct list listens; /* streams of modern clients */
 	size_t track_bytes;  /* of all sessions */
+	struct list tasks;   /* struct mcp_task, the oldest first */
+	unsigned n_tasks;
+	size_t task_bytes; /* of their results */
 	uint64_t last_number;
 };
 
@@ -228,6 +237,22 @@ int mcp_check_answer(struct mcp_call *mc, struct text method, struct text key,
 int mcp_state_add(struct mcp_call *mc, struct buf *out);
 int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value **ret_answers);
 void mcp_write_questions(struct mcp_call *mc, struct json *j);
+
+/* deliver.c: the result, or false for an error; and the whole message, sent as the answer. */
+bool mcp_compose_bare(struct mcp_call *mc, struct json *j);
+void mcp_send(struct client *s, struct mcp_call *mc, struct buf *message);
+
+/* task.c */
+int mcp_open_task(struct mcp_call *mc);
+int mcp_open_update(struct mcp_call *mc);
+struct done mcp_get_task(struct call *c);
+struct done mcp_update_task(struct call *c);
+struct done mcp_cancel_task(struct call *c);
+int mcp_check_task_only(struct mcp_call *mc);
+void mcp_task_waits(struct mcp_task *t, bool waits);
+void mcp_task_ended(struct mcp_call *mc);
+void mcp_tasks_free(struct mcp *m);
+extern const char mcp_tasks_extension[];
 
 /* listen.c */
 struct done mcp_listen(struct call *c);

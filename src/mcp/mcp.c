@@ -46,6 +46,7 @@ int mcp_new(const struct mcp_opts *opts, struct mcp **ret_mcp)
 	list_init(&m->prompts);
 	list_init(&m->sessions);
 	list_init(&m->listens);
+	list_init(&m->tasks);
 	if (r != 0) {
 		free(m);
 		return r;
@@ -72,6 +73,7 @@ void mcp_free(struct mcp *m)
 	if (!m)
 		return;
 	mcp_sessions_free(m);
+	mcp_tasks_free(m);
 	free_entries(&m->tools);
 	free_entries(&m->resources);
 	free_entries(&m->templates);
@@ -240,6 +242,8 @@ bool mcp_has(const struct mcp *m, enum mcp_part part)
 		return o->logs;
 	case PART_SUBSCRIBE:
 		return o->subscribes && mcp_has(m, PART_RESOURCES);
+	case PART_TASKS:
+		return o->tasks;
 	case PART_CHANGES:
 		return mcp_has(m, PART_TOOLS) || mcp_has(m, PART_RESOURCES) ||
 		       mcp_has(m, PART_PROMPTS);

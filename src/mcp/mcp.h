@@ -25,6 +25,7 @@ enum mcp_hints {
 	MCP_HARMLESS = 1 << 1,   /* it changes something, but destroys nothing */
 	MCP_IDEMPOTENT = 1 << 2, /* a second time changes nothing more */
 	MCP_CLOSED = 1 << 3,     /* it reaches nothing outside */
+	MCP_TASK_ONLY = 1 << 8,  /* it takes too long for clients that know no tasks; not shown */
 };
 
 struct mcp_tool {
@@ -60,6 +61,7 @@ struct mcp_opts {
 	unsigned ttl_ms;          /* how long a client may keep lists and resources */
 	bool logs;                /* mcp_log is used */
 	bool subscribes;          /* mcp_updated is used */
+	bool tasks;               /* mcp_task is used */
 	/* Rows of the owner's own in place of ours, where a table does not do; NULL: ours. They write
 	 * the whole result: {"resources":[…],"nextCursor":…}, {"contents":[…]}. The fields are the
 	 * owner's: cursor, uri, and ref, argument, context. */
@@ -178,6 +180,17 @@ struct done mcp_wait_beside(struct call *c, void (*on_cancel)(struct call *c, vo
 /* Ends the stream that carries this call, so that its client comes again for the rest. Only HTTP
  * clients of 2025-11-25 can; for others nothing happens. */
 void mcp_hang_up(struct call *c);
+
+/*
+ * Makes a tool's call a task, where its client knows them (the extension io.modelcontextprotocol/tasks,
+ * modern clients only): the request is answered with the task's id, and the call goes on without its
+ * client, which asks for its state, and for its result when it has ended. Questions are then answered
+ * by the client's tasks/update, and a cancel by tasks/cancel. False: it stays an ordinary call. For
+ * rows that run ON_LOOP, with METHOD_LATER; in a run of the handler, before or after call_later.
+ *
+ * Tasks are kept in memory, an hour from their beginning, and no longer than this struct mcp.
+ */
+bool mcp_task(struct call *c);
 
 /* ---- telling clients ---- */
 

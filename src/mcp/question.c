@@ -168,7 +168,7 @@ bool mcp_stays_open(const struct call *c)
 
 /* ---- a modern client: the questions are the answer ---- */
 
-void mcp_write_questions(struct mcp_call *mc, struct json *j)
+static void write_requests(const struct mcp_call *mc, struct json *j)
 {
 	json_key(j, "inputRequests");
 	json_begin_object(j);
@@ -183,6 +183,14 @@ void mcp_write_questions(struct mcp_call *mc, struct json *j)
 		json_end_object(j);
 	}
 	json_end_object(j);
+}
+
+void mcp_write_questions(struct mcp_call *mc, struct json *j)
+{
+	write_requests(mc, j);
+	/* A task remembers by itself. */
+	if (mc->task)
+		return;
 	json_key(j, "requestState");
 	buf_add_char(j->out, '"');
 	if (mcp_state_add(mc, j->out) != 0)
@@ -254,6 +262,8 @@ static void begin_again(struct mcp_call *mc)
 	mc->n_content = 0;
 	mc->lacking = NULL;
 	mc->call->endless = false;
+	if (mc->task)
+		mcp_task_waits(mc->task, false);
 	for (struct mcp_question *q = mc->questions; q; q = q->next)
 		q->asked = false;
 	if (mc->state.data) {
@@ -348,11 +358,14 @@ struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg
 	/* An answer of a kind that was not asked for. */
 	if (mc->code != 0)
 		return call_fail(c, c->why.code);
-	if (mc->era == MCP_MODERN) {
+	if (mc->era == MCP_MODERN && !mc->task) {
 		mc->kind = MCP_INPUT;
 		return call_reply(c);
 	}
-	r = send_all(mc);
+	/* Who has a task asks for its questions. */
+	r = mc->task ? 0 : send_all(mc);
+	if (mc->task)
+		mcp_task_waits(mc->task, true);
 	if (r != 0)
 		mcp_forget_questions(mc);
 	if (r != 0 && !mc->beside) {
@@ -361,8 +374,8 @@ struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg
 						: "it does not read, or has left");
 	}
 	/* Who sends nothing more will not answer, either. */
-	c->watched |= !mc->http;
-	c->endless = !mc->http;
+	c->watched |= !mc->http && !mc->task;
+	c->endless = !mc->http && !mc->task;
 	mc->on_cancel = on_cancel;
 	mc->cancel_arg = arg;
 	return call_later(c, wait_cancelled, NULL);

@@ -103,7 +103,7 @@ void mcp_write_tool(struct json *j, const struct mcp_entry *e)
 		json_key(j, "outputSchema");
 		json_raw(j, t->output_schema, strlen(t->output_schema));
 	}
-	if (t->hints != 0)
+	if (t->hints & ~(unsigned)MCP_TASK_ONLY)
 		write_hints(j, t->hints);
 	json_end_object(j);
 }
@@ -160,7 +160,9 @@ int mcp_open_tool(struct mcp_call *mc)
 	if (!e || (mc->mcp->opts.offers && !mc->mcp->opts.offers(c, e->what)))
 		return refuse_name(&c->why, REFUSE_PARAMS, "there is no tool ", mc->name);
 	mc->tool = e->what;
-	r = mcp_check_param_headers(mc, e->schema) ?: mcp_read_answers(mc);
+	r = mcp_check_param_headers(mc, e->schema) ?: mcp_check_task_only(mc);
+	if (r == 0)
+		r = mcp_read_answers(mc);
 	if (r != 0)
 		return r;
 	/* From here on a refusal is the tool's. */

@@ -17,9 +17,10 @@ PROTOCOL = "io.modelcontextprotocol/"
 class Everything:
     """At a port of its own, or with a path at a socket."""
 
-    def __init__(self, path=None):
-        args = ["--unix", path] if path else ["--http", "0"]
-        self.process = subprocess.Popen([EVERYTHING, *args], stdin=subprocess.DEVNULL,
+    def __init__(self, path=None, program="mcp-everything"):
+        args = ["0"] if program == "mcp-tasks" else ["--unix", path] if path else ["--http", "0"]
+        program = os.path.join(os.path.dirname(EVERYTHING), program)
+        self.process = subprocess.Popen([program, *args], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         line = self.process.stdout.readline().decode()
         check(line.startswith("ready "), "mcp-everything said %r", line)

@@ -188,7 +188,7 @@ static void lists_come_in_pages(void **state)
 		answer = list("tools/list", cursor);
 		n += count(answer, "\"inputSchema\"");
 	}
-	assert_int_equal(n, 8);
+	assert_int_equal(n, 10);
 	assert_has(answer, "\"ttlMs\":5,\"cacheScope\":\"private\"");
 }
 
@@ -261,7 +261,8 @@ static void answers_are_carried_from_round_to_round(void **state)
 	at = strstr(answer, "\"requestState\":\"");
 	assert_int_equal(sscanf(at, "\"requestState\":\"%999[^\"]", carried), 1);
 	answer = ask_with(carried, "{\"roots\":{\"roots\":[]}}");
-	assert_has(answer, "\\\"content\\\":{\\\"n\\\":1}}\"},{\"type\":\"text\",\"text\":\"kept\"}");
+	assert_has(answer,
+		   "\\\"content\\\":{\\\"n\\\":1}}\"},{\"type\":\"text\",\"text\":\"kept\"}");
 }
 
 static void state_that_has_expired_is_refused(void **state)
@@ -383,6 +384,122 @@ static void an_answer_overtakes_a_full_queue(void **state)
 	assert_has(hear(), "\"id\":1,\"result\":{}");
 }
 
+/* ---- tasks ---- */
+
+#define TASK_META                                                                                  \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \
+	"\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{},\"roots\":{},"         \
+	"\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"
+
+static void begin_task(const char *tool, char id[64])
+{
+	char line[600];
+	const char *answer;
+
+	snprintf(line, sizeof(line),
+		 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+		 "call\",\"params\":{\"name\":\"%s\"," TASK_META "}}",
+		 tool);
+	answer = ask(line);
+	assert_has(answer, "\"resultType\":\"task\",\"taskId\":\"");
+	assert_int_equal(sscanf(strstr(answer, "\"taskId\":"), "\"taskId\":\"%63[^\"]", id), 1);
+}
+
+static const char *about_task(const char *method, const char *id, const char *more)
+{
+	char line[900];
+
+	snprintf(line, sizeof(line),
+		 "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tasks/"
+		 "%s\",\"params\":{\"taskId\":\"%s\","
+		 "%s" TASK_META "}}",
+		 method, id, more);
+	return ask(line);
+}
+
+static void a_task_outlives_its_client(void **state)
+{
+	char id[64];
+
+	(void)state;
+	begin_task("job", id);
+	assert_has(about_task("get", id, ""), "\"status\":\"working\"");
+	dialer_done(&c);
+	assert_int_equal(dialer_init(&c, &m.w), 0);
+	world_settle(&m.w);
+	assert_int_equal(n_cancelled, 0);
+	mcp_text(slow_call, TEXT("at last"));
+	(void)call_reply(slow_call);
+	assert_has(about_task("get", id, ""), "\"status\":\"completed\"");
+	assert_has(
+		about_task("get", id, ""),
+		"\"result\":{\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":"
+		"\"at last\"}]");
+	assert_has(about_task("cancel", id, ""), "\"resultType\":\"complete\"");
+	assert_has(about_task("get", "nonsense", ""), "\"code\":-32602");
+}
+
+static void a_task_is_cancelled(void **state)
+{
+	char id[64];
+
+	(void)state;
+	begin_task("job", id);
+	assert_has(about_task("cancel", id, ""), "\"resultType\":\"complete\"");
+	assert_int_equal(n_cancelled, 1);
+	assert_has(about_task("get", id, ""), "\"status\":\"cancelled\"");
+}
+
+static void a_task_asks(void **state)
+{
+	char id[64];
+	const char *answer;
+
+	(void)state;
+	begin_task("job_ask", id);
+	answer = about_task("get", id, "");
+	assert_has(answer, "\"status\":\"input_required\"");
+	assert_has(answer, "\"inputRequests\":{\"name\":{\"method\":\"elicitation/create\"");
+	assert_null(strstr(answer, "requestState"));
+	assert_has(about_task("update", id, "\"inputResponses\":7,"), "\"code\":-32602");
+	assert_has(about_task("update", id, "\"inputResponses\":{\"other\":{}},"), "complete");
+	assert_has(
+		about_task("update", id, "\"inputResponses\":{\"name\":{\"action\":\"decline\"}},"),
+		"complete");
+	assert_has(about_task("get", id, ""), "\"inputRequests\":{\"roots\":{");
+	assert_has(about_task("update", id, "\"inputResponses\":{\"roots\":{\"roots\":[]}},"),
+		   "complete");
+	answer = about_task("get", id, "");
+	assert_has(answer, "\"status\":\"completed\"");
+	assert_has(answer, "\"text\":\"kept\"");
+}
+
+static void only_those_who_know_tasks_get_one(void **state)
+{
+	(void)state;
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+		    "\"job\"," META "}}"),
+		"\"no task\"}],\"isError\":true");
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/get\",\"params\":{\"taskId\":"
+		    "\"x\"," META "}}"),
+		"\"code\":-32021");
+}
+
+static void tasks_have_a_limit(void **state)
+{
+	char id[64];
+
+	(void)state;
+	for (int i = 0; i < 1024; i++)
+		begin_task("job", id);
+	assert_has(
+		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+		    "\"job\"," TASK_META "}}"),
+		"no task");
+}
+
 /* ---- guests ---- */
 
 static struct done handle_hello(struct call *call)
@@ -448,6 +565,11 @@ int main(void)
 		TEST(subscriptions_have_a_limit),
 		TEST(progress_only_grows),
 		TEST(an_answer_overtakes_a_full_queue),
+		TEST(a_task_outlives_its_client),
+		TEST(a_task_is_cancelled),
+		TEST(a_task_asks),
+		TEST(only_those_who_know_tasks_get_one),
+		TEST(tasks_have_a_limit),
 		TEST(a_guest_is_known_by_its_first_line),
 	};
 
