@@ -61,6 +61,18 @@ static struct text host_of(struct text t)
 	return t;
 }
 
+/* Names and addresses, also in other scripts. */
+static bool is_host(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++) {
+		unsigned char c = (unsigned char)t.data[i];
+
+		if (c < 0x80 && !isalnum(c) && !strchr(".-_:[]", c))
+			return false;
+	}
+	return t.len > 0;
+}
+
 /* Splits "scheme://user@host:port/path" or "user@host:path". */
 static bool split_url(struct text url, struct text *ret_host, struct text *ret_path)
 {
@@ -113,7 +125,7 @@ bool project_of_url(struct text url, char ret_name[PROJECT_NAME_MAX + 1])
 	struct text host, path;
 
 	buf_init(&name, PROJECT_NAME_MAX + 1);
-	if (!is_plain(url) || !split_url(url, &host, &path) || host.len == 0)
+	if (!is_plain(url) || !split_url(url, &host, &path) || !is_host(host))
 		return false;
 	for (size_t i = 0; i < host.len; i++)
 		buf_add_char(&name, (char)tolower((unsigned char)host.data[i]));
@@ -181,7 +193,7 @@ static bool read_value(struct text t, struct buf *out)
 }
 
 /* The first one counts, as for git when it fetches. */
-static bool find_origin(struct text config, struct buf *ret_url)
+bool project_origin(struct text config, struct buf *ret_url)
 {
 	bool in_origin = false;
 	struct text line;
@@ -263,7 +275,7 @@ static bool name_by_origin(const char *top, const char *git, char ret_name[PROJE
 	buf_init(&config, CONFIG_MAX);
 	buf_init(&url, PROJECT_NAME_MAX);
 	if (!join(path, git, TEXT("config")) || read_small(path, &config) != 0 ||
-	    !find_origin((struct text) {.data = config.data, .len = config.len}, &url))
+	    !project_origin((struct text) {.data = config.data, .len = config.len}, &url))
 		return false;
 	at = (struct text) {.data = url.data, .len = url.len};
 	if (project_of_url(at, ret_name))

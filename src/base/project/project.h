@@ -13,6 +13,8 @@
 
 #include "base/text.h"
 
+struct buf;
+
 enum { PROJECT_NAME_MAX = 4095 };
 
 /* 0, or -errno: the folder cannot be found, or its path is too long. */
@@ -23,3 +25,6 @@ int project_of_word(const char *word, char ret_name[PROJECT_NAME_MAX + 1]);
 
 /* The name of a remote's URL; false: it has none, because it is a path, or makes no sense. */
 bool project_of_url(struct text url, char ret_name[PROJECT_NAME_MAX + 1]);
+
+/* The URL of "origin" in git's configuration; false: it has none that we can read. */
+bool project_origin(struct text config, struct buf *ret_url);

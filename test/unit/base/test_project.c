@@ -58,6 +58,8 @@ static void other_remotes(void **state)
 		{":boat", NULL},
 		{"./a:b", NULL},
 		{"[::1", NULL},
+		{"ann[@/]:boat", NULL},
+		{"https://ho$t/a", NULL},
 		{"[::1]", NULL},
 		{"", NULL},
 	};
