@@ -23,7 +23,7 @@ static void put_sum(char *bytes, size_t size)
 static void ask(struct word_table *t, struct words *w, struct text word)
 {
 	struct near_word near[WORD_TABLE_NEAR_MAX];
-	size_t n = word_table_near(t, w, word, near);
+	size_t n = word_table_near(t, w, word, word, near);
 
 	FEED_CHECK(n <= WORD_TABLE_NEAR_MAX);
 	for (size_t i = 0; i < n; i++) {

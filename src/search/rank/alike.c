@@ -2,6 +2,7 @@
 #include "search/rank/alike.h"
 
 #include "search/postings.h"
+#include "search/rank/ask.h"
 #include "search/vector/word_table.h"
 
 enum {
@@ -24,7 +25,7 @@ static bool may_be_alike(const struct plan_term *term)
 
 	return term->weight > 0 && term->name[0] != SUBJECT_MARK && !term->is_subject &&
 	       !term->absolute && !term->relative && !term->context && !term->extra &&
-	       !term->stands_for && !(term->flags & exact);
+	       !term->stands_for && term->ask_weight != ASK_WEAK && !(term->flags & exact);
 }
 
 /* It cannot say more than the question's own word, nor more than if it had been asked for. */
@@ -66,8 +67,9 @@ static bool count_others(struct search *s, const struct plan_term *asked, uint32
 {
 	const struct plan *p = &s->plan;
 	const struct text folded = {asked->folded, asked->folded_len};
+	const struct text term = {asked->name, asked->name_len};
 	struct near_word near[WORD_TABLE_NEAR_MAX];
-	size_t n = word_table_near(p->query->words, p->scratch->words, folded, near);
+	size_t n = word_table_near(p->query->words, p->scratch->words, folded, term, near);
 	size_t n_used = 0;
 
 	for (size_t i = 0; i < n && n_used < ALIKE_EACH; i++) {

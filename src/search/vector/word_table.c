@@ -14,6 +14,7 @@ enum {
 	HEAD = 32,
 	VERSION = 1,
 	NAME_MAX_BYTES = 24,
+	FORMS = 16,   /* words with the same beginning that are tried for another form */
 	CLOSEST = 96, /* rows that are looked at for similar words: forms of one word are several */
 };
 
@@ -210,22 +211,44 @@ size_t word_table_size(const struct word_table *t)
 
 /* ---- similar words ---- */
 
-/* The word's row, or n. */
-static size_t find_row(const struct word_table *t, struct text word)
+/* The first row whose name is not before the word. */
+static size_t lower_row(const struct word_table *t, struct text word)
 {
 	size_t low = 0;
 	size_t high = t->n;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
-		int order = compare(name_of(t, mid), word);
 
-		if (order == 0)
-			return mid;
-		if (order < 0)
+		if (compare(name_of(t, mid), word) < 0)
 			low = mid + 1;
 		else
 			high = mid;
+	}
+	return low;
+}
+
+/* The word's row, or n. */
+static size_t find_row(const struct word_table *t, struct text word)
+{
+	size_t row = lower_row(t, word);
+
+	return row < t->n && compare(name_of(t, row), word) == 0 ? row : t->n;
+}
+
+/* The row of a form of the word that an index calls so, or n: of those that begin like it. */
+static size_t find_form(const struct word_table *t, struct words *w, struct text term)
+{
+	size_t row = lower_row(t, term);
+
+	for (size_t end = row + FORMS; row < end && row < t->n; row++) {
+		struct text name = name_of(t, row);
+		uint8_t flags;
+
+		if (name.len < term.len || memcmp(name.data, term.data, term.len) != 0)
+			break;
+		if (compare(words_term(w, name, 0, &flags), term) == 0)
+			return row;
 	}
 	return t->n;
 }
@@ -351,12 +374,15 @@ static const struct near_list *list_of(struct word_table *t, struct words *w, si
 	return known;
 }
 
-size_t word_table_near(struct word_table *t, struct words *w, struct text folded,
+size_t word_table_near(struct word_table *t, struct words *w, struct text folded, struct text term,
 		       struct near_word ret_near[WORD_TABLE_NEAR_MAX])
 {
 	size_t row = find_row(t, folded);
-	const struct near_list *list = row < t->n ? list_of(t, w, row) : NULL;
+	const struct near_list *list;
 
+	if (row == t->n && term.len > 0)
+		row = find_form(t, w, term);
+	list = row < t->n ? list_of(t, w, row) : NULL;
 	if (!list)
 		return 0;
 	unpack(list, ret_near);

@@ -58,9 +58,10 @@ struct near_word {
 };
 
 /*
- * The words that are most like a folded one, the most similar first, without other forms of the
+ * The words that are most like a folded one, or where the table lacks it, like another form of what
+ * indexes call `term` ("": none), the most similar first, without other forms of the
  * word itself and without words that say nothing. The first question about a word compares it with
  * all others; the answer is kept with the table. 0 when the word is unknown, or when out of memory.
  */
-size_t word_table_near(struct word_table *t, struct words *w, struct text folded,
+size_t word_table_near(struct word_table *t, struct words *w, struct text folded, struct text term,
 		       struct near_word ret_near[WORD_TABLE_NEAR_MAX]);

@@ -66,7 +66,7 @@ static void words_that_are_used_alike_are_near(void **state)
 	struct word_table *t = read_table();
 	struct words *w = words_new();
 	struct near_word near[WORD_TABLE_NEAR_MAX];
-	size_t n = word_table_near(t, w, TEXT("doctor"), near);
+	size_t n = word_table_near(t, w, TEXT("doctor"), TEXT(""), near);
 
 	(void)state;
 	assert_true(word_table_size(t) > 300);
@@ -84,16 +84,33 @@ static void another_form_of_the_word_is_not_similar(void **state)
 	struct word_table *t = read_table();
 	struct words *w = words_new();
 	struct near_word near[WORD_TABLE_NEAR_MAX];
-	size_t n = word_table_near(t, w, TEXT("pets"), near);
+	size_t n = word_table_near(t, w, TEXT("pets"), TEXT(""), near);
 
 	(void)state;
 	assert_true(n > 0);
 	assert_true(cosine_of(near, n, "pet") == 0);
 	assert_true(cosine_of(near, n, "puppi") > 0.6f);
 	/* "kid" and "child" are one word to an index, and come once. */
-	n = word_table_near(t, w, TEXT("toddler"), near);
+	n = word_table_near(t, w, TEXT("toddler"), TEXT(""), near);
 	assert_true(cosine_of(near, n, "child") > 0.6f);
 	assert_true(cosine_of(near, n, "kid") == 0);
+	words_free(w);
+	word_table_free(t);
+}
+
+static void another_form_is_found_by_its_stem(void **state)
+{
+	struct word_table *t = read_table();
+	struct words *w = words_new();
+	struct near_word near[WORD_TABLE_NEAR_MAX];
+	size_t n = word_table_near(t, w, TEXT("doctoring"), TEXT("doctor"), near);
+
+	(void)state;
+	assert_true(cosine_of(near, n, "nurs") > 0.6f);
+	n = word_table_near(t, w, TEXT("mdeicine"), TEXT("medicin"), near);
+	assert_true(cosine_of(near, n, "tablet") > 0.6f);
+	/* "nurse" begins like it, and is another word. */
+	assert_int_equal(word_table_near(t, w, TEXT("nur"), TEXT("nur"), near), 0);
 	words_free(w);
 	word_table_free(t);
 }
@@ -105,11 +122,12 @@ static void an_unknown_word_is_like_none(void **state)
 	struct near_word near[WORD_TABLE_NEAR_MAX];
 
 	(void)state;
-	assert_int_equal(word_table_near(t, w, TEXT("zyzzyva"), near), 0);
-	assert_int_equal(word_table_near(t, w, TEXT("a"), near), 0);
-	assert_int_equal(word_table_near(t, w, TEXT("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"), near),
-			 0);
-	assert_int_equal(word_table_near(t, w, TEXT(""), near), 0);
+	assert_int_equal(word_table_near(t, w, TEXT("zyzzyva"), TEXT(""), near), 0);
+	assert_int_equal(word_table_near(t, w, TEXT("a"), TEXT(""), near), 0);
+	assert_int_equal(
+		word_table_near(t, w, TEXT("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"), TEXT(""), near),
+		0);
+	assert_int_equal(word_table_near(t, w, TEXT(""), TEXT(""), near), 0);
 	words_free(w);
 	word_table_free(t);
 }
@@ -229,7 +247,8 @@ static void *ask_for_all(void *arg)
 
 	for (int round = 0; round < 50; round++) {
 		for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
-			a->n_found += word_table_near(a->table, w, text_of(asked[i]), near);
+			a->n_found +=
+				word_table_near(a->table, w, text_of(asked[i]), TEXT(""), near);
 	}
 	words_free(w);
 	return NULL;
@@ -259,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_that_are_used_alike_are_near),
 		cmocka_unit_test(another_form_of_the_word_is_not_similar),
+		cmocka_unit_test(another_form_is_found_by_its_stem),
 		cmocka_unit_test(an_unknown_word_is_like_none),
 		cmocka_unit_test(a_file_that_was_cut_is_refused),
 		cmocka_unit_test(a_changed_byte_is_noticed),
