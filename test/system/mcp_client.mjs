@@ -3,15 +3,10 @@
 //	mcp_client.mjs PACKAGES sdk|client legacy|modern|auto stdio PROGRAM
 //	mcp_client.mjs PACKAGES sdk|client legacy|modern|auto http URL
 //
-// `sdk` is version 1, which knows the legacy era alone; `client` is version 2. What came is printed
-// as JSON.
-import {createRequire} from 'node:module';
-import {pathToFileURL} from 'node:url';
+// What came is printed as JSON.
+import {connect} from './mcp_connect.mjs';
 
 const [, , packages, library, era, carrier, place] = process.argv;
-const require = createRequire(packages + '/package.json');
-const load = async name => import(pathToFileURL(require.resolve(name)));
-
 const answers = {
 	'elicitation/create': request => {
 		const properties = Object.keys(request.params.requestedSchema.properties);
@@ -25,49 +20,8 @@ const answers = {
 		content: {type: 'text', text: 'Paris'}}),
 	'roots/list': () => ({roots: [{uri: 'file:///work', name: 'work'}]}),
 };
-const capabilities = {elicitation: {}, sampling: {}, roots: {}};
-const who = {name: 'koine-test', version: '1'};
-
-async function versionOne() {
-	const {Client} = await load('@modelcontextprotocol/sdk/client/index.js');
-	const {StdioClientTransport} = await load('@modelcontextprotocol/sdk/client/stdio.js');
-	const {StreamableHTTPClientTransport} =
-		await load('@modelcontextprotocol/sdk/client/streamableHttp.js');
-	const types = await load('@modelcontextprotocol/sdk/types.js');
-	const client = new Client(who, {capabilities});
-	const schemas = {'elicitation/create': types.ElicitRequestSchema,
-		'sampling/createMessage': types.CreateMessageRequestSchema,
-		'roots/list': types.ListRootsRequestSchema};
-	for (const [method, answer] of Object.entries(answers))
-		client.setRequestHandler(schemas[method], async request => answer(request));
-	const heard = [];
-	for (const schema of [types.LoggingMessageNotificationSchema,
-		types.ToolListChangedNotificationSchema, types.PromptListChangedNotificationSchema,
-		types.ResourceUpdatedNotificationSchema])
-		client.setNotificationHandler(schema, n => void heard.push(n.method));
-	return {client, heard, StdioClientTransport, StreamableHTTPClientTransport};
-}
-
-async function versionTwo() {
-	const {Client, StreamableHTTPClientTransport} = await load('@modelcontextprotocol/client');
-	const {StdioClientTransport} = await load('@modelcontextprotocol/client/stdio');
-	const mode = era === 'modern' ? {pin: '2026-07-28'} : era;
-	const client = new Client(who, {capabilities, versionNegotiation: {mode}});
-	for (const [method, answer] of Object.entries(answers))
-		client.setRequestHandler(method, async request => answer(request));
-	const heard = [];
-	for (const method of ['notifications/message', 'notifications/tools/list_changed',
-		'notifications/prompts/list_changed', 'notifications/resources/updated'])
-		client.setNotificationHandler(method, () => void heard.push(method));
-	return {client, heard, StdioClientTransport, StreamableHTTPClientTransport};
-}
-
-const {client, heard, StdioClientTransport, StreamableHTTPClientTransport} =
-	library === 'sdk' ? await versionOne() : await versionTwo();
-const transport = carrier === 'stdio'
-	? new StdioClientTransport({command: place, args: []})
-	: new StreamableHTTPClientTransport(new URL(place));
-await client.connect(transport);
+const {client, transport, heard} = await connect({packages, library, era, carrier, place, answers,
+	capabilities: {elicitation: {}, sampling: {}, roots: {}}});
 
 const legacy = era === 'legacy';
 const out = {server: client.getServerVersion(), instructions: client.getInstructions(),

