@@ -339,6 +339,23 @@ def test_resources():
             m["params"]["uri"] == seen[0] for m in p.others), "the update")
 
 
+def test_status_shows_its_guests():
+    with World() as w, daemon(w) as d:
+        def rows():
+            return [(e["address"], e["connections"], e["calls"]) for e in d.status()["listeners"]
+                    if e["dialect"] == "mcp"]
+        same(rows(), [], "before anybody came")
+        with Pipe(w) as p:
+            p.initialize()
+            p.call("memory_list")
+            # mcp.open, initialize, what follows it, and the call
+            same(rows(), [(d.address("unix", "koine"), 1, 4)])
+            out = subprocess.run([KOINE, "status"], capture_output=True, text=True,
+                                 env=clean_environment({"KOINE_SOCKET": d.socket_path}))
+            check(any(line.split()[:1] == ["mcp"] for line in out.stdout.splitlines()), out.stdout)
+        wait_until(lambda: rows()[0][1] == 0, "its end")
+
+
 def test_prompts():
     with World() as w, daemon(w), Pipe(w) as p:
         p.initialize()

@@ -60,6 +60,21 @@ static void write_work(struct json *j, struct engine *engine)
 	json_member_uint(j, "approvals_pending", approvals_pending(engine->approvals));
 }
 
+/* Guests have a row of their own, once there were any. */
+static void write_listeners(struct json *j, const struct server *s)
+{
+	json_key(j, "listeners");
+	json_begin_array(j);
+	list_for_each (at, following, &s->endpoints) {
+		const struct endpoint *e = list_entry(at, struct endpoint, link);
+
+		endpoint_write(e, j);
+		if (e->guest && e->guest->n_accepted > 0)
+			endpoint_write(e->guest, j);
+	}
+	json_end_array(j);
+}
+
 struct done koine_daemon_status(struct call *c)
 {
 	const struct server *s = c->server;
@@ -77,11 +92,7 @@ struct done koine_daemon_status(struct call *c)
 	json_member_uint(j, "calls_in_flight", s->n_calls);
 	write_store(j, call_engine(c));
 	write_work(j, call_engine(c));
-	json_key(j, "listeners");
-	json_begin_array(j);
-	list_for_each (at, following, &s->endpoints)
-		endpoint_write(list_entry(at, struct endpoint, link), j);
-	json_end_array(j);
+	write_listeners(j, s);
 	json_key(j, "subsystems");
 	aiwg_write_subsystems(j, s, (struct text) {0});
 	json_end_object(j);
