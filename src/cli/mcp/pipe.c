@@ -13,7 +13,8 @@
 #include "cli/kit/value.h"
 
 enum {
-	LINE_MAX_BYTES = (16 << 20) + 4096, /* of one message */
+	MESSAGE_MAX = 16 << 20,    /* that koined takes */
+	LINE_MAX_BYTES = 64 << 20, /* that we read, to say whose message was too long */
 	ANSWER_MAX = 64 << 20,
 	READ_SIZE = 64 * 1024,
 	KEEP_BYTES = 128 * 1024, /* of an emptied buffer */
@@ -55,6 +56,9 @@ static int refuse_call(struct text id, const char *why)
 
 	buf_init(&line, CALL_ID_MAX + 4096);
 	buf_add_str(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
+	/* Half an id would be no JSON. */
+	if (id.len > CALL_ID_MAX)
+		id = TEXT("null");
 	buf_add(&line, id.data, id.len);
 	buf_printf(&line, ",\"error\":{\"code\":-32603,\"message\":\"%s\"}}\n", why);
 	return line.err ? EX_SOFTWARE : say(line.data, line.len);
@@ -228,12 +232,24 @@ static int note_asked(struct pipe *p, const struct koine_value *message, bool *r
 	if (r != 0) {
 		*ret_refused = true;
 		return r == -ENOMEM ? EX_SOFTWARE
-				    : refuse_call(text_cut(raw_of(id), CALL_ID_MAX),
-						  "too many calls are under way");
+				    : refuse_call(raw_of(id),
+						  "too many calls are under way, or the id is "
+						  "too long");
 	}
 	if (text_is(method, "initialize"))
 		note_initialize(p, message, raw_of(id));
 	return 0;
+}
+
+static int refuse_long(const struct koine_value *message)
+{
+	const struct koine_value *id = koine_value_get(message, "id");
+	char why[80];
+
+	snprintf(why, sizeof(why), "this message is longer than %d MiB, which is the most",
+		 MESSAGE_MAX >> 20);
+	complain("%s", why);
+	return id ? refuse_call(raw_of(id), why) : 0;
 }
 
 /* Older versions have batches. */
@@ -262,8 +278,10 @@ static int take_said(struct pipe *p, struct text line)
 	bool refused = false;
 	int r = 0;
 
-	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) == 0)
+	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) == 0 && line.len <= MESSAGE_MAX)
 		r = note_all(p, koine_doc_root(doc), &refused);
+	if (line.len > MESSAGE_MAX)
+		return refuse_long(koine_doc_root(doc));
 	if (r != 0 || refused)
 		return r;
 	buf_add(to, line.data, line.len);
@@ -329,17 +347,20 @@ static int take_answer(struct pipe *p, struct text line)
 	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
 	const struct koine_value *root = NULL;
 	bool ours = false;
+	bool is_message;
 	int r = 0;
 
 	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) == 0)
 		root = koine_doc_root(doc);
+	is_message = koine_value_first(root) != NULL;
 	if (koine_value_kind(root) == KOINE_ARRAY) {
 		for (root = koine_value_first(root); root && r == 0; root = koine_value_next(root))
 			r = note_answered(p, root, &ours);
 	} else if (root) {
 		r = note_answered(p, root, &ours);
 	}
-	if (r != 0 || ours)
+	/* What is no message is not for the client. */
+	if (r != 0 || ours || !is_message)
 		return r;
 	return say(line.data, line.len + 1);
 }
@@ -489,9 +510,9 @@ int pipe_run(struct pipe *p)
 	p->give_up_ms = now + FIRST_WAIT_MS;
 	buf_init(&p->from_client, LINE_MAX_BYTES);
 	buf_init(&p->from_daemon, ANSWER_MAX);
-	buf_init(&p->to_daemon, HELD_MAX + LINE_MAX_BYTES);
+	buf_init(&p->to_daemon, HELD_MAX + MESSAGE_MAX);
 	buf_init(&p->held, HELD_MAX);
-	buf_init(&p->params, LINE_MAX_BYTES);
+	buf_init(&p->params, MESSAGE_MAX);
 	buf_init(&p->id, CALL_ID_MAX);
 	while (r == 0 && !has_ended(p, now)) {
 		r = look_at_clock(p, now) ?: turn(p);

@@ -336,14 +336,25 @@ static struct done record(struct call *c, struct text id, struct text answer)
 	return call_settled(c);
 }
 
-/* Free text is an answer; what was not chosen is none. */
-static struct text answer_in(const struct value *elicited)
+static bool is_offered(const struct value *choices, struct text answer)
 {
-	const struct value *content = value_find(elicited, "content");
+	if (!choices)
+		return true;
+	value_each (choice, choices) {
+		if (text_equal(value_text(choice), answer))
+			return true;
+	}
+	return false;
+}
 
-	if (!text_is(value_text(value_find(elicited, "action")), "accept"))
-		return (struct text) {0};
-	return value_text(value_find(content, "answer"));
+/* Free text is an answer; what was not among the choices is none. */
+static struct text answer_in(const struct call *c, const struct value *elicited)
+{
+	const struct ask_in *in = c->in;
+	struct text answer = value_text(value_find(value_find(elicited, "content"), "answer"));
+	bool accepted = text_is(value_text(value_find(elicited, "action")), "accept");
+
+	return accepted && is_offered(in->choices, answer) ? answer : (struct text) {0};
 }
 
 static bool is_declined(const struct value *elicited)
@@ -398,7 +409,7 @@ static struct done decline(struct call *c, struct text id)
 /* The client's user has been asked. */
 static struct done take_elicited(struct call *c, struct text id, const struct value *elicited)
 {
-	struct text answer = answer_in(elicited);
+	struct text answer = answer_in(c, elicited);
 
 	if (answer.len == 0 && !is_declined(elicited))
 		return wait_for_inbox(c, id);

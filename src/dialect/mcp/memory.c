@@ -54,7 +54,9 @@ static int name_project(struct call *c, struct text project, struct text *ret_na
 	if (project.len > PROJECT_NAME_MAX || memchr(project.data, '\0', project.len) ||
 	    project.data[0] == '.')
 		return refuse_field(&c->why, "project",
-				    "project must be a project's name or an absolute folder");
+				    "project must be a project's name or an absolute folder, "
+				    "of at most %d bytes",
+				    PROJECT_NAME_MAX);
 	memcpy(word, project.data, project.len);
 	word[project.len] = '\0';
 	if (project_of_word(word, name) != 0)

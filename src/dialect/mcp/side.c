@@ -7,7 +7,10 @@
 #include "dialect/mcp/server.h"
 #include "wire/http/http1.h"
 
-enum { NAME_MAX_BYTES = 256 };
+enum {
+	NAME_MAX_BYTES = 256,
+	TOLD_MAX = PROJECT_NAME_MAX * 2 + 64 * 1024,
+};
 
 /* What a connection has told; freed when it closes. */
 struct told {
@@ -50,7 +53,7 @@ static struct told *have_told(struct client *s)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
-	arena_init(&t->arena, PROJECT_NAME_MAX * 2 + 64 * 1024);
+	arena_init(&t->arena, TOLD_MAX);
 	t->hook.closed = on_closed;
 	t->side.groups = GROUPS_ALL;
 	client_add_hook(s, &t->hook);
@@ -100,33 +103,54 @@ static int read_groups(const struct value *names, unsigned *ret, struct why *why
 	return 0;
 }
 
-/* {NULL, 0} stays. */
-static int keep(struct told *t, struct text from, size_t max, const char *field, struct text *to,
+static int keep(struct arena *a, struct text from, size_t max, const char *field, struct text *to,
 		struct why *why)
 {
 	if (from.len > max)
 		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
-	*to = (struct text) {0};
-	return from.len > 0 ? arena_copy_text(&t->arena, from, to) : 0;
+	if (from.len > 0 && memchr(from.data, '\0', from.len))
+		return refuse_field(why, field, "%s must not have a NUL byte", field);
+	return from.len > 0 ? arena_copy_text(a, from, to) : 0;
 }
 
+static int check_folder(struct text folder, struct why *why)
+{
+	if (folder.len > 0 && folder.data[0] != '/')
+		return refuse_field(why, "folder", "folder must be absolute");
+	return 0;
+}
+
+static int read_opening(const struct open_in *in, struct arena *a, struct side *side,
+			struct why *why)
+{
+	return keep(a, in->project, PROJECT_NAME_MAX, "project", &side->project, why) ?:
+	       keep(a, in->folder, PROJECT_NAME_MAX, "folder", &side->folder, why) ?:
+	       check_folder(in->folder, why) ?:
+	       keep(a, in->session_id, NAME_MAX_BYTES, "session_id", &side->session, why) ?:
+	       keep(a, in->run_id, NAME_MAX_BYTES, "run_id", &side->run, why) ?:
+	       read_groups(in->tools, &side->groups, why);
+}
+
+/* All of it counts, or nothing: a client that is refused is what it was before. */
 static struct done handle_open(struct call *c)
 {
-	const struct open_in *in = c->in;
+	struct side side = {.groups = GROUPS_ALL};
 	struct told *t = have_told(c->client);
+	struct arena a;
 	struct json *j;
 	int r;
 
 	if (!t)
 		return call_fail(c, -ENOMEM);
-	arena_reset(&t->arena);
-	r = keep(t, in->project, PROJECT_NAME_MAX, "project", &t->side.project, &c->why) ?:
-	    keep(t, in->folder, PROJECT_NAME_MAX, "folder", &t->side.folder, &c->why) ?:
-	    keep(t, in->session_id, NAME_MAX_BYTES, "session_id", &t->side.session, &c->why) ?:
-	    keep(t, in->run_id, NAME_MAX_BYTES, "run_id", &t->side.run, &c->why) ?:
-	    read_groups(in->tools, &t->side.groups, &c->why);
-	if (r != 0)
+	arena_init(&a, TOLD_MAX);
+	r = read_opening(c->in, &a, &side, &c->why);
+	if (r != 0) {
+		arena_done(&a);
 		return call_fail(c, r);
+	}
+	arena_done(&t->arena);
+	t->arena = a;
+	t->side = side;
 	j = call_result(c);
 	json_begin_object(j);
 	json_end_object(j);
@@ -176,16 +200,6 @@ bool side_recognise(const struct value *first)
 	return is_opening(first) || mcp_recognise(first);
 }
 
-static struct text header(struct call *c, const struct http_request *http, const char *name)
-{
-	struct text given = http_header_find(http, name);
-	struct text kept = {0};
-
-	if (given.len > 0 && given.len <= PROJECT_NAME_MAX)
-		(void)arena_copy_text(&c->arena, given, &kept);
-	return kept;
-}
-
 static int copy(struct call *c, struct text from, struct text *to)
 {
 	return from.data ? arena_copy_text(&c->arena, from, to) : 0;
@@ -211,8 +225,8 @@ static int read_side(struct call *c, const struct http_request *http)
 	side->groups = GROUPS_ALL;
 	if (told)
 		r = copy_told(c, &told->side, side);
-	if (http)
-		side->asked = header(c, http, "Koine-Project");
+	if (r == 0 && http)
+		r = copy(c, http_header_find(http, "Koine-Project"), &side->asked);
 	mcp_set_own(c, side);
 	return r;
 }
