@@ -13,10 +13,20 @@ enum { HITS = 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct search_hit *hits, size_t n)
+static void check_why(const struct search_why *why)
+{
+	float sum = why->words + why->alike + why->context + why->names + why->dates + why->kind;
+
+	if (!(sum < 1.01f) || why->n_matched > SEARCH_WHY_WORDS)
+		abort();
+}
+
+static void check(const struct search_hit *hits, const struct search_why *whys, size_t n)
 {
 	if (n > HITS)
 		abort();
+	for (size_t i = 0; i < n; i++)
+		check_why(&whys[i]);
 	for (size_t i = 0; i < n; i++) {
 		if (!(hits[i].similarity > 0 && hits[i].similarity <= 1))
 			abort();
@@ -41,7 +51,9 @@ static void line_in(struct search_index *ix, struct search_scratch *scratch, str
 		.importance = (float)first / 100,
 		.category = first,
 	};
-	struct search_query q = {.text = line, .now_ms = (int64_t)first << (first % 56)};
+	struct search_why whys[HITS];
+	struct search_query q = {
+		.text = line, .now_ms = (int64_t)first << (first % 56), .ret_why = whys};
 	struct search_hit hits[HITS];
 	size_t n;
 
@@ -50,7 +62,7 @@ static void line_in(struct search_index *ix, struct search_scratch *scratch, str
 	if (first % 5 == 0)
 		search_index_remove(ix, key / 2 % 40);
 	if (search_run(scratch, both, 1 + first % 2, &q, hits, HITS, &n) == 0)
-		check(hits, n);
+		check(hits, whys, n);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

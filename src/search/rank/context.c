@@ -1,7 +1,7 @@
 /* What a memory's neighbours in its chat are worth to it; see context.h. */
 #include "search/rank/context.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 #include "search/rank/choose.h"
 
@@ -50,6 +50,12 @@ static uint32_t asked_words(const struct search *s, const struct candidate *c)
 	return s->tallies[s->starts[c->index] + prev].words;
 }
 
+/* In floating point, since times may be anything. */
+static bool is_far(int64_t one_ms, int64_t other_ms)
+{
+	return fabs((double)one_ms - (double)other_ms) >= FAR_MS;
+}
+
 /* The part of a word's weight that all neighbours give together. */
 static float part_of(const struct search *s, const struct candidate *c, const struct around *a,
 		     uint32_t bit)
@@ -64,7 +70,7 @@ static float part_of(const struct search *s, const struct candidate *c, const st
 
 		if (!(tallies[a->docs[k]].words & bit))
 			continue;
-		sum += llabs(times[a->docs[k]] - times[c->doc]) < FAR_MS ? part : part * t->far;
+		sum += is_far(times[a->docs[k]], times[c->doc]) ? part * t->far : part;
 	}
 	return sum < t->around ? sum : t->around;
 }
