@@ -88,9 +88,9 @@ int store_extract_next(struct connection *c, enum extract_kind kind, int64_t idl
 static const struct query said_in_conversation = {
 	"SELECT t.seq, m.role = 0, t.state = 0, m.created_ms, substr(m.text, 1, :chars),"
 	" t.asker_user, t.asker_chat, t.asker_chat_type"
-	" FROM turn AS t JOIN message AS m ON m.conversation = t.conversation AND m.turn = t.seq"
-	" WHERE t.conversation = :source AND t.seq > :mark AND t.started_ms >= :since"
-	" AND m.role < 2 ORDER BY t.seq, m.seq"};
+	" FROM message AS m CROSS JOIN turn AS t ON t.seq = m.turn"
+	" WHERE m.conversation = :source AND m.turn > :mark AND t.started_ms >= :since"
+	" AND m.role < 2 ORDER BY m.turn, m.seq"};
 static const struct query said_in_session = {
 	"SELECT id, coalesce(role, '') = 'user', 0, created_ms,"
 	" substr(CAST(content AS TEXT), 1, :chars), NULL, NULL, NULL"

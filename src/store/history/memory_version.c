@@ -126,16 +126,19 @@ int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 
 /* ---- of a scope ---- */
 
-/* The walk looks at a bounded number, along an index. */
-#define THEN_ORDER  " ORDER BY valid_until_ms, seq LIMIT :look)"
-#define EVER_ORDER  " ORDER BY valid_until_ms DESC, seq DESC LIMIT :look)"
-#define THEN(where) "(SELECT * FROM memory_version WHERE " where "valid_until_ms > :at" THEN_ORDER
-#define EVER(where) "(SELECT * FROM memory_version WHERE " where "1" EVER_ORDER
+/* The walk looks at a bounded number of them, within an index; only those that fit are read. */
+#define SOME(where, order)                                                                         \
+	"(SELECT seq AS place FROM memory_version WHERE " where " ORDER BY " order                 \
+	" LIMIT :look) AS some CROSS JOIN memory_version"
+#define THEN(where) SOME(where "valid_until_ms > :at", "valid_until_ms, seq")
+#define EVER(where) SOME(where "1", "valid_until_ms DESC, seq DESC")
 
 #define FORMER(name, versions)                                                                     \
 	static const struct query name = {                                                         \
-		VERSIONS(versions, "(:at = 0 OR v.valid_from_ms <= :at) AND review < 2 "           \
-				   "AND " IN_SCOPE) " LIMIT :limit",                               \
+		VERSIONS(                                                                          \
+			versions,                                                                  \
+			"v.seq = some.place AND review < 2"                                        \
+			" AND (:at = 0 OR v.valid_from_ms <= :at) AND " IN_SCOPE) " LIMIT :limit", \
 		.of = &memory_portrait}
 
 static struct statement *open_former(struct connection *c, const struct store_former_opts *opts,
