@@ -19,6 +19,7 @@ import chart
 import chat_report
 import document
 import gob_report
+import mcp_report
 import memory_report
 import part_report
 import quality_report
@@ -28,7 +29,7 @@ from servers import Catalogue
 
 # Those that are measured apart, on all cores, and have tables of their own.
 PARTS = {"memory": memory_report, "quality": quality_report, "chat": chat_report, "tasks": tasks_report,
-         "sessions": sessions_report, "gob": gob_report}
+         "sessions": sessions_report, "gob": gob_report, "mcp": mcp_report}
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 
