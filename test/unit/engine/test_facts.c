@@ -1,0 +1,107 @@
+/* What an agent answers when it is asked for facts: lines of one form, and anything else. */
+#include "check.h"
+
+#include "engine/extract/facts.h"
+#include "engine/memory/duplicates.h"
+
+static const int64_t now_ms = 1800000000000;
+
+static void lines_of_the_form_are_facts(void **state)
+{
+	static const char answer[] = "Here you are:\n"
+				     "Ann, Oslo | 2024-05-20 | Ann has a boat in Oslo\r\n"
+				     "- Bob | - | Bob is afraid of spiders\n"
+				     "12. Eve |  | Eve sings in a choir\n"
+				     "* , -, |2024-05-20T10:00Z| The office has no heating\n";
+	struct fact facts[FACTS_MAX];
+
+	(void)state;
+	assert_int_equal(facts_read(TEXT(answer), now_ms, facts), 4);
+	assert_true(text_is(facts[0].text, "Ann has a boat in Oslo"));
+	assert_int_equal(facts[0].n_subjects, 2);
+	assert_true(text_is(facts[0].subjects[1], "Oslo"));
+	assert_int_equal(facts[0].time_ms, 1716163200000);
+	assert_true(text_is(facts[1].subjects[0], "Bob"));
+	assert_int_equal(facts[1].time_ms, 0);
+	assert_true(text_is(facts[2].text, "Eve sings in a choir"));
+	assert_int_equal(facts[3].n_subjects, 0);
+	assert_int_equal(facts[3].time_ms, 1716199200000);
+}
+
+static void anything_else_is_ignored(void **state)
+{
+	static const char *const answers[] = {
+		"",
+		"NONE",
+		"NAMES | TIME | FACT",
+		"Ann has a boat",
+		"Ann | Ann has a boat",
+		"Ann | - | short",
+		"Ann | - | Ann has | a boat and more",
+		"Ann | - | Ann has \x1b[31m a boat",
+		"Ann | - | Ann has \xff a boat",
+		"| | ",
+		"|||",
+	};
+	struct fact facts[FACTS_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		assert_int_equal(facts_read(text_of(answers[i]), now_ms, facts), 0);
+}
+
+static void answers_are_bounded(void **state)
+{
+	struct fact facts[FACTS_MAX];
+	struct buf answer;
+
+	(void)state;
+	buf_init(&answer, 1 << 20);
+	for (int i = 0; i < 100; i++)
+		buf_printf(&answer, "a,b,c,d,e,f,g,h,i,j | 2999-01-01 | fact number %d\n", i);
+	assert_int_equal(
+		facts_read((struct text) {.data = answer.data, .len = answer.len}, now_ms, facts),
+		FACTS_MAX);
+	assert_int_equal(facts[0].n_subjects, FACT_SUBJECTS_MAX);
+	assert_int_equal(facts[0].time_ms, 0); /* still to come */
+	buf_clear(&answer);
+	buf_printf(&answer, "Ann | - | %0*d\n", FACT_BYTES_MAX + 1, 1);
+	assert_int_equal(
+		facts_read((struct text) {.data = answer.data, .len = answer.len}, now_ms, facts),
+		0);
+	buf_done(&answer);
+}
+
+static void spellings_of_one_fact_are_the_same(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} cases[] = {
+		{"Ann likes tea", "ann likes Tea!", true},
+		{"Ann likes tea", "Ann really likes the tea", true},
+		{"Ann's favourite colour", "Anns favorite color", false},
+		{"Ann's favourite colour", "Ann\u2019s favorite color", true},
+		{"Ann likes tea", "Ann does not like tea", false},
+		{"Ann likes tea", "Ann likes 2 teas", false},
+		{"Ann moved to Oslo", "Ann moved to Bergen", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (duplicates_same(text_of(cases[i].a), text_of(cases[i].b)) != cases[i].same)
+			fail_msg("%s, %s", cases[i].a, cases[i].b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_of_the_form_are_facts),
+		cmocka_unit_test(anything_else_is_ignored),
+		cmocka_unit_test(answers_are_bounded),
+		cmocka_unit_test(spellings_of_one_fact_are_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
