@@ -30,6 +30,7 @@ ADD_CLIENTS = [1, 8, 64]
 LIST_SHAPES = [1, 64]
 LISTED = 1000  # memories that a list of 5 is taken from
 USER = {"user_id": "user-0"}
+WITH_WORDS = "100k"  # the set that is also searched with a table of word vectors
 KEPT_FROM = 5000  # memories of a user whose index is surely kept in a file
 
 SEARCH = ('{"jsonrpc":"2.0","method":"memory.search","params":{"query":"$QUESTION","limit":10,'
@@ -132,14 +133,30 @@ class MemoryBench(Part):
         fts = os.path.join(self.disk, set_.name + ".fts5")
         self.program("fts5", "build", fts, set_.made)
         server = self.start_again(set_, filled)
-        for round_ in range(self.rounds):
-            found = self.measure("fts5", "ask", fts, set_.made, self.seconds)
-            self.record(f"search {set_.name}", "fts5", round_, **found)
-            found = self.load(server, "ash", SEARCH, 1, "--made", set_.made)
-            self.record(f"search {set_.name}", "koined", round_, **found)
+        self.search_rounds(f"search {set_.name}", server, fts, set_)
         self.bench.stop(server)
+        if set_.name == WITH_WORDS:
+            self.search_with_words(fts, set_)
         os.unlink(fts)
         shutil.rmtree(os.path.join(self.disk, set_.name))
+
+    def search_rounds(self, row, server, fts, set_):
+        for round_ in range(self.rounds):
+            found = self.measure("fts5", "ask", fts, set_.made, self.seconds)
+            self.record(row, "fts5", round_, **found)
+            found = self.load(server, "ash", SEARCH, 1, "--made", set_.made)
+            self.record(row, "koined", round_, **found)
+
+    def search_with_words(self, fts, set_):
+        """The same with a table of word vectors, which `./dev words` makes."""
+        table = self.built("words.bin")
+        if not table:
+            print("skipped: word vectors, ./dev words makes them", file=sys.stderr)
+            return
+        server = self.start_koined(set_.name, ("koine", "ash"), "--set", "memory.words=" + table)
+        self.first_search(server, USER)
+        self.search_rounds(f"search {set_.name} words", server, fts, set_)
+        self.bench.stop(server)
 
     def first_search(self, server, who):
         began = time.monotonic()

@@ -74,6 +74,11 @@ class Part:
             raise RuntimeError(f"{name}: {done.stderr.strip()}")
         return done.stdout
 
+    def built(self, name):
+        """The path of something in the build folder, if it is there."""
+        path = os.path.join(os.path.dirname(os.path.abspath(self.programs)), name)
+        return path if os.path.exists(path) else None
+
     def measure(self, name, *arguments):
         """What a program says in its one line of JSON."""
         return json.loads(self.program(name, *arguments))

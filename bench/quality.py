@@ -75,11 +75,6 @@ class QualityBench(Part):
 
     # ---- through the socket ----
 
-    def built(self, name):
-        """The path of something in the build folder, if it is there."""
-        path = os.path.join(os.path.dirname(os.path.abspath(self.programs)), name)
-        return path if os.path.exists(path) else None
-
     def table(self):
         return self.built("words.bin")
 
