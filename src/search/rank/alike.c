@@ -28,6 +28,13 @@ static bool may_be_alike(const struct plan_term *term)
 	       !term->stands_for && term->ask_weight != ASK_WEAK && !(term->flags & exact);
 }
 
+/* Whether memories have it, few enough to look at, and it says something. */
+static bool is_worth_it(const struct near_word *near, uint64_t n_docs, uint64_t left)
+{
+	return n_docs > 0 && n_docs <= ALIKE_MEMORIES && n_docs <= left &&
+	       ask_weight((struct text) {near->term, near->len}) == ASK_FULL;
+}
+
 /* It cannot say more than the question's own word, nor more than if it had been asked for. */
 static float weight_of(const struct plan *p, const struct plan_term *asked,
 		       const struct near_word *near, uint64_t n_docs)
@@ -78,7 +85,7 @@ static bool count_others(struct search *s, const struct plan_term *asked, uint32
 
 		if (near[i].cosine < p->tuning.alike_least)
 			break;
-		if (n_docs == 0 || n_docs > ALIKE_MEMORIES || n_docs > *left)
+		if (!is_worth_it(&near[i], n_docs, *left))
 			continue;
 		*left -= n_docs;
 		other.weight = weight_of(p, asked, &near[i], n_docs);

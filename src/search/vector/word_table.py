@@ -64,17 +64,28 @@ def words_of_text(path):
             yield word, [float(n) for n in numbers]
 
 
+def unit(numbers):
+    length = math.sqrt(sum(n * n for n in numbers))
+    return [n / length for n in numbers]
+
+
 def chosen(words, most):
     """The first ones that are plain words, as unit vectors."""
     found = {}
     for word, numbers in words:
-        length = math.sqrt(sum(n * n for n in numbers))
-        if not NAME.fullmatch(word) or word in found or length == 0:
+        if not NAME.fullmatch(word) or word in found or not any(numbers):
             continue
-        found[word] = [n / length for n in numbers]
+        found[word] = unit(numbers)
         if len(found) == most:
             break
     return found
+
+
+def centred(found):
+    """Without what all of them have in common: frequent words are near to everything with it."""
+    means = [sum(column) / len(found) for column in zip(*found.values())]
+    return {word: unit([n - mean for n, mean in zip(numbers, means)])
+            for word, numbers in found.items()}
 
 
 def checksum(data):
@@ -111,10 +122,13 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     source, out = sys.argv[1:]
-    words = words_of_package(source) if source.endswith(".tgz") else words_of_text(source)
+    if source.endswith(".tgz"):
+        found = centred(chosen(words_of_package(source), WORDS))
+    else:
+        found = chosen(words_of_text(source), WORDS)
     # Renamed into its place when it is whole, since a daemon may read it at any time.
     with open(out + ".part", "wb") as file:
-        file.write(table(chosen(words, WORDS)))
+        file.write(table(found))
     os.replace(out + ".part", out)
 
 
