@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "search/postings.h"
 #include "search/rank/lift.h"
 
 enum {
@@ -271,6 +272,47 @@ static void add_neighbours(struct search *s)
 	}
 }
 
+/* Notes a word for the candidates that have it; they are sorted by index and number. */
+static void note_word(struct search *s, size_t term, uint32_t index)
+{
+	const struct search_index *ix = s->plan.indexes[index];
+	const struct plan_term *t = &s->plan.terms[term];
+	uint32_t number = term_find(ix, t->name, t->name_len);
+	struct postings p;
+	bool more;
+
+	if (number == NO_DOC)
+		return;
+	postings_start(&p, ix, &ix->terms[number]);
+	more = postings_next(&p);
+	for (size_t i = 0; i < s->n_candidates && more; i++) {
+		struct candidate *c = &s->candidates[i];
+
+		if (c->index != index)
+			continue;
+		if (p.doc < c->doc)
+			postings_skip(&p, c->doc);
+		while (more && p.doc < c->doc)
+			more = postings_next(&p);
+		if (more && p.doc == c->doc)
+			c->words |= plan_bit(term);
+	}
+}
+
+/* A name that is too frequent to be noted for all that have it is noted for the candidates. */
+static void note_names(struct search *s)
+{
+	uint32_t names = (s->plan.subject_bits | s->plan.name_bits) & s->raised;
+
+	if (!names)
+		return;
+	qsort(s->candidates, s->n_candidates, sizeof(*s->candidates), by_place);
+	for (; names; names &= names - 1) {
+		for (size_t i = 0; i < s->plan.n_indexes; i++)
+			note_word(s, (size_t)__builtin_ctz(names), (uint32_t)i);
+	}
+}
+
 void choose_candidates(struct search *s, size_t max)
 {
 	choose_best(s, max);
@@ -279,6 +321,7 @@ void choose_candidates(struct search *s, size_t max)
 	for (size_t i = 0; i < s->n_best; i++)
 		s->tallies[s->candidates[i].place].score = -s->candidates[i].base;
 	add_neighbours(s);
+	note_names(s);
 }
 
 /* It builds a heap of them with the worst on top and takes it apart at the end: the comparison

@@ -161,6 +161,7 @@ void search_score(struct search *s, size_t max)
 		/* Take twice as many, since some may have expired or been removed. */
 		if (!raise && plan->terms[i].n_docs > LONG_LIST && !is_filtered(plan->query))
 			raise = rest < search_score_of(s, 2 * max);
+		s->raised |= raise ? plan_bit(i) : 0;
 		add_word(s, i, raise);
 		rest -= bounds[i];
 	}

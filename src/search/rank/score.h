@@ -30,6 +30,7 @@ struct search {
 	size_t n_best;     /* candidates by their own words: a heap while they are being chosen */
 	float norms[LENS]; /* k1 * length, by coded length */
 	float bound;       /* no score exceeds it */
+	uint32_t raised;   /* words that are noted only for memories with others: see plan_bit */
 	bool has_dates;    /* scores above 0 contain what the named dates are worth */
 };
 

@@ -158,6 +158,18 @@ static void a_name_and_the_context_outweigh_the_word(void **state)
 	assert_step(SEARCH_NO_SUBJECTS, "What does Anna think of the oboe?", 2, 1);
 }
 
+/* Anna's memories are too many to be scored for her name alone. */
+static void a_frequent_name_counts_for_neighbours(void **state)
+{
+	for (uint64_t key = 1000; key < 9000; key++)
+		add(key, 0, NOW - 900 * DAY, "Anna", "some other talk about nothing much");
+	for (uint64_t key = 1; key < 500; key++)
+		say(key, key, "Bob", "the oboe is in the attic");
+	say(500, 500, "Bob", "an oboe broke");
+	say(501, 500, "Anna", "what a pity, it sounded so warm");
+	assert_step(SEARCH_NO_SUBJECTS, "What does Anna think of the oboe?", 501, 500);
+}
+
 static void a_day_and_the_context_outweigh_the_word(void **state)
 {
 	add_others();
@@ -386,6 +398,7 @@ int main(void)
 		TEST(neighbours_give_less_than_the_word),
 		TEST(neighbours_of_another_day_count_less),
 		TEST(a_name_and_the_context_outweigh_the_word),
+		TEST(a_frequent_name_counts_for_neighbours),
 		TEST(a_day_and_the_context_outweigh_the_word),
 		TEST(a_day_is_found_among_thousands),
 		TEST(a_day_is_found_whatever_was_said),
