@@ -75,14 +75,15 @@ static bool asks(const struct search *s, const struct candidate *c)
 	return s->plan.indexes[c->index]->doc_marks[c->doc] & MARK_ASKS;
 }
 
-/* Whether they have the same of the question's words and names, not only names, are of the same
- * kind, and have about the same score. */
+/* Whether they have the same of the question's words and names, not only names if there are
+ * others, are of the same kind, and have about the same score. */
 static bool say_the_same(const struct search *s, const struct candidate *a,
 			 const struct candidate *b)
 {
-	uint32_t content = PLAN_WORD_BITS & ~(s->plan.subject_bits | s->plan.name_bits);
+	uint32_t names = s->plan.subject_bits | s->plan.name_bits;
+	size_t n_names = (size_t)__builtin_popcount(names);
 
-	return a->words == b->words && (a->words & content) &&
+	return a->words == b->words && ((a->words & ~names) || s->plan.n_terms == n_names) &&
 	       lift_by_kind(s, a) == lift_by_kind(s, b) && asks(s, a) == asks(s, b) &&
 	       b->score >= a->score * s->plan.tuning.newer;
 }
