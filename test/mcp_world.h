@@ -17,6 +17,7 @@ struct mcp_world {
 
 static unsigned n_cancelled;   /* calls of `slow` that were asked to stop */
 static struct call *slow_call; /* the last one that is open; or NULL */
+static unsigned keep_alive_ms; /* of the next world */
 static int lane_of_read;       /* of the last call of `read` */
 
 struct echo_in {
@@ -196,10 +197,12 @@ static const struct dialect mcp_world_dialect = {.name = "mcp", MCP_DIALECT};
 
 static inline void mcp_world_done(struct mcp_world *m)
 {
-	if (m->w.server)
-		world_done(&m->w);
+	server_free(m->w.server);
+	m->w.server = NULL;
 	mcp_free(m->mcp);
 	m->mcp = NULL;
+	if (m->w.loop)
+		world_done(&m->w);
 }
 
 static inline int mcp_world_offer(struct mcp *m)
@@ -221,6 +224,7 @@ static inline int mcp_world_init_with(struct mcp_world *m, const struct server_o
 				.key = world_key,
 				.page = 3,
 				.ttl_ms = 5,
+				.keep_alive_ms = keep_alive_ms,
 				.logs = true,
 				.subscribes = true,
 				.tasks = true,

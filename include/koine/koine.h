@@ -453,8 +453,8 @@ struct koine_tool {
 	const char *output_schema; /* or NULL */
 };
 
-/* "{id}" in the URI stands for any text without '/': then it is a template, and the handler finds
- * the text with koine_call_param(call, "id"); "uri" is the whole URI. The contents are what the
+/* "{id}" in the URI stands for text without '/', up to the character that follows it: then it is a
+ * template, and the handler finds the text with koine_call_param(call, "id"); "uri" is the whole URI. The contents are what the
  * handler adds with koine_mcp_text and koine_mcp_data. */
 struct koine_resource {
 	const char *uri;

@@ -389,6 +389,7 @@ static void let_go(struct mcp_call *mc)
 	struct mcp_session *session = mc->session;
 
 	mcp_forget_questions(mc);
+	mcp_stream_ended(mc);
 	mcp_listen_ended(mc);
 	if (mc->track && mc->track->call == mc)
 		track_end(mc->track);

@@ -46,6 +46,7 @@ enum {
 	MCP_STATE_LIFE_S = 3600,   /* for a user to answer */
 	MCP_COMPLETIONS_MAX = 100, /* by the protocol */
 	MCP_PAGE = 100,
+	MCP_KEEP_ALIVE_MS = 25000,
 	MCP_TRACKS_MAX = 64,         /* of a session: streams that may be gone on with */
 	MCP_TRACK_BYTES = 256 << 10, /* of each: what its client may have missed */
 	MCP_TRACKS_BYTES = 16 << 20, /* of all */
@@ -115,6 +116,7 @@ struct mcp_call {
 
 	/* how it is answered */
 	struct mcp_track *track; /* legacy HTTP of 2025-11-25, once it streams; or NULL */
+	struct list stream_link; /* in mcp.streams while it streams */
 	struct mcp_listen *listen;
 	struct mcp_task *task;              /* that it has become; or NULL */
 	const struct http_request *headers; /* only while the message is opened */
@@ -153,9 +155,11 @@ struct mcp {
 	struct table session_ids;
 	struct list sessions; /* the one used last at the end */
 	unsigned n_http_sessions;
-	struct list listens; /* streams of modern clients */
-	size_t track_bytes;  /* of all sessions */
-	struct list tasks;   /* struct mcp_task, the oldest first */
+	struct list listens;      /* streams of modern clients */
+	struct list streams;      /* open ones, over HTTP */
+	struct timer *keep_alive; /* runs while there are any; or NULL */
+	size_t track_bytes;       /* of all sessions */
+	struct list tasks;        /* struct mcp_task, the oldest first */
 	unsigned n_tasks;
 	size_t task_bytes; /* of their results */
 	uint64_t last_number;
@@ -209,6 +213,7 @@ void mcp_write_server_info(const struct mcp *m, struct json *j);
 int mcp_tell(struct mcp_call *mc, struct text message);
 /* Begins the stream, if it has not begun. */
 int mcp_stream(struct mcp_call *mc);
+void mcp_stream_ended(struct mcp_call *mc);
 void mcp_event_add(struct buf *out, struct text id, struct text message);
 
 /* lists.c, tool.c, resource.c, prompt.c */

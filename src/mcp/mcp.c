@@ -38,6 +38,8 @@ int mcp_new(const struct mcp_opts *opts, struct mcp **ret_mcp)
 		memcpy(m->key, opts->key, SEAL_KEY);
 	else
 		r = seal_key_new(m->key);
+	if (m->opts.keep_alive_ms == 0)
+		m->opts.keep_alive_ms = MCP_KEEP_ALIVE_MS;
 	if (m->opts.page == 0)
 		m->opts.page = MCP_PAGE;
 	list_init(&m->tools);
@@ -46,6 +48,7 @@ int mcp_new(const struct mcp_opts *opts, struct mcp **ret_mcp)
 	list_init(&m->prompts);
 	list_init(&m->sessions);
 	list_init(&m->listens);
+	list_init(&m->streams);
 	list_init(&m->tasks);
 	if (r != 0) {
 		free(m);
@@ -74,6 +77,7 @@ void mcp_free(struct mcp *m)
 		return;
 	mcp_sessions_free(m);
 	mcp_tasks_free(m);
+	timer_free(m->keep_alive);
 	free_entries(&m->tools);
 	free_entries(&m->resources);
 	free_entries(&m->templates);

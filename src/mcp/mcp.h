@@ -59,6 +59,7 @@ struct mcp_opts {
 	const uint8_t *key;       /* SEAL_KEY bytes that sign what clients keep; NULL: made now */
 	unsigned page;            /* entries on a page of a list; 0: 100 */
 	unsigned ttl_ms;          /* how long a client may keep lists and resources */
+	unsigned keep_alive_ms;   /* between signs of life on a stream; 0: 25 s */
 	bool logs;                /* mcp_log is used */
 	bool subscribes;          /* mcp_updated is used */
 	bool tasks;               /* mcp_task is used */
@@ -75,7 +76,7 @@ struct mcp_opts {
 
 /* Texts are not copied: they outlive it, like everything that is added. */
 int mcp_new(const struct mcp_opts *opts, struct mcp **ret_mcp);
-/* After the server was freed. Accepts NULL. */
+/* After the server was freed, and before its loop is. Accepts NULL. */
 void mcp_free(struct mcp *m);
 
 /* -EEXIST: the name, or the URI, is taken. -EINVAL: it is none, or a schema is no JSON object. */

@@ -167,6 +167,7 @@ int mcp_open(struct call *c, const struct http_request *http)
 	mc->mcp = c->endpoint->state;
 	mc->call = c;
 	mc->content_end = &mc->content;
+	list_init(&mc->stream_link);
 	mc->role = "user";
 	mc->era = MCP_LEGACY;
 	mc->http = http != NULL;

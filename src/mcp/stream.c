@@ -54,6 +54,43 @@ static void prime(struct mcp_call *mc)
 	(void)call_stream(mc->call, event, (size_t)n);
 }
 
+/* ---- signs of life ---- */
+
+/* Some clients give up a stream on which nothing has come for minutes. */
+static void keep_alive(void *arg)
+{
+	struct mcp *m = arg;
+
+	list_for_each (at, following, &m->streams) {
+		struct mcp_call *mc = list_entry(at, struct mcp_call, stream_link);
+
+		(void)call_stream(mc->call, ":\n\n", 3);
+	}
+}
+
+/* Without memory for the clock it is silent. */
+static void stream_begun(struct mcp_call *mc)
+{
+	struct mcp *m = mc->mcp;
+
+	if (!m->keep_alive && timer_new(mc->call->server->loop, keep_alive, m, &m->keep_alive) != 0)
+		m->keep_alive = NULL;
+	if (m->keep_alive && list_empty(&m->streams))
+		timer_repeat(m->keep_alive, m->opts.keep_alive_ms);
+	list_append(&m->streams, &mc->stream_link);
+}
+
+void mcp_stream_ended(struct mcp_call *mc)
+{
+	struct mcp *m = mc->mcp;
+
+	if (list_empty(&mc->stream_link))
+		return;
+	list_remove(&mc->stream_link);
+	if (m->keep_alive && list_empty(&m->streams))
+		timer_stop(m->keep_alive);
+}
+
 int mcp_stream(struct mcp_call *mc)
 {
 	struct call *c = mc->call;
@@ -69,6 +106,8 @@ int mcp_stream(struct mcp_call *mc)
 				   "X-Accel-Buffering: no\r\n");
 	/* A legacy client that loses its connection has not cancelled anything. */
 	c->watched = watched;
+	if (r == 0)
+		stream_begun(mc);
 	if (r == 0 && mc->era == MCP_LEGACY)
 		prime(mc);
 	return r;
@@ -106,5 +145,6 @@ void mcp_hang_up(struct call *c)
 	if (!mc->http || mc->era != MCP_LEGACY || mcp_stream(mc) != 0 || !mc->track)
 		return;
 	track_dropped(mc->track, mc);
+	mcp_stream_ended(mc);
 	client_let_go(c);
 }

@@ -201,6 +201,7 @@ bool mcp_task(struct call *c)
 	mcp_send(c->client, mc, &out);
 	mc->task = t;
 	c->watched = false;
+	mcp_stream_ended(mc);
 	client_let_go(c);
 	return true;
 }

@@ -267,6 +267,26 @@ static void a_question_is_answered_by_another_connection(void **state)
 	dialer_done(&c);
 }
 
+/* Nothing is to tell, and yet something comes. */
+static void a_silent_stream_shows_life(void **state)
+{
+	struct dialer c;
+
+	mcp_world_done(&m);
+	keep_alive_ms = 1;
+	set_up(state);
+	keep_alive_ms = 0;
+	dial(&c);
+	post(&c, "POST", "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n",
+	     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\",\"params\":{"
+	     "\"notifications\":{\"toolsListChanged\":true}," META "}}");
+	hear(&c, "acknowledged");
+	hear(&c, "\r\n3\r\n:\n\n\r\n");
+	dialer_done(&c);
+	while (m.w.server->n_calls > 0)
+		assert_true(world_turn(&m.w, NULL));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -278,6 +298,7 @@ int main(void)
 		TEST(the_oldest_session_makes_room),
 		TEST(a_second_stream_replaces_the_first),
 		TEST(a_question_is_answered_by_another_connection),
+		TEST(a_silent_stream_shows_life),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
