@@ -148,8 +148,8 @@ struct done call_work(struct call *c, enum where where, int (*work)(struct call 
 		      struct done (*then)(struct call *c, int r));
 
 /*
- * An answer in pieces, at an HTTP route: for ON_LOOP rows with METHOD_LATER, on the loop's
- * thread. The head is sent at once, each piece as it comes, and call_stream_end (or
+ * An answer in pieces, at an HTTP route: for ON_LOOP rows with METHOD_LATER, and in a row's
+ * `before`, on the loop's thread. The head is sent at once, each piece as it comes, and call_stream_end (or
  * call_reply) ends the answer. call_fail after the start cuts the connection, so that the
  * client sees the answer is not whole. Later requests wait. When the client leaves, on_cancel
  * of call_later is called; until the call has answered, its pieces go nowhere.

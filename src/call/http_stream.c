@@ -24,7 +24,7 @@ int call_stream_begin_with(struct call *c, int status, const char *content_type,
 		.extra = extra,
 	};
 
-	assert(c->method->where == ON_LOOP && !c->streaming);
+	assert((c->method->where == ON_LOOP || c->waits) && !c->streaming);
 	if (!c->route)
 		return -ENOTSUP;
 	c->streaming = true;

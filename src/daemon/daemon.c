@@ -160,6 +160,7 @@ static const char *const confined_methods[] = {
 	"notification",
 	"notifications/initialized",
 	"notifications/cancelled",
+	"notifications/roots/list_changed",
 	"server/discover",
 	"tools/list",
 	"prompts/list",

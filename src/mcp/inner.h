@@ -70,7 +70,10 @@ struct mcp_question {
 	struct text params;
 	const struct value *answer;
 	uint64_t id; /* 0: not sent */
-	bool asked;  /* by the present run of the handler */
+	/* Called with the answer instead of running the handler again; or NULL. */
+	void (*told)(void *arg, const struct value *answer);
+	void *told_arg;
+	bool asked; /* by the present run of the handler */
 };
 
 /* One message, from its envelope to its answer. In the call's arena, at call->opened. */
@@ -237,6 +240,12 @@ struct done mcp_discover(struct call *c);
 int mcp_read_answers(struct mcp_call *mc);
 void mcp_answered(struct mcp_question *q, const struct value *answer, bool failed);
 void mcp_forget_questions(struct mcp_call *mc);
+/* Asks a legacy client beside the handler. `told` is called once, on the loop: with the answer, or
+ * with NULL if the client cannot answer. After a failure it is not called. */
+int mcp_put_question(struct mcp_call *mc, const char *key, const char *method,
+		     void (*told)(void *arg, const struct value *answer), void *arg,
+		     struct mcp_question **ret_question);
+void mcp_withdraw_question(struct mcp_question *q);
 int mcp_check_answer(struct mcp_call *mc, struct text method, struct text key,
 		     const struct value *answer);
 int mcp_state_add(struct mcp_call *mc, struct buf *out);
@@ -258,6 +267,9 @@ void mcp_task_waits(struct mcp_task *t, bool waits);
 void mcp_task_ended(struct mcp_call *mc);
 void mcp_tasks_free(struct mcp *m);
 extern const char mcp_tasks_extension[];
+
+/* roots.c */
+int mcp_open_roots_changed(struct mcp_call *mc);
 
 /* listen.c */
 struct done mcp_listen(struct call *c);

@@ -193,6 +193,14 @@ void mcp_hang_up(struct call *c);
  */
 bool mcp_task(struct call *c);
 
+/*
+ * For a row's `before`: calls `then` once, now or later, when it is known which folder a legacy
+ * client works in. It is asked once for each session, if it has declared "roots".
+ */
+void mcp_with_root(struct call *c, void (*then)(struct call *c));
+/* On the loop: the first of its roots that is a file: URI; {NULL, 0}: none is known. */
+struct text mcp_root(const struct call *c);
+
 /* ---- telling clients ---- */
 
 enum mcp_lists { MCP_TOOLS = 1 << 0, MCP_PROMPTS = 1 << 1, MCP_RESOURCES = 1 << 2 };

@@ -233,6 +233,28 @@ static int put(struct mcp_question *q)
 	return out.err != 0 ? out.err : mcp_tell(q->by, (struct text) {out.data, out.len});
 }
 
+int mcp_put_question(struct mcp_call *mc, const char *key, const char *method,
+		     void (*told)(void *arg, const struct value *answer), void *arg,
+		     struct mcp_question **ret_question)
+{
+	struct mcp_question *q = note(mc, text_of(key));
+	int r;
+
+	if (!q)
+		return -ENOMEM;
+	q->method = text_of(method);
+	q->params = TEXT("{}");
+	q->told = told;
+	q->told_arg = arg;
+	r = put(q);
+	if (r != 0) {
+		list_remove(&q->link);
+		return r;
+	}
+	*ret_question = q;
+	return 0;
+}
+
 static int send_all(struct mcp_call *mc)
 {
 	for (struct mcp_question *q = mc->questions; q; q = q->next) {
@@ -299,6 +321,11 @@ void mcp_answered(struct mcp_question *q, const struct value *answer, bool faile
 	if (!failed &&
 	    (!text || json_read(a, text, answer->raw_len, &json_default_limits, &copy, &why) != 0))
 		failed = true;
+	if (q->told) {
+		q->answer = copy;
+		q->told(q->told_arg, failed ? NULL : copy);
+		return;
+	}
 	if (failed) {
 		fail_waiting(mc, answer);
 		return;
@@ -325,6 +352,12 @@ static void withdraw(struct mcp_question *q)
 	list_remove(&q->link);
 	if (s->client)
 		(void)client_notify(s->client, message, (size_t)n);
+}
+
+void mcp_withdraw_question(struct mcp_question *q)
+{
+	if (!list_empty(&q->link))
+		withdraw(q);
 }
 
 void mcp_forget_questions(struct mcp_call *mc)

@@ -55,6 +55,9 @@ static const struct mcp_row rows[] = {
 	 .named_by = "taskId"},
 	{"notifications/cancelled", BOTH, PART_BASE, MCP_SILENT, .notification = true,
 	 .method = LATER("notifications/cancelled", nothing), .open = legacy_open_cancelled},
+	{"notifications/roots/list_changed", MCP_LEGACY, PART_BASE, MCP_SILENT,
+	 .notification = true, .method = LATER("notifications/roots/list_changed", nothing),
+	 .open = mcp_open_roots_changed},
 };
 
 const struct mcp_row *mcp_find_row(struct text name)

@@ -24,6 +24,7 @@ static void session_free(struct mcp_session *s)
 {
 	tracks_free(s);
 	forget_uris(s);
+	free(s->root);
 	list_remove(&s->link);
 	arena_done(&s->arena);
 	free(s);

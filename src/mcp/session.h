@@ -19,6 +19,8 @@ struct mcp_session {
 	struct arena arena; /* of what the client said of itself */
 	const struct value *capabilities;
 	struct text client_name;
+	char *root; /* the URI of its first folder; or NULL */
+	bool knows_root;
 	int log_level;
 	struct list uris; /* struct session_uri: what it has subscribed to */
 	unsigned n_uris;

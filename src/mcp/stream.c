@@ -99,7 +99,7 @@ int mcp_stream(struct mcp_call *mc)
 
 	if (c->streaming)
 		return 0;
-	if (!mc->http || !mc->takes_events || c->method->where != ON_LOOP)
+	if (!mc->http || !mc->takes_events || (c->method->where != ON_LOOP && !c->waits))
 		return -ENOTSUP;
 	r = call_stream_begin_with(c, 200, "text/event-stream",
 				   "Cache-Control: no-cache, no-transform\r\n"

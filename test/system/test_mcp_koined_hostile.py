@@ -8,7 +8,7 @@ from harness import (MIB, PATIENCE, check, main, peak_rss, raise_descriptor_limi
                      wait_until)
 from mcp_world import MODERN, Http, headers_for, message, modern
 from task_world import World
-from test_mcp_koined import Pipe, pending
+from test_mcp_koined import Pipe, git_folder, pending
 from test_mcp_wire import code, listen, next_event
 from test_nexus_bounds import World as Sandboxes
 from test_nexus_bounds import needs_landlock
@@ -358,6 +358,118 @@ def test_names_of_projects_that_are_none():
                                           headers={"Koine-Project": bad})
                 check("roject" in refused(answer), "%s %r: %s", name, bad[:9], answer)
         d.alive()
+
+
+# ---- roots ----
+
+
+def roots_of(*uris):
+    return {"roots": [{"uri": uri} for uri in uris]}
+
+
+class Rooted(Bare):
+    """A legacy client that has declared roots."""
+
+    def __init__(self, daemon):
+        super().__init__(daemon)
+        self.asked = 0
+        check("result" in self.call(message("initialize", {
+            "protocolVersion": "2025-11-25", "capabilities": {"roots": {"listChanged": True}},
+            "clientInfo": {"name": "test", "version": "1"}})), "initialize")
+        self.send(message("notifications/initialized", id=None))
+
+    def send(self, body):
+        self.socket.sendall(json.dumps(body).encode() + b"\n")
+
+    def project(self, **answer):
+        """Of what it adds; roots/list is answered with this."""
+        got = self.call(message("tools/call", tool("memory_add", content="fact %d" % self.asked)))
+        if got.get("method") == "roots/list":
+            self.asked += 1
+            got = self.call(dict(answer, jsonrpc="2.0", id=got["id"]))
+        return got["result"]["structuredContent"].get("project")
+
+
+def test_roots_name_the_project():
+    with served() as (w, d, _), Rooted(d) as c:
+        one = git_folder(w, "a b", "git@example.org:team/one.git")
+        two = git_folder(w, "two", "git@example.org:team/two.git")
+        uri = "file://" + one.replace(" ", "%20")
+        same(c.project(result=roots_of("other:x", uri, "file://" + two)), "example.org/team/one")
+        same((c.project(), c.asked), ("example.org/team/one", 1), "asked once")
+        listed = c.call(message("tools/call", tool("memory_list")))
+        same(len(listed["result"]["structuredContent"]["memories"]), 2)
+        c.send(message("notifications/roots/list_changed", id=None))
+        same((c.project(result=roots_of("file://" + two)), c.asked), ("example.org/team/two", 2))
+
+
+def test_roots_that_are_none():
+    with served() as (w, d, _):
+        for answer in ({"error": {"code": -32601, "message": "no"}}, {"result": {}}, {"result": 7},
+                       {"result": {"roots": 7}}, {"result": {"roots": []}}, {"result": roots_of(7)},
+                       {"result": roots_of("http://x/")}, {"result": roots_of("file://host/x")},
+                       {"result": roots_of("file:///no/such/folder")}, {"result": roots_of("file:///%")},
+                       {"result": roots_of("file:///tmp%00/x")}, {"result": roots_of("file:///%zz")},
+                       {"result": roots_of("file:///" + "x" * 100000)}):
+            with Rooted(d) as c:
+                same((c.project(**answer), c.asked), (None, 1), str(answer)[:60])
+                same((c.project(), c.asked), (None, 1), "asked once")
+        # Who has told its project is not asked.
+        with Rooted(d) as c:
+            same(c.call(opening(project="told"))["result"], {})
+            same((c.project(), c.asked), ("told", 0))
+        d.alive()
+
+
+def test_roots_that_are_never_told():
+    with served() as (_, d, server), Rooted(d) as c:
+        question = c.call(message("tools/call", tool("memory_list"), 5))
+        same(question["method"], "roots/list")
+        # It is withdrawn after a while, and the call goes on without.
+        same(json.loads(c.file.readline())["params"], {"requestId": question["id"]})
+        same(json.loads(c.file.readline())["id"], 5)
+        same(c.project(), None)
+        # A client that leaves meanwhile, or gives up.
+        with Rooted(d) as other:
+            same(other.call(message("tools/call", tool("memory_list"), 6))["method"], "roots/list")
+            other.send(message("notifications/cancelled", {"requestId": 6}, None))
+            same(json.loads(other.file.readline())["method"], "notifications/cancelled")
+            same(other.call(message("ping", id=7))["id"], 7)
+            same(other.call(message("tools/call", tool("memory_list"), 8))["method"], "roots/list")
+        wait_until(lambda: d.status()["calls_in_flight"] == 0, "the end of its call")
+
+
+def test_roots_over_http():
+    with served() as (w, d, server):
+        folder = git_folder(w, "one", "git@example.org:team/one.git")
+        h = Http(server)
+        h.initialize({"roots": {}})
+        body = message("tools/call", tool("memory_add", content="a fact"), 4)
+        c, r = h.open("POST", body)
+        question = next_event(r)
+        same(question["method"], "roots/list")
+        same(h.post({"jsonrpc": "2.0", "id": question["id"],
+                     "result": roots_of("file://" + folder)})[0], 202)
+        same(next_event(r)["result"]["structuredContent"]["project"], "example.org/team/one")
+        c.close()
+        answer = h.post(message("tools/call", tool("memory_list"), 5))[1]
+        same(len(answer["result"]["structuredContent"]["memories"]), 1)
+        # A refusal comes on the stream, too.
+        h = Http(server)
+        h.initialize({"roots": {}})
+        c, r = h.open("POST", message("tools/call", tool("memory_list", project="/no/such"), 7))
+        same(h.post({"jsonrpc": "2.0", "id": next_event(r)["id"], "result": roots_of()})[0], 202)
+        check("project" in refused(next_event(r)), "what was wrong")
+        same(r.read().strip(), b"", "after the answer")
+        c.close()
+        # Whoever takes no stream cannot be asked, and a header says it better.
+        for headers, project in (({"Accept": "application/json"}, None),
+                                 ({"Koine-Project": "named"}, "named")):
+            h = Http(server)
+            h.initialize({"roots": {}})
+            answer = h.post(message("tools/call", tool("memory_add", content="%s" % project), 6),
+                            headers)[1]
+            same(answer["result"]["structuredContent"].get("project"), project)
 
 
 # ---- an agent that is kept from writing ----

@@ -65,11 +65,22 @@ static int name_project(struct call *c, struct text project, struct text *ret_na
 	return arena_copy_text(&c->arena, text_of(name), ret_name);
 }
 
+/* A folder that is not there is no project. */
+static int name_root(struct call *c, struct text root, struct text *ret_name)
+{
+	char name[PROJECT_NAME_MAX + 1];
+
+	if (project_of_folder(root.data, name) != 0)
+		return 0;
+	return arena_copy_text(&c->arena, text_of(name), ret_name);
+}
+
 /* A client that belongs to no project sees what is common: it has said nothing that would entitle
  * it to more. "*" is for those who ask for everything by name. */
 int mcp_asker(struct call *c, struct text project, struct memory_asker *ret_asker)
 {
 	const struct side *side = call_side(c);
+	int r = 0;
 
 	*ret_asker = (struct memory_asker) {0};
 	if (project.len == 0)
@@ -78,9 +89,12 @@ int mcp_asker(struct call *c, struct text project, struct memory_asker *ret_aske
 		return 0;
 	if (project.len > 0)
 		return name_project(c, project, &ret_asker->project);
-	ret_asker->project = side->project;
-	ret_asker->common = side->project.len == 0;
-	return 0;
+	if (side->project.len > 0 || side->root.len == 0)
+		ret_asker->project = side->project;
+	else
+		r = name_root(c, side->root, &ret_asker->project);
+	ret_asker->common = ret_asker->project.len == 0;
+	return r;
 }
 
 /* ---- answers ---- */
@@ -143,11 +157,16 @@ static struct done reply_one(struct call *c, const struct memory *m)
 
 /* ---- handlers ---- */
 
-static void before_search(struct call *c)
+static void begin_search(struct call *c)
 {
 	const struct search_in *in = c->in;
 
 	search_begin(c, in->query);
+}
+
+static void before_search(struct call *c)
+{
+	side_before_with(c, begin_search);
 }
 
 static struct done handle_search(struct call *c)
@@ -352,6 +371,7 @@ static const struct mcp_tool tools[] = {
 		 FIELDS(add_fields),
 		 .in_size = sizeof(struct add_in),
 		 .handle = handle_add,
+		 .before = side_before,
 		 .where = WRITER,
 		 .arg = &group},
 	 .title = "Remember",
@@ -362,6 +382,7 @@ static const struct mcp_tool tools[] = {
 		 FIELDS(list_fields),
 		 .in_size = sizeof(struct list_in),
 		 .handle = handle_list,
+		 .before = side_before,
 		 .where = READER,
 		 .arg = &group},
 	 .title = "List memories",

@@ -35,11 +35,16 @@ static struct done say(struct call *c, struct buf *out)
 
 /* ---- recall ---- */
 
-static void before_recall(struct call *c)
+static void begin_recall(struct call *c)
 {
 	const struct recall_in *in = c->in;
 
 	search_begin(c, in->about);
+}
+
+static void before_recall(struct call *c)
+{
+	side_before_with(c, begin_recall);
 }
 
 static struct done handle_recall(struct call *c)
@@ -133,6 +138,7 @@ static const struct mcp_prompt prompts[] = {
 	{.row = {.name = "handoff",
 		 .doc = "The state of this project, for the agent that takes over",
 		 .handle = handle_handoff,
+		 .before = side_before,
 		 .where = READER},
 	 .title = "Hand over"},
 };

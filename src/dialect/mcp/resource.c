@@ -351,5 +351,6 @@ const struct method mcp_resources_list = {
 	FIELDS(list_fields),
 	.in_size = sizeof(struct list_in),
 	.handle = handle_list,
+	.before = side_before,
 	.where = READER,
 };

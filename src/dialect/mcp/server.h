@@ -32,10 +32,12 @@ enum tool_group {
 struct side {
 	struct text project; /* {NULL, 0}: none; the same goes for the following */
 	struct text asked;   /* over HTTP: a project's name or folder, as it was written */
+	struct text root;    /* {NULL, 0}, or the folder that the client names when it is asked */
 	struct text folder;
 	struct text session;
 	struct text run;
 	unsigned groups;
+	void (*then)(struct call *c); /* what side_before_with goes on with */
 };
 
 const struct side *call_side(const struct call *c);
@@ -46,6 +48,9 @@ struct text side_agent(const struct call *c);
 /* The dialect's `open` and `recognise`. */
 int side_open(struct call *c, const struct http_request *http);
 bool side_recognise(const struct value *first);
+/* A row's `before`, where it needs the client's project: whoever has not told it is asked. */
+void side_before(struct call *c);
+void side_before_with(struct call *c, void (*then)(struct call *c));
 /* On the loop: whether the client has chosen the tool's group. */
 bool side_offers(const struct call *c, const struct mcp_tool *tool);
 

@@ -244,6 +244,66 @@ int side_open(struct call *c, const struct http_request *http)
 	return r != 0 ? r : read_side(c, http);
 }
 
+/* ---- where it works, if it is asked ---- */
+
+static int hex_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* "file:///home/a%20b" is "/home/a b". False: it is no folder of this machine. */
+static bool read_file_uri(struct text uri, char *path, size_t size)
+{
+	static const struct text scheme = TEXT("file:///");
+	size_t n = 0;
+
+	if (uri.len < scheme.len || memcmp(uri.data, scheme.data, scheme.len) != 0)
+		return false;
+	for (size_t i = scheme.len - 1; i < uri.len; i++) {
+		bool escaped = uri.data[i] == '%';
+		int high = escaped && i + 2 < uri.len ? hex_of(uri.data[i + 1]) : -1;
+		int low = high >= 0 ? hex_of(uri.data[i + 2]) : -1;
+
+		if (n + 1 >= size || (escaped && low < 0))
+			return false;
+		path[n++] = escaped ? (char)(high << 4 | low) : uri.data[i];
+		i += escaped ? 2 : 0;
+		if (path[n - 1] == '\0')
+			return false;
+	}
+	path[n] = '\0';
+	return true;
+}
+
+static void take_root(struct call *c)
+{
+	struct side *side = mcp_own(c);
+	char path[PROJECT_NAME_MAX + 1];
+
+	if (read_file_uri(mcp_root(c), path, sizeof(path)))
+		(void)copy(c, text_of(path), &side->root);
+	side->then(c);
+}
+
+void side_before_with(struct call *c, void (*then)(struct call *c))
+{
+	struct side *side = mcp_own(c);
+
+	side->then = then;
+	if (side->project.len > 0 || side->asked.len > 0)
+		then(c);
+	else
+		mcp_with_root(c, take_root);
+}
+
+void side_before(struct call *c)
+{
+	side_before_with(c, call_go_on);
+}
+
 const struct side *call_side(const struct call *c)
 {
 	return mcp_own(c);

@@ -1,0 +1,135 @@
+/*
+ * A legacy client's first folder. It is asked for when a call first needs it, and again after the
+ * client has said that its folders changed; meanwhile that call waits, for some seconds at most. A
+ * client that cannot tell, or does not, has none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call/server.h"
+#include "mcp/inner.h"
+#include "mcp/session.h"
+
+enum {
+	ROOTS_WAIT_MS = 5000,
+	ROOT_MAX = 16 << 10, /* bytes of a URI */
+};
+
+/* In the call's arena. */
+struct asking {
+	struct call *call;
+	struct timer *timer;
+	struct mcp_question *question;
+	void (*then)(struct call *c);
+};
+
+static bool can_be_asked(const struct mcp_call *mc)
+{
+	return mc->era == MCP_LEGACY && mc->session && mcp_can(mc->call, "roots") &&
+	       (!mc->http || mc->takes_events);
+}
+
+static void go_on(struct asking *a)
+{
+	timer_free(a->timer);
+	a->timer = NULL;
+	a->then(a->call);
+}
+
+static void learn(struct mcp_session *s, struct text uri)
+{
+	free(s->root);
+	s->root = uri.len > 0 && uri.len <= ROOT_MAX ? strndup(uri.data, uri.len) : NULL;
+	s->knows_root = true;
+}
+
+/* Folders of this machine; there may be others one day. */
+static struct text first_of(const struct value *answer)
+{
+	const struct value *roots = value_find(answer, "roots");
+
+	if (!roots || roots->kind != VALUE_ARRAY)
+		return (struct text) {0};
+	value_each (root, roots) {
+		struct text uri = value_text(value_find(root, "uri"));
+
+		if (uri.len > 5 && memcmp(uri.data, "file:", 5) == 0)
+			return uri;
+	}
+	return (struct text) {0};
+}
+
+/* NULL: the client cannot tell. */
+static void on_answer(void *arg, const struct value *answer)
+{
+	struct asking *a = arg;
+
+	learn(opened(a->call)->session, first_of(answer));
+	go_on(a);
+}
+
+/* The next calls do not wait as long again. */
+static void on_timer(void *arg)
+{
+	struct asking *a = arg;
+
+	mcp_withdraw_question(a->question);
+	learn(opened(a->call)->session, (struct text) {0});
+	go_on(a);
+}
+
+static void on_cancel(struct call *c, void *arg)
+{
+	struct asking *a = arg;
+
+	(void)c;
+	mcp_withdraw_question(a->question);
+	go_on(a);
+}
+
+static int ask(struct asking *a)
+{
+	int r = timer_new(a->call->server->loop, on_timer, a, &a->timer);
+
+	if (r != 0)
+		return r;
+	timer_start(a->timer, ROOTS_WAIT_MS);
+	return mcp_put_question(opened(a->call), "roots", "roots/list", on_answer, a, &a->question);
+}
+
+void mcp_with_root(struct call *c, void (*then)(struct call *c))
+{
+	struct mcp_call *mc = opened(c);
+	struct asking *a;
+
+	if (!can_be_asked(mc) || mc->session->knows_root) {
+		then(c);
+		return;
+	}
+	a = arena_zalloc(&c->arena, sizeof(*a));
+	if (!a) {
+		then(c);
+		return;
+	}
+	a->call = c;
+	a->then = then;
+	if (ask(a) == 0)
+		call_wait(c, on_cancel, a);
+	else
+		go_on(a);
+}
+
+struct text mcp_root(const struct call *c)
+{
+	const struct mcp_session *s = opened(c)->session;
+
+	return s && s->root ? text_of(s->root) : (struct text) {0};
+}
+
+int mcp_open_roots_changed(struct mcp_call *mc)
+{
+	if (mc->session)
+		mc->session->knows_root = false;
+	return 0;
+}
