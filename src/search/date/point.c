@@ -290,7 +290,8 @@ static size_t read_month(struct point_reader *r, size_t at, bool expected, struc
 
 	if (!is_month(r, month, expected))
 		return 0;
-	point_mark(r, at, month - 1, true);
+	if (which != NO_WHICH)
+		point_mark(r, at, at, true);
 	point_mark(r, month, month, false);
 	if (day) {
 		point_mark(r, after, after, false);
@@ -338,7 +339,8 @@ static size_t read_season(struct point_reader *r, size_t at, bool expected, stru
 	}
 	if (!year)
 		year = year_of_season(r, month, which);
-	point_mark(r, at, season - 1, true);
+	if (season > at)
+		point_mark(r, at, at, true);
 	point_mark(r, season, season, false);
 	set_days(d, calendar_days(year, month, 1), calendar_days(year, month + 3, 1), false);
 	return after - at;

@@ -204,6 +204,18 @@ static void a_day_is_found_whatever_was_said(void **state)
 }
 
 /* The newer of two. */
+/* A date at the very start leaves the words after it as they are. */
+static void a_question_may_begin_with_a_month(void **state)
+{
+	add_others();
+	note(1, "the invoice of the plumber came");
+	assert_int_equal(first("June invoice"), 1);
+	assert_int_equal(first("Summer 2022 invoice"), 1);
+	assert_int_equal(first("Invoice, June"), 1);
+	note(2, "she is born in June");
+	assert_int_equal(first("June"), 2);
+}
+
 static void of_two_that_say_the_same_the_newer_comes_first(void **state)
 {
 	add_others();
@@ -403,6 +415,7 @@ int main(void)
 		TEST(a_day_and_the_context_outweigh_the_word),
 		TEST(a_day_is_found_among_thousands),
 		TEST(a_day_is_found_whatever_was_said),
+		TEST(a_question_may_begin_with_a_month),
 		TEST(of_two_that_say_the_same_the_newer_comes_first),
 		TEST(words_that_ask_weigh_less),
 		TEST(common_words_weigh_less),
