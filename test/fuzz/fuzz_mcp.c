@@ -74,15 +74,21 @@ static void end_slow(void)
 }
 
 /* What waits for a client that has left, or for nobody, ends here. */
+static void end_detached(struct world *w)
+{
+	if (slow_call && !slow_call->client)
+		end_slow();
+	list_for_each (at, following, &w->server->detached)
+		call_cancel(list_entry(at, struct call, link));
+}
+
 static void come_to_rest(struct dialer *c, struct world *w)
 {
+	end_detached(w);
 	for (unsigned i = 0; w->server->n_clients > 0 || w->server->n_calls > 0; i++) {
-		FEED_CHECK(i < 100000 && (world_turn(w, NULL) || slow_call));
+		FEED_CHECK(i < 100000 && world_turn(w, NULL));
 		dialer_read(c);
-		if (slow_call && slow_call->client == NULL)
-			end_slow();
-		list_for_each (at, following, &w->server->detached)
-			call_cancel(list_entry(at, struct call, link));
+		end_detached(w);
 	}
 }
 
