@@ -160,8 +160,12 @@ def test_tools_can_be_chosen():
              TOOLS[:5] + TOOLS[10:])
         same(p.ask("tools/call", {"name": "task_list", "arguments": {}})["error"]["code"], -32602)
     with World() as w, daemon(w), Pipe(w, "--tools", "memory,magic") as p:
-        check(p.process.wait() != 0, "a failure")
-        check("magic" in w.read("pipe.err"), "what there is not")
+        same(p.process.wait(), 64)
+        same(w.read("pipe.err"), "koine: --tools: there are no tools 'magic'; there are memory, tasks and human\n")
+    with World() as w, daemon(w) as d, d.connect() as c:
+        error = json.loads(c.call_text(request("mcp.open", {"tools": ["memory", "magic"]})))["error"]
+        same(error["code"], -32602)
+        check("magic" in error["message"], error["message"])
 
 
 def pending(client):

@@ -17,6 +17,8 @@
 #include "cli/kit/talk.h"
 #include "cli/mcp/pipe.h"
 
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 struct mcp_options {
 	const char *project;
 	const char *tools;
@@ -80,7 +82,34 @@ static bool start_koined(void *arg)
 
 /* ---- what we tell koined of our client ---- */
 
-/* "memory,tasks": koined knows which there are. */
+static bool is_group(struct text name)
+{
+	static const char *const groups[] = {"memory", "tasks", "human"};
+
+	for (size_t i = 0; i < N_OF(groups); i++) {
+		if (text_is(name, groups[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Also refused by koined, but then the agent is told, and not the user at the terminal. */
+static int check_tools(const char *tools)
+{
+	struct text rest = text_of(tools);
+	struct text one;
+
+	while (tools && text_next(&rest, ',', &one)) {
+		if (is_group(one))
+			continue;
+		complain("--tools: there are no tools '%.*s'; there are memory, tasks and human",
+			 TEXT_ARGS(one));
+		return EX_USAGE;
+	}
+	return 0;
+}
+
+/* "memory,tasks" */
 static void add_tools(struct koine_json *j, const char *tools)
 {
 	struct text rest = text_of(tools);
@@ -121,8 +150,10 @@ static int cmd_mcp(struct cli *cli)
 	const struct mcp_options *o = cli->own;
 	CLEANUP(json_freep) struct koine_json *j = params_new();
 	CLEANUP(pipe_done) struct pipe p = {.cli = cli, .start = o->start ? start_koined : NULL};
-	int r = write_opening(o, j);
+	int r = check_tools(o->tools);
 
+	if (r == 0)
+		r = write_opening(o, j);
 	if (r != 0)
 		return r;
 	p.opening = params_end(j);
