@@ -402,7 +402,7 @@ int cmd_hook(struct cli *cli)
 	} else if (hook.told) {
 		hook_tell(cli, &hook);
 	} else {
-		complain("no hook's JSON on stdin: %s", error);
+		complain("%s%s", r == KOINE_METHOD ? "" : "no hook's JSON on stdin: ", error);
 		print_unavailable(&hook, error);
 	}
 	hook_done(&hook);

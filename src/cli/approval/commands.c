@@ -231,13 +231,13 @@ const struct command approval_commands[] = {
 	{"grants", "[revoke ID]", "show what is allowed without asking, or end it", NULL,
 	 cmd_grants},
 	{"hook", "", "ask a human from an agent's own hook",
-	 "Reads the hook's JSON from stdin (Claude Code's PreToolUse and PermissionRequest, "
-	 "Codex's\n"
-	 "PermissionRequest, or {\"tool_name\", \"tool_input\"}), waits until somebody decides, "
-	 "and\n"
-	 "prints the decision as that agent wants it. If koined cannot be reached, or nobody "
-	 "answers\n"
-	 "in time, the agent asks by itself. The exit status is 0. See koine-hook(1).\n",
+	 "Reads the hook's JSON from stdin (PreToolUse and PermissionRequest of Claude Code and\n"
+	 "Codex, BeforeTool of Gemini, preToolUse of Cursor and Copilot, or {\"tool_name\",\n"
+	 "\"tool_input\"}), waits until somebody decides, and prints the decision as that agent\n"
+	 "wants it. If koined cannot be reached, or nobody answers in time, the agent asks by\n"
+	 "itself; Gemini, which would not, is told no when time runs out. To Claude Code's\n"
+	 "SessionStart and UserPromptSubmit it answers with what is remembered. The exit status\n"
+	 "is 0. See koine-hook(1).\n",
 	 cmd_hook, NULL, hook_options, OWN,
 	 ARGS(0, 0, "takes no arguments; it reads JSON from stdin")},
 	{NULL},

@@ -6,8 +6,9 @@
 const struct option hook_options[] = {
 	{"--agent", "-a", "NAME", "who asks; else as the hook's JSON looks", option_word,
 	 AT(agent)},
-	{"--format", "-f", "FORMAT", "how to answer; auto: as the JSON looks", option_choice,
-	 AT(format), "auto, claude, codex, gemini, cursor, copilot or plain",
+	{"--format", "-f", "FORMAT",
+	 "auto, claude, codex, gemini, cursor, copilot or plain; auto: as the JSON looks",
+	 option_choice, AT(format), "one of auto, claude, codex, gemini, cursor, copilot or plain",
 	 .choices = "auto|claude|codex|gemini|cursor|copilot|plain"},
 	{"--timeout", "-t", "TIME", "wait so long: 55, 10m; 55s, plain: as the daemon", option_span,
 	 AT(wait_ms), "like 90, 10m or 2h", .min = 1},
