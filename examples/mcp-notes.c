@@ -2,7 +2,7 @@
  * An MCP server of one's own, in 60 lines: two tools and a resource.
  *
  *	cc mcp-notes.c -o mcp-notes $(pkg-config --cflags --libs koine)
- *	claude mcp add notes ./mcp-notes
+ *	claude mcp add notes -- "$PWD/mcp-notes"
  */
 #include <stdio.h>
 #include <string.h>
