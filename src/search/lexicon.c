@@ -48,7 +48,9 @@ static const char english[] =
 	"die hat war man mal gut bald sin con no come una son plus comment pour van era men over "
 	"under den sit mine dig var ten her hun ton sur may might must just also very too more "
 	"most "
-	"one two out up get got all im its ive here now said were who";
+	"one two out up get got all im its ive here now said were who "
+	"bin dir par ai ca hay soy per ci io ate com os door bent ben tot hem hoe till kim once ok "
+	"volt cat care fi";
 
 /* What German compounds are made of; longer words are taken apart around these. */
 static const char parts[] =

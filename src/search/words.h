@@ -17,7 +17,7 @@
 enum {
 	/* Raise it whenever a text yields other words or traits than before: an index that was written with
 	 * another number must be made again. */
-	WORDS_VERSION = 5,
+	WORDS_VERSION = 6,
 	WORD_BYTES_MAX = 40, /* longer ones are cut, both in memories and in queries */
 };
 
@@ -62,6 +62,9 @@ bool words_next(struct words *w, struct word *ret_word);
 
 /* What the text was taken for; English unless it clearly is another. */
 enum language words_language(const struct words *w);
+
+/* The same, where one small word is enough to tell. */
+enum language words_leaning(const struct words *w);
 
 /* Whether some of its words say so. */
 bool words_knows_language(const struct words *w);

@@ -187,9 +187,11 @@ static int read_words(struct plan *p, struct sequence *seq, struct text text)
 
 	words_start(words, text, p->indexes[0]->off, WORDS_OF_QUESTION);
 	p->knows_language = words_knows_language(words);
+	p->language = words_leaning(words);
 	if (!p->knows_language)
 		words_assume(words, index_language(p->indexes[0]));
-	p->language = words_language(words);
+	if (p->language == LANGUAGE_ENGLISH)
+		p->language = words_language(words);
 	while (n < SEARCH_WORDS_MAX && words_next(words, &word)) {
 		size_t was = seq->n;
 		bool second;

@@ -51,6 +51,7 @@ struct words {
 	enum words_of of;
 	enum language language; /* of those words of the text that are in the Latin script */
 	enum language script;   /* of most words; English: Latin, or one that is not known */
+	enum language leaning;  /* the same, where one word is enough to say so */
 	bool knows;             /* some words say so */
 	bool capital;
 	size_t len; /* of folded */

@@ -326,16 +326,18 @@ bool words_next(struct words *w, struct word *ret_word)
 
 /* Notes one word of the Latin script, for what it says about the language. True when it is enough
  * to call it English. */
-static bool note_word(struct words *w, struct language_guess *g)
+static bool note_word(struct words *w, struct language_guess *g, size_t *n_foreign)
 {
 	/* Single letters are names and units as often as words. */
 	const struct lexicon_entry *known =
 		w->len > 1 || w->folded[0] == 'i' ? lexicon_find(w->folded, w->len) : NULL;
+	uint32_t small_in = known ? known->small_in : 0;
 
-	if (known || w->letters)
-		language_note(g, known ? known->small_in : 0, w->letters);
-	return known && (known->small_in & 1U << LANGUAGE_ENGLISH) &&
-	       language_is_clearly_english(g);
+	if (small_in || w->letters) {
+		language_note(g, small_in, w->letters);
+		*n_foreign += !(small_in & 1U << LANGUAGE_ENGLISH);
+	}
+	return (small_in & 1U << LANGUAGE_ENGLISH) && language_is_clearly_english(g);
 }
 
 static bool is_spanish_mark(const char *p, size_t took)
@@ -348,6 +350,7 @@ static void guess(struct words *w)
 {
 	struct language_guess g = {0};
 	uint8_t scripts[LANGUAGES] = {0};
+	size_t n_foreign = 0;
 	size_t n = 0;
 
 	w->script = LANGUAGE_ENGLISH;
@@ -358,8 +361,10 @@ static void guess(struct words *w)
 		size_t n_folded;
 		size_t took = fold_next(w->at, w->end, &kind, folded, &n_folded);
 
-		if (is_spanish_mark(w->at, took))
+		if (is_spanish_mark(w->at, took)) {
 			language_note(&g, 1U << LANGUAGE_SPANISH, 0);
+			n_foreign += 2;
+		}
 		if (kind != CHAR_LETTER && kind != CHAR_PIECE) {
 			w->at += took;
 			continue;
@@ -373,11 +378,14 @@ static void guess(struct words *w)
 			continue;
 		}
 		read_word(w);
-		if (note_word(w, &g))
+		if (note_word(w, &g, &n_foreign))
 			break;
 	}
-	/* "door" is small in Dutch, "once" in Turkish: one word alone does not tell. */
-	if (n == 1 && w->letters == 0)
+	w->leaning = language_best(&g);
+	/* "las" is small in Spanish, and half of Las Vegas: one word alone does not tell. Nor does
+	 * one in a question, which would then not be looked for. */
+	if (w->leaning != LANGUAGE_ENGLISH && n_foreign <= 1 &&
+	    (w->of == WORDS_OF_QUESTION || (n == 1 && w->letters == 0)))
 		g = (struct language_guess) {0};
 	w->language = language_best(&g);
 	w->knows = g.points[w->language] > 0 || w->script != LANGUAGE_ENGLISH;
@@ -395,6 +403,7 @@ void words_start(struct words *w, struct text text, unsigned off, enum words_of 
 	w->joined = (struct joined) {0};
 	w->language = LANGUAGE_ENGLISH;
 	w->script = LANGUAGE_ENGLISH;
+	w->leaning = LANGUAGE_ENGLISH;
 	w->knows = false;
 	if (of == WORDS_OF_NAME || (off & (WORDS_OLD | WORDS_NO_STEMS)))
 		return;
@@ -405,6 +414,11 @@ void words_start(struct words *w, struct text text, unsigned off, enum words_of 
 enum language words_language(const struct words *w)
 {
 	return w->script == LANGUAGE_ENGLISH ? w->language : w->script;
+}
+
+enum language words_leaning(const struct words *w)
+{
+	return w->knows ? words_language(w) : w->leaning;
 }
 
 /* The last character that is neither white space nor a closing quote. */
