@@ -78,7 +78,7 @@ struct call {
 	bool again;             /* no answer: the handler must be begun again */
 	bool streaming;         /* the answer has begun to be sent */
 	bool watched;           /* cancelled when its client leaves, or sends nothing more */
-	bool endless; /* watched, and only its client could end it: ends when that is not read */
+	bool endless; /* only its client could end it: ends when that is not read, or has left */
 	bool holds;   /* notifications to its client wait behind its answer */
 };
 

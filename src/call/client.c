@@ -529,7 +529,7 @@ void client_pump(struct client *s)
 	do {
 		while (step(s))
 			continue;
-	} while (s->closing && client_cancel_endless(s));
+	} while ((s->closing || s->gone) && client_cancel_endless(s));
 	s->pumping = false;
 	settle(s);
 	server_check_input(s->server);
@@ -570,7 +570,7 @@ static void on_gone(void *owner)
 	struct client *s = owner;
 
 	s->gone = true;
-	settle(s);
+	client_pump(s);
 }
 
 static void on_closed(void *owner)

@@ -2,10 +2,11 @@
 """koined's MCP before clients that lie, that never read, and that may do less than they want."""
 import contextlib
 import json
+import select
 import socket
 
-from harness import (MIB, PATIENCE, check, main, peak_rss, raise_descriptor_limit, same,
-                     wait_until)
+from harness import (MIB, PATIENCE, check, main, peak_rss, raise_descriptor_limit, request,
+                     same, wait_until)
 from mcp_world import MODERN, Http, headers_for, message, modern
 from task_world import World
 from test_mcp_koined import Pipe, git_folder, pending
@@ -188,6 +189,42 @@ def begin_modern(server, params, method="tools/call", capabilities=None):
     return s
 
 
+def test_who_asks_over_http_does_not_decide():
+    with served(env={"KOINE_APPROVAL_AGENTS_DECIDE": "no"}) as (_, d, server):
+        waiting = [begin_modern(server, tool("permission_prompt", tool_name="Bash", input={})),
+                   begin_modern(server, tool("ask_human", question="May I?"), capabilities={"x": {}})]
+        k = d.connect()
+        wait_until(lambda: len(pending(k)) == 2, "the questions")
+        for asked in pending(k):
+            # Both belong to this test: it is the agent.
+            answer = json.loads(k.call_text(request("approval.decide", {
+                "id": asked["id"], "decision": "approve" if asked["tool"] == "Bash" else "respond",
+                "comment": "yes"})))
+            check("an agent that asks" in answer["error"]["message"], "%s", answer)
+        for s in waiting:
+            s.close()
+        wait_until(lambda: not pending(k), "their withdrawal")
+
+
+def test_more_questions_than_anybody_answers():
+    with served() as (_, d, _), Bare(d) as b:
+        k = d.connect()
+        text = b"".join(json.dumps(modern("tools/call", tool("ask_human", question="%d?" % i),
+                                          id=i)).encode() + b"\n" for i in range(20000))
+        b.socket.setblocking(False)
+        sent, asked = 0, -1
+        # Until it takes no more: so many calls of one client are under way, and the rest waits.
+        while sent < len(text) and asked != (now := k.call("daemon.status")["approvals_pending"]):
+            asked = now
+            while select.select([], [b.socket], [], 1)[1] and sent < len(text):
+                sent += b.socket.send(text[sent:sent + 65536])
+        check(0 < asked < 2000, "%d questions at once", asked)
+        check(sent < len(text), "it took everything")
+        d.alive()
+        b.socket.shutdown(socket.SHUT_RDWR)
+        wait_until(lambda: k.call("daemon.status")["approvals_pending"] == 0, "their withdrawal")
+
+
 # ---- large, many, slow ----
 
 
@@ -294,8 +331,11 @@ class Bare:
         self.file.close()
         self.socket.close()
 
-    def call(self, body):
+    def send(self, body):
         self.socket.sendall(json.dumps(body).encode() + b"\n")
+
+    def call(self, body):
+        self.send(body)
         line = self.file.readline()
         check(line, "the connection ended")
         return json.loads(line)
@@ -377,9 +417,6 @@ class Rooted(Bare):
             "protocolVersion": "2025-11-25", "capabilities": {"roots": {"listChanged": True}},
             "clientInfo": {"name": "test", "version": "1"}})), "initialize")
         self.send(message("notifications/initialized", id=None))
-
-    def send(self, body):
-        self.socket.sendall(json.dumps(body).encode() + b"\n")
 
     def project(self, **answer):
         """Of what it adds; roots/list is answered with this."""

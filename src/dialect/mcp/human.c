@@ -163,8 +163,11 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 	c->state = w;
 	list_init(&w->link);
 	r = timer_new(c->server->loop, on_timer, w, &w->timer);
-	if (r == 0 && client_hears(c->client))
+	if (r == 0 && client_hears(c->client)) {
+		/* A client with many of them is not read any more, and still must be able to leave. */
+		c->endless = true;
 		r = join_waits(c->client, w);
+	}
 	if (r == 0)
 		r = approval_wait(call_approvals(c), new, on_kept, on_decided, w, &w->waiter);
 	if (r != 0) {
