@@ -1,0 +1,406 @@
+#include "cli/connect/json_edit.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "cli/connect/ours.h"
+#include "cli/kit/value.h"
+
+/* A value of ours has fewer parts; each round changes one. */
+enum { ROUNDS_MAX = 32 };
+
+static void doc_freep(struct koine_doc **doc)
+{
+	koine_doc_free(*doc);
+}
+
+/* ---- the place ---- */
+
+int json_place_refuse(const struct json_file *f, const struct json_place *p, const char *words,
+		      struct why *why)
+{
+	CLEANUP(buf_donep) struct buf name;
+	unsigned line = edit_line(f->text, json_file_span(f, p->at).start);
+
+	buf_init(&name, 1024);
+	for (unsigned i = 0; i < p->depth; i++)
+		buf_printf(&name, "%s%.*s", i > 0 ? "." : "", TEXT_ARGS(p->keys[i]));
+	if (p->depth == 0)
+		buf_add_str(&name, "the file");
+	return refuse(why, REFUSE_CONFLICT, "line %u: %.*s %s", line, TEXT_ARGS(buf_text(&name)),
+		      words);
+}
+
+int json_place_find(const struct json_file *f, const struct edit *e, struct json_place *ret_place,
+		    struct why *why)
+{
+	struct json_place p = {.at = f->root};
+	const struct koine_value *next = NULL;
+	int r = 0;
+
+	p.n_keys = edit_keys(e->path, p.keys);
+	while (p.depth < p.n_keys) {
+		if (koine_value_kind(p.at) != KOINE_OBJECT)
+			return json_place_refuse(f, &p, "is already something else, no object",
+						 why);
+		r = json_file_member(f, p.at, p.keys[p.depth], &next, why);
+		if (r != 0)
+			return r;
+		if (!next)
+			break;
+		p.over = p.at;
+		p.at = next;
+		p.depth++;
+	}
+	if (p.depth == p.n_keys && e->kind == EDIT_ELEMENT && koine_value_kind(p.at) != KOINE_ARRAY)
+		return json_place_refuse(f, &p, "is already something else, no list", why);
+	*ret_place = p;
+	return 0;
+}
+
+/* ---- putting in ---- */
+
+static int copy(struct text file, struct buf *out)
+{
+	buf_add(out, file.data, file.len);
+	return out->err;
+}
+
+/* Ours, but not as it should be. Changes the first part that differs, or adds the first that is
+ * missing. */
+static int mend(const struct json_file *f, const struct koine_value *ours,
+		const struct koine_value *value, struct buf *out, struct why *why)
+{
+	const struct koine_value *part = koine_value_first(value);
+	const struct koine_value *is = NULL;
+	CLEANUP(buf_donep) struct buf text;
+	struct json_style style = json_style_of(f);
+	struct splice s;
+	struct text key;
+	int r = 0;
+
+	buf_init(&text, EDIT_FILE_MAX);
+	for (; part; part = koine_value_next(part)) {
+		r = json_file_member(f, ours, text_of_key(part), &is, why);
+		if (r != 0)
+			return r;
+		if (!is || !json_value_equal(is, part))
+			break;
+	}
+	if (!part)
+		return copy(f->text, out);
+	key = text_of_key(part);
+	if (!is)
+		return json_insert(f, ours,
+				   &(struct json_child) {.keys = &key, .n_keys = 1, .value = part},
+				   out);
+	s.at = json_file_span(f, is).start;
+	s.removed = json_file_span(f, is).end - s.at;
+	json_write(&style, part, json_indent(f, s.at), &text);
+	s.added = buf_text(&text);
+	return text.err != 0 ? text.err : edit_splice(f->text, &s, 1, out);
+}
+
+static int put_member(const struct json_file *f, const struct json_place *p,
+		      const struct koine_value *value, struct buf *out, struct why *why)
+{
+	bool mixed;
+
+	if (json_value_equal(p->at, value))
+		return copy(f->text, out);
+	if (koine_value_kind(p->at) == KOINE_OBJECT && ours_is(p->at, &mixed))
+		return mend(f, p->at, value, out, why);
+	return json_place_refuse(f, p, "is already something else", why);
+}
+
+static int put_element(const struct json_file *f, const struct json_place *p,
+		       const struct koine_value *value, struct buf *out, struct why *why)
+{
+	const struct koine_value *v = koine_value_first(p->at);
+	CLEANUP(buf_donep) struct buf text;
+	struct json_style style = json_style_of(f);
+	struct splice s;
+	bool mixed;
+
+	buf_init(&text, EDIT_FILE_MAX);
+	for (; v; v = koine_value_next(v)) {
+		if (json_value_equal(v, value))
+			return copy(f->text, out);
+	}
+	for (v = koine_value_first(p->at); v && !ours_is(v, &mixed); v = koine_value_next(v)) {
+		/* Somebody has put it beside something of their own; it is there. */
+		if (mixed)
+			return copy(f->text, out);
+	}
+	if (!v)
+		return json_insert(f, p->at, &(struct json_child) {.value = value}, out);
+	s.at = json_file_span(f, v).start;
+	s.removed = json_file_span(f, v).end - s.at;
+	json_write(&style, value, json_indent(f, s.at), &text);
+	s.added = buf_text(&text);
+	return text.err != 0 ? text.err : edit_splice(f->text, &s, 1, out);
+}
+
+static int put_into(const struct json_file *f, const struct edit *e,
+		    const struct koine_value *value, struct buf *out, struct why *why)
+{
+	struct json_place p;
+	int r = json_place_find(f, e, &p, why);
+
+	if (r != 0)
+		return r;
+	if (p.depth < p.n_keys)
+		return json_insert(f, p.at,
+				   &(struct json_child) {.keys = p.keys + p.depth,
+							 .n_keys = p.n_keys - p.depth,
+							 .value = value,
+							 .in_array = e->kind == EDIT_ELEMENT},
+				   out);
+	return e->kind == EDIT_MEMBER ? put_member(f, &p, value, out, why)
+				      : put_element(f, &p, value, out, why);
+}
+
+/* There is nothing in the file but perhaps comments. */
+static int begin_file(struct text file, struct buf *out)
+{
+	struct text newline = edit_newline(file);
+
+	buf_add(out, file.data, file.len);
+	if (edit_lacks_newline(file))
+		buf_add(out, newline.data, newline.len);
+	buf_add_str(out, "{}");
+	buf_add(out, newline.data, newline.len);
+	return out->err;
+}
+
+static int put_once(struct text file, bool comments, const struct edit *e,
+		    const struct koine_value *value, struct buf *out, struct why *why)
+{
+	struct json_file f;
+	int r = json_file_open(&f, file, comments, why);
+
+	if (r == 0)
+		r = f.root ? put_into(&f, e, value, out, why) : begin_file(file, out);
+	json_file_close(&f);
+	return r;
+}
+
+/* Repeats a step until it changes nothing. */
+typedef int (*step_fn)(struct text file, void *arg, struct buf *out, struct why *why);
+
+static int settle(struct text file, step_fn step, void *arg, struct buf *out, struct why *why)
+{
+	CLEANUP(buf_donep) struct buf now;
+	int r;
+
+	buf_init(&now, EDIT_FILE_MAX);
+	r = copy(file, &now);
+	for (int round = 0; r == 0 && round < ROUNDS_MAX; round++) {
+		buf_clear(out);
+		r = step(buf_text(&now), arg, out, why);
+		if (r == 0 && text_equal(buf_text(&now), buf_text(out)))
+			return 0;
+		buf_clear(&now);
+		if (r == 0)
+			r = copy(buf_text(out), &now);
+	}
+	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "it cannot be edited");
+}
+
+struct step {
+	bool comments;
+	const struct edit *e;
+	const struct koine_value *value;
+	struct text before;
+	bool taken; /* something was taken out */
+};
+
+static int put_step(struct text file, void *arg, struct buf *out, struct why *why)
+{
+	const struct step *s = arg;
+
+	return put_once(file, s->comments, s->e, s->value, out, why);
+}
+
+static int run(struct text file, struct step *s, step_fn step, struct buf *out, struct why *why)
+{
+	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
+	int r = koine_doc_parse(s->e->value, strlen(s->e->value), &doc, NULL, 0);
+
+	if (r != 0)
+		return r < 0 ? r : refuse(why, REFUSE_INTERNAL, "what should be added is no JSON");
+	s->value = koine_doc_root(doc);
+	return settle(file, step, s, out, why);
+}
+
+/* ---- taking out ---- */
+
+/* What stands between the brackets: if it has no children, blanks and comments. */
+static struct text inside_of(const struct json_file *f, const struct koine_value *v)
+{
+	struct span s = json_file_span(f, v);
+
+	return (struct text) {.data = f->text.data + s.start + 1, .len = s.end - s.start - 2};
+}
+
+static bool is_empty(const struct koine_value *v)
+{
+	return koine_value_kind(v) >= KOINE_ARRAY && koine_value_count(v) == 0;
+}
+
+static struct text skip_blanks(struct text t)
+{
+	while (t.len > 0 && memchr(" \t\r\n", t.data[0], 4))
+		t = text_skip(t, 1);
+	return t;
+}
+
+/* Whether both have the same comments. */
+static bool differ_in_blanks(struct text a, struct text b)
+{
+	for (;;) {
+		a = skip_blanks(a);
+		b = skip_blanks(b);
+		if (a.len == 0 || b.len == 0 || a.data[0] != b.data[0])
+			return a.len == 0 && b.len == 0;
+		a = text_skip(a, 1);
+		b = text_skip(b, 1);
+	}
+}
+
+/* Whether it was there before, and if it was empty then, what stood in it. If the old file cannot
+ * be read, everything was there: then only what is surely ours is taken. */
+static bool find_before(const struct step *s, const struct json_place *p, struct text *ret_inside)
+{
+	const struct koine_value *v = NULL;
+	struct json_file f;
+	bool found = true;
+
+	if (json_file_open(&f, s->before, s->comments, NULL) == 0) {
+		v = f.root;
+		for (unsigned i = 0; i < p->depth && v; i++) {
+			if (json_file_member(&f, v, p->keys[i], &v, NULL) != 0)
+				break;
+		}
+		found = v != NULL;
+	}
+	if (is_empty(v))
+		*ret_inside = inside_of(&f, v);
+	json_file_close(&f);
+	return found;
+}
+
+/* We have emptied the deepest part of the path: removes it if it was not there before, or else
+ * makes it look as it did. */
+static int prune(const struct json_file *f, const struct json_place *p, const struct step *s,
+		 struct buf *out)
+{
+	struct text before = {0};
+	struct splice again;
+	bool was_there;
+
+	if (!s->taken || !is_empty(p->at))
+		return copy(f->text, out);
+	was_there = find_before(s, p, &before);
+	again.added = inside_of(f, p->at);
+	again.at = (size_t)(again.added.data - f->text.data);
+	again.removed = again.added.len;
+	if (!was_there && p->over && skip_blanks(again.added).len == 0)
+		return json_remove(f, p->over, p->at, out);
+	if (before.data && differ_in_blanks(before, again.added))
+		again.added = before;
+	else if (skip_blanks(again.added).len == 0)
+		again.added.len = 0;
+	return edit_splice(f->text, &again, 1, out);
+}
+
+static int take_out(const struct json_file *f, const struct koine_value *from,
+		    const struct koine_value *child, struct step *s, struct buf *out)
+{
+	s->taken = true;
+	return json_remove(f, from, child, out);
+}
+
+static int take_member(const struct json_file *f, const struct json_place *p, struct step *s,
+		       struct buf *out)
+{
+	bool mixed;
+
+	if (json_value_equal(p->at, s->value) ||
+	    (koine_value_kind(p->at) == KOINE_OBJECT && ours_is(p->at, &mixed)))
+		return take_out(f, p->over, p->at, s, out);
+	return copy(f->text, out);
+}
+
+static int take_element(const struct json_file *f, struct json_place *p, struct step *s,
+			struct buf *out, struct why *why)
+{
+	const struct koine_value *v = koine_value_first(p->at);
+	bool mixed;
+
+	for (; v; v = koine_value_next(v)) {
+		if (json_value_equal(v, s->value) || ours_is(v, &mixed))
+			return take_out(f, p->at, v, s, out);
+		if (!mixed)
+			continue;
+		p->at = v;
+		return json_place_refuse(f, p,
+					 "has koine's hook beside another in one group: "
+					 "take it out by hand",
+					 why);
+	}
+	return prune(f, p, s, out);
+}
+
+static int take_from(const struct json_file *f, struct step *s, struct buf *out, struct why *why)
+{
+	struct json_place p;
+	int r = json_place_find(f, s->e, &p, why);
+
+	if (r != 0)
+		return r;
+	if (p.depth < p.n_keys)
+		return prune(f, &p, s, out);
+	return s->e->kind == EDIT_MEMBER ? take_member(f, &p, s, out)
+					 : take_element(f, &p, s, out, why);
+}
+
+static int take_step(struct text file, void *arg, struct buf *out, struct why *why)
+{
+	struct step *s = arg;
+	struct json_file f;
+	int r = json_file_open(&f, file, s->comments, why);
+
+	if (r == 0)
+		r = f.root ? take_from(&f, s, out, why) : copy(file, out);
+	json_file_close(&f);
+	return r;
+}
+
+/* ---- both kinds of file ---- */
+
+static int json_put(struct text file, const struct edit *e, struct buf *out, struct why *why)
+{
+	return run(file, &(struct step) {.e = e}, put_step, out, why);
+}
+
+static int json_take(struct text file, struct text before, const struct edit *e, struct buf *out,
+		     struct why *why)
+{
+	return run(file, &(struct step) {.e = e, .before = before}, take_step, out, why);
+}
+
+static int jsonc_put(struct text file, const struct edit *e, struct buf *out, struct why *why)
+{
+	return run(file, &(struct step) {.comments = true, .e = e}, put_step, out, why);
+}
+
+static int jsonc_take(struct text file, struct text before, const struct edit *e, struct buf *out,
+		      struct why *why)
+{
+	return run(file, &(struct step) {.comments = true, .e = e, .before = before}, take_step,
+		   out, why);
+}
+
+const struct editor json_editor = {.put = json_put, .take = json_take};
+const struct editor jsonc_editor = {.put = jsonc_put, .take = jsonc_take};

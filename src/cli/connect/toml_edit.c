@@ -1,0 +1,318 @@
+/*
+ * One table of a TOML file: [mcp_servers.koine] with its keys. It is added at the end of the
+ * file, where it cannot come into another table.
+ */
+#include <errno.h>
+
+#include <koine/koine.h>
+
+#include "base/cleanup.h"
+#include "cli/connect/ours.h"
+#include "cli/connect/toml_file.h"
+#include "cli/kit/value.h"
+
+/* Each round changes one key. */
+enum { ROUNDS_MAX = 32 };
+
+struct table {
+	struct toml_path path;
+	const struct toml_item *header; /* NULL: none */
+	const struct toml_item *last;   /* its last key, or else the header */
+	const struct toml_item *command;
+};
+
+static int copy(struct text file, struct buf *out)
+{
+	buf_add(out, file.data, file.len);
+	return out->err;
+}
+
+static int refuse_place(const struct toml_item *item, const struct table *t, const char *words,
+			struct why *why)
+{
+	CLEANUP(buf_donep) struct buf name;
+
+	buf_init(&name, 1024);
+	for (unsigned i = 0; i < t->path.n; i++)
+		buf_printf(&name, "%s%.*s", i > 0 ? "." : "", TEXT_ARGS(t->path.keys[i]));
+	return refuse(why, REFUSE_CONFLICT, "line %u: %.*s %s", item->line,
+		      TEXT_ARGS(buf_text(&name)), words);
+}
+
+/* ---- finding it ---- */
+
+static bool is_key_of(const struct toml_item *item, const struct table *t, struct text key)
+{
+	return item->kind == TOML_KEY && item->header == t->path.n &&
+	       item->path.n == t->path.n + 1 && toml_path_begins(&item->path, &t->path) &&
+	       text_equal(item->path.keys[t->path.n], key);
+}
+
+/* What makes the place something else than a table that we may write. */
+static int check_item(const struct toml_item *item, const struct table *t, struct why *why)
+{
+	bool is_below = toml_path_begins(&item->path, &t->path);
+	bool is_above = toml_path_begins(&t->path, &item->path);
+
+	switch (item->kind) {
+	case TOML_KEY:
+		if (is_above)
+			return refuse_place(
+				item, t, "is already something else, or in an inline table", why);
+		if (is_below && item->header < t->path.n)
+			return refuse_place(item, t, "is written with dotted keys", why);
+		return 0;
+	case TOML_TABLE_ARRAY:
+		return is_above ? refuse_place(item, t, "is in a list of tables", why) : 0;
+	case TOML_TABLE:
+		if (t->header && toml_path_equal(&item->path, &t->path))
+			return refuse_place(item, t, "is there twice", why);
+		return 0;
+	}
+	return 0;
+}
+
+static int find(const struct toml_file *f, const struct edit *e, struct table *t, struct why *why)
+{
+	int r;
+
+	*t = (struct table) {.header = NULL};
+	t->path.n = edit_keys(e->path, t->path.keys);
+	for (size_t n = 0; n < f->n_items; n++) {
+		const struct toml_item *i = &f->items[n];
+
+		r = check_item(i, t, why);
+		if (r != 0)
+			return r;
+		if (i->kind == TOML_TABLE && toml_path_equal(&i->path, &t->path))
+			t->header = t->last = i;
+		if (i->kind == TOML_KEY && i->header == t->path.n &&
+		    toml_path_begins(&i->path, &t->path))
+			t->last = i;
+		if (!is_key_of(i, t, TEXT("command")))
+			continue;
+		if (t->command)
+			return refuse_place(i, t, "has two commands", why);
+		t->command = i;
+	}
+	return 0;
+}
+
+static bool is_ours(const struct table *t)
+{
+	struct text v = t->command ? t->command->value : (struct text) {0};
+
+	if (v.len < 2 || (v.data[0] != '"' && v.data[0] != '\'') || v.data[v.len - 1] != v.data[0])
+		return false;
+	return ours_is_command((struct text) {.data = v.data + 1, .len = v.len - 2});
+}
+
+/* ---- putting in ---- */
+
+/* Strings, whole numbers, truths and lists of them are the same in JSON and TOML. */
+static void write_pair(const struct koine_value *part, struct text newline, struct buf *out)
+{
+	struct text key = text_of_key(part);
+	struct text raw;
+
+	raw.data = koine_value_raw(part, &raw.len);
+	buf_printf(out, "%.*s = ", TEXT_ARGS(key));
+	buf_add(out, raw.data, raw.len);
+	buf_add(out, newline.data, newline.len);
+}
+
+static int append_table(const struct toml_file *f, const struct table *t,
+			const struct koine_value *value, struct buf *out)
+{
+	struct text newline = edit_newline(f->text);
+	const struct koine_value *part;
+
+	buf_add(out, f->text.data, f->text.len);
+	if (edit_lacks_newline(f->text))
+		buf_add(out, newline.data, newline.len);
+	if (!edit_is_empty(f->text))
+		buf_add(out, newline.data, newline.len);
+	buf_add_char(out, '[');
+	for (unsigned i = 0; i < t->path.n; i++)
+		buf_printf(out, "%s%.*s", i > 0 ? "." : "", TEXT_ARGS(t->path.keys[i]));
+	buf_add_char(out, ']');
+	buf_add(out, newline.data, newline.len);
+	for (part = koine_value_first(value); part; part = koine_value_next(part))
+		write_pair(part, newline, out);
+	return out->err;
+}
+
+static int find_key(const struct toml_file *f, const struct table *t, struct text key,
+		    const struct toml_item **ret_item, struct why *why)
+{
+	*ret_item = NULL;
+	for (size_t n = 0; n < f->n_items; n++) {
+		const struct toml_item *i = &f->items[n];
+
+		if (!is_key_of(i, t, key))
+			continue;
+		if (*ret_item)
+			return refuse_place(i, t, "has a key twice", why);
+		*ret_item = i;
+	}
+	return 0;
+}
+
+static int add_key(const struct toml_file *f, const struct table *t, const struct koine_value *part,
+		   struct buf *out)
+{
+	CLEANUP(buf_donep) struct buf line;
+	struct text newline = edit_newline(f->text);
+	struct splice s = {.at = t->last->end};
+
+	buf_init(&line, EDIT_FILE_MAX);
+	if (f->text.data[s.at - 1] != '\n')
+		buf_add(&line, newline.data, newline.len);
+	write_pair(part, newline, &line);
+	s.added = buf_text(&line);
+	return line.err != 0 ? line.err : edit_splice(f->text, &s, 1, out);
+}
+
+/* Ours, but not as it should be: changes or adds the first key that differs. */
+static int mend(const struct toml_file *f, const struct table *t, const struct koine_value *value,
+		struct buf *out, struct why *why)
+{
+	const struct koine_value *part = koine_value_first(value);
+	const struct toml_item *item = NULL;
+	struct splice s;
+	int r;
+
+	for (; part; part = koine_value_next(part)) {
+		r = find_key(f, t, text_of_key(part), &item, why);
+		if (r != 0)
+			return r;
+		s.added.data = koine_value_raw(part, &s.added.len);
+		if (!item || !text_equal(item->value, s.added))
+			break;
+	}
+	if (!part)
+		return copy(f->text, out);
+	if (!item)
+		return add_key(f, t, part, out);
+	s.at = (size_t)(item->value.data - f->text.data);
+	s.removed = item->value.len;
+	return edit_splice(f->text, &s, 1, out);
+}
+
+static int put_once(struct text file, const struct edit *e, const struct koine_value *value,
+		    struct buf *out, struct why *why)
+{
+	struct toml_file f;
+	struct table t = {.header = NULL};
+	int r = toml_file_open(&f, file, why);
+
+	if (r == 0)
+		r = find(&f, e, &t, why);
+	if (r == 0 && !t.header)
+		r = append_table(&f, &t, value, out);
+	else if (r == 0 && !is_ours(&t))
+		r = refuse_place(t.header, &t, "is already something else", why);
+	else if (r == 0)
+		r = mend(&f, &t, value, out, why);
+	toml_file_close(&f);
+	return r;
+}
+
+static int put_all(struct text file, const struct edit *e, const struct koine_value *value,
+		   struct buf *out, struct why *why)
+{
+	CLEANUP(buf_donep) struct buf now;
+	int r;
+
+	buf_init(&now, EDIT_FILE_MAX);
+	r = copy(file, &now);
+	for (int round = 0; r == 0 && round < ROUNDS_MAX; round++) {
+		buf_clear(out);
+		r = put_once(buf_text(&now), e, value, out, why);
+		if (r == 0 && text_equal(buf_text(&now), buf_text(out)))
+			return 0;
+		buf_clear(&now);
+		if (r == 0)
+			r = copy(buf_text(out), &now);
+	}
+	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "it cannot be edited");
+}
+
+static int toml_put(struct text file, const struct edit *e, struct buf *out, struct why *why)
+{
+	struct koine_doc *doc = NULL;
+	int r = koine_doc_parse(e->value, strlen(e->value), &doc, NULL, 0);
+
+	if (r > 0)
+		r = refuse(why, REFUSE_INTERNAL, "what should be added is no JSON");
+	if (r == 0)
+		r = put_all(file, e, koine_doc_root(doc), out, why);
+	koine_doc_free(doc);
+	return r;
+}
+
+/* ---- taking out ---- */
+
+/* The empty line that we have put before the header. */
+static size_t before_header(struct text file, size_t start)
+{
+	if (start >= 2 && file.data[start - 1] == '\n' && file.data[start - 2] == '\n')
+		return start - 1;
+	if (start >= 4 && memcmp(file.data + start - 4, "\r\n\r\n", 4) == 0)
+		return start - 2;
+	return start;
+}
+
+/* Our table was the last; the line before it had no end when we came. */
+static void drop_newline(struct text before, struct buf *out)
+{
+	if (!edit_lacks_newline(before))
+		return;
+	if (out->len > 0 && out->data[out->len - 1] == '\n')
+		out->len--;
+	if (out->len > 0 && out->data[out->len - 1] == '\r')
+		out->len--;
+}
+
+/* The table and what is below it: without its command the rest would be a broken server. Comments
+ * behind its last key stay. */
+static int cut(const struct toml_file *f, const struct table *t, struct text before,
+	       struct buf *out)
+{
+	size_t at = 0;
+
+	for (size_t n = 0; n < f->n_items; n++) {
+		const struct toml_item *i = &f->items[n];
+		size_t start = i->start;
+
+		if (!toml_path_begins(&i->path, &t->path))
+			continue;
+		if (i->kind != TOML_KEY)
+			start = before_header(f->text, start);
+		if (start < at)
+			start = at;
+		buf_add(out, f->text.data + at, start - at);
+		at = i->end;
+	}
+	buf_add(out, f->text.data + at, f->text.len - at);
+	if (at == f->text.len)
+		drop_newline(before, out);
+	return out->err;
+}
+
+static int toml_take(struct text file, struct text before, const struct edit *e, struct buf *out,
+		     struct why *why)
+{
+	struct toml_file f;
+	struct table t = {.header = NULL};
+	int r = toml_file_open(&f, file, why);
+
+	if (r == 0)
+		r = find(&f, e, &t, why);
+	if (r == 0)
+		r = t.header && is_ours(&t) ? cut(&f, &t, before, out) : copy(file, out);
+	toml_file_close(&f);
+	return r;
+}
+
+const struct editor toml_editor = {.put = toml_put, .take = toml_take};
