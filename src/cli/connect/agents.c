@@ -1,0 +1,149 @@
+#include "cli/connect/agents.h"
+
+#define CONFIG "{XDG_CONFIG_HOME|~/.config}"
+
+/* Claude Code, Codex and Gemini CLI have the same groups of hooks. */
+#define GROUP(matcher, more)                                                                       \
+	"{" matcher "\"hooks\":[{\"type\":\"command\"," more "\"command\":%h,\"timeout\":%t}]}"
+
+#define TOLD "{\"hooks\":[{\"type\":\"command\",\"command\":%n,\"timeout\":%s}]}"
+
+const struct agent agents[] = {
+	{
+		.name = "claude",
+		.title = "Claude Code",
+		.programs = {"claude"},
+		.folder = "{CLAUDE_CONFIG_DIR|~/.claude}",
+		.measured = true,
+		.ticks = 1,
+		.files =
+			{{.user = "{CLAUDE_CONFIG_DIR|~}/.claude.json",
+			  .project = ".mcp.json",
+			  .by = &json_editor,
+			  .edits = {{"mcpServers/koine",
+				     "{\"type\":\"stdio\",\"command\":%c,\"args\":%a}"}}},
+			 {.user = "{CLAUDE_CONFIG_DIR|~/.claude}/settings.json",
+			  .project = ".claude/settings.json",
+			  .by = &json_editor,
+			  .edits = {{"permissions/allow", "\"mcp__koine\"", EDIT_ELEMENT},
+				    {"hooks/PermissionRequest", GROUP("\"matcher\":\"*\",", ""),
+				     EDIT_ELEMENT},
+				    {"hooks/SessionStart", TOLD, EDIT_ELEMENT},
+				    {"hooks/UserPromptSubmit", TOLD, EDIT_ELEMENT},
+				    {"hooks/PostToolUse", TOLD, EDIT_ELEMENT},
+				    {"hooks/Stop", TOLD, EDIT_ELEMENT},
+				    {"hooks/SessionEnd", TOLD, EDIT_ELEMENT},
+				    {"hooks/PreToolUse",
+				     GROUP("\"matcher\":\"Bash|Edit|Write|NotebookEdit|WebFetch\",",
+					   ""),
+				     EDIT_ELEMENT, .gate = true}}}},
+	},
+	{
+		.name = "codex",
+		.title = "Codex",
+		.programs = {"codex"},
+		.folder = "{CODEX_HOME|~/.codex}",
+		.measured = true,
+		.cuts_environment = true,
+		.ticks = 1,
+		.hooks_note = "Codex runs a new hook only when you have trusted it: start codex, "
+			      "open /hooks, and trust koine's.",
+		.files = {{.user = "{CODEX_HOME|~/.codex}/config.toml",
+			   .project = ".codex/config.toml",
+			   .by = &toml_editor,
+			   .edits = {{"mcp_servers/koine",
+				      "{\"command\":%c,\"args\":%a,\"env_vars\":["
+				      "\"KOINE_SESSION_ID\",\"KOINE_RUN_ID\",\"KOINE_SOCKET\","
+				      "\"XDG_RUNTIME_DIR\"],"
+				      "\"default_tools_approval_mode\":\"approve\"}"}}},
+			  {.user = "{CODEX_HOME|~/.codex}/hooks.json",
+			   .project = ".codex/hooks.json",
+			   .by = &json_editor,
+			   .edits = {{"hooks/PermissionRequest", GROUP("", ""), EDIT_ELEMENT},
+				     {"hooks/PreToolUse", GROUP("\"matcher\":\"Bash\",", ""),
+				      EDIT_ELEMENT, .gate = true}}}},
+	},
+	{
+		.name = "gemini",
+		.title = "Gemini CLI",
+		.programs = {"gemini"},
+		.folder = "~/.gemini",
+		.measured = true,
+		.ticks = 1000,
+		.files = {{.user = "~/.gemini/settings.json",
+			   .project = ".gemini/settings.json",
+			   .by = &jsonc_editor,
+			   .edits = {{"mcpServers/koine",
+				      "{\"command\":%c,\"args\":%a,\"trust\":true}"},
+				     {"hooks/BeforeTool",
+				      GROUP("\"matcher\":\"run_shell_command|write_file|replace\",",
+					    "\"name\":\"koine\","),
+				      EDIT_ELEMENT, .gate = true}}}},
+	},
+	{
+		.name = "opencode",
+		.title = "opencode",
+		.programs = {"opencode"},
+		.folder = CONFIG "/opencode",
+		.measured = true,
+		.ticks = 1,
+		.files = {{.user = CONFIG "/opencode/opencode.json",
+			   .other = CONFIG "/opencode/opencode.jsonc",
+			   .project = "opencode.json",
+			   .project_other = "opencode.jsonc",
+			   .by = &jsonc_editor,
+			   .edits = {{"mcp/koine",
+				      "{\"type\":\"local\",\"command\":%l,\"enabled\":true}"}}}},
+	},
+	{
+		.name = "cursor",
+		.title = "Cursor",
+		.programs = {"cursor", "cursor-agent"},
+		.folder = "~/.cursor",
+		.ticks = 1,
+		.files = {{.user = "~/.cursor/mcp.json",
+			   .project = ".cursor/mcp.json",
+			   .by = &json_editor,
+			   .edits = {{"mcpServers/koine", "{\"command\":%c,\"args\":%a}"}}},
+			  {.user = "~/.cursor/hooks.json",
+			   .project = ".cursor/hooks.json",
+			   .by = &json_editor,
+			   .edits = {{"version", "1", .gate = true, .stays = true},
+				     {"hooks/beforeShellExecution",
+				      "{\"command\":%h,\"timeout\":%t}", EDIT_ELEMENT,
+				      .gate = true}}}},
+	},
+	{
+		.name = "vscode",
+		.title = "Visual Studio Code",
+		.programs = {"code"},
+		.folder = CONFIG "/Code",
+		.ticks = 1,
+		.files = {{.user = CONFIG "/Code/User/mcp.json",
+			   .project = ".vscode/mcp.json",
+			   .by = &jsonc_editor,
+			   .edits = {{"servers/koine",
+				      "{\"type\":\"stdio\",\"command\":%c,\"args\":%a}"}}}},
+	},
+	{
+		.name = "zed",
+		.title = "Zed",
+		.programs = {"zed", "zeditor"},
+		.folder = CONFIG "/zed",
+		.ticks = 1,
+		.files = {{.user = CONFIG "/zed/settings.json",
+			   .by = &jsonc_editor,
+			   .edits = {{"context_servers/koine",
+				      "{\"command\":%c,\"args\":%a,\"env\":{}}"}}}},
+	},
+	{NULL},
+};
+
+const struct agent *agent_find(const char *name)
+{
+	for (const struct agent *a = agents; a->name; a++) {
+		if (strcmp(a->name, name) == 0)
+			return a;
+	}
+	return NULL;
+}

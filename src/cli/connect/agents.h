@@ -1,0 +1,56 @@
+/*
+ * The agents that koine connects, one row each: their files, and what is put into them.
+ *
+ * A path begins with "~", or with "{VARIABLE|DEFAULT}". In a value stand for words of this
+ * machine: %c the program, %a its arguments as a list, %l both in one list; %h the line of a hook
+ * that waits for a human, and %t the time that it has, in the agent's own unit; %n and %s the same
+ * of a hook that only tells koined of something.
+ */
+#pragma once
+
+#include "cli/connect/edit.h"
+
+enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 8 };
+
+struct agent_edit {
+	const char *path;
+	const char *value;
+	enum edit_kind kind;
+	bool gate; /* only with --gate */
+	bool stays;
+};
+
+struct agent_file {
+	const char *user;
+	const char *project;       /* NULL: none that the agent reads */
+	const char *other;         /* the same by another name, if it exists; or NULL */
+	const char *project_other; /* or NULL */
+	const struct editor *by;
+	struct agent_edit edits[AGENT_EDITS_MAX];
+};
+
+struct agent {
+	const char *name;
+	const char *title;
+	const char *programs[AGENT_PROGRAMS_MAX];
+	const char *folder;     /* it exists if the agent was ever used */
+	bool measured;          /* tried with the agent itself; otherwise by its documentation */
+	bool cuts_environment;  /* of what it starts: the socket must be told */
+	unsigned ticks;         /* of its time limits, in a second */
+	const char *hooks_note; /* said when hooks were written; or NULL */
+	struct agent_file files[AGENT_FILES_MAX];
+};
+
+/* How long a hook may take, and how long it waits: a little less. */
+enum {
+	HOOK_SECONDS = 600,
+	HOOK_WAIT_SECONDS = 590,
+	TOLD_SECONDS = 10,
+	TOLD_WAIT_SECONDS = 5,
+};
+
+/* The last has no name. */
+extern const struct agent agents[];
+
+/* NULL: none. */
+const struct agent *agent_find(const char *name);

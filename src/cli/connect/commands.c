@@ -1,0 +1,244 @@
+/* koine connect: puts koine into an agent's own settings, and takes it out again. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/commands.h"
+#include "cli/connect/change.h"
+#include "cli/connect/connect.h"
+#include "cli/connect/probe.h"
+#include "cli/kit/call.h"
+#include "cli/kit/nearest.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+/* ---- what is asked for ---- */
+
+int connect_project(const struct connect_options *o, char folder[PATH_MAX], const char **ret)
+{
+	char home[PATH_MAX];
+	struct stat st;
+
+	*ret = NULL;
+	if (!o->project)
+		return 0;
+	if (!realpath(o->project, folder) || stat(folder, &st) != 0 || !S_ISDIR(st.st_mode)) {
+		complain("--project %s: %s", o->project,
+			 errno != 0 ? strerror(errno) : "it is no folder");
+		return EX_NOINPUT;
+	}
+	if (getenv("HOME") && realpath(getenv("HOME"), home) && strcmp(home, folder) == 0) {
+		complain("--project %s is your home: leave --project out for all projects",
+			 o->project);
+		return EX_USAGE;
+	}
+	*ret = folder;
+	return 0;
+}
+
+static const struct agent *need_agent(const char *name)
+{
+	const struct agent *a = agent_find(name);
+	struct nearest near;
+
+	if (a)
+		return a;
+	nearest_init(&near, name);
+	for (a = agents; a->name; a++)
+		nearest_offer(&near, text_of(a->name));
+	if (near.name[0])
+		complain("koine does not know how to connect '%s'; did you mean %s?", name,
+			 near.name);
+	else
+		complain("koine does not know how to connect '%s'; koine connect --help lists the "
+			 "agents that it knows",
+			 name);
+	return NULL;
+}
+
+/* By its program, or by the folder that it makes when it is first used. */
+static int need_installed(const struct agent *a)
+{
+	struct probe p;
+	char path[PATH_MAX] = "folder of its own";
+	char base[PATH_MAX];
+
+	for (unsigned i = 0; i < AGENT_PROGRAMS_MAX && a->programs[i]; i++) {
+		if (probe_find(&p, a->programs[i]))
+			return 0;
+	}
+	if (plan_path(a->folder, path, base) && access(path, F_OK) == 0)
+		return 0;
+	complain("%s is not installed: there is no %s in PATH, and no %s", a->title, a->programs[0],
+		 path);
+	return EX_UNAVAILABLE;
+}
+
+/* ---- what is said ---- */
+
+static void print_changes(const struct cli *cli, const struct plan *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (f->changes)
+			change_print(cli, f->target.path, buf_text(&f->target.text),
+				     f->removes ? TEXT("") : buf_text(&f->after));
+	}
+}
+
+static void say_what_was_done(const struct plan *p)
+{
+	bool hooks = false;
+
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct plan_file *f = &p->files[i];
+
+		if (!f->changes)
+			continue;
+		printf("%s %s", f->removes ? "removed" : "wrote", f->target.path);
+		if (f->backs_up)
+			printf(" (as it was: %s)", f->target.backup);
+		putchar('\n');
+		hooks |= f->has_hooks;
+	}
+	if (!p->agent->measured)
+		printf("This is by the documentation of %s; koine was not tried with it.\n",
+		       p->agent->title);
+	if (hooks && p->agent->hooks_note && !p->undo)
+		printf("%s\n", p->agent->hooks_note);
+}
+
+static void write_file(struct koine_json *j, const struct plan_file *f)
+{
+	koine_json_begin_object(j);
+	params_add(j, "path", f->target.path);
+	params_add_bool(j, "changed", f->changes);
+	if (f->removes)
+		params_add_bool(j, "removed", true);
+	params_add(j, "backup", f->backs_up ? f->target.backup : NULL);
+	koine_json_end_object(j);
+}
+
+static int print_json(const struct plan *p, bool written)
+{
+	CLEANUP(json_freep) struct koine_json *j = params_new();
+	bool hooks = false;
+	const char *text;
+
+	params_add(j, "agent", p->agent->name);
+	params_add_bool(j, "changed", plan_changes(p));
+	params_add_bool(j, "written", written);
+	params_add_bool(j, "measured", p->agent->measured);
+	koine_json_key(j, "files");
+	koine_json_begin_array(j);
+	for (unsigned i = 0; i < p->n; i++) {
+		write_file(j, &p->files[i]);
+		hooks |= p->files[i].has_hooks;
+	}
+	koine_json_end_array(j);
+	params_add(j, "note", hooks && !p->undo ? p->agent->hooks_note : NULL);
+	text = params_end(j);
+	return text ? (puts(text), EX_OK) : out_of_memory();
+}
+
+/* ---- the command ---- */
+
+/* 0, or the exit code of leaving everything as it is. */
+static int ask(const struct cli *cli)
+{
+	char line[16];
+
+	if (cli->options.json || !cli->terminal || !isatty(STDIN_FILENO)) {
+		complain("nothing was changed: say --yes to write this, or --dry-run");
+		return EX_USAGE;
+	}
+	printf("Write this? [y/N] ");
+	fflush(stdout);
+	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+		return 0;
+	puts("Nothing was changed.");
+	return EXIT_ERROR_ANSWER;
+}
+
+static int carry_on(struct cli *cli, const struct connect_options *o, struct plan *p)
+{
+	bool changes = plan_changes(p);
+	int r = 0;
+
+	if (!changes && !cli->options.json)
+		printf("%s is %s; there is nothing to change.\n", p->agent->title,
+		       o->undo ? "not connected" : "already connected");
+	if (changes && !cli->options.json)
+		print_changes(cli, p);
+	if (changes && !o->dry_run) {
+		r = o->yes ? 0 : ask(cli);
+		if (r == 0)
+			r = plan_carry_out(p);
+		if (r != 0)
+			return r;
+	}
+	if (cli->options.json)
+		return print_json(p, changes && !o->dry_run);
+	if (changes && !o->dry_run)
+		say_what_was_done(p);
+	return EX_OK;
+}
+
+static int cmd_connect(struct cli *cli)
+{
+	const struct connect_options *o = cli->own;
+	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	char folder[PATH_MAX];
+	int r;
+
+	if (!p)
+		return out_of_memory();
+	r = connect_project(o, folder, &p->project);
+	if (r != 0)
+		return r;
+	if (cli->n_args == 0)
+		return connect_list(cli, p->project);
+	p->agent = need_agent(cli->args[0]);
+	if (!p->agent)
+		return EX_USAGE;
+	if (!p->project && !o->undo)
+		r = need_installed(p->agent);
+	if (r != 0)
+		return r;
+	p->gate = o->gate;
+	p->undo = o->undo;
+	r = plan_make(cli, p);
+	if (r == 0)
+		r = carry_on(cli, o, p);
+	plan_done(p);
+	return r;
+}
+
+#define AT(member) offsetof(struct connect_options, member)
+
+static const struct option options[] = {
+	{"--project", NULL, "DIR", "in this folder's own files, not in yours; .", option_word,
+	 AT(project), .implied = "."},
+	{"--yes", "-y", NULL, "write without asking", option_flag, AT(yes)},
+	{"--dry-run", "-n", NULL, "only show what would change", option_flag, AT(dry_run)},
+	{"--undo", NULL, NULL, "take out what was put in", option_flag, AT(undo)},
+	{"--gate", NULL, NULL,
+	 "also ask before every command and edit, not only where it would ask", option_flag,
+	 AT(gate)},
+	{NULL},
+};
+
+const struct command connect_commands[] = {
+	{"connect", "[AGENT]", "put koine into an agent's settings: memory, tasks, approvals",
+	 "AGENT is claude, codex, gemini or opencode, or cursor, vscode or zed; those three by\n"
+	 "their documentation. Without one, it lists the agents that are there, and whether they\n"
+	 "are connected. It shows what it would change, and asks. Every other byte of the files\n"
+	 "stays as it is.\n",
+	 cmd_connect, NULL, options, sizeof(struct connect_options), NULL,
+	 ARGS(0, 1, "wants one AGENT, or nothing")},
+	{NULL},
+};

@@ -1,0 +1,248 @@
+#include "cli/connect/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+/* ---- where the files are ---- */
+
+static bool copy_path(char to[PATH_MAX], struct text head, struct text tail)
+{
+	int n = snprintf(to, PATH_MAX, "%.*s%.*s", TEXT_ARGS(head), TEXT_ARGS(tail));
+
+	return n > 0 && n < PATH_MAX && to[0] == '/';
+}
+
+/* "~/.codex" */
+static bool home_path(struct text row, char path[PATH_MAX], char base[PATH_MAX])
+{
+	const char *home = option_from_environment("HOME");
+
+	return home && copy_path(base, text_of(home), TEXT("")) &&
+	       copy_path(path, text_of(home), text_skip(row, 1));
+}
+
+bool plan_path(const char *row, char path[PATH_MAX], char base[PATH_MAX])
+{
+	char name[64];
+	char folder[PATH_MAX];
+	const char *bar = strchr(row, '|');
+	const char *end = strchr(row, '}');
+	const char *value;
+
+	if (row[0] != '{')
+		return home_path(text_of(row), path, base);
+	snprintf(name, sizeof(name), "%.*s", (int)(bar - row - 1), row + 1);
+	value = option_from_environment(name);
+	if (value && value[0] == '/')
+		return copy_path(base, text_of(value), TEXT("")) &&
+		       copy_path(path, text_of(value), text_of(end + 1));
+	return home_path((struct text) {.data = bar + 1, .len = (size_t)(end - bar - 1)}, folder,
+			 base) &&
+	       copy_path(path, text_of(folder), text_of(end + 1));
+}
+
+static bool place(const struct plan *p, const char *row, char path[PATH_MAX], char base[PATH_MAX])
+{
+	if (!p->project)
+		return plan_path(row, path, base);
+	return copy_path(base, text_of(p->project), TEXT("")) &&
+	       snprintf(path, PATH_MAX, "%s/%s", p->project, row) < PATH_MAX;
+}
+
+static bool find_place(const struct plan *p, const struct agent_file *row, char path[PATH_MAX],
+		       char base[PATH_MAX])
+{
+	const char *other = p->project ? row->project_other : row->other;
+
+	if (other && place(p, other, path, base) && access(path, F_OK) == 0)
+		return true;
+	return place(p, p->project ? row->project : row->user, path, base);
+}
+
+/* ---- making it ---- */
+
+static int complain_of(const struct plan_file *f, int r, const struct why *why)
+{
+	if (r < 0)
+		return out_of_memory();
+	complain("%s: %s. Nothing was changed in it", f->target.path, why->text);
+	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
+}
+
+static int add_edits(const struct plan *p, const struct words *w, struct plan_file *f, bool gate)
+{
+	for (unsigned i = 0; i < AGENT_EDITS_MAX && f->row->edits[i].path; i++) {
+		const struct agent_edit *e = &f->row->edits[i];
+
+		if (e->gate != gate)
+			continue;
+		f->edits[f->n_edits] = (struct edit) {.kind = e->kind,
+						      .path = e->path,
+						      .value = words_fill(w, p->agent, e->value),
+						      .stays = e->stays};
+		if (!f->edits[f->n_edits].value)
+			return out_of_memory();
+		f->n_edits++;
+	}
+	return 0;
+}
+
+static bool is_nothing(struct text t)
+{
+	while (t.len > 0 && memchr(" \t\r\n{}", t.data[0], 6))
+		t = text_skip(t, 1);
+	return t.len == 0;
+}
+
+static int take(struct plan_file *f, struct buf *out, struct why *why)
+{
+	struct text file = buf_text(&f->target.text);
+	struct text before = buf_text(&f->target.before);
+	int r = edit_put(f->row->by, before, f->edits, f->n_wanted, out, NULL);
+
+	/* As it was left without --gate, or else with it. */
+	if (r == 0 && text_equal(buf_text(out), file)) {
+		buf_clear(out);
+		buf_add(out, before.data, before.len);
+		return out->err;
+	}
+	return edit_take(f->row->by, file, before, f->edits, f->n_edits, out, why);
+}
+
+static bool mentions_hook(const struct plan_file *f)
+{
+	for (unsigned i = 0; i < f->n_edits; i++) {
+		if (strncmp(f->edits[i].path, "hooks/", 6) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int work_out(const struct plan *p, struct plan_file *f, struct why *why)
+{
+	struct text file = buf_text(&f->target.text);
+	CLEANUP(buf_donep) struct buf without;
+	int r;
+
+	buf_init(&without, EDIT_FILE_MAX);
+	r = take(f, &without, p->undo ? why : NULL);
+	if (r != 0 && p->undo)
+		return r;
+	f->has_ours = r != 0 || !text_equal(buf_text(&without), file);
+	r = p->undo ? 0 : edit_put(f->row->by, file, f->edits, f->n_wanted, &f->after, why);
+	if (r != 0)
+		return r;
+	if (p->undo)
+		buf_add(&f->after, without.data, without.len);
+	f->changes = !text_equal(buf_text(&f->after), file);
+	f->removes =
+		p->undo && f->changes && !f->target.has_backup && is_nothing(buf_text(&f->after));
+	/* Once something of ours is in it, the backup has what was there before us, or we have
+	 * made the file. */
+	f->backs_up = !p->undo && f->changes && f->target.exists && !f->has_ours;
+	f->has_hooks = f->changes && mentions_hook(f);
+	return f->after.err;
+}
+
+static int plan_one(const struct plan *p, const struct words *w, const char *path, const char *base,
+		    struct plan_file *f)
+{
+	struct why why = {0};
+	int r = target_open(&f->target, path, base, &why);
+
+	if (r != 0)
+		return complain_of(f, r, &why);
+	f->target.is_shared = p->project != NULL;
+	r = add_edits(p, w, f, false);
+	f->n_wanted = f->n_edits;
+	if (r == 0)
+		r = add_edits(p, w, f, true);
+	if (r != 0)
+		return r;
+	if (p->gate)
+		f->n_wanted = f->n_edits;
+	r = work_out(p, f, &why);
+	return r != 0 ? complain_of(f, r, &why) : 0;
+}
+
+int plan_make(const struct cli *cli, struct plan *p)
+{
+	char path[PATH_MAX];
+	char base[PATH_MAX];
+	struct words w;
+	int r = words_find(cli, p->agent, p->project != NULL, &w);
+
+	for (unsigned i = 0; i < AGENT_FILES_MAX && r == 0 && p->agent->files[i].user; i++) {
+		struct plan_file *f = &p->files[p->n];
+
+		if (p->project && !p->agent->files[i].project) {
+			complain("%s has no file for a project that its documentation names",
+				 p->agent->title);
+			return EX_USAGE;
+		}
+		f->row = &p->agent->files[i];
+		if (!find_place(p, f->row, path, base)) {
+			complain("HOME must be a folder's path");
+			return EX_USAGE;
+		}
+		p->n++;
+		buf_init(&f->after, EDIT_FILE_MAX);
+		r = plan_one(p, &w, path, base, f);
+	}
+	return r;
+}
+
+void plan_done(struct plan *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		target_close(&p->files[i].target);
+		buf_done(&p->files[i].after);
+		for (unsigned e = 0; e < p->files[i].n_edits; e++)
+			free((char *)p->files[i].edits[e].value);
+	}
+}
+
+bool plan_changes(const struct plan *p)
+{
+	bool changes = false;
+
+	for (unsigned i = 0; i < p->n; i++)
+		changes |= p->files[i].changes;
+	return changes;
+}
+
+/* ---- carrying it out ---- */
+
+static int carry_out(const struct plan *p, const struct plan_file *f, struct why *why)
+{
+	const struct target *t = &f->target;
+	int r = f->backs_up ? target_back_up(t, why) : 0;
+
+	if (r == 0)
+		r = f->removes ? target_remove(t, why) : target_write(t, buf_text(&f->after), why);
+	/* The backup has done its duty if the file is what it was. */
+	if (r == 0 && p->undo && t->has_backup &&
+	    text_equal(buf_text(&f->after), buf_text(&t->before)))
+		unlink(t->backup);
+	return r;
+}
+
+int plan_carry_out(struct plan *p)
+{
+	struct why why = {0};
+	int r = 0;
+
+	for (unsigned i = 0; i < p->n && r == 0; i++) {
+		if (p->files[i].changes)
+			r = carry_out(p, &p->files[i], &why);
+		if (r != 0)
+			return complain_of(&p->files[i], r, &why);
+	}
+	return 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * What connecting an agent, or taking koine out of it again, does to its files: made first, shown,
+ * and only then carried out.
+ */
+#pragma once
+
+#include "cli/connect/agents.h"
+#include "cli/connect/target.h"
+#include "cli/connect/words.h"
+
+struct plan_file {
+	const struct agent_file *row;
+	struct target target;
+	struct edit edits[AGENT_EDITS_MAX]; /* all of the row's, those of --gate last */
+	unsigned n_edits;                   /* all */
+	unsigned n_wanted;                  /* without those of --gate, unless it was given */
+	struct buf after;
+	bool changes;
+	bool removes; /* nothing of it was there before us */
+	bool backs_up;
+	bool has_hooks; /* among what changes */
+	bool has_ours;  /* something of ours is in it now */
+};
+
+struct plan {
+	const struct agent *agent;
+	const char *project; /* NULL: user-wide */
+	bool gate;
+	bool undo;
+	struct plan_file files[AGENT_FILES_MAX];
+	unsigned n;
+};
+
+/* 0 or an exit code; it has complained then. Call plan_done in any case. */
+int plan_make(const struct cli *cli, struct plan *p);
+void plan_done(struct plan *p);
+
+bool plan_changes(const struct plan *p);
+
+/* Writes. 0 or an exit code, as above. */
+int plan_carry_out(struct plan *p);
+
+/* A row's path on this machine, and the folder that it must not leave. False: there is no home. */
+bool plan_path(const char *row, char path[PATH_MAX], char base[PATH_MAX]);

@@ -1,0 +1,265 @@
+#include "cli/connect/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/connect/edit.h"
+#include "cli/kit/value.h"
+
+static int refuse_errno(const char *doing, struct why *why)
+{
+	int error = errno;
+
+	return refuse(why, error == ENOMEM ? REFUSE_INTERNAL : REFUSE_FORBIDDEN, "%s: %s", doing,
+		      strerror(error));
+}
+
+/* ---- where it is ---- */
+
+static bool is_within(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	if (strcmp(folder, "/") == 0)
+		return true;
+	return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* The deepest folder of the path that exists, links followed, and what of the path is below it. */
+static int resolve_folder(const char *path, char real[PATH_MAX], char rest[PATH_MAX])
+{
+	char head[PATH_MAX];
+	char *slash;
+
+	snprintf(head, sizeof(head), "%s", path);
+	while ((slash = strrchr(head, '/')) && slash != head) {
+		*slash = '\0';
+		if (realpath(head, real)) {
+			snprintf(rest, PATH_MAX, "%s", path + strlen(head));
+			return 0;
+		}
+		if (errno != ENOENT)
+			return -errno;
+	}
+	return -ENOENT;
+}
+
+static int resolve(struct target *t, struct why *why)
+{
+	char folder[PATH_MAX];
+	char rest[PATH_MAX];
+	struct stat st;
+
+	if (lstat(t->path, &st) == 0) {
+		if (!realpath(t->path, t->real))
+			return refuse_errno("it is a link that leads nowhere", why);
+		return 0;
+	}
+	if (errno != ENOENT)
+		return refuse_errno("it cannot be reached", why);
+	if (resolve_folder(t->path, folder, rest) != 0)
+		return refuse_errno("its folder cannot be reached", why);
+	if (strlen(folder) + strlen(rest) >= PATH_MAX)
+		return refuse(why, REFUSE_PARAMS, "its path is too long");
+	stpcpy(stpcpy(t->real, folder), rest);
+	return 0;
+}
+
+static int check_base(const char *base, char real[PATH_MAX], struct why *why)
+{
+	struct stat st;
+
+	if (!realpath(base, real) || stat(real, &st) != 0)
+		return refuse(why, REFUSE_FORBIDDEN, "%s: %s", base, strerror(errno));
+	if (st.st_uid != geteuid())
+		return refuse(why, REFUSE_FORBIDDEN,
+			      "%s belongs to user %lu: run koine connect as that user", base,
+			      (unsigned long)st.st_uid);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static int check_file(const struct stat *st, struct why *why)
+{
+	if (!S_ISREG(st->st_mode))
+		return refuse(why, REFUSE_FORBIDDEN, "it is not a file");
+	if (st->st_uid != geteuid())
+		return refuse(why, REFUSE_FORBIDDEN, "it belongs to user %lu, not to you",
+			      (unsigned long)st->st_uid);
+	if (!(st->st_mode & S_IWUSR))
+		return refuse(why, REFUSE_FORBIDDEN, "it is read-only");
+	return 0;
+}
+
+static int read_file(const char *path, struct buf *out, struct stat *ret_st, struct why *why)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : refuse_errno("it cannot be read", why);
+	if (fstat(fd, ret_st) != 0)
+		return refuse_errno("it cannot be read", why);
+	r = check_file(ret_st, why);
+	if (r != 0)
+		return r;
+	r = file_read_all(fd, out);
+	if (r == -EFBIG || r == -EMSGSIZE)
+		return refuse(why, REFUSE_TOO_LARGE, "it has more than %d bytes", EDIT_FILE_MAX);
+	errno = -r;
+	return r == 0 ? 0 : refuse_errno("it cannot be read", why);
+}
+
+static int read_both(struct target *t, struct why *why)
+{
+	struct stat st;
+	int r = read_file(t->real, &t->text, &t->was, why);
+
+	t->exists = r == 0;
+	if (r != 0 && r != -ENOENT)
+		return r;
+	r = read_file(t->backup, &t->before, &st, why);
+	t->has_backup = r == 0;
+	if (r > 0)
+		return refuse(why, REFUSE_FORBIDDEN, "its backup %s cannot be used",
+			      text_base_name(text_of(t->backup)).data);
+	return r == -ENOENT ? 0 : r;
+}
+
+int target_open(struct target *t, const char *path, const char *base, struct why *why)
+{
+	char real_base[PATH_MAX];
+	int r;
+
+	*t = (struct target) {.exists = false};
+	buf_init(&t->text, EDIT_FILE_MAX);
+	buf_init(&t->before, EDIT_FILE_MAX);
+	snprintf(t->path, sizeof(t->path), "%s", path);
+	r = check_base(base, real_base, why);
+	if (r == 0)
+		r = resolve(t, why);
+	if (r != 0)
+		return r;
+	if (!is_within(t->real, real_base))
+		return refuse(why, REFUSE_FORBIDDEN, "it is a link that leads out of %s", base);
+	if (strlen(t->real) + sizeof(".koine-backup") > sizeof(t->backup))
+		return refuse(why, REFUSE_PARAMS, "its path is too long");
+	stpcpy(stpcpy(t->backup, t->real), ".koine-backup");
+	return read_both(t, why);
+}
+
+void target_close(struct target *t)
+{
+	buf_done(&t->text);
+	buf_done(&t->before);
+}
+
+/* ---- writing ---- */
+
+static int make_folders(const struct target *t, struct why *why)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", t->real);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, t->is_shared ? 0777 : 0700) != 0 && errno != EEXIST)
+			return refuse_errno("its folder cannot be made", why);
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int fill(int fd, const struct target *t, struct text text)
+{
+	int r = file_write_all(fd, text.data, text.len);
+
+	if (r == 0 && t->exists && fchown(fd, (uid_t)-1, t->was.st_gid) != 0)
+		r = -errno;
+	if (r == 0 && fchmod(fd, t->exists ? t->was.st_mode & 07777 : t->is_shared ? 0644 : 0600))
+		r = -errno;
+	return r == 0 && fsync(fd) != 0 ? -errno : r;
+}
+
+static void sync_folder(const char *path)
+{
+	char folder[PATH_MAX];
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	*strrchr(folder, '/') = '\0';
+	fd = open(folder[0] ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+static int check_unchanged(const struct target *t, struct why *why)
+{
+	CLEANUP(buf_donep) struct buf now;
+	struct stat st;
+	int r;
+
+	buf_init(&now, EDIT_FILE_MAX);
+	r = read_file(t->real, &now, &st, why);
+	if (r > 0)
+		return r;
+	if ((r == 0) != t->exists ||
+	    (t->exists && (st.st_ino != t->was.st_ino || st.st_dev != t->was.st_dev ||
+			   !text_equal(buf_text(&now), buf_text(&t->text)))))
+		return refuse(why, REFUSE_CONFLICT, "it was changed meanwhile; try again");
+	return 0;
+}
+
+static int replace(const struct target *t, const char *path, struct text text, struct why *why)
+{
+	char temp[PATH_MAX];
+	int n = snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
+	int fd;
+	int r;
+
+	if (n < 0 || (size_t)n >= sizeof(temp))
+		return refuse(why, REFUSE_PARAMS, "its path is too long");
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0)
+		return refuse_errno("its folder cannot be written", why);
+	r = fill(fd, t, text);
+	close(fd);
+	errno = -r;
+	r = r == 0 ? check_unchanged(t, why) : refuse_errno("it cannot be written", why);
+	if (r == 0 && rename(temp, path) != 0)
+		r = refuse_errno("it cannot be replaced", why);
+	if (r != 0)
+		unlink(temp);
+	else
+		sync_folder(path);
+	return r;
+}
+
+int target_write(const struct target *t, struct text text, struct why *why)
+{
+	int r = t->exists ? 0 : make_folders(t, why);
+
+	return r != 0 ? r : replace(t, t->real, text, why);
+}
+
+int target_back_up(const struct target *t, struct why *why)
+{
+	return replace(t, t->backup, buf_text(&t->text), why);
+}
+
+int target_remove(const struct target *t, struct why *why)
+{
+	int r = check_unchanged(t, why);
+
+	if (r == 0 && unlink(t->real) != 0)
+		r = refuse_errno("it cannot be removed", why);
+	return r;
+}

@@ -1,0 +1,35 @@
+/*
+ * A file that is to be edited: read once, checked, and replaced as a whole or not at all.
+ *
+ * It must be ours, writable, and within its base (the home, or the project), links followed. If it
+ * was changed since it was read, it is not replaced.
+ */
+#pragma once
+
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/why.h"
+
+struct target {
+	char path[PATH_MAX];   /* as people know it */
+	char real[PATH_MAX];   /* links followed */
+	char backup[PATH_MAX]; /* beside the real one */
+	bool exists;
+	bool has_backup;
+	bool is_shared;    /* with others who have the project: a new file is readable */
+	struct stat was;   /* if it exists */
+	struct buf text;   /* what it holds */
+	struct buf before; /* what the backup holds */
+};
+
+/* `base` is a folder. Call target_close in any case. */
+int target_open(struct target *t, const char *path, const char *base, struct why *why);
+void target_close(struct target *t);
+
+/* Replaces it, with mode and owner as they were; makes its folder if there is none. */
+int target_write(const struct target *t, struct text text, struct why *why);
+/* Copies what was read into the backup. */
+int target_back_up(const struct target *t, struct why *why);
+int target_remove(const struct target *t, struct why *why);

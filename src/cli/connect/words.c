@@ -1,0 +1,176 @@
+#include "cli/connect/words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/kit/call.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+/* ---- finding them ---- */
+
+/* A hook's line goes through a shell; between single quotes everything but these is plain. */
+static int check_path(const char *what, const char *path)
+{
+	for (const char *c = path; *c; c++) {
+		if (*c != '\'' && (unsigned char)*c >= ' ' && *c != 127)
+			continue;
+		complain("the path of %s has a quote or a control character, which cannot be "
+			 "written into an agent's settings",
+			 what);
+		return EX_USAGE;
+	}
+	return 0;
+}
+
+static int find_program(char path[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	if (n <= 0) {
+		complain("it is unknown where koine is: /proc is not there");
+		return EX_OSERR;
+	}
+	path[n] = '\0';
+	if (!text_is(text_base_name(text_of(path)), "koine")) {
+		complain("this program must be called koine, not %s", path);
+		return EX_USAGE;
+	}
+	return check_path("koine", path);
+}
+
+static int find_socket(const struct cli *cli, char path[PATH_MAX])
+{
+	const char *given = cli->address + strlen("unix:");
+	char folder[PATH_MAX] = "";
+
+	if (strncmp(cli->address, "unix:", 5) != 0) {
+		complain("agents reach koined by its Unix socket, not by %s", cli->address);
+		return EX_USAGE;
+	}
+	if (given[0] != '/' && !getcwd(folder, sizeof(folder))) {
+		complain("the folder of %s is unknown", given);
+		return EX_NOINPUT;
+	}
+	if (strlen(folder) + strlen(given) + 2 > PATH_MAX) {
+		complain("the path of the socket is too long");
+		return EX_USAGE;
+	}
+	stpcpy(stpcpy(stpcpy(path, folder), folder[0] ? "/" : ""), given);
+	return check_path("the socket", path);
+}
+
+int words_find(const struct cli *cli, const struct agent *agent, bool is_shared, struct words *w)
+{
+	bool asked = cli->options.socket || cli->options.url;
+	bool known = asked || option_from_environment("KOINE_SOCKET") || agent->cuts_environment;
+	int r = find_program(w->program);
+
+	w->socket[0] = '\0';
+	if (r == 0 && (is_shared ? asked : known))
+		r = find_socket(cli, w->socket);
+	if (is_shared)
+		strcpy(w->program, "koine");
+	return r;
+}
+
+/* ---- filling them in ---- */
+
+static bool is_plain_word(const char *word)
+{
+	for (const char *c = word; *c; c++) {
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./"
+			    "+-@:,",
+			    *c))
+			return false;
+	}
+	return true;
+}
+
+static void add_shell_word(struct buf *b, const char *word)
+{
+	const char *quote = is_plain_word(word) ? "" : "'";
+
+	buf_printf(b, "%s%s%s", quote, word, quote);
+}
+
+static void add_hook(const struct words *w, int wait_seconds, struct koine_json *j)
+{
+	CLEANUP(buf_donep) struct buf line;
+
+	buf_init(&line, 3 * PATH_MAX);
+	add_shell_word(&line, w->program);
+	buf_printf(&line, " hook --timeout %d", wait_seconds);
+	if (w->socket[0]) {
+		buf_add_str(&line, " --socket ");
+		add_shell_word(&line, w->socket);
+	}
+	koine_json_text_n(j, line.data, line.len);
+}
+
+static void add_arguments(const struct words *w, bool with_program, struct koine_json *j)
+{
+	koine_json_begin_array(j);
+	if (with_program)
+		koine_json_string(j, w->program);
+	koine_json_string(j, "mcp");
+	if (w->socket[0]) {
+		koine_json_string(j, "--socket");
+		koine_json_string(j, w->socket);
+	}
+	koine_json_end_array(j);
+}
+
+static void add_word(const struct words *w, const struct agent *agent, char which, struct buf *out)
+{
+	CLEANUP(json_freep) struct koine_json *j = NULL;
+	const char *text;
+	size_t len = 0;
+
+	if (koine_json_new(&j) != 0) {
+		out->err = -ENOMEM;
+		return;
+	}
+	switch (which) {
+	case 'c':
+		koine_json_string(j, w->program);
+		break;
+	case 'h':
+		add_hook(w, HOOK_WAIT_SECONDS, j);
+		break;
+	case 't':
+		koine_json_int(j, (int64_t)HOOK_SECONDS * agent->ticks);
+		break;
+	case 'n':
+		add_hook(w, TOLD_WAIT_SECONDS, j);
+		break;
+	case 's':
+		koine_json_int(j, (int64_t)TOLD_SECONDS * agent->ticks);
+		break;
+	default:
+		add_arguments(w, which == 'l', j);
+	}
+	text = koine_json_text(j, &len);
+	buf_add(out, text, len);
+}
+
+char *words_fill(const struct words *w, const struct agent *agent, const char *value)
+{
+	struct buf out;
+
+	buf_init(&out, 8 * PATH_MAX);
+	for (const char *c = value; *c; c++) {
+		if (*c == '%')
+			add_word(w, agent, *++c, &out);
+		else
+			buf_add_char(&out, *c);
+	}
+	buf_add_char(&out, '\0');
+	if (out.err == 0)
+		return out.data;
+	buf_done(&out);
+	return NULL;
+}

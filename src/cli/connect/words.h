@@ -1,0 +1,20 @@
+/* What the words of an agent's row, %c and the like, stand for on this machine. */
+#pragma once
+
+#include "cli/connect/agents.h"
+#include "cli/kit/cli.h"
+
+struct words {
+	char program[PATH_MAX];
+	char socket[PATH_MAX]; /* "": koine finds it by itself */
+};
+
+/*
+ * Where koine and its socket are. In a project's files, which others have, too, the program is
+ * named and not placed, and the socket is named only if --socket was given. 0 or an exit code; it
+ * has complained then.
+ */
+int words_find(const struct cli *cli, const struct agent *agent, bool is_shared, struct words *w);
+
+/* The value of a row. NULL: out of memory; the caller frees it. */
+char *words_fill(const struct words *w, const struct agent *agent, const char *value);

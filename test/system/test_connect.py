@@ -1,0 +1,562 @@
+#!/usr/bin/env python3
+"""
+koine connect on real files in a private HOME: what it writes, leaves, refuses and takes out. What
+it has written is then used: the server that a file names is started as an agent would.
+"""
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import tomllib
+
+from harness import KOINE, PATIENCE, Daemon, Folder, Skip, check, main, same, wait_until
+from test_chat_cli import Terminal, environment, koine
+
+AGENTS = ("claude", "codex", "gemini", "opencode", "cursor", "vscode", "zed")
+FOLDERS = (".claude", ".codex", ".gemini", ".config/opencode", ".cursor", ".config/Code/User",
+           ".config/zed")
+SERVER = {  # file, and where the server stands in it
+    "claude": (".claude.json", "mcpServers"), "codex": (".codex/config.toml", "mcp_servers"),
+    "gemini": (".gemini/settings.json", "mcpServers"),
+    "opencode": (".config/opencode/opencode.json", "mcp"),
+    "cursor": (".cursor/mcp.json", "mcpServers"),
+    "vscode": (".config/Code/User/mcp.json", "servers"),
+    "zed": (".config/zed/settings.json", "context_servers"),
+}
+SETTINGS = '{\r\n\t"model": "opus",\r\n\t"permissions": {"allow": ["Bash(ls)"]}\r\n}'
+TOML = '# mine\nmodel = "gpt"\n\n[projects."/w"] # here\ntrust_level = "trusted"'
+
+
+class Home(Folder):
+    """A home with programs of its own; PATH has nothing else of agents."""
+
+    def __enter__(self):
+        super().__enter__()
+        os.mkdir(self("bin"))
+        self.env = environment(HOME=self.path, PATH=self("bin") + ":/usr/bin:/bin",
+                               XDG_RUNTIME_DIR=self("run"))
+        for name in ("KOINE_SOCKET", "XDG_CONFIG_HOME"):
+            self.env.pop(name, None)
+        return self
+
+    def write(self, name, text, mode=0o644):
+        os.makedirs(os.path.dirname(self(name)), exist_ok=True)
+        with open(self(name), "w", newline="", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(self(name), mode)
+        return self(name)
+
+    def read(self, name):
+        with open(self(name), newline="", encoding="utf-8") as f:
+            return f.read()
+
+    def program(self, name, line):
+        self.write("bin/" + name, "#!/bin/sh\n%s\n" % line, 0o755)
+
+    def all(self):
+        """Every file with its bytes and mode, to see that nothing changed, or what did."""
+        out = {}
+        for folder, _, names in os.walk(self.path):
+            for name in names:
+                path = os.path.join(folder, name)
+                out[os.path.relpath(path, self.path)] = (
+                    os.readlink(path) if os.path.islink(path) else
+                    (self.read(os.path.relpath(path, self.path)), os.lstat(path).st_mode))
+        return out
+
+    def connect(self, *args, code=0, **more):
+        return koine(dict(self.env, **more), "connect", *args, code=code)
+
+
+def full_home(home):
+    for folder in FOLDERS:
+        os.makedirs(home(folder), exist_ok=True)
+
+
+def load(home, name):
+    text = home.read(name)
+    return tomllib.loads(text) if name.endswith(".toml") else json.loads(text)
+
+
+# ---- what is written ----
+
+
+def test_every_agent_gets_its_server():
+    with Home() as home:
+        full_home(home)
+        for agent in AGENTS:
+            home.connect(agent, "--yes")
+            name, member = SERVER[agent]
+            server = load(home, name)[member]["koine"]
+            line = server["command"]
+            if isinstance(line, str):
+                line = [line] + server["args"]
+            same(line[:2], [KOINE, "mcp"], agent)
+            same(line[2:], ["--socket", home("run/koine/koine.sock")] if agent == "codex" else [],
+                 "the socket for " + agent)
+            same(stat.S_IMODE(os.stat(home(name)).st_mode), 0o600, "mode of " + name)
+
+
+def test_claude_is_asked_only_where_it_would_ask():
+    with Home() as home:
+        full_home(home)
+        home.connect("claude", "--yes")
+        settings = load(home, ".claude/settings.json")
+        same(settings["permissions"], {"allow": ["mcp__koine"]})
+        same(settings["hooks"].pop("PermissionRequest"), [{"matcher": "*", "hooks": [
+            {"type": "command", "command": KOINE + " hook --timeout 590", "timeout": 600}]}])
+        told = [{"hooks": [{"type": "command", "command": KOINE + " hook --timeout 5",
+                            "timeout": 10}]}]
+        same(settings["hooks"], {event: told for event in (
+            "SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")})
+
+
+def test_a_gate_has_each_agents_unit_of_time():
+    events = {"claude": (".claude/settings.json", "PreToolUse", 600),
+              "codex": (".codex/hooks.json", "PreToolUse", 600),
+              "gemini": (".gemini/settings.json", "BeforeTool", 600000),
+              "cursor": (".cursor/hooks.json", "beforeShellExecution", 600)}
+    with Home() as home:
+        full_home(home)
+        before = home.all()
+        for agent, (name, event, time) in events.items():
+            home.connect(agent, "--yes")
+            check(not os.path.exists(home(name)) or event not in load(home, name).get("hooks", {}),
+                  "%s has a gate that nobody asked for", agent)
+            home.connect(agent, "--yes", "--gate")
+            [group] = load(home, name)["hooks"][event]
+            [hook] = group.get("hooks", [group])
+            same(hook["timeout"], time, "timeout of " + agent)
+            check("mcp" not in group.get("matcher", ""), "%r waits for koine's tools", group)
+            home.connect(agent, "--yes", "--undo")
+        same(home.all(), before)
+
+
+def test_codex_is_told_of_trust():
+    with Home() as home:
+        full_home(home)
+        out = home.connect("codex", "--yes").out
+        check("/hooks" in out and "trust" in out, "%r", out)
+        check("trusted_hash" not in home.read(".codex/config.toml"), "a hash was guessed")
+        check("documentation" in home.connect("zed", "--yes").out, "zed was tried?")
+
+
+def test_variables_say_where_files_are():
+    with Home() as home:
+        for name in ("c", "x", "g"):
+            os.mkdir(home(name))
+        home.program("claude", "echo 1")
+        home.program("opencode", "echo 1")
+        home.connect("claude", "--yes", CLAUDE_CONFIG_DIR=home("c"))
+        home.connect("codex", "--yes", CODEX_HOME=home("x"))
+        home.connect("opencode", "--yes", XDG_CONFIG_HOME=home("g"))
+        for name in ("c/.claude.json", "c/settings.json", "x/config.toml", "x/hooks.json",
+                     "g/opencode/opencode.json"):
+            check(os.path.exists(home(name)), "%s is not there", name)
+        check(not os.path.exists(home(".claude.json")), "the home was written, too")
+
+
+def test_the_other_name_of_a_file_is_used_if_it_exists():
+    with Home() as home:
+        home.write(".config/opencode/opencode.jsonc", '{\n  // mine\n  "theme": "x",\n}\n')
+        home.connect("opencode", "--yes")
+        check("// mine" in home.read(".config/opencode/opencode.jsonc"), "the comment is lost")
+        check('"mcp"' in home.read(".config/opencode/opencode.jsonc"), "it is not there")
+        check(not os.path.exists(home(".config/opencode/opencode.json")), "there are two")
+
+
+def test_a_socket_that_was_named_is_carried_on():
+    with Home() as home:
+        full_home(home)
+        home.connect("claude", "--yes", KOINE_SOCKET="/a b/k.sock")
+        same(load(home, ".claude.json")["mcpServers"]["koine"]["args"],
+             ["mcp", "--socket", "/a b/k.sock"])
+        [group] = load(home, ".claude/settings.json")["hooks"]["PermissionRequest"]
+        same(group["hooks"][0]["command"], KOINE + " hook --timeout 590 --socket '/a b/k.sock'")
+        # Another one replaces it, in both files, and nothing is there twice.
+        home.connect("claude", "--yes", "--socket", "/other.sock")
+        same(load(home, ".claude.json")["mcpServers"]["koine"]["args"],
+             ["mcp", "--socket", "/other.sock"])
+        [group] = load(home, ".claude/settings.json")["hooks"]["PermissionRequest"]
+        check(group["hooks"][0]["command"].endswith("--socket /other.sock"), "%r", group)
+        home.connect("claude", "--yes", "--undo")
+        same([n for n in home.all() if "claude" in n], [], "what is left")
+
+
+def test_a_path_that_cannot_be_written_is_refused():
+    with Home() as home:
+        full_home(home)
+        before = home.all()
+        for socket in ("/it's.sock", "/a\nb.sock"):
+            done = home.connect("claude", "--yes", "--socket", socket, code=64)
+            check("quote or a control character" in done.err, "%r", done.err)
+        done = home.connect("claude", "--yes", "--url", "http://127.0.0.1:1/", code=64)
+        check("Unix socket" in done.err, "%r", done.err)
+        same(home.all(), before)
+
+
+# ---- nothing else is touched ----
+
+
+def test_connecting_twice_changes_nothing_and_undo_is_the_identity():
+    with Home() as home:
+        full_home(home)
+        home.write(".claude/settings.json", SETTINGS, 0o640)
+        home.write(".claude.json", '{"numStartups":3,"mcpServers":{}}')
+        home.write(".codex/config.toml", TOML)
+        home.write(".codex/hooks.json", "{}")
+        home.write(".gemini/settings.json", '\ufeff// c\n{\n    "a": [1, 2,], // é\n}')
+        home.write(".config/zed/settings.json", "// only a comment\n")
+        before = home.all()
+        for agent in AGENTS:
+            home.connect(agent, "--yes", "--gate")
+        connected = home.all()
+        same(stat.S_IMODE(connected[".claude/settings.json"][1]), 0o640, "mode")
+        same(connected[".claude/settings.json.koine-backup"], before[".claude/settings.json"])
+        check(connected[".claude/settings.json"][0].count("\n") ==
+              connected[".claude/settings.json"][0].count("\r\n"), "line ends are mixed")
+        for agent in AGENTS:
+            check("already connected" in home.connect(agent, "--yes", "--gate").out, agent)
+        same(home.all(), connected)
+        for agent in AGENTS:
+            home.connect(agent, "--yes", "--undo")
+        same(home.all(), before)
+        for agent in AGENTS:
+            check("not connected" in home.connect(agent, "--yes", "--undo").out, agent)
+        same(home.all(), before)
+
+
+def test_undo_leaves_what_others_have_added():
+    with Home() as home:
+        full_home(home)
+        home.write(".claude/settings.json", SETTINGS)
+        home.write(".codex/config.toml", TOML)
+        home.connect("claude", "--yes")
+        home.connect("codex", "--yes")
+        text = home.read(".claude/settings.json")
+        home.write(".claude/settings.json", text.replace('"model"', '"mine": {"x": 1}, "model"'))
+        home.write(".codex/config.toml", home.read(".codex/config.toml") + "\n[mine]\nx = 1\n")
+        home.connect("claude", "--yes", "--undo")
+        home.connect("codex", "--yes", "--undo")
+        same(home.read(".claude/settings.json"),
+             SETTINGS.replace('"model"', '"mine": {"x": 1}, "model"'))
+        same(home.read(".codex/config.toml"), TOML + "\n\n[mine]\nx = 1\n")
+
+
+def test_a_hook_of_somebody_else_in_cursors_file_keeps_its_version():
+    with Home() as home:
+        full_home(home)
+        home.connect("cursor", "--yes", "--gate")
+        hooks = load(home, ".cursor/hooks.json")
+        hooks["hooks"]["stop"] = [{"command": "mine"}]
+        home.write(".cursor/hooks.json", json.dumps(hooks))
+        home.connect("cursor", "--yes", "--undo")
+        same(load(home, ".cursor/hooks.json"),
+             {"version": 1, "hooks": {"stop": [{"command": "mine"}]}})
+
+
+def random_toml(roll):
+    values = ["1", '"a # b"', "'[mcp_servers.koine]'", "[ 1, # one\n  2,\n]", "1979-05-27 07:32:00Z",
+              '"""\n[mcp_servers.koine]\ncommand = \\""""', "'''\n[x]\n'''", "0xdead_beef", "true",
+              '{ a = 1, b = { c = "}" } }', "[{ a = 1 }, { a = 2 }]", "-inf", "1e5"]
+    out = ""
+    for i in range(roll.randrange(5)):
+        if i:
+            out += roll.choice(["[[list]]\n", "[ t%d . \"b.c\" ] # t\n", "[t%d.'x y']\n"]).replace(
+                "%d", str(i))
+        for k in range(roll.randrange(4)):
+            out += roll.choice(["# [remark]\n", "", "\n"])
+            out += roll.choice(["k%d = ", "  \"k\".'l'.m%d\t=  "]) % k + roll.choice(values)
+            out += roll.choice(["\n", " # why\n"])
+    out += roll.choice(["", "[mcp_servers.other]\ncommand = 'x'\n", "[mcp_servers]\n"])
+    out = out.rstrip("\n") + roll.choice(["", "\n", "\n\n"])
+    return out.replace("\n", roll.choice(["\n", "\n", "\r\n"]))
+
+
+def test_any_toml_file_means_the_same_and_more():
+    with Home() as home:
+        full_home(home)
+        for seed in range(60):
+            text = random_toml(random.Random(seed))
+            want = tomllib.loads(text)
+            home.write(".codex/config.toml", text)
+            home.connect("codex", "--yes")
+            check(home.read(".codex/config.toml").startswith(text), "seed %d: changed", seed)
+            got = tomllib.loads(home.read(".codex/config.toml"))
+            server = got["mcp_servers"].pop("koine")
+            same((server["command"], server["args"][0]), (KOINE, "mcp"), "seed %d" % seed)
+            if not got["mcp_servers"] and "mcp_servers" not in want:
+                del got["mcp_servers"]
+            same(repr(got), repr(want), "seed %d" % seed)
+            home.connect("codex", "--yes", "--undo")
+            same(home.read(".codex/config.toml"), text, "seed %d" % seed)
+
+
+# ---- asking ----
+
+
+def test_nothing_is_written_unasked():
+    with Home() as home:
+        full_home(home)
+        before = home.all()
+        out = home.connect("claude", "--dry-run").out
+        check("+" in out and "PermissionRequest" in out and ".claude.json" in out, "%r", out)
+        done = home.connect("claude", code=64)
+        check("--yes" in done.err, "%r", done.err)
+        done = home.connect("claude", "--json", code=64)
+        same(done.out, "")
+        got = json.loads(home.connect("claude", "--json", "--dry-run").out)
+        same((got["agent"], got["changed"], got["written"]), ("claude", True, False))
+        same(home.all(), before)
+
+
+def test_a_terminal_is_asked():
+    with Home() as home:
+        full_home(home)
+        before = home.all()
+        with Terminal(home.env, "connect", "claude") as t:
+            t.expect("Write this? [y/N] ")
+            t.type("n\r")
+            t.expect("Nothing was changed")
+            t.leave(1)
+        same(home.all(), before)
+        with Terminal(home.env, "connect", "claude") as t:
+            t.expect("Write this? [y/N] ")
+            t.type("y\r")
+            t.expect("wrote")
+            t.leave(0)
+        check(os.path.exists(home(".claude.json")), "nothing was written")
+
+
+def test_a_file_that_changes_meanwhile_is_left_alone():
+    with Home() as home:
+        full_home(home)
+        home.write(".claude/settings.json", SETTINGS)
+        for late in ("{}", None):
+            with Terminal(home.env, "connect", "cursor") as t:
+                t.expect("Write this? [y/N] ")
+                if late:
+                    home.write(".cursor/mcp.json", late)
+                else:
+                    os.unlink(home(".cursor/mcp.json"))
+                before = home.all()
+                t.type("y\r")
+                t.expect("changed meanwhile")
+                t.leave(65)
+            same(home.all(), before, "after %r" % late)
+
+
+# ---- what is refused ----
+
+
+def refused(home, agent, words, code=65, *args):
+    before = home.all()
+    done = home.connect(agent, "--yes", *args, code=code)
+    check(words in done.err, "%r lacks %r", done.err, words)
+    same(home.all(), before, words)
+
+
+def test_files_that_cannot_be_edited_are_refused():
+    with Home() as home:
+        full_home(home)
+        for text, words in (('{\n"a": }', "line 2: it is not JSON"), ("[]", "line 1: the file"),
+                            ('{"permissions":\n"x"}', "line 2: permissions is already"),
+                            ('{"hooks":{},"hooks":{}}', "is there twice"),
+                            ('{"hooks":{"PermissionRequest":1}}', "is already something else"),
+                            ("{}\0", "it is not JSON")):
+            home.write(".claude/settings.json", text)
+            refused(home, "claude", words)
+        for text, words in (("a = [", "it is not TOML"), ("mcp_servers = 1", "line 1: mcp_servers"),
+                            ("[mcp_servers]\nkoine.command = 'x'", "line 2: mcp_servers.koine"),
+                            ("[[mcp_servers]]", "a list of tables"),
+                            ("[mcp_servers.koine]\ncommand = 'mine'", "is already something else")):
+            home.write(".codex/config.toml", text)
+            refused(home, "codex", words)
+        with open(home(".gemini/settings.json"), "wb") as f:
+            f.truncate((16 << 20) + 1)
+        done = home.connect("gemini", "--yes", code=65)
+        check("more than" in done.err, "%r", done.err)
+
+
+def test_what_is_not_a_file_of_ours_is_refused():
+    with Home() as home, Folder() as outside:
+        full_home(home)
+        with open(outside("x.json"), "w") as f:
+            f.write("{}")
+        name = ".cursor/mcp.json"
+        os.symlink(outside("x.json"), home(name))
+        refused(home, "cursor", "leads out of", 77)
+        os.unlink(home(name))
+        os.symlink(home("nowhere"), home(name))
+        refused(home, "cursor", "leads nowhere", 77)
+        os.unlink(home(name))
+        os.mkdir(home(name))
+        refused(home, "cursor", "not a file", 77)
+        os.rmdir(home(name))
+        home.write(name, "{}", 0o444)
+        refused(home, "cursor", "read-only", 77)
+        os.unlink(home(name))
+        os.rmdir(home(".cursor"))
+        os.symlink(outside.path, home(".cursor"))
+        refused(home, "cursor", "leads out of", 77)
+        same(os.listdir(outside.path), ["x.json"])
+
+
+def test_a_link_within_the_home_stays_a_link():
+    with Home() as home:
+        full_home(home)
+        home.write("dots/claude.json", SETTINGS)
+        os.symlink("../dots/claude.json", home(".claude/settings.json"))
+        home.connect("claude", "--yes")
+        check(os.path.islink(home(".claude/settings.json")), "the link is gone")
+        check("PermissionRequest" in home.read("dots/claude.json"), "it was not written")
+        home.connect("claude", "--yes", "--undo")
+        same(home.read("dots/claude.json"), SETTINGS)
+
+
+def test_somebody_elses_file_or_home_is_refused():
+    if os.getuid() != 0:
+        raise Skip("only root can give files away")
+    with Home() as home:
+        full_home(home)
+        os.chown(home.write(".cursor/mcp.json", "{}"), 12345, -1)
+        refused(home, "cursor", "belongs to user 12345", 77)
+        os.chown(home.path, 12345, -1)
+        refused(home, "claude", "belongs to user 12345: run koine connect as that user", 77)
+
+
+def test_agents_that_are_not_there_are_named():
+    with Home() as home:
+        done = home.connect("claude", "--yes", code=69)
+        check("not installed" in done.err and home(".claude") in done.err, "%r", done.err)
+        done = home.connect("cluade", code=64)
+        check("did you mean claude" in done.err, "%r", done.err)
+        done = home.connect("nobody-knows", code=64)
+        check("does not know" in done.err, "%r", done.err)
+        done = koine({k: v for k, v in home.env.items() if k != "HOME"}, "connect", "claude",
+                     "--yes", "--undo", code=64)
+        check("HOME" in done.err, "%r", done.err)
+
+
+# ---- projects ----
+
+
+def test_a_projects_files_have_nothing_of_this_machine():
+    with Home() as home, Folder() as project:
+        for agent in AGENTS[:-1]:
+            home.connect(agent, "--yes", "--gate", "--project=" + project.path,
+                         KOINE_SOCKET="/secret/k.sock")
+        found = []
+        for folder, _, names in os.walk(project.path):
+            for name in names:
+                path = os.path.join(folder, name)
+                found.append(os.path.relpath(path, project.path))
+                with open(path) as f:
+                    text = f.read()
+                check(os.path.dirname(KOINE) not in text and "/secret" not in text and
+                      home.path not in text and "token" not in text.lower(), "%s: %s", name, text)
+                same(stat.S_IMODE(os.stat(path).st_mode), 0o644, name)
+        same(sorted(found), [".claude/settings.json", ".codex/config.toml", ".codex/hooks.json",
+                             ".cursor/hooks.json", ".cursor/mcp.json", ".gemini/settings.json",
+                             ".mcp.json", ".vscode/mcp.json", "opencode.json"])
+        same(home.all(), {}, "the home")
+        listed = json.loads(home.connect("--json", "--project=" + project.path).out)
+        same([r["connected"] for r in listed], ["yes"] * 6 + ["no"])
+        for agent in AGENTS[:-1]:
+            home.connect(agent, "--yes", "--undo", "--project=" + project.path)
+        same([n for _, _, names in os.walk(project.path) for n in names], [])
+        check("no file for a project" in home.connect("zed", "--yes", "--project=" + project.path,
+                                                      code=64).err, "zed")
+        check("is your home" in home.connect("claude", "--yes", "--project=" + home.path,
+                                             code=64).err, "home")
+        home.connect("claude", "--yes", "--project=" + project("none"), code=66)
+
+
+# ---- the list ----
+
+
+def test_the_list_shows_agents_versions_and_what_is_connected():
+    with Home() as home:
+        same(home.connect().out, "No agent was found that koine can connect.\n")
+        home.program("claude", "echo '2.1.325 (Claude Code)'; echo more")
+        home.program("gemini", "exec sleep 1000")
+        home.program("codex", "exit 3")
+        home.program("opencode", "printf '\\033[2Jx\\n'")
+        os.mkdir(home(".cursor"))
+        home.connect("claude", "--yes")
+        home.connect("cursor", "--yes")
+        home.write(".gemini/settings.json", "{")
+        rows = {r["agent"]: r for r in json.loads(home.connect("--json").out)}
+        same(sorted(rows), sorted(AGENTS))
+        same(rows["claude"]["version"], "2.1.325 (Claude Code)")
+        same([rows[a].get("version") for a in ("gemini", "codex", "zed")], [None] * 3)
+        same([rows[a]["connected"] for a in AGENTS],
+             ["yes", "no", "unreadable", "no", "yes", "no", "no"])
+        same([rows[a]["measured"] for a in AGENTS], [True] * 4 + [False] * 3)
+        done = home.connect()
+        check("line 1: it is not JSON" in done.err, "%r", done.err)
+        check("\033" not in done.out, "%r", done.out)
+        check("zed" not in done.out and "2.1.325" in done.out, "%r", done.out)
+        # Half of it is gone.
+        home.write(".claude/settings.json", "{}")
+        rows = {r["agent"]: r for r in json.loads(home.connect("--json").out)}
+        same(rows["claude"]["connected"], "partly")
+
+
+# ---- it works ----
+
+
+def test_the_server_that_was_written_answers():
+    with Home() as home, Daemon() as d:
+        full_home(home)
+        for agent in ("claude", "codex", "opencode"):
+            home.connect(agent, "--yes", "--socket", os.path.join(d.root, "koine.sock"))
+            name, member = SERVER[agent]
+            server = load(home, name)[member]["koine"]
+            line = server["command"]
+            if isinstance(line, str):
+                line = [line] + server["args"]
+            # As little environment as an agent may leave.
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"}}}
+            process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       env={"HOME": home.path}, cwd=home.path)
+            try:
+                process.stdin.write(json.dumps(asked).encode() + b"\n")
+                process.stdin.flush()
+                same(json.loads(process.stdout.readline())["id"], 1, agent)
+            finally:
+                process.stdin.close()
+                process.wait(PATIENCE)
+                process.stdout.close()
+
+
+def test_the_hook_that_was_written_decides():
+    with Home() as home, Daemon() as d, d.connect() as c:
+        full_home(home)
+        os.mkdir(home("a b"))
+        shutil.copy(KOINE, home("a b/koine"))
+        koine(home.env, "connect", "claude", "--yes", "--socket",
+              os.path.join(d.root, "koine.sock"), program=home("a b/koine"))
+        [group] = load(home, ".claude/settings.json")["hooks"]["PermissionRequest"]
+        told = {"session_id": "s", "cwd": "/w", "hook_event_name": "PermissionRequest",
+                "tool_name": "Bash", "tool_input": {"command": "ls"}}
+        process = subprocess.Popen(["/bin/sh", "-c", group["hooks"][0]["command"]],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   env={"HOME": home.path, "PATH": "/usr/bin:/bin"})
+        process.stdin.write(json.dumps(told).encode())
+        process.stdin.close()
+        [asked] = wait_until(lambda: c.call("approval.list", {"status": "pending"})["approvals"],
+                             "the question")
+        c.call("approval.decide", {"id": asked["id"], "decision": "deny", "comment": "not now"})
+        answer = json.loads(process.stdout.read())
+        process.wait(PATIENCE)
+        process.stdout.close()
+        same(answer["hookSpecificOutput"]["decision"], {"behavior": "deny", "message": "not now"})
+
+
+if __name__ == "__main__":
+    main(globals())
