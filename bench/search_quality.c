@@ -83,6 +83,7 @@ static const struct step {
 	{"tellers of themselves", 0, SEARCH_NO_SELF},
 	{"questions told apart", 0, SEARCH_NO_ASKING},
 	{"the newer of two", 0, SEARCH_NO_NEWER},
+	{"synonyms", 0, SEARCH_NO_SYNONYMS},
 	{"priors", 0, SEARCH_NO_PRIORS},
 };
 

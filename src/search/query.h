@@ -18,20 +18,21 @@ enum {
 
 /* Steps to leave out, for measuring what each is worth. */
 enum search_off {
-	SEARCH_NO_STOPS = 1,       /* keep the words without meaning */
-	SEARCH_NO_CONTEXT = 2,     /* a memory's neighbours count for it */
-	SEARCH_NO_SUBJECTS = 4,    /* a named subject boosts memories about it */
-	SEARCH_NO_DATES = 8,       /* a named date boosts memories from then */
-	SEARCH_NO_TIME_WORDS = 16, /* "when" boosts memories that refer to time */
-	SEARCH_NO_ANSWERS = 32,    /* what follows a question inherits from it */
-	SEARCH_NO_REPAIR = 64,     /* unknown words are repaired */
-	SEARCH_NO_PRIORS = 128,    /* importance and recency */
-	SEARCH_NO_WEAK = 256,      /* "kind", "name", "thing" weigh less than other words */
-	SEARCH_NO_KINDS = 512,     /* "where" boosts memories with a place, and the like */
-	SEARCH_NO_SELF = 1024,     /* who speaks of himself tells more */
-	SEARCH_NO_ASKING = 2048,   /* memories that are questions tell less */
-	SEARCH_NO_NEWER = 4096,    /* of two that say the same, the newer comes first */
-	SEARCH_NO_ALIKE = 8192,    /* words that are used alike stand for each other, a little */
+	SEARCH_NO_STOPS = 1,        /* keep the words without meaning */
+	SEARCH_NO_CONTEXT = 2,      /* a memory's neighbours count for it */
+	SEARCH_NO_SUBJECTS = 4,     /* a named subject boosts memories about it */
+	SEARCH_NO_DATES = 8,        /* a named date boosts memories from then */
+	SEARCH_NO_TIME_WORDS = 16,  /* "when" boosts memories that refer to time */
+	SEARCH_NO_ANSWERS = 32,     /* what follows a question inherits from it */
+	SEARCH_NO_REPAIR = 64,      /* unknown words are repaired */
+	SEARCH_NO_PRIORS = 128,     /* importance and recency */
+	SEARCH_NO_WEAK = 256,       /* "kind", "name", "thing" weigh less than other words */
+	SEARCH_NO_KINDS = 512,      /* "where" boosts memories with a place, and the like */
+	SEARCH_NO_SELF = 1024,      /* who speaks of himself tells more */
+	SEARCH_NO_ASKING = 2048,    /* memories that are questions tell less */
+	SEARCH_NO_NEWER = 4096,     /* of two that say the same, the newer comes first */
+	SEARCH_NO_ALIKE = 8192,     /* words that are used alike stand for each other, a little */
+	SEARCH_NO_SYNONYMS = 16384, /* ... those of our own list */
 };
 
 struct search_tuning {

@@ -11,7 +11,7 @@ import threading
 
 # Each word stands for the first of its row.
 SYNONYMS = [
-    ("car", "automobile", "vehicle", "sedan"),
+    ("car", "limousine", "vehicle", "sedan"),
     ("doctor", "physician", "medic"),
     ("happy", "glad", "joyful"),
     ("house", "home", "dwelling"),

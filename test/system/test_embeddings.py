@@ -52,15 +52,15 @@ def fill(client, n, start=0):
 def test_finds_a_paraphrase_that_words_alone_do_not():
     with Model() as model, daemon_with(model) as d:
         c = d.connect()
-        add(c, "the automobile needs new tyres", "soup tastes best on sundays",
+        add(c, "the limousine needs new tyres", "soup tastes best on sundays",
             "our physician moved to Ghent")
         all_done(c, 3)
-        same(search(c, "vehicle")[0], "the automobile needs new tyres", "first hit")
+        same(search(c, "vehicle")[0], "the limousine needs new tyres", "first hit")
         same(search(c, "which medic")[0], "our physician moved to Ghent", "first hit")
         same(stats(c)["embedding"], "ok")
     with Daemon() as d:
         c = d.connect()
-        add(c, "the automobile needs new tyres", "our physician moved to Ghent")
+        add(c, "the limousine needs new tyres", "our physician moved to Ghent")
         same(search(c, "vehicle"), [], "hits by words")
         same(stats(c)["embedding"], "off")
 
@@ -68,7 +68,7 @@ def test_finds_a_paraphrase_that_words_alone_do_not():
 def test_words_still_count():
     with Model() as model, daemon_with(model) as d:
         c = d.connect()
-        add(c, "the sedan is parked at quay seven", "an automobile is red", "a vehicle is blue")
+        add(c, "the sedan is parked at quay seven", "an limousine is red", "a vehicle is blue")
         all_done(c, 3)
         same(search(c, "car quay seven")[0], "the sedan is parked at quay seven", "first hit")
 
@@ -178,11 +178,11 @@ def test_a_silent_model_leaves_the_search_to_words():
     with Model() as model:
         with daemon_with(model, timeout=200) as d:
             c = d.connect()
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             all_done(c, 1)
             model.behave = model.hold
             # Nobody lets the model answer before the search has.
-            same(search(c, "new tyres"), ["the automobile needs new tyres"], "hits by words")
+            same(search(c, "new tyres"), ["the limousine needs new tyres"], "hits by words")
             same(search(c, "vehicle"), [], "hits by words")
             check(model.waiting.acquire(timeout=PATIENCE), "the model was not asked")
             check(not model.open.is_set(), "the model has answered")
@@ -192,7 +192,7 @@ def test_a_dribbling_model_leaves_the_search_to_words():
     with Model() as model:
         with daemon_with(model, timeout=200) as d:
             c = d.connect()
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             all_done(c, 1)
 
             def dribble(handler, texts):
@@ -205,7 +205,7 @@ def test_a_dribbling_model_leaves_the_search_to_words():
                 return True
 
             model.behave = dribble
-            same(search(c, "new tyres"), ["the automobile needs new tyres"], "hits by words")
+            same(search(c, "new tyres"), ["the limousine needs new tyres"], "hits by words")
 
 
 def test_a_model_that_is_not_there_is_tried_again_until_it_is():
@@ -214,9 +214,9 @@ def test_a_model_that_is_not_there_is_tried_again_until_it_is():
             pass  # its port is free again
         with daemon_with(model, root=root.path, announced=[FAILS]) as d:
             c = d.connect()
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             wait_until(lambda: stats(c)["embedding"] == "failing", "a failure")
-            same(search(c, "tyres"), ["the automobile needs new tyres"], "hits by words")
+            same(search(c, "tyres"), ["the limousine needs new tyres"], "hits by words")
             same(stats(c)["vectors_pending"], 1, "pending")
 
 
@@ -310,7 +310,7 @@ def test_one_text_that_the_model_refuses_does_not_keep_the_others():
             wait_until(lambda: stats(c)["vectors"] == 80, "80 vectors")
             same(stats(c)["vectors_pending"], 1, "pending")
             same(search(c, "poison"), ["a poison text"] + search(c, "poison")[1:], "hits")
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             wait_until(lambda: stats(c)["vectors"] == 81, "the next one's vector")
 
 
@@ -341,16 +341,16 @@ def test_a_text_without_direction_is_passed_over():
         model.behave = zeroes
         with daemon_with(model) as d:
             c = d.connect()
-            add(c, "nothing at all", "the automobile needs new tyres")
+            add(c, "nothing at all", "the limousine needs new tyres")
             wait_until(lambda: stats(c)["vectors"] == 1, "a vector")
-            same(search(c, "vehicle"), ["the automobile needs new tyres"], "hits")
+            same(search(c, "vehicle"), ["the limousine needs new tyres"], "hits")
 
 
 def test_what_is_deleted_is_not_found_by_its_vector():
     with Folder() as root, Model() as model:
         with daemon_with(model, root=root.path) as d:
             c = d.connect()
-            ids = add(c, "the automobile needs new tyres", "a sedan was sold")
+            ids = add(c, "the limousine needs new tyres", "a sedan was sold")
             all_done(c, 2)
             same(len(search(c, "vehicle")), 2, "hits")
             same(c.call("memory.delete", {"memory_id": ids[0]}), {"deleted": True})
@@ -365,18 +365,18 @@ def test_what_is_deleted_is_not_found_by_its_vector():
 def test_what_is_expired_is_not_found_by_its_vector():
     with Model() as model, daemon_with(model) as d:
         c = d.connect()
-        add(c, "the automobile needs new tyres")
+        add(c, "the limousine needs new tyres")
         add(c, "a sedan was sold", expires_days=-1)
         all_done(c, 1)
-        same(search(c, "vehicle"), ["the automobile needs new tyres"], "hits")
+        same(search(c, "vehicle"), ["the limousine needs new tyres"], "hits")
 
 
 def test_a_changed_text_gets_another_vector():
     with Model() as model, daemon_with(model) as d:
         c = d.connect()
-        ids = add(c, "the automobile needs new tyres", "soup tastes best on sundays")
+        ids = add(c, "the limousine needs new tyres", "soup tastes best on sundays")
         all_done(c, 2)
-        same(search(c, "vehicle")[0], "the automobile needs new tyres", "first hit")
+        same(search(c, "vehicle")[0], "the limousine needs new tyres", "first hit")
         c.call("memory.update", {"memory_id": ids[0], "content": "our physician moved"})
         wait_until(lambda: model.times_asked("our physician moved") == 1, "the new text's vector")
         all_done(c, 2)
@@ -389,12 +389,12 @@ def test_a_changed_text_gets_another_vector():
 def test_nobody_finds_what_belongs_to_another():
     with Model() as model, daemon_with(model) as d:
         c = d.connect()
-        add(c, "the automobile of ann", user_id="ann")
+        add(c, "the limousine of ann", user_id="ann")
         add(c, "the sedan of bob", user_id="bob")
         add(c, "a vehicle of the team", user_id="ann", chat_id="team", shared=True)
         add(c, "a car for all")
         all_done(c, 4)
-        same(set(search(c, "vehicle", user_id="ann")), {"the automobile of ann", "a car for all"})
+        same(set(search(c, "vehicle", user_id="ann")), {"the limousine of ann", "a car for all"})
         same(set(search(c, "vehicle", user_id="bob", chat_id="team")),
              {"the sedan of bob", "a vehicle of the team", "a car for all"})
         same(set(search(c, "vehicle", user_id="eve")), {"a car for all"})
@@ -405,9 +405,9 @@ def test_nobody_finds_what_belongs_to_another():
 def test_searches_see_what_comes_after_them():
     with Model() as model, daemon_with(model) as d:
         c = d.connect()
-        add(c, "the automobile needs new tyres")
+        add(c, "the limousine needs new tyres")
         all_done(c, 1)
-        same(search(c, "vehicle"), ["the automobile needs new tyres"], "hits")
+        same(search(c, "vehicle"), ["the limousine needs new tyres"], "hits")
         for i in range(2, 90):
             add(c, "a sedan, number %d" % i)
         all_done(c, 89)
@@ -424,21 +424,21 @@ def test_another_length_under_the_same_name_makes_all_anew():
         with daemon_with(model, root=root.path) as d:
             c = d.connect()
             fill(c, 100)
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             all_done(c, 101)
-            same(search(c, "vehicle")[0], "the automobile needs new tyres", "first hit")
+            same(search(c, "vehicle")[0], "the limousine needs new tyres", "first hit")
             model.dim = 96
-            same(search(c, "tyres")[0], "the automobile needs new tyres", "first hit by words")
-            wait_until(lambda: model.times_asked("the automobile needs new tyres") == 2,
+            same(search(c, "tyres")[0], "the limousine needs new tyres", "first hit by words")
+            wait_until(lambda: model.times_asked("the limousine needs new tyres") == 2,
                        "new vectors")
             all_done(c, 101)
-            finds_in_time(c, "vehicle", "the automobile needs new tyres")
+            finds_in_time(c, "vehicle", "the limousine needs new tyres")
         # The same, found out by a question after a restart.
         model.dim = 32
         with daemon_with(model, root=root.path) as d:
             c = d.connect()
             search(c, "vehicle")
-            finds_in_time(c, "vehicle", "the automobile needs new tyres")
+            finds_in_time(c, "vehicle", "the limousine needs new tyres")
             all_done(c, 101)
 
 
@@ -451,7 +451,7 @@ def test_another_length_is_noticed_when_a_memory_comes():
         model.dim = 96
         with daemon_with(model, root=root.path) as d:
             c = d.connect()
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             wait_until(lambda: model.times_asked("note number 3 about thing3") == 2, "new vectors")
             all_done(c, 101)
 
@@ -505,7 +505,7 @@ def test_a_client_that_leaves_or_cancels_while_the_model_is_asked():
         # The one that has left goes on until the stop ends it, which waits for nobody.
         with daemon_with(model, timeout=60000) as d:
             c = d.connect()
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             all_done(c, 1)
             model.behave = model.hold
             leaves = d.connect()
@@ -526,7 +526,7 @@ def test_a_stop_does_not_wait_for_the_model():
         with daemon_with(model, "--set", "limits.stop_time=1", timeout=60000,
                          announced=["stop took too long"]) as d:
             c = d.connect()
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             all_done(c, 1)
             model.behave = model.hold
             asks = d.connect()
@@ -548,7 +548,7 @@ def test_the_key_is_sent_and_shown_nowhere():
         model.behave = lambda handler, texts: whole(model, handler, 403, b"{}")
         with daemon_with(model, "--set", setting, "--log-level", "debug", announced=[FAILS]) as d:
             c = d.connect()
-            add(c, "the automobile needs new tyres")
+            add(c, "the limousine needs new tyres")
             wait_until(lambda: stats(c)["embedding"] == "failing", "a failure")
             check(key.encode() not in d.log(), "the key is in the log")
         same(model.headers[0]["Authorization"], "Bearer " + key, "header")
@@ -577,7 +577,7 @@ def test_descriptors_are_not_inherited():
     from harness import descriptor_flags, descriptors
     with Model() as model, daemon_with(model) as d:
         c = d.connect()
-        add(c, "the automobile needs new tyres")
+        add(c, "the limousine needs new tyres")
         all_done(c, 1)
         for fd in descriptors(d.pid):
             if fd > 2:

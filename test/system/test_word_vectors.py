@@ -22,14 +22,14 @@ def test_words_that_are_used_alike_are_found():
     with Folder() as folder:
         with Daemon("--set", "memory.words=" + TABLE, root=folder()) as d:
             c = d.connect()
-            for text in ("our physician moved to Ghent", "soup tastes best on sundays",
+            for text in ("our midwife moved to Ghent", "soup tastes best on sundays",
                          "the automobile needs new tyres"):
                 c.call("memory.add", {"content": text, "user_id": "ann"})
-            same([hit["content"] for hit in c.call("memory.search", {"query": "which doctor",
+            same([hit["content"] for hit in c.call("memory.search", {"query": "which surgeon",
                                                                      "user_id": "ann"})],
-                 ["our physician moved to Ghent"], "what a table finds")
+                 ["our midwife moved to Ghent"], "what a table finds")
         with Daemon("--set", "memory.words=off", root=folder()) as d:
-            same(d.connect().call("memory.search", {"query": "which doctor", "user_id": "ann"}),
+            same(d.connect().call("memory.search", {"query": "which surgeon", "user_id": "ann"}),
                  [], "what words alone find")
 
 

@@ -3,6 +3,7 @@
 
 #include "search/postings.h"
 #include "search/rank/ask.h"
+#include "search/rank/synonyms.h"
 #include "search/vector/word_table.h"
 
 enum {
@@ -68,33 +69,50 @@ static void count_in(struct search *s, size_t index, const struct other *other)
 	}
 }
 
-/* The most similar words that memories have. False: there are none. */
-static bool count_others(struct search *s, const struct plan_term *asked, uint32_t has,
-			 uint32_t bit, uint64_t *left)
+/* Those that memories have; the most similar come first. How many were counted. */
+static size_t count_some(struct search *s, const struct plan_term *asked, struct other other,
+			 const struct near_word *near, size_t n, uint64_t *left)
 {
 	const struct plan *p = &s->plan;
-	const struct text folded = {asked->folded, asked->folded_len};
-	const struct text term = {asked->name, asked->name_len};
-	struct near_word near[WORD_TABLE_NEAR_MAX];
-	size_t n = word_table_near(p->query->words, p->scratch->words, folded, term, near);
 	size_t n_used = 0;
 
 	for (size_t i = 0; i < n && n_used < ALIKE_EACH; i++) {
 		uint64_t n_docs = plan_count(p, near[i].term, near[i].len);
-		struct other other = {.word = &near[i], .bit = bit, .not_with = has | bit};
 
 		if (near[i].cosine < p->tuning.alike_least)
 			break;
 		if (!is_worth_it(&near[i], n_docs, *left))
 			continue;
 		*left -= n_docs;
+		other.word = &near[i];
 		other.weight = weight_of(p, asked, &near[i], n_docs);
 		for (size_t k = 0; k < p->n_indexes && other.weight > 0; k++)
 			count_in(s, k, &other);
 		s->bound += other.weight * (p->tuning.k1 + 1);
 		n_used++;
 	}
-	return n_used > 0;
+	return n_used;
+}
+
+/* By our own list, and by the table where there is one. False: there are none. */
+static bool count_others(struct search *s, const struct plan_term *asked, uint32_t has,
+			 uint32_t bit, uint64_t *left)
+{
+	const struct plan *p = &s->plan;
+	const struct text folded = {asked->folded, asked->folded_len};
+	const struct text term = {asked->name, asked->name_len};
+	const struct other other = {.bit = bit, .not_with = has | bit};
+	struct near_word near[WORD_TABLE_NEAR_MAX];
+	size_t n = 0;
+	size_t n_used = 0;
+
+	if (!(p->tuning.off & SEARCH_NO_SYNONYMS))
+		n = synonyms_find(p->scratch->words, term, near);
+	n_used = count_some(s, asked, other, near, n, left);
+	n = p->query->words
+		    ? word_table_near(p->query->words, p->scratch->words, folded, term, near)
+		    : 0;
+	return n_used + count_some(s, asked, other, near, n, left) > 0;
 }
 
 void search_score_alike(struct search *s)
@@ -103,7 +121,7 @@ void search_score_alike(struct search *s)
 	uint64_t left = ALIKE_ALL;
 	size_t n = 0;
 
-	if (!p->query->words || (p->tuning.off & SEARCH_NO_ALIKE))
+	if (p->tuning.off & SEARCH_NO_ALIKE)
 		return;
 	for (size_t i = 0; i < p->n_asked && n < PLAN_ALIKE_BITS; i++) {
 		uint32_t has = i < p->n_terms ? plan_bit(i) : 0;

@@ -403,6 +403,38 @@ static void a_hit_says_why(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Other words. */
+static void what_means_the_same_is_found(void **state)
+{
+	add_others();
+	note(1, "Her occupation is baking bread");
+	note(2, "She looked for something else to do");
+	assert_int_equal(first("what is her job?"), 1);
+	assert_true(n_hits > 0 && similarity_of(1) < 0.7f);
+	assert_true(first_without(SEARCH_NO_SYNONYMS, "what is her job?") != 1);
+}
+
+static void a_kind_of_it_is_found_but_not_it_for_the_kind(void **state)
+{
+	add_others();
+	note(1, "He practises the violin every night");
+	note(2, "An instrument for measuring wind");
+	assert_int_equal(first("which instruments does he play?"), 2);
+	assert_true(similarity_of(1) > 0 && similarity_of(1) < similarity_of(2));
+	assert_int_equal(first("a violin"), 1);
+	assert_true(similarity_of(2) == 0);
+}
+
+static void the_very_word_comes_before_another_one(void **state)
+{
+	add_others();
+	note(1, "the film was long");
+	note(2, "the movie was long");
+	assert_int_equal(first("movie"), 2);
+	assert_int_equal(first("film"), 1);
+	assert_int_equal((int)n_hits, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +458,9 @@ int main(void)
 		TEST(short_words_are_not_repaired),
 		TEST(the_likelier_repair_is_taken),
 		TEST(a_hit_says_why),
+		TEST(what_means_the_same_is_found),
+		TEST(a_kind_of_it_is_found_but_not_it_for_the_kind),
+		TEST(the_very_word_comes_before_another_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
