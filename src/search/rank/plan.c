@@ -117,7 +117,7 @@ static int place_others(struct plan *p, const struct word *word, uint32_t place)
 {
 	enum language own = words_language(p->scratch->words);
 
-	for (unsigned l = 0; p->languages > 1 && l < LANGUAGES_LATIN; l++) {
+	for (unsigned l = 0; l < LANGUAGES_LATIN; l++) {
 		struct word other = {.folded = word->folded, .flags = word->flags};
 		size_t was = p->n_terms;
 		uint32_t at;
@@ -390,11 +390,13 @@ static float own_weight(const struct plan *p, const struct plan_term *term)
 	return term->ask_weight == ASK_WEAK ? p->tuning.weak : p->tuning.common;
 }
 
-/* A small word of a language that few memories are in: it leads to these. */
+/* A small word of a language that few memories are in: it leads to these. So does one that may
+ * not be small at all, since nothing says that the question is in that language. */
 static bool tells_language(const struct plan *p, const struct plan_term *term)
 {
 	return (term->flags & WORD_STOP) && term->foreign && !term->stands_for && !term->context &&
-	       plan_count(p, term->name, term->name_len) <= p->n_docs / PLAN_LANGUAGE_RARE;
+	       (!p->knows_language ||
+		plan_count(p, term->name, term->name_len) <= p->n_docs / PLAN_LANGUAGE_RARE);
 }
 
 /* Gives a weight to each word with content, and none to words that only frame the question. */

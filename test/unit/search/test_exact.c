@@ -162,11 +162,51 @@ static void an_accented_word_finds_itself(void **state)
 		one_round(true);
 }
 
+/* Even where all memories are English. */
+static void a_question_in_another_language_finds_the_word(void **state)
+{
+	static const char *const words[] = {"phone",  "way",    "berries", "family", "mice",
+					    "candle", "houses", "city",    "bought", "running"};
+	static const char *const asking[] = {"wo ist das %s", "le %s est dans la cuisine",
+					     "donde esta mi %s", "waar is de %s van ons"};
+
+	start();
+	for (uint64_t key = 1; key <= sizeof(words) / sizeof(words[0]); key++) {
+		const char *word = words[key - 1];
+		char text[128];
+
+		snprintf(text, sizeof(text), "I told you about the %s and it was good", word);
+		add(key, text);
+		for (size_t i = 0; i < sizeof(asking) / sizeof(asking[0]); i++) {
+			const char *at = strstr(asking[i], "%s");
+
+			snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - asking[i]), asking[i],
+				 word, at + 2);
+			if (!find(text, key))
+				fail_msg("'%s' does not find '%s'", text, word);
+		}
+	}
+	finish();
+}
+
+/* Where all others are Swedish, a word that is small in Swedish may still be another one. */
+static void a_small_word_of_the_others_finds_itself(void **state)
+{
+	start();
+	for (uint64_t key = 10; key < 20; key++)
+		add(key, "Jag är hemma och det är inte min bil");
+	add(1, "note: 20 min, paid");
+	assert_true(find("list min", 1));
+	finish();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_word_finds_itself),
 		cmocka_unit_test(an_accented_word_finds_itself),
+		cmocka_unit_test(a_question_in_another_language_finds_the_word),
+		cmocka_unit_test(a_small_word_of_the_others_finds_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
