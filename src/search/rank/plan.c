@@ -178,6 +178,12 @@ static bool may_be_name(const struct word *word, bool first)
 	return !(word->flags & WORD_STOP) || ((word->flags & WORD_CAPITAL) && !first);
 }
 
+/* The one name that would not be looked for: "does Will have a car". */
+static bool is_will(const struct word *word, bool first)
+{
+	return !first && (word->flags & WORD_CAPITAL) && text_is(word->folded, "will");
+}
+
 static int read_words(struct plan *p, struct sequence *seq, struct text text)
 {
 	struct words *words = p->scratch->words;
@@ -196,8 +202,11 @@ static int read_words(struct plan *p, struct sequence *seq, struct text text)
 		size_t was = seq->n;
 		bool second;
 		uint32_t place;
-		int r = term_place(p, &word, &place);
+		int r;
 
+		if (is_will(&word, n == 0))
+			word.flags &= (uint8_t)~WORD_STOP;
+		r = term_place(p, &word, &place);
 		if (r == 0 && place != NO_DOC) {
 			p->terms[place].foreign = words_language(words) != LANGUAGE_ENGLISH;
 			r = place_others(p, &word, place);

@@ -200,6 +200,19 @@ static void a_small_word_of_the_others_finds_itself(void **state)
 	finish();
 }
 
+/* Names that are small words are written with a capital. */
+static void a_small_word_may_be_a_name(void **state)
+{
+	start();
+	add(1, "Will likes green tea");
+	add(2, "Maria is allergic to nuts");
+	add(3, "The car is a red Toyota");
+	assert_true(find("does Will have allergies", 1));
+	assert_true(find("does Will have a car", 1));
+	assert_false(find("which car will it be", 1));
+	finish();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +220,7 @@ int main(void)
 		cmocka_unit_test(an_accented_word_finds_itself),
 		cmocka_unit_test(a_question_in_another_language_finds_the_word),
 		cmocka_unit_test(a_small_word_of_the_others_finds_itself),
+		cmocka_unit_test(a_small_word_may_be_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
