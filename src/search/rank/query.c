@@ -49,7 +49,7 @@ const struct search_tuning search_default_tuning = {
 	.surroundings = 0.25f,
 	.order = 0.5f,
 	.importance = 0.1f,
-	.recency = 0.05f,
+	.recency = 0.005f,
 };
 
 enum { NEWER_MAX = 8 }; /* first hits whose order may change by their time */
