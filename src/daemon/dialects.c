@@ -13,9 +13,8 @@
 #include "dialect/ocg/ocg.h"
 
 const struct dialect *const dialects[] = {
-	&koine_dialect, &ash_dialect,  &hld_dialect,     &ocg_dialect,
-	&nexus_dialect, &aiwg_dialect, &gateway_dialect, &embedding_dialect,
-	&mcp_dialect,
+	&koine_dialect, &ash_dialect,     &hld_dialect,       &ocg_dialect, &nexus_dialect,
+	&aiwg_dialect,  &gateway_dialect, &embedding_dialect, &mcp_dialect,
 };
 
 const unsigned n_dialects = sizeof(dialects) / sizeof(dialects[0]);
