@@ -756,7 +756,7 @@ int main(int argc, char **argv)
 		r = serve(argc, argv);
 	if (r == 0)
 		koine_server_run(server);
-	else
+	else if (koine_server_error(server)[0])
 		fprintf(stderr, "mcp-everything: %s\n", koine_server_error(server));
 	koine_server_free(server);
 	return r == 0 ? 0 : 1;
