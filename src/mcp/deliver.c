@@ -20,7 +20,7 @@ static struct text bare(const struct call *c)
 {
 	struct text t = {.data = c->out.data, .len = c->out.len};
 
-	return t.len == 0 || text_is(t, "null") ? (struct text) {0} : t;
+	return t.len > 0 && !text_is(t, "null") ? t : (struct text) {0};
 }
 
 /* ---- results ---- */
@@ -69,7 +69,7 @@ static void write_items(const struct mcp_call *mc, struct json *j, const char *k
 static void write_tool(const struct mcp_call *mc, struct json *j)
 {
 	const struct call *c = mc->call;
-	struct text output = mc->is_error ? (struct text) {0} : bare(c);
+	struct text output = !mc->is_error ? bare(c) : (struct text) {0};
 
 	if (output.len > 0 && mc->n_content == 0) {
 		json_key(j, "content");

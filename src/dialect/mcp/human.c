@@ -326,7 +326,7 @@ static void on_recorded(void *arg, int r, const struct approval *a, const struct
 /* The answer was given at the client, and is recorded so. */
 static struct done record(struct call *c, struct text id, struct text answer)
 {
-	char by[160];
+	char by[160] = "";
 	struct text client = mcp_client_name(c);
 	struct approval_decision d = {
 		.id = id, .status = APPROVAL_RESPONDED, .comment = answer, .by = text_of(by)};

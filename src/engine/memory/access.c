@@ -37,7 +37,7 @@ struct store_scope memory_seen_by(const struct memory_asker *by)
 		.user = memory_name(by->user),
 		.chat = memory_name(by->chat),
 		/* What a project knows was not learnt in the chat, or it would be the chat's. */
-		.project = by->this_chat ? (struct text) {0} : memory_name(by->project),
+		.project = !by->this_chat ? memory_name(by->project) : (struct text) {0},
 		.learnt = memory_learnt(by),
 		.without_common = by->this_chat,
 		.everything = !memory_names_somebody(by),

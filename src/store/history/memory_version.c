@@ -180,7 +180,7 @@ int store_memory_version_find(struct connection *c, const struct store_former_op
 			       : (struct text) {0},
 		s->chat.data ? join(arena, "chat:", s->chat) : (struct text) {0},
 		s->project.data ? join(arena, "project:", s->project) : (struct text) {0},
-		s->without_common ? (struct text) {0} : TEXT("common"),
+		!s->without_common ? TEXT("common") : (struct text) {0},
 	};
 	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = opts->max_bytes};
 	unsigned n = s->everything ? 1 : sizeof(owners) / sizeof(owners[0]);
