@@ -309,6 +309,9 @@ static int take_again(struct pipe *p, const struct koine_value *error)
 	static const char done[] =
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
 
+	/* Nobody has asked. */
+	if (p->state != PIPE_RENEWS)
+		return 0;
 	if (error) {
 		complain("koined does not take this client again: %.*s",
 			 TEXT_ARGS(member_string(error, "message")));
