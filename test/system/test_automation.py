@@ -288,5 +288,20 @@ def test_a_rule_that_needs_approval_asks_and_waits():
             same(open(said).read(), "done\ntrusted\ndone\n", "what was done")
 
 
+def test_a_command_that_a_stop_ends_warns_nobody():
+    with Folder() as folder:
+        said = folder("said")
+        config = settings(folder, "[rule long]\nevent=memory.added\n"
+                                  "command=echo begun >%s; exec sleep 600\n" % said)
+        with Daemon("--config", config, "--set", "limits.stop_time=0", root=folder.path) as d:
+            rules_ready(d)
+            with d.connect() as c:
+                c.call("memory.add", {"content": "something"})
+            wait_until(lambda: os.path.exists(said), "the command")
+            d.stop()
+            check(b"info  rule fired  rule=long" in d.log(), "%r", d.log()[-500:])
+            check(b'why="koined is stopping"' in d.log(), "%r", d.log()[-500:])
+
+
 if __name__ == "__main__":
     main(globals())

@@ -155,9 +155,11 @@ static void answer(struct firing *f)
 	fn(f->arg, result, &why);
 }
 
+/* What ends because we were told to stop warns nobody; its event says so. */
 static void log_end(const struct firing *f)
 {
-	enum log_level level = f->outcome == OUTCOME_ERROR ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
+	bool failed = f->outcome == OUTCOME_ERROR && !f->rule->automation->stopping;
+	enum log_level level = failed ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
 	const char *status = outcomes[f->outcome].status;
 
 	if (f->error.data)
