@@ -68,6 +68,14 @@ int store_approval_has_asked(struct connection *c, int64_t pid, int64_t started,
 	return query_run_found(q, ret_has);
 }
 
+int store_approval_waiting(struct connection *c, int64_t *ret_n)
+{
+	static const struct query sql = {"SELECT count(*) FROM approval WHERE status = 0"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	return query_find_int(q, ret_n);
+}
+
 int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit, unsigned *ret_n)
 {
 	static const struct query sql = {

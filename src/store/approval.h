@@ -55,6 +55,9 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 /* Whether this process has ever asked for an approval that is still kept. */
 int store_approval_has_asked(struct connection *c, int64_t pid, int64_t started, bool *ret_has);
 
+/* How many wait for a human. */
+int store_approval_waiting(struct connection *c, int64_t *ret_n);
+
 /* Deletes up to `limit` approvals that were decided before the given time. */
 int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit, unsigned *ret_n);
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 from harness import KOINED, SOURCE, Daemon, Folder, Skip, check, main, same, wait_until
+from test_hld import event_line
 
 HERE = os.path.join(SOURCE, "test", "system")
 AGENT = sys.executable + " " + os.path.join(HERE, "session_agent.py")
@@ -331,7 +332,7 @@ def events_of(d, params=None):
 
 
 def next_event(c):
-    return json.loads(c.read_line())["result"]["event"]
+    return json.loads(event_line(c))["result"]["event"]
 
 
 def until(c, condition):

@@ -230,6 +230,16 @@ static int tie_to_call(struct approval_ask *ask, struct connection *db)
 					    row->id);
 }
 
+/* Counted here: the loop may not have heard yet of a decision that was stored just before. */
+static int tell_requested(struct approval_ask *ask, struct connection *db)
+{
+	int64_t total;
+	int r = store_approval_waiting(db, &total);
+
+	return r != 0 ? r
+		      : approval_tell_requested(ask->approvals->events, &ask->row, (unsigned)total);
+}
+
 static int keep_new(struct approval_ask *ask, struct connection *db, struct arena *scratch)
 {
 	struct events *events = ask->approvals->events;
@@ -251,7 +261,7 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	if (r == 0)
 		r = store_approval_add(db, &ask->row, &ask->row.seq);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING)
-		r = approval_tell_requested(events, &ask->row, ask->total);
+		r = tell_requested(ask, db);
 	else if (r == 0)
 		r = approval_tell_resolved(events, &ask->row);
 	return r;

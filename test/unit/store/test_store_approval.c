@@ -628,6 +628,7 @@ static void ask_everything(struct fixture *f, struct connection *c)
 	struct grant *grant_rows;
 	struct text ids[2];
 	bool found;
+	int64_t waiting;
 	unsigned n;
 
 	for (unsigned i = 0; i < 16; i++) {
@@ -647,6 +648,7 @@ static void ask_everything(struct fixture *f, struct connection *c)
 					       &row, &found),
 			 0);
 	assert_int_equal(store_approval_has_asked(c, 1, 1, &found), 0);
+	assert_int_equal(store_approval_waiting(c, &waiting), 0);
 	assert_int_equal(store_grant_list(c, 0, &f->arena, &grant_rows, &n), 0);
 }
 
