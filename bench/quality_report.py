@@ -62,7 +62,7 @@ def _judge_gain(found, group):
     now = found.median(LADDER, group, "recall_10")
     return part_report.verdict(
         f"{GROUPS[group]}: points at ten that the ladder has gained by tuning: at least {GAIN}",
-        now and now - BEFORE[group][MEASURES.index("recall_10")], lambda v: v >= GAIN, "{:.1f}")
+        now and now - BEFORE[group][MEASURES.index("recall_10")], lambda v: round(v, 1) >= GAIN, "{:.1f}")
 
 
 def _pair(values):
