@@ -134,12 +134,9 @@ def test_a_gate_has_each_agents_unit_of_time():
         same(home.all(), before)
 
 
-def test_codex_is_told_of_trust():
+def test_an_agent_that_was_not_tried_is_called_so():
     with Home() as home:
         full_home(home)
-        out = home.connect("codex", "--yes").out
-        check("/hooks" in out and "trust" in out, "%r", out)
-        check("trusted_hash" not in home.read(".codex/config.toml"), "a hash was guessed")
         check("documentation" in home.connect("zed", "--yes").out, "zed was tried?")
 
 

@@ -46,7 +46,8 @@ const struct agent agents[] = {
 		.measured = true,
 		.cuts_environment = true,
 		.ticks = 1,
-		.hooks_note = "Codex runs a new hook only when you have trusted it: start codex, "
+		.trust = "hooks/state",
+		.trust_note = "Codex runs a new hook only when you have trusted it: start codex, "
 			      "open /hooks, and trust koine's.",
 		.files = {{.user = "{CODEX_HOME|~/.codex}/config.toml",
 			   .project = ".codex/config.toml",

@@ -33,11 +33,14 @@ struct agent {
 	const char *name;
 	const char *title;
 	const char *programs[AGENT_PROGRAMS_MAX];
-	const char *folder;     /* it exists if the agent was ever used */
-	bool measured;          /* tried with the agent itself; otherwise by its documentation */
-	bool cuts_environment;  /* of what it starts: the socket must be told */
-	unsigned ticks;         /* of its time limits, in a second */
-	const char *hooks_note; /* said when hooks were written; or NULL */
+	const char *folder;    /* it exists if the agent was ever used */
+	bool measured;         /* tried with the agent itself; otherwise by its documentation */
+	bool cuts_environment; /* of what it starts: the socket must be told */
+	unsigned ticks;        /* of its time limits, in a second */
+	/* Where its first file has the hashes of the hooks in its second that it may run, as
+	 * trust.h says; or NULL. */
+	const char *trust;
+	const char *trust_note; /* said when hooks were written that it will not run; or NULL */
 	struct agent_file files[AGENT_FILES_MAX];
 };
 

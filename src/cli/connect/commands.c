@@ -88,6 +88,10 @@ static void print_changes(const struct cli *cli, const struct plan *p)
 			change_print(cli, f->target.path, buf_text(&f->target.text),
 				     f->removes ? TEXT("") : buf_text(&f->after));
 	}
+	if (p->files[0].changes && p->trust == TRUST_GIVEN && !p->undo)
+		printf("Each trusted_hash tells %s that you trust this hook of koine's, which it "
+		       "runs only then.\n",
+		       p->agent->title);
 }
 
 static void say_what_was_done(const struct plan *p)
@@ -108,8 +112,8 @@ static void say_what_was_done(const struct plan *p)
 	if (!p->agent->measured)
 		printf("This is by the documentation of %s; koine was not tried with it.\n",
 		       p->agent->title);
-	if (hooks && p->agent->hooks_note && !p->undo)
-		printf("%s\n", p->agent->hooks_note);
+	if (hooks && p->trust == TRUST_UNKNOWN && !p->undo)
+		printf("%s\n", p->agent->trust_note);
 }
 
 static void write_file(struct koine_json *j, const struct plan_file *f)
@@ -140,7 +144,10 @@ static int print_json(const struct plan *p, bool written)
 		hooks |= p->files[i].has_hooks;
 	}
 	koine_json_end_array(j);
-	params_add(j, "note", hooks && !p->undo ? p->agent->hooks_note : NULL);
+	if (p->trust != TRUST_NOT_NEEDED && !p->undo)
+		params_add_bool(j, "trusted", p->trust == TRUST_GIVEN);
+	params_add(j, "note",
+		   hooks && p->trust == TRUST_UNKNOWN && !p->undo ? p->agent->trust_note : NULL);
 	text = params_end(j);
 	return text ? (puts(text), EX_OK) : out_of_memory();
 }
@@ -211,6 +218,7 @@ static int cmd_connect(struct cli *cli)
 		return r;
 	p->gate = o->gate;
 	p->undo = o->undo;
+	p->asks = !o->undo;
 	r = plan_make(cli, p);
 	if (r == 0)
 		r = carry_on(cli, o, p);

@@ -31,13 +31,15 @@ bool edit_lacks_newline(struct text file)
 	return !edit_is_empty(file) && file.data[file.len - 1] != '\n';
 }
 
-unsigned edit_keys(const char *path, struct text keys[EDIT_PATH_MAX])
+unsigned edit_keys(const struct edit *e, struct text keys[EDIT_PATH_MAX])
 {
-	struct text rest = text_of(path);
+	struct text rest = text_of(e->path);
 	unsigned n = 0;
 
 	while (n < EDIT_PATH_MAX && text_next(&rest, '/', &keys[n]))
 		n++;
+	if (e->key && n < EDIT_PATH_MAX)
+		keys[n++] = text_of(e->key);
 	return n;
 }
 

@@ -25,6 +25,8 @@ struct edit {
 	const char *path;  /* keys with slashes between them */
 	const char *value; /* JSON; in a TOML file it is an object of plain values */
 	bool stays;        /* what others have added may need it: it is never taken out */
+	const char *key;   /* one more, below the path, which may have slashes in it; or NULL */
+	bool ours;         /* whatever is there, since the key says whose it is; in TOML only */
 };
 
 /*
@@ -74,8 +76,8 @@ bool edit_lacks_newline(struct text file);
 /* Whether there is nothing, a byte order mark apart. */
 bool edit_is_empty(struct text file);
 
-/* The keys of a path; returns how many there are. */
-unsigned edit_keys(const char *path, struct text keys[EDIT_PATH_MAX]);
+/* The keys of its path; returns how many there are. */
+unsigned edit_keys(const struct edit *e, struct text keys[EDIT_PATH_MAX]);
 
 /* ---- changes to a text ---- */
 

@@ -38,7 +38,7 @@ int json_place_find(const struct json_file *f, const struct edit *e, struct json
 	const struct koine_value *next = NULL;
 	int r = 0;
 
-	p.n_keys = edit_keys(e->path, p.keys);
+	p.n_keys = edit_keys(e, p.keys);
 	while (p.depth < p.n_keys) {
 		if (koine_value_kind(p.at) != KOINE_OBJECT)
 			return json_place_refuse(f, &p, "is already something else, no object",

@@ -27,19 +27,35 @@ static bool home_path(struct text row, char path[PATH_MAX], char base[PATH_MAX])
 	       copy_path(path, text_of(home), text_skip(row, 1));
 }
 
+/* What the variable of a row says; NULL: it has none, or nothing of use. */
+static const char *variable_of(const char *row)
+{
+	const char *bar = strchr(row, '|');
+	const char *value;
+	char name[64];
+
+	if (row[0] != '{')
+		return NULL;
+	snprintf(name, sizeof(name), "%.*s", (int)(bar - row - 1), row + 1);
+	value = option_from_environment(name);
+	return value && value[0] == '/' ? value : NULL;
+}
+
+bool plan_is_moved(const char *row)
+{
+	return variable_of(row) != NULL;
+}
+
 bool plan_path(const char *row, char path[PATH_MAX], char base[PATH_MAX])
 {
-	char name[64];
 	char folder[PATH_MAX];
 	const char *bar = strchr(row, '|');
 	const char *end = strchr(row, '}');
-	const char *value;
+	const char *value = variable_of(row);
 
 	if (row[0] != '{')
 		return home_path(text_of(row), path, base);
-	snprintf(name, sizeof(name), "%.*s", (int)(bar - row - 1), row + 1);
-	value = option_from_environment(name);
-	if (value && value[0] == '/')
+	if (value)
 		return copy_path(base, text_of(value), TEXT("")) &&
 		       copy_path(path, text_of(value), text_of(end + 1));
 	return home_path((struct text) {.data = bar + 1, .len = (size_t)(end - bar - 1)}, folder,
@@ -124,13 +140,14 @@ static bool mentions_hook(const struct plan_file *f)
 	return false;
 }
 
-static int work_out(const struct plan *p, struct plan_file *f, struct why *why)
+int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
 {
 	struct text file = buf_text(&f->target.text);
 	CLEANUP(buf_donep) struct buf without;
 	int r;
 
 	buf_init(&without, EDIT_FILE_MAX);
+	buf_clear(&f->after);
 	r = take(f, &without, p->undo ? why : NULL);
 	if (r != 0 && p->undo)
 		return r;
@@ -167,7 +184,7 @@ static int plan_one(const struct plan *p, const struct words *w, const char *pat
 		return r;
 	if (p->gate)
 		f->n_wanted = f->n_edits;
-	r = work_out(p, f, &why);
+	r = plan_work_out(p, f, &why);
 	return r != 0 ? complain_of(f, r, &why) : 0;
 }
 
@@ -195,7 +212,7 @@ int plan_make(const struct cli *cli, struct plan *p)
 		buf_init(&f->after, EDIT_FILE_MAX);
 		r = plan_one(p, &w, path, base, f);
 	}
-	return r;
+	return r == 0 && p->agent->trust ? plan_add_trust(p) : r;
 }
 
 void plan_done(struct plan *p)
@@ -203,8 +220,10 @@ void plan_done(struct plan *p)
 	for (unsigned i = 0; i < p->n; i++) {
 		target_close(&p->files[i].target);
 		buf_done(&p->files[i].after);
-		for (unsigned e = 0; e < p->files[i].n_edits; e++)
+		for (unsigned e = 0; e < p->files[i].n_edits; e++) {
 			free((char *)p->files[i].edits[e].value);
+			free((char *)p->files[i].edits[e].key);
+		}
 	}
 }
 

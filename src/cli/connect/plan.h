@@ -6,14 +6,24 @@
 
 #include "cli/connect/agents.h"
 #include "cli/connect/target.h"
+#include "cli/connect/trust.h"
 #include "cli/connect/words.h"
+
+enum { PLAN_EDITS_MAX = AGENT_EDITS_MAX + TRUSTS_MAX };
+
+/* Whether the agent will run the hooks that are to be written. */
+enum plan_trust {
+	TRUST_NOT_NEEDED,
+	TRUST_UNKNOWN, /* its user must say so in the agent itself */
+	TRUST_GIVEN,   /* among what is to be written, or already there */
+};
 
 struct plan_file {
 	const struct agent_file *row;
 	struct target target;
-	struct edit edits[AGENT_EDITS_MAX]; /* all of the row's, those of --gate last */
-	unsigned n_edits;                   /* all */
-	unsigned n_wanted;                  /* without those of --gate, unless it was given */
+	struct edit edits[PLAN_EDITS_MAX]; /* all of the row's, those of --gate last; trust */
+	unsigned n_edits;                  /* all */
+	unsigned n_wanted;                 /* without those of --gate, unless it was given */
 	struct buf after;
 	bool changes;
 	bool removes; /* nothing of it was there before us */
@@ -27,6 +37,8 @@ struct plan {
 	const char *project; /* NULL: user-wide */
 	bool gate;
 	bool undo;
+	bool asks; /* the agent's program, where it alone can tell what must be written */
+	enum plan_trust trust;
 	struct plan_file files[AGENT_FILES_MAX];
 	unsigned n;
 };
@@ -39,6 +51,15 @@ bool plan_changes(const struct plan *p);
 
 /* Writes. 0 or an exit code, as above. */
 int plan_carry_out(struct plan *p);
+
+/* Works out what becomes of a file, by its edits. 0 or as they say. */
+int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why);
+
+/* Adds to the first file what lets the agent run the hooks of the second. 0 or an exit code. */
+int plan_add_trust(struct plan *p);
+
+/* Whether a variable says where a row's file is. */
+bool plan_is_moved(const char *row);
 
 /* A row's path on this machine, and the folder that it must not leave. False: there is no home. */
 bool plan_path(const char *row, char path[PATH_MAX], char base[PATH_MAX]);

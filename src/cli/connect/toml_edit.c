@@ -1,7 +1,9 @@
 /*
  * One table of a TOML file: [mcp_servers.koine] with its keys. It is added at the end of the
- * file, where it cannot come into another table.
+ * file, where it cannot come into another table. A key with single quotes and others that need
+ * quotes cannot be written: do not ask for one.
  */
+#include <ctype.h>
 #include <errno.h>
 
 #include <koine/koine.h>
@@ -77,7 +79,7 @@ static int find(const struct toml_file *f, const struct edit *e, struct table *t
 	int r;
 
 	*t = (struct table) {.header = NULL};
-	t->path.n = edit_keys(e->path, t->path.keys);
+	t->path.n = edit_keys(e, t->path.keys);
 	for (size_t n = 0; n < f->n_items; n++) {
 		const struct toml_item *i = &f->items[n];
 
@@ -121,6 +123,24 @@ static void write_pair(const struct koine_value *part, struct text newline, stru
 	buf_add(out, newline.data, newline.len);
 }
 
+static bool is_bare(struct text key)
+{
+	for (size_t i = 0; i < key.len; i++) {
+		if (!isalnum((unsigned char)key.data[i]) && key.data[i] != '-' &&
+		    key.data[i] != '_')
+			return false;
+	}
+	return key.len > 0;
+}
+
+static void write_key(struct text key, struct buf *out)
+{
+	bool has_escapes = memchr(key.data, '"', key.len) || memchr(key.data, '\\', key.len);
+	const char *quote = is_bare(key) ? "" : has_escapes ? "'" : "\"";
+
+	buf_printf(out, "%s%.*s%s", quote, TEXT_ARGS(key), quote);
+}
+
 static int append_table(const struct toml_file *f, const struct table *t,
 			const struct koine_value *value, struct buf *out)
 {
@@ -133,8 +153,10 @@ static int append_table(const struct toml_file *f, const struct table *t,
 	if (!edit_is_empty(f->text))
 		buf_add(out, newline.data, newline.len);
 	buf_add_char(out, '[');
-	for (unsigned i = 0; i < t->path.n; i++)
-		buf_printf(out, "%s%.*s", i > 0 ? "." : "", TEXT_ARGS(t->path.keys[i]));
+	for (unsigned i = 0; i < t->path.n; i++) {
+		buf_add_str(out, i > 0 ? "." : "");
+		write_key(t->path.keys[i], out);
+	}
 	buf_add_char(out, ']');
 	buf_add(out, newline.data, newline.len);
 	for (part = koine_value_first(value); part; part = koine_value_next(part))
@@ -210,7 +232,7 @@ static int put_once(struct text file, const struct edit *e, const struct koine_v
 		r = find(&f, e, &t, why);
 	if (r == 0 && !t.header)
 		r = append_table(&f, &t, value, out);
-	else if (r == 0 && !is_ours(&t))
+	else if (r == 0 && !e->ours && !is_ours(&t))
 		r = refuse_place(t.header, &t, "is already something else", why);
 	else if (r == 0)
 		r = mend(&f, &t, value, out, why);
@@ -310,7 +332,8 @@ static int toml_take(struct text file, struct text before, const struct edit *e,
 	if (r == 0)
 		r = find(&f, e, &t, why);
 	if (r == 0)
-		r = t.header && is_ours(&t) ? cut(&f, &t, before, out) : copy(file, out);
+		r = t.header && (e->ours || is_ours(&t)) ? cut(&f, &t, before, out)
+							 : copy(file, out);
 	toml_file_close(&f);
 	return r;
 }

@@ -1,0 +1,243 @@
+#include "cli/connect/trust.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/connect/json_file.h"
+#include "cli/connect/ours.h"
+#include "cli/connect/toml_file.h"
+#include "cli/kit/call.h"
+#include "cli/child/child.h"
+#include "cli/kit/options.h"
+#include "cli/kit/value.h"
+
+enum { PATIENCE_MS = 10000 };
+
+/* ---- which hooks are ours ---- */
+
+/* "PermissionRequest" is permission_request there. */
+static void add_event(struct buf *out, struct text event)
+{
+	for (size_t i = 0; i < event.len; i++) {
+		unsigned char c = (unsigned char)event.data[i];
+
+		if (isupper(c) && i > 0)
+			buf_add_char(out, '_');
+		buf_add_char(out, (char)tolower(c));
+	}
+}
+
+static int add_trust(struct trusts *t, struct text event, unsigned group, unsigned at,
+		     struct why *why)
+{
+	CLEANUP(buf_donep) struct buf place;
+
+	buf_init(&place, sizeof(t->items[0].place) - 1);
+	add_event(&place, event);
+	buf_printf(&place, ":%u:%u", group, at);
+	if (t->n == TRUSTS_MAX || place.err == -EMSGSIZE)
+		return refuse(why, REFUSE_LIMIT, "it has too many hooks that start koine");
+	if (place.err != 0)
+		return place.err;
+	snprintf(t->items[t->n].place, sizeof(t->items[0].place), "%.*s",
+		 TEXT_ARGS(buf_text(&place)));
+	t->items[t->n++].hash[0] = '\0';
+	return 0;
+}
+
+static int find_in(const struct koine_value *groups, struct text event, struct trusts *t,
+		   struct why *why)
+{
+	const struct koine_value *group = koine_value_first(groups);
+	int r = 0;
+
+	for (unsigned g = 0; group && r == 0; group = koine_value_next(group), g++) {
+		const struct koine_value *hook = member_first(group, "hooks");
+
+		for (unsigned i = 0; hook && r == 0; hook = koine_value_next(hook), i++) {
+			if (ours_is_command(member_string(hook, "command")))
+				r = add_trust(t, event, g, i, why);
+		}
+	}
+	return r;
+}
+
+int trust_find(struct text hooks, const struct edit *edits, unsigned n, struct trusts *t,
+	       struct why *why)
+{
+	struct json_file f;
+	int r = json_file_open(&f, hooks, false, why);
+
+	t->n = 0;
+	for (unsigned i = 0; i < n && r == 0; i++) {
+		struct text event = text_base_name(text_of(edits[i].path));
+		const struct koine_value *groups =
+			koine_value_get(koine_value_get(f.root, "hooks"), event.data);
+
+		r = find_in(groups, event, t, why);
+	}
+	json_file_close(&f);
+	return r;
+}
+
+/* ---- asking the agent ---- */
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	remove(path);
+	return 0;
+}
+
+static void remove_folder(const char *path)
+{
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* A folder as the agent's own, with nothing but the hooks; links followed, as the agent does. */
+static bool make_folder(struct text hooks, char folder[PATH_MAX])
+{
+	const char *temp = option_from_environment("TMPDIR");
+	CLEANUP(closep) int fd = -1;
+	char made[PATH_MAX];
+	char path[PATH_MAX + sizeof("/hooks.json")];
+
+	if (snprintf(made, sizeof(made), "%s/koine-XXXXXX", temp ? temp : "/tmp") >= PATH_MAX ||
+	    !mkdtemp(made))
+		return false;
+	if (!realpath(made, folder)) {
+		rmdir(made);
+		return false;
+	}
+	snprintf(path, sizeof(path), "%s/hooks.json", folder);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0 && file_write_all(fd, hooks.data, hooks.len) == 0)
+		return true;
+	remove_folder(folder);
+	return false;
+}
+
+static bool is_hash(struct text hash)
+{
+	for (size_t i = 0; i < hash.len; i++) {
+		if (!isalnum((unsigned char)hash.data[i]) && !memchr(":-_+/=", hash.data[i], 6))
+			return false;
+	}
+	return hash.len > 0 && hash.len < TRUST_HASH_MAX;
+}
+
+/* What the agent says of one hook. Its key is the path of the hooks, and the place in them. */
+static void note(const struct koine_value *hook, const char *folder, struct trusts *t)
+{
+	struct text key = member_string(hook, "key");
+	struct text hash = member_string(hook, "currentHash");
+	char want[PATH_MAX + 128];
+
+	for (unsigned i = 0; i < t->n; i++) {
+		snprintf(want, sizeof(want), "%s/hooks.json:%s", folder, t->items[i].place);
+		if (text_is(key, want) && is_hash(hash) &&
+		    ours_is_command(member_string(hook, "command")))
+			snprintf(t->items[i].hash, sizeof(t->items[i].hash), "%.*s",
+				 TEXT_ARGS(hash));
+	}
+}
+
+static struct text make_question(const char *folder, struct koine_json *j)
+{
+	struct text all = {0};
+
+	koine_json_begin_object(j);
+	params_add_int(j, "id", 1);
+	params_add(j, "method", "hooks/list");
+	koine_json_key(j, "params");
+	koine_json_begin_object(j);
+	koine_json_key(j, "cwds");
+	koine_json_begin_array(j);
+	koine_json_string(j, folder);
+	koine_json_end_array(j);
+	koine_json_end_object(j);
+	koine_json_end_object(j);
+	all.data = koine_json_text(j, &all.len);
+	return all;
+}
+
+static void converse(struct child *c, const char *folder, struct trusts *t)
+{
+	CLEANUP(json_freep) struct koine_json *j = NULL;
+	const struct koine_value *one;
+	struct koine_doc *doc = NULL;
+	struct text question;
+	char hello[256];
+
+	snprintf(hello, sizeof(hello),
+		 "{\"id\":0,\"method\":\"initialize\",\"params\":{\"clientInfo\":{\"name\":"
+		 "\"koine\",\"version\":\"%s\"}}}\n{\"method\":\"initialized\"}\n",
+		 koine_version());
+	if (koine_json_new(&j) != 0 || !child_ask(c, text_of(hello), 0, &doc))
+		return;
+	koine_doc_free(doc);
+	question = make_question(folder, j);
+	if (!question.data || !child_tell(c, question) || !child_ask(c, TEXT("\n"), 1, &doc))
+		return;
+	one = member_first(koine_value_get(koine_doc_root(doc), "result"), "data");
+	for (; one; one = koine_value_next(one)) {
+		const struct koine_value *hook = member_first(one, "hooks");
+
+		for (; hook; hook = koine_value_next(hook))
+			note(hook, folder, t);
+	}
+	koine_doc_free(doc);
+}
+
+bool trust_ask(const char *program, struct text hooks, struct trusts *t)
+{
+	const char *argv[] = {program, "app-server", NULL};
+	struct child_variable home = {.name = "CODEX_HOME"};
+	char folder[PATH_MAX];
+	struct child c;
+
+	if (!make_folder(hooks, folder))
+		return false;
+	home.value = folder;
+	if (child_start(&c, argv, &home, false, PATIENCE_MS)) {
+		converse(&c, folder, t);
+		child_end(&c);
+	}
+	remove_folder(folder);
+	for (unsigned i = 0; i < t->n; i++) {
+		if (!t->items[i].hash[0])
+			return false;
+	}
+	return true;
+}
+
+/* ---- what the settings say ---- */
+
+struct text trust_written(struct text settings, const char *path, const char *key)
+{
+	struct edit e = {.path = path, .key = key};
+	struct toml_path p = {.n = 0};
+	struct text found = {0};
+	struct toml_file f;
+
+	p.n = edit_keys(&e, p.keys);
+	p.keys[p.n++] = TEXT("trusted_hash");
+	if (toml_file_open(&f, settings, NULL) == 0) {
+		for (size_t i = 0; i < f.n_items; i++) {
+			if (f.items[i].kind == TOML_KEY && toml_path_equal(&f.items[i].path, &p))
+				found = f.items[i].value;
+		}
+	}
+	toml_file_close(&f);
+	return found;
+}
