@@ -32,10 +32,10 @@ extern "C" {
 #endif
 
 #define KOINE_VERSION_MAJOR 0
-#define KOINE_VERSION_MINOR 1
+#define KOINE_VERSION_MINOR 2
 #define KOINE_VERSION_PATCH 0
 
-/* "0.1.0": the version of the linked library, which may be newer than this header. */
+/* "0.2.0": the version of the linked library, which may be newer than this header. */
 const char *koine_version(void);
 
 /* ---- refusals ---------------------------------------------------------- */

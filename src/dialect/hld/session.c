@@ -41,7 +41,8 @@ static int explain(struct call *c, int r, const struct why *why)
 
 /* ---- health ---- */
 
-/* Written by hand, like koine's ping: clients begin with it, and some poll it for ever. */
+/* Written by hand, like koine's ping: clients begin with it, and some poll it for ever. The version is
+ * the one that they expect of hld, not koine's. */
 struct done hld_health(struct call *c)
 {
 	static const char answer[] = "{\"status\":\"ok\",\"version\":\"0.1.0\"}";
