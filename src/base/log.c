@@ -1,5 +1,8 @@
 #include "base/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 
 atomic_int log_level_now = LOG_LEVEL_INFO;
@@ -68,6 +72,68 @@ static bool stderr_is_journal(void)
 	return strcmp(named, ours) == 0;
 }
 
+/* ---- a file in the place of stderr ---- */
+
+static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
+static char file[PATH_MAX]; /* "": stderr is what it was */
+static size_t file_size;
+
+static int open_file(const char *path)
+{
+	/* O_NONBLOCK: a FIFO there must not hold us. */
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
+	CLEANUP(closep) int fd = open(path, flags | O_NONBLOCK, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (dup3(fd, STDERR_FILENO, 0) < 0)
+		return -errno;
+	file_size = (size_t)st.st_size;
+	return 0;
+}
+
+int log_to_file(const char *path)
+{
+	int r;
+
+	if (strlen(path) + sizeof(".1") > sizeof(file))
+		return -ENAMETOOLONG;
+	r = open_file(path);
+	if (r != 0)
+		return r;
+	strcpy(file, path);
+	journal = false;
+	return 0;
+}
+
+/* If it cannot be moved or made anew, stderr stays the file that it was. */
+static void move_aside(void)
+{
+	char old[PATH_MAX + sizeof(".1")];
+
+	snprintf(old, sizeof(old), "%s.1", file);
+	file_size = 0;
+	if (rename(file, old) == 0)
+		(void)open_file(file);
+}
+
+/* Any thread. */
+static void count_written(size_t n)
+{
+	if (!file[0])
+		return;
+	pthread_mutex_lock(&file_lock);
+	file_size += n;
+	if (file_size > LOG_FILE_MAX)
+		move_aside();
+	pthread_mutex_unlock(&file_lock);
+}
+
+/* ---- lines ---- */
+
 void log_write_stderr(void *arg, enum log_level level, const char *line)
 {
 	char text[1200];
@@ -87,6 +153,7 @@ void log_write_stderr(void *arg, enum log_level level, const char *line)
 	 * is left to tell. */
 	if (write(STDERR_FILENO, text, (size_t)n) < 0)
 		return;
+	count_written((size_t)n);
 }
 
 void log_to_stderr(void)

@@ -27,6 +27,15 @@ void log_to_stderr(void);
 /* Writes one line in the same way, for a sink that does more. */
 void log_write_stderr(void *arg, enum log_level level, const char *line);
 
+enum { LOG_FILE_MAX = 4 << 20 };
+
+/*
+ * Makes stderr this file, 0600, and appends to it; what else is said there is in it, too. When it
+ * is full it is moved aside to PATH.1, so that both together have at most twice LOG_FILE_MAX bytes
+ * and a line. 0 or -errno; -EINVAL if it is no file.
+ */
+int log_to_file(const char *path);
+
 void log_set_level(enum log_level level);
 
 const char *log_level_name(enum log_level level);

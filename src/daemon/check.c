@@ -116,6 +116,15 @@ static bool is_broken(const struct plan_row *row, struct why *why)
 	       refuse(why, REFUSE_CONFLICT, "something else stands where its socket should be");
 }
 
+static void print_yields(const struct plan_row *row, const char *address, const char *why)
+{
+	if (row->address.kind == ADDRESS_UNIX)
+		printf("would skip    %s %s  %s\n", row->dialect->name, address, why);
+	else
+		printf("would listen  %s at a free port  ok: %s is taken: %s\n", row->dialect->name,
+		       address, why);
+}
+
 static bool check_row(const struct settings *s, const struct plan_row *row,
 		      const struct running *running)
 {
@@ -139,6 +148,10 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 		snprintf(why.text, sizeof(why.text), "loopback");
 		ok = check_port(&row->address, &why) &&
 		     (has_token(s, row->dialect) || check_peers(&why));
+	}
+	if (!ok && row->yields) {
+		print_yields(row, address, why.text);
+		return true;
 	}
 	printf("would listen  %s %s  %s: %s\n", row->dialect->name, address, ok ? "ok" : "NO",
 	       why.text);

@@ -15,6 +15,7 @@
 #include "engine/memory/memory.h"
 #include "engine/program/tool.h"
 #include "engine/engine.h"
+#include "io/process/child.h"
 #include "io/process/tree.h"
 
 enum {
@@ -35,6 +36,7 @@ static int take_settings(struct daemon *d, const struct settings *fresh, struct 
 		return r;
 	*d->settings = *fresh;
 	log_set_level(fresh->log_level);
+	child_forbid(!fresh->programs);
 	d->server->opts.limits = fresh->limits;
 	d->server->opts.log_messages = fresh->log_messages;
 	engine_reload(d);
@@ -299,6 +301,8 @@ static void end_engine(struct daemon *d)
 static void tear_down(struct daemon *d)
 {
 	end_engine(d);
+	for (unsigned i = 0; i < d->n_shut; i++)
+		listener_close(d->shut[i]);
 	server_free(d->server);
 	(void)hosts_step(&d->hosts, DIALECT_FREE, NULL);
 	hold_signals();
@@ -338,6 +342,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 
 	arena_init(&d.arena, 1 << 20);
 	raise_descriptors();
+	child_forbid(!s->programs);
 	r = prepare(&d, &why);
 	if (r > 0) {
 		fprintf(stderr, "koined: %s\n", why.text);

@@ -12,5 +12,8 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);
 /* Prints what would happen and whether it can. */
 int daemon_check(const struct settings *s, const struct plan *plan);
 
+/* Prints where each dialect would listen, and who is where its clients look, as JSON. */
+int daemon_dialects(const struct settings *s, const struct plan *plan);
+
 /* Takes over a store that somebody else has made (see store/adopt.h). */
 int daemon_adopt(const struct settings *s);

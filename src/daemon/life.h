@@ -32,6 +32,8 @@ struct daemon {
 	struct arena arena; /* for what lives as long as the daemon */
 	struct loop *loop;
 	struct server *server;
+	struct listener *shut[ACTIVATION_MAX]; /* handed over, but off */
+	unsigned n_shut;
 	struct engine *engine;
 	struct background background;
 	bool closed; /* the threads are ending: more work is refused with -ECANCELED */

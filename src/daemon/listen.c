@@ -1,9 +1,11 @@
 /* The methods of each dialect, and its listeners. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
+#include "io/occupant.h"
 
 /* ---- methods ---- */
 
@@ -61,19 +63,34 @@ void registries_free(struct daemon *d)
 
 /* ---- listeners ---- */
 
+/* " (hld, pid 4711)"; "" if that is not known. */
+static void name_occupant(const struct plan_row *row, char out[OCCUPANT_TEXT_MAX])
+{
+	char who[OCCUPANT_TEXT_MAX];
+	struct occupant o;
+
+	out[0] = '\0';
+	if (!occupant_find(&row->address, &o) || !o.known)
+		return;
+	occupant_format(&o, who);
+	snprintf(out, OCCUPANT_TEXT_MAX, " (%.*s)", OCCUPANT_TEXT_MAX - 4, who);
+}
+
 /* Another program may own a port permanently, and the original program a well-known socket. Any
  * other socket in use most likely belongs to a koined that is already running. */
 static int say_how_without(const struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const char *name = row->dialect->name;
 	const struct why inner = *why;
+	char who[OCCUPANT_TEXT_MAX];
 
+	name_occupant(row, who);
 	if (row->address.kind == ADDRESS_UNIX && !row->dialect->home.path)
-		return refuse(why, REFUSE_CONFLICT, "%.140s%s", inner.text,
+		return refuse(why, REFUSE_CONFLICT, "%.100s%.40s%s", inner.text, who,
 			      d->settings->root[0] ? "" : "; --root DIR starts another elsewhere");
 	return refuse(why, REFUSE_CONFLICT,
-		      "%.120s; without %s: [listen] %s = off, or --set listen.%s=off", inner.text,
-		      name, name, name);
+		      "%.80s%.40s; without %s: [listen] %s = off, or --set listen.%s=off",
+		      inner.text, who, name, name, name);
 }
 
 /* Logs what --check would note about this listener. */
@@ -106,7 +123,7 @@ static int check_runtime(const struct plan_row *row, struct why *why)
 	return paths_check_runtime(folder, why);
 }
 
-static int listen_at(struct daemon *d, const struct plan_row *row, struct why *why)
+static int open_row(struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const struct dialect *dialect = row->dialect;
 	const unsigned i = dialect_index(dialect);
@@ -129,8 +146,6 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 	if (r != 0)
 		return r;
 	r = server_listen(d->server, &opts, &e, why);
-	if (r == REFUSE_CONFLICT)
-		return say_how_without(d, row, why);
 	if (r == 0)
 		r = hosts_listening(&d->hosts, row->project, e);
 	if (r == 0 && e->guest)
@@ -138,6 +153,61 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 	if (r == 0)
 		note_listener(d, row);
 	return r;
+}
+
+/* Somebody else has the place where its clients look, or we may not use it: who is there is left
+ * alone. A port is then a free one; beside a socket there is our own place. */
+static int yield(struct daemon *d, const struct plan_row *row, int r, struct why *why)
+{
+	char address[ADDRESS_TEXT_MAX];
+	char who[OCCUPANT_TEXT_MAX];
+	struct plan_row other = *row;
+
+	address_format(&row->address, address);
+	name_occupant(row, who);
+	if (row->address.kind == ADDRESS_UNIX) {
+		log_warn("original place not served", "dialect=%s why=\"%s%s\"", row->dialect->name,
+			 why->text, who);
+		return 0;
+	}
+	if (r != REFUSE_CONFLICT)
+		return r;
+	log_warn("port is taken", "dialect=%s address=%s by=\"%s\" instead=\"a free one\"",
+		 row->dialect->name, address, who[0] ? who + 2 : "somebody");
+	other.address.port = 0;
+	return open_row(d, &other, why);
+}
+
+static void turn_away(void *arg, int fd, const struct peer *peer)
+{
+	(void)arg;
+	(void)peer;
+	close(fd);
+}
+
+/* The service manager listens where the settings have the dialect off. A socket that nobody
+ * serves would keep clients waiting, so they are turned away. */
+static int listen_shut(struct daemon *d, const struct plan_row *row, struct why *why)
+{
+	const struct listener_opts opts = {.fd = row->fd, .anybody = true, .on_accept = turn_away};
+
+	log_info("dialect is off",
+		 "dialect=%s why=\"the service manager listens, [listen] says "
+		 "off: clients are turned away\"",
+		 row->dialect->name);
+	return listener_open(d->loop, &row->address, &opts, &d->shut[d->n_shut++], why);
+}
+
+static int listen_at(struct daemon *d, const struct plan_row *row, struct why *why)
+{
+	int r;
+
+	if (row->off)
+		return listen_shut(d, row, why);
+	r = open_row(d, row, why);
+	if (r > 0 && row->yields)
+		return yield(d, row, r, why);
+	return r == REFUSE_CONFLICT ? say_how_without(d, row, why) : r;
 }
 
 /* A project that cannot be served is logged and skipped, for the sake of the others. */

@@ -21,6 +21,8 @@ static const char help[] =
 	"The daemon that every agent client on this machine can talk to.\n"
 	"\n"
 	"  --config FILE             settings (default: see koine.conf(5))\n"
+	"  --service                 as a service is run: dialects listen at places of\n"
+	"                            our own, unless the settings say otherwise\n"
 	"  --root DIR                every default path under DIR\n"
 	"  --project DIR             serve this project's tasks, at\n"
 	"                            DIR/.aiwg/daemon/daemon.sock (repeatable)\n"
@@ -35,6 +37,8 @@ static const char help[] =
 	"  --log-level LEVEL         err, warn, info or debug\n"
 	"  --debug-methods           offer debug.echo and debug.sleep\n"
 	"  --check                   say what would happen and whether it can, then exit\n"
+	"  --dialects                print as JSON where each dialect would listen, and\n"
+	"                            who is where its clients look, then exit\n"
 	"  --adopt                   take over a store that somebody else has made, with\n"
 	"                            what is queued in it held, then exit\n"
 	"  --version, -V             print the version\n"
@@ -59,6 +63,8 @@ enum flag {
 	FLAG_LEVEL,
 	FLAG_DEBUG,
 	FLAG_CHECK,
+	FLAG_DIALECTS,
+	FLAG_SERVICE,
 	FLAG_ADOPT,
 	FLAG_VERSION = 'V',
 	FLAG_HELP = 'h'
@@ -77,6 +83,8 @@ static const struct option options[] = {
 	{"log-level", required_argument, NULL, FLAG_LEVEL},
 	{"debug-methods", no_argument, NULL, FLAG_DEBUG},
 	{"check", no_argument, NULL, FLAG_CHECK},
+	{"dialects", no_argument, NULL, FLAG_DIALECTS},
+	{"service", no_argument, NULL, FLAG_SERVICE},
 	{"adopt", no_argument, NULL, FLAG_ADOPT},
 	{"version", no_argument, NULL, FLAG_VERSION},
 	{"help", no_argument, NULL, FLAG_HELP},
@@ -86,6 +94,7 @@ static const struct option options[] = {
 static int main_argc;
 static char **main_argv;
 static bool check_only;
+static bool dialects_only;
 static bool adopt_only;
 
 /* A socket or a log must not become descriptor 0, 1 or 2. */
@@ -115,6 +124,12 @@ static int complain(const char *what, int status)
 	return status;
 }
 
+static int complain_log(const char *path, int r)
+{
+	fprintf(stderr, "koined: cannot write the log to %s: %s\n", path, strerror(-r));
+	return EX_CONFIG;
+}
+
 static int set_root(struct settings *s, const char *dir, struct why *why)
 {
 	char here[PATH_LEN] = "";
@@ -129,8 +144,9 @@ static int set_root(struct settings *s, const char *dir, struct why *why)
 	return 0;
 }
 
-/* The first pass over the flags finds the settings file. */
-static const char *config_flag(void)
+/* The first pass over the flags finds what comes before other settings: their file, and what
+ * --service stands for. */
+static const char *config_flag(struct settings *s)
 {
 	const char *file = NULL;
 	int flag;
@@ -140,13 +156,15 @@ static const char *config_flag(void)
 	while ((flag = getopt_long(main_argc, main_argv, short_options, options, NULL)) != -1) {
 		if (flag == FLAG_CONFIG)
 			file = optarg;
+		if (flag == FLAG_SERVICE)
+			s->places = PLACES_OWN;
 	}
 	return file;
 }
 
 static int read_config(struct settings *s, struct why *why)
 {
-	const char *named = config_flag();
+	const char *named = config_flag(s);
 	char standard[PATH_LEN];
 	int r;
 
@@ -179,6 +197,9 @@ static int apply_flag(struct settings *s, int flag, struct why *why)
 		return 0;
 	case FLAG_CHECK:
 		check_only = true;
+		return 0;
+	case FLAG_DIALECTS:
+		dialects_only = true;
 		return 0;
 	case FLAG_ADOPT:
 		adopt_only = true;
@@ -243,7 +264,7 @@ int main(int argc, char **argv)
 	static struct settings settings;
 	static struct plan plan;
 	struct why why = {.text = ""};
-	int status;
+	int status, r;
 
 	fill_standard_descriptors();
 	give_large_blocks_back();
@@ -263,5 +284,10 @@ int main(int argc, char **argv)
 		return complain(why.text, EX_CONFIG);
 	if (check_only)
 		return daemon_check(&settings, &plan);
+	if (dialects_only)
+		return daemon_dialects(&settings, &plan);
+	r = settings.log_file[0] ? log_to_file(settings.log_file) : 0;
+	if (r != 0)
+		return complain_log(settings.log_file, r);
 	return daemon_run(&settings, &plan, read_settings);
 }

@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A folder and the name of a socket. One that was cut is longer than any address may be. */
+enum { PLACE_MAX = PATH_LEN + 64 };
+
 /* ---- whose socket it is, where a project has one ---- */
 
 static bool current_folder(char out[PATH_LEN])
@@ -77,6 +80,8 @@ static int add_in_project(struct plan *p, const struct settings *s, const struct
 
 static int add_default(struct plan *p, const struct settings *s, const struct dialect *d,
 		       struct why *why);
+static int add_both(struct plan *p, const struct settings *s, const struct dialect *d,
+		    struct why *why);
 
 static int find_dialect(const char *name, const struct dialect **ret, struct why *why)
 {
@@ -84,6 +89,20 @@ static int find_dialect(const char *name, const struct dialect **ret, struct why
 	if (!*ret)
 		return refuse(why, REFUSE_NOT_FOUND, "no dialect '%.40s' to listen for", name);
 	return 0;
+}
+
+static bool is_off(const struct settings *s, const char *dialect)
+{
+	for (unsigned i = 0; i < s->n_listens; i++) {
+		if (strcmp(s->listens[i].dialect, dialect) == 0)
+			return strcmp(s->listens[i].address, "off") == 0;
+	}
+	return false;
+}
+
+static bool has_own_places(const struct settings *s)
+{
+	return s->places == PLACES_OWN;
 }
 
 /* A socket that was handed over has the name of its dialect, or else is koine's. It is already
@@ -100,6 +119,7 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 			.address = {.kind = ADDRESS_UNIX},
 			.fd = given->sockets[i].fd,
 		};
+		row->off = has_own_places(s) && is_off(s, row->dialect->name);
 		if (row->dialect->home.in_project && set_project(row, s, why) != 0)
 			return REFUSE_UNAVAILABLE;
 	}
@@ -124,7 +144,7 @@ static int add_named(struct plan *p, const struct settings *s, struct why *why)
 		int r = find_dialect(l->dialect, &d, why);
 
 		if (r == 0 && strcmp(l->address, "on") == 0) {
-			r = add_default(p, s, d, why);
+			r = has_own_places(s) ? add_both(p, s, d, why) : add_default(p, s, d, why);
 		} else if (r == 0 && strcmp(l->address, "off") != 0) {
 			r = add_row(p, d, l->address, why);
 			if (r == 0 && d->home.in_project)
@@ -201,7 +221,7 @@ static const char *named_by_variable(const struct dialect *d)
  * listen elsewhere. */
 static bool is_anothers(const char *path)
 {
-	char lock[PATH_LEN + sizeof(".lock")];
+	char lock[PLACE_MAX + sizeof(".lock")];
 	struct stat st;
 
 	snprintf(lock, sizeof(lock), "%s.lock", path);
@@ -209,38 +229,112 @@ static bool is_anothers(const char *path)
 	       (lstat(lock, &st) == 0 && st.st_uid != geteuid());
 }
 
-/* The path comes from a variable; otherwise it is under --root; otherwise where its clients
- * look; or, if this user cannot write there, in the runtime folder. */
+static int add_path(struct plan *p, const struct dialect *d, const char *path, struct why *why)
+{
+	char address[PLACE_MAX + sizeof("unix:")];
+
+	snprintf(address, sizeof(address), "unix:%s", path);
+	return add_row(p, d, address, why);
+}
+
+/* In the runtime folder. */
+static int add_runtime(struct plan *p, const struct dialect *d, struct why *why)
+{
+	char folder[PATH_LEN];
+	char path[PLACE_MAX];
+	int r;
+
+	paths_runtime(folder);
+	snprintf(path, sizeof(path), "%s/%s", folder, d->home.socket);
+	r = add_path(p, d, path, why);
+	if (r == 0)
+		p->rows[p->n - 1].runtime = true;
+	return r;
+}
+
+/* The path comes from a variable; otherwise it is under --root. False: from neither. */
+static bool named_elsewhere(const struct settings *s, const struct dialect *d, char path[PLACE_MAX])
+{
+	const char *variable = named_by_variable(d);
+
+	if (variable)
+		(void)paths_expand(variable, path);
+	else if (s->root[0])
+		snprintf(path, PLACE_MAX, "%s/%s", s->root, d->home.socket);
+	return variable || s->root[0];
+}
+
+/* Elsewhere, or where its clients look; or, if this user cannot write there, in the runtime
+ * folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct dialect *d,
 		       struct why *why)
 {
-	char folder[PATH_LEN];
-	char address[PATH_LEN + 64];
-	char path[PATH_LEN];
-	const char *variable = named_by_variable(d);
-	bool runtime = false;
-	int r;
+	char path[PLACE_MAX];
 
 	if (d->home.address)
 		return add_port(p, s, d, why);
 	if (d->home.in_project)
 		return add_current_project(p, s, d, why);
-	paths_runtime(folder);
-	if (variable) {
-		(void)paths_expand(variable, path);
-		snprintf(address, sizeof(address), "unix:%s", path);
-	} else if (s->root[0]) {
-		snprintf(address, sizeof(address), "unix:%s/%s", s->root, d->home.socket);
-	} else if (d->home.path && paths_expand(d->home.path, path) && paths_usable(path, NULL) &&
-		   !is_anothers(path)) {
-		snprintf(address, sizeof(address), "unix:%s", path);
-	} else {
-		snprintf(address, sizeof(address), "unix:%s/%s", folder, d->home.socket);
-		runtime = true;
+	if (named_elsewhere(s, d, path) || (d->home.path && paths_expand(d->home.path, path) &&
+					    paths_usable(path, NULL) && !is_anothers(path)))
+		return add_path(p, d, path, why);
+	return add_runtime(p, d, why);
+}
+
+static bool is_given(const struct plan *p, const struct dialect *d)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->rows[i].dialect == d && p->rows[i].fd >= 0)
+			return true;
 	}
-	r = add_row(p, d, address, why);
-	if (r == 0)
-		p->rows[p->n - 1].runtime = runtime;
+	return false;
+}
+
+/* With places of our own: elsewhere, or in the runtime folder. Ports and projects are not ours. */
+static int add_own(struct plan *p, const struct settings *s, const struct dialect *d,
+		   struct why *why)
+{
+	char path[PLACE_MAX];
+
+	if (d->home.address || d->home.in_project || is_given(p, d))
+		return 0;
+	if (named_elsewhere(s, d, path))
+		return add_path(p, d, path, why);
+	return add_runtime(p, d, why);
+}
+
+/* And where its clients look. */
+static int add_both(struct plan *p, const struct settings *s, const struct dialect *d,
+		    struct why *why)
+{
+	char path[PLACE_MAX];
+	unsigned before;
+	int r = add_own(p, s, d, why);
+
+	before = p->n;
+	if (r != 0)
+		return r;
+	if (d->home.address)
+		r = add_port(p, s, d, why);
+	else if (d->home.in_project)
+		return add_current_project(p, s, d, why);
+	else if (d->home.path && !named_elsewhere(s, d, path) && paths_expand(d->home.path, path))
+		r = add_path(p, d, path, why);
+	for (; r == 0 && before < p->n; before++)
+		p->rows[before].yields = true;
+	return r;
+}
+
+static int add_all(struct plan *p, const struct settings *s, struct why *why)
+{
+	int r = add_named(p, s, why);
+
+	for (unsigned i = 0; r == 0 && !s->listen_only && i < n_dialects; i++) {
+		const struct dialect *d = dialects[i];
+
+		if (!d->home.optional && !is_named(s, d->name))
+			r = has_own_places(s) ? add_own(p, s, d, why) : add_default(p, s, d, why);
+	}
 	return r;
 }
 
@@ -252,15 +346,11 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 	ret_plan->n = 0;
 	if (r != 0)
 		return r;
-	if (given->n > 0) {
-		r = add_given(ret_plan, s, given, why);
-		return r != 0 ? r : add_projects(ret_plan, s, why);
-	}
-	r = add_named(ret_plan, s, why);
-	for (unsigned i = 0; r == 0 && !s->listen_only && i < n_dialects; i++) {
-		if (!dialects[i]->home.optional && !is_named(s, dialects[i]->name))
-			r = add_default(ret_plan, s, dialects[i], why);
-	}
+	r = add_given(ret_plan, s, given, why);
+	/* What was handed over is all there is, or with places of our own the places of its
+	 * dialects. */
+	if (r == 0 && (given->n == 0 || has_own_places(s)))
+		r = add_all(ret_plan, s, why);
 	if (r == 0)
 		r = add_projects(ret_plan, s, why);
 	if (r == 0 && ret_plan->n == 0)

@@ -1,6 +1,9 @@
 /*
  * Which dialect listens where: handed over by the service manager, or only by --listen, or
  * each at its place from the settings or by default.
+ *
+ * With places of our own (daemon.places) a dialect's socket is in the runtime folder, and `on` adds
+ * the place where its clients look, if nobody else has that.
  */
 #pragma once
 
@@ -11,13 +14,15 @@
 struct plan_row {
 	const struct dialect *dialect;
 	struct address address;
-	int fd;                 /* handed over by the service manager, or -1 */
-	bool runtime;           /* lies in the runtime folder, which must be ours */
+	int fd;       /* handed over by the service manager, or -1 */
+	bool runtime; /* lies in the runtime folder, which must be ours */
+	bool yields;  /* to who is there already: a port to a free one, a socket to none */
+	bool off;     /* handed over, but the settings have it off: nobody is served */
 	char project[PATH_LEN]; /* the folder it is for, if the dialect has sockets in projects */
 };
 
 struct plan {
-	struct plan_row rows[LISTENS_MAX + ACTIVATION_MAX + PROJECTS_MAX];
+	struct plan_row rows[2 * LISTENS_MAX + ACTIVATION_MAX + PROJECTS_MAX + DIALECTS_MAX];
 	unsigned n;
 };
 

@@ -232,6 +232,25 @@ bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 	return true;
 }
 
+bool peer_at_port(const struct sockaddr_storage *name, struct peer *ret_peer)
+{
+	CLEANUP(closep)
+	int ask = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	const struct end here = end_of(name);
+	const struct end nobody = {.family = here.family};
+	struct inet_diag_msg row;
+
+	*ret_peer = (struct peer) {.known = false};
+	if (ask < 0 || find_row(ask, &here, &nobody, &row) != 0 || row.idiag_state != TCP_LISTEN)
+		return false;
+	*ret_peer = (struct peer) {.known = true,
+				   .other = is_other(row.idiag_uid),
+				   .uid = row.idiag_uid,
+				   .gid = (gid_t)-1,
+				   .inode = row.idiag_inode};
+	return true;
+}
+
 /* ---- its processes ---- */
 
 static void closedirp(DIR **d)

@@ -42,6 +42,9 @@ int peer_ask_open(int listening, int *ret_ask);
 bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 		  const struct sockaddr_storage *their, struct peer *ret_peer);
 
+/* Who listens at a port: its user and its socket. False: nobody does, or the kernel cannot tell. */
+bool peer_at_port(const struct sockaddr_storage *name, struct peer *ret_peer);
+
 /* ---- its processes ---- */
 
 /*

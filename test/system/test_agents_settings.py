@@ -453,7 +453,8 @@ def test_a_taken_port_is_refused_with_how_to_do_without():
         args = ("--root", folder.path, *sets("listen.nexus=" + place))
         done = run_koined(*args)
         same(done.returncode, UNAVAILABLE, "exit status")
-        check(("something already listens at %s; without nexus: [listen] nexus = off" % place)
+        check(("something already listens at %s (python3, pid %d); without nexus: [listen] "
+               "nexus = off" % (place, os.getpid()))
               .encode() in done.stderr, "%r", done.stderr)
         done = run_koined(*args, "--check")
         same(done.returncode, UNAVAILABLE, "exit status of --check")

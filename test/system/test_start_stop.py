@@ -214,11 +214,11 @@ def test_a_second_daemon_at_the_default_place_is_told_of_root():
     with Folder() as folder:
         env = {"XDG_RUNTIME_DIR": folder.path, "XDG_STATE_HOME": folder("state"),
                "ASH_RPC_SOCKET": folder("ash.sock")}
-        with Daemon("--listen", "koine=unix:" + folder("koine", "koine.sock")):
+        with Daemon("--listen", "koine=unix:" + folder("koine", "koine.sock")) as d:
             done = run_koined("--set", "listen.nexus=off", env=env)
             same(done.returncode, UNAVAILABLE, "exit status")
-            check(b"koine.sock; --root DIR starts another elsewhere" in done.stderr, "%r",
-                  done.stderr)
+            check(b"koine.sock (koined, pid %d); --root DIR starts another elsewhere" % d.pid
+                  in done.stderr, "%r", done.stderr)
 
 
 def test_a_second_daemon_on_the_same_port_is_refused():

@@ -68,6 +68,7 @@ void settings_init(struct settings *s)
 {
 	*s = (struct settings) {
 		.log_level = LOG_LEVEL_INFO,
+		.programs = true,
 		.limits = default_limits,
 		.memory_enabled = true,
 		.index_bytes = 512 << 20,

@@ -46,12 +46,17 @@ struct session_settings {
 
 enum { EXTRACT_AFTER, EXTRACT_BEFORE };
 
+enum { PLACES_ORIGINAL, PLACES_OWN };
+
 struct settings {
 	char config[PATH_LEN]; /* the file that was read, or "" */
 	char root[PATH_LEN];   /* "" for none */
 	enum log_level log_level;
 	bool debug_methods;
 	bool log_messages;
+	char log_file[PATH_LEN]; /* "": stderr is left alone */
+	unsigned places;         /* PLACES_ORIGINAL, PLACES_OWN: where dialects listen by default */
+	bool programs;           /* any may be started */
 	struct limits limits;
 	struct listener_settings listeners;
 	char token_file[PATH_LEN];

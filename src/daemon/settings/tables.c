@@ -8,12 +8,21 @@
 #define LIMIT(member)   offsetof(struct settings, limits.member)
 #define TEXT_AT(member) SETTING_TEXT(struct settings, member)
 
+static const char *const places[] = {[PLACES_ORIGINAL] = "original", [PLACES_OWN] = "own", NULL};
+
 static const struct setting daemon_rows[] = {
 	{"daemon", "log_level", SET_LEVEL, AT(log_level), 0, 0, "err, warn, info or debug"},
 	{"daemon", "debug_methods", SET_BOOL, AT(debug_methods), 0, 0,
 	 "offer debug.echo and debug.sleep"},
 	{"daemon", "log_messages", SET_BOOL, AT(log_messages), 0, 0,
 	 "log every message both ways, at debug"},
+	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file),
+	 "a file for the log in place of stderr; empty for none"},
+	{"daemon", "places", SET_WORD, AT(places), 0, 0,
+	 "original: dialects listen where their clients look; own: in the runtime folder",
+	 .words = places},
+	{"daemon", "programs", SET_BOOL, AT(programs), 0, 0,
+	 "start programs: tasks, sessions, agents, tools and rules that are commands"},
 };
 
 static const struct setting koine_rows[] = {

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -596,12 +597,23 @@ static int start(struct child *c, struct loop *l, const struct child_opts *opts,
 	return run(c, opts, &s, why);
 }
 
+/* Of the process, not of a loop: whoever starts a program comes by here. */
+static atomic_bool forbidden;
+
+void child_forbid(bool forbid)
+{
+	atomic_store(&forbidden, forbid);
+}
+
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
 		struct why *why)
 {
 	struct child *c;
 	int r;
 
+	if (atomic_load(&forbidden))
+		return refuse(why, REFUSE_FORBIDDEN,
+			      "this daemon starts no programs ([daemon] programs = no)");
 	if (!opts->argv || !opts->argv[0] || !*opts->argv[0])
 		return refuse(why, REFUSE_NOT_FOUND, "no program was named");
 	r = child_new(l, opts, &c);

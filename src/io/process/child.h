@@ -57,6 +57,9 @@ struct child_opts {
 	void *arg;
 };
 
+/* From now on child_start refuses with REFUSE_FORBIDDEN, or no longer does. */
+void child_forbid(bool forbid);
+
 /* Refuses with REFUSE_NOT_FOUND when there is no such program or directory. */
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
 		struct why *why);

@@ -1,0 +1,94 @@
+#include "io/occupant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/unix_name.h"
+#include "io/address_inet.h"
+
+/* A program chooses its name itself. */
+static void read_program(struct occupant *o)
+{
+	char path[64];
+	CLEANUP(closep) int fd = -1;
+	ssize_t n;
+
+	if (o->pid <= 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)o->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, o->program, sizeof(o->program) - 1) : 0;
+	o->program[n > 0 ? n : 0] = '\0';
+	o->program[strcspn(o->program, "\n")] = '\0';
+	for (char *p = o->program; *p; p++) {
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	}
+}
+
+static bool find_unix(const char *path, struct occupant *ret)
+{
+	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CLEANUP(unix_name_close) struct unix_name to = {.folder = -1};
+	struct peer peer;
+
+	if (fd < 0 || unix_name_open(path, &to) != 0)
+		return false;
+	/* With a full backlog somebody is there, too. */
+	if (connect(fd, (struct sockaddr *)&to.addr, sizeof(to.addr)) != 0)
+		return errno == EAGAIN || errno == EACCES;
+	if (!peer_of_unix(fd, &peer))
+		return true;
+	ret->known = true;
+	ret->uid = peer.uid;
+	ret->pid = peer.pid;
+	return true;
+}
+
+static bool find_port(const struct address *a, struct occupant *ret)
+{
+	struct sockaddr_storage name;
+	struct peer peer;
+	socklen_t len;
+
+	if (!address_inet(a->host, a->port, &name, &len) || !peer_at_port(&name, &peer))
+		return false;
+	ret->known = true;
+	ret->uid = peer.uid;
+	if (peer_pids(&peer, &ret->pid, 1) == 0)
+		ret->pid = 0;
+	return true;
+}
+
+bool occupant_find(const struct address *a, struct occupant *ret)
+{
+	bool there;
+
+	*ret = (struct occupant) {.known = false};
+	there = a->kind == ADDRESS_UNIX ? find_unix(a->path, ret) : find_port(a, ret);
+	if (there)
+		read_program(ret);
+	return there;
+}
+
+void occupant_format(const struct occupant *o, char out[OCCUPANT_TEXT_MAX])
+{
+	const struct passwd *user = o->known && o->uid != geteuid() ? getpwuid(o->uid) : NULL;
+	int n = snprintf(out, OCCUPANT_TEXT_MAX, "%s",
+			 o->program[0] ? o->program
+			 : o->known    ? "a program"
+				       : "somebody");
+
+	if (o->pid > 0)
+		n += snprintf(out + n, (size_t)(OCCUPANT_TEXT_MAX - n), ", pid %d", (int)o->pid);
+	if (user)
+		snprintf(out + n, (size_t)(OCCUPANT_TEXT_MAX - n), " of user %.32s", user->pw_name);
+	else if (o->known && o->uid != geteuid())
+		snprintf(out + n, (size_t)(OCCUPANT_TEXT_MAX - n), " of user %u", (unsigned)o->uid);
+}
