@@ -19,6 +19,7 @@ import chart
 import chat_report
 import document
 import gob_report
+import hook_report
 import mcp_report
 import memory_report
 import part_report
@@ -29,7 +30,8 @@ from servers import Catalogue
 
 # Those that are measured apart, on all cores, and have tables of their own.
 PARTS = {"memory": memory_report, "quality": quality_report, "chat": chat_report, "tasks": tasks_report,
-         "sessions": sessions_report, "gob": gob_report, "mcp": mcp_report}
+         "sessions": sessions_report, "gob": gob_report, "mcp": mcp_report,
+         "hook": hook_report}
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 
