@@ -31,7 +31,6 @@ enum {
 	INPUT_MAX = 4 << 20,
 	RETRY_MS = 100,
 	RETRY_MAX_MS = 2000,
-	WAIT_MS = 55 * 1000, /* agents end their hooks after 60 s, unless told otherwise */
 	GRACE_MS = 2000,     /* the daemon gets this long to say that time is up */
 	WITHDRAW_MS = 1000,
 	SAY_MS = 1000,               /* after this, people at a terminal are told that it waits */
@@ -50,7 +49,7 @@ enum end {
 
 struct asking {
 	struct cli *cli;
-	const struct hook *hook;
+	struct hook_input *in;
 	struct hook_run run;
 	char id[UUID_LEN + 1];
 	uint64_t deadline_ms; /* of the steady clock; UINT64_MAX: none */
@@ -140,7 +139,7 @@ static int request(struct asking *a)
 
 	if (koine_json_new(&j) != 0)
 		return -ENOMEM;
-	hook_write_request(a->hook, &a->run, a->id, time_left(a), j);
+	hook_write_request(&a->in->hook, &a->run, a->id, time_left(a), j);
 	params = koine_json_text(j, NULL);
 	if (!params)
 		return -ENOMEM;
@@ -275,12 +274,12 @@ static void withdraw(struct asking *a)
 
 /* ---- what is printed ---- */
 
-static void print_answer(const struct hook *h, const struct hook_outcome *o)
+static void print_answer(struct hook_input *in, const struct hook_outcome *o)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
 	const char *text;
 
-	if (koine_json_new(&j) != 0 || !hook_write_answer(h, o, j))
+	if (koine_json_new(&j) != 0 || !hook_write_answer(in, o, j))
 		return;
 	text = koine_json_text(j, NULL);
 	if (text)
@@ -289,18 +288,18 @@ static void print_answer(const struct hook *h, const struct hook_outcome *o)
 }
 
 /* why NULL: koined could not be asked; otherwise why it refused the question. */
-static void print_unavailable(const struct hook *h, const char *why)
+static void print_unavailable(struct hook_input *in, const char *why)
 {
 	const struct hook_outcome o = {
 		.status = TEXT("unavailable"), .comment = text_of(why), .refused = why != NULL};
 
-	print_answer(h, &o);
+	print_answer(in, &o);
 }
 
 static void print_end(const struct asking *a, enum end end)
 {
 	const struct koine_value *answer = koine_doc_root(a->answer);
-	struct hook_outcome o = {.id = a->id};
+	struct hook_outcome o = {.id = text_of(a->id)};
 
 	switch (end) {
 	case END_DECIDED:
@@ -324,28 +323,28 @@ static void print_end(const struct asking *a, enum end end)
 		return;
 	}
 	if (!text_is(o.status, "approved"))
-		complain("%.*s: %.*s", TEXT_ARGS(a->hook->tool), TEXT_ARGS(o.status));
-	print_answer(a->hook, &o);
+		complain("%.*s: %.*s", TEXT_ARGS(a->in->hook.tool), TEXT_ARGS(o.status));
+	print_answer(a->in, &o);
 }
 
 /* ---- the command ---- */
 
 /* The beginning of an input that is too long still shows which agent it is from. */
-static int read_hook(struct hook *h, struct buf *in, const char *format, const char *agent,
-		     char *error, size_t size)
+static int read_hook(struct hook_input *in, struct buf *text, const struct approval_options *o,
+		     struct why *why)
 {
 	int fault;
 	int r;
 
 	if (isatty(STDIN_FILENO))
 		complain("reading a hook's JSON from stdin");
-	fault = lines_read_all(STDIN_FILENO, in);
-	if (in->len > 0)
-		mend_surrogates(in->data, in->len);
-	r = hook_read(h, buf_text(in).data, in->len, format, agent, error, size);
+	fault = lines_read_all(STDIN_FILENO, text);
+	if (text->len > 0)
+		mend_surrogates(text->data, text->len);
+	r = hook_input_read(in, buf_text(text), o->format ? o->format : "auto", o->agent, why);
 	if (fault == 0)
 		return r;
-	snprintf(error, size, "%s", strerror(-fault));
+	snprintf(why->text, sizeof(why->text), "%s", strerror(-fault));
 	return fault;
 }
 
@@ -354,8 +353,8 @@ static void set_deadline(struct asking *a)
 	const struct approval_options *o = a->cli->own;
 	int64_t ms = o->wait_ms;
 
-	if (ms == 0 && a->hook->form != HOOK_PLAIN)
-		ms = WAIT_MS;
+	if (ms == 0 && a->in->hook.form != HOOK_PLAIN)
+		ms = HOOK_WAIT_MS;
 	a->deadline_ms = ms > 0 ? clock_steady_ms() + (uint64_t)ms : UINT64_MAX;
 	/* The time limits of a call and of dialling end later than our own. */
 	a->cli->options.timeout_ms =
@@ -366,13 +365,13 @@ static void ask_and_print(struct asking *a)
 {
 	enum end end;
 
-	a->run.session = option_from_environment("KOINE_SESSION_ID");
-	a->run.id = option_from_environment("KOINE_RUN_ID");
-	if (!a->run.id)
-		a->run.id = option_from_environment("HUMANLAYER_RUN_ID");
+	a->run.session = text_of(option_from_environment("KOINE_SESSION_ID"));
+	a->run.id = text_of(option_from_environment("KOINE_RUN_ID"));
+	if (!a->run.id.data)
+		a->run.id = text_of(option_from_environment("HUMANLAYER_RUN_ID"));
 	set_deadline(a);
 	if (uuid4(a->id) != 0 || talk_connect(a->cli) != 0) {
-		print_unavailable(a->hook, NULL);
+		print_unavailable(a->in, NULL);
 		return;
 	}
 	catch_signals(a);
@@ -387,25 +386,23 @@ static void ask_and_print(struct asking *a)
 /* Except for wrong usage the exit code is 0: anything else would be a decision. */
 int cmd_hook(struct cli *cli)
 {
-	const struct approval_options *o = cli->own;
-	const char *format = o->format ? o->format : "auto";
-	CLEANUP(buf_donep) struct buf in;
-	struct hook hook = {0};
-	struct asking a = {.cli = cli, .hook = &hook};
-	char error[256] = "";
+	CLEANUP(buf_donep) struct buf text;
+	struct hook_input in = {.doc = NULL};
+	struct asking a = {.cli = cli, .in = &in};
+	struct why why = {0};
 	int r;
 
-	buf_init(&in, INPUT_MAX);
-	r = read_hook(&hook, &in, format, o->agent, error, sizeof(error));
+	buf_init(&text, INPUT_MAX);
+	r = read_hook(&in, &text, cli->own, &why);
 	if (r == 0) {
 		ask_and_print(&a);
-	} else if (hook.told) {
-		hook_tell(cli, &hook);
+	} else if (in.hook.told) {
+		hook_tell(cli, &in);
 	} else {
-		complain("%s%s", r == KOINE_METHOD ? "" : "no hook's JSON on stdin: ", error);
-		print_unavailable(&hook, error);
+		complain("%s%s", r == REFUSE_METHOD ? "" : "no hook's JSON on stdin: ", why.text);
+		print_unavailable(&in, why.text);
 	}
-	hook_done(&hook);
+	hook_input_done(&in);
 	end_by_signal(&a);
 	return EX_OK;
 }

@@ -102,8 +102,8 @@ static void check_request(const struct hook *h, const struct koine_value *row, c
 	char session[WORD];
 	char run[WORD];
 	const struct hook_run part_of = {
-		.session = word(row, "session", session),
-		.id = word(row, "run", run),
+		.session = text_of(word(row, "session", session)),
+		.id = text_of(word(row, "run", run)),
 	};
 	struct koine_json *j = NULL;
 	int64_t seconds = 55;
@@ -115,7 +115,7 @@ static void check_request(const struct hook *h, const struct koine_value *row, c
 	koine_json_free(j);
 }
 
-static void check_answer(const struct hook *h, const struct koine_value *pair, const char *name)
+static void check_answer(struct hook_input *in, const struct koine_value *pair, const char *name)
 {
 	const struct koine_value *end = koine_value_first(pair);
 	const struct koine_value *want = koine_value_next(end);
@@ -123,13 +123,13 @@ static void check_answer(const struct hook *h, const struct koine_value *pair, c
 		.status = member_string(end, "status"),
 		.comment = member_string(end, "comment"),
 		.decided_by = member_string(end, "decided_by"),
-		.id = "ID",
+		.id = TEXT("ID"),
 		.refused = koine_value_kind(koine_value_get(end, "refused")) == KOINE_TRUE,
 	};
 	struct koine_json *j = NULL;
 
 	assert_int_equal(koine_json_new(&j), 0);
-	if (!hook_write_answer(h, &o, j)) {
+	if (!hook_write_answer(in, &o, j)) {
 		if (koine_value_kind(want) != KOINE_NULL)
 			fail_msg("%s: nothing for %.*s", name, TEXT_ARGS(o.status));
 	} else if (koine_value_kind(want) == KOINE_NULL) {
@@ -146,26 +146,27 @@ static void check_row(const struct koine_value *row)
 	char name[WORD];
 	char format[WORD];
 	char agent[WORD];
-	char error[256] = "";
+	struct why why = {0};
 	const char *given = word(row, "format", format);
-	struct hook h;
-	size_t len;
-	const char *in = koine_value_raw(koine_value_get(row, "stdin"), &len);
-	int r = hook_read(&h, in, len, given ? given : "auto", word(row, "agent", agent), error,
-			  sizeof(error));
+	struct hook_input h;
+	struct text in = {0};
+	int r;
+
+	in.data = koine_value_raw(koine_value_get(row, "stdin"), &in.len);
+	r = hook_input_read(&h, in, given ? given : "auto", word(row, "agent", agent), &why);
 
 	assert_non_null(word(row, "name", name));
 	if (koine_value_kind(koine_value_get(row, "refused")) == KOINE_TRUE) {
-		if (r <= 0 || !error[0])
+		if (r <= 0 || !why.text[0])
 			fail_msg("%s: taken", name);
 	} else if (r != 0) {
-		fail_msg("%s: %s", name, error);
+		fail_msg("%s: %s", name, why.text);
 	} else {
-		check_request(&h, row, name);
+		check_request(&h.hook, row, name);
 	}
 	for (; pair; pair = koine_value_next(pair))
 		check_answer(&h, pair, name);
-	hook_done(&h);
+	hook_input_done(&h);
 }
 
 static void hooks_are_as_their_agents_have_them(void **state)
@@ -180,6 +181,11 @@ static void hooks_are_as_their_agents_have_them(void **state)
 	koine_doc_free(doc);
 }
 
+static int read_str(struct hook_input *in, const char *text, const char *format, struct why *why)
+{
+	return hook_input_read(in, text_of(text), format, NULL, why);
+}
+
 /* A human would be shown the one, and the agent do the other. */
 static void a_hook_that_says_something_twice_is_none(void **state)
 {
@@ -192,48 +198,42 @@ static void a_hook_that_says_something_twice_is_none(void **state)
 	static const char command[] = "{\"conversation_id\":\"c\",\"hook_event_name\":"
 				      "\"beforeShellExecution\",\"command\":\"ls\","
 				      "\"command\":\"rm\"}";
-	struct hook h;
-	char error[128];
+	struct hook_input h;
+	struct why why = {0};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		assert_int_equal(hook_read(&h, texts[i], strlen(texts[i]), "auto", NULL, error,
-					   sizeof(error)),
-				 KOINE_PARAMS);
-		assert_non_null(strstr(error, "twice"));
-		assert_int_equal(h.form, HOOK_PRE_TOOL);
-		hook_done(&h);
+		assert_int_equal(read_str(&h, texts[i], "auto", &why), REFUSE_PARAMS);
+		assert_non_null(strstr(why.text, "twice"));
+		assert_int_equal(h.hook.form, HOOK_PRE_TOOL);
+		hook_input_done(&h);
 	}
-	assert_int_equal(
-		hook_read(&h, command, strlen(command), "auto", NULL, error, sizeof(error)),
-		KOINE_PARAMS);
-	assert_int_equal(h.form, HOOK_CURSOR);
-	hook_done(&h);
+	assert_int_equal(read_str(&h, command, "auto", &why), REFUSE_PARAMS);
+	assert_int_equal(h.hook.form, HOOK_CURSOR);
+	hook_input_done(&h);
 }
 
 static void what_is_no_json_is_no_hook(void **state)
 {
 	static const char *const texts[] = {"", "{", "yes", "{\"tool_name\":\"a\"}}", "\xff"};
-	char error[256];
-	struct hook h;
+	struct hook_input h;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		error[0] = '\0';
-		assert_int_equal(hook_read(&h, texts[i], strlen(texts[i]), "auto", NULL, error,
-					   sizeof(error)),
-				 KOINE_PARSE);
-		assert_true(error[0] != '\0');
-		hook_done(&h);
+		struct why why = {0};
+
+		assert_int_equal(read_str(&h, texts[i], "auto", &why), REFUSE_PARSE);
+		assert_true(why.text[0] != '\0');
+		hook_input_done(&h);
 	}
 }
 
 static enum hook_form form_of(const char *text, const char *format)
 {
-	char error[256];
-	struct hook h;
+	struct why why = {0};
+	struct hook_input h;
 
-	assert_true(hook_read(&h, text, strlen(text), format, NULL, error, sizeof(error)) > 0);
-	hook_done(&h);
-	return h.form;
+	assert_true(read_str(&h, text, format, &why) > 0);
+	hook_input_done(&h);
+	return h.hook.form;
 }
 
 static void of_what_cannot_be_read_the_form_is_guessed(void **state)
@@ -267,11 +267,11 @@ static void of_what_cannot_be_read_the_form_is_guessed(void **state)
 static void long_names_are_cut_between_characters(void **state)
 {
 	char text[4096];
-	char error[256];
+	struct why why = {0};
 	char id[300] = "";
 	struct koine_json *j = NULL;
 	struct koine_doc *doc;
-	struct hook h;
+	struct hook_input h;
 	size_t len;
 	const char *request;
 
@@ -279,17 +279,16 @@ static void long_names_are_cut_between_characters(void **state)
 		strcat(id, i < 127 ? "ab" : "\xe2\x82\xac");
 	snprintf(text, sizeof(text),
 		 "{\"tool_name\":\"T\",\"session_id\":\"%s\",\"tool_use_id\":\"%s\"}", id, id);
-	assert_int_equal(hook_read(&h, text, strlen(text), "claude", NULL, error, sizeof(error)),
-			 0);
+	assert_int_equal(read_str(&h, text, "claude", &why), 0);
 	assert_int_equal(koine_json_new(&j), 0);
-	hook_write_request(&h, &(struct hook_run) {0}, "ID", 0, j);
+	hook_write_request(&h.hook, &(struct hook_run) {0}, "ID", 0, j);
 	request = koine_json_text(j, &len);
 	doc = parse(request, len);
 	assert_int_equal(member_string(koine_doc_root(doc), "session_id").len, 254);
 	assert_int_equal(member_string(koine_doc_root(doc), "tool_use_id").len, 254);
 	koine_doc_free(doc);
 	koine_json_free(j);
-	hook_done(&h);
+	hook_input_done(&h);
 }
 
 /* ---- differences ---- */

@@ -1,0 +1,189 @@
+#include <errno.h>
+
+#include "base/hook/hook.h"
+
+static struct text text_in(const struct value *in, const char *key)
+{
+	return value_text(value_find(in, key));
+}
+
+/* If a key occurs twice, nobody knows which one the agent means. */
+static bool is_twice(const struct value *in, const char *key)
+{
+	unsigned n = 0;
+
+	value_each (m, in)
+		n += text_is((struct text) {.data = m->key, .len = m->key_len}, key);
+	return n > 1;
+}
+
+static int refuse_twice(struct why *why)
+{
+	return refuse(why, REFUSE_PARAMS, "it names its event, its tool or what that is for twice");
+}
+
+/* ---- what it is about ---- */
+
+static int find_event(const struct hook_source *from, struct hook *h, const struct hook_event **ret,
+		      struct why *why)
+{
+	struct text name = text_in(from->tree, "hook_event_name");
+
+	*ret = NULL;
+	h->form = h->vendor->without;
+	if (!name.data)
+		return 0;
+	for (const struct hook_event *e = h->vendor->events; e->name; e++) {
+		if (text_is(name, e->name)) {
+			h->form = e->form;
+			*ret = e;
+			return 0;
+		}
+	}
+	for (const struct hook_told *t = h->vendor->told; t->event; t++) {
+		if (!text_is(name, t->event))
+			continue;
+		h->told = t;
+		h->tool = text_cut(text_in(from->tree, h->vendor->tool), HOOK_ID_MAX);
+		if (t->text)
+			h->said = text_in(from->tree, t->text);
+	}
+	h->form = h->vendor->silent;
+	return refuse(why, REFUSE_METHOD, "there is nothing to decide about this event");
+}
+
+/* ---- what the tool is given ---- */
+
+/* The input must be an object; anything else becomes the one member of one. */
+static int wrap(struct maker *m, const struct value *input, struct hook *h)
+{
+	struct value *object;
+
+	if (!input || input->kind == VALUE_NULL)
+		return 0;
+	if (input->kind == VALUE_OBJECT) {
+		h->input = input;
+		return 0;
+	}
+	object = make_object(m, NULL, NULL);
+	make_same(m, object, "input", input);
+	h->input = object;
+	return m->err;
+}
+
+/* Some agents put their JSON into a string. What is no object there stays the string. */
+static int find_input(struct maker *m, const struct hook_source *from, struct hook *h,
+		      const char *member)
+{
+	const struct value *input = value_find(from->tree, member);
+	struct text inner = h->vendor && h->vendor->inner ? value_text(input) : (struct text) {0};
+	const struct value *parsed = inner.data ? from->parse(from->arg, inner) : NULL;
+
+	return wrap(m, parsed && parsed->kind == VALUE_OBJECT ? parsed : input, h);
+}
+
+/* An event that stands for its tool. */
+static int read_one_tool(struct maker *m, const struct hook_source *from,
+			 const struct hook_event *event, struct hook *h, struct why *why)
+{
+	struct value *input = make_object(m, NULL, NULL);
+
+	h->tool = text_of(event->tool);
+	h->input = input;
+	for (const char *const *key = event->members; *key; key++) {
+		const struct value *v = value_find(from->tree, *key);
+
+		if (is_twice(from->tree, *key))
+			return refuse_twice(why);
+		if (v)
+			make_same(m, input, *key, v);
+	}
+	return m->err;
+}
+
+static int read_vendors(struct maker *m, const struct hook_source *from, struct hook *h,
+			struct why *why)
+{
+	const struct hook_vendor *v = h->vendor;
+	const struct hook_event *event;
+	int r = find_event(from, h, &event, why);
+
+	if (r != 0)
+		return r;
+	if (is_twice(from->tree, "hook_event_name"))
+		return refuse_twice(why);
+	if (event && event->tool)
+		return read_one_tool(m, from, event, h, why);
+	h->tool = text_in(from->tree, v->tool);
+	if (is_twice(from->tree, v->tool) || is_twice(from->tree, v->input))
+		return refuse_twice(why);
+	if (h->tool.len == 0)
+		return refuse(why, REFUSE_PARAMS, "it has no tool's name");
+	return find_input(m, from, h, v->input);
+}
+
+static int read_plain(struct maker *m, const struct hook_source *from, struct hook *h,
+		      struct why *why)
+{
+	h->form = HOOK_PLAIN;
+	h->tool = text_in(from->tree, "tool_name");
+	/* Only here may it be a question rather than a request for permission. */
+	h->kind = text_in(from->tree, "kind");
+	if (is_twice(from->tree, "tool_name") || is_twice(from->tree, "tool_input"))
+		return refuse_twice(why);
+	if (h->tool.len > 0)
+		return find_input(m, from, h, "tool_input");
+	h->form = hook_guess(from->text, from->format);
+	return refuse(why, REFUSE_PARAMS, "it has no tool_name");
+}
+
+/* ---- where it comes from ---- */
+
+/* Cursor has several folders, the first of which is the one that was opened. */
+static struct text folder_of(const struct value *in)
+{
+	const struct value *roots = value_find(in, "workspace_roots");
+	struct text folder = text_in(in, "cwd");
+
+	if (!folder.data && roots && roots->kind == VALUE_ARRAY)
+		folder = value_text(roots->first);
+	return folder;
+}
+
+static void read_names(const struct value *in, struct hook *h)
+{
+	const char *session = h->vendor ? h->vendor->session : "session_id";
+
+	h->session = text_cut(text_in(in, session), HOOK_ID_MAX);
+	h->folder = text_cut(folder_of(in), HOOK_FOLDER_MAX);
+	h->tool_use_id = text_cut(text_in(in, "tool_use_id"), HOOK_ID_MAX);
+}
+
+int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret, struct why *why)
+{
+	struct maker m = {.arena = a};
+
+	*ret = (struct hook) {.agent = from->agent};
+	if (!from->tree || from->tree->kind != VALUE_OBJECT) {
+		ret->form = hook_guess(from->text, from->format);
+		return from->tree ? refuse(why, REFUSE_PARAMS, "it is no object") : REFUSE_PARSE;
+	}
+	ret->vendor = strcmp(from->format, "auto") == 0 ? hook_vendor_of(from->tree)
+							: hook_vendor_named(from->format);
+	if (!ret->agent.data && ret->vendor)
+		ret->agent = text_of(ret->vendor->name);
+	read_names(from->tree, ret);
+	return ret->vendor ? read_vendors(&m, from, ret, why) : read_plain(&m, from, ret, why);
+}
+
+/* The agent's own name for its session is used only where there is nothing better. */
+struct hook_place hook_place(const struct hook *h, const struct hook_run *run)
+{
+	bool ours = run->session.len > 0;
+
+	return (struct hook_place) {
+		.session = ours ? run->session : h->session,
+		.run = run->id,
+		.origin = h->folder.len > 0 ? h->folder : ours ? h->session : (struct text) {0},
+	};
+}

@@ -1,0 +1,88 @@
+/* The agents that have hooks, and how each is known. */
+#include "base/hook/hook.h"
+
+/* The first that is known counts, so the one that shares another's events comes before it. */
+/* clang-format off */
+static const struct hook_vendor vendors[] = {
+	{.name = "cursor", .tool = "tool_name", .input = "tool_input", .session = "conversation_id",
+	 .without = HOOK_CURSOR, .unread = HOOK_CURSOR, .silent = HOOK_EMPTY, .inner = true,
+	 .known_by = "\"conversation_id\"",
+	 .events = {{"preToolUse", HOOK_CURSOR},
+		    {"beforeMCPExecution", HOOK_CURSOR},
+		    {"beforeShellExecution", HOOK_CURSOR, "Shell", {"command", "cwd"}},
+		    {"beforeReadFile", HOOK_CURSOR, "Read", {"file_path"}}}},
+	{.name = "copilot", .tool = "toolName", .input = "toolArgs", .session = "sessionId",
+	 .without = HOOK_COPILOT, .unread = HOOK_COPILOT, .silent = HOOK_EMPTY, .inner = true,
+	 .known_by = "\"toolName\"",
+	 .events = {{"preToolUse", HOOK_COPILOT}}},
+	{.name = "gemini", .tool = "tool_name", .input = "tool_input", .session = "session_id",
+	 .without = HOOK_GEMINI, .unread = HOOK_GEMINI, .silent = HOOK_EMPTY,
+	 .known_by = "\"BeforeTool\"",
+	 .events = {{"BeforeTool", HOOK_GEMINI}}},
+	{.name = "codex", .tool = "tool_name", .input = "tool_input", .session = "session_id",
+	 .without = HOOK_PERMISSION, .unread = HOOK_NONE, .silent = HOOK_NONE,
+	 .known_by = "\"turn_id\"",
+	 .events = {{"PreToolUse", HOOK_VETO}, {"PermissionRequest", HOOK_PERMISSION}}},
+	{.name = "claude", .tool = "tool_name", .input = "tool_input", .session = "session_id",
+	 .without = HOOK_PRE_TOOL, .unread = HOOK_PRE_TOOL, .silent = HOOK_NONE,
+	 .known_by = "\"PreToolUse\"",
+	 .events = {{"PreToolUse", HOOK_PRE_TOOL}, {"PermissionRequest", HOOK_PERMISSION}},
+	 .told = {{"SessionStart", "started", NULL, true},
+		  {"UserPromptSubmit", "asked", "prompt", true},
+		  {"PostToolUse", "tool", NULL, false},
+		  {"Stop", "stopped", "last_assistant_message", false},
+		  {"SessionEnd", "ended", "reason", false}}},
+};
+/* clang-format on */
+enum { N_VENDORS = sizeof(vendors) / sizeof(vendors[0]) };
+
+const struct hook_vendor *hook_vendor_named(const char *name)
+{
+	for (size_t i = 0; i < N_VENDORS; i++) {
+		if (strcmp(vendors[i].name, name) == 0)
+			return &vendors[i];
+	}
+	return NULL;
+}
+
+/* Gemini's events come before and after things; Claude has no such names. */
+static bool is_geminis(struct text event)
+{
+	return (event.len > 6 && memcmp(event.data, "Before", 6) == 0) ||
+	       (event.len > 5 && memcmp(event.data, "After", 5) == 0);
+}
+
+static bool has_text(const struct value *in, const char *key)
+{
+	return value_text(value_find(in, key)).data;
+}
+
+const struct hook_vendor *hook_vendor_of(const struct value *in)
+{
+	struct text event = value_text(value_find(in, "hook_event_name"));
+
+	if (has_text(in, "conversation_id"))
+		return hook_vendor_named("cursor");
+	if (has_text(in, "toolName"))
+		return hook_vendor_named("copilot");
+	if (!event.data)
+		return NULL;
+	if (is_geminis(event))
+		return hook_vendor_named("gemini");
+	return hook_vendor_named(has_text(in, "turn_id") ? "codex" : "claude");
+}
+
+enum hook_form hook_guess(struct text text, const char *format)
+{
+	const struct hook_vendor *named = hook_vendor_named(format);
+
+	if (strcmp(format, "plain") == 0)
+		return HOOK_PLAIN;
+	if (named)
+		return named->unread;
+	for (size_t i = 0; i < N_VENDORS && text.len > 0; i++) {
+		if (memmem(text.data, text.len, vendors[i].known_by, strlen(vendors[i].known_by)))
+			return vendors[i].unread;
+	}
+	return HOOK_NONE;
+}
