@@ -157,6 +157,7 @@ static const char *const confined_methods[] = {
 	"fetchApprovals",
 	"event.list",
 	/* the same over MCP, and what its clients say before */
+	"hook",
 	"mcp.open",
 	"initialize",
 	"notification",

@@ -10,6 +10,7 @@
 /* In c->state, from `before` to the answer. */
 struct search_state {
 	struct embedding_question *question;
+	void (*then)(struct call *c);
 	struct text vector;
 	struct memory_wait wait;
 };
@@ -22,7 +23,7 @@ static void on_vector(void *arg, struct text vector)
 	/* If there is no memory for the vector, the search goes by words alone. */
 	s->vector.data = vector.data ? arena_copy(&c->arena, vector.data, vector.len) : NULL;
 	s->vector.len = s->vector.data ? vector.len : 0;
-	call_go_on(c);
+	s->then(c);
 }
 
 static void on_cancel(struct call *c, void *arg)
@@ -31,27 +32,35 @@ static void on_cancel(struct call *c, void *arg)
 
 	(void)arg;
 	embedding_cancel(s->question);
-	call_go_on(c);
+	s->then(c);
 }
 
-void search_begin(struct call *c, struct text query)
+void search_begin_with(struct call *c, struct text query, void (*then)(struct call *c))
 {
 	struct memories *m = call_memories(c);
 	struct search_state *s = arena_alloc(&c->arena, sizeof(*s));
 
 	c->state = s;
 	if (!s) {
-		call_go_on(c);
+		then(c);
 		return;
 	}
+	s->then = then;
 	s->vector = (struct text) {0};
 	memory_wait_init(&s->wait, m);
 	call_may_wait(c, &s->wait.as);
 	s->question = query.data ? embedding_ask(memories_embedding(m), query, on_vector, c) : NULL;
-	if (s->question)
+	if (!s->question)
+		then(c);
+	else if (c->waits)
 		call_wait(c, on_cancel, NULL);
 	else
-		call_go_on(c);
+		(void)call_later(c, on_cancel, NULL);
+}
+
+void search_begin(struct call *c, struct text query)
+{
+	search_begin_with(c, query, call_go_on);
 }
 
 int search_continue(const struct call *c, struct memory_query *q)

@@ -10,5 +10,8 @@ struct memory_query;
  * answered, or at once. Uses c->state until the call has answered. */
 void search_begin(struct call *c, struct text query);
 
+/* The same for an ON_LOOP row with METHOD_LATER: goes on with `then`, which uses call_work. */
+void search_begin_with(struct call *c, struct text query, void (*then)(struct call *c));
+
 /* For the handler: sets `vector` and `wait`. -ENOMEM. */
 int search_continue(const struct call *c, struct memory_query *q);

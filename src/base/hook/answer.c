@@ -51,10 +51,7 @@ static void add_why(struct writer *w, struct value *into, const char *key)
 static void add_word(struct writer *w, struct value *into, const char *key, const char *allows,
 		     const char *denies, const char *asks)
 {
-	make_word(&w->m, into, key,
-		  is(w, "approved") ? allows
-		  : is(w, "denied") ? denies
-				    : asks);
+	make_word(&w->m, into, key, is(w, "approved") ? allows : is(w, "denied") ? denies : asks);
 }
 
 static struct value *begin(struct writer *w)
@@ -177,11 +174,11 @@ static void write_empty(struct writer *w)
 int hook_answer(struct arena *a, const struct hook *h, const struct hook_outcome *o,
 		const struct value **ret)
 {
-	static void (*const writers[N_HOOK_FORMS])(struct writer *w) = {
-		[HOOK_NONE] = write_nothing,         [HOOK_EMPTY] = write_empty,
-		[HOOK_PLAIN] = write_plain,          [HOOK_PRE_TOOL] = write_pre_tool,
-		[HOOK_VETO] = write_veto,            [HOOK_PERMISSION] = write_permission,
-		[HOOK_GEMINI] = write_gemini,        [HOOK_CURSOR] = write_cursor,
+	static void (*const writers[N_HOOK_FORMS])(struct writer * w) = {
+		[HOOK_NONE] = write_nothing,    [HOOK_EMPTY] = write_empty,
+		[HOOK_PLAIN] = write_plain,     [HOOK_PRE_TOOL] = write_pre_tool,
+		[HOOK_VETO] = write_veto,       [HOOK_PERMISSION] = write_permission,
+		[HOOK_GEMINI] = write_gemini,   [HOOK_CURSOR] = write_cursor,
 		[HOOK_COPILOT] = write_copilot,
 	};
 	struct writer w = {.m = {.arena = a}, .o = o};

@@ -121,11 +121,11 @@ int hook_answer(struct arena *a, const struct hook *h, const struct hook_outcome
 /* ---- what is remembered, for an event that `recalls` ---- */
 
 enum {
-	HOOK_RECALLED = 8,           /* memories */
-	HOOK_MEMORY_SHOWN = 600,     /* bytes of each */
-	HOOK_CONTEXT_MAX = 8 << 10,  /* bytes of all */
-	HOOK_TEXT_MAX = 4096,        /* bytes of what was asked or said that koined is told */
-	HOOK_ID_MAX = 256,           /* of names that decide nothing */
+	HOOK_RECALLED = 8,          /* memories */
+	HOOK_MEMORY_SHOWN = 600,    /* bytes of each */
+	HOOK_CONTEXT_MAX = 8 << 10, /* bytes of all */
+	HOOK_TEXT_MAX = 4096,       /* bytes of what was asked or said that koined is told */
+	HOOK_ID_MAX = 256,          /* of names that decide nothing */
 	HOOK_FOLDER_MAX = 4096,
 	HOOK_WAIT_MS = 55 * 1000, /* agents end their hooks after 60 s, unless told otherwise */
 };

@@ -159,15 +159,31 @@ static void read_names(const struct value *in, struct hook *h)
 	h->tool_use_id = text_cut(text_in(in, "tool_use_id"), HOOK_ID_MAX);
 }
 
+/* An event whose name is no text is none that we know, and not the plain form, which has none. */
+static bool has_odd_event(const struct value *in)
+{
+	const struct value *event = value_find(in, "hook_event_name");
+
+	return event && event->kind != VALUE_STRING;
+}
+
+static int read_odd(const struct hook_source *from, struct hook *h, struct why *why)
+{
+	h->form = hook_guess(from->text, from->format);
+	if (!from->tree)
+		return REFUSE_PARSE;
+	return refuse(why, REFUSE_PARAMS, "%s",
+		      from->tree->kind != VALUE_OBJECT ? "it is no object"
+						       : "hook_event_name is no text");
+}
+
 int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret, struct why *why)
 {
 	struct maker m = {.arena = a};
 
 	*ret = (struct hook) {.agent = from->agent};
-	if (!from->tree || from->tree->kind != VALUE_OBJECT) {
-		ret->form = hook_guess(from->text, from->format);
-		return from->tree ? refuse(why, REFUSE_PARAMS, "it is no object") : REFUSE_PARSE;
-	}
+	if (!from->tree || from->tree->kind != VALUE_OBJECT || has_odd_event(from->tree))
+		return read_odd(from, ret, why);
 	ret->vendor = strcmp(from->format, "auto") == 0 ? hook_vendor_of(from->tree)
 							: hook_vendor_named(from->format);
 	if (!ret->agent.data && ret->vendor)
@@ -184,6 +200,8 @@ struct hook_place hook_place(const struct hook *h, const struct hook_run *run)
 	return (struct hook_place) {
 		.session = ours ? run->session : h->session,
 		.run = run->id,
-		.origin = h->folder.len > 0 ? h->folder : ours ? h->session : (struct text) {0},
+		.origin = h->folder.len > 0 ? h->folder
+			  : ours            ? h->session
+					    : (struct text) {0},
 	};
 }

@@ -31,7 +31,7 @@ enum {
 	INPUT_MAX = 4 << 20,
 	RETRY_MS = 100,
 	RETRY_MAX_MS = 2000,
-	GRACE_MS = 2000,     /* the daemon gets this long to say that time is up */
+	GRACE_MS = 2000, /* the daemon gets this long to say that time is up */
 	WITHDRAW_MS = 1000,
 	SAY_MS = 1000,               /* after this, people at a terminal are told that it waits */
 	AWAY_MAX_MS = 5 * 60 * 1000, /* how long the daemon may be gone if there is no time limit */

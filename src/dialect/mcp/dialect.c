@@ -124,6 +124,7 @@ static const struct dialect_life life = {
 const struct dialect mcp_dialect = {
 	.name = "mcp",
 	MCP_DIALECT_WITH(side_open, side_recognise),
+	.http_more_routes = &mcp_hook_routes,
 	.guest_of = "koine",
 	.home = {.address = "http:127.0.0.1:8766", .optional = true},
 	.http_token_wrong =

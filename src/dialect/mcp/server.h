@@ -73,6 +73,14 @@ int mcp_asker(struct call *c, struct text project, struct memory_asker *ret_aske
  * of it. */
 void mcp_write_memory(struct json *j, const struct memory *m, size_t cut);
 
+/* ---- hook.c: agents' own hooks, over HTTP ---- */
+
+extern const struct http_route_table mcp_hook_routes;
+
+/* Whether the request came to such a route; then this reads it, instead of mcp_open. */
+bool hook_is_route(const struct call *c);
+int hook_open(struct call *c, const struct http_request *http);
+
 /* ---- watch.c: tells subscribers what the event log says ---- */
 
 struct watch;

@@ -236,6 +236,8 @@ int side_open(struct call *c, const struct http_request *http)
 	const struct jsonrpc_rules *rules = &c->dialect->rules;
 	int r;
 
+	if (hook_is_route(c))
+		return hook_open(c, http);
 	if (!http && is_opening(c->tree)) {
 		c->method = &open_row;
 		return jsonrpc_read(rules, c->tree, &c->request, &c->why);
