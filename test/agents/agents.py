@@ -1,0 +1,349 @@
+"""
+The agents, each as its users get it: what it is told so that it talks to the model of the tests and to
+nobody else, what its tools are called, and how it is asked for a turn.
+
+Some are here more than once: a class is one agent and one way in which it asks before a command runs.
+"""
+import json
+import os
+import subprocess
+import threading
+
+from harness import check, wait_until
+from model import Call
+from world import FACT, PATIENCE, QUESTION, Run, node, package
+
+
+class Agent:
+    flags = ()  # of koine connect, for approvals
+    rewrites = ()  # files of its own that it writes when it runs
+
+    def environment(self, world):
+        return {}
+
+    def accept(self, world):
+        """What a person does when koine's hooks were changed by hand."""
+
+    def start(self, world, prompt):
+        return Run([self.name, *self.turn, prompt], world.env, world.folder)
+
+    def memory_add(self):
+        return Call(self.tools + "memory_add", content=FACT)
+
+    def memory_search(self):
+        return Call(self.tools + "memory_search", query=QUESTION)
+
+
+# ---- Claude Code ----
+
+
+class Claude(Agent):
+    """By PermissionRequest: where it would have asked by itself."""
+    name = "claude"
+    way = "claude"
+    files_of_koine = (".claude.json", ".claude/settings.json")
+    rewrites = (".claude.json",)
+    tools = "mcp__koine__"
+    listed = "✔ Connected"
+    turn = ("-p",)
+    allowed = "Bash(ls)"
+    refusal = "needs approval"
+
+    @staticmethod
+    def program():
+        return [package("@anthropic-ai/claude-code-linux-*/claude")]
+
+    def environment(self, world):
+        return {"ANTHROPIC_BASE_URL": world.model.url, "ANTHROPIC_API_KEY": "scripted",
+                "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "CLAUDE_CODE_TMPDIR": world("tmp")}
+
+    def files(self, world):
+        return {".claude.json": '{\n  "hasCompletedOnboarding": true\n}\n',
+                ".claude/settings.json":
+                    '{\n\t"model": "sonnet",\n\t"permissions": {"allow": ["%s"]}\n}' % self.allowed}
+
+    @staticmethod
+    def shell(command):
+        return Call("Bash", command=command, description="Does it")
+
+    def unanswered(self, world, run, marker):
+        """Without a dialog it says no by itself."""
+        run.finish()
+        check(not os.path.exists(marker), "it ran")
+        check(self.refusal in world.model.told("run")[0], "the model was told %r",
+              world.model.told("run"))
+
+
+class ClaudeGate(Claude):
+    """By PreToolUse: also where it would not have asked."""
+    way = "claude-gate"
+    flags = ("--gate",)
+    allowed = "Bash(touch *)"
+    refusal = "nobody answered in time"
+
+
+# ---- Codex ----
+
+
+class Codex(Agent):
+    """By PreToolUse, in `codex exec`, which asks nobody by itself."""
+    name = "codex"
+    way = "codex-gate"
+    flags = ("--gate",)
+    files_of_koine = (".codex/config.toml", ".codex/hooks.json")
+    tools = "mcp__koine/"
+    listed = "enabled"
+    turn = ("exec", "--sandbox", "workspace-write")
+
+    @staticmethod
+    def program():
+        return [node(), package("@openai/codex/bin/codex.js")]
+
+    def files(self, world):
+        return {".codex/config.toml": CODEX_SETTINGS % (world.model.url, world.folder)}
+
+    def accept(self, world):
+        with AppServer(world) as server:
+            server.trust_hooks()
+
+    @staticmethod
+    def shell(command):
+        return Call("exec_command", cmd=command)
+
+    @staticmethod
+    def unanswered(world, run, marker):
+        """Silence is no objection: it does what it would have done without a gate."""
+        run.finish()
+        check(os.path.exists(marker), "it did not run: %r", world.model.told("run"))
+
+
+CODEX_SETTINGS = """\
+# mine
+model = "scripted"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[model_providers.scripted]
+name = "scripted" # ours
+base_url = "%s/v1"
+wire_api = "responses"
+
+[analytics]
+enabled = false
+
+[projects."%s"]
+trust_level = "trusted\""""
+
+
+class CodexServer(Codex):
+    """By PermissionRequest, where a client such as its own screen is there to be asked."""
+    way = "codex"
+    flags = ()
+
+    def start(self, world, prompt):
+        return AppServer(world, prompt)
+
+    @staticmethod
+    def shell(command):
+        return Call("exec_command", cmd=command, sandbox_permissions="require_escalated",
+                    justification="May I?")
+
+    @staticmethod
+    def unanswered(world, run, marker):
+        """Its own dialog asks."""
+        wait_until(lambda: run.asked, "a question to the client", PATIENCE)
+        check(not os.path.exists(marker), "it ran")
+        run.answer("decline")
+        run.finish()
+        check(not os.path.exists(marker), "it ran")
+
+
+class AppServer:
+    """`codex app-server` with a client: what Codex's own screen is built on. For a `with`."""
+
+    def __init__(self, world, prompt=None):
+        self.world = world
+        self.prompt = prompt
+        self.asked = []
+        self.answers = {}
+        self.completed = threading.Event()
+        self.ended = threading.Event()
+
+    def __enter__(self):
+        self.process = subprocess.Popen(["codex", "app-server"], env=self.world.env,
+                                        cwd=self.world.folder, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        try:
+            self.call("initialize", clientInfo={"name": "koine", "version": "1"})
+            self.send(method="initialized")
+            if self.prompt:
+                self.begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exc):
+        self.process.stdin.close()
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            self.reader.join(PATIENCE)
+            self.process.stdout.close()
+
+    def read(self):
+        for line in self.process.stdout:
+            message = json.loads(line)
+            if "method" not in message:
+                self.answers[message["id"]] = message
+            elif "id" in message:
+                self.asked.append(message)
+            elif message["method"] == "turn/completed":
+                self.completed.set()
+        self.ended.set()
+
+    def send(self, **message):
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def call(self, method, **params):
+        id = len(self.answers) + 1
+        self.send(id=id, method=method, params=params)
+        wait_until(lambda: id in self.answers or self.ended.is_set(), "an answer to " + method,
+                   PATIENCE)
+        check("result" in self.answers.get(id, {}), "%s: %r", method, self.answers.get(id))
+        return self.answers[id]["result"]
+
+    def begin(self):
+        thread = self.call("thread/start", cwd=self.world.folder, approvalPolicy="on-request",
+                           sandbox="workspace-write")["thread"]["id"]
+        self.call("turn/start", threadId=thread, input=[{"type": "text", "text": self.prompt}])
+
+    def answer(self, decision):
+        self.send(id=self.asked[-1]["id"], result={"decision": decision})
+
+    def finish(self):
+        check(self.completed.wait(PATIENCE), "the turn did not end; asked: %r", self.asked)
+
+    def trust_hooks(self):
+        """What /hooks does."""
+        hooks = self.call("hooks/list", cwds=[self.world.folder])["data"][0]["hooks"]
+        for hook in hooks:
+            self.call("config/batchWrite", edits=[{
+                "keyPath": "hooks.state", "mergeStrategy": "upsert",
+                "value": {hook["key"]: {"trusted_hash": hook["currentHash"]}}}])
+
+
+# ---- Gemini CLI ----
+
+
+class Gemini(Agent):
+    """By BeforeTool; its own dialog is off, since a hook cannot answer it."""
+    name = "gemini"
+    way = "gemini-gate"
+    flags = ("--gate",)
+    files_of_koine = (".gemini/settings.json",)
+    tools = "mcp_koine_"
+    listed = "Connected"
+    turn = ("--yolo", "-p")
+
+    @staticmethod
+    def program():
+        return [node(), package("@google/gemini-cli/bundle/gemini.js")]
+
+    def environment(self, world):
+        return {"GEMINI_API_KEY": "scripted", "GOOGLE_GEMINI_BASE_URL": world.model.url,
+                "GEMINI_MODEL": "gemini-2.5-pro", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+    def files(self, world):
+        return {".gemini/settings.json": GEMINI_SETTINGS}
+
+    @staticmethod
+    def shell(command):
+        return Call("run_shell_command", command=command, description="Does it")
+
+    @staticmethod
+    def unanswered(world, run, marker):
+        """Without a yes it is no: there is no dialog that could ask."""
+        run.finish()
+        check(not os.path.exists(marker), "it ran")
+        check("nobody answered in time" in world.model.told("run")[0], "the model was told %r",
+              world.model.told("run"))
+
+
+GEMINI_SETTINGS = """\
+{
+  // mine
+  "general": {
+    "enableAutoUpdate": false,
+    "enableAutoUpdateNotification": false
+  },
+  "privacy": {
+    "usageStatisticsEnabled": false
+  },
+  "security": {
+    "auth": {
+      "selectedType": "gemini-api-key"
+    }
+  },
+  "telemetry": {"enabled":   false}
+}"""
+
+
+# ---- opencode ----
+
+
+class Opencode(Agent):
+    name = "opencode"
+    way = "opencode"
+    files_of_koine = (".config/opencode/opencode.json",)
+    tools = "koine_"
+    listed = "connected"
+    turn = ("run",)
+
+    @staticmethod
+    def program():
+        return [package("opencode-linux-*/bin/opencode")]
+
+    def environment(self, world):
+        return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+                "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
+
+    def files(self, world):
+        return {".config/opencode/opencode.json": OPENCODE_SETTINGS % world.model.url}
+
+    @staticmethod
+    def shell(command):
+        return Call("bash", command=command, description="Does it")
+
+
+OPENCODE_SETTINGS = """\
+{
+  // mine
+  "$schema": "https://opencode.ai/config.json",
+  "autoupdate": false,
+  "share": "disabled",
+  "model": "scripted/scripted",
+  "small_model": "scripted/scripted",
+  "enabled_providers": ["scripted"],
+  "permission": {"bash": "ask"},
+  "provider": {
+    "scripted": {
+      "npm": "@ai-sdk/openai-compatible",
+      "options": {"baseURL": "%s/v1", "apiKey": "scripted"},
+      "models": {"scripted": {}},
+    },
+  },
+}
+"""
+
+AGENTS = (Claude(), CodexServer(), Gemini(), Opencode())
+# Those whose questions koine answers, each in every way that it asks.
+ASKING = (Claude(), ClaudeGate(), CodexServer(), Codex(), Gemini())
