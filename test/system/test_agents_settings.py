@@ -293,8 +293,8 @@ def test_a_broken_agent_keeps_nobody_from_starting():
             check("private" not in agents_of(d)["x"][1], "%r", agents_of(d))
 
 
-def test_the_readmes_own_settings_start():
-    with open(os.path.join(SOURCE, "README.md")) as f:
+def test_the_guides_own_settings_start():
+    with open(os.path.join(SOURCE, "doc", "guide.md")) as f:
         conf = re.search(r"(?s)```\n(\[chat\]\nagent = ollama\n.*?)```", f.read()).group(1)
     with Folder() as folder:
         write(folder("koine.conf"), conf)
