@@ -10,12 +10,13 @@ import subprocess
 import threading
 
 from harness import check, wait_until
-from model import Call
+from model import Call, Written
 from world import FACT, PATIENCE, QUESTION, Run, node, package
 
 
 class Agent:
     flags = ()  # of koine connect, for approvals
+    edits = "work/new.txt"  # what it is asked to make
     rewrites = ()  # files of its own that it writes when it runs
 
     def environment(self, world):
@@ -68,6 +69,10 @@ class Claude(Agent):
     def shell(command):
         return Call("Bash", command=command, description="Does it")
 
+    @staticmethod
+    def edit(path):
+        return Call("Write", file_path=path, content="Hello.\n")
+
     def unanswered(self, world, run, marker):
         """Without a dialog it says no by itself."""
         run.finish()
@@ -80,7 +85,7 @@ class ClaudeGate(Claude):
     """By PreToolUse: also where it would not have asked."""
     way = "claude-gate"
     flags = ("--gate",)
-    allowed = "Bash(touch *)"
+    allowed = "Bash(touch *)\", \"Write"
     refusal = "nobody answered in time"
 
 
@@ -88,9 +93,13 @@ class ClaudeGate(Claude):
 
 
 class Codex(Agent):
-    """By PreToolUse, in `codex exec`, which asks nobody by itself."""
+    """
+    By PreToolUse, in `codex exec`, which asks nobody by itself. This model writes programs that call
+    the tools.
+    """
     name = "codex"
     way = "codex-gate"
+    model = "gpt-6.1-sol"
     flags = ("--gate",)
     files_of_koine = (".codex/config.toml", ".codex/hooks.json")
     tools = "mcp__koine/"
@@ -102,7 +111,7 @@ class Codex(Agent):
         return [node(), package("@openai/codex/bin/codex.js")]
 
     def files(self, world):
-        return {".codex/config.toml": CODEX_SETTINGS % (world.model.url, world.folder)}
+        return {".codex/config.toml": CODEX_SETTINGS % (self.model, world.model.url, world.folder)}
 
     def accept(self, world):
         with AppServer(world) as server:
@@ -110,7 +119,11 @@ class Codex(Agent):
 
     @staticmethod
     def shell(command):
-        return Call("exec_command", cmd=command)
+        return Written("exec", "await tools.exec_command(%s);" % json.dumps({"cmd": command}))
+
+    @staticmethod
+    def edit(path):
+        return Written("exec", "await tools.apply_patch(%s);" % json.dumps(PATCH % path))
 
     @staticmethod
     def unanswered(world, run, marker):
@@ -119,9 +132,16 @@ class Codex(Agent):
         check(os.path.exists(marker), "it did not run: %r", world.model.told("run"))
 
 
+PATCH = """\
+*** Begin Patch
+*** Add File: %s
++Hello.
+*** End Patch
+"""
+
 CODEX_SETTINGS = """\
 # mine
-model = "scripted"
+model = "%s"
 model_provider = "scripted"
 check_for_update_on_startup = false
 
@@ -138,9 +158,14 @@ trust_level = "trusted\""""
 
 
 class CodexServer(Codex):
-    """By PermissionRequest, where a client such as its own screen is there to be asked."""
+    """
+    By PermissionRequest, where a client such as its own screen is there to be asked. This model calls
+    the tools one by one.
+    """
     way = "codex"
+    model = "gpt-5.5"
     flags = ()
+    edits = "new.txt"  # not where its sandbox lets it write anyway
 
     def start(self, world, prompt):
         return AppServer(world, prompt)
@@ -149,6 +174,10 @@ class CodexServer(Codex):
     def shell(command):
         return Call("exec_command", cmd=command, sandbox_permissions="require_escalated",
                     justification="May I?")
+
+    @staticmethod
+    def edit(path):
+        return Written("apply_patch", PATCH % path)
 
     @staticmethod
     def unanswered(world, run, marker):
@@ -268,6 +297,10 @@ class Gemini(Agent):
     @staticmethod
     def shell(command):
         return Call("run_shell_command", command=command, description="Does it")
+
+    @staticmethod
+    def edit(path):
+        return Call("write_file", file_path=path, content="Hello.\n")
 
     @staticmethod
     def unanswered(world, run, marker):

@@ -29,6 +29,14 @@ class Call:
         self.input = input
 
 
+class Written(Call):
+    """For a tool whose input is a text of its own kind, no JSON: OpenAI's custom tools."""
+
+    def __init__(self, tool, text):
+        super().__init__(tool)
+        self.text = text
+
+
 def texts(content):
     """The text of a content, whichever way it is written."""
     if isinstance(content, str):
@@ -109,7 +117,7 @@ class Completions:
 
 
 class Responses:
-    """OpenAI's responses."""
+    """OpenAI's responses. A tool of a namespace is written SPACE/NAME here."""
 
     @staticmethod
     def is_asked(path):
@@ -117,14 +125,15 @@ class Responses:
 
     @staticmethod
     def offers_tools(body):
-        return bool(body.get("tools"))
+        return bool(body.get("tools")) or any(item["type"] == "additional_tools"
+                                              for item in body["input"])
 
     @staticmethod
     def history(body):
         for item in body["input"]:
             if item["type"] == "message" and item["role"] == "user":
                 yield "user", texts(item["content"])
-            elif item["type"] == "function_call_output":
+            elif item["type"] in ("function_call_output", "custom_tool_call_output"):
                 yield "result", texts(item["output"])
 
     @staticmethod
@@ -144,8 +153,11 @@ class Responses:
 
     def call(self, number, call):
         space, _, name = call.tool.rpartition("/")
-        item = {"type": "function_call", "id": "fc_%d" % number, "call_id": "call_%d" % number,
-                "name": name, "arguments": json.dumps(call.input)}
+        item = {"id": "fc_%d" % number, "call_id": "call_%d" % number, "name": name}
+        if isinstance(call, Written):
+            item.update(type="custom_tool_call", input=call.text)
+        else:
+            item.update(type="function_call", arguments=json.dumps(call.input))
         return self.of(dict(item, namespace=space) if space else item)
 
 

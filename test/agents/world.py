@@ -228,6 +228,7 @@ class World:
         """Connects; the script "run" then makes a file, whose path is returned."""
         marker = os.path.join(self.folder, "marker")
         self.model.scripts["run"] = [self.agent.shell("touch " + marker), "Ran."]
+        self.model.scripts["edit"] = [self.agent.edit(self(self.agent.edits)), "Edited."]
         self.connect(*self.agent.flags)
         if seconds:
             self.shorten(seconds)

@@ -134,6 +134,20 @@ def test_a_gate_has_each_agents_unit_of_time():
         same(home.all(), before)
 
 
+def test_a_gate_is_before_commands_and_edits():
+    gates = {"claude": (".claude/settings.json", "PreToolUse", ("Bash", "Edit", "Write")),
+             "codex": (".codex/hooks.json", "PreToolUse", ("Bash", "apply_patch")),
+             "gemini": (".gemini/settings.json", "BeforeTool",
+                        ("run_shell_command", "write_file", "replace"))}
+    with Home() as home:
+        full_home(home)
+        for agent, (name, event, tools) in gates.items():
+            home.connect(agent, "--yes", "--gate")
+            [group] = load(home, name)["hooks"][event]
+            missing = set(tools) - set(group["matcher"].split("|"))
+            check(not missing, "%s is not asked before %s", agent, missing)
+
+
 def test_an_agent_that_was_not_tried_is_called_so():
     with Home() as home:
         full_home(home)

@@ -61,8 +61,9 @@ const struct agent agents[] = {
 			   .project = ".codex/hooks.json",
 			   .by = &json_editor,
 			   .edits = {{"hooks/PermissionRequest", GROUP("", ""), EDIT_ELEMENT},
-				     {"hooks/PreToolUse", GROUP("\"matcher\":\"Bash\",", ""),
-				      EDIT_ELEMENT, .gate = true}}}},
+				     {"hooks/PreToolUse",
+				      GROUP("\"matcher\":\"Bash|apply_patch\",", ""), EDIT_ELEMENT,
+				      .gate = true}}}},
 	},
 	{
 		.name = "gemini",
