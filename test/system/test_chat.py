@@ -5,7 +5,9 @@ what is answered to those who ask badly. Over nexus, and streaming on koine.sock
 """
 import json
 import re
+import select
 import signal
+import socket
 
 from harness import (PATIENCE, Client, Daemon, Folder, check, descriptors, main, post, request,
                      run_koined, same, wait_until)
@@ -700,6 +702,18 @@ def test_the_agents_that_are_configured_are_listed():
         same([agents[n]["ok"] for n in ("model", "absent", "recall")], [True, False, True])
         same([agents[n]["default"] for n in ("model", "absent", "recall")], [True, False, False])
         same(agents["model"]["kind"], "openai")
+
+
+def test_the_names_of_agents_are_told_without_asking_them():
+    listening = socket.create_server(("127.0.0.1", 0))
+    with listening, Daemon(*agent_flags("silent", kind="openai", model="m",
+                                        url="http://127.0.0.1:%d" % listening.getsockname()[1])) as d:
+        with d.connect() as c:
+            agents = c.call("chat.agents", {"names": True})["agents"]
+        same(sorted((a["name"], a["kind"], a["model"], a["default"]) for a in agents),
+             [("recall", "recall", "", True), ("silent", "openai", "m", False)])
+        check(all("ok" not in a for a in agents), "%r", agents)
+        same(select.select([listening], [], [], 0)[0], [], "connections to an agent")
 
 
 def test_nothing_leaks_over_many_turns():

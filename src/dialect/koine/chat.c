@@ -217,17 +217,47 @@ struct probe {
 	struct call *call; /* NULL: the call has been answered */
 };
 
-static void write_agent(struct json *j, const struct chat_agent_info *a)
+static void write_name(struct json *j, const struct chat_agent_info *a)
 {
-	json_begin_object(j);
 	json_member_str(j, "name", a->name);
 	json_member_str(j, "kind", a->kind);
 	json_member_str(j, "model", a->model);
 	json_member_bool(j, "default", a->is_default);
+}
+
+static void write_agent(struct json *j, const struct chat_agent_info *a)
+{
+	json_begin_object(j);
+	write_name(j, a);
 	json_member_bool(j, "ok", a->ok);
 	json_member_str(j, "text", a->text ? a->text : "");
 	json_member_int(j, "ms", a->ms);
 	json_end_object(j);
+}
+
+/* For those who choose one: no agent is asked, so nobody waits for a provider. */
+static struct done reply_names(struct call *c)
+{
+	const struct agent *preferred = chat_agent(call_chat(c), (struct text) {0});
+	const struct agent *agent;
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_key(j, "agents");
+	json_begin_array(j);
+	for (unsigned i = 0; (agent = chat_agent_at(call_chat(c), i)); i++) {
+		const struct chat_agent_info info = {.name = agent->name,
+						     .kind = agent->ops->kind,
+						     .model = agent->model,
+						     .is_default = agent == preferred};
+
+		json_begin_object(j);
+		write_name(j, &info);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
 }
 
 static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned n)
@@ -259,11 +289,26 @@ static void on_agents_cancel(struct call *c, void *arg)
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 
+struct agents_in {
+	bool names;
+};
+
+static const struct field agents_fields[] = {
+	{.name = "names",
+	 .type = FIELD_BOOL,
+	 .doc = "Only which there are: none of them is asked whether it answers",
+	 .offset = offsetof(struct agents_in, names)},
+};
+
 static struct done handle_agents(struct call *c)
 {
-	struct probe *p = malloc(sizeof(*p));
+	const struct agents_in *in = c->in;
+	struct probe *p;
 	int r;
 
+	if (in->names)
+		return reply_names(c);
+	p = malloc(sizeof(*p));
 	if (!p)
 		return call_fail(c, -ENOMEM);
 	p->call = c;
@@ -296,6 +341,8 @@ const struct method koine_chat_methods[] = {
 	 .doc = "The agents there are, and whether they answer",
 	 .result = "{\"type\":\"object\",\"properties\":{\"agents\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
+	 FIELDS(agents_fields),
+	 .in_size = sizeof(struct agents_in),
 	 .handle = handle_agents,
 	 .flags = METHOD_LATER},
 };

@@ -78,6 +78,24 @@ int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg)
 	return 0;
 }
 
+static struct agent *agent_played(void)
+{
+	static const struct agent_ops ops = {.kind = "openai"};
+	static struct agent agent = {.ops = &ops, .name = "big", .model = "m"};
+
+	return &agent;
+}
+
+struct agent *chat_agent(const struct chat *chat, struct text name)
+{
+	return agent_played();
+}
+
+struct agent *chat_agent_at(const struct chat *chat, unsigned i)
+{
+	return i == 0 ? agent_played() : NULL;
+}
+
 static void text_comes(const char *piece, size_t len)
 {
 	size_t from = played.text.len;
@@ -528,6 +546,19 @@ static void agents_are_listed(void **state)
 	finish(&f);
 }
 
+static void names_are_told_at_once(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	played.agents = NULL;
+	say(&f, CALL("chat.agents", "{'names':true}"));
+	hear(&f, RESULT("{'agents':[{'name':'big','kind':'openai','model':'m','default':true}]}"));
+	assert_null(played.agents);
+	finish(&f);
+}
+
 static void a_cancelled_probe_may_still_end(void **state)
 {
 	struct fixture f;
@@ -562,6 +593,7 @@ int main(void)
 		cmocka_unit_test(bad_shapes_are_refused_with_the_field),
 		cmocka_unit_test(too_many_tools_are_refused),
 		cmocka_unit_test(agents_are_listed),
+		cmocka_unit_test(names_are_told_at_once),
 		cmocka_unit_test(a_cancelled_probe_may_still_end),
 	};
 
