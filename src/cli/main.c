@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/complete/complete.h"
 #include "cli/help.h"
 #include "cli/kit/args.h"
 #include "cli/kit/options.h"
@@ -16,7 +17,7 @@ static int cmd_help(struct cli *cli);
 static int cmd_version(struct cli *cli);
 
 static const struct command help_commands[] = {
-	{"help", "[COMMAND]", "show help", NULL, cmd_help},
+	{"help", "[COMMAND [COMMAND]]", "show help", NULL, cmd_help},
 	{"version", "", "show the version", NULL, cmd_version},
 	{NULL},
 };
@@ -116,6 +117,9 @@ int main(int argc, char **argv)
 	int r;
 
 	fill_standard_files();
+	/* It stands in no table: people have no use for it. */
+	if (argc > 1 && strcmp(argv[1], complete_command) == 0)
+		return complete_run(groups, argc - 2, argv + 2);
 	r = options_parse(&cli, argc, argv) ?: run(&cli);
 	talk_hang_up(&cli);
 	free(cli.own);

@@ -1,7 +1,6 @@
 /* koined: flags, then the daemon. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -14,82 +13,7 @@
 
 #include "base/log_tail.h"
 #include "daemon/daemon.h"
-
-static const char help[] =
-	"usage: koined [OPTION]...\n"
-	"\n"
-	"The daemon that every agent client on this machine can talk to.\n"
-	"\n"
-	"  --config FILE             settings (default: see koine.conf(5))\n"
-	"  --service                 as a service is run: dialects listen at places of\n"
-	"                            our own, unless the settings say otherwise\n"
-	"  --root DIR                every default path under DIR\n"
-	"  --project DIR             serve this project's tasks, at\n"
-	"                            DIR/.aiwg/daemon/daemon.sock (repeatable)\n"
-	"  --listen DIALECT=ADDRESS  listen there, and only at such places (repeatable);\n"
-	"                            ADDRESS is unix:PATH, http:HOST:PORT or\n"
-	"                            tcp:HOST:PORT (loopback only; port 0 takes a free\n"
-	"                            one), or on: the dialect's own place\n"
-	"  --store URL               sqlite:PATH, where everything is kept\n"
-	"  --agent NAME              who answers conversations: recall, an agent of the\n"
-	"                            settings, or none\n"
-	"  --set SECTION.KEY=VALUE   any setting of koine.conf(5) (repeatable)\n"
-	"  --log-level LEVEL         err, warn, info or debug\n"
-	"  --debug-methods           offer debug.echo and debug.sleep\n"
-	"  --check                   say what would happen and whether it can, then exit\n"
-	"  --dialects                print as JSON where each dialect would listen, and\n"
-	"                            who is where its clients look, then exit\n"
-	"  --adopt                   take over a store that somebody else has made, with\n"
-	"                            what is queued in it held, then exit\n"
-	"  --version, -V             print the version\n"
-	"  --help, -h                print this\n"
-	"\n"
-	"Prints 'listening DIALECT ADDRESS' for each place, then 'koined: ready'.\n"
-	"SIGTERM and SIGINT stop it in good order, a second one at once; SIGHUP reads\n"
-	"the settings again. Dialects: koine, ash, hld, ocg, nexus, aiwg;\n"
-	"only where they are named, gateway, embedding and mcp.\n"
-	"\n"
-	"Exit status: 0 after a stop, 64 usage, 69 cannot listen or cannot use the store,\n"
-	"71 system error, 78 wrong settings.\n";
-
-enum flag {
-	FLAG_CONFIG = 256,
-	FLAG_ROOT,
-	FLAG_PROJECT,
-	FLAG_LISTEN,
-	FLAG_STORE,
-	FLAG_AGENT,
-	FLAG_SET,
-	FLAG_LEVEL,
-	FLAG_DEBUG,
-	FLAG_CHECK,
-	FLAG_DIALECTS,
-	FLAG_SERVICE,
-	FLAG_ADOPT,
-	FLAG_VERSION = 'V',
-	FLAG_HELP = 'h'
-};
-
-static const char short_options[] = "hV";
-
-static const struct option options[] = {
-	{"config", required_argument, NULL, FLAG_CONFIG},
-	{"root", required_argument, NULL, FLAG_ROOT},
-	{"project", required_argument, NULL, FLAG_PROJECT},
-	{"listen", required_argument, NULL, FLAG_LISTEN},
-	{"store", required_argument, NULL, FLAG_STORE},
-	{"agent", required_argument, NULL, FLAG_AGENT},
-	{"set", required_argument, NULL, FLAG_SET},
-	{"log-level", required_argument, NULL, FLAG_LEVEL},
-	{"debug-methods", no_argument, NULL, FLAG_DEBUG},
-	{"check", no_argument, NULL, FLAG_CHECK},
-	{"dialects", no_argument, NULL, FLAG_DIALECTS},
-	{"service", no_argument, NULL, FLAG_SERVICE},
-	{"adopt", no_argument, NULL, FLAG_ADOPT},
-	{"version", no_argument, NULL, FLAG_VERSION},
-	{"help", no_argument, NULL, FLAG_HELP},
-	{0},
-};
+#include "daemon/flags.h"
 
 static int main_argc;
 static char **main_argv;
@@ -153,7 +77,7 @@ static const char *config_flag(struct settings *s)
 
 	optind = 1;
 	opterr = 0;
-	while ((flag = getopt_long(main_argc, main_argv, short_options, options, NULL)) != -1) {
+	while ((flag = getopt_long(main_argc, main_argv, flags_short, flags_long(), NULL)) != -1) {
 		if (flag == FLAG_CONFIG)
 			file = optarg;
 		if (flag == FLAG_SERVICE)
@@ -214,7 +138,7 @@ static int apply_flags(struct settings *s, struct why *why)
 	int flag;
 
 	optind = 1;
-	while ((flag = getopt_long(main_argc, main_argv, short_options, options, NULL)) != -1) {
+	while ((flag = getopt_long(main_argc, main_argv, flags_short, flags_long(), NULL)) != -1) {
 		int r = apply_flag(s, flag, why);
 
 		if (r != 0)
@@ -241,9 +165,9 @@ static int look_at_flags(void)
 	int flag;
 
 	opterr = 1;
-	while ((flag = getopt_long(main_argc, main_argv, short_options, options, NULL)) != -1) {
+	while ((flag = getopt_long(main_argc, main_argv, flags_short, flags_long(), NULL)) != -1) {
 		if (flag == FLAG_HELP) {
-			fputs(help, stdout);
+			flags_help(stdout);
 			return 0;
 		}
 		if (flag == FLAG_VERSION) {
@@ -267,6 +191,8 @@ int main(int argc, char **argv)
 	int status, r;
 
 	fill_standard_descriptors();
+	if (argc > 1 && strcmp(argv[1], "__complete") == 0)
+		return flags_complete(argc - 2, argv + 2);
 	give_large_blocks_back();
 	main_argc = argc;
 	main_argv = argv;

@@ -32,9 +32,9 @@ def run(command, **options):
     return done.stdout
 
 
-def find(folder, name):
+def find(folder, name, under=""):
     for at, _, files in os.walk(folder):
-        if name in files:
+        if name in files and at.endswith(under):
             return os.path.join(at, name)
     sys.exit("%s is not installed" % name)
 
@@ -81,6 +81,17 @@ def check_man_pages(dest):
         for name, section in re.findall(r"\b((?:lib)?koined?(?:\.conf)?)\((\d)\)", text):
             if "%s.%s" % (name, section) not in pages:
                 sys.exit("%s names %s(%s), which is no page" % (page, name, section))
+
+
+def check_completions(dest):
+    """Where each shell looks, and what the installed files say is what the shells can read."""
+    for path in ("bash-completion/completions/koine", "bash-completion/completions/koined",
+                 "zsh/site-functions/_koine", "fish/vendor_completions.d/koine.fish",
+                 "fish/vendor_completions.d/koined.fish"):
+        found = find(dest, os.path.basename(path), under=os.path.dirname(path))
+        shell = path.split("/")[0].split("-")[0]
+        if shutil.which(shell):
+            run([shell, "-n", found])
 
 
 def compile_examples(dest, out):
@@ -166,6 +177,7 @@ def main():
         run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", dest])
         check_libraries(dest)
         check_man_pages(dest)
+        check_completions(dest)
         programs = compile_examples(dest, out)
         for language in COMPILERS:
             check_echo(dest, out, language)

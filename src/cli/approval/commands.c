@@ -206,7 +206,8 @@ static int cmd_respond(struct cli *cli)
 
 /* ---- the table ---- */
 
-#define OWN sizeof(struct approval_options)
+#define OWN   sizeof(struct approval_options)
+#define WAITS .completes = COMPLETES_APPROVAL
 #define FIRST                                                                                      \
 	"The first answer counts; whoever comes later is told which it was, and exits with 1.\n"
 
@@ -220,16 +221,17 @@ const struct command approval_commands[] = {
 	 "line\n"
 	 "for each that waits, comes or is decided.\n",
 	 cmd_approvals, NULL, approvals_options, OWN,
-	 ARGS(0, 1, "takes one ID at most, and none with -w")},
+	 ARGS(0, 1, "takes one ID at most, and none with -w"), WAITS},
 	{"approve", "ID", "let an agent do what it asks leave for", FIRST, cmd_approve, NULL,
-	 approve_options, OWN, ARGS(1, 1, "wants one ID; see koine approvals")},
+	 approve_options, OWN, ARGS(1, 1, "wants one ID; see koine approvals"), WAITS},
 	{"deny", "ID --comment TEXT", "do not let it, and tell it why", FIRST, cmd_deny, NULL,
-	 deny_options, OWN, ARGS(1, 1, "wants one ID and --comment TEXT; see koine approvals")},
+	 deny_options, OWN, ARGS(1, 1, "wants one ID and --comment TEXT; see koine approvals"),
+	 WAITS},
 	{"respond", "ID TEXT... | ID -", "answer an agent's question", "- reads it from stdin.\n",
 	 cmd_respond, NULL, respond_options, OWN,
-	 ARGS(2, INT_MAX, "wants an ID and a TEXT; see koine approvals")},
+	 ARGS(2, INT_MAX, "wants an ID and a TEXT; see koine approvals"), WAITS},
 	{"grants", "[revoke ID]", "show what is allowed without asking, or end it", NULL,
-	 cmd_grants},
+	 cmd_grants, .completes = COMPLETES_GRANT},
 	{"hook", "", "ask a human from an agent's own hook",
 	 "Reads the hook's JSON from stdin (PreToolUse and PermissionRequest of Claude Code and\n"
 	 "Codex, BeforeTool of Gemini, preToolUse of Cursor and Copilot, or {\"tool_name\",\n"

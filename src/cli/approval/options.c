@@ -35,7 +35,7 @@ const struct option approvals_options[] = {
 	 option_flag, AT(watch)},
 	{"--all", "-a", NULL, "those that were decided, too", option_flag, AT(all)},
 	{"--session", NULL, "ID", "those of one session, by its id or a beginning of it",
-	 option_word, AT(session)},
+	 option_word, AT(session), .completes = COMPLETES_SESSION},
 	{"--limit", "-n", "N", "how many at most; 100", option_number, AT(limit), "from 1 to 1000",
 	 1, APPROVALS_MAX},
 	EXACT,

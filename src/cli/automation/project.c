@@ -246,6 +246,6 @@ const struct command project_commands[] = {
 	 "with\n"
 	 "it, do nothing until it is trusted as it is: when its file changes it is to be trusted\n"
 	 "again. Without a command: list. DIR is this folder, where it is not given.\n",
-	 cmd_list, subs},
+	 cmd_list, subs, .completes = COMPLETES_PROJECT},
 	{NULL},
 };

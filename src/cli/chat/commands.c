@@ -105,9 +105,10 @@ const struct command chat_commands[] = {
 	 "number\n"
 	 "for each, messages --ended NUMBER shows one, and purge deletes it for good.\n",
 	 cmd_conversations, NULL, conversations_options, OWN,
-	 ARGS(0, INT_MAX, "takes no arguments")},
+	 ARGS(0, INT_MAX, "takes no arguments"), .completes = COMPLETES_ENDED},
 	{"messages", "[NAME]", "show what was said last in a conversation", NULL, cmd_messages,
-	 NULL, messages_options, OWN, ARGS(0, 1, "wants at most one NAME of a conversation")},
+	 NULL, messages_options, OWN, ARGS(0, 1, "wants at most one NAME of a conversation"),
+	 .completes = COMPLETES_CONVERSATION},
 	{"tokens", "", "show what a conversation counts against its budget", NULL, cmd_tokens, NULL,
 	 tokens_options, OWN, NO_ARGS},
 	{NULL},

@@ -43,9 +43,11 @@ bool chat_check_name(const char *name)
 
 /* clang-format off */
 #define CONVERSATION(help) \
-	{"--conversation", "-c", "NAME", help, option_word, AT(conversation)}
+	{"--conversation", "-c", "NAME", help, option_word, AT(conversation), \
+		.completes = COMPLETES_CONVERSATION}
 #define AGENT \
-	{"--agent", "-a", "NAME", "who answers; else the conversation's own", option_word, AT(agent)}
+	{"--agent", "-a", "NAME", "who answers; else the conversation's own", option_word, AT(agent), \
+		.completes = COMPLETES_AGENT}
 #define WHO \
 	{"--user", NULL, "USER", "whose memories may be quoted; else ASH_USER_ID", option_name, \
 		AT(user)}, \
@@ -76,7 +78,7 @@ const struct option messages_options[] = {
 	CONVERSATION("which one; default"),
 	LIMIT("how many of the newest; 20"),
 	{"--ended", NULL, "NUMBER", "of one that was ended, as conversations --ended numbers it",
-	 option_number, AT(number), "a number from 1 on", 1},
+	 option_number, AT(number), "a number from 1 on", 1, .completes = COMPLETES_ENDED},
 	{NULL},
 };
 

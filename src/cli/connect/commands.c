@@ -240,6 +240,12 @@ static const struct option options[] = {
 	{NULL},
 };
 
+static const char *word(int i, const char **ret_said)
+{
+	*ret_said = agents[i].title;
+	return agents[i].name;
+}
+
 const struct command connect_commands[] = {
 	{"connect", "[AGENT]", "put koine into an agent's settings: memory, tasks, approvals",
 	 "AGENT is claude, codex, gemini or opencode, or cursor, vscode or zed; those three by\n"
@@ -247,6 +253,6 @@ const struct command connect_commands[] = {
 	 "are connected. It shows what it would change, and asks. Every other byte of the files\n"
 	 "stays as it is.\n",
 	 cmd_connect, NULL, options, sizeof(struct connect_options), NULL,
-	 ARGS(0, 1, "wants one AGENT, or nothing")},
+	 ARGS(0, 1, "wants one AGENT, or nothing"), .completes = COMPLETES_OWN, .word = word},
 	{NULL},
 };

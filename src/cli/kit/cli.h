@@ -50,6 +50,34 @@ struct cli {
 	int n_args;
 };
 
+/*
+ * What a word on the command line may be, for the completion of shells (cli/complete). Most
+ * words need nothing of this: FILE, DIR, METHOD and others say it themselves, wherever they
+ * stand (complete/usage.c).
+ */
+enum completes {
+	COMPLETES_NOTHING,
+	COMPLETES_COMMAND,
+	COMPLETES_FILE,
+	COMPLETES_FOLDER,
+	COMPLETES_METHOD,
+	COMPLETES_PARAM, /* of the method before it */
+	COMPLETES_TASK,
+	COMPLETES_GROUP, /* of tasks */
+	COMPLETES_SESSION,
+	COMPLETES_APPROVAL, /* that waits */
+	COMPLETES_GRANT,
+	COMPLETES_MEMORY,
+	COMPLETES_DRAWN, /* a memory that waits for review */
+	COMPLETES_AGENT, /* of the daemon's settings */
+	COMPLETES_OWN,   /* what `words` of its command says */
+	COMPLETES_CONVERSATION,
+	COMPLETES_ENDED, /* the number of a conversation that was ended */
+	COMPLETES_RULE,
+	COMPLETES_PROJECT, /* that is served; or any folder */
+	N_COMPLETES,
+};
+
 struct command {
 	const char *name;
 	const char *args; /* "METHOD [key=value]..." */
@@ -70,6 +98,14 @@ struct command {
 	const char *wants;
 	int least;
 	int most;
+	/* What ID, NAME, NUMBER, AGENT or DIR in `args` is, and ID behind its options; also for
+	 * its subs that do not say otherwise. */
+	enum completes completes;
+	/* Restricts the parameters of a method that lists such things to those that the command
+	 * would see, by its options. False: its options are wrong. NULL: it sees all. */
+	bool (*scope)(struct cli *cli, struct koine_json *params);
+	/* For COMPLETES_OWN: the ith word, and what it is; NULL: there are fewer. */
+	const char *(*word)(int i, const char **ret_said);
 };
 
 #define NO_ARGS               .wants = "takes no arguments"

@@ -5,9 +5,8 @@
 #include "cli/kit/nearest.h"
 #include "cli/kit/print.h"
 
-/* The nth of the subs of a command, or (NULL) of all commands; NULL: there are fewer. */
-static const struct command *nth(const struct command_group *groups, const struct command *of,
-				 int n)
+const struct command *command_nth(const struct command_group *groups, const struct command *of,
+				  int n)
 {
 	if (of)
 		return of->subs[n].name ? &of->subs[n] : NULL;
@@ -25,10 +24,10 @@ static const struct command *nth(const struct command_group *groups, const struc
 static const struct command *find_exactly(const struct command_group *groups,
 					  const struct command *of, const char *name)
 {
-	const struct command *c = nth(groups, of, 0);
+	const struct command *c = command_nth(groups, of, 0);
 
 	for (int i = 1; c && strcmp(c->name, name) != 0; i++)
-		c = nth(groups, of, i);
+		c = command_nth(groups, of, i);
 	return c;
 }
 
@@ -107,8 +106,8 @@ const struct command *command_need(const struct command_group *groups, const str
 	if (found)
 		return found;
 	nearest_init(&n, name);
-	for (int i = 0; nth(groups, of, i); i++)
-		nearest_offer(&n, text_of(nth(groups, of, i)->name));
+	for (int i = 0; command_nth(groups, of, i); i++)
+		nearest_offer(&n, text_of(command_nth(groups, of, i)->name));
 	if (meant || n.name[0])
 		complain("there is no command '%s%s%s'; did you mean '%s%s%s'?", before, space,
 			 name, before, space, meant ? meant : n.name);

@@ -12,6 +12,10 @@ struct command_group {
 	const struct command *tables[GROUP_TABLES_MAX];
 };
 
+/* The nth of the subs of a command, or (NULL) of all commands; NULL: there are fewer. */
+const struct command *command_nth(const struct command_group *groups, const struct command *of,
+				  int n);
+
 /* NULL when there is none. `of` is the command whose sub it is, or NULL. The name that a shell
  * uses for it works, too. */
 const struct command *command_find(const struct command_group *groups, const struct command *of,

@@ -62,10 +62,8 @@ const struct option options_of_all[] = {
 
 /* ---- finding one ---- */
 
-enum { N_TABLES = 3 };
-
 /* The command's own options come first: its -s is not the common one. */
-static void list_tables(const struct cli *cli, const struct option *tables[N_TABLES])
+void options_list(const struct cli *cli, const struct option *tables[OPTION_TABLES])
 {
 	static const struct option none[] = {{NULL}};
 
@@ -92,11 +90,11 @@ static const struct option *find_row(const struct option *rows, const char *arg,
 static const struct option *find_option(struct cli *cli, const char *arg, size_t len,
 					void **ret_into)
 {
-	const struct option *tables[N_TABLES];
+	const struct option *tables[OPTION_TABLES];
 	const struct option *o = NULL;
 
-	list_tables(cli, tables);
-	for (int i = 0; i < N_TABLES && !o; i++) {
+	options_list(cli, tables);
+	for (int i = 0; i < OPTION_TABLES && !o; i++) {
 		o = find_row(tables[i], arg, len);
 		*ret_into = tables[i] == options_of_all ? &cli->options : cli->own;
 	}
@@ -105,14 +103,14 @@ static const struct option *find_option(struct cli *cli, const char *arg, size_t
 
 static int unknown_option(const struct cli *cli, const char *arg, size_t len)
 {
-	const struct option *tables[N_TABLES];
+	const struct option *tables[OPTION_TABLES];
 	char name[64];
 	struct nearest n;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, arg);
 	nearest_init(&n, name);
-	list_tables(cli, tables);
-	for (int i = 0; i < N_TABLES; i++) {
+	options_list(cli, tables);
+	for (int i = 0; i < OPTION_TABLES; i++) {
 		for (const struct option *o = tables[i]; o->name; o++)
 			nearest_offer(&n, text_of(o->name));
 	}
@@ -125,9 +123,9 @@ static int unknown_option(const struct cli *cli, const char *arg, size_t len)
 
 /* ---- taking one ---- */
 
-/* "--name=value", "--name", or "-nvalue" when -n takes a value. */
-static const struct option *split_option(struct cli *cli, const char *arg, const char **ret_value,
-					 void **ret_into)
+/* "-nvalue" only where -n takes a value. */
+const struct option *options_find(struct cli *cli, const char *arg, const char **ret_value,
+				  void **ret_into)
 {
 	size_t len = strcspn(arg, "=");
 	const struct option *o = find_option(cli, arg, len, ret_into);
@@ -146,7 +144,7 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 	const char *arg = argv[*at];
 	const char *value;
 	void *into;
-	const struct option *o = split_option(cli, arg, &value, &into);
+	const struct option *o = options_find(cli, arg, &value, &into);
 
 	if (!o)
 		return unknown_option(cli, arg, strcspn(arg, "="));
@@ -185,7 +183,7 @@ static int begin_own(struct cli *cli)
 }
 
 /* The words that name a command decide which options exist from here on. */
-static int take_word(struct cli *cli, char *word)
+int options_take_word(struct cli *cli, char *word)
 {
 	/* argv holds the words, too: writing never overtakes reading. */
 	cli->args[cli->n_args++] = word;
@@ -250,13 +248,25 @@ static int read_server_uid(struct cli_options *o)
 	return EX_USAGE;
 }
 
+int options_begin(struct cli *cli)
+{
+	cli->options.color = "auto";
+	cli->options.retries = -1;
+	return read_server_uid(&cli->options);
+}
+
+void options_end(struct cli *cli)
+{
+	cli->terminal = isatty(STDOUT_FILENO);
+	cli->color = wants_color(cli->options.color, cli->terminal);
+	find_address(cli);
+}
+
 int options_parse(struct cli *cli, int argc, char **argv)
 {
 	bool only_args = false;
-	int r = read_server_uid(&cli->options);
+	int r = options_begin(cli);
 
-	cli->options.color = "auto";
-	cli->options.retries = -1;
 	cli->args = argv;
 	for (int i = 1; i < argc && r == 0; i++) {
 		bool is_option = !only_args && argv[i][0] == '-' && argv[i][1] != '\0';
@@ -266,12 +276,9 @@ int options_parse(struct cli *cli, int argc, char **argv)
 		else if (is_option)
 			r = take_option(cli, argc, argv, &i);
 		else
-			r = take_word(cli, argv[i]);
+			r = options_take_word(cli, argv[i]);
 	}
-	if (r != 0)
-		return r;
-	cli->terminal = isatty(STDOUT_FILENO);
-	cli->color = wants_color(cli->options.color, cli->terminal);
-	find_address(cli);
-	return 0;
+	if (r == 0)
+		options_end(cli);
+	return r;
 }

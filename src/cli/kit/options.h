@@ -18,8 +18,10 @@ struct option {
 	const char *must;    /* what the value must be, where `value` does not say so; or NULL */
 	int64_t min;         /* for a number or a duration */
 	int64_t max;         /* the same; for a list, how many it takes; 0: any */
-	const char *choices; /* "one|another"; NULL: those of `value` */
+	const char *choices; /* "one|another"; NULL: those of `value`. Completion offers them for
+			      * any kind of value */
 	const char *implied; /* the value if none is given as --name=VALUE; NULL: it is needed */
+	enum completes completes; /* what the value is, where `value` does not say so */
 };
 
 /* ---- kinds ---- */
@@ -53,3 +55,24 @@ extern const struct option options_of_all[];
 
 /* Takes the options out of argv; the rest is in cli->args. 0 or an exit code. */
 int options_parse(struct cli *cli, int argc, char **argv);
+
+/* ---- the same piece by piece, for a line that is not complete yet ---- */
+
+enum { OPTION_TABLES = 3 };
+
+/* 0 or an exit code. */
+int options_begin(struct cli *cli);
+
+/* Adds a word that is no option. It stands in cli->args, which has room for it. */
+int options_take_word(struct cli *cli, char *word);
+
+/* The row of "--name=value", "--name" or "-nvalue"; NULL: there is none. *ret_value is NULL if
+ * the word has none, and *ret_into the struct that `set` changes a member of. */
+const struct option *options_find(struct cli *cli, const char *word, const char **ret_value,
+				  void **ret_into);
+
+/* Those that exist behind the words so far. A name in an earlier table hides the later ones. */
+void options_list(const struct cli *cli, const struct option *tables[OPTION_TABLES]);
+
+/* What follows from them: the address, colours. */
+void options_end(struct cli *cli);

@@ -175,7 +175,7 @@ static const struct option options[] = {
 	{"--project", NULL, "DIR|NAME", "whose memories; without it, this folder's", option_word,
 	 AT(project)},
 	{"--tools", NULL, "LIST", "only these of memory,tasks,human; without it, all", option_word,
-	 AT(tools)},
+	 AT(tools), .choices = "memory|tasks|human"},
 	{"--start", NULL, NULL, "start koined if it is not running", option_flag, AT(start)},
 	{NULL},
 };

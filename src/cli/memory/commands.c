@@ -247,6 +247,15 @@ static const struct command subs[] = {
 	{NULL},
 };
 
+/* Of completion: the memories of those that the options name, where the commands look for them. */
+static bool scope(struct cli *cli, struct koine_json *params)
+{
+	if (memory_find_server(cli, NEEDS_ASH) != 0)
+		return false;
+	memory_add_who(cli, params);
+	return true;
+}
+
 const struct command memory_commands[] = {
 	{"memory", "COMMAND [ARGUMENT]...", "keep, find and change memories",
 	 "The server is that of --url or --socket, else of KOINE_SOCKET, else of ASH_RPC_SOCKET\n"
@@ -257,6 +266,7 @@ const struct command memory_commands[] = {
 	 "everybody's. ASH_CONTEXT_TOKEN is sent along when it is set.\n\n"
 	 "--project adds those of a project: DIR begins with '.' or '/' and stands for its git\n"
 	 "remote, else for the top of its work tree or itself; anything else is a NAME.\n",
-	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init},
+	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init,
+	 .completes = COMPLETES_MEMORY, .scope = scope},
 	{NULL},
 };

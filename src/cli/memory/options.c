@@ -70,7 +70,7 @@ const struct option add_options[] = {
 	 AT(shared)},
 	{"--source", "-s", "SOURCE", "where it comes from; agent", option_text, AT(source)},
 	{"--category", NULL, "CATEGORY", "preference, decision, fact, entity or other", option_text,
-	 AT(category)},
+	 AT(category), .choices = "preference|decision|fact|entity|other"},
 	{"--replaces", NULL, "ID", "a memory that is not valid any more", option_word,
 	 AT(replaces)},
 	{"--importance", NULL, "X", "0 to 1; 0.5", option_decimal, AT(importance), NULL, 0, 1},
@@ -93,8 +93,10 @@ const struct option show_options[] = {
 
 const struct option review_options[] = {
 	{"--list", NULL, NULL, "only show them", option_flag, AT(list)},
-	{"--accept", NULL, "ID", "keep one; repeatable", option_list, AT(accept), .max = 64},
-	{"--reject", NULL, "ID", "forget one; repeatable", option_list, AT(reject), .max = 64},
+	{"--accept", NULL, "ID", "keep one; repeatable", option_list, AT(accept), .max = 64,
+	 .completes = COMPLETES_DRAWN},
+	{"--reject", NULL, "ID", "forget one; repeatable", option_list, AT(reject), .max = 64,
+	 .completes = COMPLETES_DRAWN},
 	LIMIT("how many at most; 20"),
 	{NULL},
 };

@@ -161,6 +161,6 @@ static const struct command subs[] = {
 const struct command session_commands[] = {
 	{"session", "COMMAND [ARGUMENT]...", "run agents, and see what they say and do",
 	 "What a session asks permission for waits among the approvals: see koine approvals.\n",
-	 NULL, subs, NULL, sizeof(struct session_options)},
+	 NULL, subs, NULL, sizeof(struct session_options), .completes = COMPLETES_SESSION},
 	{NULL},
 };

@@ -9,7 +9,7 @@
 		AT(follow)}, \
 	{"--model", "-m", "MODEL", "given to the agent's program", option_word, AT(model)}, \
 	{"--agent", "-a", "NAME", "an agent of the daemon's settings, or claude", option_word, \
-		AT(agent)}, \
+		AT(agent), .completes = COMPLETES_AGENT}, \
 	{"--title", NULL, "TITLE", "a name for people", option_word, AT(title)}, \
 	{"--max-turns", NULL, "N", "so many turns at most", option_number, AT(max_turns), \
 		"a number above 0", 1}, \
@@ -30,7 +30,8 @@ const struct option session_continue_options[] = {RUN_OPTIONS("where it ran"), {
 const struct option session_list_options[] = {
 	{"--all", "-a", NULL, "archived ones, too", option_flag, AT(all)},
 	{"--status", NULL, "STATUS", "those of one status: running, completed, ...", option_word,
-	 AT(status)},
+	 AT(status),
+	 .choices = "starting|running|waiting_input|completing|completed|failed|interrupted"},
 	{"--limit", "-n", "N", "how many at most; 20", option_number, AT(limit), "from 1 to 1000",
 	 1, 1000},
 	{NULL},

@@ -24,13 +24,27 @@ int task_find_project(struct cli *cli)
 	return EX_NOINPUT;
 }
 
-struct koine_json *task_params(const struct cli *cli)
+static void add_project(const struct cli *cli, struct koine_json *j)
 {
 	const struct task_options *o = cli->own;
-	struct koine_json *j = params_new();
 
 	params_add(j, "project", o->all_projects ? NULL : o->project_path);
+}
+
+struct koine_json *task_params(const struct cli *cli)
+{
+	struct koine_json *j = params_new();
+
+	add_project(cli, j);
 	return j;
+}
+
+bool task_scope(struct cli *cli, struct koine_json *params)
+{
+	if (task_find_project(cli) != 0)
+		return false;
+	add_project(cli, params);
+	return true;
 }
 
 /* The daemon does not know our working folder: says what to do about it. */

@@ -113,6 +113,6 @@ const struct command task_commands[] = {
 	 "A task belongs to a project: that of --project, else the nearest folder above this one\n"
 	 "that has .aiwg in it, else none.\n",
 	 NULL, subs, task_options, sizeof(struct task_options), task_options_init,
-	 task_find_project, task_print_hint},
+	 task_find_project, task_print_hint, .completes = COMPLETES_TASK, .scope = task_scope},
 	{NULL},
 };

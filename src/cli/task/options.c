@@ -38,7 +38,7 @@ const struct option task_add_options[] = {
 	 AT(after), .max = 64},
 	{"--agent", "-a", "NAME", "claude's --agent", option_word, AT(agent)},
 	{"--runner", "-r", "NAME", "an agent of the daemon's settings, or claude", option_word,
-	 AT(runner)},
+	 AT(runner), .completes = COMPLETES_AGENT},
 	{"--directory", "-d", "DIR", "where it runs; else where you stand", option_word,
 	 AT(folder)},
 	{"--timeout", NULL, "TIME", "of one attempt: 90, 10s, 15m, 2h", option_span, AT(timeout_ms),

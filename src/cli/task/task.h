@@ -62,6 +62,9 @@ bool task_project_above(const char *folder, char project[PATH_MAX]);
 /* Finds the project that all calls are about. 0 or an exit code. */
 int task_find_project(struct cli *cli);
 
+/* For completion: the project in the params of a list. */
+bool task_scope(struct cli *cli, struct koine_json *params);
+
 /* Starts params with the project. */
 struct koine_json *task_params(const struct cli *cli);
 

@@ -1,0 +1,226 @@
+#include "daemon/flags.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "daemon/dialects.h"
+#include "daemon/settings/tables.h"
+
+/* Offers the values of a flag: those that begin with `typed`, each behind `before`. */
+struct offer {
+	bool zsh;
+	const char *typed;
+	const char *before;
+	int before_len;
+};
+
+struct flag_row {
+	const char *name;
+	const char *value; /* or NULL */
+	int flag;
+	const char *help; /* a line break where --help has one */
+	/* What completion offers behind it: how ("words", "open", "files", "folders"), and who
+	 * lists them, or NULL. */
+	const char *how;
+	void (*offer)(const struct offer *o);
+};
+
+/* ---- the table ---- */
+
+static void offer_dialects(const struct offer *o);
+static void offer_settings(const struct offer *o);
+static void offer_agents(const struct offer *o);
+static void offer_levels(const struct offer *o);
+
+static const struct flag_row rows[] = {
+	{"config", "FILE", FLAG_CONFIG, "settings (default: see koine.conf(5))", "files"},
+	{"service", NULL, FLAG_SERVICE,
+	 "as a service is run: dialects listen at places of\nour own, unless the settings say "
+	 "otherwise"},
+	{"root", "DIR", FLAG_ROOT, "every default path under DIR", "folders"},
+	{"project", "DIR", FLAG_PROJECT,
+	 "serve this project's tasks, at\nDIR/.aiwg/daemon/daemon.sock (repeatable)", "folders"},
+	{"listen", "DIALECT=ADDRESS", FLAG_LISTEN,
+	 "listen there, and only at such places (repeatable);\n"
+	 "ADDRESS is unix:PATH, http:HOST:PORT or\n"
+	 "tcp:HOST:PORT (loopback only; port 0 takes a free\n"
+	 "one), or on: the dialect's own place",
+	 "open", offer_dialects},
+	{"store", "URL", FLAG_STORE, "sqlite:PATH, where everything is kept", "words"},
+	{"agent", "NAME", FLAG_AGENT,
+	 "who answers conversations: recall, an agent of the\nsettings, or none", "words",
+	 offer_agents},
+	{"set", "SECTION.KEY=VALUE", FLAG_SET, "any setting of koine.conf(5) (repeatable)", "open",
+	 offer_settings},
+	{"log-level", "LEVEL", FLAG_LEVEL, "err, warn, info or debug", "words", offer_levels},
+	{"debug-methods", NULL, FLAG_DEBUG, "offer debug.echo and debug.sleep"},
+	{"check", NULL, FLAG_CHECK, "say what would happen and whether it can, then exit"},
+	{"dialects", NULL, FLAG_DIALECTS,
+	 "print as JSON where each dialect would listen, and\nwho is where its clients look, then "
+	 "exit"},
+	{"adopt", NULL, FLAG_ADOPT,
+	 "take over a store that somebody else has made, with\nwhat is queued in it held, then "
+	 "exit"},
+	{"version", NULL, FLAG_VERSION, "print the version"},
+	{"help", NULL, FLAG_HELP, "print this"},
+};
+
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]), LEFT_WIDTH = 24, SAID_MAX = 60 };
+
+const char flags_short[] = "hV";
+
+const struct option *flags_long(void)
+{
+	static struct option options[N_ROWS + 1];
+
+	for (int i = 0; i < N_ROWS; i++)
+		options[i] = (struct option) {
+			.name = rows[i].name,
+			.has_arg = rows[i].value ? required_argument : no_argument,
+			.val = rows[i].flag,
+		};
+	return options;
+}
+
+/* ---- help ---- */
+
+static void print_row(FILE *out, const struct flag_row *row)
+{
+	const char *line = row->help;
+	char left[64];
+	int n = snprintf(left, sizeof(left), "--%s%s%s", row->name, row->value ? " " : "",
+			 row->value ? row->value : "");
+
+	if (row->flag < FLAG_CONFIG && n > 0 && (size_t)n < sizeof(left))
+		snprintf(left + n, sizeof(left) - (size_t)n, ", -%c", row->flag);
+	while (line) {
+		const char *end = strchrnul(line, '\n');
+
+		fprintf(out, "  %-*s  %.*s\n", LEFT_WIDTH, left, (int)(end - line), line);
+		left[0] = '\0';
+		line = *end ? end + 1 : NULL;
+	}
+}
+
+void flags_help(FILE *out)
+{
+	fputs("usage: koined [OPTION]...\n"
+	      "\n"
+	      "The daemon that every agent client on this machine can talk to.\n"
+	      "\n",
+	      out);
+	for (int i = 0; i < N_ROWS; i++)
+		print_row(out, &rows[i]);
+	fputs("\n"
+	      "Prints 'listening DIALECT ADDRESS' for each place, then 'koined: ready'.\n"
+	      "SIGTERM and SIGINT stop it in good order, a second one at once; SIGHUP reads\n"
+	      "the settings again. Dialects: koine, ash, hld, ocg, nexus, aiwg;\n"
+	      "only where they are named, gateway, embedding and mcp.\n"
+	      "\n"
+	      "Exit status: 0 after a stop, 64 usage, 69 cannot listen or cannot use the store,\n"
+	      "71 system error, 78 wrong settings.\n",
+	      out);
+}
+
+/* ---- completion: everything in it is a text of ours ---- */
+
+static void offer_one(const struct offer *o, const char *value, const char *said)
+{
+	if (strncmp(value, o->typed, strlen(o->typed)) != 0)
+		return;
+	printf("%.*s%s", o->before_len, o->before, value);
+	if (said)
+		putchar(o->zsh ? ':' : '\t');
+	for (int i = 0; said && said[i] && i < SAID_MAX; i++)
+		putchar(said[i] == '\n' ? ' ' : said[i]);
+	putchar('\n');
+}
+
+static void offer_dialects(const struct offer *o)
+{
+	char word[64];
+
+	for (unsigned i = 0; i < n_dialects; i++) {
+		snprintf(word, sizeof(word), "%s=", dialects[i]->name);
+		offer_one(o, word, NULL);
+	}
+}
+
+static void offer_settings(const struct offer *o)
+{
+	static const struct settings none;
+	const struct setting *row;
+	char word[128];
+	void *base;
+
+	for (unsigned i = 0; (row = settings_row(&none, i, &base)); i++) {
+		snprintf(word, sizeof(word), "%s.%s=", row->section, row->key);
+		offer_one(o, word, row->doc);
+	}
+}
+
+static void offer_agents(const struct offer *o)
+{
+	offer_one(o, "recall", "quotes what was said and kept");
+	offer_one(o, "none", "nobody");
+}
+
+static void offer_levels(const struct offer *o)
+{
+	static const char *const levels[] = {"err", "warn", "info", "debug"};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		offer_one(o, levels[i], NULL);
+}
+
+static void offer_flags(const struct offer *o)
+{
+	char word[64];
+
+	puts("words");
+	for (int i = 0; i < N_ROWS; i++) {
+		snprintf(word, sizeof(word), "--%s", rows[i].name);
+		offer_one(o, word, rows[i].help);
+	}
+}
+
+/* "--name" or "--name=..."; only one that takes a value. */
+static const struct flag_row *find_row(const char *word)
+{
+	size_t len = strcspn(word, "=");
+
+	for (int i = 0; i < N_ROWS; i++) {
+		if (rows[i].value && len == strlen(rows[i].name) + 2 &&
+		    strncmp(word, "--", 2) == 0 && memcmp(word + 2, rows[i].name, len - 2) == 0)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static void offer_values(const struct flag_row *row, const struct offer *o)
+{
+	puts(row->how);
+	if (row->offer)
+		row->offer(o);
+}
+
+int flags_complete(int n_args, char **args)
+{
+	const char *last = n_args > 1 ? args[n_args - 1] : "";
+	const char *before = n_args > 2 ? args[n_args - 2] : "";
+	struct offer o = {.typed = last, .before = ""};
+	const struct flag_row *row = strchr(before, '=') ? NULL : find_row(before);
+
+	o.zsh = n_args > 0 && strcmp(args[0], "zsh") == 0;
+	if (!row && strchr(last, '=') && (row = find_row(last))) {
+		o.before = last;
+		o.before_len = (int)strcspn(last, "=") + 1;
+		o.typed = last + o.before_len;
+	}
+	if (row)
+		offer_values(row, &o);
+	else
+		offer_flags(&o);
+	return EX_OK;
+}
