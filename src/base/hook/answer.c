@@ -2,10 +2,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/hook/hook.h"
+#include "base/hook/inner.h"
 
 struct writer {
 	struct maker m;
+	const struct hook *h;
 	const struct hook_outcome *o;
 	const struct value *said; /* NULL: nothing */
 };
@@ -161,6 +162,14 @@ static void write_copilot(struct writer *w)
 	add_why(w, object, "permissionDecisionReason");
 }
 
+static void write_elicitation(struct writer *w)
+{
+	const struct value *said;
+
+	if (is(w, "responded") && hook_answer_elicitation(&w->m, w->h, w->o->comment, &said))
+		w->said = said;
+}
+
 static void write_nothing(struct writer *w)
 {
 	(void)w;
@@ -179,9 +188,9 @@ int hook_answer(struct arena *a, const struct hook *h, const struct hook_outcome
 		[HOOK_PLAIN] = write_plain,     [HOOK_PRE_TOOL] = write_pre_tool,
 		[HOOK_VETO] = write_veto,       [HOOK_PERMISSION] = write_permission,
 		[HOOK_GEMINI] = write_gemini,   [HOOK_CURSOR] = write_cursor,
-		[HOOK_COPILOT] = write_copilot,
+		[HOOK_COPILOT] = write_copilot, [HOOK_ELICITATION] = write_elicitation,
 	};
-	struct writer w = {.m = {.arena = a}, .o = o};
+	struct writer w = {.m = {.arena = a}, .h = h, .o = o};
 
 	writers[h->form](&w);
 	if (w.m.err == 0)

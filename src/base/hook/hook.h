@@ -14,15 +14,16 @@
 #include "base/why.h"
 
 enum hook_form {
-	HOOK_NONE,       /* nothing to decide, or unknown: nothing is said */
-	HOOK_EMPTY,      /* the same, for an agent that wants an empty object then */
-	HOOK_PLAIN,      /* of any program: {"decision", "comment", "approval_id"} */
-	HOOK_PRE_TOOL,   /* Claude's PreToolUse: allow, deny or ask, with a reason */
-	HOOK_VETO,       /* Codex's PreToolUse: deny, or nothing */
-	HOOK_PERMISSION, /* PermissionRequest: allow or deny */
-	HOOK_GEMINI,     /* BeforeTool: allow means no objection */
-	HOOK_CURSOR,     /* permission: allow, deny or ask */
-	HOOK_COPILOT,    /* permissionDecision: allow, deny or ask */
+	HOOK_NONE,        /* nothing to decide, or unknown: nothing is said */
+	HOOK_EMPTY,       /* the same, for an agent that wants an empty object then */
+	HOOK_PLAIN,       /* of any program: {"decision", "comment", "approval_id"} */
+	HOOK_PRE_TOOL,    /* Claude's PreToolUse: allow, deny or ask, with a reason */
+	HOOK_VETO,        /* Codex's PreToolUse: deny, or nothing */
+	HOOK_PERMISSION,  /* PermissionRequest: allow or deny */
+	HOOK_GEMINI,      /* BeforeTool: allow means no objection */
+	HOOK_CURSOR,      /* permission: allow, deny or ask */
+	HOOK_COPILOT,     /* permissionDecision: allow, deny or ask */
+	HOOK_ELICITATION, /* Claude's: accept with content, decline or cancel */
 	N_HOOK_FORMS,
 };
 
@@ -76,7 +77,9 @@ struct hook {
 	struct text kind; /* of the approval, as the asker says; else {NULL, 0}: a function call */
 	struct text tool;
 	const struct value *input; /* an object; NULL: none */
-	struct text session;       /* the agent's own id of its session */
+	const struct value
+		*field;      /* of an elicitation: what it asks for; NULL: only to be accepted */
+	struct text session; /* the agent's own id of its session */
 	struct text folder;
 	struct text tool_use_id;
 	const struct hook_told *told; /* only with REFUSE_METHOD; or NULL */
@@ -136,16 +139,3 @@ void hook_context_add(struct buf *out, struct text content);
 /* The answer to such an event. *ret NULL: nothing is remembered. */
 int hook_context_answer(struct arena *a, const struct hook_told *told, const struct buf *context,
 			const struct value **ret);
-
-/* ---- between the files ---- */
-
-/* The names of vendors; NULL: none is called so. */
-const struct hook_vendor *hook_vendor_named(const char *name);
-/* Whose it is, as it looks; NULL: the plain form. */
-const struct hook_vendor *hook_vendor_of(const struct value *in);
-/* What cannot be read may be what the agent wants to do, and saying nothing would let it. An agent
- * that expects another form ignores this one. */
-enum hook_form hook_guess(struct text text, const char *format);
-
-/* {"hookSpecificOutput": {"hookEventName": event, …}}: gives the inner object. */
-struct value *hook_make_specific(struct maker *m, const char *event, const struct value **ret);

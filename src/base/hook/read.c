@@ -1,14 +1,13 @@
 #include <errno.h>
 
-#include "base/hook/hook.h"
+#include "base/hook/inner.h"
 
 static struct text text_in(const struct value *in, const char *key)
 {
 	return value_text(value_find(in, key));
 }
 
-/* If a key occurs twice, nobody knows which one the agent means. */
-static bool is_twice(const struct value *in, const char *key)
+bool hook_is_twice(const struct value *in, const char *key)
 {
 	unsigned n = 0;
 
@@ -93,7 +92,7 @@ static int read_one_tool(struct maker *m, const struct hook_source *from,
 	for (const char *const *key = event->members; *key; key++) {
 		const struct value *v = value_find(from->tree, *key);
 
-		if (is_twice(from->tree, *key))
+		if (hook_is_twice(from->tree, *key))
 			return refuse_twice(why);
 		if (v)
 			make_same(m, input, *key, v);
@@ -110,12 +109,18 @@ static int read_vendors(struct maker *m, const struct hook_source *from, struct 
 
 	if (r != 0)
 		return r;
-	if (is_twice(from->tree, "hook_event_name"))
+	if (hook_is_twice(from->tree, "hook_event_name"))
 		return refuse_twice(why);
+	if (h->form == HOOK_ELICITATION) {
+		r = hook_read_elicitation(m, from->tree, h, why);
+		if (r != 0)
+			h->form = v->silent;
+		return r;
+	}
 	if (event && event->tool)
 		return read_one_tool(m, from, event, h, why);
 	h->tool = text_in(from->tree, v->tool);
-	if (is_twice(from->tree, v->tool) || is_twice(from->tree, v->input))
+	if (hook_is_twice(from->tree, v->tool) || hook_is_twice(from->tree, v->input))
 		return refuse_twice(why);
 	if (h->tool.len == 0)
 		return refuse(why, REFUSE_PARAMS, "it has no tool's name");
@@ -129,7 +134,7 @@ static int read_plain(struct maker *m, const struct hook_source *from, struct ho
 	h->tool = text_in(from->tree, "tool_name");
 	/* Only here may it be a question rather than a request for permission. */
 	h->kind = text_in(from->tree, "kind");
-	if (is_twice(from->tree, "tool_name") || is_twice(from->tree, "tool_input"))
+	if (hook_is_twice(from->tree, "tool_name") || hook_is_twice(from->tree, "tool_input"))
 		return refuse_twice(why);
 	if (h->tool.len > 0)
 		return find_input(m, from, h, "tool_input");

@@ -1,5 +1,5 @@
 /* The agents that have hooks, and how each is known. */
-#include "base/hook/hook.h"
+#include "base/hook/inner.h"
 
 /* The first that is known counts, so the one that shares another's events comes before it. */
 /* clang-format off */
@@ -26,7 +26,8 @@ static const struct hook_vendor vendors[] = {
 	{.name = "claude", .tool = "tool_name", .input = "tool_input", .session = "session_id",
 	 .without = HOOK_PRE_TOOL, .unread = HOOK_PRE_TOOL, .silent = HOOK_NONE,
 	 .known_by = "\"PreToolUse\"",
-	 .events = {{"PreToolUse", HOOK_PRE_TOOL}, {"PermissionRequest", HOOK_PERMISSION}},
+	 .events = {{"PreToolUse", HOOK_PRE_TOOL}, {"PermissionRequest", HOOK_PERMISSION},
+		    {"Elicitation", HOOK_ELICITATION}},
 	 .told = {{"SessionStart", "started", NULL, true},
 		  {"UserPromptSubmit", "asked", "prompt", true},
 		  {"PostToolUse", "tool", NULL, false},
