@@ -291,6 +291,54 @@ def test_the_asker_does_not_decide():
         check("an agent that asks" in error["message"], repr(error))
 
 
+def test_an_agents_calls_are_known_by_the_names_that_its_hooks_have():
+    def hook(event, name, use):
+        told = {"session_id": "s1", "cwd": w.path, "hook_event_name": event, "tool_use_id": use,
+                "tool_name": "mcp__koine__" + name, "tool_input": {}, "tool_response": {}}
+        subprocess.run([KOINE, "hook"], input=json.dumps(told).encode(), check=True, env=(
+            clean_environment({"KOINE_SOCKET": w("root", "koine.sock")})))
+
+    with World() as w, daemon(w) as d, Pipe(w) as p:
+        p.initialize()
+        k = d.connect()
+
+        def begin(name, known, **arguments):
+            return p.begin("tools/call", {"name": name, "arguments": arguments,
+                                          "_meta": {"claudecode/toolUseId": known}})
+
+        def use(name, known, **arguments):
+            result = p.end(begin(name, known, **arguments))["result"]
+            check(not result.get("isError"), "%r", result)
+            hook("PostToolUse", name, known)
+            return result["structuredContent"]
+
+        one = use("memory_add", "toolu_1", content="Anna moved to Oslo")
+        use("memory_update", "toolu_2", id=one["id"], content="Anna moved to Bergen")
+        use("memory_delete", "toolu_3", id=one["id"])
+        use("memory_add", "toolu_4", content="a common one", common=True)
+        use("task_add", "toolu_5", prompt="wait", after=[])
+        use("memory_add", "t" * 300, content="one with a long name")
+        asked = begin("ask_human", "toolu_6", question="Red?")
+        wait_until(lambda: pending(k), "the question")
+        same(pending(k)[0]["tool_use_id"], "toolu_6")
+        k.call("approval.decide", {"id": pending(k)[0]["id"], "decision": "respond",
+                                   "comment": "yes"})
+        p.end(asked)
+        hook("PostToolUse", "ask_human", "toolu_6")
+        p.call("memory_add", content="nobody's name")
+        found = {}
+        for e in k.call("event.list", {"limit": 1000})["events"]:
+            found.setdefault(e["data"].get("tool_use_id"), []).append(e["type"])
+        same({id: found.get(id) for id in ("toolu_1", "toolu_2", "toolu_3", "toolu_4", "toolu_5",
+                                           "t" * 256, "toolu_6")},
+             {"toolu_1": ["memory.added", "agent.tool"], "toolu_2": ["memory.updated", "agent.tool"],
+              "toolu_3": ["memory.deleted", "agent.tool"],
+              "toolu_4": ["memory.added", "agent.tool"], "toolu_5": ["task.queued", "agent.tool"],
+              "t" * 256: ["memory.added", "agent.tool"],
+              "toolu_6": ["approval.requested", "agent.tool"]})
+        check("memory.added" in found[None], "%r", found)
+
+
 def test_who_leaves_is_not_answered():
     with World() as w, daemon(w) as d:
         k = d.connect()

@@ -60,6 +60,7 @@ struct memory {
 	bool repeated;                /* of memory_add: it already existed */
 	struct texts duplicates;      /* of a search: ids of other spellings of it, behind it */
 	const struct memory_why *why; /* of a search that explains; NULL: words did not find it */
+	struct text tool_use_id; /* of a change, for its event: the agent's call that made it */
 };
 
 /* Counts of the memories that somebody sees. */

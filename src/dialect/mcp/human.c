@@ -181,14 +181,13 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 static struct approval_new new_approval(struct call *c)
 {
 	const struct side *side = call_side(c);
-	const struct value *use = value_find(mcp_meta(c), "claudecode/toolUseId");
 
 	return (struct approval_new) {
 		.session = side->session,
 		.run = side->run,
 		.agent = side_agent(c),
 		.origin = side->folder.len > 0 ? side->folder : side->project,
-		.tool_use_id = value_text(use),
+		.tool_use_id = side_tool_use(c),
 		.from = {.is = true, .peer = c->peer},
 	};
 }

@@ -212,6 +212,7 @@ static struct done handle_add(struct call *c)
 
 	if (in->common)
 		new.by = (struct memory_asker) {0};
+	new.by.tool_use_id = side_tool_use(c);
 	if (r == 0)
 		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
 	return r != 0 ? call_fail(c, r) : reply_one(c, &memory);
@@ -221,7 +222,7 @@ static struct done handle_add(struct call *c)
 static struct done handle_update(struct call *c)
 {
 	const struct update_in *in = c->in;
-	const struct memory_asker anybody = {0};
+	const struct memory_asker anybody = {.tool_use_id = side_tool_use(c)};
 	const struct memory_change_in change = {
 		.content = in->content,
 		.category = in->category,
@@ -237,7 +238,7 @@ static struct done handle_update(struct call *c)
 static struct done handle_delete(struct call *c)
 {
 	const struct delete_in *in = c->in;
-	const struct memory_asker anybody = {0};
+	const struct memory_asker anybody = {.tool_use_id = side_tool_use(c)};
 	struct json *j;
 	bool deleted;
 	int r = memory_delete(call_memories(c), &c->arena, &anybody, in->id, &deleted, &c->why);

@@ -45,6 +45,9 @@ const struct side *call_side(const struct call *c);
 /* The agent that uses the client, by the name that approvals and rules know it by. */
 struct text side_agent(const struct call *c);
 
+/* The agent's own id of the tool use that this call is, as its hooks name it; {NULL, 0}: not told. */
+struct text side_tool_use(const struct call *c);
+
 /* The dialect's `open` and `recognise`. */
 int side_open(struct call *c, const struct http_request *http);
 bool side_recognise(const struct value *first);

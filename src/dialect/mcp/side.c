@@ -339,3 +339,10 @@ struct text side_agent(const struct call *c)
 	}
 	return name.len > 0 ? text_cut(name, NAME_MAX_BYTES / 2) : TEXT("mcp");
 }
+
+struct text side_tool_use(const struct call *c)
+{
+	const struct value *id = value_find(mcp_meta(c), "claudecode/toolUseId");
+
+	return text_cut(value_text(id), NAME_MAX_BYTES);
+}

@@ -82,6 +82,7 @@ static struct done handle_add(struct call *c)
 			 .cwd = call_side(c)->folder,
 			 .timeout_ms = in->timeout_seconds * 1000},
 		.retries = in->retries,
+		.tool_use_id = side_tool_use(c),
 	};
 	int r = need_tasks(c) ?: koine_read_after(in->after, &c->arena, &new, &c->why);
 

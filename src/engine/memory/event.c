@@ -9,6 +9,7 @@ static const struct member members[] = {
 	{"chat", NULL, MEMBER(TEXT, chat), .absent = ABSENT_LEFT_OUT},
 	{"project", NULL, MEMBER(TEXT, project), .absent = ABSENT_LEFT_OUT},
 	{"category", NULL, MEMBER(TEXT, category)},
+	{"tool_use_id", NULL, MEMBER(TEXT, tool_use_id), .absent = ABSENT_LEFT_OUT},
 };
 
 static const struct portrait in_events = PORTRAIT(struct memory, members);

@@ -127,6 +127,7 @@ int history_replace(struct memories *m, struct arena *a, const struct memory *ol
 
 	replaced.valid_until_ms = now_ms;
 	replaced.replaced_by = new->id;
+	replaced.tool_use_id = new->tool_use_id;
 	if (r == 0)
 		r = memory_publish(m, "memory.updated", &replaced);
 	return r ?: trim_chain(m, a, new);

@@ -364,6 +364,7 @@ static int make(struct arena *a, const struct memory_new *in, struct memory *ret
 		.metadata = in->metadata.data ? in->metadata : TEXT(""),
 		.origin = in->origin,
 		.review = in->review,
+		.tool_use_id = in->by.tool_use_id,
 	};
 	memory_give(in, ret);
 	return ret->subjects.data ? 0 : -ENOMEM;
@@ -587,6 +588,7 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 	r = store_memory_delete(c, &scope, memory.id, ret_deleted) ?: index_remove(m, &memory);
 	if (r == 0)
 		r = history_forget(m, a, &memory);
+	memory.tool_use_id = by->tool_use_id;
 	if (r == 0 && *ret_deleted)
 		r = memory_publish(m, "memory.deleted", &memory);
 	return r;
@@ -644,6 +646,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	if (r != 0)
 		return r;
 	apply(change, now_ms, &memory);
+	memory.tool_use_id = by->tool_use_id;
 	if (other_text)
 		memory.valid_from_ms = now_ms;
 	r = store_memory_update(c, &memory, &found) ?: index_put(m, &memory);

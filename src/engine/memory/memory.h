@@ -83,10 +83,11 @@ enum {
 struct memory_asker {
 	struct text user;
 	struct text chat;
-	struct text chat_type; /* "group" and "supergroup" are groups; {NULL, 0}: unknown */
-	struct text project;   /* as base/project/project.h names it */
-	bool this_chat;        /* sees only what was learnt in the chat */
-	bool common;           /* means the common ones alone, whoever asks */
+	struct text chat_type;   /* "group" and "supergroup" are groups; {NULL, 0}: unknown */
+	struct text project;     /* as base/project/project.h names it */
+	bool this_chat;          /* sees only what was learnt in the chat */
+	bool common;             /* means the common ones alone, whoever asks */
+	struct text tool_use_id; /* the agent's own id of the call; told with what it changes */
 };
 
 enum memory_scope { MEMORY_PERSONAL, MEMORY_GROUP, MEMORY_PROJECT, MEMORY_COMMON };

@@ -56,12 +56,25 @@ static void say(struct packer *p, const char *event, const struct task *task, in
 		packer_int(p, "duration_ms", task->completed_ms - task->started_ms);
 }
 
-int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size)
+static int add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size,
+	       struct text tool_use_id)
 {
 	struct event_new e = {.type = event, .project = task->project, .run = task->id};
 	struct event_data d;
 
 	event_data_begin(&d);
 	say(&d.members, event, task, queue_size);
+	packer_given(&d.members, "tool_use_id", tool_use_id);
 	return event_add_data(t->events, &e, &d);
+}
+
+int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size)
+{
+	return add(t, event, task, queue_size, (struct text) {0});
+}
+
+int task_event_submitted(struct tasks *t, const struct task *task, int64_t queue_size,
+			 struct text tool_use_id)
+{
+	return add(t, "task.queued", task, queue_size, tool_use_id);
 }

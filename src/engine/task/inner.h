@@ -347,6 +347,9 @@ void fresh_done(struct fresh *f);
 
 /* queue_size: for "task.queued". */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size);
+/* "task.queued" of a new one, with the agent's call that submits it; {NULL, 0}: none. */
+int task_event_submitted(struct tasks *t, const struct task *row, int64_t queue_size,
+			 struct text tool_use_id);
 
 /* ---- sweep.c: deleting old tasks ---- */
 

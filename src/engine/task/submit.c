@@ -27,6 +27,7 @@ struct submit {
 	enum task_state *after_states;
 	int64_t queue_size;
 	bool until_begun;
+	struct text tool_use_id;
 	struct why why;
 	task_submitted_fn fn;
 	void *arg;
@@ -249,7 +250,8 @@ static int fill(struct submit *s, const struct task_new *in)
 		s->row.timeout_ms = s->project->timeout_ms ? s->project->timeout_ms : t->timeout_ms;
 	if (s->row.retry_ms == 0)
 		s->row.retry_ms = 1000;
-	r = portrait_copy(&task_portrait, &s->arena, &s->row);
+	r = portrait_copy(&task_portrait, &s->arena, &s->row)
+		    ?: arena_copy_text(&s->arena, in->tool_use_id, &s->tool_use_id);
 	if (r != 0)
 		return r;
 	r = copy_env(s, in);
@@ -295,7 +297,7 @@ static int submit_run(struct work *w, int lane)
 	(void)lane;
 	r = check_after(s, db) ?: store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
 	if (r == 0)
-		r = task_event_add(s->tasks, "task.queued", &s->row, s->queue_size);
+		r = task_event_submitted(s->tasks, &s->row, s->queue_size, s->tool_use_id);
 	return r;
 }
 

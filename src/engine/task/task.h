@@ -132,6 +132,8 @@ struct task_new {
 	int64_t delay_ms;
 	int64_t retries;  /* in addition to the first attempt */
 	bool until_begun; /* if there is room, fn waits for its program: its pid is known */
+	/* The agent's own id of the call that submits it, told with that; {NULL, 0}: none. */
+	struct text tool_use_id;
 };
 
 struct task_submitted {
