@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/child/koined.h"
 #include "cli/daemon/daemon.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"
@@ -63,25 +64,9 @@ int cmd_backup(struct cli *cli)
 
 /* ---- adopting one ---- */
 
-/* Finds the koined in our own folder, which has our version. False: there is none. */
-static bool find_beside(char path[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-	char *slash;
-
-	if (n < 0)
-		return false;
-	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash - path) + sizeof("/koined") > PATH_MAX)
-		return false;
-	strcpy(slash, "/koined");
-	return access(path, X_OK) == 0;
-}
-
 static int cmd_adopt(struct cli *cli)
 {
-	char url[PATH_MAX + 8], beside[PATH_MAX], path[PATH_MAX] = "";
+	char url[PATH_MAX + 8], program[PATH_MAX], path[PATH_MAX] = "";
 	const char *file = cli->n_args == 1 ? cli->args[0] : NULL;
 	const char *argv[] = {"koined", "--adopt", file ? "--store" : NULL, url, NULL};
 	bool fits = true;
@@ -97,9 +82,9 @@ static int cmd_adopt(struct cli *cli)
 	}
 	snprintf(url, sizeof(url), "sqlite:%s", path);
 	fflush(stdout);
-	if (find_beside(beside))
-		execv(beside, (char *const *)argv);
-	execvp("koined", (char *const *)argv);
+	errno = ENOENT;
+	if (koined_find(program))
+		execv(program, (char *const *)argv);
 	complain("cannot run koined: %s", strerror(errno));
 	return EX_UNAVAILABLE;
 }

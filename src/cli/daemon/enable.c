@@ -1,0 +1,182 @@
+/* koine daemon enable, disable: whether the user's koined starts by itself. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/daemon/daemon.h"
+#include "cli/daemon/path_file.h"
+#include "cli/daemon/service.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+enum { FILE_MAX = 1 << 20 };
+
+/* ---- the file with its PATH ---- */
+
+static bool find_place(char path[PATH_MAX])
+{
+	const char *config = option_from_environment("XDG_CONFIG_HOME");
+	const char *home = option_from_environment("HOME");
+	int n = 0;
+
+	if (config && config[0] == '/')
+		n = snprintf(path, PATH_MAX, "%s/systemd/user/koined.service.d/path.conf", config);
+	else if (home && home[0] == '/')
+		n = snprintf(path, PATH_MAX, "%s/.config/systemd/user/koined.service.d/path.conf",
+			     home);
+	return n > 0 && n < PATH_MAX;
+}
+
+/* 1: there is one of ours; 0: there is none; -1: there is another, or it cannot be read. */
+static int look_at_place(const char *path)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	CLEANUP(buf_donep) struct buf text;
+
+	buf_init(&text, FILE_MAX);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	return file_read_all(fd, &text) == 0 && path_file_is_ours(buf_text(&text)) ? 1 : -1;
+}
+
+static int make_folders(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int r;
+
+		*slash = '\0';
+		r = mkdir(path, 0755) != 0 && errno != EEXIST ? -errno : 0;
+		*slash = '/';
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+/* As a whole or not at all. */
+static int replace(char *path, struct text text)
+{
+	char temp[PATH_MAX + 8];
+	int r = make_folders(path);
+	int fd;
+
+	if (r != 0)
+		return r;
+	snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = file_write_all(fd, text.data, text.len);
+	if (r == 0 && (fchmod(fd, 0644) != 0 || fsync(fd) != 0 || rename(temp, path) != 0))
+		r = -errno;
+	close(fd);
+	if (r != 0)
+		unlink(temp);
+	return r;
+}
+
+static void say_left_out(const struct buf *left)
+{
+	struct text rest = buf_text(left);
+	struct text line;
+
+	while (rest.len > 0 && text_next(&rest, '\n', &line)) {
+		fputs("koine: left out of PATH: ", stderr);
+		print_text(stderr, line);
+		fputc('\n', stderr);
+	}
+}
+
+static int write_path(char path[PATH_MAX])
+{
+	const char *value = option_from_environment("PATH");
+	CLEANUP(buf_donep) struct buf text;
+	CLEANUP(buf_donep) struct buf left;
+	int r;
+
+	buf_init(&text, FILE_MAX);
+	buf_init(&left, FILE_MAX);
+	if (!find_place(path)) {
+		complain("HOME is not set, so there is no place for koined's PATH");
+		return EX_CANTCREAT;
+	}
+	if (look_at_place(path) < 0) {
+		complain("%s is not koine's; it is left alone, and koined's PATH is what that says",
+			 path);
+		return 0;
+	}
+	if (path_file_text(text_of(value ? value : ""), &text, &left) != 0)
+		return out_of_memory();
+	r = replace(path, buf_text(&text));
+	if (r != 0) {
+		complain("cannot write %s: %s", path, strerror(-r));
+		return EX_CANTCREAT;
+	}
+	say_left_out(&left);
+	return 0;
+}
+
+/* ---- the commands ---- */
+
+static int refuse_without_manager(const char *verb)
+{
+	complain("daemon %s: no systemd user manager with koined.service is here, so nothing "
+		 "starts koined by itself. Instead, put a line into what starts your shell "
+		 "(~/.profile) or into crontab -e:",
+		 verb);
+	fputs("  koine daemon start >/dev/null 2>&1\n"
+	      "  @reboot koine daemon start\n",
+	      stderr);
+	return EX_UNAVAILABLE;
+}
+
+int cmd_enable(struct cli *cli)
+{
+	char path[PATH_MAX];
+	struct service s;
+	int r;
+
+	service_look(cli, &s);
+	if (!s.there)
+		return refuse_without_manager("enable");
+	r = write_path(path);
+	if (r == 0)
+		r = service_do("daemon-reload", 0);
+	if (r == 0)
+		r = service_do("enable", SERVICE_UNIT);
+	if (r != 0)
+		return r;
+	printf("koined starts when you log in; its PATH is that of this shell (%s).\n", path);
+	if (s.active)
+		puts("It runs already, with the PATH that it had: koine daemon restart.");
+	else
+		puts("koine daemon start starts it now.");
+	puts("To keep it running when you are not logged in: loginctl enable-linger");
+	return 0;
+}
+
+int cmd_disable(struct cli *cli)
+{
+	char path[PATH_MAX];
+	struct service s;
+	int r;
+
+	service_look(cli, &s);
+	if (!s.there)
+		return refuse_without_manager("disable");
+	r = service_do("disable", SERVICE_UNIT);
+	if (r != 0)
+		return r;
+	if (find_place(path) && look_at_place(path) == 1 && unlink(path) == 0)
+		r = service_do("daemon-reload", 0);
+	puts("koined does not start by itself any more.");
+	if (s.active)
+		puts("It still runs: koine daemon stop.");
+	return r;
+}

@@ -1,0 +1,235 @@
+/* koine daemon start, stop, restart: by systemd's user manager where there is one, else a plain process
+ * in the background. The words are the same. */
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/daemon/background.h"
+#include "cli/daemon/daemon.h"
+#include "cli/daemon/service.h"
+#include "cli/kit/call.h"
+#include "cli/kit/print.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+enum { STOP_MS = 60000, LINES_OF_A_FAILURE = 10 };
+
+/* ---- what is said ---- */
+
+static int say(const struct cli *cli, const char *did, const char *key, int64_t pid)
+{
+	CLEANUP(json_freep) struct koine_json *j = NULL;
+	const char *text;
+
+	if (!cli->options.json) {
+		printf("koined %s", did);
+		if (pid > 0)
+			printf(", pid %lld", (long long)pid);
+		putchar('\n');
+		return 0;
+	}
+	j = params_new();
+	params_add_bool(j, key, true);
+	if (pid > 0)
+		params_add_int(j, "pid", pid);
+	text = params_end(j);
+	return text ? (puts(text), 0) : out_of_memory();
+}
+
+/* These are about the user's own daemon, wherever another one may be. */
+static int check_own(const struct cli *cli, const char *verb)
+{
+	if (!cli->options.socket && !cli->options.url)
+		return 0;
+	complain("daemon %s is about your own koined: it takes neither --socket nor --url", verb);
+	return EX_USAGE;
+}
+
+/* ---- whether one runs ---- */
+
+/* Its pid, if one answers; 0 if it does not tell; -1: none does. */
+static int64_t running(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	char error[TALK_ERROR];
+	int64_t pid = -1;
+
+	if (talk_try(cli, &cli->client, error) != 0)
+		return -1;
+	if (koine_client_call(cli->client, "daemon.status", NULL, &a) == 0)
+		pid = member_number(koine_answer_result(a), "pid");
+	talk_hang_up(cli);
+	return pid < 0 ? 0 : pid;
+}
+
+/* ---- starting ---- */
+
+static int start_service(const struct cli *cli, const struct service *before)
+{
+	struct service s;
+	int r = service_do("start", SERVICE_SOCKETS | SERVICE_UNIT);
+
+	if (r != 0) {
+		fflush(stdout);
+		(void)service_print_log(LINES_OF_A_FAILURE);
+		return r;
+	}
+	service_look(cli, &s);
+	return say(cli, before->active ? "already runs" : "has started",
+		   before->active ? "running" : "started", s.pid);
+}
+
+static int start_background(struct cli *cli)
+{
+	CLEANUP(closep) int lock = -1;
+	int r = background_lock(&lock);
+	int64_t pid;
+
+	if (r != 0)
+		return r;
+	pid = running(cli);
+	if (pid >= 0)
+		return say(cli, "already runs", "running", pid);
+	r = background_start(cli, &pid);
+	return r == 0 ? say(cli, "has started", "started", pid) : r;
+}
+
+int cmd_start(struct cli *cli)
+{
+	struct service s;
+	int r = check_own(cli, "start");
+
+	if (r != 0)
+		return r;
+	service_look(cli, &s);
+	return s.there ? start_service(cli, &s) : start_background(cli);
+}
+
+/* ---- stopping ---- */
+
+/*
+ * A descriptor of the daemon's process, which becomes ready when the process is gone; -1 where
+ * there is no way to know. The process that listens may be a manager that handed the socket
+ * over, and the pid may mean another process here when the daemon is in a container. Only if
+ * both agree is it the daemon.
+ */
+static int process_of(const struct koine_client *c, int64_t pid)
+{
+	struct ucred peer = {0};
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(koine_client_fd(c), SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || pid <= 0 ||
+	    peer.pid != pid)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+}
+
+static int find_process(struct cli *cli, int *ret_fd)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = call_plain(cli, "daemon.status", NULL, &a);
+
+	if (r == 0)
+		*ret_fd = process_of(cli->client, member_number(koine_answer_result(a), "pid"));
+	return r;
+}
+
+/* The daemon closes our connection when all that was running has ended; then its process ends. */
+static int wait_for_end(struct cli *cli, int process)
+{
+	uint64_t end =
+		clock_steady_ms() + (cli->options.timeout_ms ? cli->options.timeout_ms : STOP_MS);
+	struct pollfd p = {.fd = process, .events = POLLIN};
+	bool closed = false;
+	uint64_t now;
+
+	while ((now = clock_steady_ms()) < end) {
+		int left = (int)(end - now);
+
+		if (!closed)
+			closed = koine_client_wait(cli->client, left) < 0;
+		else if (process < 0 || poll(&p, 1, left) == 1)
+			return 0;
+	}
+	complain("koined is still stopping; --force does not wait for what runs");
+	return EX_TEMPFAIL;
+}
+
+static int stop_by_call(struct cli *cli, struct koine_answer **ret_answer)
+{
+	const struct daemon_options *o = cli->own;
+	CLEANUP(closep) int process = -1;
+	int r = find_process(cli, &process);
+
+	if (r == 0)
+		r = call_plain(cli, "daemon.stop", o->force ? "{\"force\":true}" : NULL,
+			       ret_answer);
+	return r == 0 ? wait_for_end(cli, process) : r;
+}
+
+/* Its sockets, too: otherwise the next client would start it again. */
+static int stop_service(struct cli *cli, const struct service *s)
+{
+	const struct daemon_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = 0;
+
+	if (o->force && s->active)
+		r = stop_by_call(cli, &a);
+	if (r == 0)
+		r = service_do("stop", SERVICE_SOCKETS | SERVICE_UNIT);
+	return r == 0 ? say(cli, "has stopped", "stopped", 0) : r;
+}
+
+int cmd_stop(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct service s;
+	int r;
+
+	service_look(cli, &s);
+	if (s.active || s.listens)
+		return stop_service(cli, &s);
+	r = stop_by_call(cli, &a);
+	if (r == 0)
+		call_say(cli, a, TEXT("koined"), "has stopped");
+	return r;
+}
+
+/* ---- both ---- */
+
+static int restart_service(const struct cli *cli)
+{
+	struct service s;
+	int r = service_do("restart", SERVICE_UNIT);
+
+	if (r != 0)
+		return r;
+	service_look(cli, &s);
+	return say(cli, "has started again", "started", s.pid);
+}
+
+int cmd_restart(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct service s;
+	int64_t pid;
+	int r = check_own(cli, "restart");
+
+	if (r != 0)
+		return r;
+	service_look(cli, &s);
+	if (s.active || s.listens)
+		return restart_service(cli);
+	if (running(cli) >= 0)
+		r = stop_by_call(cli, &a);
+	talk_hang_up(cli);
+	if (r == 0 && s.there)
+		return start_service(cli, &s);
+	r = r == 0 ? background_start(cli, &pid) : r;
+	return r == 0 ? say(cli, "has started again", "started", pid) : r;
+}

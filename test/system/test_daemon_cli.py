@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""
+koine daemon start, stop, restart, enable, disable, log: by systemd's user manager where there is
+one, as a plain process where there is none, in the same words.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+
+from harness import (KOINE, KOINED, PATIENCE, SANITIZED, SANITIZER, Folder, Skip, check,
+                     clean_environment, main, same, wait_until)
+from service_world import home_environment, make_home, write_settings
+from test_units import SOCKETS, users_units
+from user_manager import UserManager
+
+OK, USAGE, UNAVAILABLE = 0, 64, 69
+
+
+class Home:
+    """A home of its own, in which koine starts koined; both go with it."""
+
+    def __init__(self, **env):
+        self.env = env
+
+    def __enter__(self):
+        self.folder = Folder().__enter__()
+        self.path = self.folder.path
+        make_home(self.path)
+        return self
+
+    def __call__(self, *names):
+        return self.folder(*names)
+
+    def command(self, *args, env=None):
+        return {"args": [KOINE, *args], "stdin": subprocess.DEVNULL, "cwd": self.path,
+                "env": clean_environment(home_environment(self.path, {**self.env, **(env or {})}))}
+
+    def koine(self, *args, status=OK, env=None):
+        command = self.command(*args, env=env)
+        done = subprocess.run(command.pop("args"), capture_output=True, timeout=PATIENCE, **command)
+        said = (done.stdout + done.stderr).decode()
+        check(done.returncode == status, "koine %s: %d %s", args, done.returncode, said)
+        check(not SANITIZER.search(done.stderr), "%s", said)
+        return said
+
+    def pid(self):
+        return json.loads(self.koine("call", "daemon.status", "--json"))["pid"]
+
+    def log(self):
+        with open(self("state", "koine", "koined.log"), encoding="utf-8") as f:
+            return f.read()
+
+    def __exit__(self, *exc):
+        try:
+            pid = self.pid()
+        except Exception:  # it does not run, which is well
+            pid = None
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+        self.folder.__exit__(*exc)
+
+
+def gone(pid):
+    return not os.path.exists("/proc/%d" % pid) or open("/proc/%d/stat" % pid).read().split()[2] == "Z"
+
+
+# ---- a plain process ----
+
+
+def test_a_daemon_is_started_once_and_stopped():
+    with Home() as home:
+        check("koine daemon start" in home.koine("status", status=UNAVAILABLE), "no advice")
+        started = home.koine("daemon", "start")
+        pid = home.pid()
+        same(started, "koined has started, pid %d\n" % pid)
+        same(home.koine("daemon", "start"), "koined already runs, pid %d\n" % pid)
+        same(json.loads(home.koine("--json", "daemon", "start")), {"running": True, "pid": pid})
+        check("started" in home.koine("daemon", "log"), "no log")
+        check(not os.path.exists(home(".humanlayer")), "it listens at an original place")
+        # of its own session, so that no terminal ends it
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+            same(int(f.read().rsplit(")", 1)[1].split()[3]), pid, "session")
+        same(stat.S_IMODE(os.stat(home("state", "koine", "koined.log")).st_mode), 0o600, "mode")
+        same(home.koine("daemon", "stop"), "koined has stopped\n")
+        check(gone(pid), "it still runs")
+        check("no koined at" in home.koine("daemon", "stop", status=UNAVAILABLE), "no words")
+
+
+def test_of_several_starters_one_starts():
+    with Home() as home:
+        every = []
+        for _ in range(6):
+            command = home.command("daemon", "start")
+            every.append(subprocess.Popen(command.pop("args"), stdout=subprocess.PIPE,
+                                          stderr=subprocess.STDOUT, **command))
+        said = [p.communicate(timeout=PATIENCE)[0].decode() for p in every]
+        same([p.returncode for p in every], [0] * 6, "exit statuses: %r" % said)
+        pid = home.pid()
+        same(sorted(said), ["koined already runs, pid %d\n" % pid] * 5
+             + ["koined has started, pid %d\n" % pid], "what they said")
+        home.koine("daemon", "stop")
+
+
+def test_a_restart_is_another_process():
+    with Home() as home:
+        home.koine("daemon", "start")
+        before = home.pid()
+        check("has started again" in home.koine("daemon", "restart"), "no words")
+        check(home.pid() != before and gone(before), "the same one")
+        home.koine("daemon", "stop")
+        check("has started again" in home.koine("daemon", "restart"), "no words")
+        home.koine("daemon", "stop")
+
+
+def test_a_start_that_fails_says_why():
+    with Home() as home:
+        home.koine("daemon", "start")
+        home.koine("daemon", "stop")
+        write_settings(home.path, "[nonsense]\n")
+        said = home.koine("daemon", "start", status=UNAVAILABLE)
+        check("koined did not start (exit status 78)" in said, said)
+        check("koine.conf:1: unknown section [nonsense]" in said, said)
+        check("stopped" not in said, "it shows the log of another start: %s" % said)
+
+
+def test_the_log_of_a_daemon_that_does_not_run():
+    with Home() as home:
+        check("no koined at" in home.koine("daemon", "log", status=UNAVAILABLE), "no words")
+        home.koine("daemon", "start")
+        home.koine("daemon", "stop")
+        said = home.koine("daemon", "log", "-n", "1")
+        check(re.search(r"koined does not run; this is the end of .*/koined.log:\n", said), said)
+        same(len(re.findall(r"^2.* stopped ", said, re.M)), 1, "lines")
+        line = json.loads(home.koine("--json", "daemon", "log", "-n", "1"))
+        check("stopped" in line["text"], "%r", line)
+        # another daemon's is not shown in its place
+        said = home.koine("--socket", home("x.sock"), "daemon", "log", status=UNAVAILABLE)
+        check("no koined at" in said, said)
+
+
+def test_a_start_takes_no_address():
+    with Home() as home:
+        for verb in ("start", "restart"):
+            said = home.koine("--socket", home("x.sock"), "daemon", verb, status=USAGE)
+            check("neither --socket nor --url" in said, said)
+
+
+def test_without_a_manager_enable_says_what_to_do():
+    with Home() as home:
+        for verb in ("enable", "disable"):
+            said = home.koine("daemon", verb, status=UNAVAILABLE)
+            check("@reboot koine daemon start" in said and "~/.profile" in said, said)
+
+
+def test_a_koined_in_path_is_found_and_only_in_absolute_folders():
+    if SANITIZED:
+        raise Skip("a copy is like any other")
+    with Home() as home:
+        os.mkdir(home("alone"))
+        os.mkdir(home("there"))
+        shutil.copy(KOINE, home("alone", "koine"))
+        shutil.copy(KOINED, home("there", "koined"))
+
+        def start(path):
+            command = home.command("daemon", "start", env={"PATH": path})
+            command.pop("args")
+            return subprocess.run([home("alone", "koine"), "daemon", "start"], timeout=PATIENCE,
+                                  capture_output=True, text=True, **command)
+
+        done = start("there:.:/usr/bin")
+        same(done.returncode, UNAVAILABLE, "exit status")
+        check("there is no koined" in done.stderr, done.stderr)
+        done = start(home("there") + ":/usr/bin")
+        same(done.returncode, OK, "exit status: %s" % done.stderr)
+        same(os.readlink("/proc/%d/exe" % home.pid()), home("there", "koined"), "program")
+        home.koine("daemon", "stop")
+
+
+# ---- what systemctl is told ----
+
+STAND_IN = """#!/bin/sh
+# Says that the unit is there, and notes what it is told.
+printf '%s\\n' "$*" >>"$SAID"
+case "$*" in
+*LoadState*) printf 'LoadState=loaded\\nActiveState=%s\\nUnitFileState=disabled\\nMainPID=0\\n' "$STATE" ;;
+*--value*) echo "$STATE" ;;
+*\\ start\\ *) [ -z "$FAILS" ] || { echo "Job for koined.service failed."; exit 1; } ;;
+esac
+"""
+
+
+class Told(Home):
+    """With a systemctl that notes what it is told, before the real one in PATH."""
+
+    def __enter__(self):
+        super().__enter__()
+        os.mkdir(self("bin"))
+        with open(self("bin", "systemctl"), "w", encoding="utf-8") as f:
+            f.write(STAND_IN)
+        os.chmod(self("bin", "systemctl"), 0o755)
+        self.env = {"SAID": self("said"), "STATE": "inactive", "FAILS": "",
+                    "PATH": self("bin") + ":" + os.environ["PATH"], **self.env}
+        return self
+
+    def told(self):
+        with open(self("said"), encoding="utf-8") as f:
+            out = [line for line in f.read().splitlines() if " show " not in line]
+        os.remove(self("said"))
+        return out
+
+
+def test_systemctl_is_told_the_same_words():
+    every = " ".join(SOCKETS)
+    with Told() as home:
+        home.koine("daemon", "start")
+        same(home.told(), ["--user start %s koined.service" % every], "start")
+        home.koine("daemon", "restart")
+        same(home.told(), ["--user start %s koined.service" % every], "restart of none")
+    with Told(STATE="active") as home:
+        home.koine("daemon", "restart")
+        same(home.told(), ["--user restart koined.service"], "restart")
+        home.koine("daemon", "stop")
+        same(home.told(), ["--user stop %s koined.service" % every], "stop")
+    with Told(FAILS="yes") as home:
+        said = home.koine("daemon", "start", status=UNAVAILABLE)
+        check("Job for koined.service failed." in said, said)
+
+
+def path_file(home):
+    return home("config", "systemd", "user", "koined.service.d", "path.conf")
+
+
+def test_enable_takes_the_path_of_the_shell():
+    with Told() as home:
+        os.mkdir(home('odd " %n \\ folder'))
+        os.mkdir(home("open"))
+        os.chmod(home("open"), 0o777)
+        folders = [home("bin"), "/usr/bin", ".", "", "relative/bin", home("open"),
+                   home('odd " %n \\ folder'), "/usr/bin", "/bin"]
+        said = home.koine("daemon", "enable", env={"PATH": ":".join(folders)})
+        same(home.told(), ["--user daemon-reload", "--user enable koined.service"], "enable")
+        with open(path_file(home), encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        same(lines[1:], ["[Service]", 'Environment="PATH=%s:/usr/bin:%s:/bin"' % (
+            home("bin"), home('odd \\" %%n \\\\ folder'))], "the file")
+        check("left out of PATH: relative/bin: it is not absolute" in said, said)
+        check("left out of PATH: %s: everybody may write to it" % home("open") in said, said)
+        home.koine("daemon", "disable")
+        same(home.told(), ["--user disable koined.service", "--user daemon-reload"], "disable")
+        check(not os.path.exists(path_file(home)), "the file is still there")
+
+
+def test_a_path_file_of_somebody_elses_is_left_alone():
+    with Told() as home:
+        os.makedirs(os.path.dirname(path_file(home)))
+        with open(path_file(home), "w", encoding="utf-8") as f:
+            f.write("[Service]\nEnvironment=PATH=/opt/bin\n")
+        check("is not koine's" in home.koine("daemon", "enable"), "no words")
+        home.koine("daemon", "disable")
+        with open(path_file(home), encoding="utf-8") as f:
+            same(f.read(), "[Service]\nEnvironment=PATH=/opt/bin\n", "the file")
+
+
+# ---- a real manager ----
+
+
+def test_a_real_manager_starts_and_stops_it():
+    with UserManager(users_units()) as m:
+        said = m.koine("daemon", "start")
+        pid = m.show("koined.service", "MainPID")
+        same(said, "koined has started, pid %s\n" % pid)
+        same(m.koine("daemon", "start"), "koined already runs, pid %s\n" % pid)
+        same(m.koine("daemon", "restart"),
+             "koined has started again, pid %s\n" % m.show("koined.service", "MainPID"))
+        check(m.show("koined.service", "MainPID") != pid, "the same process")
+        same(m.koine("daemon", "stop"), "koined has stopped\n")
+        for name in ("koined.service", *SOCKETS):
+            same(m.show(name, "ActiveState"), "inactive", name)
+        # nothing starts it again
+        check("no koined at" in m.koine("status", status=UNAVAILABLE), "somebody answers")
+        m.koine("daemon", "start")
+        same(m.koine("daemon", "stop", "--force"), "koined has stopped\n")
+
+
+def test_a_real_manager_gives_it_the_path_of_the_shell():
+    with UserManager(users_units()) as m:
+        odd = '/srv/odd " %n \\ folder'
+        m.run("mkdir", "-p", odd)
+        path = "%s:%s" % (odd, os.environ["PATH"])
+        check("koined starts when you log in" in m.koine("daemon", "enable", env={"PATH": path}),
+              "no words")
+        for name in ("koined.service", *SOCKETS):
+            same(m.show(name, "UnitFileState"), "enabled", name)
+        m.koine("daemon", "start")
+        with open("/proc/%s/environ" % m.show("koined.service", "MainPID"), "rb") as f:
+            seen = dict(v.split(b"=", 1) for v in f.read().split(b"\0") if b"=" in v)[b"PATH"]
+        check(seen.decode().startswith(odd + ":/"), "its PATH is %r", seen)
+        m.koine("daemon", "disable")
+        same(m.show("koined.service", "UnitFileState"), "disabled", "after disable")
+        check("still runs" not in m.koine("daemon", "stop"), "it does not stop")
+
+
+if __name__ == "__main__":
+    main(globals())
