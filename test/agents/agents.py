@@ -9,7 +9,7 @@ import os
 import subprocess
 import threading
 
-from harness import check, wait_until
+from harness import KOINE, check, wait_until
 from model import Call, Written
 from world import FACT, PATIENCE, QUESTION, Run, node, package
 
@@ -22,6 +22,17 @@ class Agent:
     def environment(self, world):
         return {}
 
+    def settings(self, world):
+        """Of koined."""
+        return []
+
+    def connect(self, world):
+        """So that commands are asked about."""
+        world.connect(*self.flags)
+        if world.seconds:
+            world.replace(self.files_of_koine, "--timeout 590", "--timeout %d" % world.seconds)
+            self.accept(world)
+
     def accept(self, world):
         """What a person does when koine's hooks were changed by hand."""
 
@@ -33,6 +44,9 @@ class Agent:
 
     def memory_search(self):
         return Call(self.tools + "memory_search", query=QUESTION)
+
+    def ask_human(self):
+        return Call(self.tools + "ask_human", question="Which colour?")
 
 
 # ---- Claude Code ----
@@ -87,6 +101,36 @@ class ClaudeGate(Claude):
     flags = ("--gate",)
     allowed = "Bash(touch *)\", \"Write"
     refusal = "nobody answered in time"
+
+
+class ClaudeHttp(Claude):
+    """By PermissionRequest, over HTTP: koined is the hook itself."""
+    way = "claude-http"
+
+    def settings(self, world):
+        return ["--set", "listen.mcp=on"]
+
+    def connect(self, world):
+        with open(os.path.join(world.daemon.root, "mcp.token"), encoding="utf-8") as f:
+            token = f.read().strip()
+        address = world.daemon.address("http", "mcp")[len("http:"):]
+        hook = {"type": "http", "url": "http://%s/hook" % address, "timeout": 600, "headers": {
+            "Authorization": "Bearer " + token, "Koine-Timeout": str(world.seconds or 590)}}
+        world.write(".claude/settings.json", json.dumps({"model": "sonnet", "hooks": {
+            "PermissionRequest": [{"matcher": "*", "hooks": [hook]}]}}))
+
+
+class ClaudePrompt(Claude):
+    """By an MCP tool that it is told to ask; koine is put in by hand, and there is no hook."""
+    way = "claude-prompt"
+    turn = ("--permission-prompt-tool", "mcp__koine__permission_prompt", "-p")
+    refusal = "nobody answered in time"
+
+    def settings(self, world):
+        return ["--set", "approval.timeout=%d" % world.seconds]
+
+    def connect(self, world):
+        world.run("mcp", "add", "--scope", "user", "koine", "--", KOINE, "mcp")
 
 
 # ---- Codex ----
@@ -379,4 +423,4 @@ OPENCODE_SETTINGS = """\
 
 AGENTS = (Claude(), CodexServer(), Gemini(), Opencode())
 # Those whose questions koine answers, each in every way that it asks.
-ASKING = (Claude(), ClaudeGate(), CodexServer(), Codex(), Gemini())
+ASKING = (Claude(), ClaudeGate(), ClaudeHttp(), ClaudePrompt(), CodexServer(), Codex(), Gemini())
