@@ -17,6 +17,7 @@ import sys
 
 import chart
 import chat_report
+import complete_report
 import document
 import gob_report
 import hook_report
@@ -31,7 +32,7 @@ from servers import Catalogue
 # Those that are measured apart, on all cores, and have tables of their own.
 PARTS = {"memory": memory_report, "quality": quality_report, "chat": chat_report, "tasks": tasks_report,
          "sessions": sessions_report, "gob": gob_report, "mcp": mcp_report,
-         "hook": hook_report}
+         "hook": hook_report, "complete": complete_report}
 
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 

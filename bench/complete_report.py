@@ -1,0 +1,30 @@
+"""Completion's part of the report: its table and its goal."""
+
+from part_report import format_time, verdict
+
+TITLE = "Completion"
+INTRO = ["What a person waits for at a Tab in bash: from the key to the candidates with their descriptions, with a daemon",
+         "that has 1,000 tasks and as many memories, of which 100 are offered. Beside it `true`, which is what starting",
+         "anything takes. Medians of the rounds."]
+
+MOST_MS = 30
+ROWS = {"commands": "commands: no daemon is asked", "options": "options: no daemon is asked",
+        "tasks": "ids of tasks", "memories": "ids of memories", "methods": "methods"}
+
+
+def tables(found):
+    rows = [["at a Tab", "p50", "p99", "true, p50"]]
+    for row, title in ROWS.items():
+        if found.median(row, "bash", "p50_ns") is not None:
+            rows.append([title, *(format_time(found.median(row, "bash", m)) for m in ("p50_ns", "p99_ns")),
+                         format_time(found.median(row, "nothing", "p50_ns"))])
+    return [rows] if len(rows) > 1 else []
+
+
+def judge(found):
+    if not found.rows:
+        return []
+    times = [found.median(row, "bash", "p50_ns") for row in ROWS]
+    slowest = None if None in times else max(times) / 1e6
+    return [verdict(f"from a Tab to its candidates: at most {MOST_MS} ms", slowest,
+                    lambda value: value <= MOST_MS, "{:.1f} ms")]
