@@ -16,6 +16,14 @@ uint64_t clock_steady_ms(void)
 	return (uint64_t)read_ms(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_steady_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 int64_t clock_utc_ms(void)
 {
 	return read_ms(CLOCK_REALTIME);

@@ -10,6 +10,9 @@
 /* Milliseconds of a clock that never jumps. */
 uint64_t clock_steady_ms(void);
 
+/* The same clock in nanoseconds. */
+uint64_t clock_steady_ns(void);
+
 /* Milliseconds since 1970, UTC. */
 int64_t clock_utc_ms(void);
 

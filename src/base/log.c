@@ -16,6 +16,8 @@
 
 atomic_int log_level_now = LOG_LEVEL_INFO;
 
+static atomic_ullong n_written[N_LOG_LEVELS];
+static atomic_ullong n_omitted;
 static log_fn log_sink;
 static void *log_sink_arg;
 static bool journal;
@@ -186,7 +188,18 @@ void log_line(enum log_level level, const char *event, const char *format, ...)
 	vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
 	va_end(args);
 	flatten(line);
+	atomic_fetch_add_explicit(&n_written[level], 1, memory_order_relaxed);
 	log_sink(log_sink_arg, level, line);
+}
+
+uint64_t log_written(enum log_level level)
+{
+	return atomic_load_explicit(&n_written[level], memory_order_relaxed);
+}
+
+uint64_t log_left_out(void)
+{
+	return atomic_load_explicit(&n_omitted, memory_order_relaxed);
 }
 
 bool log_has_room(uint64_t now_ms)
@@ -207,10 +220,12 @@ bool log_has_room(uint64_t now_ms)
 		n_left_out = 0;
 	}
 	room = n < LOG_BURST;
-	if (room)
+	if (room) {
 		n++;
-	else
+	} else {
 		n_left_out++;
+		atomic_fetch_add_explicit(&n_omitted, 1, memory_order_relaxed);
+	}
 	pthread_mutex_unlock(&lock);
 	if (tell > 0)
 		log_info("lines left out", "count=%u", tell);

@@ -38,6 +38,12 @@ int log_to_file(const char *path);
 
 void log_set_level(enum log_level level);
 
+enum { N_LOG_LEVELS = LOG_LEVEL_DEBUG + 1 };
+
+/* Lines that were written at this level, and those that were left out. Any thread. */
+uint64_t log_written(enum log_level level);
+uint64_t log_left_out(void);
+
 const char *log_level_name(enum log_level level);
 
 /* Accepts err, warn, info, debug. */
