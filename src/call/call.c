@@ -183,7 +183,6 @@ static void route_fail_with(struct call *c, int64_t status, struct text message)
 /* The error's object alone; whoever delivers it knows that no refusal explains it. */
 static void write_bare_error(struct call *c, int64_t code, struct text message, struct text data)
 {
-	c->why.code = 0;
 	json_begin_object(&c->json);
 	json_member_int(&c->json, "code", code);
 	json_member_text(&c->json, "message", message);
@@ -199,6 +198,7 @@ struct done call_fail_with(struct call *c, int64_t code, struct text message, st
 	if (parked_wants(c))
 		return answered(c);
 	begin_failure(c);
+	c->why.code = 0;
 	if (c->deliver)
 		write_bare_error(c, code, message, data);
 	else if (c->route)

@@ -18,6 +18,7 @@ struct server;
 struct client;
 struct endpoint;
 struct batch;
+struct http_request;
 struct http_route;
 struct engine;
 
@@ -32,7 +33,8 @@ struct call {
 	const struct endpoint *endpoint; /* the listener it came in at */
 	const struct dialect *dialect;
 	const struct method *method;
-	const struct http_route *route; /* an HTTP request that is not JSON-RPC; else NULL */
+	const struct http_route *route;  /* an HTTP request that is not JSON-RPC; else NULL */
+	const struct http_request *http; /* at a route: the request's head, until the turn ends */
 	struct jsonrpc_request request;
 	const struct value **given; /* by field; NULL where none was given */
 	struct text path_name;      /* HTTP: what the "*" of the path stands for; else {NULL, 0} */
@@ -62,6 +64,7 @@ struct call {
 	void *cancel_arg;
 	size_t result_at;    /* where the result begins in out */
 	uint64_t started_ms; /* only when debug lines are wanted */
+	uint64_t started_ns; /* since when it runs, once it has left the loop's turn */
 	int http_status;
 	uint64_t seq; /* netrpc: identifies its answer */
 	enum { CALL_NEW, CALL_RUNNING, CALL_LATER, CALL_ANSWERED } stage;

@@ -133,8 +133,6 @@ static void log_call(const struct call *c)
 
 static void unlink_call(struct call *c)
 {
-	if (!c->linked)
-		return;
 	list_remove(&c->link);
 	c->linked = false;
 	c->server->n_calls--;
@@ -145,7 +143,12 @@ static void unlink_call(struct call *c)
 
 void client_answered(struct client *s, struct call *c)
 {
-	unlink_call(c);
+	if (c->linked) {
+		call_count_end(&c->server->counts, c);
+		unlink_call(c);
+	} else {
+		call_count_now(&c->server->counts, c);
+	}
 	if (log_enabled(LOG_LEVEL_DEBUG))
 		log_call(c);
 	if (c->deliver)
@@ -526,11 +529,13 @@ void client_pump(struct client *s)
 	if (s->pumping)
 		return;
 	s->pumping = true;
+	call_counts_serve(&s->server->counts, loop_now_ms(s->server->loop));
 	do {
 		while (step(s))
 			continue;
 	} while ((s->closing || s->gone) && client_cancel_endless(s));
 	s->pumping = false;
+	call_counts_served(&s->server->counts);
 	settle(s);
 	server_check_input(s->server);
 	if (!list_empty(&s->server->parked))

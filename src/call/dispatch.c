@@ -165,6 +165,7 @@ static void keep_running(struct call *c)
 	struct client *s = c->client;
 
 	c->linked = true;
+	call_count_begin(&c->server->counts, c);
 	/* The handler may have let its client go. */
 	list_append(s ? &s->running : &c->server->detached, &c->link);
 	if (s)

@@ -5,9 +5,11 @@
 #include "call/http_route.h"
 #include "wire/http/http1_query.h"
 
-static bool refused(struct gate_refusal *ret, int status, const char *text, const char *extra)
+static bool refused(struct gate_refusal *ret, enum gate_reason reason, int status, const char *text,
+		    const char *extra)
 {
-	*ret = (struct gate_refusal) {.status = status, .text = text, .extra = extra};
+	*ret = (struct gate_refusal) {
+		.reason = reason, .status = status, .text = text, .extra = extra};
 	return false;
 }
 
@@ -184,15 +186,16 @@ static bool token_passes(const struct endpoint *e, const struct http_request *r,
 	if (found->route && (found->route->flags & ROUTE_OPEN))
 		return true;
 	if (!e->token[0])
-		return !d->http_token_unset || refused(ret, 401, d->http_token_unset, ask_for_it);
+		return !d->http_token_unset ||
+		       refused(ret, GATE_TOKEN, 401, d->http_token_unset, ask_for_it);
 	given = find_token(e, r, found);
 	if (d->http_token_wrong && given != TOKEN_RIGHT)
-		return refused(ret, 401, d->http_token_wrong, ask_for_it);
+		return refused(ret, GATE_TOKEN, 401, d->http_token_wrong, ask_for_it);
 	switch (given) {
 	case TOKEN_NONE:
-		return refused(ret, 401, "Authorization header required", ask_for_it);
+		return refused(ret, GATE_TOKEN, 401, "Authorization header required", ask_for_it);
 	case TOKEN_WRONG:
-		return refused(ret, 403, "Invalid API key", NULL);
+		return refused(ret, GATE_TOKEN, 403, "Invalid API key", NULL);
 	case TOKEN_RIGHT:
 		break;
 	}
@@ -216,21 +219,23 @@ bool gate_check(const struct client *s, const struct http_request *r,
 	const struct endpoint *e = s->endpoint;
 
 	if (e->tcp && !host_passes(r))
-		return refused(ret, 403, "Forbidden: Host must be a loopback name", NULL);
-	if (from_foreign_page(r))
-		return refused(ret, 403, "Forbidden: requests from web pages are not accepted",
+		return refused(ret, GATE_HOST, 403, "Forbidden: Host must be a loopback name",
 			       NULL);
+	if (from_foreign_page(r))
+		return refused(ret, GATE_ORIGIN, 403,
+			       "Forbidden: requests from web pages are not accepted", NULL);
 	if (!token_passes(e, r, found, ret))
 		return false;
 	if (found->route)
 		return true;
 	if (found->allow[0])
-		return refused(ret, 405, "Method not allowed", found->allow);
+		return refused(ret, GATE_METHOD, 405, "Method not allowed", found->allow);
 	if (!e->dialect->http_paths)
-		return refused(ret, 404, "Not found", NULL);
+		return refused(ret, GATE_PATH, 404, "Not found", NULL);
 	if (!text_is(r->method, "POST"))
-		return refused(ret, 405, "Method not allowed. Use POST.", "Allow: POST\r\n");
+		return refused(ret, GATE_METHOD, 405, "Method not allowed. Use POST.",
+			       "Allow: POST\r\n");
 	if (!path_known(e->dialect, r->target, ret_name))
-		return refused(ret, 404, "Not found. Use / or /rpc.", NULL);
+		return refused(ret, GATE_PATH, 404, "Not found. Use / or /rpc.", NULL);
 	return true;
 }

@@ -8,6 +8,7 @@
 #include "wire/http/http1.h"
 
 struct gate_refusal {
+	enum gate_reason reason;
 	int status;
 	const char *text;
 	const char *extra; /* header lines, or NULL */

@@ -104,6 +104,7 @@ static void turn_away(struct client *s, const struct gate_refusal *no,
 					     .route = route,
 					     .target = target};
 
+	s->endpoint->n_gate[no->reason]++;
 	if (no->status == 401 || no->status == 403)
 		s->http_keep_alive = false;
 	log_caused(LOG_LEVEL_INFO, "request refused",

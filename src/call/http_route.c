@@ -45,6 +45,21 @@ static bool find_in(const struct http_route *rows, unsigned n, struct text path,
 	return false;
 }
 
+/* A first look that costs next to nothing: most requests are calls, which no route is for. */
+static bool may_be_route(const struct http_route *rows, unsigned n, struct text target)
+{
+	/* "http://HOST?x=1" has no path at all. */
+	if (target.len == 0 || target.data[0] != '/')
+		return n > 0;
+	for (unsigned i = 0; i < n; i++) {
+		char second = rows[i].path[1];
+
+		if (second == '\0' || second == '*' || (target.len > 1 && second == target.data[1]))
+			return true;
+	}
+	return false;
+}
+
 void route_find(const struct dialect *d, const struct http_request *r, struct route_found *ret)
 {
 	const struct http_route_table *more = d->http_more_routes;
@@ -52,7 +67,8 @@ void route_find(const struct dialect *d, const struct http_request *r, struct ro
 
 	ret->route = NULL;
 	ret->allow[0] = '\0';
-	if (d->n_http_routes == 0)
+	if (!may_be_route(d->http_routes, d->n_http_routes, r->target) &&
+	    (!more || !may_be_route(more->rows, more->n, r->target)))
 		return;
 	http_target_split(r->target, &path, &ret->query);
 	if (find_in(d->http_routes, d->n_http_routes, path, r->method, ret) ||
@@ -343,6 +359,7 @@ static void run(struct client *s, const struct frame *frame, const struct route_
 		dispatch_opened(c, frame->http);
 		return;
 	}
+	c->http = frame->http;
 	r = check_body(c) ?: read_params(c, found->query);
 	dispatch_go(c, r);
 }

@@ -96,6 +96,7 @@ static void wipe_call(struct call *c)
 	c->client = NULL;
 	c->method = NULL;
 	c->route = NULL;
+	c->http = NULL;
 	c->request = (struct jsonrpc_request) {0};
 	c->given = NULL;
 	c->path_name = (struct text) {0};
@@ -178,20 +179,25 @@ static void check_connections(struct server *s)
 		pause_listeners(s, full);
 }
 
-static void note_refused(struct endpoint *e, const struct peer *peer, const char *why)
+static void note_refused(struct endpoint *e, const struct peer *peer, enum refused_for reason)
 {
+	static const char *const words[N_REFUSED_FOR] = {
+		[REFUSED_UID] = "not our user",
+		[REFUSED_UNKNOWN] = "cannot be identified",
+		[REFUSED_LIMIT] = "too many connections of other users",
+	};
 	char uid[16] = "unknown";
 
 	if (peer->known)
 		snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
-	e->n_refused++;
+	e->n_refused[reason]++;
 	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%s why=\"%s\"",
-		   e->dialect->name, e->address, uid, why);
+		   e->dialect->name, e->address, uid, words[reason]);
 }
 
 static void on_refused(void *arg, const struct peer *peer)
 {
-	note_refused(arg, peer, peer->known ? "not our user" : "cannot be identified");
+	note_refused(arg, peer, peer->known ? REFUSED_UID : REFUSED_UNKNOWN);
 }
 
 static void on_accept(void *arg, int fd, const struct peer *peer)
@@ -205,7 +211,7 @@ static void on_accept(void *arg, int fd, const struct peer *peer)
 	} else if (!others_fit(&s->others, peer, l->connections_per_uid, l->connections)) {
 		/* Not left in the backlog, where our own would wait behind them. */
 		close(fd);
-		note_refused(e, peer, "too many connections of other users");
+		note_refused(e, peer, REFUSED_LIMIT);
 	} else if (server_accept(s, e, fd, peer) != 0) {
 		log_warn("connection dropped", "dialect=%s why=%s", e->dialect->name,
 			 "out of memory");
@@ -497,6 +503,7 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	s->opts = *opts;
 	s->started_ms = clock_steady_ms();
 	s->started_utc_ms = clock_utc_ms();
+	call_counts_init(&s->counts);
 	list_init(&s->endpoints);
 	list_init(&s->closed_endpoints);
 	list_init(&s->clients);
@@ -574,6 +581,7 @@ void server_free(struct server *s)
 	free_endpoints(&s->endpoints);
 	free_endpoints(&s->closed_endpoints);
 	parked_done(s);
+	call_counts_done(&s->counts);
 	timer_free(s->clock);
 	timer_free(s->stop_timer);
 	conn_pool_free(s->pool);
@@ -611,6 +619,15 @@ struct client *server_find_client(struct server *s, uint64_t number)
 	return NULL;
 }
 
+static uint64_t count_refused(const struct endpoint *e)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < N_REFUSED_FOR; i++)
+		n += e->n_refused[i];
+	return n;
+}
+
 void endpoint_write(const struct endpoint *e, struct json *j)
 {
 	json_begin_object(j);
@@ -618,7 +635,7 @@ void endpoint_write(const struct endpoint *e, struct json *j)
 	json_member_str(j, "address", e->address);
 	json_member_uint(j, "connections", e->n_connections);
 	json_member_uint(j, "accepted", e->n_accepted);
-	json_member_uint(j, "refused", e->n_refused);
+	json_member_uint(j, "refused", count_refused(e));
 	json_member_uint(j, "calls", e->n_calls);
 	json_member_uint(j, "errors", e->n_errors);
 	json_member_uint(j, "bytes_in", e->bytes_in);

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/room.h"
 #include "call/dialect.h"
+#include "call/metric/call_count.h"
 #include "call/others.h"
 #include "io/workers.h"
 #include "io/conn.h"
@@ -59,6 +60,17 @@ struct server_opts {
 	bool log_messages; /* every message both ways, at debug */
 };
 
+/* Why a connection is not served. */
+enum refused_for {
+	REFUSED_UID,     /* it is of a user who may not come in */
+	REFUSED_UNKNOWN, /* nobody can tell whose it is */
+	REFUSED_LIMIT,   /* other users have too many */
+	N_REFUSED_FOR,
+};
+
+/* Why an HTTP request is turned away before it is a call; see call/gate.h. */
+enum gate_reason { GATE_HOST, GATE_ORIGIN, GATE_TOKEN, GATE_METHOD, GATE_PATH, N_GATE_REASONS };
+
 /* One place where a dialect is spoken. */
 struct endpoint {
 	struct list link;
@@ -71,7 +83,8 @@ struct endpoint {
 	bool tcp;
 	unsigned n_connections;
 	uint64_t n_accepted;
-	uint64_t n_refused; /* foreign uids, and their connections beyond the limit */
+	uint64_t n_refused[N_REFUSED_FOR]; /* connections, by enum refused_for */
+	uint64_t n_gate[N_GATE_REASONS];   /* HTTP requests, by enum gate_reason */
 	uint64_t n_calls;
 	uint64_t n_errors;
 	uint64_t bytes_in;
@@ -108,6 +121,7 @@ struct server {
 	unsigned n_clients;
 	struct others others;
 	unsigned n_calls; /* in flight */
+	struct call_counts counts;
 	uint64_t last_client;
 	uint64_t started_ms;
 	int64_t started_utc_ms;

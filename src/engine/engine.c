@@ -17,6 +17,7 @@
 #include "engine/task/task.h"
 #include "engine/program/tool.h"
 #include "engine/automation/trust.h"
+#include "io/process/child.h"
 #include "store/store.h"
 
 int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why)
@@ -133,6 +134,11 @@ void engine_stop(struct engine *s)
 int engine_failing(const struct engine *s)
 {
 	return store_failing(s->store);
+}
+
+unsigned engine_children(void)
+{
+	return children_running();
 }
 
 const char *engine_store_path(const struct engine *s)

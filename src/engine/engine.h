@@ -78,6 +78,9 @@ int engine_backup(struct engine *s, const char *path, struct why *why);
  * may call it. */
 int engine_failing(const struct engine *s);
 
+/* Programs that were started and have not ended, whoever wanted them. Any thread may call it. */
+unsigned engine_children(void);
+
 const char *engine_store_path(const struct engine *s);
 
 /* Runs on the writer's thread. Returns a little of what was deleted to the file system. */

@@ -48,6 +48,9 @@ struct workers {
 	struct queue reads;
 	struct queue writes;
 	struct list finished;
+	uint64_t n_failed;
+	struct histogram commits;
+	struct histogram batches;
 	bool stopping;
 
 	/* The loop's thread only. */
@@ -201,6 +204,17 @@ static int commit(struct workers *w, struct pace *pace)
 	return r;
 }
 
+static void note_batch(struct workers *w, int result, const struct pace *pace)
+{
+	pthread_mutex_lock(&w->lock);
+	if (result == 0)
+		histogram_add(&w->commits, &histogram_times, 1, (uint64_t)pace->commit_ns);
+	else
+		w->n_failed++;
+	histogram_add(&w->batches, &histogram_sizes, 1, pace->n_works);
+	pthread_mutex_unlock(&w->lock);
+}
+
 /* Behind the batch's own work, so that what it reports comes after their answers. */
 static void add_trailer(struct workers *w, struct list *works)
 {
@@ -224,6 +238,7 @@ static void write_batch(struct workers *w, struct list *works, struct pace *pace
 	}
 	if (r == 0)
 		r = commit(w, pace);
+	note_batch(w, r, pace);
 	list_for_each (at, following, works) {
 		struct work *work = list_entry(at, struct work, link);
 
@@ -405,6 +420,20 @@ static void submit(struct workers *w, struct queue *q, struct work *work)
 	/* After the lock is free: a woken thread would only wait for it. */
 	if (wake)
 		pthread_cond_signal(&q->filled);
+}
+
+void workers_figures(struct workers *w, struct workers_figures *ret)
+{
+	pthread_mutex_lock(&w->lock);
+	*ret = (struct workers_figures) {
+		.n_reads = w->reads.n_works,
+		.n_writes = w->writes.n_works,
+		.n_failed = w->n_failed,
+		.commits = w->commits,
+		.batches = w->batches,
+	};
+	pthread_mutex_unlock(&w->lock);
+	ret->n_open = w->n_open;
 }
 
 void workers_read(struct workers *w, struct work *work)

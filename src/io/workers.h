@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/metric/histogram.h"
 #include "io/loop.h"
 #include "io/work.h"
 
@@ -32,6 +33,19 @@ int workers_new(struct loop *l, const struct workers_opts *opts, struct workers 
 /* Runs what is waiting, then ends the threads. Finished work is still reported before this
  * returns. Accepts NULL. */
 void workers_free(struct workers *w);
+
+/* What there is to know about them. */
+struct workers_figures {
+	unsigned n_reads;         /* waiting for a reader */
+	unsigned n_writes;        /* waiting for the writer */
+	unsigned n_open;          /* pieces of work that have not ended, these included */
+	uint64_t n_failed;        /* commits that failed */
+	struct histogram commits; /* how long those took that did not, in nanoseconds */
+	struct histogram batches; /* pieces of work in a commit */
+};
+
+/* On the loop. */
+void workers_figures(struct workers *w, struct workers_figures *ret);
 
 void workers_read(struct workers *w, struct work *work);
 void workers_write(struct workers *w, struct work *work);

@@ -93,6 +93,29 @@ unsigned approvals_pending(const struct approvals *a)
 	return a ? a->n_pending : 0;
 }
 
+const char *const approval_by_names[N_APPROVAL_BY] = {
+	[APPROVAL_BY_CLIENT] = "client",
+	[APPROVAL_BY_RULE] = "rule",
+	[APPROVAL_BY_GRANT] = "grant",
+	[APPROVAL_BY_NOBODY] = "nobody",
+};
+
+const struct approval_figures *approvals_figures(const struct approvals *a)
+{
+	return a ? &a->figures : NULL;
+}
+
+void approval_note(struct approvals *a, const struct approval *row, enum approval_by by)
+{
+	int64_t waited = row->decided_ms - row->created_ms;
+
+	a->figures.n[row->status][by]++;
+	/* The clock may have been set back. */
+	if (by == APPROVAL_BY_CLIENT || by == APPROVAL_BY_NOBODY)
+		histogram_add(&a->figures.waited, &histogram_waits, 1,
+			      waited > 0 ? (uint64_t)waited : 0);
+}
+
 void approvals_stop(struct approvals *a)
 {
 	struct why why = {0};

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/metric/histogram.h"
 #include "base/noun/approval.h"
 #include "base/noun/session.h"
 #include "base/text.h"
@@ -96,6 +97,26 @@ int approvals_start(const struct approvals_opts *opts, struct approvals **ret_ap
 void approvals_set_rules(struct approvals *a, const struct approval_rule *rules, unsigned n);
 /* How many wait for a human; 0 for NULL. */
 unsigned approvals_pending(const struct approvals *a);
+
+/* By whom decisions came. */
+enum approval_by {
+	APPROVAL_BY_CLIENT,
+	APPROVAL_BY_RULE,
+	APPROVAL_BY_GRANT,
+	APPROVAL_BY_NOBODY,
+	N_APPROVAL_BY
+};
+
+extern const char *const approval_by_names[N_APPROVAL_BY];
+
+struct approval_figures {
+	uint64_t n[N_APPROVAL_STATUSES][N_APPROVAL_BY]; /* decided since the start */
+	struct histogram waited; /* of those that waited for a human, in milliseconds */
+};
+
+/* Runs on the loop; NULL for NULL. */
+const struct approval_figures *approvals_figures(const struct approvals *a);
+
 /* Waiters get REFUSE_STOPPING, and ask again later. From now on nothing is asked and nothing
  * expires. */
 void approvals_stop(struct approvals *a);

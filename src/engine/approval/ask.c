@@ -26,6 +26,7 @@ struct approval_ask {
 	struct approval row; /* as requested, then as stored */
 	struct text session; /* as it was named */
 	bool named;          /* the id was given, and may already exist */
+	bool found;          /* it did */
 	bool must_be_known;
 	bool full;
 	unsigned total;
@@ -296,6 +297,7 @@ static int ask_run(struct work *w, int lane)
 	arena_init(&scratch, APPROVAL_INPUT_ARENA_MAX);
 	if (ask->named)
 		r = store_approval_find(db, ask->row.id, &ask->arena, &there, &found);
+	ask->found = found;
 	if (found)
 		r = take_there(ask, &there);
 	else if (r == 0)
@@ -347,6 +349,18 @@ static void tell_pending(struct approval_ask *ask, struct pending *p,
 		w->on_kept(w->arg, 0, approval, &ask->why);
 }
 
+/* Without a human: by a rule of the settings, or by a grant. */
+static void note_decided(struct approval_ask *ask)
+{
+	static const char grant[] = "grant:";
+	struct text by = ask->row.decided_by;
+	bool granted = by.len >= strlen(grant) && memcmp(by.data, grant, strlen(grant)) == 0;
+
+	if (!ask->found && ask->row.status != APPROVAL_PENDING)
+		approval_note(ask->approvals, &ask->row,
+			      granted ? APPROVAL_BY_GRANT : APPROVAL_BY_RULE);
+}
+
 static void take_kept(struct approval_ask *ask)
 {
 	struct approvals *a = ask->approvals;
@@ -354,6 +368,7 @@ static void take_kept(struct approval_ask *ask)
 	struct approval approval;
 	struct arena arena;
 
+	note_decided(ask);
 	if (ask->row.status == APPROVAL_PENDING) {
 		p = pending_get(a, &ask->row);
 		/* The store has it: if the asker asks again, it is found there. */

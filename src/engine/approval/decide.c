@@ -243,8 +243,10 @@ static void decide_finished(struct work *w, int result)
 	struct approvals *a = d->approvals;
 	struct pending *p = pending_find(a, d->in.id);
 
-	if (result == 0)
+	if (result == 0) {
 		a->ends_fail = false;
+		approval_note(a, &d->row, d->fn ? APPROVAL_BY_CLIENT : APPROVAL_BY_NOBODY);
+	}
 	if (result == 0 || result == REFUSE_CONFLICT) {
 		settle(d, result, p);
 	} else if (result == REFUSE_NOT_FOUND) {

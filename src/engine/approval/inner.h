@@ -63,6 +63,7 @@ struct approvals {
 	uint64_t armed_ms;   /* steady clock; 0: the timer is not running */
 	uint64_t sweep_ms;   /* steady clock: the next sweep */
 	bool ends_fail;      /* logged once */
+	struct approval_figures figures;
 	bool stopping;
 };
 
@@ -90,6 +91,11 @@ struct approval_waiter {
 	int result; /* of a refused one */
 	struct why why;
 };
+
+/* ---- approval.c ---- */
+
+/* A decision is stored. */
+void approval_note(struct approvals *a, const struct approval *row, enum approval_by by);
 
 /* ---- pending.c: approvals in memory ---- */
 

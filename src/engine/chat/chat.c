@@ -169,6 +169,11 @@ static void drop_conversation(struct live_conversation *c)
 	conversation_free(c);
 }
 
+const struct spend *chat_spend(const struct chat *chat)
+{
+	return chat ? &chat->spend : NULL;
+}
+
 void chat_free(struct chat *chat)
 {
 	struct list *first;
@@ -183,5 +188,6 @@ void chat_free(struct chat *chat)
 	}
 	timer_free(chat->teller);
 	free(chat->system);
+	spend_done(&chat->spend);
 	free(chat);
 }

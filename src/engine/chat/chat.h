@@ -28,6 +28,7 @@
 struct chat;
 struct chat_turn;
 struct events;
+struct spend;
 struct store;
 
 #define CHAT_DEFAULT "default" /* the conversation used if none is named */
@@ -315,6 +316,9 @@ bool chat_sweeps(const struct chat *chat); /* whether it is to; accepts NULL */
 
 /* By name; {NULL, 0}: the default. NULL: there is none. The chat keeps ownership. Accepts NULL. */
 struct agent *chat_agent(const struct chat *chat, struct text name);
+
+/* What agents used, as far as they said. On the loop; NULL for NULL. */
+const struct spend *chat_spend(const struct chat *chat);
 
 /* Who works if nobody is named: the default agent, unless it only quotes. NULL: nobody, which
  * the caller must refuse; `section` of the settings could name one. */

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/metric/spend.h"
 #include "engine/chat/census.h"
 #include "engine/chat/chat.h"
 #include "engine/memory/wait.h"
@@ -65,6 +66,7 @@ struct chat {
 	int64_t started_ms;
 	int64_t keep_ms;
 	struct census census; /* the last that was taken */
+	struct spend spend;   /* what agents used */
 	bool stopping;
 	bool noted;       /* the writer's: a conversation was made but not committed yet */
 	atomic_uint made; /* conversations made on the writer's thread */

@@ -279,6 +279,16 @@ int64_t event_last(const struct events *e)
 	return e ? atomic_load(&e->committed) : 0;
 }
 
+void event_figures(const struct events *e, struct event_figures *ret)
+{
+	*ret = (struct event_figures) {0};
+	if (!e)
+		return;
+	ret->published = (uint64_t)(atomic_load(&e->committed) - e->first);
+	ret->subscribers = atomic_load(&e->n_subscribers);
+	ret->lost = e->n_lost;
+}
+
 /* ---- start and end ---- */
 
 static int set_up(struct events *e, const struct events_opts *opts)
@@ -294,6 +304,7 @@ static int set_up(struct events *e, const struct events_opts *opts)
 	atomic_init(&e->keep_ms, opts->keep_ms);
 	atomic_init(&e->keep, opts->keep);
 	atomic_init(&e->committed, last);
+	e->first = last;
 	atomic_init(&e->n_subscribers, 0);
 	atomic_init(&e->swept, false);
 	e->told = last;

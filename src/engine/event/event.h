@@ -144,6 +144,15 @@ void event_resume(struct event_subscriber *s);
 /* The number of the last event that is kept; 0 if no log was started. Any thread may call it. */
 int64_t event_last(const struct events *e);
 
+struct event_figures {
+	uint64_t published; /* since the start */
+	unsigned subscribers;
+	uint64_t lost; /* that a subscriber was told it would not get, each time */
+};
+
+/* Runs on the loop. Accepts NULL. */
+void event_figures(const struct events *e, struct event_figures *ret);
+
 /* Writes an event in the words of a dialect. An error sticks to the buffer. */
 typedef void event_word_fn(struct buf *out, const struct event *e);
 

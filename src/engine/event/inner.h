@@ -58,6 +58,7 @@ struct events {
 	atomic_llong keep_ms;
 	atomic_llong keep;
 	atomic_llong committed; /* number of the last event that is kept */
+	int64_t first;          /* the same when we started */
 	atomic_uint n_subscribers;
 	atomic_bool swept; /* some events were deleted that may still be held */
 
@@ -80,7 +81,8 @@ struct events {
 	unsigned n_reading;
 	unsigned telling; /* while set, no subscriber is freed */
 	bool any_dead;
-	int64_t told; /* number of the last event whose call has been answered */
+	uint64_t n_lost; /* that subscribers were told of */
+	int64_t told;    /* number of the last event whose call has been answered */
 	struct recent recent;
 };
 

@@ -144,12 +144,18 @@ static int64_t take_kept(struct event_subscriber *s)
 	return seq;
 }
 
+static int say_gone(struct event_subscriber *s, int64_t n)
+{
+	s->events->n_lost += (uint64_t)n;
+	return s->sink.on_gone(s->sink.arg, n);
+}
+
 /* These are no longer in the log. */
 static void lose_kept(struct event_subscriber *s, int64_t until)
 {
 	while (!s->dead && s->n_kept > 0 && s->kept[s->first_kept] <= until) {
 		(void)take_kept(s);
-		(void)s->sink.on_gone(s->sink.arg, 1);
+		(void)say_gone(s, 1);
 	}
 }
 
@@ -160,7 +166,7 @@ static void keep_or_lose(struct event_subscriber *s, const struct event *e)
 	if (s->n_kept < EVENT_KEPT_MAX && s->sink.keeps(s->sink.arg, s->n_kept))
 		s->kept[(s->first_kept + s->n_kept++) % EVENT_KEPT_MAX] = e->seq;
 	else
-		(void)s->sink.on_gone(s->sink.arg, 1);
+		(void)say_gone(s, 1);
 }
 
 /* ---- sending ---- */
@@ -266,6 +272,7 @@ static bool tell_gone(struct event_subscriber *s)
 	r = s->sink.on_gone(s->sink.arg, s->page.gone);
 	if (!took(s, r))
 		return false;
+	s->events->n_lost += (uint64_t)s->page.gone;
 	s->seq += s->page.gone;
 	s->dirty = true;
 	return true;

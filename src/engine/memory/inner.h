@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/metric/histogram.h"
 #include "engine/memory/changes.h"
 #include "engine/memory/memory.h"
 #include "search/fuse.h"
@@ -22,7 +23,8 @@ struct memories {
 	struct fuse_fit fit;            /* how well the model's vectors fit; under its lock */
 	pthread_mutex_t fit_lock;
 	bool off;
-	atomic_bool expires; /* there is something to sweep, now or later */
+	atomic_bool expires;              /* there is something to sweep, now or later */
+	struct shared_histogram searches; /* nanoseconds of those that were answered */
 	unsigned n_readers;
 	struct search_scratch *scratches[]; /* one for each reader, then the writer's */
 };

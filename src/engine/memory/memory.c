@@ -699,6 +699,19 @@ int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 	return count_vectors(m, lane, &scope, ret_counts);
 }
 
+bool memory_figures(struct memories *m, struct memory_figures *ret)
+{
+	struct memory_indexes_counts indexes;
+
+	if (!m || m->off)
+		return false;
+	memory_indexes_count(m->indexes, &indexes);
+	ret->n_indexes = indexes.n;
+	ret->index_bytes = indexes.bytes;
+	shared_histogram_read(&m->searches, &ret->searches);
+	return true;
+}
+
 int memory_export(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 		  const struct memory_page *page, struct memory **ret_rows, unsigned *ret_n,
 		  struct memory_page *ret_next)

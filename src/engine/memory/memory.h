@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/metric/histogram.h"
 #include "base/noun/memory.h"
 #include "base/text.h"
 #include "base/why.h"
@@ -236,6 +237,15 @@ struct memory_counts {
 /* Counts what `by` sees. */
 int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts);
+
+struct memory_figures {
+	size_t n_indexes; /* in memory, with those that are being built */
+	size_t index_bytes;
+	struct histogram searches; /* nanoseconds */
+};
+
+/* Any thread. False: memory is off, or there is none (NULL). */
+bool memory_figures(struct memories *m, struct memory_figures *ret);
 
 /* Where a page starts in the order of time; all zero: at the newest. */
 struct memory_page {

@@ -7,6 +7,7 @@
 #include "agent/transcript.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/metric/spend.h"
 #include "base/uuid.h"
 #include "engine/attempt/attempt.h"
 #include "engine/keep/keeper.h"
@@ -75,6 +76,7 @@ struct sessions {
 	unsigned n_live;
 	unsigned n_coming; /* how many of these are not in the store yet */
 	struct keeper keeper;
+	struct spend spend; /* what their agents used */
 	bool stopping;
 	struct timer *stop_timer;
 	void (*stopped)(void *arg);

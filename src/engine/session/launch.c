@@ -93,6 +93,11 @@ int session_check_new(const struct session_new *in, struct why *why)
 }
 
 /* A session that has ended does not count, even if its end is not stored yet. */
+const struct spend *sessions_spend(const struct sessions *s)
+{
+	return s ? &s->spend : NULL;
+}
+
 unsigned sessions_open(const struct sessions *s)
 {
 	unsigned n = 0;

@@ -17,7 +17,7 @@
 #include "engine/session/inner.h"
 #include "io/process/supervisor.h"
 
-enum { OWN_VARIABLES = 3, VARIABLE_MAX = 128, STOP_MS = 2000 };
+enum { OWN_VARIABLES = 3, VARIABLE_MAX = 128, STOP_MS = 2000, COST_MAX_USD = 1000000 };
 
 static const char stopped_text[] = "daemon stopped while session was active";
 
@@ -63,6 +63,25 @@ static void on_end_kept(struct change_waiter *w, int result)
 		tell_enders(l);
 }
 
+static void note_spent(struct live_session *l, enum session_status status)
+{
+	bool program = text_is(l->row.runner, CODING_AGENT);
+	const struct spent spent = {
+		.input = program ? l->row.input_tokens : -1,
+		.output = program ? l->row.output_tokens : -1,
+		.cache_read = -1,
+		.cache_written = -1,
+		.micro_usd = l->row.cost_usd > 0 && l->row.cost_usd < COST_MAX_USD
+				     ? (int64_t)(l->row.cost_usd * 1e6 + 0.5)
+				     : -1,
+		.outcome = status == SESSION_COMPLETED     ? SPEND_DONE
+			   : status == SESSION_INTERRUPTED ? SPEND_CANCELLED
+							   : SPEND_FAILED,
+	};
+
+	spend_add(&l->sessions->spend, l->row.runner, &spent);
+}
+
 /* The last thing that happens to a session. */
 static void finish(struct live_session *l, enum session_status status)
 {
@@ -75,6 +94,7 @@ static void finish(struct live_session *l, enum session_status status)
 	if (l->mcp_file)
 		unlink(l->mcp_file);
 	l->exited = true;
+	note_spent(l, status);
 	session_set_status(l, status);
 	l->end_waiter.fn = on_end_kept;
 	if (session_when_kept(l, &l->end_waiter) != 0)

@@ -406,5 +406,6 @@ void sessions_free(struct sessions *s)
 		(void)rmdir(s->folder); /* nothing in it belongs to us any more */
 	free(s->folder);
 	free(s->program);
+	spend_done(&s->spend);
 	free(s);
 }

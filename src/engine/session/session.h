@@ -31,6 +31,7 @@ struct chat;
 struct environment;
 struct events;
 struct sessions;
+struct spend;
 struct store;
 
 enum {
@@ -91,6 +92,10 @@ int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessi
 
 /* How many are running now; 0 for NULL. */
 unsigned sessions_open(const struct sessions *s);
+
+/* What agents used in sessions that have ended; the tokens of those that were turns of a
+ * conversation are chat's. On the loop; NULL for NULL. */
+const struct spend *sessions_spend(const struct sessions *s);
 
 /* Starts nothing new and ends what is running, as tasks_stop does; those sessions fail with
  * "daemon stopped while session was active". */

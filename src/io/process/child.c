@@ -44,6 +44,8 @@ enum {
 	PIPE_SIZE = 256 * 1024,
 };
 
+static atomic_uint n_running;
+
 struct output {
 	uv_pipe_t pipe;
 	struct child *child;
@@ -284,6 +286,7 @@ static void check_process(struct child *c)
 	if (!c->running || !spawn_reap(&c->process))
 		return;
 	c->running = false;
+	atomic_fetch_sub_explicit(&n_running, 1, memory_order_relaxed);
 	if (c->freed) {
 		close_handle(&c->end);
 		return;
@@ -472,6 +475,7 @@ static int attend(struct child *c)
 		return r;
 	}
 	c->running = true;
+	atomic_fetch_add_explicit(&n_running, 1, memory_order_relaxed);
 	/* Where there is no pidfd, it may have ended before we listened. */
 	if (c->process.pidfd < 0 && !c->freed)
 		timer_start(c->grace, 0);
@@ -706,4 +710,9 @@ void child_free(struct child *c)
 	/* The handle that waits for the end, if it was started at all. */
 	if (c->waits && !c->running)
 		close_handle(&c->end);
+}
+
+unsigned children_running(void)
+{
+	return atomic_load_explicit(&n_running, memory_order_relaxed);
 }

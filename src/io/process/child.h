@@ -64,6 +64,9 @@ void child_forbid(bool forbid);
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
 		struct why *why);
 
+/* How many there are whose end was not seen yet, in all loops. Any thread. */
+unsigned children_running(void);
+
 /* 0 before it has started. */
 pid_t child_pid(const struct child *c);
 
