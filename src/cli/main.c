@@ -30,7 +30,7 @@ static const struct command_group groups[] = {
 	 {task_commands, session_commands, automation_commands, project_commands}},
 	{"Decide", {approval_commands}},
 	{"Serve agents", {connect_commands, mcp_commands}},
-	{"The daemon", {status_commands, event_commands, daemon_commands}},
+	{"The daemon", {status_commands, metrics_commands, event_commands, daemon_commands}},
 	{"Any JSON-RPC server", {server_commands}},
 	{"Help", {help_commands}},
 	{NULL},

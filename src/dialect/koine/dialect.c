@@ -4,6 +4,7 @@
 #include "base/log_tail.h"
 #include "call/rpc.h"
 #include "dialect/daemon.h"
+#include "dialect/metric/metric.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
@@ -98,6 +99,7 @@ static const struct method_table more_methods[] = {
 	{koine_session_methods, &koine_n_session_methods},
 	{koine_approval_methods, &koine_n_approval_methods},
 	{koine_agent_methods, &koine_n_agent_methods},
+	{metric_methods, &metric_n_methods},
 	{NULL, NULL},
 };
 
@@ -119,4 +121,5 @@ const struct dialect koine_dialect = {
 	.home = {.socket = "koine.sock", .told_by = "KOINE_SOCKET"},
 	.http_paths = paths,
 	.http_silent_status = 200,
+	.http_more_routes = &metric_routes,
 };

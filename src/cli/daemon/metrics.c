@@ -1,0 +1,107 @@
+/* koine metrics: what the daemon counts, for Prometheus; or as a file for its node exporter. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/kit/call.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+struct metrics_options {
+	bool openmetrics;
+	const char *textfile; /* NULL: stdout */
+};
+
+static int fill(int fd, struct text text)
+{
+	int r = file_write_all(fd, text.data, text.len);
+
+	/* The exporter is somebody else, whatever our mask says. */
+	if (r == 0 && fchmod(fd, 0644) != 0)
+		r = -errno;
+	if (r == 0 && fsync(fd) != 0)
+		r = -errno;
+	return r;
+}
+
+/* Under another name first, which the exporter does not look at: it never finds half of a file. */
+static int write_draft(char *draft, struct text text)
+{
+	CLEANUP(closep) int fd = mkostemp(draft, O_CLOEXEC);
+
+	return fd < 0 ? -errno : fill(fd, text);
+}
+
+static int write_file(const char *path, struct text text)
+{
+	char draft[4096];
+	int r;
+
+	if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft)) {
+		complain("the path of --textfile is too long");
+		return EX_USAGE;
+	}
+	r = write_draft(draft, text);
+	if (r == 0 && rename(draft, path) != 0)
+		r = -errno;
+	if (r == 0)
+		return 0;
+	unlink(draft);
+	complain("cannot write %s: %s", path, strerror(-r));
+	return EX_CANTCREAT;
+}
+
+static int print_all(struct text text)
+{
+	if (fwrite(text.data, 1, text.len, stdout) != text.len || fflush(stdout) != 0)
+		return EX_IOERR;
+	return 0;
+}
+
+static int cmd_metrics(struct cli *cli)
+{
+	const struct metrics_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *result;
+	struct text text;
+	int r = call_with(cli, "daemon.metrics", "format",
+			  o->openmetrics ? "openmetrics" : "prometheus", &a);
+
+	if (r != 0)
+		return r;
+	result = koine_answer_result(a);
+	if (cli->options.json && !o->textfile)
+		return call_print_result(cli, a, NULL, NULL);
+	text = member_string(result, "text");
+	if (!text.data) {
+		complain("the answer has no text");
+		return EX_PROTOCOL;
+	}
+	return o->textfile ? write_file(o->textfile, text) : print_all(text);
+}
+
+#define AT(member) offsetof(struct metrics_options, member)
+
+static const struct option metrics_options[] = {
+	{"--openmetrics", NULL, NULL, "in OpenMetrics' form, not Prometheus's older one",
+	 option_flag, AT(openmetrics)},
+	{"--textfile", NULL, "FILE", "into a file, at once and for all to read (0644)", option_text,
+	 AT(textfile)},
+	{NULL},
+};
+
+const struct command metrics_commands[] = {
+	{"metrics", "", "print what the daemon counts, for Prometheus",
+	 "The same as GET /metrics. For the textfile collector of Prometheus's node exporter:\n"
+	 "  koine metrics --textfile /var/lib/prometheus/node-exporter/koine.prom\n",
+	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS},
+	{NULL},
+};

@@ -1,0 +1,123 @@
+/*
+ * What koined tells of itself to Prometheus and its kin: one table of families (families.c), whose
+ * rows say where their samples come from. Each room counts in a struct of its own; what they have
+ * is taken together once for each scrape, and then read family by family.
+ */
+#pragma once
+
+#include "base/metric/metric.h"
+#include "call/call.h"
+#include "call/http_route.h"
+#include "call/server.h"
+#include "engine/event/event.h"
+#include "engine/memory/memory.h"
+#include "engine/task/task.h"
+
+enum { METRIC_DIALECTS_MAX = 32 };
+
+/* All listeners of a dialect, those that were closed as well. */
+struct metric_listeners {
+	const struct dialect *dialect;
+	uint64_t connections;
+	uint64_t accepted;
+	uint64_t refused[N_REFUSED_FOR];
+	uint64_t gate[N_GATE_REASONS];
+	uint64_t bytes_in;
+	uint64_t bytes_out;
+	uint64_t dropped;
+};
+
+/* The process as the kernel knows it. */
+struct metric_process {
+	uint64_t rss;
+	uint64_t cpu_ns;
+	uint64_t open_fds;
+	uint64_t max_fds; /* UINT64_MAX: no limit */
+};
+
+/* What all families of one scrape are read from. */
+struct metric_from {
+	struct server *server;
+	struct engine *engine;
+	struct metric_listeners listeners[METRIC_DIALECTS_MAX];
+	unsigned n_listeners;
+	struct workers_figures workers;
+	struct event_figures events;
+	struct memory_figures memory;
+	bool has_memory;
+	struct task_counts tasks;
+	struct metric_process process;
+};
+
+/* Of `n_connections` descriptors it is known that they are open. */
+void metric_process_read(struct metric_process *ret, uint64_t n_connections);
+
+/* ---- families.c ---- */
+
+extern const struct metric_family metric_families[];
+extern const unsigned n_metric_families;
+
+/* ---- the daemon's: server.c ---- */
+
+void metric_server_take(struct metric_from *f, struct server *s);
+
+#define COLLECT(name)                                                                              \
+	void collect_##name(const void *from, const struct metric_family *f,                       \
+			    struct metric_sink *sink)
+
+COLLECT(build);
+COLLECT(start_time);
+COLLECT(calls);
+COLLECT(refusals);
+COLLECT(call_times);
+COLLECT(calls_running);
+COLLECT(calls_parked);
+COLLECT(connections);
+COLLECT(accepted);
+COLLECT(refused);
+COLLECT(gate);
+COLLECT(bytes_in);
+COLLECT(bytes_out);
+COLLECT(dropped);
+COLLECT(answers);
+COLLECT(input);
+COLLECT(work);
+COLLECT(commits);
+COLLECT(commits_failed);
+COLLECT(batches);
+
+/* ---- the engine's: engine.c ---- */
+
+void metric_engine_take(struct metric_from *f, struct engine *e);
+
+COLLECT(writable);
+COLLECT(tasks);
+COLLECT(approvals);
+COLLECT(decisions);
+COLLECT(approval_waits);
+COLLECT(sessions);
+COLLECT(turns);
+COLLECT(tokens);
+COLLECT(cost);
+COLLECT(indexes);
+COLLECT(index_bytes);
+COLLECT(searches);
+COLLECT(events);
+COLLECT(subscribers);
+COLLECT(events_lost);
+
+/* ---- the process's: process.c ---- */
+
+COLLECT(children);
+COLLECT(log_lines);
+COLLECT(log_left_out);
+COLLECT(rss);
+COLLECT(cpu);
+COLLECT(open_fds);
+COLLECT(max_fds);
+
+/* ---- show.c: who is shown them ---- */
+
+extern const struct http_route_table metric_routes;
+extern const struct method metric_methods[];
+extern const unsigned metric_n_methods;

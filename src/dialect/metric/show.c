@@ -1,0 +1,112 @@
+/* GET /metrics, and daemon.metrics for those who do not speak HTTP. */
+#include <errno.h>
+
+#include "base/metric/text.h"
+#include "dialect/metric/metric.h"
+#include "wire/http/http1.h"
+
+static int write_all(struct call *c, enum metric_format format, struct buf *out)
+{
+	struct metric_from *from = arena_zalloc(&c->arena, sizeof(*from));
+
+	if (!from)
+		return -ENOMEM;
+	metric_server_take(from, c->server);
+	metric_engine_take(from, call_engine(c));
+	metric_process_read(&from->process, c->server->n_clients);
+	metric_write_text(out, format, metric_families, n_metric_families, from);
+	return out->err;
+}
+
+/* ---- over HTTP ---- */
+
+static int send_all(struct call *c, enum metric_format format, const struct buf *text)
+{
+	int r = call_stream_begin(c, 200, metric_content_type(format));
+
+	return r != 0 ? r : call_stream(c, text->data, text->len);
+}
+
+static struct done handle_scrape(struct call *c)
+{
+	enum metric_format format = metric_format_wanted(http_header_find(c->http, "Accept"));
+	struct buf text;
+	int r;
+
+	buf_init(&text, c->server->opts.limits.reply_bytes);
+	r = write_all(c, format, &text);
+	if (r == 0)
+		r = send_all(c, format, &text);
+	buf_done(&text);
+	return r != 0 ? call_fail(c, r) : call_stream_end(c);
+}
+
+static const struct http_route routes[] = {
+	{"GET",
+	 "/metrics",
+	 {.name = "metrics",
+	  .doc = "What the daemon counts, for Prometheus",
+	  .handle = handle_scrape,
+	  .flags = METHOD_LATER}},
+};
+
+const struct http_route_table metric_routes = {routes, sizeof(routes) / sizeof(routes[0])};
+
+/* ---- as a call ---- */
+
+struct metrics_in {
+	struct text format;
+};
+
+static int read_format(const struct metrics_in *in, enum metric_format *ret, struct why *why)
+{
+	if (text_is(in->format, "prometheus"))
+		*ret = METRIC_PROMETHEUS;
+	else if (text_is(in->format, "openmetrics"))
+		*ret = METRIC_OPENMETRICS;
+	else
+		return refuse_field(why, "format", "format must be prometheus or openmetrics");
+	return 0;
+}
+
+static struct done handle_metrics(struct call *c)
+{
+	enum metric_format format = METRIC_PROMETHEUS;
+	struct json *j;
+	struct buf text;
+	int r = read_format(c->in, &format, &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	buf_init(&text, c->server->opts.limits.reply_bytes);
+	r = write_all(c, format, &text);
+	if (r == 0) {
+		j = call_result(c);
+		json_begin_object(j);
+		json_member_str(j, "content_type", metric_content_type(format));
+		json_member_text(j, "text", (struct text) {.data = text.data, .len = text.len});
+		json_end_object(j);
+	}
+	buf_done(&text);
+	return r != 0 ? call_fail(c, r) : call_reply(c);
+}
+
+static const struct field metrics_fields[] = {
+	{.name = "format",
+	 .type = FIELD_STRING,
+	 .default_text = "prometheus",
+	 .doc = "prometheus, or openmetrics",
+	 .offset = offsetof(struct metrics_in, format)},
+};
+
+const struct method metric_methods[] = {
+	{.name = "daemon.metrics",
+	 .doc = "What the daemon counts, as text for Prometheus",
+	 .result = "{\"type\":\"object\",\"properties\":{\"content_type\":{\"type\":\"string\"},"
+		   "\"text\":{\"type\":\"string\"}}}",
+	 FIELDS(metrics_fields),
+	 .in_size = sizeof(struct metrics_in),
+	 .handle = handle_metrics},
+};
+
+const unsigned metric_n_methods = sizeof(metric_methods) / sizeof(metric_methods[0]);
