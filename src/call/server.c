@@ -633,6 +633,8 @@ void endpoint_write(const struct endpoint *e, struct json *j)
 	json_begin_object(j);
 	json_member_str(j, "dialect", e->dialect->name);
 	json_member_str(j, "address", e->address);
+	if (e->token_file)
+		json_member_str(j, "token_file", e->token_file);
 	json_member_uint(j, "connections", e->n_connections);
 	json_member_uint(j, "accepted", e->n_accepted);
 	json_member_uint(j, "refused", count_refused(e));

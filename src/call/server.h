@@ -98,6 +98,8 @@ struct endpoint {
 	struct endpoint *guest;
 	/* HTTP: "Bearer " and the token that calls must carry; "" for none. */
 	char token[256];
+	/* The file that has it, for clients that may read that; NULL: none. */
+	const char *token_file;
 };
 
 struct server {

@@ -1,10 +1,14 @@
 /* The methods of each dialect, and its listeners. */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
+#include "daemon/token.h"
 #include "io/occupant.h"
 
 /* ---- methods ---- */
@@ -244,6 +248,19 @@ int listen_everywhere(struct daemon *d, struct why *why)
 	return r;
 }
 
+/* Whoever may read it finds it by the status: a port may be any, and its file anywhere. */
+static int say_token_file(struct daemon *d, struct endpoint *e)
+{
+	char found[PATH_LEN];
+	char path[PATH_MAX];
+
+	token_find_file(d->settings, e->dialect, found, sizeof(found));
+	if (!found[0] || !realpath(found, path))
+		return 0;
+	e->token_file = arena_copy(&d->arena, path, strlen(path));
+	return e->token_file ? 0 : -ENOMEM;
+}
+
 int tokens_make(struct daemon *d, struct why *why)
 {
 	int r = 0;
@@ -258,6 +275,9 @@ int tokens_make(struct daemon *d, struct why *why)
 		token = hosts_token(&d->hosts, e->dialect);
 		if (token)
 			snprintf(e->token, sizeof(e->token), "%s", token);
+		r = say_token_file(d, e);
+		if (r != 0)
+			return r;
 	}
 	return r;
 }

@@ -133,6 +133,19 @@ int token_make(const struct settings *s, const struct dialect *d, char *out, siz
 	return r != 0 ? r : read_file(path, out, size, why);
 }
 
+void token_find_file(const struct settings *s, const struct dialect *d, char *out, size_t size)
+{
+	const char *named = file_of(s, d);
+	char path[PATH_LEN];
+
+	out[0] = '\0';
+	if (!token_of(d) || !token_of(d)->only || strcmp(named, "off") == 0)
+		return;
+	if (is_made(s, d))
+		made_file(s, token_of(d)->made, path);
+	snprintf(out, size, "%s", is_made(s, d) ? path : named);
+}
+
 /* ---- reading them ---- */
 
 int token_read_own(const struct settings *s, const struct dialect *d, char *out, size_t size,

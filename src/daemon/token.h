@@ -17,6 +17,9 @@ int token_read(const struct settings *s, const struct dialect *d, char *out, siz
 int token_make(const struct settings *s, const struct dialect *d, char *out, size_t size,
 	       struct why *why);
 
+/* Where the token is that only this dialect has; "": none, or it is not in a file. */
+void token_find_file(const struct settings *s, const struct dialect *d, char *out, size_t size);
+
 /* Only its own; only that of koine.token_file. */
 int token_read_own(const struct settings *s, const struct dialect *d, char *out, size_t size,
 		   struct why *why);

@@ -8,6 +8,20 @@
 
 #define TOLD "{\"hooks\":[{\"type\":\"command\",\"command\":%n,\"timeout\":%s}]}"
 
+/* Claude Code's hooks by HTTP. The variables are those of a session that koined has started. */
+#define POSTED(matcher, headers, time)                                                             \
+	"{" matcher "\"hooks\":[{\"type\":\"http\",\"url\":%u,\"headers\":" headers                \
+	",\"allowedEnvVars\":[\"KOINE_SESSION_ID\",\"KOINE_RUN_ID\"],\"timeout\":" time "}]}"
+#define ASKED(event, match, more)                                                                  \
+	{                                                                                          \
+		"hooks/" event, GROUP(match, ""), EDIT_ELEMENT, .http = POSTED(match, "%w", "%t"), \
+								more                               \
+	}
+#define NOTED(event)                                                                               \
+	{                                                                                          \
+		"hooks/" event, TOLD, EDIT_ELEMENT, .http = POSTED("", "%x", "%s")                 \
+	}
+
 const struct agent agents[] = {
 	{
 		.name = "claude",
@@ -15,28 +29,29 @@ const struct agent agents[] = {
 		.programs = {"claude"},
 		.folder = "{CLAUDE_CONFIG_DIR|~/.claude}",
 		.measured = true,
+		.posts = true,
 		.ticks = 1,
-		.files =
-			{{.user = "{CLAUDE_CONFIG_DIR|~}/.claude.json",
-			  .project = ".mcp.json",
-			  .by = &json_editor,
-			  .edits = {{"mcpServers/koine",
-				     "{\"type\":\"stdio\",\"command\":%c,\"args\":%a}"}}},
-			 {.user = "{CLAUDE_CONFIG_DIR|~/.claude}/settings.json",
-			  .project = ".claude/settings.json",
-			  .by = &json_editor,
-			  .edits = {{"permissions/allow", "\"mcp__koine\"", EDIT_ELEMENT},
-				    {"hooks/PermissionRequest", GROUP("\"matcher\":\"*\",", ""),
-				     EDIT_ELEMENT},
-				    {"hooks/SessionStart", TOLD, EDIT_ELEMENT},
-				    {"hooks/UserPromptSubmit", TOLD, EDIT_ELEMENT},
-				    {"hooks/PostToolUse", TOLD, EDIT_ELEMENT},
-				    {"hooks/Stop", TOLD, EDIT_ELEMENT},
-				    {"hooks/SessionEnd", TOLD, EDIT_ELEMENT},
-				    {"hooks/PreToolUse",
-				     GROUP("\"matcher\":\"Bash|Edit|Write|NotebookEdit|WebFetch\",",
-					   ""),
-				     EDIT_ELEMENT, .gate = true}}}},
+		.files = {{.user = "{CLAUDE_CONFIG_DIR|~}/.claude.json",
+			   .project = ".mcp.json",
+			   .by = &json_editor,
+			   .edits = {{"mcpServers/koine",
+				      "{\"type\":\"stdio\",\"command\":%c,\"args\":%a}"}}},
+			  {.user = "{CLAUDE_CONFIG_DIR|~/.claude}/settings.json",
+			   .project = ".claude/settings.json",
+			   .by = &json_editor,
+			   .edits = {{"permissions/allow", "\"mcp__koine\"", EDIT_ELEMENT},
+				     ASKED("PermissionRequest", "\"matcher\":\"*\",",
+					   .gate = false),
+				     /* Claude Code gives this one to commands alone. */
+				     {"hooks/SessionStart", TOLD, EDIT_ELEMENT},
+				     NOTED("UserPromptSubmit"),
+				     NOTED("PostToolUse"),
+				     NOTED("Stop"),
+				     NOTED("SessionEnd"),
+				     ASKED("PreToolUse",
+					   "\"matcher\":\"Bash|Edit|Write|NotebookEdit|WebFetch\",",
+					   .gate = true),
+				     ASKED("Elicitation", "", .gate = true)}}},
 	},
 	{
 		.name = "codex",

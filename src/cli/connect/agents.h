@@ -4,13 +4,14 @@
  * A path begins with "~", or with "{VARIABLE|DEFAULT}". In a value stand for words of this
  * machine: %c the program, %a its arguments as a list, %l both in one list; %h the line of a hook
  * that waits for a human, and %t the time that it has, in the agent's own unit; %n and %s the same
- * of a hook that only tells koined of something.
+ * of a hook that only tells koined of something. With --http: %u where koined takes hooks, %w the
+ * headers of a hook that waits, and %x of one that only tells.
  */
 #pragma once
 
 #include "cli/connect/edit.h"
 
-enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 8 };
+enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 9 };
 
 struct agent_edit {
 	const char *path;
@@ -18,6 +19,7 @@ struct agent_edit {
 	enum edit_kind kind;
 	bool gate; /* only with --gate */
 	bool stays;
+	const char *http; /* the value with --http; NULL: the same */
 };
 
 struct agent_file {
@@ -36,6 +38,7 @@ struct agent {
 	const char *folder;    /* it exists if the agent was ever used */
 	bool measured;         /* tried with the agent itself; otherwise by its documentation */
 	bool cuts_environment; /* of what it starts: the socket must be told */
+	bool posts;            /* it can send its hooks by HTTP: --http */
 	unsigned ticks;        /* of its time limits, in a second */
 	/* Where its first file has the hashes of the hooks in its second that it may run, as
 	 * trust.h says; or NULL. */

@@ -79,14 +79,46 @@ static int need_installed(const struct agent *a)
 
 /* ---- what is said ---- */
 
+/* What follows "Bearer " is nobody's to read over a shoulder, or in a log. */
+static void hide_tokens(struct text t, struct buf *out)
+{
+	static const char mark[] = "Bearer ";
+	const char *at = t.data;
+	const char *end = t.data + t.len;
+
+	for (;;) {
+		const char *found =
+			at < end ? memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1) : NULL;
+
+		buf_add(out, at, (size_t)((found ? found + sizeof(mark) - 1 : end) - at));
+		if (!found)
+			return;
+		buf_add_str(out, "...");
+		at = memchr(found, '"', (size_t)(end - found));
+		if (!at)
+			return;
+	}
+}
+
+static void print_change(const struct cli *cli, const struct plan_file *f)
+{
+	CLEANUP(buf_donep) struct buf before;
+	CLEANUP(buf_donep) struct buf after;
+
+	buf_init(&before, EDIT_FILE_MAX);
+	buf_init(&after, EDIT_FILE_MAX);
+	hide_tokens(buf_text(&f->target.text), &before);
+	hide_tokens(f->removes ? TEXT("") : buf_text(&f->after), &after);
+	change_print(cli, f->target.path, buf_text(&before), buf_text(&after));
+}
+
 static void print_changes(const struct cli *cli, const struct plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct plan_file *f = &p->files[i];
 
 		if (f->changes)
-			change_print(cli, f->target.path, buf_text(&f->target.text),
-				     f->removes ? TEXT("") : buf_text(&f->after));
+			print_change(cli, f);
 	}
 	if (p->files[0].changes && p->trust == TRUST_GIVEN && !p->undo)
 		printf("Each trusted_hash tells %s that you trust this hook of koine's, which it "
@@ -195,11 +227,34 @@ static int carry_on(struct cli *cli, const struct connect_options *o, struct pla
 	return EX_OK;
 }
 
+/* A project's files are shared, and a token is not. */
+static int find_door(struct cli *cli, const struct connect_options *o, struct plan *p,
+		     struct door *door)
+{
+	int r;
+
+	if (!o->http || o->undo)
+		return 0;
+	if (p->project) {
+		complain("--http writes a token, which is not for the files of a project");
+		return EX_USAGE;
+	}
+	if (!p->agent->posts) {
+		complain("%s has no hooks by HTTP", p->agent->title);
+		return EX_USAGE;
+	}
+	r = door_find(cli, false, door);
+	if (r == 0)
+		p->door = door;
+	return r;
+}
+
 static int cmd_connect(struct cli *cli)
 {
 	const struct connect_options *o = cli->own;
 	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
 	char folder[PATH_MAX];
+	struct door door;
 	int r;
 
 	if (!p)
@@ -214,6 +269,8 @@ static int cmd_connect(struct cli *cli)
 		return EX_USAGE;
 	if (!p->project && !o->undo)
 		r = need_installed(p->agent);
+	if (r == 0)
+		r = find_door(cli, o, p, &door);
 	if (r != 0)
 		return r;
 	p->gate = o->gate;
@@ -237,6 +294,9 @@ static const struct option options[] = {
 	{"--gate", NULL, NULL,
 	 "also ask before every command and edit, not only where it would ask", option_flag,
 	 AT(gate)},
+	{"--http", NULL, NULL,
+	 "hooks that go to koined's port by HTTP, with its token, and start no program",
+	 option_flag, AT(http)},
 	{NULL},
 };
 

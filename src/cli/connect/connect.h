@@ -9,6 +9,7 @@ struct connect_options {
 	bool dry_run;
 	bool undo;
 	bool gate;
+	bool http;
 };
 
 /* The project's folder, links followed; project is NULL without --project. 0 or an exit code. */

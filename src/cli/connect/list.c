@@ -57,7 +57,23 @@ static enum state state_of(const struct plan *p)
 	return yes == n ? STATE_YES : no == n ? STATE_NO : STATE_PARTLY;
 }
 
-static void look(const struct cli *cli, const char *project, struct seen *s)
+/* Its hooks may go to koined's port, instead of being commands. */
+static enum state look_for_posts(struct cli *cli, const struct agent *agent)
+{
+	struct plan p = {.agent = agent};
+	enum state state = STATE_PARTLY;
+	struct door door;
+
+	if (!agent->posts || door_find(cli, true, &door) != 0)
+		return state;
+	p.door = &door;
+	if (plan_make(cli, &p) == 0)
+		state = state_of(&p);
+	plan_done(&p);
+	return state;
+}
+
+static void look(struct cli *cli, const char *project, struct seen *s)
 {
 	struct plan p = {.agent = s->agent, .project = project};
 	char path[PATH_MAX];
@@ -71,6 +87,8 @@ static void look(const struct cli *cli, const char *project, struct seen *s)
 	else
 		s->state = STATE_UNREADABLE;
 	plan_done(&p);
+	if (s->state == STATE_PARTLY && !project)
+		s->state = look_for_posts(cli, s->agent);
 }
 
 static void find_program(const struct agent *a, struct probe *p)

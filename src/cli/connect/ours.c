@@ -44,6 +44,16 @@ static bool is_our_array(const struct koine_value *v)
 	       value_is(koine_value_next(first), "mcp");
 }
 
+bool ours_is_posted(const struct koine_value *hook)
+{
+	static const struct text path = TEXT("/hook");
+	struct text url = member_string(hook, "url");
+
+	return text_begins(url, TEXT("http://")) && url.len > path.len &&
+	       memcmp(url.data + url.len - path.len, path.data, path.len) == 0 &&
+	       koine_value_get(koine_value_get(hook, "headers"), "Koine-Timeout");
+}
+
 static void count(const struct koine_value *v, unsigned *ours, unsigned *others)
 {
 	const struct koine_value *child;
@@ -52,6 +62,12 @@ static void count(const struct koine_value *v, unsigned *ours, unsigned *others)
 	if (text_is(text_of_key(v), "command") && koine_value_kind(v) != KOINE_OBJECT) {
 		is_ours = koine_value_kind(v) == KOINE_ARRAY ? is_our_array(v)
 							     : ours_is_command(text_of_value(v));
+		*ours += is_ours;
+		*others += !is_ours;
+		return;
+	}
+	if (member_is(v, "type", "http")) {
+		is_ours = ours_is_posted(v);
 		*ours += is_ours;
 		*others += !is_ours;
 		return;

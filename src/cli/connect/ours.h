@@ -1,4 +1,4 @@
-/* What koine has put into a file is known by the program that it starts. */
+/* What koine has put into a file is known by the program that it starts, or by where it posts. */
 #pragma once
 
 #include <koine/koine.h>
@@ -9,5 +9,8 @@
 /* "koine", "/usr/bin/koine", "'/a b/koine' hook --timeout 590": koine itself, or its hook. */
 bool ours_is_command(struct text command);
 
-/* Whether every command in it is ours; *ret_mixed: only some are. */
+/* "http://127.0.0.1:8766/hook", of a hook that has a header Koine-Timeout. */
+bool ours_is_posted(const struct koine_value *hook);
+
+/* Whether every command, and every hook by HTTP, in it is ours; *ret_mixed: only some are. */
 bool ours_is(const struct koine_value *v, bool *ret_mixed);

@@ -95,12 +95,14 @@ static int add_edits(const struct plan *p, const struct words *w, struct plan_fi
 {
 	for (unsigned i = 0; i < AGENT_EDITS_MAX && f->row->edits[i].path; i++) {
 		const struct agent_edit *e = &f->row->edits[i];
+		const char *value = w->door && e->http ? e->http : e->value;
 
 		if (e->gate != gate)
 			continue;
+		f->target.is_secret |= w->door && w->door->token[0] && e->http;
 		f->edits[f->n_edits] = (struct edit) {.kind = e->kind,
 						      .path = e->path,
-						      .value = words_fill(w, p->agent, e->value),
+						      .value = words_fill(w, p->agent, value),
 						      .stays = e->stays};
 		if (!f->edits[f->n_edits].value)
 			return out_of_memory();
@@ -194,6 +196,8 @@ int plan_make(const struct cli *cli, struct plan *p)
 	char base[PATH_MAX];
 	struct words w;
 	int r = words_find(cli, p->agent, p->project != NULL, &w);
+
+	w.door = p->door;
 
 	for (unsigned i = 0; i < AGENT_FILES_MAX && r == 0 && p->agent->files[i].user; i++) {
 		struct plan_file *f = &p->files[p->n];

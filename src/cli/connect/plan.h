@@ -37,6 +37,7 @@ struct plan {
 	const char *project; /* NULL: user-wide */
 	bool gate;
 	bool undo;
+	const struct door *door; /* for hooks by HTTP; NULL: they are commands */
 	bool asks; /* the agent's program, where it alone can tell what must be written */
 	enum plan_trust trust;
 	struct plan_file files[AGENT_FILES_MAX];

@@ -176,13 +176,20 @@ static int make_folders(const struct target *t, struct why *why)
 	return 0;
 }
 
+static mode_t mode_of(const struct target *t)
+{
+	mode_t mode = t->exists ? t->was.st_mode & 07777 : t->is_shared ? 0644 : 0600;
+
+	return t->is_secret ? mode & 0700 : mode;
+}
+
 static int fill(int fd, const struct target *t, struct text text)
 {
 	int r = file_write_all(fd, text.data, text.len);
 
 	if (r == 0 && t->exists && fchown(fd, (uid_t)-1, t->was.st_gid) != 0)
 		r = -errno;
-	if (r == 0 && fchmod(fd, t->exists ? t->was.st_mode & 07777 : t->is_shared ? 0644 : 0600))
+	if (r == 0 && fchmod(fd, mode_of(t)) != 0)
 		r = -errno;
 	return r == 0 && fsync(fd) != 0 ? -errno : r;
 }

@@ -19,6 +19,7 @@ struct target {
 	bool exists;
 	bool has_backup;
 	bool is_shared;    /* with others who have the project: a new file is readable */
+	bool is_secret;    /* a token is among what is written: nobody else may read it */
 	struct stat was;   /* if it exists */
 	struct buf text;   /* what it holds */
 	struct buf before; /* what the backup holds */
@@ -28,7 +29,7 @@ struct target {
 int target_open(struct target *t, const char *path, const char *base, struct why *why);
 void target_close(struct target *t);
 
-/* Replaces it, with mode and owner as they were; makes its folder if there is none. */
+/* Replaces it, with mode and owner as they were, unless it is secret; makes its folder if there is none. */
 int target_write(const struct target *t, struct text text, struct why *why);
 /* Copies what was read into the backup. */
 int target_back_up(const struct target *t, struct why *why);

@@ -70,6 +70,7 @@ int words_find(const struct cli *cli, const struct agent *agent, bool is_shared,
 	int r = find_program(w->program);
 
 	w->socket[0] = '\0';
+	w->door = NULL;
 	if (r == 0 && (is_shared ? asked : known))
 		r = find_socket(cli, w->socket);
 	if (is_shared)
@@ -111,6 +112,24 @@ static void add_hook(const struct words *w, int wait_seconds, struct koine_json 
 	koine_json_text_n(j, line.data, line.len);
 }
 
+/* A header that names a variable is empty where there is none. Koine-Timeout tells others, too, whose
+ * hook it is. */
+static void add_headers(const struct words *w, int wait_seconds, struct koine_json *j)
+{
+	char bearer[sizeof(w->door->token) + 16];
+	char seconds[16];
+
+	snprintf(bearer, sizeof(bearer), "Bearer %s", w->door->token);
+	snprintf(seconds, sizeof(seconds), "%d", wait_seconds);
+	koine_json_begin_object(j);
+	if (w->door->token[0])
+		params_add(j, "Authorization", bearer);
+	params_add(j, "Koine-Timeout", seconds);
+	params_add(j, "Koine-Session", "$KOINE_SESSION_ID");
+	params_add(j, "Koine-Run", "$KOINE_RUN_ID");
+	koine_json_end_object(j);
+}
+
 static void add_arguments(const struct words *w, bool with_program, struct koine_json *j)
 {
 	koine_json_begin_array(j);
@@ -149,6 +168,15 @@ static void add_word(const struct words *w, const struct agent *agent, char whic
 		break;
 	case 's':
 		koine_json_int(j, (int64_t)TOLD_SECONDS * agent->ticks);
+		break;
+	case 'u':
+		koine_json_string(j, w->door->url);
+		break;
+	case 'w':
+		add_headers(w, HOOK_WAIT_SECONDS, j);
+		break;
+	case 'x':
+		add_headers(w, TOLD_WAIT_SECONDS, j);
 		break;
 	default:
 		add_arguments(w, which == 'l', j);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "cli/connect/agents.h"
+#include "cli/connect/door.h"
 #include "cli/kit/cli.h"
 
 struct words {
 	char program[PATH_MAX];
-	char socket[PATH_MAX]; /* "": koine finds it by itself */
+	char socket[PATH_MAX];   /* "": koine finds it by itself */
+	const struct door *door; /* NULL: hooks are commands */
 };
 
 /*

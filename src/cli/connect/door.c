@@ -1,0 +1,70 @@
+#include "cli/connect/door.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/secret.h"
+#include "cli/kit/call.h"
+#include "cli/kit/print.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+/* NULL: none that speaks MCP over HTTP. */
+static const struct koine_value *find_listener(const struct koine_value *status)
+{
+	const struct koine_value *l = member_first(status, "listeners");
+
+	for (; l; l = koine_value_next(l)) {
+		if (member_is(l, "dialect", "mcp") &&
+		    text_begins(member_string(l, "address"), TEXT("http:")))
+			return l;
+	}
+	return NULL;
+}
+
+/* The file must be private, so only its owner gets this far. */
+static int read_token(const struct koine_value *listener, struct door *ret, struct why *why)
+{
+	char file[PATH_MAX];
+
+	member_copy(listener, "token_file", file, sizeof(file));
+	ret->token[0] = '\0';
+	return file[0] ? secret_read(file, "token", ret->token, sizeof(ret->token), why) : 0;
+}
+
+static int read_door(const struct koine_value *status, struct door *ret, struct why *why)
+{
+	const struct koine_value *l = find_listener(status);
+	struct text address = member_string(l, "address");
+
+	if (!l)
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "koined has no port for MCP: set [listen] mcp = on, and restart it");
+	address = text_skip(address, strlen("http:"));
+	snprintf(ret->url, sizeof(ret->url), "http://%.*s/hook", (int)text_cut(address, 120).len,
+		 address.data);
+	return read_token(l, ret, why);
+}
+
+static int ask(struct cli *cli, struct door *ret, struct why *why)
+{
+	CLEANUP(client_freep) struct koine_client *c = NULL;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	char error[TALK_ERROR] = "";
+
+	if (talk_try(cli, &c, error) != 0)
+		return refuse(why, REFUSE_UNAVAILABLE, "%.190s", error);
+	if (koine_client_call(c, "daemon.status", NULL, &a) != 0)
+		return refuse(why, REFUSE_UNAVAILABLE, "koined does not say where it listens");
+	return read_door(koine_answer_result(a), ret, why);
+}
+
+int door_find(struct cli *cli, bool quiet, struct door *ret)
+{
+	struct why why = {0};
+	int r = ask(cli, ret, &why);
+
+	if (r != 0 && !quiet)
+		complain("%s", r < 0 ? strerror(-r) : why.text);
+	return r != 0 ? EX_UNAVAILABLE : 0;
+}
