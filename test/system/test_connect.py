@@ -435,7 +435,7 @@ def test_somebody_elses_file_or_home_is_refused():
         os.chown(home.write(".cursor/mcp.json", "{}"), 12345, -1)
         refused(home, "cursor", "belongs to user 12345", 77)
         os.chown(home.path, 12345, -1)
-        refused(home, "claude", "belongs to user 12345: run koine connect as that user", 77)
+        refused(home, "claude", "belongs to user 12345: run koine as that user", 77)
 
 
 def test_agents_that_are_not_there_are_named():

@@ -5,6 +5,7 @@
 #include "cli/connect/change.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/kit/print.h"
@@ -145,4 +146,20 @@ void change_print(const struct cli *cli, const char *path, struct text before, s
 		(void)out_of_memory();
 	free(p.old.items);
 	free(new.items);
+}
+
+int change_ask(const struct cli *cli)
+{
+	char line[16];
+
+	if (cli->options.json || !cli->terminal || !isatty(STDIN_FILENO)) {
+		complain("nothing was changed: say --yes to write this, or --dry-run");
+		return EX_USAGE;
+	}
+	printf("Write this? [y/N] ");
+	fflush(stdout);
+	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+		return 0;
+	puts("Nothing was changed.");
+	return EXIT_ERROR_ANSWER;
 }

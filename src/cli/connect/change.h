@@ -5,3 +5,6 @@
 #include "cli/kit/cli.h"
 
 void change_print(const struct cli *cli, const char *path, struct text before, struct text after);
+
+/* Asks whether to write what was shown. 0, or the exit code of leaving everything as it is. */
+int change_ask(const struct cli *cli);

@@ -186,23 +186,6 @@ static int print_json(const struct plan *p, bool written)
 
 /* ---- the command ---- */
 
-/* 0, or the exit code of leaving everything as it is. */
-static int ask(const struct cli *cli)
-{
-	char line[16];
-
-	if (cli->options.json || !cli->terminal || !isatty(STDIN_FILENO)) {
-		complain("nothing was changed: say --yes to write this, or --dry-run");
-		return EX_USAGE;
-	}
-	printf("Write this? [y/N] ");
-	fflush(stdout);
-	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
-		return 0;
-	puts("Nothing was changed.");
-	return EXIT_ERROR_ANSWER;
-}
-
 static int carry_on(struct cli *cli, const struct connect_options *o, struct plan *p)
 {
 	bool changes = plan_changes(p);
@@ -214,7 +197,7 @@ static int carry_on(struct cli *cli, const struct connect_options *o, struct pla
 	if (changes && !cli->options.json)
 		print_changes(cli, p);
 	if (changes && !o->dry_run) {
-		r = o->yes ? 0 : ask(cli);
+		r = o->yes ? 0 : change_ask(cli);
 		if (r == 0)
 			r = plan_carry_out(p);
 		if (r != 0)

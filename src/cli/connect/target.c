@@ -78,7 +78,7 @@ static int check_base(const char *base, char real[PATH_MAX], struct why *why)
 		return refuse(why, REFUSE_FORBIDDEN, "%s: %s", base, strerror(errno));
 	if (st.st_uid != geteuid())
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "%s belongs to user %lu: run koine connect as that user", base,
+			      "%s belongs to user %lu: run koine as that user", base,
 			      (unsigned long)st.st_uid);
 	return 0;
 }

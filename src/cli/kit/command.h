@@ -3,7 +3,7 @@
 
 #include "cli/kit/cli.h"
 
-enum { GROUP_TABLES_MAX = 5 };
+enum { GROUP_TABLES_MAX = 8 };
 
 /* Commands as `koine --help` shows them. A table ends with a row without a name, the groups with
  * one without a title. */
