@@ -9,12 +9,13 @@
 #include "dialect/hld/hld.h"
 #include "dialect/koine/koine.h"
 #include "dialect/mcp/server.h"
+#include "dialect/metric/metric.h"
 #include "dialect/nexus/nexus.h"
 #include "dialect/ocg/ocg.h"
 
 const struct dialect *const dialects[] = {
 	&koine_dialect, &ash_dialect,     &hld_dialect,       &ocg_dialect, &nexus_dialect,
-	&aiwg_dialect,  &gateway_dialect, &embedding_dialect, &mcp_dialect,
+	&aiwg_dialect,  &gateway_dialect, &embedding_dialect, &mcp_dialect, &metric_dialect,
 };
 
 const unsigned n_dialects = sizeof(dialects) / sizeof(dialects[0]);

@@ -293,6 +293,49 @@ def test_the_gate_is_the_same():
             same((refused("token"), refused("host"), refused("origin")), (2, 1, 1), "turned away")
 
 
+def test_a_listener_for_figures_does_nothing_else():
+    with Daemon("--listen", "metrics=http:127.0.0.1:0", listen=EVERYWHERE) as d:
+        place = d.address("http", "metrics").partition(":")[2]
+
+        def ask(method, path, body=None):
+            c = http.client.HTTPConnection(place)
+            try:
+                c.request(method, path, body)
+                r = c.getresponse()
+                return r.status, r.read().decode()
+            finally:
+                c.close()
+
+        status, text = ask("GET", "/metrics")
+        same(status, 200, "a scrape")
+        checked(text)
+        same(ask("POST", "/", request("ping")), (404, '{"error":"Not found"}'), "a call")
+        same(ask("POST", "/rpc", request("daemon.stop"))[0], 404, "another")
+        same(ask("POST", "/metrics", request("ping"))[0], 405, "and another")
+        status, text = ask("GET", "/metrics")
+        same(of(read(text), "koine_calls_total", dialect="metrics", method="metrics", outcome="ok"), 1,
+             "the scrape before")
+        with d.connect() as c:
+            # Nobody speaks anything but HTTP there.
+            c.ping()
+
+
+def test_a_foreign_user_comes_in_only_where_it_is_named():
+    if os.geteuid() != 0:
+        raise Skip("only root can be somebody else")
+    with Daemon("--listen", "metrics=http:127.0.0.1:0", "--set", "listen.metrics.allow_uids=65534",
+                listen=EVERYWHERE) as d:
+        def status(dialect):
+            place = d.address("http", dialect).partition(":")[2]
+            done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
+                                   "http://%s/metrics" % place], capture_output=True, user=65534)
+            return done.stdout.decode()
+
+        same(status("metrics"), "200", "at the listener for it")
+        same(status("koine"), "000", "at koine's own")
+        same(of(now(d), "koine_connections_refused_total", dialect="koine", reason="uid"), 1, "refused")
+
+
 # ---- a real Prometheus ----
 
 

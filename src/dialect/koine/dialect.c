@@ -121,5 +121,6 @@ const struct dialect koine_dialect = {
 	.home = {.socket = "koine.sock", .told_by = "KOINE_SOCKET"},
 	.http_paths = paths,
 	.http_silent_status = 200,
-	.http_more_routes = &metric_routes,
+	.http_routes = metric_routes,
+	.n_http_routes = N_METRIC_ROUTES,
 };

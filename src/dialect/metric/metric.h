@@ -118,6 +118,11 @@ COLLECT(max_fds);
 
 /* ---- show.c: who is shown them ---- */
 
-extern const struct http_route_table metric_routes;
+enum { N_METRIC_ROUTES = 1 };
+extern const struct http_route metric_routes[N_METRIC_ROUTES];
 extern const struct method metric_methods[];
 extern const unsigned metric_n_methods;
+
+/* ---- dialect.c: a listener for nothing else ---- */
+
+extern const struct dialect metric_dialect;

@@ -41,7 +41,7 @@ static struct done handle_scrape(struct call *c)
 	return r != 0 ? call_fail(c, r) : call_stream_end(c);
 }
 
-static const struct http_route routes[] = {
+const struct http_route metric_routes[N_METRIC_ROUTES] = {
 	{"GET",
 	 "/metrics",
 	 {.name = "metrics",
@@ -49,8 +49,6 @@ static const struct http_route routes[] = {
 	  .handle = handle_scrape,
 	  .flags = METHOD_LATER}},
 };
-
-const struct http_route_table metric_routes = {routes, sizeof(routes) / sizeof(routes[0])};
 
 /* ---- as a call ---- */
 

@@ -1,0 +1,61 @@
+/*
+ * A listener that tells figures and does nothing else, so that another user, such as Prometheus's,
+ * can be let in: koine's own dialect can approve, back up and stop.
+ */
+#include "dialect/life.h"
+#include "dialect/metric/metric.h"
+
+static const struct error_row errors[N_REFUSALS] = {
+	[REFUSE_PARSE] = {0, "not readable", WORDS_TEXT, 400},
+	[REFUSE_REQUEST] = {0, "invalid request", WORDS_TEXT, 400},
+	[REFUSE_METHOD] = {0, "not found", WORDS_TEXT, 404},
+	[REFUSE_PARAMS] = {0, "invalid parameter", WORDS_TEXT, 400},
+	[REFUSE_INTERNAL] = {0, "internal error", WORDS_BOTH, 500},
+	[REFUSE_NOT_FOUND] = {0, "not found", WORDS_TEXT, 404},
+	[REFUSE_CONFLICT] = {0, "conflict", WORDS_TEXT, 409},
+	[REFUSE_LIMIT] = {0, "too many requests", WORDS_TEXT, 429},
+	[REFUSE_TOO_LARGE] = {0, "too large", WORDS_TEXT, 413},
+	[REFUSE_UNAVAILABLE] = {0, "unavailable", WORDS_TEXT, 503},
+	[REFUSE_FORBIDDEN] = {0, "forbidden", WORDS_TEXT, 403},
+	[REFUSE_TIMEOUT] = {0, "timed out", WORDS_TEXT, 504},
+	[REFUSE_CANCELLED] = {0, "cancelled", WORDS_TEXT, 503},
+	[REFUSE_STOPPING] = {0, "the daemon stops", WORDS_TEXT, 503},
+};
+
+struct metrics_settings {
+	char token_file[PATH_LEN]; /* "": koine.token_file */
+};
+
+static const struct setting rows[] = {
+	{"metrics", "token_file", SET_PATH, SETTING_TEXT(struct metrics_settings, token_file),
+	 "a file (0600) with the token that a scrape must carry; empty for koine.token_file"},
+};
+
+static const struct metrics_settings defaults;
+
+static const struct dialect_section section = {SECTION(rows, defaults)};
+
+static const struct dialect_token token = {.file = offsetof(struct metrics_settings, token_file)};
+static const struct dialect_life life = {.token = &token};
+
+static void write_refusal(struct buf *body, const struct http_refusal *no)
+{
+	struct json j = json_writer(body);
+
+	json_begin_object(&j);
+	json_member_text(&j, "error", no->message);
+	json_end_object(&j);
+}
+
+const struct dialect metric_dialect = {
+	.name = "metrics",
+	.framing = SPEAKS_HTTP,
+	.message_max = 1 << 16,
+	.errors = errors,
+	.http_routes = metric_routes,
+	.n_http_routes = N_METRIC_ROUTES,
+	.http_refusal = write_refusal,
+	.home = {.address = "http:127.0.0.1:9464", .optional = true},
+	.section = &section,
+	.life = &life,
+};
