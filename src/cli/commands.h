@@ -9,6 +9,7 @@ extern const struct command chat_commands[];
 extern const struct command connect_commands[];
 extern const struct command daemon_commands[];
 extern const struct command dialect_commands[];
+extern const struct command doctor_commands[];
 extern const struct command event_commands[];
 extern const struct command mcp_commands[];
 extern const struct command memory_commands[];

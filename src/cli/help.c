@@ -12,7 +12,7 @@ static const char exit_codes[] =
 	"Exit codes (those of sysexits.h, but for 1 and 130):\n"
 	"   0  done\n"
 	"   1  the server answered with an error, or has no such method or memory; a\n"
-	"      task or a session failed\n"
+	"      task or a session failed; doctor has found something bad\n"
 	"  64  wrong usage\n"
 	"  65  a parameter, a line or a text is not what it must be, or cannot be sent\n"
 	"  66  a file or stdin cannot be read\n"

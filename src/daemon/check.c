@@ -9,38 +9,36 @@
 #include <sysexits.h>
 
 #include "base/cleanup.h"
-#include "base/unix_name.h"
 #include "daemon/life.h"
 #include "daemon/running.h"
 #include "daemon/token.h"
 #include "engine/memory/word_file.h"
 #include "io/address_inet.h"
+#include "io/occupant.h"
 #include "io/peer.h"
 #include "store/store.h"
 
-/* Whether somebody accepts connections at the path. */
-static bool answers(const char *path)
+static void refuse_taken(const struct occupant *o, struct why *why)
 {
-	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	CLEANUP(unix_name_close) struct unix_name to = {.folder = -1};
+	char who[OCCUPANT_TEXT_MAX];
 
-	if (fd < 0 || unix_name_open(path, &to) != 0)
-		return false;
-	return connect(fd, (struct sockaddr *)&to.addr, sizeof(to.addr)) == 0 || errno == EAGAIN;
+	occupant_format(o, who);
+	refuse(why, REFUSE_CONFLICT, "something already listens there (%s)", who);
 }
 
-static bool check_unix(const char *path, struct why *why)
+static bool check_unix(const struct address *a, struct why *why)
 {
+	struct occupant there;
 	struct stat st;
 
-	if (lstat(path, &st) != 0)
-		return paths_usable(path, why);
+	if (lstat(a->path, &st) != 0)
+		return paths_usable(a->path, why);
 	if (!S_ISSOCK(st.st_mode)) {
 		refuse(why, REFUSE_CONFLICT, "exists and is not a socket");
 		return false;
 	}
-	if (answers(path)) {
-		refuse(why, REFUSE_CONFLICT, "something already listens there");
+	if (occupant_find(a, &there)) {
+		refuse_taken(&there, why);
 		return false;
 	}
 	snprintf(why->text, sizeof(why->text), "a dead socket is there; it would be removed");
@@ -86,6 +84,7 @@ static bool check_peers(struct why *why)
 static bool check_port(const struct address *a, struct why *why)
 {
 	struct sockaddr_storage addr;
+	struct occupant there;
 	const int on = 1;
 	socklen_t len;
 	CLEANUP(closep) int fd = -1;
@@ -98,10 +97,12 @@ static bool check_port(const struct address *a, struct why *why)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)&addr, len) == 0)
 		return true;
-	if (errno == EADDRINUSE)
-		refuse(why, REFUSE_CONFLICT, "something already listens there");
-	else
+	if (errno != EADDRINUSE) {
 		refuse(why, REFUSE_FORBIDDEN, "cannot bind: %s", strerror(errno));
+		return false;
+	}
+	occupant_find(a, &there);
+	refuse_taken(&there, why);
 	return false;
 }
 
@@ -143,7 +144,7 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	} else if (running_listens(running, address)) {
 		snprintf(why.text, sizeof(why.text), "the koined that runs listens there");
 	} else if (row->address.kind == ADDRESS_UNIX) {
-		ok = check_unix(row->address.path, &why);
+		ok = check_unix(&row->address, &why);
 	} else {
 		snprintf(why.text, sizeof(why.text), "loopback");
 		ok = check_port(&row->address, &why) &&

@@ -54,6 +54,9 @@ class CodexHome(Home):
         self.write("bin/codex", CODEX, 0o755)
         return self
 
+    def connect(self, *args, patient=True, **more):
+        return super().connect(*args, *(("--timeout", "60") if patient else ()), **more)
+
     def state(self):
         return load(self, ".codex/config.toml").get("hooks", {}).get("state", {})
 
@@ -150,12 +153,12 @@ def test_without_an_answer_the_user_is_told_of_hooks():
             os.unlink(home("bin/codex"))
             if line:
                 home.program("codex", line)
-            out = home.connect("codex", "--yes").out
+            out = home.connect("codex", "--yes", patient=False).out
             check("open /hooks" in out, "%s: %r", what, out)
             same(home.state(), {}, what)
             check("mcp_servers" in load(home, ".codex/config.toml"), what)
             same(os.listdir(home("tmp")), [], what)
-            got = json.loads(home.connect("codex", "--json", "--dry-run").out)
+            got = json.loads(home.connect("codex", "--json", "--dry-run", patient=False).out)
             same((got["changed"], got["trusted"]), (False, False), what)
 
 

@@ -14,7 +14,7 @@
 
 /* ---- starting ---- */
 
-static void run(const char *const *argv, const struct child_variable *v, int in, int out, bool all)
+static void run(const struct child_opts *o, int in, int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -22,17 +22,17 @@ static void run(const char *const *argv, const struct child_variable *v, int in,
 	signal(SIGPIPE, SIG_DFL);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
-	dup2(all ? out : null, STDERR_FILENO);
-	if (v && v->value)
-		setenv(v->name, v->value, 1);
-	else if (v)
-		unsetenv(v->name);
-	execvp(argv[0], (char *const *)argv);
+	dup2(o->all ? out : null, STDERR_FILENO);
+	if (o->env)
+		environ = (char **)o->env;
+	if (o->variable.name)
+		setenv(o->variable.name, o->variable.value, 1);
+	if (!o->folder || chdir(o->folder) == 0)
+		execvp(o->argv[0], (char *const *)o->argv);
 	_exit(127);
 }
 
-bool child_start(struct child *c, const char *const *argv, const struct child_variable *variable,
-		 bool all, unsigned patience_ms)
+bool child_start(struct child *c, const struct child_opts *opts)
 {
 	int in[2];
 	int out[2];
@@ -49,12 +49,12 @@ bool child_start(struct child *c, const char *const *argv, const struct child_va
 	}
 	c->pid = fork();
 	if (c->pid == 0)
-		run(argv, variable, in[0], out[1], all);
+		run(opts, in[0], out[1]);
 	close(in[0]);
 	close(out[1]);
 	c->in = in[1];
 	c->out = out[0];
-	c->until_ms = clock_steady_ms() + patience_ms;
+	c->until_ms = clock_steady_ms() + opts->patience_ms;
 	if (c->pid > 0)
 		return true;
 	child_end(c);

@@ -24,16 +24,23 @@ struct child {
 	uint64_t until_ms; /* of the steady clock; nothing is waited for later */
 };
 
-/* A variable that it finds changed; the value NULL: it is not there. */
+/* A variable that it finds changed. */
 struct child_variable {
-	const char *name;
+	const char *name; /* NULL: none */
 	const char *value;
 };
 
-/* Its stderr goes nowhere, or with `all` where its stdout goes. `variable` may be NULL. False: it
- * cannot be started; child_end does nothing then. */
-bool child_start(struct child *c, const char *const *argv, const struct child_variable *variable,
-		 bool all, unsigned patience_ms);
+struct child_opts {
+	const char *const *argv; /* the program is looked for in PATH */
+	char *const *env;        /* NULL: ours */
+	struct child_variable variable;
+	const char *folder; /* NULL: ours */
+	bool all;           /* its stderr goes where its stdout goes; otherwise nowhere */
+	unsigned patience_ms;
+};
+
+/* False: it cannot be started; child_end does nothing then. */
+bool child_start(struct child *c, const struct child_opts *opts);
 
 /* Says a line, which has its end. False: it does not listen. */
 bool child_tell(struct child *c, struct text line);

@@ -4,11 +4,12 @@
 
 int child_output(const char *const *argv, bool all, unsigned patience_ms, struct buf *out)
 {
+	const struct child_opts opts = {.argv = argv, .all = all, .patience_ms = patience_ms};
 	struct child c;
 	struct text line;
 	int status;
 
-	if (!child_start(&c, argv, NULL, all, patience_ms))
+	if (!child_start(&c, &opts))
 		return -1;
 	while (child_hear(&c, &line)) {
 		buf_add(out, line.data, line.len);

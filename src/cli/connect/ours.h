@@ -9,6 +9,9 @@
 /* "koine", "/usr/bin/koine", "'/a b/koine' hook --timeout 590": koine itself, or its hook. */
 bool ours_is_command(struct text command);
 
+/* The program of such a line. */
+struct text ours_program(struct text command);
+
 /* "http://127.0.0.1:8766/hook", of a hook that has a header Koine-Timeout. */
 bool ours_is_posted(const struct koine_value *hook);
 

@@ -83,11 +83,14 @@ static bool find_place(const struct plan *p, const struct agent_file *row, char 
 
 /* ---- making it ---- */
 
-static int complain_of(const struct plan_file *f, int r, const struct why *why)
+static int complain_of(struct plan *p, const struct plan_file *f, int r, const struct why *why)
 {
 	if (r < 0)
 		return out_of_memory();
-	complain("%s: %s. Nothing was changed in it", f->target.path, why->text);
+	if (p->quiet)
+		refuse(&p->why, why->code, "%s: %s", f->target.path, why->text);
+	else
+		complain("%s: %s. Nothing was changed in it", f->target.path, why->text);
 	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
 }
 
@@ -169,14 +172,14 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
 	return f->after.err;
 }
 
-static int plan_one(const struct plan *p, const struct words *w, const char *path, const char *base,
+static int plan_one(struct plan *p, const struct words *w, const char *path, const char *base,
 		    struct plan_file *f)
 {
 	struct why why = {0};
 	int r = target_open(&f->target, path, base, &why);
 
 	if (r != 0)
-		return complain_of(f, r, &why);
+		return complain_of(p, f, r, &why);
 	f->target.is_shared = p->project != NULL;
 	r = add_edits(p, w, f, false);
 	f->n_wanted = f->n_edits;
@@ -187,7 +190,7 @@ static int plan_one(const struct plan *p, const struct words *w, const char *pat
 	if (p->gate)
 		f->n_wanted = f->n_edits;
 	r = plan_work_out(p, f, &why);
-	return r != 0 ? complain_of(f, r, &why) : 0;
+	return r != 0 ? complain_of(p, f, r, &why) : 0;
 }
 
 int plan_make(const struct cli *cli, struct plan *p)
@@ -216,7 +219,7 @@ int plan_make(const struct cli *cli, struct plan *p)
 		buf_init(&f->after, EDIT_FILE_MAX);
 		r = plan_one(p, &w, path, base, f);
 	}
-	return r == 0 && p->agent->trust ? plan_add_trust(p) : r;
+	return r == 0 && p->agent->trust ? plan_add_trust(cli, p) : r;
 }
 
 void plan_done(struct plan *p)
@@ -265,7 +268,7 @@ int plan_carry_out(struct plan *p)
 		if (p->files[i].changes)
 			r = carry_out(p, &p->files[i], &why);
 		if (r != 0)
-			return complain_of(&p->files[i], r, &why);
+			return complain_of(p, &p->files[i], r, &why);
 	}
 	return 0;
 }

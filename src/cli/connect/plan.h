@@ -38,6 +38,8 @@ struct plan {
 	bool gate;
 	bool undo;
 	const struct door *door; /* for hooks by HTTP; NULL: they are commands */
+	bool quiet;              /* does not complain of a file, but tells in `why` */
+	struct why why;
 	bool asks; /* the agent's program, where it alone can tell what must be written */
 	enum plan_trust trust;
 	struct plan_file files[AGENT_FILES_MAX];
@@ -57,7 +59,7 @@ int plan_carry_out(struct plan *p);
 int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why);
 
 /* Adds to the first file what lets the agent run the hooks of the second. 0 or an exit code. */
-int plan_add_trust(struct plan *p);
+int plan_add_trust(const struct cli *cli, struct plan *p);
 
 /* Whether a variable says where a row's file is. */
 bool plan_is_moved(const char *row);

@@ -83,12 +83,12 @@ static int add_edit(struct plan *p, const struct trust *t, const char *hooks)
 }
 
 /* The agent's own word for them; false: there is none. */
-static bool ask(const struct plan *p, struct trusts *t)
+static bool ask(const struct cli *cli, const struct plan *p, struct trusts *t)
 {
 	struct probe program;
 
 	return p->asks && t->n > 0 && probe_find(&program, p->agent->programs[0]) &&
-	       trust_ask(program.program, buf_text(&p->files[1].after), t);
+	       trust_ask(program.program, buf_text(&p->files[1].after), cli->options.timeout_ms, t);
 }
 
 static void forget_edits(struct plan_file *f, unsigned n)
@@ -101,7 +101,7 @@ static void forget_edits(struct plan_file *f, unsigned n)
 	f->n_wanted = n;
 }
 
-int plan_add_trust(struct plan *p)
+int plan_add_trust(const struct cli *cli, struct plan *p)
 {
 	struct plan_file *settings = &p->files[0];
 	struct plan_file *hooks = &p->files[1];
@@ -116,7 +116,7 @@ int plan_add_trust(struct plan *p)
 	if (p->project || !find_hooks(hooks, path) ||
 	    trust_find(text, hooks->edits, hooks->n_edits, &t, NULL) != 0)
 		return 0;
-	known = ask(p, &t);
+	known = ask(cli, p, &t);
 	for (unsigned i = 0; i < t.n && r == 0; i++)
 		r = add_edit(p, &t.items[i], path);
 	if (r != 0)

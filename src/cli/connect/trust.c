@@ -199,17 +199,18 @@ static void converse(struct child *c, const char *folder, struct trusts *t)
 	koine_doc_free(doc);
 }
 
-bool trust_ask(const char *program, struct text hooks, struct trusts *t)
+bool trust_ask(const char *program, struct text hooks, unsigned patience_ms, struct trusts *t)
 {
 	const char *argv[] = {program, "app-server", NULL};
-	struct child_variable home = {.name = "CODEX_HOME"};
 	char folder[PATH_MAX];
+	const struct child_opts opts = {.argv = argv,
+					.variable = {.name = "CODEX_HOME", .value = folder},
+					.patience_ms = patience_ms ? patience_ms : PATIENCE_MS};
 	struct child c;
 
 	if (!make_folder(hooks, folder))
 		return false;
-	home.value = folder;
-	if (child_start(&c, argv, &home, false, PATIENCE_MS)) {
+	if (child_start(&c, &opts)) {
 		converse(&c, folder, t);
 		child_end(&c);
 	}

@@ -28,8 +28,9 @@ struct trusts {
 int trust_find(struct text hooks, const struct edit *edits, unsigned n, struct trusts *t,
 	       struct why *why);
 
-/* Asks the program for their hashes. False: it does not say all of them in time. */
-bool trust_ask(const char *program, struct text hooks, struct trusts *t);
+/* Asks the program for their hashes. False: it does not say all of them in time, in ten seconds if
+ * patience_ms is 0. */
+bool trust_ask(const char *program, struct text hooks, unsigned patience_ms, struct trusts *t);
 
 /* The hash that the settings have for a key, as it is written there; {NULL, 0}: none. */
 struct text trust_written(struct text settings, const char *path, const char *key);

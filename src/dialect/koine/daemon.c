@@ -42,6 +42,19 @@ static void write_store(struct json *j, const struct engine *engine)
 	json_end_object(j);
 }
 
+/* Whether sessions can run: this process may have another PATH than its user's shell. */
+static void write_program(struct json *j, const struct sessions *sessions)
+{
+	bool found;
+	struct text name = sessions_program(sessions, &found);
+
+	json_key(j, "session_program");
+	json_begin_object(j);
+	json_member_text(j, "name", name);
+	json_member_bool(j, "found", found);
+	json_end_object(j);
+}
+
 /* What people want to know first: who answers, and what is waiting. */
 static void write_work(struct json *j, struct engine *engine)
 {
@@ -57,6 +70,7 @@ static void write_work(struct json *j, struct engine *engine)
 		json_null(j);
 	}
 	json_member_uint(j, "sessions_running", sessions_open(engine->sessions));
+	write_program(j, engine->sessions);
 	json_member_uint(j, "approvals_pending", approvals_pending(engine->approvals));
 }
 

@@ -60,6 +60,7 @@ static const struct method methods[] = {
 		   "\"started_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
 		   "\"health\":{\"type\":\"string\"},\"connections\":{\"type\":\"integer\"},"
 		   "\"calls_in_flight\":{\"type\":\"integer\"},\"store\":{\"type\":\"object\"},"
+		   "\"session_program\":{\"type\":\"object\"},"
 		   "\"listeners\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
 		   "\"subsystems\":{\"type\":\"object\"}}}",
 	 .handle = koine_daemon_status},

@@ -92,6 +92,14 @@ int session_check_new(const struct session_new *in, struct why *why)
 	return r == 0 ? check_prompts(in, why) : r;
 }
 
+struct text sessions_program(const struct sessions *s, bool *ret_found)
+{
+	*ret_found = s && session_program_is_there(s->program);
+	if (!s)
+		return (struct text) {0};
+	return (struct text) {.data = s->program, .len = strcspn(s->program, " \t")};
+}
+
 /* A session that has ended does not count, even if its end is not stored yet. */
 const struct spend *sessions_spend(const struct sessions *s)
 {

@@ -97,6 +97,10 @@ unsigned sessions_open(const struct sessions *s);
  * conversation are chat's. On the loop; NULL for NULL. */
 const struct spend *sessions_spend(const struct sessions *s);
 
+/* The program that runs them, as it would be looked for now, without its arguments; {NULL, 0} for
+ * NULL. */
+struct text sessions_program(const struct sessions *s, bool *ret_found);
+
 /* Starts nothing new and ends what is running, as tasks_stop does; those sessions fail with
  * "daemon stopped while session was active". */
 void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg);

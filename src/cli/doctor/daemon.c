@@ -1,0 +1,235 @@
+/* The daemon: whether it is there, its version, its settings, and the program of its sessions. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/connect/probe.h"
+#include "cli/doctor/exam.h"
+#include "cli/kit/call.h"
+
+/* "python3, pid 42" */
+static void name_process(pid_t pid, char out[64])
+{
+	char path[64];
+	char name[32] = "a program";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f && fgets(name, sizeof(name), f))
+		name[strcspn(name, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	snprintf(out, 64, "%.31s, pid %d", name, (int)pid);
+}
+
+/* ---- whether it is there ---- */
+
+static void find_nobody(struct exam *e)
+{
+	const char *place = e->socket ? e->socket : e->cli->address;
+
+	if (e->dialled == -ENOENT)
+		exam_find(e, MARK_BAD, "koined does not run: there is no socket at %s", place);
+	else if (e->dialled == -ECONNREFUSED)
+		exam_find(e, MARK_BAD, "koined does not run: nobody answers at %s", place);
+	else
+		exam_find(e, MARK_BAD, "koined cannot be reached at %s: %s", place,
+			  e->no_answer[0] ? e->no_answer : strerror(-e->dialled));
+	if (e->dialled == KOINE_FORBIDDEN)
+		exam_advise(e,
+			    "Only if you trust that user: --server-uid UID, or KOINE_SERVER_UID.");
+	else if (e->exit_code == 0 && (e->dialled == -ENOENT || e->dialled == -ECONNREFUSED))
+		exam_command(e, "koine daemon start");
+	else
+		exam_advise(e, "Mend what is below, then run koine daemon start.");
+}
+
+static void find_another(struct exam *e)
+{
+	char who[64] = "what is there";
+
+	if (e->pid > 0)
+		name_process(e->pid, who);
+	if (e->asked == -ETIMEDOUT)
+		exam_find(e, MARK_BAD, "%s does not answer at %s", who,
+			  e->socket ? e->socket : e->cli->address);
+	else
+		exam_find(e, MARK_BAD, "at %s is another program, not koined: %s",
+			  e->socket ? e->socket : e->cli->address, who);
+	if (e->pid > 0)
+		exam_command(e, "kill %s%d", e->asked == -ETIMEDOUT ? "-KILL " : "", (int)e->pid);
+	exam_advise(e, "When it has ended: koine daemon start");
+}
+
+void check_daemon(struct exam *e)
+{
+	if (e->dialled != 0) {
+		find_nobody(e);
+	} else if (!e->status) {
+		find_another(e);
+	} else if (member_is(e->status, "health", "healthy")) {
+		exam_find(e, MARK_OK, "koined answers, pid %lld",
+			  (long long)member_number(e->status, "pid"));
+	} else {
+		/* The store's own row says why. */
+		exam_find(e, MARK_WARN, "koined answers, but is %.*s",
+			  TEXT_ARGS(member_text(e->status, "health")));
+		exam_command(e, "koine daemon log");
+	}
+}
+
+/* ---- its version ---- */
+
+void check_version(struct exam *e)
+{
+	struct text runs = member_text(e->status, "version");
+	char link[64];
+	char path[PATH_MAX] = "";
+
+	if (!text_is(runs, koine_version())) {
+		exam_find(e, MARK_BAD, "koined %.*s runs, and this is koine %s", TEXT_ARGS(runs),
+			  koine_version());
+		exam_command(e, "koine daemon restart");
+		return;
+	}
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)e->pid);
+	if (e->pid > 0 && readlink(link, path, sizeof(path) - 1) > 0 &&
+	    strstr(path, "/koined (deleted)")) {
+		exam_find(e, MARK_WARN,
+			  "the koined that runs was replaced on disk since its start");
+		exam_command(e, "koine daemon restart");
+		return;
+	}
+	exam_find(e, MARK_OK, "koine and koined are both %s", koine_version());
+}
+
+/* ---- its settings ---- */
+
+/* The last line that it has said. */
+static struct text complaint(const struct exam *e)
+{
+	struct text rest = {0};
+	struct text line;
+	struct text last = TEXT("it said nothing");
+
+	while (exam_next_line(e, &rest, &line))
+		last = line;
+	return text_begins(last, TEXT("koined: ")) ? text_skip(last, 8) : last;
+}
+
+/* What has a line of its own there, and none here. */
+static void find_others(struct exam *e)
+{
+	static const struct text titles[] = {TEXT("embedding key NO: "),
+					     TEXT("word vectors  NO: ")};
+	struct text rest = {0};
+	struct text line;
+
+	while (exam_next_line(e, &rest, &line)) {
+		for (unsigned i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+			if (!text_begins(line, titles[i]))
+				continue;
+			line = text_skip(line, titles[i].len);
+			exam_find(e, MARK_BAD, "[memory]: %.*s", TEXT_ARGS(line));
+			exam_advise(e, "Change it in %s.", e->settings);
+		}
+	}
+}
+
+void check_settings(struct exam *e)
+{
+	unsigned n = e->n;
+
+	if (!e->koined[0]) {
+		exam_find(e, MARK_BAD, "there is no koined beside koine, and none in PATH");
+		exam_advise(e, "Install koined.");
+		return;
+	}
+	if (e->exit_code == EX_CONFIG) {
+		exam_find(e, MARK_BAD, "koined would not start: %.*s", TEXT_ARGS(complaint(e)));
+		exam_advise(e, "Change it there; koined --check tells whether it is right.");
+		return;
+	}
+	if (e->exit_code != 0 && e->exit_code != EX_UNAVAILABLE) {
+		exam_find(e, MARK_BAD, "koined --check fails: %.*s", TEXT_ARGS(complaint(e)));
+		exam_command(e, "koined --check");
+		return;
+	}
+	find_others(e);
+	if (e->n == n)
+		exam_find(e, MARK_OK, "%s",
+			  e->settings[0] ? e->settings : "no file: everything is as it comes");
+}
+
+/* ---- the program of its sessions ---- */
+
+void check_sessions(struct exam *e)
+{
+	const struct koine_value *program = koine_value_get(e->status, "session_program");
+	struct text name = member_text(program, "name");
+	char word[PATH_MAX];
+	struct probe own;
+
+	if (!program) {
+		exam_find(e, MARK_SKIPPED, "this koined does not say who runs sessions");
+		return;
+	}
+	if (member_flag(program, "found")) {
+		exam_find(e, MARK_OK, "koined finds %.*s", TEXT_ARGS(name));
+		return;
+	}
+	snprintf(word, sizeof(word), "%.*s", TEXT_ARGS(name));
+	if (strchr(word, '/') || !probe_find(&own, word)) {
+		exam_find(e, MARK_WARN,
+			  "there is no %s: sessions and tasks that name no agent go to the one "
+			  "that answers conversations",
+			  word);
+		exam_advise(e, "Install it, or name another program: [session] program.");
+		return;
+	}
+	exam_find(e, MARK_BAD, "%s is in your PATH, but not in koined's: no session runs it", word);
+	exam_advise(e, "Put this into %s, and start koined again: [session] program = %s",
+		    e->settings[0] ? e->settings : "koine.conf", own.program);
+}
+
+/* ---- its agents ---- */
+
+static void find_agent(struct exam *e, const struct koine_value *agent)
+{
+	struct text name = member_text(agent, "name");
+
+	exam_find(e, MARK_BAD, "%.*s does not answer: %.*s", TEXT_ARGS(name),
+		  TEXT_ARGS(member_text(agent, "text")));
+	exam_advise(e, "See [agent %.*s] in %s; koine agents tells whether it answers then.",
+		    TEXT_ARGS(name), e->settings[0] ? e->settings : "koine.conf");
+}
+
+void check_agents(struct exam *e)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *agent;
+	unsigned n = 0;
+	unsigned ok = 0;
+	int r = koine_client_call(e->cli->client, "chat.agents", NULL, &a);
+
+	if (r == -ETIMEDOUT) {
+		exam_find(e, MARK_WARN, "koined does not say in time whether its agents answer");
+		exam_command(e, "koine agents");
+		return;
+	}
+	agent = r == 0 ? member_first(koine_answer_result(a), "agents") : NULL;
+	for (; agent; agent = koine_value_next(agent), n++) {
+		ok += member_flag(agent, "ok");
+		if (!member_flag(agent, "ok"))
+			find_agent(e, agent);
+	}
+	if (r != 0)
+		exam_find(e, MARK_SKIPPED, "this koined does not say which agents it has");
+	else if (ok == n)
+		exam_find(e, MARK_OK, "%s%.*s",
+			  n == 1 ? "1 answers: " : "all answer; the first is ",
+			  TEXT_ARGS(member_text(member_first(koine_answer_result(a), "agents"),
+						"name")));
+}

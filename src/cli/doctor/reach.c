@@ -1,0 +1,235 @@
+/* Whether agents reach koine: by what stands in their files, and as koine mcp answers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/child/child.h"
+#include "cli/connect/probe.h"
+#include "cli/connect/program.h"
+#include "cli/doctor/exam.h"
+
+enum { MCP_MS = 5000 };
+
+/* ---- agents' files ---- */
+
+/* Which koine an agent's files start. */
+struct started {
+	const char *own;
+	char gone[PATH_MAX];  /* one that is not there; "": none */
+	char other[PATH_MAX]; /* one that is not ours */
+};
+
+static void on_program(void *arg, struct text program)
+{
+	struct started *s = arg;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s", TEXT_ARGS(program));
+	if (strcmp(path, s->own) == 0)
+		return;
+	strcpy(s->other, path);
+	if (path[0] == '/' && access(path, X_OK) != 0)
+		strcpy(s->gone, path);
+}
+
+static void find_files(struct exam *e, const struct plan *p, const struct started *s)
+{
+	const char *title = p->agent->title;
+	const char *file = p->files[0].target.path;
+	char socket[PATH_MAX + 16];
+
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->files[i].changes)
+			file = p->files[i].target.path;
+	}
+	if (s->gone[0])
+		exam_find(e, MARK_BAD, "%s starts %s, which is not there", title, s->gone);
+	else if (s->other[0])
+		exam_find(e, MARK_WARN, "%s starts another koine: %s", title, s->other);
+	else
+		exam_find(e, MARK_BAD, "%s: koine's part of %s is not what koine connect writes",
+			  title, file);
+	exam_socket_option(e, socket);
+	exam_command(e, "koine connect %s%s", p->agent->name, socket);
+}
+
+/* Its agent is asked for the hash, which takes a moment. */
+static void find_trust(struct exam *e, const struct agent *agent)
+{
+	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	char socket[PATH_MAX + 16];
+
+	if (!p)
+		return;
+	*p = (struct plan) {.agent = agent, .quiet = true, .asks = true};
+	exam_socket_option(e, socket);
+	if (plan_make(e->cli, p) != 0 || p->trust != TRUST_GIVEN) {
+		exam_find(e, MARK_WARN, "%s does not tell whether it trusts koine's hooks",
+			  agent->title);
+		exam_advise(e, "%s", agent->trust_note);
+	} else if (plan_changes(p)) {
+		exam_find(e, MARK_BAD, "%s does not run koine's hooks: they are not trusted",
+			  agent->title);
+		exam_command(e, "koine connect %s%s", agent->name, socket);
+	} else {
+		exam_find(e, MARK_OK, "%s, which trusts koine's hooks", agent->title);
+	}
+	plan_done(p);
+}
+
+static bool has_ours(const struct plan *p)
+{
+	bool ours = false;
+
+	for (unsigned i = 0; i < p->n; i++)
+		ours |= p->files[i].has_ours;
+	return ours;
+}
+
+/* Whether its hooks go to koined's port: each of those has this header. */
+static bool posts(const struct plan *p)
+{
+	static const char mark[] = "Koine-Timeout";
+
+	for (unsigned i = 0; i < p->n && p->agent->posts; i++) {
+		struct text file = buf_text(&p->files[i].target.text);
+
+		if (file.len > 0 && memmem(file.data, file.len, mark, strlen(mark)))
+			return true;
+	}
+	return false;
+}
+
+/* The address and the token in them must be those that koined has now. */
+static void find_posts(struct exam *e, const struct agent *agent)
+{
+	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	char socket[PATH_MAX + 16];
+	struct door door;
+
+	if (!p)
+		return;
+	exam_socket_option(e, socket);
+	*p = (struct plan) {.agent = agent, .quiet = true, .door = &door};
+	if (!e->status) {
+		exam_find(e, MARK_SKIPPED,
+			  "%s, whose hooks koined takes itself: it is not there to ask",
+			  agent->title);
+	} else if (door_find(e->cli, true, &door) != 0) {
+		exam_find(e, MARK_BAD, "%s posts its hooks to koined, which has no port for MCP",
+			  agent->title);
+		exam_advise(e, "Set mcp = on in [listen] of %s, or run koine connect %s%s.",
+			    e->settings[0] ? e->settings : "koine.conf", agent->name, socket);
+	} else if (plan_make(e->cli, p) != 0 || plan_changes(p)) {
+		exam_find(e, MARK_BAD,
+			  "%s posts its hooks to another address than koined's, or with "
+			  "another token, or not all of them",
+			  agent->title);
+		exam_command(e, "koine connect %s --http%s", agent->name, socket);
+	} else {
+		exam_find(e, MARK_OK, "%s, whose hooks koined takes itself", agent->title);
+	}
+	explicit_bzero(&door, sizeof(door));
+	plan_done(p);
+}
+
+/* Whether it is connected, or was. */
+static bool look_at(struct exam *e, const struct agent *agent, const char *own)
+{
+	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	struct started s = {.own = own};
+	bool connected = true;
+
+	if (!p)
+		return false;
+	*p = (struct plan) {.agent = agent, .quiet = true};
+	if (plan_make(e->cli, p) != 0) {
+		exam_find(e, MARK_WARN, "%s", p->why.text);
+		exam_advise(e, "Neither koine nor, it seems, %s can read it.", agent->title);
+	} else if (!has_ours(p)) {
+		connected = false;
+	} else {
+		for (unsigned i = 0; i < p->n; i++)
+			program_each(&p->files[i], on_program, &s);
+		if (posts(p) && !s.gone[0])
+			find_posts(e, agent);
+		else if (plan_changes(p) || s.gone[0])
+			find_files(e, p, &s);
+		else if (agent->trust)
+			find_trust(e, agent);
+		else
+			exam_find(e, MARK_OK, "%s", agent->title);
+	}
+	plan_done(p);
+	return connected;
+}
+
+void check_connected(struct exam *e)
+{
+	char own[PATH_MAX] = "";
+	unsigned n = 0;
+
+	if (!e->socket || readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0 ||
+	    !text_is(text_base_name(text_of(own)), "koine") || !getenv("HOME")) {
+		exam_find(e, MARK_SKIPPED,
+			  "not looked at: agents reach koine by its socket and "
+			  "its program");
+		return;
+	}
+	for (const struct agent *a = agents; a->name; a++)
+		n += look_at(e, a, own);
+	if (n > 0)
+		return;
+	exam_find(e, MARK_WARN, "no agent is connected");
+	exam_command(e, "koine connect");
+}
+
+/* ---- koine mcp ---- */
+
+static bool ask(struct child *c, struct koine_doc **ret_tools)
+{
+	static const struct text hello =
+		TEXT("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+		     "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{"
+		     "\"name\":\"koine-doctor\",\"version\":\"1\"}}}\n");
+	static const struct text list =
+		TEXT("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
+		     "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}\n");
+	struct koine_doc *doc = NULL;
+	bool ok = child_ask(c, hello, 1, &doc) && koine_value_get(koine_doc_root(doc), "result");
+
+	koine_doc_free(doc);
+	return ok && child_ask(c, list, 2, ret_tools);
+}
+
+void check_mcp(struct exam *e)
+{
+	const char *argv[] = {"/proc/self/exe", "mcp", "--socket", e->socket, NULL};
+	const struct child_opts opts = {.argv = argv, .patience_ms = exam_patience(e, MCP_MS)};
+	struct koine_doc *tools = NULL;
+	const struct koine_value *one;
+	struct child c;
+	unsigned n = 0;
+
+	if (!e->socket) {
+		exam_find(e, MARK_SKIPPED, "not looked at: koine mcp talks to a socket");
+		return;
+	}
+	if (child_start(&c, &opts)) {
+		if (ask(&c, &tools)) {
+			one = member_first(koine_value_get(koine_doc_root(tools), "result"),
+					   "tools");
+			for (; one; one = koine_value_next(one))
+				n++;
+		}
+		child_end(&c);
+	}
+	koine_doc_free(tools);
+	if (n > 0) {
+		exam_find(e, MARK_OK, "koine mcp answers, with %u tools", n);
+		return;
+	}
+	exam_find(e, MARK_BAD, "koine mcp does not answer as an MCP server should");
+	exam_command(e, "koine daemon restart");
+}
