@@ -11,7 +11,7 @@ import threading
 
 from harness import KOINE, check, wait_until
 from model import Call, Written
-from world import FACT, PATIENCE, QUESTION, Run, node, package
+from world import FACT, PATIENCE, QUESTION, Run, Screen, node, package
 
 
 class Agent:
@@ -62,6 +62,7 @@ class Claude(Agent):
     listed = "✔ Connected"
     turn = ("-p",)
     allowed = "Bash(ls)"
+    mode = "default"
     refusal = "needs approval"
 
     @staticmethod
@@ -75,9 +76,11 @@ class Claude(Agent):
                 "CLAUDE_CODE_TMPDIR": world("tmp")}
 
     def files(self, world):
-        return {".claude.json": '{\n  "hasCompletedOnboarding": true\n}\n',
-                ".claude/settings.json":
-                    '{\n\t"model": "sonnet",\n\t"permissions": {"allow": ["%s"]}\n}' % self.allowed}
+        known = {"hasCompletedOnboarding": True, "theme": "dark",
+                 "customApiKeyResponses": {"approved": ["scripted"], "rejected": []},
+                 "projects": {world.folder: {"hasTrustDialogAccepted": True}}}
+        return {".claude.json": json.dumps(known, indent=2) + "\n",
+                ".claude/settings.json": CLAUDE_SETTINGS % (self.mode, self.allowed)}
 
     @staticmethod
     def shell(command):
@@ -95,6 +98,52 @@ class Claude(Agent):
               world.model.told("run"))
 
 
+CLAUDE_SETTINGS = """\
+{
+\t"model": "sonnet",
+\t"permissions": {"defaultMode": "%s", "allow": ["%s"]}
+}"""
+
+
+class ClaudeScreen(Claude):
+    """By PermissionRequest, on a terminal: its own dialog is there at the same time."""
+    way = "claude-screen"
+
+    def start(self, world, prompt):
+        return Screen([self.name, prompt], world)
+
+    def unanswered(self, world, run, marker):
+        """The dialog stays."""
+        wait_until(lambda: world.ends() == ["expired"], "the end of the question", PATIENCE)
+        run.wait_shown(DIALOG)
+        check(not os.path.exists(marker), "it ran")
+        run.press(b"\r")
+        run.finish()
+        check(os.path.exists(marker), "it did not run: %r", world.model.told("run"))
+
+
+DIALOG = b"Doyouwanttoproceed?"
+
+
+class ClaudeOthers(Claude):
+    """With another MCP server, all of whose tools it may use."""
+    way = "claude-gate"
+    allowed = "mcp__other"
+
+
+class ClaudeAuto(ClaudeScreen):
+    """By PreToolUse, on a terminal, in the mode in which a model decides what it may do."""
+    way = "claude-auto"
+    flags = ("--gate",)
+    mode = "auto"
+
+    def unanswered(self, world, run, marker):
+        """The dialog asks, which in this mode is not there otherwise, and so does koine beside it."""
+        run.wait_shown(DIALOG)
+        wait_until(lambda: len(world.ends()) == 2, "another question", PATIENCE)
+        check(not os.path.exists(marker), "it ran")
+
+
 class ClaudeGate(Claude):
     """By PreToolUse: also where it would not have asked."""
     way = "claude-gate"
@@ -106,18 +155,16 @@ class ClaudeGate(Claude):
 class ClaudeHttp(Claude):
     """By PermissionRequest, over HTTP: koined is the hook itself."""
     way = "claude-http"
+    flags = ("--http",)
 
     def settings(self, world):
         return ["--set", "listen.mcp=on"]
 
     def connect(self, world):
-        with open(os.path.join(world.daemon.root, "mcp.token"), encoding="utf-8") as f:
-            token = f.read().strip()
-        address = world.daemon.address("http", "mcp")[len("http:"):]
-        hook = {"type": "http", "url": "http://%s/hook" % address, "timeout": 600, "headers": {
-            "Authorization": "Bearer " + token, "Koine-Timeout": str(world.seconds or 590)}}
-        world.write(".claude/settings.json", json.dumps({"model": "sonnet", "hooks": {
-            "PermissionRequest": [{"matcher": "*", "hooks": [hook]}]}}))
+        world.connect(*self.flags)
+        if world.seconds:
+            world.replace(self.files_of_koine, '"Koine-Timeout": "590"',
+                          '"Koine-Timeout": "%d"' % world.seconds)
 
 
 class ClaudePrompt(Claude):
@@ -421,6 +468,9 @@ OPENCODE_SETTINGS = """\
 }
 """
 
+SCREEN = ClaudeScreen()
+HTTP = ClaudeHttp()
+OTHERS = ClaudeOthers()
 AGENTS = (Claude(), CodexServer(), Gemini(), Opencode())
 # Those whose questions koine answers, each in every way that it asks.
-ASKING = (Claude(), ClaudeGate(), ClaudeHttp(), ClaudePrompt(), CodexServer(), Codex(), Gemini())
+ASKING = (Claude(), SCREEN, ClaudeGate(), ClaudeAuto(), HTTP, ClaudePrompt(), CodexServer(), Codex(), Gemini())

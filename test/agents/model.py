@@ -208,6 +208,7 @@ class Model(Provider):
         super().__init__()
         self.scripts = scripts
         self.results = {}
+        self.ended = False  # the last step of a script was played
 
     def told(self, name):
         """What came of the calls of a script, as far as it was played."""
@@ -244,4 +245,5 @@ class Model(Provider):
             self.results[name] = results
         steps = self.scripts[name][len(results):]
         step = steps[0] if steps else LAST_WORD
+        self.ended = len(steps) <= 1
         return language.say(step) if isinstance(step, str) else language.call(len(results), step)

@@ -2,17 +2,22 @@
 Where the agents live in these tests: a home of their own, a koined, the scripted model, and a machine
 whose network is loopback alone.
 """
+import contextlib
 import ctypes
 import fcntl
 import glob
 import json
 import os
+import pty
+import re
 import shutil
 import signal
 import socket
 import struct
 import subprocess
 import tempfile
+import termios
+import threading
 import time
 
 from harness import KOINE, SOURCE, Daemon, Failure, check, same, wait_until
@@ -116,6 +121,54 @@ class Run:
         self.said = self.text(self.out) + self.text(self.err)
         check(got == code, "%s: exit code %s\n%s", self.command[:3], got, self.said[-2000:])
         return self.said
+
+
+class Screen:
+    """The agent on a terminal of its own, with a prompt. For a `with`."""
+
+    def __init__(self, command, world):
+        self.model = world.model
+        self.shown = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                os.chdir(world.folder)
+                os.execvpe(command[0], command, world.env)
+            finally:
+                os._exit(127)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 45, 150, 0, 0))
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGTERM)
+        end = time.monotonic() + 10
+        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > end:
+                os.killpg(self.pid, signal.SIGKILL)
+            time.sleep(0.02)
+        self.reader.join(PATIENCE)
+        os.close(self.fd)
+
+    def read(self):
+        with contextlib.suppress(OSError):
+            while part := os.read(self.fd, 65536):
+                self.shown += part
+
+    def press(self, keys):
+        os.write(self.fd, keys)
+
+    def wait_shown(self, text):
+        """Words are drawn with spaces that the terminal need not be sent."""
+        wait_until(lambda: text in re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\s", b"", self.shown),
+                   "%r on the screen, not %r" % (text, self.shown[-2000:]), PATIENCE)
+
+    def finish(self):
+        wait_until(lambda: self.model.ended, "the end of the script", PATIENCE)
 
 
 # ---- everything together ----
@@ -246,9 +299,10 @@ class World:
                              "a question in the inbox", PATIENCE)
         return asked
 
-    def questions(self):
-        """How many were asked in all."""
-        return len(json.loads(self.koine("approvals", "--all", "--json")))
+    def ends(self):
+        """What became of everything that was asked, oldest first."""
+        asked = json.loads(self.koine("approvals", "--all", "--json"))
+        return [a["status"] for a in sorted(asked, key=lambda a: a["created_at"])]
 
     def replace(self, names, old, new):
         """In those files of the home, by hand."""

@@ -110,7 +110,8 @@ def test_claude_is_asked_only_where_it_would_ask():
         told = [{"hooks": [{"type": "command", "command": KOINE + " hook --timeout 5",
                             "timeout": 10}]}]
         same(settings["hooks"], {event: told for event in (
-            "SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")})
+            "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop",
+            "SessionEnd")})
 
 
 def test_a_gate_has_each_agents_unit_of_time():

@@ -12,7 +12,8 @@ from test_connect import SETTINGS, Home, full_home, load
 from test_hook import PERMISSION, approvals, decide, waiting
 
 NAME = ".claude/settings.json"
-POSTED = {"PermissionRequest", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"}
+POSTED = {"PermissionRequest", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop",
+          "SessionEnd"}
 
 
 def daemon(*args):
@@ -98,7 +99,7 @@ def test_twice_changes_nothing_and_the_other_kind_replaces():
         check("Bearer" not in home.read(NAME), "the token stays")
         connect(home, d, "--http")
         same({event for event, of in hooks(home).items() if of[0]["type"] == "http"}, POSTED)
-        same([len(of) for of in hooks(home).values()], [1] * 6, "one of each")
+        same([len(of) for of in hooks(home).values()], [1] * (len(POSTED) + 1), "one of each")
         connect(home, d, "--undo")
         same({k: v[0] for k, v in home.all().items()}, {k: v[0] for k, v in before.items()}, "undone")
 
@@ -125,7 +126,7 @@ def test_a_port_that_has_moved_is_brought_up_to_date():
                 same({(h["url"], h["headers"]["Authorization"]) for event, of in
                       hooks(home).items() if event in POSTED for h in of},
                      {(url(d), "Bearer " + token(d))}, "where")
-                same([len(of) for of in hooks(home).values()], [1] * 6, "one of each")
+                same([len(of) for of in hooks(home).values()], [1] * (len(POSTED) + 1), "one of each")
                 found = json.loads(home.connect("--json", "--socket", d.socket_path).out)
                 same([r["connected"] for r in found if r["agent"] == "claude"], ["yes"], "listed")
 

@@ -246,6 +246,60 @@ def test_a_question_that_is_withdrawn_is_the_agents_again():
             same(other.end(), None, "PermissionRequest")
 
 
+# As Claude Code asks: without the call's id, which the event of the call then has.
+DIALOG = {key: value for key, value in PERMISSION.items() if key != "tool_use_id"}
+
+
+def test_what_was_allowed_at_the_agents_own_dialog_is_asked_no_more():
+    """Claude Code shows its dialog while the hook waits, and lets the hook wait on after a yes."""
+    with Daemon() as d, d.connect() as c:
+        def made(event="PostToolUse", **more):
+            with Hook(of(d), dict(PRE, hook_event_name=event, **more)) as hook:
+                same(hook.end(), None, "printed")
+
+        for event in "PostToolUse", "PostToolUseFailure":
+            with Hook(of(d), DIALOG) as hook, Hook(of(d), PRE) as gate:
+                waiting(c, 2)
+                made(event, tool_input={"command": "ls /"})
+                made(event, tool_name="Read")
+                made(event, session_id="abd")
+                made(event, tool_input="ls")
+                waiting(c, 2)
+                made(event)
+                same(hook.end(), None, "PermissionRequest")
+                # This one has no dialog beside it.
+                left, = waiting(c)
+                same(left["tool_use_id"], "toolu_1", "what is still asked")
+                decide(c, left["id"])
+                gate.end()
+        same([a["status"] for a in approvals(c, "superseded")], ["superseded"] * 2)
+
+
+def test_of_the_same_call_twice_one_question_goes():
+    with Daemon() as d, d.connect() as c:
+        with Hook(of(d), DIALOG), Hook(of(d), DIALOG):
+            waiting(c, 2)
+            with Hook(of(d), dict(PRE, hook_event_name="PostToolUse")) as hook:
+                hook.end()
+            waiting(c, 1)
+
+
+def test_a_question_from_before_a_restart_goes_when_its_call_was_made():
+    with Folder() as f, Daemon(root=f.path) as d:
+        with Hook(of(d), DIALOG) as hook:
+            with d.connect() as c:
+                waiting(c)
+            d.stop()
+            d.start()
+            d.wait_ready()
+            with d.connect() as c:
+                waiting(c)
+                with Hook(of(d), dict(PRE, hook_event_name="PostToolUse")) as told:
+                    told.end()
+                same(hook.end(), None, "PermissionRequest")
+                same(approvals(c), [], "what waits")
+
+
 def test_an_agent_is_told_what_is_remembered():
     with Daemon() as d, d.connect() as c, Folder() as f:
         def told(event, **more):

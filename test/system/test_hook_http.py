@@ -185,6 +185,18 @@ def test_a_time_that_makes_no_sense_is_none():
                 hook.end()
 
 
+def test_what_was_allowed_at_the_agents_own_dialog_is_asked_no_more():
+    call = {"session_id": "abc", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    with daemon() as d, d.connect() as c:
+        for asks in DOORS:
+            for tells in DOORS:
+                with asks(d, dict(call, hook_event_name="PermissionRequest"), 600) as hook:
+                    waiting(c)
+                    with tells(d, dict(call, hook_event_name="PostToolUse")) as told:
+                        same(told.end(), None, "nothing to say")
+                    same(hook.end(), None, "PermissionRequest")
+
+
 def test_who_hangs_up_withdraws_the_question():
     with daemon() as d, d.connect() as c:
         for leave in (Client.close, Client.reset):

@@ -55,7 +55,7 @@ struct hook_vendor {
 	/* Bytes by which it is known; what nobody else writes. */
 	const char *known_by;
 	struct hook_event events[5];
-	struct hook_told told[6];
+	struct hook_told told[7];
 };
 
 /* What came, and how it is to be read. */

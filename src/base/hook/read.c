@@ -21,6 +21,13 @@ static int refuse_twice(struct why *why)
 	return refuse(why, REFUSE_PARAMS, "it names its event, its tool or what that is for twice");
 }
 
+static const struct value *object_in(const struct value *tree, const char *key)
+{
+	const struct value *v = value_find(tree, key);
+
+	return v && v->kind == VALUE_OBJECT ? v : NULL;
+}
+
 /* ---- what it is about ---- */
 
 static int find_event(const struct hook_source *from, struct hook *h, const struct hook_event **ret,
@@ -44,6 +51,7 @@ static int find_event(const struct hook_source *from, struct hook *h, const stru
 			continue;
 		h->told = t;
 		h->tool = text_cut(text_in(from->tree, h->vendor->tool), HOOK_ID_MAX);
+		h->input = object_in(from->tree, h->vendor->input);
 		if (t->text)
 			h->said = text_in(from->tree, t->text);
 	}

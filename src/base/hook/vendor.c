@@ -31,6 +31,7 @@ static const struct hook_vendor vendors[] = {
 	 .told = {{"SessionStart", "started", NULL, true},
 		  {"UserPromptSubmit", "asked", "prompt", true},
 		  {"PostToolUse", "tool", NULL, false},
+		  {"PostToolUseFailure", "tool", NULL, false},
 		  {"Stop", "stopped", "last_assistant_message", false},
 		  {"SessionEnd", "ended", "reason", false}}},
 };

@@ -25,6 +25,10 @@ static void add_note(struct koine_json *j, const struct hook *h)
 	params_add_text(j, "tool", h->tool);
 	params_add_text(j, "tool_use_id", h->tool_use_id);
 	params_add_text(j, "text", text_cut(h->said, HOOK_TEXT_MAX));
+	if (h->input) {
+		koine_json_key(j, "input");
+		hook_write_value(j, h->input);
+	}
 }
 
 static void note(struct cli *cli, const struct hook *h)

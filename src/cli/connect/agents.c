@@ -46,6 +46,7 @@ const struct agent agents[] = {
 				     {"hooks/SessionStart", TOLD, EDIT_ELEMENT},
 				     NOTED("UserPromptSubmit"),
 				     NOTED("PostToolUse"),
+				     NOTED("PostToolUseFailure"),
 				     NOTED("Stop"),
 				     NOTED("SessionEnd"),
 				     ASKED("PreToolUse",

@@ -11,7 +11,7 @@
 
 #include "cli/connect/edit.h"
 
-enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 9 };
+enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 10 };
 
 struct agent_edit {
 	const char *path;

@@ -2,19 +2,31 @@
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
+#include "engine/approval/approval.h"
 #include "engine/session/note.h"
 
-static struct done handle_note(struct call *c)
+static int note_work(struct call *c)
 {
+	return agent_note_add(call_events(c), c->in, &c->why);
+}
+
+static struct done note_then(struct call *c, int r)
+{
+	const struct agent_note *in = c->in;
 	struct json *j;
-	int r = agent_note_add(call_events(c), c->in, &c->why);
 
 	if (r != 0)
 		return call_fail(c, r);
+	approval_call_was_made(call_approvals(c), in->session, in->tool, in->input);
 	j = call_result(c);
 	json_begin_object(j);
 	json_end_object(j);
 	return call_reply(c);
+}
+
+static struct done handle_note(struct call *c)
+{
+	return call_work(c, WRITER, note_work, note_then);
 }
 
 #define TEXT_FIELD(word, member, text)                                                             \
@@ -35,6 +47,10 @@ static const struct field note_fields[] = {
 	TEXT_FIELD("tool", tool, "The tool that it has used"),
 	TEXT_FIELD("tool_use_id", tool_use_id, "The agent's id of that call"),
 	TEXT_FIELD("text", text, "What was asked or said; its first 4096 bytes are kept"),
+	{.name = "input",
+	 .type = FIELD_OBJECT,
+	 .doc = "What the tool was given. It is not kept: a question about this call is withdrawn",
+	 .offset = offsetof(struct agent_note, input)},
 };
 
 const struct method koine_agent_methods[] = {
@@ -44,7 +60,7 @@ const struct method koine_agent_methods[] = {
 	 FIELDS(note_fields),
 	 .in_size = sizeof(struct agent_note),
 	 .handle = handle_note,
-	 .where = WRITER},
+	 .flags = METHOD_LATER},
 };
 
 const unsigned koine_n_agent_methods = sizeof(koine_agent_methods) / sizeof(koine_agent_methods[0]);

@@ -236,6 +236,7 @@ static struct done note_then(struct call *c, int r)
 	if (r != 0)
 		log_caused(LOG_LEVEL_INFO, "hook not noted", "event=%s why=\"%s\"",
 			   h->hook.told->event, r > 0 ? c->why.text : strerror(-r));
+	approval_call_was_made(call_approvals(c), h->hook.session, h->hook.tool, h->hook.input);
 	if (!h->hook.told->recalls)
 		return r != 0 ? call_fail(c, r) : call_reply(c);
 	search_begin_with(c, h->hook.said.len > 0 ? h->hook.said : (struct text) {0}, recall);

@@ -196,6 +196,14 @@ int approval_verdict(const struct approval *row, struct why *why);
  * NULL. */
 void approval_session_ended(struct approvals *a, struct text session);
 
+/*
+ * Runs on the loop: the agent has made this call, so somebody has said yes at its own dialog, and
+ * the question is of no use any more. It is known by its session, its tool and its input: agents
+ * give the call no id when they ask. Of several that are the same, the oldest goes. Accepts NULL.
+ */
+void approval_call_was_made(struct approvals *a, struct text session, struct text tool,
+			    const struct value *input);
+
 struct approval_filter {
 	int status;          /* enum approval_status, or -1: any */
 	struct text session; /* {NULL, 0}: any */

@@ -74,7 +74,10 @@ struct pending {
 	struct list waiters;
 	struct text id;
 	struct text session; /* {NULL, 0}: none */
-	uint64_t due_ms;     /* steady clock; 0: never */
+	/* The tool and what it is for, as a number; 0: the call has an id of its own, or there is
+	 * none. */
+	uint64_t call;
+	uint64_t due_ms; /* steady clock; 0: never */
 	enum approval_status end_as;
 	bool ending; /* on its way to the store */
 	char own[];  /* the texts */

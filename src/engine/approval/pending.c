@@ -6,20 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/pack.h"
 #include "engine/approval/inner.h"
 #include "store/session.h"
 #include "store/store.h"
 
 enum { LOAD_PAGE = 100, LOAD_BYTES = 4 << 20, LOAD_ARENA_MAX = 16 << 20 };
 
+static uint64_t hash(uint64_t h, struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		h = (h ^ (unsigned char)t.data[i]) * 1099511628211U;
+	return h;
+}
+
 static struct list *bucket_of(struct approvals *a, struct text id)
 {
-	uint64_t h = 14695981039346656037U;
-
-	for (size_t i = 0; i < id.len; i++)
-		h = (h ^ (unsigned char)id.data[i]) * 1099511628211U;
-	return &a->buckets[h % APPROVAL_BUCKETS];
+	return &a->buckets[hash(14695981039346656037U, id) % APPROVAL_BUCKETS];
 }
 
 struct pending *pending_find(struct approvals *a, struct text id)
@@ -90,6 +95,52 @@ static uint64_t steady_of(int64_t utc_ms)
 	return clock_steady_ms() + (uint64_t)(wait > 0 ? wait : 0);
 }
 
+/* ---- calls that were made meanwhile ---- */
+
+static uint64_t number_of(struct text tool, struct text input)
+{
+	return hash(hash(14695981039346656037U, tool), input) | 1;
+}
+
+static struct pending *find_call(struct approvals *a, struct text session, uint64_t call)
+{
+	list_for_each (at, following, &a->pending) {
+		struct pending *p = list_entry(at, struct pending, link);
+
+		if (p->call == call && !p->ending && text_equal(p->session, session))
+			return p;
+	}
+	return NULL;
+}
+
+static bool has_any(struct approvals *a, struct text session)
+{
+	list_for_each (at, following, &a->pending) {
+		const struct pending *p = list_entry(at, struct pending, link);
+
+		if (p->call != 0 && text_equal(p->session, session))
+			return true;
+	}
+	return false;
+}
+
+void approval_call_was_made(struct approvals *a, struct text session, struct text tool,
+			    const struct value *input)
+{
+	struct pending *p = NULL;
+	struct buf packed;
+
+	if (!a || session.len == 0 || !input || !has_any(a, session))
+		return;
+	buf_init(&packed, APPROVAL_INPUT_MAX);
+	value_pack(&packed, input);
+	if (packed.err == 0)
+		p = find_call(a, session, number_of(tool, (struct text) {packed.data, packed.len}));
+	buf_done(&packed);
+	if (p)
+		pending_end_as(a, p, APPROVAL_SUPERSEDED);
+}
+
 /* ---- adding and removing ---- */
 
 static struct pending *pending_new(const struct approval *row)
@@ -106,6 +157,8 @@ static struct pending *pending_new(const struct approval *row)
 	}
 	list_init(&p->waiters);
 	p->end_as = APPROVAL_EXPIRED;
+	if (row->kind == APPROVAL_FUNCTION && row->tool_use_id.len == 0)
+		p->call = number_of(row->tool, row->input.bytes);
 	return p;
 }
 

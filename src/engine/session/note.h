@@ -10,6 +10,7 @@
 #include "base/why.h"
 
 struct events;
+struct value;
 
 enum { AGENT_NOTE_NAME_MAX = 256, AGENT_NOTE_FOLDER_MAX = 4096, AGENT_NOTE_TEXT_MAX = 4096 };
 
@@ -21,7 +22,8 @@ struct agent_note {
 	struct text folder;
 	struct text tool;
 	struct text tool_use_id;
-	struct text text; /* its beginning is kept */
+	struct text text;          /* its beginning is kept */
+	const struct value *input; /* what the tool was given: not kept; NULL: none */
 };
 
 /* Runs on the writer's thread, within a call. REFUSE_PARAMS names the member that is wrong. */
