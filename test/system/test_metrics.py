@@ -13,11 +13,13 @@ import socket
 import stat
 import subprocess
 import sys
+import urllib.error
 import urllib.parse
 import urllib.request
 
 from harness import (KOINE, PATIENCE, SOURCE, Daemon, Folder, Length, Skip, check,
                      clean_environment, main, post, request, same, wait_until)
+from provider import OPENAI, Provider
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
@@ -236,6 +238,26 @@ def test_rules_that_decide_are_told_apart():
         got = now(d)
         same(of(got, "koine_approvals_decided_total", outcome="approved", by="rule"), 1, "by a rule")
         same(of(got, "koine_approval_wait_seconds_count"), 0, "waits")
+
+
+def test_tokens_of_models_are_counted_by_what_for():
+    with Provider() as p, Folder() as f:
+        p.play(OPENAI.answer("A tram.", input=100, output=7))
+        p.play(OPENAI.answer("Tom | - | Tom drives a tram", input=30, output=5))
+        with open(f("koine.conf"), "w") as conf:
+            conf.write("[agent model]\nkind = openai\nurl = %s\nmodel = scripted\n"
+                       "[chat]\nagent = model\n"
+                       "[memory]\nextract = model\nextract_idle = 1\n" % p.url)
+        with Daemon("--config", f("koine.conf"), listen=EVERYWHERE) as d, d.connect() as c:
+            c.call("chat.send", {"message": "What does Tom drive?"})
+            got = wait_until(lambda: (lambda x: x if of(x, "koine_agent_turns_total", agent="model",
+                                                        via="facts", outcome="done") else None)(now(d)),
+                             "facts")
+            for via, kind, n in (("chat", "input", 100), ("chat", "output", 7), ("facts", "input", 30),
+                                 ("facts", "output", 5)):
+                same(of(got, "koine_agent_tokens_total", agent="model", via=via, kind=kind), n, via)
+            same(of(got, "koine_agent_turns_total", agent="model", via="chat", outcome="done"), 1, "turns")
+            same([k for k in got if k[0] == "koine_agent_cost_usd_total"], [], "nobody told a cost")
 
 
 # ---- who may ask, and how ----

@@ -4,6 +4,7 @@
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/engine.h"
+#include "engine/extract/extract.h"
 #include "engine/session/session.h"
 
 void metric_engine_take(struct metric_from *f, struct engine *e)
@@ -96,6 +97,7 @@ static void each_spend(const void *from, spend_fn fn, const struct metric_family
 		       struct metric_sink *sink)
 {
 	each_agent(chat_spend(engine_of(from)->chat), TEXT("chat"), fn, f, sink);
+	each_agent(extracts_spend(engine_of(from)->extracts), TEXT("facts"), fn, f, sink);
 	each_agent(sessions_spend(engine_of(from)->sessions), TEXT("session"), fn, f, sink);
 }
 

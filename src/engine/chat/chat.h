@@ -320,6 +320,9 @@ struct agent *chat_agent(const struct chat *chat, struct text name);
 /* What agents used, as far as they said. On the loop; NULL for NULL. */
 const struct spend *chat_spend(const struct chat *chat);
 
+/* For those who ask an agent outside of any conversation: counts what that used. */
+void chat_note_spent(struct spend *spend, const char *agent, const struct agent_end *end);
+
 /* Who works if nobody is named: the default agent, unless it only quotes. NULL: nobody, which
  * the caller must refuse; `section` of the settings could name one. */
 struct agent *chat_worker(const struct chat *chat);

@@ -142,7 +142,7 @@ void errand_fail(struct errand *e, const char *type, const char *text)
 	e->error_text[utf8_whole(e->error_text, strlen(e->error_text))] = '\0';
 }
 
-static void note_spent(struct errand *e, const struct agent_end *end)
+void chat_note_spent(struct spend *spend, const char *agent, const struct agent_end *end)
 {
 	static const enum spend_outcome outcomes[] = {
 		[AGENT_DONE] = SPEND_DONE,     [AGENT_CALLS] = SPEND_DONE,
@@ -158,7 +158,7 @@ static void note_spent(struct errand *e, const struct agent_end *end)
 		.outcome = outcomes[end->outcome],
 	};
 
-	spend_add(&e->chat->spend, text_of(e->agent->name), &spent);
+	spend_add(spend, text_of(agent), &spent);
 }
 
 static void on_end(void *arg, const struct agent_end *end)
@@ -169,7 +169,7 @@ static void on_end(void *arg, const struct agent_end *end)
 	e->end = *end;
 	if (e->too_long)
 		e->end.outcome = AGENT_LENGTH;
-	note_spent(e, end);
+	chat_note_spent(&e->chat->spend, e->agent->name, end);
 	if (e->end.outcome == AGENT_FAILED)
 		errand_fail(e, end->type ? end->type : "AgentError", end->text ? end->text : "");
 	e->ops->on_end(e);
@@ -190,7 +190,8 @@ void errand_start_agent(struct errand *e)
 	arena_done(&e->context.arena);
 	if (r == 0)
 		return;
-	note_spent(e, &(struct agent_end) {.outcome = AGENT_FAILED, .usage = AGENT_NO_USAGE});
+	chat_note_spent(&e->chat->spend, e->agent->name,
+			&(struct agent_end) {.outcome = AGENT_FAILED, .usage = AGENT_NO_USAGE});
 	errand_fail(e, "AgentError", r > 0 ? why.text : strerror(-r));
 	e->ops->on_end(e);
 }

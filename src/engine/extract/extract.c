@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metric/spend.h"
 #include "base/project/project.h"
 #include "engine/chat/chat.h"
 #include "engine/extract/facts.h"
@@ -50,6 +51,7 @@ struct extracts {
 	uint64_t not_before_ms;
 	uint64_t hour_ms; /* when the hour began that is counted */
 	unsigned n_rounds;
+	struct spend spend;
 	unsigned n_failures;
 
 	/* The round under way. */
@@ -265,6 +267,7 @@ static void on_end(void *arg, const struct agent_end *end)
 	struct extracts *x = arg;
 
 	x->turn = NULL;
+	chat_note_spent(&x->spend, x->agent, end);
 	if (x->answer.err != 0)
 		no_answer(x, "the answer is too long");
 	else if (end->outcome == AGENT_DONE || end->outcome == AGENT_LENGTH)
@@ -476,5 +479,11 @@ void extracts_free(struct extracts *x)
 	arena_done(&x->arena);
 	buf_done(&x->question);
 	buf_done(&x->answer);
+	spend_done(&x->spend);
 	free(x);
+}
+
+const struct spend *extracts_spend(const struct extracts *x)
+{
+	return x ? &x->spend : NULL;
 }

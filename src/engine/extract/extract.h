@@ -20,6 +20,7 @@
 struct chat;
 struct extracts;
 struct memories;
+struct spend;
 struct store;
 
 struct extracts_opts {
@@ -37,6 +38,9 @@ struct extracts_opts {
  * own, or cannot be kept from writing files. */
 int extracts_start(const struct extracts_opts *opts, struct extracts **ret_extracts,
 		   struct why *why);
+
+/* What the agent used. On the loop; NULL for NULL. */
+const struct spend *extracts_spend(const struct extracts *x);
 
 /* Starts nothing new, and cancels the agent. Accepts NULL. */
 void extracts_stop(struct extracts *x);
