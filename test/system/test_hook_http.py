@@ -323,7 +323,10 @@ def test_bad_input_stops_nobody():
             same(said["hookSpecificOutput"]["permissionDecision"], "ask", "%.80r" % (told,))
         same(both(d, dict(PERMISSION, tool_input={"x": "y" * (2 << 20)})), None, "2 MiB")
         same(approvals(c, "any"), [], "asked")
-        check(b"hook not read" in d.log(), "the log does not say it")
+        same([line for line in d.log().split(b"\n") if b"hook not read" in line and
+              b"it is no object" in line and b"connection=" in line] == [], False, "posted")
+        check(any(b"hook not read" in line and b"connection=" not in line
+                  for line in d.log().split(b"\n")), "koine hook has not told of it")
 
 
 def test_events_that_nobody_knows():
@@ -335,6 +338,32 @@ def test_events_that_nobody_knows():
                            (dict(PRE, hook_event_name=""), None)):
             same(both(d, told), want, "%r" % told)
         same(approvals(c, "any"), [], "asked")
+
+
+def test_koines_own_tools_do_not_wait_in_its_own_inbox():
+    deny = ("--set", "policy.no.verdict=deny", "--set", "policy.no.tool=mcp__koine__task_*")
+    ask = dict(PERMISSION, tool_name="mcp__koine__ask_human", tool_input={"question": "?"})
+    pre = dict(ask, hook_event_name="PreToolUse", permission_mode="default")
+    with daemon(*deny) as d, d.connect() as c:
+        for told in (ask, dict(ask, turn_id="t"), pre, dict(pre, permission_mode="plan"),
+                     dict(pre, permission_mode="acceptEdits"), dict(pre, turn_id="t")):
+            same(both(d, told), None, "%r" % told)
+        # Policies count, whoever's tool it is.
+        for told in (ask, pre):
+            check('"deny"' in json.dumps(both(d, dict(told, tool_name="mcp__koine__task_add"))),
+                  "%r was not denied", told)
+        same(approvals(c), [], "that wait")
+        # But no name lets a tool pass where the agent itself would not ask.
+        for told in (dict(pre, permission_mode="bypassPermissions"), dict(pre, permission_mode="dontAsk"),
+                     dict(pre, permission_mode=["default"]), dict(PRE, tool_name=ask["tool_name"]),
+                     json.dumps(dict(pre, permission_mode="bypassPermissions"))[:-1].encode() +
+                     b',"permission_mode":"default"}', dict(ask, tool_name="mcp__koine_x__ask"),
+                     dict(ask, tool_name="mcp__koine__")):
+            for door in DOORS:
+                with door(d, told) as hook:
+                    asked, = waiting(c)
+                    decide(c, asked["id"], "deny")
+                    check('"deny"' in json.dumps(hook.end()), "%r", told)
 
 
 def test_a_body_in_pieces_and_one_that_never_comes():

@@ -54,6 +54,7 @@ struct hook_vendor {
 	bool inner;             /* its input may be JSON within a string */
 	/* Bytes by which it is known; what nobody else writes. */
 	const char *known_by;
+	const char *own; /* what the names of koine's own tools begin with; or NULL */
 	struct hook_event events[5];
 	struct hook_told told[7];
 };
@@ -82,6 +83,9 @@ struct hook {
 	struct text session; /* the agent's own id of its session */
 	struct text folder;
 	struct text tool_use_id;
+	/* It is about a tool of koine's, and the agent decides by its own rules if nothing is said. So
+	 * policies and grants decide, and no human is asked whether a human may be asked. */
+	bool by_rules;
 	const struct hook_told *told; /* only with REFUSE_METHOD; or NULL */
 	struct text said;             /* of what koined is told */
 };

@@ -108,6 +108,29 @@ static int read_one_tool(struct maker *m, const struct hook_source *from,
 	return m->err;
 }
 
+/* Whether the agent asks its user, or looks at its settings, if no hook says anything. A name alone
+ * lets nothing pass: in any other mode of the agent the question is one like all others. */
+static bool asks_by_itself(const struct hook *h, const struct value *in)
+{
+	static const char *const modes[] = {"default", "acceptEdits", "plan"};
+	struct text mode = text_in(in, "permission_mode");
+
+	if (h->form == HOOK_PERMISSION)
+		return true;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (text_is(mode, modes[i]) && !hook_is_twice(in, "permission_mode"))
+			return true;
+	}
+	return false;
+}
+
+static bool is_koines(const struct hook *h)
+{
+	const char *own = h->vendor->own;
+
+	return own && h->tool.len > strlen(own) && memcmp(h->tool.data, own, strlen(own)) == 0;
+}
+
 static int read_vendors(struct maker *m, const struct hook_source *from, struct hook *h,
 			struct why *why)
 {
@@ -132,6 +155,7 @@ static int read_vendors(struct maker *m, const struct hook_source *from, struct 
 		return refuse_twice(why);
 	if (h->tool.len == 0)
 		return refuse(why, REFUSE_PARAMS, "it has no tool's name");
+	h->by_rules = is_koines(h) && asks_by_itself(h, from->tree);
 	return find_input(m, from, h, v->input);
 }
 

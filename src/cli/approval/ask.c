@@ -112,6 +112,9 @@ static void on_answer(void *arg, int result, const struct koine_answer *answer)
 	a->result = result;
 	if (result == KOINE_ERROR_ANSWER && koine_answer_error_code(answer) == CODE_STOPPING)
 		a->result = -ECONNRESET;
+	else if (result == KOINE_ERROR_ANSWER && a->in->hook.by_rules &&
+		 koine_answer_error_code(answer) == CODE_UNAVAILABLE)
+		a->result = -EACCES; /* nobody decides: nothing is wrong with the question */
 	else if (result == KOINE_ERROR_ANSWER)
 		take_refusal(a, answer);
 	if (result != 0)
@@ -401,6 +404,7 @@ int cmd_hook(struct cli *cli)
 	} else {
 		complain("%s%s", r == REFUSE_METHOD ? "" : "no hook's JSON on stdin: ", why.text);
 		print_unavailable(&in, why.text);
+		hook_tell_unread(cli, &in, why.text);
 	}
 	hook_input_done(&in);
 	end_by_signal(&a);

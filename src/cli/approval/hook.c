@@ -162,6 +162,10 @@ void hook_write_request(const struct hook *h, const struct hook_run *run, const 
 	add_text(j, "origin", place.origin);
 	add_text(j, "agent", h->agent);
 	add_text(j, "tool_use_id", h->tool_use_id);
+	if (h->by_rules) {
+		koine_json_key(j, "by_rules");
+		koine_json_bool(j, true);
+	}
 	if (timeout_ms > 0) {
 		koine_json_key(j, "timeout");
 		koine_json_double(j, (double)timeout_ms / 1000);

@@ -37,3 +37,5 @@ struct cli;
 
 /* tell.c: for a hook with `told`. Prints what is remembered, if the agent wants that. */
 void hook_tell(struct cli *cli, struct hook_input *in);
+/* For one that was not read: koined's log says why, if koined is there. */
+void hook_tell_unread(struct cli *cli, const struct hook_input *in, const char *why);

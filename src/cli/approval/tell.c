@@ -115,3 +115,23 @@ void hook_tell(struct cli *cli, struct hook_input *in)
 		recall(cli, in);
 	talk_hang_up(cli);
 }
+
+void hook_tell_unread(struct cli *cli, const struct hook_input *in, const char *why)
+{
+	CLEANUP(client_freep) struct koine_client *c = NULL;
+	CLEANUP(json_freep) struct koine_json *j = params_new();
+	char error[TALK_ERROR];
+	struct koine_answer *a = NULL;
+	const char *params;
+
+	cli->options.timeout_ms = TELL_MS;
+	if (!j || talk_try(cli, &c, error) != 0)
+		return;
+	params_add(j, "what", "unread");
+	params_add_text(j, "agent", in->hook.agent);
+	params_add(j, "text", why);
+	params = params_end(j);
+	if (params)
+		(void)koine_client_call(c, "agent.note", params, &a);
+	koine_answer_free(a);
+}

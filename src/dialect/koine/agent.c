@@ -1,9 +1,31 @@
 /* agent.note: what an agent's hook tells of it. */
+#include "base/log.h"
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
 #include "engine/approval/approval.h"
 #include "engine/session/note.h"
+
+enum { SHOWN = 160 }; /* bytes of a text in the log */
+
+static struct done reply(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* A hook that could not be read is no event: whoever looks for the reason looks into the log. */
+static struct done log_unread(struct call *c)
+{
+	const struct agent_note *in = c->in;
+
+	log_caused(LOG_LEVEL_INFO, "hook not read", "agent=%.*s why=\"%.*s\"",
+		   TEXT_ARGS(text_cut(in->agent, SHOWN)), TEXT_ARGS(text_cut(in->text, SHOWN)));
+	return reply(c);
+}
 
 static int note_work(struct call *c)
 {
@@ -13,19 +35,19 @@ static int note_work(struct call *c)
 static struct done note_then(struct call *c, int r)
 {
 	const struct agent_note *in = c->in;
-	struct json *j;
 
 	if (r != 0)
 		return call_fail(c, r);
 	approval_call_was_made(call_approvals(c), in->session, in->tool, in->input);
-	j = call_result(c);
-	json_begin_object(j);
-	json_end_object(j);
-	return call_reply(c);
+	return reply(c);
 }
 
 static struct done handle_note(struct call *c)
 {
+	const struct agent_note *in = c->in;
+
+	if (text_is(in->what, "unread"))
+		return log_unread(c);
 	return call_work(c, WRITER, note_work, note_then);
 }
 
@@ -39,7 +61,7 @@ static const struct field note_fields[] = {
 	{.name = "what",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "started, asked, tool, stopped or ended",
+	 .doc = "started, asked, tool, stopped or ended; or unread, which is only logged",
 	 .offset = offsetof(struct agent_note, what)},
 	TEXT_FIELD("agent", agent, "Who tells it: \"claude\", \"codex\""),
 	TEXT_FIELD("session_id", session, "The agent's own id of its session"),

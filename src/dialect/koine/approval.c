@@ -58,6 +58,7 @@ int koine_read_approval(struct call *c, struct approval_new *ret)
 		.tool = in->tool,
 		.tool_use_id = in->tool_use_id,
 		.input = in->input,
+		.by_rules = in->by_rules,
 		.from = {.is = true, .peer = c->peer},
 	};
 	if (!approval_kind_parse(in->kind, &ret->kind))
@@ -354,6 +355,10 @@ static const struct field ask_fields[] = {
 	 .type = FIELD_NUMBER,
 	 .doc = "Seconds until it expires; as the settings say without",
 	 .offset = offsetof(struct approval_in, timeout)},
+	{.name = "by_rules",
+	 .type = FIELD_BOOL,
+	 .doc = "No human is asked: what no rule or grant decides is refused (-32005)",
+	 .offset = offsetof(struct approval_in, by_rules)},
 };
 
 #define AN_ID                                                                                      \

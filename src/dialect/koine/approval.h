@@ -15,6 +15,7 @@ struct approval_in {
 	struct text origin;
 	struct text tool_use_id;
 	double timeout;
+	bool by_rules;
 };
 
 /* Refuses the call where approvals were not started. */

@@ -50,7 +50,8 @@ static void say(struct hook_call *h, const struct hook_outcome *o)
 static void say_failed(struct hook_call *h)
 {
 	const struct why *why = &h->call->why;
-	bool gone = why->code == REFUSE_STOPPING || why->code == REFUSE_CANCELLED;
+	bool gone = why->code == REFUSE_STOPPING || why->code == REFUSE_CANCELLED ||
+		    (why->code == REFUSE_UNAVAILABLE && h->hook.by_rules);
 
 	say(h, &(struct hook_outcome) {.status = TEXT("unavailable"),
 				       .comment = gone ? (struct text) {0} : text_of(why->text),
@@ -127,6 +128,7 @@ static int describe(struct hook_call *h, struct approval_new *ret, struct why *w
 		.tool_use_id = h->hook.tool_use_id,
 		.input = h->hook.input,
 		.timeout_ms = h->wait_ms,
+		.by_rules = h->hook.by_rules,
 		.from = {.is = true, .peer = h->call->peer},
 	};
 	if (!approval_kind_parse(kind, &ret->kind))
@@ -336,7 +338,7 @@ static void choose(struct hook_call *h, int r)
 	else if (h->hook.told)
 		c->method = &tell_row;
 	else
-		log_caused(r == REFUSE_METHOD ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "hook not read",
+		log_caused(LOG_LEVEL_INFO, "hook not read",
 			   "connection=%llu agent=%.*s bytes=%zu why=\"%s\"",
 			   (unsigned long long)c->client->number, TEXT_ARGS(h->hook.agent),
 			   c->source.len, c->why.text);

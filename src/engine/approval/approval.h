@@ -134,6 +134,7 @@ struct approval_new {
 	struct text tool_use_id;
 	const struct value *input; /* an object; NULL: {} */
 	int64_t timeout_ms;        /* 0: the default; < 0: none */
+	bool by_rules;             /* what no rule or grant decides is REFUSE_UNAVAILABLE */
 	struct approval_client from;
 };
 

@@ -28,6 +28,7 @@ struct approval_ask {
 	bool named;          /* the id was given, and may already exist */
 	bool found;          /* it did */
 	bool must_be_known;
+	bool by_rules;
 	bool full;
 	unsigned total;
 	size_t n_bytes;
@@ -161,6 +162,7 @@ static int fill(struct approval_ask *ask, const struct approval_new *in, struct 
 	};
 	ask->named = in->id.data != NULL;
 	ask->must_be_known = in->must_be_known;
+	ask->by_rules = in->by_rules;
 	ask->from = in->from;
 	r = portrait_copy(&approval_portrait, &ask->arena, &ask->row);
 	if (r == 0 && !ask->named)
@@ -250,6 +252,9 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 		asker_see(&ask->from.peer, &ask->row);
 	if (r == 0)
 		r = policy_decide(db, scratch, ask->rules, &ask->row);
+	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->by_rules)
+		r = refuse(&ask->why, REFUSE_UNAVAILABLE,
+			   "no rule decides this, and no human is asked");
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->full)
 		r = refuse(&ask->why, REFUSE_LIMIT, "too many approvals wait for a human: %u/%u",
 			   ask->total - 1, ask->approvals->max_pending);
