@@ -76,18 +76,20 @@ struct writer {
 /* Backslash and newline everywhere, quotes where they would end the text. */
 static void add_escaped(struct buf *out, struct text t, bool quoted)
 {
+	size_t from = 0;
+
 	for (size_t i = 0; i < t.len; i++) {
 		char c = t.data[i];
 
-		if (c == '\n')
-			buf_add_str(out, "\\n");
-		else if (c == '\\')
-			buf_add_str(out, "\\\\");
-		else if (c == '"' && quoted)
-			buf_add_str(out, "\\\"");
-		else
-			buf_add_char(out, c);
+		if (c != '\n' && c != '\\' && (c != '"' || !quoted))
+			continue;
+		buf_add(out, t.data + from, i - from);
+		buf_add_char(out, '\\');
+		buf_add_char(out, c == '\n' ? 'n' : c);
+		from = i + 1;
 	}
+	if (from < t.len)
+		buf_add(out, t.data + from, t.len - from);
 }
 
 static void add_label(struct buf *out, bool *any, const char *name, struct text value)
