@@ -19,7 +19,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/list.h"
+#include "io/address_inet.h"
 #include "io/loop_uv.h"
+#include "io/peer.h"
 
 enum {
 	CONNECTIONS = 16,
@@ -538,6 +540,28 @@ bool http_fetch_is_sent(const struct http_fetch *f)
 
 	return curl_easy_getinfo(f->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK &&
 	       (size_t)sent >= f->request_len;
+}
+
+/* curl does not tell the socket while it is in use, but the names of both its ends. */
+static bool end_of(CURL *easy, CURLINFO ip, CURLINFO port, struct sockaddr_storage *ret)
+{
+	char *text = NULL;
+	long number = 0;
+	socklen_t len;
+
+	return curl_easy_getinfo(easy, ip, &text) == CURLE_OK && text && text[0] &&
+	       curl_easy_getinfo(easy, port, &number) == CURLE_OK && number > 0 &&
+	       address_inet(text, (uint16_t)number, ret, &len);
+}
+
+bool http_fetch_peer(const struct http_fetch *f, struct peer *ret_peer)
+{
+	struct sockaddr_storage our, their;
+
+	*ret_peer = (struct peer) {.known = false};
+	return end_of(f->easy, CURLINFO_LOCAL_IP, CURLINFO_LOCAL_PORT, &our) &&
+	       end_of(f->easy, CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT, &their) &&
+	       peer_of_names(&our, &their, ret_peer);
 }
 
 void http_fetch_cancel(struct http_fetch *f)

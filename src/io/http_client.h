@@ -15,6 +15,7 @@
 
 struct http_client;
 struct http_fetch;
+struct peer;
 
 struct http_client_opts {
 	unsigned connections; /* at once; more requests wait. 0: 16 */
@@ -64,6 +65,10 @@ int http_client_fetch(struct http_client *c, const struct http_fetch_opts *opts,
  * cancel it may be freed as well. For on_data: before the answer has begun the body may have to
  * be sent again. */
 bool http_fetch_is_sent(const struct http_fetch *f);
+
+/* Which process of this machine answers, while on_data or on_done runs. False where that cannot be
+ * told: it is elsewhere, or has gone. */
+bool http_fetch_peer(const struct http_fetch *f, struct peer *ret_peer);
 
 /* No callback comes any more. Accepts NULL. */
 void http_fetch_cancel(struct http_fetch *f);

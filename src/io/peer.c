@@ -209,20 +209,14 @@ static bool tells(const struct inet_diag_msg *row, const struct end *src, const 
 		row->idiag_state == TCP_FIN_WAIT2);
 }
 
-bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
-		  const struct sockaddr_storage *their, struct peer *ret_peer)
+static bool ask_for(int ask, const struct sockaddr_storage *our,
+		    const struct sockaddr_storage *their, struct peer *ret_peer)
 {
 	const struct end src = end_of(their), dst = end_of(our);
-	struct sockaddr_storage still;
-	socklen_t len = sizeof(still);
 	struct inet_diag_msg row;
 
 	*ret_peer = (struct peer) {.known = false};
 	if (find_row(ask, &src, &dst, &row) != 0 || !tells(&row, &src, &dst))
-		return false;
-	/* As long as our end is connected, nobody else can have the same names. If it had been
-	 * reset before the question, the row could belong to the next one at that port. */
-	if (getpeername(fd, (struct sockaddr *)&still, &len) != 0)
 		return false;
 	*ret_peer = (struct peer) {.known = true,
 				   .other = is_other(row.idiag_uid),
@@ -249,6 +243,33 @@ bool peer_at_port(const struct sockaddr_storage *name, struct peer *ret_peer)
 				   .gid = (gid_t)-1,
 				   .inode = row.idiag_inode};
 	return true;
+}
+
+bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
+		  const struct sockaddr_storage *their, struct peer *ret_peer)
+{
+	struct sockaddr_storage still;
+	socklen_t len = sizeof(still);
+
+	if (!ask_for(ask, our, their, ret_peer))
+		return false;
+	/* As long as our end is connected, nobody else can have the same names. If it had been
+	 * reset before the question, the row could belong to the next one at that port. */
+	if (getpeername(fd, (struct sockaddr *)&still, &len) != 0) {
+		*ret_peer = (struct peer) {.known = false};
+		return false;
+	}
+	return true;
+}
+
+bool peer_of_names(const struct sockaddr_storage *our, const struct sockaddr_storage *their,
+		   struct peer *ret_peer)
+{
+	CLEANUP(closep)
+	int ask = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+
+	*ret_peer = (struct peer) {.known = false};
+	return ask >= 0 && ask_for(ask, our, their, ret_peer);
 }
 
 /* ---- its processes ---- */

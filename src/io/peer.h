@@ -1,5 +1,5 @@
 /*
- * Who is on the other side of an accepted connection.
+ * Who is on the other side of a connection, above all of an accepted one.
  *
  * A Unix socket says so itself (SO_PEERCRED). Of a loopback connection the other end is a
  * socket of this machine, too, and the kernel knows whose: one question by netlink
@@ -44,6 +44,11 @@ bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 
 /* Who listens at a port: its user and its socket. False: nobody does, or the kernel cannot tell. */
 bool peer_at_port(const struct sockaddr_storage *name, struct peer *ret_peer);
+
+/* Of a connection that we opened ourselves and that is open now: the end that has accepted it. It
+ * is known once an answer has come from there. False where it cannot be told. */
+bool peer_of_names(const struct sockaddr_storage *our, const struct sockaddr_storage *their,
+		   struct peer *ret_peer);
 
 /* ---- its processes ---- */
 
