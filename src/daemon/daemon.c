@@ -32,6 +32,8 @@ static int take_settings(struct daemon *d, const struct settings *fresh, struct 
 {
 	int r = agents_reload(d, fresh, why);
 
+	if (r == 0)
+		r = servers_reload(d, fresh);
 	if (r != 0)
 		return r;
 	*d->settings = *fresh;
@@ -265,6 +267,7 @@ static const step_fn steps[] = {
 	tasks_begin,
 	approvals_begin,
 	sessions_begin,
+	servers_begin,
 	extracts_begin,
 	rules_start,
 	start_dialects,

@@ -115,6 +115,15 @@ void agents_end_turns(struct daemon *d, uint64_t end_ms);
 /* Prints what each would do and what is wrong with it. False: koined could not start with them. */
 bool agents_check(const struct settings *s);
 
+/* ---- servers.c: servers of agents, mirrored into the inbox ---- */
+
+/* After approvals. */
+int servers_begin(struct daemon *d, struct why *why);
+/* Before the settings are exchanged. -ENOMEM: some of them are not mirrored. */
+int servers_reload(struct daemon *d, const struct settings *fresh);
+/* Prints what each would do and what is wrong with it. */
+void servers_check(const struct settings *s);
+
 /* ---- rules.c ---- */
 
 /* Call it after tasks and approvals. A wrong rule is logged and left out. */

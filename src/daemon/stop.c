@@ -7,6 +7,7 @@
 #include "engine/chat/chat.h"
 #include "engine/extract/extract.h"
 #include "engine/memory/memory.h"
+#include "engine/mirror/mirror.h"
 #include "engine/program/process.h"
 #include "engine/program/tool.h"
 #include "engine/session/session.h"
@@ -131,6 +132,7 @@ void stop_begin(struct daemon *d, bool force)
 		timer_start(d->patience,
 			    (stop_ms > TASKS_MS ? stop_ms : TASKS_MS) + STOP_MARGIN_MS);
 		(void)hosts_step(&d->hosts, DIALECT_STOPPING, NULL);
+		mirrors_stop(d->engine->mirrors);
 		approvals_stop(d->engine->approvals);
 		tools_stop(d->engine->tools);
 	}

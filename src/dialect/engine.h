@@ -39,6 +39,13 @@ static inline struct memories *call_memories(const struct call *c)
 	return s ? s->memories : NULL;
 }
 
+static inline struct mirrors *call_mirrors(const struct call *c)
+{
+	const struct engine *s = call_engine(c);
+
+	return s ? s->mirrors : NULL;
+}
+
 static inline struct sessions *call_sessions(const struct call *c)
 {
 	const struct engine *s = call_engine(c);

@@ -12,6 +12,7 @@
 #include "engine/extract/extract.h"
 #include "engine/automation/job.h"
 #include "engine/memory/memory.h"
+#include "engine/mirror/mirror.h"
 #include "engine/program/process.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
@@ -47,6 +48,7 @@ void engine_close(struct engine *s)
 	tools_free(s->tools);
 	processes_free(s->processes);
 	sessions_free(s->sessions);
+	mirrors_free(s->mirrors);
 	approvals_free(s->approvals);
 	tasks_free(s->tasks);
 	chat_free(s->chat);

@@ -16,6 +16,7 @@ struct events;
 struct extracts;
 struct jobs;
 struct memories;
+struct mirrors;
 struct processes;
 struct sessions;
 struct store;
@@ -39,6 +40,7 @@ struct engine {
 	struct automation *automation; /* see automation.h */
 	struct sessions *sessions;     /* see session.h */
 	struct approvals *approvals;   /* see approval.h */
+	struct mirrors *mirrors;       /* NULL: not started; see mirror.h */
 	struct tools *tools;           /* see tool.h */
 	struct jobs *jobs;             /* see job.h */
 	struct trust *trust;           /* see trust.h */

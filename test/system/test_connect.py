@@ -173,7 +173,8 @@ def test_variables_say_where_files_are():
 def test_the_other_name_of_a_file_is_used_if_it_exists():
     with Home() as home:
         home.write(".config/opencode/opencode.jsonc", '{\n  // mine\n  "theme": "x",\n}\n')
-        home.connect("opencode", "--yes")
+        done = home.connect("opencode", "--yes")
+        check("[agent-server opencode]" in done.out, "how its approvals come is not said")
         check("// mine" in home.read(".config/opencode/opencode.jsonc"), "the comment is lost")
         check('"mcp"' in home.read(".config/opencode/opencode.jsonc"), "it is not there")
         check(not os.path.exists(home(".config/opencode/opencode.json")), "there are two")

@@ -44,6 +44,7 @@ struct agent {
 	 * trust.h says; or NULL. */
 	const char *trust;
 	const char *trust_note; /* said when hooks were written that it will not run; or NULL */
+	const char *note;       /* said when anything was written; or NULL */
 	struct agent_file files[AGENT_FILES_MAX];
 };
 

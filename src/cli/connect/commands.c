@@ -126,6 +126,14 @@ static void print_changes(const struct cli *cli, const struct plan *p)
 		       p->agent->title);
 }
 
+/* What is left to do by hand; NULL: nothing. */
+static const char *note_of(const struct plan *p, bool hooks)
+{
+	if (p->undo)
+		return NULL;
+	return hooks && p->trust == TRUST_UNKNOWN ? p->agent->trust_note : p->agent->note;
+}
+
 static void say_what_was_done(const struct plan *p)
 {
 	bool hooks = false;
@@ -144,8 +152,8 @@ static void say_what_was_done(const struct plan *p)
 	if (!p->agent->measured)
 		printf("This is by the documentation of %s; koine was not tried with it.\n",
 		       p->agent->title);
-	if (hooks && p->trust == TRUST_UNKNOWN && !p->undo)
-		printf("%s\n", p->agent->trust_note);
+	if (note_of(p, hooks))
+		printf("%s\n", note_of(p, hooks));
 }
 
 static void write_file(struct koine_json *j, const struct plan_file *f)
@@ -178,8 +186,7 @@ static int print_json(const struct plan *p, bool written)
 	koine_json_end_array(j);
 	if (p->trust != TRUST_NOT_NEEDED && !p->undo)
 		params_add_bool(j, "trusted", p->trust == TRUST_GIVEN);
-	params_add(j, "note",
-		   hooks && p->trust == TRUST_UNKNOWN && !p->undo ? p->agent->trust_note : NULL);
+	params_add(j, "note", note_of(p, hooks));
 	text = params_end(j);
 	return text ? (puts(text), EX_OK) : out_of_memory();
 }

@@ -7,7 +7,8 @@
 #include "daemon/settings/settings.h"
 
 const struct section_kind *const section_kinds[] = {
-	&listen_section, &agent_section, &rule_section, &group_section, &policy_section,
+	&listen_section, &agent_section, &agent_server_section,
+	&rule_section,   &group_section, &policy_section,
 };
 
 _Static_assert(sizeof(section_kinds) / sizeof(section_kinds[0]) == N_SECTION_KINDS, "all of them");
@@ -292,6 +293,25 @@ static int read_variable(const struct section_kind *kind, struct settings *s, co
 	return r == 0 ? 0 : refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
 }
 
+/* KOINE_AGENT_SERVER_NAME_KEY is not of [agent SERVER_NAME]: the longest word counts. */
+static bool is_of_another(const struct section_kind *kind, const char *variable)
+{
+	char prefix[PREFIX_MAX], other[PREFIX_MAX];
+	const size_t n = env_prefix(kind, prefix);
+
+	for (unsigned i = 0; i < N_SECTION_KINDS; i++) {
+		const size_t len = env_prefix(section_kinds[i], other);
+		const char *entry = variable + len;
+		size_t name_len;
+
+		if (len > n && strncmp(other, prefix, n) == 0 &&
+		    strncmp(variable, other, len) == 0 &&
+		    env_key(section_kinds[i], entry, strcspn(entry, "="), &name_len))
+			return true;
+	}
+	return false;
+}
+
 int section_read_environment(const struct section_kind *kind, struct settings *s, struct why *why)
 {
 	char prefix[PREFIX_MAX];
@@ -300,7 +320,7 @@ int section_read_environment(const struct section_kind *kind, struct settings *s
 	for (char **entry = environ; entry && *entry; entry++) {
 		int r = 0;
 
-		if (strncmp(*entry, prefix, n) == 0)
+		if (strncmp(*entry, prefix, n) == 0 && !is_of_another(kind, *entry))
 			r = read_variable(kind, s, *entry, n, why);
 		if (r != 0)
 			return r;

@@ -350,6 +350,8 @@ int settings_check(const struct settings *s, struct why *why)
 	int r = agent_settings_check(&s->agents, why);
 
 	if (r == 0)
+		r = agent_server_settings_check(&s->agent_servers, why);
+	if (r == 0)
 		r = check_store(s, why);
 	if (r == 0)
 		r = policy_settings_check(&s->approvals, why);
@@ -383,6 +385,7 @@ void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]
 			out[n++] = row->secret;
 	}
 	n += agent_settings_secrets(&s->agents, out + n, SECRETS_MAX - n);
+	n += agent_server_settings_secrets(&s->agent_servers, out + n, SECRETS_MAX - n);
 	out[n] = NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "base/why.h"
 #include "call/server.h"
 #include "daemon/settings/agent.h"
+#include "daemon/settings/agent_server.h"
 #include "daemon/settings/listener.h"
 #include "daemon/settings/paths.h"
 #include "daemon/settings/policy.h"
@@ -23,7 +24,7 @@
 enum {
 	LISTENS_MAX = 32,
 	PROJECTS_MAX = 32,
-	SECRETS_MAX = AGENTS_MAX + 16,
+	SECRETS_MAX = AGENTS_MAX + AGENT_SERVERS_MAX + 16,
 	DIALECTS_MAX = 10,
 	DIALECT_SETTINGS_MAX = 4096, /* bytes of one's section */
 };
@@ -79,6 +80,7 @@ struct settings {
 	unsigned chat_reserve;
 	unsigned chat_keep_days; /* 0: forever */
 	struct agent_settings agents;
+	struct agent_server_settings agent_servers;
 	struct rule_settings rules;
 	char where[128]; /* "FILE:LINE" while a file is read; else "" */
 	struct task_settings tasks;

@@ -1,9 +1,11 @@
-/* agent.note: what an agent's hook tells of it. */
+/* agent.note: what an agent's hook tells of it. agent.server.list: servers that agents work in. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
 #include "engine/approval/approval.h"
+#include "engine/mirror/mirror.h"
 #include "engine/session/note.h"
 
 enum { SHOWN = 160 }; /* bytes of a text in the log */
@@ -51,6 +53,41 @@ static struct done handle_note(struct call *c)
 	return call_work(c, WRITER, note_work, note_then);
 }
 
+static void write_server(struct json *j, const struct mirror_view *v)
+{
+	char since[ISO_LEN + 1];
+
+	clock_format_iso(v->server.since_ms, since);
+	json_begin_object(j);
+	json_member_str(j, "name", v->name);
+	json_member_str(j, "kind", v->server.kind);
+	json_member_str(j, "url", v->server.url);
+	json_member_str(j, "state", agent_server_state_name(v->server.state));
+	json_member_str(j, "since", since);
+	json_member_uint(j, "open", v->open);
+	json_member_str(j, "text", v->server.text);
+	json_end_object(j);
+}
+
+static struct done handle_servers(struct call *c)
+{
+	const struct mirrors *m = call_mirrors(c);
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_key(j, "servers");
+	json_begin_array(j);
+	for (unsigned i = 0; i < mirrors_count(m); i++) {
+		struct mirror_view view;
+
+		mirrors_look(m, i, &view);
+		write_server(j, &view);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
 #define TEXT_FIELD(word, member, text)                                                             \
 	{                                                                                          \
 		.name = (word), .type = FIELD_STRING, .doc = (text),                               \
@@ -83,6 +120,16 @@ const struct method koine_agent_methods[] = {
 	 .in_size = sizeof(struct agent_note),
 	 .handle = handle_note,
 	 .flags = METHOD_LATER},
+	{.name = "agent.server.list",
+	 .doc = "The servers of agents whose questions are mirrored, and whether they answer",
+	 .result =
+		 "{\"type\":\"object\",\"properties\":{\"servers\":{\"type\":\"array\",\"items\":{"
+		 "\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
+		 "\"kind\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"},"
+		 "\"state\":{\"enum\":[\"connecting\",\"connected\",\"unreachable\"]},"
+		 "\"since\":{\"type\":\"string\",\"format\":\"date-time\"},"
+		 "\"open\":{\"type\":\"integer\"},\"text\":{\"type\":\"string\"}}}}}}",
+	 .handle = handle_servers},
 };
 
 const unsigned koine_n_agent_methods = sizeof(koine_agent_methods) / sizeof(koine_agent_methods[0]);

@@ -1,0 +1,104 @@
+/* The servers of agents that the settings name, mirrored into the inbox. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/secret.h"
+#include "daemon/life.h"
+#include "engine/mirror/mirror.h"
+
+enum { PASSWORD_MAX = 4096 };
+
+static const struct agent_server_ops *const kinds[] = {[AGENT_SERVER_OPENCODE] = &opencode_server};
+
+static int add(struct daemon *d, const struct agent_server_setting *s)
+{
+	const struct mirror_opts opts = {
+		.ops = kinds[s->kind],
+		.name = s->name,
+		.url = s->url,
+		.user = s->username,
+		.password_env = s->password_env,
+		.password_file = s->password_file,
+		.idle_ms = s->idle_timeout_ms,
+		.away_ms = s->away_ms,
+	};
+
+	return mirror_add(d->engine->mirrors, &opts);
+}
+
+int servers_begin(struct daemon *d, struct why *why)
+{
+	const struct agent_server_settings *s = &d->settings->agent_servers;
+	const struct mirrors_opts opts = {
+		.approvals = d->engine->approvals,
+		.events = d->engine->events,
+		.loop = d->loop,
+		.background = d->background,
+	};
+	int r = mirrors_new(&opts, &d->engine->mirrors);
+
+	(void)why;
+	for (unsigned i = 0; r == 0 && i < s->n; i++)
+		r = add(d, &s->list[i]);
+	return r;
+}
+
+int servers_reload(struct daemon *d, const struct settings *fresh)
+{
+	const struct settings *old = d->settings;
+	int r = 0;
+
+	for (unsigned i = 0; i < old->agent_servers.n; i++) {
+		const struct agent_server_setting *was = &old->agent_servers.list[i];
+		const struct agent_server_setting *now =
+			section_find(&agent_server_section, fresh, was->name);
+
+		if (!now || !agent_server_setting_equal(was, now))
+			mirror_remove(d->engine->mirrors, was->name, now != NULL);
+	}
+	for (unsigned i = 0; r == 0 && i < fresh->agent_servers.n; i++) {
+		const struct agent_server_setting *now = &fresh->agent_servers.list[i];
+		const struct agent_server_setting *was =
+			section_find(&agent_server_section, old, now->name);
+
+		if (!was || !agent_server_setting_equal(was, now))
+			r = add(d, now);
+	}
+	return r;
+}
+
+/* ---- --check ---- */
+
+/* Whether the password is there. Whether the server answers, a running koined says. */
+static int look_at(const struct agent_server_setting *s, struct why *why)
+{
+	char password[PASSWORD_MAX];
+	const char *value = s->password_env[0] ? getenv(s->password_env) : "x";
+	int r;
+
+	if (!value || !value[0])
+		return refuse(why, REFUSE_NOT_FOUND, "%s is not set here", s->password_env);
+	if (!s->password_file[0])
+		return 0;
+	r = secret_read(s->password_file, "password", password, sizeof(password), why);
+	if (r == 0 && !password[0])
+		r = refuse(why, REFUSE_PARAMS, "the password file %.100s is empty",
+			   s->password_file);
+	explicit_bzero(password, sizeof(password));
+	return r;
+}
+
+void servers_check(const struct settings *s)
+{
+	for (unsigned i = 0; i < s->agent_servers.n; i++) {
+		const struct agent_server_setting *a = &s->agent_servers.list[i];
+		struct why why = {.text = "ok"};
+		int r = look_at(a, &why);
+
+		if (r < 0)
+			refuse(&why, REFUSE_INTERNAL, "%s", strerror(-r));
+		printf("would mirror  %s (%s %s)  %s%s\n", a->name, agent_server_kind_word(a->kind),
+		       a->url, r != 0 ? "not available: " : "", why.text);
+	}
+}

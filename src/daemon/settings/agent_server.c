@@ -1,0 +1,134 @@
+#include "daemon/settings/agent_server.h"
+
+#include <string.h>
+
+#include "agent/server/server.h"
+#include "daemon/settings/settings.h"
+#include "engine/mirror/mirror.h"
+
+_Static_assert((int)AGENT_SERVERS_MAX == (int)MIRRORS_MAX, "all of them are mirrored");
+
+static const char *const kind_words[] = {[AGENT_SERVER_OPENCODE] = "opencode", NULL};
+
+#define AT(member)      offsetof(struct agent_server_setting, member)
+#define TEXT_AT(member) SETTING_TEXT(struct agent_server_setting, member)
+
+static const struct setting rows[] = {
+	{"agent-server", "kind", SET_WORD, AT(kind), 0, 0, "opencode", .words = kind_words},
+	{"agent-server", "url", SET_TEXT, TEXT_AT(url),
+	 "http://HOST[:PORT][/PATH] on loopback, or https"},
+	{"agent-server", "username", SET_TEXT, TEXT_AT(username), "who it knows us as"},
+	{"agent-server", "password_env", SET_VARIABLE, TEXT_AT(password_env),
+	 "the environment variable that has its password"},
+	{"agent-server", "password_file", SET_PATH, TEXT_AT(password_file),
+	 "a file (0600) with its password"},
+	{"agent-server", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
+	 "seconds without a byte after which it counts as away"},
+	{"agent-server", "away_time", SET_SECONDS, AT(away_ms), 1, 86400,
+	 "seconds that its approvals wait while it is away"},
+};
+
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+/* inih cuts what is longer, with this section's longer word. */
+static int check_name(const char *name, struct why *why)
+{
+	if (strlen(name) > MIRROR_NAME_MAX)
+		return refuse(why, REFUSE_PARAMS,
+			      "[agent-server %.45s]: its name has at most %d characters", name,
+			      MIRROR_NAME_MAX);
+	return section_check_name(&agent_server_section, name, why);
+}
+
+static void init(void *section, const char *name, const char *where)
+{
+	(void)where;
+	*(struct agent_server_setting *)section = (struct agent_server_setting) {
+		.kind = strcmp(name, kind_words[AGENT_SERVER_OPENCODE]) == 0 ? AGENT_SERVER_OPENCODE
+									     : AGENT_SERVER_UNSAID,
+		.username = "opencode",
+		.idle_timeout_ms = 45 * 1000,
+		.away_ms = 60 * 1000,
+	};
+}
+
+/* A kind that was not said has no word to show. */
+static bool shows(const void *section, unsigned key)
+{
+	const struct agent_server_setting *a = section;
+
+	return key != 0 || a->kind != AGENT_SERVER_UNSAID;
+}
+
+const struct section_kind agent_server_section = {
+	.word = "agent-server",
+	.its = "a server's",
+	.several = "servers of agents",
+	.bare = true, /* [agent server] has variables that begin like ours */
+	.list = offsetof(struct settings, agent_servers.list),
+	.n = offsetof(struct settings, agent_servers.n),
+	.size = sizeof(struct agent_server_setting),
+	.max = AGENT_SERVERS_MAX,
+	.n_keys = N_ROWS,
+	.rows = rows,
+	.check_name = check_name,
+	.init = init,
+	.shows = shows,
+};
+
+static int check_one(const struct agent_server_setting *s, struct why *why)
+{
+	struct why inner;
+
+	if (s->kind == AGENT_SERVER_UNSAID)
+		return refuse(why, REFUSE_PARAMS, "[agent-server %s] needs a kind: opencode",
+			      s->name);
+	if (!s->url[0])
+		return refuse(why, REFUSE_PARAMS, "[agent-server %s] needs a url", s->name);
+	if (agent_server_check_url(s->url, &inner) != 0)
+		return refuse(why, REFUSE_PARAMS, "[agent-server %s]: %s", s->name, inner.text);
+	if (s->password_env[0] && s->password_file[0])
+		return refuse(why, REFUSE_PARAMS,
+			      "[agent-server %s]: only one of password_env and password_file",
+			      s->name);
+	if (strchr(s->username, ':'))
+		return refuse(why, REFUSE_PARAMS,
+			      "[agent-server %s]: username must not have a colon", s->name);
+	return 0;
+}
+
+int agent_server_settings_check(const struct agent_server_settings *a, struct why *why)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < a->n; i++)
+		r = check_one(&a->list[i], why);
+	return r;
+}
+
+unsigned agent_server_settings_secrets(const struct agent_server_settings *a, const char **out,
+				       unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < a->n && n < max; i++) {
+		if (a->list[i].password_env[0])
+			out[n++] = a->list[i].password_env;
+	}
+	return n;
+}
+
+const char *agent_server_kind_word(enum agent_server_kind kind)
+{
+	return kind_words[kind];
+}
+
+bool agent_server_setting_equal(const struct agent_server_setting *a,
+				const struct agent_server_setting *b)
+{
+	bool equal = strcmp(a->name, b->name) == 0;
+
+	for (unsigned i = 0; equal && i < N_ROWS; i++)
+		equal = setting_equal(&rows[i], a, b);
+	return equal;
+}

@@ -1,0 +1,64 @@
+/*
+ * What agents ask in servers of their own (agent/server), mirrored into the inbox: each request
+ * becomes an approval, under an id that is made of the server's name and the request's id, and what
+ * is decided is sent back. Rules and grants answer as they do for everybody.
+ *
+ * An approval that nobody decides in time gets no reply: the server's own dialog goes on waiting.
+ * What was answered there, or is not asked there any more, is withdrawn here. While a server is
+ * away its approvals wait, for a while.
+ *
+ * All of it belongs to the loop.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "agent/server/server.h"
+#include "io/work.h"
+
+struct approvals;
+struct events;
+struct mirrors;
+
+enum {
+	MIRRORS_MAX = 16,
+	MIRROR_OPEN_MAX = 64,  /* requests of one server; more are left to it */
+	MIRROR_NOTES_MAX = 64, /* on their way to the store; more are not logged */
+	MIRROR_NAME_MAX = 36,
+};
+
+struct mirrors_opts {
+	struct approvals *approvals;
+	struct events *events;
+	struct loop *loop;
+	struct background background;
+};
+
+int mirrors_new(const struct mirrors_opts *opts, struct mirrors **ret_mirrors);
+/* Leaves everything as it is: the next start goes on with it. Accepts NULL. */
+void mirrors_stop(struct mirrors *m);
+void mirrors_free(struct mirrors *m); /* accepts NULL */
+
+struct mirror_opts {
+	const struct agent_server_ops *ops;
+	const char *name;
+	const char *url;
+	const char *user;
+	const char *password_env;
+	const char *password_file;
+	unsigned idle_ms;
+	unsigned away_ms; /* how long approvals of a server that is away wait */
+};
+
+int mirror_add(struct mirrors *m, const struct mirror_opts *opts);
+/* Leaves its approvals pending if it is about to be added again, else withdraws them. */
+void mirror_remove(struct mirrors *m, const char *name, bool comes_back);
+
+struct mirror_view {
+	const char *name;
+	struct agent_server_view server;
+	unsigned open;
+};
+
+unsigned mirrors_count(const struct mirrors *m); /* 0 for NULL */
+void mirrors_look(const struct mirrors *m, unsigned i, struct mirror_view *ret_view);
