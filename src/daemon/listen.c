@@ -176,8 +176,8 @@ static int yield(struct daemon *d, const struct plan_row *row, int r, struct why
 	}
 	if (r != REFUSE_CONFLICT)
 		return r;
-	log_warn("port is taken", "dialect=%s address=%s by=\"%s\" instead=\"a free one\"",
-		 row->dialect->name, address, who[0] ? who + 2 : "somebody");
+	log_warn("port is taken", "dialect=%s address=%s why=\"%s%s; a free one instead\"",
+		 row->dialect->name, address, why->text, who);
 	other.address.port = 0;
 	return open_row(d, &other, why);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -37,12 +38,14 @@ static bool find_unix(const char *path, struct occupant *ret)
 	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	CLEANUP(unix_name_close) struct unix_name to = {.folder = -1};
 	struct peer peer;
+	struct stat st;
 
 	if (fd < 0 || unix_name_open(path, &to) != 0)
 		return false;
-	/* With a full backlog somebody is there, too. */
+	/* With a full backlog somebody is there, too; and another user's socket may be one. */
 	if (connect(fd, (struct sockaddr *)&to.addr, sizeof(to.addr)) != 0)
-		return errno == EAGAIN || errno == EACCES;
+		return errno == EAGAIN ||
+		       (errno == EACCES && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode));
 	if (!peer_of_unix(fd, &peer))
 		return true;
 	ret->known = true;
