@@ -4,10 +4,14 @@ nobody else, what its tools are called, and how it is asked for a turn.
 
 Some are here more than once: a class is one agent and one way in which it asks before a command runs.
 """
+import base64
 import json
 import os
+import signal
+import socket
 import subprocess
 import threading
+import urllib.request
 
 from harness import KOINE, check, wait_until
 from model import Call, Written
@@ -16,6 +20,7 @@ from world import FACT, PATIENCE, QUESTION, Run, Screen, node, package
 
 class Agent:
     flags = ()  # of koine connect, for approvals
+    has_dialog = False  # at the same time as koine asks
     edits = "work/new.txt"  # what it is asked to make
     rewrites = ()  # files of its own that it writes when it runs
 
@@ -108,16 +113,21 @@ CLAUDE_SETTINGS = """\
 class ClaudeScreen(Claude):
     """By PermissionRequest, on a terminal: its own dialog is there at the same time."""
     way = "claude-screen"
+    has_dialog = True
 
     def start(self, world, prompt):
         return Screen([self.name, prompt], world)
 
+    @staticmethod
+    def allow_at_dialog(run):
+        run.wait_shown(DIALOG)
+        run.press(b"\r")
+
     def unanswered(self, world, run, marker):
         """The dialog stays."""
         wait_until(lambda: world.ends() == ["expired"], "the end of the question", PATIENCE)
-        run.wait_shown(DIALOG)
         check(not os.path.exists(marker), "it ran")
-        run.press(b"\r")
+        self.allow_at_dialog(run)
         run.finish()
         check(os.path.exists(marker), "it did not run: %r", world.model.told("run"))
 
@@ -134,6 +144,7 @@ class ClaudeOthers(Claude):
 class ClaudeAuto(ClaudeScreen):
     """By PreToolUse, on a terminal, in the mode in which a model decides what it may do."""
     way = "claude-auto"
+    has_dialog = False
     flags = ("--gate",)
     mode = "auto"
 
@@ -425,6 +436,7 @@ GEMINI_SETTINGS = """\
 
 
 class Opencode(Agent):
+    """Its server, whose client koined is."""
     name = "opencode"
     way = "opencode"
     files_of_koine = (".config/opencode/opencode.json",)
@@ -447,6 +459,91 @@ class Opencode(Agent):
     def shell(command):
         return Call("bash", command=command, description="Does it")
 
+    @staticmethod
+    def edit(path):
+        return Call("write", filePath=path, content="Hello.\n")
+
+
+class OpencodeServer(Opencode):
+    has_dialog = True
+
+    def settings(self, world):
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            world.port = s.getsockname()[1]
+        world.write("opencode.password", PASSWORD + "\n", 0o600)
+        return ["--set", "approval.timeout=%d" % world.seconds,
+                "--set", "agent-server.opencode.url=http://127.0.0.1:%d" % world.port,
+                "--set", "agent-server.opencode.password_file=" + world("opencode.password")]
+
+    def environment(self, world):
+        return dict(super().environment(world), OPENCODE_SERVER_PASSWORD=PASSWORD)
+
+    def connect(self, world):
+        world.connect()
+
+    def start(self, world, prompt):
+        return Served(world, prompt)
+
+    @staticmethod
+    def allow_at_dialog(run):
+        [asked] = run.call("GET", "/permission")
+        run.call("POST", "/permission/%s/reply" % asked["id"], reply="once")
+
+    def unanswered(self, world, run, marker):
+        """opencode's own dialog waits."""
+        wait_until(lambda: world.ends() == ["expired"], "the end of the question", PATIENCE)
+        check(not os.path.exists(marker), "it ran")
+        self.allow_at_dialog(run)
+        run.finish()
+        check(os.path.exists(marker), "it did not run: %r", world.model.told("run"))
+
+
+PASSWORD = "scripted-password"
+
+
+class Served:
+    """`opencode serve`, and a prompt. For a `with`."""
+
+    def __init__(self, world, prompt):
+        self.world = world
+        self.prompt = prompt
+
+    def __enter__(self):
+        world = self.world
+        self.run = Run(["opencode", "serve", "--port", str(world.port)], world.env, world.folder)
+        try:
+            wait_until(lambda: '"connected"' in world.koine("call", "agent.server.list"),
+                       "koined at opencode's server", PATIENCE)
+            session = self.call("POST", "/session")["id"]
+            self.turn = threading.Thread(target=self.ask, args=(session,), daemon=True)
+            self.turn.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exc):
+        os.killpg(self.run.process.pid, signal.SIGTERM)
+        self.run.process.wait(PATIENCE)
+        self.run.__exit__()
+
+    def call(self, method, path, **body):
+        word = base64.b64encode(("opencode:" + PASSWORD).encode()).decode()
+        request = urllib.request.Request(
+            "http://127.0.0.1:%d%s" % (self.world.port, path), method=method,
+            data=json.dumps(body).encode() if method == "POST" else None,
+            headers={"Authorization": "Basic " + word, "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.loads(answer.read())
+
+    def ask(self, session):
+        self.call("POST", "/session/%s/message" % session,
+                  parts=[{"type": "text", "text": self.prompt}])
+
+    def finish(self):
+        self.turn.join(PATIENCE)
+        check(not self.turn.is_alive(), "the turn did not end")
+
 
 OPENCODE_SETTINGS = """\
 {
@@ -457,7 +554,7 @@ OPENCODE_SETTINGS = """\
   "model": "scripted/scripted",
   "small_model": "scripted/scripted",
   "enabled_providers": ["scripted"],
-  "permission": {"bash": "ask"},
+  "permission": {"bash": "ask", "edit": "ask"},
   "provider": {
     "scripted": {
       "npm": "@ai-sdk/openai-compatible",
@@ -468,9 +565,8 @@ OPENCODE_SETTINGS = """\
 }
 """
 
-SCREEN = ClaudeScreen()
 HTTP = ClaudeHttp()
 OTHERS = ClaudeOthers()
 AGENTS = (Claude(), CodexServer(), Gemini(), Opencode())
 # Those whose questions koine answers, each in every way that it asks.
-ASKING = (Claude(), SCREEN, ClaudeGate(), ClaudeAuto(), HTTP, ClaudePrompt(), CodexServer(), Codex(), Gemini())
+ASKING = (Claude(), ClaudeScreen(), ClaudeGate(), ClaudeAuto(), HTTP, ClaudePrompt(), CodexServer(), Codex(), Gemini(), OpencodeServer())

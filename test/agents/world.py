@@ -188,7 +188,7 @@ class World:
     def __init__(self, agent, seconds=0):
         self.agent = agent
         self.seconds = seconds
-        self.daemon = Daemon("--set", "approval.agents_decide=no", *agent.settings(self))
+        self.daemon = None
         self.model = Model()
 
     def __enter__(self):
@@ -199,7 +199,8 @@ class World:
             os.mkdir(os.path.join(self.home, name))
         self.model.__enter__()
         try:
-            self.daemon.__enter__()
+            daemon = Daemon("--set", "approval.agents_decide=no", *self.agent.settings(self))
+            self.daemon = daemon.__enter__()
             self.settle_in()
         except BaseException:
             self.__exit__(Failure)
@@ -219,7 +220,7 @@ class World:
     def __exit__(self, kind, *exc):
         try:
             left = self.end_processes()
-            if self.daemon.process:
+            if self.daemon:
                 self.daemon.__exit__(kind, *exc)
             self.model.__exit__(kind, *exc)
         finally:
