@@ -17,13 +17,14 @@ import sys
 import tomllib
 
 from harness import KOINE, KOINED, PATIENCE, SANITIZER, Skip, check, main, same, wait_until
+from opencode_server import Opencode
 from test_chat_cli import Terminal
 from test_codex_trust import CODEX
 from test_connect import Home
 
 SECRET = "not-for-anybody-0123456789"
 CHECKS = ["daemon", "version", "settings", "socket", "ports", "access", "store", "agents",
-          "sessions", "connected", "mcp"]
+          "servers", "sessions", "connected", "mcp"]
 
 
 def free_port():
@@ -398,6 +399,57 @@ def test_no_claude_for_the_daemon():
         m.settings("[session]\nprogram = %s\n" % m("bin/claude"))
         m.start(PATH="/usr/bin:/bin")
         m.bad()
+
+
+# ---- servers that agents work in ----
+
+
+def servers(m):
+    return [f for f in m.findings() if f["check"] == "servers"]
+
+
+def becomes(m, state, words):
+    """Koined connects, and tries again, in its own time."""
+    return wait_until(lambda: next((f for f in servers(m) if f["state"] == state and words in f["text"]), None),
+                      "%s: %s" % (state, words))
+
+
+def begin_with_server(m, fake, *more):
+    m.stop()
+    m.settings("".join("%s\n" % line for line in ("[agent-server opencode]", "url = " + fake.url, *more)))
+    m.start()
+
+
+def test_a_server_of_an_agent():
+    with Machine() as m, Opencode() as fake:
+        begin_with_server(m, fake)
+        same(becomes(m, "ok", "opencode")["text"], "opencode answers", "text")
+        m.bad()
+        fake.stop()
+        f = becomes(m, "warning", "does not answer at %s: " % fake.url)
+        check("[agent-server opencode]" in f["advice"] and m("conf/koine/koine.conf") in f["advice"], "%r", f)
+        m.bad()
+        fake.broken = "elsewhere"
+        fake.start()
+        f = becomes(m, "bad", "HTTP 404; is it opencode?")
+        check("url in [agent-server opencode]" in f["advice"], "%r", f)
+        m.bad("servers")
+
+
+def test_a_server_whose_password_is_another():
+    with Machine() as m, Opencode(password="right") as fake:
+        begin_with_server(m, fake)
+        becomes(m, "bad", "it wants a password")
+        m.write("password", "%s-wrong\n" % SECRET, 0o600)
+        begin_with_server(m, fake, "password_file = " + m("password"))
+        f = becomes(m, "bad", "it refuses the password (HTTP 401)")
+        check("password_file" in f["advice"] and "[agent-server opencode]" in f["advice"], "%r", f)
+        m.bad("servers")
+        m.write("password", "right\n", 0o600)
+        becomes(m, "ok", "opencode answers")
+        os.unlink(m("password"))
+        fake.cut()
+        becomes(m, "bad", "password")
 
 
 # ---- its files ----

@@ -3,11 +3,13 @@
 koined as a client of opencode's server: what opencode asks stands in the inbox, and what is
 decided there is what opencode is told.
 """
+import json
 import os
 import signal
 
 from harness import Daemon, Failure, Folder, check, main, run_koined, same, wait_until
 from opencode_server import Opencode
+from test_chat_cli import koine, of
 
 
 def settings(fake, *more, name="opencode"):
@@ -423,6 +425,44 @@ def test_a_question_may_be_answered_freely_or_elsewhere():
         fake.say_answered(row, "question", "reject", {})
         for r in rows:
             becomes(c, r["id"], "superseded")
+
+
+# ---- what people see ----
+
+
+def test_koine_agents_and_koine_status_show_servers():
+    with Opencode() as fake, Opencode(password="right") as other, \
+            Daemon(*settings(fake), *settings(other, name="far"), announced=["it wants a password"]) as d, \
+            d.connect() as c:
+        env = of(d)
+        connected(c)
+        wait_until(lambda: server(c, "far")["fault"] == "password", "the refusal")
+        fake.ask()
+        one(c)
+        lines = koine(env, "agents").out.splitlines()
+        at = lines.index("")
+        same(lines[at + 1].split(), ["SERVER", "KIND", "OPEN", "STATE", "URL", "SAYS"], "titles")
+        same(lines[at + 2].split(), ["opencode", "opencode", "1", "connected", fake.url], "the first")
+        same(lines[at + 3].split(maxsplit=5),
+             ["far", "opencode", "0", "unreachable", other.url, "it wants a password (HTTP 401)"], "the other")
+        got = json.loads(koine(env, "agents", "--json").out)
+        same([a["name"] for a in got["agents"]], ["recall"], "agents")
+        same([(s["name"], s["state"], s["fault"]) for s in got["servers"]],
+             [("opencode", "connected", None), ("far", "unreachable", "password")], "servers")
+        shown = koine(env, "status").out.splitlines()
+        same([line.split(maxsplit=1)[1] for line in shown if line.startswith("server")],
+             ["opencode, connected", "far, unreachable: it wants a password (HTTP 401)"], "status")
+        same(json.loads(koine(env, "status", "--json").out)["agent_servers"],
+             c.call("agent.server.list")["servers"], "the same for programs")
+        fake.stop()
+        same(away(c)["fault"], "gone", "one that has ended")
+
+
+def test_without_servers_nobody_speaks_of_them():
+    with Daemon() as d:
+        same([line for line in koine(of(d), "status").out.splitlines() if line.startswith("server")], [], "status")
+        check("" not in koine(of(d), "agents").out.splitlines(), "a second table")
+        same(json.loads(koine(of(d), "agents", "--json").out)["servers"], [], "servers")
 
 
 # ---- what else ----

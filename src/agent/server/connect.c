@@ -45,7 +45,7 @@ void server_set_state(struct agent_server *s, enum agent_server_state state)
 	s->fns->changed(s->arg, state);
 }
 
-void server_fail(struct agent_server *s, bool wrong, const char *format, ...)
+void server_fail(struct agent_server *s, enum agent_server_fault fault, const char *format, ...)
 {
 	char text[AGENT_SERVER_TEXT_MAX];
 	va_list args;
@@ -55,12 +55,13 @@ void server_fail(struct agent_server *s, bool wrong, const char *format, ...)
 	va_end(args);
 	/* Each outage is logged once, and again if the reason becomes another one. */
 	if (!s->said || strcmp(text, s->text) != 0) {
-		if (wrong)
+		if (fault != AGENT_SERVER_GONE)
 			log_warn("agent server not used", "server=%s why=\"%s\"", s->name, text);
 		else
 			log_info("agent server away", "server=%s why=\"%s\"", s->name, text);
 	}
 	s->said = true;
+	s->fault = fault;
 	memcpy(s->text, text, sizeof(text));
 	server_drop(s);
 	/* One that keeps failing at once is left alone for longer, even if it answers at first. */
@@ -74,17 +75,18 @@ void server_fail(struct agent_server *s, bool wrong, const char *format, ...)
 static void fail_answer(struct agent_server *s, const struct http_answer *a)
 {
 	if (a->status == 401 || a->status == 403)
-		server_fail(s, true, "it %s password (HTTP %d)",
+		server_fail(s, AGENT_SERVER_LOCKED, "it %s password (HTTP %d)",
 			    s->password_env[0] || s->password_file[0] ? "refuses the" : "wants a",
 			    a->status);
 	else if (a->error != 0 && s->trouble[0])
-		server_fail(s, true, "%s", s->trouble);
+		server_fail(s, AGENT_SERVER_WRONG, "%s", s->trouble);
 	else if (a->status != 0 && a->status != 200)
-		server_fail(s, true, "it answers HTTP %d; is it %s?", a->status, s->ops->word);
+		server_fail(s, AGENT_SERVER_WRONG, "it answers HTTP %d; is it %s?", a->status,
+			    s->ops->word);
 	else if (a->error != 0)
-		server_fail(s, false, "%s", a->text);
+		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
-		server_fail(s, false, "it has closed the connection");
+		server_fail(s, AGENT_SERVER_GONE, "it has closed the connection");
 }
 
 /* ---- requests ---- */
@@ -246,7 +248,8 @@ static void open_stream(struct agent_server *s)
 	int r = server_fetch(s, s->ops->stream, &opts, &s->stream, &why);
 
 	if (r != 0)
-		server_fail(s, r > 0, "%s", r > 0 ? why.text : strerror(-r));
+		server_fail(s, r > 0 ? AGENT_SERVER_LOCKED : AGENT_SERVER_GONE, "%s",
+			    r > 0 ? why.text : strerror(-r));
 }
 
 /* ---- who is there ---- */
@@ -267,7 +270,8 @@ static void on_probed(void *arg, const struct http_answer *a)
 		(void)http_fetch_peer(s->probe, &peer);
 	s->probe = NULL;
 	if (peer.known && peer.other)
-		server_fail(s, true, "user %u has its port, and is not told the password",
+		server_fail(s, AGENT_SERVER_WRONG,
+			    "user %u has its port, and is not told the password",
 			    (unsigned)peer.uid);
 	else if (a->error == 0 && (a->status == 200 || a->status == 401))
 		open_stream(s);
@@ -288,7 +292,7 @@ static void connect_now(struct agent_server *s)
 	s->trouble[0] = '\0';
 	r = fetch(s, s->ops->probe, "", &opts, &s->probe);
 	if (r != 0)
-		server_fail(s, false, "%s", strerror(-r));
+		server_fail(s, AGENT_SERVER_GONE, "%s", strerror(-r));
 }
 
 void server_on_again(void *server)
@@ -297,7 +301,7 @@ void server_on_again(void *server)
 
 	/* Something failed where the connection could not be ended. */
 	if (s->stream)
-		server_fail(s, false, "%s", s->trouble);
+		server_fail(s, AGENT_SERVER_GONE, "%s", s->trouble);
 	else
 		connect_now(s);
 }

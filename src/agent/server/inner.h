@@ -38,7 +38,8 @@ struct agent_server {
 
 	enum agent_server_state state;
 	int64_t since_ms;
-	char text[AGENT_SERVER_TEXT_MAX];    /* why it is away */
+	enum agent_server_fault fault;       /* why it is away */
+	char text[AGENT_SERVER_TEXT_MAX];    /* the same, in words */
 	bool said;                           /* the log has this outage */
 	char trouble[AGENT_SERVER_TEXT_MAX]; /* what is wrong with what comes; "": nothing */
 	struct timer *again;
@@ -71,7 +72,7 @@ struct agent_server {
 void server_on_again(void *server);
 void server_set_state(struct agent_server *s, enum agent_server_state state);
 /* Ends the connection, and opens it again later. The text says why. */
-void server_fail(struct agent_server *s, bool wrong, const char *format, ...)
+void server_fail(struct agent_server *s, enum agent_server_fault fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void server_drop(struct agent_server *s);
 /* A request with the password; what is `opts` is filled up. */

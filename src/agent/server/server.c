@@ -13,6 +13,7 @@
 enum { CONNECTIONS = 4 };
 
 static const char *const state_names[] = {"connecting", "connected", "unreachable"};
+static const char *const fault_names[] = {"gone", "password", "wrong"};
 
 /* ---- where it is ---- */
 
@@ -195,12 +196,18 @@ void agent_server_look(const struct agent_server *s, struct agent_server_view *r
 						.url = s->url,
 						.state = s->state,
 						.since_ms = s->since_ms,
+						.fault = s->fault,
 						.text = s->text};
 }
 
 const char *agent_server_state_name(enum agent_server_state state)
 {
 	return state_names[state];
+}
+
+const char *agent_server_fault_name(enum agent_server_fault fault)
+{
+	return fault_names[fault];
 }
 
 const struct peer *agent_server_peer(const struct agent_server *s)
@@ -249,9 +256,9 @@ static void on_replied(void *arg, const struct http_answer *a)
 	else if (a->status == 400)
 		fn(fn_arg, REFUSE_PARAMS);
 	else if (a->error != 0)
-		server_fail(s, false, "%s", a->text);
+		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
-		server_fail(s, true, "it answers HTTP %d to a reply", a->status);
+		server_fail(s, AGENT_SERVER_WRONG, "it answers HTTP %d to a reply", a->status);
 }
 
 int agent_server_send(struct agent_server *s, const struct agent_server_reply *reply,

@@ -34,6 +34,13 @@ enum {
 
 enum agent_server_state { AGENT_SERVER_CONNECTING, AGENT_SERVER_CONNECTED, AGENT_SERVER_AWAY };
 
+/* Why a server is away: who can mend it differs. */
+enum agent_server_fault {
+	AGENT_SERVER_GONE,   /* it does not run, or does not answer */
+	AGENT_SERVER_LOCKED, /* the password is missing, or is not the one that it wants */
+	AGENT_SERVER_WRONG,  /* what answers there is not what it should be */
+};
+
 /* What an agent asks. A request for permission has one part, which is the tool's input; of
  * questions, each is a part. */
 struct agent_server_ask {
@@ -133,12 +140,14 @@ struct agent_server_view {
 	const char *kind;
 	const char *url;
 	enum agent_server_state state;
-	int64_t since_ms; /* UTC */
-	const char *text; /* why it is away, or "" */
+	int64_t since_ms;              /* UTC */
+	enum agent_server_fault fault; /* of one that is away */
+	const char *text;              /* why it is away, or "" */
 };
 
 void agent_server_look(const struct agent_server *s, struct agent_server_view *ret_view);
 const char *agent_server_state_name(enum agent_server_state state);
+const char *agent_server_fault_name(enum agent_server_fault fault);
 /* The process that answers there, if it is known and on this machine. */
 const struct peer *agent_server_peer(const struct agent_server *s);
 

@@ -1,4 +1,4 @@
-/* Which agents a server has, and whether they answer. */
+/* Which agents koined has, in which servers of their own others work, and whether they answer. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -35,7 +35,26 @@ static void cell_ok(const struct cell *c)
 	table_cell_str(c->table, member_flag(c->row, c->member) ? "ok" : "no");
 }
 
-static int print_agents(const struct cli *cli, const struct koine_value *result)
+/* Those that koined is a client of, to answer what is asked there. */
+static int print_servers(const struct cli *cli, const struct koine_value *servers)
+{
+	static const struct column columns[] = {
+		{"SERVER", "name", NULL, 'n'},
+		{"KIND", "kind", NULL, 'n'},
+		{"OPEN", "open", NULL, 'r'},
+		{"STATE", "state"},
+		{"URL", "url", NULL, 'n'},
+		{"SAYS", "text"},
+		{NULL},
+	};
+
+	if (!koine_value_first(servers))
+		return 0;
+	fputc('\n', stdout);
+	return list_print(cli, columns, servers);
+}
+
+static int print_agents(const struct cli *cli, const struct koine_value *agents)
 {
 	static const struct column columns[] = {
 		{"", "default", cell_default}, {"NAME", "name", NULL, 'n'},
@@ -44,7 +63,7 @@ static int print_agents(const struct cli *cli, const struct koine_value *result)
 		{"SAYS", NULL, cell_says},     {NULL},
 	};
 
-	return list_print(cli, columns, koine_value_get(result, "agents"));
+	return list_print(cli, columns, agents);
 }
 
 static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
@@ -83,10 +102,51 @@ int chat_find_agent(struct cli *cli, const char *name)
 	return EXIT_ERROR_ANSWER;
 }
 
+/* What other servers do not tell is left out. */
+static int call_servers(struct cli *cli, struct koine_answer **ret_answer)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = koine_client_call(cli->client, "agent.server.list", NULL, &a);
+
+	if (r < 0)
+		return talk_failed(cli->client, "agent.server.list", r, a);
+	*ret_answer = r == 0 ? TAKE(a) : NULL;
+	return 0;
+}
+
+/* Both answers as one object. */
+static int print_both(const struct koine_value *agents, const struct koine_value *servers)
+{
+	CLEANUP(json_freep) struct koine_json *j = params_new();
+	const char *text;
+
+	if (j && agents) {
+		koine_json_key(j, "agents");
+		koine_json_value(j, agents);
+	}
+	if (j && servers) {
+		koine_json_key(j, "servers");
+		koine_json_value(j, servers);
+	}
+	text = params_end(j);
+	return text ? (puts(text), EX_OK) : out_of_memory();
+}
+
 int chat_print_agents(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	CLEANUP(answer_freep) struct koine_answer *s = NULL;
+	const struct koine_value *agents;
+	const struct koine_value *servers;
 	int r = call_agents(cli, &a);
 
-	return r != 0 ? r : call_print_result(cli, a, NULL, print_agents);
+	r = r != 0 ? r : call_servers(cli, &s);
+	if (r != 0)
+		return r;
+	agents = koine_value_get(koine_answer_result(a), "agents");
+	servers = s ? koine_value_get(koine_answer_result(s), "servers") : NULL;
+	if (cli->options.json)
+		return print_both(agents, servers);
+	r = print_agents(cli, agents);
+	return r != 0 ? r : print_servers(cli, servers);
 }

@@ -98,7 +98,9 @@ const struct command chat_commands[] = {
 	 cancel_options, OWN, ARGS(1, 1, "wants the ID of one request")},
 	{"agents", "", "show which agents are configured, and whether they answer",
 	 "* marks the one that answers unless another is named. Each is asked, and given ten\n"
-	 "seconds.\n",
+	 "seconds. Below stand the servers that agents work in ([agent-server NAME]), if there "
+	 "are\n"
+	 "any, and how many of their requests are open.\n",
 	 chat_print_agents, NO_ARGS},
 	{"conversations", "[purge NUMBER...]", "list conversations, the one changed last first",
 	 "What was said in a conversation that was ended stays: --ended lists those, with a "

@@ -67,6 +67,21 @@ static void show_agent(const struct show *s, const struct show_row *row)
 	puts(")");
 }
 
+/* A line for each; most machines have none. */
+static void show_servers(const struct show *s, const struct show_row *row)
+{
+	const struct koine_value *server = member_first(s->thing, row->member);
+
+	for (; server; server = koine_value_next(server)) {
+		show_label(s, row->label);
+		print_member("", server, "name");
+		print_member(", ", server, "state");
+		if (member_text(server, "text").len > 0)
+			print_member(": ", server, "text");
+		fputc('\n', stdout);
+	}
+}
+
 static void show_tasks(const struct show *s, const struct show_row *row)
 {
 	const struct koine_value *tasks =
@@ -132,6 +147,7 @@ static int print_status(const struct cli *cli, const struct koine_value *status)
 {
 	static const struct show_row rows[] = {
 		{"agent", "agent", show_agent},
+		{"server", "agent_servers", show_servers},
 		{"tasks", "subsystems", show_tasks},
 		{"sessions", "sessions_running", show_sessions},
 		{"approvals", "approvals_pending", show_approvals},

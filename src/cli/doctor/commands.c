@@ -24,6 +24,7 @@ static const struct check checks[] = {
 	{"access", check_access},
 	{"store", check_store},
 	{"agents", check_agents, .needs_daemon = true},
+	{"servers", check_servers, .needs_daemon = true},
 	{"sessions", check_sessions, .needs_daemon = true},
 	{"connected", check_connected},
 	{"mcp", check_mcp, .needs_daemon = true},
@@ -59,9 +60,10 @@ static int cmd_doctor(struct cli *cli)
 
 const struct command doctor_commands[] = {
 	{"doctor", "", "look whether all is well, and say what mends what is not",
-	 "It looks at the daemon and its version, settings, socket, ports, tokens, store and "
-	 "agents;\n"
-	 "at the program that runs sessions; at what koine connect has put into agents' files, "
+	 "It looks at the daemon and its version, settings, socket, ports, tokens, store, "
+	 "agents\n"
+	 "and the servers that agents work in; at the program that runs sessions; at what koine "
+	 "connect has put into agents' files, "
 	 "and\n"
 	 "whether Codex trusts its hooks; and it talks to koine mcp as an agent does. Each of "
 	 "these\n"

@@ -233,3 +233,58 @@ void check_agents(struct exam *e)
 			  TEXT_ARGS(member_text(member_first(koine_answer_result(a), "agents"),
 						"name")));
 }
+
+/* ---- the servers that agents work in ---- */
+
+static void find_server(struct exam *e, const struct koine_value *server)
+{
+	struct text name = member_text(server, "name");
+	struct text text = member_text(server, "text");
+	struct text url = member_text(server, "url");
+	const char *file = e->settings[0] ? e->settings : "koine.conf";
+
+	if (!member_is(server, "state", "unreachable")) {
+		exam_find(e, MARK_WARN, "koined does not know yet whether %.*s answers at %.*s",
+			  TEXT_ARGS(name), TEXT_ARGS(url));
+		exam_command(e, "koine agents");
+	} else if (member_is(server, "fault", "gone")) {
+		/* Whoever does not work with it now has not started it. */
+		exam_find(e, MARK_WARN, "%.*s does not answer at %.*s: %.*s", TEXT_ARGS(name),
+			  TEXT_ARGS(url), TEXT_ARGS(text));
+		exam_advise(e,
+			    "Start %.*s there, or change url in [agent-server %.*s] of %s: what "
+			    "it asks is not in the inbox.",
+			    TEXT_ARGS(member_text(server, "kind")), TEXT_ARGS(name), file);
+	} else if (member_is(server, "fault", "password")) {
+		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
+			  TEXT_ARGS(text));
+		exam_advise(e,
+			    "Give koined the server's password: password_file or password_env in "
+			    "[agent-server %.*s] of %s.",
+			    TEXT_ARGS(name), file);
+	} else {
+		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
+			  TEXT_ARGS(text));
+		exam_advise(e, "Look who is there, and at url in [agent-server %.*s] of %s.",
+			    TEXT_ARGS(name), file);
+	}
+}
+
+void check_servers(struct exam *e)
+{
+	const struct koine_value *servers = koine_value_get(e->status, "agent_servers");
+	const struct koine_value *server = koine_value_first(servers);
+
+	if (!servers)
+		exam_find(e, MARK_SKIPPED,
+			  "this koined does not say which servers it is a client of");
+	else if (!server)
+		exam_find(e, MARK_OK, "none is set");
+	for (; server; server = koine_value_next(server)) {
+		if (member_is(server, "state", "connected"))
+			exam_find(e, MARK_OK, "%.*s answers",
+				  TEXT_ARGS(member_text(server, "name")));
+		else
+			find_server(e, server);
+	}
+}

@@ -88,6 +88,7 @@ void check_ports(struct exam *e);
 void check_access(struct exam *e);
 void check_store(struct exam *e);
 void check_agents(struct exam *e);
+void check_servers(struct exam *e);
 void check_sessions(struct exam *e);
 void check_connected(struct exam *e);
 void check_mcp(struct exam *e);

@@ -65,17 +65,16 @@ static void write_server(struct json *j, const struct mirror_view *v)
 	json_member_str(j, "state", agent_server_state_name(v->server.state));
 	json_member_str(j, "since", since);
 	json_member_uint(j, "open", v->open);
+	json_member_str(j, "fault",
+			v->server.state == AGENT_SERVER_AWAY
+				? agent_server_fault_name(v->server.fault)
+				: NULL);
 	json_member_str(j, "text", v->server.text);
 	json_end_object(j);
 }
 
-static struct done handle_servers(struct call *c)
+void koine_write_agent_servers(struct json *j, const struct mirrors *m)
 {
-	const struct mirrors *m = call_mirrors(c);
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_key(j, "servers");
 	json_begin_array(j);
 	for (unsigned i = 0; i < mirrors_count(m); i++) {
 		struct mirror_view view;
@@ -84,6 +83,15 @@ static struct done handle_servers(struct call *c)
 		write_server(j, &view);
 	}
 	json_end_array(j);
+}
+
+static struct done handle_servers(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_key(j, "servers");
+	koine_write_agent_servers(j, call_mirrors(c));
 	json_end_object(j);
 	return call_reply(c);
 }
@@ -128,7 +136,9 @@ const struct method koine_agent_methods[] = {
 		 "\"kind\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"},"
 		 "\"state\":{\"enum\":[\"connecting\",\"connected\",\"unreachable\"]},"
 		 "\"since\":{\"type\":\"string\",\"format\":\"date-time\"},"
-		 "\"open\":{\"type\":\"integer\"},\"text\":{\"type\":\"string\"}}}}}}",
+		 "\"open\":{\"type\":\"integer\"},"
+		 "\"fault\":{\"enum\":[\"gone\",\"password\",\"wrong\",null]},\"text\":{\"type\":"
+		 "\"string\"}}}}}}",
 	 .handle = handle_servers},
 };
 

@@ -72,6 +72,8 @@ static void write_work(struct json *j, struct engine *engine)
 	json_member_uint(j, "sessions_running", sessions_open(engine->sessions));
 	write_program(j, engine->sessions);
 	json_member_uint(j, "approvals_pending", approvals_pending(engine->approvals));
+	json_key(j, "agent_servers");
+	koine_write_agent_servers(j, engine->mirrors);
 }
 
 /* Guests have a row of their own, once there were any. */

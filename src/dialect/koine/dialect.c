@@ -61,6 +61,7 @@ static const struct method methods[] = {
 		   "\"health\":{\"type\":\"string\"},\"connections\":{\"type\":\"integer\"},"
 		   "\"calls_in_flight\":{\"type\":\"integer\"},\"store\":{\"type\":\"object\"},"
 		   "\"session_program\":{\"type\":\"object\"},"
+		   "\"agent_servers\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
 		   "\"listeners\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
 		   "\"subsystems\":{\"type\":\"object\"}}}",
 	 .handle = koine_daemon_status},

@@ -6,6 +6,8 @@
 
 #include "call/dialect.h"
 
+struct mirrors;
+
 extern const struct dialect koine_dialect;
 
 /* Served only with --debug-methods. */
@@ -49,6 +51,8 @@ extern const unsigned koine_n_approval_methods;
 /* Agents that koined did not start. */
 extern const struct method koine_agent_methods[];
 extern const unsigned koine_n_agent_methods;
+/* An array: the servers that agents work in, and whether they answer. */
+void koine_write_agent_servers(struct json *j, const struct mirrors *m);
 
 /* Handlers, by file. */
 struct done koine_health(struct call *c);
