@@ -95,20 +95,18 @@ static int make_model(const struct settings *s, const struct agent_setting *a, s
 static void command_state(const struct settings *s, const struct agent_setting *a,
 			  char out[PATH_LEN])
 {
-	static const char scheme[] = "sqlite:";
-	char url[PATH_LEN + sizeof(scheme)];
+	char store[PATH_LEN];
 	const char *slash;
 
 	snprintf(out, PATH_LEN, "%s", a->state);
 	if (out[0])
 		return;
-	settings_store_url(s, url, sizeof(url));
-	slash = strrchr(url, '/');
-	if (strncmp(url, scheme, sizeof(scheme) - 1) != 0 || !slash)
+	settings_beside_store(s, store, sizeof(store));
+	slash = strrchr(store, '/');
+	if (!slash)
 		return;
-	if (snprintf(out, PATH_LEN, "%.*s/agents/%s",
-		     (int)(slash - url - (ptrdiff_t)sizeof(scheme) + 1), url + sizeof(scheme) - 1,
-		     a->name) >= PATH_LEN)
+	if (snprintf(out, PATH_LEN, "%.*s/agents/%s", (int)(slash - store), store, a->name) >=
+	    PATH_LEN)
 		out[0] = '\0';
 }
 

@@ -202,7 +202,8 @@ static bool check_store(const struct settings *s, const struct running *running)
 	if (running->pid && is_same_file(path, running->store))
 		snprintf(why.text, sizeof(why.text), "the koined that runs has it");
 	else
-		ok = store_usable(path, &why) && store_look(url, &why) == 0;
+		ok = (strncmp(url, "sqlite:", 7) != 0 || store_usable(path, &why)) &&
+		     store_look(url, &why) == 0;
 	printf("would keep    %s  %s: %s\n", url, ok ? "ok" : "NO", why.text);
 	return ok;
 }

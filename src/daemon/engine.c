@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "call/server.h"
 #include "daemon/life.h"
@@ -48,6 +49,22 @@ struct work *daemon_trailer(void *daemon)
 
 /* ---- the store ---- */
 
+/* Only a store in a file makes its folder. What this machine keeps for itself needs it, too. */
+static int make_own_folder(const struct daemon *d, struct why *why)
+{
+	char path[PATH_LEN];
+
+	settings_beside_store(d->settings, path, sizeof(path));
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0700) != 0 && errno != EEXIST)
+			return refuse(why, REFUSE_UNAVAILABLE, "cannot make %s: %s", path,
+				      strerror(errno));
+		*slash = '/';
+	}
+	return 0;
+}
+
 int daemon_open_engine(struct daemon *d, struct why *why)
 {
 	char url[PATH_LEN + 16];
@@ -60,6 +77,8 @@ int daemon_open_engine(struct daemon *d, struct why *why)
 	settings_store_url(d->settings, url, sizeof(url));
 	r = engine_open(&opts, &d->engine, why);
 	if (r == 0)
+		r = make_own_folder(d, why);
+	if (r == 0)
 		why->text[0] = '\0'; /* the sentence may describe an attempt that did not matter */
 	d->server->opts.engine = d->engine;
 	d->server->opts.workers.arg = d->engine;
@@ -67,15 +86,19 @@ int daemon_open_engine(struct daemon *d, struct why *why)
 	return r;
 }
 
-/* A folder beside the store, named after it, so that two stores in one folder do not share it. */
-static int beside_store(const struct daemon *d, const char *ending, char out[PATH_MAX])
+int daemon_beside_store(const struct daemon *d, const char *ending, char *out)
 {
-	char store[PATH_MAX];
+	char path[PATH_LEN], folder[PATH_MAX];
+	char *name;
 	int n;
 
-	if (!realpath(engine_store_path(d->engine), store))
+	settings_beside_store(d->settings, path, sizeof(path));
+	name = strrchr(path, '/');
+	if (name)
+		*name++ = '\0';
+	if (!realpath(name ? path : ".", folder))
 		return -errno;
-	n = snprintf(out, PATH_MAX, "%s%s", store, ending);
+	n = snprintf(out, PATH_MAX, "%s/%s%s", folder, name ? name : path, ending);
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
@@ -145,7 +168,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 		.groups = groups,
 		.n_groups = group_limits(s, groups),
 	};
-	int r = beside_store(d, ".tasks", folder);
+	int r = daemon_beside_store(d, ".tasks", folder);
 
 	if (r == 0)
 		r = trust_new(engine->store, engine->events, &engine->trust);
@@ -237,7 +260,7 @@ int sessions_begin(struct daemon *d, struct why *why)
 		.wording = dialects_first(offsetof(struct dialect_life, session_wording)),
 		.to_json = tree_json,
 	};
-	int r = beside_store(d, ".sessions", folder);
+	int r = daemon_beside_store(d, ".sessions", folder);
 
 	(void)why;
 	return r != 0 ? r : sessions_start(&opts, &engine->sessions);

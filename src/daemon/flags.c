@@ -47,7 +47,7 @@ static const struct flag_row rows[] = {
 	 "tcp:HOST:PORT (loopback only; port 0 takes a free\n"
 	 "one), or on: the dialect's own place",
 	 "open", offer_dialects},
-	{"store", "URL", FLAG_STORE, "sqlite:PATH, where everything is kept", "words"},
+	{"store", "URL", FLAG_STORE, "sqlite:PATH or postgresql://…: where all is kept", "words"},
 	{"agent", "NAME", FLAG_AGENT,
 	 "who answers conversations: recall, an agent of the\nsettings, or none", "words",
 	 offer_agents},

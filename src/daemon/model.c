@@ -1,5 +1,6 @@
 /* Memory, and the model that makes its vectors, as the settings say. */
 #include <arpa/inet.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,7 @@ int memories_begin(struct daemon *d, struct why *why)
 {
 	const struct settings *s = d->settings;
 	char key[KEY_MAX];
-	char folder[PATH_LEN];
+	char folder[PATH_MAX];
 	const struct embedding_opts model = {
 		.loop = d->loop,
 		.background = d->background,
@@ -173,8 +174,7 @@ int memories_begin(struct daemon *d, struct why *why)
 	};
 	int r = 0;
 
-	if (snprintf(folder, sizeof(folder), "%s-index", engine_store_path(d->engine)) >=
-	    (int)sizeof(folder))
+	if (daemon_beside_store(d, "-index", folder) != 0)
 		opts.index_folder = NULL;
 	if (s->embedding_url[0] && !is_ourselves(d)) {
 		opts.model = &model;

@@ -63,16 +63,14 @@ static const char *file_of(const struct settings *s, const struct dialect *d)
 /* Its file stands beside the store. */
 static void made_file(const struct settings *s, const char *name, char out[PATH_LEN])
 {
-	static const char scheme[] = "sqlite:";
-	char url[PATH_LEN];
+	char store[PATH_LEN];
 	char *slash;
 
-	settings_store_url(s, url, sizeof(url));
-	slash = strrchr(url, '/');
+	settings_beside_store(s, store, sizeof(store));
+	slash = strrchr(store, '/');
 	if (slash)
 		*slash = '\0';
-	snprintf(out, PATH_LEN, "%.*s/%s", PATH_LEN - 40,
-		 slash ? url + (strncmp(url, scheme, 7) == 0 ? 7 : 0) : ".", name);
+	snprintf(out, PATH_LEN, "%.*s/%s", PATH_LEN - 40, slash ? store : ".", name);
 }
 
 static bool is_made(const struct settings *s, const struct dialect *d)

@@ -50,7 +50,7 @@ struct engine {
 };
 
 struct engine_opts {
-	const char *store;  /* "sqlite:PATH" */
+	const char *store;  /* its URL */
 	unsigned n_readers; /* the number of reader threads */
 };
 

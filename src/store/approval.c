@@ -141,7 +141,7 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 	static const struct query sql = {
 		"SELECT {columns} FROM approval WHERE event_id = 0"
 		" AND tool = :tool AND created_ms >= :since AND (run = :run OR session = :run)"
-		" AND (tool_use_id IS NULL OR :tool_use_id IS NULL OR tool_use_id = :tool_use_id)"
+		" AND (tool_use_id IS NULL OR tool_use_id = :tool_use_id OR :tool_use_id IS NULL)"
 		" ORDER BY CASE WHEN tool_use_id = :tool_use_id THEN 0 ELSE 1 END,"
 		" created_ms DESC, seq DESC LIMIT 1",
 		.of = &approval_portrait,
@@ -161,7 +161,7 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 #define LIST(where, place, order)                                                                  \
 	"SELECT {columns} FROM approval WHERE " where " seq " place                                \
 	" :after AND (:status < 0 OR +status = :status)"                                           \
-	" AND (:session IS NULL OR session = :session) AND (:run IS NULL OR run = :run)"           \
+	" AND (session = :session OR :session IS NULL) AND (run = :run OR :run IS NULL)"           \
 	" ORDER BY seq " order " LIMIT :limit"
 #define LISTS(where)                                                                               \
 	{                                                                                          \

@@ -161,8 +161,8 @@ int store_conversation_highest(struct connection *c, struct text prefix, int64_t
 		" WHERE n < 15) SELECT coalesce(max(CAST(substr((SELECT id FROM conversation"
 		" WHERE length(id) = length(:prefix) + digits.n"
 		" AND id >= :prefix || '0' AND id < :prefix || ':'"
-		" AND substr(id, length(:prefix) + 1) NOT GLOB '*[^0-9]*'"
-		" ORDER BY id DESC LIMIT 1), length(:prefix) + 1) AS INTEGER)), 0) FROM digits"};
+		" AND ltrim(substr(id, length(:prefix) + 1), '0123456789') = ''"
+		" ORDER BY id DESC LIMIT 1), length(:prefix) + 1) AS BIGINT)), 0) FROM digits"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":prefix", prefix);

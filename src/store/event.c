@@ -31,7 +31,7 @@ int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_la
 	/* Use two lookups, not one walk for both: each is at one end of the table. */
 	static const struct query sql = {
 		"SELECT (SELECT min(seq) FROM event), (SELECT max(seq) FROM event),"
-		" (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_last')"};
+		" (SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'event_last')"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t held, kept;
 	bool row;
@@ -88,8 +88,8 @@ static int delete_up_to(struct connection *c, int64_t seq, unsigned limit, unsig
 /* Keeps the last number known when its row is gone. */
 static int remember_last(struct connection *c, int64_t last)
 {
-	static const struct query sql = {
-		"UPDATE meta SET value = CAST(:last AS TEXT) WHERE key = 'event_last'"};
+	static const struct query sql = {"UPDATE meta SET value = CAST(CAST(:last AS BIGINT) AS "
+					 "TEXT) WHERE key = 'event_last'"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":last", last);

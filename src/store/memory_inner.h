@@ -28,7 +28,7 @@ void store_memory_bind_scope(struct statement *q, const struct store_scope *scop
 	" FROM memory WHERE owner IS NULL AND chat IS NULL AND project = :project" filter          \
 	" UNION ALL SELECT " columns                                                               \
 	" FROM memory WHERE owner IS NULL AND chat IS NULL AND project IS NULL AND :common" filter
-#define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE 1" filter
+#define WALK_ALL(columns, filter) "SELECT " columns " FROM memory WHERE true" filter
 
 /*
  * For walks in slices, oldest first: first the rest of the last row's moment, then what is later.

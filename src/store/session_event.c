@@ -102,7 +102,8 @@ static const struct row_kind event_kind = NOUN_KIND(struct session_event, &sessi
 #define LIST(where, order)                                                                         \
 	{                                                                                          \
 		"SELECT {columns} FROM session_event WHERE " where                                 \
-		" AND id > :after AND id < :before ORDER BY id " order " LIMIT :limit",            \
+		" AND id > :after AND id < :before ORDER BY session_event.id " order               \
+		" LIMIT :limit",                                                                   \
 			LIST_OF                                                                    \
 	}
 

@@ -125,7 +125,7 @@ int store_session_find_short(struct connection *c, struct text prefix, struct ar
 #define LIST(where)                                                                                \
 	BEGINNING " WHERE " where                                                                  \
 		  " (:archived < 0 OR archived = :archived) AND (:status < 0 OR status = :status)" \
-		  " AND (:parent IS NULL OR parent = :parent)"                                     \
+		  " AND (parent = :parent OR :parent IS NULL)"                                     \
 		  " AND (:leaves = 0 OR NOT EXISTS"                                                \
 		  " (SELECT 1 FROM session AS child WHERE child.parent = session.id))"             \
 		  " ORDER BY active_ms DESC, seq DESC LIMIT :limit"

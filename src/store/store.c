@@ -42,20 +42,29 @@ struct store {
 	struct connection readers[];
 };
 
-/* Every kind of database that this program supports. */
-static const struct store_ops *const kinds[] = {&sqlite_ops};
-
 static const struct store_ops *find_kind(const char *url, const char **ret_address)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		size_t n = strlen(kinds[i]->scheme);
+	for (const struct store_ops *const *k = store_kinds; *k; k++) {
+		size_t n = strlen((*k)->scheme);
 
-		if (strncmp(url, kinds[i]->scheme, n) == 0 && url[n] == ':') {
+		if (strncmp(url, (*k)->scheme, n) == 0 && url[n] == ':') {
 			*ret_address = url + n + 1;
-			return kinds[i];
+			return *k;
 		}
 	}
 	return NULL;
+}
+
+int store_check_url(const char *url, struct why *why)
+{
+	const char *address = NULL;
+	const struct store_ops *ops = find_kind(url, &address);
+
+	if (ops && *address)
+		return ops->check ? ops->check(address, why) : 0;
+	return refuse(why, REFUSE_PARAMS, "must be sqlite:PATH%s",
+		      store_kinds[1] ? " or postgresql://HOST/DATABASE"
+				     : "; this koined was built without PostgreSQL");
 }
 
 static void disconnect(struct connection *c)
@@ -213,7 +222,8 @@ static int find_store(const char *url, const struct store_ops **ret_ops, const c
 {
 	*ret_ops = find_kind(url, ret_address);
 	if (!*ret_ops)
-		return refuse(why, REFUSE_PARAMS, "a store is sqlite:PATH, not '%s'", url);
+		return refuse(why, REFUSE_PARAMS,
+			      "a store is sqlite:PATH or postgresql:…, not '%.40s'", url);
 	return 0;
 }
 

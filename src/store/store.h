@@ -26,8 +26,8 @@ struct store_opts {
 };
 
 /*
- * `url` is "sqlite:PATH". Creates what is missing, folders as 0700 and files as 0600, and
- * brings an older file up to date.
+ * `url` is "sqlite:PATH" or "postgresql://…". Creates what is missing, folders as 0700 and files
+ * as 0600, and brings older tables up to date.
  *
  * Anything that cannot be ours is refused and left untouched: something other than a file,
  * another program's file, a damaged one, one of a newer koine, one that another koined has
@@ -35,6 +35,10 @@ struct store_opts {
  */
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
 	       struct why *why);
+
+/* Refuses an address of no kind of database that this program was built with, and one that would
+ * show a secret. The sentence contains nothing of it. */
+int store_check_url(const char *url, struct why *why);
 
 /*
  * Whether store_open would accept it, as far as can be seen from outside. Creates, changes and

@@ -15,12 +15,12 @@ enum { STEP = 512 };
 /* Rows that count alike are grouped first. */
 #define TALLY(table, columns, n, grouped, kinds)                                                   \
 	{                                                                                          \
-		.count = {TALLY_ADD("WITH some AS MATERIALIZED (SELECT " columns ", " n " AS n"    \
+		.count = {TALLY_ADD("WITH picked AS MATERIALIZED (SELECT " columns ", " n " AS n"    \
 				    " FROM " table " WHERE seq > " TALLY_MARK(table)               \
 				    " AND seq <= :to" grouped ")"                                  \
 				    " SELECT kind, name, part, '', number, sum(n) FROM ("          \
-				    kinds("some", "0", "n")                                        \
-				    ") GROUP BY kind, name, part, number")},                       \
+				    kinds("picked", "0", "n")                                        \
+				    ") AS counted GROUP BY kind, name, part, number")},                       \
 		.mark = {"UPDATE tally_mark SET seq = :to WHERE name = '" table "'"},              \
 		.last = {"SELECT coalesce(max(seq), 0), " TALLY_MARK(table) " FROM " table},       \
 	}

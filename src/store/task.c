@@ -40,9 +40,9 @@ static bool parse_id(struct text id, int64_t *ret_number)
 
 static int take_number(struct connection *c, struct text project, int64_t *ret_number)
 {
-	static const struct query sql = {
-		"INSERT INTO task_project (name, next) VALUES (:name, 1)"
-		" ON CONFLICT (name) DO UPDATE SET next = next + 1 RETURNING next - 1"};
+	static const struct query sql = {"INSERT INTO task_project (name, next) VALUES (:name, 1)"
+					 " ON CONFLICT (name) DO UPDATE SET next = "
+					 "task_project.next + 1 RETURNING next - 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t number;
 	bool row;

@@ -41,6 +41,19 @@ static inline void fixture_close(struct fixture *f)
 	f->store = NULL;
 }
 
+/* Whether the tests run on a server's database, which KOINE_TEST_STORE names, instead of on files. */
+static inline bool on_server(void)
+{
+	return getenv("KOINE_TEST_STORE") != NULL;
+}
+
+/* For tests of what only files have: their versions, their plans, their bytes. */
+#define only_in_a_file()                                                                           \
+	do {                                                                                       \
+		if (on_server())                                                                   \
+			skip();                                                                    \
+	} while (0)
+
 static inline int setup_closed(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -50,6 +63,13 @@ static inline int setup_closed(void **state)
 	tempdir_make(f->dir);
 	snprintf(f->path, sizeof(f->path), "%s/koine.db", f->dir);
 	snprintf(f->url, sizeof(f->url), "sqlite:%s", f->path);
+	if (on_server()) {
+		snprintf(f->url, sizeof(f->url), "%s", getenv("KOINE_TEST_STORE"));
+		if (system("psql -qX -d \"$KOINE_TEST_STORE\" -c 'DROP SCHEMA IF EXISTS koine "
+			   "CASCADE'"
+			   " 2>/dev/null") != 0)
+			return -1;
+	}
 	arena_init(&f->arena, 64 << 20);
 	*state = f;
 	return 0;

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "daemon/dialects.h"
 #include "daemon/settings/tables.h"
+#include "store/store.h"
 
 /* ---- the tables ---- */
 
@@ -286,6 +287,20 @@ void settings_store_url(const struct settings *s, char *out, size_t size)
 	}
 }
 
+void settings_beside_store(const struct settings *s, char *out, size_t size)
+{
+	static const char scheme[] = "sqlite:";
+	char url[PATH_LEN + 16];
+
+	settings_store_url(s, url, sizeof(url));
+	if (strncmp(url, scheme, sizeof(scheme) - 1) == 0)
+		snprintf(out, size, "%s", url + sizeof(scheme) - 1);
+	else if (s->root[0])
+		snprintf(out, size, "%s/koine.db", s->root);
+	else
+		paths_store(out);
+}
+
 /* ---- checks when all was read ---- */
 
 static int check_budgets(const struct settings *s, struct why *why)
@@ -336,13 +351,11 @@ static int check_chat(const struct settings *s, struct why *why)
 
 static int check_store(const struct settings *s, struct why *why)
 {
-	static const char scheme[] = "sqlite:";
+	struct why what;
+	int r = s->store[0] ? store_check_url(s->store, &what) : 0;
 
-	if (s->store[0] &&
-	    (strncmp(s->store, scheme, strlen(scheme)) != 0 || !s->store[strlen(scheme)]))
-		return refuse(why, REFUSE_PARAMS, "store.url = %.100s: must be sqlite:PATH",
-			      s->store);
-	return 0;
+	/* What it says is not shown: it may contain a secret. */
+	return r > 0 ? refuse(why, what.code, "store.url: %s", what.text) : r;
 }
 
 int settings_check(const struct settings *s, struct why *why)

@@ -61,7 +61,7 @@ struct settings {
 	struct limits limits;
 	struct listener_settings listeners;
 	char token_file[PATH_LEN];
-	char store[PATH_LEN]; /* "sqlite:PATH"; "" for the default place */
+	char store[PATH_LEN]; /* its URL; "" for the default place */
 	bool memory_enabled;
 	size_t index_bytes;
 	size_t index_file_bytes;
@@ -151,3 +151,6 @@ void settings_write(const struct settings *s, FILE *out);
 
 /* The store's URL: as set, under --root, or at the default place. */
 void settings_store_url(const struct settings *s, char *out, size_t size);
+/* What this machine keeps for itself stands beside this path, and is named after it: the store's
+ * file, or where that would be. */
+void settings_beside_store(const struct settings *s, char *out, size_t size);

@@ -32,7 +32,7 @@ static const struct setting koine_rows[] = {
 
 static const struct setting store_rows[] = {
 	{"store", "url", SET_PATH, TEXT_AT(store),
-	 "sqlite:PATH, where everything is kept; empty for the default place"},
+	 "sqlite:PATH or postgresql://…, where everything is kept; empty for the default place"},
 };
 
 static const char *const extract_reviews[] = {

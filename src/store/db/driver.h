@@ -32,6 +32,9 @@ struct store_ops {
 	const char *scheme;
 	struct query begin; /* a transaction that will write */
 
+	/* What can be said of an address without looking; NULL: nothing. The sentence contains
+	 * nothing of it. */
+	int (*check)(const char *address, struct why *why);
 	/* Whether `open` would accept it, as far as can be seen. Changes nothing. */
 	int (*look)(const char *address, struct why *why);
 	/* Takes hold of the database, and keeps other koined processes away. */
@@ -54,6 +57,9 @@ struct store_ops {
 
 	int (*version)(void *db, int *ret_version);
 	int (*set_version)(void *db, int version);
+	/* Version n of the tables is what the first n of these make. */
+	const char *const *steps;
+	const int *n_steps;
 
 	/* One or more statements without parameters or rows. */
 	int (*exec)(void *db, const char *sql);
@@ -102,6 +108,10 @@ struct store_ops {
 };
 
 extern const struct store_ops sqlite_ops;
+extern const struct store_ops postgres_ops;
+
+/* Every kind of database that this program was built with; NULL at the end. */
+extern const struct store_ops *const store_kinds[];
 
 struct statement {
 	struct connection *conn;

@@ -525,21 +525,13 @@ static const char extract_tables[] =
 	") STRICT, WITHOUT ROWID;";
 
 /* Version n is the result of the first n steps. A released step never changes. */
-static const char *const steps[] = {
+const char *const sqlite_steps[] = {
 	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
 	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
 	rule_counts,  growth_indexes,      memory_history,      index_tables, extract_tables,
 };
 
-int schema_newest(void)
-{
-	return (int)(sizeof(steps) / sizeof(steps[0]));
-}
-
-const char *schema_step(int version)
-{
-	return steps[version - 1];
-}
+const int sqlite_n_steps = sizeof(sqlite_steps) / sizeof(sqlite_steps[0]);
 
 int schema_check(struct connection *c, const char *path, struct why *why)
 {
@@ -548,10 +540,10 @@ int schema_check(struct connection *c, const char *path, struct why *why)
 	r = c->ops->version(c->db, &version);
 	if (r != 0)
 		return r;
-	if (version > schema_newest())
+	if (version > *c->ops->n_steps)
 		return refuse(why, REFUSE_CONFLICT,
 			      "%s was written by a newer koine (schema %d, this one knows %d)",
-			      db_file_tail(path), version, schema_newest());
+			      db_file_tail(path), version, *c->ops->n_steps);
 	if (version < 0)
 		return refuse(why, REFUSE_CONFLICT, "%s has no schema of ours (%d)",
 			      db_file_tail(path), version);
@@ -567,7 +559,7 @@ static int take_step(struct connection *c, int version)
 	r = query_simple(c, &c->ops->begin);
 	if (r != 0)
 		return r;
-	r = c->ops->exec(c->db, steps[version]) ?: c->ops->set_version(c->db, version + 1);
+	r = c->ops->exec(c->db, c->ops->steps[version]) ?: c->ops->set_version(c->db, version + 1);
 	if (r == 0)
 		r = query_simple(c, &commit);
 	if (r != 0 && c->ops->in_transaction(c->db))
@@ -580,7 +572,7 @@ int schema_migrate(struct connection *c)
 	int version, r;
 
 	r = c->ops->version(c->db, &version);
-	while (r == 0 && version < schema_newest())
+	while (r == 0 && version < *c->ops->n_steps)
 		r = take_step(c, version++);
 	return r;
 }

@@ -5,10 +5,9 @@
 
 struct connection;
 
-/* The version that this program knows. */
-int schema_newest(void);
-/* The SQL that leads to this version from the previous one; for tests that make an old file. */
-const char *schema_step(int version);
+/* SQLite's: version n is the result of the first n. */
+extern const char *const sqlite_steps[];
+extern const int sqlite_n_steps;
 
 /* Refuses a file that a newer program wrote. */
 int schema_check(struct connection *c, const char *path, struct why *why);

@@ -41,7 +41,7 @@
 /* Adds rows of (kind, name, part, model, number, n). */
 #define TALLY_ADD(rows)                                                                            \
 	"INSERT INTO tally (kind, name, part, model, number, n) " rows                             \
-	" ON CONFLICT (kind, name, part, model, number) DO UPDATE SET n = n + excluded.n"
+	" ON CONFLICT (kind, name, part, model, number) DO UPDATE SET n = tally.n + excluded.n"
 
 /* What rows count as. The source has the columns that matter; `by` is how many each stands for. */
 #define TASK_KINDS(source, seq, by)                                                                \

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "store/db/schema.h"
 
 enum {
 	APPLICATION_ID = 0x6b6f696e, /* "koin" */
@@ -496,6 +497,8 @@ const struct store_ops sqlite_ops = {
 	.message = message,
 	.version = version,
 	.set_version = set_version,
+	.steps = sqlite_steps,
+	.n_steps = &sqlite_n_steps,
 	.exec = exec,
 	.in_transaction = in_transaction,
 	.still_there = still_there,

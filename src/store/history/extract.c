@@ -32,23 +32,23 @@ int store_extract_begin(struct connection *c, int64_t now_ms)
 }
 
 static const struct query next_of[N_EXTRACT_KINDS] = {
-	[EXTRACT_OPEN] =
-		{"SELECT s.seq, s.id, NULL, s.updated_ms, m.place, k.since_ms"
-		 " FROM extract_cursor AS k JOIN conversation AS s LEFT JOIN extract_mark AS m"
-		 " ON m.kind = :marks AND m.source = s.seq"
-		 " WHERE k.kind = :kind AND s.ended_ms IS NULL"
-		 " AND (s.updated_ms, s.seq) > (k.ms, k.seq) AND s.updated_ms <= :idle"
-		 " ORDER BY s.updated_ms, s.seq LIMIT 1"},
-	[EXTRACT_ENDED] =
-		{"SELECT s.seq, s.id, NULL, s.ended_ms, m.place, k.since_ms"
-		 " FROM extract_cursor AS k JOIN conversation AS s LEFT JOIN extract_mark AS m"
-		 " ON m.kind = :marks AND m.source = s.seq"
-		 " WHERE k.kind = :kind AND s.ended_ms IS NOT NULL"
-		 " AND (s.ended_ms, s.seq) > (k.ms, k.seq) AND s.ended_ms <= :idle"
-		 " ORDER BY s.ended_ms, s.seq LIMIT 1"},
+	[EXTRACT_OPEN] = {"SELECT s.seq, s.id, NULL, s.updated_ms, m.place, k.since_ms"
+			  " FROM extract_cursor AS k CROSS JOIN conversation AS s LEFT JOIN "
+			  "extract_mark AS m"
+			  " ON m.kind = :marks AND m.source = s.seq"
+			  " WHERE k.kind = :kind AND s.ended_ms IS NULL"
+			  " AND (s.updated_ms, s.seq) > (k.ms, k.seq) AND s.updated_ms <= :idle"
+			  " ORDER BY s.updated_ms, s.seq LIMIT 1"},
+	[EXTRACT_ENDED] = {"SELECT s.seq, s.id, NULL, s.ended_ms, m.place, k.since_ms"
+			   " FROM extract_cursor AS k CROSS JOIN conversation AS s LEFT JOIN "
+			   "extract_mark AS m"
+			   " ON m.kind = :marks AND m.source = s.seq"
+			   " WHERE k.kind = :kind AND s.ended_ms IS NOT NULL"
+			   " AND (s.ended_ms, s.seq) > (k.ms, k.seq) AND s.ended_ms <= :idle"
+			   " ORDER BY s.ended_ms, s.seq LIMIT 1"},
 	[EXTRACT_SESSION] =
 		{"SELECT s.seq, s.id, s.working_dir, s.ended_ms, m.place, k.since_ms"
-		 " FROM extract_cursor AS k JOIN session AS s LEFT JOIN extract_mark AS m"
+		 " FROM extract_cursor AS k CROSS JOIN session AS s LEFT JOIN extract_mark AS m"
 		 " ON m.kind = :marks AND m.source = s.seq"
 		 " WHERE k.kind = :kind AND s.ended_ms > 0"
 		 " AND (s.ended_ms, s.seq) > (k.ms, k.seq) AND s.ended_ms <= :idle"
@@ -88,8 +88,9 @@ int store_extract_next(struct connection *c, enum extract_kind kind, int64_t idl
 static const struct query said_in_conversation = {
 	"SELECT t.seq, m.role = 0, t.state = 0, m.created_ms, substr(m.text, 1, :chars),"
 	" t.asker_user, t.asker_chat, t.asker_chat_type"
-	" FROM message AS m CROSS JOIN turn AS t ON t.seq = m.turn"
-	" WHERE m.conversation = :source AND m.turn > :mark AND t.started_ms >= :since"
+	" FROM message AS m CROSS JOIN turn AS t"
+	" WHERE t.seq = m.turn AND m.conversation = :source AND m.turn > :mark AND t.started_ms >= "
+	":since"
 	" AND m.role < 2 ORDER BY m.turn, m.seq"};
 static const struct query said_in_session = {
 	"SELECT id, coalesce(role, '') = 'user', 0, created_ms,"

@@ -18,7 +18,7 @@ static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_port
 	" v.metadata AS metadata, v.valid_from_ms AS valid_from_ms,"                               \
 	" v.valid_until_ms AS valid_until_ms, m.replaces AS replaces,"                             \
 	" m.replaced_by AS replaced_by, m.origin AS origin, m.review AS review, v.seq AS version " \
-	"FROM " versions " AS v JOIN memory AS m ON m.seq = v.memory WHERE " where ")"
+	"FROM " versions " AS v JOIN memory AS m ON m.seq = v.memory WHERE " where ") AS versions"
 
 /* ---- whose ---- */
 
@@ -129,25 +129,25 @@ int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 /* The walk looks at a bounded number of them, within an index; only those that fit are read. */
 #define SOME(where, order)                                                                         \
 	"(SELECT seq AS place FROM memory_version WHERE " where " ORDER BY " order                 \
-	" LIMIT :look) AS some CROSS JOIN memory_version"
+	" LIMIT :look) AS picked CROSS JOIN memory_version"
 #define THEN(where) SOME(where "valid_until_ms > :at", "valid_until_ms, seq")
-#define EVER(where) SOME(where "1", "valid_until_ms DESC, seq DESC")
+#define EVER(where) SOME(where "true", "valid_until_ms DESC, seq DESC")
 
-#define FORMER(name, versions)                                                                     \
+#define FORMER(name, versions, order)                                                              \
 	static const struct query name = {                                                         \
-		VERSIONS(                                                                          \
-			versions,                                                                  \
-			"v.seq = some.place AND review < 2"                                        \
-			" AND (:at = 0 OR v.valid_from_ms <= :at) AND " IN_SCOPE) " LIMIT :limit", \
+		VERSIONS(versions, "v.seq = picked.place AND review < 2"                           \
+				   " AND (:at = 0 OR v.valid_from_ms <= :at) "                     \
+				   "AND " IN_SCOPE) " ORDER BY valid_until_ms" order               \
+						    ", version" order " LIMIT :limit",             \
 		.of = &memory_portrait}
 
 static struct statement *open_former(struct connection *c, const struct store_former_opts *opts,
 				     struct text owner)
 {
-	FORMER(then, THEN("whose = :whose AND "));
-	FORMER(ever, EVER("whose = :whose AND "));
-	FORMER(all_then, THEN(""));
-	FORMER(all_ever, EVER(""));
+	FORMER(then, THEN("whose = :whose AND "), "");
+	FORMER(ever, EVER("whose = :whose AND "), " DESC");
+	FORMER(all_then, THEN(""), "");
+	FORMER(all_ever, EVER(""), " DESC");
 	bool all = opts->scope.everything;
 	const struct query *sql =
 		opts->at_ms > 0 ? (all ? &all_then : &then) : (all ? &all_ever : &ever);
@@ -204,7 +204,7 @@ int store_memory_replace(struct connection *c, struct text id, struct text by, i
 {
 	static const struct query sql = {
 		"UPDATE memory SET valid_until_ms = :until, replaced_by = :by, expires_ms ="
-		" CASE WHEN :expires IS NULL OR expires_ms <= :expires THEN expires_ms"
+		" CASE WHEN expires_ms <= :expires OR :expires IS NULL THEN expires_ms"
 		" ELSE :expires END WHERE id = :id"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 

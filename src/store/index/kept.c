@@ -57,8 +57,12 @@ int store_kept_find(struct connection *c, const char *kind, struct text name,
 int store_kept_put(struct connection *c, const struct store_kept *kept)
 {
 	static const struct query sql = {
-		"INSERT OR REPLACE INTO memory_index (kind, name, " KEPT ", written_ms)"
-		" VALUES (:kind, :name, :token, :seq, :change, :memories, :bytes, :now)"};
+		"INSERT INTO memory_index (kind, name, " KEPT ", written_ms)"
+		" VALUES (:kind, :name, :token, :seq, :change, :memories, :bytes, :now)"
+		" ON CONFLICT (kind, name) DO UPDATE SET token = excluded.token, seq = "
+		"excluded.seq,"
+		" change = excluded.change, memories = excluded.memories, bytes = excluded.bytes,"
+		" written_ms = excluded.written_ms"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":kind", text_of(kept->kind));

@@ -286,7 +286,8 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 	assert_int_equal(n, 3);
 	store_rollback(f->store);
 	LIST(f, "ac");
-	assert_bounds(f, 1, 2);
+	/* A server's numbers skip those that were undone. */
+	assert_bounds(f, 1, on_server() ? 3 : 2);
 }
 
 static void a_small_arena_is_told(void **state)
@@ -472,6 +473,7 @@ static void a_list_reads_only_what_it_shows(void **state)
 	int64_t seq;
 	unsigned n;
 
+	only_in_a_file();
 	begin(f);
 	add_row(f, &(struct event) {.type = rare, .project = TEXT("p"), .run = TEXT("t")});
 	for (unsigned i = 0; i < N; i++)

@@ -236,7 +236,7 @@ static void memories_of_an_older_store_have_no_past(void **state)
 
 	become_version(f, before_history);
 	fixture_open(f);
-	assert_int_equal(number(f, "PRAGMA user_version"), schema_newest());
+	assert_int_equal(number(f, "PRAGMA user_version"), sqlite_n_steps);
 	assert_int_equal(
 		store_memory_find(reader(f), &EVERYTHING, TEXT("one"), &f->arena, &row, &found), 0);
 	assert_true(found);

@@ -832,6 +832,7 @@ static void a_walk_is_of_the_moment_it_began(void **state)
 	struct store_walk walk = {.limit = 100};
 	struct nested nested = {.fixture = f};
 
+	only_in_a_file();
 	add_scopes(f);
 	own.without_common = true;
 	assert_int_equal(store_memory_each(reader(f), &own, &walk, walk_again, &nested), 0);

@@ -1,0 +1,4 @@
+/* Built without libpq. */
+#include "store/db/driver.h"
+
+const struct store_ops *const store_kinds[] = {&sqlite_ops, NULL};

@@ -1,0 +1,117 @@
+/* Our SQL in PostgreSQL's words. The texts are the same but for the names of parameters. */
+#include <ctype.h>
+#include <string.h>
+
+#include "store/db/postgres.h"
+
+static bool in_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The number of a parameter, 1 for the first; it is added where it is new. */
+static unsigned number_of(struct buf *names, const char *name, size_t n)
+{
+	unsigned number = 1;
+	size_t at = 0;
+
+	for (; at < names->len; at += strlen(names->data + at) + 1, number++) {
+		if (strlen(names->data + at) == n && memcmp(names->data + at, name, n) == 0)
+			return number;
+	}
+	buf_add(names, name, n);
+	buf_add(names, "", 1);
+	return number;
+}
+
+/* Up to the end of a quoted text, with its quotes. */
+static size_t quoted(const char *at)
+{
+	const char *end = strchr(at + 1, *at);
+
+	return end ? (size_t)(end + 1 - at) : strlen(at);
+}
+
+/* What only SQLite says, or says otherwise. */
+static const struct {
+	const char *ours;
+	const char *theirs;
+} phrases[] = {
+	{" NOT INDEXED", ""},
+	{"CAST(content AS TEXT)", "koine_text(content)"},
+};
+
+static size_t spell_phrase(const char *at, struct buf *out)
+{
+	for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++) {
+		size_t n = strlen(phrases[i].ours);
+
+		if (strncmp(at, phrases[i].ours, n) == 0) {
+			buf_add_str(out, phrases[i].theirs);
+			return n;
+		}
+	}
+	return 0;
+}
+
+int pg_spell(const char *sql, struct buf *out, struct buf *names)
+{
+	const char *at = sql;
+
+	while (*at) {
+		size_t n = 1;
+
+		if (*at == '\'' || *at == '"') {
+			n = quoted(at);
+			buf_add(out, at, n);
+		} else if (*at == ':' && in_name(at[1])) {
+			while (in_name(at[n]))
+				n++;
+			buf_printf(out, "$%u", number_of(names, at, n));
+		} else if (*at == '+' && isalpha((unsigned char)at[1])) {
+			/* It keeps SQLite from using an index. */
+		} else if ((n = spell_phrase(at, out)) == 0) {
+			buf_add(out, at, 1);
+			n = 1;
+		}
+		at += n;
+	}
+	buf_add(out, "", 1);
+	return out->err ? out->err : names->err;
+}
+
+const char *pg_key_of(const char *insert)
+{
+	/* Tables whose rows have other keys, or a number of another name. */
+	static const struct {
+		const char *table;
+		const char *key;
+	} others[] = {
+		{"meta", NULL},
+		{"tally", NULL},
+		{"tally_mark", NULL},
+		{"task_project", NULL},
+		{"task_after", NULL},
+		{"rule", NULL},
+		{"project_trust", NULL},
+		{"event_clock", NULL},
+		{"memory_index", NULL},
+		{"extract_cursor", NULL},
+		{"extract_mark", NULL},
+		{"session_event", "id"},
+		{"memory_change", "number"},
+	};
+	static const char start[] = "INSERT INTO ";
+	const char *name = insert + sizeof(start) - 1;
+	size_t n = 0;
+
+	if (strncmp(insert, start, sizeof(start) - 1) != 0)
+		return NULL;
+	while (in_name(name[n]))
+		n++;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strlen(others[i].table) == n && memcmp(others[i].table, name, n) == 0)
+			return others[i].key;
+	}
+	return "seq";
+}

@@ -1,0 +1,621 @@
+/* Statements of the PostgreSQL driver: parameters and columns travel as text, bytes as they are. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "store/db/postgres.h"
+
+enum {
+	SPELT_MAX = 32 << 10,
+	NUMBER_MAX = 32,
+	HELD_MAX = 64,           /* texts and bytes of one row, or of one use, that are copies */
+	FIND_OUT_MS = 15 * 1000, /* for a commit whose answer was lost */
+	AGAIN_MS = 100,
+};
+
+/* Said by the engine around what it does; everything else is a query. */
+enum plain { NOT_PLAIN, PLAIN_BEGIN, PLAIN_COMMIT, PLAIN_ROLLBACK, PLAIN_LATER };
+
+struct held {
+	void *items[HELD_MAX];
+	unsigned n;
+};
+
+struct pg_statement {
+	struct pg *db;
+	struct buf sql;
+	struct buf names;
+	char name[PG_NAME_MAX];
+	uint64_t life; /* of the connection that it is prepared on; 0: on none */
+	enum plain plain;
+	bool inserts;
+	bool keyed; /* its rows are the keys that we asked for, and not the caller's */
+	unsigned n_params;
+	const char *values[PG_PARAMS_MAX];
+	int lengths[PG_PARAMS_MAX];
+	int formats[PG_PARAMS_MAX];
+	char numbers[PG_PARAMS_MAX][NUMBER_MAX];
+	PGresult *result; /* NULL: it has not run */
+	int row;
+	struct held bound; /* what was bound in another form */
+	struct held shown; /* what the current row has in another form */
+};
+
+/* ---- texts ---- */
+
+/*
+ * PostgreSQL's texts are UTF-8 without the character 0; JSON's may have it, and bytes that come over
+ * other framings may be anything. U+10FFFF stands for what is missing, followed by two hexadecimal
+ * digits of the byte, and for itself, followed by "fg".
+ */
+static const char mark[] = "\xf4\x8f\xbf\xbf";
+enum { MARK_LEN = sizeof(mark) - 1, MARKED_LEN = MARK_LEN + 2 };
+
+static void *hold(struct held *h, void *p)
+{
+	if (!p || h->n == HELD_MAX) {
+		free(p);
+		return NULL;
+	}
+	h->items[h->n++] = p;
+	return p;
+}
+
+static void let_go(struct held *h)
+{
+	while (h->n > 0)
+		free(h->items[--h->n]);
+}
+
+static bool is_mark(const char *at, const char *end)
+{
+	return end - at >= MARK_LEN && memcmp(at, mark, MARK_LEN) == 0;
+}
+
+static bool needs_marks(struct text t)
+{
+	return memchr(t.data, '\0', t.len) || !utf8_is_valid(t.data, t.len) ||
+	       memmem(t.data, t.len, mark, MARK_LEN);
+}
+
+/* How many bytes at `at` stay as they are; 0: this one is marked. */
+static size_t unmarked(const char *at, const char *end)
+{
+	if (*at == '\0')
+		return 0;
+	return (unsigned char)*at < 0x80 ? 1 : utf8_sequence(at, end);
+}
+
+static char *put_marks(struct text t, size_t *ret_len)
+{
+	const char *end = t.data + t.len;
+	char *out = malloc(t.len * MARKED_LEN + 1);
+	char *to = out;
+
+	for (const char *at = t.data; out && at < end;) {
+		bool itself = is_mark(at, end);
+		size_t n = itself ? 0 : unmarked(at, end);
+
+		if (n > 0) {
+			memcpy(to, at, n);
+			to += n;
+			at += n;
+			continue;
+		}
+		to += itself ? sprintf(to, "%sfg", mark)
+			     : sprintf(to, "%s%02x", mark, (unsigned char)*at);
+		at += itself ? MARK_LEN : 1;
+	}
+	*ret_len = (size_t)(to - out);
+	return out;
+}
+
+static int hex_value(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *found = c ? strchr(digits, c) : NULL;
+
+	return found ? (int)(found - digits) : 0;
+}
+
+static unsigned char hex_byte(const char *at)
+{
+	return (unsigned char)(hex_value(at[0]) << 4 | hex_value(at[1]));
+}
+
+/* In place of a text with marks, the one that they stand for. */
+static char *take_marks(struct text t, size_t *ret_len)
+{
+	const char *end = t.data + t.len;
+	char *out = malloc(t.len + 1);
+	char *to = out;
+
+	for (const char *at = t.data; out && at < end;) {
+		if (!is_mark(at, end) || end - at < MARKED_LEN) {
+			*to++ = *at++;
+			continue;
+		}
+		if (at[MARK_LEN] == 'f' && at[MARK_LEN + 1] == 'g') {
+			memcpy(to, mark, MARK_LEN);
+			to += MARK_LEN;
+		} else {
+			*to++ = (char)hex_byte(at + MARK_LEN);
+		}
+		at += MARKED_LEN;
+	}
+	*ret_len = (size_t)(to - out);
+	return out;
+}
+
+/* ---- making one ---- */
+
+static enum plain plain_of(const char *sql)
+{
+	static const struct {
+		const char *sql;
+		enum plain plain;
+	} all[] = {
+		{"BEGIN", PLAIN_BEGIN},
+		{"COMMIT", PLAIN_COMMIT},
+		{"ROLLBACK", PLAIN_ROLLBACK},
+		{"SAVEPOINT one_call", PLAIN_LATER},
+		{"RELEASE one_call", PLAIN_LATER},
+		{"ROLLBACK TO one_call", PLAIN_LATER},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (strcmp(sql, all[i].sql) == 0)
+			return all[i].plain;
+	}
+	return NOT_PLAIN;
+}
+
+/* The key of a row that an INSERT makes comes with its answer. */
+static void ask_for_key(struct pg_statement *st, const char *sql)
+{
+	const char *key = strstr(sql, " RETURNING ") ? NULL : pg_key_of(sql);
+
+	if (!key || st->sql.err)
+		return;
+	st->sql.len--;
+	buf_printf(&st->sql, " RETURNING %s", key);
+	buf_add(&st->sql, "", 1);
+	st->keyed = true;
+}
+
+static unsigned count_names(const struct buf *names)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < names->len; i++)
+		n += names->data[i] == '\0';
+	return n;
+}
+
+int pg_prepare(void *db, const char *sql, void **ret_st)
+{
+	struct pg_statement *st = calloc(1, sizeof(*st));
+	int r;
+
+	if (!st)
+		return -ENOMEM;
+	st->db = db;
+	st->plain = plain_of(sql);
+	buf_init(&st->sql, SPELT_MAX);
+	buf_init(&st->names, SPELT_MAX);
+	r = pg_spell(sql, &st->sql, &st->names);
+	st->inserts = strncmp(sql, "INSERT ", 7) == 0;
+	ask_for_key(st, sql);
+	st->n_params = count_names(&st->names);
+	if (r == 0 && st->n_params > PG_PARAMS_MAX)
+		r = -EINVAL;
+	if (r == 0)
+		r = st->sql.err;
+	if (r != 0)
+		pg_finalize(st);
+	else
+		*ret_st = st;
+	return r;
+}
+
+void pg_rewind(void *handle)
+{
+	struct pg_statement *st = handle;
+
+	PQclear(st->result);
+	st->result = NULL;
+	let_go(&st->shown);
+}
+
+void pg_reset(void *handle)
+{
+	struct pg_statement *st = handle;
+
+	pg_rewind(st);
+	let_go(&st->bound);
+	memset(st->values, 0, sizeof(st->values));
+}
+
+void pg_finalize(void *handle)
+{
+	struct pg_statement *st = handle;
+
+	pg_reset(st);
+	if (st->life != 0 && st->life == st->db->life)
+		buf_add(&st->db->dropped, st->name, strlen(st->name) + 1);
+	buf_done(&st->sql);
+	buf_done(&st->names);
+	free(st);
+}
+
+/* ---- binding ---- */
+
+int pg_place_of(void *handle, const char *name)
+{
+	const struct pg_statement *st = handle;
+	int place = 1;
+
+	for (size_t at = 0; at < st->names.len; place++) {
+		if (strcmp(st->names.data + at, name) == 0)
+			return place;
+		at += strlen(st->names.data + at) + 1;
+	}
+	return 0;
+}
+
+static int bind(struct pg_statement *st, int place, const void *data, size_t n, int format)
+{
+	if (place < 1 || (unsigned)place > st->n_params)
+		return -EINVAL;
+	if (n > INT32_MAX)
+		return -EMSGSIZE;
+	st->values[place - 1] = data;
+	st->lengths[place - 1] = (int)n;
+	st->formats[place - 1] = format;
+	return 0;
+}
+
+int pg_bind_null(void *st, int place)
+{
+	return bind(st, place, NULL, 0, 0);
+}
+
+int pg_bind_int(void *handle, int place, int64_t value)
+{
+	struct pg_statement *st = handle;
+
+	if (place < 1 || (unsigned)place > st->n_params)
+		return -EINVAL;
+	snprintf(st->numbers[place - 1], NUMBER_MAX, "%lld", (long long)value);
+	return bind(st, place, st->numbers[place - 1], 0, 0);
+}
+
+int pg_bind_double(void *handle, int place, double value)
+{
+	struct pg_statement *st = handle;
+
+	if (place < 1 || (unsigned)place > st->n_params)
+		return -EINVAL;
+	if (isnan(value) || isinf(value))
+		snprintf(st->numbers[place - 1], NUMBER_MAX, "%s",
+			 isnan(value) ? "NaN"
+			 : value > 0  ? "Infinity"
+				      : "-Infinity");
+	else
+		snprintf(st->numbers[place - 1], NUMBER_MAX, "%.17g", value);
+	return bind(st, place, st->numbers[place - 1], 0, 0);
+}
+
+/* In libpq's text form a text is ended by NUL, which ours are not: the binary form of a text is its
+ * bytes. A name or number that is compared with one has the same form. */
+int pg_bind_text(void *handle, int place, struct text value)
+{
+	struct pg_statement *st = handle;
+	size_t n = value.len;
+	char *other;
+
+	if (!needs_marks(value))
+		return bind(st, place, value.data, n, 1);
+	other = hold(&st->bound, put_marks(value, &n));
+	return other ? bind(st, place, other, n, 1) : -ENOMEM;
+}
+
+int pg_bind_blob(void *st, int place, const void *data, size_t n)
+{
+	return bind(st, place, data, n, 1);
+}
+
+/* ---- running ---- */
+
+static int add_first(struct pg *db, const char *command)
+{
+	buf_add(&db->first, command, strlen(command) + 1);
+	return db->first.err;
+}
+
+static int begin(struct pg *db)
+{
+	int r = pg_ready(db);
+
+	if (r != 0)
+		return r;
+	db->transaction[0] = '\0';
+	db->in_transaction = true;
+	if (db->kind == CONNECTION_READER)
+		return add_first(db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+	return add_first(db, "BEGIN")
+		       ?: add_first(db, "SELECT pg_current_xact_id()::text AS koine_transaction");
+}
+
+/* What has not been sent yet did not begin. */
+static bool never_began(const struct pg *db)
+{
+	return db->first.len >= 5 && memcmp(db->first.data, "BEGIN", 5) == 0;
+}
+
+static int roll_back(struct pg *db)
+{
+	bool nothing = never_began(db);
+
+	db->in_transaction = false;
+	if (nothing) {
+		buf_clear(&db->first);
+		return 0;
+	}
+	return pg_simple(db, "ROLLBACK", NULL);
+}
+
+/* 0: it is committed. -EAGAIN: nobody knows yet. */
+static int ask_end(struct pg *db)
+{
+	const char *values[] = {db->transaction};
+	PGresult *result;
+	const char *state;
+	int r;
+
+	if (!PQsendQueryParams(db->conn, "SELECT pg_xact_status($1::xid8)", 1, NULL, values, NULL,
+			       NULL, 0))
+		return -EAGAIN;
+	r = pg_round(db, 1, 0, &result);
+	if (r != 0)
+		return -EAGAIN;
+	state = PQgetvalue(result, 0, 0);
+	r = strcmp(state, "committed") == 0 ? 0 : strcmp(state, "aborted") == 0 ? -EIO : -EAGAIN;
+	PQclear(result);
+	return r;
+}
+
+static void pause_ms(unsigned ms)
+{
+	nanosleep(&(struct timespec) {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
+}
+
+/* The answer to a commit never came: the server knows whether it happened. */
+static int find_out(struct pg *db)
+{
+	uint64_t end = clock_steady_ms() + FIND_OUT_MS;
+	int r = -EAGAIN;
+
+	while (r == -EAGAIN && clock_steady_ms() < end && !atomic_load(&db->place->stop)) {
+		r = pg_connect_again(db) == 0 ? ask_end(db) : -EAGAIN;
+		if (r == -EAGAIN)
+			pause_ms(AGAIN_MS);
+	}
+	return r == -EAGAIN ? -EIO : r;
+}
+
+static int commit(struct pg *db)
+{
+	PGresult *result = NULL;
+	int r;
+
+	if (never_began(db))
+		return roll_back(db);
+	r = pg_simple(db, "COMMIT", &result);
+	db->in_transaction = false;
+	if (r == 0 && strcmp(PQcmdStatus(result), "COMMIT") != 0)
+		r = -EIO;
+	PQclear(result);
+	if (r == -EIO && PQstatus(db->conn) != CONNECTION_OK && db->transaction[0])
+		r = find_out(db);
+	return r;
+}
+
+static int run_plain(struct pg_statement *st)
+{
+	switch (st->plain) {
+	case PLAIN_BEGIN:
+		return begin(st->db);
+	case PLAIN_COMMIT:
+		return commit(st->db);
+	case PLAIN_ROLLBACK:
+		return roll_back(st->db);
+	case PLAIN_LATER:
+		return add_first(st->db, st->sql.data);
+	case NOT_PLAIN:
+		break;
+	}
+	return -EINVAL;
+}
+
+static int send_prepare(struct pg_statement *st, unsigned *n)
+{
+	struct pg *db = st->db;
+
+	if (st->life == db->life)
+		return 0;
+	snprintf(st->name, sizeof(st->name), "k%llu", (unsigned long long)++db->n_prepared);
+	if (!PQsendPrepare(db->conn, st->name, st->sql.data, 0, NULL))
+		return pg_lost(db);
+	++*n;
+	return 0;
+}
+
+static int send_query(struct pg_statement *st)
+{
+	struct pg *db = st->db;
+
+	return PQsendQueryPrepared(db->conn, st->name, (int)st->n_params, st->values, st->lengths,
+				   st->formats, 0)
+		       ? 0
+		       : pg_lost(db);
+}
+
+static void note_effect(struct pg_statement *st)
+{
+	const char *n = PQcmdTuples(st->result);
+
+	if (PQresultStatus(st->result) == PGRES_COMMAND_OK || st->keyed ||
+	    strncmp(PQcmdStatus(st->result), "SELECT", 6) != 0)
+		st->db->changes += strtoll(n, NULL, 10);
+	if (st->keyed && PQntuples(st->result) > 0)
+		st->db->inserted = strtoll(PQgetvalue(st->result, 0, 0), NULL, 10);
+}
+
+static int send_command(struct pg *db, const char *command, unsigned *n)
+{
+	if (!PQsendQueryParams(db->conn, command, 0, NULL, NULL, NULL, NULL, 0))
+		return pg_lost(db);
+	++*n;
+	return 0;
+}
+
+/*
+ * All that goes out for one query. A key that is taken fails its INSERT alone in SQLite, and callers
+ * go on with another; here it would fail the transaction, so an INSERT has a savepoint of its own.
+ */
+static int send_all(struct pg_statement *st, bool guarded, unsigned *n, unsigned *ret_at)
+{
+	struct pg *db = st->db;
+	int r = pg_send_first(db, n);
+
+	if (r == 0 && guarded)
+		r = send_command(db, "SAVEPOINT one_insert", n);
+	if (r == 0)
+		r = send_prepare(st, n);
+	*ret_at = *n;
+	if (r == 0)
+		r = send_query(st);
+	++*n;
+	return r == 0 && guarded ? send_command(db, "RELEASE one_insert", n) : r;
+}
+
+static int run_query(struct pg_statement *st)
+{
+	struct pg *db = st->db;
+	bool guarded = st->inserts && db->in_transaction;
+	unsigned n = 0, at = 0;
+	int r = pg_ready(db);
+
+	if (r == 0)
+		r = send_all(st, guarded, &n, &at);
+	if (r == 0)
+		r = pg_round(db, n, at, &st->result);
+	/* It is prepared even if running it failed. */
+	if (r == 0 || (PQstatus(db->conn) == CONNECTION_OK && db->failed_at >= at))
+		st->life = db->life;
+	if (r == 0)
+		note_effect(st);
+	else if (guarded && PQstatus(db->conn) == CONNECTION_OK && db->failed_at >= at)
+		(void)(add_first(db, "ROLLBACK TO one_insert")
+			       ?: add_first(db, "RELEASE one_insert"));
+	return r;
+}
+
+static int run(struct pg_statement *st)
+{
+	int r = st->plain != NOT_PLAIN ? run_plain(st) : run_query(st);
+
+	/* A batch is lost with its connection. */
+	if (r != 0 && PQstatus(st->db->conn) != CONNECTION_OK) {
+		st->db->in_transaction = false;
+		buf_clear(&st->db->first);
+	}
+	return r;
+}
+
+int pg_step(void *handle, bool *ret_row)
+{
+	struct pg_statement *st = handle;
+	int r = 0;
+
+	let_go(&st->shown);
+	if (!st->result) {
+		r = run(st);
+		st->row = 0;
+	} else {
+		st->row++;
+	}
+	*ret_row = r == 0 && st->result && !st->keyed && st->row < PQntuples(st->result);
+	return r;
+}
+
+/* ---- columns ---- */
+
+bool pg_column_null(void *handle, int i)
+{
+	const struct pg_statement *st = handle;
+
+	return PQgetisnull(st->result, st->row, i);
+}
+
+int64_t pg_column_int(void *handle, int i)
+{
+	const struct pg_statement *st = handle;
+	const char *value = PQgetvalue(st->result, st->row, i);
+
+	return *value == 't' ? 1 : strtoll(value, NULL, 10);
+}
+
+double pg_column_double(void *handle, int i)
+{
+	const struct pg_statement *st = handle;
+
+	return strtod(PQgetvalue(st->result, st->row, i), NULL);
+}
+
+int pg_column_text(void *handle, int i, struct text *ret_text)
+{
+	struct pg_statement *st = handle;
+	struct text t;
+
+	if (pg_column_null(st, i))
+		return 0;
+	t.data = PQgetvalue(st->result, st->row, i);
+	t.len = (size_t)PQgetlength(st->result, st->row, i);
+	if (memmem(t.data, t.len, mark, MARK_LEN)) {
+		t.data = hold(&st->shown, take_marks(t, &t.len));
+		if (!t.data)
+			return -ENOMEM;
+	}
+	*ret_text = t;
+	return 0;
+}
+
+/* FIXME: bytes come as hex, twice as long. Fine for rows; vectors of a large memory would want the
+ * binary form. */
+int pg_column_blob(void *handle, int i, struct text *ret_bytes)
+{
+	struct pg_statement *st = handle;
+	const char *hex = PQgetvalue(st->result, st->row, i);
+	size_t n = ((size_t)PQgetlength(st->result, st->row, i) - 2) / 2;
+	char *out;
+
+	if (pg_column_null(st, i))
+		return 0;
+	if (hex[0] != '\\' || hex[1] != 'x')
+		return -EBADMSG;
+	out = hold(&st->shown, malloc(n + 1));
+	if (!out)
+		return -ENOMEM;
+	for (size_t at = 0; at < n; at++)
+		out[at] = (char)hex_byte(hex + 2 + 2 * at);
+	*ret_bytes = (struct text) {.data = out, .len = n};
+	return 0;
+}

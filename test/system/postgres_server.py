@@ -1,0 +1,85 @@
+"""A PostgreSQL server of a test's own, in a folder that goes with it, on loopback only."""
+import glob
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+
+from harness import Failure, Skip
+
+
+def programs():
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: int(p.split("/")[4]))
+    if not found or not shutil.which("psql"):
+        if os.environ.get("CI"):
+            raise Failure("there is no PostgreSQL server here")
+        raise Skip("there is no PostgreSQL server here")
+    return found[-1]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """For a `with`. The server refuses to be root's, so it is the user postgres's there."""
+
+    def __enter__(self):
+        self.bin = programs()
+        self.folder = tempfile.mkdtemp(prefix="koine-pg-")
+        self.port = free_port()
+        self.as_user = []
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            self.as_user = ["setpriv", "--reuid=%d" % user.pw_uid, "--regid=%d" % user.pw_gid,
+                            "--clear-groups"]
+        self.run("initdb", "-D", self.folder + "/data", "-A", "trust", "-U", "koine", "--no-sync",
+                 "-E", "UTF8", "--locale=C.UTF-8")
+        self.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, program, *words):
+        done = subprocess.run([*self.as_user, os.path.join(self.bin, program), *words], cwd="/",
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode != 0:
+            raise Failure("%s: %s" % (program, done.stdout.decode()[-1000:]))
+        return done.stdout.decode()
+
+    def start(self):
+        options = ("-k %s -p %d -c listen_addresses=127.0.0.1 -c max_connections=200"
+                   " -c shared_buffers=32MB" % (self.folder, self.port))
+        # Its output must not be a pipe, which the server would hold open.
+        with open(os.devnull, "wb") as nowhere:
+            done = subprocess.run([*self.as_user, self.bin + "/pg_ctl", "-D", self.folder + "/data",
+                                   "-o", options, "-l", self.folder + "/log", "-w", "-t", "60", "start"],
+                                  cwd="/", stdin=subprocess.DEVNULL, stdout=nowhere, stderr=nowhere)
+        if done.returncode != 0:
+            with open(self.folder + "/log") as f:
+                raise Failure("the server does not start: %s" % f.read()[-1000:])
+
+    def stop(self, mode="immediate"):
+        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-m", mode, "stop")
+
+    def url(self, name, user="koine"):
+        return "postgresql://%s@127.0.0.1:%d/%s" % (user, self.port, name)
+
+    def sql(self, text, name="postgres"):
+        done = subprocess.run(["psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-d", self.url(name), "-c", text],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode != 0:
+            raise Failure("%s: %s" % (text, done.stderr.decode()))
+        return done.stdout.decode().strip()
+
+    def database(self, name):
+        """A new one, and its address."""
+        self.sql("CREATE DATABASE %s" % name)
+        return self.url(name)

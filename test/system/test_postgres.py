@@ -1,0 +1,161 @@
+"""PostgreSQL as the store: the store's own tests on it, what is kept, and what is refused."""
+import json
+import os
+import signal
+import subprocess
+import threading
+
+from harness import (Client, Daemon, Failure, Folder, KOINE, check, main, request, run_koined,
+                     same, wait_until)
+from postgres_server import Server
+
+BUILD = os.environ["KOINE_BUILD"]
+SUITES = ["approval", "chat", "event", "history", "job", "kept", "memory", "session", "tally",
+          "task", "vector"]
+
+
+def test_the_stores_own_tests_pass_on_it():
+    if not os.path.exists(os.path.join(BUILD, "test/unit/store/test_store_memory")):
+        raise Failure("the unit tests are not built")
+    with Server() as server:
+        for name in SUITES:
+            env = dict(os.environ, KOINE_TEST_STORE=server.database("store_" + name))
+            done = subprocess.run([os.path.join(BUILD, "test/unit/store/test_store_" + name)],
+                                  env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            check(done.returncode == 0, "%s: %s", name,
+                  "\n".join(line for line in done.stdout.decode(errors="replace").splitlines()
+                            if " OK " not in line and "RUN" not in line)[-3000:])
+
+
+def add(client, text):
+    return client.call("memory.add", {"content": text})["id"]
+
+
+def found(client, text):
+    return [m["content"] for m in client.call("memory.search", {"query": text})]
+
+
+def test_everything_is_there_after_a_kill():
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url, exit_status=-signal.SIGKILL) as d:
+            with d.connect() as c:
+                add(c, "Anna runs along the fjord")
+                task = c.call("task.add", {"prompt": "where does anna run", "runner": "recall"})
+                c.call("task.wait", {"id": task["id"]})
+                c.call("send", {"content": "My name is Alice"})
+            d.signal(signal.SIGKILL)
+            d.wait_exit()
+        with Daemon("--store", url) as d, d.connect() as c:
+            same(found(c, "fjord"), ["Anna runs along the fjord"], "memories")
+            same(c.call("task.get", {"taskId": task["id"]})["state"], "completed", "the task")
+            check("Alice" in c.call("send", {"content": "What is my name?"})["content"], "chat")
+            same(c.call("daemon.status")["store"]["path"],
+                 "postgresql://127.0.0.1:%d/koine" % server.port, "what is shown")
+
+
+def test_any_text_comes_back():
+    with Server() as server:
+        with Daemon("--store", server.database("koine")) as d, d.connect() as c:
+            texts = ["a\0b", "\0", "\U0010ffff", "\U0010ffffff\0", "'; DROP SCHEMA koine; --", "$1 :id",
+                     "ä€😀"]
+            ids = [add(c, t) for t in texts]
+            got = [c.call("memory.get", {"memory_id": i})["content"] for i in ids]
+            same(got, texts, "texts")
+
+
+def test_a_server_that_restarts_loses_and_doubles_nothing():
+    """Clients write while it is stopped without a word to anybody; what was answered is there, once."""
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url, announced=["call failed"]) as d:
+            stop = threading.Event()
+            kept = []
+
+            def write(who):
+                n = 0
+                while not stop.is_set():
+                    n += 1
+                    text = "note %d of writer %d" % (n, who)
+                    with Client(d.address("unix")) as c:
+                        answer = json.loads(c.call_text(request("memory.add", {"content": text}, 1)))
+                    if "result" in answer:
+                        kept.append(text)
+
+            threads = [threading.Thread(target=write, args=(i,)) for i in range(4)]
+            for t in threads:
+                t.start()
+            try:
+                for _ in range(3):
+                    before = len(kept)
+                    wait_until(lambda: len(kept) > before + 20, "writes")
+                    server.stop("immediate")
+                    server.start()
+                before = len(kept)
+                wait_until(lambda: len(kept) > before + 20, "writes after the last restart")
+            finally:
+                stop.set()
+                for t in threads:
+                    t.join()
+        rows = server.sql("SELECT content FROM koine.memory", "koine").splitlines()
+        missing = [t for t in kept if t not in set(rows)]
+        same(missing, [], "answered and lost")
+        same(len(set(rows)), len(rows), "each once")
+
+
+def refused(args, words, env=None):
+    with Folder() as f:
+        done = run_koined("--root", f("root"), *args, env=env)
+    said = done.stderr.decode()
+    check(done.returncode != 0, "it started")
+    check(words in said, "%r is not in %r", words, said)
+    return said
+
+
+def test_what_cannot_be_a_store_is_refused():
+    with Server() as server:
+        refused(["--store", server.url("nowhere")], 'database "nowhere" does not exist')
+        refused(["--store", "postgresql://127.0.0.1:1/x"], "onnection refused")
+        said = refused(["--store", "postgresql://koine:geheim@127.0.0.1/x"],
+                       "must not contain a password")
+        check("geheim" not in said, "%s", said)
+        said = refused(["--check", "--store", "postgresql://koine:geheim@127.0.0.1/x"], "password")
+        check("geheim" not in said, "%s", said)
+        refused(["--store", "postgresql://[x"], "does not understand")
+        url = server.database("theirs")
+        server.sql("CREATE SCHEMA koine; CREATE TABLE koine.memory (x int)", "theirs")
+        refused(["--store", url], "another program's")
+        url = server.database("closed")
+        server.sql("CREATE ROLE guest LOGIN; REVOKE CREATE ON DATABASE closed FROM PUBLIC", "closed")
+        refused(["--store", server.url("closed", "guest")], "permission denied")
+        url = server.database("readonly")
+        server.sql("ALTER DATABASE readonly SET default_transaction_read_only = on")
+        refused(["--store", url], "read-only")
+
+
+def test_an_older_program_leaves_a_newer_store_alone():
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url):
+            pass
+        server.sql("UPDATE koine.koine_schema SET version = 999", "koine")
+        refused(["--store", url], "newer koine")
+
+
+def test_two_daemons_do_not_share_it():
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url) as d:
+            refused(["--store", url], "another koined is using")
+            d.alive()
+
+
+def test_a_backup_says_what_to_do():
+    with Server() as server, Daemon("--store", server.database("koine")) as d, Folder() as f:
+        done = subprocess.run([KOINE, "-s", d.socket_path, "backup", f("copy")],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        check(b"pg_dump" in done.stdout and done.returncode != 0, "%r", done)
+
+
+if __name__ == "__main__":
+    main(globals())
