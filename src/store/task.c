@@ -186,3 +186,45 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 	query_bind_int(q, ":limit", limit);
 	return rows_take_all(q, &list, ret_tasks, ret_n);
 }
+
+/* ---- pauses ---- */
+
+int store_task_pause(struct connection *c, struct text group, int64_t now_ms, bool *ret_changed)
+{
+	static const struct query sql = {
+		"INSERT INTO task_pause (group_name, since_ms) VALUES (:group, :now)"
+		" ON CONFLICT (group_name) DO NOTHING RETURNING group_name"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":group", group.data ? group : TEXT(""));
+	query_bind_int(q, ":now", now_ms);
+	return query_run_found(q, ret_changed);
+}
+
+int store_task_resume(struct connection *c, struct text group, bool *ret_changed)
+{
+	static const struct query sql = {
+		"DELETE FROM task_pause WHERE group_name = :group RETURNING group_name"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":group", group.data ? group : TEXT(""));
+	return query_run_found(q, ret_changed);
+}
+
+static int read_group(struct statement *q, void *ret)
+{
+	*(struct text *)ret = query_text(q, 0);
+	return query_fault(q);
+}
+
+int store_task_pauses(struct connection *c, struct arena *arena, struct text **ret_groups,
+		      unsigned *ret_n)
+{
+	static const uint16_t texts[] = {0};
+	static const struct row_kind kind = ROW_KIND(struct text, read_group, texts);
+	static const struct query sql = {"SELECT group_name FROM task_pause ORDER BY group_name"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct row_list list = {.kind = &kind, .arena = arena};
+
+	return rows_take_all(q, &list, ret_groups, ret_n);
+}

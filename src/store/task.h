@@ -35,6 +35,7 @@ struct store_task_query {
 	struct text project; /* data NULL: all */
 	int state;           /* enum task_state, or -1: any */
 	struct text group;   /* data NULL: any */
+	struct text label;   /* the same */
 	int64_t before_seq;  /* only those before it; 0: from the newest */
 	unsigned limit;
 	size_t max_bytes; /* text bytes over all rows, but at least one row; 0: no limit */
@@ -66,6 +67,16 @@ int store_task_count(struct connection *c, struct arena *arena, struct task_tall
 /* project {NULL, 0}: all projects. */
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
 		      struct task_tally **ret_groups, unsigned *ret_n);
+
+/* ---- pauses: {NULL, 0} stands for all tasks, else it is a group's name ---- */
+
+/* *ret_changed: it was not so before. */
+int store_task_pause(struct connection *c, struct text group, int64_t now_ms, bool *ret_changed);
+int store_task_resume(struct connection *c, struct text group, bool *ret_changed);
+
+/* What is paused: groups by name; "" stands for all tasks. */
+int store_task_pauses(struct connection *c, struct arena *arena, struct text **ret_groups,
+		      unsigned *ret_n);
 
 /* Deletes up to `limit` tasks that ended before the given time; reports the state of each,
  * without its error. */

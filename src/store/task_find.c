@@ -123,22 +123,23 @@ int store_task_find_any(struct connection *c, struct text id, struct arena *aren
 #define LIST(where)                                                                                \
 	"SELECT {columns} FROM task WHERE " where " seq < :before ORDER BY seq DESC LIMIT :limit"
 
+#define OF_LABEL   "label = :label AND "
 #define OF_GROUP   "group_name = :group AND "
 #define OF_PROJECT "project = :project AND "
 #define OF_STATE   "state = :state AND "
 
-enum { BY_STATE = 1, BY_PROJECT = 2, BY_GROUP = 4, N_LISTS = 8 };
+enum { BY_STATE = 1, BY_PROJECT = 2, BY_GROUP = 4, BY_LABEL = 8, N_LISTS = 16 };
+
+#define LISTS_OF(by, of, ...)                                                                      \
+	[(by)] = {LIST(of), __VA_ARGS__}, [(by) | BY_STATE] = {LIST(of OF_STATE), __VA_ARGS__},    \
+	[(by) | BY_PROJECT] = {LIST(of OF_PROJECT), __VA_ARGS__},                                  \
+	[(by) | BY_PROJECT | BY_STATE] = {LIST(of OF_PROJECT OF_STATE), __VA_ARGS__}
 
 #define LISTS(...)                                                                                 \
 	{                                                                                          \
-		[0] = {LIST(""), __VA_ARGS__}, [BY_STATE] = {LIST(OF_STATE), __VA_ARGS__},         \
-		[BY_PROJECT] = {LIST(OF_PROJECT), __VA_ARGS__},                                    \
-		[BY_PROJECT | BY_STATE] = {LIST(OF_PROJECT OF_STATE), __VA_ARGS__},                \
-		[BY_GROUP] = {LIST(OF_GROUP), __VA_ARGS__},                                        \
-		[BY_GROUP | BY_STATE] = {LIST(OF_GROUP OF_STATE), __VA_ARGS__},                    \
-		[BY_GROUP | BY_PROJECT] = {LIST(OF_GROUP OF_PROJECT), __VA_ARGS__},                \
-		[BY_GROUP | BY_PROJECT |                                                           \
-			BY_STATE] = {LIST(OF_GROUP OF_PROJECT OF_STATE), __VA_ARGS__},             \
+		LISTS_OF(0, "", __VA_ARGS__), LISTS_OF(BY_GROUP, OF_GROUP, __VA_ARGS__),           \
+			LISTS_OF(BY_LABEL, OF_LABEL, __VA_ARGS__),                                 \
+			LISTS_OF(BY_LABEL | BY_GROUP, OF_LABEL OF_GROUP, __VA_ARGS__),             \
 	}
 
 /* The beginnings of texts. */
@@ -153,10 +154,12 @@ static const struct query brief_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED | TAS
 static struct statement *open_list(struct connection *c, const struct query *lists,
 				   const struct store_task_query *query)
 {
-	unsigned by = (query->group.data ? BY_GROUP : 0) | (query->project.data ? BY_PROJECT : 0) |
-		      (query->state >= 0 ? BY_STATE : 0);
+	unsigned by = (query->label.data ? BY_LABEL : 0) | (query->group.data ? BY_GROUP : 0) |
+		      (query->project.data ? BY_PROJECT : 0) | (query->state >= 0 ? BY_STATE : 0);
 	struct statement *q = query_open(c, &lists[by]);
 
+	if (by & BY_LABEL)
+		query_bind_text(q, ":label", query->label);
 	if (by & BY_GROUP)
 		query_bind_text(q, ":group", query->group);
 	if (by & BY_PROJECT)

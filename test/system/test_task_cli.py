@@ -127,7 +127,8 @@ def test_a_task_runs_where_and_with_what_was_said():
         shown = w.json("get", task)
         same((shown["env"], shown["agent"]), (["ONE", "TWO"], "helper"), "values are not told")
         check("No such file" in w("add", "-d", "nowhere", "x", code=66).err, "a folder")
-        check("--env wants" in w("add", "-e", "novalue", "x", code=64).err, "no value")
+        check("--env novalue: your environment" in w("add", "-e", "novalue", "x", code=64).err,
+              "no value")
         check("--timeout wants TIME" in w("add", "--timeout", "5x", "x", code=64).err, "no time")
         check("there is no agent" in w("add", "-r", "nobody", "x", code=1).err, "no runner")
 

@@ -33,6 +33,7 @@ struct task {
 	int64_t output_bytes; /* in its file */
 	struct packed metadata;
 	struct text group;
+	struct text label;  /* a short name that its user gave it */
 	struct text runner; /* the configured agent that runs it; none: the default */
 	struct text cwd;    /* none: the project's folder */
 	struct text env;    /* "NAME=VALUE", each NUL-terminated */
@@ -42,6 +43,8 @@ struct task {
 	int64_t retry_ms;      /* before the second attempt; doubles each time */
 	int64_t not_before_ms; /* 0: immediately */
 	bool held;             /* somebody else brought it: it starts once it is released */
+	bool stashed;          /* its user keeps it back: it starts once it is enqueued */
+	bool paused;           /* not stored: it is queued, and all tasks or its group are paused */
 	struct texts after;    /* ids in the same project that must be completed first */
 };
 

@@ -82,14 +82,22 @@ static void show_servers(const struct show *s, const struct show_row *row)
 	}
 }
 
+static const char *say_paused(const struct koine_value *tasks)
+{
+	if (member_flag(tasks, "paused"))
+		return ", paused: koine task resume";
+	return member_first(tasks, "paused_groups") ? ", some paused: koine task groups" : "";
+}
+
 static void show_tasks(const struct show *s, const struct show_row *row)
 {
 	const struct koine_value *tasks =
 		koine_value_get(koine_value_get(s->thing, row->member), "supervisor");
 
 	show_label(s, row->label);
-	printf("%lld running, %lld waiting\n", (long long)member_number(tasks, "running"),
-	       (long long)member_number(tasks, "queued"));
+	printf("%lld running, %lld waiting%s\n", (long long)member_number(tasks, "running"),
+	       (long long)member_number(tasks, "queued"),
+	       say_paused(koine_value_get(s->thing, "tasks")));
 }
 
 static void show_sessions(const struct show *s, const struct show_row *row)

@@ -81,8 +81,7 @@ static int whole(const char *what, struct text json, bool is_any, char **ret_par
 	return *ret_params ? 0 : out_of_memory();
 }
 
-/* If text is too long for the buffer, its err says so. */
-static int read_stdin(struct buf *all)
+int args_stdin(struct buf *all)
 {
 	int r = lines_read_all(STDIN_FILENO, all);
 
@@ -100,10 +99,15 @@ void args_join(const struct cli *cli, struct buf *all)
 	}
 }
 
+bool args_is_stdin(const struct cli *cli)
+{
+	return cli->n_args == 1 && strcmp(cli->args[0], "-") == 0;
+}
+
 int args_text(const struct cli *cli, struct buf *all)
 {
-	if (cli->n_args == 1 && strcmp(cli->args[0], "-") == 0)
-		return read_stdin(all);
+	if (args_is_stdin(cli))
+		return args_stdin(all);
 	args_join(cli, all);
 	return 0;
 }
@@ -114,7 +118,7 @@ static int from_stdin(bool is_any, char **ret_params)
 	int r;
 
 	buf_init(&all, STDIN_MAX);
-	r = read_stdin(&all);
+	r = args_stdin(&all);
 	if (r != 0)
 		return r;
 	if (all.err != 0) {
@@ -166,7 +170,7 @@ int args_params(const struct cli *cli, bool is_any, char **ret_params)
 	*ret_params = NULL;
 	if (cli->n_args == 0)
 		return 0;
-	if (cli->n_args == 1 && strcmp(cli->args[0], "-") == 0)
+	if (args_is_stdin(cli))
 		return from_stdin(is_any, ret_params);
 	if (cli->n_args == 1 && is_whole(cli->args[0], is_any))
 		return whole("the text of parameters", text_of(cli->args[0]), is_any, ret_params);

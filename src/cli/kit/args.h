@@ -24,6 +24,12 @@ void args_join(const struct cli *cli, struct buf *all);
  * so. */
 int args_text(const struct cli *cli, struct buf *all);
 
+/* Whether the only argument is "-". */
+bool args_is_stdin(const struct cli *cli);
+
+/* Adds all of stdin. If it is too long for the buffer, all->err says so. */
+int args_stdin(struct buf *all);
+
 /*
  * Where something should run: the folder that was given, or else our own working folder, since
  * the daemon has another. "" where a URL names the server: our folder means nothing on another

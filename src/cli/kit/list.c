@@ -67,8 +67,9 @@ static bool any_has(const struct koine_value *rows, const char *member)
 
 	for (; row; row = koine_value_next(row)) {
 		const struct koine_value *v = koine_value_get(row, member);
+		enum koine_kind kind = koine_value_kind(v);
 
-		if (koine_value_kind(v) != KOINE_NULL && !value_is(v, "0"))
+		if (kind != KOINE_NULL && kind != KOINE_FALSE && !value_is(v, "0"))
 			return true;
 	}
 	return false;

@@ -22,7 +22,7 @@ struct column {
 		const struct cell *c); /* NULL: the member's value, as table_cell_value shows it */
 	char align;                    /* 'l', 'r', or 'n', which may be narrowed; 0: 'l' */
 	unsigned room;                 /* columns the terminal must have for it */
-	bool if_any;                   /* shown only if one of the rows has it; 0 counts as none */
+	bool if_any; /* shown only if one of the rows has it; 0 and false count as none */
 };
 
 enum { LIST_COLUMNS_MAX = 12, SHORT_ID = 8, NAME_COLUMNS = 16 };

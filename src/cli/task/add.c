@@ -12,9 +12,23 @@
 
 enum { PROMPT_MAX = 16 << 20 };
 
+/* What stands on the command line says what to do with the rest. */
+static int gather_all(const struct cli *cli, struct buf *all)
+{
+	const struct task_options *o = cli->own;
+
+	if (cli->n_args == 0 && !o->from_stdin)
+		return args_refuse(cli);
+	if (!o->from_stdin || args_is_stdin(cli))
+		return args_text(cli, all);
+	args_join(cli, all);
+	buf_add_str(all, cli->n_args > 0 ? "\n\n" : "");
+	return args_stdin(all);
+}
+
 static int gather(const struct cli *cli, struct buf *all)
 {
-	int r = args_text(cli, all);
+	int r = gather_all(cli, all);
 
 	if (r != 0 || all->err == 0)
 		return r;
@@ -53,24 +67,38 @@ static int add_after(struct koine_json *j, const struct option_list *after)
 	return 0;
 }
 
+/* NAME alone takes our own value along: nothing of our environment goes unless it is named. */
+static int add_variable(struct koine_json *j, const char *given)
+{
+	CLEANUP(freep) char *name = strndup(given, strcspn(given, "="));
+	const char *value = strchr(given, '=');
+
+	if (!name)
+		return out_of_memory();
+	value = value ? value + 1 : getenv(name);
+	if (!value || name[0] == '\0') {
+		complain(name[0] ? "--env %s: your environment has no such variable"
+				 : "--env wants NAME or NAME=VALUE, not '%s'",
+			 given);
+		return EX_USAGE;
+	}
+	koine_json_key(j, name);
+	koine_json_string(j, value);
+	return 0;
+}
+
 static int add_env(struct koine_json *j, const struct option_list *env)
 {
+	int r = 0;
+
 	if (env->n == 0 || !j)
 		return 0;
 	koine_json_key(j, "env");
 	koine_json_begin_object(j);
-	for (unsigned i = 0; i < env->n; i++) {
-		const char *equals = strchr(env->values[i], '=');
-		CLEANUP(freep)
-		char *name = strndup(env->values[i], (size_t)(equals - env->values[i]));
-
-		if (!name)
-			return out_of_memory();
-		koine_json_key(j, name);
-		koine_json_string(j, equals + 1);
-	}
+	for (unsigned i = 0; r == 0 && i < env->n; i++)
+		r = add_variable(j, env->values[i]);
 	koine_json_end_object(j);
-	return 0;
+	return r;
 }
 
 /* 0 means not given. */
@@ -90,6 +118,9 @@ static int add_options(struct koine_json *j, const struct cli *cli)
 	if (!isnan(o->priority))
 		params_add_double(j, "priority", o->priority);
 	params_add(j, "group", o->group);
+	params_add(j, "label", o->label);
+	if (o->stash)
+		params_add_bool(j, "stash", true);
 	params_add(j, "agent", o->agent);
 	params_add(j, "runner", o->runner);
 	add_number(j, "timeout", o->timeout_ms);

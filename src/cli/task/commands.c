@@ -14,8 +14,9 @@ static int cmd_list(struct cli *cli)
 
 	params_add(j, "state", o->state);
 	params_add(j, "group", o->group);
+	params_add(j, "label", o->label);
 	params_add_int(j, "limit", o->limit ? o->limit : 20);
-	return call_print(cli, "task.find", j, "tasks", task_print_list);
+	return call_print(cli, "task.find", j, cli->options.json ? "tasks" : NULL, task_print_list);
 }
 
 static int cmd_stats(struct cli *cli)
@@ -80,9 +81,10 @@ static int cmd_change(struct cli *cli)
 
 static const struct command subs[] = {
 	{"add", "[OPTION]... [--] PROMPT... | -", "give an agent something to do, and print its id",
-	 "- reads the prompt from stdin. TIME is a number of seconds, or 10s, 15m, 2h, 1d, 1h30m.\n"
+	 "- reads the prompt from stdin; with --stdin that follows the PROMPT. TIME is a number of "
+	 "seconds, or 10s, 15m, 2h, 1d, 1h30m.\n"
 	 "With --follow its output is all that goes to stdout.\n" EXITS,
-	 cmd_task_add, NULL, task_add_options, ARGS(1, INT_MAX, "wants a PROMPT, or - for stdin")},
+	 cmd_task_add, NULL, task_add_options, ARGS(0, INT_MAX, "wants a PROMPT, or - for stdin")},
 	{"list", "", "list tasks, newest first", NULL, cmd_list, NULL, task_list_options, NO_ARGS},
 	{"get", "ID", "show all of one task", BY_ID, cmd_get, ONE_ID},
 	{"log", "ID", "print what a task has printed",
@@ -101,6 +103,18 @@ static const struct command subs[] = {
 	 cmd_change, IDS},
 	{"retry", "ID...", "queue tasks again that failed or were cancelled", BY_ID, cmd_change,
 	 IDS},
+	{"stash", "ID...", "keep queued tasks back",
+	 BY_ID "They begin once they are enqueued. koine task pause ID does the same.\n",
+	 cmd_task_stash, IDS},
+	{"enqueue", "ID...", "let tasks begin that were stashed", BY_ID, cmd_task_enqueue, NULL,
+	 task_enqueue_options, IDS},
+	{"pause", "[ID...]", "begin no more tasks: none at all, none of a group, or not these",
+	 BY_ID "Tasks that run go on; nothing new begins until koine task resume, also after a "
+	       "restart of\n"
+	       "koined. It concerns all projects.\n",
+	 cmd_task_pause, NULL, task_pause_options},
+	{"resume", "[ID...]", "begin tasks again", BY_ID, cmd_task_resume, NULL,
+	 task_pause_options},
 	{"stats", "", "count tasks by state", NULL, cmd_stats, NULL, task_count_options, NO_ARGS},
 	{"groups", "", "count tasks by group", NULL, cmd_groups, NULL, task_count_options, NO_ARGS},
 	{"watch", "", "watch tasks on the terminal, live", "q or Ctrl-C leaves.\n", cmd_task_watch,

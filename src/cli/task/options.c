@@ -13,15 +13,11 @@ void task_options_init(void *own)
 	o->priority = NAN;
 }
 
-static bool set_env(const struct option *o, void *member, const char *value)
-{
-	return option_list(o, member, value) && value[0] != '=' && strchr(value, '=');
-}
-
 /* clang-format off */
 #define ALL_PROJECTS \
 	{"--all-projects", NULL, NULL, "of every project", option_flag, AT(all_projects)}
 #define GROUP(help) {"--group", "-g", "GROUP", help, option_word, AT(group)}
+#define LABEL(help) {"--label", "-l", "LABEL", help, option_word, AT(label)}
 /* clang-format on */
 
 const struct option task_options[] = {
@@ -34,6 +30,7 @@ const struct option task_options[] = {
 const struct option task_add_options[] = {
 	{"--priority", "-p", "N", "the highest goes first; 0", option_decimal, AT(priority)},
 	GROUP("what it belongs to"),
+	LABEL("a short name for lists"),
 	{"--after", NULL, "ID", "begin when that one is completed; may be given often", option_list,
 	 AT(after), .max = 64},
 	{"--agent", "-a", "NAME", "claude's --agent", option_word, AT(agent)},
@@ -48,7 +45,11 @@ const struct option task_add_options[] = {
 	 1, 1000},
 	{"--retry-delay", NULL, "TIME", "before the first of these; 1s, then doubled", option_span,
 	 AT(retry_delay_ms), .min = 1},
-	{"--env", "-e", "NAME=VALUE", "for its environment; may be given often", set_env, AT(env)},
+	{"--stash", NULL, NULL, "keep it back until koine task enqueue", option_flag, AT(stash)},
+	{"--stdin", NULL, NULL, "read the prompt, or the rest of it, from stdin", option_flag,
+	 AT(from_stdin)},
+	{"--env", "-e", "NAME[=VALUE]", "for its environment, else with your own value; often",
+	 option_list, AT(env)},
 	{"--wait", "-w", NULL, "wait for its end, and exit as it did", option_flag, AT(wait)},
 	{"--follow", "-f", NULL, "print what it prints, then as --wait", option_flag, AT(follow)},
 	{NULL},
@@ -58,6 +59,7 @@ const struct option task_list_options[] = {
 	{"--state", NULL, "STATE", "queued, running, completed, failed or cancelled", option_choice,
 	 AT(state), .choices = "queued|running|completed|failed|cancelled"},
 	GROUP("those of one group"),
+	LABEL("those with this label"),
 	{"--limit", "-n", "N", "how many at most; 20", option_number, AT(limit), .min = 1},
 	ALL_PROJECTS,
 	{NULL},
@@ -84,6 +86,13 @@ const struct option task_wait_options[] = {
 const struct option task_watch_options[] = {
 	GROUP("those of one group"),
 	ALL_PROJECTS,
+	{NULL},
+};
+
+const struct option task_pause_options[] = {GROUP("of one group, in all projects"), {NULL}};
+
+const struct option task_enqueue_options[] = {
+	{"--delay", NULL, "TIME", "begin no sooner than then", option_span, AT(delay_ms)},
 	{NULL},
 };
 

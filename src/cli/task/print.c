@@ -20,7 +20,13 @@ bool task_is_held(const struct koine_value *task)
 
 struct text task_state(const struct koine_value *task)
 {
-	return task_is_held(task) ? TEXT("held") : member_text(task, "state");
+	static const char *const kept_back[] = {"held", "stashed", "paused", NULL};
+
+	for (const char *const *why = kept_back; *why; why++) {
+		if (member_flag(task, *why))
+			return text_of(*why);
+	}
+	return member_text(task, "state");
 }
 
 enum color task_color(const struct koine_value *task)
@@ -94,20 +100,43 @@ static const struct column columns[] = {
 	{"TIME", NULL, cell_span, 'r', NARROW},
 	{"GROUP", "group", cell_name, 'l', MIDDLING, .if_any = true},
 	{"AGENT", "agent", cell_name, 'l', MIDDLING, .if_any = true},
+	{"LABEL", "label", cell_name, 'l', NARROW, .if_any = true},
 	{"PROMPT", "prompt", cell_prompt},
 	{NULL},
 };
 
-int task_print_list(const struct cli *cli, const struct koine_value *tasks)
+/* Beside the table: why nothing begins. */
+static void say_paused(const struct koine_value *found)
+{
+	const struct koine_value *group = member_first(found, "paused_groups");
+
+	if (member_flag(found, "paused"))
+		fputs("all tasks are paused: koine task resume\n", stderr);
+	for (; group; group = koine_value_next(group)) {
+		fputs("group ", stderr);
+		print_text(stderr, text_of_value(group));
+		fputs(" is paused\n", stderr);
+	}
+}
+
+int task_print_list(const struct cli *cli, const struct koine_value *found)
 {
 	const struct task_options *o = cli->own;
 	const struct list list = {.columns = columns,
 				  .without = o->all_projects ? NULL : "PROJECT"};
 
-	return list_print_as(cli, &list, tasks);
+	int r = list_print_as(cli, &list, koine_value_get(found, "tasks"));
+
+	say_paused(found);
+	return r;
 }
 
 /* ---- counts ---- */
+
+static void cell_paused(const struct cell *c)
+{
+	table_cell_str(c->table, member_flag(c->row, c->member) ? "paused" : "");
+}
 
 int task_print_groups(const struct cli *cli, const struct koine_value *groups)
 {
@@ -118,6 +147,7 @@ int task_print_groups(const struct cli *cli, const struct koine_value *groups)
 		{"COMPLETED", "completed", NULL, 'r'},
 		{"FAILED", "failed", NULL, 'r'},
 		{"CANCELLED", "cancelled", NULL, 'r'},
+		{"PAUSED", "paused", cell_paused, 'l', .if_any = true},
 		{NULL},
 	};
 
@@ -162,6 +192,7 @@ int task_print_one(const struct cli *cli, const struct koine_value *task)
 		{"id", "id"},
 		{"state", "state", show_state},
 		{"project", "project"},
+		{"label", "label"},
 		{"agent", "agent"},
 		{"runner", "runner"},
 		{"group", "group"},
@@ -180,6 +211,8 @@ int task_print_one(const struct cli *cli, const struct koine_value *task)
 		{"signal", "signal"},
 		{"output bytes", "output_bytes"},
 		{"", "held"}, /* the state already says so */
+		{"", "stashed"},
+		{"", "paused"},
 		{"", "max_attempts"},
 		{"", "retry_delay"},
 		{"", "metadata"},

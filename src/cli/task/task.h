@@ -20,6 +20,9 @@ struct task_options {
 	bool all_projects;
 	double priority; /* NAN: not given */
 	const char *group;
+	const char *label;
+	bool stash;
+	bool from_stdin;
 	const char *agent;
 	const char *runner;
 	const char *folder; /* where it runs */
@@ -46,6 +49,8 @@ extern const struct option task_follow_options[];
 extern const struct option task_wait_options[];
 extern const struct option task_watch_options[];
 extern const struct option task_count_options[];
+extern const struct option task_pause_options[];
+extern const struct option task_enqueue_options[];
 
 void task_options_init(void *own);
 
@@ -82,14 +87,15 @@ int task_send_id(struct cli *cli, const char *method, const char *key, const cha
 
 bool task_is_held(const struct koine_value *task);
 
-/* "running", or "held", which is queued and does not start. */
+/* "running"; or "held", "stashed" or "paused", which are queued and do not start. */
 struct text task_state(const struct koine_value *task);
 enum color task_color(const struct koine_value *task);
 
 /* How long it has run: "1m04s"; "-" before it starts. */
 void task_span(const struct koine_value *task, char shown[SPAN_SHOWN]);
 
-int task_print_list(const struct cli *cli, const struct koine_value *tasks);
+/* What task.find answered. */
+int task_print_list(const struct cli *cli, const struct koine_value *found);
 int task_print_groups(const struct cli *cli, const struct koine_value *groups);
 int task_print_counts(const struct cli *cli, const struct koine_value *counts);
 int task_print_one(const struct cli *cli, const struct koine_value *task);
@@ -109,6 +115,10 @@ int task_wait(struct cli *cli, const char *typed, int *ret_status);
 /* ---- the commands that have a file of their own ---- */
 
 int cmd_task_add(struct cli *cli);
+int cmd_task_stash(struct cli *cli);
+int cmd_task_enqueue(struct cli *cli);
+int cmd_task_pause(struct cli *cli);
+int cmd_task_resume(struct cli *cli);
 int cmd_task_log(struct cli *cli);
 int cmd_task_follow(struct cli *cli);
 int cmd_task_wait(struct cli *cli);

@@ -9,6 +9,7 @@
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/daemon.h"
 #include "dialect/koine/koine.h"
+#include "dialect/koine/task_json.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/engine.h"
@@ -71,6 +72,10 @@ static void write_work(struct json *j, struct engine *engine)
 	}
 	json_member_uint(j, "sessions_running", sessions_open(engine->sessions));
 	write_program(j, engine->sessions);
+	json_key(j, "tasks");
+	json_begin_object(j);
+	task_json_pauses(j, engine->tasks);
+	json_end_object(j);
 	json_member_uint(j, "approvals_pending", approvals_pending(engine->approvals));
 	json_key(j, "agent_servers");
 	koine_write_agent_servers(j, engine->mirrors);

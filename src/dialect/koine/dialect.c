@@ -96,6 +96,7 @@ static const struct method_table more_methods[] = {
 	{koine_chat_ended_methods, &koine_n_chat_ended_methods},
 	{koine_event_methods, &koine_n_event_methods},
 	{koine_task_methods, &koine_n_task_methods},
+	{koine_task_control_methods, &koine_n_task_control_methods},
 	{koine_automation_methods, &koine_n_automation_methods},
 	{koine_project_methods, &koine_n_project_methods},
 	{koine_session_methods, &koine_n_session_methods},

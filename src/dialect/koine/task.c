@@ -20,6 +20,7 @@ struct add_in {
 struct find_in {
 	struct text state;
 	struct text group;
+	struct text label;
 	int64_t limit;
 	bool lines;
 	struct text project;
@@ -134,9 +135,8 @@ static struct done handle_add(struct call *c)
 
 /* ---- retrying, releasing ---- */
 
-static void answer_done(struct call *c, int r, const struct why *why, const char *did)
+void koine_task_did(struct call *c, int r, const struct why *why, struct text id, const char *did)
 {
-	const struct task_in *in = c->in;
 	struct json *j;
 
 	if (r != 0) {
@@ -145,10 +145,17 @@ static void answer_done(struct call *c, int r, const struct why *why, const char
 	}
 	j = call_result(c);
 	json_begin_object(j);
-	json_member_text(j, "id", in->id);
+	json_member_text(j, "id", id);
 	json_member_bool(j, did, true);
 	json_end_object(j);
 	(void)call_reply(c);
+}
+
+static void answer_done(struct call *c, int r, const struct why *why, const char *did)
+{
+	const struct task_in *in = c->in;
+
+	koine_task_did(c, r, why, in->id, did);
 }
 
 static void on_retried(void *arg, int r, const struct why *why)
@@ -302,6 +309,7 @@ static struct done find_then(struct call *c, int r)
 	json_member_int(j, "total", f->counts.total);
 	task_json_counts(j, f->counts.n);
 	json_end_object(j);
+	task_json_pauses(j, call_tasks(c));
 	json_end_object(j);
 	return call_reply(c);
 }
@@ -319,6 +327,7 @@ static struct done handle_find(struct call *c)
 		.project = in->project,
 		.state = -1,
 		.group = in->group,
+		.label = in->label,
 		.limit = in->limit,
 		.brief = true,
 	};
@@ -335,50 +344,77 @@ static struct done handle_find(struct call *c)
 	return call_work(c, READER, find_work, find_then);
 }
 
-static struct done handle_groups(struct call *c)
+struct grouping {
+	struct json *json;
+	struct task_tally *groups;
+	unsigned n;
+};
+
+static int groups_work(struct call *c)
 {
 	const struct groups_in *in = c->in;
-	struct task_tally *groups;
+	struct grouping *g = c->state;
+
+	return task_groups(call_tasks(c), c->lane, &c->arena, in->project, &g->groups, &g->n);
+}
+
+static void write_group(struct json *j, const struct task_tally *group, bool paused)
+{
+	json_begin_object(j);
+	json_member_text(j, "group", group->name);
+	task_json_counts(j, group->n);
+	json_member_bool(j, "paused", paused);
+	json_end_object(j);
+}
+
+/* One that is paused is shown even if it has no tasks. */
+static void write_paused(void *arg, struct text name)
+{
+	const struct grouping *g = arg;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		if (text_equal(g->groups[i].name, name))
+			return;
+	}
+	write_group(g->json, &(struct task_tally) {.name = name}, true);
+}
+
+static struct done groups_then(struct call *c, int r)
+{
+	struct grouping *g = c->state;
 	struct json *j;
-	unsigned n;
-	int r = task_groups(call_tasks(c), c->lane, &c->arena, in->project, &groups, &n);
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
+	j = g->json = call_result(c);
 	json_begin_object(j);
 	json_key(j, "groups");
 	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++) {
-		json_begin_object(j);
-		json_member_text(j, "group", groups[i].name);
-		task_json_counts(j, groups[i].n);
-		json_end_object(j);
-	}
+	for (unsigned i = 0; i < g->n; i++)
+		write_group(j, &g->groups[i],
+			    task_group_is_paused(call_tasks(c), g->groups[i].name));
+	tasks_each_paused(call_tasks(c), write_paused, g);
 	json_end_array(j);
+	json_member_bool(j, "paused", tasks_paused(call_tasks(c)));
 	json_end_object(j);
 	return call_reply(c);
 }
 
+/* The counts come from the store, the pauses from the loop. */
+static struct done handle_groups(struct call *c)
+{
+	c->state = arena_zalloc(&c->arena, sizeof(struct grouping));
+	if (!c->state)
+		return call_fail(c, -ENOMEM);
+	return call_work(c, READER, groups_work, groups_then);
+}
+
 /* ---- the method table ---- */
 
-#define PROJECT(in, text)                                                                          \
-	{                                                                                          \
-		.name = "project", .type = FIELD_STRING, .doc = text,                              \
-		.offset = offsetof(in, project)                                                    \
-	}
-#define TASK                                                                                       \
-	{.name = "id",                                                                             \
-	 .type = FIELD_STRING,                                                                     \
-	 .required = true,                                                                         \
-	 .doc = "Of the task: \"task-0003\"",                                                      \
-	 .offset = offsetof(struct task_in, id)},                                                  \
-		PROJECT(struct task_in, "Its folder; whichever has the id without")
-
-static const struct field task_fields[] = {TASK};
+static const struct field task_fields[] = {TASK_FIELDS(struct task_in)};
 
 static const struct field output_fields[] = {
-	TASK,
+	TASK_FIELDS(struct task_in),
 	{.name = "offset",
 	 .type = FIELD_INT,
 	 .doc = "The byte to begin with; negative: so many before the end",
@@ -391,7 +427,7 @@ static const struct field output_fields[] = {
 };
 
 static const struct field follow_fields[] = {
-	TASK,
+	TASK_FIELDS(struct task_in),
 	{.name = "offset",
 	 .type = FIELD_INT,
 	 .doc = "The byte to begin with; negative: so many before the end",
@@ -420,6 +456,14 @@ static const struct field add_fields[] = {
 	 .type = FIELD_STRING,
 	 .doc = "What it belongs to; settings may say how many of one run at once",
 	 .offset = offsetof(struct add_in, new.task.group)},
+	{.name = "label",
+	 .type = FIELD_STRING,
+	 .doc = "A short name for lists, at most 80 bytes",
+	 .offset = offsetof(struct add_in, new.task.label)},
+	{.name = "stash",
+	 .type = FIELD_BOOL,
+	 .doc = "Keep it back until task.enqueue",
+	 .offset = offsetof(struct add_in, new.task.stashed)},
 	{.name = "after",
 	 .type = FIELD_ARRAY,
 	 .doc = "Ids of tasks of the same project that must be completed first",
@@ -467,6 +511,10 @@ static const struct field find_fields[] = {
 	 .type = FIELD_STRING,
 	 .doc = "Those of one group",
 	 .offset = offsetof(struct find_in, group)},
+	{.name = "label",
+	 .type = FIELD_STRING,
+	 .doc = "Those with this label",
+	 .offset = offsetof(struct find_in, label)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
@@ -476,11 +524,11 @@ static const struct field find_fields[] = {
 	 .type = FIELD_BOOL,
 	 .doc = "The last line of each one's output, too",
 	 .offset = offsetof(struct find_in, lines)},
-	PROJECT(struct find_in, "Those of one folder; \"\": those of none; all without"),
+	TASK_PROJECT(struct find_in, "Those of one folder; \"\": those of none; all without"),
 };
 
 static const struct field groups_fields[] = {
-	PROJECT(struct groups_in, "Those of one folder; \"\": those of none; all without"),
+	TASK_PROJECT(struct groups_in, "Those of one folder; \"\": those of none; all without"),
 };
 
 #define AN_OBJECT "{\"type\":\"object\"}"
@@ -503,7 +551,9 @@ const struct method koine_task_methods[] = {
 	{.name = "task.find",
 	 .doc = "Tasks, newest first, in short, and how many there are",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
-		   "\"items\":" AN_OBJECT "},\"counts\":" AN_OBJECT "}}",
+		   "\"items\":" AN_OBJECT "},\"counts\":" AN_OBJECT ","
+		   "\"paused\":{\"type\":\"boolean\"},\"paused_groups\":{\"type\":\"array\","
+		   "\"items\":{\"type\":\"string\"}}}}",
 	 FIELDS(find_fields),
 	 .in_size = sizeof(struct find_in),
 	 .handle = handle_find,
@@ -558,11 +608,11 @@ const struct method koine_task_methods[] = {
 	{.name = "task.groups",
 	 .doc = "Groups of tasks, and how many of each are in which state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"groups\":{\"type\":\"array\","
-		   "\"items\":" AN_OBJECT "}}}",
+		   "\"items\":" AN_OBJECT "},\"paused\":{\"type\":\"boolean\"}}}",
 	 FIELDS(groups_fields),
 	 .in_size = sizeof(struct groups_in),
 	 .handle = handle_groups,
-	 .where = READER},
+	 .flags = METHOD_LATER},
 };
 
 const unsigned koine_n_task_methods = sizeof(koine_task_methods) / sizeof(koine_task_methods[0]);

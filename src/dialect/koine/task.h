@@ -15,13 +15,31 @@ struct task_in {
 	int64_t max;
 };
 
+/* The fields of a method about one task; `in` has id and project. */
+#define TASK_PROJECT(in, text)                                                                     \
+	{                                                                                          \
+		.name = "project", .type = FIELD_STRING, .doc = text,                              \
+		.offset = offsetof(in, project)                                                    \
+	}
+#define TASK_FIELDS(in)                                                                            \
+	{.name = "id",                                                                             \
+	 .type = FIELD_STRING,                                                                     \
+	 .required = true,                                                                         \
+	 .doc = "Of the task: \"task-0003\"",                                                      \
+	 .offset = offsetof(in, id)},                                                              \
+		TASK_PROJECT(in, "Its folder; whichever has the id without")
+
 struct arena;
+struct call;
 struct task_new;
 struct why;
 
 /* Ids of tasks that come first; NULL: none. */
 int koine_read_after(const struct value *list, struct arena *a, struct task_new *new,
 		     struct why *why);
+
+/* Answers {"id":ID,DID:true}, or with the refusal. */
+void koine_task_did(struct call *c, int r, const struct why *why, struct text id, const char *did);
 
 /* ---- task_follow.c ---- */
 

@@ -9,6 +9,7 @@ static void write(struct json *j, const struct task *task, struct selection s, s
 	/* A task that was cancelled while held stays held, so that a retry must be released.
 	 * Until then nobody waits for that, and it is not shown. */
 	shown.held = task->held && task->state == TASK_QUEUED;
+	shown.stashed = task->stashed && task->state == TASK_QUEUED;
 	json_members(j, &task_portrait, s, &shown, cut);
 }
 
@@ -36,4 +37,18 @@ void task_json_counts(struct json *j, const int64_t n[N_TASK_STATES])
 {
 	for (unsigned i = 0; i < N_TASK_STATES; i++)
 		json_member_int(j, task_state_name((enum task_state)i), n[i]);
+}
+
+static void write_group(void *arg, struct text group)
+{
+	json_text(arg, group);
+}
+
+void task_json_pauses(struct json *j, struct tasks *tasks)
+{
+	json_member_bool(j, "paused", tasks_paused(tasks));
+	json_key(j, "paused_groups");
+	json_begin_array(j);
+	tasks_each_paused(tasks, write_group, j);
+	json_end_array(j);
 }

@@ -18,3 +18,7 @@ void task_json_write_end(struct json *j, const struct task *task);
 
 /* Writes the counts by state as members of the open object. */
 void task_json_counts(struct json *j, const int64_t n[N_TASK_STATES]);
+
+/* "paused", and "paused_groups": what no task begins of. */
+struct tasks;
+void task_json_pauses(struct json *j, struct tasks *tasks);

@@ -107,6 +107,27 @@ static int look_up(struct tasks *t, struct text project, struct text id, bool re
 	return r;
 }
 
+struct live *task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn,
+			    void *arg)
+{
+	struct why why = {0};
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+	int r = 0;
+
+	if (n == 0)
+		r = look_up(t, project, id, false, fn, arg);
+	else if (n > 1)
+		r = refuse_several(&why);
+	else if (l->task.state > TASK_RUNNING)
+		r = refuse_ended(&l->task, &why);
+	else
+		return l;
+	if (r != 0)
+		fn(arg, r, &why);
+	return NULL;
+}
+
 /* ---- cancelling ---- */
 
 static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c)
@@ -245,6 +266,7 @@ static int queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *a
 	task->completed_ms = 0;
 	task->attempts = 0;
 	task->not_before_ms = 0;
+	task->stashed = false;
 	task->exit_status = -1;
 	task->signal = 0;
 	task->error = (struct text) {0};

@@ -33,7 +33,9 @@ struct group {
 	char name[TASK_NAME_MAX + 1];
 	unsigned parallel; /* 0: no limit of its own */
 	unsigned n_running;
-	unsigned n_tasks; /* in memory */
+	unsigned n_tasks;    /* in memory */
+	struct list members; /* these */
+	bool paused;
 };
 
 /* The tasks of a project that may start as far as their group has room. */
@@ -119,8 +121,9 @@ struct wait {
 enum queue_place { PLACE_NONE, PLACE_READY, PLACE_ASIDE, PLACE_TIMED };
 
 struct live {
-	struct list link;      /* in project->aside, or tasks->running */
-	struct list held_link; /* in project->held, or tasks->releases */
+	struct list link;       /* in project->aside, or tasks->running */
+	struct list held_link;  /* in project->held, or tasks->releases */
+	struct list group_link; /* in group->members, if it has one */
 	/* By its place: in its line's ready, or in tasks->timed. In project->ended if it has. */
 	struct sorted_link order;
 	struct sorted_link recent_link; /* in project->recent */
@@ -186,6 +189,8 @@ struct tasks {
 	struct wake *more;    /* goes on with what is too much for one turn of the loop */
 	bool settling;        /* it is going on */
 	bool writes_left;     /* more is to be written when the store has kept up */
+	bool paused;          /* nothing new starts */
+	unsigned n_paused;    /* groups */
 	bool lining_up;       /* there is more to line up: nothing starts until all are compared */
 	uint64_t n_looked;    /* tasks that were looked at to keep their order; tests count them */
 	uint64_t last_version;
@@ -206,6 +211,9 @@ struct project *project_get(struct tasks *t,
 			    struct text name); /* makes it if needed; NULL: no memory */
 struct project *project_find(const struct tasks *t, struct text name);
 struct group *group_get(struct tasks *t, struct text name);
+struct group *group_find(const struct tasks *t, struct text name);
+/* Frees it if nothing refers to it any more. */
+void group_drop(struct tasks *t, struct group *g);
 
 /* Copies the task and adds it to the recent ones of its project. NULL: no memory. */
 struct live *live_new(struct tasks *t, struct project *p, const struct task *task);
@@ -275,8 +283,21 @@ bool behind_fail_next(struct tasks *t);
 
 /* ---- control.c ---- */
 
+/* The one open task that is meant. If there is none, the store is asked, and fn told that it has
+ * ended or does not exist: NULL. */
+struct live *task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn,
+			    void *arg);
+
 /* Releases the next of tasks->releases. False: there is none. */
 bool task_release_next(struct tasks *t);
+
+/* ---- stash.c: what its user keeps back ---- */
+
+/* Reads what is paused, before the tasks are loaded. */
+int task_pauses_load(struct tasks *t, struct arena *a);
+
+/* Whether it is paused, by itself or with all. */
+bool task_is_paused(const struct tasks *t, const struct live *l);
 
 /* ---- run.c, program.c ---- */
 
@@ -389,6 +410,9 @@ void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
 void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 
 /* ---- submit.c ---- */
+
+int task_check_label(struct text label, struct why *why);
+int task_check_delay(int64_t delay_ms, struct why *why);
 
 /* Refuses if no more tasks may wait. */
 int task_check_room(const struct tasks *t, struct why *why);

@@ -1,8 +1,8 @@
 /*
  * Chooses the next task. Each project has its own queue, ordered by priority and age; tasks of a
  * group with a limit have a line of their own in it, so that a full group is passed over at
- * once. A task that waits for a time, for others or for its release is set aside, so that the
- * lines hold only tasks that could start.
+ * once. A task that waits for a time, for others, for its release or for somebody who enqueues or
+ * resumes it is set aside, so that the lines hold only tasks that could start.
  *
  * Many may become ready at once, be released, or fail with one that they come after. They are
  * taken some at a time, a turn of the loop each. Nothing starts until all that are ready are in
@@ -60,6 +60,12 @@ static void wait_for_time(struct tasks *t)
 		timer_start(t->timer, first->ready_ms > now ? first->ready_ms - now : 0);
 }
 
+/* Somebody has to let it go on; it is nobody's turn until then. */
+static bool is_kept_back(const struct live *l)
+{
+	return l->task.held || l->task.stashed || (l->group && l->group->paused);
+}
+
 static void set_aside(struct tasks *t, struct live *l)
 {
 	struct project *p = l->project;
@@ -69,7 +75,7 @@ static void set_aside(struct tasks *t, struct live *l)
 	if (l->task.held) {
 		list_append(&p->held, &l->held_link);
 		p->n_held++;
-	} else if (l->n_after_open == 0) {
+	} else if (!is_kept_back(l) && l->n_after_open == 0) {
 		l->place = PLACE_TIMED;
 		sorted_add(&t->timed, &l->order);
 		if (t->timed.first == &l->order)
@@ -87,7 +93,7 @@ static void line_up(struct tasks *t, struct live *l)
 
 static void put(struct tasks *t, struct live *l)
 {
-	if (l->task.held || l->n_after_open > 0 || l->ready_ms > clock_steady_ms())
+	if (is_kept_back(l) || l->n_after_open > 0 || l->ready_ms > clock_steady_ms())
 		set_aside(t, l);
 	else
 		line_up(t, l);
@@ -199,7 +205,7 @@ void queue_run(struct tasks *t)
 {
 	struct live *l;
 
-	if (t->stopping || t->lining_up)
+	if (t->stopping || t->paused || t->lining_up)
 		return;
 	while (t->n_running < t->parallel && (l = next_task(t))) {
 		queue_remove(t, l);

@@ -22,7 +22,8 @@ static bool fits(const struct task_filter *f, const struct task *row)
 {
 	if (f->state >= 0 && (int)row->state != f->state)
 		return false;
-	return !f->group.data || text_equal(f->group, row->group);
+	return (!f->group.data || text_equal(f->group, row->group)) &&
+	       (!f->label.data || text_equal(f->label, row->label));
 }
 
 /* False: the store must be asked. */
@@ -85,6 +86,7 @@ int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filt
 		.project = f->project,
 		.state = f->state,
 		.group = f->group,
+		.label = f->label,
 		.limit = list_limit(f->limit),
 		.max_bytes = LIST_BYTES,
 	};
@@ -177,11 +179,12 @@ int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text pro
 }
 
 /* NULL: what was read is up to date. */
-static const struct task *newer_than(struct tasks *t, const struct task *task)
+static const struct task *newer_than(struct tasks *t, struct task *task)
 {
 	unsigned n;
 	const struct live *l = live_find(t, task->project, task->id, &n);
 
+	task->paused = l && task_is_paused(t, l);
 	/* If it has ended and its texts are not in memory, the store knows more. */
 	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;
 }
@@ -194,6 +197,8 @@ void task_catch_up(struct tasks *t, struct task *task)
 		return;
 	task->state = now->state;
 	task->held = now->held;
+	task->stashed = now->stashed;
+	task->not_before_ms = now->not_before_ms;
 	task->started_ms = now->started_ms;
 	task->completed_ms = now->completed_ms;
 	task->pid = now->pid;

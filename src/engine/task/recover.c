@@ -206,7 +206,7 @@ static int load_open(struct tasks *t, const struct task *rows, unsigned n)
 
 static int load_all(struct tasks *t, struct arena *a, const struct task *rows, unsigned n)
 {
-	int r = load_counts(t, a) ?: load_open(t, rows, n);
+	int r = task_pauses_load(t, a) ?: load_counts(t, a) ?: load_open(t, rows, n);
 
 	list_for_each (at, following, &t->projects) {
 		if (r == 0)

@@ -62,6 +62,13 @@ static bool is_time(int64_t ms)
 	return ms >= 0 && ms <= LONGEST_MS;
 }
 
+int task_check_delay(int64_t delay_ms, struct why *why)
+{
+	if (is_time(delay_ms))
+		return 0;
+	return refuse_field(why, "delay", "delay must not be negative, nor more than 100 years");
+}
+
 static int check_times(const struct task_new *in, struct why *why)
 {
 	if (is_time(in->task.timeout_ms) && is_time(in->delay_ms) && is_time(in->task.retry_ms))
@@ -100,6 +107,22 @@ static int check_folder(struct text cwd, struct why *why)
 			    strerror(e));
 }
 
+/* It stands in a line of a list, and is typed again: no control character. */
+int task_check_label(struct text label, struct why *why)
+{
+	int r = check_text(label, "label", TASK_LABEL_MAX, why);
+
+	if (r != 0 || !label.data)
+		return r;
+	if (label.len == 0)
+		return refuse_field(why, "label", "label is empty");
+	for (size_t i = 0; i < label.len; i++) {
+		if ((unsigned char)label.data[i] < ' ' || label.data[i] == 0x7f)
+			return refuse_field(why, "label", "label has a control character");
+	}
+	return 0;
+}
+
 static int check_texts(const struct task_new *in, struct why *why)
 {
 	const struct {
@@ -121,7 +144,8 @@ static int check_texts(const struct task_new *in, struct why *why)
 		if (r != 0)
 			return r;
 	}
-	return in->task.cwd.data ? check_folder(in->task.cwd, why) : 0;
+	return task_check_label(in->task.label, why)
+		       ?: (in->task.cwd.data ? check_folder(in->task.cwd, why) : 0);
 }
 
 static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)

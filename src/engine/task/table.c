@@ -69,9 +69,9 @@ struct project *project_get(struct tasks *t, struct text name)
 	return p ? p : project_new(t, name);
 }
 
-static struct group *group_find(const struct tasks *t, struct text name, uint64_t hash)
+struct group *group_find(const struct tasks *t, struct text name)
 {
-	for (struct table_link *at = table_find(&t->groups_by_name, hash); at;
+	for (struct table_link *at = table_find(&t->groups_by_name, table_hash(name)); at;
 	     at = table_next(at)) {
 		struct group *g = list_entry(at, struct group, by_name);
 
@@ -83,8 +83,7 @@ static struct group *group_find(const struct tasks *t, struct text name, uint64_
 
 struct group *group_get(struct tasks *t, struct text name)
 {
-	uint64_t hash = table_hash(name);
-	struct group *g = group_find(t, name, hash);
+	struct group *g = group_find(t, name);
 
 	if (g)
 		return g;
@@ -92,8 +91,9 @@ struct group *group_get(struct tasks *t, struct text name)
 	if (!g)
 		return NULL;
 	memcpy(g->name, name.data, name.len < TASK_NAME_MAX ? name.len : TASK_NAME_MAX);
+	list_init(&g->members);
 	list_append(&t->groups, &g->link);
-	table_add(&t->groups_by_name, &g->by_name, hash);
+	table_add(&t->groups_by_name, &g->by_name, table_hash(name));
 	return g;
 }
 
@@ -239,8 +239,10 @@ static int fill(struct tasks *t, struct live *l)
 	l->line = line_get(l->project, l->group);
 	if (!l->line)
 		return -ENOMEM;
-	if (l->group)
+	if (l->group) {
 		l->group->n_tasks++;
+		list_append(&l->group->members, &l->group_link);
+	}
 	return 0;
 }
 
@@ -313,6 +315,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	l->project = p;
 	list_init(&l->link);
 	list_init(&l->held_link);
+	list_init(&l->group_link);
 	list_init(&l->behind);
 	list_init(&l->watches);
 	changes_init(&l->changes, &t->keeper);
@@ -326,16 +329,23 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	return l;
 }
 
-/* Clients make up group names: drop one without tasks, unless it has a limit. */
-static void leave_group(struct live *l)
+/* Clients make up group names: drop one without tasks, unless it has a limit or is paused. */
+void group_drop(struct tasks *t, struct group *g)
 {
-	struct group *g = l->group;
-
-	if (!g || --g->n_tasks > 0 || g->parallel > 0)
+	if (g->n_tasks > 0 || g->parallel > 0 || g->paused)
 		return;
 	list_remove(&g->link);
-	table_remove(&l->project->tasks->groups_by_name, &g->by_name);
+	table_remove(&t->groups_by_name, &g->by_name);
 	free(g);
+}
+
+static void leave_group(struct live *l)
+{
+	if (!l->group)
+		return;
+	list_remove(&l->group_link);
+	l->group->n_tasks--;
+	group_drop(l->project->tasks, l->group);
 }
 
 void live_free(struct live *l)

@@ -39,7 +39,9 @@ enum {
 	TASK_PROMPT_MAX = 8 << 20,
 	TASK_AFTER_MAX = 64,
 	TASK_ENV_MAX = 256,
-	TASK_NAME_MAX = 128,       /* of a group, an agent */
+	TASK_NAME_MAX = 128, /* of a group, an agent */
+	TASK_LABEL_MAX = 80,
+	TASK_PAUSES_MAX = 256,     /* groups that are paused at once */
 	TASK_LIST_MAX = 1000,      /* the maximum of a list; the default is 20 */
 	TASK_RESULT_MAX = 1 << 20, /* bytes of output that are kept as the result: the last ones */
 	TASK_LIST_TEXT = 64 << 10, /* characters of a prompt, a result, an error in a list */
@@ -157,6 +159,24 @@ typedef void (*task_done_fn)(void *arg, int result, const struct why *why);
  * for a running one when the request is on disk and its processes have been told. */
 void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 
+/* Keeps a queued task back until it is enqueued. REFUSE_CONFLICT if it is not queued, or is
+ * stashed already. */
+void task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
+/* The end of that. delay_ms: it starts no sooner than then. REFUSE_CONFLICT if it is not stashed. */
+void task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
+		  task_done_fn fn, void *arg);
+
+/* Nothing new starts, of all tasks (group {NULL, 0}) or of one group in all projects; what is
+ * running goes on. This outlives a restart. Calls fn when it is on disk; to pause what is paused
+ * changes nothing. */
+void task_pause(struct tasks *t, struct text group, task_done_fn fn, void *arg);
+void task_resume(struct tasks *t, struct text group, task_done_fn fn, void *arg);
+/* Whether all tasks are paused. Accepts NULL. */
+bool tasks_paused(const struct tasks *t);
+bool task_group_is_paused(const struct tasks *t, struct text group);
+/* Calls fn for every group that is paused. Accepts NULL. */
+void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group), void *arg);
+
 /* A held task may start. REFUSE_CONFLICT if it is not held. */
 void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 /* The same for one of many, when its turn has come. One that is not held, or whose release
@@ -193,6 +213,7 @@ struct task_filter {
 	struct text project; /* {NULL, 0}: all */
 	int state;           /* -1: any */
 	struct text group;
+	struct text label;
 	int64_t limit; /* as given: 0 means 20; above TASK_LIST_MAX means that */
 	bool brief;    /* of task_list */
 };

@@ -225,9 +225,14 @@ static const char tallies[] =
 		"NEW.ended_ms IS NULL AND NEW.seq <= " TALLY_MARK("conversation"),
 		TALLY_ADD("VALUES ('said', '', '', '', 0, NEW.n_messages - OLD.n_messages)") ";");
 
+static const char task_stash[] =
+	"ALTER TABLE task ADD COLUMN label " TEXTS ", ADD COLUMN stashed " INT " DEFAULT 0;"
+	"CREATE INDEX task_by_label ON task (label, seq) WHERE label IS NOT NULL;"
+	"CREATE TABLE task_pause (group_name " TEXTS " PRIMARY KEY, since_ms " INT ");";
+
 /* clang-format on */
 
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const pg_steps[] = {memory_tables, conversation_tables, work_tables, session_tables,
-				tallies};
+				tallies,       task_stash};
 const int pg_n_steps = sizeof(pg_steps) / sizeof(pg_steps[0]);

@@ -524,11 +524,25 @@ static const char extract_tables[] =
 	"	PRIMARY KEY (kind, source)"
 	") STRICT, WITHOUT ROWID;";
 
+/*
+ * A task may have a short name of its user's, and be kept back by its user. While all tasks are
+ * paused, or those of a group, none of them starts; '' stands for all.
+ */
+static const char task_stash[] =
+	"ALTER TABLE task ADD COLUMN label TEXT;"
+	"ALTER TABLE task ADD COLUMN stashed INTEGER NOT NULL DEFAULT 0;"
+	"CREATE INDEX task_by_label ON task (label) WHERE label IS NOT NULL;"
+	"CREATE TABLE task_pause ("
+	"	group_name TEXT PRIMARY KEY NOT NULL,"
+	"	since_ms INTEGER NOT NULL"
+	") STRICT, WITHOUT ROWID;";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const sqlite_steps[] = {
-	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
-	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
-	rule_counts,  growth_indexes,      memory_history,      index_tables, extract_tables,
+	first_tables,   vector_tables,   conversation_tables, task_tables,
+	session_tables, job_tables,      conversation_bounds, origin_columns,
+	trust_tables,   decider_columns, rule_counts,         growth_indexes,
+	memory_history, index_tables,    extract_tables,      task_stash,
 };
 
 const int sqlite_n_steps = sizeof(sqlite_steps) / sizeof(sqlite_steps[0]);

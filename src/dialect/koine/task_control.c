@@ -1,0 +1,160 @@
+/* What the user of tasks keeps back: single ones, those of a group, all of them. */
+#include "dialect/koine/task.h"
+
+#include "call/call.h"
+#include "dialect/engine.h"
+#include "dialect/koine/koine.h"
+#include "engine/task/task.h"
+
+struct enqueue_in {
+	struct text id;
+	struct text project;
+	int64_t delay_ms;
+};
+
+struct pause_in {
+	struct text group;
+};
+
+/* ---- single ones ---- */
+
+static void on_stashed(void *arg, int r, const struct why *why)
+{
+	const struct call *c = arg;
+	const struct task_in *in = c->in;
+
+	koine_task_did(arg, r, why, in->id, "stashed");
+}
+
+static struct done handle_stash(struct call *c)
+{
+	const struct task_in *in = c->in;
+
+	(void)call_later(c, NULL, NULL);
+	task_stash(call_tasks(c), in->project, in->id, on_stashed, c);
+	return call_settled(c);
+}
+
+static void on_enqueued(void *arg, int r, const struct why *why)
+{
+	const struct call *c = arg;
+	const struct enqueue_in *in = c->in;
+
+	koine_task_did(arg, r, why, in->id, "enqueued");
+}
+
+static struct done handle_enqueue(struct call *c)
+{
+	const struct enqueue_in *in = c->in;
+
+	(void)call_later(c, NULL, NULL);
+	task_enqueue(call_tasks(c), in->project, in->id, in->delay_ms, on_enqueued, c);
+	return call_settled(c);
+}
+
+/* ---- a group, or all ---- */
+
+static void answer_pause(struct call *c, int r, const struct why *why, bool paused)
+{
+	const struct pause_in *in = c->in;
+	struct json *j;
+
+	if (r != 0) {
+		(void)call_fail_for(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "group", in->group);
+	json_member_bool(j, "paused", paused);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static void on_paused(void *arg, int r, const struct why *why)
+{
+	answer_pause(arg, r, why, true);
+}
+
+static void on_resumed(void *arg, int r, const struct why *why)
+{
+	answer_pause(arg, r, why, false);
+}
+
+static struct done handle_pause(struct call *c)
+{
+	const struct pause_in *in = c->in;
+
+	(void)call_later(c, NULL, NULL);
+	task_pause(call_tasks(c), in->group, on_paused, c);
+	return call_settled(c);
+}
+
+static struct done handle_resume(struct call *c)
+{
+	const struct pause_in *in = c->in;
+
+	(void)call_later(c, NULL, NULL);
+	task_resume(call_tasks(c), in->group, on_resumed, c);
+	return call_settled(c);
+}
+
+/* ---- the method table ---- */
+
+static const struct field stash_fields[] = {TASK_FIELDS(struct task_in)};
+
+static const struct field enqueue_fields[] = {
+	TASK_FIELDS(struct enqueue_in),
+	{.name = "delay",
+	 .type = FIELD_INT,
+	 .doc = "Milliseconds before it may begin",
+	 .offset = offsetof(struct enqueue_in, delay_ms)},
+};
+
+static const struct field pause_fields[] = {
+	{.name = "group",
+	 .type = FIELD_STRING,
+	 .doc = "Those of one group, in all projects; all tasks without",
+	 .offset = offsetof(struct pause_in, group)},
+};
+
+#define DID(what)                                                                                  \
+	"{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"                       \
+	"\"" what "\":{\"const\":true}}}"
+#define PAUSED                                                                                     \
+	"{\"type\":\"object\",\"properties\":{\"group\":{\"type\":[\"string\",\"null\"]},"         \
+	"\"paused\":{\"type\":\"boolean\"}}}"
+
+const struct method koine_task_control_methods[] = {
+	{.name = "task.stash",
+	 .doc = "Keeps a queued task back until it is enqueued",
+	 .result = DID("stashed"),
+	 FIELDS(stash_fields),
+	 .in_size = sizeof(struct task_in),
+	 .handle = handle_stash,
+	 .flags = METHOD_LATER},
+	{.name = "task.enqueue",
+	 .doc = "Lets a task begin that was stashed",
+	 .result = DID("enqueued"),
+	 FIELDS(enqueue_fields),
+	 .in_size = sizeof(struct enqueue_in),
+	 .handle = handle_enqueue,
+	 .flags = METHOD_LATER},
+	{.name = "task.pause",
+	 .doc = "Begins no more tasks, of all or of a group; those that run go on",
+	 .result = PAUSED,
+	 FIELDS(pause_fields),
+	 .in_size = sizeof(struct pause_in),
+	 .handle = handle_pause,
+	 .flags = METHOD_LATER},
+	{.name = "task.resume",
+	 .doc = "Begins tasks again",
+	 .result = PAUSED,
+	 FIELDS(pause_fields),
+	 .in_size = sizeof(struct pause_in),
+	 .handle = handle_resume,
+	 .flags = METHOD_LATER},
+};
+
+const unsigned koine_n_task_control_methods =
+	sizeof(koine_task_control_methods) / sizeof(koine_task_control_methods[0]);
