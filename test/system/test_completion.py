@@ -338,6 +338,23 @@ def test_what_the_tables_say_of_values():
             same((got[0], list(got[1])), (how, wanted), "for %r" % (words,))
 
 
+def test_dialects_are_offered_with_where_their_clients_look():
+    with Folder() as folder:
+        env = environment(folder)
+        for words in (["dialects", "enable", ""], ["dialects", "disable", "hld", ""]):
+            how, got = direct(env, folder, *words)
+            same(how, "words")
+            check("koine" not in got, "what has one place only: %r", got)
+            same(got["nexus"], "http:127.0.0.1:8765")
+            check({"ash", "hld", "ocg", "nexus", "aiwg", "gateway", "mcp"} <= set(got), "%r", got)
+        same(list(direct(env, folder, "dialects", "enable", "ne", shell="bash")[1]), ["nexus"])
+        # Settings that koined does not take are nothing to complain about at a Tab.
+        os.makedirs(folder("broken/koine"))
+        with open(folder("broken/koine/koine.conf"), "w") as f:
+            f.write("[daemon]\nnonsense = 1\n")
+        same(direct(dict(env, XDG_CONFIG_HOME=folder("broken")), folder, "dialects", "enable", ""), ("words", {}))
+
+
 def test_koined_offers_its_own():
     rows = [
         (["--log-level", "w"], "words", ["warn"]),

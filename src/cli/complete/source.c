@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "cli/dialect/places.h"
 #include "cli/kit/call.h"
 #include "cli/kit/command.h"
 #include "cli/kit/talk.h"
@@ -166,6 +167,23 @@ static void offer_projects(struct cli *cli, struct offers *offers)
 	offer_asked(cli, &projects, offers);
 }
 
+/* Koined's program knows them, whether or not one runs. */
+static void offer_dialects(struct cli *cli, struct offers *offers)
+{
+	const struct koine_value *d;
+	struct places p;
+
+	places_read(&p);
+	d = member_first(koine_doc_root(p.doc), "dialects");
+	for (; d; d = koine_value_next(d)) {
+		struct text original = member_string(d, "original");
+
+		if (original.data)
+			offers_add_foreign(offers, member_text(d, "name"), original);
+	}
+	places_done(&p);
+}
+
 /* "limit=", from what the method says of itself. */
 static void offer_params(struct cli *cli, struct offers *offers)
 {
@@ -195,6 +213,7 @@ static const struct source sources[N_COMPLETES] = {
 	[COMPLETES_FOLDER] = {.offer = offer_folders},
 	[COMPLETES_OWN] = {.offer = offer_own},
 	[COMPLETES_PROJECT] = {.offer = offer_projects},
+	[COMPLETES_DIALECT] = {.offer = offer_dialects},
 	[COMPLETES_PARAM] = {.offer = offer_params},
 	[COMPLETES_METHOD] = {"rpc.discover", "methods", "name", {"summary"}},
 	[COMPLETES_TASK] =

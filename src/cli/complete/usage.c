@@ -21,6 +21,7 @@ static const struct {
 	{"GROUP", COMPLETES_GROUP},
 	{"RULE", COMPLETES_RULE},
 	{"PROJECT", COMPLETES_PROJECT},
+	{"DIALECT", COMPLETES_DIALECT},
 };
 
 enum completes usage_meaning(struct text word, enum completes row)
