@@ -262,5 +262,17 @@ def test_it_starts_koined():
                 wait_until(lambda: not w.processes(), "koined's end")
 
 
+def test_no_koined_to_start():
+    with World() as w:
+        shutil.copy2(KOINE, w("bin", "koine"))
+        env = clean_environment({"XDG_RUNTIME_DIR": w.path, "HOME": w.path, "PATH": w("bin")})
+        with subprocess.Popen([w("bin", "koine"), "mcp", "--start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, cwd=w.path, env=env) as p:
+            out, err = p.communicate(timeout=PATIENCE)
+        same(out, b"")
+        check(b"there is no koined to start, neither beside koine nor in PATH" in err, "%r", err)
+        check(b"starting koined" not in err, "%r", err)
+
+
 if __name__ == "__main__":
     main(globals())

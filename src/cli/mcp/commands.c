@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/project/project.h"
+#include "cli/child/koined.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"
 #include "cli/kit/options.h"
@@ -34,24 +35,8 @@ static void init_options(void *own)
 
 /* ---- starting the daemon ---- */
 
-/* The one that was installed beside us, else the one that the shell would find. */
-static void run_koined(void)
-{
-	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("d"));
-	char *name = strdup("koined");
-
-	if (n > 0) {
-		path[n] = '\0';
-		memcpy(strrchr(path, '/') + 1, "koined", sizeof("koined"));
-		execv(path, (char *[]) {path, NULL});
-	}
-	execvp("koined", (char *[]) {name, NULL});
-	_exit(EX_UNAVAILABLE);
-}
-
 /* It outlives us, and the client that has started us. */
-static void detach(void)
+static void run_detached(char *program)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -61,16 +46,23 @@ static void detach(void)
 	signal(SIGPIPE, SIG_DFL);
 	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
-	run_koined();
+	execv(program, (char *[]) {program, NULL});
+	_exit(EX_UNAVAILABLE);
 }
 
 static bool start_koined(void *arg)
 {
-	pid_t child = fork();
+	char program[PATH_MAX];
+	pid_t child;
 
 	(void)arg;
+	if (!koined_find(program)) {
+		complain("there is no koined to start, neither beside koine nor in PATH");
+		return false;
+	}
+	child = fork();
 	if (child == 0)
-		detach();
+		run_detached(program);
 	if (child < 0) {
 		complain("cannot start koined: %s", strerror(errno));
 		return false;
