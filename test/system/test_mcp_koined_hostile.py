@@ -206,6 +206,17 @@ def test_who_asks_over_http_does_not_decide():
         wait_until(lambda: not pending(k), "their withdrawal")
 
 
+def test_who_leaves_before_the_question_is_kept():
+    with served() as (_, d, _):
+        k = d.connect()
+        asked = (tool("permission_prompt", tool_name="Bash", input={}), tool("ask_human", question="Still?"))
+        for params in asked * 20:
+            with Bare(d) as b:
+                b.send(modern("tools/call", params))
+        wait_until(lambda: len(k.call("approval.list", {"status": "superseded", "limit": 100})["approvals"]) == 40,
+                   "their withdrawal")
+
+
 def test_more_questions_than_anybody_answers():
     with served() as (_, d, _), Bare(d) as b:
         k = d.connect()

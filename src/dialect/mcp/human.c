@@ -43,7 +43,7 @@ struct waiting {
 	struct call *call;
 	struct approval_waiter *waiter; /* NULL: told, or left */
 	struct timer *timer;
-	struct text id; /* of the approval, once it is there */
+	struct text id; /* of the approval, which may not be kept yet */
 	unsigned n_told;
 	void (*answer)(struct call *c, const struct approval *a);
 };
@@ -73,16 +73,6 @@ static void end_waiting(struct waiting *w)
 	w->timer = NULL;
 }
 
-/* An approval that was made with no id of ours. */
-static void on_kept(void *arg, int r, const struct approval *a, const struct why *why)
-{
-	struct waiting *w = arg;
-
-	(void)why;
-	if (r == 0 && !w->id.data)
-		(void)arena_copy_text(&w->call->arena, a->id, &w->id);
-}
-
 static void on_decided(void *arg, int r, const struct approval *a, const struct why *why)
 {
 	struct waiting *w = arg;
@@ -101,8 +91,7 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 static void withdraw(struct waiting *w)
 {
 	end_waiting(w);
-	if (w->id.data)
-		approval_withdraw(call_approvals(w->call), w->id, TEXT("client"));
+	approval_withdraw(call_approvals(w->call), w->id, TEXT("client"));
 }
 
 static struct done fail_left(struct call *c)
@@ -155,11 +144,25 @@ static void on_cancel(struct call *c, void *arg)
 	(void)fail_left(c);
 }
 
+/* Ours, so that a question can be withdrawn before it is kept. */
+static int make_id(struct call *c, struct text *ret_id)
+{
+	char uuid[UUID_LEN + 1];
+	char id[UUID_LEN + 8];
+	int r = uuid4(uuid);
+
+	if (r != 0)
+		return r;
+	snprintf(id, sizeof(id), "local-%s", uuid);
+	return arena_copy_text(&c->arena, text_of(id), ret_id);
+}
+
 static int begin_waiting(struct call *c, const struct approval_new *new, struct waiting *w)
 {
 	int r;
 
 	w->call = c;
+	w->id = new->id;
 	c->state = w;
 	list_init(&w->link);
 	r = timer_new(c->server->loop, on_timer, w, &w->timer);
@@ -169,7 +172,7 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 		r = join_waits(c->client, w);
 	}
 	if (r == 0)
-		r = approval_wait(call_approvals(c), new, on_kept, on_decided, w, &w->waiter);
+		r = approval_wait(call_approvals(c), new, NULL, on_decided, w, &w->waiter);
 	if (r != 0) {
 		end_waiting(w);
 		return r;
@@ -391,7 +394,6 @@ static int ask_inbox(struct call *c, struct text id)
 	if (r != 0)
 		return r;
 	w->answer = answer_asked;
-	w->id = id;
 	return begin_waiting(c, &new, w);
 }
 
@@ -456,9 +458,6 @@ static int find_id(struct call *c, struct text *ret_id)
 {
 	const struct waiting *w = c->state;
 	const struct value *kept = mcp_kept(c);
-	char uuid[UUID_LEN + 1];
-	char id[UUID_LEN + 8];
-	int r;
 
 	if (w) {
 		*ret_id = w->id;
@@ -468,11 +467,7 @@ static int find_id(struct call *c, struct text *ret_id)
 		*ret_id = value_text(kept);
 		return 0;
 	}
-	r = uuid4(uuid);
-	if (r != 0)
-		return r;
-	snprintf(id, sizeof(id), "local-%s", uuid);
-	return arena_copy_text(&c->arena, text_of(id), ret_id);
+	return make_id(c, ret_id);
 }
 
 static struct done handle_ask(struct call *c)
@@ -554,7 +549,7 @@ static struct done handle_permission(struct call *c)
 	const struct permission_in *in = c->in;
 	struct waiting *w = arena_zalloc(&c->arena, sizeof(*w));
 	struct approval_new new = new_approval(c);
-	int r = w ? need_approvals(c) : -ENOMEM;
+	int r = w ? need_approvals(c) ?: make_id(c, &new.id) : -ENOMEM;
 
 	if (r != 0)
 		return call_fail(c, r);
