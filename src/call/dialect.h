@@ -33,8 +33,11 @@ struct error_row {
 
 struct dialect_life;
 struct dialect_section;
+struct client;
+struct gate_refusal;
 struct http_request;
 struct http_route;
+struct route_found;
 
 /* Where it listens, unless the settings say otherwise. */
 struct dialect_home {
@@ -129,6 +132,11 @@ struct dialect {
 	const char *http_token_unset;
 	const char *http_token_header; /* a header that may hold it, or NULL */
 	const char *http_token_wrong;  /* the words for a missing or wrong token, both 401 */
+	/* Who may come in, in place of the rules for Host, Origin and token; or NULL. */
+	bool (*http_gate)(const struct client *s, const struct http_request *r,
+			  const struct route_found *found, struct gate_refusal *ret);
+	const char *http_headers;      /* lines of every answer, each ending in CRLF; or NULL */
+	const char *http_refusal_type; /* of the bodies that http_refusal writes; NULL: JSON */
 	/* More routes, made elsewhere; or NULL. */
 	const struct http_route_table *http_more_routes;
 };

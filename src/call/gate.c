@@ -19,7 +19,7 @@ static bool same_text(struct text t, const char *s)
 }
 
 /* A page is ours only if we served it: its authority is our Host. */
-static bool origin_is_ours(struct text origin, struct text host)
+bool gate_origin_is_ours(struct text origin, struct text host)
 {
 	static const char scheme[] = "http://";
 	size_t n = sizeof(scheme) - 1;
@@ -38,7 +38,7 @@ static bool from_foreign_page(const struct http_request *r)
 
 	if (http_header_count(r, "Origin") > 1 || http_header_count(r, "Sec-Fetch-Site") > 1)
 		return true;
-	if (origin.data && !origin_is_ours(origin, http_host(r)))
+	if (origin.data && !gate_origin_is_ours(origin, http_host(r)))
 		return true;
 	return site.data && !same_text(site, "same-origin") && !same_text(site, "none");
 }
@@ -204,7 +204,7 @@ static bool token_passes(const struct endpoint *e, const struct http_request *r,
 
 /* Where the target names a host, that one counts; but no page may bring another Host along,
  * whichever host is asked for. */
-static bool host_passes(const struct http_request *r)
+bool gate_host_is_loopback(const struct http_request *r)
 {
 	struct text header = http_header_find(r, "Host");
 
@@ -212,21 +212,32 @@ static bool host_passes(const struct http_request *r)
 	       (!header.data || http_host_is_loopback(header));
 }
 
-bool gate_check(const struct client *s, const struct http_request *r,
-		const struct route_found *found, struct path_name *ret_name,
-		struct gate_refusal *ret)
+static bool comes_in(const struct endpoint *e, const struct http_request *r,
+		     const struct route_found *found, struct gate_refusal *ret)
 {
-	const struct endpoint *e = s->endpoint;
-
-	if (e->tcp && !host_passes(r))
+	if (e->tcp && !gate_host_is_loopback(r))
 		return refused(ret, GATE_HOST, 403, "Forbidden: Host must be a loopback name",
 			       NULL);
 	if (from_foreign_page(r))
 		return refused(ret, GATE_ORIGIN, 403,
 			       "Forbidden: requests from web pages are not accepted", NULL);
-	if (!token_passes(e, r, found, ret))
+	return token_passes(e, r, found, ret);
+}
+
+bool gate_check(const struct client *s, const struct http_request *r,
+		const struct route_found *found, struct path_name *ret_name,
+		struct gate_refusal *ret)
+{
+	const struct endpoint *e = s->endpoint;
+	bool (*own)(const struct client *c, const struct http_request *http,
+		    const struct route_found *route, struct gate_refusal *no) =
+		e->dialect->http_gate;
+
+	if (!(own ? own(s, r, found, ret) : comes_in(e, r, found, ret)))
 		return false;
 	if (found->route)
+		return true;
+	if (text_is(r->method, "POST") && path_known(e->dialect, r->target, ret_name))
 		return true;
 	if (found->allow[0])
 		return refused(ret, GATE_METHOD, 405, "Method not allowed", found->allow);
@@ -235,7 +246,5 @@ bool gate_check(const struct client *s, const struct http_request *r,
 	if (!text_is(r->method, "POST"))
 		return refused(ret, GATE_METHOD, 405, "Method not allowed. Use POST.",
 			       "Allow: POST\r\n");
-	if (!path_known(e->dialect, r->target, ret_name))
-		return refused(ret, GATE_PATH, 404, "Not found. Use / or /rpc.", NULL);
-	return true;
+	return refused(ret, GATE_PATH, 404, "Not found. Use / or /rpc.", NULL);
 }

@@ -31,6 +31,11 @@ bool gate_path_fits(const char *path, struct text asked, struct path_name *ret_n
 
 struct route_found;
 
+/* For a dialect's own http_gate. Whether every Host that is named is loopback; whether a page that
+ * we serve at this Host has that Origin. */
+bool gate_host_is_loopback(const struct http_request *r);
+bool gate_origin_is_ours(struct text origin, struct text host);
+
 /* In this order: Host and Origin (403), token (401, 403), method (405), path (404). True: come
  * in. */
 bool gate_check(const struct client *s, const struct http_request *r,

@@ -9,9 +9,19 @@ static void send_response(struct client *s, struct http_response response, const
 			  size_t len)
 {
 	response.keep_alive = s->http_keep_alive && !s->closing;
+	response.always = s->endpoint->dialect->http_headers;
 	http_write_response(conn_out(s->conn), &response, body, len);
 	if (!response.keep_alive)
 		s->closing = true;
+}
+
+void http_send_as(struct client *s, const struct http_response *response, const char *body,
+		  size_t len)
+{
+	struct http_response as = *response;
+
+	as.head_only |= s->http_head;
+	send_response(s, as, body, len);
 }
 
 void http_send(struct client *s, int status, const char *extra, const char *body, size_t len)
@@ -69,12 +79,15 @@ bool http_refusal_below(const struct http_refusal *no, const char *path)
 
 void http_send_refusal(struct client *s, const char *extra, const struct http_refusal *no)
 {
+	const struct dialect *d = s->endpoint->dialect;
+	const struct http_response response = {
+		.status = no->status, .extra = extra, .content_type = d->http_refusal_type};
 	struct buf body;
 
 	buf_init(&body, 4096);
-	write_error(s->endpoint->dialect, &body, no);
+	write_error(d, &body, no);
 	s->endpoint->n_errors++;
-	http_send(s, no->status, extra, body.data, body.len);
+	http_send_as(s, &response, body.data, body.len);
 	buf_done(&body);
 }
 

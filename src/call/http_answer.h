@@ -11,6 +11,10 @@ struct http_route;
 /* One whole response to the current request. status 0: 200. */
 void http_send(struct client *s, int status, const char *extra, const char *body, size_t len);
 
+/* The same as `response` says, but for what the connection and a HEAD decide. */
+void http_send_as(struct client *s, const struct http_response *response, const char *body,
+		  size_t len);
+
 /* The same without its body, which follows. True: the body is wanted. */
 bool http_send_head(struct client *s, int status, size_t len);
 

@@ -361,6 +361,8 @@ static void run(struct client *s, const struct frame *frame, const struct route_
 	}
 	c->http = frame->http;
 	r = check_body(c) ?: read_params(c, found->query);
+	if (r == 0 && found->route->head)
+		r = found->route->head(c, frame->http);
 	dispatch_go(c, r);
 }
 

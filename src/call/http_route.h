@@ -28,6 +28,9 @@ struct http_route {
 	const char *path; /* without query; a final '*' stands for a name, the call's `path_name` */
 	struct method row;
 	unsigned flags; /* enum route_flags */
+	/* Reads what the handler needs of the request's head, which is gone when that runs; or
+	 * NULL. */
+	int (*head)(struct call *c, const struct http_request *r);
 	/* See http_upgrade.h. Without a handler in the row, only an upgrade is possible there. */
 	upgrade_fn upgrade;
 };

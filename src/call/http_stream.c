@@ -34,6 +34,7 @@ int call_stream_begin_with(struct call *c, int status, const char *content_type,
 	/* The Connection header must be decided now: the server may stop before the last piece. */
 	s->http_keep_alive &= !s->http_old && !s->closing;
 	head.keep_alive = s->http_keep_alive;
+	head.always = s->endpoint->dialect->http_headers;
 	http_write_stream_head(conn_out(s->conn), &head, !s->http_old);
 	client_flush(s);
 	return 0;

@@ -50,6 +50,9 @@ struct server_opts {
 	/* A client of this dialect's listener asked to have the settings read again. May be
 	 * NULL. */
 	int (*on_reload_asked)(void *arg, const struct dialect *by, struct why *why);
+	/* A client asked that this dialect, which listens nowhere yet, listens at its usual place.
+	 * NULL: such a request is refused. */
+	int (*on_listen_asked)(void *arg, const struct dialect *d, struct why *why);
 	/* After server_stop: everything is closed. */
 	void (*on_stopped)(void *arg);
 	void *arg;

@@ -195,6 +195,7 @@ static int make_server(struct daemon *d, struct why *why)
 			    .trailer_arg = d},
 		.on_stop_asked = on_stop_asked,
 		.on_reload_asked = on_reload_asked,
+		.on_listen_asked = listen_on_request,
 		.on_stopped = stop_server_closed,
 		.arg = d,
 		.version = KOINE_VERSION,

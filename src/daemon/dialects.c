@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/settings/settings.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/ash/ash.h"
 #include "dialect/embedding/embedding.h"
@@ -12,13 +13,17 @@
 #include "dialect/metric/metric.h"
 #include "dialect/nexus/nexus.h"
 #include "dialect/ocg/ocg.h"
+#include "dialect/page/page.h"
 
 const struct dialect *const dialects[] = {
-	&koine_dialect, &ash_dialect,     &hld_dialect,       &ocg_dialect, &nexus_dialect,
-	&aiwg_dialect,  &gateway_dialect, &embedding_dialect, &mcp_dialect, &metric_dialect,
+	&koine_dialect, &ash_dialect,    &hld_dialect,     &ocg_dialect,
+	&nexus_dialect, &aiwg_dialect,   &gateway_dialect, &embedding_dialect,
+	&mcp_dialect,   &metric_dialect, &page_dialect,
 };
 
 const unsigned n_dialects = sizeof(dialects) / sizeof(dialects[0]);
+
+_Static_assert(sizeof(dialects) / sizeof(dialects[0]) <= DIALECTS_MAX, "room for all of them");
 
 const struct dialect *dialect_find(const char *name)
 {

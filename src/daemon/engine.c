@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
+#include "engine/visitor/visitor.h"
 
 _Static_assert((int)POLICIES_MAX <= (int)APPROVAL_RULES_MAX, "room for all policies");
 
@@ -171,7 +172,8 @@ int tasks_begin(struct daemon *d, struct why *why)
 	int r = daemon_beside_store(d, ".tasks", folder);
 
 	if (r == 0)
-		r = trust_new(engine->store, engine->events, &engine->trust);
+		r = trust_new(engine->store, engine->events, &engine->trust)
+			    ?: visitors_start(engine->store, &engine->visitors);
 	if (r == 0)
 		r = open_dialects(d, folder, why);
 	return r != 0 ? r : tasks_start(&opts, &engine->tasks, why);

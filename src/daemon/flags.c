@@ -116,7 +116,7 @@ void flags_help(FILE *out)
 	      "Prints 'listening DIALECT ADDRESS' for each place, then 'koined: ready'.\n"
 	      "SIGTERM and SIGINT stop it in good order, a second one at once; SIGHUP reads\n"
 	      "the settings again. Dialects: koine, ash, hld, ocg, nexus, aiwg;\n"
-	      "only where they are named, gateway, embedding, mcp and metrics.\n"
+	      "only where they are named, gateway, embedding, mcp, metrics and page.\n"
 	      "\n"
 	      "Exit status: 0 after a stop, 64 usage, 69 cannot listen or cannot use the store,\n"
 	      "71 system error, 78 wrong settings.\n",

@@ -71,6 +71,10 @@ void registries_free(struct daemon *d);
 int tokens_make(struct daemon *d, struct why *why);
 int listen_everywhere(struct daemon *d, struct why *why);
 
+/* One more dialect, at its usual place or, if somebody else is there, at a free port. Unless the
+ * settings have it off. For server_opts. */
+int listen_on_request(void *daemon, const struct dialect *dialect, struct why *why);
+
 /* Prints the listeners. Call it when the start has succeeded: readers take it for that. */
 void listen_say(const struct daemon *d);
 

@@ -261,6 +261,21 @@ static int say_token_file(struct daemon *d, struct endpoint *e)
 	return e->token_file ? 0 : -ENOMEM;
 }
 
+int listen_on_request(void *daemon, const struct dialect *dialect, struct why *why)
+{
+	struct daemon *d = daemon;
+	struct plan *plan = calloc(1, sizeof(*plan));
+	int r;
+
+	if (!plan)
+		return -ENOMEM;
+	r = plan_one(d->settings, dialect, plan, why);
+	for (unsigned i = 0; r == 0 && i < plan->n; i++)
+		r = listen_at(d, &plan->rows[i], why);
+	free(plan);
+	return r;
+}
+
 int tokens_make(struct daemon *d, struct why *why)
 {
 	int r = 0;

@@ -338,6 +338,20 @@ static int add_all(struct plan *p, const struct settings *s, struct why *why)
 	return r;
 }
 
+int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret_plan,
+	     struct why *why)
+{
+	int r;
+
+	ret_plan->n = 0;
+	if (is_off(s, d->name))
+		return refuse(why, REFUSE_FORBIDDEN, "the settings say [listen] %s = off", d->name);
+	r = add_default(ret_plan, s, d, why);
+	for (unsigned i = 0; r == 0 && i < ret_plan->n; i++)
+		ret_plan->rows[i].yields = true;
+	return r;
+}
+
 int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
 	      struct why *why)
 {

@@ -26,5 +26,10 @@ struct plan {
 	unsigned n;
 };
 
+/* Where one dialect listens that a client asks for while koined runs. REFUSE_FORBIDDEN: the settings
+ * have it off. */
+int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret_plan,
+	     struct why *why);
+
 int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
 	      struct why *why);

@@ -81,6 +81,13 @@ static inline struct tools *call_tools(const struct call *c)
 	return s ? s->tools : NULL;
 }
 
+static inline struct visitors *call_visitors(const struct call *c)
+{
+	const struct engine *s = call_engine(c);
+
+	return s ? s->visitors : NULL;
+}
+
 static inline struct trust *call_trust(const struct call *c)
 {
 	const struct engine *s = call_engine(c);

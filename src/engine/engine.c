@@ -18,6 +18,7 @@
 #include "engine/task/task.h"
 #include "engine/program/tool.h"
 #include "engine/automation/trust.h"
+#include "engine/visitor/visitor.h"
 #include "io/process/child.h"
 #include "store/store.h"
 
@@ -45,6 +46,7 @@ void engine_close(struct engine *s)
 	automation_free(s->automation);
 	jobs_free(s->jobs);
 	trust_free(s->trust);
+	visitors_free(s->visitors);
 	tools_free(s->tools);
 	processes_free(s->processes);
 	sessions_free(s->sessions);

@@ -23,6 +23,7 @@ struct store;
 struct tasks;
 struct tools;
 struct trust;
+struct visitors;
 
 /* The condition of the store after a crash. */
 struct store_health {
@@ -46,6 +47,7 @@ struct engine {
 	struct trust *trust;           /* see trust.h */
 	struct extracts *extracts;     /* NULL: off; see extract.h */
 	struct processes *processes;   /* NULL: not allowed; see process.h */
+	struct visitors *visitors;     /* see visitor.h */
 	struct store_health health;
 };
 

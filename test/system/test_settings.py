@@ -330,7 +330,7 @@ def test_check_prints_where_everything_listens_as_the_file_has_it():
         text = done.stdout.decode()
         listens = re.search(r"^\[listen\]\n((?:.+\n)*)", text, re.M).group(1)
         same(listens, "koine = unix:%s\nash = off\nhld = unix:%s\nocg = unix:%s\nnexus = http:127.0.0.1:0\n"
-             "aiwg = unix:%s\ngateway = off\nembedding = off\nmcp = off\nmetrics = off\n"
+             "aiwg = unix:%s\ngateway = off\nembedding = off\nmcp = off\nmetrics = off\npage = off\n"
              % (folder("r", "koine.sock"), folder("r", "hld.sock"), folder("r", "ocg.sock"),
                 folder("r", ".aiwg", "daemon", "daemon.sock")), "[listen]")
         same(re.findall(r"^\w+=.*", text, re.M), [], "lines without blanks")

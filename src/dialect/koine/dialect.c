@@ -6,7 +6,7 @@
 #include "dialect/daemon.h"
 #include "dialect/metric/metric.h"
 
-static const struct error_row errors[N_REFUSALS] = {
+const struct error_row koine_errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
 	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_ONLY, 400},
 	[REFUSE_METHOD] = {-32601, "Method not found", WORDS_ONLY, 0},
@@ -88,7 +88,7 @@ static const struct method methods[] = {
 
 static const char *const paths[] = {"/", "/rpc", NULL};
 
-static const struct method_table more_methods[] = {
+const struct method_table koine_more_methods[] = {
 	{rpc_methods, &rpc_n_methods},
 	{koine_memory_find_methods, &koine_n_memory_find_methods},
 	{koine_memory_methods, &koine_n_memory_methods},
@@ -115,10 +115,10 @@ const struct dialect koine_dialect = {
 	.name = "koine",
 	.framing = SPEAKS_ANY,
 	.message_max = 16 << 20,
-	.errors = errors,
+	.errors = koine_errors,
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
-	.more_methods = more_methods,
+	.more_methods = koine_more_methods,
 	.debug_methods = debug_methods,
 	.speaks_all = true,
 	.home = {.socket = "koine.sock", .told_by = "KOINE_SOCKET"},

@@ -10,6 +10,10 @@ struct mirrors;
 
 extern const struct dialect koine_dialect;
 
+/* For who speaks it elsewhere, too. */
+extern const struct error_row koine_errors[];
+extern const struct method_table koine_more_methods[];
+
 /* Served only with --debug-methods. */
 extern const struct method koine_debug_methods[];
 extern const unsigned koine_n_debug_methods;

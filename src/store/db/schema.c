@@ -537,12 +537,22 @@ static const char task_stash[] =
 	"	since_ms INTEGER NOT NULL"
 	") STRICT, WITHOUT ROWID;";
 
+/* The browsers that were let in. Of what they show to be known again, only the digest is kept. */
+static const char visitor_tables[] = "CREATE TABLE visitor ("
+				     "	id TEXT NOT NULL PRIMARY KEY,"
+				     "	digest TEXT NOT NULL UNIQUE,"
+				     "	uid INTEGER NOT NULL,"
+				     "	program TEXT NOT NULL,"
+				     "	behind INTEGER NOT NULL,"
+				     "	entered_ms INTEGER NOT NULL"
+				     ");";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const sqlite_steps[] = {
-	first_tables,   vector_tables,   conversation_tables, task_tables,
-	session_tables, job_tables,      conversation_bounds, origin_columns,
-	trust_tables,   decider_columns, rule_counts,         growth_indexes,
-	memory_history, index_tables,    extract_tables,      task_stash,
+	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
+	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
+	rule_counts,  growth_indexes,      memory_history,      index_tables, extract_tables,
+	task_stash,   visitor_tables,
 };
 
 const int sqlite_n_steps = sizeof(sqlite_steps) / sizeof(sqlite_steps[0]);

@@ -55,6 +55,7 @@ struct http_response {
 	bool keep_alive;
 	bool head_only;           /* the request was HEAD: same headers, no body */
 	const char *extra;        /* whole header lines, each ending in CRLF, or NULL */
+	const char *always;       /* more of them */
 	const char *content_type; /* NULL: "application/json; charset=utf-8" */
 };
 

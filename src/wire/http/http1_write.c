@@ -80,6 +80,8 @@ const char *http_reason(int status)
 		{201, "Created"},
 		{202, "Accepted"},
 		{204, "No Content"},
+		{303, "See Other"},
+		{304, "Not Modified"},
 		{400, "Bad Request"},
 		{401, "Unauthorized"},
 		{403, "Forbidden"},
@@ -143,6 +145,8 @@ static void add_end(struct buf *out, const struct http_response *r)
 				    : TEXT("Connection: close\r\n"));
 	if (r->extra)
 		buf_add_str(out, r->extra);
+	if (r->always)
+		buf_add_str(out, r->always);
 	add_text(out, TEXT("\r\n"));
 }
 

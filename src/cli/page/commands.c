@@ -1,0 +1,170 @@
+/* koine page: a link to the page, and which browsers were let in. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/commands.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/list.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+enum { LINK_MAX_BYTES = 512 };
+
+struct page_options {
+	bool no_open;
+	bool sessions;
+	const char *end;
+	const char *link;
+};
+
+/* ---- opening it ---- */
+
+static bool has_display(void)
+{
+	return option_from_environment("DISPLAY") || option_from_environment("WAYLAND_DISPLAY");
+}
+
+/* Nothing waits for the browser, and it outlives us. Whether there is one shows: the link is printed
+ * in any case. */
+static void open_browser(const char *link)
+{
+	pid_t pid = fork();
+	int null;
+
+	if (pid != 0)
+		return;
+	setsid();
+	null = open("/dev/null", O_RDWR);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	execlp("xdg-open", "xdg-open", link, (char *)NULL);
+	_exit(127);
+}
+
+/* The part of a link that follows its host. */
+static const char *path_of(const char *link)
+{
+	const char *host = strstr(link, "://");
+	const char *path = host ? strchr(host + 3, '/') : NULL;
+
+	return path ? path : "";
+}
+
+static bool is_behind(const struct koine_value *result, const char *base, size_t n)
+{
+	struct text behind = member_string(result, "behind");
+
+	return behind.len == n && memcmp(behind.data, base, n) == 0;
+}
+
+static int say_elsewhere(const char *base, const struct koine_value *result, const char *link)
+{
+	char address[LINK_MAX_BYTES];
+	size_t n = strlen(base);
+
+	while (n > 0 && base[n - 1] == '/')
+		n--;
+	printf("%.*s%s\n", (int)n, base, path_of(link));
+	if (is_behind(result, base, n))
+		return 0;
+	member_copy(result, "address", address, sizeof(address));
+	fprintf(stderr,
+		"koined serves the page at %s, to this machine alone. From elsewhere:\n"
+		"  ssh -L 7770:%s HOST   and a link to http://127.0.0.1:7770\n"
+		"  or a proxy on this machine that speaks https, such as `tailscale serve`; then\n"
+		"  koine.conf has  [page] behind = %.*s\n"
+		"  and, if the proxy is another user's,  [listen page] allow_uids = UID\n",
+		address, strlen(address) > 7 ? address + strlen("http://") : "", (int)n, base);
+	return 0;
+}
+
+static int open_page(struct cli *cli, const struct page_options *o)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	char link[LINK_MAX_BYTES];
+	char behind[LINK_MAX_BYTES];
+	int r = call_plain(cli, "page.open", NULL, &a);
+
+	if (r != 0 || cli->options.json)
+		return r != 0 ? r : call_print_result(cli, a, NULL, NULL);
+	member_copy(koine_answer_result(a), "link", link, sizeof(link));
+	member_copy(koine_answer_result(a), "link_behind", behind, sizeof(behind));
+	if (o->link)
+		return say_elsewhere(o->link, koine_answer_result(a), link);
+	printf("%s\n%s%s", link, behind, behind[0] ? "\n" : "");
+	fflush(stdout);
+	fprintf(stderr, "It lets one browser in, within %lld minutes.\n",
+		(long long)member_number(koine_answer_result(a), "expires_in") / 60);
+	if (!o->no_open && has_display())
+		open_browser(link);
+	return 0;
+}
+
+/* ---- who was let in ---- */
+
+static int print_sessions(const struct cli *cli, const struct koine_value *sessions)
+{
+	static const struct column columns[] = {
+		{"ID", "id", cell_short_id},   {"CAME", "entered_at", cell_age},
+		{"SEEN", "seen_at", cell_age}, {"UID", "uid", NULL, 'r'},
+		{"BROWSER", "program"},        {NULL},
+	};
+
+	if (koine_value_first(sessions) || !cli->terminal)
+		return list_print(cli, columns, sessions);
+	fputs("no browser was let in\n", stderr);
+	return 0;
+}
+
+static int list_sessions(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = call_plain(cli, "page.sessions", NULL, &a);
+
+	return r != 0 ? r : call_print_result(cli, a, "sessions", print_sessions);
+}
+
+static int end_session(struct cli *cli, const char *id)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = call_with(cli, "page.end", "id", id, &a);
+
+	if (r == 0)
+		call_say(cli, a, text_of(id), "ended");
+	return r;
+}
+
+static int cmd_page(struct cli *cli)
+{
+	const struct page_options *o = cli->own;
+
+	if (o->end)
+		return end_session(cli, o->end);
+	return o->sessions ? list_sessions(cli) : open_page(cli, o);
+}
+
+#define AT(member) offsetof(struct page_options, member)
+
+static const struct option options[] = {
+	{"--no-open", NULL, NULL, "only print the link", option_flag, AT(no_open)},
+	{"--link", NULL, "URL", "print the link for another address, and how to get there",
+	 option_word, AT(link)},
+	{"--sessions", NULL, NULL, "list the browsers that were let in", option_flag, AT(sessions)},
+	{"--end", NULL, "ID", "turn one of them away", option_word, AT(end)},
+	{NULL},
+};
+
+const struct command page_commands[] = {
+	{"page", "", "open the page in a browser: the inbox, tasks, sessions, memory",
+	 "Prints a link that lets one browser in, and opens it if there is a display. The page\n"
+	 "listens from then on, until koined stops; with [listen] page = on it always does.\n",
+	 cmd_page, NULL, options, sizeof(struct page_options), NO_ARGS},
+	{NULL},
+};

@@ -1,0 +1,159 @@
+/* The portrait of the page, and its settings. */
+#include "call/http_answer.h"
+#include "call/http_route.h"
+#include "call/server.h"
+#include "dialect/koine/koine.h"
+#include "dialect/life.h"
+#include "dialect/page/page.h"
+
+/* ---- settings ---- */
+
+static int check_behind(const char *url, struct why *why)
+{
+	static const char scheme[] = "https://";
+	static const char host[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+	const char *at = url + strlen(scheme);
+	size_t n;
+
+	if (strncmp(url, scheme, strlen(scheme)) != 0)
+		return refuse(why, REFUSE_PARAMS,
+			      "page.behind must be https://HOST or https://HOST:PORT");
+	n = strspn(at, host);
+	at += n;
+	if (n > 0 && *at == ':' && at[1])
+		at += 1 + strspn(at + 1, "0123456789");
+	if (n == 0 || *at)
+		return refuse(why, REFUSE_PARAMS,
+			      "page.behind must be https://HOST or https://HOST:PORT, in small "
+			      "letters and without a path");
+	return 0;
+}
+
+static const struct setting rows[] = {
+	{"page", "behind", SET_URL, SETTING_TEXT(struct page_settings, behind),
+	 "https://HOST of a proxy that serves the page to other machines; empty for none",
+	 .check = check_behind},
+	{"page", "keep_days", SET_UNSIGNED, offsetof(struct page_settings, keep_days), 1, 365,
+	 "days after which a browser needs a new link"},
+};
+
+static const struct page_settings defaults = {.keep_days = 30};
+
+static const struct dialect_section section = {SECTION(rows, defaults)};
+
+/* ---- its listeners ---- */
+
+static int listening(struct dialect_host *h, const char *project, struct endpoint *e)
+{
+	(void)project;
+	return page_streams_new(h->daemon->arena, e);
+}
+
+static const struct dialect_life life = {.listening = listening};
+
+/* ---- its routes ---- */
+
+static const struct field enter_fields[] = {
+	{.name = "link",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "As page.open made it",
+	 .offset = offsetof(struct page_enter_in, link)},
+};
+
+static const struct field events_fields[] = {
+	{.name = "since",
+	 .type = FIELD_INT,
+	 .default_number = -1,
+	 .doc = "Only events after this number; only new ones without",
+	 .offset = offsetof(struct page_events_in, since)},
+};
+
+static const struct http_route routes[] = {
+	{"GET",
+	 "/enter",
+	 {.name = "page/enter",
+	  FIELDS(enter_fields),
+	  .in_size = sizeof(struct page_enter_in),
+	  .handle = page_enter,
+	  .flags = METHOD_LATER},
+	 .flags = ROUTE_OPEN,
+	 .head = page_enter_head},
+	{"GET",
+	 "/events",
+	 {.name = "page/events",
+	  FIELDS(events_fields),
+	  .in_size = sizeof(struct page_events_in),
+	  .handle = page_events,
+	  .flags = METHOD_LATER},
+	 .flags = ROUTE_WATCH,
+	 .head = page_events_head},
+	{"GET", "/", {.name = "page/file", .handle = page_asset}, .head = page_asset_head},
+};
+
+/* Behind the paths that take calls. */
+static const struct http_route file_routes[] = {
+	{"GET", "/*", {.name = "page/file", .handle = page_asset}, .head = page_asset_head},
+};
+
+static const struct http_route_table files = {.rows = file_routes,
+					      .n = sizeof(file_routes) / sizeof(file_routes[0])};
+
+/* ---- who is not let in ---- */
+
+static void add_escaped(struct buf *out, struct text t)
+{
+	for (size_t i = 0; i < t.len; i++) {
+		if (t.data[i] == '<')
+			buf_add_str(out, "&lt;");
+		else if (t.data[i] == '&')
+			buf_add_str(out, "&amp;");
+		else
+			buf_add_char(out, t.data[i]);
+	}
+}
+
+static void write_refusal(struct buf *body, const struct http_refusal *no)
+{
+	buf_add_str(body, "<!doctype html><html lang=en><meta charset=utf-8>"
+			  "<meta name=viewport content=\"width=device-width\">"
+			  "<meta name=color-scheme content=\"light dark\"><title>koine</title>"
+			  "<link rel=icon href=\"data:,\">"
+			  "<h1>koine</h1>\n<p>");
+	add_escaped(body, no->message);
+	if (no->status == 401 || no->route)
+		buf_add_str(body, "\n<p>Type <code>koine page</code> on its machine, and open the "
+				  "link that it prints. <a href=\"/\">Try again</a>");
+	buf_add_char(body, '\n');
+}
+
+static const char *const paths[] = {"/rpc", NULL};
+
+const struct dialect page_dialect = {
+	.name = "page",
+	.framing = SPEAKS_HTTP,
+	.message_max = 16 << 20,
+	.errors = koine_errors,
+	.methods = page_methods,
+	.n_methods = PAGE_METHODS,
+	.more_methods = koine_more_methods,
+	.speaks_all = true,
+	.home = {.address = "http:127.0.0.1:7770", .optional = true},
+	.section = &section,
+	.life = &life,
+	.http_paths = paths,
+	.http_silent_status = 200,
+	.http_routes = routes,
+	.n_http_routes = sizeof(routes) / sizeof(routes[0]),
+	.http_more_routes = &files,
+	.http_gate = page_gate,
+	.http_refusal = write_refusal,
+	.http_refusal_type = "text/html; charset=utf-8",
+	.http_headers =
+		"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+		"img-src 'self' data:; connect-src 'self'; manifest-src 'self'; "
+		"frame-ancestors 'none'; base-uri 'none'; form-action 'none'\r\n"
+		"X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+		"Cross-Origin-Opener-Policy: same-origin\r\n"
+		"Cross-Origin-Resource-Policy: same-origin\r\n",
+};

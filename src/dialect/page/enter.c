@@ -1,0 +1,146 @@
+/*
+ * GET /enter?link=…: the link is used up, and the browser gets its cookie. The answer is a document
+ * that leads on to the page, not a redirection: a browser that came here from somewhere else sends a
+ * strict cookie only with what our own document asks for.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "call/client.h"
+#include "call/http_answer.h"
+#include "call/http_route.h"
+#include "dialect/engine.h"
+#include "dialect/page/page.h"
+#include "engine/visitor/visitor.h"
+
+static const char welcome[] = "<!doctype html><html lang=en><meta charset=utf-8>"
+			      "<meta name=viewport content=\"width=device-width\">"
+			      "<meta name=color-scheme content=\"light dark\">"
+			      "<meta http-equiv=refresh content=\"0;url=/\"><title>koine</title>"
+			      "<link rel=icon href=\"data:,\">"
+			      "<p><a href=\"/\">Go on to koine</a>\n";
+
+/* A call's `opened`; in its arena. */
+struct entry {
+	struct visitor fresh;
+	struct text gone; /* the visitor that is replaced; {NULL, 0}: none */
+	char id[UUID_LEN + 1];
+	char secret[PAGE_SECRET_LEN + 1];
+	char digest[DIGEST_HEX_LEN + 1];
+};
+
+int page_secret(char out[PAGE_SECRET_LEN + 1])
+{
+	unsigned char bytes[PAGE_SECRET_LEN / 2];
+	ssize_t n;
+
+	do
+		n = getrandom(bytes, sizeof(bytes), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(bytes))
+		return n < 0 ? -errno : -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+static void send_cookie(struct client *s, const struct call *c, const struct entry *e)
+{
+	const struct page_settings *settings = c->endpoint->settings;
+	char name[PAGE_COOKIE_NAME_MAX];
+	char extra[400];
+	const struct http_response response = {
+		.status = 200, .content_type = "text/html; charset=utf-8", .extra = extra};
+
+	page_cookie_name(c->endpoint, e->fresh.behind, name);
+	snprintf(extra, sizeof(extra),
+		 "Cache-Control: no-store\r\nSet-Cookie: %s=%s; Path=/; Max-Age=%lld; HttpOnly; "
+		 "SameSite=Strict%s\r\n",
+		 name, e->secret, (long long)(page_keep_ms(settings) / 1000),
+		 e->fresh.behind ? "; Secure" : "");
+	http_send_as(s, &response, welcome, sizeof(welcome) - 1);
+}
+
+static void deliver(struct client *s, struct call *c)
+{
+	if (!s)
+		return;
+	if (c->failed)
+		http_send_error(s, route_status(c->dialect, c->why.code),
+				"Cache-Control: no-store\r\n", c->why.text, c->route);
+	else
+		send_cookie(s, c, c->opened);
+}
+
+int page_enter_head(struct call *c, const struct http_request *r)
+{
+	struct entry *e = arena_zalloc(&c->arena, sizeof(*e));
+	struct text program = text_cut(http_header_find(r, "User-Agent"), VISITOR_PROGRAM_MAX);
+
+	if (!e)
+		return -ENOMEM;
+	e->fresh.behind = page_is_behind(c->endpoint->settings, r);
+	c->opened = e;
+	c->deliver = deliver;
+	return program.data ? arena_copy_text(&c->arena, program, &e->fresh.program) : 0;
+}
+
+static int enter_work(struct call *c)
+{
+	const struct entry *e = c->opened;
+
+	return visitor_write(call_visitors(c), &e->fresh, e->gone);
+}
+
+static struct done enter_then(struct call *c, int r)
+{
+	const struct entry *e = c->opened;
+
+	if (r == 0 && e->gone.data) {
+		page_streams_end(c->server, e->gone);
+		visitor_remove(call_visitors(c), e->gone);
+	}
+	if (r == 0)
+		r = visitor_add(call_visitors(c), &e->fresh);
+	if (r != 0)
+		return call_fail(c, r);
+	log_info("browser let in", "id=%s uid=%lld behind=%s", e->id, (long long)e->fresh.uid,
+		 e->fresh.behind ? "yes" : "no");
+	return call_reply(c);
+}
+
+static int make(struct call *c, struct entry *e)
+{
+	const struct visitor *old = visitor_in_the_way(call_visitors(c));
+	int r = uuid4(e->id) ?: page_secret(e->secret);
+
+	if (r == 0 && old)
+		r = arena_copy_text(&c->arena, old->id, &e->gone);
+	digest_hex(text_of(e->secret), e->digest);
+	e->fresh.id = text_of(e->id);
+	e->fresh.digest = text_of(e->digest);
+	e->fresh.uid = page_uid(&c->peer);
+	e->fresh.entered_ms = e->fresh.seen_ms = clock_utc_ms();
+	return r;
+}
+
+struct done page_enter(struct call *c)
+{
+	const struct page_enter_in *in = c->in;
+	char digest[DIGEST_HEX_LEN + 1];
+	int r;
+
+	/* A HEAD is somebody who looks whether the link works: it shall work for who comes. */
+	if (c->client->http_head)
+		return call_fail(c, refuse(&c->why, REFUSE_REQUEST, "a link is opened with GET"));
+	digest_hex(in->link, digest);
+	if (!visitor_take_link(call_visitors(c), text_of(digest), clock_utc_ms()))
+		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
+					   "This link was used already, or is too old."));
+	r = make(c, c->opened);
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, enter_work, enter_then);
+}

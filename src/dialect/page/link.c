@@ -1,0 +1,215 @@
+/*
+ * Who may look at the page, decided at the machine: page.open makes a link, page.sessions shows which
+ * browsers came, page.end turns one away. An agent may do none of it, since the page decides what
+ * agents ask.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "call/server.h"
+#include "dialect/engine.h"
+#include "dialect/page/page.h"
+#include "engine/approval/approval.h"
+#include "engine/visitor/visitor.h"
+#include "wire/json_members.h"
+
+struct end_in {
+	struct text id;
+};
+
+static const struct endpoint *find_listener(const struct server *s)
+{
+	list_for_each (at, following, &s->endpoints) {
+		const struct endpoint *e = list_entry(at, struct endpoint, link);
+
+		if (e->dialect == &page_dialect)
+			return e;
+	}
+	return NULL;
+}
+
+/* ---- whether the client may ---- */
+
+static int check_client(struct call *c)
+{
+	const struct approval_client from = {.is = true, .peer = c->peer};
+
+	if (c->peer.other)
+		return refuse(&c->why, REFUSE_FORBIDDEN, "the page is for koined's own user");
+	return approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
+}
+
+/* ---- page.open ---- */
+
+static int have_listener(struct call *c, const struct endpoint **ret)
+{
+	const struct server_opts *opts = &c->server->opts;
+	int r = 0;
+
+	*ret = find_listener(c->server);
+	if (!*ret && opts->on_listen_asked)
+		r = opts->on_listen_asked(opts->arg, &page_dialect, &c->why);
+	if (r == 0 && !*ret)
+		*ret = find_listener(c->server);
+	if (r == 0 && !*ret)
+		r = refuse(&c->why, REFUSE_UNAVAILABLE, "this server has no page");
+	return r;
+}
+
+static void write_link(struct json *j, const char *key, const char *base, const char *secret)
+{
+	char link[ADDRESS_TEXT_MAX + 256 + PAGE_SECRET_LEN];
+
+	snprintf(link, sizeof(link), "%s/enter?link=%s", base, secret);
+	json_member_str(j, key, link);
+}
+
+static struct done open_then(struct call *c, int r)
+{
+	const struct endpoint *e = NULL;
+	const struct page_settings *settings;
+	char secret[PAGE_SECRET_LEN + 1];
+	char digest[DIGEST_HEX_LEN + 1];
+	char base[ADDRESS_TEXT_MAX + 8];
+	struct json *j;
+
+	if (r == 0)
+		r = have_listener(c, &e);
+	if (r == 0)
+		r = page_secret(secret);
+	if (r != 0)
+		return call_fail(c, r);
+	settings = e->settings;
+	digest_hex(text_of(secret), digest);
+	visitor_invite(call_visitors(c), text_of(digest), clock_utc_ms());
+	snprintf(base, sizeof(base), "http://%s", e->address + strlen("http:"));
+	log_info("link to the page made", "uid=%lld", (long long)page_uid(&c->peer));
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_str(j, "address", base);
+	write_link(j, "link", base, secret);
+	json_key(j, "behind");
+	json_str(j, settings->behind[0] ? settings->behind : NULL);
+	if (settings->behind[0])
+		write_link(j, "link_behind", settings->behind, secret);
+	json_member_int(j, "expires_in", VISITOR_LINK_MS / 1000);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_open(struct call *c)
+{
+	return call_work(c, WRITER, check_client, open_then);
+}
+
+/* ---- page.sessions ---- */
+
+static struct done sessions_then(struct call *c, int r)
+{
+	static const struct selection all = {0};
+	const struct visitor *rows;
+	unsigned n = visitors_list(call_visitors(c), &rows);
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_key(j, "sessions");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++) {
+		json_begin_object(j);
+		json_members(j, &visitor_portrait, all, &rows[i], 0);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_sessions(struct call *c)
+{
+	return call_work(c, WRITER, check_client, sessions_then);
+}
+
+/* ---- page.end ---- */
+
+static int end_work(struct call *c)
+{
+	const struct visitor *found = c->state;
+	int r = check_client(c);
+
+	return r != 0 ? r : visitor_erase(call_visitors(c), found->id);
+}
+
+static struct done end_then(struct call *c, int r)
+{
+	const struct visitor *found = c->state;
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	page_streams_end(c->server, found->id);
+	visitor_remove(call_visitors(c), found->id);
+	log_info("browser turned away", "id=%.*s", TEXT_ARGS(found->id));
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "id", found->id);
+	json_member_bool(j, "ended", true);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* The row may move, or go, while the writer is at work: the call has a copy of its id. */
+static struct done handle_end(struct call *c)
+{
+	const struct end_in *in = c->in;
+	struct visitor *copy = arena_zalloc(&c->arena, sizeof(*copy));
+	const struct visitor *found = NULL;
+	int r = copy ? visitor_get(call_visitors(c), in->id, &found, &c->why) : -ENOMEM;
+
+	if (r == 0)
+		r = arena_copy_text(&c->arena, found->id, &copy->id);
+	if (r != 0)
+		return call_fail(c, r);
+	c->state = copy;
+	return call_work(c, WRITER, end_work, end_then);
+}
+
+/* ---- the method table ---- */
+
+static const struct field end_fields[] = {
+	{.name = "id",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Of the browser, or a beginning that only one has",
+	 .offset = offsetof(struct end_in, id)},
+};
+
+#define A_STRING "{\"type\":\"string\"}"
+
+const struct method page_methods[PAGE_METHODS] = {
+	{.name = "page.open",
+	 .doc = "Makes a link that lets one browser in to the page, which listens from then on",
+	 .result = "{\"type\":\"object\",\"properties\":{\"link\":" A_STRING
+		   ",\"address\":" A_STRING ",\"behind\":{\"type\":[\"string\",\"null\"]},"
+		   "\"link_behind\":" A_STRING ",\"expires_in\":{\"type\":\"integer\"}}}",
+	 .handle = handle_open,
+	 .flags = METHOD_LATER},
+	{.name = "page.sessions",
+	 .doc = "The browsers that were let in, those that came longest ago first",
+	 .result = "{\"type\":\"object\",\"properties\":{\"sessions\":{\"type\":\"array\","
+		   "\"items\":{\"type\":\"object\"}}}}",
+	 .handle = handle_sessions,
+	 .flags = METHOD_LATER},
+	{.name = "page.end",
+	 .doc = "Turns a browser away: it needs a new link",
+	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
+		   ",\"ended\":{\"const\":true}}}",
+	 FIELDS(end_fields),
+	 .in_size = sizeof(struct end_in),
+	 .handle = handle_end,
+	 .flags = METHOD_LATER},
+};

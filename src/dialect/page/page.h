@@ -1,0 +1,88 @@
+/*
+ * The page: koine in a browser. Its files are part of the program (web/), its calls are koine's own
+ * over HTTP, and what happens comes by one stream of events.
+ *
+ * A browser is let in by a link that somebody at the machine has made (link.c, enter.c), and shows a
+ * cookie from then on (gate.c). Who has none is told how to get one, and nothing else.
+ */
+#pragma once
+
+#include "call/call.h"
+#include "call/dialect.h"
+#include "wire/digest.h"
+
+extern const struct dialect page_dialect;
+
+struct client;
+struct gate_refusal;
+struct http_request;
+struct http_response;
+struct route_found;
+
+struct page_settings {
+	char behind[256]; /* "https://HOST": a proxy that we are served by; "": none */
+	unsigned keep_days;
+};
+
+enum { PAGE_SECRET_LEN = 64, PAGE_COOKIE_NAME_MAX = 32 };
+
+/* 32 random bytes as hexadecimal digits, with a NUL. */
+int page_secret(char out[PAGE_SECRET_LEN + 1]);
+
+/* ---- gate.c ---- */
+
+bool page_gate(const struct client *s, const struct http_request *r,
+	       const struct route_found *found, struct gate_refusal *ret);
+/* Whether the request came through the proxy of the settings. */
+bool page_is_behind(const struct page_settings *s, const struct http_request *r);
+/* The cookie's name: browsers send those of one port to every port of a host. */
+void page_cookie_name(const struct endpoint *e, bool behind, char out[PAGE_COOKIE_NAME_MAX]);
+/* The digest of the cookie that a request shows. False: there is none. */
+bool page_cookie_digest(const struct endpoint *e, const struct http_request *r,
+			char out[DIGEST_HEX_LEN + 1]);
+int64_t page_uid(const struct peer *peer);
+int64_t page_keep_ms(const struct page_settings *s);
+
+/* ---- link.c: methods of koine's own dialect ---- */
+
+enum { PAGE_METHODS = 3 };
+extern const struct method page_methods[PAGE_METHODS];
+
+/* ---- enter.c ---- */
+
+struct page_enter_in {
+	struct text link;
+};
+
+int page_enter_head(struct call *c, const struct http_request *r);
+struct done page_enter(struct call *c);
+
+/* ---- asset.c: its files ---- */
+
+struct page_asset {
+	const char *name;
+	const char *type;
+	const char *etag;
+	const unsigned char *data; /* compressed */
+	size_t len;
+};
+
+/* Made from web/ by embed.py. */
+extern const struct page_asset page_assets[];
+extern const unsigned page_n_assets;
+
+int page_asset_head(struct call *c, const struct http_request *r);
+struct done page_asset(struct call *c);
+
+/* ---- stream.c: what happens, as it happens ---- */
+
+struct page_events_in {
+	int64_t since;
+};
+
+int page_events_head(struct call *c, const struct http_request *r);
+struct done page_events(struct call *c);
+/* Ends the streams of a visitor. */
+void page_streams_end(struct server *s, struct text visitor);
+/* An endpoint's list of them. */
+int page_streams_new(struct arena *a, struct endpoint *e);

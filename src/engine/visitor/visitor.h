@@ -1,0 +1,55 @@
+/*
+ * Who may look at the page: browsers that came by a link. A link is made for somebody at the
+ * machine, works once and not for long; the browser that brings it becomes a visitor, and shows a
+ * secret of its own from then on. Of both only digests are kept, of links only in memory.
+ *
+ * Everything belongs to the loop, except visitor_write and visitor_erase.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/noun/visitor.h"
+#include "base/why.h"
+
+struct store;
+struct visitors;
+
+enum {
+	VISITORS_MAX = 64,
+	VISITOR_LINKS_MAX = 16, /* unused ones; the oldest gives way */
+	VISITOR_LINK_MS = 5 * 60 * 1000,
+	VISITOR_DIGEST_LEN = 64,
+	VISITOR_PROGRAM_MAX = 200, /* bytes of what a browser says of itself */
+};
+
+/* Reads what was stored. Call it before the threads start. */
+int visitors_start(struct store *store, struct visitors **ret_visitors);
+void visitors_free(struct visitors *v); /* accepts NULL */
+
+/* From now on the link with this digest lets one browser in. */
+void visitor_invite(struct visitors *v, struct text digest, int64_t now_ms);
+/* True once for each link, if it is not too late. */
+bool visitor_take_link(struct visitors *v, struct text digest, int64_t now_ms);
+
+/* The visitor with this secret, who is seen now; NULL: there is none, or it is another user's, or it
+ * came in more than keep_ms ago. */
+const struct visitor *visitor_find(struct visitors *v, struct text digest, int64_t uid,
+				   int64_t now_ms, int64_t keep_ms);
+
+/* Valid until the next pass of the loop; those that came longest ago first. */
+unsigned visitors_list(const struct visitors *v, const struct visitor **ret_rows);
+/* By its id, or a beginning that only one has. REFUSE_NOT_FOUND. */
+int visitor_get(const struct visitors *v, struct text id, const struct visitor **ret_visitor,
+		struct why *why);
+
+/* Whom the next one replaces if there are too many already; NULL: nobody. */
+const struct visitor *visitor_in_the_way(const struct visitors *v);
+
+/* On the writer's thread. `gone` may be {NULL, 0}. */
+int visitor_write(struct visitors *v, const struct visitor *fresh, struct text gone);
+int visitor_erase(struct visitors *v, struct text id);
+/* On the loop, once that is done. */
+int visitor_add(struct visitors *v, const struct visitor *fresh);
+void visitor_remove(struct visitors *v, struct text id);

@@ -1,0 +1,344 @@
+"""Who may look at the page, and act there: links, cookies, where a request comes from."""
+import gzip
+import json
+import os
+import re
+import subprocess
+
+from harness import KOINE, SOURCE, Client, Daemon, Folder, check, main, request, same
+from page_world import PageWorld
+from test_users import NOBODY, someone_else
+
+PAGE_BYTES_MAX = 100 * 1000
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def koine(d, *args, status=0):
+    done = subprocess.run([KOINE, "--socket", d.socket_path, *args], capture_output=True, text=True,
+                          timeout=60)
+    same(done.returncode, status, "exit of %r, %s" % (args, done.stderr))
+    return done
+
+
+def link_of(d):
+    return koine(d, "page", "--no-open").stdout.splitlines()[0]
+
+
+class Browser:
+    """A connection for each request, and a cookie."""
+
+    def __init__(self, base):
+        self.base = base
+        self.host = base.split("://")[1]
+        self.cookie = None
+
+    def ask(self, method, path, body=None, headers=(), host=None):
+        lines = ["%s %s HTTP/1.1" % (method, path), "Host: " + (host or self.host)]
+        if self.cookie:
+            lines.append("Cookie: " + self.cookie)
+        lines += headers
+        if body is not None:
+            lines.append("Content-Length: %d" % len(body))
+        with Client("http:" + self.host) as c:
+            c.send("\r\n".join(lines + ["", ""]).encode() + (body or b""))
+            bare = method == "HEAD" or any(h.startswith("If-None-Match") for h in headers)
+            return c.read_response(head_only=bare)
+
+    def get(self, path, *headers, **opts):
+        return self.ask("GET", path, None, headers, **opts)
+
+    def call(self, method, params=None, *headers, **opts):
+        headers = headers or ("Origin: " + self.base,)
+        return self.ask("POST", "/rpc", request(method, params), headers, **opts)
+
+    def enter(self, link):
+        r = self.get(link[len(self.base):])
+        if r.status == 200:
+            self.cookie = r.header("Set-Cookie").split(";")[0]
+        return r
+
+
+def enter(d):
+    link = link_of(d)
+    b = Browser(link.split("/enter")[0])
+    same(b.enter(link).status, 200, "entering")
+    return b
+
+
+def result(r):
+    same(r.status, 200, "status")
+    return json.loads(r.body)["result"]
+
+
+def refused(r, status=403):
+    """Refused outside JSON-RPC: the call was not even read."""
+    same(r.status, status, "status")
+    check(r.header("Content-Type").startswith("text/html"), "%r", r.body)
+
+
+def test_nothing_is_served_without_a_cookie():
+    with Daemon() as d:
+        b = Browser(link_of(d).split("/enter")[0])
+        for path in ("/", "/app.js", "/style.css", "/icon.svg", "/events", "/nothing"):
+            r = b.get(path)
+            refused(r, 401)
+            check(b"koine page" in r.body and len(r.body) < 1000, "%r", r.body)
+            for name, value in HEADERS.items():
+                same(r.header(name), value, name)
+        refused(b.call("ping"), 401)
+        b.cookie = "koine-%s=%s" % (b.host.split(":")[1], "0" * 64)
+        refused(b.get("/"), 401)
+        refused(b.call("ping"), 401)
+
+
+def test_a_link_works_once():
+    with Daemon() as d:
+        link = link_of(d)
+        b = Browser(link.split("/enter")[0])
+        r = b.enter(link)
+        cookie = r.header("Set-Cookie")
+        for part in ("HttpOnly", "SameSite=Strict", "Path=/"):
+            check(part in cookie, "%s", cookie)
+        same(r.header("Cache-Control"), "no-store", "caching")
+        same(result(b.call("ping"))["pong"], True, "call")
+        same(Browser(b.base).enter(link).status, 403, "a second time")
+        same(result(b.call("ping"))["pong"], True, "call afterwards")
+
+
+def test_a_link_that_was_changed_or_is_missing_lets_nobody_in():
+    with Daemon() as d:
+        link = link_of(d)
+        b = Browser(link.split("/enter")[0])
+        last = "0" if link[-1] != "0" else "1"
+        same(b.enter(link[:-1] + last).status, 403, "changed")
+        same(b.enter(link + "0").status, 403, "longer")
+        same(b.get("/enter").status, 400, "none")
+        same(b.get("/enter?link=").status, 403, "empty")
+        same(b.ask("HEAD", link[len(b.base):]).status, 400, "HEAD")
+        same(b.cookie, None, "cookie")
+        same(b.enter(link).status, 200, "the true one, still")
+
+
+def test_only_the_newest_links_count():
+    with Daemon() as d:
+        old = link_of(d)
+        with d.connect() as c:
+            links = [c.call("page.open")["link"] for _ in range(16)]
+        b = Browser(old.split("/enter")[0])
+        same(b.enter(old).status, 403, "the seventeenth, from the newest")
+        same(b.enter(links[0]).status, 200, "the sixteenth")
+
+
+def test_no_other_page_can_act():
+    with Daemon() as d:
+        b = enter(d)
+        port = b.host.split(":")[1]
+        for headers in ((), ("Origin: http://evil.example",), ("Origin: null",),
+                        ("Origin: http://127.0.0.1:1",), ("Origin: https://" + b.host,),
+                        ("Origin: http://localhost:" + port,),
+                        ("Origin: " + b.base, "Sec-Fetch-Site: cross-site"),
+                        ("Origin: " + b.base, "Origin: " + b.base),
+                        ("Sec-Fetch-Site: same-site",), ("Sec-Fetch-Site: none",),
+                        ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate",
+                         "Sec-Fetch-Dest: document")):
+            r = b.ask("POST", "/rpc", request("memory.add", {"content": "evil"}), headers)
+            refused(r)
+        same(result(b.call("memory.list")), [], "what was changed")
+        for headers in (("Origin: http://evil.example",), ("Sec-Fetch-Site: cross-site",),
+                        ("Sec-Fetch-Site: same-site",)):
+            refused(b.get("/events", *headers))
+            refused(b.get("/", *headers))
+        refused(b.get("/", host="evil.example"))
+        refused(b.call("ping", None, "Origin: http://evil.example", host="evil.example"))
+        same(result(b.call("ping", None, "Sec-Fetch-Site: same-origin"))["pong"], True, "our own")
+
+
+def test_who_follows_a_link_from_elsewhere_is_shown_the_page():
+    with Daemon() as d:
+        b = enter(d)
+        same(b.get("/", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate",
+                   "Sec-Fetch-Dest: document").status, 200, "a visit")
+        refused(b.get("/", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate",
+                      "Sec-Fetch-Dest: iframe"))
+
+
+def test_a_browser_is_turned_away():
+    with Daemon() as d:
+        a, b = enter(d), enter(d)
+        rows = json.loads(koine(d, "page", "--sessions", "--json").stdout)
+        same(len(rows), 2, "browsers")
+        check("digest" not in rows[0], "%r", rows[0])
+        with Client("http:" + a.host) as c:
+            c.send(("GET /events HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n"
+                    % (a.host, a.cookie)).encode())
+            c.take_until(b"event: hello")
+            koine(d, "page", "--end", rows[0]["id"][:8])
+            c.take_until(b"\r\n0\r\n\r\n")
+        refused(a.get("/"), 401)
+        refused(a.call("ping"), 401)
+        same(result(b.call("ping"))["pong"], True, "the other")
+        koine(d, "page", "--end", "nobody", status=1)
+
+
+def test_a_cookie_outlives_a_restart_and_the_stream_goes_on():
+    with Daemon() as d:
+        b = enter(d)
+        result(b.call("memory.add", {"content": "one"}))
+        last = result(b.call("event.list"))["last"]
+        koine(d, "memory", "add", "two")
+        d.stop()
+        d.start()
+        d.wait_ready()
+        fresh = Browser(link_of(d).split("/enter")[0])
+        # Under --root the port is another one, and so is the cookie's name.
+        fresh.cookie = "koine-%s=%s" % (fresh.host.split(":")[1], b.cookie.split("=")[1])
+        same(result(fresh.call("ping"))["pong"], True, "the old cookie")
+        for how in ("GET /events?since=%d HTTP/1.1\r\n" % last,
+                    "GET /events HTTP/1.1\r\nLast-Event-ID: %d\r\n" % last):
+            with Client("http:" + fresh.host) as c:
+                c.send((how + "Host: %s\r\nCookie: %s\r\n\r\n" % (fresh.host, fresh.cookie)).encode())
+                told = c.take_until(b'"memory.added"')
+                check(b"id: %d\n" % (last + 1) in told, "%r", told)
+
+
+def test_files_have_tags_and_are_small():
+    with Daemon() as d:
+        b = enter(d)
+        total = 0
+        for name in sorted(os.listdir(os.path.join(SOURCE, "web"))):
+            r = b.get("/" + name)
+            same((r.status, r.header("Content-Encoding")), (200, "gzip"), name)
+            with open(os.path.join(SOURCE, "web", name), "rb") as f:
+                same(gzip.decompress(r.body), f.read(), name)
+            total += len(r.body)
+            tag = r.header("ETag")
+            for given in (tag, "W/" + tag, '"x", ' + tag, "*"):
+                again = b.ask("GET", "/" + name, None, ("If-None-Match: " + given,))
+                same((again.status, again.header("ETag")), (304, tag), "%s with %s" % (name, given))
+            same(b.get("/" + name, 'If-None-Match: "x"').status, 200, "another tag")
+            head = b.ask("HEAD", "/" + name)
+            same((head.status, int(head.header("Content-Length"))), (200, len(r.body)), "HEAD")
+        check(total < PAGE_BYTES_MAX, "the page has %d bytes", total)
+        same(b.get("/").body, b.get("/index.html").body, "the first file")
+        same(b.get("/nothing.js").status, 404, "no such file")
+        same(b.get("/../etc/passwd").status, 405, "elsewhere")
+        same(b.ask("POST", "/app.js", b"{}", ("Origin: " + b.base,)).status, 405, "POST to a file")
+
+
+def test_every_answer_has_the_policy():
+    with Daemon() as d:
+        b = enter(d)
+        for r in (b.get("/"), b.get("/nothing"), b.call("ping"), b.call("no.such")):
+            policy = r.header("Content-Security-Policy")
+            for part in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'",
+                         "base-uri 'none'", "form-action 'none'"):
+                check(part in policy, "%s", policy)
+            check("unsafe" not in policy, "%s", policy)
+
+
+def test_nothing_of_the_page_makes_markup_of_text():
+    bad = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|"
+                     r"new Function|setHTML|srcdoc|javascript:|DOMParser|style=|<script>")
+    for name in sorted(os.listdir(os.path.join(SOURCE, "web"))):
+        with open(os.path.join(SOURCE, "web", name), encoding="utf-8") as f:
+            found = bad.findall(f.read())
+        same(found, [], name)
+
+
+def test_it_listens_only_when_it_is_asked_for():
+    with Daemon() as d, d.connect() as c:
+        dialects = [l["dialect"] for l in c.call("daemon.status")["listeners"]]
+        check("page" not in dialects, "%r", dialects)
+        c.call("page.open")
+        c.call("page.open")
+        dialects = [l["dialect"] for l in c.call("daemon.status")["listeners"]]
+        same(dialects.count("page"), 1, "listeners")
+    with Daemon("--set", "listen.page=off") as d:
+        done = koine(d, "page", "--no-open", status=1)
+        check("[listen] page = off" in done.stderr, "%s", done.stderr)
+    with Daemon("--set", "listen.page=on") as d:
+        check(link_of(d).startswith("http://%s/enter?" % d.address("http", "page")[5:]), "its place")
+
+
+def test_an_agent_gets_no_link():
+    """What koined runs may not make one, whatever it was told."""
+    with PageWorld() as w, w.daemon.connect() as c:
+        for words in ("page --no-open", "page --sessions", "page --end x"):
+            id = c.call("task.add", {"prompt": '"$KOINE" %s 2>&1' % words,
+                                     "env": {"KOINE": KOINE}})["id"]
+            same(c.call("task.wait", {"id": id})["state"], "failed", words)
+            said = c.call("task.output", {"id": id})["text"]
+            check("was started by koined" in said or "no browser" in said, "%s: %s", words, said)
+        dialects = [l["dialect"] for l in c.call("daemon.status")["listeners"]]
+        check("page" not in dialects, "%r", dialects)
+
+
+def ask_with(host, cookie):
+    with Client("http:" + host) as c:
+        c.send(("GET / HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n" % (host, cookie)).encode())
+        return str(c.read_response().status)
+
+
+def test_a_cookie_is_nothing_in_another_users_hands():
+    with Folder() as f:
+        with open(f("koine.conf"), "w", encoding="utf-8") as out:
+            out.write("[listen page]\nallow_uids = %d\n" % NOBODY)
+        with Daemon("--config", f("koine.conf")) as d:
+            b = enter(d)
+            same(ask_with(b.host, b.cookie), "200", "our own")
+            same(someone_else(ask_with, b.host, b.cookie), "401", "somebody else's")
+
+
+def test_behind_a_proxy():
+    with Daemon("--set", "page.behind=https://koine.example:8443") as d:
+        link, behind = koine(d, "page", "--no-open").stdout.split()
+        check(behind.startswith("https://koine.example:8443/enter?link="), "%s", behind)
+        b = Browser(link.split("/enter")[0])
+        r = b.get("/enter?" + behind.split("?")[1], host="koine.example:8443")
+        cookie = r.header("Set-Cookie")
+        check("__Host-koine=" in cookie and "; Secure" in cookie, "%s", cookie)
+        b.cookie = cookie.split(";")[0]
+        ours = {"host": "koine.example:8443"}
+        same(b.get("/", **ours).status, 200, "page")
+        origin = "Origin: https://koine.example:8443"
+        same(result(b.call("ping", None, origin, **ours))["pong"], True, "call")
+        refused(b.call("ping", None, "Origin: https://koine.example", **ours))
+        refused(b.call("ping", None, "Origin: http://koine.example:8443", **ours))
+        refused(b.call("ping", None, origin))
+        # Directly, that cookie is nothing.
+        refused(b.get("/"), 401)
+        how = koine(d, "page", "--link", "https://other.example/").stdout
+        check(how.startswith("https://other.example/enter?link="), "%s", how)
+
+
+def test_behind_must_be_an_origin():
+    for value in ("http://h", "https://", "https://h/", "https://h:", "https://a@h", "h"):
+        done = subprocess.run([os.environ.get("KOINED", os.path.join(SOURCE, "build", "koined")),
+                               "--check", "--set", "page.behind=" + value], capture_output=True,
+                              text=True, timeout=60)
+        check(done.returncode != 0 and "page.behind must be" in done.stderr + done.stdout,
+              "%s: %s", value, done.stderr)
+
+
+def test_fifty_streams_hear_of_one_change():
+    with Daemon() as d:
+        b = enter(d)
+        clients = [Client("http:" + b.host) for _ in range(50)]
+        try:
+            for c in clients:
+                c.send(("GET /events HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n"
+                        % (b.host, b.cookie)).encode())
+                c.take_until(b"event: hello")
+            koine(d, "memory", "add", "all of them hear this")
+            for c in clients:
+                c.take_until(b'"memory.added"')
+        finally:
+            for c in clients:
+                c.close()
+
+
+if __name__ == "__main__":
+    main(globals())

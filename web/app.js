@@ -1,0 +1,156 @@
+// The frame: which room is shown, what waits, and whether koined is there.
+import {h, put, say} from './dom.js';
+import {call, listen, onTurnedAway, start} from './link.js';
+import * as inbox from './inbox.js';
+import * as tasks from './tasks.js';
+import * as sessions from './sessions.js';
+import * as memory from './memory.js';
+import * as events from './events.js';
+import * as machine from './machine.js';
+
+const rooms = {inbox, tasks, sessions, memory, events, machine};
+const main = document.getElementById('main');
+const count = h('span', {class: 'count', hidden: true});
+let room = null; // {name, close}
+let waiting = 0;
+
+// #/tasks/ID?state=running
+function place() {
+	const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
+	const [name, ...rest] = path.split('/').map(decodeURIComponent);
+
+	return {name: rooms[name] ? name : 'inbox', rest, query: new URLSearchParams(query ?? '')};
+}
+
+function nav() {
+	put(document.getElementById('rooms'), Object.entries(rooms).map(([name, r], i) =>
+		h('a', {href: `#/${name}`, 'data-room': name, title: `${r.title} (${i + 1})`},
+			h('span', {}, r.title), name === 'inbox' && count)));
+}
+
+function show() {
+	if (location.hash === '#main') {
+		main.focus();
+		return;
+	}
+	const to = place();
+
+	if (room?.name === to.name && room.go) {
+		room.go(to);
+		return;
+	}
+	room?.close?.();
+	main.replaceChildren();
+	main.className = `room-${to.name}`;
+	room = {name: to.name, ...rooms[to.name].enter(main, to)};
+	document.querySelectorAll('#rooms a').forEach(a => {
+		if (a.dataset.room === to.name)
+			a.setAttribute('aria-current', 'page');
+		else
+			a.removeAttribute('aria-current');
+	});
+	name();
+}
+
+function name() {
+	document.title = `${waiting ? `(${waiting}) ` : ''}${rooms[room?.name ?? 'inbox'].title} · koine`;
+}
+
+// ---- what waits ----
+
+function badge(n) {
+	if (n > waiting && waiting >= 0)
+		inbox.ring();
+	waiting = n;
+	count.textContent = n;
+	count.hidden = n === 0;
+	count.setAttribute('aria-label', `${n} waiting`);
+	name();
+	if (n > 0)
+		navigator.setAppBadge?.(n)?.catch?.(() => {});
+	else
+		navigator.clearAppBadge?.()?.catch?.(() => {});
+}
+
+async function look() {
+	try {
+		badge((await call('daemon.status')).approvals_pending);
+	} catch {
+		// It is said elsewhere that koined is away.
+	}
+}
+
+listen((kind, value) => {
+	const link = document.getElementById('link');
+
+	if (kind === 'state') {
+		link.textContent = {up: '', down: 'koined is away; waiting for it', connecting: ''}[value];
+		document.body.classList.toggle('away', value === 'down');
+		if (value === 'up')
+			look();
+	}
+	if (kind === 'event' && value.type.startsWith('approval.'))
+		look();
+	if (kind === 'gone')
+		say(`${value} events are no longer kept`);
+});
+
+onTurnedAway(() => {
+	put(document.body, h('main', {class: 'away-page'}, h('h1', {}, 'koine'),
+		h('p', {}, 'This browser was turned away, or its time is over.'),
+		h('p', {}, 'Type ', h('code', {}, 'koine page'), ' on the machine, and open its link.')));
+});
+
+// ---- keys ----
+
+export function typing(e) {
+	return e.target.closest?.('input, textarea, select') || e.ctrlKey || e.altKey || e.metaKey;
+}
+
+document.addEventListener('keydown', e => {
+	if (e.key === 'Escape' && e.target.closest?.('input, textarea, select')) {
+		e.target.blur();
+		return;
+	}
+	if (typing(e) || document.querySelector('dialog[open]'))
+		return;
+	const names = Object.keys(rooms);
+
+	if (e.key >= '1' && e.key <= String(names.length))
+		location.hash = `#/${names[Number(e.key) - 1]}`;
+	else if (e.key === '/')
+		main.querySelector('input[type=search]')?.focus();
+	else if (e.key === '?')
+		help();
+	else if (!room?.key?.(e))
+		return;
+	e.preventDefault();
+});
+
+function help() {
+	const rows = [['1 – 6', 'go to a room'], ['/', 'search, filter'], ['j k', 'next, previous'],
+		['a', 'approve'], ['d', 'deny'], ['s', 'approve, and the same for this session'],
+		['Enter', 'open'], ['Esc', 'leave a field'], ['?', 'this']];
+	const dialog = h('dialog', {'aria-label': 'Keys'}, h('h2', {}, 'Keys'),
+		h('dl', {class: 'keys'}, rows.map(([k, v]) => [h('dt', {}, h('kbd', {}, k)), h('dd', {}, v)])),
+		h('form', {method: 'dialog'}, h('button', {}, 'Close')));
+
+	// The policy of this page forbids forms that go anywhere; this one only closes.
+	dialog.querySelector('form').addEventListener('submit', e => {
+		e.preventDefault();
+		dialog.close();
+	});
+	dialog.addEventListener('close', () => dialog.remove());
+	document.body.append(dialog);
+	dialog.showModal();
+}
+
+window.addEventListener('hashchange', show);
+document.getElementById('skip').addEventListener('click', e => {
+	e.preventDefault();
+	main.focus();
+});
+nav();
+show();
+start();
+look();

@@ -1,0 +1,163 @@
+// Making elements. Text is only ever text: nothing that koined sends is read as markup.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+// What would be invisible, or change the order of what is seen, is shown by its name: a command must
+// not look like another.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+export function plain(text) {
+	return text.replace(HIDDEN, c => {
+		const code = c.charCodeAt(0);
+
+		if (code < 0x20)
+			return String.fromCharCode(0x2400 + code);
+		return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
+	});
+}
+
+function fill(element, props, children) {
+	for (const [name, value] of Object.entries(props ?? {})) {
+		if (value === undefined || value === null || value === false)
+			continue;
+		if (name.startsWith('on'))
+			element.addEventListener(name.slice(2), value);
+		else if (name === 'value' || name === 'checked')
+			element[name] = value;
+		else
+			element.setAttribute(name, value === true ? '' : String(value));
+	}
+	for (const child of children.flat(Infinity)) {
+		if (child !== undefined && child !== null && child !== false)
+			element.append(child instanceof Node ? child : plain(String(child)));
+	}
+	return element;
+}
+
+export function h(tag, props, ...children) {
+	return fill(document.createElement(tag), props, children);
+}
+
+export function svg(tag, props, ...children) {
+	return fill(document.createElementNS(SVG, tag), props, children);
+}
+
+export function put(element, ...children) {
+	element.replaceChildren(...children.flat(Infinity).filter(c => c || c === 0)
+		.map(c => (c instanceof Node ? c : plain(String(c)))));
+	return element;
+}
+
+export function button(text, onclick, props) {
+	return h('button', {type: 'button', onclick, ...props}, text);
+}
+
+let fields = 0;
+
+// A label with its control.
+export function field(label, control, props) {
+	control.id ||= `field-${++fields}`;
+	return h('div', {class: 'field', ...props}, h('label', {for: control.id}, label), control);
+}
+
+// Says something to people, also to those who hear the page.
+export function say(text, bad) {
+	const said = document.getElementById('said');
+
+	said.textContent = plain(text);
+	said.classList.toggle('bad', Boolean(bad));
+	clearTimeout(say.timer);
+	say.timer = setTimeout(() => { said.textContent = ''; }, bad ? 12000 : 4000);
+}
+
+// Runs what a button starts, and says what went wrong.
+export async function doing(work, done) {
+	try {
+		const result = await work();
+
+		if (done)
+			say(done);
+		return result;
+	} catch (error) {
+		say(error.message, true);
+		return undefined;
+	}
+}
+
+const UNITS = [[86400, 'd'], [3600, 'h'], [60, 'm'], [1, 's']];
+
+export function span(ms) {
+	const seconds = Math.max(0, Math.round(ms / 1000));
+	const [size, unit] = UNITS.find(([s]) => seconds >= s) ?? [1, 's'];
+
+	return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+export function ago(iso) {
+	return iso ? `${span(Date.now() - Date.parse(iso))} ago` : '';
+}
+
+export function time(iso) {
+	if (!iso)
+		return '';
+	const at = new Date(iso);
+
+	return h('time', {datetime: iso, title: at.toLocaleString()}, ago(iso));
+}
+
+export function clock(iso) {
+	return iso ? new Date(iso).toLocaleTimeString([], {hour12: false}) : '';
+}
+
+export function bytes(n) {
+	if (n < 1024)
+		return `${n} B`;
+	return n < 1 << 20 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / (1 << 20)).toFixed(1)} MiB`;
+}
+
+export function chip(text, kind) {
+	return h('span', {class: `chip ${kind ?? ''}`}, text);
+}
+
+export function short(id) {
+	return (id ?? '').slice(0, 8);
+}
+
+// Calls `work` soon, once for many wishes, and never twice at a time.
+export function soon(work, ms = 150) {
+	let timer = 0;
+	let busy = false;
+	let again = false;
+
+	async function run() {
+		timer = 0;
+		if (busy) {
+			again = true;
+			return;
+		}
+		busy = true;
+		try {
+			await work();
+		} catch (error) {
+			if (!error.left)
+				say(error.message, true);
+		}
+		busy = false;
+		if (again) {
+			again = false;
+			wish();
+		}
+	}
+	function wish() {
+		timer ||= setTimeout(run, ms);
+	}
+	return wish;
+}
+
+export function heading(title, ...more) {
+	return h('div', {class: 'head'}, h('h1', {}, title), ...more);
+}
+
+export function empty(text) {
+	return h('p', {class: 'empty'}, text);
+}

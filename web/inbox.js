@@ -1,0 +1,234 @@
+// What waits for a human, oldest first, whoever asks.
+import {button, chip, doing, empty, field, h, heading, put, say, short, soon, span, time} from './dom.js';
+import {call, listen} from './link.js';
+import {input} from './show.js';
+
+export const title = 'Inbox';
+
+const LIMIT = 200;
+const LOOKED_MS = 400; // a key decides nothing that has just come under it
+
+// ---- the sound ----
+
+let wished = localStorage.getItem('sound') === 'on';
+
+export function ring() {
+	if (!wished || !('AudioContext' in window))
+		return;
+	const audio = new AudioContext();
+	const tone = audio.createOscillator();
+	const gain = audio.createGain();
+
+	tone.frequency.value = 660;
+	gain.gain.setValueAtTime(0.08, audio.currentTime);
+	gain.gain.exponentialRampToValueAtTime(0.0001, audio.currentTime + 0.5);
+	tone.connect(gain).connect(audio.destination);
+	tone.start();
+	tone.stop(audio.currentTime + 0.5);
+	tone.onended = () => audio.close();
+}
+
+function soundSwitch() {
+	const box = h('input', {type: 'checkbox', checked: wished, onchange: () => {
+		wished = box.checked;
+		localStorage.setItem('sound', wished ? 'on' : 'off');
+		ring();
+	}});
+
+	return h('label', {class: 'switch'}, box, ' Sound');
+}
+
+// ---- one of them ----
+
+function left(a) {
+	if (!a.deadline)
+		return 'waits as long as it takes';
+	const ms = Date.parse(a.deadline) - Date.now();
+
+	return ms > 0 ? `waits ${span(ms)} more` : 'its time is over';
+}
+
+function who(a) {
+	return h('p', {class: 'who'}, chip(a.agent ?? 'somebody', 'agent'),
+		a.session_id && h('a', {href: `#/sessions/${encodeURIComponent(a.session_id)}`},
+			`session ${short(a.session_id)}`),
+		a.origin && h('span', {class: 'path'}, a.origin), h('span', {}, 'asked ', time(a.created_at)),
+		h('span', {class: 'left', 'data-deadline': a.deadline ?? ''}, left(a)));
+}
+
+async function decide(card, decision, more) {
+	card.busy = true;
+	card.element.setAttribute('aria-busy', 'true');
+	const done = {approve: 'Approved', deny: 'Denied', respond: 'Answered'}[decision];
+	const result = await doing(() => call('approval.decide',
+		{id: card.approval.id, exact: true, decision, ...more}), `${done}: ${card.approval.tool}`);
+
+	card.busy = false;
+	card.element.removeAttribute('aria-busy');
+	return Boolean(result);
+}
+
+function actions(card, decided) {
+	const a = card.approval;
+	const comment = h('textarea', {rows: 2, maxlength: 4000});
+	const said = () => (comment.value.trim() ? {comment: comment.value.trim()} : {});
+	const go = async (decision, more) => {
+		if (!card.busy && await decide(card, decision, {...said(), ...more}))
+			decided(card);
+	};
+
+	card.comment = comment;
+	if (a.kind === 'human_contact') {
+		card.approve = () => comment.focus();
+		card.deny = card.approve;
+		return h('div', {class: 'actions'}, field('Answer', comment),
+			button('Send answer', () => (comment.value.trim() ? go('respond')
+				: say('An answer needs words', true)), {class: 'good'}));
+	}
+	card.approve = () => go('approve');
+	card.deny = () => go('deny');
+	card.always = () => a.session_id && go('approve', {grant: {scope: 'session'}});
+	return h('div', {class: 'actions'},
+		button('Approve', card.approve, {class: 'good', 'aria-keyshortcuts': 'a'}),
+		button('Deny', card.deny, {class: 'bad', 'aria-keyshortcuts': 'd'}),
+		a.session_id && button(`Allow ${a.tool} for the session`, card.always, {'aria-keyshortcuts': 's'}),
+		field('Comment', comment, {class: 'field wide'}));
+}
+
+async function whole(card, place) {
+	const a = await doing(() => call('approval.get', {id: card.approval.id, exact: true}));
+
+	if (a)
+		put(place, input(a.input));
+}
+
+function make(approval, decided, choose) {
+	const card = {approval, busy: false};
+	const place = h('div', {class: 'input'},
+		approval.input_omitted ? h('p', {class: 'note'}, 'reading the whole input …') : input(approval.input));
+
+	card.element = h('article', {class: 'card', tabindex: 0, 'aria-label': `${approval.agent ?? 'somebody'} asks: ${approval.tool}`,
+		onfocusin: () => choose(card, false)},
+		h('h2', {}, approval.tool, ' ', chip(approval.kind === 'human_contact' ? 'question' : 'tool')),
+		who(approval), place, actions(card, decided));
+	if (approval.input_omitted)
+		whole(card, place);
+	return card;
+}
+
+// ---- the room ----
+
+export function enter(root) {
+	const list = h('div', {class: 'cards'});
+	const count = h('p', {class: 'note'});
+	const cards = new Map();
+	let chosen = null;
+	let since = 0;
+
+	put(root, heading('Inbox', soundSwitch()), count, list);
+
+	function choose(card, focus = true) {
+		if (chosen !== card) {
+			chosen?.element.classList.remove('chosen');
+			chosen = card;
+			since = performance.now();
+			card?.element.classList.add('chosen');
+		}
+		if (focus && card) {
+			card.element.focus({preventScroll: true});
+			card.element.scrollIntoView({block: 'nearest'});
+		}
+	}
+
+	function order() {
+		return [...list.querySelectorAll('.card')].map(e => [...cards.values()].find(c => c.element === e));
+	}
+
+	function move(by) {
+		const all = order();
+		const at = all.indexOf(chosen);
+
+		choose(all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))] ?? null);
+	}
+
+	function remove(card) {
+		cards.delete(card.approval.id);
+		card.element.remove();
+		if (chosen === card)
+			chosen = null;
+	}
+
+	// After one's own decision the next one is at hand; not after somebody else's.
+	function decided(card) {
+		const all = order();
+		const next = all[all.indexOf(card) + 1] ?? all[all.indexOf(card) - 1];
+
+		remove(card);
+		tidy();
+		if (next)
+			choose(next);
+		else
+			root.focus();
+	}
+
+	function tidy(total = cards.size) {
+		count.textContent = cards.size === 0 ? ''
+			: `${total} ${total === 1 ? 'waits' : 'wait'}. Keys: a approve, d deny, j and k next and previous.`;
+		if (cards.size === 0)
+			put(list, empty('Nothing waits. What agents ask comes here by itself.'));
+		else
+			list.querySelector('.empty')?.remove();
+	}
+
+	async function read() {
+		const {approvals, pending} = await call('approval.list', {limit: LIMIT});
+		const known = new Set(approvals.map(a => a.id));
+
+		for (const card of [...cards.values()])
+			if (!known.has(card.approval.id) && !card.busy)
+				remove(card);
+		for (const a of approvals) {
+			if (cards.has(a.id))
+				continue;
+			const card = make(a, decided, choose);
+
+			cards.set(a.id, card);
+			list.append(card.element);
+		}
+		tidy(pending);
+	}
+
+	const wish = soon(read, 50);
+	const stop = listen((kind, value) => {
+		if (kind === 'event' && value.type.startsWith('approval.'))
+			wish();
+		if (kind === 'state' && value === 'up')
+			wish();
+	});
+	const ticker = setInterval(() => {
+		for (const card of cards.values())
+			card.element.querySelector('.left').textContent = left(card.approval);
+	}, 1000);
+
+	wish();
+	return {
+		go() {},
+		close() {
+			stop();
+			clearInterval(ticker);
+		},
+		key(e) {
+			const act = {a: 'approve', d: 'deny', s: 'always'}[e.key];
+
+			if (e.key === 'j' || e.key === 'k') {
+				move(e.key === 'j' ? 1 : -1);
+				return true;
+			}
+			if (!act || !chosen?.[act])
+				return false;
+			if (performance.now() - since >= LOOKED_MS)
+				chosen[act]();
+			return true;
+		},
+	};
+}

@@ -1,0 +1,74 @@
+// How koined is: health, listeners, agents and whether they answer, the browsers that were let in.
+import {button, bytes, chip, doing, empty, h, heading, put, short, soon, span, time} from './dom.js';
+import {call, listen} from './link.js';
+
+export const title = 'Machine';
+
+const LOOK_MS = 5000;
+
+function health(s) {
+	const rows = [['Health', chip(s.health, s.health === 'healthy' ? 'ok' : 'error')], ['Version', s.version], ['Process', s.pid],
+		['Up', span(s.uptime_seconds * 1000)], ['Connections', s.connections], ['Calls in flight', s.calls_in_flight],
+		['Sessions running', s.sessions_running], ['Waiting in the inbox', s.approvals_pending], ['Agent', s.agent?.name ?? 'none'],
+		['Store', h('span', {class: 'path'}, s.store.path)], ['Writes', s.store.writes], ['Check', s.store.check]];
+
+	return h('dl', {class: 'facts'}, rows.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
+}
+
+function table(label, heads, rows) {
+	return h('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label}, h('table', {class: 'events'},
+		h('thead', {}, h('tr', {}, heads.map(t => h('th', {scope: 'col'}, t)))),
+		h('tbody', {}, rows.map(r => h('tr', {}, r.map(c => h('td', {}, c)))))));
+}
+
+function listeners(s) {
+	return table('Listeners', ['Dialect', 'Address', 'Now', 'Calls', 'Errors', 'In', 'Out'], s.listeners.map(l =>
+		[l.dialect, h('span', {class: 'path'}, l.address), l.connections, l.calls, l.errors, bytes(l.bytes_in), bytes(l.bytes_out)]));
+}
+
+function agents(found) {
+	return found.length === 0 ? empty('No agents.') : table('Agents', ['Name', 'Kind', 'Model', 'Answers', ''], found.map(a =>
+		[a.name + (a.default ? ' (default)' : ''), a.kind, a.model, a.ok === undefined ? chip('asking …') : chip(a.ok ? 'yes' : 'no', a.ok ? 'ok' : 'error'), a.text ?? '']));
+}
+
+export function enter(root) {
+	const top = h('div', {});
+	const ports = h('div', {});
+	const who = h('div', {});
+	const browsers = h('div', {});
+
+	put(root, heading('Machine'), top, h('h2', {}, 'Listeners'), ports,
+		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Ask them', () => doing(ask))), who, h('h2', {}, 'Browsers'), browsers);
+
+	async function read() {
+		const s = await call('daemon.status');
+
+		put(top, health(s));
+		put(ports, listeners(s));
+	}
+
+	async function ask(names) {
+		put(who, agents((await call('chat.agents', {names: Boolean(names)})).agents));
+	}
+
+	async function seen() {
+		const {sessions} = await call('page.sessions');
+
+		put(browsers, table('Browsers', ['Browser', 'Came', 'Seen', ''], sessions.map(b => [b.program || short(b.id), time(b.entered_at), time(b.seen_at),
+			button('Turn away', () => doing(() => call('page.end', {id: b.id}), 'Turned away').then(() => doing(seen)), {'aria-label': `Turn away ${b.program || short(b.id)}`})])));
+	}
+
+	const wish = soon(read);
+	const ticker = setInterval(() => document.hidden || wish(), LOOK_MS);
+	const stop = listen((kind, value) => kind === 'state' && value === 'up' && wish());
+
+	wish();
+	doing(() => ask(true).then(() => ask(false)));
+	doing(seen);
+	return {
+		close() {
+			stop();
+			clearInterval(ticker);
+		},
+	};
+}

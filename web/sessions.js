@@ -1,0 +1,208 @@
+// Runs of agents: which there are, what was said as it comes, what it cost; go on, interrupt.
+import {button, chip, doing, empty, field, h, heading, put, short, soon, span, time} from './dom.js';
+import {call, listen} from './link.js';
+import {input, long} from './show.js';
+
+export const title = 'Sessions';
+
+const PAGE = 200;
+const LIST = 200;
+const href = s => `#/sessions/${encodeURIComponent(s.id)}`;
+const name = s => s.title || s.summary || s.query || s.id;
+const runs = s => ['starting', 'running', 'waiting_input', 'completing'].includes(s.status);
+
+function cost(s) {
+	return [s.cost_usd ? `$${s.cost_usd.toFixed(3)}` : null,
+		s.input_tokens || s.output_tokens ? `${s.input_tokens ?? 0} in, ${s.output_tokens ?? 0} out` : null,
+		s.duration_ms ? span(s.duration_ms) : null].filter(Boolean).join(' · ');
+}
+
+// ---- the tree ----
+
+function tree(sessions) {
+	const ids = new Set(sessions.map(s => s.id));
+	const under = new Map();
+
+	for (const s of sessions) {
+		const parent = ids.has(s.parent_session_id) ? s.parent_session_id : '';
+
+		under.set(parent, [...(under.get(parent) ?? []), s]);
+	}
+	const branch = id => (under.get(id) ?? []).map(s => h('li', {},
+		h('a', {class: 'row', href: href(s)}, chip(s.status.replace('_', ' '), s.status),
+			h('span', {class: 'gist'}, name(s)), h('span', {class: 'meta'}, s.agent ? `${s.agent} · ` : '', time(s.active_at))),
+		under.has(s.id) && h('ul', {class: 'rows inner'}, branch(s.id))));
+
+	return h('ul', {class: 'rows'}, branch(''));
+}
+
+// ---- what was said ----
+
+function speech(e) {
+	const thinking = e.content_type === 'thinking';
+	const text = long(e.content ?? '', {class: 'text'});
+
+	return h('div', {class: 'said-by'}, h('h3', {}, e.event_type === 'system' ? 'system' : e.role ?? '', ' ', time(e.created_at)),
+		thinking ? h('details', {}, h('summary', {}, 'thinking'), text) : text);
+}
+
+function toolCall(e) {
+	return h('details', {class: 'tool', open: e.approval_status === 'pending', 'data-tool': e.tool_id ?? ''},
+		h('summary', {}, chip('tool'), ' ', h('strong', {}, e.tool_name ?? ''), ' ',
+			e.approval_status && chip(e.approval_status, e.approval_status === 'denied' ? 'failed' : '')),
+		e.approval_status === 'pending' && h('p', {}, h('a', {href: '#/inbox'}, 'It waits in the inbox')),
+		e.tool_input === undefined ? h('p', {class: 'note'}, 'its input is too long to show') : input(e.tool_input),
+		h('div', {class: 'result'}), h('div', {class: 'inner'}));
+}
+
+function transcript(session) {
+	const body = h('div', {class: 'transcript', role: 'log', 'aria-label': 'What was said'});
+	const earlier = button('Earlier', () => doing(back), {hidden: true});
+	let first = 0;
+	let last = 0;
+
+	// A tool's result, and what a sub-agent says, stand inside the call that they belong to.
+	function place(e, fresh) {
+		const owner = e.tool_result_for_id ?? e.parent_tool_use_id;
+		const box = owner && [...body.querySelectorAll('.tool')].findLast(t => t.dataset.tool === owner);
+
+		if (e.event_type === 'tool_result') {
+			const result = h('div', {}, h('p', {class: 'note'}, 'result'), long(e.tool_result_content ?? ''));
+
+			if (box)
+				put(box.querySelector(':scope > .result'), result);
+			else
+				fresh.append(h('div', {class: 'tool'}, result));
+			return;
+		}
+		const element = e.event_type === 'tool_call' ? toolCall(e) : speech(e);
+
+		(box && e.parent_tool_use_id ? box.querySelector(':scope > .inner') : fresh).append(element);
+	}
+
+	async function back() {
+		const page = await call('session.events', {id: session.id, before: first, newest: true, limit: PAGE});
+		const fresh = h('div', {});
+		const height = document.documentElement.scrollHeight;
+
+		body.prepend(fresh);
+		page.events.forEach(e => place(e, fresh));
+		first = page.first || first;
+		earlier.hidden = !page.more;
+		window.scrollBy(0, document.documentElement.scrollHeight - height);
+	}
+
+	async function read() {
+		if (last === 0) {
+			const page = await call('session.events', {id: session.id, newest: true, limit: PAGE});
+
+			page.events.forEach(e => place(e, body));
+			first = page.first;
+			last = page.last;
+			earlier.hidden = !page.more;
+			return;
+		}
+		for (let more = true; more;) {
+			const page = await call('session.events', {id: session.id, after: last, limit: PAGE});
+
+			page.events.forEach(e => place(e, body));
+			last = Math.max(last, page.last);
+			more = page.more;
+		}
+	}
+
+	return {element: h('section', {}, earlier, body), read};
+}
+
+function speaker(session) {
+	const text = h('textarea', {rows: 2});
+
+	return h('div', {class: 'actions'}, field('Go on with', text, {class: 'field wide'}),
+		button('Continue', () => doing(async () => {
+			if (!text.value.trim())
+				throw new Error('Say what is to be done');
+			location.hash = href(await call('session.continue', {id: session.id, query: text.value}));
+		}), {class: 'good'}),
+		runs(session) && button('Interrupt', () => doing(() => call('session.interrupt', {id: session.id}), 'It is told to end'), {class: 'bad'}));
+}
+
+function launcher() {
+	const query = h('textarea', {rows: 3});
+	const agent = h('input', {autocomplete: 'off'});
+	const folder = h('input', {autocomplete: 'off'});
+	const go = () => doing(async () => {
+		const params = {query: query.value};
+
+		if (!query.value.trim())
+			throw new Error('Say what is to be done');
+		if (agent.value.trim())
+			params.agent = agent.value.trim();
+		if (folder.value.trim())
+			params.working_dir = folder.value.trim();
+		location.hash = href(await call('session.launch', params));
+	});
+
+	return h('details', {class: 'adder'}, h('summary', {}, 'Start a session'), field('What the agent is told', query),
+		h('div', {class: 'grid'}, field('Agent', agent), field('Folder', folder)), button('Start', go, {class: 'good'}));
+}
+
+export function enter(root, start) {
+	const view = h('div', {});
+	let to = start;
+	let open = null; // {id, head, said}
+
+	put(root, heading('Sessions'), view);
+
+	function head(s) {
+		return [h('p', {}, h('a', {href: '#/sessions'}, '← all sessions')),
+			h('h2', {}, name(s), ' ', chip(s.status.replace('_', ' '), s.status)),
+			h('p', {class: 'who'}, s.agent && chip(s.agent, 'agent'), s.model, s.working_dir && h('span', {class: 'path'}, s.working_dir),
+				`session ${short(s.id)}`, s.parent_session_id && h('a', {href: `#/sessions/${s.parent_session_id}`}, 'goes on from another'), cost(s)),
+			s.error && h('pre', {class: 'error', tabindex: 0}, s.error)];
+	}
+
+	async function one() {
+		const s = await call('session.get', {id: to.rest[0]});
+
+		if (open?.id !== s.id) {
+			open = {id: s.id, head: h('div', {}), foot: h('div', {}), said: transcript(s)};
+			put(view, h('section', {class: 'pane', 'aria-label': 'Session'}, open.head, open.said.element, open.foot));
+		}
+		put(open.head, head(s));
+		if (open.status !== s.status)
+			put(open.foot, speaker(s));
+		open.status = s.status;
+		await open.said.read();
+	}
+
+	const list = h('div', {});
+
+	async function read() {
+		if (to.rest[0])
+			return one();
+		const {sessions} = await call('session.list', {archived: 'any', limit: LIST});
+
+		put(list, sessions.length === 0 ? empty('No sessions. Start one above, or with koine session start.') : tree(sessions));
+		return undefined;
+	}
+
+	const wish = soon(read);
+
+	function go(place) {
+		to = place;
+		open = null;
+		put(view, to.rest[0] ? empty('…') : [launcher(), list]);
+		wish();
+	}
+
+	const stop = listen((kind, value) => {
+		const mine = kind === 'event' && (value.type.startsWith('session.') || value.type.startsWith('approval.')) &&
+			(!to.rest[0] || (value.session_id ?? '').startsWith(to.rest[0]));
+
+		if (mine || (kind === 'state' && value === 'up'))
+			wish();
+	});
+
+	go(start);
+	return {go, close: stop};
+}
