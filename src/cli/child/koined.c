@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/child/output.h"
 
 static bool find_beside(char path[PATH_MAX])
 {
@@ -37,4 +38,13 @@ bool koined_find(char path[PATH_MAX])
 			return true;
 	}
 	return false;
+}
+
+bool koined_dialects(const char *program, unsigned patience_ms, struct buf *said,
+		     struct koine_doc **ret_doc)
+{
+	const char *argv[] = {program, "--service", "--dialects", NULL};
+
+	return child_output(argv, true, patience_ms, said) == 0 &&
+	       koine_doc_parse(said->data, said->len, ret_doc, NULL, 0) == 0;
 }

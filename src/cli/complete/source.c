@@ -3,14 +3,14 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "cli/dialect/places.h"
+#include "cli/child/koined.h"
 #include "cli/kit/call.h"
 #include "cli/kit/command.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/tool_gist.h"
 #include "cli/kit/value.h"
 
-enum { ROWS = 100, SAID_MEMBERS = 3, SAID_MAX = 4096 };
+enum { ROWS = 100, SAID_MEMBERS = 3, SAID_MAX = 4096, DIALECTS_MAX = 1 << 20, DIALECTS_MS = 60000 };
 
 /* A kind: a list that the daemon answers with, or a function of ours. The last seen comes first,
  * as the daemon has them. */
@@ -170,18 +170,22 @@ static void offer_projects(struct cli *cli, struct offers *offers)
 /* Koined's program knows them, whether or not one runs. */
 static void offer_dialects(struct cli *cli, struct offers *offers)
 {
+	CLEANUP(buf_donep) struct buf said;
 	const struct koine_value *d;
-	struct places p;
+	struct koine_doc *doc = NULL;
+	char program[PATH_MAX];
 
-	places_read(&p);
-	d = member_first(koine_doc_root(p.doc), "dialects");
+	buf_init(&said, DIALECTS_MAX);
+	if (!koined_find(program) || !koined_dialects(program, DIALECTS_MS, &said, &doc))
+		return;
+	d = member_first(koine_doc_root(doc), "dialects");
 	for (; d; d = koine_value_next(d)) {
 		struct text original = member_string(d, "original");
 
 		if (original.data)
 			offers_add_foreign(offers, member_text(d, "name"), original);
 	}
-	places_done(&p);
+	koine_doc_free(doc);
 }
 
 /* "limit=", from what the method says of itself. */

@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "cli/child/koined.h"
-#include "cli/child/output.h"
 #include "cli/kit/call.h"
 #include "cli/kit/print.h"
 #include "cli/kit/table.h"
@@ -14,25 +13,6 @@
 enum { LOOK_MS = 20000, SAYS_MAX = 1 << 20, WHO_MAX = 160 };
 
 /* ---- looking ---- */
-
-static bool run_koined(const char *program, struct buf *out, struct koine_doc **ret_doc)
-{
-	const char *argv[] = {program, "--service", "--dialects", NULL};
-
-	return child_output(argv, true, LOOK_MS, out) == 0 &&
-	       koine_doc_parse(out->data, out->len, ret_doc, NULL, 0) == 0;
-}
-
-void places_read(struct places *p)
-{
-	char program[PATH_MAX];
-	CLEANUP(buf_donep) struct buf out;
-
-	*p = (struct places) {.doc = NULL};
-	buf_init(&out, SAYS_MAX);
-	if (koined_find(program))
-		(void)run_koined(program, &out, &p->doc);
-}
 
 static int ask_koined(struct places *p)
 {
@@ -44,7 +24,7 @@ static int ask_koined(struct places *p)
 		complain("there is no koined, neither beside koine nor in PATH");
 		return EX_UNAVAILABLE;
 	}
-	if (run_koined(program, &out, &p->doc))
+	if (koined_dialects(program, LOOK_MS, &out, &p->doc))
 		return 0;
 	/* It has said what is wrong with the settings. */
 	print_text(stderr, text_without_newlines(buf_text(&out)));

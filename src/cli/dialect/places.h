@@ -15,9 +15,6 @@ struct places {
 int places_look(struct cli *cli, struct places *p);
 void places_done(struct places *p);
 
-/* Only what koined's program says, and nothing is complained about: the doc may be NULL then. */
-void places_read(struct places *p);
-
 /* The file with the settings, which may not exist. */
 struct text places_config(const struct places *p);
 
