@@ -138,8 +138,9 @@ static void add_authorization(struct agent_server *s, const char *password, stru
 }
 
 static int fetch(struct agent_server *s, const char *path, const char *password,
-		 struct http_fetch_opts *opts, struct http_fetch **ret_fetch)
+		 const struct http_fetch_opts *opts, struct http_fetch **ret_fetch)
 {
+	struct http_fetch_opts all = *opts;
 	const char *headers[HEADERS] = {"Accept: application/json"};
 	struct buf authorization, url;
 	unsigned n = 1;
@@ -158,16 +159,16 @@ static int fetch(struct agent_server *s, const char *path, const char *password,
 	buf_add_str(&url, s->url);
 	buf_add_str(&url, path);
 	buf_add_char(&url, '\0');
-	opts->url = url.data;
-	opts->headers = headers;
-	opts->connect_timeout_ms = CONNECT_MS;
-	r = authorization.err ?: url.err ?: http_client_fetch(s->http, opts, ret_fetch);
+	all.url = url.data;
+	all.headers = headers;
+	all.connect_timeout_ms = CONNECT_MS;
+	r = authorization.err ?: url.err ?: http_client_fetch(s->http, &all, ret_fetch);
 	buf_wipe(&authorization);
 	buf_done(&url);
 	return r;
 }
 
-int server_fetch(struct agent_server *s, const char *path, struct http_fetch_opts *opts,
+int server_fetch(struct agent_server *s, const char *path, const struct http_fetch_opts *opts,
 		 struct http_fetch **ret_fetch, struct why *why)
 {
 	char password[SERVER_PASSWORD_MAX];

@@ -75,8 +75,8 @@ void server_set_state(struct agent_server *s, enum agent_server_state state);
 void server_fail(struct agent_server *s, enum agent_server_fault fault, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void server_drop(struct agent_server *s);
-/* A request with the password; what is `opts` is filled up. */
-int server_fetch(struct agent_server *s, const char *path, struct http_fetch_opts *opts,
+/* A request with the password. The URL, headers and the time to connect are not the caller's. */
+int server_fetch(struct agent_server *s, const char *path, const struct http_fetch_opts *opts,
 		 struct http_fetch **ret_fetch, struct why *why);
 /* Asks that could not be shown were counted by the sink: says so in the log. */
 void server_say_skipped(struct agent_server *s);

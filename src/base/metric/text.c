@@ -114,11 +114,8 @@ static void add_number(struct buf *out, uint64_t value, uint64_t per)
 	if (rest == 0)
 		return;
 	buf_add_char(out, '.');
-	while (rest > 0) {
-		rest *= 10;
-		buf_add_char(out, (char)('0' + rest / per));
-		rest %= per;
-	}
+	for (; rest > 0; rest = rest * 10 % per)
+		buf_add_char(out, (char)('0' + rest * 10 / per));
 }
 
 /* The name and the labels of a sample; `le` is a bucket's bound, or {NULL, 0}. */
@@ -165,7 +162,7 @@ static struct text bound_text(const struct writer *w, const struct metric_family
 	if (i == f->scale->n)
 		return TEXT("+Inf");
 	add_number(&le, f->scale->bounds[i], f->per);
-	if (w->format == METRIC_OPENMETRICS && !memchr(room, '.', le.len))
+	if (w->format == METRIC_OPENMETRICS && !memchr(le.data, '.', le.len))
 		buf_add(&le, ".0", 2);
 	return (struct text) {.data = room, .len = le.len};
 }

@@ -52,10 +52,11 @@ static void say_failed(struct hook_call *h)
 	const struct why *why = &h->call->why;
 	bool gone = why->code == REFUSE_STOPPING || why->code == REFUSE_CANCELLED ||
 		    (why->code == REFUSE_UNAVAILABLE && h->hook.by_rules);
+	struct hook_outcome o = {.status = TEXT("unavailable"), .refused = !gone};
 
-	say(h, &(struct hook_outcome) {.status = TEXT("unavailable"),
-				       .comment = gone ? (struct text) {0} : text_of(why->text),
-				       .refused = !gone});
+	if (!gone)
+		o.comment = text_of(why->text);
+	say(h, &o);
 }
 
 static void deliver(struct client *s, struct call *c)
