@@ -24,6 +24,7 @@ static const struct member members[] = {
 		.absent = ABSENT_EMPTY},
 	{"id", "id", MEMBER(TEXT, id), LISTED | ENDS},
 	{"prompt", "prompt", MEMBER(TEXT, prompt), LISTED | CUT | LONG | MEMBER_NOT_NULL},
+	{"command", "command", MEMBER(PACKED, command), LONG | TASK_BULKY},
 	{"label", "label", MEMBER(TEXT, label), LISTED | CHANGES},
 	{"agent", "agent", MEMBER(TEXT, agent), LISTED},
 	{"runner", "runner", MEMBER(TEXT, runner), LISTED | CHANGES},

@@ -17,7 +17,8 @@ struct task {
 	struct text project; /* a folder; "": no project */
 	struct text id;      /* unique within its project */
 	struct text prompt;
-	struct text agent; /* as the client named it */
+	struct packed command; /* an array of words: a program runs it, no agent; {NULL, 0}: none */
+	struct text agent;     /* as the client named it */
 	double priority;
 	enum task_state state;
 	int64_t created_ms;

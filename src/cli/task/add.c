@@ -1,9 +1,10 @@
-/* koine task add. */
+/* koine task add, and koine run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"
@@ -130,17 +131,57 @@ static int add_options(struct koine_json *j, const struct cli *cli)
 	return 0;
 }
 
-static int send_task(struct cli *cli, const struct buf *prompt, struct koine_answer **ret_answer)
+static int send_added(struct cli *cli, const char *method, struct koine_json *j,
+		      struct koine_answer **ret_answer)
 {
-	struct koine_json *j = task_params(cli);
-	int r;
+	int r = add_options(j, cli);
 
-	params_add_text(j, "prompt", buf_text(prompt));
-	r = add_options(j, cli);
 	if (r == 0)
-		return call_send(cli, "task.add", j, ret_answer);
+		return call_send(cli, method, j, ret_answer);
 	koine_json_free(j);
 	return r;
+}
+
+static int send_prompt(struct cli *cli, const struct buf *prompt, struct koine_answer **ret_answer)
+{
+	struct koine_json *j = task_params(cli);
+
+	params_add_text(j, "prompt", buf_text(prompt));
+	return send_added(cli, "task.add", j, ret_answer);
+}
+
+/* A word that would arrive as another one must not be run. */
+static int add_word(struct koine_json *j, const char *word)
+{
+	if (!utf8_is_valid(word, strlen(word))) {
+		complain("'%s' is not UTF-8", word);
+		return EX_DATAERR;
+	}
+	koine_json_string(j, word);
+	return 0;
+}
+
+static int send_command(struct cli *cli, struct koine_answer **ret_answer)
+{
+	const struct task_options *o = cli->own;
+	const char *const shell[] = {"sh", "-c", o->line};
+	const char *const *words = o->line ? shell : (const char *const *)cli->args;
+	int n = o->line ? 3 : cli->n_args;
+	struct koine_json *j = task_params(cli);
+	int r = j ? 0 : out_of_memory();
+
+	if (r == 0) {
+		koine_json_key(j, "command");
+		koine_json_begin_array(j);
+	}
+	for (int i = 0; r == 0 && i < n; i++)
+		r = add_word(j, words[i]);
+	if (r != 0) {
+		koine_json_free(j);
+		return r;
+	}
+	koine_json_end_array(j);
+	return send_added(cli, "task.run", j, ret_answer);
 }
 
 /* With --follow stdout is for what the task prints. */
@@ -159,28 +200,54 @@ static void say_added(const struct cli *cli, const struct koine_value *task, cha
 	fflush(stdout);
 }
 
-int cmd_task_add(struct cli *cli)
+/* It has been added: waits for it, if wished. */
+static int see_it_through(struct cli *cli, const struct koine_answer *a)
 {
 	const struct task_options *o = cli->own;
-	CLEANUP(buf_donep) struct buf prompt;
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	char id[TASK_ID_MAX];
 	int status = 0;
-	int r;
+	int r = 0;
 
-	buf_init(&prompt, PROMPT_MAX);
-	r = gather(cli, &prompt);
-	if (r != 0)
-		return r;
-	if (o->wait || o->follow)
-		talk_be_patient(cli);
-	r = send_task(cli, &prompt, &a);
-	if (r != 0)
-		return r;
 	say_added(cli, koine_answer_result(a), id);
 	if (o->follow)
 		r = task_follow(cli, id, 0, &status);
 	else if (o->wait)
 		r = task_wait(cli, id, &status);
 	return r == 0 ? status : r;
+}
+
+static void prepare(struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+
+	if (o->wait || o->follow)
+		talk_be_patient(cli);
+}
+
+int cmd_task_add(struct cli *cli)
+{
+	CLEANUP(buf_donep) struct buf prompt;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r;
+
+	buf_init(&prompt, PROMPT_MAX);
+	r = gather(cli, &prompt);
+	if (r != 0)
+		return r;
+	prepare(cli);
+	r = send_prompt(cli, &prompt, &a);
+	return r == 0 ? see_it_through(cli, a) : r;
+}
+
+int cmd_run(struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r;
+
+	if ((cli->n_args > 0) == (o->line != NULL))
+		return args_refuse(cli);
+	prepare(cli);
+	r = send_command(cli, &a);
+	return r == 0 ? see_it_through(cli, a) : r;
 }

@@ -128,5 +128,15 @@ const struct command task_commands[] = {
 	 "that has .aiwg in it, else none.\n",
 	 NULL, subs, task_options, sizeof(struct task_options), task_options_init,
 	 task_find_project, task_print_hint, .completes = COMPLETES_TASK, .scope = task_scope},
+	{"run", "[OPTION]... [--] PROGRAM [ARG]... | -c LINE",
+	 "run a command as a task, without an agent",
+	 "The words go to the program as they are; -c LINE is one that sh reads. It runs in this "
+	 "folder,\n"
+	 "in the environment that tasks have and what --env names, and prints its id: koine task "
+	 "log,\n"
+	 "follow, wait and cancel go on from there. koined refuses it to agents.\n" EXITS,
+	 cmd_run, NULL, task_run_options, sizeof(struct task_options), task_options_init,
+	 task_find_project, task_print_hint, ARGS(0, INT_MAX, "wants a PROGRAM, or -c LINE"),
+	 .completes = COMPLETES_TASK, .scope = task_scope},
 	{NULL},
 };

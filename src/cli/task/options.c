@@ -20,38 +20,51 @@ void task_options_init(void *own)
 #define LABEL(help) {"--label", "-l", "LABEL", help, option_word, AT(label)}
 /* clang-format on */
 
-const struct option task_options[] = {
-	{"--project", NULL, "DIR",
-	 "whose tasks; else KOINE_PROJECT, else the nearest folder with .aiwg", option_text,
-	 AT(project)},
-	{NULL},
-};
+/* clang-format off */
+#define PROJECT \
+	{"--project", NULL, "DIR", \
+	 "whose tasks; else KOINE_PROJECT, else the nearest folder with .aiwg", option_text, \
+	 AT(project)}
+/* For both ways to add one. */
+#define ADDING \
+	{"--priority", "-p", "N", "the highest goes first; 0", option_decimal, AT(priority)}, \
+	GROUP("what it belongs to"), \
+	LABEL("a short name for lists"), \
+	{"--after", NULL, "ID", "begin when that one is completed; may be given often", option_list, \
+	 AT(after), .max = 64}, \
+	{"--directory", "-d", "DIR", "where it runs; else where you stand", option_word, \
+	 AT(folder)}, \
+	{"--timeout", NULL, "TIME", "of one attempt: 90, 10s, 15m, 2h", option_span, AT(timeout_ms), \
+	 .min = 1}, \
+	{"--delay", NULL, "TIME", "begin no sooner than then", option_span, AT(delay_ms)}, \
+	{"--retry", NULL, "N", "try so often again when it fails", option_number, AT(retries), NULL, \
+	 1, 1000}, \
+	{"--retry-delay", NULL, "TIME", "before the first of these; 1s, then doubled", option_span, \
+	 AT(retry_delay_ms), .min = 1}, \
+	{"--stash", NULL, NULL, "keep it back until koine task enqueue", option_flag, AT(stash)}, \
+	{"--env", "-e", "NAME[=VALUE]", "for its environment, else with your own value; often", \
+	 option_list, AT(env)}, \
+	{"--wait", "-w", NULL, "wait for its end, and exit as it did", option_flag, AT(wait)}, \
+	{"--follow", "-f", NULL, "print what it prints, then as --wait", option_flag, AT(follow)}
+/* clang-format on */
+
+const struct option task_options[] = {PROJECT, {NULL}};
 
 const struct option task_add_options[] = {
-	{"--priority", "-p", "N", "the highest goes first; 0", option_decimal, AT(priority)},
-	GROUP("what it belongs to"),
-	LABEL("a short name for lists"),
-	{"--after", NULL, "ID", "begin when that one is completed; may be given often", option_list,
-	 AT(after), .max = 64},
+	ADDING,
 	{"--agent", "-a", "NAME", "claude's --agent", option_word, AT(agent)},
 	{"--runner", "-r", "NAME", "an agent of the daemon's settings, or claude", option_word,
 	 AT(runner), .completes = COMPLETES_AGENT},
-	{"--directory", "-d", "DIR", "where it runs; else where you stand", option_word,
-	 AT(folder)},
-	{"--timeout", NULL, "TIME", "of one attempt: 90, 10s, 15m, 2h", option_span, AT(timeout_ms),
-	 .min = 1},
-	{"--delay", NULL, "TIME", "begin no sooner than then", option_span, AT(delay_ms)},
-	{"--retry", NULL, "N", "try so often again when it fails", option_number, AT(retries), NULL,
-	 1, 1000},
-	{"--retry-delay", NULL, "TIME", "before the first of these; 1s, then doubled", option_span,
-	 AT(retry_delay_ms), .min = 1},
-	{"--stash", NULL, NULL, "keep it back until koine task enqueue", option_flag, AT(stash)},
 	{"--stdin", NULL, NULL, "read the prompt, or the rest of it, from stdin", option_flag,
 	 AT(from_stdin)},
-	{"--env", "-e", "NAME[=VALUE]", "for its environment, else with your own value; often",
-	 option_list, AT(env)},
-	{"--wait", "-w", NULL, "wait for its end, and exit as it did", option_flag, AT(wait)},
-	{"--follow", "-f", NULL, "print what it prints, then as --wait", option_flag, AT(follow)},
+	{NULL},
+};
+
+const struct option task_run_options[] = {
+	{"--shell", "-c", "LINE", "run this line by sh, in place of a PROGRAM", option_word,
+	 AT(line)},
+	ADDING,
+	PROJECT,
 	{NULL},
 };
 

@@ -213,6 +213,7 @@ int task_print_one(const struct cli *cli, const struct koine_value *task)
 		{"", "held"}, /* the state already says so */
 		{"", "stashed"},
 		{"", "paused"},
+		{"", "command"}, /* the prompt shows it */
 		{"", "max_attempts"},
 		{"", "retry_delay"},
 		{"", "metadata"},

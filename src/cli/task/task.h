@@ -22,6 +22,7 @@ struct task_options {
 	const char *group;
 	const char *label;
 	bool stash;
+	const char *line; /* of a shell */
 	bool from_stdin;
 	const char *agent;
 	const char *runner;
@@ -43,6 +44,7 @@ struct task_options {
 
 extern const struct option task_options[];
 extern const struct option task_add_options[];
+extern const struct option task_run_options[];
 extern const struct option task_list_options[];
 extern const struct option task_log_options[];
 extern const struct option task_follow_options[];
@@ -115,6 +117,7 @@ int task_wait(struct cli *cli, const char *typed, int *ret_status);
 /* ---- the commands that have a file of their own ---- */
 
 int cmd_task_add(struct cli *cli);
+int cmd_run(struct cli *cli);
 int cmd_task_stash(struct cli *cli);
 int cmd_task_enqueue(struct cli *cli);
 int cmd_task_pause(struct cli *cli);

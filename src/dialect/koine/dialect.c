@@ -95,6 +95,7 @@ const struct method_table koine_more_methods[] = {
 	{koine_chat_methods, &koine_n_chat_methods},
 	{koine_chat_ended_methods, &koine_n_chat_ended_methods},
 	{koine_event_methods, &koine_n_event_methods},
+	{koine_task_add_methods, &koine_n_task_add_methods},
 	{koine_task_methods, &koine_n_task_methods},
 	{koine_task_control_methods, &koine_n_task_control_methods},
 	{koine_automation_methods, &koine_n_automation_methods},

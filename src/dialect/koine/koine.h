@@ -37,6 +37,8 @@ extern const unsigned koine_n_memory_find_methods;
 /* Tasks beyond aiwg's methods. */
 extern const struct method koine_task_methods[];
 extern const unsigned koine_n_task_methods;
+extern const struct method koine_task_add_methods[];
+extern const unsigned koine_n_task_add_methods;
 extern const struct method koine_task_control_methods[];
 extern const unsigned koine_n_task_control_methods;
 

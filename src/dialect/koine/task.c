@@ -1,4 +1,4 @@
-/* Tasks: adding one, looking at them, retrying and releasing. task_follow.c has the output. */
+/* Tasks: looking at them, retrying and releasing. task_add.c adds them, task_follow.c has the output. */
 #include "dialect/koine/task.h"
 
 #include <errno.h>
@@ -10,12 +10,6 @@
 #include "dialect/engine.h"
 
 enum { LINE_BYTES = 512 }; /* bytes of output searched for its last line */
-
-struct add_in {
-	struct task_new new; /* fields that need no conversion are read into it directly */
-	const struct value *after;
-	const struct value *env;
-};
 
 struct find_in {
 	struct text state;
@@ -29,109 +23,6 @@ struct find_in {
 struct groups_in {
 	struct text project;
 };
-
-/* ---- adding one ---- */
-
-int koine_read_after(const struct value *list, struct arena *a, struct task_new *new,
-		     struct why *why)
-{
-	struct text *after;
-	unsigned n = 0;
-
-	if (!list)
-		return 0;
-	if (list->len > TASK_AFTER_MAX)
-		return refuse_field(why, "after", "more than %d tasks to come after",
-				    TASK_AFTER_MAX);
-	after = arena_alloc(a, (list->len + 1) * sizeof(after[0]));
-	if (!after)
-		return -ENOMEM;
-	value_each (id, list) {
-		if (id->kind != VALUE_STRING)
-			return refuse_field(why, "after", "after[%u] must be the id of a task", n);
-		after[n++] = value_text(id);
-	}
-	new->task.after = (struct texts) {.items = after, .n = n};
-	return 0;
-}
-
-static int read_variable(const struct value *v, struct arena *a, struct text *ret, struct why *why)
-{
-	char *text;
-
-	if (v->kind != VALUE_STRING)
-		return refuse_field(why, "env", "env.%.*s must be a string",
-				    v->key_len < 60 ? (int)v->key_len : 60, v->key);
-	if (v->key_len == 0 || memchr(v->key, '=', v->key_len))
-		return refuse_field(why, "env",
-				    "a variable's name must not be empty, nor have '='");
-	text = arena_alloc(a, (size_t)v->key_len + v->len + 1);
-	if (!text)
-		return -ENOMEM;
-	memcpy(text, v->key, v->key_len);
-	text[v->key_len] = '=';
-	memcpy(text + v->key_len + 1, v->text, v->len);
-	*ret = (struct text) {.data = text, .len = (size_t)v->key_len + 1 + v->len};
-	return 0;
-}
-
-static int read_env(const struct value *object, struct arena *a, struct task_new *new,
-		    struct why *why)
-{
-	struct text *env;
-	unsigned n = 0;
-
-	if (!object)
-		return 0;
-	if (object->len > TASK_ENV_MAX)
-		return refuse_field(why, "env", "more than %d variables", TASK_ENV_MAX);
-	env = arena_alloc(a, (object->len + 1) * sizeof(env[0]));
-	if (!env)
-		return -ENOMEM;
-	value_each (v, object) {
-		int r = read_variable(v, a, &env[n++], why);
-
-		if (r != 0)
-			return r;
-	}
-	new->env = env;
-	new->n_env = n;
-	return 0;
-}
-
-static void on_added(void *arg, int r, const struct task_submitted *task, const struct why *why)
-{
-	struct call *c = arg;
-	struct json *j;
-
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "project", task->project);
-	json_member_text(j, "id", task->id);
-	json_member_str(j, "state", task_state_name(task->state));
-	json_end_object(j);
-	(void)call_reply(c);
-}
-
-static struct done handle_add(struct call *c)
-{
-	const struct add_in *in = c->in;
-	struct task_new new = in->new;
-	int r = koine_read_after(in->after, &c->arena, &new, &c->why);
-
-	if (r == 0)
-		r = read_env(in->env, &c->arena, &new, &c->why);
-	if (r != 0)
-		return call_fail(c, r);
-	/* This takes a single commit, so there is nothing to cancel. */
-	(void)call_later(c, NULL, NULL);
-	task_submit(call_tasks(c), &new, on_added, c);
-	return call_settled(c);
-}
 
 /* ---- retrying, releasing ---- */
 
@@ -168,8 +59,7 @@ static void on_released(void *arg, int r, const struct why *why)
 	answer_done(arg, r, why, "released");
 }
 
-/* Only a human may release a task that somebody else has queued. */
-static int release_work(struct call *c)
+int koine_only_for_humans(struct call *c)
 {
 	const struct approval_client from = {.is = true, .peer = c->peer};
 
@@ -188,7 +78,8 @@ static struct done release_then(struct call *c, int r)
 
 static struct done handle_release(struct call *c)
 {
-	return call_work(c, WRITER, release_work, release_then);
+	/* Only a human may release a task that somebody else has queued. */
+	return call_work(c, WRITER, koine_only_for_humans, release_then);
 }
 
 static struct done handle_retry(struct call *c)
@@ -434,74 +325,6 @@ static const struct field follow_fields[] = {
 	 .offset = offsetof(struct task_in, offset)},
 };
 
-static const struct field add_fields[] = {
-	{.name = "prompt",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "What is to be done",
-	 .offset = offsetof(struct add_in, new.task.prompt)},
-	{.name = "agent",
-	 .type = FIELD_STRING,
-	 .doc = "A name for whoever runs it: claude's --agent",
-	 .offset = offsetof(struct add_in, new.task.agent)},
-	{.name = "runner",
-	 .type = FIELD_STRING,
-	 .doc = "An agent of the settings, or \"claude\"; the default one without",
-	 .offset = offsetof(struct add_in, new.task.runner)},
-	{.name = "priority",
-	 .type = FIELD_NUMBER,
-	 .doc = "The highest goes first",
-	 .offset = offsetof(struct add_in, new.task.priority)},
-	{.name = "group",
-	 .type = FIELD_STRING,
-	 .doc = "What it belongs to; settings may say how many of one run at once",
-	 .offset = offsetof(struct add_in, new.task.group)},
-	{.name = "label",
-	 .type = FIELD_STRING,
-	 .doc = "A short name for lists, at most 80 bytes",
-	 .offset = offsetof(struct add_in, new.task.label)},
-	{.name = "stash",
-	 .type = FIELD_BOOL,
-	 .doc = "Keep it back until task.enqueue",
-	 .offset = offsetof(struct add_in, new.task.stashed)},
-	{.name = "after",
-	 .type = FIELD_ARRAY,
-	 .doc = "Ids of tasks of the same project that must be completed first",
-	 .offset = offsetof(struct add_in, after)},
-	{.name = "cwd",
-	 .type = FIELD_STRING,
-	 .doc = "The folder it runs in, absolute; the project's without",
-	 .offset = offsetof(struct add_in, new.task.cwd)},
-	{.name = "env",
-	 .type = FIELD_OBJECT,
-	 .doc = "Variables for its environment: names and strings",
-	 .offset = offsetof(struct add_in, env)},
-	{.name = "timeout",
-	 .type = FIELD_INT,
-	 .doc = "Milliseconds that one attempt may take; as the settings say without",
-	 .offset = offsetof(struct add_in, new.task.timeout_ms)},
-	{.name = "delay",
-	 .type = FIELD_INT,
-	 .doc = "Milliseconds before it may begin",
-	 .offset = offsetof(struct add_in, new.delay_ms)},
-	{.name = "retries",
-	 .type = FIELD_INT,
-	 .doc = "How often it is tried again when it fails",
-	 .offset = offsetof(struct add_in, new.retries)},
-	{.name = "retry_delay",
-	 .type = FIELD_INT,
-	 .doc = "Milliseconds before the second attempt, twice as many each time; a second without",
-	 .offset = offsetof(struct add_in, new.task.retry_ms)},
-	{.name = "metadata",
-	 .type = FIELD_OBJECT,
-	 .doc = "The client's own",
-	 .offset = offsetof(struct add_in, new.task.metadata.value)},
-	{.name = "project",
-	 .type = FIELD_STRING,
-	 .doc = "The folder it belongs to; none without",
-	 .offset = offsetof(struct add_in, new.task.project)},
-};
-
 static const struct field find_fields[] = {
 	{.name = "state",
 	 .type = FIELD_STRING,
@@ -541,13 +364,6 @@ static const struct field groups_fields[] = {
 	"}"
 
 const struct method koine_task_methods[] = {
-	{.name = "task.add",
-	 .doc = "Adds a task; answers when it is on disk",
-	 .result = "{\"type\":\"object\",\"properties\":{" NAME "," STATE "}}",
-	 FIELDS(add_fields),
-	 .in_size = sizeof(struct add_in),
-	 .handle = handle_add,
-	 .flags = METHOD_LATER},
 	{.name = "task.find",
 	 .doc = "Tasks, newest first, in short, and how many there are",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","

@@ -299,6 +299,14 @@ int task_pauses_load(struct tasks *t, struct arena *a);
 /* Whether it is paused, by itself or with all. */
 bool task_is_paused(const struct tasks *t, const struct live *l);
 
+/* ---- command.c: tasks without an agent ---- */
+
+int task_command_check(const struct value *words, struct why *why);
+/* The line that a shell would read as these words. */
+int task_command_line(struct arena *a, const struct value *words, struct text *ret_line);
+/* The words as arguments: NULL-ended, for free(); their texts are in the arena. */
+int task_command_argv(struct arena *a, struct text packed, const char ***ret_argv);
+
 /* ---- run.c, program.c ---- */
 
 void run_start(struct tasks *t, struct live *l);

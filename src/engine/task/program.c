@@ -1,6 +1,6 @@
 /*
- * Chooses what runs a task: the agent of the settings that it names; else the project's own
- * program, or the coding agent:
+ * Chooses what runs a task: its own command; else the agent of the settings that it names; else the
+ * project's own program, or the coding agent:
  *
  *	PROGRAM -p [--agent NAME] -- PROMPT
  *
@@ -156,7 +156,11 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 {
 	const struct task *row = &l->task;
 	struct text runner = row->runner;
-	struct agent *agent = named_agent(t, row);
+	struct agent *agent;
+
+	if (row->command.bytes.data)
+		return task_command_argv(&p->arena, row->command.bytes, &p->argv);
+	agent = named_agent(t, row);
 
 	if (!agent && l->project->program && (!runner.data || text_is(runner, CODING_AGENT)))
 		return fill_coding_agent(p, (const char *const *)l->project->program, l, prompt);

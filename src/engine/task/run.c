@@ -371,18 +371,21 @@ static void on_started(void *arg, int result, const struct why *why)
 		begun(r);
 }
 
-/* The prompt and the variables are held only until it is being started. */
-static void go(struct run *r, struct text prompt, struct text env)
+/* The prompt, the command and the variables are held only until it is being started. */
+static void go(struct run *r, const struct task *whole)
 {
 	struct task *row = &r->live->task;
-	struct text kept = row->env;
+	struct text env = row->env;
+	struct packed command = row->command;
 	struct why why = {0};
 	int e;
 
 	open_output(r);
+	row->env = whole->env;
+	row->command = whole->command;
+	e = begin(r, whole->prompt, &why);
 	row->env = env;
-	e = begin(r, prompt, &why);
-	row->env = kept;
+	row->command = command;
 	if (e != 0)
 		give_up(r, e > 0 ? why.text : strerror(-e));
 	else if (!r->attempt.program)
@@ -419,7 +422,7 @@ static void fetch_finished(struct work *w, int result)
 	if (r->attempt.intent != INTENT_NONE) {
 		end_unbegun(r);
 	} else if (result == 0 && f->found) {
-		go(r, f->row.prompt, f->row.env);
+		go(r, &f->row);
 	} else {
 		give_up(r, result == 0 ? "the task is gone" : strerror(-result));
 	}
@@ -509,10 +512,12 @@ static void on_kept(void *arg, int result, const struct why *why)
 
 	(void)why;
 	r->begins = NULL;
-	if (result != 0 || r->tasks->stopping)
+	if (result == -ENOENT)
+		give_up(r, "the task is gone");
+	else if (result != 0 || r->tasks->stopping)
 		put_back(r);
 	else if (r->live->task.prompt.data)
-		go(r, r->live->task.prompt, r->live->task.env);
+		go(r, &r->live->task);
 	else if (fetch(r) != 0)
 		give_up(r, "out of memory");
 }

@@ -16,6 +16,12 @@
 #include "store/store.h"
 #include "store/task.h"
 
+enum {
+	METADATA_MAX = 1 << 20,
+	/* A length of up to five bytes stands before each word. */
+	PACKED_COMMAND_MAX = TASK_COMMAND_MAX + 8 * TASK_WORDS_MAX,
+};
+
 static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
 
 struct submit {
@@ -136,7 +142,7 @@ static int check_texts(const struct task_new *in, struct why *why)
 		{"cwd", in->task.cwd, PATH_MAX - 1},
 	};
 
-	if (in->task.prompt.len == 0)
+	if (in->task.prompt.len == 0 && !in->task.command.value)
 		return refuse_field(why, "prompt", "prompt is empty");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		int r = check_text(texts[i].text, texts[i].field, texts[i].max, why);
@@ -152,6 +158,8 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct wh
 {
 	int r = check_texts(in, why);
 
+	if (r == 0 && in->task.command.value)
+		r = task_command_check(in->task.command.value, why);
 	if (r != 0)
 		return r;
 	if (!isfinite(in->task.priority))
@@ -238,22 +246,21 @@ static int copy_after(struct submit *s, const struct task_new *in)
 	return 0;
 }
 
-static int pack_metadata(struct submit *s)
+static int pack(struct submit *s, struct packed *tree, size_t max)
 {
-	struct packed *metadata = &s->row.metadata;
 	struct buf out;
 	int r;
 
-	if (!metadata->value)
+	if (!tree->value)
 		return 0;
-	buf_init(&out, 1 << 20);
-	value_pack(&out, metadata->value);
+	buf_init(&out, max);
+	value_pack(&out, tree->value);
 	r = out.err;
 	if (r == 0)
 		r = arena_copy_text(&s->arena, (struct text) {.data = out.data, .len = out.len},
-				    &metadata->bytes);
+				    &tree->bytes);
 	/* The client's tree does not live long enough. */
-	metadata->value = NULL;
+	tree->value = NULL;
 	buf_done(&out);
 	return r;
 }
@@ -265,6 +272,9 @@ static int fill(struct submit *s, const struct task_new *in)
 	int r;
 
 	s->row = in->task;
+	if (in->task.command.value &&
+	    task_command_line(&s->arena, in->task.command.value, &s->row.prompt) != 0)
+		return -ENOMEM;
 	s->row.project = s->project->name;
 	s->row.created_ms = now_ms;
 	s->row.not_before_ms = in->delay_ms ? now_ms + in->delay_ms : 0;
@@ -281,8 +291,8 @@ static int fill(struct submit *s, const struct task_new *in)
 	r = copy_env(s, in);
 	if (r != 0)
 		return r;
-	r = copy_after(s, in);
-	return r != 0 ? r : pack_metadata(s);
+	r = copy_after(s, in) ?: pack(s, &s->row.metadata, METADATA_MAX);
+	return r != 0 ? r : pack(s, &s->row.command, PACKED_COMMAND_MAX);
 }
 
 static int check_after(struct submit *s, struct connection *db)

@@ -41,11 +41,13 @@ enum {
 	TASK_ENV_MAX = 256,
 	TASK_NAME_MAX = 128, /* of a group, an agent */
 	TASK_LABEL_MAX = 80,
-	TASK_PAUSES_MAX = 256,     /* groups that are paused at once */
-	TASK_LIST_MAX = 1000,      /* the maximum of a list; the default is 20 */
-	TASK_RESULT_MAX = 1 << 20, /* bytes of output that are kept as the result: the last ones */
-	TASK_LIST_TEXT = 64 << 10, /* characters of a prompt, a result, an error in a list */
-	TASK_BRIEF_TEXT = 200,     /* the same in a brief one */
+	TASK_WORDS_MAX = 4096,      /* of a command */
+	TASK_COMMAND_MAX = 1 << 20, /* bytes of all of them */
+	TASK_PAUSES_MAX = 256,      /* groups that are paused at once */
+	TASK_LIST_MAX = 1000,       /* the maximum of a list; the default is 20 */
+	TASK_RESULT_MAX = 1 << 20,  /* bytes of output that are kept as the result: the last ones */
+	TASK_LIST_TEXT = 64 << 10,  /* characters of a prompt, a result, an error in a list */
+	TASK_BRIEF_TEXT = 200,      /* the same in a brief one */
 };
 
 struct task_group_limit {
@@ -126,7 +128,8 @@ void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void 
 void tasks_free(struct tasks *t);
 
 struct task_new {
-	/* As the client gives it; of metadata, the value. 0 as timeout_ms or retry_ms means the
+	/* As the client gives it; of metadata and command, the value. A command needs no prompt:
+	 * that is its line. 0 as timeout_ms or retry_ms means the
 	 * default. What a client does not give is generated. */
 	struct task task;
 	const struct text *env; /* "K=V" */

@@ -234,9 +234,11 @@ static const char visitor_tables[] =
 	"CREATE TABLE visitor (id " TEXTS " PRIMARY KEY, digest " TEXTS " NOT NULL UNIQUE, uid " INT ","
 	" program " TEXTS " NOT NULL, behind " INT ", entered_ms " INT ");";
 
+static const char task_command[] = "ALTER TABLE task ADD COLUMN command BYTEA;";
+
 /* clang-format on */
 
 /* Version n is the result of the first n steps. A released step never changes. */
-const char *const pg_steps[] = {memory_tables, conversation_tables, work_tables,   session_tables,
-				tallies,       task_stash,          visitor_tables};
+const char *const pg_steps[] = {memory_tables, conversation_tables, work_tables,    session_tables,
+				tallies,       task_stash,          visitor_tables, task_command};
 const int pg_n_steps = sizeof(pg_steps) / sizeof(pg_steps[0]);

@@ -547,12 +547,15 @@ static const char visitor_tables[] = "CREATE TABLE visitor ("
 				     "	entered_ms INTEGER NOT NULL"
 				     ");";
 
+/* A task may be a command: its words, packed. */
+static const char task_command[] = "ALTER TABLE task ADD COLUMN command BLOB;";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const sqlite_steps[] = {
 	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
 	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
 	rule_counts,  growth_indexes,      memory_history,      index_tables, extract_tables,
-	task_stash,   visitor_tables,
+	task_stash,   visitor_tables,      task_command,
 };
 
 const int sqlite_n_steps = sizeof(sqlite_steps) / sizeof(sqlite_steps[0]);
