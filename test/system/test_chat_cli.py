@@ -103,6 +103,7 @@ class Terminal:
         self.got = b""
         self.all = b""
         self.status = None
+        self.rows, self.columns = 24, columns
         fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def __enter__(self):

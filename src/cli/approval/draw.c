@@ -1,9 +1,9 @@
-/* What koine approvals -w shows: a frame is written at once, and never wider than the terminal. */
+/* What an inbox shows. */
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/approval/watch.h"
+#include "cli/approval/inbox.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
@@ -12,26 +12,15 @@
 
 enum { NARROW = 60, WIDE = 100 };
 
-static struct screen_row begin_row(unsigned columns)
-{
-	screen_begin_row();
-	return (struct screen_row) {.room = columns, .print = print_fitting_exact};
-}
-
 /* ---- the list ---- */
 
-static void draw_head(const struct approval_watch *w, unsigned columns)
+static void draw_head(const struct inbox *in, struct canvas *c, unsigned row)
 {
-	const struct approval_options *o = w->cli->own;
-	struct screen_row r;
 	char head[96];
-	size_t n = koine_value_count(watch_list(w));
-	int64_t all = (int64_t)n;
+	size_t n = koine_value_count(inbox_list(in));
+	int64_t all = inbox_count(in);
 
-	/* How many are waiting in all; the list may have only some of them. */
-	if (!o->session)
-		koine_value_int(koine_value_get(koine_doc_root(w->doc), "pending"), &all);
-	if (!w->subscribed)
+	if (!in->live->here)
 		snprintf(head, sizeof(head), "koined is away; waiting for it");
 	else if (n == 0)
 		snprintf(head, sizeof(head), "nobody asks for anything");
@@ -40,94 +29,102 @@ static void draw_head(const struct approval_watch *w, unsigned columns)
 			 (long long)all, n);
 	else
 		snprintf(head, sizeof(head), "%zu %s", n, n == 1 ? "waits" : "wait");
-	r = begin_row(columns);
-	print_style(w->cli, style_bold);
-	screen_put(&r, text_of(head), columns);
-	screen_end_row();
+	canvas_row(c, row);
+	canvas_style(c, c->color ? STYLE_BOLD : STYLE_PLAIN);
+	canvas_print_str(c, head);
 }
 
-static void put_gist(struct screen_row *r, const struct koine_value *a)
+static void put_gist(struct canvas *c, const struct koine_value *a)
 {
 	CLEANUP(buf_donep) struct buf gist;
 
 	buf_init(&gist, GIST_MAX);
 	approval_gist(&gist, a);
-	screen_put(r, buf_text(&gist), r->room);
+	canvas_put(c, buf_text(&gist), c->room);
 }
 
-static void draw_row(const struct koine_value *a, size_t id_width, bool selected, unsigned columns)
+static void draw_row(struct canvas *c, unsigned row, const struct koine_value *a, size_t id_width,
+		     bool selected)
 {
-	struct screen_row r = begin_row(columns);
 	struct text session = text_cut(member_string(a, "session_id"), SHORT_ID);
 	char age[SPAN_SHOWN];
 
+	canvas_row(c, row);
 	duration_format_age(clock_utc_ms() - member_time(a, "created_at"), age);
-	fputs(selected ? "\033[7m" : "", stdout);
-	screen_put(&r, text_of(selected ? ">" : " "), 1);
-	screen_put(&r, approval_short_id(a, id_width), (unsigned)id_width);
-	if (columns >= NARROW) {
-		screen_put(&r, text_of(age), 4);
-		screen_put(&r, member_string(a, "agent"), 8);
+	canvas_style(c, selected ? STYLE_REVERSE : STYLE_PLAIN);
+	canvas_put(c, text_of(selected ? ">" : " "), 1);
+	canvas_put(c, approval_short_id(a, id_width), (unsigned)id_width);
+	if (c->columns >= NARROW) {
+		canvas_put(c, text_of(age), 4);
+		canvas_put(c, member_string(a, "agent"), 8);
 	}
-	if (columns >= WIDE)
-		screen_put(&r, session, SHORT_ID);
-	screen_put(&r, member_string(a, "tool"), columns >= NARROW ? 12 : 8);
-	put_gist(&r, a);
-	screen_end_row();
+	if (c->columns >= WIDE)
+		canvas_put(c, session, SHORT_ID);
+	canvas_put(c, member_string(a, "tool"), c->columns >= NARROW ? 12 : 8);
+	put_gist(c, a);
 }
 
 /* The selected one is always among those shown. */
-static void scroll(struct approval_watch *w, size_t n, unsigned rows)
+static void scroll(struct inbox *in, size_t n, unsigned rows)
 {
-	if (w->at < w->top)
-		w->top = w->at;
-	if (rows > 0 && w->at >= w->top + rows)
-		w->top = w->at - rows + 1;
-	if (w->top + rows > n)
-		w->top = n > rows ? n - rows : 0;
+	if (in->at < in->top)
+		in->top = in->at;
+	if (rows > 0 && in->at >= in->top + rows)
+		in->top = in->at - rows + 1;
+	if (in->top + rows > n)
+		in->top = n > rows ? n - rows : 0;
 }
 
-static void draw_list(struct approval_watch *w, unsigned columns, unsigned rows)
+void inbox_draw_list(struct inbox *in, struct canvas *c, unsigned row, unsigned rows)
 {
-	size_t n = koine_value_count(watch_list(w));
-	size_t id_width = approval_id_width(watch_list(w));
+	size_t n = koine_value_count(inbox_list(in));
+	size_t id_width = approval_id_width(inbox_list(in));
 
-	draw_head(w, columns);
-	scroll(w, n, rows - 1);
-	for (size_t i = w->top; i < n && i - w->top < rows - 1; i++)
-		draw_row(watch_row(w, i), id_width, w->selected[0] && i == w->at, columns);
+	draw_head(in, c, row);
+	scroll(in, n, rows - 1);
+	for (size_t i = in->top; i < n && i - in->top < rows - 1; i++)
+		draw_row(c, row + 1 + (unsigned)(i - in->top), inbox_row(in, i), id_width,
+			 in->selected[0] && i == in->at);
 }
 
 /* ---- all of one ---- */
 
-static void draw_view(struct approval_watch *w, unsigned columns, unsigned rows)
+bool inbox_is_viewing(const struct inbox *in)
 {
+	return (in->mode == INBOX_LINE ? in->mode_before : in->mode) == INBOX_VIEW;
+}
+
+void inbox_draw_view(struct inbox *in, struct canvas *c)
+{
+	unsigned rows = c->rows > 1 ? c->rows - 1 : 1;
 	size_t n;
 
-	if (w->view_columns != columns && view_wrap(&w->view, columns) == 0)
-		w->view_columns = columns;
-	n = view_n_rows(&w->view);
-	if (w->view_top + rows > n)
-		w->view_top = n > rows ? n - rows : 0;
-	w->n_below = n - w->view_top > rows ? n - w->view_top - rows : 0;
-	for (size_t i = w->view_top; i < n && i - w->view_top < rows; i++) {
-		screen_begin_row();
-		view_print_row(&w->view, i, stdout, w->cli->color);
-		screen_end_row();
+	if (in->view_columns != c->columns && view_wrap(&in->view, c->columns) == 0)
+		in->view_columns = c->columns;
+	n = view_n_rows(&in->view);
+	if (in->view_top + rows > n)
+		in->view_top = n > rows ? n - rows : 0;
+	in->n_below = n - in->view_top > rows ? n - in->view_top - rows : 0;
+	for (size_t i = in->view_top; i < n && i - in->view_top < rows; i++) {
+		enum color color;
+		struct text t = view_row(&in->view, i, &color);
+
+		canvas_row(c, (unsigned)(i - in->view_top));
+		canvas_style(c, STYLE_COLOR(color));
+		canvas_print(c, t);
 	}
 }
 
 /* ---- the last row ---- */
 
 /* Its end is shown: that is what is being typed. */
-static void draw_line(const struct approval_watch *w, unsigned columns)
+static void draw_line(const struct inbox *in, struct canvas *c)
 {
 	static const char prompts[][10] = {"Why? ", "Answer: "};
-	const char *prompt = prompts[strcmp(w->decision, "respond") == 0];
-	struct text t = {.data = w->line, .len = w->line_len};
-	size_t room = columns > strlen(prompt) + 1 ? columns - strlen(prompt) - 1 : 1;
+	const char *prompt = prompts[strcmp(in->decision, "respond") == 0];
+	struct text t = {.data = in->line, .len = in->line_len};
+	size_t room = c->columns > strlen(prompt) + 1 ? c->columns - strlen(prompt) - 1 : 1;
 
-	screen_begin_row();
 	while (t.len > 0 && text_columns(t) > room) {
 		struct glyph g;
 
@@ -135,60 +132,38 @@ static void draw_line(const struct approval_watch *w, unsigned columns)
 		t.data += g.used;
 		t.len -= g.used;
 	}
-	if (columns > strlen(prompt))
-		fputs(prompt, stdout);
-	print_fitting(stdout, t, room);
-	fputs("\033[?25h", stdout);
+	if (c->columns > strlen(prompt))
+		canvas_print_str(c, prompt);
+	c->read = glyph_read;
+	canvas_print(c, t);
+	c->read = glyph_read_exact;
+	c->cursor = true;
 }
 
 /* The way out comes first: a narrow terminal cuts the end. */
-static const char *keys_of(const struct approval_watch *w)
+static const char *keys_of(const struct inbox *in)
 {
-	if (w->mode == WATCH_VIEW)
+	if (in->mode == INBOX_VIEW)
 		return "q back  a approve  d deny  r respond  g grant for session  arrows scroll";
 	return "q quit  a approve  d deny  v view  r respond  g grant for session";
 }
 
-static void draw_foot(const struct approval_watch *w, unsigned columns)
+void inbox_draw_foot(const struct inbox *in, struct canvas *c)
 {
-	struct screen_row r;
-	const char *keys = keys_of(w);
-	char foot[sizeof(w->note)];
+	const char *keys = keys_of(in);
+	char foot[sizeof(in->note)];
 
-	if (w->mode == WATCH_LINE) {
-		draw_line(w, columns);
+	canvas_row(c, c->rows - 1);
+	if (in->mode == INBOX_LINE) {
+		draw_line(in, c);
 		return;
 	}
-	if (w->note[0])
-		snprintf(foot, sizeof(foot), "%s", w->note);
-	else if (w->mode == WATCH_VIEW && w->n_below > 0)
-		snprintf(foot, sizeof(foot), "… %zu rows below  %s", w->n_below, keys);
+	if (in->note[0])
+		snprintf(foot, sizeof(foot), "%s", in->note);
+	else if (in->mode == INBOX_VIEW && in->n_below > 0)
+		snprintf(foot, sizeof(foot), "… %zu rows below  %s", in->n_below, keys);
 	else
 		snprintf(foot, sizeof(foot), "%s", keys);
-	fputs("\033[?25l", stdout);
-	r = begin_row(columns);
-	if (!w->note[0])
-		print_style(w->cli, color_begin(COLOR_GREY));
-	screen_put(&r, text_of(foot), columns);
-	fputs("\033[0m", stdout);
-}
-
-void watch_draw(struct approval_watch *w)
-{
-	enum watch_mode mode = w->mode == WATCH_LINE ? w->mode_before : w->mode;
-	unsigned columns;
-	unsigned rows;
-
-	screen_size(&columns, &rows);
-	rows = rows > 2 ? rows : 2;
-	fputs("\033[H", stdout);
-	if (mode == WATCH_VIEW)
-		draw_view(w, columns, rows - 1);
-	else
-		draw_list(w, columns, rows - 1);
-	printf("\033[J\033[%u;1H", rows);
-	draw_foot(w, columns);
-	fflush(stdout);
-	w->drawn_ms = clock_steady_ms();
-	w->changed = false;
+	canvas_style(c, in->note[0] ? STYLE_PLAIN : STYLE_COLOR(COLOR_GREY));
+	canvas_print_str(c, foot);
 }

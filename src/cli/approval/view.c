@@ -405,12 +405,21 @@ size_t view_n_rows(const struct view *v)
 	return v->rows.len / sizeof(struct piece);
 }
 
-void view_print_row(const struct view *v, size_t row, FILE *out, bool color)
+struct text view_row(const struct view *v, size_t row, enum color *ret_color)
 {
 	struct piece r;
 
 	memcpy(&r, v->rows.data + row * sizeof(r), sizeof(r));
-	fputs(color ? color_begin(r.color) : "", out);
-	print_exact(out, (struct text) {.data = v->text.data + r.at, .len = r.len});
-	fputs(color && r.color != COLOR_NONE ? "\033[0m" : "", out);
+	*ret_color = r.color;
+	return (struct text) {.data = v->text.data + r.at, .len = r.len};
+}
+
+void view_print_row(const struct view *v, size_t row, FILE *out, bool color)
+{
+	enum color its_color;
+	struct text t = view_row(v, row, &its_color);
+
+	fputs(color ? color_begin(its_color) : "", out);
+	print_exact(out, t);
+	fputs(color && its_color != COLOR_NONE ? "\033[0m" : "", out);
 }

@@ -25,5 +25,6 @@ int view_fill(struct view *v, const struct koine_value *approval);
 /* Makes rows of so many columns. */
 int view_wrap(struct view *v, unsigned columns);
 size_t view_n_rows(const struct view *v);
+struct text view_row(const struct view *v, size_t row, enum color *ret_color);
 /* Without a newline. */
 void view_print_row(const struct view *v, size_t row, FILE *out, bool color);

@@ -1,4 +1,5 @@
 /* Tasks for people: a table that fits the terminal, one in full, and what one printed. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -264,4 +265,39 @@ void task_print_output(const struct cli *cli, struct text output)
 			fwrite(until, 1, color, stdout);
 		text = until + color;
 	}
+}
+
+/* ---- the queue ---- */
+
+static double priority_of(const struct koine_value *task)
+{
+	double p = 0;
+
+	koine_value_double(koine_value_get(task, "priority"), &p);
+	return p;
+}
+
+/* In the order in which they will start. */
+static int by_order(const void *a, const void *b)
+{
+	const struct koine_value *x = *(const struct koine_value *const *)a;
+	const struct koine_value *y = *(const struct koine_value *const *)b;
+	double by_priority = priority_of(y) - priority_of(x);
+	int64_t by_time = member_time(x, "created_at") - member_time(y, "created_at");
+
+	if (by_priority != 0)
+		return by_priority > 0 ? 1 : -1;
+	return (by_time > 0) - (by_time < 0);
+}
+
+size_t task_in_order(const struct koine_value *tasks, const struct koine_value **ret_tasks,
+		     size_t max)
+{
+	const struct koine_value *task = koine_value_first(tasks);
+	size_t n = 0;
+
+	for (; task && n < max; task = koine_value_next(task))
+		ret_tasks[n++] = task;
+	qsort(ret_tasks, n, sizeof(ret_tasks[0]), by_order);
+	return n;
 }

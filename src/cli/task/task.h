@@ -96,6 +96,10 @@ enum color task_color(const struct koine_value *task);
 /* How long it has run: "1m04s"; "-" before it starts. */
 void task_span(const struct koine_value *task, char shown[SPAN_SHOWN]);
 
+/* Queued tasks in the order in which they will start; returns how many, at most `max`. */
+size_t task_in_order(const struct koine_value *tasks, const struct koine_value **ret_tasks,
+		     size_t max);
+
 /* What task.find answered. */
 int task_print_list(const struct cli *cli, const struct koine_value *found);
 int task_print_groups(const struct cli *cli, const struct koine_value *groups);

@@ -1,4 +1,4 @@
-#include "cli/approval/keys.h"
+#include "cli/screen/keys.h"
 
 #include <stddef.h>
 
@@ -22,9 +22,15 @@ static int by_letter(char last)
 	}
 }
 
+/* Home and End are 1 and 4 in tmux and on the console, 7 and 8 in rxvt. */
 static int by_number(unsigned number)
 {
-	return number == 5 ? KEY_PAGE_UP : number == 6 ? KEY_PAGE_DOWN : 0;
+	static const int keys[] = {
+		[1] = KEY_HOME,      [4] = KEY_END,  [5] = KEY_PAGE_UP,
+		[6] = KEY_PAGE_DOWN, [7] = KEY_HOME, [8] = KEY_END,
+	};
+
+	return number < sizeof(keys) / sizeof(keys[0]) ? keys[number] : 0;
 }
 
 /* ESC [ A, ESC O A, ESC [ 5 ~: numbers continue up to a letter or ~. */

@@ -1,4 +1,4 @@
-#include "cli/kit/screen.h"
+#include "cli/screen/screen.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -21,7 +21,7 @@ static void on_signal(int number)
 		wants_leave = 1;
 }
 
-static void enter(const struct screen *s)
+static void take_keys(const struct screen *s)
 {
 	struct termios raw = s->before;
 
@@ -29,16 +29,20 @@ static void enter(const struct screen *s)
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-	/* The alternate screen, without a cursor, without line wrapping, and with pasted text
-	 * marked as such. */
-	fputs("\033[?1049h\033[?25l\033[?7l\033[?2004h\033[2J", stdout);
-	fflush(stdout);
+}
+
+static void enter(struct screen *s)
+{
+	take_keys(s);
+	if (s->terminal && s->terminal->enter())
+		return;
+	s->terminal = &terminal_plain;
+	s->terminal->enter();
 }
 
 static void leave(const struct screen *s)
 {
-	fputs("\033[?2004l\033[?7h\033[?25h\033[?1049l", stdout);
-	fflush(stdout);
+	s->terminal->leave();
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &s->before);
 }
 
@@ -50,15 +54,12 @@ static void end(struct screen *s)
 
 int screen_run(struct screen *s)
 {
-	static char frame[64 << 10];
-
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
 	    tcgetattr(STDIN_FILENO, &s->before) != 0)
 		return EX_USAGE;
 	wants_leave = wants_stop = has_changed = 0;
 	signals_catch(&s->signals, numbers, sizeof(numbers) / sizeof(numbers[0]), on_signal);
-	/* A frame written in pieces would flicker. */
-	setvbuf(stdout, frame, _IOFBF, sizeof(frame));
+	s->terminal = terminal_curses;
 	enter(s);
 	while (!s->leave)
 		s->round(s->arg);
@@ -86,10 +87,14 @@ void screen_size(unsigned *ret_columns, unsigned *ret_rows)
 	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 	*ret_columns = size.ws_col > 0 ? size.ws_col : 80;
 	*ret_rows = size.ws_row > 0 ? size.ws_row : 24;
+	if (*ret_columns > TERMINAL_COLUMNS_MAX)
+		*ret_columns = TERMINAL_COLUMNS_MAX;
+	if (*ret_rows > TERMINAL_ROWS_MAX)
+		*ret_rows = TERMINAL_ROWS_MAX;
 }
 
 /* Ctrl-Z: the shell gets its own screen back until we continue. */
-static void stop(const struct screen *s)
+static void stop(struct screen *s)
 {
 	leave(s);
 	raise(SIGSTOP);
@@ -134,36 +139,16 @@ void screen_wait(struct screen *s, const struct koine_client *c, int ms)
 	else
 		has_changed = 0;
 	wants_stop = 0;
-	fputs("\033[2J", stdout);
+	s->terminal->forget();
 	s->redraw(s->arg);
 }
 
-/* ---- a row of it ---- */
-
-/* Clear the row first: after a full row the cursor would still be on its last character. */
-void screen_begin_row(void)
+void screen_draw(struct screen *s, void (*draw)(void *arg, struct canvas *c), void *arg)
 {
-	fputs("\033[0m\033[K", stdout);
-}
+	struct canvas c = {.terminal = s->terminal, .color = s->color, .read = glyph_read_exact};
 
-void screen_end_row(void)
-{
-	fputs("\033[0m\n", stdout);
-}
-
-void screen_put(struct screen_row *r, struct text t, unsigned width)
-{
-	unsigned most = width < r->room ? width : r->room;
-	size_t used;
-
-	if (most == 0)
-		return;
-	used = r->print(stdout, t, most);
-	r->room -= most;
-	for (; used < most; used++)
-		fputc(' ', stdout);
-	if (r->room > 0) {
-		fputc(' ', stdout);
-		r->room--;
-	}
+	screen_size(&c.columns, &c.rows);
+	s->terminal->begin(c.columns, c.rows);
+	draw(arg, &c);
+	s->terminal->end(c.cursor);
 }

@@ -1,0 +1,426 @@
+/* What waits for a human: its calls and its keys. */
+#include <string.h>
+
+#include "base/utf8.h"
+#include "cli/approval/inbox.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+enum { LIST_MAX = 200 };
+
+const struct koine_value *inbox_list(const struct inbox *in)
+{
+	return koine_value_get(koine_doc_root(in->doc), "approvals");
+}
+
+const struct koine_value *inbox_row(const struct inbox *in, size_t at)
+{
+	const struct koine_value *a = koine_value_first(inbox_list(in));
+
+	while (a && at-- > 0)
+		a = koine_value_next(a);
+	return a;
+}
+
+static void note(struct inbox *in, const char *text)
+{
+	snprintf(in->note, sizeof(in->note), "%s", text);
+	in->note[utf8_whole(in->note, strlen(in->note))] = '\0';
+	in->live->changed = true;
+}
+
+/* False: the connection is lost. Takes the params. */
+static bool call(struct inbox *in, const char *method, struct koine_json *params,
+		 koine_answer_cb cb)
+{
+	return live_call(in->live, method, params, cb, in);
+}
+
+/* ---- the list ---- */
+
+static bool is_selected(const struct inbox *in, struct text id)
+{
+	return in->selected[0] && text_is(id, in->selected);
+}
+
+static void select_row(struct inbox *in, size_t at)
+{
+	struct text id = member_string(inbox_row(in, at), "id");
+
+	in->at = at;
+	in->selected[0] = '\0';
+	if (id.len > 0 && id.len < sizeof(in->selected))
+		snprintf(in->selected, sizeof(in->selected), "%.*s", TEXT_ARGS(id));
+	in->live->changed = true;
+}
+
+static const struct koine_value *selected_row(const struct inbox *in, size_t *ret_at)
+{
+	const struct koine_value *a = koine_value_first(inbox_list(in));
+
+	for (size_t i = 0; a; a = koine_value_next(a), i++) {
+		if (is_selected(in, member_string(a, "id"))) {
+			*ret_at = i;
+			return a;
+		}
+	}
+	return NULL;
+}
+
+/* Finds the row of the selected one again. If somebody else decided it, none is selected:
+ * otherwise the next key would act on a different one than it was pressed for. A view of it, or
+ * a comment being typed, stays. */
+static void find_selected(struct inbox *in, bool was_empty)
+{
+	size_t n = koine_value_count(inbox_list(in));
+
+	if (selected_row(in, &in->at))
+		return;
+	if (in->at >= n)
+		in->at = n > 0 ? n - 1 : 0;
+	if (in->mode != INBOX_LIST)
+		return;
+	in->selected[0] = '\0';
+	if (n > 0 && (was_empty || in->step_on))
+		select_row(in, in->at);
+	in->step_on = false;
+}
+
+static void back_to_list(struct inbox *in)
+{
+	in->mode = INBOX_LIST;
+	find_selected(in, false);
+}
+
+static void on_list(void *arg, int result, const struct koine_answer *a)
+{
+	struct inbox *in = arg;
+	bool was_empty = !koine_value_first(inbox_list(in));
+	struct koine_doc *doc;
+
+	in->listing = false;
+	if (!live_took(in->live, "approval.list", result, a))
+		return;
+	doc = doc_of_value(koine_answer_result(a));
+	if (!doc)
+		return;
+	koine_doc_free(in->doc);
+	in->doc = doc;
+	find_selected(in, was_empty);
+	in->live->changed = true;
+}
+
+void inbox_ask(struct inbox *in)
+{
+	struct koine_json *j;
+
+	if (!in->stale || in->listing)
+		return;
+	j = params_new();
+	params_add(j, "status", "pending");
+	params_add(j, "session_id", in->session);
+	params_add_int(j, "limit", LIST_MAX);
+	in->stale = false;
+	in->listing = call(in, "approval.list", j, on_list);
+}
+
+void inbox_back(struct inbox *in)
+{
+	in->stale = true;
+}
+
+void inbox_away(struct inbox *in)
+{
+	in->listing = in->busy = false;
+}
+
+/* If somebody else decided the selected one, a note says so. */
+void inbox_told(struct inbox *in, const struct koine_value *event)
+{
+	const struct koine_value *data = koine_value_get(event, "data");
+	char said[400];
+	size_t n;
+
+	if (!text_begins(member_string(event, "type"), TEXT("approval.")))
+		return;
+	in->stale = true;
+	if (in->busy || in->step_on || !member_is(event, "type", "approval.resolved") ||
+	    !is_selected(in, member_string(data, "approval_id")))
+		return;
+	n = (size_t)snprintf(said, sizeof(said), "%.*s was ",
+			     TEXT_ARGS(member_string(data, "tool_name")));
+	if (n < sizeof(said))
+		approval_say_end(data, said + n, sizeof(said) - n);
+	note(in, said);
+}
+
+/* ---- deciding ---- */
+
+static void note_end(struct inbox *in, const char *before, const struct koine_value *end)
+{
+	char said[400];
+	int n = snprintf(said, sizeof(said), "%s", before);
+
+	approval_say_end(end, said + n, sizeof(said) - (size_t)n);
+	note(in, said);
+}
+
+static void on_decided(void *arg, int result, const struct koine_answer *a)
+{
+	struct inbox *in = arg;
+	char said[400];
+
+	in->busy = false;
+	if (in->live->screen.leave)
+		return;
+	in->stale = true;
+	if (live_is_loss(result, a)) {
+		live_lost(in->live);
+		note(in, "the connection was lost; whether that was decided, the list will tell");
+	} else if (result == 0) {
+		in->step_on = true;
+		in->mode = INBOX_LIST;
+		note_end(in, "", koine_answer_result(a));
+	} else if (approval_quicker(a)) {
+		note_end(in, "it is decided already: ", approval_quicker(a));
+	} else {
+		snprintf(said, sizeof(said), "%.*s", TEXT_ARGS(talk_error(a)));
+		note(in, said);
+	}
+}
+
+static void decide(struct inbox *in, const char *decision, struct text comment, bool grant)
+{
+	const struct approval_choice choice = {
+		.id = text_of(in->selected),
+		.decision = decision,
+		.comment = comment,
+		.grant = grant ? "session" : NULL,
+	};
+
+	in->busy = call(in, "approval.decide", approval_choice_params(&choice), on_decided);
+}
+
+static void begin_line(struct inbox *in, const char *decision)
+{
+	in->decision = decision;
+	in->line_len = 0;
+	in->mode_before = in->mode;
+	in->mode = INBOX_LINE;
+}
+
+static void act(struct inbox *in, int key)
+{
+	const struct text none = {0};
+	size_t at;
+	const struct koine_value *a = selected_row(in, &at);
+
+	if (!a) {
+		note(in, in->mode == INBOX_VIEW ? "it is decided already"
+			 : koine_value_first(inbox_list(in))
+				 ? "none is selected: j or k selects one"
+				 : "there is none");
+		return;
+	}
+	if (!in->live->here) {
+		note(in, "koined is away");
+		return;
+	}
+	if (key == 'r' && approval_is_question(a))
+		begin_line(in, "respond");
+	else if (key == 'r')
+		note(in, "it is no question: a approves, d denies");
+	else if (approval_is_question(a))
+		note(in, "it is a question: r answers it");
+	else if (key == 'd')
+		begin_line(in, "deny");
+	else if (key == 'g' && member_string(a, "session_id").len == 0)
+		note(in, "it belongs to no session: koine approve --grant always would do");
+	else
+		decide(in, "approve", none, key == 'g');
+}
+
+/* ---- all of one ---- */
+
+static void on_got(void *arg, int result, const struct koine_answer *a)
+{
+	struct inbox *in = arg;
+
+	if (in->live->screen.leave)
+		return;
+	if (result != 0) {
+		note(in, "it is gone");
+		in->stale = true;
+		return;
+	}
+	if (view_fill(&in->view, koine_answer_result(a)) != 0) {
+		note(in, "it is too large to be shown");
+		return;
+	}
+	in->view_columns = 0;
+	in->view_top = 0;
+	in->mode = INBOX_VIEW;
+	in->live->changed = true;
+}
+
+static void open_view(struct inbox *in)
+{
+	if (in->selected[0] && in->live->here)
+		(void)call(in, "approval.get", approval_id_params(text_of(in->selected), true),
+			   on_got);
+}
+
+/* ---- keys ---- */
+
+static void move(struct inbox *in, int by)
+{
+	size_t n = koine_value_count(inbox_list(in));
+
+	if (n == 0)
+		return;
+	if (!in->selected[0])
+		select_row(in, in->at);
+	else if (by < 0)
+		select_row(in, in->at >= (size_t)-by ? in->at - (size_t)-by : 0);
+	else
+		select_row(in, in->at + (size_t)by < n ? in->at + (size_t)by : n - 1);
+}
+
+static void scroll(struct inbox *in, int by)
+{
+	if (by < 0)
+		in->view_top = in->view_top >= (size_t)-by ? in->view_top - (size_t)-by : 0;
+	else
+		in->view_top += (size_t)by; /* drawing knows where the end is */
+}
+
+static bool move_by_key(struct inbox *in, int key)
+{
+	void (*go)(struct inbox *, int) = in->mode == INBOX_VIEW ? scroll : move;
+	unsigned columns;
+	unsigned rows;
+
+	screen_size(&columns, &rows);
+	if (key == 'j' || key == KEY_DOWN)
+		go(in, 1);
+	else if (key == 'k' || key == KEY_UP)
+		go(in, -1);
+	else if (key == KEY_PAGE_DOWN || key == ' ')
+		go(in, rows > 3 ? (int)rows - 3 : 1);
+	else if (key == KEY_PAGE_UP || key == 'b')
+		go(in, rows > 3 ? 3 - (int)rows : -1);
+	else if (key == KEY_HOME)
+		go(in, -(1 << 30));
+	else if (key == KEY_END)
+		go(in, 1 << 30);
+	else
+		return false;
+	return true;
+}
+
+static void plain_key(struct inbox *in, int key)
+{
+	bool viewing = in->mode == INBOX_VIEW;
+
+	if (move_by_key(in, key))
+		return;
+	if (key == 'a' || key == 'd' || key == 'r' || key == 'g')
+		act(in, key);
+	else if (viewing && (key == 'q' || key == 'v' || key == '\n' || key == KEY_ESCAPE))
+		back_to_list(in);
+	else if (key == 'v' || key == '\n' || key == '\r')
+		open_view(in);
+	else if (key == 'q' || key == 'Q')
+		in->live->screen.leave = true;
+}
+
+static void end_line(struct inbox *in)
+{
+	struct text typed = {.data = in->line, .len = in->line_len};
+
+	in->mode = in->mode_before;
+	if (typed.len == 0)
+		note(in, "without words it stays as it is");
+	else if (!in->live->here)
+		note(in, "koined is away");
+	else
+		decide(in, in->decision, typed, false);
+	/* A terminal that does not mark pasted text may have more of it waiting. */
+	screen_forget_keys();
+}
+
+static void add_byte(struct inbox *in, int byte)
+{
+	if (in->line_len < sizeof(in->line) - 1)
+		in->line[in->line_len++] = (char)byte;
+}
+
+static void line_key(struct inbox *in, int key)
+{
+	if (key == '\n' || key == '\r') {
+		end_line(in);
+	} else if (key == KEY_ESCAPE) {
+		in->mode = in->mode_before;
+		find_selected(in, false);
+	} else if (key == 0x7f || key == '\b') {
+		while (in->line_len > 0 && ((unsigned char)in->line[--in->line_len] & 0xc0) == 0x80)
+			;
+	} else if (key == ('U' & 0x1f)) {
+		in->line_len = 0;
+	} else if (key >= 0x20 && key < 0x100) {
+		add_byte(in, key);
+	}
+}
+
+/* Pasted text never acts as keys. Its lines become one line; where no line is being typed it is
+ * dropped. */
+static void take_pasted(struct inbox *in, int byte)
+{
+	if (in->mode != INBOX_LINE || in->busy)
+		return;
+	if (byte == '\n' || byte == '\r' || byte == '\t')
+		byte = ' ';
+	if (byte >= 0x20 && byte != 0x7f)
+		add_byte(in, byte);
+	in->live->changed = true;
+}
+
+void inbox_key(struct inbox *in, int key)
+{
+	if (key & KEY_PASTED) {
+		take_pasted(in, key & 0xff);
+		return;
+	}
+	in->live->changed = true;
+	/* Keys pressed before a decision is answered were not meant for the next one. */
+	if (in->busy && key != 'q')
+		return;
+	in->note[0] = '\0';
+	if (in->mode == INBOX_LINE)
+		line_key(in, key);
+	else
+		plain_key(in, key);
+}
+
+/* ---- its life ---- */
+
+void inbox_init(struct inbox *in, struct live *live, const char *session)
+{
+	*in = (struct inbox) {.live = live, .session = session};
+	view_init(&in->view);
+}
+
+void inbox_done(struct inbox *in)
+{
+	koine_doc_free(in->doc);
+	view_done(&in->view);
+}
+
+int64_t inbox_count(const struct inbox *in)
+{
+	int64_t all = (int64_t)koine_value_count(inbox_list(in));
+
+	if (!in->session)
+		koine_value_int(koine_value_get(koine_doc_root(in->doc), "pending"), &all);
+	return all;
+}

@@ -1,0 +1,74 @@
+/*
+ * What waits for a human, in a live view: koine approvals -w, and a part of koine top.
+ *
+ * The list is requested anew whenever an event says that it has changed. The selection is
+ * identified by its id: a list that moves under the cursor must not make anybody approve
+ * something else.
+ */
+#pragma once
+
+#include "cli/approval/approval.h"
+#include "cli/approval/view.h"
+#include "cli/screen/live.h"
+
+enum inbox_mode {
+	INBOX_LIST,
+	INBOX_VIEW, /* all of one */
+	INBOX_LINE, /* a comment is being typed */
+};
+
+struct inbox {
+	struct live *live;
+	const char *session; /* only those of this one; NULL: all */
+	enum inbox_mode mode;
+	enum inbox_mode mode_before; /* the mode in which the line was begun */
+	/* the list */
+	struct koine_doc *doc;           /* NULL: none yet */
+	char selected[APPROVAL_ID_SIZE]; /* "": none */
+	size_t at;                       /* its index, even while it is gone */
+	size_t top;                      /* the first row shown */
+	/* all of one */
+	struct view view;
+	unsigned view_columns; /* that its rows were made for; 0: not yet */
+	size_t view_top;
+	size_t n_below; /* rows after the last one shown */
+	/* what is typed */
+	const char *decision;
+	char line[APPROVAL_COMMENT_SIZE];
+	size_t line_len;
+	char note[512]; /* at the bottom, until a key is pressed */
+	/* calls */
+	bool listing;
+	bool stale;   /* something has changed since the list was requested */
+	bool busy;    /* a decision is on its way */
+	bool step_on; /* our own decision removed the selected one */
+};
+
+void inbox_init(struct inbox *in, struct live *live, const char *session);
+void inbox_done(struct inbox *in);
+
+/* What the live view calls: see struct live. */
+void inbox_back(struct inbox *in);
+void inbox_away(struct inbox *in);
+void inbox_told(struct inbox *in, const struct koine_value *event);
+void inbox_ask(struct inbox *in);
+void inbox_key(struct inbox *in, int key);
+
+/* The listed approvals, and one of them by its index; NULL: none. */
+const struct koine_value *inbox_list(const struct inbox *in);
+const struct koine_value *inbox_row(const struct inbox *in, size_t at);
+
+/* How many wait in all; the list may have only some of them. */
+int64_t inbox_count(const struct inbox *in);
+
+/* ---- draw.c ---- */
+
+/* Its rows of the list, from that row of the canvas on, and how many wait above them. */
+void inbox_draw_list(struct inbox *in, struct canvas *c, unsigned row, unsigned rows);
+
+/* Whether all of one is looked at, which takes all rows but the last; and that. */
+bool inbox_is_viewing(const struct inbox *in);
+void inbox_draw_view(struct inbox *in, struct canvas *c);
+
+/* The last row: what is typed, a note, or the keys. */
+void inbox_draw_foot(const struct inbox *in, struct canvas *c);
