@@ -20,3 +20,4 @@ extern const struct command server_commands[];
 extern const struct command session_commands[];
 extern const struct command status_commands[];
 extern const struct command task_commands[];
+extern const struct command top_commands[];

@@ -1,0 +1,93 @@
+/*
+ * koine top: everything that runs and waits on one screen.
+ *
+ * What it shows comes in parts, each the answer to one call. A part is asked for again when an
+ * event says that it has changed, or at most once a second where there is no such event.
+ */
+#pragma once
+
+#include "cli/approval/inbox.h"
+
+enum top_part {
+	TOP_STATUS,
+	TOP_FIGURES,
+	TOP_AGENTS,
+	TOP_MEMORY,
+	TOP_RUNNING, /* tasks */
+	TOP_QUEUED,
+	TOP_SESSIONS, /* that run */
+	TOP_WAITING,  /* sessions that wait for a human */
+	TOP_TODAY,    /* sessions, for what they cost */
+	N_TOP_PARTS,
+};
+
+struct top;
+
+struct top_answer {
+	struct top *top;
+	struct koine_doc *doc; /* NULL: none yet, or koined has no such thing */
+	bool open;             /* asked, and not answered */
+	bool stale;
+	uint64_t asked_ms;
+};
+
+enum { TOP_LIST_MAX = 100, TOP_LINES = 32, TOP_LINE_SIZE = 512 };
+
+/* What a session said last. */
+struct top_line {
+	char id[64]; /* "": unused */
+	char text[TOP_LINE_SIZE];
+};
+
+/* What is counted, at one moment. */
+struct top_figures {
+	uint64_t at_ms; /* 0: not known */
+	double calls;
+	double tokens;
+	double resident;
+	uint64_t own_calls; /* how many of the calls are ours */
+};
+
+struct top {
+	struct live live;
+	struct inbox inbox;
+	struct top_answer answers[N_TOP_PARTS];
+	struct top_line lines[TOP_LINES];
+	unsigned next_line;   /* the slot that is used next */
+	uint64_t calls_asked; /* our calls before the figures were asked for */
+	struct top_figures before;
+	struct top_figures now;
+	double cost_today;
+	bool cost_is_less; /* there were more sessions than were asked for */
+};
+
+const struct koine_value *top_list(const struct top *t, enum top_part part, const char *member);
+
+/* ---- figures.c ---- */
+
+/* Reads what daemon.metrics answered. */
+void top_count(struct top *t, const struct koine_value *result);
+
+/* What came between the last two looks, by second; negative: not known. */
+double top_calls_rate(const struct top *t);
+double top_tokens_rate(const struct top *t);
+
+/* Adds up what sessions cost that were active today. */
+void top_add_costs(struct top *t, const struct koine_value *sessions, size_t limit);
+
+/* ---- lines.c ---- */
+
+/* The line of a session; NULL: none is known. */
+const struct top_line *top_line_of(const struct top *t, struct text id);
+
+/* Asks what these sessions said last, where it is not known. */
+void top_ask_lines(struct top *t, const struct koine_value *sessions);
+
+/* An event of a session has come. */
+void top_take_line(struct top *t, const struct koine_value *event);
+
+/* ---- draw.c ---- */
+
+void top_draw(void *arg, struct canvas *c);
+
+int cmd_top(struct cli *cli);
