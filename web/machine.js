@@ -1,5 +1,5 @@
 // How koined is: health, listeners, agents and whether they answer, the browsers that were let in.
-import {button, bytes, chip, doing, empty, h, heading, put, short, soon, span, time} from './dom.js';
+import {button, bytes, chip, clock, doing, empty, h, heading, put, short, soon, span, svg, time} from './dom.js';
 import {call, listen} from './link.js';
 
 export const title = 'Machine';
@@ -31,13 +31,40 @@ function agents(found) {
 		[a.name + (a.default ? ' (default)' : ''), a.kind, a.model, a.ok === undefined ? chip('asking …') : chip(a.ok ? 'yes' : 'no', a.ok ? 'ok' : 'error'), a.text ?? '']));
 }
 
+// ---- the last day ----
+
+const rate = name => (now, before) => now[name] - before[name];
+const CHARTS = [
+	['Calls a minute', rate('calls')],
+	['Time of a call, in microseconds', (now, before) => (now.timed > before.timed ? (now.call_us - before.call_us) / (now.timed - before.timed) : 0)],
+	['Errors a minute', rate('errors')],
+	['Tasks running', now => now.tasks_running],
+	['Tokens a minute', (now, before) => rate('tokens_in')(now, before) + rate('tokens_out')(now, before)],
+	['Cost, in dollars', now => now.micro_usd / 1e6],
+];
+
+function chart(name, samples, value) {
+	const points = samples.slice(1).map((s, i) => [Date.parse(s.time), Math.max(0, value(s, samples[i]))]);
+	const most = Math.max(...points.map(p => p[1]), 0);
+	const from = points[0][0];
+	const wide = Math.max(points.at(-1)[0] - from, 1);
+	const at = ([t, v]) => `${(((t - from) / wide) * 298 + 1).toFixed(1)} ${(58 - (most > 0 ? v / most : 0) * 54).toFixed(1)}`;
+	const words = `${name}: at most ${most.toLocaleString([], {maximumFractionDigits: 3})}, now ${points.at(-1)[1].toLocaleString([], {maximumFractionDigits: 3})}`;
+
+	return h('figure', {class: 'chart'}, h('figcaption', {}, words),
+		svg('svg', {viewBox: '0 0 300 60', preserveAspectRatio: 'none', role: 'img', 'aria-label': words},
+			svg('path', {class: 'axis', d: 'M1 58H299'}), svg('path', {d: `M${points.map(at).join('L')}`})),
+		h('p', {class: 'note'}, `${clock(samples[0].time)} to ${clock(samples.at(-1).time)}`));
+}
+
 export function enter(root) {
 	const top = h('div', {});
 	const ports = h('div', {});
 	const who = h('div', {});
 	const browsers = h('div', {});
+	const day = h('div', {class: 'charts'});
 
-	put(root, heading('Machine'), top, h('h2', {}, 'Listeners'), ports,
+	put(root, heading('Machine'), top, h('h2', {}, 'The last day'), day, h('h2', {}, 'Listeners'), ports,
 		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Ask them', () => doing(ask))), who, h('h2', {}, 'Browsers'), browsers);
 
 	async function read() {
@@ -45,6 +72,9 @@ export function enter(root) {
 
 		put(top, health(s));
 		put(ports, listeners(s));
+		const {samples} = await call('daemon.samples');
+
+		put(day, CHARTS.map(([name, value]) => chart(name, samples, value)));
 	}
 
 	async function ask(names) {

@@ -17,6 +17,7 @@
 #include "io/listener.h"
 #include "io/loop.h"
 
+struct samples;
 struct server;
 struct engine; /* what handlers work with; the owner knows it */
 
@@ -127,6 +128,7 @@ struct server {
 	struct others others;
 	unsigned n_calls; /* in flight */
 	struct call_counts counts;
+	struct samples *samples; /* of the last day; who keeps them frees them. NULL: nobody does */
 	uint64_t last_client;
 	uint64_t started_ms;
 	int64_t started_utc_ms;

@@ -172,6 +172,8 @@ const steps = {
 
 	async machine(page) {
 		await page.getByText('healthy').waitFor();
+		await page.locator('.chart svg path').nth(11).waitFor({state: 'attached'});
+		found.charts = await page.locator('.chart figcaption').allTextContents();
 		await page.locator('.chip.ok', {hasText: 'yes'}).first().waitFor();
 		await page.getByText('Turn away').waitFor();
 		await both(page, 'machine');

@@ -323,6 +323,19 @@ def test_behind_must_be_an_origin():
               "%s: %s", value, done.stderr)
 
 
+def test_the_last_day_is_at_hand():
+    with Daemon() as d, d.connect() as c:
+        first, before = c.call("daemon.samples")["samples"]
+        for _ in range(5):
+            c.call("ping")
+        c.call_text(b'{"jsonrpc":"2.0","id":1,"method":"no.such"}')
+        again, now = c.call("daemon.samples")["samples"]
+        same(first, again, "the first minute's")
+        check(now["calls"] - before["calls"] >= 6, "%r", now)
+        check(now["errors"] > before["errors"] and now["connections"] >= 1, "%r", now)
+        same(sorted(now), sorted(first), "members")
+
+
 def test_fifty_streams_hear_of_one_change():
     with Daemon() as d:
         b = enter(d)

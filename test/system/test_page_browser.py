@@ -11,6 +11,7 @@ def test_every_room_works_by_keyboard():
         same(found["first"], "Bash", "chosen first")
         same(found["marked"], "violin", "marked")
         same(found["address"], "#/events?type=memory.*", "the filter's address")
+        same(len(found["charts"]), 6, "charts of the last day")
         with w.daemon.connect() as c:
             rows = c.call("approval.list", {"status": "any"})["approvals"]
             rows.sort(key=lambda a: a["created_at"])

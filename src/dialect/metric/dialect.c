@@ -36,7 +36,38 @@ static const struct metrics_settings defaults;
 static const struct dialect_section section = {SECTION(rows, defaults)};
 
 static const struct dialect_token token = {.file = offsetof(struct metrics_settings, token_file)};
-static const struct dialect_life life = {.token = &token};
+
+/* ---- the last day: kept whether or not somebody listens ---- */
+
+static int start(struct dialect_host *h, struct why *why)
+{
+	struct samples *s = NULL;
+	int r = samples_start(h->daemon->server, h->daemon->engine, &s);
+
+	(void)why;
+	h->state = h->daemon->server->samples = s;
+	return r;
+}
+
+/* Also after a start that failed, when the server is gone already. */
+static int release(struct dialect_host *h, struct why *why)
+{
+	(void)why;
+	samples_free(h->state);
+	h->state = NULL;
+	return 0;
+}
+
+static int stopping(struct dialect_host *h, struct why *why)
+{
+	h->daemon->server->samples = NULL;
+	return release(h, why);
+}
+
+static const struct dialect_life life = {
+	.steps = {[DIALECT_START] = start, [DIALECT_STOPPING] = stopping, [DIALECT_FREE] = release},
+	.token = &token,
+};
 
 static void write_refusal(struct buf *body, const struct http_refusal *no)
 {

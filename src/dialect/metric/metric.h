@@ -123,6 +123,12 @@ extern const struct http_route metric_routes[N_METRIC_ROUTES];
 extern const struct method metric_methods[];
 extern const unsigned metric_n_methods;
 
+/* ---- sample.c: the last day, minute by minute, in server.samples ---- */
+
+int samples_start(struct server *server, struct engine *engine, struct samples **ret_samples);
+void samples_free(struct samples *s); /* accepts NULL */
+struct done metric_samples(struct call *c);
+
 /* ---- dialect.c: a listener for nothing else ---- */
 
 extern const struct dialect metric_dialect;

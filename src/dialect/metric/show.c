@@ -105,6 +105,11 @@ const struct method metric_methods[] = {
 	 FIELDS(metrics_fields),
 	 .in_size = sizeof(struct metrics_in),
 	 .handle = handle_metrics},
+	{.name = "daemon.samples",
+	 .doc = "What the last day was like: a sample for each minute, and one of now",
+	 .result = "{\"type\":\"object\",\"properties\":{\"samples\":{\"type\":\"array\","
+		   "\"items\":{\"type\":\"object\"}}}}",
+	 .handle = metric_samples},
 };
 
 const unsigned metric_n_methods = sizeof(metric_methods) / sizeof(metric_methods[0]);
