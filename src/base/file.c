@@ -1,6 +1,10 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +38,35 @@ int file_write_all(int fd, const void *data, size_t len)
 		}
 	}
 	return 0;
+}
+
+static int fill(int fd, mode_t mode, const void *data, size_t len)
+{
+	int r = file_write_all(fd, data, len);
+
+	if (r == 0 && (fchmod(fd, mode) != 0 || fsync(fd) != 0))
+		r = -errno;
+	return r;
+}
+
+int file_replace(const char *path, mode_t mode, const void *data, size_t len)
+{
+	char draft[PATH_MAX];
+	int fd;
+	int r;
+
+	if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft))
+		return -ENAMETOOLONG;
+	fd = mkostemp(draft, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = fill(fd, mode, data, len);
+	close(fd);
+	if (r == 0 && rename(draft, path) != 0)
+		r = -errno;
+	if (r != 0)
+		unlink(draft);
+	return r;
 }
 
 int file_read_all(int fd, struct buf *out)

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/types.h>
 
 struct buf;
 
 /* Writes everything to a blocking descriptor; 0 or -errno. */
 int file_write_all(int fd, const void *data, size_t len);
+
+/* Replaces a file as a whole, or leaves it as it is: it is written beside it first, with this mode
+ * whatever the mask says, and is on the disk before it has its name. 0 or -errno. */
+int file_replace(const char *path, mode_t mode, const void *data, size_t len);
 
 /* Reads a regular file to its end; -EINVAL for anything else, -EFBIG when it is larger than the
  * buffer may become. Open it with O_NONBLOCK, so that a FIFO does not block you. */

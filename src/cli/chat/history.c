@@ -59,27 +59,6 @@ static int read_all(const char *path, struct buf *all)
 	return lines_read_all(fd, all);
 }
 
-/* The new file is written beside the old one, so that nobody ever finds half of it. A line that
- * another prompt adds at this very moment is lost; it is only a history. */
-static int rewrite(const char *path, const char *data, size_t len)
-{
-	char draft[PATH_MAX + 8];
-	int fd;
-	int r;
-
-	snprintf(draft, sizeof(draft), "%s.XXXXXX", path);
-	fd = mkostemp(draft, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = file_write_all(fd, data, len);
-	close(fd);
-	if (r == 0 && rename(draft, path) != 0)
-		r = -errno;
-	if (r != 0)
-		unlink(draft);
-	return r;
-}
-
 /* Where the newest HISTORY_LINES begin, and how many lines there are. */
 static size_t find_newest(const struct buf *all, unsigned *ret_n)
 {
@@ -128,7 +107,9 @@ int history_load(const char *path, void (*fn)(void *arg, const char *line), void
 		return all.err;
 	from = find_newest(&all, &n);
 	if (n >= 2 * HISTORY_LINES)
-		r = rewrite(path, all.data + from, all.len - from);
+		/* A line that another prompt adds at this very moment is lost; it is only a
+		 * history. */
+		r = file_replace(path, 0600, all.data + from, all.len - from);
 	tell(all.data + from, all.data + all.len, fn, arg);
 	return r;
 }

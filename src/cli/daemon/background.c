@@ -71,25 +71,19 @@ static struct text last_lines(struct text t, int64_t lines)
 	return text_skip(t, at);
 }
 
-static void print_lines(FILE *out, const char *before, struct text rest, bool json)
+static void print_json_lines(struct text rest)
 {
 	struct text line;
 
 	while (rest.len > 0 && text_next(&rest, '\n', &line)) {
-		CLEANUP(json_freep) struct koine_json *j = json ? params_new() : NULL;
+		CLEANUP(json_freep) struct koine_json *j = params_new();
 		const char *text;
 
 		if (line.len == 0)
 			continue;
-		if (json) {
-			params_add_text(j, "text", line);
-			text = params_end(j);
-			fprintf(out, "%s\n", text ? text : "{}");
-			continue;
-		}
-		fputs(before, out);
-		print_text(out, line);
-		fputc('\n', out);
+		params_add_text(j, "text", line);
+		text = params_end(j);
+		puts(text ? text : "{}");
 	}
 }
 
@@ -97,13 +91,18 @@ bool background_print_log(const struct cli *cli, int64_t lines)
 {
 	CLEANUP(buf_donep) struct buf text;
 	char path[PATH_MAX];
+	struct text last;
 
 	buf_init(&text, LOG_MAX);
 	if (!background_log(path) || !read_log(path, &text))
 		return false;
 	if (!cli->options.json)
 		fprintf(stderr, "koined does not run; this is the end of %s:\n", path);
-	print_lines(stdout, "", last_lines(buf_text(&text), lines), cli->options.json);
+	last = last_lines(buf_text(&text), lines);
+	if (cli->options.json)
+		print_json_lines(last);
+	else
+		print_lines(stdout, "", last);
 	return true;
 }
 
@@ -185,7 +184,7 @@ static int say_why(const char *log, off_t from, int status)
 	all = buf_text(&text);
 	if (from <= (off_t)all.len)
 		all = text_skip(all, (size_t)from);
-	print_lines(stderr, "  ", last_lines(all, LINES_OF_A_FAILURE), false);
+	print_lines(stderr, "  ", last_lines(all, LINES_OF_A_FAILURE));
 	return EX_UNAVAILABLE;
 }
 

@@ -62,35 +62,9 @@ static int make_folders(char *path)
 /* As a whole or not at all. */
 static int replace(char *path, struct text text)
 {
-	char temp[PATH_MAX + 8];
 	int r = make_folders(path);
-	int fd;
 
-	if (r != 0)
-		return r;
-	snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
-	fd = mkostemp(temp, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = file_write_all(fd, text.data, text.len);
-	if (r == 0 && (fchmod(fd, 0644) != 0 || fsync(fd) != 0 || rename(temp, path) != 0))
-		r = -errno;
-	close(fd);
-	if (r != 0)
-		unlink(temp);
-	return r;
-}
-
-static void say_left_out(const struct buf *left)
-{
-	struct text rest = buf_text(left);
-	struct text line;
-
-	while (rest.len > 0 && text_next(&rest, '\n', &line)) {
-		fputs("koine: left out of PATH: ", stderr);
-		print_text(stderr, line);
-		fputc('\n', stderr);
-	}
+	return r != 0 ? r : file_replace(path, 0644, text.data, text.len);
 }
 
 static int write_path(char path[PATH_MAX])
@@ -118,7 +92,7 @@ static int write_path(char path[PATH_MAX])
 		complain("cannot write %s: %s", path, strerror(-r));
 		return EX_CANTCREAT;
 	}
-	say_left_out(&left);
+	print_lines(stderr, "koine: left out of PATH: ", buf_text(&left));
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static void print_line(const struct cli *cli, const struct koine_value *line)
 }
 
 /* Prints the lines after number *last, and advances it. */
-static int print_lines(struct cli *cli, int64_t limit, int64_t *last)
+static int print_page(struct cli *cli, int64_t limit, int64_t *last)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *line;
@@ -76,10 +76,10 @@ int cmd_log(struct cli *cli)
 		complain("%s", error);
 		return r;
 	}
-	r = print_lines(cli, limit, &last);
+	r = print_page(cli, limit, &last);
 	while (r == 0 && o->follow) {
 		nanosleep(&pause, NULL);
-		r = print_lines(cli, LINES_MAX, &last);
+		r = print_page(cli, LINES_MAX, &last);
 	}
 	return r;
 }

@@ -20,41 +20,13 @@ struct metrics_options {
 	const char *textfile; /* NULL: stdout */
 };
 
-static int fill(int fd, struct text text)
-{
-	int r = file_write_all(fd, text.data, text.len);
-
-	/* The exporter is somebody else, whatever our mask says. */
-	if (r == 0 && fchmod(fd, 0644) != 0)
-		r = -errno;
-	if (r == 0 && fsync(fd) != 0)
-		r = -errno;
-	return r;
-}
-
-/* Under another name first, which the exporter does not look at: it never finds half of a file. */
-static int write_draft(char *draft, struct text text)
-{
-	CLEANUP(closep) int fd = mkostemp(draft, O_CLOEXEC);
-
-	return fd < 0 ? -errno : fill(fd, text);
-}
-
+/* The exporter is somebody else, and never finds half of a file. */
 static int write_file(const char *path, struct text text)
 {
-	char draft[4096];
-	int r;
+	int r = file_replace(path, 0644, text.data, text.len);
 
-	if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft)) {
-		complain("the path of --textfile is too long");
-		return EX_USAGE;
-	}
-	r = write_draft(draft, text);
-	if (r == 0 && rename(draft, path) != 0)
-		r = -errno;
 	if (r == 0)
 		return 0;
-	unlink(draft);
 	complain("cannot write %s: %s", path, strerror(-r));
 	return EX_CANTCREAT;
 }

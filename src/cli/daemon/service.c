@@ -80,19 +80,6 @@ void service_look(const struct cli *cli, struct service *ret)
 	ret->listens = ret->there && socket_listens();
 }
 
-/* Without what systemctl says of itself where nothing is wrong. */
-static void print_said(const struct buf *out)
-{
-	struct text rest = buf_text(out);
-	struct text line;
-
-	while (rest.len > 0 && text_next(&rest, '\n', &line)) {
-		fputs("  ", stderr);
-		print_text(stderr, line);
-		fputc('\n', stderr);
-	}
-}
-
 int service_do(const char *verb, unsigned units)
 {
 	const char *argv[ARGS_MAX] = {"systemctl", "--user", verb};
@@ -109,7 +96,7 @@ int service_do(const char *verb, unsigned units)
 	if (status == 0)
 		return 0;
 	complain("systemctl --user %s failed:", verb);
-	print_said(&out);
+	print_lines(stderr, "  ", buf_text(&out));
 	return EX_UNAVAILABLE;
 }
 

@@ -70,6 +70,19 @@ void print_text(FILE *out, struct text t)
 	}
 }
 
+void print_lines(FILE *out, const char *before, struct text t)
+{
+	struct text line;
+
+	while (t.len > 0 && text_next(&t, '\n', &line)) {
+		if (line.len == 0)
+			continue;
+		fputs(before, out);
+		print_text(out, line);
+		fputc('\n', out);
+	}
+}
+
 static void format_as(const char *format, const struct koine_value *v, char shown[TIME_SHOWN])
 {
 	struct text iso = text_of_value(v);

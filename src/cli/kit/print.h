@@ -14,6 +14,8 @@ int out_of_memory(void);
 
 /* Text from elsewhere: anything that could steer a terminal is shown as \xNN. */
 void print_text(FILE *out, struct text t);
+/* Each line of it that is not empty, with this before it. */
+void print_lines(FILE *out, const char *before, struct text t);
 
 enum { TIME_SHOWN = 32 };
 

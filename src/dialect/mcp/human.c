@@ -144,19 +144,6 @@ static void on_cancel(struct call *c, void *arg)
 	(void)fail_left(c);
 }
 
-/* Ours, so that a question can be withdrawn before it is kept. */
-static int make_id(struct call *c, struct text *ret_id)
-{
-	char uuid[UUID_LEN + 1];
-	char id[UUID_LEN + 8];
-	int r = uuid4(uuid);
-
-	if (r != 0)
-		return r;
-	snprintf(id, sizeof(id), "local-%s", uuid);
-	return arena_copy_text(&c->arena, text_of(id), ret_id);
-}
-
 static int begin_waiting(struct call *c, const struct approval_new *new, struct waiting *w)
 {
 	int r;
@@ -467,7 +454,7 @@ static int find_id(struct call *c, struct text *ret_id)
 		*ret_id = value_text(kept);
 		return 0;
 	}
-	return make_id(c, ret_id);
+	return approval_make_id(&c->arena, ret_id);
 }
 
 static struct done handle_ask(struct call *c)
@@ -549,7 +536,7 @@ static struct done handle_permission(struct call *c)
 	const struct permission_in *in = c->in;
 	struct waiting *w = arena_zalloc(&c->arena, sizeof(*w));
 	struct approval_new new = new_approval(c);
-	int r = w ? need_approvals(c) ?: make_id(c, &new.id) : -ENOMEM;
+	int r = w ? need_approvals(c) ?: approval_make_id(&c->arena, &new.id) : -ENOMEM;
 
 	if (r != 0)
 		return call_fail(c, r);

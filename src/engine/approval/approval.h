@@ -138,6 +138,9 @@ struct approval_new {
 	struct approval_client from;
 };
 
+/* An id for one that is to be withdrawn, perhaps, before it is stored. */
+int approval_make_id(struct arena *arena, struct text *ret_id);
+
 /* It was made or found, and is stored; its input is unpacked. */
 typedef void (*approval_fn)(void *arg, int result, const struct approval *approval,
 			    const struct why *why);

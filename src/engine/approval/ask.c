@@ -131,7 +131,7 @@ static int pack_input(struct approval_ask *ask, const struct value *input, struc
 			       &ask->row.input.bytes);
 }
 
-static int make_id(struct approval_ask *ask)
+int approval_make_id(struct arena *arena, struct text *ret_id)
 {
 	char uuid[UUID_LEN + 1];
 	char made[UUID_LEN + 16];
@@ -140,7 +140,7 @@ static int make_id(struct approval_ask *ask)
 	if (r != 0)
 		return r;
 	snprintf(made, sizeof(made), "local-%s", uuid);
-	return arena_copy_text(&ask->arena, text_of(made), &ask->row.id);
+	return arena_copy_text(arena, text_of(made), ret_id);
 }
 
 static int fill(struct approval_ask *ask, const struct approval_new *in, struct why *why)
@@ -166,7 +166,7 @@ static int fill(struct approval_ask *ask, const struct approval_new *in, struct 
 	ask->from = in->from;
 	r = portrait_copy(&approval_portrait, &ask->arena, &ask->row);
 	if (r == 0 && !ask->named)
-		r = make_id(ask);
+		r = approval_make_id(&ask->arena, &ask->row.id);
 	if (r == 0)
 		r = arena_copy_text(&ask->arena, in->session, &ask->session);
 	return r == 0 ? pack_input(ask, in->input, why) : r;

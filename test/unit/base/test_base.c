@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/log_tail.h"
@@ -847,6 +848,42 @@ static void secrets_are_equal_only_byte_by_byte_and_in_length(void **state)
 	assert_false(text_equal_secret((struct text) {0}, TEXT("abc")));
 }
 
+static void read_back(const char *path, mode_t mode, const char *want)
+{
+	char text[64] = "";
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0 && fstat(fd, &st) == 0);
+	close(fd);
+	assert_string_equal(text, want);
+	assert_int_equal(st.st_mode & 07777, mode);
+}
+
+static void file_replace_is_all_or_nothing(void **state)
+{
+	char folder[TEMPDIR_MAX];
+	char path[64], under[80];
+	mode_t mask = umask(0077);
+
+	(void)state;
+	tempdir_make(folder);
+	snprintf(path, sizeof(path), "%s/file", folder);
+	assert_int_equal(file_replace(path, 0644, "one", 3), 0);
+	read_back(path, 0644, "one");
+	assert_int_equal(file_replace(path, 0600, "two", 3), 0);
+	read_back(path, 0600, "two");
+	snprintf(under, sizeof(under), "%s/file/under", folder);
+	assert_int_equal(file_replace(under, 0600, "x", 1), -ENOTDIR);
+	/* What cannot take its name leaves nothing behind: the folder can be removed. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(file_replace(path, 0600, "x", 1), -EISDIR);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+	umask(mask);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -889,6 +926,7 @@ int main(void)
 		cmocka_unit_test(refuse_cuts_what_is_long_and_needs_no_place),
 		cmocka_unit_test(refuse_cuts_between_characters),
 		cmocka_unit_test(secrets_are_equal_only_byte_by_byte_and_in_length),
+		cmocka_unit_test(file_replace_is_all_or_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
