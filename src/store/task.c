@@ -187,6 +187,50 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 	return rows_take_all(q, &list, ret_tasks, ret_n);
 }
 
+/* ---- what its user wants gone ---- */
+
+/* What open tasks come after is asked once for each statement. */
+#define CLEAN(where)                                                                               \
+	{                                                                                          \
+		"DELETE FROM task WHERE seq IN (SELECT seq FROM task WHERE " where                 \
+		" AND (project, id) NOT IN (SELECT o.project, a.id FROM task AS o"                 \
+		" JOIN task_after AS a ON a.task = o.seq WHERE o.state < 2) LIMIT :limit)"         \
+		" RETURNING {columns}",                                                            \
+			.of = &task_portrait,                                                      \
+			.members = {.with = TASK_ENDS, .without = MEMBER_CUT},                     \
+	}
+
+enum { CLEAN_PROJECT = 1, CLEAN_GROUP = 2, N_CLEANS = 4 };
+
+#define CLEANS(state)                                                                              \
+	{                                                                                          \
+		[0] = CLEAN(state), [CLEAN_PROJECT] = CLEAN("project = :project AND " state),      \
+		[CLEAN_GROUP] = CLEAN("group_name = :group AND " state),                           \
+		[CLEAN_PROJECT | CLEAN_GROUP] =                                                    \
+			CLEAN("group_name = :group AND project = :project AND " state),            \
+	}
+
+int store_task_clean(struct connection *c, const struct store_task_query *query,
+		     struct arena *arena, struct task **ret_tasks, unsigned *ret_n)
+{
+	static const struct query ended[N_CLEANS] = CLEANS("state >= 2");
+	static const struct query completed[N_CLEANS] = CLEANS("state = 2");
+	static const struct row_kind kind = NOUN_KIND(struct task, &task_portrait);
+	unsigned by =
+		(query->project.data ? CLEAN_PROJECT : 0) | (query->group.data ? CLEAN_GROUP : 0);
+	CLEANUP(query_donep)
+	struct statement *q =
+		query_open(c, query->state == TASK_COMPLETED ? &completed[by] : &ended[by]);
+	struct row_list list = {.kind = &kind, .arena = arena};
+
+	if (query->project.data)
+		query_bind_text(q, ":project", query->project);
+	if (query->group.data)
+		query_bind_text(q, ":group", query->group);
+	query_bind_int(q, ":limit", query->limit);
+	return rows_take_all(q, &list, ret_tasks, ret_n);
+}
+
 /* ---- pauses ---- */
 
 int store_task_pause(struct connection *c, struct text group, int64_t now_ms, bool *ret_changed)

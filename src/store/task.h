@@ -68,6 +68,11 @@ int store_task_count(struct connection *c, struct arena *arena, struct task_tall
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
 		      struct task_tally **ret_groups, unsigned *ret_n);
 
+/* Deletes up to q->limit tasks that have ended, of that project, group and state, and that no open
+ * task comes after; reports them as store_task_sweep does. */
+int store_task_clean(struct connection *c, const struct store_task_query *q, struct arena *arena,
+		     struct task **ret_tasks, unsigned *ret_n);
+
 /* ---- pauses: {NULL, 0} stands for all tasks, else it is a group's name ---- */
 
 /* *ret_changed: it was not so before. */

@@ -4,9 +4,10 @@ Tasks that are kept back: stashed, paused with their group or with all; labels, 
 standard input. By the command line, and over restarts and kill -9.
 """
 import json
+import os
 import signal
 
-from harness import MIB, check, main, same
+from harness import MIB, check, main, request, same, wait_until
 from task_world import World as Folder_world
 from task_world import add, end
 from test_aiwg import connect
@@ -151,6 +152,54 @@ def test_a_variable_of_ones_own_goes_along_if_it_is_named():
         same(w("log", "0").out, "my own/x=y/\n", "output")
         check("no such variable" in w("add", "-e", "NOBODY", "true", code=64).err, "unset")
         check("wants NAME" in w("add", "-e", "=x", "true", code=64).err, "no name")
+
+
+def test_clean_forgets_what_has_ended():
+    with World() as w:
+        w.add("-g", "docs", "true")
+        w.add("-g", "docs", "false")
+        w.add("true")
+        w.add("sleep", "600")
+        w.add("--after", "2", "--stash", "true")
+        w("wait", "0", "2")
+        w("wait", "1", code=1)
+        outputs = os.path.join(w.daemon.root, "koine.db.tasks")
+        check(len(os.listdir(outputs)) >= 1, "%r", os.listdir(outputs))
+        same(w("clean", "-g", "docs", "--successful-only").out, "1 forgotten\n", "said")
+        check("not found" in w("get", "0", code=1).err, "gone")
+        same(w("clean").out, "1 forgotten\n", "the failed one; what one waits for stays")
+        same(sorted(shown(w)), ["task-0002", "task-0003", "task-0004"], "left")
+        same(w("clean").out, "0 forgotten\n", "again")
+        w("cancel", "3", "4")
+        w("wait", "3", code=130)
+        same(w.json("clean"), {"cleaned": 3}, "all")
+        same(shown(w), {}, "none")
+        same([n for n in os.listdir(outputs) if n.isdigit()], [], "output")
+        same(w.add("true"), "task-0005", "ids are not used again")
+        w("wait", "5")
+        told = [json.loads(line)["data"]["count"] for line in
+                w.koine("events", "-n", "20", "--json", "--type", "task.cleaned").out.splitlines()]
+        same(told, [1, 1, 3], "events")
+
+
+def test_many_are_forgotten_and_the_rest_after_a_kill():
+    with Folder_world() as w:
+        with w.daemon("tasks.queue=2000", "tasks.project_parallel=16", exit_status=-signal.SIGKILL) as d, \
+                d.connect() as k:
+            k.call("task.pause")
+            tasks = [add(k, "true") for _ in range(350)]
+            for task in tasks:
+                k.call("task.cancel", {"taskId": task})
+            same(k.call("task.clean", {"group": "nobody"}), {"cleaned": 0}, "none of that")
+            k.send(request("task.clean", {}) + b"\n")
+            wait_until(lambda: d.connect().call("task.find")["counts"]["total"] < 350, "some to go")
+            d.signal(signal.SIGKILL)
+            d.wait_exit()
+        with w.daemon() as d, d.connect() as k:
+            total = k.call("task.find", {"limit": 1})["counts"]["total"]
+            check(total % 50 == 0 and total < 350, "whole batches: %d", total)
+            same(k.call("task.clean"), {"cleaned": total}, "the rest")
+            same(k.call("task.find")["counts"]["total"], 0, "none")
 
 
 if __name__ == "__main__":

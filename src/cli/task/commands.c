@@ -5,6 +5,8 @@
 
 #include "base/cleanup.h"
 #include "cli/kit/call.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
 #include "cli/task/task.h"
 
 static int cmd_list(struct cli *cli)
@@ -35,6 +37,23 @@ static int cmd_get(struct cli *cli)
 	int r = task_params_id(cli, "id", cli->args[0], &j);
 
 	return r != 0 ? r : call_print(cli, "task.show", j, NULL, task_print_one);
+}
+
+static int print_cleaned(const struct cli *cli, const struct koine_value *result)
+{
+	printf("%lld forgotten\n", (long long)member_number(result, "cleaned"));
+	return 0;
+}
+
+static int cmd_clean(struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+	struct koine_json *j = task_params(cli);
+
+	params_add(j, "group", o->group);
+	params_add_bool(j, "successful_only", o->successful);
+	talk_be_patient(cli);
+	return call_print(cli, "task.clean", j, NULL, print_cleaned);
 }
 
 /* ---- of several ---- */
@@ -115,6 +134,9 @@ static const struct command subs[] = {
 	 cmd_task_pause, NULL, task_pause_options},
 	{"resume", "[ID...]", "begin tasks again", BY_ID, cmd_task_resume, NULL,
 	 task_pause_options},
+	{"clean", "", "forget tasks that have ended, with what they printed",
+	 "Those of the project; one that another still waits for stays.\n", cmd_clean, NULL,
+	 task_clean_options, NO_ARGS},
 	{"stats", "", "count tasks by state", NULL, cmd_stats, NULL, task_count_options, NO_ARGS},
 	{"groups", "", "count tasks by group", NULL, cmd_groups, NULL, task_count_options, NO_ARGS},
 	{"watch", "", "watch tasks on the terminal, live", "q or Ctrl-C leaves.\n", cmd_task_watch,

@@ -104,6 +104,14 @@ const struct option task_watch_options[] = {
 
 const struct option task_pause_options[] = {GROUP("of one group, in all projects"), {NULL}};
 
+const struct option task_clean_options[] = {
+	GROUP("those of one group"),
+	{"--successful-only", "-s", NULL, "only those that were completed", option_flag,
+	 AT(successful)},
+	ALL_PROJECTS,
+	{NULL},
+};
+
 const struct option task_enqueue_options[] = {
 	{"--delay", NULL, "TIME", "begin no sooner than then", option_span, AT(delay_ms)},
 	{NULL},

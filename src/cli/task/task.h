@@ -22,6 +22,7 @@ struct task_options {
 	const char *group;
 	const char *label;
 	bool stash;
+	bool successful;
 	const char *line; /* of a shell */
 	bool from_stdin;
 	const char *agent;
@@ -53,6 +54,7 @@ extern const struct option task_watch_options[];
 extern const struct option task_count_options[];
 extern const struct option task_pause_options[];
 extern const struct option task_enqueue_options[];
+extern const struct option task_clean_options[];
 
 void task_options_init(void *own);
 

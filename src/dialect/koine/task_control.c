@@ -99,6 +99,33 @@ static struct done handle_resume(struct call *c)
 	return call_settled(c);
 }
 
+/* ---- what has ended ---- */
+
+static void on_cleaned(void *arg, int r, int64_t n, const struct why *why)
+{
+	struct call *c = arg;
+	struct json *j;
+
+	if (r != 0) {
+		(void)call_fail_for(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_int(j, "cleaned", n);
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static struct done handle_clean(struct call *c)
+{
+	const struct task_cleaning *in = c->in;
+
+	(void)call_later(c, NULL, NULL);
+	task_clean(call_tasks(c), in, on_cleaned, c);
+	return call_settled(c);
+}
+
 /* ---- the method table ---- */
 
 static const struct field stash_fields[] = {TASK_FIELDS(struct task_in)};
@@ -116,6 +143,18 @@ static const struct field pause_fields[] = {
 	 .type = FIELD_STRING,
 	 .doc = "Those of one group, in all projects; all tasks without",
 	 .offset = offsetof(struct pause_in, group)},
+};
+
+static const struct field clean_fields[] = {
+	{.name = "group",
+	 .type = FIELD_STRING,
+	 .doc = "Those of one group",
+	 .offset = offsetof(struct task_cleaning, group)},
+	{.name = "successful_only",
+	 .type = FIELD_BOOL,
+	 .doc = "Only those that were completed",
+	 .offset = offsetof(struct task_cleaning, successful_only)},
+	TASK_PROJECT(struct task_cleaning, "Those of one folder; \"\": those of none; all without"),
 };
 
 #define DID(what)                                                                                  \
@@ -153,6 +192,13 @@ const struct method koine_task_control_methods[] = {
 	 FIELDS(pause_fields),
 	 .in_size = sizeof(struct pause_in),
 	 .handle = handle_resume,
+	 .flags = METHOD_LATER},
+	{.name = "task.clean",
+	 .doc = "Forgets tasks that have ended, with what they printed",
+	 .result = "{\"type\":\"object\",\"properties\":{\"cleaned\":{\"type\":\"integer\"}}}",
+	 FIELDS(clean_fields),
+	 .in_size = sizeof(struct task_cleaning),
+	 .handle = handle_clean,
 	 .flags = METHOD_LATER},
 };
 

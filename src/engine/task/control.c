@@ -284,6 +284,9 @@ static int check_retry(const struct tasks *t, const struct task *task, struct wh
 	if (task->state != TASK_FAILED && task->state != TASK_CANCELLED)
 		return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(task->id),
 			      task_state_name(task->state));
+	if (t->n_cleaning > 0)
+		return refuse(why, REFUSE_CONFLICT,
+			      "ended tasks are being forgotten; try again in a moment");
 	return task_check_room(t, why);
 }
 

@@ -199,6 +199,7 @@ struct tasks {
 	struct ticker *sweeper;
 	struct timer *first_sweep;
 	bool sweeping;
+	unsigned n_cleaning; /* until they are done, none that has ended is queued again */
 	bool stopping;
 	struct timer *stop_timer;
 	void (*stopped)(void *arg);
@@ -384,6 +385,9 @@ int task_event_submitted(struct tasks *t, const struct task *row, int64_t queue_
 
 int task_sweep_start(struct tasks *t);
 void task_sweep(void *tasks);
+
+/* The store has deleted it: it goes from memory, with its output. */
+void task_forget(struct tasks *t, const struct task *row);
 
 /* ---- rendered.c ---- */
 

@@ -30,7 +30,7 @@ static int sweep_run(struct work *w, int lane)
 				&s->arena, &s->rows, &s->n);
 }
 
-static void forget(struct tasks *t, const struct task *row)
+void task_forget(struct tasks *t, const struct task *row)
 {
 	struct project *p = project_find(t, row->project);
 	unsigned n;
@@ -55,7 +55,7 @@ static void sweep_finished(struct work *w, int result)
 
 	if (result == 0) {
 		for (unsigned i = 0; i < s->n; i++)
-			forget(t, &s->rows[i]);
+			task_forget(t, &s->rows[i]);
 		more = s->n == SWEEP_AT_ONCE;
 	} else if (result != -ECANCELED) {
 		log_err("old tasks stay", "error=%s", strerror(-result));

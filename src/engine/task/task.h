@@ -193,6 +193,18 @@ void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg,
 /* Queues a task again that failed or was cancelled; its attempts are counted from zero. */
 void task_retry(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 
+struct task_cleaning {
+	struct text project; /* {NULL, 0}: all */
+	struct text group;   /* the same */
+	bool successful_only;
+};
+
+/* n: how many are gone, even after a fault. */
+typedef void (*task_cleaned_fn)(void *arg, int result, int64_t n, const struct why *why);
+
+/* Forgets tasks that have ended, with their output. Those that an open task comes after stay. */
+void task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg);
+
 /* A task with the end of its output. */
 struct printed_task {
 	struct task task;
