@@ -33,7 +33,9 @@ function agents(found) {
 
 // ---- the last day ----
 
-const rate = name => (now, before) => now[name] - before[name];
+// The last sample is of now, and not a minute after the one before it.
+const minutes = (now, before) => Math.max(Date.parse(now.time) - Date.parse(before.time), 1000) / 60000;
+const rate = name => (now, before) => (now[name] - before[name]) / minutes(now, before);
 const CHARTS = [
 	['Calls a minute', rate('calls')],
 	['Time of a call, in microseconds', (now, before) => (now.timed > before.timed ? (now.call_us - before.call_us) / (now.timed - before.timed) : 0)],

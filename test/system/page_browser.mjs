@@ -232,6 +232,8 @@ const kinds = {
 				continue;
 			await page.keyboard.press(String(i + 1));
 			await page.locator('.row, .card, .events tbody tr').first().waitFor();
+			if (name === 'machine')
+				await page.locator('.chart').first().waitFor();
 			await shoot(name, DESK);
 		}
 	},
