@@ -17,3 +17,6 @@ int daemon_dialects(const struct settings *s, const struct plan *plan);
 
 /* Takes over a store that somebody else has made (see store/adopt.h). */
 int daemon_adopt(const struct settings *s);
+
+/* Copies a store into another database (see store/move/move.h). */
+int daemon_move(const char *from, const char *to);

@@ -20,6 +20,7 @@ static char **main_argv;
 static bool check_only;
 static bool dialects_only;
 static bool adopt_only;
+static const char *move_from;
 
 /* A socket or a log must not become descriptor 0, 1 or 2. */
 static void fill_standard_descriptors(void)
@@ -174,9 +175,15 @@ static int look_at_flags(void)
 			printf("koined %s\n", KOINE_VERSION);
 			return 0;
 		}
+		if (flag == FLAG_MOVE)
+			move_from = optarg;
 		if (flag == '?')
 			return complain("see koined --help", EX_USAGE);
 	}
+	if (move_from && optind + 1 != main_argc)
+		return complain("--move wants FROM and TO; see koined --help", EX_USAGE);
+	if (move_from)
+		return daemon_move(move_from, main_argv[optind]);
 	if (optind < main_argc)
 		return complain("takes no arguments; see koined --help", EX_USAGE);
 	return -1;

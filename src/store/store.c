@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
+#include "store/db/db_file.h"
 #include "store/db/driver.h"
 #include "store/db/schema.h"
 #include "store/tally.h"
@@ -76,24 +77,6 @@ static void disconnect(struct connection *c)
 	c->db = NULL;
 }
 
-/* All checks of a file come before its first byte is changed. */
-static int connect_writer(struct store *s, struct why *why)
-{
-	struct connection *c = &s->writer;
-	int r;
-
-	r = s->ops->connect(s->place, CONNECTION_WRITER, &c->db, why);
-	if (r != 0)
-		return r;
-	r = schema_check(c, store_path(s), why) ?: s->ops->claim(c->db) ?: schema_migrate(c)
-		?: tally_catch_up(c);
-	if (r < 0)
-		r = s->ops->explain(s->place, c->db, r, why);
-	if (r != 0)
-		disconnect(c);
-	return r;
-}
-
 /* "" where there is none; truncated to the size of `out`. */
 static int read_meta(struct store *s, struct text key, char *out, size_t size)
 {
@@ -106,6 +89,40 @@ static int read_meta(struct store *s, struct text key, char *out, size_t size)
 	r = query_next(q, &row);
 	if (r == 0)
 		snprintf(out, size, "%.*s", TEXT_ARGS(row ? query_text(q, 0) : TEXT("")));
+	return r;
+}
+
+/* What an interrupted move has left is not whole; its tables say so. */
+static int refuse_half(struct store *s, struct why *why)
+{
+	char move[4] = "";
+	int version = 0;
+	int r = s->ops->version(s->writer.db, &version);
+
+	if (r == 0 && version > 0)
+		r = read_meta(s, TEXT("move"), move, sizeof(move));
+	if (r == 0 && move[0])
+		return refuse(why, REFUSE_CONFLICT,
+			      "a move into %s is not finished: run koine store move again",
+			      db_file_tail(store_path(s)));
+	return r;
+}
+
+/* All checks of a file come before its first byte is changed. */
+static int connect_writer(struct store *s, struct why *why)
+{
+	struct connection *c = &s->writer;
+	int r;
+
+	r = s->ops->connect(s->place, CONNECTION_WRITER, &c->db, why);
+	if (r != 0)
+		return r;
+	r = schema_check(c, store_path(s), why) ?: refuse_half(s, why) ?: s->ops->claim(c->db) ?: schema_migrate(c)
+		?: tally_catch_up(c);
+	if (r < 0)
+		r = s->ops->explain(s->place, c->db, r, why);
+	if (r != 0)
+		disconnect(c);
 	return r;
 }
 
@@ -217,8 +234,8 @@ static void store_closep(struct store **s)
 	store_close(*s);
 }
 
-static int find_store(const char *url, const struct store_ops **ret_ops, const char **ret_address,
-		      struct why *why)
+int store_find_kind(const char *url, const struct store_ops **ret_ops, const char **ret_address,
+		    struct why *why)
 {
 	*ret_ops = find_kind(url, ret_address);
 	if (!*ret_ops)
@@ -231,7 +248,7 @@ int store_look(const char *url, struct why *why)
 {
 	const struct store_ops *ops;
 	const char *address = NULL;
-	int r = find_store(url, &ops, &address, why);
+	int r = store_find_kind(url, &ops, &address, why);
 
 	return r != 0 ? r : ops->look(address, why);
 }
@@ -245,7 +262,7 @@ int store_open(const char *url, const struct store_opts *opts, struct store **re
 	const char *address = NULL;
 	int r;
 
-	r = find_store(url, &ops, &address, why);
+	r = store_find_kind(url, &ops, &address, why);
 	if (r != 0)
 		return r;
 	if (n_readers > READERS_MAX)

@@ -31,7 +31,7 @@ struct store_opts {
  *
  * Anything that cannot be ours is refused and left untouched: something other than a file,
  * another program's file, a damaged one, one of a newer koine, one that another koined has
- * open. `why` describes faults as well.
+ * open, one that a move has not finished. `why` describes faults as well.
  */
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
 	       struct why *why);

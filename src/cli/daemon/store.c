@@ -89,6 +89,21 @@ static int cmd_adopt(struct cli *cli)
 	return EX_UNAVAILABLE;
 }
 
+/* ---- moving one ---- */
+
+static int cmd_move(struct cli *cli)
+{
+	const char *argv[] = {"koined", "--move", cli->args[0], "--", cli->args[1], NULL};
+	char program[PATH_MAX];
+
+	fflush(stdout);
+	errno = ENOENT;
+	if (koined_find(program))
+		execv(program, (char *const *)argv);
+	complain("cannot run koined: %s", strerror(errno));
+	return EX_UNAVAILABLE;
+}
+
 const struct command store_subs[] = {
 	{"adopt", "[FILE]", "take over a store that somebody else has made",
 	 "koined refuses a store whose file belongs to another user: who made it decides what is\n"
@@ -97,5 +112,13 @@ const struct command store_subs[] = {
 	 "projects it trusts is forgotten. The old file stays, as FILE.theirs. Without FILE it is\n"
 	 "the store that koined would use. No koined may have it open.\n",
 	 cmd_adopt, ARGS(0, 1, "wants one FILE, or none")},
+	{"move", "FROM TO", "copy a store into another database",
+	 "FROM and TO are sqlite:PATH or postgresql://..., as for koined --store. TO must be "
+	 "empty: a\n"
+	 "new file, or a database without a store. No koined may use either. Everything is copied\n"
+	 "under its number, then read again and compared; only then is the copy a store. FROM "
+	 "stays as\n"
+	 "it is. A move that was interrupted goes on when it is said again.\n",
+	 cmd_move, ARGS(2, 2, "wants FROM and TO")},
 	{NULL},
 };

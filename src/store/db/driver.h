@@ -37,6 +37,8 @@ struct store_ops {
 	int (*check)(const char *address, struct why *why);
 	/* Whether `open` would accept it, as far as can be seen. Changes nothing. */
 	int (*look)(const char *address, struct why *why);
+	/* Whether `open` would make something that is not there yet. NULL: it never does. */
+	bool (*makes)(const char *address);
 	/* Takes hold of the database, and keeps other koined processes away. */
 	int (*open)(const char *address, void **ret_place, struct why *why);
 	void (*close)(void *place);
@@ -46,6 +48,8 @@ struct store_ops {
 
 	/* Inspects and refuses, but changes nothing yet. */
 	int (*connect)(void *place, enum connection_kind kind, void **ret_db, struct why *why);
+	/* Keeps others away as `claim` does, and changes nothing. NULL: `open` did. */
+	int (*hold)(void *db);
 	/* For the writer, once the schema's version is accepted: from here on the database is
 	 * ours. */
 	int (*claim)(void *db);
@@ -96,6 +100,16 @@ struct store_ops {
 	/* How many rows this connection has changed since it was opened. */
 	int64_t (*changes)(void *db);
 
+	/* For copying a store (store/move/): table, column, its kind (i, d, t or b), and its place in the
+	 * primary key from 1, or 0. In the order in which the tables were made. */
+	struct query columns;
+	/* Whether triggers of ours run when rows are written. */
+	int (*set_triggers)(void *db, bool on);
+	/* The last number that the table :table has given to a row by itself; 0: none. */
+	struct query last_number;
+	/* The next one is higher. Nothing happens where rows are not numbered. */
+	int (*set_last_number)(void *db, const char *table, int64_t number);
+
 	int (*space)(void *db, struct store_space *ret_space);
 	/* Returns this many of the free pages to the file system. Within a transaction. */
 	int (*give_back)(void *db, unsigned pages);
@@ -106,6 +120,10 @@ struct store_ops {
 	 * lock. */
 	void (*stop)(void *place);
 };
+
+/* The kind of database that an address names, and the rest of the address. */
+int store_find_kind(const char *url, const struct store_ops **ret_ops, const char **ret_address,
+		    struct why *why);
 
 extern const struct store_ops sqlite_ops;
 extern const struct store_ops postgres_ops;

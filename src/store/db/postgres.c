@@ -285,8 +285,8 @@ static int read_number(struct pg *db, const char *sql, int64_t *ret)
 	return 0;
 }
 
-/* Several statements in one text: not in a pipeline. */
-static int pg_exec(void *handle, const char *sql)
+/* Not in a pipeline. */
+int pg_exec(void *handle, const char *sql)
 {
 	struct pg *db = handle;
 	PGresult *result = NULL;
@@ -392,6 +392,11 @@ static int pg_connect(void *place, enum connection_kind kind, void **ret_db, str
 	else
 		*ret_db = db;
 	return r;
+}
+
+static int pg_hold(void *db)
+{
+	return take_lock(db);
 }
 
 static int pg_claim(void *db)
@@ -601,6 +606,7 @@ const struct store_ops postgres_ops = {
 	.path = pg_path,
 	.place_id = pg_place_id,
 	.connect = pg_connect,
+	.hold = pg_hold,
 	.claim = pg_claim,
 	.disconnect = pg_disconnect,
 	.explain = explain,
@@ -630,6 +636,10 @@ const struct store_ops postgres_ops = {
 	.column_blob = pg_column_blob,
 	.inserted = pg_inserted,
 	.changes = pg_changes,
+	.columns = {PG_COLUMNS},
+	.set_triggers = pg_set_triggers,
+	.last_number = {PG_LAST_NUMBER},
+	.set_last_number = pg_set_last_number,
 	.space = pg_space,
 	.give_back = pg_give_back,
 	.backup = pg_backup,

@@ -61,6 +61,9 @@ int pg_simple(struct pg *db, const char *sql, PGresult **ret);
 /* How many commands went out. */
 int pg_send_first(struct pg *db, unsigned *ret_n);
 
+/* Several statements in one text, without parameters or rows. */
+int pg_exec(void *db, const char *sql);
+
 /* A text of ours in the server's words: `:name` becomes `$1`. `names` gets each name, ended by NUL. */
 int pg_spell(const char *sql, struct buf *out, struct buf *names);
 
@@ -90,3 +93,29 @@ int pg_column_blob(void *st, int i, struct text *ret_bytes);
 
 extern const char *const pg_steps[];
 extern const int pg_n_steps;
+
+/* ---- postgres_move.c: see driver.h ---- */
+
+#define PG_COLUMNS                                                                                 \
+	"SELECT t.relname, c.attname, CASE format_type(c.atttypid, NULL) WHEN 'bigint' THEN 'i'"   \
+	" WHEN 'double precision' THEN 'd' WHEN 'text' THEN 't' WHEN 'bytea' THEN 'b' ELSE '?' "   \
+	"END,"                                                                                     \
+	" coalesce(array_position(string_to_array(CAST(k.indkey AS text), ' '),"                   \
+	" CAST(c.attnum AS text)), 0) FROM pg_class AS t"                                          \
+	" JOIN pg_namespace AS s ON s.oid = t.relnamespace AND s.nspname = 'koine'"                \
+	" JOIN pg_attribute AS c ON c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped"    \
+	" LEFT JOIN pg_index AS k ON k.indrelid = t.oid AND k.indisprimary"                        \
+	" WHERE t.relkind = 'r' ORDER BY t.oid, c.attnum"
+
+/* The sequence that belongs to a table's key. */
+#define PG_NUMBERS                                                                                 \
+	" FROM pg_depend AS d JOIN pg_class AS q ON q.oid = d.objid AND q.relkind = 'S'"           \
+	" JOIN pg_class AS t ON t.oid = d.refobjid"                                                \
+	" JOIN pg_namespace AS s ON s.oid = t.relnamespace AND s.nspname = 'koine'"                \
+	" WHERE d.deptype = 'i' AND d.classid = CAST('pg_class' AS regclass)"
+#define PG_LAST_NUMBER                                                                             \
+	"SELECT coalesce(max(pg_sequence_last_value(q.oid)), 0)" PG_NUMBERS                        \
+	" AND t.relname = :table"
+
+int pg_set_triggers(void *db, bool on);
+int pg_set_last_number(void *db, const char *table, int64_t number);

@@ -87,19 +87,11 @@ const char *pg_key_of(const char *insert)
 		const char *table;
 		const char *key;
 	} others[] = {
-		{"meta", NULL},
-		{"tally", NULL},
-		{"tally_mark", NULL},
-		{"task_project", NULL},
-		{"task_after", NULL},
-		{"rule", NULL},
-		{"project_trust", NULL},
-		{"event_clock", NULL},
-		{"memory_index", NULL},
-		{"extract_cursor", NULL},
-		{"extract_mark", NULL},
-		{"session_event", "id"},
-		{"memory_change", "number"},
+		{"meta", NULL},         {"tally", NULL},         {"tally_mark", NULL},
+		{"task_project", NULL}, {"task_after", NULL},    {"task_pause", NULL},
+		{"visitor", NULL},      {"rule", NULL},          {"project_trust", NULL},
+		{"event_clock", NULL},  {"memory_index", NULL},  {"extract_cursor", NULL},
+		{"extract_mark", NULL}, {"session_event", "id"}, {"memory_change", "number"},
 	};
 	static const char start[] = "INSERT INTO ";
 	const char *name = insert + sizeof(start) - 1;

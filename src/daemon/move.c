@@ -1,0 +1,109 @@
+/* koined --move: copies a store into another database, and exits. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "daemon/daemon.h"
+#include "store/move/move.h"
+#include "wire/digest.h"
+
+enum { STOPPED = 130, LINE_WIDTH = 72 };
+
+static volatile sig_atomic_t stop_asked;
+static bool on_terminal;
+static bool line_is_open;
+
+static void ask_stop(int sig)
+{
+	stop_asked = sig;
+}
+
+static bool stopped(void)
+{
+	return stop_asked != 0;
+}
+
+static void end_line(void)
+{
+	if (line_is_open)
+		printf("\r%*s\r", LINE_WIDTH, "");
+	line_is_open = false;
+	fflush(stdout);
+}
+
+/* One line on a terminal; elsewhere a line whenever the percentage has changed. */
+static void show(const struct move_progress *now)
+{
+	static const char *const phases[] = {"reading", "copying", "checking"};
+	static int said = -1;
+	int percent = now->all_total > 0 ? (int)(now->all * 100 / now->all_total) : 100;
+	char line[MOVE_NAME_MAX + 80];
+
+	snprintf(line, sizeof(line), "%3d%% %s %s: %lld of %lld rows", percent, phases[now->phase],
+		 now->table, (long long)now->n, (long long)now->total);
+	if (on_terminal) {
+		printf("\r%-*.*s", LINE_WIDTH, LINE_WIDTH, line);
+		line_is_open = true;
+	} else if (percent != said) {
+		puts(line);
+	}
+	said = percent;
+	fflush(stdout);
+}
+
+/* Beside a file are folders and files that are this machine's. */
+static void say_what_stays(const char *from)
+{
+	static const char scheme[] = "sqlite:";
+	static const char *const endings[] = {".tasks", ".sessions", "-index"};
+	const char *path = from + sizeof(scheme) - 1;
+	bool any = false;
+	char name[PATH_LEN + 16];
+
+	if (strncmp(from, scheme, sizeof(scheme) - 1) != 0)
+		return;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		if (snprintf(name, sizeof(name), "%s%s", path, endings[i]) >= (int)sizeof(name) ||
+		    access(name, F_OK) != 0)
+			continue;
+		printf("%s%s",
+		       any ? ", " : "What is kept beside the old store stays there: ", name);
+		any = true;
+	}
+	fputs(any ? "\n" : "", stdout);
+}
+
+int daemon_move(const char *from, const char *to)
+{
+	const struct move_opts opts = {
+		.digest = digest_hex,
+		.progress = show,
+		.stopped = stopped,
+	};
+	struct sigaction action = {.sa_handler = ask_stop};
+	struct why why = {.text = "out of memory"};
+	struct store_moved moved;
+	int r;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	on_terminal = isatty(STDOUT_FILENO) == 1;
+	r = store_move(from, to, &opts, &moved, &why);
+	end_line();
+	if (r == -ECANCELED && stopped()) {
+		fputs("koined: stopped; the same command goes on from here\n", stderr);
+		return STOPPED;
+	}
+	if (r != 0) {
+		fprintf(stderr, "koined: %s\n", why.text);
+		return why.code == REFUSE_PARAMS ? EX_USAGE : EX_UNAVAILABLE;
+	}
+	printf("Copied and checked %lld rows of %u tables%s. The old store is as it was.\n",
+	       (long long)moved.n_rows, moved.n_tables,
+	       moved.resumed ? ", going on from an earlier start" : "");
+	say_what_stays(from);
+	return 0;
+}

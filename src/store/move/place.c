@@ -1,0 +1,128 @@
+#include "store/move/place.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "store/db/db_file.h"
+#include "store/db/schema.h"
+#include "store/move/rows.h"
+#include "store/store.h"
+
+const char *move_place_name(const struct move_place *p)
+{
+	return db_file_tail(p->ops->path(p->place));
+}
+
+int move_explain(const struct move_place *p, int r, struct why *why)
+{
+	return r < 0 && p->place && p->conn.db ? p->ops->explain(p->place, p->conn.db, r, why) : r;
+}
+
+int move_read_meta(struct move_place *p, const char *key, char *out, size_t size)
+{
+	static const struct query sql = {"SELECT value FROM meta WHERE key = :key"};
+	CLEANUP(query_donep) struct statement *q = query_open(&p->conn, &sql);
+	bool row = false;
+	int r;
+
+	query_bind_text(q, ":key", text_of(key));
+	r = query_next(q, &row);
+	if (r == 0)
+		snprintf(out, size, "%.*s", TEXT_ARGS(row ? query_text(q, 0) : TEXT("")));
+	return r;
+}
+
+static int find_kind(const char *url, struct move_place *p, const char **ret_address,
+		     struct why *why)
+{
+	struct why wrong = {.text = ""};
+
+	if (store_check_url(url, &wrong) != 0)
+		return refuse(why, REFUSE_PARAMS, "the address of a store: %.160s", wrong.text);
+	return store_find_kind(url, &p->ops, ret_address, why);
+}
+
+/* Held and connected to; *ret_version is that of its tables, 0 where there are none. */
+static int open_place(struct move_place *p, const char *address, int *ret_version, struct why *why)
+{
+	int r = p->ops->open(address, &p->place, why);
+
+	if (r == 0)
+		r = p->ops->connect(p->place, CONNECTION_WRITER, &p->conn.db, why);
+	if (r != 0)
+		return r;
+	p->conn.ops = p->ops;
+	r = schema_check(&p->conn, p->ops->path(p->place), why);
+	if (r == 0 && p->ops->hold)
+		r = p->ops->hold(p->conn.db);
+	if (r == 0)
+		r = p->ops->version(p->conn.db, ret_version);
+	return move_explain(p, r, why);
+}
+
+int move_open_source(const char *url, struct move_place *p, struct why *why)
+{
+	char state[MOVE_STATE_MAX] = "";
+	const char *address = NULL;
+	int version = 0;
+	int r = find_kind(url, p, &address, why);
+
+	if (r != 0)
+		return r;
+	if (p->ops->makes && p->ops->makes(address))
+		return refuse(why, REFUSE_NOT_FOUND, "there is no store at %s",
+			      db_file_tail(address));
+	r = open_place(p, address, &version, why);
+	if (r != 0)
+		return r;
+	if (version == 0)
+		return refuse(why, REFUSE_NOT_FOUND, "there is no store at %s", move_place_name(p));
+	if (version < *p->ops->n_steps)
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s is an older koine's: start koined with it once",
+			      move_place_name(p));
+	r = move_explain(p, move_read_meta(p, MOVE_KEY, state, sizeof(state)), why);
+	if (r == 0 && state[0])
+		r = refuse(why, REFUSE_CONFLICT, "%s is not whole: a move into it is not finished",
+			   move_place_name(p));
+	return r;
+}
+
+int move_open_target(const char *url, struct move_place *p, char ret_state[MOVE_STATE_MAX],
+		     struct why *why)
+{
+	const char *address = NULL;
+	int version = 0;
+	int r = find_kind(url, p, &address, why) ?: open_place(p, address, &version, why);
+
+	ret_state[0] = '\0';
+	if (r != 0 || version == 0)
+		return r;
+	r = move_explain(p, move_read_meta(p, MOVE_KEY, ret_state, MOVE_STATE_MAX), why);
+	if (r != 0)
+		return r;
+	if (!ret_state[0])
+		return refuse(why, REFUSE_CONFLICT, "%s is a store already; it is left alone",
+			      move_place_name(p));
+	if (version < *p->ops->n_steps)
+		return refuse(why, REFUSE_CONFLICT,
+			      "the move into %s was begun by an older koine; begin anew in another",
+			      move_place_name(p));
+	return 0;
+}
+
+void move_place_close(struct move_place *p)
+{
+	static const struct query rollback = {"ROLLBACK"};
+
+	if (p->conn.db) {
+		if (p->ops->in_transaction(p->conn.db))
+			(void)query_simple(&p->conn, &rollback);
+		connection_forget(&p->conn);
+		p->ops->disconnect(p->conn.db);
+	}
+	if (p->place)
+		p->ops->close(p->place);
+	p->conn.db = NULL;
+	p->place = NULL;
+}
