@@ -260,7 +260,7 @@ static bool check_file(struct exam *e, const char *path)
 		return false;
 	}
 	if (st.st_size > 0 && (pread(fd, head, sizeof(head), 0) != sizeof(head) ||
-			       memcmp(head, magic, sizeof(head)))) {
+			       memcmp(head, magic, sizeof(head)) != 0)) {
 		exam_find(e, MARK_BAD, "%s is damaged: it does not begin as a store does", path);
 		exam_advise(e,
 			    "Stop koined, and put a copy in its place (koine backup makes them).");
