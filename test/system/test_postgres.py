@@ -64,6 +64,22 @@ def test_any_text_comes_back():
             same(got, texts, "texts")
 
 
+def test_times_are_wider_than_a_number_beside_them():
+    """A server takes a parameter that is compared with 0 for as wide as that 0."""
+    with Server() as server:
+        with Daemon("--store", server.database("koine")) as d, d.connect() as c:
+            then = "2023-05-07T08:00:00Z"
+            kept = c.call("memory.add", {"content": "Anna runs", "created_at": then})["id"]
+            again = c.call("memory.add", {"content": "Anna runs", "created_at": then})["id"]
+            same(again, kept, "the same memory")
+            same(found(c, "anna"), ["Anna runs"], "now")
+            hits = c.call("memory.search", {"query": "anna", "at": "2023-05-08T00:00:00Z"})
+            same([m["content"] for m in hits], ["Anna runs"], "then")
+            same(c.call("memory.search", {"query": "anna", "at": "2022-01-01T00:00:00Z"}), [], "before")
+        with open(server.folder + "/log") as log:
+            check("out of range" not in log.read(), "a number is too narrow")
+
+
 def test_a_server_that_restarts_loses_and_doubles_nothing():
     """Clients write while it is stopped without a word to anybody; what was answered is there, once."""
     with Server() as server:

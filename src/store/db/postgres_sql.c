@@ -54,6 +54,20 @@ static size_t spell_phrase(const char *at, struct buf *out)
 	return 0;
 }
 
+/*
+ * Whether a number stands behind this parameter, as in `:at = 0`. A parameter beside one would be 32
+ * bits wide, as the number is; ours are 64.
+ */
+static bool before_number(const char *at)
+{
+	const char *sign = at + strspn(at, " ");
+	size_t n = strspn(sign, "<>=+-*/");
+
+	at = sign + n;
+	at += strspn(at, " ");
+	return n > 0 && isdigit((unsigned char)*at);
+}
+
 int pg_spell(const char *sql, struct buf *out, struct buf *names)
 {
 	const char *at = sql;
@@ -67,7 +81,8 @@ int pg_spell(const char *sql, struct buf *out, struct buf *names)
 		} else if (*at == ':' && in_name(at[1])) {
 			while (in_name(at[n]))
 				n++;
-			buf_printf(out, "$%u", number_of(names, at, n));
+			buf_printf(out, "$%u%s", number_of(names, at, n),
+				   before_number(at + n) ? "::bigint" : "");
 		} else if (*at == '+' && isalpha((unsigned char)at[1])) {
 			/* It keeps SQLite from using an index. */
 		} else if ((n = spell_phrase(at, out)) == 0) {
