@@ -160,18 +160,64 @@ int pg_round(struct pg *db, unsigned n_commands, unsigned which, PGresult **ret)
 	return r;
 }
 
+/* What is said most, prepared with each connection: its place is its name. */
+static const char *const often[] = {
+	"SAVEPOINT one_call",
+	"RELEASE one_call",
+	"ROLLBACK TO one_call",
+	"BEGIN",
+	"COMMIT",
+	"SAVEPOINT one_insert",
+	"RELEASE one_insert",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+	"ROLLBACK",
+};
+enum { N_OFTEN = sizeof(often) / sizeof(often[0]) };
+
+static void name_often(unsigned i, char out[PG_NAME_MAX])
+{
+	snprintf(out, PG_NAME_MAX, "often%u", i);
+}
+
+static int prepare_often(struct pg *db)
+{
+	for (unsigned i = 0; i < N_OFTEN; i++) {
+		char name[PG_NAME_MAX];
+
+		name_often(i, name);
+		if (!PQsendPrepare(db->conn, name, often[i], 0, NULL))
+			return pg_lost(db);
+	}
+	return pg_round(db, N_OFTEN, 0, NULL);
+}
+
+int pg_send_command(struct pg *db, const char *command)
+{
+	unsigned i = 0;
+	char name[PG_NAME_MAX];
+	int sent;
+
+	while (i < N_OFTEN && strcmp(command, often[i]) != 0)
+		i++;
+	name_often(i, name);
+	sent = i < N_OFTEN ? PQsendQueryPrepared(db->conn, name, 0, NULL, NULL, NULL, 0)
+			   : PQsendQueryParams(db->conn, command, 0, NULL, NULL, NULL, NULL, 0);
+	return sent ? 0 : pg_lost(db);
+}
+
 /* Each of the words, ended by NUL, as a command of its own. */
 static int send_each(struct pg *db, const struct buf *words, const char *before, unsigned *n)
 {
-	for (size_t at = 0; at < words->len; ++*n) {
+	int r = 0;
+
+	for (size_t at = 0; at < words->len && r == 0; ++*n) {
 		char command[120];
 
 		snprintf(command, sizeof(command), "%s%s", before, words->data + at);
 		at += strlen(words->data + at) + 1;
-		if (!PQsendQueryParams(db->conn, command, 0, NULL, NULL, NULL, NULL, 0))
-			return pg_lost(db);
+		r = pg_send_command(db, command);
 	}
-	return 0;
+	return r;
 }
 
 int pg_send_first(struct pg *db, unsigned *ret_n)
@@ -225,7 +271,7 @@ static int connect_now(struct pg *db)
 	db->in_transaction = false;
 	buf_clear(&db->first);
 	buf_clear(&db->dropped);
-	return PQenterPipelineMode(db->conn) ? 0 : pg_lost(db);
+	return PQenterPipelineMode(db->conn) ? prepare_often(db) : pg_lost(db);
 }
 
 int pg_ready(struct pg *db)
@@ -244,8 +290,8 @@ int pg_simple(struct pg *db, const char *sql, PGresult **ret)
 	unsigned n = 0;
 	int r = pg_send_first(db, &n);
 
-	if (r == 0 && !PQsendQueryParams(db->conn, sql, 0, NULL, NULL, NULL, NULL, 0))
-		r = pg_lost(db);
+	if (r == 0)
+		r = pg_send_command(db, sql);
 	return r != 0 ? r : pg_round(db, n + 1, n, ret);
 }
 

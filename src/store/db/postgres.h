@@ -56,6 +56,8 @@ int pg_answer(struct pg *db, PGresult **ret);
 /* Reads the answers to all commands that were sent, and returns that of one. A fault is that of the
  * first command that failed. */
 int pg_round(struct pg *db, unsigned n_commands, unsigned which, PGresult **ret);
+/* Sends one command without parameters, behind others. */
+int pg_send_command(struct pg *db, const char *command);
 /* One command after what waits. */
 int pg_simple(struct pg *db, const char *sql, PGresult **ret);
 /* How many commands went out. */
@@ -69,6 +71,9 @@ int pg_spell(const char *sql, struct buf *out, struct buf *names);
 
 /* The column that numbers the rows of the table that this INSERT names; NULL: none does. */
 const char *pg_key_of(const char *insert);
+
+/* Whether a rule of its table may be against the row that this INSERT makes. */
+bool pg_may_fail(const char *insert);
 
 /* ---- postgres_statement.c ---- */
 

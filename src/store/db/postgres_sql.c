@@ -95,6 +95,27 @@ int pg_spell(const char *sql, struct buf *out, struct buf *names)
 	return out->err ? out->err : names->err;
 }
 
+/* The table that an INSERT names; empty for anything else. */
+static struct text table_of(const char *sql)
+{
+	static const char start[] = "INSERT INTO ";
+	struct text name = {.data = sql + sizeof(start) - 1};
+
+	if (strncmp(sql, start, sizeof(start) - 1) != 0)
+		return (struct text) {0};
+	while (in_name(name.data[name.len]))
+		name.len++;
+	return name;
+}
+
+bool pg_may_fail(const char *insert)
+{
+	struct text table = table_of(insert);
+
+	/* An event's only key is the number that the server gives, and it refers to nothing. */
+	return table.len > 0 && !text_is(table, "event");
+}
+
 const char *pg_key_of(const char *insert)
 {
 	/* Tables whose rows have other keys, or a number of another name. */
@@ -108,16 +129,12 @@ const char *pg_key_of(const char *insert)
 		{"event_clock", NULL},  {"memory_index", NULL},  {"extract_cursor", NULL},
 		{"extract_mark", NULL}, {"session_event", "id"}, {"memory_change", "number"},
 	};
-	static const char start[] = "INSERT INTO ";
-	const char *name = insert + sizeof(start) - 1;
-	size_t n = 0;
+	struct text table = table_of(insert);
 
-	if (strncmp(insert, start, sizeof(start) - 1) != 0)
+	if (table.len == 0)
 		return NULL;
-	while (in_name(name[n]))
-		n++;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (strlen(others[i].table) == n && memcmp(others[i].table, name, n) == 0)
+		if (text_is(table, others[i].table))
 			return others[i].key;
 	}
 	return "seq";

@@ -34,8 +34,8 @@ struct pg_statement {
 	char name[PG_NAME_MAX];
 	uint64_t life; /* of the connection that it is prepared on; 0: on none */
 	enum plain plain;
-	bool inserts;
-	bool keyed; /* its rows are the keys that we asked for, and not the caller's */
+	bool guarded; /* it may fail, and the transaction goes on */
+	bool keyed;   /* its rows are the keys that we asked for, and not the caller's */
 	unsigned n_params;
 	const char *values[PG_PARAMS_MAX];
 	int lengths[PG_PARAMS_MAX];
@@ -210,7 +210,7 @@ int pg_prepare(void *db, const char *sql, void **ret_st)
 	buf_init(&st->sql, SPELT_MAX);
 	buf_init(&st->names, SPELT_MAX);
 	r = pg_spell(sql, &st->sql, &st->names);
-	st->inserts = strncmp(sql, "INSERT ", 7) == 0;
+	st->guarded = pg_may_fail(sql);
 	ask_for_key(st, sql);
 	st->n_params = count_names(&st->names);
 	if (r == 0 && st->n_params > PG_PARAMS_MAX)
@@ -480,15 +480,13 @@ static void note_effect(struct pg_statement *st)
 
 static int send_command(struct pg *db, const char *command, unsigned *n)
 {
-	if (!PQsendQueryParams(db->conn, command, 0, NULL, NULL, NULL, NULL, 0))
-		return pg_lost(db);
 	++*n;
-	return 0;
+	return pg_send_command(db, command);
 }
 
 /*
  * All that goes out for one query. A key that is taken fails its INSERT alone in SQLite, and callers
- * go on with another; here it would fail the transaction, so an INSERT has a savepoint of its own.
+ * go on with another; here it would fail the transaction, so such an INSERT has a savepoint of its own.
  */
 static int send_all(struct pg_statement *st, bool guarded, unsigned *n, unsigned *ret_at)
 {
@@ -509,7 +507,7 @@ static int send_all(struct pg_statement *st, bool guarded, unsigned *n, unsigned
 static int run_query(struct pg_statement *st)
 {
 	struct pg *db = st->db;
-	bool guarded = st->inserts && db->in_transaction;
+	bool guarded = st->guarded && db->in_transaction;
 	unsigned n = 0, at = 0;
 	int r = pg_ready(db);
 
