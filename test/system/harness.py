@@ -4,7 +4,8 @@ A real daemon over real sockets, for the tests beside this file.
 Daemon starts koined in a folder of its own, waits until it is ready, and stops
 it by its pid. A test fails when the daemon logs a warn or err line that the test
 did not announce, ends in another way than it was told to, or prints a
-sanitizer's report. Client speaks the three framings with deadlines, so that a
+sanitizer's report. Where KOINE_TEST_SERVER is the address of a PostgreSQL server,
+each folder has a database there instead of a file. Client speaks the three framings with deadlines, so that a
 daemon that does not answer is a failure and not a hang.
 """
 import contextlib
@@ -121,6 +122,53 @@ def raise_descriptor_limit():
     return hard
 
 
+# ---- a server in place of a file ----
+
+# postgresql://USER@HOST:PORT/, of one that may make databases.
+SERVER = os.environ.get("KOINE_TEST_SERVER")
+databases = {}  # a folder's
+spare = []      # empty ones: to make one takes longer than to clear one
+
+
+def only_in_a_file(why):
+    """For a test of what a file has and a server has not, or has in another way."""
+    if SERVER:
+        raise Skip("only in a file: " + why)
+
+
+def server_sql(text, name="postgres"):
+    done = subprocess.run(["psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-d", SERVER + name, "-c", text],
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    check(done.returncode == 0, "%s: %r", text, done.stderr)
+
+
+def database_of(root):
+    """The address of a folder's database, which its first daemon makes."""
+    root = os.path.realpath(root)
+    if root not in databases:
+        if not spare:
+            spare.append("koine_%d_%d" % (os.getpid(), time.monotonic_ns()))
+            server_sql("CREATE DATABASE " + spare[0])
+        databases[root] = spare.pop()
+    return SERVER + databases[root]
+
+
+def clear_databases(below):
+    """Of folders that go, and of those below them."""
+    below = os.path.realpath(below)
+    for root in [r for r in databases if r == below or r.startswith(below + "/")]:
+        name = databases.pop(root)
+        server_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                   " WHERE datname = current_database() AND pid <> pg_backend_pid();"
+                   "DROP SCHEMA IF EXISTS koine CASCADE", name)
+        spare.append(name)
+
+
+def drop_databases():
+    for name in [*databases.values(), *spare]:
+        server_sql("DROP DATABASE %s WITH (FORCE)" % name)
+
+
 # ---- the daemon ----
 
 
@@ -155,6 +203,7 @@ class Folder:
         return self
 
     def __exit__(self, *exc):
+        clear_databases(self.path)
         shutil.rmtree(self.path, ignore_errors=True)
 
     def __call__(self, *names):
@@ -223,6 +272,8 @@ class Daemon:
         out = [*self.wrapper, KOINED, "--root", self.root]
         for address in self.listen:
             out += ["--listen", "koine=" + address.replace("ROOT", self.root)]
+        if SERVER and "--store" not in self.args:
+            out += ["--store", database_of(self.root)]
         return out + (["--debug-methods"] if self.debug else []) + self.args
 
     def environment(self):
@@ -345,6 +396,7 @@ class Daemon:
             self.process.stdout.close()
         if self.own_root and self.root:
             shutil.rmtree(self.root, ignore_errors=True)
+            clear_databases(self.root)
 
 
 # ---- clients ----
@@ -602,6 +654,7 @@ def main(tests):
             continue
         passed += 1
         print("ok %s" % short, flush=True)
+    drop_databases()
     tail = ", %d skipped" % skipped if skipped else ""
     print("%d passed, %d failed%s" % (passed, failed, tail), flush=True)
     sys.exit(1 if failed else 0)

@@ -28,6 +28,9 @@ def free_port():
 class Server:
     """For a `with`. The server refuses to be root's, so it is the user postgres's there."""
 
+    def __init__(self, options=""):
+        self.options = options
+
     def __enter__(self):
         self.bin = programs()
         self.folder = tempfile.mkdtemp(prefix="koine-pg-")
@@ -56,7 +59,7 @@ class Server:
 
     def start(self):
         options = ("-k %s -p %d -c listen_addresses=127.0.0.1 -c max_connections=200"
-                   " -c shared_buffers=32MB" % (self.folder, self.port))
+                   " -c shared_buffers=32MB %s" % (self.folder, self.port, self.options))
         # Its output must not be a pipe, which the server would hold open.
         with open(os.devnull, "wb") as nowhere:
             done = subprocess.run([*self.as_user, self.bin + "/pg_ctl", "-D", self.folder + "/data",

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sqlite3
 
-from harness import PATIENCE, Daemon, Folder, check, main, note, same, wait_until
+from harness import PATIENCE, Daemon, Folder, check, main, note, only_in_a_file, same, wait_until
 from nexus_client import Nexus, Refused, Stream, begun, later, result
 from provider import LANGUAGES, OPENAI, Provider, agent_flags, model_flags
 
@@ -65,6 +65,7 @@ def marked(message):
 
 def written(folder, text):
     """Whether the store, as a kill would leave it, has a message of that text."""
+    only_in_a_file("it reads the store beside the daemon")
     with Folder() as g:
         for name in os.listdir(folder.path):
             if name.startswith("koine.db") and os.path.isfile(folder(name)):

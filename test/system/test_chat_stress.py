@@ -14,7 +14,7 @@ import signal
 import threading
 
 from harness import (PATIENCE, Client, Daemon, Folder, check, descriptors, main, note,
-                     request, same, wait_until)
+                     only_in_a_file, request, same, wait_until)
 from nexus_client import Nexus, Refused, Stream, later, nexus_address
 from provider import (ANTHROPIC, OPENAI, Provider, Reply, agent_flags, cut, dribble, joined,
                       model_flags, plain)
@@ -163,6 +163,7 @@ def children(pid):
 
 
 def test_without_room_on_the_disk_nothing_is_told_that_is_not_kept():
+    only_in_a_file("the disk is the server's")
     with Folder() as f, Provider() as p:
         gate = p.gate()
         p.play(OPENAI.answer("first"),

@@ -19,7 +19,7 @@ import time
 
 from ash_client import RPCError, connect, frame, open_answer, read_frame, request_bytes
 from harness import (PATIENCE, SANITIZED, Client, Daemon, Failure, Folder, Skip, check, main, note,
-                     run_koined, same, wait_until)
+                     only_in_a_file, run_koined, same, wait_until)
 from test_ash import Ash
 
 KILLS = 200 if os.environ.get("KOINE_SOAK") == "1" else 10
@@ -76,6 +76,7 @@ def stored(path):
 
 
 def test_what_was_acknowledged_survives_kill_nine():
+    only_in_a_file("it reads the store that a kill leaves; test_postgres.py has its like")
     acknowledged, slowest = {}, 0.0
     random.seed(3)
     with Folder() as f:
@@ -111,6 +112,7 @@ def test_what_was_acknowledged_survives_kill_nine():
 
 
 def test_the_check_after_a_crash_shows_in_the_status():
+    only_in_a_file("a server checks its own")
     with Folder() as f:
         with Daemon(root=f.path, exit_status=-signal.SIGKILL) as d:
             same(d.status()["store"], {"path": f("koine.db"), "check": "not needed",
@@ -133,6 +135,7 @@ def damage(path):
 
 
 def test_damage_is_logged_and_shown_and_the_daemon_serves():
+    only_in_a_file("it damages the store")
     with Folder() as f:
         with Daemon(root=f.path) as d:
             ash = Ash(d)
@@ -207,6 +210,7 @@ def stop_traced(d):
 
 
 def test_each_acknowledgement_comes_after_a_sync():
+    only_in_a_file("the server syncs")
     with Folder() as f:
         with traced(f("trace")) as d:
             ash = Ash(d)
@@ -230,6 +234,7 @@ def test_each_acknowledgement_comes_after_a_sync():
 
 
 def test_waiting_adds_share_a_sync():
+    only_in_a_file("the server syncs")
     per_client = 10
     with Folder() as f:
         with traced(f("trace")) as d:
@@ -288,6 +293,7 @@ def still_serves(ash, acknowledged):
 
 
 def test_a_full_disk_refuses_adds_and_nothing_else():
+    only_in_a_file("the disk is the server's")
     with Folder() as f, small_disk(f("disk"), 8) as disk:
         os.mkdir(os.path.join(disk, "ballast"))
         ballast = os.path.join(disk, "ballast", "file")
@@ -315,6 +321,7 @@ def test_a_full_disk_refuses_adds_and_nothing_else():
 
 
 def test_a_limit_on_file_size_is_a_full_disk():
+    only_in_a_file("the disk is the server's")
     with Folder() as f:
         acknowledged = {}
         announced = ["call failed"]
@@ -364,6 +371,7 @@ def refuses(folder, store, words):
 
 
 def test_stores_that_are_not_ours_are_refused_and_left_alone():
+    only_in_a_file("it makes such files")
     with Folder() as f:
         with Daemon(root=f.path) as d:
             Ash(d).add("kept")
@@ -402,6 +410,7 @@ def test_stores_that_are_not_ours_are_refused_and_left_alone():
 
 
 def test_a_store_that_is_read_only_is_refused():
+    only_in_a_file("its permissions are a file's")
     with Folder() as f, Folder() as g:
         with Daemon(root=f.path) as d:
             Ash(d).add("kept")

@@ -7,7 +7,8 @@ import sqlite3
 import time
 
 from embedding_server import Model, embed_angle
-from harness import (PATIENCE, Daemon, Folder, check, main, run_koined, same, wait_until)
+from harness import (PATIENCE, Daemon, Folder, check, main, only_in_a_file, run_koined, same,
+                     wait_until)
 
 FAILS = "no vectors  model=test"
 
@@ -347,6 +348,7 @@ def test_a_text_without_direction_is_passed_over():
 
 
 def test_what_is_deleted_is_not_found_by_its_vector():
+    only_in_a_file("it reads the store")
     with Folder() as root, Model() as model:
         with daemon_with(model, root=root.path) as d:
             c = d.connect()

@@ -6,7 +6,7 @@ import select
 import signal
 import sqlite3
 
-from harness import Daemon, Folder, check, main, request, same, wait_until
+from harness import Daemon, Folder, check, main, only_in_a_file, request, same, wait_until
 
 N = 40000  # memories: building takes a hundred times as long as answering anything else
 READERS = 4
@@ -23,6 +23,7 @@ SELECT printf('00000000-0000-4000-8000-%%012d', i), i, 'test', 'fact', 0.5, 'ann
 @contextlib.contextmanager
 def daemon():
     """A daemon with a user of many memories, none of which was searched for yet."""
+    only_in_a_file("it fills the store")
     with Folder() as f:
         with Daemon(root=f.path) as d:
             d.connect().call("memory.add", {"content": "the boat of bob", "user_id": "bob"})

@@ -8,7 +8,8 @@ import sqlite3
 import threading
 import time
 
-from harness import Daemon, Failure, Folder, check, main, note, request, same, wait_until
+from harness import (Daemon, Failure, Folder, check, main, note, only_in_a_file, request, same,
+                     wait_until)
 
 N = 12000
 SEED = int(os.environ.get("KOINE_SEED", "0")) or random.randrange(1, 1 << 30)
@@ -24,6 +25,7 @@ SELECT printf('00000000-0000-4000-8000-%%012d', i), i, 'test', 'fact', 0.5, 'ann
 
 
 def filled(f):
+    only_in_a_file("it fills the store")
     with Daemon(root=f.path) as d:
         d.connect().call("memory.add", {"content": "the boat of bob", "user_id": "bob"})
     with sqlite3.connect(f("koine.db")) as db:

@@ -9,7 +9,8 @@ import signal
 import sqlite3
 import struct
 
-from harness import PATIENCE, Client, Skip, check, main, preloaded, request, same, wait_until
+from harness import (PATIENCE, Client, Skip, check, main, only_in_a_file, preloaded, request, same,
+                     wait_until)
 from task_world import UNTIL, World, add, dead, state, until
 
 NOT_KEPT = "tasks are not kept yet"
@@ -20,6 +21,7 @@ FAILED = "call failed"
 @contextlib.contextmanager
 def locked(d):
     """Another program writes, and does not come to an end."""
+    only_in_a_file("a writer keeps others out")
     other = sqlite3.connect(os.path.join(d.root, "koine.db"), timeout=PATIENCE,
                             isolation_level=None)
     try:
@@ -138,6 +140,7 @@ def test_what_waited_for_the_lock_goes_on_when_it_is_gone():
 
 
 def test_a_disk_that_hangs_is_not_waited_for():
+    only_in_a_file("the disk is the server's")
     if not preloaded():
         raise Skip("there is no disk that hangs here")
     with World() as w:

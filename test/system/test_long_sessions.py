@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from harness import KOINE, PATIENCE, Client, Daemon, Folder, check, clean_environment, main, note, \
-    peak_rss, request, rss, same
+    only_in_a_file, peak_rss, request, rss, same
 
 MESSAGE, RAW = 0, 4
 ANSWER = 16 << 20
@@ -25,6 +25,7 @@ class Long:
         self.args = args
 
     def __enter__(self):
+        only_in_a_file("it fills the store")
         with contextlib.ExitStack() as stack:
             self.root = stack.enter_context(Folder()).path
             with Daemon(root=self.root):

@@ -19,8 +19,8 @@ import termios
 import threading
 import time
 
-from harness import (KOINE, PATIENCE, SANITIZER, Client, Daemon, Folder, Length, Line, Skip,
-                     check, clean_environment, main, same, wait_until)
+from harness import (KOINE, PATIENCE, SANITIZER, Client, Daemon, Folder, Length, Line, Skip, check,
+                     clean_environment, main, only_in_a_file, same, wait_until)
 
 STATIC = os.environ.get("KOINE_STATIC") or os.path.join(os.path.dirname(KOINE), "koine-static")
 
@@ -244,6 +244,7 @@ def test_list_hides_expired_ones():
 
 
 def test_backup():
+    only_in_a_file("a server is copied by pg_dump")
     with Daemon() as d, Folder() as folder:
         m = Memory(d)
         m("add", "kept")

@@ -20,7 +20,8 @@ import struct
 import threading
 import time
 
-from harness import (PATIENCE, SANITIZER, SOURCE, Client, Failure, check, main, preloaded, same)
+from harness import (PATIENCE, SANITIZER, SOURCE, Client, Failure, check, main, only_in_a_file,
+                     preloaded, same)
 from task_world import World
 from websocket_client import frame
 
@@ -478,6 +479,7 @@ def live(w, r, seconds):
 
 
 def test_whatever_is_asked_and_breaks_it_ends_well():
+    only_in_a_file("it breaks its disk")
     print("     KOINE_SEED=%d" % SEED, flush=True)
     r = random.Random(SEED)
     end = time.monotonic() + SECONDS

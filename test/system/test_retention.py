@@ -5,7 +5,7 @@ import json
 import os
 import sqlite3
 
-from harness import Daemon, Folder, main, request, same, wait_until
+from harness import Daemon, Folder, main, only_in_a_file, request, same, wait_until
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -34,6 +34,7 @@ def say_hello(c, name):
 
 
 def test_ended_conversations_go_after_a_while():
+    only_in_a_file("it changes the store")
     with Folder() as folder:
         with Daemon(root=folder.path) as d, d.connect() as c:
             for name in "old", "young", "open":
@@ -55,6 +56,7 @@ def test_ended_conversations_go_after_a_while():
 
 
 def test_room_comes_back_to_the_disk():
+    only_in_a_file("the disk is the server's")
     def pages():
         return asked(folder, "koine.db", "PRAGMA page_count")
 

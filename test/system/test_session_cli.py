@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 
-from harness import KOINE, PATIENCE, SOURCE, Daemon, Folder, check, main, request, same, wait_until
+from harness import (KOINE, PATIENCE, SOURCE, Daemon, Folder, check, main, only_in_a_file, request,
+                     same, wait_until)
 from test_chat_cli import Done, Running, Terminal, of
 from test_locked_store import locked
 
@@ -133,6 +134,7 @@ def test_an_approval_is_told_with_the_way_to_decide_it():
 
 
 def test_an_approval_is_told_after_what_was_said_before_it():
+    only_in_a_file("the disk is the server's")
     not_kept = "sessions are not kept yet"
     with World(announced=[not_kept]) as w:
         steps = "say Here.\nwait %s\ncall Bash\nhang" % w.folder("go")

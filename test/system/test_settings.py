@@ -8,7 +8,8 @@ import signal
 import socket
 import sqlite3
 
-from harness import Daemon, Folder, check, main, request, run_koined, same, wait_until
+from harness import (Daemon, Folder, check, main, only_in_a_file, request, run_koined, same,
+                     wait_until)
 
 PING = request("ping")
 USAGE, UNAVAILABLE, CONFIG = 64, 69, 78
@@ -295,6 +296,7 @@ def test_check_looks_at_the_store_and_its_folder():
 
 
 def test_check_sees_a_store_that_cannot_be_used():
+    only_in_a_file("it makes such files")
     with Folder() as folder:
         write(folder("junk.db"), "junk" * 100)
         with sqlite3.connect(folder("theirs.db")) as db:

@@ -11,7 +11,7 @@ import threading
 import time
 
 from harness import (KOINED, PATIENCE, Client, Daemon, Folder, Skip, check, clean_environment, main,
-                     post, reachable, request, run_koined, same, wait_until)
+                     only_in_a_file, post, reachable, request, run_koined, same, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -143,6 +143,7 @@ def test_anothers_lock_that_cannot_be_opened_is_named_with_its_owner():
 
 
 def test_only_the_store_is_left_behind_after_a_stop():
+    only_in_a_file("it looks for the file")
     with Folder() as folder:
         with Daemon(root=folder.path):
             check(os.path.exists(folder("koine.sock")), "no socket")

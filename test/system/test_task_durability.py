@@ -16,8 +16,8 @@ import sqlite3
 import threading
 import time
 
-from harness import (MIB, SANITIZED, Client, Daemon, Failure, Folder, check, main, note, peak_rss,
-                     request, same, wait_until)
+from harness import (MIB, SANITIZED, Client, Daemon, Failure, Folder, check, main, note,
+                     only_in_a_file, peak_rss, request, same, wait_until)
 from task_world import World, add, dead, read_bytes, says, until
 from test_aiwg import connect
 
@@ -141,6 +141,7 @@ class Storm:
 
 def stored(w):
     """From a copy of what the kill left: (project, id) to (state, prompt)."""
+    only_in_a_file("it reads the store")
     with Folder() as g:
         for name in os.listdir(w("root")):
             if name.startswith("koine.db") and os.path.isfile(w("root", name)):
@@ -196,6 +197,7 @@ def storm_round(w, n, tasks, cancelled):
 
 
 def test_what_was_acknowledged_survives_kill_nine():
+    only_in_a_file("it reads the store that a kill leaves")
     tasks, cancelled, found, slowest = {}, set(), {}, 0.0
     random.seed(5)
     with World() as w:
@@ -296,6 +298,7 @@ def test_a_chain_that_was_failing_has_failed_after_a_kill():
 
 def test_another_store_at_the_same_path_ends_nothing_of_ours():
     """As two daemons in different mount namespaces have, whose stores have one path."""
+    only_in_a_file("another file is put in its place")
     with World() as w:
         with w.daemon(exit_status=-signal.SIGKILL) as d:
             connect(d).submit("setsid sh -c 'echo $$ >$WORLD/pid; exec sleep 600' "
@@ -343,6 +346,7 @@ def test_a_delay_and_an_order_outlive_a_restart():
 
 
 def test_a_queue_of_long_prompts_does_not_hinder_a_start():
+    only_in_a_file("a server's answer is held whole")
     prompt = "# " + "x" * (2 << 20)
     with World() as w:
         with w.daemon("tasks.project_parallel=1") as d:

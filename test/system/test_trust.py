@@ -9,8 +9,8 @@ import stat
 import subprocess
 
 from ash_client import RPCError
-from harness import (KOINE, Skip, check, clean_environment, main, request, run_koined, same,
-                     wait_until)
+from harness import (KOINE, Skip, check, clean_environment, main, only_in_a_file, request,
+                     run_koined, same, wait_until)
 from task_world import World, add, end
 from test_aiwg import connect, trust
 from test_ash import Ash
@@ -19,6 +19,7 @@ STRANGER = 54321
 
 
 def sql(w, text, *values):
+    only_in_a_file("it changes the store")
     with sqlite3.connect(w("root", "koine.db")) as db:
         db.execute(text, values)
     db.close()
@@ -75,6 +76,7 @@ def test_numbers_that_no_store_of_ours_has_are_no_index():
 
 
 def test_a_store_of_another_user_is_refused():
+    only_in_a_file("its owner is a file's")
     if os.geteuid() != 0:
         raise Skip("only root can give a file away")
     with World() as w:
@@ -91,6 +93,7 @@ def test_a_store_of_another_user_is_refused():
 
 
 def test_a_store_that_others_could_read_is_ours_alone():
+    only_in_a_file("its permissions are a file's")
     with World() as w:
         with w.daemon() as d:
             d.alive()
@@ -102,6 +105,7 @@ def test_a_store_that_others_could_read_is_ours_alone():
 
 
 def test_outputs_in_a_folder_of_another_user_are_refused():
+    only_in_a_file("the folder is beside the file")
     if os.geteuid() != 0:
         raise Skip("only root can give a folder away")
     with World() as w:
@@ -112,6 +116,7 @@ def test_outputs_in_a_folder_of_another_user_are_refused():
 
 
 def test_an_adopted_store_has_all_and_does_nothing():
+    only_in_a_file("a file is adopted")
     with World() as w:
         with w.daemon("tasks.project_parallel=1", exit_status=-9) as d, d.connect() as k:
             k.call("memory.add", {"content": "kept"})
@@ -159,6 +164,7 @@ def test_an_adopted_store_has_all_and_does_nothing():
 
 
 def test_a_store_that_is_in_use_is_not_adopted():
+    only_in_a_file("a file is adopted")
     with World() as w, w.daemon() as d:
         koine(w, "store", "adopt", w("root", "koine.db"), status=69)
         koine(w, "store", "adopt", w("root", "nothing.db"), status=69)

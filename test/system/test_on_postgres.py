@@ -1,0 +1,82 @@
+"""
+The other system tests with one PostgreSQL server in place of their files.
+
+Those that are quick and say most about the store; all of them with KOINE_SOAK, or those that are
+named. What can only be tested in a file skips itself, see only_in_a_file(). The server's own log is
+a judge, too: a query that it did not understand is a fault, even if nobody noticed.
+"""
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import time
+
+from harness import Failure, Skip
+from postgres_server import Server
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+QUICK = ["chat", "tasks", "events", "ash", "hld", "nexus", "ocg", "memory", "mcp_koined", "sessions",
+         "approvals_cli"]
+# What is wrong on purpose: keys that are taken are tried, and a test's daemon may be killed.
+EXPECTED = re.compile(r"duplicate key value|terminating ")
+AT_ONCE = 2 * os.cpu_count()
+TALLY = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
+
+
+def run(name, env):
+    begun = time.monotonic()
+    done = subprocess.run([sys.executable, os.path.join(HERE, "test_%s.py" % name)], env=env,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return name, done.returncode, done.stdout.decode(errors="replace"), time.monotonic() - begun
+
+
+def everything():
+    with open(os.path.join(HERE, "meson.build")) as f:
+        names = re.findall(r"^  '(\w+)': (?:true|false),$", f.read(), re.M)
+    return [n for n in names if n not in ("postgres", "on_postgres")]
+
+
+def run_all(names, url):
+    """How many of their tests passed, failed and were skipped."""
+    env = dict(os.environ, KOINE_TEST_SERVER=url)
+    total = [0, 0, 0]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(run, n, env) for n in names]):
+            name, status, said, seconds = done.result()
+            print("%s, %.0f s:" % (name, seconds))
+            print("\n".join("  " + line for line in said.splitlines()
+                            if status != 0 or not line.startswith(("ok ", " "))), flush=True)
+            found = [int(n or 0) for n in (TALLY.findall(said) or [(0, 0, 0)])[-1]]
+            found[1] = max(found[1], int(status != 0))
+            total = [a + b for a, b in zip(total, found)]
+    return total
+
+
+def faults_in(log):
+    with open(log, errors="replace") as f:
+        return [l.strip() for l in f
+                if re.search(r" (?:ERROR|FATAL|PANIC): ", l) and not EXPECTED.search(l)]
+
+
+def main():
+    names = sys.argv[1:] or (everything() if os.environ.get("KOINE_SOAK") else QUICK)
+    # What is tested is not the server's disk.
+    with Server("-c fsync=off") as server:
+        passed, failed, skipped = run_all(names, server.url(""))
+        faults = faults_in(server.folder + "/log")
+    for line in faults[:50]:
+        print("FAIL the server says: " + line)
+    print("%d passed, %d failed, %d skipped" % (passed, failed + len(faults), skipped))
+    sys.exit(1 if failed or faults else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Skip as why:
+        print("skip on_postgres: %s" % why)
+        print("0 passed, 0 failed, 1 skipped")
+    except Failure as why:
+        print("FAIL on_postgres: %s" % why)
+        sys.exit(1)
