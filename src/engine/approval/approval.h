@@ -172,6 +172,14 @@ struct approval_decision {
 	struct text comment;         /* {NULL, 0}: none */
 	struct text by;              /* {NULL, 0}: "human" */
 	struct approval_client from;
+	/* A door of our own that it came by, which is recorded as its program: "notify". {NULL, 0}:
+	 * it came from a client, or from nobody. */
+	struct text via;
+	/* Refuses if what is asked is not what the decider was shown. Runs on the writer's thread, in
+	 * the decision's transaction; its argument lives until fn is called. NULL: a client reads
+	 * the approval itself. */
+	int (*check)(const void *shown, const struct approval *row, struct why *why);
+	const void *shown;
 	/* From now on, the same agent's same tool is allowed (or denied) without asking,
 	 * whatever the input. */
 	bool grants;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -136,6 +137,12 @@ static int see_decider(struct decide *d, struct approval *row)
 {
 	if (d->in.status == APPROVAL_SUPERSEDED)
 		return 0;
+	if (d->in.via.data) {
+		row->decider_known = true;
+		row->decider_uid = getuid();
+		row->decider_program = d->in.via;
+		return 0;
+	}
 	return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, row, &d->why);
 }
 
@@ -176,6 +183,8 @@ static int decide_on(struct decide *d, struct connection *db)
 	r = check_kind(d, &d->why);
 	if (r == 0 && d->row.status != APPROVAL_PENDING)
 		r = refuse_second(d);
+	if (r == 0 && d->in.check)
+		r = d->in.check(d->in.shown, &d->row, &d->why);
 	return r == 0 ? change(d, db) : r;
 }
 
@@ -275,6 +284,8 @@ static int decide_new(struct approvals *a, const struct approval_decision *in,
 		r = arena_copy_text(&d->arena, in->comment, &d->in.comment);
 	if (r == 0)
 		r = arena_copy_text(&d->arena, in->by.data ? in->by : TEXT("human"), &d->in.by);
+	if (r == 0)
+		r = arena_copy_text(&d->arena, in->via, &d->in.via);
 	d->work = (struct work) {.run = decide_run, .finished = decide_finished};
 	if (r == 0)
 		*ret_decide = d;
