@@ -15,6 +15,7 @@ extern const struct command mcp_commands[];
 extern const struct command memory_commands[];
 extern const struct command metrics_commands[];
 extern const struct command page_commands[];
+extern const struct command notify_commands[];
 extern const struct command project_commands[];
 extern const struct command server_commands[];
 extern const struct command session_commands[];

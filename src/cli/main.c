@@ -28,7 +28,7 @@ static const struct command_group groups[] = {
 	{"Talk with agents", {chat_commands}},
 	{"Give agents work",
 	 {task_commands, session_commands, automation_commands, project_commands}},
-	{"Decide", {approval_commands, page_commands}},
+	{"Decide", {approval_commands, notify_commands, page_commands}},
 	{"Serve agents", {connect_commands, mcp_commands}},
 	{"The daemon",
 	 {status_commands, top_commands, doctor_commands, metrics_commands, event_commands,

@@ -366,6 +366,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	ok &= agents_check(s);
 	servers_check(s);
 	rules_check(s);
+	notify_check(s);
 	if (model_check(s, &why) != 0) {
 		printf("embedding key NO: %s\n", why.text);
 		ok = false;

@@ -13,6 +13,7 @@
 #include "daemon/housekeeping.h"
 #include "daemon/life.h"
 #include "engine/memory/memory.h"
+#include "engine/notify/notify.h"
 #include "engine/program/tool.h"
 #include "engine/engine.h"
 #include "io/process/child.h"
@@ -30,6 +31,7 @@ enum {
 /* Applies what can change while koined runs. Listeners stay as they are. */
 static int take_settings(struct daemon *d, const struct settings *fresh, struct why *why)
 {
+	bool renotify = !notify_settings_equal(&d->settings->notifies, &fresh->notifies);
 	int r = agents_reload(d, fresh, why);
 
 	if (r == 0)
@@ -44,6 +46,8 @@ static int take_settings(struct daemon *d, const struct settings *fresh, struct 
 	engine_reload(d);
 	hosts_reload(&d->hosts, fresh);
 	rules_reload(d);
+	if (renotify)
+		notify_reload(d);
 	log_info("settings read again", "file=%s", fresh->config[0] ? fresh->config : "none");
 	return 0;
 }
@@ -271,6 +275,7 @@ static const step_fn steps[] = {
 	servers_begin,
 	extracts_begin,
 	rules_start,
+	notify_begin,
 	start_dialects,
 	start_housekeeping,
 	start_watchdog,
@@ -296,6 +301,7 @@ static void end_engine(struct daemon *d)
 	if (!d->engine)
 		return;
 	tools_stop(d->engine->tools);
+	notify_stop(d->engine->notify);
 	rules_end(d, end_ms);
 	agents_end_turns(d, end_ms);
 	d->closed = true;

@@ -145,6 +145,18 @@ void rules_end(struct daemon *d, uint64_t end_ms);
  * starting. */
 void rules_check(const struct settings *s);
 
+/* The clock that rules and notifiers go by; NULL: the real one. */
+int64_t (*rules_clock(const struct settings *s))(void *arg);
+
+/* ---- notify.c ---- */
+
+/* Call it after approvals and events. */
+int notify_begin(struct daemon *d, struct why *why);
+/* When their settings have changed. */
+void notify_reload(struct daemon *d);
+/* Prints what each would do, and whether its secrets can be read. */
+void notify_check(const struct settings *s);
+
 /* ---- model.c: memory, and the model that makes its vectors ---- */
 
 /* Whether its key can be read. */

@@ -34,6 +34,11 @@ static bool is_clock_shifted(const struct settings *s)
 	return clock_offset_ms != 0;
 }
 
+int64_t (*rules_clock(const struct settings *s))(void *arg)
+{
+	return is_clock_shifted(s) ? shifted_now : NULL;
+}
+
 /* ---- all of them ---- */
 
 static void left_out(const struct rule_setting *from, int r, const struct why *why)
@@ -76,7 +81,7 @@ int rules_start(struct daemon *d, struct why *why)
 		.events = engine->events,
 		.tasks = engine->tasks,
 		.approvals = engine->approvals,
-		.now_ms = is_clock_shifted(d->settings) ? shifted_now : NULL,
+		.now_ms = rules_clock(d->settings),
 		.to_json = tree_json,
 		.env = &d->environments.plain,
 	};

@@ -8,6 +8,7 @@
 #include "engine/extract/extract.h"
 #include "engine/memory/memory.h"
 #include "engine/mirror/mirror.h"
+#include "engine/notify/notify.h"
 #include "engine/program/process.h"
 #include "engine/program/tool.h"
 #include "engine/session/session.h"
@@ -133,6 +134,7 @@ void stop_begin(struct daemon *d, bool force)
 			    (stop_ms > TASKS_MS ? stop_ms : TASKS_MS) + STOP_MARGIN_MS);
 		(void)hosts_step(&d->hosts, DIALECT_STOPPING, NULL);
 		mirrors_stop(d->engine->mirrors);
+		notify_stop(d->engine->notify);
 		approvals_stop(d->engine->approvals);
 		tools_stop(d->engine->tools);
 	}

@@ -13,6 +13,7 @@
 #include "engine/automation/job.h"
 #include "engine/memory/memory.h"
 #include "engine/mirror/mirror.h"
+#include "engine/notify/notify.h"
 #include "engine/program/process.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
@@ -44,6 +45,7 @@ void engine_close(struct engine *s)
 	if (!s)
 		return;
 	automation_free(s->automation);
+	notify_free(s->notify);
 	jobs_free(s->jobs);
 	trust_free(s->trust);
 	visitors_free(s->visitors);

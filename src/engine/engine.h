@@ -17,6 +17,7 @@ struct extracts;
 struct jobs;
 struct memories;
 struct mirrors;
+struct notify;
 struct processes;
 struct sessions;
 struct store;
@@ -43,6 +44,7 @@ struct engine {
 	struct approvals *approvals;   /* see approval.h */
 	struct mirrors *mirrors;       /* NULL: not started; see mirror.h */
 	struct tools *tools;           /* see tool.h */
+	struct notify *notify;         /* see notify.h */
 	struct jobs *jobs;             /* see job.h */
 	struct trust *trust;           /* see trust.h */
 	struct extracts *extracts;     /* NULL: off; see extract.h */

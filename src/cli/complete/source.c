@@ -240,6 +240,7 @@ static const struct source sources[N_COMPLETES] = {
 		{"chat.agents", "agents", "name", {"kind", "model"}, .begin = names_alone},
 	[COMPLETES_CONVERSATION] = {"list_agents", "agents", "agent_id", {"model"}},
 	[COMPLETES_ENDED] = {"chat.past", "conversations", "number", {"conversation"}, true},
+	[COMPLETES_NOTIFIER] = {"notify.list", "notifiers", "name", {"kind", "state"}},
 	[COMPLETES_RULE] = {"automation.rules", "rules", "rule"},
 };
 

@@ -74,6 +74,7 @@ enum completes {
 	COMPLETES_CONVERSATION,
 	COMPLETES_ENDED, /* the number of a conversation that was ended */
 	COMPLETES_RULE,
+	COMPLETES_NOTIFIER,
 	COMPLETES_PROJECT, /* that is served; or any folder */
 	COMPLETES_DIALECT, /* that has a place where its own clients look */
 	N_COMPLETES,

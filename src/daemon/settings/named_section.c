@@ -7,8 +7,8 @@
 #include "daemon/settings/settings.h"
 
 const struct section_kind *const section_kinds[] = {
-	&listen_section, &agent_section, &agent_server_section,
-	&rule_section,   &group_section, &policy_section,
+	&listen_section, &agent_section,  &agent_server_section, &rule_section,
+	&group_section,  &policy_section, &notify_section,
 };
 
 _Static_assert(sizeof(section_kinds) / sizeof(section_kinds[0]) == N_SECTION_KINDS, "all of them");

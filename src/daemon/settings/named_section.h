@@ -74,7 +74,7 @@ struct section_kind {
 
 /* In the order in which they are shown. */
 extern const struct section_kind *const section_kinds[];
-enum { N_SECTION_KINDS = 6 };
+enum { N_SECTION_KINDS = 7 };
 
 /* The kind of the section "WORD NAME", and where its name begins; NULL for other sections. */
 const struct section_kind *section_kind_of(const char *section, const char **ret_name);

@@ -368,6 +368,8 @@ int settings_check(const struct settings *s, struct why *why)
 		r = check_store(s, why);
 	if (r == 0)
 		r = policy_settings_check(&s->approvals, why);
+	if (r == 0)
+		r = notify_settings_check(&s->notifies, why);
 	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
 		const struct dialect_section *section = dialects[i]->section;
 
@@ -399,6 +401,7 @@ void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]
 	}
 	n += agent_settings_secrets(&s->agents, out + n, SECRETS_MAX - n);
 	n += agent_server_settings_secrets(&s->agent_servers, out + n, SECRETS_MAX - n);
+	n += notify_settings_secrets(&s->notifies, out + n, SECRETS_MAX - n);
 	out[n] = NULL;
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/settings/agent.h"
 #include "daemon/settings/agent_server.h"
 #include "daemon/settings/listener.h"
+#include "daemon/settings/notify.h"
 #include "daemon/settings/paths.h"
 #include "daemon/settings/policy.h"
 #include "daemon/settings/rule.h"
@@ -24,7 +25,7 @@
 enum {
 	LISTENS_MAX = 32,
 	PROJECTS_MAX = 32,
-	SECRETS_MAX = AGENTS_MAX + AGENT_SERVERS_MAX + 16,
+	SECRETS_MAX = AGENTS_MAX + AGENT_SERVERS_MAX + 3 * NOTIFIES_MAX + 16,
 	DIALECTS_MAX = 16,
 	DIALECT_SETTINGS_MAX = 4096, /* bytes of one's section */
 };
@@ -82,6 +83,7 @@ struct settings {
 	struct agent_settings agents;
 	struct agent_server_settings agent_servers;
 	struct rule_settings rules;
+	struct notify_settings notifies;
 	char where[128]; /* "FILE:LINE" while a file is read; else "" */
 	struct task_settings tasks;
 	struct session_settings sessions;

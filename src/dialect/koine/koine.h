@@ -48,6 +48,10 @@ extern const unsigned koine_n_project_methods;
 extern const struct method koine_automation_methods[];
 extern const unsigned koine_n_automation_methods;
 
+/* Notifiers. */
+extern const struct method koine_notify_methods[];
+extern const unsigned koine_n_notify_methods;
+
 /* Agent sessions. */
 extern const struct method koine_session_methods[];
 extern const unsigned koine_n_session_methods;

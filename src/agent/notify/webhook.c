@@ -1,0 +1,103 @@
+/*
+ * A webhook: any web server gets the notice, as ours or as the user's template words it. With a
+ * key it is signed: Koine-Signature is the HMAC-SHA256 of "TIMESTAMP.BODY" in hexadecimal digits,
+ * Koine-Timestamp the seconds since 1970. It brings no answer back.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/notify/inner.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "wire/json.h"
+#include "wire/sign.h"
+
+struct webhook {
+	struct notifier base;
+	char *template; /* "": ours */
+};
+
+static struct webhook *of(struct notifier *n)
+{
+	return list_entry(n, struct webhook, base);
+}
+
+/* Every field that it has, under its name. */
+static void write_ours(struct buf *out, const struct notice *notice)
+{
+	struct json j = json_writer(out);
+
+	json_begin_object(&j);
+	for (unsigned i = 0; i < notice->n_fields; i++) {
+		if (notice->fields[i].value.data)
+			json_member_text(&j, notice->fields[i].name, notice->fields[i].value);
+	}
+	json_end_object(&j);
+}
+
+static void on_sent(void *arg, const struct http_answer *a)
+{
+	struct webhook *w = arg;
+	struct notice_sent sent = notifier_outcome(&w->base, a);
+
+	w->base.sending = NULL;
+	w->base.events.on_sent(w->base.arg, &sent);
+}
+
+static int send_notice(struct notifier *n, const struct notice *notice)
+{
+	struct webhook *w = of(n);
+	char stamp[64], signature[SIGN_HEX_LEN + 32], mac[SIGN_HEX_LEN + 1], seconds[24];
+	const char *headers[] = {"Content-Type: application/json", stamp, NULL, NULL};
+	CLEANUP(buf_donep) struct buf body;
+
+	buf_init(&body, NOTIFIER_BODY_MAX);
+	if (w->template[0])
+		(void)template_write(&body, w->template, notice);
+	else
+		write_ours(&body, notice);
+	if (body.err != 0)
+		return body.err;
+	if (w->template[0] && !template_is_json(w->template))
+		headers[0] = "Content-Type: text/plain; charset=utf-8";
+	snprintf(seconds, sizeof(seconds), "%lld", (long long)(clock_utc_ms() / 1000));
+	snprintf(stamp, sizeof(stamp), "Koine-Timestamp: %s", seconds);
+	if (n->key[0]) {
+		sign_hex(text_of(n->key), text_of(seconds),
+			 (struct text) {.data = body.data, .len = body.len}, mac);
+		snprintf(signature, sizeof(signature), "Koine-Signature: sha256=%s", mac);
+		headers[2] = signature;
+	}
+	return notifier_post(n, n->url, headers, &body, on_sent, w, &n->sending);
+}
+
+static void webhook_free(struct notifier *n)
+{
+	struct webhook *w = of(n);
+
+	notifier_done(n);
+	free(w->template);
+	free(w);
+}
+
+static const struct notifier_ops ops = {.send = send_notice, .free = webhook_free};
+
+int webhook_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret,
+		struct why *why)
+{
+	struct webhook *w = calloc(1, sizeof(*w));
+	int r;
+
+	(void)why;
+	if (!w)
+		return -ENOMEM;
+	w->template = strdup(o->template ? o->template : "");
+	r = w->template ? notifier_init(&w->base, &ops, l, o) : -ENOMEM;
+	if (r == 0)
+		*ret = &w->base;
+	else
+		webhook_free(&w->base);
+	return r;
+}

@@ -1,0 +1,123 @@
+/* koine notify: whom koined tells, how that goes, and a test. */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/kit/call.h"
+#include "cli/kit/duration.h"
+#include "cli/kit/list.h"
+#include "cli/kit/options.h"
+#include "cli/kit/talk.h"
+#include "cli/kit/value.h"
+
+struct notify_options {
+	int64_t timeout; /* 0: not given */
+};
+
+/* ---- list ---- */
+
+static void cell_ago(const struct cell *c)
+{
+	int64_t at = member_time(c->row, c->member);
+	int64_t ms = clock_utc_ms() - at;
+	char span[SPAN_SHOWN];
+	char shown[SPAN_SHOWN + 8];
+
+	duration_format_age(ms > 0 ? ms : 0, span);
+	snprintf(shown, sizeof(shown), "%s ago", span);
+	table_cell_str(c->table, at > 0 ? shown : "-");
+}
+
+static void cell_state(const struct cell *c)
+{
+	struct text state = member_text(c->row, c->member);
+
+	if (text_is(state, "ok"))
+		table_cell_color(c->table, state, COLOR_GREEN);
+	else
+		table_cell_color(c->table, state, text_is(state, "quiet") ? COLOR_GREY : COLOR_RED);
+}
+
+static int print_notifiers(const struct cli *cli, const struct koine_value *notifiers)
+{
+	static const struct column columns[] = {
+		{"NAME", "name"},
+		{"KIND", "kind"},
+		{"STATE", "state", cell_state},
+		{"SENT", "sent", NULL, 'r'},
+		{"LAST", "sent_at", cell_ago},
+		{"WAITING", "waiting", NULL, 'r'},
+		{"ON", "on"},
+		{"ERROR", "error"},
+		{NULL},
+	};
+
+	return list_print(cli, columns, notifiers);
+}
+
+static int cmd_list(struct cli *cli)
+{
+	return call_print(cli, "notify.list", params_new(), "notifiers", print_notifiers);
+}
+
+/* ---- test ---- */
+
+static void print_test(const struct cli *cli, const struct koine_value *result)
+{
+	struct text pressed = member_text(result, "pressed");
+
+	if (pressed.len > 0)
+		printf("%s was pressed, by %.*s\n",
+		       text_is(pressed, "approve") ? "Approve" : "Deny",
+		       TEXT_ARGS(member_text(result, "by")));
+	else
+		printf("sent by %s, which has no buttons\n", cli->args[0]);
+}
+
+static int cmd_test(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct notify_options *o = cli->own;
+	struct koine_json *params = params_new();
+	int r;
+
+	params_add(params, "name", cli->args[0]);
+	if (o->timeout > 0)
+		params_add_int(params, "timeout", o->timeout);
+	if (!cli->options.json)
+		complain("a test is on its way to %s; press one of its buttons", cli->args[0]);
+	/* A human takes longer than a call may. */
+	talk_be_patient(cli);
+	r = call_send(cli, "notify.test", params, &a);
+	if (r != 0)
+		return r;
+	if (cli->options.json)
+		print_json_compact(stdout, koine_answer_result(a));
+	else
+		print_test(cli, koine_answer_result(a));
+	return 0;
+}
+
+#define AT(member) offsetof(struct notify_options, member)
+
+static const struct option test_options[] = {
+	{"--timeout", NULL, "SECONDS", "how long to wait for a button; 120", option_number,
+	 AT(timeout), .min = 1},
+	{NULL},
+};
+
+static const struct command subs[] = {
+	{"list", "", "list the notifiers, and how they do", NULL, cmd_list, NO_ARGS},
+	{"test", "NAME", "send a message, and wait for its button",
+	 "Whatever the hour. It says which button was pressed, and by whom.\n", cmd_test, NULL,
+	 test_options, ARGS(1, 1, "wants one NAME")},
+	{NULL},
+};
+
+const struct command notify_commands[] = {
+	{"notify", "[COMMAND [ARGUMENT]...]", "who is told on a phone when an agent waits",
+	 "Without a command it lists them. Notifiers are [notify NAME] in the settings.\n",
+	 cmd_list, subs, NULL, sizeof(struct notify_options), .completes = COMPLETES_NOTIFIER},
+	{NULL},
+};

@@ -1,0 +1,166 @@
+/* The notifiers that the settings name: their secrets are read here, and they are made. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "daemon/life.h"
+#include "daemon/tree_json.h"
+#include "engine/notify/notify.h"
+
+/* ---- secrets ---- */
+
+struct secrets {
+	char key[NOTIFIER_SECRET_MAX];
+	char topic[NOTIFIER_SECRET_MAX];
+	char reply_topic[NOTIFIER_SECRET_MAX];
+};
+
+static int read_secret(const char *variable, const char *file, const char *what,
+		       char out[NOTIFIER_SECRET_MAX], struct why *why)
+{
+	const char *value = variable[0] ? getenv(variable) : NULL;
+
+	out[0] = '\0';
+	if (file[0])
+		return secret_read(file, what, out, NOTIFIER_SECRET_MAX, why);
+	if (!variable[0])
+		return 0;
+	if (!value || !value[0])
+		return refuse(why, REFUSE_NOT_FOUND, "the variable %s is not set", variable);
+	if (strlen(value) >= NOTIFIER_SECRET_MAX)
+		return refuse(why, REFUSE_PARAMS, "the variable %s is too long", variable);
+	snprintf(out, NOTIFIER_SECRET_MAX, "%s", value);
+	return 0;
+}
+
+static int read_secrets(const struct notify_setting *s, struct secrets *out, struct why *why)
+{
+	int r = read_secret(s->key_env, s->key_file, "key", out->key, why);
+
+	if (r == 0)
+		r = read_secret(s->topic_env, s->topic_file, "topic", out->topic, why);
+	if (r == 0)
+		r = read_secret(s->reply_topic_env, s->reply_topic_file, "topic", out->reply_topic,
+				why);
+	return r;
+}
+
+/* ---- making them ---- */
+
+static const char *url_of(const struct notify_setting *s)
+{
+	static const char *const usual[N_NOTIFIER_KINDS] = {
+		[NOTIFIER_NTFY] = "https://ntfy.sh",
+		[NOTIFIER_TELEGRAM] = "https://api.telegram.org",
+	};
+	const char *own = usual[s->kind - 1];
+
+	return s->url[0] ? s->url : own ? own : "";
+}
+
+static int make(struct loop *l, const struct notify_setting *s, const struct environment *env,
+		struct notifier **ret, struct why *why)
+{
+	struct secrets secrets = {.key = ""};
+	const struct notifier_opts opts = {
+		.name = s->name,
+		.kind = s->kind - 1,
+		.url = url_of(s),
+		.key = secrets.key,
+		.topic = secrets.topic,
+		.reply_topic = secrets.reply_topic,
+		.chat = strtoll(s->chat, NULL, 10),
+		.user = strtoll(s->user, NULL, 10),
+		.template = s->template,
+		.command = s->command,
+		.env = env,
+	};
+	int r = read_secrets(s, &secrets, why);
+
+	if (r == 0)
+		r = notifier_new(l, &opts, ret, why);
+	explicit_bzero(&secrets, sizeof(secrets));
+	return r;
+}
+
+/* One whose key cannot be read is there and says so; the others work. */
+static int add(struct daemon *d, const struct notify_setting *s, struct why *why)
+{
+	const struct notify_rule rule = {
+		.name = s->name,
+		.kind = s->kind - 1,
+		.on = s->on,
+		.quiet = s->quiet,
+		.zone = s->zone,
+		.link = s->link,
+		.per_minute = s->per_minute,
+		.button_ms = s->button_ms,
+	};
+	struct notifier *notifier = NULL;
+	struct why trouble = {.text = ""};
+	int r = make(d->loop, s, &d->environments.plain, &notifier, &trouble);
+
+	if (r < 0)
+		return r;
+	return notify_add(d->engine->notify, &rule, notifier, trouble.text, why);
+}
+
+static int add_all(struct daemon *d, struct why *why)
+{
+	const struct notify_settings *s = &d->settings->notifies;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < s->n; i++)
+		r = add(d, &s->list[i], why);
+	return r;
+}
+
+int notify_begin(struct daemon *d, struct why *why)
+{
+	const struct notify_opts opts = {
+		.loop = d->loop,
+		.background = d->background,
+		.events = d->engine->events,
+		.approvals = d->engine->approvals,
+		.now_ms = rules_clock(d->settings),
+		.to_json = tree_json,
+	};
+	int r = notify_new(&opts, &d->engine->notify);
+
+	return r != 0 ? r : add_all(d, why);
+}
+
+void notify_reload(struct daemon *d)
+{
+	struct why why = {.text = ""};
+	int r;
+
+	notify_clear(d->engine->notify);
+	r = add_all(d, &why);
+	if (r != 0)
+		log_err("notifiers not made again", "why=\"%s\"", r > 0 ? why.text : strerror(-r));
+}
+
+/* ---- --check ---- */
+
+void notify_check(const struct settings *s)
+{
+	for (unsigned i = 0; i < s->notifies.n; i++) {
+		const struct notify_setting *n = &s->notifies.list[i];
+		struct secrets secrets = {.key = ""};
+		struct why why = {.text = ""};
+		int r = read_secrets(n, &secrets, &why);
+
+		explicit_bzero(&secrets, sizeof(secrets));
+		if (r == 0)
+			printf("would notify  %s (%s)  ok\n", n->name,
+			       notifier_kind_names[n->kind - 1]);
+		else
+			printf("would notify  %s (%s)  NO: %s\n", n->name,
+			       notifier_kind_names[n->kind - 1], r > 0 ? why.text : strerror(-r));
+	}
+}

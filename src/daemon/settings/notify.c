@@ -1,0 +1,223 @@
+#include "daemon/settings/notify.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/notify/notifier.h"
+#include "daemon/settings/settings.h"
+#include "engine/notify/notify.h"
+
+static const char *const kind_words[] = {"", "ntfy", "telegram", "webhook", "command", NULL};
+
+_Static_assert(sizeof(kind_words) / sizeof(kind_words[0]) == N_NOTIFIER_KINDS + 2, "all kinds");
+
+enum {
+	NTFY = 1 << (NOTIFIER_NTFY + 1),
+	TELEGRAM = 1 << (NOTIFIER_TELEGRAM + 1),
+	WEBHOOK = 1 << (NOTIFIER_WEBHOOK + 1),
+	COMMAND = 1 << (NOTIFIER_COMMAND + 1),
+	HTTP = NTFY | TELEGRAM | WEBHOOK,
+	ASKS = NTFY | TELEGRAM,
+};
+
+#define AT(member)      offsetof(struct notify_setting, member)
+#define TEXT_AT(member) SETTING_TEXT(struct notify_setting, member)
+
+static const struct setting rows[] = {
+	{"notify", "kind", SET_WORD, AT(kind), 0, 0, "ntfy, telegram, webhook or command",
+	 .words = kind_words},
+	{"notify", "on", SET_TEXT, TEXT_AT(on),
+	 "what it tells: approval, session.waiting, task.failed, task.* …, with commas"},
+	{"notify", "url", SET_URL, TEXT_AT(url), "the server; for a webhook the whole address",
+	 .check = notifier_check_url, .kinds = HTTP},
+	{"notify", "key_env", SET_VARIABLE, TEXT_AT(key_env),
+	 "the environment variable that has its key", .kinds = HTTP},
+	{"notify", "key_file", SET_PATH, TEXT_AT(key_file),
+	 "a file (0600) with its key: the bot's, ntfy's access token, or what a webhook is signed "
+	 "with",
+	 .kinds = HTTP},
+	{"notify", "topic_env", SET_VARIABLE, TEXT_AT(topic_env),
+	 "the environment variable that has the topic", .kinds = NTFY},
+	{"notify", "topic_file", SET_PATH, TEXT_AT(topic_file), "a file (0600) with the topic",
+	 .kinds = NTFY},
+	{"notify", "reply_topic_env", SET_VARIABLE, TEXT_AT(reply_topic_env),
+	 "the variable that has the topic of its buttons", .kinds = NTFY},
+	{"notify", "reply_topic_file", SET_PATH, TEXT_AT(reply_topic_file),
+	 "a file (0600) with that topic; neither: a new one at each start", .kinds = NTFY},
+	{"notify", "chat", SET_TEXT, TEXT_AT(chat), "the number of the chat", .kinds = TELEGRAM},
+	{"notify", "user", SET_TEXT, TEXT_AT(user),
+	 "the number of the only user who counts there; empty: all in the chat", .kinds = TELEGRAM},
+	{"notify", "template", SET_TEXT, TEXT_AT(template),
+	 "what it posts, with {title}, {text}, {approval.tool} …; empty: all fields as JSON",
+	 .kinds = WEBHOOK},
+	{"notify", "command", SET_TEXT, TEXT_AT(command),
+	 "run by /bin/sh, with the text on stdin and the fields as KOINE_NOTIFY_…",
+	 .kinds = COMMAND},
+	{"notify", "link", SET_TEXT, TEXT_AT(link),
+	 "an address that messages point at; empty: none"},
+	{"notify", "quiet", SET_TEXT, TEXT_AT(quiet), "hours without messages: 22:00-07:00"},
+	{"notify", "zone", SET_TEXT, TEXT_AT(zone), "the time zone of quiet; empty: the machine's"},
+	{"notify", "per_minute", SET_UNSIGNED, AT(per_minute), 1, 60, "messages at most"},
+	{"notify", "button_time", SET_SECONDS, AT(button_ms), 10, 604800,
+	 "seconds for which a button counts", .kinds = ASKS},
+};
+
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+_Static_assert(N_ROWS <= 32, "a bit of `given` for each");
+
+static bool fits(const struct setting *row, unsigned kind)
+{
+	return !row->kinds || (row->kinds & 1U << kind);
+}
+
+/* ---- as a section ---- */
+
+static void init(void *section, const char *name, const char *where)
+{
+	(void)name;
+	(void)where;
+	*(struct notify_setting *)section = (struct notify_setting) {
+		.on = "approval",
+		.per_minute = 10,
+		.button_ms = 12 * 3600 * 1000,
+	};
+}
+
+static void set(void *section, unsigned key)
+{
+	((struct notify_setting *)section)->given |= UINT32_C(1) << key;
+}
+
+static bool shows(const void *section, unsigned key)
+{
+	const struct notify_setting *s = section;
+
+	return (s->given >> key & 1) || (s->kind && fits(&rows[key], s->kind));
+}
+
+const struct section_kind notify_section = {
+	.word = "notify",
+	.its = "a notifier's",
+	.several = "notifiers",
+	.list = offsetof(struct settings, notifies.list),
+	.n = offsetof(struct settings, notifies.n),
+	.size = sizeof(struct notify_setting),
+	.max = NOTIFIES_MAX,
+	.n_keys = N_ROWS,
+	.rows = rows,
+	.init = init,
+	.set = set,
+	.shows = shows,
+};
+
+/* ---- checks when all was read ---- */
+
+static int wrong(const struct notify_setting *s, const char *what, struct why *why)
+{
+	return refuse(why, REFUSE_PARAMS, "[notify %s]: %s", s->name, what);
+}
+
+static bool is_number(const char *text)
+{
+	char *end;
+
+	errno = 0;
+	return strtoll(text, &end, 10) != 0 && *end == '\0' && errno == 0 && text[0] != ' ';
+}
+
+static int check_kinds(const struct notify_setting *s, struct why *why)
+{
+	for (unsigned i = 0; i < N_ROWS; i++) {
+		if ((s->given >> i & 1) && !fits(&rows[i], s->kind))
+			return refuse(why, REFUSE_PARAMS, "[notify %s]: %s is nothing for kind %s",
+				      s->name, rows[i].key, kind_words[s->kind]);
+	}
+	if (s->key_env[0] && s->key_file[0])
+		return wrong(s, "only one of key_env and key_file", why);
+	if (s->topic_env[0] && s->topic_file[0])
+		return wrong(s, "only one of topic_env and topic_file", why);
+	if (s->reply_topic_env[0] && s->reply_topic_file[0])
+		return wrong(s, "only one of reply_topic_env and reply_topic_file", why);
+	return 0;
+}
+
+static int check_needs(const struct notify_setting *s, struct why *why)
+{
+	unsigned bit = 1U << s->kind;
+
+	if (bit == NTFY && !s->topic_env[0] && !s->topic_file[0])
+		return wrong(s, "ntfy needs a topic_file or a topic_env", why);
+	if (bit == TELEGRAM && !s->key_env[0] && !s->key_file[0])
+		return wrong(s, "Telegram needs a key_file or a key_env", why);
+	if (bit == TELEGRAM && !is_number(s->chat))
+		return wrong(s, "Telegram needs a chat, which is a number", why);
+	if (s->user[0] && !is_number(s->user))
+		return wrong(s, "a user is a number", why);
+	if (bit == WEBHOOK && !s->url[0])
+		return wrong(s, "a webhook needs a url", why);
+	if (bit == COMMAND && !s->command[0])
+		return wrong(s, "kind command needs a command", why);
+	return 0;
+}
+
+static int check_one(const struct notify_setting *s, struct why *why)
+{
+	const struct notify_rule rule = {.name = s->name,
+					 .on = s->on,
+					 .quiet = s->quiet,
+					 .zone = s->zone,
+					 .link = s->link,
+					 .per_minute = s->per_minute};
+	struct why inner = {.text = ""};
+	int r;
+
+	if (s->kind == 0)
+		return wrong(s, "kind must be ntfy, telegram, webhook or command", why);
+	r = check_kinds(s, why) ?: check_needs(s, why);
+	if (r == 0 && s->link[0] && notifier_check_url(s->link, NULL) != 0)
+		r = wrong(s, "link must be http://… or https://…", why);
+	if (r != 0)
+		return r;
+	r = notify_check_rule(&rule, &inner) ?: notifier_check_template(s->template, &inner);
+	return r > 0 ? wrong(s, inner.text, why) : r;
+}
+
+int notify_settings_check(const struct notify_settings *n, struct why *why)
+{
+	for (unsigned i = 0; i < n->n; i++) {
+		int r = check_one(&n->list[i], why);
+
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+unsigned notify_settings_secrets(const struct notify_settings *s, const char **out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		for (unsigned k = 0; k < N_ROWS; k++) {
+			const char *at = (const char *)&s->list[i] + rows[k].offset;
+
+			if (rows[k].type == SET_VARIABLE && at[0] && n < max)
+				out[n++] = at;
+		}
+	}
+	return n;
+}
+
+bool notify_settings_equal(const struct notify_settings *a, const struct notify_settings *b)
+{
+	bool equal = a->n == b->n;
+
+	for (unsigned i = 0; equal && i < a->n; i++) {
+		equal = strcmp(a->list[i].name, b->list[i].name) == 0;
+		for (unsigned k = 0; equal && k < N_ROWS; k++)
+			equal = setting_equal(&rows[k], &a->list[i], &b->list[i]);
+	}
+	return equal;
+}

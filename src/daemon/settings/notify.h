@@ -1,0 +1,45 @@
+/*
+ * [notify NAME]: whom koined tells when something needs a human, and how. A wrong one keeps koined
+ * from starting; a key that cannot be read does not.
+ */
+#pragma once
+
+#include "base/setting.h"
+#include "daemon/settings/named_section.h"
+
+enum { NOTIFIES_MAX = 16, NOTIFY_TEXT_MAX = 1024 };
+
+struct notify_setting {
+	char name[SECTION_NAME_MAX + 1];
+	unsigned kind; /* enum notifier_kind + 1; 0: not said */
+	char on[512];
+	char url[PATH_LEN]; /* "": the kind's own server */
+	char key_env[64];
+	char key_file[PATH_LEN];
+	char topic_env[64];
+	char topic_file[PATH_LEN];
+	char reply_topic_env[64];
+	char reply_topic_file[PATH_LEN];
+	char chat[32];
+	char user[32];
+	char template[NOTIFY_TEXT_MAX];
+	char command[NOTIFY_TEXT_MAX];
+	char link[PATH_LEN];
+	char quiet[16];
+	char zone[64];
+	unsigned per_minute;
+	unsigned button_ms;
+	uint32_t given; /* which keys, as bits */
+};
+
+struct notify_settings {
+	struct notify_setting list[NOTIFIES_MAX];
+	unsigned n;
+};
+
+extern const struct section_kind notify_section;
+
+int notify_settings_check(const struct notify_settings *n, struct why *why);
+/* Names of variables that hold a secret. */
+unsigned notify_settings_secrets(const struct notify_settings *n, const char **out, unsigned max);
+bool notify_settings_equal(const struct notify_settings *a, const struct notify_settings *b);

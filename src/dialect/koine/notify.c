@@ -1,0 +1,173 @@
+/* Notifiers: which there are, how they do, and a test of one. */
+#include "base/clock.h"
+#include "call/call.h"
+#include "call/server.h"
+#include "dialect/engine.h"
+#include "dialect/koine/koine.h"
+#include "engine/approval/approval.h"
+#include "engine/notify/notify.h"
+
+enum { WAIT_DEFAULT_S = 120, WAIT_MAX_S = 3600 };
+
+struct test_in {
+	struct text name;
+	int64_t timeout;
+};
+
+/* ---- listing ---- */
+
+static void write_time(struct json *j, const char *key, int64_t ms)
+{
+	char time[ISO_LEN + 1];
+
+	if (ms == 0)
+		return;
+	clock_format_iso(ms, time);
+	json_member_str(j, key, time);
+}
+
+static void write_state(struct json *j, const struct notify_state *s)
+{
+	json_begin_object(j);
+	json_member_str(j, "name", s->name);
+	json_member_str(j, "kind", s->kind);
+	json_member_str(j, "on", s->on);
+	json_member_str(j, "state", s->state);
+	json_member_uint(j, "waiting", s->waiting);
+	json_member_uint(j, "sent", s->sent);
+	json_member_uint(j, "failed", s->failed);
+	json_member_uint(j, "dropped", s->dropped);
+	json_member_uint(j, "answers", s->answers);
+	json_member_uint(j, "ignored", s->ignored);
+	write_time(j, "sent_at", s->sent_ms);
+	write_time(j, "failed_at", s->failed_ms);
+	if (s->error[0])
+		json_member_str(j, "error", s->error);
+	json_end_object(j);
+}
+
+static struct done handle_list(struct call *c)
+{
+	const struct notify *n = call_notify(c);
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_key(j, "notifiers");
+	json_begin_array(j);
+	for (unsigned i = 0; i < notify_count(n); i++) {
+		struct notify_state s;
+
+		notify_get(n, i, &s);
+		write_state(j, &s);
+	}
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+/* ---- a test ---- */
+
+static void on_tested(void *arg, int r, const struct notify_test_result *t, const struct why *why)
+{
+	struct call *c = arg;
+	const struct test_in *in = c->in;
+	struct json *j;
+
+	c->state = NULL;
+	if (r != 0) {
+		(void)call_fail_for(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "name", in->name);
+	json_member_bool(j, "sent", t->sent);
+	json_member_bool(j, "asks", t->asks);
+	if (t->pressed) {
+		json_member_str(j, "pressed", t->pressed);
+		json_member_str(j, "by", t->by);
+	}
+	json_end_object(j);
+	(void)call_reply(c);
+}
+
+static void on_cancel(struct call *c, void *arg)
+{
+	(void)arg;
+	notify_test_leave(c->state);
+	c->state = NULL;
+	if (c->server->stopping)
+		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING, "koined is stopping"));
+	else
+		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+/* On the writer's thread. A test comes at any hour and as often as it is asked for, so it is not for
+ * agents. */
+static int may_test(struct call *c)
+{
+	const struct approval_client from = {.is = true, .peer = c->peer};
+
+	return approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
+}
+
+static struct done start_test(struct call *c, int r)
+{
+	const struct test_in *in = c->in;
+	struct notify_test *test = NULL;
+
+	if (r == 0)
+		r = notify_test_start(call_notify(c), in->name, in->timeout * 1000, on_tested, c,
+				      &test, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	c->state = test;
+	return call_later(c, on_cancel, NULL);
+}
+
+static struct done handle_test(struct call *c)
+{
+	const struct test_in *in = c->in;
+	int r = 0;
+
+	if (!call_notify(c))
+		r = refuse(&c->why, REFUSE_UNAVAILABLE, "notifiers are not running");
+	else if (in->timeout < 1 || in->timeout > WAIT_MAX_S)
+		r = refuse_field(&c->why, "timeout", "timeout must be 1 to %d seconds", WAIT_MAX_S);
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, may_test, start_test);
+}
+
+/* ---- the method table ---- */
+
+static const struct field test_fields[] = {
+	{.name = "name",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "Its name in the settings",
+	 .offset = offsetof(struct test_in, name)},
+	{.name = "timeout",
+	 .type = FIELD_INT,
+	 .default_number = WAIT_DEFAULT_S,
+	 .doc = "Seconds to wait for its button, up to 3600",
+	 .offset = offsetof(struct test_in, timeout)},
+};
+
+const struct method koine_notify_methods[] = {
+	{.name = "notify.list",
+	 .doc = "The notifiers there are, and how they do",
+	 .result = "{\"type\":\"object\",\"properties\":{\"notifiers\":{\"type\":\"array\","
+		   "\"items\":{\"type\":\"object\"}}}}",
+	 .handle = handle_list},
+	{.name = "notify.test",
+	 .doc = "Sends a notice, and waits for its button",
+	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
+		   "\"sent\":{\"type\":\"boolean\"},\"asks\":{\"type\":\"boolean\"},"
+		   "\"pressed\":{\"type\":\"string\"},\"by\":{\"type\":\"string\"}}}",
+	 FIELDS(test_fields),
+	 .in_size = sizeof(struct test_in),
+	 .handle = handle_test,
+	 .flags = METHOD_LATER},
+};
+
+const unsigned koine_n_notify_methods =
+	sizeof(koine_notify_methods) / sizeof(koine_notify_methods[0]);

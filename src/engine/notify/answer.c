@@ -1,0 +1,174 @@
+/*
+ * What came back: a button's token, or a reply to a message. It becomes a decision by the same
+ * door as everybody's, checked against what was shown in the transaction that keeps it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/approval/approval.h"
+#include "engine/notify/inner.h"
+
+/* A decision on its way. The way may be gone when it is kept, and the message, too. */
+struct press {
+	struct notify *notify;
+	char way[NOTIFY_NAME_MAX + 1];
+	char key[KEY_MAX];
+	char id[128]; /* for notifier_acknowledge */
+	char digest[NOTICE_DIGEST_LEN + 1];
+};
+
+static struct way *find_way(const struct notify *n, const char *name)
+{
+	list_for_each (at, following, &n->ways) {
+		struct way *w = list_entry(at, struct way, link);
+
+		if (strcmp(w->name, name) == 0)
+			return w;
+	}
+	return NULL;
+}
+
+/* On the writer's thread. */
+static int check_shown(const void *shown, const struct approval *row, struct why *why)
+{
+	const struct press *p = shown;
+	char digest[NOTICE_DIGEST_LEN + 1];
+
+	approval_digest(row, digest);
+	if (strcmp(digest, p->digest) == 0)
+		return 0;
+	return refuse(why, REFUSE_FORBIDDEN, "what is asked is not what was shown");
+}
+
+static void word_result(int result, const struct approval *row, const struct why *why, char *out,
+			size_t size)
+{
+	if ((result == 0 || result == REFUSE_CONFLICT) && row)
+		words_of_outcome(row->status, row->decided_by, (struct text) {.data = NULL}, out,
+				 size);
+	else if (result > 0)
+		snprintf(out, size, "Not taken: %s", why->text);
+	else
+		snprintf(out, size, "It could not be kept. Try again.");
+}
+
+static void on_decided(void *arg, int result, const struct approval *row, const struct why *why)
+{
+	struct press *p = arg;
+	struct way *w = find_way(p->notify, p->way);
+	struct message *m = w ? message_find(w, p->key) : NULL;
+	char words[OUTCOME_MAX];
+
+	word_result(result, row, why, words, sizeof(words));
+	if (m && result < 0)
+		tokens_release(&w->tokens, m);
+	if (w && result == 0)
+		w->answers++;
+	else if (w && result > 0)
+		w->ignored++;
+	if (result > 0 && result != REFUSE_CONFLICT)
+		log_caused(LOG_LEVEL_INFO, "answer ignored", "notifier=%s why=%s", p->way,
+			   why->text);
+	if (w && w->notifier && !p->notify->stopping)
+		notifier_acknowledge(w->notifier, p->id, words);
+	free(p);
+}
+
+static void name_decider(const struct way *w, const struct notice_answer *a, char out[BY_MAX])
+{
+	if (a->who[0])
+		snprintf(out, BY_MAX, "%s:%s (%s)", notifier_kind_names[w->kind], w->name, a->who);
+	else
+		snprintf(out, BY_MAX, "%s:%s", notifier_kind_names[w->kind], w->name);
+}
+
+static void decide(struct way *w, const struct message *m, const struct notice_answer *a,
+		   enum approval_status decision)
+{
+	struct press *p = calloc(1, sizeof(*p));
+	struct approval_decision d = {
+		.id = text_of(m->id), .status = decision, .via = TEXT("notify")};
+	char by[BY_MAX];
+
+	if (!p)
+		return;
+	p->notify = w->notify;
+	snprintf(p->way, sizeof(p->way), "%s", w->name);
+	snprintf(p->key, sizeof(p->key), "%s", m->key);
+	snprintf(p->id, sizeof(p->id), "%s", a->press);
+	memcpy(p->digest, m->digest, sizeof(p->digest));
+	name_decider(w, a, by);
+	d.by = text_of(by);
+	d.comment = a->comment;
+	d.check = check_shown;
+	d.shown = p;
+	approval_decide(w->notify->opts.approvals, &d, on_decided, p);
+}
+
+static void ignore(struct way *w, const struct notice_answer *a, const char *why, const char *words)
+{
+	w->ignored++;
+	log_caused(LOG_LEVEL_INFO, "answer ignored", "notifier=%s why=%s", w->name, why);
+	notifier_acknowledge(w->notifier, a->press, words);
+}
+
+static void take_token(struct way *w, const struct notice_answer *a)
+{
+	enum approval_status decision = APPROVAL_DENIED;
+	const void *about = NULL;
+	enum token_state state =
+		tokens_use(&w->tokens, a->token, notify_now(w->notify), &about, &decision);
+	struct message *m = NULL;
+	char by[BY_MAX];
+
+	list_for_each (at, following, &w->messages) {
+		if (about == list_entry(at, struct message, link))
+			m = list_entry(at, struct message, link);
+	}
+	if (state == TOKEN_UNKNOWN || !m || m->gone || (m->about == ABOUT_TEST && !m->test)) {
+		ignore(w, a, "unknown token", "This button is not known any more.");
+	} else if (state == TOKEN_USED) {
+		ignore(w, a, "used token",
+		       m->outcome[0] ? m->outcome : "This was answered already.");
+	} else if (state == TOKEN_LATE) {
+		ignore(w, a, "late token", "Too late: this button does not count any more.");
+	} else if (m->test) {
+		name_decider(w, a, by);
+		w->answers++;
+		notifier_acknowledge(w->notifier, a->press, "The button works.");
+		words_of_outcome(decision, text_of(by), (struct text) {.data = NULL}, m->outcome,
+				 sizeof(m->outcome));
+		m->changed = m->stage == MESSAGE_SENT;
+		test_pressed(m->test, decision, by);
+		way_pump(w);
+	} else {
+		decide(w, m, a, decision);
+	}
+}
+
+/* A reply to a question is its answer, and to a request a denial with a reason. */
+static void take_reply(struct way *w, const struct notice_answer *a)
+{
+	struct message *m = message_find_ref(w, a->ref);
+	struct notice_answer one = *a;
+
+	if (!m || m->about != ABOUT_APPROVAL || m->outcome[0]) {
+		ignore(w, a, "reply to no open question", "");
+		return;
+	}
+	one.comment = text_cut(a->comment, APPROVAL_COMMENT_MAX);
+	decide(w, m, &one, m->kind == APPROVAL_CONTACT ? APPROVAL_RESPONDED : APPROVAL_DENIED);
+}
+
+void answer_take(struct way *w, const struct notice_answer *answer)
+{
+	if (w->notify->stopping)
+		return;
+	if (answer->token.data)
+		take_token(w, answer);
+	else
+		take_reply(w, answer);
+}

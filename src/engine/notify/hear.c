@@ -1,0 +1,244 @@
+/*
+ * Events of the log, and what they are to a notifier. "approval" stands for approval.requested,
+ * whose message changes with approval.resolved; "session.waiting" for a session that waits for
+ * somebody. A notifier that is told of approvals hears of such a session by its approval.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/pack.h"
+#include "engine/event/event.h"
+#include "engine/notify/inner.h"
+
+enum { EVENT_ARENA_MAX = 32 << 20, SHOWN_MAX = 2000, TOLD_MAX = 120 };
+
+/* An event, unpacked once for all ways. */
+struct heard {
+	const struct event *event;
+	struct text type; /* as ways know it */
+	struct text id;   /* of what it is about; {NULL, 0}: of nothing that comes again */
+	const struct value *data;
+	struct arena *arena;
+};
+
+static struct text member(const struct heard *h, const char *name)
+{
+	return value_text(value_find(h->data, name));
+}
+
+/* ---- words ---- */
+
+static int word_title(struct message *m, const struct heard *h)
+{
+	struct text source = h->type;
+	char title[NOTICE_TITLE_MAX];
+	const char *dot = memchr(h->type.data, '.', h->type.len);
+	struct text what = {.data = dot ? dot + 1 : "", .len = 0};
+	struct text plain;
+	int r;
+
+	if (dot) {
+		source.len = (size_t)(dot - h->type.data);
+		what.len = h->type.len - source.len - 1;
+	}
+	r = words_plain(&m->arena, text_cut(h->id, 8), 8, &plain);
+	if (r != 0)
+		return r;
+	snprintf(title, sizeof(title), "%.*s%s%.*s %.*s", TEXT_ARGS(text_cut(source, 60)),
+		 plain.len > 0 ? " " : "", TEXT_ARGS(plain), TEXT_ARGS(text_cut(what, 60)));
+	if (title[0] >= 'a' && title[0] <= 'z')
+		title[0] = (char)(title[0] - 'a' + 'A');
+	return arena_copy_text(&m->arena, text_of(title), &m->title);
+}
+
+/* The one thing that people want to know; or all of it. */
+static int word_text(struct message *m, const struct heard *h)
+{
+	static const char *const members[] = {"error", "result", "prompt"};
+	struct text said = {.data = NULL};
+	int r;
+
+	for (unsigned i = 0; !said.data && i < sizeof(members) / sizeof(members[0]); i++)
+		said = member(h, members[i]);
+	r = said.data ? 0 : m->way->notify->opts.to_json(h->arena, h->data, &said);
+	return r == 0 ? words_plain(&m->arena, said, SHOWN_MAX, &m->text) : r;
+}
+
+static void word_fields(struct message *m, const struct heard *h)
+{
+	char time[ISO_LEN + 1], host[64] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	clock_format_iso(h->event->time_ms, time);
+	message_field(m, "event", h->type);
+	message_field(m, "title", m->title);
+	message_field(m, "text", m->text);
+	message_field(m, "time", text_of(time));
+	message_field(m, "host", text_of(host));
+	message_field(m, "id", h->id);
+	message_field(m, "link", text_of(m->way->web_link));
+	message_field(m, "project", h->event->project);
+	message_field(m, "status", member(h, "new_status"));
+}
+
+/* ---- ways ---- */
+
+static void tell_news(struct way *w, const struct heard *h)
+{
+	struct message *m;
+	char key[KEY_MAX];
+
+	if (h->id.len > 0)
+		snprintf(key, sizeof(key), "%.*s:%.*s", TEXT_ARGS(text_cut(h->type, 8)),
+			 TEXT_ARGS(text_cut(h->id, TOLD_MAX)));
+	else
+		snprintf(key, sizeof(key), "event:%lld", (long long)h->event->seq);
+	m = message_get(w, ABOUT_EVENT, key);
+	if (!m)
+		return;
+	if (word_title(m, h) != 0 || word_text(m, h) != 0) {
+		message_drop(m);
+		return;
+	}
+	word_fields(m, h);
+	way_pump(w);
+}
+
+static void tell_asked(struct way *w, const struct heard *h)
+{
+	struct message *m;
+	char key[KEY_MAX];
+
+	snprintf(key, sizeof(key), "approval:%.*s", TEXT_ARGS(text_cut(h->id, 128)));
+	if (message_find(w, key))
+		return;
+	m = message_get(w, ABOUT_APPROVAL, key);
+	if (!m)
+		return;
+	snprintf(m->id, sizeof(m->id), "%.*s", TEXT_ARGS(text_cut(h->id, 128)));
+	way_pump(w);
+}
+
+/* "human, by /usr/bin/koine at pts/3": as much as is known. */
+static void word_decider(const struct heard *h, char out[BY_MAX])
+{
+	const struct value *from = value_find(h->data, "decided_from");
+	struct text by = member(h, "decided_by");
+	struct text program = value_text(value_find(from, "program"));
+	const char *slash = program.len > 0 ? memrchr(program.data, '/', program.len) : NULL;
+	size_t skip = slash ? (size_t)(slash - program.data) + 1 : 0;
+
+	program = (struct text) {.data = program.data ? program.data + skip : "",
+				 .len = program.len - skip};
+	if (program.len > 0 && text_is(by, "human"))
+		snprintf(out, BY_MAX, "%.*s (%.*s)", TEXT_ARGS(by),
+			 TEXT_ARGS(text_cut(program, 40)));
+	else
+		snprintf(out, BY_MAX, "%.*s", TEXT_ARGS(text_cut(by, 100)));
+}
+
+static void tell_resolved(struct way *w, const struct heard *h)
+{
+	enum approval_status status = APPROVAL_SUPERSEDED;
+	struct text comment = member(h, "reason");
+	struct message *m;
+	char key[KEY_MAX], by[BY_MAX];
+
+	snprintf(key, sizeof(key), "approval:%.*s", TEXT_ARGS(text_cut(h->id, 128)));
+	m = message_find(w, key);
+	if (!m || m->outcome[0])
+		return;
+	if (m->stage == MESSAGE_WAITS) {
+		message_drop(m);
+		return;
+	}
+	(void)approval_status_parse(member(h, "status"), &status);
+	word_decider(h, by);
+	words_of_outcome(status, text_of(by), comment, m->outcome, sizeof(m->outcome));
+	if (m->stage == MESSAGE_SENT && m != w->going) {
+		m->changed = true;
+		way_pump(w);
+	}
+}
+
+static void tell(struct way *w, const struct heard *h)
+{
+	if (!w->notifier)
+		return;
+	if (text_is(h->type, "approval.resolved"))
+		tell_resolved(w, h);
+	if (!way_wants(w, h->type))
+		return;
+	if (text_is(h->type, "approval.requested"))
+		tell_asked(w, h);
+	else if (!text_is(h->type, "session.waiting") || !way_wants(w, TEXT("approval.requested")))
+		tell_news(w, h);
+}
+
+/* ---- the log ---- */
+
+static void hear(struct notify *n, struct heard *h)
+{
+	struct value *data = NULL;
+
+	if (value_unpack(h->arena, h->event->data, &data) != 0)
+		return;
+	h->data = data;
+	if (text_is(h->type, "session.status") && text_is(member(h, "new_status"), "waiting_input"))
+		h->type = TEXT("session.waiting");
+	if (strncmp(h->type.data, "approval.", 9) == 0)
+		h->id = member(h, "id");
+	else if (strncmp(h->type.data, "task.", 5) == 0)
+		h->id = h->event->run;
+	else if (strncmp(h->type.data, "session.", 8) == 0)
+		h->id = h->event->session;
+	list_for_each (at, following, &n->ways)
+		tell(list_entry(at, struct way, link), h);
+}
+
+/* Most events concern nobody: those are not unpacked. */
+static bool is_wanted(const struct notify *n, struct text type)
+{
+	if (text_is(type, "approval.resolved") || text_is(type, "session.status"))
+		return true;
+	list_for_each (at, following, &n->ways) {
+		if (way_wants(list_entry(at, struct way, link), type))
+			return true;
+	}
+	return false;
+}
+
+static int on_event(void *arg, const struct event *e)
+{
+	struct notify *n = arg;
+	struct arena arena;
+	struct heard h = {.event = e, .type = e->type, .arena = &arena};
+
+	if (n->stopping || !is_wanted(n, e->type))
+		return 0;
+	arena_init(&arena, EVENT_ARENA_MAX);
+	hear(n, &h);
+	arena_done(&arena);
+	return 0;
+}
+
+static int on_gone(void *arg, int64_t n)
+{
+	(void)arg;
+	log_warn("events missed by notifiers", "n=%lld", (long long)n);
+	return 0;
+}
+
+int hear_start(struct notify *n)
+{
+	const struct event_sink sink = {.on_event = on_event, .on_gone = on_gone, .arg = n};
+	const struct event_filter all = {.n_types = 0};
+
+	if (n->subscriber || !n->opts.events)
+		return 0;
+	return event_subscribe(n->opts.events, &all, -1, &sink, &n->subscriber);
+}

@@ -1,0 +1,175 @@
+/*
+ * Internal to engine/notify.
+ *
+ *	an event           hear.c      whom it concerns, and in which words
+ *	  → a message      message.c   kept by its way, in order
+ *	    → the way      way.c       when it may speak, attempts, what is kept to be changed
+ *	      → a look     look.c      an approval as it is now, as text, with its digest
+ *	        → the notifier
+ *	an answer          answer.c    a token or a reply becomes a decision
+ */
+#pragma once
+
+#include "base/list.h"
+#include "engine/notify/notify.h"
+#include "engine/notify/token.h"
+#include "engine/notify/when.h"
+
+struct event;
+struct event_subscriber;
+struct look;
+
+enum {
+	MESSAGE_ARENA_MAX = 256 << 10,
+	LOOK_ARENA_MAX = 24 << 20,
+	KEY_MAX = 160,
+	OUTCOME_MAX = 300,
+	BY_MAX = NOTIFY_NAME_MAX + NOTIFIER_WHO_MAX + 32,
+	AGAIN_MS = 1000, /* before the second attempt; it doubles */
+	AGAIN_MAX_MS = 60 * 1000,
+	RETRY_MAX_MS = 10 * 60 * 1000, /* that a server can make us wait */
+	LOOK_AT_MS = 60 * 1000,        /* a quiet time is looked at again after this */
+};
+
+enum message_stage {
+	MESSAGE_WAITS, /* not sent yet */
+	MESSAGE_GOES,  /* being looked at, or sent */
+	MESSAGE_SENT,
+};
+
+enum message_about { ABOUT_EVENT, ABOUT_APPROVAL, ABOUT_TEST };
+
+struct message {
+	struct list link; /* in way->messages */
+	struct way *way;
+	enum message_about about;
+	enum message_stage stage;
+	char key[KEY_MAX]; /* "approval:ID": at most one message of a way has it */
+	char id[160];      /* of the approval */
+	struct arena arena;
+	struct text title, text;
+	struct notice_field fields[NOTICE_FIELDS_MAX];
+	unsigned n_fields;
+	bool urgent;
+	enum approval_kind kind;
+	char digest[NOTICE_DIGEST_LEN + 1]; /* of what was shown */
+	char ref[NOTICE_REF_MAX + 1];
+	char outcome[OUTCOME_MAX]; /* what came of it; "": still open */
+	bool changed;              /* the message that was sent does not say so yet */
+	bool gone;                 /* dropped as soon as it is not under way any more */
+	unsigned n_tries;
+	struct look *look;
+	struct notify_test *test;
+};
+
+/* A notifier with its rule. */
+struct way {
+	struct list link;
+	struct notify *notify;
+	struct notifier *notifier; /* NULL: it could not be made */
+	enum notifier_kind kind;
+	char name[NOTIFY_NAME_MAX + 1];
+	char on[NOTIFY_TYPES_MAX * NOTIFY_TYPE_LEN];
+	char *web_link; /* "" for none */
+	int64_t button_ms;
+	struct quiet quiet;
+	struct rate rate;
+	struct tokens tokens;
+	struct list messages;
+	unsigned n_messages;
+	struct message *going;
+	struct timer *timer;
+	uint64_t not_before_ms; /* steady: after a failure */
+	unsigned n_failures;    /* in a row */
+	uint64_t sent, failed, dropped, answers, ignored;
+	uint64_t untold; /* dropped, and the next message says so */
+	int64_t sent_ms, failed_ms;
+	char error[200];
+	bool failing; /* was logged */
+	bool reading_fails;
+};
+
+struct notify {
+	struct notify_opts opts;
+	struct list ways;
+	unsigned n_ways;
+	struct event_subscriber *subscriber;
+	struct list tests;
+	bool stopping;
+};
+
+struct notify_test {
+	struct list link;
+	struct notify *notify;
+	struct message *message; /* NULL: it is gone */
+	struct timer *timer;
+	notify_test_fn fn;
+	void *arg;
+	int result; /* told by the timer, so that fn is not called from within */
+	bool asks, sent, over;
+	const char *pressed;
+	char by[BY_MAX];
+	struct why why;
+};
+
+int64_t notify_now(const struct notify *n);
+
+/* ---- message.c ---- */
+
+/* A new one at the end, or the one with that key, made empty again. NULL: no memory, or no room,
+ * which is counted. */
+struct message *message_get(struct way *w, enum message_about about, const char *key);
+struct message *message_find(const struct way *w, const char *key);
+struct message *message_find_ref(const struct way *w, const char *ref);
+/* Now, or once it is not under way any more. */
+void message_drop(struct message *m);
+void message_field(struct message *m, const char *name, struct text value);
+
+/* ---- way.c ---- */
+
+int way_new(struct notify *n, const struct notify_rule *rule, struct way **ret_way,
+	    struct why *why);
+void way_free(struct way *w);
+/* Sends what may be sent now, and comes back for the rest. */
+void way_pump(struct way *w);
+/* The look at an approval has ended. */
+void way_looked(struct way *w, struct message *m, bool shown);
+bool way_wants(const struct way *w, struct text type);
+void way_trouble(struct way *w, const char *what);
+
+/* ---- look.c ---- */
+
+/* Reads the approval and words it; way_looked follows. */
+int look_start(struct message *m);
+void look_leave(struct look *l); /* accepts NULL */
+/* The digest of what is asked. Any thread. */
+void approval_digest(const struct approval *row, char out[NOTICE_DIGEST_LEN + 1]);
+/* What still waits is told to this way, too. */
+void look_at_pending(struct way *w);
+
+/* ---- words.c; any thread ---- */
+
+/* Every member of the input in full, cut with a mark if it is too long. */
+int words_of_approval(struct arena *a, const struct approval *row,
+		      int (*to_json)(struct arena *a, const struct value *v, struct text *ret),
+		      struct text *ret_title, struct text *ret_text);
+/* Without what changes how a text is shown: control characters, marks of direction. */
+int words_plain(struct arena *a, struct text from, size_t max, struct text *ret);
+/* "Approved by telegram:phone (anna)" */
+void words_of_outcome(enum approval_status status, struct text by, struct text comment, char *out,
+		      size_t size);
+
+/* ---- hear.c ---- */
+
+int hear_start(struct notify *n);
+
+/* ---- answer.c ---- */
+
+void answer_take(struct way *w, const struct notice_answer *answer);
+
+/* ---- test.c ---- */
+
+void test_sent(struct notify_test *t);
+void test_failed(struct notify_test *t, const char *what);
+void test_pressed(struct notify_test *t, enum approval_status decision, const char *by);
+void tests_stop(struct notify *n);

@@ -1,0 +1,214 @@
+/*
+ * A look at an approval just before it is shown: as the store has it then, with all of its input.
+ * What is shown and what the digest is made of are one row.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/approval/approval.h"
+#include "engine/notify/inner.h"
+
+enum { INPUT_FIELD_MAX = 16 << 10 };
+
+struct look {
+	struct work work;
+	struct notify *notify;
+	struct message *message; /* NULL: it has left */
+	struct arena arena;
+	char id[sizeof(((struct message *)0)->id)];
+	struct approval row;
+	struct text title, text, input;
+	char digest[NOTICE_DIGEST_LEN + 1];
+};
+
+void approval_digest(const struct approval *row, char out[NOTICE_DIGEST_LEN + 1])
+{
+	const struct text parts[] = {row->id, text_of(approval_kind_name(row->kind)), row->agent,
+				     row->tool, row->input.bytes};
+
+	notice_digest(parts, sizeof(parts) / sizeof(parts[0]), out);
+}
+
+/* ---- on a reader's thread ---- */
+
+static int word_input(struct look *l)
+{
+	struct text json = TEXT("{}");
+	int r = l->row.input.value ? l->notify->opts.to_json(&l->arena, l->row.input.value, &json)
+				   : 0;
+
+	return r == 0 ? words_plain(&l->arena, json, INPUT_FIELD_MAX, &l->input) : r;
+}
+
+static int look_run(struct work *w, int lane)
+{
+	struct look *l = list_entry(w, struct look, work);
+	struct why why;
+	int r = approval_get(l->notify->opts.approvals, lane, &l->arena, text_of(l->id), false,
+			     &l->row, &why);
+
+	if (r != 0 || l->row.status != APPROVAL_PENDING)
+		return r;
+	approval_digest(&l->row, l->digest);
+	r = words_of_approval(&l->arena, &l->row, l->notify->opts.to_json, &l->title, &l->text);
+	return r == 0 ? word_input(l) : r;
+}
+
+/* ---- on the loop ---- */
+
+static void show_fields(struct message *m, const struct look *l)
+{
+	const struct approval *row = &l->row;
+	char time[ISO_LEN + 1], host[64] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	clock_format_iso(notify_now(l->notify), time);
+	m->n_fields = 0;
+	message_field(m, "event", TEXT("approval.requested"));
+	message_field(m, "title", m->title);
+	message_field(m, "text", m->text);
+	message_field(m, "time", text_of(time));
+	message_field(m, "host", text_of(host));
+	message_field(m, "id", row->id);
+	message_field(m, "link", text_of(m->way->web_link));
+	message_field(m, "approval.id", row->id);
+	message_field(m, "approval.kind", text_of(approval_kind_name(row->kind)));
+	message_field(m, "approval.tool", row->tool);
+	message_field(m, "approval.agent", row->agent);
+	message_field(m, "approval.input", l->input);
+	message_field(m, "approval.session", row->session);
+	message_field(m, "approval.origin", row->origin);
+	message_field(m, "status", text_of(approval_status_name(row->status)));
+}
+
+static int show(struct message *m, const struct look *l)
+{
+	int r = arena_copy_text(&m->arena, l->title, &m->title)
+			?: arena_copy_text(&m->arena, l->text, &m->text);
+
+	if (r != 0)
+		return r;
+	m->kind = l->row.kind;
+	m->urgent = true;
+	memcpy(m->digest, l->digest, sizeof(m->digest));
+	show_fields(m, l);
+	return 0;
+}
+
+static void look_finished(struct work *w, int result)
+{
+	struct look *l = list_entry(w, struct look, work);
+	struct message *m = l->message;
+	bool shown = false;
+
+	if (m) {
+		m->look = NULL;
+		arena_reset(&m->arena);
+		if (result == 0 && l->row.status == APPROVAL_PENDING)
+			shown = show(m, l) == 0;
+		if (result < 0 && result != -ECANCELED)
+			log_warn("approval not shown", "notifier=%s error=%s", m->way->name,
+				 strerror(-result));
+		if (!l->notify->stopping)
+			way_looked(m->way, m, shown);
+	}
+	arena_done(&l->arena);
+	free(l);
+}
+
+int look_start(struct message *m)
+{
+	struct look *l = calloc(1, sizeof(*l));
+	const struct background *b = &m->way->notify->opts.background;
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	arena_init(&l->arena, LOOK_ARENA_MAX);
+	l->notify = m->way->notify;
+	l->message = m;
+	memcpy(l->id, m->id, sizeof(l->id));
+	l->work = (struct work) {.run = look_run, .finished = look_finished};
+	r = b->submit(b->arg, &l->work, false);
+	if (r == 0) {
+		m->look = l;
+		return 0;
+	}
+	arena_done(&l->arena);
+	free(l);
+	return r;
+}
+
+void look_leave(struct look *l)
+{
+	if (l)
+		l->message = NULL;
+}
+
+/* ---- what waits already ---- */
+
+struct survey {
+	struct work work;
+	struct notify *notify;
+	struct arena arena;
+	char way[NOTIFY_NAME_MAX + 1];
+	struct approval *rows;
+	unsigned n;
+};
+
+static int survey_run(struct work *w, int lane)
+{
+	struct survey *s = list_entry(w, struct survey, work);
+	const struct approval_filter f = {.status = APPROVAL_PENDING,
+					  .limit = NOTIFY_MESSAGES_MAX / 2};
+
+	return approval_list(s->notify->opts.approvals, lane, &s->arena, &f, &s->rows, &s->n);
+}
+
+static void tell_pending(struct way *w, const struct survey *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct message *m;
+		char key[KEY_MAX];
+
+		snprintf(key, sizeof(key), "approval:%.*s", TEXT_ARGS(s->rows[i].id));
+		if (message_find(w, key))
+			continue;
+		m = message_get(w, ABOUT_APPROVAL, key);
+		if (m)
+			snprintf(m->id, sizeof(m->id), "%.*s", TEXT_ARGS(s->rows[i].id));
+	}
+	way_pump(w);
+}
+
+static void survey_finished(struct work *work, int result)
+{
+	struct survey *s = list_entry(work, struct survey, work);
+
+	list_for_each (at, following, &s->notify->ways) {
+		struct way *w = list_entry(at, struct way, link);
+
+		if (result == 0 && !s->notify->stopping && strcmp(w->name, s->way) == 0)
+			tell_pending(w, s);
+	}
+	arena_done(&s->arena);
+	free(s);
+}
+
+void look_at_pending(struct way *w)
+{
+	struct survey *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return;
+	arena_init(&s->arena, LOOK_ARENA_MAX);
+	s->notify = w->notify;
+	snprintf(s->way, sizeof(s->way), "%s", w->name);
+	s->work = (struct work) {.run = survey_run, .finished = survey_finished};
+	background_start(&w->notify->opts.background, &s->work, false);
+}

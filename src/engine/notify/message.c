@@ -1,0 +1,119 @@
+/* Messages of a way: those that wait, the one under way, and those that may be changed later. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/notify/inner.h"
+
+struct message *message_find(const struct way *w, const char *key)
+{
+	list_for_each (at, following, &w->messages) {
+		struct message *m = list_entry(at, struct message, link);
+
+		if (strcmp(m->key, key) == 0 && !m->gone)
+			return m;
+	}
+	return NULL;
+}
+
+struct message *message_find_ref(const struct way *w, const char *ref)
+{
+	list_for_each (at, following, &w->messages) {
+		struct message *m = list_entry(at, struct message, link);
+
+		if (m->ref[0] && strcmp(m->ref, ref) == 0 && !m->gone)
+			return m;
+	}
+	return NULL;
+}
+
+void message_drop(struct message *m)
+{
+	struct way *w = m->way;
+
+	if (m == w->going) {
+		m->gone = true;
+		return;
+	}
+	list_remove(&m->link);
+	w->n_messages--;
+	tokens_forget(&w->tokens, m);
+	look_leave(m->look);
+	if (m->test)
+		m->test->message = NULL;
+	arena_done(&m->arena);
+	free(m);
+}
+
+/* What can best be spared: what was sent and is over, then what is only news. */
+static struct message *find_spare(const struct way *w)
+{
+	struct message *news = NULL;
+
+	list_for_each (at, following, &w->messages) {
+		struct message *m = list_entry(at, struct message, link);
+
+		if (m == w->going || m->about != ABOUT_EVENT)
+			continue;
+		if (m->stage == MESSAGE_SENT)
+			return m;
+		news = news ? news : m;
+	}
+	return news;
+}
+
+static bool make_room(struct way *w)
+{
+	struct message *spare;
+
+	if (w->n_messages < NOTIFY_MESSAGES_MAX)
+		return true;
+	spare = find_spare(w);
+	if (!spare || spare->stage != MESSAGE_SENT) {
+		w->dropped++;
+		w->untold++;
+	}
+	if (spare)
+		message_drop(spare);
+	return spare != NULL;
+}
+
+/* News about what a message tells already: the message says the new thing instead. */
+static struct message *begin_anew(struct message *m)
+{
+	arena_reset(&m->arena);
+	m->title = m->text = (struct text) {.data = NULL};
+	m->n_fields = 0;
+	m->n_tries = 0;
+	m->changed = m->stage == MESSAGE_SENT;
+	return m;
+}
+
+struct message *message_get(struct way *w, enum message_about about, const char *key)
+{
+	struct message *m = message_find(w, key);
+
+	/* What is under way is not touched: the news gets a message of its own. */
+	if (m && m != w->going)
+		return begin_anew(m);
+	if (!make_room(w))
+		return NULL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	arena_init(&m->arena, MESSAGE_ARENA_MAX);
+	m->way = w;
+	m->about = about;
+	snprintf(m->key, sizeof(m->key), "%s", key);
+	list_append(&w->messages, &m->link);
+	w->n_messages++;
+	return m;
+}
+
+void message_field(struct message *m, const char *name, struct text value)
+{
+	struct text copy;
+
+	if (m->n_fields < NOTICE_FIELDS_MAX && value.data &&
+	    arena_copy_text(&m->arena, value, &copy) == 0)
+		m->fields[m->n_fields++] = (struct notice_field) {name, copy};
+}

@@ -1,0 +1,724 @@
+#!/usr/bin/env python3
+"""
+Approvals and news on a phone: ntfy and Telegram both ways, with a real HTTP server that keeps
+their contracts; webhooks and commands; and all that can go wrong on the way.
+"""
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import sqlite3
+import subprocess
+import threading
+import time
+
+from harness import KOINE, PATIENCE, Daemon, Folder, check, main, run_koined, same, wait_until
+from push_server import Ntfy, Telegram
+from test_chat_cli import of
+from test_deciders import Agent
+from test_hook import PRE, Hook, waiting
+
+TOPIC = "koine-secret-topic"
+FAILING = "notifier failing"
+
+
+def secret(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text + "\n")
+    os.chmod(path, 0o600)
+    return path
+
+
+def sets(name, **settings):
+    return [a for k, v in settings.items() for a in ("--set", "notify.%s.%s=%s" % (name, k, v))]
+
+
+class World:
+    """A push server, a daemon that uses it, and a client."""
+
+    def __init__(self, server, announced=(), env=None, name="phone", **settings):
+        self.server = server
+        self.announced = announced
+        self.env = env
+        self.name = name
+        self.settings = settings
+
+    def __enter__(self):
+        self.stack = contextlib.ExitStack()
+        with self.stack:
+            folder = self.stack.enter_context(Folder())
+            self.stack.enter_context(self.server)
+            own = dict(url=self.server.url)
+            if isinstance(self.server, Ntfy):
+                own.update(kind="ntfy", topic_file=secret(folder.path, "topic", TOPIC))
+                if self.server.key:
+                    own["key_file"] = secret(folder.path, "key", self.server.key)
+            else:
+                own.update(kind="telegram", chat=self.server.chat, user=self.server.user,
+                           key_file=secret(folder.path, "key", self.server.KEY))
+            own.update(self.settings)
+            self.d = self.stack.enter_context(Daemon(*sets(self.name, **own), env=self.env,
+                                                     announced=self.announced))
+            self.c = self.d.connect()
+            self.stack = self.stack.pop_all()
+        return self
+
+    def __exit__(self, *exc):
+        return self.stack.__exit__(*exc)
+
+    def ask(self, command="rm -rf build", **more):
+        """An approval that waits, without anybody who waits for it."""
+        return self.c.call("approval.create", {"tool": "Bash", "agent": "claude",
+                                               "input": {"command": command}, **more})
+
+    def get(self, id):
+        return self.c.call("approval.get", {"id": id})
+
+    def decided(self, id):
+        return wait_until(lambda: (lambda a: a if a["status"] != "pending" else None)(self.get(id)),
+                          "a decision")
+
+    def state(self):
+        return self.c.call("notify.list")["notifiers"][0]
+
+
+def servers():
+    return [Ntfy(), Telegram()]
+
+
+def kind_of(server):
+    return "ntfy" if isinstance(server, Ntfy) else "telegram"
+
+
+def text_of(message):
+    return message.get("text") or message["title"] + "\n\n" + message["message"]
+
+
+# ---- both ways ----
+
+
+def test_a_hook_is_answered_by_a_button():
+    for server in servers():
+        for label, word in (("Approve", "allow"), ("Deny", "deny")):
+            with World(type(server)()) as w, Hook(of(w.d), PRE) as hook:
+                m = w.server.arrived(1)
+                check("claude" in text_of(m) and "Bash" in text_of(m), "who and what: %r", m)
+                check("command: ls" in text_of(m), "the command: %r", m)
+                w.server.press(m, label)
+                same(hook.end()["hookSpecificOutput"]["permissionDecision"], word, label)
+                a, = w.c.call("approval.list", {"status": "approved" if label == "Approve"
+                                                else "denied"})["approvals"]
+                who = "ntfy:phone" if kind_of(server) == "ntfy" else "telegram:phone (anna)"
+                same(a["decided_by"], who, "decided by")
+                same(a["decided_from"]["program"], "notify", "program")
+                change = wait_until(lambda m=m: m["changes"], "the message's change")[0]
+                check(("Approved by " if label == "Approve" else "Denied by ") + who in
+                      text_of(change), "it says who: %r", change)
+                check(not change.get("actions") and "reply_markup" not in change, "no buttons")
+                same(len(w.server.messages), 1, "messages")
+                same(w.state()["answers"], 1, "answers")
+
+
+def test_a_reply_denies_with_a_comment():
+    with World(Telegram()) as w, Hook(of(w.d), PRE) as hook:
+        m = w.server.arrived(1)
+        w.server.reply(m, "use make clean instead\nplease")
+        out = hook.end()["hookSpecificOutput"]
+        same(out["permissionDecision"], "deny", "decision")
+        check("use make clean instead" in out["permissionDecisionReason"], "%r", out)
+        change = wait_until(lambda: m["changes"], "the change")[0]
+        check("Denied by telegram:phone (anna): use make clean" in change["text"], "%r", change)
+
+
+def test_a_reply_answers_a_question():
+    with World(Telegram()) as w:
+        a = w.ask(kind="human_contact", tool="which database?", input={"msg": "which database?"})
+        m = w.server.arrived(1)
+        check("reply_markup" not in m, "a question has no buttons")
+        w.server.reply(m, "the small one")
+        a = w.decided(a["id"])
+        same((a["status"], a["comment"]), ("responded", "the small one"), "answer")
+
+
+def test_what_was_answered_elsewhere_says_so():
+    for server in servers():
+        with World(server) as w:
+            a = w.ask()
+            m = w.server.arrived(1)
+            w.c.call("approval.decide", {"id": a["id"], "decision": "deny", "comment": "no"})
+            change = wait_until(lambda m=m: m["changes"], "the change")[0]
+            check("Denied by human" in text_of(change), "%r", change)
+            w.server.press(m, "Approve")
+            wait_until(lambda w=w: w.state()["ignored"] == 1, "the press to be ignored")
+            same(w.get(a["id"])["status"], "denied", "status")
+
+
+def test_terminal_and_button_at_the_same_instant():
+    """One winner; everybody is told the same."""
+    for server in servers():
+        with World(server, per_minute=60) as w:
+            for n in range(1, 7):
+                with Hook(of(w.d), dict(PRE, tool_use_id="t%d" % n)) as hook:
+                    m = w.server.arrived(n)
+                    a, = waiting(w.c)
+                    start = threading.Barrier(2)
+
+                    def terminal(id=a["id"], start=start, w=w):
+                        start.wait(PATIENCE)
+                        subprocess.run([KOINE, "deny", id], env=of(w.d), capture_output=True,
+                                       timeout=PATIENCE, check=False)
+
+                    t = threading.Thread(target=terminal)
+                    t.start()
+                    start.wait(PATIENCE)
+                    w.server.press(m, "Approve")
+                    told = hook.end()["hookSpecificOutput"]["permissionDecision"]
+                    t.join(PATIENCE)
+                    kept = w.decided(a["id"])
+                    same(told, {"approved": "allow", "denied": "deny"}[kept["status"]], "told")
+                    change = wait_until(lambda m=m: m["changes"], "the change")[0]
+                    check(kept["status"].capitalize() + " by " + kept["decided_by"] in
+                          text_of(change), "%r, not %r", change, kept)
+
+
+# ---- what does not count ----
+
+
+def test_a_button_counts_once():
+    with World(Telegram()) as w:
+        first, second = w.ask(), None
+        m = w.server.arrived(1)
+        data = w.server.button(m, "Approve")["callback_data"]
+        check("Approved" in w.server.acknowledged(w.server.press(m, "Approve")), "taken")
+        same(w.decided(first["id"])["status"], "approved", "status")
+        wait_until(lambda: m["changes"], "the change")
+        second = w.ask("echo another")
+        other = w.server.arrived(2)
+        # used, for another approval, tampered with, of the wrong shape
+        for bad in (data, data[:-1] + ("0" if data[-1] != "0" else "1"), data[:31], data + "0", "",
+                    "x" * 64, "../../..", first["id"], second["id"],
+                    w.server.button(other, "Approve")["callback_data"].upper()):
+            words = w.server.acknowledged(w.server.press_data(other["message_id"], bad))
+            check("not known" in words, "%r: %r", bad, words)
+        same(w.get(second["id"])["status"], "pending", "status")
+        same(w.state()["ignored"], 10, "ignored")
+        w.server.press(other, "Deny")
+        same(w.decided(second["id"])["status"], "denied", "and the right one counts")
+
+
+def test_both_buttons_of_a_message_are_one_decision():
+    with World(Ntfy()) as w:
+        a = w.ask()
+        m = w.server.arrived(1)
+        tokens = {w.server.button(m, label)["body"] for label in ("Approve", "Deny")}
+        same(len(tokens), 2, "tokens")
+        w.server.press(m, "Deny")
+        w.server.press(m, "Approve")
+        same(w.decided(a["id"])["status"], "denied", "the first")
+        wait_until(lambda: w.state()["ignored"] == 1, "the second to be ignored")
+
+
+def test_only_what_was_shown_can_be_approved():
+    for server in servers():
+        with World(server) as w:
+            a = w.ask("echo harmless")
+            m = w.server.arrived(1)
+            with contextlib.closing(sqlite3.connect(os.path.join(w.d.root, "koine.db"))) as db:
+                db.execute("update approval set tool = 'Execute' where id = ?", (a["id"],))
+                db.commit()
+            same(w.get(a["id"])["tool"], "Execute", "what is asked now")
+            pressed = w.server.press(m, "Approve")
+            wait_until(lambda w=w: w.state()["ignored"] == 1, "it to be ignored")
+            if kind_of(server) == "telegram":
+                check("not what was shown" in w.server.acknowledged(pressed), "its words")
+            same(w.get(a["id"])["status"], "pending", "status")
+
+
+def test_late_buttons():
+    with World(Telegram()) as w:
+        a = w.ask()
+        m = w.server.arrived(1)
+        w.c.call("approval.decide", {"id": a["id"], "decision": "approve"})
+        wait_until(lambda: m["changes"], "the change")
+        words = w.server.acknowledged(w.server.press(m, "Approve"))
+        check("not known" in words, "%r", words)
+    with World(Telegram()) as w:
+        a = w.ask(timeout=1)
+        m = w.server.arrived(1)
+        change = wait_until(lambda: m["changes"], "its end")[0]
+        check("Nobody answered in time" in change["text"], "%r", change)
+        w.server.acknowledged(w.server.press(m, "Approve"))
+        same(w.get(a["id"])["status"], "expired", "status")
+
+
+def test_other_chats_and_users_do_not_count():
+    with World(Telegram()) as w:
+        a = w.ask()
+        m = w.server.arrived(1)
+        w.server.press(m, "Approve", user=666)
+        w.server.press(m, "Approve", chat=4711)
+        w.server.reply(m, "yes", user=666)
+        w.server.reply(m, "yes", chat=4711)
+        w.server.reply({"message_id": 999999}, "no")
+        w.server.press(m, "Deny")
+        a = w.decided(a["id"])
+        same((a["status"], a.get("comment")), ("denied", None), "only the last")
+
+
+def test_only_the_second_topic_counts():
+    with World(Ntfy()) as w:
+        a = w.ask()
+        m = w.server.arrived(1)
+        token = w.server.button(m, "Approve")["body"]
+        reply_topic = w.server.button(m, "Approve")["url"].rsplit("/", 1)[1]
+        check(reply_topic != TOPIC and len(reply_topic) >= 32, "a secret topic: %r", reply_topic)
+        w.server.publish(TOPIC, token)
+        w.server.publish("another", token)
+        w.server.publish(reply_topic, "nonsense")
+        wait_until(lambda: w.state()["ignored"] == 1, "nonsense")
+        same(w.get(a["id"])["status"], "pending", "status")
+        w.server.press(m, "Approve")
+        same(w.decided(a["id"])["status"], "approved", "status")
+
+
+# ---- what is shown ----
+
+
+def test_the_whole_command_is_shown_and_nothing_is_interpreted():
+    nasty = "echo '<b>*x* _y_ [a](http://e)</b>'\nsecond: line\x1b[31m\u202eevil\u200b\x00end"
+    for server in servers():
+        with World(server) as w:
+            w.ask(nasty, input={"command": nasty, "timeout": 5, "deep": {"a": ["\x07", None]}})
+            text = text_of(w.server.arrived(1))
+            for part in ("<b>*x* _y_ [a](http://e)</b>", "\n    second: line", "\\x1b[31m",
+                         "\\u{202e}evil\\u{200b}\\x00end", "timeout: 5", 'deep: {"a":["\\u0007",null]}'):
+                check(part in text, "%r is not in %r", part, text)
+            for bad in "\x1b\u202e\u200b\x00":
+                check(bad not in text, "%r is in %r", bad, text)
+
+
+def test_what_is_too_long_says_so():
+    for server in servers():
+        with World(server, link="https://desk.example/koine") as w:
+            a = w.ask("é" * 40000)
+            m = w.server.arrived(1)
+            check("TOO LONG: these are the first 3000 of 80009 bytes" in text_of(m) or
+                  "TOO LONG: these are the first 2999 of 80009 bytes" in text_of(m), "%r",
+                  text_of(m)[-300:])
+            check("https://desk.example/koine" in json.dumps(m), "the link")
+            w.server.press(m, "Deny")
+            same(w.decided(a["id"])["status"], "denied", "status")
+
+
+def test_a_link_is_only_there_if_it_is_set():
+    with World(Ntfy()) as w:
+        w.ask()
+        check("click" not in w.server.arrived(1), "no link")
+
+
+# ---- servers that fail ----
+
+
+def test_a_server_that_fails_for_a_while():
+    def hang_up(h):
+        h.connection.close()
+        h.close_connection = True
+
+    for server in servers():
+        with World(server, announced=[FAILING]) as w:
+            w.server.trouble["send"] += [(500, b"oops"), hang_up,
+                                         (429, {"ok": False, "parameters": {"retry_after": 1}},
+                                          [("Retry-After", "1")])]
+            a = w.ask()
+            m = w.server.arrived(1)
+            same(w.server.count("send"), 4, "attempts")
+            state = w.state()
+            same((state["sent"], state["dropped"], state["state"]), (1, 0, "ok"), "state")
+            # A kept connection that is closed at once is tried again without a word.
+            check(state["failed"] in (2, 3), "failed: %r", state)
+            w.server.press(m, "Approve")
+            same(w.decided(a["id"])["status"], "approved", "status")
+
+
+def test_429_is_waited_for():
+    for server in servers():
+        with World(server, announced=[FAILING]) as w:
+            w.server.trouble["send"].append(
+                (429, {"ok": False, "error_code": 429, "parameters": {"retry_after": 3}},
+                 [("Retry-After", "3")] if kind_of(server) == "ntfy" else ()))
+            begun = time.monotonic()
+            w.ask()
+            w.server.arrived(1)
+            check(time.monotonic() - begun >= 3, "it came after %.1f s", time.monotonic() - begun)
+
+
+def test_a_server_that_says_no_is_not_asked_again():
+    for server in servers():
+        with World(server, announced=[FAILING]) as w:
+            w.server.trouble["send"].append((403, {"ok": False, "description": "bot was blocked"}))
+            a = w.ask()
+            wait_until(lambda w=w: w.state()["dropped"] == 1, "it to be dropped")
+            state = w.state()
+            same(state["state"], "failing", "state")
+            check("403" in state["error"] or "blocked" in state["error"], "%r", state)
+            same(w.get(a["id"])["status"], "pending", "it still waits")
+            second = w.ask("another")
+            m = w.server.arrived(1)
+            check("1 earlier messages were left out" in text_of(m), "%r", m)
+            w.server.press(m, "Deny")
+            same(w.decided(second["id"])["status"], "denied", "status")
+
+
+def test_garbage_and_huge_answers():
+    huge = b"x" * (2 << 20)
+    for server in servers():
+        with World(server, announced=[FAILING]) as w:
+            w.server.trouble["read"] += [(200, b"\xff\xfe garbage\n{]\n"), (200, huge),
+                                         (200, b"[" * 100000), (502, b"<html>")]
+            w.server.trouble["send"] += [(200, huge)]
+            a = w.ask()
+            m = w.server.arrived(1)
+            w.server.press(m, "Approve")
+            same(w.decided(a["id"])["status"], "approved", "status")
+            check(w.server.count("read") >= 2, "it reads again")
+            w.d.alive()
+
+
+def test_telegram_garbage_for_a_message_is_a_failure():
+    with World(Telegram(), announced=[FAILING]) as w:
+        w.server.trouble["send"].append((200, b'{"ok":'))
+        w.ask()
+        wait_until(lambda: w.state()["failed"] == 1, "a failure")
+        check("not Telegram's" in w.state()["error"], "%r", w.state())
+
+
+def test_a_server_that_is_down():
+    with Folder() as f:
+        topic = secret(f.path, "topic", TOPIC)
+        with Daemon(*sets("phone", kind="ntfy", url="http://127.0.0.1:1", topic_file=topic),
+                    announced=[FAILING]) as d, d.connect() as c:
+            a = c.call("approval.create", {"tool": "Bash", "input": {"command": "ls"}})
+            wait_until(lambda: c.call("notify.list")["notifiers"][0]["failed"] >= 1, "a failure")
+            c.call("approval.decide", {"id": a["id"], "decision": "approve"})
+            wait_until(lambda: c.call("notify.list")["notifiers"][0]["waiting"] == 0,
+                       "nothing to wait")
+
+
+def test_a_slow_server_holds_nobody_up():
+    gate = threading.Event()
+
+    def slow(h):
+        gate.wait(PATIENCE)
+        h.answer(500, b"")
+
+    for server in servers():
+        gate.clear()
+        with World(server, announced=[FAILING]) as w:
+            w.server.trouble["send"].append(slow)
+            a = w.ask()
+            wait_until(lambda w=w: w.server.count("send") == 1, "the attempt")
+            begun = time.monotonic()
+            w.c.ping()
+            check(time.monotonic() - begun < 5, "a ping took %.1f s", time.monotonic() - begun)
+            # Decided meanwhile: nobody is asked about it any more.
+            w.c.call("approval.decide", {"id": a["id"], "decision": "approve"})
+            gate.set()
+            wait_until(lambda w=w: w.state()["failed"] == 1 and w.state()["waiting"] == 0, "its end")
+            same(w.server.messages, [], "messages")
+
+
+def test_answers_given_while_the_stream_was_broken():
+    """ntfy keeps what came meanwhile; so does Telegram."""
+    for server in servers():
+        with World(server, announced=[FAILING]) as w:
+            a = w.ask()
+            m = w.server.arrived(1)
+            w.server.trouble["read"] += [(503, b"")] * 2
+            if kind_of(server) == "telegram":
+                w.server.update()  # ends the question that is held
+            else:
+                with w.server.changed:  # ends the stream
+                    w.server.closing = True
+                    w.server.changed.notify_all()
+                wait_until(lambda w=w: w.server.count("read") >= 2, "the next stream")
+                w.server.closing = False
+            w.server.press(m, "Approve")
+            same(w.decided(a["id"])["status"], "approved", "status")
+
+
+# ---- when, and how often ----
+
+
+def test_a_rate():
+    with World(Ntfy(), per_minute=2) as w:
+        ids = [w.ask("echo %d" % i)["id"] for i in range(4)]
+        w.server.arrived(2)
+        wait_until(lambda: w.state()["waiting"] == 2, "two to wait")
+        # What is decided meanwhile is never sent.
+        w.c.call("approval.decide", {"id": ids[2], "decision": "approve"})
+        wait_until(lambda: w.state()["waiting"] == 1, "one to wait")
+        same(len(w.server.messages), 2, "messages")
+
+
+def test_quiet_hours():
+    at = time.gmtime()
+    noon = ((12 - at.tm_hour) * 3600 - at.tm_min * 60 - at.tm_sec) * 1000
+    for offset, quiet, sent in ((0, "11:00-13:00", False), (0, "13:00-11:00", True),
+                                (12 * 3600 * 1000, "22:00-07:00", False)):
+        env = {"KOINE_TEST_CLOCK_OFFSET_MS": str(noon + offset + 1)}
+        with World(Ntfy(), env=env, quiet=quiet, zone="UTC") as w:
+            w.ask()
+            if sent:
+                w.server.arrived(1)
+                same(w.state()["state"], "ok", "state")
+                continue
+            wait_until(lambda w=w: w.state()["waiting"] == 1, "it to wait")
+            same(w.state()["state"], "quiet", "state")
+            w.d.settle()
+            same(w.server.messages, [], "messages")
+
+
+def test_one_message_for_a_task():
+    with World(Ntfy(), on="task.started, task.completed, task.failed") as w:
+        id = w.c.call("task.submit", {"prompt": "hello"})["taskId"]
+        m = w.server.arrived(1)
+        wait_until(lambda: any("completed" in text_of(c) or "failed" in text_of(c)
+                               for c in [m, *m["changes"]]), "its end")
+        same(len(w.server.messages), 1, "messages")
+        check(id[:8] in text_of(m), "%r is not in %r", id, m)
+
+
+def test_after_a_restart_what_waits_is_shown_anew():
+    with World(Telegram()) as w:
+        a = w.ask()
+        old = w.server.arrived(1)
+        w.d.stop()
+        w.d.start()
+        w.d.wait_ready()
+        w.c = w.d.connect()
+        new = w.server.arrived(2)
+        words = w.server.acknowledged(w.server.press(old, "Approve"))
+        check("not known" in words, "%r", words)
+        same(w.get(a["id"])["status"], "pending", "status")
+        w.server.press(new, "Approve")
+        same(w.decided(a["id"])["status"], "approved", "status")
+
+
+# ---- webhooks and commands ----
+
+
+class Hooked(Ntfy):
+    """A web server that keeps what is posted to it."""
+
+    def play(self, h, body):
+        trouble = self.note("send", h, body)
+        if trouble:
+            self.misplay(h, trouble)
+            return
+        h.answer(204, b"")
+        self.messages.append(body)
+
+
+def test_a_webhook_is_signed_and_tried_again():
+    with Folder() as f, Hooked() as server:
+        key = secret(f.path, "key", "open sesame".replace(" ", "-"))
+        server.trouble["send"].append((503, b""))
+        with Daemon(*sets("hook", kind="webhook", url=server.url + "/in?x=1", key_file=key),
+                    announced=[FAILING]) as d, d.connect() as c:
+            a = c.call("approval.create", {"tool": "Bash", "agent": "claude",
+                                           "input": {"command": 'say "hi"'}})
+            body = server.arrived(1)
+            said = json.loads(body)
+            same((said["approval.id"], said["approval.tool"], said["event"]),
+                 (a["id"], "Bash", "approval.requested"), "fields")
+            same(json.loads(said["approval.input"]), {"command": 'say "hi"'}, "input")
+            kind, path, headers, _ = server.asked[-1]
+            same(path, "/in?x=1", "path")
+            stamp = headers["Koine-Timestamp"]
+            check(abs(int(stamp) - time.time()) < 600, "stamp %s", stamp)
+            want = hmac.new(b"open-sesame", stamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+            same(headers["Koine-Signature"], "sha256=" + want, "signature")
+
+
+def test_a_template_is_escaped_where_it_is_json():
+    template = '{"text": "{approval.agent}: {approval.tool} {nothing} {approval.input}", "n": {}}'
+    bad = run_koined("--check", *sets("w", kind="webhook", url="http://127.0.0.1:1/",
+                                      template=template))
+    check(bad.returncode != 0 and b"there is no {nothing}" in bad.stderr + bad.stdout, "%r", bad)
+    for given, want in ((template.replace("{nothing} ", ""), None), ("{approval.tool}!", b'a"}!')):
+        with Hooked() as server, Daemon(*sets("w", kind="webhook", url=server.url,
+                                              template=given)) as d, d.connect() as c:
+            c.call("approval.create", {"tool": 'a"}', "agent": 'x", "n": {"y":1}, "z": "',
+                                       "input": {"k": "\n"}})
+            body = server.arrived(1)
+            if want:
+                same(body, want, "body")
+                continue
+            said = json.loads(body)
+            same(list(said), ["text", "n"], "members")
+            same(said["text"], 'x", "n": {"y":1}, "z": ": a"} {"k":"\\n"}', "text")
+
+
+def test_a_command_gets_text_and_fields_and_no_secrets():
+    with Folder() as f:
+        out = f("out")
+        topic = {"MY_TOPIC": "a-secret-topic-name"}
+        with Ntfy("a-secret-topic-name") as server, Daemon(
+                *sets("c", kind="command", command="{ cat; env; } > %s.new; mv %s.new %s" % (out, out, out)),
+                *sets("n", kind="ntfy", url=server.url, topic_env="MY_TOPIC"),
+                env=topic) as d, d.connect() as c:
+            c.call("approval.create", {"tool": "$(touch /tmp/x) --help", "agent": "claude",
+                                       "input": {"command": "ls; `id`"}})
+            server.arrived(1)
+            wait_until(lambda: os.path.exists(out), "the command's output")
+            with open(out, encoding="utf-8") as said:
+                text = said.read()
+            check(text.startswith("command: ls; `id`\n"), "%r", text)
+            check("KOINE_NOTIFY_APPROVAL_TOOL=$(touch /tmp/x) --help\n" in text, "%r", text)
+            check("KOINE_NOTIFY_EVENT=approval.requested\n" in text, "%r", text)
+            check("a-secret-topic-name" not in text, "a secret in %r", text)
+        with Daemon(*sets("c", kind="command", command="exit 3"), announced=[FAILING]) as d, \
+                d.connect() as c:
+            c.call("approval.create", {"tool": "x"})
+            wait_until(lambda: c.call("notify.list")["notifiers"][0]["failed"] == 1, "a failure")
+            same(c.call("notify.list")["notifiers"][0]["error"],
+                 "the command failed with status 3", "error")
+
+
+# ---- secrets ----
+
+
+def test_secrets_are_shown_nowhere():
+    for server in (Ntfy(key="tk_verysecretkey"), Telegram()):
+        hidden = [TOPIC, "tk_verysecretkey", Telegram.KEY, Telegram.KEY.split(":")[1]]
+        with World(server, announced=[FAILING]) as w:
+            w.server.trouble["send"].append((500, b""))
+            a = w.ask()
+            m = w.server.arrived(1)
+            if kind_of(server) == "ntfy":
+                hidden += [w.server.button(m, x)["body"] for x in ("Approve", "Deny")]
+                check("tk_verysecretkey" not in json.dumps(m), "the key is in the message")
+            w.server.press(m, "Approve")
+            w.decided(a["id"])
+            shown = [w.d.log(), json.dumps(w.c.call("notify.list")).encode(),
+                     json.dumps(w.c.call("event.list", {"limit": 100})).encode(),
+                     run_koined("--check", *w.d.args, "--root", w.d.root).stdout]
+            for text in shown:
+                for secret_text in hidden:
+                    check(secret_text.encode() not in text, "%s is in %r", secret_text, text)
+
+
+def test_a_secret_that_cannot_be_read():
+    with Folder() as f:
+        topic = secret(f.path, "topic", TOPIC)
+        os.chmod(topic, 0o644)
+        args = sets("phone", kind="ntfy", url="http://127.0.0.1:1", topic_file=topic)
+        check(b"would notify  phone (ntfy)  NO: " in run_koined("--check", *args, "--root",
+                                                                f.path).stdout, "--check")
+        with Daemon(*args, announced=[FAILING]) as d, d.connect() as c:
+            state = c.call("notify.list")["notifiers"][0]
+            same(state["state"], "off", "state")
+            c.call("approval.create", {"tool": "x"})
+
+
+# ---- settings ----
+
+
+def test_wrong_settings_are_refused():
+    rows = [
+        (dict(), b"kind must be"),
+        (dict(kind="pigeon"), b"ntfy, telegram, webhook"),
+        (dict(kind="ntfy"), b"topic_file"),
+        (dict(kind="telegram", key_env="X"), b"chat, which is a number"),
+        (dict(kind="telegram", key_env="X", chat="me"), b"chat, which is a number"),
+        (dict(kind="telegram", chat="5"), b"key_file or a key_env"),
+        (dict(kind="telegram", key_env="X", chat="5", user="anna"), b"a user is a number"),
+        (dict(kind="webhook"), b"needs a url"),
+        (dict(kind="command"), b"needs a command"),
+        (dict(kind="command", command="x", url="http://h"), b"url is nothing for kind command"),
+        (dict(kind="ntfy", topic_env="T", quiet="22-7"), b"must be HH:MM-HH:MM"),
+        (dict(kind="ntfy", topic_env="T", quiet="22:00-07:00", zone="Mars/North"), b"Mars/North"),
+        (dict(kind="ntfy", topic_env="T", per_minute="0"), b"per_minute"),
+        (dict(kind="ntfy", topic_env="T", on=","), b"on "),
+        (dict(kind="ntfy", topic_env="T", url="ftp://h"), b"http://HOST"),
+        (dict(kind="ntfy", topic_env="T", link="javascript:1"), b"link must be"),
+        (dict(kind="ntfy", topic_env="T", topic_file="/x"), b"only one of"),
+    ]
+    for settings, words in rows:
+        args = sets("n", **settings) or ["--set", "notify.n.on=approval"]
+        done = run_koined("--check", *args)
+        check(done.returncode != 0 and words in done.stderr + done.stdout, "%r: %r", settings,
+              done.stderr[-300:])
+
+
+# ---- the command line ----
+
+
+def koine(d, *args):
+    return subprocess.run([KOINE, "notify", *args], env=of(d), capture_output=True,
+                          timeout=PATIENCE, check=False)
+
+
+def test_koine_notify():
+    for server in servers():
+        with World(server, quiet="00:00-24:00", zone="UTC") as w:
+            done = subprocess.Popen([KOINE, "notify", "test", "phone"], env=of(w.d),
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            m = w.server.arrived(1)
+            w.server.press(m, "Deny")
+            out, err = done.communicate(timeout=PATIENCE)
+            same(done.returncode, 0, "exit code (%r)" % err)
+            check(out.startswith(b"Deny was pressed, by %s:phone" % kind_of(server).encode()), "%r",
+                  out)
+            wait_until(lambda m=m: m["changes"], "the change")
+            listed = koine(w.d)
+            check(b"phone" in listed.stdout and b"quiet" in listed.stdout, "%r", listed)
+            none = koine(w.d, "test", "nobody")
+            check(none.returncode == 1 and b"no notifier 'nobody'" in none.stderr, "%r", none)
+            late = koine(w.d, "test", "phone", "--timeout", "1")
+            check(late.returncode == 1 and b"nobody pressed" in late.stderr, "%r", late)
+            w.server.press(w.server.arrived(2), "Approve")
+            wait_until(lambda w=w: w.state()["ignored"] == 1, "a late press")
+
+
+def test_agents_may_not_test():
+    with Ntfy() as server, Folder() as f:
+        topic = secret(f.path, "topic", TOPIC)
+        with Daemon(*sets("phone", kind="ntfy", url=server.url, topic_file=topic),
+                    "--set", "approval.agents_decide=no") as d, Agent(d) as agent:
+            agent.call("approval.create", {"tool": "x"})
+            server.arrived(1)
+            told = agent.call("notify.test", {"name": "phone"})
+            same(told["error"]["code"], -32006, "code")
+            same(len(server.messages), 1, "messages")
+            # A button is no agent, whoever may decide here.
+            server.press(server.messages[0], "Deny")
+            with d.connect() as c:
+                wait_until(lambda: c.call("approval.list", {"status": "denied"})["approvals"],
+                           "the decision")
+
+
+def test_settings_that_are_read_again():
+    with Folder() as f, Ntfy() as server:
+        topic = secret(f.path, "topic", TOPIC)
+        conf = f("koine.conf")
+
+        def write(url):
+            with open(conf, "w", encoding="utf-8") as out:
+                out.write("[notify phone]\nkind = ntfy\nurl = %s\ntopic_file = %s\n" % (url, topic))
+
+        write("http://127.0.0.1:1")
+        with Daemon("--config", conf, announced=[FAILING]) as d, d.connect() as c:
+            a = c.call("approval.create", {"tool": "Bash", "input": {"command": "ls"}})
+            wait_until(lambda: c.call("notify.list")["notifiers"][0]["failed"] >= 1, "a failure")
+            write(server.url)
+            c.call("daemon.reload")
+            server.press(server.arrived(1), "Approve")
+            wait_until(lambda: c.call("approval.get", {"id": a["id"]})["status"] == "approved",
+                       "the decision")
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,222 @@
+/* What a button's token stands for, and when a notifier may speak. */
+#include <errno.h>
+
+#include "agent/notify/notifier.h"
+#include "base/clock.h"
+#include "check.h"
+#include "engine/notify/token.h"
+#include "engine/notify/when.h"
+
+/* ---- tokens ---- */
+
+static void token_counts_once_and_uses_its_sibling(void **state)
+{
+	struct tokens t = {NULL};
+	char yes[TOKEN_LEN + 1], no[TOKEN_LEN + 1];
+	enum approval_status decision;
+	const void *about;
+	int message = 0;
+
+	(void)state;
+	assert_int_equal(tokens_add(&t, &message, APPROVAL_APPROVED, 1000, yes), 0);
+	assert_int_equal(tokens_add(&t, &message, APPROVAL_DENIED, 1000, no), 0);
+	assert_int_equal(strlen(yes), TOKEN_LEN);
+	assert_string_not_equal(yes, no);
+	assert_int_equal(tokens_use(&t, text_of(yes), 999, &about, &decision), TOKEN_GOOD);
+	assert_ptr_equal(about, &message);
+	assert_int_equal(decision, APPROVAL_APPROVED);
+	assert_int_equal(tokens_use(&t, text_of(yes), 999, &about, &decision), TOKEN_USED);
+	assert_int_equal(tokens_use(&t, text_of(no), 999, &about, &decision), TOKEN_USED);
+	tokens_release(&t, &message);
+	assert_int_equal(tokens_use(&t, text_of(no), 999, &about, &decision), TOKEN_GOOD);
+	assert_int_equal(decision, APPROVAL_DENIED);
+	tokens_done(&t);
+}
+
+static void token_ends_with_its_time(void **state)
+{
+	struct tokens t = {NULL};
+	char text[TOKEN_LEN + 1];
+	enum approval_status decision;
+	const void *about;
+	int message = 0;
+
+	(void)state;
+	assert_int_equal(tokens_add(&t, &message, APPROVAL_APPROVED, 1000, text), 0);
+	assert_int_equal(tokens_use(&t, text_of(text), 1000, &about, &decision), TOKEN_LATE);
+	assert_int_equal(tokens_use(&t, text_of(text), 999, &about, &decision), TOKEN_GOOD);
+	tokens_done(&t);
+}
+
+static void other_texts_are_unknown(void **state)
+{
+	struct tokens t = {NULL};
+	char text[TOKEN_LEN + 1], other[TOKEN_LEN + 2];
+	enum approval_status decision;
+	const void *about;
+	int message = 0;
+
+	(void)state;
+	assert_int_equal(tokens_use(&t, TEXT(""), 0, &about, &decision), TOKEN_UNKNOWN);
+	assert_int_equal(tokens_add(&t, &message, APPROVAL_APPROVED, 1000, text), 0);
+	for (unsigned i = 0; i < TOKEN_LEN; i++) {
+		memcpy(other, text, sizeof(text));
+		other[i] = other[i] == '0' ? '1' : '0';
+		assert_int_equal(tokens_use(&t, text_of(other), 0, &about, &decision),
+				 TOKEN_UNKNOWN);
+		other[i] = '\0';
+		assert_int_equal(tokens_use(&t, text_of(other), 0, &about, &decision),
+				 TOKEN_UNKNOWN);
+	}
+	snprintf(other, sizeof(other), "%s0", text);
+	assert_int_equal(tokens_use(&t, text_of(other), 0, &about, &decision), TOKEN_UNKNOWN);
+	tokens_forget(&t, &message);
+	assert_int_equal(tokens_use(&t, text_of(text), 0, &about, &decision), TOKEN_UNKNOWN);
+	tokens_done(&t);
+}
+
+static void tokens_are_bounded_and_differ(void **state)
+{
+	struct tokens t = {NULL};
+	char text[TOKEN_LEN + 1];
+	static char all[TOKENS_MAX][TOKEN_LEN + 1];
+	int messages[TOKENS_MAX] = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < TOKENS_MAX; i++) {
+		assert_int_equal(tokens_add(&t, &messages[i], APPROVAL_DENIED, 1, all[i]), 0);
+		assert_int_equal(strspn(all[i], "0123456789abcdef"), TOKEN_LEN);
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(all[i], all[k]);
+	}
+	assert_int_equal(tokens_add(&t, messages, APPROVAL_DENIED, 1, text), -ENOBUFS);
+	tokens_forget(&t, &messages[7]);
+	assert_int_equal(tokens_add(&t, messages, APPROVAL_DENIED, 1, text), 0);
+	tokens_done(&t);
+}
+
+/* Every digit of a token takes every value: no part of a UUID that is always the same. */
+static void tokens_have_no_fixed_digit(void **state)
+{
+	unsigned seen[TOKEN_LEN] = {0};
+	int message = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++) {
+		struct tokens t = {NULL};
+		char text[TOKEN_LEN + 1];
+
+		assert_int_equal(tokens_add(&t, &message, APPROVAL_DENIED, 1, text), 0);
+		for (unsigned k = 0; k < TOKEN_LEN; k++)
+			seen[k] |= 1U << strtoul((char[]) {text[k], '\0'}, NULL, 16);
+		tokens_done(&t);
+	}
+	for (unsigned k = 0; k < TOKEN_LEN; k++)
+		assert_int_equal(seen[k], 0xffff);
+}
+
+/* ---- what was shown ---- */
+
+static void digests_tell_lists_apart(void **state)
+{
+	const struct text lists[][2] = {
+		{TEXT("ab"), TEXT("c")},  {TEXT("a"), TEXT("bc")}, {TEXT("abc"), TEXT("")},
+		{TEXT("abc"), {NULL, 0}}, {TEXT(""), TEXT("abc")},
+	};
+	char digests[5][NOTICE_DIGEST_LEN + 1];
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		char again[NOTICE_DIGEST_LEN + 1];
+
+		notice_digest(lists[i], 2, digests[i]);
+		notice_digest(lists[i], 2, again);
+		assert_string_equal(digests[i], again);
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(digests[i], digests[k]);
+	}
+}
+
+/* ---- when ---- */
+
+static int64_t left_at(const char *hours, const char *zone, const char *iso)
+{
+	struct quiet q;
+	struct why why;
+	int64_t now, left;
+
+	assert_int_equal(quiet_parse(hours, zone, &q, &why), 0);
+	assert_true(clock_parse_iso(text_of(iso), &now));
+	left = quiet_left(&q, now);
+	quiet_done(&q);
+	return left;
+}
+
+static void quiet_hours_go_over_midnight(void **state)
+{
+	(void)state;
+	assert_int_equal(left_at("22:00-07:00", "UTC", "2026-03-01T21:59:59Z"), 0);
+	assert_int_equal(left_at("22:00-07:00", "UTC", "2026-03-01T22:00:00Z"), 9 * 3600000 + 1000);
+	assert_int_equal(left_at("22:00-07:00", "UTC", "2026-03-01T06:59:59Z"), 2000);
+	assert_int_equal(left_at("22:00-07:00", "UTC", "2026-03-01T07:00:00Z"), 0);
+	assert_int_equal(left_at("12:00-13:00", "UTC", "2026-03-01T12:30:00Z"), 1801000);
+	assert_int_equal(left_at("12:00-13:00", "UTC", "2026-03-01T13:00:00Z"), 0);
+	assert_int_equal(left_at("00:00-24:00", "UTC", "2026-03-01T13:00:00Z"),
+			 11 * 3600000 + 1000);
+	assert_int_equal(left_at("", "", "2026-03-01T13:00:00Z"), 0);
+	/* Berlin is an hour ahead in winter, and two in summer. */
+	assert_int_equal(left_at("22:00-07:00", "Europe/Berlin", "2026-01-01T20:59:59Z"), 0);
+	assert_true(left_at("22:00-07:00", "Europe/Berlin", "2026-01-01T21:00:00Z") > 0);
+	assert_true(left_at("22:00-07:00", "Europe/Berlin", "2026-07-01T20:00:00Z") > 0);
+}
+
+static void wrong_hours_are_refused(void **state)
+{
+	static const char *const wrong[] = {"22-7",        "22:00",       "22:00-07:0",
+					    "22:00-25:00", "22:60-07:00", "22:00 07:00",
+					    "2a:00-07:00", "22:00-07:000"};
+	struct quiet q;
+	struct why why;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(quiet_parse(wrong[i], "", &q, &why), REFUSE_PARAMS);
+}
+
+static void a_rate_counts_the_last_minute(void **state)
+{
+	struct rate r = {.per_minute = 2};
+
+	(void)state;
+	assert_int_equal(rate_left(&r, 1000), 0);
+	rate_note(&r, 1000);
+	assert_int_equal(rate_left(&r, 1000), 0);
+	rate_note(&r, 5000);
+	assert_int_equal(rate_left(&r, 5000), 56000);
+	assert_int_equal(rate_left(&r, 61000), 0);
+	rate_note(&r, 61000);
+	assert_int_equal(rate_left(&r, 61000), 4000);
+	r = (struct rate) {.per_minute = RATE_MAX};
+	for (unsigned i = 0; i < RATE_MAX; i++) {
+		assert_int_equal(rate_left(&r, 100), 0);
+		rate_note(&r, 100);
+	}
+	assert_int_equal(rate_left(&r, 100), 60000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(token_counts_once_and_uses_its_sibling),
+		cmocka_unit_test(token_ends_with_its_time),
+		cmocka_unit_test(other_texts_are_unknown),
+		cmocka_unit_test(tokens_are_bounded_and_differ),
+		cmocka_unit_test(tokens_have_no_fixed_digit),
+		cmocka_unit_test(digests_tell_lists_apart),
+		cmocka_unit_test(quiet_hours_go_over_midnight),
+		cmocka_unit_test(wrong_hours_are_refused),
+		cmocka_unit_test(a_rate_counts_the_last_minute),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
