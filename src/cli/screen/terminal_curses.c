@@ -15,6 +15,7 @@
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
+#include <term.h>
 
 static SCREEN *screen;
 static bool is_away; /* left, and not entered again */
@@ -78,6 +79,17 @@ static void mark_pasted(bool on)
 	putp(on ? "\033[?2004h" : "\033[?2004l");
 }
 
+/* Asked first, since newterm loses memory when it is not. */
+static bool is_known(void)
+{
+	int ignored;
+
+	if (setupterm(NULL, fileno(stdout), &ignored) != OK)
+		return false;
+	del_curterm(cur_term);
+	return true;
+}
+
 static bool enter(void)
 {
 	if (is_away) {
@@ -86,7 +98,7 @@ static bool enter(void)
 		mark_pasted(true);
 		return true;
 	}
-	if (!speak_utf8())
+	if (!speak_utf8() || !is_known())
 		return false;
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
@@ -119,10 +131,11 @@ static void forget(void)
 
 /* ---- a frame ---- */
 
-static void begin(unsigned columns, unsigned rows)
+/* <term.h> has taken the words "columns" and "lines". */
+static void begin(unsigned width, unsigned height)
 {
-	if (is_term_resized((int)rows, (int)columns))
-		resize_term((int)rows, (int)columns);
+	if (is_term_resized((int)height, (int)width))
+		resize_term((int)height, (int)width);
 	memcpy(was_unsure, unsure, sizeof(unsure));
 	memset(unsure, 0, sizeof(unsure));
 	erase();
