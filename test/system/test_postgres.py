@@ -166,6 +166,27 @@ def test_two_daemons_do_not_share_it():
             d.alive()
 
 
+def identity(server):
+    return server.sql("SELECT value FROM koine.meta WHERE key = 'identity'", "koine").split()
+
+
+def test_databases_of_two_servers_are_two_stores():
+    """What a store starts is marked by its identity: two with the same one would end each other's."""
+    with Server() as one, Server() as other:
+        for server in (one, other):
+            with Daemon("--store", server.database("koine")):
+                pass
+        dump = subprocess.run(["pg_dump", "--schema=koine", "-d", one.url("koine")], check=True,
+                              stdout=subprocess.PIPE).stdout
+        other.sql("DROP SCHEMA koine CASCADE", "koine")
+        subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", "-d", other.url("koine")], input=dump,
+                       check=True, stdout=subprocess.DEVNULL)
+        same(identity(other), identity(one), "the copy's, before it is opened")
+        with Daemon("--store", other.url("koine")):
+            pass
+        check(identity(other)[0] != identity(one)[0], "the copy has the original's identity")
+
+
 def test_a_backup_says_what_to_do():
     with Server() as server, Daemon("--store", server.database("koine")) as d, Folder() as f:
         done = subprocess.run([KOINE, "-s", d.socket_path, "backup", f("copy")],

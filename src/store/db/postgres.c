@@ -577,10 +577,12 @@ static const char *pg_path(const void *place)
 	return ((const struct pg_place *)place)->shown;
 }
 
-/* A copy of a database, restored elsewhere, has another number. */
+/* The server, and the number of the database in it: a copy that was restored elsewhere differs. */
 static int pg_place_id(const void *place, char out[STORE_PLACE_MAX])
 {
-	static const char sql[] = "SELECT oid FROM pg_database WHERE datname = current_database()";
+	static const char sql[] =
+		"SELECT s.system_identifier || ':' || d.oid FROM pg_database AS d,"
+		" pg_control_system() AS s WHERE datname = current_database()";
 	PGconn *c = connect_to(((const struct pg_place *)place)->url);
 	PGresult *result = c ? PQexec(c, sql) : NULL;
 	int r = result && PQresultStatus(result) == PGRES_TUPLES_OK ? 0 : -EIO;
