@@ -63,7 +63,7 @@ static const struct flag_row rows[] = {
 	 "take over a store that somebody else has made, with\nwhat is queued in it held, then "
 	 "exit"},
 	{"move", "FROM TO", FLAG_MOVE,
-	 "copy the store FROM into the empty database TO, check\nthe copy, then exit", "words"},
+	 "copy the store FROM into the empty database TO,\ncheck the copy, then exit", "words"},
 	{"version", NULL, FLAG_VERSION, "print the version"},
 	{"help", NULL, FLAG_HELP, "print this"},
 };

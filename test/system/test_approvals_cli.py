@@ -261,7 +261,8 @@ def test_live_view_of_an_edit():
             frame = frame_with(t, "line 99")
             same([len(r) <= 20 for r in frame.split("\n")], [True] * 8, "rows")
             t.type("k" * 3)
-            frame = frame_with(t, "line 90")
+            # Whole, with its last row: it is drawn row by row.
+            frame = frame_with(t, "line 90", "3 rows below")
             check("line 97" not in frame, "%r", frame)
             t.type("\033")
             frame_with(t, "1 waits")

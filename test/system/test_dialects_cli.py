@@ -38,13 +38,15 @@ def test_every_dialect_is_shown_with_both_places():
              "what is said of koined")
         same({n: r["state"] for n, r in found.items()},
              {"koine": "own", "ash": "own", "hld": "own", "ocg": "own", "nexus": "off",
-              "aiwg": "off", "gateway": "off", "embedding": "off", "mcp": "off"}, "states")
+              "aiwg": "off", "gateway": "off", "embedding": "off", "mcp": "off",
+              "metrics": "off", "page": "off"}, "states")
         same({n: r.get("original") for n, r in found.items()},
              {"koine": None, "ash": "unix:/run/ash/rpc.sock",
               "hld": "unix:" + home(".humanlayer", "daemon.sock"),
               "ocg": "unix:/tmp/ocg-agent.sock", "nexus": "http:127.0.0.1:8765",
               "aiwg": ".aiwg/daemon/daemon.sock", "gateway": "http:127.0.0.1:55003",
-              "embedding": "http:127.0.0.1:50001", "mcp": "http:127.0.0.1:8766"}, "places")
+              "embedding": "http:127.0.0.1:50001", "mcp": "http:127.0.0.1:8766",
+              "metrics": "http:127.0.0.1:9464", "page": "http:127.0.0.1:7770"}, "places")
         same(found["ash"]["listens"], [runtime(home, "ash.sock")], "ash")
         said = home.koine("dialects")
         check("koined does not run; this is where it would listen" in said, said)

@@ -199,7 +199,7 @@ def test_exit_codes_and_words():
         env = environment(KOINE_SOCKET=d.root + "/nosuch.sock")
         done = koine("memory", "list", env=env)
         same((done.returncode, done.err),
-             (69, "koine: no koined at %s/nosuch.sock (is it running? try: koined)\n" % d.root),
+             (69, "koine: no koined at %s/nosuch.sock (is it running? try: koine daemon start)\n" % d.root),
              "missing socket")
 
 

@@ -5,13 +5,15 @@ import signal
 import subprocess
 import threading
 
-from harness import (Client, Daemon, Failure, Folder, KOINE, check, main, request, run_koined,
+from harness import (SANITIZED, Client, Daemon, Failure, Folder, KOINE, check, main, request, run_koined,
                      same, wait_until)
 from postgres_server import Server
 
 BUILD = os.environ["KOINE_BUILD"]
-SUITES = ["approval", "chat", "event", "history", "job", "kept", "memory", "session", "tally",
-          "task", "vector"]
+# With a sanitizer those that use every part of the driver are enough: the queries are the same.
+SUITES = ["memory", "task", "approval"] if SANITIZED else [
+    "approval", "chat", "event", "history", "job", "kept", "memory", "session", "tally", "task",
+    "vector"]
 
 
 def test_the_stores_own_tests_pass_on_it():

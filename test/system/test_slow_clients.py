@@ -412,7 +412,7 @@ def test_ten_thousand_idle_connections_are_cheap():
 
 
 def few_descriptors():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (44, 44))
 
 
 def test_out_of_descriptors_it_serves_those_inside_and_waits():
