@@ -382,7 +382,7 @@ def test_garbage_and_huge_answers():
             m = w.server.arrived(1)
             w.server.press(m, "Approve")
             same(w.decided(a["id"])["status"], "approved", "status")
-            check(w.server.count("read") >= 2, "it reads again")
+            wait_until(lambda: w.server.count("read") >= 2, "the next read")
             w.d.alive()
 
 
