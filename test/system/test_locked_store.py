@@ -149,6 +149,9 @@ def test_a_disk_that_hangs_is_not_waited_for():
             k = d.connect("unix", "koine")
             task = add(k, UNTIL % "go")
             until(k, task, "running")
+            # Its process is noted after that: the disk hangs behind it, not before.
+            wait_until(lambda: k.call("task.get", {"taskId": task}).get("pid"), "its process")
+            k.call("memory.add", {"content": "written behind it"})
             disk.hang()
             w.touch("go")
             wait_until(lambda: state(k, task) == "completed", "its end, which is not kept yet")
