@@ -130,6 +130,7 @@ document.addEventListener('keydown', e => {
 function help() {
 	const rows = [['1 – 6', 'go to a room'], ['/', 'search, filter'], ['j k', 'next, previous'],
 		['a', 'approve'], ['d', 'deny'], ['s', 'approve, and the same for this session'],
+		['s', 'of a task: stash, enqueue'], ['+ −', 'of a task: its priority'], ['e', 'of a task: edit'], ['p', 'in tasks: pause all, resume'],
 		['Enter', 'open'], ['Esc', 'leave a field'], ['?', 'this']];
 	const dialog = h('dialog', {'aria-label': 'Keys'}, h('h2', {}, 'Keys'),
 		h('dl', {class: 'keys'}, rows.map(([k, v]) => [h('dt', {}, h('kbd', {}, k)), h('dd', {}, v)])),

@@ -94,7 +94,9 @@ export function span(ms) {
 }
 
 export function ago(iso) {
-	return iso ? `${span(Date.now() - Date.parse(iso))} ago` : '';
+	const ms = iso ? Date.now() - Date.parse(iso) : 0;
+
+	return !iso ? '' : ms < -1000 ? `in ${span(-ms)}` : `${span(ms)} ago`;
 }
 
 export function time(iso) {

@@ -7,9 +7,22 @@ export const title = 'Events and rules';
 
 const LIMIT = 100;
 const SHOWN = 500;
+const GIST = 140;
+const LONG_ID = /\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
+
+function words(o) {
+	return Object.entries(o ?? {}).filter(([, v]) => v !== null && v !== '').map(([k, v]) => `${k} ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ');
+}
+
+// In one line: what is cut ends with a mark, and the whole is inside.
+function gist(data) {
+	const text = words(data).replace(LONG_ID, '$1') || 'nothing more';
+
+	return text.length > GIST ? `${text.slice(0, GIST)} …` : text;
+}
 
 function line(e) {
-	const details = h('details', {}, h('summary', {}, JSON.stringify(e.data ?? {}).slice(0, 120)));
+	const details = h('details', {}, h('summary', {}, gist(e.data)));
 
 	details.addEventListener('toggle', () => details.childElementCount > 1 || details.append(json(e.data ?? {})));
 	return h('tr', {'data-seq': e.seq}, h('td', {}, h('time', {datetime: e.time, title: e.time}, clock(e.time))),
@@ -25,10 +38,6 @@ function fits(e, type) {
 }
 
 // ---- rules ----
-
-function words(o) {
-	return Object.entries(o ?? {}).filter(([, v]) => v !== null && v !== '').map(([k, v]) => `${k} ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ');
-}
 
 function rule(r, changed) {
 	const of = r.project ? {project: r.project} : {};

@@ -52,7 +52,7 @@ function who(a) {
 	return h('p', {class: 'who'}, chip(a.agent ?? 'somebody', 'agent'),
 		a.session_id && h('a', {href: `#/sessions/${encodeURIComponent(a.session_id)}`},
 			`session ${short(a.session_id)}`),
-		a.origin && h('span', {class: 'path'}, a.origin), h('span', {}, 'asked ', time(a.created_at)),
+		a.origin && h('span', {class: 'path'}, a.origin), a.host && h('span', {}, `on ${a.host}`), h('span', {}, 'asked ', time(a.created_at)),
 		h('span', {class: 'left', 'data-deadline': a.deadline ?? ''}, left(a)));
 }
 

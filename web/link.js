@@ -1,7 +1,8 @@
 // The link to koined: calls, and one stream of events for all tabs of this browser.
 //
 // A browser opens only six connections to a host. So one tab, the one that has the lock, has the
-// stream, and tells the others; when it closes, the next one goes on from the same number.
+// stream, and tells the others. The tab that is looked at takes it over, and when it closes, the next one
+// does; each goes on from the same number.
 
 let number = 0;
 
@@ -54,10 +55,13 @@ export function onTurnedAway(fn) {
 
 // ---- events ----
 
+const LEADER_MS = 2000; // a leader that lives answers within them
+
 const listeners = new Set();
 const channel = 'BroadcastChannel' in window ? new BroadcastChannel('koine') : null;
 let since = -1;
 let state = 'connecting';
+let end = null; // ends the stream, where this tab has it
 
 // fn(kind, value): 'event' and an event; 'state' and up, down or connecting; 'gone' and a count.
 export function listen(fn) {
@@ -66,11 +70,14 @@ export function listen(fn) {
 	return () => listeners.delete(fn);
 }
 
+// What two leaders tell, while one follows the other, is heard once.
 function tell(kind, value) {
+	if (kind === 'event' && value.seq <= since)
+		return;
+	if (kind === 'event')
+		since = value.seq;
 	if (kind === 'state')
 		state = value;
-	if (kind === 'event')
-		since = Math.max(since, value.seq);
 	for (const fn of listeners)
 		fn(kind, value);
 }
@@ -80,22 +87,31 @@ function share(kind, value) {
 	channel?.postMessage({kind, value, since});
 }
 
-if (channel)
-	channel.onmessage = ({data}) => {
-		if (data.kind === 'ask')
+// A new leader that goes on where this tab is changes nothing; one that begins later, or after a pause, makes it look again.
+function hear({data}) {
+	if (data.kind === 'ask') {
+		if (end)
 			channel.postMessage({kind: 'state', value: state, since});
-		else
-			tell(data.kind, data.value);
-	};
+	} else if (data.kind === 'hidden') {
+		take();
+	} else if (data.kind !== 'state') {
+		tell(data.kind, data.value);
+	} else if (!end && (data.value !== state || data.since > since)) {
+		since = data.since;
+		tell('state', data.value);
+	}
+}
 
 function stream() {
 	let wait = 500;
+	let timer = 0;
+	let source;
 
 	function open() {
-		const source = new EventSource(since >= 0 ? `/events?since=${since}` : '/events');
-
+		source = new EventSource(since >= 0 ? `/events?since=${since}` : '/events');
 		source.addEventListener('hello', e => {
-			since = Math.max(since, JSON.parse(e.data).since);
+			// A number of another store is not gone on from.
+			since = JSON.parse(e.data).since;
 			wait = 500;
 			share('state', 'up');
 		});
@@ -106,19 +122,53 @@ function stream() {
 			source.close();
 			share('state', 'down');
 			call('ping').catch(() => {});
-			setTimeout(open, wait);
+			timer = setTimeout(open, wait);
 			wait = Math.min(wait * 2, 10000);
 		};
 	}
 	open();
-	return new Promise(() => {});
+	return () => {
+		clearTimeout(timer);
+		source.close();
+	};
+}
+
+// Rejects when another tab takes the lock away.
+function lead(options) {
+	let mine = null;
+
+	return navigator.locks.request('koine-events', options, () => {
+		end = mine = stream();
+		return new Promise(() => {});
+	}).catch(() => {
+		mine?.();
+		if (end === mine)
+			end = null;
+		channel.postMessage({kind: 'ask'});
+	});
+}
+
+// A hidden tab may be slowed down, or stand still, with the lock: who is looked at takes it.
+function take() {
+	if (!end && !document.hidden)
+		lead({steal: true});
+	else if (end && document.hidden)
+		channel.postMessage({kind: 'hidden'});
+}
+
+async function queue() {
+	for (;;)
+		await lead({});
 }
 
 export function start() {
-	if (!navigator.locks) {
+	if (!navigator.locks || !channel) {
 		stream();
 		return;
 	}
-	navigator.locks.request('koine-events', stream);
-	channel?.postMessage({kind: 'ask'});
+	queue();
+	channel.onmessage = hear;
+	channel.postMessage({kind: 'ask'});
+	document.addEventListener('visibilitychange', take);
+	setTimeout(() => state === 'connecting' && take(), LEADER_MS);
 }

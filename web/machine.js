@@ -1,4 +1,4 @@
-// How koined is: health, listeners, agents and whether they answer, the browsers that were let in.
+// How koined is: health, hosts that share its store, listeners, agents and whether they answer, the browsers that were let in.
 import {button, bytes, chip, clock, doing, empty, h, heading, put, short, soon, span, svg, time} from './dom.js';
 import {call, listen} from './link.js';
 
@@ -18,7 +18,7 @@ function health(s) {
 function table(label, heads, rows) {
 	return h('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label}, h('table', {class: 'events'},
 		h('thead', {}, h('tr', {}, heads.map(t => h('th', {scope: 'col'}, t)))),
-		h('tbody', {}, rows.map(r => h('tr', {}, r.map(c => h('td', {}, c)))))));
+		h('tbody', {}, rows.map(r => h('tr', {}, r.map((c, i) => h('td', {'data-label': heads[i]}, c)))))));
 }
 
 function listeners(s) {
@@ -31,6 +31,16 @@ function agents(found) {
 		[a.name + (a.default ? ' (default)' : ''), a.kind, a.model, a.ok === undefined ? chip('asking …') : chip(a.ok ? 'yes' : 'no', a.ok ? 'ok' : 'error'), a.text ?? '']));
 }
 
+const STATES = {alive: 'ok', lost: 'error'};
+
+function hosts(found) {
+	if (found.length === 0)
+		return h('p', {class: 'note'}, 'Only this koined can use its store: hosts share one in PostgreSQL.');
+	return table('Hosts', ['Host', 'State', 'Since', 'Seen', 'Running', 'Version', 'Labels'], found.map(o =>
+		[o.name + (o.this ? ' (this one)' : ''), chip(o.state, STATES[o.state]), time(o.since), o.seen_ms_ago < 60000 ? 'just now' : `${span(o.seen_ms_ago)} ago`,
+			`${o.running} of ${o.parallel}`, o.version, o.labels]));
+}
+
 // ---- the last day ----
 
 // The last sample is of now, and not a minute after the one before it.
@@ -38,20 +48,29 @@ const minutes = (now, before) => Math.max(Date.parse(now.time) - Date.parse(befo
 const rate = name => (now, before) => (now[name] - before[name]) / minutes(now, before);
 const CHARTS = [
 	['Calls a minute', rate('calls')],
-	['Time of a call, in microseconds', (now, before) => (now.timed > before.timed ? (now.call_us - before.call_us) / (now.timed - before.timed) : 0)],
+	['Call time, µs', (now, before) => (now.timed > before.timed ? (now.call_us - before.call_us) / (now.timed - before.timed) : 0)],
 	['Errors a minute', rate('errors')],
 	['Tasks running', now => now.tasks_running],
 	['Tokens a minute', (now, before) => rate('tokens_in')(now, before) + rate('tokens_out')(now, before)],
 	['Cost, in dollars', now => now.micro_usd / 1e6],
 ];
 
+// Three digits that mean something: $0.003, but not 1,088.042 calls.
+function number(n) {
+	return n.toLocaleString([], Math.abs(n) >= 100 ? {maximumFractionDigits: 0} : {maximumSignificantDigits: 3});
+}
+
 function chart(name, samples, value) {
 	const points = samples.slice(1).map((s, i) => [Date.parse(s.time), Math.max(0, value(s, samples[i]))]);
+
+	// One point would be no line.
+	if (points.length === 1)
+		points.unshift([Date.parse(samples[0].time), points[0][1]]);
 	const most = Math.max(...points.map(p => p[1]), 0);
 	const from = points[0][0];
 	const wide = Math.max(points.at(-1)[0] - from, 1);
 	const at = ([t, v]) => `${(((t - from) / wide) * 298 + 1).toFixed(1)} ${(58 - (most > 0 ? v / most : 0) * 54).toFixed(1)}`;
-	const words = `${name}: at most ${most.toLocaleString([], {maximumFractionDigits: 3})}, now ${points.at(-1)[1].toLocaleString([], {maximumFractionDigits: 3})}`;
+	const words = `${name}: at most ${number(most)}, now ${number(points.at(-1)[1])}`;
 
 	return h('figure', {class: 'chart'}, h('figcaption', {}, words),
 		svg('svg', {viewBox: '0 0 300 60', preserveAspectRatio: 'none', role: 'img', 'aria-label': words},
@@ -61,12 +80,13 @@ function chart(name, samples, value) {
 
 export function enter(root) {
 	const top = h('div', {});
+	const shared = h('div', {id: 'hosts'});
 	const ports = h('div', {});
 	const who = h('div', {});
 	const browsers = h('div', {});
 	const day = h('div', {class: 'charts'});
 
-	put(root, heading('Machine'), top, h('h2', {}, 'The last day'), day, h('h2', {}, 'Listeners'), ports,
+	put(root, heading('Machine'), top, h('h2', {}, 'The last day'), day, h('h2', {}, 'Hosts'), shared, h('h2', {}, 'Listeners'), ports,
 		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Ask them', () => doing(ask))), who, h('h2', {}, 'Browsers'), browsers);
 
 	async function read() {
@@ -74,6 +94,7 @@ export function enter(root) {
 
 		put(top, health(s));
 		put(ports, listeners(s));
+		put(shared, hosts((await call('host.list')).hosts));
 		const {samples} = await call('daemon.samples');
 
 		put(day, CHARTS.map(([name, value]) => chart(name, samples, value)));

@@ -146,7 +146,9 @@ export function enter(root, start) {
 
 	const wish = soon(read, 80);
 	const stop = listen((kind, value) => {
-		if (kind === 'event' && value.type.startsWith('memory.') && !list.querySelector('textarea'))
+		const changed = kind === 'event' ? value.type.startsWith('memory.') : kind === 'state' && value === 'up';
+
+		if (changed && !list.querySelector('textarea'))
 			wish();
 	});
 

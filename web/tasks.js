@@ -1,127 +1,66 @@
-// What agents work on while nobody waits: board or list, output as it comes, what follows what.
-import {button, bytes, chip, doing, empty, field, h, heading, put, soon, svg, time} from './dom.js';
+// What agents work on while nobody waits: board or list, and what is kept back.
+import {ago, button, chip, doing, empty, field, h, heading, put, soon, time} from './dom.js';
 import {call, listen} from './link.js';
+import {detail, editor, href, key, output, raise, stash, state} from './task.js';
 
 export const title = 'Tasks';
 
 const STATES = ['queued', 'running', 'completed', 'failed', 'cancelled'];
 const PAGE = 100;
-const TAIL = 1 << 16;
+const PAGE_MAX = 1000;
+const SHOWN_ALONE = 20; // tasks of older pages that are asked for one by one
 const LOOK_MS = 1000;
-
-const key = t => `${t.project ?? ''}\n${t.id}`;
-const href = t => `#/tasks/${encodeURIComponent(t.id)}${t.project ? `?project=${encodeURIComponent(t.project)}` : ''}`;
-const of = t => (t.project ? {id: t.id, project: t.project} : {id: t.id});
+const AGE_MS = 30000;
 
 function gist(text) {
 	return (text ?? '').split('\n').find(l => l.trim()) ?? '';
 }
 
 function card(t) {
-	return h('li', {}, h('a', {class: 'row', href: href(t)},
-		chip(t.held ? 'held' : t.state, t.state), h('span', {class: 'id'}, t.id),
+	return h('li', {}, h('a', {class: 'row', href: href(t), 'data-key': key(t)},
+		chip(state(t), t.state), h('span', {class: 'id'}, t.id),
 		h('span', {class: 'gist'}, gist(t.prompt)),
-		h('span', {class: 'meta'}, t.group && chip(t.group), t.priority !== 0 && `priority ${t.priority} `,
+		h('span', {class: 'meta'}, t.label && chip(t.label), t.group && chip(t.group), t.priority !== 0 && `priority ${t.priority} · `,
 			time(t.completed_at ?? t.started_at ?? t.created_at)),
 		t.state === 'running' && t.last_line && h('span', {class: 'last'}, t.last_line)));
 }
 
-// ---- what comes after what ----
+// The rows of a list, which stay as long as what they show does: the focus stays, too, and thousands
+// are not made anew for a change of one.
+function rows() {
+	const list = h('ul', {class: 'rows'});
+	let made = new Map();
 
-function box(t, x, y, here) {
-	const node = svg('a', {href: href(t), 'aria-label': `${t.id}, ${t.state ?? 'not in the list'}`},
-		svg('rect', {x, y, width: 150, height: 34, rx: 8, class: `node ${t.state ?? ''} ${here ? 'here' : ''}`}),
-		svg('text', {x: x + 12, y: y + 22}, `${t.id} · ${t.state ?? '?'}`));
+	function draw(tasks) {
+		const now = new Map();
+		let at = list.firstChild;
 
-	return node;
-}
+		for (const t of tasks) {
+			const text = JSON.stringify(t);
+			const was = made.get(key(t));
+			const row = was?.text === text ? was : {text, element: card(t)};
 
-function picture(task, all) {
-	const known = id => all.find(t => t.id === id && (t.project ?? '') === (task.project ?? ''))
-		?? {id, project: task.project};
-	const before = task.after.map(known).slice(0, 12);
-	const behind = all.filter(t => t.after?.includes(task.id) && (t.project ?? '') === (task.project ?? '')).slice(0, 12);
+			if (was && row !== was) {
+				const focused = was.element.contains(document.activeElement);
 
-	if (before.length + behind.length === 0)
-		return null;
-	const rows = Math.max(before.length, behind.length, 1);
-	const height = rows * 46 + 8;
-	const middle = height / 2 - 17;
-	const at = (i, n) => (height - n * 46) / 2 + i * 46 + 6;
-	const line = (x1, y1, x2, y2) => svg('path', {class: 'edge',
-		d: `M${x1} ${y1 + 17}C${x1 + 25} ${y1 + 17} ${x2 - 25} ${y2 + 17} ${x2} ${y2 + 17}`});
-
-	return h('figure', {}, h('figcaption', {}, 'What comes after what'),
-		svg('svg', {viewBox: `0 0 550 ${height}`, role: 'group', 'aria-label': 'Tasks before and behind this one'},
-			before.map((t, i) => [line(150, at(i, before.length), 200, middle), box(t, 0, at(i, before.length))]),
-			behind.map((t, i) => [line(350, middle, 400, at(i, behind.length)), box(t, 400, at(i, behind.length))]),
-			box(task, 200, middle, true)));
-}
-
-// ---- one task ----
-
-function output(task) {
-	const pre = h('pre', {class: 'output', tabindex: 0, 'aria-label': 'Output'});
-	const earlier = button('Earlier output', () => doing(async () => {
-		const from = Math.max(0, first - TAIL);
-		const piece = await call('task.output', {...of(task), offset: from, max: first - from});
-		const height = pre.scrollHeight;
-
-		pre.prepend(h('span', {class: 'piece'}, piece.text));
-		pre.scrollTop += pre.scrollHeight - height;
-		first = piece.offset;
-		earlier.hidden = first === 0 || piece.offset > from;
-	}));
-	const size = h('span', {class: 'note'});
-	let first = 0;
-	let next = -TAIL;
-
-	async function read() {
-		const piece = await call('task.output', {...of(task), offset: next, max: 1000000});
-		const bottom = pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 40;
-
-		if (next < 0)
-			first = piece.offset;
-		if (piece.text)
-			pre.append(h('span', {class: 'piece'}, piece.text));
-		while (pre.childElementCount > 400)
-			pre.firstElementChild.remove();
-		next = piece.next;
-		earlier.hidden = first === 0;
-		size.textContent = piece.end === 0 ? 'nothing printed yet' : bytes(piece.end);
-		if (bottom)
-			pre.scrollTop = pre.scrollHeight;
-		if (piece.next < piece.end)
-			await read();
+				if (at === was.element)
+					at = row.element;
+				was.element.replaceWith(row.element);
+				if (focused)
+					row.element.firstChild.focus({preventScroll: true});
+			}
+			now.set(key(t), row);
+			if (row.element === at)
+				at = at.nextSibling;
+			else
+				list.insertBefore(row.element, at);
+		}
+		for (const [k, row] of made)
+			if (!now.has(k))
+				row.element.remove();
+		made = now;
 	}
-
-	return {element: h('section', {}, h('h3', {}, 'Output ', size), earlier, pre), read: soon(read, 20)};
-}
-
-function facts(t) {
-	const rows = [['Project', t.project || null], ['Group', t.group], ['Agent', t.agent], ['Runner', t.runner],
-		['Priority', t.priority], ['Folder', t.cwd], ['Attempts', `${t.attempts} of ${t.max_attempts}`],
-		['Began', time(t.started_at)], ['Ended', time(t.completed_at)], ['Exit', t.exit_status ?? t.signal],
-		['Starts', t.not_before ? time(t.not_before) : null]];
-
-	return h('dl', {class: 'facts'}, rows.filter(([, v]) => v !== null && v !== undefined && v !== '')
-		.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
-}
-
-function detail(task, all, out) {
-	const act = (method, name, done) => button(name, () => doing(() => call(method, of(task)), done));
-	const open = task.state === 'queued' || task.state === 'running';
-
-	return [h('p', {}, h('a', {href: '#/tasks'}, '← all tasks')),
-		h('h2', {}, task.id, ' ', chip(task.held ? 'held' : task.state, task.state)),
-		h('div', {class: 'actions'},
-			open && button('Cancel', () => doing(() => call('task.cancel', {taskId: task.id, project: task.project || undefined}), 'It is told to end'), {class: 'bad'}),
-			task.held && act('task.release', 'Release', 'Released'),
-			(task.state === 'failed' || task.state === 'cancelled') && act('task.retry', 'Try again', 'Queued again'),
-			button('Add one after it', () => { location.hash = `#/tasks?after=${encodeURIComponent(task.id)}`; })),
-		h('pre', {class: 'prompt', tabindex: 0, 'aria-label': 'Prompt'}, task.prompt), facts(task),
-		task.error && h('section', {}, h('h3', {}, 'Error'), h('pre', {class: 'error', tabindex: 0}, task.error)),
-		picture(task, all), out.element];
+	return {list, draw};
 }
 
 // ---- a new one ----
@@ -153,68 +92,213 @@ function adder(after) {
 		button('Add', add, {class: 'good'}));
 }
 
+// ---- what is kept back ----
+
+function pausing(paused, group) {
+	const params = group === undefined ? {} : {group};
+	const name = group === undefined ? 'all tasks' : `group ${group}`;
+
+	return doing(() => call(paused ? 'task.resume' : 'task.pause', params), `${name} ${paused ? 'may begin' : 'paused: what runs goes on'}`);
+}
+
+function groups() {
+	const list = h('ul', {class: 'rows'});
+	const element = h('details', {class: 'adder', ontoggle: () => wish()}, h('summary', {}, 'Groups'), list);
+
+	function group(g) {
+		const some = STATES.filter(s => g[s] > 0).map(s => `${g[s]} ${s}`).join(', ');
+
+		return h('li', {class: 'row'}, h('span', {class: 'id'}, g.group), g.paused && chip('paused', 'queued'),
+			h('span', {class: 'gist note'}, some || 'no tasks'),
+			button(g.paused ? 'Resume' : 'Pause', () => pausing(g.paused, g.group),
+				{'aria-label': `${g.paused ? 'Resume' : 'Pause'} group ${g.group}`, 'data-group': g.group}));
+	}
+
+	const wish = soon(async () => {
+		if (!element.open)
+			return;
+		const focused = document.activeElement?.dataset?.group;
+		const found = (await call('task.groups')).groups;
+
+		put(list, found.length === 0 ? h('li', {class: 'note'}, 'No task has a group.') : found.map(group));
+		if (focused !== undefined)
+			[...list.querySelectorAll('button')].find(b => b.dataset.group === focused)?.focus();
+	});
+
+	return {element, read: wish};
+}
+
 // ---- the room ----
 
 export function enter(root, start) {
 	const view = h('div', {});
 	const tools = h('div', {class: 'tools'});
+	const notice = h('p', {class: 'notice', role: 'status', hidden: true});
 	const list = h('div', {});
+	const shown = h('p', {class: 'note', role: 'status'});
+	const more = button('Show more', () => further());
 	const pane = h('section', {class: 'pane', 'aria-label': 'Task', hidden: true});
+	const kept = groups();
+	const pauser = button('Pause all', () => pausing(paused));
+	const sight = new IntersectionObserver(e => e.some(i => i.isIntersecting) && further());
+	const stale = new Set(); // keys of tasks that have changed
+	let parts = null; // rows by column
 	let to = start;
-	let limit = PAGE;
 	let tasks = [];
-	let open = null; // {key, out, state}
+	let next = null; // where the next page begins
+	let counts = {};
+	let paused = false;
+	let open = null; // {key, out, task, editing}
+	let editing = false; // the task that is about to be opened
 	let looking = 0;
+	let loading = false;
 	let board = localStorage.getItem('board') === 'on' && innerWidth > 900;
 
 	put(root, heading('Tasks'), view);
 
 	function switcher() {
-		const state = to.query.get('state') ?? '';
+		const wanted = to.query.get('state') ?? '';
 		const choose = h('select', {onchange: () => { location.hash = choose.value ? `#/tasks?state=${choose.value}` : '#/tasks'; }},
 			h('option', {value: ''}, 'all'), STATES.map(s => h('option', {value: s}, s)));
 
-		choose.value = state;
+		choose.value = wanted;
 		return put(tools, field('State', choose), button(board ? 'As a list' : 'As a board', () => {
 			board = !board;
 			localStorage.setItem('board', board ? 'on' : 'off');
+			parts = null;
 			switcher();
 			draw();
-		}));
+		}), pauser);
 	}
 
-	function columns() {
-		return h('div', {class: 'board'}, STATES.map(s => {
-			const some = tasks.filter(t => t.state === s);
-
-			return h('section', {'aria-label': s}, h('h2', {}, `${s} `, h('span', {class: 'note'}, counts[s] ?? some.length)),
-				h('ul', {class: 'rows'}, some.map(card)));
-		}));
+	function lay() {
+		parts = new Map((board ? STATES : ['']).map(s => [s, {...rows(), count: h('span', {class: 'note'})}]));
+		put(list, board ? h('div', {class: 'board'}, [...parts].map(([s, p]) =>
+			h('section', {'aria-label': s}, h('h2', {}, `${s} `, p.count), p.list))) : parts.get('').list, shown, more);
+		sight.disconnect();
+		sight.observe(more);
 	}
-
-	let counts = {};
 
 	function draw() {
-		const focused = document.activeElement?.closest?.('.row')?.getAttribute('href');
-		const more = tasks.length >= limit && button('Show more', () => { limit = Math.min(limit + 2 * PAGE, 1000); wish(); });
+		if (tasks.length === 0) {
+			parts = null;
+			put(list, empty('No tasks. Add one above, or with koine task add.'));
+			return;
+		}
+		if (!parts)
+			lay();
+		for (const [s, p] of parts) {
+			p.draw(s ? tasks.filter(t => t.state === s) : tasks);
+			p.count.textContent = counts[s] ?? '';
+		}
+		more.hidden = next === null;
+		const total = counts[to.query.get('state') ?? 'total'] ?? tasks.length;
 
-		put(list, tasks.length === 0 ? empty('No tasks. Add one above, or with koine task add.')
-			: board ? columns() : h('ul', {class: 'rows'}, tasks.map(card)), more);
-		if (focused)
-			[...list.querySelectorAll('.row')].find(a => a.getAttribute('href') === focused)?.focus({preventScroll: true});
+		shown.textContent = next === null ? '' : `${tasks.length} of ${total}`;
+	}
+
+	function banner(found) {
+		paused = found.paused;
+		pauser.textContent = paused ? 'Resume all' : 'Pause all';
+		const text = paused ? 'All tasks are paused: what runs goes on, nothing new begins.'
+			: found.paused_groups.length > 0 ? `Paused: ${found.paused_groups.join(', ')}` : '';
+
+		notice.hidden = !text;
+		if (notice.textContent !== text)
+			put(notice, text);
+	}
+
+	// ---- pages ----
+
+	function page(limit, before) {
+		const wanted = to.query.get('state');
+
+		return call('task.find', {limit, lines: before === undefined, ...(before && {before}), ...(wanted && {state: wanted})});
+	}
+
+	async function further() {
+		if (loading || next === null)
+			return;
+		loading = true;
+		await doing(async () => {
+			const of = to;
+			const found = await page(PAGE, next);
+
+			if (of !== to)
+				return;
+			const known = new Set(tasks.map(key));
+
+			tasks = tasks.concat(found.tasks.filter(t => !known.has(key(t))));
+			next = found.next;
+			draw();
+		});
+		loading = false;
+		// It may still be in sight: then nothing would tell.
+		if (next !== null) {
+			sight.unobserve(more);
+			sight.observe(more);
+		}
+	}
+
+	// As many as there were, from the store.
+	async function all(n) {
+		let found = await page(Math.min(Math.max(n, PAGE), PAGE_MAX));
+		const first = found;
+		let some = found.tasks;
+
+		while (some.length < n && found.next !== null) {
+			found = await page(Math.min(n - some.length, PAGE_MAX), found.next);
+			some = some.concat(found.tasks);
+		}
+		return {...first, tasks: some, next: found.next};
+	}
+
+	// The newest, and of the others those that have changed.
+	async function merged() {
+		const told = [...stale];
+
+		stale.clear();
+		const first = await page(PAGE);
+		const fresh = new Set(first.tasks.map(key));
+		const last = first.tasks.at(-1);
+		const at = last ? tasks.findIndex(t => key(t) === key(last)) : -1;
+		const older = tasks.slice(at + 1).filter(t => !fresh.has(key(t)));
+		const changed = told.filter(k => !fresh.has(k));
+		const known = new Set(older.map(key));
+
+		if (tasks.length <= PAGE || first.next === null)
+			return first;
+		if (at < 0 || changed.length > SHOWN_ALONE || (to.query.get('state') && changed.some(k => !known.has(k))))
+			return all(tasks.length);
+		for (const k of changed.filter(c => known.has(c))) {
+			const [project, id] = k.split('\n');
+			const t = await call('task.show', {id, project});
+			const i = older.findIndex(o => key(o) === k);
+
+			older[i] = Object.fromEntries(Object.keys(older[i]).map(name => [name, t[name] ?? older[i][name]]));
+		}
+		const wanted = to.query.get('state');
+
+		return {...first, tasks: first.tasks.concat(older.filter(t => !wanted || t.state === wanted)), next};
 	}
 
 	async function read() {
-		const state = to.query.get('state');
-		const found = await call('task.find', {limit, lines: true, ...(state && {state})});
+		const of = to;
+		const found = await merged();
 
-		tasks = found.tasks;
+		if (of !== to)
+			return;
+		({tasks, next} = found);
 		counts = found.counts ?? {};
-		if (!open)
-			draw();
+		banner(found);
+		kept.read();
 		if (to.rest[0])
 			await one();
+		else
+			draw();
 	}
+
+	// ---- one of them ----
 
 	async function one() {
 		const id = to.rest[0];
@@ -223,50 +307,109 @@ export function enter(root, start) {
 
 		if (open?.key !== key(task))
 			open = {key: key(task), out: output(task)};
-		open.state = task.state;
+		open.task = task;
 		open.out.read();
-		if (open.shown !== JSON.stringify({...task, output_bytes: 0})) {
+		if (!open.editing && open.shown !== JSON.stringify({...task, output_bytes: 0})) {
 			open.shown = JSON.stringify({...task, output_bytes: 0});
-			put(pane, detail(task, tasks, open.out));
+			const focused = document.activeElement?.closest?.('.pane button')?.textContent;
+
+			put(pane, detail(task, tasks, open.out, edit));
+			if (focused)
+				[...pane.querySelectorAll('button')].find(b => b.textContent === focused)?.focus();
 		}
+		if (editing)
+			edit();
+		editing = false;
 		clearTimeout(looking);
 		if (task.state === 'running' || task.state === 'queued')
 			looking = setTimeout(() => (document.hidden ? null : wish()), LOOK_MS);
 	}
 
+	// What is typed stays, whatever becomes of the task meanwhile.
+	function edit() {
+		if (!open || open.editing || open.task.state !== 'queued')
+			return;
+		open.editing = true;
+		pane.querySelector('.actions').after(editor(open.task, () => {
+			open.editing = false;
+			open.shown = null;
+			wish();
+		}));
+	}
+
 	const wish = soon(read);
 
 	function go(place) {
+		const filter = place.query.get('state') !== to.query.get('state');
+
 		to = place;
 		open = null;
 		pane.hidden = !to.rest[0];
 		list.hidden = Boolean(to.rest[0]);
+		if (filter && !to.rest[0])
+			tasks = [];
 		switcher();
-		put(view, to.rest[0] ? pane : [adder(to.query.get('after')), tools, list]);
+		put(view, to.rest[0] ? pane : [adder(to.query.get('after')), kept.element, tools, notice, list]);
 		pane.replaceChildren();
 		wish();
 	}
 
 	const stop = listen((kind, value) => {
-		if ((kind === 'event' && value.type.startsWith('task.')) || (kind === 'state' && value === 'up'))
+		if (kind === 'event' && value.type.startsWith('task.')) {
+			if (value.run_id)
+				stale.add(key({project: value.project, id: value.run_id}));
+			if (value.type === 'task.cleaned')
+				tasks = tasks.slice(0, PAGE);
+			wish();
+		}
+		if (kind === 'state' && value === 'up')
 			wish();
 	});
+	const ages = setInterval(() => list.querySelectorAll('time').forEach(t => { t.textContent = ago(t.dateTime); }), AGE_MS);
+
+	// The task that a key is about: the open one, or that of the row with the focus.
+	function chosen() {
+		const at = document.activeElement?.dataset?.key;
+
+		return open?.task ?? tasks.find(t => key(t) === at);
+	}
+
+	function move(by) {
+		const all = [...list.querySelectorAll('.row')];
+		const at = all.indexOf(document.activeElement);
+
+		all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
+	}
+
+	const keys = {
+		j: () => move(1),
+		k: () => move(-1),
+		p: () => pausing(paused),
+		s: t => t?.state === 'queued' && stash(t),
+		'+': t => t?.state === 'queued' && raise(t, 1),
+		'-': t => t?.state === 'queued' && raise(t, -1),
+		e: t => {
+			if (open || !t) {
+				edit();
+				return;
+			}
+			editing = t.state === 'queued';
+			location.hash = href(t);
+		},
+	};
 
 	go(start);
 	return {
 		go,
 		close() {
 			stop();
+			sight.disconnect();
+			clearInterval(ages);
 			clearTimeout(looking);
 		},
 		key(e) {
-			const rows = [...list.querySelectorAll('.row')];
-			const at = rows.indexOf(document.activeElement);
-
-			if (e.key !== 'j' && e.key !== 'k')
-				return false;
-			rows[Math.max(0, Math.min(rows.length - 1, at + (e.key === 'j' ? 1 : -1)))]?.focus();
-			return true;
+			keys[e.key]?.(chosen());
+			return e.key in keys;
 		},
 	};
 }

@@ -205,8 +205,10 @@ if __name__ == "__main__":
     if sys.argv[1:] != ["--inside"]:
         os.execvp("unshare", ["unshare", "-mnpf", "--kill-child", "--mount-proc", sys.executable,
                               os.path.abspath(__file__), "--inside"])
-    taken, length = cut_short(record())
-    picture = draw(taken, length)
-    with open(os.path.join(SOURCE, "doc", "recording.svg"), "w", encoding="utf-8") as f:
+    # Opened before: the machine that looks new may have its own folders where this one is.
+    with open(os.path.join(SOURCE, "doc", "recording.svg"), "r+", encoding="utf-8") as f:
+        taken, length = cut_short(record())
+        picture = draw(taken, length)
         f.write(picture)
+        f.truncate()
     print("doc/recording.svg: %d pictures, %.0f s, %d KB" % (len(taken), length, len(picture) // 1024))

@@ -24,6 +24,11 @@ uint64_t clock_steady_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+uint64_t clock_boot_ms(void)
+{
+	return (uint64_t)read_ms(CLOCK_BOOTTIME);
+}
+
 int64_t clock_utc_ms(void)
 {
 	return read_ms(CLOCK_REALTIME);

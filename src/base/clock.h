@@ -13,6 +13,9 @@ uint64_t clock_steady_ms(void);
 /* The same clock in nanoseconds. */
 uint64_t clock_steady_ns(void);
 
+/* Milliseconds of a clock that never jumps, and goes on while the machine is suspended. */
+uint64_t clock_boot_ms(void);
+
 /* Milliseconds since 1970, UTC. */
 int64_t clock_utc_ms(void);
 

@@ -136,7 +136,13 @@ static void explain_fault(struct call *c, int r)
 {
 	log_caused(LOG_LEVEL_ERR, "call failed", "dialect=%s method=%.*s error=%s",
 		   c->dialect->name, TEXT_ARGS(c->request.method), strerror(-r));
-	refuse(&c->why, REFUSE_INTERNAL, "%s", strerror(-r));
+	/* Two hosts wanted what the other one had, or something else has the store for too long. */
+	if (r == -EBUSY)
+		refuse(&c->why, REFUSE_UNAVAILABLE,
+		       "the store is busy with somebody else's change; nothing was done, try "
+		       "again");
+	else
+		refuse(&c->why, REFUSE_INTERNAL, "%s", strerror(-r));
 }
 
 struct done call_fail(struct call *c, int r)

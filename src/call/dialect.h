@@ -102,6 +102,7 @@ struct dialect {
 	unsigned n_methods;
 	const struct method_table *more_methods;  /* or NULL */
 	const struct method_table *debug_methods; /* only where the settings offer them; or NULL */
+	bool lets_in;    /* only whom a human has let in gets past its gate */
 	bool speaks_all; /* has the methods of all others, too, but for names of its own */
 
 	/* The name of a dialect to whose listeners its clients may come, too; or NULL. */
@@ -135,7 +136,8 @@ struct dialect {
 	/* Who may come in, in place of the rules for Host, Origin and token; or NULL. */
 	bool (*http_gate)(const struct client *s, const struct http_request *r,
 			  const struct route_found *found, struct gate_refusal *ret);
-	const char *http_headers;      /* lines of every answer, each ending in CRLF; or NULL */
+	const char *
+		http_headers; /* lines of every answer that has none of its own, each ending in CRLF; or NULL */
 	const char *http_refusal_type; /* of the bodies that http_refusal writes; NULL: JSON */
 	/* More routes, made elsewhere; or NULL. */
 	const struct http_route_table *http_more_routes;

@@ -9,7 +9,8 @@ static void send_response(struct client *s, struct http_response response, const
 			  size_t len)
 {
 	response.keep_alive = s->http_keep_alive && !s->closing;
-	response.always = s->endpoint->dialect->http_headers;
+	if (!response.always)
+		response.always = s->endpoint->dialect->http_headers;
 	http_write_response(conn_out(s->conn), &response, body, len);
 	if (!response.keep_alive)
 		s->closing = true;

@@ -11,6 +11,7 @@ extern const struct command daemon_commands[];
 extern const struct command dialect_commands[];
 extern const struct command doctor_commands[];
 extern const struct command event_commands[];
+extern const struct command host_commands[];
 extern const struct command mcp_commands[];
 extern const struct command memory_commands[];
 extern const struct command metrics_commands[];

@@ -32,7 +32,7 @@ static const struct command_group groups[] = {
 	{"Serve agents", {connect_commands, mcp_commands}},
 	{"The daemon",
 	 {status_commands, top_commands, doctor_commands, metrics_commands, event_commands,
-	  daemon_commands, dialect_commands}},
+	  host_commands, daemon_commands, dialect_commands}},
 	{"Any JSON-RPC server", {server_commands}},
 	{"Help", {help_commands}},
 	{NULL},

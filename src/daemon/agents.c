@@ -287,6 +287,7 @@ int agents_start(struct daemon *d, struct why *why)
 	const struct chat_opts opts = {
 		.store = engine->store,
 		.events = engine->events,
+		.node = engine->node,
 		.memories = engine->memories,
 		.loop = d->loop,
 		.background = d->background,

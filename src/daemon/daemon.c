@@ -219,6 +219,7 @@ static int prepare(struct daemon *d, struct why *why)
 
 	if (r != 0)
 		return r;
+	loop_measure(d->loop);
 	d->background = engine_background(d);
 	d->hosts.means = (struct dialect_means) {
 		.arena = &d->arena, .loop = d->loop, .background = &d->background};
@@ -265,10 +266,11 @@ static const step_fn steps[] = {
 	/* Until the loop turns there are no threads, so these may write to the store directly. */
 	daemon_open_engine,
 	tokens_make,
+	start_keeper, /* processes that escape a task become our children */
+	node_begin,
 	events_begin,
 	memories_begin,
 	agents_start,
-	start_keeper, /* processes that escape a task become our children */
 	tasks_begin,
 	approvals_begin,
 	sessions_begin,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "call/server.h"
 #include "daemon/life.h"
@@ -17,9 +18,11 @@
 #include "engine/event/event.h"
 #include "engine/extract/extract.h"
 #include "engine/engine.h"
+#include "engine/node/node.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
 #include "engine/visitor/visitor.h"
+#include "store/store.h"
 
 _Static_assert((int)POLICIES_MAX <= (int)APPROVAL_RULES_MAX, "room for all policies");
 
@@ -66,15 +69,25 @@ static int make_own_folder(const struct daemon *d, struct why *why)
 	return 0;
 }
 
+static void name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1])
+{
+	snprintf(out, HOST_NAME_MAX_BYTES + 1, "%s", s->host_name);
+	if (!*out && gethostname(out, HOST_NAME_MAX_BYTES) != 0)
+		snprintf(out, HOST_NAME_MAX_BYTES + 1, "localhost");
+	out[HOST_NAME_MAX_BYTES] = '\0';
+}
+
 int daemon_open_engine(struct daemon *d, struct why *why)
 {
-	char url[PATH_LEN + 16];
+	char url[PATH_LEN + 16], host[HOST_NAME_MAX_BYTES + 1];
 	const struct engine_opts opts = {
 		.store = url,
+		.host = host,
 		.n_readers = N_READERS,
 	};
 	int r;
 
+	name_host(d->settings, host);
 	settings_store_url(d->settings, url, sizeof(url));
 	r = engine_open(&opts, &d->engine, why);
 	if (r == 0)
@@ -103,21 +116,51 @@ int daemon_beside_store(const struct daemon *d, const char *ending, char *out)
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* ---- hosts that share it ---- */
+
+int node_begin(struct daemon *d, struct why *why)
+{
+	const struct settings *s = d->settings;
+	struct engine *engine = d->engine;
+	char name[HOST_NAME_MAX_BYTES + 1];
+	const struct node_opts opts = {
+		.store = engine->store,
+		.loop = d->loop,
+		.name = name,
+		.labels = s->host_labels,
+		.version = KOINE_VERSION,
+		.lease_ms = s->host_lease_ms,
+		.parallel = s->tasks.parallel,
+		.owner = s->programs ? store_owner(engine->store) : NULL,
+	};
+
+	name_host(s, name);
+	return node_start(&opts, &engine->node, why);
+}
+
 /* ---- events ---- */
 
 int events_begin(struct daemon *d, struct why *why)
 {
 	const struct settings *s = d->settings;
+	struct engine *engine = d->engine;
 	const struct events_opts opts = {
-		.store = d->engine->store,
+		.store = engine->store,
 		.loop = d->loop,
+		.host = node_name(engine->node),
+		.on_commit = engine->node ? node_announce : NULL,
+		.commit_arg = engine->node,
 		.background = d->background,
 		.keep_ms = s->events_keep_days * day_ms,
 		.keep = s->events_keep,
 	};
 
+	int r = events_start(&opts, &engine->events);
+
 	(void)why;
-	return events_start(&opts, &d->engine->events);
+	if (r == 0)
+		node_hear_events(engine->node, engine->events);
+	return r;
 }
 
 /* ---- tasks ---- */
@@ -153,6 +196,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 		.store = engine->store,
 		.events = engine->events,
 		.chat = engine->chat,
+		.node = engine->node,
 		.loop = d->loop,
 		.background = d->background,
 		.output_folder = folder,
@@ -173,7 +217,9 @@ int tasks_begin(struct daemon *d, struct why *why)
 
 	if (r == 0)
 		r = trust_new(engine->store, engine->events, &engine->trust)
-			    ?: visitors_start(engine->store, &engine->visitors);
+			    ?: trust_follow(engine->trust, d->loop, &d->background)
+			    ?: visitors_start(engine->store, node_name(engine->node),
+					      &engine->visitors);
 	if (r == 0)
 		r = open_dialects(d, folder, why);
 	return r != 0 ? r : tasks_start(&opts, &engine->tasks, why);
@@ -221,6 +267,7 @@ int approvals_begin(struct daemon *d, struct why *why)
 	const struct approvals_opts opts = {
 		.store = engine->store,
 		.events = engine->events,
+		.node = engine->node,
 		.loop = d->loop,
 		.background = d->background,
 		.pending = s->pending,
@@ -248,6 +295,7 @@ int sessions_begin(struct daemon *d, struct why *why)
 		.events = engine->events,
 		.chat = engine->chat,
 		.approvals = engine->approvals,
+		.node = engine->node,
 		.loop = d->loop,
 		.background = d->background,
 		.folder = folder,

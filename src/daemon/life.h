@@ -89,6 +89,7 @@ int daemon_open_engine(struct daemon *d, struct why *why);
 /* A folder beside the store, named after it, so that two stores in one folder do not share it.
  * `out` has PATH_MAX bytes. */
 int daemon_beside_store(const struct daemon *d, const char *ending, char *out);
+int node_begin(struct daemon *d, struct why *why);
 int events_begin(struct daemon *d, struct why *why);
 /* Ends processes that a crash has left, and resumes tasks that waited. Call it before the
  * threads start. */

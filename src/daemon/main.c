@@ -14,6 +14,7 @@
 #include "base/log_tail.h"
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
+#include "io/process/guard.h"
 
 static int main_argc;
 static char **main_argv;
@@ -197,6 +198,8 @@ int main(int argc, char **argv)
 	struct why why = {.text = ""};
 	int status, r;
 
+	if (argc > 1 && strcmp(argv[1], guard_command) == 0)
+		return guard_main(argc, argv);
 	fill_standard_descriptors();
 	if (argc > 1 && strcmp(argv[1], "__complete") == 0)
 		return flags_complete(argc - 2, argv + 2);

@@ -167,6 +167,8 @@ int memories_begin(struct daemon *d, struct why *why)
 		.events = d->engine->events,
 		.n_readers = N_READERS,
 		.background = d->background,
+		.loop = d->loop,
+		.shared = d->engine->node != NULL,
 		.index_bytes = s->index_bytes,
 		.index_folder = folder,
 		.index_file_bytes = s->index_file_bytes,

@@ -9,6 +9,7 @@
 #include "base/secret.h"
 #include "daemon/life.h"
 #include "daemon/tree_json.h"
+#include "dialect/page/page.h"
 #include "engine/notify/notify.h"
 
 /* ---- secrets ---- */
@@ -90,23 +91,33 @@ static int make(struct loop *l, const struct notify_setting *s, const struct env
 /* One whose key cannot be read is there and says so; the others work. */
 static int add(struct daemon *d, const struct notify_setting *s, struct why *why)
 {
-	const struct notify_rule rule = {
+	struct event_condition conditions[NOTIFY_CONDITIONS_MAX];
+	struct notify_rule rule = {
 		.name = s->name,
 		.kind = s->kind - 1,
 		.on = s->on,
+		.conditions = conditions,
 		.quiet = s->quiet,
 		.zone = s->zone,
 		.link = s->link,
 		.per_minute = s->per_minute,
 		.button_ms = s->button_ms,
+		.links = s->links && s->kind - 1 == NOTIFIER_WEBHOOK,
 	};
 	struct notifier *notifier = NULL;
 	struct why trouble = {.text = ""};
-	int r = make(d->loop, s, &d->environments.plain, &notifier, &trouble);
+	struct arena arena;
+	int r;
 
-	if (r < 0)
-		return r;
-	return notify_add(d->engine->notify, &rule, notifier, trouble.text, why);
+	arena_init(&arena, 4096);
+	r = notify_setting_conditions(s, &arena, conditions, &rule.n_conditions, why);
+	if (r == 0)
+		r = make(d->loop, s, &d->environments.plain, &notifier, &trouble);
+	/* One that could not be made is there, too. */
+	if (r >= 0)
+		r = notify_add(d->engine->notify, &rule, notifier, trouble.text, why);
+	arena_done(&arena);
+	return r;
 }
 
 static int add_all(struct daemon *d, struct why *why)
@@ -119,6 +130,14 @@ static int add_all(struct daemon *d, struct why *why)
 	return r;
 }
 
+/* Where links lead to. */
+static bool find_page(void *arg, char out[NOTIFY_BASE_MAX])
+{
+	const struct daemon *d = arg;
+
+	return page_base(d->server, out, NOTIFY_BASE_MAX);
+}
+
 int notify_begin(struct daemon *d, struct why *why)
 {
 	const struct notify_opts opts = {
@@ -128,6 +147,8 @@ int notify_begin(struct daemon *d, struct why *why)
 		.approvals = d->engine->approvals,
 		.now_ms = rules_clock(d->settings),
 		.to_json = tree_json,
+		.base = find_page,
+		.arg = d,
 	};
 	int r = notify_new(&opts, &d->engine->notify);
 

@@ -46,6 +46,13 @@ static inline struct mirrors *call_mirrors(const struct call *c)
 	return s ? s->mirrors : NULL;
 }
 
+static inline struct node *call_node(const struct call *c)
+{
+	const struct engine *s = call_engine(c);
+
+	return s ? s->node : NULL;
+}
+
 static inline struct notify *call_notify(const struct call *c)
 {
 	const struct engine *s = call_engine(c);

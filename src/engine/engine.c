@@ -13,6 +13,7 @@
 #include "engine/automation/job.h"
 #include "engine/memory/memory.h"
 #include "engine/mirror/mirror.h"
+#include "engine/node/node.h"
 #include "engine/notify/notify.h"
 #include "engine/program/process.h"
 #include "engine/session/session.h"
@@ -25,7 +26,7 @@
 
 int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why)
 {
-	const struct store_opts store_opts = {.n_readers = opts->n_readers};
+	const struct store_opts store_opts = {.n_readers = opts->n_readers, .host = opts->host};
 	struct engine *s = calloc(1, sizeof(*s));
 	int r;
 
@@ -44,6 +45,8 @@ void engine_close(struct engine *s)
 {
 	if (!s)
 		return;
+	/* Programs have ended by now; the others may take over what is left. */
+	node_free(s->node);
 	automation_free(s->automation);
 	notify_free(s->notify);
 	jobs_free(s->jobs);
@@ -57,8 +60,8 @@ void engine_close(struct engine *s)
 	tasks_free(s->tasks);
 	chat_free(s->chat);
 	extracts_free(s->extracts);
-	events_free(s->events);
 	memories_free(s->memories);
+	events_free(s->events);
 	store_close(s->store);
 	free(s);
 }
@@ -75,8 +78,12 @@ int engine_begin(void *engine)
 int engine_commit(void *engine)
 {
 	struct engine *s = engine;
-	int r = store_commit(s->store);
+	int r = events_store(s->events);
 
+	if (r == 0)
+		r = store_commit(s->store);
+	else
+		store_fail(s->store, r);
 	if (r == 0) {
 		memories_committed(s->memories);
 		chat_committed(s->chat);
@@ -90,10 +97,10 @@ int engine_commit(void *engine)
 int engine_enter(void *engine)
 {
 	struct engine *s = engine;
+	int r = events_mark(s->events);
 
 	memories_mark(s->memories);
-	events_mark(s->events);
-	return store_savepoint(s->store);
+	return r != 0 ? r : store_savepoint(s->store);
 }
 
 int engine_leave(void *engine, bool keep)

@@ -17,6 +17,7 @@ struct extracts;
 struct jobs;
 struct memories;
 struct mirrors;
+struct node;
 struct notify;
 struct processes;
 struct sessions;
@@ -35,6 +36,7 @@ struct store_health {
 
 struct engine {
 	struct store *store;
+	struct node *node;             /* NULL: only one koined can use the store; see node.h */
 	struct memories *memories;     /* see memory.h */
 	struct chat *chat;             /* NULL: not started; see chat.h */
 	struct events *events;         /* see event.h */
@@ -55,6 +57,7 @@ struct engine {
 
 struct engine_opts {
 	const char *store;  /* its URL */
+	const char *host;   /* this one's name, if others may share the store */
 	unsigned n_readers; /* the number of reader threads */
 };
 

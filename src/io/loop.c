@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/metric/histogram.h"
 #include "io/loop_uv.h"
 
 struct loop {
@@ -23,6 +24,11 @@ struct loop {
 	unsigned n_away;
 	pthread_mutex_t lock; /* of the list alone */
 	struct list returned;
+	uv_prepare_t before; /* it waits for more */
+	uv_check_t behind;   /* everything that had come is done */
+	bool measured;       /* these two are open */
+	uint64_t held_ms;
+	struct histogram held;
 };
 
 struct timer {
@@ -79,6 +85,10 @@ void loop_free(struct loop *l)
 		uv_run(&l->uv, UV_RUN_ONCE);
 	if (l->takes_back)
 		uv_close((uv_handle_t *)&l->back, NULL);
+	if (l->measured) {
+		uv_close((uv_handle_t *)&l->before, NULL);
+		uv_close((uv_handle_t *)&l->behind, NULL);
+	}
 	/* Freed handles still wait for their close callbacks. */
 	while (uv_loop_close(&l->uv) == UV_EBUSY)
 		uv_run(&l->uv, UV_RUN_NOWAIT);
@@ -125,6 +135,59 @@ void loop_turn(struct loop *l, int max_ms)
 uint64_t loop_now_ms(const struct loop *l)
 {
 	return uv_now(&l->uv);
+}
+
+/* ---- how long it is held ---- */
+
+static uint64_t read_ms(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Since libuv looked at the clock: as it had waited, and before its timers. The coarse clock costs a
+ * few nanoseconds and is behind; only when even that has moved on is the other one asked. */
+static void add_held(struct loop *l)
+{
+	uint64_t since = uv_now(&l->uv);
+	uint64_t now = read_ms(CLOCK_MONOTONIC_COARSE);
+
+	if (now > since)
+		l->held_ms += read_ms(CLOCK_MONOTONIC) - since;
+}
+
+static void on_behind(uv_check_t *check)
+{
+	add_held(check->data);
+}
+
+static void on_before(uv_prepare_t *prepare)
+{
+	struct loop *l = prepare->data;
+
+	add_held(l);
+	if (l->held_ms > 0)
+		histogram_add(&l->held, &histogram_times, 1, l->held_ms * 1000000);
+	l->held_ms = 0;
+}
+
+void loop_measure(struct loop *l)
+{
+	uv_prepare_init(&l->uv, &l->before);
+	uv_check_init(&l->uv, &l->behind);
+	l->before.data = l->behind.data = l;
+	uv_prepare_start(&l->before, on_before);
+	uv_check_start(&l->behind, on_behind);
+	uv_unref((uv_handle_t *)&l->before);
+	uv_unref((uv_handle_t *)&l->behind);
+	l->measured = true;
+}
+
+const struct histogram *loop_held(const struct loop *l)
+{
+	return l->measured ? &l->held : NULL;
 }
 
 /* The handle is the first member of its owner, so its data pointer is free for us. */

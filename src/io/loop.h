@@ -35,6 +35,14 @@ void loop_turn(struct loop *l, int max_ms);
 /* A steady clock, read once per turn. */
 uint64_t loop_now_ms(const struct loop *l);
 
+struct histogram;
+
+/* From now on it is counted how long the loop is held at a stretch, in nanoseconds by
+ * histogram_times. What is shorter than a tick of the kernel (4 ms) may be missing. */
+void loop_measure(struct loop *l);
+/* NULL: nobody measures. */
+const struct histogram *loop_held(const struct loop *l);
+
 typedef void (*loop_cb)(void *arg);
 
 /* A timer that is not running. It keeps the loop alive only while it runs. */

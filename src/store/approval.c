@@ -56,13 +56,15 @@ int store_approval_tie(struct connection *c, int64_t seq, struct text session, i
 	return query_run(q);
 }
 
-int store_approval_has_asked(struct connection *c, int64_t pid, int64_t started, bool *ret_has)
+int store_approval_has_asked(struct connection *c, struct text host, int64_t pid, int64_t started,
+			     bool *ret_has)
 {
 	static const struct query sql = {
 		"SELECT seq FROM approval WHERE asker_pid = :pid AND asker_started = :started"
-		" AND asker_pid > 0 LIMIT 1"};
+		" AND asker_pid > 0 AND (host IS NULL OR host = :host) LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
+	query_bind_text(q, ":host", host);
 	query_bind_int(q, ":pid", pid);
 	query_bind_int(q, ":started", started);
 	return query_run_found(q, ret_has);

@@ -52,8 +52,10 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 			  struct text tool_use_id, int64_t since_ms, struct arena *arena,
 			  struct approval *ret_row, bool *ret_found);
 
-/* Whether this process has ever asked for an approval that is still kept. */
-int store_approval_has_asked(struct connection *c, int64_t pid, int64_t started, bool *ret_has);
+/* Whether this process has ever asked for an approval that is still kept. Its pid is one of this
+ * host's; {NULL, 0}: there is one host only. */
+int store_approval_has_asked(struct connection *c, struct text host, int64_t pid, int64_t started,
+			     bool *ret_has);
 
 /* How many wait for a human. */
 int store_approval_waiting(struct connection *c, int64_t *ret_n);

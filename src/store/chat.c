@@ -235,7 +235,9 @@ int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now
 	/* The running state is spelled out; otherwise the index of running turns cannot be used. */
 	static const struct query sql = {
 		"UPDATE turn SET state = :interrupted, ended_ms = :now"
-		" WHERE state = 0 AND (:conversation = 0 OR conversation = :conversation)"
+		" WHERE state = 0 AND (conversation = :conversation OR (:conversation = 0"
+		" AND NOT EXISTS (SELECT 1 FROM conversation AS c, host WHERE c.seq ="
+		" turn.conversation AND host.epoch = c.epoch AND host.state = 0)))"
 		" RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t n = 0;

@@ -90,7 +90,20 @@ int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_se
 /* Rewrites state, ended_ms, the tokens and error of row->seq. */
 int store_turn_end(struct connection *c, const struct turn *row);
 
-/* Marks turns that a crash left running as TURN_INTERRUPTED, in one conversation or (0) in all. */
+/*
+ * With several hosts, the one that has a conversation's turn: the epoch of its life. It is given to whoever
+ * asks while it is free, or its life is over. *ret_taken is false if another one has it, or the
+ * conversation was ended.
+ */
+int store_conversation_take(struct connection *c, int64_t seq, int64_t epoch, struct text host,
+			    bool *ret_taken);
+/* *ret_had is false if it was not ours any more. */
+int store_conversation_release(struct connection *c, int64_t seq, int64_t epoch, bool *ret_had);
+/* Whether a host that is alive has it, other than this life. */
+int store_conversation_is_taken(struct connection *c, int64_t seq, int64_t epoch, bool *ret_taken);
+
+/* Marks turns that a crash left running as TURN_INTERRUPTED: in one conversation, or (0) in all that no
+ * living host has. */
 int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now_ms,
 			 int64_t *ret_n);
 

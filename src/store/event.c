@@ -6,44 +6,94 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 
-int store_event_add(struct connection *c, const struct event *event, int64_t *ret_seq)
-{
-	static const struct query sql = {"INSERT INTO event ({columns}) VALUES ({values})",
-					 .of = &event_portrait,
-					 .members = {.without = MEMBER_MADE}};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int r;
+/* ---- adding ---- */
 
-	r = query_start(c, &sql, &q);
-	if (r != 0)
-		return r;
-	query_bind_members(q, event);
-	r = query_run(q);
-	if (r == 0)
-		*ret_seq = query_inserted(q);
+/* The time of an event behind one of the time `was`; see store_event_time. */
+#define TIME(was) "CASE WHEN " was " - :time BETWEEN 1 AND :slack THEN " was " ELSE :time END"
+
+static int take_numbers(struct connection *c, unsigned n, int64_t time_ms, int64_t slack_ms,
+			struct store_event_given *given)
+{
+	static const struct query sql = {
+		"UPDATE event_counter SET last_seq = last_seq + :n, was_ms = last_ms,"
+		" last_ms = " TIME("last_ms") " WHERE id = 1 RETURNING last_seq, was_ms"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	_Static_assert(sizeof(*given) == 2 * sizeof(int64_t), "numbers side by side");
+	query_bind_int(q, ":n", n);
+	query_bind_int(q, ":time", time_ms);
+	query_bind_int(q, ":slack", slack_ms);
+	return query_later(q, &given->last_seq, 2);
+}
+
+/* `back`: how many numbers before the last. */
+static int add_one(struct connection *c, const struct event *event, unsigned back, int64_t slack_ms)
+{
+	static const struct query sql = {
+		"INSERT INTO event (type, time_ms, project, session, run, host, data, seq)"
+		" SELECT :type, " TIME(
+			"c.was_ms") ", :project, :session, :run, :host, :data,"
+				    " c.last_seq - :back FROM event_counter AS c WHERE c.id = 1"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":type", event->type);
+	query_bind_int(q, ":time", event->time_ms);
+	query_bind_int(q, ":slack", slack_ms);
+	query_bind_text(q, ":project", event->project);
+	query_bind_text(q, ":session", event->session);
+	query_bind_text(q, ":run", event->run);
+	query_bind_text(q, ":host", event->host);
+	query_bind_blob(q, ":data", event->data.data, event->data.len);
+	query_bind_int(q, ":back", back);
+	return query_later(q, NULL, 0);
+}
+
+int store_event_add(struct connection *c, const struct event *events, unsigned n, int64_t slack_ms,
+		    struct store_event_given *given)
+{
+	int r = take_numbers(c, n, events[n - 1].time_ms, slack_ms, given)
+			?: store_event_note_first(c, n - 1, events[0].time_ms, slack_ms);
+
+	for (unsigned i = 0; i < n && r == 0; i++) {
+		if (i > 0 && events[i].time_ms < events[i - 1].time_ms)
+			r = store_event_note_clock(c, n - 1 - i);
+		if (r == 0)
+			r = add_one(c, &events[i], n - 1 - i, slack_ms);
+	}
 	return r;
+}
+
+int store_event_check(const struct connection *c, const struct event *event)
+{
+	const struct text scopes[] = {event->project, event->session, event->run};
+
+	for (size_t i = 0; i < sizeof(scopes) / sizeof(scopes[0]); i++) {
+		if (!query_is_indexable(c, scopes[i].len + event->type.len))
+			return -EMSGSIZE;
+	}
+	return 0;
+}
+
+int store_event_settle(struct connection *c)
+{
+	return query_settle(c);
 }
 
 /* ---- numbers ---- */
 
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last)
 {
-	/* Use two lookups, not one walk for both: each is at one end of the table. */
-	static const struct query sql = {
-		"SELECT (SELECT min(seq) FROM event), (SELECT max(seq) FROM event),"
-		" (SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'event_last')"};
+	static const struct query sql = {"SELECT (SELECT min(seq) FROM event),"
+					 " (SELECT last_seq FROM event_counter WHERE id = 1)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int64_t held, kept;
 	bool row;
 	int r;
 
 	r = query_next(q, &row);
 	if (r != 0)
 		return r;
-	held = query_null(q, 1) ? 0 : query_int(q, 1);
-	kept = query_null(q, 2) ? 0 : query_int(q, 2);
 	*ret_first = query_null(q, 0) ? 0 : query_int(q, 0);
-	*ret_last = held > kept ? held : kept;
+	*ret_last = query_null(q, 1) ? 0 : query_int(q, 1);
 	return 0;
 }
 
@@ -85,17 +135,6 @@ static int delete_up_to(struct connection *c, int64_t seq, unsigned limit, unsig
 	return store_event_count_deleted(q, limit, n);
 }
 
-/* Keeps the last number known when its row is gone. */
-static int remember_last(struct connection *c, int64_t last)
-{
-	static const struct query sql = {"UPDATE meta SET value = CAST(CAST(:last AS BIGINT) AS "
-					 "TEXT) WHERE key = 'event_last'"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_int(q, ":last", last);
-	return query_run(q);
-}
-
 int store_event_sweep(struct connection *c, int64_t before_ms, int64_t keep, unsigned limit,
 		      unsigned *ret_n)
 {
@@ -108,8 +147,6 @@ int store_event_sweep(struct connection *c, int64_t before_ms, int64_t keep, uns
 		r = delete_up_to(c, last - keep, limit, &n);
 	if (r == 0 && n < limit)
 		r = store_event_delete_older(c, before_ms, limit, &n);
-	if (r == 0 && n > 0)
-		r = remember_last(c, last);
 	if (r == 0)
 		*ret_n = n;
 	return r;

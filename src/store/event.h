@@ -13,14 +13,34 @@
 
 struct connection;
 
-int store_event_add(struct connection *c, const struct event *event, int64_t *ret_seq);
+/* What events were given. */
+struct store_event_given {
+	int64_t last_seq; /* the last one's number; those before it have the numbers before */
+	int64_t was_ms;   /* the time of the event before the first */
+};
 
-/* The clock was set back before this event: its time is earlier than that of the one before it.
- * Must be noted with it, since times are found by bisection; once too often does no harm. */
-int store_event_note_clock(struct connection *c, int64_t seq);
+/*
+ * Adds events, in this order. `given` is known once the batch is committed or settled, on a server
+ * not before, and must stay valid until then. From here to the commit nobody else can number events,
+ * so this comes last in a batch: whoever sees a number has seen all below it.
+ *
+ * Others' clocks may be a little ahead. An event whose time is before that of the last event by no
+ * more than slack_ms gets that one's time (store_event_time). Where it is earlier than that, the
+ * place is noted, since times are found by bisection.
+ */
+int store_event_add(struct connection *c, const struct event *events, unsigned n, int64_t slack_ms,
+		    struct store_event_given *given);
 
-/* The time of the last event that is kept; 0: none. */
-int store_event_last_time(struct connection *c, int64_t *ret_ms);
+/* Whether its names are such that the database takes it: -EMSGSIZE otherwise. */
+int store_event_check(const struct connection *c, const struct event *event);
+
+/* Waits until `given` is known. */
+int store_event_settle(struct connection *c);
+
+static inline int64_t store_event_time(int64_t time_ms, int64_t was_ms, int64_t slack_ms)
+{
+	return time_ms < was_ms && was_ms - time_ms <= slack_ms ? was_ms : time_ms;
+}
 
 struct store_event_query {
 	int64_t after_seq;                 /* only events after this number */

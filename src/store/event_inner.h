@@ -4,6 +4,12 @@
 #include "store/db/query.h"
 #include "store/event.h"
 
+/* Time goes back at the event this many numbers before the last that was given. */
+int store_event_note_clock(struct connection *c, unsigned back);
+/* The same, if that one has this time, and the one before the numbers that were given has a later
+ * one. */
+int store_event_note_first(struct connection *c, unsigned back, int64_t time_ms, int64_t slack_ms);
+
 /* Runs a DELETE that returns a row for each, of at most limit - *n; *n grows. */
 int store_event_count_deleted(struct statement *q, unsigned limit, unsigned *n);
 

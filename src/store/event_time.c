@@ -5,22 +5,28 @@
 #include "base/cleanup.h"
 #include "store/event_inner.h"
 
-int store_event_note_clock(struct connection *c, int64_t seq)
+#define NOTE(where)                                                                                \
+	"INSERT INTO event_clock (seq) SELECT last_seq - :back FROM event_counter WHERE id = "     \
+	"1" where " ON CONFLICT (seq) DO NOTHING"
+
+int store_event_note_clock(struct connection *c, unsigned back)
 {
-	static const struct query sql = {
-		"INSERT INTO event_clock (seq) VALUES (:seq) ON CONFLICT (seq) DO NOTHING"};
+	static const struct query sql = {NOTE("")};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	return query_run(q);
+	query_bind_int(q, ":back", back);
+	return query_later(q, NULL, 0);
 }
 
-int store_event_last_time(struct connection *c, int64_t *ret_ms)
+int store_event_note_first(struct connection *c, unsigned back, int64_t time_ms, int64_t slack_ms)
 {
-	static const struct query sql = {"SELECT time_ms FROM event ORDER BY seq DESC LIMIT 1"};
+	static const struct query sql = {NOTE(" AND was_ms - :time > :slack")};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_find_int(q, ret_ms);
+	query_bind_int(q, ":back", back);
+	query_bind_int(q, ":time", time_ms);
+	query_bind_int(q, ":slack", slack_ms);
+	return query_later(q, NULL, 0);
 }
 
 /* ---- stretches ---- */

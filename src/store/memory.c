@@ -40,7 +40,7 @@ struct statement *store_memory_walk(struct connection *c, const struct query *so
  * Finds repeated content. It is kept in the file, so it must be the same on every machine.
  * Making two texts collide costs no more than one extra comparison.
  */
-static int64_t hash_content(struct text t)
+int64_t store_memory_hash(struct text t)
 {
 	const uint64_t k = 0x9e3779b97f4a7c15U;
 	uint64_t h = t.len * k;
@@ -59,6 +59,12 @@ static int64_t hash_content(struct text t)
 
 static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_portrait);
 
+static bool is_indexable(const struct connection *c, const struct memory *m)
+{
+	return query_is_indexable(c, m->owner.len) && query_is_indexable(c, m->chat.len) &&
+	       query_is_indexable(c, m->project.len) && query_is_indexable(c, m->replaced_by.len);
+}
+
 /*
  * Avoid RETURNING, which SQLite runs as a trigger: it would keep a journal for each statement,
  * and end each with a walk over everything that the call has changed so far.
@@ -66,19 +72,27 @@ static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_port
 int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_seq)
 {
 	static const struct query sql = {
-		"INSERT INTO memory ({columns}, content_hash) VALUES ({values}, :hash)",
+		"INSERT INTO memory ({columns}, content_hash, seq) VALUES ({values}, :hash, :seq)",
 		.of = &memory_portrait,
 		.members = {.without = MEMBER_MADE},
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
+	int64_t key;
+	int r = query_draw_key(c, "memory", &key);
 
-	query_bind_members(q, m);
-	query_bind_int(q, ":hash", hash_content(m->content));
-	r = query_run(q);
 	if (r != 0)
 		return r;
-	*ret_seq = query_inserted(q);
+	query_bind_members(q, m);
+	query_bind_int(q, ":hash", store_memory_hash(m->content));
+	if (key > 0)
+		query_bind_int(q, ":seq", key);
+	else
+		query_bind_null(q, ":seq");
+	/* Ids are new. Only a name that no index takes could be refused. */
+	r = is_indexable(c, m) ? query_later(q, NULL, 0) : query_run(q);
+	if (r != 0)
+		return r;
+	*ret_seq = key > 0 ? key : query_inserted(q);
 	return tally_added(c, TALLY_MEMORY, *ret_seq);
 }
 
@@ -92,7 +106,7 @@ int store_memory_update(struct connection *c, const struct memory *m, bool *ret_
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_members(q, m);
-	query_bind_int(q, ":hash", hash_content(m->content));
+	query_bind_int(q, ":hash", store_memory_hash(m->content));
 	query_bind_text(q, ":id", m->id);
 	return query_run_found(q, ret_found);
 }
@@ -109,17 +123,33 @@ int store_memory_delete(struct connection *c, const struct store_scope *scope, s
 	return query_run_found(q, ret_found);
 }
 
-int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
-		      struct arena *arena, struct memory *ret_row, bool *ret_found)
+#define BY_ID "SELECT {columns} FROM memory WHERE id = :id AND " IN_SCOPE
+
+static int find_by_id(struct connection *c, const struct query *sql,
+		      const struct store_scope *scope, struct text id, struct arena *arena,
+		      struct memory *ret_row, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT {columns} FROM memory WHERE id = :id AND " IN_SCOPE,
-		.of = &memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
 
 	query_bind_text(q, ":id", id);
 	store_memory_bind_scope(q, scope);
 	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
+}
+
+int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
+		      struct arena *arena, struct memory *ret_row, bool *ret_found)
+{
+	static const struct query sql = {BY_ID, .of = &memory_portrait};
+
+	return find_by_id(c, &sql, scope, id, arena, ret_row, ret_found);
+}
+
+int store_memory_lock(struct connection *c, const struct store_scope *scope, struct text id,
+		      struct arena *arena, struct memory *ret_row, bool *ret_found)
+{
+	static const struct query sql = {BY_ID " /* FOR UPDATE */", .of = &memory_portrait};
+
+	return find_by_id(c, &sql, scope, id, arena, ret_row, ret_found);
 }
 
 #define BY_SEQ "SELECT {columns} FROM memory WHERE seq = :seq AND " IN_SCOPE
@@ -135,22 +165,49 @@ int store_memory_find_seq(struct connection *c, const struct store_scope *scope,
 	return rows_take_one(&memory_kind, q, arena, ret, ret_found);
 }
 
-/* A search fetches its hits here, so what they share is bound once. */
-int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
-			   const int64_t *seqs, unsigned n, size_t max_bytes, struct arena *arena,
-			   struct memory *ret_found, unsigned *ret_n)
+/* A search fetches its hits here. A server answers one question for several sooner than several. */
+enum { SEQS_AT_ONCE = 16 };
+static const char *const seq_names[SEQS_AT_ONCE] = {":s0",  ":s1",  ":s2",  ":s3", ":s4",  ":s5",
+						    ":s6",  ":s7",  ":s8",  ":s9", ":s10", ":s11",
+						    ":s12", ":s13", ":s14", ":s15"};
+#define BY_SEQS                                                                                    \
+	"SELECT {columns} FROM memory WHERE seq IN (:s0, :s1, :s2, :s3, :s4, :s5, :s6, :s7, :s8,"  \
+	" :s9, :s10, :s11, :s12, :s13, :s14, :s15) AND " IN_SCOPE
+
+/* Where there are fewer, the first stands for the rest. */
+static int find_some(struct connection *c, const struct store_scope *scope, const int64_t *seqs,
+		     unsigned n, struct arena *arena, struct memory *ret_rows, unsigned *ret_n)
+{
+	static const struct query sql = {BY_SEQS, .of = &memory_portrait,
+					 .members = {.with = MEMORY_FOUND}};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool found = true;
+	int r = 0;
+
+	for (unsigned i = 0; i < SEQS_AT_ONCE; i++)
+		query_bind_int(q, seq_names[i], seqs[i < n ? i : 0]);
+	store_memory_bind_scope(q, scope);
+	for (*ret_n = 0; r == 0 && found && *ret_n < n; *ret_n += r == 0 && found)
+		r = rows_take_one(&memory_kind, q, arena, &ret_rows[*ret_n], &found);
+	return r;
+}
+
+/* One by one: together they take more room than there is. */
+static int find_each(struct connection *c, const struct store_scope *scope, const int64_t *seqs,
+		     unsigned n, size_t max_bytes, struct arena *arena, struct memory *ret_rows,
+		     unsigned *ret_n)
 {
 	static const struct query sql = {BY_SEQ, .of = &memory_portrait,
 					 .members = {.with = MEMORY_FOUND}};
-	bool begun, found;
-	int r = query_begin_reads(c, &begun);
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	unsigned n_found = 0;
 	size_t bytes = 0;
+	int r = 0;
 
+	*ret_n = 0;
 	store_memory_bind_scope(q, scope);
 	for (unsigned i = 0; i < n && r == 0 && bytes <= max_bytes; i++) {
-		struct memory *m = &ret_found[n_found];
+		struct memory *m = &ret_rows[*ret_n];
+		bool found = false;
 
 		query_bind_int(q, ":seq", seqs[i]);
 		r = rows_take_one(&memory_kind, q, arena, m, &found);
@@ -158,7 +215,49 @@ int store_memory_find_seqs(struct connection *c, const struct store_scope *scope
 		if (r != 0 || !found)
 			continue;
 		bytes += m->content.len + m->metadata.len;
-		n_found++;
+		++*ret_n;
+	}
+	return r;
+}
+
+static const struct memory *row_of(const struct memory *rows, unsigned n, int64_t seq)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (rows[i].seq == seq)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+int store_memory_find_seqs(struct connection *c, const struct store_scope *scope,
+			   const int64_t *seqs, unsigned n, size_t max_bytes, struct arena *arena,
+			   struct memory *ret_found, unsigned *ret_n)
+{
+	struct memory rows[SEQS_AT_ONCE];
+	struct arena_mark mark;
+	bool begun = false;
+	int r = n > SEQS_AT_ONCE ? query_begin_reads(c, &begun) : 0;
+	unsigned n_found = 0;
+	size_t bytes = 0;
+
+	for (unsigned at = 0; at < n && r == 0 && bytes <= max_bytes; at += SEQS_AT_ONCE) {
+		unsigned some = n - at < SEQS_AT_ONCE ? n - at : SEQS_AT_ONCE, n_rows = 0;
+
+		mark = arena_mark(arena);
+		r = find_some(c, scope, seqs + at, some, arena, rows, &n_rows);
+		if (r == -ENOMEM) {
+			arena_rewind(arena, &mark);
+			r = find_each(c, scope, seqs + at, some, max_bytes - bytes, arena, rows,
+				      &n_rows);
+		}
+		for (unsigned i = 0; i < some && r == 0 && bytes <= max_bytes; i++) {
+			const struct memory *m = row_of(rows, n_rows, seqs[at + i]);
+
+			if (!m)
+				continue;
+			bytes += m->content.len + m->metadata.len;
+			ret_found[n_found++] = *m;
+		}
 	}
 	query_end_reads(c, begun);
 	if (r == 0)
@@ -218,23 +317,27 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 	return 0;
 }
 
+#define SAME                                                                                       \
+	"SELECT {columns} FROM memory WHERE content_hash = :hash AND stored_ms >= :since"          \
+	" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"               \
+	" AND project IS NOT DISTINCT FROM :project"                                               \
+	" AND shared = :shared AND (:created = 0 OR created_ms = :created)"                        \
+	" AND source = :source AND subjects = :subjects"                                           \
+	" AND (expires_ms IS NOT DISTINCT FROM :expires"                                           \
+	" OR expires_ms - stored_ms = :expires - :stored)"                                         \
+	" AND (expires_ms IS NULL OR expires_ms > :stored)"                                        \
+	" AND content = :content ORDER BY stored_ms, seq LIMIT 1"
+
 int store_memory_find_same(struct connection *c, const struct memory *like, int64_t since_ms,
 			   struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT {columns} FROM memory WHERE content_hash = :hash AND stored_ms >= :since"
-		" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"
-		" AND project IS NOT DISTINCT FROM :project"
-		" AND shared = :shared AND (:created = 0 OR created_ms = :created)"
-		" AND source = :source AND subjects = :subjects"
-		" AND (expires_ms IS NOT DISTINCT FROM :expires"
-		" OR expires_ms - stored_ms = :expires - :stored)"
-		" AND (expires_ms IS NULL OR expires_ms > :stored)"
-		" AND content = :content ORDER BY stored_ms, seq LIMIT 1",
-		.of = &memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	/* Times beyond all bounds cannot be subtracted; without one it cannot fail. */
+	static const struct query sql[] = {{SAME, .of = &memory_portrait},
+					   {SAME, .of = &memory_portrait, .sure = true}};
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql[like->expires_ms == MEMORY_NEVER]);
 
-	query_bind_int(q, ":hash", hash_content(like->content));
+	query_bind_int(q, ":hash", store_memory_hash(like->content));
 	query_bind_int(q, ":since", since_ms);
 	query_bind_text(q, ":owner", like->owner);
 	query_bind_text(q, ":chat", like->chat);
@@ -412,7 +515,7 @@ int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, mem
 {
 	static const struct query sql = {
 		"DELETE FROM memory WHERE seq IN (SELECT seq FROM memory WHERE expires_ms <= :now"
-		" ORDER BY expires_ms LIMIT :limit) RETURNING {columns}",
+		" ORDER BY expires_ms LIMIT :limit /* SKIP LOCKED */) RETURNING {columns}",
 		.of = &memory_portrait,
 		.members = {.with = MEMORY_TRACE},
 	};

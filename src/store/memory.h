@@ -54,6 +54,10 @@ int store_memory_delete(struct connection *c, const struct store_scope *scope, s
 /* Rows that are found, here and below, are copied into the arena. */
 int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
 		      struct arena *arena, struct memory *ret_row, bool *ret_found);
+/* The same for who changes it in this batch: nobody else does until its end. Of two hosts that change one
+ * memory, the second sees what the first has made of it. */
+int store_memory_lock(struct connection *c, const struct store_scope *scope, struct text id,
+		      struct arena *arena, struct memory *ret_row, bool *ret_found);
 int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
 			  struct arena *arena, struct memory *ret_row, bool *ret_found);
 
@@ -69,6 +73,9 @@ int store_memory_find_seqs(struct connection *c, const struct store_scope *scope
 int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,
 			     struct text prefix, struct arena *arena, struct memory *ret_row,
 			     unsigned *ret_n);
+
+/* The number of a content: equal contents have the same. */
+int64_t store_memory_hash(struct text content);
 
 /* The first memory stored since `since_ms` with the content, owner, chat, project, `shared`, source
  * and subjects of `like`, and that expires at the same time or equally long after it was stored;

@@ -69,7 +69,8 @@ int store_rule_unclaim(struct connection *c, struct text rule, int64_t occurrenc
 int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurrence_ms)
 {
 	static const struct query sql = {
-		"SELECT max(occurrence_ms) FROM rule_claim WHERE rule = :rule"};
+		"SELECT max(occurrence_ms) FROM rule_claim WHERE rule = :rule"
+		" AND occurrence_ms > 0"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -103,8 +104,10 @@ int store_rule_put(struct connection *c, const struct rule_memory *memory)
 {
 	static const struct query sql = {
 		"INSERT INTO rule ({columns}) VALUES ({values})"
-		" ON CONFLICT (name) DO UPDATE SET fired_ms = excluded.fired_ms,"
-		" enabled = excluded.enabled, n_fired = rule.n_fired + excluded.n_fired",
+		" ON CONFLICT (name) DO UPDATE SET fired_ms = CASE WHEN excluded.fired_ms = 0"
+		" THEN rule.fired_ms ELSE excluded.fired_ms END, enabled = CASE WHEN"
+		" excluded.enabled < 0 THEN rule.enabled ELSE excluded.enabled END,"
+		" n_fired = rule.n_fired + excluded.n_fired",
 		.of = &rule_memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 

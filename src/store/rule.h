@@ -9,7 +9,8 @@
 
 struct connection;
 
-/* *ret_claimed is true for whoever claims this occurrence of a rule's schedule first. */
+/* *ret_claimed is true for whoever claims this occurrence of a rule's schedule first. An event that is
+ * to fire a rule is claimed, too, by its number below 0. */
 int store_rule_claim(struct connection *c, struct text rule, int64_t occurrence_ms, int64_t now_ms,
 		     bool *ret_claimed);
 
@@ -23,5 +24,6 @@ int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurre
  * caller's. */
 int store_rule_find(struct connection *c, struct text name, struct arena *arena,
 		    struct rule_memory *ret_memory);
-/* n_fired is added to the stored count. */
+/* n_fired is added to the stored count. A fired_ms of 0 and an enabled of -1 leave what is stored: others
+ * may have changed it since it was read. */
 int store_rule_put(struct connection *c, const struct rule_memory *memory);

@@ -59,7 +59,7 @@ int store_session_add(struct connection *c, const struct session *row, int64_t *
 int store_session_update(struct connection *c, const struct session *row)
 {
 	static const struct query sql = {
-		"UPDATE session SET {changes} WHERE seq = :seq RETURNING seq",
+		"UPDATE session SET {changes} WHERE seq = :seq AND epoch = :epoch RETURNING seq",
 		.of = &session_portrait,
 		.members = {.with = MEMBER_CHANGES},
 	};
@@ -69,8 +69,35 @@ int store_session_update(struct connection *c, const struct session *row)
 
 	query_bind_members(q, row);
 	query_bind_int(q, ":seq", row->seq);
+	query_bind_int(q, ":epoch", row->epoch);
 	r = query_run_found(q, &found);
 	return r != 0 ? r : found ? 0 : -ENOENT;
+}
+
+int store_session_settle(struct connection *c, const struct session *row, bool *ret_done)
+{
+	static const struct query sql = {
+		"UPDATE session SET {changes}, epoch = 0 WHERE seq = :seq AND epoch = :epoch"
+		" AND status < 4 RETURNING seq",
+		.of = &session_portrait,
+		.members = {.with = MEMBER_CHANGES},
+	};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_members(q, row);
+	query_bind_int(q, ":seq", row->seq);
+	query_bind_int(q, ":epoch", row->epoch);
+	return query_run_found(q, ret_done);
+}
+
+int store_session_wish(struct connection *c, int64_t seq, bool *ret_done)
+{
+	static const struct query sql = {
+		"UPDATE session SET wish = 1 WHERE seq = :seq AND status < 4 RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":seq", seq);
+	return query_run_found(q, ret_done);
 }
 
 int store_session_set_archived(struct connection *c, struct text id, bool archived, bool *ret_found)

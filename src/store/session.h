@@ -19,8 +19,17 @@ struct connection;
 int store_session_add(struct connection *c, const struct session *row, int64_t *ret_seq);
 
 /* Rewrites what a run changes in row->seq: agent_session, model, runner, mark, status,
- * active_ms, ended_ms, result, error, cost, tokens, duration, turns. -ENOENT. */
+ * active_ms, ended_ms, result, error, cost, tokens, duration, turns. -ENOENT: there is none, or it is
+ * not row->epoch that runs it. */
 int store_session_update(struct connection *c, const struct session *row);
+
+/* The same for one whose host's life is over: nobody runs it from here on. *ret_done is false if
+ * somebody else was quicker. */
+int store_session_settle(struct connection *c, const struct session *row, bool *ret_done);
+
+/* Somebody wishes that a session ends that runs on another host. *ret_done is false if it does not
+ * run any more. */
+int store_session_wish(struct connection *c, int64_t seq, bool *ret_done);
 
 /* What users change, independently of the rest of the row. *ret_found is false when there is no
  * such session. */
@@ -56,7 +65,8 @@ struct store_session_query {
 int store_session_list(struct connection *c, const struct store_session_query *q,
 		       struct arena *arena, struct session **ret_rows, unsigned *ret_n);
 
-/* All sessions that have not ended, oldest first: what a crash has left. config is not read, and
+/* All sessions that have not ended, and that no host runs any more, oldest first: what a crash has
+ * left. config is not read, and
  * only the first bytes of query. */
 int store_session_open(struct connection *c, struct arena *arena, struct session **ret_rows,
 		       unsigned *ret_n);

@@ -172,7 +172,10 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 {
 	/* Use the index of states: ordered by seq alone, the whole table would be walked. */
 	static const struct query sql = {
-		BEGINNING " WHERE seq IN (SELECT seq FROM session WHERE status < 4) ORDER BY seq",
+		BEGINNING
+		" WHERE seq IN (SELECT seq FROM session WHERE status < 4 AND NOT EXISTS"
+		" (SELECT 1 FROM host WHERE host.epoch = session.epoch AND host.state = 0))"
+		" ORDER BY seq",
 		OF_SESSION,
 	};
 	struct row_list list = {.kind = &session_kind, .arena = arena};
@@ -270,7 +273,7 @@ int store_session_paths(struct connection *c, unsigned limit, struct arena *aren
 		"SELECT path, (SELECT max(active_ms) FROM session WHERE working_dir = path)"
 		" AS used_ms, sum(n) FROM (SELECT name AS path, n FROM tally WHERE kind = 'folder'"
 		" UNION ALL SELECT working_dir, 1 FROM session WHERE seq > " TALLY_MARK(
-			"session") ") AS counted WHERE path <> '' GROUP BY path"
+			"session") ") AS counted WHERE path <> '' GROUP BY path HAVING sum(n) > 0"
 				   " ORDER BY used_ms DESC, path LIMIT :limit"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &path_kind, .arena = arena};

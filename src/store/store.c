@@ -18,6 +18,7 @@ enum {
 	READERS_DEFAULT = 4,
 	READERS_MAX = 64,
 	IDENTITY_LEN = 16,
+	OWNER_HOST_LEN = 17, /* "-" and a number of the host */
 	/* Free pages that stay: one of 16, but at least these. */
 	SLACK_PART = 16,
 	SLACK_PAGES = 256,
@@ -38,8 +39,10 @@ struct store {
 	bool shrinks;
 	bool shrinking; /* until only the slack is left */
 	char identity[IDENTITY_LEN + 1];
+	char owner[IDENTITY_LEN + OWNER_HOST_LEN + 1];
 	unsigned n_readers;
 	struct connection writer;
+	struct connection feed; /* without a db: there is none */
 	struct connection readers[];
 };
 
@@ -119,6 +122,8 @@ static int connect_writer(struct store *s, struct why *why)
 		return r;
 	r = schema_check(c, store_path(s), why) ?: refuse_half(s, why) ?: s->ops->claim(c->db) ?: schema_migrate(c)
 		?: tally_catch_up(c);
+	if (r == 0 && s->ops->share)
+		r = s->ops->share(c->db);
 	if (r < 0)
 		r = s->ops->explain(s->place, c->db, r, why);
 	if (r != 0)
@@ -223,7 +228,7 @@ static struct store *store_new(const struct store_ops *ops, unsigned n_readers)
 		return NULL;
 	s->ops = ops;
 	s->n_readers = n_readers;
-	s->writer.ops = ops;
+	s->writer.ops = s->feed.ops = ops;
 	for (unsigned i = 0; i < n_readers; i++)
 		s->readers[i].ops = ops;
 	return s;
@@ -253,6 +258,20 @@ int store_look(const char *url, struct why *why)
 	return r != 0 ? r : ops->look(address, why);
 }
 
+/* Several hosts may be on one machine, and must not take each other's processes for their own. */
+static void make_owner(struct store *s, const char *host)
+{
+	uint64_t number = 14695981039346656037U;
+
+	for (const char *at = host; at && *at; at++)
+		number = (number ^ (unsigned char)*at) * 1099511628211U;
+	if (host && store_has_feed(s))
+		snprintf(s->owner, sizeof(s->owner), "%s-%016llx", s->identity,
+			 (unsigned long long)number);
+	else
+		snprintf(s->owner, sizeof(s->owner), "%s", s->identity);
+}
+
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
 	       struct why *why)
 {
@@ -279,9 +298,11 @@ int store_open(const char *url, const struct store_opts *opts, struct store **re
 		r = look_at_space(s, why) ?: mark_in_use(s, why);
 	if (r == 0)
 		r = connect_readers(s, why);
-	if (r == 0)
-		*ret_store = TAKE(s);
-	return r;
+	if (r != 0)
+		return r;
+	make_owner(s, opts->host);
+	*ret_store = TAKE(s);
+	return 0;
 }
 
 void store_close(struct store *s)
@@ -290,6 +311,7 @@ void store_close(struct store *s)
 		return;
 	for (unsigned i = 0; i < s->n_readers; i++)
 		disconnect(&s->readers[i]);
+	disconnect(&s->feed);
 	store_rollback(s);
 	/* If this fails, the next open checks the file needlessly, which is harmless. */
 	if (s->in_use && !s->broken && atomic_load(&s->sound))
@@ -311,6 +333,11 @@ const char *store_identity(const struct store *s)
 	return s->identity;
 }
 
+const char *store_owner(const struct store *s)
+{
+	return s->owner;
+}
+
 bool store_was_clean(const struct store *s)
 {
 	return s->was_clean;
@@ -325,6 +352,22 @@ struct connection *store_reader(struct store *s, int lane)
 {
 	assert(lane >= 0 && (unsigned)lane < s->n_readers);
 	return &s->readers[lane];
+}
+
+bool store_has_feed(const struct store *s)
+{
+	return s->ops->hear != NULL;
+}
+
+int store_open_feed(struct store *s, unsigned answer_ms, struct why *why)
+{
+	s->ops->set_feed(s->place, answer_ms);
+	return s->ops->connect(s->place, CONNECTION_FEED, &s->feed.db, why);
+}
+
+struct connection *store_feed(struct store *s)
+{
+	return &s->feed;
 }
 
 struct connection *store_lane(struct store *s, int lane)
@@ -414,6 +457,13 @@ void store_rollback(struct store *s)
 	}
 }
 
+void store_fail(struct store *s, int r)
+{
+	note_outcome(s, r);
+	s->writer.lost = r;
+	store_rollback(s);
+}
+
 int store_commit(struct store *s)
 {
 	static const struct query commit = {"COMMIT"};
@@ -422,14 +472,13 @@ int store_commit(struct store *s)
 	assert(s->writer.in_batch);
 	/* Acknowledge nothing that the next start would not find. */
 	r = s->ops->still_there(s->writer.db) ?: query_simple(&s->writer, &commit);
-	note_outcome(s, r);
-	if (r == 0) {
-		s->writer.in_batch = false;
-		return 0;
+	if (r != 0) {
+		store_fail(s, r);
+		return r;
 	}
-	s->writer.lost = r;
-	store_rollback(s);
-	return r;
+	note_outcome(s, 0);
+	s->writer.in_batch = false;
+	return 0;
 }
 
 int store_savepoint(struct store *s)

@@ -23,6 +23,7 @@ struct connection;
 
 struct store_opts {
 	unsigned n_readers; /* 0: 4 */
+	const char *host;   /* its name, if others may share the store; NULL: none */
 };
 
 /*
@@ -58,6 +59,10 @@ const char *store_path(const struct store *s);
  */
 const char *store_identity(const struct store *s);
 
+/* What the marks of our processes begin with: the identity, and something of the host where others
+ * have the same. */
+const char *store_owner(const struct store *s);
+
 /* False when the last user did not reach store_close: a quick check is due. It stays false,
  * start after start, until one has been done. */
 bool store_was_clean(const struct store *s);
@@ -72,6 +77,14 @@ struct connection *store_reader(struct store *s, int lane);
 
 /* The connection for a worker's lane; -1 is the writer's. */
 struct connection *store_lane(struct store *s, int lane);
+
+/* Whether several koined can use this store at the same time. */
+bool store_has_feed(const struct store *s);
+
+/* Opens the connection by which they hear of each other (store/host/host.h), for a thread of its own. A
+ * server that does not answer for answer_ms is taken for gone. */
+int store_open_feed(struct store *s, unsigned answer_ms, struct why *why);
+struct connection *store_feed(struct store *s);
 
 /* The database's own words for the last fault of a connection, for a log line. */
 const char *store_message(const struct connection *c);
@@ -88,6 +101,9 @@ const char *store_message(const struct connection *c);
  */
 int store_begin(struct store *s);
 int store_commit(struct store *s);
+
+/* In place of a commit: the batch has failed with this fault, and is undone. */
+void store_fail(struct store *s, int r);
 
 /* Undoes the batch. */
 void store_rollback(struct store *s);

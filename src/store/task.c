@@ -38,11 +38,14 @@ static bool parse_id(struct text id, int64_t *ret_number)
 	return true;
 }
 
+/* Two hosts that add tasks to several projects would wait for each other's numbers: so they go one
+ * after the other, from the first number of a batch to its end. */
 static int take_number(struct connection *c, struct text project, int64_t *ret_number)
 {
-	static const struct query sql = {"INSERT INTO task_project (name, next) VALUES (:name, 1)"
-					 " ON CONFLICT (name) DO UPDATE SET next = "
-					 "task_project.next + 1 RETURNING next - 1"};
+	static const struct query sql = {
+		"INSERT INTO task_project (name, next) SELECT :name, 1 /* ONE HOST */ WHERE true"
+		" ON CONFLICT (name) DO UPDATE SET next = task_project.next + 1"
+		" RETURNING next - 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t number;
 	bool row;
@@ -150,21 +153,134 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task 
 
 /* ---- update and sweep ---- */
 
-int store_task_update(struct connection *c, const struct task *task)
+#define CHANGE(where)                                                                              \
+	{                                                                                          \
+		"UPDATE task SET {changes}, version = version + 1,"                                \
+		" cancel = CASE WHEN state >= 2 THEN 0 ELSE cancel END WHERE " where               \
+		" RETURNING version, cancel",                                                      \
+			.of = &task_portrait, .members = {.with = MEMBER_CHANGES},                 \
+	}
+
+/* A claim never waits for that of another host, which would make it lose anyway. */
+static const struct query updates[] = {
+	[TASK_GUARD_VERSION] = CHANGE("seq = :seq AND version = :version"),
+	[TASK_GUARD_CLAIM] = CHANGE("seq = (SELECT seq FROM task WHERE seq = :seq AND state = 0"
+				    " AND version = :version AND (:life = 0 OR EXISTS"
+				    " (SELECT 1 FROM host WHERE host.epoch = :life"
+				    " AND host.state = 0)) /* SKIP LOCKED */)"),
+	[TASK_GUARD_RUN] = CHANGE("seq = :seq AND state = 1 AND attempts = :attempt"
+				  " AND epoch = :life"),
+};
+
+/* -ENOENT: no row is changed. */
+static int take_kept(struct statement *q, struct store_task_kept *ret_kept)
 {
-	static const struct query sql = {
-		"UPDATE task SET {changes} WHERE seq = :seq RETURNING seq",
-		.of = &task_portrait,
-		.members = {.with = MEMBER_CHANGES},
-	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct store_task_kept kept;
 	bool found;
-	int r;
+	int r = query_next(q, &found);
+
+	if (r != 0 || !found)
+		return r != 0 ? r : -ENOENT;
+	kept = (struct store_task_kept) {.version = query_int(q, 0),
+					 .cancel = query_int(q, 1) != 0};
+	r = query_run(q);
+	if (r == 0)
+		*ret_kept = kept;
+	return r;
+}
+
+int store_task_update(struct connection *c, const struct task *task,
+		      const struct store_task_guard *guard, struct store_task_kept *ret_kept)
+{
+	CLEANUP(query_donep) struct statement *q = query_open(c, &updates[guard->by]);
 
 	query_bind_members(q, task);
 	query_bind_int(q, ":seq", task->seq);
-	r = query_run_found(q, &found);
-	return r != 0 ? r : found ? 0 : -ENOENT;
+	if (guard->by != TASK_GUARD_RUN)
+		query_bind_int(q, ":version", guard->version);
+	else
+		query_bind_int(q, ":attempt", guard->attempts);
+	if (guard->by != TASK_GUARD_VERSION)
+		query_bind_int(q, ":life", guard->epoch);
+	return take_kept(q, ret_kept);
+}
+
+/* One that waits and is wanted cancelled was put back by a host that had not heard of it yet. */
+int store_task_abandoned(struct connection *c, unsigned limit, struct arena *arena,
+			 struct task **ret_tasks, unsigned *ret_n)
+{
+	static const struct query sql = {
+		"SELECT {columns} FROM task WHERE (state = 1 AND NOT EXISTS (SELECT 1 FROM host"
+		" WHERE host.epoch = task.epoch AND host.state = 0)) OR (state = 0 AND cancel = 1)"
+		" ORDER BY seq LIMIT :limit /* SKIP LOCKED */",
+		.of = &task_portrait,
+	};
+	static const struct row_kind kind = NOUN_KIND(struct task, &task_portrait);
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct row_list list = {.kind = &kind, .arena = arena};
+
+	query_bind_int(q, ":limit", limit);
+	return rows_take_all(q, &list, ret_tasks, ret_n);
+}
+
+int store_task_wish(struct connection *c, int64_t seq, struct store_task_kept *ret_kept)
+{
+	static const struct query sql = {"UPDATE task SET cancel = 1, version = version + 1"
+					 " WHERE seq = :seq AND state = 1"
+					 " RETURNING version, cancel"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":seq", seq);
+	return take_kept(q, ret_kept);
+}
+
+int store_task_lock_project(struct connection *c, struct text project)
+{
+	static const struct query sql = {
+		"UPDATE task_project SET next = next /* ONE HOST */ WHERE name = :name"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":name", project);
+	return query_run(q);
+}
+
+static int forget_after(struct connection *c, int64_t task)
+{
+	static const struct query sql = {"DELETE FROM task_after WHERE task = :task"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":task", task);
+	return query_run(q);
+}
+
+static int write_edited(struct connection *c, const struct task *task,
+			struct store_task_kept *ret_kept)
+{
+	static const struct query sql = {
+		"UPDATE task SET {changes}, version = version + 1 WHERE seq = :seq AND state = 0"
+		" AND version = :version RETURNING version, cancel",
+		.of = &task_portrait,
+		.members = {.with = TASK_EDITED},
+	};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_members(q, task);
+	query_bind_int(q, ":seq", task->seq);
+	query_bind_int(q, ":version", task->version);
+	return take_kept(q, ret_kept);
+}
+
+/* Who claims the task changes its state: of two at once, the second finds no row. */
+int store_task_edit(struct connection *c, const struct task *task, bool after,
+		    struct store_task_kept *ret_kept)
+{
+	int r = write_edited(c, task, ret_kept);
+
+	if (r == 0 && after)
+		r = forget_after(c, task->seq);
+	for (unsigned i = 0; after && i < task->after.n && r == 0; i++)
+		r = add_after(c, task->seq, i, task->after.items[i]);
+	return r;
 }
 
 int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, struct arena *arena,

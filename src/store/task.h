@@ -21,8 +21,51 @@ struct connection;
 int store_task_add(struct connection *c, struct arena *arena, const struct task *task,
 		   int64_t *ret_seq, struct text *ret_id);
 
-/* Rewrites what may change (MEMBER_CHANGES) of the one with this seq. -ENOENT. */
-int store_task_update(struct connection *c, const struct task *task);
+/* What a change expects of the row: others may have changed it, or taken it. */
+enum task_guard {
+	TASK_GUARD_VERSION, /* nobody has changed it since */
+	TASK_GUARD_CLAIM, /* the same, it is queued, nobody else claims it just now, and our life goes on */
+	TASK_GUARD_RUN, /* this attempt is running in this life of ours */
+};
+
+struct store_task_guard {
+	enum task_guard by;
+	int64_t version;
+	int64_t attempts;
+	int64_t epoch;
+};
+
+/* The row after a change. */
+struct store_task_kept {
+	int64_t version;
+	bool cancel;
+};
+
+/* Rewrites what may change (MEMBER_CHANGES) of the one with this seq. -ENOENT: it is not as the
+ * guard expects, or gone. */
+int store_task_update(struct connection *c, const struct task *task,
+		      const struct store_task_guard *guard, struct store_task_kept *ret_kept);
+
+/* Rewrites what its user may change (TASK_EDITED) of the one with this seq, as long as it has not
+ * begun and has this version. -ENOENT: else, or it is gone. `after`: also what it comes after. */
+int store_task_edit(struct connection *c, const struct task *task, bool after,
+		    struct store_task_kept *ret_kept);
+
+/* Tasks whose rows say that they run, but no host does: up to `limit`. Until the end of the
+ * transaction they are nobody else's. */
+int store_task_abandoned(struct connection *c, unsigned limit, struct arena *arena,
+			 struct task **ret_tasks, unsigned *ret_n);
+
+/* Somebody wants a running task cancelled. -ENOENT: it is not running. */
+int store_task_wish(struct connection *c, int64_t seq, struct store_task_kept *ret_kept);
+
+/* Until the end of the transaction, no other host does this, or adds a task to the project. */
+int store_task_lock_project(struct connection *c, struct text project);
+
+/* Whether a task comes after itself: then the tasks of that circle, each before the one that it
+ * comes after, without the task at the end. *ret_n is 0 if it does not. */
+int store_task_circle(struct connection *c, struct text project, struct text id,
+		      struct arena *arena, struct text **ret_ids, unsigned *ret_n);
 
 int store_task_find(struct connection *c, struct text project, struct text id, struct arena *arena,
 		    struct task *ret_task, bool *ret_found);

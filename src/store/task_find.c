@@ -39,6 +39,73 @@ static int find_after(struct connection *c, struct arena *arena, struct task *ta
 	return r;
 }
 
+/* One comes after the other. */
+struct edge {
+	struct text task;
+	struct text before;
+};
+
+static int read_edge(struct statement *q, void *ret)
+{
+	*(struct edge *)ret = (struct edge) {.task = query_text(q, 0), .before = query_text(q, 1)};
+	return query_fault(q);
+}
+
+/* Everything that the task comes after, through others, too. What has ended holds nobody up. */
+static int find_edges(struct connection *c, struct text project, struct text id,
+		      struct arena *arena, struct edge **ret_edges, unsigned *ret_n)
+{
+	static const uint16_t texts[] = {offsetof(struct edge, task),
+					 offsetof(struct edge, before)};
+	static const struct row_kind kind = ROW_KIND(struct edge, read_edge, texts);
+	static const struct query sql = {
+		"WITH RECURSIVE edge (task, before) AS (SELECT t.id, a.id FROM task AS t"
+		" JOIN task_after AS a ON a.task = t.seq WHERE t.project = :project AND t.id = :id"
+		" UNION SELECT t.id, a.id FROM edge AS e JOIN task AS t ON t.project = :project"
+		" AND t.id = e.before AND t.state < 2 JOIN task_after AS a ON a.task = t.seq)"
+		" SELECT task, before FROM edge"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct row_list list = {.kind = &kind, .arena = arena};
+
+	query_bind_text(q, ":project", project);
+	query_bind_text(q, ":id", id);
+	return rows_take_all(q, &list, ret_edges, ret_n);
+}
+
+static const struct edge *edge_to(const struct edge *edges, unsigned n, struct text before)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (text_equal(edges[i].before, before))
+			return &edges[i];
+	}
+	return NULL;
+}
+
+/* From its end to its start; only the task itself can close one, so this comes to an end. */
+int store_task_circle(struct connection *c, struct text project, struct text id,
+		      struct arena *arena, struct text **ret_ids, unsigned *ret_n)
+{
+	struct edge *edges;
+	const struct edge *e;
+	struct text *ids;
+	unsigned n, n_ids = 0;
+	int r = find_edges(c, project, id, arena, &edges, &n);
+
+	if (r != 0)
+		return r;
+	ids = arena_alloc(arena, (n + 1) * sizeof(ids[0]));
+	if (!ids)
+		return -ENOMEM;
+	for (e = edge_to(edges, n, id); e && n_ids < n; e = edge_to(edges, n, e->task)) {
+		ids[n - ++n_ids] = e->task;
+		if (text_equal(e->task, id))
+			break;
+	}
+	*ret_ids = ids + n - n_ids;
+	*ret_n = n_ids;
+	return 0;
+}
+
 static int take_tasks(struct connection *c, struct statement *q, struct row_list *list)
 {
 	struct task *rows;
@@ -266,8 +333,8 @@ int store_task_open(struct connection *c, struct arena *arena, struct task **ret
 	"SELECT name, sum(CASE WHEN state = 0 THEN n ELSE 0 END),"                                 \
 	" sum(CASE WHEN state = 1 THEN n ELSE 0 END), sum(CASE WHEN state = 2 THEN n ELSE 0 END)," \
 	" sum(CASE WHEN state = 3 THEN n ELSE 0 END), sum(CASE WHEN state = 4 THEN n ELSE 0 END)"  \
-	" FROM (SELECT " tallies " UNION ALL SELECT " newest                                       \
-	" AND seq > " TALLY_MARK("task") ") AS counted GROUP BY name ORDER BY name"
+	" FROM (SELECT " tallies " UNION ALL SELECT " newest " AND seq > " TALLY_MARK(             \
+		"task") ") AS counted GROUP BY name HAVING sum(n) > 0 ORDER BY name"
 
 static int read_tally(struct statement *q, void *ret)
 {

@@ -1,5 +1,5 @@
 // A real Chromium at the page, by keyboard: page_browser.mjs PACKAGES FOLDER LINK WHAT.
-// Prints as JSON what it found; WHAT is "rooms", "tabs" or "pictures".
+// Prints as JSON what it found; WHAT is one of `kinds`, below.
 import {execFileSync} from 'node:child_process';
 import {mkdirSync, readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
@@ -176,6 +176,7 @@ const steps = {
 		found.charts = await page.locator('.chart figcaption').allTextContents();
 		await page.locator('.chip.ok', {hasText: 'yes'}).first().waitFor();
 		await page.getByText('Turn away').waitFor();
+		found.hosts = await page.locator('#hosts:not(:empty) td, #hosts p').allTextContents();
 		await both(page, 'machine');
 	},
 };
@@ -201,19 +202,160 @@ const kinds = {
 		await fits(page, 'the narrowest');
 	},
 
-	// Many tabs share one stream: a browser has six connections for all of them.
+	// Long lists, and what its user does with tasks that wait: by keyboard, by mouse, and elsewhere.
+	async control() {
+		const page = await open(link);
+		const rows = page.locator('.row[data-key]');
+		const row = id => page.locator(`.row[href="#/tasks/${id}"]`);
+
+		await page.waitForURL(`${base}/`);
+		await page.keyboard.press('2');
+		await rows.nth(99).waitFor();
+		found.first = await rows.count();
+		while (await rows.count() < 250)
+			await Promise.all([page.mouse.wheel(0, 100000), page.waitForTimeout(20)]);
+		await page.getByText('Show more').waitFor({state: 'hidden'});
+		found.order = await page.evaluate(() => [...document.querySelectorAll('.row .id')].map(e => e.textContent));
+		koine('task', 'edit', '3', '--label', 'from <b>elsewhere</b>');
+		await row('task-0003').getByText('from <b>elsewhere</b>').waitFor();
+		found.kept = await rows.count();
+		koine('task', 'add', '--stash', 'the newest');
+		await row('task-0250').waitFor();
+		found.more = await rows.count();
+		await page.keyboard.press('p');
+		await page.getByText('All tasks are paused').waitFor();
+		await row('task-0248').focus();
+		await page.keyboard.press('+');
+		await row('task-0248').getByText('priority 1').waitFor();
+		await page.waitForFunction(() => document.activeElement?.dataset.key?.endsWith('task-0248'));
+		await page.keyboard.press('s');
+		await row('task-0248').getByText('paused').waitFor();
+		await page.keyboard.press('s');
+		await row('task-0248').getByText('stashed').waitFor();
+		await page.keyboard.press('-');
+		await row('task-0248').getByText('priority').waitFor({state: 'detached'});
+		await page.keyboard.press('e');
+		await page.getByLabel('What is to be done').waitFor();
+		await page.waitForFunction(() => document.activeElement?.tagName === 'TEXTAREA');
+		await page.keyboard.press('Control+A');
+		await page.keyboard.type('changed on the page');
+		// Somebody else's change does not take away what is typed.
+		koine('task', 'edit', '248', '--label', 'meanwhile');
+		await page.waitForResponse(async r => (await r.text().catch(() => '')).includes('"label":"meanwhile"'));
+		await both(page, 'a task that is changed');
+		await page.getByLabel('After (ids)').fill('task-0249, task-0248');
+		await page.getByRole('button', {name: 'Save'}).click();
+		await page.getByText('task-0248 would come after itself').waitFor();
+		await page.getByLabel('After (ids)').fill('task-0249');
+		await tab(page, 'Save');
+		await page.keyboard.press('Enter');
+		await page.locator('.prompt', {hasText: 'changed on the page'}).waitFor();
+		await page.getByRole('button', {name: 'Priority +1'}).click();
+		await page.getByRole('button', {name: 'Priority +1'}).click();
+		await page.locator('.facts', {hasText: 'Priority2'}).waitFor();
+		await page.getByRole('button', {name: 'Enqueue'}).click();
+		await page.locator('.pane .chip', {hasText: 'paused'}).waitFor();
+		await page.getByText('all tasks').first().click();
+		await page.getByText('Groups').click();
+		await page.getByRole('button', {name: 'Pause group docs'}).click();
+		await page.getByRole('button', {name: 'Resume group docs'}).waitFor();
+		await both(page, 'tasks, paused');
+		found.paused = JSON.parse(koine('call', 'task.find', '{"limit":1}')).paused_groups;
+		await page.getByRole('button', {name: 'Resume group docs'}).focus();
+		await page.keyboard.press('Enter');
+		await page.getByRole('button', {name: 'Pause group docs'}).waitFor();
+		await page.getByRole('button', {name: 'Resume all'}).click();
+		await page.getByText('All tasks are paused').waitFor({state: 'hidden'});
+	},
+
+	// What is too long, and what would like to be read as markup: the page stays usable, and bounded.
+	async hostile() {
+		const page = await open(link);
+		const quick = async (name, work) => {
+			const before = Date.now();
+
+			await work();
+			(found.took ??= {})[name] = Date.now() - before;
+		};
+		const size = () => page.evaluate(() => document.querySelectorAll('*').length);
+		const text = () => page.evaluate(() => document.body.textContent.length);
+
+		await page.waitForURL(`${base}/`);
+		await page.locator('.card .diff').first().waitFor();
+		await page.getByText('rows more').first().waitFor();
+		found.diff = {nodes: await size(), text: await text()};
+		await quick('rows more', async () => {
+			await page.getByText('rows more').first().click();
+			await page.waitForFunction(n => document.querySelectorAll('.diff tr').length > n, 500);
+		});
+		await quick('a room', async () => {
+			await page.keyboard.press('2');
+			await page.locator('.row[data-key]').first().waitFor();
+		});
+		for (const t of JSON.parse(process.env.KOINE_LONG)) {
+			await page.goto(`${base}/#/tasks/${t}`);
+			await page.locator('.output .piece').first().waitFor();
+			await page.locator('.pane .chip.completed').first().waitFor();
+			(found.output ??= []).push(await page.evaluate(() => document.querySelector('.output').textContent.length));
+			await page.getByRole('button', {name: 'Earlier output'}).click();
+			await page.waitForFunction(() => document.querySelectorAll('.output .piece').length > 1);
+		}
+		await quick('another room', async () => {
+			await page.evaluate(() => document.activeElement?.blur());
+			await page.keyboard.press('5');
+			await page.locator('.events tbody tr').first().waitFor();
+		});
+		for (const i of '123456') {
+			await page.evaluate(() => document.activeElement?.blur());
+			await page.keyboard.press(i);
+			await page.locator('.row, .card, .events tbody tr').first().waitFor();
+			found.evil = (found.evil ?? 0) + await page.evaluate(() => document.querySelectorAll('main img, main script, main b, main i').length);
+			found.escapes = (found.escapes ?? 0) + await page.evaluate(() => (document.body.textContent.match(/[\u001b\u202e\u0007]/g) ?? []).length);
+			await fits(page, `room ${i} with evil texts`);
+		}
+	},
+
+	// Many tabs share one stream: a browser has six connections for all of them. One that has it and says
+	// nothing, as browsers let hidden ones stand still, loses it to the one that is looked at.
 	async tabs() {
-		const first = await open(link);
+		const pages = [await open(link)];
+		const next = () => JSON.parse(koine('approvals', '--json'))[0].id;
+		const left = n => Promise.all(pages.map(p => p.waitForFunction(k => document.querySelectorAll('.card').length === k &&
+			!document.body.classList.contains('away'), n, {polling: 200})));
 
-		await first.waitForURL(`${base}/`);
-		const pages = [first, ...await Promise.all(Array.from({length: 12}, () => open(`${base}/#/inbox`)))];
+		await pages[0].waitForURL(`${base}/`);
+		await pages[0].locator('.card').nth(2).waitFor();
+		while (pages.length < Number(process.env.KOINE_TABS)) {
+			pages.push(await open(`${base}/#/inbox`));
+			await pages.at(-1).locator('.card').nth(2).waitFor();
+		}
+		koine('deny', '--comment', 'elsewhere', next());
+		await left(2);
+		await pages[0].evaluate(() => {
+			window.post = BroadcastChannel.prototype.postMessage;
+			BroadcastChannel.prototype.postMessage = () => {};
+		});
+		await pages.at(-1).evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+		koine('deny', '--comment', 'elsewhere', next());
+		await left(1);
+		// Whoever has it closes, and another one goes on: any of them, also the first.
+		await pages[0].evaluate(() => { BroadcastChannel.prototype.postMessage = window.post; });
+		await pages.pop().close();
+		koine('deny', '--comment', 'elsewhere', next());
+		await left(0);
+		found.tabs = pages.length + 1;
+	},
 
-		await Promise.all(pages.map(p => p.locator('.card').first().waitFor()));
-		koine('deny', '--comment', 'elsewhere', JSON.parse(koine('approvals', '--json'))[0].id);
-		await Promise.all(pages.map(p => p.getByText('Nothing waits.').waitFor()));
-		await first.close();
-		console.error = () => {};
-		found.tabs = pages.length;
+	async answer() {
+		const page = await open(process.env.KOINE_ANSWER);
+
+		await both(page, 'answer');
+		found.asked = await page.locator('pre').textContent();
+		found.style = await page.locator('pre').evaluate(e => getComputedStyle(e).whiteSpace);
+		await tab(page, 'Approve');
+		await page.keyboard.press('Enter');
+		await page.getByText('Approved by').waitFor();
+		found.said = await page.locator('p').textContent();
 	},
 
 	async pictures() {

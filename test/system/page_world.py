@@ -51,6 +51,10 @@ MEMORIES = ["Ann plays the violin in the town orchestra", "The release is on Fri
 
 
 class PageWorld(Folder):
+    def __init__(self, *args):
+        super().__init__()
+        self.args = args
+
     def __enter__(self):
         super().__enter__()
         self.stack = contextlib.ExitStack()
@@ -61,7 +65,8 @@ class PageWorld(Folder):
         with open(self("koine.conf"), "w", encoding="utf-8") as f:
             f.write(CONFIG % {"agent": self("agent"), "runner": self("runner")})
         self.daemon = self.stack.enter_context(
-            Daemon("--config", self("koine.conf"), "--set", "approval.agents_decide=no", env={"KOINE": KOINE}))
+            Daemon("--config", self("koine.conf"), "--set", "approval.agents_decide=no", *self.args,
+                   env={"KOINE": KOINE, "KOINE_HOST_NAME": "alone"}))
         return self
 
     def __exit__(self, *exc):
@@ -89,7 +94,8 @@ class PageWorld(Folder):
 
     def link(self):
         done = subprocess.run([KOINE, "--socket", self.daemon.socket_path, "page", "--no-open"],
-                              capture_output=True, text=True, timeout=60, check=True)
+                              capture_output=True, text=True, timeout=60)
+        same(done.returncode, 0, "koine page, %r" % done.stderr)
         return done.stdout.strip()
 
     def browse(self, what, env=None):

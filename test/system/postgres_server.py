@@ -1,4 +1,9 @@
-"""A PostgreSQL server of a test's own, in a folder that goes with it, on loopback only."""
+"""
+A PostgreSQL server of a test's own, in a folder that goes with it, on loopback only, or at an address of
+a network of ours (hosts_network.py).
+"""
+import atexit
+import contextlib
 import glob
 import os
 import pwd
@@ -28,21 +33,27 @@ def free_port():
 class Server:
     """For a `with`. The server refuses to be root's, so it is the user postgres's there."""
 
-    def __init__(self, options=""):
-        self.options = options
+    def __init__(self, options="", wrapper=(), address="127.0.0.1"):
+        # No machine loses its power here: what a server has written is there after it was killed.
+        self.options = "-c fsync=off " + options
+        self.made = []
+        self.wrapper = list(wrapper)
+        self.address = address
 
     def __enter__(self):
         self.bin = programs()
         self.folder = tempfile.mkdtemp(prefix="koine-pg-")
         self.port = free_port()
-        self.as_user = []
+        self.as_user = self.wrapper
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
-            self.as_user = ["setpriv", "--reuid=%d" % user.pw_uid, "--regid=%d" % user.pw_gid,
-                            "--clear-groups"]
+            self.as_user = [*self.wrapper, "setpriv", "--reuid=%d" % user.pw_uid,
+                            "--regid=%d" % user.pw_gid, "--clear-groups"]
         self.run("initdb", "-D", self.folder + "/data", "-A", "trust", "-U", "koine", "--no-sync",
                  "-E", "UTF8", "--locale=C.UTF-8")
+        with open(self.folder + "/data/pg_hba.conf", "a") as f:
+            f.write("host all all samenet trust\n")
         self.start()
         return self
 
@@ -58,8 +69,8 @@ class Server:
         return done.stdout.decode()
 
     def start(self):
-        options = ("-k %s -p %d -c listen_addresses=127.0.0.1 -c max_connections=200"
-                   " -c shared_buffers=32MB %s" % (self.folder, self.port, self.options))
+        options = ("-k %s -p %d -c listen_addresses=%s -c max_connections=200"
+                   " -c shared_buffers=32MB %s" % (self.folder, self.port, self.address, self.options))
         # Its output must not be a pipe, which the server would hold open.
         with open(os.devnull, "wb") as nowhere:
             done = subprocess.run([*self.as_user, self.bin + "/pg_ctl", "-D", self.folder + "/data",
@@ -73,11 +84,11 @@ class Server:
         self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-m", mode, "stop")
 
     def url(self, name, user="koine"):
-        return "postgresql://%s@127.0.0.1:%d/%s" % (user, self.port, name)
+        return "postgresql://%s@%s:%d/%s" % (user, self.address, self.port, name)
 
     def sql(self, text, name="postgres"):
-        done = subprocess.run(["psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-d", self.url(name), "-c", text],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run([*self.wrapper, "psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-d",
+                               self.url(name), "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if done.returncode != 0:
             raise Failure("%s: %s" % (text, done.stderr.decode()))
         return done.stdout.decode().strip()
@@ -85,4 +96,22 @@ class Server:
     def database(self, name):
         """A new one, and its address."""
         self.sql("CREATE DATABASE %s" % name)
+        self.made.append(name)
         return self.url(name)
+
+
+running = []
+
+
+@contextlib.contextmanager
+def shared_server():
+    """One for all tests of a program, since to make one takes seconds. What a test made there goes with it."""
+    if not running:
+        running.append(Server().__enter__())
+        atexit.register(running[0].__exit__)
+    server = running[0]
+    try:
+        yield server
+    finally:
+        while server.made:
+            server.sql("DROP DATABASE %s WITH (FORCE)" % server.made.pop())

@@ -8,6 +8,7 @@ arrived, presses buttons as the phone's program would, and replies.
 import http.server
 import itertools
 import json
+import re
 import threading
 import time
 import urllib.error
@@ -17,6 +18,11 @@ import urllib.request
 from harness import PATIENCE, Failure, wait_until
 
 IDS = itertools.count(1)
+
+# Of ntfy's "publish as JSON". Since 2.16 a message with the sequence_id of an earlier one takes its
+# place in the app; an older server does not know the field, and the message is another one.
+FIELDS = {"topic", "message", "title", "tags", "priority", "actions", "click", "attach", "markdown",
+          "icon", "filename", "delay", "email", "call", "sequence_id"}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -107,8 +113,9 @@ class Server(http.server.ThreadingHTTPServer):
 class Ntfy(Server):
     """POST / with JSON, POST /TOPIC, GET /TOPIC/json?since=."""
 
-    def __init__(self, topic="koine-secret-topic", key=None):
+    def __init__(self, topic="koine-secret-topic", key=None, version=(2, 16)):
         super().__init__()
+        self.version = version
         self.topic = topic
         self.key = key
         self.topics = {}  # name to messages, oldest first
@@ -116,8 +123,9 @@ class Ntfy(Server):
 
     def publish(self, topic, body, **more):
         with self.changed:
-            m = {"id": "m%09d" % next(IDS), "time": int(time.time()), "event": "message",
-                 "topic": topic, "message": body, **more}
+            now = int(time.time())
+            m = {"id": "m%011d" % next(IDS), "time": now, "expires": now + 43200,
+                 "event": "message", "topic": topic, "message": body, **more}
             self.topics.setdefault(topic, []).append(m)
             self.changed.notify_all()
         return m
@@ -150,6 +158,9 @@ class Ntfy(Server):
                 self.wrong.append("action %r" % a)
         if not 1 <= m.get("priority", 3) <= 5:
             self.wrong.append("priority %r" % m["priority"])
+        unknown = set(m) - FIELDS
+        if unknown:
+            self.wrong.append("fields %r" % unknown)
 
     def take(self, h, body):
         trouble = self.note("send", h, body)
@@ -160,14 +171,21 @@ class Ntfy(Server):
             return
         m = json.loads(body)
         self.check(m)
-        sent = self.publish(m["topic"], m["message"], title=m.get("title"),
-                            actions=m.get("actions", []))
+        sequence = m.get("sequence_id")
+        if sequence is not None and not re.fullmatch("[-_A-Za-z0-9]{1,64}", sequence):
+            h.answer(400, {"http": 400, "error": "invalid request: sequence ID invalid"})
+            self.wrong.append("sequence_id %r" % sequence)
+            return
+        told = {k: m[k] for k in ("title", "priority", "click", "actions") if k in m}
+        if sequence and self.version >= (2, 16):
+            told["sequence_id"] = sequence
+        sent = self.publish(m["topic"], m["message"], **told)
         h.answer(200, sent)
         with self.changed:
             m["id"] = sent["id"]
             if m["topic"] != self.topic:
                 self.wrong.append("topic %r" % m["topic"])
-            sequence = m.get("sequence_id", sent["id"])
+            sequence = sent.get("sequence_id", sent["id"])
             first = self.sequences.get(sequence)
             if first is None:
                 m["changes"] = []
@@ -201,7 +219,7 @@ class Ntfy(Server):
         h.send_header("Transfer-Encoding", "chunked")
         h.end_headers()
         at = self.since(topic, query)
-        self.tell(h, {"id": "o%09d" % next(IDS), "time": int(time.time()), "event": "open",
+        self.tell(h, {"id": "o%011d" % next(IDS), "time": int(time.time()), "event": "open",
                       "topic": topic})
         while not self.closing:
             with self.changed:
@@ -211,7 +229,7 @@ class Ntfy(Server):
             for m in new:
                 self.tell(h, m)
             if not new:
-                self.tell(h, {"id": "k%09d" % next(IDS), "time": int(time.time()),
+                self.tell(h, {"id": "k%011d" % next(IDS), "time": int(time.time()),
                               "event": "keepalive", "topic": topic})
         h.wfile.write(b"0\r\n\r\n")
 
@@ -245,6 +263,7 @@ class Telegram(Server):
         self.updates = []
         self.presses = {}  # id to the words of its acknowledgement, None before
         self.reading = 0
+        self.trouble["edited"] = []
 
     def play(self, h, body):
         parts = h.path.strip("/").split("/")
@@ -272,6 +291,8 @@ class Telegram(Server):
             self.wrong.append("text of %d" % len(m["text"]))
         if "parse_mode" in m:
             self.wrong.append("parse_mode")
+        if m.get("link_preview_options") != {"is_disabled": True} or "disable_web_page_preview" in m:
+            self.wrong.append("link previews, as since 7.0")
         for row in m.get("reply_markup", {}).get("inline_keyboard", []):
             for b in row:
                 if not 1 <= len(b["callback_data"].encode()) <= 64:
@@ -296,19 +317,34 @@ class Telegram(Server):
             if first is None:
                 self.refuse(h, "message to edit not found")
                 return
+            shown = (first["changes"] or [first])[-1]
+            if all(m.get(k) == shown.get(k) for k in ("text", "reply_markup")):
+                self.refuse(h, "message is not modified: specified new message content and reply "
+                               "markup are exactly the same as a current content and reply markup "
+                               "of the message")
+                return
+            trouble = self.trouble["edited"].pop(0) if self.trouble["edited"] else None
+            if trouble:  # it is changed, but the answer is another one
+                first["changes"].append(m)
+                self.misplay(h, trouble)
+                return
             h.answer(200, {"ok": True, "result": {"message_id": m["message_id"]}})
             first["changes"].append(m)
 
     def acknowledge(self, h, m):
         with self.changed:
             if m["callback_query_id"] not in self.presses:
-                self.refuse(h, "query is too old or query ID is invalid")
+                self.refuse(h, "query is too old and response timeout expired or query ID is invalid")
                 return
+            if len(m.get("text", "")) > 200:
+                self.wrong.append("acknowledged with %d characters" % len(m["text"]))
             self.presses[m["callback_query_id"]] = m.get("text", "")
             h.answer(200, {"ok": True, "result": True})
 
     def get_updates(self, h, m):
         with self.changed:
+            if m.get("allowed_updates") != ["callback_query", "message"]:
+                self.wrong.append("allowed_updates %r" % m.get("allowed_updates"))
             # The newest question ends an older one.
             self.reading += 1
             mine = self.reading
@@ -320,7 +356,8 @@ class Telegram(Server):
             found = list(self.updates)
             if self.reading != mine:
                 h.answer(409, {"ok": False, "error_code": 409, "description":
-                               "Conflict: terminated by other getUpdates request"})
+                               "Conflict: terminated by other getUpdates request; make sure that "
+                               "only one bot instance is running"})
                 return
         h.answer(200, {"ok": True, "result": found})
 

@@ -63,7 +63,10 @@ def blocks(page):
         check(not shell, "%s: a block of shell without \"$\": %r", page, m.group(3)[:60])
         if "$ " in m.group(3)[:2] or "\n$ " in m.group(3):
             line = text.count("\n", 0, m.start(3)) + 1
-            found.append(Block(page, line, m.group(1) or "", m.group(3)))
+            block = Block(page, line, m.group(1) or "", m.group(3))
+            path = os.path.join(SOURCE, "test", block.argument)
+            check(block.kind != "elsewhere" or os.path.exists(path), "%s:%d: there is no %s", page, line, path)
+            found.append(block)
         else:
             check(not re.match(r"(\./dev|koined?|curl|sudo|apt|git) ", m.group(3)),
                   "%s: a command without \"$\": %r", page, m.group(3)[:60])
@@ -217,8 +220,6 @@ class Reader:
 
     def run_block(self, block):
         if block.kind == "elsewhere":
-            path = os.path.join(SOURCE, "test", block.argument)
-            check(os.path.exists(path), "%s: there is no %s", block.commands[0][0], path)
             return
         self.count += len(block.commands)
         if block.kind == "meanwhile":
@@ -269,6 +270,8 @@ def furnish():
 
 
 def read_page(page):
+    # Before the folders are empty that it may be in.
+    found = blocks(page)
     furnish()
     keep = {k: os.environ[k] for k in ("LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS") if k in os.environ}
     os.environ.clear()
@@ -277,7 +280,7 @@ def read_page(page):
     reader = Reader()
     with contextlib.ExitStack() as stack:
         stack.callback(reader.stop)
-        for block in blocks(page):
+        for block in found:
             reader.run_block(block)
     print("%s: %d commands" % (page, reader.count))
 

@@ -4,10 +4,11 @@ import json
 import os
 import re
 import shutil
+import socket
 import stat
 import subprocess
 
-from harness import (KOINE, PATIENCE, SOURCE, Client, Daemon, Folder, Length, Skip, check, main,
+from harness import (KOINE, PATIENCE, SERVER, SOURCE, Client, Daemon, Folder, Length, Skip, check, main,
                      request, run_koined, same, wait_until)
 from nexus_client import Nexus
 from provider import OPENAI, Provider, model_flags, plain
@@ -35,6 +36,11 @@ def said(*args):
     done = subprocess.run([program("ocg"), *args], capture_output=True, timeout=4 * PATIENCE)
     check(done.returncode == 0, "%s", done.stderr.decode(errors="replace"))
     return done.stdout.decode().splitlines()
+
+
+def numbered(n):
+    """The nth conversation: where hosts share a store, each counts for itself."""
+    return "ocg-%s%d" % (socket.gethostname() + "-" if SERVER else "", n)
 
 
 def ocg_path(d):
@@ -152,7 +158,7 @@ def test_a_chat_is_a_conversation_that_nexus_reads_and_its_number_is_not_used_ag
                 said(ocg_path(d), "chat", "words of %d" % n)
                 nexus = Nexus(d)
                 for k in range(1, n + 1):
-                    got = nexus.agent("ocg-%d" % k).call("get_messages")["messages"]
+                    got = nexus.agent(numbered(k)).call("get_messages")["messages"]
                     same([(m["role"], m["content"]) for m in got],
                          [("user", "words of %d" % k), ("assistant", "echo 1: words of %d" % k)])
 
@@ -172,7 +178,7 @@ def test_a_history_is_sent_and_not_kept_twice():
         same(OPENAI.history(p.last), ("Theirs.", [("user", "one"), ("assistant", "echo 1: one"),
                                                   ("user", "two")]))
         same([m["content"] for m in
-              Nexus(d).agent("ocg-1").call("get_messages")["messages"]],
+              Nexus(d).agent(numbered(1)).call("get_messages")["messages"]],
              ["one", "echo 1: one", "two", "echo 3: two"])
         # one that is longer than the budget loses its oldest part
         long = [(role, "x" * 6000) for _ in range(20) for role in ("user", "assistant")]
@@ -199,7 +205,7 @@ def test_chats_of_one_connection_run_side_by_side():
             go.communicate()
         # each of those that ran at once has its own, and it is used again
         for n, said in enumerate((["slow 1"], ["slow 2"], ["quick"] * 3), 1):
-            got = Nexus(d).agent("ocg-%d" % n).call("get_messages")["messages"]
+            got = Nexus(d).agent(numbered(n)).call("get_messages")["messages"]
             same([m["content"] for m in got if m["role"] == "user"], said)
         same(d.connect().call("Agent.Stats")["Stats"]["sessions"], 3)
 
@@ -411,7 +417,7 @@ def test_clients_that_leave_with_calls_under_way():
         gate.open()
         wait_until(lambda: d.status()["calls_in_flight"] == 0, "all calls have ended")
         # what was said is kept all the same
-        wait_until(lambda: all(len(Nexus(d).agent("ocg-%d" % n).call("get_messages")
+        wait_until(lambda: all(len(Nexus(d).agent(numbered(n)).call("get_messages")
                                    ["messages"]) == 2 for n in range(1, 6)), "answers are kept")
 
 

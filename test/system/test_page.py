@@ -5,9 +5,10 @@ import os
 import re
 import subprocess
 
-from harness import KOINE, SOURCE, Client, Daemon, Folder, check, main, request, same
+from harness import (KOINE, SOURCE, Client, Daemon, Folder, Skip, check, main, reachable, request,
+                     same)
 from page_world import PageWorld
-from test_users import NOBODY, someone_else
+from test_users import NOBODY, become_nobody, someone_else
 
 PAGE_BYTES_MAX = 100 * 1000
 HEADERS = {
@@ -312,6 +313,35 @@ def test_behind_a_proxy():
         refused(b.get("/"), 401)
         how = koine(d, "page", "--link", "https://other.example/").stdout
         check(how.startswith("https://other.example/enter?link="), "%s", how)
+
+
+def test_a_proxy_into_which_koined_cannot_look():
+    """koined is an ordinary user's, the proxy root's, as tailscaled is: its visitors decide."""
+    if os.getuid() != 0 or not reachable(NOBODY):
+        raise Skip("another user cannot run koined here")
+
+    class Theirs(Daemon):
+        def start(self):
+            os.chown(self.root, NOBODY, NOBODY)
+            super().start()
+
+    with Theirs("--set", "page.behind=https://koine.example", "--set", "listen.page=on", "--set",
+                "approval.agents_decide=no", preexec_fn=become_nobody) as d, d.connect() as c:
+        done = subprocess.run([KOINE, "--socket", d.socket_path, "page", "--no-open"], user=NOBODY,
+                              group=NOBODY, extra_groups=[], capture_output=True, text=True,
+                              timeout=60, check=True)
+        link, behind = done.stdout.split()
+        v = Browser(link.split("/enter")[0])
+        ours = {"host": "koine.example"}
+        r = v.get("/enter?" + behind.split("?")[1], **ours)
+        v.cookie = r.header("Set-Cookie").split(";")[0]
+        id = c.call("approval.create", {"tool": "x"})["id"]
+        # At the socket nobody has been let in, and who asked does not decide.
+        told = json.loads(c.call_text(request("approval.decide", {"id": id, "decision": "approve"})))
+        same(told["error"]["code"], -32006, "at the socket")
+        said = result(v.call("approval.decide", {"id": id, "decision": "approve"},
+                             "Origin: https://koine.example", **ours))
+        same((said["status"], said["decided_by"]), ("approved", "human"), "by the proxy")
 
 
 def test_behind_must_be_an_origin():

@@ -7,23 +7,23 @@ import threading
 
 from harness import (SANITIZED, Client, Daemon, Failure, Folder, KOINE, check, main, request, run_koined,
                      same, wait_until)
-from postgres_server import Server
+from postgres_server import Server, shared_server
 
 BUILD = os.environ["KOINE_BUILD"]
 # With a sanitizer those that use every part of the driver are enough: the queries are the same.
 SUITES = ["memory", "task", "approval"] if SANITIZED else [
-    "approval", "chat", "event", "history", "job", "kept", "memory", "session", "tally", "task",
+    "approval", "chat", "event", "history", "host", "job", "memory", "session", "tally", "task",
     "vector"]
 
 
 def test_the_stores_own_tests_pass_on_it():
     if not os.path.exists(os.path.join(BUILD, "test/unit/store/test_store_memory")):
         raise Failure("the unit tests are not built")
-    with Server() as server:
-        for name in SUITES:
-            env = dict(os.environ, KOINE_TEST_STORE=server.database("store_" + name))
-            done = subprocess.run([os.path.join(BUILD, "test/unit/store/test_store_" + name)],
-                                  env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    with shared_server() as server:
+        for name in ["engine/test_event"] + ["store/test_store_" + suite for suite in SUITES]:
+            env = dict(os.environ, KOINE_TEST_STORE=server.database(name.replace("/", "_")))
+            done = subprocess.run([os.path.join(BUILD, "test/unit", name)], env=env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             check(done.returncode == 0, "%s: %s", name,
                   "\n".join(line for line in done.stdout.decode(errors="replace").splitlines()
                             if " OK " not in line and "RUN" not in line)[-3000:])
@@ -38,7 +38,7 @@ def found(client, text):
 
 
 def test_everything_is_there_after_a_kill():
-    with Server() as server:
+    with shared_server() as server:
         url = server.database("koine")
         with Daemon("--store", url, exit_status=-signal.SIGKILL) as d:
             with d.connect() as c:
@@ -57,7 +57,7 @@ def test_everything_is_there_after_a_kill():
 
 
 def test_any_text_comes_back():
-    with Server() as server:
+    with shared_server() as server:
         with Daemon("--store", server.database("koine")) as d, d.connect() as c:
             texts = ["a\0b", "\0", "\U0010ffff", "\U0010ffffff\0", "'; DROP SCHEMA koine; --", "$1 :id",
                      "ä€😀"]
@@ -68,7 +68,7 @@ def test_any_text_comes_back():
 
 def test_times_are_wider_than_a_number_beside_them():
     """A server takes a parameter that is compared with 0 for as wide as that 0."""
-    with Server() as server:
+    with shared_server() as server:
         with Daemon("--store", server.database("koine")) as d, d.connect() as c:
             then = "2023-05-07T08:00:00Z"
             kept = c.call("memory.add", {"content": "Anna runs", "created_at": then})["id"]
@@ -84,9 +84,9 @@ def test_times_are_wider_than_a_number_beside_them():
 
 def test_a_server_that_restarts_loses_and_doubles_nothing():
     """Clients write while it is stopped without a word to anybody; what was answered is there, once."""
-    with Server() as server:
+    with shared_server() as server:
         url = server.database("koine")
-        with Daemon("--store", url, announced=["call failed"]) as d:
+        with Daemon("--store", url, announced=["call failed", "the hosts' database"]) as d:
             stop = threading.Event()
             kept = []
 
@@ -121,6 +121,50 @@ def test_a_server_that_restarts_loses_and_doubles_nothing():
         same(len(set(rows)), len(rows), "each once")
 
 
+def test_a_write_that_fails_late_fails_its_batch():
+    """Events are stored with the commit; where they cannot be, nothing is kept, and all goes on after."""
+    with shared_server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url, announced=["call failed"]) as d, d.connect() as c:
+            add(c, "Anna runs")
+            server.sql("ALTER TABLE koine.event RENAME TO away", "koine")
+            for _ in range(3):
+                answer = json.loads(c.call_text(request("memory.add", {"content": "Anna swims"}, 1)))
+                check("error" in answer, "%r", answer)
+            server.sql("ALTER TABLE koine.away RENAME TO event", "koine")
+            add(c, "Anna walks")
+            same(sorted(found(c, "anna")), ["Anna runs", "Anna walks"], "what is kept")
+        same(server.sql("SELECT seq FROM koine.event ORDER BY seq", "koine").split(),
+             ["1", "2"], "numbers have no gap")
+
+
+# What was added behind the counter.
+WITHOUT_HOSTS = """DROP TABLE koine.host, koine.task_chunk, koine.writer; DELETE FROM koine.meta WHERE key = 'host_epoch';
+    ALTER TABLE koine.event DROP host; ALTER TABLE koine.session DROP host, DROP epoch, DROP wish;
+    ALTER TABLE koine.approval DROP host; ALTER TABLE koine.visitor DROP host;
+    ALTER TABLE koine.conversation DROP epoch, DROP host;
+    ALTER TABLE koine.task DROP version, DROP epoch, DROP cancel, DROP host, DROP on_host, DROP on_label;
+    SET search_path = koine; DROP VIEW koine_tallied; DROP TABLE koine_tally_next, koine_tally_change;
+    DROP FUNCTION koine_kinds, koine_counted, koine_owners, koine_tally_fold, koine_tally_often, task_tally,
+        memory_tally, conversation_tally, message_call_tally, session_tally;
+    CREATE FUNCTION memory_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+    CREATE FUNCTION memory_change_old() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"""
+
+
+def test_an_older_store_is_brought_up_to_date():
+    with shared_server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url) as d, d.connect() as c:
+            add(c, "Anna runs")
+        # As the version before the counter of events left it, with three of them swept away.
+        server.sql(WITHOUT_HOSTS + "DROP TABLE koine.event_counter; UPDATE koine.event SET seq = seq + 3;"
+                   "INSERT INTO koine.meta (key, value) VALUES ('event_last', '3');"
+                   "UPDATE koine.koine_schema SET version = 8", "koine")
+        with Daemon("--store", url) as d, d.connect() as c:
+            add(c, "Anna swims")
+        same(server.sql("SELECT seq FROM koine.event ORDER BY seq", "koine").split(), ["4", "5"], "numbers")
+
+
 def refused(args, words, env=None):
     with Folder() as f:
         done = run_koined("--root", f("root"), *args, env=env)
@@ -131,7 +175,7 @@ def refused(args, words, env=None):
 
 
 def test_what_cannot_be_a_store_is_refused():
-    with Server() as server:
+    with shared_server() as server:
         refused(["--store", server.url("nowhere")], 'database "nowhere" does not exist')
         refused(["--store", "postgresql://127.0.0.1:1/x"], "onnection refused")
         said = refused(["--store", "postgresql://koine:geheim@127.0.0.1/x"],
@@ -152,7 +196,7 @@ def test_what_cannot_be_a_store_is_refused():
 
 
 def test_an_older_program_leaves_a_newer_store_alone():
-    with Server() as server:
+    with shared_server() as server:
         url = server.database("koine")
         with Daemon("--store", url):
             pass
@@ -160,11 +204,11 @@ def test_an_older_program_leaves_a_newer_store_alone():
         refused(["--store", url], "newer koine")
 
 
-def test_two_daemons_do_not_share_it():
-    with Server() as server:
+def test_two_daemons_do_not_share_a_name():
+    with shared_server() as server:
         url = server.database("koine")
-        with Daemon("--store", url) as d:
-            refused(["--store", url], "another koined is using")
+        with Daemon("--store", url, env={"KOINE_HOST_LEASE": "12"}) as d:
+            refused(["--store", url], "another koined is host", dict(os.environ, KOINE_HOST_LEASE="12"))
             d.alive()
 
 
@@ -174,7 +218,7 @@ def identity(server):
 
 def test_databases_of_two_servers_are_two_stores():
     """What a store starts is marked by its identity: two with the same one would end each other's."""
-    with Server() as one, Server() as other:
+    with shared_server() as one, Server() as other:
         for server in (one, other):
             with Daemon("--store", server.database("koine")):
                 pass
@@ -190,7 +234,7 @@ def test_databases_of_two_servers_are_two_stores():
 
 
 def test_a_backup_says_what_to_do():
-    with Server() as server, Daemon("--store", server.database("koine")) as d, Folder() as f:
+    with shared_server() as server, Daemon("--store", server.database("koine")) as d, Folder() as f:
         done = subprocess.run([KOINE, "-s", d.socket_path, "backup", f("copy")],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         check(b"pg_dump" in done.stdout and done.returncode != 0, "%r", done)

@@ -12,7 +12,7 @@ import termios
 from embedding_server import Model
 from harness import (KOINE, SOURCE, Daemon, Folder, check, clean_environment, main, run_koined, same,
                      wait_until)
-from postgres_server import Server
+from postgres_server import shared_server
 from test_gateway import TOKEN, Gateway
 
 AGENT = "python3 " + os.path.join(SOURCE, "test", "system", "session_agent.py")
@@ -108,7 +108,7 @@ NEEDED = ["memory", "memory_version", "memory_vector", "memory_vector_floats", "
 
 
 def test_there_and_back_gives_the_same():
-    with Server() as server, Folder() as f:
+    with shared_server() as server, Folder() as f:
         fill("sqlite:" + f("a.db"), f)
         before = dump(f("a.db"))
         same([t for t in NEEDED if not before[t]], [], "tables without rows")
@@ -171,7 +171,7 @@ def serve_on(url, model):
 
 
 def test_koined_goes_on_with_the_copy():
-    with Server() as server, Folder() as f:
+    with shared_server() as server, Folder() as f:
         fill("sqlite:" + f("a.db"), f)
         url = server.database("koine")
         move("sqlite:" + f("a.db"), url)
@@ -254,7 +254,7 @@ def interrupt_and_go_on(source, make_target, back, before):
 
 
 def test_a_move_that_is_killed_goes_on():
-    with Server() as server, Folder() as f:
+    with shared_server() as server, Folder() as f:
         fill("sqlite:" + f("a.db"), f)
         before = dump(f("a.db"))
         made = []
@@ -332,7 +332,7 @@ def test_a_copy_that_differs_is_no_store():
 
 
 def test_what_cannot_be_moved_is_left_alone():
-    with Server() as server, Folder() as f:
+    with shared_server() as server, Folder() as f:
         a, b, url = "sqlite:" + f("a.db"), "sqlite:" + f("b.db"), server.database("koine")
         check("there is no store at" in move(a, url, 69), "no source")
         check(not os.path.exists(f("a.db")), "a source was made")

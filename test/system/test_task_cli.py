@@ -155,6 +155,35 @@ def test_lists_are_filtered_and_are_json():
         w("cancel", "3")
 
 
+def test_long_lists_come_in_pages():
+    with World("--set", "tasks.queue=3000") as w, w.daemon.connect() as k:
+        for i in range(0, 1100, 100):
+            k.send(b"".join(request("task.add", {"prompt": "p%d" % n, "stash": True, "label": "ab"[n % 2]}) + b"\n"
+                            for n in range(i, i + 100)))
+            for _ in range(100):
+                check(b"queued" in k.read_line(), "added")
+        page = k.call("task.find", {"limit": 700})
+        rest = k.call("task.find", {"limit": 700, "before": page["next"]})
+        same(([t["id"] for t in page["tasks"]] + [t["id"] for t in rest["tasks"]], rest["next"]),
+             (["task-%04d" % n for n in reversed(range(1100))], None), "two pages")
+        # Whoever comes in between is on no page that was begun before.
+        added = k.call("task.add", {"prompt": "new", "stash": True})["id"]
+        again = k.call("task.find", {"limit": 700, "before": page["next"]})
+        same([t["id"] for t in again["tasks"]], [t["id"] for t in rest["tasks"]], "the same again")
+        found, before = [], 0
+        while before is not None:
+            some = k.call("task.find", {"limit": 100, "label": "a", "before": before})
+            before = some["next"]
+            found += [t["id"] for t in some["tasks"]]
+        same(found, ["task-%04d" % n for n in reversed(range(0, 1100, 2))], "those with a label")
+        same(k.call("task.find", {"limit": 1, "before": 1})["next"], None, "none before the first")
+        check(b"before must not be negative" in k.call_text(request("task.find", {"before": -1})), "negative")
+        same([t["id"] for t in w.json("list", "-n", "5000")],
+             [added] + ["task-%04d" % n for n in reversed(range(1100))], "one array")
+        same(len(w.json("list", "-n", "1050")), 1050, "no more than wanted")
+        same(len(w("list", "-n", "1050").out.splitlines()), 1052, "two tables")
+
+
 def test_a_table_fits_its_terminal():
     with World() as w:
         w.add("-g", "group", "-p", "3", "--wait", "true " + "x" * 300)
@@ -456,8 +485,7 @@ def test_watch_shows_what_runs_and_what_waits():
                                "begins in")
             check(re.search(r"task-0000 running +\d+s +night ", frame), "%r", frame)
             w.touch("go")
-            frame = frame_with(t, "0 running  1 queued  2 completed")
-            check("task-0001 completed" in frame, "%r", frame)
+            frame_with(t, "0 running  1 queued  2 completed", "task-0001 completed")
             resize(t, 5, 30)
             frame = frame_with(t, "task-0002", "…")
             same([len(r) <= 30 for r in frame.split("\n")], [True] * 5, "rows")
@@ -711,6 +739,70 @@ def test_stop_by_force_ends_what_runs():
         w.koine("daemon", "stop", "--force")
         w.daemon.wait_exit()
         wait_until(lambda: not os.path.exists("/proc/%d" % pid), "the task's process to be gone")
+
+
+def test_a_task_is_changed_until_it_begins():
+    with World() as w:
+        first = w.add("--stash", "echo", "old")
+        second = w.add("--stash", "echo", "second")
+        same(w("edit", "0", "-p", "5", "-l", "mine", "--prompt", "echo new", "--timeout", "90s").out,
+             "task-0000 changed\n", "said")
+        shown = w.json("get", "0")
+        same((shown["priority"], shown["label"], shown["prompt"], shown["timeout"], shown["stashed"]),
+             (5, "mine", "echo new", 90000, True), "all of it")
+        w("edit", "0", "--timeout", "0")
+        same(w.json("get", "0")["timeout"], w.json("get", "1")["timeout"], "the default again")
+        same(w.json("edit", "0", "--label", "", "--after", "1"), {"id": first, "edited": True}, "json")
+        same((w.json("get", "0")["label"], w.json("get", "0")["after"]), (None, [second]), "nothing")
+        check("task-0001 would come after itself: task-0001 after task-0000 after task-0001" in
+              w("edit", "1", "--after", "0", code=1).err, "a circle")
+        w("edit", "0", "--no-after")
+        same(w.json("get", "0")["after"], [], "without")
+        w("enqueue", "0")
+        w("wait", "0")
+        same(w("log", "0").out, "new\n", "what ran")
+        check("is completed already" in w("edit", "0", "-p", "1", code=1).err, "one that has ended")
+        running = w.add(UNTIL % w.path("go"))
+        w.until(running, "running")
+        check("is running; only one that waits can be changed" in w("edit", running, "-p", "1", code=1).err,
+              "one that runs")
+        w.touch("go")
+        command = w.koine("run", "--stash", "--", "true").out.strip()
+        check("is a command" in w("edit", command, "--prompt", "x", code=1).err, "a command")
+        w("edit", command, "-p", "2")
+        told = [json.loads(line)["data"] for line in
+                w.koine("events", "-n", "50", "--json", "--type", "task.edited").out.splitlines()]
+        same(told[0], {"taskId": first, "prompt": "echo new", "label": "mine"}, "told")
+        for wrong, why in ((["--prompt", "x", "-e"], "not both"), (["--after", "1", "--no-after"], "not both")):
+            check(why in w("edit", "1", *wrong, code=64).err, "%r", wrong)
+        w("wait", running)
+
+
+def test_a_prompt_is_changed_in_the_editor():
+    with World() as w:
+        w.add("--stash", "--", "echo old\necho lines")
+        script = w.folder("editor")
+        with open(script, "w") as f:
+            f.write('#!/bin/sh\ncase $(stat -c %%a "$1") in 600) ;; *) exit 1 ;; esac\n'
+                    'sed -i s/old/new/ "$1"\necho "$1" >%s\n' % w.folder("seen"))
+        os.chmod(script, 0o755)
+        env = dict(w.env, EDITOR=script, TMPDIR=w.folder.path)
+        env.pop("VISUAL", None)
+        same(w("edit", "0", env=env).out, "task-0000 changed\n", "said")
+        same(w.json("get", "0")["prompt"], "echo new\necho lines", "changed")
+        with open(w.folder("seen")) as f:
+            check(not os.path.exists(f.read().strip()), "its file is gone")
+        done = w("edit", "-e", "-p", "3", "0", env=env)
+        check("nothing was changed" in done.err, "%r", done)
+        # What was typed is not lost when it comes too late.
+        with open(script, "a") as f:
+            f.write('echo more >>"$1"\n%s task cancel 0\n' % KOINE)
+        done = w("edit", "0", env=env, code=1)
+        kept = re.search(r"your text is in (\S+)", done.err).group(1)
+        with open(kept) as f:
+            same(f.read(), "echo new\necho linesmore\n", "kept")
+        os.unlink(kept)
+        check("is cancelled" in w("edit", "0", env=env, code=1).err, "not even asked")
 
 
 def test_commands_that_are_none():

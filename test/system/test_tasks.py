@@ -205,13 +205,13 @@ def test_a_task_has_its_folder_environment_and_exit_status():
     with world() as (w, d, c):
         k = d.connect()
         os.mkdir(w("there"))
-        task = add(k, 'pwd; echo "$ONE|$KOINE_TASK|$KOINE_PROJECT|$AGENT"; exit 42',
+        task = add(k, 'pwd; echo "$ONE|$KOINE_TASK|$KOINE_PROJECT|$KOINE_ATTEMPT|$AGENT"; exit 42',
                    project=w("root"), cwd=w("there"), env={"ONE": "a b\n", "KOINE_TASK": "mine"},
                    agent="helper")
         same(end(k, task), {"project": w("root"), "id": task, "state": "failed", "exit_status": 42,
                             "signal": None, "error": "Process exited with code 42"}, "end")
         same(c.call("task.get", {"taskId": task})["output"],
-             "%s\na b\n|%s|%s|helper\n" % (w("there"), task, w("root")), "output")
+             "%s\na b\n|%s|%s|1|helper\n" % (w("there"), task, w("root")), "output")
         at = {"project": w("root")}
         os.mkdir(w("soon gone"))
         first = add(k, "until test -e '%s'; do sleep 0.1; done; rmdir '%s'" %

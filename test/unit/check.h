@@ -10,3 +10,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+/* How often something is tried: few times every day, all of them where there is time (./dev soak). */
+static inline int rounds(int few, int all)
+{
+	return getenv("KOINE_SOAK") ? all : few;
+}

@@ -10,6 +10,7 @@
 
 #include "base/uuid.h"
 #include "store/memory.h"
+#include "server.h"
 #include "store/store.h"
 #include "tempdir.h"
 
@@ -41,16 +42,17 @@ static inline void fixture_close(struct fixture *f)
 	f->store = NULL;
 }
 
-/* Whether the tests run on a server's database, which KOINE_TEST_STORE names, instead of on files. */
-static inline bool on_server(void)
-{
-	return getenv("KOINE_TEST_STORE") != NULL;
-}
-
 /* For tests of what only files have: their versions, their plans, their bytes. */
 #define only_in_a_file()                                                                           \
 	do {                                                                                       \
 		if (on_server())                                                                   \
+			skip();                                                                    \
+	} while (0)
+
+/* For those of what only a server does: others who write, answers that come late. */
+#define only_on_a_server()                                                                         \
+	do {                                                                                       \
+		if (!on_server())                                                                  \
 			skip();                                                                    \
 	} while (0)
 
@@ -63,13 +65,8 @@ static inline int setup_closed(void **state)
 	tempdir_make(f->dir);
 	snprintf(f->path, sizeof(f->path), "%s/koine.db", f->dir);
 	snprintf(f->url, sizeof(f->url), "sqlite:%s", f->path);
-	if (on_server()) {
-		snprintf(f->url, sizeof(f->url), "%s", getenv("KOINE_TEST_STORE"));
-		if (system("psql -qX -d \"$KOINE_TEST_STORE\" -c 'DROP SCHEMA IF EXISTS koine "
-			   "CASCADE'"
-			   " 2>/dev/null") != 0)
-			return -1;
-	}
+	if (server_use(f->url, sizeof(f->url)) != 0)
+		return -1;
 	arena_init(&f->arena, 64 << 20);
 	*state = f;
 	return 0;

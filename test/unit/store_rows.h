@@ -1,6 +1,7 @@
 /* For tests of rows in the store: its connections, a batch, texts, and a look at the file beside it. */
 #pragma once
 
+#include "store/db/query.h"
 #include "store_fixture.h"
 
 #include <sqlite3.h>
@@ -170,4 +171,20 @@ static inline unsigned assert_no_walks(struct fixture *f, struct connection *c, 
 	}
 	sqlite3_close(db);
 	return n;
+}
+
+/* A life of a host, which is alive (0) or lost (2). */
+static inline void add_host(struct fixture *f, const char *name, int64_t epoch, int64_t state)
+{
+	static const struct query sql = {
+		"INSERT INTO host (name, epoch, state, boot, labels, version, since_ms, seen_ms, "
+		"lease_ms,"
+		" running, parallel) VALUES (:name, :epoch, :state, '', '', '', 0, 0, 0, 0, 0)"};
+	struct statement *q = query_open(writer(f), &sql);
+
+	query_bind_text(q, ":name", text_of(name));
+	query_bind_int(q, ":epoch", epoch);
+	query_bind_int(q, ":state", state);
+	assert_int_equal(query_run(q), 0);
+	query_done(q);
 }

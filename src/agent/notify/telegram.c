@@ -88,7 +88,10 @@ static void write_notice(struct buf *out, const struct telegram *t, const struct
 	if (notice->ref[0])
 		json_member_int(&j, "message_id", strtoll(notice->ref, NULL, 10));
 	json_member_text(&j, "text", (struct text) {.data = text.data, .len = text.len});
-	json_member_bool(&j, "disable_web_page_preview", true);
+	json_key(&j, "link_preview_options");
+	json_begin_object(&j);
+	json_member_bool(&j, "is_disabled", true);
+	json_end_object(&j);
 	if (!notice->ref[0])
 		json_member_bool(&j, "disable_notification", notice->silent);
 	if (notice->n_buttons > 0)
@@ -118,11 +121,29 @@ static bool is_ok(const struct value *tree)
 	return ok && ok->kind == VALUE_TRUE;
 }
 
+/* The message says it already, since an earlier answer was lost; or somebody has deleted it. */
+static bool is_settled(const struct telegram *t, const struct value *tree)
+{
+	static const char *const words[] = {"Bad Request: message is not modified",
+					    "Bad Request: message to edit not found"};
+	struct text said = value_text(value_find(tree, "description"));
+
+	for (unsigned i = 0; t->ref[0] && i < sizeof(words) / sizeof(words[0]); i++) {
+		if (said.len >= strlen(words[i]) &&
+		    memcmp(said.data, words[i], strlen(words[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void read_sent(const struct telegram *t, const struct value *tree, struct notice_sent *sent)
 {
 	int64_t id = 0;
 
-	if (sent->error != 0) {
+	if (sent->error != 0 && is_settled(t, tree)) {
+		*sent = (struct notice_sent) {.error = 0};
+		snprintf(sent->ref, sizeof(sent->ref), "%s", t->ref);
+	} else if (sent->error != 0) {
 		read_error(tree, sent);
 	} else if (!is_ok(tree)) {
 		sent->error = -EBADMSG;

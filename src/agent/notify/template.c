@@ -24,6 +24,8 @@ const char *const notice_field_names[] = {
 	"approval.session",
 	"approval.origin",
 	"approval.kind",
+	"approval.approve_url",
+	"approval.deny_url",
 	"project",
 	"status",
 	NULL,

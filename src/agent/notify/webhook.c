@@ -1,7 +1,7 @@
 /*
  * A webhook: any web server gets the notice, as ours or as the user's template words it. With a
  * key it is signed: Koine-Signature is the HMAC-SHA256 of "TIMESTAMP.BODY" in hexadecimal digits,
- * Koine-Timestamp the seconds since 1970. It brings no answer back.
+ * Koine-Timestamp the seconds since 1970. It brings no answer back; links among the fields may.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -41,6 +41,7 @@ static const struct member members[] = {
 	{"comment", "comment", MEMBER(BLOB, comment), ENDS | CHANGES},
 	{"decided_by", "decided_by", MEMBER(TEXT, decided_by), ENDS | CHANGES},
 	{"decided_at", "decided_ms", MEMBER(TIME, decided_ms), ENDS | CHANGES, NONE_IS_ZERO},
+	{"host", "host", MEMBER(TEXT, host), .absent = ABSENT_LEFT_OUT},
 	{NULL, "asker_pid", MEMBER(INT, asker_pid)},
 	{NULL, "asker_started", MEMBER(INT, asker_started)},
 	{NULL, "decider_uid", MEMBER(INT, decider_uid), DECIDER | CHANGES},

@@ -45,7 +45,9 @@ struct approval {
 	int64_t created_ms;
 	int64_t deadline_ms; /* 0: none */
 	int64_t decided_ms;  /* 0: not yet */
-	/* The process that speaks for the asker: its pid, and when it started. */
+	/* Where it was asked, and the process that speaks for the asker there: its pid, and when it
+	 * started. */
+	struct text host;  /* none: no other host has this store */
 	int64_t asker_pid; /* 0: unknown */
 	int64_t asker_started;
 	/* The process that decided. */

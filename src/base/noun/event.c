@@ -12,6 +12,7 @@ static const struct member members[] = {
 	{"project", "project", MEMBER(TEXT, project), .absent = ABSENT_LEFT_OUT},
 	{"session_id", "session", MEMBER(TEXT, session), .absent = ABSENT_LEFT_OUT},
 	{"run_id", "run", MEMBER(TEXT, run), .absent = ABSENT_LEFT_OUT},
+	{"host", "host", MEMBER(TEXT, host), .absent = ABSENT_LEFT_OUT},
 	{NULL, "data", MEMBER(BLOB, data)}, /* shown unpacked */
 };
 /* clang-format on */

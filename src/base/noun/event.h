@@ -18,10 +18,19 @@ struct event {
 	struct text type; /* "task.started" */
 	int64_t time_ms;
 	struct text project, session, run; /* {NULL, 0}: no project */
+	struct text host;                  /* where it happened; {NULL, 0}: there is only one */
 	struct text data;                  /* a packed object (base/pack) */
 };
 
 extern const struct portrait event_portrait;
+
+/* What is asked of one; see engine/event/condition.h. */
+struct event_condition {
+	struct text field; /* dotted: "payload.path" */
+	/* eq, equals, neq, not_equals, contains, matches, gt, lt, gte, lte, exists, not_exists */
+	struct text operator;
+	const struct value *value;
+};
 
 /* The names under which its data is shown, instead of those that are stored; NULL: as it is. */
 const struct packed_name *event_names(const struct event *e);

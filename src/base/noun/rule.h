@@ -4,18 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/noun/event.h"
 #include "base/portrait.h"
 
 enum rule_trigger { TRIGGER_CRON, TRIGGER_EVERY, TRIGGER_FILES, TRIGGER_EVENT };
 enum rule_action { ACTION_TASK, ACTION_COMMAND, ACTION_WEBHOOK, ACTION_DESKTOP };
 enum rule_catch_up { CATCH_UP_NONE, CATCH_UP_ONE, CATCH_UP_ALL };
-
-struct rule_condition {
-	struct text field; /* dotted: "payload.path" */
-	/* eq, equals, neq, not_equals, contains, matches, gt, lt, gte, lte, exists, not_exists */
-	struct text operator;
-	const struct value *value;
-};
 
 struct rule {
 	struct text id;
@@ -37,7 +31,7 @@ struct rule {
 	struct text source;
 	struct text pattern; /* a regular expression over "type:source" */
 	bool not_logged;     /* only what automation_event reports, not the log */
-	const struct rule_condition *conditions;
+	const struct event_condition *conditions;
 	unsigned n_conditions;
 	enum rule_action action;
 	struct text prompt; /* ACTION_TASK, with {{a.b}} of the event in it */

@@ -54,7 +54,9 @@ static const struct member members[] = {
 		NONE_IS_NEGATIVE},
 	{"duration_ms", "duration_ms", MEMBER(INT, duration_ms), LISTED | CHANGES, NONE_IS_NEGATIVE},
 	{"turns", "turns", MEMBER(INT, turns), LISTED | CHANGES, NONE_IS_NEGATIVE},
+	{"host", "host", MEMBER(TEXT, host), LISTED, .absent = ABSENT_LEFT_OUT},
 	{NULL, "mark", MEMBER(TEXT, mark), CHANGES},
+	{NULL, "epoch", MEMBER(INT, epoch)},
 	{NULL, "config", MEMBER(PACKED, config), BESIDE},
 };
 

@@ -35,6 +35,8 @@ struct session {
 	struct text runner; /* a program, or an agent of the settings */
 	struct packed config;
 	struct text mark; /* marks its processes */
+	struct text host; /* where it runs, or ran; none: no other host has this store */
+	int64_t epoch;    /* of the host's life that runs it; 0: none */
 	enum session_status status;
 	bool archived;
 	int64_t created_ms;

@@ -47,6 +47,14 @@ struct task {
 	bool stashed;          /* its user keeps it back: it starts once it is enqueued */
 	bool paused;           /* not stored: it is queued, and all tasks or its group are paused */
 	struct texts after;    /* ids in the same project that must be completed first */
+	/* Where hosts share a store: */
+	int64_t version; /* grows with every change of the row */
+	int64_t epoch;   /* the life of a host that runs it; 0: none does */
+	bool cancel;     /* somebody wants it cancelled; whoever runs it has to do that */
+	struct text
+		host; /* the one that runs it, or did so last; none: it waits, or is no other's */
+	struct text on_host;  /* only this one may run it; none: any */
+	struct text on_label; /* only one that has this label; none: any */
 };
 
 /* Flags of its members, in addition to those that all nouns share. */
@@ -55,6 +63,7 @@ enum {
 	TASK_ENDS = MEMBER_OWN << 1,     /* its state or result */
 	TASK_UNLISTED = MEMBER_OWN << 2, /* not read for lists */
 	TASK_BULKY = MEMBER_OWN << 3,    /* not read for brief lists */
+	TASK_EDITED = MEMBER_OWN << 4,   /* its user may change it until it begins */
 };
 
 extern const struct portrait task_portrait;

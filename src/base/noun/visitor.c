@@ -7,6 +7,7 @@ static const struct member members[] = {
 	{NULL, "digest", MEMBER(TEXT, digest)},
 	{"uid", "uid", MEMBER(INT, uid)},
 	{"program", "program", MEMBER(TEXT, program), .flags = MEMBER_NOT_NULL},
+	{NULL, "host", MEMBER(TEXT, host)},
 	{"behind", "behind", MEMBER(BOOL, behind)},
 	{"entered_at", "entered_ms", MEMBER(TIME, entered_ms)},
 	{"seen_at", NULL, MEMBER(TIME, seen_ms), .none = NONE_IS_ZERO},

@@ -241,6 +241,7 @@ static const struct source sources[N_COMPLETES] = {
 	[COMPLETES_CONVERSATION] = {"list_agents", "agents", "agent_id", {"model"}},
 	[COMPLETES_ENDED] = {"chat.past", "conversations", "number", {"conversation"}, true},
 	[COMPLETES_NOTIFIER] = {"notify.list", "notifiers", "name", {"kind", "state"}},
+	[COMPLETES_HOST] = {"host.list", "hosts", "name", {"state", "labels"}},
 	[COMPLETES_RULE] = {"automation.rules", "rules", "rule"},
 };
 

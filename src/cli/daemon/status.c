@@ -121,6 +121,14 @@ static void show_store(const struct show *s, const struct show_row *row)
 
 	show_label(s, row->label);
 	print_member("", store, "path");
+	if (member_string(store, "host").data) {
+		print_member(", host ", store, "host");
+		printf(" of %lld", (long long)member_number(store, "hosts"));
+	}
+	if (member_string(store, "answers").data && !member_is(store, "answers", "ok"))
+		print_member(": does not answer: ", store, "answers");
+	else if (member_string(store, "host").data && !member_flag(store, "lease"))
+		printf(": this host has lost its lease");
 	if (writes.data && !text_is(writes, "ok"))
 		print_member(": cannot be written: ", store, "writes");
 	if (member_is(store, "check", "under way"))

@@ -75,6 +75,7 @@ enum completes {
 	COMPLETES_ENDED, /* the number of a conversation that was ended */
 	COMPLETES_RULE,
 	COMPLETES_NOTIFIER,
+	COMPLETES_HOST,    /* that shares the store */
 	COMPLETES_PROJECT, /* that is served; or any folder */
 	COMPLETES_DIALECT, /* that has a place where its own clients look */
 	N_COMPLETES,

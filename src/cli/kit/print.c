@@ -293,6 +293,19 @@ void print_json_compact(FILE *out, const struct koine_value *v)
 	fputc('\n', out);
 }
 
+void print_json_items(FILE *out, const struct koine_value *array, bool first)
+{
+	struct printer p = {.out = out};
+	const struct koine_value *item = koine_value_first(array);
+
+	for (; item; item = koine_value_next(item)) {
+		if (!first)
+			fputc(',', out);
+		write_value(&p, item);
+		first = false;
+	}
+}
+
 void print_json_pretty(FILE *out, const struct koine_value *v, bool color)
 {
 	struct printer p = {.out = out, .pretty = true, .color = color};

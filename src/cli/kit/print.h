@@ -45,6 +45,8 @@ extern const char style_faint[];
 
 /* On one line, without spaces. */
 void print_json_compact(FILE *out, const struct koine_value *v);
+/* The items of one page of an array, with commas; first: nothing of it was printed yet. */
+void print_json_items(FILE *out, const struct koine_value *array, bool first);
 
 /* The same for an object, without that member. */
 void print_json_without(FILE *out, const struct koine_value *v, const char *without);

@@ -72,15 +72,18 @@ static int say_elsewhere(const char *base, const struct koine_value *result, con
 	while (n > 0 && base[n - 1] == '/')
 		n--;
 	printf("%.*s%s\n", (int)n, base, path_of(link));
-	if (is_behind(result, base, n))
+	if (is_behind(result, base, n)) {
+		fputs("Links in webhooks' messages lead there, too.\n", stderr);
 		return 0;
+	}
 	member_copy(result, "address", address, sizeof(address));
 	fprintf(stderr,
 		"koined serves the page at %s, to this machine alone. From elsewhere:\n"
 		"  ssh -L 7770:%s HOST   and a link to http://127.0.0.1:7770\n"
 		"  or a proxy on this machine that speaks https, such as `tailscale serve`; then\n"
 		"  koine.conf has  [page] behind = %.*s\n"
-		"  and, if the proxy is another user's,  [listen page] allow_uids = UID\n",
+		"  and, if the proxy is another user's,  [listen page] allow_uids = UID\n"
+		"Links in webhooks' messages lead there then, too.\n",
 		address, strlen(address) > 7 ? address + strlen("http://") : "", (int)n, base);
 	return 0;
 }

@@ -68,6 +68,13 @@ static int add_after(struct koine_json *j, const struct option_list *after)
 	return 0;
 }
 
+int task_params_order(struct koine_json *j, const struct task_options *o)
+{
+	if (!isnan(o->priority))
+		params_add_double(j, "priority", o->priority);
+	return add_after(j, &o->after);
+}
+
 /* NAME alone takes our own value along: nothing of our environment goes unless it is named. */
 static int add_variable(struct koine_json *j, const char *given)
 {
@@ -105,21 +112,21 @@ static int add_env(struct koine_json *j, const struct option_list *env)
 /* 0 means not given. */
 static void add_number(struct koine_json *j, const char *key, int64_t n)
 {
-	if (n != 0)
+	if (n > 0)
 		params_add_int(j, key, n);
 }
 
 static int add_options(struct koine_json *j, const struct cli *cli)
 {
 	const struct task_options *o = cli->own;
-	int r = add_folder(j, cli) ?: add_after(j, &o->after) ?: add_env(j, &o->env);
+	int r = add_folder(j, cli) ?: task_params_order(j, o) ?: add_env(j, &o->env);
 
 	if (r != 0)
 		return r;
-	if (!isnan(o->priority))
-		params_add_double(j, "priority", o->priority);
 	params_add(j, "group", o->group);
 	params_add(j, "label", o->label);
+	params_add(j, "host", o->host);
+	params_add(j, "on", o->on);
 	if (o->stash)
 		params_add_bool(j, "stash", true);
 	params_add(j, "agent", o->agent);

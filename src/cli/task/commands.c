@@ -9,7 +9,9 @@
 #include "cli/kit/value.h"
 #include "cli/task/task.h"
 
-static int cmd_list(struct cli *cli)
+enum { PAGE = 1000 }; /* tasks that koined answers at once */
+
+static struct koine_json *page_params(const struct cli *cli, int64_t limit, int64_t before)
 {
 	const struct task_options *o = cli->own;
 	struct koine_json *j = task_params(cli);
@@ -17,8 +19,43 @@ static int cmd_list(struct cli *cli)
 	params_add(j, "state", o->state);
 	params_add(j, "group", o->group);
 	params_add(j, "label", o->label);
-	params_add_int(j, "limit", o->limit ? o->limit : 20);
-	return call_print(cli, "task.find", j, cli->options.json ? "tasks" : NULL, task_print_list);
+	params_add_int(j, "limit", limit);
+	if (before > 0)
+		params_add_int(j, "before", before);
+	return j;
+}
+
+/* With --json the pages are one array. */
+static int cmd_list(struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+	int64_t left = o->limit ? o->limit : 20;
+	int64_t before = 0;
+	int r;
+
+	do {
+		CLEANUP(answer_freep) struct koine_answer *a = NULL;
+		const struct koine_value *found;
+		bool first = before == 0;
+		bool last;
+
+		r = call_send(cli, "task.find", page_params(cli, left < PAGE ? left : PAGE, before),
+			      &a);
+		if (r != 0)
+			return r;
+		found = koine_answer_result(a);
+		before = member_number(found, "next");
+		left -= PAGE;
+		last = left <= 0 || before == 0;
+		if (!cli->options.json) {
+			r = task_print_list(cli, found, last);
+		} else {
+			fputs(first ? "[" : "", stdout);
+			print_json_items(stdout, koine_value_get(found, "tasks"), first);
+			fputs(last ? "]\n" : "", stdout);
+		}
+	} while (r == 0 && left > 0 && before > 0);
+	return r;
 }
 
 static int cmd_stats(struct cli *cli)
@@ -122,6 +159,11 @@ static const struct command subs[] = {
 	 cmd_change, IDS},
 	{"retry", "ID...", "queue tasks again that failed or were cancelled", BY_ID, cmd_change,
 	 IDS},
+	{"edit", "ID", "change a task that has not begun",
+	 BY_ID "What is not given stays; --after names all that it comes after. The editor is that "
+	       "of VISUAL, else\n"
+	       "of EDITOR, else vi.\n",
+	 cmd_task_edit, NULL, task_edit_options, ONE_ID},
 	{"stash", "ID...", "keep queued tasks back",
 	 BY_ID "They begin once they are enqueued. koine task pause ID does the same.\n",
 	 cmd_task_stash, IDS},

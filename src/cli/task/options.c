@@ -11,6 +11,7 @@ void task_options_init(void *own)
 	struct task_options *o = own;
 
 	o->priority = NAN;
+	o->timeout_ms = -1;
 }
 
 /* clang-format off */
@@ -25,17 +26,26 @@ void task_options_init(void *own)
 	{"--project", NULL, "DIR", \
 	 "whose tasks; else KOINE_PROJECT, else the nearest folder with .aiwg", option_text, \
 	 AT(project)}
+#define PRIORITY {"--priority", "-p", "N", "the highest goes first; 0", option_decimal, AT(priority)}
+#define AFTER \
+	{"--after", NULL, "ID", "begin when that one is completed; may be given often", option_list, \
+	 AT(after), .max = 64}
+#define TIMEOUT(help, least) \
+	{"--timeout", NULL, "TIME", "of one attempt: 90, 10s, 15m, 2h" help, option_span, \
+	 AT(timeout_ms), .min = least}
+#define WHERE \
+	{"--host", NULL, "NAME", "the host that runs it, or any", option_word, AT(host)}, \
+	{"--on", NULL, "LABEL", "only a host with this label runs it", option_word, AT(on)}
 /* For both ways to add one. */
 #define ADDING \
-	{"--priority", "-p", "N", "the highest goes first; 0", option_decimal, AT(priority)}, \
+	PRIORITY, \
+	WHERE, \
 	GROUP("what it belongs to"), \
 	LABEL("a short name for lists"), \
-	{"--after", NULL, "ID", "begin when that one is completed; may be given often", option_list, \
-	 AT(after), .max = 64}, \
+	AFTER, \
 	{"--directory", "-d", "DIR", "where it runs; else where you stand", option_word, \
 	 AT(folder)}, \
-	{"--timeout", NULL, "TIME", "of one attempt: 90, 10s, 15m, 2h", option_span, AT(timeout_ms), \
-	 .min = 1}, \
+	TIMEOUT("", 1), \
 	{"--delay", NULL, "TIME", "begin no sooner than then", option_span, AT(delay_ms)}, \
 	{"--retry", NULL, "N", "try so often again when it fails", option_number, AT(retries), NULL, \
 	 1, 1000}, \
@@ -65,6 +75,24 @@ const struct option task_run_options[] = {
 	 AT(line)},
 	ADDING,
 	PROJECT,
+	{NULL},
+};
+
+const struct option task_edit_options[] = {
+	{"--prompt", NULL, "TEXT", "what is to be done", option_word, AT(prompt)},
+	{"--editor", "-e", NULL, "change the prompt in your editor; so without options",
+	 option_flag, AT(editor)},
+	PRIORITY,
+	{"--label", "-l", "LABEL", "a short name for lists; \"\": none", option_text, AT(label)},
+	AFTER,
+	{"--no-after", NULL, NULL, "begin without waiting for others", option_flag, AT(no_after)},
+	{"--runner", "-r", "NAME",
+	 "an agent of the daemon's settings, or claude; \"\": the default", option_text, AT(runner),
+	 .completes = COMPLETES_AGENT},
+	TIMEOUT("; 0: the default", 0),
+	{"--host", NULL, "NAME", "the host that runs it, or any", option_word, AT(host)},
+	{"--on", NULL, "LABEL", "only a host with this label runs it; \"\": any", option_text,
+	 AT(on)},
 	{NULL},
 };
 

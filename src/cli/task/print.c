@@ -101,6 +101,7 @@ static const struct column columns[] = {
 	{"TIME", NULL, cell_span, 'r', NARROW},
 	{"GROUP", "group", cell_name, 'l', MIDDLING, .if_any = true},
 	{"AGENT", "agent", cell_name, 'l', MIDDLING, .if_any = true},
+	{"HOST", "host", cell_name, 'l', NARROW, .if_any = true},
 	{"LABEL", "label", cell_name, 'l', NARROW, .if_any = true},
 	{"PROMPT", "prompt", cell_prompt},
 	{NULL},
@@ -120,7 +121,7 @@ static void say_paused(const struct koine_value *found)
 	}
 }
 
-int task_print_list(const struct cli *cli, const struct koine_value *found)
+int task_print_list(const struct cli *cli, const struct koine_value *found, bool last)
 {
 	const struct task_options *o = cli->own;
 	const struct list list = {.columns = columns,
@@ -128,7 +129,8 @@ int task_print_list(const struct cli *cli, const struct koine_value *found)
 
 	int r = list_print_as(cli, &list, koine_value_get(found, "tasks"));
 
-	say_paused(found);
+	if (last)
+		say_paused(found);
 	return r;
 }
 

@@ -21,6 +21,11 @@ struct task_options {
 	double priority; /* NAN: not given */
 	const char *group;
 	const char *label;
+	const char *host;
+	const char *on;
+	const char *prompt;
+	bool editor;
+	bool no_after;
 	bool stash;
 	bool successful;
 	const char *line; /* of a shell */
@@ -30,8 +35,8 @@ struct task_options {
 	const char *folder; /* where it runs */
 	struct option_list after;
 	struct option_list env;
-	int64_t timeout_ms; /* 0: not given, for all of these */
-	int64_t delay_ms;
+	int64_t timeout_ms; /* -1: not given */
+	int64_t delay_ms;   /* 0: not given, for these */
 	int64_t retries;
 	int64_t retry_delay_ms;
 	bool wait;
@@ -46,6 +51,7 @@ struct task_options {
 extern const struct option task_options[];
 extern const struct option task_add_options[];
 extern const struct option task_run_options[];
+extern const struct option task_edit_options[];
 extern const struct option task_list_options[];
 extern const struct option task_log_options[];
 extern const struct option task_follow_options[];
@@ -87,6 +93,11 @@ int task_params_id(const struct cli *cli, const char *key, const char *typed,
 int task_send_id(struct cli *cli, const char *method, const char *key, const char *typed,
 		 struct koine_answer **ret_answer);
 
+/* ---- add.c: options that a new task and a changed one share ---- */
+
+/* Adds what the task comes after, and its priority. 0 or an exit code. */
+int task_params_order(struct koine_json *j, const struct task_options *o);
+
 /* ---- print.c ---- */
 
 bool task_is_held(const struct koine_value *task);
@@ -102,8 +113,8 @@ void task_span(const struct koine_value *task, char shown[SPAN_SHOWN]);
 size_t task_in_order(const struct koine_value *tasks, const struct koine_value **ret_tasks,
 		     size_t max);
 
-/* What task.find answered. */
-int task_print_list(const struct cli *cli, const struct koine_value *found);
+/* What task.find answered; after the last page, also what is paused. */
+int task_print_list(const struct cli *cli, const struct koine_value *found, bool last);
 int task_print_groups(const struct cli *cli, const struct koine_value *groups);
 int task_print_counts(const struct cli *cli, const struct koine_value *counts);
 int task_print_one(const struct cli *cli, const struct koine_value *task);
@@ -124,6 +135,7 @@ int task_wait(struct cli *cli, const char *typed, int *ret_status);
 
 int cmd_task_add(struct cli *cli);
 int cmd_run(struct cli *cli);
+int cmd_task_edit(struct cli *cli);
 int cmd_task_stash(struct cli *cli);
 int cmd_task_enqueue(struct cli *cli);
 int cmd_task_pause(struct cli *cli);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/notify/notifier.h"
+#include "daemon/settings/condition.h"
 #include "daemon/settings/settings.h"
 #include "engine/notify/notify.h"
 
@@ -18,17 +19,30 @@ enum {
 	WEBHOOK = 1 << (NOTIFIER_WEBHOOK + 1),
 	COMMAND = 1 << (NOTIFIER_COMMAND + 1),
 	HTTP = NTFY | TELEGRAM | WEBHOOK,
-	ASKS = NTFY | TELEGRAM,
 };
 
 #define AT(member)      offsetof(struct notify_setting, member)
 #define TEXT_AT(member) SETTING_TEXT(struct notify_setting, member)
+
+#define CONDITION(n, doc)                                                                          \
+	{                                                                                          \
+		"notify", "condition" #n, SET_TEXT, TEXT_AT(condition[(n)-1]), doc                 \
+	}
 
 static const struct setting rows[] = {
 	{"notify", "kind", SET_WORD, AT(kind), 0, 0, "ntfy, telegram, webhook or command",
 	 .words = kind_words},
 	{"notify", "on", SET_TEXT, TEXT_AT(on),
 	 "what it tells: approval, session.waiting, task.failed, task.* …, with commas"},
+	CONDITION(1, "FIELD OPERATOR VALUE, as of a rule: only such events; up to condition9"),
+	CONDITION(2, "another"),
+	CONDITION(3, "another"),
+	CONDITION(4, "another"),
+	CONDITION(5, "another"),
+	CONDITION(6, "another"),
+	CONDITION(7, "another"),
+	CONDITION(8, "another"),
+	CONDITION(9, "another"),
 	{"notify", "url", SET_URL, TEXT_AT(url), "the server; for a webhook the whole address",
 	 .check = notifier_check_url, .kinds = HTTP},
 	{"notify", "key_env", SET_VARIABLE, TEXT_AT(key_env),
@@ -59,8 +73,10 @@ static const struct setting rows[] = {
 	{"notify", "quiet", SET_TEXT, TEXT_AT(quiet), "hours without messages: 22:00-07:00"},
 	{"notify", "zone", SET_TEXT, TEXT_AT(zone), "the time zone of quiet; empty: the machine's"},
 	{"notify", "per_minute", SET_UNSIGNED, AT(per_minute), 1, 60, "messages at most"},
-	{"notify", "button_time", SET_SECONDS, AT(button_ms), 10, 604800,
-	 "seconds for which a button counts", .kinds = ASKS},
+	{"notify", "button_time", SET_SECONDS, AT(button_ms), 1, 604800,
+	 "seconds for which a button or a link counts", .kinds = HTTP},
+	{"notify", "links", SET_BOOL, AT(links), 0, 0,
+	 "whether approvals carry links to the page that approve and deny", .kinds = WEBHOOK},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -82,6 +98,7 @@ static void init(void *section, const char *name, const char *where)
 		.on = "approval",
 		.per_minute = 10,
 		.button_ms = 12 * 3600 * 1000,
+		.links = true,
 	};
 }
 
@@ -162,15 +179,43 @@ static int check_needs(const struct notify_setting *s, struct why *why)
 	return 0;
 }
 
+int notify_setting_conditions(const struct notify_setting *s, struct arena *a,
+			      struct event_condition ret[NOTIFY_CONDITIONS_MAX], unsigned *ret_n,
+			      struct why *why)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < NOTIFY_CONDITIONS_MAX; i++) {
+		const char *text = s->condition[i];
+
+		if (text[0] && condition_parse(text, a, &ret[n++]) != 0)
+			return refuse(why, REFUSE_PARAMS,
+				      "condition%u = %.60s: must be FIELD OPERATOR VALUE", i + 1,
+				      text);
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int check_rule(const struct notify_setting *s, struct arena *a, struct why *why)
+{
+	struct event_condition conditions[NOTIFY_CONDITIONS_MAX];
+	struct notify_rule rule = {.name = s->name,
+				   .on = s->on,
+				   .quiet = s->quiet,
+				   .zone = s->zone,
+				   .link = s->link,
+				   .conditions = conditions,
+				   .per_minute = s->per_minute};
+	int r = notify_setting_conditions(s, a, conditions, &rule.n_conditions, why);
+
+	return r == 0 ? notify_check_rule(&rule, why) : r;
+}
+
 static int check_one(const struct notify_setting *s, struct why *why)
 {
-	const struct notify_rule rule = {.name = s->name,
-					 .on = s->on,
-					 .quiet = s->quiet,
-					 .zone = s->zone,
-					 .link = s->link,
-					 .per_minute = s->per_minute};
 	struct why inner = {.text = ""};
+	struct arena arena;
 	int r;
 
 	if (s->kind == 0)
@@ -180,7 +225,9 @@ static int check_one(const struct notify_setting *s, struct why *why)
 		r = wrong(s, "link must be http://… or https://…", why);
 	if (r != 0)
 		return r;
-	r = notify_check_rule(&rule, &inner) ?: notifier_check_template(s->template, &inner);
+	arena_init(&arena, 4096);
+	r = check_rule(s, &arena, &inner) ?: notifier_check_template(s->template, &inner);
+	arena_done(&arena);
 	return r > 0 ? wrong(s, inner.text, why) : r;
 }
 

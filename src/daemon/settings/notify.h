@@ -4,15 +4,23 @@
  */
 #pragma once
 
+#include "base/arena.h"
+#include "base/noun/event.h"
 #include "base/setting.h"
 #include "daemon/settings/named_section.h"
 
-enum { NOTIFIES_MAX = 16, NOTIFY_TEXT_MAX = 1024 };
+enum {
+	NOTIFIES_MAX = 16,
+	NOTIFY_TEXT_MAX = 1024,
+	NOTIFY_CONDITIONS_MAX = 9,
+	CONDITION_TEXT_MAX = 640
+};
 
 struct notify_setting {
 	char name[SECTION_NAME_MAX + 1];
 	unsigned kind; /* enum notifier_kind + 1; 0: not said */
 	char on[512];
+	char condition[NOTIFY_CONDITIONS_MAX][CONDITION_TEXT_MAX];
 	char url[PATH_LEN]; /* "": the kind's own server */
 	char key_env[64];
 	char key_file[PATH_LEN];
@@ -29,8 +37,14 @@ struct notify_setting {
 	char zone[64];
 	unsigned per_minute;
 	unsigned button_ms;
+	bool links;
 	uint32_t given; /* which keys, as bits */
 };
+
+/* Its conditions; texts point into it or the arena. */
+int notify_setting_conditions(const struct notify_setting *s, struct arena *a,
+			      struct event_condition ret[NOTIFY_CONDITIONS_MAX], unsigned *ret_n,
+			      struct why *why);
 
 struct notify_settings {
 	struct notify_setting list[NOTIFIES_MAX];

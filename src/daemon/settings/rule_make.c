@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/settings/condition.h"
 #include "daemon/settings/setting.h"
 #include "engine/automation/schedule.h"
 
@@ -131,72 +132,20 @@ static int take_lists(const struct maker *m)
 	return r != 0 ? r : take_words(m, RULE_EXTENSIONS, &m->rule->extensions);
 }
 
-/* ---- conditions: FIELD OPERATOR [VALUE] ---- */
-
-static struct text take_word(const char **at)
-{
-	struct text word;
-
-	*at += strspn(*at, " \t");
-	word = (struct text) {.data = *at, .len = strcspn(*at, " \t")};
-	*at += word.len;
-	*at += strspn(*at, " \t");
-	return word;
-}
-
-/* A number, true, false or null; anything else is text, and so is anything in quotes. */
-static struct value value_of(const char *text)
-{
-	struct value v = {.kind = VALUE_NUMBER, .text = text, .len = (uint32_t)strlen(text)};
-	double d;
-
-	if (strspn(text, "0123456789.-") == v.len && value_double(&v, &d))
-		return v;
-	if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
-		return (struct value) {.kind = text[0] == 't' ? VALUE_TRUE : VALUE_FALSE};
-	if (strcmp(text, "null") == 0)
-		return (struct value) {.kind = VALUE_NULL};
-	v.kind = VALUE_STRING;
-	if (v.len >= 2 && text[0] == '"' && text[v.len - 1] == '"') {
-		v.text = text + 1;
-		v.len -= 2;
-	}
-	return v;
-}
-
-static int take_condition(const struct maker *m, enum rule_key key, struct rule_condition *ret)
-{
-	const char *at = get(m, key);
-	struct value *v = arena_alloc(m->arena, sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	ret->field = take_word(&at);
-	ret->operator= take_word(&at);
-	if (ret->operator.len == 0)
-		return bad(m, key, "FIELD OPERATOR VALUE");
-	*v = value_of(at);
-	ret->value = at[0] ? v : NULL;
-	/* A regular expression is text, whatever it looks like. */
-	if (text_is(ret->operator, "matches") && v->kind != VALUE_STRING)
-		*v = (struct value) {.kind = VALUE_STRING, .text = at, .len = (uint32_t)strlen(at)};
-	return 0;
-}
+/* ---- conditions ---- */
 
 static int take_conditions(const struct maker *m)
 {
-	struct rule_condition *list = arena_alloc(m->arena, 9 * sizeof(list[0]));
+	struct event_condition *list = arena_alloc(m->arena, 9 * sizeof(list[0]));
 	unsigned n = 0;
 
 	if (!list)
 		return -ENOMEM;
 	for (unsigned i = 0; i < 9; i++) {
-		int r = get(m, RULE_CONDITION + i)
-				? take_condition(m, RULE_CONDITION + i, &list[n++])
-				: 0;
+		const char *text = get(m, RULE_CONDITION + i);
 
-		if (r != 0)
-			return r;
+		if (text && condition_parse(text, m->arena, &list[n++]) != 0)
+			return bad(m, RULE_CONDITION + i, "FIELD OPERATOR VALUE");
 	}
 	m->rule->conditions = list;
 	m->rule->n_conditions = n;

@@ -97,6 +97,7 @@ void settings_init(struct settings *s)
 		.approvals = {.pending = 1000, .keep_days = 365},
 		.events_keep_days = 7,
 		.events_keep = 100000,
+		.host_lease_ms = 30 * 1000,
 	};
 	(void)section_add(&agent_section, s, "recall", "", NULL);
 	for (unsigned i = 0; i < n_dialects; i++) {
@@ -358,6 +359,21 @@ static int check_store(const struct settings *s, struct why *why)
 	return r > 0 ? refuse(why, what.code, "store.url: %s", what.text) : r;
 }
 
+/* Names and labels are typed and stand in lists: words without signs. */
+static int check_host(const struct settings *s, struct why *why)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._- ";
+
+	if (s->host_name[strspn(s->host_name, allowed)] || strchr(s->host_name, ' '))
+		return refuse(why, REFUSE_PARAMS,
+			      "host.name: letters, digits, '.', '_' and '-' only");
+	if (s->host_labels[strspn(s->host_labels, allowed)])
+		return refuse(why, REFUSE_PARAMS,
+			      "host.labels: words of letters, digits, '.', '_' and '-'");
+	return 0;
+}
+
 int settings_check(const struct settings *s, struct why *why)
 {
 	int r = agent_settings_check(&s->agents, why);
@@ -365,7 +381,7 @@ int settings_check(const struct settings *s, struct why *why)
 	if (r == 0)
 		r = agent_server_settings_check(&s->agent_servers, why);
 	if (r == 0)
-		r = check_store(s, why);
+		r = check_store(s, why) ?: check_host(s, why);
 	if (r == 0)
 		r = policy_settings_check(&s->approvals, why);
 	if (r == 0)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/log.h"
+#include "base/noun/host.h"
 #include "base/why.h"
 #include "call/server.h"
 #include "daemon/settings/agent.h"
@@ -62,7 +63,10 @@ struct settings {
 	struct limits limits;
 	struct listener_settings listeners;
 	char token_file[PATH_LEN];
-	char store[PATH_LEN]; /* its URL; "" for the default place */
+	char store[PATH_LEN];                    /* its URL; "" for the default place */
+	char host_name[HOST_NAME_MAX_BYTES + 1]; /* "" for the machine's */
+	char host_labels[256];                   /* words */
+	unsigned host_lease_ms;
 	bool memory_enabled;
 	size_t index_bytes;
 	size_t index_file_bytes;

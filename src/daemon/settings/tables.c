@@ -35,6 +35,15 @@ static const struct setting store_rows[] = {
 	 "sqlite:PATH or postgresql://…, where everything is kept; empty for the default place"},
 };
 
+static const struct setting host_rows[] = {
+	{"host", "name", SET_TEXT, TEXT_AT(host_name),
+	 "this host's name among those that share a PostgreSQL store; empty for the machine's"},
+	{"host", "labels", SET_TEXT, TEXT_AT(host_labels),
+	 "words that tasks may ask for (--on), with spaces between them"},
+	{"host", "lease", SET_SECONDS, AT(host_lease_ms), 3, 3600,
+	 "seconds without a sign of life after which others take over what it runs"},
+};
+
 static const char *const extract_reviews[] = {
 	[EXTRACT_AFTER] = "after", [EXTRACT_BEFORE] = "before", NULL};
 
@@ -177,17 +186,10 @@ static const struct setting limits_rows[] = {
 	}
 
 const struct settings_table settings_tables[] = {
-	TABLE(daemon_rows),
-	TABLE(koine_rows),
-	TABLE(store_rows),
-	TABLE(memory_rows),
-	{NULL, 0}, /* the dialects' tables come here */
-	TABLE(chat_rows),
-	TABLE(events_rows),
-	TABLE(tasks_rows),
-	TABLE(session_rows),
-	TABLE(approval_rows),
-	TABLE(limits_rows),
+	TABLE(daemon_rows),  TABLE(koine_rows),    TABLE(store_rows),
+	TABLE(host_rows),    TABLE(memory_rows),   {NULL, 0}, /* the dialects' tables come here */
+	TABLE(chat_rows),    TABLE(events_rows),   TABLE(tasks_rows),
+	TABLE(session_rows), TABLE(approval_rows), TABLE(limits_rows),
 };
 
 const unsigned n_settings_tables = sizeof(settings_tables) / sizeof(settings_tables[0]);

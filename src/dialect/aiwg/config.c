@@ -158,9 +158,9 @@ static void *read_list(struct reader *r, const struct value *from, const struct 
 
 /* ---- rules ---- */
 
-static bool read_condition(struct reader *r, const struct value *v, struct rule_condition *ret)
+static bool read_condition(struct reader *r, const struct value *v, struct event_condition *ret)
 {
-	*ret = (struct rule_condition) {
+	*ret = (struct event_condition) {
 		.field = text_in(v, "field"),
 		.operator= text_in(v, "operator"),
 		.value = value_find(v, "value"),
@@ -174,7 +174,7 @@ static bool read_condition(struct reader *r, const struct value *v, struct rule_
 static bool read_conditions(struct reader *r, const struct value *rule, struct rule *ret)
 {
 	const struct value *v = value_find(rule, "conditions");
-	struct rule_condition *list;
+	struct event_condition *list;
 
 	if (!v || v->kind == VALUE_NULL)
 		return true;

@@ -6,6 +6,7 @@
 
 #include "dialect/koine/approval_json.h"
 #include "dialect/koine/koine.h"
+#include "call/server.h"
 #include "dialect/engine.h"
 
 enum { SECONDS_MAX = 10 * 366 * 24 * 3600 }; /* ten years */
@@ -282,7 +283,8 @@ static struct done decide_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	l->decision.id = l->found->id;
-	l->decision.from = (struct approval_client) {.is = true, .peer = c->peer};
+	l->decision.from = (struct approval_client) {
+		.is = true, .let_in = c->endpoint->dialect->lets_in, .peer = c->peer};
 	(void)call_later(c, NULL, NULL);
 	approval_decide(call_approvals(c), &l->decision, koine_approval_told, c);
 	return call_settled(c);

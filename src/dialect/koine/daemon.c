@@ -13,6 +13,7 @@
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/engine.h"
+#include "engine/node/node.h"
 #include "engine/session/session.h"
 
 struct done koine_health(struct call *c)
@@ -24,6 +25,18 @@ struct done koine_health(struct call *c)
 	json_member_str(j, "version", c->server->opts.version);
 	json_end_object(j);
 	return call_reply(c);
+}
+
+/* Which host this is of those that share it, and whether it is there. */
+static void write_node(struct json *j, const struct node *n)
+{
+	int fault = node_fault(n);
+	unsigned rank;
+
+	json_member_text(j, "host", node_name(n));
+	json_member_uint(j, "hosts", node_count(n, &rank));
+	json_member_bool(j, "lease", node_epoch(n) != 0);
+	json_member_str(j, "answers", fault == 0 ? "ok" : strerror(-fault));
 }
 
 static void write_store(struct json *j, const struct engine *engine)
@@ -40,6 +53,8 @@ static void write_store(struct json *j, const struct engine *engine)
 			: engine_need_check(engine) ? "under way"
 						    : "not needed");
 	json_member_str(j, "writes", failing == 0 ? "ok" : strerror(-failing));
+	if (engine->node)
+		write_node(j, engine->node);
 	json_end_object(j);
 }
 

@@ -4,6 +4,7 @@
 #include "base/log_tail.h"
 #include "call/rpc.h"
 #include "dialect/daemon.h"
+#include "dialect/host.h"
 #include "dialect/metric/metric.h"
 
 const struct error_row koine_errors[N_REFUSALS] = {
@@ -95,6 +96,7 @@ const struct method_table koine_more_methods[] = {
 	{koine_chat_methods, &koine_n_chat_methods},
 	{koine_chat_ended_methods, &koine_n_chat_ended_methods},
 	{koine_event_methods, &koine_n_event_methods},
+	{host_methods, &host_n_methods},
 	{koine_task_add_methods, &koine_n_task_add_methods},
 	{koine_task_methods, &koine_n_task_methods},
 	{koine_task_control_methods, &koine_n_task_control_methods},

@@ -16,6 +16,7 @@ struct find_in {
 	struct text group;
 	struct text label;
 	int64_t limit;
+	int64_t before;
 	bool lines;
 	struct text project;
 };
@@ -176,6 +177,15 @@ static int find_work(struct call *c)
 	return r;
 }
 
+/* Where the next page begins; null: this was the last one. */
+static void write_next(struct json *j, const struct finding *f)
+{
+	if (f->n > 0 && f->n == task_list_limit(f->filter.limit))
+		json_member_int(j, "next", f->tasks[f->n - 1].seq);
+	else
+		json_member_text(j, "next", (struct text) {0});
+}
+
 static struct done find_then(struct call *c, int r)
 {
 	const struct finding *f = c->state;
@@ -195,6 +205,7 @@ static struct done find_then(struct call *c, int r)
 		json_end_object(j);
 	}
 	json_end_array(j);
+	write_next(j, f);
 	json_key(j, "counts");
 	json_begin_object(j);
 	json_member_int(j, "total", f->counts.total);
@@ -220,10 +231,12 @@ static struct done handle_find(struct call *c)
 		.group = in->group,
 		.label = in->label,
 		.limit = in->limit,
+		.before_seq = in->before,
 		.brief = true,
 	};
-	if (in->limit < 0)
-		return call_fail(c, refuse_field(&c->why, "limit", "limit must not be negative"));
+	if (in->limit < 0 || in->before < 0)
+		return call_fail(c, refuse_field(&c->why, in->limit < 0 ? "limit" : "before",
+						 "limit and before must not be negative"));
 	if (in->state.data && !task_state_parse(in->state, &state))
 		return call_fail(c, refuse_field(&c->why, "state",
 						 "state must be queued, running, completed, "
@@ -343,6 +356,10 @@ static const struct field find_fields[] = {
 	 .default_number = 20,
 	 .doc = "How many at most, up to 1000",
 	 .offset = offsetof(struct find_in, limit)},
+	{.name = "before",
+	 .type = FIELD_INT,
+	 .doc = "The page behind another one: that one's `next`",
+	 .offset = offsetof(struct find_in, before)},
 	{.name = "lines",
 	 .type = FIELD_BOOL,
 	 .doc = "The last line of each one's output, too",
@@ -367,7 +384,8 @@ const struct method koine_task_methods[] = {
 	{.name = "task.find",
 	 .doc = "Tasks, newest first, in short, and how many there are",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
-		   "\"items\":" AN_OBJECT "},\"counts\":" AN_OBJECT ","
+		   "\"items\":" AN_OBJECT "},\"next\":{\"type\":[\"integer\",\"null\"]},"
+		   "\"counts\":" AN_OBJECT ","
 		   "\"paused\":{\"type\":\"boolean\"},\"paused_groups\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"string\"}}}}",
 	 FIELDS(find_fields),

@@ -31,11 +31,11 @@ struct task_in {
 
 struct arena;
 struct call;
-struct task_new;
+struct texts;
 struct why;
 
 /* Ids of tasks that come first; NULL: none. */
-int koine_read_after(const struct value *list, struct arena *a, struct task_new *new,
+int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,
 		     struct why *why);
 
 /* Work for the writer's thread: refuses what agents started, as a decision would be. */

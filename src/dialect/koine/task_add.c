@@ -16,7 +16,7 @@ struct add_in {
 
 /* ---- adding one ---- */
 
-int koine_read_after(const struct value *list, struct arena *a, struct task_new *new,
+int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,
 		     struct why *why)
 {
 	struct text *after;
@@ -35,7 +35,7 @@ int koine_read_after(const struct value *list, struct arena *a, struct task_new 
 			return refuse_field(why, "after", "after[%u] must be the id of a task", n);
 		after[n++] = value_text(id);
 	}
-	new->task.after = (struct texts) {.items = after, .n = n};
+	*ret_after = (struct texts) {.items = after, .n = n};
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static int read_new(struct call *c, struct task_new *new)
 	const struct add_in *in = c->in;
 
 	*new = in->new;
-	return koine_read_after(in->after, &c->arena, new, &c->why)
+	return koine_read_after(in->after, &c->arena, &new->task.after, &c->why)
 		       ?: read_env(in->env, &c->arena, new, &c->why);
 }
 
@@ -197,6 +197,14 @@ static struct done handle_run(struct call *c)
 	 .type = FIELD_INT, \
 	 .doc = "Milliseconds before the second attempt, twice as many each time; a second without", \
 	 .offset = offsetof(struct add_in, new.task.retry_ms)}, \
+	{.name = "host", \
+	 .type = FIELD_STRING, \
+	 .doc = "The host that runs it, or \"any\"; without, this one if it has a project or a folder", \
+	 .offset = offsetof(struct add_in, new.task.on_host)}, \
+	{.name = "on", \
+	 .type = FIELD_STRING, \
+	 .doc = "Only a host with this label runs it", \
+	 .offset = offsetof(struct add_in, new.task.on_label)}, \
 	{.name = "project", \
 	 .type = FIELD_STRING, \
 	 .doc = "The folder it belongs to; none without", \

@@ -52,6 +52,48 @@ static struct done handle_enqueue(struct call *c)
 	return call_settled(c);
 }
 
+/* ---- changing one ---- */
+
+/* No number that anybody gives: it stays as it is. */
+#define AS_IT_IS INT64_MIN
+
+struct edit_in {
+	struct text id;
+	struct text project;
+	struct task_edit edit; /* its texts are read into it directly */
+	double priority;
+	int64_t timeout_ms;
+	const struct value *after;
+};
+
+static void on_edited(void *arg, int r, const struct why *why)
+{
+	const struct call *c = arg;
+	const struct edit_in *in = c->in;
+
+	koine_task_did(arg, r, why, in->id, "edited");
+}
+
+static struct done handle_edit(struct call *c)
+{
+	const struct edit_in *in = c->in;
+	struct task_edit edit = in->edit;
+	struct texts after = {0};
+	int r = koine_read_after(in->after, &c->arena, &after, &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	if (in->after)
+		edit.after = &after;
+	if (in->priority != (double)AS_IT_IS)
+		edit.priority = &in->priority;
+	if (in->timeout_ms != AS_IT_IS)
+		edit.timeout_ms = &in->timeout_ms;
+	(void)call_later(c, NULL, NULL);
+	task_edit(call_tasks(c), in->project, in->id, &edit, on_edited, c);
+	return call_settled(c);
+}
+
 /* ---- a group, or all ---- */
 
 static void answer_pause(struct call *c, int r, const struct why *why, bool paused)
@@ -138,6 +180,44 @@ static const struct field enqueue_fields[] = {
 	 .offset = offsetof(struct enqueue_in, delay_ms)},
 };
 
+static const struct field edit_fields[] = {
+	TASK_FIELDS(struct edit_in),
+	{.name = "prompt",
+	 .type = FIELD_STRING,
+	 .doc = "What is to be done",
+	 .offset = offsetof(struct edit_in, edit.prompt)},
+	{.name = "priority",
+	 .type = FIELD_NUMBER,
+	 .default_number = AS_IT_IS,
+	 .doc = "The highest goes first",
+	 .offset = offsetof(struct edit_in, priority)},
+	{.name = "label",
+	 .type = FIELD_STRING,
+	 .doc = "A short name for lists; \"\": none",
+	 .offset = offsetof(struct edit_in, edit.label)},
+	{.name = "runner",
+	 .type = FIELD_STRING,
+	 .doc = "An agent of the settings, or \"claude\"; \"\": the default one",
+	 .offset = offsetof(struct edit_in, edit.runner)},
+	{.name = "host",
+	 .type = FIELD_STRING,
+	 .doc = "The host that runs it, or \"any\"",
+	 .offset = offsetof(struct edit_in, edit.on_host)},
+	{.name = "on",
+	 .type = FIELD_STRING,
+	 .doc = "Only a host with this label runs it; \"\": any",
+	 .offset = offsetof(struct edit_in, edit.on_label)},
+	{.name = "after",
+	 .type = FIELD_ARRAY,
+	 .doc = "Ids of all tasks of the same project that must be completed first",
+	 .offset = offsetof(struct edit_in, after)},
+	{.name = "timeout",
+	 .type = FIELD_INT,
+	 .default_number = AS_IT_IS,
+	 .doc = "Milliseconds that one attempt may take; 0: as the settings say",
+	 .offset = offsetof(struct edit_in, timeout_ms)},
+};
+
 static const struct field pause_fields[] = {
 	{.name = "group",
 	 .type = FIELD_STRING,
@@ -178,6 +258,13 @@ const struct method koine_task_control_methods[] = {
 	 FIELDS(enqueue_fields),
 	 .in_size = sizeof(struct enqueue_in),
 	 .handle = handle_enqueue,
+	 .flags = METHOD_LATER},
+	{.name = "task.edit",
+	 .doc = "Changes a task that has not begun; what is not given stays",
+	 .result = DID("edited"),
+	 FIELDS(edit_fields),
+	 .in_size = sizeof(struct edit_in),
+	 .handle = handle_edit,
 	 .flags = METHOD_LATER},
 	{.name = "task.pause",
 	 .doc = "Begins no more tasks, of all or of a group; those that run go on",

@@ -16,6 +16,7 @@
 #include "dialect/engine.h"
 
 enum {
+	ELSEWHERE_MS = 500,       /* for what a task prints at another host */
 	AGAIN_MS = 200,           /* where nobody tells us when to look again */
 	TASK_LOOK_MAX = 32 << 20, /* bytes of a whole task and a piece of its output */
 };
@@ -319,6 +320,10 @@ static struct done wait_for_task(struct follow *f)
 	if (!task_watch(call_tasks(c), f->project, f->id, &f->watch, &end))
 		return f->n_missed++ == 0 ? look(c) : call_after(c, AGAIN_MS, look);
 	f->n_missed = 0;
+	if (f->with_output && task_runs_elsewhere(call_tasks(c), f->project, f->id)) {
+		task_unwatch(&f->watch);
+		return call_after(c, ELSEWHERE_MS, look);
+	}
 	/* It has printed something since. */
 	if (f->with_output && end > f->seen) {
 		task_unwatch(&f->watch);

@@ -84,7 +84,7 @@ static struct done handle_add(struct call *c)
 		.retries = in->retries,
 		.tool_use_id = side_tool_use(c),
 	};
-	int r = need_tasks(c) ?: koine_read_after(in->after, &c->arena, &new, &c->why);
+	int r = need_tasks(c) ?: koine_read_after(in->after, &c->arena, &new.task.after, &c->why);
 
 	if (r == 0 && (in->timeout_seconds < 0 || in->timeout_seconds > TIMEOUT_MAX_S))
 		r = refuse_field(&c->why, "timeout_seconds", "timeout_seconds must be 0 to %d",

@@ -72,6 +72,7 @@ COLLECT(refusals);
 COLLECT(call_times);
 COLLECT(calls_running);
 COLLECT(calls_parked);
+COLLECT(held);
 COLLECT(connections);
 COLLECT(accepted);
 COLLECT(refused);

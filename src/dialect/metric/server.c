@@ -281,6 +281,14 @@ COLLECT(work)
 	metric_count(sink, f, &writer, w->n_writes);
 }
 
+COLLECT(held)
+{
+	const struct histogram *h = loop_held(((const struct metric_from *)from)->server->loop);
+
+	if (h)
+		metric_histogram(sink, f, NULL, h);
+}
+
 COLLECT(commits)
 {
 	metric_histogram(sink, f, NULL, &((const struct metric_from *)from)->workers.commits);

@@ -61,6 +61,14 @@ static const struct field enter_fields[] = {
 	 .offset = offsetof(struct page_enter_in, link)},
 };
 
+static const struct field answer_fields[] = {
+	{.name = "token",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "As a notifier has sent it",
+	 .offset = offsetof(struct page_answer_in, token)},
+};
+
 static const struct field events_fields[] = {
 	{.name = "since",
 	 .type = FIELD_INT,
@@ -79,6 +87,23 @@ static const struct http_route routes[] = {
 	  .flags = METHOD_LATER},
 	 .flags = ROUTE_OPEN,
 	 .head = page_enter_head},
+	{"GET",
+	 "/answer",
+	 {.name = "page/answer/look",
+	  FIELDS(answer_fields),
+	  .in_size = sizeof(struct page_answer_in),
+	  .handle = page_answer_look},
+	 .flags = ROUTE_OPEN,
+	 .head = page_answer_head},
+	{"POST",
+	 "/answer",
+	 {.name = "page/answer",
+	  FIELDS(answer_fields),
+	  .in_size = sizeof(struct page_answer_in),
+	  .handle = page_answer_use,
+	  .flags = METHOD_LATER},
+	 .flags = ROUTE_OPEN,
+	 .head = page_answer_head},
 	{"GET",
 	 "/events",
 	 {.name = "page/events",
@@ -101,7 +126,7 @@ static const struct http_route_table files = {.rows = file_routes,
 
 /* ---- who is not let in ---- */
 
-static void add_escaped(struct buf *out, struct text t)
+void page_add_escaped(struct buf *out, struct text t)
 {
 	for (size_t i = 0; i < t.len; i++) {
 		if (t.data[i] == '<')
@@ -120,7 +145,7 @@ static void write_refusal(struct buf *body, const struct http_refusal *no)
 			  "<meta name=color-scheme content=\"light dark\"><title>koine</title>"
 			  "<link rel=icon href=\"data:,\">"
 			  "<h1>koine</h1>\n<p>");
-	add_escaped(body, no->message);
+	page_add_escaped(body, no->message);
 	if (no->status == 401 || no->route)
 		buf_add_str(body, "\n<p>Type <code>koine page</code> on its machine, and open the "
 				  "link that it prints. <a href=\"/\">Try again</a>");
@@ -138,6 +163,7 @@ const struct dialect page_dialect = {
 	.n_methods = PAGE_METHODS,
 	.more_methods = koine_more_methods,
 	.speaks_all = true,
+	.lets_in = true,
 	.home = {.address = "http:127.0.0.1:7770", .optional = true},
 	.section = &section,
 	.life = &life,
@@ -149,11 +175,7 @@ const struct dialect page_dialect = {
 	.http_gate = page_gate,
 	.http_refusal = write_refusal,
 	.http_refusal_type = "text/html; charset=utf-8",
-	.http_headers =
-		"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
-		"img-src 'self' data:; connect-src 'self'; manifest-src 'self'; "
-		"frame-ancestors 'none'; base-uri 'none'; form-action 'none'\r\n"
-		"X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
-		"Cross-Origin-Opener-Policy: same-origin\r\n"
-		"Cross-Origin-Resource-Policy: same-origin\r\n",
+	.http_headers = PAGE_HEADERS("script-src 'self'; style-src 'self'; img-src 'self' data:; "
+				     "connect-src 'self'; manifest-src 'self'; ",
+				     "'none'", "no-referrer"),
 };

@@ -30,6 +30,23 @@ static const struct endpoint *find_listener(const struct server *s)
 	return NULL;
 }
 
+static void write_address(const struct endpoint *e, char *out, size_t size)
+{
+	snprintf(out, size, "http://%s", e->address + strlen("http:"));
+}
+
+bool page_base(const struct server *s, char *out, size_t size)
+{
+	const struct endpoint *e = find_listener(s);
+	const struct page_settings *settings = e ? e->settings : NULL;
+
+	if (settings && settings->behind[0])
+		snprintf(out, size, "%s", settings->behind);
+	else if (e)
+		write_address(e, out, size);
+	return e != NULL;
+}
+
 /* ---- whether the client may ---- */
 
 static int check_client(struct call *c)
@@ -84,7 +101,7 @@ static struct done open_then(struct call *c, int r)
 	settings = e->settings;
 	digest_hex(text_of(secret), digest);
 	visitor_invite(call_visitors(c), text_of(digest), clock_utc_ms());
-	snprintf(base, sizeof(base), "http://%s", e->address + strlen("http:"));
+	write_address(e, base, sizeof(base));
 	log_info("link to the page made", "uid=%lld", (long long)page_uid(&c->peer));
 	j = call_result(c);
 	json_begin_object(j);

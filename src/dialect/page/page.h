@@ -26,6 +26,17 @@ struct page_settings {
 
 enum { PAGE_SECRET_LEN = 64, PAGE_COOKIE_NAME_MAX = 32 };
 
+/* What every answer says of how it may be used. */
+#define PAGE_HEADERS(sources, forms, referrer)                                                     \
+	"Content-Security-Policy: default-src 'none'; " sources "frame-ancestors 'none'; "         \
+	"base-uri 'none'; form-action " forms "\r\n"                                               \
+	"X-Content-Type-Options: nosniff\r\nReferrer-Policy: " referrer "\r\n"                     \
+	"Cross-Origin-Opener-Policy: same-origin\r\n"                                              \
+	"Cross-Origin-Resource-Policy: same-origin\r\n"
+
+/* As text in a document. */
+void page_add_escaped(struct buf *out, struct text t);
+
 /* 32 random bytes as hexadecimal digits, with a NUL. */
 int page_secret(char out[PAGE_SECRET_LEN + 1]);
 
@@ -48,6 +59,9 @@ int64_t page_keep_ms(const struct page_settings *s);
 enum { PAGE_METHODS = 3 };
 extern const struct method page_methods[PAGE_METHODS];
 
+/* "https://HOST" of the proxy, or the listener's own address. False: nobody listens. */
+bool page_base(const struct server *s, char *out, size_t size);
+
 /* ---- enter.c ---- */
 
 struct page_enter_in {
@@ -56,6 +70,16 @@ struct page_enter_in {
 
 int page_enter_head(struct call *c, const struct http_request *r);
 struct done page_enter(struct call *c);
+
+/* ---- answer.c: links that decide ---- */
+
+struct page_answer_in {
+	struct text token;
+};
+
+int page_answer_head(struct call *c, const struct http_request *r);
+struct done page_answer_look(struct call *c);
+struct done page_answer_use(struct call *c);
 
 /* ---- asset.c: its files ---- */
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "engine/approval/inner.h"
+#include "engine/event/event.h"
 
 int approval_check_text(struct text t, const char *field, size_t max, struct why *why)
 {
@@ -37,6 +38,8 @@ static int set_up(struct approvals *a, const struct approvals_opts *opts)
 	if (r == 0)
 		r = policy_rules_new(opts->rules, opts->n_rules, &a->rules);
 	if (r == 0)
+		r = approvals_follow(a);
+	if (r == 0)
 		r = pending_load(a);
 	return r;
 }
@@ -51,6 +54,7 @@ int approvals_start(const struct approvals_opts *opts, struct approvals **ret_ap
 		return -ENOMEM;
 	a->store = opts->store;
 	a->events = opts->events;
+	a->node = opts->node;
 	a->loop = opts->loop;
 	a->background = opts->background;
 	a->max_pending = opts->pending ? opts->pending : 1000;
@@ -86,6 +90,11 @@ void approvals_set_rules(struct approvals *a, const struct approval_rule *rules,
 	}
 	policy_rules_unref(a->rules);
 	a->rules = fresh;
+}
+
+bool approval_is_of_here(const struct approvals *a, const struct approval *row)
+{
+	return !row->host.data || text_equal(row->host, events_host(a->events));
 }
 
 unsigned approvals_pending(const struct approvals *a)
@@ -136,6 +145,7 @@ void approvals_free(struct approvals *a)
 {
 	if (!a)
 		return;
+	approvals_unfollow(a);
 	pending_free_all(a);
 	waiters_free(&a->refused);
 	approval_ended_clear(a);

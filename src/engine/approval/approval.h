@@ -5,6 +5,8 @@
  * matches wins) and grants answer first, then a human. The outcome is stored before anybody is
  * told, the first decision wins, and "nobody answered in time" is never "denied".
  *
+ * Hosts that share a store have one inbox: whoever waits is told what was decided on any of them.
+ *
  * A waiter is told once. If it was cut off (by a restart), it asks again with the same id: it
  * then continues to wait, or gets the answer that came in the meantime.
  *
@@ -34,6 +36,7 @@
 struct approvals;
 struct approval_waiter;
 struct events;
+struct node;
 struct store;
 
 enum {
@@ -50,6 +53,9 @@ enum {
 /* Who is at the other end of the connection; if `is` is not set: koined itself. */
 struct approval_client {
 	bool is;
+	/* A human at the machine has let it in, and no agent gets in there. What comes by a proxy of
+	 * another user, into which we cannot look, decides all the same. */
+	bool let_in;
 	struct peer peer;
 };
 
@@ -77,6 +83,7 @@ struct approval_rule {
 struct approvals_opts {
 	struct store *store;
 	struct events *events; /* NULL: no events are logged */
+	struct node *node;     /* NULL: there is one host only */
 	struct loop *loop;
 	struct background background;
 	unsigned pending;   /* how many may wait for a human; 0: 1000 */
@@ -172,8 +179,8 @@ struct approval_decision {
 	struct text comment;         /* {NULL, 0}: none */
 	struct text by;              /* {NULL, 0}: "human" */
 	struct approval_client from;
-	/* A door of our own that it came by, which is recorded as its program: "notify". {NULL, 0}:
-	 * it came from a client, or from nobody. */
+	/* A door of our own that it came by, which is recorded as its program: "notify"; a client
+	 * at that door is examined all the same. {NULL, 0}: it came from a client, or from nobody. */
 	struct text via;
 	/* Refuses if what is asked is not what the decider was shown. Runs on the writer's thread, in
 	 * the decision's transaction; its argument lives until fn is called. NULL: a client reads
@@ -199,6 +206,9 @@ void approval_decide(struct approvals *a, const struct approval_decision *d, app
 
 /* The asker has left: the approval is superseded, unless it is decided. No callback is called. */
 void approval_withdraw(struct approvals *a, struct text id, struct text by);
+
+/* Whether it was asked on this host, so that its asker is here, if anywhere. */
+bool approval_is_of_here(const struct approvals *a, const struct approval *row);
 
 /* What a decision means to a program that asked for permission: 0, or the reason why not.
  * "Nobody has answered" is never "denied". */
@@ -227,6 +237,10 @@ struct approval_filter {
 int approval_list(struct approvals *approvals, int lane, struct arena *a,
 		  const struct approval_filter *f, struct approval **ret_approvals,
 		  unsigned *ret_n);
+
+/* What the event log said, or would say, of a request; without a number. */
+struct event;
+int approval_as_event(struct arena *a, const struct approval *row, struct event *ret_event);
 
 /* REFUSE_NOT_FOUND: "approval not found: ID". With `short_id`, a unique prefix is enough; a
  * prefix of several ids is refused with these ids (REFUSE_PARAMS), even if it is itself a whole

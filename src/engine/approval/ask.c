@@ -13,6 +13,7 @@
 #include "base/pack.h"
 #include "base/uuid.h"
 #include "engine/approval/inner.h"
+#include "engine/event/event.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -157,6 +158,7 @@ static int fill(struct approval_ask *ask, const struct approval_new *in, struct 
 		.tool_use_id = in->tool_use_id,
 		.kind = in->kind,
 		.tool = in->tool,
+		.host = events_host(ask->approvals->events),
 		.created_ms = now,
 		.deadline_ms = timeout > 0 ? now + timeout : 0,
 	};
@@ -381,6 +383,8 @@ static void take_kept(struct approval_ask *ask)
 			tell(ask, -ENOMEM, NULL);
 			return;
 		}
+		if (ask->found)
+			pending_look_again(a, p);
 		if (approval_ended_after(a, ask->serial, ask->row.session))
 			pending_end_as(a, p, APPROVAL_SUPERSEDED);
 	}

@@ -127,6 +127,16 @@ enum session_approval approval_event_word(enum approval_status status)
 	return SESSION_APPROVAL_RESOLVED;
 }
 
+static int find(struct decide *d, struct connection *db)
+{
+	int r = store_approval_find(db, d->in.id, &d->arena, &d->row, &d->found);
+
+	if (r == 0 && !d->found)
+		r = refuse(&d->why, REFUSE_NOT_FOUND, "approval not found: %.*s",
+			   TEXT_ARGS(d->in.id));
+	return r;
+}
+
 static int refuse_second(struct decide *d)
 {
 	return refuse(&d->why, REFUSE_CONFLICT, "this approval has already been responded to");
@@ -141,9 +151,17 @@ static int see_decider(struct decide *d, struct approval *row)
 		row->decider_known = true;
 		row->decider_uid = getuid();
 		row->decider_program = d->in.via;
-		return 0;
+		return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, NULL, &d->why);
 	}
 	return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, row, &d->why);
+}
+
+/* Another host was quicker, since we looked. */
+static int lost(struct decide *d, struct connection *db)
+{
+	int r = find(d, db);
+
+	return r == 0 ? refuse_second(d) : r;
 }
 
 static int change(struct decide *d, struct connection *db)
@@ -158,7 +176,7 @@ static int change(struct decide *d, struct connection *db)
 	row.decided_ms = clock_utc_ms();
 	r = see_decider(d, &row) ?: store_approval_decide(db, &row, &done);
 	if (r != 0 || !done)
-		return r != 0 ? r : refuse_second(d);
+		return r != 0 ? r : lost(d, db);
 	d->row = row;
 	if (row.event_id > 0)
 		r = store_session_event_approval(db, row.event_id, approval_event_word(row.status),
@@ -173,14 +191,8 @@ static int change(struct decide *d, struct connection *db)
 
 static int decide_on(struct decide *d, struct connection *db)
 {
-	int r = store_approval_find(db, d->in.id, &d->arena, &d->row, &d->found);
+	int r = find(d, db) ?: check_kind(d, &d->why);
 
-	if (r != 0)
-		return r;
-	if (!d->found)
-		return refuse(&d->why, REFUSE_NOT_FOUND, "approval not found: %.*s",
-			      TEXT_ARGS(d->in.id));
-	r = check_kind(d, &d->why);
 	if (r == 0 && d->row.status != APPROVAL_PENDING)
 		r = refuse_second(d);
 	if (r == 0 && d->in.check)

@@ -12,6 +12,7 @@
 #include "io/process/lineage.h"
 #include "io/process/tree.h"
 #include "engine/approval/inner.h"
+#include "engine/event/event.h"
 #include "store/store.h"
 
 enum { HOLDERS_MAX = 16 };
@@ -36,7 +37,7 @@ void asker_see(const struct peer *peer, struct approval *row)
 /* ---- may the client decide? ---- */
 
 struct look {
-	struct connection *db;
+	const struct approvals *approvals;
 	const struct approval *row; /* NULL: for anything that may be asked */
 	const char *owner;          /* of our marks */
 	struct why *why;
@@ -51,14 +52,17 @@ static int refuse_agent(const struct look *l, const struct process_seen *who,
 		      (int)who->pid, who->name, (int)agent->pid, agent->name, way_out);
 }
 
-/* The agent that asks or, for a grant, any agent that has ever asked. */
+/* The agent that asks (a pid of another host is not one of ours) or, for a grant, any agent that has ever asked. */
 static int is_asker(const struct look *l, const struct process_seen *p, bool *ret_is)
 {
 	if (l->row) {
-		*ret_is = l->row->asker_pid == p->pid && l->row->asker_started == p->started;
+		*ret_is = l->row->asker_pid == p->pid && l->row->asker_started == p->started &&
+			  approval_is_of_here(l->approvals, l->row);
 		return 0;
 	}
-	return store_approval_has_asked(l->db, p->pid, p->started, ret_is);
+	return store_approval_has_asked(store_writer(l->approvals->store),
+					events_host(l->approvals->events), p->pid, p->started,
+					ret_is);
 }
 
 static int check_one(const struct look *l, const struct process_seen *who,
@@ -125,9 +129,9 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 		  const struct approval *row, struct approval *ret_by, struct why *why)
 {
 	const struct look l = {
-		.db = store_writer(a->store),
+		.approvals = a,
 		.row = row,
-		.owner = store_identity(a->store),
+		.owner = store_owner(a->store),
 		.why = why,
 	};
 	struct process_seen who = {0};
@@ -138,6 +142,8 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 	if (!client->is)
 		return 0;
 	n = peer_pids(&client->peer, pids, HOLDERS_MAX);
+	if (n == 0 && client->let_in && client->peer.known && client->peer.uid != geteuid())
+		return ret_by ? record(arena, &client->peer, &who, ret_by) : 0;
 	/* A larger number than we look at is a place to hide, too. */
 	if (!a->agents_decide && (n == 0 || n == HOLDERS_MAX))
 		return refuse_unknown(&l);

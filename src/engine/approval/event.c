@@ -48,18 +48,46 @@ static int add(struct events *events, const char *type, const struct approval *r
 }
 
 /* Clients ask for a large input separately. */
-int approval_tell_requested(struct events *events, const struct approval *row, unsigned total)
+static void say_requested(struct event_data *d, const struct approval *row, unsigned total)
 {
-	struct event_data d;
-	struct packer *p = &d.members;
+	struct packer *p = &d->members;
 
-	event_data_begin(&d);
+	event_data_begin(d);
 	say(p, ALWAYS, 0, row);
 	say(p, REQUEST, row->input.bytes.len <= APPROVAL_SHOWN_INPUT_MAX ? 0 : INPUT, row);
 	packer_int(p, "count", 1);
 	packer_int(p, "total", total);
 	say(p, ASKER, 0, row);
-	return add(events, "approval.requested", row, &d);
+}
+
+static const char requested[] = "approval.requested";
+
+int approval_tell_requested(struct events *events, const struct approval *row, unsigned total)
+{
+	struct event_data d;
+
+	say_requested(&d, row, total);
+	return add(events, requested, row, &d);
+}
+
+int approval_as_event(struct arena *a, const struct approval *row, struct event *ret_event)
+{
+	struct event e = {.type = text_of(requested),
+			  .time_ms = row->created_ms,
+			  .session = row->session,
+			  .run = row->run};
+	struct event_data d;
+	int r;
+
+	say_requested(&d, row, 1);
+	packer_end(&d.members);
+	r = d.bytes.err != 0
+		    ? d.bytes.err
+		    : arena_copy_text(a, (struct text) {d.bytes.data, d.bytes.len}, &e.data);
+	buf_done(&d.bytes);
+	if (r == 0)
+		*ret_event = e;
+	return r;
 }
 
 /* What the comment is. */

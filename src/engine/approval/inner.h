@@ -37,6 +37,9 @@ struct approval_rules {
 struct approvals {
 	struct store *store;
 	struct events *events;
+	struct node *node;
+	struct follower *follower; /* NULL: there are no other hosts */
+	struct approval_looks *looks;
 	struct loop *loop;
 	struct background background;
 	unsigned max_pending;
@@ -74,6 +77,8 @@ struct pending {
 	struct list waiters;
 	struct text id;
 	struct text session; /* {NULL, 0}: none */
+	struct text host;    /* where it was asked; {NULL, 0}: here */
+	bool unsure;         /* it may have been decided before it was at hand */
 	/* The tool and what it is for, as a number; 0: the call has an id of its own, or there is
 	 * none. */
 	uint64_t call;
@@ -109,11 +114,21 @@ struct pending *pending_get(struct approvals *a, const struct approval *row);
 void pending_end_as(struct approvals *a, struct pending *p, enum approval_status status);
 /* An end could not be stored: try it again a little later. */
 void pending_end_again(struct approvals *a, struct pending *p);
+/* It is decided, as the row says, or gone (NULL): tells its waiters. */
+void pending_resolved(struct approvals *a, struct pending *p, const struct approval *row);
 /* Removes it from memory; its waiters move to the list. */
 void pending_take(struct approvals *a, struct pending *p, struct list *ret_waiters);
 void pending_on_due(void *approvals);
 void pending_free_all(struct approvals *a);
 int pending_load(struct approvals *a);
+
+/* ---- follow.c: other hosts ---- */
+
+int approvals_follow(struct approvals *a);
+void approvals_unfollow(struct approvals *a);
+/* Its row was read before it was at hand, so somebody else may have decided it between: it is read
+ * once more. */
+void pending_look_again(struct approvals *a, struct pending *p);
 
 /* ---- ask.c ---- */
 

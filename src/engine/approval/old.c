@@ -41,7 +41,7 @@ static int run(struct work *w, int lane)
 static bool is_old(const struct approval_old *o, const struct approval *row)
 {
 	return text_is(row->agent, o->opts.agent) && o->opts.is_own(row) &&
-	       row->created_ms < o->started_ms;
+	       approval_is_of_here(o->approvals, row) && row->created_ms < o->started_ms;
 }
 
 static void on_withdrawn(void *arg, int result, const struct approval *approval,

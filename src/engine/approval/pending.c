@@ -10,10 +10,11 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "engine/approval/inner.h"
+#include "engine/node/node.h"
 #include "store/session.h"
 #include "store/store.h"
 
-enum { LOAD_PAGE = 100, LOAD_BYTES = 4 << 20, LOAD_ARENA_MAX = 16 << 20 };
+enum { LOAD_PAGE = 100, ELSEWHERE_MS = 2000, LOAD_BYTES = 4 << 20, LOAD_ARENA_MAX = 16 << 20 };
 
 static uint64_t hash(uint64_t h, struct text t)
 {
@@ -69,6 +70,14 @@ void pending_end_again(struct approvals *a, struct pending *p)
 	set_due(a, p, clock_steady_ms() + APPROVAL_AGAIN_MS);
 }
 
+/* Its own host ends it in time, as long as there is one; two would only get into each other's way. */
+static bool is_left_to_its_host(const struct approvals *a, const struct pending *p)
+{
+	const struct host *h = p->host.data ? node_find(a->node, p->host) : NULL;
+
+	return h && h->state == HOST_ALIVE && p->end_as == APPROVAL_EXPIRED;
+}
+
 void pending_on_due(void *approvals)
 {
 	struct approvals *a = approvals;
@@ -80,7 +89,9 @@ void pending_on_due(void *approvals)
 
 		if (p->due_ms == 0 || p->ending)
 			continue;
-		if (p->due_ms <= now)
+		if (p->due_ms <= now && is_left_to_its_host(a, p))
+			set_due(a, p, now + ELSEWHERE_MS);
+		else if (p->due_ms <= now)
 			approval_end(a, p);
 		else
 			arm(a, p->due_ms);
@@ -143,18 +154,28 @@ void approval_call_was_made(struct approvals *a, struct text session, struct tex
 
 /* ---- adding and removing ---- */
 
-static struct pending *pending_new(const struct approval *row)
+static struct text own_text(char **at, struct text t)
 {
-	struct pending *p = calloc(1, sizeof(*p) + row->id.len + row->session.len);
+	struct text copy = {.data = t.data ? *at : NULL, .len = t.len};
+
+	if (t.len > 0)
+		memcpy(*at, t.data, t.len);
+	*at += t.len;
+	return copy;
+}
+
+static struct pending *pending_new(const struct approvals *a, const struct approval *row)
+{
+	struct text host = approval_is_of_here(a, row) ? (struct text) {0} : row->host;
+	struct pending *p = calloc(1, sizeof(*p) + row->id.len + row->session.len + host.len);
+	char *at;
 
 	if (!p)
 		return NULL;
-	memcpy(p->own, row->id.data, row->id.len);
-	p->id = (struct text) {.data = p->own, .len = row->id.len};
-	if (row->session.data) {
-		memcpy(p->own + row->id.len, row->session.data, row->session.len);
-		p->session = (struct text) {.data = p->own + row->id.len, .len = row->session.len};
-	}
+	at = p->own;
+	p->id = own_text(&at, row->id);
+	p->session = own_text(&at, row->session);
+	p->host = own_text(&at, host);
 	list_init(&p->waiters);
 	p->end_as = APPROVAL_EXPIRED;
 	if (row->kind == APPROVAL_FUNCTION && row->tool_use_id.len == 0)
@@ -174,7 +195,7 @@ struct pending *pending_get(struct approvals *a, const struct approval *row)
 
 	if (p)
 		return p;
-	p = pending_new(row);
+	p = pending_new(a, row);
 	if (!p)
 		return NULL;
 	list_append(&a->pending, &p->link);
@@ -204,6 +225,24 @@ void pending_take(struct approvals *a, struct pending *p, struct list *ret_waite
 	list_splice(ret_waiters, &p->waiters);
 	tell_session(a, p, -1);
 	free(p);
+}
+
+void pending_resolved(struct approvals *a, struct pending *p, const struct approval *row)
+{
+	struct approval approval;
+	struct arena arena;
+	struct list waiters;
+	struct why why = {0};
+
+	list_init(&waiters);
+	if (!row)
+		refuse(&why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(p->id));
+	pending_take(a, p, &waiters);
+	arena_init(&arena, APPROVAL_INPUT_ARENA_MAX);
+	if (row)
+		approval = approval_of(&arena, row);
+	waiters_tell(&waiters, row ? 0 : REFUSE_NOT_FOUND, row ? &approval : NULL, &why);
+	arena_done(&arena);
 }
 
 void pending_free_all(struct approvals *a)

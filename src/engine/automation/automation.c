@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "engine/approval/old.h"
 #include "engine/automation/inner.h"
+#include "engine/event/follow.h"
 #include "io/http_client.h"
 
 int64_t automation_now(const struct automation *a)
@@ -257,6 +258,7 @@ void automation_run(struct automation *a, struct text project, struct text rule,
 int automation_new(const struct automation_opts *opts, struct automation **ret_automation)
 {
 	struct automation *a = calloc(1, sizeof(*a));
+	int r;
 
 	if (!a)
 		return -ENOMEM;
@@ -266,8 +268,12 @@ int automation_new(const struct automation_opts *opts, struct automation **ret_a
 	list_init(&a->switches);
 	list_init(&a->armings);
 	list_init(&a->firings);
-	*ret_automation = a;
-	return 0;
+	r = automation_follow(a);
+	if (r != 0)
+		automation_free(a);
+	else
+		*ret_automation = a;
+	return r;
 }
 
 void automation_stop(struct automation *a)
@@ -303,6 +309,7 @@ void automation_free(struct automation *a)
 		return;
 	automation_stop(a);
 	armings_drop(a);
+	follower_free(a->follower);
 	approval_old_free(a->old_asks);
 	while ((first = list_first(&a->firings)))
 		firing_free(list_entry(first, struct firing, link));

@@ -109,6 +109,10 @@ static int claim_run(struct work *w, int lane)
 		r = store_rule_claim(c, f->rule->key, f->occurrence_ms, f->now_ms, &f->claimed);
 		if (r != 0)
 			return r;
+	} else if (f->seq != 0) {
+		r = firing_claim_event(f, c, &f->claimed);
+		if (r != 0)
+			return r;
 	}
 	return f->claimed && !f->silent ? store_rule_put(c, &f->kept) : 0;
 }
@@ -164,6 +168,9 @@ static void claim_finished(struct work *w, int result)
 	if (result == 0 && f->claimed && !f->silent) {
 		act(f);
 	} else if (result == 0 || result == -ECANCELED) {
+		/* Another host fires it, or nobody: what that makes of it is followed. */
+		if (f->seq != 0 && f->rule->def.fired_ms == f->now_ms)
+			f->rule->def.fired_ms = f->was_fired_ms;
 		firing_free(f);
 	} else {
 		result = claim_again(f, result);
@@ -177,27 +184,27 @@ static void fire(struct firing *f)
 {
 	struct live_rule *r = f->rule;
 
+	f->was_fired_ms = r->def.fired_ms;
 	if (!f->silent)
 		r->def.fired_ms = f->now_ms;
-	f->kept = (struct rule_memory) {.name = r->key,
-					.fired_ms = r->def.fired_ms,
-					.enabled = r->by_hand,
-					.n_fired = !f->silent};
+	f->kept = (struct rule_memory) {
+		.name = r->key, .fired_ms = r->def.fired_ms, .enabled = -1, .n_fired = !f->silent};
 	claim(f);
 }
 
 /* ---- why it fires ---- */
 
-static bool is_cooling(const struct live_rule *r, int64_t now)
+bool rule_cools(const struct live_rule *r, int64_t fired_ms, int64_t now)
 {
 	/* If the clock was set back, it must not wait longer than that. */
-	return r->def.cooldown_ms > 0 && r->def.fired_ms > 0 && now >= r->def.fired_ms &&
-	       now - r->def.fired_ms < r->def.cooldown_ms;
+	return r->def.cooldown_ms > 0 && fired_ms > 0 && now >= fired_ms &&
+	       now - fired_ms < r->def.cooldown_ms;
 }
 
 static bool may_fire(const struct live_rule *r, const struct firing *f)
 {
-	return conditions_hold(r, f->event) && !is_cooling(r, f->now_ms);
+	return conditions_hold(&r->conditions, f->event, matching_steps(r)) &&
+	       !rule_cools(r, r->def.fired_ms, f->now_ms);
 }
 
 /* Rules that trigger each other would never stop. False: there were too many in this minute. */
@@ -214,8 +221,7 @@ static bool count_firing(struct automation *a)
 	return a->n_this_minute++ < FIRINGS_A_MINUTE;
 }
 
-void rule_consider(struct live_rule *r, struct text type, struct text source,
-		   const struct value *payload)
+void rule_consider(struct live_rule *r, const struct happening *h)
 {
 	struct firing *f;
 
@@ -224,7 +230,10 @@ void rule_consider(struct live_rule *r, struct text type, struct text source,
 	f = firing_new(r, FIRINGS_MAX);
 	if (!f)
 		return;
-	if (set_event(f, type, source, payload) == 0 && may_fire(r, f) &&
+	f->seq = h->seq;
+	if (set_event(f, h->type, h->source, h->payload) == 0 &&
+	    arena_copy_text(&f->arena, h->task, &f->about) == 0 &&
+	    arena_copy_text(&f->arena, h->project, &f->project) == 0 && may_fire(r, f) &&
 	    count_firing(r->automation))
 		fire(f);
 	else

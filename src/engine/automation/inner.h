@@ -2,7 +2,7 @@
  * Internal to engine/automation: rules, and what they are doing. Everything belongs to the loop.
  *
  *	a time, a file, an event     trigger_time.c, trigger_files.c, trigger_event.c
- *	  → rule_consider            switched on, conditions, cooldown     condition.c, firing.c
+ *	  → rule_consider            switched on, conditions, cooldown     firing.c
  *	    → the store              the occurrence is claimed, and the firing is recorded
  *	    → the approver           if the rule needs approval            approval.c
  *	      → the action           action.c, template.c
@@ -15,6 +15,7 @@
 #include "base/pattern/pattern.h"
 #include "engine/automation/automation.h"
 #include "engine/automation/schedule.h"
+#include "engine/event/condition.h"
 #include "engine/event/event.h"
 
 struct approval_old;
@@ -34,8 +35,9 @@ enum {
 	FIRINGS_DUE_MAX = 1024, /* including those of schedules, which may have to catch up */
 	PROMPT_MAX = 1 << 20,   /* bytes, after filling in */
 	OWN_TASKS_MAX = 1024,
-	EVENT_STEPS = 1 << 20, /* that expressions may use for one event: a few milliseconds */
 };
+
+struct connection;
 
 struct live_rule {
 	struct list link; /* in automation->rules; in no list once it is gone */
@@ -46,7 +48,7 @@ struct live_rule {
 	struct text key;    /* in the store: project, newline, id */
 	struct text origin; /* which set of rules it came with */
 	struct pattern *pattern;
-	struct pattern **matches; /* for its conditions; NULL entries where none is needed */
+	struct conditions conditions;
 	bool sees_own; /* it has a condition on payload.ruleId: its own actions wake it, too */
 	bool gone;
 	bool armed;  /* its state has been read from the store */
@@ -81,6 +83,7 @@ struct own_task {
 
 struct automation {
 	struct automation_opts opts;
+	struct follower *follower; /* NULL: there are no other hosts */
 	struct list rules;
 	unsigned n_rules;
 	struct list switches;
@@ -158,25 +161,13 @@ struct rule_switch *switch_get(struct automation *a, struct text project);
 int arm_new_rules(struct automation *a, struct text origin);
 void armings_drop(struct automation *a);
 
-/* ---- condition.c ---- */
-
-/* {type, source, payload} */
-int event_tree(struct arena *a, struct text type, struct text source, const struct value *payload,
-	       const struct value **ret_event);
-/* A field of the event's tree, by its dotted path; NULL: it does not exist. */
-const struct value *event_field(const struct value *event, struct text path);
-/* The text of a value that is neither array nor object; {NULL, 0} for these. */
-struct text event_scalar(const struct value *v);
+/* ---- trigger_event.c: the limit for expressions ---- */
 
 /* These enclose all matching for one event: once its steps are used up, further rules are not
  * woken, which is logged. */
 void matching_begin(struct automation *a);
 uint64_t *matching_steps(const struct live_rule *r);
 void matching_end(struct automation *a, struct text type);
-
-/* Refuses an invalid one; makes the pattern that it needs. */
-int condition_check(const struct rule_condition *c, struct pattern **ret_pattern, struct why *why);
-bool conditions_hold(const struct live_rule *r, const struct value *event);
 
 /* ---- template.c ---- */
 
@@ -208,6 +199,10 @@ struct firing {
 	const struct value *event;
 	struct text type;
 	int64_t occurrence_ms; /* the time of a schedule's occurrence; 0: none */
+	int64_t seq;           /* of the event, which other hosts hear, too; 0: none */
+	struct text about;     /* the task that the event is about; {NULL, 0}: none */
+	struct text project;   /* of that task */
+	int64_t was_fired_ms;  /* the rule, before this */
 	int64_t now_ms;
 	struct rule_memory kept; /* as it is to be stored */
 	bool silent;             /* only claimed, since the rule is switched off */
@@ -239,13 +234,25 @@ struct firing {
 	struct text message;
 };
 
+/* What may fire a rule. */
+struct happening {
+	struct text type, source;
+	struct text project; /* {NULL, 0}: none */
+	struct text task;    /* {NULL, 0}: none */
+	int64_t seq;         /* its number, if all hosts hear of it; 0: only this one does */
+	bool logged;
+	const struct value *payload;
+};
+
 /* For an event or a file: fires if everything matches. */
-void rule_consider(struct live_rule *r, struct text type, struct text source,
-		   const struct value *payload);
+void rule_consider(struct live_rule *r, const struct happening *h);
 /* An occurrence of its schedule. */
 void rule_due(struct live_rule *r, int64_t occurrence_ms);
 /* By hand. */
 void rule_run(struct live_rule *r, automation_done_fn fn, void *arg);
+
+/* Whether it fired too shortly before. */
+bool rule_cools(const struct live_rule *r, int64_t fired_ms, int64_t now);
 
 /* It cannot act, since we are stopping: the next start may handle its occurrence. */
 void firing_give_back(struct firing *f);
@@ -280,6 +287,13 @@ void firing_stop_waiting(struct firing *f);
 bool rule_asked_for(const struct live_rule *r, struct text tool);
 /* Called once: withdraws what the previous daemon asked, since nobody waits for it. */
 void asks_withdraw_old(struct automation *a);
+
+/* ---- hosts.c ---- */
+
+/* Runs on the writer's thread. Whether this firing is ours: its event is claimed, is none of the rule's own
+ * doing, and the rule has not fired on another host just before. */
+int firing_claim_event(struct firing *f, struct connection *c, bool *ret_claimed);
+int automation_follow(struct automation *a);
 
 /* ---- trigger_time.c ---- */
 

@@ -29,28 +29,6 @@ static int copy_value(struct arena *a, const struct value **v)
 	return *v ? value_copy(a, *v, v) : 0;
 }
 
-static int copy_conditions(struct arena *a, struct rule *d)
-{
-	struct rule_condition *copy = arena_alloc(a, (d->n_conditions + 1) * sizeof(copy[0]));
-
-	if (!copy)
-		return -ENOMEM;
-	for (unsigned i = 0; i < d->n_conditions; i++) {
-		struct rule_condition *c = &copy[i];
-		int r;
-
-		*c = d->conditions[i];
-		if (arena_copy_text(a, c->field, &c->field) != 0 ||
-		    arena_copy_text(a, c->operator, & c->operator) != 0)
-			return -ENOMEM;
-		r = copy_value(a, &c->value);
-		if (r != 0)
-			return r;
-	}
-	d->conditions = copy;
-	return 0;
-}
-
 static int copy_all(struct live_rule *r, struct why *why)
 {
 	struct rule *d = &r->def;
@@ -65,8 +43,6 @@ static int copy_all(struct live_rule *r, struct why *why)
 	e = copy_value(a, &d->written_trigger);
 	if (e == 0)
 		e = copy_value(a, &d->written_action);
-	if (e == 0)
-		e = copy_conditions(a, d);
 	return e != 0 ? e : rule_key(a, d->project, d->id, &r->key);
 }
 
@@ -154,18 +130,13 @@ static int make_trigger(struct live_rule *r, struct why *why)
 
 static int make_conditions(struct live_rule *r, struct why *why)
 {
-	r->matches = arena_zalloc(&r->arena, (r->def.n_conditions + 1) * sizeof(r->matches[0]));
-	if (!r->matches)
-		return -ENOMEM;
-	for (unsigned i = 0; i < r->def.n_conditions; i++) {
-		const struct rule_condition *c = &r->def.conditions[i];
-		int e = condition_check(c, &r->matches[i], why);
+	struct conditions *c = &r->conditions;
+	int e = conditions_make(c, &r->arena, r->def.conditions, r->def.n_conditions, why);
 
-		if (e != 0)
-			return e;
-		r->sees_own = r->sees_own || text_is(c->field, "payload.ruleId");
-	}
-	return 0;
+	r->def.conditions = c->list;
+	for (unsigned i = 0; i < c->n; i++)
+		r->sees_own = r->sees_own || text_is(c->list[i].field, "payload.ruleId");
+	return e;
 }
 
 static bool begins(struct text t, const char *with)
@@ -253,8 +224,7 @@ void rule_unref(struct live_rule *r)
 	if (!r || --r->n_refs > 0)
 		return;
 	rule_unwatch(r);
-	for (unsigned i = 0; r->matches && i < r->def.n_conditions; i++)
-		pattern_free(r->matches[i]);
+	conditions_done(&r->conditions);
 	pattern_free(r->pattern);
 	schedule_free(r->schedule);
 	arena_done(&r->arena);

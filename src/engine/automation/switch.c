@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "engine/automation/inner.h"
+#include "engine/event/event.h"
 #include "store/rule.h"
 #include "store/store.h"
 
@@ -82,16 +83,18 @@ static void toggle_free(struct toggle *t)
 static int toggle_run(struct work *w, int lane)
 {
 	struct toggle *t = list_entry(w, struct toggle, work);
-	struct connection *c = store_lane(t->automation->opts.store, lane);
-	struct rule_memory kept;
-	/* The store knows when it fired: the rule may not be armed yet. */
-	int r = store_rule_find(c, t->key, &t->arena, &kept);
+	const struct rule_memory kept = {.name = t->key, .enabled = t->on};
+	struct event_new e = {.type = "rule.switched", .project = t->project};
+	struct event_data d;
+	int r = store_rule_put(store_lane(t->automation->opts.store, lane), &kept);
 
 	if (r != 0)
 		return r;
-	kept.enabled = t->on;
-	kept.n_fired = 0;
-	return store_rule_put(c, &kept);
+	event_data_begin(&d);
+	if (t->rule)
+		packer_text(&d.members, "rule_id", t->rule->def.id);
+	packer_bool(&d.members, "enabled", t->on);
+	return event_add_data(t->automation->opts.events, &e, &d);
 }
 
 static void toggle_finished(struct work *w, int result)
@@ -131,6 +134,7 @@ static void throw_rule(struct toggle *t, struct live_rule *r)
 {
 	t->rule = rule_ref(r);
 	t->key = r->key;
+	t->project = r->def.project;
 	t->before = r->by_hand;
 	r->by_hand = t->on;
 }

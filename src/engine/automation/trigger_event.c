@@ -13,20 +13,30 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "base/pack.h"
-#include "base/record.h"
 #include "engine/automation/inner.h"
 
 enum { EVENT_ARENA_MAX = 32 << 20 }; /* a byte of packed data may be a separate value */
 
-/* An event, as rules see it. */
-struct happening {
-	struct text type, source;
-	struct text project; /* {NULL, 0}: none */
-	struct text task;    /* {NULL, 0}: none */
-	bool logged;
-	const struct value *payload;
-};
+/* ---- the limit for expressions ---- */
+
+void matching_begin(struct automation *a)
+{
+	a->steps[0] = EVENT_STEPS;
+	a->steps[1] = EVENT_STEPS;
+}
+
+uint64_t *matching_steps(const struct live_rule *r)
+{
+	return &r->automation->steps[is_of_project(r)];
+}
+
+void matching_end(struct automation *a, struct text type)
+{
+	if (a->steps[0] == 0 || a->steps[1] == 0)
+		conditions_spent(&a->steps_told_ms, "rules not matched", type);
+}
+
+/* ---- whom it concerns ---- */
 
 static bool pattern_fits(const struct live_rule *r, const struct happening *h)
 {
@@ -92,7 +102,7 @@ static void happened(struct automation *a, const struct happening *h)
 		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (may_be_meant(r, h) && !is_own(r, h))
-			rule_consider(r, h->type, h->source, h->payload);
+			rule_consider(r, h);
 	}
 }
 
@@ -120,27 +130,6 @@ static bool is_wanted(struct automation *a, const struct happening *h)
 	return false;
 }
 
-/* Its data, and what else is known about it. */
-static int payload_of(struct arena *a, const struct event *e, struct value **ret_payload)
-{
-	struct value *data;
-	struct record r;
-
-	if (event_unpack(a, e, &data) != 0)
-		return -ENOMEM;
-	record_go_on(&r, a, data);
-	if (!value_find(r.root, "seq"))
-		record_int(&r, "seq", e->seq);
-	if (e->project.len > 0 && !value_find(r.root, "project"))
-		record_text(&r, "project", e->project);
-	if (e->session.data && !value_find(r.root, "session"))
-		record_text(&r, "session", e->session);
-	if (e->run.data && !value_find(r.root, "run"))
-		record_text(&r, "run", e->run);
-	*ret_payload = r.root;
-	return r.err;
-}
-
 /* Events that occur while rules are being armed wait for them: rules count from when they were
  * set. */
 static enum event_look look(void *arg)
@@ -152,14 +141,15 @@ static enum event_look look(void *arg)
 
 static struct happening happening_of(const struct event *e)
 {
-	const char *dot = memchr(e->type.data, '.', e->type.len);
-	struct happening h = {
-		.type = e->type, .source = e->type, .project = e->project, .logged = true};
+	struct happening h = {.type = e->type,
+			      .source = event_source(e->type),
+			      .project = e->project,
+			      .logged = true};
 
-	if (dot)
-		h.source.len = (size_t)(dot - e->type.data);
 	if (text_is(h.source, "task"))
 		h.task = e->run;
+	if (e->host.data)
+		h.seq = e->seq;
 	return h;
 }
 
@@ -177,7 +167,7 @@ static int on_event(void *arg, const struct event *e)
 	if (a->stopping || !is_wanted(a, &h))
 		return 0;
 	arena_init(&arena, EVENT_ARENA_MAX);
-	if (payload_of(&arena, e, &payload) == 0) {
+	if (event_payload(&arena, e, &payload) == 0) {
 		h.payload = payload;
 		happened(a, &h);
 	}

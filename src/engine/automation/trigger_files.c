@@ -143,7 +143,9 @@ static void tell(void *arg, enum change change, const char *path)
 	record_text(&payload, "event_type", text_of(change_name(change)));
 	if (payload.err == 0) {
 		matching_begin(r->automation);
-		rule_consider(r, text_of(type), TEXT("watch"), payload.root);
+		rule_consider(r, &(struct happening) {.type = text_of(type),
+						      .source = TEXT("watch"),
+						      .payload = payload.root});
 		matching_end(r->automation, text_of(type));
 	}
 	arena_done(&a);

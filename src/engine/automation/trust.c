@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "engine/event/event.h"
+#include "engine/event/follow.h"
 #include "store/store.h"
 #include "store/trust.h"
 
@@ -22,6 +22,7 @@ struct kept {
 struct trust {
 	struct store *store;
 	struct events *events;
+	struct follower *follower; /* NULL: there are no other hosts */
 	struct kept *kept;
 	unsigned n_kept;
 	struct trust_offer **offers;
@@ -111,6 +112,7 @@ void trust_free(struct trust *t)
 {
 	if (!t)
 		return;
+	follower_free(t->follower);
 	for (unsigned i = 0; i < t->n_kept; i++)
 		free(t->kept[i].folder);
 	for (unsigned i = 0; i < t->n_offers; i++)
@@ -247,4 +249,32 @@ int trust_set(struct trust *t, struct text folder, struct text digest, int64_t n
 	if (o && o->changed)
 		o->changed(o->arg);
 	return 0;
+}
+
+/* ---- other hosts ---- */
+
+static void apply(void *arg, const struct event *e, void *found)
+{
+	struct text digest = packed_text(packed_find(e->data, "digest"));
+
+	(void)found;
+	if (trust_set(arg, e->project, digest, e->time_ms) != 0)
+		log_err("what another host says of a project is not known here until a restart",
+			"project=%.*s", TEXT_ARGS(e->project));
+}
+
+int trust_follow(struct trust *t, struct loop *loop, const struct background *background)
+{
+	static const struct text types[] = {TEXT("project.trusted"), TEXT("project.distrusted")};
+	const struct follower_opts opts = {
+		.events = t->events,
+		.loop = loop,
+		.background = *background,
+		.types = types,
+		.n_types = 2,
+		.apply = apply,
+		.arg = t,
+	};
+
+	return follower_start(&opts, &t->follower);
 }

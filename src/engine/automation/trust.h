@@ -14,6 +14,8 @@
 #include "base/noun/rule.h"
 #include "base/text.h"
 #include "base/why.h"
+#include "io/loop.h"
+#include "io/work.h"
 
 struct events;
 struct store;
@@ -55,6 +57,9 @@ const char *trust_state_name(enum trust_state state);
 
 /* Reads what was stored. Call it before the threads start. */
 int trust_new(struct store *store, struct events *events, struct trust **ret_trust);
+
+/* What other hosts trust, or trust no more, counts here, too. */
+int trust_follow(struct trust *t, struct loop *loop, const struct background *background);
 void trust_free(struct trust *t); /* accepts NULL */
 
 /* Replaces the previous offer for that folder. */

@@ -1,6 +1,7 @@
 /* The chat service: how it starts and stops, and what it accepts. */
 #include "engine/chat/chat.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/chat/inner.h"
+#include "engine/node/node.h"
 #include "store/chat.h"
 #include "store/store.h"
 
@@ -83,6 +85,23 @@ static int set_up(struct chat *chat, const struct chat_opts *opts)
 	return 0;
 }
 
+/* Each host counts for itself. */
+static void name_numbered(struct chat *chat, const char *prefix)
+{
+	struct text host = node_name(chat->node);
+	char *at =
+		chat->numbered + snprintf(chat->numbered, sizeof(chat->numbered), "%.40s", prefix);
+
+	if (host.len == 0)
+		return;
+	snprintf(at, sizeof(chat->numbered) - (size_t)(at - chat->numbered), "%.*s-",
+		 TEXT_ARGS(text_cut(host, HOST_NAME_MAX_BYTES)));
+	for (; *at; at++) {
+		if (!isalnum((unsigned char)*at) && *at != '-')
+			*at = '.';
+	}
+}
+
 int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why *why)
 {
 	struct chat *chat = calloc(1, sizeof(*chat));
@@ -95,16 +114,18 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 	}
 	chat->store = opts->store;
 	chat->events = opts->events;
+	chat->node = opts->node;
 	chat->memories = opts->memories;
 	chat->loop = opts->loop;
 	chat->background = opts->background;
 	chat->started_ms = clock_utc_ms();
 	chat->keep_ms = opts->keep_ms;
-	chat->numbered = opts->numbered ? opts->numbered : "chat-";
+	name_numbered(chat, opts->numbered ? opts->numbered : "chat-");
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++)
 		list_init(&chat->buckets[i]);
 	list_init(&chat->idle);
 	list_init(&chat->telling);
+	list_init(&chat->give_backs);
 	r = chat_set_agents(chat, opts->agents, opts->n_agents, opts->agent, why);
 	if (r == 0)
 		r = set_up(chat, opts);
@@ -112,6 +133,8 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 		r = timer_new(chat->loop, turn_tell_all, chat, &chat->teller);
 	if (r == 0)
 		r = mark_interrupted(chat);
+	if (r == 0)
+		r = chat_join(chat);
 	if (r == 0)
 		r = chat_highest(chat, chat->numbered, &chat->last_number);
 	if (r != 0) {
@@ -180,6 +203,7 @@ void chat_free(struct chat *chat)
 
 	if (!chat)
 		return;
+	chat_leave(chat);
 	/* From here on conversations only end, and none of them asks an agent. */
 	rosters_free(chat);
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {

@@ -41,9 +41,12 @@ enum {
 	CHAT_PAGE_MAX = 2000,    /* messages, or conversations, in one page */
 };
 
+struct node;
+
 struct chat_opts {
 	struct store *store;
 	struct events *events;     /* NULL: no events are logged */
+	struct node *node;         /* NULL: there is one host only */
 	struct memories *memories; /* the memories that are quoted */
 	struct loop *loop;
 	struct background background;

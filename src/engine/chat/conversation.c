@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/chat/inner.h"
+#include "engine/node/node.h"
 #include "store/chat.h"
 #include "store/store.h"
 
@@ -36,6 +37,7 @@ void conversation_free(struct live_conversation *c)
 		list_remove(&c->idle_link);
 		c->chat->n_idle--;
 	}
+	timer_free(c->pause);
 	free(c->agent_name);
 	free(c->system);
 	free(c->cwd);
@@ -126,9 +128,11 @@ struct load {
 	struct turn_weight *weights;
 	unsigned n_weights;
 	int64_t max_tokens;
+	int64_t epoch;
 	int64_t n_messages;
 	bool answered;
 	bool found;
+	bool taken;
 };
 
 static int set_string(char **at, struct text t)
@@ -175,7 +179,10 @@ static int load_run(struct work *w, int lane)
 
 	if (r != 0 || !l->found)
 		return r;
-	r = store_message_count(db, l->row.seq, &l->n_messages, &l->answered);
+	if (l->conversation->chat->node)
+		r = store_conversation_is_taken(db, l->row.seq, l->epoch, &l->taken);
+	if (r == 0)
+		r = store_message_count(db, l->row.seq, &l->n_messages, &l->answered);
 	if (r == 0)
 		r = store_turn_weights(db, l->row.seq, l->row.summary_turn, l->max_tokens,
 				       &l->arena, &l->weights, &l->n_weights);
@@ -189,6 +196,7 @@ static int take_loaded(struct live_conversation *c, const struct load *l)
 
 	if (r != 0)
 		return r;
+	c->taken = l->taken;
 	c->n_messages = l->n_messages;
 	c->answered = l->answered;
 	window_set(c, l->weights, l->n_weights);
@@ -279,6 +287,7 @@ static void load(struct live_conversation *c)
 	if (l) {
 		l->work = (struct work) {.run = load_run, .finished = load_finished};
 		l->conversation = c;
+		l->epoch = node_epoch(chat->node);
 		l->max_tokens = most_tokens(chat_roster(chat));
 		arena_init(&l->arena, CHAT_ARENA_MAX);
 		r = chat->background.submit(chat->background.arg, &l->work, false);
@@ -334,6 +343,8 @@ void conversation_start_next(struct live_conversation *c)
 		return;
 	if (first && (c->stage == CONVERSATION_NEW || c->stale))
 		load(c);
+	else if (first && c->taken)
+		conversation_pause(c);
 	else if (first)
 		start(c, list_entry(first, struct errand, link));
 	else if (c->destroy)

@@ -106,7 +106,10 @@ static int end_run(struct work *w, int lane)
 		.cache_written_tokens = end->usage.cache_written,
 		.error = text_of(t->errand.error_text[0] ? t->errand.error_text : NULL),
 	};
-	int r = has_answer(t) ? store_piece(t, db) : 0;
+	int r = turn_check(t);
+
+	if (r == 0 && has_answer(t))
+		r = store_piece(t, db);
 
 	if (r == 0 && t->errand.n_calls > 0)
 		r = store_calls(t, db);
@@ -114,6 +117,8 @@ static int end_run(struct work *w, int lane)
 		r = store_message_set_tokens(db, t->record.last_message, t->tokens.last);
 	if (r == 0)
 		r = store_turn_end(db, &row);
+	if (r == 0)
+		r = turn_release(t, db);
 	return r != 0 ? r : chat_publish_turn(t, turn_state_names[row.state]);
 }
 
@@ -130,6 +135,7 @@ static int end_result(const struct chat_turn *t, struct why *why)
 static void not_kept(struct chat_turn *t, int r)
 {
 	t->errand.conversation->stale = true;
+	turn_give_back(t);
 	errand_finish(&t->errand, r, NULL);
 }
 
@@ -212,7 +218,7 @@ static int flush_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 
-	return store_piece(t, store_lane(t->errand.chat->store, lane));
+	return turn_check(t) ?: store_piece(t, store_lane(t->errand.chat->store, lane));
 }
 
 static void start_timer(struct chat_turn *t)

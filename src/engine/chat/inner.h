@@ -45,6 +45,11 @@ struct chat_roster {
 struct chat {
 	struct store *store;
 	struct events *events;
+	struct node *node;
+	struct follower *follower; /* NULL: there are no other hosts */
+	struct work reaping;       /* of turns that lost hosts have left */
+	bool reaps;
+	struct list give_backs; /* of turns whose end could not be stored */
 	struct memories *memories;
 	struct loop *loop;
 	struct background background;
@@ -61,7 +66,7 @@ struct chat {
 	size_t bytes;         /* that all of them hold, approximately */
 	struct list telling;  /* turns with text that their asker does not have yet */
 	struct timer *teller; /* passes that text on at the end of the loop's pass */
-	const char *numbered;
+	char numbered[CHAT_ID_MAX + 1];
 	int64_t last_number; /* of chat_new_name */
 	int64_t started_ms;
 	int64_t keep_ms;
@@ -113,7 +118,10 @@ struct live_conversation {
 	struct destroy *destroy; /* under way */
 	unsigned held;           /* callbacks are running: it starts nothing and is not freed */
 	bool answered;
-	bool stale; /* its state may be wrong: it must be loaded again */
+	bool stale;          /* its state may be wrong: it must be loaded again */
+	bool taken;          /* when it was loaded, another host had its turn */
+	struct timer *pause; /* until it is looked whether that has ended; NULL: none yet */
+	bool paused;
 	char id[CHAT_ID_MAX + 1];
 };
 
@@ -128,7 +136,8 @@ struct errand {
 	struct live_conversation *conversation;
 	struct list link; /* in conversation->waiting */
 	enum { ERRAND_WAITS, ERRAND_RUNS, ERRAND_OVER } stage;
-	bool cancelled; /* while it runs */
+	bool cancelled;   /* while it runs */
+	unsigned n_again; /* how often it was put back, and its conversation loaded again */
 	struct arena arena;
 	size_t bytes;     /* its share of chat->bytes */
 	struct work work; /* only one piece at a time */
@@ -184,6 +193,8 @@ struct turn_tokens {
 struct turn_record {
 	struct why why;
 	int64_t conversation;    /* seq; 0: to be found or made */
+	int64_t epoch;           /* of the life that has its turn; 0: there is one host only */
+	int64_t n_messages;      /* that it has, as far as we know */
 	struct conversation row; /* of the one found or made, in the errand's arena */
 	bool found;
 	int64_t started_ms;
@@ -291,6 +302,22 @@ int conversation_find_ended(struct connection *db, struct arena *a, int64_t numb
 /* Call it when nothing runs in the conversation any more. */
 void destroy_begin(struct destroy *d);
 bool destroy_under_way(const struct destroy *d);
+
+/* ---- hosts.c: a conversation's turn is one host's at a time ---- */
+
+int chat_join(struct chat *chat);
+void chat_leave(struct chat *chat);
+/* Nothing starts in it for a moment. */
+void conversation_pause(struct live_conversation *c);
+/* Its errand could not begin, since another host has its turn, or had: it is the next one again. */
+void errand_put_back(struct errand *e);
+/* On the writer's thread. -EAGAIN: another host has it, or has added to it since it was loaded. */
+int turn_take(struct chat_turn *t, struct connection *db);
+/* -ESTALE: this life does not have it any more. */
+int turn_check(const struct chat_turn *t);
+int turn_release(struct chat_turn *t, struct connection *db);
+/* On the loop: its end could not be stored, and others must not wait for it. */
+void turn_give_back(const struct chat_turn *t);
 
 /* ---- window.c ---- */
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "engine/chat/inner.h"
+#include "engine/node/node.h"
 #include "store/chat.h"
 #include "store/store.h"
 
@@ -144,6 +145,8 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 		rec->row = (struct conversation) {
 			.id = id, .created_ms = rec->started_ms, .updated_ms = rec->started_ms};
 		r = store_conversation_add(db, &rec->row, &rec->row.seq);
+		if (r == -EEXIST && t->errand.chat->node)
+			r = -EAGAIN; /* another host makes it just now */
 		if (r == 0)
 			r = chat_publish(t->errand.chat, "chat.created", id);
 	}
@@ -207,6 +210,8 @@ static int begin_run(struct work *w, int lane)
 
 	/* There is one turn at a time: if another one is running in the store, its end could not
 	 * be stored. */
+	if (r == 0)
+		r = turn_take(t, db);
 	if (r == 0)
 		r = store_turn_interrupt(db, rec->conversation, rec->started_ms, &n);
 	if (r != 0)
@@ -303,6 +308,14 @@ static void begin_finished(struct work *w, int result)
 	struct chat_turn *t = turn_of_work(w);
 	struct errand *e = &t->errand;
 
+	if (result == -EAGAIN && e->chat->node && !e->cancelled) {
+		errand_put_back(e);
+		return;
+	}
+	if (result == -EAGAIN && e->cancelled) {
+		on_cancelled(e);
+		return;
+	}
 	if (result != 0) {
 		errand_finish(e, result, &t->record.why);
 		return;
@@ -340,8 +353,13 @@ static void begin(struct errand *e)
 	struct why why = {0};
 	int r;
 
-	t->record.started_ms = clock_utc_ms();
-	t->record.conversation = e->conversation->seq;
+	t->tokens = (struct turn_tokens) {0};
+	t->record = (struct turn_record) {
+		.started_ms = clock_utc_ms(),
+		.conversation = e->conversation->seq,
+		.epoch = node_epoch(e->chat->node),
+		.n_messages = e->conversation->n_messages,
+	};
 	weigh_question(t);
 	r = errand_choose_agent(e, &why) ?: errand_submit(e, begin_run, begin_finished, true);
 	if (r != 0)

@@ -1,9 +1,11 @@
 /*
- * The writer's side of the log. An event is stored in the transaction of the change that it
- * reports, and is noted as well. Once the batch is committed, the notes are handed to the
- * loop, which acts on them after the answers are sent.
+ * The writer's side of the log. An event is noted in the batch of the change that it reports. Just
+ * before the commit all events of the batch are numbered and stored, in its transaction: numbers
+ * are taken last, since until the commit nobody else can have one. Then the notes are handed to
+ * the loop, which acts on them after the answers are sent.
  *
- * The notes only save reading: where they are missing, subscribers are served from the store.
+ * After that the notes only save reading: where they are missing, subscribers are served from the
+ * store.
  */
 #include "engine/event/event.h"
 
@@ -14,7 +16,6 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "engine/event/inner.h"
-#include "store/event.h"
 #include "store/store.h"
 
 enum {
@@ -41,21 +42,24 @@ static void batch_told(struct work *w, int result)
 	events_tell(b->events, b);
 }
 
-static int have_batch(struct events *e)
+struct event_batch *event_batch_new(struct events *e)
 {
-	struct event_batch *b;
+	struct event_batch *b = calloc(1, sizeof(*b));
 
-	if (e->batch)
-		return 0;
-	b = calloc(1, sizeof(*b));
 	if (!b)
-		return -ENOMEM;
+		return NULL;
 	b->work.finished = batch_told;
 	b->events = e;
 	arena_init(&b->arena, EVENT_NOTES_BYTES);
 	b->arena.first = 2 * (size_t)USUAL_BYTES;
-	e->batch = b;
-	return 0;
+	return b;
+}
+
+static int have_batch(struct events *e)
+{
+	if (!e->batch)
+		e->batch = event_batch_new(e);
+	return e->batch ? 0 : -ENOMEM;
 }
 
 static struct event *batch_room(struct event_batch *b)
@@ -63,29 +67,95 @@ static struct event *batch_room(struct event_batch *b)
 	unsigned cap = b->cap ? 2 * b->cap : 16;
 	struct event *list;
 
-	if (b->n < b->cap)
-		return &b->list[b->n];
+	if (b->notes.n < b->cap)
+		return &b->list[b->notes.n];
 	list = realloc(b->list, cap * sizeof(list[0]));
 	if (!list)
 		return NULL;
 	b->list = list;
 	b->cap = cap;
-	return &b->list[b->n];
+	return &b->list[b->notes.n];
+}
+
+static unsigned n_events(const struct event_batch *b)
+{
+	return b->notes.n + b->notes.n_unnoted;
+}
+
+/* ---- storing ---- */
+
+static int store_now(struct events *e, const struct event *list, unsigned n)
+{
+	return n == 0 ? 0
+		      : store_event_add(store_writer(e->store), list, n, EVENT_CLOCK_SLACK_MS,
+					&e->given);
+}
+
+static int store_notes(struct events *e)
+{
+	struct event_batch *b = e->batch;
+	struct event_notes *notes = &b->notes;
+	int r = store_now(e, b->list + notes->n_stored, notes->n - notes->n_stored);
+
+	if (r == 0)
+		notes->n_stored = notes->n;
+	return r;
+}
+
+/* The notes stay: the call may be undone, and with it what it has stored. */
+static int store_early(struct events *e)
+{
+	e->batch->notes.early = true;
+	return store_notes(e);
+}
+
+/* Between calls: what is stored stays. */
+static int empty_notes(struct events *e)
+{
+	struct event_batch *b = e->batch;
+	int r = store_early(e);
+
+	b->notes = (struct event_notes) {
+		.n_unnoted = n_events(b), .last_ms = b->notes.last_ms, .early = true};
+	arena_reset(&b->arena);
+	b->notes.end = arena_mark(&b->arena);
+	return r;
+}
+
+int events_store(struct events *e)
+{
+	if (!e || !e->batch || e->failed != 0)
+		return e ? e->failed : 0;
+	return store_notes(e);
 }
 
 /* ---- adding ---- */
 
 static int note(struct event_batch *b, const struct event *event)
 {
-	struct event *at = batch_room(b);
+	struct event *at = b->notes.full ? NULL : batch_room(b);
 
 	if (!at)
 		return -ENOMEM;
 	*at = *event;
 	if (portrait_copy(&event_portrait, &b->arena, at) != 0)
 		return -ENOMEM;
-	b->n++;
+	b->notes.n++;
+	b->notes.end = arena_mark(&b->arena);
 	return 0;
+}
+
+/* One that there is no room to note. */
+static int add_unnoted(struct events *e, const struct event *event)
+{
+	struct event_notes *notes = &e->batch->notes;
+	int r = store_early(e) ?: store_now(e, event, 1);
+
+	if (r == 0) {
+		notes->full = true;
+		notes->n_unnoted++;
+	}
+	return r;
 }
 
 static int pack(struct events *e, const struct event_new *new, struct text *ret_packed)
@@ -104,60 +174,45 @@ static int pack(struct events *e, const struct event_new *new, struct text *ret_
 	return 0;
 }
 
-/* Tells the store where the clock was set back. */
-static int note_time(struct events *e, const struct event *event)
+int event_add(struct events *e, const struct event_new *new)
 {
-	int r = 0;
+	struct event event = {
+		.type = text_of(new->type),
+		.project = new->project,
+		.session = new->session,
+		.run = new->run,
+		.host = e ? e->host : (struct text) {0},
+	};
+	struct event_notes *notes;
+	int r;
 
-	if (event->time_ms < e->last_ms)
-		r = store_event_note_clock(store_writer(e->store), event->seq);
+	if (!e)
+		return 0;
+	r = have_batch(e);
 	if (r == 0)
-		e->last_ms = event->time_ms;
+		r = pack(e, new, &event.data) ?: store_event_check(store_writer(e->store), &event);
+	if (r != 0)
+		return r;
+	notes = &e->batch->notes;
+	event.time_ms = store_event_time(clock_utc_ms(), notes->last_ms, EVENT_CLOCK_SLACK_MS);
+	if (note(e->batch, &event) != 0)
+		r = add_unnoted(e, &event);
+	if (r == 0)
+		notes->last_ms = event.time_ms;
 	return r;
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
 }
 
 int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq)
 {
-	struct event event = {
-		.type = text_of(new->type),
-		.time_ms = clock_utc_ms(),
-		.project = new->project,
-		.session = new->session,
-		.run = new->run,
-	};
 	int r;
 
 	*ret_seq = 0;
 	if (!e)
 		return 0;
-	r = have_batch(e);
+	r = event_add(e, new) ?: store_early(e) ?: store_event_settle(store_writer(e->store));
 	if (r == 0)
-		r = pack(e, new, &event.data);
-	if (r == 0)
-		r = store_event_add(store_writer(e->store), &event, &event.seq);
-	if (r == 0)
-		r = note_time(e, &event);
-	if (r != 0)
-		return r;
-	*ret_seq = event.seq;
-	e->batch->last = event.seq;
-	if (e->batch->incomplete)
-		return 0;
-	/* A subscriber that subscribes before the commit finds the event in the store. */
-	e->batch->incomplete = atomic_load(&e->n_subscribers) == 0 || note(e->batch, &event) != 0;
-	return 0;
-}
-
-int event_add(struct events *e, const struct event_new *new)
-{
-	int64_t seq;
-
-	return event_add_numbered(e, new, &seq);
+		*ret_seq = e->given.last_seq;
+	return r;
 }
 
 void event_data_begin(struct event_data *d)
@@ -180,47 +235,73 @@ int event_add_data(struct events *e, struct event_new *new, struct event_data *d
 
 /* ---- calls and batches of the writer ---- */
 
-void events_mark(struct events *e)
+int events_mark(struct events *e)
 {
+	struct event_batch *b = e ? e->batch : NULL;
+
 	if (!e)
-		return;
-	e->mark = e->batch ? e->batch->n : 0;
-	e->mark_last = e->batch ? e->batch->last : 0;
-	e->mark_ms = e->last_ms;
+		return 0;
+	/* So one call has half of the room at least, and what was before it need not be kept. */
+	if (b && e->failed == 0 && b->arena.used > EVENT_NOTES_BYTES / 2)
+		e->failed = empty_notes(e);
+	e->mark = b ? b->notes : (struct event_notes) {0};
+	return e->failed;
+}
+
+static void return_to(struct event_batch *b, const struct event_notes *notes)
+{
+	b->notes = *notes;
+	if (notes->n > 0)
+		arena_rewind(&b->arena, &notes->end);
+	else
+		arena_reset(&b->arena);
 }
 
 void events_undo(struct events *e)
 {
-	if (!e || !e->batch)
-		return;
-	e->batch->n = e->mark;
-	e->batch->last = e->mark_last;
-	e->last_ms = later(e->last_ms, e->mark_ms);
+	if (e && e->batch)
+		return_to(e->batch, &e->mark);
 }
 
 void events_dropped(struct events *e)
 {
-	struct event_batch *b = e ? e->batch : NULL;
-
-	if (!b)
+	if (!e)
 		return;
-	b->n = 0;
-	b->last = 0;
-	b->incomplete = false;
-	e->last_ms = later(e->last_ms, e->kept_ms);
-	arena_reset(&b->arena);
+	e->failed = 0;
+	e->mark = (struct event_notes) {0};
+	if (e->batch)
+		return_to(e->batch, &e->mark);
+}
+
+/* What the store has given them. */
+static void number_notes(struct event_batch *b, const struct store_event_given *given)
+{
+	b->last = given->last_seq;
+	b->first = b->last - n_events(b) + 1;
+	for (unsigned i = 0; i < b->notes.n; i++) {
+		struct event *at = &b->list[i];
+
+		at->seq = b->first + i;
+		at->time_ms = store_event_time(at->time_ms, given->was_ms, EVENT_CLOCK_SLACK_MS);
+	}
 }
 
 void events_committed(struct events *e)
 {
 	struct event_batch *b = e ? e->batch : NULL;
 
-	if (!b || b->last == 0)
+	if (!b || n_events(b) == 0)
 		return;
-	atomic_store(&e->committed, b->last);
-	e->kept_ms = e->last_ms;
+	number_notes(b, &e->given);
+	event_raise_committed(e, b->last);
+	if (e->on_commit)
+		e->on_commit(e->commit_arg);
+	/* A subscriber that subscribes from here on finds the events in the store. */
+	b->incomplete = b->notes.early || atomic_load(&e->n_subscribers) == 0;
 	if (e->ready) {
+		/* Of other hosts' events, some may lie between. */
 		e->ready->incomplete = true;
+		e->ready->first = e->host.data ? 0 : e->ready->first;
 		e->ready->last = b->last;
 		return;
 	}
@@ -241,6 +322,18 @@ struct work *events_trailer(struct events *e)
 		return NULL;
 	e->ready = NULL;
 	return &b->work;
+}
+
+/* ---- hosts ---- */
+
+struct text events_host(const struct events *e)
+{
+	return e ? e->host : (struct text) {0};
+}
+
+bool event_is_foreign(const struct events *e, const struct event *event)
+{
+	return event->host.data && !text_equal(event->host, e->host);
 }
 
 /* ---- retention ---- */
@@ -296,19 +389,22 @@ static int set_up(struct events *e, const struct events_opts *opts)
 	struct connection *c = store_writer(e->store);
 	int64_t first;
 	int64_t last;
-	int r = store_event_bounds(c, &first, &last) ?: store_event_last_time(c, &e->last_ms);
+	int r = store_event_bounds(c, &first, &last);
 
 	if (r != 0)
 		return r;
-	e->kept_ms = e->last_ms;
 	atomic_init(&e->keep_ms, opts->keep_ms);
 	atomic_init(&e->keep, opts->keep);
 	atomic_init(&e->committed, last);
 	e->first = last;
 	atomic_init(&e->n_subscribers, 0);
 	atomic_init(&e->swept, false);
-	e->told = last;
+	e->told = e->own_told = e->feed.heard = last;
 	e->recent.after = last;
+	e->host = opts->host;
+	e->on_commit = opts->on_commit;
+	e->commit_arg = opts->commit_arg;
+	e->feed.events = e;
 	return 0;
 }
 
@@ -327,7 +423,8 @@ int events_start(const struct events_opts *opts, struct events **ret_events)
 	list_init(&e->waiting);
 	list_init(&e->blocked);
 	list_init(&e->reading);
-	r = timer_new(e->loop, event_retry, e, &e->retry) ?: set_up(e, opts);
+	r = timer_new(e->loop, event_retry, e, &e->retry)
+		    ?: timer_new(e->loop, event_feed_read, e, &e->feed.again) ?: set_up(e, opts);
 	if (r != 0) {
 		events_free(e);
 		return r;
@@ -343,6 +440,8 @@ void events_free(struct events *e)
 	event_drop_subscribers(e);
 	recent_free(&e->recent);
 	timer_free(e->retry);
+	timer_free(e->feed.again);
+	event_batch_free(e->feed.batch);
 	event_batch_free(e->batch);
 	event_batch_free(e->ready);
 	buf_done(&e->packed);

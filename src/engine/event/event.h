@@ -37,8 +37,12 @@ struct events_opts {
 	struct store *store;
 	struct loop *loop;
 	struct background background;
-	int64_t keep_ms; /* 0: for ever */
-	int64_t keep;    /* events; 0: any number */
+	int64_t keep_ms;  /* 0: for ever */
+	int64_t keep;     /* events; 0: any number */
+	struct text host; /* where they happen; {NULL, 0}: no other host shares the log */
+	/* Events were committed, for other hosts to know. Runs on the writer's thread. May be NULL. */
+	void (*on_commit)(void *arg);
+	void *commit_arg;
 };
 
 /* Must be called before the first call is served. */
@@ -70,7 +74,8 @@ void event_data_begin(struct event_data *d);
 /* Adds the event with this data. The data is released in any case. */
 int event_add_data(struct events *e, struct event_new *new, struct event_data *d);
 
-/* Like event_add, but also returns the event's number; 0 if no log was started. */
+/* Like event_add, but also returns the event's number; 0 if no log was started. Nobody else can add
+ * events from here to the commit. */
 int event_add_numbered(struct events *e, const struct event_new *new, int64_t *ret_seq);
 
 struct event_filter {
@@ -141,8 +146,17 @@ void event_unsubscribe(struct event_subscriber *s); /* accepts NULL */
 /* Its client has read, so it may be able to take events now. Accepts NULL. */
 void event_resume(struct event_subscriber *s);
 
+/* Where its events happen; {NULL, 0}: no other host shares it. Any thread. Accepts NULL. */
+struct text events_host(const struct events *e);
+
+/* Whether it happened on another host. */
+bool event_is_foreign(const struct events *e, const struct event *event);
+
 /* The number of the last event that is kept; 0 if no log was started. Any thread may call it. */
 int64_t event_last(const struct events *e);
+
+/* Runs on the loop: other hosts have added events, up to this number. */
+void events_follow(struct events *e, int64_t last);
 
 struct event_figures {
 	uint64_t published; /* since the start */
@@ -169,8 +183,9 @@ int event_sweep(struct events *e, bool *ret_more);
 bool event_sweeps(const struct events *e);
 
 /* ---- for engine.c, on the writer's thread; all accept NULL ---- */
-void events_mark(struct events *e);      /* a call begins */
+int events_mark(struct events *e);       /* a call begins */
 void events_undo(struct events *e);      /* the call is undone */
+int events_store(struct events *e);      /* the batch ends: the commit follows at once */
 void events_committed(struct events *e); /* the batch is kept */
 void events_dropped(struct events *e);   /* the batch is not kept */
 bool events_ready(const struct events *e);

@@ -8,14 +8,29 @@
 
 #include "base/list.h"
 #include "engine/event/event.h"
+#include "store/event.h"
 
 struct connection;
 
 enum {
-	/* Of the events of one commit; the rest is read from the store. */
+	/* Of the events of one commit. When there are more, they are numbered before its end. */
 	EVENT_NOTES_BYTES = 4 << 20,
+	/* By how much the clocks of those who write to one store may differ, or one be set back, before
+	 * the log has times that go back. */
+	EVENT_CLOCK_SLACK_MS = 10 * 1000,
 	EVENT_SCAN = 500,           /* rows requested from the store at once */
 	EVENT_PAGE_BYTES = 2 << 20, /* of a page: it must fit into an answer even when escaped */
+};
+
+/* What a batch has so far. A call that is undone returns it to what it was. */
+struct event_notes {
+	unsigned n;         /* events in the list */
+	unsigned n_stored;  /* those of them that the store has */
+	unsigned n_unnoted; /* events that the store has, and the list has not */
+	int64_t last_ms;    /* time of the last event; 0: none */
+	bool early;         /* some were stored before the end: their times may differ there */
+	bool full;          /* what comes goes to the store at once */
+	struct arena_mark end;
 };
 
 /* The events of one commit on their way to the loop. */
@@ -24,14 +39,15 @@ struct event_batch {
 	struct events *events;
 	struct arena arena;
 	struct event *list;
-	unsigned n;
 	unsigned cap;
-	int64_t last;    /* number of the last event, even if it is not in the list; 0: none */
-	bool incomplete; /* some events are not in the list: subscribers must read the store */
-	unsigned n_held; /* the loop's: how many of its events are still held */
+	struct event_notes notes;
+	int64_t first, last; /* their numbers, also of those not in the list; 0: not known yet */
+	bool incomplete;     /* the list has not all of them: subscribers must read the store */
+	unsigned n_held;     /* the loop's: how many of its events are still held */
 };
 
-void event_batch_free(struct event_batch *b); /* accepts NULL */
+struct event_batch *event_batch_new(struct events *e); /* NULL: no memory */
+void event_batch_free(struct event_batch *b);          /* accepts NULL */
 
 /* An event on the loop. */
 struct told {
@@ -51,10 +67,25 @@ struct recent {
 	unsigned n_spare;
 };
 
+/* What other hosts add: see feed.c. */
+struct event_feed {
+	struct events *events;
+	struct work work;
+	struct timer *again; /* after a fault */
+	int64_t heard;       /* number of the last event that is known of */
+	bool reading;
+	int64_t from; /* the reader's while it reads, as the next two */
+	struct event_page page;
+	struct event_batch *batch;
+};
+
 struct events {
 	struct store *store;
 	struct loop *loop;
 	struct background background;
+	struct text host; /* in every event of ours; {NULL, 0}: there is only one */
+	void (*on_commit)(void *arg);
+	void *commit_arg;
 	atomic_llong keep_ms;
 	atomic_llong keep;
 	atomic_llong committed; /* number of the last event that is kept */
@@ -65,11 +96,9 @@ struct events {
 	/* the writer's */
 	struct buf packed;
 	struct event_batch *batch; /* events of the calls under way */
-	unsigned mark;             /* its n when the current call began */
-	int64_t mark_last;
-	/* Time of the last event, of the last one before the current call, and of the last one
-	 * that is kept. After something is undone it may be too late, never too early. */
-	int64_t last_ms, mark_ms, kept_ms;
+	struct event_notes mark;   /* its notes when the current call began */
+	int failed;                /* the fault that the batch must end with */
+	struct store_event_given given;
 	struct event_batch *ready; /* committed, to be handed over */
 
 	/* the loop's */
@@ -81,10 +110,20 @@ struct events {
 	unsigned n_reading;
 	unsigned telling; /* while set, no subscriber is freed */
 	bool any_dead;
-	uint64_t n_lost; /* that subscribers were told of */
-	int64_t told;    /* number of the last event whose call has been answered */
+	uint64_t n_lost;  /* that subscribers were told of */
+	int64_t told;     /* number of the last event that was told, or may be read */
+	int64_t own_told; /* the same of those that are ours: their calls have been answered */
+	struct event_feed feed;
 	struct recent recent;
 };
+
+static inline void event_raise_committed(struct events *e, int64_t last)
+{
+	long long known = atomic_load(&e->committed);
+
+	while (last > known && !atomic_compare_exchange_weak(&e->committed, &known, last))
+		continue;
+}
 
 /* ---- read.c ---- */
 
@@ -115,6 +154,15 @@ void recent_free(struct recent *v);
 
 /* Runs on the loop, once the calls of the commit are answered. Takes ownership of the batch. */
 void events_tell(struct events *e, struct event_batch *b);
+/* The next events, in this batch. Takes ownership of it. */
+void events_tell_batch(struct events *e, struct event_batch *b);
+/* The same of events up to this number, which everybody reads from the store. */
+void events_tell_stored(struct events *e, int64_t last);
+
+/* ---- feed.c ---- */
+
+/* Reads on, if there is more than was told. */
+void event_feed_read(void *events);
 /* Runs on the loop. Checks again the subscribers that did not take the last offer. */
 void event_retry(void *events);
 void event_drop_subscribers(struct events *e);

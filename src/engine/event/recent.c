@@ -154,15 +154,15 @@ static int make_room(struct recent *v, unsigned n)
 
 int recent_add(struct recent *v, struct event_batch *b)
 {
-	if (b->n == 0 || make_room(v, b->n) != 0)
+	if (b->notes.n == 0 || make_room(v, b->notes.n) != 0)
 		return -ENOMEM;
-	for (unsigned i = 0; i < b->n; i++) {
+	for (unsigned i = 0; i < b->notes.n; i++) {
 		struct told *t = &v->list[v->end++];
 
 		*t = (struct told) {.event = b->list[i], .batch = b};
 		v->bytes += told_bytes(t);
 	}
-	b->n_held = b->n;
+	b->n_held = b->notes.n;
 	v->bytes += batch_bytes(b);
 	/* Each has its own now; the arena has the texts of all. */
 	free(b->list);

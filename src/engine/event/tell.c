@@ -33,7 +33,9 @@ struct event_subscriber {
 	struct list behind_link; /* in events->waiting, blocked or reading */
 	struct events *events;
 	struct event_sink sink;
-	int64_t seq; /* everything up to here was sent, kept or lost, or does not pass */
+	int64_t seq;   /* everything up to here was sent, kept or lost, or does not pass */
+	int64_t begun; /* the last event when it subscribed */
+	bool ahead;    /* it came with a number that was not known here, and no page was read yet */
 	bool live; /* has everything that the others were sent; if not, it is behind or has ended */
 	bool stalled;                 /* loses what it does not keep */
 	bool over;                    /* wants nothing more */
@@ -72,6 +74,13 @@ static bool is_told_kept(const struct event_subscriber *s)
 static int64_t position(const struct event_subscriber *s)
 {
 	return is_told_kept(s) ? s->kept[s->first_kept] - 1 : s->seq;
+}
+
+/* It has gone through everything up to this number. One that was told more at another host stays ahead. */
+static void reach(struct event_subscriber *s, int64_t seq)
+{
+	if (s->seq < seq)
+		s->seq = seq;
 }
 
 static void wait_for_service(struct event_subscriber *s)
@@ -257,8 +266,8 @@ static bool give_page(struct event_subscriber *s)
 	}
 	if (is_told_kept(s))
 		lose_kept(s, p->last);
-	else if (s->seq < p->last)
-		s->seq = p->last < e->told ? p->last : e->told;
+	else
+		reach(s, p->last < e->told ? p->last : e->told);
 	return true;
 }
 
@@ -281,7 +290,7 @@ static bool tell_gone(struct event_subscriber *s)
 /* It has gone through everything that the others were sent. */
 static void go_live(struct event_subscriber *s)
 {
-	s->seq = s->events->told;
+	reach(s, s->events->told);
 	s->live = true;
 	if (s->stalled)
 		look_after(s);
@@ -294,6 +303,14 @@ static void use_page(struct event_subscriber *s, int result)
 		block(s);
 		return;
 	}
+	/* A number that was never issued belongs to another log: it starts from when it came. */
+	if (s->ahead && s->seq > s->page.last) {
+		s->ahead = false;
+		s->seq = s->begun;
+		wait_for_service(s);
+		return;
+	}
+	s->ahead = false;
 	/* It recovered in the meantime: it receives what it kept before this page. */
 	if (position(s) < s->from) {
 		wait_for_service(s);
@@ -512,29 +529,54 @@ static void settle(struct events *e, bool complete)
 		else if (s->sink.alone)
 			serve_from_recent(s);
 		else
-			s->seq = e->told;
+			reach(s, e->told);
 		if (s->dirty)
 			flush(s);
 	}
 }
 
-void events_tell(struct events *e, struct event_batch *b)
+void events_tell_stored(struct events *e, int64_t last)
 {
-	struct recent *v = &e->recent;
-	bool complete = !b->incomplete && recent_add(v, b) == 0;
-	unsigned i = recent_find(v, e->told);
-
-	e->told = b->last;
+	e->told = last;
 	e->telling++;
-	if (!complete) {
-		recent_clear(v, e->told);
-		event_batch_free(b);
-	}
-	for (; complete && i < v->end; i++)
-		tell_one(e, &v->list[i]);
-	settle(e, complete);
+	recent_clear(&e->recent, last);
+	settle(e, false);
 	e->telling--;
 	serve_all(e);
+}
+
+void events_tell_batch(struct events *e, struct event_batch *b)
+{
+	struct recent *v = &e->recent;
+	int64_t last = b->last;
+	unsigned i;
+
+	if (b->incomplete || recent_add(v, b) != 0) {
+		event_batch_free(b);
+		events_tell_stored(e, last);
+		return;
+	}
+	i = recent_find(v, e->told);
+	e->told = last;
+	e->telling++;
+	for (; i < v->end; i++)
+		tell_one(e, &v->list[i]);
+	settle(e, true);
+	e->telling--;
+	serve_all(e);
+}
+
+void events_tell(struct events *e, struct event_batch *b)
+{
+	e->own_told = b->last;
+	/* Those of others lie between: all of them are read. */
+	if (e->host.data && b->first != e->told + 1) {
+		event_batch_free(b);
+		events_follow(e, e->own_told);
+		return;
+	}
+	events_tell_batch(e, b);
+	event_feed_read(e);
 }
 
 /* ---- the interface ---- */
@@ -578,9 +620,11 @@ int event_subscribe(struct events *e, const struct event_filter *f, int64_t sinc
 		subscriber_free(s);
 		return r;
 	}
-	/* A number that was never issued belongs to another log: start from now. */
-	s->seq = since_seq >= 0 && since_seq < last ? since_seq : last;
-	s->live = s->seq >= e->told;
+	s->begun = last;
+	s->ahead = since_seq > last;
+	s->seq = since_seq >= 0 ? since_seq : last;
+	/* What we do not know of yet may be another host's; the store knows. */
+	s->live = s->seq >= e->told && s->seq <= last;
 	atomic_fetch_add(&e->n_subscribers, 1);
 	if (!s->live)
 		read_on(s);

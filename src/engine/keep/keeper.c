@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/why.h"
 
 enum { AGAIN_MS = 1000 };
 
@@ -52,21 +53,37 @@ static int run(struct work *w, int lane)
 	return c->all->keeper->opts.keep(c);
 }
 
+/* Waiters may add changes, which are dropped, too. */
+static void drop_all(struct changes *all, int result)
+{
+	while (!list_empty(&all->list)) {
+		struct change *c = first_of(all);
+
+		list_remove(&c->link);
+		all->keeper->n_changes--;
+		tell(c, result);
+		all->keeper->opts.free(c);
+	}
+}
+
 static void finished(struct work *w, int result)
 {
 	struct change *c = list_entry(w, struct change, work);
 	struct changes *all = c->all;
 	struct keeper *k = all->keeper;
 	bool recovered = k->failing;
+	bool lost = result == 0 && k->opts.took && !k->opts.took(c);
 
 	if (result != 0 && result != -ENOENT) {
 		fail(c, result);
 		return;
 	}
 	k->failing = false;
-	tell(c, result);
+	tell(c, lost ? REFUSE_CONFLICT : result);
 	list_remove(&c->link);
 	k->n_changes--;
+	if (lost)
+		drop_all(all, REFUSE_CONFLICT);
 	changes_submit(all);
 	/* Call it last: it may drop the thing. */
 	k->opts.kept(c, recovered);
@@ -74,9 +91,12 @@ static void finished(struct work *w, int result)
 
 static void try(struct change *c)
 {
-	const struct background *b = &c->all->keeper->opts.background;
+	const struct keeper *k = c->all->keeper;
+	const struct background *b = &k->opts.background;
 	int r;
 
+	if (k->opts.prepare)
+		k->opts.prepare(c);
 	c->work = (struct work) {.run = run, .finished = finished};
 	r = b->submit(b->arg, &c->work, true);
 	if (r != 0)
@@ -87,7 +107,7 @@ void changes_submit(struct changes *all)
 {
 	struct change *c = list_empty(&all->list) ? NULL : first_of(all);
 
-	if (!c || c->begun)
+	if (!c || c->begun || all->n_holds > 0)
 		return;
 	c->begun = true;
 	if (all->keeper->opts.begin)
@@ -104,9 +124,27 @@ static void on_again(void *keeper)
 	list_init(&failed);
 	list_splice(&failed, &k->failed);
 	while ((first = list_first(&failed))) {
+		struct changes *all = list_entry(first, struct changes, failed_link);
+
 		list_remove(first);
-		try(first_of(list_entry(first, struct changes, failed_link)));
+		if (all->n_holds == 0)
+			try(first_of(all));
+		else
+			list_append(&k->failed, first);
 	}
+	if (!list_empty(&k->failed))
+		timer_start(k->again, AGAIN_MS);
+}
+
+void changes_hold(struct changes *all)
+{
+	all->n_holds++;
+}
+
+void changes_release(struct changes *all)
+{
+	if (all->n_holds > 0 && --all->n_holds == 0)
+		changes_submit(all);
 }
 
 int keeper_init(struct keeper *k, const struct keeper_opts *opts)
@@ -131,14 +169,7 @@ void changes_init(struct changes *all, struct keeper *k)
 void changes_drop(struct changes *all)
 {
 	list_remove(&all->failed_link);
-	while (!list_empty(&all->list)) {
-		struct change *c = first_of(all);
-
-		list_remove(&c->link);
-		all->keeper->n_changes--;
-		tell(c, -ECANCELED);
-		all->keeper->opts.free(c);
-	}
+	drop_all(all, -ECANCELED);
 }
 
 struct change *changes_open(struct changes *all)

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "engine/memory/access.h"
+#include "engine/memory/inner.h"
 #include "search/fold.h"
 #include "search/mix.h"
+#include "store/store.h"
 
 enum {
 	TEXT_MAX = 2048, /* bytes; longer ones are no spellings of a fact */
@@ -351,4 +354,34 @@ int duplicates_collapse(struct arena *a, struct memory *rows, unsigned *n)
 	learn_once();
 	n_behind = find_heads(&all);
 	return n_behind > 0 ? collapse(a, &all, n_behind, n) : 0;
+}
+
+/* ---- the same once more, within seconds ---- */
+
+void memory_note_content(struct memories *m, struct text content)
+{
+	if (m->shared)
+		lately_add(&m->contents, (uint64_t)store_memory_hash(content), clock_steady_ms());
+}
+
+/* Nobody has stored this content lately. Asking a server about each takes longer than all the rest. */
+static bool is_new_content(struct memories *m, const struct memory_new *in, struct text content)
+{
+	return m->shared && !in->once &&
+	       !lately_may_have(&m->contents, (uint64_t)store_memory_hash(content),
+				clock_steady_ms());
+}
+
+int memory_find_first(struct memories *m, const struct memory_new *in, const struct memory *new,
+		      struct arena *a, struct memory *ret_first, bool *ret_found)
+{
+	struct memory like = *new;
+
+	*ret_found = false;
+	if (is_new_content(m, in, new->content))
+		return 0;
+	like.created_ms = in->once ? 0 : in->created_ms;
+	return store_memory_find_same(store_writer(m->store), &like,
+				      in->once ? 0 : new->stored_ms - MEMORY_SAME_WITHIN_MS, a,
+				      ret_first, ret_found);
 }

@@ -1,5 +1,22 @@
+/*
+ * What is told of memories, and what is heard from hosts that share the store.
+ *
+ * Of what they change, the indexes and lists here must know, too. Each of their events names a memory;
+ * whatever the store has of it by then is applied at once, under the lock that our own commits
+ * take (memories_committed). So a row that was read before our own change of it is applied before
+ * that change; one of theirs that came after ours is heard of after ours was applied, since events
+ * are told in the order of commits.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pack.h"
 #include "engine/event/event.h"
+#include "engine/event/follow.h"
 #include "engine/memory/inner.h"
+#include "store/memory.h"
+#include "store/store.h"
 
 #define MEMBER(kind, field) MEMBER_OF(struct memory, kind, field)
 
@@ -14,6 +31,8 @@ static const struct member members[] = {
 
 static const struct portrait in_events = PORTRAIT(struct memory, members);
 
+/* ---- telling ---- */
+
 int memory_publish(struct memories *m, const char *type, const struct memory *memory)
 {
 	struct event_new event = {.type = type};
@@ -23,5 +42,107 @@ int memory_publish(struct memories *m, const char *type, const struct memory *me
 		return 0;
 	event_data_begin(&data);
 	packer_members(&data.members, &in_events, (struct selection) {0}, memory, 0);
+	/* What is gone can be removed from an index by its number alone. */
+	if (m->shared &&
+	    (strcmp(type, "memory.deleted") == 0 || strcmp(type, "memory.expired") == 0))
+		packer_int(&data.members, "number", memory->seq);
 	return event_add_data(m->events, &event, &data);
+}
+
+/* ---- hearing ---- */
+
+static int64_t number_in(struct text packed)
+{
+	struct packed_reader reader = packed_reader(packed);
+	struct packed_item item;
+	char digits[24];
+
+	if (!packed.data || packed_take(&reader, &item) != 0 || item.kind != VALUE_NUMBER ||
+	    item.text.len >= sizeof(digits))
+		return 0;
+	snprintf(digits, sizeof(digits), "%.*s", TEXT_ARGS(item.text));
+	return strtoll(digits, NULL, 10);
+}
+
+static struct text text_in(const struct event *e, const char *member)
+{
+	return packed_text(packed_find(e->data, member));
+}
+
+/* All that is left to know of a memory that is gone. */
+static struct memory named_by(const struct event *e)
+{
+	return (struct memory) {
+		.id = text_in(e, "id"),
+		.seq = number_in(packed_find(e->data, "number")),
+		.owner = text_in(e, "user"),
+		.chat = text_in(e, "chat"),
+		.project = text_in(e, "project"),
+	};
+}
+
+/* The row as it is; where there is none, what the event says of it. */
+static int apply_row(struct memories *m, int lane, struct arena *a, struct memory *row)
+{
+	const struct store_scope everything = {.everything = true};
+	struct memory_change change = {.kind = MEMORY_GONE};
+	bool found;
+	int r = store_memory_find(store_lane(m->store, lane), &everything, row->id, a, row, &found);
+
+	/* If it has gone since, an event follows that says its number. */
+	if (r != 0 || row->seq == 0)
+		return r;
+	if (found && row->expires_ms != MEMORY_NEVER)
+		atomic_store(&m->expires, true);
+	if (found)
+		memory_note_content(m, row->content);
+	change.kind = found ? MEMORY_PUT : MEMORY_GONE;
+	change.memory = *row;
+	memories_apply(m, &change, lane);
+	/* It may have been that of another text. */
+	change.kind = MEMORY_VECTOR;
+	if (found && m->embedding)
+		memories_apply(m, &change, lane);
+	return 0;
+}
+
+static int read_event(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found)
+{
+	struct memories *m = arg;
+	struct memory row = named_by(e);
+	struct arena_mark mark = arena_mark(a);
+	int r;
+
+	*ret_found = NULL;
+	if (!row.id.data)
+		return 0;
+	pthread_mutex_lock(&m->apply_lock);
+	r = apply_row(m, lane, a, &row);
+	pthread_mutex_unlock(&m->apply_lock);
+	arena_rewind(a, &mark);
+	return r;
+}
+
+static void heard(void *arg, const struct event *e, void *found)
+{
+	(void)arg;
+	(void)e;
+	(void)found;
+}
+
+int memories_follow(struct memories *m, struct loop *loop, const struct background *background)
+{
+	static const struct text types[] = {{.data = "memory.*", .len = 8}};
+	const struct follower_opts opts = {
+		.events = m->events,
+		.loop = loop,
+		.background = *background,
+		.types = types,
+		.n_types = 1,
+		.read = read_event,
+		.apply = heard,
+		.arg = m,
+	};
+
+	return m->shared && !m->off ? follower_start(&opts, &m->follower) : 0;
 }

@@ -5,10 +5,14 @@
 #include <stdatomic.h>
 
 #include "base/metric/histogram.h"
+#include "base/set/lately.h"
 #include "engine/memory/changes.h"
 #include "engine/memory/memory.h"
 #include "search/fuse.h"
 #include "search/index.h"
+
+struct follower;
+struct loop;
 
 struct memories {
 	struct store *store;
@@ -18,11 +22,15 @@ struct memories {
 	struct index_keeping *keeping;  /* of the indexes in files */
 	struct memory_recent *recent;   /* lists that are at hand */
 	struct memory_changes changes;  /* of the writer's batch */
+	struct follower *follower;      /* of what other hosts change; NULL: there are none */
+	pthread_mutex_t apply_lock;     /* a change is applied after what was read before it */
 	struct embedding *embedding;    /* NULL: there is no model */
 	struct word_file *words;        /* NULL: there is no table of words */
 	struct fuse_fit fit;            /* how well the model's vectors fit; under its lock */
 	pthread_mutex_t fit_lock;
 	bool off;
+	bool shared;                      /* other hosts may change memories, too */
+	struct lately contents;           /* of these, what was stored lately, by anybody */
 	atomic_bool expires;              /* there is something to sweep, now or later */
 	struct shared_histogram searches; /* nanoseconds of those that were answered */
 	unsigned n_readers;
@@ -49,3 +57,20 @@ unsigned memory_limit(int64_t given, unsigned fallback);
 /* Logs that a memory has changed, but never its text. Runs on the writer's thread; type:
  * "memory.added" ... */
 int memory_publish(struct memories *m, const char *type, const struct memory *memory);
+
+/* Begins to hear of what other hosts change, if there are any. */
+int memories_follow(struct memories *m, struct loop *loop, const struct background *background);
+
+/* A memory that is added again within so long is a retry. */
+enum { MEMORY_SAME_WITHIN_MS = 10 * 1000 };
+
+/* The memory that `new` repeats. Imported memories have their own times: if created_ms differs,
+ * they are two memories. */
+int memory_find_first(struct memories *m, const struct memory_new *in, const struct memory *new,
+		      struct arena *a, struct memory *ret_first, bool *ret_found);
+
+/* Somebody stores this content. Any thread. */
+void memory_note_content(struct memories *m, struct text content);
+
+/* Lists and indexes have a change that is kept. Any thread, with the apply_lock held. */
+void memories_apply(struct memories *m, const struct memory_change *change, int lane);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "engine/event/follow.h"
 #include "engine/memory/access.h"
 #include "engine/memory/embedding.h"
 #include "engine/memory/history.h"
@@ -23,7 +24,6 @@
 #include "store/store.h"
 
 enum {
-	SAME_WITHIN_MS = 10000,
 	LIST_DEFAULT = 20,
 	SWEEP_AT_ONCE = 500,
 };
@@ -42,7 +42,8 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 {
 	CLEANUP(memories_freep) struct memories *m = NULL;
 	const struct memory_indexes_opts indexes = {.max_bytes = opts->index_bytes,
-						    .folder = opts->index_folder,
+						    .folder = opts->shared ? NULL
+									   : opts->index_folder,
 						    .file_bytes = opts->index_file_bytes};
 	bool expires;
 	int r;
@@ -55,9 +56,11 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	m->words = opts->words;
 	m->fit = fuse_first_fit;
 	pthread_mutex_init(&m->fit_lock, NULL);
+	pthread_mutex_init(&m->apply_lock, NULL);
 	m->store = opts->store;
 	m->events = opts->events;
 	m->off = opts->off;
+	m->shared = opts->shared;
 	m->n_readers = opts->n_readers;
 	memory_changes_init(&m->changes);
 	for (unsigned i = 0; i <= m->n_readers; i++) {
@@ -71,7 +74,11 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		    ?: memory_recent_new(&m->recent);
 	if (r != 0)
 		return r;
-	r = store_memory_any_expires(store_writer(m->store), &expires);
+	if (m->shared)
+		r = lately_init(&m->contents, MEMORY_SAME_WITHIN_MS, clock_steady_ms())
+			    ?: store_kept_drop_all(store_writer(m->store));
+	if (r == 0)
+		r = store_memory_any_expires(store_writer(m->store), &expires);
 	if (r != 0)
 		return r;
 	atomic_init(&m->expires, expires);
@@ -80,6 +87,9 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		if (r != 0)
 			return r;
 	}
+	r = memories_follow(m, opts->loop, &opts->background);
+	if (r != 0)
+		return r;
 	*ret_memories = TAKE(m);
 	return 0;
 }
@@ -97,6 +107,7 @@ void memories_free(struct memories *m)
 {
 	if (!m)
 		return;
+	follower_free(m->follower);
 	embedding_free(m->embedding);
 	memory_changes_drop(&m->changes);
 	for (unsigned i = 0; i <= m->n_readers; i++)
@@ -107,6 +118,8 @@ void memories_free(struct memories *m)
 	memory_indexes_free(m->indexes);
 	word_file_close(m->words);
 	pthread_mutex_destroy(&m->fit_lock);
+	pthread_mutex_destroy(&m->apply_lock);
+	lately_done(&m->contents);
 	free(m);
 }
 
@@ -157,16 +170,20 @@ void memories_dropped(struct memories *m)
 		memory_changes_drop(&m->changes);
 }
 
+void memories_apply(struct memories *m, const struct memory_change *change, int lane)
+{
+	memory_recent_changed(m->recent, &change->memory);
+	memory_indexes_change(m->indexes, change, memories_scratch(m, lane));
+}
+
 void memories_committed(struct memories *m)
 {
 	if (!m)
 		return;
-	list_for_each (at, following, &m->changes.list) {
-		const struct memory_change *change = list_entry(at, struct memory_change, link);
-
-		memory_recent_changed(m->recent, &change->memory);
-		memory_indexes_change(m->indexes, change, memories_scratch(m, -1));
-	}
+	pthread_mutex_lock(&m->apply_lock);
+	list_for_each (at, following, &m->changes.list)
+		memories_apply(m, list_entry(at, struct memory_change, link), -1);
+	pthread_mutex_unlock(&m->apply_lock);
 	memory_changes_drop(&m->changes);
 	embedding_committed(m->embedding);
 }
@@ -230,6 +247,7 @@ static int index_put(struct memories *m, const struct memory *memory)
 
 	if (memory->expires_ms != MEMORY_NEVER)
 		atomic_store(&m->expires, true);
+	memory_note_content(m, memory->content);
 	return memory_change_keep(&m->changes.list, &put);
 }
 
@@ -261,24 +279,30 @@ static int drop_vector(struct memories *m, const struct memory *memory)
 
 /* ---- finding one ---- */
 
-/* By the whole id, else by a prefix that matches only one. */
+/* By the whole id, else by a prefix that matches only one. Who changes it locks it: another host may
+ * want to do so at the same time. */
 static int find(struct connection *c, const struct store_scope *scope, struct text id,
-		struct arena *a, struct memory *ret, unsigned *ret_n)
+		bool to_change, struct arena *a, struct memory *ret, unsigned *ret_n)
 {
 	bool found;
-	int r = store_memory_find(c, scope, id, a, ret, &found);
+	int r = (to_change ? store_memory_lock : store_memory_find)(c, scope, id, a, ret, &found);
 
 	*ret_n = 1;
 	if (r != 0 || found)
 		return r;
-	return store_memory_find_prefix(c, scope, id, a, ret, ret_n);
+	r = store_memory_find_prefix(c, scope, id, a, ret, ret_n);
+	if (r != 0 || *ret_n != 1 || !to_change)
+		return r;
+	r = store_memory_lock(c, scope, ret->id, a, ret, &found);
+	*ret_n = found;
+	return r;
 }
 
 static int get(struct connection *c, const struct store_scope *scope, struct text id,
-	       struct arena *a, struct memory *ret, struct why *why)
+	       bool to_change, struct arena *a, struct memory *ret, struct why *why)
 {
 	unsigned n;
-	int r = memory_need(id, "memory_id", why) ?: find(c, scope, id, a, ret, &n);
+	int r = memory_need(id, "memory_id", why) ?: find(c, scope, id, to_change, a, ret, &n);
 
 	if (r != 0)
 		return r;
@@ -383,18 +407,6 @@ static int check_new(const struct memory_new *in, struct why *why)
 	return r;
 }
 
-/* The memory that `new` repeats. Imported memories have their own times: if created_ms differs,
- * they are two memories. */
-static int find_first(struct connection *c, const struct memory_new *in, const struct memory *new,
-		      struct arena *a, struct memory *ret_first, bool *ret_found)
-{
-	struct memory like = *new;
-
-	like.created_ms = in->once ? 0 : in->created_ms;
-	return store_memory_find_same(c, &like, in->once ? 0 : new->stored_ms - SAME_WITHIN_MS, a,
-				      ret_first, ret_found);
-}
-
 static int keep(struct memories *m, struct arena *a, struct memory *new)
 {
 	int r = store_memory_add(store_writer(m->store), new, &new->seq);
@@ -413,7 +425,7 @@ static int find_old(struct memories *m, struct arena *a, const struct memory_new
 		    struct memory *new, struct memory *ret_old, struct why *why)
 {
 	const struct store_scope scope = memory_changed_by(&in->by);
-	int r = get(store_writer(m->store), &scope, in->replaces, a, ret_old, why);
+	int r = get(store_writer(m->store), &scope, in->replaces, true, a, ret_old, why);
 
 	if (r == REFUSE_NOT_FOUND)
 		return refuse_field(why, "replaces", "replaces: no memory '%.*s'",
@@ -453,7 +465,7 @@ int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 	if (r == 0 && in->replaces.data)
 		r = find_old(m, a, in, &new, &old, why);
 	if (r == 0)
-		r = find_first(store_writer(m->store), in, &new, a, &first, &repeated);
+		r = memory_find_first(m, in, &new, a, &first, &repeated);
 	if (r == 0 && !repeated)
 		r = in->replaces.data ? keep_instead(m, a, &old, &new, why) : keep(m, a, &new);
 	if (r != 0)
@@ -551,7 +563,7 @@ int memory_get_at(struct memories *m, int lane, struct arena *a, const struct me
 	int r = memory_check_on(m, why);
 
 	if (r == 0)
-		r = get(c, &scope, id, a, ret_memory, why);
+		r = get(c, &scope, id, false, a, ret_memory, why);
 	if (r == 0)
 		r = history_then(c, a, at_ms, ret_memory, &valid);
 	if (r == 0 && !valid)
@@ -578,7 +590,7 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 	if (r == 0)
 		r = memory_need(id, "memory_id", why);
 	if (r == 0)
-		r = find(c, &scope, id, a, &memory, &n);
+		r = find(c, &scope, id, true, a, &memory, &n);
 	if (r != 0)
 		return r;
 	if (n != 1) {
@@ -635,7 +647,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	if (r == 0)
 		r = check_change(change, why);
 	if (r == 0)
-		r = get(c, &scope, id, a, &memory, why);
+		r = get(c, &scope, id, true, a, &memory, why);
 	if (r != 0)
 		return r;
 	r = check_valid(&memory, why);

@@ -30,6 +30,7 @@
 struct embedding;
 struct embedding_opts;
 struct events;
+struct loop;
 struct memories;
 struct memory_wait;
 struct recent_list;
@@ -41,6 +42,8 @@ struct memories_opts {
 	struct events *events;              /* NULL: changes are not logged */
 	unsigned n_readers;                 /* the number of reader threads */
 	struct background background;       /* builds the indexes */
+	struct loop *loop;                  /* for `shared` */
+	bool shared;                        /* other hosts may change memories, too: no files */
 	size_t index_bytes;                 /* for all search indexes together */
 	const char *index_folder;           /* for files of large ones; NULL: there are none */
 	uint64_t index_file_bytes;          /* for all these files together; 0: there are none */

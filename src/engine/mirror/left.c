@@ -33,8 +33,8 @@ static bool is_ours(const struct mirror *m, const struct approval *row)
 {
 	size_t n = strlen(m->name);
 
-	return text_is(row->agent, m->name) && row->id.len > MIRROR_ID_START + n + 1 &&
-	       row->id.len <= APPROVAL_ID_MAX &&
+	return approval_is_of_here(m->all->approvals, row) && text_is(row->agent, m->name) &&
+	       row->id.len > MIRROR_ID_START + n + 1 && row->id.len <= APPROVAL_ID_MAX &&
 	       memcmp(row->id.data + MIRROR_ID_START, m->name, n) == 0 &&
 	       row->id.data[MIRROR_ID_START - 1] == '-' && row->id.data[MIRROR_ID_START + n] == '-';
 }

@@ -18,6 +18,8 @@ struct press {
 	char key[KEY_MAX];
 	char id[128]; /* for notifier_acknowledge */
 	char digest[NOTICE_DIGEST_LEN + 1];
+	notify_link_fn told; /* or NULL */
+	void *told_arg;
 };
 
 static struct way *find_way(const struct notify *n, const char *name)
@@ -63,7 +65,8 @@ static void on_decided(void *arg, int result, const struct approval *row, const 
 	char words[OUTCOME_MAX];
 
 	word_result(result, row, why, words, sizeof(words));
-	if (m && result < 0)
+	/* Also where it was refused: an agent that tries spoils nobody's button. */
+	if (m && result != 0 && result != REFUSE_CONFLICT)
 		tokens_release(&w->tokens, m);
 	if (w && result == 0)
 		w->answers++;
@@ -74,6 +77,8 @@ static void on_decided(void *arg, int result, const struct approval *row, const 
 			   why->text);
 	if (w && w->notifier && !p->notify->stopping)
 		notifier_acknowledge(w->notifier, p->id, words);
+	if (p->told)
+		p->told(p->told_arg, result, words);
 	free(p);
 }
 
@@ -85,8 +90,9 @@ static void name_decider(const struct way *w, const struct notice_answer *a, cha
 		snprintf(out, BY_MAX, "%s:%s", notifier_kind_names[w->kind], w->name);
 }
 
-static void decide(struct way *w, const struct message *m, const struct notice_answer *a,
-		   enum approval_status decision)
+int answer_decide(struct way *w, const struct message *m, const struct notice_answer *a,
+		  enum approval_status decision, const struct approval_client *from,
+		  notify_link_fn told, void *told_arg)
 {
 	struct press *p = calloc(1, sizeof(*p));
 	struct approval_decision d = {
@@ -94,8 +100,10 @@ static void decide(struct way *w, const struct message *m, const struct notice_a
 	char by[BY_MAX];
 
 	if (!p)
-		return;
+		return -ENOMEM;
 	p->notify = w->notify;
+	p->told = told;
+	p->told_arg = told_arg;
 	snprintf(p->way, sizeof(p->way), "%s", w->name);
 	snprintf(p->key, sizeof(p->key), "%s", m->key);
 	snprintf(p->id, sizeof(p->id), "%s", a->press);
@@ -105,7 +113,18 @@ static void decide(struct way *w, const struct message *m, const struct notice_a
 	d.comment = a->comment;
 	d.check = check_shown;
 	d.shown = p;
+	if (from)
+		d.from = *from;
 	approval_decide(w->notify->opts.approvals, &d, on_decided, p);
+	return 0;
+}
+
+/* The message shows in any case what came of it. */
+static void decide(struct way *w, const struct message *m, const struct notice_answer *a,
+		   enum approval_status decision)
+{
+	if (answer_decide(w, m, a, decision, NULL, NULL, NULL) != 0)
+		tokens_release(&w->tokens, m);
 }
 
 static void ignore(struct way *w, const struct notice_answer *a, const char *why, const char *words)
@@ -121,14 +140,10 @@ static void take_token(struct way *w, const struct notice_answer *a)
 	const void *about = NULL;
 	enum token_state state =
 		tokens_use(&w->tokens, a->token, notify_now(w->notify), &about, &decision);
-	struct message *m = NULL;
+	struct message *m = message_of_token(w, about);
 	char by[BY_MAX];
 
-	list_for_each (at, following, &w->messages) {
-		if (about == list_entry(at, struct message, link))
-			m = list_entry(at, struct message, link);
-	}
-	if (state == TOKEN_UNKNOWN || !m || m->gone || (m->about == ABOUT_TEST && !m->test)) {
+	if (state == TOKEN_UNKNOWN || !m || (m->about == ABOUT_TEST && !m->test)) {
 		ignore(w, a, "unknown token", "This button is not known any more.");
 	} else if (state == TOKEN_USED) {
 		ignore(w, a, "used token",

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pack.h"
+#include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/notify/inner.h"
 
@@ -22,12 +23,49 @@ struct heard {
 	struct text type; /* as ways know it */
 	struct text id;   /* of what it is about; {NULL, 0}: of nothing that comes again */
 	const struct value *data;
+	const struct value *tree; /* as conditions see it; NULL: not made yet */
 	struct arena *arena;
 };
 
 static struct text member(const struct heard *h, const char *name)
 {
 	return value_text(value_find(h->data, name));
+}
+
+/* ---- conditions ---- */
+
+static int make_tree(struct heard *h)
+{
+	struct value *payload = NULL;
+	int r = event_payload(h->arena, h->event, &payload);
+
+	return r == 0 ? event_tree(h->arena, h->type, event_source(h->type), payload, &h->tree) : r;
+}
+
+/* Where it cannot be told for lack of memory, it is told. */
+static bool is_meant(struct way *w, struct heard *h)
+{
+	struct notify *n = w->notify;
+	bool holds;
+
+	if (w->conditions.n == 0 || (!h->tree && make_tree(h) != 0))
+		return true;
+	holds = conditions_hold(&w->conditions, h->tree, &n->steps);
+	if (n->steps == 0)
+		conditions_spent(&n->steps_told_ms, "notifiers not matched", h->type);
+	return holds;
+}
+
+bool hear_meant(struct way *w, struct arena *a, const struct approval *row)
+{
+	struct event e;
+	struct heard h = {.event = &e, .arena = a};
+
+	if (w->conditions.n == 0 || approval_as_event(a, row, &e) != 0)
+		return true;
+	h.type = e.type;
+	w->notify->steps = EVENT_STEPS;
+	return is_meant(w, &h);
 }
 
 /* ---- words ---- */
@@ -159,19 +197,23 @@ static void tell_resolved(struct way *w, const struct heard *h)
 	(void)approval_status_parse(member(h, "status"), &status);
 	word_decider(h, by);
 	words_of_outcome(status, text_of(by), comment, m->outcome, sizeof(m->outcome));
-	if (m->stage == MESSAGE_SENT && m != w->going) {
-		m->changed = true;
-		way_pump(w);
+	if (m->stage != MESSAGE_SENT || m == w->going)
+		return;
+	if (!notifier_replaces(w->notifier)) {
+		message_shrink(m);
+		return;
 	}
+	m->changed = true;
+	way_pump(w);
 }
 
-static void tell(struct way *w, const struct heard *h)
+static void tell(struct way *w, struct heard *h)
 {
 	if (!w->notifier)
 		return;
 	if (text_is(h->type, "approval.resolved"))
 		tell_resolved(w, h);
-	if (!way_wants(w, h->type))
+	if (!way_wants(w, h->type) || !is_meant(w, h))
 		return;
 	if (text_is(h->type, "approval.requested"))
 		tell_asked(w, h);
@@ -196,6 +238,7 @@ static void hear(struct notify *n, struct heard *h)
 		h->id = h->event->run;
 	else if (strncmp(h->type.data, "session.", 8) == 0)
 		h->id = h->event->session;
+	n->steps = EVENT_STEPS;
 	list_for_each (at, following, &n->ways)
 		tell(list_entry(at, struct way, link), h);
 }
@@ -218,6 +261,9 @@ static int on_event(void *arg, const struct event *e)
 	struct arena arena;
 	struct heard h = {.event = e, .type = e->type, .arena = &arena};
 
+	/* Where it happened they tell of it, once for all hosts. Its end may come from anywhere. */
+	if (event_is_foreign(n->opts.events, e) && !text_is(e->type, "approval.resolved"))
+		return 0;
 	if (n->stopping || !is_wanted(n, e->type))
 		return 0;
 	arena_init(&arena, EVENT_ARENA_MAX);

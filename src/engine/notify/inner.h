@@ -7,10 +7,12 @@
  *	      → a look     look.c      an approval as it is now, as text, with its digest
  *	        → the notifier
  *	an answer          answer.c    a token or a reply becomes a decision
+ *	a link             link.c      looked at, and used
  */
 #pragma once
 
 #include "base/list.h"
+#include "engine/event/condition.h"
 #include "engine/notify/notify.h"
 #include "engine/notify/token.h"
 #include "engine/notify/when.h"
@@ -22,6 +24,7 @@ struct look;
 enum {
 	MESSAGE_ARENA_MAX = 256 << 10,
 	LOOK_ARENA_MAX = 24 << 20,
+	RULE_ARENA_MAX = 64 << 10,
 	KEY_MAX = 160,
 	OUTCOME_MAX = 300,
 	BY_MAX = NOTIFY_NAME_MAX + NOTIFIER_WHO_MAX + 32,
@@ -56,6 +59,7 @@ struct message {
 	char ref[NOTICE_REF_MAX + 1];
 	char outcome[OUTCOME_MAX]; /* what came of it; "": still open */
 	bool changed;              /* the message that was sent does not say so yet */
+	bool has_links;            /* kept, so that they are known */
 	bool gone;                 /* dropped as soon as it is not under way any more */
 	unsigned n_tries;
 	struct look *look;
@@ -70,8 +74,11 @@ struct way {
 	enum notifier_kind kind;
 	char name[NOTIFY_NAME_MAX + 1];
 	char on[NOTIFY_TYPES_MAX * NOTIFY_TYPE_LEN];
+	struct arena arena; /* of its conditions */
+	struct conditions conditions;
 	char *web_link; /* "" for none */
 	int64_t button_ms;
+	bool links;
 	struct quiet quiet;
 	struct rate rate;
 	struct tokens tokens;
@@ -95,6 +102,9 @@ struct notify {
 	unsigned n_ways;
 	struct event_subscriber *subscriber;
 	struct list tests;
+	struct rate wrong; /* links */
+	uint64_t steps;    /* that are left to expressions, for this event */
+	uint64_t steps_told_ms;
 	bool stopping;
 };
 
@@ -121,8 +131,11 @@ int64_t notify_now(const struct notify *n);
 struct message *message_get(struct way *w, enum message_about about, const char *key);
 struct message *message_find(const struct way *w, const char *key);
 struct message *message_find_ref(const struct way *w, const char *ref);
+struct message *message_of_token(const struct way *w, const void *about);
 /* Now, or once it is not under way any more. */
 void message_drop(struct message *m);
+/* Its texts are of no use any more; what came of it is. */
+void message_shrink(struct message *m);
 void message_field(struct message *m, const char *name, struct text value);
 
 /* ---- way.c ---- */
@@ -159,13 +172,25 @@ int words_plain(struct arena *a, struct text from, size_t max, struct text *ret)
 void words_of_outcome(enum approval_status status, struct text by, struct text comment, char *out,
 		      size_t size);
 
+/* ---- link.c ---- */
+
+/* Adds the two links to what is sent; `urls` must stay until then. */
+enum { LINK_URL_MAX = NOTIFY_BASE_MAX + 64 };
+int links_add(struct message *m, struct notice *notice, char urls[][LINK_URL_MAX]);
+
 /* ---- hear.c ---- */
 
 int hear_start(struct notify *n);
+/* Whether its conditions hold for the request that the row is of. */
+bool hear_meant(struct way *w, struct arena *a, const struct approval *row);
 
 /* ---- answer.c ---- */
 
 void answer_take(struct way *w, const struct notice_answer *answer);
+/* Decides about a message's approval. `from` and `told` may be NULL. */
+int answer_decide(struct way *w, const struct message *m, const struct notice_answer *a,
+		  enum approval_status decision, const struct approval_client *from,
+		  notify_link_fn told, void *told_arg);
 
 /* ---- test.c ---- */
 

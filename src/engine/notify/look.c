@@ -170,14 +170,15 @@ static int survey_run(struct work *w, int lane)
 	return approval_list(s->notify->opts.approvals, lane, &s->arena, &f, &s->rows, &s->n);
 }
 
-static void tell_pending(struct way *w, const struct survey *s)
+static void tell_pending(struct way *w, struct survey *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		struct message *m;
 		char key[KEY_MAX];
 
 		snprintf(key, sizeof(key), "approval:%.*s", TEXT_ARGS(s->rows[i].id));
-		if (message_find(w, key))
+		if (message_find(w, key) || !hear_meant(w, &s->arena, &s->rows[i]) ||
+		    !approval_is_of_here(w->notify->opts.approvals, &s->rows[i]))
 			continue;
 		m = message_get(w, ABOUT_APPROVAL, key);
 		if (m)

@@ -26,6 +26,17 @@ struct message *message_find_ref(const struct way *w, const char *ref)
 	return NULL;
 }
 
+struct message *message_of_token(const struct way *w, const void *about)
+{
+	list_for_each (at, following, &w->messages) {
+		struct message *m = list_entry(at, struct message, link);
+
+		if (about == m && !m->gone)
+			return m;
+	}
+	return NULL;
+}
+
 void message_drop(struct message *m)
 {
 	struct way *w = m->way;
@@ -44,21 +55,26 @@ void message_drop(struct message *m)
 	free(m);
 }
 
-/* What can best be spared: what was sent and is over, then what is only news. */
+/* What can best be spared: what was sent and is over, then the oldest links, then what is only
+ * news. */
 static struct message *find_spare(const struct way *w)
 {
-	struct message *news = NULL;
+	struct message *news = NULL, *linked = NULL;
 
 	list_for_each (at, following, &w->messages) {
 		struct message *m = list_entry(at, struct message, link);
 
-		if (m == w->going || m->about != ABOUT_EVENT)
+		if (m == w->going)
 			continue;
-		if (m->stage == MESSAGE_SENT)
+		if (m->stage == MESSAGE_SENT &&
+		    (m->about == ABOUT_EVENT || (m->has_links && m->outcome[0])))
 			return m;
-		news = news ? news : m;
+		if (m->stage == MESSAGE_SENT && m->has_links)
+			linked = linked ? linked : m;
+		else if (m->about == ABOUT_EVENT)
+			news = news ? news : m;
 	}
-	return news;
+	return linked ? linked : news;
 }
 
 static bool make_room(struct way *w)
@@ -77,12 +93,17 @@ static bool make_room(struct way *w)
 	return spare != NULL;
 }
 
-/* News about what a message tells already: the message says the new thing instead. */
-static struct message *begin_anew(struct message *m)
+void message_shrink(struct message *m)
 {
 	arena_reset(&m->arena);
 	m->title = m->text = (struct text) {.data = NULL};
 	m->n_fields = 0;
+}
+
+/* News about what a message tells already: the message says the new thing instead. */
+static struct message *begin_anew(struct message *m)
+{
+	message_shrink(m);
 	m->n_tries = 0;
 	m->changed = m->stage == MESSAGE_SENT;
 	return m;
@@ -92,8 +113,9 @@ struct message *message_get(struct way *w, enum message_about about, const char 
 {
 	struct message *m = message_find(w, key);
 
-	/* What is under way is not touched: the news gets a message of its own. */
-	if (m && m != w->going)
+	/* What is under way is not touched, nor what was sent and cannot be changed: the news gets
+	 * a message of its own. */
+	if (m && m != w->going && (m->stage != MESSAGE_SENT || notifier_replaces(w->notifier)))
 		return begin_anew(m);
 	if (!make_room(w))
 		return NULL;

@@ -17,6 +17,7 @@ int notify_new(const struct notify_opts *opts, struct notify **ret_notify)
 	n->opts = *opts;
 	list_init(&n->ways);
 	list_init(&n->tests);
+	n->wrong.per_minute = NOTIFY_WRONG_PER_MINUTE;
 	*ret_notify = n;
 	return 0;
 }

@@ -8,6 +8,8 @@
  * if nobody has decided before. The message then says who answered. After a restart old buttons
  * mean nothing, and what still waits is shown anew.
  *
+ * What has no buttons may carry links instead, to a page of ours that asks once more.
+ *
  * All of this belongs to the loop.
  */
 #pragma once
@@ -18,11 +20,13 @@
 #include "agent/notify/notifier.h"
 #include "base/arena.h"
 #include "base/noun/approval.h"
+#include "base/noun/event.h"
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
 #include "io/work.h"
 
+struct approval_client;
 struct approvals;
 struct events;
 struct notify;
@@ -34,6 +38,8 @@ enum {
 	NOTIFY_MESSAGES_MAX = 128, /* of one notifier: waiting, or kept to be changed */
 	NOTIFY_TRIES_MAX = 8,      /* of one message */
 	NOTIFY_NAME_MAX = 40,
+	NOTIFY_BASE_MAX = 300,
+	NOTIFY_WRONG_PER_MINUTE = 30, /* links that are not known; more are not looked at */
 };
 
 struct notify_opts {
@@ -45,6 +51,8 @@ struct notify_opts {
 	int64_t (*now_ms)(void *arg);
 	/* A tree as JSON text, in the arena. Any thread. */
 	int (*to_json)(struct arena *a, const struct value *v, struct text *ret_text);
+	/* "https://HOST" where links lead to; false: nowhere now. NULL: never. */
+	bool (*base)(void *arg, char out[NOTIFY_BASE_MAX]);
 	void *arg;
 };
 
@@ -58,12 +66,15 @@ void notify_free(struct notify *n);
 struct notify_rule {
 	const char *name;
 	enum notifier_kind kind;
-	const char *on;    /* types of events, with commas: "approval, task.*" */
+	const char *on; /* types of events, with commas: "approval, task.*" */
+	const struct event_condition *conditions; /* on such an event: all must hold */
+	unsigned n_conditions;
 	const char *quiet; /* "22:00-07:00" or "" */
 	const char *zone;  /* of quiet; "": the machine's */
 	const char *link;  /* added to what asks; "" for none */
 	unsigned per_minute;
-	int64_t button_ms; /* how long a button counts */
+	int64_t button_ms; /* how long a button or a link counts */
+	bool links;        /* without buttons: what is told carries links that decide */
 };
 
 /* Refuses an invalid one. */
@@ -90,6 +101,33 @@ struct notify_state {
 
 unsigned notify_count(const struct notify *n); /* 0 for NULL */
 void notify_get(const struct notify *n, unsigned i, struct notify_state *ret);
+
+/* ---- links ---- */
+
+/* What a link would decide. Texts stay valid until the loop's next turn. */
+struct notify_link {
+	struct text title, text; /* as they were told */
+	enum approval_status decision;
+	int64_t until_ms;
+};
+
+/*
+ * Looks at a link by its token, and changes nothing. REFUSE_NOT_FOUND: it is not known, or not any
+ * more; REFUSE_CONFLICT: answered already; REFUSE_FORBIDDEN: too late; REFUSE_LIMIT: too many were
+ * wrong. Accepts NULL.
+ */
+int notify_link_look(struct notify *n, struct text token, struct notify_link *ret_link,
+		     struct why *why);
+
+/* What came of it, in words. result as of approval_decide. */
+typedef void (*notify_link_fn)(void *arg, int result, const char *words);
+
+/* Decides as the link says, for a client of ours or (NULL) one that we cannot look at. 0: fn
+ * follows. */
+int notify_link_use(struct notify *n, struct text token, const struct approval_client *from,
+		    notify_link_fn fn, void *arg, struct why *why);
+
+/* ---- a test ---- */
 
 struct notify_test_result {
 	bool sent;

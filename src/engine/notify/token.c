@@ -66,9 +66,9 @@ int tokens_add(struct tokens *t, const void *about, enum approval_status decisio
 	return 0;
 }
 
-static struct token *find(const struct tokens *t, struct text text)
+static const struct token *find(const struct tokens *t, struct text text)
 {
-	struct token *found = NULL;
+	const struct token *found = NULL;
 
 	/* All are compared, so that the time says nothing. */
 	for (unsigned i = 0; i < t->n; i++) {
@@ -86,21 +86,32 @@ static void set_used(struct tokens *t, const void *about, bool used)
 	}
 }
 
-enum token_state tokens_use(struct tokens *t, struct text text, int64_t now_ms,
-			    const void **ret_about, enum approval_status *ret_decision)
+enum token_state tokens_see(const struct tokens *t, struct text text, int64_t now_ms,
+			    const struct token **ret_token)
 {
-	struct token *found = find(t, text);
+	const struct token *found = find(t, text);
 
 	if (!found)
 		return TOKEN_UNKNOWN;
-	*ret_about = found->about;
-	*ret_decision = found->decision;
+	*ret_token = found;
 	if (found->used)
 		return TOKEN_USED;
-	if (now_ms >= found->until_ms)
-		return TOKEN_LATE;
-	set_used(t, found->about, true);
-	return TOKEN_GOOD;
+	return now_ms >= found->until_ms ? TOKEN_LATE : TOKEN_GOOD;
+}
+
+enum token_state tokens_use(struct tokens *t, struct text text, int64_t now_ms,
+			    const void **ret_about, enum approval_status *ret_decision)
+{
+	const struct token *found = NULL;
+	enum token_state state = tokens_see(t, text, now_ms, &found);
+
+	if (state == TOKEN_UNKNOWN)
+		return state;
+	*ret_about = found->about;
+	*ret_decision = found->decision;
+	if (state == TOKEN_GOOD)
+		set_used(t, found->about, true);
+	return state;
 }
 
 void tokens_release(struct tokens *t, const void *about)

@@ -35,6 +35,9 @@ int tokens_add(struct tokens *t, const void *about, enum approval_status decisio
 
 enum token_state { TOKEN_GOOD, TOKEN_UNKNOWN, TOKEN_USED, TOKEN_LATE };
 
+/* What it stands for, and whether it counts; it stays as it is. */
+enum token_state tokens_see(const struct tokens *t, struct text text, int64_t now_ms,
+			    const struct token **ret_token);
 /* Uses it, and all others about the same. What it was for is also told of a used or late one. */
 enum token_state tokens_use(struct tokens *t, struct text text, int64_t now_ms,
 			    const void **ret_about, enum approval_status *ret_decision);

@@ -37,6 +37,19 @@ bool way_wants(const struct way *w, struct text type)
 	return false;
 }
 
+static int check_conditions(const struct notify_rule *rule, struct why *why)
+{
+	struct conditions c = {.n = 0};
+	struct arena arena;
+	int r;
+
+	arena_init(&arena, RULE_ARENA_MAX);
+	r = conditions_make(&c, &arena, rule->conditions, rule->n_conditions, why);
+	conditions_done(&c);
+	arena_done(&arena);
+	return r;
+}
+
 int notify_check_rule(const struct notify_rule *rule, struct why *why)
 {
 	struct text rest = text_of(rule->on);
@@ -57,7 +70,7 @@ int notify_check_rule(const struct notify_rule *rule, struct why *why)
 		r = refuse_field(why, "on", "on names no type of event");
 	if (r == 0 && rule->per_minute > RATE_MAX)
 		r = refuse_field(why, "per_minute", "per_minute is at most %d", RATE_MAX);
-	return r;
+	return r == 0 ? check_conditions(rule, why) : r;
 }
 
 /* ---- one message ---- */
@@ -111,6 +124,7 @@ static int send_message(struct message *m)
 {
 	struct way *w = m->way;
 	char tokens[NOTICE_BUTTONS_MAX][TOKEN_LEN + 1];
+	char urls[NOTICE_BUTTONS_MAX][LINK_URL_MAX];
 	struct notice notice = {
 		.title = m->title,
 		.urgent = m->urgent,
@@ -128,6 +142,8 @@ static int send_message(struct message *m)
 	write_text(&text, m);
 	notice.text = (struct text) {.data = text.data ? text.data : "", .len = text.len};
 	r = text.err != 0 ? text.err : add_buttons(m, &notice, tokens);
+	if (r == 0)
+		r = links_add(m, &notice, urls);
 	if (r == 0)
 		r = notifier_send(w->notifier, &notice);
 	buf_done(&text);
@@ -157,7 +173,12 @@ static void recovered(struct way *w)
 
 static bool is_kept(const struct message *m)
 {
-	if (m->gone || m->outcome[0])
+	if (m->gone)
+		return false;
+	/* Who comes too late is told so. */
+	if (m->has_links)
+		return true;
+	if (m->outcome[0])
 		return false;
 	if (m->about == ABOUT_EVENT)
 		return notifier_replaces(m->way->notifier);
@@ -360,14 +381,19 @@ int way_new(struct notify *n, const struct notify_rule *rule, struct way **ret_w
 		return -ENOMEM;
 	list_init(&w->link);
 	list_init(&w->messages);
+	arena_init(&w->arena, RULE_ARENA_MAX);
 	w->notify = n;
 	w->kind = rule->kind;
 	w->button_ms = rule->button_ms;
+	w->links = rule->links;
 	w->rate.per_minute = rule->per_minute;
 	snprintf(w->name, sizeof(w->name), "%s", rule->name);
 	snprintf(w->on, sizeof(w->on), "%s", rule->on);
 	w->web_link = strdup(rule->link);
 	r = w->web_link ? quiet_parse(rule->quiet, rule->zone, &w->quiet, why) : -ENOMEM;
+	if (r == 0)
+		r = conditions_make(&w->conditions, &w->arena, rule->conditions, rule->n_conditions,
+				    why);
 	if (r == 0)
 		r = timer_new(n->opts.loop, on_timer, w, &w->timer);
 	if (r == 0)
@@ -393,6 +419,8 @@ void way_free(struct way *w)
 	list_remove(&w->link);
 	tokens_done(&w->tokens);
 	quiet_done(&w->quiet);
+	conditions_done(&w->conditions);
+	arena_done(&w->arena);
 	timer_free(w->timer);
 	free(w->web_link);
 	free(w);

@@ -1,7 +1,7 @@
 /*
  * Continuing a session: a new one that starts where another ended, with the parent's
  * configuration unless something else is said. A parent that is running is interrupted first and
- * waited for.
+ * waited for, also on another host; what continues it runs here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ struct continuation {
 	struct text parent;
 	struct session row;
 	bool found;
-	bool again; /* it has been looked up a second time */
+	bool again;  /* it has been looked up a second time */
+	bool wished; /* another host runs it, and was asked to interrupt it */
 	int result;
 	session_launched_fn fn;
 	void *arg;
@@ -95,10 +96,21 @@ static bool has_ended(enum session_status status)
 static void look_for_parent(struct continuation *c)
 {
 	const struct background *b = &c->sessions->opts.background;
-	int r = b->submit(b->arg, &c->work, false);
+	/* The second time it may be interrupted. */
+	int r = b->submit(b->arg, &c->work, c->again && c->sessions->opts.node);
 
 	if (r != 0)
 		refuse_continuation(c, r, NULL);
+}
+
+/* Something has happened to the parent, on another host. */
+static void look_once_more(struct session_ender *e)
+{
+	struct continuation *c = list_entry(e, struct continuation, ender);
+
+	c->again = false;
+	c->wished = false;
+	look_for_parent(c);
 }
 
 static void parent_found(struct continuation *c)
@@ -108,6 +120,13 @@ static void parent_found(struct continuation *c)
 	struct why why = {0};
 	int r;
 
+	c->ender.fn = on_parent_ended;
+	c->ender.look = look_once_more;
+	c->ender.session = c->row.id;
+	if (c->wished) {
+		list_append(&c->sessions->elsewhere, &c->ender.link);
+		return;
+	}
 	/* It ended after it was read: the store has newer data. */
 	if (!l && !has_ended(c->row.status) && !c->again) {
 		c->again = true;
@@ -132,20 +151,22 @@ static void parent_found(struct continuation *c)
 		go_on(c);
 		return;
 	}
-	c->ender.fn = on_parent_ended;
 	list_append(&l->enders, &c->ender.link);
-	if (l->attempt.intent == INTENT_NONE) {
-		session_set_status(l, SESSION_COMPLETING);
-		session_end_with(l, INTENT_CANCEL);
-	}
+	session_cancel(l);
 }
 
 static int continuation_run(struct work *w, int lane)
 {
 	struct continuation *c = list_entry(w, struct continuation, work);
 
-	return store_session_find(store_lane(c->sessions->opts.store, lane), c->parent, &c->arena,
-				  &c->row, &c->found);
+	int r = store_session_find(store_lane(c->sessions->opts.store, lane), c->parent, &c->arena,
+				   &c->row, &c->found);
+	struct why why;
+
+	if (r == 0 && c->found && c->again && !has_ended(c->row.status) &&
+	    check_parent(c->sessions->opts.wording, &c->row, true, &why) == 0)
+		r = session_wish(c->sessions, &c->arena, &c->row, &c->wished);
+	return r;
 }
 
 static void continuation_finished(struct work *w, int result)

@@ -80,6 +80,18 @@ int session_tell_event(struct events *events, const struct session *row,
 	return event_add_data(events, &e, &d);
 }
 
+/* For the host that runs it. */
+int session_tell_wish(struct events *events, const struct session *row)
+{
+	struct event_new e = {.type = "session.interrupting", .session = row->id, .run = row->run};
+	struct event_data d;
+
+	event_data_begin(&d);
+	packer_text(&d.members, "session_id", row->id);
+	packer_text(&d.members, "run_id", row->run);
+	return event_add_data(events, &e, &d);
+}
+
 int session_tell_changed(struct events *events, struct text id, const struct text *title,
 			 const bool *archived)
 {

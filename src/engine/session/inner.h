@@ -77,6 +77,10 @@ struct sessions {
 	unsigned n_coming; /* how many of these are not in the store yet */
 	struct keeper keeper;
 	struct spend spend; /* what their agents used */
+	struct list
+		elsewhere; /* session_ender: those who wait for the end of one on another host */
+	struct follower *follower; /* NULL: there are no other hosts */
+	struct session_reaper *reaper;
 	bool stopping;
 	struct timer *stop_timer;
 	void (*stopped)(void *arg);
@@ -88,14 +92,32 @@ struct session_ender {
 	struct list link;
 	/* row NULL: the end will not come, and nobody may be told. */
 	void (*fn)(struct session_ender *e, const struct session *row);
+	/* In sessions->elsewhere: something has happened to it. */
+	struct text session;
+	void (*look)(struct session_ender *e);
 };
 
 /* ---- session.c ---- */
 
 /* NULL: it is not running. */
 struct live_session *session_live(struct sessions *s, struct text id);
+void session_drop_enders(struct list *enders);
+/* Interrupts it, unless it is ending already. */
+void session_cancel(struct live_session *l);
 void session_drop(struct live_session *l); /* it has ended, or never started */
 void sessions_check_stopped(struct sessions *s);
+
+/* ---- hosts.c: sessions of other hosts, and what lost ones have left ---- */
+
+/* Before anybody is served: what a crash has left. */
+int sessions_recover(struct sessions *s);
+int sessions_join(struct sessions *s);
+void sessions_leave(struct sessions *s);
+/* Runs on the writer's thread. If another host runs it, that is asked to interrupt it. If it has ended
+ * meanwhile, row is what it is then. */
+int session_wish(struct sessions *s, struct arena *a, struct session *row, bool *ret_wished);
+/* Whoever waits for the end of this session of another host ({NULL, 0}: of any) looks again. */
+void session_look_elsewhere(struct sessions *s, struct text id);
 
 /* ---- launch.c ---- */
 
@@ -146,6 +168,7 @@ int session_write_init(struct sessions *s);
 int session_tell_status(struct events *events, const struct session *row, enum session_status old);
 int session_tell_changed(struct events *events, struct text id, const struct text *title,
 			 const bool *archived);
+int session_tell_wish(struct events *events, const struct session *row);
 int session_tell_event(struct events *events, const struct session *row,
 		       const struct session_event *event);
 

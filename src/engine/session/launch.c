@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/chat/chat.h"
+#include "engine/node/node.h"
 #include "engine/session/inner.h"
 #include "io/process/supervisor.h"
 #include "store/store.h"
@@ -121,6 +122,9 @@ static int check_room(const struct sessions *s, struct why *why)
 {
 	if (s->stopping)
 		return refuse(why, REFUSE_STOPPING, "the daemon is stopping");
+	if (!node_allows(s->opts.node))
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "this host has lost the database: it runs nothing");
 	if (sessions_open(s) >= s->opts.parallel)
 		return refuse(why, REFUSE_LIMIT, "%u sessions are running, which is the limit",
 			      s->opts.parallel);
@@ -240,6 +244,8 @@ static int fill_row(struct live_session *l, const struct session_new *in, struct
 		.id = text_of(l->id),
 		.run = text_of(l->run),
 		.mark = text_of(l->mark),
+		.host = node_name(l->sessions->opts.node),
+		.epoch = node_epoch(l->sessions->opts.node),
 		.parent = parent,
 		.query = in->query,
 		.title = in->title,
@@ -262,7 +268,7 @@ static int set_ids(struct live_session *l)
 {
 	int r = uuid4(l->id) ?: uuid4(l->run);
 
-	return r == 0 ? supervisor_mark(store_identity(l->sessions->opts.store), l->mark) : r;
+	return r == 0 ? supervisor_mark(store_owner(l->sessions->opts.store), l->mark) : r;
 }
 
 static struct live_session *live_new(struct sessions *s)

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
+#include "engine/node/node.h"
 #include "engine/session/inner.h"
 #include "io/process/supervisor.h"
 
@@ -375,6 +376,9 @@ static int start(struct live_session *l, struct why *why)
 	/* It was stopped while its row was being stored. */
 	if (r == 0 && l->sessions->stopping)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
+	if (r == 0 && node_epoch(l->sessions->opts.node) != l->row.epoch)
+		r = refuse(why, REFUSE_UNAVAILABLE,
+			   "this host has lost the database: it runs nothing");
 	if (r == 0 && l->nobody)
 		r = chat_refuse_work(why, "session");
 	if (r != 0)

@@ -24,7 +24,6 @@ enum {
 };
 
 static const int64_t keep_bytes = 256LL << 20;
-static const char restarted[] = "daemon restarted while session was active";
 
 /* ---- sessions in memory ---- */
 
@@ -39,11 +38,11 @@ struct live_session *session_live(struct sessions *s, struct text id)
 	return NULL;
 }
 
-static void drop_enders(struct live_session *l)
+void session_drop_enders(struct list *enders)
 {
 	struct list *first;
 
-	while ((first = list_first(&l->enders))) {
+	while ((first = list_first(enders))) {
 		struct session_ender *e = list_entry(first, struct session_ender, link);
 
 		list_remove(first);
@@ -57,7 +56,7 @@ void session_drop(struct live_session *l)
 
 	list_remove(&l->link);
 	s->n_live--;
-	drop_enders(l);
+	session_drop_enders(&l->enders);
 	session_run_free(l);
 	changes_drop(&l->changes);
 	buf_done(&l->result);
@@ -93,6 +92,7 @@ struct interruption {
 	struct text id;
 	struct session row;
 	bool found;
+	bool wished; /* of the host that runs it */
 	int result;
 	session_done_fn fn;
 	void *arg;
@@ -130,16 +130,28 @@ static void on_interrupt_kept(struct change_waiter *w, int result)
 		interruption_end(i, result, NULL);
 }
 
+static bool can_interrupt(enum session_status status)
+{
+	return status == SESSION_RUNNING || status == SESSION_WAITING;
+}
+
+void session_cancel(struct live_session *l)
+{
+	if (l->exited || l->attempt.intent != INTENT_NONE)
+		return;
+	session_set_status(l, SESSION_COMPLETING);
+	session_end_with(l, INTENT_CANCEL);
+}
+
 static void interrupt_live(struct live_session *l, struct interruption *i)
 {
 	struct why why = {0};
 
-	if (l->row.status != SESSION_RUNNING && l->row.status != SESSION_WAITING) {
+	if (!can_interrupt(l->row.status)) {
 		interruption_end(i, refuse_status(&why, l->row.status), &why);
 		return;
 	}
-	session_set_status(l, SESSION_COMPLETING);
-	session_end_with(l, INTENT_CANCEL);
+	session_cancel(l);
 	i->waiter.fn = on_interrupt_kept;
 	if (session_when_kept(l, &i->waiter) != 0)
 		interruption_end(i, 0, NULL);
@@ -148,12 +160,15 @@ static void interrupt_live(struct live_session *l, struct interruption *i)
 static int interruption_run(struct work *w, int lane)
 {
 	struct interruption *i = list_entry(w, struct interruption, work);
+	int r = store_session_find(store_lane(i->sessions->opts.store, lane), i->id, &i->arena,
+				   &i->row, &i->found);
 
-	return store_session_find(store_lane(i->sessions->opts.store, lane), i->id, &i->arena,
-				  &i->row, &i->found);
+	if (r == 0 && i->found && can_interrupt(i->row.status))
+		r = session_wish(i->sessions, &i->arena, &i->row, &i->wished);
+	return r;
 }
 
-/* It is not running here: say why. */
+/* It is not running here: its host was told, or say why not. */
 static void interruption_finished(struct work *w, int result)
 {
 	struct interruption *i = list_entry(w, struct interruption, work);
@@ -162,7 +177,7 @@ static void interruption_finished(struct work *w, int result)
 	if (result == 0 && !i->found)
 		result =
 			refuse(&why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(i->id));
-	else if (result == 0)
+	else if (result == 0 && !i->wished)
 		result = refuse_status(&why, i->row.status);
 	interruption_end(i, result, &why);
 }
@@ -188,7 +203,8 @@ void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, v
 	i->id.data = arena_copy(&i->arena, id.data, id.len);
 	i->id.len = id.len;
 	i->work = (struct work) {.run = interruption_run, .finished = interruption_finished};
-	r = i->id.data ? s->opts.background.submit(s->opts.background.arg, &i->work, false)
+	r = i->id.data ? s->opts.background.submit(s->opts.background.arg, &i->work,
+						   s->opts.node != NULL)
 		       : -ENOMEM;
 	if (r != 0)
 		interruption_end(i, r, NULL);
@@ -235,57 +251,6 @@ int session_sweep(struct sessions *s, bool *ret_more)
 
 /* ---- start ---- */
 
-static int settle(struct sessions *s, struct arena *a, struct session *row)
-{
-	enum session_status old = row->status;
-	int r;
-
-	row->status = SESSION_FAILED;
-	row->error = TEXT(restarted);
-	row->ended_ms = clock_utc_ms();
-	row->active_ms = row->ended_ms;
-	r = store_session_update(store_writer(s->opts.store), row);
-	return r == 0 ? session_tell_status(s->opts.events, row, old) : r;
-}
-
-static int settle_all(struct sessions *s, struct arena *a, struct session *rows, unsigned n)
-{
-	int r = store_begin(s->opts.store);
-
-	if (r != 0)
-		return r;
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = settle(s, a, &rows[i]);
-	if (r == 0)
-		r = store_commit(s->opts.store);
-	else
-		store_rollback(s->opts.store);
-	if (r == 0)
-		events_committed(s->opts.events);
-	events_dropped(s->opts.events);
-	return r;
-}
-
-/* The previous daemon died: tasks_start has ended its programs. */
-static int recover(struct sessions *s)
-{
-	struct session *rows;
-	struct arena a;
-	unsigned n = 0;
-	int r;
-
-	arena_init(&a, 1UL << 30);
-	r = store_session_open(store_writer(s->opts.store), &a, &rows, &n);
-	if (r == 0 && n > 0)
-		r = settle_all(s, &a, rows, n);
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		approval_session_ended(s->opts.approvals, rows[i].id);
-	if (r == 0 && n > 0)
-		log_info("sessions were running", "n=%u", n);
-	arena_done(&a);
-	return r;
-}
-
 /* Sessions run in folders of their own: resolve a relative path of the program here, once. */
 static char *program_words(const char *words)
 {
@@ -316,7 +281,7 @@ static int set_up(struct sessions *s)
 	if (r != 0)
 		return r;
 	session_config_sweep(s->folder);
-	return recover(s);
+	return sessions_recover(s) ?: sessions_join(s);
 }
 
 int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessions)
@@ -329,6 +294,7 @@ int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessi
 	s->opts = *opts;
 	set_limits(s);
 	list_init(&s->live);
+	list_init(&s->elsewhere);
 	s->folder = strdup(opts->folder);
 	snprintf(s->runner, sizeof(s->runner), "%s", opts->runner ? opts->runner : "");
 	s->program = program_words(opts->program && *opts->program ? opts->program : CODING_AGENT);
@@ -381,6 +347,7 @@ void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg),
 	s->stopping = true;
 	s->stopped = fn;
 	s->stopped_arg = arg;
+	session_look_elsewhere(s, (struct text) {0});
 	if (grace_ms == 0)
 		kill_all(s);
 	else if (s->n_live > 0 && !s->stop_timer &&
@@ -398,6 +365,7 @@ void sessions_free(struct sessions *s)
 	if (!s)
 		return;
 	s->stopped = NULL;
+	sessions_leave(s);
 	while ((first = list_first(&s->live)))
 		session_drop(list_entry(first, struct live_session, link));
 	keeper_done(&s->keeper);

@@ -30,6 +30,7 @@ struct approvals;
 struct chat;
 struct environment;
 struct events;
+struct node;
 struct sessions;
 struct spend;
 struct store;
@@ -67,6 +68,7 @@ struct sessions_opts {
 	struct events *events;       /* NULL: no events are logged */
 	struct chat *chat;           /* its agents answer if there is no program */
 	struct approvals *approvals; /* NULL: no approvals */
+	struct node *node;           /* NULL: there is one host only */
 	struct loop *loop;
 	struct background background;
 	/* An absolute path, made with mode 0700 when needed: holds the files that programs read. */
@@ -87,7 +89,8 @@ struct sessions_opts {
 };
 
 /* Call it after tasks_start, which ends the programs that a crash left behind. The sessions that
- * the crash left open are failed: "daemon restarted while session was active". */
+ * the crash left open are failed: "daemon restarted while session was active". Those of another host are
+ * when that is lost: "host NAME was lost". */
 int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessions);
 
 /* How many are running now; 0 for NULL. */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "engine/approval/approval.h"
+#include "engine/node/node.h"
 #include "engine/session/inner.h"
 #include "io/process/supervisor.h"
 #include "store/store.h"
@@ -32,6 +33,7 @@ struct batch {
 	struct item *first;
 	struct item **last;
 	size_t bytes;
+	bool lost; /* it is not ours any more */
 };
 
 static struct batch *batch_of(const struct change *c)
@@ -79,10 +81,14 @@ static int keep_item(struct batch *b, struct item *i)
 static int batch_keep(struct change *c)
 {
 	struct batch *b = batch_of(c);
-	int r = store_session_update(store_writer(b->live->sessions->opts.store), &b->row);
+	const struct sessions_opts *o = &b->live->sessions->opts;
+	int r = -ENOENT;
 
-	/* If the session is no longer in the store, there is nothing to keep. */
-	if (r == -ENOENT)
+	if (node_epoch(o->node) == b->row.epoch)
+		r = store_session_update(store_writer(o->store), &b->row);
+	/* If the session is no longer in the store, or not ours, there is nothing to keep. */
+	b->lost = r == -ENOENT;
+	if (b->lost)
 		return 0;
 	for (struct item *i = b->first; r == 0 && i; i = i->next) {
 		arena_reset(&b->scratch);
@@ -143,6 +149,10 @@ static void batch_kept(struct change *c, bool recovered)
 
 	(void)recovered;
 	l->unwritten -= batch_of(c)->bytes;
+	if (batch_of(c)->lost && l->sessions->opts.node && !l->exited) {
+		log_warn("session was taken away", "session=%s", l->id);
+		session_kill(l);
+	}
 	batch_free(c);
 	pause_or_read(l);
 	if (l->exited && !changes_pending(&l->changes))

@@ -19,7 +19,7 @@ void behind_wait(struct live *l, unsigned index, struct live *before)
 	l->n_after_open++;
 }
 
-static void stop_waiting(struct live *l)
+void behind_stop_waiting(struct live *l)
 {
 	for (unsigned i = 0; i < l->task.after.n; i++)
 		list_remove(&l->waits[i].link);
@@ -28,15 +28,36 @@ static void stop_waiting(struct live *l)
 
 void behind_ended(struct tasks *t, struct live *l)
 {
-	stop_waiting(l);
+	behind_stop_waiting(l);
 	list_splice(&t->behind[l->task.state], &l->behind);
+}
+
+void behind_ended_elsewhere(struct tasks *t, struct live *l)
+{
+	behind_stop_waiting(l);
+	list_splice(&t->orphans[l->task.state], &l->behind);
+}
+
+void behind_orphan(struct tasks *t, struct live *l, unsigned index, enum task_state state)
+{
+	struct wait *w = &l->waits[index];
+
+	w->waiting = l;
+	list_append(&t->orphans[state], &w->link);
+	l->n_after_open++;
+}
+
+void behind_adopt(struct tasks *t)
+{
+	list_splice(&t->behind[TASK_FAILED], &t->orphans[TASK_FAILED]);
+	list_splice(&t->behind[TASK_CANCELLED], &t->orphans[TASK_CANCELLED]);
 }
 
 void behind_drop(struct live *l)
 {
 	struct list *first;
 
-	stop_waiting(l);
+	behind_stop_waiting(l);
 	while ((first = list_first(&l->behind)))
 		list_remove(first);
 }

@@ -22,15 +22,22 @@ struct clean {
 	void *arg;
 };
 
-static int tell(const struct clean *c)
+int task_event_cleaned(struct tasks *t, const struct task_cleaning *which, const struct task *rows,
+		       unsigned n)
 {
-	struct event_new e = {.type = "task.cleaned", .project = c->which.project};
+	struct event_new e = {.type = "task.cleaned", .project = which->project};
 	struct event_data d;
+	struct buf seqs;
 
 	event_data_begin(&d);
-	packer_text(&d.members, "group", c->which.group);
-	packer_int(&d.members, "count", c->n);
-	return event_add_data(c->tasks->events, &e, &d);
+	packer_text(&d.members, "group", which->group);
+	packer_int(&d.members, "count", n);
+	buf_init(&seqs, n * (size_t)24 + 1);
+	for (unsigned i = 0; t->node && i < n; i++)
+		buf_printf(&seqs, "%lld ", (long long)rows[i].seq);
+	packer_given(&d.members, "seqs", (struct text) {.data = seqs.data, .len = seqs.len});
+	buf_done(&seqs);
+	return event_add_data(t->events, &e, &d);
 }
 
 static int clean_run(struct work *w, int lane)
@@ -46,7 +53,7 @@ static int clean_run(struct work *w, int lane)
 
 	(void)lane;
 	r = store_task_clean(store_writer(c->tasks->store), &q, &c->arena, &c->rows, &c->n);
-	return r == 0 && c->n > 0 ? tell(c) : r;
+	return r == 0 && c->n > 0 ? task_event_cleaned(c->tasks, &c->which, c->rows, c->n) : r;
 }
 
 static void clean_done(struct clean *c, int result)

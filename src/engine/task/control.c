@@ -27,8 +27,9 @@ struct lookup {
 	struct text project;
 	struct text id;
 	struct task found;
+	struct found_task news; /* of another host, that we have not heard of */
 	unsigned n;
-	bool retry; /* else it is to be cancelled */
+	enum { LOOKUP_ONLY, LOOKUP_CANCEL, LOOKUP_RETRY } then;
 	task_done_fn fn;
 	void *arg;
 };
@@ -48,11 +49,16 @@ static int lookup_run(struct work *w, int lane)
 	bool found = false;
 	int r;
 
-	if (!l->project.data)
-		return store_task_find_any(db, l->id, &l->arena, &l->found, &l->n);
-	r = store_task_find(db, l->project, l->id, &l->arena, &l->found, &found);
-	l->n = found;
-	return r;
+	if (l->project.data)
+		r = store_task_find(db, l->project, l->id, &l->arena, &l->found, &found);
+	else
+		r = store_task_find_any(db, l->id, &l->arena, &l->found, &l->n);
+	if (l->project.data)
+		l->n = found;
+	if (r != 0 || l->n != 1 || l->found.state > TASK_RUNNING)
+		return r;
+	l->news = (struct found_task) {.project = l->found.project, .id = l->id};
+	return task_read_row(db, &l->arena, &l->news);
 }
 
 static int check_found(const struct lookup *l, struct why *why)
@@ -62,16 +68,38 @@ static int check_found(const struct lookup *l, struct why *why)
 	if (l->n > 1)
 		return refuse_field(why, "project", "several projects have %.*s; name one",
 				    TEXT_ARGS(l->id));
-	return l->retry ? 0 : refuse_ended(&l->found, why);
+	if (l->news.found)
+		return refuse(why, REFUSE_CONFLICT,
+			      "Task %.*s was changed on another host; look at it again",
+			      TEXT_ARGS(l->id));
+	return l->then == LOOKUP_RETRY ? 0 : refuse_ended(&l->found, why);
 }
 
 static void retry_found(struct lookup *l);
+
+/* All open tasks are in memory, so another host has just brought this one there. */
+static bool heed_news(struct lookup *l)
+{
+	unsigned n;
+
+	if (!l->news.found)
+		return false;
+	task_sync(l->tasks, &l->news);
+	if (l->then != LOOKUP_CANCEL || !live_find(l->tasks, l->news.project, l->id, &n))
+		return false;
+	task_cancel(l->tasks, l->news.project, l->id, l->fn, l->arg);
+	return true;
+}
 
 static void lookup_finished(struct work *w, int result)
 {
 	struct lookup *l = list_entry(w, struct lookup, work);
 	struct why why = {0};
 
+	if (result == 0 && heed_news(l)) {
+		lookup_free(l);
+		return;
+	}
 	if (result == 0)
 		result = check_found(l, &why);
 	if (result == 0)
@@ -81,8 +109,8 @@ static void lookup_finished(struct work *w, int result)
 	lookup_free(l);
 }
 
-static int look_up(struct tasks *t, struct text project, struct text id, bool retry,
-		   task_done_fn fn, void *arg)
+static int look_up(struct tasks *t, struct text project, struct text id, int then, task_done_fn fn,
+		   void *arg)
 {
 	struct lookup *l = calloc(1, sizeof(*l));
 	int r;
@@ -92,7 +120,7 @@ static int look_up(struct tasks *t, struct text project, struct text id, bool re
 	*l = (struct lookup) {
 		.work = {.run = lookup_run, .finished = lookup_finished},
 		.tasks = t,
-		.retry = retry,
+		.then = then,
 		.fn = fn,
 		.arg = arg,
 	};
@@ -116,7 +144,7 @@ struct live *task_find_open(struct tasks *t, struct text project, struct text id
 	int r = 0;
 
 	if (n == 0)
-		r = look_up(t, project, id, false, fn, arg);
+		r = look_up(t, project, id, LOOKUP_ONLY, fn, arg);
 	else if (n > 1)
 		r = refuse_several(&why);
 	else if (l->task.state > TASK_RUNNING)
@@ -132,7 +160,9 @@ struct live *task_find_open(struct tasks *t, struct text project, struct text id
 
 static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c)
 {
-	queue_remove(t, l);
+	/* One that another host has changed is not in the queue. */
+	if (l->place != PLACE_NONE)
+		queue_remove(t, l);
 	task_end_then(t, l, TASK_CANCELLED, (struct text) {0}, (struct text) {0}, c);
 }
 
@@ -152,6 +182,10 @@ static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, s
 
 	if (l->task.state > TASK_RUNNING)
 		return refuse_ended(&l->task, why);
+	if (l->task.state == TASK_RUNNING && !l->run) {
+		task_wish_cancel(t, l, fn, arg);
+		return 0;
+	}
 	c = task_change_new(fn, arg);
 	if (!c)
 		return -ENOMEM;
@@ -170,11 +204,21 @@ void task_cancel(struct tasks *t, struct text project, struct text id, task_done
 	int r;
 
 	if (n == 0)
-		r = look_up(t, project, id, false, fn, arg);
+		r = look_up(t, project, id, LOOKUP_CANCEL, fn, arg);
 	else
 		r = n > 1 ? refuse_several(&why) : cancel(t, l, fn, arg, &why);
 	if (r != 0)
 		fn(arg, r, &why);
+}
+
+void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, bool cancel)
+{
+	if (!cancel || row->state > TASK_RUNNING)
+		return;
+	if (l->run)
+		run_end_with(l->run, INTENT_CANCEL);
+	else if (l->task.state == TASK_QUEUED && row->state == TASK_QUEUED)
+		cancel_queued(t, l, NULL);
 }
 
 /* ---- releasing ---- */
@@ -339,7 +383,7 @@ void task_retry(struct tasks *t, struct text project, struct text id, task_done_
 	int r;
 
 	if (n == 0)
-		r = look_up(t, project, id, true, fn, arg);
+		r = look_up(t, project, id, LOOKUP_RETRY, fn, arg);
 	else
 		r = n > 1 ? refuse_several(&why) : retry(t, l, fn, arg, &why);
 	if (r != 0)

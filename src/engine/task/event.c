@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "engine/event/event.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
+#include "store/task.h"
 
 /* Bytes of a text in an event. */
 enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
@@ -24,6 +26,12 @@ static const struct member started_members[] = {
 	{"attempt", MEMBER(INT, attempts)},
 };
 
+static const struct member edited_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"prompt", MEMBER(TEXT, prompt), MEMBER_CUT},
+	{"label", MEMBER(TEXT, label), LEFT_OUT},
+};
+
 static const struct member other_members[] = {
 	{"task_id", MEMBER(TEXT, id)},
 	{"result", MEMBER(BLOB, result), OF_COMPLETED | MEMBER_CUT},
@@ -34,6 +42,7 @@ static const struct member other_members[] = {
 
 static const struct portrait queued = PORTRAIT(struct task, queued_members);
 static const struct portrait started = PORTRAIT(struct task, started_members);
+static const struct portrait edited = PORTRAIT(struct task, edited_members);
 static const struct portrait other = PORTRAIT(struct task, other_members);
 
 static void say(struct packer *p, const char *event, const struct task *task, int64_t queue_size)
@@ -48,6 +57,10 @@ static void say(struct packer *p, const char *event, const struct task *task, in
 	}
 	if (strcmp(event, "task.started") == 0) {
 		packer_members(p, &started, all, task, 0);
+		return;
+	}
+	if (strcmp(event, "task.edited") == 0) {
+		packer_members(p, &edited, all, task, PROMPT_TOLD);
 		return;
 	}
 	packer_members(p, &other, task->state == TASK_COMPLETED ? all : unless_completed, task,
@@ -71,6 +84,19 @@ static int add(struct tasks *t, const char *event, const struct task *task, int6
 int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size)
 {
 	return add(t, event, task, queue_size, (struct text) {0});
+}
+
+int task_event_fenced(struct tasks *t, const struct task *task,
+		      const struct store_task_guard *guard)
+{
+	struct event_new e = {.type = "task.fenced", .project = task->project, .run = task->id};
+	struct event_data d;
+
+	event_data_begin(&d);
+	packer_text(&d.members, "task_id", task->id);
+	packer_int(&d.members, "attempt", guard->attempts);
+	packer_text(&d.members, "host", node_name(t->node));
+	return event_add_data(t->events, &e, &d);
 }
 
 int task_event_submitted(struct tasks *t, const struct task *task, int64_t queue_size,

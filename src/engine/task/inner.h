@@ -109,12 +109,21 @@ struct run {
 	struct fresh fresh;
 	struct run_waiter waiter; /* fn NULL: none */
 	bool output_failed;       /* this has been logged */
+	struct unsent *unsent;    /* NULL: nothing for other hosts was printed yet */
+	struct fetch *fetch;      /* NULL: its texts are not being read */
 };
 
 /* One task waits for another: the one in `after` with the same index. */
 struct wait {
 	struct list link; /* in `behind` of the other, or of all tasks if that has ended */
 	struct live *waiting;
+};
+
+/* What its last change made of it, on disk or on its way there: what the next one expects. */
+struct former {
+	enum task_state state;
+	int64_t attempts;
+	int64_t epoch;
 };
 
 /* Where a queued task is. */
@@ -138,8 +147,11 @@ struct live {
 	struct list watches;
 	unsigned n_listening; /* those of them that want its output */
 	struct arena *extra;  /* for texts that do not fit into `own`; NULL: all do */
-	struct task task;     /* its texts are in `own` or in `extra` */
-	bool light;           /* all of its texts are here; else the long ones are missing */
+	struct task task; /* its texts are in `own` or in `extra`; its version is the stored one */
+	struct former former;
+	struct list stale_link; /* in tasks->stale: it is to be read again */
+	bool light;             /* all of its texts are here; else the long ones are missing */
+	unsigned n_edits;       /* on their way to the store; it does not start meanwhile */
 	unsigned n_after_open;
 	uint64_t ready_ms;      /* steady clock; 0: at once */
 	struct run *run;        /* NULL unless it is running */
@@ -157,6 +169,7 @@ struct tasks {
 	struct loop *loop;
 	struct background background;
 	char *output_folder;
+	struct node *node; /* NULL: no other host shares the store */
 	const char *owner; /* prefix of our marks: the store's identity */
 	unsigned parallel;
 	unsigned project_parallel;
@@ -174,7 +187,8 @@ struct tasks {
 	struct list groups;
 	struct table groups_by_name;
 	struct list running;
-	struct table by_name; /* of tasks: project and id */
+	struct list elsewhere; /* tasks that other hosts run */
+	struct table by_name;  /* of tasks: project and id */
 	struct table by_id;
 	int64_t n[N_TASK_STATES]; /* of all projects */
 	unsigned n_running;
@@ -184,6 +198,9 @@ struct tasks {
 	struct timer *timer; /* runs until it has come */
 	/* Waits for tasks that have ended, by how they did. */
 	struct list behind[N_TASK_STATES];
+	/* The same for those that ended elsewhere: whoever ended them fails what comes after them, and
+	 * we do if that does not happen. */
+	struct list orphans[N_TASK_STATES];
 	struct list releases; /* held tasks that are to be released, by held_link */
 	struct list telling;  /* changes: ends that not all who waited for them know of */
 	struct wake *more;    /* goes on with what is too much for one turn of the loop */
@@ -196,6 +213,11 @@ struct tasks {
 	uint64_t last_version;
 	struct rendered *rendered; /* NULL: none requested yet */
 	struct keeper keeper;
+	struct follower *follower; /* NULL: there are no other hosts */
+	struct list stale;         /* tasks that another host has changed before us */
+	struct rereading *rereading;
+	struct hosting *hosting;
+	bool recount; /* how many have ended is not known exactly */
 	struct ticker *sweeper;
 	struct timer *first_sweep;
 	bool sweeping;
@@ -236,6 +258,16 @@ void live_set_state(struct live *l, enum task_state state);
  * light. */
 void live_set_text(struct live *l, struct text *at, struct text value);
 
+/* Takes over what its user has changed in the row; all of the row's texts are there. It keeps
+ * what it comes after. */
+int live_edit(struct live *l, const struct task *row);
+
+/* Takes over all of the row but its state and what it comes after. */
+int live_take(struct live *l, const struct task *row);
+
+/* It comes after these from now on, and waits for none of them yet. */
+int live_set_after(struct live *l, const struct texts *after);
+
 /* Frees the oldest ended tasks, down to TASK_RECENT_MAX. */
 void project_trim(struct project *p);
 
@@ -271,10 +303,19 @@ void queue_on_turn(void *tasks);
 /* It waits for this open task: the one in its `after` with this index. */
 void behind_wait(struct live *l, unsigned index, struct live *before);
 
+void behind_stop_waiting(struct live *l);
+
 /* It waits for nobody any more; those behind it learn how it ended when queue_settle comes to
  * them. */
 void behind_ended(struct tasks *t, struct live *l);
 void behind_drop(struct live *l); /* it is being freed */
+
+/* It has ended on another host, and not well: those behind it fail there. */
+void behind_ended_elsewhere(struct tasks *t, struct live *l);
+/* The one in its `after` with this index is such a one, and may not be in memory. */
+void behind_orphan(struct tasks *t, struct live *l, unsigned index, enum task_state state);
+/* Nobody has failed those meanwhile: we do. */
+void behind_adopt(struct tasks *t);
 
 /* Lets at most max tasks know that what they waited for is completed. Returns how many. */
 unsigned behind_release(struct tasks *t, unsigned max);
@@ -297,8 +338,14 @@ bool task_release_next(struct tasks *t);
 /* Reads what is paused, before the tasks are loaded. */
 int task_pauses_load(struct tasks *t, struct arena *a);
 
+/* What is paused has changed: exactly these are. */
+void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
+
 /* Whether it is paused, by itself or with all. */
 bool task_is_paused(const struct tasks *t, const struct live *l);
+
+/* Finds its place in the queue again, if it is there. */
+void task_find_place(struct tasks *t, struct live *l);
 
 /* ---- command.c: tasks without an agent ---- */
 
@@ -317,6 +364,8 @@ void run_start(struct tasks *t, struct live *l);
 void run_when_begun(struct run *r, const struct run_waiter *w);
 void run_end_with(struct run *r, enum intent intent);
 void run_drop(struct run *r); /* tasks are being freed */
+/* It is no longer ours: its program is killed, and nothing of it is stored. */
+void run_lose(struct run *r);
 
 struct program {
 	const char **argv; /* one allocation */
@@ -357,6 +406,9 @@ void task_write_done(struct tasks *t);
 bool task_write_tell(struct tasks *t);
 void task_write_drop(struct live *l); /* calls no waiters: they may be gone */
 
+/* It has ended on another host: tells those who wait for that. */
+void task_tell_ended(struct tasks *t, struct live *l, const struct task *row);
+
 /* ---- watch.c: who waits for its output or its end ---- */
 
 /* Its end is in the store: moves those who wait for it to this list. */
@@ -373,13 +425,38 @@ void watch_rest(struct run *r); /* it prints nothing more */
 void fresh_init(struct fresh *f);
 void fresh_done(struct fresh *f);
 
+/* Another host runs it: those who follow its output have to look for it. */
+void watch_moved(struct live *l);
+
+/* ---- chunk.c: output for other hosts ---- */
+
+/* It has printed these bytes; all of its output ends at `end`. */
+void chunk_printed(struct run *r, const char *data, size_t n, int64_t end);
+void chunk_flush(struct run *r); /* what was printed is on its way to the store */
+void chunk_done(struct run *r);
+
+/* Whether its output is at another host, so that only the store has it for us. */
+bool chunk_is_elsewhere(const struct tasks *t, const struct task *row);
+int chunk_read(struct tasks *t, int lane, struct arena *a, const struct task *row, int64_t offset,
+	       size_t max, struct task_output *ret);
+
 /* ---- event.c ---- */
 
 /* queue_size: for "task.queued". */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size);
+/* A result of an attempt that is ours no more. */
+struct store_task_guard;
+int task_event_fenced(struct tasks *t, const struct task *row,
+		      const struct store_task_guard *guard);
 /* "task.queued" of a new one, with the agent's call that submits it; {NULL, 0}: none. */
 int task_event_submitted(struct tasks *t, const struct task *row, int64_t queue_size,
 			 struct text tool_use_id);
+
+/* ---- clean.c ---- */
+
+/* Tasks were deleted. For other hosts it names them. */
+int task_event_cleaned(struct tasks *t, const struct task_cleaning *which, const struct task *rows,
+		       unsigned n);
 
 /* ---- sweep.c: deleting old tasks ---- */
 
@@ -392,6 +469,48 @@ void task_forget(struct tasks *t, const struct task *row);
 /* ---- rendered.c ---- */
 
 void task_rendered_free(struct tasks *t);
+
+/* ---- follow.c: what other hosts do with tasks ---- */
+
+/* A row as the store has it, with what is needed to make the task in memory like it. */
+struct found_task {
+	struct text project;
+	struct text id;
+	struct task row;
+	bool found;
+	enum task_state *after_states; /* of those that it comes after */
+};
+
+/* Runs on a reader's thread: the row with these names. */
+struct connection;
+int task_read_row(struct connection *db, struct arena *a, struct found_task *f);
+
+int task_follow_start(struct tasks *t);
+void task_follow_free(struct tasks *t);
+
+/* Makes what is in memory like the row, unless it is newer already. */
+void task_sync(struct tasks *t, const struct found_task *f);
+
+/* A change was lost: another host has changed the task. It waits until it is read again. */
+void task_lost(struct tasks *t, struct live *l, bool claim);
+
+/* The row of one that may be ours to run says whether somebody wants it cancelled. */
+void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, bool cancel);
+
+/* ---- host.c: which host runs a task, and what becomes of those of lost ones ---- */
+
+int task_hosts_start(struct tasks *t);
+void task_hosts_free(struct tasks *t);
+
+/* Whether it may run here, as far as hosts matter. */
+bool task_is_for_us(const struct tasks *t, const struct task *task);
+
+/* Asks whoever runs it to cancel it. fn is called when that is on disk. */
+void task_wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg);
+
+/* Runs on the writer's thread: settles some tasks that nobody runs any more although their rows say
+ * so. *ret_n: how many; their rows are as they are stored then. */
+int task_reap(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n);
 
 /* ---- recover.c ---- */
 
@@ -423,8 +542,26 @@ void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 
 /* ---- submit.c ---- */
 
+int task_check_new(const struct tasks *t, const struct task_new *in, struct why *why);
 int task_check_label(struct text label, struct why *why);
+/* REFUSE_PARAMS for a host that was never seen. A label that no host has now may come. */
+int task_check_where(const struct tasks *t, struct text host, struct text label, struct why *why);
 int task_check_delay(int64_t delay_ms, struct why *why);
 
 /* Refuses if no more tasks may wait. */
 int task_check_room(const struct tasks *t, struct why *why);
+
+/* Copies ids without duplicates. */
+int task_copy_after(struct arena *a, const struct texts *from, struct texts *ret_after);
+
+/* Runs on the writer's thread. Refuses if one of these is unknown, or did not complete; else their
+ * states are in the arena. */
+int task_after_states(struct tasks *t, struct arena *a, const struct task *row,
+		      enum task_state **ret_states, struct why *why);
+
+/* It waits for those in its `after` that are open. False: one did not complete meanwhile, or ended
+ * so long ago that it is no longer in memory. */
+bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *states);
+
+/* What a new task of this project has as its time limit if its client gives none. */
+int64_t task_default_timeout(const struct tasks *t, const struct project *p);

@@ -19,7 +19,7 @@
 #include "engine/chat/chat.h"
 #include "engine/task/inner.h"
 
-enum { N_OWN_VARIABLES = 2 };
+enum { N_OWN_VARIABLES = 4 };
 
 static const char *const coding_agent[] = {CODING_AGENT, NULL};
 
@@ -61,6 +61,7 @@ static int set_env(struct program *p, const struct live *l)
 	const struct task *row = &l->task;
 	struct text env = row->env;
 	struct text variable;
+	char attempt[24];
 	unsigned n = 0;
 	int r;
 
@@ -79,6 +80,11 @@ static int set_env(struct program *p, const struct live *l)
 	r = add_variable(p, &n, "KOINE_TASK", row->id);
 	if (r == 0)
 		r = add_variable(p, &n, "KOINE_PROJECT", l->project->name);
+	snprintf(attempt, sizeof(attempt), "%lld", (long long)row->attempts);
+	if (r == 0)
+		r = add_variable(p, &n, "KOINE_ATTEMPT", text_of(attempt));
+	if (r == 0 && row->host.data)
+		r = add_variable(p, &n, "KOINE_HOST", row->host);
 	return r;
 }
 

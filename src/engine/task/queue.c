@@ -12,12 +12,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
 
 enum {
 	LINED_UP_AT_ONCE = 1000,
 	WRITTEN_AT_ONCE = 100,
 	CHANGES_MAX = 200, /* on their way to the store: then the next ones wait */
+	CHOICE = 4,        /* of so many for each host, one takes its own first */
 	UNKEPT_MS = 1000,  /* a task whose change is not stored waits so long for the next look */
 };
 
@@ -60,10 +62,11 @@ static void wait_for_time(struct tasks *t)
 		timer_start(t->timer, first->ready_ms > now ? first->ready_ms - now : 0);
 }
 
-/* Somebody has to let it go on; it is nobody's turn until then. */
+/* Somebody has to let it go on, or another host has to take it; it is nobody's turn until then. */
 static bool is_kept_back(const struct live *l)
 {
-	return l->task.held || l->task.stashed || (l->group && l->group->paused);
+	return l->task.held || l->task.stashed || l->n_edits > 0 ||
+	       (l->group && l->group->paused) || !task_is_for_us(l->project->tasks, &l->task);
 }
 
 static void set_aside(struct tasks *t, struct live *l)
@@ -155,6 +158,24 @@ static bool has_room(const struct group *g)
 	return !g || g->parallel == 0 || g->n_running < g->parallel;
 }
 
+/* Where several hosts look at the same line, each begins with other ones of its first, so that they
+ * seldom claim the same. */
+static struct live *choose_in(struct tasks *t, struct live *first)
+{
+	unsigned rank, count = first ? node_count(t->node, &rank) : 1;
+	const struct sorted_link *at = first ? &first->order : NULL;
+
+	for (unsigned n = 0; count > 1 && n < CHOICE * count && at; n++, at = at->next) {
+		struct live *l = live_of(at);
+
+		if (l->task.priority != first->task.priority)
+			break;
+		if ((uint64_t)l->task.seq % count == rank && !is_unkept(t, l))
+			return l;
+	}
+	return first;
+}
+
 static struct live *first_in(struct tasks *t, struct line *line)
 {
 	struct live *l;
@@ -166,7 +187,7 @@ static struct live *first_in(struct tasks *t, struct line *line)
 		l->ready_ms = clock_steady_ms() + UNKEPT_MS;
 		queue_move(t, l);
 	}
-	return l;
+	return choose_in(t, l);
 }
 
 static struct live *better_of(struct live *a, struct live *b)
@@ -205,7 +226,7 @@ void queue_run(struct tasks *t)
 {
 	struct live *l;
 
-	if (t->stopping || t->paused || t->lining_up)
+	if (t->stopping || t->paused || t->lining_up || !node_allows(t->node))
 		return;
 	while (t->n_running < t->parallel && (l = next_task(t))) {
 		queue_remove(t, l);

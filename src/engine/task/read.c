@@ -11,7 +11,7 @@
 
 enum { LIST_DEFAULT = 20, LIST_BYTES = 8 << 20, NOW_MAX = 256, LOOKS_MAX = 1000 };
 
-static unsigned list_limit(int64_t limit)
+unsigned task_list_limit(int64_t limit)
 {
 	if (limit <= 0)
 		return LIST_DEFAULT;
@@ -56,7 +56,7 @@ bool task_list_now(struct tasks *t, const struct task_filter *f,
 		   const struct task *const **ret_tasks, unsigned *ret_n)
 {
 	static const struct task *found[NOW_MAX];
-	unsigned limit = list_limit(f->limit);
+	unsigned limit = task_list_limit(f->limit);
 	const struct project *p;
 
 	*ret_n = 0;
@@ -87,7 +87,8 @@ int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filt
 		.state = f->state,
 		.group = f->group,
 		.label = f->label,
-		.limit = list_limit(f->limit),
+		.before_seq = f->before_seq,
+		.limit = task_list_limit(f->limit),
 		.max_bytes = LIST_BYTES,
 	};
 	struct task *tasks;
@@ -136,15 +137,18 @@ static bool no_output(int r)
 	return r == -ENOENT || r == -EBADMSG;
 }
 
-static int read_output(struct tasks *t, struct arena *a, const struct task *row, int64_t offset,
-		       size_t max, struct task_output *ret)
+static int read_output(struct tasks *t, int lane, struct arena *a, const struct task *row,
+		       int64_t offset, size_t max, struct task_output *ret)
 {
 	struct output_range range;
 	char path[4096];
-	char *data = arena_alloc(a, max);
+	char *data;
 	int r;
 
 	*ret = (struct task_output) {.running = row->state <= TASK_RUNNING};
+	if (chunk_is_elsewhere(t, row))
+		return chunk_read(t, lane, a, row, offset, max, ret);
+	data = arena_alloc(a, max);
 	if (!data)
 		return -ENOMEM;
 	task_path(t, row->seq, path, sizeof(path));
@@ -173,7 +177,7 @@ int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text pro
 
 	if (r != 0)
 		return r;
-	r = read_output(t, a, &ret_task->task, -(int64_t)max, max, &output);
+	r = read_output(t, lane, a, &ret_task->task, -(int64_t)max, max, &output);
 	ret_task->output = output.bytes;
 	return no_output(r) ? 0 : r;
 }
@@ -185,6 +189,9 @@ static const struct task *newer_than(struct tasks *t, struct task *task)
 	const struct live *l = live_find(t, task->project, task->id, &n);
 
 	task->paused = l && task_is_paused(t, l);
+	/* Another host has changed it, and we have not heard of that yet. */
+	if (l && !changes_pending(&l->changes) && task->version > l->task.version)
+		return NULL;
 	/* If it has ended and its texts are not in memory, the store knows more. */
 	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;
 }
@@ -230,8 +237,16 @@ int task_output(struct tasks *t, int lane, struct arena *a, struct text project,
 
 	if (r != 0)
 		return r;
-	r = read_output(t, a, &row, offset, max, ret_output);
+	r = read_output(t, lane, a, &row, offset, max, ret_output);
 	return no_output(r) ? 0 : r;
+}
+
+bool task_runs_elsewhere(struct tasks *t, struct text project, struct text id)
+{
+	unsigned n;
+	const struct live *l = live_find(t, project, id, &n);
+
+	return n == 1 && l->task.state == TASK_RUNNING && !l->run;
 }
 
 int task_groups(struct tasks *t, int lane, struct arena *a, struct text project,
@@ -291,6 +306,7 @@ void task_load(struct tasks *t, struct text project, struct task_load *ret_load,
 		return;
 	}
 	add_tasks(&t->running, p, found, ret_n);
+	add_tasks(&t->elsewhere, p, found, ret_n);
 	if (p) {
 		add_load(p, ret_load, found, ret_n);
 		ret_load->parallel = p->parallel ? p->parallel : t->project_parallel;

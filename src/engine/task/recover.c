@@ -4,60 +4,24 @@
  * before anybody is served, on the loop's thread.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/process/cgroup.h"
-#include "io/process/tree.h"
+#include "io/process/sweep.h"
 #include "engine/event/event.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"
 
-enum { SWEEPS_MAX = 200, SWEEP_PAUSE_MS = 5, RECENT_FIRST = 100 };
-
-static const char restarted[] = "daemon restarted";
+enum { RECENT_FIRST = 100 };
 
 /* A daemon that dies takes its children with it; what these had started carries our mark. */
 void tasks_end_processes(const struct tasks *t)
 {
-	const struct timespec pause = {.tv_nsec = SWEEP_PAUSE_MS * 1000000L};
-
-	for (int i = 0; *t->owner && i < SWEEPS_MAX; i++) {
-		unsigned n = tree_signal(t->owner, true, SIGKILL) + cgroup_sweep(t->owner);
-
-		if (n == 0)
-			return;
-		nanosleep(&pause, NULL);
-	}
-}
-
-/* Decides what becomes of a task that was running. Returns the event that reports it. */
-static const char *settle_running(struct task *row)
-{
-	bool cancel = text_is(row->error, TASK_CANCEL_REQUESTED);
-
-	row->pid = 0;
-	row->pid_started = 0;
-	if (!cancel && row->attempts < row->max_attempts) {
-		row->state = TASK_QUEUED;
-		row->not_before_ms = 0;
-		return "task.retrying";
-	}
-	row->completed_ms = clock_utc_ms();
-	if (cancel) {
-		row->state = TASK_CANCELLED;
-		row->error = (struct text) {0};
-		return "task.cancelled";
-	}
-	row->state = TASK_FAILED;
-	row->error = TEXT(restarted);
-	return "task.failed";
+	sweep_all(t->owner);
 }
 
 /* Whether one of those that it comes after did not complete. One that is no longer in the store
@@ -79,40 +43,69 @@ static int check_after(struct tasks *t, const struct task *row, bool *ret_failed
 	return 0;
 }
 
-/* Tasks come by age, so its predecessors are already settled. */
-static int settle_queued(struct tasks *t, struct task *row)
+static int settle_queued(struct tasks *t, struct task *row, bool *ret_failed)
 {
-	bool failed;
-	int r = check_after(t, row, &failed);
+	struct store_task_kept kept;
+	int r = check_after(t, row, ret_failed);
 
-	if (r != 0 || !failed)
+	if (r != 0 || !*ret_failed)
 		return r;
 	row->state = TASK_FAILED;
 	row->completed_ms = clock_utc_ms();
 	row->error = TEXT("a task that it comes after did not complete");
-	r = store_task_update(store_writer(t->store), row);
+	r = store_task_update(store_writer(t->store), row,
+			      &(struct store_task_guard) {.version = row->version}, &kept);
+	/* Another host does so just now. */
+	if (r == -ENOENT && t->node)
+		return 0;
 	return r != 0 ? r : task_event_add(t, "task.failed", row, 0);
 }
 
-static int settle(struct tasks *t, struct task *rows, unsigned n)
+/* One that fails may be what others come after: most are younger, but some older ones were changed
+ * to do so. The direction changes, so that neither needs a look at all for each. */
+static int settle_waiting(struct tasks *t, struct task *rows, unsigned n)
 {
-	struct connection *db = store_writer(t->store);
-	unsigned n_settled = 0;
+	bool again = true;
+	int r = 0;
+
+	for (bool back = false; r == 0 && again; back = !back) {
+		again = false;
+		for (unsigned i = 0; r == 0 && i < n; i++) {
+			struct task *row = &rows[back ? n - 1 - i : i];
+			bool failed = false;
+
+			if (row->state == TASK_QUEUED)
+				r = settle_queued(t, row, &failed);
+			again = again || failed;
+		}
+	}
+	return r;
+}
+
+/* In one transaction. *ret_n_running: how many ran when a koined was killed. */
+static int settle_all(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n,
+		      unsigned *ret_n_running)
+{
+	struct task *reaped;
+	unsigned n = 1;
+	int r = 0;
+
+	for (*ret_n_running = 0; r == 0 && n > 0; *ret_n_running += n)
+		r = task_reap(t, a, &reaped, &n);
+	return r ?: store_task_open(store_writer(t->store), a, ret_rows, ret_n)
+		       ?: settle_waiting(t, *ret_rows, *ret_n);
+}
+
+static int settle(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n)
+{
+	unsigned n_running;
 	int r = store_begin(t->store);
 
 	if (r != 0)
 		return r;
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		const char *event;
-
-		if (rows[i].state != TASK_RUNNING) {
-			r = settle_queued(t, &rows[i]);
-			continue;
-		}
-		event = settle_running(&rows[i]);
-		n_settled++;
-		r = store_task_update(db, &rows[i]) ?: task_event_add(t, event, &rows[i], 0);
-	}
+	r = settle_all(t, a, ret_rows, ret_n, &n_running) ?: events_store(t->events);
+	if (r == 0)
+		r = events_store(t->events);
 	if (r == 0)
 		r = store_commit(t->store);
 	else
@@ -120,8 +113,8 @@ static int settle(struct tasks *t, struct task *rows, unsigned n)
 	if (r == 0)
 		events_committed(t->events);
 	events_dropped(t->events);
-	if (r == 0 && n_settled > 0)
-		log_info("tasks were running", "n=%u", n_settled);
+	if (r == 0 && n_running > 0)
+		log_info("tasks were running", "n=%u", n_running);
 	return r;
 }
 
@@ -152,6 +145,7 @@ static int load_recent(struct tasks *t, struct project *p, struct arena *a)
 	return 0;
 }
 
+/* How many have ended. Those that are open are counted one by one. */
 static int load_counts(struct tasks *t, struct arena *a)
 {
 	struct task_tally *counts;
@@ -163,7 +157,7 @@ static int load_counts(struct tasks *t, struct arena *a)
 
 		if (!p)
 			return -ENOMEM;
-		for (unsigned k = 0; k < N_TASK_STATES; k++)
+		for (unsigned k = TASK_COMPLETED; k < N_TASK_STATES; k++)
 			project_count(p, (enum task_state)k, counts[i].n[k]);
 	}
 	return r;
@@ -193,9 +187,15 @@ static int load_open(struct tasks *t, const struct task *rows, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct project *p = project_get(t, rows[i].project);
+		struct live *l =
+			p && rows[i].state <= TASK_RUNNING ? live_new(t, p, &rows[i]) : NULL;
 
-		if (!p || (rows[i].state == TASK_QUEUED && !live_new(t, p, &rows[i])))
+		if (!p || (!l && rows[i].state <= TASK_RUNNING))
 			return -ENOMEM;
+		if (l)
+			project_count(p, rows[i].state, 1);
+		if (l && rows[i].state == TASK_RUNNING)
+			list_append(&t->elsewhere, &l->link);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (rows[i].state == TASK_QUEUED)
@@ -225,12 +225,10 @@ int tasks_recover(struct tasks *t, struct why *why)
 	arena_init(&a, 1UL << 30);
 	/* Do this first, whatever the store says of them. */
 	tasks_end_processes(t);
-	r = store_task_open(store_writer(t->store), &a, &rows, &n);
+	r = settle(t, &a, &rows, &n);
 	if (r == -EBADMSG)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%.120s has a task that koine did not write",
 			   store_path(t->store));
-	if (r == 0)
-		r = settle(t, rows, n);
 	if (r == 0)
 		r = load_all(t, &a, rows, n);
 	arena_done(&a);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "io/process/output_file.h"
 #include "engine/chat/chat.h"
+#include "engine/node/node.h"
 #include "io/process/supervisor.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
@@ -26,9 +27,24 @@ enum {
 	ERROR_MAX = 128, /* bytes of a message of ours */
 };
 
+/* A long prompt is only in the store. */
+struct fetch {
+	struct work work;
+	struct run *run; /* NULL: it is lost */
+	struct tasks *tasks;
+	struct arena arena;
+	struct text project;
+	struct text id;
+	struct task row;
+	bool found;
+	int result;
+};
+
 static void run_free(struct run *r)
 {
 	task_change_forget(r->begins);
+	if (r->fetch)
+		r->fetch->run = NULL;
 	attempt_done(&r->attempt);
 	output_file_close(r->output);
 	timer_free(r->timer);
@@ -36,6 +52,7 @@ static void run_free(struct run *r)
 	free(r->folder);
 	buf_done(&r->out);
 	fresh_done(&r->fresh);
+	chunk_done(r);
 	free(r);
 }
 
@@ -59,6 +76,13 @@ void run_when_begun(struct run *r, const struct run_waiter *w)
 	r->waiter = *w;
 }
 
+/* Nobody runs it any more. */
+static void leave(struct live *l)
+{
+	l->task.epoch = 0;
+	l->task.host = (struct text) {0};
+}
+
 void run_drop(struct run *r)
 {
 	if (r->waiter.fn)
@@ -79,8 +103,10 @@ static void add_output(struct run *r, const char *data, size_t n)
 		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.id),
 			 strerror(-e));
 	}
-	if (end > from)
+	if (end > from) {
 		watch_printed(r, data, (size_t)(end - from), end);
+		chunk_printed(r, data, (size_t)(end - from), end);
+	}
 }
 
 static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
@@ -97,7 +123,7 @@ static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
 static void release(struct tasks *t, struct live *l)
 {
 	list_remove(&l->link);
-	t->n_running--;
+	node_set_running(t->node, --t->n_running);
 	l->project->n_running--;
 	if (l->group)
 		l->group->n_running--;
@@ -126,6 +152,7 @@ static void try_again(struct tasks *t, struct live *l, struct text error)
 	struct task *row = &l->task;
 	uint64_t wait = backoff(row);
 
+	leave(l);
 	live_set_text(l, &row->error, error);
 	live_set_state(l, TASK_QUEUED);
 	row->not_before_ms = clock_utc_ms() + (int64_t)wait;
@@ -190,6 +217,7 @@ static void finish(struct run *r)
 	char text[ERROR_MAX];
 
 	watch_rest(r);
+	chunk_flush(r);
 	release(t, l);
 	l->task.exit_status = a->program && a->signal == 0 ? a->status : -1;
 	l->task.signal = a->signal;
@@ -392,18 +420,6 @@ static void go(struct run *r, const struct task *whole)
 		begun(r);
 }
 
-struct fetch {
-	struct work work;
-	struct run *run;
-	struct tasks *tasks;
-	struct arena arena;
-	struct text project;
-	struct text id;
-	struct task row;
-	bool found;
-	int result;
-};
-
 static int fetch_run(struct work *w, int lane)
 {
 	struct fetch *f = list_entry(w, struct fetch, work);
@@ -417,9 +433,13 @@ static void fetch_finished(struct work *w, int result)
 	struct fetch *f = list_entry(w, struct fetch, work);
 	struct run *r = f->run;
 
-	if (r->attempt.intent == INTENT_NONE && r->tasks->stopping)
+	if (r)
+		r->fetch = NULL;
+	if (r && r->attempt.intent == INTENT_NONE && r->tasks->stopping)
 		r->attempt.intent = INTENT_STOP;
-	if (r->attempt.intent != INTENT_NONE) {
+	if (!r) {
+		/* There is nothing to start. */
+	} else if (r->attempt.intent != INTENT_NONE) {
 		end_unbegun(r);
 	} else if (result == 0 && f->found) {
 		go(r, &f->row);
@@ -430,7 +450,6 @@ static void fetch_finished(struct work *w, int result)
 	free(f);
 }
 
-/* A long prompt is only in the store. */
 static int fetch(struct run *r)
 {
 	struct tasks *t = r->tasks;
@@ -448,6 +467,8 @@ static int fetch(struct run *r)
 	e = t->background.submit(t->background.arg, &f->work, false);
 	if (e != 0)
 		free(f);
+	else
+		r->fetch = f;
 	return e;
 }
 
@@ -482,12 +503,14 @@ static void put_back(struct run *r)
 	struct run_waiter waiter = take_waiter(r);
 
 	release(t, l);
+	leave(l);
 	l->task.attempts--;
 	l->task.started_ms = 0;
 	live_set_state(l, TASK_QUEUED);
 	l->ready_ms = clock_steady_ms() + AGAIN_MS;
 	queue_add(t, l);
-	task_write(t, l, NULL, NULL);
+	/* Other hosts may have seen that it was taken. */
+	task_write(t, l, t->node ? "task.retrying" : NULL, NULL);
 	run_free(r);
 	tell_waiter(waiter, TASK_QUEUED);
 }
@@ -504,6 +527,28 @@ static void end_unbegun(struct run *r)
 	tasks_check_stopped(t);
 }
 
+static void hear_nothing(void *run)
+{
+	(void)run;
+}
+
+static const struct attempt_ops unheard = {.on_end = hear_nothing};
+
+void run_lose(struct run *r)
+{
+	struct tasks *t = r->tasks;
+	struct live *l = r->live;
+	struct run_waiter waiter = take_waiter(r);
+
+	r->attempt.ops = &unheard;
+	if (r->attempt.turn)
+		chat_turn_cancel(r->attempt.turn);
+	release(t, l);
+	list_append(&t->elsewhere, &l->link);
+	run_free(r);
+	tell_waiter(waiter, TASK_QUEUED);
+}
+
 /* Its start is on disk. It must not start earlier: after a crash the next daemon has to know of
  * it. */
 static void on_kept(void *arg, int result, const struct why *why)
@@ -512,7 +557,9 @@ static void on_kept(void *arg, int result, const struct why *why)
 
 	(void)why;
 	r->begins = NULL;
-	if (result == -ENOENT)
+	if (result == REFUSE_CONFLICT)
+		run_lose(r);
+	else if (result == -ENOENT)
 		give_up(r, "the task is gone");
 	else if (result != 0 || r->tasks->stopping)
 		put_back(r);
@@ -535,7 +582,7 @@ void run_start(struct tasks *t, struct live *l)
 	r->begins = change;
 	l->run = r;
 	list_append(&t->running, &l->link);
-	t->n_running++;
+	node_set_running(t->node, ++t->n_running);
 	l->project->n_running++;
 	if (l->group)
 		l->group->n_running++;
@@ -543,6 +590,8 @@ void run_start(struct tasks *t, struct live *l)
 	l->task.started_ms = clock_utc_ms();
 	l->task.attempts++;
 	l->task.error = (struct text) {0};
+	l->task.epoch = node_epoch(t->node);
+	live_set_text(l, &l->task.host, node_name(t->node));
 	live_set_text(l, &l->task.mark, text_of(r->mark));
 	task_write(t, l, NULL, change);
 }

@@ -34,7 +34,7 @@ static int check_stashed(const struct live *l, bool wanted, struct why *why)
 }
 
 /* One that is held keeps its place, which may be among those that are being released. */
-static void find_place(struct tasks *t, struct live *l)
+void task_find_place(struct tasks *t, struct live *l)
 {
 	if (l->place != PLACE_NONE && !l->task.held)
 		queue_move(t, l);
@@ -43,7 +43,7 @@ static void find_place(struct tasks *t, struct live *l)
 static void move(struct tasks *t, struct live *l, bool stashed, struct task_change *c)
 {
 	l->task.stashed = stashed;
-	find_place(t, l);
+	task_find_place(t, l);
 	task_write(t, l, stashed ? "task.stashed" : "task.enqueued", c);
 	queue_run(t);
 }
@@ -138,7 +138,7 @@ static void set_group(struct tasks *t, struct group *g, bool paused)
 	g->paused = paused;
 	t->n_paused += paused ? 1 : -1U;
 	list_for_each (at, following, &g->members)
-		find_place(t, list_entry(at, struct live, group_link));
+		task_find_place(t, list_entry(at, struct live, group_link));
 	group_drop(t, g);
 }
 
@@ -260,6 +260,33 @@ void task_pause(struct tasks *t, struct text group, task_done_fn fn, void *arg)
 void task_resume(struct tasks *t, struct text group, task_done_fn fn, void *arg)
 {
 	set_pause(t, group, false, fn, arg);
+}
+
+static bool is_among(const struct text *groups, unsigned n, const char *name)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (text_is(groups[i], name))
+			return true;
+	}
+	return false;
+}
+
+void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n)
+{
+	t->paused = is_among(groups, n, "");
+	for (unsigned i = 0; i < n; i++) {
+		struct group *g = groups[i].len > 0 ? group_get(t, groups[i]) : NULL;
+
+		if (g)
+			set_group(t, g, true);
+	}
+	list_for_each (at, following, &t->groups) {
+		struct group *g = list_entry(at, struct group, link);
+
+		if (g->paused && !is_among(groups, n, g->name))
+			set_group(t, g, false);
+	}
+	wake_send(t->more);
 }
 
 int task_pauses_load(struct tasks *t, struct arena *a)

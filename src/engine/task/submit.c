@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "engine/chat/chat.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"
@@ -129,6 +130,29 @@ int task_check_label(struct text label, struct why *why)
 	return 0;
 }
 
+int task_check_where(const struct tasks *t, struct text host, struct text label, struct why *why)
+{
+	if (label.data && (label.len == 0 || label.len > TASK_NAME_MAX))
+		return refuse_field(why, "on", "on must have 1 to %d bytes", TASK_NAME_MAX);
+	if (label.data && !t->node)
+		return refuse_field(why, "on", "no other host shares this store: labels need some");
+	if (!host.data || text_is(host, TASK_ANY_HOST) || node_find(t->node, host))
+		return 0;
+	return refuse_field(why, "host", "there is no host '%.*s'",
+			    (int)(host.len < HOST_NAME_MAX_BYTES ? host.len : HOST_NAME_MAX_BYTES),
+			    host.data);
+}
+
+/* What it needs of a folder is at the host where it is submitted; who names another knows better. */
+static void choose_host(const struct tasks *t, struct task *row)
+{
+	if (text_is(row->on_host, TASK_ANY_HOST))
+		row->on_host = (struct text) {0};
+	else if (!row->on_host.data && !row->on_label.data &&
+		 (row->project.len > 0 || row->cwd.data))
+		row->on_host = node_name(t->node);
+}
+
 static int check_texts(const struct task_new *in, struct why *why)
 {
 	const struct {
@@ -154,7 +178,7 @@ static int check_texts(const struct task_new *in, struct why *why)
 		       ?: (in->task.cwd.data ? check_folder(in->task.cwd, why) : 0);
 }
 
-static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)
+int task_check_new(const struct tasks *t, const struct task_new *in, struct why *why)
 {
 	int r = check_texts(in, why);
 
@@ -167,7 +191,8 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct wh
 	r = check_env(in, why);
 	if (r != 0)
 		return r;
-	r = check_runner(t, in->task.runner, why);
+	r = check_runner(t, in->task.runner, why)
+		    ?: task_check_where(t, in->task.on_host, in->task.on_label, why);
 	if (r != 0)
 		return r;
 	if (in->task.after.n > TASK_AFTER_MAX)
@@ -226,23 +251,22 @@ static int copy_env(struct submit *s, const struct task_new *in)
 	return 0;
 }
 
-/* Removes duplicates. */
-static int copy_after(struct submit *s, const struct task_new *in)
+int task_copy_after(struct arena *a, const struct texts *from, struct texts *ret_after)
 {
-	struct text *after = arena_alloc(&s->arena, (in->task.after.n + 1) * sizeof(after[0]));
+	struct text *after = arena_alloc(a, (from->n + 1) * sizeof(after[0]));
 	unsigned n = 0;
 
 	if (!after)
 		return -ENOMEM;
-	for (unsigned i = 0; i < in->task.after.n; i++) {
+	for (unsigned i = 0; i < from->n; i++) {
 		bool again = false;
 
 		for (unsigned k = 0; k < n; k++)
-			again = again || text_equal(after[k], in->task.after.items[i]);
-		if (!again && arena_copy_text(&s->arena, in->task.after.items[i], &after[n++]) != 0)
+			again = again || text_equal(after[k], from->items[i]);
+		if (!again && arena_copy_text(a, from->items[i], &after[n++]) != 0)
 			return -ENOMEM;
 	}
-	s->row.after = (struct texts) {.items = after, .n = n};
+	*ret_after = (struct texts) {.items = after, .n = n};
 	return 0;
 }
 
@@ -265,6 +289,11 @@ static int pack(struct submit *s, struct packed *tree, size_t max)
 	return r;
 }
 
+int64_t task_default_timeout(const struct tasks *t, const struct project *p)
+{
+	return p->timeout_ms ? p->timeout_ms : t->timeout_ms;
+}
+
 static int fill(struct submit *s, const struct task_new *in)
 {
 	const struct tasks *t = s->tasks;
@@ -276,12 +305,13 @@ static int fill(struct submit *s, const struct task_new *in)
 	    task_command_line(&s->arena, in->task.command.value, &s->row.prompt) != 0)
 		return -ENOMEM;
 	s->row.project = s->project->name;
+	choose_host(t, &s->row);
 	s->row.created_ms = now_ms;
 	s->row.not_before_ms = in->delay_ms ? now_ms + in->delay_ms : 0;
 	s->row.exit_status = -1;
 	s->row.max_attempts = in->retries + 1;
 	if (s->row.timeout_ms == 0)
-		s->row.timeout_ms = s->project->timeout_ms ? s->project->timeout_ms : t->timeout_ms;
+		s->row.timeout_ms = task_default_timeout(t, s->project);
 	if (s->row.retry_ms == 0)
 		s->row.retry_ms = 1000;
 	r = portrait_copy(&task_portrait, &s->arena, &s->row)
@@ -291,34 +321,34 @@ static int fill(struct submit *s, const struct task_new *in)
 	r = copy_env(s, in);
 	if (r != 0)
 		return r;
-	r = copy_after(s, in) ?: pack(s, &s->row.metadata, METADATA_MAX);
+	r = task_copy_after(&s->arena, &in->task.after, &s->row.after)
+		    ?: pack(s, &s->row.metadata, METADATA_MAX);
 	return r != 0 ? r : pack(s, &s->row.command, PACKED_COMMAND_MAX);
 }
 
-static int check_after(struct submit *s, struct connection *db)
+int task_after_states(struct tasks *t, struct arena *a, const struct task *row,
+		      enum task_state **ret_states, struct why *why)
 {
-	s->after_states = arena_zalloc(&s->arena, (s->row.after.n + 1) * sizeof(enum task_state));
-	if (!s->after_states)
+	enum task_state *states = arena_zalloc(a, (row->after.n + 1) * sizeof(states[0]));
+
+	if (!states)
 		return -ENOMEM;
-	for (unsigned i = 0; i < s->row.after.n; i++) {
-		enum task_state state;
+	for (unsigned i = 0; i < row->after.n; i++) {
+		struct text id = row->after.items[i];
 		bool found;
-		int r = store_task_state(db, s->row.project, s->row.after.items[i], &state, &found);
+		int r = store_task_state(store_writer(t->store), row->project, id, &states[i],
+					 &found);
 
 		if (r != 0)
 			return r;
 		if (!found)
-			return refuse_field(&s->why, "after", "Task not found: %.*s",
-					    (int)(s->row.after.items[i].len < 60
-							  ? s->row.after.items[i].len
-							  : 60),
-					    s->row.after.items[i].data);
-		if (state == TASK_FAILED || state == TASK_CANCELLED)
-			return refuse_field(&s->why, "after", "%.*s is %s",
-					    TEXT_ARGS(s->row.after.items[i]),
-					    task_state_name(state));
-		s->after_states[i] = state;
+			return refuse_field(why, "after", "Task not found: %.*s",
+					    (int)(id.len < 60 ? id.len : 60), id.data);
+		if (states[i] == TASK_FAILED || states[i] == TASK_CANCELLED)
+			return refuse_field(why, "after", "%.*s is %s", TEXT_ARGS(id),
+					    task_state_name(states[i]));
 	}
+	*ret_states = states;
 	return 0;
 }
 
@@ -329,7 +359,8 @@ static int submit_run(struct work *w, int lane)
 	int r;
 
 	(void)lane;
-	r = check_after(s, db) ?: store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
+	r = task_after_states(s->tasks, &s->arena, &s->row, &s->after_states, &s->why)
+		    ?: store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
 	if (r == 0)
 		r = task_event_submitted(s->tasks, &s->row, s->queue_size, s->tool_use_id);
 	return r;
@@ -363,9 +394,7 @@ static void on_begun(void *arg, bool gone, enum task_state state)
 		submit_took(arg, state);
 }
 
-/* Its predecessors may have ended since they were checked. False: one did not complete, or ended
- * so long ago that it is no longer in memory. */
-static bool count_after(struct tasks *t, struct live *l, const enum task_state *states)
+bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *states)
 {
 	for (unsigned i = 0; i < l->task.after.n; i++) {
 		unsigned n;
@@ -394,7 +423,7 @@ static void take_submitted(struct submit *s, struct live *l)
 
 	project_count(l->project, TASK_QUEUED, 1);
 	l->ready_ms = steady_of(l->task.not_before_ms);
-	if (count_after(t, l, s->after_states)) {
+	if (task_wait_for_open(t, l, s->after_states)) {
 		queue_add(t, l);
 		queue_run(t);
 	} else {
@@ -451,7 +480,7 @@ static struct submit *submit_new(struct tasks *t, struct project *p, const struc
 static int check_submit(const struct tasks *t, struct text project, const struct task_new *in,
 			struct why *why)
 {
-	int r = check_new(t, in, why);
+	int r = task_check_new(t, in, why);
 
 	if (r != 0)
 		return r;

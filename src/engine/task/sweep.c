@@ -24,10 +24,15 @@ struct sweep {
 static int sweep_run(struct work *w, int lane)
 {
 	struct sweep *s = list_entry(w, struct sweep, work);
+	static const struct task_cleaning all = {0};
+	int r;
 
 	(void)lane;
-	return store_task_sweep(store_writer(s->tasks->store), s->before_ms, SWEEP_AT_ONCE,
-				&s->arena, &s->rows, &s->n);
+	r = store_task_sweep(store_writer(s->tasks->store), s->before_ms, SWEEP_AT_ONCE, &s->arena,
+			     &s->rows, &s->n);
+	if (r == 0 && s->n > 0 && s->tasks->node)
+		r = task_event_cleaned(s->tasks, &all, s->rows, s->n);
+	return r;
 }
 
 void task_forget(struct tasks *t, const struct task *row)

@@ -318,6 +318,8 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	list_init(&l->group_link);
 	list_init(&l->behind);
 	list_init(&l->watches);
+	list_init(&l->stale_link);
+	l->former = (struct former) {row->state, row->attempts, row->epoch};
 	changes_init(&l->changes, &t->keeper);
 	if (fill(t, l) != 0) {
 		free_extra(l);
@@ -348,6 +350,12 @@ static void leave_group(struct live *l)
 	group_drop(l->project->tasks, l->group);
 }
 
+/* Not those that it began with. */
+static bool has_own_waits(const struct live *l)
+{
+	return l->waits != (const struct wait *)(l + 1);
+}
+
 void live_free(struct live *l)
 {
 	struct tasks *t = l->project->tasks;
@@ -358,12 +366,15 @@ void live_free(struct live *l)
 	watch_drop(l);
 	list_remove(&l->link);
 	list_remove(&l->held_link);
+	list_remove(&l->stale_link);
 	sorted_remove(&l->project->recent, &l->recent_link);
 	if (at_end(l))
 		leave_ended(l);
 	table_remove(&t->by_id, &l->by_id);
 	table_remove(&t->by_name, &l->by_name);
 	free_extra(l);
+	if (has_own_waits(l))
+		free(l->waits);
 	free(l);
 }
 
@@ -436,6 +447,108 @@ void live_set_text(struct live *l, struct text *at, struct text value)
 		return;
 	l->light = false;
 	*at = (struct text) {0};
+}
+
+/* What its user may change, and what is in memory only if all of it fits. */
+static struct task edited(const struct task *was, const struct task *row)
+{
+	struct task task = *was;
+
+	task.prompt = row->prompt;
+	task.label = row->label;
+	task.runner = row->runner;
+	task.priority = row->priority;
+	task.timeout_ms = row->timeout_ms;
+	task.on_host = row->on_host;
+	task.on_label = row->on_label;
+	task.command = row->command;
+	task.env = row->env;
+	task.metadata = row->metadata;
+	return task;
+}
+
+/* All texts go to a new place, so that many edits need no more room than one. But its id stays
+ * where it is: changes on their way to the store use it. */
+static int replace(struct live *l, const struct task *next)
+{
+	const struct task was = l->task;
+	struct arena *extra = l->extra;
+	bool light = l->light;
+	int r;
+
+	l->task = *next;
+	l->task.id = l->task.project = (struct text) {0};
+	l->task.after = (struct texts) {0};
+	l->extra = NULL;
+	l->light = room_for(&l->task) <= TASK_LIGHT_MAX;
+	if (!l->light)
+		forget_long(&l->task);
+	r = keep_texts(l);
+	l->task.id = was.id;
+	l->task.project = was.project;
+	l->task.after = was.after;
+	if (r != 0) {
+		free_extra(l);
+		l->task = was;
+		l->extra = extra;
+		l->light = light;
+		return r;
+	}
+	if (extra)
+		arena_done(extra);
+	free(extra);
+	live_changed(l);
+	return 0;
+}
+
+int live_edit(struct live *l, const struct task *row)
+{
+	const struct task next = edited(&l->task, row);
+
+	return replace(l, &next);
+}
+
+int live_take(struct live *l, const struct task *row)
+{
+	struct task next = *row;
+	enum task_state state = l->task.state;
+	int r;
+
+	/* One that waits may come after others than those that the row names, until it is settled. */
+	next.state = state;
+	r = replace(l, &next);
+	l->former = (struct former) {row->state, row->attempts, row->epoch};
+	return r;
+}
+
+/* One piece of memory: its waits, the texts, and their bytes. */
+int live_set_after(struct live *l, const struct texts *after)
+{
+	size_t n = after->n * (sizeof(struct wait) + sizeof(struct text)) + 1;
+	struct wait *waits;
+	struct text *items;
+	char *bytes;
+
+	for (unsigned i = 0; i < after->n; i++)
+		n += after->items[i].len;
+	waits = calloc(1, n);
+	if (!waits)
+		return -ENOMEM;
+	behind_stop_waiting(l);
+	if (has_own_waits(l))
+		free(l->waits);
+	l->waits = waits;
+	items = (struct text *)(waits + after->n);
+	bytes = (char *)(items + after->n);
+	for (unsigned i = 0; i < after->n; i++) {
+		list_init(&waits[i].link);
+		memcpy(bytes, after->items[i].data, after->items[i].len);
+		items[i] = (struct text) {.data = bytes, .len = after->items[i].len};
+		bytes += after->items[i].len;
+	}
+	l->task.after = (struct texts) {.items = items, .n = after->n};
+	live_changed(l);
+	return 0;
 }
 
 /* Drops only from the old end: there must be no gaps between the ended ones in memory. */

@@ -174,18 +174,21 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	t->chat = opts->chat;
 	t->loop = opts->loop;
 	t->background = opts->background;
+	t->node = opts->node;
 	list_init(&t->projects);
 	list_init(&t->groups);
 	list_init(&t->running);
+	list_init(&t->elsewhere);
+	list_init(&t->stale);
 	list_init(&t->eager);
 	list_init(&t->releases);
 	list_init(&t->telling);
 	sorted_init(&t->timed, queue_is_due_before);
 	for (unsigned i = 0; i < N_TASK_STATES; i++)
-		list_init(&t->behind[i]);
+		list_init(&t->behind[i]), list_init(&t->orphans[i]);
 	set_limits(t, opts);
 	/* Marks of another store's daemon are not ours, whatever path that store has. */
-	t->owner = store_identity(t->store);
+	t->owner = store_owner(t->store);
 	return t;
 }
 
@@ -206,7 +209,7 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = tasks_recover(t, why);
 	if (r != 0)
 		return r;
-	r = task_sweep_start(t);
+	r = task_sweep_start(t) ?: task_follow_start(t) ?: task_hosts_start(t);
 	if (r != 0)
 		return r;
 	/* Start on the next pass of the loop: until then, other services that are starting may
@@ -317,6 +320,8 @@ void tasks_free(struct tasks *t)
 	table_done(&t->by_name);
 	table_done(&t->by_id);
 	tasks_end_processes(t);
+	task_follow_free(t);
+	task_hosts_free(t);
 	timer_free(t->timer);
 	wake_free(t->more);
 	task_write_done(t);

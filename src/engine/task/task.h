@@ -50,6 +50,9 @@ enum {
 	TASK_BRIEF_TEXT = 200,      /* the same in a brief one */
 };
 
+/* In place of a host's name: any may run it. */
+#define TASK_ANY_HOST "any"
+
 struct task_group_limit {
 	const char *name;
 	unsigned parallel;
@@ -80,6 +83,7 @@ struct tasks_opts {
 	struct store *store;
 	struct events *events;
 	struct chat *chat; /* its agents run tasks */
+	struct node *node; /* this host among others; NULL: there are none */
 	struct loop *loop;
 	struct background background;
 	const char *output_folder; /* absolute; made 0700 */
@@ -128,7 +132,7 @@ void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void 
 void tasks_free(struct tasks *t);
 
 struct task_new {
-	/* As the client gives it; of metadata and command, the value. A command needs no prompt:
+	/* As the client gives it, with TASK_ANY_HOST for any host; of metadata and command, the value. A command needs no prompt:
 	 * that is its line. 0 as timeout_ms or retry_ms means the
 	 * default. What a client does not give is generated. */
 	struct task task;
@@ -168,6 +172,23 @@ void task_stash(struct tasks *t, struct text project, struct text id, task_done_
 /* The end of that. delay_ms: it starts no sooner than then. REFUSE_CONFLICT if it is not stashed. */
 void task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
 		  task_done_fn fn, void *arg);
+
+/* What a task becomes. NULL, and a text of {NULL, 0}: it stays as it is. */
+struct task_edit {
+	struct text prompt;
+	struct text label;    /* "": none any more */
+	struct text runner;   /* "": the default one */
+	struct text on_host;  /* TASK_ANY_HOST: none in particular */
+	struct text on_label; /* "": none */
+	const double *priority;
+	const int64_t *timeout_ms; /* 0: the default */
+	const struct texts *after; /* all of them, by the rules of a new task */
+};
+
+/* Changes a task that has not begun. Calls fn when it is on disk. REFUSE_CONFLICT for one that is
+ * running or has ended; REFUSE_PARAMS as for a new one, and if it would come after itself. */
+void task_edit(struct tasks *t, struct text project, struct text id, const struct task_edit *in,
+	       task_done_fn fn, void *arg);
 
 /* Nothing new starts, of all tasks (group {NULL, 0}) or of one group in all projects; what is
  * running goes on. This outlives a restart. Calls fn when it is on disk; to pause what is paused
@@ -229,9 +250,13 @@ struct task_filter {
 	int state;           /* -1: any */
 	struct text group;
 	struct text label;
-	int64_t limit; /* as given: 0 means 20; above TASK_LIST_MAX means that */
-	bool brief;    /* of task_list */
+	int64_t limit;      /* as given: 0 means 20; above TASK_LIST_MAX means that */
+	int64_t before_seq; /* of task_list: only those before it; 0: from the newest */
+	bool brief;         /* of task_list */
 };
+
+/* How many tasks a list with this limit has at most. */
+unsigned task_list_limit(int64_t limit);
 
 /* Runs on the loop, from memory: false if it takes a reader (task_list). Rows are valid until
  * the next pass of the loop. */
@@ -246,7 +271,8 @@ bool task_list_now(struct tasks *t, const struct task_filter *f,
 struct buf *task_rendered(struct tasks *t, const struct task *task, const void *by);
 
 /* Newest first, without env; texts are cut, at most in the middle of a result's last character.
- * Brief: without result and metadata. A list ends early only if its rows exceed 8 MiB. */
+ * Brief: without result, metadata and cwd. A list ends early only if its rows exceed 8 MiB, which
+ * those of a brief one cannot. */
 int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
 	      struct task **ret_tasks, unsigned *ret_n, struct why *why);
 
@@ -273,6 +299,9 @@ struct task_output {
  * -offset. */
 int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 		int64_t offset, size_t max, struct task_output *ret_output, struct why *why);
+
+/* Runs on the loop: another host runs it, and nobody tells us what it prints: look again. */
+bool task_runs_elsewhere(struct tasks *t, struct text project, struct text id);
 
 /* What a task has just printed, for all who follow it. */
 struct task_piece {

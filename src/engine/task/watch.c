@@ -124,6 +124,15 @@ static void tell(struct run *r)
 	buf_consume(&f->bytes, f->bytes.len - rest);
 }
 
+/* A piece that is far from what anybody has: they look by themselves. */
+void watch_moved(struct live *l)
+{
+	struct task_piece piece = {.offset = INT64_MAX, .words_from = -1};
+
+	if (l->n_listening > 0)
+		tell_piece(l, &piece);
+}
+
 static void on_pause(void *arg)
 {
 	struct run *r = arg;

@@ -15,6 +15,9 @@ struct task_change {
 	struct task row;
 	const char *event;
 	int64_t queue_size;
+	struct store_task_guard guard;
+	struct store_task_kept kept;
+	bool lost;           /* another host has changed the task, or taken it away */
 	struct list watches; /* who is still to be told that it has ended */
 	struct change_waiter waiter;
 	task_done_fn fn; /* NULL: nobody is waiting */
@@ -31,12 +34,41 @@ static struct text change_id(const struct change *c)
 	return change_of(c)->row.id;
 }
 
+static struct live *live_of(const struct change *c)
+{
+	return list_entry(c->all, struct live, changes);
+}
+
+/* Changes go one after another, so this is what the row is like if nobody else has changed it. */
+static void change_prepare(struct change *change)
+{
+	change_of(change)->guard.version = live_of(change)->task.version;
+}
+
+static bool change_took(struct change *change)
+{
+	const struct task_change *c = change_of(change);
+
+	if (!c->lost)
+		live_of(change)->task.version = c->kept.version;
+	return !c->lost;
+}
+
+/* What was run meanwhile, somebody else may run by now: its result counts for nothing. */
+static int note_lost(struct task_change *c)
+{
+	c->lost = true;
+	return c->guard.by == TASK_GUARD_RUN ? task_event_fenced(c->tasks, &c->row, &c->guard) : 0;
+}
+
 static int change_keep(struct change *change)
 {
 	struct task_change *c = change_of(change);
 	int r;
 
-	r = store_task_update(store_writer(c->tasks->store), &c->row);
+	r = store_task_update(store_writer(c->tasks->store), &c->row, &c->guard, &c->kept);
+	if (r == -ENOENT && c->tasks->node)
+		return note_lost(c);
 	if (r == 0 && c->event)
 		r = task_event_add(c->tasks, c->event, &c->row, c->queue_size);
 	return r;
@@ -74,6 +106,25 @@ static bool tell_end(struct live *l, struct task_change *c)
 	return watch_tell_end(&c->watches, &c->row);
 }
 
+void task_tell_ended(struct tasks *t, struct live *l, const struct task *row)
+{
+	struct task_change *c = list_empty(&l->watches) ? NULL : task_change_new(NULL, NULL);
+
+	if (!c)
+		return;
+	c->tasks = t;
+	c->row = *row;
+	copy(&c->arena, &c->row.project);
+	copy(&c->arena, &c->row.result);
+	copy(&c->arena, &c->row.error);
+	if (tell_end(l, c)) {
+		list_append(&t->telling, &c->change.link);
+		wake_send(t->more);
+	} else {
+		change_free(&c->change);
+	}
+}
+
 bool task_write_tell(struct tasks *t)
 {
 	struct list *first = list_first(&t->telling);
@@ -90,8 +141,13 @@ static void change_kept(struct change *change, bool recovered)
 {
 	struct task_change *c = change_of(change);
 	struct tasks *t = c->tasks;
+	struct live *l = live_of(change);
 
-	if (tell_end(list_entry(change->all, struct live, changes), c)) {
+	if (c->lost)
+		task_lost(t, l, c->guard.by == TASK_GUARD_CLAIM);
+	else
+		task_heed_wish(t, l, &c->row, c->kept.cancel);
+	if (!c->lost && tell_end(l, c)) {
 		list_append(&t->telling, &change->link);
 		wake_send(t->more);
 	} else {
@@ -111,7 +167,12 @@ static void on_not_kept(void *tasks)
 static void tell(struct change_waiter *w, int result)
 {
 	struct task_change *c = list_entry(w, struct task_change, waiter);
-	const struct why why = {0};
+	struct why why = {0};
+
+	if (result == REFUSE_CONFLICT)
+		refuse(&why, REFUSE_CONFLICT,
+		       "Task %.*s was changed on another host; look at it again",
+		       TEXT_ARGS(c->row.id));
 
 	c->fn(c->arg, result, &why);
 }
@@ -124,7 +185,9 @@ int task_write_init(struct tasks *t)
 		.failed = "tasks are not kept yet",
 		.name = "task",
 		.id = change_id,
+		.prepare = change_prepare,
 		.keep = change_keep,
+		.took = change_took,
 		.kept = change_kept,
 		.not_kept = on_not_kept,
 		.free = change_free,
@@ -195,6 +258,16 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 	return c;
 }
 
+static struct store_task_guard guard_after(const struct former *was, const struct task *row)
+{
+	if (was->state == TASK_RUNNING)
+		return (struct store_task_guard) {
+			.by = TASK_GUARD_RUN, .attempts = was->attempts, .epoch = was->epoch};
+	return (struct store_task_guard) {.by = row->state == TASK_RUNNING ? TASK_GUARD_CLAIM
+									   : TASK_GUARD_VERSION,
+					  .epoch = row->epoch};
+}
+
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c)
 {
@@ -213,6 +286,8 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	c->row.id = l->task.id;
 	c->event = event;
 	copy_changing(c);
+	c->guard = guard_after(&l->former, row);
+	l->former = (struct former) {row->state, row->attempts, row->epoch};
 	c->queue_size = l->project->n[TASK_QUEUED];
 	changes_add(&l->changes, &c->change);
 	changes_submit(&l->changes);

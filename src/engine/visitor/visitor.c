@@ -16,6 +16,7 @@ struct link {
 
 struct visitors {
 	struct store *store;
+	struct text host; /* the node's; {NULL, 0}: there is one only */
 	struct link links[VISITOR_LINKS_MAX];
 	struct visitor rows[VISITORS_MAX];
 	unsigned n;
@@ -82,6 +83,7 @@ int visitor_add(struct visitors *v, const struct visitor *fresh)
 	row.id = text_of(copy(fresh->id));
 	row.digest = text_of(copy(fresh->digest));
 	row.program = text_of(copy(fresh->program));
+	row.host = (struct text) {0};
 	if (!row.id.data || !row.digest.data || !row.program.data) {
 		visitor_done(&row);
 		return -ENOMEM;
@@ -166,9 +168,11 @@ const struct visitor *visitor_in_the_way(const struct visitors *v)
 int visitor_write(struct visitors *v, const struct visitor *fresh, struct text gone)
 {
 	struct connection *c = store_writer(v->store);
+	struct visitor row = *fresh;
 	int r = gone.data ? store_visitor_delete(c, gone) : 0;
 
-	return r != 0 ? r : store_visitor_add(c, fresh);
+	row.host = v->host;
+	return r != 0 ? r : store_visitor_add(c, &row);
 }
 
 int visitor_erase(struct visitors *v, struct text id)
@@ -176,7 +180,7 @@ int visitor_erase(struct visitors *v, struct text id)
 	return store_visitor_delete(store_writer(v->store), id);
 }
 
-int visitors_start(struct store *store, struct visitors **ret_visitors)
+int visitors_start(struct store *store, struct text host, struct visitors **ret_visitors)
 {
 	struct visitors *v = calloc(1, sizeof(*v));
 	struct visitor *rows;
@@ -187,8 +191,9 @@ int visitors_start(struct store *store, struct visitors **ret_visitors)
 	if (!v)
 		return -ENOMEM;
 	v->store = store;
+	v->host = host;
 	arena_init(&a, STORED_ARENA_MAX);
-	r = store_visitor_list(store_writer(store), &a, &rows, &n);
+	r = store_visitor_list(store_writer(store), host, &a, &rows, &n);
 	for (unsigned i = 0; r == 0 && i < n && i < VISITORS_MAX; i++)
 		r = visitor_add(v, &rows[i]);
 	arena_done(&a);

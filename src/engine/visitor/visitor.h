@@ -25,7 +25,7 @@ enum {
 };
 
 /* Reads what was stored. Call it before the threads start. */
-int visitors_start(struct store *store, struct visitors **ret_visitors);
+int visitors_start(struct store *store, struct text host, struct visitors **ret_visitors);
 void visitors_free(struct visitors *v); /* accepts NULL */
 
 /* From now on the link with this digest lets one browser in. */

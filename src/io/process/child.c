@@ -45,6 +45,7 @@ enum {
 };
 
 static atomic_uint n_running;
+static atomic_uint n_cancels;
 
 struct output {
 	uv_pipe_t pipe;
@@ -67,6 +68,7 @@ struct child {
 	struct spawn_opts *how; /* while it is started on another thread */
 	enum spawn_step step;   /* that failed */
 	int start_result;
+	unsigned asked;    /* n_cancels when it was asked to start */
 	int early_signal;  /* to be sent once it has started; 0: none */
 	uint64_t early_ms; /* and then the next, after this time */
 	bool waits;        /* `end` is open */
@@ -408,6 +410,8 @@ static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, s
 {
 	const char *program = opts->argv[0];
 
+	if (r == -ECANCELED)
+		return refuse(why, REFUSE_UNAVAILABLE, "the start of %s was cancelled", program);
 	if (step == SPAWN_DIRECTORY)
 		return explain_directory(opts->cwd, r, why);
 	if (step == SPAWN_CONFINE)
@@ -446,6 +450,7 @@ static int child_new(struct loop *l, const struct child_opts *opts, struct child
 	c->cgroup = opts->cgroup;
 	c->on_started = opts->on_started;
 	c->loop = l;
+	c->asked = atomic_load(&n_cancels);
 	c->process.group_gone = true;
 	c->process.pidfd = -1;
 	list_init(&c->process.link);
@@ -491,6 +496,29 @@ static int spawn_in_cgroup(struct child *c, struct spawn_opts *how)
 	return spawn(how, &c->process, &c->step);
 }
 
+static bool is_cancelled(const struct child *c)
+{
+	return c->asked != atomic_load(&n_cancels);
+}
+
+/* We may stand still at any point of this, so it is asked again when the program is there: from then
+ * on whoever searches for it finds it. */
+static int spawn_unless_cancelled(struct child *c, struct spawn_opts *how)
+{
+	int r = is_cancelled(c) ? -ECANCELED : spawn_in_cgroup(c, how);
+
+	if (r == 0 && is_cancelled(c)) {
+		spawn_kill(&c->process);
+		r = -ECANCELED;
+	}
+	return r;
+}
+
+void child_cancel_starts(void)
+{
+	atomic_fetch_add(&n_cancels, 1);
+}
+
 /* ---- beside the loop ---- */
 
 static void start_all(struct list *asides);
@@ -504,7 +532,7 @@ static void start_all(struct list *asides)
 		struct child *c = list_entry(first, struct child, start.link);
 
 		list_remove(first);
-		c->start_result = spawn_in_cgroup(c, c->how);
+		c->start_result = spawn_unless_cancelled(c, c->how);
 		aside_end(&c->start);
 	}
 }
@@ -576,7 +604,7 @@ static int run(struct child *c, const struct child_opts *opts, const struct stre
 
 	if (opts->on_started)
 		return start_aside(c, &how);
-	r = spawn_in_cgroup(c, &how);
+	r = spawn_unless_cancelled(c, &how);
 	return r != 0 ? explain(&how, r, c->step, why) : attend(c);
 }
 

@@ -60,6 +60,10 @@ struct child_opts {
 /* From now on child_start refuses with REFUSE_FORBIDDEN, or no longer does. */
 void child_forbid(bool forbid);
 
+/* Whatever was asked to start before, and does not run yet, will not; what was being started just
+ * then is killed at once. Any thread. */
+void child_cancel_starts(void);
+
 /* Refuses with REFUSE_NOT_FOUND when there is no such program or directory. */
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
 		struct why *why);

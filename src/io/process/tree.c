@@ -183,6 +183,18 @@ uint64_t limit_of(pid_t pid)
 	return limit.rlim_cur;
 }
 
+static atomic_int spared;
+
+void tree_spare(pid_t pid)
+{
+	atomic_store(&spared, pid);
+}
+
+bool is_spared(pid_t pid)
+{
+	return pid == getpid() || pid == atomic_load(&spared);
+}
+
 static bool is_mark(const char *mark)
 {
 	return *mark && strlen(mark) < TREE_MARK_MAX;
@@ -226,15 +238,27 @@ static bool is_chased(const struct wanted *w, pid_t pid)
 	return i != NONE && w->wishes[i].last_ended > 0;
 }
 
-static void kill_chased(const struct wanted *w, pid_t pid)
+static bool is_limited(const struct wanted *w, pid_t pid)
+{
+	return wish_find(w, owner_part(limit_of(pid))) != NONE && !is_spared(pid);
+}
+
+static void signal_if(bool (*is)(const struct wanted *w, pid_t pid), const struct wanted *w,
+		      pid_t pid, int number)
 {
 	CLEANUP(closep) int fd = -1;
 
-	if (!is_chased(w, pid))
+	if (!is(w, pid))
 		return;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (fd >= 0 && is_chased(w, pid))
-		syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+	if (fd >= 0 && is(w, pid))
+		syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+}
+
+static int stop_limited(void *w, pid_t pid)
+{
+	signal_if(is_limited, w, pid, SIGSTOP);
+	return 0;
 }
 
 static int by_number(const void *a, const void *b)
@@ -260,7 +284,7 @@ static void chase(const struct wanted *w)
 		if (next <= ended[i])
 			next = ended[i] + 1;
 		while (next <= ended[i] + N_CHASED)
-			kill_chased(w, next++);
+			signal_if(is_chased, w, next++, SIGKILL);
 	}
 }
 
@@ -290,6 +314,9 @@ static void signal_wanted(const struct wanted *w, int number)
 
 	if (atomic_load(&keeping))
 		spawn_reap_all();
+	/* Where hundreds compute, a look takes many turns of the processor, and this takes one. */
+	if (number == SIGKILL && w->limits)
+		each_pid(stop_limited, (void *)(uintptr_t)w);
 	r = tree_look(w, &now);
 	/* A child of a process that is killed first would become an orphan, and may carry no
 	 * mark itself. */
@@ -316,20 +343,30 @@ static void signal_wanted(const struct wanted *w, int number)
 	free(before.list);
 }
 
-unsigned tree_signal(const char *mark, bool prefix, int signal)
+static unsigned signal_prefix(const char *mark, bool limits, int signal)
 {
-	struct tree_wish exact = {.mark = mark};
 	struct wish wish = prefix_wish(mark);
-	const struct wanted w = {.wishes = &wish, .n = 1, .prefix = true};
+	const struct wanted w = {.wishes = &wish, .n = 1, .prefix = true, .limits = limits};
 
-	if (!prefix) {
-		tree_signal_many(&exact, 1, signal);
-		return exact.n;
-	}
 	if (!is_mark(mark))
 		return 0;
 	signal_wanted(&w, signal);
 	return wish.n_alive;
+}
+
+unsigned tree_signal(const char *mark, bool prefix, int signal)
+{
+	struct tree_wish exact = {.mark = mark};
+
+	if (prefix)
+		return signal_prefix(mark, false, signal);
+	tree_signal_many(&exact, 1, signal);
+	return exact.n;
+}
+
+unsigned tree_signal_limited(const char *owner, int signal)
+{
+	return signal_prefix(owner, true, signal);
 }
 
 unsigned tree_signal_below(int signal)

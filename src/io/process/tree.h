@@ -57,6 +57,13 @@ int tree_mark(const char *owner, char out[TREE_MARK_MAX]);
  */
 unsigned tree_signal(const char *mark, bool prefix, int signal);
 
+/*
+ * The same for those that carry the owner in their limit, and what is below them. It reads nothing
+ * that may be on a disk, while a look into an environment waits for pages of the process that is
+ * looked at.
+ */
+unsigned tree_signal_limited(const char *owner, int signal);
+
 /* One of many marks. */
 struct tree_wish {
 	const char *mark;
@@ -75,6 +82,10 @@ bool tree_is_marked(pid_t pid, const char *owner);
 
 /* When a process began, in the kernel's own ticks; 0: there is none. */
 long long tree_started(pid_t pid);
+
+/* Searches pass this process by, besides ourselves; what is below it counts by its own marks. One at
+ * a time; 0: none. */
+void tree_spare(pid_t pid);
 
 /* How often all of /proc was read. For tests. */
 unsigned long tree_n_looks(void);

@@ -26,6 +26,7 @@ struct wanted {
 	struct wish *wishes; /* by limit */
 	size_t n;
 	bool prefix;     /* there is one wish, for all marks that begin so */
+	bool limits;     /* no environment is read */
 	bool all_below;  /* there is one wish, for all that are below us */
 	bool below_only; /* of this run of the daemon, which the keeper holds together */
 };
@@ -73,7 +74,13 @@ static inline bool is_shortage(int r)
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE;
 }
 
+/* Ourselves, or who is spared. */
+bool is_spared(pid_t pid);
+
 struct process *tree_find(const struct processes *all, pid_t pid);
+
+/* All that there are, until fn returns something else than 0. */
+int each_pid(int (*fn)(void *arg, pid_t pid), void *arg);
 
 /* Reads all of /proc. Keeps only those that belong to a wish, and counts them there; after a
  * failure, none. */

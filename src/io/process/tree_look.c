@@ -174,7 +174,7 @@ size_t wish_carried(const struct wanted *w, pid_t pid)
 	size_t wish = wish_find(w, w->prefix ? owner_part(limit) : limit);
 
 	/* Another mark's; only a prefix may be shorter than the owner. */
-	if (wish != NONE || (limit != 0 && !w->prefix))
+	if (wish != NONE || w->limits || (limit != 0 && !w->prefix))
 		return wish;
 	return environ_carries(w, pid);
 }
@@ -212,28 +212,39 @@ struct process *tree_find(const struct processes *all, pid_t pid)
 	return all->n ? bsearch(&key, all->list, all->n, sizeof(key), by_pid) : NULL;
 }
 
-static int read_all(struct processes *all)
+int each_pid(int (*fn)(void *arg, pid_t pid), void *arg)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *d;
 	int r = 0;
 
-	atomic_fetch_add(&n_looks, 1);
 	if (!dir)
 		return -errno;
 	while (r == 0 && (d = readdir(dir))) {
 		pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
-		struct process p;
 
-		if (pid <= 0)
-			continue;
-		r = read_process(pid, &p);
-		if (r == 0)
-			r = add_process(all, &p);
-		else if (!is_shortage(r))
-			r = 0; /* gone, or hidden from us */
+		if (pid > 0)
+			r = fn(arg, pid);
 	}
 	closedir(dir);
+	return r;
+}
+
+static int read_one(void *all, pid_t pid)
+{
+	struct process p;
+	int r = read_process(pid, &p);
+
+	if (r == 0)
+		return add_process(all, &p);
+	return is_shortage(r) ? r : 0; /* gone, or hidden from us */
+}
+
+static int read_all(struct processes *all)
+{
+	int r = each_pid(read_one, all);
+
+	atomic_fetch_add(&n_looks, 1);
 	if (all->n > 0)
 		qsort(all->list, all->n, sizeof(*all->list), by_pid);
 	return r;
@@ -261,11 +272,10 @@ static void settle(const struct wanted *w, struct processes *all, size_t i)
 {
 	struct process *p = &all->list[i];
 	const struct process *up = tree_find(all, p->parent);
-	pid_t self = getpid();
 
-	if (p->pid == self)
+	if (is_spared(p->pid))
 		return;
-	p->below = up && (up->below || up->pid == self);
+	p->below = up && (up->below || up->pid == getpid());
 	p->chain = up ? up->chain : NONE;
 	if (p->dead) {
 		note_ended(w, p);
@@ -318,7 +328,7 @@ static void keep_those_wanted(const struct wanted *w, struct processes *all)
 	for (size_t i = 0; i < all->n; i++) {
 		struct process *p = &all->list[i];
 
-		p->settled = !p->dead && p->pid != getpid() &&
+		p->settled = !p->dead && !is_spared(p->pid) &&
 			     (w->all_below ? p->below : p->chain != NONE);
 		if (p->settled)
 			count(w, all, p);

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/why.h"
 #include "store/db/query.h"
+#include "store/tally.h"
 
 enum { STORE_PLACE_MAX = 48 };
 
@@ -25,7 +26,8 @@ struct store_space {
 	bool shrinks; /* free ones can be given back */
 };
 
-enum connection_kind { CONNECTION_WRITER, CONNECTION_READER };
+/* The feed's is for hosts that share the database: see store/host/host.h. */
+enum connection_kind { CONNECTION_WRITER, CONNECTION_READER, CONNECTION_FEED };
 
 /* `place` is the database, `db` a connection to it, `st` a prepared statement. */
 struct store_ops {
@@ -53,6 +55,9 @@ struct store_ops {
 	/* For the writer, once the schema's version is accepted: from here on the database is
 	 * ours. */
 	int (*claim)(void *db);
+	/* The tables are as they should be: other koined processes may come in from now on. NULL:
+	 * none may. */
+	int (*share)(void *db);
 	void (*disconnect)(void *db);
 
 	/* Describes a fault of opening or migrating. Returns that fault, or a refusal instead. */
@@ -73,6 +78,8 @@ struct store_ops {
 	int (*still_there)(void *db);
 
 	int (*prepare)(void *db, const char *sql, void **ret_st);
+	/* It only asks, and nothing that is bound can make it fail. May be NULL. */
+	void (*set_sure)(void *st);
 	void (*finalize)(void *st);
 	void (*reset)(void *st);         /* also clears the bindings */
 	void (*rewind)(void *statement); /* the same, but what is bound stays */
@@ -87,6 +94,21 @@ struct store_ops {
 	int (*bind_blob)(void *st, int place, const void *data, size_t n);
 
 	int (*step)(void *st, bool *ret_row);
+	/*
+	 * Runs a statement whose outcome nobody waits for, and which no rule of a table refuses. It
+	 * may come as late as the commit, which then fails; so does everything in between. What is
+	 * bound is copied. The numbers in the first `n` columns of its first row are in `ret` once
+	 * the batch is committed or settled. NULL: everything is done at once.
+	 */
+	int (*later)(void *st, int64_t *ret, unsigned n);
+	/* Waits for what has been left for later. NULL: nothing ever is. */
+	int (*settle)(void *db);
+	/* The key of a row that is to be inserted into this table, so that nobody has to wait for
+	 * it. Within a batch. NULL: the row gets one by itself. */
+	int (*draw_key)(void *db, const char *table, int64_t *ret_key);
+	/* The most bytes of texts that one index has in a row; 0: any number. More are refused by
+	 * the table, which a statement left for later must not be. */
+	size_t indexed_max;
 
 	/* Of the current row. Bytes are valid until the next step or reset. */
 	bool (*column_null)(void *st, int i);
@@ -116,6 +138,14 @@ struct store_ops {
 
 	int (*backup)(void *place, const char *path, struct why *why);
 	int (*quick_check)(void *place, void *db, struct why *why);
+	/* Feeds, of several koined over one database; NULL: only one can use it. How long a feed waits
+	 * for an answer; before it connects. */
+	void (*set_feed)(void *place, unsigned answer_ms);
+	/* Says to all other feeds that there is something new. */
+	int (*tell)(void *db);
+	/* Waits until one of them has said so, `fd` can be read, or the time is over. */
+	int (*hear)(void *db, int fd, int timeout_ms, bool *ret_told);
+
 	/* From any thread: from now on these two end early, and nothing waits for another's
 	 * lock. */
 	void (*stop)(void *place);
@@ -158,6 +188,8 @@ struct connection {
 	bool in_batch; /* between store_begin and store_commit */
 	int lost;      /* the fault that undid the current batch */
 	int trouble;   /* the database's own last fault in the current batch; 0: none */
+	int64_t stepped
+		[N_TALLIED]; /* the number at which it last looked after a mark: see tally.c */
 	uint64_t uses;
 	unsigned n_statements;
 	const struct query *queries[STATEMENTS_MAX]; /* beside them, for a quick search */

@@ -9,269 +9,82 @@
 #include "store/db/postgres.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-
 enum {
-	POLL_MS = 200,         /* how soon a stop is noticed */
-	ANSWER_MS = 60 * 1000, /* a server that says nothing for so long is gone */
 	COMMANDS_MAX = 64 << 10,
-	LOCK = 0x6b6f696e, /* "koin": who holds it has the store */
+	HELD_BYTES_MAX = 64 << 20, /* one statement may have a large text */
+	CONNECT_S = 10,
+	LOCKS_MS = 30 * 1000, /* that others hold; shorter than an answer may take */
+	/* A writer that stands still in a transaction holds what all hosts need. */
+	WRITER_IDLE_MS = 10 * 1000,
+	READER_IDLE_MS = 120 * 1000,
+	LOCK = 0x6b6f696e, /* "koin": of the two locks below */
 };
 
-static void keep_message(struct pg *db, const char *words)
-{
-	snprintf(db->message, sizeof(db->message), "%s", words ? words : "");
-	db->message[strcspn(db->message, "\n")] = '\0';
-}
-
-int pg_fault(struct pg *db, const PGresult *result)
-{
-	/* By SQLSTATE, the longer first. */
-	static const struct {
-		const char *state;
-		int fault;
-	} faults[] = {
-		{"23505", -EEXIST},    {"53100", -ENOSPC},  {"53200", -ENOMEM},  {"25006", -EROFS},
-		{"42501", -EACCES},    {"40001", -EBUSY},   {"40P01", -EBUSY},   {"55P03", -EBUSY},
-		{"57014", -ECANCELED}, {"58030", -EIO},     {"57P01", -EIO},     {"57P02", -EIO},
-		{"57P03", -EIO},       {"XX001", -EBADMSG}, {"XX002", -EBADMSG}, {"08", -EIO},
-		{"53", -EBUSY},        {"54", -EMSGSIZE},   {"28", -EACCES},
-	};
-	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-	keep_message(db, PQresultErrorMessage(result));
-	for (size_t i = 0; state && i < sizeof(faults) / sizeof(faults[0]); i++) {
-		if (strncmp(state, faults[i].state, strlen(faults[i].state)) == 0)
-			return faults[i].fault;
-	}
-	return state ? -EINVAL : -EIO;
-}
-
-int pg_lost(struct pg *db)
-{
-	keep_message(db, PQerrorMessage(db->conn));
-	return -EIO;
-}
-
-/* ---- a round trip ---- */
-
-/* Whether something can be read in time. */
-static int wait_readable(struct pg *db, uint64_t end)
-{
-	struct pollfd p = {.fd = PQsocket(db->conn), .events = POLLIN};
-
-	while (p.fd >= 0 && clock_steady_ms() < end) {
-		int n = poll(&p, 1, POLL_MS);
-
-		if (n > 0)
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (atomic_load(&db->place->stop))
-			end = end < clock_steady_ms() + 2000 ? end : clock_steady_ms() + 2000;
-	}
-	keep_message(db, "the server does not answer");
-	return -EIO;
-}
-
-int pg_answer(struct pg *db, PGresult **ret)
-{
-	uint64_t end = clock_steady_ms() + ANSWER_MS;
-
-	while (PQisBusy(db->conn)) {
-		if (wait_readable(db, end) != 0) {
-			/* Whatever it would still say is not waited for. */
-			PQfinish(db->conn);
-			db->conn = NULL;
-			return -EIO;
-		}
-		if (!PQconsumeInput(db->conn))
-			return pg_lost(db);
-	}
-	*ret = PQgetResult(db->conn);
-	return 0;
-}
-
-/* The answer to one command, which NULL ends. */
-static int take_answer(struct pg *db, PGresult **ret)
-{
-	PGresult *more = NULL;
-	int r = pg_answer(db, ret);
-
-	if (r != 0)
-		return r;
-	if (!*ret)
-		return pg_lost(db);
-	if (PQresultStatus(*ret) != PGRES_PIPELINE_SYNC)
-		r = pg_answer(db, &more);
-	PQclear(more);
-	return r;
-}
-
-static bool went_well(const PGresult *result)
-{
-	ExecStatusType s = PQresultStatus(result);
-
-	return s == PGRES_COMMAND_OK || s == PGRES_TUPLES_OK || s == PGRES_PIPELINE_SYNC;
-}
-
-/* The writer's transaction names itself in the answer to a question that goes out with BEGIN. */
-static void note_transaction(struct pg *db, const PGresult *result)
-{
-	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQnfields(result) == 1 &&
-	    strcmp(PQfname(result, 0), "koine_transaction") == 0)
-		snprintf(db->transaction, sizeof(db->transaction), "%s", PQgetvalue(result, 0, 0));
-}
-
-int pg_round(struct pg *db, unsigned n_commands, unsigned which, PGresult **ret)
-{
-	PGresult *wanted = NULL;
-	int fault = 0, r = 0;
-
-	if (!PQpipelineSync(db->conn))
-		return pg_lost(db);
-	for (unsigned i = 0; i <= n_commands && r == 0; i++) {
-		PGresult *result = NULL;
-
-		r = take_answer(db, &result);
-		if (r == 0 && fault == 0 && !went_well(result)) {
-			fault = pg_fault(db, result);
-			db->failed_at = i;
-		}
-		if (r == 0)
-			note_transaction(db, result);
-		if (i == which)
-			wanted = result;
-		else
-			PQclear(result);
-	}
-	if (r == 0)
-		r = fault;
-	if (r == 0 && ret)
-		*ret = wanted;
-	else
-		PQclear(wanted);
-	return r;
-}
-
-/* What is said most, prepared with each connection: its place is its name. */
-static const char *const often[] = {
-	"SAVEPOINT one_call",
-	"RELEASE one_call",
-	"ROLLBACK TO one_call",
-	"BEGIN",
-	"COMMIT",
-	"SAVEPOINT one_insert",
-	"RELEASE one_insert",
-	"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-	"ROLLBACK",
-};
-enum { N_OFTEN = sizeof(often) / sizeof(often[0]) };
-
-static void name_often(unsigned i, char out[PG_NAME_MAX])
-{
-	snprintf(out, PG_NAME_MAX, "often%u", i);
-}
-
-static int prepare_often(struct pg *db)
-{
-	for (unsigned i = 0; i < N_OFTEN; i++) {
-		char name[PG_NAME_MAX];
-
-		name_often(i, name);
-		if (!PQsendPrepare(db->conn, name, often[i], 0, NULL))
-			return pg_lost(db);
-	}
-	return pg_round(db, N_OFTEN, 0, NULL);
-}
-
-int pg_send_command(struct pg *db, const char *command)
-{
-	unsigned i = 0;
-	char name[PG_NAME_MAX];
-	int sent;
-
-	while (i < N_OFTEN && strcmp(command, often[i]) != 0)
-		i++;
-	name_often(i, name);
-	sent = i < N_OFTEN ? PQsendQueryPrepared(db->conn, name, 0, NULL, NULL, NULL, 0)
-			   : PQsendQueryParams(db->conn, command, 0, NULL, NULL, NULL, NULL, 0);
-	return sent ? 0 : pg_lost(db);
-}
-
-/* Each of the words, ended by NUL, as a command of its own. */
-static int send_each(struct pg *db, const struct buf *words, const char *before, unsigned *n)
-{
-	int r = 0;
-
-	for (size_t at = 0; at < words->len && r == 0; ++*n) {
-		char command[120];
-
-		snprintf(command, sizeof(command), "%s%s", before, words->data + at);
-		at += strlen(words->data + at) + 1;
-		r = pg_send_command(db, command);
-	}
-	return r;
-}
-
-int pg_send_first(struct pg *db, unsigned *ret_n)
-{
-	/* In a transaction that failed nothing can be forgotten; what waits would mend it. */
-	bool forgets = !db->in_transaction || db->first.len > 0;
-	unsigned n = 0;
-	int r = send_each(db, &db->first, "", &n);
-
-	buf_clear(&db->first);
-	if (r == 0 && forgets) {
-		r = send_each(db, &db->dropped, "DEALLOCATE ", &n);
-		buf_clear(&db->dropped);
-	}
-	*ret_n = n;
-	return r;
-}
+/*
+ * Each koined shares the store's lock for as long as it is connected; a move, and whoever changes the
+ * tables, has it alone. Who begins to use the store has the door's, so that they come one by one.
+ */
+enum lock { LOCK_STORE = 1, LOCK_DOOR };
 
 /* ---- connecting ---- */
 
-/* What is asked of every connection, behind what the address says. */
-static PGconn *connect_to(const char *url)
+/* Of a feed that is to say something every few seconds, less than of others. */
+static unsigned connect_seconds(const struct pg_place *p, enum connection_kind kind)
+{
+	unsigned seconds = kind == CONNECTION_FEED ? p->feed_ms / 1000 : CONNECT_S;
+
+	return seconds < 2 ? 2 : seconds;
+}
+
+/*
+ * What is asked of every connection, behind what the address says. The server, too, has to notice
+ * that one of us is gone: until then it keeps the locks of what that one was doing.
+ */
+static PGconn *connect_to(const struct pg_place *p, enum connection_kind kind)
 {
 	static const char *const keys[] = {"dbname",          "fallback_application_name",
 					   "connect_timeout", "tcp_user_timeout",
 					   "keepalives_idle", "client_encoding",
 					   "options",         NULL};
-	const char *const values[] = {
-		url,
-		"koined",
-		"10",
-		"10000",
-		"5",
-		"UTF8",
-		"-c search_path=koine -c standard_conforming_strings=on -c bytea_output=hex"
-		" -c idle_in_transaction_session_timeout=120000 -c default_transaction_isolation="
-		"read\\ committed -c TimeZone=UTC -c client_min_messages=warning",
-		NULL};
+	char seconds[16], timeout[16], options[600];
+	const char *const values[] = {p->url, "koined", seconds, timeout,
+				      "5",    "UTF8",   options, NULL};
 
+	snprintf(seconds, sizeof(seconds), "%u", connect_seconds(p, kind));
+	snprintf(timeout, sizeof(timeout), "%u", connect_seconds(p, kind) * 1000);
+	snprintf(
+		options, sizeof(options),
+		"-c search_path=koine -c standard_conforming_strings=on -c bytea_output=hex"
+		" -c idle_in_transaction_session_timeout=%d -c default_transaction_isolation="
+		"read\\ committed -c TimeZone=UTC -c client_min_messages=warning"
+		" -c statement_timeout=0 -c lock_timeout=%d -c tcp_keepalives_idle=5"
+		" -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=10000",
+		kind == CONNECTION_READER ? READER_IDLE_MS : WRITER_IDLE_MS, LOCKS_MS);
 	return PQconnectdbParams(keys, values, 1);
 }
 
 static int connect_now(struct pg *db)
 {
-	db->conn = connect_to(db->place->url);
+	int r;
+
+	db->conn = connect_to(db->place, db->kind);
 	if (!db->conn)
 		return -ENOMEM;
 	if (PQstatus(db->conn) != CONNECTION_OK)
 		return pg_lost(db);
 	db->life++;
 	db->in_transaction = false;
+	db->n_late = 0;
+	db->n_wanted = 0;
+	pg_call_forget(db);
 	buf_clear(&db->first);
 	buf_clear(&db->dropped);
-	return PQenterPipelineMode(db->conn) ? prepare_often(db) : pg_lost(db);
+	r = PQenterPipelineMode(db->conn) ? pg_prepare_often(db) : pg_lost(db);
+	return r == 0 && db->kind == CONNECTION_FEED ? pg_listen(db) : r;
 }
 
 int pg_ready(struct pg *db)
@@ -285,29 +98,36 @@ int pg_ready(struct pg *db)
 	return connect_now(db);
 }
 
-int pg_simple(struct pg *db, const char *sql, PGresult **ret)
-{
-	unsigned n = 0;
-	int r = pg_send_first(db, &n);
-
-	if (r == 0)
-		r = pg_send_command(db, sql);
-	return r != 0 ? r : pg_round(db, n + 1, n, ret);
-}
-
-/* The lock goes with the connection, however that ends. */
-static int take_lock(struct pg *db)
+/* Calls one of the server's functions for locks. A lock goes with the connection, however that ends. */
+static int call_lock(struct pg *db, const char *function, enum lock lock, bool *ret_done)
 {
 	PGresult *result = NULL;
-	char lock[80];
+	char sql[80];
 	int r;
 
-	snprintf(lock, sizeof(lock), "SELECT pg_try_advisory_lock(%d, 1)", LOCK);
-	r = pg_simple(db, lock, &result);
-	if (r == 0 && PQgetvalue(result, 0, 0)[0] != 't')
-		r = -EBUSY;
+	snprintf(sql, sizeof(sql), "SELECT %s(%d, %d)", function, LOCK, lock);
+	r = pg_simple(db, sql, &result);
+	if (r == 0)
+		*ret_done = PQgetvalue(result, 0, 0)[0] != 'f';
 	PQclear(result);
 	return r;
+}
+
+static int take_lock(struct pg *db, const char *function, const char *refusal)
+{
+	bool done;
+	int r = call_lock(db, function, LOCK_STORE, &done);
+
+	if (r == 0 && !done) {
+		pg_keep_message(db, refusal);
+		r = -EBUSY;
+	}
+	return r;
+}
+
+static int share_lock(struct pg *db)
+{
+	return take_lock(db, "pg_try_advisory_lock_shared", "koine store move is using it");
 }
 
 int pg_connect_again(struct pg *db)
@@ -316,7 +136,7 @@ int pg_connect_again(struct pg *db)
 
 	PQfinish(db->conn);
 	r = connect_now(db);
-	return r == 0 && db->kind == CONNECTION_WRITER ? take_lock(db) : r;
+	return r == 0 && db->kind == CONNECTION_WRITER ? share_lock(db) : r;
 }
 
 static int read_number(struct pg *db, const char *sql, int64_t *ret)
@@ -331,29 +151,6 @@ static int read_number(struct pg *db, const char *sql, int64_t *ret)
 	return 0;
 }
 
-/* Not in a pipeline. */
-int pg_exec(void *handle, const char *sql)
-{
-	struct pg *db = handle;
-	PGresult *result = NULL;
-	unsigned n = 0;
-	int r = pg_send_first(db, &n);
-
-	if (r == 0 && n > 0)
-		r = pg_round(db, n, 0, NULL);
-	if (r != 0)
-		return r;
-	if (!PQexitPipelineMode(db->conn))
-		return pg_lost(db);
-	result = PQexec(db->conn, sql);
-	if (!went_well(result))
-		r = pg_fault(db, result);
-	PQclear(result);
-	if (!PQenterPipelineMode(db->conn))
-		return pg_lost(db);
-	return r;
-}
-
 static void pg_disconnect(void *handle)
 {
 	struct pg *db = handle;
@@ -361,6 +158,7 @@ static void pg_disconnect(void *handle)
 	PQfinish(db->conn);
 	buf_done(&db->first);
 	buf_done(&db->dropped);
+	buf_done(&db->held);
 	free(db);
 }
 
@@ -377,7 +175,8 @@ static int explain(const void *place, const void *db, int fault, struct why *why
 	if (fault == -EROFS || fault == -EACCES || fault == -EPERM)
 		return refuse(why, REFUSE_FORBIDDEN, "cannot use %s: %s", p->shown, words);
 	if (fault == -EBUSY)
-		return refuse(why, REFUSE_CONFLICT, "another koined is using %s", p->shown);
+		return refuse(why, REFUSE_CONFLICT, "cannot use %s: %s", p->shown,
+			      *words ? words : "another koined is using it");
 	refuse(why, REFUSE_INTERNAL, "cannot use %s: %s", p->shown, words);
 	return fault;
 }
@@ -432,27 +231,13 @@ static int pg_connect(void *place, enum connection_kind kind, void **ret_db, str
 	db->kind = kind;
 	buf_init(&db->first, COMMANDS_MAX);
 	buf_init(&db->dropped, COMMANDS_MAX);
+	buf_init(&db->held, HELD_BYTES_MAX);
 	r = connect_and_look(db, why);
 	if (r != 0)
 		pg_disconnect(db);
 	else
 		*ret_db = db;
 	return r;
-}
-
-static int pg_hold(void *db)
-{
-	return take_lock(db);
-}
-
-static int pg_claim(void *db)
-{
-	int r = take_lock(db);
-
-	return r != 0 ? r
-		      : pg_exec(db, "CREATE SCHEMA IF NOT EXISTS koine;"
-				    "CREATE TABLE IF NOT EXISTS koine.koine_schema"
-				    " (version INTEGER NOT NULL)");
 }
 
 static int pg_version(void *db, int *ret_version)
@@ -470,6 +255,26 @@ static int pg_version(void *db, int *ret_version)
 	return r;
 }
 
+/* What a move copies has to be in the tables that every store has: see postgres_schema.c. */
+static int settle_counts(struct pg *db)
+{
+	int version = 0;
+	int r = pg_version(db, &version);
+
+	if (r != 0 || version != pg_n_steps)
+		return r;
+	return pg_exec(db,
+		       "SELECT koine_tally_fold(name) FROM tally_mark;"
+		       "DELETE FROM koine_tally_change;"
+		       "UPDATE koine_tally_next SET upto = 0, published = NULL, horizon = NULL");
+}
+
+static int pg_hold(void *db)
+{
+	return take_lock(db, "pg_try_advisory_lock", "another koined is using it")
+		       ?: settle_counts(db);
+}
+
 static int pg_set_version(void *db, int version)
 {
 	char sql[120];
@@ -478,6 +283,55 @@ static int pg_set_version(void *db, int version)
 		 "DELETE FROM koine_schema; INSERT INTO koine_schema (version) VALUES (%d)",
 		 version);
 	return pg_exec(db, sql);
+}
+
+/* ---- coming in ---- */
+
+/* Only who is alone may change the tables: the others know them as they are. */
+static int be_alone(struct pg *db)
+{
+	int version = 0;
+	int r = pg_version(db, &version);
+
+	if (r != 0 || version == pg_n_steps)
+		return r;
+	r = take_lock(db, "pg_try_advisory_lock",
+		      "its tables are those of an older koine, and hosts with one are using it:"
+		      " stop them first");
+	db->alone = r == 0;
+	return r;
+}
+
+static int pg_claim(void *handle)
+{
+	struct pg *db = handle;
+	bool done;
+
+	return call_lock(db, "pg_advisory_lock", LOCK_DOOR, &done) ?: share_lock(db)
+			?: pg_exec(db, "CREATE SCHEMA IF NOT EXISTS koine;"
+				       "CREATE TABLE IF NOT EXISTS koine.koine_schema"
+				       " (version INTEGER NOT NULL)")
+			?: be_alone(db);
+}
+
+/* A row of our own, by which our transactions are known (name_transaction). Old ones go. */
+static int take_row(struct pg *db)
+{
+	return read_number(db, "INSERT INTO writer (batch) VALUES (0) RETURNING id", &db->writer)
+		       ?: pg_exec(db, "DELETE FROM writer WHERE id < (SELECT max(id) FROM writer) "
+				      "- 1000");
+}
+
+static int pg_share(void *handle)
+{
+	struct pg *db = handle;
+	bool done;
+	int r = db->alone ? call_lock(db, "pg_advisory_unlock", LOCK_STORE, &done) : 0;
+
+	db->alone = false;
+	if (r == 0)
+		r = take_row(db);
+	return r != 0 ? r : call_lock(db, "pg_advisory_unlock", LOCK_DOOR, &done);
 }
 
 /* ---- the place ---- */
@@ -583,7 +437,7 @@ static int pg_place_id(const void *place, char out[STORE_PLACE_MAX])
 	static const char sql[] =
 		"SELECT s.system_identifier || ':' || d.oid FROM pg_database AS d,"
 		" pg_control_system() AS s WHERE datname = current_database()";
-	PGconn *c = connect_to(((const struct pg_place *)place)->url);
+	PGconn *c = connect_to(place, CONNECTION_READER);
 	PGresult *result = c ? PQexec(c, sql) : NULL;
 	int r = result && PQresultStatus(result) == PGRES_TUPLES_OK ? 0 : -EIO;
 
@@ -656,6 +510,7 @@ const struct store_ops postgres_ops = {
 	.connect = pg_connect,
 	.hold = pg_hold,
 	.claim = pg_claim,
+	.share = pg_share,
 	.disconnect = pg_disconnect,
 	.explain = explain,
 	.message = pg_message,
@@ -667,6 +522,7 @@ const struct store_ops postgres_ops = {
 	.in_transaction = pg_in_transaction,
 	.still_there = pg_still_there,
 	.prepare = pg_prepare,
+	.set_sure = pg_set_sure,
 	.finalize = pg_finalize,
 	.reset = pg_reset,
 	.rewind = pg_rewind,
@@ -677,6 +533,10 @@ const struct store_ops postgres_ops = {
 	.bind_text = pg_bind_text,
 	.bind_blob = pg_bind_blob,
 	.step = pg_step,
+	.later = pg_later,
+	.settle = pg_settle,
+	.draw_key = pg_draw_key,
+	.indexed_max = 2500, /* a third of a page */
 	.column_null = pg_column_null,
 	.column_int = pg_column_int,
 	.column_double = pg_column_double,
@@ -692,5 +552,8 @@ const struct store_ops postgres_ops = {
 	.give_back = pg_give_back,
 	.backup = pg_backup,
 	.quick_check = pg_quick_check,
+	.set_feed = pg_set_feed,
+	.tell = pg_tell,
+	.hear = pg_hear,
 	.stop = pg_stop,
 };

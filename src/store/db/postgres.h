@@ -14,17 +14,47 @@ enum {
 	PG_MESSAGE_MAX = 256,
 	PG_SHOWN_MAX = 512,
 	PG_PARAMS_MAX = 64,
+	PG_WANTED_MAX = 16,
+	PG_KEYS_MAX = 256,
+	PG_LATE_MAX = 4000, /* commands; each takes some memory until its answer is read */
 };
 
 struct pg_place {
 	char *url;
 	char shown[PG_SHOWN_MAX]; /* where it is, without secrets */
+	unsigned feed_ms;         /* how long the feed waits for an answer */
 	atomic_bool stop;
 };
 
 /*
+ * Keys of one table that were drawn ahead. They are drawn for one batch: as many as the one before it
+ * used. What is left then is not used: others may have gone past it.
+ */
+struct pg_keys {
+	char table[PG_NAME_MAX];
+	int64_t list[PG_KEYS_MAX];
+	unsigned n, next;
+	unsigned n_used; /* in this batch; once that is over, in the one before */
+	bool stale;      /* of an earlier batch */
+};
+
+/*
+ * A call of a batch has a savepoint only if it needs one. As long as it has only asked what cannot fail,
+ * and left statements for later, those are held here: kept, they are sent; undone, they are dropped.
+ */
+enum pg_call { CALL_NONE, CALL_HELD, CALL_SAVED };
+
+/* Numbers that a command left for later will return. */
+struct pg_wanted {
+	unsigned at; /* the command, counted from 0 */
+	unsigned n;
+	int64_t *ret;
+};
+
+/*
  * A connection. What needs no answer of its own (BEGIN, SAVEPOINT, RELEASE) waits in `first` and
- * goes out with the next statement, so that it costs no round trip.
+ * goes out with the next statement, so that it costs no round trip. Commands that are left for later
+ * are sent, and answered with the next round.
  */
 struct pg {
 	struct pg_place *place;
@@ -34,18 +64,39 @@ struct pg {
 	uint64_t n_prepared;
 	struct buf first;   /* commands, each ended by NUL */
 	struct buf dropped; /* names of statements to forget, likewise */
+	enum pg_call call;
+	struct buf held; /* statements of the current call, see postgres_call.c */
+	unsigned n_late; /* commands left for later */
+	struct pg_wanted wanted[PG_WANTED_MAX];
+	unsigned n_wanted;
+	struct pg_keys keys;
 	bool in_transaction;
+	bool alone;                    /* it has the store's lock for itself */
+	int64_t writer;                /* our row of the table writer; 0: none yet */
 	char transaction[PG_NAME_MAX]; /* the server's name of the writer's; "" where not known */
+	int64_t batch;                 /* and our own, if we have a row */
 	int64_t changes;
 	int64_t inserted;
 	unsigned failed_at; /* which command of the last round failed, counted from 0 */
 	char message[PG_MESSAGE_MAX];
 };
 
+/* ---- postgres_round.c ---- */
+
 /* -errno for what the server answered, whose words are kept in `message`. */
 int pg_fault(struct pg *db, const PGresult *result);
+/* Words for the next explanation. */
+void pg_keep_message(struct pg *db, const char *words);
 /* The same for a connection that is gone. */
 int pg_lost(struct pg *db);
+/* Returns r, or what it means. A batch is lost with its connection, and with a fault that nothing
+ * but the whole of it can be undone for. */
+int pg_note_fault(struct pg *db, int r);
+/* What is sent before the next statement. */
+int pg_add_first(struct pg *db, const char *command);
+
+/* Of a new connection: what is said most. */
+int pg_prepare_often(struct pg *db);
 
 /* A new connection in place of one that is lost. The writer takes hold of the store again. */
 int pg_connect_again(struct pg *db);
@@ -53,18 +104,33 @@ int pg_connect_again(struct pg *db);
 int pg_ready(struct pg *db);
 /* Waits for the next answer. *ret is NULL between those of two commands. */
 int pg_answer(struct pg *db, PGresult **ret);
-/* Reads the answers to all commands that were sent, and returns that of one. A fault is that of the
- * first command that failed. */
+/*
+ * Reads the answers to these commands and to those left for later, and returns that of one. A fault
+ * is that of the first command that failed. Where that was left for later, the transaction is over.
+ */
 int pg_round(struct pg *db, unsigned n_commands, unsigned which, PGresult **ret);
 /* Sends one command without parameters, behind others. */
 int pg_send_command(struct pg *db, const char *command);
 /* One command after what waits. */
 int pg_simple(struct pg *db, const char *sql, PGresult **ret);
-/* How many commands went out. */
+/* Sends what waits; *n grows. */
+int pg_send_waiting(struct pg *db, unsigned *n);
+/* The same, and forgets statements. How many commands went out. */
 int pg_send_first(struct pg *db, unsigned *ret_n);
+
+/* Waits for what was left for later. */
+int pg_settle(void *db);
 
 /* Several statements in one text, without parameters or rows. */
 int pg_exec(void *db, const char *sql);
+
+/* ---- postgres_feed.c: see driver.h ---- */
+
+/* What a feed asks for when it is connected. */
+int pg_listen(struct pg *db);
+int pg_tell(void *db);
+int pg_hear(void *db, int fd, int timeout_ms, bool *ret_told);
+void pg_set_feed(void *place, unsigned answer_ms);
 
 /* A text of ours in the server's words: `:name` becomes `$1`. `names` gets each name, ended by NUL. */
 int pg_spell(const char *sql, struct buf *out, struct buf *names);
@@ -88,11 +154,42 @@ int pg_bind_double(void *st, int place, double value);
 int pg_bind_text(void *st, int place, struct text value);
 int pg_bind_blob(void *st, int place, const void *data, size_t n);
 int pg_step(void *st, bool *ret_row);
+int pg_later(void *st, int64_t *ret, unsigned n);
 bool pg_column_null(void *st, int i);
 int64_t pg_column_int(void *st, int i);
 double pg_column_double(void *st, int i);
 int pg_column_text(void *st, int i, struct text *ret_text);
 int pg_column_blob(void *st, int i, struct text *ret_bytes);
+
+/* Asking it never fails for what is bound. */
+void pg_set_sure(void *st);
+
+/* ---- postgres_call.c ---- */
+
+/* One that runs with what is bound: numbers as texts ended by NUL, the rest as it is. */
+struct pg_bound {
+	const char *name; /* prepared */
+	unsigned n;
+	const char *const *values; /* NULL: SQL's */
+	const int *lengths, *formats;
+};
+
+int pg_send_bound(struct pg *db, const struct pg_bound *bound);
+int pg_call_begin(struct pg *db);
+int pg_call_keep(struct pg *db);
+int pg_call_undo(struct pg *db);
+/* The call needs its savepoint: whatever comes next is sent at once. */
+int pg_call_save(struct pg *db);
+/* Holds a statement until the call is kept. */
+int pg_call_hold(struct pg *db, const struct pg_bound *bound);
+/* Nothing of it is left. */
+void pg_call_forget(struct pg *db);
+
+/* ---- postgres_keys.c ---- */
+
+int pg_draw_key(void *db, const char *table, int64_t *ret_key);
+/* A batch begins. */
+void pg_keys_begin(struct pg_keys *keys);
 
 /* ---- postgres_schema.c ---- */
 

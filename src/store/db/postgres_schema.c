@@ -236,9 +236,184 @@ static const char visitor_tables[] =
 
 static const char task_command[] = "ALTER TABLE task ADD COLUMN command BYTEA;";
 
+/* Its one row is written with every batch. */
+static const char event_counter[] =
+	"CREATE TABLE event_counter (id BIGINT PRIMARY KEY, last_seq " INT ", last_ms " INT ", was_ms " INT ")"
+	" WITH (fillfactor = 10);"
+	"INSERT INTO event_counter (id, last_seq, last_ms, was_ms) SELECT 1, greatest("
+	" (SELECT max(seq) FROM event), (SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'event_last'), 0),"
+	" coalesce((SELECT time_ms FROM event ORDER BY seq DESC LIMIT 1), 0), 0;"
+	"DELETE FROM meta WHERE key = 'event_last';";
+
+static const char host_tables[] =
+	"CREATE OR REPLACE FUNCTION koine_now() RETURNS BIGINT VOLATILE LANGUAGE sql AS"
+	" 'SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)';"
+	"CREATE TABLE host (name " TEXTS " PRIMARY KEY, epoch " INT ", state " INT ", boot " TEXTS " NOT NULL,"
+	" labels " TEXTS " NOT NULL, version " TEXTS " NOT NULL, since_ms " INT ", seen_ms " INT ","
+	" lease_ms " INT ", running " INT ", parallel " INT ") WITH (fillfactor = 50);"
+	"INSERT INTO meta (key, value) VALUES ('host_epoch', '0');"
+	"ALTER TABLE event ADD COLUMN host " TEXTS ";"
+	"ALTER TABLE task ADD COLUMN version " INT " DEFAULT 0, ADD COLUMN epoch " INT " DEFAULT 0,"
+	" ADD COLUMN cancel " INT " DEFAULT 0, ADD COLUMN host " TEXTS ","
+	" ADD COLUMN on_host " TEXTS ", ADD COLUMN on_label " TEXTS ";"
+	"ALTER TABLE session ADD COLUMN epoch " INT " DEFAULT 0, ADD COLUMN host " TEXTS ";";
+
+static const char host_work[] =
+	"ALTER TABLE approval ADD COLUMN host " TEXTS ";"
+	"ALTER TABLE session ADD COLUMN wish " INT " DEFAULT 0;"
+	"ALTER TABLE conversation ADD COLUMN epoch " INT " DEFAULT 0, ADD COLUMN host " TEXTS ";"
+	"ALTER TABLE visitor ADD COLUMN host " TEXTS ";";
+
+static const char task_chunks[] =
+	"CREATE TABLE task_chunk (task " INT " REFERENCES task (seq) ON DELETE CASCADE, place " INT ","
+	" bytes BYTEA NOT NULL, PRIMARY KEY (task, place));";
+
+static const char writer_table[] =
+	"CREATE TABLE writer (id " KEY ", batch " INT ")"
+	" WITH (fillfactor = 10);";
+
+/*
+ * Kept counts where several hosts write. Counts that all of them change would make them wait for each
+ * other, in any order, and so for ever. Instead each change is a row of its own in
+ * koine_tally_change, with the number of what has changed; now and then whoever gets the mark's
+ * lock without waiting adds them up in `tally`. What counts is both (koine_tallied).
+ *
+ * The mark cannot just move to the last number: rows with lower ones may be inserted, changed or deleted
+ * by transactions that have not ended, and whoever does so would not know of the new mark. So it moves
+ * in three steps, each by whoever comes next:
+ *
+ *	published	all who see it write their changes down, up to this number
+ *	horizon		what began before all could see it has a lower transaction id
+ *	mark		when these have ended: rows are counted as they are, and what was written
+ *			down of them until then, which is in them, is forgotten
+ *
+ * This needs that a transaction has its id before it draws keys, as those of the writers do.
+ * What is counted with a number of 0 counts whatever the mark is.
+ */
+#define KINDS                                                                                      \
+	"CREATE FUNCTION koine_kinds(counted TEXT) RETURNS TEXT[] IMMUTABLE LANGUAGE sql AS $t$"   \
+	" SELECT CASE counted WHEN 'task' THEN ARRAY['project', 'group']"                          \
+	" WHEN 'memory' THEN ARRAY['personal', 'in_chat', 'in_project', 'common', 'owner', 'open',"\
+	" 'open_in', 'closed_in', 'chat', 'project_memory']"                                       \
+	" WHEN 'conversation' THEN ARRAY['talk', 'said', 'child', 'ended', 'ended_as']"            \
+	" WHEN 'message_call' THEN ARRAY['call'] WHEN 'session' THEN ARRAY['folder'] END $t$;"
+
+#define SHARED_TALLIES                                                                             \
+	"CREATE TABLE koine_tally_next (name " TEXTS " PRIMARY KEY, upto " INT " DEFAULT 0,"       \
+	" published xid8, horizon xid8);"                                                          \
+	"INSERT INTO koine_tally_next (name) SELECT name FROM tally_mark;"                         \
+	"CREATE TABLE koine_tally_change (seq " INT ", kind " TEXTS " NOT NULL, name " TEXTS       \
+	" NOT NULL, part " TEXTS " NOT NULL, model " TEXTS " NOT NULL, number " INT ", n " INT ")" \
+	" WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);"         \
+	"CREATE INDEX koine_tally_change_by_kind ON koine_tally_change (kind, name, part);"        \
+	"CREATE VIEW koine_tallied AS SELECT kind, name, part, model, number, n FROM tally"        \
+	" UNION ALL SELECT c.kind, c.name, c.part, c.model, c.number, c.n"                         \
+	" FROM koine_tally_change AS c JOIN tally_mark AS m ON c.kind = ANY (koine_kinds(m.name))" \
+	" AND c.seq <= m.seq;"                                                                     \
+	"CREATE FUNCTION koine_counted(counted TEXT) RETURNS BIGINT STABLE LANGUAGE sql AS $t$"    \
+	" SELECT greatest(m.seq, x.upto) FROM tally_mark AS m JOIN koine_tally_next AS x"          \
+	" USING (name) WHERE m.name = counted $t$;"
+
+/* Owners are counted as they come and go in `tally`; some have gone since. */
+#define SHARED_OWNERS                                                                              \
+	"CREATE FUNCTION koine_owners() RETURNS BIGINT STABLE LANGUAGE sql AS $t$"                 \
+	" SELECT coalesce((SELECT n FROM tally WHERE kind = 'owners'), 0) - (SELECT count(*) FROM" \
+	" (SELECT c.name FROM koine_tally_change AS c WHERE kind = 'owner' AND number = 0"         \
+	" AND seq <= " TALLY_MARK("memory") " GROUP BY c.name HAVING sum(c.n) + coalesce("         \
+	"(SELECT t.n FROM tally AS t WHERE t.kind = 'owner' AND t.name = c.name AND t.part = ''"   \
+	" AND t.model = '' AND t.number = 0), 0) <= 0) AS gone WHERE NOT EXISTS (SELECT 1 FROM"    \
+	" memory WHERE owner = gone.name AND seq > " TALLY_MARK("memory") ")) $t$;"
+
+/* Adds up what was written down. Who calls it has locked the mark. */
+#define SHARED_FOLD                                                                                \
+	"CREATE FUNCTION koine_tally_fold(counted TEXT) RETURNS void LANGUAGE sql AS $t$"          \
+	" WITH gone AS (DELETE FROM koine_tally_change AS c USING tally_mark AS m"                 \
+	" WHERE m.name = counted AND c.kind = ANY (koine_kinds(counted)) AND c.seq <= m.seq"       \
+	" RETURNING c.kind, c.name, c.part, c.model, c.number, c.n) "                              \
+	TALLY_ADD("SELECT kind, name, part, model, number, CAST(sum(n) AS BIGINT) FROM gone"       \
+		  " GROUP BY kind, name, part, model, number HAVING sum(n) <> 0") " $t$;"          \
+	"CREATE FUNCTION koine_tally_often() RETURNS trigger LANGUAGE plpgsql AS $t$ BEGIN"        \
+	" PERFORM koine_tally_fold(free.name) FROM (SELECT name FROM tally_mark"                   \
+	" WHERE NEW.kind = ANY (koine_kinds(name)) FOR UPDATE SKIP LOCKED) AS free;"               \
+	" RETURN NEW; END $t$;"                                                                    \
+	"CREATE TRIGGER koine_tally_often AFTER INSERT ON koine_tally_change FOR EACH ROW"         \
+	" WHEN (random() < 0.002) EXECUTE FUNCTION koine_tally_often();"
+
+/* One step of a table's mark, towards this number. */
+#define SHARED_MARK(table, columns, n, grouped, kinds)                                             \
+	"CREATE FUNCTION " table "_tally(given BIGINT) RETURNS void LANGUAGE plpgsql AS $t$"       \
+	" DECLARE s RECORD; BEGIN"                                                                 \
+	" SELECT m.seq, x.upto, x.published, x.horizon INTO s FROM tally_mark AS m"                \
+	" JOIN koine_tally_next AS x USING (name) WHERE m.name = '" table "'"                      \
+	" FOR UPDATE SKIP LOCKED;"                                                                 \
+	" IF NOT FOUND THEN RETURN; END IF;"                                                       \
+	" IF s.upto > s.seq AND pg_snapshot_xmin(pg_current_snapshot()) >= s.horizon THEN"         \
+	" WITH gone AS (DELETE FROM koine_tally_change WHERE kind = ANY (koine_kinds('" table "'))"\
+	" AND seq > s.seq AND seq <= s.upto), picked AS MATERIALIZED (SELECT " columns             \
+	", " n " AS n FROM " table " WHERE seq > s.seq AND seq <= s.upto" grouped ") "             \
+	TALLY_ADD("SELECT kind, name, part, '', number, CAST(sum(counted.n) AS BIGINT) FROM ("     \
+		  kinds("picked", "0", "n")                                                        \
+		  ") AS counted GROUP BY kind, name, part, number") ";"                            \
+	" UPDATE tally_mark SET seq = s.upto WHERE name = '" table "'; s.seq := s.upto; END IF;"   \
+	" IF s.upto <= s.seq AND given > s.seq THEN"                                               \
+	" UPDATE koine_tally_next SET upto = given, published = pg_current_xact_id(),"             \
+	" horizon = NULL WHERE name = '" table "';"                                                \
+	" ELSIF s.upto > s.seq AND s.horizon IS NULL AND s.published <> pg_current_xact_id() THEN" \
+	" UPDATE koine_tally_next SET horizon = pg_snapshot_xmax(pg_current_snapshot())"           \
+	" WHERE name = '" table "';"                                                               \
+	" END IF; PERFORM koine_tally_fold('" table "'); END $t$;"
+
+#define SHARED_GROUPED(table, columns, kinds)                                                      \
+	SHARED_MARK(table, columns, "count(*)", " GROUP BY " columns, kinds)
+
+#define WRITTEN_DOWN(seq, rows)                                                                    \
+	" INSERT INTO koine_tally_change SELECT " seq ", c.* FROM (" rows ") AS c;"
+#define ROW_WRITTEN_DOWN(view, at, seq, model, number, sign)                                       \
+	WRITTEN_DOWN(seq, "SELECT kind, name, part, " model ", " number ", " sign "n FROM " view   \
+			  " WHERE seq = " at)
+#define VECTOR_WRITTEN_DOWN(v, sign)                                                               \
+	ROW_WRITTEN_DOWN("memory_kind", v ".seq", "0", v ".model", v ".dim", sign)
+
+#define TRIGGERED(name, condition, body)                                                           \
+	"CREATE OR REPLACE FUNCTION " name "() RETURNS trigger LANGUAGE plpgsql AS $t$ BEGIN IF "  \
+	condition " THEN" body " END IF; RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;"   \
+	" END $t$;"
+#define GOES_SHARED(table)                                                                         \
+	TRIGGERED(table "_goes", "OLD.seq <= koine_counted('" table "')",                          \
+		  ROW_WRITTEN_DOWN(table "_kind", "OLD.seq", "OLD.seq", "''", "number", "-"))
+#define CHANGES_SHARED(table, kinds, was, when)                                                    \
+	TRIGGERED(table "_changes", when " AND OLD.seq <= koine_counted('" table "')",             \
+		  WRITTEN_DOWN("OLD.seq", "SELECT kind, name, part, '', number, -n FROM ("         \
+					  kinds("(SELECT " was ") AS was", "0", "1") ") AS before")\
+		  ROW_WRITTEN_DOWN(table "_kind", "OLD.seq", "OLD.seq", "''", "number", ""))
+
+/* Notes of changed memories are for files of indexes, which there are none of where hosts share a store. */
+static const char shared_counts[] =
+	KINDS SHARED_TALLIES SHARED_OWNERS SHARED_FOLD
+	SHARED_GROUPED("task", "project, group_name, state", TASK_KINDS)
+	SHARED_GROUPED("memory", "owner, chat, chat_type, project", MEMORY_KINDS)
+	SHARED_MARK("conversation", "id, parent, ended_ms, n_messages", "1", "", CONVERSATION_KINDS)
+	SHARED_MARK("message_call", "0", "1", "", MESSAGE_CALL_KINDS)
+	SHARED_GROUPED("session", "working_dir", SESSION_KINDS)
+	GOES_SHARED("task") GOES_SHARED("memory") GOES_SHARED("conversation") GOES_SHARED("message_call")
+	GOES_SHARED("session")
+	CHANGES_SHARED("task", TASK_KINDS, TASK_WAS, "OLD.state <> NEW.state")
+	CHANGES_SHARED("conversation", CONVERSATION_KINDS, CONVERSATION_WAS, "true")
+	TRIGGERED("conversation_said",
+		  "NEW.ended_ms IS NULL AND NEW.seq <= koine_counted('conversation')",
+		  WRITTEN_DOWN("NEW.seq", "VALUES ('said', '', '', '', 0, NEW.n_messages - OLD.n_messages)"))
+	TRIGGERED("memory_vector_comes", "true", VECTOR_WRITTEN_DOWN("NEW", ""))
+	TRIGGERED("memory_vector_changes", "OLD.model <> NEW.model OR OLD.dim <> NEW.dim",
+		  VECTOR_WRITTEN_DOWN("OLD", "-") VECTOR_WRITTEN_DOWN("NEW", ""))
+	TRIGGERED("memory_vector_goes", "true", VECTOR_WRITTEN_DOWN("OLD", "-"))
+	"DROP FUNCTION memory_changed() CASCADE; DROP FUNCTION memory_change_old() CASCADE;"
+	"DELETE FROM memory_change; DELETE FROM memory_index;";
+
 /* clang-format on */
 
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const pg_steps[] = {memory_tables, conversation_tables, work_tables,    session_tables,
-				tallies,       task_stash,          visitor_tables, task_command};
+				tallies,       task_stash,          visitor_tables, task_command,
+				event_counter, host_tables,         host_work,      task_chunks,
+				writer_table,  shared_counts};
 const int pg_n_steps = sizeof(pg_steps) / sizeof(pg_steps[0]);

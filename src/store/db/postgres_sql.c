@@ -38,6 +38,12 @@ static const struct {
 	const char *theirs;
 } phrases[] = {
 	{" NOT INDEXED", ""},
+	{"/* FOR UPDATE */", "FOR UPDATE"},
+	{"/* SKIP LOCKED */", "FOR UPDATE SKIP LOCKED"},
+	/* Of this database; its number means nothing but that. */
+	{"/* ONE HOST */", "FROM (SELECT pg_advisory_xact_lock(461430681189)) AS turn"},
+	{"(SELECT n FROM tally WHERE kind = 'owners')", "koine_owners()"},
+	{" FROM tally WHERE kind", " FROM koine_tallied WHERE kind"},
 	{"CAST(content AS TEXT)", "koine_text(content)"},
 };
 
@@ -128,6 +134,8 @@ const char *pg_key_of(const char *insert)
 		{"visitor", NULL},      {"rule", NULL},          {"project_trust", NULL},
 		{"event_clock", NULL},  {"memory_index", NULL},  {"extract_cursor", NULL},
 		{"extract_mark", NULL}, {"session_event", "id"}, {"memory_change", "number"},
+		{"event", NULL},        {"event_counter", NULL}, {"memory", NULL},
+		{"host", NULL},         {"task_chunk", NULL},
 	};
 	struct text table = table_of(insert);
 

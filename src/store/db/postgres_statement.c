@@ -20,7 +20,15 @@ enum {
 };
 
 /* Said by the engine around what it does; everything else is a query. */
-enum plain { NOT_PLAIN, PLAIN_BEGIN, PLAIN_COMMIT, PLAIN_ROLLBACK, PLAIN_LATER };
+enum plain {
+	NOT_PLAIN,
+	PLAIN_BEGIN,
+	PLAIN_COMMIT,
+	PLAIN_ROLLBACK,
+	PLAIN_CALL_BEGIN,
+	PLAIN_CALL_KEEP,
+	PLAIN_CALL_UNDO,
+};
 
 struct held {
 	void *items[HELD_MAX];
@@ -34,6 +42,7 @@ struct pg_statement {
 	char name[PG_NAME_MAX];
 	uint64_t life; /* of the connection that it is prepared on; 0: on none */
 	enum plain plain;
+	bool sure;    /* it cannot fail for what is bound, and changes nothing */
 	bool guarded; /* it may fail, and the transaction goes on */
 	bool keyed;   /* its rows are the keys that we asked for, and not the caller's */
 	unsigned n_params;
@@ -164,9 +173,9 @@ static enum plain plain_of(const char *sql)
 		{"BEGIN", PLAIN_BEGIN},
 		{"COMMIT", PLAIN_COMMIT},
 		{"ROLLBACK", PLAIN_ROLLBACK},
-		{"SAVEPOINT one_call", PLAIN_LATER},
-		{"RELEASE one_call", PLAIN_LATER},
-		{"ROLLBACK TO one_call", PLAIN_LATER},
+		{"SAVEPOINT one_call", PLAIN_CALL_BEGIN},
+		{"RELEASE one_call", PLAIN_CALL_KEEP},
+		{"ROLLBACK TO one_call", PLAIN_CALL_UNDO},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -222,6 +231,11 @@ int pg_prepare(void *db, const char *sql, void **ret_st)
 	else
 		*ret_st = st;
 	return r;
+}
+
+void pg_set_sure(void *handle)
+{
+	((struct pg_statement *)handle)->sure = true;
 }
 
 void pg_rewind(void *handle)
@@ -333,10 +347,22 @@ int pg_bind_blob(void *st, int place, const void *data, size_t n)
 
 /* ---- running ---- */
 
-static int add_first(struct pg *db, const char *command)
+/*
+ * The server's name of a transaction says later how it ended; but a server that crashed gives names out
+ * again which had not reached its log. So the transaction also counts in a row that nobody else changes.
+ */
+static int name_transaction(struct pg *db)
 {
-	buf_add(&db->first, command, strlen(command) + 1);
-	return db->first.err;
+	char sql[160];
+
+	if (db->writer == 0)
+		return pg_add_first(db,
+				    "SELECT pg_current_xact_id()::text AS koine_transaction, 0");
+	snprintf(sql, sizeof(sql),
+		 "UPDATE writer SET batch = batch + 1 WHERE id = %lld"
+		 " RETURNING pg_current_xact_id()::text AS koine_transaction, batch",
+		 (long long)db->writer);
+	return pg_add_first(db, sql);
 }
 
 static int begin(struct pg *db)
@@ -347,10 +373,10 @@ static int begin(struct pg *db)
 		return r;
 	db->transaction[0] = '\0';
 	db->in_transaction = true;
+	pg_keys_begin(&db->keys);
 	if (db->kind == CONNECTION_READER)
-		return add_first(db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-	return add_first(db, "BEGIN")
-		       ?: add_first(db, "SELECT pg_current_xact_id()::text AS koine_transaction");
+		return pg_add_first(db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+	return pg_add_first(db, "BEGIN") ?: name_transaction(db);
 }
 
 /* What has not been sent yet did not begin. */
@@ -371,6 +397,24 @@ static int roll_back(struct pg *db)
 	return pg_simple(db, "ROLLBACK", NULL);
 }
 
+/* A transaction of that name is committed. -EIO: it was somebody else's. */
+static int check_batch(struct pg *db)
+{
+	PGresult *result = NULL;
+	char sql[80];
+	bool ours;
+
+	if (db->writer == 0)
+		return 0;
+	snprintf(sql, sizeof(sql), "SELECT batch FROM writer WHERE id = %lld",
+		 (long long)db->writer);
+	if (pg_simple(db, sql, &result) != 0)
+		return -EAGAIN;
+	ours = PQntuples(result) == 1 && strtoll(PQgetvalue(result, 0, 0), NULL, 10) == db->batch;
+	PQclear(result);
+	return ours ? 0 : -EIO;
+}
+
 /* 0: it is committed. -EAGAIN: nobody knows yet. */
 static int ask_end(struct pg *db)
 {
@@ -388,7 +432,8 @@ static int ask_end(struct pg *db)
 	state = PQgetvalue(result, 0, 0);
 	r = strcmp(state, "committed") == 0 ? 0 : strcmp(state, "aborted") == 0 ? -EIO : -EAGAIN;
 	PQclear(result);
-	return r;
+	/* The row is looked at after that: a look before could be too early. */
+	return r == 0 ? check_batch(db) : r;
 }
 
 static void pause_ms(unsigned ms)
@@ -417,7 +462,10 @@ static int commit(struct pg *db)
 
 	if (never_began(db))
 		return roll_back(db);
-	r = pg_simple(db, "COMMIT", &result);
+	/* Without its name nobody could find out later whether it happened. */
+	r = db->transaction[0] ? 0 : pg_settle(db);
+	if (r == 0)
+		r = pg_simple(db, "COMMIT", &result);
 	db->in_transaction = false;
 	if (r == 0 && strcmp(PQcmdStatus(result), "COMMIT") != 0)
 		r = -EIO;
@@ -436,8 +484,12 @@ static int run_plain(struct pg_statement *st)
 		return commit(st->db);
 	case PLAIN_ROLLBACK:
 		return roll_back(st->db);
-	case PLAIN_LATER:
-		return add_first(st->db, st->sql.data);
+	case PLAIN_CALL_BEGIN:
+		return pg_call_begin(st->db);
+	case PLAIN_CALL_KEEP:
+		return pg_call_keep(st->db);
+	case PLAIN_CALL_UNDO:
+		return pg_call_undo(st->db);
 	case NOT_PLAIN:
 		break;
 	}
@@ -457,14 +509,20 @@ static int send_prepare(struct pg_statement *st, unsigned *n)
 	return 0;
 }
 
+static struct pg_bound bound_of(const struct pg_statement *st)
+{
+	return (struct pg_bound) {.name = st->name,
+				  .n = st->n_params,
+				  .values = st->values,
+				  .lengths = st->lengths,
+				  .formats = st->formats};
+}
+
 static int send_query(struct pg_statement *st)
 {
-	struct pg *db = st->db;
+	const struct pg_bound b = bound_of(st);
 
-	return PQsendQueryPrepared(db->conn, st->name, (int)st->n_params, st->values, st->lengths,
-				   st->formats, 0)
-		       ? 0
-		       : pg_lost(db);
+	return pg_send_bound(st->db, &b);
 }
 
 static void note_effect(struct pg_statement *st)
@@ -509,32 +567,87 @@ static int run_query(struct pg_statement *st)
 	struct pg *db = st->db;
 	bool guarded = st->guarded && db->in_transaction;
 	unsigned n = 0, at = 0;
+	uint64_t life;
+	bool alone; /* it failed, and nothing before it */
 	int r = pg_ready(db);
 
+	life = db->life;
+	if (r == 0 && !(st->sure && db->held.len == 0))
+		r = pg_call_save(db);
 	if (r == 0)
 		r = send_all(st, guarded, &n, &at);
 	if (r == 0)
 		r = pg_round(db, n, at, &st->result);
+	alone = r != 0 && PQstatus(db->conn) == CONNECTION_OK && db->life == life &&
+		db->failed_at >= at;
 	/* It is prepared even if running it failed. */
-	if (r == 0 || (PQstatus(db->conn) == CONNECTION_OK && db->failed_at >= at))
-		st->life = db->life;
+	if (r == 0 || alone)
+		st->life = life;
 	if (r == 0)
 		note_effect(st);
-	else if (guarded && PQstatus(db->conn) == CONNECTION_OK && db->failed_at >= at)
-		(void)(add_first(db, "ROLLBACK TO one_insert")
-			       ?: add_first(db, "RELEASE one_insert"));
+	else if (guarded && alone)
+		(void)(pg_add_first(db, "ROLLBACK TO one_insert")
+			       ?: pg_add_first(db, "RELEASE one_insert"));
 	return r;
 }
 
 static int run(struct pg_statement *st)
 {
-	int r = st->plain != NOT_PLAIN ? run_plain(st) : run_query(st);
+	return pg_note_fault(st->db, st->plain != NOT_PLAIN ? run_plain(st) : run_query(st));
+}
 
-	/* A batch is lost with its connection. */
-	if (r != 0 && PQstatus(st->db->conn) != CONNECTION_OK) {
-		st->db->in_transaction = false;
-		buf_clear(&st->db->first);
-	}
+/* Kept or undone with its call. */
+static int hold_back(struct pg_statement *st)
+{
+	const struct pg_bound b = bound_of(st);
+	struct pg *db = st->db;
+	unsigned n = 0;
+	int r = st->life == db->life ? 0 : pg_send_first(db, &n);
+
+	if (r == 0)
+		r = send_prepare(st, &n);
+	db->n_late += n;
+	if (r != 0)
+		return r;
+	st->life = db->life;
+	return pg_call_hold(db, &b);
+}
+
+static int send_later(struct pg_statement *st, int64_t *ret, unsigned n)
+{
+	struct pg *db = st->db;
+	unsigned n_sent = 0, at = 0;
+	int r = pg_ready(db);
+
+	if (r == 0 && db->call == CALL_HELD && n == 0)
+		return hold_back(st);
+	if (r == 0)
+		r = pg_call_save(db);
+
+	if (r == 0 && (db->n_late >= PG_LATE_MAX || db->n_wanted == PG_WANTED_MAX))
+		r = pg_settle(db);
+	if (r == 0)
+		r = send_all(st, false, &n_sent, &at);
+	if (r != 0)
+		return r;
+	st->life = db->life;
+	if (n > 0)
+		db->wanted[db->n_wanted++] =
+			(struct pg_wanted) {.at = db->n_late + at, .n = n, .ret = ret};
+	db->n_late += n_sent;
+	return 0;
+}
+
+int pg_later(void *handle, int64_t *ret, unsigned n)
+{
+	struct pg_statement *st = handle;
+	int r;
+
+	if (st->db->in_transaction)
+		return pg_note_fault(st->db, send_later(st, ret, n));
+	r = run(st);
+	for (unsigned i = 0; r == 0 && i < n && PQntuples(st->result) > 0; i++)
+		ret[i] = strtoll(PQgetvalue(st->result, 0, (int)i), NULL, 10);
 	return r;
 }
 

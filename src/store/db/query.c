@@ -61,6 +61,8 @@ static int prepare(struct connection *c, const struct query *query, struct state
 	r = prepare_text(c, query, &handle);
 	if (r != 0)
 		return r;
+	if (query->sure && c->ops->set_sure)
+		c->ops->set_sure(handle);
 	*ret = (struct statement) {.conn = c, .query = query, .handle = handle};
 	return 0;
 }
@@ -216,19 +218,23 @@ static bool is_trouble(int fault)
 	return false;
 }
 
+static int note_fault(struct connection *c, int r)
+{
+	if (r != 0 && is_trouble(r))
+		c->trouble = r;
+	/* Without this the rest of the batch would be written, call by call, outside any
+	 * transaction. */
+	if (r != 0 && c->in_batch && !c->ops->in_transaction(c->db))
+		c->lost = r;
+	return r;
+}
+
 int query_next(struct statement *q, bool *ret_row)
 {
 	struct connection *c = q->conn;
 
-	if (q->err != 0)
-		return q->err;
-	q->err = c->ops->step(q->handle, ret_row);
-	if (q->err != 0 && is_trouble(q->err))
-		c->trouble = q->err;
-	/* Without this the rest of the batch would be written, call by call, outside any
-	 * transaction. */
-	if (q->err != 0 && c->in_batch && !c->ops->in_transaction(c->db))
-		c->lost = q->err;
+	if (q->err == 0)
+		q->err = note_fault(c, c->ops->step(q->handle, ret_row));
 	return q->err;
 }
 
@@ -254,6 +260,46 @@ int query_run_found(struct statement *q, bool *ret_found)
 	if (r == 0)
 		*ret_found = found;
 	return r;
+}
+
+static int run_now(struct statement *q, int64_t *ret, unsigned n)
+{
+	bool row = false;
+	int r = query_next(q, &row);
+
+	for (unsigned i = 0; i < n && r == 0 && row; i++)
+		ret[i] = query_int(q, (int)i);
+	return r == 0 && row ? query_run(q) : r;
+}
+
+int query_later(struct statement *q, int64_t *ret, unsigned n)
+{
+	const struct connection *c = q->conn;
+
+	if (q->err != 0 || !c->ops->later)
+		return run_now(q, ret, n);
+	q->err = note_fault(q->conn, c->ops->later(q->handle, ret, n));
+	return q->err;
+}
+
+int query_settle(struct connection *c)
+{
+	if (c->lost != 0)
+		return c->lost;
+	return c->ops->settle ? note_fault(c, c->ops->settle(c->db)) : 0;
+}
+
+int query_draw_key(struct connection *c, const char *table, int64_t *ret_key)
+{
+	*ret_key = 0;
+	if (c->lost != 0)
+		return c->lost;
+	return c->ops->draw_key ? note_fault(c, c->ops->draw_key(c->db, table, ret_key)) : 0;
+}
+
+bool query_is_indexable(const struct connection *c, size_t n)
+{
+	return c->ops->indexed_max == 0 || n <= c->ops->indexed_max;
 }
 
 int query_simple(struct connection *c, const struct query *query)

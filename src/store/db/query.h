@@ -37,6 +37,7 @@ struct query {
 	const char *sql;
 	const struct portrait *of;
 	struct selection members;
+	bool sure;        /* it only asks, and nothing that is bound can make it fail */
 	uint32_t special; /* {columns} with this flag are read as `as`, */
 	const char *as;   /* in which % stands for the column */
 };
@@ -74,6 +75,18 @@ int query_run(struct statement *q);
 
 /* The same for a statement that returns each row it changed: also whether there was one. */
 int query_run_found(struct statement *q, bool *ret_found);
+
+/*
+ * Runs a statement of a batch whose outcome nobody waits for: a fault that comes late fails the
+ * batch. It must be none that a rule of a table refuses. The numbers in the first `n` columns of
+ * its first row are in `ret` when the batch is committed, or settled.
+ */
+int query_later(struct statement *q, int64_t *ret, unsigned n);
+int query_settle(struct connection *c);
+/* The next key of a table, for a statement that is left for later; 0: the row gets one by itself. */
+int query_draw_key(struct connection *c, const char *table, int64_t *ret_key);
+/* Whether an index takes as many bytes of texts. */
+bool query_is_indexable(const struct connection *c, size_t n);
 
 /* Starts, runs and ends a query without parameters. */
 int query_simple(struct connection *c, const struct query *query);

@@ -550,12 +550,88 @@ static const char visitor_tables[] = "CREATE TABLE visitor ("
 /* A task may be a command: its words, packed. */
 static const char task_command[] = "ALTER TABLE task ADD COLUMN command BLOB;";
 
+/*
+ * Events are numbered from one row, whose lock orders those who write to the same database. It also has
+ * the time of the last event, and of the last one before those that were numbered with it.
+ */
+static const char event_counter[] =
+	"CREATE TABLE event_counter ("
+	"	id INTEGER PRIMARY KEY,"
+	"	last_seq INTEGER NOT NULL,"
+	"	last_ms INTEGER NOT NULL,"
+	"	was_ms INTEGER NOT NULL"
+	") STRICT;"
+	"INSERT INTO event_counter (id, last_seq, last_ms, was_ms) SELECT 1, max("
+	"	coalesce((SELECT max(seq) FROM event), 0),"
+	"	coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_last'), 0)),"
+	"	coalesce((SELECT time_ms FROM event ORDER BY seq DESC LIMIT 1), 0), 0;"
+	"DELETE FROM meta WHERE key = 'event_last';";
+
+/*
+ * Hosts that share a store (base/noun/host.h); a file has none. A task, a session and an event name the
+ * host that it is of. The epoch of a running one is that of the life which runs it, and only that life
+ * may write about it. `version` counts the changes of a task, so that nobody changes what somebody else
+ * has changed meanwhile. A task waits for the host on_host, and for one with the label on_label;
+ * `cancel` is somebody's wish to a host that runs it.
+ */
+static const char host_tables[] = "CREATE TABLE host ("
+				  "	name TEXT PRIMARY KEY NOT NULL,"
+				  "	epoch INTEGER NOT NULL,"
+				  "	state INTEGER NOT NULL,"
+				  "	boot TEXT NOT NULL,"
+				  "	labels TEXT NOT NULL,"
+				  "	version TEXT NOT NULL,"
+				  "	since_ms INTEGER NOT NULL,"
+				  "	seen_ms INTEGER NOT NULL,"
+				  "	lease_ms INTEGER NOT NULL,"
+				  "	running INTEGER NOT NULL,"
+				  "	parallel INTEGER NOT NULL"
+				  ") STRICT, WITHOUT ROWID;"
+				  "INSERT INTO meta (key, value) VALUES ('host_epoch', '0');"
+				  "ALTER TABLE event ADD COLUMN host TEXT;"
+				  "ALTER TABLE task ADD COLUMN version INTEGER NOT NULL DEFAULT 0;"
+				  "ALTER TABLE task ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;"
+				  "ALTER TABLE task ADD COLUMN cancel INTEGER NOT NULL DEFAULT 0;"
+				  "ALTER TABLE task ADD COLUMN host TEXT;"
+				  "ALTER TABLE task ADD COLUMN on_host TEXT;"
+				  "ALTER TABLE task ADD COLUMN on_label TEXT;"
+				  "ALTER TABLE session ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;"
+				  "ALTER TABLE session ADD COLUMN host TEXT;";
+
+/*
+ * What hosts need to know of each other's work. Where an approval was asked, since a pid means something
+ * there only. A wish to the host that runs a session (`wish`: to interrupt it). Who has the turn of a
+ * conversation (epoch, and its host's name). Which machine's user a visitor's uid is of.
+ */
+static const char host_work[] =
+	"ALTER TABLE approval ADD COLUMN host TEXT;"
+	"ALTER TABLE session ADD COLUMN wish INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE conversation ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE conversation ADD COLUMN host TEXT;"
+	"ALTER TABLE visitor ADD COLUMN host TEXT;";
+
+/* The end of what a task prints, for other hosts. */
+static const char task_chunks[] =
+	"CREATE TABLE task_chunk ("
+	"	task INTEGER NOT NULL REFERENCES task (seq) ON DELETE CASCADE,"
+	"	place INTEGER NOT NULL,"
+	"	bytes BLOB NOT NULL,"
+	"	PRIMARY KEY (task, place)"
+	") STRICT, WITHOUT ROWID;";
+
+/* Who writes to a server, and how many transactions each has committed; in a file nobody. */
+static const char writer_table[] = "CREATE TABLE writer ("
+				   "	id INTEGER PRIMARY KEY AUTOINCREMENT,"
+				   "	batch INTEGER NOT NULL"
+				   ") STRICT;";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const sqlite_steps[] = {
-	first_tables, vector_tables,       conversation_tables, task_tables,  session_tables,
-	job_tables,   conversation_bounds, origin_columns,      trust_tables, decider_columns,
-	rule_counts,  growth_indexes,      memory_history,      index_tables, extract_tables,
-	task_stash,   visitor_tables,      task_command,
+	first_tables, vector_tables,       conversation_tables, task_tables,   session_tables,
+	job_tables,   conversation_bounds, origin_columns,      trust_tables,  decider_columns,
+	rule_counts,  growth_indexes,      memory_history,      index_tables,  extract_tables,
+	task_stash,   visitor_tables,      task_command,        event_counter, host_tables,
+	host_work,    task_chunks,         writer_table,
 };
 
 const int sqlite_n_steps = sizeof(sqlite_steps) / sizeof(sqlite_steps[0]);

@@ -85,6 +85,13 @@ int store_kept_drop(struct connection *c, const char *token)
 	return query_run(q);
 }
 
+int store_kept_drop_all(struct connection *c)
+{
+	static const struct query sql = {"DELETE FROM memory_index"};
+
+	return query_simple(c, &sql);
+}
+
 /* Each along an index, and there are few. */
 int store_kept_drop_gone(struct connection *c)
 {

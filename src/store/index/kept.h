@@ -43,6 +43,10 @@ int store_kept_put(struct connection *c, const struct store_kept *kept);
 
 int store_kept_drop(struct connection *c, const char *token);
 
+/* Where several hosts share the store there are no files: numbers do not come in order, and changes
+ * are not noted. */
+int store_kept_drop_all(struct connection *c);
+
 /* Forgets those of users, chats and projects that have no memories any more. */
 int store_kept_drop_gone(struct connection *c);
 

@@ -11,7 +11,7 @@
 /* Made by a driver for itself, and not by the steps of the schema. */
 static bool is_drivers_own(struct text table)
 {
-	return text_is(table, "koine_schema");
+	return table.len > 6 && memcmp(table.data, "koine_", 6) == 0;
 }
 
 static int copy_name(char out[MOVE_NAME_MAX], struct text name)

@@ -23,14 +23,16 @@ int store_visitor_delete(struct connection *c, struct text id)
 	return query_run(q);
 }
 
-int store_visitor_list(struct connection *c, struct arena *arena, struct visitor **ret_rows,
-		       unsigned *ret_n)
+int store_visitor_list(struct connection *c, struct text host, struct arena *arena,
+		       struct visitor **ret_rows, unsigned *ret_n)
 {
 	static const struct row_kind kind = NOUN_KIND(struct visitor, &visitor_portrait);
-	static const struct query sql = {"SELECT {columns} FROM visitor ORDER BY entered_ms, id",
+	static const struct query sql = {"SELECT {columns} FROM visitor WHERE host IS NULL OR host "
+					 "= :host ORDER BY entered_ms, id",
 					 .of = &visitor_portrait};
 	struct row_list list = {.kind = &kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
+	query_bind_text(q, ":host", host);
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }

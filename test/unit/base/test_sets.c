@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/set/lately.h"
 #include "base/set/sorted.h"
 #include "base/set/table.h"
 
@@ -201,6 +202,70 @@ static void sorted_compares_few(void **state)
 	assert_true(most < 100);
 }
 
+/* ---- what was seen lately ---- */
+
+static void lately_finds_what_was_added_within_a_period(void **state)
+{
+	struct lately l = {0};
+	uint64_t now = 1000;
+
+	(void)state;
+	assert_int_equal(lately_init(&l, 100, now), 0);
+	now += 100; /* what was before is over */
+	for (uint64_t i = 0; i < MANY; i++)
+		lately_add(&l, i, now);
+	for (uint64_t i = 0; i < MANY; i++) {
+		assert_true(lately_may_have(&l, i, now));
+		assert_true(lately_may_have(&l, i, now + 99));
+		assert_true(lately_may_have(&l, i, now + 100));
+	}
+	lately_done(&l);
+}
+
+static void lately_forgets_what_is_older(void **state)
+{
+	struct lately l = {0};
+	unsigned n = 0;
+
+	(void)state;
+	assert_int_equal(lately_init(&l, 100, 1000), 0);
+	for (uint64_t i = 0; i < MANY; i++)
+		lately_add(&l, i, 1100);
+	for (uint64_t i = 0; i < MANY; i++)
+		n += lately_may_have(&l, i, 1250);
+	assert_int_equal(n, MANY);
+	for (uint64_t i = 0; i < MANY; i++)
+		n += lately_may_have(&l, i, 1500);
+	assert_int_equal(n, MANY);
+	lately_done(&l);
+}
+
+static void lately_does_not_know_what_was_before_it(void **state)
+{
+	struct lately l = {0};
+
+	(void)state;
+	assert_int_equal(lately_init(&l, 100, 1000), 0);
+	assert_true(lately_may_have(&l, 5, 1099));
+	assert_false(lately_may_have(&l, 5, 1100));
+	lately_done(&l);
+}
+
+static void lately_rarely_takes_one_for_another(void **state)
+{
+	struct lately l = {0};
+	unsigned n = 0;
+
+	(void)state;
+	assert_int_equal(lately_init(&l, 100, 1000), 0);
+	for (uint64_t i = 0; i < 5 * MANY; i++)
+		lately_add(&l, i, 1100);
+	for (uint64_t i = 0; i < 5 * MANY; i++)
+		n += lately_may_have(&l, i + 10 * MANY, 1100);
+	assert_true(n < 5 * MANY / 200);
+	lately_done(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +275,10 @@ int main(void)
 		cmocka_unit_test_setup(table_removes_a_stranger_without_harm, forget_members),
 		cmocka_unit_test_setup(sorted_goes_through_its_members_in_order, forget_members),
 		cmocka_unit_test_setup(sorted_compares_few, forget_members),
+		cmocka_unit_test(lately_finds_what_was_added_within_a_period),
+		cmocka_unit_test(lately_forgets_what_is_older),
+		cmocka_unit_test(lately_does_not_know_what_was_before_it),
+		cmocka_unit_test(lately_rarely_takes_one_for_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -811,8 +811,8 @@ static void conditions_are_those_of_javascript(void **state)
 	struct world *w = *state;
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct rule_condition c = {.field = text_of(cases[i].field),
-					   .operator= text_of(cases[i].operator)};
+		struct event_condition c = {.field = text_of(cases[i].field),
+					    .operator= text_of(cases[i].operator)};
 		struct rule r = by_event("r", "x");
 		struct value *v = NULL;
 		unsigned before = w->n_tasks;
@@ -924,7 +924,7 @@ static void a_rule_is_not_woken_by_itself(void **state)
 	struct world *w = *state;
 	struct rule r[2] = {by_event("self", "*"), by_event("asks", "task.*")};
 	struct value *v = NULL;
-	struct rule_condition c = {
+	struct event_condition c = {
 		.field = TEXT("payload.ruleId"), .operator= TEXT("not_exists"), .value = v};
 
 	set_rules(w, r, 1);
@@ -1419,9 +1419,9 @@ static void a_rule_runs_by_hand(void **state)
 static void bad_rules_are_told_and_left_out(void **state)
 {
 	struct world *w = *state;
-	struct rule_condition unknown = {.field = TEXT("a"), .operator= TEXT("like")};
-	struct rule_condition broken = {.field = TEXT("a"), .operator= TEXT("matches")};
-	struct rule_condition compare = {.field = TEXT("a"), .operator= TEXT("gt")};
+	struct event_condition unknown = {.field = TEXT("a"), .operator= TEXT("like")};
+	struct event_condition broken = {.field = TEXT("a"), .operator= TEXT("matches")};
+	struct event_condition compare = {.field = TEXT("a"), .operator= TEXT("gt")};
 	const struct value text = {.kind = VALUE_STRING, .text = "a(b", .len = 3};
 	struct rule good = by_event("good", "x");
 	struct {
@@ -1797,8 +1797,8 @@ static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 	static char text[PATTERN_TEXT_MAX];
 	struct value costly = {.kind = VALUE_STRING, .text = "(a?){60}a{60}c", .len = 14};
 	struct value cheap = {.kind = VALUE_STRING, .text = "a$", .len = 2};
-	struct rule_condition c[] = {{TEXT("payload.s"), TEXT("matches"), &costly},
-				     {TEXT("payload.s"), TEXT("matches"), &cheap}};
+	struct event_condition c[] = {{TEXT("payload.s"), TEXT("matches"), &costly},
+				      {TEXT("payload.s"), TEXT("matches"), &cheap}};
 	struct rule theirs[20], ours = by_event("ours", "x");
 	struct record payload;
 	struct arena a;

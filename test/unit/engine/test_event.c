@@ -172,10 +172,14 @@ struct publish {
 	const char *session;
 	int first; /* data: {"n": first}, and so on */
 	unsigned n;
+	unsigned bytes; /* data has a text as long as this, too */
+	int64_t *seq;   /* if not NULL: gets the number of the last */
 	bool undo;
 	bool done;
 	int result;
 };
+
+static char long_text[200 << 10];
 
 static int publish_n(struct engine *s, const struct publish *p, struct arena *a, int n)
 {
@@ -184,8 +188,10 @@ static int publish_n(struct engine *s, const struct publish *p, struct arena *a,
 
 	record_begin(&data, a);
 	record_int(&data, "n", n);
+	if (p->bytes > 0)
+		record_text(&data, "long", (struct text) {.data = long_text, .len = p->bytes});
 	new.data = data.root;
-	return event_add(s->events, &new);
+	return p->seq ? event_add_numbered(s->events, &new, p->seq) : event_add(s->events, &new);
 }
 
 static int publish_run(struct work *work, int lane)
@@ -433,6 +439,75 @@ static void pages_do_not_overtake_answers(void **state)
 	sem_post(&w.go);
 	turn_until(&w, l->n == 2);
 	assert_counts_up(l, 0, 2);
+	free_listener(l);
+	unmake(&w);
+}
+
+/* All in one batch: while the one before it is answered, they gather. */
+static void publish_together(struct world *w, struct publish *list, unsigned n)
+{
+	int64_t last = event_last(w->f->engine->events);
+	struct publish before = {.type = "before", .first = -1, .n = 1};
+
+	atomic_store(&w->holds, true);
+	publish_begin(w, &before);
+	turn_until(w, event_last(w->f->engine->events) == last + 1);
+	for (unsigned i = 0; i < n; i++)
+		publish_begin(w, &list[i]);
+	atomic_store(&w->holds, false);
+	sem_post(&w->go);
+	for (unsigned i = 0; i < n; i++)
+		turn_until(w, list[i].done);
+}
+
+static void an_undone_call_takes_no_number(void **state)
+{
+	struct listener *l = new_listener();
+	int64_t seq = 0;
+	struct publish calls[] = {{.type = "t", .n = 2},
+				  {.type = "t", .first = 100, .n = 3, .undo = true},
+				  {.type = "t", .first = 2, .n = 2, .seq = &seq},
+				  {.type = "t", .first = 200, .n = 1, .seq = &seq, .undo = true},
+				  {.type = "t", .first = 4, .n = 1}};
+	struct world w;
+
+	make(&w, state);
+	l->filter = (struct event_filter) {.types = &TEXT("t"), .n_types = 1};
+	listen_from(&w, l, -1);
+	publish_together(&w, calls, 5);
+	turn_until(&w, l->n == 5);
+	assert_counts_up(l, 0, 5);
+	/* 1 is the one before them. */
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(l->seqs[i], 2 + i);
+	assert_int_equal(seq, 6);
+	assert_int_equal(event_last(w.f->engine->events), 6);
+	free_listener(l);
+	unmake(&w);
+}
+
+/* The notes of a batch are bounded: what does not fit is stored before its end, and undone with
+ * its call, but not what was there before. */
+static void more_than_can_be_noted_is_kept_in_order(void **state)
+{
+	enum { LONG = sizeof(long_text), N = 2 * EVENT_NOTES_BYTES / LONG };
+	struct listener *l = new_listener();
+	struct publish calls[] = {{.type = "t", .n = 3},
+				  {.type = "t", .first = 1000, .n = N, .bytes = LONG, .undo = true},
+				  {.type = "t", .first = 3, .n = 2},
+				  {.type = "t", .first = 5, .n = N, .bytes = LONG},
+				  {.type = "t", .first = 2000, .n = N, .bytes = LONG, .undo = true},
+				  {.type = "t", .first = 5 + N, .n = 1}};
+	struct world w;
+
+	make(&w, state);
+	l->filter = (struct event_filter) {.types = &TEXT("t"), .n_types = 1};
+	listen_from(&w, l, -1);
+	publish_together(&w, calls, 6);
+	turn_until(&w, l->n == 6 + N);
+	assert_counts_up(l, 0, 6 + N);
+	for (unsigned i = 0; i < 6 + N; i++)
+		assert_int_equal(l->seqs[i], 2 + i);
 	free_listener(l);
 	unmake(&w);
 }
@@ -1016,17 +1091,17 @@ static void a_clock_that_was_set_back_hides_nothing(void **state)
 	const struct event early = {.type = TEXT("t"), .time_ms = now + HOUR_MS};
 	struct fixture *f = *state;
 	struct event_page page;
+	struct store_event_given given;
 	struct world w;
-	int64_t seq;
 
 	begin(f);
-	assert_int_equal(store_event_add(store_writer(f->engine->store), &early, &seq), 0);
+	assert_int_equal(store_event_add(store_writer(f->engine->store), &early, 1, 0, &given), 0);
 	end(f);
 	make(&w, state);
 	publish(&w, "t", 1, 3);
 	list(&w, &all, -1, now + HOUR_MS / 2, 0, &page);
 	assert_int_equal(page.n, 1);
-	assert_int_equal(page.events[0].seq, seq);
+	assert_int_equal(page.events[0].seq, given.last_seq);
 	list(&w, &all, -1, now - 1, 0, &page);
 	assert_int_equal(page.n, 4);
 	unmake(&w);
@@ -1257,6 +1332,8 @@ int main(void)
 		T(a_subscriber_hears_what_is_committed),
 		T(events_come_after_the_answers_of_their_batch),
 		T(pages_do_not_overtake_answers),
+		T(an_undone_call_takes_no_number),
+		T(more_than_can_be_noted_is_kept_in_order),
 		T(from_now_on_begins_behind_what_is_committed),
 		T(what_is_undone_is_never_told),
 		cmocka_unit_test(filters_are_by_type_and_ids),

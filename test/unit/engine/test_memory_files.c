@@ -287,7 +287,7 @@ static void what_changed_since_is_caught_up(void **state)
 
 	fill(f);
 	keep(f);
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < rounds(3, 12); i++) {
 		start_again(f);
 		/* Before the index is read, and after. */
 		change_some(f, 60);
@@ -439,6 +439,7 @@ static void a_damaged_file_is_not_used(void **state)
 {
 	struct fixture *f = *state;
 	char good[TEMPDIR_MAX + 20];
+	const int places = rounds(8, 32), ends = places / 4;
 	struct stat st;
 	unsigned n;
 
@@ -448,12 +449,12 @@ static void a_damaged_file_is_not_used(void **state)
 	assert_int_equal(stat(files.path, &st), 0);
 	snprintf(good, sizeof(good), "%s/good", f->dir);
 	copy_file(files.path, good);
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < places + ends; i++) {
 		copy_file(good, files.path);
-		if (i < 32)
-			damage((size_t)st.st_size * (size_t)i / 32 + (size_t)i);
+		if (i < places)
+			damage((size_t)st.st_size * (size_t)i / (size_t)places + (size_t)i);
 		else
-			assert_int_equal(truncate(files.path, st.st_size * (i - 32) / 8), 0);
+			assert_int_equal(truncate(files.path, st.st_size * (i - places) / ends), 0);
 		assert_not_used(f, n);
 	}
 	copy_file(good, files.path);

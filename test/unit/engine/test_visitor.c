@@ -15,7 +15,7 @@ static struct visitors *start(struct fixture *f)
 {
 	struct visitors *v = NULL;
 
-	assert_int_equal(visitors_start(f->engine->store, &v), 0);
+	assert_int_equal(visitors_start(f->engine->store, (struct text) {0}, &v), 0);
 	return v;
 }
 

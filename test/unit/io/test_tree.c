@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "io/process/child.h"
 #include "io/process/tree.h"
 
@@ -194,20 +195,11 @@ static int setup(void **state)
 	return 0;
 }
 
-static bool has_children(void)
-{
-	siginfo_t info;
-
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-/* Nothing may be left, whatever a test did or failed to do. */
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	while (tree_signal_below(SIGKILL) > 0)
-		loop_run(f->loop);
+	kill_all_below(f->loop);
 	child_free(f->child);
 	while (has_children())
 		loop_run(f->loop);

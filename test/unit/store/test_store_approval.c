@@ -149,7 +149,7 @@ static bool has_asked(struct fixture *f, int64_t pid, int64_t started)
 {
 	bool has = false;
 
-	assert_int_equal(store_approval_has_asked(reader(f), pid, started, &has), 0);
+	assert_int_equal(store_approval_has_asked(reader(f), TEXT("here"), pid, started, &has), 0);
 	return has;
 }
 
@@ -184,6 +184,26 @@ static void who_asked_and_who_decided_is_kept(void **state)
 	/* Its number was given to another; and nobody is nobody. */
 	assert_false(has_asked(f, 4211, 1));
 	assert_false(has_asked(f, 0, 0));
+}
+
+static void a_process_that_asked_is_one_of_its_host(void **state)
+{
+	struct fixture *f = *state;
+	struct approval row = plain("there", NULL, NULL);
+
+	begin(f);
+	row.asker_pid = 4211;
+	row.asker_started = 7;
+	row.host = TEXT("there");
+	add_row(f, &row);
+	row.id = TEXT("here");
+	row.asker_pid = 4212;
+	row.host = TEXT("here");
+	add_row(f, &row);
+	commit(f);
+	assert_text(find(f, "there").host, "there");
+	assert_false(has_asked(f, 4211, 7));
+	assert_true(has_asked(f, 4212, 7));
 }
 
 static void the_first_decision_wins(void **state)
@@ -647,7 +667,7 @@ static void ask_everything(struct fixture *f, struct connection *c)
 	assert_int_equal(store_approval_untied(c, TEXT("r"), TEXT("t"), TEXT("i"), 0, &f->arena,
 					       &row, &found),
 			 0);
-	assert_int_equal(store_approval_has_asked(c, 1, 1, &found), 0);
+	assert_int_equal(store_approval_has_asked(c, TEXT("here"), 1, 1, &found), 0);
 	assert_int_equal(store_approval_waiting(c, &waiting), 0);
 	assert_int_equal(store_grant_list(c, 0, &f->arena, &grant_rows, &n), 0);
 }
@@ -699,6 +719,7 @@ int main(void)
 		OPEN(an_approval_comes_back_as_it_was_added),
 		OPEN(an_id_that_is_taken_is_told),
 		OPEN(who_asked_and_who_decided_is_kept),
+		OPEN(a_process_that_asked_is_one_of_its_host),
 		OPEN(the_first_decision_wins),
 		OPEN(the_beginning_of_an_id_will_do),
 		OPEN(the_newest_untied_one_is_found),

@@ -388,6 +388,50 @@ static void what_a_crash_left_running_is_interrupted(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM turn WHERE ended_ms = 77"), 2);
 }
 
+static bool take(struct fixture *f, int64_t conversation, int64_t epoch)
+{
+	bool taken = false;
+
+	assert_int_equal(store_conversation_take(writer(f), conversation, epoch, TEXT("x"), &taken),
+			 0);
+	return taken;
+}
+
+static void one_host_at_a_time_has_a_conversation(void **state)
+{
+	struct fixture *f = *state;
+	int64_t a, n = -1;
+	bool is;
+
+	begin(f);
+	add_host(f, "alpha", 7, 0);
+	add_host(f, "beta", 8, 0);
+	add_host(f, "gamma", 9, 2);
+	a = add_conversation(f, "a", 1);
+	assert_true(take(f, a, 7));
+	assert_true(take(f, a, 7));
+	assert_false(take(f, a, 8));
+	add_turn(f, a, 2);
+	assert_int_equal(store_turn_interrupt(writer(f), 0, 3, &n), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(store_conversation_is_taken(writer(f), a, 8, &is), 0);
+	assert_true(is);
+	assert_int_equal(store_conversation_release(writer(f), a, 8, &is), 0);
+	assert_false(is);
+	assert_int_equal(store_conversation_release(writer(f), a, 7, &is), 0);
+	assert_true(is);
+	/* One that was lost has nothing. */
+	assert_true(take(f, a, 9));
+	assert_int_equal(store_conversation_is_taken(writer(f), a, 8, &is), 0);
+	assert_false(is);
+	assert_int_equal(store_turn_interrupt(writer(f), 0, 4, &n), 0);
+	assert_int_equal(n, 1);
+	assert_true(take(f, a, 8));
+	assert_int_equal(store_conversation_end(writer(f), TEXT("a"), 5, &is), 0);
+	assert_false(take(f, a, 8));
+	commit(f);
+}
+
 /* Also when nothing of the newest is left. */
 static void a_seq_never_comes_again(void **state)
 {
@@ -1008,6 +1052,7 @@ int main(void)
 		OPEN(the_list_says_what_there_is_but_not_long_texts),
 		OPEN(a_turn_runs_until_it_is_ended),
 		OPEN(what_a_crash_left_running_is_interrupted),
+		OPEN(one_host_at_a_time_has_a_conversation),
 		OPEN(a_seq_never_comes_again),
 		OPEN(messages_come_back_in_order_with_their_calls),
 		OPEN(text_grows_at_its_end),

@@ -2,23 +2,26 @@
 #include "store_rows.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "store/event.h"
 
 #define NONE ((struct text) {0})
 
-/* As the engine does it: one that is earlier than the one before it is noted. */
+/* Within a batch. The number of the last one. */
+static int64_t add_rows(struct fixture *f, const struct event *rows, unsigned n, int64_t slack_ms)
+{
+	struct store_event_given given = {0};
+
+	assert_int_equal(store_event_add(writer(f), rows, n, slack_ms, &given), 0);
+	assert_int_equal(store_event_settle(writer(f)), 0);
+	assert_true(given.last_seq > 0);
+	return given.last_seq;
+}
+
 static int64_t add_row(struct fixture *f, const struct event *row)
 {
-	static int64_t last_ms;
-	int64_t seq = 0;
-
-	assert_int_equal(store_event_add(store_writer(f->store), row, &seq), 0);
-	assert_true(seq > 0);
-	if (row->time_ms < last_ms)
-		assert_int_equal(store_event_note_clock(store_writer(f->store), seq), 0);
-	last_ms = row->time_ms;
-	return seq;
+	return add_rows(f, row, 1, 0);
 }
 
 static int64_t add(struct fixture *f, const char *type, int64_t time_ms)
@@ -286,8 +289,188 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 	assert_int_equal(n, 3);
 	store_rollback(f->store);
 	LIST(f, "ac");
-	/* A server's numbers skip those that were undone. */
-	assert_bounds(f, 1, on_server() ? 3 : 2);
+	assert_bounds(f, 1, 2);
+}
+
+static void numbers_are_given_in_one_go(void **state)
+{
+	static const struct event rows[] = {{.type = TEXT("a"), .time_ms = 1000},
+					    {.type = TEXT("b"), .time_ms = 3000},
+					    {.type = TEXT("c"), .time_ms = 2000}};
+	struct fixture *f = *state;
+
+	begin(f);
+	assert_int_equal(add_rows(f, rows, 3, 0), 3);
+	assert_int_equal(add_rows(f, rows, 2, 0), 5);
+	commit(f);
+	LIST(f, "abcab");
+	LIST(f, "bcb", .after_ms = 2000);
+	assert_since(f, 2000, 2);
+	assert_since(f, 3001, INT64_MAX);
+	/* c and the second a go back. */
+	assert_int_equal(number(f, "SELECT count(*) FROM event_clock WHERE seq IN (3, 4)"), 2);
+	assert_int_equal(number(f, "SELECT count(*) FROM event_clock"), 2);
+}
+
+/* As from two machines, one of which is a little behind. */
+static void clocks_may_differ_a_little(void **state)
+{
+	static const struct event rows[] = {{.type = TEXT("a"), .time_ms = 10000},
+					    {.type = TEXT("b"), .time_ms = 9000},
+					    {.type = TEXT("c"), .time_ms = 9500},
+					    {.type = TEXT("d"), .time_ms = 10001},
+					    {.type = TEXT("e"), .time_ms = 5000}};
+	struct fixture *f = *state;
+
+	begin(f);
+	assert_int_equal(add_rows(f, &rows[0], 1, 1000), 1);
+	assert_int_equal(add_rows(f, &rows[1], 3, 1000), 4);
+	assert_int_equal(add_rows(f, &rows[4], 1, 1000), 5);
+	commit(f);
+	LIST(f, "abcd", .after_ms = 10000);
+	LIST(f, "d", .after_ms = 10001);
+	assert_int_equal(number(f, "SELECT sum(seq) FROM event_clock"), 5);
+	assert_int_equal(store_event_time(9000, 10000, 1000), 10000);
+	assert_int_equal(store_event_time(8999, 10000, 1000), 8999);
+}
+
+/* ---- several who write ---- */
+
+/* Another one's connection, as on another machine. */
+struct other {
+	pthread_t thread;
+	const struct store_ops *ops;
+	void *place;
+	struct connection conn;
+	unsigned n_batches;
+	int64_t last;
+};
+
+static void other_open(struct fixture *f, struct other *o)
+{
+	const char *address;
+
+	assert_int_equal(store_find_kind(f->url, &o->ops, &address, &f->why), 0);
+	assert_int_equal(o->ops->open(address, &o->place, &f->why), 0);
+	o->conn.ops = o->ops;
+	assert_int_equal(o->ops->connect(o->place, CONNECTION_WRITER, &o->conn.db, &f->why), 0);
+}
+
+static void other_close(struct other *o)
+{
+	connection_forget(&o->conn);
+	o->ops->disconnect(o->conn.db);
+	o->ops->close(o->place);
+	free(o);
+}
+
+static void *other_writes(void *arg)
+{
+	static const struct query end = {"COMMIT"};
+	static const struct event rows[] = {{.type = TEXT("x")}, {.type = TEXT("y")}};
+	struct other *o = arg;
+	struct store_event_given given = {0};
+	int r = 0;
+
+	for (unsigned i = 0; i < o->n_batches && r == 0; i++) {
+		r = query_simple(&o->conn, &o->ops->begin)
+			    ?: store_event_add(&o->conn, rows, 2, 0, &given);
+		if (r == 0)
+			r = query_simple(&o->conn, &end);
+	}
+	o->last = r == 0 ? given.last_seq : r;
+	return NULL;
+}
+
+static struct other *other_start(struct fixture *f, unsigned n_batches)
+{
+	struct other *o = calloc(1, sizeof(*o));
+
+	assert_non_null(o);
+	o->n_batches = n_batches;
+	other_open(f, o);
+	assert_int_equal(pthread_create(&o->thread, NULL, other_writes, o), 0);
+	return o;
+}
+
+/* Who began first commits last. */
+static void nobody_gets_a_number_before_a_lower_one_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct other *o;
+
+	only_on_a_server();
+	begin(f);
+	assert_int_equal(add(f, "a", 1), 1);
+	o = other_start(f, 1);
+	while (number(f, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+			 " AND datname = current_database()") == 0)
+		continue;
+	LIST(f, "");
+	assert_bounds(f, 0, 0);
+	commit(f);
+	assert_int_equal(pthread_join(o->thread, NULL), 0);
+	assert_int_equal(o->last, 3);
+	LIST(f, "axy");
+	other_close(o);
+}
+
+/* Numbers have no gaps, so as many are there as the last one says: none comes in below it. */
+static void assert_none_is_missing(struct fixture *f)
+{
+	int64_t first, last, n = 0;
+
+	assert_int_equal(store_event_bounds(reader(f), &first, &last), 0);
+	for (const char *t = "axy"; *t; t++) {
+		const struct text type = {.data = t, .len = 1};
+		struct store_event_rows found;
+		const struct store_event_query q = {
+			.types = &type, .n_types = 1, .before_seq = last + 1, .limit = 1000};
+
+		assert_int_equal(store_event_list(reader(f), &q, &f->arena, &found), 0);
+		n += found.n;
+	}
+	assert_int_equal(n, last);
+	arena_reset(&f->arena);
+}
+
+static void a_reader_never_sees_a_number_come_late(void **state)
+{
+	enum { N = 30 };
+	struct fixture *f = *state;
+	struct other *o;
+
+	only_on_a_server();
+	o = other_start(f, N);
+	for (unsigned i = 0; i < N; i++) {
+		begin(f);
+		add(f, "a", 1);
+		assert_none_is_missing(f);
+		commit(f);
+		assert_none_is_missing(f);
+	}
+	assert_int_equal(pthread_join(o->thread, NULL), 0);
+	assert_true(o->last > 0 && o->last <= 3 * N);
+	assert_bounds(f, 1, 3 * N);
+	assert_none_is_missing(f);
+	other_close(o);
+}
+
+static void an_older_log_goes_on(void **state)
+{
+	struct fixture *f = *state;
+
+	become_version(f, 18);
+	change_file(f, "INSERT INTO event (seq, type, time_ms) VALUES (7, 'a', 5000);"
+		       "UPDATE meta SET value = '9' WHERE key = 'event_last'");
+	fixture_open(f);
+	assert_bounds(f, 7, 9);
+	begin(f);
+	assert_int_equal(add(f, "b", 4000), 10);
+	commit(f);
+	LIST(f, "ab");
+	assert_since(f, 4001, 7);
+	assert_int_equal(number(f, "SELECT seq FROM event_clock"), 10);
 }
 
 static void a_small_arena_is_told(void **state)
@@ -550,6 +733,11 @@ int main(void)
 		OPEN(a_sweep_deletes_what_is_old_or_too_many),
 		OPEN(a_sweep_takes_only_what_is_old),
 		OPEN(what_is_rolled_back_leaves_nothing),
+		OPEN(numbers_are_given_in_one_go),
+		OPEN(clocks_may_differ_a_little),
+		OPEN(nobody_gets_a_number_before_a_lower_one_is_kept),
+		OPEN(a_reader_never_sees_a_number_come_late),
+		OPEN(an_older_log_goes_on),
 		OPEN(a_small_arena_is_told),
 		OPEN(a_file_of_version_3_gets_the_tables),
 		OPEN(any_selection_finds_what_there_is),

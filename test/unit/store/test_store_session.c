@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "store/db/schema.h"
+#include "store/db/query.h"
 #include "store/session.h"
 
 #define NONE ((struct text) {0})
@@ -438,6 +439,63 @@ static void a_list_ends_at_its_bytes(void **state)
 	LIST(f, "ab", .status = -1, .max_bytes = 2500);
 	LIST(f, "abcde", .status = -1, .max_bytes = 2500, .cut = 10);
 	LIST(f, "abcde", .status = -1);
+}
+
+static void only_the_life_that_runs_it_writes_about_it(void **state)
+{
+	struct fixture *f = *state;
+	struct session row = plain("a", NULL, 1);
+	bool done;
+
+	begin(f);
+	row.status = SESSION_RUNNING;
+	row.epoch = 7;
+	row.host = TEXT("alpha");
+	row.seq = add_row(f, &row);
+	row.epoch = 8;
+	assert_int_equal(store_session_update(writer(f), &row), -ENOENT);
+	row.epoch = 7;
+	assert_int_equal(store_session_update(writer(f), &row), 0);
+	assert_int_equal(store_session_wish(writer(f), row.seq, &done), 0);
+	assert_true(done);
+	row.status = SESSION_FAILED;
+	assert_int_equal(store_session_settle(writer(f), &row, &done), 0);
+	assert_true(done);
+	/* It was too late, and so is everybody else. */
+	assert_int_equal(store_session_update(writer(f), &row), -ENOENT);
+	assert_int_equal(store_session_settle(writer(f), &row, &done), 0);
+	assert_false(done);
+	assert_int_equal(store_session_wish(writer(f), row.seq, &done), 0);
+	assert_false(done);
+	commit(f);
+	assert_text(find(f, "a").host, "alpha");
+}
+
+static void what_a_living_host_runs_is_not_left(void **state)
+{
+	static const struct {
+		const char *id;
+		int64_t epoch;
+	} all[] = {{"a", 7}, {"b", 8}, {"c", 9}, {"d", 0}};
+	struct fixture *f = *state;
+	struct session *rows;
+	unsigned n;
+
+	begin(f);
+	add_host(f, "alpha", 7, 0);
+	add_host(f, "beta", 8, 2);
+	for (unsigned i = 0; i < 4; i++) {
+		struct session row = plain(all[i].id, NULL, 1);
+
+		row.status = SESSION_RUNNING;
+		row.epoch = all[i].epoch;
+		add_row(f, &row);
+	}
+	commit(f);
+	assert_int_equal(store_session_open(reader(f), &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 3);
+	assert_text(rows[0].id, "b");
+	assert_text(rows[2].id, "d");
 }
 
 static void what_is_open_comes_oldest_first(void **state)
@@ -1194,6 +1252,8 @@ int main(void)
 		OPEN(texts_are_cut_between_characters),
 		OPEN(a_list_ends_at_its_bytes),
 		OPEN(what_is_open_comes_oldest_first),
+		OPEN(only_the_life_that_runs_it_writes_about_it),
+		OPEN(what_a_living_host_runs_is_not_left),
 		OPEN(a_chain_goes_from_parent_to_parent),
 		OPEN(a_chain_that_bites_its_tail_ends),
 		OPEN(folders_come_the_last_used_first),

@@ -9,11 +9,11 @@ static void fill(struct fixture *f, unsigned n)
 {
 	static char bytes[EVENT_BYTES];
 	const struct event row = {.type = TEXT("t"), .time_ms = 1, .data = {bytes, EVENT_BYTES}};
-	int64_t seq;
+	struct store_event_given given;
 
 	begin(f);
 	for (unsigned i = 0; i < n; i++)
-		assert_int_equal(store_event_add(writer(f), &row, &seq), 0);
+		assert_int_equal(store_event_add(writer(f), &row, 1, 0, &given), 0);
 	commit(f);
 }
 

@@ -2,9 +2,11 @@
 #include "store_rows.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sqlite3.h>
 
 #include "store/rule.h"
+#include "store/host/chunk.h"
 #include "store/task.h"
 
 #define NONE ((struct text) {0})
@@ -133,7 +135,6 @@ static void assert_progress(const struct task *got, const struct task *want)
 	assert_int_equal(got->exit_status, want->exit_status);
 	assert_int_equal(got->signal, want->signal);
 	assert_int_equal(got->output_bytes, want->output_bytes);
-	assert_text(got->runner, want->runner.data);
 	assert_int_equal(got->attempts, want->attempts);
 	assert_int_equal(got->not_before_ms, want->not_before_ms);
 }
@@ -148,6 +149,7 @@ static void assert_given(const struct task *got, const struct task *want)
 	assert_int_equal(got->created_ms, want->created_ms);
 	assert_bytes(got->metadata.bytes, want->metadata.bytes);
 	assert_text(got->group, want->group.data);
+	assert_text(got->runner, want->runner.data);
 	assert_text(got->cwd, want->cwd.data);
 	assert_bytes(got->env, want->env);
 	assert_int_equal(got->timeout_ms, want->timeout_ms);
@@ -200,6 +202,21 @@ static void what_is_none_stays_none(void **state)
 	assert_null(row.after.items);
 }
 
+static int update(struct store *store, const struct task *task, struct store_task_guard guard)
+{
+	struct store_task_kept kept = {0};
+	int r = store_task_update(store_writer(store), task, &guard, &kept);
+
+	assert_true(r != 0 || kept.version == task->version + 1);
+	return r;
+}
+
+/* As somebody who has just read it. */
+static int change(struct fixture *f, const struct task *task)
+{
+	return update(f->store, task, (struct store_task_guard) {.version = task->version});
+}
+
 static void an_update_rewrites_what_may_change(void **state)
 {
 	static const struct text other_after[] = {TEXT("x")};
@@ -227,14 +244,95 @@ static void an_update_rewrites_what_may_change(void **state)
 
 	begin(f);
 	changed.seq = add_row(f, &full).seq;
-	assert_int_equal(store_task_update(writer(f), &changed), 0);
+	assert_int_equal(change(f, &changed), 0);
 	commit(f);
 	row = find(f, "/a/b", full.id);
 	assert_given(&row, &full);
 	assert_progress(&row, &changed);
 	changed.seq += 1;
 	begin(f);
-	assert_int_equal(store_task_update(writer(f), &changed), -ENOENT);
+	assert_int_equal(change(f, &changed), -ENOENT);
+	commit(f);
+}
+
+static int edit(struct fixture *f, const struct task *task)
+{
+	struct store_task_kept kept;
+
+	return store_task_edit(writer(f), task, true, &kept);
+}
+
+static void an_edit_counts_only_until_it_begins(void **state)
+{
+	static const struct text other_after[] = {TEXT("x")};
+	struct fixture *f = *state;
+	struct task row, edited = {.prompt = TEXT("other"),
+				   .label = TEXT("l"),
+				   .runner = TEXT("r3"),
+				   .priority = 99,
+				   .timeout_ms = 3,
+				   .after = {other_after, 1}};
+	struct task waits = full;
+
+	waits.state = TASK_QUEUED;
+	begin(f);
+	edited.seq = add_row(f, &waits).seq;
+	assert_int_equal(edit(f, &edited), 0);
+	commit(f);
+	row = find(f, "/a/b", full.id);
+	assert_progress(&row, &waits);
+	assert_text(row.prompt, "other");
+	assert_text(row.label, "l");
+	assert_text(row.runner, "r3");
+	assert_text(row.group, "g");
+	assert_true(row.priority == 99);
+	assert_int_equal(row.timeout_ms, 3);
+	assert_int_equal(row.after.n, 1);
+	assert_text(row.after.items[0], "x");
+	begin(f);
+	row.state = TASK_RUNNING;
+	assert_int_equal(change(f, &row), 0);
+	edited.prompt = TEXT("too late");
+	assert_int_equal(edit(f, &edited), -ENOENT);
+	commit(f);
+	assert_text(find(f, "/a/b", full.id).prompt, "other");
+}
+
+static void add_between(struct fixture *f, const char *id, const char *before,
+			enum task_state state)
+{
+	const struct text items[] = {text_of(before)};
+	struct task row = full;
+
+	row.id = text_of(id);
+	row.state = state;
+	row.after = (struct texts) {items, 1};
+	add_row(f, &row);
+}
+
+static void a_circle_is_found(void **state)
+{
+	struct fixture *f = *state;
+	struct text *ids;
+	unsigned n;
+
+	begin(f);
+	add_between(f, "a", "b", TASK_QUEUED);
+	add_between(f, "b", "c", TASK_QUEUED);
+	add_between(f, "c", "a", TASK_QUEUED);
+	add_between(f, "d", "a", TASK_QUEUED);
+	add_between(f, "x", "y", TASK_QUEUED);
+	add_between(f, "y", "x", TASK_COMPLETED);
+	assert_int_equal(store_task_circle(writer(f), full.project, TEXT("a"), &f->arena, &ids, &n),
+			 0);
+	assert_int_equal(n, 3);
+	assert_text(ids[0], "a");
+	assert_text(ids[1], "b");
+	assert_text(ids[2], "c");
+	/* One that has ended holds nobody up. */
+	assert_int_equal(store_task_circle(writer(f), full.project, TEXT("x"), &f->arena, &ids, &n),
+			 0);
+	assert_int_equal(n, 0);
 	commit(f);
 }
 
@@ -491,7 +589,7 @@ static void what_is_open_comes_oldest_first(void **state)
 	assert_given(&rows[4], &full);
 	rows[1].state = TASK_COMPLETED;
 	begin(f);
-	assert_int_equal(store_task_update(writer(f), &rows[1]), 0);
+	assert_int_equal(change(f, &rows[1]), 0);
 	commit(f);
 	assert_open(f, "afgd");
 }
@@ -758,12 +856,259 @@ static void a_rule_is_remembered(void **state)
 
 #define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* ---- several hosts ---- */
+
+static struct task queued_task(struct fixture *f)
+{
+	struct task task = full;
+
+	task.state = TASK_QUEUED;
+	task.attempts = 0;
+	task.epoch = 0;
+	begin(f);
+	task.seq = add_row(f, &task).seq;
+	commit(f);
+	return task;
+}
+
+static struct task claimed(struct task task, int64_t epoch)
+{
+	task.state = TASK_RUNNING;
+	task.attempts++;
+	task.epoch = epoch;
+	return task;
+}
+
+static struct store_task_guard claim_of(const struct task *task)
+{
+	return (struct store_task_guard) {.by = TASK_GUARD_CLAIM, .version = task->version};
+}
+
+static struct store_task_guard run_of(int64_t attempts, int64_t epoch)
+{
+	return (struct store_task_guard) {
+		.by = TASK_GUARD_RUN, .attempts = attempts, .epoch = epoch};
+}
+
+static void a_change_that_knows_an_older_row_finds_none(void **state)
+{
+	struct fixture *f = *state;
+	struct task task = queued_task(f);
+
+	begin(f);
+	assert_int_equal(change(f, &task), 0);
+	assert_int_equal(change(f, &task), -ENOENT);
+	assert_int_equal(update(f->store, &task, claim_of(&task)), -ENOENT);
+	task.version = 1;
+	assert_int_equal(change(f, &task), 0);
+	commit(f);
+}
+
+static void only_the_attempt_that_runs_can_end(void **state)
+{
+	struct fixture *f = *state;
+	struct task task = queued_task(f), run = claimed(task, 0), end;
+
+	begin(f);
+	assert_int_equal(update(f->store, &run, claim_of(&task)), 0);
+	run.version = 1;
+	assert_int_equal(update(f->store, &run, claim_of(&run)), -ENOENT);
+	end = run;
+	end.state = TASK_COMPLETED;
+	assert_int_equal(update(f->store, &end, run_of(2, 0)), -ENOENT);
+	assert_int_equal(update(f->store, &end, run_of(1, 7)), -ENOENT);
+	assert_int_equal(update(f->store, &end, run_of(1, 0)), 0);
+	assert_int_equal(update(f->store, &end, run_of(1, 0)), -ENOENT);
+	commit(f);
+}
+
+/* Of a life that is not among the hosts: nobody's. */
+static void a_life_that_is_over_claims_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct task task = queued_task(f), run = claimed(task, 5);
+	struct store_task_guard guard = claim_of(&task);
+
+	guard.epoch = 5;
+	begin(f);
+	assert_int_equal(update(f->store, &run, guard), -ENOENT);
+	commit(f);
+}
+
+static void what_nobody_runs_is_found(void **state)
+{
+	struct fixture *f = *state;
+	struct task task = queued_task(f), run = claimed(task, 0);
+	struct store_task_kept kept;
+	struct task *rows;
+	unsigned n;
+
+	begin(f);
+	assert_int_equal(store_task_wish(writer(f), task.seq, &kept), -ENOENT);
+	assert_int_equal(store_task_abandoned(writer(f), 10, &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(update(f->store, &run, claim_of(&task)), 0);
+	assert_int_equal(store_task_wish(writer(f), task.seq, &kept), 0);
+	assert_true(kept.cancel);
+	assert_int_equal(store_task_abandoned(writer(f), 10, &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 1);
+	assert_true(rows[0].cancel);
+	assert_int_equal(rows[0].attempts, 1);
+	/* A wish counts until its task has ended and is queued again. */
+	run = rows[0];
+	run.state = TASK_CANCELLED;
+	assert_int_equal(update(f->store, &run, run_of(1, 0)), 0);
+	run.version++;
+	run.state = TASK_QUEUED;
+	assert_int_equal(store_task_update(writer(f), &run,
+					   &(struct store_task_guard) {.version = run.version},
+					   &kept),
+			 0);
+	assert_false(kept.cancel);
+	commit(f);
+}
+
+static int add_to(struct store *store, struct arena *a, const char *project)
+{
+	const struct task task = {.project = text_of(project), .prompt = TEXT("p")};
+	struct text id;
+	int64_t seq;
+
+	return store_task_add(store_writer(store), a, &task, &seq, &id);
+}
+
+static void *add_to_b_and_a(void *store)
+{
+	struct arena a;
+	int r = store_begin(store);
+
+	arena_init(&a, 1 << 20);
+	r = r ?: add_to(store, &a, "/b") ?: add_to(store, &a, "/a") ?: store_commit(store);
+	arena_done(&a);
+	return (void *)(intptr_t)r;
+}
+
+static void two_that_add_to_several_projects_do_not_wait_for_each_other(void **state)
+{
+	const struct store_opts opts = {.n_readers = 1, .host = "other"};
+	struct fixture *f = *state;
+	struct store *other;
+	pthread_t thread;
+	void *result;
+
+	if (!on_server())
+		skip();
+	assert_int_equal(store_open(f->url, &opts, &other, &f->why), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		begin(f);
+		assert_int_equal(add_to(f->store, &f->arena, "/a"), 0);
+		assert_int_equal(pthread_create(&thread, NULL, add_to_b_and_a, other), 0);
+		assert_int_equal(add_to(f->store, &f->arena, "/b"), 0);
+		commit(f);
+		assert_int_equal(pthread_join(thread, &result), 0);
+		assert_int_equal((intptr_t)result, 0);
+	}
+	store_close(other);
+}
+
+static void print_at(struct fixture *f, const struct task *run, int64_t place, const char *text,
+		     bool first)
+{
+	const struct task_chunk chunk = {.task = run->seq,
+					 .attempts = run->attempts,
+					 .epoch = run->epoch,
+					 .place = place,
+					 .first = first,
+					 .bytes = text_of(text)};
+
+	begin(f);
+	assert_int_equal(store_chunk_add(writer(f), &chunk), 0);
+	commit(f);
+}
+
+static void assert_printed(struct fixture *f, int64_t seq, int64_t offset, size_t max,
+			   const char *want, int64_t want_offset, int64_t want_end)
+{
+	struct text got;
+	int64_t from, end;
+
+	assert_int_equal(
+		store_chunk_read(reader(f), seq, offset, max, &f->arena, &got, &from, &end), 0);
+	assert_text(got, want);
+	assert_int_equal(from, want_offset);
+	assert_int_equal(end, want_end);
+}
+
+static void what_a_run_prints_is_found_by_its_place(void **state)
+{
+	static char long_text[TASK_CHUNKS_MAX];
+	struct fixture *f = *state;
+	struct task task = queued_task(f), run = claimed(task, 0), late = run;
+
+	assert_printed(f, task.seq, 0, 10, "", 0, 0);
+	print_at(f, &run, 0, "too early", true);
+	begin(f);
+	assert_int_equal(update(f->store, &run, claim_of(&task)), 0);
+	commit(f);
+	print_at(f, &run, 0, "one ", true);
+	print_at(f, &run, 4, "two ", false);
+	print_at(f, &run, 8, "three", false);
+	late.attempts = 2;
+	print_at(f, &late, 13, "not ours", false);
+	assert_printed(f, task.seq, 0, 100, "one two three", 0, 13);
+	assert_printed(f, task.seq, 2, 8, "e two th", 2, 13);
+	assert_printed(f, task.seq, -7, 100, "o three", 6, 13);
+	assert_printed(f, task.seq, -70, 3, "one", 0, 13);
+	assert_printed(f, task.seq, 50, 100, "", 50, 13);
+	/* The next attempt, at a host that has not printed so much. */
+	print_at(f, &run, 4, "2", true);
+	assert_printed(f, task.seq, 0, 100, "one 2", 0, 5);
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	print_at(f, &run, 5, long_text, false);
+	assert_printed(f, task.seq, 0, 4, "2xxx", 4, 5 + TASK_CHUNKS_MAX - 1);
+}
+
+static void of_two_claims_one_loses_without_waiting(void **state)
+{
+	const struct store_opts opts = {.n_readers = 1, .host = "other"};
+	struct fixture *f = *state;
+	struct task task = queued_task(f), run = claimed(task, 0);
+	struct store *other;
+
+	if (!on_server())
+		skip();
+	assert_int_equal(store_open(f->url, &opts, &other, &f->why), 0);
+	begin(f);
+	assert_int_equal(update(f->store, &run, claim_of(&task)), 0);
+	/* The first one is not committed yet. */
+	assert_int_equal(store_begin(other), 0);
+	assert_int_equal(update(other, &run, claim_of(&task)), -ENOENT);
+	assert_int_equal(store_commit(other), 0);
+	commit(f);
+	assert_int_equal(store_begin(other), 0);
+	assert_int_equal(update(other, &run, claim_of(&task)), -ENOENT);
+	run.version = 1;
+	run.state = TASK_COMPLETED;
+	assert_int_equal(update(other, &run, run_of(1, 9)), -ENOENT);
+	assert_int_equal(store_commit(other), 0);
+	store_close(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		OPEN(a_task_comes_back_as_it_was_added),
 		OPEN(what_is_none_stays_none),
 		OPEN(an_update_rewrites_what_may_change),
+		OPEN(an_edit_counts_only_until_it_begins),
+		OPEN(a_change_that_knows_an_older_row_finds_none),
+		OPEN(only_the_attempt_that_runs_can_end),
+		OPEN(a_life_that_is_over_claims_nothing),
+		OPEN(what_nobody_runs_is_found),
+		OPEN(what_a_run_prints_is_found_by_its_place),
+		OPEN(two_that_add_to_several_projects_do_not_wait_for_each_other),
+		OPEN(of_two_claims_one_loses_without_waiting),
+		OPEN(a_circle_is_found),
 		OPEN(ids_count_up_in_each_project),
 		OPEN(an_id_that_was_given_is_not_made_again),
 		OPEN(an_id_that_is_taken_is_told),

@@ -1,19 +1,14 @@
-/*
- * What a rule sees of an event, {type, source, payload}: its fields, and conditions on them.
- * They mean the same as in the rules that people already have, which were written for
- * JavaScript: equal values must be of the same kind, and only fields that exist can be
- * compared.
- */
+#include "engine/event/condition.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/pack.h"
+#include "base/pattern/pattern.h"
 #include "base/record.h"
-#include "engine/automation/inner.h"
 
-enum { STEPS_TOLD_MS = 60 * 1000 };
+enum { SPENT_TOLD_MS = 60 * 1000 };
 
 /* ---- the event ---- */
 
@@ -33,6 +28,35 @@ int event_tree(struct arena *a, struct text type, struct text source, const stru
 		record_value(&r, "payload", copy);
 	if (r.err == 0)
 		*ret_event = r.root;
+	return r.err;
+}
+
+struct text event_source(struct text type)
+{
+	const char *dot = memchr(type.data, '.', type.len);
+
+	if (dot)
+		type.len = (size_t)(dot - type.data);
+	return type;
+}
+
+int event_payload(struct arena *a, const struct event *e, struct value **ret_payload)
+{
+	struct value *data;
+	struct record r;
+
+	if (event_unpack(a, e, &data) != 0)
+		return -ENOMEM;
+	record_go_on(&r, a, data);
+	if (!value_find(r.root, "seq"))
+		record_int(&r, "seq", e->seq);
+	if (e->project.len > 0 && !value_find(r.root, "project"))
+		record_text(&r, "project", e->project);
+	if (e->session.data && !value_find(r.root, "session"))
+		record_text(&r, "session", e->session);
+	if (e->run.data && !value_find(r.root, "run"))
+		record_text(&r, "run", e->run);
+	*ret_payload = r.root;
 	return r.err;
 }
 
@@ -230,7 +254,7 @@ static const struct operator* operator_find(struct text name)
 
 /* ---- conditions ---- */
 
-int condition_check(const struct rule_condition *c, struct pattern **ret_pattern, struct why *why)
+static int check(const struct event_condition *c, struct pattern **ret_pattern, struct why *why)
 {
 	const struct operator* op = operator_find(c->operator);
 	double number;
@@ -249,16 +273,50 @@ int condition_check(const struct rule_condition *c, struct pattern **ret_pattern
 	return 0;
 }
 
-bool conditions_hold(const struct live_rule *r, const struct value *event)
+static int copy(struct arena *a, struct event_condition *c)
 {
-	for (unsigned i = 0; i < r->def.n_conditions; i++) {
-		const struct rule_condition *c = &r->def.conditions[i];
-		const struct operator* op = operator_find(c->operator);
-		const struct operands o = {.field = event_field(event, c->field),
-					   .value = c->value,
+	if (arena_copy_text(a, c->field, &c->field) != 0 ||
+	    arena_copy_text(a, c->operator, & c->operator) != 0)
+		return -ENOMEM;
+	return c->value ? value_copy(a, c->value, &c->value) : 0;
+}
+
+int conditions_make(struct conditions *c, struct arena *a, const struct event_condition *from,
+		    unsigned n, struct why *why)
+{
+	c->list = arena_zalloc(a, (n + 1) * sizeof(c->list[0]));
+	c->patterns = arena_zalloc(a, (n + 1) * sizeof(struct pattern *));
+	if (!c->list || !c->patterns)
+		return -ENOMEM;
+	for (; c->n < n; c->n++) {
+		struct event_condition *one = &c->list[c->n];
+		int r;
+
+		*one = from[c->n];
+		r = copy(a, one) ?: check(one, &c->patterns[c->n], why);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+void conditions_done(struct conditions *c)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		pattern_free(c->patterns[i]);
+	*c = (struct conditions) {.n = 0};
+}
+
+bool conditions_hold(const struct conditions *c, const struct value *event, uint64_t *steps)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct event_condition *one = &c->list[i];
+		const struct operator* op = operator_find(one->operator);
+		const struct operands o = {.field = event_field(event, one->field),
+					   .value = one->value,
 					   .orders = op->orders,
-					   .pattern = r->matches[i],
-					   .steps = matching_steps(r)};
+					   .pattern = c->patterns[i],
+					   .steps = steps};
 
 		if (!op->holds(&o))
 			return false;
@@ -266,27 +324,12 @@ bool conditions_hold(const struct live_rule *r, const struct value *event)
 	return true;
 }
 
-/* ---- the limit for expressions ---- */
-
-void matching_begin(struct automation *a)
-{
-	a->steps[0] = EVENT_STEPS;
-	a->steps[1] = EVENT_STEPS;
-}
-
-uint64_t *matching_steps(const struct live_rule *r)
-{
-	return &r->automation->steps[is_of_project(r)];
-}
-
-void matching_end(struct automation *a, struct text type)
+void conditions_spent(uint64_t *told_ms, const char *what, struct text type)
 {
 	uint64_t now = clock_steady_ms();
 
-	if ((a->steps[0] > 0 && a->steps[1] > 0) ||
-	    (a->steps_told_ms > 0 && now < a->steps_told_ms + STEPS_TOLD_MS))
+	if (*told_ms > 0 && now < *told_ms + SPENT_TOLD_MS)
 		return;
-	a->steps_told_ms = now;
-	log_warn("rules not matched", "event=%.*s why=their expressions take too long",
-		 TEXT_ARGS(type));
+	*told_ms = now;
+	log_warn(what, "event=%.*s why=their expressions take too long", TEXT_ARGS(type));
 }

@@ -1,0 +1,84 @@
+/* koine hosts: who shares the store. */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "cli/commands.h"
+#include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/list.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+enum { HOST_COLUMNS = 80 };
+
+/* The one that answers is marked. */
+static void cell_host(const struct cell *c)
+{
+	struct text name = member_text(c->row, "name");
+	char text[HOST_COLUMNS];
+
+	snprintf(text, sizeof(text), "%.*s%s", TEXT_ARGS(name),
+		 member_flag(c->row, "this") ? "*" : "");
+	cell_text(c, text_of(text));
+}
+
+static void cell_running(const struct cell *c)
+{
+	char text[48];
+
+	snprintf(text, sizeof(text), "%lld/%lld", (long long)member_number(c->row, "running"),
+		 (long long)member_number(c->row, "parallel"));
+	cell_text(c, text_of(text));
+}
+
+static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
+{
+	static const struct column columns[] = {
+		{"HOST", "name", cell_host},
+		{"STATE", "state"},
+		{"SINCE", "since", cell_age},
+		{"SEEN", "seen_at", cell_age},
+		{"RUNNING", "running", cell_running, 'r'},
+		{"VERSION", "version"},
+		{"LABELS", "labels"},
+		{NULL},
+	};
+
+	if (koine_value_first(hosts) || !cli->terminal)
+		return list_print(cli, columns, hosts);
+	fputs("only this koined can use its store: hosts share one in PostgreSQL\n", stderr);
+	return 0;
+}
+
+static int cmd_hosts(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = call_plain(cli, "host.list", NULL, &a);
+
+	return r != 0 ? r : call_print_result(cli, a, "hosts", print_hosts);
+}
+
+static int cmd_forget(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = call_with(cli, "host.forget", "name", cli->args[0], &a);
+
+	if (r == 0)
+		call_say(cli, a, text_of(cli->args[0]), "forgotten");
+	return r;
+}
+
+static const struct command subs[] = {
+	{"list", "", "list the hosts that share the store", NULL, cmd_hosts, NO_ARGS},
+	{"forget", "NAME", "forget a host that will not come back",
+	 "It must not be alive. Tasks that wait for it go on waiting.\n", cmd_forget,
+	 ARGS(1, 1, "wants one NAME")},
+	{NULL},
+};
+
+const struct command host_commands[] = {
+	{"hosts", "[COMMAND [ARGUMENT]...]", "the hosts that share a store",
+	 "Without a command it lists them. The one that answers has a star.\n", cmd_hosts, subs,
+	 .completes = COMPLETES_HOST},
+	{NULL},
+};

@@ -1,0 +1,87 @@
+/* The hosts that share the store. A store of one koined alone has none. */
+#include "dialect/host.h"
+
+#include "call/call.h"
+#include "dialect/engine.h"
+#include "engine/node/node.h"
+#include "wire/json_members.h"
+
+struct host_in {
+	struct text name;
+};
+
+static void write_host(struct json *j, const struct node *n, const struct host *h, int64_t now_ms)
+{
+	json_begin_object(j);
+	json_members(j, &host_portrait, (struct selection) {0}, h, 0);
+	json_member_bool(j, "this", node_is_us(n, h->name));
+	json_member_int(j, "seen_ms_ago", now_ms > h->seen_ms ? now_ms - h->seen_ms : 0);
+	json_end_object(j);
+}
+
+static struct done handle_list(struct call *c)
+{
+	const struct node *n = call_node(c);
+	struct json *j = call_result(c);
+	const struct host *hosts;
+	int64_t now_ms;
+	unsigned count;
+
+	hosts = node_list(n, &count, &now_ms);
+	json_begin_object(j);
+	json_key(j, "hosts");
+	json_begin_array(j);
+	for (unsigned i = 0; i < count; i++)
+		write_host(j, n, &hosts[i], now_ms);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done handle_forget(struct call *c)
+{
+	const struct host_in *in = c->in;
+	int r = node_forget(call_node(c), in->name, &c->why);
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "name", in->name);
+	json_member_bool(j, "forgotten", true);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static const struct field forget_fields[] = {
+	{.name = "name",
+	 .type = FIELD_STRING,
+	 .required = true,
+	 .doc = "The host's name",
+	 .offset = offsetof(struct host_in, name)},
+};
+
+const struct method host_methods[] = {
+	{.name = "host.list",
+	 .doc = "The hosts that share the store, by name; none where only one koined can use it",
+	 .result = "{\"type\":\"object\",\"properties\":{\"hosts\":{\"type\":\"array\",\"items\":{"
+		   "\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
+		   "\"epoch\":{\"type\":\"integer\"},\"state\":{\"enum\":[\"alive\",\"left\","
+		   "\"lost\"]},\"labels\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},"
+		   "\"since\":{\"type\":\"string\",\"format\":\"date-time\"},"
+		   "\"seen_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
+		   "\"running\":{\"type\":\"integer\"},\"parallel\":{\"type\":\"integer\"},"
+		   "\"this\":{\"type\":\"boolean\"}}}}}}",
+	 .handle = handle_list},
+	{.name = "host.forget",
+	 .doc = "Forgets a host that is not alive and will not come back",
+	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
+		   "\"forgotten\":{\"const\":true}}}",
+	 FIELDS(forget_fields),
+	 .in_size = sizeof(struct host_in),
+	 .where = WRITER,
+	 .handle = handle_forget},
+};
+
+const unsigned host_n_methods = sizeof(host_methods) / sizeof(host_methods[0]);

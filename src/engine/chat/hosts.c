@@ -1,0 +1,270 @@
+/*
+ * Conversations of several hosts. Turns of one conversation come one after another, wherever they were
+ * asked for: a turn takes its conversation in the transaction that stores the question, and gives it back
+ * with its end. Who does not get it looks again soon, in the order in which it was asked on its host.
+ *
+ * What is loaded is loaded again when another host has done something to it. That is heard of late, so
+ * taking it compares how many messages there are, too.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "engine/chat/inner.h"
+#include "engine/event/follow.h"
+#include "engine/node/node.h"
+#include "store/chat.h"
+#include "store/store.h"
+
+enum { PAUSE_MS = 200, AGAIN_MS = 1000, COMPARED_MAX = 20 };
+
+/* ---- waiting for another host ---- */
+
+static void on_pause_over(void *conversation)
+{
+	struct live_conversation *c = conversation;
+
+	c->paused = false;
+	c->stale = true;
+	conversation_resume(c);
+}
+
+void conversation_pause(struct live_conversation *c)
+{
+	if (c->paused)
+		return;
+	/* Without a timer it is looked at with the next errand. */
+	if (!c->pause && timer_new(c->chat->loop, on_pause_over, c, &c->pause) != 0)
+		return;
+	c->paused = true;
+	conversation_hold(c);
+	timer_start(c->pause, PAUSE_MS);
+}
+
+void errand_put_back(struct errand *e)
+{
+	struct live_conversation *c = e->conversation;
+	struct list *first = list_first(&c->waiting);
+
+	e->stage = ERRAND_WAITS;
+	c->running = NULL;
+	c->stale = true;
+	list_append(first ? first : &c->waiting, &e->link);
+	c->n_waiting++;
+	/* At first it is only loaded again, which shows whether somebody has it. */
+	if (e->n_again++ > 0)
+		conversation_pause(c);
+	conversation_start_next(c);
+}
+
+/* ---- a turn, on the writer's thread ---- */
+
+/* What was loaded may lack a turn of another host. */
+static int check_loaded(const struct chat_turn *t, struct connection *db)
+{
+	const struct turn_record *rec = &t->record;
+	bool answered;
+	int64_t n = 0;
+	int r = store_message_count(db, rec->conversation, &n, &answered);
+
+	return r == 0 && n != rec->n_messages && t->errand.n_again < COMPARED_MAX ? -EAGAIN : r;
+}
+
+int turn_take(struct chat_turn *t, struct connection *db)
+{
+	const struct chat *chat = t->errand.chat;
+	const struct turn_record *rec = &t->record;
+	bool taken = false;
+	int r;
+
+	if (!chat->node)
+		return 0;
+	if (rec->epoch == 0)
+		return -ESTALE;
+	r = store_conversation_take(db, rec->conversation, rec->epoch, node_name(chat->node),
+				    &taken);
+	if (r == 0 && !taken)
+		return -EAGAIN;
+	return r == 0 ? check_loaded(t, db) : r;
+}
+
+int turn_check(const struct chat_turn *t)
+{
+	return node_epoch(t->errand.chat->node) == t->record.epoch ? 0 : -ESTALE;
+}
+
+int turn_release(struct chat_turn *t, struct connection *db)
+{
+	bool had = true;
+	int r = 0;
+
+	if (t->errand.chat->node)
+		r = store_conversation_release(db, t->record.conversation, t->record.epoch, &had);
+	return r == 0 && !had ? -ESTALE : r;
+}
+
+/* ---- a turn whose end could not be stored ---- */
+
+struct give_back {
+	struct list link; /* in chat->give_backs */
+	struct work work;
+	struct timer *again;
+	struct chat *chat;
+	int64_t conversation;
+	int64_t epoch;
+};
+
+static void give_back_free(struct give_back *g)
+{
+	list_remove(&g->link);
+	timer_free(g->again);
+	free(g);
+}
+
+static int give_back_run(struct work *w, int lane)
+{
+	const struct give_back *g = list_entry(w, struct give_back, work);
+	bool had;
+
+	return store_conversation_release(store_lane(g->chat->store, lane), g->conversation,
+					  g->epoch, &had);
+}
+
+/* A life that is over has nothing to give back. */
+static void give_back_finished(struct work *w, int result)
+{
+	struct give_back *g = list_entry(w, struct give_back, work);
+
+	if (result == 0 || result == -ECANCELED || node_epoch(g->chat->node) != g->epoch)
+		give_back_free(g);
+	else
+		timer_start(g->again, AGAIN_MS);
+}
+
+static void give_back_submit(void *give_back)
+{
+	struct give_back *g = give_back;
+
+	g->work = (struct work) {.run = give_back_run, .finished = give_back_finished};
+	background_start(&g->chat->background, &g->work, true);
+}
+
+void turn_give_back(const struct chat_turn *t)
+{
+	struct chat *chat = t->errand.chat;
+	struct give_back *g;
+
+	if (!chat->node || t->record.conversation == 0)
+		return;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return;
+	list_append(&chat->give_backs, &g->link);
+	g->chat = chat;
+	g->conversation = t->record.conversation;
+	g->epoch = t->record.epoch;
+	if (timer_new(chat->loop, give_back_submit, g, &g->again) != 0)
+		give_back_free(g);
+	else
+		timer_start(g->again, 0);
+}
+
+/* ---- what others do ---- */
+
+static void apply(void *arg, const struct event *e, void *found)
+{
+	struct live_conversation *c = conversation_find(arg, e->session);
+
+	(void)found;
+	if (!c)
+		return;
+	c->stale = true;
+	if (!text_is(e->type, "chat.ended") || !c->running)
+		return;
+	conversation_hold(c);
+	errand_cancel(c->running);
+	conversation_resume(c);
+}
+
+static struct live_conversation *find_running(struct list *bucket)
+{
+	list_for_each (at, following, bucket) {
+		struct live_conversation *c = list_entry(at, struct live_conversation, link);
+
+		if (c->running && !c->running->cancelled)
+			return c;
+	}
+	return NULL;
+}
+
+/* Nobody could store what they say. */
+static void on_fenced(void *arg)
+{
+	struct chat *chat = arg;
+	struct live_conversation *c;
+
+	/* Ending one may remove others, so search anew each time. */
+	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
+		while ((c = find_running(&chat->buckets[i]))) {
+			conversation_hold(c);
+			c->stale = true;
+			errand_cancel(c->running);
+			conversation_resume(c);
+		}
+	}
+}
+
+static int reap_run(struct work *w, int lane)
+{
+	struct chat *chat = list_entry(w, struct chat, reaping);
+	int64_t n = 0;
+
+	return store_turn_interrupt(store_lane(chat->store, lane), 0, clock_utc_ms(), &n);
+}
+
+static void reap_finished(struct work *w, int result)
+{
+	(void)result; /* It is tried again with the next look at the hosts. */
+	list_entry(w, struct chat, reaping)->reaps = false;
+}
+
+static void on_others(void *arg)
+{
+	struct chat *chat = arg;
+
+	if (chat->stopping || chat->reaps)
+		return;
+	chat->reaps = true;
+	chat->reaping = (struct work) {.run = reap_run, .finished = reap_finished};
+	background_start(&chat->background, &chat->reaping, true);
+}
+
+int chat_join(struct chat *chat)
+{
+	static const struct text types[] = {TEXT("chat.*")};
+	const struct node_listener listener = {
+		.on_fenced = on_fenced, .on_others = on_others, .arg = chat};
+	const struct follower_opts opts = {
+		.events = chat->events,
+		.loop = chat->loop,
+		.background = chat->background,
+		.types = types,
+		.n_types = 1,
+		.apply = apply,
+		.arg = chat,
+	};
+
+	if (!chat->node)
+		return 0;
+	node_listen(chat->node, &listener);
+	return follower_start(&opts, &chat->follower);
+}
+
+void chat_leave(struct chat *chat)
+{
+	struct list *first;
+
+	follower_free(chat->follower);
+	while ((first = list_first(&chat->give_backs)))
+		give_back_free(list_entry(first, struct give_back, link));
+}

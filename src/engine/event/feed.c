@@ -1,0 +1,120 @@
+/*
+ * What other hosts have added to the log. Numbers are given in the order of commits, whoever commits,
+ * so the log is one sequence, and every host tells its subscribers all of it in that order. Its own
+ * events come with their batch where nothing lies between; the rest is read from the store, once for
+ * all subscribers.
+ *
+ * An event of our own may be read before its call is answered. It is told after that, and so is
+ * whatever follows it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/event/inner.h"
+#include "store/store.h"
+
+enum { FEED_ROWS = 500, AGAIN_MS = 500 };
+
+static int run(struct work *w, int lane)
+{
+	struct event_feed *f = list_entry(w, struct event_feed, work);
+	static const struct event_filter all = {0};
+
+	return event_read_page(store_lane(f->events->store, lane), &f->batch->arena, &all, f->from,
+			       0, FEED_ROWS, &f->page);
+}
+
+static bool is_unanswered(const struct events *e, const struct event *event)
+{
+	return event->host.data && text_equal(event->host, e->host) && event->seq > e->own_told;
+}
+
+/* Moves what may be told from the page to its batch. */
+static int fill(struct events *e, struct event_batch *b, const struct event_page *p)
+{
+	unsigned from = 0, to;
+
+	while (from < p->n && p->events[from].seq <= e->told)
+		from++;
+	for (to = from; to < p->n && !is_unanswered(e, &p->events[to]); to++)
+		continue;
+	b->notes.n = to - from;
+	if (b->notes.n == 0)
+		return 0;
+	b->list = malloc(b->notes.n * sizeof(b->list[0]));
+	if (!b->list)
+		return -ENOMEM;
+	memcpy(b->list, p->events + from, b->notes.n * sizeof(b->list[0]));
+	b->first = b->list[0].seq;
+	b->last = b->list[b->notes.n - 1].seq;
+	return 0;
+}
+
+/* Takes the batch. */
+static void tell_page(struct events *e, struct event_batch *b, const struct event_page *p)
+{
+	bool any = b->notes.n > 0;
+
+	if (p->gone > 0 && p->last > e->told) {
+		/* Each subscriber finds out for itself what it has missed. */
+		event_batch_free(b);
+		events_tell_stored(e, p->last);
+		return;
+	}
+	if (any)
+		events_tell_batch(e, b);
+	else
+		event_batch_free(b);
+	/* With nothing to tell, an event of ours is first, whose call is not answered yet; or all of it
+	 * was told meanwhile. */
+	if (any || e->told > e->feed.from)
+		event_feed_read(e);
+}
+
+static void finished(struct work *w, int result)
+{
+	struct event_feed *f = list_entry(w, struct event_feed, work);
+	struct events *e = f->events;
+	struct event_batch *b = f->batch;
+	int r = result != 0 ? result : fill(e, b, &f->page);
+
+	f->reading = false;
+	f->batch = NULL;
+	if (r == 0) {
+		tell_page(e, b, &f->page);
+		return;
+	}
+	event_batch_free(b);
+	if (r == -ECANCELED)
+		return;
+	log_debug("events not read", "error=%s", strerror(-r));
+	timer_start(f->again, AGAIN_MS);
+}
+
+void event_feed_read(void *events)
+{
+	struct events *e = events;
+	struct event_feed *f = &e->feed;
+
+	if (f->reading || f->heard <= e->told)
+		return;
+	f->batch = event_batch_new(e);
+	if (!f->batch) {
+		timer_start(f->again, AGAIN_MS);
+		return;
+	}
+	f->reading = true;
+	f->from = e->told;
+	f->work = (struct work) {.run = run, .finished = finished};
+	background_start(&e->background, &f->work, false);
+}
+
+void events_follow(struct events *e, int64_t last)
+{
+	if (last > e->feed.heard)
+		e->feed.heard = last;
+	event_raise_committed(e, last);
+	event_feed_read(e);
+}

@@ -1,0 +1,147 @@
+/*
+ * Links: what has no buttons carries two addresses of our page. Each has a token as a button has;
+ * looking at it decides nothing, since programs look at addresses, too.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/notify/inner.h"
+
+/* ---- in a message ---- */
+
+static bool wants_links(const struct message *m)
+{
+	return m->way->links && m->about == ABOUT_APPROVAL && !m->outcome[0] &&
+	       m->kind != APPROVAL_CONTACT;
+}
+
+int links_add(struct message *m, struct notice *notice, char urls[][LINK_URL_MAX])
+{
+	static const struct {
+		const char *field;
+		enum approval_status decision;
+	} links[NOTICE_BUTTONS_MAX] = {{"approval.approve_url", APPROVAL_APPROVED},
+				       {"approval.deny_url", APPROVAL_DENIED}};
+	const struct notify_opts *o = &m->way->notify->opts;
+	int64_t until = notify_now(m->way->notify) + m->way->button_ms;
+	char base[NOTIFY_BASE_MAX], token[TOKEN_LEN + 1];
+
+	if (!wants_links(m) || !o->base || !o->base(o->arg, base))
+		return 0;
+	tokens_forget(&m->way->tokens, m);
+	for (unsigned i = 0; i < NOTICE_BUTTONS_MAX; i++) {
+		int r = tokens_add(&m->way->tokens, m, links[i].decision, until, token);
+
+		if (r != 0)
+			return r;
+		snprintf(urls[i], LINK_URL_MAX, "%s/answer?token=%s", base, token);
+		if (notice->n_fields < NOTICE_FIELDS_MAX)
+			notice->fields[notice->n_fields++] =
+				(struct notice_field) {links[i].field, text_of(urls[i])};
+	}
+	m->has_links = true;
+	return 0;
+}
+
+/* ---- who comes by one ---- */
+
+struct found {
+	struct way *way;
+	struct message *message;
+	const struct token *token;
+	enum token_state state;
+};
+
+static bool find_in(struct way *w, struct text token, int64_t now_ms, struct found *ret)
+{
+	enum token_state state =
+		w->links ? tokens_see(&w->tokens, token, now_ms, &ret->token) : TOKEN_UNKNOWN;
+
+	if (state == TOKEN_UNKNOWN)
+		return false;
+	ret->way = w;
+	ret->state = state;
+	ret->message = message_of_token(w, ret->token->about);
+	return ret->message != NULL;
+}
+
+/* The wrong ones are counted for all: nobody tries them in masses. */
+static int refuse_unknown(struct notify *n, struct why *why)
+{
+	uint64_t now = clock_steady_ms();
+
+	if (rate_left(&n->wrong, now) > 0)
+		return refuse(why, REFUSE_LIMIT,
+			      "Too many links were wrong. Try again in a minute.");
+	rate_note(&n->wrong, now);
+	log_caused(LOG_LEVEL_INFO, "answer ignored", "why=unknown link");
+	return refuse(why, REFUSE_NOT_FOUND,
+		      "This link is not known. It was changed on its way, or koined has sent newer "
+		      "ones since.");
+}
+
+static int refuse_this(struct found *f, enum refusal code, const char *reason, const char *words,
+		       struct why *why)
+{
+	f->way->ignored++;
+	log_caused(LOG_LEVEL_INFO, "answer ignored", "notifier=%s why=%s", f->way->name, reason);
+	return refuse(why, code, "%s%s%s", words, f->message->outcome[0] ? " " : "",
+		      f->message->outcome);
+}
+
+static int find(struct notify *n, struct text token, struct found *ret, struct why *why)
+{
+	bool is = false;
+
+	if (!n || n->stopping)
+		return refuse(why, REFUSE_UNAVAILABLE, "koined takes no answers now.");
+	list_for_each (at, following, &n->ways) {
+		is = find_in(list_entry(at, struct way, link), token, notify_now(n), ret);
+		if (is)
+			break;
+	}
+	if (!is)
+		return refuse_unknown(n, why);
+	if (ret->state == TOKEN_USED || ret->message->outcome[0])
+		return refuse_this(ret, REFUSE_CONFLICT, "answered link",
+				   "This was answered already.", why);
+	if (ret->state == TOKEN_LATE)
+		return refuse_this(ret, REFUSE_FORBIDDEN, "late link",
+				   "Too late: this link does not count any more.", why);
+	return 0;
+}
+
+int notify_link_look(struct notify *n, struct text token, struct notify_link *ret_link,
+		     struct why *why)
+{
+	struct found f = {.token = NULL};
+	int r = find(n, token, &f, why);
+
+	if (r != 0)
+		return r;
+	*ret_link = (struct notify_link) {.title = f.message->title,
+					  .text = f.message->text,
+					  .decision = f.token->decision,
+					  .until_ms = f.token->until_ms};
+	return 0;
+}
+
+int notify_link_use(struct notify *n, struct text token, const struct approval_client *from,
+		    notify_link_fn fn, void *arg, struct why *why)
+{
+	static const struct notice_answer nobody = {.ref = "", .who = "", .press = ""};
+	enum approval_status decision = APPROVAL_DENIED;
+	const void *about;
+	struct found f = {.token = NULL};
+	int r = find(n, token, &f, why);
+
+	if (r != 0)
+		return r;
+	(void)tokens_use(&f.way->tokens, token, notify_now(n), &about, &decision);
+	r = answer_decide(f.way, f.message, &nobody, decision, from, fn, arg);
+	if (r != 0)
+		tokens_release(&f.way->tokens, about);
+	return r;
+}

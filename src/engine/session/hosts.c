@@ -1,0 +1,243 @@
+/*
+ * Sessions of several hosts. A session runs where it was launched, and only that life of its host writes
+ * about it. What is wished of it elsewhere is written down, and an event tells its host.
+ *
+ * Sessions of a life that is over are failed by whoever looks first. Without other hosts that is
+ * a start after a crash.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/approval/approval.h"
+#include "engine/event/event.h"
+#include "engine/event/follow.h"
+#include "engine/node/node.h"
+#include "engine/session/inner.h"
+#include "store/store.h"
+
+enum { OPEN_ARENA_MAX = 1 << 30 };
+
+static const char restarted[] = "daemon restarted while session was active";
+
+/* Ends what nobody runs any more. */
+struct session_reaper {
+	struct sessions *sessions;
+	struct work work;
+	struct arena arena;
+	struct session *rows;
+	unsigned n;
+	bool busy;
+};
+
+/* ---- what lost hosts have left ---- */
+
+static int word_loss(const struct sessions *s, struct arena *a, struct session *row, bool at_start)
+{
+	char text[HOST_NAME_MAX_BYTES + 32];
+
+	row->error = TEXT(restarted);
+	if (!row->host.data || (at_start && node_is_us(s->opts.node, row->host)))
+		return 0;
+	snprintf(text, sizeof(text), "host %.*s was lost", TEXT_ARGS(row->host));
+	return arena_copy_text(a, text_of(text), &row->error);
+}
+
+static int settle(struct sessions *s, struct arena *a, struct session *row, bool at_start)
+{
+	enum session_status old = row->status;
+	bool done = false;
+	int r = word_loss(s, a, row, at_start);
+
+	row->status = SESSION_FAILED;
+	row->ended_ms = clock_utc_ms();
+	row->active_ms = row->ended_ms;
+	if (r == 0)
+		r = store_session_settle(store_writer(s->opts.store), row, &done);
+	return r == 0 && done ? session_tell_status(s->opts.events, row, old) : r;
+}
+
+static int settle_all(struct sessions *s, struct arena *a, bool at_start, struct session **ret_rows,
+		      unsigned *ret_n)
+{
+	int r = store_session_open(store_writer(s->opts.store), a, ret_rows, ret_n);
+
+	for (unsigned i = 0; r == 0 && i < *ret_n; i++)
+		r = settle(s, a, *ret_rows + i, at_start);
+	return r;
+}
+
+/* Also of those that somebody else has settled just before: their approvals end once. */
+static void end_approvals(struct sessions *s, const struct session *rows, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		approval_session_ended(s->opts.approvals, rows[i].id);
+	if (n > 0)
+		log_info("sessions were running", "n=%u", n);
+}
+
+/* The previous daemon died: tasks_start has ended its programs. */
+int sessions_recover(struct sessions *s)
+{
+	struct session *rows;
+	struct arena a;
+	unsigned n = 0;
+	int r = store_begin(s->opts.store);
+
+	if (r != 0)
+		return r;
+	arena_init(&a, OPEN_ARENA_MAX);
+	r = settle_all(s, &a, true, &rows, &n) ?: events_store(s->opts.events);
+	if (r == 0)
+		r = store_commit(s->opts.store);
+	else
+		store_rollback(s->opts.store);
+	if (r == 0)
+		events_committed(s->opts.events);
+	events_dropped(s->opts.events);
+	if (r == 0)
+		end_approvals(s, rows, n);
+	arena_done(&a);
+	return r;
+}
+
+static int reap_run(struct work *w, int lane)
+{
+	struct session_reaper *r = list_entry(w, struct session_reaper, work);
+
+	(void)lane;
+	arena_reset(&r->arena);
+	r->n = 0;
+	return settle_all(r->sessions, &r->arena, false, &r->rows, &r->n);
+}
+
+static void reap_finished(struct work *w, int result)
+{
+	struct session_reaper *r = list_entry(w, struct session_reaper, work);
+
+	r->busy = false;
+	/* It is tried again with the next look at the hosts. */
+	if (result != 0)
+		return;
+	end_approvals(r->sessions, r->rows, r->n);
+	for (unsigned i = 0; i < r->n; i++)
+		session_look_elsewhere(r->sessions, r->rows[i].id);
+	arena_reset(&r->arena);
+}
+
+static void on_others(void *sessions)
+{
+	struct sessions *s = sessions;
+	struct session_reaper *r = s->reaper;
+
+	if (s->stopping || r->busy)
+		return;
+	r->busy = true;
+	r->work = (struct work) {.run = reap_run, .finished = reap_finished};
+	background_start(&s->opts.background, &r->work, true);
+}
+
+/* Nothing of it can be written any more. */
+static void on_fenced(void *sessions)
+{
+	struct sessions *s = sessions;
+
+	list_for_each (at, following, &s->live)
+		session_kill(list_entry(at, struct live_session, link));
+}
+
+/* ---- wishes ---- */
+
+int session_wish(struct sessions *s, struct arena *a, struct session *row, bool *ret_wished)
+{
+	struct connection *db = store_writer(s->opts.store);
+	bool found;
+	int r;
+
+	*ret_wished = false;
+	if (!s->opts.node || node_is_us(s->opts.node, row->host))
+		return 0;
+	r = store_session_wish(db, row->seq, ret_wished);
+	if (r == 0 && !*ret_wished)
+		return store_session_find(db, row->id, a, row, &found);
+	return r == 0 ? session_tell_wish(s->opts.events, row) : r;
+}
+
+void session_look_elsewhere(struct sessions *s, struct text id)
+{
+	struct list waiting;
+	struct list *first;
+
+	list_init(&waiting);
+	list_splice(&waiting, &s->elsewhere);
+	while ((first = list_first(&waiting))) {
+		struct session_ender *e = list_entry(first, struct session_ender, link);
+
+		list_remove(first);
+		if (id.data && !text_equal(e->session, id))
+			list_append(&s->elsewhere, first);
+		else
+			e->look(e);
+	}
+}
+
+static void apply(void *arg, const struct event *e, void *found)
+{
+	struct sessions *s = arg;
+	struct live_session *l;
+
+	(void)found;
+	if (text_is(e->type, "session.status")) {
+		session_look_elsewhere(s, e->session);
+		return;
+	}
+	l = session_live(s, e->session);
+	if (l)
+		session_cancel(l);
+}
+
+/* ---- start and end ---- */
+
+static int follow(struct sessions *s)
+{
+	static const struct text types[] = {TEXT("session.interrupting"), TEXT("session.status")};
+	const struct follower_opts opts = {
+		.events = s->opts.events,
+		.loop = s->opts.loop,
+		.background = s->opts.background,
+		.types = types,
+		.n_types = sizeof(types) / sizeof(types[0]),
+		.apply = apply,
+		.arg = s,
+	};
+
+	return follower_start(&opts, &s->follower);
+}
+
+int sessions_join(struct sessions *s)
+{
+	const struct node_listener listener = {
+		.on_fenced = on_fenced, .on_others = on_others, .arg = s};
+
+	if (!s->opts.node)
+		return 0;
+	s->reaper = calloc(1, sizeof(*s->reaper));
+	if (!s->reaper)
+		return -ENOMEM;
+	s->reaper->sessions = s;
+	arena_init(&s->reaper->arena, OPEN_ARENA_MAX);
+	node_listen(s->opts.node, &listener);
+	return follow(s);
+}
+
+void sessions_leave(struct sessions *s)
+{
+	session_drop_enders(&s->elsewhere);
+	follower_free(s->follower);
+	if (s->reaper)
+		arena_done(&s->reaper->arena);
+	free(s->reaper);
+}

@@ -1,0 +1,118 @@
+#include "store/host/chunk.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "store/db/query.h"
+
+static int delete_from(struct connection *c, int64_t task, int64_t place)
+{
+	static const struct query sql = {
+		"DELETE FROM task_chunk WHERE task = :task AND place >= :place"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":task", task);
+	query_bind_int(q, ":place", place);
+	return query_run(q);
+}
+
+static int delete_before(struct connection *c, int64_t task, int64_t place)
+{
+	static const struct query sql = {
+		"DELETE FROM task_chunk WHERE task = :task AND place < :place"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":task", task);
+	query_bind_int(q, ":place", place);
+	return query_run(q);
+}
+
+static int insert(struct connection *c, const struct task_chunk *chunk)
+{
+	static const struct query sql = {
+		"INSERT INTO task_chunk (task, place, bytes) SELECT seq, :place, :bytes FROM task"
+		" WHERE seq = :task AND state = 1 AND attempts = :attempt AND epoch = :life"
+		" ON CONFLICT (task, place) DO NOTHING"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":place", chunk->place);
+	query_bind_blob(q, ":bytes", chunk->bytes.data, chunk->bytes.len);
+	query_bind_int(q, ":task", chunk->task);
+	query_bind_int(q, ":attempt", chunk->attempts);
+	query_bind_int(q, ":life", chunk->epoch);
+	return query_run(q);
+}
+
+int store_chunk_add(struct connection *c, const struct task_chunk *chunk)
+{
+	int64_t end = chunk->place + (int64_t)chunk->bytes.len;
+	int r = chunk->first ? delete_from(c, chunk->task, chunk->place) : 0;
+
+	if (r == 0)
+		r = insert(c, chunk);
+	if (r == 0 && end > TASK_CHUNKS_MAX)
+		r = delete_before(c, chunk->task, end - TASK_CHUNKS_MAX);
+	return r;
+}
+
+static int find_end(struct connection *c, int64_t task, int64_t *ret_end)
+{
+	static const struct query sql = {
+		"SELECT place + length(bytes) FROM task_chunk WHERE task = :task"
+		" ORDER BY place DESC LIMIT 1"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":task", task);
+	return query_find_int(q, ret_end);
+}
+
+/* Copies what follows; what comes before `*at` is cut away, and a gap is skipped if nothing is there yet. */
+static bool take(char *out, size_t max, size_t *n, int64_t *at, int64_t place, struct text bytes)
+{
+	int64_t next = *at + (int64_t)*n;
+	size_t skip = place < next ? (size_t)(next - place) : 0;
+	size_t len;
+
+	if (place > next && *n > 0)
+		return false;
+	if (place > next)
+		*at = place;
+	if (skip >= bytes.len)
+		return true;
+	len = bytes.len - skip;
+	if (len > max - *n)
+		len = max - *n;
+	memcpy(out + *n, bytes.data + skip, len);
+	*n += len;
+	return *n < max;
+}
+
+int store_chunk_read(struct connection *c, int64_t task, int64_t offset, size_t max,
+		     struct arena *arena, struct text *ret_bytes, int64_t *ret_offset,
+		     int64_t *ret_end)
+{
+	static const struct query sql = {"SELECT place, bytes FROM task_chunk WHERE task = :task"
+					 " AND place + length(bytes) > :from ORDER BY place"};
+	char *out = arena_alloc(arena, max);
+	int64_t end = 0, at;
+	bool more = true;
+	size_t n = 0;
+	int r = out ? find_end(c, task, &end) : -ENOMEM;
+
+	if (r != 0)
+		return r;
+	at = offset >= 0 ? offset : end + offset > 0 ? end + offset : 0;
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	query_bind_int(q, ":task", task);
+	query_bind_int(q, ":from", at);
+	while ((r = query_next(q, &more)) == 0 && more &&
+	       take(out, max, &n, &at, query_int(q, 0), query_blob(q, 1)))
+		continue;
+	if (r != 0)
+		return r;
+	*ret_bytes = (struct text) {.data = out, .len = n};
+	*ret_offset = at;
+	*ret_end = end;
+	return 0;
+}

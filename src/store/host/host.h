@@ -1,0 +1,53 @@
+/*
+ * The hosts that share a store, and what they tell each other. Everything here uses the feed's
+ * connection (store_feed), which belongs to one thread and is never inside a batch: each statement
+ * is a transaction of its own. All times are the database's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/noun/host.h"
+
+struct connection;
+
+/* A number for a life that begins. None is drawn twice. */
+int store_host_draw_epoch(struct connection *c, int64_t *ret_epoch);
+
+int store_host_find(struct connection *c, struct text name, struct arena *arena,
+		    struct host *ret_host, bool *ret_found);
+
+/*
+ * A life begins: us->epoch, with a lease of lease_ms from now. It takes the place of the life
+ * `before` (0: the name is new), if that has ended or its lease is over; `ended`: it is known to
+ * have ended. *ret_joined is false if it has not, or if somebody else was quicker.
+ */
+int store_host_join(struct connection *c, const struct host *us, int64_t lease_ms, int64_t before,
+		    bool ended, bool *ret_joined);
+
+/* Renews the lease of a life. *ret_alive: false if it was taken for lost, or has been replaced. */
+int store_host_renew(struct connection *c, const struct host *us, int64_t lease_ms,
+		     bool *ret_alive);
+
+/* It ends as it should. */
+int store_host_leave(struct connection *c, struct text name, int64_t epoch);
+
+/* Takes those for lost whose lease is over; *ret_n: how many. */
+int store_host_lose(struct connection *c, unsigned *ret_n);
+
+/* All that there ever were, by name, and the time that it is there. */
+int store_host_list(struct connection *c, struct arena *arena, struct host **ret_hosts,
+		    unsigned *ret_n, int64_t *ret_now_ms);
+
+/* Forgets one that is not alive. */
+int store_host_forget(struct connection *c, struct text name, bool *ret_found);
+
+/* ---- what they tell each other ---- */
+
+/* There are new events. */
+int store_host_tell(struct connection *c);
+
+/* Waits until another one told of some, `fd` can be read, or the time is over. */
+int store_host_hear(struct connection *c, int fd, int timeout_ms, bool *ret_told);

@@ -1,0 +1,135 @@
+"""Hosts that are cut off, stand still, are wrong about the time, or have another's name."""
+import concurrent.futures
+import os
+import threading
+import time
+
+from harness import SANITIZED, Skip, check, same, wait_until
+from hosts import LEASE, Hosts
+from hosts_sharing import ask, states
+
+WRONG_CLOCK = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+# A lease, the time until somebody looks, and a busy machine.
+LOST = 4 * LEASE + 30
+
+
+def until_state(node, name, want):
+    wait_until(lambda: states(node).get(name) == want, "%s to be %s" % (name, want), LOST)
+
+
+def ends_as(node, task, state):
+    wait_until(lambda: ask(node, "task.show", id=task)["state"] == state, "%s to be %s" % (task, state), LOST)
+    return ask(node, "task.show", id=task)
+
+
+def test_a_name_is_one_hosts(server):
+    with Hosts(1, spare=1, server=server) as hosts:
+        twin = hosts.node(1, name="alpha", exit_status=69)
+        twin.start()
+        same(twin.wait_exit(), 69, "exit status")
+        said = twin.log().decode()
+        check("alpha" in said and "name" in said, "%r", said)
+        hosts.nodes[0].alive()
+        # The same place may begin anew at once, whatever became of it before.
+        hosts.nodes[0].kill()
+        begun = time.monotonic()
+        hosts.nodes[0].up()
+        check(time.monotonic() - begun < LEASE + 10, "it waited for its own lease")
+
+
+def test_a_wrong_clock_is_nobodys_trouble(server):
+    if SANITIZED or not os.path.exists(WRONG_CLOCK):
+        raise Skip("a wrong clock needs libfaketime, and no sanitizer")
+    # Nobody may be late for any other reason; hours are more than any lease.
+    with Hosts(1, spare=2, server=server, lease=30) as hosts:
+        for number, offset in ((1, "+7h"), (2, "-7h")):
+            hosts.node(number, env={"LD_PRELOAD": WRONG_CLOCK, "FAKETIME": offset, "DONT_FAKE_MONOTONIC": "1",
+                                    "FAKETIME_DONT_FAKE_MONOTONIC": "1"}).up()
+        a, b, c = hosts.nodes
+        check(abs(time.mktime(time.strptime(ask(b, "ping")["timestamp"][:19], "%Y-%m-%dT%H:%M:%S")) -
+                  time.mktime(time.gmtime())) > 3600, "its clock is right")
+        for node in hosts.nodes:
+            wait_until(lambda: states(node) == {n.name: "alive" for n in hosts.nodes}, "all at " + node.name, LOST)
+        tasks = [hosts.run(node, 1, host=at.name, retries=0)[0]["id"] for node, at in ((a, b), (b, c), (c, a))]
+        for task in tasks:
+            done = ask(a, "task.wait", id=task)
+            same((done["state"], done["error"]), ("completed", None), "a task")
+        for node in hosts.nodes:
+            wait_until(lambda: states(node) == {n.name: "alive" for n in hosts.nodes}, "all at " + node.name, LOST)
+        same(hosts.journal.faults(), [], "faults")
+
+
+def test_a_cut_in_any_direction_ends_programs_in_time(server):
+    server.network.need()
+    with Hosts(4, server=server, args=["--set", "tasks.parallel=8"]) as hosts:
+        a, *others = hosts.nodes
+        tasks = {node: hosts.run(node, 600, retries=0, host=node.name)[0]["id"] for node in others}
+        for task in tasks.values():
+            wait_until(lambda: hosts.journal.started(task), "it to start", LOST)
+        for node, directions in zip(others, ({}, {"leaving": False}, {"coming": False})):
+            node.cut(**directions)
+        same(a.ask("memory.add", {"content": "goes on"})[1], None, "a refusal")
+        for node in others:
+            until_state(a, node.name, "lost")
+        lost = time.monotonic()
+        for node, task in tasks.items():
+            check("host %s was lost" % node.name in ends_as(a, task, "failed")["error"], "why")
+            last = max(l[2] for l in hosts.journal.attempts()[task, 1])
+            check(last < lost, "the program at %s went on for %.1f s", node.name, last - lost)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = pool.map(lambda n: n.ask("memory.add", {"content": "nobody hears it"}), others)
+            same([bool(error) for _, error in asked], [True] * len(others), "refusals")
+        for node in others:
+            node.heal()
+        for node in others:
+            until_state(a, node.name, "alive")
+            wait_until(lambda: node.ask("memory.add", {"content": "back at " + node.name})[0], "a write", LOST)
+
+
+def test_a_server_that_stands_still(server):
+    """For longer than a lease: all programs end, and run again when it goes on."""
+    with Hosts(2, server=server) as hosts:
+        a, b = hosts.nodes
+        task = hosts.run(a, 4, retries=5, retry_delay=10)[0]["id"]
+        wait_until(lambda: hosts.journal.started(task), "it to start", LOST)
+        server.freeze()
+        try:
+            begun = time.monotonic()
+            time.sleep(2 * LEASE)
+        finally:
+            server.thaw()
+        last = max(l[2] for l in hosts.journal.attempts()[task, 1])
+        check(last - begun < LEASE, "the program went on for %.1f s", last - begun)
+        same(ends_as(b, task, "completed")["attempts"], 2, "attempts")
+        for node in hosts.nodes:
+            wait_until(lambda: states(node) == {"alpha": "alive", "beta": "alive"}, "both to be alive", LOST)
+        same(hosts.journal.faults(), [], "faults")
+
+
+def test_a_host_that_stands_still_in_a_transaction_holds_nobody_up(server):
+    with Hosts(2, server=server) as hosts:
+        a, b = hosts.nodes
+        over = threading.Event()
+
+        def write(who):
+            n = 0
+            while not over.is_set():
+                n += 1
+                b.ask("memory.add", {"content": "%d of %d" % (n, who)}, timeout=60)
+
+        writers = [threading.Thread(target=write, args=(i,), daemon=True) for i in range(4)]
+        for t in writers:
+            t.start()
+        try:
+            for i in range(5):
+                b.freeze()
+                begun = time.monotonic()
+                same(a.ask("memory.add", {"content": "meanwhile %d" % i})[1], None, "a refusal")
+                check(time.monotonic() - begun < 30, "held up for %.0f s", time.monotonic() - begun)
+                b.thaw()
+                wait_until(lambda: b.ask("memory.add", {"content": "awake %d" % i})[0], "it to go on", LOST)
+        finally:
+            over.set()
+            b.thaw()
+            for t in writers:
+                t.join()

@@ -1,0 +1,137 @@
+"""Memories of several hosts: what one changes, the others find; and the counts are right."""
+import os
+import threading
+
+from harness import check, same, wait_until
+from hosts import Hosts
+
+
+def ask(node, method, params=None):
+    result, error = node.ask(method, params)
+    check(error is None and result is not None, "%s at %s: %r", method, node.name, error)
+    return result
+
+
+def found(node, query, **more):
+    return sorted(m["content"] for m in ask(node, "memory.search", {"query": query, **more}))
+
+
+def listed(node, **params):
+    return sorted(m["content"] for m in ask(node, "memory.list", params))
+
+
+def comes(node, query, contents, **more):
+    wait_until(lambda: found(node, query, **more) == contents,
+               "%r at %s; there is %r" % (contents, node.name, found(node, query, **more)))
+
+
+def lists(node, contents, **params):
+    wait_until(lambda: listed(node, **params) == contents,
+               "%r at %s; there is %r" % (contents, node.name, listed(node, **params)))
+
+
+def test_what_one_host_changes_the_others_find(server):
+    with Hosts(2, server=server) as hosts:
+        a, b = hosts.nodes
+        for node in (a, b):
+            # Their indexes are there, and their lists at hand, before anything changes.
+            same((found(node, "fjord"), found(node, "fjord", user_id="ann"), listed(node)), ([], [], []))
+        one = ask(a, "memory.add", {"content": "Anna runs along the fjord"})["id"]
+        own = ask(b, "memory.add", {"content": "the fjord is ann's", "user_id": "ann"})["id"]
+        for node in (a, b):
+            comes(node, "fjord", ["Anna runs along the fjord"], user_id="bob")
+            comes(node, "fjord", ["Anna runs along the fjord", "the fjord is ann's"], user_id="ann")
+            lists(node, ["Anna runs along the fjord", "the fjord is ann's"])
+        ask(b, "memory.update", {"memory_id": one, "content": "Anna swims in the lake"})
+        comes(a, "lake", ["Anna swims in the lake"])
+        same(found(a, "fjord"), ["the fjord is ann's"])
+        lists(a, ["Anna swims in the lake"], user_id="bob")
+        ask(a, "memory.add", {"content": "Anna rows on the river", "replaces": one})
+        comes(b, "river", ["Anna rows on the river"])
+        comes(b, "lake", [])
+        ask(a, "memory.delete", {"memory_id": own, "user_id": "ann"})
+        comes(b, "fjord", [], user_id="ann")
+        lists(b, ["Anna rows on the river"], user_id="ann")
+        same(ask(a, "memory.stats")["total"], ask(b, "memory.stats")["total"], "memories")
+
+
+def both(nodes, work):
+    """On all nodes at once; what it returns."""
+    out = [None] * len(nodes)
+
+    def run(i):
+        try:
+            out[i] = work(i, nodes[i])
+        except Exception as why:
+            out[i] = repr(why)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(nodes))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return out
+
+
+def test_two_hosts_that_change_one_memory_lose_no_version(server):
+    with Hosts(2, server=server) as hosts:
+        one = ask(hosts.nodes[0], "memory.add", {"content": "first"})["id"]
+
+        def update(who, node):
+            for i in range(12):
+                ask(node, "memory.update", {"memory_id": one, "content": "version %d of %d" % (i, who)})
+
+        same(both(hosts.nodes, update), [None, None], "faults")
+        said = [m["content"] for m in ask(hosts.nodes[1], "memory.history", {"memory_id": one})]
+        same(sorted(said), sorted(["first"] + ["version %d of %d" % (i, w) for i in range(12) for w in range(2)]))
+
+        def replace(who, node):
+            return node.ask("memory.add", {"content": "instead, by %d" % who, "replaces": one})
+
+        answers = both(hosts.nodes, replace)
+        same(sorted(error is None for _, error in answers), [False, True], "who replaced it")
+        check("was replaced by" in str(answers), "%r", answers)
+        for node in hosts.nodes:
+            wait_until(lambda: len(found(node, "instead")) == 1 and found(node, "version first") == [],
+                       "the one that is valid")
+
+
+class Adders:
+    """Clients of all nodes that add memories of several users, and delete some of them."""
+
+    def __init__(self, nodes, n):
+        self.faults = []
+        self.threads = [threading.Thread(target=self.run, args=(node, i, n)) for i, node in enumerate(nodes * 2)]
+        for t in self.threads:
+            t.start()
+
+    def run(self, node, who, n):
+        try:
+            with node.connect() as c:
+                for i in range(n):
+                    new = c.call("memory.add", {"content": "fact %d of %d" % (i, who), "user_id": "u%d" % (i % 7)})
+                    if i % 5 == 0:
+                        c.call("memory.delete", {"memory_id": new["id"], "user_id": "u%d" % (i % 7)})
+        except Exception as why:
+            self.faults.append(repr(why))
+
+    def join(self):
+        for t in self.threads:
+            t.join()
+        same(self.faults, [], "faults of those who add")
+
+
+def test_counts_are_right_whoever_adds(server):
+    n = 2000 if os.environ.get("KOINE_SOAK") == "1" else 700
+    with Hosts(2, server=server) as hosts:
+        Adders(hosts.nodes, n).join()
+        left = 4 * (n - n // 5)
+        for node in hosts.nodes:
+            same(ask(node, "memory.stats")["total"], left, "memories at " + node.name)
+            for u in range(7):
+                rows = int(hosts.sql("SELECT count(*) FROM koine.memory WHERE owner = 'u%d'" % u))
+                same(ask(node, "memory.stats", {"user_id": "u%d" % u})["total"], rows, "of one user")
+        same(hosts.sql("SELECT bool_and(n > 0) FROM koine.tally"), "t", "tallies")
+        for node in hosts.nodes:
+            wait_until(lambda: len(found(node, "fact", user_id="u3", limit=1000)) ==
+                       ask(node, "memory.stats", {"user_id": "u3"})["total"], "all in the index")

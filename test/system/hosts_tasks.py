@@ -1,0 +1,234 @@
+"""Tasks of several hosts: each is run once, by whoever claims it first, and nobody's late result counts."""
+import json
+import os
+import signal
+
+from harness import Client, check, request, same, wait_until
+from hosts import Hosts
+from task_world import dead, read_bytes
+
+LONG = 300
+
+
+def task(node, id):
+    return node.ask("task.show", {"id": id})[0] or {}
+
+
+def add(hosts, node, seconds=0.05, **params):
+    """A node hears of a new host with its next beat."""
+    answers = []
+
+    def added():
+        answers.append(hosts.run(node, seconds, **params))
+        return answers[-1][0] or "there is no host" not in answers[-1][1]["message"]
+    wait_until(added, "the host is known")
+    found, error = answers[-1]
+    check(found, "not added: %r", error)
+    return found["id"]
+
+
+def in_state(node, id, *states):
+    wait_until(lambda: task(node, id).get("state") in states, "%s is %s" % (id, states), 120)
+    return task(node, id)
+
+
+def counts(node):
+    return node.ask("task.find")[0]["counts"]
+
+
+def runs_at(hosts, id):
+    """Where its newest attempt has begun, and its process."""
+    found = {attempt: lines[-1] for (name, attempt), lines in hosts.journal.attempts().items() if name == id}
+    return (found[max(found)][0], found[max(found)][3]) if found else (None, None)
+
+
+def test_each_is_run_once_and_by_several(server):
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        ids = [add(hosts, (alpha, beta)[i % 2]) for i in range(40)]
+        same(len(set(ids)), 40, "ids")
+        for id in ids:
+            in_state(alpha, id, "completed")
+            same(in_state(beta, id, "completed")["host"], runs_at(hosts, id)[0], "the host")
+        same(hosts.journal.faults(), [], "what ran")
+        same({runs_at(hosts, id)[0] for id in ids}, {"alpha", "beta"}, "who ran them")
+        same({attempt for _, attempt in hosts.journal.attempts()}, {1}, "attempts")
+        wait_until(lambda: counts(alpha) == counts(beta), "the same counts")
+
+
+def test_where_it_may_run(server):
+    with Hosts(2, server=server, env={"KOINE_HOST_LABELS": ""}) as hosts:
+        alpha, beta = hosts.nodes
+        for node, host in ((alpha, "beta"), (beta, "alpha"), (alpha, "alpha")):
+            id = add(hosts, node, host=host)
+            same(in_state(node, id, "completed")["host"], host, "the host")
+        id = add(hosts, alpha, cwd=hosts.folder)
+        same(in_state(beta, id, "completed")["host"], "alpha", "where its folder is")
+        _, error = hosts.run(alpha, host="nobody")
+        check("there is no host 'nobody'" in error["message"], "%r", error)
+        waits = add(hosts, alpha, on="gpu")
+        same(task(beta, waits).get("on_label"), "gpu", "what it waits for")
+        same(alpha.ask("task.edit", {"id": waits, "on": "", "host": "beta"})[1], None, "edited")
+        same(in_state(alpha, waits, "completed")["host"], "beta", "the host")
+
+
+def test_what_a_killed_one_ran_goes_on_elsewhere(server):
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        again = add(hosts, beta, LONG, host="alpha", retries=1)
+        once = add(hosts, beta, LONG, host="alpha")
+        behind = add(hosts, alpha, after=[once])
+        for id in (again, once):
+            wait_until(lambda id=id: runs_at(hosts, id)[0] == "alpha", "it runs at alpha")
+        alpha.kill()
+        same(in_state(beta, once, "failed")["error"], "host alpha was lost", "why")
+        in_state(beta, behind, "failed")
+        same(in_state(beta, again, "queued")["on_host"], "alpha", "it waits for its host")
+        same(beta.ask("task.edit", {"id": again, "host": "any"})[1], None, "edited")
+        wait_until(lambda: runs_at(hosts, again)[0] == "beta", "it runs at beta")
+        same(hosts.journal.started(again), [1, 2], "attempts")
+        same(hosts.journal.faults(), [], "what ran")
+        alpha.up()
+        same(in_state(alpha, again, "running")["host"], "beta", "as alpha sees it")
+        same(alpha.ask("task.cancel", {"taskId": again})[1], None, "cancelled")
+        in_state(alpha, again, "cancelled")
+        in_state(beta, again, "cancelled")
+
+
+def test_a_late_result_counts_for_nothing(server):
+    """koined and its guard stand still; the program goes on, and ends well."""
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        go = os.path.join(hosts.folder, "go")
+        line = "echo $KOINE_HOST $$; while ! [ -e %s ]; do sleep 0.05; done; echo $KOINE_HOST" % go
+        found, error = alpha.ask("task.run", {"command": ["sh", "-c", line], "host": "alpha", "retries": 1})
+        check(found, "%r", error)
+        id = found["id"]
+        wait_until(lambda: task(beta, id).get("pid"), "it runs")
+        pid = task(beta, id)["pid"]
+        frozen = [alpha.pid] + [p for p in alpha.tree() if parent(p) == alpha.pid and p != pid]
+        for p in frozen:
+            os.kill(p, signal.SIGSTOP)
+        in_state(beta, id, "queued")
+        check(not dead(pid), "its program is still there")
+        with open(go, "w"):
+            pass
+        wait_until(lambda: ended(pid), "its program has ended")
+        same(beta.ask("task.edit", {"id": id, "host": "beta"})[1], None, "edited")
+        for p in reversed(frozen):
+            os.kill(p, signal.SIGCONT)
+        end = in_state(beta, id, "completed")
+        same((end["host"], end["attempts"], end["result"].split()[-1]), ("beta", 2, "beta"), "whose result it is")
+        in_state(alpha, id, "completed")
+        same(task(alpha, id), task(beta, id), "the same at both")
+
+
+def stat(pid):
+    """State and parent."""
+    return (read_bytes("/proc/%d/stat" % pid).decode().rpartition(")")[2].split() + ["X", "0"])[:2]
+
+
+def parent(pid):
+    return int(stat(pid)[1])
+
+
+def ended(pid):
+    """Also one that nobody has waited for yet."""
+    return stat(pid)[0] in "ZX"
+
+
+def test_cancelled_and_awaited_from_another(server):
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        id = add(hosts, alpha, LONG, host="alpha", retries=3)
+        wait_until(lambda: runs_at(hosts, id)[0] == "alpha", "it runs at alpha")
+        in_state(beta, id, "running")
+        pid = runs_at(hosts, id)[1]
+        with Client("unix:" + beta.path, timeout=120) as c:
+            c.send(request("task.wait", {"id": id}) + b"\n")
+            same(beta.ask("task.cancel", {"taskId": id})[1], None, "cancelled")
+            same(json.loads(c.read_line())["result"]["state"], "cancelled", "its end")
+        check(dead(pid), "its program has ended")
+        check(beta.ask("task.cancel", {"taskId": id})[1], "it is cancelled already")
+        same(alpha.ask("task.retry", {"id": id})[1], None, "again")
+        wait_until(lambda: hosts.journal.started(id) == [1], "attempts count from one again")
+        wait_until(lambda: runs_at(hosts, id)[1] != pid, "it runs again")
+        wait_until(lambda: beta.ask("task.cancel", {"taskId": id})[1] is None, "beta cancels it")
+        in_state(alpha, id, "cancelled")
+        # What waits is cancelled, stashed and paused from anywhere.
+        waits = add(hosts, alpha, stash=True)
+        wait_until(lambda: beta.ask("task.enqueue", {"id": waits})[1] is None, "beta enqueues it")
+        in_state(alpha, waits, "completed")
+        same(alpha.ask("task.pause")[1], None, "paused")
+        wait_until(lambda: beta.ask("task.find")[0]["paused"], "beta is paused, too")
+        same(beta.ask("task.resume")[1], None, "resumed")
+        wait_until(lambda: not alpha.ask("task.find")[0]["paused"], "alpha goes on")
+        same(beta.ask("task.clean")[0]["cleaned"], 2, "forgotten")
+        wait_until(lambda: counts(alpha) == counts(beta), "the same counts")
+        same(alpha.ask("task.find")[0]["tasks"], [], "alpha forgot them, too")
+
+
+def test_what_it_prints_is_read_anywhere(server):
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        go = os.path.join(hosts.folder, "go")
+        line = "echo one; while ! [ -e %s ]; do sleep 0.05; done; echo two; yes ab | head -c 2000001; echo end" % go
+        found, error = alpha.ask("task.run", {"command": ["sh", "-c", line], "host": "alpha"})
+        check(found, "%r", error)
+        id = found["id"]
+        with Client("unix:" + beta.path, timeout=120) as c:
+            wait_until(lambda: task(beta, id).get("state") == "running", "it runs")
+            c.send(request("task.follow", {"id": id}) + b"\n")
+            got = json.loads(c.read_line())["params"]
+            same((got["offset"], got["text"]), (0, "one\n"), "the first piece")
+            same(beta.ask("task.output", {"id": id})[0]["text"], "one\n", "what there is so far")
+            with open(go, "w"):
+                pass
+            text = ""
+            while "params" in (told := json.loads(c.read_line())):
+                text += told["params"]["text"]
+            same(told["result"]["state"], "completed", "its end")
+        check(text.endswith("ab\nend\n"), "the end of what it printed: %r", text[-20:])
+        for node in (alpha, beta):
+            end = node.ask("task.output", {"id": id, "offset": -8})[0]
+            same((end["text"], end["end"]), ("\nab\nend\n", 2000013), "at " + node.name)
+        size = int(hosts.sql("SELECT sum(length(bytes)) FROM koine.task_chunk"))
+        check(size < 3 << 19, "%d bytes are kept", size)
+        same(beta.ask("task.clean")[0]["cleaned"], 1, "forgotten")
+        same(hosts.sql("SELECT count(*) FROM koine.task_chunk").strip(), "0", "chunks")
+
+
+def test_a_start_that_was_stored_unheard_is_given_back(server):
+    """The commit of a claim happened, and its answer never came: nothing has begun, and something must."""
+    with Hosts(1, server=server) as hosts:
+        alpha, = hosts.nodes
+        id = add(hosts, alpha, stash=True)
+        hosts.sql("UPDATE koine.task SET state = 1, attempts = 1, version = version + 1, stashed = 0, host = 'alpha',"
+                  " epoch = (SELECT epoch FROM koine.host WHERE name = 'alpha') WHERE id = '%s'" % id)
+        alpha.ask("task.enqueue", {"id": id})
+        same(in_state(alpha, id, "completed")["attempts"], 1, "attempts")
+        same(hosts.journal.faults(), [], "what ran")
+
+
+def test_who_lost_an_attempt_is_told_so(server):
+    """As a host sees it whose task another one has taken while it could not be reached."""
+    with Hosts(1, server=server) as hosts:
+        alpha = hosts.nodes[0]
+        go = os.path.join(hosts.folder, "go")
+        line = "while ! [ -e %s ]; do sleep 0.05; done; echo $KOINE_ATTEMPT" % go
+        found, error = alpha.ask("task.run", {"command": ["sh", "-c", line], "retries": 5})
+        check(found, "%r", error)
+        id = found["id"]
+        wait_until(lambda: task(alpha, id).get("pid"), "it runs")
+        hosts.sql("INSERT INTO koine.host (name, epoch, state, boot, labels, version, since_ms, seen_ms, lease_ms,"
+                  " running, parallel) VALUES ('ghost', 999, 0, '', '', '', 0, 0, %d, 0, 0)" % (1 << 60))
+        hosts.sql("UPDATE koine.task SET epoch = 999, host = 'ghost', attempts = 2, version = version + 1")
+        with open(go, "w"):
+            pass
+        fenced = "SELECT count(*) FROM koine.event WHERE type = 'task.fenced' AND run = '%s'" % id
+        wait_until(lambda: hosts.sql(fenced).strip() == "1", "the event")
+        now = in_state(alpha, id, "running")
+        same((now["host"], now["attempts"], now["result"]), ("ghost", 2, None), "whose it is")
+        hosts.sql("UPDATE koine.host SET state = 2 WHERE name = 'ghost'")
+        end = in_state(alpha, id, "completed")
+        same((end["host"], end["attempts"], end["result"]), ("alpha", 3, "3\n"), "its end")

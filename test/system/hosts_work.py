@@ -1,0 +1,273 @@
+"""Approvals, sessions, conversations and rules of several hosts."""
+import json
+import os
+import threading
+
+from harness import SOURCE, Client, Folder, check, request, same, wait_until
+from hosts import Hosts
+
+# These wait for nobody's end, and must not be fenced where the machine has much to do.
+CALM = {"KOINE_HOST_LEASE": "20"}
+
+
+def hosts_of(server, n, **opts):
+    return Hosts(n, server=server, env={**CALM, **opts.pop("env", {})}, **opts)
+
+
+class Later(threading.Thread):
+    """A call that takes long: its answer comes later."""
+
+    def __init__(self, node, method, params):
+        super().__init__(daemon=True)
+        self.node, self.method, self.params = node, method, params
+        self.answer = None
+        self.start()
+
+    def run(self):
+        with Client("unix:" + self.node.path) as c:
+            c.send(request(self.method, self.params) + b"\n")
+            while not self.answer or "id" not in self.answer:  # text may come first
+                self.answer = json.loads(c.read_line())
+
+    def result(self):
+        self.join()
+        check(self.answer and "result" in self.answer, "%r", self.answer)
+        return self.answer["result"]
+
+
+def ask(node, method, params=None):
+    result, error = node.ask(method, params)
+    check(error is None and result is not None, "%s at %s: %r", method, node.name, error)
+    return result
+
+
+def waiting(node):
+    return [a["id"] for a in ask(node, "approval.list", {"status": "pending"})["approvals"]]
+
+
+# ---- approvals ----
+
+def test_what_is_asked_here_is_decided_there(server):
+    """Though both are this process: the number of a process says nothing on another host."""
+    with hosts_of(server, 2, args=("--set", "approval.agents_decide=no")) as h:
+        here, there = h.nodes
+        question = {"tool": "Bash", "input": {"command": "rm -r /"}, "agent": "claude"}
+        asked = [Later(here, "approval.request", {"id": "q%d" % i, **question}) for i in range(3)]
+        wait_until(lambda: len(waiting(there)) == 3, "three questions")
+        same(ask(there, "approval.get", {"id": "q0"})["host"], here.name, "where it was asked")
+        refused = here.ask("approval.decide", {"id": "q0", "decision": "approve"})[1]
+        check(refused and "an agent that asks" in refused["message"], "%r", refused)
+        for i, word in enumerate(["approve", "deny", "approve"]):
+            ask(there, "approval.decide", {"id": "q%d" % i, "decision": word, "comment": "so"})
+        same([a.result()["status"] for a in asked], ["approved", "denied", "approved"], "what the askers hear")
+        same(waiting(here), [], "pending at the asker's host")
+        # What waits is at hand everywhere, and goes everywhere.
+        for node in h.nodes:
+            wait_until(lambda: ask(node, "daemon.status")["approvals_pending"] == 0, "nothing pending at " + node.name)
+
+
+def test_one_decision_of_many_hosts_counts(server):
+    with hosts_of(server, 3) as h:
+        for i in range(5):
+            name = "all%d" % i
+            asker = Later(h.nodes[0], "approval.request", {"id": name, "tool": "Edit", "agent": "x"})
+            wait_until(lambda: name in waiting(h.nodes[2]), "the question")
+            words = ["approve", "deny"]
+            tries = [Later(h.nodes[1 + k], "approval.decide", {"id": name, "decision": words[k]}) for k in range(2)]
+            for t in tries:
+                t.join()
+            won = [k for k, t in enumerate(tries) if "result" in t.answer]
+            same(len(won), 1, "decisions that counted: %r" % [t.answer for t in tries])
+            lost = tries[1 - won[0]].answer["error"]
+            check("already" in lost["message"], "%r", lost)
+            same(asker.result()["status"], ["approved", "denied"][won[0]], "what the asker hears")
+        resolved = h.sql("SELECT count(*) FROM koine.event WHERE type = 'approval.resolved'")
+        same(resolved.strip(), "5", "events of decisions")
+
+
+def test_nobody_decides_in_time_once(server):
+    with hosts_of(server, 2) as h:
+        asker = Later(h.nodes[0], "approval.request", {"id": "late", "tool": "Edit", "timeout": 1})
+        same(asker.result()["status"], "expired", "what the asker hears")
+        # Its host has gone before its time was over.
+        Later(h.nodes[0], "approval.create", {"id": "later", "tool": "Edit", "timeout": 4}).result()
+        wait_until(lambda: "later" in waiting(h.nodes[1]), "the question")
+        h.nodes[0].stop()
+        wait_until(lambda: waiting(h.nodes[1]) == [], "its end")
+        resolved = h.sql("SELECT count(*) FROM koine.event WHERE type = 'approval.resolved'")
+        same(resolved.strip(), "2", "events of ends")
+
+
+# ---- sessions ----
+
+AGENT = "python3 " + os.path.join(SOURCE, "test", "system", "session_agent.py")
+SESSIONS = ("--set", "session.program=" + AGENT, "--set", "limits.stop_time=0")
+
+
+def session_is(node, session, status):
+    wait_until(lambda: ask(node, "session.get", {"id": session})["status"] == status, "%s at %s" % (status, node.name))
+
+
+def says(node, session, text):
+    wait_until(lambda: any(e.get("content") == text for e in ask(node, "session.events", {"id": session})["events"]),
+               "%r at %s" % (text, node.name))
+
+
+def test_a_session_is_read_and_interrupted_from_elsewhere(server):
+    with hosts_of(server, 2, args=SESSIONS) as h:
+        here, there = h.nodes
+        session = ask(here, "session.launch", {"query": "say one\nask Bash {}\nsay two\nhang", "working_dir": "/tmp"})["id"]
+        says(there, session, "one")
+        session_is(there, session, "waiting_input")
+        same(ask(there, "session.get", {"id": session})["host"], here.name, "where it runs")
+        ask(there, "approval.decide", {"id": waiting(there)[0], "decision": "approve"})
+        says(there, session, "two")
+        ask(there, "session.interrupt", {"id": session})
+        for node in h.nodes:
+            session_is(node, session, "interrupted")
+        refused = there.ask("session.interrupt", {"id": session})[1]
+        check(refused and "interrupted" in refused["message"], "%r", refused)
+
+
+def test_a_session_is_continued_on_another_host(server):
+    with hosts_of(server, 2, args=SESSIONS) as h:
+        here, there = h.nodes
+        first = ask(here, "session.launch", {"query": "say one\nhang", "working_dir": "/tmp"})["id"]
+        says(there, first, "one")
+        # It runs: it is interrupted, and waited for.
+        second = ask(there, "session.continue", {"id": first, "query": "say more"})["id"]
+        same(ask(there, "session.get", {"id": first})["status"], "interrupted", "the first")
+        session_is(here, second, "completed")
+        got = ask(here, "session.get", {"id": second})
+        same((got["host"], got["parent_session_id"]), (there.name, first), "the second")
+
+
+def test_sessions_of_a_lost_host_have_failed(server):
+    with hosts_of(server, 2, args=SESSIONS, env={"KOINE_HOST_LEASE": "6"}) as h:
+        here, there = h.nodes
+        session = ask(here, "session.launch", {"query": "say one\nask Bash {}\nhang", "working_dir": "/tmp"})["id"]
+        session_is(there, session, "waiting_input")
+        mine = ask(there, "session.launch", {"query": "say mine\nhang", "working_dir": "/tmp"})["id"]
+        here.kill()
+        session_is(there, session, "failed")
+        same(ask(there, "session.get", {"id": session})["error"], "host %s was lost" % here.name, "its error")
+        wait_until(lambda: waiting(there) == [], "the end of its question")
+        same(ask(there, "session.get", {"id": mine})["status"], "running", "one of a host that lives")
+        here.up()
+        same(ask(here, "session.get", {"id": mine})["status"], "running", "after a start")
+        told = h.sql("SELECT count(*) FROM koine.event WHERE type = 'session.status' AND session = '%s'"
+                     " AND host = '%s'" % (session, there.name))
+        same(told.strip(), "1", "events of its end")
+
+
+# ---- rules ----
+
+# A minute of schedules begins a few seconds after the start.
+RULES = """[rule tick]
+every = 2s
+prompt = tick {{payload.time}}
+
+[rule echo]
+event = memory.added
+prompt = heard {{payload.seq}}
+
+[rule chain]
+event = task.queued
+prompt = again
+
+[rule rare]
+event = memory.added
+cooldown = 1h
+prompt = rare
+"""
+
+
+def prompts(node, first):
+    found = ask(node, "task.find", {"limit": 1000})["tasks"]
+    return sorted(t["prompt"] for t in found if t["prompt"].startswith(first))
+
+
+def test_a_rule_of_three_hosts_fires_once(server):
+    with Folder() as f:
+        with open(f("koine.conf"), "w") as out:
+            out.write(RULES)
+        args = ("--config", f("koine.conf"))
+        with hosts_of(server, 3, args=args, env={"PATH": "/usr/bin:/bin"}) as h:
+            for node in h.nodes:
+                wait_until(lambda: b"rules ready" in node.log(), "rules of " + node.name)
+            for i, node in enumerate(h.nodes):
+                ask(node, "memory.add", {"content": "fact %d of %s" % (i, node.name)})
+            wait_until(lambda: len(prompts(h.nodes[0], "heard")) >= 3, "what was heard")
+            wait_until(lambda: len(prompts(h.nodes[1], "tick")) >= 4, "four ticks")
+            # Off everywhere, by one of them.
+            ask(h.nodes[2], "automation.disable", {"ruleId": "tick"})
+            for node in h.nodes:
+                wait_until(lambda: not [r for r in ask(node, "automation.rules")["rules"]
+                                        if r["rule"] == "tick" and r["enabled"]], "off at " + node.name)
+            # Each task but its own has fired the chain, and none twice.
+            def others():
+                return len(prompts(h.nodes[0], "")) - len(prompts(h.nodes[0], "again"))
+            wait_until(lambda: len(prompts(h.nodes[0], "again")) == others(), "the chain")
+            ticks = "SELECT max(occurrence_ms) FROM koine.rule_claim WHERE rule = E'\\ntick'"
+            last = h.sql(ticks)
+            wait_until(lambda: h.sql(ticks) != last, "a tick that is only claimed")
+            same(len(prompts(h.nodes[0], "again")), others(), "the chain")
+            for first in "tick", "heard":
+                found = prompts(h.nodes[0], first)
+                same(len(found), len(set(found)), "%s: all different: %r" % (first, found))
+            same(len(prompts(h.nodes[0], "heard")), 3, "what was heard")
+            same(prompts(h.nodes[0], "rare"), ["rare"], "with a cooldown")
+
+
+# ---- conversations ----
+
+# It answers slowly, and writes down when.
+SLOW = """#!/bin/sh
+echo "begin" >>"$JOURNAL"
+sleep 0.3
+echo "end" >>"$JOURNAL"
+echo answered
+"""
+
+
+def test_turns_of_a_conversation_come_one_after_another(server):
+    with Folder() as f:
+        with open(f("slow"), "w") as out:
+            out.write(SLOW.replace("$JOURNAL", f("journal")))
+        os.chmod(f("slow"), 0o755)
+        args = ("--set", "agent.slow.kind=command", "--set", "agent.slow.command=" + f("slow"), "--set", "chat.agent=slow")
+        with hosts_of(server, 2, args=args) as h:
+            asked = []
+            for i in range(3):
+                for node in h.nodes:
+                    asked.append(Later(node, "chat.stream", {"conversation": "both", "content": "%d of %s" % (i, node.name)}))
+            for a in asked:
+                a.join()
+            same([a.answer.get("error") for a in asked], [None] * 6, "refusals")
+            with open(f("journal")) as journal:
+                same(journal.read().split(), ["begin", "end"] * 6, "turns")
+            # Each was kept, and ended, in one conversation; and both hosts count the same.
+            same(h.sql("SELECT count(*), max(epoch) FROM koine.conversation").strip(), "1|0", "conversations")
+            same(h.sql("SELECT state, count(*) FROM koine.turn GROUP BY state").strip(), "1|6", "turns by state")
+            same(h.sql("SELECT count(*) FROM koine.message").strip(), "12", "messages")
+
+
+# ---- projects ----
+
+def test_trust_that_is_withdrawn_elsewhere_is_withdrawn_here(server):
+    with Folder() as f, hosts_of(server, 0, spare=2) as h:
+        project = f("project")
+        os.makedirs(project + "/.aiwg")
+        with open(project + "/.aiwg/daemon.json", "w") as out:
+            json.dump({"rules": [{"id": "heard", "trigger": {"type": "task.completed"}, "cooldownMs": 3600000,
+                                  "action": {"type": "agent", "prompt": "x"}}]}, out)
+        here = h.node(0, args=("--project", project)).up()
+
+        def state():
+            return here.ask("project.show", {"folder": project})[0]["state"]
+        digest = here.ask("project.show", {"folder": project})[0]["digest"]
+        same(here.ask("project.trust", {"folder": project, "digest": digest})[1], None, "a refusal")
+        same(state(), "trusted", "at first")
+        there = h.node(1).up()
+        same(there.ask("project.distrust", {"folder": project})[1], None, "a refusal")
+        wait_until(lambda: state() == "untrusted", "it is heard of")

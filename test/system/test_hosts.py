@@ -1,0 +1,45 @@
+"""
+Several koined on several hosts over one PostgreSQL server, which all of these tests share.
+
+The tests are in hosts_*.py; each is given the server, if it wants one.
+"""
+import functools
+import inspect
+import sys
+
+import hosts_fences
+import hosts_memory
+import hosts_playground
+import hosts_refusals
+import hosts_sharing
+import hosts_storm
+import hosts_tasks
+import hosts_weather
+import hosts_work
+from harness import SANITIZED, Failure, Skip, main
+from hosts import HostsServer
+
+ROOMS = [hosts_sharing, hosts_memory, hosts_refusals, hosts_storm, hosts_tasks, hosts_work]
+# What takes whole leases is judged as people run it.
+if not SANITIZED:
+    ROOMS += [hosts_fences, hosts_weather, hosts_playground]
+HOSTS = 4
+
+
+def tests_of(room, server):
+    for name, test in vars(room).items():
+        if name.startswith("test_"):
+            wants = inspect.signature(test).parameters
+            yield name, functools.partial(test, server) if wants else test
+
+
+if __name__ == "__main__":
+    try:
+        with HostsServer(HOSTS) as shared:
+            main({name: test for room in ROOMS for name, test in tests_of(room, shared)})
+    except Skip as why:
+        print("skip hosts: %s" % why)
+        print("0 passed, 0 failed, 1 skipped")
+    except Failure as why:
+        print("FAIL hosts: %s" % why)
+        sys.exit(1)
