@@ -91,6 +91,7 @@ def put(path, n, rows):
         sql = f"{count}INSERT INTO {table} ({columns}) SELECT {values}"
         db.execute(sql.format(n=n, tenth=n // 10))
     db.execute("INSERT OR REPLACE INTO task_project (name, next) VALUES ('', ?)", (2 * n,))
+    db.execute("UPDATE event_counter SET last_seq = max(last_seq, (SELECT coalesce(max(seq), 0) FROM event))")
     db.execute("COMMIT")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()

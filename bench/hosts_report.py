@@ -1,0 +1,165 @@
+"""What bench/hosts found: tables, goals, and what doc/ says of it."""
+
+import os
+import statistics
+
+import document
+import hosts_model
+import report
+from part_report import as_markdown, as_text, format_time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TITLE = "Several hosts"
+HEADING = "How fast, and how far"
+JUDGED = "16"  # the row of empty jobs that the goal is about: one by one on both sides
+SLEEPS = (0.1, 4)  # seconds of a task, slots of a node
+
+
+def median(values):
+    return statistics.median(values) if values else None
+
+
+def task_rates(found, form, nodes):
+    return median([one["rate"] for one in found["tasks"][form] if one["nodes"] == nodes])
+
+
+def ratio(a, b):
+    return a / b if a and b else None
+
+
+# ---- tables ----
+
+def adds_table(found):
+    adds = {store: median(rates) for store, rates in found["adds"].items()}
+    return [["durable adds, 64 clients", "adds/s", "ratio"], ["SQLite", f"{adds['sqlite']:,.0f}", ""],
+            ["PostgreSQL, one host", f"{adds['postgresql']:,.0f}", f"{ratio(adds['postgresql'], adds['sqlite']):.2f}"]]
+
+
+def tasks_table(found):
+    costs = hosts_model.Costs(found["costs"]) if "costs" in found else None
+    rows = [["hosts", "sleep 0.1, 4 slots each", "ratio", "the model says", "true, 16 slots each", "ratio",
+             "CPU for one"]]
+    for n in (1, 2, 3):
+        sleep, true = task_rates(found, "sleep", n), task_rates(found, "true", n)
+        cpu = median([one["cpu"] for one in found["tasks"]["true"] if one["nodes"] == n])
+        said = hosts_model.rate(costs, n, *SLEEPS)["rate"] if costs else None
+        rows.append([str(n), f"{sleep:.0f}/s", f"{sleep / task_rates(found, 'sleep', 1):.2f}",
+                     f"{said:.0f}/s" if said else "", f"{true:.0f}/s", f"{true / task_rates(found, 'true', 1):.2f}",
+                     format_time(cpu * 1e9)])
+    return rows
+
+
+def search_table(found):
+    alone, nodes = (median(x) for x in found["search"].values())
+    return [["search among 10,000, one client", "p50", "ratio"], ["SQLite", format_time(alone), ""],
+            ["PostgreSQL, the second of two hosts", format_time(nodes), f"{ratio(nodes, alone):.2f}"]]
+
+
+def jobs_table(found):
+    rows = [["empty jobs, in flight", "koine/s", "pg-boss/s", "ratio"]]
+    for row, columns in found["jobs"].items():
+        ours, theirs = median(columns["koine"]), median(columns["pg-boss"])
+        rows.append([row, f"{ours:,.0f}", f"{theirs:,.0f}", f"{ratio(ours, theirs):.2f}"])
+    return rows
+
+
+def costs_table(found):
+    names = {"claim": "a claim, in a batch", "end": "an end, in a batch", "commit": "a commit with one event",
+             "commit_many": f"the same with {found['costs']['many']:.0f} events", "beat": "a beat", "tell": "NOTIFY",
+             "wake": "until another has heard it", "page": "a page of one event",
+             "page_many": f"a page of {found['costs']['page_events']:,.0f}"}
+    return [["what it costs", "p50"], *([words, format_time(found["costs"][name])] for name, words in names.items())]
+
+
+TABLES = {"adds": adds_table, "tasks": tasks_table, "search": search_table, "jobs": jobs_table, "costs": costs_table}
+
+
+def tables(found):
+    return [table(found) for part, table in TABLES.items() if part in found]
+
+
+# ---- goals ----
+
+def goals(found):
+    adds = {store: median(rates) for store, rates in found.get("adds", {}).items()}
+    search = [median(x) for x in found.get("search", {}).values()]
+    jobs = {column: median(x) for column, x in found.get("jobs", {}).get(JUDGED, {}).items()}
+    scale = {n: ratio(task_rates(found, "sleep", n), task_rates(found, "sleep", 1)) if "tasks" in found else None
+             for n in (2, 3)}
+    rows = [("hosts: durable adds over PostgreSQL, of SQLite's: at least 0.5",
+             ratio(adds.get("postgresql"), adds.get("sqlite")), lambda x: x >= 0.5),
+            ("hosts: tasks of two, of one's: at least 1.7", scale[2], lambda x: x >= 1.7),
+            ("hosts: tasks of three, of one's: at least 2.3", scale[3], lambda x: x >= 2.3),
+            ("hosts: search p50 with two, of SQLite's: at most 1.2", ratio(*search[::-1]) if search else None,
+             lambda x: x <= 1.2),
+            ("hosts: empty jobs one by one, of pg-boss's: at least 3", ratio(jobs.get("koine"), jobs.get("pg-boss")),
+             lambda x: x >= 3)]
+    return [(title, "not measured" if x is None else f"{x:.2f}", None if x is None else met(x))
+            for title, x, met in rows]
+
+
+def tell(found):
+    print("\n\n".join(as_text(rows) for rows in tables(found)))
+    if "costs" in found:
+        print("\n" + as_text(hosts_model.table(hosts_model.Costs(found["costs"]))))
+    verdicts = goals(found)
+    print("\n" + as_text([["goal", "found", ""], *([t, f, report.WORDS[v]] for t, f, v in verdicts)]))
+    return verdicts
+
+
+# ---- documents ----
+
+def bench_section(found):
+    m = report.machine()
+    parts = "\n\n".join(as_markdown(rows) for rows in tables(found))
+    return f"""{m["date"]}, {m["cpu"]}, {m["cores"]} cores, which the server, all hosts, their programs and the clients
+share. Rounds are interleaved; medians, but of the costs the calmest round. Parts may be of different runs, and a busy machine
+moves all of it: ratios say more than figures, and two or three rounds say little. pg-boss is 12.35.0, which asks for Node.js 22. `./dev bench --hosts` measures it; what each row does is in
+[bench/README.md](../bench/README.md), what it means in [hosts.md](hosts.md).
+
+{parts}
+"""
+
+
+def job_ratios(found):
+    return "; ".join(f"{float(cells[-1]):.1f} with {cells[0]} in flight" for cells in jobs_table(found)[1:])
+
+
+def hosts_section(found):
+    costs = hosts_model.Costs(found["costs"])
+    adds = {store: median(rates) for store, rates in found["adds"].items()}
+    search = [median(x) for x in found["search"].values()]
+    cores = os.cpu_count()
+    return f"""Measured on one machine with {cores} cores, which the server and all hosts share: [bench.md](bench.md#several-hosts).
+
+- **What is slower than SQLite**: durable adds, {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times with 64 clients; and a search,
+  {ratio(search[1], search[0]):.1f} times at its p50. Where that goes has not been looked into; indexes are in each host's memory.
+- **Tasks that mostly wait**, as those of agents do: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times,
+  three {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times what one does. Tasks that only compute are bound by the cores, here
+  {cores} for all: there more hosts on one machine only add the price of following each other.
+- **Empty jobs** beside pg-boss's, as a ratio of jobs per second: {job_ratios(found)}. pg-boss fetches and completes a batch with
+  one statement each; koine claims and ends each task by a statement of its own, with guards and an event.
+
+How far it goes is a model's word, not a measurement: a simulation with the costs above ([bench/hosts_model.py](../bench/hosts_model.py)),
+for a server with {hosts_model.SERVER_CORES} such cores and as quick a disk. For one to three hosts it stands beside what was measured in bench.md,
+and says more than that: it knows nothing of starting programs, nor of hosts that share cores. Take it for which limit comes first, not for how much.
+
+![Limits of hosts over one PostgreSQL](hosts-model.svg)
+
+{as_markdown(hosts_model.table(costs))}
+"""
+
+
+def publish(found):
+    if missing := [part for part in TABLES if part not in found]:
+        print("not published: " + ", ".join(missing) + " not measured yet")
+        return
+    page = document.Document(os.path.join(ROOT, "doc", "bench.md"))
+    page.put(TITLE, bench_section(found), ["As the store grows", document.GOALS])
+    page.put_goals([f"| {t} | {f} | {report.WORDS[v]} |" for t, f, v in goals(found)])
+    page.write()
+    page = document.Document(os.path.join(ROOT, "doc", "hosts.md"))
+    page.put(HEADING, hosts_section(found))
+    page.write()
+    with open(os.path.join(ROOT, "doc", "hosts-model.svg"), "w") as f:
+        f.write(hosts_model.picture(hosts_model.Costs(found["costs"])))
