@@ -168,6 +168,31 @@ def test_cancelled_and_awaited_from_another(server):
         same(alpha.ask("task.find")[0]["tasks"], [], "alpha forgot them, too")
 
 
+def test_what_it_comes_after_may_be_unheard_of(server):
+    """What another host added a moment ago is in the store; whoever comes after it waits for it."""
+    with Hosts(2, server=server) as hosts:
+        nodes = hosts.nodes
+        pairs = []
+        for i in range(20):
+            here, there = nodes[i % 2], nodes[1 - i % 2]
+            first = add(hosts, here, stash=True)
+            pairs.append((here, first, add(hosts, there, after=[first])))
+        same([p[2] for p in pairs if task(nodes[0], p[2])["state"] != "queued"], [], "those that do not wait")
+        # The same for one that waits already.
+        last = add(hosts, nodes[1], stash=True)
+        for i in range(5):
+            first = add(hosts, nodes[0], stash=True)
+            wait_until(lambda: nodes[1].ask("task.edit", {"id": last, "after": [first]})[1] is None, "edited")
+            same(task(nodes[1], last)["state"], "queued", "it waits")
+            pairs.append((nodes[0], first, last))
+        same(nodes[1].ask("task.enqueue", {"id": last})[1], None, "enqueued")
+        for node, first, second in pairs:
+            same(node.ask("task.enqueue", {"id": first})[1], None, "enqueued")
+        for _, first, second in pairs:
+            in_state(nodes[0], second, "completed")
+        same(hosts.journal.faults(), [], "what ran")
+
+
 def test_what_it_prints_is_read_anywhere(server):
     with Hosts(2, server=server) as hosts:
         alpha, beta = hosts.nodes

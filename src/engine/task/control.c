@@ -160,9 +160,7 @@ struct live *task_find_open(struct tasks *t, struct text project, struct text id
 
 static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c)
 {
-	/* One that another host has changed is not in the queue. */
-	if (l->place != PLACE_NONE)
-		queue_remove(t, l);
+	queue_remove(t, l);
 	task_end_then(t, l, TASK_CANCELLED, (struct text) {0}, (struct text) {0}, c);
 }
 

@@ -169,12 +169,9 @@ static int apply(struct edit *e, struct live *l)
 	l->task.version = e->kept.version;
 	if (r == 0 && e->wanted.after)
 		r = live_set_after(l, &e->after);
-	if (r != 0 || !e->wanted.after || task_wait_for_open(t, l, e->after_states))
-		return r;
-	queue_remove(t, l);
-	task_ended(t, l, TASK_FAILED, (struct text) {0},
-		   TEXT("a task that it comes after did not complete"));
-	return 0;
+	if (r == 0 && e->wanted.after)
+		(void)task_wait_for_open(t, l, e->after_states);
+	return r;
 }
 
 /* It may have been cancelled meanwhile, or even forgotten. */

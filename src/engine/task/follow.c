@@ -21,6 +21,16 @@
 
 enum { READ_AT_ONCE = 64, AGAIN_MS = 500, SOON_MS = 20 };
 
+struct rereading {
+	struct work work;
+	struct tasks *tasks;
+	struct timer *again;
+	struct arena arena;
+	struct found_task found[READ_AT_ONCE];
+	unsigned n;
+	bool going;
+};
+
 /* ---- a row ---- */
 
 static int read_after_states(struct connection *db, struct arena *a, struct found_task *f)
@@ -57,15 +67,15 @@ static void forget(struct tasks *t, struct live *l)
 {
 	struct project *p = l->project;
 
-	if (l->place != PLACE_NONE)
-		queue_remove(t, l);
+	queue_remove(t, l);
 	project_count(p, l->task.state, -1);
 	live_free(l);
 }
 
 /* It waits for those that it comes after, unless they are completed. One that did not complete makes
- * it fail: that is for whoever knows of it first, which another host may be. */
-static void wait_for_others(struct tasks *t, struct live *l, const struct found_task *f)
+ * it fail: that is for whoever knows of it first, which another host may be. False: one is open, and we
+ * have not heard of that yet. */
+static bool wait_for_others(struct tasks *t, struct live *l, const struct found_task *f)
 {
 	for (unsigned i = 0; i < l->task.after.n; i++) {
 		unsigned n;
@@ -76,9 +86,20 @@ static void wait_for_others(struct tasks *t, struct live *l, const struct found_
 			continue;
 		if (before && state <= TASK_RUNNING)
 			behind_wait(l, i, before);
+		else if (f->after_states[i] <= TASK_RUNNING)
+			return false;
 		else
 			behind_orphan(t, l, i, state);
 	}
+	return true;
+}
+
+void task_read_again(struct tasks *t, struct live *l)
+{
+	behind_stop_waiting(l);
+	if (list_empty(&l->stale_link))
+		list_append(&t->stale, &l->stale_link);
+	timer_start(t->rereading->again, SOON_MS);
 }
 
 static void queue_it(struct tasks *t, struct live *l, const struct found_task *f)
@@ -86,8 +107,10 @@ static void queue_it(struct tasks *t, struct live *l, const struct found_task *f
 	int64_t wait = f->row.not_before_ms - clock_utc_ms();
 
 	l->ready_ms = f->row.not_before_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
-	wait_for_others(t, l, f);
-	queue_add(t, l);
+	if (wait_for_others(t, l, f))
+		queue_add(t, l);
+	else
+		task_read_again(t, l);
 }
 
 static void end_it(struct tasks *t, struct live *l, const struct task *row)
@@ -160,8 +183,7 @@ static void take(struct tasks *t, struct live *l, const struct found_task *f)
 {
 	int r;
 
-	if (l->place != PLACE_NONE)
-		queue_remove(t, l);
+	queue_remove(t, l);
 	list_remove(&l->link);
 	list_remove(&l->stale_link);
 	behind_stop_waiting(l);
@@ -207,16 +229,6 @@ void task_sync(struct tasks *t, const struct found_task *f)
 }
 
 /* ---- reading again ---- */
-
-struct rereading {
-	struct work work;
-	struct tasks *tasks;
-	struct timer *again;
-	struct arena arena;
-	struct found_task found[READ_AT_ONCE];
-	unsigned n;
-	bool going;
-};
 
 static int reread_run(struct work *w, int lane)
 {
@@ -276,8 +288,7 @@ void task_lost(struct tasks *t, struct live *l, bool claim)
 		  "task=%.*s", TEXT_ARGS(l->task.id));
 	if (l->run)
 		run_lose(l->run);
-	if (l->place != PLACE_NONE)
-		queue_remove(t, l);
+	queue_remove(t, l);
 	if (list_empty(&l->stale_link))
 		list_append(&t->stale, &l->stale_link);
 	timer_start(t->rereading->again, 0);

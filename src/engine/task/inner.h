@@ -277,7 +277,7 @@ bool queue_goes_before(const struct sorted_link *a, const struct sorted_link *b)
 bool queue_is_due_before(const struct sorted_link *a, const struct sorted_link *b);
 
 void queue_add(struct tasks *t, struct live *l);
-void queue_remove(struct tasks *t, struct live *l);
+void queue_remove(struct tasks *t, struct live *l); /* also accepts one that is not there */
 
 /* What it waits for has changed. */
 void queue_move(struct tasks *t, struct live *l);
@@ -494,6 +494,9 @@ void task_sync(struct tasks *t, const struct found_task *f);
 /* A change was lost: another host has changed the task. It waits until it is read again. */
 void task_lost(struct tasks *t, struct live *l, bool claim);
 
+/* It is in no queue, since not all that it comes after is known here yet: it waits for the same. */
+void task_read_again(struct tasks *t, struct live *l);
+
 /* The row of one that may be ours to run says whether somebody wants it cancelled. */
 void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
@@ -559,8 +562,9 @@ int task_copy_after(struct arena *a, const struct texts *from, struct texts *ret
 int task_after_states(struct tasks *t, struct arena *a, const struct task *row,
 		      enum task_state **ret_states, struct why *why);
 
-/* It waits for those in its `after` that are open. False: one did not complete meanwhile, or ended
- * so long ago that it is no longer in memory. */
+/* It waits for those in its `after` that are open. False: it is in no queue any more. One did not
+ * complete meanwhile, or ended so long ago that it is no longer in memory, and so it has failed; or
+ * another host knows of one that we do not know yet. */
 bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *states);
 
 /* What a new task of this project has as its time limit if its client gives none. */

@@ -128,14 +128,19 @@ void queue_add(struct tasks *t, struct live *l)
 	put(t, l);
 }
 
+/* One that another host has changed is in no queue until it was read again. */
 void queue_remove(struct tasks *t, struct live *l)
 {
+	if (l->place == PLACE_NONE)
+		return;
 	take_out(t, l);
 	t->n_queued--;
 }
 
 void queue_move(struct tasks *t, struct live *l)
 {
+	if (l->place == PLACE_NONE)
+		return;
 	take_out(t, l);
 	put(t, l);
 }

@@ -36,7 +36,7 @@ static int check_stashed(const struct live *l, bool wanted, struct why *why)
 /* One that is held keeps its place, which may be among those that are being released. */
 void task_find_place(struct tasks *t, struct live *l)
 {
-	if (l->place != PLACE_NONE && !l->task.held)
+	if (!l->task.held)
 		queue_move(t, l);
 }
 

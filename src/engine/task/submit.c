@@ -394,6 +394,17 @@ static void on_begun(void *arg, bool gone, enum task_state state)
 		submit_took(arg, state);
 }
 
+/* What another host has added or queued again may be known to the store, and not yet to us. */
+static void stand_aside(struct tasks *t, struct live *l, enum task_state stored)
+{
+	queue_remove(t, l);
+	if (t->node && stored <= TASK_RUNNING)
+		task_read_again(t, l);
+	else
+		task_ended(t, l, TASK_FAILED, (struct text) {0},
+			   TEXT("a task that it comes after did not complete"));
+}
+
 bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *states)
 {
 	for (unsigned i = 0; i < l->task.after.n; i++) {
@@ -401,11 +412,12 @@ bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *
 		struct live *before = live_find(t, l->project->name, l->task.after.items[i], &n);
 		enum task_state state = before ? before->task.state : states[i];
 
-		if (state == TASK_FAILED || state == TASK_CANCELLED ||
-		    (!before && state != TASK_COMPLETED))
-			return false;
-		if (before && state != TASK_COMPLETED)
+		if (before && state <= TASK_RUNNING) {
 			behind_wait(l, i, before);
+		} else if (state != TASK_COMPLETED) {
+			stand_aside(t, l, states[i]);
+			return false;
+		}
 	}
 	return true;
 }
@@ -423,13 +435,9 @@ static void take_submitted(struct submit *s, struct live *l)
 
 	project_count(l->project, TASK_QUEUED, 1);
 	l->ready_ms = steady_of(l->task.not_before_ms);
-	if (task_wait_for_open(t, l, s->after_states)) {
+	if (task_wait_for_open(t, l, s->after_states))
 		queue_add(t, l);
-		queue_run(t);
-	} else {
-		task_ended(t, l, TASK_FAILED, (struct text) {0},
-			   TEXT("a task that it comes after did not complete"));
-	}
+	queue_run(t);
 	/* If its program could not be started, it has already failed; it counts as submitted all
 	 * the same. */
 	if (s->until_begun && l->run)
