@@ -223,6 +223,22 @@ def test_what_it_prints_is_read_anywhere(server):
         same(hosts.sql("SELECT count(*) FROM koine.task_chunk").strip(), "0", "chunks")
 
 
+def test_what_is_stopped_with_its_host_goes_on_elsewhere(server):
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        again = add(hosts, alpha, LONG, host="alpha", retries=1)
+        once = add(hosts, alpha, LONG, host="alpha")
+        for id in (again, once):
+            wait_until(lambda id=id: runs_at(hosts, id)[0] == "alpha", "it runs at alpha")
+        in_state(beta, again, "running")
+        alpha.stop()
+        same(in_state(beta, once, "failed")["error"], "Killed during shutdown", "why")
+        same(in_state(beta, again, "queued")["attempts"], 1, "attempts so far")
+        same(beta.ask("task.edit", {"id": again, "host": "beta"})[1], None, "edited")
+        wait_until(lambda: runs_at(hosts, again)[0] == "beta", "it runs at beta")
+        same(hosts.journal.faults(), [], "what ran")
+
+
 def test_a_start_that_was_stored_unheard_is_given_back(server):
     """The commit of a claim happened, and its answer never came: nothing has begun, and something must."""
     with Hosts(1, server=server) as hosts:

@@ -9,6 +9,7 @@ import sys
 
 import hosts_fences
 import hosts_memory
+import hosts_output
 import hosts_playground
 import hosts_refusals
 import hosts_sharing
@@ -19,7 +20,7 @@ import hosts_work
 from harness import SANITIZED, Failure, Skip, main
 from hosts import HostsServer
 
-ROOMS = [hosts_sharing, hosts_memory, hosts_refusals, hosts_storm, hosts_tasks, hosts_work]
+ROOMS = [hosts_sharing, hosts_memory, hosts_refusals, hosts_storm, hosts_tasks, hosts_output, hosts_work]
 # What takes whole leases is judged as people run it.
 if not SANITIZED:
     ROOMS += [hosts_fences, hosts_weather, hosts_playground]

@@ -24,10 +24,11 @@ enum {
 /* ---- a piece ---- */
 
 /* A piece that begins or ends within a character is cut to whole characters. The last piece
- * keeps its end as it is. */
+ * keeps its end as it is; so does one with nothing whole in it although there is more, since that is
+ * behind a gap. */
 static void cut(struct task_output *o, bool inside, bool last)
 {
-	size_t n = 0;
+	size_t n = 0, whole;
 
 	while (inside && n < 3 && n < o->bytes.len && (o->bytes.data[n] & 0xc0) == 0x80)
 		n++;
@@ -35,8 +36,9 @@ static void cut(struct task_output *o, bool inside, bool last)
 		o->bytes.data += n;
 	o->bytes.len -= n;
 	o->offset += (int64_t)n;
-	if (!last)
-		o->bytes.len = utf8_whole(o->bytes.data, o->bytes.len);
+	whole = utf8_whole(o->bytes.data, o->bytes.len);
+	if (!last && (whole > 0 || o->offset + (int64_t)o->bytes.len >= o->end))
+		o->bytes.len = whole;
 }
 
 static bool is_last(const struct task_output *o)
@@ -161,7 +163,7 @@ static int tell(struct follow *f, struct buf *words, enum next *ret_next)
 	f->seen = o->offset + (int64_t)o->bytes.len;
 	if (f->seen < o->end)
 		*ret_next = LOOK_NOW;
-	cut(o, f->inside, is_last(o));
+	cut(o, f->inside || o->offset > f->at, is_last(o));
 	/* A negative offset is resolved by now. */
 	f->at = o->offset;
 	f->inside = false;

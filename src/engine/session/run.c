@@ -376,7 +376,8 @@ static int start(struct live_session *l, struct why *why)
 	/* It was stopped while its row was being stored. */
 	if (r == 0 && l->sessions->stopping)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
-	if (r == 0 && node_epoch(l->sessions->opts.node) != l->row.epoch)
+	if (r == 0 && (node_epoch(l->sessions->opts.node) != l->row.epoch ||
+		       !node_allows(l->sessions->opts.node)))
 		r = refuse(why, REFUSE_UNAVAILABLE,
 			   "this host has lost the database: it runs nothing");
 	if (r == 0 && l->nobody)

@@ -210,7 +210,7 @@ static void on_fenced(void *tasks)
 	unsigned n = 0;
 
 	for (; (first = list_first(&t->running)); n++)
-		run_lose(list_entry(first, struct live, link)->run);
+		run_fence(list_entry(first, struct live, link)->run);
 	if (n > 0)
 		log_warn("running tasks were given up", "n=%u", n);
 	tasks_check_stopped(t);

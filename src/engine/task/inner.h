@@ -98,6 +98,7 @@ struct run {
 	struct live *live;
 	struct attempt attempt;
 	struct output_file *output;
+	int64_t printed;     /* its output goes on there, or later */
 	struct timer *timer; /* its time limit */
 	/* Not NULL until it is stored that the task is running; nothing starts before that. */
 	struct task_change *begins;
@@ -366,6 +367,8 @@ void run_end_with(struct run *r, enum intent intent);
 void run_drop(struct run *r); /* tasks are being freed */
 /* It is no longer ours: its program is killed, and nothing of it is stored. */
 void run_lose(struct run *r);
+/* Nothing is ours any more. One that has not begun is only queued again, unless somebody else has it. */
+void run_fence(struct run *r);
 
 struct program {
 	const char **argv; /* one allocation */

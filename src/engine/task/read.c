@@ -153,6 +153,9 @@ static int read_output(struct tasks *t, int lane, struct arena *a, const struct 
 		return -ENOMEM;
 	task_path(t, row->seq, path, sizeof(path));
 	r = output_file_read(path, offset, data, max, &range);
+	/* It waits for its next attempt, and ran elsewhere. */
+	if (r == -ENOENT && t->node)
+		return chunk_read(t, lane, a, row, offset, max, ret);
 	if (r != 0)
 		return r;
 	ret->bytes = (struct text) {.data = data, .len = range.len};

@@ -18,6 +18,7 @@
 #include "engine/node/node.h"
 #include "io/process/supervisor.h"
 #include "engine/task/inner.h"
+#include "store/host/chunk.h"
 #include "store/store.h"
 #include "store/task.h"
 
@@ -37,7 +38,7 @@ struct fetch {
 	struct text id;
 	struct task row;
 	bool found;
-	int result;
+	int64_t printed; /* the place after what other hosts have seen of it */
 };
 
 static void run_free(struct run *r)
@@ -194,12 +195,14 @@ static enum task_state state_of(const struct run *r)
 	return states[attempt_outcome(&r->attempt)];
 }
 
+/* What we stop with us, another host may run. */
 static bool may_try_again(const struct run *r, enum task_state state)
 {
 	const struct task *row = &r->live->task;
 	enum intent intent = r->attempt.intent;
 
-	if (state == TASK_COMPLETED || intent == INTENT_CANCEL || intent == INTENT_STOP)
+	if (state == TASK_COMPLETED || intent == INTENT_CANCEL ||
+	    (intent == INTENT_STOP && !r->tasks->node))
 		return false;
 	return row->attempts < row->max_attempts;
 }
@@ -251,6 +254,7 @@ static void on_end(void *arg)
 }
 
 static void end_unbegun(struct run *r);
+static void put_back(struct run *r);
 
 void run_end_with(struct run *r, enum intent intent)
 {
@@ -335,7 +339,8 @@ static void open_output(struct run *r)
 	int e;
 
 	task_path(t, r->live->task.seq, path, sizeof(path));
-	e = output_file_open(path, t->output_bytes, &r->output);
+	e = output_file_open(path, t->output_bytes, &r->output)
+		    ?: output_file_skip(r->output, r->printed);
 	if (e != 0)
 		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.id),
 			 strerror(-e));
@@ -423,29 +428,40 @@ static void go(struct run *r, const struct task *whole)
 static int fetch_run(struct work *w, int lane)
 {
 	struct fetch *f = list_entry(w, struct fetch, work);
+	struct connection *db = store_lane(f->tasks->store, lane);
+	int r = store_task_find(db, f->project, f->id, &f->arena, &f->row, &f->found);
 
-	return store_task_find(store_lane(f->tasks->store, lane), f->project, f->id, &f->arena,
-			       &f->row, &f->found);
+	return r != 0 || !f->found || !f->tasks->node
+		       ? r
+		       : store_chunk_end(db, f->row.seq, &f->printed);
+}
+
+static void fetched(struct run *r, const struct fetch *f, int result)
+{
+	const struct task *row = &r->live->task;
+
+	r->fetch = NULL;
+	r->printed = f->printed;
+	if (r->attempt.intent == INTENT_NONE && r->tasks->stopping)
+		r->attempt.intent = INTENT_STOP;
+	if (r->attempt.intent != INTENT_NONE)
+		end_unbegun(r);
+	else if (!node_allows(r->tasks->node))
+		put_back(r);
+	else if (result == 0 && f->found)
+		go(r, &f->row);
+	else if (result != 0 && row->prompt.data)
+		go(r, row);
+	else
+		give_up(r, result == 0 ? "the task is gone" : strerror(-result));
 }
 
 static void fetch_finished(struct work *w, int result)
 {
 	struct fetch *f = list_entry(w, struct fetch, work);
-	struct run *r = f->run;
 
-	if (r)
-		r->fetch = NULL;
-	if (r && r->attempt.intent == INTENT_NONE && r->tasks->stopping)
-		r->attempt.intent = INTENT_STOP;
-	if (!r) {
-		/* There is nothing to start. */
-	} else if (r->attempt.intent != INTENT_NONE) {
-		end_unbegun(r);
-	} else if (result == 0 && f->found) {
-		go(r, &f->row);
-	} else {
-		give_up(r, result == 0 ? "the task is gone" : strerror(-result));
-	}
+	if (f->run)
+		fetched(f->run, f, result);
 	arena_done(&f->arena);
 	free(f);
 }
@@ -495,7 +511,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	return r;
 }
 
-/* It is queued again: its start cannot be stored, or the daemon is stopping. */
+/* It is queued again: nothing of it has begun, and nothing shall. */
 static void put_back(struct run *r)
 {
 	struct tasks *t = r->tasks;
@@ -549,8 +565,24 @@ void run_lose(struct run *r)
 	tell_waiter(waiter, TASK_QUEUED);
 }
 
+void run_fence(struct run *r)
+{
+	if (r->begins)
+		put_back(r);
+	else
+		run_lose(r);
+}
+
+/* What an earlier attempt printed elsewhere comes before what this one prints. */
+static bool has_printed(const struct run *r)
+{
+	const struct task *row = &r->live->task;
+
+	return r->tasks->node && (row->attempts > 1 || row->output_bytes > 0);
+}
+
 /* Its start is on disk. It must not start earlier: after a crash the next daemon has to know of
- * it. */
+ * it. We may have stood still since we asked, and not be allowed to run anything any more. */
 static void on_kept(void *arg, int result, const struct why *why)
 {
 	struct run *r = arg;
@@ -561,9 +593,9 @@ static void on_kept(void *arg, int result, const struct why *why)
 		run_lose(r);
 	else if (result == -ENOENT)
 		give_up(r, "the task is gone");
-	else if (result != 0 || r->tasks->stopping)
+	else if (result != 0 || r->tasks->stopping || !node_allows(r->tasks->node))
 		put_back(r);
-	else if (r->live->task.prompt.data)
+	else if (r->live->task.prompt.data && !has_printed(r))
 		go(r, &r->live->task);
 	else if (fetch(r) != 0)
 		give_up(r, "out of memory");

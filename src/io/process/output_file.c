@@ -176,6 +176,20 @@ int output_file_open(const char *path, int64_t max, struct output_file **ret_fil
 	return 0;
 }
 
+int output_file_skip(struct output_file *f, int64_t to)
+{
+	int64_t end = f->end;
+	int r;
+
+	if (to <= end)
+		return 0;
+	f->end = to;
+	r = begin_file(f, true);
+	if (r != 0)
+		f->end = end;
+	return r;
+}
+
 void output_file_close(struct output_file *f)
 {
 	if (!f)

@@ -19,6 +19,9 @@ struct output_file;
 int output_file_open(const char *path, int64_t max, struct output_file **ret_file);
 void output_file_close(struct output_file *f); /* accepts NULL */
 
+/* What is added next has at least this offset: what comes before it is elsewhere. */
+int output_file_skip(struct output_file *f, int64_t to);
+
 /*
  * Adds bytes at the end. What cannot be written (a full disk) is lost and counted, and later
  * bytes are tried again: the first time -errno, then 0, so that it is reported once.

@@ -6,57 +6,65 @@
 #include "base/cleanup.h"
 #include "store/db/query.h"
 
-static int delete_from(struct connection *c, int64_t task, int64_t place)
+/* Whoever lost the attempt neither adds nor deletes: another host's are there by now. */
+#define OUR_ATTEMPT                                                                                \
+	"FROM task WHERE seq = :task AND state = 1 AND attempts = :attempt AND epoch = :life"
+
+static void bind_attempt(struct statement *q, const struct task_chunk *chunk, int64_t place)
+{
+	query_bind_int(q, ":task", chunk->task);
+	query_bind_int(q, ":attempt", chunk->attempts);
+	query_bind_int(q, ":life", chunk->epoch);
+	query_bind_int(q, ":place", place);
+}
+
+static int delete_from(struct connection *c, const struct task_chunk *chunk)
 {
 	static const struct query sql = {
-		"DELETE FROM task_chunk WHERE task = :task AND place >= :place"};
+		"DELETE FROM task_chunk WHERE task = :task AND place >= :place"
+		" AND EXISTS (SELECT 1 " OUR_ATTEMPT ")"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":task", task);
-	query_bind_int(q, ":place", place);
+	bind_attempt(q, chunk, chunk->place);
 	return query_run(q);
 }
 
-static int delete_before(struct connection *c, int64_t task, int64_t place)
+static int delete_before(struct connection *c, const struct task_chunk *chunk, int64_t place)
 {
 	static const struct query sql = {
-		"DELETE FROM task_chunk WHERE task = :task AND place < :place"};
+		"DELETE FROM task_chunk WHERE task = :task AND place < :place"
+		" AND EXISTS (SELECT 1 " OUR_ATTEMPT ")"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":task", task);
-	query_bind_int(q, ":place", place);
+	bind_attempt(q, chunk, place);
 	return query_run(q);
 }
 
 static int insert(struct connection *c, const struct task_chunk *chunk)
 {
-	static const struct query sql = {
-		"INSERT INTO task_chunk (task, place, bytes) SELECT seq, :place, :bytes FROM task"
-		" WHERE seq = :task AND state = 1 AND attempts = :attempt AND epoch = :life"
-		" ON CONFLICT (task, place) DO NOTHING"};
+	static const struct query sql = {"INSERT INTO task_chunk (task, place, bytes) SELECT seq, "
+					 ":place, :bytes " OUR_ATTEMPT
+					 " ON CONFLICT (task, place) DO NOTHING"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":place", chunk->place);
+	bind_attempt(q, chunk, chunk->place);
 	query_bind_blob(q, ":bytes", chunk->bytes.data, chunk->bytes.len);
-	query_bind_int(q, ":task", chunk->task);
-	query_bind_int(q, ":attempt", chunk->attempts);
-	query_bind_int(q, ":life", chunk->epoch);
 	return query_run(q);
 }
 
 int store_chunk_add(struct connection *c, const struct task_chunk *chunk)
 {
 	int64_t end = chunk->place + (int64_t)chunk->bytes.len;
-	int r = chunk->first ? delete_from(c, chunk->task, chunk->place) : 0;
+	int r = chunk->first ? delete_from(c, chunk) : 0;
 
 	if (r == 0)
 		r = insert(c, chunk);
 	if (r == 0 && end > TASK_CHUNKS_MAX)
-		r = delete_before(c, chunk->task, end - TASK_CHUNKS_MAX);
+		r = delete_before(c, chunk, end - TASK_CHUNKS_MAX);
 	return r;
 }
 
-static int find_end(struct connection *c, int64_t task, int64_t *ret_end)
+int store_chunk_end(struct connection *c, int64_t task, int64_t *ret_end)
 {
 	static const struct query sql = {
 		"SELECT place + length(bytes) FROM task_chunk WHERE task = :task"
@@ -92,13 +100,17 @@ int store_chunk_read(struct connection *c, int64_t task, int64_t offset, size_t 
 		     struct arena *arena, struct text *ret_bytes, int64_t *ret_offset,
 		     int64_t *ret_end)
 {
-	static const struct query sql = {"SELECT place, bytes FROM task_chunk WHERE task = :task"
-					 " AND place + length(bytes) > :from ORDER BY place"};
+	/* By the index alone: there may be very many. */
+	static const struct query sql = {
+		"SELECT place, bytes FROM task_chunk WHERE task = :task AND place >="
+		" coalesce((SELECT max(place) FROM task_chunk WHERE task = :task AND place <= "
+		":from), 0)"
+		" ORDER BY place"};
 	char *out = arena_alloc(arena, max);
 	int64_t end = 0, at;
 	bool more = true;
 	size_t n = 0;
-	int r = out ? find_end(c, task, &end) : -ENOMEM;
+	int r = out ? store_chunk_end(c, task, &end) : -ENOMEM;
 
 	if (r != 0)
 		return r;

@@ -26,6 +26,9 @@ struct task_chunk {
 
 int store_chunk_add(struct connection *c, const struct task_chunk *chunk);
 
+/* The place after the last one; 0 if there is none. */
+int store_chunk_end(struct connection *c, int64_t task, int64_t *ret_end);
+
 /* At most `max` bytes from `offset` on, or the last -offset; what is no longer there is skipped. *ret_end:
  * after the last one. The bytes are in the arena. */
 int store_chunk_read(struct connection *c, int64_t task, int64_t offset, size_t max,

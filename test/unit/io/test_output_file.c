@@ -144,6 +144,22 @@ static void offsets_go_on_after_reopening(void **state)
 	expect_range(f, 0, 16384, 2000, 1400);
 }
 
+static void what_is_elsewhere_is_skipped(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(add(f->file, 300), 0);
+	assert_int_equal(output_file_skip(f->file, 200), 0);
+	assert_int_equal(output_file_end(f->file), 300);
+	assert_int_equal(output_file_skip(f->file, 5000), 0);
+	assert_int_equal(add(f->file, 100), 0);
+	assert_int_equal(output_file_end(f->file), 5100);
+	expect_range(f, 0, 8000, 5000, 100);
+	reopen(f);
+	assert_int_equal(output_file_end(f->file), 5100);
+	expect_range(f, 5050, 8000, 5050, 50);
+}
+
 static void rotation_cut_off_by_a_crash_loses_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -309,6 +325,7 @@ int main(void)
 		TEST(two_files_hold_the_newest),
 		TEST(one_write_may_fill_many_files),
 		TEST(offsets_go_on_after_reopening),
+		TEST(what_is_elsewhere_is_skipped),
 		TEST(rotation_cut_off_by_a_crash_loses_nothing),
 		TEST(torn_first_line_is_begun_anew),
 		TEST(file_of_another_kind_is_not_read),
