@@ -97,6 +97,8 @@ int store_turn_end(struct connection *c, const struct turn *row);
  */
 int store_conversation_take(struct connection *c, int64_t seq, int64_t epoch, struct text host,
 			    bool *ret_taken);
+/* Whether it still is; until the transaction is over it stays so. */
+int store_conversation_has(struct connection *c, int64_t seq, int64_t epoch, bool *ret_has);
 /* *ret_had is false if it was not ours any more. */
 int store_conversation_release(struct connection *c, int64_t seq, int64_t epoch, bool *ret_had);
 /* Whether a host that is alive has it, other than this life. */

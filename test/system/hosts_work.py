@@ -219,39 +219,6 @@ def test_a_rule_of_three_hosts_fires_once(server):
             same(prompts(h.nodes[0], "rare"), ["rare"], "with a cooldown")
 
 
-# ---- conversations ----
-
-# It answers slowly, and writes down when.
-SLOW = """#!/bin/sh
-echo "begin" >>"$JOURNAL"
-sleep 0.3
-echo "end" >>"$JOURNAL"
-echo answered
-"""
-
-
-def test_turns_of_a_conversation_come_one_after_another(server):
-    with Folder() as f:
-        with open(f("slow"), "w") as out:
-            out.write(SLOW.replace("$JOURNAL", f("journal")))
-        os.chmod(f("slow"), 0o755)
-        args = ("--set", "agent.slow.kind=command", "--set", "agent.slow.command=" + f("slow"), "--set", "chat.agent=slow")
-        with hosts_of(server, 2, args=args) as h:
-            asked = []
-            for i in range(3):
-                for node in h.nodes:
-                    asked.append(Later(node, "chat.stream", {"conversation": "both", "content": "%d of %s" % (i, node.name)}))
-            for a in asked:
-                a.join()
-            same([a.answer.get("error") for a in asked], [None] * 6, "refusals")
-            with open(f("journal")) as journal:
-                same(journal.read().split(), ["begin", "end"] * 6, "turns")
-            # Each was kept, and ended, in one conversation; and both hosts count the same.
-            same(h.sql("SELECT count(*), max(epoch) FROM koine.conversation").strip(), "1|0", "conversations")
-            same(h.sql("SELECT state, count(*) FROM koine.turn GROUP BY state").strip(), "1|6", "turns by state")
-            same(h.sql("SELECT count(*) FROM koine.message").strip(), "12", "messages")
-
-
 # ---- projects ----
 
 def test_trust_that_is_withdrawn_elsewhere_is_withdrawn_here(server):

@@ -7,6 +7,7 @@ import functools
 import inspect
 import sys
 
+import hosts_chat
 import hosts_fences
 import hosts_memory
 import hosts_output
@@ -20,7 +21,7 @@ import hosts_work
 from harness import SANITIZED, Failure, Skip, main
 from hosts import HostsServer
 
-ROOMS = [hosts_sharing, hosts_memory, hosts_refusals, hosts_storm, hosts_tasks, hosts_output, hosts_work]
+ROOMS = [hosts_sharing, hosts_memory, hosts_refusals, hosts_storm, hosts_tasks, hosts_output, hosts_work, hosts_chat]
 # What takes whole leases is judged as people run it.
 if not SANITIZED:
     ROOMS += [hosts_fences, hosts_weather, hosts_playground]

@@ -1,6 +1,7 @@
 /*
  * Compacting: a summary replaces all but the newest turns. It is queued like a question, reads
- * what is to be replaced, has the agent write the summary, and stores it.
+ * what is to be replaced, has the agent write the summary, and stores it. Where there are other hosts, it
+ * has the conversation to itself from before it reads until it is stored, as a turn has.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +29,9 @@ struct compaction {
 	int64_t up_to; /* the newest turn that is replaced */
 	struct text summary;
 	int64_t summary_tokens;
+	struct lease lease;
+	bool leased; /* it must be released */
+	struct why why;
 };
 
 static struct compaction *compaction_of(struct errand *e)
@@ -54,11 +58,18 @@ static void finish(struct errand *e, int result, const struct why *why)
 	free_compaction(e);
 }
 
+static void end(struct compaction *k, int result, const struct why *why)
+{
+	if (k->leased)
+		lease_give_back(&k->errand, &k->lease);
+	errand_finish(&k->errand, result, why);
+}
+
 static void on_cancelled(struct errand *e)
 {
 	struct why why = {0};
 
-	errand_finish(e, refuse(&why, REFUSE_CANCELLED, "cancelled"), &why);
+	end(compaction_of(e), refuse(&why, REFUSE_CANCELLED, "cancelled"), &why);
 }
 
 static int64_t total_tokens(const struct live_conversation *c)
@@ -74,10 +85,12 @@ static int64_t total_tokens(const struct live_conversation *c)
 static int keep_run(struct work *w, int lane)
 {
 	const struct compaction *k = compaction_of_work(w);
+	const struct live_conversation *c = k->errand.conversation;
+	struct connection *db = store_lane(k->errand.chat->store, lane);
 
-	return store_conversation_set_summary(store_lane(k->errand.chat->store, lane),
-					      k->errand.conversation->seq, k->summary,
-					      k->summary_tokens, k->up_to);
+	return store_conversation_set_summary(db, c->seq, k->summary, k->summary_tokens, k->up_to)
+		       ?: lease_release(&k->errand, &k->lease, db)
+		       ?: chat_publish(k->errand.chat, "chat.compacted", c->name);
 }
 
 static void keep_finished(struct work *w, int result)
@@ -85,6 +98,9 @@ static void keep_finished(struct work *w, int result)
 	struct compaction *k = compaction_of_work(w);
 	struct live_conversation *c = k->errand.conversation;
 
+	k->leased = result != 0 && result != -ESTALE;
+	if (result == -ESTALE)
+		result = refuse_lost(&k->why);
 	if (result == 0) {
 		window_drop_to(c, k->up_to);
 		c->summary_turn = k->up_to;
@@ -92,7 +108,7 @@ static void keep_finished(struct work *w, int result)
 		k->counts.compacted = true;
 		k->counts.tokens_after = total_tokens(c);
 	}
-	errand_finish(&k->errand, result, NULL);
+	end(k, result, &k->why);
 }
 
 /* The tokens that the turns up to there cost now, including the summary before them. */
@@ -119,7 +135,7 @@ static void keep(struct compaction *k, struct text summary)
 		if (r == 0)
 			return;
 	}
-	errand_finish(&k->errand, r, NULL);
+	end(k, r, NULL);
 }
 
 static void on_end(struct errand *e)
@@ -134,7 +150,7 @@ static void on_end(struct errand *e)
 	else if (e->text.len == 0)
 		r = refuse(&why, REFUSE_INTERNAL, "the agent's summary is empty");
 	if (r != 0)
-		errand_finish(e, r, &why);
+		end(compaction_of(e), r, &why);
 	else
 		keep(compaction_of(e), (struct text) {.data = e->text.data, .len = e->text.len});
 }
@@ -228,7 +244,7 @@ static void read_finished(struct work *w, int result)
 	struct compaction *k = compaction_of_work(w);
 
 	if (result != 0)
-		errand_finish(&k->errand, result, NULL);
+		end(k, result, NULL);
 	else if (k->errand.cancelled)
 		on_cancelled(&k->errand);
 	else if (k->errand.agent->ops->quotes_only)
@@ -251,6 +267,38 @@ static int start_reading(struct compaction *k)
 	return errand_submit(e, read_run, read_finished, false);
 }
 
+static int take_run(struct work *w, int lane)
+{
+	struct compaction *k = compaction_of_work(w);
+
+	return lease_take(&k->errand, &k->lease, store_lane(k->errand.chat->store, lane), &k->why);
+}
+
+static void take_finished(struct work *w, int result)
+{
+	struct compaction *k = compaction_of_work(w);
+
+	if (result == -EAGAIN && !k->errand.cancelled) {
+		errand_put_back(&k->errand);
+		return;
+	}
+	k->leased = result == 0;
+	if (k->errand.cancelled) {
+		on_cancelled(&k->errand);
+		return;
+	}
+	if (result == 0)
+		result = start_reading(k);
+	if (result != 0)
+		end(k, result, &k->why);
+}
+
+static int take(struct compaction *k)
+{
+	k->lease = lease_of(k->errand.conversation);
+	return errand_submit(&k->errand, take_run, take_finished, true);
+}
+
 static void begin(struct errand *e)
 {
 	struct compaction *k = compaction_of(e);
@@ -267,11 +315,11 @@ static void begin(struct errand *e)
 		k->counts.tokens_after = k->counts.tokens_before;
 	}
 	if (r == 0 && c->n_turns > CHAT_KEEP_TURNS) {
-		r = start_reading(k);
+		r = e->chat->node ? take(k) : start_reading(k);
 		if (r == 0)
 			return;
 	}
-	errand_finish(e, r, &why);
+	end(k, r, &why);
 }
 
 static const struct errand_ops compaction_ops = {

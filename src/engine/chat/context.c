@@ -255,7 +255,7 @@ int context_prepare(struct chat_turn *t, int lane)
 	if (t->ask.own_history)
 		r = take_given(e, &t->ask);
 	else
-		r = context_read(e, store_lane(e->chat->store, lane), t->record.conversation,
+		r = context_read(e, store_lane(e->chat->store, lane), t->record.lease.conversation,
 				 t->record.seq);
 	if (r == 0 && ops->prepare)
 		r = ops->prepare(e->agent, &e->context.arena, ask, &ask->prepared);

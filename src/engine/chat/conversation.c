@@ -343,7 +343,7 @@ void conversation_start_next(struct live_conversation *c)
 		return;
 	if (first && (c->stage == CONVERSATION_NEW || c->stale))
 		load(c);
-	else if (first && c->taken)
+	else if (first && (c->taken || conversation_is_owed(c)))
 		conversation_pause(c);
 	else if (first)
 		start(c, list_entry(first, struct errand, link));

@@ -106,10 +106,7 @@ static int end_run(struct work *w, int lane)
 		.cache_written_tokens = end->usage.cache_written,
 		.error = text_of(t->errand.error_text[0] ? t->errand.error_text : NULL),
 	};
-	int r = turn_check(t);
-
-	if (r == 0 && has_answer(t))
-		r = store_piece(t, db);
+	int r = has_answer(t) ? store_piece(t, db) : 0;
 
 	if (r == 0 && t->errand.n_calls > 0)
 		r = store_calls(t, db);
@@ -118,7 +115,7 @@ static int end_run(struct work *w, int lane)
 	if (r == 0)
 		r = store_turn_end(db, &row);
 	if (r == 0)
-		r = turn_release(t, db);
+		r = lease_release(&t->errand, &t->record.lease, db);
 	return r != 0 ? r : chat_publish_turn(t, turn_state_names[row.state]);
 }
 
@@ -134,9 +131,14 @@ static int end_result(const struct chat_turn *t, struct why *why)
 
 static void not_kept(struct chat_turn *t, int r)
 {
+	struct why why = {0};
+
 	t->errand.conversation->stale = true;
-	turn_give_back(t);
-	errand_finish(&t->errand, r, NULL);
+	if (r == -ESTALE)
+		r = refuse_lost(&why);
+	else
+		lease_give_back(&t->errand, &t->record.lease);
+	errand_finish(&t->errand, r, &why);
 }
 
 static void end_finished(struct work *w, int result)
@@ -217,8 +219,9 @@ void turn_end_with_fault(struct chat_turn *t, int r)
 static int flush_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
+	struct connection *db = store_lane(t->errand.chat->store, lane);
 
-	return turn_check(t) ?: store_piece(t, store_lane(t->errand.chat->store, lane));
+	return lease_check(&t->errand, &t->record.lease, db) ?: store_piece(t, db);
 }
 
 static void start_timer(struct chat_turn *t)

@@ -1,7 +1,8 @@
 /*
  * Conversations of several hosts. Turns of one conversation come one after another, wherever they were
  * asked for: a turn takes its conversation in the transaction that stores the question, and gives it back
- * with its end. Who does not get it looks again soon, in the order in which it was asked on its host.
+ * with its end. A compaction does the same. Who does not get it looks again soon, in the order in which it was
+ * asked on its host.
  *
  * What is loaded is loaded again when another host has done something to it. That is heard of late, so
  * taking it compares how many messages there are, too.
@@ -57,53 +58,69 @@ void errand_put_back(struct errand *e)
 	conversation_start_next(c);
 }
 
-/* ---- a turn, on the writer's thread ---- */
+/* ---- having it alone, on the writer's thread ---- */
 
-/* What was loaded may lack a turn of another host. */
-static int check_loaded(const struct chat_turn *t, struct connection *db)
+struct lease lease_of(const struct live_conversation *c)
 {
-	const struct turn_record *rec = &t->record;
-	bool answered;
-	int64_t n = 0;
-	int r = store_message_count(db, rec->conversation, &n, &answered);
-
-	return r == 0 && n != rec->n_messages && t->errand.n_again < COMPARED_MAX ? -EAGAIN : r;
+	return (struct lease) {.conversation = c->seq,
+			       .epoch = node_epoch(c->chat->node),
+			       .n_messages = c->n_messages};
 }
 
-int turn_take(struct chat_turn *t, struct connection *db)
+/* What was loaded may lack a turn of another host. */
+static int check_loaded(const struct errand *e, const struct lease *l, struct connection *db)
 {
-	const struct chat *chat = t->errand.chat;
-	const struct turn_record *rec = &t->record;
+	bool answered;
+	int64_t n = 0;
+	int r = store_message_count(db, l->conversation, &n, &answered);
+
+	return r == 0 && n != l->n_messages && e->n_again < COMPARED_MAX ? -EAGAIN : r;
+}
+
+int refuse_lost(struct why *why)
+{
+	return refuse(why, REFUSE_UNAVAILABLE, "this host has lost the database: it runs nothing");
+}
+
+int lease_take(const struct errand *e, const struct lease *l, struct connection *db,
+	       struct why *why)
+{
+	const struct chat *chat = e->chat;
 	bool taken = false;
 	int r;
 
 	if (!chat->node)
 		return 0;
-	if (rec->epoch == 0)
-		return -ESTALE;
-	r = store_conversation_take(db, rec->conversation, rec->epoch, node_name(chat->node),
-				    &taken);
+	if (l->epoch == 0)
+		return refuse_lost(why);
+	r = store_conversation_take(db, l->conversation, l->epoch, node_name(chat->node), &taken);
 	if (r == 0 && !taken)
 		return -EAGAIN;
-	return r == 0 ? check_loaded(t, db) : r;
+	return r == 0 ? check_loaded(e, l, db) : r;
 }
 
-int turn_check(const struct chat_turn *t)
+/* The first look is enough for whoever knows that its life is over; who stood still does not. */
+int lease_check(const struct errand *e, const struct lease *l, struct connection *db)
 {
-	return node_epoch(t->errand.chat->node) == t->record.epoch ? 0 : -ESTALE;
-}
-
-int turn_release(struct chat_turn *t, struct connection *db)
-{
-	bool had = true;
+	bool has = node_epoch(e->chat->node) == l->epoch;
 	int r = 0;
 
-	if (t->errand.chat->node)
-		r = store_conversation_release(db, t->record.conversation, t->record.epoch, &had);
+	if (has && e->chat->node)
+		r = store_conversation_has(db, l->conversation, l->epoch, &has);
+	return r == 0 && !has ? -ESTALE : r;
+}
+
+int lease_release(const struct errand *e, const struct lease *l, struct connection *db)
+{
+	bool had = node_epoch(e->chat->node) == l->epoch;
+	int r = 0;
+
+	if (had && e->chat->node)
+		r = store_conversation_release(db, l->conversation, l->epoch, &had);
 	return r == 0 && !had ? -ESTALE : r;
 }
 
-/* ---- a turn whose end could not be stored ---- */
+/* ---- one that could not be released ---- */
 
 struct give_back {
 	struct list link; /* in chat->give_backs */
@@ -149,20 +166,30 @@ static void give_back_submit(void *give_back)
 	background_start(&g->chat->background, &g->work, true);
 }
 
-void turn_give_back(const struct chat_turn *t)
+/* Whatever begins now would have the same lease, and lose it when that is released. */
+bool conversation_is_owed(const struct live_conversation *c)
 {
-	struct chat *chat = t->errand.chat;
+	list_for_each (at, following, &c->chat->give_backs) {
+		if (list_entry(at, struct give_back, link)->conversation == c->seq)
+			return true;
+	}
+	return false;
+}
+
+void lease_give_back(const struct errand *e, const struct lease *l)
+{
+	struct chat *chat = e->chat;
 	struct give_back *g;
 
-	if (!chat->node || t->record.conversation == 0)
+	if (!chat->node || l->conversation == 0)
 		return;
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return;
 	list_append(&chat->give_backs, &g->link);
 	g->chat = chat;
-	g->conversation = t->record.conversation;
-	g->epoch = t->record.epoch;
+	g->conversation = l->conversation;
+	g->epoch = l->epoch;
 	if (timer_new(chat->loop, give_back_submit, g, &g->again) != 0)
 		give_back_free(g);
 	else

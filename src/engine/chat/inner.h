@@ -189,12 +189,17 @@ struct turn_tokens {
 	int64_t before;     /* of what comes before the question */
 };
 
+/* A conversation that is ours alone for a while, of all hosts. */
+struct lease {
+	int64_t conversation; /* seq; 0: to be found or made */
+	int64_t epoch;        /* of the life that has it; 0: there is one host only */
+	int64_t n_messages;   /* that it has, as far as we know */
+};
+
 /* A turn in the store. It belongs to a thread while that works on it. */
 struct turn_record {
 	struct why why;
-	int64_t conversation;    /* seq; 0: to be found or made */
-	int64_t epoch;           /* of the life that has its turn; 0: there is one host only */
-	int64_t n_messages;      /* that it has, as far as we know */
+	struct lease lease;
 	struct conversation row; /* of the one found or made, in the errand's arena */
 	bool found;
 	int64_t started_ms;
@@ -257,7 +262,7 @@ bool bounds_disable(struct text tools, struct text name);
 
 /* ---- event.c ---- */
 
-/* On the writer's thread; type: "chat.created", "chat.ended". */
+/* On the writer's thread; type: "chat.created" ... */
 int chat_publish(struct chat *chat, const char *type, struct text conversation);
 
 /* Logs that it has started (ended is NULL), or how it ended. */
@@ -311,13 +316,21 @@ void chat_leave(struct chat *chat);
 void conversation_pause(struct live_conversation *c);
 /* Its errand could not begin, since another host has its turn, or had: it is the next one again. */
 void errand_put_back(struct errand *e);
-/* On the writer's thread. -EAGAIN: another host has it, or has added to it since it was loaded. */
-int turn_take(struct chat_turn *t, struct connection *db);
+/* On the loop: what an errand in this conversation would take. */
+struct lease lease_of(const struct live_conversation *c);
+/* These three are on the writer's thread. -EAGAIN: another host has it, or has added to it since it was
+ * loaded. */
+int lease_take(const struct errand *e, const struct lease *l, struct connection *db,
+	       struct why *why);
 /* -ESTALE: this life does not have it any more. */
-int turn_check(const struct chat_turn *t);
-int turn_release(struct chat_turn *t, struct connection *db);
-/* On the loop: its end could not be stored, and others must not wait for it. */
-void turn_give_back(const struct chat_turn *t);
+int lease_check(const struct errand *e, const struct lease *l, struct connection *db);
+int lease_release(const struct errand *e, const struct lease *l, struct connection *db);
+/* On the loop: it could not be released, and others must not wait for it. */
+void lease_give_back(const struct errand *e, const struct lease *l);
+/* Whether that is still under way, so that nothing may begin. */
+bool conversation_is_owed(const struct live_conversation *c);
+/* What is told to whoever asked when this life has lost its conversation. */
+int refuse_lost(struct why *why);
 
 /* ---- window.c ---- */
 

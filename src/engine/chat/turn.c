@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "engine/chat/inner.h"
-#include "engine/node/node.h"
 #include "store/chat.h"
 #include "store/store.h"
 
@@ -150,7 +149,7 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 		if (r == 0)
 			r = chat_publish(t->errand.chat, "chat.created", id);
 	}
-	rec->conversation = rec->row.seq;
+	rec->lease.conversation = rec->row.seq;
 	return r;
 }
 
@@ -206,17 +205,17 @@ static int begin_run(struct work *w, int lane)
 		.asker_chat_type = t->ask.by.chat_type,
 	};
 	int64_t n;
-	int r = rec->conversation == 0 ? find_conversation(t, db) : 0;
+	int r = rec->lease.conversation == 0 ? find_conversation(t, db) : 0;
 
 	/* There is one turn at a time: if another one is running in the store, its end could not
 	 * be stored. */
 	if (r == 0)
-		r = turn_take(t, db);
+		r = lease_take(&t->errand, &rec->lease, db, &rec->why);
 	if (r == 0)
-		r = store_turn_interrupt(db, rec->conversation, rec->started_ms, &n);
+		r = store_turn_interrupt(db, rec->lease.conversation, rec->started_ms, &n);
 	if (r != 0)
 		return r;
-	row.conversation = rec->conversation;
+	row.conversation = rec->lease.conversation;
 	r = store_turn_add(db, &row, &rec->seq) ?: store_question(t, db);
 	return r != 0 ? r : chat_publish_turn(t, NULL);
 }
@@ -356,9 +355,7 @@ static void begin(struct errand *e)
 	t->tokens = (struct turn_tokens) {0};
 	t->record = (struct turn_record) {
 		.started_ms = clock_utc_ms(),
-		.conversation = e->conversation->seq,
-		.epoch = node_epoch(e->chat->node),
-		.n_messages = e->conversation->n_messages,
+		.lease = lease_of(e->conversation),
 	};
 	weigh_question(t);
 	r = errand_choose_agent(e, &why) ?: errand_submit(e, begin_run, begin_finished, true);

@@ -21,6 +21,17 @@ int store_conversation_take(struct connection *c, int64_t seq, int64_t epoch, st
 	return query_run_found(q, ret_taken);
 }
 
+int store_conversation_has(struct connection *c, int64_t seq, int64_t epoch, bool *ret_has)
+{
+	static const struct query sql = {"SELECT seq FROM conversation WHERE seq = :seq AND epoch "
+					 "= :epoch /* FOR UPDATE */"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":seq", seq);
+	query_bind_int(q, ":epoch", epoch);
+	return query_run_found(q, ret_has);
+}
+
 int store_conversation_release(struct connection *c, int64_t seq, int64_t epoch, bool *ret_had)
 {
 	static const struct query sql = {
