@@ -50,16 +50,19 @@ class Server:
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self.as_user = [*self.wrapper, "setpriv", "--reuid=%d" % user.pw_uid,
                             "--regid=%d" % user.pw_gid, "--clear-groups"]
-        self.run("initdb", "-D", self.folder + "/data", "-A", "trust", "-U", "koine", "--no-sync",
-                 "-E", "UTF8", "--locale=C.UTF-8")
-        with open(self.folder + "/data/pg_hba.conf", "a") as f:
-            f.write("host all all samenet trust\n")
+        self.make()
         self.start()
         return self
 
     def __exit__(self, *exc):
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def make(self):
+        self.run("initdb", "-D", self.folder + "/data", "-A", "trust", "-U", "koine", "--no-sync",
+                 "-E", "UTF8", "--locale=C.UTF-8")
+        with open(self.folder + "/data/pg_hba.conf", "a") as f:
+            f.write("host all all samenet trust\n")
 
     def run(self, program, *words):
         done = subprocess.run([*self.as_user, os.path.join(self.bin, program), *words], cwd="/",

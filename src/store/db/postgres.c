@@ -16,12 +16,7 @@
 enum {
 	COMMANDS_MAX = 64 << 10,
 	HELD_BYTES_MAX = 64 << 20, /* one statement may have a large text */
-	CONNECT_S = 10,
-	LOCKS_MS = 30 * 1000, /* that others hold; shorter than an answer may take */
-	/* A writer that stands still in a transaction holds what all hosts need. */
-	WRITER_IDLE_MS = 10 * 1000,
-	READER_IDLE_MS = 120 * 1000,
-	LOCK = 0x6b6f696e, /* "koin": of the two locks below */
+	LOCK = 0x6b6f696e,         /* "koin": of the two locks below */
 };
 
 /*
@@ -32,46 +27,11 @@ enum lock { LOCK_STORE = 1, LOCK_DOOR };
 
 /* ---- connecting ---- */
 
-/* Of a feed that is to say something every few seconds, less than of others. */
-static unsigned connect_seconds(const struct pg_place *p, enum connection_kind kind)
-{
-	unsigned seconds = kind == CONNECTION_FEED ? p->feed_ms / 1000 : CONNECT_S;
-
-	return seconds < 2 ? 2 : seconds;
-}
-
-/*
- * What is asked of every connection, behind what the address says. The server, too, has to notice
- * that one of us is gone: until then it keeps the locks of what that one was doing.
- */
-static PGconn *connect_to(const struct pg_place *p, enum connection_kind kind)
-{
-	static const char *const keys[] = {"dbname",          "fallback_application_name",
-					   "connect_timeout", "tcp_user_timeout",
-					   "keepalives_idle", "client_encoding",
-					   "options",         NULL};
-	char seconds[16], timeout[16], options[600];
-	const char *const values[] = {p->url, "koined", seconds, timeout,
-				      "5",    "UTF8",   options, NULL};
-
-	snprintf(seconds, sizeof(seconds), "%u", connect_seconds(p, kind));
-	snprintf(timeout, sizeof(timeout), "%u", connect_seconds(p, kind) * 1000);
-	snprintf(
-		options, sizeof(options),
-		"-c search_path=koine -c standard_conforming_strings=on -c bytea_output=hex"
-		" -c idle_in_transaction_session_timeout=%d -c default_transaction_isolation="
-		"read\\ committed -c TimeZone=UTC -c client_min_messages=warning"
-		" -c statement_timeout=0 -c lock_timeout=%d -c tcp_keepalives_idle=5"
-		" -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=10000",
-		kind == CONNECTION_READER ? READER_IDLE_MS : WRITER_IDLE_MS, LOCKS_MS);
-	return PQconnectdbParams(keys, values, 1);
-}
-
 static int connect_now(struct pg *db)
 {
 	int r;
 
-	db->conn = connect_to(db->place, db->kind);
+	db->conn = pg_connect_to(db->place, db->kind);
 	if (!db->conn)
 		return -ENOMEM;
 	if (PQstatus(db->conn) != CONNECTION_OK)
@@ -83,7 +43,8 @@ static int connect_now(struct pg *db)
 	pg_call_forget(db);
 	buf_clear(&db->first);
 	buf_clear(&db->dropped);
-	r = PQenterPipelineMode(db->conn) ? pg_prepare_often(db) : pg_lost(db);
+	r = PQenterPipelineMode(db->conn) ? pg_begin_session(db) ?: pg_prepare_often(db)
+					  : pg_lost(db);
 	return r == 0 && db->kind == CONNECTION_FEED ? pg_listen(db) : r;
 }
 
@@ -437,7 +398,7 @@ static int pg_place_id(const void *place, char out[STORE_PLACE_MAX])
 	static const char sql[] =
 		"SELECT s.system_identifier || ':' || d.oid FROM pg_database AS d,"
 		" pg_control_system() AS s WHERE datname = current_database()";
-	PGconn *c = connect_to(place, CONNECTION_READER);
+	PGconn *c = pg_connect_to(place, CONNECTION_READER);
 	PGresult *result = c ? PQexec(c, sql) : NULL;
 	int r = result && PQresultStatus(result) == PGRES_TUPLES_OK ? 0 : -EIO;
 

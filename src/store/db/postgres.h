@@ -124,6 +124,13 @@ int pg_settle(void *db);
 /* Several statements in one text, without parameters or rows. */
 int pg_exec(void *db, const char *sql);
 
+/* ---- postgres_session.c ---- */
+
+/* Never NULL but without memory; PQstatus says whether it is connected. */
+PGconn *pg_connect_to(const struct pg_place *p, enum connection_kind kind);
+/* Of a new connection, which is in pipeline mode: its settings. */
+int pg_begin_session(struct pg *db);
+
 /* ---- postgres_feed.c: see driver.h ---- */
 
 /* What a feed asks for when it is connected. */

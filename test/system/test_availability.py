@@ -1,0 +1,140 @@
+"""PostgreSQL's own ways to be there: a standby that takes over, and poolers in between."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+from harness import Daemon, Failure, Folder, Skip, check, main, request, run_koined, same, wait_until
+from postgres_server import Server, free_port
+
+
+class Standby(Server):
+    """A copy that follows `of`, for a `with`."""
+
+    def __init__(self, of):
+        super().__init__()
+        self.of = of
+
+    def make(self):
+        self.run("pg_basebackup", "-D", self.folder + "/data", "-d", self.of.url("postgres"), "-R", "-X", "stream",
+                 "--checkpoint=fast", "--no-sync")
+
+    def promote(self):
+        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "promote")
+
+
+class Pooler:
+    """pgbouncer before a server, for a `with`."""
+
+    def __init__(self, server, mode, more=""):
+        self.server, self.mode, self.more = server, mode, more
+
+    def __enter__(self):
+        program = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
+        if not program:
+            if os.environ.get("CI"):
+                raise Failure("there is no pgbouncer here")
+            raise Skip("there is no pgbouncer here")
+        self.folder = Folder().__enter__()
+        self.port = free_port()
+        with open(self.folder("pgbouncer.ini"), "w") as f:
+            f.write("""[databases]
+* = host=127.0.0.1 port=%d user=koine
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = %s
+%s""" % (self.server.port, self.port, self.mode, self.more))
+        # It refuses to be root's, as the server does.
+        os.chmod(self.folder.path, 0o755)
+        self.process = subprocess.Popen([*self.server.as_user, program, "-q", self.folder("pgbouncer.ini")], cwd="/",
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(self.is_there, "pgbouncer")
+        return self
+
+    def __exit__(self, *exc):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+        self.folder.__exit__(*exc)
+
+    def is_there(self):
+        check(self.process.poll() is None, "pgbouncer has ended")
+        return subprocess.run(["psql", "-AtqX", "-d", self.url("postgres"), "-c", "SELECT 1"],
+                              capture_output=True).returncode == 0
+
+    def url(self, name):
+        return "postgresql://koine@127.0.0.1:%d/%s" % (self.port, name)
+
+
+def refused(url, words):
+    with Folder() as f:
+        done = run_koined("--root", f("root"), "--store", url)
+    check(done.returncode != 0, "it started")
+    check(words in done.stderr.decode(), "%r is not in %r", words, done.stderr)
+
+
+def said(client, method, params):
+    return json.loads(client.call_text(request(method, params)))
+
+
+def add(client, text):
+    return client.call("memory.add", {"content": text})["id"]
+
+
+def found(client, text):
+    return sorted(m["content"] for m in client.call("memory.search", {"query": text}))
+
+
+def test_a_standby_is_refused_and_takes_over():
+    """Its primary is killed while clients write; what was answered is there, and koined goes on by itself."""
+    with Server() as one:
+        name = "koine"
+        one.database(name)
+        with Standby(one) as two:
+            refused(two.url(name), "read-only")
+            # A commit is answered when both have it.
+            one.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            one.sql("SELECT pg_reload_conf()")
+            wait_until(lambda: one.sql("SELECT sync_state FROM pg_stat_replication") == "sync", "the standby to follow")
+            url = "postgresql://koine@127.0.0.1:%d,127.0.0.1:%d/%s" % (two.port, one.port, name)
+            with Daemon("--store", url, possible=["the hosts' database", "call failed"]) as d, d.connect() as c:
+                add(c, "Anna runs")
+                last = c.call("event.list", {"since": 0})["last"]
+                one.stop("immediate")
+                try:
+                    two.promote()
+                    wait_until(lambda: "error" not in said(c, "memory.add", {"content": "Anna swims"}), "it to go on")
+                    same(found(c, "anna"), ["Anna runs", "Anna swims"], "memories")
+                    same([e["seq"] for e in c.call("event.list", {"since": last})["events"]], [last + 1], "events")
+                finally:
+                    one.start()
+
+
+def test_a_pooler_that_keeps_sessions():
+    with Server() as server, Pooler(server, "session") as pooler:
+        server.database("koine")
+        with Daemon("--store", pooler.url("koine"), env={"KOINE_HOST_NAME": "alpha"}) as a, \
+                Daemon("--store", server.url("koine"), env={"KOINE_HOST_NAME": "beta"}) as b, a.connect() as here, b.connect() as there:
+            for n in range(3):
+                add(here, "here %d" % n)
+                add(there, "there %d" % n)
+            for c in here, there:
+                wait_until(lambda: (len(found(c, "here")), len(found(c, "there"))) == (3, 3), "what both have added")
+
+
+def test_a_pooler_that_keeps_none_is_refused():
+    with Server() as server:
+        server.database("koine")
+        for mode in "transaction", "statement":
+            with Pooler(server, mode) as pooler:
+                for _ in range(2):
+                    refused(pooler.url("koine"), "pool_mode = session")
+        same(server.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'", "koine"), "0", "tables")
+        same(server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "koine"), "0", "locks")
+
+
+if __name__ == "__main__":
+    main(globals())
