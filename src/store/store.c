@@ -400,14 +400,24 @@ static bool breaks(int fault)
 	return fault == -EIO || fault == -EBADMSG;
 }
 
+static int say_begin(struct store *s)
+{
+	int r = query_simple(&s->writer, &s->ops->begin);
+
+	s->broken = breaks(r);
+	return r;
+}
+
 static int begin(struct store *s)
 {
-	int r = s->broken ? open_again(s) : 0;
+	bool known = s->broken;
+	int r = known ? open_again(s) : 0;
 
-	if (r != 0)
-		return r;
-	r = query_simple(&s->writer, &s->ops->begin);
-	s->broken = breaks(r);
+	if (r == 0)
+		r = say_begin(s);
+	/* It was lost since the last batch, and nothing with it. */
+	if (s->broken && !known)
+		r = open_again(s) ?: say_begin(s);
 	s->writer.in_batch = r == 0;
 	return r;
 }

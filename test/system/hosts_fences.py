@@ -1,10 +1,12 @@
 """Hosts that are cut off, stand still, are wrong about the time, or have another's name."""
 import concurrent.futures
+import contextlib
 import os
+import socket
 import threading
 import time
 
-from harness import SANITIZED, Skip, check, same, wait_until
+from harness import SANITIZED, Folder, Skip, check, note, same, wait_until
 from hosts import LEASE, Hosts
 from hosts_sharing import ask, states
 
@@ -104,6 +106,61 @@ def test_a_server_that_stands_still(server):
         for node in hosts.nodes:
             wait_until(lambda: states(node) == {"alpha": "alive", "beta": "alive"}, "both to be alive", LOST)
         same(hosts.journal.faults(), [], "faults")
+
+
+class Between:
+    """Before a server's socket, at one of its own: passes everything on, until somebody sends much at once; then nothing."""
+
+    def __init__(self, server, folder):
+        self.there = "%s/.s.PGSQL.%d" % (server.folder, server.port)
+        self.full, self.over = threading.Event(), threading.Event()
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind("%s/.s.PGSQL.5432" % folder)
+        self.socket.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.over.set()
+        self.socket.close()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                one, _ = self.socket.accept()
+                two = socket.socket(socket.AF_UNIX)
+                two.connect(self.there)
+                for ends in (one, two), (two, one):
+                    threading.Thread(target=self.pass_on, args=(*ends, ends[0] is one), daemon=True).start()
+
+    def pass_on(self, source, to, guarded):
+        with contextlib.suppress(OSError), source, to:
+            while True:
+                data = source.recv(1 << 20)
+                if guarded and len(data) > 1 << 16:
+                    self.full.set()
+                if self.full.is_set():
+                    self.over.wait()
+                if not data:
+                    return to.shutdown(socket.SHUT_WR)
+                to.sendall(data)
+
+
+def test_a_server_that_takes_nothing_holds_no_stop(server):
+    """By its socket, where no kernel gives up, and more is written than that holds."""
+    with Folder() as f, Between(server, f.path) as between, Hosts(0, spare=1, server=server) as hosts:
+        node = hosts.node(0, url="postgresql://koine@/%s?host=%s" % (hosts.name, f.path), args=["--set", "limits.stop_time=0"])
+        node.up()
+        writer = threading.Thread(target=node.ask, daemon=True,
+                                  args=("task.add", {"prompt": "x" * (4 << 20), "stash": True}))
+        writer.start()
+        check(between.full.wait(30), "nothing large was sent")
+        begun = time.monotonic()
+        node.stop()
+        note("it stopped after %.1f s" % (time.monotonic() - begun))
+        writer.join()
 
 
 def test_a_host_that_stands_still_in_a_transaction_holds_nobody_up(server):

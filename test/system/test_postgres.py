@@ -1,4 +1,5 @@
 """PostgreSQL as the store: the store's own tests on it, what is kept, and what is refused."""
+import concurrent.futures
 import json
 import os
 import signal
@@ -119,6 +120,23 @@ def test_a_server_that_restarts_loses_and_doubles_nothing():
         missing = [t for t in kept if t not in set(rows)]
         same(missing, [], "answered and lost")
         same(len(set(rows)), len(rows), "each once")
+
+
+def test_who_comes_after_a_restart_does_not_notice_it():
+    """Connections that ended meanwhile are made again before anything is asked, not after it has failed."""
+    with shared_server() as server:
+        with Daemon("--store", server.database("koine"), possible=["the hosts' database"]) as d, d.connect() as c:
+            for mode in "immediate", "fast":
+                add(c, "Anna runs (%s)" % mode)
+                server.stop(mode)
+                server.start()
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    def read(_):
+                        with d.connect() as one:
+                            return [one.call("event.list", {"since": 0})["events"][0]["type"] for _ in range(5)]
+                    same({kind for kinds in pool.map(read, range(8)) for kind in kinds}, {"memory.added"}, "events")
+                add(c, "Anna walks (%s)" % mode)
+                same(len(found(c, "anna")), 2 if mode == "immediate" else 4, "found")
 
 
 def test_a_write_that_fails_late_fails_its_batch():

@@ -9,6 +9,7 @@
 #include "store/db/postgres.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +44,27 @@ static int connect_now(struct pg *db)
 	pg_call_forget(db);
 	buf_clear(&db->first);
 	buf_clear(&db->dropped);
-	r = PQenterPipelineMode(db->conn) ? pg_begin_session(db) ?: pg_prepare_often(db)
-					  : pg_lost(db);
+	r = PQenterPipelineMode(db->conn) && PQsetnonblocking(db->conn, 1) == 0
+		    ? pg_begin_session(db) ?: pg_prepare_often(db)
+		    : pg_lost(db);
 	return r == 0 && db->kind == CONNECTION_FEED ? pg_listen(db) : r;
+}
+
+/* The server may have ended it while nothing was asked: then that can be read by now. */
+static bool is_there(struct pg *db)
+{
+	struct pollfd p = {.fd = PQsocket(db->conn), .events = POLLIN};
+
+	while (PQstatus(db->conn) == CONNECTION_OK && !db->in_transaction && poll(&p, 1, 0) > 0) {
+		if (!PQconsumeInput(db->conn))
+			return false;
+	}
+	return PQstatus(db->conn) == CONNECTION_OK;
 }
 
 int pg_ready(struct pg *db)
 {
-	if (PQstatus(db->conn) == CONNECTION_OK)
+	if (is_there(db))
 		return 0;
 	/* A batch is lost with its connection; only its end may still be asked for. */
 	if (db->in_transaction || db->kind == CONNECTION_WRITER)

@@ -60,10 +60,10 @@ int pg_add_first(struct pg *db, const char *command)
 
 /* ---- a round trip ---- */
 
-/* Whether something can be read in time. */
-static int wait_readable(struct pg *db, uint64_t end)
+/* Whether something can be read, or sent, in time. */
+static int wait_ready(struct pg *db, short events, uint64_t end)
 {
-	struct pollfd p = {.fd = PQsocket(db->conn), .events = POLLIN};
+	struct pollfd p = {.fd = PQsocket(db->conn), .events = events};
 
 	while (p.fd >= 0 && clock_steady_ms() < end) {
 		int n = poll(&p, 1, POLL_MS);
@@ -93,12 +93,15 @@ static unsigned answer_ms(const struct pg *db)
 	return ANSWER_MS;
 }
 
+/* What is sent waits in libpq's own memory until the kernel takes it: a server that hangs takes
+ * nothing, and would hold whoever writes for ever. One that takes or says something does not hang. */
 int pg_answer(struct pg *db, PGresult **ret)
 {
-	uint64_t end = clock_steady_ms() + answer_ms(db);
+	int unsent = PQflush(db->conn);
 
-	while (PQisBusy(db->conn)) {
-		if (wait_readable(db, end) != 0) {
+	while (unsent >= 0 && PQisBusy(db->conn)) {
+		if (wait_ready(db, unsent > 0 ? POLLIN | POLLOUT : POLLIN,
+			       clock_steady_ms() + answer_ms(db)) != 0) {
 			/* Whatever it would still say is not waited for. */
 			PQfinish(db->conn);
 			db->conn = NULL;
@@ -106,7 +109,10 @@ int pg_answer(struct pg *db, PGresult **ret)
 		}
 		if (!PQconsumeInput(db->conn))
 			return pg_lost(db);
+		unsent = PQflush(db->conn);
 	}
+	if (unsent < 0)
+		return pg_lost(db);
 	*ret = PQgetResult(db->conn);
 	return 0;
 }
@@ -364,10 +370,22 @@ int pg_simple(struct pg *db, const char *sql, PGresult **ret)
 }
 
 /* Not in a pipeline. */
+static int exec_plainly(struct pg *db, const char *sql)
+{
+	PGresult *result = NULL;
+	int fault = 0, r = PQsendQuery(db->conn, sql) ? 0 : pg_lost(db);
+
+	while (r == 0 && (r = pg_answer(db, &result)) == 0 && result) {
+		if (fault == 0 && !went_well(result))
+			fault = pg_fault(db, result);
+		PQclear(result);
+	}
+	return r != 0 ? r : fault;
+}
+
 int pg_exec(void *handle, const char *sql)
 {
 	struct pg *db = handle;
-	PGresult *result = NULL;
 	unsigned n = 0;
 	int r = pg_send_first(db, &n);
 
@@ -377,10 +395,7 @@ int pg_exec(void *handle, const char *sql)
 		return r;
 	if (!PQexitPipelineMode(db->conn))
 		return pg_lost(db);
-	result = PQexec(db->conn, sql);
-	if (!went_well(result))
-		r = pg_fault(db, result);
-	PQclear(result);
+	r = exec_plainly(db, sql);
 	if (!PQenterPipelineMode(db->conn))
 		return pg_lost(db);
 	return r;
