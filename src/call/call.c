@@ -149,7 +149,7 @@ struct done call_fail(struct call *c, int r)
 {
 	const struct error_row *row;
 
-	if (r == WORK_WAITS) {
+	if (r == WORK_WAITS || r == WORK_UNDONE) {
 		c->again = true;
 		return done;
 	}

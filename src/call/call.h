@@ -68,7 +68,7 @@ struct call {
 	int http_status;
 	uint64_t seq; /* netrpc: identifies its answer */
 	enum { CALL_NEW, CALL_RUNNING, CALL_LATER, CALL_ANSWERED } stage;
-	struct arena_mark mark; /* where the handler began, on a reader's thread */
+	struct arena_mark mark; /* where the handler began, on a thread */
 	uint64_t parked_ms;     /* since when it has waited for room; see call/parked.h */
 	bool sure;              /* it has waited, and now gets room in any case */
 	bool netrpc;            /* Go's net/rpc: out holds no envelope, or an error's words */
@@ -98,7 +98,8 @@ struct done call_reply(struct call *c);
  * Answers with a refusal (r > 0, explained by c->why) or a fault (r < 0).
  *
  * WORK_WAITS is no answer: a READER row that has called call_may_wait gives its thread back, and
- * its handler begins again when what it needs is there. It must not have begun its result.
+ * its handler begins again when what it needs is there. It must not have begun its result. Nor is
+ * WORK_UNDONE, in a WRITER row: its handler begins again in the next transaction.
  */
 struct done call_fail(struct call *c, int r);
 

@@ -180,8 +180,11 @@ static int handle_run(struct work *work, int lane)
 	struct call *c = list_entry(work, struct call, work);
 
 	c->lane = lane;
+	if (c->again && lane < 0)
+		parked_start_over(c);
 	c->again = false;
-	/* A write is never begun again. */
+	c->mark = arena_mark(&c->arena);
+	/* A write never waits for room. */
 	if (lane >= 0)
 		parked_count(c);
 	if (atomic_load(&c->cancelled))
@@ -189,7 +192,7 @@ static int handle_run(struct work *work, int lane)
 	else
 		(void)c->method->handle(c);
 	if (c->again)
-		return WORK_WAITS;
+		return lane >= 0 ? WORK_WAITS : WORK_UNDONE;
 	return c->failed ? 1 : 0;
 }
 
@@ -225,6 +228,7 @@ static void run_on_thread(struct call *c)
 {
 	c->work.run = handle_run;
 	c->work.finished = handle_finished;
+	c->work.again = true;
 	c->waits = true;
 	keep_running(c);
 	if (c->method->before)

@@ -9,16 +9,12 @@ enum { LOOK_MS = 500 };
 
 void parked_count(struct call *c)
 {
-	c->mark = arena_mark(&c->arena);
 	c->arena.room = c->out.room = &c->server->room;
 	c->arena.sure = c->out.sure = c->sure;
 	c->arena.starved = false;
 }
 
-/* ---- on the loop ---- */
-
-/* Resets it to what it was before its handler began. */
-static void start_over(struct call *c)
+void parked_start_over(struct call *c)
 {
 	arena_rewind(&c->arena, &c->mark);
 	c->arena.starved = false;
@@ -29,6 +25,8 @@ static void start_over(struct call *c)
 	c->failed = false;
 	c->stage = CALL_RUNNING;
 }
+
+/* ---- on the loop ---- */
 
 static void leave(struct call *c)
 {
@@ -95,7 +93,7 @@ void parked_add(struct call *c)
 {
 	struct server *s = c->server;
 
-	start_over(c);
+	parked_start_over(c);
 	c->waits = true;
 	c->on_cancel = cancelled;
 	c->cancel_arg = NULL;

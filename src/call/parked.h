@@ -22,6 +22,9 @@ void parked_done(struct server *s);
 /* A call on its way to a reader's thread: what it makes is counted. On that thread. */
 void parked_count(struct call *c);
 
+/* Resets it to what it was before its handler began. On any thread that has it. */
+void parked_start_over(struct call *c);
+
 /* Whether it was stopped for want of room. On that thread, or after it. */
 static inline bool parked_wants(const struct call *c)
 {

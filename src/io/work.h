@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 
 #include "base/list.h"
@@ -27,6 +28,10 @@ struct work_wait {
 
 enum { WORK_WAITS = -0x574149 }; /* no errno, and none of libuv's */
 
+/* What run returns on the writer's thread when it and somebody else waited for each other, and the
+ * database has ended it for that one's sake. Whoever may run again does. */
+enum { WORK_UNDONE = -EDEADLK };
+
 struct work {
 	struct list link;
 	/* On a thread: a reader's lane, 0..n_readers-1, or -1 on the writer's, inside its batch.
@@ -37,8 +42,12 @@ struct work {
 	void (*finished)(struct work *w, int result);
 	/* NULL: it never waits. Set it on the loop, before the work is submitted. */
 	struct work_wait *wait;
-	int result;  /* between the two */
-	bool trails; /* the workers': nobody submitted it */
+	/* run may come again on the writer's thread after what it changed was undone, with everything as
+	 * it has left it. Without this, WORK_UNDONE is -EBUSY. */
+	bool again;
+	unsigned char n_undone; /* the workers' */
+	int result;             /* between the two */
+	bool trails;            /* the workers': nobody submitted it */
 };
 
 /* On the loop, after run, for those who own threads. */

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-enum { READERS_DEFAULT = 4, READERS_MAX = 64 };
+enum { READERS_DEFAULT = 4, READERS_MAX = 64, UNDONE_MAX = 8 };
 
 /*
  * Work that waits for one kind of thread.
@@ -204,14 +204,23 @@ static int commit(struct workers *w, struct pace *pace)
 	return r;
 }
 
-static void note_batch(struct workers *w, int result, const struct pace *pace)
+static unsigned count(const struct list *works)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, works)
+		n++;
+	return n;
+}
+
+static void note_batch(struct workers *w, int result, const struct pace *pace, unsigned n_works)
 {
 	pthread_mutex_lock(&w->lock);
 	if (result == 0)
 		histogram_add(&w->commits, &histogram_times, 1, (uint64_t)pace->commit_ns);
 	else
 		w->n_failed++;
-	histogram_add(&w->batches, &histogram_sizes, 1, pace->n_works);
+	histogram_add(&w->batches, &histogram_sizes, 1, n_works);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -227,35 +236,79 @@ static void add_trailer(struct workers *w, struct list *works)
 	list_append(works, &work->link);
 }
 
-static void write_batch(struct workers *w, struct list *works, struct pace *pace)
+/* Whether it is to be run again; if it was undone and is not, it has failed. */
+static bool runs_again(struct work *work)
 {
-	int r = w->opts.begin ? w->opts.begin(w->opts.arg) : 0;
-
-	list_for_each (at, following, works) {
-		struct work *work = list_entry(at, struct work, link);
-
-		work->result = r == 0 ? write_one(w, work) : r;
-	}
-	if (r == 0)
-		r = commit(w, pace);
-	note_batch(w, r, pace);
-	list_for_each (at, following, works) {
-		struct work *work = list_entry(at, struct work, link);
-
-		if (r != 0)
-			work->result = r;
-	}
-	if (r == 0)
-		add_trailer(w, works);
+	if (work->result != WORK_UNDONE)
+		return false;
+	if (work->again && work->n_undone++ < UNDONE_MAX)
+		return true;
+	work->result = -EBUSY;
+	return false;
 }
 
-static unsigned count(const struct list *works)
+/* In order, up to one that is to be run again. That has the others' locks to wait for, and they have
+ * ours: so what is before it is committed first, and it comes with the next part. */
+static void run_part(struct workers *w, struct list *works, int fault, struct list *part)
 {
-	unsigned n = 0;
+	struct list *first;
 
-	list_for_each (at, following, works)
-		n++;
-	return n;
+	while ((first = list_first(works))) {
+		struct work *work = list_entry(first, struct work, link);
+
+		work->result = fault == 0 ? write_one(w, work) : fault;
+		if (runs_again(work))
+			return;
+		list_remove(first);
+		list_append(part, first);
+	}
+}
+
+/* Nothing of it is kept. Those that are to be run again return to where they were. */
+static void fail_part(struct list *works, struct list *part, int fault)
+{
+	struct list again;
+
+	list_init(&again);
+	list_for_each (at, following, part) {
+		struct work *work = list_entry(at, struct work, link);
+
+		work->result = fault;
+		if (runs_again(work)) {
+			list_remove(at);
+			list_append(&again, at);
+		}
+	}
+	list_splice(&again, works);
+	list_splice(works, &again);
+}
+
+/* One transaction; what has ended with it is moved to `done`. */
+static void write_part(struct workers *w, struct list *works, struct list *done, struct pace *pace)
+{
+	int r = w->opts.begin ? w->opts.begin(w->opts.arg) : 0;
+	struct list part;
+
+	list_init(&part);
+	run_part(w, works, r, &part);
+	if (r == 0)
+		r = commit(w, pace);
+	note_batch(w, r, pace, count(&part));
+	if (r != 0)
+		fail_part(works, &part, r);
+	list_splice(done, &part);
+	if (r == 0)
+		add_trailer(w, done);
+}
+
+static void write_batch(struct workers *w, struct list *works, struct pace *pace)
+{
+	struct list done;
+
+	list_init(&done);
+	while (!list_empty(works))
+		write_part(w, works, &done, pace);
+	list_splice(works, &done);
 }
 
 /*
@@ -412,6 +465,7 @@ static void submit(struct workers *w, struct queue *q, struct work *work)
 	bool wake;
 
 	opened(w);
+	work->n_undone = 0;
 	pthread_mutex_lock(&w->lock);
 	list_append(&q->works, &work->link);
 	q->n_works++;

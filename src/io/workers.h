@@ -14,7 +14,7 @@ struct workers;
 struct workers_opts {
 	unsigned n_readers; /* 0: 4 */
 	/* Around a batch of the writer, on its thread. May be NULL. A commit that fails undoes
-	 * the whole batch: none of its work succeeds. */
+	 * the whole batch: none of its work succeeds. With WORK_UNDONE, it is begun again. */
 	int (*begin)(void *arg);
 	int (*commit)(void *arg);
 	/* Around each piece of it, so that one which fails does not undo the others.

@@ -8,6 +8,7 @@ import inspect
 import sys
 
 import hosts_chat
+import hosts_contention
 import hosts_fences
 import hosts_memory
 import hosts_output
@@ -21,7 +22,8 @@ import hosts_work
 from harness import SANITIZED, Failure, Skip, main
 from hosts import HostsServer
 
-ROOMS = [hosts_sharing, hosts_memory, hosts_refusals, hosts_storm, hosts_tasks, hosts_output, hosts_work, hosts_chat]
+ROOMS = [hosts_sharing, hosts_memory, hosts_refusals, hosts_contention, hosts_storm, hosts_tasks, hosts_output,
+         hosts_work, hosts_chat]
 # What takes whole leases is judged as people run it.
 if not SANITIZED:
     ROOMS += [hosts_fences, hosts_weather, hosts_playground]

@@ -25,6 +25,7 @@ struct approval_ask {
 	struct approval_rules *rules;
 	struct arena arena;
 	struct approval row; /* as requested, then as stored */
+	struct approval asked;
 	struct text session; /* as it was named */
 	bool named;          /* the id was given, and may already exist */
 	bool found;          /* it did */
@@ -301,6 +302,7 @@ static int ask_run(struct work *w, int lane)
 	int r = 0;
 
 	(void)lane;
+	ask->row = ask->asked;
 	arena_init(&scratch, APPROVAL_INPUT_ARENA_MAX);
 	if (ask->named)
 		r = store_approval_find(db, ask->row.id, &ask->arena, &there, &found);
@@ -423,7 +425,8 @@ static void ask_submit(struct approval_ask *ask)
 	struct approval_waiter *waiter = ask->waiter;
 	int r;
 
-	ask->work = (struct work) {.run = ask_run, .finished = ask_finished};
+	ask->work = (struct work) {.run = ask_run, .finished = ask_finished, .again = true};
+	ask->asked = ask->row;
 	ask->serial = ++a->n_asked;
 	ask->total = a->n_pending + a->n_coming + 1;
 	ask->full = a->n_pending + a->n_coming >= a->max_pending;

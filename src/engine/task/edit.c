@@ -234,7 +234,7 @@ static int submit(struct tasks *t, struct live *l, const struct task_edit *in, t
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct edit) {.work = {.run = edit_run, .finished = edit_finished},
+	*e = (struct edit) {.work = {.run = edit_run, .finished = edit_finished, .again = true},
 			    .tasks = t,
 			    .fn = fn,
 			    .arg = arg};

@@ -315,7 +315,7 @@ void task_wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *ar
 		fn(arg, -ENOMEM, &why);
 		return;
 	}
-	*s = (struct wish) {.work = {.run = wish_run, .finished = wish_finished},
+	*s = (struct wish) {.work = {.run = wish_run, .finished = wish_finished, .again = true},
 			    .tasks = t,
 			    .row = {.seq = l->task.seq, .exit_status = -1},
 			    .fn = fn,

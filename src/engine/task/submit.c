@@ -31,6 +31,7 @@ struct submit {
 	struct project *project;
 	struct arena arena;
 	struct task row;
+	struct text id; /* as it was given */
 	enum task_state *after_states;
 	int64_t queue_size;
 	bool until_begun;
@@ -316,6 +317,7 @@ static int fill(struct submit *s, const struct task_new *in)
 		s->row.retry_ms = 1000;
 	r = portrait_copy(&task_portrait, &s->arena, &s->row)
 		    ?: arena_copy_text(&s->arena, in->tool_use_id, &s->tool_use_id);
+	s->id = s->row.id;
 	if (r != 0)
 		return r;
 	r = copy_env(s, in);
@@ -359,6 +361,7 @@ static int submit_run(struct work *w, int lane)
 	int r;
 
 	(void)lane;
+	s->row.id = s->id;
 	r = task_after_states(s->tasks, &s->arena, &s->row, &s->after_states, &s->why)
 		    ?: store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
 	if (r == 0)
@@ -472,7 +475,7 @@ static struct submit *submit_new(struct tasks *t, struct project *p, const struc
 
 	if (!s)
 		return NULL;
-	s->work = (struct work) {.run = submit_run, .finished = submit_finished};
+	s->work = (struct work) {.run = submit_run, .finished = submit_finished, .again = true};
 	s->tasks = t;
 	s->project = p;
 	s->until_begun = in->until_begun;

@@ -31,7 +31,7 @@ int pg_fault(struct pg *db, const PGresult *result)
 		int fault;
 	} faults[] = {
 		{"23505", -EEXIST},    {"53100", -ENOSPC},  {"53200", -ENOMEM},  {"25006", -EROFS},
-		{"42501", -EACCES},    {"40001", -EBUSY},   {"40P01", -EBUSY},   {"55P03", -EBUSY},
+		{"42501", -EACCES},    {"40001", -EDEADLK}, {"40P01", -EDEADLK}, {"55P03", -EBUSY},
 		{"57014", -ECANCELED}, {"58030", -EIO},     {"57P01", -EIO},     {"57P02", -EIO},
 		{"57P03", -EIO},       {"XX001", -EBADMSG}, {"XX002", -EBADMSG}, {"08", -EIO},
 		{"53", -EBUSY},        {"54", -EMSGSIZE},   {"28", -EACCES},
@@ -40,8 +40,12 @@ int pg_fault(struct pg *db, const PGresult *result)
 
 	pg_keep_message(db, PQresultErrorMessage(result));
 	for (size_t i = 0; state && i < sizeof(faults) / sizeof(faults[0]); i++) {
-		if (strncmp(state, faults[i].state, strlen(faults[i].state)) == 0)
-			return faults[i].fault;
+		if (strncmp(state, faults[i].state, strlen(faults[i].state)) != 0)
+			continue;
+		/* Only the writer has a transaction that can be begun again. */
+		return faults[i].fault == -EDEADLK && db->kind != CONNECTION_WRITER
+			       ? -EBUSY
+			       : faults[i].fault;
 	}
 	return state ? -EINVAL : -EIO;
 }

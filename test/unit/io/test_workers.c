@@ -17,6 +17,8 @@ struct test_job {
 	struct context *context;
 	int lane;
 	bool ran; /* written by the worker, read after `finished` */
+	unsigned n_runs;
+	unsigned undone; /* so many of its runs end with WORK_UNDONE */
 	bool told;
 	int result;
 	unsigned order; /* of being told */
@@ -36,6 +38,7 @@ struct context {
 	unsigned n_commits;
 	int begin_result;
 	int commit_result;
+	unsigned commits_undone; /* so many end with WORK_UNDONE */
 	struct test_job *trailer;
 	unsigned trail_at; /* the commit that it trails */
 	bool in_transaction;
@@ -49,7 +52,7 @@ static int job_run(struct work *work, int lane)
 	t->lane = lane;
 	if (t->then)
 		t->then(t, lane);
-	return 0;
+	return t->n_runs++ < t->undone ? WORK_UNDONE : 0;
 }
 
 static void job_finished(struct work *work, int result)
@@ -77,6 +80,10 @@ static int commit(void *arg)
 
 	c->n_commits++;
 	c->in_transaction = false;
+	if (c->commits_undone > 0) {
+		c->commits_undone--;
+		return WORK_UNDONE;
+	}
 	return c->commit_result;
 }
 
@@ -249,6 +256,73 @@ static void a_failed_commit_fails_the_whole_batch(void **state)
 		assert_true(jobs[i].ran);
 		assert_int_equal(jobs[i].result, -ENOSPC);
 	}
+	unmake(&c);
+}
+
+/* What was before it is committed, and all keep their order. */
+static void what_was_undone_is_run_again(void **state)
+{
+	enum { WHICH = 40 };
+	struct test_job first;
+	struct test_job jobs[MANY];
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	queue_behind_first(&c, &first, jobs);
+	jobs[WHICH].work.again = true;
+	jobs[WHICH].undone = 2;
+	jobs[WHICH + 1].undone = 1;
+	sem_post(&c.go);
+	turn_until(&c, MANY + 1);
+	assert_int_equal(c.n_begins, 4);
+	assert_int_equal(c.n_commits, 4);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(jobs[i].order, i + 1);
+		assert_int_equal(jobs[i].n_runs, i == WHICH ? 3 : 1);
+		/* One that may not run again has failed. */
+		assert_int_equal(jobs[i].result, i == WHICH + 1 ? -EBUSY : 0);
+	}
+	unmake(&c);
+}
+
+static void a_batch_that_was_undone_is_run_again(void **state)
+{
+	struct test_job first;
+	struct test_job jobs[MANY];
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	queue_behind_first(&c, &first, jobs);
+	for (unsigned i = 0; i < MANY; i++)
+		jobs[i].work.again = i != 7;
+	c.commits_undone = 3;
+	sem_post(&c.go);
+	turn_until(&c, MANY + 1);
+	assert_int_equal(first.result, -EBUSY);
+	assert_int_equal(c.n_commits, 4);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(jobs[i].result, i == 7 ? -EBUSY : 0);
+		assert_int_equal(jobs[i].n_runs, i == 7 ? 1 : 3);
+	}
+	unmake(&c);
+}
+
+static void nobody_is_run_again_for_ever(void **state)
+{
+	struct test_job job;
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	init_jobs(&c, &job, 1, NULL);
+	job.work.again = true;
+	job.undone = 1000;
+	workers_write(c.workers, &job.work);
+	turn_until(&c, 1);
+	assert_int_equal(job.result, -EBUSY);
+	assert_in_range(job.n_runs, 2, 20);
 	unmake(&c);
 }
 
@@ -460,6 +534,9 @@ int main(void)
 		cmocka_unit_test(the_writer_commits_once_for_all_waiting),
 		cmocka_unit_test(a_failed_commit_fails_the_whole_batch),
 		cmocka_unit_test(a_failed_begin_runs_no_job),
+		cmocka_unit_test(what_was_undone_is_run_again),
+		cmocka_unit_test(a_batch_that_was_undone_is_run_again),
+		cmocka_unit_test(nobody_is_run_again_for_ever),
 		cmocka_unit_test(the_next_batch_is_not_touched_by_a_failed_one),
 		cmocka_unit_test(a_job_may_be_sent_again_when_told),
 		cmocka_unit_test(free_runs_and_tells_what_waits),

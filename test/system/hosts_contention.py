@@ -1,0 +1,47 @@
+"""Hosts that want the same at the same moment, and each what the other one has."""
+import random
+import threading
+
+from harness import check, note, same
+from hosts import Hosts
+from task_world import read_bytes
+
+EACH = 60  # changes by each client
+
+
+def quick_to_see(hosts):
+    """A server looks for such a circle after a second; here at once."""
+    hosts.server.sql("ALTER DATABASE %s SET deadlock_timeout = '5ms'" % hosts.name)
+    return [hosts.node(i).up() for i in range(hosts.spare)]
+
+
+def at_once(jobs):
+    threads = [threading.Thread(target=job) for job in jobs]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def test_who_waits_for_each_other_goes_on(server):
+    """Batches of two hosts change the same memories in any order; whoever is ended by the database runs again."""
+    with Hosts(0, spare=2, server=server) as hosts:
+        nodes = quick_to_see(hosts)
+        ids = [nodes[0].ask("memory.add", {"content": "memory %d" % i})[0]["id"] for i in range(4)]
+        kept, refused = [], []
+        before = read_bytes(server.folder + "/log").count(b"deadlock detected")
+
+        def change(node, who):
+            rng = random.Random(who)
+            for n in range(EACH):
+                result, error = node.ask("memory.update", {"memory_id": rng.choice(ids),
+                                                           "content": "change %d of %d" % (n, who)})
+                (kept if result else refused).append(error)
+
+        at_once([lambda node=node, who=who: change(node, who) for who, node in enumerate(nodes * 6)])
+        circles = read_bytes(server.folder + "/log").count(b"deadlock detected") - before
+        check(circles > 0, "nobody waited for each other")
+        same(refused, [], "refusals, with %d circles" % circles)
+        told = hosts.sql("SELECT count(*) FROM koine.event WHERE type = 'memory.updated'")
+        same((int(told), len(kept)), (12 * EACH, 12 * EACH), "changes, each once")
+        note("%d changes, %d circles" % (len(kept), circles))
