@@ -181,7 +181,7 @@ const struct metric_family metric_families[] = {
 	 NS,
 	 collect_searches},
 
-	{"koine_events_published", METRIC_COUNTER, NULL, "Events that were added to the log.",
+	{"koine_events_published", METRIC_COUNTER, NULL, "Events that this koined added to the log.",
 	 .collect = collect_events},
 	{"koine_event_subscribers", METRIC_GAUGE, NULL, "Subscriptions to events.",
 	 .collect = collect_subscribers},

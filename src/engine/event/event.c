@@ -86,9 +86,10 @@ static unsigned n_events(const struct event_batch *b)
 
 static int store_now(struct events *e, const struct event *list, unsigned n)
 {
-	return n == 0 ? 0
-		      : store_event_add(store_writer(e->store), list, n, EVENT_CLOCK_SLACK_MS,
-					&e->given);
+	if (n == 0)
+		return 0;
+	e->given_undone = false;
+	return store_event_add(store_writer(e->store), list, n, EVENT_CLOCK_SLACK_MS, &e->given);
 }
 
 static int store_notes(struct events *e)
@@ -124,9 +125,16 @@ static int empty_notes(struct events *e)
 
 int events_store(struct events *e)
 {
+	int64_t first;
+	int r;
+
 	if (!e || !e->batch || e->failed != 0)
 		return e ? e->failed : 0;
-	return store_notes(e);
+	r = store_notes(e);
+	/* The last numbers that were given were those of a call that is undone. */
+	if (r == 0 && e->given_undone && n_events(e->batch) > 0)
+		r = store_event_bounds(store_writer(e->store), &first, &e->given.last_seq);
+	return r;
 }
 
 /* ---- adding ---- */
@@ -259,8 +267,10 @@ static void return_to(struct event_batch *b, const struct event_notes *notes)
 
 void events_undo(struct events *e)
 {
-	if (e && e->batch)
-		return_to(e->batch, &e->mark);
+	if (!e || !e->batch)
+		return;
+	e->given_undone = e->given_undone || e->batch->notes.early;
+	return_to(e->batch, &e->mark);
 }
 
 void events_dropped(struct events *e)
@@ -268,6 +278,7 @@ void events_dropped(struct events *e)
 	if (!e)
 		return;
 	e->failed = 0;
+	e->given_undone = false;
 	e->mark = (struct event_notes) {0};
 	if (e->batch)
 		return_to(e->batch, &e->mark);
@@ -293,6 +304,7 @@ void events_committed(struct events *e)
 	if (!b || n_events(b) == 0)
 		return;
 	number_notes(b, &e->given);
+	atomic_fetch_add(&e->n_published, n_events(b));
 	event_raise_committed(e, b->last);
 	if (e->on_commit)
 		e->on_commit(e->commit_arg);
@@ -377,7 +389,7 @@ void event_figures(const struct events *e, struct event_figures *ret)
 	*ret = (struct event_figures) {0};
 	if (!e)
 		return;
-	ret->published = (uint64_t)(atomic_load(&e->committed) - e->first);
+	ret->published = atomic_load(&e->n_published);
 	ret->subscribers = atomic_load(&e->n_subscribers);
 	ret->lost = e->n_lost;
 }

@@ -90,6 +90,7 @@ struct events {
 	atomic_llong keep;
 	atomic_llong committed; /* number of the last event that is kept */
 	int64_t first;          /* the same when we started */
+	atomic_ullong n_published;
 	atomic_uint n_subscribers;
 	atomic_bool swept; /* some events were deleted that may still be held */
 
@@ -99,6 +100,7 @@ struct events {
 	struct event_notes mark;   /* its notes when the current call began */
 	int failed;                /* the fault that the batch must end with */
 	struct store_event_given given;
+	bool given_undone;         /* to a call that was undone since */
 	struct event_batch *ready; /* committed, to be handed over */
 
 	/* the loop's */

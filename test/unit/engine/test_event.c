@@ -486,6 +486,33 @@ static void an_undone_call_takes_no_number(void **state)
 	unmake(&w);
 }
 
+/* The number that it was given before it was undone is the next one's. */
+static void the_last_call_of_a_batch_may_be_undone(void **state)
+{
+	struct listener *l = new_listener();
+	int64_t seq = 0, none = 0;
+	struct publish calls[] = {{.type = "t", .n = 1, .seq = &seq},
+				  {.type = "t", .first = 100, .n = 3, .seq = &none, .undo = true}};
+	struct event_figures figures;
+	struct world w;
+
+	make(&w, state);
+	l->filter = (struct event_filter) {.types = &TEXT("t"), .n_types = 1};
+	listen_from(&w, l, -1);
+	publish_together(&w, calls, 2);
+	assert_int_equal(seq, 2);
+	assert_int_equal(event_last(w.f->engine->events), 2);
+	publish(&w, "t", 1, 1);
+	turn_until(&w, l->n == 2);
+	assert_counts_up(l, 0, 2);
+	assert_int_equal(l->seqs[0], 2);
+	assert_int_equal(l->seqs[1], 3);
+	event_figures(w.f->engine->events, &figures);
+	assert_int_equal(figures.published, 3);
+	free_listener(l);
+	unmake(&w);
+}
+
 /* The notes of a batch are bounded: what does not fit is stored before its end, and undone with
  * its call, but not what was there before. */
 static void more_than_can_be_noted_is_kept_in_order(void **state)
@@ -1333,6 +1360,7 @@ int main(void)
 		T(events_come_after_the_answers_of_their_batch),
 		T(pages_do_not_overtake_answers),
 		T(an_undone_call_takes_no_number),
+		T(the_last_call_of_a_batch_may_be_undone),
 		T(more_than_can_be_noted_is_kept_in_order),
 		T(from_now_on_begins_behind_what_is_committed),
 		T(what_is_undone_is_never_told),
