@@ -1,8 +1,9 @@
 """Hosts that want the same at the same moment, and each what the other one has."""
 import random
+import subprocess
 import threading
 
-from harness import check, note, same
+from harness import check, note, same, wait_until
 from hosts import Hosts
 from task_world import read_bytes
 
@@ -45,3 +46,40 @@ def test_who_waits_for_each_other_goes_on(server):
         told = hosts.sql("SELECT count(*) FROM koine.event WHERE type = 'memory.updated'")
         same((int(told), len(kept)), (12 * EACH, 12 * EACH), "changes, each once")
         note("%d changes, %d circles" % (len(kept), circles))
+
+
+class Holder:
+    """Somebody who has a table for himself, for a `with`."""
+
+    def __init__(self, hosts, table):
+        self.hosts, self.table = hosts, table
+
+    def __enter__(self):
+        self.process = subprocess.Popen([*self.hosts.server.wrapper, "psql", "-qX", "-d", self.hosts.server.url(self.hosts.name)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.process.stdin.write(b"BEGIN; LOCK %s IN ACCESS EXCLUSIVE MODE;\n" % self.table.encode())
+        self.process.stdin.flush()
+        wait_until(lambda: self.hosts.sql("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
+                                          " AND relation = '%s'::regclass" % self.table) == "1", "the lock")
+        return self
+
+    def __exit__(self, *exc):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def waiting(self):
+        return self.hosts.sql("SELECT pid FROM pg_locks WHERE NOT granted AND relation = '%s'::regclass" % self.table).split()
+
+
+def test_what_somebody_cancels_is_read_again(server):
+    """An administrator ends a query of a host that reads what another one did."""
+    with Hosts(2, server=server, lease=30) as hosts:
+        a, b = hosts.nodes
+        same(b.ask("memory.search", {"query": "fjord"}), ([], None), "its index is there")
+        b.freeze()
+        same(a.ask("memory.add", {"content": "Anna runs along the fjord"})[1], None, "a refusal")
+        with Holder(hosts, "koine.memory") as holder:
+            b.thaw()
+            wait_until(holder.waiting, "it to read")
+            same(hosts.sql("SELECT pg_cancel_backend(%s)" % holder.waiting()[0]), "t", "cancelled")
+        wait_until(lambda: b.ask("memory.search", {"query": "fjord"})[0], "it to be found")

@@ -25,16 +25,16 @@ void pg_keep_message(struct pg *db, const char *words)
 
 int pg_fault(struct pg *db, const PGresult *result)
 {
-	/* By SQLSTATE, the longer first. */
+	/* By SQLSTATE, the longer first. 57014: somebody has cancelled it, who is not us. */
 	static const struct {
 		const char *state;
 		int fault;
 	} faults[] = {
-		{"23505", -EEXIST},    {"53100", -ENOSPC},  {"53200", -ENOMEM},  {"25006", -EROFS},
-		{"42501", -EACCES},    {"40001", -EDEADLK}, {"40P01", -EDEADLK}, {"55P03", -EBUSY},
-		{"57014", -ECANCELED}, {"58030", -EIO},     {"57P01", -EIO},     {"57P02", -EIO},
-		{"57P03", -EIO},       {"XX001", -EBADMSG}, {"XX002", -EBADMSG}, {"08", -EIO},
-		{"53", -EBUSY},        {"54", -EMSGSIZE},   {"28", -EACCES},
+		{"23505", -EEXIST}, {"53100", -ENOSPC},  {"53200", -ENOMEM},  {"25006", -EROFS},
+		{"42501", -EACCES}, {"40001", -EDEADLK}, {"40P01", -EDEADLK}, {"55P03", -EBUSY},
+		{"57014", -EBUSY},  {"58030", -EIO},     {"57P01", -EIO},     {"57P02", -EIO},
+		{"57P03", -EIO},    {"XX001", -EBADMSG}, {"XX002", -EBADMSG}, {"08", -EIO},
+		{"53", -EBUSY},     {"54", -EMSGSIZE},   {"28", -EACCES},
 	};
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 
