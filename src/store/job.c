@@ -4,16 +4,31 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 
-int store_job_put(struct connection *c, const struct job *job)
+static const struct row_kind kind = NOUN_KIND(struct job, &job_portrait);
+
+int store_job_add(struct connection *c, const struct job *job, bool *ret_added)
 {
 	static const struct query sql = {"INSERT INTO job ({columns}) VALUES ({values})"
-					 " ON CONFLICT (id) DO UPDATE SET data = excluded.data,"
-					 " updated_ms = excluded.updated_ms",
+					 " ON CONFLICT (id) DO NOTHING RETURNING seq",
 					 .of = &job_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_members(q, job);
-	return query_run(q);
+	return query_run_found(q, ret_added);
+}
+
+int store_job_change(struct connection *c, const struct job *job, int64_t was_ms, bool *ret_changed)
+{
+	static const struct query sql = {
+		"UPDATE job SET data = :data, updated_ms = :updated WHERE id = :id"
+		" AND updated_ms = :was RETURNING seq"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":id", job->id);
+	query_bind_blob(q, ":data", job->data.bytes.data, job->data.bytes.len);
+	query_bind_int(q, ":updated", job->updated_ms);
+	query_bind_int(q, ":was", was_ms);
+	return query_run_found(q, ret_changed);
 }
 
 int store_job_delete(struct connection *c, struct text id, bool *ret_found)
@@ -25,10 +40,20 @@ int store_job_delete(struct connection *c, struct text id, bool *ret_found)
 	return query_run_found(q, ret_found);
 }
 
+int store_job_find(struct connection *c, struct text id, struct arena *arena, struct job *ret_row,
+		   bool *ret_found)
+{
+	static const struct query sql = {"SELECT {columns} FROM job WHERE id = :id",
+					 .of = &job_portrait};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":id", id);
+	return rows_take_one(&kind, q, arena, ret_row, ret_found);
+}
+
 int store_job_list(struct connection *c, struct arena *arena, struct job **ret_rows,
 		   unsigned *ret_n)
 {
-	static const struct row_kind kind = NOUN_KIND(struct job, &job_portrait);
 	static const struct query sql = {"SELECT {columns} FROM job ORDER BY seq",
 					 .of = &job_portrait};
 	struct row_list list = {.kind = &kind, .arena = arena};

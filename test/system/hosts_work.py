@@ -1,6 +1,8 @@
 """Approvals, sessions, conversations and rules of several hosts."""
+import concurrent.futures
 import json
 import os
+import subprocess
 import threading
 
 from harness import SOURCE, Client, Folder, check, request, same, wait_until
@@ -217,6 +219,62 @@ def test_a_rule_of_three_hosts_fires_once(server):
                 same(len(found), len(set(found)), "%s: all different: %r" % (first, found))
             same(len(prompts(h.nodes[0], "heard")), 3, "what was heard")
             same(prompts(h.nodes[0], "rare"), ["rare"], "with a cooldown")
+
+
+# ---- jobs of the gateway ----
+
+TOKEN = "a-token-of-some-length"
+JOB = {"name": "Report", "schedule": {"kind": "every", "everyMs": 2000},
+       "payload": {"kind": "agentTurn", "message": "tick of a job"}}
+
+
+def cron(node, what, params=None):
+    """Status and answer of the gateway, asked on its own host."""
+    url = "http://%s/cron/%s" % (node.address("http", "gateway")[len("http:"):], what)
+    body = [] if params is None else ["-d", json.dumps(params)]
+    done = subprocess.run([*node.hosts.network.wrapper(node.number), "curl", "-s", "-w", "\\n%{http_code}", *body,
+                           "-H", "Authorization: Bearer " + TOKEN, "-H", "Content-Type: application/json", url],
+                          capture_output=True, timeout=60)
+    text, _, status = done.stdout.decode().rpartition("\n")
+    return int(status), json.loads(text)
+
+
+def jobs(node):
+    return {j["id"]: j["name"] for j in cron(node, "list")[1]}
+
+
+def test_jobs_are_those_of_all_hosts(server):
+    with hosts_of(server, 2, args=("--set", "listen.gateway=on"),
+                  env={"OPENCLAW_UI_TOKEN": TOKEN, "PATH": "/usr/bin:/bin"}) as h:
+        here, there = h.nodes
+        status, made = cron(here, "add", JOB)
+        same(status, 200, "status (%r)" % made)
+        id = made["jobId"]
+        wait_until(lambda: jobs(there) == {id: "Report"}, "the job at " + there.name)
+        # It is one job, whoever runs it.
+        wait_until(lambda: len(prompts(here, "tick of a job")) >= 3, "three runs")
+        claims = h.sql("SELECT count(*), count(DISTINCT occurrence_ms) FROM koine.rule_claim WHERE rule = E'\\n%s'" % id)
+        same(*claims.strip().split("|"), "claims, each once")
+        status, answer = cron(there, "update", {"jobId": id, "patch": {"name": "Off", "enabled": False}})
+        same(status, 200, "status (%r)" % answer)
+        wait_until(lambda: jobs(here) == {id: "Off"}, "the change at " + here.name)
+        same([cron(node, "status")[1]["disabled"] for node in h.nodes], [1, 1], "off")
+        # Of two changes at once, none is lost: one is refused, or comes second.
+        h.sql("UPDATE koine.job SET updated_ms = updated_ms + 1")
+        status, answer = cron(here, "update", {"jobId": id, "patch": {"name": "Lost"}})
+        check(status == 409 and "changed meanwhile" in str(answer), "%d %r", status, answer)
+        same(cron(here, "remove", {"jobId": id})[0], 200, "status")
+        wait_until(lambda: jobs(there) == {}, "its end at " + there.name)
+        # Two that are made in one millisecond are two.
+        made = both_at_once(lambda node: cron(node, "add", dict(JOB, enabled=False, name=node.name)), h.nodes)
+        same([status for status, _ in made], [200] * len(made), "%r" % made)
+        for node in h.nodes:
+            wait_until(lambda: sorted(jobs(node)) == sorted(a["jobId"] for _, a in made), "all at " + node.name)
+
+
+def both_at_once(work, nodes, each=8):
+    with concurrent.futures.ThreadPoolExecutor(2 * each) as pool:
+        return list(pool.map(work, nodes * each))
 
 
 # ---- projects ----

@@ -149,8 +149,10 @@ static int start(struct dialect_host *h, struct why *why)
 			    ocg_answer_duplicate},
 	};
 	const struct jobs_opts jobs = {
+		.loop = opts.loop,
 		.background = opts.background,
 		.store = engine->store,
+		.events = engine->events,
 		.automation = engine->automation,
 		.chat = engine->chat,
 	};

@@ -13,6 +13,7 @@
 #include "base/record.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
+#include "engine/event/follow.h"
 #include "store/job.h"
 #include "store/store.h"
 
@@ -30,6 +31,7 @@ struct jobs {
 	struct jobs_opts opts;
 	struct list list;
 	unsigned n;
+	struct follower *follower; /* NULL: there are no other hosts */
 };
 
 /* A change on its way to the store. */
@@ -38,7 +40,9 @@ struct job_change {
 	struct jobs *jobs;
 	struct live_job *job; /* the new state; NULL: it is to be removed */
 	char id[JOB_ID_LEN];
+	int64_t was_ms; /* when it was changed before; 0: it is new */
 	struct buf packed;
+	struct why why;
 	job_fn fn;
 	void *arg;
 };
@@ -227,35 +231,80 @@ bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info)
 
 /* ---- changes ---- */
 
-static int change_run(struct work *w, int lane)
+/* The time in milliseconds, as clients expect ids. */
+static void name_job(char out[JOB_ID_LEN], int64_t ms)
 {
-	const struct job_change *c = list_entry(w, struct job_change, work);
-	struct connection *db = store_lane(c->jobs->opts.store, lane);
-	bool found;
-
-	if (!c->job)
-		return store_job_delete(db, text_of(c->id), &found);
-	return store_job_put(db, &c->job->job);
+	snprintf(out, JOB_ID_LEN, "job-%lld", (long long)ms);
 }
 
-/* It is stored: apply it here, too. */
-static int take(struct job_change *c, struct live_job **ret_job)
+/* Another host may have made one in the same millisecond: then it is the next. */
+static int add_new(struct job_change *c, struct connection *db)
 {
-	struct jobs *jobs = c->jobs;
-	struct live_job *old = find(jobs, text_of(c->id));
+	int64_t ms = c->job->job.created_ms;
+	bool added = false;
+	int r = store_job_add(db, &c->job->job, &added);
 
-	*ret_job = c->job;
-	if (c->job && old)
-		list_append(&old->link, &c->job->link); /* takes its place */
-	else if (c->job)
-		list_append(&jobs->list, &c->job->link);
-	jobs->n += c->job != NULL;
+	while (r == 0 && !added) {
+		name_job(c->id, ++ms);
+		name_job(c->job->id, ms);
+		c->job->job.id = text_of(c->job->id);
+		r = store_job_add(db, &c->job->job, &added);
+	}
+	return r;
+}
+
+static int change_old(struct job_change *c, struct connection *db)
+{
+	bool changed = false;
+	int r = store_job_change(db, &c->job->job, c->was_ms, &changed);
+
+	if (r == 0 && !changed)
+		r = refuse(&c->why, REFUSE_CONFLICT,
+			   "job %s was changed meanwhile; look at it again", c->id);
+	return r;
+}
+
+static int tell(const struct job_change *c)
+{
+	struct event_new e = {.type = !c->job          ? "job.removed"
+				      : c->was_ms == 0 ? "job.added"
+						       : "job.changed"};
+	struct event_data d;
+
+	event_data_begin(&d);
+	packer_text(&d.members, "id", text_of(c->id));
+	return event_add_data(c->jobs->opts.events, &e, &d);
+}
+
+static int change_run(struct work *w, int lane)
+{
+	struct job_change *c = list_entry(w, struct job_change, work);
+	struct connection *db = store_lane(c->jobs->opts.store, lane);
+	bool found;
+	int r;
+
+	if (!c->job)
+		r = store_job_delete(db, text_of(c->id), &found);
+	else
+		r = c->was_ms == 0 ? add_new(c, db) : change_old(c, db);
+	return r ?: tell(c);
+}
+
+/* It is stored: apply it here, too. job: the new state, which is taken; NULL: it is gone. */
+static int take(struct jobs *jobs, struct text id, struct live_job *job)
+{
+	struct live_job *old = find(jobs, id);
+
+	if (job && old)
+		list_append(&old->link, &job->link); /* takes its place */
+	else if (job)
+		list_append(&jobs->list, &job->link);
+	jobs->n += job != NULL;
 	if (old) {
 		list_remove(&old->link);
 		jobs->n--;
 		job_free(old);
 	}
-	c->job = NULL;
 	return set_rules(jobs);
 }
 
@@ -265,18 +314,22 @@ static void change_finished(struct work *w, int result)
 	struct job_info info = {.id = c->id};
 	struct live_job *job = NULL;
 
-	if (result == 0)
-		result = take(c, &job);
+	if (result == 0) {
+		job = c->job;
+		c->job = NULL;
+		result = take(c->jobs, text_of(c->id), job);
+	}
 	if (job)
 		show(c->jobs, job, &info);
-	c->fn(c->arg, result, &info, NULL);
+	c->fn(c->arg, result, &info, &c->why);
 	job_free(c->job);
 	buf_done(&c->packed);
 	free(c);
 }
 
-/* Takes ownership of the job. */
-static void submit(struct jobs *jobs, const char *id, struct live_job *job, job_fn fn, void *arg)
+/* Takes ownership of the job. old: what it was; NULL: it is new. */
+static void submit(struct jobs *jobs, const char *id, struct live_job *job,
+		   const struct live_job *old, job_fn fn, void *arg)
 {
 	struct job_change *c = calloc(1, sizeof(*c));
 
@@ -289,6 +342,7 @@ static void submit(struct jobs *jobs, const char *id, struct live_job *job, job_
 		.work = {.run = change_run, .finished = change_finished},
 		.jobs = jobs,
 		.job = job,
+		.was_ms = old ? old->job.updated_ms : 0,
 		.fn = fn,
 		.arg = arg,
 	};
@@ -302,16 +356,6 @@ static void submit(struct jobs *jobs, const char *id, struct live_job *job, job_
 		change_finished(&c->work, c->packed.err);
 	else
 		background_start(&jobs->opts.background, &c->work, true);
-}
-
-/* The time in milliseconds, as clients expect ids; the next free one. */
-static void new_id(const struct jobs *jobs, char out[JOB_ID_LEN])
-{
-	int64_t ms = clock_utc_ms();
-
-	do
-		snprintf(out, JOB_ID_LEN, "job-%lld", (long long)ms++);
-	while (find(jobs, text_of(out)));
 }
 
 static int check_data(const struct value *data, struct why *why)
@@ -369,13 +413,13 @@ void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg)
 	if (r == 0 && jobs->n >= JOBS_MAX)
 		r = refuse(&why, REFUSE_LIMIT, "there are %d jobs already", JOBS_MAX);
 	if (r == 0) {
-		new_id(jobs, id);
+		name_job(id, clock_utc_ms());
 		r = make(jobs, id, data, &job, &why);
 	}
 	if (r != 0)
 		fn(arg, r, NULL, &why);
 	else
-		submit(jobs, id, job, fn, arg);
+		submit(jobs, id, job, NULL, fn, arg);
 }
 
 static int get(const struct jobs *jobs, struct text id, struct live_job **ret_job, struct why *why)
@@ -459,7 +503,10 @@ void job_update(struct jobs *jobs, struct text id, const struct value *patch, jo
 		return;
 	}
 	fresh->job.created_ms = old->job.created_ms;
-	submit(jobs, old->id, fresh, fn, arg);
+	/* Later than that, whatever our clock says: others see by this that it has changed. */
+	if (fresh->job.updated_ms <= old->job.updated_ms)
+		fresh->job.updated_ms = old->job.updated_ms + 1;
+	submit(jobs, old->id, fresh, old, fn, arg);
 }
 
 void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg)
@@ -471,7 +518,7 @@ void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 	if (r != 0)
 		fn(arg, r, NULL, &why);
 	else
-		submit(jobs, j->id, NULL, fn, arg);
+		submit(jobs, j->id, NULL, j, fn, arg);
 }
 
 /* ---- running one now ---- */
@@ -514,6 +561,82 @@ void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg)
 	automation_run(jobs->opts.automation, (struct text) {NULL, 0}, text_of(n->id), on_run, n);
 }
 
+/* ---- from the store ---- */
+
+static int job_of_row(struct arena *a, const struct job *row, struct live_job **ret_job)
+{
+	struct value *data;
+	char id[JOB_ID_LEN];
+	int r;
+
+	snprintf(id, sizeof(id), "%.*s", TEXT_ARGS(text_cut(row->id, JOB_ID_LEN - 1)));
+	r = value_unpack(a, row->data.bytes, &data) ?: job_new(id, data, ret_job);
+	if (r != 0)
+		return r;
+	(*ret_job)->job.created_ms = row->created_ms;
+	(*ret_job)->job.updated_ms = row->updated_ms;
+	return 0;
+}
+
+struct found {
+	struct text id;
+	struct job row;
+	bool there;
+};
+
+static int read_heard(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found)
+{
+	const struct jobs *jobs = arg;
+	struct found *f = arena_zalloc(a, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->id = packed_text(packed_find(e->data, "id"));
+	*ret_found = f;
+	return store_job_find(store_lane(jobs->opts.store, lane), f->id, a, &f->row, &f->there);
+}
+
+/* Another host has changed it. What we have may be newer than what was read. */
+static void apply_heard(void *arg, const struct event *e, void *found)
+{
+	struct jobs *jobs = arg;
+	struct found *f = found;
+	const struct live_job *old = find(jobs, f->id);
+	struct live_job *fresh = NULL;
+	struct arena a;
+	int r = 0;
+
+	(void)e;
+	if (f->there ? old && old->job.updated_ms >= f->row.updated_ms : !old)
+		return;
+	arena_init(&a, 4 * JOB_BYTES_MAX);
+	if (f->there)
+		r = job_of_row(&a, &f->row, &fresh);
+	if (r == 0)
+		r = take(jobs, f->id, fresh);
+	arena_done(&a);
+	if (r != 0)
+		log_err("a job of another host is not known here until a restart", "job=%.*s",
+			TEXT_ARGS(f->id));
+}
+
+static int follow(struct jobs *jobs)
+{
+	static const struct text types[] = {TEXT("job.*")};
+	const struct follower_opts opts = {
+		.events = jobs->opts.events,
+		.loop = jobs->opts.loop,
+		.background = jobs->opts.background,
+		.types = types,
+		.n_types = 1,
+		.read = read_heard,
+		.apply = apply_heard,
+		.arg = jobs,
+	};
+
+	return follower_start(&opts, &jobs->follower);
+}
+
 /* ---- start and end ---- */
 
 static int load(struct jobs *jobs)
@@ -526,16 +649,11 @@ static int load(struct jobs *jobs)
 	arena_init(&a, 2 * JOBS_MAX * JOB_BYTES_MAX);
 	r = store_job_list(store_writer(jobs->opts.store), &a, &rows, &n);
 	for (unsigned i = 0; r == 0 && i < n; i++) {
-		struct value *data;
-		char id[JOB_ID_LEN];
 		struct live_job *j = NULL;
 
-		snprintf(id, sizeof(id), "%.*s", TEXT_ARGS(text_cut(rows[i].id, JOB_ID_LEN - 1)));
-		r = value_unpack(&a, rows[i].data.bytes, &data) ?: job_new(id, data, &j);
+		r = job_of_row(&a, &rows[i], &j);
 		if (r != 0)
 			break;
-		j->job.created_ms = rows[i].created_ms;
-		j->job.updated_ms = rows[i].updated_ms;
 		list_append(&jobs->list, &j->link);
 		jobs->n++;
 	}
@@ -552,7 +670,7 @@ int jobs_new(const struct jobs_opts *opts, struct jobs **ret_jobs)
 		return -ENOMEM;
 	jobs->opts = *opts;
 	list_init(&jobs->list);
-	r = load(jobs) ?: set_rules(jobs);
+	r = load(jobs) ?: set_rules(jobs) ?: follow(jobs);
 	if (r != 0) {
 		jobs_free(jobs);
 		return r;
@@ -567,6 +685,7 @@ void jobs_free(struct jobs *jobs)
 
 	if (!jobs)
 		return;
+	follower_free(jobs->follower);
 	while ((first = list_first(&jobs->list))) {
 		list_remove(first);
 		job_free(list_entry(first, struct live_job, link));

@@ -8,6 +8,9 @@
  * With {sessionTarget: "isolated"}, a missing kind of payload means agentTurn. All other members are
  * kept and shown.
  *
+ * Hosts that share a store have the same jobs: what another one changes is followed. The event log has
+ * job.added, job.changed and job.removed {id}.
+ *
  * Everything runs on the loop's thread.
  */
 #pragma once
@@ -24,7 +27,9 @@
 
 struct automation;
 struct chat;
+struct events;
 struct jobs;
+struct loop;
 struct store;
 
 enum { JOBS_MAX = 100, JOB_ID_LEN = 48, JOB_BYTES_MAX = 256 << 10 };
@@ -41,8 +46,10 @@ struct job_info {
 };
 
 struct jobs_opts {
+	struct loop *loop;
 	struct background background;
 	struct store *store;
+	struct events *events;
 	struct automation *automation;
 	struct chat *chat;
 };
@@ -59,7 +66,7 @@ typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const 
 /*
  * Calls fn once: when the change is stored or, if it is refused, possibly before this returns.
  * REFUSE_PARAMS: an invalid schedule or payload; REFUSE_LIMIT: there are already JOBS_MAX;
- * REFUSE_NOT_FOUND.
+ * REFUSE_NOT_FOUND; REFUSE_CONFLICT: somebody else has changed it meanwhile.
  */
 void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg);
 /* Members of the patch replace the job's own, and so do the members of an object in it; null

@@ -10,9 +10,26 @@ static void put(struct fixture *f, const char *id, const char *data, int64_t ms)
 				.created_ms = ms,
 				.updated_ms = ms};
 
+	bool added = false;
+
 	begin(f);
-	assert_int_equal(store_job_put(writer(f), &row), 0);
+	assert_int_equal(store_job_add(writer(f), &row, &added), 0);
+	assert_true(added);
+	assert_int_equal(store_job_add(writer(f), &row, &added), 0);
+	assert_false(added);
 	commit(f);
+}
+
+static bool change(struct fixture *f, const char *id, const char *data, int64_t was_ms, int64_t ms)
+{
+	const struct job row = {
+		.id = text_of(id), .data = {.bytes = text_of(data)}, .updated_ms = ms};
+	bool changed = false;
+
+	begin(f);
+	assert_int_equal(store_job_change(writer(f), &row, was_ms, &changed), 0);
+	commit(f);
+	return changed;
 }
 
 static bool drop(struct fixture *f, const char *id)
@@ -43,7 +60,9 @@ static void jobs_stay_in_the_order_they_came(void **state)
 	assert_int_equal(n, 0);
 	put(f, "a", "one", 1);
 	put(f, "b", "two", 2);
-	put(f, "a", "changed", 3);
+	assert_true(change(f, "a", "changed", 1, 3));
+	assert_false(change(f, "a", "too late", 1, 4));
+	assert_false(change(f, "c", "gone", 1, 4));
 	fixture_close(f);
 	fixture_open(f);
 	rows = list(f, &n);
