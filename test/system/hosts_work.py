@@ -221,6 +221,58 @@ def test_a_rule_of_three_hosts_fires_once(server):
             same(prompts(h.nodes[0], "rare"), ["rare"], "with a cooldown")
 
 
+def test_a_rule_that_is_off_in_ones_settings_fires_elsewhere(server):
+    with Folder() as f, hosts_of(server, 0, spare=2) as h:
+        for number, more in enumerate(["", "enabled = no\n"]):
+            with open(f("koine%d.conf" % number), "w") as out:
+                out.write("[rule tick]\nevery = 1s\nprompt = tick {{payload.time}}\n" + more)
+            node = h.node(number, args=("--config", f("koine%d.conf" % number)), env={**CALM, "PATH": "/usr/bin:/bin"}).up()
+            wait_until(lambda: b"rules ready" in node.log(), "rules of " + node.name)
+        here = h.nodes[0]
+        n = len(prompts(here, "tick"))
+        wait_until(lambda: len(prompts(here, "tick")) >= n + 6, "six ticks")
+        claims = h.sql("SELECT (max(occurrence_ms) - min(occurrence_ms)) / 1000 FROM koine.rule_claim WHERE occurrence_ms % 1000 = 0")
+        check(len(prompts(here, "tick")) >= int(claims), "%d of %s ticks", len(prompts(here, "tick")), claims)
+
+
+def test_own_switches_count_while_others_fire(server):
+    """What was read of a rule before it was switched here is not what it is."""
+    with Folder() as f:
+        with open(f("koine.conf"), "w") as out:
+            out.write("[rule echo]\nevent = memory.added\nprompt = heard\n[rule more]\nevent = memory.added\nprompt = more\n")
+        with hosts_of(server, 2, args=("--config", f("koine.conf")), env={"PATH": "/usr/bin:/bin"}) as h:
+            here, there = h.nodes
+            for node in h.nodes:
+                wait_until(lambda: b"rules ready" in node.log(), "rules of " + node.name)
+            over = threading.Event()
+
+            def fire():
+                n = 0
+                while not over.is_set():
+                    n += 1
+                    ask(here, "memory.add", {"content": "fact %d" % n})
+
+            def enabled(node):
+                return {r["rule"]: r["enabled"] for r in ask(node, "automation.rules")["rules"]}["echo"]
+            firing = threading.Thread(target=fire, daemon=True)
+            firing.start()
+            try:
+                for i in range(60):
+                    ask(there, "automation.enable" if i % 2 else "automation.disable", {"ruleId": "echo"})
+                    ask(there, "task.resume" if i % 2 else "task.pause", {"group": "g"})
+                    ask(here, "task.pause" if i % 2 else "task.resume", {"group": "other"})
+                    same(enabled(there), bool(i % 2), "after switch %d" % i)
+            finally:
+                over.set()
+                firing.join()
+            ask(there, "task.pause", {"group": "g"})
+            ask(here, "task.resume", {"group": "other"})
+            for node in h.nodes:
+                wait_until(lambda: enabled(node), "it is on at " + node.name)
+                wait_until(lambda: [g["group"] for g in ask(node, "task.groups")["groups"] if g["paused"]] == ["g"],
+                           "what is paused at " + node.name)
+
+
 # ---- jobs of the gateway ----
 
 TOKEN = "a-token-of-some-length"

@@ -254,9 +254,15 @@ static int set_occurrence(struct firing *f)
 	return set_event(f, TEXT("cron.fired"), TEXT("schedule"), r.root);
 }
 
+/* Other hosts may have it switched on in their settings: what is due is theirs. */
+static bool is_left_to_others(const struct live_rule *r)
+{
+	return r->automation->follower && r->by_hand < 0 && r->def.disabled;
+}
+
 void rule_due(struct live_rule *r, int64_t occurrence_ms)
 {
-	struct firing *f = firing_new(r, FIRINGS_DUE_MAX);
+	struct firing *f = is_left_to_others(r) ? NULL : firing_new(r, FIRINGS_DUE_MAX);
 
 	if (!f)
 		return;

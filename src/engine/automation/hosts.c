@@ -106,6 +106,7 @@ int automation_follow(struct automation *a)
 		.n_types = 1,
 		.read = read,
 		.apply = apply,
+		.n_changes = &a->n_switched,
 		.arg = a,
 	};
 

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/pattern/pattern.h"
@@ -84,6 +86,7 @@ struct own_task {
 struct automation {
 	struct automation_opts opts;
 	struct follower *follower; /* NULL: there are no other hosts */
+	atomic_uint n_switched;    /* by us: what was read of a switch before is old */
 	struct list rules;
 	unsigned n_rules;
 	struct list switches;

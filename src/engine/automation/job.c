@@ -32,6 +32,7 @@ struct jobs {
 	struct list list;
 	unsigned n;
 	struct follower *follower; /* NULL: there are no other hosts */
+	atomic_uint n_changes;     /* of ours: what was read before is old */
 };
 
 /* A change on its way to the store. */
@@ -315,6 +316,7 @@ static void change_finished(struct work *w, int result)
 	struct live_job *job = NULL;
 
 	if (result == 0) {
+		atomic_fetch_add(&c->jobs->n_changes, 1);
 		job = c->job;
 		c->job = NULL;
 		result = take(c->jobs, text_of(c->id), job);
@@ -631,6 +633,7 @@ static int follow(struct jobs *jobs)
 		.n_types = 1,
 		.read = read_heard,
 		.apply = apply_heard,
+		.n_changes = &jobs->n_changes,
 		.arg = jobs,
 	};
 

@@ -102,11 +102,14 @@ static void toggle_finished(struct work *w, int result)
 	struct toggle *t = list_entry(w, struct toggle, work);
 	struct rule_switch *s = t->rule ? NULL : switch_find(t->automation, t->project);
 	struct why why = {.text = ""};
+	int is = result == 0 ? t->on : t->before;
 
-	if (result != 0 && t->rule)
-		t->rule->by_hand = t->before;
-	else if (result != 0 && s)
-		s->on = t->before;
+	/* Another host's switch may have come in between. */
+	if (t->rule)
+		t->rule->by_hand = is;
+	else if (s)
+		s->on = is;
+	atomic_fetch_add(&t->automation->n_switched, 1);
 	t->fn(t->arg, result, &why);
 	toggle_free(t);
 }

@@ -23,6 +23,7 @@ struct trust {
 	struct store *store;
 	struct events *events;
 	struct follower *follower; /* NULL: there are no other hosts */
+	atomic_uint n_set;         /* by us: what was read before is old */
 	struct kept *kept;
 	unsigned n_kept;
 	struct trust_offer **offers;
@@ -237,7 +238,7 @@ int trust_write(struct trust *t, struct text folder, struct text digest, int64_t
 	return event_add_data(t->events, &e, &d);
 }
 
-int trust_set(struct trust *t, struct text folder, struct text digest, int64_t now_ms)
+static int set(struct trust *t, struct text folder, struct text digest, int64_t now_ms)
 {
 	const struct trust_offer *o = find_offer(t, folder);
 	int r = keep(t, folder, digest, now_ms);
@@ -251,14 +252,35 @@ int trust_set(struct trust *t, struct text folder, struct text digest, int64_t n
 	return 0;
 }
 
+int trust_set(struct trust *t, struct text folder, struct text digest, int64_t now_ms)
+{
+	atomic_fetch_add(&t->n_set, 1);
+	return set(t, folder, digest, now_ms);
+}
+
 /* ---- other hosts ---- */
+
+/* As it is by now: an event may be heard of after our own that came later. */
+static int read_row(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found)
+{
+	const struct trust *t = arg;
+	struct project_trust *found = arena_zalloc(a, sizeof(*found)), *rows;
+	unsigned n = 0;
+	int r = found ? store_trust_list(store_lane(t->store, lane), a, &rows, &n) : -ENOMEM;
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		if (text_equal(rows[i].folder, e->project))
+			*found = rows[i];
+	}
+	*ret_found = found;
+	return r;
+}
 
 static void apply(void *arg, const struct event *e, void *found)
 {
-	struct text digest = packed_text(packed_find(e->data, "digest"));
+	const struct project_trust *row = found;
 
-	(void)found;
-	if (trust_set(arg, e->project, digest, e->time_ms) != 0)
+	if (set(arg, e->project, row->digest, row->trusted_ms) != 0)
 		log_err("what another host says of a project is not known here until a restart",
 			"project=%.*s", TEXT_ARGS(e->project));
 }
@@ -272,7 +294,9 @@ int trust_follow(struct trust *t, struct loop *loop, const struct background *ba
 		.background = *background,
 		.types = types,
 		.n_types = 2,
+		.read = read_row,
 		.apply = apply,
+		.n_changes = &t->n_set,
 		.arg = t,
 	};
 

@@ -32,6 +32,7 @@ struct follower {
 	struct event_subscriber *subscriber;
 	struct earful earfuls[2]; /* one is filled while the other is read */
 	unsigned filling;         /* which */
+	unsigned n_changes;       /* of the noun's own, when it was read */
 	bool reading;
 	struct work work;
 	struct timer *again;
@@ -58,6 +59,7 @@ static int run(struct work *w, int lane)
 	struct earful *e = read_one(f);
 	int r = 0;
 
+	f->n_changes = f->opts.n_changes ? atomic_load(f->opts.n_changes) : 0;
 	for (unsigned i = 0; i < e->n && r == 0 && f->opts.read; i++) {
 		struct heard *h = &e->list[i];
 
@@ -68,6 +70,7 @@ static int run(struct work *w, int lane)
 }
 
 static void read_on(struct follower *f);
+static void submit(void *follower);
 
 static void finished(struct work *w, int result)
 {
@@ -79,6 +82,10 @@ static void finished(struct work *w, int result)
 	if (result != 0) {
 		log_debug("what another host did was not read", "error=%s", strerror(-result));
 		timer_start(f->again, AGAIN_MS);
+		return;
+	}
+	if (f->opts.n_changes && f->n_changes != atomic_load(f->opts.n_changes)) {
+		submit(f);
 		return;
 	}
 	for (unsigned i = 0; i < e->n; i++)

@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "engine/event/event.h"
 
@@ -24,6 +26,10 @@ struct follower_opts {
 	int (*read)(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found);
 	/* Runs on the loop. */
 	void (*apply)(void *arg, const struct event *e, void *found);
+	/* What the noun itself changes, which is not followed: it counts each change here, when that is applied
+	 * on the loop. What was read before one and would be applied after it is read again instead. NULL: the noun
+	 * can tell by itself what is newer. */
+	const atomic_uint *n_changes;
 	void *arg;
 };
 

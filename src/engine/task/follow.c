@@ -394,6 +394,7 @@ int task_follow_start(struct tasks *t)
 		.n_types = 1,
 		.read = read_heard,
 		.apply = apply,
+		.n_changes = &t->n_pauses_made,
 		.arg = t,
 	};
 

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/list.h"
@@ -202,15 +204,16 @@ struct tasks {
 	/* The same for those that ended elsewhere: whoever ended them fails what comes after them, and
 	 * we do if that does not happen. */
 	struct list orphans[N_TASK_STATES];
-	struct list releases; /* held tasks that are to be released, by held_link */
-	struct list telling;  /* changes: ends that not all who waited for them know of */
-	struct wake *more;    /* goes on with what is too much for one turn of the loop */
-	bool settling;        /* it is going on */
-	bool writes_left;     /* more is to be written when the store has kept up */
-	bool paused;          /* nothing new starts */
-	unsigned n_paused;    /* groups */
-	bool lining_up;       /* there is more to line up: nothing starts until all are compared */
-	uint64_t n_looked;    /* tasks that were looked at to keep their order; tests count them */
+	struct list releases;      /* held tasks that are to be released, by held_link */
+	struct list telling;       /* changes: ends that not all who waited for them know of */
+	struct wake *more;         /* goes on with what is too much for one turn of the loop */
+	bool settling;             /* it is going on */
+	bool writes_left;          /* more is to be written when the store has kept up */
+	atomic_uint n_pauses_made; /* by us, and resumed: what was read of pauses before is old */
+	bool paused;               /* nothing new starts */
+	unsigned n_paused;         /* groups */
+	bool lining_up;    /* there is more to line up: nothing starts until all are compared */
+	uint64_t n_looked; /* tasks that were looked at to keep their order; tests count them */
 	uint64_t last_version;
 	struct rendered *rendered; /* NULL: none requested yet */
 	struct keeper keeper;
