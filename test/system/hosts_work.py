@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import threading
+import time
 
-from harness import SOURCE, Client, Folder, check, request, same, wait_until
+from harness import (KOINE, SANITIZED, SOURCE, Client, Folder, check, clean_environment, note, request, same,
+                     wait_until)
 from hosts import Hosts
 
 # These wait for nobody's end, and must not be fenced where the machine has much to do.
@@ -66,6 +68,38 @@ def test_what_is_asked_here_is_decided_there(server):
         # What waits is at hand everywhere, and goes everywhere.
         for node in h.nodes:
             wait_until(lambda: ask(node, "daemon.status")["approvals_pending"] == 0, "nothing pending at " + node.name)
+
+
+# Seconds from a decision to the end of whoever asked; a program of a sanitizer takes longer to end.
+TOLD = 5.0 if SANITIZED else 1.0
+
+
+def hook(node, told):
+    """koine hook while it waits."""
+    process = subprocess.Popen([KOINE, "-s", node.path, "hook"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, env=clean_environment())
+    process.stdin.write(json.dumps(told).encode())
+    process.stdin.close()
+    return process
+
+
+def test_a_hook_is_told_within_a_second_what_was_decided_elsewhere(server):
+    with hosts_of(server, 3) as h:
+        here, *others = h.nodes
+        took = []
+        for i in range(9):
+            there, word = others[i % 2], ("approve", "deny")[i // 2 % 2]
+            asker = hook(here, {"tool_name": "deploy", "tool_input": {"number": i}})
+            with asker:
+                wait_until(lambda: len(waiting(there)) == 1, "the question at " + there.name)
+                ask(there, "approval.decide", {"id": waiting(there)[0], "decision": word, "comment": "so"})
+                begun = time.monotonic()
+                said = json.loads(asker.stdout.read())
+                took.append(time.monotonic() - begun)
+            same((said["decision"], said["comment"]), ({"approve": "approved", "deny": "denied"}[word], "so"), "what it says")
+        # Each of them, but where the machine has much else to do.
+        check(sorted(took)[len(took) // 2] < TOLD, "it took %s s", ", ".join("%.3f" % t for t in took))
+        note("a hook is told after %.0f ms, at most %.0f ms" % (1e3 * sorted(took)[len(took) // 2], 1e3 * max(took)))
 
 
 def test_one_decision_of_many_hosts_counts(server):
