@@ -323,6 +323,7 @@ int extracts_begin(struct daemon *d, struct why *why)
 	const struct settings *s = d->settings;
 	const struct extracts_opts opts = {
 		.store = d->engine->store,
+		.node = d->engine->node,
 		.chat = d->engine->chat,
 		.memories = d->engine->memories,
 		.loop = d->loop,

@@ -1,9 +1,11 @@
 """Memories of several hosts: what one changes, the others find; and the counts are right."""
+import json
 import os
 import threading
 
-from harness import check, same, wait_until
+from harness import Folder, check, request, same, wait_until
 from hosts import Hosts
+from test_nexus_bounds import needs_landlock
 
 
 def ask(node, method, params=None):
@@ -94,6 +96,46 @@ def test_two_hosts_that_change_one_memory_lose_no_version(server):
         for node in hosts.nodes:
             wait_until(lambda: len(found(node, "instead")) == 1 and found(node, "version first") == [],
                        "the one that is valid")
+
+
+# Says something else each time that it is asked.
+SCRIBE = r"""#!/usr/bin/env python3
+import sys, time
+sys.stdin.read()
+time.sleep(0.5)
+print("Ann | - | Ann was heard of at %d" % time.monotonic_ns())
+"""
+
+
+def say(node, conversation, text):
+    with node.connect() as c:
+        c.send(request("chat.stream", {"conversation": conversation, "content": text, "agent": "recall"}) + b"\n")
+        while "id" not in (said := json.loads(c.read_line())):
+            pass
+        check("result" in said, "%r", said)
+
+
+def test_facts_are_drawn_once_whoever_draws_them(server):
+    needs_landlock()  # a program that draws facts is kept from writing
+    with Folder() as f:
+        with open(f("scribe"), "w") as out:
+            out.write(SCRIBE)
+        os.chmod(f("scribe"), 0o755)
+        with open(f("koine.conf"), "w") as out:
+            out.write("[agent scribe]\nkind = command\ncommand = %s\ninput = stdin\n"
+                      "[memory]\nextract = scribe\nextract_idle = 1\n" % f("scribe"))
+        with Hosts(3, server=server, args=("--config", f("koine.conf"))) as hosts:
+            drawn = "SELECT count(*) FROM koine.memory WHERE source = 'extracted'"
+            for i in range(3):
+                say(hosts.nodes[i], "talk-%d" % i, "I have a boat")
+                wait_until(lambda: int(hosts.sql(drawn)) >= i + 1, "fact %d" % i)
+            wait_until(lambda: hosts.sql("SELECT count(*) FROM koine.extract_mark WHERE kind LIKE 'claim %'") == "0",
+                       "all claims are over")
+            same(hosts.sql(drawn), "3", "facts")
+            # What a lost host has claimed goes to another.
+            hosts.sql("INSERT INTO koine.extract_mark SELECT 'claim conversation', seq, 999999 FROM koine.conversation")
+            say(hosts.nodes[0], "talk-0", "and a car")
+            wait_until(lambda: int(hosts.sql(drawn)) == 4, "one more")
 
 
 class Adders:

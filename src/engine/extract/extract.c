@@ -1,6 +1,7 @@
 /*
  * A round: finds what was said (reader), has the agent write facts (loop), looks which of them
- * are new (reader), and stores these (writer), together with how far it has read.
+ * are new (reader), and stores these (writer), together with how far it has read. Where there are other
+ * hosts, what was found is claimed first (writer), so that nobody else reads it meanwhile.
  */
 #include "engine/extract/extract.h"
 
@@ -18,6 +19,7 @@
 #include "engine/memory/duplicates.h"
 #include "engine/memory/memory.h"
 #include "engine/memory/wait.h"
+#include "engine/node/node.h"
 #include "store/store.h"
 
 enum {
@@ -38,6 +40,7 @@ enum {
 
 struct extracts {
 	struct store *store;
+	struct node *node; /* NULL: no other host shares the store */
 	struct chat *chat;
 	struct memories *memories;
 	struct background background;
@@ -60,6 +63,9 @@ struct extracts {
 	struct arena arena;
 	struct store_extract_source source;
 	bool found;
+	int64_t epoch; /* of the life that has claimed it */
+	bool claimed;
+	uint64_t rest_ms; /* after it */
 	struct store_said *said;
 	unsigned n_said;
 	int64_t mark; /* how far it reads */
@@ -91,13 +97,34 @@ static struct extracts *of(struct work *w)
 
 /* ---- the end of a round ---- */
 
-static void rest(struct extracts *x, uint64_t ms)
+static void rested(struct work *w, int result)
 {
+	struct extracts *x = of(w);
+
+	(void)result; /* What could not be released is ours when we find it again. */
 	x->busy = false;
-	x->not_before_ms = loop_now_ms(x->loop) + ms;
+	x->claimed = false;
+	x->not_before_ms = loop_now_ms(x->loop) + x->rest_ms;
 	arena_reset(&x->arena);
 	buf_clear(&x->question);
 	buf_clear(&x->answer);
+}
+
+static int release_run(struct work *w, int lane)
+{
+	const struct extracts *x = of(w);
+	bool had;
+
+	return store_extract_release(store_lane(x->store, lane), &x->source, x->epoch, &had);
+}
+
+static void rest(struct extracts *x, uint64_t ms)
+{
+	x->rest_ms = ms;
+	if (x->claimed)
+		submit(x, release_run, rested, true);
+	else
+		rested(&x->work, 0);
 }
 
 static void failed(struct extracts *x, const char *what)
@@ -152,6 +179,7 @@ static int keep_run(struct work *w, int lane)
 {
 	struct extracts *x = of(w);
 	char origin[CHAT_ID_MAX + 32];
+	bool had = true;
 	int r = 0;
 
 	(void)lane;
@@ -164,6 +192,10 @@ static int keep_run(struct work *w, int lane)
 		if (!x->facts[i].known)
 			r = store_fact(x, &x->facts[i], text_of(origin));
 	}
+	if (r == 0 && x->claimed)
+		r = store_extract_release(store_writer(x->store), &x->source, x->epoch, &had);
+	if (r == 0 && !had)
+		return -ESTALE;
 	return r ?: store_extract_mark(store_writer(x->store), &x->source, x->mark, x->all);
 }
 
@@ -171,6 +203,13 @@ static void keep_finished(struct work *w, int result)
 {
 	struct extracts *x = of(w);
 
+	if (result == 0 || result == -ESTALE)
+		x->claimed = false;
+	/* Another host has it: ours was taken for lost. */
+	if (result == -ESTALE) {
+		rest(x, 0);
+		return;
+	}
 	if (result != 0) {
 		failed(x, result > 0 ? x->why.text : strerror(-result));
 		return;
@@ -391,18 +430,47 @@ static int find_run(struct work *w, int lane)
 	return r == 0 && x->found ? read_piece(x, c) : r;
 }
 
-static void find_finished(struct work *w, int result)
+static void go_on(struct extracts *x)
+{
+	if (x->n_said > 0)
+		ask_agent(x);
+	else
+		keep(x); /* nothing new was said in it */
+}
+
+static int claim_run(struct work *w, int lane)
+{
+	struct extracts *x = of(w);
+
+	return store_extract_claim(store_lane(x->store, lane), &x->source, x->epoch, &x->claimed);
+}
+
+static void claim_finished(struct work *w, int result)
 {
 	struct extracts *x = of(w);
 
 	if (result != 0)
 		failed(x, strerror(-result));
-	else if (!x->found || x->stopping || (x->n_said == 0 && !x->all))
-		rest(x, 0);
-	else if (x->n_said > 0)
-		ask_agent(x);
+	else if (x->claimed && !x->stopping)
+		go_on(x);
 	else
-		keep(x); /* nothing new was said in it */
+		rest(x, 0);
+}
+
+static void find_finished(struct work *w, int result)
+{
+	struct extracts *x = of(w);
+
+	x->epoch = node_epoch(x->node);
+	if (result != 0)
+		failed(x, strerror(-result));
+	else if (!x->found || x->stopping || (x->n_said == 0 && !x->all) ||
+		 (x->node && x->epoch == 0))
+		rest(x, 0);
+	else if (x->node)
+		submit(x, claim_run, claim_finished, true);
+	else
+		go_on(x);
 }
 
 static void on_tick(void *arg)
@@ -447,6 +515,7 @@ int extracts_start(const struct extracts_opts *opts, struct extracts **ret_extra
 	if (!x)
 		return -ENOMEM;
 	x->store = opts->store;
+	x->node = opts->node;
 	x->chat = opts->chat;
 	x->memories = opts->memories;
 	x->background = opts->background;

@@ -20,11 +20,13 @@
 struct chat;
 struct extracts;
 struct memories;
+struct node;
 struct spend;
 struct store;
 
 struct extracts_opts {
 	struct store *store;
+	struct node *node; /* NULL: no other host shares the store */
 	struct chat *chat; /* whose agents they are */
 	struct memories *memories;
 	struct loop *loop;

@@ -138,6 +138,77 @@ int store_extract_read(struct connection *c, const struct store_extract_source *
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
+/* ---- one host at a time ---- */
+
+/* A claim is a mark of its own, whose place is the life that has it. */
+static struct text claim_name(enum extract_kind kind)
+{
+	return kind == EXTRACT_SESSION ? TEXT("claim session") : TEXT("claim conversation");
+}
+
+static int claim(struct connection *c, const struct store_extract_source *source, int64_t epoch,
+		 bool *ret_claimed)
+{
+	static const struct query sql = {
+		"INSERT INTO extract_mark (kind, source, place) VALUES (:kind, :source, :epoch)"
+		" ON CONFLICT (kind, source) DO UPDATE SET place = excluded.place"
+		" WHERE extract_mark.place = excluded.place OR NOT EXISTS (SELECT 1 FROM host"
+		" WHERE host.epoch = extract_mark.place AND host.state = 0) RETURNING source"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":kind", claim_name(source->kind));
+	query_bind_int(q, ":source", source->seq);
+	query_bind_int(q, ":epoch", epoch);
+	return query_run_found(q, ret_claimed);
+}
+
+/* Somebody else may have read on since it was found. */
+static int is_as_found(struct connection *c, const struct store_extract_source *source,
+		       bool *ret_is)
+{
+	static const struct query sql = {
+		"SELECT k.seq FROM extract_cursor AS k LEFT JOIN extract_mark AS m"
+		" ON m.kind = :marks AND m.source = :source WHERE k.kind = :kind"
+		" AND (k.ms, k.seq) < (:ms, :source) AND coalesce(m.place, 0) = :place"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":kind", text_of(kind_names[source->kind]));
+	query_bind_text(q, ":marks", mark_name(source->kind));
+	query_bind_int(q, ":source", source->seq);
+	query_bind_int(q, ":ms", source->time_ms);
+	query_bind_int(q, ":place", source->mark);
+	return query_run_found(q, ret_is);
+}
+
+int store_extract_claim(struct connection *c, const struct store_extract_source *source,
+			int64_t epoch, bool *ret_claimed)
+{
+	bool claimed = false, is = false, had;
+	int r = claim(c, source, epoch, &claimed);
+
+	if (r == 0 && claimed)
+		r = is_as_found(c, source, &is);
+	if (r == 0 && claimed && !is)
+		r = store_extract_release(c, source, epoch, &had);
+	if (r == 0)
+		*ret_claimed = is;
+	return r;
+}
+
+int store_extract_release(struct connection *c, const struct store_extract_source *source,
+			  int64_t epoch, bool *ret_had)
+{
+	static const struct query sql = {"DELETE FROM extract_mark WHERE kind = :kind"
+					 " AND source = :source AND place = :epoch"
+					 " RETURNING source"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":kind", claim_name(source->kind));
+	query_bind_int(q, ":source", source->seq);
+	query_bind_int(q, ":epoch", epoch);
+	return query_run_found(q, ret_had);
+}
+
 /* ---- how far ---- */
 
 static int set_mark(struct connection *c, const struct store_extract_source *source, int64_t mark)

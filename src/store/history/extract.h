@@ -51,6 +51,17 @@ int store_extract_read(struct connection *c, const struct store_extract_source *
 		       unsigned max_chars, size_t max_bytes, struct arena *arena,
 		       struct store_said **ret_rows, unsigned *ret_n);
 
+/*
+ * With several hosts, one of them has it: the epoch of its life. It is given to whoever asks while nobody
+ * has it, or its life is over. *ret_claimed is false if another one has it, or if it was read on
+ * since it was found.
+ */
+int store_extract_claim(struct connection *c, const struct store_extract_source *source,
+			int64_t epoch, bool *ret_claimed);
+/* *ret_had is false if it was not ours any more. */
+int store_extract_release(struct connection *c, const struct store_extract_source *source,
+			  int64_t epoch, bool *ret_had);
+
 /* It was read up to there; with `done`, the walk goes on behind it. */
 int store_extract_mark(struct connection *c, const struct store_extract_source *source,
 		       int64_t mark, bool done);
