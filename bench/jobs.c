@@ -40,7 +40,7 @@ enum {
 
 struct job {
 	int64_t seq;
-	int64_t version;
+	struct store_task_kept kept;
 	struct text id;
 };
 
@@ -186,20 +186,15 @@ static void change(struct bench *b, struct job *j, enum task_state state)
 			   .epoch = claim ? b->us.epoch : 0,
 			   .host = claim ? b->us.name : (struct text) {0}};
 	const struct store_task_guard guard = {.by = claim ? TASK_GUARD_CLAIM : TASK_GUARD_RUN,
-					       .version = j->version,
+					       .version = j->kept.version,
 					       .attempts = 1,
 					       .epoch = b->us.epoch};
-	struct store_task_kept kept = {0};
-	int r;
 
 	if (!claim)
 		row.completed_ms = row.started_ms;
 	must(store_savepoint(b->store), "savepoint");
-	r = store_task_update(store_writer(b->store), &row, &guard, &kept);
-	must(r == -ENOENT ? 0 : r, "update");
+	must(store_task_update_later(store_writer(b->store), &row, &guard, &j->kept), "update");
 	must(store_release(b->store), "release");
-	b->n_lost += r == -ENOENT;
-	j->version = kept.version;
 	note(b, claim ? "task.started" : "task.completed", j->id);
 }
 
@@ -212,18 +207,28 @@ static unsigned change_all(struct bench *b, unsigned from, unsigned n, enum task
 	return from + n < b->n_jobs ? from + n : b->n_jobs;
 }
 
+/* Which changes were made decides which events there are. */
+static void settle(struct bench *b, unsigned from, unsigned to)
+{
+	must(store_event_settle(store_writer(b->store)), "settle");
+	for (unsigned i = from; i < to; i++)
+		b->n_lost += b->jobs[i].kept.version < 0;
+}
+
 static void run(struct bench *b, unsigned n, unsigned slots)
 {
-	unsigned ended = 0, claimed = 0, batches = 0;
+	unsigned ended = 0, claimed = 0, batches = 0, from;
 	pthread_t teller;
 	uint64_t start;
 
 	add_jobs(b, n);
 	must(-pthread_create(&teller, NULL, tell_others, b), "thread");
 	for (start = now_ns(); ended < n; batches++) {
+		from = ended;
 		begin(b);
 		ended = change_all(b, ended, claimed - ended, TASK_COMPLETED);
 		claimed = change_all(b, claimed, slots, TASK_RUNNING);
+		settle(b, from, claimed);
 		commit(b);
 	}
 	start = now_ns() - start;
@@ -269,7 +274,7 @@ static uint64_t time_changes(struct bench *b, unsigned from, unsigned n, enum ta
 
 	begin(b);
 	start = now_ns();
-	change_all(b, from, n, state);
+	settle(b, from, change_all(b, from, n, state));
 	start = now_ns() - start;
 	commit(b);
 	return start / n;

@@ -9,14 +9,16 @@
 /* ---- adding ---- */
 
 /* The time of an event behind one of the time `was`; see store_event_time. */
-#define TIME(was) "CASE WHEN " was " - :time BETWEEN 1 AND :slack THEN " was " ELSE :time END"
+#define TIME(was, time, slack)                                                                     \
+	"CASE WHEN " was " - " time " BETWEEN 1 AND " slack " THEN " was " ELSE " time " END"
 
 static int take_numbers(struct connection *c, unsigned n, int64_t time_ms, int64_t slack_ms,
 			struct store_event_given *given)
 {
 	static const struct query sql = {
 		"UPDATE event_counter SET last_seq = last_seq + :n, was_ms = last_ms,"
-		" last_ms = " TIME("last_ms") " WHERE id = 1 RETURNING last_seq, was_ms"};
+		" last_ms = " TIME("last_ms", ":time",
+				   ":slack") " WHERE id = 1 RETURNING last_seq, was_ms"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	_Static_assert(sizeof(*given) == 2 * sizeof(int64_t), "numbers side by side");
@@ -26,14 +28,29 @@ static int take_numbers(struct connection *c, unsigned n, int64_t time_ms, int64
 	return query_later(q, &given->last_seq, 2);
 }
 
+#define INSERT "INSERT INTO event (type, time_ms, project, session, run, host, data, seq)"
+
 /* `back`: how many numbers before the last. */
 static int add_one(struct connection *c, const struct event *event, unsigned back, int64_t slack_ms)
 {
 	static const struct query sql = {
-		"INSERT INTO event (type, time_ms, project, session, run, host, data, seq)"
-		" SELECT :type, " TIME(
-			"c.was_ms") ", :project, :session, :run, :host, :data,"
-				    " c.last_seq - :back FROM event_counter AS c WHERE c.id = 1"};
+		INSERT " SELECT :type, " TIME("c.was_ms", ":time",
+					      ":slack") ", :project, :session,"
+							" :run, :host, :data, c.last_seq - :back "
+							"FROM event_counter AS c WHERE c.id = 1",
+		.many = INSERT
+		" SELECT e.type, " TIME("c.was_ms", "e.time",
+					"e.slack") ", e.project, e.session,"
+						   " e.run, e.host, e.data, c.last_seq - e.back "
+						   "FROM event_counter AS c,"
+						   " unnest(CAST(:type AS TEXT[]), CAST(:time AS "
+						   "BIGINT[]), CAST(:slack AS BIGINT[]),"
+						   " CAST(:project AS TEXT[]), CAST(:session AS "
+						   "TEXT[]), CAST(:run AS TEXT[]),"
+						   " CAST(:host AS TEXT[]), CAST(:data AS "
+						   "BYTEA[]), CAST(:back AS BIGINT[])) AS e"
+						   " (type, time, slack, project, session, run, "
+						   "host, data, back) WHERE c.id = 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":type", event->type);

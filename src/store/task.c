@@ -154,22 +154,58 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task 
 /* ---- update and sweep ---- */
 
 #define CHANGE(where)                                                                              \
-	{                                                                                          \
-		"UPDATE task SET {changes}, version = version + 1,"                                \
-		" cancel = CASE WHEN state >= 2 THEN 0 ELSE cancel END WHERE " where               \
-		" RETURNING version, cancel",                                                      \
-			.of = &task_portrait, .members = {.with = MEMBER_CHANGES},                 \
-	}
+	"UPDATE task SET {changes}, version = version + 1,"                                        \
+	" cancel = CASE WHEN state >= 2 THEN 0 ELSE cancel END WHERE " where                       \
+	" RETURNING version, cancel"
+/* Of many; `guards` are what the guard expects, beside :seq. */
+#define LIST(name) "CAST(:" name " AS BIGINT[])"
+#define CHANGE_MANY(guards, guard_names, where)                                                    \
+	"UPDATE task SET {listed}, version = task.version + 1,"                                    \
+	" cancel = CASE WHEN task.state >= 2 THEN 0 ELSE task.cancel END"                          \
+	" FROM unnest({lists}, " LIST("seq") guards                                                \
+		")"                                                                                \
+		" WITH ORDINALITY AS one ({columns}, which" guard_names ", place) WHERE " where    \
+		" RETURNING one.place, task.version, task.cancel"
+#define OF_TASK .of = &task_portrait, .members = {.with = MEMBER_CHANGES}
+
+#define IS_ALIVE(life)                                                                             \
+	"(" life " = 0 OR EXISTS (SELECT 1 FROM host WHERE host.epoch = " life                     \
+	" AND host.state = 0))"
 
 /* A claim never waits for that of another host, which would make it lose anyway. */
 static const struct query updates[] = {
-	[TASK_GUARD_VERSION] = CHANGE("seq = :seq AND version = :version"),
-	[TASK_GUARD_CLAIM] = CHANGE("seq = (SELECT seq FROM task WHERE seq = :seq AND state = 0"
-				    " AND version = :version AND (:life = 0 OR EXISTS"
-				    " (SELECT 1 FROM host WHERE host.epoch = :life"
-				    " AND host.state = 0)) /* SKIP LOCKED */)"),
-	[TASK_GUARD_RUN] = CHANGE("seq = :seq AND state = 1 AND attempts = :attempt"
-				  " AND epoch = :life"),
+	[TASK_GUARD_VERSION] =
+		{
+			CHANGE("seq = :seq AND version = :version"),
+			.many = CHANGE_MANY(", " LIST("version"), ", was",
+					    "task.seq = one.which AND task.version = one.was"),
+			OF_TASK,
+		},
+	[TASK_GUARD_CLAIM] =
+		{
+			CHANGE("seq = (SELECT seq FROM task WHERE seq = :seq AND state = 0"
+			       " AND version = :version AND " IS_ALIVE(
+				       ":life") " /* SKIP LOCKED */)"),
+			.many = CHANGE_MANY(
+				"", "",
+				"task.seq = one.which AND task.seq IN (SELECT t.seq FROM task AS t"
+				" JOIN unnest(" LIST("seq") ", " LIST("version") ", " LIST(
+					"life") ") AS w (seq, version, life)"
+						" ON t.seq = w.seq AND t.version = w.version"
+						" WHERE t.state = 0 AND " IS_ALIVE(
+							"w.life") " FOR UPDATE OF t SKIP LOCKED)"),
+			OF_TASK,
+		},
+	[TASK_GUARD_RUN] =
+		{
+			CHANGE("seq = :seq AND state = 1 AND attempts = :attempt AND epoch = "
+			       ":life"),
+			.many = CHANGE_MANY(
+				", " LIST("attempt") ", " LIST("life"), ", was, life",
+				"task.seq = one.which AND task.state = 1"
+				" AND task.attempts = one.was AND task.epoch = one.life"),
+			OF_TASK,
+		},
 };
 
 /* -ENOENT: no row is changed. */
@@ -181,18 +217,17 @@ static int take_kept(struct statement *q, struct store_task_kept *ret_kept)
 
 	if (r != 0 || !found)
 		return r != 0 ? r : -ENOENT;
-	kept = (struct store_task_kept) {.version = query_int(q, 0),
-					 .cancel = query_int(q, 1) != 0};
+	kept = (struct store_task_kept) {.version = query_int(q, 0), .cancel = query_int(q, 1)};
 	r = query_run(q);
 	if (r == 0)
 		*ret_kept = kept;
 	return r;
 }
 
-int store_task_update(struct connection *c, const struct task *task,
-		      const struct store_task_guard *guard, struct store_task_kept *ret_kept)
+static struct statement *open_update(struct connection *c, const struct task *task,
+				     const struct store_task_guard *guard)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(c, &updates[guard->by]);
+	struct statement *q = query_open(c, &updates[guard->by]);
 
 	query_bind_members(q, task);
 	query_bind_int(q, ":seq", task->seq);
@@ -202,7 +237,25 @@ int store_task_update(struct connection *c, const struct task *task,
 		query_bind_int(q, ":attempt", guard->attempts);
 	if (guard->by != TASK_GUARD_VERSION)
 		query_bind_int(q, ":life", guard->epoch);
+	return q;
+}
+
+int store_task_update(struct connection *c, const struct task *task,
+		      const struct store_task_guard *guard, struct store_task_kept *ret_kept)
+{
+	CLEANUP(query_donep) struct statement *q = open_update(c, task, guard);
+
 	return take_kept(q, ret_kept);
+}
+
+int store_task_update_later(struct connection *c, const struct task *task,
+			    const struct store_task_guard *guard, struct store_task_kept *kept)
+{
+	CLEANUP(query_donep) struct statement *q = open_update(c, task, guard);
+
+	_Static_assert(sizeof(*kept) == 2 * sizeof(int64_t), "numbers side by side");
+	*kept = (struct store_task_kept) {.version = -1};
+	return query_later(q, &kept->version, 2);
 }
 
 /* One that waits and is wanted cancelled was put back by a host that had not heard of it yet. */

@@ -37,14 +37,18 @@ struct store_task_guard {
 
 /* The row after a change. */
 struct store_task_kept {
-	int64_t version;
-	bool cancel;
+	int64_t version; /* below 0: it is not as the guard expects, or gone */
+	int64_t cancel;  /* not 0: somebody wants it cancelled */
 };
 
 /* Rewrites what may change (MEMBER_CHANGES) of the one with this seq. -ENOENT: it is not as the
  * guard expects, or gone. */
 int store_task_update(struct connection *c, const struct task *task,
 		      const struct store_task_guard *guard, struct store_task_kept *ret_kept);
+
+/* The same where nobody waits for it: *kept is known when the batch is settled, or committed. */
+int store_task_update_later(struct connection *c, const struct task *task,
+			    const struct store_task_guard *guard, struct store_task_kept *kept);
 
 /* Rewrites what its user may change (TASK_EDITED) of the one with this seq, as long as it has not
  * begun and has this version. -ENOENT: else, or it is gone. `after`: also what it comes after. */

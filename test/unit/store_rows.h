@@ -158,7 +158,7 @@ static inline unsigned assert_no_walks(struct fixture *f, struct connection *c, 
 
 		buf_init(&sql, 16 << 10);
 		if (query && query->of)
-			members_spell(&sql, query);
+			members_spell(&sql, query, query->sql);
 		else
 			buf_add_str(&sql, query ? query->sql : "");
 		buf_add(&sql, "", 1);

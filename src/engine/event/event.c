@@ -31,6 +31,7 @@ void event_batch_free(struct event_batch *b)
 		return;
 	arena_done(&b->arena);
 	free(b->list);
+	free(b->premises);
 	free(b);
 }
 
@@ -62,19 +63,22 @@ static int have_batch(struct events *e)
 	return e->batch ? 0 : -ENOMEM;
 }
 
-static struct event *batch_room(struct event_batch *b)
+static int make_room(struct event_batch *b)
 {
 	unsigned cap = b->cap ? 2 * b->cap : 16;
+	struct event_premise *premises;
 	struct event *list;
 
 	if (b->notes.n < b->cap)
-		return &b->list[b->notes.n];
+		return 0;
 	list = realloc(b->list, cap * sizeof(list[0]));
-	if (!list)
-		return NULL;
-	b->list = list;
+	b->list = list ? list : b->list;
+	premises = realloc(b->premises, cap * sizeof(premises[0]));
+	b->premises = premises ? premises : b->premises;
+	if (!list || !premises)
+		return -ENOMEM;
 	b->cap = cap;
-	return &b->list[b->notes.n];
+	return 0;
 }
 
 static unsigned n_events(const struct event_batch *b)
@@ -92,12 +96,39 @@ static int store_now(struct events *e, const struct event *list, unsigned n)
 	return store_event_add(store_writer(e->store), list, n, EVENT_CLOCK_SLACK_MS, &e->given);
 }
 
+static bool is_one(const struct event_premise *c)
+{
+	return !c->change || (*c->change < 0) == c->unless;
+}
+
+/* Those that report what has not happened are none. */
+static void drop_unmet(struct events *e)
+{
+	struct event_batch *b = e->batch;
+	unsigned n = b->notes.n_stored, n_marked = e->mark.n;
+
+	for (unsigned i = n; i < b->notes.n; i++) {
+		if (is_one(&b->premises[i])) {
+			b->premises[n] = (struct event_premise) {0};
+			b->list[n++] = b->list[i];
+		} else if (i < n_marked) {
+			e->mark.n--;
+		}
+	}
+	b->notes.n = n;
+	b->notes.n_open = e->mark.n_open = 0;
+}
+
 static int store_notes(struct events *e)
 {
 	struct event_batch *b = e->batch;
 	struct event_notes *notes = &b->notes;
-	int r = store_now(e, b->list + notes->n_stored, notes->n - notes->n_stored);
+	int r = notes->n_open > 0 ? store_event_settle(store_writer(e->store)) : 0;
 
+	if (r == 0 && notes->n_open > 0)
+		drop_unmet(e);
+	if (r == 0)
+		r = store_now(e, b->list + notes->n_stored, notes->n - notes->n_stored);
 	if (r == 0)
 		notes->n_stored = notes->n;
 	return r;
@@ -139,30 +170,36 @@ int events_store(struct events *e)
 
 /* ---- adding ---- */
 
-static int note(struct event_batch *b, const struct event *event)
+static int note(struct event_batch *b, const struct event *event, struct event_premise premise)
 {
-	struct event *at = b->notes.full ? NULL : batch_room(b);
+	struct event *at;
 
-	if (!at)
+	if (b->notes.full || make_room(b) != 0)
 		return -ENOMEM;
+	at = &b->list[b->notes.n];
 	*at = *event;
 	if (portrait_copy(&event_portrait, &b->arena, at) != 0)
 		return -ENOMEM;
+	b->premises[b->notes.n] = premise;
+	b->notes.n_open += premise.change != NULL;
 	b->notes.n++;
 	b->notes.end = arena_mark(&b->arena);
 	return 0;
 }
 
 /* One that there is no room to note. */
-static int add_unnoted(struct events *e, const struct event *event)
+static int add_unnoted(struct events *e, const struct event *event, struct event_premise premise)
 {
 	struct event_notes *notes = &e->batch->notes;
-	int r = store_early(e) ?: store_now(e, event, 1);
+	int r = store_early(e);
 
-	if (r == 0) {
-		notes->full = true;
-		notes->n_unnoted++;
+	if (r == 0 && premise.change)
+		r = store_event_settle(store_writer(e->store));
+	if (r == 0 && is_one(&premise)) {
+		r = store_now(e, event, 1);
+		notes->n_unnoted += r == 0;
 	}
+	notes->full = notes->full || r == 0;
 	return r;
 }
 
@@ -191,6 +228,7 @@ int event_add(struct events *e, const struct event_new *new)
 		.run = new->run,
 		.host = e ? e->host : (struct text) {0},
 	};
+	const struct event_premise premise = {new->change, new->unless};
 	struct event_notes *notes;
 	int r;
 
@@ -203,8 +241,8 @@ int event_add(struct events *e, const struct event_new *new)
 		return r;
 	notes = &e->batch->notes;
 	event.time_ms = store_event_time(clock_utc_ms(), notes->last_ms, EVENT_CLOCK_SLACK_MS);
-	if (note(e->batch, &event) != 0)
-		r = add_unnoted(e, &event);
+	if (note(e->batch, &event, premise) != 0)
+		r = add_unnoted(e, &event, premise);
 	if (r == 0)
 		notes->last_ms = event.time_ms;
 	return r;

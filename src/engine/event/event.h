@@ -57,6 +57,10 @@ struct event_new {
 	struct text project, session, run; /* {NULL, 0}: none */
 	const struct value *data;          /* an object; NULL: {} */
 	struct text packed;                /* used instead of data */
+	/* The event depends on a change that is left for later, which was made if this number is not
+	 * below 0 once the batch is settled. NULL: on none. Valid until the batch's end. */
+	const int64_t *change;
+	bool unless; /* it reports that the change was not made */
 };
 
 /* Runs on the writer's thread, within a call: the event is kept and sent if the call's change is

@@ -22,14 +22,21 @@ enum {
 	EVENT_PAGE_BYTES = 2 << 20, /* of a page: it must fit into an answer even when escaped */
 };
 
+/* Whether an event is one is known when the batch is settled: see struct event_new. */
+struct event_premise {
+	const int64_t *change;
+	bool unless;
+};
+
 /* What a batch has so far. A call that is undone returns it to what it was. */
 struct event_notes {
 	unsigned n;         /* events in the list */
 	unsigned n_stored;  /* those of them that the store has */
 	unsigned n_unnoted; /* events that the store has, and the list has not */
-	int64_t last_ms;    /* time of the last event; 0: none */
-	bool early;         /* some were stored before the end: their times may differ there */
-	bool full;          /* what comes goes to the store at once */
+	unsigned n_open; /* events in the list of which it is not known yet whether they are any */
+	int64_t last_ms; /* time of the last event; 0: none */
+	bool early;      /* some were stored before the end: their times may differ there */
+	bool full;       /* what comes goes to the store at once */
 	struct arena_mark end;
 };
 
@@ -39,6 +46,7 @@ struct event_batch {
 	struct events *events;
 	struct arena arena;
 	struct event *list;
+	struct event_premise *premises; /* beside them */
 	unsigned cap;
 	struct event_notes notes;
 	int64_t first, last; /* their numbers, also of those not in the list; 0: not known yet */

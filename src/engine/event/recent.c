@@ -166,7 +166,9 @@ int recent_add(struct recent *v, struct event_batch *b)
 	v->bytes += batch_bytes(b);
 	/* Each has its own now; the arena has the texts of all. */
 	free(b->list);
+	free(b->premises);
 	b->list = NULL;
+	b->premises = NULL;
 	b->cap = 0;
 	return 0;
 }

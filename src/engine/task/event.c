@@ -69,27 +69,40 @@ static void say(struct packer *p, const char *event, const struct task *task, in
 		packer_int(p, "duration_ms", task->completed_ms - task->started_ms);
 }
 
-static int add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size,
+static int add(struct tasks *t, struct event_new *e, const struct task *task, int64_t queue_size,
 	       struct text tool_use_id)
 {
-	struct event_new e = {.type = event, .project = task->project, .run = task->id};
 	struct event_data d;
 
+	e->project = task->project;
+	e->run = task->id;
 	event_data_begin(&d);
-	say(&d.members, event, task, queue_size);
+	say(&d.members, e->type, task, queue_size);
 	packer_given(&d.members, "tool_use_id", tool_use_id);
-	return event_add_data(t->events, &e, &d);
+	return event_add_data(t->events, e, &d);
 }
 
 int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size)
 {
-	return add(t, event, task, queue_size, (struct text) {0});
+	return task_event_later(t, event, task, queue_size, NULL);
+}
+
+int task_event_later(struct tasks *t, const char *event, const struct task *task,
+		     int64_t queue_size, const int64_t *change)
+{
+	struct event_new e = {.type = event, .change = change};
+
+	return add(t, &e, task, queue_size, (struct text) {0});
 }
 
 int task_event_fenced(struct tasks *t, const struct task *task,
-		      const struct store_task_guard *guard)
+		      const struct store_task_guard *guard, const int64_t *change)
 {
-	struct event_new e = {.type = "task.fenced", .project = task->project, .run = task->id};
+	struct event_new e = {.type = "task.fenced",
+			      .project = task->project,
+			      .run = task->id,
+			      .change = change,
+			      .unless = true};
 	struct event_data d;
 
 	event_data_begin(&d);
@@ -102,5 +115,7 @@ int task_event_fenced(struct tasks *t, const struct task *task,
 int task_event_submitted(struct tasks *t, const struct task *task, int64_t queue_size,
 			 struct text tool_use_id)
 {
-	return add(t, "task.queued", task, queue_size, tool_use_id);
+	struct event_new e = {.type = "task.queued"};
+
+	return add(t, &e, task, queue_size, tool_use_id);
 }

@@ -450,10 +450,13 @@ int chunk_read(struct tasks *t, int lane, struct arena *a, const struct task *ro
 
 /* queue_size: for "task.queued". */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size);
-/* A result of an attempt that is ours no more. */
+/* The same if a change that is left for later is made: see struct event_new. */
+int task_event_later(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,
+		     const int64_t *change);
+/* Unless it is made: this is a result of an attempt that is ours no more. */
 struct store_task_guard;
-int task_event_fenced(struct tasks *t, const struct task *row,
-		      const struct store_task_guard *guard);
+int task_event_fenced(struct tasks *t, const struct task *row, const struct store_task_guard *guard,
+		      const int64_t *change);
 /* "task.queued" of a new one, with the agent's call that submits it; {NULL, 0}: none. */
 int task_event_submitted(struct tasks *t, const struct task *row, int64_t queue_size,
 			 struct text tool_use_id);

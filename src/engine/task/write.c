@@ -16,9 +16,8 @@ struct task_change {
 	const char *event;
 	int64_t queue_size;
 	struct store_task_guard guard;
-	struct store_task_kept kept;
-	bool lost;           /* another host has changed the task, or taken it away */
-	struct list watches; /* who is still to be told that it has ended */
+	struct store_task_kept kept; /* known once the batch is settled */
+	struct list watches;         /* who is still to be told that it has ended */
 	struct change_waiter waiter;
 	task_done_fn fn; /* NULL: nobody is waiting */
 	void *arg;
@@ -45,20 +44,33 @@ static void change_prepare(struct change *change)
 	change_of(change)->guard.version = live_of(change)->task.version;
 }
 
+/* Another host has changed the task, or taken it away. */
+static bool is_lost(const struct task_change *c)
+{
+	return c->kept.version < 0;
+}
+
 static bool change_took(struct change *change)
 {
 	const struct task_change *c = change_of(change);
 
-	if (!c->lost)
+	if (!is_lost(c))
 		live_of(change)->task.version = c->kept.version;
-	return !c->lost;
+	return !is_lost(c);
 }
 
-/* What was run meanwhile, somebody else may run by now: its result counts for nothing. */
-static int note_lost(struct task_change *c)
+/* Of all changes of a batch, the server is asked at once which were made. */
+static int keep_later(struct task_change *c)
 {
-	c->lost = true;
-	return c->guard.by == TASK_GUARD_RUN ? task_event_fenced(c->tasks, &c->row, &c->guard) : 0;
+	struct tasks *t = c->tasks;
+	int r = store_task_update_later(store_writer(t->store), &c->row, &c->guard, &c->kept);
+
+	if (r == 0 && c->event)
+		r = task_event_later(t, c->event, &c->row, c->queue_size, &c->kept.version);
+	/* What was run meanwhile, somebody else may run by now: its result counts for nothing. */
+	if (r == 0 && c->guard.by == TASK_GUARD_RUN)
+		r = task_event_fenced(t, &c->row, &c->guard, &c->kept.version);
+	return r;
 }
 
 static int change_keep(struct change *change)
@@ -66,9 +78,9 @@ static int change_keep(struct change *change)
 	struct task_change *c = change_of(change);
 	int r;
 
+	if (c->tasks->node)
+		return keep_later(c);
 	r = store_task_update(store_writer(c->tasks->store), &c->row, &c->guard, &c->kept);
-	if (r == -ENOENT && c->tasks->node)
-		return note_lost(c);
 	if (r == 0 && c->event)
 		r = task_event_add(c->tasks, c->event, &c->row, c->queue_size);
 	return r;
@@ -143,11 +155,11 @@ static void change_kept(struct change *change, bool recovered)
 	struct tasks *t = c->tasks;
 	struct live *l = live_of(change);
 
-	if (c->lost)
+	if (is_lost(c))
 		task_lost(t, l, c->guard.by == TASK_GUARD_CLAIM);
 	else
-		task_heed_wish(t, l, &c->row, c->kept.cancel);
-	if (!c->lost && tell_end(l, c)) {
+		task_heed_wish(t, l, &c->row, c->kept.cancel != 0);
+	if (!is_lost(c) && tell_end(l, c)) {
 		list_append(&t->telling, &change->link);
 		wake_send(t->more);
 	} else {

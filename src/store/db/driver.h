@@ -81,6 +81,8 @@ struct store_ops {
 	int (*prepare)(void *db, const char *sql, void **ret_st);
 	/* It only asks, and nothing that is bound can make it fail. May be NULL. */
 	void (*set_sure)(void *st);
+	/* Many uses of it at once, see query.h. NULL: each is one. */
+	int (*set_many)(void *st, const char *sql);
 	void (*finalize)(void *st);
 	void (*reset)(void *st);         /* also clears the bindings */
 	void (*rewind)(void *statement); /* the same, but what is bound stays */

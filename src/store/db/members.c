@@ -20,12 +20,37 @@ static bool is_selected(const struct query *query, const struct member *m)
 
 /* ---- the text ---- */
 
-/* `form` with '%' for the column. */
-static void spell(struct buf *out, const char *form, const char *column)
+static const char *type_of(const struct member *m)
+{
+	switch ((enum member_kind)m->kind) {
+	case MEMBER_TEXT:
+	case MEMBER_LINES:
+	case MEMBER_JSON:
+		return "TEXT";
+	case MEMBER_BLOB:
+	case MEMBER_ENV:
+	case MEMBER_PACKED:
+		return "BYTEA";
+	case MEMBER_REAL:
+		return "DOUBLE PRECISION";
+	case MEMBER_TEXTS:
+	case MEMBER_INT:
+	case MEMBER_TIME:
+	case MEMBER_BOOL:
+	case MEMBER_ENUM:
+		break;
+	}
+	return "BIGINT";
+}
+
+/* `form` with '%' for the column, and '@' for its type. */
+static void spell(struct buf *out, const char *form, const struct member *m)
 {
 	for (; *form; form++) {
 		if (*form == '%')
-			buf_add_str(out, column);
+			buf_add_str(out, m->column);
+		else if (*form == '@')
+			buf_add_str(out, type_of(m));
 		else
 			buf_add(out, form, 1);
 	}
@@ -39,7 +64,7 @@ static void spell_all(struct buf *out, const struct query *query, const char *fo
 		bool is_special = reads && (m->flags & query->special);
 
 		buf_add_str(out, between);
-		spell(out, is_special ? query->as : form, m->column);
+		spell(out, is_special ? query->as : form, m);
 		between = ", ";
 	}
 }
@@ -51,9 +76,9 @@ struct mark {
 };
 
 static const struct mark marks[] = {
-	{TEXT("{columns}"), "%", true},
-	{TEXT("{values}"), ":%", false},
-	{TEXT("{changes}"), "% = :%", false},
+	{TEXT("{columns}"), "%", true},        {TEXT("{values}"), ":%", false},
+	{TEXT("{changes}"), "% = :%", false},  {TEXT("{lists}"), "CAST(:% AS @[])", false},
+	{TEXT("{listed}"), "% = one.%", true},
 };
 
 static const struct mark *mark_at(const char *at)
@@ -65,12 +90,12 @@ static const struct mark *mark_at(const char *at)
 	return NULL;
 }
 
-void members_spell(struct buf *out, const struct query *query)
+void members_spell(struct buf *out, const struct query *query, const char *sql)
 {
-	const char *at = query->sql;
+	const char *at = sql;
 
 	while (*at) {
-		const struct mark *mark = *at == '{' ? mark_at(at) : NULL;
+		const struct mark *mark = query->of && *at == '{' ? mark_at(at) : NULL;
 
 		if (mark) {
 			assert(mark->reads || !memchr(out->data, ':', out->len));

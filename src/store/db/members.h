@@ -4,5 +4,5 @@
 #include "base/buf.h"
 #include "store/db/query.h"
 
-/* The text of a query with a portrait, as the database gets it, NUL-terminated. */
-void members_spell(struct buf *out, const struct query *query);
+/* A text of a query, as the database gets it, NUL-terminated. */
+void members_spell(struct buf *out, const struct query *query, const char *sql);

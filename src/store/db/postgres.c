@@ -17,7 +17,8 @@
 enum {
 	COMMANDS_MAX = 64 << 10,
 	HELD_BYTES_MAX = 64 << 20, /* one statement may have a large text */
-	LOCK = 0x6b6f696e,         /* "koin": of the two locks below */
+	RETS_BYTES_MAX = 4 << 20,
+	LOCK = 0x6b6f696e, /* "koin": of the two locks below */
 };
 
 /*
@@ -44,6 +45,7 @@ static int connect_now(struct pg *db)
 	pg_call_forget(db);
 	buf_clear(&db->first);
 	buf_clear(&db->dropped);
+	buf_clear(&db->rets);
 	r = PQenterPipelineMode(db->conn) && PQsetnonblocking(db->conn, 1) == 0
 		    ? pg_begin_session(db) ?: pg_prepare_often(db)
 		    : pg_lost(db);
@@ -134,6 +136,8 @@ static void pg_disconnect(void *handle)
 	buf_done(&db->first);
 	buf_done(&db->dropped);
 	buf_done(&db->held);
+	buf_done(&db->kept);
+	buf_done(&db->rets);
 	free(db);
 }
 
@@ -207,6 +211,8 @@ static int pg_connect(void *place, enum connection_kind kind, void **ret_db, str
 	buf_init(&db->first, COMMANDS_MAX);
 	buf_init(&db->dropped, COMMANDS_MAX);
 	buf_init(&db->held, HELD_BYTES_MAX);
+	buf_init(&db->kept, 2 * (size_t)HELD_BYTES_MAX);
+	buf_init(&db->rets, RETS_BYTES_MAX);
 	r = connect_and_look(db, why);
 	if (r != 0)
 		pg_disconnect(db);
@@ -498,6 +504,7 @@ const struct store_ops postgres_ops = {
 	.still_there = pg_still_there,
 	.prepare = pg_prepare,
 	.set_sure = pg_set_sure,
+	.set_many = pg_set_many,
 	.finalize = pg_finalize,
 	.reset = pg_reset,
 	.rewind = pg_rewind,

@@ -14,9 +14,10 @@ enum {
 	PG_MESSAGE_MAX = 256,
 	PG_SHOWN_MAX = 512,
 	PG_PARAMS_MAX = 64,
-	PG_WANTED_MAX = 16,
+	PG_WANTED_MAX = 512,
 	PG_KEYS_MAX = 256,
 	PG_LATE_MAX = 4000, /* commands; each takes some memory until its answer is read */
+	PG_BINARY = 1,      /* libpq's format of texts and bytes */
 };
 
 struct pg_place {
@@ -40,15 +41,17 @@ struct pg_keys {
 
 /*
  * A call of a batch has a savepoint only if it needs one. As long as it has only asked what cannot fail,
- * and left statements for later, those are held here: kept, they are sent; undone, they are dropped.
+ * and left statements for later, those are held: kept, they are sent; undone, they are dropped.
  */
 enum pg_call { CALL_NONE, CALL_HELD, CALL_SAVED };
 
-/* Numbers that a command left for later will return. */
+/* Numbers that a command left for later will return: for one use of a statement, or for many. */
 struct pg_wanted {
 	unsigned at; /* the command, counted from 0 */
 	unsigned n;
 	int64_t *ret;
+	size_t rows; /* the first of many in the connection's `rets` */
+	unsigned n_rows;
 };
 
 /*
@@ -66,8 +69,10 @@ struct pg {
 	struct buf dropped; /* names of statements to forget, likewise */
 	enum pg_call call;
 	struct buf held; /* statements of the current call, see postgres_call.c */
+	struct buf kept; /* and of those before it, not sent yet */
+	struct buf rets; /* where wanted numbers of many rows go */
 	unsigned n_late; /* commands left for later */
-	struct pg_wanted wanted[PG_WANTED_MAX];
+	struct pg_wanted wanted[PG_WANTED_MAX]; /* in the order of their commands */
 	unsigned n_wanted;
 	struct pg_keys keys;
 	bool in_transaction;
@@ -120,6 +125,10 @@ int pg_send_first(struct pg *db, unsigned *ret_n);
 
 /* Waits for what was left for later. */
 int pg_settle(void *db);
+/* The same, if there is too much of it for one more. */
+int pg_settle_some(struct pg *db);
+/* The numbers that the command that is sent next will return are wanted. */
+void pg_want(struct pg *db, const struct pg_wanted *wanted);
 
 /* Several statements in one text, without parameters or rows. */
 int pg_exec(void *db, const char *sql);
@@ -171,6 +180,15 @@ int pg_column_blob(void *st, int i, struct text *ret_bytes);
 /* Asking it never fails for what is bound. */
 void pg_set_sure(void *st);
 
+/* The form of the statement that does many rows. */
+int pg_set_many(void *st, const char *sql);
+/* Prepares it, where it is not. */
+struct pg_statement;
+struct pg_bound;
+int pg_many_ready(struct pg *db, struct pg_statement *st, struct pg_bound *ret_bound);
+/* The parameter of the other form that has the same name as this one. */
+unsigned pg_many_param(const struct pg_statement *st, unsigned i);
+
 /* ---- postgres_call.c ---- */
 
 /* One that runs with what is bound: numbers as texts ended by NUL, the rest as it is. */
@@ -179,7 +197,31 @@ struct pg_bound {
 	unsigned n;
 	const char *const *values; /* NULL: SQL's */
 	const int *lengths, *formats;
+	const bool *bytes;         /* it is no text */
+	struct pg_statement *many; /* NULL: each use is one */
+	int64_t *ret;              /* what the first columns of its first row are wanted in */
+	unsigned n_ret;
 };
+
+/* The same as bytes in a buffer: this, and then each of its values. */
+struct pg_use {
+	char name[PG_NAME_MAX];
+	size_t size; /* of all */
+	unsigned n, n_ret;
+	int64_t *ret;
+	struct pg_statement *many;
+};
+
+struct pg_value {
+	const char *data; /* ended by NUL; NULL: SQL's */
+	int len;
+	int format;
+	bool bytes;
+};
+
+/* They return what comes behind. */
+const char *pg_take_use(const char *at, struct pg_use *ret);
+const char *pg_take_value(const char *at, struct pg_value *ret);
 
 int pg_send_bound(struct pg *db, const struct pg_bound *bound);
 int pg_call_begin(struct pg *db);
@@ -187,10 +229,18 @@ int pg_call_keep(struct pg *db);
 int pg_call_undo(struct pg *db);
 /* The call needs its savepoint: whatever comes next is sent at once. */
 int pg_call_save(struct pg *db);
-/* Holds a statement until the call is kept. */
+/* Holds a statement until the call is kept; outside of calls it is kept. */
 int pg_call_hold(struct pg *db, const struct pg_bound *bound);
-/* Nothing of it is left. */
+/* Nothing is left of it, nor of what was kept. */
 void pg_call_forget(struct pg *db);
+/* Whatever is said next must come behind what is kept. */
+int pg_send_kept(struct pg *db);
+/* One of them. */
+int pg_send_use(struct pg *db, const char *use);
+
+/* ---- postgres_many.c ---- */
+
+int pg_send_uses(struct pg *db, const struct buf *uses);
 
 /* ---- postgres_keys.c ---- */
 

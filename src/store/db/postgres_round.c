@@ -58,8 +58,10 @@ int pg_lost(struct pg *db)
 
 int pg_add_first(struct pg *db, const char *command)
 {
+	int r = pg_send_kept(db);
+
 	buf_add(&db->first, command, strlen(command) + 1);
-	return db->first.err;
+	return r != 0 ? r : db->first.err;
 }
 
 /* ---- a round trip ---- */
@@ -154,36 +156,62 @@ static void note_transaction(struct pg *db, const PGresult *result)
 	db->batch = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
 }
 
-static void keep_wanted(const struct pg *db, unsigned at, const PGresult *result)
+void pg_want(struct pg *db, const struct pg_wanted *wanted)
 {
-	for (unsigned i = 0; i < db->n_wanted; i++) {
-		const struct pg_wanted *w = &db->wanted[i];
+	if (wanted->n == 0)
+		return;
+	db->wanted[db->n_wanted] = *wanted;
+	db->wanted[db->n_wanted++].at = db->n_late;
+}
 
-		for (unsigned c = 0; w->at == at && PQntuples(result) > 0 && c < w->n; c++)
-			w->ret[c] = strtoll(PQgetvalue(result, 0, (int)c), NULL, 10);
+static void keep_row(int64_t *ret, unsigned n, const PGresult *result, int row, int from)
+{
+	for (unsigned c = 0; c < n; c++)
+		ret[c] = strtoll(PQgetvalue(result, row, from + (int)c), NULL, 10);
+}
+
+static void keep_wanted(const struct pg *db, const struct pg_wanted *w, const PGresult *result)
+{
+	int n = PQntuples(result);
+
+	if (w->ret && n > 0)
+		keep_row(w->ret, w->n, result, 0, 0);
+	for (int row = 0; !w->ret && row < n; row++) {
+		unsigned which = (unsigned)strtoul(PQgetvalue(result, row, 0), NULL, 10) - 1;
+		int64_t *ret;
+
+		if (which >= w->n_rows)
+			continue;
+		memcpy(&ret, db->rets.data + (w->rows + which) * sizeof(ret), sizeof(ret));
+		keep_row(ret, w->n, result, row, 1);
 	}
 }
 
 /* The answers to what was left for later come first. */
 static int take_late(struct pg *db, int *ret_fault)
 {
+	unsigned n_kept = 0;
 	int r = 0;
 
 	for (unsigned i = 0; i < db->n_late && r == 0; i++) {
+		bool wanted = n_kept < db->n_wanted && db->wanted[n_kept].at == i;
 		PGresult *result = NULL;
 
 		r = take_answer(db, &result);
 		if (r == 0 && went_well(result)) {
 			note_transaction(db, result);
-			keep_wanted(db, i, result);
+			if (wanted)
+				keep_wanted(db, &db->wanted[n_kept], result);
 			db->changes += strtoll(PQcmdTuples(result), NULL, 10);
 		} else if (r == 0 && *ret_fault == 0) {
 			*ret_fault = pg_fault(db, result);
 		}
 		PQclear(result);
+		n_kept += wanted;
 	}
 	db->n_late = 0;
 	db->n_wanted = 0;
+	buf_clear(&db->rets);
 	return r;
 }
 
@@ -275,8 +303,16 @@ int pg_round(struct pg *db, unsigned n_commands, unsigned which, PGresult **ret)
 int pg_settle(void *handle)
 {
 	struct pg *db = handle;
+	int r = db->held.len > 0 ? pg_call_save(db) : 0;
 
-	return db->n_late > 0 ? pg_round(db, 0, 1, NULL) : 0;
+	if (r == 0)
+		r = pg_send_kept(db);
+	return r == 0 && db->n_late > 0 ? pg_round(db, 0, 1, NULL) : r;
+}
+
+int pg_settle_some(struct pg *db)
+{
+	return db->n_late >= PG_LATE_MAX || db->n_wanted == PG_WANTED_MAX ? pg_settle(db) : 0;
 }
 
 /* What is said most, prepared with each connection: its place is its name. */
@@ -353,7 +389,7 @@ int pg_send_first(struct pg *db, unsigned *ret_n)
 	 * may need it yet. */
 	bool forgets = (!db->in_transaction || db->first.len > 0) && db->held.len == 0;
 	unsigned n = 0;
-	int r = pg_send_waiting(db, &n);
+	int r = pg_send_kept(db) ?: pg_send_waiting(db, &n);
 
 	if (r == 0 && forgets) {
 		r = send_each(db, &db->dropped, "DEALLOCATE ", &n);

@@ -45,10 +45,13 @@ struct pg_statement {
 	bool sure;    /* it cannot fail for what is bound, and changes nothing */
 	bool guarded; /* it may fail, and the transaction goes on */
 	bool keyed;   /* its rows are the keys that we asked for, and not the caller's */
+	struct pg_statement *many;      /* the form that does many rows; NULL: there is none */
+	unsigned params[PG_PARAMS_MAX]; /* of such a form: which one of the other form it is */
 	unsigned n_params;
 	const char *values[PG_PARAMS_MAX];
 	int lengths[PG_PARAMS_MAX];
 	int formats[PG_PARAMS_MAX];
+	bool bytes[PG_PARAMS_MAX]; /* what is bound is no text */
 	char numbers[PG_PARAMS_MAX][NUMBER_MAX];
 	PGresult *result; /* NULL: it has not run */
 	int row;
@@ -238,6 +241,28 @@ void pg_set_sure(void *handle)
 	((struct pg_statement *)handle)->sure = true;
 }
 
+int pg_set_many(void *handle, const char *sql)
+{
+	struct pg_statement *st = handle;
+	struct pg_statement *many;
+	void *made;
+	size_t at = 0;
+	int r = pg_prepare(st->db, sql, &made);
+
+	if (r != 0)
+		return r;
+	many = st->many = made;
+	for (unsigned i = 0; i < many->n_params; i++) {
+		int place = pg_place_of(st, many->names.data + at);
+
+		if (place == 0)
+			return -EINVAL;
+		many->params[i] = (unsigned)place - 1;
+		at += strlen(many->names.data + at) + 1;
+	}
+	return 0;
+}
+
 void pg_rewind(void *handle)
 {
 	struct pg_statement *st = handle;
@@ -261,6 +286,11 @@ void pg_finalize(void *handle)
 	struct pg_statement *st = handle;
 
 	pg_reset(st);
+	if (st->many) {
+		/* Its uses name it. A fault is met again by whoever speaks next. */
+		(void)pg_send_kept(st->db);
+		pg_finalize(st->many);
+	}
 	if (st->life != 0 && st->life == st->db->life)
 		buf_add(&st->db->dropped, st->name, strlen(st->name) + 1);
 	buf_done(&st->sql);
@@ -292,6 +322,7 @@ static int bind(struct pg_statement *st, int place, const void *data, size_t n, 
 	st->values[place - 1] = data;
 	st->lengths[place - 1] = (int)n;
 	st->formats[place - 1] = format;
+	st->bytes[place - 1] = false;
 	return 0;
 }
 
@@ -335,14 +366,19 @@ int pg_bind_text(void *handle, int place, struct text value)
 	char *other;
 
 	if (!needs_marks(value))
-		return bind(st, place, value.data, n, 1);
+		return bind(st, place, value.data, n, PG_BINARY);
 	other = hold(&st->bound, put_marks(value, &n));
-	return other ? bind(st, place, other, n, 1) : -ENOMEM;
+	return other ? bind(st, place, other, n, PG_BINARY) : -ENOMEM;
 }
 
-int pg_bind_blob(void *st, int place, const void *data, size_t n)
+int pg_bind_blob(void *handle, int place, const void *data, size_t n)
 {
-	return bind(st, place, data, n, 1);
+	struct pg_statement *st = handle;
+	int r = bind(st, place, data, n, PG_BINARY);
+
+	if (r == 0)
+		st->bytes[place - 1] = true;
+	return r;
 }
 
 /* ---- running ---- */
@@ -382,13 +418,15 @@ static int begin(struct pg *db)
 /* What has not been sent yet did not begin. */
 static bool never_began(const struct pg *db)
 {
-	return db->first.len >= 5 && memcmp(db->first.data, "BEGIN", 5) == 0;
+	return db->first.len >= 5 && memcmp(db->first.data, "BEGIN", 5) == 0 && db->kept.len == 0;
 }
 
 static int roll_back(struct pg *db)
 {
-	bool nothing = never_began(db);
+	bool nothing;
 
+	buf_clear(&db->kept);
+	nothing = never_began(db);
 	db->in_transaction = false;
 	if (nothing) {
 		buf_clear(&db->first);
@@ -515,7 +553,9 @@ static struct pg_bound bound_of(const struct pg_statement *st)
 				  .n = st->n_params,
 				  .values = st->values,
 				  .lengths = st->lengths,
-				  .formats = st->formats};
+				  .formats = st->formats,
+				  .bytes = st->bytes,
+				  .many = st->many};
 }
 
 static int send_query(struct pg_statement *st)
@@ -596,46 +636,43 @@ static int run(struct pg_statement *st)
 	return pg_note_fault(st->db, st->plain != NOT_PLAIN ? run_plain(st) : run_query(st));
 }
 
-/* Kept or undone with its call. */
-static int hold_back(struct pg_statement *st)
+/* Nobody waits for the answer. */
+static int prepare_later(struct pg_statement *st)
 {
-	const struct pg_bound b = bound_of(st);
 	struct pg *db = st->db;
 	unsigned n = 0;
-	int r = st->life == db->life ? 0 : pg_send_first(db, &n);
+	int r = st->life == db->life ? 0 : pg_send_waiting(db, &n) ?: send_prepare(st, &n);
 
-	if (r == 0)
-		r = send_prepare(st, &n);
 	db->n_late += n;
-	if (r != 0)
-		return r;
-	st->life = db->life;
-	return pg_call_hold(db, &b);
+	if (r == 0)
+		st->life = db->life;
+	return r;
+}
+
+int pg_many_ready(struct pg *db, struct pg_statement *st, struct pg_bound *ret_bound)
+{
+	int r = prepare_later(st);
+
+	(void)db;
+	ret_bound->name = st->name;
+	ret_bound->n = st->n_params;
+	return r;
+}
+
+unsigned pg_many_param(const struct pg_statement *st, unsigned i)
+{
+	return st->params[i];
 }
 
 static int send_later(struct pg_statement *st, int64_t *ret, unsigned n)
 {
 	struct pg *db = st->db;
-	unsigned n_sent = 0, at = 0;
-	int r = pg_ready(db);
+	int r = pg_ready(db) ?: st->life == db->life ? 0 : pg_send_kept(db) ?: prepare_later(st);
+	struct pg_bound b = bound_of(st);
 
-	if (r == 0 && db->call == CALL_HELD && n == 0)
-		return hold_back(st);
-	if (r == 0)
-		r = pg_call_save(db);
-
-	if (r == 0 && (db->n_late >= PG_LATE_MAX || db->n_wanted == PG_WANTED_MAX))
-		r = pg_settle(db);
-	if (r == 0)
-		r = send_all(st, false, &n_sent, &at);
-	if (r != 0)
-		return r;
-	st->life = db->life;
-	if (n > 0)
-		db->wanted[db->n_wanted++] =
-			(struct pg_wanted) {.at = db->n_late + at, .n = n, .ret = ret};
-	db->n_late += n_sent;
-	return 0;
+	b.ret = ret;
+	b.n_ret = n;
+	return r != 0 ? r : pg_call_hold(db, &b);
 }
 
 int pg_later(void *handle, int64_t *ret, unsigned n)

@@ -41,16 +41,24 @@ static struct statement *make_place(struct connection *c)
 
 static int prepare_text(struct connection *c, const struct query *query, void **ret_handle)
 {
-	struct buf text;
-	int r;
+	CLEANUP(buf_donep) struct buf text;
 
+	buf_init(&text, SQL_MAX);
 	if (!query->of)
 		return c->ops->prepare(c->db, query->sql, ret_handle);
+	members_spell(&text, query, query->sql);
+	return text.err != 0 ? text.err : c->ops->prepare(c->db, text.data, ret_handle);
+}
+
+static int prepare_many(struct connection *c, const struct query *query, void *handle)
+{
+	CLEANUP(buf_donep) struct buf text;
+
 	buf_init(&text, SQL_MAX);
-	members_spell(&text, query);
-	r = text.err != 0 ? text.err : c->ops->prepare(c->db, text.data, ret_handle);
-	buf_done(&text);
-	return r;
+	if (!query->many || !c->ops->set_many)
+		return 0;
+	members_spell(&text, query, query->many);
+	return text.err != 0 ? text.err : c->ops->set_many(handle, text.data);
 }
 
 static int prepare(struct connection *c, const struct query *query, struct statement *ret)
@@ -63,6 +71,11 @@ static int prepare(struct connection *c, const struct query *query, struct state
 		return r;
 	if (query->sure && c->ops->set_sure)
 		c->ops->set_sure(handle);
+	r = prepare_many(c, query, handle);
+	if (r != 0) {
+		c->ops->finalize(handle);
+		return r;
+	}
 	*ret = (struct statement) {.conn = c, .query = query, .handle = handle};
 	return 0;
 }

@@ -38,9 +38,19 @@ struct query {
 	const struct portrait *of;
 	struct selection members;
 	bool sure;        /* it only asks, and nothing that is bound can make it fail */
+	const char *many; /* the same for many rows, see below */
 	uint32_t special; /* {columns} with this flag are read as `as`, */
 	const char *as;   /* in which % stands for the column */
 };
+
+/*
+ * A query that is left for later (query_later) may say how many uses of it are done at once, where
+ * the database can. Its parameters are the same, each a list of what the uses have bound, and a row that
+ * it returns has the number of its use first. Uses of such queries may change places within a
+ * batch, so no two of them may be about the same row. In its text, also
+ *	{lists}		CAST(:a AS BIGINT[]), CAST(:b AS TEXT[])
+ *	{listed}	a = one.a, b = one.b
+ */
 
 /* Never NULL: a query that could not be opened carries the fault, which its steps return. */
 struct statement *query_open(struct connection *c, const struct query *query);

@@ -1351,6 +1351,74 @@ static void memories_that_expire_say_so(void **state)
 	unmake(&w);
 }
 
+/* ---- changes that are left for later ---- */
+
+static int note(struct fixture *f, int n, const int64_t *change, bool unless)
+{
+	struct event_new new = {.type = "noted", .change = change, .unless = unless};
+	struct event_data d;
+
+	event_data_begin(&d);
+	packer_int(&d.members, "n", n);
+	return event_add_data(f->engine->events, &new, &d);
+}
+
+static void expect_noted(struct world *w, const int *ns, unsigned n)
+{
+	struct event_page page;
+
+	list(w, &(struct event_filter) {0}, 0, 0, 0, &page);
+	assert_int_equal(page.n, n);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(number_in(&page.events[i]), ns[i]);
+		assert_int_equal(page.events[i].seq, page.events[0].seq + i);
+	}
+}
+
+static void an_event_of_a_change_that_was_not_made_is_none(void **state)
+{
+	const int64_t made = 7, not_made = -1;
+	struct fixture *f = *state;
+	struct world w;
+
+	make(&w, state);
+	begin(f);
+	assert_int_equal(note(f, 0, &made, false), 0);
+	assert_int_equal(note(f, 1, &not_made, false), 0);
+	assert_int_equal(note(f, 2, &not_made, true), 0);
+	assert_int_equal(note(f, 3, &made, true), 0);
+	assert_int_equal(note(f, 4, NULL, false), 0);
+	end(f);
+	expect_noted(&w, (const int[]) {0, 2, 4}, 3);
+	unmake(&w);
+}
+
+/* What is stored early is looked at early; an undone call changes nothing of what was before it. */
+static void what_is_known_early_stays_known(void **state)
+{
+	const int64_t made = 7, not_made = -1;
+	struct event_new numbered = {.type = "noted"};
+	struct fixture *f = *state;
+	int64_t seq;
+	struct world w;
+
+	make(&w, state);
+	begin(f);
+	assert_int_equal(note(f, 0, &not_made, false), 0);
+	assert_int_equal(note(f, 1, &made, false), 0);
+	assert_int_equal(engine_leave(f->engine, true), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
+	assert_int_equal(note(f, 2, &not_made, false), 0);
+	assert_int_equal(event_add_numbered(f->engine->events, &numbered, &seq), 0);
+	assert_int_equal(engine_leave(f->engine, false), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
+	assert_int_equal(note(f, 3, &made, false), 0);
+	assert_int_equal(note(f, 4, &made, true), 0);
+	end(f);
+	expect_noted(&w, (const int[]) {1, 3}, 2);
+	unmake(&w);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1386,6 +1454,8 @@ int main(void)
 		T(data_that_is_too_large_is_refused),
 		T(memories_say_that_they_change_but_not_what),
 		T(memories_that_expire_say_so),
+		T(an_event_of_a_change_that_was_not_made_is_none),
+		T(what_is_known_early_stays_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

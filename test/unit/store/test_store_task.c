@@ -7,6 +7,7 @@
 
 #include "store/rule.h"
 #include "store/host/chunk.h"
+#include "store/event.h"
 #include "store/task.h"
 
 #define NONE ((struct text) {0})
@@ -968,6 +969,84 @@ static void what_nobody_runs_is_found(void **state)
 	commit(f);
 }
 
+/* ---- many at once ---- */
+
+/* Texts and bytes as they may come. */
+static const struct text oddities[] = {
+	TEXT(""),       TEXT("NULL"),     TEXT("{a,\"b\"}"), TEXT("\\ \\\" '"),
+	TEXT("a\nb\t"), TEXT("\xc3\xa4"), {"a\0b", 3},       TEXT("\xff\xfe"),
+};
+enum { N_ODD = sizeof(oddities) / sizeof(oddities[0]) };
+
+static struct task odd_change(const struct task *task, unsigned i)
+{
+	struct task row = *task;
+
+	row.state = TASK_RUNNING;
+	row.attempts = 1;
+	row.error = i % 2 ? oddities[i] : (struct text) {0};
+	row.result = oddities[i];
+	row.started_ms = 1000 + i;
+	return row;
+}
+
+static void check_odd(struct fixture *f, const struct task *task, unsigned i)
+{
+	struct task row = find(f, "", task->id);
+
+	assert_int_equal(row.started_ms, 1000 + i);
+	assert_true(text_equal(row.result, oddities[i]));
+	assert_true(i % 2 ? text_equal(row.error, oddities[i]) : !row.error.data);
+}
+
+static void change_later(struct fixture *f, const struct task *row, struct store_task_guard guard,
+			 struct store_task_kept *kept, bool keep)
+{
+	assert_int_equal(store_savepoint(f->store), 0);
+	assert_int_equal(store_task_update_later(writer(f), row, &guard, kept), 0);
+	assert_int_equal(keep ? store_release(f->store) : store_rollback_to(f->store), 0);
+}
+
+static void changes_are_left_for_later(void **state)
+{
+	struct fixture *f = *state;
+	struct task tasks[N_ODD], changed[N_ODD];
+	struct store_task_kept claims[N_ODD], ends[N_ODD], undone, late;
+
+	begin(f);
+	for (unsigned i = 0; i < N_ODD; i++) {
+		struct added a = add(f, "", "p", TASK_QUEUED, NULL);
+
+		tasks[i] = (struct task) {.seq = a.seq, .id = a.id};
+	}
+	commit(f);
+	begin(f);
+	for (unsigned i = 0; i < N_ODD; i++) {
+		changed[i] = odd_change(&tasks[i], i);
+		change_later(f, &changed[i], claim_of(&tasks[i]), &claims[i], true);
+	}
+	assert_int_equal(store_event_settle(writer(f)), 0);
+	/* One that is undone, and one that comes too late. */
+	change_later(f, &tasks[0], run_of(1, 0), &undone, false);
+	change_later(f, &changed[1], claim_of(&tasks[1]), &late, true);
+	commit(f);
+	assert_true(late.version < 0);
+	begin(f);
+	for (unsigned i = 0; i < N_ODD; i++) {
+		assert_int_equal(claims[i].version, 1);
+		assert_false(claims[i].cancel);
+		check_odd(f, &tasks[i], i);
+		changed[i].state = TASK_COMPLETED;
+		change_later(f, &changed[i], run_of(i == 3 ? 2 : 1, 0), &ends[i], true);
+	}
+	commit(f);
+	for (unsigned i = 0; i < N_ODD; i++) {
+		assert_int_equal(ends[i].version, i == 3 ? -1 : 2);
+		assert_int_equal(find(f, "", tasks[i].id).state,
+				 i == 3 ? TASK_RUNNING : TASK_COMPLETED);
+	}
+}
+
 static int add_to(struct store *store, struct arena *a, const char *project)
 {
 	const struct task task = {.project = text_of(project), .prompt = TEXT("p")};
@@ -1105,6 +1184,7 @@ int main(void)
 		OPEN(only_the_attempt_that_runs_can_end),
 		OPEN(a_life_that_is_over_claims_nothing),
 		OPEN(what_nobody_runs_is_found),
+		OPEN(changes_are_left_for_later),
 		OPEN(what_a_run_prints_is_found_by_its_place),
 		OPEN(two_that_add_to_several_projects_do_not_wait_for_each_other),
 		OPEN(of_two_claims_one_loses_without_waiting),
