@@ -214,6 +214,42 @@ int store_memory_drop_vector(struct connection *c, int64_t seq)
 	return query_run(q);
 }
 
+static int read_owned(struct statement *q, void *ret)
+{
+	*(struct store_owned_vector *)ret = (struct store_owned_vector) {
+		.owner = query_text(q, 0),
+		.chat = query_text(q, 1),
+		.project = query_text(q, 2),
+		.bytes = query_blob(q, 3),
+		.scale = query_double(q, 4),
+	};
+	return query_fault(q);
+}
+
+static const uint16_t owned_texts[] = {
+	offsetof(struct store_owned_vector, owner),
+	offsetof(struct store_owned_vector, chat),
+	offsetof(struct store_owned_vector, project),
+	offsetof(struct store_owned_vector, bytes),
+};
+
+int store_memory_own_vector(struct connection *c, const struct store_model *model, int64_t seq,
+			    struct arena *arena, struct store_owned_vector *ret, bool *ret_found)
+{
+	static const struct row_kind kind =
+		ROW_KIND(struct store_owned_vector, read_owned, owned_texts);
+	static const struct query sql = {
+		"SELECT m.owner, m.chat, m.project, b.bytes, v.scale FROM memory AS m"
+		" JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model AND v.dim = :dim"
+		" JOIN memory_vector_bytes AS b ON b.seq = v.seq"
+		" WHERE m.seq = :seq AND length(b.bytes) = :dim"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	bind_model(q, model);
+	query_bind_int(q, ":seq", seq);
+	return rows_take_one(&kind, q, arena, ret, ret_found);
+}
+
 /* One row for each memory of the slice; without a vector, its bytes are NULL. */
 #define SLICE(name, walk)                                                                          \
 	static const struct query name = {                                                         \

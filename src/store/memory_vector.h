@@ -56,6 +56,18 @@ int store_memory_put_vector(struct connection *c, const struct store_model *mode
 
 int store_memory_drop_vector(struct connection *c, int64_t seq);
 
+/* The vector of one memory, and whose that is; in the arena. */
+struct store_owned_vector {
+	struct text owner;
+	struct text chat;
+	struct text project;
+	struct text bytes; /* dim of them */
+	double scale;
+};
+
+int store_memory_own_vector(struct connection *c, const struct store_model *model, int64_t seq,
+			    struct arena *arena, struct store_owned_vector *ret, bool *ret_found);
+
 /* Called per vector; the bytes are valid only during the call. Any result but 0 ends the walk. */
 typedef int (*store_vector_fn)(void *arg, int64_t seq, const int8_t *bytes, float scale);
 

@@ -1,12 +1,14 @@
 """
 A model for tests: /v1/embeddings on loopback, whose vectors are made of words, with
-synonyms that meet. It misbehaves as it is told.
+synonyms that meet. It misbehaves as it is told. As a program (embedding_server.py ADDRESS) it is that of a
+network of its own: it prints its URL, and ends with its input.
 """
 import hashlib
 import http.server
 import json
 import math
 import re
+import sys
 import threading
 
 # Each word stands for the first of its row.
@@ -45,7 +47,8 @@ def embed_angle(text, dim):
 class Model:
     """For a `with`. All that it was asked is in `asked`; `behave` says how it answers."""
 
-    def __init__(self, dim=64, behave=None, embed=embed):
+    def __init__(self, dim=64, behave=None, embed=embed, address="127.0.0.1"):
+        self.address = address
         self.dim = dim
         self.embed = embed
         self.behave = behave or (lambda handler, texts: False)
@@ -77,7 +80,7 @@ class Model:
             def handle_error(self, request, client_address):
                 pass  # clients that leave are no news
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server((self.address, 0), Handler)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
         return self
@@ -90,7 +93,7 @@ class Model:
 
     @property
     def url(self):
-        return "http://127.0.0.1:%d" % self.server.server_port
+        return "http://%s:%d" % (self.address, self.server.server_port)
 
     def answer(self, handler):
         body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
@@ -131,3 +134,9 @@ class Model:
         self.open.wait()
         handler.close_connection = True
         return True
+
+
+if __name__ == "__main__":
+    with Model(address=sys.argv[1]) as served:
+        print(served.url, flush=True)
+        sys.stdin.read()

@@ -1,6 +1,9 @@
 """Memories of several hosts: what one changes, the others find; and the counts are right."""
+import contextlib
 import json
 import os
+import subprocess
+import sys
 import threading
 
 from harness import Folder, check, request, same, wait_until
@@ -96,6 +99,42 @@ def test_two_hosts_that_change_one_memory_lose_no_version(server):
         for node in hosts.nodes:
             wait_until(lambda: len(found(node, "instead")) == 1 and found(node, "version first") == [],
                        "the one that is valid")
+
+
+@contextlib.contextmanager
+def model_of(server):
+    """An embedding model that all hosts reach; its URL."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with subprocess.Popen([*server.network.server_wrapper, sys.executable, os.path.join(here, "embedding_server.py"),
+                           server.network.server_address], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            yield process.stdout.readline().decode().strip()
+        finally:
+            process.stdin.close()
+
+
+def test_vectors_of_one_host_are_compared_by_the_others(server):
+    with model_of(server) as url:
+        args = ("--set", "memory.embedding_url=" + url, "--set", "memory.embedding_model=test")
+        with Hosts(2, server=server, args=args) as hosts:
+            a, b = hosts.nodes
+            ask(a, "memory.add", {"content": "the physician of my aunt"})
+            for node in (a, b):
+                # No word of it is in the memory; from here on both have their vectors in memory.
+                comes(node, "doctor", ["the physician of my aunt"])
+            for i, node in enumerate((a, b)):
+                one = ask(node, "memory.add", {"content": "a limousine, number %d" % i})["id"]
+                for other in (a, b):
+                    comes(other, "which sedan", ["a limousine, number %d" % i], limit=1)
+                # Its vector stays with it, and goes with its text.
+                ask(node, "memory.update", {"memory_id": one, "importance": 0.9})
+                for other in (a, b):
+                    wait_until(lambda: ask(other, "memory.get", {"memory_id": one})["importance"] == 0.9, "the change")
+                    comes(other, "which sedan", ["a limousine, number %d" % i], limit=1)
+                ask(node, "memory.update", {"memory_id": one, "content": "nothing of that kind"})
+                for other in (a, b):
+                    comes(other, "which sedan", [], limit=1)
+            same(hosts.sql("SELECT count(*) FROM koine.event WHERE type = 'memory.embedded'") != "0", True, "events")
 
 
 # Says something else each time that it is asked.

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/event/event.h"
 #include "engine/memory/changes.h"
 #include "engine/memory/embedding_inner.h"
 #include "search/vector.h"
@@ -155,7 +157,7 @@ static struct batch *batch_back(struct work *w, int result)
 /* ---- third: storing the vectors ---- */
 
 /* Store nothing for a memory that is gone, or whose text has changed. */
-static int put_one(struct batch *b, unsigned i, struct connection *c)
+static int put_one(struct batch *b, unsigned i, struct connection *c, struct buf *numbers)
 {
 	const struct embedding *e = b->embedding;
 	const struct store_model model = {.name = embedding_model(e), .dim = b->dim};
@@ -182,19 +184,38 @@ static int put_one(struct batch *b, unsigned i, struct connection *c)
 
 	if (r != 0 || !found)
 		return r;
+	buf_printf(numbers, "%lld ", (long long)m->seq);
 	return memory_change_keep(&e->changes->list, &change);
+}
+
+static int tell_others(const struct embedding *e, const struct buf *numbers)
+{
+	struct event_new event = {.type = "memory.embedded"};
+	struct event_data d;
+
+	if (!e->events || numbers->len == 0)
+		return 0;
+	event_data_begin(&d);
+	packer_text(&d.members, "model", embedding_model(e));
+	packer_text(&d.members, "numbers", (struct text) {numbers->data, numbers->len - 1});
+	return event_add_data(e->events, &event, &d);
 }
 
 static int put_run(struct work *w, int lane)
 {
 	struct batch *b = list_entry(w, struct batch, work);
 	struct connection *c = store_lane(b->embedding->store, lane);
+	struct buf numbers;
 	int r = 0;
 
+	buf_init(&numbers, EMBEDDINGS_BATCH_MAX * (size_t)24);
 	for (unsigned i = 0; r == 0 && i < b->n; i++) {
 		if (b->usable[i])
-			r = put_one(b, i, c);
+			r = put_one(b, i, c, &numbers);
 	}
+	if (r == 0)
+		r = numbers.err ?: tell_others(b->embedding, &numbers);
+	buf_done(&numbers);
 	return r;
 }
 

@@ -182,8 +182,8 @@ static int open_model(struct embedding *e, const struct embedding_opts *opts, st
 }
 
 int embedding_start(const struct embedding_opts *opts, struct store *store,
-		    struct memory_changes *changes, struct embedding **ret_embedding,
-		    struct why *why)
+		    struct memory_changes *changes, struct events *events,
+		    struct embedding **ret_embedding, struct why *why)
 {
 	CLEANUP(embedding_freep) struct embedding *e = calloc(1, sizeof(*e));
 	int r;
@@ -194,6 +194,7 @@ int embedding_start(const struct embedding_opts *opts, struct store *store,
 	list_init(&e->questions);
 	e->store = store;
 	e->changes = changes;
+	e->events = events;
 	e->loop = opts->loop;
 	e->background = opts->background;
 	e->timeout_ms = opts->timeout_ms;

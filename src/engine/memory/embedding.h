@@ -18,6 +18,7 @@
 
 struct embedding;
 struct embedding_question;
+struct events;
 struct memory_changes;
 struct store;
 
@@ -33,11 +34,11 @@ struct embedding_opts {
 /* Refuses an invalid URL. */
 int embedding_check(const char *url, struct why *why);
 
-/* Call it before the first call. `changes` are those of the writer's batch. Refuses an invalid
- * URL or key. */
+/* Call it before the first call. `changes` are those of the writer's batch; `events` are told which
+ * memories have got a vector (NULL: there are no other hosts). Refuses an invalid URL or key. */
 int embedding_start(const struct embedding_opts *opts, struct store *store,
-		    struct memory_changes *changes, struct embedding **ret_embedding,
-		    struct why *why);
+		    struct memory_changes *changes, struct events *events,
+		    struct embedding **ret_embedding, struct why *why);
 
 /* Starts nothing new. Open questions continue. Accepts NULL. */
 void embedding_stop(struct embedding *e);

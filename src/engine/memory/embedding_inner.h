@@ -9,12 +9,14 @@
 
 enum { EMBEDDING_TEXT_CHARS = 8000 }; /* of one memory or question: models do not look at more */
 
+struct events;
 struct memory_changes;
 struct store;
 
 struct embedding {
 	struct store *store;
 	struct memory_changes *changes; /* of the writer's batch */
+	struct events *events;          /* NULL: there are no other hosts */
 	struct loop *loop;
 	struct embeddings *model;
 	struct background background;

@@ -14,8 +14,10 @@
 #include "base/pack.h"
 #include "engine/event/event.h"
 #include "engine/event/follow.h"
+#include "engine/memory/embedding.h"
 #include "engine/memory/inner.h"
 #include "store/memory.h"
+#include "store/memory_vector.h"
 #include "store/store.h"
 
 #define MEMBER(kind, field) MEMBER_OF(struct memory, kind, field)
@@ -81,6 +83,32 @@ static struct memory named_by(const struct event *e)
 	};
 }
 
+/* Its vector as it is; where there is none, none. */
+static int apply_vector(struct memories *m, int lane, struct arena *a, const struct memory *row)
+{
+	const struct store_model model = {.name = embedding_model(m->embedding),
+					  .dim = embedding_dim(m->embedding)};
+	struct memory_change change = {.kind = MEMORY_VECTOR, .memory = *row};
+	struct store_owned_vector v;
+	bool found = false;
+	int r = 0;
+
+	if (model.dim != 0)
+		r = store_memory_own_vector(store_lane(m->store, lane), &model, row->seq, a, &v,
+					    &found);
+	if (r != 0 || (!found && !row->id.data))
+		return r;
+	if (found) {
+		change.memory = (struct memory) {
+			.seq = row->seq, .owner = v.owner, .chat = v.chat, .project = v.project};
+		change.vector = (const int8_t *)v.bytes.data;
+		change.dim = model.dim;
+		change.scale = (float)v.scale;
+	}
+	memories_apply(m, &change, lane);
+	return 0;
+}
+
 /* The row as it is; where there is none, what the event says of it. */
 static int apply_row(struct memories *m, int lane, struct arena *a, struct memory *row)
 {
@@ -100,10 +128,23 @@ static int apply_row(struct memories *m, int lane, struct arena *a, struct memor
 	change.memory = *row;
 	memories_apply(m, &change, lane);
 	/* It may have been that of another text. */
-	change.kind = MEMORY_VECTOR;
-	if (found && m->embedding)
-		memories_apply(m, &change, lane);
-	return 0;
+	return found && m->embedding ? apply_vector(m, lane, a, row) : 0;
+}
+
+/* They have got vectors. */
+static int apply_vectors(struct memories *m, int lane, struct arena *a, struct text numbers)
+{
+	struct text number;
+	int r = 0;
+
+	while (r == 0 && m->embedding && text_next(&numbers, ' ', &number)) {
+		struct arena_mark mark = arena_mark(a);
+		const struct memory row = {.seq = strtoll(number.data, NULL, 10)};
+
+		r = apply_vector(m, lane, a, &row);
+		arena_rewind(a, &mark);
+	}
+	return r;
 }
 
 static int read_event(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found)
@@ -114,10 +155,11 @@ static int read_event(void *arg, int lane, struct arena *a, const struct event *
 	int r;
 
 	*ret_found = NULL;
-	if (!row.id.data)
-		return 0;
 	pthread_mutex_lock(&m->apply_lock);
-	r = apply_row(m, lane, a, &row);
+	if (row.id.data)
+		r = apply_row(m, lane, a, &row);
+	else
+		r = apply_vectors(m, lane, a, text_in(e, "numbers"));
 	pthread_mutex_unlock(&m->apply_lock);
 	arena_rewind(a, &mark);
 	return r;

@@ -83,7 +83,8 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		return r;
 	atomic_init(&m->expires, expires);
 	if (opts->model) {
-		r = embedding_start(opts->model, m->store, &m->changes, &m->embedding, why);
+		r = embedding_start(opts->model, m->store, &m->changes,
+				    m->shared ? m->events : NULL, &m->embedding, why);
 		if (r != 0)
 			return r;
 	}
