@@ -409,11 +409,34 @@ static const char shared_counts[] =
 	"DROP FUNCTION memory_changed() CASCADE; DROP FUNCTION memory_change_old() CASCADE;"
 	"DELETE FROM memory_change; DELETE FROM memory_index;";
 
+/*
+ * A batch changes many tasks with one statement, so what they count as changes is added up once for
+ * all of them. Those up to the mark and those behind it stay apart: the latter are forgotten
+ * when the mark moves past them. (A trigger with such tables cannot be for one column alone.)
+ */
+static const char task_counts[] =
+	"DROP TRIGGER task_changes ON task; DROP FUNCTION task_changes();"
+	"CREATE FUNCTION task_changes() RETURNS trigger LANGUAGE plpgsql AS $t$"
+	" DECLARE mark BIGINT; upto BIGINT; BEGIN"
+	" SELECT m.seq, greatest(m.seq, x.upto) INTO mark, upto FROM tally_mark AS m"
+	" JOIN koine_tally_next AS x USING (name) WHERE m.name = 'task';"
+	" INSERT INTO koine_tally_change WITH moved AS MATERIALIZED (SELECT o.seq, o.project,"
+	" o.group_name, o.state, n.state AS other, n.project AS to_project, n.group_name AS to_group"
+	" FROM was AS o JOIN became AS n ON n.seq = o.seq WHERE o.seq <= upto"
+	" AND o.state <> n.state), counted AS (SELECT seq, project, group_name, state, -1 AS by"
+	" FROM moved UNION ALL SELECT seq, to_project, to_group, other, 1 FROM moved)"
+	" SELECT max(c.seq), c.kind, c.name, c.part, '', c.number, sum(c.n) FROM ("
+	TASK_KINDS("counted", "seq", "by") ") AS c"
+	" GROUP BY c.seq <= mark, c.kind, c.name, c.part, c.number HAVING sum(c.n) <> 0;"
+	" RETURN NULL; END $t$;"
+	"CREATE TRIGGER task_changes AFTER UPDATE ON task REFERENCING OLD TABLE AS was"
+	" NEW TABLE AS became FOR EACH STATEMENT EXECUTE FUNCTION task_changes();";
+
 /* clang-format on */
 
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const pg_steps[] = {memory_tables, conversation_tables, work_tables,    session_tables,
 				tallies,       task_stash,          visitor_tables, task_command,
 				event_counter, host_tables,         host_work,      task_chunks,
-				writer_table,  shared_counts};
+				writer_table,  shared_counts,       task_counts};
 const int pg_n_steps = sizeof(pg_steps) / sizeof(pg_steps[0]);
