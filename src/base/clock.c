@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -29,9 +30,26 @@ uint64_t clock_boot_ms(void)
 	return (uint64_t)read_ms(CLOCK_BOOTTIME);
 }
 
-int64_t clock_utc_ms(void)
+static atomic_llong correction_ms;
+
+int64_t clock_own_utc_ms(void)
 {
 	return read_ms(CLOCK_REALTIME);
+}
+
+static int64_t correction(void)
+{
+	return atomic_load_explicit(&correction_ms, memory_order_relaxed);
+}
+
+int64_t clock_utc_ms(void)
+{
+	return clock_own_utc_ms() + correction();
+}
+
+int64_t clock_correct(int64_t by_ms)
+{
+	return atomic_exchange(&correction_ms, by_ms);
 }
 
 static void digits(char *at, int n_digits, int value)
@@ -76,7 +94,7 @@ const char *clock_iso_now(void)
 	static _Thread_local int64_t last = INT64_MIN;
 	static _Thread_local char text[ISO_LEN + 1];
 #ifdef CLOCK_REALTIME_COARSE
-	int64_t now = read_ms(CLOCK_REALTIME_COARSE);
+	int64_t now = read_ms(CLOCK_REALTIME_COARSE) + correction();
 #else
 	int64_t now = clock_utc_ms();
 #endif

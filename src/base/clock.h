@@ -19,6 +19,11 @@ uint64_t clock_boot_ms(void);
 /* Milliseconds since 1970, UTC. */
 int64_t clock_utc_ms(void);
 
+/* Where many hosts share a store, their time is one. From now on clock_utc_ms is so much later than this machine's
+ * own clock, which clock_own_utc_ms still tells. Returns what it was before. Any thread. */
+int64_t clock_correct(int64_t by_ms);
+int64_t clock_own_utc_ms(void);
+
 enum { ISO_LEN = 24 };
 
 /* "2026-11-15T07:47:17.177Z", ISO_LEN bytes and a NUL. Times before the year 0 or

@@ -1,4 +1,5 @@
 """Hosts that are cut off, stand still, are wrong about the time, or have another's name."""
+import calendar
 import concurrent.futures
 import contextlib
 import os
@@ -39,23 +40,45 @@ def test_a_name_is_one_hosts(server):
         check(time.monotonic() - begun < LEASE + 10, "it waited for its own lease")
 
 
+def seconds(iso):
+    return calendar.timegm(time.strptime(iso[:19], "%Y-%m-%dT%H:%M:%S"))
+
+
+def ticks(node):
+    found = ask(node, "task.find", limit=1000)["tasks"]
+    return [seconds(t["prompt"].split()[1]) for t in found if t["prompt"].startswith("tick ")]
+
+
 def test_a_wrong_clock_is_nobodys_trouble(server):
     if SANITIZED or not os.path.exists(WRONG_CLOCK):
         raise Skip("a wrong clock needs libfaketime, and no sanitizer")
     # Nobody may be late for any other reason; hours are more than any lease.
-    with Hosts(1, spare=2, server=server, lease=30) as hosts:
+    with Folder() as f, Hosts(0, spare=3, server=server, lease=30) as hosts:
+        with open(f("koine.conf"), "w") as out:
+            out.write("[rule tick]\nevery = 2s\nprompt = tick {{payload.time}}\n")
+        config = ["--config", f("koine.conf")]
+        hosts.node(0, args=config).up()
         for number, offset in ((1, "+7h"), (2, "-7h")):
-            hosts.node(number, env={"LD_PRELOAD": WRONG_CLOCK, "FAKETIME": offset, "DONT_FAKE_MONOTONIC": "1",
+            hosts.node(number, args=config, env={"LD_PRELOAD": WRONG_CLOCK, "FAKETIME": offset, "DONT_FAKE_MONOTONIC": "1",
                                     "FAKETIME_DONT_FAKE_MONOTONIC": "1"}).up()
         a, b, c = hosts.nodes
-        check(abs(time.mktime(time.strptime(ask(b, "ping")["timestamp"][:19], "%Y-%m-%dT%H:%M:%S")) -
-                  time.mktime(time.gmtime())) > 3600, "its clock is right")
+        same([b"clock is not the database's" in node.log() for node in hosts.nodes], [False, True, True], "whose is wrong")
         for node in hosts.nodes:
             wait_until(lambda: states(node) == {n.name: "alive" for n in hosts.nodes}, "all at " + node.name, LOST)
         tasks = [hosts.run(node, 1, host=at.name, retries=0)[0]["id"] for node, at in ((a, b), (b, c), (c, a))]
         for task in tasks:
             done = ask(a, "task.wait", id=task)
             same((done["state"], done["error"]), ("completed", None), "a task")
+        # Times mean the same everywhere: what waits for one, rules, and what is told.
+        later = [hosts.run(node, host="alpha", delay=3600000)[0]["id"] for node in (b, c)]
+        soon = [hosts.run(node, host="alpha", delay=1000)[0]["id"] for node in (b, c)]
+        for task in soon:
+            same(ask(a, "task.wait", id=task)["state"], "completed", "after a second")
+        same([ask(a, "task.show", id=task)["state"] for task in later], ["queued"] * 2, "those of in an hour")
+        wait_until(lambda: len(ticks(a)) >= 4, "four ticks")
+        same([t for t in ticks(a) if abs(t - time.time()) > 300], [], "ticks of another time")
+        for node in hosts.nodes:
+            check(abs(seconds(ask(node, "ping")["timestamp"]) - time.time()) < 300, "the time at %s", node.name)
         for node in hosts.nodes:
             wait_until(lambda: states(node) == {n.name: "alive" for n in hosts.nodes}, "all at " + node.name, LOST)
         same(hosts.journal.faults(), [], "faults")

@@ -82,6 +82,9 @@ int node_begin_life(struct node *n, bool *ret_joined);
 /* The first one, after that. */
 int node_first_life(struct node *n, struct why *why);
 
+/* Our clock shows the database's time from now on, as far as it can be told. */
+int node_set_clock(struct node *n);
+
 /* ---- thread.c ---- */
 
 int node_thread_start(struct node *n);

@@ -107,6 +107,28 @@ int node_begin_life(struct node *n, bool *ret_joined)
 	return r;
 }
 
+/* Less than this is nobody's trouble, and may be what the answer took. */
+enum { RIGHT_MS = 2000, PROMPT_MS = 1000 };
+
+int node_set_clock(struct node *n)
+{
+	uint64_t asked_ms = clock_steady_ms();
+	int64_t own_ms = clock_own_utc_ms(), now_ms = 0, by_ms, was_ms;
+	int r = store_host_now(store_feed(n->store), &now_ms);
+	uint64_t took_ms = clock_steady_ms() - asked_ms;
+
+	if (r != 0 || took_ms > PROMPT_MS)
+		return r;
+	by_ms = now_ms - own_ms - (int64_t)took_ms / 2;
+	if (by_ms >= -RIGHT_MS && by_ms <= RIGHT_MS)
+		by_ms = 0;
+	was_ms = clock_correct(by_ms);
+	if (by_ms - was_ms > RIGHT_MS || was_ms - by_ms > RIGHT_MS)
+		log_warn("this machine's clock is not the database's, which counts",
+			 "host=%.*s by_s=%lld", TEXT_ARGS(n->us.name), (long long)by_ms / 1000);
+	return 0;
+}
+
 static int refuse_taken(const struct node *n, struct why *why)
 {
 	return refuse(why, REFUSE_CONFLICT,

@@ -292,7 +292,7 @@ static int begin(struct node *n, const struct node_opts *opts, struct why *why)
 		r = store_open_feed(n->store,
 				    answer_ms > ANSWER_LEAST_MS ? answer_ms : ANSWER_LEAST_MS, why)
 			    ?: node_await_former(n, why) ?: end_earlier(n, opts->owner)
-			    ?: node_first_life(n, why);
+			    ?: node_first_life(n, why) ?: node_set_clock(n);
 	if (r != 0)
 		return r;
 	wake_hold(n->wake, false);

@@ -126,7 +126,7 @@ static int beat(struct node *n, struct news *fresh)
 	r = lives ? renew(n, fresh) : begin_again(n, fresh);
 	if (fresh->fenced)
 		atomic_store(&n->epoch, 0);
-	return r != 0 ? r : look_at_hosts(n, fresh);
+	return r ?: look_at_hosts(n, fresh) ?: node_set_clock(n);
 }
 
 /* ---- events ---- */

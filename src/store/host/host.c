@@ -101,7 +101,7 @@ int store_host_lose(struct connection *c, unsigned *ret_n)
 	return r;
 }
 
-static int read_now(struct connection *c, int64_t *ret_now_ms)
+int store_host_now(struct connection *c, int64_t *ret_now_ms)
 {
 	static const struct query sql = {"SELECT koine_now()"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -117,7 +117,7 @@ int store_host_list(struct connection *c, struct arena *arena, struct host **ret
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &kind, .arena = arena};
 
-	return rows_take_all(q, &list, ret_hosts, ret_n) ?: read_now(c, ret_now_ms);
+	return rows_take_all(q, &list, ret_hosts, ret_n) ?: store_host_now(c, ret_now_ms);
 }
 
 int store_host_forget(struct connection *c, struct text name, bool *ret_found)

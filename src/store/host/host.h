@@ -41,6 +41,9 @@ int store_host_lose(struct connection *c, unsigned *ret_n);
 int store_host_list(struct connection *c, struct arena *arena, struct host **ret_hosts,
 		    unsigned *ret_n, int64_t *ret_now_ms);
 
+/* The time that it is there. */
+int store_host_now(struct connection *c, int64_t *ret_now_ms);
+
 /* Forgets one that is not alive. */
 int store_host_forget(struct connection *c, struct text name, bool *ret_found);
 
