@@ -8,11 +8,12 @@
 #define OWNED                                                                                      \
 	"owner = :user AND (:anywhere OR chat = :chat OR (:openly AND chat_type <> 'private'))"
 
-/* For queries that already find few rows by something else. */
+/* For queries that already find few rows by something else. Without IS TRUE a server might look for
+ * all of the scope instead. */
 #define IN_SCOPE                                                                                   \
 	"(:everything OR (" OWNED ")"                                                              \
 	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL"                                    \
-	" AND (project = :project OR (project IS NULL AND :common))))))"
+	" AND (project = :project OR (project IS NULL AND :common)))))) IS TRUE"
 
 /* Binds the scope of a query with IN_SCOPE. */
 void store_memory_bind_scope(struct statement *q, const struct store_scope *scope);
