@@ -10,6 +10,7 @@
 #include "engine/memory/memory.h"
 #include "search/fuse.h"
 #include "search/index.h"
+#include "store/index/found.h"
 
 struct follower;
 struct loop;
@@ -29,6 +30,7 @@ struct memories {
 	struct fuse_fit fit;            /* how well the model's vectors fit; under its lock */
 	pthread_mutex_t fit_lock;
 	bool off;
+	struct found_memories *found;     /* of what is shared: a search's hits; NULL: it is not */
 	bool shared;                      /* other hosts may change memories, too */
 	struct lately contents;           /* of these, what was stored lately, by anybody */
 	atomic_bool expires;              /* there is something to sweep, now or later */

@@ -26,6 +26,7 @@
 enum {
 	LIST_DEFAULT = 20,
 	SWEEP_AT_ONCE = 500,
+	FOUND_BYTES = 32 << 20, /* of hits of searches, where a server has the memories */
 };
 
 static const int64_t day_ms = 24 * 3600 * 1000LL;
@@ -75,7 +76,8 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	if (r != 0)
 		return r;
 	if (m->shared)
-		r = lately_init(&m->contents, MEMORY_SAME_WITHIN_MS, clock_steady_ms())
+		r = found_memories_new(FOUND_BYTES, &m->found)
+			    ?: lately_init(&m->contents, MEMORY_SAME_WITHIN_MS, clock_steady_ms())
 			    ?: store_kept_drop_all(store_writer(m->store));
 	if (r == 0)
 		r = store_memory_any_expires(store_writer(m->store), &expires);
@@ -116,6 +118,7 @@ void memories_free(struct memories *m)
 	memory_builder_free(m->builder);
 	index_keeping_free(m->keeping);
 	memory_recent_free(m->recent);
+	found_memories_free(m->found);
 	memory_indexes_free(m->indexes);
 	word_file_close(m->words);
 	pthread_mutex_destroy(&m->fit_lock);
@@ -174,6 +177,7 @@ void memories_dropped(struct memories *m)
 void memories_apply(struct memories *m, const struct memory_change *change, int lane)
 {
 	memory_recent_changed(m->recent, &change->memory);
+	found_memories_forget(m->found, change->memory.seq);
 	memory_indexes_change(m->indexes, change, memories_scratch(m, lane));
 }
 

@@ -71,6 +71,42 @@ static int hold_all(struct memories *m, const struct memory_query *q,
 	return 0;
 }
 
+/* Those that were found lately are at hand where a server has them. */
+static int take_at_hand(struct memories *m, struct arena *a, const struct store_scope *scope,
+			const int64_t *seqs, unsigned n, struct memory *ret_rows, bool *ret_all)
+{
+	bool found = m->found != NULL;
+	size_t bytes = 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < n && r == 0 && found; i++) {
+		r = found_memories_get(m->found, scope, seqs[i], a, &ret_rows[i], &found);
+		bytes += found ? ret_rows[i].content.len + ret_rows[i].metadata.len : 0;
+	}
+	*ret_all = r == 0 && found && bytes <= MEMORY_ROWS_BYTES;
+	return r;
+}
+
+static int read_rows(struct memories *m, int lane, struct arena *a, const struct store_scope *scope,
+		     const int64_t *seqs, unsigned n, struct memory *ret_rows, unsigned *ret_n)
+{
+	struct arena_mark start = arena_mark(a);
+	uint64_t mark;
+	bool all = false;
+	int r = take_at_hand(m, a, scope, seqs, n, ret_rows, &all);
+
+	*ret_n = n;
+	if (r != 0 || all)
+		return r;
+	arena_rewind(a, &start);
+	mark = m->found ? found_memories_mark(m->found) : 0;
+	r = store_memory_find_seqs(store_lane(m->store, lane), scope, seqs, n, MEMORY_ROWS_BYTES, a,
+				   ret_rows, ret_n);
+	for (unsigned i = 0; r == 0 && m->found && i < *ret_n; i++)
+		found_memories_put(m->found, scope, &ret_rows[i], mark);
+	return r;
+}
+
 /* The index returns keys; the store has the text. A memory that was deleted meanwhile is left
  * out, and so are the last ones if the text is too long for an answer. */
 static int fetch_hits(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
@@ -87,8 +123,7 @@ static int fetch_hits(struct memories *m, int lane, struct arena *a, const struc
 		return -ENOMEM;
 	for (size_t i = 0; i < n_hits; i++)
 		seqs[i] = (int64_t)hits[i].key;
-	r = store_memory_find_seqs(store_lane(m->store, lane), &scope, seqs, (unsigned)n_hits,
-				   MEMORY_ROWS_BYTES, a, found, ret_n);
+	r = read_rows(m, lane, a, &scope, seqs, (unsigned)n_hits, found, ret_n);
 	if (r != 0)
 		return r;
 	for (unsigned i = 0; i < *ret_n; i++) {
