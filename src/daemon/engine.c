@@ -69,7 +69,7 @@ static int make_own_folder(const struct daemon *d, struct why *why)
 	return 0;
 }
 
-static void name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1])
+void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1])
 {
 	snprintf(out, HOST_NAME_MAX_BYTES + 1, "%s", s->host_name);
 	if (!*out && gethostname(out, HOST_NAME_MAX_BYTES) != 0)
@@ -87,7 +87,7 @@ int daemon_open_engine(struct daemon *d, struct why *why)
 	};
 	int r;
 
-	name_host(d->settings, host);
+	daemon_name_host(d->settings, host);
 	settings_store_url(d->settings, url, sizeof(url));
 	r = engine_open(&opts, &d->engine, why);
 	if (r == 0)
@@ -134,7 +134,7 @@ int node_begin(struct daemon *d, struct why *why)
 		.owner = s->programs ? store_owner(engine->store) : NULL,
 	};
 
-	name_host(s, name);
+	daemon_name_host(s, name);
 	return node_start(&opts, &engine->node, why);
 }
 

@@ -86,6 +86,8 @@ struct background engine_background(struct daemon *d);
 struct work *daemon_trailer(void *daemon);
 
 int daemon_open_engine(struct daemon *d, struct why *why);
+/* As the settings name it, or the machine's. */
+void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1]);
 /* A folder beside the store, named after it, so that two stores in one folder do not share it.
  * `out` has PATH_MAX bytes. */
 int daemon_beside_store(const struct daemon *d, const char *ending, char *out);

@@ -140,7 +140,7 @@ static bool find_page(void *arg, char out[NOTIFY_BASE_MAX])
 
 int notify_begin(struct daemon *d, struct why *why)
 {
-	const struct notify_opts opts = {
+	struct notify_opts opts = {
 		.loop = d->loop,
 		.background = d->background,
 		.events = d->engine->events,
@@ -150,8 +150,10 @@ int notify_begin(struct daemon *d, struct why *why)
 		.base = find_page,
 		.arg = d,
 	};
-	int r = notify_new(&opts, &d->engine->notify);
+	int r;
 
+	daemon_name_host(d->settings, opts.host);
+	r = notify_new(&opts, &d->engine->notify);
 	return r != 0 ? r : add_all(d, why);
 }
 

@@ -16,6 +16,7 @@ import urllib.request
 
 from harness import KOINE, PATIENCE, Daemon, Folder, check, main, run_koined, same, wait_until
 from push_server import Ntfy, Telegram
+from test_approvals_screen import HIDDEN
 from test_chat_cli import of
 from test_deciders import Agent
 from test_hook import PRE, Hook
@@ -270,6 +271,12 @@ def test_the_whole_command_is_shown_and_nothing_is_interpreted():
                 check(part in text, "%r is not in %r", part, text)
             for bad in "\x1b\u202e\u200b\x00":
                 check(bad not in text, "%r is in %r", bad, text)
+            w.ask("".join("l%ss " % char for char in HIDDEN.values()) + "done \u2714\ufe0f")
+            text = text_of(w.server.arrived(2))
+            for name, char in HIDDEN.items():
+                shown = "\\x%02x" % ord(char) if ord(char) < 0x80 else "\\u{%x}" % ord(char)
+                check("l%ss" % char not in text and "l%ss" % shown in text, "%s: %r", name, text)
+            check("done \u2714\ufe0f" in text, "a sign: %r", text)
 
 
 def test_what_is_too_long_says_so():

@@ -342,6 +342,25 @@ def test_behind_a_proxy():
             check("behind = https://x.example" in how.stderr and "webhook" in how.stderr, "%r", how)
 
 
+def test_messages_point_at_the_page_where_it_can_be_reached():
+    """Not at this machine's own address, which is another machine's on a phone; and they say where it was asked."""
+    for args, wanted in ((("--set", "page.behind=" + BEHIND), BEHIND + "/#/inbox/%s"), ((), None)):
+        with World("--set", "host.name=attic", *args) as w:
+            a = w.ask()
+            m = w.told()
+            same(m.get("link"), wanted and wanted % a["id"], "link")
+            same(m["host"], "attic", "host")
+            check(", on attic" in m["text"], "%r", m)
+    with World("--set", "page.behind=" + BEHIND, link="https://mine.example/x", on="approval, task.completed") as w:
+        w.ask(id="an id of mine")
+        same(w.told()["link"], "https://mine.example/x", "the user's own")
+    with World("--set", "page.behind=" + BEHIND, on="approval, task.completed") as w:
+        w.ask(id="../an id/of mine")
+        same(w.told()["link"], BEHIND + "/", "an id that is no part of an address")
+        w.c.call("task.add", {"prompt": "hello", "runner": "recall"})
+        same(w.told(2)["link"], BEHIND + "/", "of news")
+
+
 def test_a_template_with_links():
     template = ('{"text": "{title}", "actions": [{"url": "{approval.approve_url}"}, '
                 '{"url": "{approval.deny_url}"}]}')

@@ -10,23 +10,6 @@
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-static bool is_in(uint32_t c, const struct range *rows, size_t n)
-{
-	size_t low = 0;
-
-	while (low < n) {
-		size_t middle = low + (n - low) / 2;
-
-		if (c > rows[middle].last)
-			low = middle + 1;
-		else if (c < rows[middle].first)
-			n = middle;
-		else
-			return true;
-	}
-	return false;
-}
-
 static unsigned width_of(uint32_t c)
 {
 	if (c < 0xa0)
@@ -34,9 +17,9 @@ static unsigned width_of(uint32_t c)
 	/* It requests the wide form of the preceding character, which was counted as one column. */
 	if (c == 0xfe0f)
 		return 1;
-	if (is_in(c, no_column, COUNT(no_column)))
+	if (ranges_have(no_column, COUNT(no_column), c))
 		return 0;
-	return is_in(c, two_columns, COUNT(two_columns)) ? 2 : 1;
+	return ranges_have(two_columns, COUNT(two_columns), c) ? 2 : 1;
 }
 
 static uint32_t decode(const unsigned char *p, size_t n)
@@ -111,7 +94,7 @@ static unsigned most_width_of(uint32_t c)
 {
 	unsigned width = width_of(c);
 
-	return width == 0 ? 1 : is_in(c, maybe_two, COUNT(maybe_two)) ? 2 : width;
+	return width == 0 ? 1 : ranges_have(maybe_two, COUNT(maybe_two), c) ? 2 : width;
 }
 
 void glyph_read_exact(struct glyph *g, const char *at, const char *end)
@@ -123,8 +106,7 @@ void glyph_read_exact(struct glyph *g, const char *at, const char *end)
 		show_as(g, " ", 1, 1);
 	else if (whole && g->c == '\n')
 		show_as(g, line_end, sizeof(line_end) - 1, 1);
-	else if (!whole || is_control(g->c) ||
-		 (g->c >= 0xa0 && is_in(g->c, not_seen, COUNT(not_seen))))
+	else if (!whole || char_is_unseen(g->c))
 		escape(g, !whole);
 	else
 		show_as(g, at, g->used, most_width_of(g->c));

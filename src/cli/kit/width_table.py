@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """
-Makes width_table.h: which characters take no column of a terminal, and which two; which of them nobody
-sees, and which are two columns wide on some terminals.
+Makes width_table.h: which characters take no column of a terminal, which two, and which two on some
+terminals; and with the word "unseen" base/unseen/table.h: which of them nobody sees.
 """
+import sys
 import unicodedata
 
 FIRST = 0xA0
@@ -68,21 +69,13 @@ def table(name, rows):
     return "\n".join(lines + ["};"])
 
 
-print("""/* Made by width_table.py from Unicode %s. */
-#pragma once
+def header(words, include, *tables):
+    return "/* Made by %s from Unicode %s. */\n#pragma once\n\n#include \"%s\"\n\n%s" % (
+        words, unicodedata.unidata_version, include, "\n\n".join(tables))
 
-#include <stdint.h>
 
-struct range {
-	uint32_t first;
-	uint32_t last;
-};
-
-%s
-
-%s
-
-%s
-
-%s""" % (unicodedata.unidata_version, table("no_column", ranges(0)), table("two_columns", ranges(2)),
-         table("not_seen", ranges(True, unseen)), table("maybe_two", ranges(True, maybe_wide))))
+if sys.argv[1:] == ["unseen"]:
+    print(header("cli/kit/width_table.py unseen", "base/unseen/unseen.h", table("not_seen", ranges(True, unseen))))
+else:
+    print(header("width_table.py", "base/unseen/unseen.h", table("no_column", ranges(0)),
+                 table("two_columns", ranges(2)), table("maybe_two", ranges(True, maybe_wide))))

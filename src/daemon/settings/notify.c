@@ -69,7 +69,7 @@ static const struct setting rows[] = {
 	 "run by /bin/sh, with the text on stdin and the fields as KOINE_NOTIFY_…",
 	 .kinds = COMMAND},
 	{"notify", "link", SET_TEXT, TEXT_AT(link),
-	 "an address that messages point at; empty: none"},
+	 "an address that messages point at; empty: page.behind, while the page listens"},
 	{"notify", "quiet", SET_TEXT, TEXT_AT(quiet), "hours without messages: 22:00-07:00"},
 	{"notify", "zone", SET_TEXT, TEXT_AT(zone), "the time zone of quiet; empty: the machine's"},
 	{"notify", "per_minute", SET_UNSIGNED, AT(per_minute), 1, 60, "messages at most"},

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -108,17 +107,16 @@ static int word_text(struct message *m, const struct heard *h)
 
 static void word_fields(struct message *m, const struct heard *h)
 {
-	char time[ISO_LEN + 1], host[64] = "";
+	char time[ISO_LEN + 1], link[WAY_LINK_MAX];
 
-	(void)gethostname(host, sizeof(host) - 1);
 	clock_format_iso(h->event->time_ms, time);
 	message_field(m, "event", h->type);
 	message_field(m, "title", m->title);
 	message_field(m, "text", m->text);
 	message_field(m, "time", text_of(time));
-	message_field(m, "host", text_of(host));
+	message_field(m, "host", text_of(m->way->notify->opts.host));
 	message_field(m, "id", h->id);
-	message_field(m, "link", text_of(m->way->web_link));
+	message_field(m, "link", way_link(m->way, m, link));
 	message_field(m, "project", h->event->project);
 	message_field(m, "status", member(h, "new_status"));
 }

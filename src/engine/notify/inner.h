@@ -32,6 +32,7 @@ enum {
 	AGAIN_MAX_MS = 60 * 1000,
 	RETRY_MAX_MS = 10 * 60 * 1000, /* that a server can make us wait */
 	LOOK_AT_MS = 60 * 1000,        /* a quiet time is looked at again after this */
+	WAY_LINK_MAX = NOTIFY_BASE_MAX + 160,
 };
 
 enum message_stage {
@@ -76,7 +77,7 @@ struct way {
 	char on[NOTIFY_TYPES_MAX * NOTIFY_TYPE_LEN];
 	struct arena arena; /* of its conditions */
 	struct conditions conditions;
-	char *web_link; /* "" for none */
+	char *web_link; /* "": the page's */
 	int64_t button_ms;
 	bool links;
 	struct quiet quiet;
@@ -148,6 +149,8 @@ void way_pump(struct way *w);
 /* The look at an approval has ended. */
 void way_looked(struct way *w, struct message *m, bool shown);
 bool way_wants(const struct way *w, struct text type);
+/* Where there is more to see of it; {NULL, 0}: nowhere. It may be in `out`. */
+struct text way_link(const struct way *w, const struct message *m, char out[WAY_LINK_MAX]);
 void way_trouble(struct way *w, const char *what);
 
 /* ---- look.c ---- */
@@ -162,8 +165,9 @@ void look_at_pending(struct way *w);
 
 /* ---- words.c; any thread ---- */
 
-/* Every member of the input in full, cut with a mark if it is too long. */
-int words_of_approval(struct arena *a, const struct approval *row,
+/* Every member of the input in full, cut with a mark if it is too long. `host` is where it was asked,
+ * if the row does not say. */
+int words_of_approval(struct arena *a, const struct approval *row, const char *host,
 		      int (*to_json)(struct arena *a, const struct value *v, struct text *ret),
 		      struct text *ret_title, struct text *ret_text);
 /* Without what changes how a text is shown: control characters, marks of direction. */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -55,7 +54,8 @@ static int look_run(struct work *w, int lane)
 	if (r != 0 || l->row.status != APPROVAL_PENDING)
 		return r;
 	approval_digest(&l->row, l->digest);
-	r = words_of_approval(&l->arena, &l->row, l->notify->opts.to_json, &l->title, &l->text);
+	r = words_of_approval(&l->arena, &l->row, l->notify->opts.host, l->notify->opts.to_json,
+			      &l->title, &l->text);
 	return r == 0 ? word_input(l) : r;
 }
 
@@ -64,18 +64,17 @@ static int look_run(struct work *w, int lane)
 static void show_fields(struct message *m, const struct look *l)
 {
 	const struct approval *row = &l->row;
-	char time[ISO_LEN + 1], host[64] = "";
+	char time[ISO_LEN + 1], link[WAY_LINK_MAX];
 
-	(void)gethostname(host, sizeof(host) - 1);
 	clock_format_iso(notify_now(l->notify), time);
 	m->n_fields = 0;
 	message_field(m, "event", TEXT("approval.requested"));
 	message_field(m, "title", m->title);
 	message_field(m, "text", m->text);
 	message_field(m, "time", text_of(time));
-	message_field(m, "host", text_of(host));
+	message_field(m, "host", row->host.len > 0 ? row->host : text_of(l->notify->opts.host));
 	message_field(m, "id", row->id);
-	message_field(m, "link", text_of(m->way->web_link));
+	message_field(m, "link", way_link(m->way, m, link));
 	message_field(m, "approval.id", row->id);
 	message_field(m, "approval.kind", text_of(approval_kind_name(row->kind)));
 	message_field(m, "approval.tool", row->tool);

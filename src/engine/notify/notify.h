@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/noun/approval.h"
 #include "base/noun/event.h"
+#include "base/noun/host.h"
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"
@@ -43,6 +44,7 @@ enum {
 };
 
 struct notify_opts {
+	char host[HOST_NAME_MAX_BYTES + 1]; /* where we are, for people */
 	struct loop *loop;
 	struct background background;
 	struct events *events;
@@ -71,7 +73,7 @@ struct notify_rule {
 	unsigned n_conditions;
 	const char *quiet; /* "22:00-07:00" or "" */
 	const char *zone;  /* of quiet; "": the machine's */
-	const char *link;  /* added to what asks; "" for none */
+	const char *link;  /* added to each message; "": the page's, where others can reach it */
 	unsigned per_minute;
 	int64_t button_ms; /* how long a button or a link counts */
 	bool links;        /* without buttons: what is told carries links that decide */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/uuid.h"
 #include "engine/notify/inner.h"
@@ -84,13 +83,13 @@ static struct way *find_way(const struct notify *n, struct text name)
 
 static int fill(struct notify_test *t, struct way *w)
 {
-	char key[KEY_MAX], id[UUID_LEN + 1], text[200], host[64] = "";
+	const char *host = w->notify->opts.host;
+	char key[KEY_MAX], id[UUID_LEN + 1], text[200];
 	struct message *m;
 	int r = uuid4(id);
 
 	if (r != 0)
 		return r;
-	(void)gethostname(host, sizeof(host) - 1);
 	snprintf(key, sizeof(key), "test:%s", id);
 	snprintf(text, sizeof(text), "koine on %s can reach you here.%s", host,
 		 t->asks ? " Press a button to see whether it is heard." : "");

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -75,6 +74,28 @@ int notify_check_rule(const struct notify_rule *rule, struct why *why)
 
 /* ---- one message ---- */
 
+/* An id may be the asker's own words. */
+static bool is_plain(const char *id)
+{
+	return id[0] && !id[strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "0123456789-_")];
+}
+
+/* An address at this machine is of no use to somebody who is elsewhere. */
+struct text way_link(const struct way *w, const struct message *m, char out[WAY_LINK_MAX])
+{
+	const struct notify_opts *o = &w->notify->opts;
+	char base[NOTIFY_BASE_MAX];
+	bool asks = m->about == ABOUT_APPROVAL && is_plain(m->id);
+
+	if (w->web_link[0])
+		return text_of(w->web_link);
+	if (!o->base || !o->base(o->arg, base) || strncmp(base, "https://", 8) != 0)
+		return (struct text) {.data = NULL};
+	snprintf(out, WAY_LINK_MAX, "%s/%s%.100s", base, asks ? "#/inbox/" : "", asks ? m->id : "");
+	return text_of(out);
+}
+
 static void add(struct buf *out, const char *words)
 {
 	if (out->len > 0)
@@ -125,8 +146,10 @@ static int send_message(struct message *m)
 	struct way *w = m->way;
 	char tokens[NOTICE_BUTTONS_MAX][TOKEN_LEN + 1];
 	char urls[NOTICE_BUTTONS_MAX][LINK_URL_MAX];
+	char link[WAY_LINK_MAX];
 	struct notice notice = {
 		.title = m->title,
+		.link = way_link(w, m, link),
 		.urgent = m->urgent,
 		.silent = m->ref[0] != '\0',
 		.ref = m->ref,
@@ -136,8 +159,6 @@ static int send_message(struct message *m)
 	int r;
 
 	memcpy(notice.fields, m->fields, sizeof(notice.fields));
-	if (w->web_link[0])
-		notice.link = text_of(w->web_link);
 	buf_init(&text, NOTICE_TEXT_MAX + OUTCOME_MAX + 200);
 	write_text(&text, m);
 	notice.text = (struct text) {.data = text.data ? text.data : "", .len = text.len};

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/notify/notifier.h"
 #include "base/buf.h"
+#include "base/unseen/unseen.h"
 #include "base/utf8.h"
 #include "engine/notify/inner.h"
 
@@ -29,37 +29,44 @@ static uint32_t code_point(const char *at, size_t n)
 	return c;
 }
 
-/* Invisible, or it turns what stands around it. */
-static bool is_trick(uint32_t c)
+/* A picture, as far as that can be told by where it stands. */
+static bool is_sign(uint32_t c)
 {
-	return (c >= 0x80 && c < 0xa0) || c == 0xad || c == 0x61c || c == 0x180e ||
-	       (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-	       (c >= 0xe0000 && c <= 0xe007f);
+	return ((c >= 0x203c && c < 0x2e80) || c >= 0x1f000) && !char_is_unseen(c);
+}
+
+/* Joiners stay behind a sign: they make one of several. */
+static bool is_trick(uint32_t before, uint32_t c)
+{
+	if (c == 0xfe0f && is_sign(before))
+		return false;
+	if (c == 0x200d && (is_sign(before) || before == 0xfe0f))
+		return false;
+	return char_is_unseen(c);
 }
 
 static void add_plain(struct buf *out, struct text t, const char *after_newline)
 {
 	const char *at = t.data, *end = t.len > 0 ? t.data + t.len : t.data;
+	uint32_t before = 0;
 
 	while (at < end) {
-		unsigned char c = (unsigned char)*at;
-		size_t n = c < 0x80 ? 1 : utf8_sequence(at, end);
+		unsigned char byte = (unsigned char)*at;
+		size_t n = byte < 0x80 ? 1 : utf8_sequence(at, end);
+		uint32_t c = n > 1 ? code_point(at, n) : byte;
 
-		if (c == '\n') {
+		if (byte == '\n') {
 			buf_add_char(out, '\n');
 			buf_add_str(out, after_newline);
-		} else if (n == 0) {
-			buf_printf(out, "\\x%02x", c);
-			n = 1;
-		} else if (n == 1 && (c < 0x20 || c == 0x7f) && c != '\t') {
-			buf_printf(out, "\\x%02x", c);
-		} else if (n > 1 && is_trick(code_point(at, n))) {
-			buf_printf(out, "\\u{%x}", code_point(at, n));
+		} else if (n == 0 || (c < 0x80 && c != '\t' && char_is_unseen(c))) {
+			buf_printf(out, "\\x%02x", byte);
+		} else if (n > 1 && is_trick(before, c)) {
+			buf_printf(out, "\\u{%x}", c);
 		} else {
 			buf_add(out, at, n);
 		}
-		at += n;
+		before = c;
+		at += n > 0 ? n : 1;
 	}
 }
 
@@ -107,19 +114,18 @@ static int add_member(struct buf *out, struct arena *a, const struct value *v,
 }
 
 /* What stands below what is asked: who asks, and where. */
-static void add_asker(struct buf *out, const struct approval *row)
+static void add_asker(struct buf *out, const struct approval *row, struct text host)
 {
-	char host[64] = "";
-
-	(void)gethostname(host, sizeof(host) - 1);
 	buf_add_str(out, "\n\n");
 	add_name(out, row->agent.len > 0 ? row->agent : TEXT("an agent"));
 	if (row->origin.len > 0) {
 		buf_add_str(out, ", ");
 		add_name(out, row->origin);
 	}
-	if (host[0])
-		buf_printf(out, ", on %s", host);
+	if (host.len > 0) {
+		buf_add_str(out, ", on ");
+		add_name(out, host);
+	}
 	if (row->session.len > 0)
 		buf_printf(out, ", session %.*s", TEXT_ARGS(text_cut(row->session, 8)));
 }
@@ -139,7 +145,7 @@ static int write_input(struct buf *out, struct arena *a, const struct approval *
 	return out->err;
 }
 
-int words_of_approval(struct arena *a, const struct approval *row,
+int words_of_approval(struct arena *a, const struct approval *row, const char *host,
 		      int (*to_json)(struct arena *a, const struct value *v, struct text *ret),
 		      struct text *ret_title, struct text *ret_text)
 {
@@ -166,7 +172,7 @@ int words_of_approval(struct arena *a, const struct approval *row,
 			"…\n\nTOO LONG: these are the first %zu of %zu bytes. Read all of it with "
 			"koine approvals before you approve.",
 			cut.len, input.len);
-	add_asker(&text, row);
+	add_asker(&text, row, row->host.len > 0 ? row->host : text_of(host));
 	buf_done(&input);
 	if (r == 0)
 		return keep(a, &text, ret_text);
