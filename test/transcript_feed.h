@@ -38,8 +38,10 @@ static inline void transcript_feed_int(struct buf *out, const char *name, int64_
 static inline int transcript_feed_note(void *arg, const struct said *s)
 {
 	static const char *const names[] = {
-		[SAID_TEXT] = "text",     [SAID_TOOL_CALL] = "call", [SAID_TOOL_RESULT] = "result",
-		[SAID_SYSTEM] = "system", [SAID_RESULT] = "end",     [SAID_RAW] = "raw",
+		[SAID_TEXT] = "text",      [SAID_THINKING] = "thinking",
+		[SAID_TOOL_CALL] = "call", [SAID_TOOL_RESULT] = "result",
+		[SAID_SYSTEM] = "system",  [SAID_RESULT] = "end",
+		[SAID_RAW] = "raw",
 	};
 	struct transcript_feed *f = arg;
 	struct buf *out = &f->out;

@@ -145,11 +145,11 @@ static int tell_tool_result(struct transcript *t, struct said *s, const struct v
 	return tell(t, s);
 }
 
-static int tell_text(struct transcript *t, struct said *s, struct text text)
+static int tell_text(struct transcript *t, struct said *s, enum said_kind kind, struct text text)
 {
 	if (text.len == 0)
 		return 0;
-	s->kind = SAID_TEXT;
+	s->kind = kind;
 	s->text = text;
 	return tell(t, s);
 }
@@ -179,7 +179,9 @@ static int tell_block(struct transcript *t, const struct said *whose, const stru
 	struct said s = *whose;
 
 	if (is(block, "type", "text") && member(block, "text").data)
-		return tell_text(t, &s, member(block, "text"));
+		return tell_text(t, &s, SAID_TEXT, member(block, "text"));
+	if (is(block, "type", "thinking") && member(block, "thinking").data)
+		return tell_text(t, &s, SAID_THINKING, member(block, "thinking"));
 	if (is_tool_call(block))
 		return tell_tool_call(t, &s, block);
 	if (is(block, "type", "tool_result"))
@@ -207,7 +209,7 @@ static int tell_message(struct transcript *t, struct said *s, const struct value
 		s->role = member(v, "type");
 	s->model = member(message, "model");
 	if (content->kind == VALUE_STRING)
-		return tell_text(t, s, value_text(content));
+		return tell_text(t, s, SAID_TEXT, value_text(content));
 	for (const struct value *block = content->first; block && r == 0; block = block->next)
 		r = tell_block(t, s, block);
 	return r;

@@ -4,8 +4,8 @@
  * every block of text, every call of a tool and its result, in order.
  *
  *	{"type":"system","subtype":"init","session_id":…,"model":…}
- *	{"type":"assistant"|"user","message":{"role":…,"content":"…" or [{"type":"text"|"tool_use"|
- *		"tool_result"|…}]},"session_id":…}
+ *	{"type":"assistant"|"user","message":{"role":…,"content":"…" or [{"type":"text"|"thinking"|
+ *		"tool_use"|"tool_result"|…}]},"session_id":…}
  *	{"type":"result","subtype":…,"is_error":…,"result":…,"total_cost_usd":…,"usage":{…}}
  *
  * Nothing is fatal: a line that is no JSON, or of a type that is not known, is told as it is; so
@@ -31,6 +31,7 @@ enum {
 
 enum said_kind {
 	SAID_TEXT,
+	SAID_THINKING,
 	SAID_TOOL_CALL,
 	SAID_TOOL_RESULT,
 	SAID_SYSTEM, /* any system line, also init */

@@ -11,7 +11,7 @@ line, then does each line of the query in turn, then prints a result and exits w
 whose first word is no step is answered "You said: QUERY". SIGINT ends it with 130, as claude.
 
     say TEXT              an assistant's text
-    think TEXT            a block of a kind that is not known
+    think TEXT            what it thinks
     lines N [BYTES]       N texts, "line 1" to "line N", filled up to BYTES
     call TOOL [JSON]      a call, with that input; its id is toolu_1, toolu_2 …
     result TEXT           the result of the last call; fail TEXT: a bad one

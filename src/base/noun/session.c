@@ -4,10 +4,10 @@ static const char *const status_names[N_SESSION_STATUSES] = {
 	"starting", "running", "waiting_input", "completing", "completed", "failed", "interrupted"};
 
 const char *const session_event_type_names[N_SESSION_EVENT_TYPES] = {
-	"message", "tool_call", "tool_result", "system", "raw"};
+	"message", "tool_call", "tool_result", "system", "raw", "thinking"};
 
 static const char *const content_type_names[N_SESSION_EVENT_TYPES] = {
-	"text", "tool_use", "tool_result", "system", "text"};
+	"text", "tool_use", "tool_result", "system", "text", "thinking"};
 
 static const char *const approval_names[N_SESSION_APPROVALS] = {NULL, "pending", "approved",
 								"denied", "resolved"};

@@ -80,6 +80,7 @@ enum session_event_type {
 	SESSION_TOOL_RESULT,
 	SESSION_SYSTEM,
 	SESSION_RAW, /* a line that we could not parse */
+	SESSION_THINKING,
 	N_SESSION_EVENT_TYPES,
 };
 
@@ -101,7 +102,7 @@ struct session_event {
 	enum session_event_type type;
 	int64_t created_ms;
 	struct text role;    /* may be none, like the following */
-	struct text content; /* of a message, a system event, a tool's result, a raw line */
+	struct text content; /* of all but a call */
 	struct text tool_id; /* of a call, or the call that this is the result of */
 	struct text tool_name;
 	struct packed tool_input;

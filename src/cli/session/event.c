@@ -200,7 +200,10 @@ void session_print_event(const struct cli *cli, const struct koine_value *e)
 	else if (member_is(e, "event_type", "message"))
 		print_message(cli, e);
 	else
-		print_other(cli, e, member_is(e, "event_type", "raw") ? "~" : "-");
+		print_other(cli, e,
+			    member_is(e, "event_type", "raw")        ? "~"
+			    : member_is(e, "event_type", "thinking") ? "?"
+								     : "-");
 	if (member_flag(e, "truncated"))
 		print_aside(cli, "-", TEXT("(cut)"));
 }

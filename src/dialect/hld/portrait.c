@@ -19,8 +19,8 @@ static const char *const approval_statuses[N_APPROVAL_STATUSES] = {
 	[APPROVAL_EXPIRED] = "resolved", [APPROVAL_SUPERSEDED] = "resolved",
 };
 
-static const char *const event_types[N_SESSION_EVENT_TYPES] = {"message", "tool_call",
-							       "tool_result", "system", "raw"};
+static const char *const event_types[N_SESSION_EVENT_TYPES] = {
+	"message", "tool_call", "tool_result", "system", "raw", "thinking"};
 
 static const char *const call_approvals[N_SESSION_APPROVALS] = {NULL, "pending", "approved",
 								"denied", "resolved"};

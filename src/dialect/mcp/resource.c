@@ -92,6 +92,7 @@ static void add_event(struct buf *out, const struct session_event *e)
 		add_said(out, TEXT("system"), e->content);
 		break;
 	case SESSION_RAW:
+	case SESSION_THINKING:
 	case N_SESSION_EVENT_TYPES:
 		break;
 	}

@@ -25,7 +25,8 @@ enum {
 	RESULT = MEMBER_OWN << SESSION_TOOL_RESULT,
 	SYSTEM = MEMBER_OWN << SESSION_SYSTEM,
 	RAW = MEMBER_OWN << SESSION_RAW,
-	ANY = MESSAGE | CALL | RESULT | SYSTEM | RAW,
+	THINKING = MEMBER_OWN << SESSION_THINKING,
+	ANY = MESSAGE | CALL | RESULT | SYSTEM | RAW | THINKING,
 	INPUT = MEMBER_OWN << N_SESSION_EVENT_TYPES,
 };
 
@@ -34,8 +35,8 @@ enum {
 #define EMPTY               .absent = ABSENT_EMPTY
 
 static const char *const subtypes[N_SESSION_EVENT_TYPES] = {[SESSION_SYSTEM] = "session_created"};
-static const char *const content_types[N_SESSION_EVENT_TYPES] = {"text", "tool_use", "tool_result",
-								 "system", "raw"};
+static const char *const content_types[N_SESSION_EVENT_TYPES] = {
+	"text", "tool_use", "tool_result", "system", "raw", "thinking"};
 
 /* clang-format off */
 static const struct member said_members[] = {
@@ -43,13 +44,13 @@ static const struct member said_members[] = {
 	{"id", MEMBER(INT, id), ANY},
 	{"sequence", MEMBER(INT, sequence), ANY},
 	{"event_type", MEMBER(ENUM, type), ANY, MEMBER_NAMES(session_event_type_names)},
-	{"role", MEMBER(TEXT, role), MESSAGE},
+	{"role", MEMBER(TEXT, role), MESSAGE | THINKING},
 	{"tool_id", MEMBER(TEXT, tool_id), CALL},
 	{"tool_name", MEMBER(TEXT, tool_name), CALL},
 	{"tool_result_for_id", MEMBER(TEXT, tool_id), RESULT},
 	{"tool_result_content", MEMBER(TEXT, content), RESULT | MEMBER_CUT, EMPTY},
 	{"subtype", MEMBER(ENUM, type), SYSTEM, MEMBER_NAMES(subtypes)},
-	{"content", MEMBER(TEXT, content), MESSAGE | SYSTEM | RAW | MEMBER_CUT, EMPTY},
+	{"content", MEMBER(TEXT, content), MESSAGE | SYSTEM | RAW | THINKING | MEMBER_CUT, EMPTY},
 	{"content_type", MEMBER(ENUM, type), ANY, MEMBER_NAMES(content_types)},
 	{"tool_input", MEMBER(PACKED, tool_input), CALL | INPUT, LEFT_OUT},
 	{"parent_tool_use_id", MEMBER(TEXT, parent_tool), ANY, LEFT_OUT},

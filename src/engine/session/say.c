@@ -140,6 +140,9 @@ static void say_block(struct live_session *l, const struct said *said)
 	case SAID_TEXT:
 		row.type = SESSION_MESSAGE;
 		break;
+	case SAID_THINKING:
+		row.type = SESSION_THINKING;
+		break;
 	case SAID_TOOL_CALL:
 		row.type = SESSION_TOOL_CALL;
 		row.content = (struct text) {0};

@@ -69,11 +69,17 @@ static const struct vector vectors[] = {
 	{USER("[{\"type\":\"tool_result\",\"content\":{\"a\":1}}]"),
 	 "result role=user text={\"a\":1}\n"},
 	/* blocks that are not known, among those that are */
-	{ASSISTANT("[{\"type\":\"thinking\",\"thinking\":\"Hm\"},{\"type\":\"text\",\"text\":\"x\"}"
+	{ASSISTANT("[{\"type\":\"wondering\",\"x\":\"Hm\"},{\"type\":\"text\",\"text\":\"x\"}"
 		   ",7]"),
-	 "raw role=assistant text={\"type\":\"thinking\",\"thinking\":\"Hm\"}\n"
+	 "raw role=assistant text={\"type\":\"wondering\",\"x\":\"Hm\"}\n"
 	 "text role=assistant text=x\n"
 	 "raw role=assistant text=7\n"},
+	/* what it thinks, unless that is hidden */
+	{ASSISTANT("[{\"type\":\"thinking\",\"thinking\":\"Hm\",\"signature\":\"s\"},"
+		   "{\"type\":\"thinking\",\"thinking\":\"\"},"
+		   "{\"type\":\"redacted_thinking\",\"data\":\"d\"}]"),
+	 "thinking role=assistant text=Hm\n"
+	 "raw role=assistant text={\"type\":\"redacted_thinking\",\"data\":\"d\"}\n"},
 	/* the end */
 	{"{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"duration_ms\":1200,"
 	 "\"num_turns\":3,\"result\":\"All done\",\"session_id\":\"s-1\",\"total_cost_usd\":0.25,"
