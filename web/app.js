@@ -1,5 +1,5 @@
 // The frame: which room is shown, what waits, and whether koined is there.
-import {h, put, say} from './dom.js';
+import {h, put, say, svg} from './dom.js';
 import {call, listen, onTurnedAway, start} from './link.js';
 import * as inbox from './inbox.js';
 import * as tasks from './tasks.js';
@@ -9,10 +9,18 @@ import * as events from './events.js';
 import * as machine from './machine.js';
 
 const rooms = {inbox, tasks, sessions, memory, events, machine};
+const ICONS = {
+	inbox: 'M3 13 6 5h12l3 8v6H3zM3 13h5l1.5 3h5l1.5-3h5',
+	tasks: 'M4 6.5 5.5 8 8 5M11.5 6.5H20M4 12.5 5.5 14 8 11M11.5 12.5H20M4 18.5 5.5 20 8 17M11.5 18.5H20',
+	sessions: 'M4 5h16v11h-9l-4.5 4v-4H4zM8 9h8M8 12h5',
+	memory: 'M6 4h12v16l-6-4-6 4z',
+	events: 'M13 3 5 14h6l-1 7 9-11h-6.5z',
+	machine: 'M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.01M7.5 16h.01',
+};
 const main = document.getElementById('main');
 const count = h('span', {class: 'count', hidden: true});
 let room = null; // {name, close}
-let waiting = 0;
+let waiting = null; // not known yet
 
 // #/tasks/ID?state=running
 function place() {
@@ -25,7 +33,8 @@ function place() {
 function nav() {
 	put(document.getElementById('rooms'), Object.entries(rooms).map(([name, r], i) =>
 		h('a', {href: `#/${name}`, 'data-room': name, title: `${r.title} (${i + 1})`},
-			h('span', {}, r.title), name === 'inbox' && count)));
+			svg('svg', {class: 'icon', viewBox: '0 0 24 24', width: 20, height: 20, 'aria-hidden': 'true'}, svg('path', {d: ICONS[name]})),
+			h('span', {}, r.brief ?? r.title), name === 'inbox' && count)));
 }
 
 function show() {
@@ -58,8 +67,11 @@ function name() {
 
 // ---- what waits ----
 
+const HINT_MS = 15000; // a restart takes less
+let hint = 0;
+
 function badge(n) {
-	if (n > waiting && waiting >= 0)
+	if (waiting !== null && n > waiting)
 		inbox.ring();
 	waiting = n;
 	count.textContent = n;
@@ -84,7 +96,14 @@ listen((kind, value) => {
 	const link = document.getElementById('link');
 
 	if (kind === 'state') {
-		link.textContent = {up: '', down: 'koined is away; waiting for it', connecting: ''}[value];
+		if (value !== 'down') {
+			clearTimeout(hint);
+			hint = 0;
+			link.textContent = '';
+		} else if (!hint) {
+			link.textContent = 'koined is away; waiting for it';
+			hint = setTimeout(() => { link.textContent = 'koined is away. If it runs, koine page opens this again.'; }, HINT_MS);
+		}
 		document.body.classList.toggle('away', value === 'down');
 		if (value === 'up')
 			look();

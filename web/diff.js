@@ -1,6 +1,6 @@
 // Two texts side by side, by lines. What is too different to compare in time is shown as replaced,
 // and only so many rows are made at a time.
-import {button, h, plain} from './dom.js';
+import {button, exact, h, start} from './dom.js';
 
 const EFFORT = 600; // lines that may differ before comparing ends
 const ROWS = 300;   // rows that are made at a time
@@ -115,43 +115,52 @@ function fold(rows) {
 }
 
 function cell(kind, text) {
-	const cut = text !== null && text.length > LINE;
+	const whole = exact(text ?? '');
+	const shown = start(whole, LINE);
+	const left = whole.slice(shown.length);
 
-	return h('td', {class: text === null ? 'none' : kind},
-		text === null ? '' : cut ? text.slice(0, LINE) : text,
-		cut && button(`… ${(text.length - LINE).toLocaleString()} more`, e => {
-			e.target.replaceWith(plain(text.slice(LINE)));
-		}));
+	return h('td', {class: text === null ? 'none' : kind}, shown,
+		left && button(`… ${left.length.toLocaleString()} more`, e => e.target.replaceWith(left)));
 }
 
 function row([kind, a, b]) {
-	if (kind !== 'folded')
-		return h('tr', {}, cell(kind === 'same' ? '' : 'old', a), cell(kind === 'same' ? '' : 'new', b));
-	const tr = h('tr', {class: 'folded'}, h('td', {colspan: 2},
-		button(`${a} equal lines`, () => grow(tr, b))));
+	const changed = kind === 'changed';
 
-	return tr;
+	return h('tr', {}, cell(changed && 'old', a), cell(changed && 'new', b));
 }
 
-// In place of a row, these; some at a time.
-function grow(tr, rows) {
-	const some = rows.slice(0, ROWS).map(row);
+function folded(text, rows) {
+	const body = h('tbody', {class: 'folded'}, h('tr', {}, h('td', {colspan: 2}, button(text, () => grow(body, rows)))));
 
-	if (rows.length > ROWS) {
-		const more = h('tr', {class: 'folded'}, h('td', {colspan: 2},
-			button(`${rows.length - ROWS} rows more`, () => grow(more, rows.slice(ROWS)))));
+	return body;
+}
 
-		some.push(more);
+// Lines that changed together are a body of their own: on a narrow screen the old ones stand above the new ones.
+function bodies(rows) {
+	const out = [];
+	let last = null;
+
+	for (const r of rows) {
+		if (r[0] === 'folded')
+			out.push(folded(`${r[1]} equal lines`, r[2]));
+		else if (r[0] === last)
+			out.at(-1).append(row(r));
+		else
+			out.push(h('tbody', {class: r[0]}, row(r)));
+		last = r[0];
 	}
-	tr.replaceWith(...some);
+	return out;
+}
+
+// In place of a body, these; some at a time.
+function grow(body, rows) {
+	body.replaceWith(...bodies(rows.slice(0, ROWS)), ...(rows.length > ROWS ? [folded(`${rows.length - ROWS} rows more`, rows.slice(ROWS))] : []));
 }
 
 export function compare(before, after) {
-	const first = h('tr', {});
-	const body = h('tbody', {}, first);
+	const first = h('tbody', {});
+	const table = h('table', {}, h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'before'), h('th', {scope: 'col'}, 'after'))), first);
 
 	grow(first, fold(rowsOf(before, after)));
-	return h('div', {class: 'diff', tabindex: 0, role: 'region', 'aria-label': 'What changes'},
-		h('table', {}, h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'before'),
-			h('th', {scope: 'col'}, 'after'))), body));
+	return h('div', {class: 'diff', tabindex: 0, role: 'region', 'aria-label': 'What changes'}, table);
 }

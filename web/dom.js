@@ -2,18 +2,32 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-// What would be invisible, or change the order of what is seen, is shown by its name: a command must
-// not look like another.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+// What would be invisible, or change the order of what is seen, is shown by its number: a command must not look
+// like another. Joiners and the like that make one sign of several stay between those.
+const JOINED = '(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}])\\ufe0f|(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d';
+const HIDDEN = new RegExp(`(?![\\n\\t]|${JOINED}|(?<=[\\p{L}\\p{M}])[\\u200c\\u200d])` +
+	'[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]', 'gu');
+const UNSURE = new RegExp(`(?![\\n\\t ]|${JOINED})[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800]`, 'gu');
+const USUAL = /^[\n\t\x20-\x7e]*$/;
+
+function named(c) {
+	const code = c.codePointAt(0);
+
+	return code < 0x20 ? String.fromCharCode(0x2400 + code) : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
+}
 
 export function plain(text) {
-	return text.replace(HIDDEN, c => {
-		const code = c.charCodeAt(0);
+	return USUAL.test(text) ? text : text.replace(HIDDEN, named);
+}
 
-		if (code < 0x20)
-			return String.fromCharCode(0x2400 + code);
-		return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
-	});
+// For what somebody decides about: also spaces that are none, and joiners between letters.
+export function exact(text) {
+	return USUAL.test(text) ? text : text.replace(UNSURE, named);
+}
+
+// So many characters at most, and no half of one.
+export function start(text, n) {
+	return text.slice(0, text.codePointAt(n - 1) > 0xffff ? n - 1 : n);
 }
 
 function fill(element, props, children) {
@@ -46,6 +60,16 @@ export function put(element, ...children) {
 	element.replaceChildren(...children.flat(Infinity).filter(c => c || c === 0)
 		.map(c => (c instanceof Node ? c : plain(String(c)))));
 	return element;
+}
+
+// What is shown anew takes the focus from nobody.
+export function renew(place, ...children) {
+	const was = place.contains(document.activeElement) && document.activeElement;
+	const mark = e => [e.tagName, e.getAttribute('href'), e.getAttribute('aria-label'), e.closest('[data-key]')?.dataset.key, e.type && e.textContent].join('\n');
+
+	put(place, ...children);
+	if (was)
+		[...place.querySelectorAll(was.tagName)].find(e => mark(e) === mark(was))?.focus({preventScroll: true});
 }
 
 export function button(text, onclick, props) {

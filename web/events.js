@@ -1,9 +1,10 @@
 // What happens, as it happens; and the rules that act on it. The filter is kept in the address.
-import {button, chip, clock, doing, empty, field, h, heading, put, soon, time} from './dom.js';
+import {button, chip, clock, doing, empty, field, h, heading, put, renew, soon, time} from './dom.js';
 import {call, listen} from './link.js';
 import {json} from './show.js';
 
 export const title = 'Events and rules';
+export const brief = 'Events';
 
 const LIMIT = 100;
 const SHOWN = 500;
@@ -44,7 +45,7 @@ function rule(r, changed) {
 	const box = h('input', {type: 'checkbox', role: 'switch', checked: r.enabled, onchange: () => doing(() =>
 		call(box.checked ? 'automation.enable' : 'automation.disable', {ruleId: r.rule, ...of})).then(changed)});
 
-	return h('li', {class: 'row'}, h('label', {class: 'switch'}, box, ' ', h('strong', {}, r.rule)),
+	return h('li', {class: 'row', 'data-key': `${r.project ?? ''} ${r.rule}`}, h('label', {class: 'switch'}, box, ' ', h('strong', {}, r.rule)),
 		h('span', {class: 'gist'}, `${words(r.trigger)} → ${words(r.action)}`),
 		h('span', {class: 'meta'}, r.next_at ? `next ${new Date(r.next_at).toLocaleString()} ` : '', r.fired ? `fired ${r.fired} times, ` : '', r.fired_at && time(r.fired_at)),
 		button('Fire now', () => doing(() => call('automation.run', {rule: r.rule, ...of}), `${r.rule} was fired`)));
@@ -75,12 +76,14 @@ export function enter(root, start) {
 	async function readRules() {
 		const found = await call('automation.rules');
 
-		put(rules, found.rules.length === 0 ? empty('No rules. koine.conf(5) says how to write one.') : found.rules.map(r => rule(r, wishRules)));
+		renew(rules, found.rules.length === 0 ? empty('No rules. koine.conf(5) says how to write one.') : found.rules.map(r => rule(r, wishRules)));
 	}
 
 	const wish = soon(read, 120);
 	const wishRules = soon(readRules);
 	const stop = listen((kind, value) => {
+		if (kind === 'state' && value === 'up' && !hold.checked)
+			wish();
 		if (kind !== 'event')
 			return;
 		if (value.type.startsWith('automation.') || value.type.startsWith('rule.'))

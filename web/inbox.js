@@ -1,20 +1,29 @@
 // What waits for a human, oldest first, whoever asks.
-import {button, chip, doing, empty, field, h, heading, put, say, short, soon, span, time} from './dom.js';
+import {button, chip, doing, empty, exact, field, h, heading, put, say, short, soon, span, time} from './dom.js';
 import {call, listen} from './link.js';
 import {input} from './show.js';
 
 export const title = 'Inbox';
 
 const LIMIT = 200;
+const RING_MS = 2000;
 const LOOKED_MS = 400; // a key decides nothing that has just come under it
 
 // ---- the sound ----
 
 let wished = localStorage.getItem('sound') === 'on';
 
+// Of many tabs one rings.
 export function ring() {
 	if (!wished || !('AudioContext' in window))
 		return;
+	if (navigator.locks)
+		navigator.locks.request('koine-ring', {ifAvailable: true}, lock => lock && new Promise(done => sound(done)));
+	else
+		sound(() => {});
+}
+
+function sound(done) {
 	const audio = new AudioContext();
 	const tone = audio.createOscillator();
 	const gain = audio.createGain();
@@ -25,7 +34,8 @@ export function ring() {
 	tone.connect(gain).connect(audio.destination);
 	tone.start();
 	tone.stop(audio.currentTime + 0.5);
-	tone.onended = () => audio.close();
+	tone.onended = () => audio.close().finally(done);
+	setTimeout(done, RING_MS); // where the browser lets nothing be heard
 }
 
 function soundSwitch() {
@@ -48,12 +58,12 @@ function left(a) {
 	return ms > 0 ? `waits ${span(ms)} more` : 'its time is over';
 }
 
+const asker = a => exact(a.agent || 'an agent');
+
 function who(a) {
-	return h('p', {class: 'who'}, chip(a.agent ?? 'somebody', 'agent'),
-		a.session_id && h('a', {href: `#/sessions/${encodeURIComponent(a.session_id)}`},
-			`session ${short(a.session_id)}`),
-		a.origin && h('span', {class: 'path'}, a.origin), a.host && h('span', {}, `on ${a.host}`), h('span', {}, 'asked ', time(a.created_at)),
-		h('span', {class: 'left', 'data-deadline': a.deadline ?? ''}, left(a)));
+	return h('p', {class: 'who'}, a.session_id && h('a', {href: `#/sessions/${encodeURIComponent(a.session_id)}`}, `session ${exact(short(a.session_id))}`),
+		a.origin && h('span', {class: 'path'}, exact(a.origin)), a.host && h('span', {}, 'on ', h('strong', {}, exact(a.host))),
+		h('span', {}, 'asked ', time(a.created_at)));
 }
 
 async function decide(card, decision, more) {
@@ -70,10 +80,12 @@ async function decide(card, decision, more) {
 
 function actions(card, decided) {
 	const a = card.approval;
-	const comment = h('textarea', {rows: 2, maxlength: 4000});
+	const comment = h('textarea', {rows: 1, maxlength: 4000});
 	const said = () => (comment.value.trim() ? {comment: comment.value.trim()} : {});
 	const go = async (decision, more) => {
-		if (!card.busy && await decide(card, decision, {...said(), ...more}))
+		if (decision === 'approve' && !card.whole)
+			say('All of it is not read yet', true);
+		else if (!card.busy && await decide(card, decision, {...said(), ...more}))
 			decided(card);
 	};
 
@@ -81,7 +93,7 @@ function actions(card, decided) {
 	if (a.kind === 'human_contact') {
 		card.approve = () => comment.focus();
 		card.deny = card.approve;
-		return h('div', {class: 'actions'}, field('Answer', comment),
+		return h('div', {class: 'actions'}, field('Answer', comment, {class: 'field wide'}),
 			button('Send answer', () => (comment.value.trim() ? go('respond')
 				: say('An answer needs words', true)), {class: 'good'}));
 	}
@@ -98,18 +110,20 @@ function actions(card, decided) {
 async function whole(card, place) {
 	const a = await doing(() => call('approval.get', {id: card.approval.id, exact: true}));
 
-	if (a)
+	if (a) {
 		put(place, input(a.input));
+		card.whole = true;
+	}
 }
 
 function make(approval, decided, choose) {
-	const card = {approval, busy: false};
+	const card = {approval, busy: false, whole: !approval.input_omitted}; // whole: all of it is on the page
 	const place = h('div', {class: 'input'},
 		approval.input_omitted ? h('p', {class: 'note'}, 'reading the whole input …') : input(approval.input));
 
-	card.element = h('article', {class: 'card', tabindex: 0, 'aria-label': `${approval.agent ?? 'somebody'} asks: ${approval.tool}`,
+	card.element = h('article', {class: 'card', tabindex: 0, 'aria-label': `${asker(approval)} asks: ${exact(approval.tool)}`,
 		onfocusin: () => choose(card, false)},
-		h('h2', {}, approval.tool, ' ', chip(approval.kind === 'human_contact' ? 'question' : 'tool')),
+		h('div', {class: 'asks'}, chip(asker(approval), 'agent'), h('h2', {}, exact(approval.tool)), h('span', {class: 'left'}, left(approval))),
 		who(approval), place, actions(card, decided));
 	if (approval.input_omitted)
 		whole(card, place);
@@ -118,14 +132,15 @@ function make(approval, decided, choose) {
 
 // ---- the room ----
 
-export function enter(root) {
+export function enter(root, start) {
 	const list = h('div', {class: 'cards'});
 	const count = h('p', {class: 'note'});
 	const cards = new Map();
 	let chosen = null;
 	let since = 0;
+	let wanted = start.rest[0]; // #/inbox/ID: who comes by a message's link
 
-	put(root, heading('Inbox', soundSwitch()), count, list);
+	put(root, heading('Inbox', count, soundSwitch()), list);
 
 	function choose(card, focus = true) {
 		if (chosen !== card) {
@@ -172,8 +187,8 @@ export function enter(root) {
 	}
 
 	function tidy(total = cards.size) {
-		count.textContent = cards.size === 0 ? ''
-			: `${total} ${total === 1 ? 'waits' : 'wait'}. Keys: a approve, d deny, j and k next and previous.`;
+		put(count, cards.size > 0 && [`${total} ${total === 1 ? 'waits' : 'wait'}`,
+			h('span', {class: 'hint'}, ' · ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next, previous · ', h('kbd', {}, '?'), ' all keys')]);
 		if (cards.size === 0)
 			put(list, empty('Nothing waits. What agents ask comes here by itself.'));
 		else
@@ -196,6 +211,11 @@ export function enter(root) {
 			list.append(card.element);
 		}
 		tidy(pending);
+		if (wanted && cards.has(wanted))
+			choose(cards.get(wanted));
+		else if (wanted)
+			say('That one does not wait any more');
+		wanted = null;
 	}
 
 	const wish = soon(read, 50);
@@ -212,7 +232,10 @@ export function enter(root) {
 
 	wish();
 	return {
-		go() {},
+		go(place) {
+			wanted = place.rest[0];
+			wish();
+		},
 		close() {
 			stop();
 			clearInterval(ticker);

@@ -1,5 +1,5 @@
 // How koined is: health, hosts that share its store, listeners, agents and whether they answer, the browsers that were let in.
-import {button, bytes, chip, clock, doing, empty, h, heading, put, short, soon, span, svg, time} from './dom.js';
+import {button, bytes, chip, clock, doing, empty, h, heading, put, renew, short, soon, span, svg, time} from './dom.js';
 import {call, listen} from './link.js';
 
 export const title = 'Machine';
@@ -10,7 +10,8 @@ function health(s) {
 	const rows = [['Health', chip(s.health, s.health === 'healthy' ? 'ok' : 'error')], ['Version', s.version], ['Process', s.pid],
 		['Up', span(s.uptime_seconds * 1000)], ['Connections', s.connections], ['Calls in flight', s.calls_in_flight],
 		['Sessions running', s.sessions_running], ['Waiting in the inbox', s.approvals_pending], ['Agent', s.agent?.name ?? 'none'],
-		['Store', h('span', {class: 'path'}, s.store.path)], ['Writes', s.store.writes], ['Check', s.store.check]];
+		['Writes', s.store.writes], ['Check', s.store.check],
+		['Store', h('span', {class: 'path'}, s.store.path)]];
 
 	return h('dl', {class: 'facts'}, rows.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
 }
@@ -29,6 +30,14 @@ function listeners(s) {
 function agents(found) {
 	return found.length === 0 ? empty('No agents.') : table('Agents', ['Name', 'Kind', 'Model', 'Answers', ''], found.map(a =>
 		[a.name + (a.default ? ' (default)' : ''), a.kind, a.model, a.ok === undefined ? chip('asking …') : chip(a.ok ? 'yes' : 'no', a.ok ? 'ok' : 'error'), a.text ?? '']));
+}
+
+// Who is told on a phone, and whether that works.
+function notifiers(found) {
+	if (found.length === 0)
+		return h('p', {class: 'note'}, 'Nobody is told on a phone: [notify NAME] in the settings does that.');
+	return table('Notifiers', ['Name', 'Kind', 'State', 'Sent', 'Last', 'Waiting', 'Error'], found.map(n =>
+		[n.name, n.kind, chip(n.state, {ok: 'ok', failing: 'error', off: 'error'}[n.state]), n.sent, time(n.sent_at), n.waiting, n.error]));
 }
 
 const STATES = {alive: 'ok', lost: 'error'};
@@ -70,12 +79,13 @@ function chart(name, samples, value) {
 	const from = points[0][0];
 	const wide = Math.max(points.at(-1)[0] - from, 1);
 	const at = ([t, v]) => `${(((t - from) / wide) * 298 + 1).toFixed(1)} ${(58 - (most > 0 ? v / most : 0) * 54).toFixed(1)}`;
+	const line = points.map(at).join('L');
 	const words = `${name}: at most ${number(most)}, now ${number(points.at(-1)[1])}`;
 
-	return h('figure', {class: 'chart'}, h('figcaption', {}, words),
+	return h('figure', {class: 'chart'}, h('figcaption', {}, name, h('strong', {}, number(points.at(-1)[1]))),
 		svg('svg', {viewBox: '0 0 300 60', preserveAspectRatio: 'none', role: 'img', 'aria-label': words},
-			svg('path', {class: 'axis', d: 'M1 58H299'}), svg('path', {d: `M${points.map(at).join('L')}`})),
-		h('p', {class: 'note'}, `${clock(samples[0].time)} to ${clock(samples.at(-1).time)}`));
+			svg('path', {class: 'area', d: `M1 58L${line}L299 58Z`}), svg('path', {class: 'axis', d: 'M1 58H299'}), svg('path', {d: `M${line}`})),
+		h('p', {class: 'note'}, `${clock(samples[0].time)} to ${clock(samples.at(-1).time)}, at most ${number(most)}`));
 }
 
 export function enter(root) {
@@ -83,31 +93,34 @@ export function enter(root) {
 	const shared = h('div', {id: 'hosts'});
 	const ports = h('div', {});
 	const who = h('div', {});
+	const told = h('div', {id: 'notifiers'});
 	const browsers = h('div', {});
 	const day = h('div', {class: 'charts'});
 
 	put(root, heading('Machine'), top, h('h2', {}, 'The last day'), day, h('h2', {}, 'Hosts'), shared, h('h2', {}, 'Listeners'), ports,
-		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Ask them', () => doing(ask))), who, h('h2', {}, 'Browsers'), browsers);
+		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Ask them', () => doing(ask))), who,
+		h('h2', {}, 'Notifiers'), told, h('h2', {}, 'Browsers'), browsers);
 
 	async function read() {
 		const s = await call('daemon.status');
 
 		put(top, health(s));
-		put(ports, listeners(s));
-		put(shared, hosts((await call('host.list')).hosts));
+		renew(ports, listeners(s));
+		renew(shared, hosts((await call('host.list')).hosts));
+		renew(told, notifiers((await call('notify.list')).notifiers));
 		const {samples} = await call('daemon.samples');
 
 		put(day, CHARTS.map(([name, value]) => chart(name, samples, value)));
 	}
 
 	async function ask(names) {
-		put(who, agents((await call('chat.agents', {names: Boolean(names)})).agents));
+		renew(who, agents((await call('chat.agents', {names: Boolean(names)})).agents));
 	}
 
 	async function seen() {
 		const {sessions} = await call('page.sessions');
 
-		put(browsers, table('Browsers', ['Browser', 'Came', 'Seen', ''], sessions.map(b => [b.program || short(b.id), time(b.entered_at), time(b.seen_at),
+		renew(browsers, table('Browsers', ['Browser', 'Came', 'Seen', ''], sessions.map(b => [b.program || short(b.id), time(b.entered_at), time(b.seen_at),
 			button('Turn away', () => doing(() => call('page.end', {id: b.id}), 'Turned away').then(() => doing(seen)), {'aria-label': `Turn away ${b.program || short(b.id)}`})])));
 	}
 

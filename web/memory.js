@@ -1,10 +1,11 @@
 // What is remembered: found as you type, why it was found, changed, its history.
-import {button, bytes, chip, doing, empty, field, h, heading, put, say, soon, time} from './dom.js';
+import {button, bytes, chip, doing, empty, field, h, heading, put, renew, say, soon, time} from './dom.js';
 import {call, listen} from './link.js';
 
 export const title = 'Memory';
 
 const LIMIT = 30;
+const LIMIT_MAX = 1000;
 const PARTS = {words: 'words', alike: 'words used alike', context: 'its neighbours', names: 'names', dates: 'times', kind: 'kind of answer'};
 
 const listOf = answer => (Array.isArray(answer) ? answer : answer.entries ?? []);
@@ -58,7 +59,7 @@ function card(entry, changed) {
 		area.focus();
 	});
 
-	return h('article', {class: 'card', 'aria-label': 'Memory'}, text,
+	return h('article', {class: 'card', 'aria-label': 'Memory', 'data-key': entry.id}, text,
 		h('p', {class: 'who'}, entry.category && chip(entry.category), entry.user_id && `user ${entry.user_id}`,
 			entry.project && h('span', {class: 'path'}, entry.project), entry.source, time(entry.updated_at ?? entry.created_at)),
 		why(entry), h('div', {class: 'actions'}, edit, history(entry, place), sure), place);
@@ -121,10 +122,12 @@ function importer(changed) {
 
 export function enter(root, start) {
 	const search = h('input', {type: 'search', value: start.query.get('q') ?? '', oninput: () => {
+		limit = LIMIT;
 		keep();
 		wish();
 	}});
 	const list = h('div', {class: 'cards'});
+	let limit = LIMIT;
 
 	put(root, heading('Memory'), field('Search', search), adder(() => wish()), list,
 		h('div', {class: 'tools'}, exporter(), importer(() => wish())));
@@ -137,18 +140,22 @@ export function enter(root, start) {
 
 	async function read() {
 		const query = search.value.trim();
-		const found = query ? await call('memory.search', {query, limit: LIMIT, explain: true})
-			: await call('memory.list', {limit: LIMIT});
+		const found = query ? await call('memory.search', {query, limit, explain: true})
+			: await call('memory.list', {limit});
 		const rows = listOf(found);
+		const more = rows.length === limit && limit < LIMIT_MAX && button('Show more', () => {
+			limit = Math.min(4 * limit, LIMIT_MAX);
+			wish();
+		});
 
-		put(list, rows.length === 0 ? empty(query ? 'Nothing fits.' : 'Nothing is remembered yet.') : rows.map(e => card(e, () => wish())));
+		renew(list, rows.length === 0 ? empty(query ? 'Nothing fits.' : 'Nothing is remembered yet.') : rows.map(e => card(e, () => wish())), more);
 	}
 
 	const wish = soon(read, 80);
 	const stop = listen((kind, value) => {
 		const changed = kind === 'event' ? value.type.startsWith('memory.') : kind === 'state' && value === 'up';
 
-		if (changed && !list.querySelector('textarea'))
+		if (changed && !list.querySelector('textarea, ol'))
 			wish();
 	});
 

@@ -1,12 +1,17 @@
 // Runs of agents: which there are, what was said as it comes, what it cost; go on, interrupt.
-import {button, chip, doing, empty, field, h, heading, put, short, soon, span, time} from './dom.js';
+import {button, chip, doing, empty, field, h, heading, put, renew, short, soon, span, start, time} from './dom.js';
 import {call, listen} from './link.js';
 import {input, long} from './show.js';
 
 export const title = 'Sessions';
 
 const PAGE = 200;
+const KEPT = 1000; // of what was said, while one follows it
+const OPEN = 10;   // calls that are looked at again, since they may have been approved
 const LIST = 200;
+const LIST_MAX = 1000;
+const GIST = 90;
+const NEAR = 120;  // pixels from the end
 const href = s => `#/sessions/${encodeURIComponent(s.id)}`;
 const name = s => s.title || s.summary || s.query || s.id;
 const runs = s => ['starting', 'running', 'waiting_input', 'completing'].includes(s.status);
@@ -30,7 +35,7 @@ function tree(sessions) {
 	}
 	const branch = id => (under.get(id) ?? []).map(s => h('li', {},
 		h('a', {class: 'row', href: href(s)}, chip(s.status.replace('_', ' '), s.status),
-			h('span', {class: 'gist'}, name(s)), h('span', {class: 'meta'}, s.agent ? `${s.agent} · ` : '', time(s.active_at))),
+			h('span', {class: 'gist'}, name(s)), h('span', {class: 'meta'}, [s.agent, s.host && `on ${s.host}`, cost(s)].filter(Boolean).map(t => `${t} · `), time(s.active_at))),
 		under.has(s.id) && h('ul', {class: 'rows inner'}, branch(s.id))));
 
 	return h('ul', {class: 'rows'}, branch(''));
@@ -42,22 +47,37 @@ function speech(e) {
 	const thinking = e.content_type === 'thinking';
 	const text = long(e.content ?? '', {class: 'text'});
 
-	return h('div', {class: 'said-by'}, h('h3', {}, e.event_type === 'system' ? 'system' : e.role ?? '', ' ', time(e.created_at)),
+	return h('div', {class: `said-by ${e.role ?? ''}`, 'data-id': e.id}, h('h3', {}, e.event_type === 'system' ? 'system' : e.role ?? '', ' ', time(e.created_at)),
 		thinking ? h('details', {}, h('summary', {}, 'thinking'), text) : text);
 }
 
+// In one line: what is cut ends with a mark, and the whole is inside.
+function gist(given) {
+	const text = ['command', 'description', 'file_path', 'path', 'pattern', 'query', 'url', 'prompt'].map(k => given?.[k]).find(v => typeof v === 'string') ?? '';
+	const line = start(text.trimStart().split('\n')[0], GIST);
+
+	return line.length < text.trim().length ? `${line} …` : line;
+}
+
+function toolSummary(e) {
+	return h('summary', {}, chip('tool'), ' ', h('strong', {}, e.tool_name ?? ''), ' ', h('span', {class: 'note'}, gist(e.tool_input)), ' ',
+		e.approval_status && chip(e.approval_status, {denied: 'failed', pending: 'queued'}[e.approval_status]));
+}
+
+function waits(e) {
+	return h('p', {class: 'waits', hidden: e.approval_status !== 'pending'}, h('a', {href: '#/inbox'}, 'It waits in the inbox'));
+}
+
 function toolCall(e) {
-	return h('details', {class: 'tool', open: e.approval_status === 'pending', 'data-tool': e.tool_id ?? ''},
-		h('summary', {}, chip('tool'), ' ', h('strong', {}, e.tool_name ?? ''), ' ',
-			e.approval_status && chip(e.approval_status, e.approval_status === 'denied' ? 'failed' : '')),
-		e.approval_status === 'pending' && h('p', {}, h('a', {href: '#/inbox'}, 'It waits in the inbox')),
-		e.tool_input === undefined ? h('p', {class: 'note'}, 'its input is too long to show') : input(e.tool_input),
+	return h('details', {class: 'tool open', open: e.approval_status === 'pending', 'data-tool': e.tool_id ?? '', 'data-id': e.id},
+		toolSummary(e), waits(e), e.tool_input === undefined ? h('p', {class: 'note'}, 'its input is too long to show') : input(e.tool_input),
 		h('div', {class: 'result'}), h('div', {class: 'inner'}));
 }
 
 function transcript(session) {
 	const body = h('div', {class: 'transcript', role: 'log', 'aria-label': 'What was said'});
 	const earlier = button('Earlier', () => doing(back), {hidden: true});
+	const page = document.documentElement;
 	let first = 0;
 	let last = 0;
 
@@ -72,7 +92,7 @@ function transcript(session) {
 			if (box)
 				put(box.querySelector(':scope > .result'), result);
 			else
-				fresh.append(h('div', {class: 'tool'}, result));
+				fresh.append(h('div', {class: 'tool', 'data-id': e.id}, result));
 			return;
 		}
 		const element = e.event_type === 'tool_call' ? toolCall(e) : speech(e);
@@ -81,37 +101,63 @@ function transcript(session) {
 	}
 
 	async function back() {
-		const page = await call('session.events', {id: session.id, before: first, newest: true, limit: PAGE});
-		const fresh = h('div', {});
-		const height = document.documentElement.scrollHeight;
+		const found = await call('session.events', {id: session.id, before: first, newest: true, limit: PAGE});
+		const fresh = h('div', {'data-id': found.first});
+		const height = page.scrollHeight;
 
 		body.prepend(fresh);
-		page.events.forEach(e => place(e, fresh));
-		first = page.first || first;
-		earlier.hidden = !page.more;
-		window.scrollBy(0, document.documentElement.scrollHeight - height);
+		found.events.forEach(e => place(e, fresh));
+		first = found.first || first;
+		earlier.hidden = !found.more;
+		window.scrollBy(0, page.scrollHeight - height);
+	}
+
+	// Who follows what comes has the end of it; the beginning is a button away.
+	function add(found) {
+		const follows = last === 0 || page.scrollTop + page.clientHeight > page.scrollHeight - NEAR;
+
+		found.events.forEach(e => place(e, body));
+		while (follows && body.childElementCount > KEPT) {
+			body.firstElementChild.remove();
+			first = Number(body.firstElementChild.dataset.id);
+			earlier.hidden = false;
+		}
+		last = Math.max(last, found.last);
+		if (follows && found.events.length > 0)
+			page.scrollTop = page.scrollHeight;
 	}
 
 	async function read() {
 		if (last === 0) {
-			const page = await call('session.events', {id: session.id, newest: true, limit: PAGE});
+			const found = await call('session.events', {id: session.id, newest: true, limit: PAGE});
 
-			page.events.forEach(e => place(e, body));
-			first = page.first;
-			last = page.last;
-			earlier.hidden = !page.more;
+			first = found.first;
+			earlier.hidden = !found.more;
+			add(found);
 			return;
 		}
 		for (let more = true; more;) {
-			const page = await call('session.events', {id: session.id, after: last, limit: PAGE});
+			const found = await call('session.events', {id: session.id, after: last, limit: PAGE});
 
-			page.events.forEach(e => place(e, body));
-			last = Math.max(last, page.last);
-			more = page.more;
+			add(found);
+			more = found.more;
 		}
 	}
 
-	return {element: h('section', {}, earlier, body), read};
+	// Whether a call was approved is told after the call.
+	async function look() {
+		for (const tool of [...body.querySelectorAll('.tool.open')].slice(-OPEN)) {
+			const [e] = (await call('session.events', {id: session.id, after: Number(tool.dataset.id) - 1, limit: 1})).events;
+
+			if (e?.id !== Number(tool.dataset.id))
+				continue;
+			tool.querySelector(':scope > summary').replaceWith(toolSummary(e));
+			tool.querySelector(':scope > .waits').replaceWith(waits(e));
+			tool.classList.toggle('open', !e.approval_status || e.approval_status === 'pending');
+		}
+	}
+
+	return {element: h('section', {}, earlier, body), read, look};
 }
 
 function speaker(session) {
@@ -146,18 +192,20 @@ function launcher() {
 		h('div', {class: 'grid'}, field('Agent', agent), field('Folder', folder)), button('Start', go, {class: 'good'}));
 }
 
-export function enter(root, start) {
+export function enter(root, place) {
 	const view = h('div', {});
-	let to = start;
+	let to = place;
 	let open = null; // {id, head, said}
+	let asked = false; // an approval of it has come or gone
+	let most = LIST;
 
 	put(root, heading('Sessions'), view);
 
 	function head(s) {
 		return [h('p', {}, h('a', {href: '#/sessions'}, '← all sessions')),
 			h('h2', {}, name(s), ' ', chip(s.status.replace('_', ' '), s.status)),
-			h('p', {class: 'who'}, s.agent && chip(s.agent, 'agent'), s.model, s.working_dir && h('span', {class: 'path'}, s.working_dir),
-				`session ${short(s.id)}`, s.parent_session_id && h('a', {href: `#/sessions/${s.parent_session_id}`}, 'goes on from another'), cost(s)),
+			h('p', {class: 'who'}, s.agent && chip(s.agent, 'agent'), s.model && h('span', {}, s.model), s.working_dir && h('span', {class: 'path'}, s.working_dir),
+				h('span', {}, `session ${short(s.id)}`), s.host && h('span', {}, `on ${s.host}`), s.parent_session_id && h('a', {href: `#/sessions/${s.parent_session_id}`}, 'goes on from another'), h('span', {}, cost(s))),
 			s.error && h('pre', {class: 'error', tabindex: 0}, s.error)];
 	}
 
@@ -173,6 +221,9 @@ export function enter(root, start) {
 			put(open.foot, speaker(s));
 		open.status = s.status;
 		await open.said.read();
+		if (asked)
+			await open.said.look();
+		asked = false;
 	}
 
 	const list = h('div', {});
@@ -180,16 +231,21 @@ export function enter(root, start) {
 	async function read() {
 		if (to.rest[0])
 			return one();
-		const {sessions} = await call('session.list', {archived: 'any', limit: LIST});
+		const {sessions} = await call('session.list', {archived: 'any', limit: most});
+		const more = sessions.length < most ? null : most === LIST_MAX ? h('p', {class: 'note'}, `The ${LIST_MAX} that were active last.`)
+			: button('Show more', () => {
+				most = LIST_MAX;
+				wish();
+			});
 
-		put(list, sessions.length === 0 ? empty('No sessions. Start one above, or with koine session start.') : tree(sessions));
+		renew(list, sessions.length === 0 ? empty('No sessions. Start one above, or with koine session start.') : tree(sessions), more);
 		return undefined;
 	}
 
 	const wish = soon(read);
 
-	function go(place) {
-		to = place;
+	function go(next) {
+		to = next;
 		open = null;
 		put(view, to.rest[0] ? empty('…') : [launcher(), list]);
 		wish();
@@ -199,10 +255,11 @@ export function enter(root, start) {
 		const mine = kind === 'event' && (value.type.startsWith('session.') || value.type.startsWith('approval.')) &&
 			(!to.rest[0] || (value.session_id ?? '').startsWith(to.rest[0]));
 
+		asked ||= mine && value.type.startsWith('approval.');
 		if (mine || (kind === 'state' && value === 'up'))
 			wish();
 	});
 
-	go(start);
+	go(place);
 	return {go, close: stop};
 }

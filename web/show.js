@@ -1,5 +1,5 @@
 // What agents want to do, and what they printed, so that people can read it.
-import {button, bytes, h} from './dom.js';
+import {button, bytes, exact, h, start} from './dom.js';
 import {compare} from './diff.js';
 
 const CUT = 16000; // characters that are shown before somebody asks for more
@@ -9,17 +9,18 @@ const PIECE = 1 << 16;
 function pieces(text) {
 	const out = [];
 
-	for (let i = 0; i < text.length; i += PIECE)
-		out.push(h('span', {class: 'piece'}, text.slice(i, i + PIECE)));
-	return out;
+	for (let left = text; left; left = left.slice(out.at(-1).length))
+		out.push(start(left, PIECE));
+	return out.map(piece => h('span', {class: 'piece'}, piece));
 }
 
 export function long(text, props) {
-	const pre = h('pre', {tabindex: 0, ...props}, text.slice(0, CUT));
+	const shown = start(text, CUT);
+	const pre = h('pre', {tabindex: 0, ...props}, shown);
 
 	if (text.length <= CUT)
 		return pre;
-	const rest = text.length - CUT;
+	const rest = text.length - shown.length;
 	const more = button(`Show all: ${rest.toLocaleString()} characters more`, () => {
 		more.remove();
 		mark.remove();
@@ -36,15 +37,17 @@ export function long(text, props) {
 
 function leaf(value) {
 	if (typeof value === 'string' && (value.length > 200 || value.includes('\n')))
-		return long(value);
-	return h('code', {class: `json-${value === null ? 'null' : typeof value}`}, JSON.stringify(value));
+		return long(exact(value));
+	return h('code', {class: `json-${value === null ? 'null' : typeof value}`}, exact(JSON.stringify(value)));
 }
 
 const MEMBERS = 200;
+const SMALL = 1000; // characters of what is not folded
+const SHORT = 120;  // characters of a list in one line
 
 function members(entries, depth) {
 	const list = h('ul', {class: 'json'}, entries.slice(0, MEMBERS).map(([key, value]) =>
-		h('li', {}, h('span', {class: 'key'}, `${key}: `), json(value, depth + 1))));
+		h('li', {}, h('span', {class: 'key'}, `${exact(key)}: `), json(value, depth + 1))));
 
 	if (entries.length > MEMBERS) {
 		const more = button(`${entries.length - MEMBERS} more`, () => {
@@ -62,9 +65,11 @@ export function json(value, depth = 0) {
 	const entries = Object.entries(value);
 	const what = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
 
+	if (Array.isArray(value) && entries.length > 0 && value.every(v => v === null || typeof v !== 'object') && JSON.stringify(value).length < SHORT)
+		return h('code', {}, exact(JSON.stringify(value, null, 1).replace(/\n */g, ' ')));
 	if (entries.length === 0)
 		return h('code', {}, Array.isArray(value) ? '[]' : '{}');
-	const details = h('details', {open: depth < 2}, h('summary', {}, what));
+	const details = h('details', {open: depth < 2 || JSON.stringify(value).length < SMALL}, h('summary', {}, what));
 	let made = false;
 	const make = () => {
 		if (details.open && !made)
@@ -79,52 +84,59 @@ export function json(value, depth = 0) {
 
 // ---- a tool's input ----
 
-function commandOf(input) {
-	const c = input.command ?? input.cmd;
+const PATHS = ['file_path', 'filePath', 'path', 'notebook_path'];
+const PAIRS = [['old_string', 'new_string'], ['oldString', 'newString'], ['old_str', 'new_str']];
+const isText = v => typeof v === 'string';
+const pairOf = v => PAIRS.find(names => names.every(n => isText(v?.[n])));
 
-	if (typeof c === 'string')
-		return c;
-	return Array.isArray(c) && c.every(w => typeof w === 'string') ? c.join(' ') : null;
+// A command's words as a shell would want them, so that no word looks like two.
+const quoted = w => (/^[\w@%+=:,./-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\''")}'`);
+
+// Each of these shows some members its own way, and says which: [names, element]; or nothing.
+
+function asCommand(v) {
+	const name = ['command', 'cmd'].find(k => isText(v[k]) || (Array.isArray(v[k]) && v[k].length > 0 && v[k].every(isText)));
+
+	return name && [[name], long(exact(isText(v[name]) ? v[name] : v[name].map(quoted).join(' ')), {class: 'command', 'aria-label': 'Command'})];
 }
 
-function pairsOf(input) {
-	const one = e => typeof e?.old_string === 'string' && typeof e?.new_string === 'string';
-
-	if (one(input))
-		return [input];
-	return Array.isArray(input.edits) && input.edits.length > 0 && input.edits.every(one)
-		? input.edits : null;
+function change(v, names) {
+	return [compare(v[names[0]], v[names[1]]), rest(v, names)];
 }
 
-function rest(input, without) {
-	const left = Object.fromEntries(Object.entries(input).filter(([k]) => !without.includes(k)));
+function asEdit(v) {
+	const names = pairOf(v);
 
-	return Object.keys(left).length > 0 ? json(left, 1) : null;
+	if (names)
+		return [names, compare(v[names[0]], v[names[1]])];
+	return Array.isArray(v.edits) && v.edits.length > 0 && v.edits.every(pairOf) &&
+		[['edits'], h('div', {}, v.edits.map(e => change(e, pairOf(e))))];
 }
 
-function file(input) {
-	const path = input.file_path ?? input.path ?? input.notebook_path;
+function asFile(v) {
+	return isText(v.content) && PATHS.some(k => isText(v[k])) &&
+		[['content'], h('div', {}, h('p', {class: 'note'}, `writes ${bytes(new Blob([v.content]).size)}`), long(exact(v.content)))];
+}
 
-	return typeof path === 'string' ? h('p', {class: 'path'}, path) : null;
+function asQuestion(v) {
+	return isText(v.msg) && [['msg'], h('p', {class: 'question'}, exact(v.msg))];
+}
+
+function rest(v, shown) {
+	const left = Object.entries(v).filter(([k]) => !shown.includes(k));
+
+	return left.length > 0 && members(left, 1);
 }
 
 // All of it is there: a command as a command, an edit as a comparison, the rest as it is.
 export function input(value) {
-	if (value === null || typeof value !== 'object')
+	if (value === null || typeof value !== 'object' || Array.isArray(value))
 		return json(value);
-	const command = commandOf(value);
-	const pairs = pairsOf(value);
+	const [shown, element] = asCommand(value) || asEdit(value) || asFile(value) || asQuestion(value) || [];
 
-	if (command !== null)
-		return h('div', {}, long(command, {class: 'command', 'aria-label': 'Command'}),
-			rest(value, ['command', 'cmd']));
-	if (pairs)
-		return h('div', {}, file(value), pairs.map(p => compare(p.old_string, p.new_string)),
-			rest(value, ['old_string', 'new_string', 'edits', 'file_path', 'path']));
-	if (typeof value.content === 'string' && file(value))
-		return h('div', {}, file(value), h('p', {class: 'note'}, `writes ${bytes(value.content.length)}`),
-			long(value.content), rest(value, ['content', 'file_path', 'path']));
-	if (typeof value.msg === 'string')
-		return h('div', {}, h('p', {class: 'question'}, value.msg), rest(value, ['msg']));
-	return json(value);
+	if (!element)
+		return Object.keys(value).length > 0 ? members(Object.entries(value), 1) : json(value);
+	const path = PATHS.find(k => isText(value[k]) && !shown.includes(k) && shown[0] !== 'command' && shown[0] !== 'cmd');
+
+	return h('div', {}, path && h('p', {class: 'path'}, exact(value[path])), element, rest(value, path ? [...shown, path] : shown));
 }

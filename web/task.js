@@ -40,12 +40,14 @@ function picture(task, all) {
 	const height = rows * (TALL + 10);
 	const middle = (height - TALL) / 2;
 	const at = (i, n) => (height - n * (TALL + 10)) / 2 + i * (TALL + 10) + 5;
-	const [second, third] = [WIDE + APART, 2 * (WIDE + APART)];
+	const second = before.length > 0 ? WIDE + APART : 0;
+	const third = second + WIDE + APART;
+	const wide = behind.length > 0 ? third + WIDE : second + WIDE;
 	const line = (x1, y1, x2, y2) => svg('path', {class: 'edge',
 		d: `M${x1} ${y1 + TALL / 2}C${x1 + 20} ${y1 + TALL / 2} ${x2 - 20} ${y2 + TALL / 2} ${x2} ${y2 + TALL / 2}`});
 
 	return h('figure', {}, h('figcaption', {}, 'What comes after what'),
-		svg('svg', {viewBox: `0 0 ${third + WIDE} ${height}`, width: third + WIDE, role: 'group', 'aria-label': 'Tasks before and behind this one'},
+		svg('svg', {viewBox: `0 0 ${wide} ${height}`, width: wide, role: 'group', 'aria-label': 'Tasks before and behind this one'},
 			before.map((t, i) => [line(WIDE, at(i, before.length), second, middle), box(t, 0, at(i, before.length))]),
 			behind.map((t, i) => [line(second + WIDE, middle, third, at(i, behind.length)), box(t, third, at(i, behind.length))]),
 			box(task, second, middle, true)));
@@ -123,7 +125,7 @@ export function output(task) {
 
 function facts(t) {
 	const rows = [['Project', t.project || null], ['Label', t.label], ['Group', t.group], ['Agent', t.agent], ['Runner', t.runner],
-		['Priority', t.priority], ['After', t.after.join(', ')], ['Folder', t.cwd], ['Attempts', `${t.attempts} of ${t.max_attempts}`],
+		['Priority', t.priority], ['After', t.after.join(', ')], ['Folder', t.cwd], ['Host', t.host], ['Attempts', `${t.attempts} of ${t.max_attempts}`],
 		['Began', time(t.started_at)], ['Ended', time(t.completed_at)], ['Exit', t.exit_status ?? t.signal],
 		['Starts', t.not_before ? time(t.not_before) : null]];
 

@@ -1,7 +1,8 @@
 // A real Chromium at the page, by keyboard: page_browser.mjs PACKAGES FOLDER LINK WHAT.
 // Prints as JSON what it found; WHAT is one of `kinds`, below.
 import {execFileSync} from 'node:child_process';
-import {mkdirSync, readFileSync} from 'node:fs';
+import {createServer} from 'node:http';
+import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
 
@@ -12,6 +13,7 @@ const axe = readFileSync(join(packages, 'node_modules', 'axe-core', 'axe.min.js'
 const PATIENCE = 60000;
 const PHONE = {width: 390, height: 844};
 const DESK = {width: 1280, height: 800};
+const WIDE = {width: 2000, height: 1100};
 const problems = [];
 const found = {};
 
@@ -93,7 +95,7 @@ const steps = {
 		// The first is a command: chosen by j, approved by a.
 		await page.keyboard.press('j');
 		await page.waitForFunction(() => document.activeElement?.matches('.card.chosen'));
-		found.first = await page.evaluate(() => document.activeElement.querySelector('h2').firstChild.textContent);
+		found.first = await page.evaluate(() => document.activeElement.querySelector('h2').textContent);
 		await page.waitForFunction(t => performance.now() > t, await page.evaluate(() => performance.now() + 450));
 		await page.keyboard.press('a');
 		await page.waitForFunction(n => document.querySelectorAll('.card').length === n, found.cards.length - 1);
@@ -129,11 +131,19 @@ const steps = {
 	async sessions(page) {
 		await page.locator('.row').first().waitFor();
 		await both(page, 'sessions');
-		await page.locator('.row').first().focus();
+		await page.locator('.row', {has: page.locator('.waiting_input')}).focus();
 		await page.keyboard.press('Enter');
 		await page.locator('.said-by').first().waitFor();
-		await page.locator('.tool').first().waitFor();
+		await page.locator('.tool > summary .chip', {hasText: 'pending'}).waitFor();
+		found.thinking = await page.locator('.said-by details:not([open])').allTextContents();
+		await page.locator('.tool > .inner').getByText('Below it.').waitFor();
 		await both(page, 'a session');
+		// Decided elsewhere: the call says so, and what comes of it follows.
+		koine('approve', JSON.parse(koine('approvals', '--json'))[0].id);
+		await page.locator('.tool > summary .chip', {hasText: 'approved'}).waitFor();
+		await page.locator('.tool > .result', {hasText: 'done'}).waitFor();
+		await page.locator('.pane h2 .chip.completed').waitFor();
+		await page.getByText('$0.031').waitFor();
 	},
 
 	async memory(page) {
@@ -315,6 +325,113 @@ const kinds = {
 		}
 	},
 
+	// What is decided about is all there, and nothing in it looks like something else.
+	async shown() {
+		const page = await open(link);
+		const cards = page.locator('.card');
+		const late = Promise.withResolvers();
+
+		await page.waitForURL(`${base}/`);
+		await cards.nth(Number(process.env.KOINE_CARDS) - 1).waitFor();
+		found.cards = await cards.evaluateAll(all => all.map(c => c.innerText));
+		await look(page, 'tricks', PHONE);
+		found.diff = await page.locator('.diff').first().evaluate(d => [...d.querySelectorAll('.changed td:not(.none)')]
+			.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top).map(td => td.textContent));
+		await page.setViewportSize(DESK);
+		// A long input comes by a call of its own: before that nobody approves it by its head.
+		await page.route('**/rpc', async route => {
+			if (route.request().postData().includes('approval.get'))
+				await late.promise;
+			await route.continue();
+		});
+		await page.goto(`${base}/#/inbox/${process.env.KOINE_BIG}`);
+		await page.reload();
+		await page.waitForFunction(() => document.activeElement?.matches('.card.chosen'));
+		found.chosen = await page.evaluate(() => document.activeElement.querySelector('h2').textContent);
+		await page.waitForFunction(t => performance.now() > t, await page.evaluate(() => performance.now() + 450));
+		await page.keyboard.press('a');
+		await page.getByText('All of it is not read yet').waitFor();
+		found.waits = JSON.parse(koine('call', 'approval.get', JSON.stringify({id: process.env.KOINE_BIG}))).status;
+		late.resolve();
+		await page.locator('.card.chosen .mark').waitFor();
+		await page.keyboard.press('a');
+		await page.waitForFunction(n => document.querySelectorAll('.card').length === n, found.cards.length - 1);
+		await page.goto(`${base}/#/inbox`);
+		await page.goto(`${base}/#/inbox/${process.env.KOINE_BIG}`);
+		await page.getByText('That one does not wait any more').waitFor();
+	},
+
+	// A page of another origin at the same machine: the browser sends it our cookie with what it asks of us.
+	async foreign() {
+		const page = await open(link);
+		const html = `<!doctype html><title>evil</title><iframe name=f></iframe><iframe name=g></iframe><iframe src="${base}/"></iframe><img src="${base}/icon.svg"><script src="${base}/app.js"></script>
+			<form id=a method=post enctype=text/plain target=f action="${base}/rpc"><input name='{"jsonrpc":"2.0","id":1,"method":"memory.add","params":{"content":"evil","source":"' value='"}}'></form>
+			<form id=b method=post target=g action="${process.env.KOINE_ANSWER}"></form>`;
+		const server = createServer((q, r) => {
+			// The browser gives our cookie to every port of this machine; what it asks of us has it, too.
+			found.cookie ||= (q.headers.cookie ?? '').includes(`koine-${new URL(base).port}=`);
+			r.setHeader('Content-Type', 'text/html').end(html);
+		});
+		const answers = [];
+
+		await page.waitForURL(`${base}/`);
+		await new Promise(done => server.listen(0, '127.0.0.1', done));
+		server.unref();
+		for (const host of ['127.0.0.1', 'localhost']) {
+			const evil = await browser.newPage();
+
+			evil.on('response', r => r.url().startsWith(base) && answers.push(r.status()));
+			await evil.goto(`http://${host}:${server.address().port}/`);
+			found.heard = (found.heard ?? 0) + await evil.evaluate(async ours => {
+				const body = JSON.stringify({jsonrpc: '2.0', id: 1, method: 'memory.add', params: {content: 'evil'}});
+				let heard = 0;
+				const source = new EventSource(`${ours}/events`, {withCredentials: true});
+				const told = r => { heard += r.type !== 'opaque'; };
+
+				source.onopen = source.onmessage = () => heard++;
+				navigator.sendBeacon(`${ours}/rpc`, body);
+				new WebSocket(`${ours.replace('http', 'ws')}/rpc`);
+				for (const mode of ['no-cors', 'cors'])
+					for (const type of ['text/plain', 'application/json'])
+						await fetch(`${ours}/rpc`, {method: 'POST', mode, credentials: 'include', headers: {'Content-Type': type}, body}).then(told, () => {});
+				await fetch(`${ours}/`, {mode: 'no-cors', credentials: 'include'}).then(told, () => {});
+				return heard;
+			}, base);
+			for (const n of [0, 1])
+				await Promise.all([Promise.any(['response', 'requestfailed'].map(what => browser.waitForEvent(what, r => {
+					const q = what === 'response' ? r.request() : r;
+
+					return q.isNavigationRequest() && q.method() === 'POST';
+				}))), evil.evaluate(i => document.forms[i].submit(), n)]);
+			await evil.close();
+		}
+		server.close();
+		found.taken = answers.filter(status => status < 400);
+	},
+
+	// A session that has said very much, and one that says much while somebody watches.
+	async endless() {
+		const page = await open(link);
+		const said = page.locator('.said-by');
+		const {long, lively, go} = JSON.parse(process.env.KOINE_SESSIONS);
+
+		await page.waitForURL(`${base}/`);
+		await page.goto(`${base}/#/sessions/${long}`);
+		await page.getByText('words 200000', {exact: true}).waitFor();
+		found.first = [await said.count(), await page.evaluate(() => document.querySelectorAll('*').length)];
+		await page.getByRole('button', {name: 'Earlier'}).click();
+		await page.getByText('words 199601', {exact: true}).waitFor();
+		found.second = await said.count();
+		await page.goto(`${base}/#/sessions/${lively}`);
+		await page.getByText('begun', {exact: true}).waitFor();
+		writeFileSync(go, '');
+		await page.getByText('line 2500', {exact: true}).waitFor();
+		found.followed = await said.count();
+		found.end = await page.evaluate(() => document.documentElement.scrollHeight - document.documentElement.scrollTop - innerHeight);
+		await page.getByRole('button', {name: 'Earlier'}).click();
+		await page.waitForFunction(n => document.querySelectorAll('.said-by').length > n, found.followed);
+	},
+
 	// Many tabs share one stream: a browser has six connections for all of them. One that has it and says
 	// nothing, as browsers let hidden ones stand still, loses it to the one that is looked at.
 	async tabs() {
@@ -361,22 +478,27 @@ const kinds = {
 	async pictures() {
 		const page = await open(link);
 		const into = process.env.KOINE_PICTURES;
+		const {session, task} = JSON.parse(process.env.KOINE_OPEN);
+		// What is there once a place shows what it has.
+		const places = {inbox: '.card', tasks: '.row .last', task: '.output .piece', sessions: '.row', session: '.tool', memory: '.card mark',
+			events: '.events tbody tr', machine: '.chart'};
+		const paths = {task: `tasks/${task}`, session: `sessions/${session}`, memory: 'memory?q=where+is+the+shop+deployed'};
 
 		mkdirSync(into, {recursive: true});
 		await page.waitForURL(`${base}/`);
-		await page.locator('.card').first().waitFor();
-		const shoot = (name, size) => page.setViewportSize(size).then(() => page.screenshot({path: join(into, `${name}.png`)}));
-
-		await shoot('inbox', DESK);
-		await shoot('inbox-phone', PHONE);
-		for (const [i, name] of Object.keys(steps).entries()) {
-			if (i === 0)
-				continue;
-			await page.keyboard.press(String(i + 1));
-			await page.locator('.row, .card, .events tbody tr').first().waitFor();
-			if (name === 'machine')
-				await page.locator('.chart').first().waitFor();
-			await shoot(name, DESK);
+		for (const scheme of ['light', 'dark']) {
+			await page.emulateMedia({colorScheme: scheme, reducedMotion: 'reduce'});
+			for (const [name, there] of Object.entries(places)) {
+				await page.goto(`${base}/#/${paths[name] ?? name}`);
+				await page.locator(there).first().waitFor();
+				if (name === 'session')
+					await page.locator('.tool > summary').evaluateAll(all => [0, 3].map(i => all[i]?.parentElement.setAttribute('open', '')));
+				for (const [at, size] of Object.entries({'': DESK, '-phone': PHONE, '-wide': WIDE})) {
+					await page.setViewportSize(size);
+					await page.evaluate(() => window.scrollTo(0, 0));
+					await page.screenshot({path: join(into, `${name}${at}${scheme === 'dark' ? '-dark' : ''}.png`)});
+				}
+			}
 		}
 	},
 };

@@ -15,8 +15,10 @@ CHROMIUM = "/usr/bin/chromium"
 AGENT = """#!/bin/sh
 for query; do :; done
 printf '{"type":"system","subtype":"init","session_id":"shell-%s"}\\n' $$
+printf '{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"<b>Hm</b>"}]}}\\n'
 printf '{"type":"assistant","message":{"content":[{"type":"text","text":"I will ask first."}]}}\\n'
 printf '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"1","name":"Bash","input":{"command":"ls <i>x</i>"}}]}}\\n'
+printf '{"type":"assistant","parent_tool_use_id":"1","message":{"content":[{"type":"text","text":"Below it."}]}}\\n'
 printf '%s' "$query" | "$KOINE" hook --format plain >/dev/null
 printf '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"1","content":"done"}]}}\\n'
 printf '{"type":"result","subtype":"success","is_error":false,"result":"ended","total_cost_usd":0.031}\\n'
