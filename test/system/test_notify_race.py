@@ -1,10 +1,18 @@
 #!/usr/bin/env python3
-"""One question, and everybody answers at the same instant: one wins, and all show the same."""
+"""
+One question, and everybody answers at the same instant: one wins, and all show the same, within a second. The page,
+a terminal, two phones and the agent are told of it; none of them asks.
+"""
+import concurrent.futures
 import contextlib
+import datetime
 import json
 import random
+import re
+import statistics
 import subprocess
 import threading
+import time
 
 from harness import KOINE, PATIENCE, Client, Daemon, Folder, check, main, same, wait_until
 from push_server import Ntfy, Telegram
@@ -13,8 +21,12 @@ from test_hook import PRE, Hook, waiting
 from test_notify import TOPIC, Hooked, secret, sets, text_of
 from test_notify_links import Link
 from test_page import enter
+from test_top import Tmux
 
 ROUNDS = 6
+SECOND = 1.0
+PINGS = 20  # as long as that many commands take, on a machine that has no second to spare
+STILL = 3.0
 WORDS = {"approved": ("approve", "Approve", "allow"), "denied": ("deny", "Deny", "deny")}
 
 
@@ -41,24 +53,46 @@ class World:
             self.stream.send(("GET /events HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n" % (
                 self.browser.host, self.browser.cookie)).encode())
             self.stream.take_until(b"event: hello")
+            self.screen = self.stack.enter_context(Tmux(of(self.d), "approvals", "-w"))
+            self.pool = self.stack.enter_context(concurrent.futures.ThreadPoolExecutor())
             self.stack = self.stack.pop_all()
         return self
 
     def __exit__(self, *exc):
         return self.stack.__exit__(*exc)
 
+    def calls(self):
+        """How many there were of everybody but us."""
+        text = self.c.call("daemon.metrics")["text"]
+        return sum(int(n) for method, n in re.findall(
+            r'koine_calls_total\{[^}]*method="([^"]*)"[^}]*\} (\d+)', text) if method != "daemon.metrics")
+
+    def ping(self):
+        begun = time.monotonic()
+        subprocess.run([KOINE, "status"], env=of(self.d), capture_output=True, timeout=PATIENCE, check=True)
+        return time.monotonic() - begun
+
     def answers(self):
         return sum(n["answers"] for n in self.c.call("notify.list")["notifiers"])
 
 
 class Round:
-    def __init__(self, w, n, approval):
+    def __init__(self, w, n, hook, approval):
         self.w = w
         self.id = approval["id"]
         self.ntfy = w.ntfy.arrived(n)
         self.telegram = w.telegram.arrived(n)
         self.hook = json.loads(w.hook.arrived(n))
         self.told = {}
+        w.screen.until(self.id[:8])
+        # Who shows what came of it, and when.
+        self.shown = {name: w.pool.submit(lambda look=look: (look(), time.time())) for name, look in {
+            "agent": hook.end,
+            "page": lambda: w.stream.take_until(b'"approval.resolved"') + w.stream.take_until(b"\n\n"),
+            "terminal": lambda: w.screen.until(without=[self.id[:8]]),
+            "ntfy": lambda: wait_until(lambda: self.ntfy["changes"], "ntfy's change"),
+            "telegram": lambda: wait_until(lambda: self.telegram["changes"], "Telegram's change"),
+        }.items()}
 
     # Each returns whether it was told that it won, and what came of it; or None: it is told elsewhere.
 
@@ -116,17 +150,20 @@ class Round:
             won = [pressed[kept["decided_by"]]]
         same(len(won), 1, "winners: %r" % self.told)
         same(w.answers() - before, int(won[0] in ("by_link", "by_ntfy", "by_telegram")), "answers")
-        for m in (self.ntfy, self.telegram):
-            change = wait_until(lambda m=m: m["changes"], "the change")
-            check(outcome in text_of(change[0]), "%r is not in %r", outcome, change)
+        shown = {name: f.result() for name, f in self.shown.items()}
+        for name in ("ntfy", "telegram"):
+            check(outcome in text_of(shown[name][0][0]), "%r is not in %r", outcome, shown[name])
         # Its button may have come when its message said so already, and was forgotten.
         check(outcome in self.acknowledged or "not known any more" in self.acknowledged, "%r",
               self.acknowledged)
-        seen = w.stream.take_until(b'"approval.resolved"') + w.stream.take_until(b"\n\n")
+        seen = shown["page"][0]
         check(self.id.encode() in seen and json.dumps(kept["decided_by"]).encode() in seen, "%r", seen)
         late = Link(self.hook["approval.deny_url"]).get()
         check(late.status == 409 and outcome.encode() in late.body, "%r", late.body)
-        return kept["status"]
+        same(shown["agent"][0]["hookSpecificOutput"]["permissionDecision"], WORDS[kept["status"]][2],
+             "what the agent is told")
+        at = datetime.datetime.fromisoformat(kept["decided_at"].replace("Z", "+00:00")).timestamp()
+        return {name: when - at for name, (_, when) in shown.items()}
 
 
 def test_everybody_answers_at_the_same_instant():
@@ -134,16 +171,35 @@ def test_everybody_answers_at_the_same_instant():
     seed = dice.randrange(1 << 32)
     dice.seed(seed)
     print("seed %d" % seed)
+    times = {}
     with World() as w:
         for n in range(1, ROUNDS + 1):
             with Hook(of(w.d), dict(PRE, tool_use_id="t%d" % n)) as hook:
-                wait_until(lambda: waiting(w.c), "the question")
-                r = Round(w, n, waiting(w.c)[0])
+                r = Round(w, n, hook, waiting(w.c)[0])
                 before = w.answers()
                 r.run(dice)
-                told = hook.end()["hookSpecificOutput"]["permissionDecision"]
-                status = r.judge(before)
-                same(told, WORDS[status][2], "what the agent is told")
+                for name, took in {**r.judge(before), "ping": w.ping()}.items():
+                    times.setdefault(name, []).append(took)
+    for name, took in times.items():
+        print("%-8s shows it after %.0f ms, %.0f at most" % (name, 1000 * statistics.median(took), 1000 * max(took)))
+    most = max(SECOND, PINGS * statistics.median(times.pop("ping")))
+    check(all(statistics.median(took) < most for took in times.values()), "not within %.1f s: %r", most, times)
+
+
+def test_nobody_asks_whether_something_has_happened():
+    """Whoever shows it was told: nobody waits for the next time that it would ask."""
+    with World() as w, Hook(of(w.d), PRE) as hook:
+        r = Round(w, 1, hook, waiting(w.c)[0])
+
+        def still():
+            before = w.calls(), w.ntfy.count("read"), w.telegram.count("read")
+            time.sleep(STILL)
+            return (w.calls(), w.ntfy.count("read"), w.telegram.count("read")) == before
+
+        wait_until(still, "%.0f s without a question" % STILL)
+        w.c.call("approval.decide", {"id": r.id, "decision": "deny"})
+        for shown in r.shown.values():
+            shown.result()
 
 
 if __name__ == "__main__":

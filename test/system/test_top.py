@@ -321,6 +321,45 @@ def test_hidden_characters_are_seen_in_the_other_views_too():
             t.leave()
 
 
+def test_the_other_views_on_both_sizes():
+    """koine approvals -w and koine task watch: each row, and a mark wherever something is cut."""
+    long = " ".join("word%03d" % i for i in range(60))
+    for columns, rows in SIZES:
+        with World() as w, w.daemon.connect() as c:
+            ids = [ask(c, input={"command": text}) for text in ("make", long)]
+            with Tmux(w.env, "approvals", "-w", size=(columns, rows)) as t:
+                seen = t.until("2 wait", short(ids[1]), KEYS)
+                compare(seen, [
+                    "2 wait",
+                    r"> %s \d+s +.*Bash +make" % short(ids[0]),
+                    r"  %s \d+s +.*Bash +word000 .*…" % short(ids[1]),
+                ])
+                same(len(seen[2]), columns, "the cut row")
+                t.key("j")
+                t.key("v")
+                all = "".join(t.until("tool       Bash", "word059", "q back"))
+                check("command: " + long in all, "%r", all)
+                t.key("q")
+                t.until("2 wait")
+                t.leave()
+            w.add("-g", "night", "echo first; echo working on it; " + UNTIL % w.path("go"))
+            w.add("--after", "0", "true " + long)
+            with Tmux(w.env, "task", "watch", size=(columns, rows)) as t:
+                seen = t.until("1 running", "1 queued", "working on it", "after task-0000")
+                compare(seen[:-1] + [KEYS], [
+                    "1 running  1 queued  0 completed  0 failed  0 cancelled",
+                    "",
+                    r"task-0000 running   \d+s +night +echo first; echo working on it; .*",
+                    "    working on it",
+                    r"task-0001 queued    \d+s +true word000 .*…",
+                    "    after task-0000",
+                ])
+                same((seen[-1], len(seen[4])), ("q quit", columns), "the last row, the cut one")
+                w.touch("go")
+                t.until("2 completed")
+                t.leave()
+
+
 def test_a_stopped_view_gives_the_terminal_back():
     with Daemon() as d, d.connect() as c:
         with Tmux(of(d), "-c", "PS1='% '; export PS1; exec bash --norc --noprofile -i", program="sh") as t:
