@@ -167,8 +167,8 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 	" ORDER BY seq " order " LIMIT :limit"
 #define LISTS(where)                                                                               \
 	{                                                                                          \
-		{LIST(where, "<", "DESC"), .of = &approval_portrait},                              \
-			{LIST(where, ">", "ASC"), .of = &approval_portrait},                       \
+		{LIST(where, "<", "DESC"), .of = &approval_portrait, .large = true},               \
+			{LIST(where, ">", "ASC"), .of = &approval_portrait, .large = true},        \
 	}
 
 enum list { OF_SESSION, OF_RUN, OF_STATUS, OF_ALL, N_LISTS };

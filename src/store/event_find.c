@@ -141,8 +141,8 @@ static int64_t upper_bound(const struct store_event_query *q)
 
 static int list_all(struct find *f)
 {
-	static const struct query sql[] = {{LIST(""), &event_portrait},
-					   {LIST(" DESC"), &event_portrait}};
+	static const struct query sql[] = {{LIST(""), &event_portrait, .large = true},
+					   {LIST(" DESC"), &event_portrait, .large = true}};
 	const struct store_event_query *query = f->query;
 	CLEANUP(query_donep)
 	struct statement *q = query_open(f->connection, &sql[query->newest_first]);

@@ -368,8 +368,8 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 
 static struct statement *open_list(struct connection *c, const struct store_memory_list_opts *opts)
 {
-	static const struct query some = {LIST_SOME, .of = &memory_portrait};
-	static const struct query all = {LIST_ALL, .of = &memory_portrait};
+	static const struct query some = {LIST_SOME, .of = &memory_portrait, .large = true};
+	static const struct query all = {LIST_ALL, .of = &memory_portrait, .large = true};
 	static const struct query brief_some = {LIST_SOME, .of = &memory_portrait,
 						.members = {.with = MEMBER_LISTED}};
 	static const struct query brief_all = {LIST_ALL, .of = &memory_portrait,
@@ -464,7 +464,8 @@ static int walk_part(struct connection *c, const struct walk_queries *queries,
 	return hand_out(q, take_next, slice);
 }
 
-#define EACH(name, walk) static const struct query name = {walk WALK_ORDER, .of = &memory_portrait}
+#define EACH(name, walk)                                                                           \
+	static const struct query name = {walk WALK_ORDER, .of = &memory_portrait, .large = true}
 
 int store_memory_each(struct connection *c, const struct store_scope *scope,
 		      struct store_walk *walk, memory_fn fn, void *arg)

@@ -96,7 +96,7 @@ static const struct row_kind event_kind = NOUN_KIND(struct session_event, &sessi
 
 /* The id of its session; an event only has the number. */
 #define LIST_OF                                                                                    \
-	.of = &session_event_portrait, .special = SESSION_EVENT_SESSION,                           \
+	.of = &session_event_portrait, .large = true, .special = SESSION_EVENT_SESSION,            \
 	.as = "(SELECT session.id FROM session WHERE session.seq = session_event.%)"
 
 #define LIST(where, order)                                                                         \

@@ -214,7 +214,7 @@ enum { BY_STATE = 1, BY_PROJECT = 2, BY_GROUP = 4, BY_LABEL = 8, N_LISTS = 16 };
 	.of = &task_portrait, .members = {.without = (left_out)}, .special = MEMBER_CUT,           \
 	.as = "substr(%, 1, :cut)"
 
-static const struct query whole_lists[N_LISTS] = LISTS(.of = &task_portrait);
+static const struct query whole_lists[N_LISTS] = LISTS(.of = &task_portrait, .large = true);
 static const struct query short_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED));
 static const struct query brief_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED | TASK_BULKY));
 
@@ -285,6 +285,7 @@ static int list_open(struct connection *c, struct row_list *a)
 		"SELECT {columns} FROM task WHERE seq IN"
 		" (SELECT seq FROM task WHERE state < 2) ORDER BY seq",
 		.of = &task_portrait,
+		.large = true,
 		.special = TASK_LONG,
 		.as = "CASE WHEN length(prompt) + coalesce(length(env), 0)"
 		      " + coalesce(length(metadata), 0) <= 8192 THEN % END",

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import threading
 
-from harness import (SANITIZED, Client, Daemon, Failure, Folder, KOINE, check, main, request, run_koined,
-                     same, wait_until)
+from harness import (MIB, SANITIZED, Client, Daemon, Failure, Folder, KOINE, check, main, note, peak_rss, request,
+                     run_koined, same, wait_until)
 from postgres_server import Server, shared_server
 
 BUILD = os.environ["KOINE_BUILD"]
@@ -137,6 +137,33 @@ def test_who_comes_after_a_restart_does_not_notice_it():
                     same({kind for kinds in pool.map(read, range(8)) for kind in kinds}, {"memory.added"}, "events")
                 add(c, "Anna walks (%s)" % mode)
                 same(len(found(c, "anna")), 2 if mode == "immediate" else 4, "found")
+
+
+def test_large_answers_are_not_held_whole():
+    """A queue, a log and a list of memories of 100 MiB and more each: koined reads them row by row."""
+    with shared_server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url) as d, d.connect() as c:
+            for n in range(60):
+                c.call("task.add", {"prompt": "x", "stash": True})
+                add(c, "memory %d" % n)
+            small = peak_rss(d.pid)
+        server.sql("UPDATE koine.task SET prompt = repeat('x', 2097152);"
+                   "INSERT INTO koine.event (seq, type, time_ms, data) SELECT n + 1000, 'large', koine.koine_now(), decode(repeat('00', 250000), 'hex')"
+                   " FROM generate_series(1, 150) AS n; UPDATE koine.event_counter SET last_seq = 1150", "koine")
+        with Daemon("--store", url) as d, d.connect() as c:
+            same(c.call("task.find", {"limit": 100})["counts"]["total"], 60, "tasks")
+            since, n = 0, 0
+            while True:
+                page = c.call("event.list", {"since": since, "limit": 1000})
+                n += len(page["events"])
+                since = page["last"]
+                if not page["more"]:
+                    break
+            same(n, 270, "events")
+            grown = peak_rss(d.pid) - small
+            note("%d MiB more than for small ones" % (grown // MIB))
+            check(SANITIZED or grown < 40 * MIB, "%d MiB", grown // MIB)
 
 
 def test_a_write_that_fails_late_fails_its_batch():

@@ -346,7 +346,6 @@ def test_a_delay_and_an_order_outlive_a_restart():
 
 
 def test_a_queue_of_long_prompts_does_not_hinder_a_start():
-    only_in_a_file("a server's answer is held whole")
     prompt = "# " + "x" * (2 << 20)
     with World() as w:
         with w.daemon("tasks.project_parallel=1") as d:

@@ -83,6 +83,8 @@ struct store_ops {
 	void (*set_sure)(void *st);
 	/* Many uses of it at once, see query.h. NULL: each is one. */
 	int (*set_many)(void *st, const char *sql);
+	/* Its rows are read one by one, and cost nobody else more. NULL: all are. */
+	void (*set_large)(void *st);
 	void (*finalize)(void *st);
 	void (*reset)(void *st);         /* also clears the bindings */
 	void (*rewind)(void *statement); /* the same, but what is bound stays */

@@ -66,6 +66,7 @@ static bool is_there(struct pg *db)
 
 int pg_ready(struct pg *db)
 {
+	pg_stream_absorb(db);
 	if (is_there(db))
 		return 0;
 	/* A batch is lost with its connection; only its end may still be asked for. */
@@ -505,6 +506,7 @@ const struct store_ops postgres_ops = {
 	.prepare = pg_prepare,
 	.set_sure = pg_set_sure,
 	.set_many = pg_set_many,
+	.set_large = pg_set_large,
 	.finalize = pg_finalize,
 	.reset = pg_reset,
 	.rewind = pg_rewind,

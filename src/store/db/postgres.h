@@ -59,6 +59,8 @@ struct pg_wanted {
  * goes out with the next statement, so that it costs no round trip. Commands that are left for later
  * are sent, and answered with the next round.
  */
+struct pg_rest;
+
 struct pg {
 	struct pg_place *place;
 	enum connection_kind kind;
@@ -74,6 +76,7 @@ struct pg {
 	unsigned n_late; /* commands left for later */
 	struct pg_wanted wanted[PG_WANTED_MAX]; /* in the order of their commands */
 	unsigned n_wanted;
+	struct pg_rest *stream; /* whose rows are under way; NULL: nobody's */
 	struct pg_keys keys;
 	bool in_transaction;
 	bool alone;                    /* it has the store's lock for itself */
@@ -114,6 +117,10 @@ int pg_answer(struct pg *db, PGresult **ret);
  * is that of the first command that failed. Where that was left for later, the transaction is over.
  */
 int pg_round(struct pg *db, unsigned n_commands, unsigned which, PGresult **ret);
+/* The answers to these commands and to those left for later, and no further. */
+int pg_round_to(struct pg *db, unsigned n_commands);
+/* The answer to one command of a pipeline, which NULL ends. */
+int pg_take_answer(struct pg *db, PGresult **ret);
 /* Sends one command without parameters, behind others. */
 int pg_send_command(struct pg *db, const char *command);
 /* One command after what waits. */
@@ -132,6 +139,25 @@ void pg_want(struct pg *db, const struct pg_wanted *wanted);
 
 /* Several statements in one text, without parameters or rows. */
 int pg_exec(void *db, const char *sql);
+
+/* ---- postgres_stream.c ---- */
+
+/* Rows that come one by one, each as a result of its own. */
+struct pg_rest {
+	struct pg *db;    /* NULL: none are under way */
+	PGresult **taken; /* what was read ahead, since somebody wanted the connection */
+	size_t n, next;
+	int fault; /* after those */
+};
+
+/* The query that was sent behind `n_before` commands is answered row by row. */
+int pg_stream_begin(struct pg *db, unsigned n_before, struct pg_rest *rest);
+/* The next row; *ret is NULL at the end. */
+int pg_stream_next(struct pg_rest *rest, PGresult **ret);
+/* No more of them are wanted. */
+void pg_stream_end(struct pg_rest *rest);
+/* Somebody else has something to send: what is left is read first. */
+void pg_stream_absorb(struct pg *db);
 
 /* ---- postgres_session.c ---- */
 
@@ -179,6 +205,7 @@ int pg_column_blob(void *st, int i, struct text *ret_bytes);
 
 /* Asking it never fails for what is bound. */
 void pg_set_sure(void *st);
+void pg_set_large(void *st);
 
 /* The form of the statement that does many rows. */
 int pg_set_many(void *st, const char *sql);

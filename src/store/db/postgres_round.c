@@ -123,8 +123,7 @@ int pg_answer(struct pg *db, PGresult **ret)
 	return 0;
 }
 
-/* The answer to one command, which NULL ends. */
-static int take_answer(struct pg *db, PGresult **ret)
+int pg_take_answer(struct pg *db, PGresult **ret)
 {
 	PGresult *more = NULL;
 	int r = pg_answer(db, ret);
@@ -197,7 +196,7 @@ static int take_late(struct pg *db, int *ret_fault)
 		bool wanted = n_kept < db->n_wanted && db->wanted[n_kept].at == i;
 		PGresult *result = NULL;
 
-		r = take_answer(db, &result);
+		r = pg_take_answer(db, &result);
 		if (r == 0 && went_well(result)) {
 			note_transaction(db, result);
 			if (wanted)
@@ -215,6 +214,20 @@ static int take_late(struct pg *db, int *ret_fault)
 	return r;
 }
 
+static int take_one(struct pg *db, unsigned i, PGresult **ret, int *ret_fault)
+{
+	int r = pg_take_answer(db, ret);
+
+	if (r != 0)
+		return r;
+	if (*ret_fault == 0 && !went_well(*ret)) {
+		*ret_fault = pg_fault(db, *ret);
+		db->failed_at = i;
+	}
+	note_transaction(db, *ret);
+	return 0;
+}
+
 static int take_answers(struct pg *db, unsigned n_commands, unsigned which, PGresult **ret,
 			int *ret_fault)
 {
@@ -223,13 +236,7 @@ static int take_answers(struct pg *db, unsigned n_commands, unsigned which, PGre
 	for (unsigned i = 0; i <= n_commands && r == 0; i++) {
 		PGresult *result = NULL;
 
-		r = take_answer(db, &result);
-		if (r == 0 && *ret_fault == 0 && !went_well(result)) {
-			*ret_fault = pg_fault(db, result);
-			db->failed_at = i;
-		}
-		if (r == 0)
-			note_transaction(db, result);
+		r = take_one(db, i, &result, ret_fault);
 		if (i == which)
 			*ret = result;
 		else
@@ -298,6 +305,27 @@ int pg_round(struct pg *db, unsigned n_commands, unsigned which, PGresult **ret)
 	else
 		PQclear(wanted);
 	return r;
+}
+
+int pg_round_to(struct pg *db, unsigned n_commands)
+{
+	PGresult *none = NULL;
+	int late = 0, fault = 0, r;
+
+	if (!PQpipelineSync(db->conn))
+		return pg_lost(db);
+	r = take_late(db, &late);
+	fault = late;
+	for (unsigned i = 0; i < n_commands && r == 0; i++) {
+		r = take_one(db, i, &none, &fault);
+		PQclear(none);
+		none = NULL;
+	}
+	if (r != 0 || fault == 0)
+		return r;
+	/* The query was not run; its answer says so, and the end of the pipeline follows. */
+	r = take_answers(db, 1, 2, &none, &fault);
+	return r != 0 ? r : late != 0 ? start_afresh(db, late) : fault;
 }
 
 int pg_settle(void *handle)
@@ -389,8 +417,10 @@ int pg_send_first(struct pg *db, unsigned *ret_n)
 	 * may need it yet. */
 	bool forgets = (!db->in_transaction || db->first.len > 0) && db->held.len == 0;
 	unsigned n = 0;
-	int r = pg_send_kept(db) ?: pg_send_waiting(db, &n);
+	int r;
 
+	pg_stream_absorb(db);
+	r = pg_send_kept(db) ?: pg_send_waiting(db, &n);
 	if (r == 0 && forgets) {
 		r = send_each(db, &db->dropped, "DEALLOCATE ", &n);
 		buf_clear(&db->dropped);

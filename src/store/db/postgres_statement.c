@@ -47,6 +47,9 @@ struct pg_statement {
 	bool keyed;   /* its rows are the keys that we asked for, and not the caller's */
 	struct pg_statement *many;      /* the form that does many rows; NULL: there is none */
 	unsigned params[PG_PARAMS_MAX]; /* of such a form: which one of the other form it is */
+	bool large;                     /* its rows come one by one */
+	bool begun;                     /* they do */
+	struct pg_rest rest;
 	unsigned n_params;
 	const char *values[PG_PARAMS_MAX];
 	int lengths[PG_PARAMS_MAX];
@@ -263,12 +266,20 @@ int pg_set_many(void *handle, const char *sql)
 	return 0;
 }
 
+void pg_set_large(void *handle)
+{
+	((struct pg_statement *)handle)->large = true;
+}
+
 void pg_rewind(void *handle)
 {
 	struct pg_statement *st = handle;
 
 	PQclear(st->result);
 	st->result = NULL;
+	if (st->begun)
+		pg_stream_end(&st->rest);
+	st->begun = false;
 	let_go(&st->shown);
 }
 
@@ -631,6 +642,35 @@ static int run_query(struct pg_statement *st)
 	return r;
 }
 
+static int begin_stream(struct pg_statement *st)
+{
+	struct pg *db = st->db;
+	unsigned n = 0, at = 0;
+	int r = pg_ready(db) ?: pg_call_save(db) ?: send_all(st, false, &n, &at);
+	uint64_t life = db->life;
+
+	if (r == 0)
+		r = pg_stream_begin(db, at, &st->rest);
+	if (r == 0)
+		st->life = life;
+	st->begun = r == 0;
+	return r;
+}
+
+/* Each row is the only one of its result. */
+static int step_large(struct pg_statement *st, bool *ret_row)
+{
+	int r = st->begun ? 0 : begin_stream(st);
+
+	PQclear(st->result);
+	st->result = NULL;
+	if (r == 0)
+		r = pg_stream_next(&st->rest, &st->result);
+	st->row = 0;
+	*ret_row = r == 0 && st->result;
+	return pg_note_fault(st->db, r);
+}
+
 static int run(struct pg_statement *st)
 {
 	return pg_note_fault(st->db, st->plain != NOT_PLAIN ? run_plain(st) : run_query(st));
@@ -694,6 +734,8 @@ int pg_step(void *handle, bool *ret_row)
 	int r = 0;
 
 	let_go(&st->shown);
+	if (st->large)
+		return step_large(st, ret_row);
 	if (!st->result) {
 		r = run(st);
 		st->row = 0;

@@ -76,6 +76,8 @@ static int prepare(struct connection *c, const struct query *query, struct state
 		c->ops->finalize(handle);
 		return r;
 	}
+	if (query->large && c->ops->set_large)
+		c->ops->set_large(handle);
 	*ret = (struct statement) {.conn = c, .query = query, .handle = handle};
 	return 0;
 }

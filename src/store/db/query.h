@@ -39,6 +39,7 @@ struct query {
 	struct selection members;
 	bool sure;        /* it only asks, and nothing that is bound can make it fail */
 	const char *many; /* the same for many rows, see below */
+	bool large;       /* its rows may be more than should be in memory at once */
 	uint32_t special; /* {columns} with this flag are read as `as`, */
 	const char *as;   /* in which % stands for the column */
 };
@@ -59,7 +60,7 @@ int query_start(struct connection *c, const struct query *query, struct statemen
 /* Makes it ready for its next use. Accepts NULL. */
 void query_done(struct statement *q);
 
-/* The same in between: what is bound stays, but for what is bound anew. */
+/* The same in between: what is bound stays, but for what is bound anew. No more rows are wanted. */
 void query_again(struct statement *q);
 
 static inline void query_donep(struct statement **q)

@@ -95,6 +95,8 @@ int rows_take(struct statement *q, struct row_list *list)
 		if (r != 0)
 			return r;
 	}
+	if (full)
+		query_again(q);
 	return r;
 }
 
