@@ -132,3 +132,21 @@ def test_a_follower_may_be_ahead_of_its_host(server):
             a.ask("memory.add", {"content": "one more"})
             f.reach(last + 1)
             same(([e[0] for e in f.events], f.faults), ([last + 1], []), "what it was told")
+
+
+def test_a_wake_that_is_lost_is_made_up_for(server):
+    """An event comes to be without a word to anybody, as when a wake is lost; hosts look by themselves."""
+    with Hosts(2, server=server) as hosts:
+        last = int(hosts.sql("SELECT last_seq FROM koine.event_counter"))
+        with Follower([hosts.nodes[0]], last=last) as f, Follower([hosts.nodes[1]], last=last) as g:
+            wait_until(lambda: f.turns > 0 and g.turns > 0, "them to ask")
+            for n in range(1, 4):
+                hosts.sql("UPDATE koine.event_counter SET last_seq = last_seq + 1, last_ms = koine.koine_now();"
+                          "INSERT INTO koine.event (seq, type, time_ms, host, data)"
+                          " SELECT last_seq, 'quiet', last_ms, 'ghost', ''::bytea FROM koine.event_counter")
+                begun = time.monotonic()
+                for one in f, g:
+                    one.reach(last + n)
+                note("told after %.1f s" % (time.monotonic() - begun))
+            same([e[0] for e in f.events], [last + 1, last + 2, last + 3], "what it was told")
+            same((f.faults, f.events), ([], g.events), "as the other one")

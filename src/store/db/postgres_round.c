@@ -394,7 +394,7 @@ static int send_each(struct pg *db, const struct buf *words, const char *before,
 	int r = 0;
 
 	for (size_t at = 0; at < words->len && r == 0; ++*n) {
-		char command[160];
+		char command[320];
 
 		snprintf(command, sizeof(command), "%s%s", before, words->data + at);
 		at += strlen(words->data + at) + 1;

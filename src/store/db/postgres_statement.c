@@ -400,15 +400,17 @@ int pg_bind_blob(void *handle, int place, const void *data, size_t n)
  */
 static int name_transaction(struct pg *db)
 {
-	char sql[160];
+	char sql[240];
 
 	if (db->writer == 0)
 		return pg_add_first(db,
 				    "SELECT pg_current_xact_id()::text AS koine_transaction, 0");
+	/* Others delete old rows, and ours may be one. */
 	snprintf(sql, sizeof(sql),
-		 "UPDATE writer SET batch = batch + 1 WHERE id = %lld"
+		 "INSERT INTO writer (id, batch) VALUES (%lld, %lld) ON CONFLICT (id) DO UPDATE"
+		 " SET batch = writer.batch + 1"
 		 " RETURNING pg_current_xact_id()::text AS koine_transaction, batch",
-		 (long long)db->writer);
+		 (long long)db->writer, (long long)db->batch + 1);
 	return pg_add_first(db, sql);
 }
 
