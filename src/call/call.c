@@ -141,6 +141,11 @@ static void explain_fault(struct call *c, int r)
 		refuse(&c->why, REFUSE_UNAVAILABLE,
 		       "the store is busy with somebody else's change; nothing was done, try "
 		       "again");
+	else if (r == -EINPROGRESS)
+		refuse(&c->why, REFUSE_UNAVAILABLE,
+		       "the database went away while it kept this; whether it did is not known: "
+		       "look "
+		       "before you try again");
 	else
 		refuse(&c->why, REFUSE_INTERNAL, "%s", strerror(-r));
 }

@@ -88,6 +88,8 @@ int engine_commit(void *engine)
 		memories_committed(s->memories);
 		chat_committed(s->chat);
 		events_committed(s->events);
+	} else if (r == -EINPROGRESS) {
+		events_doubt(s->events);
 	}
 	memories_dropped(s->memories);
 	events_dropped(s->events);

@@ -397,7 +397,7 @@ static int open_again(struct store *s)
 
 static bool breaks(int fault)
 {
-	return fault == -EIO || fault == -EBADMSG;
+	return fault == -EIO || fault == -EBADMSG || fault == -EINPROGRESS;
 }
 
 static int say_begin(struct store *s)

@@ -96,6 +96,8 @@ const char *store_message(const struct connection *c);
  * begin starts afresh. A full disk (-ENOSPC) or a broken one (-EIO) fails those who waited,
  * not those who come once it works again.
  *
+ * -EINPROGRESS: a server went away while it committed, and stayed away: nobody knows.
+ *
  * Some faults undo the whole transaction at once. Then every query until the commit, and the
  * commit itself, return that fault.
  */

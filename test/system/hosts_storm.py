@@ -1,10 +1,11 @@
 """What is kept while everybody writes and the server is restarted without a word; 100 times with KOINE_SOAK=1."""
+import concurrent.futures
 import os
 import threading
 import time
 
-from harness import note, same, wait_until
-from hosts import Follower, Hosts, agree
+from harness import check, note, same, wait_until
+from hosts import Follower, Hosts, HostsServer, agree
 
 RESTARTS = 100 if os.environ.get("KOINE_SOAK") == "1" else 3
 
@@ -50,7 +51,7 @@ class Writers:
         with self.lock:
             if result:
                 self.kept[key] = result["id"]
-            elif error is None:
+            elif error is None or "is not known" in error["message"]:
                 self.unknown.add(key)
         if result is None and error is None:
             time.sleep(0.05)
@@ -132,6 +133,29 @@ def test_a_follower_may_be_ahead_of_its_host(server):
             a.ask("memory.add", {"content": "one more"})
             f.reach(last + 1)
             same(([e[0] for e in f.events], f.faults), ([last + 1], []), "what it was told")
+
+
+def test_a_commit_that_nobody_knows_of_is_told_in_the_end():
+    """Its host gives up before the server is back: what was kept then is found there, and told to all."""
+    with HostsServer(2) as server, Hosts(2, server=server) as hosts, Follower(hosts.nodes[:1]) as f, Follower(hosts.nodes[1:]) as g:
+        a, b = hosts.nodes
+        same([n.ask("memory.search", {"query": "fjord"})[0] for n in (a, b)], [[], []], "their indexes are there")
+        server.hold_commits()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = pool.submit(a.ask, "memory.add", {"content": "Anna runs along the fjord"})
+            wait_until(lambda: hosts.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                                         " AND query = 'COMMIT'") != "0", "a commit that waits")
+            server.free_commits()
+            server.stop("immediate")
+            try:
+                result, error = asked.result()
+            finally:
+                server.start()
+        check(error and "is not known" in error["message"], "%r", (result, error))
+        same(hosts.sql("SELECT count(*) FROM koine.memory"), "1", "it was kept")
+        for node in a, b:
+            wait_until(lambda: node.ask("memory.search", {"query": "fjord"})[0], "it is found at " + node.name)
+        agree([f, g], hosts)
 
 
 def test_a_wake_that_is_lost_is_made_up_for(server):

@@ -45,7 +45,7 @@ class Submitter(threading.Thread):
                                            env={"ONCE": "1"} if once else {})
             if result:
                 self.acknowledged[label] = result["id"]
-            elif error:
+            elif error and "is not known" not in error["message"]:
                 self.refusals[error["message"]] += 1
             else:
                 self.unknown.add(label)

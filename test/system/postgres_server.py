@@ -5,14 +5,17 @@ a network of ours (hosts_network.py).
 import atexit
 import contextlib
 import glob
+import itertools
 import os
 import pwd
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
+import time
 
-from harness import Failure, Skip
+from harness import Failure, Skip, wait_until
 
 
 def programs():
@@ -85,6 +88,29 @@ class Server:
 
     def stop(self, mode="immediate"):
         self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-m", mode, "stop")
+
+    def hold_commits(self):
+        """From here on a commit is done, but not answered: it waits for a standby that never comes."""
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        self.sql("SELECT pg_reload_conf()")
+        # That takes a moment: until one of our own waits. It ends with the server, or when commits are free again.
+        for n in itertools.count():
+            probe = subprocess.Popen([*self.wrapper, "psql", "-qX", "-d", self.url("postgres"), "-c",
+                                      "CREATE TABLE probe_%d_%d ()" % (os.getpid(), time.monotonic_ns())],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wait_until(lambda: probe.poll() is not None or self.held("psql"), "a probe's commit")
+            if probe.poll() is None:
+                threading.Thread(target=probe.wait, daemon=True).start()
+                return
+
+    def held(self, program="koined"):
+        """How many commits wait."""
+        return int(self.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+                            " AND application_name = '%s'" % program))
+
+    def free_commits(self):
+        """As soon as it is restarted, or reads its settings again."""
+        self.sql("ALTER SYSTEM RESET synchronous_standby_names")
 
     def url(self, name, user="koine"):
         return "postgresql://%s@%s:%d/%s" % (user, self.address, self.port, name)

@@ -322,6 +322,12 @@ void events_dropped(struct events *e)
 		return_to(e->batch, &e->mark);
 }
 
+void events_doubt(struct events *e)
+{
+	if (e)
+		atomic_store(&e->doubt, true);
+}
+
 /* What the store has given them. */
 static void number_notes(struct event_batch *b, const struct store_event_given *given)
 {
@@ -346,11 +352,13 @@ void events_committed(struct events *e)
 	event_raise_committed(e, b->last);
 	if (e->on_commit)
 		e->on_commit(e->commit_arg);
+	b->doubted = atomic_exchange(&e->doubt, false);
 	/* A subscriber that subscribes from here on finds the events in the store. */
 	b->incomplete = b->notes.early || atomic_load(&e->n_subscribers) == 0;
 	if (e->ready) {
 		/* Of other hosts' events, some may lie between. */
 		e->ready->incomplete = true;
+		e->ready->doubted = e->ready->doubted || b->doubted;
 		e->ready->first = e->host.data ? 0 : e->ready->first;
 		e->ready->last = b->last;
 		return;
@@ -383,7 +391,9 @@ struct text events_host(const struct events *e)
 
 bool event_is_foreign(const struct events *e, const struct event *event)
 {
-	return event->host.data && !text_equal(event->host, e->host);
+	bool unknown = event->seq >= e->feed.unknown_first && event->seq <= e->feed.unknown_last;
+
+	return event->host.data && (unknown || !text_equal(event->host, e->host));
 }
 
 /* ---- retention ---- */

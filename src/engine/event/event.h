@@ -153,7 +153,7 @@ void event_resume(struct event_subscriber *s);
 /* Where its events happen; {NULL, 0}: no other host shares it. Any thread. Accepts NULL. */
 struct text events_host(const struct events *e);
 
-/* Whether it happened on another host. */
+/* Whether it happened on another host, or here without our knowing. */
 bool event_is_foreign(const struct events *e, const struct event *event);
 
 /* The number of the last event that is kept; 0 if no log was started. Any thread may call it. */
@@ -192,5 +192,6 @@ void events_undo(struct events *e);      /* the call is undone */
 int events_store(struct events *e);      /* the batch ends: the commit follows at once */
 void events_committed(struct events *e); /* the batch is kept */
 void events_dropped(struct events *e);   /* the batch is not kept */
+void events_doubt(struct events *e);     /* nobody knows whether it is */
 bool events_ready(const struct events *e);
 struct work *events_trailer(struct events *e);

@@ -6,6 +6,11 @@
  *
  * An event of our own may be read before its call is answered. It is told after that, and so is
  * whatever follows it.
+ *
+ * If the database goes away while it commits, and stays away, nobody knows whether there are events of
+ * ours that we have told nobody of. The next batch of ours shows it: what lies before it. Until that has
+ * come we would wait for their calls; so an event is added. Whoever keeps things at hand hears of what
+ * was not known as if another host had done it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -111,8 +116,48 @@ void event_feed_read(void *events)
 	background_start(&e->background, &f->work, false);
 }
 
+/* ---- after a doubt ---- */
+
+static int settle_run(struct work *w, int lane)
+{
+	struct event_feed *f = list_entry(w, struct event_feed, settling);
+
+	(void)lane;
+	return event_add(f->events, &(struct event_new) {.type = "store.doubt"});
+}
+
+/* If it is not kept, the next look tries again. */
+static void settle_finished(struct work *w, int result)
+{
+	(void)result;
+	list_entry(w, struct event_feed, settling)->settles = false;
+}
+
+static void settle(struct events *e)
+{
+	struct event_feed *f = &e->feed;
+
+	if (f->settles)
+		return;
+	f->settles = true;
+	f->settling = (struct work) {.run = settle_run, .finished = settle_finished};
+	background_start(&e->background, &f->settling, true);
+}
+
+/* One stretch for all of them: who hears of what it did itself as another's finds nothing new. */
+void event_feed_settled(struct events *e, const struct event_batch *b)
+{
+	struct event_feed *f = &e->feed;
+
+	if (f->unknown_first == 0)
+		f->unknown_first = e->own_told + 1;
+	f->unknown_last = b->first > 0 ? b->first - 1 : b->last;
+}
+
 void events_follow(struct events *e, int64_t last)
 {
+	if (atomic_load(&e->doubt))
+		settle(e);
 	if (last > e->feed.heard)
 		e->feed.heard = last;
 	event_raise_committed(e, last);

@@ -51,6 +51,7 @@ struct event_batch {
 	struct event_notes notes;
 	int64_t first, last; /* their numbers, also of those not in the list; 0: not known yet */
 	bool incomplete;     /* the list has not all of them: subscribers must read the store */
+	bool doubted;        /* before them there may be some of ours that we do not know of */
 	unsigned n_held;     /* the loop's: how many of its events are still held */
 };
 
@@ -82,7 +83,11 @@ struct event_feed {
 	struct timer *again; /* after a fault */
 	int64_t heard;       /* number of the last event that is known of */
 	bool reading;
-	int64_t from; /* the reader's while it reads, as the next two */
+	struct work settling; /* adds an event, after a doubt */
+	bool settles;
+	int64_t unknown_first,
+		unknown_last; /* among these are ours that nobody was told of; 0: none */
+	int64_t from;         /* the reader's while it reads, as the next two */
 	struct event_page page;
 	struct event_batch *batch;
 };
@@ -101,6 +106,7 @@ struct events {
 	atomic_ullong n_published;
 	atomic_uint n_subscribers;
 	atomic_bool swept; /* some events were deleted that may still be held */
+	atomic_bool doubt; /* there may be events of ours that we do not know of; see feed.c */
 
 	/* the writer's */
 	struct buf packed;
@@ -173,6 +179,8 @@ void events_tell_stored(struct events *e, int64_t last);
 
 /* Reads on, if there is more than was told. */
 void event_feed_read(void *events);
+/* A batch of ours comes after a doubt. */
+void event_feed_settled(struct events *e, const struct event_batch *b);
 /* Runs on the loop. Checks again the subscribers that did not take the last offer. */
 void event_retry(void *events);
 void event_drop_subscribers(struct events *e);

@@ -568,6 +568,8 @@ void events_tell_batch(struct events *e, struct event_batch *b)
 
 void events_tell(struct events *e, struct event_batch *b)
 {
+	if (b->doubted)
+		event_feed_settled(e, b);
 	e->own_told = b->last;
 	/* Those of others lie between: all of them are read. */
 	if (e->host.data && b->first != e->told + 1) {

@@ -503,7 +503,7 @@ static int find_out(struct pg *db)
 		if (r == -EAGAIN)
 			pause_ms(AGAIN_MS);
 	}
-	return r == -EAGAIN ? -EIO : r;
+	return r == -EAGAIN ? -EINPROGRESS : r;
 }
 
 static int commit(struct pg *db)
