@@ -140,6 +140,15 @@ void pg_want(struct pg *db, const struct pg_wanted *wanted);
 /* Several statements in one text, without parameters or rows. */
 int pg_exec(void *db, const char *sql);
 
+/* ---- postgres_text.c ---- */
+
+bool pg_needs_marks(struct text t);
+bool pg_has_marks(struct text t);
+/* A text as it is kept, and as it was before; NULL: no memory. */
+char *pg_put_marks(struct text t, size_t *ret_len);
+char *pg_take_marks(struct text t, size_t *ret_len);
+unsigned char pg_hex_byte(const char *at);
+
 /* ---- postgres_stream.c ---- */
 
 /* Rows that come one by one, each as a result of its own. */

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/utf8.h"
 #include "store/db/postgres.h"
 
 enum {
@@ -62,16 +61,6 @@ struct pg_statement {
 	struct held shown; /* what the current row has in another form */
 };
 
-/* ---- texts ---- */
-
-/*
- * PostgreSQL's texts are UTF-8 without the character 0; JSON's may have it, and bytes that come over
- * other framings may be anything. U+10FFFF stands for what is missing, followed by two hexadecimal
- * digits of the byte, and for itself, followed by "fg".
- */
-static const char mark[] = "\xf4\x8f\xbf\xbf";
-enum { MARK_LEN = sizeof(mark) - 1, MARKED_LEN = MARK_LEN + 2 };
-
 static void *hold(struct held *h, void *p)
 {
 	if (!p || h->n == HELD_MAX) {
@@ -86,86 +75,6 @@ static void let_go(struct held *h)
 {
 	while (h->n > 0)
 		free(h->items[--h->n]);
-}
-
-static bool is_mark(const char *at, const char *end)
-{
-	return end - at >= MARK_LEN && memcmp(at, mark, MARK_LEN) == 0;
-}
-
-static bool needs_marks(struct text t)
-{
-	return memchr(t.data, '\0', t.len) || !utf8_is_valid(t.data, t.len) ||
-	       memmem(t.data, t.len, mark, MARK_LEN);
-}
-
-/* How many bytes at `at` stay as they are; 0: this one is marked. */
-static size_t unmarked(const char *at, const char *end)
-{
-	if (*at == '\0')
-		return 0;
-	return (unsigned char)*at < 0x80 ? 1 : utf8_sequence(at, end);
-}
-
-static char *put_marks(struct text t, size_t *ret_len)
-{
-	const char *end = t.data + t.len;
-	char *out = malloc(t.len * MARKED_LEN + 1);
-	char *to = out;
-
-	for (const char *at = t.data; out && at < end;) {
-		bool itself = is_mark(at, end);
-		size_t n = itself ? 0 : unmarked(at, end);
-
-		if (n > 0) {
-			memcpy(to, at, n);
-			to += n;
-			at += n;
-			continue;
-		}
-		to += itself ? sprintf(to, "%sfg", mark)
-			     : sprintf(to, "%s%02x", mark, (unsigned char)*at);
-		at += itself ? MARK_LEN : 1;
-	}
-	*ret_len = (size_t)(to - out);
-	return out;
-}
-
-static int hex_value(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *found = c ? strchr(digits, c) : NULL;
-
-	return found ? (int)(found - digits) : 0;
-}
-
-static unsigned char hex_byte(const char *at)
-{
-	return (unsigned char)(hex_value(at[0]) << 4 | hex_value(at[1]));
-}
-
-/* In place of a text with marks, the one that they stand for. */
-static char *take_marks(struct text t, size_t *ret_len)
-{
-	const char *end = t.data + t.len;
-	char *out = malloc(t.len + 1);
-	char *to = out;
-
-	for (const char *at = t.data; out && at < end;) {
-		if (!is_mark(at, end) || end - at < MARKED_LEN) {
-			*to++ = *at++;
-			continue;
-		}
-		if (at[MARK_LEN] == 'f' && at[MARK_LEN + 1] == 'g') {
-			memcpy(to, mark, MARK_LEN);
-			to += MARK_LEN;
-		} else {
-			*to++ = (char)hex_byte(at + MARK_LEN);
-		}
-		at += MARKED_LEN;
-	}
-	*ret_len = (size_t)(to - out);
-	return out;
 }
 
 /* ---- making one ---- */
@@ -376,9 +285,9 @@ int pg_bind_text(void *handle, int place, struct text value)
 	size_t n = value.len;
 	char *other;
 
-	if (!needs_marks(value))
+	if (!pg_needs_marks(value))
 		return bind(st, place, value.data, n, PG_BINARY);
-	other = hold(&st->bound, put_marks(value, &n));
+	other = hold(&st->bound, pg_put_marks(value, &n));
 	return other ? bind(st, place, other, n, PG_BINARY) : -ENOMEM;
 }
 
@@ -781,8 +690,8 @@ int pg_column_text(void *handle, int i, struct text *ret_text)
 		return 0;
 	t.data = PQgetvalue(st->result, st->row, i);
 	t.len = (size_t)PQgetlength(st->result, st->row, i);
-	if (memmem(t.data, t.len, mark, MARK_LEN)) {
-		t.data = hold(&st->shown, take_marks(t, &t.len));
+	if (pg_has_marks(t)) {
+		t.data = hold(&st->shown, pg_take_marks(t, &t.len));
 		if (!t.data)
 			return -ENOMEM;
 	}
@@ -807,7 +716,7 @@ int pg_column_blob(void *handle, int i, struct text *ret_bytes)
 	if (!out)
 		return -ENOMEM;
 	for (size_t at = 0; at < n; at++)
-		out[at] = (char)hex_byte(hex + 2 + 2 * at);
+		out[at] = (char)pg_hex_byte(hex + 2 + 2 * at);
 	*ret_bytes = (struct text) {.data = out, .len = n};
 	return 0;
 }
