@@ -10,7 +10,7 @@ from hosts_model import Costs, first_limit, limits, rate
 
 COSTS = Costs({"claim": 100_000, "end": 100_000, "commit": 500_000, "commit_many": 500_000 + 255 * 20_000, "many": 256,
                "beat": 400_000, "tell": 30_000, "wake": 60_000, "page": 80_000, "page_many": 80_000 + 999 * 2_000,
-               "page_events": 1000})
+               "page_events": 1000, "around": 0})
 
 
 def near(a, b, part=0.05):
@@ -24,6 +24,11 @@ def main():
 
     # One host with one slot: a task, then a batch that ends it and claims the next.
     near(rate(COSTS, 1, 0.05, slots=1)["rate"], 1 / (0.05 + COSTS.changes(1, 1) + COSTS.locked(2)))
+    # What is around a task counts once, without the store's part of it.
+    slow = Costs({**{name: 100_000 for name in ("claim", "end", "commit", "commit_many", "beat", "tell", "wake", "page",
+                                                 "page_many")}, "many": 256, "page_events": 1000, "around": 10_300_000})
+    near(slow.around, 0.01)
+    near(rate(slow, 1, 0.05, slots=1)["rate"], 1 / (0.06 + 0.3e-3))
     # Far from any limit, hosts do not notice each other.
     near(rate(COSTS, 3, 1.0, slots=4)["rate"], 3 * rate(COSTS, 1, 1.0, slots=4)["rate"])
     # Where tasks take no time, one host is bound by its writer, many by the lock that they share.

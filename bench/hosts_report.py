@@ -67,7 +67,8 @@ def costs_table(found):
     names = {"claim": "a claim, in a batch", "end": "an end, in a batch", "commit": "a commit with one event",
              "commit_many": f"the same with {found['costs']['many']:.0f} events", "beat": "a beat", "tell": "NOTIFY",
              "wake": "until another has heard it", "page": "a page of one event",
-             "page_many": f"a page of {found['costs']['page_events']:,.0f}"}
+             "page_many": f"a page of {found['costs']['page_events']:,.0f}",
+             "around": "a task beside its program, one after another"}
     return [["what it costs", "p50"], *([words, format_time(found["costs"][name])] for name, words in names.items())]
 
 
@@ -132,17 +133,18 @@ def hosts_section(found):
     cores = os.cpu_count()
     return f"""Measured on one machine with {cores} cores, which the server and all hosts share: [bench.md](bench.md#several-hosts).
 
-- **What is slower than SQLite**: durable adds, {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times with 64 clients; and a search,
-  {ratio(search[1], search[0]):.1f} times at its p50. Where that goes has not been looked into; indexes are in each host's memory.
+- **What is slower than SQLite**: durable adds, {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times with 64 clients. A search takes
+  {ratio(search[1], search[0]):.1f} times as long at its p50: indexes, and what is found again, are in each host's memory.
 - **Tasks that mostly wait**, as those of agents do: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times,
   three {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times what one does. Tasks that only compute are bound by the cores, here
   {cores} for all: there more hosts on one machine only add the price of following each other.
-- **Empty jobs** beside pg-boss's, as a ratio of jobs per second: {job_ratios(found)}. pg-boss fetches and completes a batch with
-  one statement each; koine claims and ends each task by a statement of its own, with guards and an event.
+- **Empty jobs** beside pg-boss's, as a ratio of jobs per second: {job_ratios(found)}. Both
+  without a pause; pg-boss with `batchSize` 1 where nothing else is said. koine gathers by itself what comes at the same time, claims and ends
+  each with a guard, and writes an event for both, which pg-boss does not: where pg-boss takes large batches it does less for each job.
 
 How far it goes is a model's word, not a measurement: a simulation with the costs above ([bench/hosts_model.py](../bench/hosts_model.py)),
 for a server with {hosts_model.SERVER_CORES} such cores and as quick a disk. For one to three hosts it stands beside what was measured in bench.md,
-and says more than that: it knows nothing of starting programs, nor of hosts that share cores. Take it for which limit comes first, not for how much.
+and says more than that: its hosts do not share cores with each other and the server. Take it for which limit comes first, not for how much.
 
 ![Limits of hosts over one PostgreSQL](hosts-model.svg)
 
