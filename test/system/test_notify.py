@@ -85,6 +85,12 @@ class World:
     def state(self):
         return self.c.call("notify.list")["notifiers"][0]
 
+    def known(self, n):
+        """The nth message, once koined has heard under which number: nobody replies sooner."""
+        message = self.server.arrived(n)
+        wait_until(lambda: self.state()["sent"] >= n, "the number of message %d" % n)
+        return message
+
 
 def servers():
     return [Ntfy(), Telegram()]
@@ -125,7 +131,7 @@ def test_a_hook_is_answered_by_a_button():
 
 def test_a_reply_denies_with_a_comment():
     with World(Telegram()) as w, Hook(of(w.d), PRE) as hook:
-        m = w.server.arrived(1)
+        m = w.known(1)
         w.server.reply(m, "use make clean instead\nplease")
         out = hook.end()["hookSpecificOutput"]
         same(out["permissionDecision"], "deny", "decision")
@@ -137,7 +143,7 @@ def test_a_reply_denies_with_a_comment():
 def test_a_reply_answers_a_question():
     with World(Telegram()) as w:
         a = w.ask(kind="human_contact", tool="which database?", input={"msg": "which database?"})
-        m = w.server.arrived(1)
+        m = w.known(1)
         check("reply_markup" not in m, "a question has no buttons")
         w.server.reply(m, "the small one")
         a = w.decided(a["id"])
