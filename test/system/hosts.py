@@ -176,6 +176,7 @@ class Hosts:
     def end(self, kind, *exc):
         """All of them, at once."""
         faults = []
+        told = [node for node in self.nodes if node.running]
         for node in self.nodes:
             if self.network.real:
                 node.heal()
@@ -184,6 +185,9 @@ class Hosts:
                 node.signal(signal.SIGTERM)
         for node in self.nodes:
             try:
+                # A second signal would end one that is looking for leaks.
+                if node in told:
+                    node.wait_exit()
                 node.finish()
             except Exception as why:
                 faults.append("%s: %s" % (node.name, why))

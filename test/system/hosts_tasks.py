@@ -234,7 +234,7 @@ def test_what_is_stopped_with_its_host_goes_on_elsewhere(server):
         alpha.stop()
         same(in_state(beta, once, "failed")["error"], "Killed during shutdown", "why")
         same(in_state(beta, again, "queued")["attempts"], 1, "attempts so far")
-        same(beta.ask("task.edit", {"id": again, "host": "beta"})[1], None, "edited")
+        wait_until(lambda: beta.ask("task.edit", {"id": again, "host": "beta"})[1] is None, "beta has heard of it")
         wait_until(lambda: runs_at(hosts, again)[0] == "beta", "it runs at beta")
         same(hosts.journal.faults(), [], "what ran")
 
