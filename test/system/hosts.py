@@ -379,8 +379,12 @@ class Journal:
     def faults(self, grace=()):
         """
         What is wrong. grace: [(host, since, until)], in which programs of a host that was frozen may show that
-        they were still there: no clock that stands still can end them in time.
+        they were still there: no clock that stands still can end them in time. One that was frozen before its first
+        line says then that it starts.
         """
+        def in_grace(host, at):
+            return any(g[0] == host and g[1] <= at <= g[2] for g in grace)
+
         out, spans = [], collections.defaultdict(list)
         for (task, attempt), lines in self.attempts().items():
             starts = [l for l in lines if l[1] == "start"]
@@ -388,15 +392,16 @@ class Journal:
                 out.append("attempt %d of %s was started %d times: %r" % (attempt, task, len(starts), starts))
                 continue
             host = starts[0][0]
-            seen = [at for _, _, at, _ in lines
-                    if not any(g[0] == host and g[1] <= at <= g[2] for g in grace)]
-            spans[task].append((starts[0][2], max(seen, default=starts[0][2]), attempt, host))
-        for task, found in spans.items():
-            found.sort()
+            seen = [at for _, _, at, _ in lines if not in_grace(host, at)]
+            spans[task].append((starts[0][2], max(seen, default=starts[0][2]), attempt, host, not seen))
+        for task, all_found in spans.items():
+            found = sorted(s for s in all_found
+                           if not s[4] or not any(o[2] > s[2] and o[0] < s[0] for o in all_found))
             for one, two in zip(found, found[1:]):
                 if two[0] < one[1]:
                     out.append("%s: attempt %d at %s went on for %.3f s after attempt %d had begun at %s" %
                                (task, one[2], one[3], one[1] - two[0], two[2], two[3]))
                 if two[2] < one[2]:
-                    out.append("%s: attempt %d came after attempt %d" % (task, two[2], one[2]))
+                    out.append("%s: attempt %d at %s came %.3f s after attempt %d at %s" %
+                               (task, two[2], two[3], two[0] - one[0], one[2], one[3]))
         return out
