@@ -136,5 +136,92 @@ def test_a_pooler_that_keeps_none_is_refused():
         same(server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "koine"), "0", "locks")
 
 
+# ---- a role that may do no more than it must ----
+
+
+def test_a_role_with_a_password_that_owns_the_database():
+    with Server() as server, Folder() as f:
+        server.sql("CREATE ROLE keeper LOGIN PASSWORD 'open-sesame'")
+        server.sql("CREATE DATABASE ours OWNER keeper")
+        hba = server.folder + "/data/pg_hba.conf"
+        with open(hba) as known:
+            others = known.read()
+        with open(hba, "w") as out:
+            out.write("host all keeper 127.0.0.1/32 scram-sha-256\n" + others)
+        server.sql("SELECT pg_reload_conf()")
+        with open(f("pass"), "w") as out:
+            os.chmod(f("pass"), 0o600)
+            out.write("127.0.0.1:%d:ours:keeper:open-sesame\n" % server.port)
+        env = {"PGPASSFILE": f("pass")}
+        url = server.url("ours", "keeper")
+        wait_until(lambda: b"password" in run_koined("--root", f("other"), "--check", "--store", url).stdout, "the rule")
+        with Daemon("--store", url, env=env) as d, d.connect() as c:
+            c.call("memory.add", {"content": "Anna runs"})
+            same([m["content"] for m in c.call("memory.search", {"query": "anna"})], ["Anna runs"], "found")
+            task = c.call("task.run", {"command": ["true"]})
+            same(c.call("task.wait", {"id": task["id"]})["state"], "completed", "a task")
+            with open("/proc/%d/cmdline" % d.process.pid) as words:
+                check("sesame" not in words.read(), "the password is seen")
+            check(b"sesame" not in d.log(), "the password is logged")
+
+
+def test_tables_are_not_changed_while_others_use_them():
+    with Server() as server, Folder() as f:
+        url = server.database("koine")
+        with Daemon("--store", url, env={"KOINE_HOST_NAME": "first"}):
+            server.sql("UPDATE koine.koine_schema SET version = version - 1", "koine")
+            done = run_koined("--root", f("other"), "--store", url, env=dict(os.environ, KOINE_HOST_NAME="second"))
+            check(done.returncode != 0 and b"stop them first" in done.stderr, "%r", done.stderr)
+            server.sql("UPDATE koine.koine_schema SET version = version + 1", "koine")
+
+
+# ---- a disk ----
+
+
+class SmallDisk:
+    """One that is soon full, for a `with`; as root."""
+
+    def __enter__(self):
+        if os.geteuid() != 0:
+            raise Skip("only root makes a small disk")
+        self.folder = Folder().__enter__()
+        os.chmod(self.folder.path, 0o755)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0777", "none", self.folder.path], check=True)
+        return self
+
+    def grow(self):
+        subprocess.run(["mount", "-o", "remount,size=64m", self.folder.path], check=True)
+
+    def __exit__(self, *exc):
+        subprocess.run(["umount", "-l", self.folder.path], check=True)
+        self.folder.__exit__()
+
+
+def test_a_disk_that_is_full_loses_nothing():
+    with SmallDisk() as disk, Server() as server:
+        shutil.chown(disk.folder.path, "postgres")
+        server.sql("CREATE TABLESPACE small LOCATION '%s'" % disk.folder.path)
+        server.sql("CREATE DATABASE koine TABLESPACE small")
+        with Daemon("--store", server.url("koine"), announced=["call failed"]) as d, d.connect() as c:
+            kept, error = [], None
+            for i in range(200):
+                # What cannot be made smaller by the server.
+                text = "note %d %s" % (i, os.urandom(60000).hex())
+                answer = json.loads(c.call_text(request("memory.add", {"content": text}, 1)))
+                error = answer.get("error")
+                if error:
+                    break
+                kept.append(text[:20])
+            check(error, "the disk is never full")
+            check("No space left" in error["message"], "%r", error)
+            same(c.call("memory.search", {"query": "note 0"})[0]["content"][:6], "note 0", "it still reads")
+            disk.grow()
+            kept.append("there is room")
+            wait_until(lambda: "result" in json.loads(c.call_text(
+                request("memory.add", {"content": kept[-1]}, 1))), "room")
+            rows = server.sql("SELECT left(content, 20) FROM koine.memory", "koine").splitlines()
+            same(sorted(rows), sorted(kept), "what is kept")
+
+
 if __name__ == "__main__":
     main(globals())
