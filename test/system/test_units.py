@@ -11,14 +11,14 @@ import subprocess
 
 from harness import (KOINED, SANITIZED, SOURCE, Folder, Skip, check, clean_environment, main,
                      note, same, wait_until)
-from user_manager import UNITS, UserManager, unit
+from user_manager import UNITS, UserManager, unit, unit_within
 
 EXPOSURE_MAX = 3.0
 SOCKETS = ("koined.socket", "koined-ash.socket", "koined-hld.socket", "koined-ocg.socket")
 
 
 def users_units():
-    return {name: unit("user", name) for name in ("koined.service", *SOCKETS)}
+    return {name: unit_within("user", name) for name in ("koined.service", *SOCKETS)}
 
 
 def analyze(*args):
@@ -111,7 +111,8 @@ def test_a_socket_starts_the_daemon_and_all_sockets_are_served():
                       "/run/manager/koine/hld.sock").stdout.split()
         same(modes, [b"700", b"600"], "modes")
         m.systemctl("reload", "koined.service")
-        check("settings read again" in m.koine("daemon", "log"), "it was not reloaded")
+        # The manager has sent a signal by now; who gets it reads when it comes to it.
+        wait_until(lambda: "settings read again" in m.koine("daemon", "log"), "it to be reloaded")
 
 
 def test_a_daemon_that_dies_is_started_again_and_one_that_is_stopped_is_not():
@@ -129,7 +130,7 @@ def test_a_daemon_that_dies_is_started_again_and_one_that_is_stopped_is_not():
 
 def test_a_daemon_that_hangs_is_ended_by_the_watchdog():
     units = users_units()
-    units["koined.service"] = unit("user", "koined.service", WatchdogSec="WatchdogSec=1")
+    units["koined.service"] = unit_within("user", "koined.service", WatchdogSec="WatchdogSec=1")
     with UserManager(units) as m:
         m.systemctl("start", "koined.service")
         pid = int(m.show("koined.service", "MainPID"))
@@ -151,8 +152,8 @@ def test_the_daemon_does_its_work_in_the_sandbox_of_the_system_unit():
     """By a manager of root's, as no other user is: only the names of folders differ."""
     if SANITIZED:
         raise Skip("a sanitizer needs what the sandbox takes away")
-    text = unit("system", "koined.service", User="User=nobody", Group="Group=nogroup",
-                Environment="Environment=XDG_RUNTIME_DIR=/run/manager XDG_STATE_HOME=/srv/home/.config")
+    text = unit_within("system", "koined.service", User="User=nobody", Group="Group=nogroup",
+                       Environment="Environment=XDG_RUNTIME_DIR=/run/manager XDG_STATE_HOME=/srv/home/.config")
     with UserManager({"koined.service": text}) as m:
         # a system manager's socket is open to services of other users
         m.run("chmod", "777", "/run/manager/systemd/notify")

@@ -20,7 +20,9 @@ SCRIPT = """
 set -e
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /srv
-mkdir -p /run/systemd/system /run/systemd/inaccessible/dir /run/manager /srv/home
+mkdir -p /run/systemd/system /run/systemd/inaccessible/dir /run/manager /srv/home /srv/bin /srv/units
+mount --bind "$BUILT" /srv/bin
+mount --bind "$UNITS" /srv/units
 touch /run/systemd/inaccessible/reg
 mkfifo /run/systemd/inaccessible/fifo
 mknod /run/systemd/inaccessible/chr c 0 0
@@ -35,17 +37,22 @@ exec %s --user --log-target=null
 """ % SYSTEMD
 
 
-def unit(kind, name, **replaced):
+def unit(kind, name, bindir=os.path.dirname(KOINED), units=UNITS, **replaced):
     """A unit as it is installed, with what was built in the place of what will be installed."""
     path = os.path.join(UNITS, kind, name)
     with open(path + (".in" if not os.path.exists(path) else ""), encoding="utf-8") as f:
         text = f.read()
-    text = text.replace("@bindir@", os.path.dirname(KOINED))
-    text = text.replace("@sysconfdir@/koine", os.path.join(UNITS, "system"))
+    text = text.replace("@bindir@", bindir)
+    text = text.replace("@sysconfdir@/koine", os.path.join(units, "system"))
     for old, new in replaced.items():
         check(old + "=" in text, "there is no %s", old)
         text = "\n".join(new if line.startswith(old + "=") else line for line in text.split("\n"))
     return text
+
+
+def unit_within(kind, name, **replaced):
+    """The same for a UserManager, where no sandbox hides what was built: not below /tmp nor a home."""
+    return unit(kind, name, "/srv/bin", "/srv/units", **replaced)
 
 
 class UserManager:
@@ -75,7 +82,8 @@ class UserManager:
         self.env = clean_environment({
             "HOME": "/srv/home", "XDG_RUNTIME_DIR": "/run/manager",
             "XDG_CONFIG_HOME": "/srv/home/.config", "XDG_STATE_HOME": "/srv/home/state",
-            "GROUPS_OF_OURS": " ".join(self.groups), "FIRST": self.folder})
+            "GROUPS_OF_OURS": " ".join(self.groups), "FIRST": self.folder,
+            "BUILT": os.path.dirname(os.path.realpath(KOINED)), "UNITS": UNITS})
         self.process = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", SCRIPT], env=self.env,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
