@@ -17,6 +17,7 @@ import select
 import shutil
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -24,10 +25,15 @@ import tempfile
 import time
 import traceback
 
+from libpq import query
+
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KOINED = os.environ.get("KOINED", os.path.join(SOURCE, "build", "koined"))
 KOINE = os.environ.get("KOINE", os.path.join(SOURCE, "build", "koine"))
 SANITIZED = os.environ.get("KOINE_SANITIZED") == "1"
+
+# The python3 of programs that tests run is the one that runs the tests: the first in a PATH may have to look for it.
+os.environ["PATH"] = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
 
 # Long enough that only a daemon that hangs is late, on a busy machine too.
 PATIENCE = 60.0
@@ -97,6 +103,17 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def children(pid):
+    """Of its main thread. The guard that a host among several has ends with it."""
+    out = []
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        for child in map(int, f.read().split()):
+            with contextlib.suppress(OSError), open("/proc/%d/comm" % child) as name:
+                if name.read() != "koined-guard\n":
+                    out.append(child)
+    return out
+
+
 def descriptors(pid):
     """Descriptor number to what it is."""
     out = {}
@@ -137,9 +154,10 @@ def only_in_a_file(why):
 
 
 def server_sql(text, name="postgres"):
-    done = subprocess.run(["psql", "-AtqX", "-v", "ON_ERROR_STOP=1", "-d", SERVER + name, "-c", text],
-                          stdin=subprocess.DEVNULL, capture_output=True)
-    check(done.returncode == 0, "%s: %r", text, done.stderr)
+    try:
+        query(SERVER + name, text)
+    except RuntimeError as why:
+        raise Failure("%s: %s" % (text, why)) from None
 
 
 def database_of(root):
@@ -151,6 +169,15 @@ def database_of(root):
             server_sql("CREATE DATABASE " + spare[0])
         databases[root] = spare.pop()
     return SERVER + databases[root]
+
+
+def change_store(root, text):
+    """SQL beside the daemon whose folder it is."""
+    if SERVER:
+        server_sql("SET search_path = koine; " + text, databases[os.path.realpath(root)])
+    else:
+        with contextlib.closing(sqlite3.connect(os.path.join(root, "koine.db"), timeout=PATIENCE)) as db:
+            db.executescript(text)
 
 
 def clear_databases(below):

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from harness import PATIENCE, Daemon, Folder, check, descriptors, main, same, wait_until
+from harness import PATIENCE, Daemon, Folder, check, children, descriptors, main, same, wait_until
 from nexus_client import Nexus, Stream, later, result
 from provider import agent_flags
 
@@ -62,11 +62,6 @@ class Program:
 
     def check_gone(self):
         wait_until(lambda: self.running() == [], "processes to be gone: %r" % self.running())
-
-
-def children(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        return f.read().split()
 
 
 def check_no_children(d):

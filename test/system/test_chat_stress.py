@@ -13,7 +13,7 @@ import resource
 import signal
 import threading
 
-from harness import (PATIENCE, Client, Daemon, Folder, check, descriptors, main, note,
+from harness import (PATIENCE, Client, Daemon, Folder, check, children, descriptors, main, note,
                      only_in_a_file, request, same, wait_until)
 from nexus_client import Nexus, Refused, Stream, later, nexus_address
 from provider import (ANTHROPIC, OPENAI, Provider, Reply, agent_flags, cut, dribble, joined,
@@ -152,11 +152,6 @@ def quiet(n):
         n.send("And now?")
     last = n.messages(offset=n.count() - 1)[-1]
     check(last["state"] in ("done", "failed"), "%r", last)
-
-
-def children(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        return f.read().split()
 
 
 # ---- nothing to be had ----

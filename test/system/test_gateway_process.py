@@ -110,7 +110,10 @@ def below(pid):
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/stat" % name) as f:
-                parents[int(name)] = int(f.read().rsplit(")", 1)[1].split()[1])
+                name, _, rest = f.read().rpartition(")")
+            # A guard ends with its host.
+            if not name.endswith("(koined-guard"):
+                parents[int(name.split()[0])] = int(rest.split()[1])
         except OSError:
             pass
     found = {pid}

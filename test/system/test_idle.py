@@ -3,7 +3,7 @@
 import os
 import time
 
-from harness import Client, Daemon, Failure, main, note, raise_descriptor_limit
+from harness import Client, Daemon, Failure, main, note, only_in_a_file, raise_descriptor_limit
 
 EACH = 40  # clients of a dialect
 
@@ -20,6 +20,7 @@ def switches(pid):
 def quiet_window(pid, a_second, seconds=3):
     """Waits for a time in which it is woken at most so often. What comes once a minute, or just
     after the start, spoils one such time; what comes again and again spoils all of them."""
+    only_in_a_file("a host among several tells that it lives, and asks what others did")
     seen = []
     for _ in range(12):
         before, start = switches(pid), time.monotonic()

@@ -8,13 +8,12 @@ import hashlib
 import hmac
 import json
 import os
-import sqlite3
 import subprocess
 import threading
 import time
 import urllib.request
 
-from harness import KOINE, PATIENCE, Daemon, Folder, check, main, run_koined, same, wait_until
+from harness import KOINE, PATIENCE, Daemon, Folder, change_store, check, main, run_koined, same, wait_until
 from push_server import Ntfy, Telegram
 from test_approvals_screen import HIDDEN
 from test_chat_cli import of
@@ -205,9 +204,7 @@ def test_only_what_was_shown_can_be_approved():
         with World(server) as w:
             a = w.ask("echo harmless")
             m = w.server.arrived(1)
-            with contextlib.closing(sqlite3.connect(os.path.join(w.d.root, "koine.db"))) as db:
-                db.execute("update approval set tool = 'Execute' where id = ?", (a["id"],))
-                db.commit()
+            change_store(w.d.root, "UPDATE approval SET tool = 'Execute' WHERE id = '%s'" % a["id"])
             same(w.get(a["id"])["tool"], "Execute", "what is asked now")
             pressed = w.server.press(m, "Approve")
             wait_until(lambda w=w: w.state()["ignored"] == 1, "it to be ignored")

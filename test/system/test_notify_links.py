@@ -6,11 +6,10 @@ import hashlib
 import json
 import os
 import re
-import sqlite3
 import subprocess
 import threading
 
-from harness import KOINE, PATIENCE, Daemon, Folder, check, main, run_koined, same, wait_until
+from harness import KOINE, PATIENCE, Daemon, Folder, change_store, check, main, run_koined, same, wait_until
 from test_chat_cli import of
 from test_deciders import Agent
 from test_hook import PRE, Hook
@@ -257,9 +256,7 @@ def test_only_what_was_shown_can_be_approved():
     with World() as w:
         a = w.ask("echo harmless")
         yes, _ = w.links()
-        with contextlib.closing(sqlite3.connect(os.path.join(w.d.root, "koine.db"))) as db:
-            db.execute("update approval set tool = 'Execute' where id = ?", (a["id"],))
-            db.commit()
+        change_store(w.d.root, "UPDATE approval SET tool = 'Execute' WHERE id = '%s'" % a["id"])
         says(yes.post(), 403, "what is asked is not what was shown")
         same(w.status(a), "pending", "status")
 

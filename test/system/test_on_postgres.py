@@ -1,9 +1,9 @@
 """
-The other system tests with one PostgreSQL server in place of their files.
+The other system tests with one PostgreSQL server in place of their files: all but those of ELSEWHERE, or
+those that are named.
 
-Those that are quick and say most about the store; all of them with KOINE_SOAK, or those that are
-named. What can only be tested in a file skips itself, see only_in_a_file(). The server's own log is
-a judge, too: a query that it did not understand is a fault, even if nobody noticed.
+What can only be tested in a file skips itself, see only_in_a_file(). The server's own log is a judge, too: a
+query that it did not understand is a fault, even if nobody noticed.
 """
 import concurrent.futures
 import os
@@ -16,12 +16,19 @@ from harness import Failure, Skip
 from postgres_server import Server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-QUICK = ["chat", "tasks", "events", "ash", "hld", "nexus", "ocg", "memory", "mcp_koined", "sessions",
-         "approvals_cli"]
+# What is not run here, and why. Nothing of it is about what is kept.
+ELSEWHERE = {
+    "it has servers of its own": ("availability", "hosts", "hosts_work", "postgres", "store_move"),
+    "no store is asked: bytes, and who sends or reads them": (
+        "framings", "json_cases", "limits", "mcp", "mcp_pipe", "mcp_wire", "provider", "slow_clients"),
+    "no store is asked: files, documents, and places in the system": (
+        "codex_trust", "connect", "connect_http", "docs", "doctor", "packaging", "places", "units"),
+    "what shells and a browser make of answers, which are the same": ("completion", "page_browser", "page_hostile"),
+}
 # What is wrong on purpose: keys that are taken are tried, a test's daemon may be killed, and of a large answer not
 # all is wanted.
 EXPECTED = re.compile(r"duplicate key value|terminating |canceling statement due to user request")
-AT_ONCE = 2 * os.cpu_count()
+AT_ONCE = 3 * os.cpu_count()  # they mostly wait
 TALLY = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
 
 
@@ -33,9 +40,16 @@ def run(name, env):
 
 
 def everything():
+    """Those that take long first, so that none of them is left alone at the end."""
     with open(os.path.join(HERE, "meson.build")) as f:
-        names = re.findall(r"^  '(\w+)': (?:true|false),$", f.read(), re.M)
-    return [n for n in names if n not in ("availability", "postgres", "on_postgres", "hosts")]
+        text = f.read()
+    names = re.findall(r"^  '(\w+)': (?:true|false),$", text, re.M)
+    long = re.findall(r"'(\w+)'", re.search(r"^long_tests = \[(.*?)\]", text, re.M | re.S).group(1))
+    elsewhere = [name for some in ELSEWHERE.values() for name in some]
+    unknown = set(elsewhere) - set(names)
+    if unknown:
+        raise Failure("there is no %s" % ", ".join(sorted(unknown)))
+    return sorted((n for n in names if n not in elsewhere), key=lambda n: n not in long)
 
 
 def run_all(names, url):
@@ -61,8 +75,8 @@ def faults_in(log):
 
 
 def main():
-    names = sys.argv[1:] or (everything() if os.environ.get("KOINE_SOAK") else QUICK)
-    with Server() as server:
+    names = sys.argv[1:] or everything()
+    with Server("-c max_connections=500") as server:
         passed, failed, skipped = run_all(names, server.url(""))
         faults = faults_in(server.folder + "/log")
     for line in faults[:50]:

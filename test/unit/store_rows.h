@@ -43,24 +43,13 @@ static inline void assert_text(struct text t, const char *want)
 	assert_memory_equal(t.data, want, t.len);
 }
 
-/* The same of a server, by its own client. */
 static inline int64_t server_number(const char *sql)
 {
-	char command[4096], line[64] = "";
-	FILE *out;
+	int64_t n = 0;
 
-	snprintf(command, sizeof(command),
-		 "PGOPTIONS='-c search_path=koine' psql -AtqX -v ON_ERROR_STOP=1 -d "
-		 "\"$KOINE_TEST_STORE\""
-		 " <<'END'\n%s\nEND\n",
-		 sql);
-	out = popen(command, "r");
-	assert_non_null(out);
-	if (!fgets(line, sizeof(line), out))
-		line[0] = '\0';
-	if (pclose(out) != 0)
+	if (server_ask(sql, &n) != 0)
 		fail_msg("%s", sql);
-	return strtoll(line, NULL, 10);
+	return n;
 }
 
 /* One number, asked of the file beside the store. */
