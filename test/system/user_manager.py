@@ -2,6 +2,7 @@
 A real systemd user manager, where this machine lets us have one: as root, in a mount namespace
 with a /run of its own and in a cgroup of its own, so that nobody else notices.
 """
+import contextlib
 import os
 import shutil
 import signal
@@ -136,18 +137,30 @@ class UserManager:
     def clean_up(self):
         if self.process:
             if self.process.poll() is None:
-                # as its own exit.target does it: all units are stopped first
-                self.process.send_signal(signal.SIGRTMIN + 24)
+                # It starts its exit.target: all units are stopped first.
+                self.process.send_signal(signal.SIGTERM)
                 try:
                     self.process.wait(PATIENCE)
                 except subprocess.TimeoutExpired:
                     self.process.kill()
                     self.process.wait()
             self.process.stderr.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        left = []
         for group in self.groups:
             for at, _, _ in os.walk(group, topdown=False):
-                try:
+                left += self.end_all(at)
+                with contextlib.suppress(OSError):
                     os.rmdir(at)
-                except OSError:
-                    pass
-        shutil.rmtree(self.folder, ignore_errors=True)
+        check(not left, "left behind: %r", left)
+
+    @staticmethod
+    def end_all(group):
+        """Who is still in a cgroup of ours; then nobody is."""
+        found = []
+        with contextlib.suppress(OSError), open(os.path.join(group, "cgroup.procs")) as f:
+            for pid in map(int, f.read().split()):
+                found.append(pid)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        return found
