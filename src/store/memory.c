@@ -75,6 +75,8 @@ int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_
 		"INSERT INTO memory ({columns}, content_hash, seq) VALUES ({values}, :hash, :seq)",
 		.of = &memory_portrait,
 		.members = {.without = MEMBER_MADE},
+		.many = "INSERT INTO memory ({columns}, content_hash, seq) SELECT * FROM unnest("
+			"{lists}, CAST(:hash AS BIGINT[]), CAST(:seq AS BIGINT[]))",
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t key;
