@@ -2,6 +2,7 @@
 import calendar
 import concurrent.futures
 import contextlib
+import glob
 import os
 import socket
 import threading
@@ -49,11 +50,27 @@ def ticks(node):
     return [seconds(t["prompt"].split()[1]) for t in found if t["prompt"].startswith("tick ")]
 
 
+def clocks():
+    """What libfaketime keeps for each process, by its number, also when that is gone."""
+    return set(glob.glob("/dev/shm/faketime_shm_*") + glob.glob("/dev/shm/sem.faketime_sem_*"))
+
+
+@contextlib.contextmanager
+def clocks_removed():
+    before = clocks()
+    try:
+        yield
+    finally:
+        for path in clocks() - before:
+            if not os.path.exists("/proc/" + path.rpartition("_")[2]):
+                os.unlink(path)
+
+
 def test_a_wrong_clock_is_nobodys_trouble(server):
     if SANITIZED or not os.path.exists(WRONG_CLOCK):
         raise Skip("a wrong clock needs libfaketime, and no sanitizer")
     # Nobody may be late for any other reason; hours are more than any lease.
-    with Folder() as f, Hosts(0, spare=3, server=server, lease=30) as hosts:
+    with clocks_removed(), Folder() as f, Hosts(0, spare=3, server=server, lease=30) as hosts:
         with open(f("koine.conf"), "w") as out:
             out.write("[rule tick]\nevery = 2s\nprompt = tick {{payload.time}}\n")
         config = ["--config", f("koine.conf")]
