@@ -60,6 +60,25 @@ def test_what_one_host_changes_the_others_find(server):
         same(ask(a, "memory.stats")["total"], ask(b, "memory.stats")["total"], "memories")
 
 
+def test_what_is_found_again_is_as_it_is_now(server):
+    """The same scope finds the same memory before and after it is changed, here and elsewhere."""
+    with Hosts(2, server=server) as hosts:
+        a, b = hosts.nodes
+        one = ask(a, "memory.add", {"content": "the ferry leaves at seven"})["id"]
+        for _ in range(2):
+            for node in (a, b):
+                comes(node, "ferry", ["the ferry leaves at seven"])
+        ask(a, "memory.update", {"memory_id": one, "content": "the ferry leaves at eight"})
+        same(found(a, "ferry"), ["the ferry leaves at eight"], "where it was changed, at once")
+        comes(b, "ferry", ["the ferry leaves at eight"])
+        ask(b, "memory.update", {"memory_id": one, "content": "the ferry leaves at nine"})
+        same(found(b, "ferry"), ["the ferry leaves at nine"], "where it was changed, at once")
+        comes(a, "ferry", ["the ferry leaves at nine"])
+        ask(b, "memory.delete", {"memory_id": one})
+        same(found(b, "ferry"), [], "where it was deleted, at once")
+        comes(a, "ferry", [])
+
+
 def both(nodes, work):
     """On all nodes at once; what it returns."""
     out = [None] * len(nodes)
