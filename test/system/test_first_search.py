@@ -72,11 +72,11 @@ def test_a_client_that_hangs_up_leaves_nothing_to_build():
     with daemon() as d:
         c = d.connect()
         parked = [search(d) for _ in range(2 * READERS)]
-        # The index of the common memories, of which there are none, is ready at once.
         wait_until(lambda: c.call("memory.stats")["indexes"] == 2, "a build")
         for p in parked:
             p.close()
-        wait_until(lambda: c.call("memory.stats")["indexes"] == 1, "the end of the build")
+        # That of the common memories, of which there are none, may have been ready before.
+        wait_until(lambda: c.call("memory.stats")["indexes"] < 2, "the end of the build")
         # It is freed beside the loop.
         wait_until(lambda: c.call("memory.stats")["index_bytes"] < 1000, "its memory to be freed")
 
