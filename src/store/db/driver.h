@@ -71,6 +71,7 @@ struct store_ops {
 	/* Version n of the tables is what the first n of these make. */
 	const char *const *steps;
 	const int *n_steps;
+	bool at_once; /* schema_at_once can put them together */
 
 	/* One or more statements without parameters or rows. */
 	int (*exec)(void *db, const char *sql);

@@ -1,8 +1,11 @@
 #include "store/db/schema.h"
 
+#include "base/cleanup.h"
 #include "store/db/db_file.h"
 #include "store/db/driver.h"
 #include "store/db/schema_tally.h"
+
+enum { SCRIPT_MAX = 1 << 20 };
 
 /*
  * A memory's place in time is (created_ms, seq). Lists walk one of the three indexes by time:
@@ -653,7 +656,8 @@ int schema_check(struct connection *c, const char *path, struct why *why)
 	return 0;
 }
 
-static int take_step(struct connection *c, int version)
+/* In one transaction: the file is of this version then. */
+static int run_script(struct connection *c, const char *script, int version)
 {
 	static const struct query commit = {"COMMIT"};
 	static const struct query rollback = {"ROLLBACK"};
@@ -662,7 +666,7 @@ static int take_step(struct connection *c, int version)
 	r = query_simple(c, &c->ops->begin);
 	if (r != 0)
 		return r;
-	r = c->ops->exec(c->db, c->ops->steps[version]) ?: c->ops->set_version(c->db, version + 1);
+	r = c->ops->exec(c->db, script) ?: c->ops->set_version(c->db, version);
 	if (r == 0)
 		r = query_simple(c, &commit);
 	if (r != 0 && c->ops->in_transaction(c->db))
@@ -670,12 +674,24 @@ static int take_step(struct connection *c, int version)
 	return r;
 }
 
+static int make_all(struct connection *c)
+{
+	CLEANUP(buf_donep) struct buf script;
+	int r;
+
+	buf_init(&script, SCRIPT_MAX);
+	r = schema_at_once(c->ops->steps, *c->ops->n_steps, &script);
+	return r != 0 ? r : run_script(c, script.data, *c->ops->n_steps);
+}
+
 int schema_migrate(struct connection *c)
 {
 	int version, r;
 
 	r = c->ops->version(c->db, &version);
-	while (r == 0 && version < *c->ops->n_steps)
-		r = take_step(c, version++);
+	if (r == 0 && version == 0 && c->ops->at_once)
+		return make_all(c);
+	for (; r == 0 && version < *c->ops->n_steps; version++)
+		r = run_script(c, c->ops->steps[version], version + 1);
 	return r;
 }

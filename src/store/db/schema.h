@@ -1,6 +1,7 @@
 /* The tables, as a list of steps that bring a file up to date from the version it has. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/why.h"
 
 struct connection;
@@ -12,5 +13,9 @@ extern const int sqlite_n_steps;
 /* Refuses a file that a newer program wrote. */
 int schema_check(struct connection *c, const char *path, struct why *why);
 
-/* Takes the missing steps, each in a transaction of its own. */
+/* Takes the missing steps, each in a transaction of its own; a new file may have them all at once. */
 int schema_migrate(struct connection *c);
+
+/* One script that makes of nothing what the steps would: columns that a step adds to a table, in a
+ * statement for each, are in the table from the start. It ends with NUL. */
+int schema_at_once(const char *const *steps, int n, struct buf *out);

@@ -500,6 +500,7 @@ const struct store_ops sqlite_ops = {
 	.set_version = set_version,
 	.steps = sqlite_steps,
 	.n_steps = &sqlite_n_steps,
+	.at_once = true,
 	.exec = exec,
 	.in_transaction = in_transaction,
 	.still_there = still_there,
