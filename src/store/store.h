@@ -21,6 +21,13 @@
 struct store;
 struct connection;
 
+/*
+ * In bytes, of what rows are found by: the name of a user, a chat …, and a folder or project. In
+ * PostgreSQL all columns of an entry of an index have 2704 together, unless they can be compressed,
+ * and kept counts have a project beside the name of a model.
+ */
+enum { STORE_NAME_MAX = 256, STORE_FOLDER_MAX = 2048 };
+
 struct store_opts {
 	unsigned n_readers; /* 0: 4 */
 	const char *host;   /* its name, if others may share the store; NULL: none */

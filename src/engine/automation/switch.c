@@ -1,6 +1,5 @@
 /* Switching rules, and all rules of a project, on and off by hand. The state survives restarts. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,9 +119,10 @@ static int throw_switch(struct toggle *t, struct text project, struct why *why)
 
 	if (!project.data)
 		project = TEXT("");
-	if (project.len >= PATH_MAX)
-		return refuse_field(why, "project", "a project is a folder of at most %d bytes",
-				    PATH_MAX - 1);
+	if (project.len > STORE_FOLDER_MAX || memchr(project.data, '\0', project.len))
+		return refuse_field(why, "project",
+				    "a project is a folder of at most %d bytes, without NUL",
+				    STORE_FOLDER_MAX);
 	s = switch_get(t->automation, project);
 	if (!s || rule_key(&t->arena, project, TEXT(""), &t->key) != 0)
 		return -ENOMEM;

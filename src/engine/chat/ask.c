@@ -68,7 +68,8 @@ static int check_content(const struct chat_ask *ask, struct why *why)
 	if (ask->content.len > CHAT_TEXT_MAX)
 		return refuse(why, REFUSE_TOO_LARGE, "content is larger than %d bytes",
 			      CHAT_TEXT_MAX);
-	r = check_results(ask, why) ?: check_history(ask, why);
+	/* Facts may be drawn from it, and are kept for whom it names. */
+	r = check_results(ask, why) ?: check_history(ask, why) ?: memory_check_names(&ask->by, why);
 	if (r == 0 && ask->n_tools > AGENT_TOOLS_MAX)
 		return refuse_field(why, "tools", "more than %d tools", AGENT_TOOLS_MAX);
 	return r;

@@ -1,5 +1,9 @@
 #include "engine/memory/access.h"
 
+#include <string.h>
+
+#include "store/store.h"
+
 struct text memory_name(struct text t)
 {
 	return t.len > 0 ? t : (struct text) {0};
@@ -14,6 +18,28 @@ int memory_check_asker(const struct memory_asker *by, struct why *why)
 {
 	if (by->this_chat && by->chat.len == 0)
 		return refuse_field(why, "this_chat", "this_chat needs a chat_id");
+	return 0;
+}
+
+int memory_check_names(const struct memory_asker *by, struct why *why)
+{
+	const struct {
+		const char *field;
+		struct text text;
+		size_t max;
+	} names[] = {
+		{"user_id", by->user, STORE_NAME_MAX},
+		{"chat_id", by->chat, STORE_NAME_MAX},
+		{"project", by->project, STORE_FOLDER_MAX},
+	};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].text.len > names[i].max)
+			return refuse_field(why, names[i].field, "%s is longer than %zu bytes",
+					    names[i].field, names[i].max);
+	}
+	if (by->project.data && memchr(by->project.data, '\0', by->project.len))
+		return refuse_field(why, "project", "project has a NUL byte");
 	return 0;
 }
 

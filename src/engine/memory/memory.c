@@ -401,7 +401,7 @@ static int make(struct arena *a, const struct memory_new *in, struct memory *ret
 
 static int check_new(const struct memory_new *in, struct why *why)
 {
-	int r = memory_need(in->content, "content", why);
+	int r = memory_need(in->content, "content", why) ?: memory_check_names(&in->by, why);
 
 	if (r == 0)
 		r = memory_check_category(in->category, why);

@@ -122,6 +122,9 @@ struct memory_new {
 	bool once; /* the same is not stored again, however long ago it was */
 };
 
+/* Refuses names that are too long for anything to be kept under them. */
+int memory_check_names(const struct memory_asker *by, struct why *why);
+
 /*
  * Stores a memory. The same content, user, chat, project, `shared`, source, subjects and
  * expiry within ten seconds returns the first one, as `repeated`: clients repeat a call if they did not get

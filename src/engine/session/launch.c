@@ -74,7 +74,7 @@ int session_check_new(const struct session_new *in, struct why *why)
 		{in->title, "title", SESSION_TITLE_MAX},
 		{in->model, "model", SESSION_TITLE_MAX},
 		{in->permission_prompt_tool, "permission_prompt_tool", SESSION_TITLE_MAX},
-		{in->working_dir, "working_dir", PATH_MAX - 1},
+		{in->working_dir, "working_dir", STORE_FOLDER_MAX},
 		{in->system_prompt, "system_prompt", PROMPT_MAX},
 		{in->append_system_prompt, "append_system_prompt", PROMPT_MAX},
 		{in->custom_instructions, "custom_instructions", PROMPT_MAX},
@@ -210,7 +210,7 @@ static int summarize(struct arena *a, struct text query, struct text *ret_summar
 	return 0;
 }
 
-static int expand_folder(struct arena *a, struct text dir, struct text *ret_dir)
+static int expand_folder(struct arena *a, struct text dir, struct text *ret_dir, struct why *why)
 {
 	char buffer[PATH_MAX];
 	const char *home = getenv("HOME");
@@ -226,14 +226,16 @@ static int expand_folder(struct arena *a, struct text dir, struct text *ret_dir)
 	} else {
 		n = snprintf(buffer, sizeof(buffer), "%.*s", TEXT_ARGS(dir));
 	}
-	if (n >= (int)sizeof(buffer))
-		return -ENAMETOOLONG;
+	if (n > STORE_FOLDER_MAX)
+		return refuse_field(why, "working_dir", "working_dir is longer than %d bytes",
+				    STORE_FOLDER_MAX);
 	ret_dir->data = arena_copy(a, buffer, (size_t)n);
 	ret_dir->len = (size_t)n;
 	return ret_dir->data ? 0 : -ENOMEM;
 }
 
-static int fill_row(struct live_session *l, const struct session_new *in, struct text parent)
+static int fill_row(struct live_session *l, const struct session_new *in, struct text parent,
+		    struct why *why)
 {
 	struct session *row = &l->row;
 	struct arena *a = &l->arena;
@@ -260,7 +262,7 @@ static int fill_row(struct live_session *l, const struct session_new *in, struct
 	};
 	r = portrait_copy(&session_portrait, a, row) ?: summarize(a, in->query, &row->summary);
 	if (r == 0)
-		r = expand_folder(a, in->working_dir, &row->working_dir);
+		r = expand_folder(a, in->working_dir, &row->working_dir, why);
 	return r == 0 ? session_config_make(a, in, &l->plan, &row->config.bytes) : r;
 }
 
@@ -300,7 +302,8 @@ static int make(struct sessions *s, const struct session_new *in, struct text pa
 	l = live_new(s);
 	if (!l)
 		return -ENOMEM;
-	r = set_ids(l) ?: fill_row(l, in, parent) ?: arena_copy_text(&l->arena, resume, &l->resume);
+	r = set_ids(l) ?: fill_row(l, in, parent, why) ?:
+	    arena_copy_text(&l->arena, resume, &l->resume);
 	if (r == 0)
 		r = choose_runner(s, l, in->agent, why);
 	list_append(&s->live, &l->link);
