@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -280,6 +281,26 @@ def test_the_whole_command_is_shown_and_nothing_is_interpreted():
                 shown = "\\x%02x" % ord(char) if ord(char) < 0x80 else "\\u{%x}" % ord(char)
                 check("l%ss" % char not in text and "l%ss" % shown in text, "%s: %r", name, text)
             check("done \u2714\ufe0f" in text, "a sign: %r", text)
+
+
+def test_names_are_text_too_and_are_cut_with_a_mark():
+    hidden = "\u202e\u200b" * 40
+    for server in servers():
+        with World(server) as w:
+            w.ask("x" * 5000, agent="a" * 200, origin="/src" + "/long" * 60, session_id="\u202e\x1b[2J" * 9,
+                  input={"k" * 300: "x" * 5000})
+            text = text_of(w.server.arrived(1))
+            for pattern in ("a{70,}… wants to use Bash", "\nk{300}: xxx", "(/long)+[/long]*…, on ",
+                            r", session \\u{202e}\\x1b\[2J"):
+                check(re.search(pattern, text), "%r is not in %r", pattern, text)
+            for bad in "\x1b\u202e\u200b":
+                check(bad not in text, "%r is in %r", bad, text)
+            # However much each of them grows, all of it fits, and so does what came of it.
+            a = w.ask("", agent=hidden, origin=hidden, tool=hidden, session_id=hidden, input={hidden: "\u202e" * 3000})
+            m = w.server.arrived(2)
+            w.c.call("approval.decide", {"id": a["id"], "decision": "deny", "comment": "é" + "\u202e" * 500})
+            change = text_of(wait_until(lambda m=m: m["changes"], "its change")[0])
+            check("Denied by human" in change and change.count("…") >= 3, "%r", change[-900:])
 
 
 def test_what_is_too_long_says_so():

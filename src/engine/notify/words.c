@@ -16,7 +16,7 @@
 enum {
 	SHOWN_MAX = 3000, /* bytes of the input; the rest of NOTICE_TEXT_MAX is about who asks */
 	RENDER_MAX = 16 << 20,
-	NAME_SHOWN = 80,
+	NAME_SHOWN = 80, /* bytes as they are shown: no name makes a message too long to be sent */
 };
 
 static uint32_t code_point(const char *at, size_t n)
@@ -92,9 +92,21 @@ int words_plain(struct arena *a, struct text from, size_t max, struct text *ret)
 	return keep(a, &out, ret);
 }
 
+/* What is cut ends with a mark. */
 static void add_name(struct buf *out, struct text t)
 {
-	add_plain(out, text_cut(t, NAME_SHOWN), " ");
+	struct text shown;
+	struct buf plain;
+
+	buf_init(&plain, RENDER_MAX);
+	add_plain(&plain, t, " ");
+	shown = text_cut((struct text) {.data = plain.data, .len = plain.len}, NAME_SHOWN);
+	buf_add(out, shown.data, shown.len);
+	if (shown.len < plain.len)
+		buf_add_str(out, "…");
+	if (plain.err != 0 && out->err == 0)
+		out->err = plain.err;
+	buf_done(&plain);
 }
 
 static int add_member(struct buf *out, struct arena *a, const struct value *v,
@@ -107,7 +119,7 @@ static int add_member(struct buf *out, struct arena *a, const struct value *v,
 		return r;
 	if (out->len > 0)
 		buf_add_char(out, '\n');
-	add_name(out, (struct text) {.data = v->key, .len = v->key_len});
+	add_plain(out, (struct text) {.data = v->key, .len = v->key_len}, " ");
 	buf_add_str(out, memchr(text.data ? text.data : "", '\n', text.len) ? ":\n    " : ": ");
 	add_plain(out, text, "    ");
 	return 0;
@@ -126,8 +138,10 @@ static void add_asker(struct buf *out, const struct approval *row, struct text h
 		buf_add_str(out, ", on ");
 		add_name(out, host);
 	}
-	if (row->session.len > 0)
-		buf_printf(out, ", session %.*s", TEXT_ARGS(text_cut(row->session, 8)));
+	if (row->session.len > 0) {
+		buf_add_str(out, ", session ");
+		add_plain(out, text_cut(row->session, 8), " ");
+	}
 }
 
 static int write_input(struct buf *out, struct arena *a, const struct approval *row,
@@ -198,11 +212,11 @@ void words_of_outcome(enum approval_status status, struct text by, struct text c
 	buf_add_str(&plain, words[status]);
 	if (says && by.len > 0) {
 		buf_add_str(&plain, " by ");
-		add_plain(&plain, text_cut(by, NAME_SHOWN), " ");
+		add_name(&plain, by);
 	}
 	if (says && comment.len > 0) {
 		buf_add_str(&plain, ": ");
-		add_plain(&plain, text_cut(comment, NAME_SHOWN), " ");
+		add_name(&plain, comment);
 	}
 	snprintf(out, size, "%.*s", (int)utf8_whole(plain.data ? plain.data : "", plain.len),
 		 plain.data ? plain.data : "");
