@@ -1,5 +1,5 @@
 // The frame: which room is shown, what waits, and whether koined is there.
-import {h, put, say, svg} from './dom.js';
+import {age, h, put, say, svg} from './dom.js';
 import {call, listen, onTurnedAway, start} from './link.js';
 import * as inbox from './inbox.js';
 import * as tasks from './tasks.js';
@@ -22,12 +22,23 @@ const count = h('span', {class: 'count', hidden: true});
 let room = null; // {name, close}
 let waiting = null; // not known yet
 
+const AGE_MS = 10000;
+
+// An address may be typed, or come from a message that was cut.
+function decoded(part) {
+	try {
+		return decodeURIComponent(part);
+	} catch {
+		return part;
+	}
+}
+
 // #/tasks/ID?state=running
 function place() {
 	const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
-	const [name, ...rest] = path.split('/').map(decodeURIComponent);
+	const [name, ...rest] = path.split('/').map(decoded);
 
-	return {name: rooms[name] ? name : 'inbox', rest, query: new URLSearchParams(query ?? '')};
+	return {name: Object.hasOwn(rooms, name) ? name : 'inbox', rest, query: new URLSearchParams(query ?? '')};
 }
 
 function nav() {
@@ -170,6 +181,7 @@ document.getElementById('skip').addEventListener('click', e => {
 	e.preventDefault();
 	main.focus();
 });
+setInterval(() => document.hidden || age(main), AGE_MS);
 nav();
 show();
 start();

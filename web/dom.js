@@ -128,7 +128,17 @@ export function time(iso) {
 		return '';
 	const at = new Date(iso);
 
-	return h('time', {datetime: iso, title: at.toLocaleString()}, ago(iso));
+	return h('time', {class: 'ago', datetime: iso, title: at.toLocaleString()}, ago(iso));
+}
+
+// What time() has made grows older.
+export function age(root) {
+	for (const t of root.querySelectorAll('time.ago')) {
+		const text = ago(t.dateTime);
+
+		if (t.textContent !== text)
+			t.textContent = text;
+	}
 }
 
 export function clock(iso) {

@@ -107,9 +107,14 @@ function actions(card, decided) {
 		field('Comment', comment, {class: 'field wide'}));
 }
 
+// Asked for again, if koined was away, when the list is read anew.
 async function whole(card, place) {
+	if (card.whole || card.reading)
+		return;
+	card.reading = true;
 	const a = await doing(() => call('approval.get', {id: card.approval.id, exact: true}));
 
+	card.reading = false;
 	if (a) {
 		put(place, input(a.input));
 		card.whole = true;
@@ -125,8 +130,8 @@ function make(approval, decided, choose) {
 		onfocusin: () => choose(card, false)},
 		h('div', {class: 'asks'}, chip(asker(approval), 'agent'), h('h2', {}, exact(approval.tool)), h('span', {class: 'left'}, left(approval))),
 		who(approval), place, actions(card, decided));
-	if (approval.input_omitted)
-		whole(card, place);
+	card.look = () => whole(card, place);
+	card.look();
 	return card;
 }
 
@@ -203,8 +208,10 @@ export function enter(root, start) {
 			if (!known.has(card.approval.id) && !card.busy)
 				remove(card);
 		for (const a of approvals) {
-			if (cards.has(a.id))
+			if (cards.has(a.id)) {
+				cards.get(a.id).look();
 				continue;
+			}
 			const card = make(a, decided, choose);
 
 			cards.set(a.id, card);
@@ -249,7 +256,8 @@ export function enter(root, start) {
 			}
 			if (!act || !chosen?.[act])
 				return false;
-			if (performance.now() - since >= LOOKED_MS)
+			// Nor does one that is still held down from the one before.
+			if (!e.repeat && performance.now() - since >= LOOKED_MS)
 				chosen[act]();
 			return true;
 		},

@@ -33,11 +33,25 @@ export function long(text, props) {
 	return h('div', {}, pre, more);
 }
 
+// A box that scrolls says so: on a phone nothing else does, and what is asked may stand below blank lines.
+const boxes = new ResizeObserver(all => all.forEach(({target}) => {
+	target.nextElementSibling.hidden = target.scrollHeight <= target.clientHeight + 1;
+}));
+
+function boxed(element) {
+	const place = h('div', {}, element);
+	const box = place.querySelector('pre, .diff');
+
+	box.after(h('p', {class: 'note', hidden: true}, 'Only a part is in sight: this box scrolls.'));
+	boxes.observe(box);
+	return place;
+}
+
 // ---- JSON, folded ----
 
 function leaf(value) {
 	if (typeof value === 'string' && (value.length > 200 || value.includes('\n')))
-		return long(exact(value));
+		return boxed(long(exact(value)));
 	return h('code', {class: `json-${value === null ? 'null' : typeof value}`}, exact(JSON.stringify(value)));
 }
 
@@ -97,25 +111,25 @@ const quoted = w => (/^[\w@%+=:,./-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\
 function asCommand(v) {
 	const name = ['command', 'cmd'].find(k => isText(v[k]) || (Array.isArray(v[k]) && v[k].length > 0 && v[k].every(isText)));
 
-	return name && [[name], long(exact(isText(v[name]) ? v[name] : v[name].map(quoted).join(' ')), {class: 'command', 'aria-label': 'Command'})];
+	return name && [[name], boxed(long(exact(isText(v[name]) ? v[name] : v[name].map(quoted).join(' ')), {class: 'command', 'aria-label': 'Command'}))];
 }
 
 function change(v, names) {
-	return [compare(v[names[0]], v[names[1]]), rest(v, names)];
+	return [boxed(compare(v[names[0]], v[names[1]])), rest(v, names)];
 }
 
 function asEdit(v) {
 	const names = pairOf(v);
 
 	if (names)
-		return [names, compare(v[names[0]], v[names[1]])];
+		return [names, boxed(compare(v[names[0]], v[names[1]]))];
 	return Array.isArray(v.edits) && v.edits.length > 0 && v.edits.every(pairOf) &&
 		[['edits'], h('div', {}, v.edits.map(e => change(e, pairOf(e))))];
 }
 
 function asFile(v) {
 	return isText(v.content) && PATHS.some(k => isText(v[k])) &&
-		[['content'], h('div', {}, h('p', {class: 'note'}, `writes ${bytes(new Blob([v.content]).size)}`), long(exact(v.content)))];
+		[['content'], h('div', {}, h('p', {class: 'note'}, `writes ${bytes(new Blob([v.content]).size)}`), boxed(long(exact(v.content))))];
 }
 
 function asQuestion(v) {

@@ -1,5 +1,5 @@
 // What agents work on while nobody waits: board or list, and what is kept back.
-import {ago, button, chip, doing, empty, field, h, heading, put, soon, time} from './dom.js';
+import {button, chip, doing, empty, field, h, heading, put, soon, time} from './dom.js';
 import {call, listen} from './link.js';
 import {detail, editor, href, key, output, raise, stash, state} from './task.js';
 
@@ -10,7 +10,6 @@ const PAGE = 100;
 const PAGE_MAX = 1000;
 const SHOWN_ALONE = 20; // tasks of older pages that are asked for one by one
 const LOOK_MS = 1000;
-const AGE_MS = 30000;
 
 function gist(text) {
 	return (text ?? '').split('\n').find(l => l.trim()) ?? '';
@@ -365,7 +364,6 @@ export function enter(root, start) {
 		if (kind === 'state' && value === 'up')
 			wish();
 	});
-	const ages = setInterval(() => list.querySelectorAll('time').forEach(t => { t.textContent = ago(t.dateTime); }), AGE_MS);
 
 	// The task that a key is about: the open one, or that of the row with the focus.
 	function chosen() {
@@ -404,7 +402,6 @@ export function enter(root, start) {
 		close() {
 			stop();
 			sight.disconnect();
-			clearInterval(ages);
 			clearTimeout(looking);
 		},
 		key(e) {

@@ -361,6 +361,58 @@ const kinds = {
 		await page.getByText('That one does not wait any more').waitFor();
 	},
 
+	// What hides below blank lines, a key that is held, an address that is none, koined away for a moment, and age.
+	async traps() {
+		const page = await open(link);
+		const cards = page.locator('.card');
+		const scrolls = 'note => note.textContent.startsWith("Only a part") && !note.hidden';
+		const count = () => page.evaluate(() => [document.querySelectorAll('.card').length, document.querySelectorAll('[aria-busy]').length]);
+		const settle = async () => page.waitForFunction(t => performance.now() > t, await page.evaluate(() => performance.now() + 450));
+		let away = true;
+
+		await page.waitForURL(`${base}/`);
+		await cards.nth(4).waitFor();
+		for (const size of [PHONE, DESK]) {
+			await page.setViewportSize(size);
+			await page.waitForFunction(`[...document.querySelectorAll('.card .note')].filter(${scrolls}).length === 3`);
+			(found.scrolling ??= []).push(await page.evaluate(`[...document.querySelectorAll('.card')].map(c => [...c.querySelectorAll('.note')].some(${scrolls}))`));
+		}
+		await judge(page, 'boxes that scroll');
+		// A key that stays down decides once.
+		await page.keyboard.press('j');
+		await settle();
+		await page.keyboard.down('a');
+		await page.waitForFunction(() => document.querySelectorAll('.card').length === 4 && document.activeElement?.matches('.card.chosen'));
+		await settle();
+		for (let i = 0; i < 3; i++)
+			await page.keyboard.down('a');
+		found.held = await count();
+		await page.keyboard.up('a');
+		await page.keyboard.press('a');
+		await page.waitForFunction(() => document.querySelectorAll('.card').length === 3);
+		// What was asked grows older while one looks.
+		await page.locator('.card .who time').first().evaluate(t => t.setAttribute('datetime', new Date(Date.now() - 3 * 3600000).toISOString()));
+		await page.locator('.card .who time').first().getByText('3 h ago').waitFor();
+		// Addresses that are none.
+		for (const to of ['constructor', '__proto__', '%E0%A4%A', 'tasks/%', 'inbox/%']) {
+			await page.goto(`${base}/#/events`);
+			await page.locator('.events tbody tr').first().waitFor();
+			await page.goto(`${base}/#/${to}`);
+			await page.locator('h1', {hasText: to.startsWith('tasks') ? 'Tasks' : 'Inbox'}).waitFor();
+		}
+		// The whole of a long one is asked for again once koined is back.
+		await page.route('**/rpc', route => (away && route.request().postData().includes('approval.get') ? route.abort() : route.continue()));
+		await page.goto(`${base}/#/inbox`);
+		await page.reload();
+		await page.getByText('reading the whole input').waitFor();
+		await page.getByText('koined does not answer').waitFor();
+		away = false;
+		koine('deny', '--comment', 'elsewhere', JSON.parse(koine('approvals', '--json'))[0].id);
+		await page.getByText('reading the whole input').waitFor({state: 'hidden'});
+		await page.locator('.card .mark').waitFor();
+		problems.splice(0, problems.length, ...problems.filter(p => !p.includes('net::ERR_FAILED')));
+	},
+
 	// A page of another origin at the same machine: the browser sends it our cookie with what it asks of us.
 	async foreign() {
 		const page = await open(link);

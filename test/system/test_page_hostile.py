@@ -72,6 +72,18 @@ def test_all_that_is_asked_is_shown():
         same(c.call("approval.get", {"id": big})["status"], "approved", "what was")
 
 
+def test_nothing_hides_and_nothing_is_decided_by_accident():
+    below = "ls" + "\n" * 300 + "rm -rf ~"
+    with PageWorld("--set", "approval.agents_decide=yes") as w, w.daemon.connect() as c:
+        for given in ({"command": "make"}, {"command": "make again"}, {"command": below}, {"msg": "why?", "more": {"deep": below}},
+                      {"file_path": "/big", "content": "x" * 400000}):
+            c.call("approval.create", {"tool": "Bash", "agent": "claude", "input": given})
+        found = w.browse("traps")
+        same(found["scrolling"], [[False, False, True, True, True]] * 2, "boxes that scroll, and say so")
+        same(found["held"], [4, 0], "cards, and those being decided, while a key is held")
+        same([a["status"] for a in c.call("approval.list", {"status": "any"})["approvals"]].count("approved"), 2, "approved")
+
+
 def test_a_page_of_another_origin_can_do_nothing():
     """In a browser that was let in, and that sends our cookie to every port of this machine."""
     with Hooked() as server, PageWorld(*sets("home", kind="webhook", url=server.url), "--set",
