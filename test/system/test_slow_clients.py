@@ -198,9 +198,9 @@ def test_many_who_read_large_answers_all_get_them():
     echo = Line.wrap(request("debug.echo", '["%s"]' % ("x" * size)))
     with Daemon() as d:
         clients = [d.connect() for _ in range(12)]
-        for c in clients:
-            c.send(echo)
-        # All of them read all the time, however slow the machine is: nobody waits for another's answer.
+        # One sends after the other, and all of them read all the time, however slow the machine is.
+        sender = threading.Thread(target=lambda: [c.send(echo) for c in clients], daemon=True)
+        sender.start()
         reading = {c.socket: c for c in clients}
         while reading:
             ready = select.select(list(reading), [], [], PATIENCE)[0]
@@ -209,6 +209,7 @@ def test_many_who_read_large_answers_all_get_them():
                 c.need(len(c.got) + 1)
                 if c.got.endswith(b"\n"):
                     del reading[c.socket]
+        sender.join()
         for c in clients:
             same(len(json.loads(c.read_line())["result"][0]), size, "length")
 
