@@ -799,6 +799,7 @@ def test_koine_notify():
             check(b"phone" in listed.stdout and b"quiet" in listed.stdout, "%r", listed)
             none = koine(w.d, "test", "nobody")
             check(none.returncode == 1 and b"no notifier 'nobody'" in none.stderr, "%r", none)
+            check(b"press one" in err and b"press one" not in none.stderr, "whom it is sent to: %r, %r", err, none)
             late = koine(w.d, "test", "phone", "--timeout", "1")
             check(late.returncode == 1 and b"nobody pressed" in late.stderr, "%r", late)
             w.server.press(w.server.arrived(2), "Approve")

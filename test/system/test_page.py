@@ -315,6 +315,22 @@ def test_behind_a_proxy():
         check(how.startswith("https://other.example/enter?link="), "%s", how)
 
 
+def test_a_link_for_elsewhere_is_one_that_can_work():
+    """What a browser would not open, or the settings not take, is refused before a link is made."""
+    with Daemon() as d:
+        for url in ("foo", "https://", "https://x.example/path", "http://x.example", "https://a b", "javascript:alert(1)",
+                    "https://x.example:", "https://u@x.example", "http://127.0.0.1.x.example"):
+            done = koine(d, "page", "--link", url, status=64)
+            check("--link" in done.stderr and "https://HOST" in done.stderr and not done.stdout, "%s: %r", url, done)
+        done = koine(d, "page", "--link", "https://X.Example:8443/")
+        check(done.stdout.startswith("https://x.example:8443/enter?link="), "%r", done)
+        check("behind = https://x.example:8443\n" in done.stderr, "%r", done)
+        for url in ("http://127.0.0.1:7770", "http://localhost:7770/"):
+            done = koine(d, "page", "--link", url)
+            check(done.stdout.startswith(url.rstrip("/") + "/enter?link="), "%r", done)
+            check("ssh -L 7770:127.0.0.1:" in done.stderr and "behind" not in done.stderr, "%r", done)
+
+
 def test_a_proxy_into_which_koined_cannot_look():
     """koined is an ordinary user's, the proxy root's, as tailscaled is: its visitors decide."""
     if os.getuid() != 0 or not reachable(NOBODY):

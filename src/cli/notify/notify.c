@@ -75,6 +75,26 @@ static void print_test(const struct cli *cli, const struct koine_value *result)
 		printf("sent by %s, which has no buttons\n", cli->args[0]);
 }
 
+/* Only what has buttons makes somebody wait. One that there is none of is refused at once. */
+static int announce(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *n;
+	int r = call_plain(cli, "notify.list", NULL, &a);
+
+	if (r != 0)
+		return r;
+	n = member_first(koine_answer_result(a), "notifiers");
+	for (; n; n = koine_value_next(n)) {
+		bool asks = member_is(n, "kind", "ntfy") || member_is(n, "kind", "telegram");
+
+		if (asks && member_is(n, "name", cli->args[0]) && !member_is(n, "state", "off"))
+			complain("a test is on its way to %s; press one of its buttons",
+				 cli->args[0]);
+	}
+	return 0;
+}
+
 static int cmd_test(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
@@ -85,8 +105,11 @@ static int cmd_test(struct cli *cli)
 	params_add(params, "name", cli->args[0]);
 	if (o->timeout > 0)
 		params_add_int(params, "timeout", o->timeout);
-	if (!cli->options.json)
-		complain("a test is on its way to %s; press one of its buttons", cli->args[0]);
+	r = cli->options.json ? 0 : announce(cli);
+	if (r != 0) {
+		koine_json_free(params);
+		return r;
+	}
 	/* A human takes longer than a call may. */
 	talk_be_patient(cli);
 	r = call_send(cli, "notify.test", params, &a);

@@ -57,50 +57,101 @@ static const char *path_of(const char *link)
 	return path ? path : "";
 }
 
-static bool is_behind(const struct koine_value *result, const char *base, size_t n)
-{
-	struct text behind = member_string(result, "behind");
+/* ---- for another address ---- */
 
-	return behind.len == n && memcmp(behind.data, base, n) == 0;
+static const char secure[] = "https://";
+static const char tunnel[] = "http://"; /* only at a loopback address: ssh's other end */
+
+static bool is_here(const char *base)
+{
+	static const char *const hosts[] = {"127.0.0.1", "localhost"};
+
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		const char *host = base + strlen(tunnel);
+		size_t n = strlen(hosts[i]);
+
+		if (strncmp(base, tunnel, strlen(tunnel)) == 0 && strncmp(host, hosts[i], n) == 0 &&
+		    (!host[n] || host[n] == ':'))
+			return true;
+	}
+	return false;
 }
 
-static int say_elsewhere(const char *base, const struct koine_value *result, const char *link)
+/* In small letters and without a slash at its end, as browsers say it and [page] behind wants it. */
+static bool read_base(const char *url, char out[LINK_MAX_BYTES])
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+	size_t n = strlen(url);
+	const char *at;
+
+	while (n > 0 && url[n - 1] == '/')
+		n--;
+	if (n >= LINK_MAX_BYTES)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		out[i] = url[i] >= 'A' && url[i] <= 'Z' ? (char)(url[i] - 'A' + 'a') : url[i];
+	out[n] = '\0';
+	if (strncmp(out, secure, strlen(secure)) == 0)
+		at = out + strlen(secure);
+	else if (is_here(out))
+		at = out + strlen(tunnel);
+	else
+		return false;
+	n = strspn(at, letters);
+	at += n;
+	if (*at == ':' && at[1])
+		at += 1 + strspn(at + 1, "0123456789");
+	return n > 0 && !*at;
+}
+
+static void say_elsewhere(const char *base, const struct koine_value *result, const char *link)
 {
 	char address[LINK_MAX_BYTES];
-	size_t n = strlen(base);
 
-	while (n > 0 && base[n - 1] == '/')
-		n--;
-	printf("%.*s%s\n", (int)n, base, path_of(link));
-	if (is_behind(result, base, n)) {
+	printf("%s%s\n", base, path_of(link));
+	if (text_is(member_string(result, "behind"), base)) {
 		fputs("Links in webhooks' messages lead there, too.\n", stderr);
-		return 0;
+		return;
 	}
 	member_copy(result, "address", address, sizeof(address));
 	fprintf(stderr,
 		"koined serves the page at %s, to this machine alone. From elsewhere:\n"
-		"  ssh -L 7770:%s HOST   and a link to http://127.0.0.1:7770\n"
+		"  ssh -L 7770:%s HOST   and a link to http://127.0.0.1:7770\n",
+		address, strlen(address) > strlen(tunnel) ? address + strlen(tunnel) : "");
+	if (is_here(base))
+		return;
+	fprintf(stderr,
 		"  or a proxy on this machine that speaks https, such as `tailscale serve`; then\n"
-		"  koine.conf has  [page] behind = %.*s\n"
+		"  koine.conf has  [page] behind = %s\n"
 		"  and, if the proxy is another user's,  [listen page] allow_uids = UID\n"
 		"Links in webhooks' messages lead there then, too.\n",
-		address, strlen(address) > 7 ? address + strlen("http://") : "", (int)n, base);
-	return 0;
+		base);
 }
+
+/* ---- the link ---- */
 
 static int open_page(struct cli *cli, const struct page_options *o)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	char link[LINK_MAX_BYTES];
 	char behind[LINK_MAX_BYTES];
-	int r = call_plain(cli, "page.open", NULL, &a);
+	char base[LINK_MAX_BYTES];
+	int r;
 
+	if (o->link && !read_base(o->link, base)) {
+		complain("--link wants https://HOST, https://HOST:PORT or, for ssh -L, "
+			 "http://127.0.0.1:PORT");
+		return EX_USAGE;
+	}
+	r = call_plain(cli, "page.open", NULL, &a);
 	if (r != 0 || cli->options.json)
 		return r != 0 ? r : call_print_result(cli, a, NULL, NULL);
 	member_copy(koine_answer_result(a), "link", link, sizeof(link));
 	member_copy(koine_answer_result(a), "link_behind", behind, sizeof(behind));
-	if (o->link)
-		return say_elsewhere(o->link, koine_answer_result(a), link);
+	if (o->link) {
+		say_elsewhere(base, koine_answer_result(a), link);
+		return 0;
+	}
 	printf("%s\n%s%s", link, behind, behind[0] ? "\n" : "");
 	fflush(stdout);
 	fprintf(stderr, "It lets one browser in, within %lld minutes.\n",
