@@ -209,7 +209,7 @@ def test_live_decisions():
             one = ask(c, agent="claude", input={"command": "one" + STEERING})
             frame = frame_with(t, "1 waits", "> " + short(one), "claude", "one\\x1b]0;owned")
             check("\033]0;" not in frame and "\u202e" not in frame, "%r", frame)
-            t.type("a")
+            t.type("ja")
             frame_with(t, "nobody asks", "approved by human")
             until(c, one, "approved")
             two, three = ask(c, input={"command": "two"}), ask(c, input={"command": "three"})

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 from harness import KOINE, PATIENCE, SOURCE, Daemon, Folder, Skip, check, main, same, wait_until
 from test_approvals_cli import ask, short, status, until
@@ -223,6 +224,33 @@ def test_approvals_are_answered_there():
             t.leave()
 
 
+def test_what_has_just_come_is_not_approved_by_a_key_meant_for_another():
+    """Neither by a key that is pressed twice, nor by one that is held. Whoever is slow has had time to look."""
+    with Daemon() as d, d.connect() as c:
+        ids = [ask(c, input={"command": "command %d" % n}) for n in range(20)]
+        with Tmux(of(d), "top", size=(80, 50)) as t:
+            t.until("20 wait", "> " + short(ids[0]))
+            for one, two in zip(ids[::2], ids[1::2]):
+                before = time.monotonic()
+                t.type("a")
+                t.until("> " + short(two))
+                t.type("a")
+                took = wait_until(lambda n=two: status(c, n) != "pending" and time.monotonic() - before or
+                                  "this one has just come" in "\n".join(t.rows()), "the second key's end")
+                same(status(c, one), "approved", "the first")
+                if took is not True:
+                    check(took >= 0.4, "approved %f s after the one before it was", took)
+                    continue
+                # Once somebody has chosen it, it counts.
+                same(status(c, two), "pending", "the second")
+                t.type("k")
+                t.until("> " + short(two), without=["has just come"])
+                t.type("a")
+                until(c, two, "approved")
+                break
+            t.leave()
+
+
 def test_it_goes_on_when_koined_restarts():
     with World() as w:
         with Tmux(w.env, "top") as t:
@@ -235,7 +263,7 @@ def test_it_goes_on_when_koined_restarts():
                 id = ask(c)
                 w.add("echo again; " + UNTIL % w.path("go"))
                 t.until("healthy", "> " + short(id), "task-0000 running", "again", without=["away"])
-                t.key("a")
+                t.type("ja")
                 until(c, id, "approved")
             w.touch("go")
             t.until("nothing runs")

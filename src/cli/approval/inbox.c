@@ -1,12 +1,13 @@
 /* What waits for a human: its calls and its keys. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "cli/approval/inbox.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
-enum { LIST_MAX = 200 };
+enum { LIST_MAX = 200, LOOKED_MS = 400 };
 
 const struct koine_value *inbox_list(const struct inbox *in)
 {
@@ -48,6 +49,7 @@ static void select_row(struct inbox *in, size_t at)
 	struct text id = member_string(inbox_row(in, at), "id");
 
 	in->at = at;
+	in->ready_ms = 0;
 	in->selected[0] = '\0';
 	if (id.len > 0 && id.len < sizeof(in->selected))
 		snprintf(in->selected, sizeof(in->selected), "%.*s", TEXT_ARGS(id));
@@ -67,10 +69,27 @@ static const struct koine_value *selected_row(const struct inbox *in, size_t *re
 	return NULL;
 }
 
+/* One that nobody chose may come under a key that was meant for another, or is still held. */
+static void offer_row(struct inbox *in, size_t at)
+{
+	select_row(in, at);
+	in->ready_ms = clock_steady_ms() + LOOKED_MS;
+}
+
+static bool comes_too_soon(struct inbox *in)
+{
+	uint64_t now = clock_steady_ms();
+
+	if (now >= in->ready_ms)
+		return false;
+	in->ready_ms = now + LOOKED_MS;
+	return true;
+}
+
 /* Finds the row of the selected one again. If somebody else decided it, none is selected:
  * otherwise the next key would act on a different one than it was pressed for. A view of it, or
  * a comment being typed, stays. */
-static void find_selected(struct inbox *in, bool was_empty)
+static void find_selected(struct inbox *in, bool is_first, bool was_empty)
 {
 	size_t n = koine_value_count(inbox_list(in));
 
@@ -81,20 +100,23 @@ static void find_selected(struct inbox *in, bool was_empty)
 	if (in->mode != INBOX_LIST)
 		return;
 	in->selected[0] = '\0';
-	if (n > 0 && (was_empty || in->step_on))
+	if (n > 0 && is_first)
 		select_row(in, in->at);
+	else if (n > 0 && (was_empty || in->step_on))
+		offer_row(in, in->at);
 	in->step_on = false;
 }
 
 static void back_to_list(struct inbox *in)
 {
 	in->mode = INBOX_LIST;
-	find_selected(in, false);
+	find_selected(in, false, false);
 }
 
 static void on_list(void *arg, int result, const struct koine_answer *a)
 {
 	struct inbox *in = arg;
+	bool is_first = !in->doc;
 	bool was_empty = !koine_value_first(inbox_list(in));
 	struct koine_doc *doc;
 
@@ -106,7 +128,7 @@ static void on_list(void *arg, int result, const struct koine_answer *a)
 		return;
 	koine_doc_free(in->doc);
 	in->doc = doc;
-	find_selected(in, was_empty);
+	find_selected(in, is_first, was_empty);
 	in->live->changed = true;
 }
 
@@ -236,6 +258,8 @@ static void act(struct inbox *in, int key)
 		begin_line(in, "deny");
 	else if (key == 'g' && member_string(a, "session_id").len == 0)
 		note(in, "it belongs to no session: koine approve --grant always would do");
+	else if (comes_too_soon(in))
+		note(in, "this one has just come: look at it, then press again");
 	else
 		decide(in, "approve", none, key == 'g');
 }
@@ -361,7 +385,7 @@ static void line_key(struct inbox *in, int key)
 		end_line(in);
 	} else if (key == KEY_ESCAPE) {
 		in->mode = in->mode_before;
-		find_selected(in, false);
+		find_selected(in, false, false);
 	} else if (key == 0x7f || key == '\b') {
 		while (in->line_len > 0 && ((unsigned char)in->line[--in->line_len] & 0xc0) == 0x80)
 			;

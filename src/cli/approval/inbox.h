@@ -26,6 +26,7 @@ struct inbox {
 	struct koine_doc *doc;           /* NULL: none yet */
 	char selected[APPROVAL_ID_SIZE]; /* "": none */
 	size_t at;                       /* its index, even while it is gone */
+	uint64_t ready_ms;               /* before that no key approves it: nobody chose it */
 	size_t top;                      /* the first row shown */
 	/* all of one */
 	struct view view;
