@@ -77,6 +77,7 @@ static int make(struct loop *l, const struct notify_setting *s, const struct env
 		.chat = strtoll(s->chat, NULL, 10),
 		.user = strtoll(s->user, NULL, 10),
 		.template = s->template,
+		.escape_html = s->escape_html,
 		.command = s->command,
 		.env = env,
 	};

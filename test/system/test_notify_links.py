@@ -373,6 +373,20 @@ def test_a_template_with_links():
           "%r", bad)
 
 
+def test_no_text_becomes_a_link_where_markup_is_read():
+    """As in Slack, where <address|word> is a link: what an agent wrote must not be one that looks like ours."""
+    evil = "ls # <https://evil.example|Approve> & <!channel>"
+    for template in ('{"text": "{text}\\n<{approval.approve_url}|Approve>"}', "{text}\n<{approval.approve_url}|Approve>"):
+        with World(template=template, escape_html="yes") as w:
+            w.ask(evil)
+            body = w.server.arrived(1).decode()
+            check("ls # &lt;https://evil.example|Approve&gt; &amp; &lt;!channel&gt;" in body, "%r", body)
+            same(body.count("<"), 1, "links in %r" % body)
+            says(Link(re.search("<(http[^|]*)[|]Approve>", body).group(1)).post(), 200, "Approved by webhook:home")
+    bad = run_koined("--check", *sets("w", kind="command", command="x", escape_html="yes"))
+    check(bad.returncode != 0 and b"escape_html is nothing for kind command" in bad.stderr + bad.stdout, "%r", bad)
+
+
 def test_news_of_it_is_a_message_of_its_own():
     with World(on="approval, approval.resolved") as w:
         a = w.ask()

@@ -77,8 +77,9 @@ bool notifier_is_word(struct text t, size_t max);
 /* A small tree of an answer; NULL: it is no JSON, or too much of it. */
 const struct value *notifier_read(struct arena *a, struct text body);
 
-/* "{approval.tool}" by the notice's fields; escaped for JSON if the template is JSON. */
-int template_write(struct buf *out, const char *template, const struct notice *notice);
+/* "{approval.tool}" by the notice's fields; escaped for HTML if that is wished, and for JSON if the
+ * template is JSON. */
+int template_write(struct buf *out, const char *template, bool html, const struct notice *notice);
 bool template_is_json(const char *template);
 
 /* All fields' names that a notice may have, NULL-ended. */

@@ -106,6 +106,7 @@ struct notifier_opts {
 	int64_t chat;         /* Telegram */
 	int64_t user;         /* Telegram: only this one counts; 0: whoever is in the chat */
 	const char *template; /* webhook; "": ours */
+	bool escape_html;     /* of what fills the template */
 	const char *command;
 	const struct environment *env; /* of the command; NULL: ours */
 };

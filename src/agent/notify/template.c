@@ -1,6 +1,7 @@
 /*
  * The body of a webhook: a template with {fields}. In one that is JSON, what is filled in is
- * escaped for a JSON string, so that no text can become a member or a value of its own. A brace
+ * escaped for a JSON string, so that no text can become a member or a value of its own; and before
+ * that for HTML, if the receiver reads such markup: no text becomes a link then. A brace
  * that does not name a field stays as it is; JSON is full of them.
  */
 #include <errno.h>
@@ -81,8 +82,23 @@ static struct text value_of(const struct notice *notice, struct text name)
 	return TEXT("");
 }
 
+/* As HTML and Slack want it. */
+static void add_html(struct buf *out, struct text t)
+{
+	for (size_t i = 0; i < t.len; i++) {
+		if (t.data[i] == '&')
+			buf_add_str(out, "&amp;");
+		else if (t.data[i] == '<')
+			buf_add_str(out, "&lt;");
+		else if (t.data[i] == '>')
+			buf_add_str(out, "&gt;");
+		else
+			buf_add_char(out, t.data[i]);
+	}
+}
+
 /* As in a JSON string, without its quotes. */
-static void add_escaped(struct buf *out, struct text t)
+static void add_json(struct buf *out, struct text t)
 {
 	struct json j;
 	struct buf one;
@@ -97,7 +113,26 @@ static void add_escaped(struct buf *out, struct text t)
 	buf_done(&one);
 }
 
-int template_write(struct buf *out, const char *template, const struct notice *notice)
+static void add_value(struct buf *out, struct text t, bool html, bool json)
+{
+	struct buf escaped;
+
+	buf_init(&escaped, NOTIFIER_BODY_MAX);
+	if (html)
+		add_html(&escaped, t);
+	else
+		buf_add(&escaped, t.data, t.len);
+	if (json)
+		add_json(out, (struct text) {.data = escaped.data ? escaped.data : "",
+					     .len = escaped.len});
+	else
+		buf_add(out, escaped.data, escaped.len);
+	if (escaped.err != 0 && out->err == 0)
+		out->err = escaped.err;
+	buf_done(&escaped);
+}
+
+int template_write(struct buf *out, const char *template, bool html, const struct notice *notice)
 {
 	bool json = template_is_json(template);
 	const char *at = template;
@@ -115,10 +150,7 @@ int template_write(struct buf *out, const char *template, const struct notice *n
 			buf_add_char(out, *at++);
 			continue;
 		}
-		if (json)
-			add_escaped(out, value_of(notice, name));
-		else
-			buf_add(out, value_of(notice, name).data, value_of(notice, name).len);
+		add_value(out, value_of(notice, name), html, json);
 		at += name.len + 2;
 	}
 	return out->err;

@@ -17,6 +17,7 @@
 struct webhook {
 	struct notifier base;
 	char *template; /* "": ours */
+	bool escape_html;
 };
 
 static struct webhook *of(struct notifier *n)
@@ -55,7 +56,7 @@ static int send_notice(struct notifier *n, const struct notice *notice)
 
 	buf_init(&body, NOTIFIER_BODY_MAX);
 	if (w->template[0])
-		(void)template_write(&body, w->template, notice);
+		(void)template_write(&body, w->template, w->escape_html, notice);
 	else
 		write_ours(&body, notice);
 	if (body.err != 0)
@@ -94,6 +95,7 @@ int webhook_new(struct loop *l, const struct notifier_opts *o, struct notifier *
 	if (!w)
 		return -ENOMEM;
 	w->template = strdup(o->template ? o->template : "");
+	w->escape_html = o->escape_html;
 	r = w->template ? notifier_init(&w->base, &ops, l, o) : -ENOMEM;
 	if (r == 0)
 		*ret = &w->base;

@@ -38,6 +38,7 @@ struct notify_setting {
 	unsigned per_minute;
 	unsigned button_ms;
 	bool links;
+	bool escape_html;
 	uint32_t given; /* which keys, as bits */
 };
 
