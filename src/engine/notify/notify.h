@@ -40,7 +40,7 @@ enum {
 	NOTIFY_TRIES_MAX = 8,      /* of one message */
 	NOTIFY_NAME_MAX = 40,
 	NOTIFY_BASE_MAX = 300,
-	NOTIFY_WRONG_PER_MINUTE = 30, /* links that are not known; more are not looked at */
+	NOTIFY_WRONG_PER_MINUTE = 30, /* links that are not known; more are told to wait */
 };
 
 struct notify_opts {
