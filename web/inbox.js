@@ -1,7 +1,7 @@
 // What waits for a human, oldest first, whoever asks.
 import {button, chip, doing, empty, exact, field, h, heading, put, say, short, soon, span, time} from './dom.js';
 import {call, listen} from './link.js';
-import {input} from './show.js';
+import {asked} from './show.js';
 
 export const title = 'Inbox';
 
@@ -116,7 +116,7 @@ async function whole(card, place) {
 
 	card.reading = false;
 	if (a) {
-		put(place, input(a.input));
+		put(place, asked(a));
 		card.whole = true;
 	}
 }
@@ -124,7 +124,7 @@ async function whole(card, place) {
 function make(approval, decided, choose) {
 	const card = {approval, busy: false, whole: !approval.input_omitted}; // whole: all of it is on the page
 	const place = h('div', {class: 'input'},
-		approval.input_omitted ? h('p', {class: 'note'}, 'reading the whole input …') : input(approval.input));
+		approval.input_omitted ? h('p', {class: 'note'}, 'reading the whole input …') : asked(approval));
 
 	card.element = h('article', {class: 'card', tabindex: 0, 'aria-label': `${asker(approval)} asks: ${exact(approval.tool)}`,
 		onfocusin: () => choose(card, false)},

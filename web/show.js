@@ -142,6 +142,12 @@ function rest(v, shown) {
 	return left.length > 0 && members(left, 1);
 }
 
+// What a browser would read otherwise than it was written: the text.
+export function asked(approval) {
+	return approval.input_text === undefined ? input(approval.input)
+		: h('div', {}, h('p', {class: 'notice'}, 'A name stands twice in it, or a number is very long. This is all of it, as it came:'), boxed(long(exact(approval.input_text))));
+}
+
 // All of it is there: a command as a command, an edit as a comparison, the rest as it is.
 export function input(value) {
 	if (value === null || typeof value !== 'object' || Array.isArray(value))

@@ -177,7 +177,10 @@ def test_a_browser_is_turned_away():
                     % (a.host, a.cookie)).encode())
             c.take_until(b"event: hello")
             koine(d, "page", "--end", rows[0]["id"][:8])
-            c.take_until(b"\r\n0\r\n\r\n")
+            with d.connect() as own:
+                own.call("memory.add", {"content": "a secret"})
+            while b"\r\n0\r\n\r\n" not in c.got:
+                check(b"memory." not in c.got and c.more(), "told after its end: %r", bytes(c.got))
         refused(a.get("/"), 401)
         refused(a.call("ping"), 401)
         same(result(b.call("ping"))["pong"], True, "the other")

@@ -34,6 +34,17 @@ def test_what_is_long_or_evil_harms_nobody():
         same((found["evil"], found["escapes"]), (0, 0), "nothing of it is read")
 
 
+class Twice(dict):
+    """An object as json writes it, with names that stand there twice."""
+
+    def __init__(self, *pairs):
+        super().__init__(pairs)
+        self.pairs = pairs
+
+    def items(self):
+        return list(self.pairs)
+
+
 # What is asked, and what must be seen of it.
 TRICKS = [
     ({"command": "ls", "cmd": "rm -rf /"}, ["ls", "cmd: ", "rm -rf /"]),
@@ -48,6 +59,11 @@ TRICKS = [
     ({"file_path": "/d/four", "content": "text", "mode": "0777", "path": {"deep": {"er": ["down", "there"]}}},
      ["/d/four", "writes 4 B", "mode: ", '"0777"', "deep: ", "down", "there"]),
     ({"msg": "a question", "secret": "another"}, ["a question", "secret: ", "another"]),
+    # A browser would keep the last of two, and round a number.
+    (Twice(("command", "rm -rf ~"), ("command", "ls")), ['"command":"rm -rf ~"', '"command":"ls"', "as it came"]),
+    ({"command": "ls", "deep": [Twice(("a", "one\u202e"), ("b", 2), ("A", "three"))]},
+     ['"command":"ls"', '"a":"one\u27e8U+202E\u27e9"', '"A":"three"', "as it came"]),
+    ({"pay": 12345678901234567891}, ["12345678901234567891", "as it came"]),
 ]
 
 

@@ -19,7 +19,8 @@
  *	 "decided_at":null}
  *
  * `kind` is function_call or human_contact. In a list a large input is null, followed by
- * "input_omitted":true; approval.get shows it.
+ * "input_omitted":true; approval.get shows it. "input_text" is the input as a text, where a reader of
+ * JSON might change it: a name stands twice in an object, or a number has many digits.
  *
  * A grant. approval.grant answers with it, and approval.grants with {"grants":[…]}:
  *
