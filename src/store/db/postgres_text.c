@@ -1,5 +1,4 @@
 /* Texts that PostgreSQL does not have. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +36,17 @@ static size_t unmarked(const char *at, const char *end)
 	return (unsigned char)*at < 0x80 ? 1 : utf8_sequence(at, end);
 }
 
+static const char digits[] = "0123456789abcdef";
+
+/* Without printf: a large text may have millions of them. */
+static char *put_mark(char *to, char high, char low)
+{
+	memcpy(to, mark, MARK_LEN);
+	to[MARK_LEN] = high;
+	to[MARK_LEN + 1] = low;
+	return to + MARKED_LEN;
+}
+
 char *pg_put_marks(struct text t, size_t *ret_len)
 {
 	const char *end = t.data + t.len;
@@ -53,8 +63,8 @@ char *pg_put_marks(struct text t, size_t *ret_len)
 			at += n;
 			continue;
 		}
-		to += itself ? sprintf(to, "%sfg", mark)
-			     : sprintf(to, "%s%02x", mark, (unsigned char)*at);
+		to = itself ? put_mark(to, 'f', 'g')
+			    : put_mark(to, digits[(unsigned char)*at >> 4], digits[*at & 15]);
 		at += itself ? MARK_LEN : 1;
 	}
 	*ret_len = (size_t)(to - out);
@@ -63,7 +73,6 @@ char *pg_put_marks(struct text t, size_t *ret_len)
 
 static int hex_value(char c)
 {
-	static const char digits[] = "0123456789abcdef";
 	const char *found = c ? strchr(digits, c) : NULL;
 
 	return found ? (int)(found - digits) : 0;
