@@ -471,6 +471,28 @@ def test_another_model_makes_all_anew():
             same(search(c, "thing3")[0], "note number 3 about thing3", "first hit")
 
 
+def test_what_is_being_asked_is_not_asked_again():
+    with Model() as model, daemon_with(model) as d:
+        c = d.connect()
+        first = c.call("memory.add", {"content": "the first note"})["id"]
+        all_done(c, 1)
+
+        def late(handler, texts):
+            model.waiting.release()
+            return not model.open.wait(PATIENCE)
+
+        model.behave = late
+        add(c, "another note")
+        check(model.waiting.acquire(timeout=PATIENCE), "the model was not asked")
+        # An older one has changed: everything from there on is looked at.
+        c.call("memory.update", {"memory_id": first, "content": "the first note, changed"})
+        check(model.waiting.acquire(timeout=PATIENCE), "the model was not asked for the change")
+        model.open.set()
+        all_done(c, 2)
+        same(model.times_asked("the first note, changed"), 1, "times asked for the change")
+        same(model.times_asked("another note"), 1, "times asked")
+
+
 def test_many_search_and_add_at_once():
     with Model() as model, daemon_with(model) as d:
         clients = [d.connect() for _ in range(16)]

@@ -287,7 +287,7 @@ def test_a_folder_that_is_not_there_is_said_and_leaves_a_failed_session():
 def test_of_a_long_folder_the_end_is_cut_and_not_what_is_wrong_with_it():
     where = "failed to launch%s Claude session: failed to start claude: chdir /tmp/"
     with served(announced=["session not started"]) as d, connect(d) as c:
-        for name in ("d" * 80, "d" * 110, "\u00e9" * 100, "d" * 4000):
+        for name in ("d" * 80, "d" * 110, "\u00e9" * 100, "d" * 2000):
             got = json.loads(c.call_text(request("launchSession", {
                 "query": "x", "working_dir": "/tmp/" + name})))["error"]["message"]
             check(got.startswith(where % ""), "%r", got)

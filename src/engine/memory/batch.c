@@ -330,6 +330,31 @@ static int find_run(struct work *w, int lane)
 				      &b->n, &b->after, &b->end);
 }
 
+/* In another batch, with the same text: that one puts its vector, or looks for it again. */
+static bool is_asked(const struct batch *b, const struct store_bare_memory *m)
+{
+	list_for_each (at, following, &b->embedding->batches) {
+		const struct batch *other = list_entry(at, struct batch, link);
+
+		for (unsigned i = 0; other != b && i < other->n; i++) {
+			if (other->memories[i].seq == m->seq && other->memories[i].hash == m->hash)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void drop_asked(struct batch *b)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		if (!is_asked(b, &b->memories[i]))
+			b->memories[n++] = b->memories[i];
+	}
+	b->n = n;
+}
+
 static void find_finished(struct work *w, int result)
 {
 	struct embedding *e = list_entry(w, struct batch, work)->embedding;
@@ -342,6 +367,7 @@ static void find_finished(struct work *w, int result)
 	e->after = b->after;
 	/* What was committed during the search is not in what we found. */
 	e->at_end = b->end && e->rewind == INT64_MAX;
+	drop_asked(b);
 	if (b->n == 0) {
 		batch_free(b);
 	} else {
