@@ -60,9 +60,15 @@ out.completion = (await client.complete({ref: {type: 'ref/prompt',
 if (legacy) {
 	await client.ping();
 	await client.subscribeResource({uri: 'test://watched-resource'});
-	await client.callTool({name: 'test_trigger_resource_update', arguments: {}});
-	for (let i = 0; i < 3000 && !heard.includes('notifications/resources/updated'); i++)
-		await new Promise(done => setTimeout(done, 10));
+	// What is said before a client listens is not for it, and libraries begin to listen when they like.
+	const said = {test_trigger_resource_update: 'resources/updated',
+		test_trigger_tool_change: 'tools/list_changed', test_trigger_prompt_change: 'prompts/list_changed'};
+	for (const [name, what] of Object.entries(said)) {
+		for (let i = 0; i < 3000 && !heard.includes('notifications/' + what); i++) {
+			await client.callTool({name, arguments: {}});
+			await new Promise(done => setTimeout(done, 10));
+		}
+	}
 	await client.unsubscribeResource({uri: 'test://watched-resource'});
 }
 out.heard = [...new Set(heard)].sort();
