@@ -1,4 +1,5 @@
 """Who may look at the page, and act there: links, cookies, where a request comes from."""
+import contextlib
 import gzip
 import json
 import os
@@ -6,7 +7,7 @@ import re
 import subprocess
 
 from harness import (KOINE, SOURCE, Client, Daemon, Folder, Skip, check, main, reachable, request,
-                     same)
+                     same, wait_until)
 from page_world import PageWorld
 from test_users import NOBODY, become_nobody, someone_else
 
@@ -93,6 +94,10 @@ def test_nothing_is_served_without_a_cookie():
         b.cookie = "koine-%s=%s" % (b.host.split(":")[1], "0" * 64)
         refused(b.get("/"), 401)
         refused(b.call("ping"), 401)
+        # Which of two would count is nobody's choice.
+        b = enter(d)
+        same(b.get("/").status, 200, "with one")
+        refused(b.get("/", "Cookie: a=b"), 401)
 
 
 def test_a_link_works_once():
@@ -383,6 +388,25 @@ def test_the_last_day_is_at_hand():
         check(now["calls"] - before["calls"] >= 6, "%r", now)
         check(now["errors"] > before["errors"] and now["connections"] >= 1, "%r", now)
         same(sorted(now), sorted(first), "members")
+
+
+def test_streams_are_bounded():
+    """256 of all browsers; one that ends makes room for another."""
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        b = enter(d)
+
+        def open_one():
+            c = stack.enter_context(Client("http:" + b.host))
+            c.send(("GET /events HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n" % (b.host, b.cookie)).encode())
+            return c
+
+        streams = [open_one() for _ in range(256)]
+        for c in streams:
+            c.take_until(b"event: hello")
+        said = open_one().read_response()
+        check(said.status >= 400 and b"256 streams are open" in said.body, "%r", said)
+        streams[0].close()
+        wait_until(lambda: open_one().take_until(b"\r\n").startswith(b"HTTP/1.1 200"), "room for another")
 
 
 def test_fifty_streams_hear_of_one_change():
