@@ -42,7 +42,7 @@ function boxed(element) {
 	const place = h('div', {}, element);
 	const box = place.querySelector('pre, .diff');
 
-	box.after(h('p', {class: 'note', hidden: true}, 'Only a part is in sight: this box scrolls.'));
+	box.after(h('p', {class: 'note part', hidden: true}, 'Only a part is in sight: this box scrolls.'));
 	boxes.observe(box);
 	return place;
 }
