@@ -10,10 +10,11 @@ import subprocess
 import threading
 
 from harness import KOINE, PATIENCE, Daemon, Folder, change_store, check, main, run_koined, same, wait_until
+from push_server import Ntfy
 from test_chat_cli import of
 from test_deciders import Agent
 from test_hook import PRE, Hook
-from test_notify import Hooked, sets
+from test_notify import TOPIC, Hooked, secret, sets
 from test_page import Browser
 from test_users import NOBODY, someone_else
 
@@ -202,7 +203,22 @@ def test_a_link_that_was_changed():
 
 
 def test_a_button_is_no_link():
-    """The tokens of another notifier are not known here, nor are ours after a restart."""
+    """What a phone may press is nothing in an address, and counts on the phone as before."""
+    with Ntfy() as phone, Folder() as f, World(*sets("phone", kind="ntfy", url=phone.url,
+                                                     topic_file=secret(f.path, "topic", TOPIC))) as w:
+        a = w.ask()
+        m = phone.arrived(1)
+        link = w.links()[0]
+        for action in m["actions"]:
+            path = "/answer?token=" + action["body"]
+            says(link.browser.get(path), 404, "This link is not known.")
+            says(link.post(path=path), 404, "This link is not known.")
+        same(w.status(a), "pending", "status")
+        phone.press(m, "Deny")
+        wait_until(lambda: w.status(a) == "denied", "the button's decision")
+
+
+def test_a_link_does_not_outlive_koined():
     with World() as w:
         a = w.ask()
         yes, _ = w.links()

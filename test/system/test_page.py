@@ -9,7 +9,7 @@ import subprocess
 from harness import (KOINE, SOURCE, Client, Daemon, Folder, Skip, check, main, reachable, request,
                      same, wait_until)
 from page_world import PageWorld
-from test_users import NOBODY, become_nobody, someone_else
+from test_users import NOBODY, become_nobody, open_the_way, someone_else, try_unix
 
 PAGE_BYTES_MAX = 100 * 1000
 HEADERS = {
@@ -213,6 +213,20 @@ def test_a_cookie_outlives_a_restart_and_the_stream_goes_on():
                 check(b"id: %d\n" % (last + 1) in told, "%r", told)
 
 
+def test_a_number_of_another_store_is_not_gone_on_from():
+    """Whoever has seen more than there is begins with what comes next, and is told from where."""
+    with Daemon() as d, d.connect() as own:
+        b = enter(d)
+        for since in ("?since=999999999", "?since=-5", ""):
+            with Client("http:" + b.host) as c:
+                c.send(("GET /events%s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n" % (since, b.host, b.cookie)).encode())
+                c.take_until(b"event: hello\ndata: ")
+                at = json.loads(c.take_until(b"\n"))["since"]
+                same(at, max([e["seq"] for e in own.call("event.list")["events"]], default=0), "since")
+                own.call("memory.add", {"content": "after " + since})
+                c.take_until(b"id: %d\n" % (at + 1))
+
+
 def test_files_have_tags_and_are_small():
     with Daemon() as d:
         b = enter(d)
@@ -283,6 +297,20 @@ def test_an_agent_gets_no_link():
             check("was started by koined" in said or "no browser" in said, "%s: %s", words, said)
         dialects = [l["dialect"] for l in c.call("daemon.status")["listeners"]]
         check("page" not in dialects, "%r", dialects)
+
+
+def test_another_user_gets_no_link():
+    """Also one who may call: the page decides for koined's own user."""
+    with Daemon("--set", "listen.koine.allow_uids=%d" % NOBODY, "--listen", "koine=on") as d:
+        open_the_way(d)
+        for method, params in (("page.open", None), ("page.sessions", None)):
+            said = someone_else(try_unix, d.socket_path, request(method, params) + b"\n")
+            check("the page is for koined's own user" in said and "link=" not in said, "%s: %s", method, said)
+        b = enter(d)
+        id = json.loads(koine(d, "page", "--sessions", "--json").stdout)[0]["id"]
+        said = someone_else(try_unix, d.socket_path, request("page.end", {"id": id}) + b"\n")
+        check("the page is for koined's own user" in said, "page.end: %s", said)
+        same(b.get("/").status, 200, "it was not ended")
 
 
 def ask_with(host, cookie):
