@@ -103,7 +103,7 @@ function actions(card, decided) {
 	return h('div', {class: 'actions'},
 		button('Approve', card.approve, {class: 'good', 'aria-keyshortcuts': 'a'}),
 		button('Deny', card.deny, {class: 'bad', 'aria-keyshortcuts': 'd'}),
-		a.session_id && button(`Allow ${a.tool} for the session`, card.always, {'aria-keyshortcuts': 's'}),
+		a.session_id && button(`Allow ${exact(a.tool)} for the session`, card.always, {'aria-keyshortcuts': 's'}),
 		field('Comment', comment, {class: 'field wide'}));
 }
 
