@@ -263,6 +263,8 @@ class Telegram(Server):
         self.updates = []
         self.presses = {}  # id to the words of its acknowledgement, None before
         self.reading = 0
+        self.told = []  # all updates
+        self.repeats = False  # each answer has them all
         self.trouble["edited"] = []
 
     def play(self, h, body):
@@ -353,7 +355,8 @@ class Telegram(Server):
             self.updates[:] = [u for u in self.updates if u["update_id"] >= offset]
             self.changed.wait_for(lambda: self.closing or self.updates or self.reading != mine,
                                   m.get("timeout", 0))
-            found = list(self.updates)
+            found = (self.told if self.repeats else []) + self.updates
+            self.told += [u for u in self.updates if u not in self.told]
             if self.reading != mine:
                 h.answer(409, {"ok": False, "error_code": 409, "description":
                                "Conflict: terminated by other getUpdates request; make sure that "

@@ -245,6 +245,17 @@ def test_other_chats_and_users_do_not_count():
         same((a["status"], a.get("comment")), ("denied", None), "only the last")
 
 
+def test_an_update_counts_once():
+    """However often a server tells it."""
+    with World(Telegram()) as w:
+        for n, (label, status) in enumerate((("Approve", "approved"), ("Deny", "denied")), 1):
+            a = w.ask()
+            w.server.press(w.server.arrived(n), label)
+            same(w.decided(a["id"])["status"], status, label)
+            w.server.repeats = True
+        same((w.state()["answers"], w.state()["ignored"]), (2, 0), "answers, and what was ignored")
+
+
 def test_only_the_second_topic_counts():
     with World(Ntfy()) as w:
         a = w.ask()
@@ -256,6 +267,13 @@ def test_only_the_second_topic_counts():
         w.server.publish("another", token)
         w.server.publish(reply_topic, "nonsense")
         wait_until(lambda: w.state()["ignored"] == 1, "nonsense")
+        # Nor does what comes by it and is of another, or no message.
+        for other in ({"topic": TOPIC}, {"event": "poll_request"}, {"message": "more nonsense"}):
+            with w.server.changed:
+                w.server.topics[reply_topic].append({"id": "x" * 12, "time": int(time.time()), "event": "message",
+                                                     "topic": reply_topic, "message": token, **other})
+                w.server.changed.notify_all()
+        wait_until(lambda: w.state()["ignored"] == 2, "more nonsense")
         same(w.get(a["id"])["status"], "pending", "status")
         w.server.press(m, "Approve")
         same(w.decided(a["id"])["status"], "approved", "status")
