@@ -393,6 +393,22 @@ def test_a_server_that_says_no_is_not_asked_again():
             same(w.decided(second["id"])["status"], "denied", "status")
 
 
+def test_nobody_is_led_elsewhere():
+    """A message and its buttons are for the server of the settings, wherever that points."""
+    for status in (301, 302, 307, 308):
+        for server in (Ntfy(key="tk_key"), Telegram()):
+            with Hooked() as other, World(server, announced=[FAILING]) as w:
+                there = [("Location", other.url + "/elsewhere")]
+                w.server.trouble["send"].append((status, b"", there))
+                w.server.trouble["read"].append((status, b"", there))
+                w.ask()
+                wait_until(lambda w=w: w.state()["failed"] >= 1, "a failure")
+                a = w.ask("another")
+                w.server.press(w.server.arrived(1), "Approve")
+                same(w.decided(a["id"])["status"], "approved", "the next one")
+                same(other.asked, [], "what came elsewhere")
+
+
 def test_garbage_and_huge_answers():
     huge = b"x" * (2 << 20)
     for server in servers():
@@ -743,6 +759,22 @@ def test_secrets_are_shown_nowhere():
             for text in shown:
                 for secret_text in hidden:
                     check(secret_text.encode() not in text, "%s is in %r", secret_text, text)
+
+
+def test_a_server_that_repeats_the_key_is_not_quoted():
+    """Wherever its words are cut."""
+    for kind in ("send", "read"):
+        for n in (0, 95, 110, 130, 139):
+            said = {"ok": False, "error_code": 500, "description": "x" * n + Telegram.KEY + " is wrong: " + Telegram.KEY}
+            server = Telegram()
+            server.trouble[kind].append((500, json.dumps(said).encode()))
+            with World(server, announced=[FAILING]) as w:
+                w.ask()
+                w.server.arrived(1)
+                error = wait_until(lambda w=w: w.state().get("error"), "what went wrong")
+                for text in (error, w.d.log().decode()):
+                    for at in range(len(Telegram.KEY) - 5):
+                        check(Telegram.KEY[at:at + 6] not in text, "a part of the key is in %r", text)
 
 
 def test_a_secret_that_cannot_be_read():

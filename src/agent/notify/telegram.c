@@ -22,6 +22,7 @@ enum {
 	KEY_MAX = 128,
 	ACKS_MAX = 16, /* under way at once; more are left out */
 	ACK_MAX = 200,
+	QUOTE_MAX = 140, /* of what it says is wrong */
 };
 
 struct telegram {
@@ -101,14 +102,25 @@ static void write_notice(struct buf *out, const struct telegram *t, const struct
 		out->err = text.err;
 }
 
+/* The key goes before anything is cut: no part of it stays. */
+static void quote(const struct telegram *t, struct text words, struct notice_sent *sent)
+{
+	char said[QUOTE_MAX + 2 * KEY_MAX];
+
+	snprintf(said, sizeof(said), "%.*s", TEXT_ARGS(text_cut(words, sizeof(said) - 1)));
+	notifier_scrub(said, t->base.key);
+	snprintf(sent->text, sizeof(sent->text), "%.*s",
+		 TEXT_ARGS(text_cut(text_of(said), QUOTE_MAX)));
+}
+
 /* Telegram says in its answer what was wrong, and how long to wait. */
-static void read_error(const struct value *tree, struct notice_sent *sent)
+static void read_error(const struct telegram *t, const struct value *tree, struct notice_sent *sent)
 {
 	struct text words = value_text(value_find(tree, "description"));
 	int64_t seconds = 0;
 
 	if (words.data)
-		snprintf(sent->text, sizeof(sent->text), "%.*s", TEXT_ARGS(text_cut(words, 140)));
+		quote(t, words, sent);
 	if (value_int(value_find(value_find(tree, "parameters"), "retry_after"), &seconds) &&
 	    seconds > 0 && seconds < 3600)
 		sent->retry_ms = (unsigned)seconds * 1000;
@@ -144,7 +156,7 @@ static void read_sent(const struct telegram *t, const struct value *tree, struct
 		*sent = (struct notice_sent) {.error = 0};
 		snprintf(sent->ref, sizeof(sent->ref), "%s", t->ref);
 	} else if (sent->error != 0) {
-		read_error(tree, sent);
+		read_error(t, tree, sent);
 	} else if (!is_ok(tree)) {
 		sent->error = -EBADMSG;
 		snprintf(sent->text, sizeof(sent->text), "its answer is not Telegram's");
@@ -335,7 +347,7 @@ static void on_updates(void *arg, const struct http_answer *a)
 		take_updates(t, list);
 		start(&t->base);
 	} else {
-		read_error(tree, &how);
+		read_error(t, tree, &how);
 		snprintf(text, sizeof(text), "reading answers: %s",
 			 how.text[0] ? how.text : "the answer is not Telegram's");
 		notifier_reading_failed(&t->base, text, how.retry_ms);
