@@ -1,4 +1,5 @@
 """Tasks of several hosts: each is run once, by whoever claims it first, and nobody's late result counts."""
+import contextlib
 import json
 import os
 import signal
@@ -166,6 +167,72 @@ def test_cancelled_and_awaited_from_another(server):
         same(beta.ask("task.clean")[0]["cleaned"], 2, "forgotten")
         wait_until(lambda: counts(alpha) == counts(beta), "the same counts")
         same(alpha.ask("task.find")[0]["tasks"], [], "alpha forgot them, too")
+
+
+@contextlib.contextmanager
+def unheard(node, method, id):
+    """What is done meanwhile the node has not heard of when it is asked this. Its answer is appended."""
+    answers = []
+    with Client("unix:" + node.path, timeout=120) as c:
+        same(json.loads(c.call_text(request("ping")))["result"]["pong"], True, "ping")
+        node.freeze(programs=False)
+        try:
+            yield answers
+            c.send(request(method, {"taskId": id, "id": id, "label": "x"}) + b"\n")
+        finally:
+            node.thaw()
+        answers.append(json.loads(c.read_line()))
+
+
+def test_cancelled_by_a_host_that_has_not_heard_of_it(server):
+    """Whatever became of it meanwhile, it is cancelled, or the answer says what a single host would say."""
+    stored = "SELECT state FROM koine.task WHERE id = '%s'"
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+
+        def waits(seconds, **params):
+            same(alpha.ask("task.pause", {"group": "g"})[1], None, "paused")
+            id = add(hosts, alpha, seconds, host="alpha", group="g", **params)
+            wait_until(lambda: counts(beta)["queued"] == 1, "beta has heard of it")
+            return id
+
+        def runs(id):
+            same(alpha.ask("task.resume", {"group": "g"})[1], None, "resumed")
+            wait_until(lambda: runs_at(hosts, id)[0] == "alpha", "it runs at alpha")
+
+        # Claimed: beta knows it as one that waits.
+        id = waits(LONG, retries=3)
+        with unheard(beta, "task.cancel", id) as answers:
+            runs(id)
+        check("result" in answers[0], "%r", answers)
+        in_state(alpha, id, "cancelled")
+        in_state(beta, id, "cancelled")
+        wait_until(lambda: dead(runs_at(hosts, id)[1]), "its program has ended")
+        same(hosts.journal.started(id), [1], "attempts")
+        # Queued again: beta knows it as one that runs.
+        id = waits(LONG, retries=3, retry_delay=3600)
+        runs(id)
+        wait_until(lambda: counts(beta)["running"] == 1, "beta has heard of it")
+        with unheard(beta, "task.cancel", id) as answers:
+            os.kill(runs_at(hosts, id)[1], signal.SIGKILL)
+            wait_until(lambda: hosts.sql(stored % id) == "0", "it is queued again")
+        check("result" in answers[0], "%r", answers)
+        in_state(alpha, id, "cancelled")
+        in_state(beta, id, "cancelled")
+        # Ended.
+        id = waits(0.05)
+        with unheard(beta, "task.cancel", id) as answers:
+            same(alpha.ask("task.resume", {"group": "g"})[1], None, "resumed")
+            wait_until(lambda: hosts.sql(stored % id) == "2", "its end is stored")
+        check("error" in answers[0], "%r", answers)
+        same(answers[0]["error"]["message"].split(": ")[-1], "Task %s is completed already" % id, "why")
+        # What runs cannot be edited, and the words for it are those of a single host.
+        id = waits(LONG)
+        with unheard(beta, "task.edit", id) as answers:
+            runs(id)
+        same(answers[0]["error"]["message"].split(": ")[-1],
+             "Task %s is running; only one that waits can be changed" % id, "why")
+        same(hosts.journal.faults(), [], "what ran")
 
 
 def test_what_it_comes_after_may_be_unheard_of(server):

@@ -6,6 +6,8 @@
 #include "store/store.h"
 #include "store/task.h"
 
+enum { LOOKS_MAX = 8 };
+
 static int refuse_several(struct why *why)
 {
 	return refuse_field(why, "project", "several projects have it; name one");
@@ -21,6 +23,7 @@ static int refuse_ended(const struct task *task, struct why *why)
 
 /* The task has ended, or never existed: the store is asked. */
 struct lookup {
+	struct list link; /* in tasks->cancels, while that is on its way to the store */
 	struct work work;
 	struct tasks *tasks;
 	struct arena arena;
@@ -30,6 +33,7 @@ struct lookup {
 	struct found_task news; /* of another host, that we have not heard of */
 	unsigned n;
 	enum { LOOKUP_ONLY, LOOKUP_CANCEL, LOOKUP_RETRY } then;
+	unsigned n_looks; /* how often it was looked up to be cancelled */
 	task_done_fn fn;
 	void *arg;
 };
@@ -38,6 +42,7 @@ static void lookup_free(struct lookup *l)
 {
 	if (!l)
 		return;
+	list_remove(&l->link);
 	arena_done(&l->arena);
 	free(l);
 }
@@ -49,6 +54,7 @@ static int lookup_run(struct work *w, int lane)
 	bool found = false;
 	int r;
 
+	l->news.found = false;
 	if (l->project.data)
 		r = store_task_find(db, l->project, l->id, &l->arena, &l->found, &found);
 	else
@@ -76,18 +82,21 @@ static int check_found(const struct lookup *l, struct why *why)
 }
 
 static void retry_found(struct lookup *l);
+static void cancel_found(struct lookup *l, struct live *found);
 
-/* All open tasks are in memory, so another host has just brought this one there. */
+/* All open tasks are in memory, so another host has just brought this one there, or changed it. */
 static bool heed_news(struct lookup *l)
 {
+	struct live *found;
 	unsigned n;
 
 	if (!l->news.found)
 		return false;
 	task_sync(l->tasks, &l->news);
-	if (l->then != LOOKUP_CANCEL || !live_find(l->tasks, l->news.project, l->id, &n))
+	found = live_find(l->tasks, l->news.project, l->id, &n);
+	if (l->then != LOOKUP_CANCEL || !found)
 		return false;
-	task_cancel(l->tasks, l->news.project, l->id, l->fn, l->arg);
+	cancel_found(l, found);
 	return true;
 }
 
@@ -96,10 +105,8 @@ static void lookup_finished(struct work *w, int result)
 	struct lookup *l = list_entry(w, struct lookup, work);
 	struct why why = {0};
 
-	if (result == 0 && heed_news(l)) {
-		lookup_free(l);
+	if (result == 0 && heed_news(l))
 		return;
-	}
 	if (result == 0)
 		result = check_found(l, &why);
 	if (result == 0)
@@ -109,27 +116,42 @@ static void lookup_finished(struct work *w, int result)
 	lookup_free(l);
 }
 
+/* NULL: no memory. */
+static struct lookup *lookup_new(struct tasks *t, struct text project, struct text id, int then,
+				 task_done_fn fn, void *arg)
+{
+	struct lookup *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	*l = (struct lookup) {.tasks = t, .then = then, .fn = fn, .arg = arg};
+	list_init(&l->link);
+	arena_init(&l->arena, TASK_ARENA_MAX);
+	if (arena_copy_text(&l->arena, project, &l->project) != 0 ||
+	    arena_copy_text(&l->arena, id, &l->id) != 0) {
+		lookup_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static int lookup_start(struct lookup *l)
+{
+	const struct background *b = &l->tasks->background;
+
+	l->work = (struct work) {.run = lookup_run, .finished = lookup_finished};
+	return b->submit(b->arg, &l->work, false);
+}
+
 static int look_up(struct tasks *t, struct text project, struct text id, int then, task_done_fn fn,
 		   void *arg)
 {
-	struct lookup *l = calloc(1, sizeof(*l));
+	struct lookup *l = lookup_new(t, project, id, then, fn, arg);
 	int r;
 
 	if (!l)
 		return -ENOMEM;
-	*l = (struct lookup) {
-		.work = {.run = lookup_run, .finished = lookup_finished},
-		.tasks = t,
-		.then = then,
-		.fn = fn,
-		.arg = arg,
-	};
-	arena_init(&l->arena, TASK_ARENA_MAX);
-	r = arena_copy_text(&l->arena, project, &l->project);
-	if (r == 0)
-		r = arena_copy_text(&l->arena, id, &l->id);
-	if (r == 0)
-		r = t->background.submit(t->background.arg, &l->work, false);
+	r = lookup_start(l);
 	if (r != 0)
 		lookup_free(l);
 	return r;
@@ -194,17 +216,58 @@ static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, s
 	return 0;
 }
 
+static void cancel_told(void *lookup, int result, const struct why *why)
+{
+	struct lookup *l = lookup;
+
+	list_remove(&l->link);
+	/* Another host was quicker: what it made of the task is looked up, and cancelled. */
+	if (result == REFUSE_CONFLICT && l->n_looks++ < LOOKS_MAX && lookup_start(l) == 0)
+		return;
+	l->fn(l->arg, result, why);
+	lookup_free(l);
+}
+
+static void cancel_found(struct lookup *l, struct live *found)
+{
+	struct why why = {0};
+	int r;
+
+	list_append(&l->tasks->cancels, &l->link);
+	r = cancel(l->tasks, found, cancel_told, l, &why);
+	if (r == 0)
+		return;
+	l->fn(l->arg, r, &why);
+	lookup_free(l);
+}
+
+void task_cancels_free(struct tasks *t)
+{
+	struct list *first;
+
+	while ((first = list_first(&t->cancels)))
+		lookup_free(list_entry(first, struct lookup, link));
+}
+
 void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
 {
 	struct why why = {0};
 	unsigned n;
-	struct live *l = live_find(t, project, id, &n);
-	int r;
+	struct live *found = live_find(t, project, id, &n);
+	struct lookup *l;
+	int r = -ENOMEM;
 
-	if (n == 0)
+	if (n == 0) {
 		r = look_up(t, project, id, LOOKUP_CANCEL, fn, arg);
-	else
-		r = n > 1 ? refuse_several(&why) : cancel(t, l, fn, arg, &why);
+	} else if (n > 1) {
+		r = refuse_several(&why);
+	} else {
+		l = lookup_new(t, found->project->name, id, LOOKUP_CANCEL, fn, arg);
+		if (l) {
+			cancel_found(l, found);
+			return;
+		}
+	}
 	if (r != 0)
 		fn(arg, r, &why);
 }

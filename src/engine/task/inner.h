@@ -205,6 +205,7 @@ struct tasks {
 	 * we do if that does not happen. */
 	struct list orphans[N_TASK_STATES];
 	struct list releases;      /* held tasks that are to be released, by held_link */
+	struct list cancels;       /* lookups: they wait until that is stored */
 	struct list telling;       /* changes: ends that not all who waited for them know of */
 	struct wake *more;         /* goes on with what is too much for one turn of the loop */
 	bool settling;             /* it is going on */
@@ -407,6 +408,9 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 		    struct task_change *c);
 int task_write_init(struct tasks *t);
 void task_write_done(struct tasks *t);
+
+/* Nobody is told any more. */
+void task_cancels_free(struct tasks *t);
 
 /* Goes on telling those who wait for ends that are stored. Returns whether there are more. */
 bool task_write_tell(struct tasks *t);

@@ -182,6 +182,7 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	list_init(&t->stale);
 	list_init(&t->eager);
 	list_init(&t->releases);
+	list_init(&t->cancels);
 	list_init(&t->telling);
 	sorted_init(&t->timed, queue_is_due_before);
 	for (unsigned i = 0; i < N_TASK_STATES; i++)
@@ -325,6 +326,7 @@ void tasks_free(struct tasks *t)
 	timer_free(t->timer);
 	wake_free(t->more);
 	task_write_done(t);
+	task_cancels_free(t);
 	ticker_free(t->sweeper);
 	timer_free(t->first_sweep);
 	timer_free(t->stop_timer);
