@@ -461,6 +461,7 @@ void store_rollback(struct store *s)
 	s->broken = s->broken || breaks(c->lost);
 	c->in_batch = false;
 	c->lost = 0;
+	task_numbers_forget(c);
 	if (c->db && s->ops->in_transaction(c->db)) {
 		query_simple(c, &rollback);
 		s->broken = s->broken || s->ops->in_transaction(c->db);
@@ -481,13 +482,16 @@ int store_commit(struct store *s)
 
 	assert(s->writer.in_batch);
 	/* Acknowledge nothing that the next start would not find. */
-	r = s->ops->still_there(s->writer.db) ?: query_simple(&s->writer, &commit);
+	r = s->ops->still_there(s->writer.db)
+		    ?: task_numbers_write(&s->writer)
+		    ?: query_simple(&s->writer, &commit);
 	if (r != 0) {
 		store_fail(s, r);
 		return r;
 	}
 	note_outcome(s, 0);
 	s->writer.in_batch = false;
+	task_numbers_forget(&s->writer);
 	return 0;
 }
 
@@ -495,6 +499,7 @@ int store_savepoint(struct store *s)
 {
 	static const struct query savepoint = {"SAVEPOINT one_call"};
 
+	task_numbers_call(&s->writer);
 	return query_simple(&s->writer, &savepoint);
 }
 
@@ -510,6 +515,7 @@ int store_rollback_to(struct store *s)
 	static const struct query rollback_to = {"ROLLBACK TO one_call"};
 	int r;
 
+	task_numbers_undo(&s->writer);
 	r = query_simple(&s->writer, &rollback_to) ?: store_release(s);
 	/* What should have been undone is still there, so nothing of this batch may be kept. */
 	if (r != 0 && s->writer.in_batch && s->writer.lost == 0)

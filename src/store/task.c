@@ -9,6 +9,7 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 #include "store/tally.h"
+#include "store/task_number.h"
 
 /* ---- ids ---- */
 
@@ -38,44 +39,6 @@ static bool parse_id(struct text id, int64_t *ret_number)
 	return true;
 }
 
-/* Two hosts that add tasks to several projects would wait for each other's numbers: so they go one
- * after the other, from the first number of a batch to its end. */
-static int take_number(struct connection *c, struct text project, int64_t *ret_number)
-{
-	static const struct query sql = {
-		"INSERT INTO task_project (name, next) SELECT :name, 1 /* ONE HOST */ WHERE true"
-		" ON CONFLICT (name) DO UPDATE SET next = task_project.next + 1"
-		" RETURNING next - 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int64_t number;
-	bool row;
-	int r;
-
-	query_bind_text(q, ":name", project);
-	r = query_next(q, &row);
-	if (r != 0)
-		return r;
-	number = query_int(q, 0);
-	r = query_run(q);
-	if (r == 0)
-		*ret_number = number;
-	return r;
-}
-
-/* The id came from elsewhere; ours continue after it. */
-static int skip_number(struct connection *c, struct text project, int64_t number)
-{
-	static const struct query sql = {
-		"INSERT INTO task_project (name, next) VALUES (:name, :next)"
-		" ON CONFLICT (name) DO UPDATE SET next = excluded.next"
-		" WHERE excluded.next > task_project.next"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_text(q, ":name", project);
-	query_bind_int(q, ":next", number + 1);
-	return query_run(q);
-}
-
 static int make_id(struct connection *c, struct arena *arena, struct text project,
 		   struct text *ret_id)
 {
@@ -83,7 +46,7 @@ static int make_id(struct connection *c, struct arena *arena, struct text projec
 	int64_t number;
 	int r;
 
-	r = take_number(c, project, &number);
+	r = task_number_take(c, project, &number);
 	if (r != 0)
 		return r;
 	snprintf(text, sizeof(text), "%s%04" PRId64, id_start, number);
@@ -139,7 +102,7 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task 
 		return r;
 	/* Do this after the insert, so that an id that is taken leaves nothing behind. */
 	if (task->id.data && parse_id(row.id, &number))
-		r = skip_number(c, row.project, number);
+		r = task_number_skip(c, row.project, number);
 	for (unsigned i = 0; i < row.after.n && r == 0; i++)
 		r = add_after(c, seq, i, row.after.items[i]);
 	if (r == 0)

@@ -1,9 +1,11 @@
 """Hosts that want the same at the same moment, and each what the other one has."""
+import contextlib
+import json
 import random
 import subprocess
 import threading
 
-from harness import check, note, same, wait_until
+from harness import Client, check, note, request, same, wait_until
 from hosts import Hosts
 from task_world import read_bytes
 
@@ -83,3 +85,24 @@ def test_what_somebody_cancels_is_read_again(server):
             wait_until(holder.waiting, "it to read")
             same(hosts.sql("SELECT pg_cancel_backend(%s)" % holder.waiting()[0]), "t", "cancelled")
         wait_until(lambda: b.ask("memory.search", {"query": "fjord"})[0], "it to be found")
+
+
+def test_numbers_of_a_batch_are_taken_at_once(server):
+    """The row that has a project's next number is written a few times for a batch, not for each task."""
+    many = 200
+    with Hosts(1, server=server) as hosts, contextlib.ExitStack() as stack:
+        alpha = hosts.nodes[0]
+        clients = [stack.enter_context(Client("unix:" + alpha.path)) for _ in range(many + 1)]
+        with Holder(hosts, "koine.task_project") as holder:
+            for i, c in enumerate(clients):
+                c.send(request("task.add", {"prompt": "x", "stash": True}) + b"\n")
+                if i == 0:
+                    # The others wait for the batch that this one is in.
+                    wait_until(holder.waiting, "the first waits")
+        ids = [json.loads(c.read_line())["result"]["id"] for c in clients]
+        same(sorted(ids), ["task-%04d" % i for i in range(many + 1)], "ids")
+        # What is counted of both tables comes together.
+        count = "SELECT %s FROM pg_stat_user_tables WHERE relid = '%s'::regclass"
+        wait_until(lambda: hosts.sql(count % ("n_tup_ins", "koine.task")) == str(many + 1), "it is counted")
+        written = int(hosts.sql(count % ("n_tup_upd", "koine.task_project")))
+        check(written < many / 4, "the row was written %d times for %d tasks", written, many)

@@ -18,6 +18,7 @@
 #include "base/why.h"
 #include "store/db/query.h"
 #include "store/tally.h"
+#include "store/task_number.h"
 
 enum { STORE_PLACE_MAX = 48 };
 
@@ -197,6 +198,7 @@ struct connection {
 	int trouble;   /* the database's own last fault in the current batch; 0: none */
 	int64_t stepped
 		[N_TALLIED]; /* the number at which it last looked after a mark: see tally.c */
+	struct task_numbers numbers; /* of the current batch */
 	uint64_t uses;
 	unsigned n_statements;
 	const struct query *queries[STATEMENTS_MAX]; /* beside them, for a quick search */

@@ -9,6 +9,7 @@
 #include "store/host/chunk.h"
 #include "store/event.h"
 #include "store/task.h"
+#include "store/task_number.h"
 
 #define NONE ((struct text) {0})
 
@@ -403,6 +404,78 @@ static void an_id_that_is_taken_is_told(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM task"), 3);
 }
 
+/* One call of a batch, which may be undone. */
+static void call(struct fixture *f, const char *project, const char *want, bool undone)
+{
+	assert_int_equal(store_savepoint(f->store), 0);
+	assert_text(add(f, project, "x", TASK_QUEUED, NULL).id, want);
+	assert_int_equal((undone ? store_rollback_to : store_release)(f->store), 0);
+}
+
+/* Whichever calls are undone, and wherever a batch ends. */
+static void no_number_is_given_twice(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f);
+	call(f, "p", "task-0000", true);
+	call(f, "p", "task-0001", false);
+	call(f, "p", "task-0002", false);
+	call(f, "p", "task-0003", true);
+	call(f, "q", "task-0000", true);
+	call(f, "p", "task-0004", false);
+	commit(f);
+	begin(f);
+	call(f, "p", "task-0005", false);
+	call(f, "p", "task-0006", true);
+	commit(f);
+	begin(f);
+	call(f, "p", "task-0007", false);
+	call(f, "p", "task-0008", false);
+	store_rollback(f->store);
+	begin(f);
+	call(f, "p", "task-0007", false);
+	call(f, "p", "task-0008", false);
+	assert_int_equal(store_savepoint(f->store), 0);
+	assert_int_equal(add_id(f, "task-0100"), 0);
+	assert_int_equal(store_rollback_to(f->store), 0);
+	call(f, "p", "task-0101", true);
+	assert_int_equal(store_savepoint(f->store), 0);
+	assert_int_equal(add_id(f, "task-0200"), 0);
+	assert_int_equal(add_id(f, "task-0150"), 0);
+	assert_int_equal(store_release(f->store), 0);
+	call(f, "p", "task-0201", false);
+	commit(f);
+	begin(f);
+	call(f, "p", "task-0202", false);
+	call(f, "q", "task-0000", false);
+	commit(f);
+	fixture_close(f);
+	fixture_open(f);
+	begin(f);
+	call(f, "p", "task-0203", false);
+	commit(f);
+}
+
+/* More than are counted beside the database. */
+static void many_projects_of_a_batch_are_numbered(void **state)
+{
+	struct fixture *f = *state;
+	char project[20], want[20];
+
+	for (unsigned round = 0; round < 6; round++) {
+		if (round % 2 == 0)
+			begin(f);
+		for (unsigned i = 0; i < 2 * TASK_NUMBERED_MAX; i++) {
+			snprintf(project, sizeof(project), "p%u", i);
+			snprintf(want, sizeof(want), "task-%04u", round);
+			call(f, project, want, false);
+		}
+		if (round % 2 == 1)
+			commit(f);
+	}
+}
+
 static void sweep(struct fixture *f, int64_t before_ms, unsigned limit, const char *want)
 {
 	char got[200] = "";
@@ -686,7 +759,7 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 	assert_int_equal(store_task_sweep(writer(f), INT64_MAX, 9, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 3);
 	assert_int_equal(store_rollback_to(f->store), 0);
-	assert_text(add(f, "p", "y", TASK_QUEUED, NULL).id, "task-0005");
+	assert_text(add(f, "p", "y", TASK_QUEUED, NULL).id, "task-0006");
 	commit(f);
 	LIST(f, "ygfedcba", .state = -1);
 	assert_int_equal(number(f, "SELECT count(*) FROM task_after"), 0);
@@ -1192,6 +1265,8 @@ int main(void)
 		OPEN(ids_count_up_in_each_project),
 		OPEN(an_id_that_was_given_is_not_made_again),
 		OPEN(an_id_that_is_taken_is_told),
+		OPEN(no_number_is_given_twice),
+		OPEN(many_projects_of_a_batch_are_numbered),
 		OPEN(numbers_never_come_again),
 		OPEN(an_id_alone_finds_the_one_that_has_it),
 		OPEN(lists_have_the_newest_first),
