@@ -95,12 +95,15 @@ class Node(Daemon):
         return found
 
     def freeze(self, programs=True):
-        """As a virtual machine that is paused; without its programs, as a koined in a debugger."""
+        """As a virtual machine that is paused; without its programs, as a koined in a debugger. Returns the processes
+        that were there, and stand still now."""
         self.signal(signal.SIGSTOP)
-        if programs:
-            for pid in self.tree()[1:]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGSTOP)
+        stopped = []
+        for pid in self.tree()[1:] if programs else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                stopped.append(pid)
+        return stopped
 
     def thaw(self):
         """koined last: it has to find out by itself that time has passed."""
@@ -378,12 +381,12 @@ class Journal:
 
     def faults(self, grace=()):
         """
-        What is wrong. grace: [(host, since, until)], in which programs of a host that was frozen may show that
-        they were still there: no clock that stands still can end them in time. One that was frozen before its first
-        line says then that it starts.
+        What is wrong. grace: [(pids, since, until)], in which programs that were frozen with their host may show
+        that they were still there: no clock that stands still can end them in time. One that was frozen before its
+        first line says then that it starts; but nobody begins to run who was not there before.
         """
-        def in_grace(host, at):
-            return any(g[0] == host and g[1] <= at <= g[2] for g in grace)
+        def in_grace(pid, at):
+            return any(pid in g[0] and g[1] <= at <= g[2] for g in grace)
 
         out, spans = [], collections.defaultdict(list)
         for (task, attempt), lines in self.attempts().items():
@@ -392,7 +395,7 @@ class Journal:
                 out.append("attempt %d of %s was started %d times: %r" % (attempt, task, len(starts), starts))
                 continue
             host = starts[0][0]
-            seen = [at for _, _, at, _ in lines if not in_grace(host, at)]
+            seen = [at for _, _, at, pid in lines if not in_grace(pid, at)]
             spans[task].append((starts[0][2], max(seen, default=starts[0][2]), attempt, host, not seen))
         for task, all_found in spans.items():
             found = sorted(s for s in all_found

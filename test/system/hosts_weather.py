@@ -93,20 +93,19 @@ class Weather:
         node.kill()
         self.breaks(node, node.up)
 
-    def thaw(self, node, programs):
+    def thaw(self, node, stopped):
+        since = time.monotonic()
         node.thaw()
-        if programs:
-            now = time.monotonic()
-            self.grace.append((node.name, now - 0.1, now + GRACE))
+        self.grace.append((stopped, since, time.monotonic() + GRACE))
 
     def freeze(self, node):
-        node.freeze()
-        self.breaks(node, lambda: self.thaw(node, True))
+        stopped = set(node.freeze())
+        self.breaks(node, lambda: self.thaw(node, stopped))
 
     def hang(self, node):
         """koined alone; its programs run on, until somebody ends them."""
         node.freeze(programs=False)
-        self.breaks(node, lambda: self.thaw(node, False))
+        self.breaks(node, node.thaw)
 
     def cut(self, node):
         node.cut()

@@ -30,11 +30,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "io/helper.h"
 #include "io/process/cgroup.h"
 #include "io/loop_uv.h"
 #include "io/process/spawn.h"
+#include "io/process/tree.h"
 
 enum {
 	READ_SIZE = 32 * 1024,
@@ -46,6 +48,7 @@ enum {
 
 static atomic_uint n_running;
 static atomic_uint n_cancels;
+static _Atomic uint64_t begin_until_ms;
 
 struct output {
 	uv_pipe_t pipe;
@@ -71,6 +74,7 @@ struct child {
 	unsigned asked;    /* n_cancels when it was asked to start */
 	int early_signal;  /* to be sent once it has started; 0: none */
 	uint64_t early_ms; /* and then the next, after this time */
+	bool marked;       /* io/process/guard would end it */
 	bool waits;        /* `end` is open */
 	bool running;      /* its end was not seen yet */
 	bool reading;
@@ -436,6 +440,17 @@ static void escalate(void *arg)
 	timer_start(c->escalation, c->terminate_ms);
 }
 
+static bool is_marked(const struct child_opts *opts)
+{
+	static const char start[] = TREE_VARIABLE "=";
+
+	for (const char *const *at = opts->more_env; at && *at; at++) {
+		if (strncmp(*at, start, sizeof(start) - 1) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int child_new(struct loop *l, const struct child_opts *opts, struct child **ret_child)
 {
 	struct child *c = calloc(1, sizeof(*c));
@@ -451,6 +466,7 @@ static int child_new(struct loop *l, const struct child_opts *opts, struct child
 	c->on_started = opts->on_started;
 	c->loop = l;
 	c->asked = atomic_load(&n_cancels);
+	c->marked = is_marked(opts);
 	c->process.group_gone = true;
 	c->process.pidfd = -1;
 	list_init(&c->process.link);
@@ -501,12 +517,25 @@ static bool is_cancelled(const struct child *c)
 	return c->asked != atomic_load(&n_cancels);
 }
 
-/* We may stand still at any point of this, so it is asked again when the program is there: from then
- * on whoever searches for it finds it. */
+/* In this order: whoever moves the time on has cancelled before. */
+static bool may_begin(const void *child)
+{
+	const struct child *c = child;
+	uint64_t until_ms = atomic_load(&begin_until_ms);
+	bool is_over = c->marked && until_ms > 0 && clock_boot_ms() >= until_ms;
+
+	return !is_over && !is_cancelled(c);
+}
+
+/* We may stand still at any point of this, so it is asked just before the program runs, and again when
+ * it is there: from then on whoever searches for it finds it. */
 static int spawn_unless_cancelled(struct child *c, struct spawn_opts *how)
 {
-	int r = is_cancelled(c) ? -ECANCELED : spawn_in_cgroup(c, how);
+	int r;
 
+	how->may_begin = may_begin;
+	how->may_begin_arg = c;
+	r = is_cancelled(c) ? -ECANCELED : spawn_in_cgroup(c, how);
 	if (r == 0 && is_cancelled(c)) {
 		spawn_kill(&c->process);
 		r = -ECANCELED;
@@ -517,6 +546,11 @@ static int spawn_unless_cancelled(struct child *c, struct spawn_opts *how)
 void child_cancel_starts(void)
 {
 	atomic_fetch_add(&n_cancels, 1);
+}
+
+void child_begin_until(uint64_t boot_ms)
+{
+	atomic_store(&begin_until_ms, boot_ms);
 }
 
 /* ---- beside the loop ---- */

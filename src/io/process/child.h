@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/why.h"
@@ -63,6 +64,10 @@ void child_forbid(bool forbid);
 /* Whatever was asked to start before, and does not run yet, will not; what was being started just
  * then is killed at once. Any thread. */
 void child_cancel_starts(void);
+
+/* No program that is marked begins from then on (clock_boot_ms), however far its start has got; 0: at any
+ * time. Who moves a time on that has passed cancels the starts before. Any thread. */
+void child_begin_until(uint64_t boot_ms);
 
 /* Refuses with REFUSE_NOT_FOUND when there is no such program or directory. */
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,

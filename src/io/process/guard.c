@@ -94,6 +94,7 @@ void guard_renew(struct guard *g, uint64_t until_ms)
 		g->order.late = g->order.number;
 		child_cancel_starts();
 	}
+	child_begin_until(until_ms);
 	send_order(g);
 	pthread_mutex_unlock(&g->lock);
 }
@@ -395,6 +396,7 @@ void guard_free(struct guard *g)
 		return;
 	if (g->now)
 		dismiss(g, false);
+	child_begin_until(0);
 	ticker_free(g->tick);
 	pthread_mutex_destroy(&g->lock);
 	free(g);

@@ -87,9 +87,10 @@ void guard_renew(struct guard *g, uint64_t until_ms);
 
 /*
  * Whether a program may be started now: the time has not come, and what ran when it last came is
- * dead. Any thread. A program that is started nevertheless, because its start was under way, is
- * ended as soon as it is seen: the guard looks again and again for as long as the time is over, and
- * what was asked to start before then is not started later (child_cancel_starts).
+ * dead. Any thread. A start that is under way when the time comes is given up, in the last moment
+ * before the program runs (child_begin_until), and what was asked to start before then is not started
+ * later (child_cancel_starts). Should one run nevertheless, as after a machine that stood still between
+ * these two, it is ended as soon as it is seen: the guard looks again and again for as long as the time is over.
  */
 bool guard_allows(struct guard *g);
 

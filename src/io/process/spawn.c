@@ -297,6 +297,10 @@ static int become(struct start *s)
 	if (o->cwd && chdir(o->cwd) != 0)
 		return fail(s, SPAWN_DIRECTORY);
 	reset_signals();
+	if (o->may_begin && !o->may_begin(o->may_begin_arg)) {
+		errno = ECANCELED;
+		return fail(s, SPAWN_PREPARE);
+	}
 	return run_program(s);
 }
 

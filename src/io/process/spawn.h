@@ -23,6 +23,10 @@ struct spawn_opts {
 	int confine; /* a ruleset of io/process/confine; 0: none */
 	bool die_with_us;
 	bool terminal; /* streams[0] is one, and becomes its own (io/process/console) */
+	/* Whether it may still begin: asked at the last moment, in the process that becomes the program
+	 * and shares our memory; so it only looks. False: -ECANCELED. NULL: it may. */
+	bool (*may_begin)(const void *arg);
+	const void *may_begin_arg;
 };
 
 /* The caller's memory until it was reaped. Whoever reaps it first changes it, so read what

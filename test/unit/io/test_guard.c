@@ -113,6 +113,7 @@ struct fixture {
 	size_t out_len;
 	unsigned n_ended, n_lost, n_exits, n_started;
 	int started, signal;
+	const struct cgroup *(*before)(void *fixture); /* on the thread that starts programs */
 };
 
 static void on_ended(void *arg, unsigned n)
@@ -198,6 +199,7 @@ static int start(struct fixture *f, const char *const *argv, bool marked, bool a
 	const struct child_opts opts = {
 		.argv = argv,
 		.more_env = marked ? more : NULL,
+		.cgroup = f->before,
 		.on_started = aside ? on_started : NULL,
 		.on_output = on_output,
 		.on_exit = on_exited,
@@ -389,6 +391,10 @@ static void program_started_when_the_time_is_over_is_ended(void **state)
 
 	assert_int_equal(start_guard(f), 0);
 	end_time(f);
+	assert_int_equal(start_family(f, false), REFUSE_UNAVAILABLE);
+	assert_int_equal(n_alive(f), 0);
+	/* As if all had stood still after the last look at the time. */
+	child_begin_until(0);
 	assert_int_equal(start_family(f, false), 0);
 	WAIT_UNTIL(f, f->n_exits > 0);
 	assert_int_equal(f->signal, SIGKILL);
@@ -409,6 +415,65 @@ static void start_that_was_asked_for_before_is_cancelled(void **state)
 	WAIT_UNTIL(f, f->n_started > 0);
 	assert_int_equal(f->started, REFUSE_UNAVAILABLE);
 	assert_int_equal(n_alive(f), 0);
+}
+
+/* It is asked when it has been found to be allowed. */
+static const struct cgroup *stand_still(void *fixture)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct fixture *f = fixture;
+	uint64_t until_ms = clock_boot_ms() + 20;
+
+	guard_renew(f->guard, until_ms);
+	while (clock_boot_ms() <= until_ms)
+		nanosleep(&pause, NULL);
+	return NULL;
+}
+
+/* A thread may stand still at any point, and the guard looks only now and then. */
+static void start_that_stood_still_until_the_time_was_over_is_none(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(start_guard(f), 0);
+	guard_renew(f->guard, clock_boot_ms() + HOUR_MS);
+	assert_int_equal(kill(guard_pid(f->guard), SIGSTOP), 0);
+	f->before = stand_still;
+	assert_int_equal(start_family(f, true), 0);
+	WAIT_UNTIL(f, f->n_started > 0);
+	assert_int_equal(kill(guard_pid(f->guard), SIGCONT), 0);
+	assert_int_equal(f->started, REFUSE_UNAVAILABLE);
+	assert_int_equal(last_beat(f), 0);
+}
+
+static const struct cgroup *come_back(void *fixture)
+{
+	struct fixture *f = fixture;
+
+	stand_still(f);
+	guard_renew(f->guard, clock_boot_ms() + HOUR_MS);
+	return NULL;
+}
+
+/* A new time is for what is asked for in it. */
+static void start_under_an_earlier_time_is_none(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(start_guard(f), 0);
+	guard_renew(f->guard, clock_boot_ms() + HOUR_MS);
+	assert_int_equal(kill(guard_pid(f->guard), SIGSTOP), 0);
+	f->before = come_back;
+	assert_int_equal(start_family(f, true), 0);
+	WAIT_UNTIL(f, f->n_started > 0);
+	assert_int_equal(kill(guard_pid(f->guard), SIGCONT), 0);
+	assert_int_equal(f->started, REFUSE_UNAVAILABLE);
+	WAIT_UNTIL(f, guard_allows(f->guard));
+	assert_int_equal(last_beat(f), 0);
+	f->before = NULL;
+	child_free(f->child);
+	assert_int_equal(start_family(f, false), 0);
+	WAIT_UNTIL(f, n_alive(f) == N_BEATS);
 }
 
 /* ---- the daemon ---- */
@@ -614,6 +679,8 @@ int main(int argc, char **argv)
 		TEST(late_renewal_saves_nobody_and_then_counts),
 		TEST(program_started_when_the_time_is_over_is_ended),
 		TEST(start_that_was_asked_for_before_is_cancelled),
+		TEST(start_that_stood_still_until_the_time_was_over_is_none),
+		TEST(start_under_an_earlier_time_is_none),
 		TEST(killed_daemon_leaves_nobody),
 		TEST(stopped_daemon_loses_its_programs_at_the_limit),
 		TEST(guard_of_an_earlier_daemon_is_killed),
