@@ -17,7 +17,7 @@ from test_task_cli import UNTIL, World
 
 STATIC = os.environ.get("KOINE_STATIC", "")
 AGENT = os.path.join(SOURCE, "examples", "agent.sh")
-KEYS = "q quit  a approve  d deny  v view  r respond  g grant for session"
+KEYS = "q quit  a approve  d deny  v view  r respond  g grant for session  j k move"
 SIZES = ((80, 24), (200, 50))
 HOSTILE = "a\033]0;owned\007\033[2J\u202e\u200b\u061cb漢字e\u0301" + "\U0001f469"
 
@@ -373,7 +373,7 @@ def test_the_other_views_on_both_sizes():
             w.add("-g", "night", "echo first; echo working on it; " + UNTIL % w.path("go"))
             w.add("--after", "0", "true " + long)
             with Tmux(w.env, "task", "watch", size=(columns, rows)) as t:
-                seen = t.until("1 running", "1 queued", "working on it", "after task-0000")
+                seen = t.until("1 running", "1 queued", re.compile("^    working on it$", re.M), "after task-0000")
                 compare(seen[:-1] + [KEYS], [
                     "1 running  1 queued  0 completed  0 failed  0 cancelled",
                     "",

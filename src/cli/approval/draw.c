@@ -145,7 +145,7 @@ static const char *keys_of(const struct inbox *in)
 {
 	if (in->mode == INBOX_VIEW)
 		return "q back  a approve  d deny  r respond  g grant for session  arrows scroll";
-	return "q quit  a approve  d deny  v view  r respond  g grant for session";
+	return "q quit  a approve  d deny  v view  r respond  g grant for session  j k move";
 }
 
 void inbox_draw_foot(const struct inbox *in, struct canvas *c)
