@@ -112,7 +112,7 @@ def test_everything_is_on_one_screen():
             c.call("memory.add", {"content": "a cat", "user_id": "ann", "chat_id": "1"})
             session = c.call("session.launch", {"query": "ship the release"})["id"]
             with Tmux(w.env, "top", size=size) as t:
-                rows = t.until("1 waits", "deploy", "working on it", "true later", "sessions 1 running",
+                rows = t.until("1 waits", "deploy", re.compile("^    working on it$", re.M), "true later", "sessions 1 running",
                                "memories 1", "queue: 1", re.compile(r"\d calls/s"),
                                re.compile(r"%s +waits" % session[:8]), re.compile("memory [1-9]"))
                 place = " .*" if size[0] >= 100 else ""
