@@ -96,6 +96,7 @@ def test_nothing_hides_and_nothing_is_decided_by_accident():
             c.call("approval.create", {"tool": "Bash", "agent": "claude", "input": given})
         found = w.browse("traps")
         same(found["scrolling"], [[False, False, True, True, True]] * 2, "boxes that scroll, and say so")
+        same(found["quick"], [1, 0], "cards that are chosen, and those that a key in the same moment decides")
         same(found["held"], [4, 0], "cards, and those being decided, while a key is held")
         same([a["status"] for a in c.call("approval.list", {"status": "any"})["approvals"]].count("approved"), 2, "approved")
 
