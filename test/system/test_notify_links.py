@@ -4,7 +4,6 @@ import base64
 import contextlib
 import hashlib
 import json
-import os
 import re
 import subprocess
 import threading
