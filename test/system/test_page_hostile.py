@@ -71,8 +71,11 @@ def test_all_that_is_asked_is_shown():
     with PageWorld("--set", "approval.agents_decide=yes") as w, w.daemon.connect() as c:
         asked = TRICKS + [({"command": "l%ss" % char, "k%sy" % char: "v%sw" % char, "file_path": "/x%sy" % char}, [])
                           for char in HIDDEN.values()]
-        for given, _ in asked:
+        for given, _ in asked[:len(TRICKS)]:
             c.call("approval.create", {"tool": "Bash", "agent": "claude", "input": given})
+        for (given, _), char in zip(asked[len(TRICKS):], HIDDEN.values()):
+            c.call("approval.create", {"tool": "B%ssh" % char, "agent": "cl%sde" % char, "origin": "/o%sg" % char,
+                                       "session_id": "s%ss" % char, "input": given})
         big = c.call("approval.create", {"tool": "Write", "input": {"file_path": "/big", "content": "x" * 400000}})["id"]
         found = w.browse("shown", {"KOINE_CARDS": str(len(asked) + 1), "KOINE_BIG": big})
         for text, (given, wanted) in zip(found["cards"], asked):
@@ -81,6 +84,8 @@ def test_all_that_is_asked_is_shown():
         for text, (name, char) in zip(found["cards"][len(TRICKS):], HIDDEN.items()):
             shown = chr(0x2400 + ord(char)) if char < " " else "\u27e8U+%04X\u27e9" % ord(char)
             check(char not in text and "l%ss" % shown in text, "%s: %r", name, text)
+            for words in ("cl%sde", "B%ssh", "Allow B%ssh for", "/o%sg", "session s%ss"):
+                check(words % shown in text, "%s: %r is not in %r", name, words % shown, text)
             shown = shown if char > " " else json.dumps(char)[1:-1]
             check(all(w % (shown,) in text for w in ("v%sw",)), "%s: %r", name, text)
         same(found["diff"], ["y", "1", "2"], "on a phone the old lines stand above the new ones")
