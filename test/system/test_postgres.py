@@ -87,7 +87,7 @@ def test_a_server_that_restarts_loses_and_doubles_nothing():
     """Clients write while it is stopped without a word to anybody; what was answered is there, once."""
     with shared_server() as server:
         url = server.database("koine")
-        with Daemon("--store", url, announced=["call failed", "the hosts' database"]) as d:
+        with Daemon("--store", url, announced=["call failed"], possible=["the hosts' database"]) as d:
             stop = threading.Event()
             kept = []
 
