@@ -57,8 +57,9 @@ struct store_event_query {
 struct store_event_rows {
 	struct event *rows;
 	unsigned n;
-	unsigned n_looked; /* rows looked at; 0: there are no more */
+	unsigned n_looked; /* rows looked at */
 	int64_t at;        /* the last of them */
+	bool end;          /* there were no more then */
 };
 
 /*

@@ -157,6 +157,7 @@ static int list_all(struct find *f)
 		if (r != 0)
 			return r;
 	}
+	f->found.end = !f->full && f->found.n_looked < query->limit;
 	return f->full ? 0 : r;
 }
 
@@ -253,6 +254,7 @@ static int merge(struct walks *all)
 
 	for (unsigned i = 0; i < f->query->limit && !f->full; i++) {
 		r = next_walk(all, &w);
+		f->found.end = r == 0 && !w;
 		if (r != 0 || !w)
 			return r;
 		r = look_at(f, w->numbers[w->first++]);

@@ -162,6 +162,7 @@ static unsigned rows_wanted(const struct scan *s)
 static int take_rows(struct scan *s, bool *ret_end)
 {
 	struct store_event_rows found;
+	unsigned i;
 	int r;
 
 	arena_reset(&s->rows);
@@ -169,7 +170,7 @@ static int take_rows(struct scan *s, bool *ret_end)
 	r = store_event_list(s->connection, &s->query, &s->rows, &found);
 	if (r != 0)
 		return r;
-	for (unsigned i = 0; i < found.n && !full(s); i++) {
+	for (i = 0; i < found.n && !full(s); i++) {
 		r = take_row(s, &found.rows[i]);
 		if (r != 0)
 			return r;
@@ -177,7 +178,7 @@ static int take_rows(struct scan *s, bool *ret_end)
 	s->n_looked += found.n_looked;
 	if (!s->spent && s->n < s->limit && s->bytes < EVENT_PAGE_BYTES && found.n_looked > 0)
 		s->at = found.at;
-	*ret_end = found.n_looked == 0;
+	*ret_end = found.end && i == found.n && !s->spent;
 	return 0;
 }
 

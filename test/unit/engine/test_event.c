@@ -16,6 +16,7 @@
 #include "io/loop.h"
 #include "engine/event/event.h"
 #include "engine/event/inner.h"
+#include "store/db/driver.h"
 #include "store/event.h"
 #include "store/store.h"
 
@@ -978,6 +979,26 @@ static void list(struct world *w, const struct event_filter *f, int64_t since_se
 			 0);
 }
 
+/* Hosts read on like that whenever one of them has done something. */
+static void a_page_to_the_end_is_two_queries(void **state)
+{
+	struct event_page page;
+	struct world w;
+	uint64_t before;
+
+	make(&w, state);
+	for (int n = 0; n < 3; n++) {
+		before = store_reader(w.f->engine->store, 0)->uses;
+		list(&w, &(struct event_filter) {0}, n > 1 ? 1 : 0, 0, 100, &page);
+		assert_int_equal(store_reader(w.f->engine->store, 0)->uses - before, 2);
+		assert_int_equal(page.n, n > 1 ? 2 * n - 1 : n * 2);
+		assert_int_equal(page.last, 2 * n);
+		assert_false(page.more);
+		publish(&w, "t", 2 * n, 2);
+	}
+	unmake(&w);
+}
+
 static void lists_are_by_number_by_time_or_the_newest(void **state)
 {
 	const struct text rare = TEXT("ra*");
@@ -1433,6 +1454,7 @@ int main(void)
 		T(from_now_on_begins_behind_what_is_committed),
 		T(what_is_undone_is_never_told),
 		cmocka_unit_test(filters_are_by_type_and_ids),
+		T(a_page_to_the_end_is_two_queries),
 		T(catching_up_has_neither_gap_nor_double_while_others_publish),
 		T(a_slow_subscriber_falls_behind_and_recovers),
 		T(what_was_deleted_is_counted_and_told),

@@ -552,10 +552,10 @@ static struct store_event_query any_query(void)
 static void assert_finds(struct fixture *f, struct store_event_query q, const struct event *all,
 			 unsigned n_all)
 {
-	struct store_event_rows found = {.n_looked = 1};
+	struct store_event_rows found;
 	unsigned at = 0;
 
-	while (found.n_looked > 0) {
+	do {
 		assert_int_equal(store_event_list(reader(f), &q, &f->arena, &found), 0);
 		assert_true(found.n <= found.n_looked && found.n_looked <= q.limit);
 		for (unsigned i = 0; i < found.n; i++, at++) {
@@ -566,7 +566,7 @@ static void assert_finds(struct fixture *f, struct store_event_query q, const st
 		}
 		if (found.n_looked > 0)
 			*(q.newest_first ? &q.before_seq : &q.after_seq) = found.at;
-	}
+	} while (!found.end);
 	for (; at < n_all; at++)
 		assert_false(is_wanted(&q, &all[q.newest_first ? n_all - 1 - at : at]));
 }
