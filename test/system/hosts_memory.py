@@ -156,6 +156,19 @@ def test_vectors_of_one_host_are_compared_by_the_others(server):
             same(hosts.sql("SELECT count(*) FROM koine.event WHERE type = 'memory.embedded'") != "0", True, "events")
 
 
+def test_who_has_a_model_makes_the_vectors_of_who_has_none(server):
+    with model_of(server) as url:
+        args = ("--set", "memory.embedding_url=" + url, "--set", "memory.embedding_model=test")
+        with Hosts(0, spare=2, server=server) as hosts:
+            a, b = hosts.node(0, args=args).up(), hosts.node(1).up()
+            ask(a, "memory.add", {"content": "the physician of my aunt"})
+            comes(a, "doctor", ["the physician of my aunt"])
+            one = ask(b, "memory.add", {"content": "a limousine"})["id"]
+            comes(a, "which sedan", ["a limousine"], limit=1)
+            ask(b, "memory.update", {"memory_id": one, "content": "my aunt's limousine"})
+            comes(a, "which sedan", ["my aunt's limousine"], limit=1)
+
+
 # Says something else each time that it is asked.
 SCRIBE = r"""#!/usr/bin/env python3
 import sys, time

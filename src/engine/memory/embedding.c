@@ -12,6 +12,7 @@ enum {
 	SOON_MS = 50,          /* so that memories that arrive together are sent together */
 	BACK_OFF_MS = 1000,    /* at first, then doubled each time */
 	DIM_CHANGE_MS = 60000, /* a model's length may not change twice within this */
+	PATIENCE_MS = 2000,    /* for a vector that another host may make */
 };
 
 void embedding_look_from(struct embedding *e, int64_t seq)
@@ -71,13 +72,19 @@ int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct
 	return 0;
 }
 
-static void mark_dirty(struct embedding *e, int64_t seq)
+/* Lowers a number to this one, and wakes the loop. */
+static void lower(struct embedding *e, atomic_int_least64_t *number, int64_t seq)
 {
-	int_least64_t known = atomic_load(&e->dirty);
+	int_least64_t known = atomic_load(number);
 
-	while (seq < known && !atomic_compare_exchange_weak(&e->dirty, &known, seq))
+	while (seq < known && !atomic_compare_exchange_weak(number, &known, seq))
 		;
 	wake_send(e->wake);
+}
+
+static void mark_dirty(struct embedding *e, int64_t seq)
+{
+	lower(e, &e->dirty, seq);
 }
 
 bool embedding_take_dim(struct embedding *e, unsigned dim)
@@ -112,6 +119,29 @@ void embedding_committed(struct embedding *e)
 	e->noted = INT64_MAX;
 }
 
+void embedding_hear(struct embedding *e, int64_t seq)
+{
+	lower(e, &e->heard, seq);
+}
+
+/* A pause continues, unless it is the long one. */
+static void go_on(struct embedding *e)
+{
+	if (!e->at_end && (e->resting || !e->pausing)) {
+		e->resting = false;
+		embedding_pause(e, SOON_MS);
+	}
+}
+
+static void on_patience(void *arg)
+{
+	struct embedding *e = arg;
+
+	e->waiting = false;
+	embedding_look_from(e, atomic_exchange(&e->heard, INT64_MAX));
+	go_on(e);
+}
+
 static void on_wake(void *arg)
 {
 	struct embedding *e = arg;
@@ -126,11 +156,11 @@ static void on_wake(void *arg)
 		embedding_look_from(e, 1);
 	if (dirty != INT64_MAX)
 		embedding_look_from(e, dirty);
-	/* A pause continues, unless it is the long one. */
-	if (!e->at_end && (e->resting || !e->pausing)) {
-		e->resting = false;
-		embedding_pause(e, SOON_MS);
+	if (!e->waiting && atomic_load(&e->heard) != INT64_MAX) {
+		e->waiting = true;
+		timer_start(e->patience, PATIENCE_MS);
 	}
+	go_on(e);
 }
 
 struct text embedding_model(const struct embedding *e)
@@ -175,7 +205,8 @@ static int open_model(struct embedding *e, const struct embedding_opts *opts, st
 	e->url = strdup(opts->url);
 	r = e->name && e->url ? embeddings_new(e->loop, &model, &e->model, why) : -ENOMEM;
 	if (r == 0)
-		r = timer_new(e->loop, on_timer, e, &e->timer);
+		r = timer_new(e->loop, on_timer, e, &e->timer)
+			    ?: timer_new(e->loop, on_patience, e, &e->patience);
 	if (r == 0)
 		r = wake_new(e->loop, on_wake, e, &e->wake);
 	return r;
@@ -202,6 +233,7 @@ int embedding_start(const struct embedding_opts *opts, struct store *store,
 	e->noted = INT64_MAX;
 	e->rewind = INT64_MAX;
 	atomic_init(&e->dirty, INT64_MAX);
+	atomic_init(&e->heard, INT64_MAX);
 	r = open_model(e, opts, why);
 	if (r != 0)
 		return r;
@@ -217,6 +249,8 @@ void embedding_stop(struct embedding *e)
 		return;
 	e->stopping = true;
 	timer_stop(e->timer);
+	if (e->patience)
+		timer_stop(e->patience);
 	embedding_cancel_batches(e);
 }
 
@@ -230,6 +264,7 @@ void embedding_free(struct embedding *e)
 	embedding_cancel_questions(e);
 	embeddings_free(e->model);
 	timer_free(e->timer);
+	timer_free(e->patience);
 	wake_free(e->wake);
 	free(e->name);
 	free(e->url);

@@ -84,3 +84,7 @@ bool embedding_fails(const struct embedding *e);
  * second that this is committed. */
 void embedding_note(struct embedding *e, int64_t seq);
 void embedding_committed(struct embedding *e);
+
+/* Another host has added or changed a memory, which has no vector yet. That host makes it, if it has a
+ * model; if it is still missing some seconds later, we do. Any thread. */
+void embedding_hear(struct embedding *e, int64_t seq);

@@ -23,13 +23,15 @@ struct embedding {
 	char *name;
 	char *url;
 	unsigned timeout_ms;
-	struct wake *wake;   /* wakes the loop from other threads, for the atomics below */
-	struct timer *timer; /* until the next try */
+	struct wake *wake;      /* wakes the loop from other threads, for the atomics below */
+	struct timer *timer;    /* until the next try */
+	struct timer *patience; /* with the host that added what `heard` is about */
 
 	/* for any thread */
 	atomic_uint dim;
 	atomic_uint strange_dim;    /* the length of a question's vector, or 0 */
 	atomic_int_least64_t dirty; /* the first memory that may lack a vector */
+	atomic_int_least64_t heard; /* the same, of another host that may have a model, too */
 	atomic_bool fails;
 	int64_t noted; /* the writer's: the same, but not committed yet */
 
@@ -50,6 +52,7 @@ struct embedding {
 	int64_t rewind; /* except those after this one */
 	bool finding;
 	bool pausing; /* the timer is running */
+	bool waiting; /* `patience` is running */
 	bool resting; /* it is the long pause: everything is done except what was skipped */
 	bool at_end;
 	bool stopping;

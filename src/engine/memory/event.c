@@ -106,6 +106,8 @@ static int apply_vector(struct memories *m, int lane, struct arena *a, const str
 		change.scale = (float)v.scale;
 	}
 	memories_apply(m, &change, lane);
+	if (!found)
+		embedding_hear(m->embedding, row->seq);
 	return 0;
 }
 
