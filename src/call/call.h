@@ -146,7 +146,8 @@ struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct c
 /*
  * For an ON_LOOP row with METHOD_LATER that needs the store on the way: `work` runs on the
  * thread that `where` names and touches only the call's own memory; then `then` continues on
- * the loop with what it returned. A writer's changes stay only if that is 0.
+ * the loop with what it returned. A writer's changes stay only if that is 0, and it may come
+ * again if they were undone: see io/work.h.
  */
 struct done call_work(struct call *c, enum where where, int (*work)(struct call *c),
 		      struct done (*then)(struct call *c, int r));

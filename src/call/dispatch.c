@@ -180,10 +180,10 @@ static int handle_run(struct work *work, int lane)
 	struct call *c = list_entry(work, struct call, work);
 
 	c->lane = lane;
-	if (c->again && lane < 0)
-		parked_start_over(c);
 	c->again = false;
 	c->mark = arena_mark(&c->arena);
+	if (work_comes_again(work))
+		parked_start_over(c);
 	/* A write never waits for room. */
 	if (lane >= 0)
 		parked_count(c);
@@ -228,7 +228,6 @@ static void run_on_thread(struct call *c)
 {
 	c->work.run = handle_run;
 	c->work.finished = handle_finished;
-	c->work.again = true;
 	c->waits = true;
 	keep_running(c);
 	if (c->method->before)

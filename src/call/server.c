@@ -51,6 +51,7 @@ static struct call *make_call(struct server *s)
 	arena_init(&c->arena, CALL_ARENA_MAX);
 	buf_init(&c->out, s->opts.limits.reply_bytes);
 	list_init(&c->link);
+	c->work.arena = &c->arena;
 	return c;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "base/arena.h"
 #include "base/list.h"
 
 struct work;
@@ -29,26 +30,42 @@ struct work_wait {
 enum { WORK_WAITS = -0x574149 }; /* no errno, and none of libuv's */
 
 /* What run returns on the writer's thread when it and somebody else waited for each other, and the
- * database has ended it for that one's sake. Whoever may run again does. */
+ * database has ended it for that one's sake. It is run again. */
 enum { WORK_UNDONE = -EDEADLK };
 
 struct work {
 	struct list link;
-	/* On a thread: a reader's lane, 0..n_readers-1, or -1 on the writer's, inside its batch.
-	 * 0 keeps what the writer changed. Anything else undoes it, and is what `finished` gets. */
+	/*
+	 * On a thread: a reader's lane, 0..n_readers-1, or -1 on the writer's, inside its batch.
+	 * 0 keeps what the writer changed. Anything else undoes it, and is what `finished` gets.
+	 *
+	 * On the writer's thread it may come again, whatever it has returned, when all that it
+	 * changed in the store was undone. The rest is as it has left it. So it changes nothing that
+	 * it begins with, sets everything that it finds out, and leaves what others see to
+	 * `finished`.
+	 */
 	int (*run)(struct work *w, int lane);
 	/* On the loop's thread, after run and, for the writer, after the commit: 0, what run
 	 * returned, or the fault that undid the batch. */
 	void (*finished)(struct work *w, int result);
 	/* NULL: it never waits. Set it on the loop, before the work is submitted. */
 	struct work_wait *wait;
-	/* run may come again on the writer's thread after what it changed was undone, with everything as
-	 * it has left it. Without this, WORK_UNDONE is -EBUSY. */
-	bool again;
-	unsigned char n_undone; /* the workers' */
-	int result;             /* between the two */
-	bool trails;            /* the workers': nobody submitted it */
+	/* What run allocates there is freed before it comes again; nobody else allocates there until
+	 * `finished`. NULL: there is nothing to free. */
+	struct arena *arena;
+
+	/* the workers' */
+	struct arena_mark mark; /* where run begins in the arena */
+	unsigned char n_undone;
+	bool trails; /* nobody submitted it */
+	int result;  /* between run and finished */
 };
+
+/* On the writer's thread, in run: it has come before. */
+static inline bool work_comes_again(const struct work *w)
+{
+	return w->n_undone > 0;
+}
 
 /* On the loop, after run, for those who own threads. */
 static inline void work_back(struct work *w, int result)

@@ -182,6 +182,8 @@ static int write_one(struct workers *w, struct work *work)
 
 	if (r != 0)
 		return r;
+	if (work->arena && work_comes_again(work))
+		arena_rewind(work->arena, &work->mark);
 	done = work->run(work, -1);
 	r = o->leave ? o->leave(o->arg, done == 0) : 0;
 	return r != 0 ? r : done;
@@ -241,7 +243,7 @@ static bool runs_again(struct work *work)
 {
 	if (work->result != WORK_UNDONE)
 		return false;
-	if (work->again && work->n_undone++ < UNDONE_MAX)
+	if (work->n_undone++ < UNDONE_MAX)
 		return true;
 	work->result = -EBUSY;
 	return false;
@@ -466,6 +468,8 @@ static void submit(struct workers *w, struct queue *q, struct work *work)
 
 	opened(w);
 	work->n_undone = 0;
+	if (work->arena)
+		work->mark = arena_mark(work->arena);
 	pthread_mutex_lock(&w->lock);
 	list_append(&q->works, &work->link);
 	q->n_works++;

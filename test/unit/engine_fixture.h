@@ -9,7 +9,9 @@
 #include "engine/memory/memory.h"
 #include "engine/memory/wait.h"
 #include "engine/engine.h"
+#include "io/workers.h"
 #include "server.h"
+#include "store/store.h"
 #include "tempdir.h"
 
 enum { URL_LEN = 160, N_READERS = 2 };
@@ -24,7 +26,56 @@ struct fixture {
 	struct list works;            /* wait for run_next */
 	struct list writes;           /* the same, for the writer */
 	const char *folder;           /* for indexes in files; NULL: there are none */
+	bool undone;                  /* the writer's: its batch was run before */
 };
+
+/* ---- the writer's batches ---- */
+
+static inline int fixture_begin(void *arg)
+{
+	const struct fixture *f = arg;
+
+	return engine_begin(f->engine);
+}
+
+/* Each batch is undone once, as by a server that has ended it for another host's sake: whatever is
+ * written is written twice, and told once. */
+static inline int fixture_commit(void *arg)
+{
+	struct fixture *f = arg;
+
+	f->undone = !f->undone;
+	if (!f->undone)
+		return engine_commit(f->engine);
+	store_rollback(f->engine->store);
+	return WORK_UNDONE;
+}
+
+static inline int fixture_enter(void *arg)
+{
+	const struct fixture *f = arg;
+
+	return engine_enter(f->engine);
+}
+
+static inline int fixture_leave(void *arg, bool keep)
+{
+	const struct fixture *f = arg;
+
+	return engine_leave(f->engine, keep);
+}
+
+static inline struct workers_opts fixture_workers(struct fixture *f, unsigned n_readers)
+{
+	return (struct workers_opts) {.n_readers = n_readers,
+				      .begin = fixture_begin,
+				      .commit = fixture_commit,
+				      .enter = fixture_enter,
+				      .leave = fixture_leave,
+				      .arg = f};
+}
+
+/* ---- work ---- */
 
 static inline int fixture_submit(void *arg, struct work *w, bool writes)
 {
@@ -47,11 +98,12 @@ static inline bool write_next(struct fixture *f)
 		return false;
 	list_remove(first);
 	w = list_entry(first, struct work, link);
-	assert_int_equal(engine_begin(f->engine), 0);
-	assert_int_equal(engine_enter(f->engine), 0);
-	r = w->run(w, -1);
-	assert_int_equal(engine_leave(f->engine, r == 0), 0);
-	assert_int_equal(engine_commit(f->engine), 0);
+	do {
+		assert_int_equal(fixture_begin(f), 0);
+		assert_int_equal(fixture_enter(f), 0);
+		r = w->run(w, -1);
+		assert_int_equal(fixture_leave(f, r == 0), 0);
+	} while (fixture_commit(f) == WORK_UNDONE);
 	work_back(w, r);
 	return true;
 }

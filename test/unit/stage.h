@@ -69,15 +69,10 @@ static inline void stage_tick(void *arg)
  * to the test itself. */
 static inline void stage_open(struct stage *s)
 {
-	const struct workers_opts workers = {.n_readers = N_READERS - 1,
-					     .begin = engine_begin,
-					     .commit = engine_commit,
-					     .enter = engine_enter,
-					     .leave = engine_leave,
-					     .arg = s->f->engine,
-					     .trailer = stage_trailer,
-					     .trailer_arg = s};
+	struct workers_opts workers = fixture_workers(s->f, N_READERS - 1);
 
+	workers.trailer = stage_trailer;
+	workers.trailer_arg = s;
 	s->closed = false;
 	assert_int_equal(workers_new(s->loop, &workers, &s->workers), 0);
 }

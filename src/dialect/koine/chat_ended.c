@@ -90,6 +90,11 @@ static struct done handle_read(struct call *c)
 
 /* ---- purging ---- */
 
+struct purge {
+	struct chat_purge step;
+	int64_t n_purged; /* by all steps */
+};
+
 static int take_purge(struct call *c, struct chat_purge *p)
 {
 	const struct purge_in *in = c->in;
@@ -106,18 +111,21 @@ static int take_purge(struct call *c, struct chat_purge *p)
 
 static int purge(struct call *c)
 {
-	return chat_purge(call_chat(c), c->state, &c->why);
+	struct purge *p = c->state;
+
+	return chat_purge(call_chat(c), &p->step, &c->why);
 }
 
 /* One step is on disk; purging goes on while there is more. */
 static struct done purged(struct call *c, int r)
 {
-	const struct chat_purge *p = c->state;
+	struct purge *p = c->state;
 	struct json *j;
 
 	if (r != 0)
 		return call_fail(c, r);
-	if (p->more)
+	p->n_purged += p->step.n_purged;
+	if (p->step.more)
 		return call_work(c, WRITER, purge, purged);
 	j = call_result(c);
 	json_begin_object(j);
@@ -128,10 +136,10 @@ static struct done purged(struct call *c, int r)
 
 static struct done handle_purge(struct call *c)
 {
-	int r;
+	struct purge *p = arena_zalloc(&c->arena, sizeof(*p));
+	int r = p ? take_purge(c, &p->step) : -ENOMEM;
 
-	c->state = arena_zalloc(&c->arena, sizeof(struct chat_purge));
-	r = c->state ? take_purge(c, c->state) : -ENOMEM;
+	c->state = p;
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, purge, purged);
 }
 

@@ -425,7 +425,7 @@ static void ask_submit(struct approval_ask *ask)
 	struct approval_waiter *waiter = ask->waiter;
 	int r;
 
-	ask->work = (struct work) {.run = ask_run, .finished = ask_finished, .again = true};
+	ask->work = (struct work) {.run = ask_run, .finished = ask_finished, .arena = &ask->arena};
 	ask->asked = ask->row;
 	ask->serial = ++a->n_asked;
 	ask->total = a->n_pending + a->n_coming + 1;

@@ -298,7 +298,8 @@ static int decide_new(struct approvals *a, const struct approval_decision *in,
 		r = arena_copy_text(&d->arena, in->by.data ? in->by : TEXT("human"), &d->in.by);
 	if (r == 0)
 		r = arena_copy_text(&d->arena, in->via, &d->in.via);
-	d->work = (struct work) {.run = decide_run, .finished = decide_finished, .again = true};
+	d->work =
+		(struct work) {.run = decide_run, .finished = decide_finished, .arena = &d->arena};
 	if (r == 0)
 		*ret_decide = d;
 	else

@@ -93,7 +93,7 @@ static void submit(struct approvals *a, const struct grant *row, bool removes,
 		c->from = *from;
 	c->fn = fn;
 	c->arg = arg;
-	c->work = (struct work) {.run = grant_run, .finished = grant_finished};
+	c->work = (struct work) {.run = grant_run, .finished = grant_finished, .arena = &c->arena};
 	arena_init(&c->arena, APPROVAL_ARENA_MAX);
 	r = portrait_copy(&grant_portrait, &c->arena, &c->row);
 	if (r == 0)

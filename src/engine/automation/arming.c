@@ -140,7 +140,8 @@ static void arming_submit(void *arming)
 	struct arming *m = arming;
 
 	m->now_ms = automation_now(m->automation);
-	m->work = (struct work) {.run = arming_run, .finished = arming_finished};
+	m->work =
+		(struct work) {.run = arming_run, .finished = arming_finished, .arena = &m->arena};
 	background_start(&m->automation->opts.background, &m->work, true);
 }
 

@@ -134,7 +134,7 @@ static void claim_finished(struct work *w, int result);
 
 static void claim(struct firing *f)
 {
-	f->work = (struct work) {.run = claim_run, .finished = claim_finished};
+	f->work = (struct work) {.run = claim_run, .finished = claim_finished, .arena = &f->arena};
 	background_start(&f->rule->automation->opts.background, &f->work, true);
 }
 

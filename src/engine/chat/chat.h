@@ -300,7 +300,7 @@ int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id
 int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
 			struct text *ret_id, struct message_page *page, struct why *why);
 
-/* Which ones to delete for good, and the progress so far. */
+/* Which ones to delete for good, and what the last step did. */
 struct chat_purge {
 	int64_t number;    /* this one; 0: all that were ended */
 	int64_t before_ms; /* and then only those before this */

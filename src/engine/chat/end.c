@@ -48,7 +48,8 @@ static int store_piece(struct chat_turn *t, struct connection *db)
 		.created_ms = clock_utc_ms(),
 	};
 
-	if (rec->answer != 0)
+	/* A message that was made before, and was not kept, is undone. */
+	if (t->stored > 0)
 		return store_message_append(db, rec->answer, row.text, row.tokens);
 	return store_message_add(db, &row, &rec->answer);
 }
@@ -256,9 +257,6 @@ static void flush_finished(struct work *w, int result)
 			log_err("text not kept yet", "conversation=%s error=%s",
 				t->errand.conversation->id, strerror(-result));
 		t->flush_failed = true;
-		/* All of it is tried again; a message that was just made is undone. */
-		if (t->stored == 0)
-			t->record.answer = 0;
 	}
 	drop_piece(t);
 	if (t->ending)

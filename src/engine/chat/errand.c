@@ -39,8 +39,11 @@ int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
 	const struct background *b = &e->chat->background;
 
 	memory_wait_init(&e->wait, e->chat->memories);
-	e->work = (struct work) {
-		.run = run, .finished = finished, .wait = writes ? NULL : &e->wait.as};
+	e->work = (struct work) {.run = run,
+				 .finished = finished,
+				 .wait = writes ? NULL : &e->wait.as,
+				 /* An agent at work calls tools, which are noted there. */
+				 .arena = e->under_way ? NULL : &e->arena};
 	return b->submit(b->arg, &e->work, writes);
 }
 

@@ -200,12 +200,13 @@ struct lease {
 struct turn_record {
 	struct why why;
 	struct lease lease;
+	int64_t known;           /* its conversation, when it began; 0: it is to be found or made */
 	struct conversation row; /* of the one found or made, in the errand's arena */
 	bool found;
 	int64_t started_ms;
 	int64_t seq;
 	int64_t last_message;  /* of the question */
-	int64_t answer;        /* the message with the answer; 0: not yet */
+	int64_t answer;        /* the message with the answer, once some of it is stored */
 	int64_t answer_tokens; /* so far */
 	struct text piece;     /* of the answer, the next one to store */
 };

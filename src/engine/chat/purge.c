@@ -62,6 +62,7 @@ int chat_purge(struct chat *chat, struct chat_purge *p, struct why *why)
 	unsigned rows = STEP_ROWS;
 	int r;
 
+	p->n_purged = 0;
 	if (p->number == 0)
 		return purge_older(chat, p->before_ms, &p->n_purged, &p->more, why);
 	r = purge_one(chat, p->number, &rows, &p->more, why);

@@ -205,8 +205,10 @@ static int begin_run(struct work *w, int lane)
 		.asker_chat_type = t->ask.by.chat_type,
 	};
 	int64_t n;
-	int r = rec->lease.conversation == 0 ? find_conversation(t, db) : 0;
+	int r;
 
+	rec->lease.conversation = rec->known;
+	r = rec->known == 0 ? find_conversation(t, db) : 0;
 	/* There is one turn at a time: if another one is running in the store, its end could not
 	 * be stored. */
 	if (r == 0)
@@ -356,6 +358,7 @@ static void begin(struct errand *e)
 	t->record = (struct turn_record) {
 		.started_ms = clock_utc_ms(),
 		.lease = lease_of(e->conversation),
+		.known = e->conversation->seq,
 	};
 	weigh_question(t);
 	r = errand_choose_agent(e, &why) ?: errand_submit(e, begin_run, begin_finished, true);

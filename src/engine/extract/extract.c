@@ -85,8 +85,10 @@ static void submit(struct extracts *x, int (*run)(struct work *w, int lane),
 		   void (*finished)(struct work *w, int result), bool writes)
 {
 	memory_wait_init(&x->wait, x->memories);
-	x->work = (struct work) {
-		.run = run, .finished = finished, .wait = writes ? NULL : &x->wait.as};
+	x->work = (struct work) {.run = run,
+				 .finished = finished,
+				 .wait = writes ? NULL : &x->wait.as,
+				 .arena = &x->arena};
 	background_start(&x->background, &x->work, writes);
 }
 

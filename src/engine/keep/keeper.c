@@ -97,7 +97,7 @@ static void try(struct change *c)
 
 	if (k->opts.prepare)
 		k->opts.prepare(c);
-	c->work = (struct work) {.run = run, .finished = finished, .again = true};
+	c->work = (struct work) {.run = run, .finished = finished};
 	r = b->submit(b->arg, &c->work, true);
 	if (r != 0)
 		fail(c, r);

@@ -139,8 +139,10 @@ static int start_work(struct tool_run *r, bool writes)
 	int e;
 
 	memory_wait_init(&r->wait, r->tools->opts.memories);
-	r->work = (struct work) {
-		.run = work_run, .finished = work_finished, .wait = writes ? NULL : &r->wait.as};
+	r->work = (struct work) {.run = work_run,
+				 .finished = work_finished,
+				 .wait = writes ? NULL : &r->wait.as,
+				 .arena = &r->arena};
 	r->writes = writes;
 	e = b->submit(b->arg, &r->work, writes);
 	r->under_way = e == 0;

@@ -109,7 +109,6 @@ static void look_once_more(struct session_ender *e)
 	struct continuation *c = list_entry(e, struct continuation, ender);
 
 	c->again = false;
-	c->wished = false;
 	look_for_parent(c);
 }
 
@@ -158,11 +157,11 @@ static void parent_found(struct continuation *c)
 static int continuation_run(struct work *w, int lane)
 {
 	struct continuation *c = list_entry(w, struct continuation, work);
-
 	int r = store_session_find(store_lane(c->sessions->opts.store, lane), c->parent, &c->arena,
 				   &c->row, &c->found);
 	struct why why;
 
+	c->wished = false;
 	if (r == 0 && c->found && c->again && !has_ended(c->row.status) &&
 	    check_parent(c->sessions->opts.wording, &c->row, true, &why) == 0)
 		r = session_wish(c->sessions, &c->arena, &c->row, &c->wished);
@@ -225,7 +224,8 @@ void session_continue(struct sessions *s, struct text parent, const struct sessi
 	c->sessions = s;
 	c->fn = fn;
 	c->arg = arg;
-	c->work = (struct work) {.run = continuation_run, .finished = continuation_finished};
+	c->work = (struct work) {
+		.run = continuation_run, .finished = continuation_finished, .arena = &c->arena};
 	r = arena_copy_text(&c->arena, parent, &c->parent) ?: copy_new(c, in);
 	if (r != 0)
 		refuse_continuation(c, r, NULL);

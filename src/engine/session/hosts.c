@@ -109,7 +109,6 @@ static int reap_run(struct work *w, int lane)
 	struct session_reaper *r = list_entry(w, struct session_reaper, work);
 
 	(void)lane;
-	arena_reset(&r->arena);
 	r->n = 0;
 	return settle_all(r->sessions, &r->arena, false, &r->rows, &r->n);
 }
@@ -119,12 +118,12 @@ static void reap_finished(struct work *w, int result)
 	struct session_reaper *r = list_entry(w, struct session_reaper, work);
 
 	r->busy = false;
-	/* It is tried again with the next look at the hosts. */
-	if (result != 0)
-		return;
-	end_approvals(r->sessions, r->rows, r->n);
-	for (unsigned i = 0; i < r->n; i++)
-		session_look_elsewhere(r->sessions, r->rows[i].id);
+	/* If it failed, it is tried again with the next look at the hosts. */
+	if (result == 0) {
+		end_approvals(r->sessions, r->rows, r->n);
+		for (unsigned i = 0; i < r->n; i++)
+			session_look_elsewhere(r->sessions, r->rows[i].id);
+	}
 	arena_reset(&r->arena);
 }
 
@@ -136,7 +135,7 @@ static void on_others(void *sessions)
 	if (s->stopping || r->busy)
 		return;
 	r->busy = true;
-	r->work = (struct work) {.run = reap_run, .finished = reap_finished};
+	r->work = (struct work) {.run = reap_run, .finished = reap_finished, .arena = &r->arena};
 	background_start(&s->opts.background, &r->work, true);
 }
 

@@ -163,6 +163,7 @@ static int interruption_run(struct work *w, int lane)
 	int r = store_session_find(store_lane(i->sessions->opts.store, lane), i->id, &i->arena,
 				   &i->row, &i->found);
 
+	i->wished = false;
 	if (r == 0 && i->found && can_interrupt(i->row.status))
 		r = session_wish(i->sessions, &i->arena, &i->row, &i->wished);
 	return r;
@@ -202,7 +203,8 @@ void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, v
 	}
 	i->id.data = arena_copy(&i->arena, id.data, id.len);
 	i->id.len = id.len;
-	i->work = (struct work) {.run = interruption_run, .finished = interruption_finished};
+	i->work = (struct work) {
+		.run = interruption_run, .finished = interruption_finished, .arena = &i->arena};
 	r = i->id.data ? s->opts.background.submit(s->opts.background.arg, &i->work,
 						   s->opts.node != NULL)
 		       : -ENOMEM;

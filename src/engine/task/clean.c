@@ -96,7 +96,7 @@ void task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned
 		fn(arg, -ENOMEM, 0, &why);
 		return;
 	}
-	c->work = (struct work) {.run = clean_run, .finished = clean_finished};
+	c->work = (struct work) {.run = clean_run, .finished = clean_finished, .arena = &c->arena};
 	c->tasks = t;
 	c->which = *which;
 	c->fn = fn;

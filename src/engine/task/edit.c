@@ -234,10 +234,11 @@ static int submit(struct tasks *t, struct live *l, const struct task_edit *in, t
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct edit) {.work = {.run = edit_run, .finished = edit_finished, .again = true},
-			    .tasks = t,
-			    .fn = fn,
-			    .arg = arg};
+	*e = (struct edit) {
+		.work = {.run = edit_run, .finished = edit_finished, .arena = &e->arena},
+		.tasks = t,
+		.fn = fn,
+		.arg = arg};
 	arena_init(&e->arena, TASK_ARENA_MAX);
 	r = copy_wanted(e, l, in) ?: t->background.submit(t->background.arg, &e->work, true);
 	if (r != 0) {

@@ -141,7 +141,7 @@ static void reap_more(struct hosting *h)
 		return;
 	h->reaping = true;
 	h->n = 0;
-	h->reap = (struct work) {.run = reap_run, .finished = reap_finished};
+	h->reap = (struct work) {.run = reap_run, .finished = reap_finished, .arena = &h->reaped};
 	background_start(&t->background, &h->reap, true);
 }
 
@@ -315,7 +315,7 @@ void task_wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *ar
 		fn(arg, -ENOMEM, &why);
 		return;
 	}
-	*s = (struct wish) {.work = {.run = wish_run, .finished = wish_finished, .again = true},
+	*s = (struct wish) {.work = {.run = wish_run, .finished = wish_finished},
 			    .tasks = t,
 			    .row = {.seq = l->task.seq, .exit_status = -1},
 			    .fn = fn,

@@ -475,7 +475,8 @@ static struct submit *submit_new(struct tasks *t, struct project *p, const struc
 
 	if (!s)
 		return NULL;
-	s->work = (struct work) {.run = submit_run, .finished = submit_finished, .again = true};
+	s->work =
+		(struct work) {.run = submit_run, .finished = submit_finished, .arena = &s->arena};
 	s->tasks = t;
 	s->project = p;
 	s->until_begun = in->until_begun;

@@ -85,7 +85,7 @@ void task_sweep(void *tasks)
 		return;
 	s->tasks = t;
 	s->before_ms = clock_utc_ms() - t->keep_ms;
-	s->work = (struct work) {.run = sweep_run, .finished = sweep_finished};
+	s->work = (struct work) {.run = sweep_run, .finished = sweep_finished, .arena = &s->arena};
 	arena_init(&s->arena, TASK_ARENA_MAX);
 	t->sweeping = true;
 	r = t->background.submit(t->background.arg, &s->work, true);

@@ -278,16 +278,7 @@ static void listen_to_rules(struct world *w)
 
 static void world_start(struct world *w)
 {
-	const struct workers_opts workers = {
-		.n_readers = N_READERS,
-		.begin = engine_begin,
-		.commit = engine_commit,
-		.enter = engine_enter,
-		.leave = engine_leave,
-		.arg = w->f->engine,
-		.trailer = trailer,
-		.trailer_arg = w,
-	};
+	struct workers_opts workers = fixture_workers(w->f, N_READERS);
 	const struct background background = {.submit = submit, .arg = w};
 	const struct events_opts events = {
 		.store = w->f->engine->store, .loop = w->loop, .background = background};
@@ -303,6 +294,8 @@ static void world_start(struct world *w)
 
 	w->closed = false;
 	assert_int_equal(events_start(&events, &w->f->engine->events), 0);
+	workers.trailer = trailer;
+	workers.trailer_arg = w;
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
 	opts.events = w->f->engine->events;
 	assert_int_equal(automation_new(&opts, &w->automation), 0);

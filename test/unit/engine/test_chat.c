@@ -196,12 +196,7 @@ static struct agent *new_puppet(struct world *w)
 
 static void world_open(struct world *w)
 {
-	const struct workers_opts workers = {.n_readers = N_READERS,
-					     .begin = engine_begin,
-					     .commit = engine_commit,
-					     .enter = engine_enter,
-					     .leave = engine_leave,
-					     .arg = w->f->engine};
+	const struct workers_opts workers = fixture_workers(w->f, N_READERS);
 	struct agent *agents[3];
 	const struct chat_opts opts = {
 		.store = w->f->engine->store,

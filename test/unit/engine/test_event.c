@@ -68,16 +68,7 @@ static void on_tick(void *arg)
 
 static void world_start(struct world *w)
 {
-	const struct workers_opts workers = {
-		.n_readers = N_READERS,
-		.begin = engine_begin,
-		.commit = engine_commit,
-		.enter = engine_enter,
-		.leave = engine_leave,
-		.arg = w->f->engine,
-		.trailer = trailer,
-		.trailer_arg = w,
-	};
+	struct workers_opts workers = fixture_workers(w->f, N_READERS);
 	const struct events_opts events = {
 		.store = w->f->engine->store,
 		.loop = w->loop,
@@ -86,6 +77,8 @@ static void world_start(struct world *w)
 
 	assert_int_equal(events_start(&events, &w->f->engine->events), 0);
 	fixture_memories(w->f, 64 << 20);
+	workers.trailer = trailer;
+	workers.trailer_arg = w;
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
 }
 

@@ -19,6 +19,7 @@ struct test_job {
 	bool ran; /* written by the worker, read after `finished` */
 	unsigned n_runs;
 	unsigned undone; /* so many of its runs end with WORK_UNDONE */
+	void *room;
 	bool told;
 	int result;
 	unsigned order; /* of being told */
@@ -38,7 +39,7 @@ struct context {
 	unsigned n_commits;
 	int begin_result;
 	int commit_result;
-	unsigned commits_undone; /* so many end with WORK_UNDONE */
+	unsigned commits_undone; /* so many after the first end with WORK_UNDONE */
 	struct test_job *trailer;
 	unsigned trail_at; /* the commit that it trails */
 	bool in_transaction;
@@ -80,7 +81,7 @@ static int commit(void *arg)
 
 	c->n_commits++;
 	c->in_transaction = false;
-	if (c->commits_undone > 0) {
+	if (c->n_commits > 1 && c->commits_undone > 0) {
 		c->commits_undone--;
 		return WORK_UNDONE;
 	}
@@ -270,9 +271,7 @@ static void what_was_undone_is_run_again(void **state)
 	(void)state;
 	make(&c, 1);
 	queue_behind_first(&c, &first, jobs);
-	jobs[WHICH].work.again = true;
 	jobs[WHICH].undone = 2;
-	jobs[WHICH + 1].undone = 1;
 	sem_post(&c.go);
 	turn_until(&c, MANY + 1);
 	assert_int_equal(c.n_begins, 4);
@@ -280,8 +279,7 @@ static void what_was_undone_is_run_again(void **state)
 	for (unsigned i = 0; i < MANY; i++) {
 		assert_int_equal(jobs[i].order, i + 1);
 		assert_int_equal(jobs[i].n_runs, i == WHICH ? 3 : 1);
-		/* One that may not run again has failed. */
-		assert_int_equal(jobs[i].result, i == WHICH + 1 ? -EBUSY : 0);
+		assert_int_equal(jobs[i].result, 0);
 	}
 	unmake(&c);
 }
@@ -295,18 +293,47 @@ static void a_batch_that_was_undone_is_run_again(void **state)
 	(void)state;
 	make(&c, 1);
 	queue_behind_first(&c, &first, jobs);
-	for (unsigned i = 0; i < MANY; i++)
-		jobs[i].work.again = i != 7;
 	c.commits_undone = 3;
 	sem_post(&c.go);
 	turn_until(&c, MANY + 1);
-	assert_int_equal(first.result, -EBUSY);
-	assert_int_equal(c.n_commits, 4);
+	assert_int_equal(first.n_runs, 1);
 	for (unsigned i = 0; i < MANY; i++) {
-		assert_int_equal(jobs[i].result, i == 7 ? -EBUSY : 0);
-		assert_int_equal(jobs[i].n_runs, i == 7 ? 1 : 3);
+		assert_int_equal(jobs[i].order, i + 1);
+		assert_int_equal(jobs[i].result, 0);
+		assert_in_range(jobs[i].n_runs, 2, 4);
 	}
 	unmake(&c);
+}
+
+static void allocate(struct test_job *t, int lane)
+{
+	(void)lane;
+	t->room = arena_alloc(t->work.arena, 400);
+}
+
+/* With room for one: what the runs before have taken is free again, and what was there stays. */
+static void what_was_undone_takes_its_memory_once(void **state)
+{
+	struct test_job job;
+	struct arena arena;
+	struct context c;
+	char *before;
+
+	(void)state;
+	make(&c, 1);
+	arena_init(&arena, 600);
+	before = arena_copy(&arena, "before", 6);
+	assert_non_null(before);
+	init_jobs(&c, &job, 1, allocate);
+	job.work.arena = &arena;
+	job.undone = 5;
+	workers_write(c.workers, &job.work);
+	turn_until(&c, 1);
+	assert_int_equal(job.result, 0);
+	assert_non_null(job.room);
+	assert_string_equal(before, "before");
+	unmake(&c);
+	arena_done(&arena);
 }
 
 static void nobody_is_run_again_for_ever(void **state)
@@ -317,7 +344,6 @@ static void nobody_is_run_again_for_ever(void **state)
 	(void)state;
 	make(&c, 1);
 	init_jobs(&c, &job, 1, NULL);
-	job.work.again = true;
 	job.undone = 1000;
 	workers_write(c.workers, &job.work);
 	turn_until(&c, 1);
@@ -536,6 +562,7 @@ int main(void)
 		cmocka_unit_test(a_failed_begin_runs_no_job),
 		cmocka_unit_test(what_was_undone_is_run_again),
 		cmocka_unit_test(a_batch_that_was_undone_is_run_again),
+		cmocka_unit_test(what_was_undone_takes_its_memory_once),
 		cmocka_unit_test(nobody_is_run_again_for_ever),
 		cmocka_unit_test(the_next_batch_is_not_touched_by_a_failed_one),
 		cmocka_unit_test(a_job_may_be_sent_again_when_told),
