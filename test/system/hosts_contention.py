@@ -5,11 +5,13 @@ import random
 import subprocess
 import threading
 
-from harness import Client, check, note, request, same, wait_until
+from harness import Client, Folder, check, note, request, same, wait_until
 from hosts import Hosts
+from hosts_work import CALM
 from task_world import read_bytes
 
 EACH = 60  # changes by each client
+AT_ONCE = 10  # of these, where a client does not wait for each
 
 
 def quick_to_see(hosts):
@@ -26,13 +28,18 @@ def at_once(jobs):
         t.join()
 
 
+def circles(hosts):
+    """So far."""
+    return read_bytes(hosts.server.folder + "/log").count(b"deadlock detected")
+
+
 def test_who_waits_for_each_other_goes_on(server):
     """Batches of two hosts change the same memories in any order; whoever is ended by the database runs again."""
     with Hosts(0, spare=2, server=server) as hosts:
         nodes = quick_to_see(hosts)
         ids = [nodes[0].ask("memory.add", {"content": "memory %d" % i})[0]["id"] for i in range(4)]
         kept, refused = [], []
-        before = read_bytes(server.folder + "/log").count(b"deadlock detected")
+        before = circles(hosts)
 
         def change(node, who):
             rng = random.Random(who)
@@ -42,12 +49,46 @@ def test_who_waits_for_each_other_goes_on(server):
                 (kept if result else refused).append(error)
 
         at_once([lambda node=node, who=who: change(node, who) for who, node in enumerate(nodes * 6)])
-        circles = read_bytes(server.folder + "/log").count(b"deadlock detected") - before
-        check(circles > 0, "nobody waited for each other")
-        same(refused, [], "refusals, with %d circles" % circles)
+        n_circles = circles(hosts) - before
+        check(n_circles > 0, "nobody waited for each other")
+        same(refused, [], "refusals, with %d circles" % n_circles)
         told = hosts.sql("SELECT count(*) FROM koine.event WHERE type = 'memory.updated'")
         same((int(told), len(kept)), (12 * EACH, 12 * EACH), "changes, each once")
-        note("%d changes, %d circles" % (len(kept), circles))
+        note("%d changes, %d circles" % (len(kept), n_circles))
+
+
+RULES = "".join("[rule r%d]\nevent = memory.deleted\nprompt = x\n" % i for i in range(2))
+
+
+def test_whatever_they_want_they_get(server):
+    """The same with all kinds of rows: rules, groups, memories, sessions, approvals, in any order and all at once."""
+    with Folder() as f, Hosts(0, spare=2, server=server, args=("--config", f("koine.conf")), env=CALM) as hosts:
+        with open(f("koine.conf"), "w") as out:
+            out.write(RULES)
+        nodes = quick_to_see(hosts)
+        for node in nodes:
+            wait_until(lambda: b"rules ready" in node.log(), "rules of " + node.name)
+        ids = [nodes[0].ask("memory.add", {"content": "memory %d" % i})[0]["id"] for i in range(2)]
+        before = circles(hosts)
+        answers = []
+
+        def change(node, who):
+            rng = random.Random(who)
+            wishes = [lambda: ("automation." + rng.choice(["enable", "disable"]), {"ruleId": "r%d" % rng.randrange(2)}),
+                      lambda: ("task." + rng.choice(["pause", "resume"]), {"group": "g%d" % rng.randrange(2)}),
+                      lambda: ("memory.update", {"memory_id": rng.choice(ids), "content": "of %d" % rng.randrange(1000)}),
+                      lambda: ("task.add", {"prompt": "x", "delay": 3600}),
+                      lambda: ("approval.create", {"tool": "Edit", "id": "q%d" % rng.randrange(100)})]
+            with Client("unix:" + node.path) as c:
+                for _ in range(EACH // AT_ONCE):
+                    c.send(b"".join(request(*rng.choice(wishes)()) + b"\n" for _ in range(AT_ONCE)))
+                    answers.extend(json.loads(c.read_line()) for _ in range(AT_ONCE))
+
+        at_once([lambda node=node, who=who: change(node, who) for who, node in enumerate(nodes * 6)])
+        n = circles(hosts) - before
+        same([a["error"] for a in answers if "error" in a], [], "refusals, with %d circles" % n)
+        check(n > 0, "nobody waited for each other")
+        note("%d changes, %d circles" % (len(answers), n))
 
 
 class Holder:

@@ -312,7 +312,8 @@ static int ask_run(struct work *w, int lane)
 	else if (r == 0)
 		r = keep_new(ask, db, &scratch);
 	arena_done(&scratch);
-	return r;
+	/* Another host asks under the same id just now: next time it is found. */
+	return r == -EEXIST && ask->named ? WORK_UNDONE : r;
 }
 
 /* ---- on the loop again ---- */
