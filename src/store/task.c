@@ -9,7 +9,7 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 #include "store/tally.h"
-#include "store/task_number.h"
+#include "store/host/task_number.h"
 
 /* ---- ids ---- */
 

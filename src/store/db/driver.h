@@ -18,7 +18,7 @@
 #include "base/why.h"
 #include "store/db/query.h"
 #include "store/tally.h"
-#include "store/task_number.h"
+#include "store/host/task_number.h"
 
 enum { STORE_PLACE_MAX = 48 };
 

@@ -9,7 +9,7 @@
 #include "store/host/chunk.h"
 #include "store/event.h"
 #include "store/task.h"
-#include "store/task_number.h"
+#include "store/host/task_number.h"
 
 #define NONE ((struct text) {0})
 

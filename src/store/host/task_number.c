@@ -1,4 +1,4 @@
-#include "store/task_number.h"
+#include "store/host/task_number.h"
 
 #include <errno.h>
 #include <stdlib.h>
