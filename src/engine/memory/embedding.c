@@ -12,7 +12,7 @@ enum {
 	SOON_MS = 50,          /* so that memories that arrive together are sent together */
 	BACK_OFF_MS = 1000,    /* at first, then doubled each time */
 	DIM_CHANGE_MS = 60000, /* a model's length may not change twice within this */
-	PATIENCE_MS = 2000,    /* for a vector that another host may make */
+	PATIENCE_MS = 10000,   /* for a vector that another host may make */
 };
 
 void embedding_look_from(struct embedding *e, int64_t seq)
