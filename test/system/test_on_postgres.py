@@ -28,7 +28,7 @@ ELSEWHERE = {
 # What is wrong on purpose: keys that are taken are tried, a test's daemon may be killed, and of a large answer not
 # all is wanted.
 EXPECTED = re.compile(r"duplicate key value|terminating |canceling statement due to user request")
-AT_ONCE = 2 * os.cpu_count()
+AT_ONCE = 3 * os.cpu_count()
 TALLY = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
 
 
