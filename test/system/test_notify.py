@@ -410,10 +410,10 @@ def test_nobody_is_led_elsewhere():
 def test_garbage_and_huge_answers():
     huge = b"x" * (2 << 20)
     for server in servers():
+        # Before koined is there: it reads as soon as it is.
+        server.trouble["read"] += [(200, b"\xff\xfe garbage\n{]\n"), (200, huge), (200, b"[" * 100000), (502, b"<html>")]
+        server.trouble["send"] += [(200, huge)]
         with World(server, announced=[FAILING]) as w:
-            w.server.trouble["read"] += [(200, b"\xff\xfe garbage\n{]\n"), (200, huge),
-                                         (200, b"[" * 100000), (502, b"<html>")]
-            w.server.trouble["send"] += [(200, huge)]
             a = w.ask()
             m = w.server.arrived(1)
             w.server.press(m, "Approve")
