@@ -1056,12 +1056,14 @@ static void left_exits(void *arg, int status, int signal)
 	l->exited = true;
 }
 
-/* One that no task knows of, and one that it has started. Both stay what they are: whoever is just becoming
- * another program shows no mark. */
+/* One that no task knows of, and one that it has started. Both stay what they are, so it starts nothing
+ * that would wait: whoever is just becoming another program shows no mark. */
 static void leave_running(struct world *w, const char *owner, struct left_running *l)
 {
-	const char *const argv[] = {"sh", "-c", "setsid sh -c 'echo up; sleep 60; true' & wait",
-				    NULL};
+	const char *const argv[] = {
+		"sh", "-c",
+		"setsid nice -n 19 sh -c 'ulimit -t 60; echo up; while :; do :; done' & wait",
+		NULL};
 	const struct supervised_opts opts = {.argv = argv,
 					     .mark = l->mark,
 					     .on_output = left_prints,
