@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "search/query.h"
+#include "search/rank/settle.h"
 #include "search/words.h"
 #include "wire/json.h"
 
@@ -21,6 +21,7 @@ enum {
 	HITS = 10,
 	FILE_BYTES = 1 << 20,
 	SUBJECTS = 4,
+	KEYS = 1 << 16,
 	DAY_MS = 86400000,
 };
 
@@ -39,6 +40,7 @@ struct set {
 	struct arena arena;
 	struct value *memories;
 	struct value *questions;
+	const struct value *by_key[KEYS];
 	int64_t now_ms; /* questions are asked the day after the last memory */
 	struct search_scratch *scratch;
 };
@@ -159,6 +161,9 @@ static int add_memory(struct set *set, struct search_index *ix, const struct val
 	int64_t key = 0;
 
 	value_int(value_find(m, "key"), &key);
+	if (key < 0 || key >= KEYS)
+		die(set->name, "a key is too large");
+	set->by_key[key] = m;
 	doc.key = (uint64_t)key;
 	value_each (name, value_find(m, "subjects")) {
 		if (doc.n_subjects < SUBJECTS)
@@ -212,6 +217,21 @@ static double share_found(const struct value *evidence, const struct search_hit 
 	return found / evidence->len;
 }
 
+/* The engine does the same once it has the texts. */
+static void settle(const struct set *set, const struct search_query *query, struct search_hit *hits,
+		   size_t n)
+{
+	struct search_said said[HITS];
+	size_t from[HITS];
+
+	for (size_t i = 0; i < n; i++) {
+		const struct value *m = set->by_key[hits[i].key];
+
+		said[i] = (struct search_said) {value_text(value_find(m, "text")), time_of(m)};
+	}
+	search_settle(set->scratch, query, hits, said, n, from);
+}
+
 static void ask(const struct group *group, const struct search_index *ix,
 		const struct recipe *recipe, const struct value *question, const char *form,
 		struct recall *sum)
@@ -227,6 +247,7 @@ static void ask(const struct group *group, const struct search_index *ix,
 
 	if (search_run(group->set->scratch, &ix, 1, &query, hits, HITS, &n) != 0)
 		die(group->set->name, "out of memory");
+	settle(group->set, &query, hits, n);
 	for (size_t i = 0; i < N_DEPTHS; i++)
 		sum->at[i] += share_found(evidence, hits, n < DEPTHS[i] ? n : DEPTHS[i]);
 	if (group->show_misses && share_found(evidence, hits, n) < 1)
@@ -344,9 +365,11 @@ static void report_group(struct group *group)
 
 static void report_set(const char *name, const char *folder, bool as_json, bool show_misses)
 {
-	struct set set = {.name = name, .scratch = search_scratch_new()};
+	static struct set set;
+
 	struct group group = {.set = &set, .as_json = as_json, .show_misses = show_misses};
 
+	set = (struct set) {.name = name, .scratch = search_scratch_new()};
 	if (!set.scratch)
 		die(folder, "out of memory");
 	set_read(&set, folder);

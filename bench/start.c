@@ -29,8 +29,6 @@
 
 enum { READ_SIZE = 64 * 1024, BUFFER_MAX = 16 << 20, PATIENCE_S = 10, WARM_UP = 5 };
 
-extern char **environ;
-
 struct starts {
 	const char *target, *program, *pipe;
 	int pipe_fd;

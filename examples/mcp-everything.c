@@ -47,6 +47,21 @@ static void say(struct koine_call *call, const char *text)
 
 /* ---- tools that answer at once ---- */
 
+/* Answers with the whole number that it was given. */
+static void types(struct koine_call *call, void *arg)
+{
+	struct koine_json *j = koine_call_result(call);
+	int64_t whole = 0;
+
+	(void)arg;
+	koine_value_int(koine_call_param(call, "whole"), &whole);
+	koine_json_begin_object(j);
+	koine_json_key(j, "whole");
+	koine_json_int(j, whole);
+	koine_json_end_object(j);
+	koine_call_reply(call);
+}
+
 static void simple_text(struct koine_call *call, void *arg)
 {
 	(void)arg;
@@ -615,6 +630,14 @@ static const struct koine_field prompt_field[] = {
 static const struct koine_field sum_fields[] = {{"a", KOINE_TYPE_NUMBER, true, "One number"},
 						{"b", KOINE_TYPE_NUMBER, true, "Another"}};
 
+static const struct koine_field types_fields[] = {
+	{"whole", KOINE_TYPE_INT, false, "A whole number"},
+	{"names", KOINE_TYPE_STRINGS, false, "An array of strings"},
+	{"sizes", KOINE_TYPE_NUMBERS, false, "An array of numbers"},
+	{"parts", KOINE_TYPE_OBJECTS, false, "An array of objects"},
+	{"list", KOINE_TYPE_ARRAY, false, "An array of anything"},
+	{"any", KOINE_ANY, false, "Anything"}};
+
 #define FIELDS(f)   (f), sizeof(f) / sizeof((f)[0])
 #define NO_FIELDS   NULL, 0
 #define READS       NULL, KOINE_TOOL_READ_ONLY, NULL, NULL
@@ -663,6 +686,7 @@ static const struct koine_tool tools[] = {
 	 "Asks one thing after another", READS},
 	{"test_input_required_result_capabilities", input_capabilities, NULL, NO_FIELDS,
 	 "Asks what the client can answer", READS},
+	{"types", types, NULL, FIELDS(types_fields), "Takes arguments of all types", READS},
 	{"sum", sum, NULL, FIELDS(sum_fields), "Adds two numbers", NULL,
 	 KOINE_TOOL_READ_ONLY | KOINE_TOOL_CLOSED, NULL, sum_schema},
 	{"json_schema_2020_12_tool", say_name, NULL, NO_FIELDS,

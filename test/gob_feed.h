@@ -132,12 +132,12 @@ static inline bool gob_feed_message(struct gob_feed *f, bool eof, size_t *ret_us
 		if (m.body)
 			gob_feed_note(f, m.body_type, m.body);
 		else
-			gob_feed_refusal(f, "refused", &m.why);
+			gob_feed_refusal(f, "refused", m.why);
 		break;
 	case NETRPC_REFUSED:
 		GOB_CHECK(!netrpc_in_message(&f->rpc));
 		f->stopped = true;
-		gob_feed_refusal(f, "broken", &m.why);
+		gob_feed_refusal(f, "broken", m.why);
 		return false;
 	}
 	arena_reset(&f->arena);

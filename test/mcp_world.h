@@ -15,10 +15,11 @@ struct mcp_world {
 	struct mcp *mcp;
 };
 
-static unsigned n_cancelled;   /* calls of `slow` that were asked to stop */
-static struct call *slow_call; /* the last one that is open; or NULL */
-static unsigned keep_alive_ms; /* of the next world */
-static int lane_of_read;       /* of the last call of `read` */
+static unsigned n_cancelled;     /* calls of `slow` that were asked to stop */
+static struct call *slow_call;   /* the last one that is open; or NULL */
+static unsigned keep_alive_ms;   /* of the next world */
+static unsigned session_idle_ms; /* of the next world */
+static int lane_of_read;         /* of the last call of `read` */
 
 struct echo_in {
 	struct text text;
@@ -225,6 +226,7 @@ static inline int mcp_world_init_with(struct mcp_world *m, const struct server_o
 				.page = 3,
 				.ttl_ms = 5,
 				.keep_alive_ms = keep_alive_ms,
+				.session_idle_ms = session_idle_ms,
 				.logs = true,
 				.subscribes = true,
 				.tasks = true,

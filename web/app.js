@@ -113,7 +113,7 @@ listen((kind, value) => {
 			link.textContent = '';
 		} else if (!hint) {
 			link.textContent = 'koined is away; waiting for it';
-			hint = setTimeout(() => { link.textContent = 'koined is away. If it runs, koine page opens this again.'; }, HINT_MS);
+			hint = setTimeout(() => { link.textContent = 'koined is not running, or this page has ended. Type koine page on the machine to sign in again.'; }, HINT_MS);
 		}
 		document.body.classList.toggle('away', value === 'down');
 		if (value === 'up')
@@ -127,8 +127,8 @@ listen((kind, value) => {
 
 onTurnedAway(() => {
 	put(document.body, h('main', {class: 'away-page'}, h('h1', {}, 'koine'),
-		h('p', {}, 'This browser was turned away, or its time is over.'),
-		h('p', {}, 'Type ', h('code', {}, 'koine page'), ' on the machine, and open its link.')));
+		h('p', {}, 'Your session has ended: koined was stopped, somebody ended the session, or it has expired.'),
+		h('p', {}, 'To sign in again, type ', h('code', {}, 'koine page'), ' on the machine, and open its link.')));
 });
 
 // ---- keys ----

@@ -7,7 +7,7 @@ export const title = 'Inbox';
 
 const LIMIT = 200;
 const RING_MS = 2000;
-const LOOKED_MS = 400; // a key decides nothing that has just come under it
+const LOOKED_MS = 400; // a key or a click decides nothing that has just come under it
 
 // ---- the sound ----
 
@@ -126,13 +126,40 @@ function make(approval, decided, choose) {
 	const place = h('div', {class: 'input'},
 		approval.input_omitted ? h('p', {class: 'note'}, 'reading the whole input …') : asked(approval));
 
+	card.buttons = actions(card, decided);
 	card.element = h('article', {class: 'card', tabindex: 0, 'aria-label': `${asker(approval)} asks: ${exact(approval.tool)}`,
 		onfocusin: () => choose(card, false)},
 		h('div', {class: 'asks'}, chip(asker(approval), 'agent'), h('h2', {}, exact(approval.tool)), h('span', {class: 'left'}, left(approval))),
-		who(approval), place, actions(card, decided));
+		who(approval), place, card.buttons);
+	card.element.addEventListener('click', e => hold(card, e), {capture: true});
 	card.look = () => whole(card, place);
 	card.look();
 	return card;
+}
+
+// ---- what has just moved ----
+
+// A click that was meant for one card must not decide another that takes its place. A card is settled
+// when its buttons have been where they are for a moment.
+function measure(card) {
+	const {left, top} = card.buttons.getBoundingClientRect();
+
+	if (left !== card.left || top !== card.top)
+		Object.assign(card, {left, top, moved: performance.now()});
+}
+
+function isSettled(card) {
+	measure(card);
+	return performance.now() - card.moved >= LOOKED_MS;
+}
+
+// Before the button sees it. A click without a pointer (detail 0) goes to the button that has the focus.
+function hold(card, e) {
+	if (e.detail === 0 || !card.buttons.contains(e.target) || !e.target.closest('button') || isSettled(card))
+		return;
+	e.stopPropagation();
+	e.preventDefault();
+	say('This request has just moved. Look again, then click', true);
 }
 
 // ---- the room ----
@@ -232,6 +259,11 @@ export function enter(root, start) {
 		if (kind === 'state' && value === 'up')
 			wish();
 	});
+	let frame = requestAnimationFrame(function watch() {
+		for (const card of cards.values())
+			measure(card);
+		frame = requestAnimationFrame(watch);
+	});
 	const ticker = setInterval(() => {
 		for (const card of cards.values())
 			card.element.querySelector('.left').textContent = left(card.approval);
@@ -246,6 +278,7 @@ export function enter(root, start) {
 		close() {
 			stop();
 			clearInterval(ticker);
+			cancelAnimationFrame(frame);
 		},
 		key(e) {
 			const act = {a: 'approve', d: 'deny', s: 'always'}[e.key];

@@ -11,6 +11,7 @@ const OPEN = 10;   // calls that are looked at again, since they may have been a
 const LIST = 100;
 const LIST_MAX = 1000;
 const GIST = 90;
+const NOT_FOUND = -32001;
 const NEAR = 120;  // pixels from the end
 const href = s => `#/sessions/${encodeURIComponent(s.id)}`;
 const name = s => s.title || s.summary || s.query || s.id;
@@ -35,7 +36,7 @@ function tree(sessions) {
 	}
 	const branch = id => (under.get(id) ?? []).map(s => h('li', {},
 		h('a', {class: 'row', href: href(s)}, chip(s.status.replace('_', ' '), s.status),
-			h('span', {class: 'gist'}, name(s)), h('span', {class: 'meta'}, [s.agent, s.host && `on ${s.host}`, cost(s)].filter(Boolean).map(t => `${t} · `), time(s.active_at))),
+			h('span', {class: 'gist'}, name(s)), s.kind && chip(s.kind), h('span', {class: 'meta'}, [s.agent, s.host && `on ${s.host}`, cost(s)].filter(Boolean).map(t => `${t} · `), time(s.active_at))),
 		under.has(s.id) && h('ul', {class: 'rows inner'}, branch(s.id))));
 
 	return h('ul', {class: 'rows'}, branch(''));
@@ -160,6 +161,17 @@ function transcript(session) {
 	return {element: h('section', {}, earlier, body), read, look};
 }
 
+// Koined did not start it, and does not know what is said there: what it asks, and when it was last active.
+async function observed(id, s) {
+	const {approvals} = await call('approval.list', {session_id: id, status: 'any'});
+
+	return h('div', {}, h('p', {class: 'note'}, s ? `koine did not start this session and only observes it, by the hooks of ${s.agent}. It was last active `
+		: 'koine knows nothing of this session but what it has asked.', s && time(s.active_at)),
+		h('h3', {}, 'What it has asked'), approvals.length === 0 ? empty('Nothing yet.') : h('ul', {class: 'rows'}, approvals.map(a =>
+			h('li', {}, h('a', {class: 'row', href: '#/inbox'}, chip(a.status, a.status === 'denied' ? 'failed' : a.status), h('span', {class: 'gist'}, a.tool),
+				h('span', {class: 'meta'}, time(a.created_at)))))));
+}
+
 function speaker(session) {
 	const text = h('textarea', {rows: 2});
 
@@ -204,14 +216,24 @@ export function enter(root, place) {
 	function head(s) {
 		return [h('p', {}, h('a', {href: '#/sessions'}, '← all sessions')),
 			h('h2', {}, name(s), ' ', chip(s.status.replace('_', ' '), s.status)),
-			h('p', {class: 'who'}, s.agent && chip(s.agent, 'agent'), s.model && h('span', {}, s.model), s.working_dir && h('span', {class: 'path'}, s.working_dir),
+			h('p', {class: 'who'}, s.agent && chip(s.agent, 'agent'), s.kind && chip(s.kind), s.project && h('span', {}, s.project), s.model && h('span', {}, s.model), s.working_dir && h('span', {class: 'path'}, s.working_dir),
 				h('span', {}, `session ${short(s.id)}`), s.host && h('span', {}, `on ${s.host}`), s.parent_session_id && h('a', {href: `#/sessions/${s.parent_session_id}`}, 'goes on from another'), h('span', {}, cost(s))),
 			s.error && h('pre', {class: 'error', tabindex: 0}, s.error)];
 	}
 
-	async function one() {
-		const s = await call('session.get', {id: to.rest[0]});
+	async function other(id, s) {
+		put(view, h('section', {class: 'pane', 'aria-label': 'Session'}, s ? head(s) : h('p', {}, h('a', {href: '#/sessions'}, '← all sessions')), await observed(id, s)));
+	}
 
+	async function one() {
+		const s = await call('session.get', {id: to.rest[0]}).catch(error => {
+			if (error.code === NOT_FOUND)
+				return null;
+			throw error;
+		});
+
+		if (!s || s.kind)
+			return other(s?.id ?? to.rest[0], s);
 		if (open?.id !== s.id) {
 			open = {id: s.id, head: h('div', {}), foot: h('div', {}), said: transcript(s)};
 			put(view, h('section', {class: 'pane', 'aria-label': 'Session'}, open.head, open.said.element, open.foot));
@@ -224,6 +246,7 @@ export function enter(root, place) {
 		if (asked)
 			await open.said.look();
 		asked = false;
+		return undefined;
 	}
 
 	const list = h('div', {});
@@ -252,7 +275,7 @@ export function enter(root, place) {
 	}
 
 	const stop = listen((kind, value) => {
-		const mine = kind === 'event' && (value.type.startsWith('session.') || value.type.startsWith('approval.')) &&
+		const mine = kind === 'event' && /^(session|approval|agent)\./.test(value.type) &&
 			(!to.rest[0] || (value.session_id ?? '').startsWith(to.rest[0]));
 
 		asked ||= mine && value.type.startsWith('approval.');

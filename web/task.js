@@ -1,5 +1,5 @@
 // One task: what it is, what it prints, what comes after what, and what can be done with it.
-import {button, bytes, chip, doing, field, h, soon, svg, time} from './dom.js';
+import {button, bytes, chip, doing, field, h, soon, span, svg, time} from './dom.js';
 import {call} from './link.js';
 
 const TAIL = 1 << 16;
@@ -14,6 +14,33 @@ export function state(t) {
 	const why = t.held ? 'held' : t.stashed ? 'stashed' : t.paused ? 'paused' : null;
 
 	return t.state === 'queued' && why ? why : t.state;
+}
+
+// Why a queued one does not start.
+export function waits(t)
+{
+	if (!t.waits?.until)
+		return t.waits?.text ?? '';
+	const at = new Date(t.waits.until);
+
+	return `at ${
+		at - Date.now() < 12 * 3600000
+			? at.toLocaleTimeString([], {timeStyle : 'short'})
+			: at.toLocaleString([], {dateStyle : 'medium', timeStyle : 'short'})}`;
+}
+
+export function ran(t)
+{
+	return t.completed_at && t.started_at
+		       ? span(Date.parse(t.completed_at) - Date.parse(t.started_at))
+		       : null;
+}
+
+export function exit(t)
+{
+	return t.signal ? `signal ${t.signal}`
+	       : (t.exit_status ?? null) !== null ? `exit ${t.exit_status}`
+						  : null;
 }
 
 // ---- what comes after what ----
@@ -124,10 +151,15 @@ export function output(task) {
 // ---- what it is ----
 
 function facts(t) {
-	const rows = [['Project', t.project || null], ['Label', t.label], ['Group', t.group], ['Agent', t.agent], ['Runner', t.runner],
-		['Priority', t.priority], ['After', t.after.join(', ')], ['Folder', t.cwd], ['Host', t.host], ['Attempts', `${t.attempts} of ${t.max_attempts}`],
-		['Began', time(t.started_at)], ['Ended', time(t.completed_at)], ['Exit', t.exit_status ?? t.signal],
-		['Starts', t.not_before ? time(t.not_before) : null]];
+	const rows = [
+		[ 'Project', t.project || null ], [ 'Label', t.label ], [ 'Group', t.group ],
+		[ 'Agent', t.agent ], [ 'Runner', t.runner ], [ 'Priority', t.priority ],
+		[ 'After', t.after.join(', ') ], [ 'Folder', t.cwd ], [ 'Host', t.host ],
+		[ 'Attempts', `${t.attempts} of ${t.max_attempts}` ],
+		[ 'Began', time(t.started_at) ], [ 'Ended', time(t.completed_at) ],
+		[ 'Ran', ran(t) ], [ 'Ended with', exit(t) ],
+		[ 'Starts', t.not_before ? time(t.not_before) : null ]
+	];
 
 	return h('dl', {class: 'facts'}, rows.filter(([, v]) => v !== null && v !== undefined && v !== '')
 		.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
@@ -197,18 +229,42 @@ export function editor(task, close) {
 export function detail(task, all, out, edit) {
 	const act = (method, name, done) => button(name, () => doing(() => call(method, of(task)), done));
 	const open = task.state === 'queued' || task.state === 'running';
-	const waits = task.state === 'queued';
+	const queued = task.state === 'queued';
 
-	return [h('p', {}, h('a', {href: '#/tasks'}, '← all tasks')),
+	return [
+		h('p', {}, h('a', {href : '#/tasks'}, '← all tasks')),
 		h('h2', {}, task.id, ' ', chip(state(task), task.state)),
-		h('div', {class: 'actions'},
-			open && button('Cancel', () => doing(() => call('task.cancel', {taskId: task.id, project: task.project || undefined}), 'It is told to end'), {class: 'bad'}),
-			task.held && act('task.release', 'Release', 'Released'),
-			waits && [button('Edit', edit), button(task.stashed ? 'Enqueue' : 'Stash', () => stash(task)),
-				button('Priority +1', () => raise(task, 1)), button('Priority −1', () => raise(task, -1))],
-			(task.state === 'failed' || task.state === 'cancelled') && act('task.retry', 'Try again', 'Queued again'),
-			button('Add after it', () => { location.hash = `#/tasks?after=${encodeURIComponent(task.id)}`; })),
-		h('pre', {class: 'prompt', tabindex: 0, role: 'group', 'aria-label': 'Prompt'}, task.prompt), facts(task),
-		task.error && h('section', {}, h('h3', {}, 'Error'), h('pre', {class: 'error', tabindex: 0, role: 'group', 'aria-label': 'Error'}, task.error)),
-		picture(task, all), out.element];
+		task.waits && h('p', {class : 'note'}, `Waits: ${waits(task)}`),
+		h('div', {class : 'actions'},
+		  open && button('Cancel',
+				 () => doing(() => call('task.cancel', {
+						     taskId : task.id,
+						     project : task.project || undefined
+					     }),
+					     'It is told to end'),
+				 {class : 'bad'}),
+		  task.held && act('task.release', 'Release', 'Released'),
+		  queued &&
+			  [
+				  button('Edit', edit),
+				  button(task.stashed ? 'Enqueue' : 'Stash', () => stash(task)),
+				  button('Priority +1', () => raise(task, 1)),
+				  button('Priority −1', () => raise(task, -1))
+			  ],
+		  [ 'failed', 'skipped', 'cancelled' ].includes(task.state) &&
+			  act('task.retry', 'Try again', 'Queued again'),
+		  button('Add after it',
+			 () => {
+				 location.hash = `#/tasks?after=${encodeURIComponent(task.id)}`;
+			 })),
+		h('pre', {class : 'prompt', tabindex : 0, role : 'group', 'aria-label' : 'Prompt'},
+		  task.prompt),
+		facts(task),
+		task.error &&
+			h('section', {}, h('h3', {}, 'Error'),
+			  h('pre',
+			    {class : 'error', tabindex : 0, role : 'group', 'aria-label' : 'Error'},
+			    task.error)),
+		picture(task, all), out.element
+	];
 }

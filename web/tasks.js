@@ -1,27 +1,43 @@
 // What agents work on while nobody waits: board or list, and what is kept back.
 import {button, chip, doing, empty, field, h, heading, put, soon, time} from './dom.js';
 import {call, listen} from './link.js';
-import {detail, editor, href, key, output, raise, stash, state} from './task.js';
+import {detail, editor, exit, href, key, output, raise, ran, stash, state, waits} from './task.js';
 
 export const title = 'Tasks';
 
 const STATES = ['queued', 'running', 'completed', 'failed', 'cancelled'];
+const FILTERS = [...STATES, 'skipped']; // the board has skipped tasks among the failed ones
 const PAGE = 100;
 const PAGE_MAX = 1000;
 const SHOWN_ALONE = 20; // tasks of older pages that are asked for one by one
 const LOOK_MS = 1000;
 
+function column(t) {
+	return t.state === 'skipped' ? 'failed' : t.state;
+}
+
 function gist(text) {
 	return (text ?? '').split('\n').find(l => l.trim()) ?? '';
 }
 
+// Beside its state: why it waits, unless the state says that, or how it has ended.
+function more(t)
+{
+	return t.waits          ? (state(t) === 'queued' ? [ waits(t) ] : [])
+	       : t.completed_at ? [ ran(t), exit(t) ].filter(Boolean)
+				: [];
+}
+
 function card(t) {
-	return h('li', {}, h('a', {class: 'row', href: href(t), 'data-key': key(t)},
-		chip(state(t), t.state), h('span', {class: 'id'}, t.id),
-		h('span', {class: 'gist'}, gist(t.prompt)),
-		h('span', {class: 'meta'}, t.label && chip(t.label), t.group && chip(t.group), t.priority !== 0 && `priority ${t.priority} · `,
-			time(t.completed_at ?? t.started_at ?? t.created_at)),
-		t.state === 'running' && t.last_line && h('span', {class: 'last'}, t.last_line)));
+	return h('li', {},
+		 h('a', {class : 'row', href : href(t), 'data-key' : key(t)},
+		   chip(state(t), t.state), h('span', {class : 'id'}, t.id),
+		   h('span', {class : 'gist'}, gist(t.prompt)),
+		   h('span', {class : 'meta'}, t.label && chip(t.label), t.group && chip(t.group),
+		     t.priority !== 0 && `priority ${t.priority} · `, more(t).map(s => `${s} · `),
+		     time(t.completed_at ?? t.started_at ?? t.created_at)),
+		   t.state === 'running' && t.last_line &&
+			   h('span', {class : 'last'}, t.last_line)));
 }
 
 // The rows of a list, which stay as long as what they show does: the focus stays, too, and thousands
@@ -158,7 +174,7 @@ export function enter(root, start) {
 	function switcher() {
 		const wanted = to.query.get('state') ?? '';
 		const choose = h('select', {onchange: () => { location.hash = choose.value ? `#/tasks?state=${choose.value}` : '#/tasks'; }},
-			h('option', {value: ''}, 'all'), STATES.map(s => h('option', {value: s}, s)));
+			h('option', {value: ''}, 'all'), FILTERS.map(s => h('option', {value: s}, s)));
 
 		choose.value = wanted;
 		return put(tools, field('State', choose), button(board ? 'As a list' : 'As a board', () => {
@@ -187,7 +203,7 @@ export function enter(root, start) {
 		if (!parts)
 			lay();
 		for (const [s, p] of parts) {
-			p.draw(s ? tasks.filter(t => t.state === s) : tasks);
+			p.draw(s ? tasks.filter(t => column(t) === s) : tasks);
 			p.count.textContent = counts[s] ?? '';
 		}
 		more.hidden = next === null;
@@ -275,6 +291,7 @@ export function enter(root, start) {
 			const i = older.findIndex(o => key(o) === k);
 
 			older[i] = Object.fromEntries(Object.keys(older[i]).map(name => [name, t[name] ?? older[i][name]]));
+			older[i].waits = t.waits;
 		}
 		const wanted = to.query.get('state');
 

@@ -253,7 +253,11 @@ enum koine_type {
 	KOINE_TYPE_NUMBER,
 	KOINE_TYPE_BOOL,
 	KOINE_TYPE_OBJECT,
-	KOINE_TYPE_ARRAY
+	KOINE_TYPE_ARRAY,
+	/* Arrays whose elements are of one type, for the schema that a tool's model reads. */
+	KOINE_TYPE_STRINGS,
+	KOINE_TYPE_NUMBERS,
+	KOINE_TYPE_OBJECTS
 };
 
 struct koine_field {

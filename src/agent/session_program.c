@@ -37,6 +37,8 @@ static void lay_out(struct argv *a, const void *arg)
 	argv_add_flag(a, "--append-system-prompt", o->append_system_prompt);
 	argv_add_list(a, "--allowedTools", o->allowed, o->n_allowed);
 	argv_add_list(a, "--disallowedTools", o->disallowed, o->n_disallowed);
+	for (unsigned i = 0; i < o->n_folders; i++)
+		argv_add_flag(a, "--add-dir", o->folders[i]);
 	argv_add(a, TEXT("--print"));
 	if (l->by_stdin)
 		return;
@@ -97,6 +99,8 @@ static int check(const struct session_program_opts *o, struct why *why)
 		r = check_list("allowed_tools", o->allowed, o->n_allowed, why);
 	if (r == 0)
 		r = check_list("disallowed_tools", o->disallowed, o->n_disallowed, why);
+	if (r == 0)
+		r = check_list("additional_directories", o->folders, o->n_folders, why);
 	return r;
 }
 

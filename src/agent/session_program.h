@@ -4,7 +4,7 @@
  *	PROGRAM… [--resume ID] [--model M] --output-format stream-json --verbose
  *		[--mcp-config FILE] [--permission-prompt-tool T] [--max-turns N]
  *		[--system-prompt S] [--append-system-prompt S]
- *		[--allowedTools a,b] [--disallowedTools a,b] --print -- QUERY
+ *		[--allowedTools a,b] [--disallowedTools a,b] [--add-dir DIR]... --print -- QUERY
  *
  * The query comes last, behind "--", so that it may begin with a dash; any other value that does
  * stands in one word with its flag (--model=-m). A query that no argument can hold is read from
@@ -32,6 +32,8 @@ struct session_program_opts {
 	const struct text *disallowed;
 	unsigned n_allowed;
 	unsigned n_disallowed;
+	const struct text *folders; /* that it may use besides its own; absolute */
+	unsigned n_folders;
 	struct text query;
 };
 

@@ -21,6 +21,7 @@ void arena_init(struct arena *a, size_t max)
 
 static void block_use(struct arena *a, struct arena_block *block)
 {
+	ASAN_POISON_MEMORY_REGION(block->data, block->size);
 	a->newest = block;
 	a->at = block->data;
 	a->end = block->data + block->size;
@@ -89,6 +90,8 @@ void arena_rewind(struct arena *a, const struct arena_mark *mark)
 	free_down_to(a, mark->newest);
 	a->at = mark->at;
 	a->end = mark->end;
+	if (a->newest)
+		ASAN_POISON_MEMORY_REGION(a->at, (size_t)(a->end - a->at));
 }
 
 void *arena_more(struct arena *a, size_t n)
@@ -98,8 +101,7 @@ void *arena_more(struct arena *a, size_t n)
 	size_t left = a->max - a->used;
 	struct arena_block *block;
 
-	/* The caller has rounded n up; 0 here means that it overflowed. */
-	if (n == 0 || n > left || n > SIZE_MAX - sizeof(*block))
+	if (n > left || n > SIZE_MAX - sizeof(*block))
 		return NULL;
 	if (size > LARGEST_STEP)
 		size = LARGEST_STEP;

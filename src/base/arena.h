@@ -48,17 +48,46 @@ static inline struct arena_mark arena_mark(const struct arena *a)
 /* Frees what was allocated since the mark. */
 void arena_rewind(struct arena *a, const struct arena_mark *mark);
 
+/*
+ * With the address sanitizer, a block is poisoned except for the bytes that were asked for, and an array is
+ * followed by a gap, so that a read one past its end is reported.
+ */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define ARENA_POISONS 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define ARENA_POISONS 1
+#endif
+
+#ifdef ARENA_POISONS
+#include <sanitizer/asan_interface.h>
+enum { ARENA_GAP = 16 };
+#else
+enum { ARENA_GAP = 0 };
+#define ASAN_POISON_MEMORY_REGION(at, n)   ((void)(at), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
+#endif
+
+enum { ARENA_ARRAY = 64 }; /* bytes; smaller pieces are mostly texts, and get no gap */
+
 void *arena_more(struct arena *a, size_t n);
 
 /* n bytes, aligned for any type and not cleared; NULL when out of memory or max is reached. */
 static inline void *arena_alloc(struct arena *a, size_t n)
 {
-	size_t rounded = (n + 15 + (n == 0)) & ~(size_t)15;
+	size_t gap = n >= ARENA_ARRAY ? ARENA_GAP : 0;
+	size_t rounded = (n + 15 + (n == 0) + gap) & ~(size_t)15;
 	char *p = a->at;
 
-	if ((size_t)(a->end - p) < rounded || rounded < n)
-		return arena_more(a, rounded);
-	a->at = p + rounded;
+	if (rounded < n)
+		return NULL;
+	if ((size_t)(a->end - p) < rounded)
+		p = arena_more(a, rounded);
+	else
+		a->at = p + rounded;
+	if (p)
+		ASAN_UNPOISON_MEMORY_REGION(p, n);
 	return p;
 }
 

@@ -94,9 +94,12 @@ struct text member_variable_name(struct text variable)
 
 bool member_next_line(struct text *lines, struct text *ret_line)
 {
-	const char *end = lines->data + lines->len;
 	const char *at = lines->data;
+	const char *end;
 
+	if (lines->len == 0)
+		return false; /* data may be NULL, and C11 defines no NULL + 0 */
+	end = at + lines->len;
 	while (at < end && *at == '\n')
 		at++;
 	if (at == end)

@@ -15,17 +15,16 @@ int secret_read(const char *file, const char *what, char *out, size_t size, stru
 	ssize_t n;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
-		return refuse(why, REFUSE_NOT_FOUND, "cannot read the %s file %.100s: %s", what,
-			      file, strerror(errno));
+		return refuse(why, REFUSE_NOT_FOUND, "cannot read the %s file %s: %s", what, file,
+			      strerror(errno));
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) ||
 	    (st.st_uid != geteuid() && st.st_uid != 0))
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "the %s file %.100s must be ours and private (mode 0600)", what,
-			      file);
+			      "the %s file %s must be ours and private (mode 0600)", what, file);
 	n = read(fd, out, size - 1);
 	if (n < 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot read the %s file %.100s: %s", what,
-			      file, strerror(errno));
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot read the %s file %s: %s", what, file,
+			      strerror(errno));
 	out[n] = '\0';
 	out[strcspn(out, " \t\r\n")] = '\0';
 	return 0;

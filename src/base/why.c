@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/utf8.h"
 
@@ -54,4 +55,22 @@ int refuse_field(struct why *why, const char *field, const char *format, ...)
 	va_end(args);
 	snprintf(why->field, sizeof(why->field), "%s", field);
 	return REFUSE_PARAMS;
+}
+
+static const struct why no_memory = {.code = REFUSE_INTERNAL, .text = "out of memory"};
+
+const struct why *why_keep(const struct why *why)
+{
+	struct why *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return &no_memory;
+	*copy = *why;
+	return copy;
+}
+
+void why_free(const struct why *why)
+{
+	if (why != &no_memory)
+		free((struct why *)why);
 }

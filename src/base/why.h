@@ -25,11 +25,22 @@ enum refusal {
 	N_REFUSALS,
 };
 
+/* Room for a path of PATH_LEN bytes and what is said about it: the end of a path says most. */
+enum { WHY_TEXT_MAX = 640 };
+
 struct why {
 	enum refusal code;
-	char text[200];
+	char text[WHY_TEXT_MAX];
 	char field[64]; /* the parameter at fault, or "" */
 };
+
+/* Nothing is refused. On a path that is taken often this is cheaper than = {0}. */
+static inline void why_clear(struct why *why)
+{
+	why->code = 0;
+	why->text[0] = '\0';
+	why->field[0] = '\0';
+}
 
 /* Fills why (which may be NULL) and returns the code. */
 int refuse(struct why *why, enum refusal code, const char *format, ...)
@@ -38,6 +49,11 @@ int refuse(struct why *why, enum refusal code, const char *format, ...)
 /* A sentence and a name that somebody sent. NULs in the name are shown as U+FFFD, so that what
  * follows them is not lost. */
 int refuse_name(struct why *why, enum refusal code, const char *words, struct text name);
+
+/* A copy on the heap, for an object that lives long and is rarely refused anything: struct why is
+ * large. Never NULL: without memory it is a constant that says so. why_free takes both, and NULL. */
+const struct why *why_keep(const struct why *why);
+void why_free(const struct why *why);
 
 /* The same as refuse, naming the parameter at fault. */
 int refuse_field(struct why *why, const char *field, const char *format, ...)

@@ -36,12 +36,13 @@ struct call {
 	const struct http_route *route;  /* an HTTP request that is not JSON-RPC; else NULL */
 	const struct http_request *http; /* at a route: the request's head, until the turn ends */
 	struct jsonrpc_request request;
-	const struct value **given; /* by field; NULL where none was given */
-	struct text path_name;      /* HTTP: what the "*" of the path stands for; else {NULL, 0} */
-	atomic_bool cancelled;      /* asked to stop; a slow handler checks now and then */
-	int lane;                   /* of the worker it runs on; -1: the writer, or the loop */
-	void *state;                /* the handler's own, between call_later and the answer */
-	void *opened;               /* what the dialect's `open` has read of the message */
+	const struct value **given;     /* by field; NULL where none was given */
+	const struct field *for_humans; /* one that was given and that agents may not set */
+	struct text path_name; /* HTTP: what the "*" of the path stands for; else {NULL, 0} */
+	atomic_bool cancelled; /* asked to stop; a slow handler checks now and then */
+	int lane;              /* of the worker it runs on; -1: the writer, or the loop */
+	void *state;           /* the handler's own, between call_later and the answer */
+	void *opened;          /* what the dialect's `open` has read of the message */
 
 	/* for call/ */
 	struct list link; /* in its client's running or waiting calls, or the free ones */

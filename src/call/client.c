@@ -13,6 +13,7 @@
 #include "call/client_gob.h"
 #include "call/client_input.h"
 #include "wire/http/http1.h"
+#include "io/process/alive.h"
 
 static void on_bytes(void *owner, const char *data, size_t len);
 static void on_eof(void *owner);
@@ -207,9 +208,10 @@ static void welcome_guest(struct client *s, struct call *c)
 /* False: this message is the last, and is not run. */
 static bool hear_first(struct client *s, struct call *c)
 {
-	struct frame no = {0};
+	struct frame no;
 
 	welcome_guest(s, c);
+	frame_clear(&no);
 	s->heard = client_may_go_on(s, c, &no);
 	if (s->heard)
 		return true;
@@ -243,10 +245,11 @@ static void start_message(struct client *s, const struct frame *frame)
 /* Only HTTP carries a token, and on TCP nothing else tells who is calling. */
 static bool refuse_without_token(struct client *s)
 {
-	struct frame no = {0};
+	struct frame no;
 
 	if (is_http(s) || !s->endpoint->tcp || !s->endpoint->token[0])
 		return false;
+	frame_clear(&no);
 	refuse(&no.why, REFUSE_FORBIDDEN, "a token is required here, and only HTTP carries one");
 	refuse_stream(s, &no);
 	return true;
@@ -254,8 +257,9 @@ static bool refuse_without_token(struct client *s)
 
 static bool admit_opening(struct client *s)
 {
-	struct frame no = {0};
+	struct frame no;
 
+	frame_clear(&no);
 	if (client_may_open(s, input_window(s), &no))
 		return true;
 	input_disarm(s);
@@ -517,7 +521,9 @@ static void settle(struct client *s)
 		conn_finish(s->conn, 0);
 		return;
 	}
-	if ((s->closing || s->eof) && idle(s) && (s->deaf || conn_pending(s->conn) == 0)) {
+	/* A client that does not read what it was sent must not delay a stop. */
+	if ((s->closing || s->eof) && idle(s) &&
+	    (s->deaf || s->server->stopping || conn_pending(s->conn) == 0)) {
 		conn_finish(s->conn, s->server->opts.limits.linger_ms);
 		return;
 	}
@@ -606,6 +612,11 @@ static void on_closed(void *owner)
 }
 
 /* ---- from outside ---- */
+
+bool client_process(const struct client *s, pid_t *ret_pid, long long *ret_started)
+{
+	return process_of_peer(conn_fd(s->conn), &s->peer, ret_pid, ret_started);
+}
 
 int client_new(struct server *server, struct endpoint *e, int fd, const struct peer *peer)
 {

@@ -82,6 +82,9 @@ struct client {
 /* Takes fd, also on failure. */
 int client_new(struct server *s, struct endpoint *e, int fd, const struct peer *peer);
 
+/* The process that connected to a Unix socket, see process_of_peer. False: it is gone, or unknown. */
+bool client_process(const struct client *s, pid_t *ret_pid, long long *ret_started);
+
 /* Goes on with what waits: after a call was answered, or the client read something. */
 void client_pump(struct client *s);
 

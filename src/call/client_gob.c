@@ -23,6 +23,9 @@ struct gob_side {
 	struct buf body;
 };
 
+/* Every gob connection has one for all its life: nothing in it may hold a struct why. */
+_Static_assert(sizeof(struct gob_side) <= 1280, "an idle connection is small");
+
 /* ---- the framing ---- */
 
 static void side_init(void *state, const struct framing_limits *limits)
@@ -96,7 +99,7 @@ static enum frame_kind side_next(void *state, const char *in, size_t len, bool e
 	case NETRPC_REFUSED:
 		break;
 	}
-	*ret = (struct frame) {.why = g->message.why};
+	*ret = (struct frame) {.why = *g->message.why};
 	return FRAME_REFUSED;
 }
 
@@ -156,7 +159,7 @@ static void log_in(const struct client *s, const struct gob_side *g)
 	if (m->body)
 		json_value(&j, m->body);
 	else
-		buf_add(&text, m->why.text, strlen(m->why.text));
+		buf_add(&text, m->why->text, strlen(m->why->text));
 	log_way(s, "in", g->bytes, m->method, m->seq,
 		(struct text) {.data = words, .len = text.len});
 }
@@ -357,6 +360,14 @@ static int put_error(struct netrpc_writer *w, struct buf *out, const struct call
 	return netrpc_error(w, out, c->request.method, c->seq, words);
 }
 
+static int put_failure(struct gob_side *g, struct buf *out, struct call *c)
+{
+	struct text words = said_by(c);
+	int r = c->method ? 0 : netrpc_name_error(&c->arena, &c->why, c->request.method, &words);
+
+	return r == 0 ? put_error(&g->writer, out, c, words) : r;
+}
+
 static int send_said(struct client *s, struct call *c, struct buf *out)
 {
 	struct gob_side *g = s->framing_state;
@@ -365,7 +376,7 @@ static int send_said(struct client *s, struct call *c, struct buf *out)
 
 	if (c->out.err != 0)
 		return c->out.err;
-	r = c->failed ? put_error(&g->writer, out, c, said_by(c)) : put_reply(g, out, c);
+	r = c->failed ? put_failure(g, out, c) : put_reply(g, out, c);
 	if (r > 0) {
 		log_caused(LOG_LEVEL_WARN, "answer not sent", "dialect=%s method=%.*s why=%s",
 			   c->dialect->name, TEXT_ARGS(c->request.method), c->why.text);

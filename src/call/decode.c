@@ -1,5 +1,7 @@
 /* Parameters by the fields of a row: decoded once, refused with the field's name. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "call/call.h"
@@ -44,6 +46,9 @@ static int wrong_type(struct call *c, const struct field *f, const struct value 
 			    field_type_name(f->type), value_kind_name(v));
 }
 
+/* Up to here a double has every integer. */
+#define WHOLE_MAX 9007199254740992.0
+
 enum { NUMBER_SHOWN = 40 }; /* characters shown of a number that is refused */
 
 /* Or it has an exponent: then it is not just too many digits. */
@@ -71,6 +76,29 @@ int field_whole(const char *name, const struct value *v, int64_t *ret, struct wh
 	return refuse_field(why, name, "%s must be an integer of 64 bits", name);
 }
 
+/* 5.0 becomes 5 in the call's own tree, so that handlers which read it there agree. */
+static int make_whole(struct call *c, const struct value *v)
+{
+	struct value *own = (struct value *)v;
+	char text[24];
+	char *copy;
+	double d;
+	int n;
+
+	if (v->kind != VALUE_NUMBER || !has_fraction(v) || !value_double(v, &d) ||
+	    !(d >= -WHOLE_MAX && d <= WHOLE_MAX) || (double)(int64_t)d != d)
+		return 0;
+	n = snprintf(text, sizeof(text), "%" PRId64, (int64_t)d);
+	copy = arena_copy(&c->arena, text, (size_t)n);
+	if (!copy)
+		return -ENOMEM;
+	own->text = copy;
+	own->len = (uint32_t)n;
+	own->raw = copy;
+	own->raw_len = (uint32_t)n;
+	return 0;
+}
+
 static int set_number(struct call *c, const struct field *f, const struct value *v, void *in)
 {
 	if (v->kind != VALUE_NUMBER)
@@ -80,6 +108,8 @@ static int set_number(struct call *c, const struct field *f, const struct value 
 			return refuse_field(&c->why, f->name, "%s has too many digits", f->name);
 		return 0;
 	}
+	if (c->dialect->whole_floats && make_whole(c, v) != 0)
+		return -ENOMEM;
 	return field_whole(f->name, v, slot(in, f), &c->why);
 }
 

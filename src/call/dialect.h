@@ -81,6 +81,7 @@ struct dialect {
 	bool concurrent; /* calls of one connection run side by side, answered as they finish */
 	struct jsonrpc_rules rules;
 	const struct error_row *errors; /* indexed by enum refusal */
+	bool whole_floats;              /* 5.0 and 5e0 are integers, as JSON Schema has it */
 	bool plain_errors;              /* errors never carry data */
 	/* Words a parameter that is missing (v is NULL) or of the wrong type. May be NULL. */
 	int (*explain_field)(const struct field *f, const struct value *v, struct why *why);
@@ -129,6 +130,9 @@ struct dialect {
 	unsigned n_http_routes;
 	bool http_token_bare; /* "Authorization: TOKEN" is accepted */
 	void (*http_refusal)(struct buf *body, const struct http_refusal *no);
+	/* Writes the answer, with status 200, to a request whose body is too large, for clients that
+	 * take any other status for a mistake and go on. False: none. May be NULL. */
+	bool (*http_too_large)(struct buf *body, const struct http_refusal *no);
 	/* What is answered while no token is set; NULL: then none is needed. */
 	const char *http_token_unset;
 	const char *http_token_header; /* a header that may hold it, or NULL */

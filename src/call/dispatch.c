@@ -1,5 +1,6 @@
 #include "call/dispatch.h"
 #include "call/confined.h"
+#include "call/human.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -109,7 +110,8 @@ static int check_room(struct call *c)
 
 static bool outlives_message(const struct call *c)
 {
-	return c->method->where != ON_LOOP || (c->method->flags & METHOD_LATER);
+	return c->method->where != ON_LOOP || (c->method->flags & METHOD_LATER) ||
+	       human_may_be_needed(c->method);
 }
 
 static int keep_message(struct call *c)
@@ -134,7 +136,7 @@ static int prepare_opened(struct call *c, const struct http_request *http)
 
 	if (r == 0)
 		r = c->dialect->open(c, http);
-	if (r == 0)
+	if (r == 0 && outlives_message(c))
 		r = check_room(c);
 	return r == 0 ? call_decode(c) : r;
 }
@@ -164,6 +166,9 @@ static void keep_running(struct call *c)
 {
 	struct client *s = c->client;
 
+	/* It was checked first. */
+	if (c->linked)
+		return;
 	c->linked = true;
 	call_count_begin(&c->server->counts, c);
 	/* The handler may have let its client go. */
@@ -255,14 +260,8 @@ static void refuse_now(struct call *c, int r)
 	client_answered(c->client, c);
 }
 
-static void run(struct call *c)
+static void start(struct call *c)
 {
-	if (!confined_may(c->client, c->method->name)) {
-		refuse_now(c, refuse(&c->why, REFUSE_FORBIDDEN,
-				     "an agent that is kept from writing may not call %s",
-				     c->method->name));
-		return;
-	}
 	c->stage = CALL_RUNNING;
 	if (c->method->where != ON_LOOP) {
 		if (!c->method->at_once || !answer_at_once(c))
@@ -276,6 +275,55 @@ static void run(struct call *c)
 		client_answered(c->client, c);
 	else
 		keep_running(c);
+}
+
+static int check_run(struct work *work, int lane)
+{
+	struct call *c = list_entry(work, struct call, work);
+
+	(void)lane;
+	return human_check(c);
+}
+
+static void check_finished(struct work *work, int r)
+{
+	struct call *c = list_entry(work, struct call, work);
+
+	c->waits = false;
+	if (r == 0 && (atomic_load(&c->cancelled) || !c->client))
+		r = refuse(&c->why, REFUSE_CANCELLED, "cancelled");
+	if (r != 0)
+		refuse_now(c, r);
+	else
+		start(c);
+}
+
+static void check_first(struct call *c)
+{
+	int r;
+
+	c->stage = CALL_RUNNING;
+	c->work.run = check_run;
+	c->work.finished = check_finished;
+	c->waits = true;
+	keep_running(c);
+	r = server_submit(c->server, &c->work, WRITER);
+	if (r != 0)
+		check_finished(&c->work, r);
+}
+
+static void run(struct call *c)
+{
+	if (!confined_may(c->client, c->method->name)) {
+		refuse_now(c, refuse(&c->why, REFUSE_FORBIDDEN,
+				     "an agent that is kept from writing may not call %s",
+				     c->method->name));
+		return;
+	}
+	if (human_may_be_needed(c->method) && human_needed(c))
+		check_first(c);
+	else
+		start(c);
 }
 
 static void run_one(struct call *c)

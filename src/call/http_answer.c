@@ -81,12 +81,15 @@ bool http_refusal_below(const struct http_refusal *no, const char *path)
 void http_send_refusal(struct client *s, const char *extra, const struct http_refusal *no)
 {
 	const struct dialect *d = s->endpoint->dialect;
-	const struct http_response response = {
+	struct http_response response = {
 		.status = no->status, .extra = extra, .content_type = d->http_refusal_type};
 	struct buf body;
 
 	buf_init(&body, 4096);
-	write_error(d, &body, no);
+	if (no->status == 413 && d->http_too_large && d->http_too_large(&body, no))
+		response.status = 200;
+	else
+		write_error(d, &body, no);
 	s->endpoint->n_errors++;
 	http_send_as(s, &response, body.data, body.len);
 	buf_done(&body);

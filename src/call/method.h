@@ -38,10 +38,22 @@ enum field_type {
 	FIELD_ARRAY,  /* const struct value * */
 };
 
+/* Whether a field chooses which program runs, so that agents may not set it; see call/human.h. */
+enum for_humans {
+	ANYBODY,
+	HUMANS,
+	HUMANS_IF_PROGRAM, /* it names an agent: only if that agent is a program */
+};
+
 struct field {
 	const char *name;
 	enum field_type type;
 	bool required;
+	enum for_humans for_humans;
+	/* For the schema that a model reads; handlers check what they are given. */
+	enum field_type items; /* FIELD_ARRAY: the type of its elements */
+	const char *const
+		*words; /* FIELD_STRING: the values that it takes, up to a NULL; or NULL */
 	/* When it is not given, or null. A string without a default is {NULL, 0}. */
 	const char *default_text;
 	int64_t default_number;
@@ -52,6 +64,7 @@ struct field {
 enum method_flags {
 	METHOD_LATER = 1 << 0,     /* the handler may return call_later */
 	METHOD_OVERTAKES = 1 << 1, /* acts as soon as it is read, ahead of its connection's queue */
+	METHOD_FOR_HUMANS = 1 << 2, /* agents may not call it (call/human.h) */
 };
 
 struct method {

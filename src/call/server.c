@@ -298,10 +298,12 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 		.anybody = opts->anybody,
 		.guarded = e->token[0], /* on TCP nothing is answered without it */
 		.fd = opts->fd,
+		.name = opts->dialect->name,
 		.on_accept = on_accept,
 		.on_refused = on_refused,
 		.arg = e,
 	};
+	e->handed_over = opts->fd >= 0;
 	r = listener_open(s->loop, &opts->address, &listen, &e->listener, why);
 	if (r != 0)
 		return r;
@@ -636,6 +638,7 @@ void endpoint_write(const struct endpoint *e, struct json *j)
 	json_member_str(j, "address", e->address);
 	if (e->token_file)
 		json_member_str(j, "token_file", e->token_file);
+	json_member_bool(j, "handed_over", e->handed_over);
 	json_member_uint(j, "connections", e->n_connections);
 	json_member_uint(j, "accepted", e->n_accepted);
 	json_member_uint(j, "refused", count_refused(e));

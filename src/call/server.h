@@ -42,21 +42,47 @@ struct limits {
 
 extern const struct limits default_limits;
 
+/* What a reload has done with a setting. The texts are valid during the call. */
+struct reload_note {
+	enum reload_fate {
+		RELOAD_TAKEN,
+		RELOAD_LATER,   /* takes effect at the next start */
+		RELOAD_INVALID, /* stays as it was */
+	} fate;
+	const char *key;
+	const char *file; /* "" if it is not from the file */
+	unsigned line;    /* 0 if it is not known */
+	const char *reason;
+};
+
+struct reload_listener {
+	void (*note)(void *arg, const struct reload_note *note);
+	void *arg;
+};
+
 struct server_opts {
 	struct limits limits;
 	struct engine *engine;
 	struct workers_opts workers;
+	/* What a fault of the engine is called; NULL, or an answer of NULL: as strerror has it. */
+	const char *(*fault_words)(const struct engine *engine, int fault);
 	/* A client asked the daemon to stop. NULL: such a request is refused. */
 	void (*on_stop_asked)(void *arg, bool force);
 	/* A client of this dialect's listener asked to have the settings read again. May be
-	 * NULL. */
-	int (*on_reload_asked)(void *arg, const struct dialect *by, struct why *why);
+	 * NULL. `report` is told what became of each setting that has changed; it may be NULL. */
+	int (*on_reload_asked)(void *arg, const struct dialect *by,
+			       const struct reload_listener *report, struct why *why);
 	/* A client asked that this dialect, which listens nowhere yet, listens at its usual place.
 	 * NULL: such a request is refused. */
 	int (*on_listen_asked)(void *arg, const struct dialect *d, struct why *why);
 	/* After server_stop: everything is closed. */
 	void (*on_stopped)(void *arg);
 	void *arg;
+	/* On the writer's thread: refuses a caller that is an agent. NULL: everybody may call
+	 * everything. */
+	int (*check_human)(struct call *c);
+	/* Whether an agent of this name runs a program; needed with check_human. */
+	bool (*is_program)(const struct call *c, struct text agent);
 	/* What confined clients may call (call/confined): names, or prefixes that end with a
 	 * dot; NULL-ended. NULL: everything. */
 	const char *const *confined_methods;
@@ -97,6 +123,7 @@ struct endpoint {
 	const void *settings; /* the dialect's own */
 	void *state;          /* what the dialect keeps here, and frees itself */
 	bool closed;          /* by server_unlisten */
+	bool handed_over;     /* a service manager holds the socket, also while we do not run */
 	/* The place of another dialect whose clients may come here (endpoint_opts.guest), without
 	 * a listener of its own; freed with this one. NULL: none. */
 	struct endpoint *guest;

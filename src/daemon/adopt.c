@@ -1,4 +1,7 @@
-/* koined --adopt: takes over a store that somebody else has made, and exits. */
+/*
+ * koined --adopt takes over a store that another user has made. koined --init-store makes the tables of one. Both
+ * exit then.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,8 +9,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "daemon/daemon.h"
+#include "daemon/life.h"
 #include "store/adopt.h"
+#include "store/store.h"
 
 /* Moves what the store's tasks and sessions have written, unless it is already ours. */
 static bool move_folder(const struct store_adopted *a, const char *ending)
@@ -27,21 +31,42 @@ static bool move_folder(const struct store_adopted *a, const char *ending)
 
 int daemon_adopt(const struct settings *s)
 {
-	char url[PATH_LEN + 16];
+	char url[PATH_LEN + 16], accepted[PATH_LEN + 16];
 	struct store_adopted a;
-	struct why why = {.text = ""};
+	struct why why = {.text = "out of memory"};
+	bool is_file;
 
 	settings_store_url(s, url, sizeof(url));
-	if (store_adopt(url, &a, &why) != 0) {
+	is_file = strncmp(url, "sqlite:", 7) == 0;
+	if (make_own_folder(s, &why) != 0 || daemon_accepted(s, accepted, sizeof(accepted)) != 0 ||
+	    store_adopt(url, accepted, &a, &why) != 0) {
 		fprintf(stderr, "koined: %s\n", why.text);
 		return EX_UNAVAILABLE;
 	}
-	if (!move_folder(&a, ".tasks") || !move_folder(&a, ".sessions"))
+	if (is_file && (!move_folder(&a, ".tasks") || !move_folder(&a, ".sessions")))
 		return EX_UNAVAILABLE;
-	printf("%s is ours now; the old one is %s\n"
-	       "%lld tasks are held (koine task release), %lld schedules are off (koine "
+	if (is_file)
+		printf("%s is ours now; the old one is %s\n", a.path, a.aside);
+	else
+		printf("%s is used here from now on, and what it belongs to is trusted: %s\n",
+		       a.path, a.aside);
+	printf("%lld tasks are held (koine task release), %lld schedules are off (koine "
 	       "automation\n"
 	       "enable), %lld grants and all trust in projects are gone\n",
-	       a.path, a.aside, (long long)a.n_tasks, (long long)a.n_jobs, (long long)a.n_grants);
+	       (long long)a.n_tasks, (long long)a.n_jobs, (long long)a.n_grants);
+	return 0;
+}
+
+int daemon_init_store(const struct settings *s)
+{
+	char url[PATH_LEN + 16];
+	struct why why = {.text = "out of memory"};
+
+	settings_store_url(s, url, sizeof(url));
+	if (store_init(url, &why) != 0) {
+		fprintf(stderr, "koined: %s\n", why.text);
+		return EX_UNAVAILABLE;
+	}
+	printf("initialized %s\n", url);
 	return 0;
 }

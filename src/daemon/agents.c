@@ -61,7 +61,7 @@ static int look_at_key(const struct agent_setting *a, struct why *why)
 	snprintf(what, sizeof(what), "%s key", a->name);
 	r = secret_read(a->key_file, what, key, sizeof(key), why);
 	if (r == 0 && !key[0])
-		r = refuse(why, REFUSE_PARAMS, "the %s file %.100s is empty", what, a->key_file);
+		r = refuse(why, REFUSE_PARAMS, "the %s file %s is empty", what, a->key_file);
 	explicit_bzero(key, sizeof(key));
 	return r;
 }
@@ -222,17 +222,15 @@ static int read_system_file(const char *file, struct buf *out, struct why *why)
 	if (r == -ENOMEM)
 		return r;
 	if (r == -EINVAL)
-		return refuse(why, REFUSE_PARAMS, "chat.system_file %.100s is not a file", file);
+		return refuse(why, REFUSE_PARAMS, "chat.system_file %s is not a file", file);
 	if (r == -EFBIG)
-		return refuse(why, REFUSE_TOO_LARGE, "chat.system_file %.100s is over 64 KiB",
-			      file);
+		return refuse(why, REFUSE_TOO_LARGE, "chat.system_file %s is over 64 KiB", file);
 	if (r != 0)
-		return refuse(why, REFUSE_NOT_FOUND, "cannot read chat.system_file %.100s: %s",
-			      file, strerror(-r));
+		return refuse(why, REFUSE_NOT_FOUND, "cannot read chat.system_file %s: %s", file,
+			      strerror(-r));
 	if ((out->len > 0 && memchr(out->data, '\0', out->len)) ||
 	    !utf8_is_valid(out->data, out->len))
-		return refuse(why, REFUSE_PARAMS, "chat.system_file %.100s is not UTF-8 text",
-			      file);
+		return refuse(why, REFUSE_PARAMS, "chat.system_file %s is not UTF-8 text", file);
 	return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "daemon/life.h"
 #include "daemon/running.h"
 #include "daemon/token.h"
-#include "engine/memory/word_file.h"
+#include "search/file/word_file.h"
 #include "io/address_inet.h"
 #include "io/occupant.h"
 #include "io/peer.h"
@@ -106,12 +106,18 @@ static bool check_port(const struct address *a, struct why *why)
 	return false;
 }
 
-/* A broken project is skipped; it does not keep koined from starting. */
-static bool is_broken(const struct plan_row *row, struct why *why)
+static bool folder_usable(const struct plan_row *row, struct why *why)
 {
-	if (!row->dialect->home.in_project || row->fd >= 0)
+	return !row->dialect->home.in_project ||
+	       row->dialect->life->check_folder(row->project, why) == 0;
+}
+
+/* A broken project does not keep koined from starting. */
+static bool is_skipped(const struct plan_row *row, struct why *why)
+{
+	if (!row->dialect->home.in_project || row->fd >= 0 || !row->skipped_if_broken)
 		return false;
-	if (row->dialect->life->check_folder(row->project, why) != 0)
+	if (!folder_usable(row, why))
 		return true;
 	return row->dialect->life->socket_broken(row->address.path) &&
 	       refuse(why, REFUSE_CONFLICT, "something else stands where its socket should be");
@@ -134,7 +140,7 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	bool ok = true;
 
 	address_format(&row->address, address);
-	if (is_broken(row, &why)) {
+	if (is_skipped(row, &why)) {
 		printf("would skip    %s %s  %s\n", row->dialect->name, address, why.text);
 		return true;
 	}
@@ -144,7 +150,7 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	} else if (running_listens(running, address)) {
 		snprintf(why.text, sizeof(why.text), "the koined that runs listens there");
 	} else if (row->address.kind == ADDRESS_UNIX) {
-		ok = check_unix(&row->address, &why);
+		ok = folder_usable(row, &why) && check_unix(&row->address, &why);
 	} else {
 		snprintf(why.text, sizeof(why.text), "loopback");
 		ok = check_port(&row->address, &why) &&
@@ -191,7 +197,7 @@ static bool is_same_file(const char *path, struct text other)
 
 static bool check_store(const struct settings *s, const struct running *running)
 {
-	char url[PATH_LEN + 16];
+	char url[PATH_LEN + 16], accepted[PATH_LEN + 16], note[STORE_NOTE_MAX] = "";
 	struct why why = {.text = "usable"};
 	const char *path;
 	bool ok = true;
@@ -203,8 +209,11 @@ static bool check_store(const struct settings *s, const struct running *running)
 		snprintf(why.text, sizeof(why.text), "the koined that runs has it");
 	else
 		ok = (strncmp(url, "sqlite:", 7) != 0 || store_usable(path, &why)) &&
-		     store_look(url, &why) == 0;
+		     daemon_accepted(s, accepted, sizeof(accepted)) == 0 &&
+		     store_look(url, accepted, note, &why) == 0;
 	printf("would keep    %s  %s: %s\n", url, ok ? "ok" : "NO", why.text);
+	if (note[0])
+		printf("note          store: %s\n", note);
 	return ok;
 }
 

@@ -12,10 +12,15 @@
 #include "call/server.h"
 #include "daemon/housekeeping.h"
 #include "daemon/life.h"
+#include "dialect/engine.h"
+#include "agent/agent.h"
+#include "engine/approval/approval.h"
+#include "engine/chat/chat.h"
 #include "engine/memory/memory.h"
 #include "engine/notify/notify.h"
 #include "engine/program/tool.h"
 #include "engine/engine.h"
+#include "io/listener.h"
 #include "io/process/child.h"
 #include "io/process/tree.h"
 
@@ -29,7 +34,8 @@ enum {
 /* ---- settings ---- */
 
 /* Applies what can change while koined runs. Listeners stay as they are. */
-static int take_settings(struct daemon *d, const struct settings *fresh, struct why *why)
+static int take_settings(struct daemon *d, struct settings *fresh,
+			 const struct reload_listener *report, struct why *why)
 {
 	bool renotify = !notify_settings_equal(&d->settings->notifies, &fresh->notifies);
 	int r = agents_reload(d, fresh, why);
@@ -38,6 +44,9 @@ static int take_settings(struct daemon *d, const struct settings *fresh, struct 
 		r = servers_reload(d, fresh);
 	if (r != 0)
 		return r;
+	rules_keep_former(d, fresh, report);
+	reload_report(d, fresh, report);
+	tasks_reload(d, fresh);
 	*d->settings = *fresh;
 	log_set_level(fresh->log_level);
 	child_forbid(!fresh->programs);
@@ -53,14 +62,15 @@ static int take_settings(struct daemon *d, const struct settings *fresh, struct 
 }
 
 /* A client that may not cause a reload only learns whether the settings are valid. */
-static int on_reload_asked(void *arg, const struct dialect *by, struct why *why)
+static int on_reload_asked(void *arg, const struct dialect *by,
+			   const struct reload_listener *report, struct why *why)
 {
 	struct daemon *d = arg;
 	struct settings fresh;
 	int r = d->reload(&fresh, why);
 
 	if (r == 0 && !(by && by->sandboxed))
-		r = take_settings(d, &fresh, why);
+		r = take_settings(d, &fresh, report, why);
 	if (r != 0)
 		log_warn("settings not read again", "why=%s", r > 0 ? why->text : strerror(-r));
 	return r;
@@ -73,7 +83,7 @@ static void on_hangup(void *arg)
 
 	/* A stop may have changed the limits; do not overwrite them. */
 	if (!d->server->stopping)
-		(void)on_reload_asked(arg, NULL, &why);
+		(void)on_reload_asked(arg, NULL, NULL, &why);
 }
 
 /* ---- signals ---- */
@@ -185,9 +195,26 @@ static const char *const confined_methods[] = {
 	NULL,
 };
 
+static int check_human(struct call *c)
+{
+	const struct approval_client from = {
+		.is = true, .let_in = c->endpoint->dialect->lets_in, .peer = c->peer};
+
+	return approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
+}
+
+static bool is_program(const struct call *c, struct text name)
+{
+	const struct agent *agent = chat_agent(call_chat(c), name);
+
+	return agent && strcmp(agent->ops->kind, "command") == 0;
+}
+
 static int make_server(struct daemon *d, struct why *why)
 {
 	const struct server_opts opts = {
+		.check_human = check_human,
+		.is_program = is_program,
 		.confined_methods = confined_methods,
 		.limits = d->settings->limits,
 		.workers = {.n_readers = N_READERS,
@@ -200,6 +227,7 @@ static int make_server(struct daemon *d, struct why *why)
 		.on_stop_asked = on_stop_asked,
 		.on_reload_asked = on_reload_asked,
 		.on_listen_asked = listen_on_request,
+		.fault_words = engine_fault_words,
 		.on_stopped = stop_server_closed,
 		.arg = d,
 		.version = KOINE_VERSION,
@@ -341,6 +369,7 @@ static void tear_down(struct daemon *d)
 static void say_ready(const struct daemon *d)
 {
 	listen_say(d);
+	listeners_drop();
 	log_info("started", "version=%s pid=%d", KOINE_VERSION, (int)getpid());
 	printf("koined: ready\n");
 	fflush(stdout);
@@ -354,6 +383,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	int r;
 
 	arena_init(&d.arena, 1 << 20);
+	reload_remember(&d);
 	raise_descriptors();
 	child_forbid(!s->programs);
 	r = prepare(&d, &why);
@@ -374,5 +404,5 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	(void)hosts_step(&d.hosts, DIALECT_STOPPED, NULL);
 	log_info("stopped", "pid=%d", (int)getpid());
 	tear_down(&d);
-	return 0;
+	return d.anew ? DAEMON_ANEW : 0;
 }

@@ -6,6 +6,9 @@
 /* Reads the settings again. */
 typedef int (*reload_fn)(struct settings *ret_settings, struct why *why);
 
+/* No exit status: the program is to run itself again. */
+enum { DAEMON_ANEW = -1 };
+
 /* Listens, serves, and returns after a stop. */
 int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);
 
@@ -17,6 +20,9 @@ int daemon_dialects(const struct settings *s, const struct plan *plan);
 
 /* Takes over a store that somebody else has made (see store/adopt.h). */
 int daemon_adopt(const struct settings *s);
+
+/* Makes the tables of the store, or brings them up to date. */
+int daemon_init_store(const struct settings *s);
 
 /* Copies a store into another database (see store/move/move.h). */
 int daemon_move(const char *from, const char *to);

@@ -54,11 +54,11 @@ struct work *daemon_trailer(void *daemon)
 /* ---- the store ---- */
 
 /* Only a store in a file makes its folder. What this machine keeps for itself needs it, too. */
-static int make_own_folder(const struct daemon *d, struct why *why)
+int make_own_folder(const struct settings *s, struct why *why)
 {
 	char path[PATH_LEN];
 
-	settings_beside_store(d->settings, path, sizeof(path));
+	settings_beside_store(s, path, sizeof(path));
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -67,6 +67,14 @@ static int make_own_folder(const struct daemon *d, struct why *why)
 		*slash = '/';
 	}
 	return 0;
+}
+
+int daemon_accepted(const struct settings *s, char *out, size_t size)
+{
+	char path[PATH_LEN];
+
+	settings_beside_store(s, path, sizeof(path));
+	return snprintf(out, size, "%s.adopted", path) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1])
@@ -79,19 +87,21 @@ void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1
 
 int daemon_open_engine(struct daemon *d, struct why *why)
 {
-	char url[PATH_LEN + 16], host[HOST_NAME_MAX_BYTES + 1];
+	char url[PATH_LEN + 16], host[HOST_NAME_MAX_BYTES + 1], accepted[PATH_LEN + 16];
 	const struct engine_opts opts = {
+		.accepted = accepted,
 		.store = url,
 		.host = host,
 		.n_readers = N_READERS,
 	};
-	int r;
+	int r = daemon_accepted(d->settings, accepted, sizeof(accepted));
 
 	daemon_name_host(d->settings, host);
 	settings_store_url(d->settings, url, sizeof(url));
-	r = engine_open(&opts, &d->engine, why);
 	if (r == 0)
-		r = make_own_folder(d, why);
+		r = engine_open(&opts, &d->engine, why);
+	if (r == 0)
+		r = make_own_folder(d->settings, why);
 	if (r == 0)
 		why->text[0] = '\0'; /* the sentence may describe an attempt that did not matter */
 	d->server->opts.engine = d->engine;
@@ -150,6 +160,8 @@ int events_begin(struct daemon *d, struct why *why)
 		.host = node_name(engine->node),
 		.on_commit = engine->node ? node_announce : NULL,
 		.commit_arg = engine->node,
+		.on_gap = stop_after_gap,
+		.gap_arg = d,
 		.background = d->background,
 		.keep_ms = s->events_keep_days * day_ms,
 		.keep = s->events_keep,
@@ -158,8 +170,10 @@ int events_begin(struct daemon *d, struct why *why)
 	int r = events_start(&opts, &engine->events);
 
 	(void)why;
-	if (r == 0)
+	if (r == 0) {
+		node_on_stale(engine->node, stop_to_start_anew, d);
 		node_hear_events(engine->node, engine->events);
+	}
 	return r;
 }
 
@@ -219,7 +233,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 		r = trust_new(engine->store, engine->events, &engine->trust)
 			    ?: trust_follow(engine->trust, d->loop, &d->background)
 			    ?: visitors_start(engine->store, node_name(engine->node),
-					      &engine->visitors);
+					      d->page_kept, &engine->visitors);
 	if (r == 0)
 		r = open_dialects(d, folder, why);
 	return r != 0 ? r : tasks_start(&opts, &engine->tasks, why);
@@ -307,6 +321,7 @@ int sessions_begin(struct daemon *d, struct why *why)
 		.terminate_ms = s->terminate_ms,
 		.keep_bytes = (int64_t)s->keep_bytes,
 		.keep_ms = s->keep_days * day_ms,
+		.silence_ms = s->silence_ms,
 		.wording = dialects_first(offsetof(struct dialect_life, session_wording)),
 		.to_json = tree_json,
 	};
@@ -339,6 +354,38 @@ int extracts_begin(struct daemon *d, struct why *why)
 }
 
 /* ---- settings that were read again ---- */
+
+static void set_parallel(struct tasks *t, const char *group, unsigned parallel)
+{
+	struct why why = {.text = ""};
+	int r = tasks_set_parallel(t, group ? text_of(group) : (struct text) {0}, parallel, &why);
+
+	if (r != 0)
+		log_warn("limit of tasks not changed", "group=%s why=%s", group ? group : "all",
+			 r > 0 ? why.text : strerror(-r));
+}
+
+void tasks_reload(struct daemon *d, const struct settings *fresh)
+{
+	const struct task_settings *was = &d->settings->tasks, *now = &fresh->tasks;
+	struct tasks *t = d->engine->tasks;
+
+	if (was->parallel != now->parallel)
+		set_parallel(t, NULL, now->parallel);
+	if (was->project_parallel != now->project_parallel)
+		tasks_set_project_parallel(t, now->project_parallel);
+	for (unsigned i = 0; i < was->n_groups; i++) {
+		if (!section_find(&group_section, fresh, was->groups[i].name))
+			set_parallel(t, was->groups[i].name, 0);
+	}
+	for (unsigned i = 0; i < now->n_groups; i++) {
+		const struct group_setting *g =
+			section_find(&group_section, d->settings, now->groups[i].name);
+
+		if (!g || g->parallel != now->groups[i].parallel)
+			set_parallel(t, now->groups[i].name, now->groups[i].parallel);
+	}
+}
 
 void engine_reload(struct daemon *d)
 {

@@ -62,6 +62,8 @@ static const struct flag_row rows[] = {
 	{"adopt", NULL, FLAG_ADOPT,
 	 "take over a store that somebody else has made, with\nwhat is queued in it held, then "
 	 "exit"},
+	{"init-store", NULL, FLAG_INIT_STORE,
+	 "create the store's tables or update them to this\nversion, then exit"},
 	{"move", "FROM TO", FLAG_MOVE,
 	 "copy the store FROM into the empty database TO,\ncheck the copy, then exit", "words"},
 	{"version", NULL, FLAG_VERSION, "print the version"},

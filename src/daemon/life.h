@@ -34,6 +34,7 @@ struct daemon {
 	struct server *server;
 	struct listener *shut[ACTIVATION_MAX]; /* handed over, but off */
 	unsigned n_shut;
+	bool page_kept; /* the page's listener was handed over by the koined before */
 	struct engine *engine;
 	struct background background;
 	bool closed; /* the threads are ending: more work is refused with -ECANCELED */
@@ -54,7 +55,10 @@ struct daemon {
 	bool tasks_stopped;
 	bool sessions_stopped;
 	bool processes_stopped;
-	bool hurried; /* told to stop twice, or it took too long */
+	uint64_t at_start
+		[SETTING_LINES_MAX]; /* hashes of settings: what those say that wait for a start */
+	bool hurried;                /* told to stop twice, or it took too long */
+	bool anew;                   /* the program runs itself again once it has stopped */
 };
 
 /* Each step of a start: 0, a fault, or a refusal with a sentence. */
@@ -88,6 +92,11 @@ struct work *daemon_trailer(void *daemon);
 int daemon_open_engine(struct daemon *d, struct why *why);
 /* As the settings name it, or the machine's. */
 void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1]);
+
+int make_own_folder(const struct settings *s, struct why *why);
+
+/* The file in our state folder with the owners that koine store adopt has accepted. */
+int daemon_accepted(const struct settings *s, char *out, size_t size);
 /* A folder beside the store, named after it, so that two stores in one folder do not share it.
  * `out` has PATH_MAX bytes. */
 int daemon_beside_store(const struct daemon *d, const char *ending, char *out);
@@ -139,6 +148,20 @@ void servers_check(const struct settings *s);
 /* Call it after tasks and approvals. A wrong rule is logged and left out. */
 int rules_start(struct daemon *d, struct why *why);
 void rules_reload(struct daemon *d);
+/* A rule that is invalid now stays as it was, if it was valid before. */
+struct reload_listener;
+void rules_keep_former(struct daemon *d, struct settings *fresh,
+		       const struct reload_listener *report);
+
+/* ---- reload.c: what becomes of each setting ---- */
+
+/* Call it before the first reload. */
+void reload_remember(struct daemon *d);
+void reload_report(struct daemon *d, const struct settings *fresh,
+		   const struct reload_listener *report);
+
+/* Limits that have changed in the file; others may have been changed by hand. */
+void tasks_reload(struct daemon *d, const struct settings *fresh);
 
 /* Stops firing rules, and runs the loop until what was begun is in the store, or until end_ms of
  * the steady clock. */
@@ -186,6 +209,12 @@ int stop_prepare(struct daemon *d, struct why *why);
 
 /* Begins a clean stop; a second call hurries it. `force` gives running calls no time. */
 void stop_begin(struct daemon *d, bool force);
+
+/* What we remember of the store is wrong: ends all programs, tells subscribers, stops, and runs the program again
+ * with the sockets that it listens at. */
+void stop_to_start_anew(void *daemon, const char *reason);
+/* The same where events of others are missing. */
+void stop_after_gap(void *daemon);
 
 /* server_stop is done: all connections are closed. */
 void stop_server_closed(void *daemon);

@@ -90,11 +90,11 @@ static int say_how_without(const struct daemon *d, const struct plan_row *row, s
 
 	name_occupant(row, who);
 	if (row->address.kind == ADDRESS_UNIX && !row->dialect->home.path)
-		return refuse(why, REFUSE_CONFLICT, "%.100s%.40s%s", inner.text, who,
+		return refuse(why, REFUSE_CONFLICT, "%s%s%s", inner.text, who,
 			      d->settings->root[0] ? "" : "; --root DIR starts another elsewhere");
 	return refuse(why, REFUSE_CONFLICT,
-		      "%.80s%.40s; without %s: [listen] %s = off, or --set listen.%s=off",
-		      inner.text, who, name, name, name);
+		      "%s%s; without %s: [listen] %s = off, or --set listen.%s=off", inner.text,
+		      who, name, name, name);
 }
 
 /* Logs what --check would note about this listener. */
@@ -193,7 +193,8 @@ static void turn_away(void *arg, int fd, const struct peer *peer)
  * serves would keep clients waiting, so they are turned away. */
 static int listen_shut(struct daemon *d, const struct plan_row *row, struct why *why)
 {
-	const struct listener_opts opts = {.fd = row->fd, .anybody = true, .on_accept = turn_away};
+	const struct listener_opts opts = {
+		.fd = row->fd, .name = row->dialect->name, .anybody = true, .on_accept = turn_away};
 
 	log_info("dialect is off",
 		 "dialect=%s why=\"the service manager listens, [listen] says "
@@ -214,18 +215,19 @@ static int listen_at(struct daemon *d, const struct plan_row *row, struct why *w
 	return r == REFUSE_CONFLICT ? say_how_without(d, row, why) : r;
 }
 
-/* A project that cannot be served is logged and skipped, for the sake of the others. */
+/* A project that cannot be served is logged and skipped, so that the others are served. An address
+ * that the user named is not: a start without it would look like a success. */
 static int listen_in_project(struct daemon *d, const struct plan_row *row, struct why *why)
 {
 	const struct dialect_life *life = row->dialect->life;
 	int r = life->check_folder(row->project, why);
-	bool skipped = r != 0;
+	bool broken = r != 0;
 
 	if (r == 0)
 		r = listen_at(d, row, why);
-	if (r > 0 && !skipped)
-		skipped = row->fd < 0 && life->socket_broken(row->address.path);
-	if (!skipped)
+	if (r > 0 && !broken)
+		broken = row->fd < 0 && life->socket_broken(row->address.path);
+	if (!broken || !row->skipped_if_broken)
 		return r;
 	log_warn("project not served", "why=%s", why->text);
 	return 0;

@@ -1,6 +1,8 @@
 /* koined: flags, then the daemon. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -11,9 +13,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/log_tail.h"
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
+#include "io/listener.h"
 #include "io/process/guard.h"
 
 static int main_argc;
@@ -21,6 +25,7 @@ static char **main_argv;
 static bool check_only;
 static bool dialects_only;
 static bool adopt_only;
+static bool init_store_only;
 static const char *move_from;
 
 /* A socket or a log must not become descriptor 0, 1 or 2. */
@@ -130,6 +135,9 @@ static int apply_flag(struct settings *s, int flag, struct why *why)
 	case FLAG_ADOPT:
 		adopt_only = true;
 		return 0;
+	case FLAG_INIT_STORE:
+		init_store_only = true;
+		return 0;
 	default:
 		return 0;
 	}
@@ -190,6 +198,28 @@ static int look_at_flags(void)
 	return -1;
 }
 
+/* The same process and sockets, and nothing of what was in memory. */
+static int run_again(void)
+{
+	char path[PATH_LEN];
+	struct stat ours, named;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	sigset_t none;
+
+	if (n > 0)
+		path[n] = '\0';
+	/* By its name, which others see, unless another program has that by now. */
+	if (n <= 0 || stat("/proc/self/exe", &ours) != 0 || stat(path, &named) != 0 ||
+	    ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
+		strcpy(path, "/proc/self/exe");
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	if (listeners_pass() == 0)
+		execv(path, main_argv);
+	log_err("cannot start anew", "error=%s", strerror(errno));
+	return EX_OSERR;
+}
+
 int main(int argc, char **argv)
 {
 	static struct activation given;
@@ -215,6 +245,8 @@ int main(int argc, char **argv)
 	log_tail_start();
 	if (adopt_only)
 		return daemon_adopt(&settings);
+	if (init_store_only)
+		return daemon_init_store(&settings);
 	activation_take(&given);
 	if (plan_make(&settings, &given, &plan, &why) != 0)
 		return complain(why.text, EX_CONFIG);
@@ -225,5 +257,6 @@ int main(int argc, char **argv)
 	r = settings.log_file[0] ? log_to_file(settings.log_file) : 0;
 	if (r != 0)
 		return complain_log(settings.log_file, r);
-	return daemon_run(&settings, &plan, read_settings);
+	r = daemon_run(&settings, &plan, read_settings);
+	return r == DAEMON_ANEW ? run_again() : r;
 }

@@ -25,7 +25,7 @@ static int read_key(const struct settings *s, char key[KEY_MAX], struct why *why
 		return 0;
 	r = secret_read(s->embedding_key_file, "embedding key", key, KEY_MAX, why);
 	if (r == 0 && !key[0])
-		r = refuse(why, REFUSE_PARAMS, "the embedding key file %.100s is empty",
+		r = refuse(why, REFUSE_PARAMS, "the embedding key file %s is empty",
 			   s->embedding_key_file);
 	return r;
 }
@@ -172,6 +172,7 @@ int memories_begin(struct daemon *d, struct why *why)
 		.index_bytes = s->index_bytes,
 		.index_folder = folder,
 		.index_file_bytes = s->index_file_bytes,
+		.keep_deleted_days = s->keep_deleted_days,
 		.off = !s->memory_enabled,
 	};
 	int r = 0;

@@ -74,7 +74,8 @@ static int add_in_project(struct plan *p, const struct settings *s, const struct
 	}
 	r = add_row(p, d, address, &inner);
 	if (r != 0)
-		return refuse(why, r, "project %.60s: %.120s", folder, inner.text);
+		return refuse(why, r, "project %s: %s", folder, inner.text);
+	p->rows[p->n - 1].skipped_if_broken = true;
 	return set_project(&p->rows[p->n - 1], s, why);
 }
 
@@ -118,6 +119,7 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 			.dialect = d ? d : dialects[0],
 			.address = {.kind = ADDRESS_UNIX},
 			.fd = given->sockets[i].fd,
+			.skipped_if_broken = true,
 		};
 		row->off = has_own_places(s) && is_off(s, row->dialect->name);
 		if (row->dialect->home.in_project && set_project(row, s, why) != 0)

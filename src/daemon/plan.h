@@ -18,6 +18,8 @@ struct plan_row {
 	bool runtime; /* lies in the runtime folder, which must be ours */
 	bool yields;  /* to who is there already: a port to a free one, a socket to none */
 	bool off;     /* handed over, but the settings have it off: nobody is served */
+	bool skipped_if_broken; /* its place follows from a project's folder; if that cannot be
+				 * served, koined starts without it */
 	char project[PATH_LEN]; /* the folder it is for, if the dialect has sockets in projects */
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "call/server.h"
 #include "daemon/life.h"
 #include "daemon/settings/rule_make.h"
 #include "daemon/tree_json.h"
@@ -69,6 +70,61 @@ static int set_rules(const struct daemon *d)
 				 NULL);
 	arena_done(&a);
 	return r;
+}
+
+static int check(const struct rule_setting *from, struct why *why)
+{
+	struct rule rule;
+	struct arena a;
+	int r;
+
+	arena_init(&a, ARENA_MAX);
+	r = rule_make(from, &a, &rule, why) ?: automation_check_rule(&rule, why);
+	arena_done(&a);
+	return r;
+}
+
+static unsigned line_of(const struct rule_setting *r, const char *key)
+{
+	for (unsigned i = 0; i < N_RULE_KEYS; i++) {
+		if (strcmp(rule_key_name(i), key) == 0 && r->texts.lines[i] > 0)
+			return r->texts.lines[i];
+	}
+	return section_line(r->where);
+}
+
+void rules_keep_former(struct daemon *d, struct settings *fresh,
+		       const struct reload_listener *report)
+{
+	for (unsigned i = 0; i < fresh->rules.n; i++) {
+		struct rule_setting *now = &fresh->rules.list[i];
+		const struct rule_setting *was =
+			section_find(&rule_section, d->settings, now->name);
+		struct why why = {.text = ""}, ignored;
+		int r = check(now, &why);
+		bool stays = r != 0 && was && check(was, &ignored) == 0;
+		char key[SECTION_NAME_MAX + 80], reason[WHY_TEXT_MAX + 80];
+
+		if (r == 0)
+			continue;
+		snprintf(key, sizeof(key), "rule.%s%s%s", now->name, why.field[0] ? "." : "",
+			 why.field);
+		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? why.text : strerror(-r),
+			 stays ? "the former rule stays" : "the rule is left out");
+		if (report)
+			report->note(report->arg, &(struct reload_note) {
+							  .fate = RELOAD_INVALID,
+							  .key = key,
+							  .file = fresh->config,
+							  .line = line_of(now, why.field),
+							  .reason = reason,
+						  });
+		now->invalid = !stays;
+		if (!stays)
+			continue;
+		log_warn("rule stays as it was", "rule=%s why=\"%s\"", now->name, reason);
+		*now = *was;
+	}
 }
 
 int rules_start(struct daemon *d, struct why *why)

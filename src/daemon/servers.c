@@ -83,8 +83,7 @@ static int look_at(const struct agent_server_setting *s, struct why *why)
 		return 0;
 	r = secret_read(s->password_file, "password", password, sizeof(password), why);
 	if (r == 0 && !password[0])
-		r = refuse(why, REFUSE_PARAMS, "the password file %.100s is empty",
-			   s->password_file);
+		r = refuse(why, REFUSE_PARAMS, "the password file %s is empty", s->password_file);
 	explicit_bzero(password, sizeof(password));
 	return r;
 }

@@ -5,15 +5,18 @@
 #include "engine/approval/approval.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
+#include "engine/event/event.h"
 #include "engine/extract/extract.h"
 #include "engine/memory/memory.h"
 #include "engine/mirror/mirror.h"
+#include "engine/node/node.h"
 #include "engine/notify/notify.h"
 #include "engine/program/process.h"
 #include "engine/program/tool.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
 #include "io/activation.h"
+#include "io/listener.h"
 
 enum {
 	/* Turns are cancelled this long before the time runs out, so that what they have said so
@@ -123,7 +126,8 @@ void stop_begin(struct daemon *d, bool force)
 	if (d->server->stopping) {
 		hurry(d);
 	} else {
-		notify_send("STOPPING=1");
+		if (!d->anew)
+			notify_send("STOPPING=1");
 		log_info("stopping", "connections=%u calls=%u", d->server->n_clients,
 			 d->server->n_calls);
 		memories_stop(d->engine->memories);
@@ -140,6 +144,25 @@ void stop_begin(struct daemon *d, bool force)
 	}
 	stop_tasks(d, d->server->stopping);
 	server_stop(d->server);
+}
+
+void stop_to_start_anew(void *daemon, const char *reason)
+{
+	struct daemon *d = daemon;
+
+	if (d->anew || d->server->stopping)
+		return;
+	d->anew = true;
+	log_err("the store is not what we remember, starting anew", "why=\"%s\"", reason);
+	node_fence(d->engine->node, reason);
+	events_tell_gone(d->engine->events);
+	listeners_keep();
+	stop_begin(d, true);
+}
+
+void stop_after_gap(void *daemon)
+{
+	stop_to_start_anew(daemon, "events of other hosts were deleted before they were read");
 }
 
 int stop_prepare(struct daemon *d, struct why *why)

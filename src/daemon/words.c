@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "daemon/life.h"
-#include "engine/memory/word_file.h"
+#include "search/file/word_file.h"
 
 enum { PLACES = 2 };
 
@@ -48,7 +48,7 @@ int words_open(const struct settings *s, struct word_file **ret_file, struct why
 	if (!s->words[0])
 		return open_default(s, ret_file);
 	if (!paths_expand(s->words, path))
-		return refuse(why, REFUSE_PARAMS, "memory.words = %.100s: there is no home folder",
+		return refuse(why, REFUSE_PARAMS, "memory.words = %s: there is no home folder",
 			      s->words);
 	return word_file_open(path, ret_file, why);
 }

@@ -37,5 +37,5 @@ const char *dialect_health(const struct server *s)
 {
 	if (s->stopping)
 		return "stopping";
-	return engine_failing(s->opts.engine) != 0 ? "degraded" : "healthy";
+	return engine_ailing(s->opts.engine) ? "degraded" : "healthy";
 }

@@ -12,5 +12,5 @@ struct stop_in {
 struct done dialect_ping(struct call *c);
 struct done dialect_stop(struct call *c);
 
-/* The daemon's health in a word: healthy, degraded (nothing can be written), stopping. */
+/* The daemon's health in a word: healthy, degraded (see engine_ailing), stopping. */
 const char *dialect_health(const struct server *s);

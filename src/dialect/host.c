@@ -12,8 +12,13 @@ struct host_in {
 
 static void write_host(struct json *j, const struct node *n, const struct host *h, int64_t now_ms)
 {
+	struct host shown = *h;
+
+	/* Only the database knows it; what it said last may be long ago. */
+	if (h->state == HOST_ALIVE && node_fault(n))
+		shown.state = HOST_UNKNOWN;
 	json_begin_object(j);
-	json_members(j, &host_portrait, (struct selection) {0}, h, 0);
+	json_members(j, &host_portrait, (struct selection) {0}, &shown, 0);
 	json_member_bool(j, "this", node_is_us(n, h->name));
 	json_member_int(j, "seen_ms_ago", now_ms > h->seen_ms ? now_ms - h->seen_ms : 0);
 	json_end_object(j);
@@ -68,7 +73,8 @@ const struct method host_methods[] = {
 	 .result = "{\"type\":\"object\",\"properties\":{\"hosts\":{\"type\":\"array\",\"items\":{"
 		   "\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"epoch\":{\"type\":\"integer\"},\"state\":{\"enum\":[\"alive\",\"left\","
-		   "\"lost\"]},\"labels\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},"
+		   "\"lost\",\"unknown\"]},\"labels\":{\"type\":\"string\"},\"version\":{\"type\":"
+		   "\"string\"},"
 		   "\"since\":{\"type\":\"string\",\"format\":\"date-time\"},"
 		   "\"seen_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
 		   "\"running\":{\"type\":\"integer\"},\"parallel\":{\"type\":\"integer\"},"

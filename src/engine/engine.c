@@ -26,7 +26,8 @@
 
 int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why)
 {
-	const struct store_opts store_opts = {.n_readers = opts->n_readers, .host = opts->host};
+	const struct store_opts store_opts = {
+		.n_readers = opts->n_readers, .host = opts->host, .accepted = opts->accepted};
 	struct engine *s = calloc(1, sizeof(*s));
 	int r;
 
@@ -146,9 +147,35 @@ void engine_stop(struct engine *s)
 	store_stop(s->store);
 }
 
-int engine_failing(const struct engine *s)
+const char *engine_fault_words(const struct engine *s, int fault)
 {
-	return store_failing(s->store);
+	if (!s || !s->store || !store_has_feed(s->store))
+		return NULL;
+	if (fault == -EIO)
+		return "the database of the store does not answer: try again when it is back";
+	if (fault == -ESTALE)
+		return "the database of the store has lost commits or was restored: koined starts "
+		       "anew";
+	return NULL;
+}
+
+const char *engine_failing(const struct engine *s)
+{
+	int fault = store_failing(s->store);
+	const char *words = engine_fault_words(s, fault);
+
+	if (store_hangs(s->store))
+		return "a write has not ended for several seconds, and all others wait for it";
+	return fault == 0 || words ? words : strerror(-fault);
+}
+
+const char *engine_ailing(const struct engine *s)
+{
+	const char *words = engine_failing(s) ?: node_fault(s->node);
+
+	if (words || !s->node || node_epoch(s->node) != 0)
+		return words;
+	return "this host has lost its lease";
 }
 
 unsigned engine_children(void)

@@ -31,7 +31,7 @@ struct visitors;
 struct store_health {
 	bool checked;
 	bool failed;
-	char text[200];
+	char text[WHY_TEXT_MAX];
 };
 
 struct engine {
@@ -56,9 +56,10 @@ struct engine {
 };
 
 struct engine_opts {
-	const char *store;  /* its URL */
-	const char *host;   /* this one's name, if others may share the store */
-	unsigned n_readers; /* the number of reader threads */
+	const char *store;    /* its URL */
+	const char *host;     /* this one's name, if others may share the store */
+	unsigned n_readers;   /* the number of reader threads */
+	const char *accepted; /* as in struct store_opts */
 };
 
 int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why);
@@ -83,9 +84,15 @@ struct work *engine_trailer(struct engine *s);
 /* Copies the store into a new file, while it is in use. Runs on a reader's thread. */
 int engine_backup(struct engine *s, const char *path, struct why *why);
 
-/* Why nothing can be written now, as -errno; 0: writing works, as far as is known. Any thread
- * may call it. */
-int engine_failing(const struct engine *s);
+/* Why nothing can be written now; NULL if writing works, as far as is known. Any thread may call it. */
+const char *engine_failing(const struct engine *s);
+
+/* Why this daemon is not healthy: nothing can be written, the hosts' database does not answer, or this host has
+ * no lease. NULL if it is. */
+const char *engine_ailing(const struct engine *s);
+
+/* What a fault means where the store is on a server; NULL if strerror says it. Any thread may call it. */
+const char *engine_fault_words(const struct engine *s, int fault);
 
 /* Programs that were started and have not ended, whoever wanted them. Any thread may call it. */
 unsigned engine_children(void);

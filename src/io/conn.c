@@ -50,6 +50,8 @@ struct conn {
 	const struct conn_ops *ops;
 	void *owner;
 	struct timer *linger; /* only while finishing */
+	unsigned linger_ms;
+	uint64_t lingered_at; /* bytes_out when the timer was started */
 	struct list pieces;   /* sent before out */
 	size_t n_in_pieces;   /* bytes of all pieces */
 	struct buf out;
@@ -384,6 +386,11 @@ struct buf *conn_out(struct conn *c)
 	return &c->out;
 }
 
+int conn_fd(const struct conn *c)
+{
+	return c->fd;
+}
+
 size_t conn_pending(const struct conn *c)
 {
 	return c->n_in_pieces + c->out.len - c->sent;
@@ -495,9 +502,17 @@ void conn_read(struct conn *c, bool on)
 	update_events(c);
 }
 
+/* A peer that still takes what was written for it is given the same time once more. */
 static void linger_over(void *arg)
 {
-	conn_close(arg);
+	struct conn *c = arg;
+
+	if (conn_pending(c) == 0 || c->linger_ms == 0 || c->bytes_out == c->lingered_at) {
+		conn_close(c);
+		return;
+	}
+	c->lingered_at = c->bytes_out;
+	timer_start(c->linger, c->linger_ms);
 }
 
 void conn_finish(struct conn *c, unsigned linger_ms)
@@ -511,6 +526,8 @@ void conn_finish(struct conn *c, unsigned linger_ms)
 	else
 		timer_start(c->linger, linger_ms);
 	conn_flush(c);
+	c->linger_ms = linger_ms;
+	c->lingered_at = c->bytes_out;
 	/* Both ends are done: the next turn closes it. */
 	if (c->shut && c->eof)
 		c->broken = true;

@@ -59,6 +59,9 @@ void conn_flush(struct conn *c);
 /* The same for a buffer that is not copied: the connection takes its memory, also on failure. */
 void conn_give(struct conn *c, struct buf *b);
 
+/* Its descriptor, to ask the kernel about the peer. */
+int conn_fd(const struct conn *c);
+
 /* Bytes not yet taken by the kernel. */
 size_t conn_pending(const struct conn *c);
 /* Bytes that the kernel took, in all. */
@@ -67,7 +70,7 @@ uint64_t conn_sent(const struct conn *c);
 /*
  * Sends what is pending, then says that nothing follows (shutdown), reads and
  * drops what the peer still sends, and closes when it is done, or after
- * linger_ms. So an error answer survives a peer that is still sending.
+ * linger_ms in which the peer took nothing. So an error answer survives a peer that is still sending.
  */
 void conn_finish(struct conn *c, unsigned linger_ms);
 

@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "io/address_inet.h"
+#include "io/inherited.h"
 #include "io/loop_uv.h"
 #include "io/socket_file.h"
 
@@ -42,6 +43,9 @@ struct listener {
 	int ask; /* asks who connects to a port; -1: nobody is asked */
 	struct timer *retry;
 	struct address address;
+	struct address asked; /* where it was to listen; its port may be 0 */
+	bool given;           /* handed over, under this name */
+	char name_given[64];
 	struct sockaddr_storage name; /* a port's own address, as the kernel gives it */
 	struct socket_file file;
 	uid_t *allow_uids;
@@ -340,8 +344,16 @@ static int know_peers(struct listener *l, bool guarded, struct why *why)
 
 static int bind_own(struct listener *l, int backlog, struct why *why)
 {
+	char address[ADDRESS_TEXT_MAX];
 	int r;
 
+	address_format(&l->address, address);
+	if (inherited_take(address, &l->fd, &l->file.lock_fd)) {
+		l->is_unix = l->address.kind == ADDRESS_UNIX;
+		if (l->is_unix)
+			socket_file_inherit(&l->file, l->address.path);
+		return 0;
+	}
 	if (l->address.kind == ADDRESS_UNIX) {
 		l->is_unix = true;
 		r = socket_file_bind(&l->file, l->address.path, l->anybody || l->n_allow_uids > 0,
@@ -354,9 +366,26 @@ static int bind_own(struct listener *l, int backlog, struct why *why)
 	return start_listening(l, backlog, why);
 }
 
+/* The next program takes it, with the lock: its file stays. */
+static void keep(struct listener *l)
+{
+	char address[ADDRESS_TEXT_MAX];
+
+	if (!inherited_keeps() || l->fd < 0)
+		return;
+	address_format(&l->asked, address);
+	if (l->given)
+		inherited_keep_given(l->name_given, l->fd);
+	else
+		inherited_keep(address, l->fd, l->file.lock_fd);
+	closep(&l->file.lock_fd);
+	l->file.lock_fd = -1;
+}
+
 /* The file is removed while the descriptor is open; see socket_file_remove. */
 static void let_go(struct listener *l)
 {
+	keep(l);
 	socket_file_remove(&l->file);
 	closep(&l->fd);
 	closep(&l->ask);
@@ -389,7 +418,7 @@ static int listener_new(struct loop *loop, const struct address *address,
 	l->fd = -1;
 	l->ask = -1;
 	l->file.lock_fd = -1;
-	l->address = *address;
+	l->address = l->asked = *address;
 	l->anybody = opts->anybody;
 	l->on_accept = opts->on_accept;
 	l->on_refused = opts->on_refused;
@@ -421,6 +450,8 @@ int listener_open(struct loop *loop, const struct address *address,
 		return r;
 	if (given >= 0) {
 		l->fd = given;
+		l->given = true;
+		snprintf(l->name_given, sizeof(l->name_given), "%s", opts->name ? opts->name : "");
 		given = -1;
 		r = adopt(l, why);
 	} else {

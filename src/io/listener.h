@@ -41,8 +41,9 @@ struct listener_opts {
 	/* Peers must also show something else (a token): the port is opened even where the
 	 * kernel cannot say who connects; peers are then unknown. */
 	bool guarded;
-	int fd;      /* already listening (socket activation), or -1; taken, on failure too */
-	int backlog; /* 0: 4096 */
+	int fd;           /* already listening (socket activation), or -1; taken, on failure too */
+	const char *name; /* of that one, as it was handed over; NULL if there is none */
+	int backlog;      /* 0: 4096 */
 
 	/* The owner takes fd (non-blocking, close-on-exec). */
 	void (*on_accept)(void *arg, int fd, const struct peer *peer);
@@ -75,6 +76,16 @@ const struct address *listener_address(const struct listener *l);
 /* Out of descriptors or over the connection limit: connections wait in the backlog. */
 void listener_pause(struct listener *l);
 void listener_resume(struct listener *l);
+
+/*
+ * For a program that runs itself again: from here on listener_close leaves every socket open, with its file,
+ * and whoever connects waits. listeners_pass writes them into the environment; in the next program
+ * listener_open finds them by their addresses, and listeners_drop closes those that it does not want.
+ * Sockets that were handed over are passed as they came, in LISTEN_FDS under their names.
+ */
+void listeners_keep(void);
+int listeners_pass(void);
+void listeners_drop(void);
 
 /* Stops listening; removes the socket file if it is still ours. Accepts NULL. */
 void listener_close(struct listener *l);

@@ -39,9 +39,8 @@ enum probe { PROBE_ABSENT, PROBE_DEAD, PROBE_DYING, PROBE_ALIVE };
 static int cannot(struct why *why, const char *verb, const char *path, int err)
 {
 	if (err == EACCES || err == EPERM || err == EROFS)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %.120s: %s", verb, path,
-			      strerror(err));
-	refuse(why, REFUSE_INTERNAL, "cannot %s %.120s: %s", verb, path, strerror(err));
+		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, path, strerror(err));
+	refuse(why, REFUSE_INTERNAL, "cannot %s %s: %s", verb, path, strerror(err));
 	return -err;
 }
 
@@ -139,7 +138,7 @@ static int probe_patiently(const char *path, enum probe *ret_probe)
 
 static int refuse_anothers(struct why *why, const char *path, uid_t uid)
 {
-	return refuse(why, REFUSE_FORBIDDEN, "%.120s belongs to another user (uid %u)", path,
+	return refuse(why, REFUSE_FORBIDDEN, "%s belongs to another user (uid %u)", path,
 		      (unsigned)uid);
 }
 
@@ -148,7 +147,7 @@ static int refuse_anothers(struct why *why, const char *path, uid_t uid)
 static int check_lock(const struct stat *st, const char *lock, struct why *why)
 {
 	if (!S_ISREG(st->st_mode) || st->st_size != 0)
-		return refuse(why, REFUSE_CONFLICT, "%.120s is not a lock file; it is left alone",
+		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
 			      lock);
 	return st->st_uid != geteuid() ? refuse_anothers(why, lock, st->st_uid) : 0;
 }
@@ -161,7 +160,7 @@ static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct 
 	int r;
 
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-		return refuse(why, REFUSE_CONFLICT, "%.120s is not a lock file; it is left alone",
+		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
 			      lock);
 	/* In a folder that is open to everybody, the kernel lets nobody open another user's
 	 * file. */
@@ -246,7 +245,7 @@ static int clear_path(const char *path, struct why *why)
 	if (lstat(path, &before) != 0)
 		return errno == ENOENT ? 0 : cannot(why, "look at", path, errno);
 	if (!S_ISSOCK(before.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "%.120s exists and is not a socket", path);
+		return refuse(why, REFUSE_CONFLICT, "%s exists and is not a socket", path);
 	r = probe_patiently(path, &there);
 	if (r < 0)
 		return cannot(why, "probe", path, -r);
@@ -257,7 +256,7 @@ static int clear_path(const char *path, struct why *why)
 	if (before.st_uid != geteuid())
 		return refuse_anothers(why, path, before.st_uid);
 	if (lstat(path, &after) != 0 || !same_and_untouched(&before, &after))
-		return refuse(why, REFUSE_CONFLICT, "%.120s changed while we looked at it", path);
+		return refuse(why, REFUSE_CONFLICT, "%s changed while we looked at it", path);
 	if (unlink(path) != 0 && errno != ENOENT)
 		return cannot(why, "remove", path, errno);
 	return 0;
@@ -329,6 +328,16 @@ int socket_file_bind(struct socket_file *f, const char *path, bool for_others, i
 	else
 		f->lock_fd = lock_fd;
 	return r;
+}
+
+void socket_file_inherit(struct socket_file *f, const char *path)
+{
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	/* Without its lock, or in another's place, it is not ours to remove. */
+	if (f->lock_fd >= 0 && lstat(path, &f->bound) != 0) {
+		close(f->lock_fd);
+		f->lock_fd = -1;
+	}
 }
 
 void socket_file_remove(struct socket_file *f)

@@ -135,7 +135,7 @@ static void write_answer(struct answers *s, const struct netrpc_message *m)
 	/* Without a code it is no answer of the server and is not taken for one. */
 	if (m->error.len > 0)
 		json_member_int(&j, "code", code_of(m->error));
-	json_member_text(&j, "message", m->error.len > 0 ? m->error : text_of(m->why.text));
+	json_member_text(&j, "message", m->error.len > 0 ? m->error : text_of(m->why->text));
 	json_end_object(&j);
 	json_end_object(&j);
 }
@@ -167,7 +167,7 @@ static enum frame_kind answers_next(void *state, const char *in, size_t len, boo
 	case NETRPC_MORE:
 		return FRAME_MORE;
 	case NETRPC_REFUSED:
-		ret->why = m.why;
+		ret->why = *m.why;
 		return FRAME_REFUSED;
 	case NETRPC_MESSAGE:
 		break;

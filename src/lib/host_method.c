@@ -6,10 +6,23 @@
 #include <string.h>
 
 static const enum field_type types[] = {
-	[KOINE_ANY] = FIELD_ANY,          [KOINE_TYPE_STRING] = FIELD_STRING,
-	[KOINE_TYPE_INT] = FIELD_INT,     [KOINE_TYPE_NUMBER] = FIELD_NUMBER,
-	[KOINE_TYPE_BOOL] = FIELD_BOOL,   [KOINE_TYPE_OBJECT] = FIELD_OBJECT,
+	[KOINE_ANY] = FIELD_ANY,
+	[KOINE_TYPE_STRING] = FIELD_STRING,
+	[KOINE_TYPE_INT] = FIELD_INT,
+	[KOINE_TYPE_NUMBER] = FIELD_NUMBER,
+	[KOINE_TYPE_BOOL] = FIELD_BOOL,
+	[KOINE_TYPE_OBJECT] = FIELD_OBJECT,
 	[KOINE_TYPE_ARRAY] = FIELD_ARRAY,
+	[KOINE_TYPE_STRINGS] = FIELD_ARRAY,
+	[KOINE_TYPE_NUMBERS] = FIELD_ARRAY,
+	[KOINE_TYPE_OBJECTS] = FIELD_ARRAY,
+};
+
+/* FIELD_ANY where the type does not say. */
+static const enum field_type items[] = {
+	[KOINE_TYPE_STRINGS] = FIELD_STRING,
+	[KOINE_TYPE_NUMBERS] = FIELD_NUMBER,
+	[KOINE_TYPE_OBJECTS] = FIELD_OBJECT,
 };
 
 enum { SLOT = 16 }; /* room for any decoded field */
@@ -46,6 +59,7 @@ static void copy_field(struct field *to, const struct koine_field *from, char **
 		.name = keep(at, from->name),
 		.doc = keep(at, from->doc),
 		.type = types[from->type],
+		.items = items[from->type],
 		.required = from->required,
 		.offset = i * SLOT,
 	};
@@ -67,7 +81,7 @@ static bool well_formed(const struct koine_method *m)
 	if (m->n_fields > 1000)
 		return false;
 	for (size_t i = 0; i < m->n_fields; i++) {
-		if (!m->fields[i].name || (unsigned)m->fields[i].type > KOINE_TYPE_ARRAY ||
+		if (!m->fields[i].name || (unsigned)m->fields[i].type > KOINE_TYPE_OBJECTS ||
 		    named_before(m, i))
 			return false;
 	}

@@ -90,10 +90,11 @@ const struct koine_value *koine_mcp_ask(struct koine_call *c, const char *key, c
 static void write_form(struct json *j, const struct koine_field *fields, size_t n)
 {
 	static const char *const types[] = {
-		[KOINE_ANY] = "string",        [KOINE_TYPE_STRING] = "string",
-		[KOINE_TYPE_INT] = "integer",  [KOINE_TYPE_NUMBER] = "number",
-		[KOINE_TYPE_BOOL] = "boolean", [KOINE_TYPE_OBJECT] = "object",
-		[KOINE_TYPE_ARRAY] = "array",
+		[KOINE_ANY] = "string",         [KOINE_TYPE_STRING] = "string",
+		[KOINE_TYPE_INT] = "integer",   [KOINE_TYPE_NUMBER] = "number",
+		[KOINE_TYPE_BOOL] = "boolean",  [KOINE_TYPE_OBJECT] = "object",
+		[KOINE_TYPE_ARRAY] = "array",   [KOINE_TYPE_STRINGS] = "array",
+		[KOINE_TYPE_NUMBERS] = "array", [KOINE_TYPE_OBJECTS] = "array",
 	};
 
 	json_begin_object(j);

@@ -271,17 +271,30 @@ static bool compose(struct mcp_call *mc, struct buf *out)
 	return !failed;
 }
 
-/* A message that cannot be made is told as one that can. */
-static void compose_shortage(struct mcp_call *mc, struct buf *out)
+/* A message that cannot be made becomes a refusal, and a model reads it as its tool's result. */
+static bool compose_shortage(struct mcp_call *mc, struct buf *out)
 {
-	struct json j = json_writer(out);
-	int err = out->err;
+	struct call *c = mc->call;
+	bool done;
 
+	if (out->err == -EMSGSIZE)
+		refuse(&c->why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes", out->max);
+	else
+		refuse(&c->why, REFUSE_TOO_LARGE, "there is not enough memory for the answer");
+	c->failed = true;
+	mc->starved = false;
+	mc->code = 0;
+	mc->data = (struct text) {0};
 	buf_clear(out);
-	jsonrpc_write_error(&rules, &j, mc->call->request.id, mcp_errors[REFUSE_TOO_LARGE].code,
-			    err == -EMSGSIZE ? TEXT("the answer is too large")
-					     : TEXT("there is not enough memory for the answer"),
-			    (struct text) {0});
+	done = compose(mc, out);
+	if (out->err != 0 || mc->starved) {
+		struct json j = json_writer(out);
+
+		buf_clear(out);
+		jsonrpc_write_error(&rules, &j, c->request.id, mcp_errors[REFUSE_TOO_LARGE].code,
+				    text_of(c->why.text), (struct text) {0});
+	}
+	return done;
 }
 
 /* ---- sending ---- */
@@ -357,10 +370,12 @@ static bool is_silent(const struct mcp_call *mc)
 {
 	const struct call *c = mc->call;
 
+	if (mc->withdrawn)
+		return true;
 	/* Over HTTP even a notification that is refused gets a body that says why. */
 	if (c->failed && mc->http && !c->streaming)
 		return false;
-	return mc->kind == MCP_SILENT || c->request.silent || mc->withdrawn;
+	return mc->kind == MCP_SILENT || c->request.silent;
 }
 
 static void answer(struct client *s, struct mcp_call *mc)
@@ -373,13 +388,10 @@ static void answer(struct client *s, struct mcp_call *mc)
 			http_send(s, 202, NULL, "", 0);
 		return;
 	}
-	buf_init(&out, 3 * mc->call->out.max);
+	buf_init(&out, mc->call->out.max);
 	failed = !compose(mc, &out);
-	if (out.err != 0 || mc->starved) {
-		if (out.err == 0)
-			out.err = -ENOMEM;
-		compose_shortage(mc, &out);
-	}
+	if (out.err != 0 || mc->starved)
+		failed = !compose_shortage(mc, &out);
 	send_answer(s, mc, &out, failed);
 }
 

@@ -75,7 +75,8 @@ struct text mcp_client_name(const struct call *c)
 	const struct mcp_call *mc = opened(c);
 
 	if (mc->session)
-		return mc->session->client_name;
+		return mc->session->client_name ? text_of(mc->session->client_name)
+						: (struct text) {0};
 	return value_text(
 		value_find(value_find(mc->meta, "io.modelcontextprotocol/clientInfo"), "name"));
 }
@@ -87,7 +88,10 @@ const struct value *mcp_meta(const struct call *c)
 
 bool mcp_can(const struct call *c, const char *capability)
 {
-	const struct value *v = value_find(opened(c)->capabilities, capability);
+	const struct mcp_call *mc = opened(c);
+	const struct value *v = value_find(mc->capabilities, capability);
 
+	if (mc->session)
+		return session_declares(mc->session, text_of(capability));
 	return v && v->kind == VALUE_OBJECT;
 }

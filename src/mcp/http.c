@@ -44,6 +44,10 @@ static int find_session(struct mcp_call *mc, const struct http_request *http)
 	struct text version = http_header_find(http, "MCP-Protocol-Version");
 
 	mc->call->request.method = http->method;
+	/* A stream would keep it for as long as it is open. */
+	if (mc->call->source.len > 0)
+		return mcp_refuse_with(mc, -32600, 400, (struct text) {0}, "A %.*s has no body",
+				       TEXT_ARGS(http->method));
 	if (text_is(version, mcp_modern_version) || text_is(http->method, "HEAD"))
 		return only_post(mc);
 	return legacy_open(mc, http);
@@ -68,6 +72,9 @@ static struct done stream(struct call *c)
 	mc->session->stream = mc;
 	if (older)
 		(void)call_reply(older->call);
+	/* The older connection's next request may have replaced this stream in turn. */
+	if (c->stage == CALL_ANSWERED)
+		return call_settled(c);
 	c->endless = true;
 	return call_later(c, stream_cancelled, NULL);
 }
@@ -88,10 +95,9 @@ static struct done resume(struct call *c)
 	if (mcp_stream(mc) != 0)
 		return call_reply(c);
 	track_resume(from->track, mc, from->after);
-	if (!from->track->ended)
-		return call_later(c, stream_cancelled, NULL);
-	track_taken(from->track);
-	return call_reply(c);
+	if (c->stage == CALL_ANSWERED)
+		return call_settled(c);
+	return mc->track ? call_later(c, stream_cancelled, NULL) : call_reply(c);
 }
 
 static const struct method resume_method = {

@@ -40,11 +40,18 @@ enum mcp_part {
 
 /* Limits of one mcp. */
 enum {
-	MCP_SESSIONS_MAX = 4096,   /* over HTTP; the one unused for longest goes first */
-	MCP_URIS_MAX = 1024,       /* subscribed to by one client */
-	MCP_QUESTIONS_MAX = 64,    /* of one call */
-	MCP_STATE_LIFE_S = 3600,   /* for a user to answer */
-	MCP_COMPLETIONS_MAX = 100, /* by the protocol */
+	MCP_SESSIONS_MAX = 4096,        /* over HTTP; the one unused for longest goes first */
+	MCP_URIS_MAX = 1024,            /* subscribed to by one client */
+	MCP_URI_MAX = 16 << 10,         /* bytes of one */
+	MCP_SESSION_BYTES = 256 << 10,  /* URIs and the folder of one session */
+	MCP_SESSIONS_BYTES = 16 << 20,  /* of all */
+	MCP_SESSION_IDLE_MS = 86400000, /* over HTTP, without a request or a stream */
+	MCP_SWEEP_MS = 60000,           /* between two looks for idle ones */
+	MCP_LISTEN_BYTES = 1 << 20,     /* what one subscriptions/listen keeps */
+	MCP_LISTENS_BYTES = 16 << 20,   /* of all */
+	MCP_QUESTIONS_MAX = 64,         /* of one call */
+	MCP_STATE_LIFE_S = 3600,        /* for a user to answer */
+	MCP_COMPLETIONS_MAX = 100,      /* by the protocol */
 	MCP_PAGE = 100,
 	MCP_KEEP_ALIVE_MS = 25000,
 	MCP_TRACKS_MAX = 64,         /* of a session: streams that may be gone on with */
@@ -158,7 +165,10 @@ struct mcp {
 	struct table session_ids;
 	struct list sessions; /* the one used last at the end */
 	unsigned n_http_sessions;
-	struct list listens;      /* streams of modern clients */
+	size_t session_bytes; /* what all sessions keep of their clients' words */
+	struct ticker *sweep; /* looks for idle sessions; NULL before the first one */
+	struct list listens;  /* streams of modern clients */
+	size_t listen_bytes;
 	struct list streams;      /* open ones, over HTTP */
 	struct timer *keep_alive; /* runs while there are any; or NULL */
 	size_t track_bytes;       /* of all sessions */
@@ -269,7 +279,7 @@ void mcp_tasks_free(struct mcp *m);
 extern const char mcp_tasks_extension[];
 
 /* roots.c */
-int mcp_open_roots_changed(struct mcp_call *mc);
+struct done mcp_roots_changed(struct call *c);
 
 /* listen.c */
 struct done mcp_listen(struct call *c);

@@ -55,32 +55,30 @@ int legacy_open(struct mcp_call *mc, const struct http_request *http)
 	if (text_is(mc->call->request.method, "initialize"))
 		return 0;
 	r = http ? open_http(mc, http) : open_line(mc);
-	if (r == 0 && mc->session) {
+	if (r == 0 && mc->session)
 		mc->version = mc->session->version;
-		mc->capabilities = mc->session->capabilities;
-	}
 	return r;
 }
 
-int legacy_open_answer(struct mcp_call *mc)
+struct done legacy_answer(struct call *c)
 {
-	const struct value *tree = mc->call->tree;
-	const struct value *id = value_find(tree, "id");
-	const struct value *result = value_find(tree, "result");
-	struct mcp_question *q;
+	const struct mcp_call *mc = opened(c);
+	const struct value *id = value_find(c->tree, "id");
+	const struct value *result = value_find(c->tree, "result");
+	struct mcp_question *q = NULL;
 
-	if (!mc->session)
-		return 0;
-	q = session_find_question(mc->session, (struct text) {.data = id->raw, .len = id->raw_len});
+	if (mc->session)
+		q = session_find_question(mc->session,
+					  (struct text) {.data = id->raw, .len = id->raw_len});
 	/* A question that was withdrawn may still be answered. */
 	if (q)
-		mcp_answered(q, result ? result : value_find(tree, "error"), !result);
-	return 0;
+		mcp_answered(q, result ? result : value_find(c->tree, "error"), !result);
+	return call_reply(c);
 }
 
 /* ---- initialize ---- */
 
-int legacy_open_initialize(struct mcp_call *mc)
+static int begin_session(struct mcp_call *mc)
 {
 	const struct value *params = mc->call->request.params;
 	struct text asked;
@@ -101,8 +99,12 @@ struct done legacy_initialize(struct call *c)
 {
 	struct mcp_call *mc = opened(c);
 	const struct mcp_opts *o = &mc->mcp->opts;
-	struct json *j = call_result(c);
+	int r = begin_session(mc);
+	struct json *j;
 
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
 	json_begin_object(j);
 	json_member_str(j, "protocolVersion", mc->version);
 	json_key(j, "capabilities");
@@ -126,7 +128,7 @@ struct done legacy_empty(struct call *c)
 
 /* ---- what a session remembers ---- */
 
-int legacy_open_level(struct mcp_call *mc)
+static int set_level(struct mcp_call *mc)
 {
 	struct text name;
 	int level;
@@ -143,22 +145,34 @@ int legacy_open_level(struct mcp_call *mc)
 	return 0;
 }
 
-int legacy_open_subscribe(struct mcp_call *mc)
+struct done legacy_set_level(struct call *c)
 {
-	struct text uri;
-	int r = mcp_text_param(mc, "uri", &uri);
+	int r = set_level(opened(c));
 
-	return r != 0 ? r : session_subscribe(mc->session, uri, &mc->call->why);
+	return r != 0 ? call_fail(c, r) : legacy_empty(c);
 }
 
-int legacy_open_unsubscribe(struct mcp_call *mc)
+struct done legacy_subscribe(struct call *c)
 {
+	struct mcp_call *mc = opened(c);
 	struct text uri;
 	int r = mcp_text_param(mc, "uri", &uri);
 
 	if (r == 0)
-		session_unsubscribe(mc->session, uri);
-	return r;
+		r = session_subscribe(mc->session, uri, &c->why);
+	return r != 0 ? call_fail(c, r) : legacy_empty(c);
+}
+
+struct done legacy_unsubscribe(struct call *c)
+{
+	struct mcp_call *mc = opened(c);
+	struct text uri;
+	int r = mcp_text_param(mc, "uri", &uri);
+
+	if (r != 0)
+		return call_fail(c, r);
+	session_unsubscribe(mc->session, uri);
+	return legacy_empty(c);
 }
 
 /* ---- cancel ---- */
@@ -188,23 +202,27 @@ static void cancel_in(struct list *calls, struct mcp_call *mc, struct text id)
 	}
 }
 
-/* Over HTTP the call came by another connection of the session. Nothing is answered then, as the
- * protocol wants it; and an initialize cannot be cancelled. */
-int legacy_open_cancelled(struct mcp_call *mc)
+static void cancel(struct mcp_call *mc)
 {
 	struct call *c = mc->call;
 	const struct value *v = value_find(c->request.params, "requestId");
 	struct text id = v ? (struct text) {v->raw, v->raw_len} : (struct text) {0};
 
-	c->request.silent = true;
 	if (!v || (mc->http && !mc->session))
-		return 0;
+		return;
 	if (!mc->http) {
 		cancel_in(&c->client->running, mc, id);
-		return 0;
+		return;
 	}
 	list_for_each (at, following, &c->server->clients)
 		cancel_in(&list_entry(at, struct client, link)->running, mc, id);
 	cancel_in(&c->server->detached, mc, id);
-	return 0;
+}
+
+/* Over HTTP the call came by another connection of the session. The cancelled call is not
+ * answered, as the protocol requires; and an initialize cannot be cancelled. */
+struct done legacy_cancelled(struct call *c)
+{
+	cancel(opened(c));
+	return call_reply(c);
 }

@@ -6,15 +6,14 @@
 /* The session, by the connection or by Mcp-Session-Id; and the version that its client speaks. */
 int legacy_open(struct mcp_call *mc, const struct http_request *http);
 /* A message without a method: the answer to a question of ours. */
-int legacy_open_answer(struct mcp_call *mc);
+struct done legacy_answer(struct call *c);
 
-int legacy_open_initialize(struct mcp_call *mc);
-int legacy_open_level(struct mcp_call *mc);
-int legacy_open_subscribe(struct mcp_call *mc);
-int legacy_open_unsubscribe(struct mcp_call *mc);
-int legacy_open_cancelled(struct mcp_call *mc);
 struct done legacy_initialize(struct call *c);
 struct done legacy_empty(struct call *c);
+struct done legacy_set_level(struct call *c);
+struct done legacy_subscribe(struct call *c);
+struct done legacy_unsubscribe(struct call *c);
+struct done legacy_cancelled(struct call *c);
 
 /* GET and DELETE of the endpoint. */
 int legacy_open_get(struct mcp_call *mc, const struct http_request *http);

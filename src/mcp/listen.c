@@ -13,6 +13,7 @@ struct mcp_listen {
 	struct mcp_call *mc;
 	unsigned lists;           /* enum mcp_lists */
 	const struct value *uris; /* an array of strings; or NULL */
+	size_t bytes;             /* of its call, which stays for as long as it listens */
 };
 
 static const struct {
@@ -159,6 +160,22 @@ static void listen_cancelled(struct call *c, void *arg)
 	(void)call_reply(c);
 }
 
+static int count_bytes(struct mcp_listen *l, struct call *c)
+{
+	struct mcp *m = l->mc->mcp;
+
+	if (c->arena.used > MCP_LISTEN_BYTES)
+		return refuse(&c->why, REFUSE_LIMIT, "subscriptions/listen takes more than %d KiB",
+			      MCP_LISTEN_BYTES >> 10);
+	if (m->listen_bytes + c->arena.used > MCP_LISTENS_BYTES)
+		return refuse(&c->why, REFUSE_LIMIT,
+			      "the subscriptions of all clients take more than %d MiB",
+			      MCP_LISTENS_BYTES >> 20);
+	l->bytes = c->arena.used;
+	m->listen_bytes += l->bytes;
+	return 0;
+}
+
 struct done mcp_listen(struct call *c)
 {
 	struct mcp_call *mc = opened(c);
@@ -169,25 +186,29 @@ struct done mcp_listen(struct call *c)
 		return call_fail(c, -ENOMEM);
 	l->mc = mc;
 	list_init(&l->link);
-	r = read_wishes(l, c);
-	if (r == 0 && mc->http)
+	r = read_wishes(l, c) ?: count_bytes(l, c);
+	if (r != 0)
+		return call_fail(c, r);
+	mc->listen = l;
+	list_append(&mc->mcp->listens, &l->link);
+	if (mc->http)
 		r = mcp_stream(mc);
 	if (r == -ENOTSUP)
 		r = refuse(&c->why, REFUSE_REQUEST, "Accept must allow text/event-stream");
 	if (r != 0)
 		return call_fail(c, r);
-	mc->listen = l;
 	c->watched = true;
 	c->endless = true;
-	list_append(&mc->mcp->listens, &l->link);
 	acknowledge(l);
 	return call_later(c, listen_cancelled, NULL);
 }
 
 void mcp_listen_ended(struct mcp_call *mc)
 {
-	if (mc->listen)
-		list_remove(&mc->listen->link);
+	if (!mc->listen)
+		return;
+	list_remove(&mc->listen->link);
+	mc->mcp->listen_bytes -= mc->listen->bytes;
 }
 
 /* ---- changes ---- */

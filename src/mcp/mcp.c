@@ -40,6 +40,8 @@ int mcp_new(const struct mcp_opts *opts, struct mcp **ret_mcp)
 		r = seal_key_new(m->key);
 	if (m->opts.keep_alive_ms == 0)
 		m->opts.keep_alive_ms = MCP_KEEP_ALIVE_MS;
+	if (m->opts.session_idle_ms == 0)
+		m->opts.session_idle_ms = MCP_SESSION_IDLE_MS;
 	if (m->opts.page == 0)
 		m->opts.page = MCP_PAGE;
 	list_init(&m->tools);
@@ -78,6 +80,7 @@ void mcp_free(struct mcp *m)
 	mcp_sessions_free(m);
 	mcp_tasks_free(m);
 	timer_free(m->keep_alive);
+	ticker_free(m->sweep);
 	free_entries(&m->tools);
 	free_entries(&m->resources);
 	free_entries(&m->templates);

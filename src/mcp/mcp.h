@@ -60,6 +60,7 @@ struct mcp_opts {
 	unsigned page;            /* entries on a page of a list; 0: 100 */
 	unsigned ttl_ms;          /* how long a client may keep lists and resources */
 	unsigned keep_alive_ms;   /* between signs of life on a stream; 0: 25 s */
+	unsigned session_idle_ms; /* until an unused session over HTTP ends; 0: a day */
 	bool logs;                /* mcp_log is used */
 	bool subscribes;          /* mcp_updated is used */
 	bool tasks;               /* mcp_task is used */
@@ -102,10 +103,10 @@ void mcp_http_refusal(struct buf *body, const struct http_refusal *no);
  * by itself passes functions that lead to mcp_open and mcp_recognise for all others. */
 #define MCP_DIALECT_WITH(opens, recognises)                                                        \
 	.framing = SPEAKS_ANY, .message_max = MCP_MESSAGE_MAX, .concurrent = true,                 \
-	.rules = {.flags = JSONRPC_NO_BATCH | JSONRPC_NO_POSITIONAL}, .errors = mcp_errors,        \
-	.open = (opens), .overtakes = mcp_overtakes, .recognise = (recognises),                    \
-	.http_routes = mcp_routes, .n_http_routes = MCP_N_ROUTES, .http_silent_status = 202,       \
-	.http_refusal = mcp_http_refusal
+	.whole_floats = true, .rules = {.flags = JSONRPC_NO_BATCH | JSONRPC_NO_POSITIONAL},        \
+	.errors = mcp_errors, .open = (opens), .overtakes = mcp_overtakes,                         \
+	.recognise = (recognises), .http_routes = mcp_routes, .n_http_routes = MCP_N_ROUTES,       \
+	.http_silent_status = 202, .http_refusal = mcp_http_refusal
 #define MCP_DIALECT MCP_DIALECT_WITH(mcp_open, mcp_recognise)
 
 /* ---- what a call's client is ---- */
@@ -194,7 +195,7 @@ void mcp_hang_up(struct call *c);
 bool mcp_task(struct call *c);
 
 /*
- * For a row's `before`: calls `then` once, now or later, when it is known which folder a legacy
+ * For a row's `before`, or the handler of an ON_LOOP row with METHOD_LATER: calls `then` once, now or later, when it is known which folder a legacy
  * client works in. It is asked once for each session, if it has declared "roots".
  */
 void mcp_with_root(struct call *c, void (*then)(struct call *c));

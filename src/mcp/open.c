@@ -71,7 +71,9 @@ static struct done silence(struct call *c)
 }
 
 static const struct method silent_method = {
-	.name = "notification", .handle = silence, .where = ON_LOOP, .flags = METHOD_LATER};
+	.name = "notification", .handle = silence, .where = ON_LOOP};
+static const struct method answer_method = {
+	.name = "notification", .handle = legacy_answer, .where = ON_LOOP};
 
 static int open_silently(struct mcp_call *mc)
 {
@@ -141,9 +143,10 @@ static int open_body(struct mcp_call *mc, const struct http_request *http)
 	if (c->tree->kind == VALUE_ARRAY)
 		return refuse(&c->why, REFUSE_REQUEST, "a message is one object, not a batch");
 	if (is_answer(c->tree)) {
-		int r = legacy_open(mc, http) ?: legacy_open_answer(mc);
+		int r = legacy_open(mc, http) ?: open_silently(mc);
 
-		return r != 0 ? r : open_silently(mc);
+		c->method = &answer_method;
+		return r;
 	}
 	return open_request(mc, http);
 }

@@ -39,8 +39,7 @@ static void go_on(struct asking *a)
 
 static void learn(struct mcp_session *s, struct text uri)
 {
-	free(s->root);
-	s->root = uri.len > 0 && uri.len <= ROOT_MAX ? strndup(uri.data, uri.len) : NULL;
+	session_set_root(s, uri.len <= ROOT_MAX ? uri : (struct text) {0});
 	s->knows_root = true;
 }
 
@@ -114,10 +113,12 @@ void mcp_with_root(struct call *c, void (*then)(struct call *c))
 	}
 	a->call = c;
 	a->then = then;
-	if (ask(a) == 0)
+	if (ask(a) != 0)
+		go_on(a);
+	else if (c->waits)
 		call_wait(c, on_cancel, a);
 	else
-		go_on(a);
+		(void)call_later(c, on_cancel, a);
 }
 
 struct text mcp_root(const struct call *c)
@@ -127,9 +128,11 @@ struct text mcp_root(const struct call *c)
 	return s && s->root ? text_of(s->root) : (struct text) {0};
 }
 
-int mcp_open_roots_changed(struct mcp_call *mc)
+struct done mcp_roots_changed(struct call *c)
 {
-	if (mc->session)
-		mc->session->knows_root = false;
-	return 0;
+	struct mcp_session *s = opened(c)->session;
+
+	if (s)
+		s->knows_root = false;
+	return call_reply(c);
 }

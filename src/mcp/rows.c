@@ -7,9 +7,15 @@
 		.name = (word), .handle = (fn), .where = ON_LOOP, .flags = METHOD_LATER            \
 	}
 
+/* For notifications: they are read even when as many calls are in flight as may be. */
+#define AT_ONCE(word, fn)                                                                          \
+	{                                                                                          \
+		.name = (word), .handle = (fn), .where = ON_LOOP                                   \
+	}
+
 enum { BOTH = MCP_LEGACY | MCP_MODERN };
 
-/* Told, and done: what a notification says is taken in when it is opened. */
+/* Never runs: the row's `open` chooses another method. */
 static struct done nothing(struct call *c)
 {
 	return call_reply(c);
@@ -17,14 +23,14 @@ static struct done nothing(struct call *c)
 
 static const struct mcp_row rows[] = {
 	{"initialize", MCP_LEGACY, PART_BASE, MCP_PLAIN,
-	 .method = LATER("initialize", legacy_initialize), .open = legacy_open_initialize},
+	 .method = LATER("initialize", legacy_initialize)},
 	{"ping", MCP_LEGACY, PART_BASE, MCP_PLAIN, .method = LATER("ping", legacy_empty)},
 	{"logging/setLevel", MCP_LEGACY, PART_LOGGING, MCP_PLAIN,
-	 .method = LATER("logging/setLevel", legacy_empty), .open = legacy_open_level},
+	 .method = LATER("logging/setLevel", legacy_set_level)},
 	{"resources/subscribe", MCP_LEGACY, PART_SUBSCRIBE, MCP_PLAIN,
-	 .method = LATER("resources/subscribe", legacy_empty), .open = legacy_open_subscribe},
+	 .method = LATER("resources/subscribe", legacy_subscribe)},
 	{"resources/unsubscribe", MCP_LEGACY, PART_SUBSCRIBE, MCP_PLAIN,
-	 .method = LATER("resources/unsubscribe", legacy_empty), .open = legacy_open_unsubscribe},
+	 .method = LATER("resources/unsubscribe", legacy_unsubscribe)},
 	{"server/discover", MCP_MODERN, PART_BASE, MCP_CACHED,
 	 .method = LATER("server/discover", mcp_discover)},
 	{"subscriptions/listen", MCP_MODERN, PART_CHANGES, MCP_PLAIN,
@@ -54,10 +60,10 @@ static const struct mcp_row rows[] = {
 	 .method = LATER("tasks/cancel", mcp_cancel_task), .open = mcp_open_task,
 	 .named_by = "taskId"},
 	{"notifications/cancelled", BOTH, PART_BASE, MCP_SILENT, .notification = true,
-	 .method = LATER("notifications/cancelled", nothing), .open = legacy_open_cancelled},
+	 .method = AT_ONCE("notifications/cancelled", legacy_cancelled)},
 	{"notifications/roots/list_changed", MCP_LEGACY, PART_BASE, MCP_SILENT,
-	 .notification = true, .method = LATER("notifications/roots/list_changed", nothing),
-	 .open = mcp_open_roots_changed},
+	 .notification = true,
+	 .method = AT_ONCE("notifications/roots/list_changed", mcp_roots_changed)},
 };
 
 const struct mcp_row *mcp_find_row(struct text name)

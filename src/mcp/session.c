@@ -5,28 +5,54 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "call/server.h"
 #include "mcp/level.h"
 #include "mcp/track.h"
+
+/* What clients make us remember is bounded, for one session and for all of them together. */
+static bool has_space(const struct mcp_session *s, size_t n)
+{
+	return s->bytes + n <= MCP_SESSION_BYTES && s->mcp->session_bytes + n <= MCP_SESSIONS_BYTES;
+}
+
+static void count_bytes(struct mcp_session *s, size_t n)
+{
+	s->bytes += n;
+	s->mcp->session_bytes += n;
+}
+
+static void uncount_bytes(struct mcp_session *s, size_t n)
+{
+	s->bytes -= n;
+	s->mcp->session_bytes -= n;
+}
+
+static void forget_uri(struct mcp_session *s, struct session_uri *u)
+{
+	list_remove(&u->link);
+	s->n_uris--;
+	uncount_bytes(s, sizeof(*u) + u->len);
+	free(u);
+}
 
 static void forget_uris(struct mcp_session *s)
 {
 	struct list *first;
 
-	while ((first = list_first(&s->uris))) {
-		list_remove(first);
-		free(list_entry(first, struct session_uri, link));
-	}
-	s->n_uris = 0;
+	while ((first = list_first(&s->uris)))
+		forget_uri(s, list_entry(first, struct session_uri, link));
 }
 
 static void session_free(struct mcp_session *s)
 {
 	tracks_free(s);
 	forget_uris(s);
-	free(s->root);
+	session_set_root(s, (struct text) {0});
+	free(s->client_name);
+	free(s->declared);
 	list_remove(&s->link);
-	arena_done(&s->arena);
 	free(s);
 }
 
@@ -36,10 +62,23 @@ struct mcp_session *session_ref(struct mcp_session *s)
 	return s;
 }
 
+/* The sessions are kept in the order of their last use. */
+static void touch(struct mcp_session *s)
+{
+	s->used_ms = loop_now_ms(s->mcp->opts.server->loop);
+	list_remove(&s->link);
+	list_append(&s->mcp->sessions, &s->link);
+}
+
 void session_unref(struct mcp_session *s)
 {
-	if (s && --s->refs == 0)
+	if (!s)
+		return;
+	if (--s->refs == 0)
 		session_free(s);
+	/* A call has ended, perhaps a stream of hours: the session is idle from now on. */
+	else if (s->refs == 1 && s->id[0] && !s->ended)
+		touch(s);
 }
 
 void mcp_sessions_free(struct mcp *m)
@@ -81,18 +120,98 @@ static void make_room(struct mcp *m)
 	}
 }
 
-/* What the client says of itself outlives its message. */
-static int copy_params(struct mcp_session *s, const struct value *params)
+static void add_declared(struct buf *out, const struct value *capabilities)
 {
-	struct value *copy;
-	const char *text = arena_copy(&s->arena, params->raw, params->raw_len);
-	struct why why;
+	if (!capabilities || capabilities->kind != VALUE_OBJECT)
+		return;
+	value_each (member, capabilities) {
+		if (member->kind != VALUE_OBJECT || memchr(member->key, '\0', member->key_len) ||
+		    out->len + member->key_len + 2 > SESSION_DECLARED_MAX)
+			continue;
+		buf_add(out, member->key, member->key_len);
+		buf_add_char(out, '\n');
+	}
+	buf_add_char(out, '\0');
+}
 
-	if (!text || json_read(&s->arena, text, params->raw_len, &json_default_limits, &copy, &why))
-		return -ENOMEM;
-	s->capabilities = value_find(copy, "capabilities");
-	s->client_name = value_text(value_find(value_find(copy, "clientInfo"), "name"));
-	return 0;
+/* Only the client's name and the names of its capabilities outlive its message, which may be
+ * large. */
+static int keep_params(struct mcp_session *s, const struct value *params)
+{
+	struct text name = value_text(value_find(value_find(params, "clientInfo"), "name"));
+	CLEANUP(buf_donep) struct buf declared = {0};
+
+	name = text_cut(name, SESSION_NAME_MAX);
+	if (name.len > 0) {
+		s->client_name = strndup(name.data, name.len);
+		if (!s->client_name)
+			return -ENOMEM;
+	}
+	buf_init(&declared, SESSION_DECLARED_MAX);
+	add_declared(&declared, value_find(params, "capabilities"));
+	if (declared.len > 1) {
+		s->declared = strdup(declared.data);
+		if (!s->declared)
+			return -ENOMEM;
+	}
+	return declared.err;
+}
+
+bool session_declares(const struct mcp_session *s, struct text capability)
+{
+	struct text rest = s->declared ? text_of(s->declared) : (struct text) {0};
+
+	while (rest.len > 0) {
+		const char *end = memchr(rest.data, '\n', rest.len);
+		struct text name = {.data = rest.data, .len = (size_t)(end - rest.data)};
+
+		if (text_equal(name, capability))
+			return true;
+		rest.data = end + 1;
+		rest.len -= name.len + 1;
+	}
+	return false;
+}
+
+void session_set_root(struct mcp_session *s, struct text uri)
+{
+	if (s->root)
+		uncount_bytes(s, strlen(s->root));
+	free(s->root);
+	s->root = uri.len > 0 && has_space(s, uri.len) ? strndup(uri.data, uri.len) : NULL;
+	if (s->root)
+		count_bytes(s, strlen(s->root));
+}
+
+/* ---- idle ones ---- */
+
+static void end_idle(void *arg)
+{
+	struct mcp *m = arg;
+	uint64_t now = loop_now_ms(m->opts.server->loop);
+
+	list_for_each (at, following, &m->sessions) {
+		struct mcp_session *s = list_entry(at, struct mcp_session, link);
+
+		/* Somebody uses it, or it is a connection's. */
+		if (!s->id[0] || s->refs > 1 || s->ended)
+			continue;
+		if (now < s->used_ms + m->opts.session_idle_ms)
+			return;
+		log_info("mcp session ended", "why=idle seconds=%u",
+			 m->opts.session_idle_ms / 1000);
+		session_end(s);
+	}
+}
+
+/* Without memory for the ticker sessions only make room for each other. */
+static void watch_idle(struct mcp *m)
+{
+	unsigned every_ms =
+		m->opts.session_idle_ms < MCP_SWEEP_MS ? m->opts.session_idle_ms : MCP_SWEEP_MS;
+
+	if (!m->sweep && ticker_new(m->opts.server->loop, every_ms, end_idle, m, &m->sweep) != 0)
+		m->sweep = NULL;
 }
 
 static void client_closed(struct client_hook *h)
@@ -122,6 +241,8 @@ static int enter(struct mcp_session *s, struct mcp_call *mc)
 		return refuse(&mc->call->why, REFUSE_LIMIT, "%d sessions are in use already",
 			      MCP_SESSIONS_MAX);
 	m->n_http_sessions++;
+	s->used_ms = loop_now_ms(m->opts.server->loop);
+	watch_idle(m);
 	table_add(&m->session_ids, &s->by_id, table_hash(text_of(s->id)));
 	return 0;
 }
@@ -139,12 +260,11 @@ int session_new(struct mcp_call *mc, const char *version, const struct value *pa
 	s->version = version;
 	s->log_level = LEVEL_INFO;
 	s->uid = mc->call->peer.uid;
-	arena_init(&s->arena, 1 << 20);
 	list_init(&s->uris);
 	list_init(&s->questions);
 	list_init(&s->tracks);
 	list_append(&mc->mcp->sessions, &s->link);
-	r = copy_params(s, params);
+	r = keep_params(s, params);
 	if (r == 0)
 		r = enter(s, mc);
 	if (r != 0) {
@@ -171,8 +291,7 @@ struct mcp_session *session_find(struct mcp *m, struct text id, uid_t uid)
 
 		if (!text_is(id, s->id) || s->uid != uid || s->ended)
 			continue;
-		list_remove(&s->link);
-		list_append(&m->sessions, &s->link);
+		touch(s);
 		return s;
 	}
 	return NULL;
@@ -238,9 +357,16 @@ int session_subscribe(struct mcp_session *s, struct text uri, struct why *why)
 	if (s->n_uris >= MCP_URIS_MAX)
 		return refuse(why, REFUSE_LIMIT, "more than %d resources are subscribed to",
 			      MCP_URIS_MAX);
+	if (uri.len > MCP_URI_MAX)
+		return refuse(why, REFUSE_LIMIT, "uri is longer than %d bytes", MCP_URI_MAX);
+	if (!has_space(s, sizeof(*u) + uri.len))
+		return refuse(why, REFUSE_LIMIT,
+			      "subscriptions take more than %d KiB of one client, or %d MiB of all",
+			      MCP_SESSION_BYTES >> 10, MCP_SESSIONS_BYTES >> 20);
 	u = malloc(sizeof(*u) + uri.len);
 	if (!u)
 		return -ENOMEM;
+	count_bytes(s, sizeof(*u) + uri.len);
 	u->len = uri.len;
 	memcpy(u->uri, uri.data, uri.len);
 	list_append(&s->uris, &u->link);
@@ -252,11 +378,8 @@ void session_unsubscribe(struct mcp_session *s, struct text uri)
 {
 	struct session_uri *u = find_uri(s, uri);
 
-	if (!u)
-		return;
-	list_remove(&u->link);
-	s->n_uris--;
-	free(u);
+	if (u)
+		forget_uri(s, u);
 }
 
 struct mcp_question *session_find_question(const struct mcp_session *s, struct text id)

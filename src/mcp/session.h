@@ -7,7 +7,11 @@
 #include "call/client.h"
 #include "mcp/inner.h"
 
-enum { SESSION_ID = 32 };
+enum {
+	SESSION_ID = 32,
+	SESSION_NAME_MAX = 256,      /* bytes kept of a client's name */
+	SESSION_DECLARED_MAX = 1024, /* bytes kept of its capabilities' names */
+};
 
 struct mcp_session {
 	struct list link; /* in mcp.sessions */
@@ -16,14 +20,14 @@ struct mcp_session {
 	unsigned refs;
 	char id[SESSION_ID + 1]; /* "" on a connection of lines */
 	const char *version;
-	struct arena arena; /* of what the client said of itself */
-	const struct value *capabilities;
-	struct text client_name;
-	char *root; /* the URI of its first folder; or NULL */
+	char *client_name; /* or NULL */
+	char *declared; /* names of the capabilities that it has declared, a line each; or NULL */
+	char *root;     /* the URI of its first folder; or NULL */
 	bool knows_root;
 	int log_level;
 	struct list uris; /* struct session_uri: what it has subscribed to */
 	unsigned n_uris;
+	size_t bytes;          /* of its URIs and its root, which count for all sessions, too */
 	struct client *client; /* a connection of lines; NULL: HTTP, or gone */
 	struct client_hook hook;
 	struct mcp_call *stream; /* HTTP: the open GET; or NULL */
@@ -31,7 +35,8 @@ struct mcp_session {
 	uint64_t last_question;
 	struct list tracks; /* HTTP: streams that may be gone on with */
 	unsigned n_tracks;
-	uid_t uid; /* over HTTP nobody else's requests belong to it */
+	uint64_t used_ms; /* HTTP: when its last request came or ended */
+	uid_t uid;        /* over HTTP nobody else's requests belong to it */
 	bool ended;
 };
 
@@ -57,7 +62,13 @@ void session_end(struct mcp_session *s);
 /* A message for the client that is no answer and belongs to no call. */
 int session_tell(struct mcp_session *s, struct text message);
 
-/* 0, REFUSE_LIMIT or -ENOMEM. Twice is the same as once. */
+/* Whether its client has declared this capability. */
+bool session_declares(const struct mcp_session *s, struct text capability);
+
+/* The first folder of its client; {NULL, 0} for none. A URI that does not fit counts as none. */
+void session_set_root(struct mcp_session *s, struct text uri);
+
+/* 0, REFUSE_LIMIT or -ENOMEM. A second subscription to the same URI changes nothing. */
 int session_subscribe(struct mcp_session *s, struct text uri, struct why *why);
 void session_unsubscribe(struct mcp_session *s, struct text uri);
 bool session_watches(const struct mcp_session *s, struct text uri);

@@ -16,7 +16,7 @@
 
 const char mcp_tasks_extension[] = "io.modelcontextprotocol/tasks";
 
-enum { TASK_ID = 32, POLL_MS = 500 };
+enum { TASK_ID = 32, POLL_MS = 500, OUTCOME_REST = 1024 };
 
 enum status { WORKING, INPUT_REQUIRED, COMPLETED, FAILED, CANCELLED };
 
@@ -228,7 +228,8 @@ void mcp_task_ended(struct mcp_call *mc)
 	struct json j;
 	bool done;
 
-	buf_init(&out, 3 * mc->call->out.max);
+	/* tasks/get answers with it, and with what surrounds it. */
+	buf_init(&out, mc->call->out.max - OUTCOME_REST);
 	j = json_writer(&out);
 	done = mcp_compose_bare(mc, &j) && !mc->starved;
 	t->call = NULL;

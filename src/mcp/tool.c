@@ -6,10 +6,45 @@
 /* ---- the schema that a row stands for ---- */
 
 static const char *const types[] = {
-	[FIELD_ANY] = NULL,        [FIELD_STRING] = "string", [FIELD_INT] = "integer",
-	[FIELD_NUMBER] = "number", [FIELD_BOOL] = "boolean",  [FIELD_OBJECT] = "object",
-	[FIELD_ARRAY] = "array",
+	[FIELD_STRING] = "\"string\"", [FIELD_INT] = "\"integer\"",   [FIELD_NUMBER] = "\"number\"",
+	[FIELD_BOOL] = "\"boolean\"",  [FIELD_OBJECT] = "\"object\"", [FIELD_ARRAY] = "\"array\"",
 };
+
+/* Some models and clients refuse a schema without a type, and an array without items. */
+static const char any_item[] = "[\"string\",\"number\",\"boolean\",\"object\",\"null\"]";
+static const char any_value[] = "[\"string\",\"number\",\"boolean\",\"object\",\"array\",\"null\"]";
+
+static void write_type(struct json *j, const char *type)
+{
+	json_key(j, "type");
+	json_raw(j, type, strlen(type));
+}
+
+static void write_items(struct json *j, enum field_type items)
+{
+	json_key(j, "items");
+	json_begin_object(j);
+	write_type(j, types[items] ? types[items] : any_item);
+	json_end_object(j);
+}
+
+static void write_words(struct json *j, const char *const *words)
+{
+	json_key(j, "enum");
+	json_begin_array(j);
+	for (; *words; words++)
+		json_str(j, *words);
+	json_end_array(j);
+}
+
+static void write_kind(struct json *j, const struct field *f)
+{
+	write_type(j, types[f->type] ? types[f->type] : any_value);
+	if (f->type == FIELD_ARRAY || f->type == FIELD_ANY)
+		write_items(j, f->items);
+	if (f->words)
+		write_words(j, f->words);
+}
 
 static void write_default(struct json *j, const struct field *f)
 {
@@ -31,8 +66,7 @@ static void write_properties(struct json *j, const struct method *row)
 
 		json_key(j, f->name);
 		json_begin_object(j);
-		if (types[f->type])
-			json_member_str(j, "type", types[f->type]);
+		write_kind(j, f);
 		if (f->doc)
 			json_member_str(j, "description", f->doc);
 		if (!f->required)
@@ -55,8 +89,7 @@ static void write_schema(struct json *j, const struct method *row)
 {
 	json_begin_object(j);
 	json_member_str(j, "type", "object");
-	if (row->n_fields > 0)
-		write_properties(j, row);
+	write_properties(j, row);
 	if (any_required(row)) {
 		json_key(j, "required");
 		json_begin_array(j);

@@ -10,8 +10,8 @@
 static void forget(struct mcp_track *t, struct track_event *e)
 {
 	list_remove(&e->link);
-	t->bytes -= e->len;
-	t->session->mcp->track_bytes -= e->len;
+	t->bytes -= sizeof(*e) + e->len;
+	t->session->mcp->track_bytes -= sizeof(*e) + e->len;
 	free(e);
 }
 
@@ -29,6 +29,7 @@ static void track_free(struct mcp_track *t)
 	while ((e = oldest(t)))
 		forget(t, e);
 	list_remove(&t->link);
+	t->session->mcp->track_bytes -= sizeof(*t);
 	t->session->n_tracks--;
 	free(t);
 }
@@ -62,9 +63,12 @@ struct mcp_track *track_new(struct mcp_call *mc)
 	struct mcp_track *t;
 
 	make_room(s);
-	t = s->n_tracks < MCP_TRACKS_MAX ? calloc(1, sizeof(*t)) : NULL;
+	if (s->n_tracks >= MCP_TRACKS_MAX || s->mcp->track_bytes + sizeof(*t) > MCP_TRACKS_BYTES)
+		return NULL;
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
+	s->mcp->track_bytes += sizeof(*t);
 	t->session = s;
 	t->number = ++s->mcp->last_number;
 	t->call = mc;
@@ -84,27 +88,44 @@ void track_next_id(const struct mcp_track *t, char *out, size_t size)
 static void keep(struct mcp_track *t, struct text message)
 {
 	struct mcp *m = t->session->mcp;
+	size_t n = sizeof(struct track_event) + message.len;
 	struct track_event *e;
 
-	while (t->bytes + message.len > MCP_TRACK_BYTES && (e = oldest(t)))
+	while (t->bytes + n > MCP_TRACK_BYTES && (e = oldest(t)))
 		forget(t, e);
-	if (m->track_bytes + message.len > MCP_TRACKS_BYTES)
+	if (m->track_bytes + n > MCP_TRACKS_BYTES)
 		return;
-	e = malloc(sizeof(*e) + message.len);
+	e = malloc(n);
 	if (!e)
 		return;
 	e->number = t->n_events;
 	e->len = message.len;
 	memcpy(e->data, message.data, message.len);
-	t->bytes += e->len;
-	m->track_bytes += e->len;
+	t->bytes += n;
+	m->track_bytes += n;
 	list_append(&t->events, &e->link);
+}
+
+/* The call that owns the track keeps its pointer without carrying it; any other call points to the
+ * track only while it carries it. Every change of the carrier goes through here, so that no call
+ * keeps a pointer to a track that no longer knows of it. */
+static struct mcp_call *set_carrier(struct mcp_track *t, struct mcp_call *carrier)
+{
+	struct mcp_call *previous = t->carrier;
+
+	if (previous && previous != t->call)
+		previous->track = NULL;
+	t->carrier = carrier;
+	if (carrier)
+		carrier->track = t;
+	return previous;
 }
 
 static int carry(struct mcp_track *t, uint64_t number, struct text message)
 {
 	CLEANUP(buf_donep) struct buf out = {0};
 	struct call *c = t->carrier ? t->carrier->call : NULL;
+	bool own = t->carrier == t->call;
 	char id[48];
 	int r;
 
@@ -115,9 +136,13 @@ static int carry(struct mcp_track *t, uint64_t number, struct text message)
 	buf_init(&out, 2 * message.len + 256);
 	mcp_event_add(&out, text_of(id), message);
 	r = out.err != 0 ? out.err : call_stream(c, out.data, out.len);
-	/* The client has not got all of it, so it must not be told the rest there. */
-	if (r != 0)
-		t->carrier = NULL;
+	if (r == 0)
+		return 0;
+	/* The client lacks this event, so its connection must not carry any later one. A GET has
+	 * nothing else to carry: it ends, and its client can resume. */
+	(void)set_carrier(t, NULL);
+	if (!own)
+		(void)call_reply(c);
 	return r;
 }
 
@@ -128,36 +153,25 @@ int track_add(struct mcp_track *t, struct text message)
 	return carry(t, t->n_events, message);
 }
 
-void track_taken(struct mcp_track *t)
-{
-	bool told = t->carrier && t->carrier->call->client;
-
-	if (t->carrier)
-		t->carrier->track = NULL;
-	t->carrier = NULL;
-	if (told && t->ended)
-		track_free(t);
-}
-
 void track_end(struct mcp_track *t)
 {
-	struct mcp_call *carrier = t->carrier;
-	bool own = carrier && carrier == t->call;
+	struct mcp_call *own = t->call;
+	struct mcp_call *carrier = set_carrier(t, NULL);
+	bool delivered = carrier && carrier->call->client;
 
-	if (t->call)
-		t->call->track = NULL;
-	t->call = NULL;
+	own->track = NULL;
 	t->ended = true;
-	track_taken(t);
-	/* The connection of a GET has nothing else to carry. */
-	if (carrier && !own)
+	t->call = NULL;
+	if (delivered)
+		track_free(t);
+	if (carrier && carrier != own)
 		(void)call_reply(carrier->call);
 }
 
 void track_dropped(struct mcp_track *t, struct mcp_call *carrier)
 {
 	if (t->carrier == carrier)
-		t->carrier = NULL;
+		(void)set_carrier(t, NULL);
 }
 
 struct mcp_track *track_find(struct mcp_session *s, struct text last_id, uint64_t *ret_after)
@@ -183,14 +197,30 @@ struct mcp_track *track_find(struct mcp_session *s, struct text last_id, uint64_
 	return NULL;
 }
 
-void track_resume(struct mcp_track *t, struct mcp_call *carrier, uint64_t after)
+static int replay(struct mcp_track *t, uint64_t after)
 {
-	t->carrier = carrier;
-	carrier->track = t;
 	list_for_each (at, following, &t->events) {
 		struct track_event *e = list_entry(at, struct track_event, link);
+		int r = e->number > after ? carry(t, e->number, (struct text) {e->data, e->len})
+					  : 0;
 
-		if (e->number > after && carry(t, e->number, (struct text) {e->data, e->len}) != 0)
-			return;
+		if (r != 0)
+			return r;
 	}
+	return 0;
+}
+
+void track_resume(struct mcp_track *t, struct mcp_call *carrier, uint64_t after)
+{
+	struct mcp_call *own = t->call;
+	struct mcp_call *previous = set_carrier(t, carrier);
+
+	if (replay(t, after) == 0 && t->ended) {
+		(void)set_carrier(t, NULL);
+		track_free(t);
+	}
+	/* The previous connection may have broken without anybody noticing. Its next request may
+	 * run now and resume the same track, so nothing is read of the track afterwards. */
+	if (previous && previous != own)
+		(void)call_reply(previous->call);
 }

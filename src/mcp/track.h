@@ -33,14 +33,14 @@ struct mcp_track *track_new(struct mcp_call *mc);
 void track_next_id(const struct mcp_track *t, char *out, size_t size);
 /* A message: sent by whoever carries the track, and kept. */
 int track_add(struct mcp_track *t, struct text message);
-/* Nothing follows the answer. It may be gone then. */
+/* Nothing follows the answer. The track is freed if its client has received it. */
 void track_end(struct mcp_track *t);
-/* What there is has been sent; one that has ended is gone then, if its client was there. */
-void track_taken(struct mcp_track *t);
 /* The connection that carried it is gone. */
 void track_dropped(struct mcp_track *t, struct mcp_call *carrier);
-/* GET with Last-Event-ID: the call carries the track from the event after that one on. NULL: there
- * is no such track. */
+/* GET with Last-Event-ID: NULL if there is no such track. */
 struct mcp_track *track_find(struct mcp_session *s, struct text last_id, uint64_t *ret_after);
+/* The call carries the track from the event after that one on, and the one that carried it before
+ * ends. Afterwards carrier->track is NULL if there is nothing more to carry; the call may even be
+ * answered. */
 void track_resume(struct mcp_track *t, struct mcp_call *carrier, uint64_t after);
 void tracks_free(struct mcp_session *s);

@@ -18,6 +18,8 @@ struct date_word {
 	bool absolute; /* out: part of a date that a text may also name (7, May, 2023) */
 	bool numeric;  /* out: part of a date in digits (2023-05-07) */
 	bool relative; /* out: part of one that only counts from now (last week) */
+	bool orders;   /* out: it may ask for an order, or be a word of a text (first violin) */
+	bool ordered;  /* out: what is to be ordered (last release) */
 	/* For the finder alone: */
 	uint32_t kinds;
 	int value;
@@ -38,8 +40,9 @@ struct date {
 /* What comes first among the memories that answer equally well. */
 struct date_order {
 	bool asked;
-	bool oldest; /* "the first time"; otherwise the newest: "latest" */
-	bool sure;   /* "did we last meet" may only say so */
+	bool oldest;      /* "the first time"; otherwise the newest: "latest" */
+	bool sure;        /* "did we last meet" may only say so */
+	bool unless_said; /* sure, unless a memory says so of something: "first violin" */
 };
 
 struct dates {

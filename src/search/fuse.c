@@ -58,6 +58,7 @@ size_t search_fuse(const struct fuse_weights *weights, float trust, const struct
 						   .index = (uint32_t)i,
 						   .score = score,
 						   .unit = unit,
+						   .says = i < n_words ? words[i].says : 0,
 						   .similarity = search_similarity(score)};
 	}
 	if (n_near > 0)

@@ -119,6 +119,7 @@ struct search_hit {
 	float score;      /* what it was made of: 1 for every word of the question, once */
 	float own;        /* of that, what its own words make */
 	float unit;       /* of that, what the question's rarest word is worth */
+	uint64_t says;    /* equal where newer may replace older: see rank/settle.h; 0: never */
 };
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "store/db/driver.h"
 #include "store/db/query.h"
 #include "store/store.h"
 
@@ -130,6 +131,8 @@ static int run(struct connection *c, const struct query *sql, int64_t *ret_n)
 	bool more;
 	int r;
 
+	if (strstr(sql->sql, ":newline"))
+		query_bind_text(q, ":newline", TEXT("\n"));
 	*ret_n = 0;
 	while ((r = query_next(q, &more)) == 0 && more)
 		(*ret_n)++;
@@ -143,7 +146,7 @@ static int hold(struct connection *c, struct store_adopted *a)
 					   " (SELECT seq FROM task WHERE state < 2) RETURNING seq"};
 	static const struct query switches = {"UPDATE rule SET enabled = -1 RETURNING name"};
 	static const struct query jobs = {
-		"INSERT INTO rule (name, fired_ms, enabled) SELECT char(10) || id, 0, 0 FROM job"
+		"INSERT INTO rule (name, fired_ms, enabled) SELECT :newline || id, 0, 0 FROM job"
 		" WHERE true ON CONFLICT (name) DO UPDATE SET enabled = 0 RETURNING name"};
 	static const struct query grants = {"DELETE FROM approval_grant RETURNING seq"};
 	static const struct query trust = {"DELETE FROM project_trust RETURNING folder"};
@@ -174,6 +177,29 @@ static int hold_in(struct store *s, struct store_adopted *a, struct why *why)
 	return r;
 }
 
+/* A database has no copy that only we could write to: its owner is trusted from now on. */
+static int accept_owner(const char *url, const char *accepted, struct store_adopted *a,
+			struct why *why)
+{
+	const struct store_opts opts = {.n_readers = 1, .accepted = accepted, .accepts_all = true};
+	struct connection *c;
+	struct store *s;
+	int r = store_open(url, &opts, &s, why);
+
+	if (r != 0)
+		return r;
+	c = store_writer(s);
+	snprintf(a->path, sizeof(a->path), "%s", store_path(s));
+	why->text[0] = '\0';
+	r = c->ops->hold(c->db) ?: hold_in(s, a, why);
+	if (r == 0)
+		r = c->ops->accept(c->db, a->aside, sizeof(a->aside), why);
+	if (r < 0 && !why->text[0])
+		r = refuse(why, REFUSE_UNAVAILABLE, "cannot use %s: %s", a->path, store_message(c));
+	store_close(s);
+	return r;
+}
+
 static int hold_copy(const char *copy, struct store_adopted *a, struct why *why)
 {
 	char url[DB_PATH_MAX + 2 * NAME_ROOM];
@@ -196,15 +222,22 @@ static int hold_copy(const char *copy, struct store_adopted *a, struct why *why)
 	return r < 0 && !why->text[0] ? db_file_cannot(why, "change", copy, -r) : r;
 }
 
-int store_adopt(const char *url, struct store_adopted *ret_adopted, struct why *why)
+int store_adopt(const char *url, const char *accepted, struct store_adopted *ret_adopted,
+		struct why *why)
 {
 	static const char scheme[] = "sqlite:";
 	struct store_adopted a = {0};
 	char copy[DB_PATH_MAX + NAME_ROOM];
 	int r;
 
-	if (strncmp(url, scheme, sizeof(scheme) - 1) != 0)
-		return refuse(why, REFUSE_PARAMS, "a store is sqlite:PATH, not '%s'", url);
+	r = store_check_url(url, why);
+	if (r == 0 && strncmp(url, scheme, sizeof(scheme) - 1) != 0) {
+		r = accept_owner(url, accepted, &a, why);
+		if (r == 0)
+			*ret_adopted = a;
+	}
+	if (r != 0 || strncmp(url, scheme, sizeof(scheme) - 1) != 0)
+		return r;
 	if (snprintf(a.path, sizeof(a.path), "%s", url + sizeof(scheme) - 1) >=
 	    (int)sizeof(a.path) - NAME_ROOM)
 		return refuse(why, REFUSE_TOO_LARGE, "the store's path is too long");

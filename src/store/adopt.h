@@ -14,9 +14,15 @@ struct store_adopted {
 	int64_t n_jobs;   /* schedules now switched off */
 	int64_t n_grants; /* used to be allowed without asking, now revoked */
 	char path[DB_PATH_MAX + 1];
-	char aside[DB_PATH_MAX + 1]; /* where the old file is */
+	/* where the old file is; of a database, the names of the roles that are accepted */
+	char aside[DB_PATH_MAX + 1];
 };
 
-/* `url` is "sqlite:PATH"; no koined may have the file open. On any failure the file stays
- * where it is. */
-int store_adopt(const char *url, struct store_adopted *ret_adopted, struct why *why);
+/*
+ * No koined may have it open. On any failure a file stays where it is.
+ *
+ * Of a database that is shared with other roles there is no copy: its owners are added to the file
+ * `accepted`, and whatever they do in it from now on is trusted.
+ */
+int store_adopt(const char *url, const char *accepted, struct store_adopted *ret_adopted,
+		struct why *why);

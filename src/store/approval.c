@@ -56,6 +56,24 @@ int store_approval_tie(struct connection *c, int64_t seq, struct text session, i
 	return query_run(q);
 }
 
+int store_approval_bind(struct connection *c, const struct approval *row)
+{
+	static const struct query sql = {
+		"UPDATE approval SET bond = :bond, waiter_pid = :pid, waiter_started = :started,"
+		" asker_pid = :asker_pid, asker_started = :asker_started, host = :host"
+		" WHERE id = :id AND status = 0"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_int(q, ":bond", row->bond);
+	query_bind_int(q, ":pid", row->waiter_pid);
+	query_bind_int(q, ":started", row->waiter_started);
+	query_bind_int(q, ":asker_pid", row->asker_pid);
+	query_bind_int(q, ":asker_started", row->asker_started);
+	query_bind_text(q, ":host", row->host);
+	query_bind_text(q, ":id", row->id);
+	return query_run(q);
+}
+
 int store_approval_has_asked(struct connection *c, struct text host, int64_t pid, int64_t started,
 			     bool *ret_has)
 {

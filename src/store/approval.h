@@ -21,6 +21,9 @@ int store_approval_add(struct connection *c, const struct approval *row, int64_t
  * *ret_done is false when somebody else was quicker or there is no such approval. */
 int store_approval_decide(struct connection *c, const struct approval *row, bool *ret_done);
 
+/* Rewrites who waits for a pending one: bond, waiter, asker and host. */
+int store_approval_bind(struct connection *c, const struct approval *row);
+
 /* A session of {NULL, 0} leaves the current one. An approval that is gone is ignored. */
 int store_approval_tie(struct connection *c, int64_t seq, struct text session, int64_t event_id);
 

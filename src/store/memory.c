@@ -267,16 +267,14 @@ int store_memory_find_seqs(struct connection *c, const struct store_scope *scope
 	return r;
 }
 
-enum { PREFIX_MAX = 64 };
-
 /*
  * The smallest text above everything that starts with the prefix: its last byte plus one. A
  * range needs no pattern, so % and _ are ordinary characters. Ids are ASCII, so a prefix with
  * any other byte matches none, and there is always a higher byte.
  */
-static bool end_of_prefix(struct text prefix, char end[PREFIX_MAX])
+bool store_prefix_end(struct text prefix, char end[STORE_PREFIX_MAX])
 {
-	if (prefix.len == 0 || prefix.len > PREFIX_MAX)
+	if (prefix.len == 0 || prefix.len > STORE_PREFIX_MAX)
 		return false;
 	for (size_t i = 0; i < prefix.len; i++) {
 		if ((unsigned char)prefix.data[i] >= 0x80)
@@ -298,11 +296,11 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool first = false, second = false;
 	struct memory row;
-	char end[PREFIX_MAX];
+	char end[STORE_PREFIX_MAX];
 	int r;
 
 	*ret_n = 0;
-	if (!end_of_prefix(prefix, end))
+	if (!store_prefix_end(prefix, end))
 		return 0;
 	q = query_open(c, &sql);
 	query_bind_text(q, ":start", prefix);

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "store/db/schema_tally.h"
 #include "store/memory_inner.h"
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 
 /* Of one kind (store/db/schema_tally.h), and one name. */
 struct counted {

@@ -15,6 +15,11 @@
 	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL"                                    \
 	" AND (project = :project OR (project IS NULL AND :common)))))) IS TRUE"
 
+enum { STORE_PREFIX_MAX = 64 };
+
+/* What is above every id with the prefix; false: no id has it. */
+bool store_prefix_end(struct text prefix, char end[STORE_PREFIX_MAX]);
+
 /* Binds the scope of a query with IN_SCOPE. */
 void store_memory_bind_scope(struct statement *q, const struct store_scope *scope);
 

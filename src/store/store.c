@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "store/db/db_file.h"
 #include "store/db/driver.h"
 #include "store/db/schema.h"
@@ -19,6 +20,7 @@ enum {
 	READERS_MAX = 64,
 	IDENTITY_LEN = 16,
 	OWNER_HOST_LEN = 17, /* "-" and a number of the host */
+	HUNG_MS = 5000,      /* a batch that takes longer keeps all other writes waiting */
 	/* Free pages that stay: one of 16, but at least these. */
 	SLACK_PART = 16,
 	SLACK_PAGES = 256,
@@ -32,6 +34,7 @@ struct store {
 	atomic_bool sound;
 	/* The fault of the last writes, as -errno; 0 again once a write has changed something. */
 	atomic_int failing;
+	atomic_ullong began_ms; /* of the current batch, by the steady clock; 0 without one */
 	int64_t changes_before; /* the current batch */
 	bool was_clean;
 	bool in_use; /* the mark that says so was set, and must be cleared */
@@ -111,8 +114,24 @@ static int refuse_half(struct store *s, struct why *why)
 	return r;
 }
 
+static int refuse_tables(struct store *s, struct why *why)
+{
+	return schema_check(&s->writer, store_path(s), why) ?: refuse_half(s, why);
+}
+
 /* All checks of a file come before its first byte is changed. */
-static int connect_writer(struct store *s, struct why *why)
+static int make_tables(struct store *s, struct why *why)
+{
+	struct connection *c = &s->writer;
+
+	return refuse_tables(s, why)
+		       ?: s->ops->claim(c->db)
+		       ?: schema_migrate(c)
+		       ?: tally_catch_up(c);
+}
+
+/* With `use`, others may use the store beside this writer. Without it, nobody can until the connection ends. */
+static int connect_writer(struct store *s, bool use, struct why *why)
 {
 	struct connection *c = &s->writer;
 	int r;
@@ -120,9 +139,8 @@ static int connect_writer(struct store *s, struct why *why)
 	r = s->ops->connect(s->place, CONNECTION_WRITER, &c->db, why);
 	if (r != 0)
 		return r;
-	r = schema_check(c, store_path(s), why) ?: refuse_half(s, why) ?: s->ops->claim(c->db) ?: schema_migrate(c)
-		?: tally_catch_up(c);
-	if (r == 0 && s->ops->share)
+	r = make_tables(s, why);
+	if (r == 0 && use && s->ops->share)
 		r = s->ops->share(c->db);
 	if (r < 0)
 		r = s->ops->explain(s->place, c->db, r, why);
@@ -249,13 +267,28 @@ int store_find_kind(const char *url, const struct store_ops **ret_ops, const cha
 	return 0;
 }
 
-int store_look(const char *url, struct why *why)
+int store_look(const char *url, const char *accepted, char ret_note[STORE_NOTE_MAX],
+	       struct why *why)
 {
+	CLEANUP(store_closep) struct store *s = NULL;
 	const struct store_ops *ops;
 	const char *address = NULL;
 	int r = store_find_kind(url, &ops, &address, why);
 
-	return r != 0 ? r : ops->look(address, why);
+	if (r != 0)
+		return r;
+	s = store_new(ops, 0);
+	r = s ? ops->look(address, accepted, ret_note, STORE_NOTE_MAX, &s->place, &s->writer.db,
+			  why)
+	      : -ENOMEM;
+	if (r == 0 && s->writer.db) {
+		r = refuse_tables(s, why);
+		if (r < 0)
+			r = ops->explain(s->place, s->writer.db, r, why);
+	}
+	if (r == -ENOMEM)
+		refuse(why, REFUSE_INTERNAL, "out of memory for the store");
+	return r;
 }
 
 /* Several hosts may be on one machine, and must not take each other's processes for their own. */
@@ -272,28 +305,45 @@ static void make_owner(struct store *s, const char *host)
 		snprintf(s->owner, sizeof(s->owner), "%s", s->identity);
 }
 
+/* Opens the database with a connection for writing, and brings its tables up to date. The caller closes *ret_store
+ * after a failure, too. */
+static int open_writer(const char *url, const struct store_opts *opts, unsigned n_readers, bool use,
+		       struct store **ret_store, struct why *why)
+{
+	const struct store_ops *ops;
+	const char *address = NULL;
+	int r = store_find_kind(url, &ops, &address, why);
+
+	if (r != 0)
+		return r;
+	/* Words any of the faults below, except lack of memory. */
+	refuse(why, REFUSE_INTERNAL, "out of memory for the store");
+	*ret_store = store_new(ops, n_readers);
+	if (!*ret_store)
+		return -ENOMEM;
+	r = ops->open(address, &(*ret_store)->place, why);
+	if (r == 0 && ops->set_accepted)
+		ops->set_accepted((*ret_store)->place, opts->accepted, opts->accepts_all);
+	return r ?: connect_writer(*ret_store, use, why);
+}
+
+int store_init(const char *url, struct why *why)
+{
+	CLEANUP(store_closep) struct store *s = NULL;
+
+	return open_writer(url, &(struct store_opts) {0}, 0, false, &s, why);
+}
+
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
 	       struct why *why)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
 	unsigned n_readers = opts->n_readers ? opts->n_readers : READERS_DEFAULT;
-	const struct store_ops *ops;
-	const char *address = NULL;
 	int r;
 
-	r = store_find_kind(url, &ops, &address, why);
-	if (r != 0)
-		return r;
 	if (n_readers > READERS_MAX)
 		return refuse(why, REFUSE_LIMIT, "a store has at most %d readers", READERS_MAX);
-	/* Words any of the faults below, except lack of memory. */
-	refuse(why, REFUSE_INTERNAL, "out of memory for the store");
-	s = store_new(ops, n_readers);
-	if (!s)
-		return -ENOMEM;
-	r = ops->open(address, &s->place, why);
-	if (r == 0)
-		r = connect_writer(s, why);
+	r = open_writer(url, opts, n_readers, true, &s, why);
 	if (r == 0)
 		r = look_at_space(s, why) ?: mark_in_use(s, why);
 	if (r == 0)
@@ -365,6 +415,17 @@ int store_open_feed(struct store *s, unsigned answer_ms, struct why *why)
 	return s->ops->connect(s->place, CONNECTION_FEED, &s->feed.db, why);
 }
 
+bool store_rewound(const struct store *s)
+{
+	return s->ops->rewound && s->ops->rewound(s->place);
+}
+
+void store_note_event(struct store *s, int64_t seq, int64_t time_ms)
+{
+	if (s->ops->note_event)
+		s->ops->note_event(s->place, seq, time_ms);
+}
+
 struct connection *store_feed(struct store *s)
 {
 	return &s->feed;
@@ -387,7 +448,7 @@ static int open_again(struct store *s)
 	int r;
 
 	disconnect(&s->writer);
-	r = connect_writer(s, &why);
+	r = connect_writer(s, true, &why);
 	/* What would be a refusal at startup is a fault later on. */
 	if (r > 0)
 		r = -EIO;
@@ -427,9 +488,11 @@ int store_begin(struct store *s)
 	int r;
 
 	assert(!s->writer.in_batch);
+	atomic_store(&s->began_ms, clock_steady_ms());
 	r = begin(s);
 	if (r != 0) {
 		atomic_store(&s->failing, r);
+		atomic_store(&s->began_ms, 0);
 		return r;
 	}
 	s->writer.trouble = 0;
@@ -442,7 +505,21 @@ int store_failing(const struct store *s)
 	return atomic_load(&s->failing);
 }
 
-/* An empty commit does not show that writing works. */
+bool store_hangs(const struct store *s)
+{
+	uint64_t began_ms = atomic_load(&s->began_ms);
+
+	return began_ms != 0 && clock_steady_ms() > began_ms + HUNG_MS;
+}
+
+void store_answers(struct store *s)
+{
+	int lost = -EIO;
+
+	atomic_compare_exchange_strong(&s->failing, &lost, 0);
+}
+
+/* An empty commit shows that a server answers, but not that a disk can be written. */
 static void note_outcome(struct store *s, int r)
 {
 	int fault = r != 0 ? r : s->writer.trouble;
@@ -451,6 +528,8 @@ static void note_outcome(struct store *s, int r)
 		atomic_store(&s->failing, fault);
 	else if (s->ops->changes(s->writer.db) != s->changes_before)
 		atomic_store(&s->failing, 0);
+	else if (store_has_feed(s))
+		store_answers(s);
 }
 
 void store_rollback(struct store *s)
@@ -466,6 +545,7 @@ void store_rollback(struct store *s)
 		query_simple(c, &rollback);
 		s->broken = s->broken || s->ops->in_transaction(c->db);
 	}
+	atomic_store(&s->began_ms, 0);
 }
 
 void store_fail(struct store *s, int r)
@@ -490,6 +570,7 @@ int store_commit(struct store *s)
 		return r;
 	}
 	note_outcome(s, 0);
+	atomic_store(&s->began_ms, 0);
 	s->writer.in_batch = false;
 	task_numbers_forget(&s->writer);
 	return 0;
@@ -526,6 +607,11 @@ int store_rollback_to(struct store *s)
 bool store_shrinks(const struct store *s)
 {
 	return s->shrinks;
+}
+
+bool store_scrub(struct store *s)
+{
+	return !s->ops->scrub || !s->writer.db || s->ops->scrub(s->writer.db) == 0;
 }
 
 static unsigned shrink_step(struct store *s, const struct store_space *space)

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/why.h"
 
@@ -26,11 +27,14 @@ struct connection;
  * PostgreSQL all columns of an entry of an index have 2704 together, unless they can be compressed,
  * and kept counts have a project beside the name of a model.
  */
-enum { STORE_NAME_MAX = 256, STORE_FOLDER_MAX = 2048 };
+enum { STORE_NAME_MAX = 256, STORE_FOLDER_MAX = 2048, STORE_NOTE_MAX = 256 };
 
 struct store_opts {
 	unsigned n_readers; /* 0: 4 */
 	const char *host;   /* its name, if others may share the store; NULL: none */
+	/* The file that lists the owners which koine store adopt has accepted; NULL if there is none. */
+	const char *accepted;
+	bool accepts_all; /* whoever owns it, so that it can be adopted */
 };
 
 /*
@@ -44,15 +48,23 @@ struct store_opts {
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
 	       struct why *why);
 
+/*
+ * Makes the tables of a store, or brings them up to date, and closes it again. Refuses what store_open refuses. The
+ * store gets no identity and no host; its first user makes those.
+ */
+int store_init(const char *url, struct why *why);
+
 /* Refuses an address of no kind of database that this program was built with, and one that would
  * show a secret. The sentence contains nothing of it. */
 int store_check_url(const char *url, struct why *why);
 
 /*
  * Whether store_open would accept it, as far as can be seen from outside. Creates, changes and
- * migrates nothing. It does not find damage further in, or a newer koine's tables.
+ * migrates nothing. It does not find damage further in, or a newer koine's tables. *ret_note is a
+ * sentence about what is accepted but should not be; "" without one.
  */
-int store_look(const char *url, struct why *why);
+int store_look(const char *url, const char *accepted, char ret_note[STORE_NOTE_MAX],
+	       struct why *why);
 
 /* No connection may still be in use. Accepts NULL. */
 void store_close(struct store *s);
@@ -77,6 +89,12 @@ bool store_was_clean(const struct store *s);
 /* Why the last writes failed, as -errno; 0 again once one has changed something. Any thread. */
 int store_failing(const struct store *s);
 
+/* The server of the store answers again, so a write that found it away says nothing about the next. Any thread. */
+void store_answers(struct store *s);
+
+/* Whether a batch has been under way for five seconds, so that all other writes wait for it. Any thread. */
+bool store_hangs(const struct store *s);
+
 struct connection *store_writer(struct store *s);
 
 /* 0 <= lane < n_readers. */
@@ -92,6 +110,12 @@ bool store_has_feed(const struct store *s);
  * server that does not answer for answer_ms is taken for gone. */
 int store_open_feed(struct store *s, unsigned answer_ms, struct why *why);
 struct connection *store_feed(struct store *s);
+
+/* Whether the database has lost commits in a fail-over, or was restored: nothing works any more, and what
+ * we remember may never have happened. Any thread, as the next. */
+bool store_rewound(const struct store *s);
+/* The last event that is known, by which that is found out. */
+void store_note_event(struct store *s, int64_t seq, int64_t time_ms);
 
 /* The database's own words for the last fault of a connection, for a log line. */
 const char *store_message(const struct connection *c);
@@ -133,6 +157,10 @@ int store_backup(struct store *s, const char *path, struct why *why);
 int store_quick_check(struct store *s, int lane, struct why *why);
 
 enum { STORE_SHRINK_PAGES = 64 }; /* at most, in one step */
+
+/* After a commit: empties the database's log, which still has what was purged. False: a reader is in
+ * the way, or the database failed; try again later. */
+bool store_scrub(struct store *s);
 
 /*
  * One step of returning to the file system what was deleted; runs in a batch. Some free pages

@@ -162,11 +162,13 @@ static const struct query updates[] = {
 	[TASK_GUARD_RUN] =
 		{
 			CHANGE("seq = :seq AND state = 1 AND attempts = :attempt AND epoch = "
-			       ":life"),
+			       ":life AND (CAST(:holder AS TEXT) IS NULL OR host = :holder)"),
 			.many = CHANGE_MANY(
-				", " LIST("attempt") ", " LIST("life"), ", was, life",
+				", " LIST("attempt") ", " LIST("life") ", CAST(:holder AS TEXT[])",
+				", was, life, holder",
 				"task.seq = one.which AND task.state = 1"
-				" AND task.attempts = one.was AND task.epoch = one.life"),
+				" AND task.attempts = one.was AND task.epoch = one.life"
+				" AND (one.holder IS NULL OR task.host = one.holder)"),
 			OF_TASK,
 		},
 };
@@ -198,6 +200,8 @@ static struct statement *open_update(struct connection *c, const struct task *ta
 		query_bind_int(q, ":version", guard->version);
 	else
 		query_bind_int(q, ":attempt", guard->attempts);
+	if (guard->by == TASK_GUARD_RUN)
+		query_bind_text(q, ":holder", guard->host);
 	if (guard->by != TASK_GUARD_VERSION)
 		query_bind_int(q, ":life", guard->epoch);
 	return q;

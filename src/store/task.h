@@ -33,6 +33,9 @@ struct store_task_guard {
 	int64_t version;
 	int64_t attempts;
 	int64_t epoch;
+	/* TASK_GUARD_RUN: the host of that life, since a database that has lost commits may give the number
+	 * of a life to another; {NULL, 0}: any. */
+	struct text host;
 };
 
 /* The row after a change. */
@@ -79,16 +82,21 @@ int store_task_find_any(struct connection *c, struct text id, struct arena *aren
 			struct task *ret_task, unsigned *ret_n);
 
 struct store_task_query {
-	struct text project; /* data NULL: all */
-	int state;           /* enum task_state, or -1: any */
-	struct text group;   /* data NULL: any */
-	struct text label;   /* the same */
-	int64_t before_seq;  /* only those before it; 0: from the newest */
+	struct text project;   /* data NULL: all */
+	int state;             /* enum task_state, or -1: any */
+	enum task_skips skips; /* with state TASK_FAILED */
+	struct text group;     /* data NULL: any */
+	struct text label;     /* the same */
+	bool open_first;       /* running tasks, then queued ones, then the others; state is -1 */
+	int64_t before;        /* only those after this place; 0: from the first one */
 	unsigned limit;
 	size_t max_bytes; /* text bytes over all rows, but at least one row; 0: no limit */
 };
 
-/* Newest first. */
+/* The place of a task in such a list. */
+int64_t store_task_place(const struct task *row, bool open_first);
+
+/* Newest first, unless open_first is set. */
 int store_task_list(struct connection *c, const struct store_task_query *q, struct arena *arena,
 		    struct task **ret_tasks, unsigned *ret_n);
 
@@ -101,6 +109,11 @@ int store_task_list_short(struct connection *c, const struct store_task_query *q
 /* The state of a task; *ret_state is set only if it is found. */
 int store_task_state(struct connection *c, struct text project, struct text id,
 		     enum task_state *ret_state, bool *ret_found);
+
+/* Tasks that were skipped, and come after this one, oldest first. Long texts are left out as by
+ * store_task_open. */
+int store_task_skipped(struct connection *c, struct text project, struct text id, unsigned limit,
+		       struct arena *arena, struct task **ret_tasks, unsigned *ret_n);
 
 /* All tasks that have not ended, oldest first: what a start continues with. Those with long
  * texts come without their prompt, env, metadata and result. */

@@ -108,12 +108,13 @@ int store_task_circle(struct connection *c, struct text project, struct text id,
 
 static int take_tasks(struct connection *c, struct statement *q, struct row_list *list)
 {
+	unsigned n_before = list->n;
 	struct task *rows;
 	int r;
 
 	r = rows_take(q, list);
 	rows = list->rows;
-	for (unsigned i = 0; i < list->n && r == 0; i++) {
+	for (unsigned i = n_before; i < list->n && r == 0; i++) {
 		if (rows[i].after.n > 0)
 			r = find_after(c, list->arena, &rows[i]);
 	}
@@ -194,13 +195,34 @@ int store_task_find_any(struct connection *c, struct text id, struct arena *aren
 #define OF_GROUP   "group_name = :group AND "
 #define OF_PROJECT "project = :project AND "
 #define OF_STATE   "state = :state AND "
+#define OF_SKIPPED "state = 3 AND skipped IS NOT NULL AND "
+#define OF_FAILED  "state = 3 AND skipped IS NULL AND "
+/* Nearly all tasks have ended: the sign keeps SQLite from sorting what an index of states finds. */
+#define OF_ENDED "+state > 1 AND "
 
-enum { BY_STATE = 1, BY_PROJECT = 2, BY_GROUP = 4, BY_LABEL = 8, N_LISTS = 16 };
+/* One of the first five, with any of the others. */
+enum {
+	BY_STATE = 1,
+	BY_SKIPPED = 2,
+	BY_FAILED = 3,
+	BY_ENDED = 4,
+	BY_PROJECT = 8,
+	BY_GROUP = 16,
+	BY_LABEL = 32,
+	N_LISTS = 64,
+};
+
+/* The parts of a list with open tasks first. A place in it is seq * N_PARTS + part. */
+enum part { PART_RUNNING, PART_QUEUED, PART_ENDED, N_PARTS };
+
+#define LISTS_BY(by, of, ...)                                                                      \
+	[(by)] = {LIST(of), __VA_ARGS__}, [(by) | BY_STATE] = {LIST(of OF_STATE), __VA_ARGS__},    \
+	[(by) | BY_SKIPPED] = {LIST(of OF_SKIPPED), __VA_ARGS__},                                  \
+	[(by) | BY_FAILED] = {LIST(of OF_FAILED), __VA_ARGS__},                                    \
+	[(by) | BY_ENDED] = {LIST(of OF_ENDED), __VA_ARGS__}
 
 #define LISTS_OF(by, of, ...)                                                                      \
-	[(by)] = {LIST(of), __VA_ARGS__}, [(by) | BY_STATE] = {LIST(of OF_STATE), __VA_ARGS__},    \
-	[(by) | BY_PROJECT] = {LIST(of OF_PROJECT), __VA_ARGS__},                                  \
-	[(by) | BY_PROJECT | BY_STATE] = {LIST(of OF_PROJECT OF_STATE), __VA_ARGS__}
+	LISTS_BY(by, of, __VA_ARGS__), LISTS_BY((by) | BY_PROJECT, of OF_PROJECT, __VA_ARGS__)
 
 #define LISTS(...)                                                                                 \
 	{                                                                                          \
@@ -218,11 +240,41 @@ static const struct query whole_lists[N_LISTS] = LISTS(.of = &task_portrait, .la
 static const struct query short_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED));
 static const struct query brief_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED | TASK_BULKY));
 
-static struct statement *open_list(struct connection *c, const struct query *lists,
-				   const struct store_task_query *query)
+int64_t store_task_place(const struct task *row, bool open_first)
 {
+	enum part part = row->state == TASK_RUNNING  ? PART_RUNNING
+			 : row->state == TASK_QUEUED ? PART_QUEUED
+						     : PART_ENDED;
+
+	return open_first ? row->seq * N_PARTS + (int64_t)part : row->seq;
+}
+
+/* A list, or a part of one: what its statement is bound to. */
+struct listed {
+	const struct store_task_query *query;
+	unsigned by;
+	int state;
+	int64_t before_seq; /* 0: from the newest */
+	unsigned limit;
+	unsigned cut; /* 0: whole rows */
+	bool brief;
+};
+
+static unsigned by_state(const struct store_task_query *query)
+{
+	if (query->state < 0)
+		return 0;
+	if (query->state != TASK_FAILED || query->skips == SKIPS_TOO)
+		return BY_STATE;
+	return query->skips == SKIPS_ONLY ? BY_SKIPPED : BY_FAILED;
+}
+
+static struct statement *open_list(struct connection *c, const struct query *lists,
+				   const struct listed *l)
+{
+	const struct store_task_query *query = l->query;
 	unsigned by = (query->label.data ? BY_LABEL : 0) | (query->group.data ? BY_GROUP : 0) |
-		      (query->project.data ? BY_PROJECT : 0) | (query->state >= 0 ? BY_STATE : 0);
+		      (query->project.data ? BY_PROJECT : 0) | l->by;
 	struct statement *q = query_open(c, &lists[by]);
 
 	if (by & BY_LABEL)
@@ -231,23 +283,57 @@ static struct statement *open_list(struct connection *c, const struct query *lis
 		query_bind_text(q, ":group", query->group);
 	if (by & BY_PROJECT)
 		query_bind_text(q, ":project", query->project);
-	if (by & BY_STATE)
-		query_bind_int(q, ":state", query->state);
+	if (l->by == BY_STATE)
+		query_bind_int(q, ":state", l->state);
 	return q;
 }
 
-/* cut 0: whole rows. */
+static int list_some(struct connection *c, const struct listed *l, struct row_list *a)
+{
+	const struct query *lists = l->cut == 0 ? whole_lists
+				    : l->brief  ? brief_lists
+						: short_lists;
+	CLEANUP(query_donep) struct statement *q = open_list(c, lists, l);
+
+	query_bind_int(q, ":before", l->before_seq > 0 ? l->before_seq : INT64_MAX);
+	query_bind_int(q, ":limit", l->limit);
+	if (l->cut)
+		query_bind_int(q, ":cut", l->cut);
+	return take_tasks(c, q, a);
+}
+
 static int list(struct connection *c, const struct store_task_query *query, unsigned cut,
 		bool brief, struct row_list *a)
 {
-	const struct query *lists = cut == 0 ? whole_lists : brief ? brief_lists : short_lists;
-	CLEANUP(query_donep) struct statement *q = open_list(c, lists, query);
+	static const struct {
+		unsigned by;
+		int state;
+	} parts[N_PARTS] = {
+		[PART_RUNNING] = {BY_STATE, TASK_RUNNING},
+		[PART_QUEUED] = {BY_STATE, TASK_QUEUED},
+		[PART_ENDED] = {BY_ENDED, -1},
+	};
+	struct listed l = {.query = query,
+			   .by = by_state(query),
+			   .state = query->state,
+			   .before_seq = query->before,
+			   .limit = query->limit,
+			   .cut = cut,
+			   .brief = brief};
+	int r = 0;
 
-	query_bind_int(q, ":before", query->before_seq > 0 ? query->before_seq : INT64_MAX);
-	query_bind_int(q, ":limit", query->limit);
-	if (cut)
-		query_bind_int(q, ":cut", cut);
-	return take_tasks(c, q, a);
+	if (!query->open_first)
+		return list_some(c, &l, a);
+	l.before_seq = query->before / N_PARTS;
+	for (int64_t p = query->before % N_PARTS; r == 0 && p < N_PARTS && a->n < query->limit;
+	     p++) {
+		l.by = parts[p].by;
+		l.state = parts[p].state;
+		l.limit = query->limit - a->n;
+		r = list_some(c, &l, a);
+		l.before_seq = 0;
+	}
+	return r;
 }
 
 static int list_at_once(struct connection *c, const struct store_task_query *q, unsigned cut,
@@ -278,17 +364,44 @@ int store_task_list_short(struct connection *c, const struct store_task_query *q
 	return list_at_once(c, q, cut, brief, arena, ret_tasks, ret_n);
 }
 
+/* Without the texts of a task that has much of them. */
+#define UNLESS_LONG                                                                                \
+	.of = &task_portrait, .special = TASK_LONG,                                                \
+	.as = "CASE WHEN length(prompt) + coalesce(length(env), 0)"                                \
+	      " + coalesce(length(metadata), 0) <= 8192 THEN % END"
+
+int store_task_skipped(struct connection *c, struct text project, struct text id, unsigned limit,
+		       struct arena *arena, struct task **ret_tasks, unsigned *ret_n)
+{
+	static const struct query sql = {
+		"SELECT {columns} FROM task WHERE seq IN (SELECT task FROM task_after"
+		" WHERE id = :id) AND project = :project AND state = 3 AND skipped IS NOT NULL"
+		" ORDER BY seq LIMIT :limit",
+		UNLESS_LONG,
+	};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct row_list a = {.kind = &task_kind, .arena = arena};
+	int r;
+
+	query_bind_text(q, ":id", id);
+	query_bind_text(q, ":project", project);
+	query_bind_int(q, ":limit", limit);
+	r = take_tasks(c, q, &a);
+	if (r != 0)
+		return r;
+	*ret_tasks = a.rows;
+	*ret_n = a.n;
+	return 0;
+}
+
 static int list_open(struct connection *c, struct row_list *a)
 {
 	/* Use the index of open tasks: ordered by seq alone, the whole table would be walked. */
 	static const struct query sql = {
 		"SELECT {columns} FROM task WHERE seq IN"
 		" (SELECT seq FROM task WHERE state < 2) ORDER BY seq",
-		.of = &task_portrait,
 		.large = true,
-		.special = TASK_LONG,
-		.as = "CASE WHEN length(prompt) + coalesce(length(env), 0)"
-		      " + coalesce(length(metadata), 0) <= 8192 THEN % END",
+		UNLESS_LONG,
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 

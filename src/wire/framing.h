@@ -45,6 +45,18 @@ struct frame {
 	int status; /* FRAME_REFUSED of http1: 400, 413, 414, 417, 431, 500, 501, 505 */
 };
 
+/* The same as = {0}, without the long text of `why`: one is made for every message. */
+static inline void frame_clear(struct frame *f)
+{
+	f->data = NULL;
+	f->len = 0;
+	f->http = NULL;
+	f->netrpc = NULL;
+	why_clear(&f->why);
+	f->target = (struct text) {0};
+	f->status = 0;
+}
+
 struct framing_limits {
 	size_t message;      /* bytes of one message, without its framing */
 	size_t http_line;    /* request line: 8192 */

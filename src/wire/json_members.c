@@ -103,7 +103,7 @@ static void write_env(struct json *j, const struct member *m, struct text env)
 	json_end_array(j);
 }
 
-static void write_member(struct json *j, const struct member *m, const void *noun, size_t cut)
+void json_noun_member(struct json *j, const struct member *m, const void *noun, size_t cut)
 {
 	const void *at = member_at(m, noun);
 
@@ -148,6 +148,6 @@ void json_members(struct json *j, const struct portrait *p, struct selection s, 
 {
 	portrait_each (m, p) {
 		if (m->name && member_is_in(m, s))
-			write_member(j, m, noun, cut);
+			json_noun_member(j, m, noun, cut);
 	}
 }

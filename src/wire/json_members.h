@@ -11,3 +11,6 @@
  */
 void json_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
 		  size_t cut);
+
+/* Writes one of them. */
+void json_noun_member(struct json *j, const struct member *m, const void *noun, size_t cut);

@@ -1,6 +1,8 @@
 #include "wire/netrpc.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "wire/gob/define.h"
 #include "wire/gob/fit.h"
@@ -35,11 +37,12 @@ void netrpc_reader_init(struct netrpc_reader *r, enum netrpc_side side,
 void netrpc_reader_done(struct netrpc_reader *r)
 {
 	gob_decoder_done(&r->gob);
+	why_free(r->broken);
 }
 
 bool netrpc_in_message(const struct netrpc_reader *r)
 {
-	return r->broken.code == 0 && (r->has_header || gob_in_message(&r->gob));
+	return !r->broken && (r->has_header || gob_in_message(&r->gob));
 }
 
 static struct text text_or_empty(const struct value *v)
@@ -134,14 +137,16 @@ static bool take_plain_header(struct netrpc_reader *r, struct arena *a, const ch
 	return true;
 }
 
-static int take_header(struct netrpc_reader *r, const struct gob_value *header)
+static void take_header(struct netrpc_reader *r, const struct gob_value *header)
 {
 	const struct gob_shape *shape = r->side == NETRPC_SERVER ? &request : &response;
 	const struct value *v = header->value;
-	int e = gob_fit(&r->gob.types, header->type, v, shape, &r->broken);
+	struct why why;
 
-	if (e != 0)
-		return e;
+	if (gob_fit(&r->gob.types, header->type, v, shape, &why) != 0) {
+		r->broken = why_keep(&why);
+		return;
+	}
 	r->message = (struct netrpc_message) {
 		.method = text_or_empty(value_find(v, "ServiceMethod")),
 		.seq = read_seq(value_find(v, "Seq")),
@@ -150,7 +155,6 @@ static int take_header(struct netrpc_reader *r, const struct gob_value *header)
 	r->has_header = true;
 	if (is_plain(header->type, shape))
 		r->plain = header->type->id;
-	return 0;
 }
 
 static enum netrpc_kind refused(struct netrpc_reader *r, struct netrpc_message *ret)
@@ -159,18 +163,24 @@ static enum netrpc_kind refused(struct netrpc_reader *r, struct netrpc_message *
 	return NETRPC_REFUSED;
 }
 
-static enum netrpc_kind end_message(struct netrpc_reader *r, const struct gob_value *body,
-				    struct netrpc_message *ret)
+static const struct why *why_in(struct arena *a, const struct why *why)
 {
-	/* One by one, since a reason is long, and mostly there is none. */
-	ret->method = r->message.method;
-	ret->seq = r->message.seq;
-	ret->error = r->message.error;
+	static const struct why no_memory = {.code = REFUSE_INTERNAL, .text = "gob: out of memory"};
+	struct why *copy = arena_alloc(a, sizeof(*copy));
+
+	if (!copy)
+		return &no_memory;
+	*copy = *why;
+	return copy;
+}
+
+static enum netrpc_kind end_message(struct netrpc_reader *r, struct arena *a,
+				    const struct gob_value *body, struct netrpc_message *ret)
+{
+	*ret = r->message;
 	ret->body = body->value;
 	ret->body_type = body->type;
-	ret->why.code = 0;
-	if (!body->value)
-		ret->why = body->why;
+	ret->why = body->value ? NULL : why_in(a, &body->why);
 	r->has_header = false;
 	return NETRPC_MESSAGE;
 }
@@ -179,12 +189,13 @@ static enum netrpc_kind end_message(struct netrpc_reader *r, const struct gob_va
 static bool take(struct netrpc_reader *r, enum gob_said said, const struct gob_value *value)
 {
 	if (said == GOB_BROKEN || (said == GOB_REFUSED && !r->has_header)) {
-		r->broken = value->why;
+		r->broken = why_keep(&value->why);
 		return true;
 	}
 	if (r->has_header)
 		return true;
-	return take_header(r, value) != 0;
+	take_header(r, value);
+	return r->broken != NULL;
 }
 
 enum netrpc_kind netrpc_next(struct netrpc_reader *r, struct arena *a, const char *in, size_t len,
@@ -192,7 +203,7 @@ enum netrpc_kind netrpc_next(struct netrpc_reader *r, struct arena *a, const cha
 {
 	size_t used = 0;
 
-	while (r->broken.code == 0) {
+	while (!r->broken) {
 		struct gob_value value;
 		enum gob_said said;
 		size_t n = 0;
@@ -203,16 +214,17 @@ enum netrpc_kind netrpc_next(struct netrpc_reader *r, struct arena *a, const cha
 		said = gob_next(&r->gob, a, in ? in + used : NULL, len - used, eof, &n, &value);
 		used += n;
 		if (said == GOB_MORE && eof && r->has_header) {
-			refuse(&r->broken, REFUSE_PARSE, "unexpected EOF");
+			refuse(&value.why, REFUSE_PARSE, "unexpected EOF");
+			r->broken = why_keep(&value.why);
 			break;
 		}
 		if (said == GOB_MORE) {
 			*ret_used = used;
 			return NETRPC_MORE;
 		}
-		if (take(r, said, &value) && r->broken.code == 0) {
+		if (take(r, said, &value) && !r->broken) {
 			*ret_used = used;
-			return end_message(r, &value, ret);
+			return end_message(r, a, &value, ret);
 		}
 	}
 	*ret_used = len;
@@ -225,11 +237,15 @@ int netrpc_fit(struct netrpc_reader *r, const struct netrpc_message *m,
 	if (m->body)
 		return gob_fit(&r->gob.types, m->body_type, m->body, shape, why);
 	if (why)
-		*why = m->why;
-	return m->why.code;
+		*why = *m->why;
+	return m->why->code;
 }
 
 /* ---- names ---- */
+
+static const char ILL_FORMED[] = "rpc: service/method request ill-formed: ";
+static const char NO_SERVICE[] = "rpc: can't find service ";
+static const char NO_METHOD[] = "rpc: can't find method ";
 
 int netrpc_split(struct text method, struct text *ret_service, struct text *ret_name,
 		 struct why *why)
@@ -238,8 +254,7 @@ int netrpc_split(struct text method, struct text *ret_service, struct text *ret_
 	size_t n;
 
 	if (!dot)
-		return refuse_name(why, REFUSE_METHOD,
-				   "rpc: service/method request ill-formed: ", method);
+		return refuse_name(why, REFUSE_METHOD, ILL_FORMED, method);
 	n = (size_t)(dot - method.data);
 	*ret_service = (struct text) {.data = method.data, .len = n};
 	*ret_name = (struct text) {.data = dot + 1, .len = method.len - n - 1};
@@ -248,12 +263,34 @@ int netrpc_split(struct text method, struct text *ret_service, struct text *ret_
 
 int netrpc_no_service(struct text method, struct why *why)
 {
-	return refuse_name(why, REFUSE_METHOD, "rpc: can't find service ", method);
+	return refuse_name(why, REFUSE_METHOD, NO_SERVICE, method);
 }
 
 int netrpc_no_method(struct text method, struct why *why)
 {
-	return refuse_name(why, REFUSE_METHOD, "rpc: can't find method ", method);
+	return refuse_name(why, REFUSE_METHOD, NO_METHOD, method);
+}
+
+int netrpc_name_error(struct arena *a, const struct why *why, struct text method,
+		      struct text *ret_error)
+{
+	static const char *const beginnings[] = {ILL_FORMED, NO_SERVICE, NO_METHOD};
+
+	*ret_error = text_of(why->text);
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+		size_t n = strlen(beginnings[i]);
+		char *whole;
+
+		if (strncmp(why->text, beginnings[i], n) != 0 || method.len > NETRPC_NAME_MAX)
+			continue;
+		whole = arena_alloc(a, n + method.len);
+		if (!whole)
+			return -ENOMEM;
+		memcpy(whole, beginnings[i], n);
+		memcpy(whole + n, method.data, method.len);
+		*ret_error = (struct text) {.data = whole, .len = n + method.len};
+	}
+	return 0;
 }
 
 /* ---- writing ---- */

@@ -37,7 +37,8 @@ struct netrpc_message {
 	struct text error;        /* a client's; "": the call went well */
 	const struct value *body; /* NULL: cannot be had, and why says it; a server answers that */
 	const struct gob_type *body_type;
-	struct why why; /* of NETRPC_REFUSED, and where there is no body */
+	/* Of NETRPC_REFUSED, the reader's; and where there is no body, in the arena. */
+	const struct why *why;
 };
 
 struct netrpc_reader {
@@ -46,7 +47,7 @@ struct netrpc_reader {
 	bool has_header; /* and its body is to come */
 	int32_t plain;   /* the type of headers laid out like Go's; 0: none came yet */
 	struct netrpc_message message;
-	struct why broken; /* code 0: not yet */
+	const struct why *broken; /* NULL: not yet */
 };
 
 /* A server reads requests, a client reads answers. */
@@ -76,6 +77,15 @@ int netrpc_split(struct text method, struct text *ret_service, struct text *ret_
 		 struct why *why);
 int netrpc_no_service(struct text method, struct why *why);
 int netrpc_no_method(struct text method, struct why *why);
+
+enum { NETRPC_NAME_MAX = 1 << 20 };
+
+/*
+ * The error of one of these refusals with the name byte for byte, as Go sends it: why->text is cut
+ * and has no NUL. A name of more than NETRPC_NAME_MAX bytes stays cut.
+ */
+int netrpc_name_error(struct arena *a, const struct why *why, struct text method,
+		      struct text *ret_error);
 
 struct netrpc_writer {
 	struct gob_encoder gob;

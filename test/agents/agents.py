@@ -22,6 +22,7 @@ class Agent:
     flags = ()  # of koine connect, for approvals
     has_dialog = False  # at the same time as koine asks
     edits = "work/new.txt"  # what it is asked to make
+    port_is_held = False  # by a service manager
     rewrites = ()  # files of its own that it writes when it runs
 
     def environment(self, world):
@@ -167,6 +168,7 @@ class ClaudeHttp(Claude):
     """By PermissionRequest, over HTTP: koined is the hook itself."""
     way = "claude-http"
     flags = ("--http",)
+    port_is_held = True
 
     def settings(self, world):
         return ["--set", "listen.mcp=on"]

@@ -22,6 +22,7 @@ import time
 
 from harness import KOINE, SOURCE, Daemon, Failure, check, same, wait_until
 from model import Model
+from test_manager import handing_over
 
 PACKAGES = os.path.join(SOURCE, "build", "agents", "node_modules")
 # For one turn of an agent: they take seconds, on a busy machine more.
@@ -189,6 +190,7 @@ class World:
         self.agent = agent
         self.seconds = seconds
         self.daemon = None
+        self.sockets = []
         self.model = Model()
 
     def __enter__(self):
@@ -199,13 +201,26 @@ class World:
             os.mkdir(os.path.join(self.home, name))
         self.model.__enter__()
         try:
-            daemon = Daemon("--set", "approval.agents_decide=no", *self.agent.settings(self))
+            daemon = Daemon("--set", "approval.agents_decide=no", *self.agent.settings(self),
+                            **self.given())
             self.daemon = daemon.__enter__()
             self.settle_in()
         except BaseException:
             self.__exit__(Failure)
             raise
         return self
+
+    def given(self):
+        """The sockets of an agent whose port for MCP a service manager holds."""
+        if not self.agent.port_is_held:
+            return {}
+        own, port = socket.socket(socket.AF_UNIX), socket.socket()
+        own.bind(self("tmp", "koine.sock"))
+        port.bind(("127.0.0.1", 0))
+        self.sockets = [own, port]
+        for one in self.sockets:
+            one.listen(16)
+        return handing_over(own, port, names="koine:mcp")
 
     def settle_in(self):
         self.env = {"HOME": self.home, "PATH": self("bin") + ":/usr/bin:/bin", "LANG": "C.UTF-8",
@@ -224,6 +239,8 @@ class World:
                 self.daemon.__exit__(kind, *exc)
             self.model.__exit__(kind, *exc)
         finally:
+            for one in self.sockets:
+                one.close()
             shutil.rmtree(self.home, ignore_errors=True)
         if kind is None:
             check(not left, "processes are left: %s", left)

@@ -286,7 +286,7 @@ static bool rpc_next(struct rpc *r, struct netrpc_message *ret)
 
 		buf_consume(&r->in, used);
 		if (kind == NETRPC_REFUSED)
-			fail(ret->why.text, ret->why.code);
+			fail(ret->why->text, ret->why->code);
 		if (kind == NETRPC_MESSAGE)
 			return true;
 		if (!more)
@@ -392,7 +392,7 @@ static void call(struct arena *a)
 		fprintf(stderr, "%llu\t%.*s\t%.*s\t", (unsigned long long)m.seq,
 			TEXT_ARGS(m.method), TEXT_ARGS(m.error));
 		if (!m.body)
-			fail(m.why.text, m.why.code);
+			fail(m.why->text, m.why->code);
 		buf_clear(&r.out);
 		json_value(&(struct json) {.out = &r.out}, m.body);
 		fprintf(stderr, "%.*s\n", (int)r.out.len, r.out.data);

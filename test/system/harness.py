@@ -44,12 +44,29 @@ UNEXPECTED_LOG = re.compile(rb"^(?:\S+ (?:warn|err) |<[0-4]>)")
 SANITIZER = re.compile(rb"Sanitizer|runtime error:|Assertion .* failed")
 
 
+# The path of a Unix socket has 107 bytes, and tests use up to 80 of them below this folder.
+if len(tempfile.gettempdir()) > 24:
+    os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
+
+
 class Failure(Exception):
     """What a test found wrong."""
 
 
 class Skip(Exception):
     """What this machine lacks for a test."""
+
+
+def missing(what):
+    """Skips a test that lacks what ./dev test installs, or fails it where CI is "true"."""
+    if os.environ.get("CI") == "true":
+        raise Failure("there is no %s; ./dev test installs it" % what)
+    raise Skip("no %s; ./dev test installs it" % what)
+
+
+def installed(*names, path=None):
+    """The path of the first of these programs that is there."""
+    return next(filter(None, (shutil.which(name, path=path) for name in names)), None) or missing(names[0])
 
 
 def check(condition, why="", *args):
@@ -143,8 +160,8 @@ def raise_descriptor_limit():
 
 # postgresql://USER@HOST:PORT/, of one that may make databases.
 SERVER = os.environ.get("KOINE_TEST_SERVER")
+TEMPLATE = "koine_template"  # a database there with koined's tables and no data
 databases = {}  # a folder's
-spare = []      # empty ones: to make one takes longer than to clear one
 
 
 def only_in_a_file(why):
@@ -160,14 +177,19 @@ def server_sql(text, name="postgres"):
         raise Failure("%s: %s" % (text, why)) from None
 
 
+def create_database(name, template):
+    """The SQL. Copying files takes half the server's time of the default, which writes the copy to the log (WAL)."""
+    if not template:
+        return "CREATE DATABASE " + name
+    return "CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy" % (name, template)
+
+
 def database_of(root):
-    """The address of a folder's database, which its first daemon makes."""
+    """The address of a folder's database, a copy of the template."""
     root = os.path.realpath(root)
     if root not in databases:
-        if not spare:
-            spare.append("koine_%d_%d" % (os.getpid(), time.monotonic_ns()))
-            server_sql("CREATE DATABASE " + spare[0])
-        databases[root] = spare.pop()
+        databases[root] = "koine_%d_%d" % (os.getpid(), time.monotonic_ns())
+        server_sql(create_database(databases[root], TEMPLATE))
     return SERVER + databases[root]
 
 
@@ -184,15 +206,11 @@ def clear_databases(below):
     """Of folders that go, and of those below them."""
     below = os.path.realpath(below)
     for root in [r for r in databases if r == below or r.startswith(below + "/")]:
-        name = databases.pop(root)
-        server_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                   " WHERE datname = current_database() AND pid <> pg_backend_pid();"
-                   "DROP SCHEMA IF EXISTS koine CASCADE", name)
-        spare.append(name)
+        server_sql("DROP DATABASE %s WITH (FORCE)" % databases.pop(root))
 
 
 def drop_databases():
-    for name in [*databases.values(), *spare]:
+    for name in databases.values():
         server_sql("DROP DATABASE %s WITH (FORCE)" % name)
 
 
@@ -279,10 +297,12 @@ class Daemon:
         self.wait = wait
         self.popen = popen
         self.process = None
+        self.log_path = None
         self.addresses = []
         self.clients = []
         self.helper = None
         self.asked = 0
+        self.log_from = 0
 
     def __enter__(self):
         if self.own_root:
@@ -309,7 +329,9 @@ class Daemon:
         return {"KOINE_APPROVAL_AGENTS_DECIDE": "yes", **clean_environment(self.env)}
 
     def start(self):
+        self.show_log()
         self.log_path = os.path.join(self.root, "log.%d" % time.monotonic_ns())
+        self.log_from = 0
         self.addresses = []
         # A file, not a pipe: a daemon must not wait for us to read its log.
         with open(self.log_path, "wb") as log:
@@ -349,7 +371,9 @@ class Daemon:
         return self.address("unix")[len("unix:"):]
 
     def log(self):
+        """All of it, or what was logged since an earlier test."""
         with open(self.log_path, "rb") as f:
+            f.seek(self.log_from)
             return f.read()
 
     def connect(self, kind="unix", dialect=None, **opts):
@@ -396,7 +420,24 @@ class Daemon:
             self.signal(signal.SIGTERM)
         return self.wait_exit()
 
+    def lend(self):
+        """Waits until nothing of an earlier test is left, and counts calls from here."""
+        wait_until(lambda: self.status()["connections"] == 1, "the connections of an earlier test to end")
+        wait_until(lambda: self.status()["calls_in_flight"] == 0, "the calls of an earlier test to end")
+        earlier = self.calls()
+        self.asked += earlier
+
+    def take_back(self):
+        """Closes what a test has opened, and looks at what was logged meanwhile."""
+        for c in self.clients:
+            c.close()
+        self.clients = []
+        self.helper = None
+        self.alive()
+        self.log_from += self.check_log()
+
     def check_log(self):
+        """Returns how many bytes it has looked at."""
         log = self.log()
         check(not SANITIZER.search(log), "sanitizer report: %s",
               log[-4000:].decode(errors="replace"))
@@ -405,6 +446,7 @@ class Daemon:
             if UNEXPECTED_LOG.match(line) and not any(a.encode() in line for a in self.announced + self.possible):
                 raise Failure("unannounced log line: %r" % line)
         check(not missing, "announced, but not logged: %r", missing)
+        return len(log)
 
     def __exit__(self, kind, *exc):
         try:
@@ -416,15 +458,56 @@ class Daemon:
         finally:
             self.clean_up()
 
+    def show_log(self):
+        """Prints the log of the last process, if somebody wants to see all of it."""
+        if self.log_path and os.environ.get("VERBOSE"):
+            print("---- log of koined %d\n%s----" % (self.pid, self.log().decode(errors="replace")), flush=True)
+
     def clean_up(self):
         if self.process:
             if self.process.poll() is None:
                 self.process.kill()
                 self.process.wait()
             self.process.stdout.close()
+            self.show_log()
         if self.own_root and self.root:
             shutil.rmtree(self.root, ignore_errors=True)
             clear_databases(self.root)
+
+
+lent = {}  # daemons that several tests use, by their arguments
+
+
+@contextlib.contextmanager
+def shared(*args, **opts):
+    """
+    A daemon that all tests of a file with the same arguments use, one after the other: a start and a stop take 0.1 s of
+    CPU time with sanitizers. For tests that neither stop, kill nor configure it, and that read and write only what is
+    theirs: their own user, project or conversation, or nothing that is kept. After a test that fails, the next one gets
+    a new daemon. main() stops the daemons.
+    """
+    key = repr((args, sorted(opts.items())))
+    if key not in lent:
+        lent[key] = Daemon(*args, **opts).__enter__()
+    d = lent[key]
+    try:
+        d.lend()
+        yield d
+        d.take_back()
+    except BaseException:
+        lent.pop(key).__exit__(*sys.exc_info())
+        raise
+
+
+def stop_shared():
+    """Returns what was wrong with how they ended."""
+    faults = []
+    while lent:
+        try:
+            lent.popitem()[1].__exit__(None, None, None)
+        except Exception as why:
+            faults.append(str(why) or type(why).__name__)
+    return faults
 
 
 # ---- clients ----
@@ -657,15 +740,46 @@ def post(client, body, path="/", headers="", method="POST", version="1.1", host=
 
 # ---- running ----
 
+servers_cpu = []  # seconds of servers that were nobody's child here
 
-def main(tests):
-    """Runs the test_ functions of a module, or those whose names hold an argument."""
+
+def cpu_used():
+    """Seconds of this process, of all programs that it has waited for, and of their servers."""
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(s.ru_utime + s.ru_stime for s in spent) + sum(servers_cpu)
+
+
+# The release build, in a run of all tests: what the sanitizers' build runs as well is left out, see main().
+ONLY_MEASURED = os.environ.get("KOINE_ONLY_MEASURED") == "1"
+EVERYTHING = "1" in (os.environ.get("KOINE_EVERY_TEST"), os.environ.get("KOINE_SOAK"))
+
+
+def main(tests, measured=(), plain=()):
+    """
+    Runs the test_ functions of a module, or those whose names contain an argument and $TEST_FUNCTION.
+
+    measured: the names of those that a release build answers in another way, because they measure memory, time or
+    disk, or need a program without sanitizers. Where they are named, ./dev test runs only those with a release build.
+    plain: the names of tests that exercise other programs more than ours. ./dev test runs them only with a release build,
+    unless they are named; ./dev soak runs them in both.
+    """
     passed = failed = skipped = 0
+    part = os.environ.get("TEST_FUNCTION", "")
+    measured = [*measured, *plain]
+    missing = ["test_" + name for name in measured if "test_" + name not in tests]
+    if missing:
+        raise Failure("there is no %s" % ", ".join(missing))
+    if measured and ONLY_MEASURED and not EVERYTHING and not SERVER:
+        tests = {"test_" + name: tests["test_" + name] for name in measured}
+    elif SANITIZED and not EVERYTHING and not part and len(sys.argv) == 1:
+        tests = {name: test for name, test in tests.items() if name[len("test_"):] not in plain}
     for name, test in list(tests.items()):
         if not name.startswith("test_") or not callable(test):
             continue
         short = name[len("test_"):]
         if len(sys.argv) > 1 and not any(word in short for word in sys.argv[1:]):
+            continue
+        if part not in name:
             continue
         try:
             test()
@@ -682,7 +796,11 @@ def main(tests):
             continue
         passed += 1
         print("ok %s" % short, flush=True)
+    for why in stop_shared():
+        failed += 1
+        print("FAIL the end of a shared daemon: %s" % why, flush=True)
     drop_databases()
     tail = ", %d skipped" % skipped if skipped else ""
+    print("CPU: %.1f s" % cpu_used(), flush=True)
     print("%d passed, %d failed%s" % (passed, failed, tail), flush=True)
     sys.exit(1 if failed else 0)

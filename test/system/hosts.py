@@ -163,7 +163,7 @@ class Hosts:
             self.folder = self.folder or stack.enter_context(harness.Folder()).path
             self.journal = Journal(os.path.join(self.folder, "journal"))
             self.name = "koine_%d" % time.monotonic_ns()
-            self.url = self.server.database(self.name)
+            self.url = self.server.store(self.name)
             stack.push(self.end)
             for number in range(self.n):
                 self.node(number).up()

@@ -230,3 +230,38 @@ def test_a_host_that_stands_still_in_a_transaction_holds_nobody_up(server):
             b.thaw()
             for t in writers:
                 t.join()
+
+
+def step_database_clock(hosts, by_ms):
+    """What the database says that the time is: koined asks nothing else there."""
+    hosts.sql("CREATE OR REPLACE FUNCTION koine.koine_now() RETURNS BIGINT VOLATILE LANGUAGE sql AS"
+              " 'SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) + %d'" % by_ms)
+
+
+def renewals(hosts):
+    return hosts.sql("SELECT string_agg(CAST(seen_ms AS TEXT), ' ' ORDER BY name) FROM koine.host").split()
+
+
+def test_step_of_the_databases_clock_loses_no_host(server):
+    """An hour forward, and back: every lease is over at once, and no task runs twice."""
+    with Hosts(3, server=server) as hosts:
+        alpha = hosts.nodes[0]
+        task = hosts.run(alpha, 4 * LEASE, retry=3, host="alpha")[0]["id"]
+        wait_until(lambda: hosts.journal.attempts(), "the program")
+        for by_ms in 3600000, 0, -3600000:
+            before = renewals(hosts)
+            step_database_clock(hosts, by_ms)
+            wait_until(lambda: all(a != b for a, b in zip(renewals(hosts), before)), "renewals")
+            same(states(alpha), {"alpha": "alive", "beta": "alive", "gamma": "alive"}, "hosts")
+        same(ends_as(alpha, task, "completed")["attempts"], 1, "attempts")
+        same(hosts.journal.faults(), [], "faults")
+        log = [line for line in hosts.sql("SELECT type FROM koine.event WHERE type IN ('task.retrying', 'task.fenced')").split()]
+        same(log, [], "events")
+
+
+def test_killed_host_is_lost_although_the_databases_clock_was_set_back(server):
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        alpha.kill()
+        step_database_clock(hosts, -3600000)
+        until_state(beta, "alpha", "lost")

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from harness import Failure, Skip
+from harness import Failure, Skip, installed
 
 HUB = "10.77.0.1"
 WRONG = "02:00:0a:4d:ff:ff"
@@ -104,6 +104,9 @@ class Network:
         return self.spaces[number].wrapper if self.real else []
 
     def need(self):
+        if os.geteuid() == 0:
+            installed("ip")
+            installed("nsenter")
         if not self.real:
             raise Skip("networks of our own need root, ip and nsenter")
 

@@ -37,7 +37,7 @@ def test_a_server_that_says_nothing_is_given_up():
 
 def test_a_limit_of_the_role_is_not_ours(server):
     """Who waits a moment for another's lock is not cut off in the middle."""
-    server.sql("CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET statement_timeout = '100ms'; "
+    server.sql("CREATE ROLE hasty LOGIN SUPERUSER IN ROLE koine; ALTER ROLE hasty SET statement_timeout = '100ms'; "
                "ALTER ROLE hasty SET lock_timeout = '100ms'")
     with Hosts(0, spare=1, server=server) as hosts:
         node = hosts.node(0, url=server.url(hosts.name, "hasty")).up()
@@ -50,3 +50,21 @@ def test_a_limit_of_the_role_is_not_ours(server):
         result, error = node.ask("memory.add", {"content": "during"})
         holder.wait()
         check(result, "%r", error)
+
+
+def test_a_renewal_that_fails_is_no_lost_lease(server):
+    with Hosts(1, server=server) as hosts:
+        node = hosts.nodes[0]
+        task = hosts.run(node, 600)[0]["id"]
+        wait_until(lambda: hosts.journal.started(task), "the program")
+        before = hosts.sql("SELECT epoch FROM koine.host")
+        hosts.sql("ALTER TABLE koine.host RENAME TO away")
+        try:
+            wait_until(lambda: b"the hosts' database does not answer" in node.log(), "a renewal that fails")
+        finally:
+            hosts.sql("ALTER TABLE koine.away RENAME TO host")
+        wait_until(lambda: b"the hosts' database answers again" in node.log(), "a renewal that succeeds")
+        check(b"gives up what it runs" not in node.log(), "%s", node.log().decode())
+        same(hosts.sql("SELECT epoch FROM koine.host"), before, "its epoch")
+        same(node.ask("task.show", {"id": task})[0]["state"], "running", "the task")
+        same(hosts.journal.started(task), [1], "attempts")

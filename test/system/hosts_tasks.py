@@ -69,8 +69,31 @@ def test_where_it_may_run(server):
         check("there is no host 'nobody'" in error["message"], "%r", error)
         waits = add(hosts, alpha, on="gpu")
         same(task(beta, waits).get("on_label"), "gpu", "what it waits for")
+        for node in hosts.nodes:
+            # One that has not heard of it yet shows the store's row, and no reason.
+            wait_until(lambda node=node: "waits" in task(node, waits), "%s has heard of it" % node.name)
+            same(task(node, waits)["waits"], {"for": "label", "on": "gpu", "text": "no host has label gpu"}, "why")
         same(alpha.ask("task.edit", {"id": waits, "on": "", "host": "beta"})[1], None, "edited")
         same(in_state(alpha, waits, "completed")["host"], "beta", "the host")
+
+
+def test_a_retry_at_another_host_queues_what_was_skipped(server):
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        first = add(hosts, alpha, LONG, host="alpha")
+        behind = add(hosts, beta, after=[first])
+        wait_until(lambda: runs_at(hosts, first)[0] == "alpha", "it runs at alpha")
+        pid = runs_at(hosts, first)[1]
+        os.kill(pid, signal.SIGTERM)
+        in_state(alpha, behind, "skipped")
+        # alpha says so before its commit is done; until then beta refuses because it is queued.
+        wait_until(lambda: first in beta.ask("task.retry", {"id": behind})[1]["message"], "the refusal names it")
+        same(beta.ask("task.retry", {"id": first})[0]["tasks"], [first, behind], "queued again")
+        wait_until(lambda: runs_at(hosts, first)[1] != pid, "it runs again")
+        same(in_state(beta, behind, "queued")["state"], "queued", "what waits for it")
+        os.kill(runs_at(hosts, first)[1], signal.SIGTERM)
+        in_state(beta, behind, "skipped")
+        same(hosts.journal.started(behind), [], "what comes after it")
 
 
 def test_what_a_killed_one_ran_goes_on_elsewhere(server):
@@ -83,7 +106,7 @@ def test_what_a_killed_one_ran_goes_on_elsewhere(server):
             wait_until(lambda id=id: runs_at(hosts, id)[0] == "alpha", "it runs at alpha")
         alpha.kill()
         same(in_state(beta, once, "failed")["error"], "host alpha was lost", "why")
-        in_state(beta, behind, "failed")
+        in_state(beta, behind, "skipped")
         same(in_state(beta, again, "queued")["on_host"], "alpha", "it waits for its host")
         same(beta.ask("task.edit", {"id": again, "host": "any"})[1], None, "edited")
         wait_until(lambda: runs_at(hosts, again)[0] == "beta", "it runs at beta")
@@ -300,7 +323,7 @@ def test_what_is_stopped_with_its_host_goes_on_elsewhere(server):
         in_state(beta, again, "running")
         alpha.stop()
         same(in_state(beta, once, "failed")["error"], "Killed during shutdown", "why")
-        same(in_state(beta, again, "queued")["attempts"], 1, "attempts so far")
+        same(in_state(beta, again, "queued")["attempts"], 0, "attempts that count")
         wait_until(lambda: beta.ask("task.edit", {"id": again, "host": "beta"})[1] is None, "beta has heard of it")
         wait_until(lambda: runs_at(hosts, again)[0] == "beta", "it runs at beta")
         same(hosts.journal.faults(), [], "what ran")

@@ -4,7 +4,8 @@
 import {createRequire} from 'node:module';
 import {pathToFileURL} from 'node:url';
 
-const who = {name: 'koine-test', version: '1'};
+// permission_prompt is offered to Claude Code.
+const who = {name: 'claude-code', version: '1'};
 const told = ['notifications/message', 'notifications/tools/list_changed',
 	'notifications/prompts/list_changed', 'notifications/resources/updated'];
 

@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import re
 import select
 import socket
 import subprocess
@@ -42,7 +43,8 @@ class Everything:
 
 def meta(capabilities=None, **more):
     out = {PROTOCOL + "protocolVersion": MODERN,
-           PROTOCOL + "clientCapabilities": capabilities or {}}
+           PROTOCOL + "clientCapabilities": capabilities or {},
+           PROTOCOL + "clientInfo": {"name": "claude-code", "version": "2"}}
     out.update(more)
     return out
 
@@ -58,6 +60,51 @@ def message(method, params=None, id=1):
 
 def modern(method, params=None, id=1, capabilities=None):
     return message(method, dict(params or {}, _meta=meta(capabilities)), id)
+
+
+TYPES = {"string", "number", "integer", "boolean", "object", "array", "null"}
+
+
+def schema_faults(schema, where="", top=True):
+    """What OpenAI's models (functions that are not strict) and VS Code refuse in a tool's schema:
+    every schema has a type, every array items, the outermost one is an object with properties and
+    without a choice; names are short and plain; enums are not empty and of their type."""
+    types = schema.get("type")
+    types = types if isinstance(types, list) else [types]
+    if not set(types) <= TYPES or not types:
+        return ["%s: type %r" % (where, schema.get("type"))]
+    out = []
+    if top and types != ["object"]:
+        out.append("%s: no object" % where)
+    if top and {"oneOf", "anyOf", "allOf", "enum", "not"} & set(schema):
+        out.append("%s: a choice" % where)
+    if top and not isinstance(schema.get("properties"), dict):
+        out.append("%s: no properties" % where)
+    if "array" in types:
+        items = schema.get("items")
+        out += ["%s: no items" % where] if not isinstance(items, dict) else schema_faults(
+            items, where + "[]", False)
+    if "enum" in schema and not (schema["enum"] and all(
+            isinstance(word, str) for word in schema["enum"]) and types == ["string"]):
+        out.append("%s: enum" % where)
+    for name, one in schema.get("properties", {}).items():
+        if not re.fullmatch("[a-zA-Z0-9_.-]{1,64}", name):
+            out.append("%s: the name %r" % (where, name))
+        out += schema_faults(one, where + "." + name, False)
+    if not set(schema.get("required", [])) <= set(schema.get("properties", {})):
+        out.append("%s: required, and not there" % where)
+    return out
+
+
+def tool_faults(tools):
+    out = []
+    for t in tools:
+        if not re.fullmatch("[a-zA-Z0-9_-]{1,64}", t["name"]) or not t.get("description"):
+            out.append(t["name"])
+        out += schema_faults(t["inputSchema"], t["name"])
+        if "outputSchema" in t:
+            out += schema_faults(t["outputSchema"], t["name"] + " >")
+    return out
 
 
 def headers_for(body):

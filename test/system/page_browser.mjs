@@ -247,6 +247,7 @@ const kinds = {
 		await page.keyboard.press('e');
 		await page.getByLabel('What is to be done').waitFor();
 		await page.waitForFunction(() => document.activeElement?.tagName === 'TEXTAREA');
+		found.waits = await page.locator('.pane .note').first().textContent();
 		await page.keyboard.press('Control+A');
 		await page.keyboard.type('changed on the page');
 		// Somebody else's change does not take away what is typed.
@@ -433,7 +434,7 @@ const kinds = {
 		await page.waitForURL(`${base}/`);
 		await new Promise(done => server.listen(0, '127.0.0.1', done));
 		server.unref();
-		for (const host of ['127.0.0.1', 'localhost']) {
+		for (const host of ['127.0.0.1', 'localhost', new URL(base).hostname]) {
 			const evil = await browser.newPage();
 
 			evil.on('response', r => r.url().startsWith(base) && answers.push(r.status()));
@@ -463,6 +464,141 @@ const kinds = {
 		}
 		server.close();
 		found.taken = answers.filter(status => status < 400);
+	},
+
+	// A click at the place of a button, in the very moment in which another card comes there.
+	async moved() {
+		const page = await open(link);
+		const cards = page.locator('.card');
+		const settle = async () => page.waitForFunction(t => performance.now() > t, await page.evaluate(() => performance.now() + 450));
+		const waiting = () => JSON.parse(koine('approvals', '--json')).map(a => a.id);
+
+		await page.waitForURL(`${base}/`);
+		await cards.nth(1).waitFor();
+		await settle();
+		const {x, y, width, height} = await cards.first().getByRole('button', {name: 'Approve'}).boundingBox();
+		const at = [x + width / 2, y + height / 2];
+
+		await page.evaluate(([left, top]) => {
+			window.hits = [];
+			new MutationObserver(() => {
+				const hit = document.elementFromPoint(left, top)?.closest('button');
+
+				window.hits.push(hit?.textContent ?? null);
+				hit?.dispatchEvent(new MouseEvent('click', {detail: 1, bubbles: true, cancelable: true}));
+			}).observe(document.querySelector('.cards'), {childList: true});
+		}, at);
+		koine('deny', '--comment', 'elsewhere', waiting()[0]);
+		await page.waitForFunction(() => window.hits.length === 1);
+		found.hit = (await page.evaluate(() => window.hits))[0];
+		found.busy = await page.locator('[aria-busy]').count();
+		await page.getByText('has just moved').waitFor();
+		await settle();
+		found.waits = waiting().length;
+		await page.mouse.click(...at);
+		await page.waitForFunction(() => document.querySelectorAll('.card').length === 0);
+		found.left = waiting().length;
+		// One that has just come.
+		await page.evaluate(() => { window.hits = []; });
+		koine('call', 'approval.create', '{"tool":"Fresh","input":{"command":"ls"}}');
+		await page.waitForFunction(() => window.hits.includes('Approve'));
+		found.fresh = await page.locator('[aria-busy]').count();
+	},
+
+	// Another user has our port while we are away, and leaves a worker and poisoned files at every name that is known.
+	async prepare() {
+		const {port, collector} = JSON.parse(process.env.KOINE_EVIL);
+		const send = what => `fetch('http://127.0.0.1:${collector}/' + ${what}, {mode: 'no-cors'}).catch(() => {})`;
+		const worker = `self.addEventListener('install', () => self.skipWaiting());
+			self.addEventListener('activate', e => e.waitUntil(clients.claim()));
+			self.addEventListener('fetch', e => {
+				const url = e.request.url;
+				${send("'worker?' + encodeURIComponent(url)")};
+				if (!url.includes('/enter'))
+					return;
+				e.respondWith((async () => {
+					const used = await fetch(url, {redirect: 'manual'}).then(r => r.status, () => 0);
+					await ${send("'used?' + used")};
+					return new Response('<title>evil</title>evil', {headers: {'Content-Type': 'text/html'}});
+				})());
+			});`;
+		const server = createServer((q, r) => {
+			const script = q.url.endsWith('.js');
+
+			r.setHeader('Cache-Control', q.url === '/sw.js' ? 'no-store' : 'max-age=31536000, immutable');
+			r.setHeader('Content-Type', script ? 'text/javascript' : 'text/html');
+			r.end(q.url === '/sw.js' ? worker : script ? send("'poisoned'") : '<!doctype html><title>evil</title>');
+		});
+
+		await new Promise(done => server.listen(port, '127.0.0.1', done));
+		found.workers = 0;
+		for (const host of ['127.0.0.1', 'localhost']) {
+			const page = await browser.newPage();
+
+			await page.goto(`http://${host}:${port}/`);
+			found.workers += await page.evaluate(async () => {
+				for (const path of ['/app.js', '/inbox.js', '/link.js', '/index.html'])
+					await fetch(path);
+				await navigator.serviceWorker.register('/sw.js');
+				await navigator.serviceWorker.ready;
+				return (await navigator.serviceWorker.getRegistrations()).length;
+			});
+			await page.close();
+		}
+		server.closeAllConnections();
+		server.close();
+	},
+
+	async prepared() {
+		const {port, collector} = JSON.parse(process.env.KOINE_EVIL);
+		const seen = [];
+		const server = createServer((q, r) => {
+			seen.push(q.url);
+			r.end();
+		});
+
+		await new Promise(done => server.listen(collector, '127.0.0.1', done));
+		server.unref();
+		const page = await open(link);
+
+		await page.waitForURL(`${base}/`);
+		await page.locator('.room-inbox').waitFor();
+		found.first = [...seen];
+		// The link at a name that the worker has: it is seen there, and worth nothing.
+		const next = new URL(koine('page', '--no-open').trim());
+		const evil = await browser.newPage();
+
+		await evil.goto(`http://127.0.0.1:${port}${next.pathname}${next.search}`);
+		found.title = await evil.title();
+		found.used = seen.filter(u => u.startsWith('/used'));
+		found.worker = seen.some(u => u.startsWith('/worker'));
+		found.called = await evil.evaluate(() => fetch('/rpc', {method: 'POST', headers: {'Content-Type': 'application/json'},
+			body: '{"jsonrpc":"2.0","id":1,"method":"ping"}'}).then(r => r.status));
+		await page.goto(next.href);
+		await page.waitForURL(`${next.origin}/`);
+		await page.locator('.room-inbox').waitFor();
+		found.poisoned = seen.some(u => u.startsWith('/poisoned'));
+		// What koined answers there ends the worker.
+		await evil.goto(`http://127.0.0.1:${port}/nothing`).catch(() => {});
+		found.workers = await evil.evaluate(async () => (await navigator.serviceWorker?.getRegistrations() ?? []).length);
+	},
+
+	// Sessions that koined did not start, and one of which it knows nothing: the inbox links to both.
+	async observed() {
+		const page = await open(link);
+
+		await page.waitForURL(`${base}/`);
+		await page.getByRole('link', {name: /^session observed/}).click();
+		await page.getByText('only observes it, by the hooks of claude', {exact: false}).waitFor();
+		found.observed = await page.locator('.pane .gist').allTextContents();
+		found.actions = await page.locator('.pane button').count();
+		await page.goto(`${base}/#/inbox`);
+		await page.getByRole('link', {name: /^session unheard/}).click();
+		await page.getByText('knows nothing of this session', {exact: false}).waitFor();
+		found.unheard = await page.locator('.pane .gist').allTextContents();
+		await page.goto(`${base}/#/sessions`);
+		await page.getByText('tidy the shelves', {exact: true}).waitFor();
+		found.list = await page.locator('.rows .row .gist').allTextContents();
 	},
 
 	// A session that has said very much, and one that says much while somebody watches.

@@ -2,10 +2,9 @@
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 
-from harness import KOINE, Daemon, Folder, Skip, check, clean_environment, same, wait_until
+from harness import KOINE, Daemon, Folder, check, clean_environment, installed, same, wait_until
 from mcp_npm import HERE, NODE, PACKAGES, need
 
 CHROMIUM = "/usr/bin/chromium"
@@ -100,15 +99,13 @@ class PageWorld(Folder):
         same(done.returncode, 0, "koine page, %r" % done.stderr)
         return done.stdout.strip()
 
-    def browse(self, what, env=None):
+    def browse(self, what, env=None, link=None):
         """What the browser found, without problems."""
         need(NODE, os.path.join(PACKAGES, "node_modules", "playwright-core"))
-        if not shutil.which(CHROMIUM):
-            check(os.environ.get("CI") != "true", "there is no %s", CHROMIUM)
-            raise Skip("no chromium; ./dev test installs it")
+        installed(CHROMIUM)
         extra = {"KOINE": KOINE, "KOINE_SOCKET": self.daemon.socket_path, "HOME": self.path}
         done = subprocess.run([NODE, os.path.join(HERE, "page_browser.mjs"), PACKAGES, self.path,
-                               self.link(), what],
+                               link or self.link(), what],
                               env=clean_environment({**extra, **(env or {})}),
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
         same(done.returncode, 0, "node's end, %r" % done.stderr[-2000:])

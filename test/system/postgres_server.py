@@ -15,16 +15,14 @@ import tempfile
 import threading
 import time
 
-from harness import Failure, Skip, wait_until
+from harness import TEMPLATE, Failure, create_database, missing, run_koined, servers_cpu, wait_until
 from libpq import query
 
 
 def programs():
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: int(p.split("/")[4]))
     if not found or not shutil.which("psql"):
-        if os.environ.get("CI"):
-            raise Failure("there is no PostgreSQL server here")
-        raise Skip("there is no PostgreSQL server here")
+        missing("PostgreSQL server")
     return found[-1]
 
 
@@ -38,8 +36,9 @@ class Server:
     """For a `with`. The server refuses to be root's, so it is the user postgres's there."""
 
     def __init__(self, options="", wrapper=(), address="127.0.0.1"):
-        # No machine loses its power here: what a server has written is there after it was killed.
-        self.options = "-c fsync=off " + options
+        # No machine loses its power here: what a server has written is there after it was killed, page by page.
+        # Commits stay synchronous, because tests kill servers and look for what was acknowledged.
+        self.options = "-c fsync=off -c full_page_writes=off " + options
         self.made = []
         self.wrapper = list(wrapper)
         self.address = address
@@ -87,7 +86,17 @@ class Server:
             with open(self.folder + "/log") as f:
                 raise Failure("the server does not start: %s" % f.read()[-1000:])
 
+    def note_cpu(self):
+        """What the server has used. It is a child of init, so nobody here waits for it."""
+        with contextlib.suppress(OSError, ValueError):
+            with open(self.folder + "/data/postmaster.pid") as f:
+                pid = int(f.readline())
+            with open("/proc/%d/stat" % pid) as f:
+                fields = f.read().rsplit(")", 1)[1].split()
+            servers_cpu.append(sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK"))
+
     def stop(self, mode="immediate"):
+        self.note_cpu()
         self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-m", mode, "stop")
 
     def hold_commits(self):
@@ -116,16 +125,32 @@ class Server:
     def url(self, name, user="koine"):
         return "postgresql://%s@%s:%d/%s" % (user, self.address, self.port, name)
 
+    def local_url(self, name):
+        """The address by the server's socket, which is in no network."""
+        return "postgresql://koine@/%s?host=%s&port=%d" % (name, self.folder, self.port)
+
     def sql(self, text, name="postgres"):
-        """By the server's socket, which is in no network."""
         try:
-            return query("postgresql://koine@/%s?host=%s&port=%d" % (name, self.folder, self.port), text).strip()
+            return query(self.local_url(name), text).strip()
         except RuntimeError as why:
             raise Failure("%s: %s" % (text, why)) from None
 
-    def database(self, name):
-        """A new one, and its address."""
-        self.sql("CREATE DATABASE %s" % name)
+    def make_template(self):
+        """Tables of koined's without data, which most databases here are copies of: see database_of()."""
+        self.sql("CREATE DATABASE " + TEMPLATE)
+        done = run_koined("--init-store", "--store", self.local_url(TEMPLATE))
+        if done.returncode != 0:
+            raise Failure("koined --init-store: %s" % done.stderr.decode())
+
+    def store(self, name):
+        """The address of a new database that has koined's tables."""
+        if not self.sql("SELECT 1 FROM pg_database WHERE datname = '%s'" % TEMPLATE):
+            self.make_template()
+        return self.database(name, template=TEMPLATE)
+
+    def database(self, name, template=None):
+        """The address of a new database, which is empty unless it is a copy."""
+        self.sql(create_database(name, template))
         self.made.append(name)
         return self.url(name)
 

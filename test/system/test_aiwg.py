@@ -540,6 +540,19 @@ def test_work_that_nobody_can_do_fails():
         check("offline responder" in named["result"], "%r", named["result"])
 
 
+def test_work_is_refused_where_no_subsystem_could_do_it():
+    for flags, why in ((("--agent", "none"), NOBODY % "tasks"),
+                       (("--set", "daemon.programs=no"), "this daemon starts no programs ([daemon] programs = no)")):
+        with Daemon(*flags, env={"PATH": "/usr/bin:/bin"}) as d:
+            c = connect(d)
+            for method, params in (("task.submit", {"prompt": "hello"}), ("chat.send", {"message": "hello"})):
+                same(json.loads(c.call_text(request(method, params)))["error"],
+                     {"code": -32003, "message": why}, "%s with %r" % (method, flags))
+            same(c.call("task.list"), [], "tasks")
+    with Daemon("--set", "daemon.programs=no", "--set", "tasks.runner=recall") as d:
+        same(connect(d).finished("hello")["state"], "completed", "an agent that is no program")
+
+
 def test_who_wants_recall_for_work_gets_it():
     for setting in ("tasks.runner=recall", "task.runner=recall"):
         with Daemon("--set", setting, env={"PATH": "/usr/bin:/bin"}) as d:

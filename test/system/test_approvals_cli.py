@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
-koine approvals, approve, deny, respond and grants with a real koined: in a pipe, and the live list
-on a terminal of its own.
+koine approvals, approve, deny, respond, grants and ask with a real koined: in a pipe, and the live
+list on a terminal of its own.
 """
 import json
 import os
@@ -337,6 +337,104 @@ def test_live_outlives_the_daemon_and_gives_the_terminal_back():
         d.stop()
         with Terminal(of(d), "approvals", "-w") as t:
             check("no koined at" in t.leave(code=69), "told")
+
+
+# ---- koine ask ----
+
+
+def asked(c):
+    """The one question that waits."""
+    def one():
+        rows = c.call("approval.list")["approvals"]
+        return rows[0] if len(rows) == 1 else None
+
+    return wait_until(one, "the question")
+
+
+def test_ask_exits_as_it_was_decided():
+    with Daemon() as d, d.connect() as c:
+        for decision, code in (("approve", 0), ("deny", 1)):
+            with Running(of(d), "ask", "Deploy to", "production?") as k:
+                row = asked(c)
+                same((row["kind"], row["tool"], row["input"]),
+                     ("function_call", "ask", {"question": "Deploy to production?"}), "what is asked")
+                check("ask   Deploy to production?" in koine(of(d), "approvals").out, "the list")
+                koine(of(d), decision, short(row["id"]), "--comment", "as I say" + STEERING)
+                done = k.finish()
+                same((done.code, done.out), (code, ""), decision)
+                check("by human: as I say" in done.err and "\033" not in done.err, "%r", done.err)
+        with Running(of(d), "ask", "-") as k:
+            k.process.stdin.write(b"Really?\n")
+            k.process.stdin.close()
+            k.process.stdin = open(os.devnull, "rb")
+            row = asked(c)
+            same(row["input"], {"question": "Really?"}, "from stdin")
+            koine(of(d), "approve", short(row["id"]))
+            same((k.finish().code, k.out), (0, b""), "approved without a comment")
+        koine(of(d), "ask", code=64)
+        koine(of(d), "ask", "  ", code=65)
+
+
+def test_ask_without_an_answer_is_neither_yes_nor_no():
+    with Daemon() as d, d.connect() as c:
+        same(koine(of(d), "ask", "x", "--timeout", "1", code=75).out, "", "late")
+        same(c.call("approval.list", {"status": "expired"})["pending"], 0, "those that wait")
+        with Running(of(d), "ask", "x") as k:
+            c.call("approval.withdraw", {"id": asked(c)["id"]})
+            same(k.finish().code, 75, "withdrawn")
+        env = of(d)
+        d.stop()
+        check("koined" in koine(env, "ask", "x", code=69).err, "no daemon")
+    with Daemon("--set", "policy.no.verdict=deny") as d:
+        check("denied by policy:no" in koine(of(d), "ask", "x", code=1).err, "a policy decides")
+
+
+def test_ask_is_withdrawn_by_ctrl_c():
+    with Daemon() as d, d.connect() as c:
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)):
+            with Running(of(d), "ask", "x") as k:
+                id = asked(c)["id"]
+                k.process.send_signal(number)
+                same(k.finish().code, code, "exit code after %d" % number)
+                until(c, id, "superseded")
+        with Terminal(of(d), "ask", "x") as t:
+            id = asked(c)["id"]
+            t.expect("waiting for approval: koine approve " + short(id))
+            t.type("\x03")
+            t.leave(code=130)
+            until(c, id, "superseded")
+
+
+def test_ask_prints_the_choice():
+    with Daemon() as d, d.connect() as c:
+        for answer, code, out in (("green", 0, "green\n"), (" Blue ", 0, "blue\n"),
+                                  ("/decline", 1, ""), ("purple", 1, "")):
+            with Running(of(d), "ask", "--choices", "blue, green", "Which colour?") as k:
+                row = asked(c)
+                same((row["kind"], row["input"]), ("human_contact", {
+                    "msg": "Which colour?", "choices": ["blue", "green"]}), "what is asked")
+                check("Which colour?  [blue, green]" in koine(of(d), "approvals").out, "the list")
+                koine(of(d), "respond", short(row["id"]), answer)
+                done = k.finish()
+                same((done.code, done.out), (code, out), answer)
+                check(code == 0 or answer in done.err, "%r", done.err)
+        koine(of(d), "ask", "--choices", "a,,b", "x", code=64)
+
+
+def test_ask_goes_on_after_a_restart():
+    with Daemon() as d:
+        with Running(of(d), "ask", "--json", "x") as k:
+            with d.connect() as c:
+                id = asked(c)["id"]
+            d.signal(signal.SIGKILL)
+            d.wait_exit()
+            d.start()
+            d.wait_ready()
+            with d.connect() as c:
+                same(asked(c)["id"], id, "the same question")
+                koine(of(d), "approve", short(id), "--comment", "go")
+            done = k.finish()
+            same((done.code, json.loads(done.out)["comment"]), (0, "go"), "the answer")
 
 
 if __name__ == "__main__":

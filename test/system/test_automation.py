@@ -2,10 +2,11 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from datetime import datetime, timezone
 
-from harness import SERVER, Daemon, Folder, check, main, request, run_koined, same, wait_until
+from harness import KOINE, SERVER, Daemon, Folder, check, main, request, run_koined, same, wait_until
 from test_chat_cli import Running, of
 
 
@@ -229,7 +230,44 @@ def test_executions_are_events():
                 wait_until(lambda: [e["data"] for e in c.call("event.list")["events"]
                                     if e["type"] == "rule.failed"] == [
                     {"ruleId": "tick", "eventType": "rule.run", "status": "error",
-                     "error": "the command failed with status 3"}], "the event")
+                     "error": "the command failed with status 3", "exitCode": 3,
+                     "duration": c.call("automation.log")["log"][0]["duration"]}], "the event")
+
+
+def test_the_log_keeps_what_commands_printed():
+    with Folder() as folder:
+        config = settings(folder, "\n".join((
+            "[rule says]", "every=1h", "command=echo one; echo two >&2; exit 3",
+            "[rule much]", "every=1h", "command=seq 1 5000; printf 'last\\377'",
+            "[rule quiet]", "every=1h", "command=true",
+            "[rule dies]", "every=1h", "command=kill -KILL $$", "")))
+        seen = None
+        for _ in range(2):
+            with Daemon("--config", config, root=folder.path, announced=[] if seen else ["status=error"],
+                        env={"PATH": "/usr/bin:/bin"}) as d, d.connect() as c:
+                wait_until(lambda: len(rules(d)) == 4, "the rules")
+                for rule in () if seen else ("says", "much", "quiet", "dies"):
+                    c.send(request("automation.run", {"rule": rule}) + b"\n")
+                    c.read_line()
+                log = c.call("automation.log")["log"]
+                same([(e["rule"], e["status"], e["exit_status"], e["signal"]) for e in log],
+                     [("says", "error", 3, None), ("much", "command_run", 0, None),
+                      ("quiet", "command_run", 0, None), ("dies", "error", None, 9)], "executions")
+                says, much, quiet, dies = log
+                same((says["output"], says["output_bytes"]), ("one\ntwo\n", 8), "its output")
+                check(says["duration"] >= 0, "how long it took")
+                check(much["output"].endswith("\n5000\nlast\ufffd"), "the end: %r", much["output"][-20:])
+                check(4000 < len(much["output"]) <= 4096 and much["output_bytes"] > 20000, "bounded")
+                same((quiet["output"], dies["output"]), (None, None), "nothing")
+                same([e["rule"] for e in c.call("automation.log", {"limit": 2})["log"]], ["quiet", "dies"], "a limit")
+                same(c.call("automation.log", {"project": "/elsewhere"})["log"], [], "of no project")
+                same(len(c.call("automation.log", {"project": ""})["log"]), 4, "of the settings")
+                check(seen in (None, log), "the same after a restart")
+                seen = log
+                shown = subprocess.run([KOINE, "automation", "log"], stdout=subprocess.PIPE,
+                                       env=of(d)).stdout.decode()
+                check("\n    one\n    two\n" in shown and "    5000\n" in shown, "%r", shown)
+                same(shown.splitlines()[0].split(), ["TIME", "RULE", "EVENT", "STATUS", "EXIT", "TOOK", "TASK", "ERROR"], "titles")
 
 
 def asked(c, status="pending"):

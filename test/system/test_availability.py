@@ -1,11 +1,15 @@
 """PostgreSQL's own ways to be there: a standby that takes over, and poolers in between."""
+import contextlib
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 
-from harness import Daemon, Failure, Folder, Skip, check, main, request, run_koined, same, wait_until
+from harness import (Client, Daemon, Failure, Folder, Skip, check, installed, main, request, run_koined, same,
+                     wait_until)
 from postgres_server import Server, free_port
 
 
@@ -31,11 +35,7 @@ class Pooler:
         self.server, self.mode, self.more = server, mode, more
 
     def __enter__(self):
-        program = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
-        if not program:
-            if os.environ.get("CI"):
-                raise Failure("there is no pgbouncer here")
-            raise Skip("there is no pgbouncer here")
+        program = installed("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
         self.folder = Folder().__enter__()
         self.port = free_port()
         with open(self.folder("pgbouncer.ini"), "w") as f:
@@ -136,6 +136,148 @@ def test_a_pooler_that_keeps_none_is_refused():
         same(server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", "koine"), "0", "locks")
 
 
+# ---- a fail-over that loses commits, and a log that goes on without us ----
+
+
+class Caller(threading.Thread):
+    """Connects again and again, for a `with`: a listener that is kept never refuses."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.path, self.over, self.faults, self.n = path, threading.Event(), [], 0
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.over.set()
+        self.join()
+
+    def run(self):
+        while not self.over.wait(0.01):
+            with socket.socket(socket.AF_UNIX) as s:
+                try:
+                    s.connect(self.path)
+                    self.n += 1
+                except OSError as why:
+                    self.faults.append(str(why))
+
+
+def ids(client):
+    return sorted(t["id"] for t in client.call("task.find", {"limit": 100})["tasks"])
+
+
+def test_failover_that_lost_commits_starts_every_host_anew():
+    """The standby has stood still for a while: tasks, memories and event numbers are given out a second time."""
+    with Server() as one, Folder() as f, contextlib.ExitStack() as last:
+        one.database("koine")
+        with Standby(one) as two:
+            url = "postgresql://koine@127.0.0.1:%d,127.0.0.1:%d/koine" % (two.port, one.port)
+            options = dict(possible=["the hosts' database", "call failed"],
+                           announced=["starting anew", "gives up what it runs"])
+            options["possible"] += ["running tasks were given up", "programs ended by the guard",
+                                     "tasks are not kept yet"]
+            with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, **options) as a, \
+                    Daemon("--store", url, env={"KOINE_HOST_NAME": "beta"}, **options) as b:
+                with a.connect() as here, b.connect() as there, Client(a.address("unix")) as follower, \
+                        Caller(a.socket_path) as caller:
+                    add(here, "Anna runs")
+                    here.call("task.add", {"prompt": "x", "stash": True})
+                    wait_until(lambda: found(there, "anna") == ["Anna runs"], "the memory at beta")
+                    wait_until(lambda: one.sql("SELECT replay_lsn = pg_current_wal_lsn() FROM pg_stat_replication")
+                               == "t", "the standby to follow")
+                    two.stop("fast")
+                    # What is lost: two tasks, one of them running, a memory, and their events.
+                    add(here, "Anna swims")
+                    here.call("task.add", {"prompt": "lost", "stash": True})
+                    program = here.call("task.run", {"command": ["sh", "-c", "echo $$ > %s; exec sleep 1000" % f("pid")]})
+                    wait_until(lambda: os.path.exists(f("pid")) and read(f("pid")).strip(), "the program")
+                    wait_until(lambda: program["id"] in ids(there), "the task at beta")
+                    follower.send(request("event.subscribe", {}) + b"\n")
+                    follower.read_line()
+                    one.stop("immediate")
+                    last.callback(one.start)
+                    two.start()
+                    two.promote()
+                    lines = []
+                    with contextlib.suppress(Failure, OSError):
+                        while True:
+                            lines.append(follower.read_line())
+                    check(any(b"event.gone" in line for line in lines), "%r", lines)
+                for d in a, b:
+                    wait_until(lambda: b"starting anew" in d.log() and d.log().count(b" started ") == 2, "a new start")
+                check(not alive(int(read(f("pid")))), "the program of a lost task runs")
+                same(caller.faults, [], "refused")
+                with a.connect() as here, b.connect() as there:
+                    for c in here, there:
+                        same(found(c, "anna"), ["Anna runs"], "memories")
+                        same(len(ids(c)), 1, "tasks")
+                    for n in range(5):
+                        here.call("task.add", {"prompt": "x", "stash": True})
+                        there.call("task.add", {"prompt": "x", "stash": True})
+                    add(there, "Anna walks")
+                    for c in here, there:
+                        wait_until(lambda: found(c, "anna") == ["Anna runs", "Anna walks"], "the new memory")
+                        wait_until(lambda: len(ids(c)) == 11 == len(set(ids(c))), "the new tasks")
+                        same(c.call("health")["status"], "ok", "health")
+
+
+def test_restored_database_starts_a_running_host_anew():
+    """The schema is replaced under a running koined by an older copy of it."""
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url, possible=["the hosts' database", "call failed"],
+                    announced=["starting anew", "gives up what it runs"]) as d:
+            with d.connect() as c:
+                add(c, "Anna runs")
+                dump = subprocess.run(["pg_dump", "--schema=koine", "-d", url], check=True, stdout=subprocess.PIPE).stdout
+                add(c, "Anna swims")
+            server.sql("DROP SCHEMA koine CASCADE", "koine")
+            subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", "-d", url], input=dump, check=True,
+                           stdout=subprocess.DEVNULL)
+            wait_until(lambda: d.log().count(b" started ") == 2, "a new start")
+            with d.connect() as c:
+                same(found(c, "anna"), ["Anna runs"], "memories")
+
+
+def test_host_that_slept_past_the_log_starts_anew():
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, possible=["the hosts' database"]) as a, \
+                Daemon("--store", url, env={"KOINE_HOST_NAME": "beta", "KOINE_HOST_LEASE": "5"},
+                       possible=["the hosts' database", "gives up what it runs"], announced=["starting anew"]) as b:
+            with b.connect() as there:
+                add(there, "Anna runs")
+                there.call("task.add", {"prompt": "x", "stash": True})
+            os.kill(b.pid, signal.SIGSTOP)
+            with a.connect() as here:
+                for n in range(20):
+                    here.call("task.add", {"prompt": "x", "stash": True})
+                add(here, "Anna swims")
+                # As [events] keep does it, which deletes the oldest.
+                server.sql("DELETE FROM koine.event WHERE seq <= (SELECT max(seq) - 2 FROM koine.event)", "koine")
+                os.kill(b.pid, signal.SIGCONT)
+                wait_until(lambda: b.log().count(b" started ") == 2, "a new start")
+                with b.connect() as there:
+                    same(ids(there), ids(here), "tasks")
+                    same(found(there, "anna"), ["Anna runs", "Anna swims"], "memories")
+                    same(there.call("health")["status"], "ok", "health")
+
+
+def read(path):
+    with open(path) as text:
+        return text.read()
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
 # ---- a role that may do no more than it must ----
 
 
@@ -172,6 +314,9 @@ def test_tables_are_not_changed_while_others_use_them():
             server.sql("UPDATE koine.koine_schema SET version = version - 1", "koine")
             done = run_koined("--root", f("other"), "--store", url, env=dict(os.environ, KOINE_HOST_NAME="second"))
             check(done.returncode != 0 and b"stop them first" in done.stderr, "%r", done.stderr)
+            checked = run_koined("--root", f("other"), "--check", "--store", url, env=dict(os.environ, KOINE_HOST_NAME="second"))
+            same(checked.returncode, done.returncode, "exit status of --check")
+            check(b"stop them first" in checked.stdout, "%r", checked.stdout)
             server.sql("UPDATE koine.koine_schema SET version = version + 1", "koine")
 
 
@@ -221,6 +366,16 @@ def test_a_disk_that_is_full_loses_nothing():
                 request("memory.add", {"content": kept[-1]}, 1))), "room")
             rows = server.sql("SELECT left(content, 20) FROM koine.memory", "koine").splitlines()
             same(sorted(rows), sorted(kept), "what is kept")
+
+
+def test_a_start_on_a_full_disk_names_the_cause():
+    with SmallDisk() as disk, Folder() as folder:
+        with open(disk.folder("filler"), "wb") as f, contextlib.suppress(OSError):
+            while True:
+                f.write(bytes(65536))
+                f.flush()
+        done = run_koined("--root", folder.path, "--store", "sqlite:" + disk.folder("koine.db"))
+        check(done.returncode != 0 and b"koine.db: no space left on device" in done.stderr, "%r", done)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,10 @@
 """koine call --framing gob, with a server of Go's own net/rpc (test/go/rpcserver.go)."""
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 
-from harness import KOINE, PATIENCE, Daemon, Folder, SOURCE, Skip, check, clean_environment, main, same
+from harness import KOINE, PATIENCE, SOURCE, Daemon, Folder, check, clean_environment, installed, main, same
 
 BUILD = os.environ.get("KOINE_BUILD", os.path.join(SOURCE, "build"))
 
@@ -16,8 +15,7 @@ class Server:
     folder = None
 
     def __init__(self, name="s"):
-        if not shutil.which("go"):
-            raise Skip("there is no go")
+        installed("go")
         if not Server.folder:
             Server.build()
         self.path = os.path.join(Server.folder.name, name)

@@ -19,8 +19,8 @@ import termios
 import threading
 import time
 
-from harness import (KOINE, PATIENCE, SANITIZER, Client, Daemon, Failure, Folder, Skip, check,
-                     clean_environment, main, same, wait_until)
+from harness import (KOINE, PATIENCE, SANITIZER, Client, Daemon, Failure, Folder, Skip, check, clean_environment,
+                     main, missing, same, wait_until)
 
 STATIC = os.environ.get("KOINE_STATIC") or os.path.join(os.path.dirname(KOINE), "koine-static")
 SLOW = ("--set", "agent.recall.word_delay=100")
@@ -577,7 +577,7 @@ def test_slash_commands():
 
 def test_history_is_kept_for_its_owner():
     if os.environ.get("KOINE_EDITS") == "0":
-        raise Skip("koine was built without libedit")
+        missing("libedit in koine")
     with Daemon() as d, Folder() as state:
         env = of(d, XDG_STATE_HOME=state.path)
         with Terminal(env, "chat") as t:

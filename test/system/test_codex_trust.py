@@ -7,16 +7,17 @@ or PATH), with a model of our own.
 import http.server
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
 
-from harness import PATIENCE, Daemon, Folder, Skip, check, main, same
+from harness import PATIENCE, SOURCE, Daemon, Folder, check, installed, main, same
 from test_chat_cli import Terminal
 from test_connect import TOML, Home, full_home, load
 
 # What Codex 0.166 to 0.169 answer, with hashes that are easier to foresee.
+# Where ./dev agents installs them; ./dev test does in CI.
+AGENTS = os.path.join(SOURCE, "build", "agents", "node_modules", ".bin")
 CODEX = r'''#!%s
 import hashlib, json, os, re, sys
 home = os.path.realpath(os.environ["CODEX_HOME"])
@@ -229,9 +230,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 
 
 def need_codex(home):
-    path = os.environ.get("KOINE_CODEX") or shutil.which("codex")
-    if not path:
-        raise Skip("no codex: npm install @openai/codex, and KOINE_CODEX or PATH")
+    path = os.environ.get("KOINE_CODEX") or installed("codex", path=AGENTS + ":" + os.environ["PATH"])
     os.unlink(home("bin/codex"))
     os.symlink(os.path.realpath(path), home("bin/codex"))
     home.env["PATH"] = home("bin") + ":" + os.environ["PATH"]

@@ -6,6 +6,7 @@ it has written is then used: the server that a file names is started as an agent
 import json
 import os
 import random
+import re
 import shutil
 import stat
 import subprocess
@@ -14,13 +15,15 @@ import tomllib
 from harness import KOINE, PATIENCE, Daemon, Folder, Skip, check, main, same, wait_until
 from test_chat_cli import Terminal, environment, koine
 
-AGENTS = ("claude", "codex", "gemini", "opencode", "cursor", "vscode", "zed")
-FOLDERS = (".claude", ".codex", ".gemini", ".config/opencode", ".cursor", ".config/Code/User",
+AGENTS = ("claude", "codex", "gemini", "opencode", "copilot", "cursor", "vscode", "zed")
+WITH_PROJECTS = tuple(a for a in AGENTS if a not in ("copilot", "zed"))
+FOLDERS = (".claude", ".codex", ".gemini", ".config/opencode", ".copilot", ".cursor", ".config/Code/User",
            ".config/zed")
 SERVER = {  # file, and where the server stands in it
     "claude": (".claude.json", "mcpServers"), "codex": (".codex/config.toml", "mcp_servers"),
     "gemini": (".gemini/settings.json", "mcpServers"),
     "opencode": (".config/opencode/opencode.json", "mcp"),
+    "copilot": (".copilot/mcp-config.json", "mcpServers"),
     "cursor": (".cursor/mcp.json", "mcpServers"),
     "vscode": (".config/Code/User/mcp.json", "servers"),
     "zed": (".config/zed/settings.json", "context_servers"),
@@ -94,8 +97,8 @@ def test_every_agent_gets_its_server():
             if isinstance(line, str):
                 line = [line] + server["args"]
             same(line[:2], [KOINE, "mcp"], agent)
-            same(line[2:], ["--socket", home("run/koine/koine.sock")] if agent == "codex" else [],
-                 "the socket for " + agent)
+            same(line[2:], ["--start"] + (["--socket", home("run/koine/koine.sock")]
+                                          if agent == "codex" else []), "arguments for " + agent)
             same(stat.S_IMODE(os.stat(home(name)).st_mode), 0o600, "mode of " + name)
 
 
@@ -132,6 +135,31 @@ def test_a_gate_has_each_agents_unit_of_time():
             same(hook["timeout"], time, "timeout of " + agent)
             check("mcp" not in group.get("matcher", ""), "%r waits for koine's tools", group)
             home.connect(agent, "--yes", "--undo")
+        same(home.all(), before)
+
+
+def test_copilot_gets_its_server_and_a_gate():
+    with Home() as home:
+        full_home(home)
+        home.write(".copilot/settings.json", '{"trustedFolders":["/w"]}')
+        before = home.all()
+        home.connect("copilot", "--yes")
+        same(load(home, ".copilot/mcp-config.json"), {"mcpServers": {"koine": {
+            "type": "local", "command": KOINE, "args": ["mcp", "--start"], "tools": ["*"]}}})
+        check("hooks" not in load(home, ".copilot/settings.json"), "a gate that nobody asked for")
+        home.connect("copilot", "--yes", "--gate")
+        settings = load(home, ".copilot/settings.json")
+        same(settings["trustedFolders"], ["/w"])
+        [hook] = settings["hooks"]["preToolUse"]
+        same((hook["type"], hook["bash"], hook["timeoutSec"]),
+             ("command", KOINE + " hook --timeout 590", 600))
+        # Which tools it may use is the user's choice.
+        home.write(".copilot/mcp-config.json",
+                   home.read(".copilot/mcp-config.json").replace('"*"', '"memory_add"'))
+        check("already connected" in home.connect("copilot", "--yes").out, "the choice is undone")
+        home.write(".copilot/mcp-config.json",
+                   home.read(".copilot/mcp-config.json").replace('"memory_add"', '"*"'))
+        home.connect("copilot", "--yes", "--undo")
         same(home.all(), before)
 
 
@@ -208,6 +236,170 @@ def test_a_path_that_cannot_be_written_is_refused():
         done = home.connect("claude", "--yes", "--url", "http://127.0.0.1:1/", code=64)
         check("Unix socket" in done.err, "%r", done.err)
         same(home.all(), before)
+
+
+# ---- what users have added ----
+
+
+def arguments(home, agent):
+    name, member = SERVER[agent]
+    server = load(home, name)[member]["koine"]
+    return server["args"] if "args" in server else server["command"][1:]
+
+
+def test_server_starts_koined_unless_a_service_manager_does():
+    with Home() as home:
+        full_home(home)
+        home.program("systemctl", 'echo "LoadState=loaded"; echo "ActiveState=active"; echo active')
+        home.connect("claude", "--yes")
+        same(arguments(home, "claude"), ["mcp"])
+        home.program("systemctl", "exit 1")
+        home.connect("claude", "--yes")
+        same(arguments(home, "claude"), ["mcp", "--start"])
+        # It would start another koined than the one at this socket.
+        home.connect("cursor", "--yes", "--socket", home("x.sock"))
+        same(arguments(home, "cursor"), ["mcp", "--socket", home("x.sock")])
+
+
+def test_added_arguments_stay():
+    with Home() as home:
+        full_home(home)
+        home.program("systemctl", 'echo "LoadState=loaded"; echo "ActiveState=active"; echo active')
+        for agent in AGENTS:
+            home.connect(agent, "--yes")
+            name = SERVER[agent][0]
+            added = '"mcp", "--start", "--tools", "memory"'
+            text = home.read(name)
+            home.write(name, re.sub(r'"mcp"(?!\s*:)', added, text).replace(
+                '"KOINE_SESSION_ID"', '\'MINE\', # mine\n"KOINE_SESSION_ID"'))
+            before = home.read(name)
+            home.connect(agent, "--yes")
+            same(home.read(name), before, agent)
+            home.connect(agent, "--yes", "--socket", "/x.sock")
+            same(arguments(home, agent),
+                 ["mcp", "--start", "--tools", "memory", "--socket", "/x.sock"], agent)
+            if agent == "codex":
+                check("MINE" in load(home, name)["mcp_servers"]["koine"]["env_vars"], "MINE is gone")
+            home.connect(agent, "--yes", "--undo")
+        same(home.connect("--json", code=0).out.count('"connected":"no"'), len(AGENTS))
+
+
+def test_path_with_a_space_works_with_every_agent():
+    with Home() as home, Folder() as there:
+        full_home(home)
+        os.mkdir(there("a b"))
+        program = there("a b/koine")
+        shutil.copy(KOINE, program)
+        before = home.all()
+        for agent in AGENTS:
+            koine(home.env, "connect", agent, "--yes", "--gate", program=program)
+            done = koine(home.env, "connect", agent, "--yes", "--gate", program=program)
+            check("already connected" in done.out, "%s: %s", agent, done.out)
+            # Another one takes its place.
+            home.connect(agent, "--yes", "--gate")
+            check("a b" not in home.read(SERVER[agent][0]), "%s keeps the old path", agent)
+            koine(home.env, "connect", agent, "--yes", "--gate", program=program)
+            koine(home.env, "connect", agent, "--yes", "--undo", program=program)
+            same(home.all(), before, agent)
+
+
+HAND_MADE = {
+    ".claude.json": '{"a": 1, "mcpServers": {"koine":{"command":"koine" , "args":["mcp"]} }}',
+    ".claude/settings.json": '{"hooks": {"Stop": [{"hooks":[{"type":"command","command":'
+                             '"koine hook --timeout 3"}]}]}, "permissions":{"allow":["mcp__koine"]}}',
+    ".codex/config.toml": 'a = 1\n[mcp_servers.koine] # mine\ncommand = \'koine\'\nargs = [\'mcp\']\n\n'
+                          '[mcp_servers.koine.env]\nX = "1"\n\n[b]\nc = 2\n',
+    ".cursor/mcp.json": '{"mcpServers": {\n"koine": {"command":"%s","args":["mcp","--start"]}}}' % KOINE,
+    ".config/opencode/opencode.json": '{"mcp": {"koine": {"type":"local", // mine\n'
+                                      '"command": ["koine","mcp"],"enabled":true,},}}',
+}
+
+
+def test_hand_made_entries_survive_undo():
+    with Home() as home:
+        full_home(home)
+        for name, text in HAND_MADE.items():
+            home.write(name, text)
+        before = home.all()
+        for agent in ("claude", "codex", "cursor", "opencode"):
+            home.connect(agent, "--yes")
+            home.connect(agent, "--yes", "--gate")
+            home.connect(agent, "--yes", "--undo")
+        same(home.all(), before)
+
+
+def test_hand_made_entries_survive_undo_after_other_changes():
+    with Home() as home:
+        full_home(home)
+        for name, text in HAND_MADE.items():
+            home.write(name, text)
+        for agent in ("claude", "codex", "cursor", "opencode"):
+            home.connect(agent, "--yes", "--gate")
+        for name in HAND_MADE:
+            text = home.read(name)
+            home.write(name, "new = 1\n" + text if name.endswith("toml") else
+                       text.replace("{", '{"new": 1, ', 1))
+        for agent in ("claude", "codex", "cursor", "opencode"):
+            home.connect(agent, "--yes", "--undo")
+        for name, text in HAND_MADE.items():
+            same(home.read(name), "new = 1\n" + text if name.endswith("toml") else
+                 text.replace("{", '{"new": 1, ', 1), name)
+
+
+def test_existing_backup_is_not_overwritten():
+    with Home() as home:
+        full_home(home)
+        home.write(".cursor/mcp.json", '{"now": 1}')
+        home.write(".cursor/mcp.json.koine-backup", "of an earlier day")
+        home.connect("cursor", "--yes")
+        same(home.read(".cursor/mcp.json.koine-backup"), '{"now": 1}')
+        same(home.read(".cursor/mcp.json.koine-backup.1"), "of an earlier day")
+        home.connect("cursor", "--yes", "--undo")
+        same(home.read(".cursor/mcp.json"), '{"now": 1}')
+        same(sorted(os.listdir(home(".cursor"))), ["mcp.json", "mcp.json.koine-backup.1"])
+
+
+# ---- what is shown ----
+
+
+def test_change_shows_no_secrets_of_others():
+    other = {"other": {"command": "npx", "args": ["--token", "sk-SECRET"], "env": {"KEY": "SECRET"}}}
+    settings = {"z": "y" * 300, "mcpServers": other, "more": {"password": "SECRET" + "x" * 3000}}
+    with Home() as home:
+        full_home(home)
+        for indent in (None, 2):
+            home.write(".claude.json", json.dumps(settings, indent=indent))
+            home.write(".codex/config.toml", "# SECRET\n[mcp_servers.other]\nenv = { K = 'SECRET' }\n"
+                       "bearer = \"SECRET\"\n")
+            for args in ((), ("--undo",)):
+                for agent in ("claude", "codex"):
+                    out = home.connect(agent, "--yes", *args).out
+                    check("SECRET" not in out and "yyy" not in out, "%s", out)
+                    check(KOINE in out and '"mcp"' in out, "koine's own is not shown: %s", out)
+                    check(all(len(line) < 400 for line in out.splitlines()), "%s", out)
+
+
+def test_one_sentence_says_what_is_added():
+    with Home() as home:
+        full_home(home)
+        out = home.connect("claude", "--dry-run").out
+        first = out.splitlines()[0]
+        check(first.startswith("This adds koine mcp to Claude Code") and "PermissionRequest" in first
+              and "PreToolUse" not in first, "%r", first)
+        home.connect("claude", "--yes")
+        check("up to date" in home.connect("claude", "--yes", "--gate").out.splitlines()[0], "update")
+        check(home.connect("claude", "--yes", "--undo").out.startswith("This removes koine"), "undo")
+
+
+def test_koined_that_is_not_running_is_reported():
+    with Home() as home, Daemon() as d:
+        full_home(home)
+        check("koined is not running. Start it: koine daemon start" in
+              home.connect("claude", "--yes").out, "not said")
+        check("koined is not running" in home.connect("claude", "--yes").out, "not said again")
+        at = ("--socket", os.path.join(d.root, "koine.sock"))
+        check("not running" not in home.connect("claude", "--yes", *at).out, "it runs")
+        same(json.loads(home.connect("claude", "--yes", "--json", *at).out)["koined_runs"], True)
 
 
 # ---- nothing else is touched ----
@@ -458,14 +650,15 @@ def test_agents_that_are_not_there_are_named():
 
 def test_a_projects_files_have_nothing_of_this_machine():
     with Home() as home, Folder() as project:
-        for agent in AGENTS[:-1]:
+        for agent in WITH_PROJECTS:
             home.connect(agent, "--yes", "--gate", "--project=" + project.path,
                          KOINE_SOCKET="/secret/k.sock")
         found = []
         for folder, _, names in os.walk(project.path):
             for name in names:
                 path = os.path.join(folder, name)
-                found.append(os.path.relpath(path, project.path))
+                if not name.endswith(".koine-backup"):
+                    found.append(os.path.relpath(path, project.path))
                 with open(path) as f:
                     text = f.read()
                 check(os.path.dirname(KOINE) not in text and "/secret" not in text and
@@ -476,8 +669,8 @@ def test_a_projects_files_have_nothing_of_this_machine():
                              ".mcp.json", ".vscode/mcp.json", "opencode.json"])
         same(home.all(), {}, "the home")
         listed = json.loads(home.connect("--json", "--project=" + project.path).out)
-        same([r["connected"] for r in listed], ["yes"] * 6 + ["no"])
-        for agent in AGENTS[:-1]:
+        same([r["agent"] for r in listed if r["connected"] == "yes"], list(WITH_PROJECTS))
+        for agent in WITH_PROJECTS:
             home.connect(agent, "--yes", "--undo", "--project=" + project.path)
         same([n for _, _, names in os.walk(project.path) for n in names], [])
         check("no file for a project" in home.connect("zed", "--yes", "--project=" + project.path,
@@ -506,8 +699,8 @@ def test_the_list_shows_agents_versions_and_what_is_connected():
         same(rows["claude"]["version"], "2.1.325 (Claude Code)")
         same([rows[a].get("version") for a in ("gemini", "codex", "zed")], [None] * 3)
         same([rows[a]["connected"] for a in AGENTS],
-             ["yes", "no", "unreadable", "no", "yes", "no", "no"])
-        same([rows[a]["measured"] for a in AGENTS], [True] * 4 + [False] * 3)
+             ["yes", "no", "unreadable", "no", "no", "yes", "no", "no"])
+        same([rows[a]["measured"] for a in AGENTS], [True] * 5 + [False] * 3)
         done = home.connect()
         check("line 1: it is not JSON" in done.err, "%r", done.err)
         check("\033" not in done.out, "%r", done.out)

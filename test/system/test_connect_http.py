@@ -3,12 +3,15 @@
 koine connect claude --http: hooks that go to koined's own port, with its token. What was written is
 then used, as Claude Code would.
 """
+import contextlib
 import json
 import os
+import socket
 import stat
 
-from harness import KOINE, Client, Daemon, check, main, same
+from harness import KOINE, Client, Daemon, Folder, check, main, same
 from test_connect import SETTINGS, Home, full_home, load
+from test_manager import handing_over
 from test_hook import PERMISSION, approvals, decide, waiting
 
 NAME = ".claude/settings.json"
@@ -16,8 +19,17 @@ POSTED = {"PermissionRequest", "UserPromptSubmit", "PostToolUse", "PostToolUseFa
           "SessionEnd"}
 
 
+@contextlib.contextmanager
 def daemon(*args):
-    return Daemon("--set", "listen.mcp=http:127.0.0.1:0", *args)
+    """A koined whose port a service manager holds."""
+    with Folder() as folder, socket.socket(socket.AF_UNIX) as own, socket.socket() as port:
+        own.bind(folder("koine.sock"))
+        own.listen(16)
+        port.bind(("127.0.0.1", 0))
+        port.listen(16)
+        with Daemon("--set", "listen.mcp=on", *args,
+                    **handing_over(own, port, names="koine:mcp")) as d:
+            yield d
 
 
 def token(d):
@@ -26,7 +38,7 @@ def token(d):
 
 
 def url(d):
-    return "http://%s/hook" % d.address("http", "mcp")[len("http:"):]
+    return "http://%s/hook" % d.address("tcp", "mcp")[len("tcp:"):]
 
 
 def hooks(home):
@@ -139,6 +151,18 @@ def test_without_a_token_there_is_none():
         hook, = hooks(home)["Stop"]
         check("Authorization" not in hook["headers"], "%r", hook)
         same(mode(home), 0o644, "nothing in it is secret")
+
+
+def test_port_that_no_socket_unit_holds_is_refused():
+    with Home() as home, Daemon("--set", "listen.mcp=http:127.0.0.1:0") as d:
+        full_home(home)
+        before = home.all()
+        said = connect(home, d, "--http", code=69).err
+        check("no socket unit holds" in said and "koine connect claude." in said, "%s", said)
+        same(home.all(), before)
+        connect(home, d)
+        connect(home, d, "--undo", "--http")
+        same(home.all(), before)
 
 
 def test_what_cannot_be_done_changes_nothing():

@@ -116,6 +116,80 @@ def test_a_restart_is_another_process():
         home.koine("daemon", "stop")
 
 
+def begin(home, *args):
+    command = home.command(*args)
+    return subprocess.Popen(command.pop("args"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, **command)
+
+
+def state_of(home, task):
+    return json.loads(home.koine("task", "get", task, "--json"))["state"]
+
+
+def run_until(home, name, *args):
+    """A command that runs until a file is there; says when it has begun."""
+    begun = home("begun-%s" % name)
+    home.koine("run", *args, "-c", "touch %s; while [ ! -e %s ]; do sleep 0.02; done" % (begun, home(name)))
+    wait_until(lambda: os.path.exists(begun), "it runs")
+
+
+def drains(home):
+    return json.loads(home.koine("call", "daemon.status", "--json"))["tasks"]["draining"]
+
+
+def touch(path):
+    with open(path, "w", encoding="utf-8"):
+        pass
+
+
+def test_a_stop_says_what_runs_and_a_restart_runs_it_again():
+    with Home() as home:
+        home.koine("daemon", "start")
+        run_until(home, "go", "--retry", "3")
+        run_until(home, "never")
+        said = home.koine("daemon", "restart")
+        check("2 tasks are running\n" in said, "%s", said)
+        same((state_of(home, "0"), state_of(home, "1")), ("running", "failed"), "after the restart")
+        touch(home("go"))
+        home.koine("task", "wait", "0")
+        same(home.koine("daemon", "stop"), "koined has stopped\n", "nothing ran")
+
+
+def test_a_drain_starts_nothing_and_waits_for_what_runs():
+    with Home() as home:
+        home.koine("daemon", "start")
+        run_until(home, "go")
+        p = begin(home, "daemon", "stop", "--drain")
+        same(p.stderr.readline(), b"1 task is running; waiting\n", "what it says")
+        wait_until(lambda: drains(home), "it drains")
+        home.koine("run", "--", "touch", home("late"))
+        same(state_of(home, "1"), "queued", "what came meanwhile")
+        touch(home("go"))
+        same(p.communicate(timeout=PATIENCE), (b"koined has stopped\n", b""), "the end")
+        same(p.returncode, 0, "exit status")
+        home.koine("daemon", "start")
+        home.koine("task", "wait", "0", "1")
+        check(os.path.exists(home("late")), "what came meanwhile did not run")
+        # With a time it stops all the same, and what may be retried runs again.
+        run_until(home, "never", "--retry", "1")
+        said = home.koine("daemon", "restart", "--drain=100ms")
+        check("1 task is still running\n" in said, "%s", said)
+        same(state_of(home, "2"), "running", "after the restart")
+
+
+def test_a_drain_ends_with_whoever_asked():
+    with Home() as home:
+        home.koine("daemon", "start")
+        run_until(home, "go")
+        p = begin(home, "daemon", "stop", "--drain")
+        p.stderr.readline()
+        wait_until(lambda: drains(home), "it drains")
+        home.koine("run", "--", "true")
+        same(state_of(home, "1"), "queued", "meanwhile")
+        p.kill()
+        p.communicate()
+        home.koine("task", "wait", "1")
+
+
 def test_a_start_that_fails_says_why():
     with Home() as home:
         home.koine("daemon", "start")

@@ -21,6 +21,7 @@ from opencode_server import Opencode
 from test_chat_cli import Terminal
 from test_codex_trust import CODEX
 from test_connect import Home
+from test_manager import handing_over
 
 SECRET = "not-for-anybody-0123456789"
 CHECKS = ["daemon", "version", "settings", "socket", "ports", "access", "store", "agents",
@@ -591,12 +592,143 @@ def test_another_koine_is_only_a_warning():
         check(f["state"] == "warning" and m("there/koine") in f["text"], "%r", f)
 
 
-def test_an_agents_file_that_is_broken():
+def test_broken_agent_file_is_an_error():
+    for name, text, words in ((".claude/settings.json", "{", "line 1: it is not JSON"),
+                              (".claude.json", '{\n"mcpServers": {', "it is not JSON"),
+                              (".codex/config.toml", "a = [", "it is not TOML")):
+        with Machine() as m:
+            was = m.read(name)
+            m.write(name, text)
+            [f] = m.bad("connected")
+            check(words in f["text"] and m(name) in f["text"], "%r", f)
+            m.write(name, was)
+            m.bad()
+
+
+def test_file_that_koine_does_not_edit_is_a_warning():
     with Machine() as m:
-        m.write(".claude/settings.json", "{")
+        m.write(".codex/config.toml", "[mcp_servers]\nkoine.command = 'koine'\n")
         m.bad()
         [f] = [f for f in m.findings() if f["state"] == "warning"]
-        check("line 1: it is not JSON" in f["text"], "%r", f)
+        check("line 2: mcp_servers.koine" in f["text"], "%r", f)
+
+
+def with_setting(text, keys, value):
+    """A JSON text with one setting more."""
+    settings = json.loads(text)
+    place = settings
+    for key in keys[:-1]:
+        place = place.setdefault(key, {})
+    place[keys[-1]] = value
+    return json.dumps(settings, indent=2)
+
+
+def test_switched_off_koine_is_an_error():
+    offs = (("claude", ".claude/settings.json", ("disableAllHooks",), True),
+            ("claude", ".claude/settings.json", ("permissions", "deny"), ["Bash", "mcp__koine"]),
+            ("copilot", ".copilot/settings.json", ("disableAllHooks",), True),
+            ("gemini", ".gemini/settings.json", ("mcp", "excluded"), ["koine"]),
+            ("gemini", ".gemini/settings.json", ("hooksConfig", "enabled"), False),
+            ("opencode", ".config/opencode/opencode.json", ("mcp", "koine", "enabled"), False),
+            ("zed", ".config/zed/settings.json", ("context_servers", "koine", "enabled"), False))
+    with Machine() as m:
+        m.env.pop("XDG_CONFIG_HOME")
+        m.stop()
+        os.makedirs(m(".config"))
+        os.rename(m("conf/koine"), m(".config/koine"))
+        m.start()
+        for agent, name, keys, value in offs:
+            os.makedirs(os.path.dirname(m(name)), exist_ok=True)
+            m.connect(agent, "--yes", "--gate")
+            was = m.read(name)
+            m.write(name, with_setting(was, keys, value), 0o600)
+            [f] = m.bad("connected")
+            check("switched off" in f["text"] and m(name) in f["text"] and "line " in f["text"],
+                  "%r", f)
+            check(keys[-1] in f["advice"], "%r", f)
+            m.write(name, was, 0o600)
+            m.bad()
+
+
+def test_codex_with_koine_switched_off_is_an_error():
+    with Machine() as m:
+        was = m.read(".codex/config.toml")
+        for text in (was.replace("[mcp_servers.koine]\n", "[mcp_servers.koine]\nenabled = false\n"),
+                     "[features]\nhooks = false\n\n" + was,
+                     was.replace("trusted_hash", "enabled = false\ntrusted_hash", 1)):
+            check(text != was, "nothing was changed")
+            m.write(".codex/config.toml", text)
+            [f] = m.bad("connected")
+            check("Codex" in f["text"] and "switched off" in f["text"], "%r", f)
+        m.write(".codex/config.toml", was)
+        m.bad()
+
+
+def test_stale_gate_is_found_and_renewed():
+    with Machine() as m:
+        m.connect("claude", "--yes", "--gate")
+        m.bad()
+        text = m.read(".claude/settings.json")
+        gate = json.loads(text)["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+        m.write(".claude/settings.json",
+                with_setting(text, ("hooks", "PreToolUse"),
+                             json.loads(json.dumps(json.loads(text)["hooks"]["PreToolUse"])
+                                        .replace(gate, gate.replace(KOINE, "/gone/koine")))))
+        [f] = m.bad("connected")
+        check("/gone/koine" in f["text"], "%r", f)
+        m.mend(f)
+        same(json.loads(m.read(".claude/settings.json")), json.loads(text))
+
+
+# ---- what it prints can be run ----
+
+
+def test_commands_name_programs_that_a_shell_would_not_find():
+    with Machine() as m:
+        for name in ("koine", "koined"):
+            os.unlink(m("bin/" + name))
+        m.stop()
+        [f] = m.bad("daemon")
+        check(f["command"].startswith("'/"), "%r", f)
+        m.mend(f)
+
+
+def test_daemon_that_koine_did_not_start_gets_no_command_that_starts_another():
+    with Machine() as m:
+        m.stop()
+        found = json.loads(m.doctor("--json", "--socket", m("x.sock"))[1])["findings"]
+        [f] = [f for f in found if f["state"] == "bad" and f["check"] == "daemon"]
+        check("command" not in f and m("x.sock") in f["advice"], "%r", f)
+
+
+def test_command_for_a_path_with_a_quote_can_be_run():
+    with Machine() as m:
+        m.stop()
+        shutil.rmtree(m("run"))
+        os.mkdir(m("r'n"))
+        m.env["XDG_RUNTIME_DIR"] = m("r'n")
+        subprocess.run([KOINE, "daemon", "start"], env=m.env, check=True, capture_output=True,
+                       timeout=PATIENCE)
+        try:
+            os.chmod(m("r'n/koine/koine.sock"), 0o666)
+            done = m.doctor("--json")
+            [f] = [f for f in json.loads(done[1])["findings"] if f["check"] == "socket"]
+            subprocess.run(["/bin/sh", "-c", f["command"]], env=m.env, check=True,
+                           capture_output=True, timeout=PATIENCE)
+            same(stat.S_IMODE(os.stat(m("r'n/koine/koine.sock")).st_mode), 0o600)
+        finally:
+            subprocess.run([KOINE, "daemon", "stop"], env=m.env, check=True, capture_output=True,
+                           timeout=PATIENCE)
+
+
+def test_agent_that_does_not_start_koined_is_a_warning():
+    with Machine() as m:
+        m.write(".claude.json", m.read(".claude.json").replace('"--start"', '"--tools", "memory"'))
+        m.bad()
+        [f] = [f for f in m.findings() if f["state"] == "warning"]
+        check("does not start koined" in f["text"], "%r", f)
+        m.mend(f)
+        same([f["state"] for f in m.findings() if f["state"] != "ok"], [])
 
 
 def test_no_agent_is_connected():
@@ -626,12 +758,29 @@ def test_a_hook_that_codex_does_not_trust():
         check("/hooks" in f["advice"], "%r", f)
 
 
+def begin_with_port(m, port):
+    """A koined whose port a service manager holds."""
+    m.stop()
+    m.settings("[listen]\nmcp = on\n")
+    own = socket.socket(socket.AF_UNIX)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(m.socket)
+    own.bind(m.socket)
+    os.chmod(m.socket, 0o600)
+    own.listen(16)
+    with own:
+        given = handing_over(own, port, names="koine:mcp")
+        m.run([*given["wrapper"], KOINED], dict(m.env, **given["env"]),
+              preexec_fn=given["preexec_fn"], pass_fds=given["pass_fds"])
+        wait_until(m.answers, "koined")
+
+
 def test_hooks_by_http_that_koined_does_not_take():
-    with Machine() as m:
-        m.stop()
-        port = "127.0.0.1:%d" % free_port()
-        m.settings("[listen]\nmcp = http:%s\n" % port)
-        m.start()
+    with Machine() as m, socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen(16)
+        port = "127.0.0.1:%d" % held.getsockname()[1]
+        begin_with_port(m, held)
         m.connect("claude", "--http", "--yes")
         m.bad()
         text = m.read(".claude/settings.json")
@@ -643,9 +792,33 @@ def test_hooks_by_http_that_koined_does_not_take():
             m.mend(f)
         m.stop()
         m.settings()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(m.socket)
         m.start()
         [f] = m.bad("connected")
         check("no port" in f["text"], "%r", f)
+        m.mend(f)
+
+
+def test_hooks_by_http_at_a_port_that_nobody_holds_are_a_warning():
+    with Machine() as m, socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen(16)
+        port = "127.0.0.1:%d" % held.getsockname()[1]
+        begin_with_port(m, held)
+        m.connect("claude", "--http", "--yes")
+        m.stop()
+        held.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(m.socket)
+        m.settings("[listen]\nmcp = http:%s\n" % port)
+        m.start()
+        m.bad()
+        found = [f for f in m.findings() if f["state"] == "warning" and f["check"] == "connected"]
+        same(len(found), 1, found)
+        check("no socket unit holds" in found[0]["text"], "%r", found)
+        m.mend(found[0])
+        same([f for f in m.findings() if f["state"] != "ok" and f["check"] == "connected"], [])
 
 
 # ---- other places ----

@@ -18,8 +18,8 @@ import threading
 import time
 
 from ash_client import RPCError, connect, frame, open_answer, read_frame, request_bytes
-from harness import (PATIENCE, SANITIZED, Client, Daemon, Failure, Folder, Skip, check, main, note,
-                     only_in_a_file, run_koined, same, wait_until)
+from harness import (SANITIZED, Client, Daemon, Failure, Folder, Skip, check, installed, main, note, only_in_a_file,
+                     run_koined, same, wait_until)
 from test_ash import Ash
 
 KILLS = 200 if os.environ.get("KOINE_SOAK") == "1" else 10
@@ -155,6 +155,70 @@ def test_damage_is_logged_and_shown_and_the_daemon_serves():
                 d.alive()
 
 
+def overwrite_schema(path):
+    """The page that lists the tables, behind the file's header."""
+    with open(path, "r+b") as file:
+        file.seek(100)
+        file.write(b"\xa5" * 400)
+
+
+def change(sql):
+    def there(path):
+        db = sqlite3.connect(path)
+        db.execute(sql)
+        db.commit()
+        db.close()
+    return there
+
+
+def content(folder):
+    names = [n for n in sorted(os.listdir(folder)) if os.path.isfile(os.path.join(folder, n))]
+    return {name: bytes_of(os.path.join(folder, name)) for name in names}
+
+
+def spoil_log(spoil, folder):
+    """As a killed program leaves it: in the log, and not in the file."""
+    path = os.path.join(folder, "koine.db")
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA wal_autocheckpoint = 0")
+    spoil(path)
+    kept = content(folder)
+    db.close()
+    for name, data in kept.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+
+
+def refused_alike(folder, words):
+    before = content(folder)
+    checked = run_koined("--root", folder, "--check")
+    same(content(folder), before, "files")
+    started = run_koined("--root", folder)
+    check(words in started.stderr, "%r", started.stderr)
+    check(words in checked.stdout, "%r", checked.stdout)
+    same(checked.returncode, started.returncode, "exit status")
+
+
+def test_check_refuses_a_store_as_a_start_does_and_changes_nothing():
+    only_in_a_file("it damages the store")
+    changes = [("PRAGMA user_version = 999", b"newer koine"),
+               ("PRAGMA user_version = -1", b"no schema of ours"),
+               ("INSERT INTO meta (key, value) VALUES ('move', '1')", b"is not finished")]
+    cases = [(change(sql), words, in_log) for sql, words in changes for in_log in (False, True)]
+    for spoil, words, in_log in [*cases, (overwrite_schema, b"is damaged", False)]:
+        with Folder() as f:
+            place = f("50% of #1?")
+            os.mkdir(place)
+            with Daemon(root=place) as d:
+                Ash(d).add("Anna runs")
+            check(b"ok: usable" in run_koined("--root", place, "--check").stdout, "not usable")
+            if in_log:
+                spoil_log(spoil, place)
+            else:
+                spoil(os.path.join(place, "koine.db"))
+            refused_alike(place, words)
+
+
 # ---- syncs ----
 
 
@@ -162,8 +226,7 @@ def traced(trace, **opts):
     """A daemon under strace; skips where that cannot be."""
     if SANITIZED:
         raise Skip("a sanitizer does not work under strace")
-    if not shutil.which("strace"):
-        raise Skip("no strace")
+    installed("strace")
     probe = subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True)
     if probe.returncode != 0:
         raise Skip("strace cannot attach: %r" % probe.stderr[-100:])
@@ -434,4 +497,7 @@ def test_a_store_that_is_read_only_is_refused():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=(
+        "what_was_acknowledged_survives_kill_nine",
+        "each_acknowledgement_comes_after_a_sync",
+        "waiting_adds_share_a_sync",))

@@ -181,13 +181,23 @@ def test_unsubscribing_ends_it():
         same(c.subscribe()["subscription"], 3)
 
 
+def subscribers(d):
+    c = d.connect()
+    c.send(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    return int(re.search(rb"^koine_event_subscribers (\d+)\r?$", c.read_rest(), re.M).group(1))
+
+
 def test_subscriptions_end_with_their_connection():
     with Daemon() as d:
-        for _ in range(30):
-            c = listener(d)
+        before = subscribers(d)
+        clients = [listener(d) for _ in range(30)]
+        for c in clients:
             c.subscribe()
             c.subscribe(since=0)
+        same(subscribers(d), before + 60, "subscribers")
+        for c in clients:
             c.reset()
+        wait_until(lambda: subscribers(d) == before, "the subscriptions to end")
         add(d.connect(), "nobody hears")
         d.alive()
 

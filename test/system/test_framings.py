@@ -6,7 +6,7 @@ import os
 import threading
 
 from harness import (FRAMINGS, SOURCE, Daemon, Folder, Http, Length, Line, check, main,
-                     post, request, same)
+                     post, request, same, shared)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 ECHO = request("debug.echo", '{"n":[1,"\\u00e9"]}', id=7)
@@ -19,7 +19,7 @@ def echo_answer(framing, client):
 
 
 def test_unix_socket_answers_a_line_a_frame_and_a_post():
-    with Daemon() as d:
+    with shared() as d:
         for framing in FRAMINGS:
             with d.connect() as c:
                 for _ in range(3):
@@ -28,7 +28,7 @@ def test_unix_socket_answers_a_line_a_frame_and_a_post():
 
 
 def test_tcp_socket_answers_a_line_a_frame_and_a_post():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for framing in FRAMINGS:
             with d.connect("tcp") as c:
                 c.send(framing.wrap(ECHO))
@@ -36,14 +36,14 @@ def test_tcp_socket_answers_a_line_a_frame_and_a_post():
 
 
 def test_http_socket_answers_a_post():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect("http") as c:
             c.send(Http.wrap(ECHO))
             echo_answer(Http, c)
 
 
 def test_http_socket_speaks_nothing_but_http():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect("http") as c:
             c.send(Line.wrap(ECHO))
             same(c.read_response().status, 400, "status")
@@ -52,7 +52,7 @@ def test_http_socket_speaks_nothing_but_http():
 
 
 def test_post_is_served_at_root_and_rpc():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in ("unix", "http", "tcp"):
             for path in ("/", "/rpc"):
                 with d.connect(kind) as c:
@@ -64,7 +64,7 @@ def test_post_is_served_at_root_and_rpc():
 
 def cut_everywhere(kind, framing):
     data = framing.wrap(ECHO)
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for cut in range(1, len(data)):
             with d.connect(kind) as c:
                 c.send(data[:cut])
@@ -92,7 +92,7 @@ def test_a_post_over_tcp_may_be_cut_at_every_byte():
 
 
 def test_messages_may_come_byte_by_byte():
-    with Daemon() as d:
+    with shared() as d:
         for framing in FRAMINGS:
             with d.connect() as c:
                 for message in (ECHO, HEALTH):
@@ -106,7 +106,7 @@ def test_a_chunked_post_may_be_cut_at_every_byte():
     data = (b"POST /rpc HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
             b"5;a=b\r\n" + ECHO[:5] + b"\r\n%x\r\n" % (len(ECHO) - 5) + ECHO[5:] +
             b"\r\n0\r\nT: x\r\n\r\n")
-    with Daemon() as d:
+    with shared() as d:
         for cut in range(1, len(data)):
             with d.connect() as c:
                 c.send(data[:cut])
@@ -117,7 +117,7 @@ def test_a_chunked_post_may_be_cut_at_every_byte():
 
 def test_ten_thousand_requests_in_one_write_are_answered_in_order():
     n = 10000
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind, framing in (("unix", Line), ("unix", Length), ("unix", Http), ("tcp", Line),
                               ("http", Http)):
             data = b"".join(framing.wrap(request("debug.echo", "[%d]" % i, id=i))
@@ -134,7 +134,7 @@ def test_ten_thousand_requests_in_one_write_are_answered_in_order():
 
 def test_a_client_may_write_ten_thousand_pings_before_it_reads():
     n = 10000
-    with Daemon() as d, d.connect() as c:
+    with shared() as d, d.connect() as c:
         c.send(b"".join(Line.wrap(request("ping", id=i)) for i in range(n)))
         for i in range(n):
             answer = Line.read(c)
@@ -142,7 +142,7 @@ def test_a_client_may_write_ten_thousand_pings_before_it_reads():
 
 
 def test_half_close_is_answered_and_then_ended():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind, framing in (("unix", Line), ("unix", Length), ("unix", Http), ("tcp", Line),
                               ("http", Http)):
             with d.connect(kind) as c:
@@ -154,7 +154,7 @@ def test_half_close_is_answered_and_then_ended():
 
 
 def test_last_line_without_newline_is_answered_at_the_end():
-    with Daemon() as d:
+    with shared() as d:
         with d.connect() as c:
             c.send(ECHO)
             c.quiet(0.1)
@@ -164,7 +164,7 @@ def test_last_line_without_newline_is_answered_at_the_end():
 
 
 def test_half_a_frame_at_the_end_is_not_answered():
-    with Daemon() as d:
+    with shared() as d:
         with d.connect() as c:
             c.send(Length.wrap(ECHO)[:-1])
             c.half_close()
@@ -173,7 +173,7 @@ def test_half_a_frame_at_the_end_is_not_answered():
 
 
 def test_end_without_a_byte_is_ended_quietly():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in ("unix", "tcp", "http"):
             with d.connect(kind) as c:
                 c.half_close()
@@ -181,7 +181,7 @@ def test_end_without_a_byte_is_ended_quietly():
 
 
 def test_blank_lines_and_carriage_returns_are_no_requests():
-    with Daemon() as d:
+    with shared() as d:
         with d.connect() as c:
             c.send(b"\n\r\n  \n" + ECHO + b"\r\n\n" + ECHO + b"\n")
             echo_answer(Line, c)
@@ -193,7 +193,7 @@ def test_blank_lines_and_carriage_returns_are_no_requests():
 def test_ids_come_back_byte_for_byte():
     ids = ("12345678901234567890", "1e2", "0.1", '"\\u0061"', "-0", "null", "9223372036854775807",
            '"\\/"', '""', '"\\ud83d\\ude00"', "1E+0400", "-1.50", '"%s"' % ("x" * 5000))
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind, framing in (("unix", Line), ("unix", Length), ("http", Http)):
             with d.connect(kind) as c:
                 for id in ids:
@@ -211,7 +211,7 @@ def test_generic_requests_get_their_exact_answers():
     with open(os.path.join(SOURCE, "test", "vectors", "jsonrpc-generic.json")) as f:
         vectors = json.load(f)["cases"]
     check(len(vectors) > 20, "too few vectors")
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         clients = {}
         for v in vectors:
             for kind, framing in (("unix", Line), ("unix", Length), ("unix", Http),
@@ -241,7 +241,7 @@ def exact_answer(c, framing, v):
 def test_half_a_request_in_gob_is_closed_and_others_served():
     gob = bytes.fromhex("35ff81030101075265717565737401ff82000102010d536572766963654d6574686f64"
                         "010c00010353657101060000000fff8201")
-    with Daemon() as d:
+    with shared() as d:
         with d.connect() as c:
             c.send(gob)
             c.half_close()
@@ -250,7 +250,7 @@ def test_half_a_request_in_gob_is_closed_and_others_served():
 
 
 def test_two_clients_in_different_framings_do_not_mix():
-    with Daemon() as d:
+    with shared() as d:
         a, b, e = d.connect(), d.connect(), d.connect()
         for i in range(50):
             for c, framing in ((a, Line), (b, Length), (e, Http)):
@@ -312,7 +312,7 @@ def test_on_tcp_a_first_line_that_is_no_object_is_the_last():
 
 
 def test_on_a_unix_socket_a_mistake_in_the_first_line_is_a_mistake_and_no_more():
-    with Daemon() as d:
+    with shared() as d:
         with d.connect() as c:
             c.send(b"hello\n" + ECHO + b"\n")
             check("error" in json.loads(c.read_line()), "no error")

@@ -5,21 +5,20 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 
 from embedding_server import Model, embed_angle
-from harness import (PATIENCE, SOURCE, Client, Daemon, Folder, Skip, check, main, post,
-                     run_koined, same, wait_until)
+from harness import (PATIENCE, SOURCE, Client, Daemon, Folder, check, installed, main, post, run_koined, same,
+                     wait_until)
+from mcp_npm import PACKAGES, need
 from nexus_client import Nexus, later
 from provider import OPENAI, Provider, model_flags, plain, silence
 
 TOKEN = "a-token-of-some-length"
 ON = ("--set", "listen.gateway=on")
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = os.environ.get("KOINE_NPM", os.path.join(SOURCE, "build", "npm"))
 
 
 def daemon(*args, token=TOKEN, env=None, **opts):
@@ -869,9 +868,8 @@ def test_what_the_page_says():
 
 
 def test_openais_own_package():
-    node = shutil.which("node") or shutil.which("nodejs")
-    if not node or not os.path.isdir(os.path.join(PACKAGES, "node_modules", "openai")):
-        raise Skip("no node, or no openai package; ./dev test installs it")
+    node = installed("node", "nodejs")
+    need(os.path.join(PACKAGES, "node_modules", "openai"))
     with Provider(OPENAI.answer("One", ".", input=3, output=2),
                   OPENAI.answer("Two", ".", input=4, output=2),
                   wants(("c1", "weather", {"city": "Oslo"})),

@@ -2,12 +2,11 @@
 """gob and net/rpc with Go itself on the other side (test/go), each way round."""
 import json
 import os
-import shutil
 import socket
 import subprocess
 import tempfile
 
-from harness import PATIENCE, SOURCE, Skip, check, main, same
+from harness import PATIENCE, SOURCE, check, installed, main, same
 
 PEER = os.environ["KOINE_GOB_PEER"]
 BUILD = os.environ["KOINE_BUILD"]
@@ -17,8 +16,7 @@ FOLDER = None
 def go_peer():
     """The Go program, built once."""
     global FOLDER
-    if not shutil.which("go"):
-        raise Skip("there is no go")
+    installed("go")
     if not FOLDER:
         FOLDER = tempfile.TemporaryDirectory(prefix="koine-gob-")
         env = dict(os.environ, GO111MODULE="off", GOFLAGS="", GOCACHE=os.path.join(BUILD, "gocache"),

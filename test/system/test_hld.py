@@ -199,6 +199,12 @@ PARAMS = (
      FIELD % ("array", "MCPConfig.mcp_config.mcpServers", "map[string]claudecode.MCPServer")),
     ("launchSession", '{"query":"x","mcp_config":{"mcpServers":{"a":{"env":{"b":5}}}}}',
      FIELD % ("number", "MCPServer.mcp_config.mcpServers.env", "string")),
+    ("launchSession", '{"query":"x","additional_directories":["/srv","--help"]}',
+     "additional_directories[1] must be an absolute path"),
+    ("launchSession", '{"query":"x","additional_directories":"/srv"}',
+     FIELD % ("string", "LaunchSessionRequest.additional_directories", "[]string")),
+    ("launchSession", '{"query":"x","title":5}', FIELD % ("number", "LaunchSessionRequest.title", "string")),
+    ("getSessionLeaves", '{"filter":"old"}', "filter must be normal, archived or draft"),
     ("listSessions", "[]", GO % "array" + "value of type rpc.ListSessionsRequest"),
     ("getSessionLeaves", '{"include_archived":"yes"}',
      FIELD % ("string", "GetSessionLeavesRequest.include_archived", "bool")),
@@ -280,8 +286,8 @@ def test_a_folder_that_is_not_there_is_said_and_leaves_a_failed_session():
         check("no such file or directory" in session["error"], "%r", session["error"])
         got = json.loads(c.call_text(request("continueSession", {"session_id": session["id"],
                                                                  "query": "x"})))
-        same(got["error"], {"code": -32603, "message": "cannot continue session with status failed "
-                                                       "(must be completed or running)"})
+        same(got["error"], {"code": -32603, "message": "parent session missing claude_session_id "
+                                                       "(cannot resume)"})
 
 
 def test_of_a_long_folder_the_end_is_cut_and_not_what_is_wrong_with_it():
@@ -315,6 +321,48 @@ def test_a_session_that_fails_says_so_with_an_event():
         check("it broke" in last["error"], "%r", last)
         state = c.call("getSessionState", {"session_id": session})["session"]
         same((state["status"], state["error_message"]), ("failed", last["error"]))
+        # It had begun, so its agent can go on.
+        again = c.call("continueSession", {"session_id": session, "query": "tell argv"})["session_id"]
+        ended(events, again)
+        argv = said(c, again)
+        same(argv[argv.index("--resume") + 1], state["claude_session_id"], "the agent's session")
+
+
+def test_title_and_folders_of_a_launch_are_used_and_inherited():
+    with served() as d, connect(d) as c, subscribe(d) as events:
+        session = c.call("launchSession", {"query": "tell argv", "title": "The plan",
+                                           "additional_directories": ["/srv", d.root]})["session_id"]
+        for title in "The plan", None:
+            ended(events, session)
+            state = c.call("getSessionState", {"session_id": session})["session"]
+            same(state.get("title"), title, "title")
+            argv = said(c, session)
+            same([argv[i + 1] for i, word in enumerate(argv) if word == "--add-dir"], ["/srv", d.root], "folders")
+            session = c.call("continueSession", {"session_id": session, "query": "tell argv"})["session_id"]
+        ended(events, session)
+
+
+def test_recent_paths_are_limited_by_the_client_and_to_1000():
+    with served() as d, connect(d) as c, d.connect() as koine:
+        for n in range(22):
+            folder = os.path.join(d.root, "p%d" % n)
+            os.mkdir(folder)
+            koine.call("session.launch", {"query": "hello", "agent": "recall", "working_dir": folder})
+        for limit, want in ((1, 1), (21, 21), (0, 20), (-1, 20), (1000, 22), (5000, 22)):
+            same(len(c.call("getRecentPaths", {"limit": limit})["paths"]), want, "with limit %d" % limit)
+
+
+def test_leaves_are_filtered_by_one_word():
+    with served() as d, connect(d) as c, subscribe(d) as events:
+        made = []
+        for archived in False, True:
+            made.append(c.call("launchSession", {"query": "say hi"})["session_id"])
+            ended(events, made[-1])
+            c.call("archiveSession", {"session_id": made[-1], "archived": archived})
+        for params, want in (({"filter": "normal"}, made[:1]), ({"filter": "archived"}, made[1:]),
+                             ({"filter": "draft"}, []), ({"filter": ""}, made[:1]),
+                             ({"filter": "archived", "include_archived": True}, made[1:])):
+            same([s["id"] for s in c.call("getSessionLeaves", params)["sessions"]], want, repr(params))
 
 
 def test_models_that_nobody_knows_are_dropped():
@@ -399,7 +447,8 @@ def test_what_a_conversation_cannot_use_is_said():
 
 
 def test_mcp_servers_know_the_run_and_the_socket():
-    own = {"A": "1", "HUMANLAYER_RUN_ID": "mine", "HUMANLAYER_DAEMON_SOCKET": "/mine.sock"}
+    own = {"A": "1", "HUMANLAYER_RUN_ID": "mine", "HUMANLAYER_SESSION_ID": "mine",
+           "HUMANLAYER_DAEMON_SOCKET": "/mine.sock"}
     servers = {"bare": {"command": "a", "args": ["b"]}, "own": {"command": "c", "env": own}}
     with served() as d, connect(d) as c, subscribe(d) as events:
         launched = c.call("launchSession", {"query": "tell mcp",
@@ -408,9 +457,19 @@ def test_mcp_servers_know_the_run_and_the_socket():
         socket = d.address("unix", "hld")[len("unix:"):]
         same(said(c, launched["session_id"])["mcpServers"], {
             "bare": dict(servers["bare"], env={"HUMANLAYER_RUN_ID": launched["run_id"],
+                                               "HUMANLAYER_SESSION_ID": launched["session_id"],
                                                "HUMANLAYER_DAEMON_SOCKET": socket}),
-            # The run is not theirs to say.
-            "own": dict(servers["own"], env=dict(own, HUMANLAYER_RUN_ID=launched["run_id"]))})
+            # Run and session are not theirs to say.
+            "own": dict(servers["own"], env=dict(own, HUMANLAYER_RUN_ID=launched["run_id"],
+                                                 HUMANLAYER_SESSION_ID=launched["session_id"]))})
+
+
+def test_programs_know_their_run_and_session():
+    with served() as d, connect(d) as c, subscribe(d) as events:
+        for name, member in (("HUMANLAYER_RUN_ID", "run_id"), ("HUMANLAYER_SESSION_ID", "session_id")):
+            launched = c.call("launchSession", {"query": "tell env " + name})
+            ended(events, launched["session_id"])
+            same(said(c, launched["session_id"]), launched[member], name)
 
 
 # ---- approvals ----
@@ -420,6 +479,17 @@ def ask(d, c, query="call Bash {}\nhang"):
     run = c.call("launchSession", {"query": query})["run_id"]
     return c.call("createApproval", {"run_id": run, "tool_name": "Bash", "tool_input": {"a": 1}})[
         "approval_id"]
+
+
+def test_an_approval_asked_with_a_sessions_id_belongs_to_that_session():
+    """Newer clients give it as run_id."""
+    with served() as d, connect(d) as c:
+        launched = c.call("launchSession", {"query": "call Bash {}\nhang"})
+        id = c.call("createApproval", {"run_id": launched["session_id"], "tool_name": "Bash", "tool_input": {}})["approval_id"]
+        (asked,) = c.call("fetchApprovals", {"session_id": launched["session_id"]})["approvals"]
+        same((asked["id"], asked["run_id"], asked["session_id"]), (id, launched["run_id"], launched["session_id"]))
+        same(c.call_text(request("createApproval", {"run_id": "nobody", "tool_name": "Bash", "tool_input": {}})).decode(),
+             error(-32603, "failed to create approval: session not found for run_id: nobody"))
 
 
 def test_of_two_who_decide_at_once_one_is_told_that_it_was_late():

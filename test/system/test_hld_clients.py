@@ -9,11 +9,10 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
-from harness import KOINED, SOURCE, Daemon, Folder, Skip, check, main, same, wait_until
+from harness import KOINED, SOURCE, Daemon, Folder, check, installed, main, same, wait_until
 from test_hld import event_line
 
 HERE = os.path.join(SOURCE, "test", "system")
@@ -266,9 +265,7 @@ def play(command):
 
 
 def test_a_go_client_plays_a_whole_scene():
-    go = shutil.which("go")
-    if not go:
-        raise Skip("no go")
+    go = installed("go")
     with Folder() as f:
         # The compiled standard library stays with the build: it takes longer than all else here.
         cache = os.path.join(os.path.dirname(os.path.abspath(KOINED)), "gocache")
@@ -281,10 +278,7 @@ def test_a_go_client_plays_a_whole_scene():
 
 
 def test_a_node_client_plays_a_whole_scene():
-    node = shutil.which("node") or shutil.which("nodejs")
-    if not node:
-        raise Skip("no node")
-    play([node, os.path.join(HERE, "hld_client.mjs")])
+    play([installed("node", "nodejs"), os.path.join(HERE, "hld_client.mjs")])
 
 
 # ---- the Rust client's ways ----

@@ -6,12 +6,14 @@ agents send and want to read is in ../vectors/hooks.json.
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 
-from harness import (KOINE, PATIENCE, SANITIZER, SOURCE, Client, Daemon, Folder, check, main, same,
-                     wait_until)
-from test_chat_cli import Terminal, environment, of
+from harness import (KOINE, PATIENCE, SANITIZER, SOURCE, Client, Daemon, Folder, Skip, check, main,
+                     request, same, wait_until)
+from test_chat_cli import Terminal, environment, koine, of
 
 with open(os.path.join(SOURCE, "test", "vectors", "hooks.json"), encoding="utf-8") as vectors:
     VECTORS = [row for row in json.load(vectors) if not row.get("refused")]
@@ -237,6 +239,90 @@ def test_who_lost_its_agent_takes_the_question_along():
             withdrawn(c, asked)
 
 
+def test_killed_hook_withdraws_its_question():
+    with Daemon() as d, d.connect() as c:
+        for args in [], ["--timeout", "100"]:
+            with Hook(of(d), PLAIN, *args) as hook:
+                asked, = waiting(c)
+                hook.process.kill()
+                withdrawn(c, asked)
+
+
+# Its hook writes nowhere that has a reader, so only koined sees that the agent is gone.
+AGENT = """
+import subprocess, sys
+hook = subprocess.Popen([sys.argv[1], "hook", "--timeout", "100"], stdin=subprocess.PIPE,
+                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+hook.stdin.write(sys.argv[2].encode())
+hook.stdin.close()
+print(hook.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_killed_agent_withdraws_its_question():
+    with Daemon() as d, d.connect() as c:
+        agent = subprocess.Popen([sys.executable, "-c", AGENT, KOINE, json.dumps(PRE)], env=of(d),
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with agent:
+            hook = int(agent.stdout.readline())
+            asked, = waiting(c)
+            agent.kill()
+            withdrawn(c, asked)
+        same(c.call("approval.get", {"id": asked["id"]})["comment"], "the asker is gone", "reason")
+        wait_until(lambda: not os.path.exists("/proc/%d" % hook), "the end of its hook")
+
+
+def test_who_was_killed_while_koined_was_down_asks_no_more():
+    with Daemon() as d:
+        with Hook(of(d), PLAIN) as killed, Hook(of(d), PRE, "--timeout", "100") as alive:
+            with d.connect() as c:
+                before = {a["tool"]: a for a in waiting(c, 2)}
+                c.call("approval.create", {"tool": "stays"})
+            d.signal(signal.SIGKILL)
+            d.wait_exit()
+            killed.process.kill()
+            killed.process.wait()
+            d.start()
+            d.wait_ready()
+            with d.connect() as c:
+                withdrawn(c, before["deploy"])
+                same({a["tool"] for a in approvals(c)}, {"Bash", "stays"}, "those that wait")
+                decide(c, before["Bash"]["id"])
+                same(alive.end()["hookSpecificOutput"]["permissionDecision"], "allow", "the other")
+
+
+def test_a_connection_may_be_lost_as_long_as_its_process_lives():
+    with Daemon() as d, d.connect() as c:
+        with d.connect() as other:
+            other.send(request("approval.request", {"tool": "x", "id": "one"}) + b"\n")
+            waiting(c)
+        d.settle()
+        with d.connect() as again:
+            again.send(request("approval.request", {"tool": "x", "id": "one"}) + b"\n")
+            d.settle()
+            same([a["id"] for a in approvals(c)], ["one"], "those that wait")
+            decide(c, "one")
+            same(json.loads(again.read_line())["result"]["status"], "approved", "the answer")
+
+
+def test_in_another_pid_namespace_the_connection_counts():
+    unshare = ["unshare", "--pid", "--fork", "--kill-child"]
+    if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        raise Skip("no pid namespace can be made")
+    with Daemon(wrapper=unshare) as d, d.connect() as c:
+        with Hook(of(d), PLAIN) as hook:
+            asked, = waiting(c)
+            hook.process.kill()
+            withdrawn(c, asked)
+        with Hook(of(d), PLAIN) as hook:
+            decide(c, waiting(c)[0]["id"])
+            same(hook.end()["decision"], "approved", "one that lives")
+        with open("/proc/%d/task/%d/children" % (d.process.pid, d.process.pid), encoding="ascii") as f:
+            os.kill(int(f.read()), signal.SIGTERM)
+        d.wait_exit()
+
+
 def test_a_question_that_is_withdrawn_is_the_agents_again():
     with Daemon() as d, d.connect() as c:
         with Hook(of(d), PRE) as hook, Hook(of(d), PERMISSION) as other:
@@ -300,6 +386,20 @@ def test_a_question_from_before_a_restart_goes_when_its_call_was_made():
                 same(approvals(c), [], "what waits")
 
 
+MEMORY_LINE = re.compile(r"- \d{4}-\d\d-\d\d \[([0-9a-f]{8})\] (.*)")
+
+
+def remembered(said):
+    """The memories that an agent is given, each with its day and the beginning of its id."""
+    return sorted(MEMORY_LINE.fullmatch(line)[2]
+                  for line in said["additionalContext"].splitlines()[1:])
+
+
+def recalled_ids(said):
+    return sorted(MEMORY_LINE.fullmatch(line)[1]
+                  for line in said["additionalContext"].splitlines()[1:])
+
+
 def test_an_agent_is_told_what_is_remembered():
     with Daemon() as d, d.connect() as c, Folder() as f:
         def told(event, **more):
@@ -315,8 +415,10 @@ def test_an_agent_is_told_what_is_remembered():
         c.call("memory.add", {"content": "anna's secret deploy key", "user_id": "anna"})
         start = told("SessionStart", source="startup")["hookSpecificOutput"]
         same(start["hookEventName"], "SessionStart")
-        same(sorted(start["additionalContext"].splitlines()[1:]),
-             ["- deploy with make ship", "- the team deploys on Tuesdays"], "of this project")
+        same(remembered(start), ["deploy with make ship", "the team deploys on Tuesdays"],
+             "of this project")
+        same(recalled_ids(start), sorted(m["id"][:8] for m in c.call("memory.list", {})
+                                         if m["content"] in remembered(start)), "their ids")
         asked = told("UserPromptSubmit", prompt="how do we deploy?")["hookSpecificOutput"]
         check("make ship" in asked["additionalContext"], "%r", asked)
         same(told("PostToolUse", tool_name="Bash", tool_input={"command": "ls"},
@@ -334,6 +436,188 @@ def test_an_agent_is_told_what_is_remembered():
               "%r", long)
 
 
+# ---- sessions that koined did not start ----
+
+# An agent: runs `koine hook` for each line of its input, as agents run their hooks.
+RUNS_HOOKS = """
+import subprocess, sys
+for line in sys.stdin:
+    subprocess.run([sys.argv[1], "hook"], input=line.encode(), stdout=subprocess.DEVNULL, check=True)
+    print("done", flush=True)
+"""
+
+
+class Agent:
+    def __init__(self, env, session="5f0c9a3e-0001", folder="/w"):
+        self.told = {"session_id": session, "cwd": folder}
+        self.process = subprocess.Popen([sys.executable, "-c", RUNS_HOOKS, KOINE], env=env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def note(self, event, **more):
+        told = dict(self.told, hook_event_name=event, **more)
+        self.process.stdin.write(json.dumps(told).encode() + b"\n")
+        self.process.stdin.flush()
+        same(self.process.stdout.readline(), b"done\n", "the hook")
+
+
+def refused(c, method, params):
+    return json.loads(c.call_text(request(method, params)))["error"]
+
+
+def sessions(c, **more):
+    return c.call("session.list", more)["sessions"]
+
+
+def session(c, id="5f0c9a3e"):
+    return c.call("session.get", {"id": id})
+
+
+def test_an_agent_is_observed_by_its_hooks():
+    with Daemon() as d, d.connect() as c, Folder() as folder, Agent(of(d), folder=folder.path) as agent:
+        agent.note("SessionStart", source="startup")
+        row, = sessions(c)
+        same((row["id"], row["kind"], row["status"], row["agent"], row["working_dir"], row["project"]),
+             ("5f0c9a3e-0001", "observed", "running", "claude", folder.path, os.path.realpath(folder.path)), "listed")
+        agent.note("UserPromptSubmit", prompt="fix the test")
+        agent.note("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_response={})
+        same(session(c)["query"], "fix the test", "what it was asked")
+        check(session(c)["active_at"] >= row["active_at"], "last activity")
+        with Hook(of(d), dict(PRE, session_id="5f0c9a3e-0001"), "--timeout", "100") as hook:
+            asked, = waiting(c)
+            same(asked["session_id"], "5f0c9a3e-0001", "the approval's session")
+            row, = sessions(c, status="waiting_input")
+            same((row["approvals"], sessions(c, status="running")), (1, []), "it waits")
+            decide(c, asked["id"])
+            hook.end()
+        same(session(c)["status"], "running", "again")
+        for method, params, word in (("session.continue", {"query": "x"}, "continued"),
+                                     ("session.interrupt", {}, "interrupted"),
+                                     ("session.events", {}, "followed"),
+                                     ("session.rename", {"title": "x"}, "changed")):
+            error = refused(c, method, dict(params, id="5f0c9a3e"))
+            same(error["code"], -32002, method)
+            check("only observed and cannot be %s" % word in error["message"], "%r", error)
+        with d.connect(dialect="hld") as hld:
+            same(hld.call("listSessions", {})["sessions"], [], "hld's list")
+        agent.note("Stop")
+        agent.note("SessionEnd", reason="exit")
+        same((session(c)["status"], sessions(c, status="running")), ("completed", []), "its end")
+        agent.note("SessionStart", source="resume")
+        same((session(c)["status"], session(c)["ended_at"]), ("running", None), "resumed")
+
+
+def test_an_observed_session_ends_with_its_process():
+    with Daemon() as d:
+        with d.connect() as c:
+            with Agent(of(d)) as agent, Agent(of(d), "other-1") as other:
+                agent.note("UserPromptSubmit", prompt="x")
+                other.note("SessionStart", source="startup")
+                agent.process.kill()
+                wait_until(lambda: session(c)["status"] == "interrupted", "its end")
+                same(session(c)["error"], "its process is gone", "reason")
+                same(session(c, "other-1")["status"], "running", "the other")
+                last = c.call("event.list", {"types": ["agent.ended"]})["events"][-1]
+                same(last["data"]["session_id"], "5f0c9a3e-0001", "the event")
+                d.stop()
+                other.process.kill()
+                other.process.wait()
+        d.start()
+        d.wait_ready()
+        with d.connect() as c:
+            wait_until(lambda: session(c, "other-1")["status"] == "interrupted", "the end of one that went meanwhile")
+
+
+def test_many_sessions_of_one_process_leave_others_watched():
+    """Its 256 sessions take all watches that there are."""
+    hook = ("import sys\nsys.path.insert(0, %r)\nfrom harness import Client\nc = Client(%r)\nfor i in range(256):\n"
+            "    c.call('agent.note', {'what': 'started', 'agent': 'claude', 'session_id': 's-%%d' %% i})\n")
+    program = ("import subprocess, sys\nsubprocess.run([sys.executable, '-c', sys.argv[1]], input=b'', check=True)\n"
+               "print('done', flush=True)\nsys.stdin.read()\n")
+    with Daemon() as d, d.connect() as c:
+        hook %= os.path.dirname(os.path.abspath(__file__)), d.address("unix")
+        with subprocess.Popen([sys.executable, "-c", program, hook], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as crowd:
+            same(crowd.stdout.readline(), b"done\n", "its sessions")
+            with Agent(of(d)) as agent:
+                agent.note("SessionStart", source="startup")
+                agent.process.kill()
+                wait_until(lambda: session(c)["status"] == "interrupted", "its end")
+            same(session(c, "s-255")["status"], "running", "the last of the others")
+            crowd.stdin.close()
+            wait_until(lambda: session(c, "s-255")["status"] == "interrupted", "its end")
+
+
+def test_an_observed_session_outlives_koined_and_ends_when_it_is_silent():
+    with Daemon("--set", "session.silence_time=1") as d, Agent(of(d)) as agent:
+        agent.note("SessionStart", source="startup")
+        d.stop()
+        d.args = []
+        d.start()
+        d.wait_ready()
+        with d.connect() as c:
+            same(session(c)["status"], "running", "after a restart")
+        d.args = ["--set", "session.silence_time=1"]
+
+        def ended():
+            d.stop()
+            d.start()
+            d.wait_ready()
+            with d.connect() as c:
+                return session(c)["status"] == "completed" and session(c)["error"] == "silent"
+
+        wait_until(ended, "its end")
+        agent.note("UserPromptSubmit", prompt="still there?")
+        with d.connect() as c:
+            same((session(c)["status"], session(c)["error"]), ("running", None), "it speaks again")
+
+
+def test_what_is_observed_is_bounded():
+    with Daemon() as d, d.connect() as c:
+        def note(id, what="started", **more):
+            c.call("agent.note", dict(more, what=what, agent="claude", session_id=id, folder="/w"))
+
+        for i in range(1005):
+            note("s-%04d" % i)
+        same(len(sessions(c, limit=1000)), 1000, "sessions")
+        same(refused(c, "session.get", {"id": "s-0000"})["code"], -32001, "the oldest")
+        note("x" * 129)
+        note("has a space")
+        note("s-1004", agent="codex", what="asked", text="mine now")
+        same(session(c, "s-1004")["agent"], "claude", "the id of another agent's session")
+        same(sessions(c, limit=1)[0]["id"], "s-1004", "the last")
+        # Nothing of what koined itself runs is observed.
+        c.call("task.run", {"command": [KOINE, "call", "agent.note", json.dumps(
+            {"what": "started", "agent": "claude", "session_id": "of-a-task", "folder": "/w"})]})
+        wait_until(lambda: [e for e in c.call("event.list", {"types": ["agent.started"]})["events"]
+                            if e["data"]["session_id"] == "of-a-task"], "the note")
+        same(refused(c, "session.get", {"id": "of-a-task"})["code"], -32001, "a task's agent")
+
+
+def test_an_observed_session_is_listed():
+    with Daemon() as d, Agent(of(d)) as agent:
+        agent.note("UserPromptSubmit", prompt="fix the test")
+        out = koine(of(d), "session", "list").out
+        check("5f0c9a3e  running  observed" in out and "fix the test" in out, "%r", out)
+        out = koine(of(d), "session", "show", "5f0c").out
+        check("kind           observed" in out and "agent          claude" in out, "%r", out)
+        check("koined did not start it" in koine(of(d), "session", "interrupt", "5f0c", code=1).err, "told")
+        for args in [], ["-f"]:
+            check("cannot be followed" in koine(of(d), "session", "log", *args, "5f0c", code=1).err, "no log")
+        with Terminal(of(d), "top") as t:
+            t.expect("fix the test")
+            t.type("q")
+            t.leave()
+
+
 def test_without_a_daemon_nothing_is_remembered():
     with Folder() as f:
         env = environment(KOINE_SOCKET=f("none.sock"))
@@ -346,7 +630,7 @@ def test_on_a_terminal_it_says_that_it_waits():
     with Daemon() as d, d.connect() as c:
         with Terminal(of(d), "hook") as t:
             t.type(json.dumps(PLAIN) + "\n\x04")
-            t.expect("it waits for a human: see koine approvals ")
+            t.expect("waiting for a human: see koine approvals ")
             id = waiting(c)[0]["id"]
             t.expect(id[:8])
             c.call("approval.decide", {"id": id, "decision": "approve"})

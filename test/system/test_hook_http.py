@@ -12,7 +12,7 @@ import sys
 
 from harness import PATIENCE, Client, Daemon, Folder, check, main, same, wait_until
 from test_chat_cli import of
-from test_hook import (PERMISSION, PLAIN, PRE, VECTORS, Hook, approvals, decide, nested, waiting,
+from test_hook import (PERMISSION, PLAIN, PRE, VECTORS, Hook, approvals, decide, nested, recalled_ids, remembered, waiting,
                        with_id, withdrawn)
 
 MCP = ("--set", "listen.mcp=http:127.0.0.1:0")
@@ -404,8 +404,10 @@ def test_an_agent_is_told_what_is_remembered():
         c.call("memory.add", {"content": "deploy with fabric", "project": "/elsewhere"})
         c.call("memory.add", {"content": "anna's secret deploy key", "user_id": "anna"})
         start = told("SessionStart", source="startup")["hookSpecificOutput"]
-        same(sorted(start["additionalContext"].splitlines()[1:]),
-             ["- deploy with make ship", "- the team deploys on Tuesdays"], "of this project")
+        same(remembered(start), ["deploy with make ship", "the team deploys on Tuesdays"],
+             "of this project")
+        same(recalled_ids(start), sorted(m["id"][:8] for m in c.call("memory.list", {})
+                                         if m["content"] in remembered(start)), "their ids")
         asked = told("UserPromptSubmit", prompt="how do we deploy?")["hookSpecificOutput"]
         same(asked["hookEventName"], "UserPromptSubmit")
         check("make ship" in asked["additionalContext"] and "fabric" not in
@@ -433,6 +435,59 @@ def test_what_an_agent_does_becomes_events():
         same(events[1]["data"], {"agent": "claude", "session_id": "s-http", "folder": "/w",
                                  "tool": "Bash", "tool_use_id": "toolu_1"})
         same(len(events[0]["data"]["text"]), 4096, "it is cut")
+
+
+CODEX = {"session_id": "s", "turn_id": "t", "cwd": "/w", "hook_event_name": "PreToolUse",
+         "tool_name": "Bash", "tool_use_id": "u"}
+
+
+def test_codex_gate_denies_what_koine_refuses_to_judge():
+    with daemon("--set", "limits.json_values=5000") as d:
+        told = dict(CODEX, tool_input={"command": "ls", "more": [0] * 6000})
+        for door in DOORS:
+            with door(d, told) as hook:
+                said = hook.end()["hookSpecificOutput"]
+                same((said["hookEventName"], said["permissionDecision"]), ("PreToolUse", "deny"))
+                check(said["permissionDecisionReason"], "no reason: %r", said)
+        # Too large to be read by either door.
+        told = dict(CODEX, tool_input={"command": "x" * (5 << 20)})
+        with by_command(d, told) as hook:
+            said = hook.end()["hookSpecificOutput"]
+            same(said["permissionDecision"], "deny", said)
+        # Nobody decides about other events.
+        with by_command(d, dict(CODEX, hook_event_name="Stop")) as hook:
+            same(hook.end(), None)
+
+
+def test_copilot_is_not_asked_about_koines_own_tools():
+    told = {"sessionId": "s", "timestamp": 1, "cwd": "/w", "toolArgs": {"content": "x"}}
+    with daemon() as d, d.connect() as c:
+        for door in DOORS:
+            with door(d, dict(told, toolName="koine-memory_add")) as hook:
+                same(hook.end(), {}, "no opinion")
+            # A tool of another server.
+            with door(d, dict(told, toolName="koine-x-memory_add")) as hook:
+                [asked] = waiting(c)
+                decide(c, asked["id"], "deny", comment="no")
+                same(hook.end()["permissionDecision"], "deny")
+
+
+def test_oversized_body_is_answered_in_the_agents_words():
+    with daemon() as d:
+        with Post(d, dict(PRE, tool_input={"command": "x" * (70 << 20)})) as post:
+            said = post.end()["hookSpecificOutput"]
+            same(said["permissionDecision"], "ask", said)
+            check("too large" in said["permissionDecisionReason"], "%r", said)
+        with Client(d.address("http", "mcp")) as c:
+            c.send(("POST /hook?x=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n"
+                    "Content-Length: 99999999999\r\n\r\n{" % token(d)).encode())
+            r = c.read_response()
+            same(r.status, 200, r.body)
+            same(json.loads(r.body)["hookSpecificOutput"]["permissionDecision"], "ask")
+        with Client(d.address("http", "mcp")) as c:
+            c.send(("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n"
+                    "Content-Length: 99999999999\r\n\r\n{" % token(d)).encode())
+            same(c.read_response().status, 413)
 
 
 if __name__ == "__main__":

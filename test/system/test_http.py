@@ -6,7 +6,7 @@ what honest clients send is served.
 import json
 import os
 
-from harness import MIB, Daemon, Folder, check, main, note, post, request, rss, run_koined, same
+from harness import MIB, Daemon, Folder, check, main, note, post, request, rss, run_koined, same, shared
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 HTTP_KINDS = ("unix", "http", "tcp")
@@ -70,7 +70,7 @@ SMUGGLING = {
 
 
 def test_smuggled_requests_never_run():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             for name, data in SMUGGLING.items():
                 with d.connect(kind) as c:
@@ -84,7 +84,7 @@ def test_smuggled_requests_never_run():
 
 
 def test_a_smuggled_request_that_comes_later_never_runs():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for name, data in SMUGGLING.items():
             with d.connect("http") as c:
                 c.send_all_it_takes(data)
@@ -95,7 +95,7 @@ def test_a_smuggled_request_that_comes_later_never_runs():
 
 
 def test_an_unknown_encoding_is_not_implemented():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect("http") as c:
             c.send(smuggled(b"Transfer-Encoding: gzip\r\n") + SECOND)
             same(c.read_response().status, 501, "status")
@@ -114,7 +114,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "localhost:8765", "127.0.0.
 
 
 def test_foreign_hosts_are_forbidden_on_tcp():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in TCP_KINDS:
             for host in FOREIGN_HOSTS:
                 with d.connect(kind) as c:
@@ -127,7 +127,7 @@ def test_foreign_hosts_are_forbidden_on_tcp():
 
 
 def test_loopback_hosts_are_served_on_tcp():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in TCP_KINDS:
             port = d.address(kind).rpartition(":")[2]
             for host in LOOPBACK_HOSTS + ("localhost:" + port, "127.0.0.1:" + port):
@@ -136,14 +136,14 @@ def test_loopback_hosts_are_served_on_tcp():
 
 
 def test_any_host_is_served_on_a_unix_socket():
-    with Daemon() as d:
+    with shared() as d:
         for host in LOOPBACK_HOSTS + ("evil.com", "koine", "x"):
             with d.connect() as c:
                 same(post(c, PING, host=host).status, 200, "status for " + host)
 
 
 def test_a_host_in_the_target_does_not_open_the_door():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for target in ("http://localhost/", "http://evil.com/", "//localhost/rpc"):
             with d.connect("http") as c:
                 check(post(c, PING, path=target, host="evil.com").status in (400, 403), target)
@@ -151,7 +151,7 @@ def test_a_host_in_the_target_does_not_open_the_door():
 
 
 def test_a_target_may_name_its_host():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in TCP_KINDS:
             port = d.address(kind).rpartition(":")[2]
             for target in ("http://127.0.0.1:%s/rpc", "HTTP://localhost:%s/", "http://[::1]:%s"):
@@ -174,7 +174,7 @@ FOREIGN_ORIGINS = ("http://evil.com", "https://evil.com", "null", "http://localh
 
 
 def test_foreign_origins_are_forbidden_everywhere():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             for origin in FOREIGN_ORIGINS:
                 with d.connect(kind) as c:
@@ -185,7 +185,7 @@ def test_foreign_origins_are_forbidden_everywhere():
 
 
 def test_pages_of_other_sites_are_forbidden_everywhere():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             for site in ("cross-site", "same-site", "Cross-Site", "", "x"):
                 with d.connect(kind) as c:
@@ -195,7 +195,7 @@ def test_pages_of_other_sites_are_forbidden_everywhere():
 
 
 def test_a_page_cannot_hide_behind_a_second_header():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for headers in ("Origin: http://localhost\r\nOrigin: http://evil.com\r\n",
                         "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n",
                         "oRIGIN: http://evil.com\r\n", "Origin:http://evil.com\r\n",
@@ -207,7 +207,7 @@ def test_a_page_cannot_hide_behind_a_second_header():
 
 
 def test_requests_of_no_page_and_of_our_own_are_served():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         address = d.address("http")[len("http:"):]
         with d.connect("http") as c:
             for headers in ("Sec-Fetch-Site: none\r\n", "Sec-Fetch-Site: same-origin\r\n",
@@ -217,7 +217,7 @@ def test_requests_of_no_page_and_of_our_own_are_served():
 
 
 def test_a_preflight_gets_no_leave():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             with d.connect(kind) as c:
                 r = post(c, b"", method="OPTIONS",
@@ -230,7 +230,7 @@ def test_a_preflight_gets_no_leave():
 
 
 def test_other_methods_are_told_which_one_is_allowed():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect("http") as c:
             for method in ("GET", "PUT", "DELETE", "HEAD", "PATCH", "post"):
                 r = post(c, PING, method=method)
@@ -255,7 +255,7 @@ def test_other_paths_are_not_found():
 
 
 def test_a_client_that_waits_is_told_to_continue():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             with d.connect(kind) as c:
                 for _ in range(2):
@@ -272,14 +272,14 @@ def test_a_client_that_waits_is_told_to_continue():
 
 
 def test_a_client_that_expects_something_else_is_refused():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect("http") as c:
             c.send(smuggled(b"Expect: tea\r\nContent-Length: 0\r\n"))
             same(c.read_response().status, 417, "status")
 
 
 def test_a_chunked_body_is_served():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             with d.connect(kind) as c:
                 for sizes in ((len(MARK),), (1,) * len(MARK), (3, 20, len(MARK) - 23)):
@@ -294,7 +294,7 @@ def test_a_chunked_body_is_served():
 
 
 def test_http_1_0_is_served_and_closed():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             with d.connect(kind) as c:
                 r = post(c, PING, version="1.0")
@@ -308,7 +308,7 @@ def test_http_1_0_is_served_and_closed():
 
 
 def test_http_1_0_without_a_host_is_served_on_a_unix_socket_only():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect() as c:
             same(post(c, PING, version="1.0", host=None).status, 200, "status")
         for kind in TCP_KINDS:
@@ -317,7 +317,7 @@ def test_http_1_0_without_a_host_is_served_on_a_unix_socket_only():
 
 
 def test_other_versions_are_refused():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for version in ("2.0", "0.9", "3.0"):
             with d.connect("http") as c:
                 same(post(c, PING, version=version).status, 505, "status of " + version)
@@ -325,7 +325,7 @@ def test_other_versions_are_refused():
 
 
 def test_a_connection_is_kept_until_the_client_says_close():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             with d.connect(kind) as c:
                 for _ in range(5):
@@ -336,7 +336,7 @@ def test_a_connection_is_kept_until_the_client_says_close():
 
 
 def test_what_follows_a_close_is_not_run():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect("http") as c:
             c.send(smuggled(b"Connection: close\r\nContent-Length: %d\r\n" % len(PING), PING)
                    + SECOND)
@@ -347,7 +347,7 @@ def test_what_follows_a_close_is_not_run():
 
 
 def test_what_follows_a_forbidden_request_is_not_run():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect("http") as c:
             c.send(smuggled(b"Origin: http://evil.com\r\nContent-Length: %d\r\n" % len(PING), PING)
                    + SECOND)
@@ -358,7 +358,7 @@ def test_what_follows_a_forbidden_request_is_not_run():
 
 
 def test_pipelined_posts_are_answered_in_order():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             with d.connect(kind) as c:
                 data = b""
@@ -372,7 +372,7 @@ def test_pipelined_posts_are_answered_in_order():
 
 
 def test_a_notification_gets_an_empty_answer():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind in HTTP_KINDS:
             with d.connect(kind) as c:
                 for body in (request("ping", id=None), request("no.such", id=None),
@@ -383,7 +383,7 @@ def test_a_notification_gets_an_empty_answer():
 
 
 def test_a_body_cut_short_is_told_so():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         with d.connect("http") as c:
             c.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n" + PING)
             c.half_close()

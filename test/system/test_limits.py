@@ -6,7 +6,7 @@ import struct
 import time
 
 from harness import (MESSAGE_MAX, MIB, Daemon, Http, Length, Line, check, main, peak_rss, post,
-                     request, rss, same, wait_until)
+                     request, rss, same, shared, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -27,7 +27,7 @@ def grew_little(d, before, most=64 * MIB, now=peak_rss):
 
 
 def test_a_frame_of_exactly_the_limit_is_served():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(Length.wrap(padded(MESSAGE_MAX)))
         check(b'"pong":true' in c.read_frame(), "no pong")
@@ -36,7 +36,7 @@ def test_a_frame_of_exactly_the_limit_is_served():
 
 
 def test_a_line_of_exactly_the_limit_is_served():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(padded(MESSAGE_MAX) + b"\n" + PING + b"\n")
         check(b'"pong":true' in c.read_line(), "no pong")
@@ -44,7 +44,7 @@ def test_a_line_of_exactly_the_limit_is_served():
 
 
 def test_a_body_of_exactly_the_limit_is_served():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         for headers in ("", "Expect: 100-continue\r\n"):
             c.send(Http.wrap(padded(MESSAGE_MAX), headers=headers))
@@ -55,7 +55,7 @@ def test_a_body_of_exactly_the_limit_is_served():
 
 
 def test_a_frame_over_the_limit_is_refused_from_its_header():
-    with Daemon() as d:
+    with shared() as d:
         for n in (MESSAGE_MAX + 1, 1 << 28, (1 << 32) - 1):
             with d.connect() as c:
                 c.send(struct.pack(">I", n))
@@ -67,7 +67,7 @@ def test_a_frame_over_the_limit_is_refused_from_its_header():
 
 
 def test_a_refused_frame_is_told_so_even_if_its_body_comes_first():
-    with Daemon() as d:
+    with shared() as d:
         with d.connect() as c:
             c.send_all_it_takes(Length.wrap(padded(MESSAGE_MAX + 1)))
             same(error_of(c.read_frame())["code"], -32004, "code")
@@ -77,7 +77,7 @@ def test_a_refused_frame_is_told_so_even_if_its_body_comes_first():
 
 
 def test_an_empty_frame_is_a_parse_error_and_the_connection_goes_on():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(struct.pack(">I", 0) + Length.wrap(PING))
         same(error_of(c.read_frame())["code"], -32700, "code")
@@ -121,7 +121,7 @@ def overlong_line(tail):
 
 
 def test_an_overlong_line_is_refused_and_its_tail_never_run():
-    with Daemon() as d:
+    with shared() as d:
         with d.connect() as c:
             c.send_all_it_takes(overlong_line(b"\n" + STOP + b"\n" + PING + b"\n"))
             error = error_of(c.read_line())
@@ -133,7 +133,7 @@ def test_an_overlong_line_is_refused_and_its_tail_never_run():
 
 
 def test_an_overlong_line_that_waits_with_its_tail_runs_nothing():
-    with Daemon() as d:
+    with shared() as d:
         with d.connect() as c:
             c.send_all_it_takes(overlong_line(b""))
             same(error_of(c.read_line())["code"], -32004, "code")
@@ -169,7 +169,7 @@ def test_a_refused_client_that_keeps_sending_is_cut():
 
 
 def test_deep_nesting_is_an_error_and_nothing_more():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         for opening in (b"[", b'{"a":', b'[{"":'):
             c.send(Length.wrap(opening * 100000))
@@ -365,4 +365,9 @@ def test_connections_over_the_limit_wait_until_there_is_room():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=(
+        "announced_lengths_allocate_nothing",
+        "the_largest_length_with_four_bytes_sent_costs_nothing",
+        "an_overlong_line_without_an_end_does_not_fill_memory",
+        "more_values_than_the_limit_are_an_error",
+        "binary_noise_ends_no_daemon",))

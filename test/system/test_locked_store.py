@@ -68,7 +68,8 @@ def ends(d):
 
 
 def test_wishes_behind_a_failed_write_are_answered_or_go_with_the_stop():
-    with World() as w, w.daemon(announced=[NOT_KEPT, FAILED]) as d:
+    # A retry that waits for the lock is a call of its own, which a stop cuts off.
+    with World() as w, w.daemon(announced=[NOT_KEPT, FAILED], possible=["stop took too long"]) as d:
         k = d.connect("unix", "koine")
         task = add(k, UNTIL % "never")
         until(k, task, "running")
@@ -78,10 +79,7 @@ def test_wishes_behind_a_failed_write_are_answered_or_go_with_the_stop():
             wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
             check(b"error" in first[0].read_line(), "a cancel that is not kept was acknowledged")
             wait_until(lambda: state(k, task) == "cancelled", "its end")
-            behind = ask(d, ("task.retry", {"id": task}))
-            wait_until(lambda: state(k, task) != "cancelled",
-                       "the retry to be seen")
-            behind += ask(d, ("task.cancel", {"taskId": task}), ("task.retry", {"id": task}))
+            behind = ask(d, ("task.retry", {"id": task}), ("task.cancel", {"taskId": task}), ("task.retry", {"id": task}))
             d.signal(signal.SIGTERM)
             for c in behind:
                 c.read_rest()
@@ -89,13 +87,12 @@ def test_wishes_behind_a_failed_write_are_answered_or_go_with_the_stop():
 
 
 def test_a_second_signal_ends_it_while_nothing_can_be_written():
-    with World() as w, w.daemon("limits.stop_time=3600", announced=[NOT_KEPT, FAILED]) as d:
+    with World() as w, w.daemon("limits.stop_time=3600", announced=[NOT_KEPT]) as d:
         k = d.connect("unix", "koine")
-        task = add(k, "exit 1", retries=3)
-        until(k, task, "failed")
+        until(k, add(k, UNTIL % "go", retries=3), "running")
         with locked(d):
-            # It begins, and again, and each time it cannot be kept that it does.
-            ask(d, ("task.retry", {"id": task}))
+            # Its end cannot be stored.
+            w.touch("go")
             wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
             d.signal(signal.SIGTERM)
             wait_until(lambda: b"stopping" in d.log(), "the stop to begin")

@@ -91,7 +91,7 @@ KINDS = {"test_image_content": ["image"], "test_audio_content": ["audio"],
 
 
 def check_tools(tools):
-    same(len(tools), 30, "tools")
+    same(len(tools), 31, "tools")
     for name, got in tools.items():
         same(got["kinds"], KINDS.get(name, ["text"]), name)
         same(got["isError"], name == "test_error_handling", name)

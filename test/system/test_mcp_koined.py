@@ -2,10 +2,12 @@
 """koined as an MCP server: through `koine mcp`, on its socket, and over HTTP."""
 import json
 import os
+import re
 import signal
 import subprocess
 
 from harness import KOINE, check, clean_environment, main, request, same, wait_until
+from mcp_world import tool_faults
 from task_world import World
 
 LEGACY = {"protocolVersion": "2025-11-25", "capabilities": {},
@@ -82,6 +84,43 @@ def daemon(world, *options, **more):
     return world.daemon(*options, **more)
 
 
+def test_schemas_are_those_that_models_and_editors_take():
+    with World() as w, daemon(w), Pipe(w) as p:
+        p.initialize()
+        tools = {t["name"]: t for t in p.ask("tools/list")["result"]["tools"]}
+        same(tool_faults(tools.values()), [])
+
+        def properties(tool):
+            return tools[tool]["inputSchema"]["properties"]
+        same(properties("memory_add")["subjects"]["items"], {"type": "string"})
+        same(properties("memory_add")["expires_days"]["type"], "integer")
+        same(properties("memory_add")["category"]["enum"],
+             ["preference", "decision", "fact", "entity", "other"])
+        same(properties("task_list")["state"]["enum"],
+             ["queued", "running", "completed", "failed", "skipped", "cancelled"])
+        # Whatever the schema offers is taken.
+        for category in properties("memory_add")["category"]["enum"]:
+            p.call("memory_add", content="This is of the kind %s" % category, category=category)
+        for state in properties("task_list")["state"]["enum"]:
+            p.call("task_list", state=state)
+
+
+def test_a_whole_number_is_an_integer():
+    with World() as w, daemon(w), Pipe(w) as p:
+        p.initialize()
+        for i in range(3):
+            p.call("memory_add", content="The blue box number %d is in the attic" % i,
+                   expires_days=30.0)
+        for limit in ("2.0", "2e0", "0.2e1"):
+            p.process.stdin.write(b'{"jsonrpc":"2.0","id":"n","method":"tools/call","params":{"name":'
+                                  b'"memory_list","arguments":{"limit":%s}}}\n' % limit.encode())
+            p.process.stdin.flush()
+            same(len(p.end("n")["result"]["structuredContent"]["memories"]), 2, limit)
+        for bad in (2.5, 1e300, "2"):
+            check(p.ask("tools/call", {"name": "memory_list", "arguments": {"limit": bad}})[
+                "result"]["isError"], "%r is taken", bad)
+
+
 def test_every_tool():
     with World() as w, daemon(w) as d, Pipe(w) as p:
         info = p.initialize()
@@ -95,7 +134,7 @@ def test_every_tool():
         changed = p.call("memory_update", id=one["id"], content="Anna moved to Bergen in May")
         same(changed["content"], "Anna moved to Bergen in May")
         same([m["content"] for m in p.call("memory_list")["memories"]], [changed["content"]])
-        same(p.call("memory_delete", id=one["id"]), {"deleted": one["id"]})
+        same(p.call("memory_delete", id=one["id"]), {"deleted": one["id"], "content": "Anna moved to Bergen in May"})
         same(p.call("memory_list"), {"memories": []})
         task = p.call("task_add", prompt="what is koine?", agent="recall")
         wait_until(lambda: p.call("task_get", id=task["id"])["state"] == "completed", "its end")
@@ -106,6 +145,29 @@ def test_every_tool():
         check(d.connect().call("task.show", {"id": task["id"]})["cwd"] == w.path,
               "it ran where the client is")
         check("completed" in p.refused("task_cancel", id=task["id"]), "why it cannot be cancelled")
+
+
+def test_memories_are_changed_by_long_ids_and_in_their_project_only():
+    with World() as w, daemon(w) as d, Pipe(w) as p:
+        p.initialize()
+        c = d.connect()
+        mine = p.call("memory_add", content="the build needs gcc 14")
+        common = c.call("memory.add", {"content": "coffee is on the third floor"})["id"]
+        other = c.call("memory.add", {"content": "the other project's secret", "project": "other"})["id"]
+        personal = c.call("memory.add", {"content": "Ann's own note", "user_id": "ann"})["id"]
+        for id in (mine["id"], common, other, personal):
+            for short in (id[:1], id[:7]):
+                for tool in ("memory_delete", "memory_update"):
+                    more = {"content": "x"} if tool == "memory_update" else {}
+                    check("8 characters" in p.refused(tool, id=short, **more), "%s of %s", tool, short)
+        for id in (other, personal):
+            check("no memory" in p.refused("memory_delete", id=id), "another's was deleted")
+            check("no memory" in p.refused("memory_update", id=id, content="x"), "another's was changed")
+        same(c.call("memory.stats")["total"], 4)
+        same(p.call("memory_update", id=common[:8], content="coffee is on the second floor")["id"], common)
+        same(p.call("memory_delete", id=common[:8]), {"deleted": common, "content": "coffee is on the second floor"})
+        same(p.call("memory_delete", id=mine["id"])["deleted"], mine["id"])
+        same(sorted(m["id"] for m in c.call("memory.deleted")), sorted([common, mine["id"]]))
 
 
 def test_wrong_arguments_are_told_to_the_model():
@@ -151,6 +213,64 @@ def test_memory_is_the_projects():
             same(found(pb), ["deploy with fabric", "the team deploys on Tuesdays"])
             same(found(pb, project="example.org/team/a"), found(pa))
             same(len(found(pa, project="*")), 3)
+            # Only another project than the one that is asked is named.
+            same([m.get("project") for m in pa.call("memory_search", query="deploy")["memories"]],
+                 [None, None])
+            same({m["content"]: m.get("project")
+                  for m in pa.call("memory_search", query="deploy", project="*")["memories"]},
+                 {"deploy with make ship": "example.org/team/a",
+                  "deploy with fabric": "example.org/team/b",
+                  "the team deploys on Tuesdays": None})
+
+
+def test_a_new_memory_names_those_that_say_nearly_the_same():
+    with World() as w, daemon(w) as d, d.connect() as c, Pipe(w) as p:
+        p.initialize()
+        first = p.call("memory_add", content="The staging server is at 10.0.0.7 in Berlin")
+        check("similar" not in first, "%s", first)
+        check("similar" not in p.call("memory_add", content="Anna likes tea with milk"), "alike")
+        c.call("memory.add", {"content": "The staging server is at 10.0.0.7 in Berlin, behind Anna's router",
+                              "user_id": "anna"})
+        second = p.call("memory_add", content="The staging server is now at 10.0.0.9 in Berlin")
+        same([(m["id"], m["content"]) for m in second["similar"]],
+             [(first["id"], "The staging server is at 10.0.0.7 in Berlin")])
+        same(second["similar"][0]["created"], first["created_at"][:10])
+        negated = p.call("memory_add", content="The staging server is not at 10.0.0.9 in Berlin")
+        same({m["id"] for m in negated["similar"]}, {first["id"], second["id"]})
+        # The same once more is no other memory.
+        again = p.call("memory_add", content="Anna likes tea with milk")
+        check("similar" not in again, "%s", again)
+
+
+def test_answers_leave_out_what_says_nothing():
+    with World() as w, daemon(w), Pipe(w) as p:
+        p.initialize()
+        p.call("memory_add", content="The blue box is in the attic")
+        same([set(m) for m in p.call("memory_list")["memories"]], [{"id", "content", "created_at"}])
+        full = p.call("memory_add", content="The red box belongs to Anna", category="fact",
+                      subjects=["Anna"])
+        same((full["category"], full["subjects"]), ("fact", ["Anna"]))
+        found = p.call("memory_search", query="Where is the blue box?")["memories"][0]
+        check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found["created_at"]), "%s", found)
+        same(found["similarity"], round(found["similarity"], 2))
+
+
+def test_permission_prompt_is_for_claude_code():
+    other = dict(LEGACY, clientInfo={"name": "codex", "version": "1"})
+
+    def offers(world, client, *options):
+        with Pipe(world, *options) as p:
+            p.ask("initialize", client)
+            offered = "permission_prompt" in [
+                t["name"] for t in p.ask("tools/list")["result"]["tools"]]
+            if not offered:
+                same(p.ask("tools/call", {"name": "permission_prompt", "arguments": {
+                    "tool_name": "Bash"}})["error"]["code"], -32602)
+            return offered
+    with World() as w, daemon(w):
+        same([offers(w, LEGACY), offers(w, other), offers(w, LEGACY, "--tools", "memory"),
+              offers(w, other, "--tools", "human"), offers(w, other, "--tools", "permission")],
+             [True, False, False, False, True])
 
 
 def test_tools_can_be_chosen():
@@ -161,7 +281,7 @@ def test_tools_can_be_chosen():
         same(p.ask("tools/call", {"name": "task_list", "arguments": {}})["error"]["code"], -32602)
     with World() as w, daemon(w), Pipe(w, "--tools", "memory,magic") as p:
         same(p.process.wait(), 64)
-        same(w.read("pipe.err"), "koine: --tools: there are no tools 'magic'; there are memory, tasks and human\n")
+        same(w.read("pipe.err"), "koine: --tools: there are no tools 'magic'; there are memory, tasks, human and permission\n")
     with World() as w, daemon(w) as d, d.connect() as c:
         error = json.loads(c.call_text(request("mcp.open", {"tools": ["memory", "magic"]})))["error"]
         same(error["code"], -32602)
@@ -185,6 +305,22 @@ def test_a_human_answers_in_the_inbox():
         k.call("approval.decide", {"id": asked["id"], "decision": "respond", "comment": "blue"})
         same(p.end(id)["result"]["structuredContent"],
              {"answered": True, "answer": "blue", "status": "responded"})
+
+
+def test_a_crash_of_koined_withdraws_what_only_a_connection_waited_for():
+    with World() as w, daemon(w) as d, Pipe(w) as p:
+        p.initialize()
+        for i in range(25):
+            p.begin("tools/call", {"name": "ask_human", "arguments": {"question": "Q%d?" % i}})
+        with d.connect() as k:
+            wait_until(lambda: len(pending(k)) == 25, "the questions")
+            k.call("approval.create", {"tool": "stays"})
+        d.signal(signal.SIGKILL)
+        d.wait_exit()
+        d.start()
+        d.wait_ready()
+        with d.connect() as k:
+            wait_until(lambda: [a["tool"] for a in pending(k)] == ["stays"], "their withdrawal")
 
 
 def test_nobody_answers_in_time():

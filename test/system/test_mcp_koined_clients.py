@@ -114,7 +114,7 @@ def check_answers(out, library):
         check("Anna moved to Bergen" in text, text)
     same(out["unknown"], -32602)
     same(out["wrong"], "query must be a string, not number")
-    same(out["deleted"], {"deleted": out["memory"][len("memory://"):]})
+    same(out["deleted"], {"deleted": out["memory"][len("memory://"):], "content": "Anna moved to Bergen"})
     if library == "sdk":
         same(out["missing"], -32002)
 

@@ -221,6 +221,30 @@ def test_a_daemon_that_stops_reading():
             stop.set()
 
 
+def test_a_refused_batch_leaves_nothing_to_wait_for():
+    """koined never sees it, and answers nothing: the pipe ends with its client."""
+    seen = []
+
+    def serve(connection):
+        for line in opened(connection):
+            seen.append(json.loads(line))
+            if len(seen) == 1:
+                connection.sendall(b'{"jsonrpc":"2.0","id":%d,"result":{}}\n' % seen[0]["id"])
+    with World() as w:
+        with Impostor(w("root", "koine.sock"), serve), Pipe(w) as p:
+            # Afterwards it has read all that we send.
+            p.ask("ping")
+            p.send([{"jsonrpc": "2.0", "id": 7, "method": "ping"},
+                    {"jsonrpc": "2.0", "id": 8, "method": "ping"}])
+            answer = p.read()
+            same([answer["id"], answer["error"]["code"]], [None, -32600])
+            check("not a batch" in answer["error"]["message"], "%s", answer)
+            p.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            p.process.stdin.close()
+            same(ends(p), 0)
+        same([m["method"] for m in seen], ["ping", "notifications/initialized"])
+
+
 # ---- starting one ----
 
 

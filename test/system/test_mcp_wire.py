@@ -9,7 +9,7 @@ import time
 from harness import (MIB, PATIENCE, Folder, check, main, note, raise_descriptor_limit, rss, same,
                      wait_until)
 from mcp_world import (MODERN, PROTOCOL, Everything, Http, Lines, dial, headers_for, message,
-                       messages, meta, modern)
+                       messages, meta, modern, tool_faults)
 
 ELICITS = {"elicitation": {}}
 
@@ -23,6 +23,27 @@ def tool(name, arguments=None, **more):
 
 
 # ---- modern requests ----
+
+
+def test_schemas_are_those_that_models_and_editors_take():
+    """Of tools whose schema libkoine makes of their fields."""
+    with Everything() as server:
+        h = Http(server)
+        tools, cursor = [], None
+        while not tools or cursor:
+            params = {"cursor": cursor} if cursor else {}
+            _, answer = h.modern("tools/list", params)
+            tools += answer["result"]["tools"]
+            cursor = answer["result"].get("nextCursor")
+        own = ("json_schema_2020_12_tool", "test_header")
+        same(tool_faults(t for t in tools if t["name"] not in own), [])
+        types = next(t for t in tools if t["name"] == "types")["inputSchema"]["properties"]
+        same([types[name]["items"] for name in ("names", "sizes", "parts")],
+             [{"type": "string"}, {"type": "number"}, {"type": "object"}])
+        _, answer = h.modern("tools/call", {"name": "types", "arguments": {"whole": 5.0}})
+        same(answer["result"]["structuredContent"], {"whole": 5})
+        _, answer = h.modern("tools/call", {"name": "types", "arguments": {"whole": 5.5}})
+        check(answer["result"]["isError"], "%s", answer)
 
 
 def test_modern_without_its_envelope():

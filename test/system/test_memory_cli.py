@@ -104,6 +104,23 @@ def test_lines_are_those_of_the_original_client():
         same(m("list", "-n", "1").out.splitlines()[-1], "Total: 1 memory(ies)", "-n")
 
 
+def test_a_list_says_what_its_limit_hides():
+    with Daemon() as d:
+        m = Memory(d)
+        for n in range(23):
+            m("add", "memory number %d" % n)
+        m("add", "soon over", "--expires", "0")
+        said = lambda *args: (lambda r: (len(r.out.splitlines()), r.err))(m("list", *args))
+        same(said(), (22, "20 of 23 (-n N for more)\n"), "by default")
+        same(said("-n", "2"), (4, "2 of 23 (-n N for more)\n"), "a limit")
+        same(said("-n", "2", "--replaced"), (4, "the newest 2 (-n N for more)\n"), "not counted")
+        same(said("-n", "23"), (25, ""), "all")
+        same(said("-n", "5", "--json")[1], "", "JSON is a list")
+        for name in ("ASH_USER_ID", "ASH_CHAT_ID", "ASH_CHAT_TYPE"):
+            ash = Memory(d, **{name: "x"})("list", "-n", "2")
+            same((ash.out.splitlines()[-2:], ash.err), (["", "Total: 2 memory(ies)"], ""), name)
+
+
 def test_what_was_added_says_whose_it_is():
     rows = [
         ({}, [], "common"),
@@ -205,7 +222,7 @@ def test_exit_codes_and_words():
 
 def test_help_of_every_command():
     names = re.findall(r"(?m)^  (\w+) ", koine("memory", "--help").out.split("Options")[0])
-    same(names, ["search", "add", "list", "delete", "show", "history", "edit", "review", "export", "import", "stats"],
+    same(names, ["search", "add", "list", "delete", "restore", "show", "history", "edit", "review", "export", "import", "stats"],
          "commands")
     for name in names:
         done = koine("memory", name, "--help")
@@ -330,10 +347,10 @@ WIRE = [
      '"expires_days": 30, "subjects": ["A", "B"], "category": "fact", "importance": 0.5}'),
     ({}, ["add", "--", "--x"], "memory.add",
      '{"content": "--x", "source": "agent", "shared": false, "user_id": null, "chat_id": null}'),
-    ({}, ["delete", "abc"], "memory.delete",
-     '{"memory_id": "abc", "user_id": null, "chat_id": null}'),
-    ({"ASH_CONTEXT_TOKEN": "a.b.c"}, ["delete", "abc"], "memory.delete",
-     '{"memory_id": "abc", "user_id": null, "chat_id": null, "context_token": "a.b.c"}'),
+    ({}, ["delete", "abcd"], "memory.delete",
+     '{"memory_id": "abcd", "user_id": null, "chat_id": null}'),
+    ({"ASH_CONTEXT_TOKEN": "a.b.c"}, ["delete", "abcd"], "memory.delete",
+     '{"memory_id": "abcd", "user_id": null, "chat_id": null, "context_token": "a.b.c"}'),
 ]
 ANSWERS = {"memory.search": [], "memory.list": [], "memory.add": {"id": "0123456789"},
            "memory.delete": {"deleted": True}}
@@ -452,8 +469,8 @@ def test_tables_fit_the_terminal():
                              "%s  %s  agent   (?:e\u0301){31}…\n" % (ids[3][:8], day)
                              + "%s  %s  agent   short\n" % (ids[2][:8], day)
                              + "%s  %s  agent   emoji 🎉🎉 emoji 🎉🎉 emoji 🎉…\n" % (ids[1][:8], day)
-                             + "%s  %s  agent   (?:東京){7}東…\n" % (ids[0][:8], day)
-                             + r"\nTotal: 4 memory\(ies\)\n"), "table of 68 columns")
+                             + "%s  %s  agent   (?:東京){7}東…\n" % (ids[0][:8], day)),
+             "table of 68 columns")
         code, out, _ = on_terminal(["memory", "list"], plain, 24)
         same(out.splitlines()[:3], ["ID        MEMORY", ids[3][:8] + "  " + "e\u0301" * 13 + "…",
                                     ids[2][:8] + "  short"], "narrow table")

@@ -37,7 +37,8 @@ def test_spellings_of_one_fact_are_one_hit():
         for who in ({}, {"user_id": "ann"}):
             hits = c.call("memory.search", dict(who, query="what is Ann's favourite colour?"))
             same(sorted(contents(hits)), sorted([SPELLINGS[4], "Ann's favourite colour was green"]), repr(who))
-            same([list(h) for h in hits], [["id", "content", "similarity", "metadata"]] * 2, "members")
+            same([list(h) for h in hits], [["id", "content", "similarity", "metadata", "created_at"]] * 2,
+                 "members")
         hits = c.call("memory.search", {"query": "Ann's favourite colour is blue", "duplicates": True})
         same(hits[0]["id"], ids[4], "the newest")
         same(sorted(hits[0]["duplicates"]), sorted(ids[:4]), "those behind it")
@@ -114,6 +115,33 @@ def test_of_two_about_one_thing_the_newer_comes_first():
                     add(c, text, user_id=user, subjects=[old.split()[0]],
                         created_at="2024-01-01T00:00:00Z" if text == old else "2024-09-01T00:00:00Z")
                 same(contents(c.call("memory.search", {"query": question, "user_id": user})), [new, old], question)
+
+
+# The question, the memory that matches it more closely, and one with the same content words.
+CLOSER = [
+    ("zebraX from cli", "zebraX from cli", "zebraX group cli"),
+    ("Bob is allowed in", "Bob is allowed in", "Bob is not allowed in"),
+    ("Bob is not allowed in", "Bob is not allowed in", "Bob is allowed in"),
+    ("is Tilda allowed to deploy?", "Tilda is allowed to deploy", "Tilda is no longer allowed to deploy"),
+    ("retry 3 times after 30 seconds", "retry 3 times after 30 seconds", "retry 30 times after 3 seconds"),
+    ("Mallory pays Trent", "Mallory pays Trent", "Trent pays Mallory"),
+    ("les tests ne passent pas", "les tests ne passent pas", "les tests passent"),
+]
+
+
+def test_closer_match_comes_first_whichever_is_newer():
+    with Daemon() as d:
+        c = d.connect()
+        for n, (question, right, wrong) in enumerate(CLOSER):
+            for k, (first, second) in enumerate(((right, wrong), (wrong, right))):
+                for newer in (right, wrong):
+                    user = "u%d-%d-%s" % (n, k, newer == right)
+                    for text in (first, second):
+                        add(c, text, user_id=user,
+                            created_at="2024-09-01T00:00:00Z" if text == newer else "2024-01-01T00:00:00Z")
+                    hits = c.call("memory.search", {"query": question, "user_id": user})
+                    same(contents(hits), [right, wrong], "%r, stored %r first, %r is newer" % (question, first, newer))
+                    check(hits[0]["similarity"] >= hits[1]["similarity"], "similarities ascend: %r", hits)
 
 
 if __name__ == "__main__":

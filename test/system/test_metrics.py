@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import stat
@@ -17,8 +16,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import (KOINE, PATIENCE, SOURCE, Daemon, Folder, Length, Skip, check,
-                     clean_environment, main, post, request, same, wait_until)
+from harness import (KOINE, PATIENCE, SOURCE, Daemon, Folder, Length, Skip, check, clean_environment, installed,
+                     main, post, request, same, wait_until)
 from provider import OPENAI, Provider
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -27,14 +26,6 @@ EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0")
 SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\S+)')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"(?:,|$)')
 TOKEN = "a-token-for-scrapers-0123456789"
-
-
-def tool(name):
-    """One of Prometheus's own programs."""
-    path = shutil.which(name)
-    if not path:
-        raise Skip("there is no " + name)
-    return path
 
 
 class Unix(http.client.HTTPConnection):
@@ -85,7 +76,7 @@ def now(d):
 
 
 def checked(text):
-    done = subprocess.run([tool("promtool"), "check", "metrics"], input=text.encode(),
+    done = subprocess.run([installed("promtool"), "check", "metrics"], input=text.encode(),
                           capture_output=True)
     same((done.returncode, done.stdout, done.stderr), (0, b"", b""), "promtool check metrics")
 
@@ -383,7 +374,7 @@ class Prometheus:
             }, f)
         with open(folder("prometheus.log"), "wb") as log:
             self.process = subprocess.Popen(
-                [tool("prometheus"), "--config.file=" + config, "--storage.tsdb.path=" + folder("tsdb"),
+                [installed("prometheus"), "--config.file=" + config, "--storage.tsdb.path=" + folder("tsdb"),
                  "--web.listen-address=127.0.0.1:%d" % self.port],
                 cwd=folder.path, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -409,7 +400,7 @@ class Prometheus:
 
 
 def test_prometheus_scrapes_it():
-    tool("prometheus")
+    installed("prometheus")
     with Folder() as folder:
         token = folder("token")
         with open(token, "w", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
@@ -436,7 +427,7 @@ def test_prometheus_scrapes_it():
 
 
 def test_the_rules_are_sound():
-    done = subprocess.run([tool("promtool"), "check", "rules",
+    done = subprocess.run([installed("promtool"), "check", "rules",
                            os.path.join(SOURCE, "dist/prometheus/koine.rules.yml")],
                           capture_output=True)
     check(done.returncode == 0, "%r %r", done.stdout, done.stderr)

@@ -6,7 +6,7 @@ import re
 import time
 
 from harness import (MIB, SOURCE, Client, Daemon, Folder, check, main, post, request, run_koined,
-                     same, wait_until)
+                     same, shared, wait_until)
 from nexus_client import parse_response
 
 TRANSCRIPT = os.path.join(SOURCE, "test", "vectors", "nexus-transcript.json")
@@ -94,7 +94,7 @@ ENVELOPES = (
 
 
 def test_what_is_no_request_is_told_so_with_the_value_at_fault():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         for body, message in ENVELOPES:
             status, text = answer(c, body)
@@ -105,7 +105,7 @@ def test_what_is_no_request_is_told_so_with_the_value_at_fault():
 
 
 def test_what_is_no_json_is_told_so():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         for body in b"", b" ", b"{", b"{'a':1}", b"nonsense", b'{"a":1}x', b'"\xff"', b"\xef\xbb\xbf{}":
             status, text = answer(c, body)
@@ -115,7 +115,7 @@ def test_what_is_no_json_is_told_so():
 
 
 def test_ids_come_back_as_they_were_sent():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         for id in ("1", "-7", "0", '""', '"x"', '"\\u00e9\\n"', "1.5", "1e3", "-0.0",
                    "9223372036854775808", '"%s"' % ("x" * 1000)):
@@ -138,7 +138,7 @@ def test_a_notification_is_done_and_answered_with_nothing():
 
 
 def test_unknown_members_and_null_params_are_no_matter():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         same(answer(c, b'{"x":[1],"jsonrpc":"2.0","method":"get_context","params":null,"id":1}')[0],
              200)
@@ -195,7 +195,7 @@ def test_parameters_are_refused_in_the_originals_words():
         ("create_agent", {"agent_id": 5}, "agent_id must be string, got: int"),
         ("create_agent", {"initial_message": ""}, "initial_message cannot be empty"),
     )
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         for method, params, message in cases:
             refused(c, method, params, message)
@@ -345,10 +345,26 @@ def test_agents_are_made_used_and_ended():
              {"success": False, "agent_id": made["agent_id"]})
         same(call(c, "destroy_agent", {"agent_id": "a.B_1-2:3@x"})["success"], True)
         same([a["agent_id"] for a in call(c, "list_agents")["agents"]], ["default"])
-        # What was said there is gone with it; the place is not.
-        same(call(c, "destroy_agent", {"agent_id": "default"})["success"], True)
-        same([(a["agent_id"], a["message_count"]) for a in call(c, "list_agents")["agents"]],
-             [("default", 0)])
+
+
+def test_main_is_another_name_of_the_default_conversation():
+    """Newer clients begin at /agent/main."""
+    with Daemon() as d:
+        c = connect(d)
+        same(call(c, "get_tokens", path="/agent/main")["messages"], 0, "before anything was said")
+        call(c, "send", {"content": "The key is under the mat"}, path="/agent/main")
+        check("under the mat" in call(c, "send", {"content": "Where is the key?"})["content"], "another conversation")
+        same(call(c, "get_messages", {"agent_id": "main"})["total"], 4, "by its name")
+        same(call(c, "shutdown", path="/agent/main"), {"success": True})
+        for name in "main", "default":
+            refused(c, "destroy_agent", {"agent_id": name}, "Cannot destroy the default agent: " + name)
+        refused(c, "create_agent", {"agent_id": "main"}, "Agent already exists: main")
+        same([(a["agent_id"], a["message_count"], a["should_shutdown"]) for a in call(c, "list_agents")["agents"]],
+             [("default", 4, True)], "the list")
+        with d.connect() as own:
+            same(own.call("create_agent", {"agent_id": "main"})["agent_id"], "main", "on koine's own socket any name")
+            same(own.call("destroy_agent", {"agent_id": "default"})["success"], True, "there it is emptied")
+        same(call(c, "get_context", path="/agent/main")["message_count"], 0, "messages")
 
 
 def test_a_shutdown_of_an_agent_is_noted_and_it_goes_on():
@@ -399,7 +415,7 @@ def test_the_default_conversation_has_a_path_before_anything_was_said():
 
 
 def test_an_agents_name_and_prompt_are_refused_by_their_own_names():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         for wrong, words in ("", "agent_id must have 1 to 128 characters"), \
                             ("a b", "agent_id may have letters, digits and . _ - : @ only"):
@@ -438,7 +454,7 @@ def test_a_path_may_be_written_as_encode_uri_component_does():
 
 
 def test_a_path_too_long_for_an_id_is_not_found():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         long = "x" * 129
         for method, params in (("get_context", {}), ("send", {"content": "x"}), ("compact", {}),
@@ -449,7 +465,7 @@ def test_a_path_too_long_for_an_id_is_not_found():
 
 
 def test_an_agent_that_is_not_there_is_not_found():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         for method, params in (("send", {"content": "x"}), ("cancel", {"request_id": "x"}),
                                ("get_tokens", None), ("get_context", None), ("compact", None),
@@ -516,7 +532,7 @@ TOO_LARGE = error_text(-32700, "Request body too large: 1048577 > 1048576")
 
 
 def test_paths_and_methods():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         for path in "/", "/rpc":
             same(answer(c, CONTEXT, path)[0], 200, path)
@@ -546,7 +562,7 @@ def raw(d, data, half_close=False):
 
 def test_requests_that_are_none():
     post_line = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
-    with Daemon() as d:
+    with shared() as d:
         same(raw(d, b"GARBAGE\r\n\r\n"), (400, error_text(-32700, "Invalid request line: GARBAGE")))
         same(raw(d, b'SAY "hi\\"\r\n\r\n'),
              (400, error_text(-32700, 'Invalid request line: SAY "hi\\"')))
@@ -574,7 +590,7 @@ def test_requests_that_are_none():
 
 
 def test_a_body_has_at_most_one_mebibyte():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         spaces = b" " * (MIB - len(CONTEXT))
         same(answer(c, CONTEXT + spaces)[0], 200)
@@ -595,7 +611,7 @@ def test_a_request_that_does_not_come_in_time():
 
 
 def test_connections_stay_or_close_as_asked():
-    with Daemon() as d:
+    with shared() as d:
         c = connect(d)
         for _ in range(3):
             same(post(c, CONTEXT).header("connection"), "keep-alive")
@@ -821,7 +837,7 @@ def test_the_transcript_is_what_happens():
 def test_the_page_names_every_parameter():
     with open(PAGE, encoding="utf-8") as file:
         page = file.read()
-    with Daemon() as d:
+    with shared() as d:
         found = {m["name"]: m for m in d.connect().call("rpc.discover")["methods"]}
     for name in METHODS:
         part = page.partition("**`%s`**" % name)[2].partition("\n**`")[0]

@@ -8,11 +8,10 @@ import http.client
 import json
 import os
 import re
-import shutil
 import subprocess
 
-from harness import (PATIENCE, Client, Daemon, Folder, Skip, check, main, post, request,
-                     run_koined, same, wait_until)
+from harness import (PATIENCE, Client, Daemon, Folder, check, installed, main, post, request, run_koined, same,
+                     wait_until)
 from nexus_client import ClientError, Nexus, NexusClient, nexus_address
 from provider import agent_flags
 
@@ -258,10 +257,7 @@ def test_many_clients_at_once():
 
 
 def node():
-    found = shutil.which("node") or shutil.which("nodejs")
-    if not found:
-        raise Skip("no node")
-    return found
+    return installed("node", "nodejs")
 
 
 def test_nodes_fetch():

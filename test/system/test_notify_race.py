@@ -49,7 +49,7 @@ class World:
                 "--set", "listen.page=on"))
             self.c = self.stack.enter_context(self.d.connect())
             self.browser = enter(self.d)
-            self.stream = self.stack.enter_context(Client("http:" + self.browser.host))
+            self.stream = self.stack.enter_context(Client(self.browser.place))
             self.stream.send(("GET /events HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n" % (
                 self.browser.host, self.browser.cookie)).encode())
             self.stream.take_until(b"event: hello")

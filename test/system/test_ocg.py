@@ -3,12 +3,11 @@
 import json
 import os
 import re
-import shutil
 import socket
 import stat
 import subprocess
 
-from harness import (KOINE, PATIENCE, SERVER, SOURCE, Client, Daemon, Folder, Length, Skip, check, main,
+from harness import (KOINE, PATIENCE, SERVER, SOURCE, Client, Daemon, Folder, Length, check, installed, main,
                      request, run_koined, same, wait_until)
 from nexus_client import Nexus
 from provider import OPENAI, Provider, model_flags, plain
@@ -21,8 +20,7 @@ VECTORS = os.path.join(SOURCE, "test", "vectors", "gob.json")
 
 def program(name, *source):
     """One of test/go, or another source, built once."""
-    if not shutil.which("go"):
-        raise Skip("there is no go")
+    installed("go")
     path = os.path.join(BUILD, "go", name)
     source = os.path.join(SOURCE, *(source or ("test", "go", name, "main.go")))
     if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):

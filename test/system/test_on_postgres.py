@@ -1,6 +1,6 @@
 """
-The other system tests with one PostgreSQL server in place of their files: all but those of ELSEWHERE, or
-those that are named.
+The other system tests with one PostgreSQL server in place of their files: those of EVERY_TIME, with KOINE_EVERY_TEST=1 or
+KOINE_SOAK=1 all but those of ELSEWHERE, or those that are named.
 
 What can only be tested in a file skips itself, see only_in_a_file(). The server's own log is a judge, too: a
 query that it did not understand is a fault, even if nobody noticed.
@@ -12,11 +12,31 @@ import subprocess
 import sys
 import time
 
-from harness import Failure, Skip
+from harness import EVERYTHING, Failure, Skip, cpu_used
 from postgres_server import Server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# What is not run here, and why. Nothing of it is about what is kept.
+# Suites that run here every time, and why. Every query has the same text in both databases, except for locks, batches and
+# counts. The store's own unit tests run every query on a server (test_postgres.py). These suites add what those
+# cannot reach: many writers at once, batches that are retried, and connections that break, for each table.
+EVERY_TIME = {
+    "memory, its versions, vectors, scopes and duplicates (locks rows that it changes)": (
+        "memory", "memory_history", "memory_deleted", "memory_scopes", "memory_duplicates", "memory_extract", "embeddings"),
+    "tasks (claims skip locked rows; numbers come from the batch)": (
+        "tasks", "task_run", "task_cancel", "task_stash", "task_waits", "task_limits"),
+    "conversations (a turn locks its conversation)": ("chat", "chat_stress"),
+    "sessions, approvals, and who decided": ("sessions", "deciders"),
+    "events (numbered by one row), and who follows them": ("events", "event_words"),
+    "rules, jobs, their claims and trust": ("automation", "trust"),
+    "counts, lists and sweeps, which a server folds in the background": ("growth", "lists", "retention"),
+    "visitors of the page": ("page",),
+    "tasks that a project's files bring": ("aiwg",),
+    "what was acknowledged is there after a kill": ("chat_durability", "durability", "task_durability"),
+    "everything at once, in any order": ("random_calls",),
+}
+# All others that have a store run here in `./dev soak`: dialects, the command line, notifications, settings and MCP
+# reach the queries above through the same functions of the engine, and differ in what they send.
+# What never runs here, and why. Nothing of it is about what is kept.
 ELSEWHERE = {
     "it has servers of its own": ("availability", "hosts", "hosts_work", "postgres", "store_move"),
     "no store is asked: bytes, and who sends or reads them": (
@@ -39,17 +59,24 @@ def run(name, env):
     return name, done.returncode, done.stdout.decode(errors="replace"), time.monotonic() - begun
 
 
+def listed(table):
+    return [name for names in table.values() for name in names]
+
+
 def everything():
     """Those that take long first, so that none of them is left alone at the end."""
     with open(os.path.join(HERE, "meson.build")) as f:
         text = f.read()
     names = re.findall(r"^  '(\w+)': (?:true|false),$", text, re.M)
     long = re.findall(r"'(\w+)'", re.search(r"^long_tests = \[(.*?)\]", text, re.M | re.S).group(1))
-    elsewhere = [name for some in ELSEWHERE.values() for name in some]
-    unknown = set(elsewhere) - set(names)
+    unknown = {*listed(ELSEWHERE), *listed(EVERY_TIME)} - set(names)
     if unknown:
         raise Failure("there is no %s" % ", ".join(sorted(unknown)))
-    return sorted((n for n in names if n not in elsewhere), key=lambda n: n not in long)
+    if EVERYTHING:
+        names = [n for n in names if n not in listed(ELSEWHERE)]
+    else:
+        names = listed(EVERY_TIME)
+    return sorted(names, key=lambda n: n not in long)
 
 
 def run_all(names, url):
@@ -77,10 +104,12 @@ def faults_in(log):
 def main():
     names = sys.argv[1:] or everything()
     with Server("-c max_connections=500") as server:
+        server.make_template()
         passed, failed, skipped = run_all(names, server.url(""))
         faults = faults_in(server.folder + "/log")
     for line in faults[:50]:
         print("FAIL the server says: " + line)
+    print("CPU: %.1f s" % cpu_used())
     print("%d passed, %d failed, %d skipped" % (passed, failed + len(faults), skipped))
     sys.exit(1 if failed or faults else 0)
 

@@ -4,7 +4,7 @@ import json
 import threading
 
 from harness import (Client, Daemon, Http, Length, Line, check, main, post, request,
-                     same, wait_until)
+                     same, shared, wait_until)
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
@@ -21,7 +21,7 @@ def cancel(id, own='"c"'):
 
 
 def test_a_fast_call_waits_for_the_slow_one_before_it():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind, framing in (("unix", Line), ("unix", Length), ("tcp", Line), ("http", Http)):
             c = d.connect(kind)
             c.send(framing.wrap(sleep(80, 1)) + framing.wrap(request("ping", id=2))
@@ -30,7 +30,7 @@ def test_a_fast_call_waits_for_the_slow_one_before_it():
 
 
 def test_a_fast_call_waits_for_the_batch_before_it():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(b"[" + sleep(50, 1) + b"," + sleep(1, 2) + b"]\n" + request("ping", id=3) + b"\n")
         same([a["id"] for a in json.loads(c.read_line())], [1, 2], "order")
@@ -38,7 +38,7 @@ def test_a_fast_call_waits_for_the_batch_before_it():
 
 
 def test_a_slow_notification_holds_its_place():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(sleep(50, None) + b"\n" + request("ping", id=2) + b"\n")
         same(json.loads(c.read_line())["id"], 2)
@@ -46,7 +46,7 @@ def test_a_slow_notification_holds_its_place():
 
 
 def test_cancel_overtakes_and_both_are_answered():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind, framing in (("unix", Line), ("unix", Length), ("tcp", Line)):
             c = d.connect(kind)
             c.send(framing.wrap(sleep(LONG, 1)) + framing.wrap(request("ping", id=2)))
@@ -59,7 +59,7 @@ def test_cancel_overtakes_and_both_are_answered():
 
 
 def test_cancel_in_the_same_write_finds_its_call():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(sleep(LONG, 1) + b"\n" + cancel("1") + b"\n")
         got = {a["id"]: a for a in (json.loads(c.read_line()) for _ in range(2))}
@@ -68,7 +68,7 @@ def test_cancel_in_the_same_write_finds_its_call():
 
 
 def test_a_waiting_call_is_cancelled_without_being_run():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(sleep(300, 1) + b"\n" + sleep(LONG, '"w"') + b"\n" + sleep(1, 3) + b"\n"
                + cancel('"w"') + b"\n")
@@ -81,7 +81,7 @@ def test_a_waiting_call_is_cancelled_without_being_run():
 
 
 def test_cancel_of_nothing_says_so():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         same(c.call("rpc.cancel", {"id": 99}), {"cancelled": False})
         same(c.call("rpc.cancel", [99]), {"cancelled": False})
@@ -90,7 +90,7 @@ def test_cancel_of_nothing_says_so():
 
 
 def test_cancel_knows_ids_as_they_were_sent():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(sleep(LONG, '"1"') + b"\n" + cancel("1") + b"\n")
         same(json.loads(c.read_line())["result"], {"cancelled": False})
@@ -99,7 +99,7 @@ def test_cancel_knows_ids_as_they_were_sent():
 
 
 def test_cancel_does_not_reach_other_connections():
-    with Daemon() as d:
+    with shared() as d:
         a, b = d.connect(), d.connect()
         a.send(sleep(400, 1) + b"\n")
         d.settle()
@@ -108,7 +108,7 @@ def test_cancel_does_not_reach_other_connections():
 
 
 def test_a_call_in_a_batch_is_cancelled_and_the_batch_goes_on():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(b"[" + sleep(LONG, 1) + b"," + request("debug.echo", "[2]", id=2) + b"]\n"
                + cancel("1") + b"\n")
@@ -119,7 +119,7 @@ def test_a_call_in_a_batch_is_cancelled_and_the_batch_goes_on():
 
 
 def test_a_call_with_the_id_null_can_be_cancelled():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(sleep(LONG, "null") + b"\n" + cancel("null") + b"\n")
         got = {str(a["id"]): a for a in (json.loads(c.read_line()) for _ in range(2))}
@@ -128,7 +128,7 @@ def test_a_call_with_the_id_null_can_be_cancelled():
 
 
 def test_calls_end_quietly_when_their_client_has_left():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for kind, framing in (("unix", Line), ("unix", Length), ("tcp", Line), ("http", Http)):
             batch = b"[" + sleep(20) + b"," + PING + b"," + sleep(20, 2) + b"]"
             for first in (sleep(100), batch):
@@ -155,7 +155,7 @@ def test_a_client_that_has_left_is_noticed_while_its_call_runs():
 
 
 def test_what_waits_behind_a_call_is_done_though_the_client_has_left():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         before = d.calls()
         c.send(Line.wrap(request("debug.sleep", {"ms": 200}, id=None)) +
@@ -166,7 +166,7 @@ def test_what_waits_behind_a_call_is_done_though_the_client_has_left():
 
 def test_a_client_that_leaves_before_its_answer_ends_no_daemon():
     """SIGPIPE, or a reset, while the answer is written."""
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         for i in range(60):
             kind, framing = (("unix", Line), ("tcp", Length), ("http", Http))[i % 3]
             c = d.connect(kind)
@@ -177,7 +177,7 @@ def test_a_client_that_leaves_before_its_answer_ends_no_daemon():
 
 
 def test_a_method_name_cannot_forge_a_log_line():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(request("x\\n2000-01-01T00:00:00.000Z err   forged  why=\\u001b[31m") + b"\n")
         same(json.loads(c.read_line())["error"]["code"], -32601, "code")
@@ -188,7 +188,7 @@ def test_a_method_name_cannot_forge_a_log_line():
 
 
 def test_two_connections_do_not_wait_for_each_other():
-    with Daemon(listen=EVERYWHERE) as d:
+    with shared(listen=EVERYWHERE) as d:
         slow, fast, http = d.connect(), d.connect(), d.connect("http")
         slow.send(sleep(400) + b"\n")
         d.settle()
@@ -201,7 +201,7 @@ def test_two_connections_do_not_wait_for_each_other():
 
 
 def test_one_client_that_floods_does_not_starve_another():
-    with Daemon() as d:
+    with shared() as d:
         flooder, other = d.connect(), d.connect()
         stop = threading.Event()
         flooded = [0]  # bytes of answers
@@ -243,7 +243,7 @@ def test_more_calls_than_may_wait_are_all_answered_in_order():
 
 
 def test_what_cannot_be_read_is_refused_in_its_turn():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(sleep(50, 1) + b"\n{broken\n" + request("ping", id=3) + b"\n")
         same(json.loads(c.read_line())["id"], 1)
@@ -252,7 +252,7 @@ def test_what_cannot_be_read_is_refused_in_its_turn():
 
 
 def test_a_stream_that_is_refused_still_answers_what_came_before():
-    with Daemon() as d:
+    with shared() as d:
         c = d.connect()
         c.send(Length.wrap(sleep(50, 1)) + Length.wrap(request("ping", id=2)) + b"\xff\xff\xff\xff")
         same(json.loads(c.read_frame())["id"], 1)

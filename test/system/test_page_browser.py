@@ -1,8 +1,9 @@
 """The page in a real Chromium: every room, by keyboard, on a phone and on a desk."""
 import json
 import os
+import subprocess
 
-from harness import SERVER, check, main, same
+from harness import KOINE, SERVER, check, main, same
 from page_world import ASKED, PageWorld
 from test_notify import Hooked, sets
 
@@ -29,6 +30,19 @@ def test_every_room_works_by_keyboard():
             same(rule["enabled"], False, "the rule's switch")
 
 
+def test_the_inbox_links_to_sessions_that_koined_did_not_start():
+    with PageWorld() as w, w.daemon.connect() as c:
+        c.call("agent.note", {"what": "asked", "agent": "claude", "session_id": "observed-1", "folder": "/w",
+                              "text": "tidy the shelves"})
+        for tool, session in (("Sweep", "observed-1"), ("Dust", "unheard-1")):
+            # By a process of its own: whoever has asked gets no link to the page.
+            subprocess.run([KOINE, "--socket", w.daemon.socket_path, "call", "approval.create",
+                            json.dumps({"tool": tool, "session_id": session})], check=True,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        found = w.browse("observed")
+        same(found, {"observed": ["Sweep"], "actions": 0, "unheard": ["Dust"], "list": ["tidy the shelves"]})
+
+
 def test_long_lists_and_tasks_that_wait():
     with PageWorld() as w, w.daemon.connect() as c:
         for n in range(250):
@@ -37,6 +51,7 @@ def test_long_lists_and_tasks_that_wait():
         same((found["first"], found["kept"], found["more"]), (100, 250, 251), "rows")
         same(found["order"], ["task-%04d" % n for n in reversed(range(250))], "order")
         same(found["paused"], ["docs"], "paused")
+        same(found["waits"], "Waits: until it is enqueued", "why it waits")
         task = c.call("task.show", {"id": "task-0248"})
         same((task["prompt"], task["label"], task["priority"], task["after"], task["stashed"]),
              ("changed on the page", "meanwhile", 2, ["task-0249"], False), "changed")

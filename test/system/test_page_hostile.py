@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import sqlite3
 
 from harness import MIB, SERVER, Skip, check, main, same
@@ -119,6 +120,35 @@ def test_a_page_of_another_origin_can_do_nothing():
         check(refused and int(refused.group(1)) >= 10, "refused: %r", refused)
         same(c.call("memory.list"), [], "what was changed")
         same(c.call("approval.list")["pending"], 1, "what waits")
+
+
+def test_what_was_left_at_our_port_sees_no_link_and_is_not_used():
+    """Another user listened there while koined was away, and left workers and cached files."""
+    ports = []
+    for _ in range(2):
+        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as s:
+            ports.append(s.getsockname()[1])
+    evil = {"KOINE_EVIL": json.dumps(dict(zip(("port", "collector"), ports)))}
+    with PageWorld("--listen", "page=http:127.0.0.1:%d" % ports[0], "--listen", "koine=on") as w:
+        w.daemon.stop()
+        same(w.browse("prepare", evil, "http://127.0.0.1:%d/" % ports[0]), {"workers": 2}, "what is left there")
+        w.daemon.start()
+        w.daemon.wait_ready()
+        found = w.browse("prepared", evil)
+        same(found["first"], [], "what the worker saw of the link")
+        same((found["title"], found["worker"], found["used"]), ("evil", True, ["/used?403"]), "at its own name")
+        same((found["called"], found["poisoned"]), (401, False), "what it could do")
+        same(found["workers"], 0, "workers, once koined has answered there")
+
+
+def test_a_card_that_has_just_moved_or_come_takes_no_click():
+    with PageWorld("--set", "approval.agents_decide=yes") as w, w.daemon.connect() as c:
+        for given in ("one", "two"):
+            c.call("approval.create", {"tool": "Bash", "input": {"command": given}})
+        found = w.browse("moved")
+        same((found["hit"], found["busy"], found["waits"]), ("Approve", 0, 1), "the one that moved")
+        same(found["left"], 0, "a click that came later")
+        same(found["fresh"], 0, "the one that came")
 
 
 TALKER = """#!/bin/sh

@@ -1,5 +1,6 @@
 """PostgreSQL as the store: the store's own tests on it, what is kept, and what is refused."""
 import concurrent.futures
+import contextlib
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import threading
 
 from harness import (MIB, SANITIZED, Client, Daemon, Failure, Folder, KOINE, check, main, note, peak_rss, request,
                      run_koined, same, wait_until)
+from libpq import query
 from postgres_server import Server, shared_server
 
 BUILD = os.environ["KOINE_BUILD"]
@@ -59,7 +61,7 @@ def test_everything_is_there_after_a_kill():
 
 def test_any_text_comes_back():
     with shared_server() as server:
-        with Daemon("--store", server.database("koine")) as d, d.connect() as c:
+        with Daemon("--store", server.store("koine")) as d, d.connect() as c:
             texts = ["a\0b", "\0", "\U0010ffff", "\U0010ffffff\0", "'; DROP SCHEMA koine; --", "$1 :id",
                      "ä€😀"]
             ids = [add(c, t) for t in texts]
@@ -70,7 +72,7 @@ def test_any_text_comes_back():
 def test_times_are_wider_than_a_number_beside_them():
     """A server takes a parameter that is compared with 0 for as wide as that 0."""
     with shared_server() as server:
-        with Daemon("--store", server.database("koine")) as d, d.connect() as c:
+        with Daemon("--store", server.store("koine")) as d, d.connect() as c:
             then = "2023-05-07T08:00:00Z"
             kept = c.call("memory.add", {"content": "Anna runs", "created_at": then})["id"]
             again = c.call("memory.add", {"content": "Anna runs", "created_at": then})["id"]
@@ -86,7 +88,7 @@ def test_times_are_wider_than_a_number_beside_them():
 def test_a_server_that_restarts_loses_and_doubles_nothing():
     """Clients write while it is stopped without a word to anybody; what was answered is there, once."""
     with shared_server() as server:
-        url = server.database("koine")
+        url = server.store("koine")
         with Daemon("--store", url, announced=["call failed"], possible=["the hosts' database"]) as d:
             stop = threading.Event()
             kept = []
@@ -125,8 +127,8 @@ def test_a_server_that_restarts_loses_and_doubles_nothing():
 def test_who_comes_after_a_restart_does_not_notice_it():
     """Connections that ended meanwhile are made again before anything is asked, not after it has failed."""
     with shared_server() as server:
-        with Daemon("--store", server.database("koine"),
-                    possible=["the hosts' database", "error=Input/output error"]) as d, d.connect() as c:
+        with Daemon("--store", server.store("koine"),
+                    possible=["the hosts' database", "call failed"]) as d, d.connect() as c:
             for mode in "immediate", "fast":
                 add(c, "Anna runs (%s)" % mode)
                 server.stop(mode)
@@ -140,10 +142,85 @@ def test_who_comes_after_a_restart_does_not_notice_it():
                 same(len(found(c, "anna")), 2 if mode == "immediate" else 4, "found")
 
 
+def test_call_says_that_the_database_is_away():
+    with shared_server() as server:
+        with Daemon("--store", server.database("koine"), announced=["call failed"],
+                    possible=["the hosts' database"]) as d, d.connect() as c:
+            add(c, "Anna runs")
+            server.stop("immediate")
+            try:
+                answer = json.loads(c.call_text(request("memory.add", {"content": "Anna swims"}, 1)))
+                check("database of the store does not answer" in answer["error"]["message"], "%r", answer)
+                check("does not answer" in c.call("daemon.status")["store"]["writes"], "daemon.status")
+                check(b"Input/output error" not in b"".join(l for l in d.log().splitlines() if b"call failed" in l), "%r", d.log())
+            finally:
+                server.start()
+            wait_until(lambda: "result" in json.loads(c.call_text(request("memory.add", {"content": "Anna swims"}, 1))),
+                       "a write")
+
+
+def hosts_lines(d):
+    return [line for line in d.log().decode().splitlines() if "the hosts' database" in line]
+
+
+def test_nothing_is_alive_or_healthy_while_the_database_is_away():
+    """The log has one line when it goes and one when it is back, and both are words."""
+    with shared_server() as server:
+        with Daemon("--store", server.database("koine"), announced=["the hosts' database"],
+                    possible=["error=Input/output error"]) as d, d.connect() as c:
+            same([h["state"] for h in c.call("host.list")["hosts"]], ["alive"], "hosts before")
+            same(c.call("daemon.status")["health"], "healthy", "health before")
+            server.stop("immediate")
+            try:
+                wait_until(lambda: c.call("daemon.status")["store"]["answers"] != "ok", "the fault")
+                begun = c.call("daemon.status")["uptime_seconds"]
+
+                def still_away():
+                    """For several of its tries."""
+                    status = c.call("daemon.status")
+                    same(status["health"], "degraded", "health")
+                    check("connection" in status["store"]["answers"], "%r", status["store"])
+                    same([h["state"] for h in c.call("host.list")["hosts"]], ["unknown"], "hosts")
+                    return status["uptime_seconds"] > begun + 2
+
+                wait_until(still_away, "several tries")
+                shown = subprocess.run([KOINE, "--socket", d.socket_path, "hosts"], capture_output=True, check=True)
+                check(b"alive" not in shown.stdout and b"unknown" in shown.stdout, "%r", shown.stdout)
+                check(b"does not answer" in shown.stderr, "%r", shown.stderr)
+                same(len(hosts_lines(d)), 1, "lines of the log")
+                check("Input/output error" not in hosts_lines(d)[0], "%r", hosts_lines(d))
+            finally:
+                server.start()
+            wait_until(lambda: c.call("daemon.status")["health"] == "healthy", "health")
+            wait_until(lambda: [h["state"] for h in c.call("host.list")["hosts"]] == ["alive"], "hosts afterwards")
+            same(len(hosts_lines(d)), 2, "lines of the log")
+
+
+def test_hung_writer_is_not_healthy():
+    with shared_server() as server:
+        with Daemon("--store", server.database("koine"), possible=["the hosts' database"]) as d, d.connect() as c:
+            backends = [int(p) for p in server.sql("SELECT pid FROM pg_stat_activity WHERE datname = 'koine'"
+                                                   " AND application_name = 'koined'").split()]
+            for pid in backends:
+                os.kill(pid, signal.SIGSTOP)
+            with d.connect() as other:
+                writer = threading.Thread(target=add, args=(other, "Anna swims"))
+                writer.start()
+                try:
+                    wait_until(lambda: "has not ended" in c.call("daemon.status")["store"]["writes"], "the word")
+                    same(c.call("daemon.status")["health"], "degraded", "health")
+                finally:
+                    for pid in backends:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGCONT)
+                    writer.join()
+            wait_until(lambda: c.call("daemon.status")["health"] == "healthy", "health")
+
+
 def test_large_answers_are_not_held_whole():
     """A queue, a log and a list of memories of 100 MiB and more each: koined reads them row by row."""
     with shared_server() as server:
-        url = server.database("koine")
+        url = server.store("koine")
         with Daemon("--store", url) as d, d.connect() as c:
             for n in range(60):
                 c.call("task.add", {"prompt": "x", "stash": True})
@@ -178,7 +255,7 @@ def test_a_commit_whose_answer_is_lost_is_found_out():
                    " AND application_name = 'koined'")
 
     with Server() as server:
-        with Daemon("--store", server.database("koine"), possible=["the hosts' database"]) as d, d.connect() as c:
+        with Daemon("--store", server.store("koine"), possible=["the hosts' database"]) as d, d.connect() as c:
             add(c, "before")
             # Who began to use the store long ago, and whose row others have deleted since.
             server.sql("DELETE FROM koine.writer", "koine")
@@ -197,7 +274,7 @@ def test_a_commit_whose_answer_is_lost_is_found_out():
 def test_a_write_that_fails_late_fails_its_batch():
     """Events are stored with the commit; where they cannot be, nothing is kept, and all goes on after."""
     with shared_server() as server:
-        url = server.database("koine")
+        url = server.store("koine")
         with Daemon("--store", url, announced=["call failed"]) as d, d.connect() as c:
             add(c, "Anna runs")
             server.sql("ALTER TABLE koine.event RENAME TO away", "koine")
@@ -215,8 +292,10 @@ def test_a_write_that_fails_late_fails_its_batch():
 WITHOUT_HOSTS = """DROP TABLE koine.host, koine.task_chunk, koine.writer; DELETE FROM koine.meta WHERE key = 'host_epoch';
     ALTER TABLE koine.event DROP host; ALTER TABLE koine.session DROP host, DROP epoch, DROP wish;
     ALTER TABLE koine.approval DROP host; ALTER TABLE koine.visitor DROP host;
+    DROP TABLE koine.memory_deleted_version, koine.memory_deleted, koine.observed; DROP INDEX koine.task_after_by_id;
+    ALTER TABLE koine.approval DROP bond, DROP waiter_pid, DROP waiter_started;
     ALTER TABLE koine.conversation DROP epoch, DROP host;
-    ALTER TABLE koine.task DROP version, DROP epoch, DROP cancel, DROP host, DROP on_host, DROP on_label;
+    ALTER TABLE koine.task DROP skipped, DROP stops, DROP version, DROP epoch, DROP cancel, DROP host, DROP on_host, DROP on_label;
     SET search_path = koine; DROP VIEW koine_tallied; DROP TABLE koine_tally_next, koine_tally_change;
     DROP FUNCTION koine_kinds, koine_counted, koine_owners, koine_tally_fold, koine_tally_often, task_tally,
         memory_tally, conversation_tally, message_call_tally, session_tally;
@@ -226,7 +305,7 @@ WITHOUT_HOSTS = """DROP TABLE koine.host, koine.task_chunk, koine.writer; DELETE
 
 def test_an_older_store_is_brought_up_to_date():
     with shared_server() as server:
-        url = server.database("koine")
+        url = server.store("koine")
         with Daemon("--store", url) as d, d.connect() as c:
             add(c, "Anna runs")
         # As the version before the counter of events left it, with three of them swept away.
@@ -270,16 +349,51 @@ def test_what_cannot_be_a_store_is_refused():
 
 def test_an_older_program_leaves_a_newer_store_alone():
     with shared_server() as server:
-        url = server.database("koine")
+        url = server.store("koine")
         with Daemon("--store", url):
             pass
         server.sql("UPDATE koine.koine_schema SET version = 999", "koine")
-        refused(["--store", url], "newer koine")
+        said = refused(["--store", url], "newer koine")
+        check("postgresql://" in said, "%s", said)
+        with Folder() as f:
+            done = run_koined("--root", f("root"), "--check", "--store", url)
+        same(done.returncode, 69, "exit status of --check")
+        check(b"newer koine" in done.stdout, "%r", done.stdout)
+
+
+def rows(server, table, name):
+    return int(server.sql("SELECT count(*) FROM koine." + table, name))
+
+
+def test_init_store_makes_tables_without_data():
+    """Copies of such a database are stores of their own, so it can be a template."""
+    with shared_server() as server:
+        url = server.database("plain")
+        for _ in range(2):
+            done = run_koined("--init-store", "--store", url)
+            same((done.returncode, done.stderr), (0, b""), "status and errors")
+            same(done.stdout.decode(), "initialized %s\n" % url, "output")
+            same({t: rows(server, t, "plain") for t in ("host", "writer", "visitor", "event", "tally", "memory")},
+                 dict.fromkeys(("host", "writer", "visitor", "event", "tally", "memory"), 0), "rows")
+            same(server.sql("SELECT key, value FROM koine.meta ORDER BY key", "plain"), "clean|1\nhost_epoch|0", "meta")
+        server.sql("CREATE DATABASE koine TEMPLATE plain")
+        server.made.append("koine")
+        for name in "plain", "koine":
+            with Daemon("--store", server.url(name)) as d, d.connect() as c:
+                add(c, "Anna runs")
+                same(run_koined("--init-store", "--store", server.url(name)).returncode, 0, "beside a daemon")
+                same(found(c, "anna"), ["Anna runs"], name)
+        first, second = (server.sql("SELECT value FROM koine.meta WHERE key = 'identity'", n) for n in ("plain", "koine"))
+        check(first.split()[0] != second.split()[0], "both stores have the identity %s", first)
+        server.sql("UPDATE koine.koine_schema SET version = 999", "koine")
+        done = run_koined("--init-store", "--store", server.url("koine"))
+        same(done.returncode, 69, "status for a newer store")
+        check(b"newer koine" in done.stderr, "%r", done.stderr)
 
 
 def test_two_daemons_do_not_share_a_name():
     with shared_server() as server:
-        url = server.database("koine")
+        url = server.store("koine")
         with Daemon("--store", url, env={"KOINE_HOST_LEASE": "12"}) as d:
             refused(["--store", url], "another koined is host", dict(os.environ, KOINE_HOST_LEASE="12"))
             d.alive()
@@ -293,7 +407,7 @@ def test_databases_of_two_servers_are_two_stores():
     """What a store starts is marked by its identity: two with the same one would end each other's."""
     with shared_server() as one, Server() as other:
         for server in (one, other):
-            with Daemon("--store", server.database("koine")):
+            with Daemon("--store", server.store("koine")):
                 pass
         dump = subprocess.run(["pg_dump", "--schema=koine", "-d", one.url("koine")], check=True,
                               stdout=subprocess.PIPE).stdout
@@ -307,11 +421,155 @@ def test_databases_of_two_servers_are_two_stores():
 
 
 def test_a_backup_says_what_to_do():
-    with shared_server() as server, Daemon("--store", server.database("koine")) as d, Folder() as f:
+    with shared_server() as server, Daemon("--store", server.store("koine")) as d, Folder() as f:
         done = subprocess.run([KOINE, "-s", d.socket_path, "backup", f("copy")],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         check(b"pg_dump" in done.stdout and done.returncode != 0, "%r", done)
 
 
+# ---- a schema that another role has made ----
+
+# A role with its own account in the same database, which prepared the schema before koined came.
+PREPARED = """
+    INSERT INTO koine.task (project, id, state, priority, created_ms, started_ms, completed_ms, pid, pid_started,
+        exit_status, signal, output_bytes, timeout_ms, attempts, max_attempts, retry_ms, not_before_ms, n_after, agent,
+        prompt, command) SELECT project, 'task-6666', 0, 0, created_ms, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, agent,
+        prompt, command FROM koine.task LIMIT 1;
+    CREATE TABLE koine.seen (who TEXT);
+    CREATE FUNCTION koine.act() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO koine.seen VALUES (current_user); RETURN NEW; END';
+    CREATE TRIGGER act AFTER UPDATE ON koine.meta FOR EACH ROW EXECUTE FUNCTION koine.act();
+    GRANT USAGE, CREATE ON SCHEMA koine TO PUBLIC; GRANT ALL ON ALL TABLES IN SCHEMA koine TO PUBLIC;
+    GRANT ALL ON ALL SEQUENCES IN SCHEMA koine TO PUBLIC;"""
+
+
+@contextlib.contextmanager
+def database_of_two(server):
+    """Two ordinary roles in one database: (its name, the second one's url)."""
+    server.sql("CREATE ROLE mallory LOGIN; CREATE ROLE victim LOGIN")
+    try:
+        url = server.database("ours")
+        server.sql("GRANT CREATE ON DATABASE ours TO mallory, victim", "ours")
+        yield server.url("ours", "mallory"), url.replace("koine@", "victim@")
+    finally:
+        server.sql("DROP DATABASE ours WITH (FORCE)")
+        server.made.remove("ours")
+        server.sql("DROP ROLE mallory; DROP ROLE victim")
+
+
+def prepare_as_mallory(server, theirs, mark):
+    with Daemon("--store", theirs) as d, d.connect() as c:
+        c.call("task.run", {"command": ["touch", mark], "stash": True})
+    query(server_url(server, "mallory"), PREPARED)
+
+
+def server_url(server, role):
+    return "postgresql://%s@/ours?host=%s&port=%d" % (role, server.folder, server.port)
+
+
+def test_schema_of_another_role_is_refused():
+    with shared_server() as server, Folder() as f, database_of_two(server) as (theirs, ours):
+        prepare_as_mallory(server, theirs, f("mark"))
+        for args in ["--store", ours], ["--check", "--store", ours]:
+            with Folder() as root:
+                done = run_koined("--root", root("root"), *args)
+            same(done.returncode, 69, "exit status of %r" % args)
+            said = (done.stdout + done.stderr).decode()
+            check("belongs to role 'mallory'" in said and "koine store adopt" in said, "%s", said)
+        check(not os.path.exists(f("mark")), "the queued command ran")
+        same(server.sql("SELECT count(*) FROM koine.seen WHERE who = 'victim'", "ours"), "0", "the trigger's runs")
+
+
+def test_object_of_another_role_in_our_schema_is_refused():
+    """A table, a function or a type that somebody else could put into our schema."""
+    made = {"table": "CREATE TABLE koine.more (x INT)", "function": "CREATE FUNCTION koine.length(x BIGINT)"
+            " RETURNS INT LANGUAGE sql AS 'SELECT 1'", "type": "CREATE TYPE koine.mood AS ENUM ('good')",
+            "sequence": "CREATE SEQUENCE koine.numbers", "operator": "CREATE OPERATOR koine.=== (LEFTARG = bigint,"
+            " RIGHTARG = bigint, FUNCTION = int8eq)"}
+    with shared_server() as server, database_of_two(server) as (_, ours):
+        with Daemon("--store", ours):
+            pass
+        server.sql("GRANT USAGE, CREATE ON SCHEMA koine TO mallory", "ours")
+        for kind, statement in made.items():
+            query(server_url(server, "mallory"), statement)
+            said = refused(["--store", ours], "belongs to role 'mallory'")
+            check(kind in said, "%r is not in %r", kind, said)
+            server.sql("DROP OWNED BY mallory; GRANT USAGE, CREATE ON SCHEMA koine TO mallory", "ours")
+        server.sql("CREATE FUNCTION public.act() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"
+                   "ALTER FUNCTION public.act() OWNER TO mallory; CREATE TRIGGER act AFTER UPDATE ON koine.meta"
+                   " FOR EACH ROW EXECUTE FUNCTION public.act()", "ours")
+        refused(["--store", ours], "trigger 'act'")
+        server.sql("DROP TRIGGER act ON koine.meta", "ours")
+        with Daemon("--store", ours) as d:
+            d.alive()
+
+
+def test_schema_of_a_role_that_we_are_a_member_of_is_used():
+    with shared_server() as server, database_of_two(server) as (theirs, ours):
+        with Daemon("--store", theirs) as d, d.connect() as c:
+            add(c, "Anna runs")
+        server.sql("GRANT mallory TO victim")
+        with Daemon("--store", ours) as d, d.connect() as c:
+            same(found(c, "anna"), ["Anna runs"], "found")
+
+
+def test_superuser_does_not_take_the_schema_of_another_role():
+    with shared_server() as server, database_of_two(server) as (theirs, _):
+        with Daemon("--store", theirs):
+            pass
+        refused(["--store", server.url("ours")], "belongs to role 'mallory'")
+
+
+def test_adopted_schema_is_used_and_its_tasks_are_held():
+    with shared_server() as server, Folder() as f, database_of_two(server) as (theirs, ours):
+        prepare_as_mallory(server, theirs, f("mark"))
+        root = f("root")
+        done = run_koined("--root", root, "--adopt", "--store", ours)
+        same(done.returncode, 0, "%r" % done.stderr)
+        check(b"mallory" in done.stdout and b"2 tasks are held" in done.stdout, "%r", done.stdout)
+        with Daemon("--store", ours, root=root) as d, d.connect() as c:
+            tasks = c.call("task.find", {"limit": 10})["tasks"]
+            same([(t["state"], t.get("held")) for t in tasks], [("queued", True)] * 2, "tasks")
+        check(not os.path.exists(f("mark")), "the queued command ran")
+        # Only there, only this database, and only what this role has made.
+        refused(["--store", ours], "belongs to role 'mallory'")
+        server.sql("CREATE ROLE eve; CREATE TABLE koine.more (x INT); ALTER TABLE koine.more OWNER TO eve", "ours")
+        done = run_koined("--root", root, "--store", ours)
+        check(b"table 'more' in it belongs to role 'eve'" in done.stderr, "%r", done.stderr)
+        server.sql("DROP TABLE koine.more; DROP ROLE eve", "ours")
+        done = run_koined("--root", f("other"), "--adopt", "--store", server.database("fresh"))
+        check(done.returncode == 69 and b"nothing to adopt" in done.stderr, "%r", done)
+
+
+def test_holder_of_the_stores_lock_is_named():
+    """Any role that may connect can take a lock of the database: koined says whose session it is."""
+    with shared_server() as server, database_of_two(server) as (theirs, ours):
+        for number in 1, 2:
+            holder = subprocess.Popen(["psql", "-qAtX", "-d", theirs], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            holder.stdin.write(b"SELECT pg_advisory_lock(%d, %d), pg_backend_pid();\n" % (0x6b6f696e, number))
+            holder.stdin.flush()
+            pid = holder.stdout.readline().decode().strip("|\n ")
+            said = refused(["--store", ours], "role 'mallory'")
+            check(pid in said, "%r is not in %r", pid, said)
+            holder.communicate()
+        with Daemon("--store", ours) as d:
+            d.alive()
+
+
+def test_database_password_does_not_reach_tasks():
+    env = {"PGPASSWORD": "open-sesame", "PGPASSFILE": "/tmp/no-such-file", "PGUSER": "koine",
+           "PATH": os.environ["PATH"]}
+    with shared_server() as server:
+        with Daemon("--store", server.database("koine"), env=env) as d, d.connect() as c:
+            task = c.call("task.run", {"command": ["env"]})
+            c.call("task.wait", {"id": task["id"]})
+            printed = c.call("task.output", {"id": task["id"]})["text"]
+            check("PGUSER=koine" in printed, "%r", printed)
+            check("sesame" not in printed and "PGPASSFILE" not in printed, "%r", printed)
+
+
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=(
+        "the_stores_own_tests_pass_on_it",
+        "a_server_that_restarts_loses_and_doubles_nothing",
+        "large_answers_are_not_held_whole",))

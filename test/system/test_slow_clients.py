@@ -505,4 +505,14 @@ def test_a_subscriber_that_does_not_read_falls_behind_and_recovers():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=(
+        "clients_that_never_read_cost_little_and_hold_up_nobody",
+        "subscribers_that_never_read_share_what_waits_for_them",
+        "clients_that_never_read_are_not_read_any_more",
+        "large_answers_that_nobody_reads_are_bounded_in_sum",
+        "long_answers_that_nobody_reads_wait_to_be_made",
+        "half_sent_messages_are_bounded_in_sum",
+        "coming_and_going_leaves_nothing_behind",
+        "ten_thousand_idle_connections_are_cheap",
+        "out_of_descriptors_it_serves_those_inside_and_waits",
+        "a_subscriber_that_does_not_read_falls_behind_and_recovers",))

@@ -15,7 +15,8 @@ from harness import (KOINED, PATIENCE, Client, Daemon, Folder, Skip, check, clea
 
 EVERYWHERE = ("unix:ROOT/koine.sock", "http:127.0.0.1:0", "tcp:127.0.0.1:0")
 PING = request("ping")
-UNAVAILABLE, CONFIG = 69, 78
+UNAVAILABLE, OS_ERROR, CONFIG = 69, 71, 78
+NOT_A_SOCKET = b"not a socket"
 
 
 def mode_of(path):
@@ -154,10 +155,52 @@ def test_only_the_store_is_left_behind_after_a_stop():
 
 
 def refused_there(folder, path, words=b""):
-    done = run_koined("--root", folder.path, "--listen", "koine=unix:" + path)
-    check(done.returncode != 0, "it started")
-    check(words in done.stderr, "%r", done.stderr)
-    check(b"ready" not in done.stdout, "it said ready")
+    """Whatever dialect is named: koined does not start without a listener that the user asked for."""
+    for dialect in ("koine", "ash", "hld", "ocg", "aiwg"):
+        named = ("--root", folder.path, "--listen", "koine=unix:" + folder("good.sock"),
+                 "--listen", "%s=unix:%s" % (dialect, path))
+        done = run_koined(*named)
+        check(done.returncode in ((UNAVAILABLE,) if words == NOT_A_SOCKET else (UNAVAILABLE, OS_ERROR, CONFIG)),
+              "%s's exit status is %d", dialect, done.returncode)
+        check(words in done.stderr, "%r", done.stderr)
+        check(b"ready" not in done.stdout, "it said ready")
+        if words == NOT_A_SOCKET:
+            check(b"NO: " in run_koined("--check", *named).stdout, "--check accepts it for " + dialect)
+
+
+def test_messages_name_a_long_path_in_full():
+    with Folder() as folder:
+        path = folder("x").ljust(107, "x")
+        named = ("--root", folder("root"), "--listen", "ocg=unix:" + path)
+        with open(path, "w"):
+            pass
+        check(path.encode() + b" exists and is not a socket; without ocg" in run_koined(*named).stderr, "a file")
+        os.unlink(path)
+        with Daemon(listen=("unix:" + path,)) as d:
+            check(("something already listens at %s (koined, pid %d); without ocg" % (path, d.pid)).encode()
+                  in run_koined(*named).stderr, "a daemon")
+        folder_of_settings = folder("y".ljust(200, "y"))
+        os.mkdir(folder_of_settings)
+        file = os.path.join(folder_of_settings, "koine.conf")
+        with open(file, "w") as f:
+            f.write("[tasks]\nparallel = x\n")
+        check(("%s:2: " % file).encode() in run_koined("--check", "--config", file).stderr, "settings")
+
+
+def test_init_store_makes_a_private_file_and_nothing_else():
+    only_in_a_file("it looks for the file")
+    with Folder() as f:
+        root = f("root")
+        for _ in range(2):
+            same(run_koined("--root", root, "--init-store").returncode, 0, "status")
+            same(sorted(n for n in os.listdir(root) if not n.startswith("koine.db-")), ["koine.db", "koine.db.lock"], "files")
+            same(stat.S_IMODE(os.stat(os.path.join(root, "koine.db")).st_mode), 0o600, "mode")
+        with Daemon(root=root) as d:
+            done = run_koined("--root", root, "--init-store")
+            same(done.returncode, 69, "status beside a daemon")
+            check(b"in use" in done.stderr or b"another koined" in done.stderr, "%r", done.stderr)
+            d.alive()
+        same(run_koined("--root", root, "--init-store", "--set", "tasks.parallel=x").returncode, 78, "wrong settings")
 
 
 def test_a_second_daemon_is_refused_and_the_first_unharmed():
@@ -290,18 +333,18 @@ def test_what_is_no_socket_is_left_alone():
         path = folder("thing")
         with open(path, "w") as f:
             f.write("precious")
-        refused_there(folder, path, b"not a socket")
+        refused_there(folder, path, NOT_A_SOCKET)
         with open(path) as f:
             same(f.read(), "precious", "content")
         os.unlink(path)
 
         os.mkfifo(path)
-        refused_there(folder, path, b"not a socket")
+        refused_there(folder, path, NOT_A_SOCKET)
         check(stat.S_ISFIFO(os.lstat(path).st_mode), "the FIFO is gone")
         os.unlink(path)
 
         os.mkdir(path)
-        refused_there(folder, path, b"not a socket")
+        refused_there(folder, path, NOT_A_SOCKET)
         check(os.path.isdir(path), "the folder is gone")
         os.rmdir(path)
 
@@ -317,7 +360,7 @@ def test_a_symbolic_link_is_left_alone_and_not_followed():
                 with socket.socket(socket.AF_UNIX) as s:
                     s.bind(folder(target))
             os.symlink(folder(target), path)
-            refused_there(folder, path, b"not a socket")
+            refused_there(folder, path, NOT_A_SOCKET)
             same(os.readlink(path), folder(target), "link")
             os.unlink(path)
         check(os.path.exists(folder("dead.sock")), "the link's target is gone")
@@ -500,11 +543,22 @@ def test_a_call_that_takes_too_long_is_cut_at_the_stop():
 
 
 def test_a_client_that_does_not_read_does_not_hold_up_the_stop():
-    with Daemon("--set", "limits.stop_time=1", announced=["stop took too long"]) as d:
+    # For it alone koined would wait that long.
+    with Daemon("--set", "limits.stop_time=3600") as d:
         c = d.connect()
         c.send(request("debug.echo", '["%s"]' % ("x" * 4000000)) + b"\n")
         c.need(1)  # the answer is on its way, and the rest of it stays there
         stops(d)
+
+
+def test_a_client_that_still_reads_gets_all_of_its_answer_during_the_stop():
+    with Daemon("--set", "limits.stop_time=3600") as d:
+        c = d.connect()
+        c.send(request("debug.echo", '["%s"]' % ("x" * 4000000)) + b"\n")
+        c.need(1)
+        d.signal(signal.SIGTERM)
+        same(len(json.loads(c.read_line())["result"][0]), 4000000, "characters")
+        same(d.wait_exit(), 0, "exit status")
 
 
 def test_a_socket_folder_that_is_open_to_all_is_warned_of():

@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import struct
@@ -16,9 +15,9 @@ import subprocess
 import termios
 import time
 
-from harness import (KOINE, PATIENCE, SERVER, Daemon, Failure, Folder, Skip, check, main, post, request, same,
+from harness import (KOINE, PATIENCE, SERVER, Daemon, Failure, Folder, check, installed, main, post, request, same,
                      wait_until)
-from test_chat_cli import Done, Running, Terminal, of
+from test_chat_cli import Done, Running, Terminal, koine, of
 from vt import Screen
 
 CLAUDE = """#!/bin/sh
@@ -102,7 +101,7 @@ def test_a_task_is_added_and_shown():
         same(w("wait", "0").out, "", "nothing to say of what went well")
         same(w("log", "0").out, "hello there\n", "output")
         lines = w("list").out.splitlines()
-        check(re.fullmatch(r"task-0000  completed +\d+s +\d+s  %secho hello there" % host, lines[1]),
+        check(re.fullmatch(r"task-0000  completed +\d+s +\d+s +0  %secho hello there" % host, lines[1]),
               "%r", lines)
         shown = w("get", "task-0000").out
         for part in ("state         completed (0s)\n", "exit status   0\n",
@@ -192,8 +191,8 @@ def test_a_table_fits_its_terminal():
         w.add("-g", "group", "-p", "3", "--wait", "true " + "x" * 300)
         w.add("--wait", "true", "漢字" * 100)
         host = " HOST" if SERVER else ""
-        for columns, titles in ((100, "ID STATE PRI AGE TIME GROUP%s PROMPT" % host),
-                                (60, "ID STATE AGE TIME%s PROMPT" % host), (40, "ID STATE PROMPT")):
+        for columns, titles in ((100, "ID STATE PRI AGE TIME EXIT GROUP%s PROMPT" % host),
+                                (60, "ID STATE AGE TIME EXIT%s PROMPT" % host), (40, "ID STATE PROMPT")):
             with Terminal(w.env, "task", "list", columns=columns) as t:
                 lines = t.leave().replace("\r", "").splitlines()
             same(lines[0].split(), titles.split(), "titles in %d" % columns)
@@ -486,7 +485,7 @@ def test_watch_shows_what_runs_and_what_waits():
         w.add("--delay", "1h", "true later")
         with Terminal(w.env, "task", "watch", columns=100) as t:
             frame = frame_with(t, "1 running  2 queued", "working on it", "after task-0000",
-                               "begins in")
+                               "    at ")
             check(re.search(r"task-0000 running +\d+s +night ", frame), "%r", frame)
             w.touch("go")
             frame_with(t, "0 running  1 queued  2 completed", "task-0001 completed")
@@ -558,8 +557,7 @@ socket.on('connect', () => send('task.submit', {prompt: process.argv[3]}));
 
 
 def test_node_and_two_terminals_see_the_same_task():
-    if not shutil.which("node"):
-        raise Skip("there is no node")
+    installed("node")
     with Folder() as place:
         os.makedirs(place("app", ".aiwg"))
         with open(place("client.js"), "w") as f:
@@ -820,6 +818,173 @@ def test_commands_that_are_none():
         for name in ("add", "list", "get", "log", "follow", "wait", "cancel", "retry", "stats",
                      "groups", "watch"):
             check("Usage: koine task %s" % name in w(name, "--help").out, "help of %s", name)
+
+
+def test_a_list_says_what_its_limit_hides():
+    with World() as w:
+        w("pause")
+        for n in range(4):
+            w.add("true", *(("-g", "g") if n else ()))
+        said = lambda *args: w("list", *args).err.replace("all tasks are paused: koine task resume\n", "")
+        same(said("-n", "3"), "3 of 4 (-n N for more)\n", "some")
+        same(said("-n", "2", "--state", "queued"), "2 of 4 (-n N for more)\n", "of a state")
+        same(said("-n", "2", "-g", "g"), "the first 2 (-n N for more)\n", "of a group")
+        same((said("-n", "4"), said()), ("", ""), "all")
+
+
+def test_a_list_begins_with_what_is_open():
+    with World() as w:
+        running = w.add("-g", "g", UNTIL % w.path("go"))
+        queued = w.add("--delay", "1h", "true")
+        w.until(running, "running")
+        done = [w.add("--wait", "true") for _ in range(3)]
+        later = w.add("-g", "g", "--delay", "1h", "true")
+        want = [running, later, queued, *reversed(done)]
+        same([t["id"] for t in w.json("list")], want, "all")
+        same([l.split()[0] for l in w("list").out.splitlines()[1:]], want, "the table")
+        same([t["id"] for t in w.json("list", "-g", "g")], [running, later], "a group")
+        same([t["id"] for t in w.json("list", "--state", "completed")], want[3:], "a state")
+        with w.daemon.connect() as k:
+            found, before = [], 0
+            while before is not None:
+                some = k.call("task.find", {"limit": 1, "open_first": True, "before": before})
+                before = some["next"]
+                found += [t["id"] for t in some["tasks"]]
+            same(found, want, "pages of one")
+            same([t["id"] for t in k.call("task.find")["tasks"]], sorted(want, reverse=True), "newest first without")
+        open(w.path("go"), "w").close()
+
+
+def test_a_waiting_task_says_why():
+    with World("--set", "group.one.parallel=1", "--set", "tasks.project_parallel=2") as w:
+        def why(task, **want):
+            found = [t for t in w.json("list") if t["id"] == task][0]
+            same(found.get("waits"), want or None, task)
+            same(w.json("get", task).get("waits"), want or None, "get " + task)
+            line = [l for l in w("list").out.splitlines() if l.startswith(task)][0]
+            got = w("get", task).out.splitlines()[1]
+            if any(found.get(word) for word in ("stashed", "paused")):
+                check(want["text"] not in line, "the state says so: %r", line)
+                check(re.search("^state +(stashed|paused)$", got), "%r", got)
+            elif "until" in want:
+                check(re.search(r"  at \d\d:\d\d  ", line), "%r", line)
+                check(re.search(r"queued: at \d\d:\d\d$", got), "%r", got)
+            elif want:
+                check("  %s  " % want["text"] in line, "no %r in %r", want["text"], line)
+                check(got.endswith(": " + want["text"]), "no %r in %r", want["text"], got)
+
+        go, then = UNTIL % w.path("go"), UNTIL % w.path("then")
+        first = w.add("-g", "one", go)
+        w.until(first, "running")
+        why(first)
+        second = w.add("-g", "one", "true")
+        why(second, **{"for": "group", "on": "one", "text": "group one is full"})
+        other = w.add(then)
+        w.until(other, "running")
+        third = w.add("true")
+        why(third, **{"for": "project", "text": "the project runs as many tasks as it may"})
+        after = w.add("--after", first, "--after", other, "true")
+        why(after, **{"for": "dependency", "on": first, "text": "after %s and 1 more" % first})
+        stashed = w.add("--stash", "true")
+        why(stashed, **{"for": "enqueue", "text": "until it is enqueued"})
+        delayed = w.add("--delay", "1h", "true")
+        until = w.json("get", delayed)["not_before"]
+        why(delayed, **{"for": "time", "until": until, "text": "at " + until})
+        w("pause", "-g", "one")
+        why(second, **{"for": "pause", "on": "one", "text": "group one is paused"})
+        w("pause")
+        why(third, **{"for": "pause", "text": "all tasks are paused"})
+        w("resume")
+        open(w.path("go"), "w").close()
+        w.until(third, "completed")
+        why(third)
+        why(after, **{"for": "dependency", "on": other, "text": "after " + other})
+        w("resume", "-g", "one")
+        w.until(second, "completed")
+        open(w.path("then"), "w").close()
+        w.until(after, "completed")
+
+
+def test_an_ended_task_shows_its_exit_status():
+    with World() as w:
+        w.add("--wait", "true")
+        w("add", "--wait", "exit 7", code=7)
+        w("add", "--wait", "kill -KILL $$", code=130)
+        rows = [l.split() for l in w("list").out.splitlines()]
+        at = rows[0].index("EXIT")
+        same([r[at] for r in rows], ["EXIT", "137", "7", "0"], "exit status")
+
+
+def test_a_reload_says_what_it_took():
+    with Folder() as folder:
+        config = folder("koine.conf")
+
+        def write(*lines):
+            with open(config, "w") as f:
+                f.write("\n".join(lines) + "\n")
+
+        def rule(cron):
+            return ["[rule tick]", "cron = " + cron, "command = true"]
+
+        write(*rule("0 4 * * *"), "[group one]", "parallel = 1", "[tasks]", "queue = 50")
+        with World("--config", config, announced=["rule stays as it was", "rule left out", "settings not read again"]) as w:
+            def reload(code=0):
+                r = koine(w.env, "daemon", "reload", code=code)
+                return r.out.splitlines(), r.err.splitlines()
+
+            go = UNTIL % w.path("go")
+            first, second = w.add("-g", "one", go), w.add("-g", "one", go)
+            w.until(first, "running")
+            same(reload(), (["koined has read its settings again"], []), "no changes")
+            write(*rule("61 * * * *"), "[group one]", "parallel = 2", "[tasks]", "queue = 60")
+            out, err = reload(78)
+            same(out, ["koined has read its settings again", "taken: group.one.parallel",
+                       "at the next start: tasks.queue (%s:7)" % config], "settings")
+            same(len(err), 1, "%r" % err)
+            check(err[0].startswith("invalid: rule.tick.cron (%s:2): " % config), "%r", err)
+            check(err[0].endswith("; the former rule stays") and "61" in err[0], "%r", err)
+            w.until(second, "running")
+            with w.daemon.connect() as k:
+                found = k.call("automation.rules")["rules"]
+                same([(r["rule"], r["trigger"]["cron"]) for r in found], [("tick", "0 4 * * *")], "the rule")
+                write(*rule("1 4 * * *"), "[rule new]", "cron = 61 * * * *", "command = true",
+                      "[group one]", "parallel = 2")
+                out, err = reload(78)
+                same(out[1:], ["taken: rule.tick.cron (%s:2)" % config, "at the next start: tasks.queue"][:len(out) - 1],
+                     "settings")
+                check(len(err) == 1 and "rule.new.cron (%s:5)" % config in err[0] and
+                      err[0].endswith("; the rule is left out"), "%r", err)
+                same([r["rule"] for r in k.call("automation.rules")["rules"]], ["tick"], "the rules")
+                write("[rule tick]", "nonsense")
+                out, err = reload(1)
+                same(out, [], "nothing was read")
+                check(config + ":2:" in err[0] and "the settings in force are unchanged" in err[0], "%r", err)
+                same([r["rule"] for r in k.call("automation.rules")["rules"]], ["tick"], "the old rules")
+            open(w.path("go"), "w").close()
+
+
+def test_limits_change_at_once():
+    with World("--set", "group.one.parallel=1") as w:
+        go = UNTIL % w.path("go")
+        some = [w.add("-g", "one", go) for _ in range(2)]
+        w.until(some[0], "running")
+        same(w("parallel", "2", "-g", "one").out, "group one: at most 2 at a time, until the next start\n", "said")
+        w.until(some[1], "running")
+        other = [w.add("-g", "free", go)]
+        w.until(other[0], "running")
+        same(w.json("parallel", "1", "-g", "free"), {"group": "free", "parallel": 1, "was": 0}, "a new limit")
+        w("parallel", "10", "-g", "one")
+        waits = w.add("-g", "free", "--priority", "5", "true")
+        same(w.json("parallel", "3"), {"group": None, "parallel": 3, "was": 16}, "of all")
+        with w.daemon.connect() as k:
+            check(b"at least 1" in k.call_text(request("task.parallel", {"parallel": 0})), "none at all")
+            check(b"parallel is 0 to" in k.call_text(request("task.parallel", {"parallel": -1, "group": "g"})), "below 0")
+        check("requires a number" in w("parallel", "x", code=64).err, "no number")
+        same(w.json("get", waits)["waits"]["on"], "free", "why it waits")
+        w("parallel", "0", "-g", "free")
+        same(w.json("get", waits)["waits"]["for"], "project", "no limit of its own")
+        open(w.path("go"), "w").close()
+        w.until(waits, "completed")
 
 
 if __name__ == "__main__":

@@ -364,4 +364,6 @@ def test_a_queue_of_long_prompts_does_not_hinder_a_start():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=(
+        "what_was_acknowledged_survives_kill_nine",
+        "a_queue_of_long_prompts_does_not_hinder_a_start",))

@@ -3,12 +3,11 @@
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
 import subprocess
 
-from harness import (MIB, SANITIZED, Skip, check, main, note, only_in_a_file, peak_rss, request, rss,
+from harness import (MIB, SANITIZED, Skip, check, installed, main, note, only_in_a_file, peak_rss, request, rss,
                      same, wait_until)
 from task_world import UNTIL, World, add, end, says, state, world
 from test_aiwg import connect
@@ -148,8 +147,11 @@ def test_an_agent_that_is_missing_is_a_task_that_failed():
             c, k = connect(d), d.connect()
             # Asked for by name.
             task = add(k, "hello", runner="claude", project=w("root"))
-            same((end(k, task)["state"], end(k, task)["error"]), ("failed", "spawn claude ENOENT"),
-                 "no program")
+            same((end(k, task)["state"], end(k, task)["error"], end(k, task)["exit_status"]),
+                 ("failed", "claude: command not found", 127), "no program")
+            t = c.call("task.get", {"taskId": task})
+            same((t["state"], t["error"]), ("failed", "spawn claude ENOENT"), "in aiwg's words")
+            same([t["error"] for t in c.call("task.list")], ["spawn claude ENOENT"], "in aiwg's list")
             same(c.heard("event.taskFailed", task),
                  {"taskId": task, "error": "spawn claude ENOENT"}, "event")
             for text, mode in (("#!/no/such/shell\n", 0o755), ("\x7fELF", 0o755), ("", 0o644)):
@@ -317,9 +319,7 @@ def movable_clock(w):
     """What a daemon's environment needs for it, and what sets it."""
     if SANITIZED:
         raise Skip("a sanitizer wants to be the first library")
-    cc = shutil.which("cc")
-    if not cc:
-        raise Skip("no compiler")
+    cc = installed("cc")
     with open(w("clock.c"), "w", encoding="utf-8") as f:
         f.write(CLOCK)
     subprocess.run([cc, "-shared", "-fPIC", "-o", w("clock.so"), w("clock.c")], check=True)

@@ -34,7 +34,13 @@ def test_a_command_ends_as_its_program_does():
         same(w.koine("run", "-f", "-c", "echo out; echo err >&2; exit 7", code=7).out, "out\nerr\n",
              "output")
         same(w.json("get", "0")["exit_status"], 7, "exit status")
-        check("ENOENT" in w.koine("run", "-w", "--", "no-such-program", code=1).err, "no program")
+        check(": no-such-program: command not found\n" in
+              w.koine("run", "-w", "--", "no-such-program", code=127).err, "no program")
+        check("./none: no such file or directory" in w.koine("run", "-w", "./none", code=127).err, "no file")
+        w.touch("plain")
+        check("./plain: permission denied" in w.koine("run", "-w", "./plain", code=126).err, "no program")
+        shown = w.json("list")[0]
+        same((shown["error"], shown["exit_status"]), ("./plain: permission denied", 126), "in a list")
         same(w.koine("run", "-f", "--", "cat").out, "", "it reads nothing")
         task = w.koine("run", "--", "sleep", "600").out.strip()
         w.until(task, "running")

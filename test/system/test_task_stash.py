@@ -26,7 +26,7 @@ def test_stash_and_enqueue():
         w("wait", "1")
         same(shown(w), {"task-0000": "stashed", "task-0001": "completed"}, "states")
         same(w.json("get", "0")["stashed"], True, "stashed")
-        check("state         stashed\n" in w("get", "0").out, "get")
+        check("state         stashed\n" in w("get", "0").out, "%r", w("get", "0").out)
         check("is stashed already" in w("stash", "0", code=1).err, "twice")
         check("is completed already" in w("stash", "1", code=1).err, "one that has ended")
         check("not found" in w("enqueue", "7", code=1).err, "one that is not there")
@@ -91,7 +91,7 @@ def test_kept_back_over_a_restart_and_a_kill():
             found = k.call("task.find")
             same((found["paused"], found["paused_groups"]), (True, ["docs"]), "pauses")
             same({t["state"] for t in found["tasks"] if t["id"] != free}, {"queued"}, "states")
-            same(k.call("daemon.status")["tasks"], {"paused": True, "paused_groups": ["docs"]},
+            same(k.call("daemon.status")["tasks"], {"paused": True, "paused_groups": ["docs"], "draining": False},
                  "status")
             same(k.call("task.resume"), {"group": None, "paused": False}, "resume")
             end(k, stashed)

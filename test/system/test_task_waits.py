@@ -88,7 +88,7 @@ def test_waiting_begins_while_it_is_queued():
         same((answer["state"], answer["exit_status"]), ("failed", 3), "the end")
         answer = json.loads(wait.read_line())["result"]
         same((answer["id"], answer["state"], answer["error"]),
-             (third, "failed", "%s, which it comes after, is failed" % second), "what came after")
+             (third, "skipped", "dependency %s failed" % second), "what came after")
         same(json.loads(cancelled.read_line())["result"]["state"], "completed", "the last")
         same(end(k, first)["state"], "completed", "one that has ended long ago")
 

@@ -5,11 +5,10 @@ with real agents under them.
 """
 import os
 import re
-import shutil
 import subprocess
 import time
 
-from harness import KOINE, PATIENCE, SOURCE, Daemon, Folder, Skip, check, main, same, wait_until
+from harness import KOINE, PATIENCE, SOURCE, Daemon, Folder, check, installed, main, same, wait_until
 from test_approvals_cli import ask, short, status, until
 from test_approvals_screen import HIDDEN, escape_of
 from test_chat_cli import of
@@ -26,8 +25,7 @@ class Tmux:
     """A program in a terminal of tmux's."""
 
     def __init__(self, env, *args, size=(80, 24), program=KOINE, term=None):
-        if not shutil.which("tmux"):
-            raise Skip("there is no tmux")
+        installed("tmux")
         self.env = dict(env, LC_ALL="C.UTF-8")
         self.size = size
         self.command = [program, *args]

@@ -5,12 +5,11 @@ systemd's units: what systemd-analyze says of them, and what a real manager does
 import glob
 import os
 import re
-import shutil
 import signal
 import subprocess
 
-from harness import (KOINED, SANITIZED, SOURCE, Folder, Skip, check, clean_environment, main,
-                     note, same, wait_until)
+from harness import (KOINED, SANITIZED, SOURCE, Folder, Skip, check, clean_environment, installed, main, note, same,
+                     wait_until)
 from user_manager import UNITS, UserManager, unit, unit_within
 
 EXPOSURE_MAX = 3.0
@@ -22,8 +21,7 @@ def users_units():
 
 
 def analyze(*args):
-    if not shutil.which("systemd-analyze"):
-        raise Skip("there is no systemd-analyze")
+    installed("systemd-analyze")
     with Folder() as home:
         env = clean_environment({"HOME": home.path, "XDG_RUNTIME_DIR": home.path,
                                  "XDG_CONFIG_HOME": home.path, "XDG_STATE_HOME": home.path})

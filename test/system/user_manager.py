@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness import KOINE, KOINED, PATIENCE, SOURCE, Skip, check, clean_environment, wait_until
+from harness import KOINE, KOINED, PATIENCE, SOURCE, Skip, check, clean_environment, installed, missing, wait_until
 
 SYSTEMD = "/lib/systemd/systemd"
 CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified")
@@ -65,8 +65,11 @@ class UserManager:
         self.process = None
 
     def __enter__(self):
-        if os.geteuid() != 0 or not os.path.exists(SYSTEMD) or not shutil.which("nsenter"):
-            raise Skip("a user manager of our own needs root and systemd")
+        if os.geteuid() != 0:
+            raise Skip("a user manager of our own needs root")
+        installed("nsenter")
+        if not os.path.exists(SYSTEMD):
+            missing("systemd")
         self.folder = tempfile.mkdtemp(prefix="koine-units-")
         try:
             self.start()

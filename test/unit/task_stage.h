@@ -200,6 +200,14 @@ static inline void on_done(void *arg, int result, const struct why *why)
 	t->why = *why;
 }
 
+static inline void on_retried(void *arg, int result, const struct text *ids, unsigned n,
+			      const struct why *why)
+{
+	(void)ids;
+	(void)n;
+	on_done(arg, result, why);
+}
+
 static inline struct told submit(struct world *w, const struct task_new *in)
 {
 	struct told told = {0};
@@ -238,7 +246,7 @@ static inline struct told retry(struct world *w, const char *id)
 {
 	struct told told = {0};
 
-	task_retry(tasks_of(w), text_of(w->project), text_of(id), on_done, &told);
+	task_retry(tasks_of(w), text_of(w->project), text_of(id), on_retried, &told);
 	stage_until(&w->stage, told.n);
 	return told;
 }

@@ -106,7 +106,7 @@ static void ask(struct agent_server *s, const char *path, struct text folder,
 	buf_done(&whole);
 	/* Ended from the timer: the stream's own callback may be running. */
 	if (r != 0) {
-		snprintf(s->trouble, sizeof(s->trouble), "%s", r > 0 ? why.text : strerror(-r));
+		snprintf(s->trouble, sizeof(s->trouble), "%.150s", r > 0 ? why.text : strerror(-r));
 		timer_start(s->again, 0);
 	}
 }

@@ -100,12 +100,12 @@ static void write_pre_tool(struct writer *w)
 }
 
 /* Codex takes "ask", a plain "allow" and a "deny" without a reason for mistakes, and runs the
- * command. */
+ * command. So a question that koine refuses, such as one that is too large, is denied. */
 static void write_veto(struct writer *w)
 {
 	struct value *specific;
 
-	if (!is(w, "denied"))
+	if (!is(w, "denied") && !w->o->refused)
 		return;
 	specific = hook_make_specific(&w->m, "PreToolUse", &w->said);
 	make_word(&w->m, specific, "permissionDecision", "deny");
@@ -209,12 +209,23 @@ void hook_context_begin(struct buf *out)
 	buf_add_str(out, head);
 }
 
-void hook_context_add(struct buf *out, struct text content)
+enum { DAY_LEN = 10, ID_SHOWN = 8 }; /* of 2026-11-15T07:47:17Z, and of a UUID */
+
+static struct text first_bytes(struct text t, size_t n)
 {
-	content = text_cut(content, HOOK_MEMORY_SHOWN);
-	if (content.len == 0 || out->len + content.len + 4 > HOOK_CONTEXT_MAX)
+	return (struct text) {.data = t.data, .len = t.len < n ? t.len : n};
+}
+
+/* With the day, since what is old may not be true any more, and with as much of the id as the tools
+ * that change a memory need. */
+void hook_context_add(struct buf *out, const struct hook_memory *m)
+{
+	struct text content = text_cut(m->content, HOOK_MEMORY_SHOWN);
+
+	if (content.len == 0 || out->len + content.len + DAY_LEN + ID_SHOWN + 8 > HOOK_CONTEXT_MAX)
 		return;
-	buf_add_str(out, "- ");
+	buf_printf(out, "- %.*s [%.*s] ", TEXT_ARGS(first_bytes(m->created, DAY_LEN)),
+		   TEXT_ARGS(first_bytes(m->id, ID_SHOWN)));
 	for (size_t i = 0; i < content.len; i++)
 		buf_add_char(out, content.data[i] == '\n' ? ' ' : content.data[i]);
 	buf_add_char(out, '\n');

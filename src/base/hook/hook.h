@@ -18,7 +18,7 @@ enum hook_form {
 	HOOK_EMPTY,       /* the same, for an agent that wants an empty object then */
 	HOOK_PLAIN,       /* of any program: {"decision", "comment", "approval_id"} */
 	HOOK_PRE_TOOL,    /* Claude's PreToolUse: allow, deny or ask, with a reason */
-	HOOK_VETO,        /* Codex's PreToolUse: deny, or nothing */
+	HOOK_VETO,        /* Codex's PreToolUse: deny, or nothing; deny what koine refuses */
 	HOOK_PERMISSION,  /* PermissionRequest: allow or deny */
 	HOOK_GEMINI,      /* BeforeTool: allow means no objection */
 	HOOK_CURSOR,      /* permission: allow, deny or ask */
@@ -55,6 +55,8 @@ struct hook_vendor {
 	/* Bytes by which it is known; what nobody else writes. */
 	const char *known_by;
 	const char *own; /* what the names of koine's own tools begin with; or NULL */
+	/* It does not tell its mode, and decides by its own rules if nothing is said. */
+	bool has_no_mode;
 	struct hook_event events[5];
 	struct hook_told told[7];
 };
@@ -121,6 +123,10 @@ struct hook_outcome {
 	bool refused;
 };
 
+/* Reads what was not received as a whole: the form of the agent of this name, or else of Claude Code,
+ * the one that posts its hooks. */
+void hook_read_unreceived(struct text agent, struct hook *ret);
+
 /* What to say. *ret NULL: nothing, so that the agent asks by itself. 0 or -ENOMEM. */
 int hook_answer(struct arena *a, const struct hook *h, const struct hook_outcome *o,
 		const struct value **ret);
@@ -137,9 +143,15 @@ enum {
 	HOOK_WAIT_MS = 55 * 1000, /* agents end their hooks after 60 s, unless told otherwise */
 };
 
-/* Begins an empty text, or adds a memory to it if there is still room. */
+struct hook_memory {
+	struct text id;
+	struct text created; /* an ISO time, of which the day is shown */
+	struct text content;
+};
+
+/* Begins an empty text, or adds a memory to it if there is still space for it. */
 void hook_context_begin(struct buf *out);
-void hook_context_add(struct buf *out, struct text content);
+void hook_context_add(struct buf *out, const struct hook_memory *m);
 /* The answer to such an event. *ret NULL: nothing is remembered. */
 int hook_context_answer(struct arena *a, const struct hook_told *told, const struct buf *context,
 			const struct value **ret);

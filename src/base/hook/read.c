@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/hook/inner.h"
 
@@ -115,7 +116,7 @@ static bool asks_by_itself(const struct hook *h, const struct value *in)
 	static const char *const modes[] = {"default", "acceptEdits", "plan"};
 	struct text mode = text_in(in, "permission_mode");
 
-	if (h->form == HOOK_PERMISSION)
+	if (h->form == HOOK_PERMISSION || h->vendor->has_no_mode)
 		return true;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (text_is(mode, modes[i]) && !hook_is_twice(in, "permission_mode"))
@@ -124,11 +125,19 @@ static bool asks_by_itself(const struct hook *h, const struct value *in)
 	return false;
 }
 
+/* Behind the server's name is that of a tool of ours: "koine-x-run" is a tool of the server koine-x. */
 static bool is_koines(const struct hook *h)
 {
 	const char *own = h->vendor->own;
+	size_t n = own ? strlen(own) : 0;
 
-	return own && h->tool.len > strlen(own) && memcmp(h->tool.data, own, strlen(own)) == 0;
+	if (!own || h->tool.len <= n || memcmp(h->tool.data, own, n) != 0)
+		return false;
+	for (size_t i = n; i < h->tool.len; i++) {
+		if (h->tool.data[i] != '_' && (h->tool.data[i] < 'a' || h->tool.data[i] > 'z'))
+			return false;
+	}
+	return !memmem(h->tool.data + n, h->tool.len - n, "__", 2);
 }
 
 static int read_vendors(struct maker *m, const struct hook_source *from, struct hook *h,
@@ -212,6 +221,18 @@ static int read_odd(const struct hook_source *from, struct hook *h, struct why *
 	return refuse(why, REFUSE_PARAMS, "%s",
 		      from->tree->kind != VALUE_OBJECT ? "it is no object"
 						       : "hook_event_name is no text");
+}
+
+void hook_read_unreceived(struct text agent, struct hook *ret)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.*s", TEXT_ARGS(text_cut(agent, sizeof(name) - 1)));
+	if (!hook_vendor_named(name))
+		strcpy(name, "claude");
+	*ret = (struct hook) {.agent = text_of(hook_vendor_named(name)->name),
+			      .vendor = hook_vendor_named(name),
+			      .form = hook_vendor_named(name)->unread};
 }
 
 int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret, struct why *why)

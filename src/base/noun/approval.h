@@ -26,6 +26,15 @@ enum approval_status {
 	N_APPROVAL_STATUSES,
 };
 
+/* What a pending approval ends with. The store keeps these numbers. */
+enum approval_bond {
+	BOND_NONE,
+	/* The connection that asked. A restart ends it, too. */
+	BOND_CONNECTION,
+	/* The process that asked. After a restart it asks again with the same id. */
+	BOND_PROCESS,
+};
+
 struct approval {
 	int64_t seq; /* assigned by the store */
 	struct text id;
@@ -50,6 +59,10 @@ struct approval {
 	struct text host;  /* none: no other host has this store */
 	int64_t asker_pid; /* 0: unknown */
 	int64_t asker_started;
+	int64_t bond; /* enum approval_bond */
+	/* The process that asked on the asker's behalf and waits, such as koine hook. */
+	int64_t waiter_pid; /* 0: unknown */
+	int64_t waiter_started;
 	/* The process that decided. */
 	bool decider_known; /* its uid is known */
 	int64_t decider_uid;

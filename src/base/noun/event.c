@@ -37,6 +37,8 @@ static const struct packed_name rule_names[] = {
 	NAME("rule_id", "ruleId"),
 	NAME("event_type", "eventType"),
 	NAME("task_id", "taskId"),
+	NAME("exit_status", "exitCode"),
+	NAME("duration_ms", "duration"),
 	{{NULL}},
 };
 

@@ -4,6 +4,7 @@ static const char *const state_names[N_HOST_STATES] = {
 	[HOST_ALIVE] = "alive",
 	[HOST_LEFT] = "left",
 	[HOST_LOST] = "lost",
+	[HOST_UNKNOWN] = "unknown",
 };
 
 #define MEMBER(kind, field) MEMBER_OF(struct host, kind, field)
@@ -29,4 +30,16 @@ const struct portrait host_portrait = PORTRAIT(struct host, members);
 const char *host_state_name(enum host_state state)
 {
 	return state_names[state];
+}
+
+bool host_has_label(const struct host *host, struct text label)
+{
+	struct text rest = host->labels;
+	struct text word;
+
+	while (text_next(&rest, ' ', &word)) {
+		if (word.len > 0 && text_equal(word, label))
+			return true;
+	}
+	return false;
 }

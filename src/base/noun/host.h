@@ -2,6 +2,7 @@
  * store's, never its own. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/portrait.h"
@@ -9,11 +10,12 @@
 /* The store keeps the numbers. */
 enum host_state {
 	HOST_ALIVE,
-	HOST_LEFT, /* it was stopped */
-	HOST_LOST, /* it did not renew its lease in time */
+	HOST_LEFT,    /* it was stopped */
+	HOST_LOST,    /* it did not renew its lease in time */
+	HOST_UNKNOWN, /* it was alive before the database stopped answering; never kept */
 };
 
-enum { N_HOST_STATES = 3, HOST_NAME_MAX_BYTES = 64, HOST_LABELS_MAX = 16 };
+enum { N_HOST_STATES = 4, HOST_NAME_MAX_BYTES = 64, HOST_LABELS_MAX = 16 };
 
 struct host {
 	struct text name;
@@ -30,5 +32,7 @@ struct host {
 };
 
 extern const struct portrait host_portrait;
+
+bool host_has_label(const struct host *host, struct text label);
 
 const char *host_state_name(enum host_state state);

@@ -58,6 +58,11 @@ static const struct member execution_members[] = {
 	{"status", NULL, DONE(TEXT, status)},
 	{"task", NULL, DONE(TEXT, task)},
 	{"error", NULL, DONE(TEXT, error)},
+	{"exit_status", NULL, DONE(INT, exit_status), 0, NONE_IS_NEGATIVE},
+	{"signal", NULL, DONE(INT, signal), 0, NONE_IS_ZERO},
+	{"duration", NULL, DONE(INT, duration_ms), 0, NONE_IS_NEGATIVE},
+	{"output", NULL, DONE(TEXT, output)},
+	{"output_bytes", NULL, DONE(INT, output_bytes)},
 };
 
 const struct portrait rule_execution_portrait = PORTRAIT(struct rule_execution, execution_members);

@@ -96,6 +96,12 @@ struct rule_execution {
 	int64_t time_ms;
 	struct text task;  /* {NULL, 0}: none */
 	struct text error; /* {NULL, 0}: none */
+	/* Of a program: */
+	int64_t exit_status;  /* -1: none */
+	int64_t signal;       /* 0: none */
+	int64_t duration_ms;  /* -1: no program ran */
+	struct text output;   /* the end of what it printed; {NULL, 0}: nothing */
+	int64_t output_bytes; /* all that it printed */
 };
 
 extern const struct portrait rule_execution_portrait;

@@ -9,6 +9,8 @@ const char *const session_event_type_names[N_SESSION_EVENT_TYPES] = {
 static const char *const content_type_names[N_SESSION_EVENT_TYPES] = {
 	"text", "tool_use", "tool_result", "system", "text", "thinking"};
 
+static const char *const kind_names[N_SESSION_KINDS] = {NULL, "observed"};
+
 static const char *const approval_names[N_SESSION_APPROVALS] = {NULL, "pending", "approved",
 								"denied", "resolved"};
 
@@ -39,9 +41,12 @@ static const struct member members[] = {
 	{"title", "title", MEMBER(TEXT, title), LISTED | CUT},
 	{"summary", "summary", MEMBER(TEXT, summary), LISTED | CUT | NOT_NULL},
 	{"query", "query", MEMBER(BLOB, query), LISTED | CUT | NOT_NULL | BESIDE},
+	{"kind", NULL, MEMBER(ENUM, kind), LISTED, MEMBER_NAMES(kind_names), .absent = ABSENT_LEFT_OUT},
 	{"agent", "runner", MEMBER(TEXT, runner), LISTED | CHANGES | NOT_NULL},
 	{"model", "model", MEMBER(TEXT, model), LISTED | CHANGES},
 	{"working_dir", "working_dir", MEMBER(TEXT, working_dir), LISTED | NOT_NULL},
+	{"project", NULL, MEMBER(TEXT, project), LISTED, .absent = ABSENT_LEFT_OUT},
+	{"approvals", NULL, MEMBER(INT, waiting), LISTED, NONE_IS_ZERO, ABSENT_LEFT_OUT},
 	{"created_at", "created_ms", MEMBER(TIME, created_ms), LISTED, NONE_IS_ZERO},
 	{"active_at", "active_ms", MEMBER(TIME, active_ms), LISTED | CHANGES, NONE_IS_ZERO},
 	{"ended_at", "ended_ms", MEMBER(TIME, ended_ms), LISTED | CHANGES, NONE_IS_ZERO},

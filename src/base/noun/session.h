@@ -21,6 +21,12 @@ enum session_status {
 	N_SESSION_STATUSES,
 };
 
+enum session_kind {
+	SESSION_RUN,      /* koined started it */
+	SESSION_OBSERVED, /* its agent's hooks report it; see base/noun/observed.h */
+	N_SESSION_KINDS,
+};
+
 struct session {
 	int64_t seq; /* orders all sessions; assigned by the store */
 	struct text id;
@@ -49,6 +55,10 @@ struct session {
 	int64_t output_tokens;
 	int64_t duration_ms;
 	int64_t turns;
+	/* Not stored: of an observed one. */
+	enum session_kind kind;
+	struct text project;
+	int64_t waiting; /* its approvals that wait */
 };
 
 enum {

@@ -42,6 +42,7 @@ static const struct member members[] = {
 	{"not_before", "not_before_ms", MEMBER(TIME, not_before_ms), LISTED | CHANGES, NONE_IS_ZERO},
 	{"after", "n_after", MEMBER(TEXTS, after), LISTED | EDITED},
 	{"attempts", "attempts", MEMBER(INT, attempts), LISTED | CHANGES},
+	{NULL, "stops", MEMBER(INT, stops), CHANGES},
 	{"max_attempts", "max_attempts", MEMBER(INT, max_attempts), LISTED},
 	{"retry_delay", "retry_ms", MEMBER(INT, retry_ms)},
 	{"timeout", "timeout_ms", MEMBER(INT, timeout_ms), EDITED},
@@ -55,6 +56,7 @@ static const struct member members[] = {
 	{"signal", "signal", MEMBER(INT, signal), LISTED | ENDS | CHANGES, NONE_IS_ZERO},
 	{"result", "result", MEMBER(BLOB, result), CUT | LONG | CHANGES | TASK_BULKY},
 	{"error", "error", MEMBER(TEXT, error), LISTED | ENDS | CUT | CHANGES},
+	{"skipped", "skipped", MEMBER(TEXT, skipped), LISTED | ENDS | CHANGES, .absent = ABSENT_LEFT_OUT},
 	{"output_bytes", "output_bytes", MEMBER(INT, output_bytes), LISTED | CHANGES},
 	{"host", "host", MEMBER(TEXT, host), LISTED | CHANGES, .absent = ABSENT_LEFT_OUT},
 	{"on_host", "on_host", MEMBER(TEXT, on_host), LISTED | EDITED, .absent = ABSENT_LEFT_OUT},
@@ -80,5 +82,24 @@ bool task_state_parse(struct text t, enum task_state *ret_state)
 	if (!member_find_word(state_names, N_TASK_STATES, t, &found))
 		return false;
 	*ret_state = (enum task_state)found;
+	return true;
+}
+
+const char *task_word(const struct task *task)
+{
+	return task->state == TASK_FAILED && task->skipped.data ? "skipped"
+								: task_state_name(task->state);
+}
+
+bool task_word_parse(struct text t, enum task_state *ret_state, enum task_skips *ret_skips)
+{
+	if (text_is(t, "skipped")) {
+		*ret_state = TASK_FAILED;
+		*ret_skips = SKIPS_ONLY;
+		return true;
+	}
+	if (!task_state_parse(t, ret_state))
+		return false;
+	*ret_skips = *ret_state == TASK_FAILED ? SKIPS_NOT : SKIPS_TOO;
 	return true;
 }

@@ -214,11 +214,20 @@ bool project_origin(struct text config, struct buf *ret_url)
 
 /* ---- folders ---- */
 
+/* Another user who may write above our folder, as in /tmp, could name our project after any other. */
+static bool is_trusted(const struct stat *st)
+{
+	return st->st_uid == 0 || st->st_uid == geteuid();
+}
+
 static int read_small(const char *path, struct buf *out)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
 
-	return fd < 0 ? -errno : file_read_all(fd, out);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return -errno;
+	return is_trusted(&st) ? file_read_all(fd, out) : -EPERM;
 }
 
 static bool join(char out[PATH_MAX], const char *folder, struct text path)
@@ -251,7 +260,8 @@ static bool find_git(const char *top, char ret_git[PATH_MAX])
 	char dot_git[PATH_MAX], git[PATH_MAX], common[PATH_MAX];
 	struct stat st;
 
-	if (!join(dot_git, top, TEXT(".git")) || stat(dot_git, &st) != 0)
+	if (!join(dot_git, top, TEXT(".git")) || lstat(dot_git, &st) != 0 || !is_trusted(&st) ||
+	    stat(dot_git, &st) != 0 || !is_trusted(&st))
 		return false;
 	if (S_ISDIR(st.st_mode)) {
 		memcpy(git, dot_git, strlen(dot_git) + 1);

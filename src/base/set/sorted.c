@@ -1,6 +1,5 @@
 #include "base/set/sorted.h"
 
-#include <assert.h>
 #include <stdint.h>
 
 /*
@@ -16,10 +15,18 @@ static uint64_t rank(const struct sorted_link *link)
 	return h * 0xd6e8feb86659fd93U;
 }
 
+/* Members that compare as equal are in the order of their addresses: without one, a tree that turns on
+ * the way would have an equal member where it is not looked for. */
+static bool precedes(const struct sorted *s, const struct sorted_link *a,
+		     const struct sorted_link *b)
+{
+	return s->before(a, b) || (!s->before(b, a) && (uintptr_t)a < (uintptr_t)b);
+}
+
 /* Whether the link belongs to the right of `at`. Notes its neighbours on the way down. */
 static bool goes_right(const struct sorted *s, struct sorted_link *at, struct sorted_link *link)
 {
-	if (s->before(at, link)) {
+	if (precedes(s, at, link)) {
 		link->prev = at;
 		return true;
 	}
@@ -78,13 +85,36 @@ static void join(struct sorted_link **at, struct sorted_link *left, struct sorte
 	*at = left ? left : right;
 }
 
-void sorted_remove(struct sorted *s, struct sorted_link *link)
+/* Where the tree points to it; NULL if it is not where its order says. */
+static struct sorted_link **find(struct sorted *s, const struct sorted_link *link)
 {
 	struct sorted_link **at = &s->root;
 
-	while (*at != link) {
-		assert(*at);
-		at = s->before(*at, link) ? &(*at)->right : &(*at)->left;
+	while (*at && *at != link)
+		at = precedes(s, *at, link) ? &(*at)->right : &(*at)->left;
+	return *at ? at : NULL;
+}
+
+/* All but this one, in the order that they have now. */
+static void rebuild_without(struct sorted *s, const struct sorted_link *link)
+{
+	struct sorted_link *next, *at = s->first;
+
+	s->root = s->first = NULL;
+	for (; at; at = next) {
+		next = at->next;
+		if (at != link)
+			sorted_add(s, at);
+	}
+}
+
+void sorted_remove(struct sorted *s, struct sorted_link *link)
+{
+	struct sorted_link **at = find(s, link);
+
+	if (!at) {
+		rebuild_without(s, link);
+		return;
 	}
 	join(at, link->left, link->right);
 	*(link->prev ? &link->prev->next : &s->first) = link->next;

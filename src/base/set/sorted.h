@@ -3,7 +3,8 @@
  * and removing take a number of steps that grows with the logarithm of how many there are; the
  * first and the next take one. Nothing is allocated, so nothing fails.
  *
- * What is compared must not change while a member is in it, and no two are equal.
+ * What is compared should not change while a member is in it: one whose order has changed is still
+ * removed, but takes as many steps as there are members. Equal members are in any order.
  */
 #pragma once
 
@@ -30,5 +31,5 @@ static inline void sorted_init(struct sorted *s, sorted_fn before)
 
 void sorted_add(struct sorted *s, struct sorted_link *link);
 
-/* It must be in the set. */
+/* Nothing happens if it is not in the set. */
 void sorted_remove(struct sorted *s, struct sorted_link *link);

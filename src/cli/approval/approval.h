@@ -1,5 +1,5 @@
 /*
- * koine approvals, approve, deny, respond, grants and hook: what they share.
+ * koine ask, approvals, approve, deny, respond, grants and hook: what they share.
  *
  * An approval is a value as returned by approval.get and approval.list of koined's own
  * dialect.
@@ -18,7 +18,9 @@ struct approval_options {
 	/* koine hook */
 	const char *agent;  /* NULL: guessed from the hook's JSON */
 	const char *format; /* NULL: "auto" */
-	int64_t wait_ms;    /* 0: not given */
+	int64_t wait_ms;    /* 0: not given; the same for koine ask */
+	/* koine ask */
+	const char *choices; /* between commas; NULL: none */
 	/* koine approvals */
 	bool watch;
 	bool all;
@@ -34,6 +36,7 @@ struct approval_options {
 };
 
 extern const struct option hook_options[];
+extern const struct option ask_options[];
 extern const struct option approvals_options[];
 extern const struct option approve_options[];
 extern const struct option deny_options[];
@@ -99,5 +102,6 @@ void approval_print_change(const struct cli *cli, const struct koine_value *appr
 int approvals_watch(struct cli *cli);
 int approvals_follow(struct cli *cli);
 
+int cmd_ask(struct cli *cli);
 int cmd_hook(struct cli *cli);
 int cmd_grants(struct cli *cli);

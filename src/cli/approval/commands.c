@@ -212,6 +212,13 @@ static int cmd_respond(struct cli *cli)
 	"The first answer counts; whoever comes later is told which it was, and exits with 1.\n"
 
 const struct command approval_commands[] = {
+	{"ask", "TEXT... | -", "ask a human from a script",
+	 "Waits for the decision; the exit status is 0 if it was approved, 1 if it was denied, 75 "
+	 "if\n"
+	 "there was no answer in time, 69 without koined, and 130 after Ctrl-C, which withdraws "
+	 "the\n"
+	 "question. With --choices it prints the choice. - reads the question from stdin.\n",
+	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires a TEXT")},
 	{"approvals", "[ID]", "show what agents ask leave for, or all of one",
 	 "ID may be its first characters. With -w on a terminal it is a list that updates: arrows, "
 	 "j\n"

@@ -15,6 +15,15 @@ const struct option hook_options[] = {
 	{NULL},
 };
 
+const struct option ask_options[] = {
+	{"--choices", "-c", "LIST", "answers to choose from, between commas: blue,green",
+	 option_word, AT(choices)},
+	{"--timeout", "-t", "TIME", "wait so long: 90, 10m, 2h; else as the daemon's settings say",
+	 option_span, AT(wait_ms), "like 90, 10m or 2h", .min = 1},
+	{"--agent", "-a", "NAME", "who asks, for people and policies", option_word, AT(agent)},
+	{NULL},
+};
+
 /* clang-format off */
 #define EXACT \
 	{"--exact", NULL, NULL, "ID is whole, whatever else begins with it", option_flag, AT(exact)}

@@ -71,17 +71,34 @@ size_t approval_id_width(const struct koine_value *approvals)
 	return width;
 }
 
+static void add_choices(struct buf *out, const struct koine_value *choices)
+{
+	const struct koine_value *choice = koine_value_first(choices);
+	const char *before = "  [";
+
+	if (koine_value_kind(choices) != KOINE_ARRAY || !choice)
+		return;
+	for (; choice; choice = koine_value_next(choice)) {
+		buf_add_str(out, before);
+		text_add_exact(out, text_of_any(choice));
+		before = ", ";
+	}
+	buf_add_char(out, ']');
+}
+
 void approval_gist(struct buf *out, const struct koine_value *approval)
 {
 	const struct koine_value *input = koine_value_get(approval, "input");
 	struct text message = member_string(input, "msg");
 
-	if (koine_value_kind(koine_value_get(approval, "input_omitted")) == KOINE_TRUE)
+	if (koine_value_kind(koine_value_get(approval, "input_omitted")) == KOINE_TRUE) {
 		buf_add_str(out, "(large)");
-	else if (approval_is_question(approval) && message.len > 0)
+	} else if (approval_is_question(approval) && message.len > 0) {
 		text_add_exact(out, message);
-	else
+		add_choices(out, koine_value_get(input, "choices"));
+	} else {
 		tool_gist(out, member_string(approval, "tool"), input);
+	}
 }
 
 void approval_say_end(const struct koine_value *approval, char *out, size_t size)

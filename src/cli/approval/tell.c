@@ -82,8 +82,14 @@ static void print_context(struct hook_input *in, const struct koine_value *memor
 	const char *text;
 
 	hook_context_begin(&context);
-	for (const struct koine_value *m = koine_value_first(memories); m; m = koine_value_next(m))
-		hook_context_add(&context, member_string(m, "content"));
+	for (const struct koine_value *m = koine_value_first(memories); m;
+	     m = koine_value_next(m)) {
+		const struct hook_memory memory = {.id = member_string(m, "id"),
+						   .created = member_string(m, "created_at"),
+						   .content = member_string(m, "content")};
+
+		hook_context_add(&context, &memory);
+	}
 	if (hook_context_answer(&in->arena, in->hook.told, &context, &said) != 0 || !said ||
 	    koine_json_new(&j) != 0)
 		return;

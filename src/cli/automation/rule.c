@@ -118,6 +118,29 @@ static int print_rules(const struct cli *cli, const struct koine_value *result)
 	return r;
 }
 
+static void cell_exit(const struct cell *c)
+{
+	int64_t signal = member_number(c->row, "signal");
+	char shown[32];
+
+	if (signal > 0) {
+		snprintf(shown, sizeof(shown), "%lld", 128 + (long long)signal);
+		table_cell_str(c->table, shown);
+	} else {
+		table_cell_value(c->table, koine_value_get(c->row, "exit_status"));
+	}
+}
+
+static void cell_took(const struct cell *c)
+{
+	char span[SPAN_SHOWN] = "-";
+	int64_t ms;
+
+	if (koine_value_int(koine_value_get(c->row, c->member), &ms))
+		duration_format(ms, span);
+	table_cell_str(c->table, span);
+}
+
 static int print_log(const struct cli *cli, const struct koine_value *log)
 {
 	static const struct column columns[] = {
@@ -125,12 +148,15 @@ static int print_log(const struct cli *cli, const struct koine_value *log)
 		{"RULE", "rule"},
 		{"EVENT", "event"},
 		{"STATUS", "status"},
+		{"EXIT", "duration", cell_exit, 'r', .if_given = true},
+		{"TOOK", "duration", cell_took, 'r', .if_given = true},
 		{"TASK", "task"},
 		{"ERROR", "error"},
 		{NULL},
 	};
+	const struct list list = {.columns = columns, .below = "output"};
 
-	return list_print(cli, columns, log);
+	return list_print_as(cli, &list, log);
 }
 
 /* ---- the commands ---- */

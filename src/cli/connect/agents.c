@@ -52,7 +52,10 @@ const struct agent agents[] = {
 				     ASKED("PreToolUse",
 					   "\"matcher\":\"Bash|Edit|Write|NotebookEdit|WebFetch\",",
 					   .gate = true),
-				     ASKED("Elicitation", "", .gate = true)}}},
+				     ASKED("Elicitation", "", .gate = true)},
+			   .off = {{"disableAllHooks", "true", "all hooks"},
+				   {"permissions/deny", "mcp__koine", "koine's tools"},
+				   {"permissions/deny", "mcp__koine__*", "koine's tools"}}}},
 	},
 	{
 		.name = "codex",
@@ -72,7 +75,10 @@ const struct agent agents[] = {
 				      "{\"command\":%c,\"args\":%a,\"env_vars\":["
 				      "\"KOINE_SESSION_ID\",\"KOINE_RUN_ID\",\"KOINE_SOCKET\","
 				      "\"XDG_RUNTIME_DIR\"],"
-				      "\"default_tools_approval_mode\":\"approve\"}"}}},
+				      "\"default_tools_approval_mode\":\"approve\"}"}},
+			   .off = {{"mcp_servers/koine/enabled", "false", "koine's tools"},
+				   {"features/hooks", "false", "all hooks"},
+				   {"features/codex_hooks", "false", "all hooks"}}},
 			  {.user = "{CODEX_HOME|~/.codex}/hooks.json",
 			   .project = ".codex/hooks.json",
 			   .by = &json_editor,
@@ -96,7 +102,10 @@ const struct agent agents[] = {
 				     {"hooks/BeforeTool",
 				      GROUP("\"matcher\":\"run_shell_command|write_file|replace\",",
 					    "\"name\":\"koine\","),
-				      EDIT_ELEMENT, .gate = true}}}},
+				      EDIT_ELEMENT, .gate = true}},
+			   .off = {{"mcp/excluded", "koine", "koine's tools"},
+				   {"hooksConfig/enabled", "false", "all hooks"},
+				   {"hooksConfig/disabled", "koine", "koine's hook"}}}},
 	},
 	{
 		.name = "opencode",
@@ -115,7 +124,30 @@ const struct agent agents[] = {
 			   .project_other = "opencode.jsonc",
 			   .by = &jsonc_editor,
 			   .edits = {{"mcp/koine",
-				      "{\"type\":\"local\",\"command\":%l,\"enabled\":true}"}}}},
+				      "{\"type\":\"local\",\"command\":%l,\"enabled\":true}"}},
+			   .off = {{"mcp/koine/enabled", "false", "koine's tools"}}}},
+	},
+	{
+		.name = "copilot",
+		.title = "GitHub Copilot CLI",
+		.programs = {"copilot"},
+		.folder = "{COPILOT_HOME|~/.copilot}",
+		.measured = true,
+		.ticks = 1,
+		.files = {{.user = "{COPILOT_HOME|~/.copilot}/mcp-config.json",
+			   .by = &json_editor,
+			   .edits = {{"mcpServers/koine",
+				      "{\"type\":\"local\",\"command\":%c,\"args\":%a,"
+				      "\"tools\":[\"*\"]}"}}},
+			  {.user = "{COPILOT_HOME|~/.copilot}/settings.json",
+			   .by = &jsonc_editor,
+			   .edits = {{"hooks/preToolUse",
+				      "{\"type\":\"command\","
+				      "\"matcher\":\"bash|write_bash|create|edit|apply_patch\","
+				      "\"bash\":%h,\"timeoutSec\":%t}",
+				      EDIT_ELEMENT, .gate = true}},
+			   .off = {{"disableAllHooks", "true", "all hooks"},
+				   {"disabledMcpServers", "koine", "koine's tools"}}}},
 	},
 	{
 		.name = "cursor",
@@ -156,7 +188,8 @@ const struct agent agents[] = {
 		.files = {{.user = CONFIG "/zed/settings.json",
 			   .by = &jsonc_editor,
 			   .edits = {{"context_servers/koine",
-				      "{\"command\":%c,\"args\":%a,\"env\":{}}"}}}},
+				      "{\"command\":%c,\"args\":%a,\"env\":{}}"}},
+			   .off = {{"context_servers/koine/enabled", "false", "koine's tools"}}}},
 	},
 	{NULL},
 };

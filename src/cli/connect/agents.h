@@ -11,7 +11,7 @@
 
 #include "cli/connect/edit.h"
 
-enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 10 };
+enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 10, AGENT_OFF_MAX = 4 };
 
 struct agent_edit {
 	const char *path;
@@ -22,6 +22,13 @@ struct agent_edit {
 	const char *http; /* the value with --http; NULL: the same */
 };
 
+/* A setting by which users switch off what koine has put into the file. */
+struct agent_off {
+	const char *path;  /* keys with slashes between them */
+	const char *value; /* the setting's value, or an element of its list */
+	const char *what;  /* is switched off */
+};
+
 struct agent_file {
 	const char *user;
 	const char *project;       /* NULL: none that the agent reads */
@@ -29,6 +36,7 @@ struct agent_file {
 	const char *project_other; /* or NULL */
 	const struct editor *by;
 	struct agent_edit edits[AGENT_EDITS_MAX];
+	struct agent_off off[AGENT_OFF_MAX]; /* ends with a NULL path, if not full */
 };
 
 struct agent {

@@ -10,7 +10,13 @@
 #include "base/cleanup.h"
 #include "cli/kit/print.h"
 
-enum { AROUND = 3, LOOK_AHEAD = 400 };
+enum {
+	AROUND = 3,
+	LOOK_AHEAD = 400,
+	LONG_LINE = 200, /* bytes; of a longer one only what changes is shown, */
+	SHOWN = 40,      /* with so many around it */
+	SAME = 32,       /* so many equal bytes end a change within a line */
+};
 
 struct lines {
 	struct text *items;
@@ -45,13 +51,8 @@ static struct lines split(struct text t)
 	return l;
 }
 
-static void print_line(const struct printer *p, char sign, struct text line)
+static void print_part(const struct printer *p, char sign, struct text line)
 {
-	bool has_end = line.len > 0 && line.data[line.len - 1] == '\n';
-
-	line.len -= has_end;
-	if (line.len > 0 && line.data[line.len - 1] == '\r')
-		line.len--;
 	if (sign != ' ')
 		print_style(p->cli, color_begin(sign == '+' ? COLOR_GREEN : COLOR_RED));
 	putchar(sign);
@@ -59,8 +60,91 @@ static void print_line(const struct printer *p, char sign, struct text line)
 	if (sign != ' ')
 		print_plain(p->cli);
 	putchar('\n');
+}
+
+static void print_line(const struct printer *p, char sign, struct text line)
+{
+	bool has_end = line.len > 0 && line.data[line.len - 1] == '\n';
+
+	line.len -= has_end;
+	if (line.len > 0 && line.data[line.len - 1] == '\r')
+		line.len--;
+	if (sign == ' ' && line.len > LONG_LINE) {
+		print_part(p, sign, text_cut(line, SHOWN));
+		puts(" ...");
+		return;
+	}
+	print_part(p, sign, line);
 	if (!has_end)
 		puts("\\ no line end");
+}
+
+/* ---- within a long line ---- */
+
+static bool continues_char(struct text t, size_t at)
+{
+	return at < t.len && ((unsigned char)t.data[at] & 0xc0) == 0x80;
+}
+
+/* From `from` to `to`, with a few bytes around them. */
+static void print_piece(const struct printer *p, char sign, struct text line, size_t from,
+			size_t to)
+{
+	size_t begin = from > SHOWN ? from - SHOWN : 0;
+	size_t end = line.len - to > SHOWN ? to + SHOWN : line.len;
+
+	while (continues_char(line, begin))
+		begin--;
+	while (continues_char(line, end))
+		end++;
+	if (from == to)
+		return;
+	print_part(p, sign, (struct text) {.data = line.data + begin, .len = end - begin});
+	if (end < line.len)
+		puts(" ...");
+}
+
+/* Where the next bytes of `a` occur in `b`; the end of `b` if they do not, or are too few. */
+static size_t find_again(struct text a, size_t at, struct text b, size_t from)
+{
+	const char *found;
+
+	if (at == a.len || a.len - at < SAME)
+		return b.len;
+	found = memmem(b.data + from, b.len - from, a.data + at, SAME);
+	return found ? (size_t)(found - b.data) : b.len;
+}
+
+static void print_pieces(const struct printer *p, struct text old, struct text new)
+{
+	struct text a = old;
+	struct text b = new;
+	size_t i = 0;
+	size_t j = 0;
+
+	while (a.len > 0 && b.len > 0 && a.data[a.len - 1] == b.data[b.len - 1]) {
+		a.len--;
+		b.len--;
+	}
+	while (i < a.len || j < b.len) {
+		size_t to_old = i;
+		size_t to_new = j;
+
+		if (i < a.len && j < b.len && a.data[i] == b.data[j]) {
+			i++;
+			j++;
+			continue;
+		}
+		to_new = find_again(a, i, b, j);
+		if (to_new == b.len)
+			to_old = find_again(b, j, a, i);
+		if (to_new == b.len && to_old < a.len)
+			to_new = j;
+		print_piece(p, '-', old, i, to_old);
+		print_piece(p, '+', new, j, to_new);
+		i = to_old;
+		j = to_new;
+	}
 }
 
 /* Old lines up to this one stay: those near a change are shown. */
@@ -79,10 +163,15 @@ static void pass(struct printer *p, size_t to, bool change_follows)
 static void print_change(struct printer *p, size_t at, size_t n_old, const struct text *added,
 			 size_t n_added)
 {
+	bool pieces = n_old > 0 && n_added > 0 &&
+		      (p->old.items[at].len > LONG_LINE || added[0].len > LONG_LINE);
+
 	pass(p, at, true);
-	for (size_t i = 0; i < n_old; i++)
+	if (pieces)
+		print_pieces(p, p->old.items[at], added[0]);
+	for (size_t i = pieces; i < n_old; i++)
 		print_line(p, '-', p->old.items[at + i]);
-	for (size_t i = 0; i < n_added; i++)
+	for (size_t i = pieces; i < n_added; i++)
 		print_line(p, '+', added[i]);
 	p->begun = true;
 	p->shown = at + n_old;

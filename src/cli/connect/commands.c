@@ -8,11 +8,13 @@
 #include "cli/commands.h"
 #include "cli/connect/change.h"
 #include "cli/connect/connect.h"
+#include "cli/connect/mask.h"
 #include "cli/connect/probe.h"
 #include "cli/kit/call.h"
 #include "cli/kit/nearest.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
+#include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
 /* ---- what is asked for ---- */
@@ -102,18 +104,73 @@ static void hide_tokens(struct text t, struct buf *out)
 
 static void print_change(const struct cli *cli, const struct plan_file *f)
 {
+	const struct mask mask = {.by = f->row->by, .edits = f->edits, .n_edits = f->n_edits};
+	struct text now = f->removes ? TEXT("") : buf_text(&f->after);
+	struct text was = buf_text(&f->target.text);
+	CLEANUP(buf_donep) struct buf masked;
 	CLEANUP(buf_donep) struct buf before;
 	CLEANUP(buf_donep) struct buf after;
+	int r;
 
-	buf_init(&before, EDIT_FILE_MAX);
-	buf_init(&after, EDIT_FILE_MAX);
-	hide_tokens(buf_text(&f->target.text), &before);
-	hide_tokens(f->removes ? TEXT("") : buf_text(&f->after), &after);
-	change_print(cli, f->target.path, buf_text(&before), buf_text(&after));
+	buf_init(&masked, 2 * EDIT_FILE_MAX);
+	buf_init(&before, 2 * EDIT_FILE_MAX);
+	buf_init(&after, 2 * EDIT_FILE_MAX);
+	r = mask_text(&mask, was, now, &masked);
+	hide_tokens(buf_text(&masked), &before);
+	buf_clear(&masked);
+	if (r == 0)
+		r = mask_text(&mask, now, was, &masked);
+	hide_tokens(buf_text(&masked), &after);
+	if (r == 0)
+		change_print(cli, f->target.path, buf_text(&before), buf_text(&after));
+	else
+		(void)out_of_memory();
+}
+
+/* ": PermissionRequest, Stop" */
+static unsigned print_events(const struct plan_file *f, unsigned n)
+{
+	for (unsigned i = 0; i < f->n_wanted; i++) {
+		if (strncmp(f->edits[i].path, "hooks/", 6) == 0 && f->edits[i].kind == EDIT_ELEMENT)
+			printf("%s%s", n++ == 0 ? ", and koine hook as a hook for " : ", ",
+			       f->edits[i].path + 6);
+	}
+	return n;
+}
+
+static bool has_ours(const struct plan *p)
+{
+	bool ours = false;
+
+	for (unsigned i = 0; i < p->n; i++)
+		ours |= p->files[i].has_ours;
+	return ours;
+}
+
+/* One sentence about what follows. */
+static void print_summary(const struct plan *p)
+{
+	unsigned n = 0;
+
+	if (p->undo) {
+		printf("This removes koine from the settings of %s:\n\n", p->agent->title);
+		return;
+	}
+	if (has_ours(p)) {
+		printf("This brings koine's part of the settings of %s up to date:\n\n",
+		       p->agent->title);
+		return;
+	}
+	printf("This adds koine mcp to %s as an MCP server (memory, tasks, questions to you)",
+	       p->agent->title);
+	for (unsigned i = 0; i < p->n; i++)
+		n = print_events(&p->files[i], n);
+	puts(":\n");
 }
 
 static void print_changes(const struct cli *cli, const struct plan *p)
 {
+	print_summary(p);
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct plan_file *f = &p->files[i];
 
@@ -124,6 +181,27 @@ static void print_changes(const struct cli *cli, const struct plan *p)
 		printf("Each trusted_hash tells %s that you trust this hook of koine's, which it "
 		       "runs only then.\n",
 		       p->agent->title);
+}
+
+/* An agent that starts before koined has no koine, unless koine mcp starts it. */
+static bool koined_runs(struct cli *cli)
+{
+	char error[TALK_ERROR];
+	bool runs = talk_try(cli, &cli->client, error) == 0;
+
+	if (runs)
+		talk_hang_up(cli);
+	return runs;
+}
+
+static void say_whether_koined_runs(struct cli *cli, const struct plan *p)
+{
+	if (p->undo || koined_runs(cli))
+		return;
+	if (option_means_own_daemon(cli))
+		puts("koined is not running. Start it: koine daemon start");
+	else
+		printf("koined is not running: there is no answer at %s.\n", cli->address);
 }
 
 /* What is left to do by hand; NULL: nothing. */
@@ -144,7 +222,7 @@ static void say_what_was_done(const struct plan *p)
 		if (!f->changes)
 			continue;
 		printf("%s %s", f->removes ? "removed" : "wrote", f->target.path);
-		if (f->backs_up)
+		if (f->backs_up && f->target.exists)
 			printf(" (as it was: %s)", f->target.backup);
 		putchar('\n');
 		hooks |= f->has_hooks;
@@ -163,11 +241,11 @@ static void write_file(struct koine_json *j, const struct plan_file *f)
 	params_add_bool(j, "changed", f->changes);
 	if (f->removes)
 		params_add_bool(j, "removed", true);
-	params_add(j, "backup", f->backs_up ? f->target.backup : NULL);
+	params_add(j, "backup", f->backs_up && f->target.exists ? f->target.backup : NULL);
 	koine_json_end_object(j);
 }
 
-static int print_json(const struct plan *p, bool written)
+static int print_json(struct cli *cli, const struct plan *p, bool written)
 {
 	CLEANUP(json_freep) struct koine_json *j = params_new();
 	bool hooks = false;
@@ -186,6 +264,8 @@ static int print_json(const struct plan *p, bool written)
 	koine_json_end_array(j);
 	if (p->trust != TRUST_NOT_NEEDED && !p->undo)
 		params_add_bool(j, "trusted", p->trust == TRUST_GIVEN);
+	if (!p->undo)
+		params_add_bool(j, "koined_runs", koined_runs(cli));
 	params_add(j, "note", note_of(p, hooks));
 	text = params_end(j);
 	return text ? (puts(text), EX_OK) : out_of_memory();
@@ -203,17 +283,18 @@ static int carry_on(struct cli *cli, const struct connect_options *o, struct pla
 		       o->undo ? "not connected" : "already connected");
 	if (changes && !cli->options.json)
 		print_changes(cli, p);
-	if (changes && !o->dry_run) {
-		r = o->yes ? 0 : change_ask(cli);
+	if (!o->dry_run) {
+		r = o->yes || !changes ? 0 : change_ask(cli);
 		if (r == 0)
 			r = plan_carry_out(p);
 		if (r != 0)
 			return r;
 	}
 	if (cli->options.json)
-		return print_json(p, changes && !o->dry_run);
+		return print_json(cli, p, changes && !o->dry_run);
 	if (changes && !o->dry_run)
 		say_what_was_done(p);
+	say_whether_koined_runs(cli, p);
 	return EX_OK;
 }
 
@@ -234,6 +315,14 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 		return EX_USAGE;
 	}
 	r = door_find(cli, false, door);
+	if (r == 0 && !door->held) {
+		complain("--http: no socket unit holds koined's port, so while koined is not "
+			 "running another user can bind it, and answer %s in its place. Use hooks "
+			 "that are commands: koine connect %s. Or see koine-connect(1) for a "
+			 "socket unit",
+			 p->agent->title, p->agent->name);
+		r = EX_UNAVAILABLE;
+	}
 	if (r == 0)
 		p->door = door;
 	return r;
@@ -265,6 +354,7 @@ static int cmd_connect(struct cli *cli)
 		return r;
 	p->gate = o->gate;
 	p->undo = o->undo;
+	p->starts = true;
 	p->asks = !o->undo;
 	r = plan_make(cli, p);
 	if (r == 0)
@@ -298,7 +388,7 @@ static const char *word(int i, const char **ret_said)
 
 const struct command connect_commands[] = {
 	{"connect", "[AGENT]", "put koine into an agent's settings: memory, tasks, approvals",
-	 "AGENT is claude, codex, gemini or opencode, or cursor, vscode or zed; those three by\n"
+	 "AGENT is claude, codex, gemini, opencode or copilot, or cursor, vscode or zed; those by\n"
 	 "their documentation. Without one, it lists the agents that are there, and whether they\n"
 	 "are connected. It shows what it would change, and asks. Every other byte of the files\n"
 	 "stays as it is.\n",

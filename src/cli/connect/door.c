@@ -9,17 +9,26 @@
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
+/* "127.0.0.1:8766"; {NULL, 0}: no port. One that a service manager has handed over is a "tcp:". */
+static struct text port_of(const struct koine_value *listener)
+{
+	struct text address = member_string(listener, "address");
+
+	if (text_begins(address, TEXT("http:")))
+		return text_skip(address, strlen("http:"));
+	if (text_begins(address, TEXT("tcp:")) && member_flag(listener, "handed_over"))
+		return text_skip(address, strlen("tcp:"));
+	return (struct text) {0};
+}
+
 /* NULL: none that speaks MCP over HTTP. */
 static const struct koine_value *find_listener(const struct koine_value *status)
 {
 	const struct koine_value *l = member_first(status, "listeners");
 
-	for (; l; l = koine_value_next(l)) {
-		if (member_is(l, "dialect", "mcp") &&
-		    text_begins(member_string(l, "address"), TEXT("http:")))
-			return l;
-	}
-	return NULL;
+	while (l && !(member_is(l, "dialect", "mcp") && port_of(l).data))
+		l = koine_value_next(l);
+	return l;
 }
 
 /* The file must be private, so only its owner gets this far. */
@@ -35,12 +44,12 @@ static int read_token(const struct koine_value *listener, struct door *ret, stru
 static int read_door(const struct koine_value *status, struct door *ret, struct why *why)
 {
 	const struct koine_value *l = find_listener(status);
-	struct text address = member_string(l, "address");
+	struct text address = port_of(l);
 
 	if (!l)
 		return refuse(why, REFUSE_UNAVAILABLE,
 			      "koined has no port for MCP: set [listen] mcp = on, and restart it");
-	address = text_skip(address, strlen("http:"));
+	ret->held = member_flag(l, "handed_over");
 	snprintf(ret->url, sizeof(ret->url), "http://%.*s/hook", (int)text_cut(address, 120).len,
 		 address.data);
 	return read_token(l, ret, why);

@@ -6,7 +6,8 @@
 struct cli;
 
 struct door {
-	char url[160];   /* "http://127.0.0.1:8766/hook" */
+	char url[160]; /* "http://127.0.0.1:8766/hook" */
+	bool held;     /* by a socket unit, so that nobody else can take it while koined is away */
 	char token[256]; /* "": it wants none */
 };
 

@@ -66,27 +66,52 @@ static int copy(struct text file, struct buf *out)
 	return out->err;
 }
 
+/* The first part that is not as it should be, and what it should be: with what users have added to
+ * a list. *ret_part is NULL if all is well. */
+static int find_part(const struct json_file *f, const struct koine_value *ours,
+		     const struct koine_value *value, const struct koine_value **ret_part,
+		     const struct koine_value **ret_is, struct koine_doc **ret_joined,
+		     struct why *why)
+{
+	const struct koine_value *part = koine_value_first(value);
+	int r = 0;
+
+	for (; part && r == 0; part = koine_value_next(part)) {
+		const struct koine_value *should = part;
+
+		koine_doc_free(*ret_joined);
+		*ret_joined = NULL;
+		r = json_file_member(f, ours, text_of_key(part), ret_is, why);
+		if (r == 0 && *ret_is)
+			r = ours_join(text_of_key(part), *ret_is, part, ret_joined);
+		if (r != 0)
+			break;
+		if (*ret_joined)
+			should = koine_doc_root(*ret_joined);
+		if (!*ret_is || !json_value_equal(*ret_is, should))
+			break;
+	}
+	*ret_part = part;
+	return r;
+}
+
 /* Ours, but not as it should be. Changes the first part that differs, or adds the first that is
  * missing. */
 static int mend(const struct json_file *f, const struct koine_value *ours,
 		const struct koine_value *value, struct buf *out, struct why *why)
 {
-	const struct koine_value *part = koine_value_first(value);
+	CLEANUP(doc_freep) struct koine_doc *joined = NULL;
+	const struct koine_value *part = NULL;
 	const struct koine_value *is = NULL;
 	CLEANUP(buf_donep) struct buf text;
 	struct json_style style = json_style_of(f);
 	struct splice s;
 	struct text key;
-	int r = 0;
+	int r = find_part(f, ours, value, &part, &is, &joined, why);
 
 	buf_init(&text, EDIT_FILE_MAX);
-	for (; part; part = koine_value_next(part)) {
-		r = json_file_member(f, ours, text_of_key(part), &is, why);
-		if (r != 0)
-			return r;
-		if (!is || !json_value_equal(is, part))
-			break;
-	}
+	if (r != 0)
+		return r;
 	if (!part)
 		return copy(f->text, out);
 	key = text_of_key(part);
@@ -96,7 +121,7 @@ static int mend(const struct json_file *f, const struct koine_value *ours,
 				   out);
 	s.at = json_file_span(f, is).start;
 	s.removed = json_file_span(f, is).end - s.at;
-	json_write(&style, part, json_indent(f, s.at), &text);
+	json_write(&style, joined ? koine_doc_root(joined) : part, json_indent(f, s.at), &text);
 	s.added = buf_text(&text);
 	return text.err != 0 ? text.err : edit_splice(f->text, &s, 1, out);
 }
@@ -212,7 +237,8 @@ struct step {
 	const struct edit *e;
 	const struct koine_value *value;
 	struct text before;
-	bool taken; /* something was taken out */
+	const struct json_file *old; /* `before`, parsed; without a root if it cannot be */
+	bool taken;                  /* something was taken out */
 };
 
 static int put_step(struct text file, void *arg, struct buf *out, struct why *why)
@@ -321,27 +347,78 @@ static int take_out(const struct json_file *f, const struct koine_value *from,
 	return json_remove(f, from, child, out);
 }
 
-static int take_member(const struct json_file *f, const struct json_place *p, struct step *s,
-		       struct buf *out)
+static struct text bytes_of(const struct json_file *f, const struct koine_value *v)
 {
-	bool mixed;
+	struct span span = json_file_span(f, v);
 
-	if (json_value_equal(p->at, s->value) ||
-	    (koine_value_kind(p->at) == KOINE_OBJECT && ours_is(p->at, &mixed)))
-		return take_out(f, p->over, p->at, s, out);
-	return copy(f->text, out);
+	return (struct text) {.data = f->text.data + span.start, .len = span.end - span.start};
 }
 
-static int take_element(const struct json_file *f, struct json_place *p, struct step *s,
-			struct buf *out, struct why *why)
+static bool is_wanted(const struct koine_value *v, const struct step *s)
 {
-	const struct koine_value *v = koine_value_first(p->at);
 	bool mixed;
 
+	return json_value_equal(v, s->value) ||
+	       (koine_value_kind(v) == KOINE_OBJECT && ours_is(v, &mixed));
+}
+
+/* An entry that was there before koine connect gets its own bytes again. */
+static int put_back(const struct json_file *f, const struct koine_value *v, const struct step *s,
+		    const struct koine_value *was, struct buf *out)
+{
+	struct span span = json_file_span(f, v);
+
+	return edit_splice(f->text,
+			   &(struct splice) {.at = span.start,
+					     .removed = span.end - span.start,
+					     .added = bytes_of(s->old, was)},
+			   1, out);
+}
+
+static int take_member(const struct json_file *f, const struct json_place *p,
+		       const struct koine_value *was, struct step *s, struct buf *out)
+{
+	if (!is_wanted(p->at, s))
+		return copy(f->text, out);
+	return was ? put_back(f, p->at, s, was, out) : take_out(f, p->over, p->at, s, out);
+}
+
+/* The next entry of ours that was there before. */
+static const struct koine_value *next_ours(const struct koine_value *v, const struct step *s)
+{
+	while (v && !is_wanted(v, s))
+		v = koine_value_next(v);
+	return v;
+}
+
+static bool has_equal(const struct koine_value *list, const struct koine_value *value)
+{
+	const struct koine_value *v = koine_value_first(list);
+
+	while (v && !json_value_equal(v, value))
+		v = koine_value_next(v);
+	return v != NULL;
+}
+
+static int take_element(const struct json_file *f, struct json_place *p,
+			const struct koine_value *before, struct step *s, struct buf *out,
+			struct why *why)
+{
+	const struct koine_value *v = koine_value_first(p->at);
+	const struct koine_value *was = next_ours(koine_value_first(before), s);
+	bool mixed = false;
+
 	for (; v; v = koine_value_next(v)) {
-		if (json_value_equal(v, s->value) || ours_is(v, &mixed))
+		if (is_wanted(v, s) && !was)
 			return take_out(f, p->at, v, s, out);
-		if (!mixed)
+		if (is_wanted(v, s)) {
+			if (!text_equal(bytes_of(f, v), bytes_of(s->old, was)))
+				return put_back(f, v, s, was, out);
+			was = next_ours(koine_value_next(was), s);
+			continue;
+		}
+		(void)ours_is(v, &mixed);
+		if (!mixed || has_equal(before, v))
 			continue;
 		p->at = v;
 		return json_place_refuse(f, p,
@@ -352,8 +429,22 @@ static int take_element(const struct json_file *f, struct json_place *p, struct 
 	return prune(f, p, s, out);
 }
 
+/* The value at the path in the file as it was before; NULL if there was none. */
+static const struct koine_value *value_before(const struct json_file *before,
+					      const struct json_place *p)
+{
+	const struct koine_value *v = before->root;
+
+	for (unsigned i = 0; i < p->n_keys && v; i++) {
+		if (json_file_member(before, v, p->keys[i], &v, NULL) != 0)
+			v = NULL;
+	}
+	return v;
+}
+
 static int take_from(const struct json_file *f, struct step *s, struct buf *out, struct why *why)
 {
+	const struct koine_value *was;
 	struct json_place p;
 	int r = json_place_find(f, s->e, &p, why);
 
@@ -361,18 +452,24 @@ static int take_from(const struct json_file *f, struct step *s, struct buf *out,
 		return r;
 	if (p.depth < p.n_keys)
 		return prune(f, &p, s, out);
-	return s->e->kind == EDIT_MEMBER ? take_member(f, &p, s, out)
-					 : take_element(f, &p, s, out, why);
+	was = value_before(s->old, &p);
+	return s->e->kind == EDIT_MEMBER ? take_member(f, &p, was, s, out)
+					 : take_element(f, &p, was, s, out, why);
 }
 
 static int take_step(struct text file, void *arg, struct buf *out, struct why *why)
 {
 	struct step *s = arg;
+	struct json_file old;
 	struct json_file f;
 	int r = json_file_open(&f, file, s->comments, why);
 
+	if (json_file_open(&old, s->before, s->comments, NULL) != 0)
+		old.root = NULL;
+	s->old = &old;
 	if (r == 0)
 		r = f.root ? take_from(&f, s, out, why) : copy(file, out);
+	json_file_close(&old);
 	json_file_close(&f);
 	return r;
 }

@@ -1,5 +1,8 @@
 #include "cli/connect/ours.h"
 
+#include <errno.h>
+
+#include "base/cleanup.h"
 #include "cli/kit/value.h"
 
 /* Takes the first word of a shell's line; single quotes may surround it. */
@@ -28,6 +31,11 @@ struct text ours_program(struct text command)
 	return next_word(&command);
 }
 
+bool ours_is_program(struct text path)
+{
+	return text_is(text_base_name(path), "koine");
+}
+
 bool ours_is_command(struct text command)
 {
 	struct text program;
@@ -35,7 +43,7 @@ bool ours_is_command(struct text command)
 	if (!command.data)
 		return false;
 	program = next_word(&command);
-	if (!text_is(text_base_name(program), "koine"))
+	if (!ours_is_program(program))
 		return false;
 	return command.len == 0 || text_is(next_word(&command), "hook");
 }
@@ -45,8 +53,11 @@ static bool is_our_array(const struct koine_value *v)
 {
 	const struct koine_value *first = koine_value_first(v);
 
-	return text_is(text_base_name(text_of_value(first)), "koine") &&
-	       value_is(koine_value_next(first), "mcp");
+	bool serves = false;
+
+	for (const struct koine_value *word = first; word; word = koine_value_next(word))
+		serves |= value_is(word, "mcp");
+	return serves && ours_is_program(text_of_value(first));
 }
 
 bool ours_is_posted(const struct koine_value *hook)
@@ -59,26 +70,47 @@ bool ours_is_posted(const struct koine_value *hook)
 	       koine_value_get(koine_value_get(hook, "headers"), "Koine-Timeout");
 }
 
+/* With a list of arguments beside it, a command is a program's path, blanks and all; without, it is
+ * a line for a shell. GitHub Copilot calls that line "bash". */
+static bool is_our_text(const struct koine_value *over, const struct koine_value *command)
+{
+	struct text text = text_of_value(command);
+
+	if (koine_value_kind(koine_value_get(over, "args")) == KOINE_ARRAY)
+		return ours_is_program(text);
+	return ours_is_command(text);
+}
+
+bool ours_is_line(const struct koine_value *v)
+{
+	struct text key = text_of_key(v);
+
+	return koine_value_kind(v) != KOINE_OBJECT &&
+	       (text_is(key, "command") || text_is(key, "bash"));
+}
+
+static void tally(bool is_ours, unsigned *ours, unsigned *others)
+{
+	*ours += is_ours;
+	*others += !is_ours;
+}
+
 static void count(const struct koine_value *v, unsigned *ours, unsigned *others)
 {
 	const struct koine_value *child;
-	bool is_ours;
 
-	if (text_is(text_of_key(v), "command") && koine_value_kind(v) != KOINE_OBJECT) {
-		is_ours = koine_value_kind(v) == KOINE_ARRAY ? is_our_array(v)
-							     : ours_is_command(text_of_value(v));
-		*ours += is_ours;
-		*others += !is_ours;
-		return;
-	}
 	if (member_is(v, "type", "http")) {
-		is_ours = ours_is_posted(v);
-		*ours += is_ours;
-		*others += !is_ours;
+		tally(ours_is_posted(v), ours, others);
 		return;
 	}
-	for (child = koine_value_first(v); child; child = koine_value_next(child))
-		count(child, ours, others);
+	for (child = koine_value_first(v); child; child = koine_value_next(child)) {
+		if (!ours_is_line(child))
+			count(child, ours, others);
+		else if (koine_value_kind(child) == KOINE_ARRAY)
+			tally(is_our_array(child), ours, others);
+		else
+			tally(is_our_text(v, child), ours, others);
+	}
 }
 
 bool ours_is(const struct koine_value *v, bool *ret_mixed)
@@ -89,4 +121,120 @@ bool ours_is(const struct koine_value *v, bool *ret_mixed)
 	count(v, &ours, &others);
 	*ret_mixed = ours > 0 && others > 0;
 	return ours > 0 && others == 0;
+}
+
+/* ---- lists that users add to ---- */
+
+static void builder_freep(struct koine_json **j)
+{
+	koine_json_free(*j);
+}
+
+/* The word after --socket in a list of arguments; NULL if there is none. */
+static const struct koine_value *socket_of(const struct koine_value *list)
+{
+	const struct koine_value *v = koine_value_first(list);
+
+	while (v && !value_is(v, "--socket"))
+		v = koine_value_next(v);
+	return v ? koine_value_next(v) : NULL;
+}
+
+static bool list_has(const struct koine_value *list, struct text word)
+{
+	const struct koine_value *v = koine_value_first(list);
+
+	while (v && !text_equal(text_of_value(v), word))
+		v = koine_value_next(v);
+	return v != NULL;
+}
+
+static void add(struct koine_json *j, struct text word)
+{
+	koine_json_text_n(j, word.data, word.len);
+}
+
+/* Whichever socket is there is replaced, since koine connect decides about it. */
+static void join_arguments(const struct koine_value *is, const struct koine_value *wanted,
+			   bool with_program, struct koine_json *j)
+{
+	const struct koine_value *socket = socket_of(wanted);
+	const struct koine_value *v = koine_value_first(is);
+	bool placed = false;
+
+	if (with_program) {
+		add(j, text_of_value(koine_value_first(wanted)));
+		v = koine_value_next(v);
+	}
+	for (; v; v = koine_value_next(v)) {
+		struct text word = text_of_value(v);
+		bool whole = text_begins(word, TEXT("--socket="));
+
+		if (!whole && !text_is(word, "--socket") && !text_is(word, "-s")) {
+			add(j, word);
+			continue;
+		}
+		v = whole ? v : koine_value_next(v);
+		if (socket && !placed) {
+			koine_json_string(j, "--socket");
+			add(j, text_of_value(socket));
+		}
+		placed = true;
+		if (!v)
+			break;
+	}
+	if (list_has(wanted, TEXT("--start")) && !list_has(is, TEXT("--start")))
+		koine_json_string(j, "--start");
+	if (socket && !placed) {
+		koine_json_string(j, "--socket");
+		add(j, text_of_value(socket));
+	}
+}
+
+static void join_words(const struct koine_value *is, const struct koine_value *wanted,
+		       struct koine_json *j)
+{
+	const struct koine_value *v;
+
+	for (v = koine_value_first(is); v; v = koine_value_next(v))
+		add(j, text_of_value(v));
+	for (v = koine_value_first(wanted); v; v = koine_value_next(v)) {
+		if (!list_has(is, text_of_value(v)))
+			add(j, text_of_value(v));
+	}
+}
+
+static bool has_words(const struct koine_value *list)
+{
+	const struct koine_value *v = koine_value_first(list);
+
+	while (v && koine_value_kind(v) == KOINE_STRING)
+		v = koine_value_next(v);
+	return koine_value_kind(list) == KOINE_ARRAY && !v;
+}
+
+int ours_join(struct text key, const struct koine_value *is, const struct koine_value *wanted,
+	      struct koine_doc **ret_doc)
+{
+	CLEANUP(builder_freep) struct koine_json *j = NULL;
+	bool arguments = text_is(key, "args") || text_is(key, "command");
+	const char *text;
+	size_t len;
+
+	*ret_doc = NULL;
+	if (!has_words(is) || !has_words(wanted) || (arguments && !list_has(is, TEXT("mcp"))))
+		return 0;
+	if (koine_json_new(&j) != 0)
+		return -ENOMEM;
+	koine_json_begin_array(j);
+	/* Copilot's choice of tools is the user's. */
+	if (text_is(key, "tools"))
+		join_words(is, is, j);
+	else if (arguments)
+		join_arguments(is, wanted, text_is(key, "command"), j);
+	else
+		join_words(is, wanted, j);
+	koine_json_end_array(j);
+	text = koine_json_text(j, &len);
+	return text ? koine_doc_parse(text, len, ret_doc, NULL, 0) : -ENOMEM;
 }

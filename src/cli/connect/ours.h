@@ -9,6 +9,12 @@
 /* "koine", "/usr/bin/koine", "'/a b/koine' hook --timeout 590": koine itself, or its hook. */
 bool ours_is_command(struct text command);
 
+/* "/a b/koine": the path of a program, without arguments. */
+bool ours_is_program(struct text path);
+
+/* Whether a member names a program or a line for a shell. */
+bool ours_is_line(const struct koine_value *member);
+
 /* The program of such a line. */
 struct text ours_program(struct text command);
 
@@ -17,3 +23,11 @@ bool ours_is_posted(const struct koine_value *hook);
 
 /* Whether every command, and every hook by HTTP, in it is ours; *ret_mixed: only some are. */
 bool ours_is(const struct koine_value *v, bool *ret_mixed);
+
+/*
+ * Joins two lists of words under a key: what is there, with what users have added, and what koine
+ * connect wants. In arguments ("args", or "command" with the program) only the socket is replaced. 0 or
+ * -ENOMEM; *ret_doc, which the caller frees, is NULL if they cannot be joined.
+ */
+int ours_join(struct text key, const struct koine_value *is, const struct koine_value *wanted,
+	      struct koine_doc **ret_doc);

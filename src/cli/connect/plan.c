@@ -136,6 +136,19 @@ static int take(struct plan_file *f, struct buf *out, struct why *why)
 	return edit_take(f->row->by, file, before, f->edits, f->n_edits, out, why);
 }
 
+/* A gate that is there is brought up to date like the rest, and missed if a part of it is gone. */
+static bool has_gate(const struct plan_file *f)
+{
+	struct text file = buf_text(&f->target.text);
+	CLEANUP(buf_donep) struct buf without;
+	int r;
+
+	buf_init(&without, EDIT_FILE_MAX);
+	r = edit_take(f->row->by, file, TEXT(""), f->edits + f->n_wanted, f->n_edits - f->n_wanted,
+		      &without, NULL);
+	return r == 0 && !text_equal(buf_text(&without), file);
+}
+
 static bool mentions_hook(const struct plan_file *f)
 {
 	for (unsigned i = 0; i < f->n_edits; i++) {
@@ -145,29 +158,58 @@ static bool mentions_hook(const struct plan_file *f)
 	return false;
 }
 
-int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
+/* Whatever was there before. */
+static bool has_ours(const struct plan_file *f)
 {
-	struct text file = buf_text(&f->target.text);
 	CLEANUP(buf_donep) struct buf without;
 	int r;
 
 	buf_init(&without, EDIT_FILE_MAX);
+	r = edit_take(f->row->by, buf_text(&f->target.text), TEXT(""), f->edits, f->n_edits,
+		      &without, NULL);
+	return r != 0 || !text_equal(buf_text(&without), buf_text(&f->target.text));
+}
+
+/* Whether it is what koine connect makes of nothing, as it did before it left a note of that. */
+static bool is_ours_alone(const struct plan_file *f)
+{
+	CLEANUP(buf_donep) struct buf made;
+	bool same;
+
+	buf_init(&made, EDIT_FILE_MAX);
+	same = edit_put(f->row->by, TEXT(""), f->edits, f->n_wanted, &made, NULL) == 0 &&
+	       text_equal(buf_text(&made), buf_text(&f->target.text));
+	return same || (edit_put(f->row->by, TEXT(""), f->edits, f->n_edits, &made, NULL) == 0 &&
+			text_equal(buf_text(&made), buf_text(&f->target.text)));
+}
+
+/* What is there before the first change is kept, also if that is an entry for koine made by hand. */
+static bool needs_backup(const struct plan_file *f)
+{
+	const struct target *t = &f->target;
+
+	if (!t->exists || (t->has_backup && !f->has_ours))
+		return f->changes;
+	if (t->has_backup)
+		return false;
+	return f->has_ours ? !is_ours_alone(f) : f->changes;
+}
+
+int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
+{
+	struct text file = buf_text(&f->target.text);
+	int r;
+
 	buf_clear(&f->after);
-	r = take(f, &without, p->undo ? why : NULL);
-	if (r != 0 && p->undo)
-		return r;
-	f->has_ours = r != 0 || !text_equal(buf_text(&without), file);
-	r = p->undo ? 0 : edit_put(f->row->by, file, f->edits, f->n_wanted, &f->after, why);
+	f->has_ours = has_ours(f);
+	r = p->undo ? take(f, &f->after, why)
+		    : edit_put(f->row->by, file, f->edits, f->n_wanted, &f->after, why);
 	if (r != 0)
 		return r;
-	if (p->undo)
-		buf_add(&f->after, without.data, without.len);
 	f->changes = !text_equal(buf_text(&f->after), file);
-	f->removes =
-		p->undo && f->changes && !f->target.has_backup && is_nothing(buf_text(&f->after));
-	/* Once something of ours is in it, the backup has what was there before us, or we have
-	 * made the file. */
-	f->backs_up = !p->undo && f->changes && f->target.exists && !f->has_ours;
+	f->removes = p->undo && f->changes && (!f->target.has_backup || f->target.was_made) &&
+		     is_nothing(buf_text(&f->after));
+	f->backs_up = !p->undo && needs_backup(f);
 	f->has_hooks = f->changes && mentions_hook(f);
 	return f->after.err;
 }
@@ -187,7 +229,7 @@ static int plan_one(struct plan *p, const struct words *w, const char *path, con
 		r = add_edits(p, w, f, true);
 	if (r != 0)
 		return r;
-	if (p->gate)
+	if (p->gate || (!p->undo && has_gate(f)))
 		f->n_wanted = f->n_edits;
 	r = plan_work_out(p, f, &why);
 	return r != 0 ? complain_of(p, f, r, &why) : 0;
@@ -201,7 +243,8 @@ int plan_make(const struct cli *cli, struct plan *p)
 	int r = words_find(cli, p->agent, p->project != NULL, &w);
 
 	w.door = p->door;
-
+	if (r == 0 && p->starts && !p->project)
+		w.starts = words_need_start(cli);
 	for (unsigned i = 0; i < AGENT_FILES_MAX && r == 0 && p->agent->files[i].user; i++) {
 		struct plan_file *f = &p->files[p->n];
 
@@ -245,17 +288,24 @@ bool plan_changes(const struct plan *p)
 
 /* ---- carrying it out ---- */
 
+/* The backup has done its duty if the file is what it was. */
+static void drop_backup(const struct plan_file *f)
+{
+	const struct target *t = &f->target;
+
+	if (t->has_backup && (t->was_made || text_equal(buf_text(&f->after), buf_text(&t->before))))
+		unlink(t->backup);
+}
+
 static int carry_out(const struct plan *p, const struct plan_file *f, struct why *why)
 {
 	const struct target *t = &f->target;
 	int r = f->backs_up ? target_back_up(t, why) : 0;
 
-	if (r == 0)
+	if (r == 0 && f->changes)
 		r = f->removes ? target_remove(t, why) : target_write(t, buf_text(&f->after), why);
-	/* The backup has done its duty if the file is what it was. */
-	if (r == 0 && p->undo && t->has_backup &&
-	    text_equal(buf_text(&f->after), buf_text(&t->before)))
-		unlink(t->backup);
+	if (r == 0 && p->undo)
+		drop_backup(f);
 	return r;
 }
 
@@ -265,8 +315,7 @@ int plan_carry_out(struct plan *p)
 	int r = 0;
 
 	for (unsigned i = 0; i < p->n && r == 0; i++) {
-		if (p->files[i].changes)
-			r = carry_out(p, &p->files[i], &why);
+		r = carry_out(p, &p->files[i], &why);
 		if (r != 0)
 			return complain_of(p, &p->files[i], r, &why);
 	}

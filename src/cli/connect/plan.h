@@ -37,6 +37,7 @@ struct plan {
 	const char *project; /* NULL: user-wide */
 	bool gate;
 	bool undo;
+	bool starts;             /* koine mcp starts koined, where no service manager does */
 	const struct door *door; /* for hooks by HTTP; NULL: they are commands */
 	bool quiet;              /* does not complain of a file, but tells in `why` */
 	struct why why;

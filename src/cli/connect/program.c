@@ -10,15 +10,17 @@ struct walk {
 	void *arg;
 };
 
-/* A line for a shell, a program, or a list that begins with one. */
-static void tell(const struct walk *w, const struct koine_value *command)
+/* A line for a shell, a program with a list of arguments beside it, or a list of both. */
+static void report(const struct walk *w, const struct koine_value *over,
+		   const struct koine_value *command)
 {
 	const struct koine_value *first = koine_value_first(command);
 	struct text text = text_of_value(first ? first : command);
+	bool whole = first || koine_value_kind(koine_value_get(over, "args")) == KOINE_ARRAY;
 
-	if (ours_is_command(text) && first)
+	if (whole && ours_is_program(text))
 		w->fn(w->arg, text);
-	else if (ours_is_command(text))
+	else if (!whole && ours_is_command(text))
 		w->fn(w->arg, ours_program(text));
 }
 
@@ -26,12 +28,12 @@ static void walk(const struct walk *w, const struct koine_value *v)
 {
 	const struct koine_value *child;
 
-	if (text_is(text_of_key(v), "command") && koine_value_kind(v) != KOINE_OBJECT) {
-		tell(w, v);
-		return;
+	for (child = koine_value_first(v); child; child = koine_value_next(child)) {
+		if (ours_is_line(child))
+			report(w, v, child);
+		else
+			walk(w, child);
 	}
-	for (child = koine_value_first(v); child; child = koine_value_next(child))
-		walk(w, child);
 }
 
 static void each_json(struct text text, const struct walk *w)
@@ -56,7 +58,7 @@ static void each_toml(struct text text, const struct walk *w)
 		    !text_is(item->path.keys[item->path.n - 1], "command"))
 			continue;
 		value = (struct text) {.data = value.data + 1, .len = value.len - 2};
-		if (ours_is_command(value))
+		if (ours_is_program(value))
 			w->fn(w->arg, value);
 	}
 	toml_file_close(&f);

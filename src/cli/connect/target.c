@@ -11,6 +11,12 @@
 #include "cli/connect/edit.h"
 #include "cli/kit/value.h"
 
+/* The backup of a file that koine connect has made. */
+static const struct text made =
+	TEXT("koine connect made this file; koine connect --undo removes it.\n");
+
+enum { OLDER_BACKUPS_MAX = 1000 };
+
 static int refuse_errno(const char *doing, struct why *why)
 {
 	int error = errno;
@@ -126,6 +132,9 @@ static int read_both(struct target *t, struct why *why)
 		return r;
 	r = read_file(t->backup, &t->before, &st, why);
 	t->has_backup = r == 0;
+	t->was_made = r == 0 && text_equal(buf_text(&t->before), made);
+	if (t->was_made)
+		buf_clear(&t->before);
 	if (r > 0)
 		return refuse(why, REFUSE_FORBIDDEN, "its backup %s cannot be used",
 			      text_base_name(text_of(t->backup)).data);
@@ -257,9 +266,28 @@ int target_write(const struct target *t, struct text text, struct why *why)
 	return r != 0 ? r : replace(t, t->real, text, why);
 }
 
+/* FILE.koine-backup.1, or the first number that is free. */
+static int keep_older(const struct target *t, struct why *why)
+{
+	char path[PATH_MAX + 8];
+
+	for (int i = 1; i <= OLDER_BACKUPS_MAX; i++) {
+		snprintf(path, sizeof(path), "%s.%d", t->backup, i);
+		if (renameat2(AT_FDCWD, t->backup, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	return refuse_errno("its older backup cannot be kept", why);
+}
+
 int target_back_up(const struct target *t, struct why *why)
 {
-	return replace(t, t->backup, buf_text(&t->text), why);
+	int r = make_folders(t, why);
+
+	if (r == 0 && t->has_backup && !t->was_made)
+		r = keep_older(t, why);
+	return r != 0 ? r : replace(t, t->backup, t->exists ? buf_text(&t->text) : made, why);
 }
 
 int target_remove(const struct target *t, struct why *why)

@@ -18,6 +18,7 @@ struct target {
 	char backup[PATH_MAX]; /* beside the real one */
 	bool exists;
 	bool has_backup;
+	bool was_made;     /* the backup says that koine connect made the file */
 	bool is_shared;    /* with others who have the project: a new file is readable */
 	bool is_secret;    /* a token is among what is written: nobody else may read it */
 	struct stat was;   /* if it exists */
@@ -31,6 +32,7 @@ void target_close(struct target *t);
 
 /* Replaces it, with mode and owner as they were, unless it is secret; makes its folder if there is none. */
 int target_write(const struct target *t, struct text text, struct why *why);
-/* Copies what was read into the backup. */
+/* Copies what was read into the backup, or writes that there was no file. An older backup is kept under
+ * another name. */
 int target_back_up(const struct target *t, struct why *why);
 int target_remove(const struct target *t, struct why *why);

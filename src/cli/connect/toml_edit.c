@@ -9,6 +9,7 @@
 #include <koine/koine.h>
 
 #include "base/cleanup.h"
+#include "cli/connect/json_file.h"
 #include "cli/connect/ours.h"
 #include "cli/connect/toml_file.h"
 #include "cli/kit/value.h"
@@ -106,7 +107,7 @@ static bool is_ours(const struct table *t)
 
 	if (v.len < 2 || (v.data[0] != '"' && v.data[0] != '\'') || v.data[v.len - 1] != v.data[0])
 		return false;
-	return ours_is_command((struct text) {.data = v.data + 1, .len = v.len - 2});
+	return ours_is_program((struct text) {.data = v.data + 1, .len = v.len - 2});
 }
 
 /* ---- putting in ---- */
@@ -195,30 +196,97 @@ static int add_key(const struct toml_file *f, const struct table *t, const struc
 	return line.err != 0 ? line.err : edit_splice(f->text, &s, 1, out);
 }
 
+static void builder_freep(struct koine_json **j)
+{
+	koine_json_free(*j);
+}
+
+/* A list of strings as JSON. False: it is not one, or has something in it that JSON lacks. */
+static bool list_as_json(struct text list, struct koine_doc **ret_doc)
+{
+	CLEANUP(builder_freep) struct koine_json *j = NULL;
+	CLEANUP(buf_donep) struct buf json;
+	const char *text;
+	size_t len;
+
+	buf_init(&json, EDIT_FILE_MAX);
+	for (size_t at = 0; at < list.len; at++) {
+		const char *begin = list.data + at;
+		const char *end;
+
+		if (*begin == '#') {
+			end = memchr(begin, '\n', list.len - at) ?: list.data + list.len - 1;
+		} else if (*begin == '"') {
+			for (end = begin + 1; end < list.data + list.len - 1 && *end != '"'; end++)
+				end += *end == '\\';
+			buf_add(&json, begin, (size_t)(end - begin) + 1);
+		} else if (*begin == '\'') {
+			end = memchr(begin + 1, '\'', list.len - at - 1);
+			if (!end || koine_json_new(&j) != 0)
+				return false;
+			koine_json_text_n(j, begin + 1, (size_t)(end - begin) - 1);
+			text = koine_json_text(j, &len);
+			buf_add(&json, text, text ? len : 0);
+			builder_freep(&j);
+			j = NULL;
+		} else {
+			end = begin;
+			buf_add(&json, begin, 1);
+		}
+		at = (size_t)(end - list.data);
+	}
+	return json.err == 0 && koine_doc_parse(json.data, json.len, ret_doc, NULL, 0) == 0;
+}
+
+/* What the key should have: with what users have added to a list. */
+static int value_of(const struct toml_item *item, const struct koine_value *part,
+		    struct koine_doc **joined, struct text *ret_value)
+{
+	struct koine_doc *is = NULL;
+	int r = 0;
+
+	koine_doc_free(*joined);
+	*joined = NULL;
+	ret_value->data = koine_value_raw(part, &ret_value->len);
+	if (item && koine_value_kind(part) == KOINE_ARRAY && list_as_json(item->value, &is)) {
+		r = ours_join(text_of_key(part), koine_doc_root(is), part, joined);
+		if (*joined && json_value_equal(koine_doc_root(*joined), koine_doc_root(is)))
+			*ret_value = item->value;
+		else if (*joined)
+			ret_value->data = koine_value_raw(koine_doc_root(*joined), &ret_value->len);
+	}
+	koine_doc_free(is);
+	return r;
+}
+
 /* Ours, but not as it should be: changes or adds the first key that differs. */
 static int mend(const struct toml_file *f, const struct table *t, const struct koine_value *value,
 		struct buf *out, struct why *why)
 {
 	const struct koine_value *part = koine_value_first(value);
 	const struct toml_item *item = NULL;
+	struct koine_doc *joined = NULL;
 	struct splice s;
-	int r;
+	int r = 0;
 
 	for (; part; part = koine_value_next(part)) {
 		r = find_key(f, t, text_of_key(part), &item, why);
-		if (r != 0)
-			return r;
-		s.added.data = koine_value_raw(part, &s.added.len);
-		if (!item || !text_equal(item->value, s.added))
+		if (r == 0)
+			r = value_of(item, part, &joined, &s.added);
+		if (r != 0 || !item || !text_equal(item->value, s.added))
 			break;
 	}
-	if (!part)
-		return copy(f->text, out);
-	if (!item)
-		return add_key(f, t, part, out);
-	s.at = (size_t)(item->value.data - f->text.data);
-	s.removed = item->value.len;
-	return edit_splice(f->text, &s, 1, out);
+	if (r == 0 && !part) {
+		r = copy(f->text, out);
+	} else if (r == 0 && !item) {
+		r = add_key(f, t, part, out);
+	} else if (r == 0) {
+		s.at = (size_t)(item->value.data - f->text.data);
+		s.removed = item->value.len;
+		r = edit_splice(f->text, &s, 1, out);
+	}
+	koine_doc_free(joined);
+	return r;
 }
 
 static int put_once(struct text file, const struct edit *e, const struct koine_value *value,
@@ -296,11 +364,36 @@ static void drop_newline(struct text before, struct buf *out)
 		out->len--;
 }
 
-/* The table and what is below it: without its command the rest would be a broken server. Comments
- * behind its last key stay. */
-static int cut(const struct toml_file *f, const struct table *t, struct text before,
-	       struct buf *out)
+static bool is_blank(struct text t)
 {
+	while (t.len > 0 && memchr(" \t\r\n", t.data[0], 4))
+		t = text_skip(t, 1);
+	return t.len == 0;
+}
+
+/* From the first line of the table and what is below it to the last; empty if there is none. */
+static struct text whole_table(const struct toml_file *f, const struct table *t)
+{
+	struct text whole = {0};
+
+	for (size_t n = 0; n < f->n_items; n++) {
+		const struct toml_item *i = &f->items[n];
+
+		if (!toml_path_begins(&i->path, &t->path))
+			continue;
+		if (!whole.data)
+			whole.data = f->text.data + i->start;
+		whole.len = (size_t)(f->text.data + i->end - whole.data);
+	}
+	return whole;
+}
+
+/* The table and what is below it: without its command the rest would be a broken server. Comments
+ * behind its last key stay. What was there before koine connect takes its place. */
+static int cut(const struct toml_file *f, const struct table *t, struct text before,
+	       struct text was, struct buf *out)
+{
+	struct text gap;
 	size_t at = 0;
 
 	for (size_t n = 0; n < f->n_items; n++) {
@@ -309,11 +402,17 @@ static int cut(const struct toml_file *f, const struct table *t, struct text bef
 
 		if (!toml_path_begins(&i->path, &t->path))
 			continue;
-		if (i->kind != TOML_KEY)
+		if (i->kind != TOML_KEY && !was.data)
 			start = before_header(f->text, start);
 		if (start < at)
 			start = at;
-		buf_add(out, f->text.data + at, start - at);
+		gap = (struct text) {.data = f->text.data + at, .len = start - at};
+		/* Blank lines within the old table are a part of it. */
+		if (at == 0 || !was.data || !is_blank(gap))
+			buf_add(out, gap.data, gap.len);
+		if (was.len > 0)
+			buf_add(out, was.data, was.len);
+		was.len = 0;
 		at = i->end;
 	}
 	buf_add(out, f->text.data + at, f->text.len - at);
@@ -322,18 +421,35 @@ static int cut(const struct toml_file *f, const struct table *t, struct text bef
 	return out->err;
 }
 
+static int take_from(const struct toml_file *f, struct text before, const struct edit *e,
+		     struct buf *out, struct why *why)
+{
+	struct table t = {.header = NULL};
+	struct table then = {.header = NULL};
+	struct text was = {0};
+	struct toml_file old;
+	int r = find(f, e, &t, why);
+
+	if (r != 0)
+		return r;
+	if (!t.header || !(e->ours || is_ours(&t)))
+		return copy(f->text, out);
+	if (toml_file_open(&old, before, NULL) == 0 && find(&old, e, &then, NULL) == 0 &&
+	    then.header)
+		was = whole_table(&old, &then);
+	r = cut(f, &t, before, was, out);
+	toml_file_close(&old);
+	return r;
+}
+
 static int toml_take(struct text file, struct text before, const struct edit *e, struct buf *out,
 		     struct why *why)
 {
 	struct toml_file f;
-	struct table t = {.header = NULL};
 	int r = toml_file_open(&f, file, why);
 
 	if (r == 0)
-		r = find(&f, e, &t, why);
-	if (r == 0)
-		r = t.header && (e->ours || is_ours(&t)) ? cut(&f, &t, before, out)
-							 : copy(file, out);
+		r = take_from(&f, before, e, out, why);
 	toml_file_close(&f);
 	return r;
 }

@@ -135,7 +135,9 @@ static int read_key(struct scan *s, struct text *ret_key)
 			(struct text) {.data = s->text.data + start + 1, .len = s->at - start - 2};
 		if (s->text.data[start] == '"' && ret_key->len > 0 &&
 		    memchr(ret_key->data, '\\', ret_key->len))
-			return broken(s, "koine does not read backslashes in keys");
+			return refuse(s->why, REFUSE_CONFLICT,
+				      "line %u: koine does not read backslashes in keys",
+				      edit_line(s->text, s->at));
 		return 0;
 	}
 	while (!at_end(s) && is_bare(s->text.data[s->at]))

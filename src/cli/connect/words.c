@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/daemon/service.h"
 #include "cli/kit/call.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
@@ -71,11 +72,24 @@ int words_find(const struct cli *cli, const struct agent *agent, bool is_shared,
 
 	w->socket[0] = '\0';
 	w->door = NULL;
+	w->starts = false;
 	if (r == 0 && (is_shared ? asked : known))
 		r = find_socket(cli, w->socket);
 	if (is_shared)
 		strcpy(w->program, "koine");
 	return r;
+}
+
+bool words_need_start(const struct cli *cli)
+{
+	struct cli own = *cli;
+	struct service s;
+
+	if (!option_means_own_daemon(cli))
+		return false;
+	own.options.socket = NULL;
+	service_look(&own, &s);
+	return !s.active && !s.listens && !s.enabled;
 }
 
 /* ---- filling them in ---- */
@@ -136,6 +150,8 @@ static void add_arguments(const struct words *w, bool with_program, struct koine
 	if (with_program)
 		koine_json_string(j, w->program);
 	koine_json_string(j, "mcp");
+	if (w->starts)
+		koine_json_string(j, "--start");
 	if (w->socket[0]) {
 		koine_json_string(j, "--socket");
 		koine_json_string(j, w->socket);

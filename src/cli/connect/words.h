@@ -9,6 +9,7 @@ struct words {
 	char program[PATH_MAX];
 	char socket[PATH_MAX];   /* "": koine finds it by itself */
 	const struct door *door; /* NULL: hooks are commands */
+	bool starts;             /* koine mcp starts koined */
 };
 
 /*
@@ -17,6 +18,9 @@ struct words {
  * has complained then.
  */
 int words_find(const struct cli *cli, const struct agent *agent, bool is_shared, struct words *w);
+
+/* Whether koine mcp must start koined: it is the user's own, and no service manager runs it. */
+bool words_need_start(const struct cli *cli);
 
 /* The value of a row. NULL: out of memory; the caller frees it. */
 char *words_fill(const struct words *w, const struct agent *agent, const char *value);

@@ -6,7 +6,8 @@
 struct daemon_options {
 	bool follow;
 	bool force;
-	int64_t limit; /* 0: not given */
+	int64_t drain_ms; /* 0: not given */
+	int64_t limit;    /* 0: not given */
 };
 
 extern const struct command store_subs[];

@@ -159,11 +159,82 @@ static int wait_for_end(struct cli *cli, int process)
 	return EX_TEMPFAIL;
 }
 
+static void add_count(char *out, size_t size, int64_t n, const char *noun)
+{
+	size_t len = strlen(out);
+
+	if (n > 0)
+		snprintf(out + len, size - len, "%s%lld %s%s", len > 0 ? " and " : "", (long long)n,
+			 noun, n == 1 ? "" : "s");
+}
+
+/* On stderr: "2 tasks and 1 session are running". Silent if nothing is. */
+static void print_running(const struct cli *cli, int64_t n_tasks, int64_t n_sessions,
+			  const char *what)
+{
+	char line[80] = "";
+
+	add_count(line, sizeof(line), n_tasks, "task");
+	add_count(line, sizeof(line), n_sessions, "session");
+	if (line[0] && !cli->options.json)
+		fprintf(stderr, "%s %s %s\n", line, n_tasks + n_sessions == 1 ? "is" : "are", what);
+}
+
+/* The connection stays: when it closes, koined starts tasks again. */
+static int drain(struct cli *cli)
+{
+	const struct daemon_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j = params_new();
+	unsigned timeout_ms = cli->options.timeout_ms;
+	int r;
+
+	params_add_int(j, "time", o->drain_ms);
+	talk_be_patient(cli);
+	r = call_send(cli, "daemon.drain", j, &a);
+	cli->options.timeout_ms = timeout_ms;
+	if (r == 0)
+		print_running(cli, member_number(koine_answer_result(a), "tasks"),
+			      member_number(koine_answer_result(a), "sessions"), "still running");
+	return r;
+}
+
+/* Says what runs, and waits for it if that is wanted. */
+static int prepare_stop(struct cli *cli)
+{
+	const struct daemon_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *status, *tasks;
+	int r = call_plain(cli, "daemon.status", NULL, &a);
+
+	if (r != 0)
+		return r;
+	status = koine_answer_result(a);
+	tasks = koine_value_get(koine_value_get(status, "subsystems"), "supervisor");
+	print_running(cli, member_number(tasks, "running"),
+		      member_number(status, "sessions_running"),
+		      o->drain_ms ? "running; waiting" : "running");
+	return o->drain_ms ? drain(cli) : 0;
+}
+
+/* A service is stopped by its manager, even if it does not answer. */
+static int prepare_stop_service(struct cli *cli)
+{
+	const struct daemon_options *o = cli->own;
+	char error[TALK_ERROR];
+
+	if (o->drain_ms)
+		return prepare_stop(cli);
+	if (talk_try(cli, &cli->client, error) == 0)
+		(void)prepare_stop(cli);
+	return 0;
+}
+
 static int stop_by_call(struct cli *cli, struct koine_answer **ret_answer)
 {
 	const struct daemon_options *o = cli->own;
 	CLEANUP(closep) int process = -1;
-	int r = find_process(cli, &process);
+	int r = prepare_stop(cli) ?: find_process(cli, &process);
 
 	if (r == 0)
 		r = call_plain(cli, "daemon.stop", o->force ? "{\"force\":true}" : NULL,
@@ -180,6 +251,8 @@ static int stop_service(struct cli *cli, const struct service *s)
 
 	if (o->force && s->active)
 		r = stop_by_call(cli, &a);
+	else if (s->active)
+		r = prepare_stop_service(cli);
 	if (r == 0)
 		r = service_do("stop", SERVICE_SOCKETS | SERVICE_UNIT);
 	return r == 0 ? say(cli, "has stopped", "stopped", 0) : r;
@@ -202,10 +275,13 @@ int cmd_stop(struct cli *cli)
 
 /* ---- both ---- */
 
-static int restart_service(const struct cli *cli)
+static int restart_service(struct cli *cli, bool active)
 {
 	struct service s;
-	int r = service_do("restart", SERVICE_UNIT);
+	int r = active ? prepare_stop_service(cli) : 0;
+
+	if (r == 0)
+		r = service_do("restart", SERVICE_UNIT);
 
 	if (r != 0)
 		return r;
@@ -224,7 +300,7 @@ int cmd_restart(struct cli *cli)
 		return r;
 	service_look(cli, &s);
 	if (s.active || s.listens)
-		return restart_service(cli);
+		return restart_service(cli, s.active);
 	if (running(cli) >= 0)
 		r = stop_by_call(cli, &a);
 	talk_hang_up(cli);

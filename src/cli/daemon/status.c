@@ -84,6 +84,8 @@ static void show_servers(const struct show *s, const struct show_row *row)
 
 static const char *say_paused(const struct koine_value *tasks)
 {
+	if (member_flag(tasks, "draining"))
+		return ", draining before a stop";
 	if (member_flag(tasks, "paused"))
 		return ", paused: koine task resume";
 	return member_first(tasks, "paused_groups") ? ", some paused: koine task groups" : "";

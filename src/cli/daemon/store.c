@@ -69,18 +69,21 @@ static int cmd_adopt(struct cli *cli)
 	char url[PATH_MAX + 8], program[PATH_MAX], path[PATH_MAX] = "";
 	const char *file = cli->n_args == 1 ? cli->args[0] : NULL;
 	const char *argv[] = {"koined", "--adopt", file ? "--store" : NULL, url, NULL};
+	bool is_database = file && strncmp(file, "postgresql:", 11) == 0;
 	bool fits = true;
 	int r = 0;
 
 	if (file)
-		r = file[0] ? make_absolute(file, path, &fits) : args_refuse(cli);
+		r = !file[0]      ? args_refuse(cli)
+		    : is_database ? 0
+				  : make_absolute(file, path, &fits);
 	if (r != 0)
 		return r;
 	if (!fits) {
 		complain("the file's path is too long");
 		return EX_USAGE;
 	}
-	snprintf(url, sizeof(url), "sqlite:%s", path);
+	snprintf(url, sizeof(url), "%s%s", is_database ? "" : "sqlite:", is_database ? file : path);
 	fflush(stdout);
 	errno = ENOENT;
 	if (koined_find(program))
@@ -105,13 +108,17 @@ static int cmd_move(struct cli *cli)
 }
 
 const struct command store_subs[] = {
-	{"adopt", "[FILE]", "take over a store that somebody else has made",
+	{"adopt", "[FILE|URL]", "take over a store that somebody else has made",
 	 "koined refuses a store whose file belongs to another user: who made it decides what is\n"
 	 "queued in it. This makes a copy that is ours, and holds what was queued: its tasks wait\n"
 	 "for koine task release, its schedules are off, what it allows without asking and which\n"
 	 "projects it trusts is forgotten. The old file stays, as FILE.theirs. Without FILE it is\n"
-	 "the store that koined would use. No koined may have it open.\n",
-	 cmd_adopt, ARGS(0, 1, "wants one FILE, or none")},
+	 "the store that koined would use. No koined may have it open.\n\n"
+	 "A PostgreSQL database whose schema koine belongs to another role is refused, too. This\n"
+	 "accepts that role, on this machine and for this database, and holds what was queued. "
+	 "The\n"
+	 "role can run commands as you from then on. No koined may use the database.\n",
+	 cmd_adopt, ARGS(0, 1, "wants one FILE or URL, or none")},
 	{"move", "FROM TO", "copy a store into another database",
 	 "FROM and TO are sqlite:PATH or postgresql://..., as for koined --store. TO must be "
 	 "empty: a\n"

@@ -41,9 +41,9 @@ static void find_nobody(struct exam *e)
 		exam_advise(e,
 			    "Only if you trust that user: --server-uid UID, or KOINE_SERVER_UID.");
 	else if (e->exit_code == 0 && (e->dialled == -ENOENT || e->dialled == -ECONNREFUSED))
-		exam_command(e, "koine daemon start");
+		exam_daemon_command(e, "start");
 	else
-		exam_advise(e, "Mend what is below, then run koine daemon start.");
+		exam_advise(e, "Fix the problems below, then start koined.");
 }
 
 static void find_another(struct exam *e)
@@ -60,7 +60,7 @@ static void find_another(struct exam *e)
 			  e->socket ? e->socket : e->cli->address, who);
 	if (e->pid > 0)
 		exam_command(e, "kill %s%d", e->asked == -ETIMEDOUT ? "-KILL " : "", (int)e->pid);
-	exam_advise(e, "When it has ended: koine daemon start");
+	exam_advise(e, "When it has ended, start koined.");
 }
 
 void check_daemon(struct exam *e)
@@ -91,7 +91,7 @@ void check_version(struct exam *e)
 	if (!text_is(runs, koine_version())) {
 		exam_find(e, MARK_BAD, "koined %.*s runs, and this is koine %s", TEXT_ARGS(runs),
 			  koine_version());
-		exam_command(e, "koine daemon restart");
+		exam_daemon_command(e, "restart");
 		return;
 	}
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)e->pid);
@@ -99,7 +99,7 @@ void check_version(struct exam *e)
 	    strstr(path, "/koined (deleted)")) {
 		exam_find(e, MARK_WARN,
 			  "the koined that runs was replaced on disk since its start");
-		exam_command(e, "koine daemon restart");
+		exam_daemon_command(e, "restart");
 		return;
 	}
 	exam_find(e, MARK_OK, "koine and koined are both %s", koine_version());

@@ -21,7 +21,12 @@ enum mark {
 	MARK_SKIPPED, /* it cannot be seen without a daemon */
 };
 
-enum { FINDINGS_MAX = 64, FINDING_MAX = 1024, MEND_MAX = PATH_MAX + 256 };
+enum {
+	FINDINGS_MAX = 64,
+	FINDING_MAX = 1024,
+	WORD_MAX = 4 * PATH_MAX, /* a path of single quotes has four bytes for each */
+	MEND_MAX = WORD_MAX + 256,
+};
 
 struct finding {
 	const char *check;
@@ -69,14 +74,24 @@ unsigned exam_patience(const struct exam *e, unsigned ms);
 
 /* ---- findings ---- */
 
-/* The last one may be given a command or an advice then. */
+/* The last one may be given a command or an advice then. A command that begins with koine or koined
+ * gets what a shell needs to run the ones that this is about. */
 void exam_find(struct exam *e, enum mark mark, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void exam_command(struct exam *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void exam_advise(struct exam *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "start" or "restart". koine does not know how a koined elsewhere was started. */
+void exam_daemon_command(struct exam *e, const char *verb);
 
-/* "--socket PATH" with a blank before it, if one was given; for commands. */
-void exam_socket_option(const struct exam *e, char out[PATH_MAX + 16]);
+/* " --socket 'PATH'" if one was given; for commands. */
+void exam_socket_option(const struct exam *e, char out[WORD_MAX + 16]);
+
+/* A word of a shell's line, quoted. */
+const char *exam_word(const char *word, char out[WORD_MAX]);
+
+struct plan;
+/* Adds a finding if the agent's settings switch off what koine has put into them. */
+bool exam_find_switched_off(struct exam *e, const struct plan *p);
 
 /* ---- checks ---- */
 

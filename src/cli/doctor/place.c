@@ -46,6 +46,7 @@ static bool admits_others(const struct exam *e)
 
 static bool check_folder(struct exam *e, const char *path)
 {
+	char word[WORD_MAX];
 	char folder[PATH_MAX];
 	struct stat st;
 
@@ -56,13 +57,14 @@ static bool check_folder(struct exam *e, const char *path)
 		exam_find(e, MARK_BAD,
 			  "%s belongs to user %u: that one can put another in its place", folder,
 			  (unsigned)st.st_uid);
-		exam_command(e, "%schown %u '%s'", as_root(), (unsigned)geteuid(), folder);
+		exam_command(e, "%schown %u %s", as_root(), (unsigned)geteuid(),
+			     exam_word(folder, word));
 		return false;
 	}
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX)) {
 		exam_find(e, MARK_BAD, "others may write to %s, and put another in its place",
 			  folder);
-		exam_command(e, "chmod go-w '%s'", folder);
+		exam_command(e, "chmod go-w %s", exam_word(folder, word));
 		return false;
 	}
 	return true;
@@ -70,6 +72,7 @@ static bool check_folder(struct exam *e, const char *path)
 
 void check_socket(struct exam *e)
 {
+	char word[WORD_MAX];
 	mode_t most = admits_others(e) ? 0666 : 0600;
 	struct stat st;
 
@@ -82,13 +85,13 @@ void check_socket(struct exam *e)
 	} else if (!S_ISSOCK(st.st_mode)) {
 		exam_find(e, MARK_BAD,
 			  "%s is no socket: koined leaves it alone, and does not start", e->socket);
-		exam_command(e, "mv '%s' '%s.old'", e->socket, e->socket);
+		exam_command(e, "mv %s %s.old", exam_word(e->socket, word), word);
 	} else if (!check_folder(e, e->socket)) {
 		return;
 	} else if (st.st_mode & 0777 & ~most) {
 		exam_find(e, MARK_BAD, "%s has mode %04o, and not %04o", e->socket,
 			  (unsigned)(st.st_mode & 0777), (unsigned)most);
-		exam_command(e, "chmod %04o '%s'", (unsigned)most, e->socket);
+		exam_command(e, "chmod %04o %s", (unsigned)most, exam_word(e->socket, word));
 	} else if (e->dialled == -ECONNREFUSED) {
 		exam_find(e, MARK_WARN, "%s is dead; koined replaces it when it starts", e->socket);
 	} else {
@@ -175,13 +178,14 @@ static void path_in(struct text line, char out[PATH_MAX])
 
 static void find_token(struct exam *e, struct text line)
 {
+	char word[WORD_MAX];
 	char path[PATH_MAX];
 	struct stat st;
 
 	exam_find(e, MARK_BAD, "%.*s", TEXT_ARGS(line));
 	path_in(line, path);
 	if (path[0] && stat(path, &st) == 0 && (st.st_mode & 077))
-		exam_command(e, "chmod 600 '%s'", path);
+		exam_command(e, "chmod 600 %s", exam_word(path, word));
 	else
 		exam_advise(e, "See token_file in %s.",
 			    e->settings[0] ? e->settings : "koine.conf");
@@ -240,6 +244,7 @@ static void find_store(const struct exam *e, char path[PATH_MAX], struct text *r
 
 static bool check_file(struct exam *e, const char *path)
 {
+	char word[WORD_MAX];
 	static const char magic[] = "SQLite format 3";
 	uid_t owner = e->status ? e->uid : geteuid();
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -251,12 +256,12 @@ static bool check_file(struct exam *e, const char *path)
 	if (st.st_uid != owner) {
 		exam_find(e, MARK_BAD, "%s belongs to user %u: who made it decides what is in it",
 			  path, (unsigned)st.st_uid);
-		exam_command(e, "koine store adopt '%s'", path);
+		exam_command(e, "koine store adopt %s", exam_word(path, word));
 		return false;
 	}
 	if (st.st_mode & 077) {
 		exam_find(e, MARK_BAD, "others may read %s, which has everything in it", path);
-		exam_command(e, "chmod 600 '%s'", path);
+		exam_command(e, "chmod 600 %s", exam_word(path, word));
 		return false;
 	}
 	if (st.st_size > 0 && (pread(fd, head, sizeof(head), 0) != sizeof(head) ||
@@ -271,6 +276,7 @@ static bool check_file(struct exam *e, const char *path)
 
 static bool check_room(struct exam *e, const char *path)
 {
+	char word[WORD_MAX];
 	char folder[PATH_MAX];
 	struct statvfs fs;
 	unsigned long long mb;
@@ -281,13 +287,14 @@ static bool check_room(struct exam *e, const char *path)
 	mb = (unsigned long long)fs.f_bavail * fs.f_frsize >> 20;
 	if (fs.f_flag & ST_RDONLY) {
 		exam_find(e, MARK_BAD, "the disk of %s is read-only", folder);
-		exam_command(e, "%smount -o remount,rw \"$(stat -c %%m '%s')\"", as_root(), folder);
+		exam_command(e, "%smount -o remount,rw \"$(stat -c %%m %s)\"", as_root(),
+			     exam_word(folder, word));
 		return false;
 	}
 	if ((!e->status || e->uid == geteuid()) && access(folder, F_OK) == 0 &&
 	    access(folder, W_OK) != 0) {
 		exam_find(e, MARK_BAD, "nothing can be written to %s", folder);
-		exam_command(e, "chmod u+w '%s'", folder);
+		exam_command(e, "chmod u+w %s", exam_word(folder, word));
 		return false;
 	}
 	if (mb >= ROOM_WARN_MB)

@@ -37,7 +37,7 @@ static void find_files(struct exam *e, const struct plan *p, const struct starte
 {
 	const char *title = p->agent->title;
 	const char *file = p->files[0].target.path;
-	char socket[PATH_MAX + 16];
+	char socket[WORD_MAX + 16];
 
 	for (unsigned i = 0; i < p->n; i++) {
 		if (p->files[i].changes)
@@ -58,7 +58,7 @@ static void find_files(struct exam *e, const struct plan *p, const struct starte
 static void find_trust(struct exam *e, const struct agent *agent)
 {
 	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
-	char socket[PATH_MAX + 16];
+	char socket[WORD_MAX + 16];
 
 	if (!p)
 		return;
@@ -76,6 +76,20 @@ static void find_trust(struct exam *e, const struct agent *agent)
 		exam_find(e, MARK_OK, "%s, which trusts koine's hooks", agent->title);
 	}
 	plan_done(p);
+}
+
+/* What is no JSON or TOML, its agent cannot read either. What koine merely does not edit may work. */
+static void find_unreadable(struct exam *e, const struct plan *p)
+{
+	bool broken = p->why.code == REFUSE_PARSE;
+
+	exam_find(e, broken ? MARK_BAD : MARK_WARN, "%s: %s", p->agent->title, p->why.text);
+	if (broken)
+		exam_advise(e, "Correct that file by hand; koine does not change a file that it "
+			       "cannot parse.");
+	else
+		exam_advise(e, "Look at that file: koine cannot tell whether %s is connected.",
+			    p->agent->title);
 }
 
 static bool has_ours(const struct plan *p)
@@ -105,7 +119,7 @@ static bool posts(const struct plan *p)
 static void find_posts(struct exam *e, const struct agent *agent)
 {
 	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
-	char socket[PATH_MAX + 16];
+	char socket[WORD_MAX + 16];
 	struct door door;
 
 	if (!p)
@@ -119,8 +133,13 @@ static void find_posts(struct exam *e, const struct agent *agent)
 	} else if (door_find(e->cli, true, &door) != 0) {
 		exam_find(e, MARK_BAD, "%s posts its hooks to koined, which has no port for MCP",
 			  agent->title);
-		exam_advise(e, "Set mcp = on in [listen] of %s, or run koine connect %s%s.",
-			    e->settings[0] ? e->settings : "koine.conf", agent->name, socket);
+		exam_command(e, "koine connect %s%s", agent->name, socket);
+	} else if (!door.held) {
+		exam_find(e, MARK_WARN,
+			  "%s posts its hooks to a port that no socket unit holds: another user "
+			  "can answer them while koined is not running",
+			  agent->title);
+		exam_command(e, "koine connect %s%s", agent->name, socket);
 	} else if (plan_make(e->cli, p) != 0 || plan_changes(p)) {
 		exam_find(e, MARK_BAD,
 			  "%s posts its hooks to another address than koined's, or with "
@@ -131,6 +150,24 @@ static void find_posts(struct exam *e, const struct agent *agent)
 		exam_find(e, MARK_OK, "%s, whose hooks koined takes itself", agent->title);
 	}
 	explicit_bzero(&door, sizeof(door));
+	plan_done(p);
+}
+
+/* An agent that starts before koined has no koine for its whole session. */
+static void find_start(struct exam *e, const struct agent *agent)
+{
+	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+
+	if (!p || e->findings[e->n - 1].mark != MARK_OK || !words_need_start(e->cli))
+		return;
+	*p = (struct plan) {.agent = agent, .quiet = true, .starts = true};
+	if (plan_make(e->cli, p) == 0 && p->files[0].changes) {
+		exam_find(e, MARK_WARN,
+			  "%s does not start koined, and no service manager does: without a "
+			  "koined it has no koine",
+			  agent->title);
+		exam_command(e, "koine connect %s", agent->name);
+	}
 	plan_done(p);
 }
 
@@ -145,14 +182,15 @@ static bool look_at(struct exam *e, const struct agent *agent, const char *own)
 		return false;
 	*p = (struct plan) {.agent = agent, .quiet = true};
 	if (plan_make(e->cli, p) != 0) {
-		exam_find(e, MARK_WARN, "%s", p->why.text);
-		exam_advise(e, "Neither koine nor, it seems, %s can read it.", agent->title);
+		find_unreadable(e, p);
 	} else if (!has_ours(p)) {
 		connected = false;
 	} else {
 		for (unsigned i = 0; i < p->n; i++)
 			program_each(&p->files[i], on_program, &s);
-		if (posts(p) && !s.gone[0])
+		if (!s.gone[0] && exam_find_switched_off(e, p))
+			;
+		else if (posts(p) && !s.gone[0])
 			find_posts(e, agent);
 		else if (plan_changes(p) || s.gone[0])
 			find_files(e, p, &s);
@@ -160,6 +198,7 @@ static bool look_at(struct exam *e, const struct agent *agent, const char *own)
 			find_trust(e, agent);
 		else
 			exam_find(e, MARK_OK, "%s", agent->title);
+		find_start(e, agent);
 	}
 	plan_done(p);
 	return connected;
@@ -175,6 +214,11 @@ void check_connected(struct exam *e)
 		exam_find(e, MARK_SKIPPED,
 			  "not looked at: agents reach koine by its socket and "
 			  "its program");
+		return;
+	}
+	if (strchr(e->socket, '\'')) {
+		exam_find(e, MARK_SKIPPED,
+			  "not looked at: koine connect writes no path that has a quote in it");
 		return;
 	}
 	for (const struct agent *a = agents; a->name; a++)
@@ -231,5 +275,5 @@ void check_mcp(struct exam *e)
 		return;
 	}
 	exam_find(e, MARK_BAD, "koine mcp does not answer as an MCP server should");
-	exam_command(e, "koine daemon restart");
+	exam_daemon_command(e, "restart");
 }

@@ -31,6 +31,16 @@ static void cell_running(const struct cell *c)
 	cell_text(c, text_of(text));
 }
 
+static void note_unknown(const struct koine_value *hosts)
+{
+	for (const struct koine_value *h = koine_value_first(hosts); h; h = koine_value_next(h)) {
+		if (!member_is(h, "state", "unknown"))
+			continue;
+		fputs("the database of the hosts does not answer: koine status says why\n", stderr);
+		return;
+	}
+}
+
 static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 {
 	static const struct column columns[] = {
@@ -44,6 +54,7 @@ static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 		{NULL},
 	};
 
+	note_unknown(hosts);
 	if (koine_value_first(hosts) || !cli->terminal)
 		return list_print(cli, columns, hosts);
 	fputs("only this koined can use its store: hosts share one in PostgreSQL\n", stderr);

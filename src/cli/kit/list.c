@@ -61,15 +61,22 @@ void cell_folder(const struct cell *c)
 
 /* ---- the list ---- */
 
-static bool any_has(const struct koine_value *rows, const char *member)
+static bool row_has(const struct column *c, const struct koine_value *row)
+{
+	const struct koine_value *v = koine_value_get(row, c->member);
+	enum koine_kind kind = koine_value_kind(v);
+
+	if (c->has)
+		return c->has(row);
+	return kind != KOINE_NULL && kind != KOINE_FALSE && (c->if_given || !value_is(v, "0"));
+}
+
+static bool any_has(const struct koine_value *rows, const struct column *c)
 {
 	const struct koine_value *row = koine_value_first(rows);
 
 	for (; row; row = koine_value_next(row)) {
-		const struct koine_value *v = koine_value_get(row, member);
-		enum koine_kind kind = koine_value_kind(v);
-
-		if (kind != KOINE_NULL && kind != KOINE_FALSE && !value_is(v, "0"))
+		if (row_has(c, row))
 			return true;
 	}
 	return false;
@@ -80,7 +87,7 @@ static bool is_shown(const struct column *c, const struct list *list, unsigned r
 {
 	if (room < c->room || (list->without && strcmp(c->title, list->without) == 0))
 		return false;
-	return !c->if_any || any_has(rows, c->member);
+	return !(c->if_any || c->if_given) || any_has(rows, c);
 }
 
 static void add_row(const struct column *const *shown, struct cell *c)
@@ -123,6 +130,8 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 		table_cell_str(t, shown[i]->title);
 	for (int64_t i = 0; cell.row && (list->most == 0 || i < list->most); i++) {
 		add_row(shown, &cell);
+		if (list->below)
+			table_below(t, member_text(cell.row, list->below));
 		cell.row = koine_value_next(cell.row);
 	}
 	if (cli->terminal && list->wraps)

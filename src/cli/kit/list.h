@@ -22,10 +22,12 @@ struct column {
 		const struct cell *c); /* NULL: the member's value, as table_cell_value shows it */
 	char align;                    /* 'l', 'r', or 'n', which may be narrowed; 0: 'l' */
 	unsigned room;                 /* columns the terminal must have for it */
-	bool if_any; /* shown only if one of the rows has it; 0 and false count as none */
+	bool if_any;   /* shown only if one of the rows has it; 0 and false count as none */
+	bool if_given; /* the same, but 0 counts */
+	bool (*has)(const struct koine_value *row); /* says for if_any whether a row has it */
 };
 
-enum { LIST_COLUMNS_MAX = 12, SHORT_ID = 8, NAME_COLUMNS = 16 };
+enum { LIST_COLUMNS_MAX = 14, SHORT_ID = 8, NAME_COLUMNS = 16 };
 
 struct list {
 	const struct column *columns; /* the last has no title */
@@ -33,6 +35,7 @@ struct list {
 	int64_t most;                 /* rows; 0: all */
 	const void *arg;              /* for the cells */
 	bool wraps;                   /* the last column wraps where it does not fit */
+	const char *below;            /* a member whose lines are printed below its row; or NULL */
 };
 
 /* 0, or EX_SOFTWARE. If the last column is a number, nothing is cut. */

@@ -44,7 +44,7 @@ bool option_choice(const struct option *o, void *member, const char *value)
 		if (strcspn(choice, "|") == len && memcmp(choice, value, len) == 0)
 			return true;
 		choice = strchr(choice, '|');
-		choice += choice != NULL;
+		choice = choice ? choice + 1 : NULL;
 	}
 	return false;
 }

@@ -205,10 +205,21 @@ static bool has_kind(const char *address)
 	       strncmp(address, "http:", 5) == 0;
 }
 
+static void own_address(char *out, size_t size)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (runtime && runtime[0] == '/')
+		snprintf(out, size, "unix:%s/koine/koine.sock", runtime);
+	else if (getuid() == 0)
+		snprintf(out, size, "unix:/run/koine/koine.sock");
+	else
+		snprintf(out, size, "unix:/tmp/koine-%lu/koine.sock", (unsigned long)getuid());
+}
+
 static void find_address(struct cli *cli)
 {
 	const char *env = option_from_environment("KOINE_SOCKET");
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	size_t size = sizeof(cli->address);
 	char *out = cli->address;
 
@@ -218,12 +229,16 @@ static void find_address(struct cli *cli)
 		snprintf(out, size, "unix:%s", cli->options.socket);
 	else if (env)
 		snprintf(out, size, "%s%s", has_kind(env) ? "" : "unix:", env);
-	else if (runtime && runtime[0] == '/')
-		snprintf(out, size, "unix:%s/koine/koine.sock", runtime);
-	else if (getuid() == 0)
-		snprintf(out, size, "unix:/run/koine/koine.sock");
 	else
-		snprintf(out, size, "unix:/tmp/koine-%lu/koine.sock", (unsigned long)getuid());
+		own_address(out, size);
+}
+
+bool option_means_own_daemon(const struct cli *cli)
+{
+	char own[sizeof(cli->address)];
+
+	own_address(own, sizeof(own));
+	return strcmp(own, cli->address) == 0;
 }
 
 static bool wants_color(const char *when, bool terminal)

@@ -48,6 +48,9 @@ bool option_read_int(const char *text, int64_t *ret_n);
 /* NULL if it is not set, or empty. */
 const char *option_from_environment(const char *name);
 
+/* Whether the server is the koined that koine daemon start starts. */
+bool option_means_own_daemon(const struct cli *cli);
+
 /* ---- all of them ---- */
 
 /* Those that every command has; the last has no name. */

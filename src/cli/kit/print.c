@@ -83,6 +83,8 @@ void print_lines(FILE *out, const char *before, struct text t)
 	}
 }
 
+enum { HALF_DAY_MS = 12 * 3600 * 1000 };
+
 static void format_as(const char *format, const struct koine_value *v, char shown[TIME_SHOWN])
 {
 	struct text iso = text_of_value(v);
@@ -101,6 +103,14 @@ static void format_as(const char *format, const struct koine_value *v, char show
 void format_time(const struct koine_value *v, char shown[TIME_SHOWN])
 {
 	format_as("%Y-%m-%d %H:%M", v, shown);
+}
+
+void format_soon(const struct koine_value *v, char shown[TIME_SHOWN])
+{
+	int64_t ms = 0;
+	bool soon = clock_parse_iso(text_of_value(v), &ms) && ms - clock_utc_ms() < HALF_DAY_MS;
+
+	format_as(soon ? "%H:%M" : "%Y-%m-%d %H:%M", v, shown);
 }
 
 void format_second(const struct koine_value *v, char shown[TIME_SHOWN])

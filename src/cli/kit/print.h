@@ -21,6 +21,8 @@ enum { TIME_SHOWN = 32 };
 
 /* A time from the server, in the user's time zone, to the minute or the second; "-" for none. */
 void format_time(const struct koine_value *v, char shown[TIME_SHOWN]);
+/* The hour alone if it is within half a day from now: "17:41". */
+void format_soon(const struct koine_value *v, char shown[TIME_SHOWN]);
 void format_second(const struct koine_value *v, char shown[TIME_SHOWN]);
 
 enum color { COLOR_NONE, COLOR_RED, COLOR_GREEN, COLOR_YELLOW, COLOR_BLUE, COLOR_GREY };

@@ -13,10 +13,17 @@ enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, COLUMN_MIN = 4, LAST_COLUMN
 struct table {
 	const char *align; /* one letter for each column */
 	struct buf text;   /* the cells, each NUL-terminated */
+	struct buf below;  /* struct below, in the order of their rows */
 	size_t widths[COLUMNS_MAX];
 	size_t n_cells;
 	size_t fit; /* columns of the terminal; 0: no limit */
 	bool wraps; /* wraps the last column where it does not fit; otherwise it is cut */
+};
+
+/* Lines that are printed below a row. */
+struct below {
+	size_t n_cells; /* up to the row's end */
+	struct text lines;
 };
 
 struct table *table_new(const char *align)
@@ -27,6 +34,7 @@ struct table *table_new(const char *align)
 		return NULL;
 	t->align = align;
 	buf_init(&t->text, TABLE_BYTES_MAX);
+	buf_init(&t->below, TABLE_BYTES_MAX);
 	return t;
 }
 
@@ -35,6 +43,7 @@ void table_free(struct table *t)
 	if (!t)
 		return;
 	buf_done(&t->text);
+	buf_done(&t->below);
 	free(t);
 }
 
@@ -76,6 +85,14 @@ void table_cell_str(struct table *t, const char *text)
 void table_cell_value(struct table *t, const struct koine_value *v)
 {
 	table_cell(t, koine_value_kind(v) == KOINE_NULL ? TEXT("-") : text_of_any(v));
+}
+
+void table_below(struct table *t, struct text lines)
+{
+	const struct below b = {.n_cells = t->n_cells, .lines = lines};
+
+	if (lines.len > 0)
+		buf_add(&t->below, &b, sizeof(b));
 }
 
 static void pad(FILE *out, size_t n)
@@ -162,12 +179,27 @@ static enum color take_color(const char **cell)
 	return (enum color)first;
 }
 
+static void print_below(FILE *out, struct text *below, size_t n_cells)
+{
+	struct below b;
+
+	if (below->len == 0)
+		return;
+	memcpy(&b, below->data, sizeof(b));
+	if (b.n_cells != n_cells)
+		return;
+	print_lines(out, "    ", b.lines);
+	below->data += sizeof(b);
+	below->len -= sizeof(b);
+}
+
 int table_print(struct table *t, FILE *out, bool color)
 {
 	const char *cell = t->text.data;
+	struct text below = buf_text(&t->below);
 	size_t column = 0;
 
-	if (t->text.err != 0)
+	if (t->text.err != 0 || t->below.err != 0)
 		return out_of_memory();
 	narrow(t);
 	for (size_t i = 0; i < t->n_cells; i++, cell += strlen(cell) + 1) {
@@ -181,6 +213,7 @@ int table_print(struct table *t, FILE *out, bool color)
 		if (!is_last || !t->wraps)
 			fputs(is_last ? "\n" : "  ", out);
 		column = is_last ? 0 : column + 1;
+		print_below(out, &below, i + 1);
 	}
 	return 0;
 }

@@ -76,7 +76,7 @@ static bool start_koined(void *arg)
 
 static bool is_group(struct text name)
 {
-	static const char *const groups[] = {"memory", "tasks", "human"};
+	static const char *const groups[] = {"memory", "tasks", "human", "permission"};
 
 	for (size_t i = 0; i < N_OF(groups); i++) {
 		if (text_is(name, groups[i]))
@@ -94,7 +94,8 @@ static int check_tools(const char *tools)
 	while (tools && text_next(&rest, ',', &one)) {
 		if (is_group(one))
 			continue;
-		complain("--tools: there are no tools '%.*s'; there are memory, tasks and human",
+		complain("--tools: there are no tools '%.*s'; there are memory, tasks, "
+			 "human and permission",
 			 TEXT_ARGS(one));
 		return EX_USAGE;
 	}
@@ -166,8 +167,9 @@ static int cmd_mcp(struct cli *cli)
 static const struct option options[] = {
 	{"--project", NULL, "DIR|NAME", "whose memories; without it, this folder's", option_word,
 	 AT(project)},
-	{"--tools", NULL, "LIST", "only these of memory,tasks,human; without it, all", option_word,
-	 AT(tools), .choices = "memory|tasks|human"},
+	{"--tools", NULL, "LIST",
+	 "only these of memory,tasks,human,permission; without it, the first three", option_word,
+	 AT(tools), .choices = "memory|tasks|human|permission"},
 	{"--start", NULL, NULL, "start koined if it is not running", option_flag, AT(start)},
 	{NULL},
 };

@@ -212,11 +212,20 @@ static void forget(struct pipe *p, const struct koine_value *params)
 		calls_remove(&p->calls, raw_of(id));
 }
 
+/* Any other kind of id, koined refuses at once and without it. */
+static const struct koine_value *answerable_id(const struct koine_value *message)
+{
+	const struct koine_value *id = koine_value_get(message, "id");
+
+	return koine_value_kind(id) == KOINE_STRING || koine_value_kind(id) == KOINE_NUMBER ? id
+											    : NULL;
+}
+
 /* A request must be answered, whatever becomes of the daemon. */
 static int note_asked(struct pipe *p, const struct koine_value *message, bool *ret_refused)
 {
 	struct text method = member_string(message, "method");
-	const struct koine_value *id = koine_value_get(message, "id");
+	const struct koine_value *id = answerable_id(message);
 	bool too_late = p->state == PIPE_AWAY && clock_steady_ms() >= p->give_up_ms;
 	int r;
 
@@ -252,17 +261,15 @@ static int refuse_long(const struct koine_value *message)
 	return id ? refuse_call(raw_of(id), why) : 0;
 }
 
-/* Older versions have batches. */
-static int note_all(struct pipe *p, const struct koine_value *root, bool *ret_refused)
+/* Only an old version of the protocol has batches. koined would refuse one without an id, and its
+ * requests would stay among those that wait for an answer. */
+static int refuse_batch(void)
 {
-	int r = 0;
+	static const char line[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":"
+		"\"Invalid request: a message is one object, not a batch\"}}\n";
 
-	if (koine_value_kind(root) != KOINE_ARRAY)
-		return note_asked(p, root, ret_refused);
-	for (const struct koine_value *m = koine_value_first(root); m && r == 0;
-	     m = koine_value_next(m))
-		r = note_asked(p, m, ret_refused);
-	return r;
+	return say(line, sizeof(line) - 1);
 }
 
 static void doc_freep(struct koine_doc **d)
@@ -276,12 +283,15 @@ static int take_said(struct pipe *p, struct text line)
 	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
 	struct buf *to = p->state == PIPE_SERVES ? &p->to_daemon : &p->held;
 	bool refused = false;
-	int r = 0;
+	const struct koine_value *root;
+	int r = koine_doc_parse(line.data, line.len, &doc, NULL, 0);
 
-	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) == 0 && line.len <= MESSAGE_MAX)
-		r = note_all(p, koine_doc_root(doc), &refused);
+	root = r == 0 ? koine_doc_root(doc) : NULL;
 	if (line.len > MESSAGE_MAX)
-		return refuse_long(koine_doc_root(doc));
+		return refuse_long(root);
+	if (koine_value_kind(root) == KOINE_ARRAY)
+		return refuse_batch();
+	r = root ? note_asked(p, root, &refused) : 0;
 	if (r != 0 || refused)
 		return r;
 	buf_add(to, line.data, line.len);

@@ -10,7 +10,20 @@
 
 enum { RETRIES = 3 };
 
+static bool serves_ash; /* it is ash that answers, or koined at its socket */
 static const char ash_socket[] = "/run/ash/rpc.sock";
+
+bool memory_is_ash(void)
+{
+	static const char *const names[] = {"ASH_RPC_SOCKET", "ASH_USER_ID", "ASH_CHAT_ID",
+					    "ASH_CHAT_TYPE", "ASH_CONTEXT_TOKEN"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (option_from_environment(names[i]))
+			return true;
+	}
+	return serves_ash;
+}
 
 static bool is_missing(const char *path)
 {
@@ -92,6 +105,7 @@ int memory_find_server(struct cli *cli, enum memory_needs needs)
 		return EX_USAGE;
 	}
 	if (ash) {
+		serves_ash = true;
 		snprintf(cli->address, sizeof(cli->address), "unix:%s", ash);
 		if (!cli->options.framing)
 			cli->options.framing = "length";

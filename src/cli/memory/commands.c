@@ -2,14 +2,20 @@
 #include "cli/commands.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"
+#include "cli/kit/glyph.h"
+#include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"
 
-enum { TEXT_MAX = 8 << 20 };
+enum {
+	TEXT_MAX = 8 << 20,
+	LISTED = 20, /* unless --limit is given */
+};
 
 /* The arguments as one NUL-terminated text, so that nobody has to quote them. */
 static int need_text(const struct cli *cli, struct buf *all)
@@ -125,20 +131,50 @@ static int cmd_add(struct cli *cli)
 
 /* ---- the others ---- */
 
+/* Beside the list: what its limit has hidden. Only the list itself knows how many were learnt in this chat,
+ * or were valid at some time. */
+static int say_hidden(struct cli *cli, int64_t shown)
+{
+	const struct memory_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j;
+	int64_t all = -1;
+	int r;
+
+	if (shown < (o->limit > 0 ? o->limit : LISTED) && shown < MEMORY_LIST_MAX)
+		return 0;
+	if (!o->this_chat && !o->at && !o->replaced) {
+		j = params_new();
+		memory_add_who(cli, j);
+		r = call_send(cli, "memory.stats", j, &a);
+		if (r != 0)
+			return r;
+		all = member_number(koine_answer_result(a), "total") -
+		      (o->all ? 0 : member_number(koine_answer_result(a), "expired"));
+	}
+	memory_say_hidden(shown, all);
+	return 0;
+}
+
 static int cmd_list(struct cli *cli)
 {
 	const struct memory_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j;
 	int r = memory_find_server(cli, NEEDS_ASH);
 
 	if (r != 0)
 		return r;
 	j = params_new();
-	add_limits(j, o, 20);
+	add_limits(j, o, LISTED);
 	memory_add_who(cli, j);
 	if (o->all)
 		params_add_bool(j, "include_expired", true);
-	return call_print(cli, "memory.list", j, NULL, memory_print_list);
+	r = call_send(cli, "memory.list", j, &a)
+		    ?: call_print_result(cli, a, NULL, memory_print_list);
+	if (r == 0 && !cli->options.json && !memory_is_ash())
+		r = say_hidden(cli, (int64_t)koine_value_count(koine_answer_result(a)));
+	return r;
 }
 
 static int print_deleted(const struct cli *cli, const struct koine_value *result)
@@ -154,17 +190,145 @@ static int print_deleted(const struct cli *cli, const struct koine_value *result
 	return EX_OK;
 }
 
+enum { ID_CHARS_MIN = 4 };
+
+/* Where the server is ash's there is nothing to show, and its scripts expect no question. */
+static bool is_ashs(const struct cli *cli)
+{
+	return cli->options.framing && strcmp(cli->options.framing, "length") == 0;
+}
+
+/* A short beginning is more often a mistake than meant. */
+static int check_id(const struct cli *cli, struct text id)
+{
+	if (id.len >= ID_CHARS_MIN || is_ashs(cli))
+		return 0;
+	complain("'%.*s' is too short: give at least %d characters of the id", TEXT_ARGS(id),
+		 ID_CHARS_MIN);
+	return EX_USAGE;
+}
+
+/* The deleted memory whose id begins so; NULL if there is none, or are several. */
+static const struct koine_value *find_deleted(const struct koine_answer *a, struct text id)
+{
+	const struct koine_value *found = NULL;
+
+	for (const struct koine_value *m = koine_value_first(koine_answer_result(a)); m;
+	     m = koine_value_next(m)) {
+		if (!text_begins(member_text(m, "id"), id))
+			continue;
+		if (found)
+			return NULL;
+		found = m;
+	}
+	return found;
+}
+
+/* One that is already deleted can still be purged. */
+static int find_purged(struct cli *cli, struct text id, struct koine_answer **ret_answer,
+		       const struct koine_value **ret_memory)
+{
+	enum { DELETED_MAX = 1000 };
+	CLEANUP(answer_freep) struct koine_answer *live = NULL;
+	struct koine_json *j;
+	int r = talk_connect(cli);
+
+	*ret_memory = NULL;
+	if (r != 0)
+		return r;
+	if (call_ask(cli, "memory.get", memory_id_params(cli, id), &live) != KOINE_ERROR_ANSWER)
+		return 0;
+	j = params_new();
+	params_add_int(j, "limit", DELETED_MAX);
+	memory_add_who(cli, j);
+	r = call_send(cli, "memory.deleted", j, ret_answer);
+	if (r == 0)
+		*ret_memory = find_deleted(*ret_answer, id);
+	return r;
+}
+
+/* A person at a terminal sees what will be deleted, and is asked. *ret_answer has the memory that is
+ * shown, whose whole id is *ret_id then. */
+static int ask_whether(struct cli *cli, struct koine_answer **ret_answer, struct text *ret_id)
+{
+	const struct memory_options *o = cli->own;
+	const struct koine_value *memory = NULL;
+	char line[16];
+	int r = 0;
+
+	if (o->yes || cli->options.json || !cli->terminal || !isatty(STDIN_FILENO) || is_ashs(cli))
+		return 0;
+	if (o->purge)
+		r = find_purged(cli, *ret_id, ret_answer, &memory);
+	if (r == 0 && !memory) {
+		answer_freep(ret_answer);
+		*ret_answer = NULL;
+		r = call_send(cli, "memory.get", memory_id_params(cli, *ret_id), ret_answer);
+		memory = koine_answer_result(*ret_answer);
+	}
+	if (r != 0)
+		return r;
+	print_wrapped(stdout, member_text(memory, "content"), NULL, terminal_columns(), 0, 0);
+	*ret_id = member_text(memory, "id");
+	fputs(o->purge ? "Delete it for good? [y/N] " : "Delete it? [y/N] ", stdout);
+	fflush(stdout);
+	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+		return 0;
+	puts("Nothing was deleted.");
+	return EXIT_ERROR_ANSWER;
+}
+
 static int cmd_delete(struct cli *cli)
 {
+	const struct memory_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *shown = NULL;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = memory_find_server(cli, NEEDS_ASH);
+	struct text id = text_of(cli->args[0]);
+	struct koine_json *j;
+	int r = memory_find_server(cli, o->purge ? NEEDS_KOINE : NEEDS_ASH)
+			?: check_id(cli, id)
+			?: ask_whether(cli, &shown, &id);
 
-	if (r == 0)
-		r = call_send(cli, "memory.delete", memory_id_params(cli, text_of(cli->args[0])),
-			      &a);
+	if (r != 0)
+		return r;
+	j = memory_id_params(cli, id);
+	if (o->purge)
+		params_add_bool(j, "purge", true);
+	r = call_send(cli, "memory.delete", j, &a);
 	if (r == 0 && cli->options.json)
 		print_json_compact(stdout, koine_answer_result(a));
 	return r != 0 ? r : print_deleted(cli, koine_answer_result(a));
+}
+
+static int print_restored(const struct cli *cli, const struct koine_value *memory)
+{
+	struct text id = member_text(memory, "id");
+
+	if (!id.data)
+		return memory_refuse_answer();
+	memory_say(stdout, "Memory restored", id);
+	return 0;
+}
+
+/* Without an id it lists what can be restored. */
+static int cmd_restore(struct cli *cli)
+{
+	const struct memory_options *o = cli->own;
+	struct koine_json *j;
+	int r = cli->n_args > 0 ? check_id(cli, text_of(cli->args[0])) : 0;
+
+	if (r == 0)
+		r = memory_find_server(cli, NEEDS_KOINE);
+	if (r != 0)
+		return r;
+	if (cli->n_args > 0)
+		return call_print(cli, "memory.restore",
+				  memory_id_params(cli, text_of(cli->args[0])), NULL,
+				  print_restored);
+	j = params_new();
+	params_add_int(j, "limit", o->limit != 0 ? o->limit : 20);
+	memory_add_who(cli, j);
+	return call_print(cli, "memory.deleted", j, NULL, memory_print_list);
 }
 
 static int cmd_show(struct cli *cli)
@@ -218,7 +382,18 @@ static const struct command subs[] = {
 	 "there.\n",
 	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "wants CONTENT... | -")},
 	{"list", "", "list memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING},
-	{"delete", "ID", "forget a memory", BY_ID, cmd_delete, ARGS(1, 1, "wants ID")},
+	{"delete", "ID", "delete a memory",
+	 "ID may be the beginning of one, of at least 4 characters. On a terminal you see the "
+	 "memory\n"
+	 "and are asked. `koine memory restore` brings it back for 30 days ([memory] "
+	 "keep_deleted),\n"
+	 "unless you said --purge.\n",
+	 cmd_delete, NULL, delete_options, ARGS(1, 1, "wants ID")},
+	{"restore", "[ID]", "bring back a deleted memory, or list them",
+	 "ID may be the beginning of one, of at least 4 characters. Without ID, memories that can "
+	 "be\n"
+	 "restored are listed, deleted last first.\n",
+	 cmd_restore, NULL, restore_options, ARGS(0, 1, "takes one ID at most")},
 	{"show", "ID", "show all of one memory", BY_ID, cmd_show, NULL, show_options,
 	 ARGS(1, 1, "wants ID")},
 	{"history", "ID", "show what a memory said before",

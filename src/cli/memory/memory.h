@@ -29,6 +29,8 @@ struct memory_options {
 	const char *at; /* what was valid then */
 	bool replaced;  /* also what was ever valid */
 	const char *replaces;
+	bool purge;
+	bool yes;
 	bool list;
 	struct option_list accept; /* ids */
 	struct option_list reject;
@@ -39,6 +41,8 @@ extern const struct option search_options[];
 extern const struct option add_options[];
 extern const struct option list_options[];
 extern const struct option show_options[];
+extern const struct option delete_options[];
+extern const struct option restore_options[];
 extern const struct option review_options[];
 
 /* Options that are not given come from the environment. */
@@ -48,6 +52,9 @@ void memory_options_init(void *own);
 
 /* Whose methods a command needs. */
 enum memory_needs { NEEDS_ASH, NEEDS_KOINE };
+
+/* Whether the output is that of ash's own client: it is asked in its place, or its variables are set. */
+bool memory_is_ash(void);
 
 /* Finds the server, and what the project is called. 0, or an exit code after saying why not. */
 int memory_find_server(struct cli *cli, enum memory_needs needs);
@@ -70,6 +77,10 @@ void memory_say(FILE *out, const char *what, struct text id);
 
 /* 0, or EX_PROTOCOL when it is not a list of memories. */
 int memory_print_hits(const struct cli *cli, const struct koine_value *hits);
+enum { MEMORY_LIST_MAX = 1000 }; /* memories that koined lists at once */
+
+/* Says on stderr how many of how many a list has shown, if that is not all; all < 0: it is not known. */
+void memory_say_hidden(int64_t shown, int64_t all);
 int memory_print_list(const struct cli *cli, const struct koine_value *rows);
 int memory_print_history(const struct cli *cli, const struct koine_value *rows);
 int memory_print_one(const struct cli *cli, const struct koine_value *memory);

@@ -91,6 +91,19 @@ const struct option show_options[] = {
 	{NULL},
 };
 
+const struct option delete_options[] = {
+	{"--purge", NULL, NULL,
+	 "remove it for good: store, history, vectors, indexes and their files", option_flag,
+	 AT(purge)},
+	{"--yes", "-y", NULL, "do not ask", option_flag, AT(yes)},
+	{NULL},
+};
+
+const struct option restore_options[] = {
+	LIMIT("how many to list at most; 20"),
+	{NULL},
+};
+
 const struct option review_options[] = {
 	{"--list", NULL, NULL, "only show them", option_flag, AT(list)},
 	{"--accept", NULL, "ID", "keep one; repeatable", option_list, AT(accept), .max = 64,

@@ -173,8 +173,30 @@ int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 		r = print_list_table(cli, rows);
 	else
 		print_list_plain(rows);
-	printf("\nTotal: %zu memory(ies)\n", koine_value_count(rows));
+	if (memory_is_ash())
+		printf("\nTotal: %zu memory(ies)\n", koine_value_count(rows));
 	return r;
+}
+
+/* "100,000" */
+static void put_grouped(FILE *out, int64_t n)
+{
+	if (n >= 1000)
+		put_grouped(out, n / 1000);
+	fprintf(out, n >= 1000 ? ",%03lld" : "%lld", (long long)(n >= 1000 ? n % 1000 : n));
+}
+
+void memory_say_hidden(int64_t shown, int64_t all)
+{
+	if (all >= 0 && all <= shown)
+		return;
+	fputs(all < 0 ? "the newest " : "", stderr);
+	put_grouped(stderr, shown);
+	if (all >= 0) {
+		fputs(" of ", stderr);
+		put_grouped(stderr, all);
+	}
+	fputs(shown < MEMORY_LIST_MAX ? " (-n N for more)\n" : "\n", stderr);
 }
 
 /* ---- history ---- */

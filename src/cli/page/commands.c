@@ -1,8 +1,6 @@
 /* koine page: a link to the page, and which browsers were let in. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
@@ -11,6 +9,7 @@
 #include "cli/kit/list.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
+#include "cli/page/browser.h"
 
 enum { LINK_MAX_BYTES = 512 };
 
@@ -20,33 +19,6 @@ struct page_options {
 	const char *end;
 	const char *link;
 };
-
-/* ---- opening it ---- */
-
-static bool has_display(void)
-{
-	return option_from_environment("DISPLAY") || option_from_environment("WAYLAND_DISPLAY");
-}
-
-/* Nothing waits for the browser, and it outlives us. Whether there is one shows: the link is printed
- * in any case. */
-static void open_browser(const char *link)
-{
-	pid_t pid = fork();
-	int null;
-
-	if (pid != 0)
-		return;
-	setsid();
-	null = open("/dev/null", O_RDWR);
-	if (null >= 0) {
-		dup2(null, STDIN_FILENO);
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-	}
-	execlp("xdg-open", "xdg-open", link, (char *)NULL);
-	_exit(127);
-}
 
 /* The part of a link that follows its host. */
 static const char *path_of(const char *link)
@@ -104,11 +76,24 @@ static bool read_base(const char *url, char out[LINK_MAX_BYTES])
 	return n > 0 && !*at;
 }
 
+/* The link's name with the other end's port. */
+static void print_tunnelled(const char *base, const char *link)
+{
+	const char *host = strstr(link, "://") ? strstr(link, "://") + 3 : link;
+	const char *port = strrchr(base, ':');
+
+	printf("%s%.*s%s%s\n", tunnel, (int)strcspn(host, ":/"), host,
+	       port && port[1] != '/' ? port : "", path_of(link));
+}
+
 static void say_elsewhere(const char *base, const struct koine_value *result, const char *link)
 {
 	char address[LINK_MAX_BYTES];
 
-	printf("%s%s\n", base, path_of(link));
+	if (is_here(base))
+		print_tunnelled(base, link);
+	else
+		printf("%s%s\n", base, path_of(link));
 	if (text_is(member_string(result, "behind"), base)) {
 		fputs("Links in webhooks' messages lead there, too.\n", stderr);
 		return;
@@ -156,8 +141,9 @@ static int open_page(struct cli *cli, const struct page_options *o)
 	fflush(stdout);
 	fprintf(stderr, "It lets one browser in, within %lld minutes.\n",
 		(long long)member_number(koine_answer_result(a), "expires_in") / 60);
-	if (!o->no_open && has_display())
-		open_browser(link);
+	if (!o->no_open && browser_may_open() && !browser_open(link))
+		fputs("Your browser cannot be given a file of yours: open the link there.\n",
+		      stderr);
 	return 0;
 }
 

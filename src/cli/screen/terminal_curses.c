@@ -69,8 +69,8 @@ static void start_colors(void)
 	if (!has_colors() || start_color() != OK)
 		return;
 	use_default_colors();
-	for (short i = 1; i < N_COLORS; i++)
-		init_pair(i, colors[i], -1);
+	for (int i = 1; i < N_COLORS; i++)
+		init_pair((short)i, colors[i], -1);
 }
 
 /* No terminal is confused by it. */

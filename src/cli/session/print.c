@@ -76,6 +76,7 @@ int session_print_list(const struct cli *cli, const struct koine_value *sessions
 	static const struct column columns[] = {
 		{"ID", "id", cell_short_id},
 		{"STATUS", "status", cell_status},
+		{"KIND", "kind", NULL, 'n', NARROW, true},
 		{"AGE", "active_at", cell_age, 'r'},
 		{"COST", "cost_usd", cell_cost, 'r', NARROW},
 		{"MODEL", "model", NULL, 'n', NARROW},
@@ -126,6 +127,8 @@ int session_print_one(const struct cli *cli, const struct koine_value *session)
 	static const struct show_row rows[] = {
 		{"id", "id"},
 		{"status", "status", show_status},
+		{"kind", "kind"},
+		{"waiting", "approvals"},
 		{"title", "title"},
 		{"run", "run_id"},
 		{"parent", "parent_session_id"},
@@ -133,6 +136,7 @@ int session_print_one(const struct cli *cli, const struct koine_value *session)
 		{"agent's id", "claude_session_id"},
 		{"model", "model"},
 		{"folder", "working_dir"},
+		{"project", "project"},
 		{"created", "created_at", show_time},
 		{"last active", "active_at", show_time},
 		{"ended", "ended_at", show_time},

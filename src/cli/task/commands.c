@@ -3,13 +3,17 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/task/task.h"
 
-enum { PAGE = 1000 }; /* tasks that koined answers at once */
+enum {
+	PAGE = 1000, /* tasks that koined answers at once */
+	RETRIED_MAX = 1 << 20,
+};
 
 static struct koine_json *page_params(const struct cli *cli, int64_t limit, int64_t before)
 {
@@ -19,6 +23,7 @@ static struct koine_json *page_params(const struct cli *cli, int64_t limit, int6
 	params_add(j, "state", o->state);
 	params_add(j, "group", o->group);
 	params_add(j, "label", o->label);
+	params_add_bool(j, "open_first", true);
 	params_add_int(j, "limit", limit);
 	if (before > 0)
 		params_add_int(j, "before", before);
@@ -48,7 +53,8 @@ static int cmd_list(struct cli *cli)
 		left -= PAGE;
 		last = left <= 0 || before == 0;
 		if (!cli->options.json) {
-			r = task_print_list(cli, found, last);
+			r = task_print_list(cli, found, last,
+					    (o->limit ? o->limit : 20) - (left > 0 ? left : 0));
 		} else {
 			fputs(first ? "[" : "", stdout);
 			print_json_items(stdout, koine_value_get(found, "tasks"), first);
@@ -102,7 +108,6 @@ static const struct change {
 	const char *did;
 } changes[] = {
 	{"cancel", "task.cancel", "taskId", "cancelled"},
-	{"retry", "task.retry", "id", "queued"},
 	{"release", "task.release", "id", "released"},
 };
 
@@ -124,6 +129,60 @@ static int change_one(struct cli *cli, const char *typed)
 static int cmd_change(struct cli *cli)
 {
 	return call_each(cli, change_one);
+}
+
+/* ---- retrying ---- */
+
+/* Whether a retry of an earlier argument has queued it, too: one id on each line. */
+static bool is_retried(const struct buf *retried, const char *typed)
+{
+	struct text rest = buf_text(retried), line;
+	char id[TASK_ID_MAX];
+
+	while (task_id(typed, id) && rest.len > 0 && text_next(&rest, '\n', &line)) {
+		if (text_is(line, id))
+			return true;
+	}
+	return false;
+}
+
+/* A task brings those that were skipped because of it: each is named once. */
+static int retry_one(struct cli *cli, const char *typed, struct buf *retried)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *id;
+	int r = task_send_id(cli, "task.retry", "id", typed, &a);
+
+	if (r != 0)
+		return r;
+	if (cli->options.json)
+		call_say(cli, a, TEXT(""), "");
+	id = member_first(koine_answer_result(a), "tasks");
+	for (; id; id = koine_value_next(id)) {
+		struct text t = text_of_value(id);
+
+		if (!cli->options.json)
+			call_say(cli, a, t, "queued");
+		buf_add(retried, t.data, t.len);
+		buf_add_char(retried, '\n');
+	}
+	return retried->err ? out_of_memory() : 0;
+}
+
+static int cmd_retry(struct cli *cli)
+{
+	CLEANUP(buf_donep) struct buf retried;
+	int r = talk_connect(cli);
+	int first = r;
+
+	buf_init(&retried, RETRIED_MAX);
+	for (int i = 0; i < cli->n_args && r != EX_UNAVAILABLE; i++) {
+		if (is_retried(&retried, cli->args[i]))
+			continue;
+		r = retry_one(cli, cli->args[i], &retried);
+		first = first ? first : r;
+	}
+	return first;
 }
 
 /* ---- the table ---- */
@@ -157,8 +216,11 @@ static const struct command subs[] = {
 	 "Held are those that came with a project, until that is trusted, or with a store that\n"
 	 "was adopted.\n",
 	 cmd_change, IDS},
-	{"retry", "ID...", "queue tasks again that failed or were cancelled", BY_ID, cmd_change,
-	 IDS},
+	{"retry", "ID...", "queue tasks again that failed or were cancelled",
+	 BY_ID
+	 "The tasks that were skipped because of ID are queued with it. A task whose dependency\n"
+	 "did not complete is refused: retry the dependency.\n",
+	 cmd_retry, IDS},
 	{"edit", "ID", "change a task that has not begun",
 	 BY_ID "What is not given stays; --after names all that it comes after. The editor is that "
 	       "of VISUAL, else\n"
@@ -176,6 +238,10 @@ static const struct command subs[] = {
 	 cmd_task_pause, NULL, task_pause_options},
 	{"resume", "[ID...]", "begin tasks again", BY_ID, cmd_task_resume, NULL,
 	 task_pause_options},
+	{"parallel", "N",
+	 "run at most N tasks at a time, of all or of a group, until the next start",
+	 "At once, and on this host alone: what runs goes on. 0 takes the limit of a group away.\n",
+	 cmd_task_parallel, NULL, task_pause_options, ARGS(1, 1, "requires one N")},
 	{"clean", "", "forget tasks that have ended, with what they printed",
 	 "Those of the project; one that another still waits for stays.\n", cmd_clean, NULL,
 	 task_clean_options, NO_ARGS},

@@ -35,7 +35,10 @@ static void say_end(const struct cli *cli, const struct koine_value *end)
 		return;
 	fputs("koine: ", stderr);
 	print_text(stderr, id.data ? id : TEXT("it"));
-	fputs(member_is(end, "state", "cancelled") ? " was cancelled" : " failed", stderr);
+	if (member_is(end, "state", "skipped"))
+		fputs(" was skipped", stderr);
+	else
+		fputs(member_is(end, "state", "cancelled") ? " was cancelled" : " failed", stderr);
 	talk_print_reason(member_text(end, "error"));
 }
 

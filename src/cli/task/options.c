@@ -97,8 +97,8 @@ const struct option task_edit_options[] = {
 };
 
 const struct option task_list_options[] = {
-	{"--state", NULL, "STATE", "queued, running, completed, failed or cancelled", option_choice,
-	 AT(state), .choices = "queued|running|completed|failed|cancelled"},
+	{"--state", NULL, "STATE", "queued, running, completed, failed, skipped or cancelled",
+	 option_choice, AT(state), .choices = "queued|running|completed|failed|skipped|cancelled"},
 	GROUP("those of one group"),
 	LABEL("those with this label"),
 	{"--limit", "-n", "N", "how many at most; 20", option_number, AT(limit), .min = 1},

@@ -33,8 +33,13 @@ struct text task_state(const struct koine_value *task)
 enum color task_color(const struct koine_value *task)
 {
 	static const struct word_color rows[] = {
-		{"queued", COLOR_YELLOW}, {"running", COLOR_BLUE},   {"completed", COLOR_GREEN},
-		{"failed", COLOR_RED},    {"cancelled", COLOR_GREY}, {NULL},
+		{"queued", COLOR_YELLOW},
+		{"running", COLOR_BLUE},
+		{"completed", COLOR_GREEN},
+		{"failed", COLOR_RED},
+		{"skipped", COLOR_RED},
+		{"cancelled", COLOR_GREY},
+		{NULL},
 	};
 
 	return color_of_word(rows, member_text(task, "state"));
@@ -87,6 +92,50 @@ static void cell_span(const struct cell *c)
 	table_cell_str(c->table, shown);
 }
 
+/* "held", "stashed" and "paused" are reasons themselves. */
+static bool has_reason(const struct koine_value *task)
+{
+	return koine_value_get(task, "waits") && text_equal(task_state(task), TEXT("queued"));
+}
+
+void task_waits(const struct koine_value *task, char shown[WAITS_SHOWN])
+{
+	const struct koine_value *waits = koine_value_get(task, "waits");
+	struct text text = text_cut(member_text(waits, "text"), WAITS_SHOWN - 1);
+	char time[TIME_SHOWN];
+
+	shown[0] = '\0';
+	if (!has_reason(task))
+		return;
+	if (member_time(waits, "until") > 0) {
+		format_soon(koine_value_get(waits, "until"), time);
+		snprintf(shown, WAITS_SHOWN, "at %s", time);
+	} else {
+		snprintf(shown, WAITS_SHOWN, "%.*s", TEXT_ARGS(text));
+	}
+}
+
+static void cell_waits(const struct cell *c)
+{
+	char shown[WAITS_SHOWN];
+
+	task_waits(c->row, shown);
+	table_cell_str(c->table, shown);
+}
+
+/* The exit status as a shell shows it: 128 and the signal for a program that a signal has ended. */
+static void cell_exit(const struct cell *c)
+{
+	int64_t status, signal = member_number(c->row, "signal");
+	char shown[32] = "-";
+
+	if (signal > 0)
+		snprintf(shown, sizeof(shown), "%lld", 128 + (long long)signal);
+	else if (koine_value_int(koine_value_get(c->row, "exit_status"), &status))
+		snprintf(shown, sizeof(shown), "%lld", (long long)status);
+	table_cell_str(c->table, shown);
+}
+
 static void cell_prompt(const struct cell *c)
 {
 	table_cell(c->table, member_text(c->row, c->member));
@@ -99,6 +148,8 @@ static const struct column columns[] = {
 	{"PRI", "priority", NULL, 'r', MIDDLING, .if_any = true},
 	{"AGE", "created_at", cell_age, 'r', NARROW},
 	{"TIME", NULL, cell_span, 'r', NARROW},
+	{"EXIT", "completed_at", cell_exit, 'r', NARROW, .if_any = true},
+	{"WAITS", "waits", cell_waits, 'l', NARROW, .if_any = true, .has = has_reason},
 	{"GROUP", "group", cell_name, 'l', MIDDLING, .if_any = true},
 	{"AGENT", "agent", cell_name, 'l', MIDDLING, .if_any = true},
 	{"HOST", "host", cell_name, 'l', NARROW, .if_any = true},
@@ -121,7 +172,25 @@ static void say_paused(const struct koine_value *found)
 	}
 }
 
-int task_print_list(const struct cli *cli, const struct koine_value *found, bool last)
+/* Beside the table: what the limit has hidden. The counts know neither groups and labels nor what was
+ * skipped. */
+static void say_hidden(const struct task_options *o, const struct koine_value *found, int64_t shown)
+{
+	const char *state = o->state ? o->state : "total";
+	int64_t all = member_number(koine_value_get(found, "counts"), state);
+	bool counted = !o->group && !o->label && strcmp(state, "failed") != 0 &&
+		       strcmp(state, "skipped") != 0;
+
+	if (member_number(found, "next") == 0 || (counted && all <= shown))
+		return;
+	if (counted)
+		fprintf(stderr, "%lld of %lld (-n N for more)\n", (long long)shown, (long long)all);
+	else
+		fprintf(stderr, "the first %lld (-n N for more)\n", (long long)shown);
+}
+
+int task_print_list(const struct cli *cli, const struct koine_value *found, bool last,
+		    int64_t shown)
 {
 	const struct task_options *o = cli->own;
 	const struct list list = {.columns = columns,
@@ -129,6 +198,8 @@ int task_print_list(const struct cli *cli, const struct koine_value *found, bool
 
 	int r = list_print_as(cli, &list, koine_value_get(found, "tasks"));
 
+	if (last)
+		say_hidden(o, found, shown);
 	if (last)
 		say_paused(found);
 	return r;
@@ -169,13 +240,22 @@ int task_print_counts(const struct cli *cli, const struct koine_value *counts)
 
 static void show_state(const struct show *s, const struct show_row *row)
 {
-	char span[SPAN_SHOWN];
+	char span[SPAN_SHOWN], waits[WAITS_SHOWN];
 
 	task_span(s->thing, span);
 	show_label(s, row->label);
 	print_style(s->cli, color_begin(task_color(s->thing)));
 	print_text(stdout, task_state(s->thing));
 	print_plain(s->cli);
+	if (member_is(s->thing, "state", "skipped")) {
+		fputs(": ", stdout);
+		print_text(stdout, member_text(s->thing, "error"));
+	}
+	task_waits(s->thing, waits);
+	if (waits[0]) {
+		fputs(": ", stdout);
+		print_text(stdout, text_of(waits));
+	}
 	printf(span[0] == '-' ? "\n" : " (%s)\n", span);
 }
 
@@ -214,6 +294,8 @@ int task_print_one(const struct cli *cli, const struct koine_value *task)
 		{"signal", "signal"},
 		{"output bytes", "output_bytes"},
 		{"", "held"}, /* the state already says so */
+		{"", "skipped"},
+		{"", "waits"},
 		{"", "stashed"},
 		{"", "paused"},
 		{"", "command"}, /* the prompt shows it */

@@ -1,4 +1,7 @@
 /* koine task stash, enqueue, pause and resume: what is kept back. */
+#include <limits.h>
+#include <stdlib.h>
+
 #include "base/cleanup.h"
 #include "cli/kit/call.h"
 #include "cli/task/task.h"
@@ -90,4 +93,32 @@ int cmd_task_resume(struct cli *cli)
 	if (r != 0)
 		return r;
 	return cli->n_args > 0 ? cmd_task_enqueue(cli) : pause_all(cli, "task.resume", "resumed");
+}
+
+int cmd_task_parallel(struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j;
+	char name[300] = "all tasks:", did[64] = "no limit of its own, until the next start";
+	char *end;
+	long n = strtol(cli->args[0], &end, 10);
+	int r;
+
+	if (end == cli->args[0] || *end != '\0' || n < 0 || n > INT_MAX) {
+		complain("task parallel requires a number, not '%.60s'", cli->args[0]);
+		return EX_USAGE;
+	}
+	j = params_new();
+	params_add_int(j, "parallel", n);
+	params_add(j, "group", o->group);
+	r = call_send(cli, "task.parallel", j, &a);
+	if (r != 0)
+		return r;
+	if (o->group)
+		snprintf(name, sizeof(name), "group %.200s:", o->group);
+	if (n > 0)
+		snprintf(did, sizeof(did), "at most %ld at a time, until the next start", n);
+	call_say(cli, a, text_of(name), did);
+	return 0;
 }

@@ -109,12 +109,18 @@ enum color task_color(const struct koine_value *task);
 /* How long it has run: "1m04s"; "-" before it starts. */
 void task_span(const struct koine_value *task, char shown[SPAN_SHOWN]);
 
+/* Why a queued task does not start: "after task-0023", "at 17:41"; "" if there is no reason, or
+ * the state says it. */
+enum { WAITS_SHOWN = 256 };
+void task_waits(const struct koine_value *task, char shown[WAITS_SHOWN]);
+
 /* Queued tasks in the order in which they will start; returns how many, at most `max`. */
 size_t task_in_order(const struct koine_value *tasks, const struct koine_value **ret_tasks,
 		     size_t max);
 
-/* What task.find answered; after the last page, also what is paused. */
-int task_print_list(const struct cli *cli, const struct koine_value *found, bool last);
+/* What task.find answered; after the last page, also how many of how many were shown, and what is paused. */
+int task_print_list(const struct cli *cli, const struct koine_value *found, bool last,
+		    int64_t shown);
 int task_print_groups(const struct cli *cli, const struct koine_value *groups);
 int task_print_counts(const struct cli *cli, const struct koine_value *counts);
 int task_print_one(const struct cli *cli, const struct koine_value *task);
@@ -140,6 +146,7 @@ int cmd_task_stash(struct cli *cli);
 int cmd_task_enqueue(struct cli *cli);
 int cmd_task_pause(struct cli *cli);
 int cmd_task_resume(struct cli *cli);
+int cmd_task_parallel(struct cli *cli);
 int cmd_task_log(struct cli *cli);
 int cmd_task_follow(struct cli *cli);
 int cmd_task_wait(struct cli *cli);

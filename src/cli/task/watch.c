@@ -146,30 +146,6 @@ static void draw_counts(struct watch *w)
 	(void)begin_row(w);
 }
 
-/* Why a queued task waits; "" when it only waits for others ahead of it. */
-static void say_wait(const struct koine_value *task, char *out, size_t size)
-{
-	int64_t until = member_time(task, "not_before") - clock_utc_ms();
-	const struct koine_value *after = member_first(task, "after");
-	char span[SPAN_SHOWN];
-	size_t n = 0;
-
-	out[0] = '\0';
-	if (until > 0) {
-		duration_format(until, span);
-		snprintf(out, size, "begins in %s", span);
-		return;
-	}
-	for (; after && n + TASK_ID_MAX < size; after = koine_value_next(after)) {
-		struct text id = text_of_value(after);
-
-		if (id.len > TASK_ID_MAX)
-			id.len = TASK_ID_MAX;
-		n += (size_t)snprintf(out + n, size - n, "%s%.*s", n > 0 ? " " : "after ",
-				      TEXT_ARGS(id));
-	}
-}
-
 static void draw_below(struct watch *w, struct text text)
 {
 	if (text.len == 0 || !begin_row(w))
@@ -183,7 +159,7 @@ static void draw_task(struct watch *w, const struct koine_value *task)
 {
 	bool waits = member_is(task, "state", "queued");
 	char span[SPAN_SHOWN];
-	char why[4 * TASK_ID_MAX];
+	char reason[WAITS_SHOWN];
 
 	if (!begin_row(w)) {
 		w->n_hidden++;
@@ -200,8 +176,8 @@ static void draw_task(struct watch *w, const struct koine_value *task)
 	put(w, member_text(task, "group"), member_text(task, "group").data ? 10 : 0);
 	put(w, member_text(task, "prompt"), w->canvas->room);
 	if (waits) {
-		say_wait(task, why, sizeof(why));
-		draw_below(w, text_of(why));
+		task_waits(task, reason);
+		draw_below(w, text_of(reason));
 	} else if (member_is(task, "state", "running")) {
 		draw_below(w, member_text(task, "last_line"));
 	}

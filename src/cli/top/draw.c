@@ -154,8 +154,7 @@ static void put_place(struct canvas *c, struct text folder)
 static bool draw_task(struct page *p, const struct koine_value *task)
 {
 	bool waits = member_is(task, "state", "queued");
-	struct text said = {0};
-	char span[SPAN_SHOWN];
+	char span[SPAN_SHOWN], reason[WAITS_SHOWN];
 
 	if (!begin_row(p))
 		return false;
@@ -166,9 +165,8 @@ static bool draw_task(struct page *p, const struct koine_value *task)
 	canvas_put(p->canvas, text_of(span), SPAN_WIDTH);
 	put_place(p->canvas, member_string(task, "project"));
 	canvas_print(p->canvas, member_text(task, "prompt"));
-	if (!waits)
-		said = member_text(task, "last_line");
-	draw_below(p, said);
+	task_waits(task, reason);
+	draw_below(p, waits ? text_of(reason) : member_text(task, "last_line"));
 	return true;
 }
 

@@ -50,20 +50,23 @@ static void today_params(struct koine_json *j)
 static const struct part_row {
 	const char *method;
 	void (*params)(struct koine_json *j); /* NULL: none */
-	const char *events; /* those whose type begins so change it; NULL: none does */
-	int least_ms;       /* between two requests */
-	int most_ms;        /* the same, if nothing is told; 0: it stays */
+	/* Those whose type begins so change it; NULL: none does. */
+	const char *events;
+	const char *other_events;
+	int least_ms; /* between two requests */
+	int most_ms;  /* the same, if nothing is told; 0: it stays */
 } rows[N_TOP_PARTS] = {
-	[TOP_STATUS] = {"daemon.status", NULL, NULL, SECOND, 2 * SECOND},
-	[TOP_FIGURES] = {"daemon.metrics", NULL, NULL, SECOND, 5 * SECOND},
-	[TOP_AGENTS] = {"chat.agents", names_params, NULL, SECOND, 60 * SECOND},
-	[TOP_MEMORY] = {"memory.stats", NULL, "memory.", 2 * SECOND, 0},
-	[TOP_RUNNING] = {"task.find", running_params, "task.", SECOND, 0},
-	[TOP_QUEUED] = {"task.find", queued_params, "task.", SECOND, 0},
-	[TOP_SESSIONS] = {"session.list", sessions_params, "session.status", SECOND, 0},
-	[TOP_WAITING] = {"session.list", waiting_params, "session.status", SECOND, 0},
+	[TOP_STATUS] = {"daemon.status", NULL, NULL, NULL, SECOND, 2 * SECOND},
+	[TOP_FIGURES] = {"daemon.metrics", NULL, NULL, NULL, SECOND, 5 * SECOND},
+	[TOP_AGENTS] = {"chat.agents", names_params, NULL, NULL, SECOND, 60 * SECOND},
+	[TOP_MEMORY] = {"memory.stats", NULL, "memory.", NULL, 2 * SECOND, 0},
+	[TOP_RUNNING] = {"task.find", running_params, "task.", NULL, SECOND, 0},
+	[TOP_QUEUED] = {"task.find", queued_params, "task.", NULL, SECOND, 0},
+	[TOP_SESSIONS] = {"session.list", sessions_params, "session.status", "agent.", SECOND, 0},
+	[TOP_WAITING] = {"session.list", waiting_params, "session.status", "agent.", SECOND, 0},
 	/* Also at midnight. */
-	[TOP_TODAY] = {"session.list", today_params, "session.status", 30 * SECOND, 600 * SECOND},
+	[TOP_TODAY] = {"session.list", today_params, "session.status", NULL, 30 * SECOND,
+		       600 * SECOND},
 };
 
 const struct koine_value *top_list(const struct top *t, enum top_part part, const char *member)
@@ -180,6 +183,11 @@ static void on_away(void *arg)
 		t->answers[i].open = false;
 }
 
+static bool is_begun(struct text type, const char *with)
+{
+	return with && text_begins(type, text_of(with));
+}
+
 static void on_told(void *arg, const struct koine_value *event)
 {
 	struct text type = member_string(event, "type");
@@ -188,7 +196,7 @@ static void on_told(void *arg, const struct koine_value *event)
 	inbox_told(&t->inbox, event);
 	top_take_line(t, event);
 	for (int i = 0; i < N_TOP_PARTS; i++) {
-		if (rows[i].events && text_begins(type, text_of(rows[i].events)))
+		if (is_begun(type, rows[i].events) || is_begun(type, rows[i].other_events))
 			t->answers[i].stale = true;
 	}
 }
@@ -205,7 +213,7 @@ static void on_key(void *arg, int key)
 int cmd_top(struct cli *cli)
 {
 	static const struct option_list types = {
-		.values = {"approval.*", "task.*", "session.*", "memory.*"}, .n = 4};
+		.values = {"approval.*", "task.*", "session.*", "memory.*", "agent.*"}, .n = 5};
 	struct top t = {
 		.live = {.cli = cli,
 			 .arg = &t,

@@ -21,13 +21,13 @@ struct ini_text {
 
 static int ini_refuse(struct ini_text *t, const char *text)
 {
-	t->result = refuse(t->why, REFUSE_PARAMS, "%.90s:%u: %.100s", t->file, t->line, text);
+	t->result = refuse(t->why, REFUSE_PARAMS, "%s:%u: %s", t->file, t->line, text);
 	return t->result;
 }
 
 static void say_where(const struct ini_text *t)
 {
-	snprintf(t->settings->where, sizeof(t->settings->where), "%.100s:%u", t->file, t->line);
+	snprintf(t->settings->where, sizeof(t->settings->where), "%s:%u", t->file, t->line);
 }
 
 /* inih reports keys only: an unknown section without keys would go unnoticed. */
@@ -120,6 +120,7 @@ int settings_read_text(struct settings *s, const char *file, const char *text, s
 		t.line = (unsigned)(line > 0 ? line : 0);
 		return ini_refuse(&t, "not a [section], a comment, or KEY = VALUE");
 	}
+	s->where[0] = '\0';
 	return 0;
 }
 
@@ -140,16 +141,15 @@ int settings_read_file(struct settings *s, const char *file, struct why *why)
 	if (!f) {
 		int error = errno;
 
-		refuse(why, REFUSE_NOT_FOUND, "cannot read %.100s: %s", file, strerror(error));
+		refuse(why, REFUSE_NOT_FOUND, "cannot read %s: %s", file, strerror(error));
 		return -error;
 	}
 	while (text.err == 0 && (n = fread(part, 1, sizeof(part), f)) > 0)
 		buf_add(&text, part, n);
 	if (ferror(f))
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %.100s: %s", file,
-			      strerror(errno));
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %s: %s", file, strerror(errno));
 	if (text.err != 0)
-		return refuse(why, REFUSE_TOO_LARGE, "%.100s is larger than 1 MiB", file);
+		return refuse(why, REFUSE_TOO_LARGE, "%s is larger than 1 MiB", file);
 	snprintf(s->config, sizeof(s->config), "%s", file);
-	return settings_read_text(s, file, text.data, text.len, why);
+	return settings_read_text(s, file, text.len > 0 ? text.data : "", text.len, why);
 }

@@ -1,6 +1,7 @@
 #include "daemon/settings/named_section.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -131,6 +132,14 @@ static int put_text(const struct section_kind *kind, void *section, unsigned key
 	return 0;
 }
 
+unsigned section_line(const char *where)
+{
+	const char *colon = strrchr(where, ':');
+	unsigned long n = colon ? strtoul(colon + 1, NULL, 10) : 0;
+
+	return n <= UINT16_MAX ? (unsigned)n : 0;
+}
+
 static int put_row(const struct section_kind *kind, void *section, unsigned key, const char *value,
 		   struct why *why)
 {
@@ -160,6 +169,8 @@ int section_set(const struct section_kind *kind, struct settings *s, const char 
 	section = section_find(kind, s, name);
 	r = kind->rows ? put_row(kind, section, i, value, why)
 		       : put_text(kind, section, i, value, why);
+	if (r == 0 && !kind->rows)
+		texts_of(kind, section)->lines[i] = (uint16_t)section_line(where);
 	if (r == 0 && kind->set)
 		kind->set(section, i);
 	return r;

@@ -23,9 +23,13 @@ enum { SECTION_KEYS_MAX = 40 };
 
 /* NUL-terminated texts, which follow this struct. Offset 0 means that a text was not given. */
 struct section_texts {
-	uint16_t at[SECTION_KEYS_MAX]; /* offset of each key's text */
-	uint16_t used;                 /* bytes in use */
+	uint16_t at[SECTION_KEYS_MAX];    /* offset of each key's text */
+	uint16_t used;                    /* bytes in use */
+	uint16_t lines[SECTION_KEYS_MAX]; /* of each key in the file; 0: it is not from there */
 };
+
+/* The line in "FILE:LINE"; 0: there is none. */
+unsigned section_line(const char *where);
 
 /* In a section with texts, its struct section_texts and the text space are adjacent. */
 #define SECTION_TEXTS(type, n_keys)                                                                \

@@ -129,11 +129,11 @@ int paths_folder(const char *path, char out[PATH_LEN], struct why *why)
 	struct stat st;
 
 	if (!realpath(path, whole) || stat(whole, &st) != 0)
-		return refuse(why, REFUSE_NOT_FOUND, "%.100s: %s", path, strerror(errno));
+		return refuse(why, REFUSE_NOT_FOUND, "%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return refuse(why, REFUSE_PARAMS, "%.100s is not a folder", path);
+		return refuse(why, REFUSE_PARAMS, "%s is not a folder", path);
 	if (strlen(whole) >= PATH_LEN)
-		return refuse(why, REFUSE_PARAMS, "%.100s is too long", path);
+		return refuse(why, REFUSE_PARAMS, "%s is too long", path);
 	memcpy(out, whole, strlen(whole) + 1);
 	return 0;
 }

@@ -5,6 +5,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+#include "base/setting.h"
 #include "daemon/settings/named_section.h"
 
 enum { RULE_SETTINGS_MAX = 64, RULE_TEXT_MAX = 4096 };
@@ -40,7 +43,8 @@ enum rule_key {
 
 struct rule_setting {
 	char name[SECTION_NAME_MAX + 1];
-	char where[128]; /* "FILE:LINE" of its section */
+	char where[PATH_LEN + 16]; /* "FILE:LINE" of its section */
+	bool invalid;              /* a reload has found it so, and had no former one to keep */
 	struct section_texts texts;
 	char text[RULE_TEXT_MAX]; /* the texts themselves */
 };

@@ -74,6 +74,7 @@ void settings_init(struct settings *s)
 		.memory_enabled = true,
 		.index_bytes = 512 << 20,
 		.index_file_bytes = 1 << 30,
+		.keep_deleted_days = 30,
 		.embedding_timeout_ms = 300,
 		.extract_idle_s = 300,
 		.chat_agent = "recall",
@@ -85,6 +86,7 @@ void settings_init(struct settings *s)
 			     .parallel = 64,
 			     .interrupt_ms = 5000,
 			     .terminate_ms = 5000,
+			     .silence_ms = 4 * 3600 * 1000,
 			     .keep_bytes = 256 << 20,
 			     .keep_days = 365},
 		.tasks = {.parallel = 16,
@@ -181,6 +183,16 @@ int settings_add_section(struct settings *s, const char *section, struct why *wh
 	return refuse(why, REFUSE_PARAMS, "unknown section [%.60s]", section);
 }
 
+static int apply_row(struct settings *s, const struct setting *row, unsigned i, void *base,
+		     const char *value, struct why *why)
+{
+	int r = setting_apply(row, base, row->section, value, why);
+
+	if (r == 0 && i < SETTING_LINES_MAX)
+		s->lines[i] = (uint16_t)section_line(s->where);
+	return r;
+}
+
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
 		 struct why *why)
 {
@@ -200,7 +212,7 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 	section = whole_name(section);
 	for (unsigned i = 0; (row = settings_row(s, i, &base)); i++) {
 		if (strcmp(row->section, section) == 0 && strcmp(row->key, key) == 0)
-			return setting_apply(row, base, section, value, why);
+			return apply_row(s, row, i, base, value, why);
 	}
 	if (!section[0])
 		return refuse(why, REFUSE_PARAMS, "'%.60s' stands outside any [section]", key);
@@ -418,6 +430,11 @@ void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]
 	n += agent_settings_secrets(&s->agents, out + n, SECRETS_MAX - n);
 	n += agent_server_settings_secrets(&s->agent_servers, out + n, SECRETS_MAX - n);
 	n += notify_settings_secrets(&s->notifies, out + n, SECRETS_MAX - n);
+	/* libpq reads these two for the store. */
+	if (n + 2 <= SECRETS_MAX) {
+		out[n++] = "PGPASSWORD";
+		out[n++] = "PGPASSFILE";
+	}
 	out[n] = NULL;
 }
 

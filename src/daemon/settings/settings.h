@@ -28,6 +28,7 @@ enum {
 	PROJECTS_MAX = 32,
 	SECRETS_MAX = AGENTS_MAX + AGENT_SERVERS_MAX + 3 * NOTIFIES_MAX + 16,
 	DIALECTS_MAX = 16,
+	SETTING_LINES_MAX = 512,
 	DIALECT_SETTINGS_MAX = 4096, /* bytes of one's section */
 };
 
@@ -41,6 +42,7 @@ struct session_settings {
 	unsigned parallel;
 	unsigned interrupt_ms;
 	unsigned terminate_ms;
+	unsigned silence_ms; /* 0: they do not end by it */
 	size_t keep_bytes;
 	unsigned keep_days;
 	char runner[64]; /* "": not given */
@@ -70,6 +72,7 @@ struct settings {
 	bool memory_enabled;
 	size_t index_bytes;
 	size_t index_file_bytes;
+	unsigned keep_deleted_days;
 	char words[PATH_LEN];         /* "" for the default places, or "off" */
 	char embedding_url[PATH_LEN]; /* "" for no model */
 	char embedding_model[PATH_LEN];
@@ -88,7 +91,9 @@ struct settings {
 	struct agent_server_settings agent_servers;
 	struct rule_settings rules;
 	struct notify_settings notifies;
-	char where[128]; /* "FILE:LINE" while a file is read; else "" */
+	char where[PATH_LEN + 16]; /* "FILE:LINE" while a file is read; else "" */
+	uint16_t lines
+		[SETTING_LINES_MAX]; /* of each row (settings_row) in the file; 0: it is not from there */
 	struct task_settings tasks;
 	struct session_settings sessions;
 	struct approval_settings approvals;
@@ -143,6 +148,19 @@ int settings_read_environment(struct settings *s, struct why *why);
 /* Call it when everything has been read: checks that settings fit together, above all agents and
  * the default agent. */
 int settings_check(const struct settings *s, struct why *why);
+
+/* What a reload reports of a setting; values are left out, since some are secrets. */
+struct settings_change {
+	const struct setting *row; /* NULL: in a section that users name */
+	unsigned i;                /* of the row, as settings_row counts */
+	const char *name;          /* of the section that users name; NULL: none */
+	const char *key;           /* "tasks.parallel", "rule.tick.cron" */
+	unsigned line;             /* in the file; 0: it is not from there, or not there any more */
+};
+
+/* Calls fn for every setting in which the two differ. */
+void settings_each_change(const struct settings *was, const struct settings *now,
+			  void (*fn)(void *arg, const struct settings_change *c), void *arg);
 
 /* In tokens; the agent's own, or [chat]'s. */
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a);

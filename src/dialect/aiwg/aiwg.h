@@ -79,6 +79,10 @@ enum {
 	AIWG_FOLDERS = MEMBER_OWN << 4, /* koine's own clients only */
 };
 
+/* Node's words for a program that could not be started. False: the error says something else. */
+enum { AIWG_UNSTARTED = 128 };
+bool aiwg_word_unstarted(struct text error, int64_t exit_status, char out[AIWG_UNSTARTED]);
+
 void aiwg_write_task(struct json *j, const struct task *t, uint32_t members);
 
 /* ---- status.c ---- */

@@ -2,6 +2,7 @@
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/engine.h"
 #include "engine/automation/automation.h"
+#include "engine/automation/trust.h"
 
 struct done aiwg_automation_status(struct call *c)
 {
@@ -14,6 +15,23 @@ struct done aiwg_automation_status(struct call *c)
 	return call_reply(c);
 }
 
+/* A project's rules are not loaded until it is trusted, so none of them is found. */
+static int refuse_untrusted(struct call *c, struct text folder)
+{
+	const struct trust *trust = call_trust(c);
+	const struct trust_offer *offer;
+	enum trust_state state;
+
+	if (!folder.data || !trust || trust_find(trust, folder, &offer, NULL) != 0)
+		return 0;
+	state = trust_of(trust, offer, NULL);
+	if (state != TRUST_WANTED && state != TRUST_CHANGED)
+		return 0;
+	return refuse(&c->why, REFUSE_FORBIDDEN,
+		      "the project is not trusted: koine project trust %.*s",
+		      TEXT_ARGS(offer->folder));
+}
+
 static void switched(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
@@ -22,6 +40,11 @@ static void switched(void *arg, int r, const struct why *why)
 
 	/* Everywhere else in this dialect, REFUSE_NOT_FOUND is about a task. */
 	if (r == REFUSE_NOT_FOUND) {
+		r = refuse_untrusted(c, aiwg_folder(c, in->project));
+		if (r != 0) {
+			(void)call_fail(c, r);
+			return;
+		}
 		(void)call_fail(c, refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
 						TEXT_ARGS(in->id)));
 		return;

@@ -32,21 +32,21 @@ static unsigned line_at(const struct reader *r, const char *at)
 
 static void tell(const struct reader *r, const struct value *at, const char *what, struct text name)
 {
-	char sentence[300];
+	char sentence[WHY_TEXT_MAX];
 	unsigned line = line_at(r, at && at->raw ? at->raw : r->file->text.data);
 
 	if (name.data)
-		snprintf(sentence, sizeof(sentence), "%.120s:%u: '%.*s' %s", r->file->name, line,
+		snprintf(sentence, sizeof(sentence), "%s:%u: '%.*s' %s", r->file->name, line,
 			 (int)(name.len < 60 ? name.len : 60), name.data, what);
 	else
-		snprintf(sentence, sizeof(sentence), "%.120s:%u: %s", r->file->name, line, what);
+		snprintf(sentence, sizeof(sentence), "%s:%u: %s", r->file->name, line, what);
 	r->file->complain(r->file->arg, sentence);
 }
 
 static struct text where(struct reader *r, const struct value *at)
 {
-	char text[300];
-	int n = snprintf(text, sizeof(text), "%.250s:%u", r->file->name, line_at(r, at->raw));
+	char text[WHY_TEXT_MAX];
+	int n = snprintf(text, sizeof(text), "%.600s:%u", r->file->name, line_at(r, at->raw));
 	const char *copy = arena_copy(r->arena, text, (size_t)n);
 
 	if (!copy)
@@ -414,12 +414,11 @@ int aiwg_config_read(struct arena *a, const struct aiwg_config_file *file,
 	int e = json_read(a, file->text.data, file->text.len, &json_default_limits, &root, &inner);
 
 	if (e > 0)
-		return refuse(why, e, "%.80s:%u: %.90s", file->name, fault_line(&r, &inner),
-			      inner.text);
+		return refuse(why, e, "%s:%u: %s", file->name, fault_line(&r, &inner), inner.text);
 	if (e < 0)
 		return e;
 	if (root->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "%.120s:1: is no object", file->name);
+		return refuse(why, REFUSE_PARAMS, "%s:1: is no object", file->name);
 	read_limits(&r, root, &config);
 	read_rules(&r, root, &config);
 	read_watch(&r, root, &config);

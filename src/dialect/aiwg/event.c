@@ -88,6 +88,30 @@ static void write_member(struct json *j, const struct told_member *m, const stru
 	json_packed(j, v);
 }
 
+static int64_t exit_status(const struct event *e)
+{
+	struct packed_reader r = packed_reader(packed_find(e->data, "exit_status"));
+	struct packed_item item;
+
+	if (packed_take(&r, &item) != 0 || item.kind != VALUE_NUMBER)
+		return -1;
+	return text_is(item.text, "127") ? 127 : text_is(item.text, "126") ? 126 : -1;
+}
+
+/* The original has its own words for a program that could not be started, and no exit code. */
+static bool write_unstarted(struct json *j, const struct told_member *m, const struct event *e)
+{
+	bool error = strcmp(m->name, "error") == 0;
+	char words[AIWG_UNSTARTED];
+
+	if ((!error && strcmp(m->name, "?exitCode") != 0) ||
+	    !aiwg_word_unstarted(packed_text(packed_find(e->data, "error")), exit_status(e), words))
+		return false;
+	if (error)
+		json_member_str(j, m->name, words);
+	return true;
+}
+
 static void write_notification(struct json *j, const struct told *t, const struct event *e)
 {
 	json_begin_object(j);
@@ -96,7 +120,8 @@ static void write_notification(struct json *j, const struct told *t, const struc
 	json_key(j, "params");
 	json_begin_object(j);
 	for (unsigned i = 0; i < MEMBERS_MAX && t->members[i].name; i++)
-		write_member(j, &t->members[i], e);
+		if (!write_unstarted(j, &t->members[i], e))
+			write_member(j, &t->members[i], e);
 	json_end_object(j);
 	json_end_object(j);
 }

@@ -64,18 +64,17 @@ static int check_folder(int at, const char *folder, const char *name, struct why
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0
-				       : refuse(why, REFUSE_UNAVAILABLE, "project %.100s: %s: %s",
+				       : refuse(why, REFUSE_UNAVAILABLE, "project %s: %s: %s",
 						folder, name, strerror(errno));
 	if (S_ISLNK(st.st_mode))
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "project %.100s: %s is a symbolic link, and is not followed", folder,
+			      "project %s: %s is a symbolic link, and is not followed", folder,
 			      name);
 	if (!S_ISDIR(st.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "project %.100s: %s is not a folder", folder,
-			      name);
+		return refuse(why, REFUSE_CONFLICT, "project %s: %s is not a folder", folder, name);
 	if (!is_trusted(&st))
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "project %.100s: %s belongs to another user (uid %u)", folder, name,
+			      "project %s: %s belongs to another user (uid %u)", folder, name,
 			      (unsigned)st.st_uid);
 	return 0;
 }
@@ -89,8 +88,7 @@ int project_check(const char *folder, struct why *why)
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "project %.100s: %s", folder,
-			      strerror(errno));
+		return refuse(why, REFUSE_UNAVAILABLE, "project %s: %s", folder, strerror(errno));
 	r = check_folder(fd, folder, ".aiwg", why);
 	return r != 0 ? r : check_folder(fd, folder, ".aiwg/daemon", why);
 }

@@ -62,9 +62,29 @@ int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why)
 
 /* ---- why a task has failed, in Node's words ---- */
 
-static int refuse_program(struct why *why, const char *name)
+bool aiwg_word_unstarted(struct text error, int64_t exit_status, char out[AIWG_UNSTARTED])
 {
-	return refuse(why, REFUSE_NOT_FOUND, "spawn %.100s ENOENT", name);
+	static const struct {
+		int64_t exit_status;
+		struct text words;
+		const char *code;
+	} rows[] = {
+		{127, TEXT(TASK_NO_COMMAND), "ENOENT"},
+		{127, TEXT(TASK_NO_FILE), "ENOENT"},
+		{126, TEXT(TASK_FORBIDDEN), "EACCES"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct text words = rows[i].words;
+		size_t n = error.len - words.len;
+
+		if (exit_status != rows[i].exit_status || error.len <= words.len || n > 100 ||
+		    memcmp(error.data + n, words.data, words.len) != 0)
+			continue;
+		snprintf(out, AIWG_UNSTARTED, "spawn %.*s %s", (int)n, error.data, rows[i].code);
+		return true;
+	}
+	return false;
 }
 
 static void word_exit(char *out, size_t size, int status, int signal)
@@ -83,7 +103,6 @@ static void word_timeout(char *out, size_t size, int64_t timeout_ms)
 
 const struct task_wording aiwg_task_wording = {
 	.stopped = "Killed during shutdown",
-	.no_program = refuse_program,
 	.exited = word_exit,
 	.timed_out = word_timeout,
 };

@@ -135,8 +135,7 @@ static int parse_config(const struct project *p, struct project_config *c, struc
 		return 0;
 	snprintf(file, sizeof(file), "%s/%s", p->folder, PROJECT_CONFIG);
 	if (r != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %.120s: %s", file,
-			      strerror(-r));
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %s: %s", file, strerror(-r));
 	config.name = file;
 	config.text = text_in(&c->text);
 	return aiwg_config_read(&c->arena, &config, &c->config, why);

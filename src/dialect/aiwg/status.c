@@ -304,7 +304,7 @@ void aiwg_write_automation(struct json *j, struct engine *s, struct text folder)
 
 	if (s->automation) {
 		automation_rules(s->automation, folder, &rules, &n, &enabled);
-		automation_log(s->automation, folder, &log, &n_log);
+		automation_recent(s->automation, folder, &log, &n_log);
 	}
 	json_begin_object(j);
 	json_member_bool(j, "enabled", enabled);
@@ -395,7 +395,8 @@ static void write_rule_count(struct json *j, struct engine *s, struct text folde
 
 static void write_health(struct json *j, const struct server *s, const char *health, int64_t now_ms)
 {
-	int failing = engine_failing(s->opts.engine);
+	const char *failing = engine_failing(s->opts.engine);
+	const char *ailing = engine_ailing(s->opts.engine);
 
 	json_key(j, "health");
 	json_begin_object(j);
@@ -403,11 +404,11 @@ static void write_health(struct json *j, const struct server *s, const char *hea
 	aiwg_write_time(j, "last_check", now_ms);
 	json_key(j, "issues");
 	json_begin_array(j);
-	if (failing != 0) {
-		char issue[120];
+	if (ailing) {
+		char issue[320];
 
-		snprintf(issue, sizeof(issue), "the store cannot be written: %s",
-			 strerror(-failing));
+		snprintf(issue, sizeof(issue), "%s%s",
+			 failing ? "the store cannot be written: " : "", ailing);
 		json_str(j, issue);
 	}
 	json_end_array(j);

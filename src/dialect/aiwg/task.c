@@ -82,7 +82,11 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 		       struct text output)
 {
 	struct task shown = *task;
+	char unstarted[AIWG_UNSTARTED];
 
+	if (c->dialect == &aiwg_dialect &&
+	    aiwg_word_unstarted(task->error, task->exit_status, unstarted))
+		shown.error = text_of(unstarted);
 	/* koine's own task.show has the results of tasks in other states. */
 	if (shown.state != TASK_COMPLETED)
 		shown.result = (struct text) {0};

@@ -91,14 +91,16 @@ struct done ash_delete(struct call *c)
 {
 	const struct delete_in *in = c->in;
 	struct memory_asker by;
+	struct memory memory;
 	struct json *j;
-	bool deleted;
+	bool deleted = false;
 	int r = ash_asker(c, &in->who, &by);
 
 	if (r == 0)
-		r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, &deleted,
-				  &c->why);
-	if (r != 0)
+		r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, false, &memory,
+				  &deleted, &c->why);
+	/* Of an ambiguous prefix the original says no more than this. */
+	if (r != 0 && r != REFUSE_CONFLICT)
 		return call_fail(c, r);
 	j = call_result(c);
 	json_begin_object(j);
@@ -118,8 +120,9 @@ struct done ash_reload(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	r = opts->on_reload_asked ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, &why)
-				  : refuse(&why, REFUSE_UNAVAILABLE, "nothing to read again");
+	r = opts->on_reload_asked
+		    ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, NULL, &why)
+		    : refuse(&why, REFUSE_UNAVAILABLE, "nothing to read again");
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_bool(j, "success", r == 0);

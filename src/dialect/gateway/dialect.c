@@ -40,7 +40,10 @@ static const struct field store_fields[] = {
 };
 
 static const struct field chat_fields[] = {
-	{.name = "model", .type = FIELD_STRING, AT(gateway_chat_in, model)},
+	{.name = "model",
+	 .type = FIELD_STRING,
+	 .for_humans = HUMANS_IF_PROGRAM,
+	 AT(gateway_chat_in, model)},
 	{.name = "messages", .type = FIELD_ARRAY, .required = true, AT(gateway_chat_in, messages)},
 	{.name = "tools", .type = FIELD_ARRAY, AT(gateway_chat_in, tools)},
 	{.name = "tool_choice", .type = FIELD_ANY, AT(gateway_chat_in, tool_choice)},
@@ -57,11 +60,12 @@ static const struct field job_fields[] = {
 };
 
 /* A method with parameters that answers later. */
-#define TAKES(word, fields_, in, fn)                                                               \
+#define TAKES_FOR(who, word, fields_, in, fn)                                                      \
 	{                                                                                          \
 		.name = (word), FIELDS(fields_), .in_size = sizeof(struct in), .handle = (fn),     \
-		.flags = METHOD_LATER                                                              \
+		.flags = METHOD_LATER | (who)                                                      \
 	}
+#define TAKES(word, fields_, in, fn) TAKES_FOR(0, word, fields_, in, fn)
 
 static const struct http_route routes[] = {
 	{"GET", "/health", {.name = "health", .handle = gateway_health}},
@@ -83,12 +87,16 @@ static const struct http_route routes[] = {
 	{"GET", "/cron/list", {.name = "cron/list", .handle = gateway_cron_list}},
 	{"POST",
 	 "/cron/add",
-	 {.name = "cron/add", .handle = gateway_cron_add, .flags = METHOD_LATER}},
+	 {.name = "cron/add",
+	  .handle = gateway_cron_add,
+	  .flags = METHOD_LATER | METHOD_FOR_HUMANS}},
 	{"POST", "/cron/update",
-	 TAKES("cron/update", job_fields, gateway_job_in, gateway_cron_update)},
+	 TAKES_FOR(METHOD_FOR_HUMANS, "cron/update", job_fields, gateway_job_in,
+		   gateway_cron_update)},
 	{"POST", "/cron/remove",
 	 TAKES("cron/remove", job_fields, gateway_job_in, gateway_cron_remove)},
-	{"POST", "/cron/run", TAKES("cron/run", job_fields, gateway_job_in, gateway_cron_run)},
+	{"POST", "/cron/run",
+	 TAKES_FOR(METHOD_FOR_HUMANS, "cron/run", job_fields, gateway_job_in, gateway_cron_run)},
 };
 
 static const char *openai_type(int status)

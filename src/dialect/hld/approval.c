@@ -296,6 +296,7 @@ struct done hld_create_approval(struct call *c)
 	const struct approval_new approval = {
 		.kind = APPROVAL_FUNCTION,
 		.run = in->run_id,
+		.session = in->run_id, /* newer clients give the session's id */
 		.must_be_known = true,
 		.tool = in->tool_name,
 		.tool_use_id = in->tool_use_id.len > 0 ? in->tool_use_id : (struct text) {0},

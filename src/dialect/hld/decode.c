@@ -245,14 +245,14 @@ static int set_member(const struct field *f, const struct value *v, const char *
 	return 0;
 }
 
-static int set_members(const struct method *m, const struct value *params, void *in,
-		       struct why *why)
+static int set_members(struct call *c, void *in)
 {
+	const struct method *m = c->method;
 	char type[64];
 	char name[128];
 
 	request_type(m, type);
-	value_each (member, params) {
+	value_each (member, c->request.params) {
 		const struct field *f = find_field(m, member);
 		int r;
 
@@ -260,9 +260,10 @@ static int set_members(const struct method *m, const struct value *params, void 
 		if (!f || (member->kind == VALUE_NULL && f->type != FIELD_ANY))
 			continue;
 		snprintf(name, sizeof(name), "%s.%s", type, f->name);
-		r = set_member(f, member, name, (char *)in + f->offset, why);
+		r = set_member(f, member, name, (char *)in + f->offset, &c->why);
 		if (r != 0)
 			return r;
+		c->given[f - m->fields] = member;
 	}
 	return 0;
 }
@@ -274,7 +275,8 @@ static int decode(struct call *c)
 	char type[64];
 	void *in = arena_zalloc(&c->arena, m->in_size + 1);
 
-	if (!in)
+	c->given = arena_zalloc(&c->arena, (m->n_fields + 1) * sizeof(c->given[0]));
+	if (!in || !c->given)
 		return -ENOMEM;
 	c->in = in;
 	request_type(m, type);
@@ -284,7 +286,7 @@ static int decode(struct call *c)
 		return refuse(&c->why, REFUSE_PARAMS,
 			      "%sjson: cannot unmarshal %s into Go value of type rpc.%s", invalid,
 			      kind_word(params), type);
-	return params->kind == VALUE_OBJECT ? set_members(m, params, in, &c->why) : 0;
+	return params->kind == VALUE_OBJECT ? set_members(c, in) : 0;
 }
 
 int hld_decode(struct call *c)

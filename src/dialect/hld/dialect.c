@@ -31,6 +31,19 @@ static const struct error_row errors[N_REFUSALS] = {
 	}
 #define RUN(member, about) TEXT_FIELD(struct hld_run_in, member, about)
 
+/* Chooses which programs run, or what they may do unasked. */
+#define CHOICE(member, about)                                                                      \
+	{                                                                                          \
+		.name = #member, .type = FIELD_STRING, .for_humans = HUMANS, .doc = (about),       \
+		.offset = offsetof(struct hld_run_in, member)                                      \
+	}
+#define ALLOWED                                                                                    \
+	{                                                                                          \
+		.name = "allowed_tools", .type = FIELD_ARRAY, .for_humans = HUMANS,                \
+		.doc = "Tools that need no permission",                                            \
+		.offset = offsetof(struct hld_run_in, allowed_tools)                               \
+	}
+
 #define TOOLS(member, about)                                                                       \
 	{                                                                                          \
 		.name = #member, .type = FIELD_ARRAY, .doc = (about),                              \
@@ -54,16 +67,19 @@ static const struct field launch_fields[] = {
 	RUN(model, "opus or sonnet; anything else lets the agent decide"),
 	{.name = "mcp_config",
 	 .type = FIELD_OBJECT,
+	 .for_humans = HUMANS,
 	 .doc = "MCP servers: {\"mcpServers\": {NAME: {\"command\", \"args\", \"env\"}}}",
 	 .offset = offsetof(struct hld_run_in, mcp_config)},
-	RUN(permission_prompt_tool, "The MCP tool that is asked for permission"),
-	RUN(working_dir, "The folder it works in; the daemon's own without"),
+	CHOICE(permission_prompt_tool, "The MCP tool that is asked for permission"),
+	CHOICE(working_dir, "The folder it works in; the daemon's own without"),
 	TURNS,
 	RUN(system_prompt, "In the place of the agent's own"),
 	RUN(append_system_prompt, "Behind the agent's own"),
-	TOOLS(allowed_tools, "Tools that need no permission"),
+	ALLOWED,
 	TOOLS(disallowed_tools, "Tools that it has not"),
+	TOOLS(additional_directories, "Folders that it may use besides working_dir"),
 	RUN(custom_instructions, "Behind what is appended to the agent's own"),
+	RUN(title, "The session's title"),
 	FLAG(struct hld_run_in, verbose, "The agent always says all"),
 	FLAG(struct hld_run_in, dangerously_skip_permissions, "Refused, where it is true"),
 	{.name = "dangerously_skip_permissions_timeout",
@@ -79,12 +95,15 @@ static const struct field continue_fields[] = {
 	RUN(append_system_prompt, "Behind the agent's own"),
 	{.name = "mcp_config",
 	 .type = FIELD_STRING,
+	 .for_humans = HUMANS,
 	 .doc = "MCP servers, as JSON in a text",
 	 .offset = offsetof(struct hld_run_in, mcp_config_text)},
-	RUN(permission_prompt_tool, "The MCP tool that is asked for permission"),
-	TOOLS(allowed_tools, "Tools that need no permission"),
+	CHOICE(permission_prompt_tool, "The MCP tool that is asked for permission"),
+	ALLOWED,
 	TOOLS(disallowed_tools, "Tools that it has not"),
+	TOOLS(additional_directories, "Folders that it may use besides working_dir"),
 	RUN(custom_instructions, "Behind what is appended to the agent's own"),
+	RUN(title, "The new session's title"),
 	TURNS,
 };
 
@@ -108,6 +127,8 @@ static const struct field title_fields[] = {
 };
 
 static const struct field leaves_fields[] = {
+	TEXT_FIELD(struct hld_leaves_in, filter,
+		   "normal, archived or draft; goes before the others"),
 	FLAG(struct hld_leaves_in, include_archived, "Those that were put away, too"),
 	FLAG(struct hld_leaves_in, archived_only, "Those only"),
 };

@@ -140,7 +140,9 @@ struct hld_run_in {
 	struct text append_system_prompt;
 	const struct value *allowed_tools;
 	const struct value *disallowed_tools;
+	const struct value *additional_directories;
 	struct text custom_instructions;
+	struct text title;
 	bool verbose;
 	bool dangerously_skip_permissions; /* both of these are refused */
 	int64_t dangerously_skip_permissions_timeout;
@@ -154,6 +156,7 @@ struct hld_session_in {
 };
 
 struct hld_leaves_in {
+	struct text filter;
 	bool include_archived;
 	bool archived_only;
 };

@@ -5,8 +5,6 @@
 #include "dialect/hld/hld.h"
 #include "dialect/engine.h"
 
-enum { PATHS_DEFAULT = 20 };
-
 /* ---- needs ---- */
 
 int hld_need(struct call *c, struct text t, const char *name)
@@ -55,27 +53,27 @@ struct done hld_health(struct call *c)
 
 /* An empty list counts as absent, and is inherited. On koine's socket nobody has checked the
  * items yet. */
-static int read_tools(struct call *c, const struct value *list, const char *name,
-		      struct texts *ret_tools)
+static int read_texts(struct call *c, const struct value *list, const char *name,
+		      struct texts *ret_texts)
 {
 	unsigned n = list ? list->len : 0;
-	struct text *tools;
+	struct text *texts;
 	unsigned i = 0;
 
 	if (n == 0)
 		return 0;
 	if (n > SESSION_TOOLS_MAX)
-		return refuse_field(&c->why, name, "%s has more than %d tools", name,
+		return refuse_field(&c->why, name, "%s has more than %d items", name,
 				    SESSION_TOOLS_MAX);
-	tools = arena_alloc(&c->arena, n * sizeof(*tools));
-	if (!tools)
+	texts = arena_alloc(&c->arena, n * sizeof(*texts));
+	if (!texts)
 		return -ENOMEM;
 	value_each (v, list) {
 		if (v->kind != VALUE_STRING && v->kind != VALUE_NULL)
 			return refuse_field(&c->why, name, "%s must be texts", name);
-		tools[i++] = v->kind == VALUE_STRING ? value_text(v) : TEXT("");
+		texts[i++] = v->kind == VALUE_STRING ? value_text(v) : TEXT("");
 	}
-	*ret_tools = (struct texts) {.items = tools, .n = n};
+	*ret_texts = (struct texts) {.items = texts, .n = n};
 	return 0;
 }
 
@@ -107,6 +105,7 @@ static int read_run(struct call *c, struct session_new *ret)
 		return r;
 	*ret = (struct session_new) {
 		.query = in->query,
+		.title = hld_some(in->title),
 		.model = read_model(in->model),
 		.mcp_config.value = in->mcp_config,
 		.permission_prompt_tool = hld_some(in->permission_prompt_tool),
@@ -116,9 +115,12 @@ static int read_run(struct call *c, struct session_new *ret)
 		.append_system_prompt = hld_some(in->append_system_prompt),
 		.custom_instructions = hld_some(in->custom_instructions),
 	};
-	r = read_tools(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools);
+	r = read_texts(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools);
 	if (r == 0)
-		r = read_tools(c, in->disallowed_tools, "disallowed_tools", &ret->disallowed_tools);
+		r = read_texts(c, in->disallowed_tools, "disallowed_tools", &ret->disallowed_tools);
+	if (r == 0)
+		r = read_texts(c, in->additional_directories, "additional_directories",
+			       &ret->additional_directories);
 	if (r == 0 && in->mcp_config_text.len > 0)
 		r = hld_read_mcp(&c->arena, in->mcp_config_text, &ret->mcp_config.value, &c->why);
 	if (r == 0 && in->mcp_config)
@@ -327,10 +329,22 @@ struct done hld_list(struct call *c)
 	return reply_list(c, &f);
 }
 
+static struct done reply_no_sessions(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	json_key(j, "sessions");
+	json_begin_array(j);
+	json_end_array(j);
+	json_end_object(j);
+	return call_reply(c);
+}
+
 struct done hld_leaves(struct call *c)
 {
 	const struct hld_leaves_in *in = c->in;
-	const struct session_filter f = {
+	struct session_filter f = {
 		.archived = in->archived_only      ? ARCHIVED_ONLY
 			    : in->include_archived ? ARCHIVED_ANY
 						   : ARCHIVED_NO,
@@ -338,6 +352,15 @@ struct done hld_leaves(struct call *c)
 		.leaves = true,
 	};
 
+	if (text_is(in->filter, "draft")) /* koined has none */
+		return reply_no_sessions(c);
+	if (text_is(in->filter, "normal"))
+		f.archived = ARCHIVED_NO;
+	else if (text_is(in->filter, "archived"))
+		f.archived = ARCHIVED_ONLY;
+	else if (in->filter.len > 0)
+		return call_fail(c, refuse_field(&c->why, "filter",
+						 "filter must be normal, archived or draft"));
 	return reply_list(c, &f);
 }
 
@@ -423,8 +446,7 @@ struct done hld_paths(struct call *c)
 	int r = hld_need_sessions(c);
 
 	if (r == 0)
-		r = session_paths(call_sessions(c), c->lane, &c->arena,
-				  in->limit > 0 ? in->limit : PATHS_DEFAULT, &paths, &n);
+		r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);

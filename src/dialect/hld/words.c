@@ -267,6 +267,7 @@ static int refuse_resume(struct why *why)
 
 const struct session_wording hld_session_wording = {
 	.run_variable = "HUMANLAYER_RUN_ID",
+	.session_variable = "HUMANLAYER_SESSION_ID",
 	.socket_variable = "HUMANLAYER_DAEMON_SOCKET",
 	.failed = word_failure,
 	.no_folder = refuse_folder,

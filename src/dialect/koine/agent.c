@@ -1,4 +1,6 @@
 /* agent.note: what an agent's hook tells of it. agent.server.list: servers that agents work in. */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "call/call.h"
@@ -7,6 +9,7 @@
 #include "engine/approval/approval.h"
 #include "engine/mirror/mirror.h"
 #include "engine/session/note.h"
+#include "engine/session/observed.h"
 
 enum { SHOWN = 160 }; /* bytes of a text in the log */
 
@@ -22,35 +25,50 @@ static struct done reply(struct call *c)
 /* A hook that could not be read is no event: whoever looks for the reason looks into the log. */
 static struct done log_unread(struct call *c)
 {
-	const struct agent_note *in = c->in;
+	const struct hook_note *in = c->in;
 
 	log_caused(LOG_LEVEL_INFO, "hook not read", "agent=%.*s why=\"%.*s\"",
 		   TEXT_ARGS(text_cut(in->agent, SHOWN)), TEXT_ARGS(text_cut(in->text, SHOWN)));
 	return reply(c);
 }
 
+static int look_work(struct call *c)
+{
+	return session_look(call_sessions(c), c->lane, &c->arena, c->in, &c->peer, c->state);
+}
+
 static int note_work(struct call *c)
 {
-	return agent_note_add(call_events(c), c->in, &c->why);
+	return agent_note_add(call_events(c), c->in, &c->why)
+		       ?: session_observe(call_sessions(c), &c->arena, c->in, c->state);
 }
 
 static struct done note_then(struct call *c, int r)
 {
-	const struct agent_note *in = c->in;
+	const struct hook_note *in = c->in;
 
 	if (r != 0)
 		return call_fail(c, r);
+	session_observed(call_sessions(c), c->state);
 	approval_call_was_made(call_approvals(c), in->session, in->tool, in->input);
 	return reply(c);
 }
 
+static struct done look_then(struct call *c, int r)
+{
+	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, note_work, note_then);
+}
+
 static struct done handle_note(struct call *c)
 {
-	const struct agent_note *in = c->in;
+	const struct hook_note *in = c->in;
 
 	if (text_is(in->what, "unread"))
 		return log_unread(c);
-	return call_work(c, WRITER, note_work, note_then);
+	c->state = arena_zalloc(&c->arena, sizeof(struct session_seen));
+	if (!c->state)
+		return call_fail(c, -ENOMEM);
+	return call_work(c, READER, look_work, look_then);
 }
 
 static void write_server(struct json *j, const struct mirror_view *v)
@@ -99,7 +117,7 @@ static struct done handle_servers(struct call *c)
 #define TEXT_FIELD(word, member, text)                                                             \
 	{                                                                                          \
 		.name = (word), .type = FIELD_STRING, .doc = (text),                               \
-		.offset = offsetof(struct agent_note, member)                                      \
+		.offset = offsetof(struct hook_note, member)                                       \
 	}
 
 static const struct field note_fields[] = {
@@ -107,7 +125,7 @@ static const struct field note_fields[] = {
 	 .type = FIELD_STRING,
 	 .required = true,
 	 .doc = "started, asked, tool, stopped or ended; or unread, which is only logged",
-	 .offset = offsetof(struct agent_note, what)},
+	 .offset = offsetof(struct hook_note, what)},
 	TEXT_FIELD("agent", agent, "Who tells it: \"claude\", \"codex\""),
 	TEXT_FIELD("session_id", session, "The agent's own id of its session"),
 	TEXT_FIELD("folder", folder, "Where it works"),
@@ -117,15 +135,15 @@ static const struct field note_fields[] = {
 	{.name = "input",
 	 .type = FIELD_OBJECT,
 	 .doc = "What the tool was given. It is not kept: a question about this call is withdrawn",
-	 .offset = offsetof(struct agent_note, input)},
+	 .offset = offsetof(struct hook_note, input)},
 };
 
 const struct method koine_agent_methods[] = {
 	{.name = "agent.note",
-	 .doc = "Logs what an agent's hook tells of it",
+	 .doc = "Logs an event of an agent, which its hook reports, and observes its session",
 	 .result = "{\"type\":\"object\"}",
 	 FIELDS(note_fields),
-	 .in_size = sizeof(struct agent_note),
+	 .in_size = sizeof(struct hook_note),
 	 .handle = handle_note,
 	 .flags = METHOD_LATER},
 	{.name = "agent.server.list",

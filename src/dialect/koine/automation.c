@@ -75,33 +75,53 @@ static struct done handle_rules(struct call *c)
 
 /* ---- what they did ---- */
 
-static struct done handle_log(struct call *c)
+struct executions {
+	struct rule_execution *log;
+	unsigned n;
+};
+
+static int log_work(struct call *c)
 {
 	const struct rules_in *in = c->in;
-	const struct rule_execution *log = NULL;
-	unsigned n = 0;
-	unsigned first;
-	struct json *j;
-	int r = need_automation(c);
+	struct executions *e = c->state;
+	unsigned limit = in->limit < RULE_LOG_LIST_MAX ? (unsigned)in->limit : RULE_LOG_LIST_MAX;
 
-	if (r == 0 && in->limit < 1)
-		r = refuse_field(&c->why, "limit", "limit must be at least 1");
+	return automation_log_read(call_automation(c), c->lane, &c->arena, in->project, limit,
+				   &e->log, &e->n);
+}
+
+static struct done log_then(struct call *c, int r)
+{
+	const struct executions *e = c->state;
+	struct json *j;
+
 	if (r != 0)
 		return call_fail(c, r);
-	automation_log(call_automation(c), in->project, &log, &n);
-	first = (int64_t)n > in->limit ? n - (unsigned)in->limit : 0;
 	j = call_result(c);
 	json_begin_object(j);
 	json_key(j, "log");
 	json_begin_array(j);
-	for (unsigned i = first; i < n; i++) {
+	for (unsigned i = 0; i < e->n; i++) {
 		json_begin_object(j);
-		json_members(j, &rule_execution_portrait, (struct selection) {0}, &log[i], 0);
+		json_members(j, &rule_execution_portrait, (struct selection) {0}, &e->log[i], 0);
 		json_end_object(j);
 	}
 	json_end_array(j);
 	json_end_object(j);
 	return call_reply(c);
+}
+
+static struct done handle_log(struct call *c)
+{
+	const struct rules_in *in = c->in;
+	int r = need_automation(c);
+
+	if (r == 0 && in->limit < 1)
+		r = refuse_field(&c->why, "limit", "limit must be at least 1");
+	c->state = arena_zalloc(&c->arena, sizeof(struct executions));
+	if (r == 0 && !c->state)
+		r = -ENOMEM;
+	return r != 0 ? call_fail(c, r) : call_work(c, READER, log_work, log_then);
 }
 
 /* ---- by hand ---- */
@@ -152,7 +172,7 @@ static const struct field log_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = RULE_LOG_MAX,
-	 .doc = "How many of the newest, up to 100",
+	 .doc = "How many of the newest, up to 1000",
 	 .offset = offsetof(struct rules_in, limit)},
 	PROJECT(struct rules_in),
 };
@@ -181,14 +201,15 @@ const struct method koine_automation_methods[] = {
 	 FIELDS(run_fields),
 	 .in_size = sizeof(struct run_in),
 	 .handle = handle_run,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "automation.log",
-	 .doc = "What rules did, oldest first",
+	 .doc = "What rules did, oldest first, as long as events are kept",
 	 .result = "{\"type\":\"object\",\"properties\":{\"log\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 FIELDS(log_fields),
 	 .in_size = sizeof(struct rules_in),
-	 .handle = handle_log},
+	 .handle = handle_log,
+	 .flags = METHOD_LATER},
 };
 
 const unsigned koine_n_automation_methods =

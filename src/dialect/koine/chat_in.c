@@ -21,6 +21,7 @@ const struct field chat_in_fields[N_CHAT_IN_FIELDS] = {
 	 .offset = offsetof(struct chat_in, request_id)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
+	 .for_humans = HUMANS_IF_PROGRAM,
 	 .doc = "Who answers this time; the conversation's own without",
 	 .offset = offsetof(struct chat_in, agent)},
 	{.name = "tools",

@@ -30,19 +30,19 @@ struct done koine_health(struct call *c)
 /* Which host this is of those that share it, and whether it is there. */
 static void write_node(struct json *j, const struct node *n)
 {
-	int fault = node_fault(n);
+	const char *fault = node_fault(n);
 	unsigned rank;
 
 	json_member_text(j, "host", node_name(n));
 	json_member_uint(j, "hosts", node_count(n, &rank));
 	json_member_bool(j, "lease", node_epoch(n) != 0);
-	json_member_str(j, "answers", fault == 0 ? "ok" : strerror(-fault));
+	json_member_str(j, "answers", fault ? fault : "ok");
 }
 
 static void write_store(struct json *j, const struct engine *engine)
 {
 	const struct store_health *health = engine_health(engine);
-	int failing = engine_failing(engine);
+	const char *failing = engine_failing(engine);
 
 	json_key(j, "store");
 	json_begin_object(j);
@@ -52,7 +52,7 @@ static void write_store(struct json *j, const struct engine *engine)
 			: health->checked           ? "ok"
 			: engine_need_check(engine) ? "under way"
 						    : "not needed");
-	json_member_str(j, "writes", failing == 0 ? "ok" : strerror(-failing));
+	json_member_str(j, "writes", failing ? failing : "ok");
 	if (engine->node)
 		write_node(j, engine->node);
 	json_end_object(j);
@@ -90,6 +90,7 @@ static void write_work(struct json *j, struct engine *engine)
 	json_key(j, "tasks");
 	json_begin_object(j);
 	task_json_pauses(j, engine->tasks);
+	json_member_bool(j, "draining", tasks_draining(engine->tasks));
 	json_end_object(j);
 	json_member_uint(j, "approvals_pending", approvals_pending(engine->approvals));
 	json_key(j, "agent_servers");
@@ -173,19 +174,84 @@ struct done koine_daemon_log(struct call *c)
 
 /* ---- its settings ---- */
 
+struct reload_row {
+	enum reload_fate fate;
+	struct text key, file, reason;
+	unsigned line;
+};
+
+enum { RELOAD_ROWS_MAX = 1000 };
+
+struct reload_rows {
+	struct call *call;
+	struct reload_row *rows;
+	unsigned n;
+};
+
+static void on_reload_note(void *arg, const struct reload_note *note)
+{
+	struct reload_rows *r = arg;
+	struct reload_row *row = r->n < RELOAD_ROWS_MAX ? &r->rows[r->n] : NULL;
+	struct arena *a = &r->call->arena;
+
+	if (!row || arena_copy_text(a, text_of(note->key), &row->key) != 0 ||
+	    arena_copy_text(a, text_of(note->file), &row->file) != 0 ||
+	    arena_copy_text(a, text_of(note->reason), &row->reason) != 0)
+		return;
+	row->fate = note->fate;
+	row->line = note->line;
+	r->n++;
+}
+
+static void write_reload(struct json *j, const struct reload_rows *rows)
+{
+	static const char *const fates[] = {[RELOAD_TAKEN] = "taken",
+					    [RELOAD_LATER] = "at the next start",
+					    [RELOAD_INVALID] = "invalid"};
+
+	json_begin_object(j);
+	json_member_bool(j, "reloaded", true);
+	json_key(j, "settings");
+	json_begin_array(j);
+	for (unsigned i = 0; i < rows->n; i++) {
+		const struct reload_row *row = &rows->rows[i];
+
+		json_begin_object(j);
+		json_member_text(j, "key", row->key);
+		json_member_str(j, "state", fates[row->fate]);
+		if (row->file.len > 0)
+			json_member_text(j, "file", row->file);
+		if (row->line > 0)
+			json_member_uint(j, "line", row->line);
+		if (row->reason.len > 0)
+			json_member_text(j, "reason", row->reason);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+}
+
 struct done koine_daemon_reload(struct call *c)
 {
 	const struct server_opts *opts = &c->server->opts;
-	struct json *j;
-	int r = refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot read its settings again");
+	struct reload_rows rows = {
+		.call = c,
+		.rows = arena_alloc(&c->arena, RELOAD_ROWS_MAX * sizeof(struct reload_row))};
+	const struct reload_listener report = {.note = on_reload_note, .arg = &rows};
+	struct why why = {.text = ""};
+	int r;
 
-	if (opts->on_reload_asked)
-		r = opts->on_reload_asked(opts->arg, c->endpoint->dialect, &c->why);
+	if (!rows.rows)
+		return call_fail(c, -ENOMEM);
+	if (!opts->on_reload_asked)
+		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
+					   "this server cannot read its settings again"));
+	r = opts->on_reload_asked(opts->arg, c->endpoint->dialect, &report, &why);
+	if (r > 0)
+		r = refuse(&c->why, (enum refusal)r, "%.500s; the settings in force are unchanged",
+			   why.text);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_bool(j, "reloaded", true);
-	json_end_object(j);
+	write_reload(call_result(c), &rows);
 	return call_reply(c);
 }

@@ -31,6 +31,13 @@ static const struct field stop_fields[] = {
 	 .offset = offsetof(struct stop_in, force)},
 };
 
+static const struct field drain_fields[] = {
+	{.name = "time",
+	 .type = FIELD_INT,
+	 .doc = "Milliseconds to wait at most; 0: without a limit",
+	 .offset = offsetof(struct daemon_drain_in, time_ms)},
+};
+
 static const struct field log_fields[] = {
 	{.name = "after",
 	 .type = FIELD_INT,
@@ -77,8 +84,17 @@ static const struct method methods[] = {
 	 .handle = koine_daemon_log},
 	{.name = "daemon.reload",
 	 .doc = "Reads the settings again: agents, rules, policies, limits",
-	 .result = "{\"type\":\"object\",\"properties\":{\"reloaded\":{\"const\":true}}}",
+	 .result = "{\"type\":\"object\",\"properties\":{\"reloaded\":{\"const\":true},"
+		   "\"settings\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 .handle = koine_daemon_reload},
+	{.name = "daemon.drain",
+	 .doc = "Starts no task and no session until the connection closes; answers when none runs",
+	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
+		   "\"sessions\":{\"type\":\"integer\"}}}",
+	 FIELDS(drain_fields),
+	 .in_size = sizeof(struct daemon_drain_in),
+	 .handle = koine_daemon_drain,
+	 .flags = METHOD_LATER},
 	{.name = "daemon.stop",
 	 .doc = "Stops the daemon in good order",
 	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",

@@ -71,6 +71,11 @@ struct done koine_health(struct call *c);
 struct done koine_daemon_status(struct call *c);
 struct done koine_daemon_log(struct call *c);
 struct done koine_daemon_reload(struct call *c);
+struct done koine_daemon_drain(struct call *c);
+
+struct daemon_drain_in {
+	int64_t time_ms;
+};
 
 struct daemon_log_in {
 	int64_t after;

@@ -107,6 +107,34 @@ static struct done handle_review(struct call *c)
 	return call_reply(c);
 }
 
+static struct done handle_deleted(struct call *c)
+{
+	const struct review_in *in = c->in;
+	const struct memory_asker by = memory_asker_of(&in->who);
+	struct memory *rows;
+	unsigned n;
+	int r = memory_list_deleted(call_memories(c), c->lane, &c->arena, &by, in->limit, &rows, &n,
+				    &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	memory_wire_rows(c, rows, n, memory_entry_members);
+	return call_reply(c);
+}
+
+static struct done handle_restore(struct call *c)
+{
+	const struct history_in *in = c->in;
+	const struct memory_asker by = memory_asker_of(&in->who);
+	struct memory memory;
+	int r = memory_restore(call_memories(c), &c->arena, &by, in->memory_id, &memory, &c->why);
+
+	if (r != 0)
+		return call_fail(c, r);
+	memory_entry_write(call_result(c), &memory);
+	return call_reply(c);
+}
+
 static struct done handle_accept(struct call *c)
 {
 	const struct accept_in *in = c->in;
@@ -415,6 +443,20 @@ const struct method koine_memory_methods[] = {
 	 FIELDS(accept_fields),
 	 .in_size = sizeof(struct accept_in),
 	 .handle = handle_accept,
+	 .where = WRITER},
+	{.name = "memory.deleted",
+	 .doc = "Memories that can be restored, deleted last first; updated_at is when",
+	 .result = MEMORY_ROWS,
+	 FIELDS(review_fields),
+	 .in_size = sizeof(struct review_in),
+	 .handle = handle_deleted,
+	 .where = READER},
+	{.name = "memory.restore",
+	 .doc = "Brings back a deleted memory",
+	 .result = AN_OBJECT,
+	 FIELDS(history_fields),
+	 .in_size = sizeof(struct history_in),
+	 .handle = handle_restore,
 	 .where = WRITER},
 	{.name = "memory.update",
 	 .doc = "Changes a memory",

@@ -30,6 +30,7 @@ struct add_in {
 
 struct delete_in {
 	struct text memory_id;
+	bool purge;
 	struct memory_who_in who;
 };
 
@@ -67,6 +68,7 @@ static void write_why(struct json *j, const struct memory_why *why)
 static void write_hit(struct json *j, const struct memory *m)
 {
 	memory_wire_hit(j, m);
+	member_time(j, "created_at", m->created_ms);
 	if (m->why)
 		write_why(j, m->why);
 }
@@ -205,9 +207,11 @@ static struct done handle_delete(struct call *c)
 {
 	const struct delete_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
+	struct memory memory;
 	struct json *j;
 	bool deleted;
-	int r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, &deleted, &c->why);
+	int r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, in->purge, &memory,
+			      &deleted, &c->why);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -267,6 +271,10 @@ static const struct field delete_fields[] = {
 	 .doc = "Its id, or the beginning of it",
 	 .offset = offsetof(struct delete_in, memory_id)},
 	MEMORY_ASKER(struct delete_in),
+	{.name = "purge",
+	 .type = FIELD_BOOL,
+	 .doc = "Cannot be restored: it leaves the store, the indexes and their files",
+	 .offset = offsetof(struct delete_in, purge)},
 };
 
 const struct method koine_memory_find_methods[] = {
@@ -294,7 +302,7 @@ const struct method koine_memory_find_methods[] = {
 	 .at_once = list_at_once,
 	 .where = READER},
 	{.name = "memory.delete",
-	 .doc = "Forgets a memory",
+	 .doc = "Deletes a memory; it can be restored for a while",
 	 .result = "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"boolean\"}}}",
 	 FIELDS(delete_fields),
 	 .in_size = sizeof(struct delete_in),

@@ -4,7 +4,6 @@
 #include "call/server.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
-#include "engine/approval/approval.h"
 #include "engine/notify/notify.h"
 
 enum { WAIT_DEFAULT_S = 120, WAIT_MAX_S = 3600 };
@@ -102,23 +101,12 @@ static void on_cancel(struct call *c, void *arg)
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 
-/* On the writer's thread. A test comes at any hour and as often as it is asked for, so it is not for
- * agents. */
-static int may_test(struct call *c)
-{
-	const struct approval_client from = {.is = true, .peer = c->peer};
-
-	return approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
-}
-
-static struct done start_test(struct call *c, int r)
+static struct done start_test(struct call *c)
 {
 	const struct test_in *in = c->in;
 	struct notify_test *test = NULL;
-
-	if (r == 0)
-		r = notify_test_start(call_notify(c), in->name, in->timeout * 1000, on_tested, c,
-				      &test, &c->why);
+	int r = notify_test_start(call_notify(c), in->name, in->timeout * 1000, on_tested, c, &test,
+				  &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = test;
@@ -134,7 +122,7 @@ static struct done handle_test(struct call *c)
 		r = refuse(&c->why, REFUSE_UNAVAILABLE, "notifiers are not running");
 	else if (in->timeout < 1 || in->timeout > WAIT_MAX_S)
 		r = refuse_field(&c->why, "timeout", "timeout must be 1 to %d seconds", WAIT_MAX_S);
-	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, may_test, start_test);
+	return r != 0 ? call_fail(c, r) : start_test(c);
 }
 
 /* ---- the method table ---- */
@@ -166,7 +154,7 @@ const struct method koine_notify_methods[] = {
 	 FIELDS(test_fields),
 	 .in_size = sizeof(struct test_in),
 	 .handle = handle_test,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };
 
 const unsigned koine_n_notify_methods =

@@ -6,7 +6,6 @@
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/rule_json.h"
-#include "engine/approval/approval.h"
 #include "engine/task/task.h"
 #include "engine/automation/trust.h"
 #include "wire/json_members.h"
@@ -145,16 +144,11 @@ static int check_tasks(const struct value *tasks, struct why *why)
 	return 0;
 }
 
-/* An agent must not trust a project, since it could have written the project itself. */
 static int trust_work(struct call *c)
 {
 	const struct project_in *in = c->in;
-	const struct approval_client from = {.is = true, .peer = c->peer};
-	int r = 0;
 
-	if (in->digest.data)
-		r = approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
-	return r != 0 ? r : trust_write(call_trust(c), in->folder, in->digest, clock_utc_ms());
+	return trust_write(call_trust(c), in->folder, in->digest, clock_utc_ms());
 }
 
 static struct done trust_then(struct call *c, int r)
@@ -244,7 +238,7 @@ const struct method koine_project_methods[] = {
 	 FIELDS(trust_fields),
 	 .in_size = sizeof(struct project_in),
 	 .handle = handle_trust,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "project.distrust",
 	 .doc = "Does not let them any more",
 	 .result = TRUSTED,

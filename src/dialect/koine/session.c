@@ -7,6 +7,7 @@
 #include "dialect/koine/session_in.h"
 #include "dialect/koine/session_json.h"
 #include "dialect/engine.h"
+#include "engine/session/observed.h"
 
 enum { PATHS_MAX = 1000 };
 
@@ -50,7 +51,20 @@ struct found {
 
 static int find(struct call *c, struct text id, struct session *ret_row)
 {
-	return session_get(call_sessions(c), c->lane, &c->arena, id, true, ret_row, &c->why);
+	struct why why = {0};
+	bool found = false;
+	int r = session_get(call_sessions(c), c->lane, &c->arena, id, true, ret_row, &why);
+
+	if (r == REFUSE_NOT_FOUND) {
+		r = session_get_observed(call_sessions(c), c->lane, &c->arena, id, ret_row, &found,
+					 &c->why);
+		if (r != 0 || found)
+			return r;
+		r = REFUSE_NOT_FOUND;
+	}
+	if (r > 0)
+		c->why = why;
+	return r;
 }
 
 static int begin(struct call *c, struct found **ret)
@@ -141,6 +155,8 @@ static struct done continue_then(struct call *c, int r)
 {
 	struct found *f = c->state;
 
+	if (r == 0)
+		r = session_must_be_ours(&f->row, "continued", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
@@ -180,6 +196,8 @@ static struct done interrupt_then(struct call *c, int r)
 {
 	const struct found *f = c->state;
 
+	if (r == 0)
+		r = session_must_be_ours(&f->row, "interrupted", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
@@ -228,6 +246,10 @@ static struct done changed(struct call *c, int r)
 
 static struct done change_then(struct call *c, int r)
 {
+	const struct found *f = c->state;
+
+	if (r == 0)
+		r = session_must_be_ours(&f->row, "changed", &c->why);
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, change_work, changed);
 }
 
@@ -250,8 +272,11 @@ static int read_filter(const struct list_in *in, struct session_filter *ret, str
 {
 	enum session_status status;
 
-	*ret = (struct session_filter) {
-		.status = -1, .leaves = in->leaves, .limit = in->limit, .brief = true};
+	*ret = (struct session_filter) {.status = -1,
+					.leaves = in->leaves,
+					.limit = in->limit,
+					.brief = true,
+					.observed = true};
 	if (text_is(in->archived, "no"))
 		ret->archived = ARCHIVED_NO;
 	else if (text_is(in->archived, "only"))
@@ -356,6 +381,8 @@ static struct done handle_events(struct call *c)
 	int r;
 
 	r = need_sessions(c) ?: check_range(in, &c->why) ?: find(c, in->id, &row);
+	if (r == 0)
+		r = session_must_be_ours(&row, "followed", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	q.session = row.id;

@@ -6,7 +6,6 @@
 #include "call/call.h"
 #include "dialect/koine/koine.h"
 #include "dialect/koine/task_json.h"
-#include "engine/approval/approval.h"
 #include "dialect/engine.h"
 
 enum { LINE_BYTES = 512 }; /* bytes of output searched for its last line */
@@ -18,6 +17,7 @@ struct find_in {
 	int64_t limit;
 	int64_t before;
 	bool lines;
+	bool open_first;
 	struct text project;
 };
 
@@ -50,9 +50,27 @@ static void answer_done(struct call *c, int r, const struct why *why, const char
 	koine_task_did(c, r, why, in->id, did);
 }
 
-static void on_retried(void *arg, int r, const struct why *why)
+static void on_retried(void *arg, int r, const struct text *ids, unsigned n, const struct why *why)
 {
-	answer_done(arg, r, why, "retried");
+	struct call *c = arg;
+	const struct task_in *in = c->in;
+	struct json *j;
+
+	if (r != 0) {
+		(void)call_fail_for(c, r, why);
+		return;
+	}
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "id", in->id);
+	json_member_bool(j, "retried", true);
+	json_key(j, "tasks");
+	json_begin_array(j);
+	for (unsigned i = 0; i < n; i++)
+		json_text(j, ids[i]);
+	json_end_array(j);
+	json_end_object(j);
+	(void)call_reply(c);
 }
 
 static void on_released(void *arg, int r, const struct why *why)
@@ -60,27 +78,13 @@ static void on_released(void *arg, int r, const struct why *why)
 	answer_done(arg, r, why, "released");
 }
 
-int koine_only_for_humans(struct call *c)
-{
-	const struct approval_client from = {.is = true, .peer = c->peer};
-
-	return approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
-}
-
-static struct done release_then(struct call *c, int r)
+static struct done handle_release(struct call *c)
 {
 	const struct task_in *in = c->in;
 
-	if (r != 0)
-		return call_fail(c, r);
+	(void)call_later(c, NULL, NULL);
 	task_release(call_tasks(c), in->project, in->id, on_released, c);
 	return call_settled(c);
-}
-
-static struct done handle_release(struct call *c)
-{
-	/* Only a human may release a task that somebody else has queued. */
-	return call_work(c, WRITER, koine_only_for_humans, release_then);
 }
 
 static struct done handle_retry(struct call *c)
@@ -126,6 +130,7 @@ struct finding {
 	struct task_counts counts;
 	struct task *tasks;
 	unsigned n;
+	int64_t next;       /* 0: this is the last page */
 	struct text *lines; /* the last line of each task's output; NULL: not wanted */
 };
 
@@ -172,6 +177,9 @@ static int find_work(struct call *c)
 	struct finding *f = c->state;
 	int r = task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n, &c->why);
 
+	/* Before the rows catch up: a place is that of the row as it was read. */
+	if (r == 0 && f->n > 0 && f->n == task_list_limit(f->filter.limit))
+		f->next = task_place(&f->filter, &f->tasks[f->n - 1]);
 	if (r == 0 && in->lines)
 		r = find_lines(c, f);
 	return r;
@@ -180,8 +188,8 @@ static int find_work(struct call *c)
 /* Where the next page begins; null: this was the last one. */
 static void write_next(struct json *j, const struct finding *f)
 {
-	if (f->n > 0 && f->n == task_list_limit(f->filter.limit))
-		json_member_int(j, "next", f->tasks[f->n - 1].seq);
+	if (f->next > 0)
+		json_member_int(j, "next", f->next);
 	else
 		json_member_text(j, "next", (struct text) {0});
 }
@@ -231,16 +239,17 @@ static struct done handle_find(struct call *c)
 		.group = in->group,
 		.label = in->label,
 		.limit = in->limit,
-		.before_seq = in->before,
+		.open_first = in->open_first && !in->state.data,
+		.before = in->before,
 		.brief = true,
 	};
 	if (in->limit < 0 || in->before < 0)
 		return call_fail(c, refuse_field(&c->why, in->limit < 0 ? "limit" : "before",
 						 "limit and before must not be negative"));
-	if (in->state.data && !task_state_parse(in->state, &state))
+	if (in->state.data && !task_word_parse(in->state, &state, &f->filter.skips))
 		return call_fail(c, refuse_field(&c->why, "state",
 						 "state must be queued, running, completed, "
-						 "failed or cancelled"));
+						 "failed, skipped or cancelled"));
 	if (in->state.data)
 		f->filter.state = (int)state;
 	task_count(call_tasks(c), in->project, &f->counts);
@@ -341,7 +350,7 @@ static const struct field follow_fields[] = {
 static const struct field find_fields[] = {
 	{.name = "state",
 	 .type = FIELD_STRING,
-	 .doc = "queued, running, completed, failed or cancelled; any without",
+	 .doc = "queued, running, completed, failed, skipped or cancelled; any without",
 	 .offset = offsetof(struct find_in, state)},
 	{.name = "group",
 	 .type = FIELD_STRING,
@@ -364,6 +373,10 @@ static const struct field find_fields[] = {
 	 .type = FIELD_BOOL,
 	 .doc = "The last line of each one's output, too",
 	 .offset = offsetof(struct find_in, lines)},
+	{.name = "open_first",
+	 .type = FIELD_BOOL,
+	 .doc = "Running tasks first, then queued ones, then the others; each newest first",
+	 .offset = offsetof(struct find_in, open_first)},
 	TASK_PROJECT(struct find_in, "Those of one folder; \"\": those of none; all without"),
 };
 
@@ -372,8 +385,10 @@ static const struct field groups_fields[] = {
 };
 
 #define AN_OBJECT "{\"type\":\"object\"}"
-#define STATE     "\"state\":{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"]}"
-#define NAME      "\"project\":{\"type\":\"string\"},\"id\":{\"type\":\"string\"}"
+#define STATE                                                                                      \
+	"\"state\":{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\",\"skipped\","        \
+	"\"cancelled\"]}"
+#define NAME "\"project\":{\"type\":\"string\"},\"id\":{\"type\":\"string\"}"
 #define END                                                                                        \
 	"{\"type\":\"object\",\"properties\":{" NAME "," STATE                                     \
 	",\"exit_status\":{\"type\":[\"integer\",\"null\"]},"                                      \
@@ -382,7 +397,7 @@ static const struct field groups_fields[] = {
 
 const struct method koine_task_methods[] = {
 	{.name = "task.find",
-	 .doc = "Tasks, newest first, in short, and how many there are",
+	 .doc = "Tasks, newest first or open ones first, in short, and how many there are",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"next\":{\"type\":[\"integer\",\"null\"]},"
 		   "\"counts\":" AN_OBJECT ","
@@ -423,13 +438,15 @@ const struct method koine_task_methods[] = {
 	 .handle = koine_task_wait,
 	 .flags = METHOD_LATER},
 	{.name = "task.retry",
-	 .doc = "Queues a task again that failed or was cancelled",
+	 .doc = "Queues a task again that failed or was cancelled, with those skipped because of "
+		"it",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
-		   "\"retried\":{\"const\":true}}}",
+		   "\"retried\":{\"const\":true},\"tasks\":{\"type\":\"array\","
+		   "\"items\":{\"type\":\"string\"}}}}",
 	 FIELDS(task_fields),
 	 .in_size = sizeof(struct task_in),
 	 .handle = handle_retry,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.release",
 	 .doc = "Lets a task begin that is held: one that a project or an adopted store brought "
 		"along",
@@ -438,7 +455,7 @@ const struct method koine_task_methods[] = {
 	 FIELDS(task_fields),
 	 .in_size = sizeof(struct task_in),
 	 .handle = handle_release,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.groups",
 	 .doc = "Groups of tasks, and how many of each are in which state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"groups\":{\"type\":\"array\","

@@ -38,9 +38,6 @@ struct why;
 int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,
 		     struct why *why);
 
-/* Work for the writer's thread: refuses what agents started, as a decision would be. */
-int koine_only_for_humans(struct call *c);
-
 /* Answers {"id":ID,DID:true}, or with the refusal. */
 void koine_task_did(struct call *c, int r, const struct why *why, struct text id, const char *did);
 

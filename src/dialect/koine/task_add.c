@@ -128,27 +128,6 @@ static struct done handle_add(struct call *c)
 	return submit(c, &new);
 }
 
-/* ---- a command ---- */
-
-static struct done run_then(struct call *c, int r)
-{
-	struct task_new new;
-
-	if (r == 0)
-		r = read_new(c, &new);
-	return r != 0 ? call_fail(c, r) : submit(c, &new);
-}
-
-/* An agent may ask for a command by its own tools, which ask back; this would go past them. And
- * other users were let in to talk, not to become the one whom koined runs as. */
-static struct done handle_run(struct call *c)
-{
-	if (c->peer.other)
-		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
-					   "only the user of koined may run commands"));
-	return call_work(c, WRITER, koine_only_for_humans, run_then);
-}
-
 /* ---- the method table ---- */
 
 /* clang-format off */
@@ -175,10 +154,12 @@ static struct done handle_run(struct call *c)
 	 .offset = offsetof(struct add_in, after)}, \
 	{.name = "cwd", \
 	 .type = FIELD_STRING, \
+	 .for_humans = HUMANS, \
 	 .doc = "The folder it runs in, absolute; the project's without", \
 	 .offset = offsetof(struct add_in, new.task.cwd)}, \
 	{.name = "env", \
 	 .type = FIELD_OBJECT, \
+	 .for_humans = HUMANS, \
 	 .doc = "Variables for its environment: names and strings", \
 	 .offset = offsetof(struct add_in, env)}, \
 	{.name = "timeout", \
@@ -223,6 +204,7 @@ static const struct field add_fields[] = {
 	 .offset = offsetof(struct add_in, new.task.agent)},
 	{.name = "runner",
 	 .type = FIELD_STRING,
+	 .for_humans = HUMANS,
 	 .doc = "An agent of the settings, or \"claude\"; the default one without",
 	 .offset = offsetof(struct add_in, new.task.runner)},
 	ADD_FIELDS,
@@ -259,8 +241,8 @@ const struct method koine_task_add_methods[] = {
 	 .result = ADDED,
 	 FIELDS(run_fields),
 	 .in_size = sizeof(struct add_in),
-	 .handle = handle_run,
-	 .flags = METHOD_LATER},
+	 .handle = handle_add,
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };
 
 const unsigned koine_n_task_add_methods =

@@ -16,6 +16,13 @@ struct pause_in {
 	struct text group;
 };
 
+struct parallel_in {
+	int64_t parallel;
+	struct text group;
+};
+
+enum { PARALLEL_MAX = 10000 };
+
 /* ---- single ones ---- */
 
 static void on_stashed(void *arg, int r, const struct why *why)
@@ -132,6 +139,28 @@ static struct done handle_pause(struct call *c)
 	return call_settled(c);
 }
 
+static struct done handle_parallel(struct call *c)
+{
+	const struct parallel_in *in = c->in;
+	unsigned was = tasks_parallel(call_tasks(c), in->group);
+	struct json *j;
+	int r;
+
+	if (in->parallel < 0 || in->parallel > PARALLEL_MAX)
+		r = refuse_field(&c->why, "parallel", "parallel is 0 to %d", PARALLEL_MAX);
+	else
+		r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->why);
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_text(j, "group", in->group);
+	json_member_int(j, "parallel", in->parallel);
+	json_member_int(j, "was", was);
+	json_end_object(j);
+	return call_reply(c);
+}
+
 static struct done handle_resume(struct call *c)
 {
 	const struct pause_in *in = c->in;
@@ -225,6 +254,18 @@ static const struct field pause_fields[] = {
 	 .offset = offsetof(struct pause_in, group)},
 };
 
+static const struct field parallel_fields[] = {
+	{.name = "parallel",
+	 .type = FIELD_INT,
+	 .required = true,
+	 .doc = "How many; 0 for a group without a limit of its own",
+	 .offset = offsetof(struct parallel_in, parallel)},
+	{.name = "group",
+	 .type = FIELD_STRING,
+	 .doc = "Those of one group, in all projects; all tasks without",
+	 .offset = offsetof(struct parallel_in, group)},
+};
+
 static const struct field clean_fields[] = {
 	{.name = "group",
 	 .type = FIELD_STRING,
@@ -258,14 +299,14 @@ const struct method koine_task_control_methods[] = {
 	 FIELDS(enqueue_fields),
 	 .in_size = sizeof(struct enqueue_in),
 	 .handle = handle_enqueue,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.edit",
 	 .doc = "Changes a task that has not begun; what is not given stays",
 	 .result = DID("edited"),
 	 FIELDS(edit_fields),
 	 .in_size = sizeof(struct edit_in),
 	 .handle = handle_edit,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.pause",
 	 .doc = "Begins no more tasks, of all or of a group; those that run go on",
 	 .result = PAUSED,
@@ -279,7 +320,16 @@ const struct method koine_task_control_methods[] = {
 	 FIELDS(pause_fields),
 	 .in_size = sizeof(struct pause_in),
 	 .handle = handle_resume,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
+	{.name = "task.parallel",
+	 .doc = "How many tasks run side by side, in all or of a group, until the next start",
+	 .result =
+		 "{\"type\":\"object\",\"properties\":{\"group\":{\"type\":[\"string\",\"null\"]},"
+		 "\"parallel\":{\"type\":\"integer\"},\"was\":{\"type\":\"integer\"}}}",
+	 FIELDS(parallel_fields),
+	 .in_size = sizeof(struct parallel_in),
+	 .handle = handle_parallel,
+	 .flags = METHOD_FOR_HUMANS},
 	{.name = "task.clean",
 	 .doc = "Forgets tasks that have ended, with what they printed",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cleaned\":{\"type\":\"integer\"}}}",

@@ -12,9 +12,11 @@ static const struct setting rows[] = {
 	{"mcp", "token_file", SET_PATH, SETTING_TEXT(struct mcp_settings, token_file),
 	 "a file (0600) with the token that HTTP clients must carry; empty: mcp.token beside the "
 	 "store, made at the first start; off: none"},
+	{"mcp", "session_idle", SET_SECONDS, offsetof(struct mcp_settings, session_idle_ms), 1,
+	 30 * 86400, "after how many seconds without a request an HTTP client's session ends"},
 };
 
-static const struct mcp_settings defaults;
+static const struct mcp_settings defaults = {.session_idle_ms = 86400 * 1000};
 
 static const struct dialect_section section = {SECTION(rows, defaults)};
 
@@ -44,6 +46,7 @@ static int fill(struct mcp *m)
 /* Its listeners come before the engine. */
 static int make(struct dialect_host *h)
 {
+	const struct mcp_settings *settings = h->settings;
 	const struct mcp_opts opts = {
 		.server = h->daemon->server,
 		.name = "koine",
@@ -51,6 +54,7 @@ static int make(struct dialect_host *h)
 		.version = h->daemon->server->opts.version,
 		.instructions = instructions,
 		.subscribes = true,
+		.session_idle_ms = settings->session_idle_ms,
 		.resources_list = &mcp_resources_list,
 		.offers = side_offers,
 	};
@@ -125,6 +129,7 @@ const struct dialect mcp_dialect = {
 	.name = "mcp",
 	MCP_DIALECT_WITH(side_open, side_recognise),
 	.http_more_routes = &mcp_hook_routes,
+	.http_too_large = hook_too_large,
 	.guest_of = "koine",
 	.home = {.address = "http:127.0.0.1:8766", .optional = true},
 	.http_token_wrong =

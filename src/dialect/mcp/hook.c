@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/hook/hook.h"
 #include "base/log.h"
 #include "base/project/project.h"
@@ -17,11 +18,13 @@
 #include "call/client.h"
 #include "call/http_answer.h"
 #include "call/server.h"
+#include "dialect/asker.h"
 #include "dialect/engine.h"
 #include "dialect/mcp/server.h"
 #include "dialect/memory_search.h"
 #include "engine/approval/approval.h"
 #include "engine/session/note.h"
+#include "engine/session/observed.h"
 #include "wire/http/http1.h"
 
 enum { WAIT_SECONDS_MAX = 24 * 3600 };
@@ -35,6 +38,8 @@ struct hook_call {
 	char id[UUID_LEN + 1]; /* of the approval */
 	struct approval_waiter *waiter;
 	const struct value *said; /* NULL: nothing */
+	struct hook_note note;
+	struct session_seen seen;
 };
 
 /* ---- answers ---- */
@@ -130,7 +135,8 @@ static int describe(struct hook_call *h, struct approval_new *ret, struct why *w
 		.input = h->hook.input,
 		.timeout_ms = h->wait_ms,
 		.by_rules = h->hook.by_rules,
-		.from = {.is = true, .peer = h->call->peer},
+		.bond = BOND_CONNECTION,
+		.from = call_asker(h->call),
 	};
 	if (!approval_kind_parse(kind, &ret->kind))
 		return refuse_field(why, "kind", "kind must be function_call or human_contact");
@@ -152,10 +158,12 @@ static struct done handle_decide(struct call *c)
 
 /* ---- telling ---- */
 
-static int note_work(struct call *c)
+static int look_work(struct call *c)
 {
-	const struct hook *h = &((struct hook_call *)c->opened)->hook;
-	const struct agent_note note = {
+	struct hook_call *call = c->opened;
+	const struct hook *h = &call->hook;
+
+	call->note = (struct hook_note) {
 		.what = text_of(h->told->what),
 		.agent = h->agent,
 		.session = h->session,
@@ -164,8 +172,16 @@ static int note_work(struct call *c)
 		.tool_use_id = h->tool_use_id,
 		.text = text_cut(h->said, HOOK_TEXT_MAX),
 	};
+	return session_look(call_sessions(c), c->lane, &c->arena, &call->note, &c->peer,
+			    &call->seen);
+}
 
-	return agent_note_add(call_events(c), &note, &c->why);
+static int note_work(struct call *c)
+{
+	struct hook_call *h = c->opened;
+
+	return agent_note_add(call_events(c), &h->note, &c->why)
+		       ?: session_observe(call_sessions(c), &c->arena, &h->note, &h->seen);
 }
 
 static int name_project(const struct hook *h, struct call *c, struct text *ret)
@@ -203,6 +219,16 @@ static int find_memories(struct call *c, struct memory **ret_rows, unsigned *ret
 	return r;
 }
 
+static void add_memory(struct buf *context, const struct memory *m)
+{
+	char created[ISO_LEN + 1];
+	struct hook_memory memory = {.id = m->id, .content = m->content};
+
+	clock_format_iso(m->created_ms, created);
+	memory.created = text_of(created);
+	hook_context_add(context, &memory);
+}
+
 static int recall_work(struct call *c)
 {
 	struct hook_call *h = c->opened;
@@ -215,7 +241,7 @@ static int recall_work(struct call *c)
 		return r;
 	hook_context_begin(&context);
 	for (unsigned i = 0; i < n; i++)
-		hook_context_add(&context, rows[i].content);
+		add_memory(&context, &rows[i]);
 	r = hook_context_answer(&c->arena, h->hook.told, &context, &h->said);
 	buf_done(&context);
 	return r;
@@ -239,6 +265,8 @@ static struct done note_then(struct call *c, int r)
 	if (r != 0)
 		log_caused(LOG_LEVEL_INFO, "hook not noted", "event=%s why=\"%s\"",
 			   h->hook.told->event, r > 0 ? c->why.text : strerror(-r));
+	else
+		session_observed(call_sessions(c), &h->seen);
 	approval_call_was_made(call_approvals(c), h->hook.session, h->hook.tool, h->hook.input);
 	if (!h->hook.told->recalls)
 		return r != 0 ? call_fail(c, r) : call_reply(c);
@@ -246,9 +274,14 @@ static struct done note_then(struct call *c, int r)
 	return call_settled(c);
 }
 
+static struct done look_then(struct call *c, int r)
+{
+	return r != 0 ? note_then(c, r) : call_work(c, WRITER, note_work, note_then);
+}
+
 static struct done handle_tell(struct call *c)
 {
-	return call_work(c, WRITER, note_work, note_then);
+	return call_work(c, READER, look_work, look_then);
 }
 
 /* ---- nothing to decide ---- */
@@ -379,6 +412,27 @@ static const struct http_route routes[] = {
 
 const struct http_route_table mcp_hook_routes = {.rows = routes,
 						 .n = sizeof(routes) / sizeof(routes[0])};
+
+/* It is not read, so nobody knows what the agent wants to do. */
+bool hook_too_large(struct buf *body, const struct http_refusal *no)
+{
+	const struct hook_outcome o = {
+		.status = TEXT("unavailable"), .comment = no->message, .refused = true};
+	size_t n = strcspn(no->target.data ? no->target.data : "", "?");
+	const struct value *said = NULL;
+	struct arena arena;
+	struct json j = json_writer(body);
+	struct hook h;
+
+	if (!text_is((struct text) {.data = no->target.data, .len = n}, routes[0].path))
+		return false;
+	arena_init(&arena, HOOK_CONTEXT_MAX);
+	hook_read_unreceived((struct text) {0}, &h);
+	if (hook_answer(&arena, &h, &o, &said) == 0 && said)
+		json_value(&j, said);
+	arena_done(&arena);
+	return body->err == 0 && said;
+}
 
 bool hook_is_route(const struct call *c)
 {

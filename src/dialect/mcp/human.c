@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "call/client.h"
 #include "call/server.h"
+#include "dialect/asker.h"
 #include "dialect/engine.h"
 #include "dialect/mcp/server.h"
 #include "engine/approval/approval.h"
@@ -24,6 +25,7 @@ enum {
 };
 
 static const unsigned group = GROUP_HUMAN;
+static const unsigned permission_group = GROUP_PERMISSION;
 
 struct ask_in {
 	struct text question;
@@ -168,6 +170,7 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 	return 0;
 }
 
+/* After a restart no client asks again under the same id. */
 static struct approval_new new_approval(struct call *c)
 {
 	const struct side *side = call_side(c);
@@ -178,7 +181,8 @@ static struct approval_new new_approval(struct call *c)
 		.agent = side_agent(c),
 		.origin = side->folder.len > 0 ? side->folder : side->project,
 		.tool_use_id = side_tool_use(c),
-		.from = {.is = true, .peer = c->peer},
+		.bond = BOND_CONNECTION,
+		.from = call_asker(c),
 	};
 }
 
@@ -434,6 +438,8 @@ static struct done leave_in_inbox(struct call *c, struct text id)
 
 	if (r != 0)
 		return call_fail(c, r);
+	/* Between its two calls the client has no connection. */
+	new.bond = BOND_PROCESS;
 	mcp_keep(c, (struct text) {kept, (size_t)n});
 	(void)call_later(c, NULL, NULL);
 	approval_request(call_approvals(c), &new, on_left, c);
@@ -560,6 +566,7 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct ask_in, question)},
 	{.name = "choices",
 	 .type = FIELD_ARRAY,
+	 .items = FIELD_STRING,
 	 .doc = "Texts to choose from; free text if left out",
 	 .offset = offsetof(struct ask_in, choices)},
 	{.name = "timeout_seconds",
@@ -608,7 +615,7 @@ static const struct mcp_tool tools[] = {
 		 .in_size = sizeof(struct permission_in),
 		 .handle = handle_permission,
 		 .flags = METHOD_LATER,
-		 .arg = &group},
+		 .arg = &permission_group},
 	 .title = "May this tool be called?",
 	 .hints = MCP_HARMLESS},
 };

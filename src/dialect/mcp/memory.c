@@ -8,8 +8,17 @@
 #include "dialect/mcp/server.h"
 #include "dialect/memory_search.h"
 #include "dialect/memory_wire.h"
+#include "engine/memory/lenient.h"
+#include "engine/memory/wait.h"
 
-enum { CONTENT_SHOWN = 16 << 10 }; /* bytes of a memory in a tool's answer, which a model reads */
+enum { ADD_EXPIRES_DAYS = 4 }; /* among the fields of memory_add */
+
+enum {
+	CONTENT_SHOWN = 16 << 10, /* bytes of a memory in a tool's answer, which a model reads */
+	SIMILAR_SHOWN = 512,      /* of one that says nearly the same as a new one */
+	DAY_LEN = 10,             /* of 2026-11-15T07:47:17.123Z */
+	SECONDS_LEN = 19,
+};
 
 static const unsigned group = GROUP_MEMORY;
 
@@ -29,7 +38,7 @@ struct add_in {
 	const struct value *subjects;
 	struct text category;
 	double importance;
-	const struct value *expires_days;
+	int64_t expires_days;
 	bool common;
 };
 
@@ -110,32 +119,47 @@ static void write_subjects(struct json *j, struct text rest)
 	json_end_array(j);
 }
 
-void mcp_write_memory(struct json *j, const struct memory *m, size_t cut)
+static void write_time(struct json *j, int64_t ms)
 {
-	bool is_cut = cut > 0 && m->content.len > cut;
 	char time[ISO_LEN + 1];
 
-	json_begin_object(j);
+	/* To the second: "2026-11-15T07:47:17Z". */
+	clock_format_iso(ms, time);
+	strcpy(time + SECONDS_LEN, "Z");
+	json_member_str(j, "created_at", time);
+}
+
+/* What is at its default, or what the client knows anyway, is left out: a model reads all of it. */
+static void write_members(struct json *j, const struct memory *m, size_t cut, struct text project)
+{
+	bool is_cut = cut > 0 && m->content.len > cut;
+
 	json_member_text(j, "id", m->id);
 	json_member_text(j, "content", is_cut ? text_cut(m->content, cut) : m->content);
 	if (is_cut)
 		json_member_bool(j, "cut", true);
-	clock_format_iso(m->created_ms, time);
-	json_member_str(j, "created_at", time);
-	if (m->category.data)
+	write_time(j, m->created_ms);
+	if (m->category.data && !text_is(m->category, "other"))
 		json_member_text(j, "category", m->category);
 	if (m->subjects.len > 0)
 		write_subjects(j, m->subjects);
-	if (m->project.data)
+	if (m->project.len > 0 && !text_equal(m->project, project))
 		json_member_text(j, "project", m->project);
 	if (m->similarity > 0) {
 		json_key(j, "similarity");
-		json_double(j, m->similarity);
+		json_double(j, (double)(int)(m->similarity * 100 + 0.5) / 100);
 	}
+}
+
+void mcp_write_memory(struct json *j, const struct memory *m, size_t cut, struct text project)
+{
+	json_begin_object(j);
+	write_members(j, m, cut, project);
 	json_end_object(j);
 }
 
-static struct done reply_rows(struct call *c, const struct memory *rows, unsigned n)
+static struct done reply_rows(struct call *c, const struct memory *rows, unsigned n,
+			      struct text project)
 {
 	struct json *j = call_result(c);
 
@@ -143,7 +167,7 @@ static struct done reply_rows(struct call *c, const struct memory *rows, unsigne
 	json_key(j, "memories");
 	json_begin_array(j);
 	for (unsigned i = 0; i < n; i++)
-		mcp_write_memory(j, &rows[i], CONTENT_SHOWN);
+		mcp_write_memory(j, &rows[i], CONTENT_SHOWN, project);
 	json_end_array(j);
 	json_end_object(j);
 	return call_reply(c);
@@ -151,7 +175,7 @@ static struct done reply_rows(struct call *c, const struct memory *rows, unsigne
 
 static struct done reply_one(struct call *c, const struct memory *m)
 {
-	mcp_write_memory(call_result(c), m, CONTENT_SHOWN);
+	mcp_write_memory(call_result(c), m, CONTENT_SHOWN, (struct text) {0});
 	return call_reply(c);
 }
 
@@ -179,7 +203,7 @@ static struct done handle_search(struct call *c)
 
 	if (r == 0)
 		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
-	return r != 0 ? call_fail(c, r) : reply_rows(c, hits, n);
+	return r != 0 ? call_fail(c, r) : reply_rows(c, hits, n, q.by.project);
 }
 
 static struct done handle_list(struct call *c)
@@ -192,45 +216,172 @@ static struct done handle_list(struct call *c)
 
 	if (r == 0)
 		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
-	return r != 0 ? call_fail(c, r) : reply_rows(c, rows, n);
+	return r != 0 ? call_fail(c, r) : reply_rows(c, rows, n, f.by.project);
 }
 
-static struct done handle_add(struct call *c)
+/* ---- adding one ---- */
+
+/* In c->state, passed from thread to thread. */
+struct adding {
+	struct memory_wait wait;
+	struct memory_asker by;
+	struct memory memory;
+	struct memory *similar; /* what says nearly the same already */
+	unsigned n_similar;
+};
+
+/* On a reader's thread. */
+static int find_similar(struct call *c)
 {
 	const struct add_in *in = c->in;
+	struct adding *s = c->state;
+
+	return memory_lenient_alike(call_memories(c), c->lane, &c->arena, in->content, &s->by,
+				    &s->wait, &s->similar, &s->n_similar, &c->why);
+}
+
+/* On the writer's thread. */
+static int add(struct call *c)
+{
+	const struct add_in *in = c->in;
+	struct adding *s = c->state;
 	const struct memory_add_in plain = {
 		.content = in->content,
 		.source = TEXT("mcp"),
 		.subjects = in->subjects,
 		.category = in->category,
 		.importance = in->importance,
-		.expires_days = in->expires_days,
+		.expires_days = c->given[ADD_EXPIRES_DAYS],
 	};
 	struct memory_new new;
-	struct memory memory;
-	int r = memory_wire_new(c, &plain, &new) ?: mcp_asker(c, (struct text) {0}, &new.by);
+	int r = memory_wire_new(c, &plain, &new);
 
+	new.by = s->by;
 	if (in->common)
 		new.by = (struct memory_asker) {0};
 	new.by.tool_use_id = side_tool_use(c);
-	if (r == 0)
-		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
-	return r != 0 ? call_fail(c, r) : reply_one(c, &memory);
+	return r != 0 ? r : memory_add(call_memories(c), &c->arena, &new, &s->memory, &c->why);
 }
 
-/* Whatever a client can find by its id, it may change. */
+static void write_similar(struct json *j, const struct adding *s)
+{
+	char created[ISO_LEN + 1];
+	bool begun = false;
+
+	for (unsigned i = 0; i < s->n_similar; i++) {
+		const struct memory *m = &s->similar[i];
+
+		if (text_equal(m->id, s->memory.id))
+			continue;
+		if (!begun) {
+			json_key(j, "similar");
+			json_begin_array(j);
+		}
+		begun = true;
+		json_begin_object(j);
+		json_member_text(j, "id", m->id);
+		json_member_text(j, "content", text_cut(m->content, SIMILAR_SHOWN));
+		clock_format_iso(m->created_ms, created);
+		json_key(j, "created");
+		json_text(j, (struct text) {created, DAY_LEN});
+		json_end_object(j);
+	}
+	if (begun)
+		json_end_array(j);
+}
+
+static struct done added(struct call *c, int r)
+{
+	const struct adding *s = c->state;
+	struct json *j;
+
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_result(c);
+	json_begin_object(j);
+	write_members(j, &s->memory, CONTENT_SHOWN, (struct text) {0});
+	write_similar(j, s);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+static struct done fail_cancelled(struct call *c)
+{
+	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+/* What cannot be searched is added all the same. */
+static struct done found_similar(struct call *c, int r)
+{
+	struct adding *s = c->state;
+
+	if (atomic_load(&c->cancelled))
+		return fail_cancelled(c);
+	if (r != 0)
+		s->n_similar = 0;
+	return call_work(c, WRITER, add, added);
+}
+
+static void begin_add(struct call *c)
+{
+	struct adding *s = c->state;
+	int r = mcp_asker(c, (struct text) {0}, &s->by);
+
+	/* It may have been cancelled while its client was asked for its folder. */
+	if (r == 0 && atomic_load(&c->cancelled)) {
+		(void)fail_cancelled(c);
+		return;
+	}
+	if (r != 0) {
+		(void)call_fail(c, r);
+		return;
+	}
+	memory_wait_init(&s->wait, call_memories(c));
+	call_may_wait(c, &s->wait.as);
+	(void)call_work(c, READER, find_similar, found_similar);
+}
+
+static struct done handle_add(struct call *c)
+{
+	c->state = arena_zalloc(&c->arena, sizeof(struct adding));
+	if (!c->state)
+		return call_fail(c, -ENOMEM);
+	side_before_with(c, begin_add);
+	return call_settled(c);
+}
+
+enum { ID_CHARS_MIN = 8 };
+
+/* A short beginning is more often a mistake than meant. A client changes what belongs to its project
+ * and what is common. */
+static int changer(struct call *c, struct text id, struct memory_asker *ret_asker)
+{
+	int r = mcp_asker(c, (struct text) {0}, ret_asker);
+
+	ret_asker->changes_common = true;
+	ret_asker->tool_use_id = side_tool_use(c);
+	if (r == 0 && id.len < ID_CHARS_MIN)
+		return refuse_field(&c->why, "id",
+				    "id must be a memory's id or at least its first %d characters",
+				    ID_CHARS_MIN);
+	return r;
+}
+
 static struct done handle_update(struct call *c)
 {
 	const struct update_in *in = c->in;
-	const struct memory_asker anybody = {.tool_use_id = side_tool_use(c)};
+	struct memory_asker by;
 	const struct memory_change_in change = {
 		.content = in->content,
 		.category = in->category,
 		.importance = in->importance,
 	};
 	struct memory memory;
-	int r = memory_update(call_memories(c), &c->arena, &anybody, in->id, &change, &memory,
-			      &c->why);
+	int r = changer(c, in->id, &by);
+
+	if (r == 0)
+		r = memory_update(call_memories(c), &c->arena, &by, in->id, &change, &memory,
+				  &c->why);
 
 	return r != 0 ? call_fail(c, r) : reply_one(c, &memory);
 }
@@ -238,23 +389,30 @@ static struct done handle_update(struct call *c)
 static struct done handle_delete(struct call *c)
 {
 	const struct delete_in *in = c->in;
-	const struct memory_asker anybody = {.tool_use_id = side_tool_use(c)};
+	struct memory_asker by;
+	struct memory memory;
 	struct json *j;
-	bool deleted;
-	int r = memory_delete(call_memories(c), &c->arena, &anybody, in->id, &deleted, &c->why);
+	bool deleted = false;
+	int r = changer(c, in->id, &by);
 
+	if (r == 0)
+		r = memory_delete(call_memories(c), &c->arena, &by, in->id, false, &memory,
+				  &deleted, &c->why);
 	if (r == 0 && !deleted)
-		r = refuse_name(&c->why, REFUSE_NOT_FOUND, "no single memory has the id ", in->id);
+		r = refuse_name(&c->why, REFUSE_NOT_FOUND, "no memory has the id ", in->id);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);
 	json_begin_object(j);
-	json_member_text(j, "deleted", in->id);
+	json_member_text(j, "deleted", memory.id);
+	json_member_text(j, "content", text_cut(memory.content, CONTENT_SHOWN));
 	json_end_object(j);
 	return call_reply(c);
 }
 
 /* ---- the tools ---- */
+
+static const char *const categories[] = {"preference", "decision", "fact", "entity", "other", NULL};
 
 #define PROJECT(in)                                                                                \
 	{                                                                                          \
@@ -266,14 +424,14 @@ static struct done handle_delete(struct call *c)
 #define ID(in)                                                                                     \
 	{                                                                                          \
 		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "The memory's id, as memory_search gives it, or its beginning",             \
+		.doc = "The memory's id, as memory_search gives it, or at least its first 8 "      \
+		       "characters",                                                               \
 		.offset = offsetof(in, id)                                                         \
 	}
 #define CATEGORY(in)                                                                               \
 	{                                                                                          \
-		.name = "category", .type = FIELD_STRING,                                          \
-		.doc = "preference, decision, fact, entity or other",                              \
-		.offset = offsetof(in, category)                                                   \
+		.name = "category", .type = FIELD_STRING, .words = categories,                     \
+		.doc = "What kind of memory it is", .offset = offsetof(in, category)               \
 	}
 #define IMPORTANCE(in)                                                                             \
 	{                                                                                          \
@@ -313,14 +471,15 @@ static const struct field add_fields[] = {
 	 .offset = offsetof(struct add_in, content)},
 	{.name = "subjects",
 	 .type = FIELD_ARRAY,
+	 .items = FIELD_STRING,
 	 .doc = "Names of whom or what it is about",
 	 .offset = offsetof(struct add_in, subjects)},
 	CATEGORY(struct add_in),
 	IMPORTANCE(struct add_in),
-	{.name = "expires_days",
-	 .type = FIELD_ANY,
-	 .doc = "After how many days it may be forgotten; never if left out",
-	 .offset = offsetof(struct add_in, expires_days)},
+	[ADD_EXPIRES_DAYS] = {.name = "expires_days",
+			      .type = FIELD_INT,
+			      .doc = "After how many days it may be forgotten; never if left out",
+			      .offset = offsetof(struct add_in, expires_days)},
 	{.name = "common",
 	 .type = FIELD_BOOL,
 	 .doc = "It is of use in every project, not only in this one",
@@ -339,14 +498,20 @@ static const struct field update_fields[] = {
 
 static const struct field delete_fields[] = {ID(struct delete_in)};
 
-#define A_MEMORY                                                                                   \
-	"{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"                       \
-	"\"content\":{\"type\":\"string\"},\"cut\":{\"type\":\"boolean\"},\"created_at\":{"        \
-	"\"type\":\"string\"},"                                                                    \
-	"\"category\":{\"type\":\"string\"},"                                                      \
-	"\"subjects\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                       \
-	"\"project\":{\"type\":\"string\"},\"similarity\":{\"type\":\"number\"}},"                 \
-	"\"required\":[\"id\",\"content\",\"created_at\"]}"
+#define STRING_SCHEMA "{\"type\":\"string\"}"
+/* The members of a memory; those behind created_at are left out at their defaults. */
+#define MEMORY_PROPERTIES                                                                          \
+	"\"id\":" STRING_SCHEMA ",\"content\":" STRING_SCHEMA ",\"created_at\":" STRING_SCHEMA     \
+	",\"cut\":{\"type\":\"boolean\"},\"category\":" STRING_SCHEMA                              \
+	",\"subjects\":{\"type\":\"array\",\"items\":" STRING_SCHEMA                               \
+	"},\"project\":" STRING_SCHEMA ",\"similarity\":{\"type\":\"number\"}"
+#define MEMORY_REQUIRED "\"required\":[\"id\",\"content\",\"created_at\"]"
+#define A_MEMORY        "{\"type\":\"object\",\"properties\":{" MEMORY_PROPERTIES "}," MEMORY_REQUIRED "}"
+#define ADDED                                                                                      \
+	"{\"type\":\"object\",\"properties\":{" MEMORY_PROPERTIES                                  \
+	",\"similar\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"         \
+	"\"id\":" STRING_SCHEMA ",\"content\":" STRING_SCHEMA ",\"created\":" STRING_SCHEMA        \
+	"},\"required\":[\"id\",\"content\",\"created\"]}}}," MEMORY_REQUIRED "}"
 #define MEMORIES                                                                                   \
 	"{\"type\":\"object\",\"properties\":{\"memories\":{\"type\":\"array\","                   \
 	"\"items\":" A_MEMORY "}},\"required\":[\"memories\"]}"
@@ -368,15 +533,15 @@ static const struct mcp_tool tools[] = {
 	{.row = {.name = "memory_add",
 		 .doc = "Remembers something for later conversations, of this and other agents: a "
 			"decision and its reason, a preference, how something works, what was "
-			"tried and failed. Do not store secrets.",
+			"tried and failed. Do not store secrets. The answer's `similar` are "
+			"memories that say nearly the same: update or delete what is outdated.",
 		 FIELDS(add_fields),
 		 .in_size = sizeof(struct add_in),
 		 .handle = handle_add,
-		 .before = side_before,
-		 .where = WRITER,
+		 .flags = METHOD_LATER,
 		 .arg = &group},
 	 .title = "Remember",
-	 .output_schema = A_MEMORY,
+	 .output_schema = ADDED,
 	 .hints = MCP_HARMLESS | MCP_CLOSED},
 	{.row = {.name = "memory_list",
 		 .doc = "Lists what was remembered last, newest first.",
@@ -395,21 +560,23 @@ static const struct mcp_tool tools[] = {
 		 FIELDS(update_fields),
 		 .in_size = sizeof(struct update_in),
 		 .handle = handle_update,
+		 .before = side_before,
 		 .where = WRITER,
 		 .arg = &group},
 	 .title = "Change a memory",
 	 .output_schema = A_MEMORY,
 	 .hints = MCP_HARMLESS | MCP_IDEMPOTENT | MCP_CLOSED},
 	{.row = {.name = "memory_delete",
-		 .doc = "Forgets a memory for good. If it was only outdated, change it instead.",
+		 .doc = "Deletes a memory. If it was only outdated, change it instead.",
 		 FIELDS(delete_fields),
 		 .in_size = sizeof(struct delete_in),
 		 .handle = handle_delete,
+		 .before = side_before,
 		 .where = WRITER,
 		 .arg = &group},
 	 .title = "Forget",
-	 .output_schema =
-		 "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"string\"}}}",
+	 .output_schema = "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"string\"},"
+			  "\"content\":{\"type\":\"string\"}}}",
 	 .hints = MCP_CLOSED},
 };
 

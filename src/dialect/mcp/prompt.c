@@ -1,12 +1,13 @@
 /* Prompts: what do we know about something, and the state of this project for the next agent. */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "dialect/engine.h"
 #include "dialect/mcp/server.h"
 #include "dialect/memory_search.h"
 #include "engine/task/task.h"
 
-enum { RECALLED = 20, LEFT_OVER = 40, TASKS = 20, TEXT_MAX = 1 << 20 };
+enum { RECALLED = 20, LEFT_OVER = 40, TASKS = 20, TEXT_MAX = 1 << 20, DAY_LEN = 10 };
 
 struct recall_in {
 	struct text about;
@@ -15,7 +16,10 @@ struct recall_in {
 static void add_memories(struct buf *out, const struct memory *rows, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		buf_add_str(out, "- ");
+		char created[ISO_LEN + 1];
+
+		clock_format_iso(rows[i].created_ms, created);
+		buf_printf(out, "- %.*s ", DAY_LEN, created);
 		buf_add(out, rows[i].content.data, rows[i].content.len);
 		buf_add_char(out, '\n');
 	}
@@ -82,8 +86,7 @@ static int add_tasks(struct call *c, struct buf *out)
 	if (n > 0)
 		buf_add_str(out, "\nThe last tasks:\n");
 	for (unsigned i = 0; r == 0 && i < n; i++) {
-		buf_printf(out, "- %.*s (%s): ", TEXT_ARGS(rows[i].id),
-			   task_state_name(rows[i].state));
+		buf_printf(out, "- %.*s (%s): ", TEXT_ARGS(rows[i].id), task_word(&rows[i]));
 		buf_add(out, rows[i].prompt.data, rows[i].prompt.len);
 		buf_add_char(out, '\n');
 	}

@@ -44,7 +44,7 @@ static struct done read_memory(struct call *c)
 		return call_fail(c, r);
 	buf_init(&out, MCP_MESSAGE_MAX);
 	j = json_writer(&out);
-	mcp_write_memory(&j, &m, 0);
+	mcp_write_memory(&j, &m, 0, (struct text) {0});
 	if (out.err == 0)
 		mcp_text(c, (struct text) {out.data, out.len});
 	r = out.err;

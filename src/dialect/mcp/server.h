@@ -16,6 +16,7 @@ extern const struct dialect mcp_dialect;
 
 struct mcp_settings {
 	char token_file[PATH_LEN];
+	unsigned session_idle_ms;
 };
 
 /* ---- side.c: whom a client speaks for ---- */
@@ -25,6 +26,9 @@ enum tool_group {
 	GROUP_MEMORY = 1 << 0,
 	GROUP_TASKS = 1 << 1,
 	GROUP_HUMAN = 1 << 2,
+	/* permission_prompt: offered to Claude Code, which calls it by itself, beside GROUP_HUMAN;
+	 * to others only if they choose it. */
+	GROUP_PERMISSION = 1 << 3,
 	GROUPS_ALL = GROUP_MEMORY | GROUP_TASKS | GROUP_HUMAN,
 };
 
@@ -72,15 +76,16 @@ extern const struct method mcp_resources_list;
 /* Whose memories a call sees, if it names this project: {NULL, 0}: its client's, "*": all. */
 int mcp_asker(struct call *c, struct text project, struct memory_asker *ret_asker);
 
-/* One memory, with what is set of it. cut: bytes of its content, and "cut" if there is more; 0: all
- * of it. */
-void mcp_write_memory(struct json *j, const struct memory *m, size_t cut);
+/* One memory, with what is set of it; a project that is not this one is named. cut: bytes of its
+ * content, and "cut" if there is more; 0: all of it. */
+void mcp_write_memory(struct json *j, const struct memory *m, size_t cut, struct text project);
 
 /* ---- hook.c: agents' own hooks, over HTTP ---- */
 
 extern const struct http_route_table mcp_hook_routes;
 
 /* Whether the request came to such a route; then this reads it, instead of mcp_open. */
+bool hook_too_large(struct buf *body, const struct http_refusal *no);
 bool hook_is_route(const struct call *c);
 int hook_open(struct call *c, const struct http_request *http);
 

@@ -69,6 +69,7 @@ static const struct {
 	{"memory", GROUP_MEMORY},
 	{"tasks", GROUP_TASKS},
 	{"human", GROUP_HUMAN},
+	{"permission", GROUP_PERMISSION},
 };
 
 static unsigned group_of(struct text name)
@@ -92,8 +93,8 @@ static int read_groups(const struct value *names, unsigned *ret, struct why *why
 
 		if (!bit)
 			return refuse_field(why, "tools",
-					    "there are no tools '%.*s'; there are memory, tasks "
-					    "and human",
+					    "there are no tools '%.*s'; there are memory, tasks, "
+					    "human and permission",
 					    TEXT_ARGS(text_cut(word, 40)));
 		bits |= bit;
 	}
@@ -176,7 +177,7 @@ static const struct field open_fields[] = {
 	 .offset = offsetof(struct open_in, run_id)},
 	{.name = "tools",
 	 .type = FIELD_ARRAY,
-	 .doc = "Which tools it wants: memory, tasks, human; all without",
+	 .doc = "Which tools it wants: memory, tasks, human, permission; the first three without",
 	 .offset = offsetof(struct open_in, tools)},
 };
 
@@ -315,8 +316,11 @@ bool side_offers(const struct call *c, const struct mcp_tool *tool)
 {
 	const struct told *told = find_told(c->client);
 	const unsigned *group = tool->row.arg;
+	unsigned chosen = told ? told->side.groups : (unsigned)GROUPS_ALL;
 
-	return !told || (told->side.groups & *group);
+	if (*group == GROUP_PERMISSION && text_is(side_agent(c), "claude"))
+		return chosen & (GROUP_PERMISSION | GROUP_HUMAN);
+	return chosen & *group;
 }
 
 /* Programs call themselves by other names than people do. */

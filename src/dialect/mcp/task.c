@@ -166,18 +166,21 @@ static struct done handle_list(struct call *c)
 {
 	const struct list_in *in = c->in;
 	struct finding *f = arena_zalloc(&c->arena, sizeof(*f));
+	enum task_skips skips = SKIPS_TOO;
 	enum task_state state;
 	int r = f ? need_tasks(c) : -ENOMEM;
 
-	if (r == 0 && in->state.data && !task_state_parse(in->state, &state))
+	if (r == 0 && in->state.data && !task_word_parse(in->state, &state, &skips))
 		r = refuse_field(&c->why, "state",
-				 "state must be queued, running, completed, failed or cancelled");
+				 "state must be queued, running, completed, failed, skipped or "
+				 "cancelled");
 	if (r == 0 && in->limit < 0)
 		r = refuse_field(&c->why, "limit", "limit must not be negative");
 	if (r != 0)
 		return call_fail(c, r);
 	f->filter = (struct task_filter) {
 		.state = in->state.data ? (int)state : -1,
+		.skips = skips,
 		.group = in->group,
 		.limit = in->limit,
 		.brief = true,
@@ -270,6 +273,7 @@ static const struct field add_fields[] = {
 	 .offset = offsetof(struct add_in, group)},
 	{.name = "after",
 	 .type = FIELD_ARRAY,
+	 .items = FIELD_STRING,
 	 .doc = "Ids of tasks that must be completed first",
 	 .offset = offsetof(struct add_in, after)},
 	{.name = "timeout_seconds",
@@ -297,10 +301,14 @@ static const struct field output_fields[] = {
 	 .offset = offsetof(struct one_in, max)},
 };
 
+static const char *const states[] = {"queued",  "running",   "completed", "failed",
+				     "skipped", "cancelled", NULL};
+
 static const struct field list_fields[] = {
 	{.name = "state",
 	 .type = FIELD_STRING,
-	 .doc = "Only those that are queued, running, completed, failed or cancelled",
+	 .words = states,
+	 .doc = "Only those in this state",
 	 .offset = offsetof(struct list_in, state)},
 	{.name = "group",
 	 .type = FIELD_STRING,

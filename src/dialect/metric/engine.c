@@ -23,7 +23,7 @@ static const struct engine *engine_of(const void *from)
 
 COLLECT(writable)
 {
-	metric_value(sink, f, NULL, engine_failing(engine_of(from)) == 0);
+	metric_value(sink, f, NULL, !engine_failing(engine_of(from)));
 }
 
 COLLECT(tasks)

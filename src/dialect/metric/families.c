@@ -181,8 +181,8 @@ const struct metric_family metric_families[] = {
 	 NS,
 	 collect_searches},
 
-	{"koine_events_published", METRIC_COUNTER, NULL, "Events that this koined added to the log.",
-	 .collect = collect_events},
+	{"koine_events_published", METRIC_COUNTER, NULL,
+	 "Events that this koined added to the log.", .collect = collect_events},
 	{"koine_event_subscribers", METRIC_GAUGE, NULL, "Subscriptions to events.",
 	 .collect = collect_subscribers},
 	{"koine_events_lost", METRIC_COUNTER, NULL,

@@ -230,6 +230,8 @@ struct done nexus_create_agent(struct call *c)
 	const struct create_in *in = c->in;
 	int r = check_root(c);
 
+	if (r == 0 && nexus_is_main(c, in->agent_id))
+		r = refuse_field(&c->why, "agent_id", "Agent already exists: main");
 	if (r == 0 && in->initial_message.data && in->initial_message.len == 0)
 		r = refuse_field(&c->why, "initial_message", "initial_message cannot be empty");
 	c->state = arena_zalloc(&c->arena, sizeof(struct creation));
@@ -350,6 +352,10 @@ struct done nexus_destroy_agent(struct call *c)
 	const struct agent_in *in = c->in;
 	int r = check_root(c);
 
+	/* koine's own clients empty it that way. */
+	if (r == 0 && c->dialect == &nexus_dialect && nexus_is_default(c, in->agent_id))
+		r = refuse_field(&c->why, "agent_id", "Cannot destroy the default agent: %.*s",
+				 TEXT_ARGS(in->agent_id));
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
@@ -410,7 +416,8 @@ static struct done stop_server(struct call *c, const char *message)
 
 static int want_end(struct call *c)
 {
-	return chat_want_end(call_chat(c), c->path_name, &c->why);
+	return chat_want_end(call_chat(c), nexus_target(c, (struct text) {0}).conversation,
+			     &c->why);
 }
 
 static struct done end_wanted(struct call *c, int r)

@@ -47,6 +47,10 @@ struct nexus_target {
 	bool must_exist;
 };
 
+/* Newer clients call the conversation at "/" main. On koine's own socket that is any name. */
+bool nexus_is_main(const struct call *c, struct text id);
+bool nexus_is_default(const struct call *c, struct text id);
+
 /* The conversation of the path, the one that `agent_id` names, or the default. */
 struct nexus_target nexus_target(const struct call *c, struct text agent_id);
 

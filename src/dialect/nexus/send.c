@@ -6,12 +6,22 @@
 #include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
 
+bool nexus_is_main(const struct call *c, struct text id)
+{
+	return text_is(id, "main") && c->dialect == &nexus_dialect;
+}
+
+bool nexus_is_default(const struct call *c, struct text id)
+{
+	return text_is(id, CHAT_DEFAULT) || nexus_is_main(c, id);
+}
+
 struct nexus_target nexus_target(const struct call *c, struct text agent_id)
 {
 	struct text named = c->path_name.data ? c->path_name : agent_id;
 
 	/* The conversation at "/" exists before anything is said in it, even when it is named. */
-	if (named.data && !text_is(named, CHAT_DEFAULT))
+	if (named.data && !nexus_is_default(c, named))
 		return (struct nexus_target) {.conversation = named, .must_exist = true};
 	return (struct nexus_target) {.conversation = TEXT(CHAT_DEFAULT)};
 }

@@ -1,9 +1,8 @@
 /*
- * The files of the page. Each is asked for again whenever the page is opened (no-cache), and its tag
- * says whether it has changed: a new koined is a new page at once.
+ * The files of the page. No browser may keep them: what is in a cache may be somebody else's, who
+ * listened at our port while we were away.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "call/client.h"
 #include "call/http_answer.h"
@@ -13,8 +12,12 @@
 /* A call's `opened`; in its arena. */
 struct asked {
 	const struct page_asset *asset;
-	bool known; /* the browser has it */
+	bool worker;
 };
+
+static const char worker[] =
+	"self.addEventListener('install', () => self.skipWaiting());\n"
+	"self.addEventListener('activate', () => self.registration.unregister());\n";
 
 static const struct page_asset *find(struct text name)
 {
@@ -28,9 +31,17 @@ static const struct page_asset *find(struct text name)
 static void deliver(struct client *s, struct call *c)
 {
 	const struct asked *a = c->opened;
-	char extra[200];
-	struct http_response response = {.status = a->known ? 304 : 200, .extra = extra};
+	struct http_response response = {
+		.status = 200,
+		.extra = "Cache-Control: no-store\r\nContent-Encoding: gzip\r\n"
+			 "Vary: Accept-Encoding\r\n"};
 
+	if (s && a->worker) {
+		response.content_type = "text/javascript; charset=utf-8";
+		response.extra = "Cache-Control: no-store\r\n" PAGE_CLEAR;
+		http_send_as(s, &response, worker, sizeof(worker) - 1);
+		return;
+	}
 	if (!s)
 		return;
 	if (c->failed) {
@@ -39,34 +50,7 @@ static void deliver(struct client *s, struct call *c)
 		return;
 	}
 	response.content_type = a->asset->type;
-	response.head_only = a->known;
-	snprintf(extra, sizeof(extra),
-		 "Cache-Control: no-cache\r\nETag: %s\r\nContent-Encoding: gzip\r\n"
-		 "Vary: Accept-Encoding\r\n",
-		 a->asset->etag);
 	http_send_as(s, &response, (const char *)a->asset->data, a->asset->len);
-}
-
-/* "*", or one of a list of tags, which may be called weak. */
-static bool names_tag(struct text header, const char *tag)
-{
-	struct text one;
-
-	while (text_next(&header, ',', &one)) {
-		while (one.len > 0 && one.data[0] == ' ') {
-			one.data++;
-			one.len--;
-		}
-		while (one.len > 0 && one.data[one.len - 1] == ' ')
-			one.len--;
-		if (one.len > 2 && one.data[0] == 'W' && one.data[1] == '/') {
-			one.data += 2;
-			one.len -= 2;
-		}
-		if (text_is(one, "*") || text_is(one, tag))
-			return true;
-	}
-	return false;
 }
 
 int page_asset_head(struct call *c, const struct http_request *r)
@@ -78,7 +62,7 @@ int page_asset_head(struct call *c, const struct http_request *r)
 	c->opened = a;
 	c->deliver = deliver;
 	a->asset = find(c->path_name.data ? c->path_name : TEXT("index.html"));
-	a->known = a->asset && names_tag(http_header_find(r, "If-None-Match"), a->asset->etag);
+	a->worker = page_is_worker(r);
 	return 0;
 }
 
@@ -86,7 +70,7 @@ struct done page_asset(struct call *c)
 {
 	const struct asked *a = c->opened;
 
-	if (!a->asset)
+	if (!a->asset && !a->worker)
 		return call_fail(c, refuse(&c->why, REFUSE_NOT_FOUND, "there is no such file"));
 	return call_reply(c);
 }

@@ -1,6 +1,5 @@
 """Makes a C file of the page's files: embed.py FILE... OUTPUT. The same files make the same bytes."""
 import gzip
-import hashlib
 import os
 import sys
 
@@ -21,11 +20,10 @@ def main(files, output):
         with open(path, "rb") as f:
             text = f.read()
         packed = gzip.compress(text, 9, mtime=0)
-        tag = hashlib.sha256(text).hexdigest()[:16]
         digits = ",".join(str(b) for b in packed)
         arrays.append("static const unsigned char file_%d[] = {%s};\n" % (number, digits))
-        rows.append('\t{"%s", "%s", "\\"%s\\"", file_%d, sizeof(file_%d)},\n'
-                    % (name, TYPES[os.path.splitext(name)[1]], tag, number, number))
+        rows.append('\t{"%s", "%s", file_%d, sizeof(file_%d)},\n'
+                    % (name, TYPES[os.path.splitext(name)[1]], number, number))
     with open(output, "w", encoding="ascii") as f:
         f.write('#include "dialect/page/page.h"\n\n%s\n' % "".join(arrays))
         f.write("const struct page_asset page_assets[] = {\n%s};\n\n" % "".join(rows))

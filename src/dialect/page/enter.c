@@ -27,7 +27,8 @@ static const char welcome[] = "<!doctype html><html lang=en><meta charset=utf-8>
 /* A call's `opened`; in its arena. */
 struct entry {
 	struct visitor fresh;
-	struct text gone; /* the visitor that is replaced; {NULL, 0}: none */
+	struct text gone;         /* the visitor that is replaced; {NULL, 0}: none */
+	char host[PAGE_HOST_MAX]; /* whose cookie it will be */
 	char id[UUID_LEN + 1];
 	char secret[PAGE_SECRET_LEN + 1];
 	char digest[DIGEST_HEX_LEN + 1];
@@ -52,13 +53,14 @@ static void send_cookie(struct client *s, const struct call *c, const struct ent
 {
 	const struct page_settings *settings = c->endpoint->settings;
 	char name[PAGE_COOKIE_NAME_MAX];
-	char extra[400];
+	char extra[500];
 	const struct http_response response = {
 		.status = 200, .content_type = "text/html; charset=utf-8", .extra = extra};
 
 	page_cookie_name(c->endpoint, e->fresh.behind, name);
 	snprintf(extra, sizeof(extra),
-		 "Cache-Control: no-store\r\nSet-Cookie: %s=%s; Path=/; Max-Age=%lld; HttpOnly; "
+		 "Cache-Control: no-store\r\n" PAGE_CLEAR
+		 "Set-Cookie: %s=%s; Path=/; Max-Age=%lld; HttpOnly; "
 		 "SameSite=Strict%s\r\n",
 		 name, e->secret, (long long)(page_keep_ms(settings) / 1000),
 		 e->fresh.behind ? "; Secure" : "");
@@ -83,6 +85,7 @@ int page_enter_head(struct call *c, const struct http_request *r)
 
 	if (!e)
 		return -ENOMEM;
+	snprintf(e->host, sizeof(e->host), "%.*s", TEXT_ARGS(http_host(r)));
 	e->fresh.behind = page_is_behind(c->endpoint->settings, r);
 	c->opened = e;
 	c->deliver = deliver;
@@ -120,7 +123,7 @@ static int make(struct call *c, struct entry *e)
 
 	if (r == 0 && old)
 		r = arena_copy_text(&c->arena, old->id, &e->gone);
-	digest_hex(text_of(e->secret), e->digest);
+	page_secret_digest(text_of(e->host), text_of(e->secret), e->digest);
 	e->fresh.id = text_of(e->id);
 	e->fresh.digest = text_of(e->digest);
 	e->fresh.uid = page_uid(&c->peer);
@@ -131,13 +134,14 @@ static int make(struct call *c, struct entry *e)
 struct done page_enter(struct call *c)
 {
 	const struct page_enter_in *in = c->in;
+	const struct entry *e = c->opened;
 	char digest[DIGEST_HEX_LEN + 1];
 	int r;
 
 	/* A HEAD is somebody who looks whether the link works: it shall work for who comes. */
 	if (c->client->http_head)
 		return call_fail(c, refuse(&c->why, REFUSE_REQUEST, "a link is opened with GET"));
-	digest_hex(in->link, digest);
+	page_link_digest(text_of(e->host), in->link, digest);
 	if (!visitor_take_link(call_visitors(c), text_of(digest), clock_utc_ms()))
 		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
 					   "This link was used already, or is too old."));

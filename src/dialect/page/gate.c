@@ -15,14 +15,14 @@
 #include "engine/visitor/visitor.h"
 #include "base/clock.h"
 
-static const char scheme[] = "https://";
-
 static bool refused(struct gate_refusal *ret, enum gate_reason reason, int status, const char *text)
 {
 	*ret = (struct gate_refusal) {.reason = reason,
 				      .status = status,
 				      .text = text,
-				      .extra = "Cache-Control: no-store\r\n"};
+				      .extra = status == 401
+						       ? "Cache-Control: no-store\r\n" PAGE_CLEAR
+						       : "Cache-Control: no-store\r\n"};
 	return false;
 }
 
@@ -71,11 +71,6 @@ static bool find_cookie(struct text all, const char *name, struct text *ret)
 	return false;
 }
 
-bool page_is_behind(const struct page_settings *s, const struct http_request *r)
-{
-	return s->behind[0] && same(http_host(r), s->behind + strlen(scheme));
-}
-
 bool page_cookie_digest(const struct endpoint *e, const struct http_request *r,
 			char out[DIGEST_HEX_LEN + 1])
 {
@@ -87,7 +82,7 @@ bool page_cookie_digest(const struct endpoint *e, const struct http_request *r,
 	    !find_cookie(http_header_find(r, "Cookie"), name, &value) ||
 	    value.len != PAGE_SECRET_LEN)
 		return false;
-	digest_hex(value, out);
+	page_secret_digest(http_host(r), value, out);
 	return true;
 }
 
@@ -108,6 +103,12 @@ static bool is_reading(const struct http_request *r)
 	return text_is(r->method, "GET") || text_is(r->method, "HEAD");
 }
 
+/* The browser asks for the script of a worker. We have none, so it is one that somebody else left. */
+bool page_is_worker(const struct http_request *r)
+{
+	return text_is(r->method, "GET") && same(http_header_find(r, "Service-Worker"), "script");
+}
+
 /* Somebody followed a link to us. What we answer is shown to them, and to nobody's script. */
 static bool is_visit(const struct http_request *r)
 {
@@ -117,10 +118,15 @@ static bool is_visit(const struct http_request *r)
 
 static bool origin_is_ours(const struct page_settings *s, const struct http_request *r)
 {
+	static const char plain[] = "http://";
+	const size_t n = sizeof(plain) - 1;
 	struct text origin = http_header_find(r, "Origin");
 
-	return page_is_behind(s, r) ? same(origin, s->behind)
-				    : gate_origin_is_ours(origin, http_host(r));
+	if (page_is_behind(s, r))
+		return same(origin, s->behind);
+	return origin.len > n && memcmp(origin.data, plain, n) == 0 &&
+	       text_equal((struct text) {.data = origin.data + n, .len = origin.len - n},
+			  http_host(r));
 }
 
 static bool comes_from_us(const struct page_settings *s, const struct http_request *r)
@@ -141,8 +147,9 @@ bool page_gate(const struct client *s, const struct http_request *r,
 	       const struct route_found *found, struct gate_refusal *ret)
 {
 	const struct page_settings *settings = s->endpoint->settings;
+	enum page_host host = page_host(settings, r);
 
-	if (!page_is_behind(settings, r) && !gate_host_is_loopback(r))
+	if (host == PAGE_FOREIGN)
 		return refused(ret, GATE_HOST, 403,
 			       "Forbidden: Host is neither a loopback name nor the one "
 			       "of [page] behind");
@@ -151,7 +158,9 @@ bool page_gate(const struct client *s, const struct http_request *r,
 			       "Forbidden: this must come from the page itself");
 	if (found->route && (found->route->flags & ROUTE_OPEN))
 		return true;
-	if (!is_visitor(s, r))
+	if (page_is_worker(r))
+		return true;
+	if (host == PAGE_BARE || !is_visitor(s, r))
 		return refused(ret, GATE_TOKEN, 401, "This browser has not been let in.");
 	return true;
 }

@@ -39,12 +39,16 @@ bool page_base(const struct server *s, char *out, size_t size)
 {
 	const struct endpoint *e = find_listener(s);
 	const struct page_settings *settings = e ? e->settings : NULL;
+	char host[PAGE_HOST_MAX];
 
-	if (settings && settings->behind[0])
+	if (settings && settings->behind[0]) {
 		snprintf(out, size, "%s", settings->behind);
-	else if (e)
-		write_address(e, out, size);
-	return e != NULL;
+		return true;
+	}
+	if (!e || !page_hold_port(e) || page_host_new(e, host) != 0)
+		return false;
+	snprintf(out, size, "http://%s", host);
+	return true;
 }
 
 /* ---- whether the client may ---- */
@@ -72,12 +76,30 @@ static int have_listener(struct call *c, const struct endpoint **ret)
 		*ret = find_listener(c->server);
 	if (r == 0 && !*ret)
 		r = refuse(&c->why, REFUSE_UNAVAILABLE, "this server has no page");
+	if (r == 0 && !page_hold_port(*ret))
+		r = refuse(
+			&c->why, REFUSE_UNAVAILABLE,
+			"another program listens at localhost beside %s and could serve the page "
+			"in koined's place; set another port: [listen] page = http:127.0.0.1:PORT",
+			(*ret)->address);
 	return r;
+}
+
+/* Of the proxy, too: one of the two lets somebody in. */
+static void invite(struct call *c, const struct page_settings *s, const char *host,
+		   const char *secret)
+{
+	char digest[DIGEST_HEX_LEN + 1], behind[DIGEST_HEX_LEN + 1] = "";
+
+	page_link_digest(text_of(host), text_of(secret), digest);
+	if (s->behind[0])
+		page_link_digest(text_of(s->behind + strlen("https://")), text_of(secret), behind);
+	visitor_invite(call_visitors(c), text_of(digest), text_of(behind), clock_utc_ms());
 }
 
 static void write_link(struct json *j, const char *key, const char *base, const char *secret)
 {
-	char link[ADDRESS_TEXT_MAX + 256 + PAGE_SECRET_LEN];
+	char link[PAGE_HOST_MAX + 32 + PAGE_SECRET_LEN];
 
 	snprintf(link, sizeof(link), "%s/enter?link=%s", base, secret);
 	json_member_str(j, key, link);
@@ -88,24 +110,24 @@ static struct done open_then(struct call *c, int r)
 	const struct endpoint *e = NULL;
 	const struct page_settings *settings;
 	char secret[PAGE_SECRET_LEN + 1];
-	char digest[DIGEST_HEX_LEN + 1];
-	char base[ADDRESS_TEXT_MAX + 8];
+	char host[PAGE_HOST_MAX];
+	char base[PAGE_HOST_MAX + 8];
 	struct json *j;
 
 	if (r == 0)
 		r = have_listener(c, &e);
 	if (r == 0)
-		r = page_secret(secret);
+		r = page_secret(secret) ?: page_host_new(e, host);
 	if (r != 0)
 		return call_fail(c, r);
 	settings = e->settings;
-	digest_hex(text_of(secret), digest);
-	visitor_invite(call_visitors(c), text_of(digest), clock_utc_ms());
+	invite(c, settings, host, secret);
 	write_address(e, base, sizeof(base));
 	log_info("link to the page made", "uid=%lld", (long long)page_uid(&c->peer));
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_str(j, "address", base);
+	snprintf(base, sizeof(base), "http://%s", host);
 	write_link(j, "link", base, secret);
 	json_key(j, "behind");
 	json_str(j, settings->behind[0] ? settings->behind : NULL);

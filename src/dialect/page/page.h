@@ -24,7 +24,15 @@ struct page_settings {
 	unsigned keep_days;
 };
 
-enum { PAGE_SECRET_LEN = 64, PAGE_COOKIE_NAME_MAX = 32 };
+enum {
+	PAGE_SECRET_LEN = 64,
+	PAGE_COOKIE_NAME_MAX = 32,
+	PAGE_LABEL_LEN = 32, /* of the name before ".localhost" */
+	PAGE_HOST_MAX = 300,
+};
+
+/* For an origin that somebody else has served before: its workers, caches and documents end. */
+#define PAGE_CLEAR "Clear-Site-Data: \"cache\", \"storage\", \"executionContexts\"\r\n"
 
 /* What every answer says of how it may be used. */
 #define PAGE_HEADERS(sources, forms, referrer)                                                     \
@@ -40,12 +48,41 @@ void page_add_escaped(struct buf *out, struct text t);
 /* 32 random bytes as hexadecimal digits, with a NUL. */
 int page_secret(char out[PAGE_SECRET_LEN + 1]);
 
+/* ---- origin.c ---- */
+
+/*
+ * Whoever listens at our port while we are away can leave a worker or a cached file in the browser,
+ * which then controls our page. So each link has an origin of its own that nobody could prepare:
+ * a random name below localhost, which browsers resolve to this machine. The link and the cookie
+ * count only at that name: their digests include it.
+ */
+enum page_host {
+	PAGE_FOREIGN, /* a name that leads here by somebody else's will */
+	PAGE_BARE,    /* localhost itself or a loopback address: lets nobody in */
+	PAGE_NAMED,   /* LABEL.localhost */
+	PAGE_BEHIND,  /* the proxy of the settings */
+};
+enum page_host page_host(const struct page_settings *s, const struct http_request *r);
+
+/* "LABEL.localhost:PORT", with a label that was never used. */
+int page_host_new(const struct endpoint *e, char out[PAGE_HOST_MAX]);
+
+/* Of a link's secret, which counts at any port of its name: ssh -L may use another one. */
+void page_link_digest(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1]);
+/* Of a cookie's. */
+void page_secret_digest(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1]);
+
+/* Browsers try both addresses of localhost. Keeps others from listening at the one that we do not
+ * listen at; false: somebody does. */
+bool page_hold_port(const struct endpoint *e);
+
 /* ---- gate.c ---- */
 
 bool page_gate(const struct client *s, const struct http_request *r,
 	       const struct route_found *found, struct gate_refusal *ret);
 /* Whether the request came through the proxy of the settings. */
 bool page_is_behind(const struct page_settings *s, const struct http_request *r);
+bool page_is_worker(const struct http_request *r);
 /* The cookie's name: browsers send those of one port to every port of a host. */
 void page_cookie_name(const struct endpoint *e, bool behind, char out[PAGE_COOKIE_NAME_MAX]);
 /* The digest of the cookie that a request shows. False: there is none. */
@@ -59,7 +96,8 @@ int64_t page_keep_ms(const struct page_settings *s);
 enum { PAGE_METHODS = 3 };
 extern const struct method page_methods[PAGE_METHODS];
 
-/* "https://HOST" of the proxy, or the listener's own address. False: nobody listens. */
+/* "https://HOST" of the proxy, or an origin of the listener's that was never used. False: nobody
+ * listens. */
 bool page_base(const struct server *s, char *out, size_t size);
 
 /* ---- enter.c ---- */
@@ -86,7 +124,6 @@ struct done page_answer_use(struct call *c);
 struct page_asset {
 	const char *name;
 	const char *type;
-	const char *etag;
 	const unsigned char *data; /* compressed */
 	size_t len;
 };

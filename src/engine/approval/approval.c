@@ -136,7 +136,7 @@ void approvals_stop(struct approvals *a)
 	timer_stop(a->due);
 	list_init(&waiters);
 	list_for_each (at, following, &a->pending)
-		list_splice(&waiters, &list_entry(at, struct pending, link)->waiters);
+		pending_take_waiters(list_entry(at, struct pending, link), &waiters);
 	refuse(&why, REFUSE_STOPPING, "koined is stopping");
 	waiters_tell(&waiters, REFUSE_STOPPING, NULL, &why);
 }

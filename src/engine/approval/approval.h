@@ -10,6 +10,10 @@
  * A waiter is told once. If it was cut off (by a restart), it asks again with the same id: it
  * then continues to wait, or gets the answer that came in the meantime.
  *
+ * An approval may be bound to its asker. When the process that waits is gone, or the agent above
+ * it, it is withdrawn; at a start, too, if that process ended meanwhile, or if only a connection
+ * waited. Only the host where it was asked looks at processes.
+ *
  * The event log has:
  *	approval.requested {id, session_id, run_id, kind, tool, input?, count, total, …}
  *	approval.resolved {id, session_id, run_id, kind, tool, status, approved, decided_by, …}
@@ -53,6 +57,8 @@ enum {
 /* Who is at the other end of the connection; if `is` is not set: koined itself. */
 struct approval_client {
 	bool is;
+	pid_t pid; /* the process that connected, still alive; 0: unknown */
+	long long started;
 	/* A human at the machine has let it in, and no agent gets in there. What comes by a proxy of
 	 * another user, into which we cannot look, decides all the same. */
 	bool let_in;
@@ -142,6 +148,9 @@ struct approval_new {
 	const struct value *input; /* an object; NULL: {} */
 	int64_t timeout_ms;        /* 0: the default; < 0: none */
 	bool by_rules;             /* what no rule or grant decides is REFUSE_UNAVAILABLE */
+	/* What it ends with, once it waits for a human. BOND_PROCESS becomes BOND_CONNECTION where
+	 * the process is not known. */
+	enum approval_bond bond;
 	struct approval_client from;
 };
 
@@ -172,6 +181,9 @@ void approval_request(struct approvals *a, const struct approval_new *in, approv
 int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
 		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
 void approval_leave(struct approval_waiter *w); /* accepts NULL */
+/* The same, because the waiter's connection is closed: an approval that is bound to it, and that nobody
+ * else waits for, is withdrawn. */
+void approval_abandon(struct approval_waiter *w); /* accepts NULL */
 
 struct approval_decision {
 	struct text id;

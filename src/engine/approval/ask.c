@@ -14,6 +14,7 @@
 #include "base/uuid.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
+#include "io/process/alive.h"
 #include "store/session.h"
 #include "store/store.h"
 
@@ -32,6 +33,7 @@ struct approval_ask {
 	bool must_be_known;
 	bool by_rules;
 	bool full;
+	bool abandoned; /* its waiter's connection is closed */
 	unsigned total;
 	size_t n_bytes;
 	struct approval_client from;
@@ -159,6 +161,7 @@ static int fill(struct approval_ask *ask, const struct approval_new *in, struct 
 		.tool_use_id = in->tool_use_id,
 		.kind = in->kind,
 		.tool = in->tool,
+		.bond = in->bond,
 		.host = events_host(ask->approvals->events),
 		.created_ms = now,
 		.deadline_ms = timeout > 0 ? now + timeout : 0,
@@ -252,7 +255,7 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	int r = set_session(ask, db);
 
 	if (ask->from.is)
-		asker_see(&ask->from.peer, &ask->row);
+		asker_see(&ask->from, &ask->row);
 	if (r == 0)
 		r = policy_decide(db, scratch, ask->rules, &ask->row);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->by_rules)
@@ -292,6 +295,41 @@ static int take_there(struct approval_ask *ask, const struct approval *there)
 	return 0;
 }
 
+/* Whether the row's asker is another process, and may still be alive: those of other hosts cannot be
+ * seen. */
+static bool has_other_asker(const struct approval_ask *ask, const struct approval *row)
+{
+	const struct approval *old = &ask->row;
+
+	if (old->asker_pid == 0)
+		return false;
+	if (!approval_is_of_here(ask->approvals, old))
+		return true;
+	return (row->asker_pid != old->asker_pid || row->asker_started != old->asker_started) &&
+	       !process_is_gone((pid_t)old->asker_pid, old->asker_started);
+}
+
+/* It is asked again, perhaps on another host: the process that waits now counts. One that was asked
+ * without a bond keeps none. A live asker stays the asker: if an agent could pass its question to a
+ * child, it could decide it, because it does not descend from its child. */
+static int bind_again(struct approval_ask *ask, struct connection *db)
+{
+	const struct approval *new = &ask->asked;
+	struct approval row = ask->row;
+
+	if (row.status != APPROVAL_PENDING || row.bond == BOND_NONE || !ask->from.is)
+		return 0;
+	row.bond = new->bond;
+	row.host = new->host;
+	row.asker_pid = 0;
+	row.asker_started = 0;
+	asker_see(&ask->from, &row);
+	if (has_other_asker(ask, &row))
+		return 0;
+	ask->row = row;
+	return store_approval_bind(db, &row);
+}
+
 static int ask_run(struct work *w, int lane)
 {
 	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
@@ -308,7 +346,7 @@ static int ask_run(struct work *w, int lane)
 		r = store_approval_find(db, ask->row.id, &ask->arena, &there, &found);
 	ask->found = found;
 	if (found)
-		r = take_there(ask, &there);
+		r = take_there(ask, &there) ?: bind_again(ask, db);
 	else if (r == 0)
 		r = keep_new(ask, db, &scratch);
 	arena_done(&scratch);
@@ -325,9 +363,10 @@ static void ask_free(struct approval_ask *ask)
 	free(ask);
 }
 
-void approval_ask_forget(struct approval_ask *ask)
+void approval_ask_forget(struct approval_ask *ask, bool abandoned)
 {
 	ask->waiter = NULL;
+	ask->abandoned = abandoned;
 }
 
 /* Tells the waiter or the asker. Do this last: the callback may do anything. */
@@ -354,6 +393,7 @@ static void tell_pending(struct approval_ask *ask, struct pending *p,
 		return;
 	}
 	w->ask = NULL;
+	w->pending = p;
 	list_append(&p->waiters, &w->link);
 	if (w->on_kept)
 		w->on_kept(w->arg, 0, approval, &ask->why);
@@ -388,6 +428,10 @@ static void take_kept(struct approval_ask *ask)
 		}
 		if (ask->found)
 			pending_look_again(a, p);
+		if (ask->from.is)
+			pending_bind(p, &ask->row);
+		if (ask->abandoned)
+			pending_abandoned(p);
 		if (approval_ended_after(a, ask->serial, ask->row.session))
 			pending_end_as(a, p, APPROVAL_SUPERSEDED);
 	}

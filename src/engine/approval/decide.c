@@ -21,6 +21,9 @@ struct decide {
 	struct approval_decision in; /* copied */
 	struct approval row;         /* as it is */
 	bool found;
+	bool gone; /* its asker is: this process */
+	int64_t waiter_pid;
+	int64_t waiter_started;
 	struct why why;
 	approval_fn fn; /* NULL: nobody requested it */
 	void *arg;
@@ -195,6 +198,9 @@ static int decide_on(struct decide *d, struct connection *db)
 
 	if (r == 0 && d->row.status != APPROVAL_PENDING)
 		r = refuse_second(d);
+	if (r == 0 && d->gone &&
+	    !pending_is_bound(d->approvals, d->waiter_pid, d->waiter_started, &d->row))
+		r = refuse(&d->why, REFUSE_FORBIDDEN, "another process waits for it");
 	if (r == 0 && d->in.check)
 		r = d->in.check(d->in.shown, &d->row, &d->why);
 	return r == 0 ? change(d, db) : r;
@@ -274,6 +280,8 @@ static void decide_finished(struct work *w, int result)
 		lose(d, result, p);
 	} else if (d->fn) {
 		d->fn(d->arg, result, NULL, &d->why);
+	} else if (p && result == REFUSE_FORBIDDEN) {
+		pending_go_on(a, p);
 	} else if (p) {
 		end_failed(a, p, result);
 	}
@@ -330,13 +338,19 @@ void approval_end(struct approvals *a, struct pending *p)
 	const struct approval_decision in = {
 		.id = p->id,
 		.status = p->end_as,
-		.by = p->end_as == APPROVAL_EXPIRED ? TEXT("timeout") : TEXT("session"),
+		.by = p->gone                         ? TEXT("client")
+		      : p->end_as == APPROVAL_EXPIRED ? TEXT("timeout")
+						      : TEXT("session"),
+		.comment = p->gone ? TEXT("the asker is gone") : (struct text) {0},
 	};
 	struct decide *d;
 	int r = decide_new(a, &in, &d);
 
 	p->ending = true;
 	if (r == 0) {
+		d->gone = p->gone;
+		d->waiter_pid = p->waiter_pid;
+		d->waiter_started = p->waiter_started;
 		r = a->background.submit(a->background.arg, &d->work, true);
 		if (r != 0)
 			decide_free(d);

@@ -19,12 +19,30 @@ enum { HOLDERS_MAX = 16 };
 
 static const char way_out[] = "[approval] agents_decide = yes lets it";
 
-void asker_see(const struct peer *peer, struct approval *row)
+static void see_waiter(pid_t pid, struct approval *row)
 {
+	struct process_seen waiter;
+
+	if (row->bond == BOND_NONE || row->waiter_pid > 0 || !process_see(pid, &waiter))
+		return;
+	row->waiter_pid = waiter.pid;
+	row->waiter_started = waiter.started;
+}
+
+void asker_see(const struct approval_client *from, struct approval *row)
+{
+	const struct peer *peer = &from->peer;
 	struct process_seen speaker;
 	pid_t pids[HOLDERS_MAX];
 	unsigned n = peer->known ? peer_pids(peer, pids, HOLDERS_MAX) : 0;
 
+	row->waiter_pid = row->bond != BOND_NONE ? from->pid : 0;
+	row->waiter_started = row->bond != BOND_NONE ? from->started : 0;
+	/* Whoever connected to a Unix socket is known by now, or gone, or in another namespace. */
+	for (unsigned i = 0; i < n && !peer->local; i++)
+		see_waiter(pids[i], row);
+	if (row->bond == BOND_PROCESS && row->waiter_pid == 0)
+		row->bond = BOND_CONNECTION;
 	for (unsigned i = 0; i < n; i++) {
 		if (!lineage_speaker(pids[i], &speaker))
 			continue;
@@ -83,18 +101,18 @@ static int check_one(const struct look *l, const struct process_seen *who,
 
 static int refuse_unknown(const struct look *l)
 {
-	return refuse(l->why, REFUSE_FORBIDDEN, "it cannot be told which process decides (%s)",
+	return refuse(l->why, REFUSE_FORBIDDEN, "cannot identify the process that decides (%s)",
 		      way_out);
 }
 
 static int check_process(const struct look *l, pid_t pid, struct process_seen *ret_who)
 {
 	struct process_seen lineage[LINEAGE_MAX];
-	unsigned n = lineage_read(pid, lineage);
+	unsigned n;
 	int r = 0;
 
-	/* A lineage that is longer than we read is a place to hide. */
-	if (n == 0 || n == LINEAGE_MAX)
+	/* An agent could hide where the lineage is incomplete. */
+	if (!lineage_read(pid, lineage, &n))
 		return refuse_unknown(l);
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		r = check_one(l, &lineage[0], &lineage[i]);

@@ -74,6 +74,7 @@ struct approvals {
 struct pending {
 	struct list link;
 	struct list bucket_link;
+	struct approvals *approvals;
 	struct list waiters;
 	struct text id;
 	struct text session; /* {NULL, 0}: none */
@@ -85,7 +86,16 @@ struct pending {
 	uint64_t due_ms; /* steady clock; 0: never */
 	enum approval_status end_as;
 	bool ending; /* on its way to the store */
-	char own[];  /* the texts */
+	/* bond.c */
+	enum approval_bond bond;
+	bool gone;        /* its asker is gone: it is to be withdrawn */
+	bool waiter_gone; /* the process is; another may hold its connection */
+	int64_t waiter_pid;
+	int64_t waiter_started;
+	struct process_watch *waiter; /* NULL: not watched */
+	struct process_watch *asker;
+	uint64_t expires_ms; /* steady clock; 0: never */
+	char own[];          /* the texts */
 };
 
 struct approval_ask;
@@ -93,6 +103,7 @@ struct approval_ask;
 struct approval_waiter {
 	struct list link;         /* in pending->waiters or approvals->refused */
 	struct approval_ask *ask; /* its request on the way to the store; NULL: none */
+	struct pending *pending;  /* in whose list it is; NULL: none */
 	approval_fn on_kept;
 	approval_fn fn;
 	void *arg;
@@ -118,9 +129,27 @@ void pending_end_again(struct approvals *a, struct pending *p);
 void pending_resolved(struct approvals *a, struct pending *p, const struct approval *row);
 /* Removes it from memory; its waiters move to the list. */
 void pending_take(struct approvals *a, struct pending *p, struct list *ret_waiters);
+/* Its waiters move to the list. */
+void pending_take_waiters(struct pending *p, struct list *ret_waiters);
 void pending_on_due(void *approvals);
 void pending_free_all(struct approvals *a);
 int pending_load(struct approvals *a);
+
+/* An end was refused, because another process waits for it now. */
+void pending_go_on(struct approvals *a, struct pending *p);
+
+/* ---- bond.c: the processes that wait ---- */
+
+/* Watches those of the row, which is as the store has it. */
+void pending_bind(struct pending *p, const struct approval *row);
+/* After a restart: what only a connection waited for is withdrawn. */
+void pending_bind_again(struct pending *p, const struct approval *row);
+void pending_unbind(struct pending *p);
+/* A waiter's connection is closed. */
+void pending_abandoned(struct pending *p);
+/* Whether the row is still bound to the process that is gone. */
+bool pending_is_bound(const struct approvals *a, int64_t waiter_pid, int64_t waiter_started,
+		      const struct approval *row);
 
 /* ---- follow.c: other hosts ---- */
 
@@ -136,8 +165,8 @@ void pending_look_again(struct approvals *a, struct pending *p);
  * before this returns. */
 void approval_ask(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
 		  struct approval_waiter *waiter);
-/* The waiter has left. */
-void approval_ask_forget(struct approval_ask *ask);
+/* The waiter has left; with `abandoned`, since its connection is closed. */
+void approval_ask_forget(struct approval_ask *ask, bool abandoned);
 
 /* ---- session.c ---- */
 
@@ -170,8 +199,9 @@ void approval_end(struct approvals *a, struct pending *p);
 
 /* ---- decider.c: on the writer's thread ---- */
 
-/* Finds the asking process; row names none if it cannot be identified. */
-void asker_see(const struct peer *peer, struct approval *row);
+/* Finds the asking process, and the waiting one of a row that is bound; row names none that cannot
+ * be identified. */
+void asker_see(const struct approval_client *from, struct approval *row);
 
 /* Whether the client may decide what row asks or, without a row, make grants. What is known of
  * the client is added to ret_by, which may be NULL. */

@@ -64,6 +64,17 @@ void pending_end_as(struct approvals *a, struct pending *p, enum approval_status
 	set_due(a, p, clock_steady_ms());
 }
 
+void pending_go_on(struct approvals *a, struct pending *p)
+{
+	p->ending = false;
+	p->gone = false;
+	p->end_as = APPROVAL_EXPIRED;
+	a->n_due -= p->due_ms != 0;
+	p->due_ms = 0;
+	if (p->expires_ms > 0)
+		set_due(a, p, p->expires_ms);
+}
+
 void pending_end_again(struct approvals *a, struct pending *p)
 {
 	p->ending = false;
@@ -164,9 +175,9 @@ static struct text own_text(char **at, struct text t)
 	return copy;
 }
 
-static struct pending *pending_new(const struct approvals *a, const struct approval *row)
+static struct pending *pending_new(struct approvals *a, const struct approval *row)
 {
-	struct text host = approval_is_of_here(a, row) ? (struct text) {0} : row->host;
+	struct text host = !approval_is_of_here(a, row) ? row->host : (struct text) {0};
 	struct pending *p = calloc(1, sizeof(*p) + row->id.len + row->session.len + host.len);
 	char *at;
 
@@ -176,6 +187,7 @@ static struct pending *pending_new(const struct approvals *a, const struct appro
 	p->id = own_text(&at, row->id);
 	p->session = own_text(&at, row->session);
 	p->host = own_text(&at, host);
+	p->approvals = a;
 	list_init(&p->waiters);
 	p->end_as = APPROVAL_EXPIRED;
 	if (row->kind == APPROVAL_FUNCTION && row->tool_use_id.len == 0)
@@ -201,14 +213,16 @@ struct pending *pending_get(struct approvals *a, const struct approval *row)
 	list_append(&a->pending, &p->link);
 	list_append(bucket_of(a, p->id), &p->bucket_link);
 	a->n_pending++;
-	if (row->deadline_ms > 0)
-		set_due(a, p, steady_of(row->deadline_ms));
+	p->expires_ms = row->deadline_ms > 0 ? steady_of(row->deadline_ms) : 0;
+	if (p->expires_ms > 0)
+		set_due(a, p, p->expires_ms);
 	tell_session(a, p, 1);
 	return p;
 }
 
 static void remove_pending(struct approvals *a, struct pending *p)
 {
+	pending_unbind(p);
 	list_remove(&p->link);
 	list_remove(&p->bucket_link);
 	a->n_pending--;
@@ -219,10 +233,17 @@ static void remove_pending(struct approvals *a, struct pending *p)
 	}
 }
 
+void pending_take_waiters(struct pending *p, struct list *ret_waiters)
+{
+	list_for_each (at, following, &p->waiters)
+		list_entry(at, struct approval_waiter, link)->pending = NULL;
+	list_splice(ret_waiters, &p->waiters);
+}
+
 void pending_take(struct approvals *a, struct pending *p, struct list *ret_waiters)
 {
 	remove_pending(a, p);
-	list_splice(ret_waiters, &p->waiters);
+	pending_take_waiters(p, ret_waiters);
 	tell_session(a, p, -1);
 	free(p);
 }
@@ -292,6 +313,8 @@ static int load_row(struct approvals *a, struct arena *arena, const struct appro
 		return -ENOMEM;
 	if (left)
 		pending_end_as(a, p, APPROVAL_SUPERSEDED);
+	else
+		pending_bind_again(p, row);
 	return 0;
 }
 

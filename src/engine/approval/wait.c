@@ -88,14 +88,28 @@ int approval_wait(struct approvals *a, const struct approval_new *in, approval_f
 	return 0;
 }
 
-void approval_leave(struct approval_waiter *w)
+static void leave(struct approval_waiter *w, bool abandoned)
 {
-	if (!w)
-		return;
+	struct pending *p = w->pending;
+
 	if (w->ask)
-		approval_ask_forget(w->ask);
+		approval_ask_forget(w->ask, abandoned);
 	list_remove(&w->link);
 	free(w);
+	if (p && abandoned)
+		pending_abandoned(p);
+}
+
+void approval_leave(struct approval_waiter *w)
+{
+	if (w)
+		leave(w, false);
+}
+
+void approval_abandon(struct approval_waiter *w)
+{
+	if (w)
+		leave(w, true);
 }
 
 static void on_withdrawn(void *arg, int result, const struct approval *approval,
@@ -111,7 +125,7 @@ void approval_withdraw(struct approvals *a, struct text id, struct text by)
 {
 	const struct approval_decision d = {.id = id,
 					    .status = APPROVAL_SUPERSEDED,
-					    .comment = TEXT("whoever asked has left"),
+					    .comment = TEXT("the asker is gone"),
 					    .by = by};
 
 	approval_decide(a, &d, on_withdrawn, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/record.h"
 #include "engine/automation/inner.h"
@@ -94,10 +95,13 @@ static int submit_task(struct firing *f, struct why *why)
 static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 {
 	struct firing *f = arg;
-	size_t room = f->output.max - f->output.len;
+	size_t n = len < RULE_OUTPUT_MAX ? len : RULE_OUTPUT_MAX;
 
 	(void)is_stderr;
-	buf_add(&f->output, data, len < room ? len : room);
+	f->output_bytes += (int64_t)len;
+	if (f->output.len + n > f->output.max)
+		buf_consume(&f->output, f->output.len + n - RULE_OUTPUT_MAX);
+	buf_add(&f->output, data + len - n, n);
 }
 
 static void on_exit_of(void *arg, int status, int signal)
@@ -106,6 +110,8 @@ static void on_exit_of(void *arg, int status, int signal)
 	bool notifies = f->rule->def.action == ACTION_DESKTOP;
 	char text[80];
 
+	f->exit_status = signal ? -1 : status;
+	f->exit_signal = signal;
 	log_debug("rule's command", "rule=%.*s status=%d signal=%d output=\"%.*s\"",
 		  TEXT_ARGS(f->rule->def.id), status, signal, (int)f->output.len,
 		  f->output.data ? f->output.data : "");
@@ -150,8 +156,10 @@ static int start_program(struct firing *f, const char *const *argv, const char *
 	if (r != 0)
 		return r;
 	r = child_start(automation->loop, &opts, &f->child, why);
-	if (r == 0)
+	if (r == 0) {
+		f->started_ms = clock_steady_ms();
 		timer_start(f->timer, limit_ms);
+	}
 	return r;
 }
 

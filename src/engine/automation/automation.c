@@ -61,10 +61,10 @@ static void drop_all(struct list *rules)
 static void complain(const struct rule *in, const struct why *why,
 		     void (*fn)(void *arg, const char *sentence), void *arg)
 {
-	char sentence[512];
+	char sentence[2 * WHY_TEXT_MAX];
 
 	snprintf(sentence, sizeof(sentence), "%.*s%srule '%.*s': %s",
-		 TEXT_ARGS(text_cut(in->where, 200)), in->where.len > 0 ? ": " : "",
+		 TEXT_ARGS(text_cut(in->where, WHY_TEXT_MAX - 100)), in->where.len > 0 ? ": " : "",
 		 TEXT_ARGS(text_cut(in->id, 60)), why->text);
 	log_warn("rule left out", "why=\"%s\"", sentence);
 	if (fn)
@@ -190,8 +190,8 @@ void automation_rules(struct automation *a, struct text project,
 	*ret_enabled = switches_are_on(a, project);
 }
 
-void automation_log(struct automation *a, struct text project,
-		    const struct rule_execution **ret_log, unsigned *ret_n)
+void automation_recent(struct automation *a, struct text project,
+		       const struct rule_execution **ret_log, unsigned *ret_n)
 {
 	unsigned n = 0;
 

@@ -29,7 +29,14 @@ struct store;
 struct tasks;
 
 /* RULES_MAX is for all projects together; how many one may have, its reader decides. */
-enum { RULES_MAX = 8192, RULE_CONDITIONS_MAX = 32, RULE_LOG_MAX = 100 };
+enum { RULES_MAX = 8192, RULE_CONDITIONS_MAX = 32 };
+
+enum {
+	RULE_LOG_MAX = 100,       /* executions that are in memory */
+	RULE_LOG_LIST_MAX = 1000, /* that one answer has */
+	RULE_OUTPUT_MAX =
+		4 << 10, /* bytes of what a command printed that are kept: the last ones */
+};
 
 struct automation_opts {
 	struct loop *loop;
@@ -73,9 +80,14 @@ void automation_free(struct automation *a);
 void automation_rules(struct automation *a, struct text project,
 		      const struct rule *const **ret_rules, unsigned *ret_n, bool *ret_enabled);
 
-/* The newest comes last. */
-void automation_log(struct automation *a, struct text project,
-		    const struct rule_execution **ret_log, unsigned *ret_n);
+/* The newest of all that is in the log of events, the last one last: the same before and after a restart,
+ * and at every host. Runs on a reader's thread. limit: 1 to RULE_LOG_LIST_MAX. */
+int automation_log_read(struct automation *a, int lane, struct arena *arena, struct text project,
+			unsigned limit, struct rule_execution **ret_log, unsigned *ret_n);
+
+/* What this koined has in memory of it, without outputs: the newest comes last. */
+void automation_recent(struct automation *a, struct text project,
+		       const struct rule_execution **ret_log, unsigned *ret_n);
 
 typedef void (*automation_done_fn)(void *arg, int result, const struct why *why);
 

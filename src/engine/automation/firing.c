@@ -37,7 +37,8 @@ static struct firing *firing_new(struct live_rule *r, unsigned most)
 		return NULL;
 	}
 	arena_init(&f->arena, FIRING_ARENA_MAX);
-	buf_init(&f->output, 64 << 10);
+	buf_init(&f->output, 2 * RULE_OUTPUT_MAX);
+	f->exit_status = -1;
 	f->rule = rule_ref(r);
 	f->now_ms = automation_now(a);
 	list_append(&a->firings, &f->link);

@@ -229,6 +229,11 @@ struct firing {
 	bool late;
 	struct text body;
 	struct buf output;
+	int64_t output_bytes; /* all that the program printed */
+	uint64_t started_ms;  /* steady clock; 0: no program was started */
+	int64_t duration_ms;
+	int exit_status; /* of the program; -1: none */
+	int exit_signal; /* 0: none */
 
 	/* how it ended */
 	enum outcome outcome;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "engine/automation/inner.h"
 
@@ -108,7 +109,57 @@ static void remember(const struct firing *f)
 	a->n_log += a->n_log < RULE_LOG_MAX;
 }
 
+/* ---- the caller ---- */
+
+/* Once the execution is in the log, so that the caller finds it there. */
+static void answer(struct firing *f)
+{
+	struct why why = {.text = ""};
+	automation_done_fn fn = f->fn;
+	int result = outcomes[f->outcome].result;
+
+	if (!fn)
+		return;
+	f->fn = NULL;
+	if (result != 0)
+		refuse(&why, (enum refusal)result, "%.*s", TEXT_ARGS(text_cut(f->error, 190)));
+	fn(f->arg, result, &why);
+}
+
 /* ---- the event ---- */
+
+/* The end of the output, at a whole character. */
+static struct text kept_output(const struct firing *f)
+{
+	struct text t = {.data = f->output.data, .len = f->output.len};
+
+	if (t.len > RULE_OUTPUT_MAX) {
+		t.data += t.len - RULE_OUTPUT_MAX;
+		t.len = RULE_OUTPUT_MAX;
+	}
+	while (t.len > 0 && (int64_t)t.len < f->output_bytes &&
+	       ((unsigned char)t.data[0] & 0xc0) == 0x80) {
+		t.data++;
+		t.len--;
+	}
+	return t.len > 0 ? t : (struct text) {0};
+}
+
+static void pack_program(struct packer *p, const struct firing *f)
+{
+	struct text output = kept_output(f);
+
+	if (f->started_ms == 0)
+		return;
+	if (f->exit_status >= 0)
+		packer_int(p, "exit_status", f->exit_status);
+	if (f->exit_signal != 0)
+		packer_int(p, "signal", f->exit_signal);
+	packer_int(p, "duration_ms", f->duration_ms);
+	packer_given(p, "output", output);
+	if (f->output_bytes > (int64_t)output.len)
+		packer_int(p, "output_bytes", f->output_bytes);
+}
 
 static int tell_run(struct work *w, int lane)
 {
@@ -126,6 +177,7 @@ static int tell_run(struct work *w, int lane)
 	packer_given(p, "task_id", f->task);
 	packer_given(p, "message", f->message);
 	packer_given(p, "error", f->error);
+	pack_program(p, f);
 	return event_add_data(f->rule->automation->opts.events, &e, &d);
 }
 
@@ -136,24 +188,11 @@ static void tell_finished(struct work *w, int result)
 	if (result != 0 && result != -ECANCELED)
 		log_warn("rule's event not kept", "rule=%.*s error=%s", TEXT_ARGS(f->rule->def.id),
 			 strerror(-result));
+	answer(f);
 	firing_free(f);
 }
 
 /* ---- all of it ---- */
-
-static void answer(struct firing *f)
-{
-	struct why why = {.text = ""};
-	automation_done_fn fn = f->fn;
-	int result = outcomes[f->outcome].result;
-
-	if (!fn)
-		return;
-	f->fn = NULL;
-	if (result != 0)
-		refuse(&why, (enum refusal)result, "%.*s", TEXT_ARGS(text_cut(f->error, 190)));
-	fn(f->arg, result, &why);
-}
 
 /* What ends because we were told to stop warns nobody; its event says so. */
 static void log_end(const struct firing *f)
@@ -183,8 +222,9 @@ void firing_done(struct firing *f, enum outcome outcome, const char *error)
 	if (f->task.data)
 		note_own(f);
 	log_end(f);
+	if (f->started_ms != 0)
+		f->duration_ms = (int64_t)(clock_steady_ms() - f->started_ms);
 	remember(f);
-	answer(f);
 	f->work = (struct work) {.run = tell_run, .finished = tell_finished};
 	background_start(&f->rule->automation->opts.background, &f->work, true);
 }

@@ -350,6 +350,9 @@ void events_committed(struct events *e)
 	number_notes(b, &e->given);
 	atomic_fetch_add(&e->n_published, n_events(b));
 	event_raise_committed(e, b->last);
+	store_note_event(
+		e->store, b->last,
+		b->notes.n_unnoted == 0 && !b->notes.early ? b->list[b->notes.n - 1].time_ms : 0);
 	if (e->on_commit)
 		e->on_commit(e->commit_arg);
 	b->doubted = atomic_exchange(&e->doubt, false);
@@ -464,6 +467,8 @@ static int set_up(struct events *e, const struct events_opts *opts)
 	e->host = opts->host;
 	e->on_commit = opts->on_commit;
 	e->commit_arg = opts->commit_arg;
+	e->on_gap = opts->on_gap;
+	e->gap_arg = opts->gap_arg;
 	e->feed.events = e;
 	return 0;
 }

@@ -43,11 +43,18 @@ struct events_opts {
 	/* Events were committed, for other hosts to know. Runs on the writer's thread. May be NULL. */
 	void (*on_commit)(void *arg);
 	void *commit_arg;
+	/* Events of other hosts were deleted before we read them, as on a host that slept: what is kept at
+	 * hand is wrong from here on. Runs on the loop. May be NULL. */
+	void (*on_gap)(void *arg);
+	void *gap_arg;
 };
 
 /* Must be called before the first call is served. */
 int events_start(const struct events_opts *opts, struct events **ret_events);
 void events_free(struct events *e); /* accepts NULL; call it after the last work has finished */
+
+/* Every subscriber is told that events are missing: the log is not the one that it has read. */
+void events_tell_gone(struct events *e);
 
 /* Takes effect from now on. Runs on the loop's thread. */
 void events_set_keep(struct events *e, int64_t keep_ms, int64_t keep);

@@ -134,12 +134,14 @@ static int on_event(void *arg, const struct event *event)
 	return 0;
 }
 
-/* What is kept at hand would be wrong from here on, until a restart. */
+/* What is kept at hand would be wrong from here on. */
 static int on_gone(void *arg, int64_t n)
 {
-	(void)arg;
-	log_err("events of other hosts were deleted before they were read: restart koined",
-		"n=%lld", (long long)n);
+	const struct events *e = ((const struct follower *)arg)->opts.events;
+
+	(void)n;
+	if (e->on_gap)
+		e->on_gap(e->gap_arg);
 	return 0;
 }
 

@@ -581,6 +581,23 @@ void events_tell(struct events *e, struct event_batch *b)
 	event_feed_read(e);
 }
 
+void events_tell_gone(struct events *e)
+{
+	if (!e)
+		return;
+	e->telling++;
+	list_for_each (at, following, &e->subscribers) {
+		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
+
+		if (s->dead || s->over)
+			continue;
+		(void)took(s, say_gone(s, 1));
+		flush(s);
+	}
+	e->telling--;
+	bury(e);
+}
+
 /* ---- the interface ---- */
 
 static int copy_filter(struct event_subscriber *s, const struct event_filter *from)

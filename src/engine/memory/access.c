@@ -74,7 +74,8 @@ struct store_scope memory_changed_by(const struct memory_asker *by)
 {
 	struct store_scope scope = memory_seen_by(by);
 
-	scope.without_common = scope.without_common || memory_names_somebody(by);
+	scope.without_common =
+		scope.without_common || (memory_names_somebody(by) && !by->changes_common);
 	return scope;
 }
 

@@ -13,7 +13,7 @@
 #include "engine/memory/changes.h"
 #include "engine/memory/embedding_inner.h"
 #include "search/vector.h"
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 #include "store/store.h"
 
 enum {

@@ -30,6 +30,7 @@ int memory_change_keep(struct list *changes, const struct memory_change *change)
 	if (!c)
 		return -ENOMEM;
 	c->kind = change->kind;
+	c->purged = change->purged;
 	list_append(changes, &c->link);
 	arena_init(&c->arena, CHANGE_MAX);
 	c->memory = change->memory;

@@ -18,6 +18,7 @@ struct memory_change {
 	const int8_t *vector; /* of MEMORY_VECTOR: dim bytes, also in the arena; dim 0: gone */
 	unsigned dim;
 	float scale;
+	bool purged; /* of MEMORY_GONE: an index that had it is dropped */
 	struct arena arena;
 };
 

@@ -14,6 +14,7 @@
 enum {
 	TEXT_MAX = 2048, /* bytes; longer ones are no spellings of a fact */
 	WORD_MAX = 64,   /* bytes of a word that count */
+	OVERLAP_WORDS = 128,
 	SAYS_SOMETHING = 2,
 	SAYS_SOMETHING_IN_CHAT = 3, /* turns of a conversation are alike more easily */
 };
@@ -80,6 +81,13 @@ static void learn_words(void)
 			known[at].sense = lists[i].sense;
 		}
 	}
+}
+
+static void learn_once(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, learn_words);
 }
 
 static enum sense sense_of(uint64_t hash)
@@ -149,11 +157,26 @@ static bool is_negation(const struct reader *r, size_t used)
 	return next < r->end && (*next == 't' || *next == 'T');
 }
 
+/* Letters and digits of ASCII, which are most of what is read, fold to themselves in small. */
+static void add_plain(struct reader *r)
+{
+	while (r->at < r->end && r->len < WORD_MAX) {
+		char c = *r->at;
+
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c + ('a' - 'A'));
+		else if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')))
+			return;
+		r->word[r->len++] = c;
+		r->at++;
+	}
+}
+
 /* The next word, folded; characters of a script without spaces are words each. */
 static bool next_word(struct reader *r)
 {
 	r->len = 0;
-	while (r->at < r->end) {
+	while (add_plain(r), r->at < r->end) {
 		uint32_t folded[FOLD_MAX];
 		enum char_kind kind;
 		size_t n;
@@ -195,6 +218,53 @@ static struct gist gist_of_text(struct text t)
 	while (next_word(&r))
 		add_word(&g, &r);
 	return g;
+}
+
+/* The words that say something, each once. */
+struct word_set {
+	uint64_t hashes[OVERLAP_WORDS];
+	unsigned n;
+};
+
+static bool has_word(const struct word_set *s, uint64_t hash)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->hashes[i] == hash)
+			return true;
+	}
+	return false;
+}
+
+static void read_words(struct text t, struct word_set *ret)
+{
+	struct reader r = {.at = t.data, .end = t.data + t.len};
+
+	ret->n = 0;
+	while (ret->n < OVERLAP_WORDS && next_word(&r)) {
+		enum sense sense = sense_of(hash_word(r.word, r.len));
+		uint64_t hash;
+
+		if (sense == EMPHASIS || sense == SMALL)
+			continue;
+		settle_spelling(&r);
+		hash = hash_word(r.word, r.len);
+		if (!has_word(ret, hash))
+			ret->hashes[ret->n++] = hash;
+	}
+}
+
+double duplicates_overlap(struct text a, struct text b)
+{
+	struct word_set of_a;
+	struct word_set of_b;
+	unsigned common = 0;
+
+	learn_once();
+	read_words(a, &of_a);
+	read_words(b, &of_b);
+	for (unsigned i = 0; i < of_a.n; i++)
+		common += has_word(&of_b, of_a.hashes[i]);
+	return of_a.n + of_b.n > 0 ? 2.0 * common / (of_a.n + of_b.n) : 0;
 }
 
 /* ---- memories ---- */
@@ -323,13 +393,6 @@ static int collapse(struct arena *a, struct answer *all, unsigned n_behind, unsi
 	memcpy(all->rows, out, n * sizeof(*out));
 	*ret_n = n;
 	return 0;
-}
-
-static void learn_once(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, learn_words);
 }
 
 bool duplicates_same(struct text a, struct text b)

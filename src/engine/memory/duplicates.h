@@ -18,3 +18,7 @@ int duplicates_collapse(struct arena *a, struct memory *rows, unsigned *n);
 
 /* Whether two texts are spellings of one, whosever they are. */
 bool duplicates_same(struct text a, struct text b);
+
+/* How much of what two texts say they have in common: 0, nothing, to 1, all of it. Order, case and
+ * words that say nothing alone do not count; a negation is such a word. */
+double duplicates_overlap(struct text a, struct text b);

@@ -17,7 +17,7 @@
 #include "engine/memory/embedding.h"
 #include "engine/memory/inner.h"
 #include "store/memory.h"
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 #include "store/store.h"
 
 #define MEMBER(kind, field) MEMBER_OF(struct memory, kind, field)

@@ -62,18 +62,8 @@ static int note_gone(struct memories *m, const struct memory *gone)
 	return memory_change_keep(&m->changes.list, &change);
 }
 
-static int delete_one(struct memories *m, const struct memory *gone)
-{
-	const struct store_scope everything = {.everything = true};
-	bool found;
-	int r = store_memory_delete(store_writer(m->store), &everything, gone->id, &found);
-
-	if (r == 0 && found)
-		r = note_gone(m, gone) ?: memory_publish(m, "memory.deleted", gone);
-	return r;
-}
-
-static int delete_chain(struct memories *m, struct arena *a, struct text by)
+static int delete_chain(struct memories *m, struct arena *a, struct text by,
+			const struct memory_forgetting *how)
 {
 	struct memory old;
 	bool found;
@@ -83,16 +73,17 @@ static int delete_chain(struct memories *m, struct arena *a, struct text by)
 		r = store_memory_find_replaced(store_writer(m->store), by, a, &old, &found);
 		if (r != 0 || !found)
 			return r;
-		r = delete_one(m, &old);
+		r = memory_forget_one(m, &old, how);
 		if (r != 0)
 			return r;
 		by = old.id;
 	}
 }
 
-int history_forget(struct memories *m, struct arena *a, const struct memory *gone)
+int history_forget(struct memories *m, struct arena *a, const struct memory *gone,
+		   const struct memory_forgetting *how)
 {
-	int r = delete_chain(m, a, gone->id);
+	int r = delete_chain(m, a, gone->id, how);
 
 	if (r == 0 && gone->replaced_by.data)
 		r = store_memory_forget_replaced(store_writer(m->store), gone->replaced_by);
@@ -102,6 +93,7 @@ int history_forget(struct memories *m, struct arena *a, const struct memory *gon
 /* Those behind the last that is kept. */
 static int trim_chain(struct memories *m, struct arena *a, const struct memory *newest)
 {
+	const struct memory_forgetting for_good = {0};
 	struct memory old = *newest;
 	bool found;
 	int r;
@@ -111,7 +103,7 @@ static int trim_chain(struct memories *m, struct arena *a, const struct memory *
 		if (r != 0 || !found)
 			return r;
 	}
-	r = delete_chain(m, a, old.id);
+	r = delete_chain(m, a, old.id, &for_good);
 	return r ?: store_memory_forget_replaced(store_writer(m->store), old.id);
 }
 

@@ -6,6 +6,7 @@
 #include "search/query.h"
 
 struct connection;
+struct memory_forgetting;
 
 /* Keeps what a memory says as a version, before it says something else from now_ms on. */
 int history_keep(struct connection *c, const struct memory *was, int64_t now_ms);
@@ -19,7 +20,8 @@ int history_replace(struct memories *m, struct arena *a, const struct memory *ol
 		    const struct memory *new);
 
 /* A memory was deleted: so is what it replaced, and what that replaced. */
-int history_forget(struct memories *m, struct arena *a, const struct memory *gone);
+int history_forget(struct memories *m, struct arena *a, const struct memory *gone,
+		   const struct memory_forgetting *how);
 
 /*
  * The former texts that a search of the past sees, in an index of their own beside the scopes'.

@@ -377,6 +377,16 @@ bool index_file_exists(const char *folder_path, const char *token)
 	return folder >= 0 && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+void index_file_remove(const char *folder_path, const char *token)
+{
+	CLEANUP(closep) int folder = open_folder(folder_path);
+	char name[INDEX_FILE_NAME];
+
+	file_name(name, token, "");
+	if (folder >= 0)
+		(void)unlinkat(folder, name, 0);
+}
+
 /* "TOKEN.index" or "TOKEN.index.part". */
 static bool is_ours(const char *name)
 {

@@ -56,6 +56,7 @@ struct search_index *index_reading_take(struct index_reading *r);
 /* ---- removing ---- */
 
 bool index_file_exists(const char *folder, const char *token);
+void index_file_remove(const char *folder, const char *token);
 
 /* Removes every file of ours that `wanted` does not want: tokens in any order. Other names stay. */
 void index_files_sweep(const char *folder, const char (*wanted)[STORE_TOKEN_LEN + 1], size_t n);

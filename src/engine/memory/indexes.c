@@ -398,6 +398,12 @@ static void change_one(struct memory_indexes *m, const struct scope_name *scope,
 
 	if (!h)
 		return;
+	if (change->purged) {
+		index_ref(h);
+		index_set_stale(m, h);
+		index_unref(m, h);
+		return;
+	}
 	if (h->reading)
 		r = memory_change_keep(&h->pending, change);
 	if (r == 0 && h->reading_vectors)

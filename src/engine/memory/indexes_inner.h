@@ -10,7 +10,7 @@
 #include "engine/memory/indexes.h"
 #include "store/index/kept.h"
 #include "store/memory.h"
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 
 struct index_reading;
 struct memory_change;

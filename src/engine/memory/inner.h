@@ -11,9 +11,12 @@
 #include "search/fuse.h"
 #include "search/index.h"
 #include "store/index/found.h"
+#include "store/index/kept.h"
 
 struct follower;
 struct loop;
+
+enum { MEMORY_PURGED_MAX = 64 };
 
 struct memories {
 	struct store *store;
@@ -30,10 +33,15 @@ struct memories {
 	struct fuse_fit fit;            /* how well the model's vectors fit; under its lock */
 	pthread_mutex_t fit_lock;
 	bool off;
-	struct found_memories *found;     /* of what is shared: a search's hits; NULL: it is not */
-	bool shared;                      /* other hosts may change memories, too */
-	struct lately contents;           /* of these, what was stored lately, by anybody */
-	atomic_bool expires;              /* there is something to sweep, now or later */
+	struct found_memories *found; /* of what is shared: a search's hits; NULL: it is not */
+	bool shared;                  /* other hosts may change memories, too */
+	struct lately contents;       /* of these, what was stored lately, by anybody */
+	atomic_bool expires;          /* there is something to sweep, now or later */
+	atomic_bool deleted;          /* the same of deleted memories */
+	int64_t keep_deleted_ms;      /* how long they can be restored */
+	char purged[MEMORY_PURGED_MAX][STORE_TOKEN_LEN + 1]; /* files to remove after the commit */
+	unsigned n_purged;
+	bool scrub;                       /* the database's log has what was purged */
 	struct shared_histogram searches; /* nanoseconds of those that were answered */
 	unsigned n_readers;
 	struct search_scratch *scratches[]; /* one for each reader, then the writer's */
@@ -52,6 +60,29 @@ struct search_scratch *memories_scratch(struct memories *m, int lane);
 int memory_check_on(const struct memories *m, struct why *why);
 int memory_check_category(struct text given, struct why *why);
 int memory_need(struct text t, const char *field, struct why *why);
+
+/* By the whole id, else by a prefix that matches only one: *ret_n is 0, 1, or 2 for more. */
+int memory_find_by_id(struct connection *c, const struct store_scope *scope, struct text id,
+		      bool to_change, struct arena *a, struct memory *ret, unsigned *ret_n);
+int memory_refuse_prefix(struct text id, struct why *why);
+
+/* ---- forget.c ---- */
+
+struct memory_forgetting {
+	struct text root; /* the id of the memory that is deleted: see store/history/deleted.h */
+	int64_t now_ms;
+	bool keep;  /* it can be restored */
+	bool purge; /* and leaves no traces */
+};
+
+int memory_forget_one(struct memories *m, const struct memory *gone,
+		      const struct memory_forgetting *how);
+int memory_forget_traces(struct memories *m, const struct memory *gone);
+void memory_remove_purged(struct memories *m);
+int memory_sweep_deleted(struct memories *m, bool *ret_more);
+
+/* A restored memory is found again. */
+int memory_put_again(struct memories *m, const struct memory *memory);
 
 /* As given by clients: 0 or less means the default. */
 unsigned memory_limit(int64_t given, unsigned fallback);

@@ -233,11 +233,25 @@ static int trim(struct index_keeping *k, struct connection *c)
 	return r;
 }
 
+/* One to which a change could not be applied is not what the store has. */
+static bool is_stale(struct index_keeping *k)
+{
+	bool stale;
+
+	indexes_lock(k->indexes);
+	stale = k->held->stale;
+	(void)indexes_unlock_soon(k->indexes);
+	return stale;
+}
+
 static int name_run(struct work *work, int lane)
 {
 	struct index_keeping *k = list_entry(work, struct index_keeping, work);
 	struct connection *c = store_lane(k->memories->store, lane);
 
+	/* What was purged meanwhile is in the file. */
+	if (k->writing && is_stale(k))
+		return -ESTALE;
 	return (k->writing ? store_kept_put(c, &k->kept) : 0) ?: trim(k, c);
 }
 
@@ -318,17 +332,6 @@ static int copy_run(struct work *work, int lane)
 		return 0;
 	}
 	return r;
-}
-
-/* One to which a change could not be applied is not what the store has. */
-static bool is_stale(struct index_keeping *k)
-{
-	bool stale;
-
-	indexes_lock(k->indexes);
-	stale = k->held->stale;
-	(void)indexes_unlock_soon(k->indexes);
-	return stale;
 }
 
 static void copy_finished(struct work *work, int result)

@@ -1,9 +1,17 @@
 #include "engine/memory/lenient.h"
+#include "engine/memory/duplicates.h"
 
 #include <math.h>
 #include <ctype.h>
 
-enum { USUAL_LIMIT = 5, ALIKE_MAX = 3 };
+enum {
+	USUAL_LIMIT = 5,
+	ALIKE_MAX = 3,
+	ALIKE_LOOKED_AT = 10,
+	ALIKE_TEXT_MAX = 2048, /* bytes that are compared */
+};
+
+static const double alike_overlap = 0.6;
 
 static const double usual_score = 0.7;
 static const double usual_importance = 0.7;
@@ -72,4 +80,31 @@ int memory_lenient_known(struct memories *m, int lane, struct arena *a, struct t
 		*ret_memory = hits[i];
 	}
 	return r;
+}
+
+static struct text compared(struct text content)
+{
+	return text_cut(content, ALIKE_TEXT_MAX);
+}
+
+int memory_lenient_alike(struct memories *m, int lane, struct arena *a, struct text content,
+			 const struct memory_asker *by, struct memory_wait *wait,
+			 struct memory **ret_rows, unsigned *ret_n, struct why *why)
+{
+	const struct memory_query q = {
+		.text = compared(content), .limit = ALIKE_LOOKED_AT, .by = *by, .wait = wait};
+	struct memory *hits;
+	unsigned n;
+	unsigned alike = 0;
+	int r = memory_search(m, lane, a, &q, &hits, &n, why);
+
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; i < n && alike < MEMORY_ALIKE_MAX; i++) {
+		if (duplicates_overlap(q.text, compared(hits[i].content)) >= alike_overlap)
+			hits[alike++] = hits[i];
+	}
+	*ret_rows = hits;
+	*ret_n = alike;
+	return 0;
 }

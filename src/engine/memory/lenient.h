@@ -26,6 +26,14 @@ int64_t memory_lenient_limit(int64_t given);
  * which applies only if there are vectors. */
 void memory_lenient_least(double given, struct memory_query *q);
 
+enum { MEMORY_ALIKE_MAX = 5 };
+
+/* Runs on a reader's thread: memories that say nearly the same, the closest first, at most
+ * MEMORY_ALIKE_MAX. It may have to wait, as memory_search. */
+int memory_lenient_alike(struct memories *m, int lane, struct arena *a, struct text content,
+			 const struct memory_asker *by, struct memory_wait *wait,
+			 struct memory **ret_rows, unsigned *ret_n, struct why *why);
+
 /* Runs on a reader's thread: whether one of the most similar memories says the same. It may have
  * to wait, as memory_search. */
 int memory_lenient_known(struct memories *m, int lane, struct arena *a, struct text content,

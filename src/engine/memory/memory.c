@@ -17,10 +17,11 @@
 #include "engine/memory/keeping.h"
 #include "engine/memory/recent.h"
 #include "engine/memory/wait.h"
-#include "engine/memory/word_file.h"
+#include "search/file/word_file.h"
+#include "store/history/deleted.h"
 #include "store/index/kept.h"
 #include "store/memory.h"
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 #include "store/store.h"
 
 enum {
@@ -46,7 +47,7 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 						    .folder = opts->shared ? NULL
 									   : opts->index_folder,
 						    .file_bytes = opts->index_file_bytes};
-	bool expires;
+	bool expires, deleted;
 	int r;
 
 	m = calloc(1, sizeof(*m) + (opts->n_readers + 1) * sizeof(m->scratches[0]));
@@ -61,6 +62,7 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	m->store = opts->store;
 	m->events = opts->events;
 	m->off = opts->off;
+	m->keep_deleted_ms = opts->keep_deleted_days * day_ms;
 	m->shared = opts->shared;
 	m->n_readers = opts->n_readers;
 	memory_changes_init(&m->changes);
@@ -80,10 +82,12 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 			    ?: lately_init(&m->contents, MEMORY_SAME_WITHIN_MS, clock_steady_ms())
 			    ?: store_kept_drop_all(store_writer(m->store));
 	if (r == 0)
-		r = store_memory_any_expires(store_writer(m->store), &expires);
+		r = store_memory_any_expires(store_writer(m->store), &expires)
+			    ?: store_deleted_any(store_writer(m->store), &deleted);
 	if (r != 0)
 		return r;
 	atomic_init(&m->expires, expires);
+	atomic_init(&m->deleted, deleted || m->shared);
 	if (opts->model) {
 		r = embedding_start(opts->model, m->store, &m->changes,
 				    m->shared ? m->events : NULL, &m->embedding, why);
@@ -190,6 +194,8 @@ void memories_committed(struct memories *m)
 		memories_apply(m, list_entry(at, struct memory_change, link), -1);
 	pthread_mutex_unlock(&m->apply_lock);
 	memory_changes_drop(&m->changes);
+	m->scrub = m->scrub && !store_scrub(m->store);
+	memory_remove_purged(m);
 	embedding_committed(m->embedding);
 }
 
@@ -256,6 +262,15 @@ static int index_put(struct memories *m, const struct memory *memory)
 	return memory_change_keep(&m->changes.list, &put);
 }
 
+int memory_put_again(struct memories *m, const struct memory *memory)
+{
+	int r = index_put(m, memory) ?: memory_publish(m, "memory.restored", memory);
+
+	if (r == 0)
+		embedding_note(m->embedding, memory->seq);
+	return r;
+}
+
 static int index_remove(struct memories *m, const struct memory *memory)
 {
 	const struct memory_change gone = {.kind = MEMORY_GONE, .memory = *memory};
@@ -286,10 +301,10 @@ static int drop_vector(struct memories *m, const struct memory *memory)
 
 /* By the whole id, else by a prefix that matches only one. Who changes it locks it: another host may
  * want to do so at the same time. */
-static int find(struct connection *c, const struct store_scope *scope, struct text id,
-		bool to_change, struct arena *a, struct memory *ret, unsigned *ret_n)
+int memory_find_by_id(struct connection *c, const struct store_scope *scope, struct text id,
+		      bool to_change, struct arena *a, struct memory *ret, unsigned *ret_n)
 {
-	bool found;
+	bool found = false;
 	int r = (to_change ? store_memory_lock : store_memory_find)(c, scope, id, a, ret, &found);
 
 	*ret_n = 1;
@@ -303,20 +318,24 @@ static int find(struct connection *c, const struct store_scope *scope, struct te
 	return r;
 }
 
+int memory_refuse_prefix(struct text id, struct why *why)
+{
+	return refuse(why, REFUSE_CONFLICT, "more than one memory begins with '%.*s'",
+		      TEXT_ARGS(id));
+}
+
 static int get(struct connection *c, const struct store_scope *scope, struct text id,
 	       bool to_change, struct arena *a, struct memory *ret, struct why *why)
 {
 	unsigned n;
-	int r = memory_need(id, "memory_id", why) ?: find(c, scope, id, to_change, a, ret, &n);
+	int r = memory_need(id, "memory_id", why)
+			?: memory_find_by_id(c, scope, id, to_change, a, ret, &n);
 
 	if (r != 0)
 		return r;
 	if (n == 0)
 		return refuse(why, REFUSE_NOT_FOUND, "no memory '%.*s'", TEXT_ARGS(id));
-	if (n > 1)
-		return refuse(why, REFUSE_CONFLICT, "more than one memory begins with '%.*s'",
-			      TEXT_ARGS(id));
-	return 0;
+	return n > 1 ? memory_refuse_prefix(id, why) : 0;
 }
 
 /* What was replaced stays as it was. */
@@ -583,34 +602,6 @@ int memory_get(struct memories *m, int lane, struct arena *a, const struct memor
 	return memory_get_at(m, lane, a, by, id, 0, ret_memory, why);
 }
 
-int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
-		  struct text id, bool *ret_deleted, struct why *why)
-{
-	struct connection *c = store_writer(m->store);
-	const struct store_scope scope = memory_changed_by(by);
-	struct memory memory;
-	unsigned n;
-	int r = memory_check_on(m, why);
-
-	if (r == 0)
-		r = memory_need(id, "memory_id", why);
-	if (r == 0)
-		r = find(c, &scope, id, true, a, &memory, &n);
-	if (r != 0)
-		return r;
-	if (n != 1) {
-		*ret_deleted = false;
-		return 0;
-	}
-	r = store_memory_delete(c, &scope, memory.id, ret_deleted) ?: index_remove(m, &memory);
-	if (r == 0)
-		r = history_forget(m, a, &memory);
-	memory.tool_use_id = by->tool_use_id;
-	if (r == 0 && *ret_deleted)
-		r = memory_publish(m, "memory.deleted", &memory);
-	return r;
-}
-
 static int check_change(const struct memory_change_in *change, struct why *why)
 {
 	int r = change->content.data ? memory_need(change->content, "content", why) : 0;
@@ -777,7 +768,7 @@ static int swept(void *arg, const struct memory *memory)
 
 bool memory_expires(const struct memories *m)
 {
-	return atomic_load(&m->expires);
+	return atomic_load(&m->expires) || atomic_load(&m->deleted);
 }
 
 int memory_sweep(struct memories *m, bool *ret_more)
@@ -791,5 +782,5 @@ int memory_sweep(struct memories *m, bool *ret_more)
 	arena_done(&sweep.arena);
 	if (r == 0)
 		*ret_more = sweep.n == SWEEP_AT_ONCE;
-	return r;
+	return r != 0 || *ret_more ? r : memory_sweep_deleted(m, ret_more);
 }

@@ -48,6 +48,7 @@ struct memories_opts {
 	const char *index_folder;           /* for files of large ones; NULL: there are none */
 	uint64_t index_file_bytes;          /* for all these files together; 0: there are none */
 	bool off;                           /* nothing is stored, and nothing is found */
+	unsigned keep_deleted_days;         /* how long deleted ones can be restored; 0: never */
 	const struct embedding_opts *model; /* the model that makes vectors; NULL: there is none */
 	struct word_file *words;            /* NULL: there is none */
 };
@@ -91,6 +92,7 @@ struct memory_asker {
 	struct text project;     /* as base/project/project.h names it */
 	bool this_chat;          /* sees only what was learnt in the chat */
 	bool common;             /* means the common ones alone, whoever asks */
+	bool changes_common;     /* may change common ones, too, if it names somebody */
 	struct text tool_use_id; /* the agent's own id of the call; told with what it changes */
 };
 
@@ -199,9 +201,24 @@ int memory_get_at(struct memories *m, int lane, struct arena *a, const struct me
 int memory_history(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
 		   struct text id, struct memory **ret_rows, unsigned *ret_n, struct why *why);
 
-/* Its history goes with it. False if there is none, if two match, or if `by` may not delete it. */
+/*
+ * Its history goes with it. False if there is none, or if `by` may not delete it; REFUSE_CONFLICT if
+ * several ids begin with `id`. Nothing finds it any more, but it can be restored for a while unless
+ * `purge` is set: then it leaves the store, the indexes and their files, also if it was already
+ * deleted. *ret_memory is set when *ret_deleted is.
+ */
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
-		  struct text id, bool *ret_deleted, struct why *why);
+		  struct text id, bool purge, struct memory *ret_memory, bool *ret_deleted,
+		  struct why *why);
+
+/* Brings back a deleted memory with its history. Refuses one that is not there. */
+int memory_restore(struct memories *m, struct arena *a, const struct memory_asker *by,
+		   struct text id, struct memory *ret_memory, struct why *why);
+
+/* Those that `by` may restore, deleted last first; updated_ms is when. */
+int memory_list_deleted(struct memories *m, int lane, struct arena *a,
+			const struct memory_asker *by, int64_t limit, struct memory **ret_rows,
+			unsigned *ret_n, struct why *why);
 
 /* A member that is {NULL, 0} or -1 stays unchanged. A content that is changed is kept: see
  * memory_history. */

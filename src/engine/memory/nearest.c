@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "engine/memory/inner.h"
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 #include "store/store.h"
 
 float nearest_trust(struct memories *m, const struct nearest *near)

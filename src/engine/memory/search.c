@@ -9,10 +9,10 @@
 #include "engine/memory/inner.h"
 #include "engine/memory/nearest.h"
 #include "engine/memory/wait.h"
-#include "engine/memory/word_file.h"
+#include "search/file/word_file.h"
 #include "search/fuse.h"
-#include "search/query.h"
-#include "store/memory_vector.h"
+#include "search/rank/settle.h"
+#include "store/index/memory_vector.h"
 #include "store/store.h"
 
 enum { SEARCH_DEFAULT = 10, SPARE_MIN = 9, SPARE_MAX = 20 };
@@ -135,19 +135,28 @@ static int fetch_hits(struct memories *m, int lane, struct arena *a, const struc
 	return 0;
 }
 
+/* Rows of memories, and the hits that they were read for. */
+struct rows {
+	struct memory *rows;
+	struct search_hit *hits;
+	unsigned n;
+};
+
 /* The same of a search of the past, whose hits may be former texts. */
 static int fetch_then(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		      const struct former *former, const struct search_hit *hits, size_t n_hits,
-		      struct memory **ret, unsigned *ret_n)
+		      struct rows *ret)
 {
 	struct memory *all = arena_alloc(a, (n_hits + 1) * sizeof(*all));
+	struct search_hit *of = arena_alloc(a, (n_hits + 1) * sizeof(*of));
 	struct memory *now;
 	unsigned n_now, n = 0, at = 0;
-	int r = all ? fetch_hits(m, lane, a, q, hits, n_hits, &now, &n_now) : -ENOMEM;
+	int r = all && of ? fetch_hits(m, lane, a, q, hits, n_hits, &now, &n_now) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < n_hits; i++) {
 		const struct memory *row = former_row(former, &hits[i]);
 
+		of[n] = hits[i];
 		if (row) {
 			all[n] = *row;
 			all[n++].similarity = hits[i].similarity;
@@ -158,8 +167,29 @@ static int fetch_then(struct memories *m, int lane, struct arena *a, const struc
 	}
 	if (r != 0)
 		return r;
-	*ret = all;
-	*ret_n = n;
+	*ret = (struct rows) {all, of, n};
+	return 0;
+}
+
+/* The order that depends on the texts. A similarity that is a cosine belongs to its memory, any
+ * other one to the place. */
+static int settle(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		  const struct rows *rows, struct memory *ret)
+{
+	const struct search_query query = {.text = q->text};
+	struct search_said *said = arena_alloc(a, (rows->n + 1) * sizeof(*said));
+	size_t *from = arena_alloc(a, (rows->n + 1) * sizeof(*from));
+
+	if (!said || !from)
+		return -ENOMEM;
+	for (unsigned i = 0; i < rows->n; i++)
+		said[i] = (struct search_said) {rows->rows[i].content, rows->rows[i].created_ms};
+	search_settle(memories_scratch(m, lane), &query, rows->hits, said, rows->n, from);
+	for (unsigned i = 0; i < rows->n; i++) {
+		ret[i] = rows->rows[from[i]];
+		if (q->least <= 0)
+			ret[i].similarity = rows->rows[i].similarity;
+	}
 	return 0;
 }
 
@@ -284,22 +314,24 @@ static unsigned spare_of(unsigned limit)
 	return limit < SPARE_MIN ? SPARE_MIN : limit > SPARE_MAX ? SPARE_MAX : limit;
 }
 
-/* The rows of the hits from *at on, until there are `limit` of them and a few to spare. */
+/* The rows of the hits from *at on, until there are `limit` of them and a few to spare. The first
+ * of them are in their final order; few of those behind are ever read. */
 static int fill(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		const struct found *found, unsigned limit, size_t *at, struct memory *rows,
 		unsigned *n)
 {
 	size_t wanted = limit - *n + spare_of(limit);
 	size_t n_hits = found->n - *at < wanted ? found->n - *at : wanted;
-	struct memory *more;
-	unsigned n_more;
-	int r = fetch_then(m, lane, a, q, &found->former, found->hits + *at, n_hits, &more,
-			   &n_more);
+	struct rows more;
+	int r = fetch_then(m, lane, a, q, &found->former, found->hits + *at, n_hits, &more);
 
+	if (r == 0 && *at == 0)
+		r = settle(m, lane, a, q, &more, rows);
+	else if (r == 0)
+		memcpy(rows + *n, more.rows, more.n * sizeof(*rows));
 	if (r != 0)
 		return r;
-	memcpy(rows + *n, more, n_more * sizeof(*rows));
-	*n += n_more;
+	*n += more.n;
 	*at += n_hits;
 	return q->include_replaced ? 0 : duplicates_collapse(a, rows, n);
 }

@@ -14,7 +14,7 @@
 #include "base/list.h"
 #include "engine/memory/indexes.h"
 #include "io/work.h"
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 
 struct memories;
 struct memory_builder;

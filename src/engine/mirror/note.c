@@ -9,7 +9,7 @@ struct note {
 	struct work work;
 	struct mirrors *all;
 	struct arena arena;
-	struct agent_note in;
+	struct hook_note in;
 };
 
 static int note_run(struct work *w, int lane)

@@ -14,6 +14,12 @@ enum {
 	NODE_WORDS_MAX = 200,
 };
 
+/* A life that somebody else renews, and since when, by our own steady clock, it has not been renewed. */
+struct sighting {
+	int64_t epoch, seen_ms;
+	uint64_t since_ms;
+};
+
 /* What the thread says to the loop. */
 struct news {
 	struct arena arena;
@@ -25,6 +31,7 @@ struct news {
 	uint64_t renewed_ms; /* of the steady clock, before it was asked for; 0: not renewed */
 	bool fenced;         /* the store says that this life is over */
 	bool joined;         /* a new life has begun */
+	const char *stale;   /* why what we remember may be wrong; NULL if it is not */
 	int fault;
 	char words[NODE_WORDS_MAX]; /* the database's, or its client's */
 };
@@ -32,8 +39,8 @@ struct news {
 struct node {
 	struct store *store;
 	struct loop *loop;
-	struct events *events; /* NULL: not heard yet */
-	struct host us;        /* its texts are in `own`; the thread's, but for name and labels */
+	struct events *_Atomic events; /* NULL: not heard yet */
+	struct host us; /* its texts are in `own`; the thread's, but for name and labels */
 	struct arena own;
 	int64_t lease_ms;
 	atomic_llong epoch;
@@ -46,8 +53,11 @@ struct node {
 	uint64_t beat_at, told_at, looked_at; /* the last ones, by the steady clock */
 	uint64_t lease_over_ms;               /* by the steady clock: our last lease has run out */
 	int64_t last;                         /* number of the last event that was seen */
+	int64_t last_ms;                      /* when that was added; 0: not known */
 	int64_t former;                       /* the epoch of our last life */
-	int woken[2];                         /* a pipe: there is something for the thread */
+	struct sighting *sightings;           /* of those that were alive when we looked last */
+	unsigned n_sightings;
+	int woken[2]; /* a pipe: there is something for the thread */
 	atomic_bool announces;
 	atomic_bool stop;
 
@@ -63,6 +73,9 @@ struct node {
 	int64_t leased;       /* the epoch that it runs for */
 	struct ticker *reaps; /* now and then */
 	int fault;
+	char words[NODE_WORDS_MAX]; /* why the database does not answer, if fault is not 0 */
+	void (*on_stale)(void *arg, const char *reason);
+	void *stale_arg;
 	struct node_listener listeners[NODE_LISTENERS_MAX];
 	unsigned n_listeners;
 };

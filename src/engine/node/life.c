@@ -43,7 +43,8 @@ static int describe_place(struct node *n)
 	return arena_copy_text(&n->own, text_of(text), &n->us.boot);
 }
 
-/* Whether this process was here, and has ended. */
+/* Whether this process was here, and has ended. One with our own number was ours, before we started
+ * anew (daemon/stop.c). */
 static bool has_ended_here(const struct node *n, struct text boot)
 {
 	const char *pid = boot.len > 0 ? memrchr(boot.data, ' ', boot.len) : NULL;
@@ -54,7 +55,8 @@ static bool has_ended_here(const struct node *n, struct text boot)
 	    boot.len - place >= sizeof(digits))
 		return false;
 	snprintf(digits, sizeof(digits), "%.*s", (int)(boot.len - place), pid + 1);
-	return kill((pid_t)strtol(digits, NULL, 10), 0) != 0 && errno == ESRCH;
+	return text_equal(boot, n->us.boot) ||
+	       (kill((pid_t)strtol(digits, NULL, 10), 0) != 0 && errno == ESRCH);
 }
 
 /* ---- a beginning ---- */
@@ -145,39 +147,42 @@ int node_first_life(struct node *n, struct why *why)
 	return r != 0 || joined ? r : refuse_taken(n, why);
 }
 
-/* Whether its name may be taken over: no life, or one that has ended or whose lease is over. */
-static int look_at_former(struct node *n, bool *ret_ended, int64_t *ret_seen_ms)
+/* The life of our name, and whether it has ended. */
+static int look_at_former(struct node *n, struct host *ret_former, bool *ret_ended)
 {
-	struct host former;
 	struct arena a;
-	unsigned n_lost;
-	int r = store_host_lose(store_feed(n->store), &n_lost);
+	int r;
 
 	arena_init(&a, FOUND_MAX);
+	r = find_former(n, &a, ret_former);
 	if (r == 0)
-		r = find_former(n, &a, &former);
-	if (r == 0) {
-		*ret_ended = has_ended(n, &former);
-		*ret_seen_ms = former.seen_ms;
-	}
+		*ret_ended = has_ended(n, ret_former);
+	ret_former->name = n->us.name; /* that in the arena is gone */
 	arena_done(&a);
 	return r;
 }
 
-/* One that is still alive renews its lease, which shows. */
+/* One that is still alive renews its lease, which shows. One that has stood still for its whole length by our
+ * own clock is lost, once the database's clock agrees. */
 int node_await_former(struct node *n, struct why *why)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000L};
-	int64_t first_ms = 0, seen_ms = 0;
+	struct host first = {0}, now;
 	bool ended = false;
-	int r = describe_place(n) ?: look_at_former(n, &ended, &first_ms);
+	int r = describe_place(n) ?: look_at_former(n, &first, &ended);
+	uint64_t since_ms = clock_steady_ms();
 
 	if (r == 0 && !ended)
 		log_info("waiting for the lease of an earlier koined", "host=%.*s",
 			 TEXT_ARGS(n->us.name));
-	for (seen_ms = first_ms; r == 0 && !ended && seen_ms == first_ms;) {
+	for (now = first; r == 0 && !ended && now.seen_ms == first.seen_ms;) {
+		uint64_t asked_ms;
+
 		nanosleep(&pause, NULL);
-		r = look_at_former(n, &ended, &seen_ms);
+		asked_ms = clock_steady_ms();
+		r = look_at_former(n, &now, &ended);
+		if (r == 0 && !ended && asked_ms >= since_ms + store_host_lease(&first))
+			r = store_host_lose(store_feed(n->store), &first, &ended);
 	}
 	return r != 0 || ended ? r : refuse_taken(n, why);
 }

@@ -1,6 +1,7 @@
 #include "engine/node/node.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,14 +40,7 @@ bool node_is_us(const struct node *n, struct text name)
 
 bool node_has_label(const struct node *n, struct text label)
 {
-	struct text rest = n ? n->us.labels : (struct text) {0};
-	struct text word;
-
-	while (text_next(&rest, ' ', &word)) {
-		if (word.len > 0 && text_equal(word, label))
-			return true;
-	}
-	return false;
+	return n && host_has_label(&n->us, label);
 }
 
 const struct host *node_list(const struct node *n, unsigned *ret_n, int64_t *ret_now_ms)
@@ -93,9 +87,9 @@ int node_forget(struct node *n, struct text name, struct why *why)
 	return r;
 }
 
-int node_fault(const struct node *n)
+const char *node_fault(const struct node *n)
 {
-	return n ? n->fault : 0;
+	return n && n->fault != 0 ? n->words : NULL;
 }
 
 void node_set_running(struct node *n, unsigned n_running)
@@ -159,6 +153,30 @@ static bool end_life(struct node *n)
 	return epoch != 0 && atomic_compare_exchange_strong(&n->epoch, &epoch, 0);
 }
 
+void node_on_stale(struct node *n, void (*fn)(void *arg, const char *reason), void *arg)
+{
+	if (!n)
+		return;
+	n->on_stale = fn;
+	n->stale_arg = arg;
+}
+
+void node_fence(struct node *n, const char *reason)
+{
+	if (n && end_life(n))
+		give_up(n, reason);
+}
+
+static void go_stale(struct node *n, const char *reason)
+{
+	void (*fn)(void *arg, const char *reason) = n->on_stale;
+
+	node_fence(n, reason);
+	n->on_stale = NULL;
+	if (fn)
+		fn(n->stale_arg, reason);
+}
+
 /* Nobody would end our programs if we hung. */
 static void on_guard_lost(void *node)
 {
@@ -209,11 +227,15 @@ static void keep_lease(struct node *n, const struct news *news)
 
 static void note_fault(struct node *n, int fault, const char *words)
 {
+	if (fault != 0)
+		snprintf(n->words, sizeof(n->words), "%s", words);
 	if (fault != 0 && n->fault == 0)
-		log_warn("the hosts' database does not answer", "error=%s why=\"%s\"",
-			 strerror(-fault), words);
+		log_warn("the hosts' database does not answer", "host=%.*s why=\"%s\"",
+			 TEXT_ARGS(n->us.name), words);
 	else if (fault == 0 && n->fault != 0)
 		log_info("the hosts' database answers again", "host=%.*s", TEXT_ARGS(n->us.name));
+	if (fault == 0 && n->fault != 0)
+		store_answers(n->store);
 	n->fault = fault;
 }
 
@@ -228,6 +250,11 @@ static void on_news(void *node)
 	n->news = (struct news) {.last = n->news.last};
 	pthread_mutex_unlock(&n->lock);
 	note_fault(n, news.fault, news.words);
+	if (news.stale) {
+		go_stale(n, news.stale);
+		arena_done(&news.arena);
+		return;
+	}
 	if (news.fenced)
 		give_up(n, "others have taken it for lost");
 	if (news.renewed_ms > 0)
@@ -352,6 +379,7 @@ void node_free(struct node *n)
 	arena_done(&n->news.arena);
 	arena_done(&n->seen.arena);
 	arena_done(&n->own);
+	free(n->sightings);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 }

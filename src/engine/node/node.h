@@ -46,6 +46,13 @@ int node_start(const struct node_opts *opts, struct node **ret_node, struct why 
 /* From here on it hears of the others' events. */
 void node_hear_events(struct node *n, struct events *events);
 
+/* The store is not what we remember: its log ends before what we have seen of it, or another database is in
+ * its place. This life is over, and what is at hand must be read anew. Called at most once. */
+void node_on_stale(struct node *n, void (*fn)(void *arg, const char *reason), void *arg);
+
+/* Gives up this life, if there is one. */
+void node_fence(struct node *n, const char *reason);
+
 /* Ends this life, so that the others need not wait for its lease. Programs must have ended. */
 void node_free(struct node *n);
 
@@ -72,8 +79,8 @@ const struct host *node_find(const struct node *n, struct text name);
 /* Forgets one that is not alive. Runs on the writer's thread. */
 int node_forget(struct node *n, struct text name, struct why *why);
 
-/* Why the database cannot be reached, as -errno; 0: it can. */
-int node_fault(const struct node *n);
+/* Why the database does not answer, in its client's words; NULL if it does. */
+const char *node_fault(const struct node *n);
 
 /* For others to see. */
 void node_set_running(struct node *n, unsigned n_running);

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "engine/event/event.h"
 #include "engine/node/inner.h"
 #include "io/process/guard.h"
-#include "store/event.h"
 #include "store/host/host.h"
 #include "store/store.h"
 
@@ -47,6 +47,7 @@ static void tell_loop(struct node *n, const struct news *fresh)
 	}
 	news->fenced = news->fenced || fresh->fenced;
 	news->joined = news->joined || fresh->joined;
+	news->stale = news->stale ? news->stale : fresh->stale;
 	news->fault = fresh->fault;
 	memcpy(news->words, fresh->words, sizeof(news->words));
 	pthread_mutex_unlock(&n->lock);
@@ -99,16 +100,64 @@ static int begin_again(struct node *n, struct news *fresh)
 	return 0;
 }
 
+static uint64_t sighted_since(const struct node *n, const struct host *h, uint64_t now)
+{
+	for (unsigned i = 0; i < n->n_sightings; i++) {
+		const struct sighting *s = &n->sightings[i];
+
+		if (s->epoch == h->epoch && s->seen_ms == h->seen_ms)
+			return s->since_ms;
+	}
+	return now;
+}
+
+/* Replaces the sightings by those of now. */
+static int sight(struct node *n, const struct host *hosts, unsigned n_hosts, uint64_t now)
+{
+	struct sighting *fresh = calloc(n_hosts + 1, sizeof(*fresh));
+	unsigned count = 0;
+
+	if (!fresh)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n_hosts; i++) {
+		if (hosts[i].state == HOST_ALIVE)
+			fresh[count++] = (struct sighting) {hosts[i].epoch, hosts[i].seen_ms,
+							    sighted_since(n, &hosts[i], now)};
+	}
+	free(n->sightings);
+	n->sightings = fresh;
+	n->n_sightings = count;
+	return 0;
+}
+
+/* The database's clock alone decides nothing: when it is set forward, all leases are over at once. */
+static int lose_silent(struct node *n, struct host *hosts, unsigned n_hosts, uint64_t asked_ms)
+{
+	int r = sight(n, hosts, n_hosts, clock_steady_ms());
+
+	for (unsigned i = 0; i < n_hosts && r == 0; i++) {
+		bool lost = false;
+
+		if (hosts[i].state != HOST_ALIVE ||
+		    sighted_since(n, &hosts[i], asked_ms) + store_host_lease(&hosts[i]) > asked_ms)
+			continue;
+		r = store_host_lose(store_feed(n->store), &hosts[i], &lost);
+		if (r == 0 && lost)
+			hosts[i].state = HOST_LOST;
+	}
+	return r;
+}
+
 static int look_at_hosts(struct node *n, struct news *fresh)
 {
-	struct connection *c = store_feed(n->store);
-	unsigned n_lost;
-	int r = store_host_lose(c, &n_lost);
+	uint64_t asked_ms = clock_steady_ms();
+	int r;
 
 	arena_init(&fresh->arena, NODE_SNAPSHOT_MAX);
+	r = store_host_list(store_feed(n->store), &fresh->arena, &fresh->hosts, &fresh->n_hosts,
+			    &fresh->now_ms);
 	if (r == 0)
-		r = store_host_list(c, &fresh->arena, &fresh->hosts, &fresh->n_hosts,
-				    &fresh->now_ms);
+		r = lose_silent(n, fresh->hosts, fresh->n_hosts, asked_ms);
 	if (r != 0) {
 		arena_done(&fresh->arena);
 		fresh->hosts = NULL;
@@ -131,16 +180,36 @@ static int beat(struct node *n, struct news *fresh)
 
 /* ---- events ---- */
 
+/* NULL if the log goes on from where we were. */
+static const char *find_stale(const struct node *n, int64_t known, const struct host_log *log)
+{
+	int64_t seen = known > n->last ? known : n->last;
+
+	if (log->last < seen)
+		return "the log of the database ends before what was seen of it";
+	if (n->last_ms > 0 && log->seen_ms > 0 && n->last_ms != log->seen_ms)
+		return "the log of the database has other events than were seen";
+	return NULL;
+}
+
 static int look_at_events(struct node *n, struct news *fresh)
 {
-	int64_t first, last;
+	/* Read before we ask: what we have committed by now is in the answer. */
+	int64_t known = event_last(atomic_load(&n->events));
+	struct host_log log;
 	int r;
 
 	n->looked_at = clock_steady_ms();
-	r = store_event_bounds(store_feed(n->store), &first, &last);
-	if (r == 0 && last > n->last)
-		fresh->last = n->last = last;
-	return r;
+	r = store_host_log(store_feed(n->store), n->last, &log);
+	if (r != 0)
+		return r;
+	fresh->stale = find_stale(n, known, &log);
+	if (log.last > n->last)
+		fresh->last = n->last = log.last;
+	n->last_ms = log.last_ms;
+	if (!fresh->stale)
+		store_note_event(n->store, log.last, log.last_ms);
+	return 0;
 }
 
 static int tell_others(struct node *n)
@@ -199,10 +268,12 @@ static void drain(struct node *n)
 		continue;
 }
 
+/* The next turn asks the database at once: only an answer ends the fault. */
 static void pause_after_fault(struct node *n)
 {
 	struct pollfd p = {.fd = n->woken[0], .events = POLLIN};
 
+	n->looked_at = 0;
 	(void)poll(&p, 1, AFTER_FAULT_MS);
 }
 
@@ -227,6 +298,9 @@ static void *live(void *arg)
 		struct news fresh = {0};
 		int r = turn(n, told, &fresh);
 
+		if (store_rewound(n->store))
+			fresh.stale =
+				"the database has lost commits in a fail-over, or was restored";
 		say_fault(n, &fresh, r);
 		tell_loop(n, &fresh);
 		told = false;

@@ -52,7 +52,7 @@ static void word_result(int result, const struct approval *row, const struct why
 		words_of_outcome(row->status, row->decided_by, (struct text) {.data = NULL}, out,
 				 size);
 	else if (result > 0)
-		snprintf(out, size, "Not taken: %s", why->text);
+		snprintf(out, size, "Not taken: %.200s", why->text);
 	else
 		snprintf(out, size, "It could not be kept. Try again.");
 }

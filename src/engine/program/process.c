@@ -266,12 +266,12 @@ static int resolve(const struct processes *p, struct text workdir, char **ret_pa
 	if (!*ret_path)
 		return errno == ENOMEM
 			       ? -ENOMEM
-			       : refuse_field(why, "workdir", "no such directory: %.120s", joined);
+			       : refuse_field(why, "workdir", "no such directory: %s", joined);
 	if (n > 1 && (strncmp(*ret_path, p->folder, n) != 0 ||
 		      ((*ret_path)[n] != '/' && (*ret_path)[n] != '\0'))) {
 		free(*ret_path);
 		*ret_path = NULL;
-		return refuse(why, REFUSE_FORBIDDEN, "workdir must be in %.120s", p->folder);
+		return refuse(why, REFUSE_FORBIDDEN, "workdir must be in %s", p->folder);
 	}
 	return 0;
 }
@@ -509,8 +509,7 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 		p->folder = realpath(opts->folder, NULL);
 		if (!p->folder) {
 			free(p);
-			return refuse(why, REFUSE_PARAMS, "%.120s: %s", opts->folder,
-				      strerror(errno));
+			return refuse(why, REFUSE_PARAMS, "%s: %s", opts->folder, strerror(errno));
 		}
 	}
 	withdraw_old(p, &opts->background);

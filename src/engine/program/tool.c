@@ -341,7 +341,7 @@ static int open_folder(struct tools *t, const char *folder, struct why *why)
 	if (t->folder)
 		t->folder_fd = open(t->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->folder_fd < 0)
-		return refuse(why, REFUSE_PARAMS, "%.120s: %s", folder, strerror(errno));
+		return refuse(why, REFUSE_PARAMS, "%s: %s", folder, strerror(errno));
 	return 0;
 }
 

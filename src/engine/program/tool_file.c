@@ -33,7 +33,7 @@ static int open_file(const struct tool_path *p, int flags, mode_t mode, struct s
 
 		close(fd);
 		return folder ? tool_path_cannot(EISDIR, p->path, why)
-			      : refuse(why, REFUSE_FORBIDDEN, "not a file: %.150s", p->path);
+			      : refuse(why, REFUSE_FORBIDDEN, "not a file: %s", p->path);
 	}
 	*ret_fd = fd;
 	return 0;
@@ -241,7 +241,7 @@ static int look(const struct tool_path *p, mode_t *ret_mode, struct why *why)
 	if (S_ISDIR(st.st_mode))
 		return tool_path_cannot(EISDIR, p->path, why);
 	if (!S_ISREG(st.st_mode))
-		return refuse(why, REFUSE_FORBIDDEN, "not a file: %.150s", p->path);
+		return refuse(why, REFUSE_FORBIDDEN, "not a file: %s", p->path);
 	*ret_mode = st.st_mode;
 	return 0;
 }

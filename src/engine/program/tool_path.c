@@ -56,19 +56,17 @@ int tool_path_cannot(int error, const char *path, struct why *why)
 {
 	switch (error) {
 	case ENOENT:
-		return refuse(why, REFUSE_NOT_FOUND, "file does not exist: %.150s", path);
+		return refuse(why, REFUSE_NOT_FOUND, "file does not exist: %s", path);
 	case ELOOP:
-		return refuse(why, REFUSE_FORBIDDEN, "a symbolic link is not followed: %.140s",
-			      path);
+		return refuse(why, REFUSE_FORBIDDEN, "a symbolic link is not followed: %s", path);
 	case ENOTDIR:
-		return refuse(why, REFUSE_FORBIDDEN, "not a folder, or a symbolic link: %.140s",
-			      path);
+		return refuse(why, REFUSE_FORBIDDEN, "not a folder, or a symbolic link: %s", path);
 	case EISDIR:
-		return refuse(why, REFUSE_CONFLICT, "path is a directory: %.150s", path);
+		return refuse(why, REFUSE_CONFLICT, "path is a directory: %s", path);
 	case EACCES:
 	case EPERM:
 	case EROFS:
-		return refuse(why, REFUSE_FORBIDDEN, "%s: %.140s", strerror(error), path);
+		return refuse(why, REFUSE_FORBIDDEN, "%s: %s", strerror(error), path);
 	default:
 		return -error;
 	}

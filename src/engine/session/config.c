@@ -30,6 +30,7 @@ static const struct member members[] = {
 	{"append_system_prompt", MEMBER(TEXT, append_system_prompt), OMITTED},
 	{"allowed_tools", MEMBER(TEXTS, allowed_tools), OMITTED},
 	{"disallowed_tools", MEMBER(TEXTS, disallowed_tools), OMITTED},
+	{"additional_directories", MEMBER(TEXTS, additional_directories), OMITTED},
 	{"custom_instructions", MEMBER(TEXT, custom_instructions), OMITTED},
 };
 
@@ -122,15 +123,25 @@ int session_config_inherit(struct arena *a, const struct session *parent, struct
 
 /* ---- the file with MCP servers ---- */
 
-/* A copy of an object with room for another member; NULL: no memory, or the key contains a NUL. */
-static int copy_members(struct record *r, const struct value *from, const char *but)
+static bool is_one_of(const char *key, const char *const *names, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (strcmp(key, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Copies an object's members, except for some. -ENOMEM also if a key contains a NUL. */
+static int copy_members(struct record *r, const struct value *from, const char *const *except,
+			unsigned n_except)
 {
 	value_each (child, from) {
 		const char *key = arena_copy(r->arena, child->key, child->key_len);
 
 		if (!key)
 			return -ENOMEM;
-		if (!but || strcmp(key, but) != 0)
+		if (!is_one_of(key, except, n_except))
 			record_value(r, key, child);
 	}
 	return r->err;
@@ -140,22 +151,25 @@ static int copy_members(struct record *r, const struct value *from, const char *
 struct own_variables {
 	const struct session_wording *names;
 	const char *run;
+	const char *session;
 	const char *socket; /* NULL: there is none */
 };
 
-/* We determine the run; which socket to use, the server's own environment may know better. */
+/* We determine run and session; which socket to use, the server's own environment may know better. */
 static int make_env(struct arena *a, const struct value *given, const struct own_variables *own,
 		    const struct value **ret_env)
 {
+	const char *const ours[] = {own->names->run_variable, own->names->session_variable};
 	struct record env;
 	int e = 0;
 
 	record_begin(&env, a);
 	if (given && given->kind == VALUE_OBJECT)
-		e = copy_members(&env, given, own->names->run_variable);
+		e = copy_members(&env, given, ours, 2);
 	if (e != 0)
 		return e;
 	record_text(&env, own->names->run_variable, text_of(own->run));
+	record_text(&env, own->names->session_variable, text_of(own->session));
 	if (own->socket && !value_find(given, own->names->socket_variable))
 		record_text(&env, own->names->socket_variable, text_of(own->socket));
 	*ret_env = env.root;
@@ -165,6 +179,7 @@ static int make_env(struct arena *a, const struct value *given, const struct own
 static int with_own(struct arena *a, const struct value *server, const struct own_variables *own,
 		    const struct value **ret_server)
 {
+	static const char *const replaced[] = {"env"};
 	const struct value *env = NULL;
 	struct record r;
 	int e;
@@ -173,7 +188,8 @@ static int with_own(struct arena *a, const struct value *server, const struct ow
 	if (server->kind != VALUE_OBJECT)
 		return 0;
 	record_begin(&r, a);
-	e = copy_members(&r, server, "env") ?: make_env(a, value_find(server, "env"), own, &env);
+	e = copy_members(&r, server, replaced, 1)
+		    ?: make_env(a, value_find(server, "env"), own, &env);
 	if (e != 0)
 		return e;
 	record_value(&r, "env", env);
@@ -184,6 +200,7 @@ static int with_own(struct arena *a, const struct value *server, const struct ow
 static int all_with_own(struct arena *a, const struct value *config,
 			const struct own_variables *own, const struct value **ret_config)
 {
+	static const char *const replaced[] = {"mcpServers"};
 	const struct value *servers = value_find(config, "mcpServers");
 	struct record whole;
 	struct record each;
@@ -194,7 +211,7 @@ static int all_with_own(struct arena *a, const struct value *config,
 		return 0;
 	record_begin(&whole, a);
 	record_begin(&each, a);
-	e = copy_members(&whole, config, "mcpServers");
+	e = copy_members(&whole, config, replaced, 1);
 	value_each (child, servers) {
 		const char *key = arena_copy(a, child->key, child->key_len);
 		const struct value *server = child;
@@ -252,6 +269,7 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 	const struct own_variables own = {
 		.names = names,
 		.run = l->run,
+		.session = l->id,
 		.socket = environment_find(s->opts.env, names->socket_variable),
 	};
 	struct text json;

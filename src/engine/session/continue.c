@@ -40,11 +40,15 @@ static void refuse_continuation(struct continuation *c, int result, const struct
 	fn(arg, result, NULL, why);
 }
 
+static bool has_ended(enum session_status status)
+{
+	return status >= SESSION_COMPLETED;
+}
+
 static int check_parent(const struct session_wording *wording, const struct session *row,
 			bool is_open, struct why *why)
 {
-	bool good = row->status == SESSION_COMPLETED || row->status == SESSION_INTERRUPTED ||
-		    (is_open && row->status != SESSION_STARTING);
+	bool good = has_ended(row->status) || (is_open && row->status != SESSION_STARTING);
 
 	if (!good)
 		return refuse(
@@ -86,11 +90,6 @@ static void on_parent_ended(struct session_ender *e, const struct session *row)
 		go_on(c);
 	else
 		continuation_free(c);
-}
-
-static bool has_ended(enum session_status status)
-{
-	return status >= SESSION_COMPLETED;
 }
 
 static void look_for_parent(struct continuation *c)

@@ -84,13 +84,14 @@ int sessions_recover(struct sessions *s)
 {
 	struct session *rows;
 	struct arena a;
-	unsigned n = 0;
+	unsigned n = 0, n_silent;
 	int r = store_begin(s->opts.store);
 
 	if (r != 0)
 		return r;
 	arena_init(&a, OPEN_ARENA_MAX);
-	r = settle_all(s, &a, true, &rows, &n) ?: events_store(s->opts.events);
+	r = settle_all(s, &a, true, &rows, &n) ?: observed_end_silent(s, &n_silent)
+		?: events_store(s->opts.events);
 	if (r == 0)
 		r = store_commit(s->opts.store);
 	else

@@ -78,10 +78,13 @@ struct sessions {
 	struct keeper keeper;
 	struct spend spend; /* what their agents used */
 	struct list
-		elsewhere; /* session_ender: those who wait for the end of one on another host */
+		elsewhere;   /* session_ender: those who wait for the end of one on another host */
+	struct list watched; /* observed.c: the processes of observed sessions */
+	unsigned n_watched;
 	struct follower *follower; /* NULL: there are no other hosts */
 	struct session_reaper *reaper;
 	bool stopping;
+	unsigned n_drains; /* nothing is launched meanwhile */
 	struct timer *stop_timer;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -118,6 +121,16 @@ void sessions_leave(struct sessions *s);
 int session_wish(struct sessions *s, struct arena *a, struct session *row, bool *ret_wished);
 /* Whoever waits for the end of this session of another host ({NULL, 0}: of any) looks again. */
 void session_look_elsewhere(struct sessions *s, struct text id);
+
+/* ---- observed.c ---- */
+
+int observed_load(struct sessions *s);
+void observed_unwatch_all(struct sessions *s);
+/* On the writer's thread. *ret_n > 0: there may be more. */
+int observed_end_silent(struct sessions *s, unsigned *ret_n);
+/* Adds them to a list. */
+int observed_merge(struct sessions *s, int lane, struct arena *a, const struct session_filter *f,
+		   struct session **rows, unsigned *n);
 
 /* ---- launch.c ---- */
 

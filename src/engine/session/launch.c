@@ -63,6 +63,19 @@ static int check_prompts(const struct session_new *in, struct why *why)
 	return 0;
 }
 
+/* The agent would take "--option" for an option of its own. */
+static int check_folders(struct texts folders, struct why *why)
+{
+	static const char field[] = "additional_directories";
+
+	for (unsigned i = 0; i < folders.n; i++) {
+		if (folders.items[i].len == 0 || folders.items[i].data[0] != '/')
+			return refuse_field(why, field, "%s[%u] must be an absolute path", field,
+					    i);
+	}
+	return check_list(folders, field, why);
+}
+
 int session_check_new(const struct session_new *in, struct why *why)
 {
 	const struct {
@@ -90,6 +103,8 @@ int session_check_new(const struct session_new *in, struct why *why)
 		r = check_list(in->allowed_tools, "allowed_tools", why);
 	if (r == 0)
 		r = check_list(in->disallowed_tools, "disallowed_tools", why);
+	if (r == 0)
+		r = check_folders(in->additional_directories, why);
 	return r == 0 ? check_prompts(in, why) : r;
 }
 
@@ -118,10 +133,19 @@ unsigned sessions_open(const struct sessions *s)
 	return n;
 }
 
+void sessions_drain(struct sessions *s, bool drain)
+{
+	if (s)
+		s->n_drains += drain ? 1 : -1U;
+}
+
 static int check_room(const struct sessions *s, struct why *why)
 {
 	if (s->stopping)
 		return refuse(why, REFUSE_STOPPING, "the daemon is stopping");
+	if (s->n_drains > 0)
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "koined is draining before a stop: no session starts");
 	if (!node_allows(s->opts.node))
 		return refuse(why, REFUSE_UNAVAILABLE,
 			      "this host has lost the database: it runs nothing");

@@ -26,7 +26,7 @@ static int check(struct text t, size_t max, const char *field, struct why *why)
 	return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
 }
 
-int agent_note_add(struct events *events, const struct agent_note *in, struct why *why)
+int agent_note_add(struct events *events, const struct hook_note *in, struct why *why)
 {
 	struct event_new e = {.type = type_of(in->what), .session = in->session};
 	struct event_data d;

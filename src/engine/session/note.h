@@ -15,7 +15,7 @@ struct value;
 enum { AGENT_NOTE_NAME_MAX = 256, AGENT_NOTE_FOLDER_MAX = 4096, AGENT_NOTE_TEXT_MAX = 4096 };
 
 /* {NULL, 0}: not given. */
-struct agent_note {
+struct hook_note {
 	struct text what; /* started, asked, tool, stopped or ended */
 	struct text agent;
 	struct text session; /* the agent's own id of it */
@@ -27,4 +27,4 @@ struct agent_note {
 };
 
 /* Runs on the writer's thread, within a call. REFUSE_PARAMS names the member that is wrong. */
-int agent_note_add(struct events *events, const struct agent_note *in, struct why *why);
+int agent_note_add(struct events *events, const struct hook_note *in, struct why *why);

@@ -20,7 +20,11 @@ int session_list(struct sessions *s, int lane, struct arena *a, const struct ses
 		.max_bytes = LIST_BYTES,
 	};
 
-	return store_session_list(store_lane(s->opts.store, lane), &q, a, ret_rows, ret_n);
+	int r = store_session_list(store_lane(s->opts.store, lane), &q, a, ret_rows, ret_n);
+
+	if (r == 0 && f->observed && f->archived != ARCHIVED_ONLY)
+		r = observed_merge(s, lane, a, f, ret_rows, ret_n);
+	return r;
 }
 
 static int not_found(struct text id, struct why *why)
@@ -227,7 +231,10 @@ int session_events(struct sessions *s, int lane, struct arena *a,
 int session_paths(struct sessions *s, int lane, struct arena *a, int64_t limit,
 		  struct session_path **ret_paths, unsigned *ret_n)
 {
-	unsigned n = limit > 0 && limit < SESSION_LIST_MAX ? (unsigned)limit : 20;
-
-	return store_session_paths(store_lane(s->opts.store, lane), n, a, ret_paths, ret_n);
+	if (limit < 1)
+		limit = SESSION_PATHS_DEFAULT;
+	if (limit > SESSION_LIST_MAX)
+		limit = SESSION_LIST_MAX;
+	return store_session_paths(store_lane(s->opts.store, lane), (unsigned)limit, a, ret_paths,
+				   ret_n);
 }

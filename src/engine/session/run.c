@@ -18,7 +18,7 @@
 #include "engine/session/inner.h"
 #include "io/process/supervisor.h"
 
-enum { OWN_VARIABLES = 3, VARIABLE_MAX = 128, STOP_MS = 2000, COST_MAX_USD = 1000000 };
+enum { OWN_VARIABLES = 4, VARIABLE_MAX = 128, STOP_MS = 2000, COST_MAX_USD = 1000000 };
 
 static const char stopped_text[] = "daemon stopped while session was active";
 
@@ -240,21 +240,30 @@ static int turn_system(struct live_session *l, struct text *ret_system)
 	return join(&l->arena, parts, sizeof(parts) / sizeof(parts[0]), ret_system);
 }
 
-/* An agent that is not a program has its own model and no MCP servers. Say so to whoever
- * launched it. */
+/* An agent that is not a program has its own model, no MCP servers and no folders. Its
+ * transcript says what was ignored. */
 static void say_unused(struct live_session *l)
 {
 	const struct value *servers = value_find(l->plan.mcp_config.value, "mcpServers");
-	bool mcp = servers && servers->len > 0;
+	const char *const unused[] = {
+		l->row.model.data ? "model" : NULL,
+		servers && servers->len > 0 ? "mcp_config" : NULL,
+		l->plan.additional_directories.n > 0 ? "additional_directories" : NULL,
+	};
 	struct session_event row = {.type = SESSION_SYSTEM, .role = TEXT("system")};
-	char text[AGENT_NAME_MAX + 96];
+	char text[AGENT_NAME_MAX + 128];
+	char names[64] = "";
+	size_t len = 0;
 
-	if (!mcp && !l->row.model.data)
+	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
+		if (unused[i])
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len > 0 ? " and " : "", unused[i]);
+	}
+	if (len == 0)
 		return;
-	snprintf(text, sizeof(text),
-		 "koine: the agent '%.*s' is no program and does not use %s%s%s",
-		 TEXT_ARGS(l->row.runner), l->row.model.data ? "model" : "",
-		 mcp && l->row.model.data ? " and " : "", mcp ? "mcp_config" : "");
+	snprintf(text, sizeof(text), "koine: the agent '%.*s' is no program and does not use %s",
+		 TEXT_ARGS(l->row.runner), names);
 	row.content = text_of(text);
 	session_say_query(l);
 	session_say(l, &row, NULL);
@@ -281,11 +290,19 @@ static int start_turn(struct live_session *l, struct why *why)
 
 static void set_variables(const struct live_session *l, char (*own)[VARIABLE_MAX], const char **env)
 {
-	const char *const names[OWN_VARIABLES] = {"KOINE_SESSION_ID", "KOINE_RUN_ID",
-						  l->sessions->opts.wording->run_variable};
+	const struct session_wording *names = l->sessions->opts.wording;
+	const struct {
+		const char *name;
+		const char *value;
+	} variables[OWN_VARIABLES] = {
+		{"KOINE_SESSION_ID", l->id},
+		{"KOINE_RUN_ID", l->run},
+		{names->session_variable, l->id},
+		{names->run_variable, l->run},
+	};
 
 	for (unsigned i = 0; i < OWN_VARIABLES; i++) {
-		snprintf(own[i], VARIABLE_MAX, "%s=%s", names[i], i == 0 ? l->id : l->run);
+		snprintf(own[i], VARIABLE_MAX, "%s=%s", variables[i].name, variables[i].value);
 		env[i] = own[i];
 	}
 	env[OWN_VARIABLES] = NULL;
@@ -331,6 +348,8 @@ static int make_program(struct live_session *l, struct session_program *ret, str
 		.n_allowed = p->allowed_tools.n,
 		.disallowed = p->disallowed_tools.items,
 		.n_disallowed = p->disallowed_tools.n,
+		.folders = p->additional_directories.items,
+		.n_folders = p->additional_directories.n,
 		.query = l->row.query,
 	};
 	int r = join(&l->arena, appended, 2, &o.append_system_prompt);

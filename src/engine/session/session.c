@@ -14,6 +14,7 @@
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
+#include "store/observed.h"
 #include "store/store.h"
 
 enum {
@@ -241,13 +242,15 @@ int session_set_title(struct sessions *s, struct text id, struct text title, str
 int session_sweep(struct sessions *s, bool *ret_more)
 {
 	int64_t keep = s ? s->opts.keep_ms : 0;
-	unsigned n = 0;
-	int r = 0;
+	unsigned n = 0, n_seen = 0, n_silent = 0;
+	int r = s ? observed_end_silent(s, &n_silent) : 0;
 
-	if (keep > 0)
+	if (r == 0 && keep > 0)
 		r = store_session_sweep(store_writer(s->opts.store), clock_utc_ms() - keep,
-					SWEEP_AT_ONCE, &n);
-	*ret_more = n == SWEEP_AT_ONCE;
+					SWEEP_AT_ONCE, &n)
+			    ?: store_observed_sweep(store_writer(s->opts.store),
+						    clock_utc_ms() - keep, SWEEP_AT_ONCE, &n_seen);
+	*ret_more = n == SWEEP_AT_ONCE || n_seen == SWEEP_AT_ONCE || n_silent > 0;
 	return r;
 }
 
@@ -283,7 +286,7 @@ static int set_up(struct sessions *s)
 	if (r != 0)
 		return r;
 	session_config_sweep(s->folder);
-	return sessions_recover(s) ?: sessions_join(s);
+	return sessions_recover(s) ?: sessions_join(s) ?: observed_load(s);
 }
 
 int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessions)
@@ -295,6 +298,7 @@ int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessi
 		return -ENOMEM;
 	s->opts = *opts;
 	set_limits(s);
+	list_init(&s->watched);
 	list_init(&s->live);
 	list_init(&s->elsewhere);
 	s->folder = strdup(opts->folder);
@@ -368,6 +372,7 @@ void sessions_free(struct sessions *s)
 		return;
 	s->stopped = NULL;
 	sessions_leave(s);
+	observed_unwatch_all(s);
 	while ((first = list_first(&s->live)))
 		session_drop(list_entry(first, struct live_session, link));
 	keeper_done(&s->keeper);

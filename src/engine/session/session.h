@@ -40,6 +40,7 @@ enum {
 	SESSION_TITLE_MAX = 1000,
 	SESSION_TOOLS_MAX = 256,
 	SESSION_LIST_MAX = 1000,
+	SESSION_PATHS_DEFAULT = 20,
 	SESSION_CHAIN_MAX = 1000,
 	SESSION_EVENTS_MAX = 1000, /* in a page; the default is 200 */
 	/* Bytes of a text in an event; the whole text is in the store. */
@@ -49,8 +50,9 @@ enum {
 /* Texts that clients show to people, or that programs look for, come from the dialect that these
  * clients speak. */
 struct session_wording {
-	/* Names the variable with the run's id in a program's environment. */
+	/* Name the variables with the ids of the run and the session in a program's environment. */
 	const char *run_variable;
+	const char *session_variable;
 	/* Names the variable with the socket that its servers ask on. */
 	const char *socket_variable;
 	/* The program ended badly; said: the end of its stderr, if that explains it. */
@@ -83,6 +85,7 @@ struct sessions_opts {
 	unsigned terminate_ms;         /* SIGTERM to SIGKILL; 0: 5 s */
 	int64_t keep_bytes;            /* of what one session says; 0: 256 MiB */
 	int64_t keep_ms;               /* ended sessions; 0: for ever */
+	int64_t silence_ms;            /* an observed session ends after so long without an event */
 	const struct session_wording *wording;
 	/* The engine does not handle JSON text: this yields a tree in the arena. */
 	int (*to_json)(struct arena *a, const struct value *v, struct text *ret_text);
@@ -104,6 +107,9 @@ const struct spend *sessions_spend(const struct sessions *s);
  * NULL. */
 struct text sessions_program(const struct sessions *s, bool *ret_found);
 
+/* Launches are refused until it is called once more with false. Accepts NULL. */
+void sessions_drain(struct sessions *s, bool drain);
+
 /* Starts nothing new and ends what is running, as tasks_stop does; those sessions fail with
  * "daemon stopped while session was active". */
 void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg);
@@ -121,7 +127,8 @@ struct session_new {
 	struct text append_system_prompt;
 	struct texts allowed_tools;
 	struct texts disallowed_tools;
-	struct text custom_instructions; /* added after append_system_prompt */
+	struct texts additional_directories; /* absolute paths */
+	struct text custom_instructions;     /* added after append_system_prompt */
 	struct text agent; /* an agent of the settings, or CODING_AGENT; {NULL, 0}: the default */
 };
 
@@ -170,6 +177,7 @@ struct session_filter {
 	bool leaves;
 	int64_t limit; /* 0: SESSION_LIST_MAX */
 	bool brief;    /* texts cut at 200 characters */
+	bool observed; /* those of agents that koined did not start, too */
 };
 
 /* The most recently active first. */

@@ -43,7 +43,8 @@ void behind_orphan(struct tasks *t, struct live *l, unsigned index, enum task_st
 	struct wait *w = &l->waits[index];
 
 	w->waiting = l;
-	list_append(&t->orphans[state], &w->link);
+	/* Without other hosts, only we can fail it. */
+	list_append(t->node ? &t->orphans[state] : &t->behind[state], &w->link);
 	l->n_after_open++;
 }
 
@@ -86,16 +87,39 @@ unsigned behind_release(struct tasks *t, unsigned max)
 	return n;
 }
 
+void behind_word(struct text id, enum task_state state, char out[BEHIND_WORDS])
+{
+	snprintf(out, BEHIND_WORDS, "dependency %.*s %s",
+		 (int)(id.len < TASK_NAME_MAX ? id.len : TASK_NAME_MAX), id.data,
+		 state == TASK_CANCELLED ? "was cancelled" : "failed");
+}
+
+void behind_skip(struct tasks *t, struct live *l, unsigned index, enum task_state state)
+{
+	struct text id = l->task.after.items[index];
+	char error[BEHIND_WORDS];
+
+	behind_word(id, state, error);
+	queue_remove(t, l);
+	live_set_text(l, &l->task.skipped, id);
+	task_ended(t, l, TASK_FAILED, (struct text) {0}, text_of(error));
+}
+
+/* A dependency that was queued again meanwhile is waited for again. */
 static void fail_with(struct tasks *t, const struct wait *w, enum task_state state)
 {
 	struct live *l = w->waiting;
-	char error[TASK_NAME_MAX + 100];
+	unsigned index = (unsigned)(w - l->waits);
+	unsigned n;
+	struct live *before = live_find(t, l->project->name, l->task.after.items[index], &n);
 
 	t->n_looked++;
-	snprintf(error, sizeof(error), "%.*s, which it comes after, is %s",
-		 TEXT_ARGS(l->task.after.items[w - l->waits]), task_state_name(state));
-	queue_remove(t, l);
-	task_ended(t, l, TASK_FAILED, (struct text) {0}, text_of(error));
+	if (before && before->task.state <= TASK_RUNNING) {
+		l->n_after_open--;
+		behind_wait(l, index, before);
+	} else {
+		behind_skip(t, l, index, state);
+	}
 }
 
 bool behind_fail_next(struct tasks *t)

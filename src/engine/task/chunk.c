@@ -61,6 +61,7 @@ void chunk_flush(struct run *r)
 			       .chunk = {.task = row->seq,
 					 .attempts = row->attempts,
 					 .epoch = row->epoch,
+					 .host = node_name(r->tasks->node),
 					 .place = u->end - (int64_t)u->bytes.len,
 					 .first = u->first,
 					 .bytes = {.data = u->bytes.data, .len = u->bytes.len}}};

@@ -1,4 +1,4 @@
-/* What clients can do with an existing task: cancel it, release it, retry it. */
+/* What clients can do with an existing task: cancel it, release it. retry.c queues one again. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ struct lookup {
 	struct task found;
 	struct found_task news; /* of another host, that we have not heard of */
 	unsigned n;
-	enum { LOOKUP_ONLY, LOOKUP_CANCEL, LOOKUP_RETRY } then;
+	enum { LOOKUP_ONLY, LOOKUP_CANCEL } then;
 	unsigned n_looks; /* how often it was looked up to be cancelled */
 	task_done_fn fn;
 	void *arg;
@@ -78,10 +78,9 @@ static int check_found(const struct lookup *l, struct why *why)
 		return refuse(why, REFUSE_CONFLICT,
 			      "Task %.*s was changed on another host; look at it again",
 			      TEXT_ARGS(l->id));
-	return l->then == LOOKUP_RETRY ? 0 : refuse_ended(&l->found, why);
+	return refuse_ended(&l->found, why);
 }
 
-static void retry_found(struct lookup *l);
 static void cancel_found(struct lookup *l, struct live *found);
 
 /* All open tasks are in memory, so another host has just brought this one there, or changed it. */
@@ -109,10 +108,7 @@ static void lookup_finished(struct work *w, int result)
 		return;
 	if (result == 0)
 		result = check_found(l, &why);
-	if (result == 0)
-		retry_found(l);
-	else
-		l->fn(l->arg, result, &why);
+	l->fn(l->arg, result, &why);
 	lookup_free(l);
 }
 
@@ -356,97 +352,4 @@ unsigned tasks_count_held(const struct tasks *t, struct text project)
 	const struct project *p = t ? project_find(t, project) : NULL;
 
 	return p ? p->n_held : 0;
-}
-
-/* ---- retrying ---- */
-
-static int queue_again(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
-{
-	struct task *task = &l->task;
-	struct task_change *c = task_change_new(fn, arg);
-
-	if (!c)
-		return -ENOMEM;
-	task->started_ms = 0;
-	task->completed_ms = 0;
-	task->attempts = 0;
-	task->not_before_ms = 0;
-	task->stashed = false;
-	task->exit_status = -1;
-	task->signal = 0;
-	task->error = (struct text) {0};
-	task->result = (struct text) {0};
-	l->ready_ms = 0;
-	live_set_state(l, TASK_QUEUED);
-	queue_add(t, l);
-	task_write(t, l, "task.queued", c);
-	queue_run(t);
-	return 0;
-}
-
-static int check_retry(const struct tasks *t, const struct task *task, struct why *why)
-{
-	if (task->state != TASK_FAILED && task->state != TASK_CANCELLED)
-		return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(task->id),
-			      task_state_name(task->state));
-	if (t->n_cleaning > 0)
-		return refuse(why, REFUSE_CONFLICT,
-			      "ended tasks are being forgotten; try again in a moment");
-	return task_check_room(t, why);
-}
-
-static int retry(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct why *why)
-{
-	int r = check_retry(t, &l->task, why);
-
-	return r != 0 ? r : queue_again(t, l, fn, arg);
-}
-
-/* The task is loaded again. NULL: no memory. */
-static struct live *bring_back(struct tasks *t, const struct task *task)
-{
-	struct project *p = project_get(t, task->project);
-
-	return p ? live_new(t, p, task) : NULL;
-}
-
-static int try_found(struct lookup *found, struct why *why)
-{
-	struct tasks *t = found->tasks;
-	unsigned n;
-	/* Somebody else may have asked for it while it was looked up. */
-	struct live *l = live_find(t, found->found.project, found->found.id, &n);
-	int r;
-
-	if (l)
-		return retry(t, l, found->fn, found->arg, why);
-	r = check_retry(t, &found->found, why);
-	if (r != 0)
-		return r;
-	l = bring_back(t, &found->found);
-	return l ? queue_again(t, l, found->fn, found->arg) : -ENOMEM;
-}
-
-static void retry_found(struct lookup *l)
-{
-	struct why why = {0};
-	int r = try_found(l, &why);
-
-	if (r != 0)
-		l->fn(l->arg, r, &why);
-}
-
-void task_retry(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
-{
-	struct why why = {0};
-	unsigned n;
-	struct live *l = live_find(t, project, id, &n);
-	int r;
-
-	if (n == 0)
-		r = look_up(t, project, id, LOOKUP_RETRY, fn, arg);
-	else
-		r = n > 1 ? refuse_several(&why) : retry(t, l, fn, arg, &why);
-	if (r != 0)
-		fn(arg, r, &why);
 }

@@ -54,9 +54,9 @@ static void overlay(struct edit *e)
 	row->prompt = text_or(e->wanted.prompt, row->prompt);
 	row->label = text_or(e->wanted.label, row->label);
 	row->runner = text_or(e->wanted.runner, row->runner);
-	row->on_host = text_is(e->wanted.on_host, TASK_ANY_HOST)
-			       ? (struct text) {0}
-			       : text_or(e->wanted.on_host, row->on_host);
+	row->on_host = !text_is(e->wanted.on_host, TASK_ANY_HOST)
+			       ? text_or(e->wanted.on_host, row->on_host)
+			       : (struct text) {0};
 	row->on_label = text_or(e->wanted.on_label, row->on_label);
 	if (e->wanted.priority)
 		row->priority = e->priority;

@@ -86,10 +86,10 @@ static bool wait_for_others(struct tasks *t, struct live *l, const struct found_
 			continue;
 		if (before && state <= TASK_RUNNING)
 			behind_wait(l, i, before);
-		else if (f->after_states[i] <= TASK_RUNNING)
+		else if (f->after_states[i] <= TASK_RUNNING && t->node)
 			return false;
 		else
-			behind_orphan(t, l, i, state);
+			behind_orphan(t, l, i, state > TASK_RUNNING ? state : TASK_FAILED);
 	}
 	return true;
 }

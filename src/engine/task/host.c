@@ -39,7 +39,7 @@ static const char *settle(const struct tasks *t, struct arena *a, struct task *r
 
 	row->pid = 0;
 	row->pid_started = 0;
-	if (!cancel && row->attempts < row->max_attempts) {
+	if (!cancel && task_tries(row) < row->max_attempts) {
 		row->state = TASK_QUEUED;
 		row->not_before_ms = 0;
 		row->epoch = 0;
@@ -48,7 +48,7 @@ static const char *settle(const struct tasks *t, struct arena *a, struct task *r
 	}
 	row->completed_ms = clock_utc_ms();
 	row->state = cancel ? TASK_CANCELLED : TASK_FAILED;
-	row->error = cancel ? (struct text) {0} : TEXT("daemon restarted");
+	row->error = !cancel ? TEXT("daemon restarted") : (struct text) {0};
 	if (!cancel && !ours) {
 		snprintf(lost, sizeof(lost), "host %.*s was lost", TEXT_ARGS(row->host));
 		(void)arena_copy_text(a, text_of(lost), &row->error);
@@ -62,7 +62,8 @@ static int reap_one(struct tasks *t, struct arena *a, struct task *row)
 		.by = row->state == TASK_RUNNING ? TASK_GUARD_RUN : TASK_GUARD_VERSION,
 		.version = row->version,
 		.attempts = row->attempts,
-		.epoch = row->epoch};
+		.epoch = row->epoch,
+		.host = row->host};
 	struct store_task_kept kept;
 	const char *event = settle(t, a, row);
 	int r = store_task_update(store_writer(t->store), row, &guard, &kept);

@@ -104,16 +104,17 @@ struct run {
 	struct timer *timer; /* its time limit */
 	/* Not NULL until it is stored that the task is running; nothing starts before that. */
 	struct task_change *begins;
-	/* Until its program has started: the program, unless it was given as a path, and the folder. */
+	/* Until its program has started: the program and the folder. */
 	char *named;
 	char *folder;
 	char mark[TREE_MARK_MAX];
 	struct buf out; /* the end of its output */
 	struct fresh fresh;
 	struct run_waiter waiter; /* fn NULL: none */
-	bool output_failed;       /* this has been logged */
-	struct unsent *unsent;    /* NULL: nothing for other hosts was printed yet */
-	struct fetch *fetch;      /* NULL: its texts are not being read */
+	int unstarted;         /* exit status of a program that could not be started; 0: it was */
+	bool output_failed;    /* this has been logged */
+	struct unsent *unsent; /* NULL: nothing for other hosts was printed yet */
+	struct fetch *fetch;   /* NULL: its texts are not being read */
 };
 
 /* One task waits for another: the one in `after` with the same index. */
@@ -212,6 +213,7 @@ struct tasks {
 	bool writes_left;          /* more is to be written when the store has kept up */
 	atomic_uint n_pauses_made; /* by us, and resumed: what was read of pauses before is old */
 	bool paused;               /* nothing new starts */
+	unsigned n_drains;         /* nor while somebody drains this host */
 	unsigned n_paused;         /* groups */
 	bool lining_up;    /* there is more to line up: nothing starts until all are compared */
 	uint64_t n_looked; /* tasks that were looked at to keep their order; tests count them */
@@ -290,6 +292,9 @@ void queue_move(struct tasks *t, struct live *l);
 /* Starts tasks as far as there is room. */
 void queue_run(struct tasks *t);
 
+/* Why a queued task does not start; valid until the next pass of the loop. */
+struct task_waits queue_waits(const struct tasks *t, const struct live *l);
+
 /* Adds the first of the project's ready tasks, in the order they will start, up to max. */
 void queue_list(struct project *p, const struct task **found, unsigned max, unsigned *n);
 
@@ -317,7 +322,7 @@ void behind_drop(struct live *l); /* it is being freed */
 
 /* It has ended on another host, and not well: those behind it fail there. */
 void behind_ended_elsewhere(struct tasks *t, struct live *l);
-/* The one in its `after` with this index is such a one, and may not be in memory. */
+/* The one in its `after` with this index did not complete, and may not be in memory. */
 void behind_orphan(struct tasks *t, struct live *l, unsigned index, enum task_state state);
 /* Nobody has failed those meanwhile: we do. */
 void behind_adopt(struct tasks *t);
@@ -327,6 +332,14 @@ unsigned behind_release(struct tasks *t, unsigned max);
 
 /* The next task fails because what it waited for did not complete. False: there is none. */
 bool behind_fail_next(struct tasks *t);
+
+enum { BEHIND_WORDS = TASK_NAME_MAX + 40 };
+
+/* "dependency task-0007 failed" */
+void behind_word(struct text id, enum task_state state, char out[BEHIND_WORDS]);
+
+/* The task fails without a run: the dependency with this index ended in that state. */
+void behind_skip(struct tasks *t, struct live *l, unsigned index, enum task_state state);
 
 /* ---- control.c ---- */
 
@@ -389,6 +402,11 @@ struct agent;
 int program_choose(struct tasks *t, const struct live *l, struct text prompt,
 		   struct program *ret_program, struct agent **ret_agent, struct why *why);
 void program_done(struct program *p);
+
+/* REFUSE_UNAVAILABLE or REFUSE_FORBIDDEN if nothing here could ever run such a task: the settings
+ * have no agent at all, or forbid programs. */
+int program_check_possible(const struct tasks *t, const struct task *row, bool is_command,
+			   const struct project *project, struct why *why);
 
 /* ---- write.c: to the store ---- */
 

@@ -17,7 +17,9 @@
 #include "agent/command/words.h"
 #include "base/clock.h"
 #include "engine/chat/chat.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
+#include "io/process/child.h"
 
 enum { N_OWN_VARIABLES = 4 };
 
@@ -148,7 +150,7 @@ static bool in_path(const char *program)
 }
 
 /* An agent of the settings, by either of the names that a client may use; NULL: none. */
-static struct agent *named_agent(struct tasks *t, const struct task *row)
+static struct agent *named_agent(const struct tasks *t, const struct task *row)
 {
 	if (row->runner.data && !text_is(row->runner, CODING_AGENT))
 		return chat_agent(t->chat, row->runner);
@@ -157,32 +159,62 @@ static struct agent *named_agent(struct tasks *t, const struct task *row)
 	return NULL;
 }
 
+/* *ret_agent is NULL if the coding agent's own program runs the task. */
+static int choose_agent(const struct tasks *t, const struct task *row,
+			const struct project *project, struct agent **ret_agent, struct why *why)
+{
+	struct text runner = row->runner;
+	bool for_coding_agent = !runner.data || text_is(runner, CODING_AGENT);
+
+	*ret_agent = named_agent(t, row);
+	if (*ret_agent || (project->program && for_coding_agent))
+		return 0;
+	if (!runner.data && t->runner[0]) {
+		runner = text_of(t->runner);
+		*ret_agent = chat_agent(t->chat, runner);
+	}
+	if (!*ret_agent && runner.data && !text_is(runner, CODING_AGENT))
+		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
+			      TEXT_ARGS(runner));
+	if (*ret_agent || runner.data || in_path(CODING_AGENT))
+		return 0;
+	*ret_agent = chat_worker(t->chat);
+	return *ret_agent ? 0 : chat_refuse_work(why, "tasks");
+}
+
+int program_check_possible(const struct tasks *t, const struct task *row, bool is_command,
+			   const struct project *project, struct why *why)
+{
+	struct agent *agent = NULL;
+	unsigned rank;
+	int r;
+
+	if (t->node && node_count(t->node, &rank) > 1) /* another one may have what we have not */
+		return 0;
+	/* Some agent could: no need to look for a program in every folder of PATH. */
+	if (child_check_allowed(NULL) == 0 &&
+	    (is_command || chat_agent(t->chat, (struct text) {0})))
+		return 0;
+	r = is_command ? 0 : choose_agent(t, row, project, &agent, why);
+	if (r > 0 && !chat_agent(t->chat, (struct text) {0}))
+		return r;
+	return agent && !agent_is_command(agent) ? 0 : child_check_allowed(why);
+}
+
 static int choose(struct tasks *t, const struct live *l, struct text prompt, struct program *p,
 		  struct agent **ret_agent, struct why *why)
 {
-	const struct task *row = &l->task;
-	struct text runner = row->runner;
+	const char *const *own = (const char *const *)l->project->program;
 	struct agent *agent;
+	int r;
 
-	if (row->command.bytes.data)
-		return task_command_argv(&p->arena, row->command.bytes, &p->argv);
-	agent = named_agent(t, row);
-
-	if (!agent && l->project->program && (!runner.data || text_is(runner, CODING_AGENT)))
-		return fill_coding_agent(p, (const char *const *)l->project->program, l, prompt);
-	if (!agent && !runner.data && t->runner[0]) {
-		runner = text_of(t->runner);
-		agent = chat_agent(t->chat, runner);
-	}
-	if (!agent && runner.data && !text_is(runner, CODING_AGENT))
-		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
-			      TEXT_ARGS(runner));
-	if (!agent && (runner.data || in_path(CODING_AGENT)))
-		return fill_coding_agent(p, coding_agent, l, prompt);
+	if (l->task.command.bytes.data)
+		return task_command_argv(&p->arena, l->task.command.bytes, &p->argv);
+	r = choose_agent(t, &l->task, l->project, &agent, why);
+	if (r != 0)
+		return r;
 	if (!agent)
-		agent = chat_worker(t->chat);
-	if (!agent)
-		return chat_refuse_work(why, "tasks");
+		return fill_coding_agent(p, own ? own : coding_agent, l, prompt);
 	if (agent_is_command(agent))
 		return fill_command(p, agent, prompt, why);
 	*ret_agent = agent;

@@ -231,12 +231,101 @@ void queue_run(struct tasks *t)
 {
 	struct live *l;
 
-	if (t->stopping || t->paused || t->lining_up || !node_allows(t->node))
+	if (t->stopping || t->paused || t->n_drains > 0 || t->lining_up || !node_allows(t->node))
 		return;
 	while (t->n_running < t->parallel && (l = next_task(t))) {
 		queue_remove(t, l);
 		run_start(t, l);
 	}
+}
+
+/* ---- why a task waits ---- */
+
+static struct task_waits waits_for_dependency(const struct live *l)
+{
+	struct task_waits w = {.reason = WAIT_AFTER, .more = l->n_after_open - 1};
+
+	for (unsigned i = 0; i < l->task.after.n && !w.on.data; i++) {
+		if (!list_empty(&l->waits[i].link))
+			w.on = l->task.after.items[i];
+	}
+	return w;
+}
+
+static bool label_is_alive(const struct tasks *t, struct text label)
+{
+	int64_t now_ms;
+	unsigned n;
+	const struct host *hosts = node_list(t->node, &n, &now_ms);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (hosts[i].state == HOST_ALIVE && host_has_label(&hosts[i], label))
+			return true;
+	}
+	return false;
+}
+
+static struct task_waits waits_for_host(const struct tasks *t, const struct task *task)
+{
+	const struct host *host;
+
+	if (task->on_host.data && !node_is_us(t->node, task->on_host)) {
+		host = node_find(t->node, task->on_host);
+		return (struct task_waits) {
+			.reason = host && host->state == HOST_ALIVE ? WAIT_HOST : WAIT_NO_HOST,
+			.on = task->on_host};
+	}
+	return (struct task_waits) {.reason = label_is_alive(t, task->on_label) ? WAIT_LABEL
+										: WAIT_NO_LABEL,
+				    .on = task->on_label};
+}
+
+/* A task that could start as soon as there is a slot for it. */
+static struct task_waits waits_for_slot(const struct tasks *t, const struct live *l)
+{
+	const struct project *p = l->project;
+	struct task_waits w = {.reason = WAIT_NONE};
+
+	if (!p->served)
+		w.reason = WAIT_UNSERVED;
+	else if (t->n_drains > 0 || t->stopping)
+		w.reason = WAIT_DRAIN;
+	else if (!node_allows(t->node) || is_unkept(t, l))
+		w.reason = WAIT_STORE;
+	else if (!has_room(l->group))
+		w = (struct task_waits) {.reason = WAIT_GROUP, .on = l->task.group};
+	else if (p->n_running >= project_limit(t, p))
+		w.reason = WAIT_PROJECT;
+	else if (t->n_running >= t->parallel)
+		w.reason = WAIT_PARALLEL;
+	return w;
+}
+
+/* Dependencies and times come before a pause and a missing host: those may be over before it matters. */
+struct task_waits queue_waits(const struct tasks *t, const struct live *l)
+{
+	const struct task *task = &l->task;
+	struct task_waits w = {.reason = WAIT_NONE};
+
+	if (l->place == PLACE_NONE)
+		return w;
+	if (task->held)
+		w.reason = WAIT_RELEASE;
+	else if (task->stashed)
+		w.reason = WAIT_ENQUEUE;
+	else if (l->n_after_open > 0)
+		return waits_for_dependency(l);
+	else if (l->ready_ms > clock_steady_ms() && task->not_before_ms > 0)
+		w = (struct task_waits) {.reason = WAIT_UNTIL, .until_ms = task->not_before_ms};
+	else if (t->paused)
+		w.reason = WAIT_PAUSE;
+	else if (l->group && l->group->paused)
+		w = (struct task_waits) {.reason = WAIT_GROUP_PAUSE, .on = task->group};
+	else if (!task_is_for_us(t, task))
+		return waits_for_host(t, task);
+	else
+		return waits_for_slot(t, l);
+	return w;
 }
 
 /* ---- listing ---- */

@@ -22,6 +22,8 @@ static bool fits(const struct task_filter *f, const struct task *row)
 {
 	if (f->state >= 0 && (int)row->state != f->state)
 		return false;
+	if (f->skips != SKIPS_TOO && (f->skips == SKIPS_ONLY) != (row->skipped.data != NULL))
+		return false;
 	return (!f->group.data || text_equal(f->group, row->group)) &&
 	       (!f->label.data || text_equal(f->label, row->label));
 }
@@ -79,15 +81,22 @@ static int unpack(struct arena *a, struct task *task)
 	return r == -ENOMEM ? r : 0;
 }
 
+int64_t task_place(const struct task_filter *f, const struct task *task)
+{
+	return store_task_place(task, f->open_first);
+}
+
 int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
 	      struct task **ret_tasks, unsigned *ret_n, struct why *why)
 {
 	const struct store_task_query q = {
 		.project = f->project,
 		.state = f->state,
+		.skips = f->skips,
 		.group = f->group,
 		.label = f->label,
-		.before_seq = f->before_seq,
+		.open_first = f->open_first,
+		.before = f->before,
 		.limit = task_list_limit(f->limit),
 		.max_bytes = LIST_BYTES,
 	};
@@ -192,6 +201,7 @@ static const struct task *newer_than(struct tasks *t, struct task *task)
 	const struct live *l = live_find(t, task->project, task->id, &n);
 
 	task->paused = l && task_is_paused(t, l);
+	task->waits = l ? queue_waits(t, l) : (struct task_waits) {.reason = WAIT_NONE};
 	/* Another host has changed it, and we have not heard of that yet. */
 	if (l && !changes_pending(&l->changes) && task->version > l->task.version)
 		return NULL;
@@ -213,6 +223,8 @@ void task_catch_up(struct tasks *t, struct task *task)
 	task->completed_ms = now->completed_ms;
 	task->pid = now->pid;
 	task->attempts = now->attempts;
+	task->stops = now->stops;
+	task->skipped = now->skipped;
 	if (now->state > TASK_RUNNING) {
 		task->result = now->result;
 		task->error = now->error;

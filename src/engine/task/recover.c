@@ -24,12 +24,12 @@ void tasks_end_processes(const struct tasks *t)
 	sweep_all(t->owner);
 }
 
-/* Whether one of those that it comes after did not complete. One that is no longer in the store
- * was completed long ago. */
-static int check_after(struct tasks *t, const struct task *row, bool *ret_failed)
+/* Finds the first dependency that did not complete. One that is no longer in the store was completed
+ * long ago. */
+static int check_after(struct tasks *t, const struct task *row, struct text *ret_id,
+		       enum task_state *ret_state)
 {
-	*ret_failed = false;
-	for (unsigned i = 0; i < row->after.n; i++) {
+	for (unsigned i = 0; i < row->after.n && !ret_id->data; i++) {
 		enum task_state state = TASK_COMPLETED;
 		bool found;
 		int r = store_task_state(store_writer(t->store), row->project, row->after.items[i],
@@ -38,23 +38,28 @@ static int check_after(struct tasks *t, const struct task *row, bool *ret_failed
 		if (r != 0)
 			return r;
 		if (state == TASK_FAILED || state == TASK_CANCELLED)
-			*ret_failed = true;
+			*ret_id = row->after.items[i], *ret_state = state;
 	}
 	return 0;
 }
 
-static int settle_queued(struct tasks *t, struct task *row, bool *ret_failed)
+static int settle_queued(struct tasks *t, struct arena *a, struct task *row, bool *ret_failed)
 {
 	struct store_task_kept kept;
-	int r = check_after(t, row, ret_failed);
+	char error[BEHIND_WORDS];
+	enum task_state state = TASK_FAILED;
+	int r = check_after(t, row, &row->skipped, &state);
 
+	*ret_failed = row->skipped.data != NULL;
 	if (r != 0 || !*ret_failed)
 		return r;
+	behind_word(row->skipped, state, error);
 	row->state = TASK_FAILED;
 	row->completed_ms = clock_utc_ms();
-	row->error = TEXT("a task that it comes after did not complete");
-	r = store_task_update(store_writer(t->store), row,
-			      &(struct store_task_guard) {.version = row->version}, &kept);
+	r = arena_copy_text(a, text_of(error), &row->error)
+		    ?: store_task_update(store_writer(t->store), row,
+					 &(struct store_task_guard) {.version = row->version},
+					 &kept);
 	/* Another host does so just now. */
 	if (r == -ENOENT && t->node)
 		return 0;
@@ -63,7 +68,7 @@ static int settle_queued(struct tasks *t, struct task *row, bool *ret_failed)
 
 /* One that fails may be what others come after: most are younger, but some older ones were changed
  * to do so. The direction changes, so that neither needs a look at all for each. */
-static int settle_waiting(struct tasks *t, struct task *rows, unsigned n)
+static int settle_waiting(struct tasks *t, struct arena *a, struct task *rows, unsigned n)
 {
 	bool again = true;
 	int r = 0;
@@ -75,7 +80,7 @@ static int settle_waiting(struct tasks *t, struct task *rows, unsigned n)
 			bool failed = false;
 
 			if (row->state == TASK_QUEUED)
-				r = settle_queued(t, row, &failed);
+				r = settle_queued(t, a, row, &failed);
 			again = again || failed;
 		}
 	}
@@ -93,7 +98,7 @@ static int settle_all(struct tasks *t, struct arena *a, struct task **ret_rows, 
 	for (*ret_n_running = 0; r == 0 && n > 0; *ret_n_running += n)
 		r = task_reap(t, a, &reaped, &n);
 	return r ?: store_task_open(store_writer(t->store), a, ret_rows, ret_n)
-		       ?: settle_waiting(t, *ret_rows, *ret_n);
+		       ?: settle_waiting(t, a, *ret_rows, *ret_n);
 }
 
 static int settle(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n)
@@ -227,7 +232,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 	tasks_end_processes(t);
 	r = settle(t, &a, &rows, &n);
 	if (r == -EBADMSG)
-		r = refuse(why, REFUSE_UNAVAILABLE, "%.120s has a task that koine did not write",
+		r = refuse(why, REFUSE_UNAVAILABLE, "%s has a task that koine did not write",
 			   store_path(t->store));
 	if (r == 0)
 		r = load_all(t, &a, rows, n);

@@ -138,7 +138,7 @@ static uint64_t backoff(const struct task *row)
 	uint64_t ms = (uint64_t)row->retry_ms;
 	unsigned char noise = 128;
 
-	for (int64_t i = 1; i < row->attempts && ms < RETRY_MAX_MS; i++)
+	for (int64_t i = 1; i < task_tries(row) && ms < RETRY_MAX_MS; i++)
 		ms *= 2;
 	if (ms > RETRY_MAX_MS)
 		ms = RETRY_MAX_MS;
@@ -148,12 +148,14 @@ static uint64_t backoff(const struct task *row)
 	return ms * 3 / 4 + ms * noise / 512;
 }
 
-static void try_again(struct tasks *t, struct live *l, struct text error)
+/* An attempt that our own stop has ended does not count, and its task waits for nothing. */
+static void try_again(struct tasks *t, struct live *l, struct text error, bool stopped)
 {
 	struct task *row = &l->task;
-	uint64_t wait = backoff(row);
+	uint64_t wait = stopped ? 0 : backoff(row);
 
 	leave(l);
+	row->stops += stopped;
 	live_set_text(l, &row->error, error);
 	live_set_state(l, TASK_QUEUED);
 	row->not_before_ms = clock_utc_ms() + (int64_t)wait;
@@ -195,16 +197,23 @@ static enum task_state state_of(const struct run *r)
 	return states[attempt_outcome(&r->attempt)];
 }
 
-/* What we stop with us, another host may run. */
+/* Our own stop has ended it. A conversation may be cancelled by the stop before its task is. */
+static bool is_stopped(const struct run *r)
+{
+	const struct attempt *a = &r->attempt;
+
+	return a->intent == INTENT_STOP ||
+	       (a->intent == INTENT_NONE && a->dropped && r->tasks->stopping);
+}
+
+/* What we stop with us, the next start runs again, or another host does. */
 static bool may_try_again(const struct run *r, enum task_state state)
 {
 	const struct task *row = &r->live->task;
-	enum intent intent = r->attempt.intent;
 
-	if (state == TASK_COMPLETED || intent == INTENT_CANCEL ||
-	    (intent == INTENT_STOP && !r->tasks->node))
+	if (state == TASK_COMPLETED || r->attempt.intent == INTENT_CANCEL)
 		return false;
-	return row->attempts < row->max_attempts;
+	return task_tries(row) - is_stopped(r) < row->max_attempts && row->max_attempts > 1;
 }
 
 static void finish(struct run *r)
@@ -223,6 +232,8 @@ static void finish(struct run *r)
 	chunk_flush(r);
 	release(t, l);
 	l->task.exit_status = a->program && a->signal == 0 ? a->status : -1;
+	if (r->unstarted)
+		l->task.exit_status = r->unstarted;
 	l->task.signal = a->signal;
 	l->task.output_bytes = r->output ? output_file_end(r->output) : 0;
 	if (state == TASK_COMPLETED || r->out.len > 0)
@@ -232,7 +243,7 @@ static void finish(struct run *r)
 	if (a->intent == INTENT_TIMEOUT)
 		task_write(t, l, "task.timeout", NULL);
 	if (again)
-		try_again(t, l, error);
+		try_again(t, l, error, is_stopped(r));
 	else
 		task_ended(t, l, state, result, error);
 	run_free(r);
@@ -296,11 +307,9 @@ static int start_turn(struct run *r, const struct agent *agent, struct text prom
 
 static int note_program(struct run *r, const struct program *p)
 {
-	bool by_path = strchr(p->argv[0], '/') != NULL;
-
-	r->named = by_path ? NULL : strdup(p->argv[0]);
+	r->named = strdup(p->argv[0]);
 	r->folder = p->cwd.data ? strndup(p->cwd.data, p->cwd.len) : NULL;
-	return (!by_path && !r->named) || (p->cwd.data && !r->folder) ? -ENOMEM : 0;
+	return !r->named || (p->cwd.data && !r->folder) ? -ENOMEM : 0;
 }
 
 static int start_program(struct run *r, const struct program *p, struct why *why)
@@ -323,11 +332,20 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 	return attempt_run(&r->attempt, r->tasks->loop, &opts, why);
 }
 
-/* If the folder is missing, or a path was given, the supervisor's message says more. */
-static bool is_unknown_program(const struct run *r, int result)
+/* A shell's words for a program that could not be started, and its exit status; 0 if the fault is another
+ * one, such as the folder's. */
+static int word_unstarted(const struct run *r, int result, struct why *why)
 {
-	return result == REFUSE_NOT_FOUND && r->named &&
-	       (!r->folder || access(r->folder, F_OK) == 0);
+	const char *words = strchr(r->named, '/') ? TASK_NO_FILE : TASK_NO_COMMAND;
+
+	if (r->folder && access(r->folder, X_OK) != 0)
+		return 0;
+	if (result == REFUSE_FORBIDDEN)
+		words = TASK_FORBIDDEN;
+	else if (result != REFUSE_NOT_FOUND)
+		return 0;
+	snprintf(why->text, sizeof(why->text), "%.100s%s", r->named, words);
+	return result == REFUSE_NOT_FOUND ? 127 : 126;
 }
 
 /* ---- the start ---- */
@@ -396,8 +414,8 @@ static void on_started(void *arg, int result, const struct why *why)
 	struct run *r = arg;
 	struct why own = *why;
 
-	if (is_unknown_program(r, result))
-		result = r->tasks->wording->no_program(&own, r->named);
+	if (result != 0)
+		r->unstarted = word_unstarted(r, result, &own);
 	if (result != 0)
 		give_up(r, result > 0 ? own.text : strerror(-result));
 	else

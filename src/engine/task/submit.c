@@ -398,14 +398,14 @@ static void on_begun(void *arg, bool gone, enum task_state state)
 }
 
 /* What another host has added or queued again may be known to the store, and not yet to us. */
-static void stand_aside(struct tasks *t, struct live *l, enum task_state stored)
+static void stand_aside(struct tasks *t, struct live *l, unsigned index, enum task_state stored,
+			enum task_state state)
 {
 	queue_remove(t, l);
 	if (t->node && stored <= TASK_RUNNING)
 		task_read_again(t, l);
 	else
-		task_ended(t, l, TASK_FAILED, (struct text) {0},
-			   TEXT("a task that it comes after did not complete"));
+		behind_skip(t, l, index, state);
 }
 
 bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *states)
@@ -418,7 +418,7 @@ bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *
 		if (before && state <= TASK_RUNNING) {
 			behind_wait(l, i, before);
 		} else if (state != TASK_COMPLETED) {
-			stand_aside(t, l, states[i]);
+			stand_aside(t, l, i, states[i], state);
 			return false;
 		}
 	}
@@ -496,8 +496,10 @@ static int check_submit(const struct tasks *t, struct text project, const struct
 
 	if (r != 0)
 		return r;
-	r = task_check_room(t, why);
-	return r != 0 ? r : check_project(t, project, why);
+	r = task_check_room(t, why) ?: check_project(t, project, why);
+	return r != 0 ? r
+		      : program_check_possible(t, &in->task, in->task.command.value != NULL,
+					       project_find(t, project), why);
 }
 
 void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg)

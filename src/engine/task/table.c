@@ -341,6 +341,89 @@ void group_drop(struct tasks *t, struct group *g)
 	free(g);
 }
 
+static int move_line(struct tasks *t, struct live *l)
+{
+	struct line *line = line_get(l->project, l->group);
+	bool waits = l->place != PLACE_NONE;
+
+	if (!line)
+		return -ENOMEM;
+	if (waits)
+		queue_remove(t, l);
+	l->line = line;
+	if (waits)
+		queue_add(t, l);
+	return 0;
+}
+
+static unsigned count_limits(const struct tasks *t)
+{
+	unsigned n = 0;
+
+	list_for_each (at, following, &t->groups)
+		n += list_entry(at, struct group, link)->parallel > 0;
+	return n;
+}
+
+/* Tasks of a group with a limit have a line of their own. */
+static int set_group_parallel(struct tasks *t, struct group *g, unsigned parallel)
+{
+	int r = 0;
+
+	g->parallel = parallel;
+	list_for_each (at, following, &g->members) {
+		int e = move_line(t, list_entry(at, struct live, group_link));
+
+		if (e != 0)
+			r = e;
+	}
+	group_drop(t, g);
+	return r;
+}
+
+int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, struct why *why)
+{
+	struct group *g;
+	int r = 0;
+
+	if (!t)
+		return 0;
+	if (!group.data && parallel == 0)
+		return refuse_field(why, "parallel",
+				    "at least 1 task runs at a time; task.pause stops all");
+	if (group.data && (group.len == 0 || group.len > TASK_NAME_MAX))
+		return refuse_field(why, "group", "a group's name has 1 to %d bytes",
+				    TASK_NAME_MAX);
+	g = group.data ? group_find(t, group) : NULL;
+	if (group.data && parallel > 0 && !(g && g->parallel > 0) &&
+	    count_limits(t) >= GROUP_LIMITS_MAX)
+		return refuse(why, REFUSE_LIMIT, "more than %d groups have limits",
+			      GROUP_LIMITS_MAX);
+	if (!group.data)
+		t->parallel = parallel;
+	else if (parallel > 0 && !g && !(g = group_get(t, group)))
+		r = -ENOMEM;
+	else if (g)
+		r = set_group_parallel(t, g, parallel);
+	queue_run(t);
+	return r;
+}
+
+void tasks_set_project_parallel(struct tasks *t, unsigned parallel)
+{
+	if (!t)
+		return;
+	t->project_parallel = parallel;
+	queue_run(t);
+}
+
+unsigned tasks_parallel(const struct tasks *t, struct text group)
+{
+	const struct group *g = t && group.data ? group_find(t, group) : NULL;
+
+	return g ? g->parallel : t && !group.data ? t->parallel : 0;
+}
+
 static void leave_group(struct live *l)
 {
 	if (!l->group)
@@ -480,7 +563,7 @@ static int replace(struct live *l, const struct task *next)
 	l->task.id = l->task.project = (struct text) {0};
 	l->task.after = (struct texts) {0};
 	l->extra = NULL;
-	l->light = room_for(&l->task) <= TASK_LIGHT_MAX;
+	l->light = l->task.prompt.data && room_for(&l->task) <= TASK_LIGHT_MAX;
 	if (!l->light)
 		forget_long(&l->task);
 	r = keep_texts(l);

@@ -119,8 +119,7 @@ static int make_folder(const char *path, struct why *why)
 
 	if (r == 0)
 		return 0;
-	return refuse(why, REFUSE_UNAVAILABLE, "cannot use the folder %.120s: %s", path,
-		      strerror(-r));
+	return refuse(why, REFUSE_UNAVAILABLE, "cannot use the folder %s: %s", path, strerror(-r));
 }
 
 static int set_up(struct tasks *t, const struct tasks_opts *opts)
@@ -277,6 +276,24 @@ void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void 
 	else if (t->n_running > 0)
 		stop_all(t);
 	tasks_check_stopped(t);
+}
+
+void tasks_drain(struct tasks *t, bool drain)
+{
+	if (!t)
+		return;
+	t->n_drains += drain ? 1 : -1U;
+	queue_run(t);
+}
+
+bool tasks_draining(const struct tasks *t)
+{
+	return t && t->n_drains > 0;
+}
+
+unsigned tasks_running(const struct tasks *t)
+{
+	return t ? t->n_running : 0;
 }
 
 static void free_project(struct project *p)

@@ -39,7 +39,8 @@ enum {
 	TASK_PROMPT_MAX = 8 << 20,
 	TASK_AFTER_MAX = 64,
 	TASK_ENV_MAX = 256,
-	TASK_NAME_MAX = 128, /* of a group, an agent */
+	TASK_NAME_MAX = 128,     /* of a group, an agent */
+	GROUP_LIMITS_MAX = 1000, /* groups that have limits */
 	TASK_LABEL_MAX = 80,
 	TASK_WORDS_MAX = 4096,      /* of a command */
 	TASK_COMMAND_MAX = 1 << 20, /* bytes of all of them */
@@ -69,11 +70,15 @@ struct task_project {
 	const char *const *program;
 };
 
+/* How the error of a task ends whose program could not be started. Its name comes before that, and the
+ * exit status is that of a shell: 127, or 126 for a file that is there. */
+#define TASK_NO_COMMAND ": command not found"
+#define TASK_NO_FILE    ": no such file or directory"
+#define TASK_FORBIDDEN  ": permission denied"
+
 /* Messages for a task's error, supplied by the dialect whose clients show them. */
 struct task_wording {
 	const char *stopped; /* it was running when the daemon stopped */
-	/* REFUSE_NOT_FOUND: there is no such program. */
-	int (*no_program)(struct why *why, const char *name);
 	/* Its program ended badly and wrote nothing to stderr. */
 	void (*exited)(char *out, size_t size, int status, int signal);
 	void (*timed_out)(char *out, size_t size, int64_t timeout_ms);
@@ -123,10 +128,18 @@ const char *tasks_owner(const struct tasks *t);
 int tasks_add_project(struct tasks *t, const struct task_project *project);
 
 /* Starts nothing new. What is running has grace_ms to end by itself; then it is stopped as a
- * cancel would, but fails with the wording's `stopped`. fn is called when nothing is running any
+ * cancel would: it is queued again if it may be retried, and that attempt is not counted, else it
+ * fails with the wording's `stopped`. fn is called when nothing is running any
  * more. Queued tasks stay. With a grace of 0, even in a second call, what is running is killed
  * at once. */
 void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void *arg);
+
+/* Starts nothing new until it is called once more with false, except by a stop. Unlike a pause it is not
+ * stored, and it is about this host alone. Accepts NULL. */
+void tasks_drain(struct tasks *t, bool drain);
+bool tasks_draining(const struct tasks *t);
+/* How many run here; 0 for NULL. */
+unsigned tasks_running(const struct tasks *t);
 
 /* Accepts NULL; call it after the last work has finished. */
 void tasks_free(struct tasks *t);
@@ -201,6 +214,13 @@ bool task_group_is_paused(const struct tasks *t, struct text group);
 /* Calls fn for every group that is paused. Accepts NULL. */
 void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group), void *arg);
 
+/* How many tasks of a group run side by side here, in all projects (0: no limit of its own), or of all
+ * (group {NULL, 0}; at least 1). Takes effect at once, and until the next start. Accepts NULL. */
+int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, struct why *why);
+/* The same of one project that has no limit of its own. Accepts NULL. */
+void tasks_set_project_parallel(struct tasks *t, unsigned parallel);
+unsigned tasks_parallel(const struct tasks *t, struct text group);
+
 /* A held task may start. REFUSE_CONFLICT if it is not held. */
 void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 /* The same for one of many, when its turn has come. One that is not held, or whose release
@@ -211,8 +231,16 @@ unsigned tasks_count_held(const struct tasks *t, struct text project);
 void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
 		     void *arg);
 
-/* Queues a task again that failed or was cancelled; its attempts are counted from zero. */
-void task_retry(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
+/*
+ * Queues a task again that failed or was cancelled; its attempts are counted from zero. It waits for its
+ * dependencies as a new one does; REFUSE_CONFLICT names one that did not complete. The tasks that were
+ * skipped because of this task alone, directly or through others, are queued again with it.
+ */
+typedef void (*task_retried_fn)(void *arg, int result, const struct text *ids, unsigned n,
+				const struct why *why);
+/* fn is told which tasks are queued again, each before those that come after it. */
+void task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn,
+		void *arg);
 
 struct task_cleaning {
 	struct text project; /* {NULL, 0}: all */
@@ -246,14 +274,21 @@ int tasks_import(struct store *store, struct arena *a, const struct task_import 
 		 unsigned *ret_n);
 
 struct task_filter {
-	struct text project; /* {NULL, 0}: all */
-	int state;           /* -1: any */
+	struct text project;   /* {NULL, 0}: all */
+	int state;             /* -1: any */
+	enum task_skips skips; /* with state TASK_FAILED */
 	struct text group;
 	struct text label;
-	int64_t limit;      /* as given: 0 means 20; above TASK_LIST_MAX means that */
-	int64_t before_seq; /* of task_list: only those before it; 0: from the newest */
-	bool brief;         /* of task_list */
+	int64_t limit; /* as given: 0 means 20; above TASK_LIST_MAX means that */
+	/* Of task_list: running tasks come first, then queued ones, then the others; only with `brief` and
+	 * without a state. */
+	bool open_first;
+	int64_t before; /* of task_list: task_place of the last task of the page before; 0: the first page */
+	bool brief; /* of task_list */
 };
+
+/* The place of a task as task_list has read it. */
+int64_t task_place(const struct task_filter *f, const struct task *task);
 
 /* How many tasks a list with this limit has at most. */
 unsigned task_list_limit(int64_t limit);
@@ -270,7 +305,7 @@ bool task_list_now(struct tasks *t, const struct task_filter *f,
  */
 struct buf *task_rendered(struct tasks *t, const struct task *task, const void *by);
 
-/* Newest first, without env; texts are cut, at most in the middle of a result's last character.
+/* Newest first, unless open_first is set, and without env; texts are cut, at most in the middle of a result's last character.
  * Brief: without result, metadata and cwd. A list ends early only if its rows exceed 8 MiB, which
  * those of a brief one cannot. */
 int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"
@@ -270,11 +271,17 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 	return c;
 }
 
-static struct store_task_guard guard_after(const struct former *was, const struct task *row)
+static struct store_task_guard guard_after(const struct tasks *t, const struct former *was,
+					   const struct task *row)
 {
+	bool ours = !row->host.data || node_is_us(t->node, row->host);
+
 	if (was->state == TASK_RUNNING)
-		return (struct store_task_guard) {
-			.by = TASK_GUARD_RUN, .attempts = was->attempts, .epoch = was->epoch};
+		return (struct store_task_guard) {.by = TASK_GUARD_RUN,
+						  .attempts = was->attempts,
+						  .epoch = was->epoch,
+						  .host = ours ? node_name(t->node)
+							       : (struct text) {0}};
 	return (struct store_task_guard) {.by = row->state == TASK_RUNNING ? TASK_GUARD_CLAIM
 									   : TASK_GUARD_VERSION,
 					  .epoch = row->epoch};
@@ -298,7 +305,7 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	c->row.id = l->task.id;
 	c->event = event;
 	copy_changing(c);
-	c->guard = guard_after(&l->former, row);
+	c->guard = guard_after(t, &l->former, row);
 	l->former = (struct former) {row->state, row->attempts, row->epoch};
 	c->queue_size = l->project->n[TASK_QUEUED];
 	changes_add(&l->changes, &c->change);

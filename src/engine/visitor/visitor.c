@@ -11,6 +11,7 @@ enum { STORED_ARENA_MAX = 1 << 20 };
 
 struct link {
 	char digest[VISITOR_DIGEST_LEN + 1]; /* "": none */
+	char other[VISITOR_DIGEST_LEN + 1];
 	int64_t made_ms;
 };
 
@@ -35,15 +36,22 @@ static struct link *oldest(struct visitors *v)
 	return found;
 }
 
-void visitor_invite(struct visitors *v, struct text digest, int64_t now_ms)
+void visitor_invite(struct visitors *v, struct text digest, struct text other, int64_t now_ms)
 {
 	struct link *l = oldest(v);
 
 	if (digest.len != VISITOR_DIGEST_LEN)
 		return;
+	*l = (struct link) {.made_ms = now_ms};
 	memcpy(l->digest, digest.data, digest.len);
-	l->digest[digest.len] = '\0';
-	l->made_ms = now_ms;
+	if (other.len == VISITOR_DIGEST_LEN)
+		memcpy(l->other, other.data, other.len);
+}
+
+static bool is_link(const struct link *l, struct text digest)
+{
+	return (l->digest[0] && text_equal_secret(digest, text_of(l->digest))) ||
+	       (l->other[0] && text_equal_secret(digest, text_of(l->other)));
 }
 
 bool visitor_take_link(struct visitors *v, struct text digest, int64_t now_ms)
@@ -52,7 +60,7 @@ bool visitor_take_link(struct visitors *v, struct text digest, int64_t now_ms)
 		struct link *l = &v->links[i];
 		int64_t age = now_ms - l->made_ms;
 
-		if (!l->digest[0] || !text_equal_secret(digest, text_of(l->digest)))
+		if (!is_link(l, digest))
 			continue;
 		*l = (struct link) {.digest = ""};
 		return age >= 0 && age <= VISITOR_LINK_MS;
@@ -180,7 +188,21 @@ int visitor_erase(struct visitors *v, struct text id)
 	return store_visitor_delete(store_writer(v->store), id);
 }
 
-int visitors_start(struct store *store, struct text host, struct visitors **ret_visitors)
+/* Nothing runs yet that would batch this. */
+static int erase_all(struct store *store, const struct visitor *rows, unsigned n)
+{
+	int r = n > 0 ? store_begin(store) : 0;
+
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = store_visitor_delete(store_writer(store), rows[i].id);
+	if (n > 0 && r == 0)
+		r = store_commit(store);
+	else if (n > 0)
+		store_rollback(store);
+	return r;
+}
+
+int visitors_start(struct store *store, struct text host, bool kept, struct visitors **ret_visitors)
 {
 	struct visitors *v = calloc(1, sizeof(*v));
 	struct visitor *rows;
@@ -194,7 +216,9 @@ int visitors_start(struct store *store, struct text host, struct visitors **ret_
 	v->host = host;
 	arena_init(&a, STORED_ARENA_MAX);
 	r = store_visitor_list(store_writer(store), host, &a, &rows, &n);
-	for (unsigned i = 0; r == 0 && i < n && i < VISITORS_MAX; i++)
+	if (r == 0 && !kept)
+		r = erase_all(store, rows, n);
+	for (unsigned i = 0; r == 0 && kept && i < n && i < VISITORS_MAX; i++)
 		r = visitor_add(v, &rows[i]);
 	arena_done(&a);
 	if (r != 0)

@@ -24,12 +24,14 @@ enum {
 	VISITOR_PROGRAM_MAX = 200, /* bytes of what a browser says of itself */
 };
 
-/* Reads what was stored. Call it before the threads start. */
-int visitors_start(struct store *store, struct text host, struct visitors **ret_visitors);
+/* Call it before the threads start. `kept`: nobody else can have listened at the page's port since
+ * they were stored. Otherwise all have ended. */
+int visitors_start(struct store *store, struct text host, bool kept,
+		   struct visitors **ret_visitors);
 void visitors_free(struct visitors *v); /* accepts NULL */
 
-/* From now on the link with this digest lets one browser in. */
-void visitor_invite(struct visitors *v, struct text digest, int64_t now_ms);
+/* From now on the link with this digest lets one browser in, or that with the other one ("": none). */
+void visitor_invite(struct visitors *v, struct text digest, struct text other, int64_t now_ms);
 /* True once for each link, if it is not too late. */
 bool visitor_take_link(struct visitors *v, struct text digest, int64_t now_ms);
 

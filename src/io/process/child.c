@@ -671,15 +671,22 @@ void child_forbid(bool forbid)
 	atomic_store(&forbidden, forbid);
 }
 
+int child_check_allowed(struct why *why)
+{
+	if (!atomic_load(&forbidden))
+		return 0;
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "this daemon starts no programs ([daemon] programs = no)");
+}
+
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
 		struct why *why)
 {
 	struct child *c;
-	int r;
+	int r = child_check_allowed(why);
 
-	if (atomic_load(&forbidden))
-		return refuse(why, REFUSE_FORBIDDEN,
-			      "this daemon starts no programs ([daemon] programs = no)");
+	if (r != 0)
+		return r;
 	if (!opts->argv || !opts->argv[0] || !*opts->argv[0])
 		return refuse(why, REFUSE_NOT_FOUND, "no program was named");
 	r = child_new(l, opts, &c);

@@ -60,6 +60,7 @@ struct child_opts {
 
 /* From now on child_start refuses with REFUSE_FORBIDDEN, or no longer does. */
 void child_forbid(bool forbid);
+int child_check_allowed(struct why *why);
 
 /* Whatever was asked to start before, and does not run yet, will not; what was being started just
  * then is killed at once. Any thread. */

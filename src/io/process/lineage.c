@@ -1,8 +1,10 @@
 #include "io/process/lineage.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -39,6 +41,7 @@ bool process_see(pid_t pid, struct process_seen *ret)
 	ssize_t n = pid > 0 ? read_of(pid, "stat", text, sizeof(text) - 1) : -1;
 	const char *begin, *end;
 	int parent, terminal;
+	char state;
 
 	if (n <= 0)
 		return false;
@@ -48,10 +51,11 @@ bool process_see(pid_t pid, struct process_seen *ret)
 	*ret = (struct process_seen) {.pid = pid};
 	if (!begin || !end ||
 	    sscanf(end + 1,
-		   " %*c %d %*d %*d %d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   " %c %d %*d %*d %d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
 		   "%lld",
-		   &parent, &terminal, &ret->started) != 3)
+		   &state, &parent, &terminal, &ret->started) != 4)
 		return false;
+	ret->ended = state == 'Z' || state == 'X';
 	ret->parent = parent;
 	ret->terminal = terminal;
 	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)(end - begin - 1), begin + 1);
@@ -64,20 +68,30 @@ static bool see_parent(const struct process_seen *child, struct process_seen *re
 	return process_see(child->parent, ret) && ret->started <= child->started;
 }
 
-unsigned lineage_read(pid_t pid, struct process_seen ret[LINEAGE_MAX])
+/* A process of our own user that /proc hides (hidepid) is undumpable: it may be an agent that
+ * does not want to be seen. Those of other users are always hidden then. */
+static bool is_hidden_from_us(pid_t pid)
+{
+	struct process_seen seen;
+
+	return pid > 1 && pid != getpid() && kill(pid, 0) == 0 && !process_see(pid, &seen);
+}
+
+bool lineage_read(pid_t pid, struct process_seen ret[LINEAGE_MAX], unsigned *ret_n)
 {
 	enum { TRIES = 3 };
 	unsigned n = 0;
 
-	/* A process that dies while we look leaves its children to another. */
+	/* If a process dies during the walk, its children get another parent. */
 	for (int i = 0; i < TRIES; i++) {
 		n = process_see(pid, &ret[0]);
 		while (n > 0 && n < LINEAGE_MAX && see_parent(&ret[n - 1], &ret[n]))
 			n++;
 		if (n == 0 || n == LINEAGE_MAX || ret[n - 1].parent <= 1)
-			return n;
+			break;
 	}
-	return n;
+	*ret_n = n;
+	return n > 0 && n < LINEAGE_MAX && !is_hidden_from_us(ret[n - 1].parent);
 }
 
 bool lineage_has(const struct process_seen *lineage, unsigned n, pid_t pid, long long started)
@@ -96,36 +110,70 @@ static bool is_pipe(const char *link)
 	return strncmp(link, "pipe:", 5) == 0 || strncmp(link, "socket:", 7) == 0;
 }
 
-static bool is_shell(const char *program)
+static bool is_terminal(const char *link)
 {
-	static const char *const shells[] = {"sh",  "bash", "dash", "zsh",  "ksh",
-					     "ash", "fish", "tcsh", "mksh", "busybox"};
-	const char *slash = strrchr(program, '/');
-	const char *name = slash ? slash + 1 : program;
-
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
-		if (strcmp(name, shells[i]) == 0)
-			return true;
-	}
-	return false;
+	return strncmp(link, "/dev/pts/", 9) == 0 || strncmp(link, "/dev/tty", 8) == 0 ||
+	       strcmp(link, "/dev/console") == 0;
 }
 
-static bool is_shell_process(const struct process_seen *p)
+/* A process names itself with one system call; its executable it cannot choose afterwards. */
+static const char *executable_name(const struct process_seen *p, char path[PROGRAM_MAX])
 {
-	char program[PROGRAM_MAX];
+	const char *slash;
 
-	process_program(p, program);
-	return is_shell(program);
+	if (!link_of(p->pid, "exe", path, PROGRAM_MAX))
+		return "";
+	slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
 }
 
-/* A shell without a script or a command to run. */
+static bool is_listed(const char *name, const char *const *names)
+{
+	while (*names && strcmp(name, *names) != 0)
+		names++;
+	return *names;
+}
+
+/* The real, effective, saved and file system user; they differ while a setuid program runs. */
+static bool runs_as(pid_t pid, uid_t uid)
+{
+	char text[WORDS_MAX];
+	unsigned ids[4];
+	ssize_t n = read_of(pid, "status", text, sizeof(text) - 1);
+	const char *at;
+
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, "\nUid:");
+	if (!at || sscanf(at, "\nUid: %u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
+		return false;
+	return ids[0] == uid && ids[1] == uid && ids[2] == uid && ids[3] == uid;
+}
+
+/* Whether it runs a program of these names that was installed by an administrator. The path is
+ * looked up again, since a mount namespace can give a file any path. */
+static bool runs_installed(const struct process_seen *p, const char *const *names)
+{
+	char path[PROGRAM_MAX], link[64];
+	struct stat there, run;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)p->pid);
+	return is_listed(executable_name(p, path), names) && stat(link, &run) == 0 &&
+	       stat(path, &there) == 0 && run.st_dev == there.st_dev &&
+	       run.st_ino == there.st_ino && (geteuid() == 0 || run.st_uid != geteuid());
+}
+
+static const char *const shells[] = {"sh",   "bash", "dash", "zsh",     "ksh", "ash",
+				     "fish", "tcsh", "mksh", "busybox", NULL};
+
+/* A shell at a terminal, without a script or a command to run. */
 static bool is_typed_into(const struct process_seen *p)
 {
-	char words[WORDS_MAX];
+	char words[WORDS_MAX], input[64];
 	ssize_t n = read_of(p->pid, "cmdline", words, sizeof(words) - 1);
 	const char *word;
 
-	if (n <= 0 || !is_shell_process(p))
+	if (n <= 0 || !runs_installed(p, shells) ||
+	    !link_of(p->pid, "fd/0", input, sizeof(input)) || !is_terminal(input))
 		return false;
 	words[n] = '\0';
 	for (word = words + strlen(words) + 1; word < words + n; word += strlen(word) + 1) {
@@ -137,41 +185,78 @@ static bool is_typed_into(const struct process_seen *p)
 
 static bool is_script(const struct process_seen *p)
 {
-	return is_shell_process(p) && !is_typed_into(p);
+	return runs_installed(p, shells) && !is_typed_into(p);
 }
 
-/* Init: its children are everybody's. */
-static bool is_nobody(const struct process_seen *p)
+/* The user manager, which the kernel gives orphans of its user. */
+static bool is_user_manager(const struct process_seen *p)
 {
-	return p->pid == 1 || p->pid == getpid() || strcmp(p->name, "systemd") == 0 ||
-	       is_typed_into(p);
+	static const char *const names[] = {"systemd", NULL};
+
+	return p->parent == 1 && runs_as(p->pid, geteuid()) && runs_installed(p, names);
+}
+
+/* Only root's sshd can have this child: it becomes the user without running another program,
+ * and therefore cannot be read. All sessions of a shared connection (ControlMaster) descend
+ * from it. `above` is its parent; NULL if that cannot be seen. */
+static bool is_ssh_connection(const struct process_seen *p, const struct process_seen *above)
+{
+	static const char *const names[] = {"sshd", "sshd-session", NULL};
+
+	if (geteuid() == 0)
+		return runs_installed(p, names);
+	return above && above->pid != 1 && is_listed(above->name, names) &&
+	       runs_as(above->pid, 0) && is_listed(p->name, names);
+}
+
+/* Processes whose children belong to different users of the terminal: init and its kin, what a
+ * person types into, and servers of terminals. */
+static bool is_nobody(const struct process_seen *p, const struct process_seen *above)
+{
+	static const char *const terminals[] = {"tmux", NULL};
+
+	return p->pid == 1 || p->pid == getpid() || is_user_manager(p) || is_typed_into(p) ||
+	       is_ssh_connection(p, above) || runs_installed(p, terminals);
+}
+
+enum role { ROLE_PASSES, ROLE_SPEAKS, ROLE_NOBODY };
+
+/* `pipe` is the standard input of what it started; "" for none. */
+static enum role role_of(const struct process_seen *p, const struct process_seen *above,
+			 char pipe[64])
+{
+	char input[64];
+
+	if (is_nobody(p, above))
+		return ROLE_NOBODY;
+	if (!link_of(p->pid, "fd/0", input, sizeof(input)))
+		/* sudo and its like pass on what they are given. */
+		return runs_as(p->pid, geteuid()) ? ROLE_SPEAKS : ROLE_PASSES;
+	if (is_pipe(pipe) && strcmp(pipe, input) == 0)
+		return ROLE_PASSES;
+	if (!is_script(p))
+		return ROLE_SPEAKS;
+	strcpy(pipe, input);
+	return ROLE_PASSES;
 }
 
 bool lineage_speaker(pid_t pid, struct process_seen *ret)
 {
 	struct process_seen lineage[LINEAGE_MAX];
-	unsigned n = lineage_read(pid, lineage);
-	char own[64], other[64];
+	enum role role = ROLE_PASSES;
+	char pipe[64];
+	unsigned n;
 
+	(void)lineage_read(pid, lineage, &n);
 	if (n == 0)
 		return false;
 	*ret = lineage[0];
-	if (!link_of(pid, "fd/0", own, sizeof(own)) || !is_pipe(own))
+	if (link_of(pid, "fd/0", pipe, sizeof(pipe)) && !is_pipe(pipe))
 		return true;
-	for (unsigned i = 1; i < n; i++) {
-		/* A process that we may not look into is no agent of ours. */
-		if (!link_of(lineage[i].pid, "fd/0", other, sizeof(other)))
-			return true;
-		if (is_pipe(own) && strcmp(own, other) == 0)
-			continue;
-		/* A shell's command line or script, with pipes of its own: whom it runs for. */
-		if (is_script(&lineage[i])) {
-			strcpy(own, other);
-			continue;
-		}
-		if (!is_nobody(&lineage[i]))
+	for (unsigned i = 1; i < n && role == ROLE_PASSES; i++) {
+		role = role_of(&lineage[i], i + 1 < n ? &lineage[i + 1] : NULL, pipe);
+		if (role == ROLE_SPEAKS)
 			*ret = lineage[i];
-		return true;
 	}
 	return true;
 }

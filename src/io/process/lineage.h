@@ -20,15 +20,19 @@ struct process_seen {
 	pid_t parent;
 	long long started; /* in the kernel's own ticks */
 	int terminal;      /* its terminal's device; 0: none */
+	bool ended;        /* it only waits to be reaped */
 	char name[64];     /* as it calls itself */
 };
 
 /* False: there is none, or none that we may see. */
 bool process_see(pid_t pid, struct process_seen *ret);
 
-/* The process, its parent and so on, as far as can be seen. Returns how many; 0: there is no
- * such process. At most LINEAGE_MAX. */
-unsigned lineage_read(pid_t pid, struct process_seen ret[LINEAGE_MAX]);
+/*
+ * The process, its parent and so on, as far as they are visible; *ret_n is 0 if there is no such
+ * process. False: it is incomplete, because it is too long or because a process of our own user
+ * hides from us.
+ */
+bool lineage_read(pid_t pid, struct process_seen ret[LINEAGE_MAX], unsigned *ret_n);
 
 /* Whether one of them is that process. */
 bool lineage_has(const struct process_seen *lineage, unsigned n, pid_t pid, long long started);
@@ -37,8 +41,12 @@ bool lineage_has(const struct process_seen *lineage, unsigned n, pid_t pid, long
  * Who speaks through this process. A program that was started at the other end of a pipe (a
  * hook, a server on stdin and stdout) speaks for whoever holds that pipe: the nearest ancestor
  * that reads something else. Where that is a shell's command line or script, it speaks for
- * whoever started the shell. A shell that a person types into speaks for nobody, nor does the
- * process that adopts orphans; all others speak for themselves.
+ * whoever started the shell. A shell that a person types into speaks for nobody, nor do init, the
+ * user manager, sshd and tmux, which many share; all others speak for themselves.
+ *
+ * These are recognised by their executable and user, never by the name that a process gives itself.
+ * An ancestor of our own user that we cannot look into speaks for itself; one of another user
+ * (sudo) is skipped.
  */
 bool lineage_speaker(pid_t pid, struct process_seen *ret);
 

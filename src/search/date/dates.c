@@ -1,6 +1,8 @@
 /* Times that a question names; see dates.h. */
 #include "search/dates.h"
 
+#include <string.h>
+
 #include "search/date/calendar.h"
 #include "search/date/point.h"
 
@@ -152,8 +154,49 @@ static bool follows_pronoun(const struct point_reader *r, size_t at)
 	return false;
 }
 
-/* "Latest" and "the last time" ask for an order; "the first violin" does not, and "did we first
- * meet" may. */
+/* "Last" and the same in other languages, but not "previous" and "past". */
+static bool is_last(struct text word)
+{
+	static const char *const stems[] = {"last", "letzt", "dernier", "ultim"};
+
+	for (size_t i = 0; i < N_OF(stems); i++) {
+		if (word.len >= strlen(stems[i]) &&
+		    memcmp(word.data, stems[i], strlen(stems[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What "last" and "first" are a part of, and no order: "last name", "first aid". */
+static bool is_fixed(struct text word)
+{
+	static const char *const words[] = {
+		"name", "names", "will",  "resort", "minute", "straw", "word", "words", "chance",
+		"call", "mile",  "stop",  "line",   "row",    "page",  "one",  "two",   "three",
+		"few",  "ones",  "thing", "aid",    "class",  "lady",  "hand", "half",  "floor"};
+
+	for (size_t i = 0; i < N_OF(words); i++) {
+		if (text_is(word, words[i]))
+			return true;
+	}
+	return false;
+}
+
+/* "The last release", "our first release". */
+static bool orders_next(const struct point_reader *r, size_t at)
+{
+	bool first = text_is(r->words[at].folded, "first");
+	bool last = (point_kinds(r, at) & DATE_LAST) && is_last(r->words[at].folded);
+
+	if (!(first || last) || at + 1 >= r->n_words ||
+	    (at > 0 && text_is(r->words[at - 1].folded, "at")))
+		return false;
+	return !(point_kinds(r, at + 1) & ~(uint32_t)DATE_TIME) &&
+	       !is_fixed(r->words[at + 1].folded);
+}
+
+/* "Latest", "the last time" and "the last release" ask for an order, "did we first meet" may, and
+ * "the first release" does unless memories say so of something. */
 static struct date_order order_at(const struct point_reader *r, size_t at)
 {
 	uint32_t kinds = point_kinds(r, at);
@@ -166,12 +209,22 @@ static struct date_order order_at(const struct point_reader *r, size_t at)
 		order.sure = at > 0 && text_is(r->words[at - 1].folded, "most");
 	else if (kinds & DATE_LATEST || (kinds & DATE_FIRST && !(kinds & DATE_ORDINAL)) || time)
 		order.sure = kinds & (DATE_FIRST | DATE_LATEST | DATE_LAST);
-	if (order.sure)
+	else
+		order.unless_said = orders_next(r, at);
+	if (order.sure || order.unless_said)
 		return order;
 	order.asked =
 		(text_is(r->words[at].folded, "first") || text_is(r->words[at].folded, "last")) &&
 		follows_pronoun(r, at);
 	return order;
+}
+
+/* "Last" orders releases in "last release", and in "last stable release". */
+static void mark_order(struct point_reader *r, size_t at)
+{
+	r->words[at].orders = true;
+	for (size_t i = at + 1; i < r->n_words && i <= at + 2; i++)
+		r->words[i].ordered = true;
 }
 
 /* What was no date may be an order. */
@@ -182,6 +235,8 @@ static struct date_order find_order(struct point_reader *r)
 	for (size_t i = 0; i < r->n_words; i++) {
 		struct date_order order = order_at(r, i);
 
+		if (order.unless_said)
+			mark_order(r, i);
 		if (order.sure) {
 			point_mark(r, i, i, true);
 			if (point_kinds(r, i + 1) & DATE_TIME)

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "search/date/calendar.h"
 #include "search/postings.h"
 #include "search/rank/lift.h"
 
 enum {
-	YEARLY_MAX = 1024, /* memories with one of the words */
 	DATED_MAX = 10000, /* newest memories among which those of a date are looked for */
 };
 
@@ -166,15 +166,32 @@ static void choose_best(struct search *s, size_t max)
 	s->n_candidates = s->n_best;
 }
 
+/* What the named dates are worth to the memories of one day. */
+struct dated {
+	int64_t day;
+	float lift;
+};
+
+/* A date without a year takes a calendar's work, and many memories in a row are of one day. */
+static float lift_of_day(const struct plan *plan, struct dated *last, int64_t time_ms)
+{
+	int64_t day = calendar_day_of(time_ms);
+
+	if (day != last->day)
+		*last = (struct dated) {day, lift_by_time(plan, time_ms)};
+	return last->lift;
+}
+
 /* Adds what the named dates are worth to those found by words; false if none is of them. */
 static bool raise_dated(struct search *s)
 {
+	struct dated last = {.day = INT64_MIN};
 	bool any = false;
 
 	for (size_t i = 0; i < s->n_touched; i++) {
 		uint32_t index = index_of(s, s->touched[i]);
 		uint32_t doc = s->touched[i] - (uint32_t)s->starts[index];
-		float lift = lift_by_time(&s->plan, s->plan.indexes[index]->times[doc]);
+		float lift = lift_of_day(&s->plan, &last, s->plan.indexes[index]->times[doc]);
 
 		s->tallies[s->touched[i]].score += lift;
 		any |= lift > 0;
@@ -182,18 +199,20 @@ static bool raise_dated(struct search *s)
 	return any;
 }
 
-/* Adds the newest of the named dates, whatever they say; looks at no more than `most`. */
-static void add_dated(struct search *s, uint32_t index, size_t max, uint32_t most)
+/* Adds the newest of the named dates that are worth `least`, whatever they say; looks at no more
+ * than `most`. */
+static void add_dated(struct search *s, uint32_t index, size_t max, uint32_t most, float least)
 {
 	const struct search_index *ix = s->plan.indexes[index];
 	uint32_t end = ix->n_docs > most ? ix->n_docs - most : 0;
+	struct dated last = {.day = INT64_MIN};
 	size_t n = 0;
 
 	for (uint32_t doc = ix->n_docs; doc-- > end && n < max;) {
-		float lift = lift_by_time(&s->plan, ix->times[doc]);
+		float lift = lift_of_day(&s->plan, &last, ix->times[doc]);
 		float *score = &s->tallies[s->starts[index] + doc].score;
 
-		if (lift <= 0 || *score > 0 || !passes(s, index, doc))
+		if (lift <= 0 || lift < least || *score > 0 || !passes(s, index, doc))
 			continue;
 		s->touched[s->n_touched++] = (uint32_t)s->starts[index] + doc;
 		*score = lift;
@@ -201,28 +220,18 @@ static void add_dated(struct search *s, uint32_t index, size_t max, uint32_t mos
 	}
 }
 
-/* A date of every year takes a calendar's work for each memory. */
-static bool has_yearly(const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->n_dates; i++) {
-		if (plan->dates[i].yearly)
-			return true;
-	}
-	return false;
-}
-
 void choose_dated(struct search *s, size_t max)
 {
-	bool by_date = s->plan.by_date;
-	bool yearly = has_yearly(&s->plan);
+	const struct plan *plan = &s->plan;
+	bool any;
 
-	if (s->plan.n_dates == 0 || (yearly && s->n_touched > YEARLY_MAX && !by_date))
+	if (plan->n_dates == 0)
 		return;
 	s->has_dates = true;
-	if ((raise_dated(s) || yearly) && !by_date)
-		return;
-	for (size_t i = 0; i < s->plan.n_indexes; i++)
-		add_dated(s, (uint32_t)i, max, by_date ? UINT32_MAX : DATED_MAX);
+	any = raise_dated(s) && !plan->by_date;
+	for (size_t i = 0; i < plan->n_indexes; i++)
+		add_dated(s, (uint32_t)i, max, plan->by_date ? UINT32_MAX : DATED_MAX,
+			  any ? plan->tuning.narrow_date * plan->rarest : 0);
 }
 
 static int by_place(const void *a, const void *b)

@@ -12,9 +12,10 @@ enum {
 };
 
 /*
- * Adds what the named dates are worth, so that memories of them become candidates. "What
- * happened yesterday?" has no words to match: then the newest of that time are scored, as they
- * are where no memory with the words is of it.
+ * Adds what the named dates are worth, so that memories of them become candidates. The newest
+ * memories of a named day are scored whatever they say, so that "picnic on 7 May" also finds what
+ * else happened on that day. Those of a longer time are scored only where the question has no
+ * words ("What happened last month?"), or no memory with its words is of that time.
  */
 void choose_dated(struct search *s, size_t max);
 

@@ -78,23 +78,105 @@ static bool answers(const struct candidate *c, float best)
 	return c->score > 0 && c->score >= best / 2;
 }
 
+/* "First violin" and "last release" may name a thing, or ask for the oldest or the newest. */
+struct ordering {
+	uint32_t orders;  /* the words that order */
+	uint32_t ordered; /* and those of the things that are ordered; 0: whatever answers */
+	float best;
+};
+
+static bool has_only(const struct candidate *c, uint32_t words)
+{
+	return (c->words & words) && !(c->words & ~words);
+}
+
+static void read_ordering(const struct search *s, struct ordering *o)
+{
+	const struct plan *plan = &s->plan;
+
+	*o = (struct ordering) {0};
+	for (size_t i = 0; plan->order.unless_said && i < plan->n_terms; i++) {
+		o->orders |= plan->terms[i].orders ? plan_bit(i) : 0;
+		o->ordered |= plan->terms[i].ordered ? plan_bit(i) : 0;
+	}
+	for (size_t i = 0; i < s->n_candidates; i++) {
+		if (!has_only(&s->candidates[i], o->orders))
+			o->best = fmaxf(o->best, s->candidates[i].score);
+	}
+}
+
+static bool is_ordered(const struct ordering *o, const struct candidate *c)
+{
+	return answers(c, o->best) && (o->ordered == 0 || (c->words & o->ordered));
+}
+
+/* Words that say more than what is ordered. A question with several of them is about one thing. */
+static size_t count_others(const struct plan *plan)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->n_asked; i++) {
+		const struct plan_term *t = &plan->terms[i];
+
+		n += t->weight > 0 && !t->orders && !t->ordered && !t->extra && !t->context &&
+		     !t->stands_for && !t->absolute && t->name[0] != SUBJECT_MARK;
+	}
+	return n;
+}
+
+/* Whether it names a thing, or there are no such things. */
+static bool is_named(const struct search *s, const struct ordering *o)
+{
+	bool any = false;
+
+	if (!s->plan.order.unless_said)
+		return false;
+	if (count_others(&s->plan) > 1)
+		return true;
+	for (size_t i = 0; o->ordered != 0 && i < s->n_candidates; i++) {
+		const struct candidate *c = &s->candidates[i];
+
+		if (!is_ordered(o, c))
+			continue;
+		if (c->words & o->orders)
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
+/* Of the words of the question they have only the one that orders. */
+static void put_others_behind(struct search *s, const struct ordering *o)
+{
+	for (size_t i = 0; i < s->n_candidates; i++) {
+		struct candidate *c = &s->candidates[i];
+
+		if (has_only(c, o->orders))
+			c->score *= s->plan.tuning.weak;
+	}
+}
+
 void lift_by_order(struct search *s)
 {
 	const struct plan *plan = &s->plan;
+	bool sure = plan->order.sure || plan->order.unless_said;
+	float most = sure ? plan->tuning.order : plan->tuning.order / 8;
 	int64_t first = INT64_MAX;
 	int64_t last = INT64_MIN;
-	float most = plan->order.sure ? plan->tuning.order : plan->tuning.order / 8;
-	float best = 0;
+	struct ordering o;
 
 	if (!plan->order.asked)
 		return;
-	for (size_t i = 0; i < s->n_candidates; i++)
-		best = fmaxf(best, s->candidates[i].score);
+	read_ordering(s, &o);
+	if (is_named(s, &o))
+		return;
+	s->oldest_first = plan->order.oldest;
+	put_others_behind(s, &o);
 	for (size_t i = 0; i < s->n_candidates; i++) {
 		const struct candidate *c = &s->candidates[i];
 		int64_t time_ms = plan->indexes[c->index]->times[c->doc];
 
-		if (!answers(c, best))
+		if (!is_ordered(&o, c))
 			continue;
 		first = time_ms < first ? time_ms : first;
 		last = time_ms > last ? time_ms : last;
@@ -104,7 +186,7 @@ void lift_by_order(struct search *s)
 		double at = ((double)plan->indexes[c->index]->times[c->doc] - (double)first) /
 			    ((double)last - (double)first);
 
-		if (answers(c, best))
+		if (is_ordered(&o, c))
 			c->score *= 1 + most * (float)(plan->order.oldest ? 1 - at : at);
 	}
 }

@@ -325,6 +325,8 @@ static void find_dates(struct plan *p, struct sequence *seq)
 		p->terms[seq->terms[i]].numeric |= seq->words[i].numeric;
 		p->terms[seq->terms[i]].absolute |= seq->words[i].absolute;
 		p->terms[seq->terms[i]].relative |= seq->words[i].relative;
+		p->terms[seq->terms[i]].orders |= seq->words[i].orders;
+		p->terms[seq->terms[i]].ordered |= seq->words[i].ordered;
 	}
 }
 
@@ -353,40 +355,60 @@ static bool may_be_typo(const struct plan *p, const struct plan_term *term)
 	       !term->extra && !term->stands_for && term->n_also == 0;
 }
 
-static bool repair_name(struct plan *p, struct plan_term *term)
+static bool repair_name(struct plan *p, struct plan_term *term, bool short_too)
 {
-	if ((p->tuning.off & SEARCH_NO_SUBJECTS) || !plan_repair_name(p, term))
+	if ((p->tuning.off & SEARCH_NO_SUBJECTS) || !plan_repair_name(p, term, short_too))
 		return false;
 	return find_subject(p, (struct text) {term->folded, term->folded_len}, term);
 }
 
 /* A name is taken for one where it is written like one, or where no other word is near. */
-static void repair_word(struct plan *p, struct plan_term *term)
+static void repair_word(struct plan *p, struct plan_term *term, bool short_too)
 {
 	bool capital = term->flags & WORD_CAPITAL;
 
-	if (capital && repair_name(p, term))
+	if (capital && repair_name(p, term, short_too))
 		return;
-	if (!plan_repair(p, term) && !capital && p->n_subjects == 0)
-		repair_name(p, term);
+	if (!plan_repair(p, term, short_too) && !capital && p->n_subjects == 0)
+		repair_name(p, term, short_too);
 }
 
 /* Unknown words are repaired where possible. */
-static void repair_words(struct plan *p)
+static void repair_unknown(struct plan *p, bool short_too)
 {
 	size_t n_repairs = 0;
 
-	/* A repair tries hundreds of words; an empty index contains none of them. */
-	if (p->n_docs == 0 || (p->tuning.off & SEARCH_NO_REPAIR))
-		return;
 	for (size_t i = 0; i < p->n_terms && n_repairs < PLAN_REPAIRS_MAX; i++) {
 		struct plan_term *term = &p->terms[i];
 
 		if (!may_be_typo(p, term) || plan_count(p, term->name, term->name_len) > 0)
 			continue;
 		n_repairs++;
-		repair_word(p, term);
+		repair_word(p, term, short_too);
 	}
+}
+
+/* Whether the question has a word, a name or a date by which something is found. */
+static bool finds_something(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_terms; i++) {
+		const struct plan_term *term = &p->terms[i];
+
+		if (term->is_subject || (!is_stop(p, term) && !term->extra &&
+					 plan_count(p, term->name, term->name_len) > 0))
+			return true;
+	}
+	return p->n_dates > 0;
+}
+
+static void repair_words(struct plan *p)
+{
+	/* A repair tries hundreds of words; an empty index contains none of them. */
+	if (p->n_docs == 0 || (p->tuning.off & SEARCH_NO_REPAIR))
+		return;
+	repair_unknown(p, false);
+	if (!finds_something(p))
+		repair_unknown(p, true);
 }
 
 /* A word's weight before it is known how rare it is. */

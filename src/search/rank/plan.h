@@ -31,6 +31,8 @@ struct plan_term {
 	bool absolute;   /* see struct date_word */
 	bool numeric;    /* of a date in digits, whose three numbers weigh as much as one word */
 	bool relative;
+	bool orders; /* see struct date_word */
+	bool ordered;
 	bool context;        /* it is not in the part that asks */
 	bool foreign;        /* of a question that is not in English */
 	bool extra;          /* see struct word */
@@ -102,9 +104,9 @@ float plan_rarity(const struct plan *p, uint64_t n_docs);
 /*
  * The known word that is one letter away from an unknown one: words with the same first letter
  * are preferred, then those that fingers mistype, then the more frequent. False when there is
- * none.
+ * none. Words of three letters are left alone unless short_too is set.
  */
-bool plan_repair(const struct plan *p, struct plan_term *term);
+bool plan_repair(const struct plan *p, struct plan_term *term, bool short_too);
 
 /* The same for the name of a subject: the term becomes its name as a word. */
-bool plan_repair_name(struct plan *p, struct plan_term *term);
+bool plan_repair_name(struct plan *p, struct plan_term *term, bool short_too);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "search/mix.h"
 #include "search/rank/alike.h"
 #include "search/rank/choose.h"
 #include "search/rank/context.h"
@@ -52,8 +53,6 @@ const struct search_tuning search_default_tuning = {
 	.recency = 0.005f,
 };
 
-enum { NEWER_MAX = 8 }; /* first hits whose order may change by their time */
-
 static int64_t time_of(const struct search *s, const struct candidate *c)
 {
 	return s->plan.indexes[c->index]->times[c->doc];
@@ -75,41 +74,19 @@ static bool asks(const struct search *s, const struct candidate *c)
 	return s->plan.indexes[c->index]->doc_marks[c->doc] & MARK_ASKS;
 }
 
-/* Whether they have the same of the question's words and names, not only names if there are
- * others, are of the same kind, and have about the same score. */
-static bool say_the_same(const struct search *s, const struct candidate *a,
-			 const struct candidate *b)
+/* Equal for memories that have the same of the question's words and names, not only names if
+ * there are others, and are of the same kind; 0 if they say nothing that another could say anew. */
+static uint64_t says(const struct search *s, const struct candidate *c)
 {
 	uint32_t names = s->plan.subject_bits | s->plan.name_bits;
 	size_t n_names = (size_t)__builtin_popcount(names);
+	float kind = lift_by_kind(s, c);
 
-	return a->words == b->words && ((a->words & ~names) || s->plan.n_terms == n_names) &&
-	       lift_by_kind(s, a) == lift_by_kind(s, b) && asks(s, a) == asks(s, b) &&
-	       b->score >= a->score * s->plan.tuning.newer;
-}
-
-/*
- * Of two memories that say the same about somebody the newer holds: "moved to Oslo", "moved to
- * Bergen". They change places, but not scores, so that these still descend.
- */
-static void put_newer_first(struct search *s, size_t n)
-{
-	struct candidate *c = s->candidates;
-
-	if ((s->plan.tuning.off & SEARCH_NO_NEWER) || s->plan.order.asked)
-		return;
-	for (size_t i = 1; i < n && i < NEWER_MAX; i++) {
-		for (size_t k = i; k > 0 && say_the_same(s, &c[k - 1], &c[k]); k--) {
-			struct candidate was = c[k];
-
-			if (time_of(s, &c[k]) <= time_of(s, &c[k - 1]))
-				break;
-			c[k] = c[k - 1];
-			c[k].score = was.score;
-			was.score = c[k - 1].score;
-			c[k - 1] = was;
-		}
-	}
+	if ((s->plan.tuning.off & SEARCH_NO_NEWER) || s->oldest_first ||
+	    (!(c->words & ~names) && s->plan.n_terms != n_names))
+		return 0;
+	return mix_bytes((const char *)&kind, sizeof(kind), (uint64_t)c->words << 1 | asks(s, c)) |
+	       1;
 }
 
 /* Something between 0 and 1: 0.78 for all the words, once. */
@@ -125,7 +102,6 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 	size_t n = choose_first(s, limit);
 	float ideal = s->plan.ideal > 0 ? s->plan.ideal : 1;
 
-	put_newer_first(s, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct candidate *c = &s->candidates[i];
 
@@ -136,6 +112,7 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 			.score = c->score / ideal,
 			.own = c->base / ideal,
 			.unit = s->plan.rarest / ideal,
+			.says = says(s, c),
 		};
 		if (s->plan.query->ret_why)
 			why_fill(s, c, &s->plan.query->ret_why[i]);

@@ -8,7 +8,8 @@
  * subjects are not stemmed.
  *
  * A short word is one letter away from many others. It is more likely to be one that just does
- * not occur here, so only the slips that fingers make are undone.
+ * not occur here, so only the slips that fingers make are undone. Words of three letters are
+ * repaired only where the question has no known word.
  */
 #include <stdlib.h>
 
@@ -17,8 +18,9 @@
 #include "search/rank/plan.h"
 
 enum {
-	REPAIR_MIN = 4,  /* letters of a word, before and after */
-	REPAIR_LONG = 6, /* from here on any letter may be wrong */
+	REPAIR_MIN = 4,   /* letters of a word, before and after */
+	REPAIR_SHORT = 3, /* the same where no word of the question is known */
+	REPAIR_LONG = 6,  /* from here on any letter may be wrong */
 	LETTERS_MAX = WORD_BYTES_MAX,
 };
 
@@ -46,6 +48,7 @@ struct repair {
 	enum form form;
 	uint32_t word[LETTERS_MAX];
 	size_t n;
+	size_t min;      /* letters */
 	enum slip least; /* that is undone */
 	struct letters alphabet;
 	struct plan_term best;
@@ -104,6 +107,8 @@ static bool read_letters(struct repair *r, const char *at, size_t len)
 		r->word[r->n++] = folded[0];
 	}
 	r->least = r->n < REPAIR_LONG ? SLIP_MISSED : SLIP_ANY;
+	if (r->n < REPAIR_MIN)
+		r->least = SLIP_FINGER;
 	return r->n < LETTERS_MAX;
 }
 
@@ -141,7 +146,7 @@ static void try_word(struct repair *r, const uint32_t *word, size_t n, enum slip
 	uint8_t flags = 0;
 	uint64_t n_docs;
 
-	if (n < REPAIR_MIN || slip < r->least)
+	if (n < r->min || slip < r->least)
 		return;
 	term = spell(r, word, n, bytes);
 	if (term.len == 0)
@@ -149,7 +154,7 @@ static void try_word(struct repair *r, const uint32_t *word, size_t n, enum slip
 	if (r->form == FORM_WORD)
 		term = words_term(words, term, ix->off, &flags);
 	/* A short stem has many words, most of which nobody has written. */
-	if (n < REPAIR_LONG && term.len < REPAIR_MIN)
+	if (n < REPAIR_LONG && term.len < r->min)
 		return;
 	n_docs = plan_count(r->plan, term.data, term.len);
 	if (n_docs == 0 || (r->best.n_docs > 0 && !is_better(r, first, slip, n_docs)))
@@ -254,11 +259,18 @@ static void take_name(struct plan *p, const struct repair *r, struct plan_term *
 	term->n_docs = plan_count(p, term->name, term->name_len);
 }
 
-bool plan_repair_name(struct plan *p, struct plan_term *term)
+/* A word that is not short itself is not taken for a short one. */
+static bool take_length(struct repair *r, bool short_too)
+{
+	r->min = short_too && r->n == REPAIR_SHORT ? REPAIR_SHORT : REPAIR_MIN;
+	return r->n >= r->min;
+}
+
+bool plan_repair_name(struct plan *p, struct plan_term *term, bool short_too)
 {
 	struct repair r = {.plan = p, .form = FORM_SUBJECT};
 
-	if (!read_letters(&r, term->folded, term->folded_len) || r.n < REPAIR_MIN)
+	if (!read_letters(&r, term->folded, term->folded_len) || !take_length(&r, short_too))
 		return false;
 	r.alphabet = alphabet_of(r.word[0]);
 	if (!(term->flags & WORD_CAPITAL))
@@ -271,7 +283,7 @@ bool plan_repair_name(struct plan *p, struct plan_term *term)
 	return true;
 }
 
-bool plan_repair(const struct plan *p, struct plan_term *term)
+bool plan_repair(const struct plan *p, struct plan_term *term, bool short_too)
 {
 	struct repair r = {.plan = p};
 	size_t n_stem;
@@ -279,13 +291,13 @@ bool plan_repair(const struct plan *p, struct plan_term *term)
 	if (!read_letters(&r, term->name, term->name_len) || r.n == 0)
 		return false;
 	n_stem = r.n;
-	if (!read_letters(&r, term->folded, term->folded_len) || r.n < REPAIR_MIN)
+	if (!read_letters(&r, term->folded, term->folded_len) || !take_length(&r, short_too))
 		return false;
 	r.alphabet = alphabet_of(r.word[0]);
 	/* Start two before the stem's end, since a letter swapped there hides the ending. */
 	try_from(&r, n_stem > 2 ? n_stem - 2 : 0);
 	r.form = FORM_STEM;
-	if (read_letters(&r, term->name, term->name_len) && r.n >= REPAIR_MIN)
+	if (read_letters(&r, term->name, term->name_len) && r.n >= r.min)
 		try_from(&r, 0);
 	if (r.best.n_docs == 0)
 		return false;

@@ -32,6 +32,7 @@ struct search {
 	float bound;       /* no score exceeds it */
 	uint32_t raised;   /* words that are noted only for memories with others: see plan_bit */
 	bool has_dates;    /* scores above 0 contain what the named dates are worth */
+	bool oldest_first; /* of what answers equally well */
 };
 
 /* Scores each memory that has a word of the plan; `max` of them are wanted. */

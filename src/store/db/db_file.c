@@ -338,12 +338,13 @@ static int look(struct db_file *f, const char *path, unsigned application_id, st
 	return check_header(f, application_id, why);
 }
 
-int db_file_look(const char *path, unsigned application_id, struct why *why)
+int db_file_look(struct db_file *f, const char *path, unsigned application_id, struct why *why)
 {
-	struct db_file f = {.lock_fd = -1, .fd = -1};
 	struct stat st;
 	int r = check_name(path, why);
 
+	f->lock_fd = -1;
+	f->fd = -1;
 	if (r != 0)
 		return r;
 	if (lstat(path, &st) == 0) {
@@ -351,12 +352,13 @@ int db_file_look(const char *path, unsigned application_id, struct why *why)
 					: refuse(why, REFUSE_CONFLICT, "%s is not a regular file",
 						 db_file_tail(path));
 		if (r == 0)
-			r = look(&f, path, application_id, why);
+			r = look(f, path, application_id, why);
 	} else {
-		snprintf(f.path, sizeof(f.path), "%s", path);
-		r = check_no_orphan(&f, why);
+		snprintf(f->path, sizeof(f->path), "%s", path);
+		r = check_no_orphan(f, why);
 	}
-	db_file_drop(&f);
+	if (r != 0)
+		db_file_drop(f);
 	return r;
 }
 

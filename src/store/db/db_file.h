@@ -29,9 +29,9 @@ struct db_file {
 int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct why *why);
 void db_file_drop(struct db_file *f);
 
-/* Whether db_file_hold would accept it, as far as can be seen without creating or holding
- * anything. */
-int db_file_look(const char *path, unsigned application_id, struct why *why);
+/* Whether db_file_hold would accept it, as far as can be seen without creating anything. No koined
+ * can hold the file until it is dropped. `fd` is -1 if there is no file. */
+int db_file_look(struct db_file *f, const char *path, unsigned application_id, struct why *why);
 
 /* Whether anything, of whatever kind, exists at `path` followed by `ending`. */
 int db_file_exists(const char *path, const char *ending, int *ret_exists);

@@ -40,8 +40,12 @@ struct store_ops {
 	/* What can be said of an address without looking; NULL: nothing. The sentence contains
 	 * nothing of it. */
 	int (*check)(const char *address, struct why *why);
-	/* Whether `open` would accept it, as far as can be seen. Changes nothing. */
-	int (*look)(const char *address, struct why *why);
+	/* Whether `open` and `connect` would accept it, as far as can be seen. Changes nothing.
+	 * `accepted` as in set_accepted. *ret_note is a sentence about what is accepted and should
+	 * not be; "" without one. *ret_db is a connection that only reads; NULL if there is no
+	 * database yet. The caller ends both, also after a failure. */
+	int (*look)(const char *address, const char *accepted, char *ret_note, size_t size,
+		    void **ret_place, void **ret_db, struct why *why);
 	/* Whether `open` would make something that is not there yet. NULL: it never does. */
 	bool (*makes)(const char *address);
 	/* Takes hold of the database, and keeps other koined processes away. */
@@ -50,6 +54,13 @@ struct store_ops {
 	const char *(*path)(const void *place);
 	/* What distinguishes this database from a copy of it. */
 	int (*place_id)(const void *place, char out[STORE_PLACE_MAX]);
+
+	/* For databases in which others can make tables: the file with the owners that were accepted, so
+	 * that what they have made is not refused; `all`: nobody is refused. Before it connects. NULL:
+	 * only we can make any. */
+	void (*set_accepted)(void *place, const char *file, bool all);
+	/* Adds all foreign owners to that file. *ret_roles has their names; refuses if there are none. */
+	int (*accept)(void *db, char *ret_roles, size_t size, struct why *why);
 
 	/* Inspects and refuses, but changes nothing yet. */
 	int (*connect)(void *place, enum connection_kind kind, void **ret_db, struct why *why);
@@ -141,6 +152,9 @@ struct store_ops {
 	int (*set_last_number)(void *db, const char *table, int64_t number);
 
 	int (*space)(void *db, struct store_space *ret_space);
+	/* Empties the logs that the database keeps beside itself. Outside a transaction. NULL: it keeps
+	 * none. -EBUSY: a reader needs them. */
+	int (*scrub)(void *db);
 	/* Returns this many of the free pages to the file system. Within a transaction. */
 	int (*give_back)(void *db, unsigned pages);
 
@@ -149,6 +163,11 @@ struct store_ops {
 	/* Feeds, of several koined over one database; NULL: only one can use it. How long a feed waits
 	 * for an answer; before it connects. */
 	void (*set_feed)(void *place, unsigned answer_ms);
+	/* From any thread. Whether the database that was opened has lost commits in a fail-over, or is
+	 * another one since a restore; from then on every new connection fails with -ESTALE. For that
+	 * it is told the last event that is known, and its time (0: not known). */
+	bool (*rewound)(const void *place);
+	void (*note_event)(void *place, int64_t seq, int64_t time_ms);
 	/* Says to all other feeds that there is something new. */
 	int (*tell)(void *db);
 	/* Waits until one of them has said so, `fd` can be read, or the time is over. */

@@ -47,7 +47,7 @@ static int connect_now(struct pg *db)
 	buf_clear(&db->dropped);
 	buf_clear(&db->rets);
 	r = PQenterPipelineMode(db->conn) && PQsetnonblocking(db->conn, 1) == 0
-		    ? pg_begin_session(db) ?: pg_prepare_often(db)
+		    ? pg_begin_session(db) ?: pg_check_lineage(db) ?: pg_prepare_often(db)
 		    : pg_lost(db);
 	return r == 0 && db->kind == CONNECTION_FEED ? pg_listen(db) : r;
 }
@@ -96,7 +96,10 @@ static int take_lock(struct pg *db, const char *function, const char *refusal)
 	bool done;
 	int r = call_lock(db, function, LOCK_STORE, &done);
 
-	if (r == 0 && !done) {
+	if (r != 0 || done)
+		return r;
+	r = pg_name_holder(db, LOCK, LOCK_STORE);
+	if (r == 0) {
 		pg_keep_message(db, refusal);
 		r = -EBUSY;
 	}
@@ -106,6 +109,18 @@ static int take_lock(struct pg *db, const char *function, const char *refusal)
 static int share_lock(struct pg *db)
 {
 	return take_lock(db, "pg_try_advisory_lock_shared", "koine store move is using it");
+}
+
+/* Other koined hold it for a moment. */
+static int take_door(struct pg *db)
+{
+	bool done;
+	int r = call_lock(db, "pg_try_advisory_lock", LOCK_DOOR, &done);
+
+	if (r != 0 || done)
+		return r;
+	return pg_name_holder(db, LOCK, LOCK_DOOR)
+		       ?: call_lock(db, "pg_advisory_lock", LOCK_DOOR, &done);
 }
 
 int pg_connect_again(struct pg *db)
@@ -177,7 +192,8 @@ static int look_inside(struct pg *db, struct why *why)
 		return refuse(why, REFUSE_CONFLICT,
 			      "the schema koine of %s is another program's; it is left alone",
 			      db->place->shown);
-	return 0;
+	r = pg_check_owners(db, why);
+	return r < 0 ? explain(db->place, db, r, why) : r;
 }
 
 static int refuse_old(struct pg *db, struct why *why)
@@ -197,7 +213,8 @@ static int connect_and_look(struct pg *db, struct why *why)
 	if (r != 0)
 		return explain(db->place, db, r, why);
 	r = refuse_old(db, why);
-	return r != 0 ? r : look_inside(db, why);
+	/* The writer comes first, and whoever made a schema after that can make none in its place. */
+	return r != 0 || db->kind != CONNECTION_WRITER ? r : look_inside(db, why);
 }
 
 static int pg_connect(void *place, enum connection_kind kind, void **ret_db, struct why *why)
@@ -269,6 +286,9 @@ static int pg_set_version(void *db, int version)
 
 /* ---- coming in ---- */
 
+static const char older_in_use[] =
+	"its tables are those of an older koine, and hosts with one are using it: stop them first";
+
 /* Only who is alone may change the tables: the others know them as they are. */
 static int be_alone(struct pg *db)
 {
@@ -277,9 +297,7 @@ static int be_alone(struct pg *db)
 
 	if (r != 0 || version == pg_n_steps)
 		return r;
-	r = take_lock(db, "pg_try_advisory_lock",
-		      "its tables are those of an older koine, and hosts with one are using it:"
-		      " stop them first");
+	r = take_lock(db, "pg_try_advisory_lock", older_in_use);
 	db->alone = r == 0;
 	return r;
 }
@@ -287,11 +305,17 @@ static int be_alone(struct pg *db)
 static int pg_claim(void *handle)
 {
 	struct pg *db = handle;
-	bool done;
+	struct why why;
+	/* Another role may have made it since it was looked at. From here on nobody else can. */
+	int r = take_door(db) ?: share_lock(db)
+			?: pg_exec(db, "CREATE SCHEMA IF NOT EXISTS koine")
+			?: pg_check_owners(db, &why);
 
-	return call_lock(db, "pg_advisory_lock", LOCK_DOOR, &done) ?: share_lock(db)
-			?: pg_exec(db, "CREATE SCHEMA IF NOT EXISTS koine;"
-				       "CREATE TABLE IF NOT EXISTS koine.koine_schema"
+	if (r > 0) {
+		pg_keep_message(db, why.text);
+		return -EPERM;
+	}
+	return r	?: pg_exec(db, "CREATE TABLE IF NOT EXISTS koine.koine_schema"
 				       " (version INTEGER NOT NULL)")
 			?: be_alone(db);
 }
@@ -312,7 +336,7 @@ static int pg_share(void *handle)
 
 	db->alone = false;
 	if (r == 0)
-		r = take_row(db);
+		r = take_row(db) ?: pg_note_lineage(db);
 	return r != 0 ? r : call_lock(db, "pg_advisory_unlock", LOCK_DOOR, &done);
 }
 
@@ -366,6 +390,7 @@ static void pg_close(void *place)
 {
 	struct pg_place *p = place;
 
+	pthread_mutex_destroy(&p->lock);
 	free(p->url);
 	free(p);
 }
@@ -375,6 +400,8 @@ static int pg_open(const char *address, void **ret_place, struct why *why)
 	struct pg_place *p = calloc(1, sizeof(*p));
 	int r = p && asprintf(&p->url, "postgresql:%s", address) >= 0 ? 0 : -ENOMEM;
 
+	if (p)
+		pthread_mutex_init(&p->lock, NULL);
 	if (r == 0)
 		r = check_address(p, why);
 	if (r == 0)
@@ -394,17 +421,30 @@ static int pg_check(const char *address, struct why *why)
 	return r;
 }
 
-static int pg_look(const char *address, struct why *why)
+/* As a start does. The lock goes with the connection. */
+static int look_at_users(struct pg *db, struct why *why)
 {
-	void *place = NULL, *db = NULL;
-	int r = pg_open(address, &place, why);
+	int version = 0;
+	int r = pg_version(db, &version);
 
+	if (r == 0 && version > 0 && version < pg_n_steps)
+		r = take_lock(db, "pg_try_advisory_lock", older_in_use);
+	return r < 0 ? explain(db->place, db, r, why) : r;
+}
+
+static int pg_look(const char *address, const char *accepted, char *ret_note, size_t size,
+		   void **ret_place, void **ret_db, struct why *why)
+{
+	int r = pg_open(address, ret_place, why);
+
+	if (r != 0)
+		return r;
+	pg_set_accepted(*ret_place, accepted, false);
+	r = pg_connect(*ret_place, CONNECTION_WRITER, ret_db, why);
 	if (r == 0)
-		r = pg_connect(place, CONNECTION_READER, &db, why);
+		r = look_at_users(*ret_db, why);
 	if (r == 0)
-		pg_disconnect(db);
-	if (place)
-		pg_close(place);
+		pg_note_server(*ret_db, ret_note, size);
 	return r;
 }
 
@@ -416,15 +456,12 @@ static const char *pg_path(const void *place)
 /* The server, and the number of the database in it: a copy that was restored elsewhere differs. */
 static int pg_place_id(const void *place, char out[STORE_PLACE_MAX])
 {
-	static const char sql[] =
-		"SELECT s.system_identifier || ':' || d.oid FROM pg_database AS d,"
-		" pg_control_system() AS s WHERE datname = current_database()";
 	PGconn *c = pg_connect_to(place, CONNECTION_READER);
-	PGresult *result = c ? PQexec(c, sql) : NULL;
+	PGresult *result = c ? PQexec(c, PG_PLACE_ID) : NULL;
 	int r = result && PQresultStatus(result) == PGRES_TUPLES_OK ? 0 : -EIO;
 
 	if (r == 0)
-		snprintf(out, STORE_PLACE_MAX, "pg:%s", PQgetvalue(result, 0, 0));
+		snprintf(out, STORE_PLACE_MAX, "%s", PQgetvalue(result, 0, 0));
 	PQclear(result);
 	PQfinish(c);
 	return r;
@@ -489,6 +526,8 @@ const struct store_ops postgres_ops = {
 	.close = pg_close,
 	.path = pg_path,
 	.place_id = pg_place_id,
+	.set_accepted = pg_set_accepted,
+	.accept = pg_accept,
 	.connect = pg_connect,
 	.hold = pg_hold,
 	.claim = pg_claim,
@@ -536,6 +575,8 @@ const struct store_ops postgres_ops = {
 	.give_back = pg_give_back,
 	.backup = pg_backup,
 	.quick_check = pg_quick_check,
+	.rewound = pg_rewound,
+	.note_event = pg_note_event,
 	.set_feed = pg_set_feed,
 	.tell = pg_tell,
 	.hear = pg_hear,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <libpq-fe.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,8 @@ enum {
 	PG_NAME_MAX = 24,
 	PG_MESSAGE_MAX = 256,
 	PG_SHOWN_MAX = 512,
+	PG_PATH_MAX = 4096,
+	PG_LINEAGE_MAX = 96,
 	PG_PARAMS_MAX = 64,
 	PG_WANTED_MAX = 512,
 	PG_KEYS_MAX = 256,
@@ -22,8 +25,14 @@ enum {
 
 struct pg_place {
 	char *url;
-	char shown[PG_SHOWN_MAX]; /* where it is, without secrets */
-	unsigned feed_ms;         /* how long the feed waits for an answer */
+	char shown[PG_SHOWN_MAX];     /* where it is, without secrets */
+	char accepted[PG_PATH_MAX];   /* the file that lists accepted owners; "" if there is none */
+	bool accepts;                 /* any owner, so that it can be adopted */
+	unsigned feed_ms;             /* how long the feed waits for an answer */
+	char lineage[PG_LINEAGE_MAX]; /* of the database that was opened; "" until then */
+	atomic_bool rewound;          /* another one is in its place now */
+	pthread_mutex_t lock;         /* guards `lineage` and the next two */
+	int64_t seen, seen_ms; /* the last event that we know of; ms 0: its time is not known */
 	atomic_bool stop;
 };
 
@@ -174,6 +183,28 @@ void pg_stream_absorb(struct pg *db);
 PGconn *pg_connect_to(const struct pg_place *p, enum connection_kind kind);
 /* Of a new connection, which is in pipeline mode: its settings. */
 int pg_begin_session(struct pg *db);
+/* Remembers what is connected to, if nothing is remembered yet. */
+int pg_note_lineage(struct pg *db);
+/* -ESTALE if it is another one. */
+int pg_check_lineage(struct pg *db);
+bool pg_rewound(const void *place);
+void pg_note_event(void *place, int64_t seq, int64_t time_ms);
+
+/* ---- postgres_owner.c: see also driver.h ---- */
+
+/* What distinguishes a database from a copy that was restored elsewhere. */
+#define PG_PLACE_ID                                                                                \
+	"SELECT 'pg:' || s.system_identifier || ':' || d.oid FROM pg_database AS d,"               \
+	" pg_control_system() AS s WHERE d.datname = current_database()"
+
+/* Refuses a schema of which anything belongs to a role that is neither ours nor accepted. */
+int pg_check_owners(struct pg *db, struct why *why);
+/* -EBUSY if a role that is not ours holds this advisory lock, which the message then names. */
+int pg_name_holder(struct pg *db, int lock, int number);
+/* "" unless the server is on another machine and is not authenticated. */
+void pg_note_server(struct pg *db, char *ret_note, size_t size);
+void pg_set_accepted(void *place, const char *file, bool all);
+int pg_accept(void *db, char *ret_roles, size_t size, struct why *why);
 
 /* ---- postgres_feed.c: see driver.h ---- */
 

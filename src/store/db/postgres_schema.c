@@ -432,11 +432,49 @@ static const char task_counts[] =
 	"CREATE TRIGGER task_changes AFTER UPDATE ON task REFERENCING OLD TABLE AS was"
 	" NEW TABLE AS became FOR EACH STATEMENT EXECUTE FUNCTION task_changes();";
 
+static const char task_skips[] =
+	"ALTER TABLE task ADD COLUMN skipped " TEXTS ";"
+	"CREATE INDEX task_after_by_id ON task_after (id);"
+	"ALTER TABLE task DISABLE TRIGGER task_changes;"
+	"UPDATE task SET skipped = split_part(error, ', which it comes after, is ', 1)"
+	" WHERE state = 3 AND error LIKE 'task-%, which it comes after, is %';"
+	"ALTER TABLE task ENABLE TRIGGER task_changes;";
+
+static const char askers[] =
+	"ALTER TABLE approval ADD COLUMN bond " INT " DEFAULT 0, ADD COLUMN waiter_pid " INT " DEFAULT 0,"
+	" ADD COLUMN waiter_started " INT " DEFAULT 0;"
+	"CREATE TABLE observed (seq " KEY ", id " TEXTS " NOT NULL UNIQUE, agent " TEXTS " NOT NULL,"
+	" folder " TEXTS " NOT NULL, project " TEXTS ", query " TEXTS " NOT NULL, host " TEXTS ","
+	" pid " INT ", started " INT ", created_ms " INT ", active_ms " INT ", ended_ms " INT ","
+	" reason " TEXTS ");"
+	"CREATE INDEX observed_by_active ON observed (active_ms, seq);"
+	"CREATE INDEX observed_open ON observed (active_ms, seq) WHERE ended_ms = 0;";
+
+static const char task_stops[] = "ALTER TABLE task ADD COLUMN stops " INT " DEFAULT 0;";
+
+/* See schema.c. */
+static const char deleted_tables[] =
+	"CREATE TABLE memory_deleted (seq " KEY ", id " TEXTS " NOT NULL UNIQUE, root " TEXTS " NOT NULL,"
+	" deleted_ms " INT ", source " TEXTS " NOT NULL, category " TEXTS " NOT NULL,"
+	" importance DOUBLE PRECISION NOT NULL, owner " TEXTS ", chat " TEXTS ", chat_type " TEXTS ","
+	" project " TEXTS ", shared " INT ", created_ms " INT ", updated_ms " INT ", stored_ms " INT ","
+	" expires_ms BIGINT, valid_from_ms " INT ", valid_until_ms BIGINT, replaces " TEXTS ","
+	" replaced_by " TEXTS ", origin " TEXTS ", review " INT ", subjects " TEXTS " NOT NULL,"
+	" metadata " TEXTS " NOT NULL, content " TEXTS " NOT NULL);"
+	"CREATE INDEX memory_deleted_by_root ON memory_deleted (root);"
+	"CREATE INDEX memory_deleted_by_time ON memory_deleted (deleted_ms);"
+	"CREATE TABLE memory_deleted_version (seq " KEY ","
+	" id " TEXTS " NOT NULL REFERENCES memory_deleted (id) ON DELETE CASCADE, whose " TEXTS " NOT NULL,"
+	" valid_from_ms " INT ", valid_until_ms " INT ", category " TEXTS " NOT NULL,"
+	" importance DOUBLE PRECISION NOT NULL, metadata " TEXTS " NOT NULL, content " TEXTS " NOT NULL);"
+	"CREATE INDEX memory_deleted_version_of ON memory_deleted_version (id);";
+
 /* clang-format on */
 
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const pg_steps[] = {memory_tables, conversation_tables, work_tables,    session_tables,
 				tallies,       task_stash,          visitor_tables, task_command,
 				event_counter, host_tables,         host_work,      task_chunks,
-				writer_table,  shared_counts,       task_counts};
+				writer_table,  shared_counts,       task_counts,    task_skips,
+				askers,        task_stops,          deleted_tables};
 const int pg_n_steps = sizeof(pg_steps) / sizeof(pg_steps[0]);

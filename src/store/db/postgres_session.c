@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/db/postgres.h"
 
@@ -94,4 +95,104 @@ int pg_begin_session(struct pg *db)
 		r = check_pooler(db, PQgetvalue(result, 0, 0));
 	PQclear(result);
 	return r;
+}
+
+/*
+ * What is connected to: the server, the database, a table in it and, last, the timeline. After a restore
+ * one of the first three is another, after a fail-over to a standby the timeline.
+ */
+static int read_lineage(struct pg *db, char out[PG_LINEAGE_MAX])
+{
+	static const char sql[] =
+		"SELECT (" PG_PLACE_ID
+		") || ' ' || coalesce(CAST(CAST(to_regclass('koine.event') AS"
+		" oid) AS TEXT), '') || ' ' || CASE WHEN pg_is_in_recovery() THEN ''"
+		" ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END";
+	PGresult *result = NULL;
+	int r = pg_simple(db, sql, &result);
+
+	if (r == 0)
+		snprintf(out, PG_LINEAGE_MAX, "%s", PQgetvalue(result, 0, 0));
+	PQclear(result);
+	return r;
+}
+
+int pg_note_lineage(struct pg *db)
+{
+	return db->place->lineage[0] ? 0 : read_lineage(db, db->place->lineage);
+}
+
+/* Commits are kept in their order. So a standby that has the last event that we know of, unchanged, has
+ * everything that was committed before it. */
+static int has_last_event(struct pg *db, int64_t seen, int64_t seen_ms, bool *ret_has)
+{
+	PGresult *result = NULL;
+	char sql[80];
+	int r;
+
+	snprintf(sql, sizeof(sql), "SELECT time_ms FROM koine.event WHERE seq = %lld",
+		 (long long)seen);
+	r = pg_simple(db, sql, &result);
+	if (r == 0)
+		*ret_has =
+			seen == 0 || (PQntuples(result) == 1 &&
+				      (seen_ms == 0 || atoll(PQgetvalue(result, 0, 0)) == seen_ms));
+	PQclear(result);
+	return r;
+}
+
+static int compare_lineage(struct pg *db, const char *now)
+{
+	struct pg_place *p = db->place;
+	size_t timeline = (size_t)(strrchr(now, ' ') - now);
+	bool has = false;
+	int r = 0;
+
+	if (strcmp(now, p->lineage) == 0)
+		return 0;
+	if (strncmp(now, p->lineage, timeline + 1) == 0)
+		r = has_last_event(db, p->seen, p->seen_ms, &has);
+	if (r == 0 && has)
+		strcpy(p->lineage, now);
+	if (r != 0 || has)
+		return r;
+	atomic_store(&p->rewound, true);
+	pg_keep_message(db, "the database has lost commits in a fail-over, or was restored: koined "
+			    "starts anew");
+	return -ESTALE;
+}
+
+int pg_check_lineage(struct pg *db)
+{
+	char now[PG_LINEAGE_MAX];
+	int r = db->place->lineage[0] ? read_lineage(db, now) : 0;
+
+	if (r != 0 || !db->place->lineage[0])
+		return r;
+	/* Somebody is at work there, as in the middle of a restore: it is not known yet what comes of it. */
+	if (strstr(now, "  ")) {
+		pg_keep_message(db, "the tables of koine are not there");
+		return -EIO;
+	}
+	pthread_mutex_lock(&db->place->lock);
+	r = compare_lineage(db, now);
+	pthread_mutex_unlock(&db->place->lock);
+	return r;
+}
+
+void pg_note_event(void *place, int64_t seq, int64_t time_ms)
+{
+	struct pg_place *p = place;
+
+	pthread_mutex_lock(&p->lock);
+	if (seq > p->seen) {
+		p->seen = seq;
+		p->seen_ms = time_ms;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+bool pg_rewound(const void *place)
+{
+	return atomic_load(&((const struct pg_place *)place)->rewound);
 }

@@ -628,13 +628,103 @@ static const char writer_table[] = "CREATE TABLE writer ("
 				   "	batch INTEGER NOT NULL"
 				   ") STRICT;";
 
+/*
+ * Why a task failed without a run: the dependency that did not complete. A retry of that one finds
+ * its dependents by the index.
+ */
+static const char task_skips[] =
+	"ALTER TABLE task ADD COLUMN skipped TEXT;"
+	"CREATE INDEX task_after_by_id ON task_after (id);"
+	"UPDATE task SET skipped = substr(error, 1, instr(error, ', which it comes after, is ') - "
+	"1)"
+	" WHERE state = 3 AND error LIKE 'task-%, which it comes after, is %';";
+
+/*
+ * What a pending approval ends with (`bond`), and the process that waits for it. Sessions of agents that
+ * koined did not start, as their hooks report them; there are few, and `observed_by_active` finds the
+ * silent ones.
+ */
+static const char askers[] =
+	"ALTER TABLE approval ADD COLUMN bond INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE approval ADD COLUMN waiter_pid INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE approval ADD COLUMN waiter_started INTEGER NOT NULL DEFAULT 0;"
+	"CREATE TABLE observed ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	agent TEXT NOT NULL,"
+	"	folder TEXT NOT NULL,"
+	"	project TEXT,"
+	"	query TEXT NOT NULL,"
+	"	host TEXT,"
+	"	pid INTEGER NOT NULL,"
+	"	started INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	active_ms INTEGER NOT NULL,"
+	"	ended_ms INTEGER NOT NULL,"
+	"	reason TEXT"
+	") STRICT;"
+	"CREATE INDEX observed_by_active ON observed (active_ms);"
+	"CREATE INDEX observed_open ON observed (active_ms) WHERE ended_ms = 0;";
+
+/* How many attempts were ended by our own stops: they do not count. */
+static const char task_stops[] = "ALTER TABLE task ADD COLUMN stops INTEGER NOT NULL DEFAULT 0;";
+
+/*
+ * Deleted memories, until they are restored or their time is over. They have a table of their own, so
+ * that no query about memories can see them. `root` is the id of the memory that was deleted: those
+ * that it had replaced go and return with it.
+ */
+static const char deleted_tables[] =
+	"CREATE TABLE memory_deleted ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL UNIQUE,"
+	"	root TEXT NOT NULL,"
+	"	deleted_ms INTEGER NOT NULL,"
+	"	source TEXT NOT NULL,"
+	"	category TEXT NOT NULL,"
+	"	importance REAL NOT NULL,"
+	"	owner TEXT,"
+	"	chat TEXT,"
+	"	chat_type TEXT,"
+	"	project TEXT,"
+	"	shared INTEGER NOT NULL,"
+	"	created_ms INTEGER NOT NULL,"
+	"	updated_ms INTEGER NOT NULL,"
+	"	stored_ms INTEGER NOT NULL,"
+	"	expires_ms INTEGER,"
+	"	valid_from_ms INTEGER NOT NULL,"
+	"	valid_until_ms INTEGER,"
+	"	replaces TEXT,"
+	"	replaced_by TEXT,"
+	"	origin TEXT,"
+	"	review INTEGER NOT NULL,"
+	"	subjects TEXT NOT NULL,"
+	"	metadata TEXT NOT NULL,"
+	"	content TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX memory_deleted_by_root ON memory_deleted (root);"
+	"CREATE INDEX memory_deleted_by_time ON memory_deleted (deleted_ms);"
+	"CREATE TABLE memory_deleted_version ("
+	"	seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"	id TEXT NOT NULL REFERENCES memory_deleted (id) ON DELETE CASCADE,"
+	"	whose TEXT NOT NULL,"
+	"	valid_from_ms INTEGER NOT NULL,"
+	"	valid_until_ms INTEGER NOT NULL,"
+	"	category TEXT NOT NULL,"
+	"	importance REAL NOT NULL,"
+	"	metadata TEXT NOT NULL,"
+	"	content TEXT NOT NULL"
+	") STRICT;"
+	"CREATE INDEX memory_deleted_version_of ON memory_deleted_version (id);";
+
 /* Version n is the result of the first n steps. A released step never changes. */
 const char *const sqlite_steps[] = {
 	first_tables, vector_tables,       conversation_tables, task_tables,   session_tables,
 	job_tables,   conversation_bounds, origin_columns,      trust_tables,  decider_columns,
 	rule_counts,  growth_indexes,      memory_history,      index_tables,  extract_tables,
 	task_stash,   visitor_tables,      task_command,        event_counter, host_tables,
-	host_work,    task_chunks,         writer_table,
+	host_work,    task_chunks,         writer_table,        task_skips,    askers,
+	task_stops,   deleted_tables,
 };
 
 const int sqlite_n_steps = sizeof(sqlite_steps) / sizeof(sqlite_steps[0]);

@@ -124,7 +124,9 @@ static int explain(const void *place, const void *db, int fault, struct why *why
 		return refuse(why, REFUSE_FORBIDDEN, "cannot write %s: %s", tail, message(db));
 	if (fault == -EBUSY)
 		return refuse(why, REFUSE_CONFLICT, "another program is using %s", tail);
-	refuse(why, REFUSE_INTERNAL, "cannot use %s: %s", tail, message(db));
+	/* SQLite's "database or disk is full" names two causes. */
+	refuse(why, REFUSE_INTERNAL, "cannot use %s: %s", tail,
+	       fault == -ENOSPC ? "no space left on device" : message(db));
 	return fault;
 }
 
@@ -141,11 +143,6 @@ int sqlite_read_number(sqlite3 *db, const char *sql, int *ret)
 		*ret = sqlite3_column_int(st, 0);
 	sqlite3_finalize(st);
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EIO : sqlite_fault(db, rc);
-}
-
-static int sqlite_look(const char *address, struct why *why)
-{
-	return db_file_look(address, APPLICATION_ID, why);
 }
 
 static int sqlite_open(const char *address, void **ret_place, struct why *why)
@@ -218,7 +215,9 @@ static int settle(struct sqlite_place *p, sqlite3 *db, enum connection_kind kind
 				     "PRAGMA trusted_schema = OFF;"
 				     "PRAGMA cell_size_check = ON;"
 				     "PRAGMA mmap_size = 0;"
-				     "PRAGMA temp_store = MEMORY;";
+				     "PRAGMA temp_store = MEMORY;"
+				     /* What is deleted is overwritten, not only forgotten. */
+				     "PRAGMA secure_delete = ON;";
 	int r;
 
 	sqlite3_extended_result_codes(db, 1);
@@ -271,6 +270,78 @@ int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct
 		sqlite3_close(db);
 	else
 		*ret_db = db;
+	return r;
+}
+
+/* Without a log nothing but the file is read. With a log and its index, the index is read or built in memory. */
+static void format_uri(const char *path, const char *how, char *out, size_t size)
+{
+	size_t n = (size_t)snprintf(out, size, "file:");
+
+	for (; *path && n + 4 < size; path++) {
+		bool plain = strchr("%?#", *path) == NULL;
+
+		n += (size_t)snprintf(out + n, size - n, plain ? "%c" : "%%%02X", *path);
+	}
+	snprintf(out + n, size - n, "?mode=ro%s", how);
+}
+
+/* A file without a first transaction has no tables, and one with a journal can be judged only by changing it. */
+static int find_tables(const struct db_file *f, bool *ret_has, const char **ret_how)
+{
+	int log = 0, index = 0, journal = 0, r = 0;
+	struct stat st;
+
+	*ret_has = false;
+	if (f->fd < 0)
+		return 0;
+	if (fstat(f->fd, &st) != 0)
+		return -errno;
+	r = db_file_exists(f->path, "-journal", &journal)
+		    ?: db_file_exists(f->path, "-wal", &log)
+		    ?: db_file_exists(f->path, "-shm", &index);
+	*ret_has = r == 0 && st.st_size > 0 && !journal;
+	*ret_how = !log ? "&immutable=1" : index ? "&readonly_shm=1" : "";
+	return r;
+}
+
+static int open_to_look(struct sqlite_place *p, const char *how, void **ret_db, struct why *why)
+{
+	char uri[3 * DB_PATH_MAX + 64];
+	sqlite3 *db = NULL;
+	int rc;
+
+	format_uri(p->file.path, how, uri, sizeof(uri));
+	rc = sqlite3_open_v2(uri, &db,
+			     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+				     SQLITE_OPEN_NOFOLLOW,
+			     NULL);
+	if (!db)
+		return -ENOMEM;
+	*ret_db = db;
+	rc = sqlite_fault(db, rc) ?: settle(p, db, CONNECTION_READER);
+	return rc != 0 ? explain(p, db, rc, why) : look(p, db, why);
+}
+
+static int sqlite_look(const char *address, const char *accepted, char *ret_note, size_t size,
+		       void **ret_place, void **ret_db, struct why *why)
+{
+	CLEANUP(freep) struct sqlite_place *p = calloc(1, sizeof(*p));
+	const char *how;
+	bool has;
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	r = db_file_look(&p->file, address, APPLICATION_ID, why);
+	if (r != 0)
+		return r;
+	r = find_tables(&p->file, &has, &how);
+	if (r != 0)
+		db_file_cannot(why, "look at", p->file.path, -r);
+	else if (has)
+		r = open_to_look(p, how, ret_db, why);
+	*ret_place = TAKE(p);
 	return r;
 }
 
@@ -527,6 +598,7 @@ const struct store_ops sqlite_ops = {
 	.last_number = {SQLITE_LAST_NUMBER},
 	.set_last_number = sqlite_set_last_number,
 	.space = sqlite_space,
+	.scrub = sqlite_scrub,
 	.give_back = sqlite_give_back,
 	.backup = sqlite_backup,
 	.quick_check = sqlite_quick_check,

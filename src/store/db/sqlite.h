@@ -26,6 +26,7 @@ int sqlite_read_number(sqlite3 *db, const char *sql, int *ret);
 
 /* A file that cannot shrink is rewritten if it has little in it; otherwise it stays as it is. */
 int sqlite_rewrite_to_shrink(sqlite3 *db);
+int sqlite_scrub(void *db);
 int sqlite_space(void *db, struct store_space *ret_space);
 int sqlite_give_back(void *db, unsigned pages);
 

@@ -6,6 +6,7 @@
  * Whether a file can shrink is settled before its first page, or by writing all of it anew
  * (VACUUM), in one transaction and with a copy of it in memory. So only a small one is rewritten.
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include "store/db/sqlite.h"
@@ -47,4 +48,18 @@ int sqlite_give_back(void *db, unsigned pages)
 
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u)", pages);
 	return sqlite_fault(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+/* A reader that sees an older state keeps the log from being emptied. The passive checkpoint finds
+ * that out; the other one would wait for it, and so would every change. */
+int sqlite_scrub(void *db)
+{
+	int in_log = 0, moved = 0;
+	int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+
+	if (rc == SQLITE_OK && moved < in_log)
+		return -EBUSY;
+	if (rc == SQLITE_OK)
+		rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	return sqlite_fault(db, rc);
 }

@@ -8,13 +8,15 @@
 
 /* Whoever lost the attempt neither adds nor deletes: another host's are there by now. */
 #define OUR_ATTEMPT                                                                                \
-	"FROM task WHERE seq = :task AND state = 1 AND attempts = :attempt AND epoch = :life"
+	"FROM task WHERE seq = :task AND state = 1 AND attempts = :attempt AND epoch = :life"      \
+	" AND (CAST(:holder AS TEXT) IS NULL OR host = :holder)"
 
 static void bind_attempt(struct statement *q, const struct task_chunk *chunk, int64_t place)
 {
 	query_bind_int(q, ":task", chunk->task);
 	query_bind_int(q, ":attempt", chunk->attempts);
 	query_bind_int(q, ":life", chunk->epoch);
+	query_bind_text(q, ":holder", chunk->host);
 	query_bind_int(q, ":place", place);
 }
 

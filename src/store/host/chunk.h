@@ -18,7 +18,8 @@ enum { TASK_CHUNKS_MAX = 1 << 20 }; /* bytes of one task; earlier ones are delet
 struct task_chunk {
 	int64_t task;     /* its seq */
 	int64_t attempts; /* it is kept only while this attempt runs, */
-	int64_t epoch;    /* in this life of a host */
+	int64_t epoch;    /* in this life */
+	struct text host; /* of this host */
 	int64_t place;
 	bool first; /* of this attempt: what another host's may have left from there on is deleted */
 	struct text bytes;

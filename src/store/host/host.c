@@ -41,8 +41,7 @@ int store_host_join(struct connection *c, const struct host *us, int64_t lease_m
 		" boot = excluded.boot, labels = excluded.labels, version = excluded.version,"
 		" since_ms = excluded.since_ms, seen_ms = excluded.seen_ms,"
 		" lease_ms = excluded.lease_ms, running = 0, parallel = excluded.parallel"
-		" WHERE host.epoch = :before AND (host.state <> 0 OR host.lease_ms < koine_now()"
-		" OR :ended <> 0) RETURNING epoch"};
+		" WHERE host.epoch = :before AND (host.state <> 0 OR :ended <> 0) RETURNING epoch"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":name", us->name);
@@ -84,21 +83,18 @@ int store_host_leave(struct connection *c, struct text name, int64_t epoch)
 	return query_run(q);
 }
 
-int store_host_lose(struct connection *c, unsigned *ret_n)
+int store_host_lose(struct connection *c, const struct host *seen, bool *ret_lost)
 {
 	static const struct query sql = {
 		"UPDATE host SET state = 2, since_ms = koine_now(), running = 0"
-		" WHERE state = 0 AND lease_ms < koine_now() RETURNING epoch"};
+		" WHERE name = :name AND epoch = :epoch AND seen_ms = :seen AND state = 0"
+		" AND (lease_ms < koine_now() OR seen_ms > koine_now()) RETURNING epoch"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	unsigned n = 0;
-	bool more;
-	int r;
 
-	while ((r = query_next(q, &more)) == 0 && more)
-		n++;
-	if (r == 0)
-		*ret_n = n;
-	return r;
+	query_bind_text(q, ":name", seen->name);
+	query_bind_int(q, ":epoch", seen->epoch);
+	query_bind_int(q, ":seen", seen->seen_ms);
+	return query_run_found(q, ret_lost);
 }
 
 int store_host_now(struct connection *c, int64_t *ret_now_ms)
@@ -128,6 +124,30 @@ int store_host_forget(struct connection *c, struct text name, bool *ret_found)
 
 	query_bind_text(q, ":name", name);
 	return query_run_found(q, ret_found);
+}
+
+int store_host_log(struct connection *c, int64_t seen, struct host_log *ret)
+{
+	static const struct query sql = {
+		"SELECT coalesce((SELECT min(seq) FROM event), 0), n.last_seq,"
+		" coalesce((SELECT time_ms FROM event WHERE seq = n.last_seq), 0),"
+		" coalesce((SELECT time_ms FROM event WHERE seq = :seen), 0)"
+		" FROM event_counter AS n WHERE n.id = 1"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool row = false;
+	int r;
+
+	query_bind_int(q, ":seen", seen);
+	r = query_next(q, &row);
+	if (r != 0)
+		return r;
+	*ret = (struct host_log) {0};
+	if (row)
+		*ret = (struct host_log) {.first = query_int(q, 0),
+					  .last = query_int(q, 1),
+					  .last_ms = query_int(q, 2),
+					  .seen_ms = query_int(q, 3)};
+	return 0;
 }
 
 int store_host_tell(struct connection *c)

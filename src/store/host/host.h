@@ -21,8 +21,8 @@ int store_host_find(struct connection *c, struct text name, struct arena *arena,
 
 /*
  * A life begins: us->epoch, with a lease of lease_ms from now. It takes the place of the life
- * `before` (0: the name is new), if that has ended or its lease is over; `ended`: it is known to
- * have ended. *ret_joined is false if it has not, or if somebody else was quicker.
+ * `before` (0: the name is new), if that has ended or was lost; `ended`: it is known to have
+ * ended. *ret_joined is false if it has not, or if somebody else was quicker.
  */
 int store_host_join(struct connection *c, const struct host *us, int64_t lease_ms, int64_t before,
 		    bool ended, bool *ret_joined);
@@ -34,8 +34,18 @@ int store_host_renew(struct connection *c, const struct host *us, int64_t lease_
 /* It ends as it should. */
 int store_host_leave(struct connection *c, struct text name, int64_t epoch);
 
-/* Takes those for lost whose lease is over; *ret_n: how many. */
-int store_host_lose(struct connection *c, unsigned *ret_n);
+/*
+ * Takes this life for lost, if it has not renewed its lease since seen_ms and the lease is over by the
+ * database's clock. That clock may be set: the caller has seen the lease stand still for its whole length by
+ * a clock that cannot. Where the database's was set back, that alone counts.
+ */
+int store_host_lose(struct connection *c, const struct host *seen, bool *ret_lost);
+
+/* How long a lease of this life is. */
+static inline uint64_t store_host_lease(const struct host *h)
+{
+	return h->lease_ms > h->seen_ms ? (uint64_t)(h->lease_ms - h->seen_ms) : 0;
+}
 
 /* All that there ever were, by name, and the time that it is there. */
 int store_host_list(struct connection *c, struct arena *arena, struct host **ret_hosts,
@@ -50,6 +60,15 @@ int store_host_forget(struct connection *c, struct text name, bool *ret_found);
 /* ---- what they tell each other ---- */
 
 /* There are new events. */
+/* The ends of the event log, and when events were added. */
+struct host_log {
+	int64_t first, last; /* numbers; 0: none */
+	int64_t last_ms;     /* when the last one was added; 0 if it is not there any more */
+	int64_t seen_ms;     /* and the one that was asked for */
+};
+
+int store_host_log(struct connection *c, int64_t seen, struct host_log *ret);
+
 int store_host_tell(struct connection *c);
 
 /* Waits until another one told of some, `fd` can be read, or the time is over. */

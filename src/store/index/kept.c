@@ -85,6 +85,26 @@ int store_kept_drop(struct connection *c, const char *token)
 	return query_run(q);
 }
 
+int store_kept_drop_scope(struct connection *c, const char *kind, struct text name,
+			  char (*ret_tokens)[STORE_TOKEN_LEN + 1], unsigned *ret_n)
+{
+	static const struct query sql = {"DELETE FROM memory_index WHERE kind = 'all'"
+					 " OR (kind = :kind AND name = :name) RETURNING token"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	bool more = true;
+	int r = 0;
+
+	query_bind_text(q, ":kind", text_of(kind));
+	query_bind_text(q, ":name", name);
+	for (*ret_n = 0; r == 0 && more && *ret_n < 2;) {
+		r = query_next(q, &more);
+		if (r == 0 && more)
+			snprintf(ret_tokens[(*ret_n)++], STORE_TOKEN_LEN + 1, "%.*s",
+				 TEXT_ARGS(query_text(q, 0)));
+	}
+	return r != 0 ? r : query_fault(q);
+}
+
 int store_kept_drop_all(struct connection *c)
 {
 	static const struct query sql = {"DELETE FROM memory_index"};

@@ -43,6 +43,10 @@ int store_kept_put(struct connection *c, const struct store_kept *kept);
 
 int store_kept_drop(struct connection *c, const char *token);
 
+/* Those that a memory of this scope is in, and that of everything: their tokens, at most two. */
+int store_kept_drop_scope(struct connection *c, const char *kind, struct text name,
+			  char (*ret_tokens)[STORE_TOKEN_LEN + 1], unsigned *ret_n);
+
 /* Where several hosts share the store there are no files: numbers do not come in order, and changes
  * are not noted. */
 int store_kept_drop_all(struct connection *c);

@@ -38,7 +38,7 @@ static int find_kind(const char *url, struct move_place *p, const char **ret_add
 	struct why wrong = {.text = ""};
 
 	if (store_check_url(url, &wrong) != 0)
-		return refuse(why, REFUSE_PARAMS, "the address of a store: %.160s", wrong.text);
+		return refuse(why, REFUSE_PARAMS, "the address of a store: %s", wrong.text);
 	return store_find_kind(url, &p->ops, ret_address, why);
 }
 

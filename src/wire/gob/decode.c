@@ -21,11 +21,12 @@ void gob_decoder_done(struct gob_decoder *d)
 	gob_reading_done(&d->definition);
 	arena_done(&d->scratch);
 	gob_types_done(&d->types);
+	why_free(d->broken);
 }
 
 bool gob_in_message(const struct gob_decoder *d)
 {
-	return d->begun && d->broken.code == 0;
+	return d->begun && !d->broken;
 }
 
 static enum gob_said broken(struct gob_decoder *d, size_t len, size_t *ret_used,
@@ -34,12 +35,13 @@ static enum gob_said broken(struct gob_decoder *d, size_t len, size_t *ret_used,
 	*ret_used = len;
 	ret->value = NULL;
 	ret->type = NULL;
-	ret->why = d->broken;
+	ret->why = *d->broken;
 	return GOB_BROKEN;
 }
 
-/* Whether a whole message is there; if so, it is d->in. */
-static int cut_message(struct gob_decoder *d, const char *in, size_t len, bool *ret_whole)
+/* Whether a whole message is there; if so, it is d->in. A refusal means a broken stream. */
+static int cut_message(struct gob_decoder *d, const char *in, size_t len, bool *ret_whole,
+		       struct why *why)
 {
 	struct gob_in all = {.p = (const unsigned char *)in,
 			     .end = (const unsigned char *)in + len};
@@ -50,16 +52,15 @@ static int cut_message(struct gob_decoder *d, const char *in, size_t len, bool *
 	case GOB_NUMBER_SHORT:
 		return 0;
 	case GOB_NUMBER_BAD:
-		return refuse(&d->broken, REFUSE_PARSE,
-			      "gob: encoded unsigned integer out of range");
+		return refuse(why, REFUSE_PARSE, "gob: encoded unsigned integer out of range");
 	case GOB_NUMBER_OK:
 		break;
 	}
 	if (size > d->limits.message - d->bytes)
-		return refuse(&d->broken, REFUSE_TOO_LARGE, "gob: a value of more than %zu bytes",
+		return refuse(why, REFUSE_TOO_LARGE, "gob: a value of more than %zu bytes",
 			      d->limits.message);
 	if (size == 0)
-		return refuse(&d->broken, REFUSE_PARSE, "gob: a message without anything in it");
+		return refuse(why, REFUSE_PARSE, "gob: a message without anything in it");
 	if (size > gob_left(&all))
 		return 0;
 	d->in = (struct gob_in) {.p = all.p, .end = all.p + size};
@@ -101,7 +102,9 @@ enum gob_said gob_next(struct gob_decoder *d, struct arena *a, const char *in, s
 {
 	size_t used = 0;
 
-	while (d->broken.code == 0) {
+	if (!in)
+		in = ""; /* nothing was read; C11 defines no NULL + 0 */
+	while (!d->broken) {
 		struct why why; /* long, and mostly there is none */
 		bool whole;
 		int r;
@@ -110,14 +113,15 @@ enum gob_said gob_next(struct gob_decoder *d, struct arena *a, const char *in, s
 		why.text[0] = '\0';
 		why.field[0] = '\0';
 		d->begun = used < len || d->value.arena;
-		if (cut_message(d, in + used, len - used, &whole) != 0)
-			break;
-		if (!whole && !(eof && d->begun)) {
+		r = cut_message(d, in + used, len - used, &whole, &why);
+		if (r == 0 && !whole && !(eof && d->begun)) {
 			*ret_used = used;
 			return GOB_MORE;
 		}
-		if (!whole) {
-			refuse(&d->broken, REFUSE_PARSE, "unexpected EOF");
+		if (r == 0 && !whole)
+			r = refuse(&why, REFUSE_PARSE, "unexpected EOF");
+		if (r != 0) {
+			d->broken = why_keep(&why);
 			break;
 		}
 		used = (size_t)((const char *)d->in.end - in);

@@ -76,7 +76,7 @@ struct gob_decoder {
 	struct arena scratch;          /* for that one */
 	size_t bytes;                  /* of all messages of the value being read */
 	bool begun;                    /* a message has begun, or a value */
-	struct why broken;             /* code 0: not yet */
+	const struct why *broken;      /* NULL: not yet */
 };
 
 enum gob_said {

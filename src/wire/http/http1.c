@@ -416,7 +416,8 @@ static enum frame_kind deliver(struct http *h, const char *body, size_t len, str
 
 static enum frame_kind show_head(const struct http *h, struct frame *ret)
 {
-	*ret = (struct frame) {.http = &h->head.request};
+	frame_clear(ret);
+	ret->http = &h->head.request;
 	return FRAME_HEAD;
 }
 

@@ -251,12 +251,13 @@ static size_t loopback_len(const char *p, const char *end)
 
 bool http_host_is_loopback(struct text host)
 {
-	const char *end = host.data + host.len;
+	const char *end;
 	const char *at;
 	size_t n;
 
 	if (host.len == 0)
 		return false;
+	end = host.data + host.len;
 	n = loopback_len(host.data, end);
 	if (n == 0)
 		return false;

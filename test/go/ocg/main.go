@@ -287,7 +287,8 @@ func errors(c *rpc.Client, service string) {
 		err := c.Call(service+wrong.method, wrong.args, &reply)
 		fmt.Println(service+wrong.method, "error", err)
 	}
-	for _, name := range []string{"Stats", "", "a.b.c", "Nope.Stats"} {
+	for _, name := range []string{"Stats", "", "a.b.c", "Nope.Stats",
+		"Agent.No\x00pe", "\x00.Chat", "no dot\x00", "Agent." + strings.Repeat("x", 5000)} {
 		fmt.Println(c.Call(name, struct{}{}, &StatsReply{}))
 	}
 	var newer ToolResultReply

@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <locale.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -259,6 +261,56 @@ static void arena_reset_gives_a_big_block_back(void **state)
 	arena_reset(&a);
 	arena_done(&a);
 	arena_reset(&a);
+}
+
+#ifdef ARENA_POISONS
+/* Whether the sanitizer ends a process that reads this byte. */
+static bool reading_is_fatal(const char *at)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+		(void)*(const volatile char *)at;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status != 0;
+}
+#endif
+
+static void arena_reads_past_a_piece_are_reported(void **state)
+{
+#ifdef ARENA_POISONS
+	struct arena_mark mark;
+	struct arena a;
+	char *array, *text, *later;
+
+	(void)state;
+	arena_init(&a, 1 << 20);
+	array = arena_zalloc(&a, 8 * 16);
+	text = arena_copy(&a, "abc", 3);
+	mark = arena_mark(&a);
+	later = arena_zalloc(&a, 2 * 4096);
+	assert_false(reading_is_fatal(array + 8 * 16 - 1));
+	assert_true(reading_is_fatal(array + 8 * 16));
+	assert_false(reading_is_fatal(text + 3));
+	assert_true(reading_is_fatal(text + 4));
+	assert_true(reading_is_fatal(later + 2 * 4096));
+	arena_rewind(&a, &mark);
+	later = arena_zalloc(&a, 16);
+	assert_false(reading_is_fatal(later + 15));
+	arena_rewind(&a, &mark);
+	assert_true(reading_is_fatal(later));
+	assert_false(reading_is_fatal(text));
+	arena_reset(&a);
+	assert_true(reading_is_fatal(text));
+	arena_done(&a);
+#else
+	(void)state;
+	skip();
+#endif
 }
 
 static void arena_copy_ends_with_nul_and_zalloc_is_clear(void **state)
@@ -807,8 +859,8 @@ static void refuse_fills_and_returns_the_code(void **state)
 
 static void refuse_cuts_between_characters(void **state)
 {
-	char words[401];
 	struct why why;
+	char words[sizeof(why.text) + 145];
 
 	(void)state;
 	for (size_t shift = 0; shift < 4; shift++) {
@@ -823,8 +875,8 @@ static void refuse_cuts_between_characters(void **state)
 
 static void refuse_cuts_what_is_long_and_needs_no_place(void **state)
 {
-	char name[300];
 	struct why why;
+	char name[sizeof(why.text) + 44];
 
 	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
@@ -901,6 +953,7 @@ int main(void)
 		cmocka_unit_test(arena_nothing_is_not_failure),
 		cmocka_unit_test(arena_reset_keeps_one_small_block),
 		cmocka_unit_test(arena_reset_gives_a_big_block_back),
+		cmocka_unit_test(arena_reads_past_a_piece_are_reported),
 		cmocka_unit_test(arena_copy_ends_with_nul_and_zalloc_is_clear),
 		cmocka_unit_test(list_keeps_order_and_splices),
 		cmocka_unit_test(list_removing_twice_is_harmless),

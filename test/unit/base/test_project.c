@@ -248,6 +248,32 @@ static void a_huge_or_odd_configuration_is_not_read(void **state)
 	assert_project(f, "repo", within(f, "repo"));
 }
 
+static void another_users_git_folder_names_no_project(void **state)
+{
+	struct folder *f = *state;
+
+	if (geteuid() != 0)
+		skip();
+	make_folder(f, ".git");
+	make_folder(f, "repo");
+	write_file(f, ".git/config", "[remote \"origin\"]\nurl = https://h.org/a/b.git\n");
+	assert_project(f, "repo", "h.org/a/b");
+	assert_int_equal(chown(within(f, ".git"), 65534, 65534), 0);
+	assert_project(f, "repo", within(f, "repo"));
+	assert_int_equal(chown(within(f, ".git"), 0, 0), 0);
+	assert_int_equal(chown(within(f, ".git/config"), 65534, 65534), 0);
+	assert_project(f, "repo", f->at);
+	/* A link of another user's to a folder of ours. */
+	make_folder(f, "ours");
+	make_folder(f, "ours/.git");
+	write_file(f, "ours/.git/config", "[remote \"origin\"]\nurl = https://h.org/c/d.git\n");
+	make_folder(f, "theirs");
+	assert_int_equal(symlink(within(f, "ours/.git"), within(f, "theirs/.git")), 0);
+	assert_project(f, "theirs", "h.org/c/d");
+	assert_int_equal(lchown(within(f, "theirs/.git"), 65534, 65534), 0);
+	assert_project(f, "theirs", f->at);
+}
+
 static void words_are_folders_or_names(void **state)
 {
 	struct folder *f = *state;
@@ -275,6 +301,7 @@ int main(void)
 		IN_FOLDER(a_folder_as_origin_is_the_project),
 		IN_FOLDER(other_work_trees_share_the_name),
 		IN_FOLDER(a_huge_or_odd_configuration_is_not_read),
+		IN_FOLDER(another_users_git_folder_names_no_project),
 		IN_FOLDER(words_are_folders_or_names),
 	};
 

@@ -202,6 +202,40 @@ static void sorted_compares_few(void **state)
 	assert_true(most < 100);
 }
 
+/* Hosts may be given a number twice after a fail-over that lost commits. */
+static void sorted_removes_equal_members(void **state)
+{
+	struct sorted s;
+
+	(void)state;
+	sorted_init(&s, goes_before);
+	for (int i = 0; i < MANY; i++) {
+		members[i].value = i / 50;
+		sorted_add(&s, &members[i].in_order);
+	}
+	for (int i = 0; i < MANY; i++)
+		sorted_remove(&s, &members[(i * 7) % MANY].in_order);
+	assert_null(s.first);
+	assert_null(s.root);
+}
+
+static void sorted_removes_a_member_whose_order_has_changed(void **state)
+{
+	struct sorted s;
+	int n = 0;
+
+	(void)state;
+	sorted_init(&s, goes_before);
+	for (int i = 0; i < 10; i++)
+		sorted_add(&s, &members[i].in_order);
+	members[2].value = 1000;
+	sorted_remove(&s, &members[2].in_order);
+	sorted_remove(&s, &members[20].in_order); /* was never in it */
+	for (struct sorted_link *l = s.first; l; l = l->next)
+		n++;
+	assert_int_equal(n, 9);
+}
+
 /* ---- what was seen lately ---- */
 
 static void lately_finds_what_was_added_within_a_period(void **state)
@@ -275,6 +309,9 @@ int main(void)
 		cmocka_unit_test_setup(table_removes_a_stranger_without_harm, forget_members),
 		cmocka_unit_test_setup(sorted_goes_through_its_members_in_order, forget_members),
 		cmocka_unit_test_setup(sorted_compares_few, forget_members),
+		cmocka_unit_test_setup(sorted_removes_equal_members, forget_members),
+		cmocka_unit_test_setup(sorted_removes_a_member_whose_order_has_changed,
+				       forget_members),
 		cmocka_unit_test(lately_finds_what_was_added_within_a_period),
 		cmocka_unit_test(lately_forgets_what_is_older),
 		cmocka_unit_test(lately_does_not_know_what_was_before_it),

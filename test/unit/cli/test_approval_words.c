@@ -242,8 +242,8 @@ static void of_what_cannot_be_read_the_form_is_guessed(void **state)
 
 	assert_int_equal(form_of(cut, "auto"), HOOK_PRE_TOOL);
 	assert_int_equal(form_of(cut, "claude"), HOOK_PRE_TOOL);
-	/* It has no "ask". */
-	assert_int_equal(form_of(cut, "codex"), HOOK_NONE);
+	/* It has no "ask", so it denies. */
+	assert_int_equal(form_of(cut, "codex"), HOOK_VETO);
 	assert_int_equal(form_of(cut, "plain"), HOOK_PLAIN);
 	assert_int_equal(form_of("{\"hook_event_name\":\"PreToolUse\"}", "auto"), HOOK_PRE_TOOL);
 	assert_int_equal(form_of("{\"hook_event_name\":\"PermissionRequest\"", "auto"), HOOK_NONE);
@@ -256,7 +256,7 @@ static void of_what_cannot_be_read_the_form_is_guessed(void **state)
 			 HOOK_CURSOR);
 	assert_int_equal(form_of("{\"toolName\":\"", "auto"), HOOK_COPILOT);
 	assert_int_equal(form_of("{\"turn_id\":\"t\",\"hook_event_name\":\"PreToolUse\"", "auto"),
-			 HOOK_NONE);
+			 HOOK_VETO);
 	/* Whoever says whose it is need not be guessed about. */
 	assert_int_equal(form_of("", "claude"), HOOK_PRE_TOOL);
 	assert_int_equal(form_of("{\"tool_name\":5,\"tool_input\":{}}", "claude"), HOOK_PRE_TOOL);

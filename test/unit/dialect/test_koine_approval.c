@@ -23,6 +23,7 @@ static struct {
 	char tool[64];
 	unsigned n_waits;
 	unsigned n_left;
+	unsigned n_abandoned; /* of these */
 	struct approval_decision decision;
 	char id[64];
 	char comment[64];
@@ -102,6 +103,12 @@ void approval_leave(struct approval_waiter *w)
 	assert_ptr_equal(w, &played);
 	played.fn = NULL;
 	played.n_left++;
+}
+
+void approval_abandon(struct approval_waiter *w)
+{
+	played.n_abandoned += w != NULL;
+	approval_leave(w);
 }
 
 void approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
@@ -333,6 +340,7 @@ static void a_client_that_leaves_waits_no_longer(void **state)
 	dialer_done(&f.client);
 	world_settle(&f.world);
 	assert_int_equal(played.n_left, 1);
+	assert_int_equal(played.n_abandoned, 1);
 	assert_int_equal(f.world.server->n_calls, 0);
 	finish(&f);
 }
@@ -360,6 +368,7 @@ static void cancelling_ends_the_waiting(void **state)
 	hear(&f, ERROR("-32800", "Cancelled"));
 	hear(&f, "{'jsonrpc':'2.0','result':{'cancelled':true},'id':2}\n");
 	assert_int_equal(played.n_left, 1);
+	assert_int_equal(played.n_abandoned, 0);
 	say(&f, BASH);
 	assert_int_equal(played.n_waits, 2);
 	finish(&f);

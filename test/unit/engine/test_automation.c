@@ -476,7 +476,7 @@ static const struct rule_execution *last_execution(struct world *w)
 	const struct rule_execution *log;
 	unsigned n;
 
-	automation_log(w->automation, (struct text) {NULL, 0}, &log, &n);
+	automation_recent(w->automation, (struct text) {NULL, 0}, &log, &n);
 	assert_true(n > 0);
 	return &log[n - 1];
 }
@@ -486,7 +486,7 @@ static unsigned n_executions(struct world *w)
 	const struct rule_execution *log;
 	unsigned n;
 
-	automation_log(w->automation, (struct text) {NULL, 0}, &log, &n);
+	automation_recent(w->automation, (struct text) {NULL, 0}, &log, &n);
 	return n;
 }
 
@@ -1263,7 +1263,7 @@ static void a_task_that_is_refused_is_an_error(void **state)
 struct told {
 	unsigned n;
 	int result;
-	char text[200];
+	char text[WHY_TEXT_MAX];
 };
 
 static void on_told(void *arg, int result, const struct why *why)
@@ -1774,11 +1774,11 @@ static void the_log_keeps_the_last_hundred(void **state)
 	set_rules(w, &r, 1);
 	for (int i = 0; i < 103; i++)
 		assert_int_equal(run(w, "r", &t), 0);
-	automation_log(w->automation, (struct text) {NULL, 0}, &log, &n);
+	automation_recent(w->automation, (struct text) {NULL, 0}, &log, &n);
 	assert_int_equal(n, 100);
 	assert_true(text_is(log[0].task, "task-0003"));
 	assert_true(text_is(log[99].task, "task-0102"));
-	automation_log(w->automation, TEXT("/elsewhere"), &log, &n);
+	automation_recent(w->automation, TEXT("/elsewhere"), &log, &n);
 	assert_int_equal(n, 0);
 }
 

@@ -1327,7 +1327,7 @@ static void memories_say_that_they_change_but_not_what(void **state)
 				       m.id, &change, &m, &f->why),
 			 0);
 	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &(struct memory_asker) {0},
-				       m.id, &deleted, &f->why),
+				       m.id, false, &(struct memory) {0}, &deleted, &f->why),
 			 0);
 	end(f);
 	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);

@@ -202,7 +202,8 @@ static bool forget(struct fixture *f, struct text id, const char *user)
 	bool deleted;
 
 	begin(f);
-	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, id, &deleted, &f->why),
+	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, id, false,
+				       &(struct memory) {0}, &deleted, &f->why),
 			 0);
 	end(f);
 	return deleted;
@@ -307,9 +308,9 @@ static void a_call_that_is_undone_leaves_no_trace(void **state)
 	assert_int_equal(engine_leave(f->engine, true), 0);
 	assert_int_equal(engine_enter(f->engine), 0);
 	assert_int_equal(memory_add(f->engine->memories, &f->arena, &undone, &m, &f->why), 0);
-	assert_int_equal(
-		memory_delete(f->engine->memories, &f->arena, &ann, first.id, &deleted, &f->why),
-		0);
+	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &ann, first.id, false,
+				       &(struct memory) {0}, &deleted, &f->why),
+			 0);
 	assert_true(deleted);
 	assert_int_equal(engine_leave(f->engine, false), 0);
 	/* Nothing is seen before it is committed. */

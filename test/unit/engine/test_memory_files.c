@@ -112,8 +112,8 @@ static void change_one(struct fixture *f)
 	bool deleted;
 
 	if (random_below(2)) {
-		(void)memory_delete(f->engine->memories, &f->arena, &everybody, id, &deleted,
-				    &f->why);
+		(void)memory_delete(f->engine->memories, &f->arena, &everybody, id, false,
+				    &(struct memory) {0}, &deleted, &f->why);
 		return;
 	}
 	snprintf(content, sizeof(content), "changed%u about topic%u", (unsigned)random_below(99),
@@ -603,7 +603,8 @@ static void a_scope_that_is_gone_leaves_no_file(void **state)
 	begin(f);
 	for (unsigned i = 0; i < n_ids; i++) {
 		assert_int_equal(memory_delete(f->engine->memories, &f->arena, &everybody,
-					       text_of(ids[i]), &deleted, &f->why),
+					       text_of(ids[i]), false, &(struct memory) {0},
+					       &deleted, &f->why),
 				 0);
 		arena_reset(&f->arena);
 	}

@@ -9,6 +9,7 @@
 
 #include "engine/memory/indexes_inner.h"
 #include "engine/memory/inner.h"
+#include "store/db/query.h"
 #include "store/store.h"
 
 enum { MANY = 3000, WAITING = 8 };
@@ -161,7 +162,7 @@ static void what_changes_meanwhile_is_in_the_index(void **state)
 
 		begin(f);
 		assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, rows[i].id,
-					       &deleted, &f->why),
+					       false, &(struct memory) {0}, &deleted, &f->why),
 				 0);
 		end(f);
 		assert_true(deleted);
@@ -189,7 +190,7 @@ static void what_is_deleted_meanwhile_is_not_in_the_index(void **state)
 
 		begin(f);
 		assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, rows[i].id,
-					       &deleted, &f->why),
+					       false, &(struct memory) {0}, &deleted, &f->why),
 				 0);
 		end(f);
 	}
@@ -253,7 +254,8 @@ static void delete_seq(struct fixture *f, int64_t seq)
 					       &m, &found),
 			 0);
 	begin(f);
-	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, m.id, &found, &f->why),
+	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, m.id, false,
+				       &(struct memory) {0}, &found, &f->why),
 			 0);
 	end(f);
 	assert_true(found);
@@ -325,6 +327,72 @@ static void a_build_that_fails_answers_all_who_wait(void **state)
 	}
 	assert_true(counts(f).bytes < 200000);
 	assert_int_equal(counts(f).n, 1); /* the common ones */
+}
+
+static void change_schema(struct fixture *f, const struct query *sql)
+{
+	struct statement *q;
+
+	assert_int_equal(engine_begin(f->engine), 0);
+	q = query_open(store_writer(f->engine->store), sql);
+	assert_int_equal(query_run(q), 0);
+	query_done(q);
+	assert_int_equal(engine_commit(f->engine), 0);
+}
+
+static void a_read_error_fails_the_searches_that_wait(void **state)
+{
+	static const struct query hide = {"ALTER TABLE memory RENAME TO memory_away"};
+	static const struct query restore = {"ALTER TABLE memory_away RENAME TO memory"};
+	struct fixture *f = *state;
+	struct search searches[WAITING];
+
+	fill_users(f, 1, MANY);
+	fixture_reopen(f, 64 << 20);
+	start_and_run(f, searches, WAITING, "user0");
+	/* Some of it has been read already. */
+	assert_true(run_next(f));
+	assert_int_equal(n_over(searches, WAITING), 0);
+	change_schema(f, &hide);
+	run_all(f);
+	for (unsigned i = 0; i < WAITING; i++) {
+		assert_true(searches[i].over);
+		assert_true(searches[i].result < 0);
+	}
+	change_schema(f, &restore);
+	assert_int_equal(n_found(f, "entry0", "user0"), 1);
+	assert_int_equal(n_found(f, "entry2999", "user0"), 1);
+}
+
+static void a_read_error_of_vectors_leaves_the_words(void **state)
+{
+	static const struct query hide = {"ALTER TABLE memory_vector RENAME TO vector_away"};
+	struct fixture *f = *state;
+	struct memory_indexes *m = f->engine->memories->indexes;
+	struct held_index *h;
+	bool done;
+
+	fill_users(f, 1, N_VECTORS);
+	give_vectors(f);
+	indexes_lock(m);
+	h = index_new(m, &user0);
+	indexes_unlock(m);
+	h->model = model;
+	(void)build_all(f, h);
+	assert_int_equal(build_slice(m, h, store_lane(f->engine->store, 0),
+				     f->engine->memories->scratches[0], &done),
+			 0);
+	assert_false(done);
+	change_schema(f, &hide);
+	assert_true(build_slice(m, h, store_lane(f->engine->store, 0),
+				f->engine->memories->scratches[0], &done) < 0);
+	assert_true(done);
+	assert_true(index_is_ready(h, 0) && !index_is_ready(h, DIM));
+	assert_false(h->reading_vectors);
+	assert_true(counts(f).bytes == search_index_bytes(h->index));
+	indexes_lock(m);
+	index_unref(m, h);
+	indexes_unlock(m);
 }
 
 static void nothing_is_built_for_those_who_have_left(void **state)
@@ -489,6 +557,8 @@ int main(void)
 		INDEX_TEST(what_is_deleted_meanwhile_is_not_in_the_index),
 		INDEX_TEST(vectors_that_change_meanwhile_are_seen),
 		INDEX_TEST(a_build_that_fails_answers_all_who_wait),
+		INDEX_TEST(a_read_error_fails_the_searches_that_wait),
+		INDEX_TEST(a_read_error_of_vectors_leaves_the_words),
 		INDEX_TEST(nothing_is_built_for_those_who_have_left),
 		INDEX_TEST(a_search_that_was_cancelled_does_not_wait),
 		INDEX_TEST(a_stop_refuses_those_who_wait_and_those_who_come),

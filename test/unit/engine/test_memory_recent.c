@@ -191,7 +191,8 @@ static void change(struct fixture *f, char (*ids)[40], unsigned *n_ids)
 		return;
 	case 1:
 		(void)memory_delete(f->engine->memories, &f->arena, &everybody,
-				    text_of(ids[random_below(*n_ids + 1)]), &flag, &f->why);
+				    text_of(ids[random_below(*n_ids + 1)]), false,
+				    &(struct memory) {0}, &flag, &f->why);
 		return;
 	case 2:
 		(void)memory_sweep(f->engine->memories, &flag);

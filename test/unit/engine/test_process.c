@@ -623,6 +623,7 @@ static void there_is_a_bound_to_those_that_run_and_to_those_kept(void **state)
 	const struct process_new one_more = {.command = TEXT("true")};
 	char first[PROCESS_ID_MAX];
 	char ids[PROCESS_RUNNING_MAX][PROCESS_ID_MAX];
+	int n_started = 1 + PROCESS_RUNNING_MAX;
 
 	start(w, "true", false);
 	memcpy(first, w->id, sizeof(first));
@@ -645,8 +646,10 @@ static void there_is_a_bound_to_those_that_run_and_to_those_kept(void **state)
 	while (process_get(w->processes, text_of(first), &newest, &w->why) == 0) {
 		start(w, "true", false);
 		until_ended(w);
+		n_started++;
 		assert_true(count(w, &newest) <= PROCESS_KEPT_MAX);
 	}
+	assert_int_equal(n_started, PROCESS_KEPT_MAX + 1);
 	assert_int_equal(count(w, &newest), PROCESS_KEPT_MAX);
 }
 

@@ -583,10 +583,23 @@ static void one_that_runs_is_interrupted_first(void **state)
 	until(w, second.id, SESSION_COMPLETED);
 }
 
-static void what_cannot_be_continued(void **state)
+static void failed_session_whose_agent_had_begun_is_continued(void **state)
 {
 	struct world *w = *state;
 	struct launched failed = launch(w, "id c1; exit 1");
+	struct launched second;
+
+	until(w, failed.id, SESSION_FAILED);
+	second = go_on(w, failed.id, "id c2; end two");
+	assert_int_equal(second.result, 0);
+	assert_string_equal(second.parent, failed.id);
+	until(w, second.id, SESSION_COMPLETED);
+}
+
+static void what_cannot_be_continued(void **state)
+{
+	struct world *w = *state;
+	struct launched failed = launch(w, "exit 1");
 	struct launched nameless = launch(w, "true");
 	struct launched l;
 
@@ -594,9 +607,7 @@ static void what_cannot_be_continued(void **state)
 	until(w, nameless.id, SESSION_COMPLETED);
 	l = go_on(w, failed.id, "x");
 	assert_int_equal(l.result, REFUSE_CONFLICT);
-	assert_string_equal(
-		l.why.text,
-		"cannot continue session with status failed (must be completed or running)");
+	assert_string_equal(l.why.text, "parent session missing claude_session_id (cannot resume)");
 	l = go_on(w, nameless.id, "x");
 	assert_string_equal(l.why.text, "parent session missing claude_session_id (cannot resume)");
 	l = go_on(w, "nope", "x");
@@ -1027,6 +1038,7 @@ int main(void)
 		TEST(a_session_goes_on_where_another_ended),
 		TEST(one_that_runs_is_interrupted_first),
 		TEST(what_cannot_be_continued),
+		TEST(failed_session_whose_agent_had_begun_is_continued),
 		TEST(approvals_make_it_wait),
 		TEST(an_approval_before_the_start_makes_it_wait),
 		TEST(without_a_program_nobody_runs_it),

@@ -592,7 +592,8 @@ static void tried_again_once_however_many_ask(void **state)
 	wait_for(w, "task-0205", TASK_COMPLETED);
 	run(w, "true");
 	for (int i = 0; i < 4; i++)
-		task_retry(tasks_of(w), text_of(w->project), text_of(first.id), on_done, &told[i]);
+		task_retry(tasks_of(w), text_of(w->project), text_of(first.id), on_retried,
+			   &told[i]);
 	stage_until(&w->stage, told[0].n && told[1].n && told[2].n && told[3].n);
 	assert_int_equal((told[0].result == 0) + (told[1].result == 0) + (told[2].result == 0) +
 				 (told[3].result == 0),
@@ -711,24 +712,26 @@ static void a_store_that_fails_for_a_while(void **state)
 	wait_for(w, told.id, TASK_CANCELLED);
 }
 
-/* Failed, and from now on nothing can be kept. */
-static struct told run_then_fail_writes(struct world *w)
+/* It is held, and from now on nothing can be kept. */
+static struct told hold_then_fail_writes(struct world *w)
 {
-	struct told told = run(w, "exit 1");
+	struct task_new in = plain_task(w, "exit 1");
+	struct told told;
 
-	wait_for(w, told.id, TASK_FAILED);
+	in.task.held = true;
+	told = submit(w, &in);
 	stage_until(&w->stage, w->stage.f->engine->tasks->keeper.n_changes == 0);
 	w->stage.fail_writes = -ENOSPC;
 	return told;
 }
 
 /* In memory of its own: whoever is told when it is gone is seen. */
-static struct told *begin_retry(struct world *w, const char *id)
+static struct told *begin_release(struct world *w, const char *id)
 {
 	struct told *told = calloc(1, sizeof(*told));
 
 	assert_non_null(told);
-	task_retry(tasks_of(w), text_of(w->project), text_of(id), on_done, told);
+	task_release(tasks_of(w), text_of(w->project), text_of(id), on_done, told);
 	return told;
 }
 
@@ -740,23 +743,21 @@ static void begin_cancel(struct world *w, const char *id, struct told *told)
 static void wishes_behind_a_write_that_failed_are_told(void **state)
 {
 	struct world *w = *state;
-	struct told id = run_then_fail_writes(w);
-	struct told *first = begin_retry(w, id.id);
+	struct told id = hold_then_fail_writes(w);
+	struct told *first = begin_release(w, id.id);
 	struct told behind[2] = {{0}};
 
 	assert_int_equal(first->n, 1);
 	assert_int_equal(first->result, -ENOSPC);
 	begin_cancel(w, id.id, &behind[0]);
 	assert_int_equal(behind[0].n, 0);
-	task_retry(tasks_of(w), text_of(w->project), text_of(id.id), on_done, &behind[1]);
-	stage_until(&w->stage, behind[1].n);
-	assert_int_equal(behind[0].n, 1);
+	task_retry(tasks_of(w), text_of(w->project), text_of(id.id), on_retried, &behind[1]);
+	stage_until(&w->stage, behind[0].n && behind[1].n);
 	assert_int_equal(behind[0].result, -ENOSPC);
 	assert_int_equal(behind[1].result, -ENOSPC);
 	w->stage.fail_writes = 0;
-	/* All of it is done in the end, in its order. */
-	wait_for(w, id.id, TASK_FAILED);
-	assert_int_equal(get(w, id.id).attempts, 1);
+	/* What was changed in memory is stored in the end, in its order. */
+	wait_for(w, id.id, TASK_CANCELLED);
 	free(first);
 }
 
@@ -764,8 +765,8 @@ static void wishes_behind_a_write_that_failed_are_told(void **state)
 static void nobody_is_told_who_may_be_gone(void **state)
 {
 	struct world *w = *state;
-	struct told id = run_then_fail_writes(w);
-	struct told *first = begin_retry(w, id.id);
+	struct told id = hold_then_fail_writes(w);
+	struct told *first = begin_release(w, id.id);
 	struct told *behind = calloc(1, sizeof(*behind));
 
 	assert_non_null(behind);
@@ -777,16 +778,16 @@ static void nobody_is_told_who_may_be_gone(void **state)
 	fixture_open(w->stage.f, 64 << 20);
 	w->stage.fail_writes = 0;
 	world_open(w);
-	wait_for(w, id.id, TASK_FAILED);
+	assert_true(is(w, id.id, TASK_QUEUED));
 }
 
 static void a_stop_does_not_wait_for_what_has_not_begun(void **state)
 {
 	struct world *w = *state;
-	struct told id = run_then_fail_writes(w);
+	struct told id = hold_then_fail_writes(w);
 	bool stopped = false;
 
-	free(begin_retry(w, id.id));
+	free(begin_release(w, id.id));
 	tasks_stop(tasks_of(w), 0, on_stopped, &stopped);
 	assert_true(stopped);
 	w->stage.fail_writes = 0;
@@ -916,10 +917,10 @@ static void one_that_is_being_started_is_freed_with_the_rest(void **state)
 static void a_run_that_is_not_kept_waits_for_the_store(void **state)
 {
 	struct world *w = *state;
-	struct told id = run_then_fail_writes(w);
+	struct told id = hold_then_fail_writes(w);
 	unsigned from = w->stage.n_failed;
 
-	free(begin_retry(w, id.id));
+	free(begin_release(w, id.id));
 	stage_until(&w->stage, w->stage.n_failed >= from + 5);
 	assert_in_range(w->stage.f->engine->tasks->keeper.n_changes, 1, 3);
 	assert_int_equal(w->stage.f->engine->tasks->n_running, 0);

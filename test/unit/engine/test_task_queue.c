@@ -212,8 +212,7 @@ static void a_chain_fails_in_several_turns(void **state)
 	assert_true(counts(w).n[TASK_FAILED] <= AT_ONCE_MAX);
 	assert_true(turns_until_failed(w, CHAIN) > 1);
 	assert_int_equal(told.n, 1);
-	assert_true(text_has(wait_for(w, chain.last, TASK_FAILED).error, "which it comes after, is "
-									 "failed"));
+	assert_true(text_has(wait_for(w, chain.last, TASK_FAILED).error, "dependency "));
 }
 
 /* The daemon dies when a part of them has failed. */
@@ -304,6 +303,80 @@ static void those_that_wait_are_listed_in_the_order_of_their_start(void **state)
 		assert_true(tasks[i - 1]->priority - tasks[i]->priority == 0.5);
 }
 
+/* ---- what another host has done ---- */
+
+static struct found_task read_row(struct world *w, const char *id)
+{
+	struct found_task f = {.project = text_of(w->project), .id = text_of(id)};
+
+	assert_int_equal(
+		task_read_row(store_lane(w->stage.f->engine->store, 0), &w->stage.f->arena, &f), 0);
+	assert_true(f.found);
+	return f;
+}
+
+/* Ends more tasks than stay in memory. Returns the first, which does not. */
+static struct told end_many(struct world *w)
+{
+	struct told first = run(w, "true");
+	struct task_counts n;
+
+	submit_many(w, plain_task(w, "true"), TASK_RECENT_MAX, false);
+	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == TASK_RECENT_MAX + 1);
+	n = counts(w);
+	assert_int_equal(n.n[TASK_QUEUED] + n.n[TASK_RUNNING], 0);
+	return first;
+}
+
+static void a_task_that_ended_long_ago_is_not_counted_again(void **state)
+{
+	struct world *w = *state;
+	struct told first = end_many(w);
+	struct found_task f = read_row(w, first.id);
+
+	assert_null(live(w, first.id));
+	task_sync(tasks_of(w), &f);
+	assert_null(live(w, first.id));
+	assert_int_equal(counts(w).n[TASK_COMPLETED], TASK_RECENT_MAX + 1);
+	assert_int_equal(project_of(w)->n_recent, TASK_RECENT_MAX);
+	assert_true(tasks_of(w)->recount);
+}
+
+static void open_again(struct world *w, enum task_state state)
+{
+	struct told first = end_many(w);
+	struct found_task f = read_row(w, first.id);
+
+	f.row.state = state;
+	f.row.epoch = 7; /* another host's */
+	f.row.not_before_ms = INT64_MAX / 2;
+	task_sync(tasks_of(w), &f);
+	assert_non_null(live(w, first.id));
+	assert_int_equal(counts(w).n[state], 1);
+}
+
+static void a_task_that_is_queued_again_comes_back(void **state)
+{
+	open_again(*state, TASK_QUEUED);
+}
+
+static void a_task_that_runs_again_elsewhere_comes_back(void **state)
+{
+	open_again(*state, TASK_RUNNING);
+}
+
+static void a_task_that_ended_elsewhere_unseen_is_counted(void **state)
+{
+	struct world *w = *state;
+	struct told first = end_many(w);
+	struct found_task f = read_row(w, first.id);
+
+	f.id = f.row.id = TEXT("task-9999");
+	f.row.seq = project_of(w)->whole_from;
+	task_sync(tasks_of(w), &f);
+	assert_int_equal(counts(w).n[TASK_COMPLETED], TASK_RECENT_MAX + 2);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, crowd_setup, world_teardown)
 
 int main(void)
@@ -319,6 +392,10 @@ int main(void)
 		T(held_ones_are_released_in_several_turns),
 		T(nothing_starts_until_all_are_in_line),
 		T(those_that_wait_are_listed_in_the_order_of_their_start),
+		T(a_task_that_ended_long_ago_is_not_counted_again),
+		T(a_task_that_is_queued_again_comes_back),
+		T(a_task_that_runs_again_elsewhere_comes_back),
+		T(a_task_that_ended_elsewhere_unseen_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static struct visitors *start(struct fixture *f)
 {
 	struct visitors *v = NULL;
 
-	assert_int_equal(visitors_start(f->engine->store, (struct text) {0}, &v), 0);
+	assert_int_equal(visitors_start(f->engine->store, (struct text) {0}, true, &v), 0);
 	return v;
 }
 
@@ -33,7 +33,7 @@ static void a_link_works_once(void **state)
 {
 	struct visitors *v = start(*state);
 
-	visitor_invite(v, DIGEST('a'), now_ms);
+	visitor_invite(v, DIGEST('a'), TEXT(""), now_ms);
 	assert_false(visitor_take_link(v, DIGEST('b'), now_ms));
 	assert_true(visitor_take_link(v, DIGEST('a'), now_ms));
 	assert_false(visitor_take_link(v, DIGEST('a'), now_ms));
@@ -41,12 +41,45 @@ static void a_link_works_once(void **state)
 	visitors_free(v);
 }
 
+static void one_of_two_addresses_uses_the_link_up(void **state)
+{
+	struct visitors *v = start(*state);
+
+	for (int i = 0; i < 2; i++) {
+		visitor_invite(v, DIGEST('a'), DIGEST('b'), now_ms);
+		assert_true(visitor_take_link(v, i ? DIGEST('a') : DIGEST('b'), now_ms));
+		assert_false(visitor_take_link(v, DIGEST('a'), now_ms));
+		assert_false(visitor_take_link(v, DIGEST('b'), now_ms));
+	}
+	visitors_free(v);
+}
+
+static void visitors_end_when_the_port_was_free(void **state)
+{
+	struct fixture *f = *state;
+	struct visitors *v = start(f);
+	const struct visitor row = {.id = TEXT("one"),
+				    .digest = DIGEST('a'),
+				    .uid = 1000,
+				    .program = TEXT("a browser")};
+	const struct visitor *rows;
+
+	let_in(f, v, &row, (struct text) {0});
+	visitors_free(v);
+	assert_int_equal(visitors_start(f->engine->store, (struct text) {0}, false, &v), 0);
+	assert_int_equal(visitors_list(v, &rows), 0);
+	visitors_free(v);
+	v = start(f);
+	assert_int_equal(visitors_list(v, &rows), 0);
+	visitors_free(v);
+}
+
 static void a_link_that_is_late_is_used_up(void **state)
 {
 	struct visitors *v = start(*state);
 
-	visitor_invite(v, DIGEST('a'), now_ms);
-	visitor_invite(v, DIGEST('b'), now_ms);
+	visitor_invite(v, DIGEST('a'), TEXT(""), now_ms);
+	visitor_invite(v, DIGEST('b'), TEXT(""), now_ms);
 	assert_true(visitor_take_link(v, DIGEST('a'), now_ms + VISITOR_LINK_MS));
 	assert_false(visitor_take_link(v, DIGEST('b'), now_ms + VISITOR_LINK_MS + 1));
 	assert_false(visitor_take_link(v, DIGEST('b'), now_ms));
@@ -57,7 +90,7 @@ static void a_clock_that_went_back_makes_no_link_younger(void **state)
 {
 	struct visitors *v = start(*state);
 
-	visitor_invite(v, DIGEST('a'), now_ms);
+	visitor_invite(v, DIGEST('a'), TEXT(""), now_ms);
 	assert_false(visitor_take_link(v, DIGEST('a'), now_ms - 1));
 	visitors_free(v);
 }
@@ -125,6 +158,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		OPEN(a_link_works_once),
+		OPEN(one_of_two_addresses_uses_the_link_up),
+		OPEN(visitors_end_when_the_port_was_free),
 		OPEN(a_link_that_is_late_is_used_up),
 		OPEN(a_clock_that_went_back_makes_no_link_younger),
 		OPEN(a_visitor_is_known_again_by_user_and_time),

@@ -272,7 +272,7 @@ static void state_that_has_expired_is_refused(void **state)
 
 	(void)state;
 	snprintf(fresh, sizeof(fresh), "{\"expires\":%lld,\"answers\":{}}",
-		 (long long)(clock_utc_ms() / 1000 + 100));
+		 (long long)clock_utc_ms() / 1000 + 100);
 	seal_state(sealed, sizeof(sealed), fresh, "{}");
 	assert_has(ask_with(sealed, "{}"), "input_required");
 	seal_state(sealed, sizeof(sealed), "{\"expires\":1000,\"answers\":{}}", "{}");

@@ -2,6 +2,8 @@
 #include "check.h"
 
 #include "../mcp_world.h"
+#include "base/cleanup.h"
+#include "mcp/session.h"
 
 #define META                                                                                       \
 	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                   \
@@ -33,13 +35,16 @@ static void dial(struct dialer *c)
 
 static void post(struct dialer *c, const char *method, const char *headers, const char *body)
 {
-	char request[4096];
-	int n = snprintf(request, sizeof(request),
-			 "%s /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-			 "%sContent-Length: %zu\r\n\r\n%s",
-			 method, headers, strlen(body), body);
+	CLEANUP(buf_donep) struct buf request = {0};
 
-	assert_true(dialer_send_n(c, &m.w, request, (size_t)n));
+	buf_init(&request, 1 << 20);
+	buf_printf(&request,
+		   "%s /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		   "%sContent-Length: %zu\r\n\r\n",
+		   method, headers, strlen(body));
+	buf_add_str(&request, body);
+	assert_int_equal(request.err, 0);
+	assert_true(dialer_send_n(c, &m.w, request.data, request.len));
 }
 
 /* Waits for this in what has come. */
@@ -164,6 +169,90 @@ static void an_answer_waits_for_its_client(void **state)
 	dialer_done(&c);
 }
 
+/* Resumes the first stream of the session from its beginning. */
+static void resume(struct dialer *c, const char *session)
+{
+	char headers[200];
+
+	snprintf(headers, sizeof(headers), "%sAccept: text/event-stream\r\nLast-Event-ID: 1.0\r\n",
+		 session);
+	post(c, "GET", headers, "");
+}
+
+/* Only the last one to resume a stream is sent the rest of it; the others end. */
+static void a_resumed_stream_has_one_carrier(void **state)
+{
+	struct dialer c;
+	struct dialer one;
+	struct dialer two;
+	char session[100];
+	struct call *call;
+
+	(void)state;
+	dial(&c);
+	open_session(&c, session);
+	post(&c, "POST", session, slow);
+	hear(&c, "\"progress\":1");
+	call = slow_call;
+	dialer_done(&c);
+	while (m.w.server->n_clients > 0)
+		assert_true(world_turn(&m.w, NULL));
+	dial(&one);
+	resume(&one, session);
+	hear(&one, "begun");
+	dial(&two);
+	resume(&two, session);
+	hear(&two, "begun");
+	hear(&one, "\r\n0\r\n\r\n");
+	mcp_text(call, TEXT("at last"));
+	(void)call_reply(call);
+	hear(&two, "at last");
+	hear(&two, "\r\n0\r\n\r\n");
+	dialer_done(&one);
+	dialer_done(&two);
+	while (m.w.server->n_clients > 0)
+		assert_true(world_turn(&m.w, NULL));
+	assert_int_equal(m.w.server->n_calls, 0);
+}
+
+/* A client that resumes and does not read loses its connection, not its place in the stream. */
+static void a_resumed_stream_ends_where_its_client_does_not_read(void **state)
+{
+	char big[60000];
+	struct dialer c;
+	struct dialer one;
+	char session[100];
+	struct call *call;
+
+	(void)state;
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	m.w.server->opts.limits.queue_bytes = 4096;
+	dial(&c);
+	open_session(&c, session);
+	post(&c, "POST", session, slow);
+	hear(&c, "\"progress\":1");
+	call = slow_call;
+	dialer_done(&c);
+	while (m.w.server->n_clients > 0)
+		assert_true(world_turn(&m.w, NULL));
+	dial(&one);
+	resume(&one, session);
+	hear(&one, "begun");
+	/* More than the socket and the queue take. */
+	for (int i = 0; i < 40; i++)
+		mcp_progress(call, 2 + i, 0, big);
+	mcp_text(call, TEXT("at last"));
+	(void)call_reply(call);
+	/* The GET has ended without the rest. */
+	hear(&one, "\r\n0\r\n\r\n");
+	assert_null(memmem(one.in.data, one.in.len, "at last", 7));
+	dialer_done(&one);
+	while (m.w.server->n_clients > 0)
+		assert_true(world_turn(&m.w, NULL));
+	assert_int_equal(m.w.server->n_calls, 0);
+}
+
 static void a_session_ends(void **state)
 {
 	struct dialer c;
@@ -267,6 +356,273 @@ static void a_question_is_answered_by_another_connection(void **state)
 	dialer_done(&c);
 }
 
+/* ---- what clients make the server keep ---- */
+
+/* Subscribes the session to a URI of this length that nobody else has, and waits for `part`. */
+static void subscribe(struct dialer *c, const char *session, size_t len, const char *part)
+{
+	static unsigned n;
+	char *body = malloc(len + 200);
+	int at;
+
+	assert_non_null(body);
+	at = sprintf(body,
+		     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{"
+		     "\"uri\":\"");
+	memset(body + at, 'x', len);
+	at += sprintf(body + at, "%08u", n++);
+	body[at] = 'x';
+	strcpy(body + at - 8 + len, "\"}}");
+	buf_clear(&c->in);
+	post(c, "POST", session, body);
+	hear(c, part);
+	free(body);
+}
+
+static void subscriptions_are_bounded_in_bytes(void **state)
+{
+	struct dialer c;
+	char session[100];
+	char last[100] = "";
+
+	(void)state;
+	dial(&c);
+	open_session(&c, session);
+	subscribe(&c, session, MCP_URI_MAX, "\"result\":{}");
+	subscribe(&c, session, MCP_URI_MAX + 1, "uri is longer than 16384 bytes");
+	for (int i = 1; i < 15; i++)
+		subscribe(&c, session, MCP_URI_MAX, "\"result\":{}");
+	subscribe(&c, session, MCP_URI_MAX, "subscriptions take more than 256 KiB of one client");
+	/* Other clients have their own share, up to a sum. */
+	for (int i = 1; i < 68; i++) {
+		open_session(&c, last);
+		for (int k = 0; k < 15; k++)
+			subscribe(&c, last, MCP_URI_MAX, "\"result\":{}");
+	}
+	open_session(&c, last);
+	while (m.mcp->session_bytes + sizeof(struct session_uri) + MCP_URI_MAX <= 16 << 20)
+		subscribe(&c, last, MCP_URI_MAX, "\"result\":{}");
+	subscribe(&c, last, MCP_URI_MAX, "or 16 MiB of all");
+	/* An ended session gives back its share. */
+	post(&c, "DELETE", session, "");
+	hear(&c, "202");
+	subscribe(&c, last, MCP_URI_MAX, "\"result\":{}");
+	dialer_done(&c);
+}
+
+static void a_listener_that_keeps_too_much_is_refused(void **state)
+{
+	struct dialer c;
+	char *body = malloc((1 << 20) + 1000);
+	int at;
+
+	(void)state;
+	assert_non_null(body);
+	at = sprintf(body,
+		     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\","
+		     "\"params\":{\"notifications\":{\"toolsListChanged\":true}," META ",\"x\":\"");
+	memset(body + at, 'x', 1000000);
+	strcpy(body + at + 1000000, "\"}}");
+	dial(&c);
+	post(&c, "POST", "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n",
+	     body);
+	hear(&c, "subscriptions/listen takes more than 1024 KiB");
+	assert_true(list_empty(&m.mcp->listens));
+	dialer_done(&c);
+	free(body);
+}
+
+/* Whatever a client says of itself, its session keeps only names. */
+static void a_session_keeps_little_of_its_client(void **state)
+{
+	struct dialer c;
+	struct mcp_session *s;
+	char *body = malloc(200000);
+	int at;
+
+	(void)state;
+	assert_non_null(body);
+	at = sprintf(body, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+			   "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"roots\":{},"
+			   "\"a\\u0000b\":{},\"sampling\":1,\"");
+	memset(body + at, 'c', 50000);
+	at += 50000;
+	at += sprintf(body + at, "\":{},\"elicitation\":{}},\"clientInfo\":{\"name\":\"");
+	memset(body + at, 'n', 100000);
+	strcpy(body + at + 100000, "\"}}}");
+	dial(&c);
+	post(&c, "POST", "", body);
+	hear(&c, "\"protocolVersion\"");
+	s = list_entry(list_first(&m.mcp->sessions), struct mcp_session, link);
+	assert_int_equal(strlen(s->client_name), SESSION_NAME_MAX);
+	assert_string_equal(s->declared, "roots\nelicitation\n");
+	assert_true(session_declares(s, TEXT("roots")));
+	assert_true(session_declares(s, TEXT("elicitation")));
+	assert_false(session_declares(s, TEXT("sampling")));
+	assert_false(session_declares(s, TEXT("root")));
+	dialer_done(&c);
+	free(body);
+}
+
+static void an_unused_session_ends(void **state)
+{
+	struct dialer c;
+	struct dialer stream;
+	char used[100];
+	char unused[100];
+
+	mcp_world_done(&m);
+	session_idle_ms = 1;
+	set_up(state);
+	session_idle_ms = 0;
+	dial(&c);
+	open_session(&c, used);
+	dial(&stream);
+	post(&stream, "GET", used, "");
+	hear(&stream, "text/event-stream");
+	open_session(&c, unused);
+	while (m.mcp->n_http_sessions > 1)
+		assert_true(world_turn(&m.w, NULL));
+	post(&c, "POST", unused, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
+	hear(&c, "HTTP/1.1 404 ");
+	/* One with an open stream is in use. */
+	mcp_changed(m.mcp, MCP_TOOLS);
+	hear(&stream, "notifications/tools/list_changed");
+	dialer_done(&stream);
+	while (m.mcp->n_http_sessions > 0)
+		assert_true(world_turn(&m.w, NULL));
+	dialer_done(&c);
+}
+
+/* ---- refused requests ---- */
+
+static void a_refused_request_has_no_effect(void **state)
+{
+	static const char level[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"logging/setLevel\",\"params\":{"
+		"\"level\":\"debug\"}}";
+	static const char subscription[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"resources/%s\",\"params\":{"
+		"\"uri\":\"%s\"}}";
+	unsigned calls = m.w.server->opts.limits.calls;
+	struct mcp_session *s;
+	struct dialer c;
+	char session[100];
+	char body[200];
+
+	(void)state;
+	dial(&c);
+	open_session(&c, session);
+	s = list_entry(list_first(&m.mcp->sessions), struct mcp_session, link);
+	snprintf(body, sizeof(body), subscription, "subscribe", "w://item/1.txt");
+	post(&c, "POST", session, body);
+	hear(&c, "\"id\":3,\"result\":{}");
+	m.w.server->opts.limits.calls = 0;
+	snprintf(body, sizeof(body), subscription, "unsubscribe", "w://item/1.txt");
+	post(&c, "POST", session, body);
+	hear(&c, "0 calls are in flight already");
+	assert_true(mcp_watched(m.mcp, TEXT("w://item/1.txt")));
+	buf_clear(&c.in);
+	snprintf(body, sizeof(body), subscription, "subscribe", "w://fixed");
+	post(&c, "POST", session, body);
+	hear(&c, "0 calls are in flight already");
+	assert_false(mcp_watched(m.mcp, TEXT("w://fixed")));
+	buf_clear(&c.in);
+	post(&c, "POST", session, level);
+	hear(&c, "0 calls are in flight already");
+	assert_int_equal(s->log_level, 1);
+	buf_clear(&c.in);
+	post(&c, "POST", "", initialize);
+	hear(&c, "0 calls are in flight already");
+	assert_int_equal(m.mcp->n_http_sessions, 1);
+	m.w.server->opts.limits.calls = calls;
+	dialer_done(&c);
+}
+
+/* The calls in flight may wait for nothing else. */
+static void a_cancel_is_heard_when_too_many_calls_are_in_flight(void **state)
+{
+	struct dialer c;
+	struct dialer other;
+	char session[100];
+
+	(void)state;
+	dial(&c);
+	open_session(&c, session);
+	post(&c, "POST", session, slow);
+	hear(&c, "\"progress\":1");
+	m.w.server->opts.limits.calls = 1;
+	dial(&other);
+	post(&other, "POST", session,
+	     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+	     "\"requestId\":1}}");
+	hear(&other, "HTTP/1.1 202 ");
+	hear(&c, "\r\n0\r\n\r\n");
+	assert_int_equal(n_cancelled, 1);
+	dialer_done(&other);
+	dialer_done(&c);
+}
+
+/* As on a connection of lines: neither a result nor an error follows. */
+static void a_cancelled_call_is_not_answered(void **state)
+{
+	struct dialer c;
+	struct dialer other;
+	char session[100];
+
+	(void)state;
+	dial(&c);
+	open_session(&c, session);
+	/* Without a progress token nothing begins a stream. */
+	post(&c, "POST", session,
+	     "{\"jsonrpc\":\"2.0\",\"method\":\"logging/setLevel\",\"id\":5,\"params\":{"
+	     "\"level\":\"error\"}}");
+	hear(&c, "\"id\":5,\"result\":{}");
+	buf_clear(&c.in);
+	post(&c, "POST", session,
+	     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+	     "\"name\":\"slow\"}}");
+	while (!slow_call)
+		assert_true(world_turn(&m.w, &c));
+	dial(&other);
+	post(&other, "POST", session,
+	     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+	     "\"requestId\":1}}");
+	hear(&other, "HTTP/1.1 202 ");
+	hear(&c, "HTTP/1.1 202 ");
+	assert_null(memmem(c.in.data, c.in.len, "jsonrpc", 7));
+	/* The connection goes on. */
+	post(&c, "POST", session, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}");
+	hear(&c, "\"id\":2,\"result\":{}");
+	dialer_done(&other);
+	dialer_done(&c);
+}
+
+/* The text of a tool's output is its structured content once more. */
+static void an_answer_keeps_to_its_limit(void **state)
+{
+	char *body = malloc(9000);
+	struct dialer c;
+	char session[100];
+	int at;
+
+	(void)state;
+	assert_non_null(body);
+	m.w.server->opts.limits.reply_bytes = 8192;
+	dial(&c);
+	open_session(&c, session);
+	at = sprintf(body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+			   "\"name\":\"echo\",\"arguments\":{\"text\":\"");
+	memset(body + at, 'x', 6000);
+	strcpy(body + at + 6000, "\"}}}");
+	post(&c, "POST", session, body);
+	hear(&c, "the answer is larger than 8192 bytes");
+	hear(&c, "\"isError\":true");
+	assert_true(c.in.len < 8192);
+	dialer_done(&c);
+	free(body);
+}
+
 /* Nothing is to tell, and yet something comes. */
 static void a_silent_stream_shows_life(void **state)
 {
@@ -294,10 +650,20 @@ int main(void)
 		TEST(closing_cancels_a_modern_call),
 		TEST(closing_does_not_cancel_a_legacy_call),
 		TEST(an_answer_waits_for_its_client),
+		TEST(a_resumed_stream_has_one_carrier),
+		TEST(a_resumed_stream_ends_where_its_client_does_not_read),
 		TEST(a_session_ends),
 		TEST(the_oldest_session_makes_room),
 		TEST(a_second_stream_replaces_the_first),
 		TEST(a_question_is_answered_by_another_connection),
+		TEST(subscriptions_are_bounded_in_bytes),
+		TEST(a_listener_that_keeps_too_much_is_refused),
+		TEST(a_session_keeps_little_of_its_client),
+		TEST(an_unused_session_ends),
+		TEST(a_refused_request_has_no_effect),
+		TEST(a_cancel_is_heard_when_too_many_calls_are_in_flight),
+		TEST(a_cancelled_call_is_not_answered),
+		TEST(an_answer_keeps_to_its_limit),
 		TEST(a_silent_stream_shows_life),
 	};
 

@@ -260,6 +260,57 @@ static void not_every_first_is_an_order(void **state)
 	assert_int_equal(first("What is her first violin made of?"), 2);
 }
 
+static void order_of_a_thing_finds_the_newest_or_the_oldest(void **state)
+{
+	add_at(1, "release 1.0 is out", at(2021, 5, 1));
+	add_at(2, "with all tests green the team tagged release 1.4 on the server", at(2022, 5, 1));
+	add_at(3, "release 2.0 came out, with a long list of small repairs for the printers",
+	       at(2023, 5, 1));
+	add_at(4, "at last we ate pizza", at(2022, 7, 1));
+	add_at(5, "the printers are on the first floor", at(2022, 8, 1));
+	assert_int_equal(first("last release"), 3);
+	assert_int_equal(first("the last release"), 3);
+	assert_int_equal(first("What was in our last release?"), 3);
+	assert_int_equal(first("most recent release"), 3);
+	assert_int_equal(first("latest release"), 3);
+	assert_int_equal(first("first release"), 1);
+	assert_int_equal(first("When was the first release?"), 1);
+	assert_int_equal(first("letzter release"), 3);
+	add_at(6, "release 0.9 was the first", at(2022, 9, 1));
+	assert_int_equal(first("first release"), 6);
+}
+
+static void not_every_last_is_an_order(void **state)
+{
+	add_at(1, "Ann's last name is Miller", at(2021, 5, 1));
+	add_at(2, "the name of Ann's boat is Otter, says a sign", at(2023, 5, 1));
+	assert_int_equal(first("What is Ann's last name?"), 1);
+	add_at(3, "the last harbour before the open sea is Lerwick", at(2021, 6, 1));
+	add_at(4, "the harbour of Malmo has a crane", at(2023, 6, 1));
+	assert_int_equal(first("Which is the last harbour?"), 3);
+}
+
+/* Whatever it says, what is of a named day is found, also beside other words. */
+static void a_named_day_finds_what_is_of_it(void **state)
+{
+	for (uint64_t key = 100; key < 1400; key++)
+		add_at(key, "coffee with friends", at(2021, 6, 1) + (int64_t)key * 60000);
+	add_at(1, "coffee at the station", at(2022, 5, 20));
+	add_at(2, "Tom broke his arm", at(2023, 5, 20));
+	add_at(3, "the roof was mended", at(2023, 5, 21));
+	assert_int_equal(first("coffee on 20 May"), 1);
+	assert_true(found(2));
+	assert_true(!found(3));
+	assert_int_equal(first("coffee on 20 May 2023"), 2);
+	first("What about the garden on 20 May?");
+	assert_true(found(1) && found(2) && !found(3));
+	first("the 20th of May");
+	assert_true(found(1) && found(2) && !found(3));
+	/* Of a longer time only what has the words, if there is any. */
+	first("coffee in May");
+	assert_true(found(1) && !found(2));
+}
+
 static void dates_decide_only_when_they_are_looked_for(void **state)
 {
 	add_at(1, "we had a picnic", at(2021, 5, 7));
@@ -294,6 +345,9 @@ int main(void)
 		TEST(the_words_of_a_date_do_not_drown_the_others),
 		TEST(the_first_and_the_last_time_are_found),
 		TEST(not_every_first_is_an_order),
+		TEST(order_of_a_thing_finds_the_newest_or_the_oldest),
+		TEST(not_every_last_is_an_order),
+		TEST(a_named_day_finds_what_is_of_it),
 		TEST(dates_decide_only_when_they_are_looked_for),
 		TEST(a_date_alone_finds_its_time),
 	};

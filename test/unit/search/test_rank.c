@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "search/query.h"
+#include "search/rank/settle.h"
 
-enum { HITS = 100 };
+enum { HITS = 100, KEYS = 4096 };
 
 static const int64_t DAY = 86400000;
 static const int64_t NOW = 1704456000000; /* 5 January 2024, a Friday, noon */
@@ -21,6 +21,7 @@ static struct search_scratch *scratch;
 static struct search_index *ix;
 static struct search_hit hits[HITS];
 static size_t n_hits;
+static struct search_said said_of[KEYS];
 
 static int setup(void **state)
 {
@@ -51,6 +52,19 @@ static void add(uint64_t key, uint64_t chat, int64_t time_ms, const char *who, c
 	};
 
 	assert_int_equal(search_index_add(ix, scratch, &doc), 0);
+	if (key < KEYS)
+		said_of[key] = (struct search_said) {doc.text, time_ms};
+}
+
+/* As the engine does, which has the texts. */
+static void settle(const struct search_query *query)
+{
+	struct search_said said[HITS];
+	size_t from[HITS];
+
+	for (size_t i = 0; i < n_hits; i++)
+		said[i] = said_of[hits[i].key % KEYS];
+	search_settle(scratch, query, hits, said, n_hits, from);
 }
 
 /* A minute after the one before. */
@@ -80,6 +94,7 @@ static uint64_t first_without(unsigned off, const char *question)
 
 	tuning.off = off;
 	assert_int_equal(search_run(scratch, &one, 1, &query, hits, HITS, &n_hits), 0);
+	settle(&query);
 	return n_hits ? hits[0].key : 0;
 }
 
@@ -232,6 +247,89 @@ static void of_two_that_say_the_same_the_newer_comes_first(void **state)
 	assert_int_equal(first("Where did Anna move?"), 2);
 }
 
+/* Closer matches. */
+struct pair {
+	const char *question;
+	const char *right;
+	const char *wrong;
+};
+
+/* Whichever was stored first, the newer one or the older one, `right` is found first. */
+static void check_pair(const struct pair *pair, bool right_is_newer, bool right_is_last)
+{
+	int64_t old = NOW - 10 * DAY, new = NOW - DAY;
+	uint64_t right = right_is_last ? 2 : 1;
+
+	setup(NULL);
+	add_others();
+	for (uint64_t key = 1; key <= 2; key++)
+		add(key, 0, (key == right) == right_is_newer ? new : old, NULL,
+		    key == right ? pair->right : pair->wrong);
+	if (first(pair->question) != right)
+		fail_msg("'%s' found '%s' first", pair->question, pair->wrong);
+	teardown(NULL);
+}
+
+static void closer_match_is_first_in_either_order(void **state)
+{
+	static const struct pair pairs[] = {
+		{"zebraX from cli", "zebraX from cli", "zebraX group cli"},
+		{"Bob is allowed in", "Bob is allowed in", "Bob is not allowed in"},
+		{"Bob is not allowed in", "Bob is not allowed in", "Bob is allowed in"},
+		{"Is Bob allowed in?", "Bob is allowed in", "Bob is not allowed in"},
+		{"the cache may be shared by both", "the cache may be shared by both hosts",
+		 "the cache may never be shared by both hosts"},
+		{"Ann can't swim", "Ann can't swim", "Ann can swim"},
+		{"der Server darf nicht neu starten", "der Server darf nicht neu starten",
+		 "der Server darf jetzt neu starten"},
+		{"Нина не пьёт кофе", "Нина не пьёт кофе", "Нина пьёт кофе"},
+		{"retry 3 times after 30 seconds", "retry 3 times after 30 seconds",
+		 "retry 30 times after 3 seconds"},
+		{"raise the limit from 8 to 16", "raise the limit from 8 to 16",
+		 "raise the limit from 16 to 8"},
+		{"Alice owes Bob lunch", "Alice owes Bob lunch", "Bob owes Alice lunch"},
+		{"Mallory reports to Trent", "Mallory now reports to Trent",
+		 "Trent now reports to Mallory"},
+		{"backup to the attic", "copy the backup to the attic",
+		 "copy the backup from an attic"},
+	};
+
+	teardown(NULL);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		for (unsigned way = 0; way < 4; way++)
+			check_pair(&pairs[i], way & 1, way & 2);
+	}
+	setup(NULL);
+}
+
+static void verbatim_match_beats_importance(void **state)
+{
+	static const char *const texts[] = {"rotate the keys on Friday",
+					    "do not rotate the keys on Friday"};
+
+	add_others();
+	for (uint64_t key = 1; key <= 2; key++) {
+		const struct search_doc doc = {.key = key,
+					       .text = text_of(texts[key - 1]),
+					       .time_ms = NOW - DAY,
+					       .importance = key == 1 ? 0 : 1};
+
+		assert_int_equal(search_index_add(ix, scratch, &doc), 0);
+		said_of[key] = (struct search_said) {doc.text, doc.time_ms};
+	}
+	assert_int_equal(first("rotate the keys on Friday"), 1);
+}
+
+static void equal_hits_keep_their_order(void **state)
+{
+	add_others();
+	for (uint64_t key = 1; key <= 6; key++)
+		note(key, "the printer is out of paper");
+	first("printer paper");
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(hits[i].key, i + 1);
+}
+
 /* Words that ask. */
 static void words_that_ask_weigh_less(void **state)
 {
@@ -310,6 +408,25 @@ static void a_mistyped_name_is_a_subject(void **state)
 		snprintf(question, sizeof(question), "What does %s drink?", typos[i]);
 		assert_step(SEARCH_NO_REPAIR, question, 1, 2);
 	}
+}
+
+static void three_letters_are_repaired_where_nothing_else_is_found(void **state)
+{
+	add_others();
+	note(1, "a cat sleeps in the kitchen");
+	note(2, "the kitchen needs paint");
+	note(3, "the vet comes on Monday");
+	say(4, 4, "Bob", "I play the tuba");
+	assert_step(SEARCH_NO_REPAIR, "cta", 1, 0);
+	assert_step(SEARCH_NO_REPAIR, "the cta", 1, 0);
+	assert_step(SEARCH_NO_REPAIR, "vwt", 3, 0);
+	assert_step(SEARCH_NO_REPAIR, "What does Bbo play?", 4, 4);
+	assert_step(SEARCH_NO_REPAIR, "Bbo", 4, 0);
+	first("paint cta");
+	assert_true(similarity_of(2) > 0 && similarity_of(1) == 0);
+	assert_int_equal(first("rat"), 0); /* another first letter */
+	assert_int_equal(first("cit"), 0); /* a key that is far away */
+	assert_int_equal(first("ca"), 0);
 }
 
 static void short_words_are_not_repaired(void **state)
@@ -449,12 +566,16 @@ int main(void)
 		TEST(a_day_is_found_whatever_was_said),
 		TEST(a_question_may_begin_with_a_month),
 		TEST(of_two_that_say_the_same_the_newer_comes_first),
+		TEST(closer_match_is_first_in_either_order),
+		TEST(verbatim_match_beats_importance),
+		TEST(equal_hits_keep_their_order),
 		TEST(words_that_ask_weigh_less),
 		TEST(common_words_weigh_less),
 		TEST(questions_tell_less),
 		TEST(an_answer_looks_like_what_is_asked_for),
 		TEST(who_speaks_of_himself_tells_more),
 		TEST(a_mistyped_name_is_a_subject),
+		TEST(three_letters_are_repaired_where_nothing_else_is_found),
 		TEST(short_words_are_not_repaired),
 		TEST(the_likelier_repair_is_taken),
 		TEST(a_hit_says_why),

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "store/chat.h"
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 #include "store/session.h"
 #include "store/task.h"
 
@@ -212,7 +212,7 @@ static void add_task(struct fixture *f)
 static void change_task(struct fixture *f)
 {
 	const struct store_task_query q = {
-		.state = -1, .limit = 1, .before_seq = 1 + (int64_t)pick(1500)};
+		.state = -1, .limit = 1, .before = 1 + (int64_t)pick(1500)};
 	struct store_task_kept kept;
 	struct task *rows;
 	unsigned n;

@@ -585,12 +585,12 @@ static void a_page_goes_on_where_the_last_ended(void **state)
 
 	add_some(f);
 	LIST(f, "gfe", .state = -1, .limit = 3);
-	LIST(f, "dcb", .state = -1, .limit = 3, .before_seq = 5);
-	LIST(f, "a", .state = -1, .limit = 3, .before_seq = 2);
-	LIST(f, "", .state = -1, .before_seq = 1);
-	LIST(f, "db", .state = -1, .limit = 2, .before_seq = 6, .project = TEXT("p"));
-	LIST(f, "a", .state = TASK_QUEUED, .before_seq = 7, .project = TEXT("p"));
-	LIST(f, "ca", .state = -1, .before_seq = 4, .group = TEXT("g"));
+	LIST(f, "dcb", .state = -1, .limit = 3, .before = 5);
+	LIST(f, "a", .state = -1, .limit = 3, .before = 2);
+	LIST(f, "", .state = -1, .before = 1);
+	LIST(f, "db", .state = -1, .limit = 2, .before = 6, .project = TEXT("p"));
+	LIST(f, "a", .state = TASK_QUEUED, .before = 7, .project = TEXT("p"));
+	LIST(f, "ca", .state = -1, .before = 4, .group = TEXT("g"));
 }
 
 static void a_page_ends_at_its_bytes(void **state)
@@ -978,6 +978,27 @@ static void a_change_that_knows_an_older_row_finds_none(void **state)
 	commit(f);
 }
 
+static void only_the_host_that_runs_it_can_end_it(void **state)
+{
+	struct fixture *f = *state;
+	struct task task = queued_task(f), run = claimed(task, 0), end;
+	struct store_task_guard guard;
+
+	run.host = TEXT("alpha");
+	begin(f);
+	assert_int_equal(update(f->store, &run, claim_of(&task)), 0);
+	run.version = 1;
+	end = run;
+	end.state = TASK_COMPLETED;
+	/* Another host's life that was given the same number. */
+	guard = run_of(run.attempts, run.epoch);
+	guard.host = TEXT("beta");
+	assert_int_equal(update(f->store, &end, guard), -ENOENT);
+	guard.host = TEXT("alpha");
+	assert_int_equal(update(f->store, &end, guard), 0);
+	commit(f);
+}
+
 static void only_the_attempt_that_runs_can_end(void **state)
 {
 	struct fixture *f = *state;
@@ -1254,6 +1275,7 @@ int main(void)
 		OPEN(an_update_rewrites_what_may_change),
 		OPEN(an_edit_counts_only_until_it_begins),
 		OPEN(a_change_that_knows_an_older_row_finds_none),
+		OPEN(only_the_host_that_runs_it_can_end_it),
 		OPEN(only_the_attempt_that_runs_can_end),
 		OPEN(a_life_that_is_over_claims_nothing),
 		OPEN(what_nobody_runs_is_found),

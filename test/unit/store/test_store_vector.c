@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 
 enum { DIM = 4, MANY = 20500 };
 

@@ -448,7 +448,7 @@ static const struct gob_shape limits_shape = {
 
 struct fit {
 	const struct gob_shape *shape;
-	char words[300]; /* of the last value */
+	char words[WHY_TEXT_MAX]; /* of the last value */
 };
 
 static void try_fit(struct gob_feed *f, const struct gob_type *type, const struct value *v)

@@ -8,7 +8,7 @@ static const struct jsonrpc_rules plain = {0};
 /* What one message means: "method|params|id|silent", or "!code text|id|silent". */
 static const char *read_as(const struct jsonrpc_rules *rules, const char *text)
 {
-	static char out[512];
+	static char out[1024];
 	struct jsonrpc_request request;
 	struct value *root = NULL;
 	struct why why = {0};

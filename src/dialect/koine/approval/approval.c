@@ -1,10 +1,10 @@
-/* Approvals: asking without waiting, looking, deciding. approval_wait.c has the request that
+/* Approvals: asking without waiting, looking, deciding. wait.c has the request that
  * waits. */
-#include "dialect/koine/approval.h"
+#include "dialect/koine/approval/approval.h"
 
 #include <errno.h>
 
-#include "dialect/koine/approval_json.h"
+#include "dialect/koine/approval/json.h"
 #include "dialect/koine/koine.h"
 #include "call/server.h"
 #include "dialect/engine.h"

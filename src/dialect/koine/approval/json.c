@@ -1,4 +1,4 @@
-#include "dialect/koine/approval_json.h"
+#include "dialect/koine/approval/json.h"
 
 #include "wire/json_members.h"
 

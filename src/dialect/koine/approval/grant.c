@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "dialect/koine/approval.h"
-#include "dialect/koine/approval_json.h"
+#include "dialect/koine/approval/approval.h"
+#include "dialect/koine/approval/json.h"
 #include "dialect/engine.h"
 
 struct done koine_grant_list(struct call *c)

@@ -29,11 +29,11 @@ int koine_read_approval(struct call *c, struct approval_new *ret);
 /* An approval_fn that answers the call with the approval's status. */
 void koine_approval_told(void *arg, int result, const struct approval *a, const struct why *why);
 
-/* ---- approval_wait.c ---- */
+/* ---- wait.c ---- */
 
 struct done koine_approval_request(struct call *c);
 
-/* ---- approval_grant.c ---- */
+/* ---- grant.c ---- */
 
 struct done koine_grant_list(struct call *c);
 struct done koine_grant_add(struct call *c);

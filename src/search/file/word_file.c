@@ -2,7 +2,7 @@
  * It is read, not mapped: a mapped file that somebody cuts short would end the daemon, and one that
  * somebody writes to would no longer be what was checked.
  */
-#include "engine/memory/word_file.h"
+#include "search/file/word_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void word_file_closep(struct word_file **f)
 static int refuse_reading(const char *path, int error, struct why *why)
 {
 	return refuse(why, error == ENOENT ? REFUSE_NOT_FOUND : REFUSE_UNAVAILABLE,
-		      "cannot read the table of words %.100s: %s", path, strerror(error));
+		      "cannot read the table of words %s: %s", path, strerror(error));
 }
 
 int word_file_open(const char *path, struct word_file **ret_file, struct why *why)
@@ -60,7 +60,7 @@ int word_file_open(const char *path, struct word_file **ret_file, struct why *wh
 		return r == -ENOMEM ? r : refuse_reading(path, -r, why);
 	r = word_table_read((struct text) {f->bytes.data, f->bytes.len}, &f->table, &inner);
 	if (r > 0)
-		return refuse(why, r, "%.100s: %s", path, inner.text);
+		return refuse(why, r, "%s: %s", path, inner.text);
 	if (r == 0)
 		*ret_file = TAKE(f);
 	return r;

@@ -1,8 +1,10 @@
 /*
  * approval.request asks, and answers once the approval is decided.
  *
- * No thread is held meanwhile. A client that goes away or cancels its call stops waiting; its
- * approval stays, and the client may ask again with the same id.
+ * No thread is held meanwhile. A client that cancels its call stops waiting; its approval stays, and
+ * the client may ask again with the same id. So may one that has lost its connection, as long as its
+ * process lives; then the approval ends. Where the kernel does not name the process, it ends with the
+ * connection.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +12,8 @@
 #include "base/list.h"
 #include "call/server.h"
 #include "call/client.h"
-#include "dialect/koine/approval.h"
+#include "dialect/asker.h"
+#include "dialect/koine/approval/approval.h"
 #include "dialect/engine.h"
 
 /* The calls of one connection that wait; freed when the connection closes. */
@@ -46,7 +49,9 @@ static void on_closed(struct client_hook *h)
 	while ((first = list_first(&all->waits))) {
 		struct wait *w = list_entry(first, struct wait, link);
 
-		leave(w);
+		list_remove(&w->link);
+		approval_abandon(w->waiter);
+		w->waiter = NULL;
 		(void)call_after(w->call, 0, fail_left);
 	}
 	free(all);
@@ -100,6 +105,8 @@ struct done koine_approval_request(struct call *c)
 	all = w ? have_waiting(c->client) : NULL;
 	if (!all)
 		return call_fail(c, -ENOMEM);
+	new.bond = BOND_PROCESS;
+	new.from = call_asker(c);
 	w->call = c;
 	r = approval_wait(call_approvals(c), &new, NULL, on_decided, w, &w->waiter);
 	if (r != 0)

@@ -1,4 +1,4 @@
-#include "store/memory_vector.h"
+#include "store/index/memory_vector.h"
 
 #include <endian.h>
 #include <errno.h>

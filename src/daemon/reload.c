@@ -1,0 +1,123 @@
+/*
+ * What becomes of each setting when the settings are read again: most take effect at once, others wait for
+ * the next start. Rules that are invalid are reported in rules.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call/server.h"
+#include "daemon/dialects.h"
+#include "daemon/life.h"
+#include "daemon/settings/rule.h"
+#include "daemon/settings/tables.h"
+
+/* Rows that take effect at once; key NULL: all of the section. So do all sections that users name, but
+ * those of listeners. */
+static const struct {
+	const char *section;
+	const char *key;
+} renewed[] = {
+	{"daemon", "log_level"}, {"daemon", "log_messages"},
+	{"daemon", "programs"},  {"chat", "agent"},
+	{"chat", "budget"},      {"chat", "reserve"},
+	{"events", NULL},        {"limits", NULL},
+	{"tasks", "parallel"},   {"tasks", "project_parallel"},
+};
+
+static bool is_renewed(const struct setting *row)
+{
+	for (unsigned i = 0; i < sizeof(renewed) / sizeof(renewed[0]); i++) {
+		if (strcmp(renewed[i].section, row->section) == 0 &&
+		    (!renewed[i].key || strcmp(renewed[i].key, row->key) == 0))
+			return true;
+	}
+	for (unsigned i = 0; i < n_dialects; i++) {
+		const struct dialect_section *s = dialects[i]->section;
+
+		if (s && s->renewed && row >= s->rows && row < s->rows + s->n_rows)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t hash_of(const struct setting *row, const void *base)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return 0;
+	setting_write(row, base, out);
+	fclose(out);
+	for (size_t i = 0; text && i < len; i++)
+		h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	free(text);
+	return h;
+}
+
+void reload_remember(struct daemon *d)
+{
+	const struct setting *row;
+	void *base;
+
+	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(d->settings, i, &base));
+	     i++)
+		d->at_start[i] = is_renewed(row) ? 0 : hash_of(row, base);
+}
+
+struct reporting {
+	const struct settings *fresh;
+	const struct reload_listener *report;
+};
+
+static void note(const struct reporting *r, enum reload_fate fate, const char *key, unsigned line)
+{
+	r->report->note(r->report->arg, &(struct reload_note) {
+						.fate = fate,
+						.key = key,
+						.file = line > 0 ? r->fresh->config : "",
+						.line = line,
+						.reason = "",
+					});
+}
+
+/* Whether a rule can be used is said in rules.c, and listeners stay. */
+static void on_change(void *arg, const struct settings_change *c)
+{
+	const struct reporting *r = arg;
+	bool is_rule = strncmp(c->key, "rule.", 5) == 0;
+	const struct rule_setting *rule =
+		is_rule ? section_find(&rule_section, r->fresh, c->name) : NULL;
+
+	if (rule && rule->invalid)
+		return;
+	if (!c->row)
+		note(r, strncmp(c->key, "listen", 6) == 0 ? RELOAD_LATER : RELOAD_TAKEN, c->key,
+		     c->line);
+	else if (is_renewed(c->row))
+		note(r, RELOAD_TAKEN, c->key, c->line);
+}
+
+/* Of those that wait for a start, all that differ from the start are told each time. */
+void reload_report(struct daemon *d, const struct settings *fresh,
+		   const struct reload_listener *report)
+{
+	struct reporting r = {.fresh = fresh, .report = report};
+	const struct setting *row;
+	void *base;
+
+	if (!report)
+		return;
+	settings_each_change(d->settings, fresh, on_change, &r);
+	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(fresh, i, &base)); i++) {
+		char key[160];
+
+		if (is_renewed(row) || hash_of(row, base) == d->at_start[i])
+			continue;
+		snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
+		note(&r, RELOAD_LATER, key, fresh->lines[i]);
+	}
+}

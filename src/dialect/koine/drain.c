@@ -1,0 +1,88 @@
+/*
+ * Draining: no task and no session starts here, and the call waits until none runs. This lasts as long
+ * as the connection of whoever asked, so that a client that gives up, or is killed, leaves nothing behind.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "call/call.h"
+#include "call/client.h"
+#include "call/server.h"
+#include "dialect/engine.h"
+#include "dialect/koine/koine.h"
+#include "engine/session/session.h"
+#include "engine/task/task.h"
+
+enum { LOOK_MS = 100 };
+
+struct drain {
+	struct client_hook hook;
+	struct server *server;
+};
+
+static void set_drain(const struct server *s, bool drain)
+{
+	tasks_drain(s->opts.engine->tasks, drain);
+	sessions_drain(s->opts.engine->sessions, drain);
+}
+
+static void on_closed(struct client_hook *h)
+{
+	struct drain *d = list_entry(h, struct drain, hook);
+
+	if (!d->server->stopping)
+		set_drain(d->server, false);
+	free(d);
+}
+
+static int begin(struct call *c)
+{
+	struct drain *d;
+
+	if (client_find_hook(c->client, on_closed))
+		return 0;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	*d = (struct drain) {.hook = {.closed = on_closed}, .server = c->server};
+	client_add_hook(c->client, &d->hook);
+	set_drain(c->server, true);
+	return 0;
+}
+
+static struct done look(struct call *c)
+{
+	unsigned n_tasks = tasks_running(call_tasks(c));
+	unsigned n_sessions = sessions_open(call_engine(c)->sessions);
+	const uint64_t *end_ms = c->state;
+	struct json *j;
+
+	if (!c->client)
+		return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	if (n_tasks + n_sessions > 0 && clock_steady_ms() < *end_ms)
+		return call_after(c, LOOK_MS, look);
+	j = call_result(c);
+	json_begin_object(j);
+	json_member_uint(j, "tasks", n_tasks);
+	json_member_uint(j, "sessions", n_sessions);
+	json_end_object(j);
+	return call_reply(c);
+}
+
+struct done koine_daemon_drain(struct call *c)
+{
+	const struct daemon_drain_in *in = c->in;
+	uint64_t *end_ms = arena_zalloc(&c->arena, sizeof(*end_ms));
+	int r = end_ms ? 0 : -ENOMEM;
+
+	if (r == 0 && in->time_ms < 0)
+		r = refuse_field(&c->why, "time", "time must not be negative");
+	if (r == 0)
+		r = begin(c);
+	if (r != 0)
+		return call_fail(c, r);
+	*end_ms = in->time_ms ? clock_steady_ms() + (uint64_t)in->time_ms : UINT64_MAX;
+	c->state = end_ms;
+	return look(c);
+}

@@ -1,0 +1,142 @@
+/* The names that the page is served by; see page.h. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "call/gate.h"
+#include "call/server.h"
+#include "dialect/page/page.h"
+#include "wire/http/http1.h"
+
+static const char suffix[] = ".localhost";
+static const char scheme[] = "https://";
+
+static bool same(struct text t, const char *s)
+{
+	return t.len == strlen(s) && strncasecmp(t.data, s, t.len) == 0;
+}
+
+static struct text without_port(struct text host)
+{
+	const char *colon = host.len > 0 ? memchr(host.data, ':', host.len) : NULL;
+
+	if (colon)
+		host.len = (size_t)(colon - host.data);
+	return host;
+}
+
+static bool is_named(struct text host)
+{
+	struct text name = without_port(host);
+	const size_t len = PAGE_LABEL_LEN + sizeof(suffix) - 1;
+
+	return name.len == len && strspn(name.data, "0123456789abcdef") == PAGE_LABEL_LEN &&
+	       memcmp(name.data + PAGE_LABEL_LEN, suffix, sizeof(suffix) - 1) == 0;
+}
+
+bool page_is_behind(const struct page_settings *s, const struct http_request *r)
+{
+	return s->behind[0] && same(http_host(r), s->behind + strlen(scheme));
+}
+
+/* A request that names two hosts, as its target and in its header, names none. */
+enum page_host page_host(const struct page_settings *s, const struct http_request *r)
+{
+	struct text host = http_host(r), header = http_header_find(r, "Host");
+
+	if (header.data && !text_equal(host, header))
+		return PAGE_FOREIGN;
+	if (page_is_behind(s, r))
+		return PAGE_BEHIND;
+	if (is_named(host))
+		return PAGE_NAMED;
+	return gate_host_is_loopback(r) ? PAGE_BARE : PAGE_FOREIGN;
+}
+
+int page_host_new(const struct endpoint *e, char out[PAGE_HOST_MAX])
+{
+	const char *port = strrchr(e->address, ':');
+	char secret[PAGE_SECRET_LEN + 1];
+	int r = page_secret(secret);
+
+	if (r == 0)
+		snprintf(out, PAGE_HOST_MAX, "%.*s%s%.8s", PAGE_LABEL_LEN, secret, suffix,
+			 port ? port : "");
+	return r;
+}
+
+static void digest_both(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1])
+{
+	char both[PAGE_HOST_MAX + PAGE_SECRET_LEN + 2];
+	int n = snprintf(both, sizeof(both), "%.*s\n%.*s", TEXT_ARGS(host), TEXT_ARGS(secret));
+
+	/* What is cut is no host of ours. */
+	digest_hex((struct text) {.data = both,
+				  .len = n < (int)sizeof(both) ? (size_t)n : sizeof(both) - 1},
+		   out);
+}
+
+void page_link_digest(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1])
+{
+	digest_both(is_named(host) ? without_port(host) : host, secret, out);
+}
+
+void page_secret_digest(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1])
+{
+	digest_both(host, secret, out);
+}
+
+/* ---- the other address of localhost ---- */
+
+/* Bound, and never listening: connections to it are refused, and browsers go on to ours. */
+static int hold(bool v6, unsigned port)
+{
+	const struct sockaddr_in in4 = {.sin_family = AF_INET,
+					.sin_port = htons((uint16_t)port),
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+					 .sin6_port = htons((uint16_t)port),
+					 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	const struct sockaddr *name =
+		v6 ? (const struct sockaddr *)&in6 : (const struct sockaddr *)&in4;
+	int fd = socket(name->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, name, v6 ? sizeof(in6) : sizeof(in4)) == 0)
+		return fd;
+	close(fd);
+	return -EADDRINUSE;
+}
+
+/* The last one that was held; koined has one page. */
+static struct {
+	unsigned port; /* 0: none */
+	bool v6;
+	int fd;
+} held;
+
+bool page_hold_port(const struct endpoint *e)
+{
+	const char *at = strrchr(e->address, ':');
+	unsigned port = at ? (unsigned)strtoul(at + 1, NULL, 10) : 0;
+	bool v6 = strchr(e->address, '[') == NULL;
+	int fd;
+
+	if (held.port == port && held.v6 == v6)
+		return true;
+	fd = hold(v6, port);
+	/* Without the other protocol nobody can listen there. */
+	if (fd == -EADDRINUSE)
+		return false;
+	if (held.port)
+		close(held.fd);
+	held.port = fd >= 0 ? port : 0;
+	held.v6 = v6;
+	held.fd = fd;
+	return true;
+}

@@ -1,0 +1,236 @@
+/*
+ * Deleting memories, restoring them, and removing all traces of them.
+ *
+ * A deleted memory moves into a table of its own with those that it had replaced and all that they
+ * said, so that nothing finds it any more. It can be restored until the time for that is over. One
+ * that is purged is not kept, and files of indexes that have its words are removed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "engine/memory/access.h"
+#include "engine/memory/embedding.h"
+#include "engine/memory/history.h"
+#include "engine/memory/index_file.h"
+#include "engine/memory/indexes_inner.h"
+#include "engine/memory/inner.h"
+#include "store/history/deleted.h"
+#include "store/index/kept.h"
+#include "store/store.h"
+
+enum { SWEEP_AT_ONCE = 500, LIST_DEFAULT = 20 };
+
+/* ---- traces ---- */
+
+static struct scope_name scope_of(const struct memory *m)
+{
+	if (m->owner.data)
+		return (struct scope_name) {SCOPE_USER, m->owner};
+	if (m->chat.data)
+		return (struct scope_name) {SCOPE_CHAT, m->chat};
+	if (m->project.data)
+		return (struct scope_name) {SCOPE_PROJECT, m->project};
+	return (struct scope_name) {SCOPE_COMMON, TEXT("")};
+}
+
+/* An index that has had its words is built anew, and a file of it goes after the commit. */
+int memory_forget_traces(struct memories *m, const struct memory *gone)
+{
+	const struct scope_name scope = scope_of(gone);
+	char tokens[2][STORE_TOKEN_LEN + 1];
+	unsigned n = 0;
+	int r;
+
+	m->scrub = true;
+	r = store_kept_drop_scope(store_writer(m->store), scope_kind_name(scope.kind), scope.name,
+				  tokens, &n);
+
+	for (unsigned i = 0; r == 0 && i < n && m->n_purged < MEMORY_PURGED_MAX; i++)
+		memcpy(m->purged[m->n_purged++], tokens[i], sizeof(tokens[i]));
+	return r;
+}
+
+void memory_remove_purged(struct memories *m)
+{
+	const char *folder = m->indexes->folder;
+
+	for (unsigned i = 0; folder && i < m->n_purged; i++)
+		index_file_remove(folder, m->purged[i]);
+	m->n_purged = 0;
+}
+
+/* ---- deleting ---- */
+
+/* One that is already deleted is purged, too. */
+static int purge_deleted(struct memories *m, const struct store_scope *scope, struct text id,
+			 struct arena *a, struct memory *ret, bool *ret_deleted, struct why *why)
+{
+	struct connection *c = store_writer(m->store);
+	unsigned n;
+	int r = store_deleted_find(c, scope, id, a, ret, &n);
+
+	*ret_deleted = false;
+	if (r != 0 || n == 0)
+		return r;
+	if (n > 1)
+		return memory_refuse_prefix(id, why);
+	r = memory_forget_traces(m, ret) ?: store_deleted_drop(c, ret->id, ret_deleted);
+	return r;
+}
+
+int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
+		  struct text id, bool purge, struct memory *ret_memory, bool *ret_deleted,
+		  struct why *why)
+{
+	struct connection *c = store_writer(m->store);
+	const struct store_scope scope = memory_changed_by(by);
+	const struct memory_forgetting how = {
+		.now_ms = clock_utc_ms(), .keep = !purge && m->keep_deleted_ms > 0, .purge = purge};
+	struct memory_forgetting one = how;
+	struct memory memory;
+	unsigned n;
+	int r = memory_check_on(m, why);
+
+	if (r == 0)
+		r = memory_need(id, "memory_id", why);
+	if (r == 0)
+		r = memory_find_by_id(c, &scope, id, true, a, &memory, &n);
+	if (r != 0)
+		return r;
+	if (n > 1)
+		return memory_refuse_prefix(id, why);
+	*ret_deleted = false;
+	if (n == 0)
+		return purge ? purge_deleted(m, &scope, id, a, ret_memory, ret_deleted, why) : 0;
+	one.root = memory.id;
+	memory.tool_use_id = by->tool_use_id;
+	r = memory_forget_one(m, &memory, &one) ?: history_forget(m, a, &memory, &one);
+	if (r != 0)
+		return r;
+	*ret_memory = memory;
+	*ret_deleted = true;
+	return 0;
+}
+
+int memory_forget_one(struct memories *m, const struct memory *gone,
+		      const struct memory_forgetting *how)
+{
+	const struct store_scope everything = {.everything = true};
+	const struct memory_change change = {
+		.kind = MEMORY_GONE, .memory = *gone, .purged = how->purge};
+	struct connection *c = store_writer(m->store);
+	bool found;
+	int r = 0;
+
+	if (how->keep) {
+		r = store_deleted_keep(c, gone, how->root, how->now_ms);
+		atomic_store(&m->deleted, true);
+	}
+	if (r == 0 && how->purge)
+		r = memory_forget_traces(m, gone);
+	if (r == 0)
+		r = store_memory_delete(c, &everything, gone->id, &found);
+	if (r != 0 || !found)
+		return r;
+	return memory_change_keep(&m->changes.list, &change)
+		       ?: memory_publish(m, "memory.deleted", gone);
+}
+
+/* ---- restoring ---- */
+
+/* One that was replaced by a memory that is gone is valid again. */
+static int link_again(struct connection *c, struct memory *row, bool is_root)
+{
+	bool found;
+	int r;
+
+	if (!is_root || !row->replaced_by.data)
+		return 0;
+	r = store_deleted_link(c, row->replaced_by, row->id, &found);
+	if (r == 0 && !found) {
+		row->replaced_by = (struct text) {0};
+		row->valid_until_ms = 0;
+	}
+	return r;
+}
+
+static int restore_one(struct memories *m, struct memory *row, bool is_root, struct why *why)
+{
+	const struct store_scope everything = {.everything = true};
+	struct connection *c = store_writer(m->store);
+	struct memory other;
+	struct arena arena;
+	bool taken;
+	int r;
+
+	arena_init(&arena, 64 << 20);
+	r = store_memory_find(c, &everything, row->id, &arena, &other, &taken);
+	arena_done(&arena);
+	if (r == 0 && taken)
+		return refuse(why, REFUSE_CONFLICT, "memory '%.*s' exists again",
+			      TEXT_ARGS(row->id));
+	if (r == 0)
+		r = link_again(c, row, is_root);
+	if (r == 0)
+		r = store_memory_add(c, row, &row->seq);
+	if (r == 0)
+		r = store_deleted_restore_versions(c, row->id, row->seq);
+	return r ?: memory_put_again(m, row);
+}
+
+int memory_restore(struct memories *m, struct arena *a, const struct memory_asker *by,
+		   struct text id, struct memory *ret_memory, struct why *why)
+{
+	struct connection *c = store_writer(m->store);
+	const struct store_scope scope = memory_changed_by(by);
+	struct memory root, *rows;
+	unsigned n, n_rows = 0;
+	bool found;
+	int r = memory_check_on(m, why) ?: memory_need(id, "memory_id", why);
+
+	if (r == 0)
+		r = store_deleted_find(c, &scope, id, a, &root, &n);
+	if (r != 0)
+		return r;
+	if (n == 0)
+		return refuse(why, REFUSE_NOT_FOUND, "no deleted memory '%.*s'", TEXT_ARGS(id));
+	if (n > 1)
+		return memory_refuse_prefix(id, why);
+	r = store_deleted_of(c, root.id, a, &rows, &n_rows);
+	for (unsigned i = 0; r == 0 && i < n_rows; i++) {
+		bool is_root = text_equal(rows[i].id, root.id);
+
+		rows[i].tool_use_id = by->tool_use_id;
+		r = restore_one(m, &rows[i], is_root, why);
+		if (r == 0 && is_root)
+			*ret_memory = rows[i];
+	}
+	return r ?: store_deleted_drop(c, root.id, &found);
+}
+
+int memory_list_deleted(struct memories *m, int lane, struct arena *a,
+			const struct memory_asker *by, int64_t limit, struct memory **ret_rows,
+			unsigned *ret_n, struct why *why)
+{
+	const struct store_scope scope = memory_changed_by(by);
+	int r = memory_check_on(m, why);
+
+	return r
+		       ?: store_deleted_list(store_lane(m->store, lane), &scope,
+					     memory_limit(limit, LIST_DEFAULT), MEMORY_PAGE_BYTES,
+					     a, ret_rows, ret_n);
+}
+
+/* ---- those whose time is over ---- */
+
+int memory_sweep_deleted(struct memories *m, bool *ret_more)
+{
+	unsigned n = 0;
+	int r = store_deleted_sweep(store_writer(m->store), clock_utc_ms() - m->keep_deleted_ms,
+				    SWEEP_AT_ONCE, &n);
+
+	*ret_more = n == SWEEP_AT_ONCE;
+	return r;
+}

@@ -1,0 +1,316 @@
+/*
+ * Queues a task again that failed or was cancelled, and with it those that were skipped because of it.
+ *
+ * All of them are changed in one transaction on the writer's thread. Only the store knows how every
+ * dependency ended, and whether another host has changed a task. Then the tasks in memory are made like
+ * their rows.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "engine/task/inner.h"
+#include "store/store.h"
+#include "store/task.h"
+
+enum { LOOKS_AGAIN = 3 };
+
+/* One task that is queued again. */
+struct again {
+	struct list link;
+	struct task was;
+	struct found_task now;
+};
+
+struct retry {
+	struct work work;
+	struct tasks *tasks;
+	struct arena arena;
+	struct text project;
+	struct text id;
+	unsigned room; /* how many more may be queued */
+	int64_t queue_size;
+	struct list queued; /* each one before those that come after it */
+	unsigned n;
+	struct why why;
+	task_retried_fn fn;
+	void *arg;
+};
+
+/* ---- on the writer's thread ---- */
+
+static int refuse_changed(struct retry *q)
+{
+	return refuse(&q->why, REFUSE_CONFLICT,
+		      "Task %.*s was changed on another host; look at it again", TEXT_ARGS(q->id));
+}
+
+static int find_row(struct retry *q, struct connection *db, struct task *ret_row)
+{
+	bool found = false;
+	unsigned n = 0;
+	int r;
+
+	if (q->project.data)
+		r = store_task_find(db, q->project, q->id, &q->arena, ret_row, &found);
+	else
+		r = store_task_find_any(db, q->id, &q->arena, ret_row, &n);
+	if (r != 0)
+		return r;
+	if (n > 1)
+		return refuse_field(&q->why, "project", "several projects have %.*s; name one",
+				    TEXT_ARGS(q->id));
+	if (!found && n == 0)
+		return refuse(&q->why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(q->id));
+	if (ret_row->state != TASK_FAILED && ret_row->state != TASK_CANCELLED)
+		return refuse(&q->why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(q->id),
+			      task_state_name(ret_row->state));
+	return 0;
+}
+
+/* Reads the states of its dependencies; *ret_bad is the index of one that did not complete, or their
+ * number. One that was forgotten had completed, unless the task was skipped because of it. */
+static int look_before(struct retry *q, struct connection *db, struct again *a, unsigned *ret_bad)
+{
+	const struct texts *after = &a->was.after;
+	enum task_state *states = arena_zalloc(&q->arena, (after->n + 1) * sizeof(states[0]));
+
+	if (!states)
+		return -ENOMEM;
+	*ret_bad = after->n;
+	for (unsigned i = 0; i < after->n; i++) {
+		bool found;
+		int r = store_task_state(db, a->was.project, after->items[i], &states[i], &found);
+
+		if (r != 0)
+			return r;
+		if (!found)
+			states[i] = text_equal(after->items[i], a->was.skipped) ? TASK_FAILED
+										: TASK_COMPLETED;
+		if (*ret_bad == after->n && states[i] > TASK_COMPLETED)
+			*ret_bad = i;
+	}
+	a->now.after_states = states;
+	return 0;
+}
+
+static void set_queued(struct task *row)
+{
+	row->state = TASK_QUEUED;
+	row->started_ms = 0;
+	row->completed_ms = 0;
+	row->attempts = 0;
+	row->stops = 0;
+	row->not_before_ms = 0;
+	row->stashed = false;
+	row->exit_status = -1;
+	row->signal = 0;
+	row->pid = 0;
+	row->pid_started = 0;
+	row->epoch = 0;
+	row->host = (struct text) {0};
+	row->error = (struct text) {0};
+	row->result = (struct text) {0};
+	row->skipped = (struct text) {0};
+}
+
+/* The row of a task with long texts has no prompt, but the event shows the beginning of it. */
+static int add_event(struct retry *q, struct connection *db, const struct again *a)
+{
+	int64_t queue_size = q->queue_size + q->n;
+	struct task whole = a->now.row;
+	struct arena arena;
+	bool found = true;
+	int r = 0;
+
+	arena_init(&arena, TASK_ARENA_MAX);
+	if (!whole.prompt.data)
+		r = store_task_find(db, whole.project, whole.id, &arena, &whole, &found);
+	if (r == 0)
+		r = task_event_add(q->tasks, "task.queued", &whole, queue_size);
+	arena_done(&arena);
+	return r;
+}
+
+/* -ENOENT: another host has changed it. */
+static int queue_row(struct retry *q, struct connection *db, struct again *a)
+{
+	struct store_task_kept kept;
+	struct task *row = &a->now.row;
+	int r;
+
+	*row = a->was;
+	set_queued(row);
+	r = store_task_update(db, row, &(struct store_task_guard) {.version = row->version}, &kept);
+	if (r != 0)
+		return r;
+	row->version = kept.version;
+	a->now.project = row->project;
+	a->now.id = row->id;
+	a->now.found = true;
+	list_append(&q->queued, &a->link);
+	q->n++;
+	return add_event(q, db, a);
+}
+
+static int refuse_full(struct retry *q)
+{
+	const struct tasks *t = q->tasks;
+
+	return refuse(&q->why, REFUSE_LIMIT,
+		      "Queue full: %.*s and the tasks that were skipped because of it do not fit "
+		      "into the %u that may wait",
+		      TEXT_ARGS(q->id), t->queue);
+}
+
+/* Queues the tasks that were skipped because of this one, unless another dependency did not complete. */
+static int queue_skipped(struct retry *q, struct connection *db, const struct again *first)
+{
+	struct task *rows;
+	unsigned n, bad;
+	int r = store_task_skipped(db, first->was.project, first->was.id, q->room + 1, &q->arena,
+				   &rows, &n);
+
+	if (r == 0 && n > q->room)
+		return refuse_full(q);
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		struct again *a = arena_zalloc(&q->arena, sizeof(*a));
+
+		if (!a)
+			return -ENOMEM;
+		list_init(&a->link);
+		a->was = rows[i];
+		r = look_before(q, db, a, &bad);
+		if (r != 0 || bad < a->was.after.n)
+			continue;
+		if (q->n >= q->room)
+			return refuse_full(q);
+		r = queue_row(q, db, a);
+		/* Another host has just done so. */
+		if (r == -ENOENT)
+			r = 0;
+	}
+	return r;
+}
+
+static int queue_first(struct retry *q, struct connection *db)
+{
+	struct again *a = arena_zalloc(&q->arena, sizeof(*a));
+	char error[BEHIND_WORDS];
+	unsigned bad = 0;
+	int r = a ? find_row(q, db, &a->was) : -ENOMEM;
+
+	if (r != 0)
+		return r;
+	list_init(&a->link);
+	r = look_before(q, db, a, &bad);
+	if (r != 0)
+		return r;
+	if (bad == a->was.after.n)
+		return queue_row(q, db, a);
+	behind_word(a->was.after.items[bad], a->now.after_states[bad], error);
+	return refuse(&q->why, REFUSE_CONFLICT, "Task %.*s cannot run: %s; retry that first",
+		      TEXT_ARGS(q->id), error);
+}
+
+static int retry_run(struct work *w, int lane)
+{
+	struct retry *q = list_entry(w, struct retry, work);
+	struct connection *db = store_writer(q->tasks->store);
+	int r = -ENOENT;
+
+	(void)lane;
+	list_init(&q->queued);
+	q->n = 0;
+	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)
+		r = queue_first(q, db);
+	if (r == -ENOENT)
+		return refuse_changed(q);
+	for (struct list *at = q->queued.next; r == 0 && at != &q->queued; at = at->next)
+		r = queue_skipped(q, db, list_entry(at, struct again, link));
+	return r;
+}
+
+/* ---- on the loop ---- */
+
+static void take(struct tasks *t, const struct again *a)
+{
+	struct project *p = project_get(t, a->was.project);
+	unsigned n;
+	struct live *l = p ? live_find(t, p->name, a->was.id, &n) : NULL;
+
+	if (p && !l)
+		l = live_new(t, p, &a->was);
+	if (l)
+		task_sync(t, &a->now);
+	else
+		log_err("out of memory: a task stays queued until the next start", "task=%.*s",
+			TEXT_ARGS(a->was.id));
+}
+
+static void retry_free(struct retry *q)
+{
+	arena_done(&q->arena);
+	free(q);
+}
+
+static void retry_finished(struct work *w, int result)
+{
+	struct retry *q = list_entry(w, struct retry, work);
+	struct tasks *t = q->tasks;
+
+	struct text *ids = arena_alloc(&q->arena, (q->n + 1) * sizeof(ids[0]));
+	unsigned n = 0;
+
+	t->n_coming--;
+	if (result == 0) {
+		list_for_each (at, following, &q->queued) {
+			const struct again *a = list_entry(at, struct again, link);
+
+			take(t, a);
+			if (ids)
+				ids[n++] = a->was.id;
+		}
+	}
+	q->fn(q->arg, result, ids, n, &q->why);
+	retry_free(q);
+}
+
+static unsigned room_of(const struct tasks *t)
+{
+	return t->queue - t->n_queued - t->n_coming;
+}
+
+static int start(struct tasks *t, struct text project, struct text id, int64_t queue_size,
+		 task_retried_fn fn, void *arg)
+{
+	struct retry *q = calloc(1, sizeof(*q));
+	int r;
+
+	if (!q)
+		return -ENOMEM;
+	*q = (struct retry) {
+		.tasks = t, .room = room_of(t), .queue_size = queue_size, .fn = fn, .arg = arg};
+	q->work = (struct work) {.run = retry_run, .finished = retry_finished, .arena = &q->arena};
+	arena_init(&q->arena, TASK_ARENA_MAX * 2U);
+	r = arena_copy_text(&q->arena, project, &q->project)
+		    ?: arena_copy_text(&q->arena, id, &q->id)
+		    ?: t->background.submit(t->background.arg, &q->work, true);
+	if (r != 0)
+		retry_free(q);
+	else
+		t->n_coming++;
+	return r;
+}
+
+void task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn, void *arg)
+{
+	struct why why = {0};
+	unsigned n;
+	const struct live *l = live_find(t, project, id, &n);
+	int64_t queue_size = l && n == 1 ? l->project->n[TASK_QUEUED] : t->n_queued;
+	int r = task_check_room(t, &why) ?: start(t, project, id, queue_size, fn, arg);
+
+	if (r != 0)
+		fn(arg, r, NULL, 0, &why);
+}
