@@ -97,18 +97,28 @@ struct group *group_get(struct tasks *t, struct text name)
 	return g;
 }
 
-/* Groups with a limit stand in the settings, so there are few. NULL: no memory. */
+/* Few groups have a limit. */
+static struct line *find_line(const struct project *p, const struct group *g)
+{
+	list_for_each (at, following, &p->lines) {
+		struct line *line = list_entry(at, struct line, link);
+
+		if (line->group == g)
+			return line;
+	}
+	return NULL;
+}
+
+/* NULL: no memory. */
 static struct line *line_get(struct project *p, struct group *g)
 {
 	struct line *line;
 
 	if (!g || g->parallel == 0)
 		return &p->line;
-	list_for_each (at, following, &p->lines) {
-		line = list_entry(at, struct line, link);
-		if (line->group == g)
-			return line;
-	}
+	line = find_line(p, g);
+	if (line)
+		return line;
 	line = calloc(1, sizeof(*line));
 	if (!line)
 		return NULL;
@@ -365,6 +375,19 @@ static unsigned count_limits(const struct tasks *t)
 	return n;
 }
 
+/* No task is in them any more. */
+static void drop_lines(struct tasks *t, const struct group *g)
+{
+	list_for_each (at, following, &t->projects) {
+		struct line *line = find_line(list_entry(at, struct project, link), g);
+
+		if (!line)
+			continue;
+		list_remove(&line->link);
+		free(line);
+	}
+}
+
 /* Tasks of a group with a limit have a line of their own. */
 static int set_group_parallel(struct tasks *t, struct group *g, unsigned parallel)
 {
@@ -377,6 +400,8 @@ static int set_group_parallel(struct tasks *t, struct group *g, unsigned paralle
 		if (e != 0)
 			r = e;
 	}
+	if (parallel == 0)
+		drop_lines(t, g);
 	group_drop(t, g);
 	return r;
 }

@@ -147,6 +147,37 @@ static void a_full_group_is_passed_over_at_once(void **state)
 	assert_true(tasks_of(w)->n_looked - from < FEW);
 }
 
+static void set_limit(struct world *w, const char *group, unsigned parallel)
+{
+	assert_int_equal(
+		tasks_set_parallel(tasks_of(w), text_of(group), parallel, &w->stage.f->why), 0);
+}
+
+static void on_cleaned(void *arg, int result, int64_t n, const struct why *why)
+{
+	(void)n;
+	on_done(arg, result, why);
+}
+
+static void a_group_without_tasks_and_limit_is_dropped(void **state)
+{
+	struct world *w = *state;
+	const struct task_cleaning all = {.project = text_of(w->project)};
+	struct task_new grouped = plain_task(w, "true");
+	struct told told, cleaned = {0};
+
+	grouped.task.group = TEXT("passing");
+	set_limit(w, "passing", 1);
+	told = submit(w, &grouped);
+	wait_for(w, told.id, TASK_COMPLETED);
+	task_clean(tasks_of(w), &all, on_cleaned, &cleaned);
+	stage_until(&w->stage, cleaned.n);
+	set_limit(w, "passing", 0);
+	assert_null(group_find(tasks_of(w), TEXT("passing")));
+	told = run(w, "true");
+	wait_for(w, told.id, TASK_COMPLETED);
+}
+
 static size_t bytes_of(const struct live *l)
 {
 	return malloc_usable_size((void *)l) + (l->extra ? l->extra->used : 0);
@@ -385,6 +416,7 @@ int main(void)
 		T(adding_one_looks_at_few_others),
 		T(an_end_looks_at_few_of_those_that_wait),
 		T(a_full_group_is_passed_over_at_once),
+		T(a_group_without_tasks_and_limit_is_dropped),
 		T(one_that_comes_after_needs_little_more_memory),
 		T(one_with_metadata_needs_little_more_memory),
 		T(a_chain_fails_in_several_turns),
