@@ -259,6 +259,14 @@ def test_a_worker_that_was_left_there_unregisters_itself():
             check(b"registration.unregister()" in r.body, "%r", r.body)
 
 
+def test_a_request_for_a_worker_reads_no_events():
+    with Daemon() as d:
+        b = Browser(link_of(d).split("/enter")[0])
+        for path in ("/events", "/events?since=0"):
+            for host in (b.host, "127.0.0.1:" + b.host.split(":")[1]):
+                refused(b.get(path, "Service-Worker: script", host=host), 401)
+
+
 def test_nobody_else_listens_at_the_other_address_of_localhost():
     """Browsers try both: whoever has the other one would be shown the link."""
     with Daemon("--set", "listen.page=on") as d:

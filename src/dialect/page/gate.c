@@ -158,7 +158,7 @@ bool page_gate(const struct client *s, const struct http_request *r,
 			       "Forbidden: this must come from the page itself");
 	if (found->route && (found->route->flags & ROUTE_OPEN))
 		return true;
-	if (page_is_worker(r))
+	if (found->route && found->route->row.handle == page_asset && page_is_worker(r))
 		return true;
 	if (host == PAGE_BARE || !is_visitor(s, r))
 		return refused(ret, GATE_TOKEN, 401, "This browser has not been let in.");
