@@ -101,8 +101,6 @@ static void set_queued(struct task *row)
 	row->completed_ms = 0;
 	row->attempts = 0;
 	row->stops = 0;
-	row->not_before_ms = 0;
-	row->stashed = false;
 	row->exit_status = -1;
 	row->signal = 0;
 	row->pid = 0;
@@ -141,6 +139,11 @@ static int queue_row(struct retry *q, struct connection *db, struct again *a)
 
 	*row = a->was;
 	set_queued(row);
+	/* The retry is of the first: the others wait for their time or their user as before. */
+	if (q->n == 0) {
+		row->not_before_ms = 0;
+		row->stashed = false;
+	}
 	r = store_task_update(db, row, &(struct store_task_guard) {.version = row->version}, &kept);
 	if (r != 0)
 		return r;

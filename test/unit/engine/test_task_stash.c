@@ -107,6 +107,35 @@ static void a_retry_does_not_stay_stashed(void **state)
 	wait_for(w, told.id, TASK_COMPLETED);
 }
 
+/* The retry is of the task that failed. */
+static void a_retry_of_its_dependency_leaves_a_dependent_stashed_and_delayed(void **state)
+{
+	struct world *w = *state;
+	struct told first, stashed, delayed;
+	struct task_new in;
+	struct text id;
+
+	assert_int_equal(set_pause(w, NULL, true).result, 0);
+	first = run(w, "test -e mended");
+	id = text_of(first.id);
+	stashed = add_like(w, (struct task) {.stashed = true, .after = {.items = &id, .n = 1}});
+	in = plain_task(w, "true");
+	in.task.after = (struct texts) {&id, 1};
+	in.delay_ms = 3600 * 1000;
+	delayed = submit(w, &in);
+	assert_int_equal(set_pause(w, NULL, false).result, 0);
+	wait_for(w, stashed.id, TASK_FAILED);
+	wait_for(w, delayed.id, TASK_FAILED);
+	make_file(w, "mended");
+	assert_int_equal(retry(w, first.id).result, 0);
+	wait_for(w, first.id, TASK_COMPLETED);
+	let_another_run(w);
+	assert_true(is(w, stashed.id, TASK_QUEUED));
+	assert_true(is(w, delayed.id, TASK_QUEUED));
+	assert_int_equal(enqueue(w, stashed.id, 0).result, 0);
+	wait_for(w, stashed.id, TASK_COMPLETED);
+}
+
 static void what_comes_after_a_stashed_one_waits(void **state)
 {
 	struct world *w = *state;
@@ -245,6 +274,7 @@ int main(void)
 		T(one_that_runs_is_not_stashed),
 		T(enqueued_with_a_delay_it_waits_for_that),
 		T(a_retry_does_not_stay_stashed),
+		T(a_retry_of_its_dependency_leaves_a_dependent_stashed_and_delayed),
 		T(what_comes_after_a_stashed_one_waits),
 		T(nothing_of_a_paused_group_starts),
 		T(what_waits_already_is_paused_with_its_group),
