@@ -105,8 +105,8 @@ void behind_skip(struct tasks *t, struct live *l, unsigned index, enum task_stat
 	task_ended(t, l, TASK_FAILED, (struct text) {0}, text_of(error));
 }
 
-/* A dependency that was queued again meanwhile is waited for again. */
-static void fail_with(struct tasks *t, const struct wait *w, enum task_state state)
+/* A dependency that was queued again meanwhile is waited for again, or has even completed. */
+static void settle(struct tasks *t, const struct wait *w, enum task_state state)
 {
 	struct live *l = w->waiting;
 	unsigned index = (unsigned)(w - l->waits);
@@ -114,24 +114,32 @@ static void fail_with(struct tasks *t, const struct wait *w, enum task_state sta
 	struct live *before = live_find(t, l->project->name, l->task.after.items[index], &n);
 
 	t->n_looked++;
-	if (before && before->task.state <= TASK_RUNNING) {
-		l->n_after_open--;
-		behind_wait(l, index, before);
-	} else {
+	if (before)
+		state = before->task.state;
+	if (state > TASK_COMPLETED) {
 		behind_skip(t, l, index, state);
+		return;
 	}
+	l->n_after_open--;
+	if (state < TASK_COMPLETED)
+		behind_wait(l, index, before);
+	else if (l->n_after_open == 0)
+		queue_move(t, l);
 }
 
 bool behind_fail_next(struct tasks *t)
 {
 	static const enum task_state ends[] = {TASK_FAILED, TASK_CANCELLED};
 
+	/* What fails meanwhile would not be found by it, and stay skipped. */
+	if (t->n_retries > 0)
+		return false;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct wait *w = take_first(&t->behind[ends[i]]);
 
 		if (!w)
 			continue;
-		fail_with(t, w, ends[i]);
+		settle(t, w, ends[i]);
 		return true;
 	}
 	return false;

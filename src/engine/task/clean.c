@@ -60,7 +60,6 @@ static void clean_done(struct clean *c, int result)
 {
 	const struct why why = {0};
 
-	c->tasks->n_cleaning--;
 	c->fn(c->arg, result, c->n_all, &why);
 	arena_done(&c->arena);
 	arena_done(&c->names);
@@ -103,7 +102,6 @@ void task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned
 	c->arg = arg;
 	arena_init(&c->arena, TASK_ARENA_MAX);
 	arena_init(&c->names, TASK_ARENA_MAX);
-	t->n_cleaning++;
 	r = arena_copy_text(&c->names, which->project, &c->which.project)
 		    ?: arena_copy_text(&c->names, which->group, &c->which.group)
 		    ?: t->background.submit(t->background.arg, &c->work, true);

@@ -228,7 +228,7 @@ struct tasks {
 	struct ticker *sweeper;
 	struct timer *first_sweep;
 	bool sweeping;
-	unsigned n_cleaning; /* until they are done, none that has ended is queued again */
+	unsigned n_retries; /* on their way to the store: until they are done, no dependent fails */
 	bool stopping;
 	struct timer *stop_timer;
 	void (*stopped)(void *arg);
@@ -330,7 +330,7 @@ void behind_adopt(struct tasks *t);
 /* Lets at most max tasks know that what they waited for is completed. Returns how many. */
 unsigned behind_release(struct tasks *t, unsigned max);
 
-/* The next task fails because what it waited for did not complete. False: there is none. */
+/* The next task fails because what it waited for did not complete. False: there is none, or not now. */
 bool behind_fail_next(struct tasks *t);
 
 enum { BEHIND_WORDS = TASK_NAME_MAX + 40 };

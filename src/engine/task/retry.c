@@ -266,6 +266,8 @@ static void retry_finished(struct work *w, int result)
 	unsigned n = 0;
 
 	t->n_coming--;
+	t->n_retries--;
+	wake_send(t->more);
 	if (result == 0) {
 		list_for_each (at, following, &q->queued) {
 			const struct again *a = list_entry(at, struct again, link);
@@ -302,7 +304,7 @@ static int start(struct tasks *t, struct text project, struct text id, int64_t q
 	if (r != 0)
 		retry_free(q);
 	else
-		t->n_coming++;
+		t->n_coming++, t->n_retries++;
 	return r;
 }
 

@@ -246,6 +246,65 @@ static void a_chain_fails_in_several_turns(void **state)
 	assert_true(text_has(wait_for(w, chain.last, TASK_FAILED).error, "dependency "));
 }
 
+/* Delayed, so that they do not run. */
+static void submit_dependents(struct world *w, const char *id, unsigned n)
+{
+	struct task_new in = delayed_task(w);
+	struct text after = text_of(id);
+
+	in.task.after = (struct texts) {&after, 1};
+	submit_many(w, in, n, false);
+}
+
+static void a_retry_stops_the_skipping_of_dependents(void **state)
+{
+	struct world *w = *state;
+	struct told first, told = {0};
+
+	tasks_of(w)->paused = true;
+	first = run(w, "test -e mended");
+	submit_dependents(w, first.id, CROWD);
+	tasks_of(w)->paused = false;
+	queue_run(tasks_of(w));
+	stage_until(&w->stage, counts(w).n[TASK_FAILED] > 1);
+	make_file(w, "mended");
+	task_retry(tasks_of(w), text_of(w->project), text_of(first.id), on_retried, &told);
+	stage_until(&w->stage, told.n);
+	assert_int_equal(told.result, 0);
+	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 1);
+	assert_true(counts(w).n[TASK_QUEUED] > 0);
+	stage_until(&w->stage, list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
+				       tasks_of(w)->keeper.n_changes == 0);
+	assert_int_equal(counts(w).n[TASK_FAILED], 0);
+	assert_int_equal(counts(w).n[TASK_QUEUED], CROWD);
+}
+
+/* While the retry of another one is on its way to the store, nothing is skipped. */
+static void a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent(void **state)
+{
+	struct world *w = *state;
+	struct told other = run(w, "exit 1"), first, told = {0};
+
+	wait_for(w, other.id, TASK_FAILED);
+	tasks_of(w)->paused = true;
+	first = run(w, "test -e mended");
+	submit_dependents(w, first.id, 1);
+	w->stage.hold_writes = true;
+	task_retry(tasks_of(w), text_of(w->project), text_of(other.id), on_retried, &told);
+	assert_non_null(w->stage.held);
+	tasks_of(w)->paused = false;
+	queue_run(tasks_of(w));
+	wait_for(w, first.id, TASK_FAILED);
+	make_file(w, "mended");
+	assert_int_equal(retry(w, first.id).result, 0);
+	wait_for(w, first.id, TASK_COMPLETED);
+	workers_write(w->stage.workers, w->stage.held);
+	stage_until(&w->stage, told.n && counts(w).n[TASK_FAILED] == 1);
+	stage_until(&w->stage, list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
+				       tasks_of(w)->keeper.n_changes == 0);
+	assert_int_equal(counts(w).n[TASK_QUEUED], 1);
+}
+
 /* The daemon dies when a part of them has failed. */
 static void the_rest_of_a_chain_fails_at_the_next_start(void **state)
 {
@@ -420,6 +479,8 @@ int main(void)
 		T(one_that_comes_after_needs_little_more_memory),
 		T(one_with_metadata_needs_little_more_memory),
 		T(a_chain_fails_in_several_turns),
+		T(a_retry_stops_the_skipping_of_dependents),
+		T(a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent),
 		T(the_rest_of_a_chain_fails_at_the_next_start),
 		T(held_ones_are_released_in_several_turns),
 		T(nothing_starts_until_all_are_in_line),
