@@ -309,7 +309,7 @@ HAND_MADE = {
                              '"koine hook --timeout 3"}]}]}, "permissions":{"allow":["mcp__koine"]}}',
     ".codex/config.toml": 'a = 1\n[mcp_servers.koine] # mine\ncommand = \'koine\'\nargs = [\'mcp\']\n\n'
                           '[mcp_servers.koine.env]\nX = "1"\n\n[b]\nc = 2\n',
-    ".cursor/mcp.json": '{"mcpServers": {\n"koine": {"command":"%s","args":["mcp","--start"]}}}' % KOINE,
+    ".cursor/mcp.json": '{"mcpServers": {\n"koine": {"command":"koine","args":["mcp","--start"]}}}',
     ".config/opencode/opencode.json": '{"mcp": {"koine": {"type":"local", // mine\n'
                                       '"command": ["koine","mcp"],"enabled":true,},}}',
 }
@@ -344,6 +344,27 @@ def test_hand_made_entries_survive_undo_after_other_changes():
         for name, text in HAND_MADE.items():
             same(home.read(name), "new = 1\n" + text if name.endswith("toml") else
                  text.replace("{", '{"new": 1, ', 1), name)
+
+
+def test_undo_takes_out_what_has_no_backup():
+    with Home() as home:
+        full_home(home)
+        before = home.all()
+        for agent in AGENTS:
+            home.write(SERVER[agent][0], "" if agent == "codex" else '{"mine": 1}')
+            home.connect(agent, "--yes", "--gate")
+        for name in home.all():
+            if name.endswith(".koine-backup"):
+                os.unlink(home(name))
+        connected = home.all()
+        for agent in AGENTS:
+            check("already connected" in home.connect(agent).out, agent)
+        same(home.all(), connected)
+        for agent in AGENTS:
+            home.connect(agent, "--yes", "--undo")
+            same("koine" in home.read(SERVER[agent][0]) if os.path.exists(home(SERVER[agent][0])) else False,
+                 False, agent)
+        same([n for n in home.all() if n not in before and n not in {SERVER[a][0] for a in AGENTS}], [])
 
 
 def test_existing_backup_is_not_overwritten():

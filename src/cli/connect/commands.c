@@ -283,8 +283,8 @@ static int carry_on(struct cli *cli, const struct connect_options *o, struct pla
 		       o->undo ? "not connected" : "already connected");
 	if (changes && !cli->options.json)
 		print_changes(cli, p);
-	if (!o->dry_run) {
-		r = o->yes || !changes ? 0 : change_ask(cli);
+	if (changes && !o->dry_run) {
+		r = o->yes ? 0 : change_ask(cli);
 		if (r == 0)
 			r = plan_carry_out(p);
 		if (r != 0)

@@ -186,13 +186,9 @@ static bool is_ours_alone(const struct plan_file *f)
 /* What is there before the first change is kept, also if that is an entry for koine made by hand. */
 static bool needs_backup(const struct plan_file *f)
 {
-	const struct target *t = &f->target;
-
-	if (!t->exists || (t->has_backup && !f->has_ours))
+	if (!f->changes || !f->target.exists || !f->has_ours)
 		return f->changes;
-	if (t->has_backup)
-		return false;
-	return f->has_ours ? !is_ours_alone(f) : f->changes;
+	return !f->target.has_backup && !is_ours_alone(f);
 }
 
 int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
@@ -302,7 +298,7 @@ static int carry_out(const struct plan *p, const struct plan_file *f, struct why
 	const struct target *t = &f->target;
 	int r = f->backs_up ? target_back_up(t, why) : 0;
 
-	if (r == 0 && f->changes)
+	if (r == 0)
 		r = f->removes ? target_remove(t, why) : target_write(t, buf_text(&f->after), why);
 	if (r == 0 && p->undo)
 		drop_backup(f);
@@ -315,7 +311,8 @@ int plan_carry_out(struct plan *p)
 	int r = 0;
 
 	for (unsigned i = 0; i < p->n && r == 0; i++) {
-		r = carry_out(p, &p->files[i], &why);
+		if (p->files[i].changes)
+			r = carry_out(p, &p->files[i], &why);
 		if (r != 0)
 			return complain_of(p, &p->files[i], r, &why);
 	}
