@@ -371,21 +371,23 @@ static bool is_blank(struct text t)
 	return t.len == 0;
 }
 
-/* From the first line of the table and what is below it to the last; empty if there is none. */
-static struct text whole_table(const struct toml_file *f, const struct table *t)
+/* The table and what is below it, without the tables of others between them. */
+static int whole_table(const struct toml_file *f, const struct table *t, struct buf *out)
 {
-	struct text whole = {0};
+	size_t end = 0; /* of the item before, if that was a part of it */
 
 	for (size_t n = 0; n < f->n_items; n++) {
 		const struct toml_item *i = &f->items[n];
+		size_t start = end > 0 ? end : i->start;
 
-		if (!toml_path_begins(&i->path, &t->path))
-			continue;
-		if (!whole.data)
-			whole.data = f->text.data + i->start;
-		whole.len = (size_t)(f->text.data + i->end - whole.data);
+		end = toml_path_begins(&i->path, &t->path) ? i->end : 0;
+		if (end > 0)
+			buf_add(out, f->text.data + start, end - start);
 	}
-	return whole;
+	/* Another line may follow there. */
+	if (out->len > 0 && out->data[out->len - 1] != '\n')
+		buf_add_str(out, edit_newline(f->text).data);
+	return out->err;
 }
 
 /* The table and what is below it: without its command the rest would be a broken server. Comments
@@ -393,6 +395,7 @@ static struct text whole_table(const struct toml_file *f, const struct table *t)
 static int cut(const struct toml_file *f, const struct table *t, struct text before,
 	       struct text was, struct buf *out)
 {
+	const bool comes_back = was.len > 0;
 	struct text gap;
 	size_t at = 0;
 
@@ -402,13 +405,13 @@ static int cut(const struct toml_file *f, const struct table *t, struct text bef
 
 		if (!toml_path_begins(&i->path, &t->path))
 			continue;
-		if (i->kind != TOML_KEY && !was.data)
+		if (i->kind != TOML_KEY && !comes_back)
 			start = before_header(f->text, start);
 		if (start < at)
 			start = at;
 		gap = (struct text) {.data = f->text.data + at, .len = start - at};
 		/* Blank lines within the old table are a part of it. */
-		if (at == 0 || !was.data || !is_blank(gap))
+		if (at == 0 || !comes_back || !is_blank(gap))
 			buf_add(out, gap.data, gap.len);
 		if (was.len > 0)
 			buf_add(out, was.data, was.len);
@@ -426,18 +429,20 @@ static int take_from(const struct toml_file *f, struct text before, const struct
 {
 	struct table t = {.header = NULL};
 	struct table then = {.header = NULL};
-	struct text was = {0};
+	CLEANUP(buf_donep) struct buf was;
 	struct toml_file old;
 	int r = find(f, e, &t, why);
 
+	buf_init(&was, EDIT_FILE_MAX);
 	if (r != 0)
 		return r;
 	if (!t.header || !(e->ours || is_ours(&t)))
 		return copy(f->text, out);
 	if (toml_file_open(&old, before, NULL) == 0 && find(&old, e, &then, NULL) == 0 &&
 	    then.header)
-		was = whole_table(&old, &then);
-	r = cut(f, &t, before, was, out);
+		r = whole_table(&old, &then, &was);
+	if (r == 0)
+		r = cut(f, &t, before, buf_text(&was), out);
 	toml_file_close(&old);
 	return r;
 }

@@ -269,6 +269,25 @@ static void only_what_was_put_in_is_taken(void **state)
 		     "[mcp_servers.koine]\ncommand = \"mine\"\n");
 }
 
+static void tables_of_others_are_not_put_back_twice(void **state)
+{
+	expect_taken(&toml_editor, table,
+		     "[mcp_servers.koine]\ncommand = \"/new/koine\"\n[x]\na = 1\n"
+		     "[mcp_servers.koine.env]\nA = 1\n[new]\n",
+		     "[mcp_servers.koine]\ncommand = 'koine'\n[x]\na = 1\n"
+		     "[mcp_servers.koine.env]\nA = 1\n",
+		     "[mcp_servers.koine]\ncommand = 'koine'\n[mcp_servers.koine.env]\nA = 1\n"
+		     "[x]\na = 1\n[new]\n");
+}
+
+static void a_table_at_the_end_of_a_file_is_put_back_before_another(void **state)
+{
+	expect_taken(&toml_editor, table,
+		     "[mcp_servers.koine]\ncommand = \"/new/koine\"\n[new]\na = 1\n",
+		     "[mcp_servers.koine]\ncommand = 'koine'",
+		     "[mcp_servers.koine]\ncommand = 'koine'\n[new]\na = 1\n");
+}
+
 static void a_group_with_another_hook_is_not_taken(void **state)
 {
 	struct text file = TEXT("{\"hooks\":{\"PermissionRequest\":[\n{\"hooks\":[{\"command\":"
@@ -401,11 +420,18 @@ static void every_other_byte_stays_in_any_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(new_text_follows_the_file),          T(comments_stay_where_they_belong),
-		T(what_is_there_is_left_alone),        T(what_is_ours_is_brought_up_to_date),
-		T(tables_are_added_at_the_end),        T(broken_json_is_refused_by_its_line),
-		T(a_place_that_is_taken_is_refused),   T(broken_or_taken_toml_is_refused),
-		T(only_what_was_put_in_is_taken),      T(a_group_with_another_hook_is_not_taken),
+		T(new_text_follows_the_file),
+		T(comments_stay_where_they_belong),
+		T(what_is_there_is_left_alone),
+		T(what_is_ours_is_brought_up_to_date),
+		T(tables_are_added_at_the_end),
+		T(broken_json_is_refused_by_its_line),
+		T(a_place_that_is_taken_is_refused),
+		T(broken_or_taken_toml_is_refused),
+		T(only_what_was_put_in_is_taken),
+		T(a_group_with_another_hook_is_not_taken),
+		T(tables_of_others_are_not_put_back_twice),
+		T(a_table_at_the_end_of_a_file_is_put_back_before_another),
 		T(every_other_byte_stays_in_any_file),
 	};
 
