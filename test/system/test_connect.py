@@ -400,6 +400,24 @@ def test_change_shows_no_secrets_of_others():
                     check(all(len(line) < 400 for line in out.splitlines()), "%s", out)
 
 
+def test_change_shows_no_secrets_within_koines_own_entry():
+    with Home() as home:
+        full_home(home)
+        home.connect("cursor", "--yes")
+        name, where = SERVER["cursor"]
+        mine = load(home, name)
+        mine[where]["koine"].update(env={"KEY": "SECRET"})
+        home.write(name, json.dumps(mine))
+        out = home.connect("cursor", "--yes", "--undo").out
+        check("SECRET" not in out and KOINE in out and "KEY" in out, "%s", out)
+        home.write(".codex/config.toml", 'a = """a quote: """"\nb = "SECRET"\n'
+                   "c = '''one: ''''\nd = 'SECRET'\n[mcp_servers.koine]\n"
+                   'command = "/old/koine"\nenv = { KEY = "SECRET" }\nargs = ["mcp"]\n')
+        for args in ((), ("--undo",)):
+            out = home.connect("codex", "--yes", *args).out
+            check("SECRET" not in out and "/old/koine" in out and KOINE in out, "%s", out)
+
+
 def test_one_sentence_says_what_is_added():
     with Home() as home:
         full_home(home)

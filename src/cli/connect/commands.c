@@ -102,26 +102,28 @@ static void hide_tokens(struct text t, struct buf *out)
 	}
 }
 
-static void print_change(const struct cli *cli, const struct plan_file *f)
+static void add_shown(const struct plan_file *f, struct text t, struct buf *out)
 {
 	const struct mask mask = {.by = f->row->by, .edits = f->edits, .n_edits = f->n_edits};
-	struct text now = f->removes ? TEXT("") : buf_text(&f->after);
-	struct text was = buf_text(&f->target.text);
 	CLEANUP(buf_donep) struct buf masked;
-	CLEANUP(buf_donep) struct buf before;
-	CLEANUP(buf_donep) struct buf after;
-	int r;
 
 	buf_init(&masked, 2 * EDIT_FILE_MAX);
+	mask_text(&mask, t, &masked);
+	hide_tokens(buf_text(&masked), out);
+	if (masked.err != 0)
+		out->err = masked.err;
+}
+
+static void print_change(const struct cli *cli, const struct plan_file *f)
+{
+	CLEANUP(buf_donep) struct buf before;
+	CLEANUP(buf_donep) struct buf after;
+
 	buf_init(&before, 2 * EDIT_FILE_MAX);
 	buf_init(&after, 2 * EDIT_FILE_MAX);
-	r = mask_text(&mask, was, now, &masked);
-	hide_tokens(buf_text(&masked), &before);
-	buf_clear(&masked);
-	if (r == 0)
-		r = mask_text(&mask, now, was, &masked);
-	hide_tokens(buf_text(&masked), &after);
-	if (r == 0)
+	add_shown(f, buf_text(&f->target.text), &before);
+	add_shown(f, f->removes ? TEXT("") : buf_text(&f->after), &after);
+	if (before.err == 0 && after.err == 0)
 		change_print(cli, f->target.path, buf_text(&before), buf_text(&after));
 	else
 		(void)out_of_memory();

@@ -1,22 +1,12 @@
 #include "cli/connect/mask.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "base/cleanup.h"
-#include "cli/connect/edit.h"
+#include "cli/connect/ours.h"
 
 /* A string or a comment. */
 struct token {
 	struct text text; /* with its quotes */
 	bool is_key;
 	bool is_comment;
-};
-
-struct tokens {
-	struct text *items;
-	size_t n;
-	size_t size;
 };
 
 static bool begins(struct text t, size_t at, const char *word)
@@ -38,9 +28,20 @@ static size_t behind(struct text t, size_t from, const char *end, bool escapes)
 	return t.len;
 }
 
+/* In TOML up to two quotes may stand before the three that end a string. */
+static size_t behind_long_string(struct text t, size_t at, const char *quotes)
+{
+	size_t end = behind(t, at + 3, quotes, quotes[0] == '"');
+
+	for (unsigned i = 0; i < 2 && end < t.len && t.data[end] == quotes[0]; i++)
+		end++;
+	return end;
+}
+
 static size_t end_of_token(struct text t, size_t at, bool toml, bool *ret_comment)
 {
-	static const char *const quotes[] = {"\"\"\"", "'''", "\"", "'"};
+	static const char *const long_quotes[] = {"\"\"\"", "'''"};
+	static const char *const quotes[] = {"\"", "'"};
 
 	*ret_comment = true;
 	if (toml ? t.data[at] == '#' : begins(t, at, "//")) {
@@ -51,9 +52,13 @@ static size_t end_of_token(struct text t, size_t at, bool toml, bool *ret_commen
 	if (!toml && begins(t, at, "/*"))
 		return behind(t, at + 2, "*/", false);
 	*ret_comment = false;
-	for (unsigned i = toml ? 0 : 2; i < (toml ? 4 : 3); i++) {
+	for (unsigned i = 0; toml && i < 2; i++) {
+		if (begins(t, at, long_quotes[i]))
+			return behind_long_string(t, at, long_quotes[i]);
+	}
+	for (unsigned i = 0; i < (toml ? 2 : 1); i++) {
 		if (begins(t, at, quotes[i]))
-			return behind(t, at + strlen(quotes[i]), quotes[i], quotes[i][0] == '"');
+			return behind(t, at + 1, quotes[i], quotes[i][0] == '"');
 	}
 	return at;
 }
@@ -87,52 +92,19 @@ static bool next_token(struct text t, bool toml, size_t *at, struct token *ret)
 	return false;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct text *x = a;
-	const struct text *y = b;
-	int r = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
-
-	return r != 0 ? r : (x->len > y->len) - (x->len < y->len);
-}
-
-static int collect(struct text t, bool toml, struct tokens *ret)
-{
-	struct token token;
-	size_t at = 0;
-
-	while (next_token(t, toml, &at, &token)) {
-		if (token.is_key)
-			continue;
-		if (ret->n == ret->size) {
-			size_t size = ret->size > 0 ? ret->size * 2 : 64;
-			struct text *items = realloc(ret->items, size * sizeof(*items));
-
-			if (!items)
-				return -ENOMEM;
-			ret->items = items;
-			ret->size = size;
-		}
-		ret->items[ret->n++] = token.text;
-	}
-	if (ret->n > 0)
-		qsort(ret->items, ret->n, sizeof(*ret->items), compare);
-	return 0;
-}
-
+/* A koine of another place or version is koine's, too. */
 static bool is_koines(const struct mask *m, struct text t)
 {
 	for (unsigned i = 0; i < m->n_edits; i++) {
 		if (memmem(m->edits[i].value, strlen(m->edits[i].value), t.data, t.len))
 			return true;
 	}
-	return false;
+	return ours_is_command((struct text) {.data = t.data + 1, .len = t.len - 2});
 }
 
-static bool is_shown(const struct mask *m, const struct tokens *other, const struct token *t)
+static bool is_shown(const struct mask *m, const struct token *t)
 {
-	return t->is_key || t->text.len <= 2 || is_koines(m, t->text) || other->n == 0 ||
-	       !bsearch(&t->text, other->items, other->n, sizeof(*other->items), compare);
+	return t->is_key || t->text.len <= 2 || (!t->is_comment && is_koines(m, t->text));
 }
 
 static void add_hidden(const struct token *t, struct buf *out)
@@ -153,25 +125,19 @@ static void add_hidden(const struct token *t, struct buf *out)
 	buf_add(out, t->text.data, 1);
 }
 
-int mask_text(const struct mask *m, struct text t, struct text other, struct buf *out)
+void mask_text(const struct mask *m, struct text t, struct buf *out)
 {
-	bool toml = m->by == &toml_editor;
-	struct tokens others = {.n = 0};
 	struct token token;
 	size_t from = 0;
 	size_t at = 0;
-	int r = collect(other, toml, &others);
 
-	while (r == 0 && next_token(t, toml, &at, &token)) {
+	while (next_token(t, m->by == &toml_editor, &at, &token)) {
 		buf_add(out, t.data + from, (size_t)(token.text.data - t.data) - from);
-		if (is_shown(m, &others, &token))
+		if (is_shown(m, &token))
 			buf_add(out, token.text.data, token.text.len);
 		else
 			add_hidden(&token, out);
 		from = at;
 	}
-	if (r == 0)
-		buf_add(out, t.data + from, t.len - from);
-	free(others.items);
-	return r != 0 ? r : out->err;
+	buf_add(out, t.data + from, t.len - from);
 }

@@ -1,6 +1,6 @@
 /*
- * Hides what belongs to others in a file that is to be shown: strings and comments that a change leaves
- * as they are. Keys, and what koine itself writes, are shown.
+ * Hides the strings and comments of others in a file that is to be shown. Keys, and what koine itself
+ * writes, are shown.
  */
 #pragma once
 
@@ -12,5 +12,5 @@ struct mask {
 	unsigned n_edits;
 };
 
-/* `t` as it may be shown, with `other`, the same file before or after the change. 0 or -ENOMEM. */
-int mask_text(const struct mask *m, struct text t, struct text other, struct buf *out);
+/* Adds `t` as it may be shown. */
+void mask_text(const struct mask *m, struct text t, struct buf *out);
