@@ -327,12 +327,14 @@ OTHERS = {
     "hld": [("launchSession", {"query": "x"}, "working_dir"), ("launchSession", {"query": "x"}, "mcp_config"),
             ("launchSession", {"query": "x"}, "permission_prompt_tool"),
             ("launchSession", {"query": "x"}, "allowed_tools"),
+            ("launchSession", {"query": "x"}, "additional_directories"),
             ("continueSession", {"session_id": "x", "query": "x"}, "mcp_config"),
             ("continueSession", {"session_id": "x", "query": "x"}, "permission_prompt_tool"),
-            ("continueSession", {"session_id": "x", "query": "x"}, "allowed_tools")],
+            ("continueSession", {"session_id": "x", "query": "x"}, "allowed_tools"),
+            ("continueSession", {"session_id": "x", "query": "x"}, "additional_directories")],
 }
 GIVEN = {"mcp_config": {"mcpServers": {"x": {"command": "x"}}}, "working_dir": "/",
-         "permission_prompt_tool": "x", "allowed_tools": ["x"]}
+         "permission_prompt_tool": "x", "allowed_tools": ["x"], "additional_directories": ["/"]}
 
 
 def choices_of(person):

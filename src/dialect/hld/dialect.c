@@ -37,11 +37,10 @@ static const struct error_row errors[N_REFUSALS] = {
 		.name = #member, .type = FIELD_STRING, .for_humans = HUMANS, .doc = (about),       \
 		.offset = offsetof(struct hld_run_in, member)                                      \
 	}
-#define ALLOWED                                                                                    \
+#define CHOICES(member, about)                                                                     \
 	{                                                                                          \
-		.name = "allowed_tools", .type = FIELD_ARRAY, .for_humans = HUMANS,                \
-		.doc = "Tools that need no permission",                                            \
-		.offset = offsetof(struct hld_run_in, allowed_tools)                               \
+		.name = #member, .type = FIELD_ARRAY, .for_humans = HUMANS, .doc = (about),        \
+		.offset = offsetof(struct hld_run_in, member)                                      \
 	}
 
 #define TOOLS(member, about)                                                                       \
@@ -75,9 +74,9 @@ static const struct field launch_fields[] = {
 	TURNS,
 	RUN(system_prompt, "In the place of the agent's own"),
 	RUN(append_system_prompt, "Behind the agent's own"),
-	ALLOWED,
+	CHOICES(allowed_tools, "Tools that need no permission"),
 	TOOLS(disallowed_tools, "Tools that it has not"),
-	TOOLS(additional_directories, "Folders that it may use besides working_dir"),
+	CHOICES(additional_directories, "Folders that it may use besides working_dir"),
 	RUN(custom_instructions, "Behind what is appended to the agent's own"),
 	RUN(title, "The session's title"),
 	FLAG(struct hld_run_in, verbose, "The agent always says all"),
@@ -99,9 +98,9 @@ static const struct field continue_fields[] = {
 	 .doc = "MCP servers, as JSON in a text",
 	 .offset = offsetof(struct hld_run_in, mcp_config_text)},
 	CHOICE(permission_prompt_tool, "The MCP tool that is asked for permission"),
-	ALLOWED,
+	CHOICES(allowed_tools, "Tools that need no permission"),
 	TOOLS(disallowed_tools, "Tools that it has not"),
-	TOOLS(additional_directories, "Folders that it may use besides working_dir"),
+	CHOICES(additional_directories, "Folders that it may use besides working_dir"),
 	RUN(custom_instructions, "Behind what is appended to the agent's own"),
 	RUN(title, "The new session's title"),
 	TURNS,
