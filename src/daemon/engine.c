@@ -232,8 +232,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 	if (r == 0)
 		r = trust_new(engine->store, engine->events, &engine->trust)
 			    ?: trust_follow(engine->trust, d->loop, &d->background)
-			    ?: visitors_start(engine->store, node_name(engine->node),
-					      d->page_kept, &engine->visitors);
+			    ?: visitors_new(&engine->visitors);
 	if (r == 0)
 		r = open_dialects(d, folder, why);
 	return r != 0 ? r : tasks_start(&opts, &engine->tasks, why);

@@ -34,7 +34,6 @@ struct daemon {
 	struct server *server;
 	struct listener *shut[ACTIVATION_MAX]; /* handed over, but off */
 	unsigned n_shut;
-	bool page_kept; /* the page's listener was handed over by the koined before */
 	struct engine *engine;
 	struct background background;
 	bool closed; /* the threads are ending: more work is refused with -ECANCELED */

@@ -150,8 +150,6 @@ static int hold(struct connection *c, struct store_adopted *a)
 		" WHERE true ON CONFLICT (name) DO UPDATE SET enabled = 0 RETURNING name"};
 	static const struct query grants = {"DELETE FROM approval_grant RETURNING seq"};
 	static const struct query trust = {"DELETE FROM project_trust RETURNING folder"};
-	/* Who looked at theirs shall not look at ours. */
-	static const struct query visitors = {"DELETE FROM visitor RETURNING id"};
 	/* Its files are theirs, too. */
 	static const struct query indexes = {"DELETE FROM memory_index RETURNING token"};
 	int64_t n;
@@ -160,7 +158,7 @@ static int hold(struct connection *c, struct store_adopted *a)
 	if (r == 0)
 		r = run(c, &grants, &a->n_grants);
 	if (r == 0)
-		r = run(c, &trust, &n) ?: run(c, &visitors, &n);
+		r = run(c, &trust, &n);
 	return r == 0 ? run(c, &indexes, &n) : r;
 }
 

@@ -8,8 +8,7 @@ struct visitor {
 	struct text digest; /* of the secret that it shows to be known again */
 	int64_t uid;        /* whose it is; from nobody else's the secret counts */
 	struct text program;
-	struct text host; /* whose user it is; none: no other host has this store */
-	bool behind;      /* it came through the proxy of the settings */
+	bool behind; /* it came through the proxy of the settings */
 	int64_t entered_ms;
 	int64_t seen_ms; /* 0: not since the daemon's start */
 };

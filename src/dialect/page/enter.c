@@ -27,7 +27,6 @@ static const char welcome[] = "<!doctype html><html lang=en><meta charset=utf-8>
 /* A call's `opened`; in its arena. */
 struct entry {
 	struct visitor fresh;
-	struct text gone;         /* the visitor that is replaced; {NULL, 0}: none */
 	char host[PAGE_HOST_MAX]; /* whose cookie it will be */
 	char id[UUID_LEN + 1];
 	char secret[PAGE_SECRET_LEN + 1];
@@ -92,37 +91,10 @@ int page_enter_head(struct call *c, const struct http_request *r)
 	return program.data ? arena_copy_text(&c->arena, program, &e->fresh.program) : 0;
 }
 
-static int enter_work(struct call *c)
-{
-	const struct entry *e = c->opened;
-
-	return visitor_write(call_visitors(c), &e->fresh, e->gone);
-}
-
-static struct done enter_then(struct call *c, int r)
-{
-	const struct entry *e = c->opened;
-
-	if (r == 0 && e->gone.data) {
-		page_streams_end(c->server, e->gone);
-		visitor_remove(call_visitors(c), e->gone);
-	}
-	if (r == 0)
-		r = visitor_add(call_visitors(c), &e->fresh);
-	if (r != 0)
-		return call_fail(c, r);
-	log_info("browser let in", "id=%s uid=%lld behind=%s", e->id, (long long)e->fresh.uid,
-		 e->fresh.behind ? "yes" : "no");
-	return call_reply(c);
-}
-
 static int make(struct call *c, struct entry *e)
 {
-	const struct visitor *old = visitor_in_the_way(call_visitors(c));
 	int r = uuid4(e->id) ?: page_secret(e->secret);
 
-	if (r == 0 && old)
-		r = arena_copy_text(&c->arena, old->id, &e->gone);
 	page_secret_digest(text_of(e->host), text_of(e->secret), e->digest);
 	e->fresh.id = text_of(e->id);
 	e->fresh.digest = text_of(e->digest);
@@ -131,10 +103,22 @@ static int make(struct call *c, struct entry *e)
 	return r;
 }
 
+static int let_in(struct call *c, const struct entry *e)
+{
+	struct visitors *v = call_visitors(c);
+	const struct visitor *old = visitor_in_the_way(v);
+
+	if (old) {
+		page_streams_end(c->server, old->id);
+		visitor_remove(v, old->id);
+	}
+	return visitor_add(v, &e->fresh);
+}
+
 struct done page_enter(struct call *c)
 {
 	const struct page_enter_in *in = c->in;
-	const struct entry *e = c->opened;
+	struct entry *e = c->opened;
 	char digest[DIGEST_HEX_LEN + 1];
 	int r;
 
@@ -145,6 +129,10 @@ struct done page_enter(struct call *c)
 	if (!visitor_take_link(call_visitors(c), text_of(digest), clock_utc_ms()))
 		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
 					   "This link was used already, or is too old."));
-	r = make(c, c->opened);
-	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, enter_work, enter_then);
+	r = make(c, e) ?: let_in(c, e);
+	if (r != 0)
+		return call_fail(c, r);
+	log_info("browser let in", "id=%s uid=%lld behind=%s", e->id, (long long)e->fresh.uid,
+		 e->fresh.behind ? "yes" : "no");
+	return call_reply(c);
 }

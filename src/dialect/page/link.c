@@ -175,14 +175,6 @@ static struct done handle_sessions(struct call *c)
 
 /* ---- page.end ---- */
 
-static int end_work(struct call *c)
-{
-	const struct visitor *found = c->state;
-	int r = check_client(c);
-
-	return r != 0 ? r : visitor_erase(call_visitors(c), found->id);
-}
-
 static struct done end_then(struct call *c, int r)
 {
 	const struct visitor *found = c->state;
@@ -201,7 +193,7 @@ static struct done end_then(struct call *c, int r)
 	return call_reply(c);
 }
 
-/* The row may move, or go, while the writer is at work: the call has a copy of its id. */
+/* The row may move, or go, while the client is checked: the call has a copy of its id. */
 static struct done handle_end(struct call *c)
 {
 	const struct end_in *in = c->in;
@@ -214,7 +206,7 @@ static struct done handle_end(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = copy;
-	return call_work(c, WRITER, end_work, end_then);
+	return call_work(c, WRITER, check_client, end_then);
 }
 
 /* ---- the method table ---- */

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/page/visitor.h"
-#include "store/store.h"
-
-enum { STORED_ARENA_MAX = 1 << 20 };
-
 struct link {
 	char digest[VISITOR_DIGEST_LEN + 1]; /* "": none */
 	char other[VISITOR_DIGEST_LEN + 1];
@@ -16,8 +11,6 @@ struct link {
 };
 
 struct visitors {
-	struct store *store;
-	struct text host; /* the node's; {NULL, 0}: there is one only */
 	struct link links[VISITOR_LINKS_MAX];
 	struct visitor rows[VISITORS_MAX];
 	unsigned n;
@@ -91,7 +84,6 @@ int visitor_add(struct visitors *v, const struct visitor *fresh)
 	row.id = text_of(copy(fresh->id));
 	row.digest = text_of(copy(fresh->digest));
 	row.program = text_of(copy(fresh->program));
-	row.host = (struct text) {0};
 	if (!row.id.data || !row.digest.data || !row.program.data) {
 		visitor_done(&row);
 		return -ENOMEM;
@@ -171,61 +163,16 @@ const struct visitor *visitor_in_the_way(const struct visitors *v)
 	return v->n == VISITORS_MAX ? &v->rows[0] : NULL;
 }
 
-/* ---- what is stored ---- */
+/* ---- all of them ---- */
 
-int visitor_write(struct visitors *v, const struct visitor *fresh, struct text gone)
-{
-	struct connection *c = store_writer(v->store);
-	struct visitor row = *fresh;
-	int r = gone.data ? store_visitor_delete(c, gone) : 0;
-
-	row.host = v->host;
-	return r != 0 ? r : store_visitor_add(c, &row);
-}
-
-int visitor_erase(struct visitors *v, struct text id)
-{
-	return store_visitor_delete(store_writer(v->store), id);
-}
-
-/* Nothing runs yet that would batch this. */
-static int erase_all(struct store *store, const struct visitor *rows, unsigned n)
-{
-	int r = n > 0 ? store_begin(store) : 0;
-
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = store_visitor_delete(store_writer(store), rows[i].id);
-	if (n > 0 && r == 0)
-		r = store_commit(store);
-	else if (n > 0)
-		store_rollback(store);
-	return r;
-}
-
-int visitors_start(struct store *store, struct text host, bool kept, struct visitors **ret_visitors)
+int visitors_new(struct visitors **ret_visitors)
 {
 	struct visitors *v = calloc(1, sizeof(*v));
-	struct visitor *rows;
-	struct arena a;
-	unsigned n;
-	int r;
 
 	if (!v)
 		return -ENOMEM;
-	v->store = store;
-	v->host = host;
-	arena_init(&a, STORED_ARENA_MAX);
-	r = store_visitor_list(store_writer(store), host, &a, &rows, &n);
-	if (r == 0 && !kept)
-		r = erase_all(store, rows, n);
-	for (unsigned i = 0; r == 0 && kept && i < n && i < VISITORS_MAX; i++)
-		r = visitor_add(v, &rows[i]);
-	arena_done(&a);
-	if (r != 0)
-		visitors_free(v);
-	else
-		*ret_visitors = v;
-	return r;
+	*ret_visitors = v;
+	return 0;
 }
 
 void visitors_free(struct visitors *v)

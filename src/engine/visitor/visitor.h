@@ -1,9 +1,10 @@
 /*
  * Who may look at the page: browsers that came by a link. A link is made for somebody at the
  * machine, works once and not for long; the browser that brings it becomes a visitor, and shows a
- * secret of its own from then on. Of both only digests are kept, of links only in memory.
+ * secret of its own from then on. Only their digests are held, and in memory: while koined is away
+ * another user can listen at the page's port, so a stop ends all of them.
  *
- * Everything belongs to the loop, except visitor_write and visitor_erase.
+ * Everything belongs to the loop.
  */
 #pragma once
 
@@ -13,7 +14,6 @@
 #include "base/noun/visitor.h"
 #include "base/why.h"
 
-struct store;
 struct visitors;
 
 enum {
@@ -24,10 +24,7 @@ enum {
 	VISITOR_PROGRAM_MAX = 200, /* bytes of what a browser says of itself */
 };
 
-/* Call it before the threads start. `kept`: nobody else can have listened at the page's port since
- * they were stored. Otherwise all have ended. */
-int visitors_start(struct store *store, struct text host, bool kept,
-		   struct visitors **ret_visitors);
+int visitors_new(struct visitors **ret_visitors);
 void visitors_free(struct visitors *v); /* accepts NULL */
 
 /* From now on the link with this digest lets one browser in, or that with the other one ("": none). */
@@ -49,9 +46,5 @@ int visitor_get(const struct visitors *v, struct text id, const struct visitor *
 /* Whom the next one replaces if there are too many already; NULL: nobody. */
 const struct visitor *visitor_in_the_way(const struct visitors *v);
 
-/* On the writer's thread. `gone` may be {NULL, 0}. */
-int visitor_write(struct visitors *v, const struct visitor *fresh, struct text gone);
-int visitor_erase(struct visitors *v, struct text id);
-/* On the loop, once that is done. */
 int visitor_add(struct visitors *v, const struct visitor *fresh);
 void visitor_remove(struct visitors *v, struct text id);

@@ -540,7 +540,7 @@ static const char task_stash[] =
 	"	since_ms INTEGER NOT NULL"
 	") STRICT, WITHOUT ROWID;";
 
-/* The browsers that were let in. Of what they show to be known again, only the digest is kept. */
+/* The browsers that were let in; unused since their sessions end when koined stops. */
 static const char visitor_tables[] = "CREATE TABLE visitor ("
 				     "	id TEXT NOT NULL PRIMARY KEY,"
 				     "	digest TEXT NOT NULL UNIQUE,"

@@ -4,34 +4,22 @@
 #include <stdio.h>
 
 #include "engine/visitor/visitor.h"
-#include "engine_fixture.h"
-#include "store/store.h"
 
 static const int64_t now_ms = 1800000000000;
 
 #define DIGEST(c) ((struct text) {.data = (char[]) {[0 ... 63] = (c)}, .len = VISITOR_DIGEST_LEN})
 
-static struct visitors *start(struct fixture *f)
+static struct visitors *start(void)
 {
 	struct visitors *v = NULL;
 
-	assert_int_equal(visitors_start(f->engine->store, (struct text) {0}, true, &v), 0);
+	assert_int_equal(visitors_new(&v), 0);
 	return v;
-}
-
-static void let_in(struct fixture *f, struct visitors *v, const struct visitor *row,
-		   struct text gone)
-{
-	assert_int_equal(engine_begin(f->engine), 0);
-	assert_int_equal(visitor_write(v, row, gone), 0);
-	assert_int_equal(engine_commit(f->engine), 0);
-	visitor_remove(v, gone);
-	assert_int_equal(visitor_add(v, row), 0);
 }
 
 static void a_link_works_once(void **state)
 {
-	struct visitors *v = start(*state);
+	struct visitors *v = start();
 
 	visitor_invite(v, DIGEST('a'), TEXT(""), now_ms);
 	assert_false(visitor_take_link(v, DIGEST('b'), now_ms));
@@ -43,7 +31,7 @@ static void a_link_works_once(void **state)
 
 static void one_of_two_addresses_uses_the_link_up(void **state)
 {
-	struct visitors *v = start(*state);
+	struct visitors *v = start();
 
 	for (int i = 0; i < 2; i++) {
 		visitor_invite(v, DIGEST('a'), DIGEST('b'), now_ms);
@@ -54,29 +42,9 @@ static void one_of_two_addresses_uses_the_link_up(void **state)
 	visitors_free(v);
 }
 
-static void visitors_end_when_the_port_was_free(void **state)
-{
-	struct fixture *f = *state;
-	struct visitors *v = start(f);
-	const struct visitor row = {.id = TEXT("one"),
-				    .digest = DIGEST('a'),
-				    .uid = 1000,
-				    .program = TEXT("a browser")};
-	const struct visitor *rows;
-
-	let_in(f, v, &row, (struct text) {0});
-	visitors_free(v);
-	assert_int_equal(visitors_start(f->engine->store, (struct text) {0}, false, &v), 0);
-	assert_int_equal(visitors_list(v, &rows), 0);
-	visitors_free(v);
-	v = start(f);
-	assert_int_equal(visitors_list(v, &rows), 0);
-	visitors_free(v);
-}
-
 static void a_link_that_is_late_is_used_up(void **state)
 {
-	struct visitors *v = start(*state);
+	struct visitors *v = start();
 
 	visitor_invite(v, DIGEST('a'), TEXT(""), now_ms);
 	visitor_invite(v, DIGEST('b'), TEXT(""), now_ms);
@@ -88,7 +56,7 @@ static void a_link_that_is_late_is_used_up(void **state)
 
 static void a_clock_that_went_back_makes_no_link_younger(void **state)
 {
-	struct visitors *v = start(*state);
+	struct visitors *v = start();
 
 	visitor_invite(v, DIGEST('a'), TEXT(""), now_ms);
 	assert_false(visitor_take_link(v, DIGEST('a'), now_ms - 1));
@@ -97,8 +65,7 @@ static void a_clock_that_went_back_makes_no_link_younger(void **state)
 
 static void a_visitor_is_known_again_by_user_and_time(void **state)
 {
-	struct fixture *f = *state;
-	struct visitors *v = start(f);
+	struct visitors *v = start();
 	const struct visitor row = {.id = TEXT("one"),
 				    .digest = DIGEST('a'),
 				    .uid = 1000,
@@ -106,9 +73,7 @@ static void a_visitor_is_known_again_by_user_and_time(void **state)
 				    .entered_ms = now_ms};
 	const struct visitor *found;
 
-	let_in(f, v, &row, (struct text) {0});
-	visitors_free(v);
-	v = start(f);
+	assert_int_equal(visitor_add(v, &row), 0);
 	found = visitor_find(v, DIGEST('a'), 1000, now_ms + 5, 10);
 	assert_non_null(found);
 	assert_true(text_is(found->program, "a browser"));
@@ -122,9 +87,9 @@ static void a_visitor_is_known_again_by_user_and_time(void **state)
 
 static void the_first_gives_way_to_one_too_many(void **state)
 {
-	struct fixture *f = *state;
-	struct visitors *v = start(f);
+	struct visitors *v = start();
 	const struct visitor *rows;
+	struct why why;
 
 	for (int i = 0; i < VISITORS_MAX + 1; i++) {
 		char id[8];
@@ -139,31 +104,27 @@ static void the_first_gives_way_to_one_too_many(void **state)
 		snprintf(digest, sizeof(digest), "%064d", i);
 		row.id = text_of(id);
 		row.digest = text_of(digest);
-		let_in(f, v, &row, name);
+		visitor_remove(v, name);
+		assert_int_equal(visitor_add(v, &row), 0);
 	}
-	visitors_free(v);
-	v = start(f);
 	assert_int_equal(visitors_list(v, &rows), VISITORS_MAX);
 	assert_true(text_is(rows[0].id, "v001"));
-	assert_int_equal(visitor_get(v, TEXT("v00"), &rows, &f->why), REFUSE_PARAMS);
-	assert_int_equal(visitor_get(v, TEXT("nobody"), &rows, &f->why), REFUSE_NOT_FOUND);
-	assert_int_equal(visitor_get(v, TEXT(""), &rows, &f->why), REFUSE_NOT_FOUND);
-	assert_int_equal(visitor_get(v, TEXT("v064"), &rows, &f->why), 0);
+	assert_int_equal(visitor_get(v, TEXT("v00"), &rows, &why), REFUSE_PARAMS);
+	assert_int_equal(visitor_get(v, TEXT("nobody"), &rows, &why), REFUSE_NOT_FOUND);
+	assert_int_equal(visitor_get(v, TEXT(""), &rows, &why), REFUSE_NOT_FOUND);
+	assert_int_equal(visitor_get(v, TEXT("v064"), &rows, &why), 0);
 	visitors_free(v);
 }
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		OPEN(a_link_works_once),
-		OPEN(one_of_two_addresses_uses_the_link_up),
-		OPEN(visitors_end_when_the_port_was_free),
-		OPEN(a_link_that_is_late_is_used_up),
-		OPEN(a_clock_that_went_back_makes_no_link_younger),
-		OPEN(a_visitor_is_known_again_by_user_and_time),
-		OPEN(the_first_gives_way_to_one_too_many),
+		cmocka_unit_test(a_link_works_once),
+		cmocka_unit_test(one_of_two_addresses_uses_the_link_up),
+		cmocka_unit_test(a_link_that_is_late_is_used_up),
+		cmocka_unit_test(a_clock_that_went_back_makes_no_link_younger),
+		cmocka_unit_test(a_visitor_is_known_again_by_user_and_time),
+		cmocka_unit_test(the_first_gives_way_to_one_too_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
