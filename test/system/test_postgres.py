@@ -504,6 +504,41 @@ def test_object_of_another_role_in_our_schema_is_refused():
             d.alive()
 
 
+# Operators that fit better than the server's own wherever a name is looked up in this schema.
+FITTING = """
+    CREATE TABLE {0}.seen (who TEXT); GRANT INSERT ON {0}.seen TO PUBLIC; GRANT USAGE ON SCHEMA {0} TO PUBLIC;
+    CREATE FUNCTION {0}.spy(a OID, b REGNAMESPACE) RETURNS BOOLEAN LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO {0}.seen VALUES (current_user); RETURN true; END';
+    CREATE FUNCTION {0}.spy(a TEXT, b OID) RETURNS TEXT LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO {0}.seen VALUES (current_user); RETURN a; END';
+    CREATE FUNCTION {0}.spy(a TEXT, b BIGINT) RETURNS TEXT LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO {0}.seen VALUES (current_user); RETURN a; END';
+    CREATE OPERATOR {0}.<> (LEFTARG = OID, RIGHTARG = REGNAMESPACE, FUNCTION = {0}.spy);
+    CREATE OPERATOR {0}.|| (LEFTARG = TEXT, RIGHTARG = OID, FUNCTION = {0}.spy);
+    CREATE OPERATOR {0}.|| (LEFTARG = TEXT, RIGHTARG = BIGINT, FUNCTION = {0}.spy);"""
+
+
+def test_operators_of_another_role_do_not_run_while_its_schema_is_looked_at():
+    with shared_server() as server, database_of_two(server) as (_, ours):
+        query(server_url(server, "mallory"),
+              "CREATE SCHEMA koine; CREATE TABLE koine.koine_schema (version INTEGER NOT NULL);" +
+              FITTING.format("koine") + "CREATE FUNCTION koine.act() RETURNS trigger LANGUAGE plpgsql AS"
+              " 'BEGIN RETURN NEW; END'; CREATE TRIGGER act AFTER UPDATE ON koine.koine_schema FOR EACH ROW"
+              " EXECUTE FUNCTION koine.act();")
+        for args in ["--store", ours], ["--check", "--store", ours]:
+            with Folder() as f:
+                done = run_koined("--root", f("root"), *args)
+            check(b"belongs to role 'mallory'" in done.stdout + done.stderr, "%r", done)
+        same(server.sql("SELECT count(*) FROM koine.seen", "ours"), "0", "what ran as another role")
+        server.sql("DROP SCHEMA koine CASCADE", "ours")
+        server.sql("ALTER SCHEMA public OWNER TO mallory", "ours")
+        query(server_url(server, "mallory"), FITTING.format("public"))
+        with Daemon("--store", ours) as d, d.connect() as c:
+            add(c, "Anna runs")
+            same(found(c, "anna"), ["Anna runs"], "found")
+        same(server.sql("SELECT count(*) FROM public.seen", "ours"), "0", "what ran as another role")
+
+
 def test_schema_of_a_role_that_we_are_a_member_of_is_used():
     with shared_server() as server, database_of_two(server) as (theirs, ours):
         with Daemon("--store", theirs) as d, d.connect() as c:

@@ -192,10 +192,11 @@ void pg_note_event(void *place, int64_t seq, int64_t time_ms);
 
 /* ---- postgres_owner.c: see also driver.h ---- */
 
-/* What distinguishes a database from a copy that was restored elsewhere. */
+/* What distinguishes a database from a copy that was restored elsewhere. The casts leave no operator
+ * to choose: one of another role, in a schema that everybody may write to, could fit better. */
 #define PG_PLACE_ID                                                                                \
-	"SELECT 'pg:' || s.system_identifier || ':' || d.oid FROM pg_database AS d,"               \
-	" pg_control_system() AS s WHERE d.datname = current_database()"
+	"SELECT 'pg:' || CAST(s.system_identifier AS TEXT) || ':' || CAST(d.oid AS TEXT)"          \
+	" FROM pg_database AS d, pg_control_system() AS s WHERE d.datname = current_database()"
 
 /* Refuses a schema of which anything belongs to a role that is neither ours nor accepted. */
 int pg_check_owners(struct pg *db, struct why *why);

@@ -39,7 +39,7 @@ static const char foreign[] = OURS
 	" UNION ALL SELECT 'trigger', t.tgname, p.proowner FROM pg_trigger AS t"
 	" JOIN pg_class AS c ON c.oid = t.tgrelid JOIN schema ON c.relnamespace = schema.oid"
 	" JOIN pg_proc AS p ON p.oid = t.tgfoid AND p.pronamespace <>"
-	" CAST('pg_catalog' AS regnamespace) WHERE NOT t.tgisinternal)"
+	" CAST(CAST('pg_catalog' AS regnamespace) AS oid) WHERE NOT t.tgisinternal)"
 	" SELECT f.kind, f.name, CAST(f.owner AS TEXT), coalesce(r.rolname, CAST(f.owner AS TEXT)),"
 	" (" PG_PLACE_ID "), current_user FROM owned AS f"
 	" LEFT JOIN pg_roles AS r ON r.oid = f.owner WHERE f.owner NOT IN (SELECT oid FROM us)"
@@ -49,7 +49,7 @@ enum { KIND, NAME, OWNER, ROLE, PLACE, SELF };
 
 /* ---- what was accepted ---- */
 
-/* "PLACE OWNER ROLE" */
+/* "PLACE OWNER" */
 static void format_line(char out[LINE_LEN], const PGresult *rows, int i)
 {
 	snprintf(out, LINE_LEN, "%s %s", PQgetvalue(rows, i, PLACE), PQgetvalue(rows, i, OWNER));
@@ -122,10 +122,26 @@ static int refuse_foreign(const struct pg_place *p, const PGresult *rows, int i,
 		PQgetvalue(rows, i, SELF));
 }
 
+/* While the schema may be anybody's, no name is looked up in it: an operator there that fits better
+ * than the server's own would run as us, in the question whose it is. */
+static int find_foreign(struct pg *db, PGresult **ret_rows)
+{
+	PGresult *rows = NULL;
+	int r = pg_simple(db, "SELECT set_config('search_path', 'pg_catalog', false)", NULL)
+			?: pg_simple(db, foreign, &rows)
+			?: pg_simple(db, "SELECT set_config('search_path', 'koine', false)", NULL);
+
+	if (r == 0)
+		*ret_rows = rows;
+	else
+		PQclear(rows);
+	return r;
+}
+
 int pg_check_owners(struct pg *db, struct why *why)
 {
 	PGresult *rows = NULL;
-	int r = pg_simple(db, foreign, &rows);
+	int r = find_foreign(db, &rows);
 
 	for (int i = 0; r == 0 && !db->place->accepts && i < PQntuples(rows); i++) {
 		if (!is_accepted(db->place->accepted, rows, i))
@@ -148,7 +164,7 @@ int pg_accept(void *handle, char *ret_roles, size_t size, struct why *why)
 	struct pg *db = handle;
 	PGresult *rows = NULL;
 	size_t n = 0;
-	int r = pg_simple(db, foreign, &rows);
+	int r = find_foreign(db, &rows);
 
 	if (r == 0 && PQntuples(rows) == 0)
 		r = refuse(why, REFUSE_CONFLICT, "nothing to adopt: all of %s is ours",
