@@ -5,7 +5,7 @@ import os
 import re
 import threading
 
-from harness import SOURCE, Client, Daemon, Folder, check, main, request, same, wait_until
+from harness import MIB, SOURCE, Client, Daemon, Folder, check, main, request, rss, same, wait_until
 
 TRANSCRIPT = os.path.join(SOURCE, "test", "vectors", "hld-transcript.json")
 PAGE = os.path.join(SOURCE, "doc", "dialects", "hld.md")
@@ -669,6 +669,19 @@ def test_what_one_that_does_not_read_loses_is_counted_and_others_lose_nothing():
         check(b"events dropped" in d.log(), "the first drop is not in the log")
 
 
+def test_long_id_of_a_subscription_is_not_kept():
+    with served() as d:
+        d.alive()
+        before = rss(d.pid)
+        clients = [Client(d.address("unix", "hld")) for _ in range(100)]
+        for c in clients:
+            c.send(request("Subscribe", {"session_id": "s" * 500000, "run_id": "r" * 500000}) + b"\n")
+            check(b"subscription_id" in c.read_line(), "no subscription")
+        check(rss(d.pid) - before < 32 * MIB, "%d MiB more", (rss(d.pid) - before) >> 20)
+        for c in clients:
+            c.close()
+
+
 def test_on_koines_socket_it_says_where_events_are():
     with served() as d, d.connect() as koine:
         got = json.loads(koine.call_text(request("Subscribe", {})))
@@ -785,4 +798,4 @@ def test_the_page_names_every_method_and_parameter():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=("long_id_of_a_subscription_is_not_kept",))

@@ -20,6 +20,7 @@ enum {
 	HEARTBEAT_MS = 30 * 1000,
 	UNREAD_MAX = 64 << 10, /* unread bytes, or a single event, before a client falls behind */
 	STALL_MS = 1000,       /* a client that reads never takes nothing for so long */
+	ID_KEPT = 257,         /* bytes; no session or run has an id as long */
 };
 
 struct subscription {
@@ -221,9 +222,9 @@ static int hear(struct subscription *s, const struct hld_subscribe_in *in)
 				      .n_types = read_types(in->event_types, types)};
 
 	if (in->session_id.len > 0)
-		filter.session = in->session_id;
+		filter.session = text_cut(in->session_id, ID_KEPT);
 	if (in->run_id.len > 0)
-		filter.run = in->run_id;
+		filter.run = text_cut(in->run_id, ID_KEPT);
 	if (filter.n_types == 0)
 		return 0;
 	return event_subscribe(s->events, &filter, -1, &sink, &s->subscriber);
