@@ -21,8 +21,10 @@ static bool is_for_humans(const struct call *c, const struct field *f, const str
 	case HUMANS:
 		return !is_empty(v);
 	case HUMANS_IF_PROGRAM:
+	case HUMANS_IF_RUNNER:
 		return !is_empty(v) && v->kind == VALUE_STRING &&
-		       c->server->opts.is_program(c, value_text(v));
+		       c->server->opts.is_program(c->server->opts.engine, value_text(v),
+						  f->for_humans == HUMANS_IF_RUNNER);
 	}
 	return true;
 }
@@ -49,23 +51,39 @@ bool human_needed(struct call *c)
 	return (c->method->flags & METHOD_FOR_HUMANS) || c->for_humans;
 }
 
-static int check(struct call *c)
+static int check(const struct server *s, const struct dialect *by, const struct peer *peer,
+		 const char *what, const char *name, struct why *why)
 {
+	char text[sizeof(why->text)];
+	int r;
+
 	/* Other users were let in to talk, not to become the user of koined. */
-	if (c->peer.other && !c->endpoint->dialect->lets_in)
-		return refuse(&c->why, REFUSE_FORBIDDEN, "only koined's own user may");
-	return c->server->opts.check_human(c);
+	if (peer->other && !by->lets_in)
+		r = refuse(why, REFUSE_FORBIDDEN, "only koined's own user may");
+	else
+		r = s->opts.check_human(s->opts.engine, by, peer, why);
+	if (r <= 0)
+		return r;
+	snprintf(text, sizeof(text), "%s", why->text);
+	return refuse(why, REFUSE_FORBIDDEN, "agents may not %s %s: %.400s", what, name, text);
 }
 
 int human_check(struct call *c)
 {
 	const struct field *f = c->for_humans;
-	char text[sizeof(c->why.text)];
-	int r = check(c);
 
-	if (r <= 0)
-		return r;
-	snprintf(text, sizeof(text), "%s", c->why.text);
-	return refuse(&c->why, REFUSE_FORBIDDEN, "agents may not %s %s: %.400s", f ? "set" : "call",
-		      f ? f->name : c->method->name, text);
+	return check(c->server, c->endpoint->dialect, &c->peer, f ? "set" : "call",
+		     f ? f->name : c->method->name, &c->why);
+}
+
+bool human_needed_for(const struct server *s, struct text agent)
+{
+	return s->opts.check_human && agent.len > 0 &&
+	       s->opts.is_program(s->opts.engine, agent, false);
+}
+
+int human_check_peer(const struct server *s, const struct dialect *by, const struct peer *peer,
+		     const char *name, struct why *why)
+{
+	return check(s, by, peer, "set", name, why);
 }

@@ -11,6 +11,9 @@
 #include "call/method.h"
 
 struct call;
+struct dialect;
+struct peer;
+struct server;
 
 /* Whether some calls of this row are checked. Every call asks this. */
 static inline bool human_may_be_needed(const struct method *m)
@@ -29,3 +32,9 @@ bool human_needed(struct call *c);
 
 /* Checks it on the writer's thread. Work for `call->work`; refusals name the field. */
 int human_check(struct call *c);
+
+/* The same for a message that is not a call, as on a WebSocket: whether its member `name` must be
+ * checked because it names an agent that is a program; and the check, on the writer's thread. */
+bool human_needed_for(const struct server *s, struct text agent);
+int human_check_peer(const struct server *s, const struct dialect *by, const struct peer *peer,
+		     const char *name, struct why *why);

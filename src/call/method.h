@@ -43,6 +43,7 @@ enum for_humans {
 	ANYBODY,
 	HUMANS,
 	HUMANS_IF_PROGRAM, /* it names an agent: only if that agent is a program */
+	HUMANS_IF_RUNNER,  /* the same for one that runs tasks, which the coding agent does, too */
 };
 
 struct field {

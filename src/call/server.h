@@ -80,9 +80,11 @@ struct server_opts {
 	void *arg;
 	/* On the writer's thread: refuses a caller that is an agent. NULL: everybody may call
 	 * everything. */
-	int (*check_human)(struct call *c);
-	/* Whether an agent of this name runs a program; needed with check_human. */
-	bool (*is_program)(const struct call *c, struct text agent);
+	int (*check_human)(const struct engine *engine, const struct dialect *by,
+			   const struct peer *peer, struct why *why);
+	/* Whether an agent of this name is a program, in chats or as the runner of a task; needed
+	 * with check_human. */
+	bool (*is_program)(const struct engine *engine, struct text agent, bool runs_tasks);
 	/* What confined clients may call (call/confined): names, or prefixes that end with a
 	 * dot; NULL-ended. NULL: everything. */
 	const char *const *confined_methods;

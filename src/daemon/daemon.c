@@ -195,19 +195,21 @@ static const char *const confined_methods[] = {
 	NULL,
 };
 
-static int check_human(struct call *c)
+static int check_human(const struct engine *engine, const struct dialect *by,
+		       const struct peer *peer, struct why *why)
 {
-	const struct approval_client from = {
-		.is = true, .let_in = c->endpoint->dialect->lets_in, .peer = c->peer};
+	const struct approval_client from = {.is = true, .let_in = by->lets_in, .peer = *peer};
 
-	return approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
+	return approval_may_decide(engine->approvals, &from, why);
 }
 
-static bool is_program(const struct call *c, struct text name)
+static bool is_program(const struct engine *engine, struct text name, bool runs_tasks)
 {
-	const struct agent *agent = chat_agent(call_chat(c), name);
+	const struct agent *agent = chat_agent(engine->chat, name);
 
-	return agent && strcmp(agent->ops->kind, "command") == 0;
+	if (!agent)
+		return runs_tasks && text_is(name, CODING_AGENT);
+	return strcmp(agent->ops->kind, "command") == 0;
 }
 
 static int make_server(struct daemon *d, struct why *why)

@@ -384,6 +384,74 @@ def test_an_agent_talks_to_models_but_starts_no_agent_that_is_a_program():
                 same("agents may not set agent" in told, not may, told)
 
 
+# What a client of the gateway says with a model of its choosing, by a request and on a WebSocket.
+GATEWAY = """
+import json, sys
+sys.path.insert(0, %r)
+from harness import Client, post
+from websocket_client import WebSocket
+address, model = sys.argv[1:]
+asked = {"model": model, "messages": [{"role": "user", "content": "hello"}]}
+print(json.dumps(post(Client(address), json.dumps(asked).encode(), "/v1/chat/completions",
+                      headers="Authorization: Bearer secret\\r\\n").body.decode()))
+with WebSocket(address, "/ws/chat?token=secret") as w:
+    w.say({"type": "chat", "content": asked})
+    w.say({"type": "chat", "content": asked})
+    print(json.dumps([w.hear(), w.hear()]))
+""" % os.path.dirname(os.path.abspath(__file__))
+
+
+def test_an_agent_chooses_no_program_at_the_gateway():
+    with Folder() as folder:
+        mark = folder("ran")
+        with open(folder("koine.conf"), "w", encoding="utf-8") as f:
+            f.write(PROGRAM.replace("/bin/false", "touch " + mark) + "[chat]\nagent = talker\n")
+        with Daemon(*NO, "--config", folder("koine.conf"), "--listen", "koine=on", "--listen", "gateway=on",
+                    env={"OPENCLAW_UI_TOKEN": "secret"}) as d, Asker(d) as agent:
+            for model, may in ("talker", True), ("tool", False):
+                code, out, err = agent.run(sys.executable, "-c", GATEWAY, d.address("http", "gateway"), model)
+                same(code, 0, err)
+                for line in out.splitlines():
+                    same("agents may not set model" not in line, may, line)
+                same(out.count("agents may not set model"), 0 if may else 3, out)
+            check(not os.path.exists(mark), "the program ran")
+            done = subprocess.run([sys.executable, "-c", GATEWAY, d.address("http", "gateway"), "tool"],
+                                  stdout=subprocess.PIPE, check=True)
+            check(b"may not" not in done.stdout and os.path.exists(mark), "a person: %r", done.stdout)
+
+
+def test_an_agent_gives_tasks_to_models_but_to_no_program():
+    """By either of the names that a client may use for who runs a task, and over MCP."""
+    def add(agent, name):
+        return agent.call("tools/call", {"name": "task_add", "arguments": {"prompt": "p", "agent": name}})
+
+    with Folder() as folder:
+        mark = folder("ran")
+        with open(folder("koine.conf"), "w", encoding="utf-8") as f:
+            f.write(PROGRAM.replace("/bin/false", "touch " + mark))
+        with Daemon(*NO, "--config", folder("koine.conf"), "--listen", "koine=on", "--listen", "aiwg=on",
+                    possible=("task failed",)) as d:
+            with Asker(d, calls=d.address("unix", "aiwg")) as agent:
+                told = json.dumps(agent.call("task.submit", {"prompt": "p", "agent": "tool"}))
+                check("agents may not set agent" in told, "%r", told)
+            with d.connect() as person, Asker(d) as agent:
+                for method in "task.add", "task.submit":
+                    for name, may in ("tool", False), ("talker", True), ("reviewer", True):
+                        told = agent.call(method, {"prompt": "p", "agent": name})
+                        same("agents may not set agent" not in json.dumps(told), may, "%s %s: %r" % (method, name, told))
+                    same(os.path.exists(mark), False, "the program ran")
+                    person.call(method, {"prompt": "p", "agent": "tool"})
+                    wait_until(lambda: os.path.exists(mark), "a person's task")
+                    os.unlink(mark)
+            with Asker(d, calls=d.address("unix", "koine")) as agent:
+                agent.call("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                          "clientInfo": {"name": "x", "version": "1"}})
+                for name, may in ("tool", False), ("claude", False), ("talker", True):
+                    told = json.dumps(add(agent, name))
+                    same("agents may not set agent" not in told, may, told)
+            check(not os.path.exists(mark), "the program ran")
+
+
 # ---- a user of the machine ----
 
 HOOK = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash",

@@ -49,6 +49,7 @@ static const struct field submit_fields[] = {
 	 .offset = offsetof(struct aiwg_submit_in, prompt)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
+	 .for_humans = HUMANS_IF_PROGRAM,
 	 .doc = "The agent's name, as `claude --agent` takes it",
 	 .offset = offsetof(struct aiwg_submit_in, agent)},
 	{.name = "priority",

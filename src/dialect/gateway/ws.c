@@ -21,6 +21,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "call/http_answer.h"
+#include "call/human.h"
 #include "call/server.h"
 #include "call/client.h"
 #include "dialect/gateway/completion.h"
@@ -56,6 +57,9 @@ struct ws {
 	unsigned n_waiting;
 	size_t waiting_bytes;
 	struct completion *completion; /* the chat that runs, or NULL */
+	struct work check;             /* whether the client may choose a program */
+	struct waiting *checked;       /* the message that is being checked, or NULL */
+	struct why why;                /* of that check */
 	bool busy;                     /* a chat runs or is about to */
 	bool streams;
 	size_t told; /* bytes of its answer that were sent */
@@ -163,6 +167,14 @@ static void send_refusal(struct ws *w, int r, const struct why *why)
 
 /* ---- a chat ---- */
 
+/* A message that asks for one. */
+struct asked {
+	const struct value *message;
+	struct text source; /* its text */
+	bool checked;       /* the client may choose the program that it names */
+};
+
+static void start_waiting(struct ws *w, const struct waiting *item, bool checked);
 static void next_chat(struct ws *w);
 static void ws_free(struct ws *w);
 
@@ -239,16 +251,77 @@ static int read_request(struct ws *w, struct arena *arena, const struct value *m
 	return 0;
 }
 
-static int start_chat(struct ws *w, struct arena *arena, const struct value *message,
-		      struct why *why)
+/* ---- whether the client may choose a program ---- */
+
+static struct waiting *waiting_new(struct text t)
+{
+	struct waiting *item = malloc(sizeof(*item) + t.len);
+
+	if (!item)
+		return NULL;
+	item->len = t.len;
+	memcpy(item->text, t.data, t.len);
+	return item;
+}
+
+static int check_run(struct work *work, int lane)
+{
+	struct ws *w = list_entry(work, struct ws, check);
+
+	(void)lane;
+	return human_check_peer(w->server, &gateway_dialect, &w->peer, "model", &w->why);
+}
+
+static void check_finished(struct work *work, int r)
+{
+	struct ws *w = list_entry(work, struct ws, check);
+	struct waiting *item = w->checked;
+
+	w->checked = NULL;
+	w->busy = false;
+	if (w->closed) {
+		free(item);
+		ws_free(w);
+		return;
+	}
+	if (r != 0)
+		send_refusal(w, r, &w->why);
+	else if (!is_over(w))
+		start_waiting(w, item, true);
+	free(item);
+	next_chat(w);
+}
+
+static int check_first(struct ws *w, struct text source)
+{
+	int r;
+
+	w->checked = waiting_new(source);
+	if (!w->checked)
+		return -ENOMEM;
+	w->check = (struct work) {.run = check_run, .finished = check_finished};
+	r = server_submit(w->server, &w->check, WRITER);
+	if (r != 0) {
+		free(w->checked);
+		w->checked = NULL;
+	}
+	return r;
+}
+
+/* ---- starting one ---- */
+
+static int start_chat(struct ws *w, struct arena *arena, const struct asked *a, struct why *why)
 {
 	const struct completion_sink sink = {.on_text = on_text, .on_done = on_done, .arg = w};
+	const struct value *message = a->message;
 	const struct value *request = NULL;
 	struct completion_ask ask;
 	int r = read_request(w, arena, message, &request, why);
 
 	if (r != 0)
 		return r;
+	if (!a->checked && human_needed_for(w->server, value_text(value_find(request, "model"))))
+		return check_first(w, a->source);
 	ask = (struct completion_ask) {
 		.model = value_text(value_find(request, "model")),
 		.messages = value_find(request, "messages"),
@@ -260,11 +333,11 @@ static int start_chat(struct ws *w, struct arena *arena, const struct value *mes
 				&w->completion, why);
 }
 
-/* Returns true if the chat runs. */
-static bool try_chat(struct ws *w, struct arena *arena, const struct value *message)
+/* Returns true if the chat runs, or its check does. */
+static bool try_chat(struct ws *w, struct arena *arena, const struct asked *a)
 {
 	struct why why = {.text = ""};
-	int r = start_chat(w, arena, message, &why);
+	int r = start_chat(w, arena, a, &why);
 
 	if (r != 0)
 		send_refusal(w, r, &why);
@@ -281,13 +354,11 @@ static void keep_waiting(struct ws *w, struct text t)
 		send_error(w, TEXT(""), TEXT("too many chats wait already"));
 		return;
 	}
-	item = malloc(sizeof(*item) + t.len);
+	item = waiting_new(t);
 	if (!item) {
 		send_refusal(w, -ENOMEM, NULL);
 		return;
 	}
-	item->len = t.len;
-	memcpy(item->text, t.data, t.len);
 	list_append(&w->waiting, &item->link);
 	w->n_waiting++;
 	w->waiting_bytes += t.len;
@@ -313,21 +384,31 @@ static bool may_begin(const struct ws *w)
 	return !w->busy && !w->closed && !is_over(w) && w->out.len == 0;
 }
 
-/* A chat that cannot begin gets an error. Its message was checked when it was queued. */
-static void next_chat(struct ws *w)
+/* A chat that cannot begin gets an error. Its message was read when it was queued. */
+static void start_waiting(struct ws *w, const struct waiting *item, bool checked)
 {
 	const struct json_limits limits = limits_of(w);
+	struct value *message;
+	struct arena arena;
+	struct why why;
+
+	arena_init(&arena, ARENA_MAX);
+	if (json_read(&arena, item->text, item->len, &limits, &message, &why) == 0) {
+		const struct asked a = {.message = message,
+					.source = {.data = item->text, .len = item->len},
+					.checked = checked};
+
+		w->busy = try_chat(w, &arena, &a);
+	}
+	arena_done(&arena);
+}
+
+static void next_chat(struct ws *w)
+{
 	struct waiting *item;
 
 	while (may_begin(w) && (item = take_waiting(w))) {
-		struct value *message;
-		struct arena arena;
-		struct why why;
-
-		arena_init(&arena, ARENA_MAX);
-		if (json_read(&arena, item->text, item->len, &limits, &message, &why) == 0)
-			w->busy = try_chat(w, &arena, message);
-		arena_done(&arena);
+		start_waiting(w, item, false);
 		free(item);
 	}
 }
@@ -353,7 +434,9 @@ static void take_message(struct ws *w, struct arena *arena, const struct value *
 	} else if (!may_begin(w)) {
 		keep_waiting(w, source);
 	} else {
-		w->busy = try_chat(w, arena, message);
+		const struct asked a = {.message = message, .source = source};
+
+		w->busy = try_chat(w, arena, &a);
 	}
 }
 
@@ -437,10 +520,10 @@ static void on_closed(struct upgraded *u)
 	timer_stop(w->pulse);
 	log_debug("websocket closed", "connection=%llu code=%u", (unsigned long long)w->number,
 		  websocket_code(w->codec));
-	/* The end of the completion frees it, perhaps from within this call. */
+	/* The end of the completion or of the check frees it, perhaps from within this call. */
 	if (w->completion)
 		completion_cancel(w->completion);
-	else
+	else if (!w->checked)
 		ws_free(w);
 }
 

@@ -200,6 +200,7 @@ static const struct field add_fields[] = {
 	 .offset = offsetof(struct add_in, new.task.prompt)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
+	 .for_humans = HUMANS_IF_PROGRAM,
 	 .doc = "A name for whoever runs it: claude's --agent",
 	 .offset = offsetof(struct add_in, new.task.agent)},
 	{.name = "runner",

@@ -260,6 +260,7 @@ static const struct field add_fields[] = {
 	 .offset = offsetof(struct add_in, prompt)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
+	 .for_humans = HUMANS_IF_RUNNER,
 	 .doc = "Who does it: an agent of koine's settings, or \"claude\"; the default one if left "
 		"out",
 	 .offset = offsetof(struct add_in, agent)},

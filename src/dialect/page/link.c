@@ -59,7 +59,7 @@ static int check_client(struct call *c)
 
 	if (c->peer.other)
 		return refuse(&c->why, REFUSE_FORBIDDEN, "the page is for koined's own user");
-	return approval_may_decide(call_approvals(c), &c->arena, &from, &c->why);
+	return approval_may_decide(call_approvals(c), &from, &c->why);
 }
 
 /* ---- page.open ---- */

@@ -274,8 +274,8 @@ void grant_remove(struct approvals *a, struct text id, const struct approval_cli
 /* Runs on the writer's thread: whether the client may let things act. REFUSE_FORBIDDEN for what
  * koined itself runs, and for a client that belongs to an agent that has ever asked. Accepts
  * NULL. */
-int approval_may_decide(struct approvals *approvals, struct arena *a,
-			const struct approval_client *client, struct why *why);
+int approval_may_decide(struct approvals *approvals, const struct approval_client *client,
+			struct why *why);
 
 /*
  * For sessions, on the writer's thread within a batch: a tool call has arrived. The approval

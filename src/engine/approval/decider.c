@@ -174,8 +174,8 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 	return record(arena, &client->peer, &who, ret_by);
 }
 
-int approval_may_decide(struct approvals *approvals, struct arena *a,
-			const struct approval_client *client, struct why *why)
+int approval_may_decide(struct approvals *approvals, const struct approval_client *client,
+			struct why *why)
 {
-	return approvals ? decider_check(approvals, a, client, NULL, NULL, why) : 0;
+	return approvals ? decider_check(approvals, NULL, client, NULL, NULL, why) : 0;
 }
