@@ -86,6 +86,20 @@ def test_wishes_behind_a_failed_write_are_answered_or_go_with_the_stop():
             ends(d)
 
 
+def test_retry_of_a_task_whose_end_is_not_stored_yet_waits_for_that():
+    with World() as w, w.daemon(announced=[NOT_KEPT]) as d:
+        k = d.connect("unix", "koine")
+        task = add(k, 'echo >>"$WORLD/runs"; ' + UNTIL % "go" + "; exit 1")
+        until(k, task, "running")
+        with locked(d):
+            w.touch("go")
+            wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
+            same(state(k, task), "failed", "what clients see")
+        same(k.call("task.retry", {"id": task})["tasks"], [task], "queued again")
+        until(k, task, "failed")
+        same(w.read("runs"), "\n\n", "runs")
+
+
 def test_a_second_signal_ends_it_while_nothing_can_be_written():
     with World() as w, w.daemon("limits.stop_time=3600", announced=[NOT_KEPT]) as d:
         k = d.connect("unix", "koine")

@@ -24,6 +24,7 @@ struct again {
 
 struct retry {
 	struct work work;
+	struct change_waiter waiter;
 	struct tasks *tasks;
 	struct arena arena;
 	struct text project;
@@ -281,40 +282,76 @@ static void retry_finished(struct work *w, int result)
 	retry_free(q);
 }
 
-static unsigned room_of(const struct tasks *t)
+static int submit(struct retry *q)
 {
-	return t->queue - t->n_queued - t->n_coming;
+	struct tasks *t = q->tasks;
+	int r = task_check_room(t, &q->why);
+
+	if (r != 0)
+		return r;
+	q->room = t->queue - t->n_queued - t->n_coming;
+	r = t->background.submit(t->background.arg, &q->work, true);
+	if (r == 0)
+		t->n_coming++, t->n_retries++;
+	return r;
 }
 
-static int start(struct tasks *t, struct text project, struct text id, int64_t queue_size,
-		 task_retried_fn fn, void *arg)
+/* The end that the client has seen is stored now, unless another host has changed the task. */
+static void on_end_kept(struct change_waiter *w, int result)
 {
+	struct retry *q = list_entry(w, struct retry, waiter);
+	bool known = result == 0 || result == -ENOENT || result == REFUSE_CONFLICT;
+	int r = known ? submit(q) : result;
+
+	if (r == 0)
+		return;
+	/* Tasks are being freed: the call is gone. */
+	if (r != -ECANCELED)
+		q->fn(q->arg, r, NULL, 0, &q->why);
+	retry_free(q);
+}
+
+/* The end of a task is in memory before it is in the store, which would refuse to retry the task. */
+static int submit_when_kept(struct retry *q, const struct live *l)
+{
+	if (!l || l->task.state <= TASK_COMPLETED || !changes_pending(&l->changes))
+		return submit(q);
+	q->waiter.fn = on_end_kept;
+	change_wait(list_entry(l->changes.list.prev, struct change, link), &q->waiter);
+	return 0;
+}
+
+static int start(struct tasks *t, struct text project, struct text id, task_retried_fn fn,
+		 void *arg, struct why *why)
+{
+	unsigned n;
+	const struct live *l = live_find(t, project, id, &n);
 	struct retry *q = calloc(1, sizeof(*q));
 	int r;
 
 	if (!q)
 		return -ENOMEM;
-	*q = (struct retry) {
-		.tasks = t, .room = room_of(t), .queue_size = queue_size, .fn = fn, .arg = arg};
+	*q = (struct retry) {.tasks = t,
+			     .queue_size = l && n == 1 ? l->project->n[TASK_QUEUED] : t->n_queued,
+			     .fn = fn,
+			     .arg = arg};
 	q->work = (struct work) {.run = retry_run, .finished = retry_finished, .arena = &q->arena};
+	list_init(&q->waiter.link);
 	arena_init(&q->arena, TASK_ARENA_MAX * 2U);
 	r = arena_copy_text(&q->arena, project, &q->project)
 		    ?: arena_copy_text(&q->arena, id, &q->id)
-		    ?: t->background.submit(t->background.arg, &q->work, true);
-	if (r != 0)
-		retry_free(q);
-	else
-		t->n_coming++, t->n_retries++;
+		    ?: submit_when_kept(q, n == 1 ? l : NULL);
+	if (r == 0)
+		return 0;
+	*why = q->why;
+	retry_free(q);
 	return r;
 }
 
 void task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn, void *arg)
 {
 	struct why why = {0};
-	unsigned n;
-	const struct live *l = live_find(t, project, id, &n);
-	int64_t queue_size = l && n == 1 ? l->project->n[TASK_QUEUED] : t->n_queued;
-	int r = task_check_room(t, &why) ?: start(t, project, id, queue_size, fn, arg);
+	int r = start(t, project, id, fn, arg, &why);
 
 	if (r != 0)
 		fn(arg, r, NULL, 0, &why);
