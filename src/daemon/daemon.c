@@ -53,7 +53,7 @@ static int take_settings(struct daemon *d, struct settings *fresh,
 	d->server->opts.limits = fresh->limits;
 	d->server->opts.log_messages = fresh->log_messages;
 	engine_reload(d);
-	hosts_reload(&d->hosts, fresh);
+	hosts_reload(&d->hosts, fresh, report);
 	rules_reload(d);
 	if (renotify)
 		notify_reload(d);

@@ -81,7 +81,8 @@ int hosts_step(struct hosts *h, enum dialect_step step, struct why *why)
 	return r;
 }
 
-void hosts_reload(struct hosts *h, const struct settings *fresh)
+void hosts_reload(struct hosts *h, const struct settings *fresh,
+		  const struct reload_listener *report)
 {
 	for (unsigned i = 0; i < n_dialects; i++) {
 		const struct dialect_host *host = &h->list[i];
@@ -90,5 +91,7 @@ void hosts_reload(struct hosts *h, const struct settings *fresh)
 		if (section && section->renewed)
 			memcpy(host->settings, settings_of(fresh, host->dialect), section->size);
 	}
+	h->means.report = report;
 	(void)hosts_step(h, DIALECT_RELOAD, NULL);
+	h->means.report = NULL;
 }

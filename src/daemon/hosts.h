@@ -31,5 +31,8 @@ int hosts_listening(struct hosts *h, const char *project, struct endpoint *e);
 /* Runs this step for each dialect; the first failure ends it. */
 int hosts_step(struct hosts *h, enum dialect_step step, struct why *why);
 
-/* The settings were read again; renews sections that follow a reload. */
-void hosts_reload(struct hosts *h, const struct settings *fresh);
+struct reload_listener;
+
+/* The settings were read again; renews sections that follow a reload. `report` may be NULL. */
+void hosts_reload(struct hosts *h, const struct settings *fresh,
+		  const struct reload_listener *report);

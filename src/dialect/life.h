@@ -59,6 +59,8 @@ struct dialect_means {
 	const struct background *background;
 	const char *task_folder; /* in DIALECT_OPEN: where the tasks' output goes ... */
 	int64_t task_bytes;      /* ... and how much of each */
+	/* In DIALECT_RELOAD: who asked for it, and hears what is left out. NULL: nobody. */
+	const struct reload_listener *report;
 	const struct dialect_host *hosts;
 	unsigned n_hosts;
 };

@@ -1252,6 +1252,30 @@ def test_sighup_reads_a_projects_limits_again():
                        ["maxConcurrency"] == 7, "the new limit")
 
 
+def test_a_reload_reports_what_is_wrong_with_a_projects_settings():
+    with Place() as place:
+        with place.daemon(announced=["daemon.json:2: "]) as d, d.connect() as k:
+            for text in '{\n"daemon": oops}', '{"rules": [\n{"id": "late", "trigger": {"type": "never"}}]}':
+                place.config(text)
+                told = k.call("daemon.reload")["settings"]
+                same([(s["key"], s["state"]) for s in told], [(".aiwg/daemon.json", "invalid")], "%r" % told)
+                check(told[0]["reason"].startswith(place("root", ".aiwg", "daemon.json") + ":2: "), "%r", told)
+            place.config({})
+            same(k.call("daemon.reload")["settings"], [], "all is well")
+
+
+def test_a_reload_that_raises_a_projects_limit_starts_what_waits():
+    with Place() as place:
+        place.config({"daemon": {"max_parallel_actions": 1}})
+        with place.daemon() as d, d.connect() as k:
+            c = connect(d)
+            first, second = c.submit("sleep"), c.submit("sleep")
+            c.heard("event.taskStarted", first)
+            place.config({"daemon": {"max_parallel_actions": 2}})
+            k.call("daemon.reload")
+            c.heard("event.taskStarted", second)
+
+
 # ---- the page ----
 
 

@@ -109,10 +109,23 @@ static void config_free(struct project_config *c)
 	free(c);
 }
 
-static void complain(void *arg, const char *sentence)
+/* Whoever asked for a reload hears it, too. */
+static void report_invalid(void *project, const char *sentence)
 {
-	(void)arg;
+	const struct project *p = project;
+	const struct reload_listener *report = p->host->daemon->report;
+
+	if (report)
+		report->note(report->arg, &(struct reload_note) {.fate = RELOAD_INVALID,
+								 .key = PROJECT_CONFIG,
+								 .file = "",
+								 .reason = sentence});
+}
+
+static void complain(void *project, const char *sentence)
+{
 	log_warn("left out", "why=%s", sentence);
+	report_invalid(project, sentence);
 }
 
 static struct text text_in(const struct buf *b)
@@ -122,11 +135,13 @@ static struct text text_in(const struct buf *b)
 
 static void on_trust_changed(void *project);
 
-static int parse_config(const struct project *p, struct project_config *c, struct why *why)
+static int parse_config(struct project *p, struct project_config *c, struct why *why)
 {
 	const struct aiwg_settings *settings = p->host->settings;
-	struct aiwg_config_file config = {
-		.project = p->shown.folder, .max_rules = settings->rules, .complain = complain};
+	struct aiwg_config_file config = {.project = p->shown.folder,
+					  .max_rules = settings->rules,
+					  .complain = complain,
+					  .arg = p};
 	char file[PATH_LEN + 32];
 	int r = project_file_read(p->folder, PROJECT_CONFIG, &c->text);
 
@@ -188,8 +203,10 @@ static int read_config(struct project *p)
 	buf_init(&c->text, AIWG_CONFIG_MAX);
 	tell_unread(p);
 	r = parse_config(p, c, &why);
-	if (r > 0)
+	if (r > 0) {
 		log_warn("project settings not read", "why=%s", why.text);
+		report_invalid(p, why.text);
+	}
 	if (r == 0)
 		r = make_offer(p, c);
 	sign_offer(p, c);
@@ -306,7 +323,7 @@ static int start_rules(struct project *p)
 	state = trust_of(s->trust, &p->config->offer, NULL);
 	tell_untrusted(p, state);
 	r = automation_set_rules(s->automation, p->shown.folder, config->rules,
-				 state == TRUST_GIVEN ? config->n_rules : 0, NULL, NULL);
+				 state == TRUST_GIVEN ? config->n_rules : 0, report_invalid, p);
 	if (r != 0 || state != TRUST_GIVEN)
 		return r;
 	return project_watch_start(p->host->daemon->loop, s, config, &p->shown, &p->watch);

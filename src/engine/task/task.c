@@ -100,6 +100,8 @@ int tasks_add_project(struct tasks *t, const struct task_project *in)
 		if (!p->program)
 			return -ENOMEM;
 	}
+	/* A reload may have raised its limit. */
+	wake_send(t->more);
 	return 0;
 }
 
