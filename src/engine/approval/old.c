@@ -7,14 +7,15 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "engine/approval/approval.h"
+#include "engine/approval/inner.h"
 
-enum { ARENA_MAX = 64 << 20 };
+enum { ARENA_MAX = 64 << 20, RETRY_MS = 1000 };
 
 struct approval_old {
 	struct work work;
 	struct approvals *approvals;
 	struct approval_old_opts opts;
+	struct timer *retry;
 	int64_t started_ms;
 	struct arena arena;
 	struct approval *list;
@@ -25,6 +26,7 @@ void approval_old_free(struct approval_old *o)
 {
 	if (!o)
 		return;
+	timer_free(o->retry);
 	arena_done(&o->arena);
 	free(o);
 }
@@ -54,11 +56,9 @@ static void on_withdrawn(void *arg, int result, const struct approval *approval,
 			 result > 0 ? why->text : strerror(-result));
 }
 
-static void finished(struct work *w, int result)
+static void withdraw(struct approval_old *o)
 {
-	struct approval_old *o = list_entry(w, struct approval_old, work);
-
-	for (unsigned i = 0; result == 0 && !*o->opts.stopping && i < o->n; i++) {
+	for (unsigned i = 0; !*o->opts.stopping && i < o->n; i++) {
 		const struct approval_decision d = {.id = o->list[i].id,
 						    .status = APPROVAL_SUPERSEDED,
 						    .comment = TEXT("koined has been restarted"),
@@ -67,31 +67,54 @@ static void finished(struct work *w, int result)
 		if (is_old(o, &o->list[i]))
 			approval_decide(o->approvals, &d, on_withdrawn, NULL);
 	}
-	if (result != 0 && result != -ECANCELED)
+}
+
+static void finished(struct work *w, int result)
+{
+	struct approval_old *o = list_entry(w, struct approval_old, work);
+
+	/* The database is unreachable. Without a retry these would stay pending until the next start. */
+	if (result == -EIO && !*o->opts.stopping) {
+		log_info("could not list stale approvals, retrying", "error=%s retry_ms=%d",
+			 strerror(-result), RETRY_MS);
+		timer_start(o->retry, RETRY_MS);
+		return;
+	}
+	if (result == 0)
+		withdraw(o);
+	else if (result != -ECANCELED)
 		log_warn("stale approvals not withdrawn", "error=%s",
 			 result > 0 ? "refused" : strerror(-result));
 	*o->opts.place = NULL;
 	approval_old_free(o);
 }
 
+static void submit(void *arg)
+{
+	struct approval_old *o = arg;
+
+	arena_reset(&o->arena);
+	background_start(&o->opts.background, &o->work, false);
+}
+
 void approval_withdraw_old(struct approvals *a, const struct approval_old_opts *opts)
 {
-	const struct background *b = &opts->background;
 	struct approval_old *o;
-	int r;
 
-	if (!b->submit || !a)
+	if (!opts->background.submit || !a)
 		return;
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return;
+	if (timer_new(a->loop, submit, o, &o->retry) != 0) {
+		free(o);
+		return;
+	}
 	*opts->place = o;
 	o->approvals = a;
 	o->opts = *opts;
 	o->started_ms = clock_utc_ms();
 	o->work = (struct work) {.run = run, .finished = finished};
 	arena_init(&o->arena, ARENA_MAX);
-	r = b->submit(b->arg, &o->work, false);
-	if (r != 0)
-		finished(&o->work, r);
+	submit(o);
 }
