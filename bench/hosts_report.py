@@ -1,4 +1,4 @@
-"""What bench/hosts found: tables, goals, and what doc/ says of it."""
+"""Reports bench/hosts: tables, goals, and a section of doc/bench.md."""
 
 import os
 import statistics
@@ -10,7 +10,6 @@ from part_report import as_markdown, as_text, format_time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TITLE = "Several hosts"
-HEADING = "How fast, and how far"
 JUDGED = "16"  # the row of empty jobs that the goal is about: one by one on both sides
 SLEEPS = (0.1, 4)  # seconds of a task, slots of a node
 
@@ -113,12 +112,14 @@ def tell(found):
 def bench_section(found):
     m = report.machine()
     parts = "\n\n".join(as_markdown(rows) for rows in tables(found))
-    return f"""{m["date"]}, {m["cpu"]}, {m["cores"]} cores, which the server, all hosts, their programs and the clients
-share. Rounds are interleaved; medians, but of the costs the calmest round. Parts may be of different runs, and a busy machine
-moves all of it: ratios say more than figures, and two or three rounds say little. pg-boss is 12.35.0, which asks for Node.js 22. `./dev bench --hosts` measures it; what each row does is in
-[bench/README.md](../bench/README.md), what it means in [hosts.md](hosts.md).
+    return f"""{m["date"]}, {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. Rounds are
+interleaved. The tables show medians, and for costs the calmest round. Other work on the machine affects all values: compare ratios,
+not absolute values. pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` runs the benchmark;
+[bench/README.md](../bench/README.md) describes each row.
 
 {parts}
+
+{scaling(found)}
 """
 
 
@@ -126,30 +127,24 @@ def job_ratios(found):
     return "; ".join(f"{float(cells[-1]):.1f} with {cells[0]} in flight" for cells in jobs_table(found)[1:])
 
 
-def hosts_section(found):
+def scaling(found):
     costs = hosts_model.Costs(found["costs"])
     adds = {store: median(rates) for store, rates in found["adds"].items()}
     search = [median(x) for x in found["search"].values()]
-    cores = os.cpu_count()
-    return f"""Measured on one machine with {cores} cores, which the server and all hosts share: [bench.md](bench.md#several-hosts).
+    return f"""- **Compared with SQLite**: durable adds of 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, a search {ratio(search[1], search[0]):.1f} times.
+- **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many as one, three hosts {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times. Tasks
+  that compute are limited by the cores, which all hosts share here.
+- **Empty jobs** compared with pg-boss, in jobs per second: {job_ratios(found)}.
+  Both poll without a pause; pg-boss has `batchSize` 1 unless stated otherwise. koine batches concurrent jobs by itself and writes two
+  events for each job, which pg-boss does not.
 
-- **What is slower than SQLite**: durable adds, {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times with 64 clients. A search takes
-  {ratio(search[1], search[0]):.1f} times as long at its p50: indexes, and what is found again, are in each host's memory.
-- **Tasks that mostly wait**, as those of agents do: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times,
-  three {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times what one does. Tasks that only compute are bound by the cores, here
-  {cores} for all: there more hosts on one machine only add the price of following each other.
-- **Empty jobs** beside pg-boss's, as a ratio of jobs per second: {job_ratios(found)}. Both
-  without a pause; pg-boss with `batchSize` 1 where nothing else is said. koine gathers by itself what comes at the same time, claims and ends
-  each with a guard, and writes an event for both, which pg-boss does not: where pg-boss takes large batches it does less for each job.
-
-How far it goes is a model's word, not a measurement: a simulation with the costs above ([bench/hosts_model.py](../bench/hosts_model.py)),
-for a server with {hosts_model.SERVER_CORES} such cores and as quick a disk. For one to three hosts it stands beside what was measured in bench.md,
-and says more than that: its hosts do not share cores with each other and the server. Take it for which limit comes first, not for how much.
+The next table is a simulation with these costs ([bench/hosts_model.py](../bench/hosts_model.py)), for a server with
+{hosts_model.SERVER_CORES} such cores and an equally fast disk. Its hosts do not share cores, so it exceeds the measurements. Use it to see which limit
+comes first, not for absolute values.
 
 ![Limits of hosts over one PostgreSQL](hosts-model.svg)
 
-{as_markdown(hosts_model.table(costs))}
-"""
+{as_markdown(hosts_model.table(costs))}"""
 
 
 def publish(found):
@@ -159,9 +154,6 @@ def publish(found):
     page = document.Document(os.path.join(ROOT, "doc", "bench.md"))
     page.put(TITLE, bench_section(found), ["As the store grows", document.GOALS])
     page.put_goals([f"| {t} | {f} | {report.WORDS[v]} |" for t, f, v in goals(found)])
-    page.write()
-    page = document.Document(os.path.join(ROOT, "doc", "hosts.md"))
-    page.put(HEADING, hosts_section(found))
     page.write()
     with open(os.path.join(ROOT, "doc", "hosts-model.svg"), "w") as f:
         f.write(hosts_model.picture(hosts_model.Costs(found["costs"])))
