@@ -361,6 +361,10 @@ def test_main_is_another_name_of_the_default_conversation():
         refused(c, "create_agent", {"agent_id": "main"}, "Agent already exists: main")
         same([(a["agent_id"], a["message_count"], a["should_shutdown"]) for a in call(c, "list_agents")["agents"]],
              [("default", 4, True)], "the list")
+        call(c, "create_agent", {"agent_id": "child", "parent_agent_id": "main"})
+        same([a["parent_agent_id"] for a in call(c, "list_agents")["agents"] if a["agent_id"] == "child"],
+             ["default"], "its child")
+        call(c, "destroy_agent", {"agent_id": "child"})
         with d.connect() as own:
             same(own.call("create_agent", {"agent_id": "main"})["agent_id"], "main", "on koine's own socket any name")
             same(own.call("destroy_agent", {"agent_id": "default"})["success"], True, "there it is emptied")

@@ -58,7 +58,8 @@ static int take_wish(struct call *c, struct chat_wish *wish)
 
 	*wish = (struct chat_wish) {
 		.agent = in->model,
-		.parent = in->parent_agent_id,
+		.parent = nexus_is_main(c, in->parent_agent_id) ? TEXT(CHAT_DEFAULT)
+								: in->parent_agent_id,
 		.preset = in->preset,
 		.cwd = in->cwd,
 		.has_write_paths = in->allowed_write_paths != NULL,
