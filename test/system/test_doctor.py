@@ -34,6 +34,13 @@ def free_port():
         return s.getsockname()[1]
 
 
+def is_stopped(pid):
+    """By SIGSTOP. A leak check at the end of a process stops it, too, and SIGCONT would make that wait for ever."""
+    with contextlib.suppress(FileNotFoundError), open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+        return f.read().rpartition(")")[2].split()[0] == "T"
+    return False
+
+
 class Machine(Home):
     """A home where everything is as it should be."""
     patience = "60"  # only what hangs is late
@@ -104,7 +111,7 @@ class Machine(Home):
                            timeout=PATIENCE)
         for process in self.processes:
             if process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
+                if is_stopped(process.pid):
                     os.kill(process.pid, signal.SIGCONT)
                 process.terminate()
             try:
@@ -628,8 +635,13 @@ def test_switched_off_koine_is_an_error():
             ("claude", ".claude/settings.json", ("permissions", "deny"), ["Bash", "mcp__koine"]),
             ("copilot", ".copilot/settings.json", ("disableAllHooks",), True),
             ("gemini", ".gemini/settings.json", ("mcp", "excluded"), ["koine"]),
+            ("gemini", ".gemini/settings.json", ("mcp", "allowed"), ["other"]),
             ("gemini", ".gemini/settings.json", ("hooksConfig", "enabled"), False),
             ("opencode", ".config/opencode/opencode.json", ("mcp", "koine", "enabled"), False),
+            ("opencode", ".config/opencode/opencode.json", ("tools", "koine_*"), False),
+            ("opencode", ".config/opencode/opencode.json", ("permission", "koine*"), "deny"),
+            ("copilot", ".copilot/mcp-config.json", ("mcpServers", "koine", "tools"), []),
+            ("zed", ".config/zed/settings.json", ("disable_ai",), True),
             ("zed", ".config/zed/settings.json", ("context_servers", "koine", "enabled"), False))
     with Machine() as m:
         m.env.pop("XDG_CONFIG_HOME")
@@ -650,10 +662,36 @@ def test_switched_off_koine_is_an_error():
             m.bad()
 
 
+def test_koine_switched_off_in_another_file_is_an_error():
+    offs = (("gemini", ".gemini", "mcp-server-enablement.json", {"koine": {"enabled": False}}),
+            ("vscode", "conf/Code/User", "settings.json", {"chat.mcp.access": "none"}),
+            ("vscode", "conf/Code/User", "settings.json", {"chat.disableAIFeatures": True}))
+    with Machine() as m:
+        for agent, folder, name, settings in offs:
+            os.makedirs(m(folder), exist_ok=True)
+            m.connect(agent, "--yes")
+            m.bad()
+            m.write(folder + "/" + name, json.dumps(settings, indent=1))
+            [f] = m.bad("connected")
+            check("switched off" in f["text"] and name in f["text"], "%r", f)
+            os.unlink(m(folder + "/" + name))
+
+
+def test_settings_that_leave_koine_on_are_no_error():
+    with Machine() as m:
+        os.makedirs(m(".gemini"))
+        m.connect("gemini", "--yes")
+        was = m.read(".gemini/settings.json")
+        for value in ({"allowed": []}, {"allowed": ["other", "koine"]}, {"excluded": ["other"]}):
+            m.write(".gemini/settings.json", with_setting(was, ("mcp",), value), 0o600)
+            m.bad()
+
+
 def test_codex_with_koine_switched_off_is_an_error():
     with Machine() as m:
         was = m.read(".codex/config.toml")
         for text in (was.replace("[mcp_servers.koine]\n", "[mcp_servers.koine]\nenabled = false\n"),
+                     was.replace("[mcp_servers.koine]\n", "[mcp_servers.koine]\nenabled_tools = []\n"),
                      "[features]\nhooks = false\n\n" + was,
                      was.replace("trusted_hash", "enabled = false\ntrusted_hash", 1)):
             check(text != was, "nothing was changed")

@@ -1,6 +1,7 @@
 #include "cli/connect/agents.h"
 
-#define CONFIG "{XDG_CONFIG_HOME|~/.config}"
+#define CONFIG          "{XDG_CONFIG_HOME|~/.config}"
+#define VSCODE_SETTINGS CONFIG "/Code/User/settings.json"
 
 /* Claude Code, Codex and Gemini CLI have the same groups of hooks. */
 #define GROUP(matcher, more)                                                                       \
@@ -77,6 +78,7 @@ const struct agent agents[] = {
 				      "\"XDG_RUNTIME_DIR\"],"
 				      "\"default_tools_approval_mode\":\"approve\"}"}},
 			   .off = {{"mcp_servers/koine/enabled", "false", "koine's tools"},
+				   {"mcp_servers/koine/enabled_tools", "[]", "koine's tools"},
 				   {"features/hooks", "false", "all hooks"},
 				   {"features/codex_hooks", "false", "all hooks"}}},
 			  {.user = "{CODEX_HOME|~/.codex}/hooks.json",
@@ -104,6 +106,9 @@ const struct agent agents[] = {
 					    "\"name\":\"koine\","),
 				      EDIT_ELEMENT, .gate = true}},
 			   .off = {{"mcp/excluded", "koine", "koine's tools"},
+				   {"mcp/allowed", "koine", "koine's tools", .allows = true},
+				   {"koine/enabled", "false", "koine's tools",
+				    .file = "~/.gemini/mcp-server-enablement.json"},
 				   {"hooksConfig/enabled", "false", "all hooks"},
 				   {"hooksConfig/disabled", "koine", "koine's hook"}}}},
 	},
@@ -125,7 +130,11 @@ const struct agent agents[] = {
 			   .by = &jsonc_editor,
 			   .edits = {{"mcp/koine",
 				      "{\"type\":\"local\",\"command\":%l,\"enabled\":true}"}},
-			   .off = {{"mcp/koine/enabled", "false", "koine's tools"}}}},
+			   .off = {{"mcp/koine/enabled", "false", "koine's tools"},
+				   {"tools/koine*", "false", "koine's tools"},
+				   {"tools/koine_*", "false", "koine's tools"},
+				   {"permission/koine*", "\"deny\"", "koine's tools"},
+				   {"permission/koine_*", "\"deny\"", "koine's tools"}}}},
 	},
 	{
 		.name = "copilot",
@@ -138,7 +147,8 @@ const struct agent agents[] = {
 			   .by = &json_editor,
 			   .edits = {{"mcpServers/koine",
 				      "{\"type\":\"local\",\"command\":%c,\"args\":%a,"
-				      "\"tools\":[\"*\"]}"}}},
+				      "\"tools\":[\"*\"]}"}},
+			   .off = {{"mcpServers/koine/tools", "[]", "koine's tools"}}},
 			  {.user = "{COPILOT_HOME|~/.copilot}/settings.json",
 			   .by = &jsonc_editor,
 			   .edits = {{"hooks/preToolUse",
@@ -177,7 +187,13 @@ const struct agent agents[] = {
 			   .project = ".vscode/mcp.json",
 			   .by = &jsonc_editor,
 			   .edits = {{"servers/koine",
-				      "{\"type\":\"stdio\",\"command\":%c,\"args\":%a}"}}}},
+				      "{\"type\":\"stdio\",\"command\":%c,\"args\":%a}"}},
+			   .off = {{"chat.disableAIFeatures", "true", "all agents",
+				    .file = VSCODE_SETTINGS},
+				   {"chat.mcp.access", "\"none\"", "all MCP servers",
+				    .file = VSCODE_SETTINGS},
+				   {"chat.mcp.enabled", "false", "all MCP servers",
+				    .file = VSCODE_SETTINGS}}}},
 	},
 	{
 		.name = "zed",
@@ -189,7 +205,8 @@ const struct agent agents[] = {
 			   .by = &jsonc_editor,
 			   .edits = {{"context_servers/koine",
 				      "{\"command\":%c,\"args\":%a,\"env\":{}}"}},
-			   .off = {{"context_servers/koine/enabled", "false", "koine's tools"}}}},
+			   .off = {{"context_servers/koine/enabled", "false", "koine's tools"},
+				   {"disable_ai", "true", "all agents"}}}},
 	},
 	{NULL},
 };

@@ -11,7 +11,7 @@
 
 #include "cli/connect/edit.h"
 
-enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 10, AGENT_OFF_MAX = 4 };
+enum { AGENT_PROGRAMS_MAX = 2, AGENT_FILES_MAX = 2, AGENT_EDITS_MAX = 10, AGENT_OFF_MAX = 6 };
 
 struct agent_edit {
 	const char *path;
@@ -27,6 +27,8 @@ struct agent_off {
 	const char *path;  /* keys with slashes between them */
 	const char *value; /* the setting's value, or an element of its list */
 	const char *what;  /* is switched off */
+	const char *file;  /* another one, of JSON, that has it; or NULL */
+	bool allows;       /* a list that has something, but not this */
 };
 
 struct agent_file {

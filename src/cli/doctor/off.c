@@ -1,6 +1,9 @@
 /* Settings of an agent that switch off what koine has put into its files. */
+#include <fcntl.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
+#include "base/file.h"
 #include "cli/connect/json_file.h"
 #include "cli/connect/plan.h"
 #include "cli/connect/toml_file.h"
@@ -8,30 +11,40 @@
 
 /* A setting that switches something off. */
 struct setting {
+	const char *file;
 	struct text keys[EDIT_PATH_MAX];
 	unsigned n;
 	const char *value; /* or an element of its list */
 	const char *what;  /* is switched off */
+	bool allows;       /* a list that has something, but not this */
+	bool is_list;      /* as found */
 };
 
-/* A truth as it is written, or a word in a list. */
-static bool has_value(const struct koine_value *v, const char *value)
+static bool list_has(const struct koine_value *list, const char *word)
 {
-	struct text raw = {0};
+	const struct koine_value *v = koine_value_first(list);
 
-	if (koine_value_kind(v) != KOINE_ARRAY) {
-		raw.data = koine_value_raw(v, &raw.len);
-		return text_is(raw, value);
-	}
-	for (v = koine_value_first(v); v; v = koine_value_next(v)) {
-		if (value_is(v, value))
-			return true;
-	}
-	return false;
+	while (v && !value_is(v, word))
+		v = koine_value_next(v);
+	return v != NULL;
+}
+
+/* A truth or a string as it is written, or a word in a list. */
+static bool has_value(const struct koine_value *v, struct setting *s)
+{
+	struct text raw;
+
+	s->is_list = koine_value_kind(v) == KOINE_ARRAY && koine_value_count(v) > 0;
+	if (s->is_list)
+		return list_has(v, s->value) != s->allows;
+	if (koine_value_kind(v) == KOINE_ARRAY)
+		return strcmp(s->value, "[]") == 0;
+	raw.data = koine_value_raw(v, &raw.len);
+	return text_is(raw, s->value);
 }
 
 /* The line of the setting; 0 if the file does not have it. */
-static unsigned line_in_json(struct text text, const struct setting *s)
+static unsigned line_in_json(struct text text, struct setting *s)
 {
 	const struct koine_value *v;
 	struct json_file f;
@@ -43,7 +56,7 @@ static unsigned line_in_json(struct text text, const struct setting *s)
 			if (json_file_member(&f, v, s->keys[i], &v, NULL) != 0)
 				v = NULL;
 		}
-		if (v && has_value(v, s->value))
+		if (v && has_value(v, s))
 			line = edit_line(text, json_file_span(&f, v).start);
 	}
 	json_file_close(&f);
@@ -69,23 +82,48 @@ static unsigned line_in_toml(struct text text, const struct setting *s)
 	return line;
 }
 
-static bool find(struct exam *e, const struct plan *p, const struct plan_file *f,
-		 const struct setting *s)
+static void find(struct exam *e, const struct plan *p, const struct setting *s, unsigned line)
+{
+	struct text key = s->keys[s->n - 1];
+
+	exam_find(e, MARK_BAD, "%s is connected, but %s has switched off %s, in line %u",
+		  p->agent->title, s->file, s->what, line);
+	if (!s->is_list)
+		exam_advise(e, "Remove %.*s from line %u of %s.", TEXT_ARGS(key), line, s->file);
+	else
+		exam_advise(e, "%s \"%s\" %s %.*s in line %u of %s.", s->allows ? "Add" : "Remove",
+			    s->value, s->allows ? "to" : "from", TEXT_ARGS(key), line, s->file);
+}
+
+static bool find_in(struct exam *e, const struct plan *p, const struct plan_file *f,
+		    struct setting *s)
 {
 	struct text text = buf_text(&f->target.text);
 	unsigned line = f->row->by == &toml_editor ? line_in_toml(text, s) : line_in_json(text, s);
 
-	if (line == 0)
-		return false;
-	exam_find(e, MARK_BAD, "%s is connected, but %s has switched off %s, in line %u",
-		  p->agent->title, f->target.path, s->what, line);
-	if (strcmp(s->value, "true") == 0 || strcmp(s->value, "false") == 0)
-		exam_advise(e, "Remove %.*s from line %u of %s.", TEXT_ARGS(s->keys[s->n - 1]),
-			    line, f->target.path);
-	else
-		exam_advise(e, "Remove \"%s\" from %.*s in line %u of %s.", s->value,
-			    TEXT_ARGS(s->keys[s->n - 1]), line, f->target.path);
-	return true;
+	s->file = f->target.path;
+	if (line > 0)
+		find(e, p, s, line);
+	return line > 0;
+}
+
+static bool find_elsewhere(struct exam *e, const struct plan *p, const char *row, struct setting *s)
+{
+	CLEANUP(buf_donep) struct buf text;
+	char path[PATH_MAX];
+	char folder[PATH_MAX];
+	unsigned line = 0;
+	CLEANUP(closep) int fd = -1;
+
+	buf_init(&text, EDIT_FILE_MAX);
+	if (plan_path(row, path, folder))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && file_read_all(fd, &text) == 0)
+		line = line_in_json(buf_text(&text), s);
+	s->file = path;
+	if (line > 0)
+		find(e, p, s, line);
+	return line > 0;
 }
 
 /* Codex can switch off a single hook, in the table that has its trust. */
@@ -99,9 +137,19 @@ static bool find_hook(struct exam *e, const struct plan *p)
 
 		s.n = edit_keys(&f->edits[i], s.keys);
 		s.keys[s.n++] = TEXT("enabled");
-		found = f->edits[i].key && find(e, p, f, &s);
+		found = f->edits[i].key && find_in(e, p, f, &s);
 	}
 	return found;
+}
+
+static bool find_row(struct exam *e, const struct plan *p, const struct plan_file *f,
+		     const struct agent_off *off)
+{
+	const struct edit named = {.path = off->path};
+	struct setting s = {.value = off->value, .what = off->what, .allows = off->allows};
+
+	s.n = edit_keys(&named, s.keys);
+	return off->file ? find_elsewhere(e, p, off->file, &s) : find_in(e, p, f, &s);
 }
 
 bool exam_find_switched_off(struct exam *e, const struct plan *p)
@@ -111,13 +159,8 @@ bool exam_find_switched_off(struct exam *e, const struct plan *p)
 	for (unsigned i = 0; i < p->n && !found; i++) {
 		const struct agent_off *off = p->files[i].row->off;
 
-		for (unsigned k = 0; k < AGENT_OFF_MAX && off[k].path && !found; k++) {
-			const struct edit named = {.path = off[k].path};
-			struct setting s = {.value = off[k].value, .what = off[k].what};
-
-			s.n = edit_keys(&named, s.keys);
-			found = find(e, p, &p->files[i], &s);
-		}
+		for (unsigned k = 0; k < AGENT_OFF_MAX && off[k].path && !found; k++)
+			found = find_row(e, p, &p->files[i], &off[k]);
 	}
 	return found || find_hook(e, p);
 }
