@@ -284,6 +284,30 @@ def test_added_arguments_stay():
         same(home.connect("--json", code=0).out.count('"connected":"no"'), len(AGENTS))
 
 
+def test_what_is_added_in_other_ways_stays():
+    with Home() as home:
+        full_home(home)
+        for agent in ("codex", "zed"):
+            home.connect(agent, "--yes")
+        name = ".codex/config.toml"
+        home.write(name, home.read(name).replace(
+            'args = ["mcp",', 'args = [\n  "mcp", # "one", two\n  \'--tools\',\n  "memory",').replace(
+                '"XDG_RUNTIME_DIR"]', '"XDG_RUNTIME_DIR",\n  "MINE",\n]'))
+        name = ".config/zed/settings.json"
+        home.write(name, home.read(name).replace('"env": {}', '"env": {"MINE": "1"}'))
+        before = {n: home.read(n) for n in (".codex/config.toml", name)}
+        check("MINE" in before[name] and "MINE" in before[".codex/config.toml"], "%r", before)
+        for agent in ("codex", "zed"):
+            home.connect(agent, "--yes")
+        same({n: home.read(n) for n in before}, before)
+        # A list that ends with a comma.
+        text = before[".codex/config.toml"]
+        at = text.index("]", text.index("args"))
+        home.write(".codex/config.toml", text[:at] + ",\n" + text[at:])
+        home.connect("codex", "--yes", "--socket", "/x.sock")
+        same(arguments(home, "codex"), ["mcp", "--tools", "memory", "--start", "--socket", "/x.sock"])
+
+
 def test_path_with_a_space_works_with_every_agent():
     with Home() as home, Folder() as there:
         full_home(home)
@@ -378,6 +402,38 @@ def test_existing_backup_is_not_overwritten():
         home.connect("cursor", "--yes", "--undo")
         same(home.read(".cursor/mcp.json"), '{"now": 1}')
         same(sorted(os.listdir(home(".cursor"))), ["mcp.json", "mcp.json.koine-backup.1"])
+
+
+def test_hand_made_entries_survive_undo_beside_an_older_backup():
+    with Home() as home:
+        full_home(home)
+        for name, text in HAND_MADE.items():
+            home.write(name, text)
+            home.write(name + ".koine-backup", "" if name.endswith("toml") else '{"old": 1}')
+        home.write(".cursor/mcp.json.koine-backup", "of an earlier day")
+        for agent in ("claude", "codex", "cursor", "opencode"):
+            home.connect(agent, "--yes")
+            home.connect(agent, "--yes", "--gate")
+            home.connect(agent, "--yes", "--undo")
+        for name, text in HAND_MADE.items():
+            same(home.read(name), text, name)
+        same(home.read(".cursor/mcp.json.koine-backup.1"), "of an earlier day")
+
+
+def test_entry_made_by_hand_after_an_undo_survives_the_next():
+    entry = '{"mine": 1, "mcpServers": {"koine": {"command": "/usr/bin/koine", "args": ["mcp"]}}}'
+    with Home() as home:
+        full_home(home)
+        home.write(".cursor/mcp.json", "{}")
+        home.connect("cursor", "--yes")
+        home.write(".cursor/mcp.json", home.read(".cursor/mcp.json").replace("{", '{"new": 1,', 1))
+        home.connect("cursor", "--yes", "--undo")
+        same(home.read(".cursor/mcp.json.koine-backup.1"), "{}")
+        home.write(".cursor/mcp.json", entry)
+        home.connect("cursor", "--yes")
+        check(KOINE in home.read(".cursor/mcp.json"), "it is not connected")
+        home.connect("cursor", "--yes", "--undo")
+        same(home.read(".cursor/mcp.json"), entry)
 
 
 # ---- what is shown ----

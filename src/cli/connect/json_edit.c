@@ -66,6 +66,14 @@ static int copy(struct text file, struct buf *out)
 	return out->err;
 }
 
+/* What users have put into an object that koine leaves empty is theirs. */
+static bool will_do(const struct koine_value *is, const struct koine_value *should)
+{
+	if (koine_value_kind(should) == KOINE_OBJECT && koine_value_count(should) == 0)
+		return koine_value_kind(is) == KOINE_OBJECT;
+	return json_value_equal(is, should);
+}
+
 /* The first part that is not as it should be, and what it should be: with what users have added to
  * a list. *ret_part is NULL if all is well. */
 static int find_part(const struct json_file *f, const struct koine_value *ours,
@@ -88,7 +96,7 @@ static int find_part(const struct json_file *f, const struct koine_value *ours,
 			break;
 		if (*ret_joined)
 			should = koine_doc_root(*ret_joined);
-		if (!*ret_is || !json_value_equal(*ret_is, should))
+		if (!*ret_is || !will_do(*ret_is, should))
 			break;
 	}
 	*ret_part = part;

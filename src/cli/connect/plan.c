@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/connect/program.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
@@ -183,12 +184,40 @@ static bool is_ours_alone(const struct plan_file *f)
 			text_equal(buf_text(&made), buf_text(&f->target.text)));
 }
 
+static void count_names(void *arg, struct text program)
+{
+	*(unsigned *)arg += program.data[0] != '/';
+}
+
+/* koine connect writes paths, but for a project. A name was written by hand. */
+static unsigned names_in(const struct plan_file *f, struct text text)
+{
+	unsigned n = 0;
+
+	program_each(f->row->by, text, count_names, &n);
+	return n;
+}
+
+/* Whether the backup is of the file as it was before koine connect. It may be from another time, and
+ * an entry made by hand since. */
+static bool is_backed_up(const struct plan *p, const struct plan_file *f)
+{
+	struct text before = buf_text(&f->target.before);
+	CLEANUP(buf_donep) struct buf after;
+
+	buf_init(&after, EDIT_FILE_MAX);
+	if (!f->target.has_backup ||
+	    edit_put(f->row->by, before, f->edits, f->n_wanted, &after, NULL) != 0)
+		return false;
+	return p->project || names_in(f, buf_text(&f->target.text)) <= names_in(f, before);
+}
+
 /* What is there before the first change is kept, also if that is an entry for koine made by hand. */
-static bool needs_backup(const struct plan_file *f)
+static bool needs_backup(const struct plan *p, const struct plan_file *f)
 {
 	if (!f->changes || !f->target.exists || !f->has_ours)
 		return f->changes;
-	return !f->target.has_backup && !is_ours_alone(f);
+	return !is_backed_up(p, f) && (f->target.has_backup || !is_ours_alone(f));
 }
 
 int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
@@ -205,7 +234,7 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
 	f->changes = !text_equal(buf_text(&f->after), file);
 	f->removes = p->undo && f->changes && (!f->target.has_backup || f->target.was_made) &&
 		     is_nothing(buf_text(&f->after));
-	f->backs_up = !p->undo && needs_backup(f);
+	f->backs_up = !p->undo && needs_backup(p, f);
 	f->has_hooks = f->changes && mentions_hook(f);
 	return f->after.err;
 }
@@ -284,13 +313,18 @@ bool plan_changes(const struct plan *p)
 
 /* ---- carrying it out ---- */
 
-/* The backup has done its duty if the file is what it was. */
-static void drop_backup(const struct plan_file *f)
+/* The backup has done its duty if the file is what it was. Otherwise it gets out of the way: what is
+ * there at the next koine connect may be a new entry made by hand. */
+static int drop_backup(const struct plan_file *f, struct why *why)
 {
 	const struct target *t = &f->target;
 
-	if (t->has_backup && (t->was_made || text_equal(buf_text(&f->after), buf_text(&t->before))))
-		unlink(t->backup);
+	if (!t->has_backup)
+		return 0;
+	if (!t->was_made && !text_equal(buf_text(&f->after), buf_text(&t->before)))
+		return target_keep_backup(t, why);
+	unlink(t->backup);
+	return 0;
 }
 
 static int carry_out(const struct plan *p, const struct plan_file *f, struct why *why)
@@ -301,7 +335,7 @@ static int carry_out(const struct plan *p, const struct plan_file *f, struct why
 	if (r == 0)
 		r = f->removes ? target_remove(t, why) : target_write(t, buf_text(&f->after), why);
 	if (r == 0 && p->undo)
-		drop_backup(f);
+		r = drop_backup(f, why);
 	return r;
 }
 

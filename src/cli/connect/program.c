@@ -64,12 +64,13 @@ static void each_toml(struct text text, const struct walk *w)
 	toml_file_close(&f);
 }
 
-void program_each(const struct plan_file *f, void (*fn)(void *arg, struct text program), void *arg)
+void program_each(const struct editor *by, struct text text,
+		  void (*fn)(void *arg, struct text program), void *arg)
 {
 	const struct walk w = {.fn = fn, .arg = arg};
 
-	if (f->row->by == &toml_editor)
-		each_toml(buf_text(&f->target.text), &w);
+	if (by == &toml_editor)
+		each_toml(text, &w);
 	else
-		each_json(buf_text(&f->target.text), &w);
+		each_json(text, &w);
 }

@@ -266,8 +266,7 @@ int target_write(const struct target *t, struct text text, struct why *why)
 	return r != 0 ? r : replace(t, t->real, text, why);
 }
 
-/* FILE.koine-backup.1, or the first number that is free. */
-static int keep_older(const struct target *t, struct why *why)
+int target_keep_backup(const struct target *t, struct why *why)
 {
 	char path[PATH_MAX + 8];
 
@@ -286,7 +285,7 @@ int target_back_up(const struct target *t, struct why *why)
 	int r = make_folders(t, why);
 
 	if (r == 0 && t->has_backup && !t->was_made)
-		r = keep_older(t, why);
+		r = target_keep_backup(t, why);
 	return r != 0 ? r : replace(t, t->backup, t->exists ? buf_text(&t->text) : made, why);
 }
 

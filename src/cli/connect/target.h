@@ -35,4 +35,6 @@ int target_write(const struct target *t, struct text text, struct why *why);
 /* Copies what was read into the backup, or writes that there was no file. An older backup is kept under
  * another name. */
 int target_back_up(const struct target *t, struct why *why);
+/* Renames the backup to FILE.koine-backup.1, or the first number that is free. */
+int target_keep_backup(const struct target *t, struct why *why);
 int target_remove(const struct target *t, struct why *why);

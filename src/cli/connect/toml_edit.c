@@ -201,6 +201,17 @@ static void builder_freep(struct koine_json **j)
 	koine_json_free(*j);
 }
 
+/* TOML allows a comma behind the last item. */
+static void drop_comma(struct buf *json)
+{
+	size_t n = json->len;
+
+	while (n > 0 && memchr(" \t\r\n", json->data[n - 1], 4))
+		n--;
+	if (n > 0 && json->data[n - 1] == ',')
+		json->len = n - 1;
+}
+
 /* A list of strings as JSON. False: it is not one, or has something in it that JSON lacks. */
 static bool list_as_json(struct text list, struct koine_doc **ret_doc)
 {
@@ -231,6 +242,8 @@ static bool list_as_json(struct text list, struct koine_doc **ret_doc)
 			j = NULL;
 		} else {
 			end = begin;
+			if (*begin == ']')
+				drop_comma(&json);
 			buf_add(&json, begin, 1);
 		}
 		at = (size_t)(end - list.data);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "cli/child/child.h"
+#include "cli/connect/plan.h"
 #include "cli/connect/probe.h"
 #include "cli/connect/program.h"
 #include "cli/doctor/exam.h"
@@ -187,7 +188,8 @@ static bool look_at(struct exam *e, const struct agent *agent, const char *own)
 		connected = false;
 	} else {
 		for (unsigned i = 0; i < p->n; i++)
-			program_each(&p->files[i], on_program, &s);
+			program_each(p->files[i].row->by, buf_text(&p->files[i].target.text),
+				     on_program, &s);
 		if (!s.gone[0] && exam_find_switched_off(e, p))
 			;
 		else if (posts(p) && !s.gone[0])
