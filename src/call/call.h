@@ -40,6 +40,7 @@ struct call {
 	const struct field *for_humans; /* one that was given and that agents may not set */
 	struct text path_name; /* HTTP: what the "*" of the path stands for; else {NULL, 0} */
 	atomic_bool cancelled; /* asked to stop; a slow handler checks now and then */
+	size_t counted;        /* in server.call_bytes, while it is linked */
 	int lane;              /* of the worker it runs on; -1: the writer, or the loop */
 	void *state;           /* the handler's own, between call_later and the answer */
 	void *opened;          /* what the dialect's `open` has read of the message */

@@ -137,6 +137,7 @@ static void unlink_call(struct call *c)
 	list_remove(&c->link);
 	c->linked = false;
 	c->server->n_calls--;
+	c->server->call_bytes -= c->counted;
 	c->server->others.calls -= c->peer.other;
 	if (c->client)
 		c->client->n_running--;

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "call/parked.h"
 
+enum { SMALL_CALL = 64 << 10 };
+
 void batch_unref(struct batch *b)
 {
 	if (!b || --b->refs > 0)
@@ -94,12 +96,24 @@ static int find_method(struct call *c)
 	return 0;
 }
 
-/* Other users get at most half, so that some is always left for our own. */
+/* What it takes while it runs: its message, and what was read of that. */
+static size_t held_by(const struct call *c)
+{
+	return c->arena.used + (c->pinned ? 0 : c->source.len) +
+	       (c->batch ? c->batch->arena.used : 0);
+}
+
+/* Other users get at most half, so that some is always left for our own. A small call is never
+ * refused for the bytes that others hold: a decision must reach what waits for it. */
 static int check_room(struct call *c)
 {
 	const struct server *s = c->server;
 	const unsigned limit = s->opts.limits.calls;
+	const size_t held = held_by(c);
 
+	if (held > SMALL_CALL && s->call_bytes + held > s->opts.limits.total_call_bytes)
+		return refuse(&c->why, REFUSE_LIMIT, "calls in flight hold %zu bytes already",
+			      s->call_bytes);
 	if (s->n_calls >= limit)
 		return refuse(&c->why, REFUSE_LIMIT, "%u calls are in flight already", limit);
 	if (c->peer.other && s->others.calls >= limit / 2)
@@ -170,6 +184,8 @@ static void keep_running(struct call *c)
 	if (c->linked)
 		return;
 	c->linked = true;
+	c->counted = held_by(c);
+	c->server->call_bytes += c->counted;
 	call_count_begin(&c->server->counts, c);
 	/* The handler may have let its client go. */
 	list_append(s ? &s->running : &c->server->detached, &c->link);

@@ -31,6 +31,7 @@ const struct limits default_limits = {
 	.reply_bytes = 16 << 20,
 	.room_wait_ms = 10000,
 	.total_input_bytes = 64 << 20,
+	.total_call_bytes = 256 << 20,
 	.progress_bytes = 16 << 10,
 	.json_depth = JSON_DEPTH_DEFAULT,
 	.json_values = JSON_VALUES_DEFAULT,

@@ -31,6 +31,7 @@ struct limits {
 	unsigned room_wait_ms;    /* for a call without room for its answer; then it is refused */
 	size_t reply_bytes;       /* of one answer */
 	size_t total_input_bytes; /* half-sent messages of all clients; more cuts the worst */
+	size_t total_call_bytes;  /* held by calls in flight; more refuses large ones */
 	size_t progress_bytes;    /* of a half-sent message, in each read_timeout */
 	unsigned json_depth;
 	unsigned json_values;
@@ -155,7 +156,8 @@ struct server {
 	unsigned n_spare_calls;
 	unsigned n_clients;
 	struct others others;
-	unsigned n_calls; /* in flight */
+	unsigned n_calls;  /* in flight */
+	size_t call_bytes; /* that these hold */
 	struct call_counts counts;
 	struct samples *samples; /* of the last day; who keeps them frees them. NULL: nobody does */
 	uint64_t last_client;

@@ -329,6 +329,34 @@ def test_half_sent_messages_are_bounded_in_sum():
             same(len(json.loads(c.read_line())["result"][0]), size, "length")
 
 
+def test_messages_of_calls_that_wait_are_bounded_in_sum():
+    """A call keeps its whole message until it is answered, members that nobody reads included."""
+    def ask(c, i, size):
+        c.send(Line.wrap(request("approval.request", {"tool": "t%d" % i, "input": {}, "unread": "x" * size})))
+
+    limit = 64 * MIB
+    with Daemon("--set", "limits.total_call_bytes=%d" % limit) as d, d.connect() as person:
+        person.ping()
+        before = rss(d.pid)
+        clients = [d.connect() for _ in range(12)]
+        for i, c in enumerate(clients):
+            ask(c, i, 15 * MIB)
+        d.settle()
+        for c in clients[:4]:
+            check(not is_told(c), "a call was refused")
+        for c in clients[4:]:
+            check(b"calls in flight hold" in c.read_line(), "a call was not refused")
+        check(rss(d.pid) - before < limit + 32 * MIB, "memory grew by %d MiB", (rss(d.pid) - before) // MIB)
+        # Small ones are served, and one that ends makes room.
+        ask(clients[4], 4, 1000)
+        wait_until(lambda: person.call("approval.list")["pending"] == 5, "the small one")
+        first = [a["id"] for a in person.call("approval.list")["approvals"] if a["tool"] == "t0"][0]
+        person.call("approval.withdraw", {"id": first})
+        check(b"superseded" in clients[0].read_line(), "the first was not told")
+        ask(clients[5], 5, 15 * MIB)
+        wait_until(lambda: person.call("approval.list")["pending"] == 5, "the large one")
+
+
 def test_a_connection_over_http_that_says_nothing_is_cut():
     with Daemon("--set", "limits.read_timeout=1", listen=EVERYWHERE) as d:
         c = d.connect("http")
@@ -512,6 +540,7 @@ if __name__ == "__main__":
         "large_answers_that_nobody_reads_are_bounded_in_sum",
         "long_answers_that_nobody_reads_wait_to_be_made",
         "half_sent_messages_are_bounded_in_sum",
+        "messages_of_calls_that_wait_are_bounded_in_sum",
         "coming_and_going_leaves_nothing_behind",
         "ten_thousand_idle_connections_are_cheap",
         "out_of_descriptors_it_serves_those_inside_and_waits",

@@ -168,6 +168,8 @@ static const struct setting limits_rows[] = {
 	 "seconds that a call waits for room for its answer"},
 	{"limits", "total_input_bytes", SET_SIZE, LIMIT(total_input_bytes), 1 << 20, 1LL << 40,
 	 "half-sent messages of all clients, before the largest and slowest are cut"},
+	{"limits", "total_call_bytes", SET_SIZE, LIMIT(total_call_bytes), 1 << 20, 1LL << 40,
+	 "held by calls in flight, before those with large messages are refused"},
 	{"limits", "progress_bytes", SET_SIZE, LIMIT(progress_bytes), 1, 1 << 30,
 	 "bytes of a half-sent message that must come in each read_timeout"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30, "one answer"},
