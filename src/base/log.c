@@ -228,6 +228,6 @@ bool log_has_room(uint64_t now_ms)
 	}
 	pthread_mutex_unlock(&lock);
 	if (tell > 0)
-		log_info("lines left out", "count=%u", tell);
+		log_info("log lines dropped", "count=%u", tell);
 	return room;
 }

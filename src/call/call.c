@@ -126,7 +126,7 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 /* For an unknown method the sentence is just its name, which is already there. */
 static void log_refusal(const struct call *c, const struct why *why)
 {
-	log_caused(LOG_LEVEL_INFO, "call refused", "dialect=%s method=%.*s why=%s",
+	log_caused(LOG_LEVEL_INFO, "call refused", "dialect=%s method=%.*s reason=%s",
 		   c->dialect->name, TEXT_ARGS(c->request.method),
 		   why->code == REFUSE_METHOD ? c->dialect->errors[REFUSE_METHOD].words
 					      : why->text);

@@ -94,7 +94,7 @@ static void refuse_stream(struct client *s, const struct frame *frame)
 	struct json j;
 
 	log_caused(LOG_LEVEL_INFO, "connection refused",
-		   "connection=%llu dialect=%s framing=%s why=%s", (unsigned long long)s->number,
+		   "connection=%llu dialect=%s framing=%s reason=%s", (unsigned long long)s->number,
 		   d->name, client_framing_name(s), frame->why.text);
 	s->closing = true;
 	if (is_http(s)) {
@@ -120,7 +120,7 @@ static void refuse_stream(struct client *s, const struct frame *frame)
 
 void client_give_up(struct client *s)
 {
-	log_caused(LOG_LEVEL_INFO, "connection given up", "connection=%llu why=%s",
+	log_caused(LOG_LEVEL_INFO, "connection closed", "connection=%llu reason=%s",
 		   (unsigned long long)s->number, "an answer could not be written");
 	s->closing = true;
 }

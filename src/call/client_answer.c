@@ -8,7 +8,7 @@
 
 void client_log(const struct client *s, const char *way, const char *data, size_t len)
 {
-	log_debug("message", "connection=%llu dialect=%s way=%s bytes=%zu text=%.*s",
+	log_debug("message", "connection=%llu dialect=%s direction=%s bytes=%zu text=%.*s",
 		  (unsigned long long)s->number, s->endpoint->dialect->name, way, len,
 		  (int)(len > 800 ? 800 : len), data);
 }

@@ -141,11 +141,12 @@ const struct framing framing_gob = {
 static void log_way(const struct client *s, const char *way, size_t bytes, struct text method,
 		    uint64_t seq, struct text said)
 {
-	log_debug("message",
-		  "connection=%llu dialect=%s way=%s bytes=%zu method=%.*s seq=%llu text=%.*s",
-		  (unsigned long long)s->number, s->endpoint->dialect->name, way, bytes,
-		  TEXT_ARGS(method), (unsigned long long)seq,
-		  (int)(said.len > LOGGED_BYTES ? LOGGED_BYTES : said.len), said.data);
+	log_debug(
+		"message",
+		"connection=%llu dialect=%s direction=%s bytes=%zu method=%.*s seq=%llu text=%.*s",
+		(unsigned long long)s->number, s->endpoint->dialect->name, way, bytes,
+		TEXT_ARGS(method), (unsigned long long)seq,
+		(int)(said.len > LOGGED_BYTES ? LOGGED_BYTES : said.len), said.data);
 }
 
 /* As JSON, as far as there is room. */
@@ -378,8 +379,9 @@ static int send_said(struct client *s, struct call *c, struct buf *out)
 		return c->out.err;
 	r = c->failed ? put_failure(g, out, c) : put_reply(g, out, c);
 	if (r > 0) {
-		log_caused(LOG_LEVEL_WARN, "answer not sent", "dialect=%s method=%.*s why=%s",
-			   c->dialect->name, TEXT_ARGS(c->request.method), c->why.text);
+		log_caused(LOG_LEVEL_WARN, "could not send response",
+			   "dialect=%s method=%.*s reason=%s", c->dialect->name,
+			   TEXT_ARGS(c->request.method), c->why.text);
 		s->endpoint->n_errors++;
 		r = put_error(&g->writer, out, c, text_of(c->why.text));
 	}

@@ -125,7 +125,7 @@ static void turn_away(struct client *s, const struct gate_refusal *no,
 	if (no->status == 401 || no->status == 403)
 		s->http_keep_alive = false;
 	log_caused(LOG_LEVEL_INFO, "request refused",
-		   "connection=%llu dialect=%s status=%d path=%.*s why=\"%s\"",
+		   "connection=%llu dialect=%s status=%d path=%.*s reason=\"%s\"",
 		   (unsigned long long)s->number, s->endpoint->dialect->name, no->status,
 		   (int)path_length(target), target.data, no->text);
 	http_send_refusal(s, no->extra, &refusal);

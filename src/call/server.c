@@ -193,7 +193,7 @@ static void note_refused(struct endpoint *e, const struct peer *peer, enum refus
 	if (peer->known)
 		snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
 	e->n_refused[reason]++;
-	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%s why=\"%s\"",
+	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%s reason=\"%s\"",
 		   e->dialect->name, e->address, uid, words[reason]);
 }
 
@@ -215,7 +215,7 @@ static void on_accept(void *arg, int fd, const struct peer *peer)
 		close(fd);
 		note_refused(e, peer, REFUSED_LIMIT);
 	} else if (server_accept(s, e, fd, peer) != 0) {
-		log_warn("connection dropped", "dialect=%s why=%s", e->dialect->name,
+		log_warn("connection dropped", "dialect=%s reason=%s", e->dialect->name,
 			 "out of memory");
 	}
 }
@@ -470,7 +470,7 @@ static void stop_over(void *arg)
 	struct server *s = arg;
 
 	if (s->opts.limits.stop_ms > 0 && !s->hurried)
-		log_warn("stop took too long", "connections=%u calls=%u", s->n_clients, s->n_calls);
+		log_warn("shutdown timed out", "connections=%u calls=%u", s->n_clients, s->n_calls);
 	list_for_each (at, following, &s->clients)
 		cancel_calls(&list_entry(at, struct client, link)->running);
 	close_clients(s);

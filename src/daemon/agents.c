@@ -203,9 +203,9 @@ static int make_or_excuse(const struct settings *s, const struct agent_setting *
 	int r = make_agent(s, a, l, env, ret, &why);
 
 	if (r > 0 || (r == 0 && look_at_agent(a, &why) > 0))
-		log_warn("agent not available", "agent=%s why=\"%s\"", a->name, why.text);
+		log_warn("agent unavailable", "agent=%s reason=\"%s\"", a->name, why.text);
 	else if (lacks_model(a))
-		log_info("agent without a model", "agent=%s why=\"%s\"", a->name, no_model);
+		log_info("agent has no model", "agent=%s reason=\"%s\"", a->name, no_model);
 	if (r > 0)
 		r = absent_new(l, a->name, agent_kind_word(a->kind), why.text, ret);
 	return r;

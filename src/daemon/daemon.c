@@ -57,7 +57,7 @@ static int take_settings(struct daemon *d, struct settings *fresh,
 	rules_reload(d);
 	if (renotify)
 		notify_reload(d);
-	log_info("settings read again", "file=%s", fresh->config[0] ? fresh->config : "none");
+	log_info("settings reloaded", "file=%s", fresh->config[0] ? fresh->config : "none");
 	return 0;
 }
 
@@ -72,7 +72,8 @@ static int on_reload_asked(void *arg, const struct dialect *by,
 	if (r == 0 && !(by && by->sandboxed))
 		r = take_settings(d, &fresh, report, why);
 	if (r != 0)
-		log_warn("settings not read again", "why=%s", r > 0 ? why->text : strerror(-r));
+		log_warn("could not reload settings", "reason=%s",
+			 r > 0 ? why->text : strerror(-r));
 	return r;
 }
 
@@ -152,7 +153,7 @@ static void raise_descriptors(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		log_warn("descriptors not raised", "error=%s", strerror(errno));
+		log_warn("could not raise the limit of open files", "error=%s", strerror(errno));
 }
 
 /* What a sandboxed agent may call: methods to ask for approval and to remember. None of them
@@ -397,7 +398,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	if (r == 0)
 		r = start(&d, &why);
 	if (r != 0) {
-		log_err("cannot start", "why=%s", why.text[0] ? why.text : strerror(-r));
+		log_err("cannot start", "reason=%s", why.text[0] ? why.text : strerror(-r));
 		tear_down(&d);
 		return r > 0 ? EX_UNAVAILABLE : EX_OSERR;
 	}

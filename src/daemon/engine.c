@@ -360,7 +360,7 @@ static void set_parallel(struct tasks *t, const char *group, unsigned parallel)
 	int r = tasks_set_parallel(t, group ? text_of(group) : (struct text) {0}, parallel, &why);
 
 	if (r != 0)
-		log_warn("limit of tasks not changed", "group=%s why=%s", group ? group : "all",
+		log_warn("could not change task limit", "group=%s reason=%s", group ? group : "all",
 			 r > 0 ? why.text : strerror(-r));
 }
 

@@ -85,12 +85,12 @@ static int shrink_store(struct engine *s, bool *ret_more)
 }
 
 static const struct kind kinds[] = {
-	{memories_due, sweep_memories, "expired memories not deleted"},
-	{events_due, sweep_events, "old events not deleted"},
-	{NULL, sweep_sessions, "old sessions not deleted"},
-	{approvals_due, sweep_approvals, "old approvals not deleted"},
-	{conversations_due, sweep_conversations, "old conversations not deleted"},
-	{NULL, shrink_store, "room of the store not returned", .pause_ms = 20},
+	{memories_due, sweep_memories, "could not delete expired memories"},
+	{events_due, sweep_events, "could not delete old events"},
+	{NULL, sweep_sessions, "could not delete old sessions"},
+	{approvals_due, sweep_approvals, "could not delete old approvals"},
+	{conversations_due, sweep_conversations, "could not delete old conversations"},
+	{NULL, shrink_store, "could not shrink the store", .pause_ms = 20},
 };
 
 enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
@@ -202,7 +202,7 @@ int housekeeping_start(struct server *server, struct engine *engine,
 		return r;
 	}
 	if (!engine_shrinks(engine))
-		log_info("store does not shrink: koined(8) says how it learns to", "path=%s",
+		log_info("store file cannot shrink: see MAINTENANCE in koined(8)", "path=%s",
 			 engine_store_path(engine));
 	on_tick(h);
 	*ret_housekeeping = h;

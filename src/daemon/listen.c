@@ -106,14 +106,15 @@ static void note_listener(const struct daemon *d, const struct plan_row *row)
 
 	if (row->fd < 0 && row->address.kind == ADDRESS_UNIX &&
 	    paths_open_to_all(row->address.path))
-		log_warn("socket folder is open to all",
-			 "dialect=%s address=%s why=\"anybody can put another socket there; chmod "
+		log_warn("socket folder is writable by other users",
+			 "dialect=%s address=%s reason=\"anybody can put another socket there; "
+			 "chmod "
 			 "o-w or chmod +t its folder\"",
 			 dialect->name, row->address.path);
 	if (!token || !dialect->http_token_unset || hosts_token(&d->hosts, dialect))
 		return;
 	snprintf(refuses, sizeof(refuses), "%s refuses every call", dialect->name);
-	log_info(refuses, "why=\"there is neither %s nor %s.token_file\"", token->variable,
+	log_info(refuses, "reason=\"there is neither %s nor %s.token_file\"", token->variable,
 		 dialect->name);
 }
 
@@ -170,14 +171,15 @@ static int yield(struct daemon *d, const struct plan_row *row, int r, struct why
 	address_format(&row->address, address);
 	name_occupant(row, who);
 	if (row->address.kind == ADDRESS_UNIX) {
-		log_warn("original place not served", "dialect=%s why=\"%s%s\"", row->dialect->name,
-			 why->text, who);
+		log_warn("default address not served", "dialect=%s reason=\"%s%s\"",
+			 row->dialect->name, why->text, who);
 		return 0;
 	}
 	if (r != REFUSE_CONFLICT)
 		return r;
-	log_warn("port is taken", "dialect=%s address=%s why=\"%s%s; a free one instead\"",
-		 row->dialect->name, address, why->text, who);
+	log_warn("port in use, listening on another",
+		 "dialect=%s address=%s reason=\"%s%s; a free one instead\"", row->dialect->name,
+		 address, why->text, who);
 	other.address.port = 0;
 	return open_row(d, &other, why);
 }
@@ -196,8 +198,8 @@ static int listen_shut(struct daemon *d, const struct plan_row *row, struct why 
 	const struct listener_opts opts = {
 		.fd = row->fd, .name = row->dialect->name, .anybody = true, .on_accept = turn_away};
 
-	log_info("dialect is off",
-		 "dialect=%s why=\"the service manager listens, [listen] says "
+	log_info("dialect is off, closing its socket",
+		 "dialect=%s reason=\"the service manager listens, [listen] says "
 		 "off: clients are turned away\"",
 		 row->dialect->name);
 	return listener_open(d->loop, &row->address, &opts, &d->shut[d->n_shut++], why);
@@ -229,7 +231,7 @@ static int listen_in_project(struct daemon *d, const struct plan_row *row, struc
 		broken = row->fd < 0 && life->socket_broken(row->address.path);
 	if (!broken || !row->skipped_if_broken)
 		return r;
-	log_warn("project not served", "why=%s", why->text);
+	log_warn("could not serve project", "reason=%s", why->text);
 	return 0;
 }
 

@@ -216,7 +216,7 @@ static int run_again(void)
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	if (listeners_pass() == 0)
 		execv(path, main_argv);
-	log_err("cannot start anew", "error=%s", strerror(errno));
+	log_err("could not restart", "error=%s", strerror(errno));
 	return EX_OSERR;
 }
 

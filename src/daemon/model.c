@@ -140,8 +140,8 @@ static bool is_ourselves(const struct daemon *d)
 		if (!e->dialect->makes_vectors || address_parse(e->address, &address, &why) != 0 ||
 		    !model_is_at(d->settings->embedding_url, &address))
 			continue;
-		log_warn("no vectors",
-			 "why=embedding_url is our own embedding listener, and is not used "
+		log_warn("embedding failed",
+			 "reason=embedding_url is our own embedding listener, and is not used "
 			 "address=%s",
 			 e->address);
 		return true;

@@ -166,7 +166,8 @@ void notify_reload(struct daemon *d)
 	notify_clear(d->engine->notify);
 	r = add_all(d, &why);
 	if (r != 0)
-		log_err("notifiers not made again", "why=\"%s\"", r > 0 ? why.text : strerror(-r));
+		log_err("could not reload notifiers", "reason=\"%s\"",
+			r > 0 ? why.text : strerror(-r));
 }
 
 /* ---- --check ---- */

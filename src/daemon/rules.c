@@ -44,7 +44,7 @@ int64_t (*rules_clock(const struct settings *s))(void *arg)
 
 static void left_out(const struct rule_setting *from, int r, const struct why *why)
 {
-	log_warn("rule left out", "why=\"%s: rule '%s': %s\"", from->where, from->name,
+	log_warn("rule skipped", "reason=\"%s: rule '%s': %s\"", from->where, from->name,
 		 r > 0 ? why->text : strerror(-r));
 }
 
@@ -122,7 +122,7 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 		now->invalid = !stays;
 		if (!stays)
 			continue;
-		log_warn("rule stays as it was", "rule=%s why=\"%s\"", now->name, reason);
+		log_warn("rule unchanged", "rule=%s reason=\"%s\"", now->name, reason);
 		*now = *was;
 	}
 }
@@ -152,7 +152,7 @@ void rules_reload(struct daemon *d)
 	int r = set_rules(d);
 
 	if (r != 0)
-		log_err("rules not read again", "error=%s", strerror(-r));
+		log_err("could not reload rules", "error=%s", strerror(-r));
 }
 
 void rules_end(struct daemon *d, uint64_t end_ms)

@@ -99,7 +99,7 @@ static void on_out_of_patience(void *arg)
 {
 	struct daemon *d = arg;
 
-	log_warn("stop took too long", "calls=%d tasks=%d sessions=%d processes=%d",
+	log_warn("shutdown timed out", "calls=%d tasks=%d sessions=%d processes=%d",
 		 !d->server_stopped, !d->tasks_stopped, !d->sessions_stopped,
 		 !d->processes_stopped);
 	d->hurried = true;
@@ -153,7 +153,7 @@ void stop_to_start_anew(void *daemon, const char *reason)
 	if (d->anew || d->server->stopping)
 		return;
 	d->anew = true;
-	log_err("the store is not what we remember, starting anew", "why=\"%s\"", reason);
+	log_err("store was rewound, restarting", "reason=\"%s\"", reason);
 	node_fence(d->engine->node, reason);
 	events_tell_gone(d->engine->events);
 	listeners_keep();

@@ -33,7 +33,7 @@ static int open_default(const struct settings *s, struct word_file **ret_file)
 		if (r <= 0)
 			return r;
 		if (r != REFUSE_NOT_FOUND)
-			log_warn("table of words not used", "why=%s", why.text);
+			log_warn("word table not used", "reason=%s", why.text);
 	}
 	return 0;
 }

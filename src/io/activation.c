@@ -67,15 +67,15 @@ static void take(struct activation *ret)
 	    !env_number("LISTEN_FDS", &n))
 		return;
 	if (n > ACTIVATION_MAX)
-		log_warn("too many handed-over sockets", "given=%llu taken=%d",
-			 (unsigned long long)n, ACTIVATION_MAX);
+		log_warn("too many inherited sockets", "given=%llu used=%d", (unsigned long long)n,
+			 ACTIVATION_MAX);
 	for (uint64_t i = 0; i < n; i++) {
 		char name[sizeof(ret->sockets[0].name)];
 		int fd = FIRST_FD + (int)i;
 
 		next_name(&names, name, sizeof(name));
 		if (!make_ours(fd)) {
-			log_warn("handed-over socket is missing", "fd=%d name=%s", fd, name);
+			log_warn("inherited socket is missing", "fd=%d name=%s", fd, name);
 			return;
 		}
 		/* Those beyond our room are not used, but not passed on to children either. */
@@ -127,7 +127,7 @@ void notify_send(const char *state)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, len) < 0)
-		log_debug("service manager does not listen", "error=\"%s\"", strerror(errno));
+		log_debug("service manager unreachable", "error=\"%s\"", strerror(errno));
 }
 
 uint64_t notify_watchdog_ms(void)

@@ -154,7 +154,7 @@ static void starve(struct listener *l, int err)
 
 	if (!l->starved) {
 		address_format(&l->address, text);
-		log_warn(out_of_descriptors(err) ? "out of descriptors" : "accept fails",
+		log_warn(out_of_descriptors(err) ? "out of descriptors" : "accept failed",
 			 "address=%s error=\"%s\" retry_ms=%d", text, strerror(err),
 			 STARVED_RETRY_MS);
 	}
@@ -338,7 +338,7 @@ static int know_peers(struct listener *l, bool guarded, struct why *why)
 			      "the kernel does not tell who connects to %.60s (sock_diag: %s): it "
 			      "needs a token (token_file), or be a Unix socket",
 			      text, strerror(-r));
-	log_info("peers unknown", "address=%s error=\"%s\"", text, strerror(-r));
+	log_info("could not identify peers", "address=%s error=\"%s\"", text, strerror(-r));
 	return 0;
 }
 

@@ -132,7 +132,7 @@ static int cope(struct watch *w, int r)
 	if (!w->started || r == 0)
 		return r;
 	if (!w->full)
-		log_warn("folders are not watched", "root=%s watched=%u error=\"%s\"", w->root,
+		log_warn("could not watch folders", "root=%s watched=%u error=\"%s\"", w->root,
 			 w->n_folders, r < 0 ? strerror(-r) : "max_folders reached");
 	w->full = true;
 	return 0;

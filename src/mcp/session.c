@@ -112,7 +112,7 @@ static void make_room(struct mcp *m)
 		struct mcp_session *s = list_entry(at, struct mcp_session, link);
 
 		if (s->id[0] && s->refs == 1 && !s->ended) {
-			log_info("mcp session dropped", "why=\"more than %d are open\"",
+			log_info("mcp session closed", "reason=\"more than %d are open\"",
 				 MCP_SESSIONS_MAX);
 			session_end(s);
 			return;
@@ -198,7 +198,7 @@ static void end_idle(void *arg)
 			continue;
 		if (now < s->used_ms + m->opts.session_idle_ms)
 			return;
-		log_info("mcp session ended", "why=idle seconds=%u",
+		log_info("mcp session expired", "reason=idle seconds=%u",
 			 m->opts.session_idle_ms / 1000);
 		session_end(s);
 	}

@@ -230,7 +230,7 @@ def test_a_rule_of_three_hosts_fires_once(server):
         args = ("--config", f("koine.conf"))
         with hosts_of(server, 3, args=args, env={"PATH": "/usr/bin:/bin"}) as h:
             for node in h.nodes:
-                wait_until(lambda: b"rules ready" in node.log(), "rules of " + node.name)
+                wait_until(lambda: b"rules prepared" in node.log(), "rules of " + node.name)
             for i, node in enumerate(h.nodes):
                 ask(node, "memory.add", {"content": "fact %d of %s" % (i, node.name)})
             wait_until(lambda: len(prompts(h.nodes[0], "heard")) >= 3, "what was heard")
@@ -261,7 +261,7 @@ def test_a_rule_that_is_off_in_ones_settings_fires_elsewhere(server):
             with open(f("koine%d.conf" % number), "w") as out:
                 out.write("[rule tick]\nevery = 1s\nprompt = tick {{payload.time}}\n" + more)
             node = h.node(number, args=("--config", f("koine%d.conf" % number)), env={**CALM, "PATH": "/usr/bin:/bin"}).up()
-            wait_until(lambda: b"rules ready" in node.log(), "rules of " + node.name)
+            wait_until(lambda: b"rules prepared" in node.log(), "rules of " + node.name)
         here = h.nodes[0]
         n = len(prompts(here, "tick"))
         wait_until(lambda: len(prompts(here, "tick")) >= n + 6, "six ticks")
@@ -277,7 +277,7 @@ def test_own_switches_count_while_others_fire(server):
         with hosts_of(server, 2, args=("--config", f("koine.conf")), env={"PATH": "/usr/bin:/bin"}) as h:
             here, there = h.nodes
             for node in h.nodes:
-                wait_until(lambda: b"rules ready" in node.log(), "rules of " + node.name)
+                wait_until(lambda: b"rules prepared" in node.log(), "rules of " + node.name)
             over = threading.Event()
 
             def fire():

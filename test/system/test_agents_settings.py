@@ -200,10 +200,10 @@ def test_an_unknown_default_agent_is_refused_with_the_names_there_are():
 def test_a_reload_with_a_wrong_agent_changes_nothing():
     with Folder() as folder:
         conf = write(folder("koine.conf"), "[limits]\nbatch = 2\n")
-        with Daemon("--config", conf, announced=["settings not read again"]) as d:
+        with Daemon("--config", conf, announced=["could not reload settings"]) as d:
             write(conf, "[limits]\nbatch = 3\n[chat]\nagent = nobody\n")
             d.signal(signal.SIGHUP)
-            wait_until(lambda: b"settings not read again" in d.log(), "the log line")
+            wait_until(lambda: b"could not reload settings" in d.log(), "the log line")
             check(b"there is no such agent" in d.log(), "%r", d.log())
             d.alive()
 
@@ -278,9 +278,9 @@ def test_a_broken_agent_keeps_nobody_from_starting():
                     "agent.x.key_file=" + key, "agent.y.kind=command", "agent.y.command='open",
                     "agent.z.kind=openai", "agent.z.url=http://127.0.0.1:1",
                     "agent.z.key_env=NO_SUCH_KEY")
-        with Daemon(*args, "--agent", "y", announced=["agent not available  agent=x ",
-                                                      "agent not available  agent=y ",
-                                                      "agent not available  agent=z "]) as d:
+        with Daemon(*args, "--agent", "y", announced=["agent unavailable  agent=x ",
+                                                      "agent unavailable  agent=y ",
+                                                      "agent unavailable  agent=z "]) as d:
             found = agents_of(d)
             same(found["recall"][0], True, "recall")
             check(not found["x"][0] and "private (mode 0600)" in found["x"][1], "%r", found)
@@ -300,7 +300,7 @@ def test_the_guides_own_settings_start():
         write(folder("koine.conf"), conf)
         lacks = ["openai", "anthropic"] + ([] if shutil.which("claude") else ["claude"])
         with Daemon("--config", folder("koine.conf"), env={"OPENAI_API_KEY": ""},
-                    announced=["agent not available  agent=%s " % name for name in lacks]) as d:
+                    announced=["agent unavailable  agent=%s " % name for name in lacks]) as d:
             check({"recall", "ollama", "anthropic", "claude"} <= set(agents_of(d)), "agents")
 
 
@@ -344,7 +344,7 @@ def test_a_reload_counts_only_agents_that_are_new_and_a_refused_one_leaves_nothi
 
     with Folder() as folder:
         conf = write(folder("koine.conf"), conf_of(0, 0))
-        with Daemon("--config", conf, announced=["settings not read again"]) as d:
+        with Daemon("--config", conf, announced=["could not reload settings"]) as d:
             with d.connect() as c:
                 for delay in range(33):
                     write(conf, conf_of(30, delay))
@@ -646,7 +646,7 @@ def test_no_program_survives_a_stop():
             same(d.wait_exit(), 0, "exit status")
             none_left(groups)
         with Daemon(*args, *sets("limits.stop_time=1"), root=folder.path,
-                    announced=["stop took too long"]) as d:
+                    announced=["shutdown timed out"]) as d:
             c, groups = stubborn_turn(d, script)
             same(d.wait_exit(), 0, "exit status though it would have more time")
             none_left(groups)

@@ -352,7 +352,7 @@ def test_a_task_that_runs_has_its_pid_right_after_submit():
 def test_a_submit_is_answered_whatever_becomes_of_the_task():
     """It cannot be started, it is no program, it waits, the daemon stops meanwhile."""
     agent = ("--set", "agent.no.kind=command", "--set", "agent.no.command=/nowhere/at/all")
-    with served(*agent, announced=["agent not available  agent=no "]) as d:
+    with served(*agent, announced=["agent unavailable  agent=no "]) as d:
         c = connect(d)
         for who, state in (("no", "failed"), ("recall", "running")):
             answer = c.call("task.submit", {"prompt": "hello", "agent": who})
@@ -871,7 +871,7 @@ def not_served(place, project, said):
     done = run_koined("--check", "--root", place("root"), "--project", project)
     same(done.returncode, 0, "exit status")
     check(b"would skip    aiwg" in done.stdout and said.encode() in done.stdout, "%r", done)
-    with place.daemon("--project", project, announced=["project not served", said]) as d:
+    with place.daemon("--project", project, announced=["could not serve project", said]) as d:
         connect(d).call("ping")
         check(not any(project in address for _, address in d.addresses), "%r", d.addresses)
 
@@ -946,7 +946,7 @@ def test_settings_in_yaml_are_told_to_be_unread():
             os.mkdir(place("root", ".aiwg"))
             with open(place("root", ".aiwg", name), "w", encoding="utf-8") as f:
                 f.write("daemon:\n  max_parallel_actions: 1\n")
-            said = ".aiwg/%s why=only .aiwg/daemon.json is read" % name
+            said = ".aiwg/%s reason=only .aiwg/daemon.json is read" % name
             with place.daemon(announced=[said]) as d:
                 connect(d).call("ping")
 
@@ -1051,14 +1051,14 @@ def with_rules(config, *args, **opts):
 def trust(d, folder=None, kept=0):
     """As somebody does who has looked at it; and waits until its rules can act, all but `kept`."""
     folder = os.path.realpath(folder or d.root)
-    ready = d.log().count(b"rules ready")
+    ready = d.log().count(b"rules prepared")
     with d.connect(dialect="koine") as k:
         shown = k.call("project.show", {"folder": folder})
         same(k.call("project.trust", {"folder": folder, "digest": shown["digest"],
                                       "tasks": shown["held"]}),
              {"folder": folder, "trusted": True}, "trust")
     if len(shown["rules"]) > kept:
-        wait_until(lambda: d.log().count(b"rules ready") > ready, "the rules")
+        wait_until(lambda: d.log().count(b"rules prepared") > ready, "the rules")
 
 
 def touch(d, name, text="x"):
@@ -1202,7 +1202,7 @@ def test_sighup_reads_rules_again_and_keeps_them_when_it_cannot():
         same(c.call("daemon.status")["subsystems"]["file_watcher"], {"enabled": False}, "watcher")
         d.place.config("{")
         d.signal(signal.SIGHUP)
-        wait_until(lambda: b"project settings not read" in d.log(), "a complaint")
+        wait_until(lambda: b"could not read project settings" in d.log(), "a complaint")
         same(c.call("automation.status")["ruleCount"], 1, "rules")
 
 

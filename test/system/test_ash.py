@@ -192,7 +192,7 @@ def test_reload_reads_the_settings_again():
         conf = f("koine.conf")
         with open(conf, "w") as out:
             out.write("[daemon]\nlog_level = info\n")
-        with Daemon("--config", conf, announced=["settings not read again"]) as d:
+        with Daemon("--config", conf, announced=["could not reload settings"]) as d:
             ash = Ash(d)
             same(ash.raw(send("config.reload")), b'{"jsonrpc":"2.0","id":1,"result":{"success":true}}')
             with open(conf, "w") as out:

@@ -38,7 +38,7 @@ def rules(d):
 
 def rules_ready(d):
     """They are listed before they act: what happens until then is none of theirs."""
-    wait_until(lambda: b"rules ready" in d.log(), "the rules")
+    wait_until(lambda: b"rules prepared" in d.log(), "the rules")
 
 
 def daemon(folder, config, offset_ms, **opts):
@@ -174,7 +174,7 @@ def test_files_a_folder_that_goes_and_comes_back():
             os.rmdir(watched)
             wait_until(lambda: b"rule suspended" in d.log(), "word of it")
             os.mkdir(watched)
-            wait_until(lambda: b"rule goes on" in d.log(), "the folder")
+            wait_until(lambda: b"rule resumed" in d.log(), "the folder")
             write("b.c")
             wait_until(lambda: "create %s/b.c" % watched in prompts(d), "another file")
             same(len(prompts(d)), 3, "tasks")
@@ -339,7 +339,7 @@ def test_a_command_that_a_stop_ends_warns_nobody():
             wait_until(lambda: os.path.exists(said), "the command")
             d.stop()
             check(b"info  rule fired  rule=long" in d.log(), "%r", d.log()[-500:])
-            check(b'why="koined is stopping"' in d.log(), "%r", d.log()[-500:])
+            check(b'reason="koined is stopping"' in d.log(), "%r", d.log()[-500:])
 
 
 if __name__ == "__main__":

@@ -176,8 +176,8 @@ def test_failover_that_lost_commits_starts_every_host_anew():
             url = "postgresql://koine@127.0.0.1:%d,127.0.0.1:%d/koine" % (two.port, one.port)
             options = dict(possible=["the hosts' database", "call failed"],
                            announced=["starting anew", "gives up what it runs"])
-            options["possible"] += ["running tasks were given up", "programs ended by the guard",
-                                     "tasks are not kept yet"]
+            options["possible"] += ["stopped running tasks", "guard ended leftover programs",
+                                     "could not store tasks, retrying"]
             with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, **options) as a, \
                     Daemon("--store", url, env={"KOINE_HOST_NAME": "beta"}, **options) as b:
                 with a.connect() as here, b.connect() as there, Client(a.address("unix")) as follower, \

@@ -111,7 +111,7 @@ def test_a_delay_between_words_shows_them_one_by_one():
 def test_an_unknown_method_is_logged_as_such():
     with Daemon() as d:
         same(Nexus(d).refused("hello").code, -32601)
-        check(b"call refused  dialect=nexus method=hello why=Method not found\n" in d.log(), "%r",
+        check(b"call refused  dialect=nexus method=hello reason=Method not found\n" in d.log(), "%r",
               d.log()[-300:])
 
 

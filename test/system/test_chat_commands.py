@@ -144,7 +144,7 @@ def test_it_runs_where_and_as_it_is_told():
 def test_a_program_that_does_not_exist():
     with Daemon("--agent", "program", *agent_flags("program", kind="command",
                                                    command="/nowhere/no-such-program -p"),
-                announced=["agent not available  agent=program "]) as d:
+                announced=["agent unavailable  agent=program "]) as d:
         n = Nexus(d)
         for _ in range(2):
             error = n.refused("send", {"content": "Hi"})
@@ -330,7 +330,7 @@ def test_no_child_survives_whatever_time_it_would_have():
             same(program.running(), [], "processes that outlive the daemon")
             sent.exception(PATIENCE)
             # It may say that it could not wait for the program any longer.
-            d.announced = [w for w in ("stop took too long",) if w.encode() in d.log()]
+            d.announced = [w for w in ("shutdown timed out",) if w.encode() in d.log()]
         with Daemon(*program.flags(), root=f.path) as d:
             same(Nexus(d).said(), [("user", "Hi"), ("assistant", "half ")], "kept")
 

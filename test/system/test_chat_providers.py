@@ -114,7 +114,7 @@ def test_keys_from_a_file_and_from_a_command():
         with with_model(p, key_command="echo oops >&2; exit 3") as d:
             same(Nexus(d).refused("send", {"content": "Hi"}).code, -32603)
         with with_model(p, key_env="NO_SUCH_VARIABLE",
-                        announced=["agent not available  agent=model "]) as d:
+                        announced=["agent unavailable  agent=model "]) as d:
             error = Nexus(d).refused("send", {"content": "Hi"})
             check("NO_SUCH_VARIABLE" in error.message, "%r", error.message)
         same(len(p.asked), asked, "asked without a key")

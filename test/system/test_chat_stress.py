@@ -166,7 +166,7 @@ def test_without_room_on_the_disk_nothing_is_told_that_is_not_kept():
                             OPENAI.done))
         p.default = OPENAI.answer("afterwards")
         # What had come by then may be on its way to the disk.
-        with Daemon(*model_flags(p), root=f.path, announced=["turn not kept", "call failed"], possible=["text not kept yet"],
+        with Daemon(*model_flags(p), root=f.path, announced=["could not store turn", "call failed"], possible=["could not store text, retrying"],
                     preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN)) as d:
             n = Nexus(d)
             n.says("Hi")

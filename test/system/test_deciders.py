@@ -350,7 +350,7 @@ def test_an_agent_does_not_choose_which_program_runs():
         with open(folder("koine.conf"), "w", encoding="utf-8") as f:
             f.write(PROGRAM)
         with Daemon(*NO, "--config", folder("koine.conf"), "--listen", "koine=on", "--listen", "aiwg=on",
-                    "--listen", "hld=on", possible=("session not started",)) as d:
+                    "--listen", "hld=on", possible=("could not start session",)) as d:
             n = 0
             for dialect in ("koine", "aiwg", "hld"):
                 address = d.address("unix", dialect)

@@ -72,7 +72,7 @@ def test_a_url_that_is_our_own_is_told_and_not_used():
             check("embedding_url is our own listener http:127.0.0.1:%d: it is not used" % port
                   in told, "check says %r", told)
             sock = "koine=unix:" + f("koine.sock")
-            with Daemon(*args, "--listen", sock, announced=["no vectors"]) as d:
+            with Daemon(*args, "--listen", sock, announced=["embedding failed"]) as d:
                 c = d.connect()
                 c.call("memory.add", {"content": "Anna drinks tea"})
                 same([h["content"] for h in c.call("memory.search", {"query": "tea"})],

@@ -10,7 +10,7 @@ from embedding_server import Model, embed_angle
 from harness import (PATIENCE, Daemon, Folder, check, main, only_in_a_file, run_koined, same,
                      wait_until)
 
-FAILS = "no vectors  model=test"
+FAILS = "embedding failed  model=test"
 
 
 def daemon_with(model, *args, root=None, announced=(), timeout=5000, name="test", **opts):
@@ -296,7 +296,7 @@ def test_vectors_of_different_lengths_are_tried_again():
 
 def test_a_wrong_key_is_said_and_tried_again():
     recovers_from(lambda m, h, t: whole(m, h, 401, b"{}"), n=1, times=1,
-                  announced=["no vectors  model=test why=HTTP status 401"])
+                  announced=["embedding failed  model=test reason=HTTP status 401"])
 
 
 def test_one_text_that_the_model_refuses_does_not_keep_the_others():
@@ -516,7 +516,7 @@ def test_many_search_and_add_at_once():
 def test_what_does_not_fit_is_left_to_words():
     with Model(dim=4096) as model:
         with daemon_with(model, "--set", "memory.index_bytes=1m",
-                         announced=["vectors do not fit"]) as d:
+                         announced=["vectors exceed the index limit"]) as d:
             c = d.connect()
             fill(c, 300)
             all_done(c, 300)
@@ -548,7 +548,7 @@ def test_a_client_that_leaves_or_cancels_while_the_model_is_asked():
 def test_a_stop_does_not_wait_for_the_model():
     with Model() as model:
         with daemon_with(model, "--set", "limits.stop_time=1", timeout=60000,
-                         announced=["stop took too long"]) as d:
+                         announced=["shutdown timed out"]) as d:
             c = d.connect()
             add(c, "the limousine needs new tyres")
             all_done(c, 1)

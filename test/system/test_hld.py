@@ -278,7 +278,7 @@ def test_a_subscription_with_wrong_parameters_ends_the_connection():
 
 
 def test_a_folder_that_is_not_there_is_said_and_leaves_a_failed_session():
-    with served(announced=["session not started"]) as d, connect(d) as c:
+    with served(announced=["could not start session"]) as d, connect(d) as c:
         same(c.call_text(request("launchSession",
                                  {"query": "x", "working_dir": "/nonexistent/dir"})).decode(),
              error(-32603, "failed to launch Claude session: failed to start claude: chdir "
@@ -294,7 +294,7 @@ def test_a_folder_that_is_not_there_is_said_and_leaves_a_failed_session():
 
 def test_of_a_long_folder_the_end_is_cut_and_not_what_is_wrong_with_it():
     where = "failed to launch%s Claude session: failed to start claude: chdir /tmp/"
-    with served(announced=["session not started"]) as d, connect(d) as c:
+    with served(announced=["could not start session"]) as d, connect(d) as c:
         for name in ("d" * 80, "d" * 110, "\u00e9" * 100, "d" * 2000):
             got = json.loads(c.call_text(request("launchSession", {
                 "query": "x", "working_dir": "/tmp/" + name})))["error"]["message"]
@@ -776,7 +776,7 @@ class Names:
 
 def test_the_transcript_is_what_happens():
     for part in parts():
-        with served(announced=["session not started"] if "refusals" in part else ()) as d:
+        with served(announced=["could not start session"] if "refusals" in part else ()) as d:
             names = Names(d.root)
             on = {}
             for step in (s for s in transcript() if s["part"] == part):

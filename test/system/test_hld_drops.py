@@ -22,7 +22,7 @@ WINDOW = 90  # lines that may be on their way to the careful one
 READ = 1 << 18
 HEARTBEAT = b'"type":"heartbeat"'  # whoever hears nothing else for a while gets one: it is no event
 LINE = re.compile(rb'"content":"line (\d+)"')
-ENDED = re.compile(rb"subscription ended .*subscription=(\S+) told=(\d+) dropped=(\d+)")
+ENDED = re.compile(rb"subscription ended .*subscription=(\S+) sent=(\d+) dropped=(\d+)")
 
 
 class Subscriber:

@@ -13,7 +13,7 @@ from harness import (PATIENCE, Client, Skip, check, main, only_in_a_file, preloa
                      wait_until)
 from task_world import UNTIL, World, add, dead, state, until
 
-NOT_KEPT = "tasks are not kept yet"
+NOT_KEPT = "could not store tasks, retrying"
 # Of calls whose change could not be kept: one for each.
 FAILED = "call failed"
 
@@ -69,7 +69,7 @@ def ends(d):
 
 def test_wishes_behind_a_failed_write_are_answered_or_go_with_the_stop():
     # A retry that waits for the lock is a call of its own, which a stop cuts off.
-    with World() as w, w.daemon(announced=[NOT_KEPT, FAILED], possible=["stop took too long"]) as d:
+    with World() as w, w.daemon(announced=[NOT_KEPT, FAILED], possible=["shutdown timed out"]) as d:
         k = d.connect("unix", "koine")
         task = add(k, UNTIL % "never")
         until(k, task, "running")
@@ -156,7 +156,7 @@ def test_a_disk_that_hangs_is_not_waited_for():
         raise Skip("there is no disk that hangs here")
     with World() as w:
         disk = Disk(w("disk"))
-        with w.daemon("limits.stop_time=1", announced=["stop took too long"], env=disk.env()) as d:
+        with w.daemon("limits.stop_time=1", announced=["shutdown timed out"], env=disk.env()) as d:
             k = d.connect("unix", "koine")
             task = add(k, UNTIL % "go")
             until(k, task, "running")

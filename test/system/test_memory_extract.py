@@ -174,9 +174,9 @@ def test_a_model_draws_facts_and_what_was_read_is_not_read_again():
 def test_an_agent_that_fails_is_asked_again_later_and_disturbs_nobody():
     with Folder() as f:
         args = settings(f)
-        with Daemon(*args, announced=["no facts"]) as d, d.connect() as c:
+        with Daemon(*args, announced=["fact extraction failed"]) as d, d.connect() as c:
             say(c, "hello", user_id="ann")
-            wait_until(lambda: b"no facts" in d.log(), "a word of it")
+            wait_until(lambda: b"fact extraction failed" in d.log(), "a word of it")
             same(say(c, "hello again", user_id="ann")["conversation"], "default")
 
 

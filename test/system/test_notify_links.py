@@ -239,7 +239,7 @@ def test_a_server_that_is_slow_busy_or_confused():
         gate.wait(PATIENCE)
         h.answer(503, b"")
 
-    with World(announced=["notifier failing"]) as w:
+    with World(announced=["notifier failed"]) as w:
         w.server.trouble["send"] += [slow, (429, b"", [("Retry-After", "1")]),
                                      (200, b"\xff garbage \x00" * 1000)]
         a = w.ask()

@@ -232,7 +232,7 @@ def test_a_server_that_comes_back_without_them_has_them_withdrawn():
         becomes(c, ids["gone"], "superseded")
         decide(c, one(c))
         same(fake.reply(), (kept, {"reply": "once"}), "reply")
-        same(d.log().count(b"agent server away"), 1, "lines about the outage")
+        same(d.log().count(b"agent server unreachable"), 1, "lines about the outage")
 
 
 def test_a_server_that_stays_away_has_them_withdrawn():

@@ -179,7 +179,7 @@ def test_a_client_that_leaves_before_its_answer_ends_no_daemon():
 def test_a_method_name_cannot_forge_a_log_line():
     with shared() as d:
         c = d.connect()
-        c.send(request("x\\n2000-01-01T00:00:00.000Z err   forged  why=\\u001b[31m") + b"\n")
+        c.send(request("x\\n2000-01-01T00:00:00.000Z err   forged  reason=\\u001b[31m") + b"\n")
         same(json.loads(c.read_line())["error"]["code"], -32601, "code")
         check(b"forged" in d.log(), "not logged at all")
         for line in d.log().splitlines():

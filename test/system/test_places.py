@@ -93,7 +93,7 @@ def test_an_original_daemon_is_left_alone_and_named():
         with listening(home(".humanlayer", "daemon.sock")) as theirs:
             name = "python3, pid %d" % os.getpid()
             with Service(settings="[listen]\nhld = on\n", root=home.path,
-                         announced=["original place not served"]) as d:
+                         announced=["default address not served"]) as d:
                 same(d.places()["hld"], [d.runtime("hld.sock")], "hld")
                 check(("(%s)" % name).encode() in d.log(), "%r", d.log())
             rows, _ = told(home.path)
@@ -120,10 +120,10 @@ def taken_port(port=0):
 
 def test_a_taken_port_gives_way_to_a_free_one():
     with taken_port(8765):
-        with Service(settings="[listen]\nnexus = on\n", announced=["port is taken"]) as d:
+        with Service(settings="[listen]\nnexus = on\n", announced=["port in use, listening on another"]) as d:
             [address] = d.places()["nexus"]
             check(address.startswith("http:127.0.0.1:") and not address.endswith(":8765"), address)
-            check(re.search(rb'why="something already listens at http:127.0.0.1:8765 '
+            check(re.search(rb'reason="something already listens at http:127.0.0.1:8765 '
                             rb'\(.+, pid \d+\); a free one instead"', d.log()), "%r", d.log())
             with Client(address) as c:
                 c.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (

@@ -135,7 +135,7 @@ def test_an_approval_is_told_with_the_way_to_decide_it():
 
 def test_an_approval_is_told_after_what_was_said_before_it():
     only_in_a_file("the disk is the server's")
-    not_kept = "sessions are not kept yet"
+    not_kept = "could not store sessions, retrying"
     with World(announced=[not_kept]) as w:
         steps = "say Here.\nwait %s\ncall Bash\nhang" % w.folder("go")
         with Running(w.env, "session", "run", "-f", steps) as r, w.daemon.connect() as c:
@@ -298,7 +298,7 @@ def test_pages_and_what_is_told_meet_without_a_gap():
 
 
 def test_a_launch_that_cannot_be_names_its_session():
-    with World(announced=["session not started"]) as w, w.daemon.connect() as c:
+    with World(announced=["could not start session"]) as w, w.daemon.connect() as c:
         send(c, "session.launch", {"query": "say a", "working_dir": "/nowhere/at/all"})
         error = json.loads(c.read_line())["error"]
         same(error["code"], -32005, "code")

@@ -58,7 +58,7 @@ NOBODY = ("no agent is configured: install claude, or name one in koine.conf "
 
 
 def test_a_session_that_nobody_can_run_fails():
-    with Daemon(env={"PATH": "/usr/bin:/bin"}, announced=["session not started"]) as d, \
+    with Daemon(env={"PATH": "/usr/bin:/bin"}, announced=["could not start session"]) as d, \
             d.connect() as c:
         answer = json.loads(c.call_text(request("session.launch", {"query": "hello"})))
         check(NOBODY in answer["error"]["message"], "%r", answer)

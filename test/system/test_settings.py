@@ -30,7 +30,7 @@ def test_a_hangup_reads_the_settings_again_and_keeps_connections():
             same(json.loads(c.call_text(three))["error"]["code"], -32004, "code")
             write(conf, "[daemon]\nlog_level = debug\n[limits]\nbatch = 3\n")
             d.signal(signal.SIGHUP)
-            wait_until(lambda: b"settings read again" in d.log(), "the settings to be read")
+            wait_until(lambda: b"settings reloaded" in d.log(), "the settings to be read")
             same(len(json.loads(c.call_text(three))), 3, "answers")
             check(b" debug " in d.log(), "the log level has not changed")
 
@@ -38,11 +38,11 @@ def test_a_hangup_reads_the_settings_again_and_keeps_connections():
 def test_a_hangup_with_wrong_settings_changes_nothing():
     with Folder() as folder:
         conf = write(folder("koine.conf"), "[limits]\nbatch = 2\n")
-        with Daemon("--config", conf, announced=["settings not read again"]) as d:
+        with Daemon("--config", conf, announced=["could not reload settings"]) as d:
             c = d.connect()
             write(conf, "[limits]\nbatch = 3\nbatsch = 4\n")
             d.signal(signal.SIGHUP)
-            wait_until(lambda: b"settings not read again" in d.log(), "the log line")
+            wait_until(lambda: b"could not reload settings" in d.log(), "the log line")
             three = b"[" + b",".join([PING] * 3) + b"]"
             same(json.loads(c.call_text(three))["error"]["code"], -32004, "code")
 

@@ -535,7 +535,7 @@ def test_a_call_that_runs_is_answered_before_the_stop():
 
 
 def test_a_call_that_takes_too_long_is_cut_at_the_stop():
-    with Daemon("--set", "limits.stop_time=1", announced=["stop took too long"]) as d:
+    with Daemon("--set", "limits.stop_time=1", announced=["shutdown timed out"]) as d:
         c = d.connect()
         c.send(request("debug.sleep", {"ms": 3000000}) + b"\n")
         wait_until(lambda: d.status()["calls_in_flight"] == 1, "the call to run")
@@ -565,7 +565,7 @@ def test_a_socket_folder_that_is_open_to_all_is_warned_of():
     with Folder() as folder:
         os.mkdir(folder("shared"))
         listen = ["unix:" + folder("shared", "k.sock")]
-        for mode, announced in ((0o777, ["socket folder is open to all"]), (0o1777, []), (0o755, [])):
+        for mode, announced in ((0o777, ["socket folder is writable by other users"]), (0o1777, []), (0o755, [])):
             os.chmod(folder("shared"), mode)
             with Daemon(listen=listen, announced=announced) as d:
                 d.alive()

@@ -69,7 +69,7 @@ def fill(url, folder):
         daemon = served(url, *args)
         daemon.args += ["--config", folder("koine.conf")]
         with daemon as d, d.connect() as c:
-            wait_until(lambda: b"rules ready" in d.log(), "rules")
+            wait_until(lambda: b"rules prepared" in d.log(), "rules")
             fill_memories(c)
             c.call("send", {"content": "My name is Alice"})
             fill_work(c)

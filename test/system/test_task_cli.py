@@ -927,7 +927,7 @@ def test_a_reload_says_what_it_took():
             return ["[rule tick]", "cron = " + cron, "command = true"]
 
         write(*rule("0 4 * * *"), "[group one]", "parallel = 1", "[tasks]", "queue = 50")
-        with World("--config", config, announced=["rule stays as it was", "rule left out", "settings not read again"]) as w:
+        with World("--config", config, announced=["rule unchanged", "rule skipped", "could not reload settings"]) as w:
             def reload(code=0):
                 r = koine(w.env, "daemon", "reload", code=code)
                 return r.out.splitlines(), r.err.splitlines()

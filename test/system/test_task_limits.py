@@ -206,7 +206,7 @@ def test_a_disk_that_is_full_of_output_harms_nobody():
         resource.setrlimit(resource.RLIMIT_FSIZE, (8 * MIB, resource.RLIM_INFINITY))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
-    with world("tasks.output_bytes=64m", announced=["output not kept"], preexec_fn=limit) as (w, d, c):
+    with world("tasks.output_bytes=64m", announced=["could not store output"], preexec_fn=limit) as (w, d, c):
         t = c.finished("yes | head -c 20000000; echo last")
         same((t["state"], t["result"][-5:]), ("completed", "last\n"), "task")
         same(c.finished("echo fine")["result"], "fine\n", "another")

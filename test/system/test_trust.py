@@ -220,7 +220,7 @@ def test_a_clone_does_nothing_until_it_is_trusted():
         os.mkdir(w("root", "src"))
         conf = own_rule(w, "task.completed")
         with w.daemon("--config", conf) as d, d.connect() as k:
-            check(b"project does not act" in d.log(), "nothing is said")
+            check(b"project is not trusted, its rules are held" in d.log(), "nothing is said")
             same((state_of(d, w)["state"], state_of(d, w)["held"]), ("untrusted", 1), "state")
             c = connect(d)
             same(theirs(d), [], "rules")
@@ -306,7 +306,7 @@ def test_a_project_that_cannot_be_read_is_listed_by_its_folder():
         os.makedirs(w("root", ".aiwg"))
         with open(w("root", ".aiwg", "daemon.json"), "w") as f:
             f.write("{")
-        with w.daemon(announced=["project settings not read"]) as d, d.connect(dialect="koine") as k:
+        with w.daemon(announced=["could not read project settings"]) as d, d.connect(dialect="koine") as k:
             same([p["folder"] for p in k.call("project.list")["projects"]], [w("root")], "projects")
             clone(w, rule("mended", type="task.completed"))
             d.signal(signal.SIGHUP)

@@ -110,7 +110,7 @@ def test_a_socket_starts_the_daemon_and_all_sockets_are_served():
         same(modes, [b"700", b"600"], "modes")
         m.systemctl("reload", "koined.service")
         # The manager has sent a signal by now; who gets it reads when it comes to it.
-        wait_until(lambda: "settings read again" in m.koine("daemon", "log"), "it to be reloaded")
+        wait_until(lambda: "settings reloaded" in m.koine("daemon", "log"), "it to be reloaded")
 
 
 def test_a_daemon_that_dies_is_started_again_and_one_that_is_stopped_is_not():

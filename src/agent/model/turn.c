@@ -244,7 +244,7 @@ static void failed(struct agent_turn *t, const struct http_answer *a)
 	if (worth_another_try(t, a)) {
 		unsigned ms = pause_ms(t->n_tries, a->retry_ms);
 
-		log_debug("model tried again", "agent=%s status=%d try=%u pause_ms=%u",
+		log_debug("retrying model request", "agent=%s status=%d try=%u pause_ms=%u",
 			  t->model->agent.name, a->status, t->n_tries, ms);
 		after(t, ms, model_queue);
 		return;

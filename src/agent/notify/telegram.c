@@ -201,7 +201,7 @@ static void on_acknowledged(void *arg, const struct http_answer *a)
 	struct ack *ack = arg;
 
 	if (a->error != 0 || a->status != 200)
-		log_debug("press not acknowledged", "notifier=%s status=%d",
+		log_debug("could not acknowledge button press", "notifier=%s status=%d",
 			  ack->telegram->base.name, a->status);
 	list_remove(&ack->link);
 	ack->telegram->n_acks--;
@@ -257,7 +257,7 @@ static bool counts(const struct telegram *t, const struct value *message, const 
 	(void)value_int(value_find(from, "id"), &user);
 	if (chat == t->chat && user != 0 && (t->user == 0 || t->user == user))
 		return true;
-	log_caused(LOG_LEVEL_INFO, "answer ignored", "notifier=%s why=another %s", t->base.name,
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=another %s", t->base.name,
 		   chat == t->chat ? "user" : "chat");
 	return false;
 }

@@ -56,9 +56,10 @@ void server_fail(struct agent_server *s, enum agent_server_fault fault, const ch
 	/* Each outage is logged once, and again if the reason becomes another one. */
 	if (!s->said || strcmp(text, s->text) != 0) {
 		if (fault != AGENT_SERVER_GONE)
-			log_warn("agent server not used", "server=%s why=\"%s\"", s->name, text);
+			log_warn("agent server rejected", "server=%s reason=\"%s\"", s->name, text);
 		else
-			log_info("agent server away", "server=%s why=\"%s\"", s->name, text);
+			log_info("agent server unreachable", "server=%s reason=\"%s\"", s->name,
+				 text);
 	}
 	s->said = true;
 	s->fault = fault;
@@ -185,8 +186,8 @@ int server_fetch(struct agent_server *s, const char *path, const struct http_fet
 void server_say_skipped(struct agent_server *s)
 {
 	if (s->sink.skipped > 0)
-		log_info("agent server asks what cannot be shown", "server=%s n=%u", s->name,
-			 s->sink.skipped);
+		log_info("agent server sent requests that cannot be shown", "server=%s n=%u",
+			 s->name, s->sink.skipped);
 	s->sink.skipped = 0;
 }
 

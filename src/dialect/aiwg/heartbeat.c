@@ -101,7 +101,7 @@ static void write_finished(struct work *w, int result)
 	struct heartbeat *h = list_entry(w, struct heartbeat, work);
 
 	if (result != 0)
-		log_debug("heartbeat not written", "project=%s error=%s", h->folder,
+		log_debug("could not write heartbeat", "project=%s error=%s", h->folder,
 			  strerror(-result));
 	h->writing = false;
 }
@@ -130,7 +130,7 @@ static void write_first(struct heartbeat *h)
 	if (r == 0)
 		r = write_now(h, "healthy");
 	if (r != 0)
-		log_warn("project files not written", "project=%s error=%s", h->folder,
+		log_warn("could not write project files", "project=%s error=%s", h->folder,
 			 strerror(-r));
 }
 

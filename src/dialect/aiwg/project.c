@@ -124,7 +124,7 @@ static void report_invalid(void *project, const char *sentence)
 
 static void complain(void *project, const char *sentence)
 {
-	log_warn("left out", "why=%s", sentence);
+	log_warn("project setting skipped", "reason=%s", sentence);
 	report_invalid(project, sentence);
 }
 
@@ -185,8 +185,9 @@ static void tell_unread(const struct project *p)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (project_file_exists(p->folder, names[i]))
-			log_warn("project settings not read", "file=%s/%s why=only %s is read",
-				 p->folder, names[i], PROJECT_CONFIG);
+			log_warn("could not read project settings",
+				 "file=%s/%s reason=only %s is read", p->folder, names[i],
+				 PROJECT_CONFIG);
 	}
 }
 
@@ -204,7 +205,7 @@ static int read_config(struct project *p)
 	tell_unread(p);
 	r = parse_config(p, c, &why);
 	if (r > 0) {
-		log_warn("project settings not read", "why=%s", why.text);
+		log_warn("could not read project settings", "reason=%s", why.text);
 		report_invalid(p, why.text);
 	}
 	if (r == 0)
@@ -275,7 +276,7 @@ static void import(const struct project *p)
 	if (r == 0)
 		r = import_text(p, text_in(&text), &in, &why);
 	if (r != 0)
-		log_warn("tasks not imported", "file=%s/%s why=%s", p->folder, PROJECT_TASKS,
+		log_warn("could not import tasks", "file=%s/%s reason=%s", p->folder, PROJECT_TASKS,
 			 r > 0 ? why.text : strerror(-r));
 }
 
@@ -304,7 +305,7 @@ static void tell_untrusted(const struct project *p, enum trust_state state)
 
 	if (state != TRUST_WANTED && state != TRUST_CHANGED && n_held == 0)
 		return;
-	log_info("project does not act",
+	log_info("project is not trusted, its rules are held",
 		 "project=%s is=%s rules=%u watches=%u jobs=%u held=%u how=\"koine project trust\"",
 		 p->folder, trust_state_name(state), o->n_rules, o->n_watches, o->n_jobs, n_held);
 }
@@ -332,7 +333,7 @@ static int start_rules(struct project *p)
 static void tell_failed(const struct project *p, int r)
 {
 	if (r != 0)
-		log_err("project not read again", "project=%s error=%s", p->folder, strerror(-r));
+		log_err("could not reload project", "project=%s error=%s", p->folder, strerror(-r));
 }
 
 static void on_trust_changed(void *project)

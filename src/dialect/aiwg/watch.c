@@ -201,13 +201,13 @@ static void watch_folder(struct project_watch *p, struct watched *w)
 	/* A project may watch only what is below it, however the path is written and wherever
 	 * links lead. */
 	if (w->real && !is_at_or_below(w->real, p->shown->folder.data)) {
-		log_warn("not watched", "folder=%s why=outside of the project %s", folder,
+		log_warn("could not watch folder", "folder=%s reason=outside of the project %s", folder,
 			 p->shown->folder.data);
 		return;
 	}
 	r = changes_watch(p->changes, folder, w, &why);
 	if (r != 0)
-		log_info("not watched", "folder=%s why=%s", folder,
+		log_info("could not watch folder", "folder=%s reason=%s", folder,
 			 r > 0 ? why.text : strerror(-r));
 }
 
@@ -298,7 +298,7 @@ static void add_due(struct project_watch *w, const struct aiwg_job_config *confi
 	*d = (struct due) {.config = config};
 	r = schedule_cron(config->cron, "", &d->schedule, &why);
 	if (r != 0) {
-		log_warn("job left out", "where=%.*s why=%s", TEXT_ARGS(config->where),
+		log_warn("job skipped", "where=%.*s reason=%s", TEXT_ARGS(config->where),
 			 r > 0 ? why.text : strerror(-r));
 		return;
 	}

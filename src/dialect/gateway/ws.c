@@ -82,8 +82,8 @@ static void flush(struct ws *w)
 	int r;
 
 	if (w->out.err != 0) {
-		log_warn("websocket cut", "connection=%llu error=%s", (unsigned long long)w->number,
-			 strerror(-w->out.err));
+		log_warn("websocket failed", "connection=%llu error=%s",
+			 (unsigned long long)w->number, strerror(-w->out.err));
 		buf_done(&w->out);
 		upgraded_end(&w->upgraded);
 		return;
@@ -541,7 +541,7 @@ static void on_pulse(void *arg)
 	struct ws *w = arg;
 
 	if (!w->heard) {
-		log_debug("websocket silent", "connection=%llu", (unsigned long long)w->number);
+		log_debug("websocket timed out", "connection=%llu", (unsigned long long)w->number);
 		client_close(w->upgraded.client);
 		return;
 	}

@@ -98,7 +98,7 @@ static int on_gone(void *arg, int64_t n)
 
 	if (s->dropped == 0)
 		log_caused(LOG_LEVEL_INFO, "events dropped",
-			   "connection=%llu subscription=%s why=%s",
+			   "connection=%llu subscription=%s reason=%s",
 			   (unsigned long long)s->client->number, s->id,
 			   "the client does not keep up");
 	s->dropped += (uint64_t)n;
@@ -182,7 +182,7 @@ static void on_closed(struct client_hook *hook)
 
 	if (s->dropped > 0)
 		log_caused(LOG_LEVEL_INFO, "subscription ended",
-			   "connection=%llu subscription=%s told=%llu dropped=%llu",
+			   "connection=%llu subscription=%s sent=%llu dropped=%llu",
 			   (unsigned long long)s->client->number, s->id,
 			   (unsigned long long)s->told, (unsigned long long)s->dropped);
 	subscription_free(s);

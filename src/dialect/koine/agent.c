@@ -27,7 +27,7 @@ static struct done log_unread(struct call *c)
 {
 	const struct hook_note *in = c->in;
 
-	log_caused(LOG_LEVEL_INFO, "hook not read", "agent=%.*s why=\"%.*s\"",
+	log_caused(LOG_LEVEL_INFO, "invalid hook input", "agent=%.*s reason=\"%.*s\"",
 		   TEXT_ARGS(text_cut(in->agent, SHOWN)), TEXT_ARGS(text_cut(in->text, SHOWN)));
 	return reply(c);
 }

@@ -263,7 +263,7 @@ static struct done note_then(struct call *c, int r)
 	const struct hook_call *h = c->opened;
 
 	if (r != 0)
-		log_caused(LOG_LEVEL_INFO, "hook not noted", "event=%s why=\"%s\"",
+		log_caused(LOG_LEVEL_INFO, "could not record hook", "event=%s reason=\"%s\"",
 			   h->hook.told->event, r > 0 ? c->why.text : strerror(-r));
 	else
 		session_observed(call_sessions(c), &h->seen);
@@ -372,8 +372,8 @@ static void choose(struct hook_call *h, int r)
 	else if (h->hook.told)
 		c->method = &tell_row;
 	else
-		log_caused(LOG_LEVEL_INFO, "hook not read",
-			   "connection=%llu agent=%.*s bytes=%zu why=\"%s\"",
+		log_caused(LOG_LEVEL_INFO, "invalid hook input",
+			   "connection=%llu agent=%.*s bytes=%zu reason=\"%s\"",
 			   (unsigned long long)c->client->number, TEXT_ARGS(h->hook.agent),
 			   c->source.len, c->why.text);
 }

@@ -132,7 +132,7 @@ struct done page_enter(struct call *c)
 	r = make(c, e) ?: let_in(c, e);
 	if (r != 0)
 		return call_fail(c, r);
-	log_info("browser let in", "id=%s uid=%lld behind=%s", e->id, (long long)e->fresh.uid,
+	log_info("browser signed in", "id=%s uid=%lld proxied=%s", e->id, (long long)e->fresh.uid,
 		 e->fresh.behind ? "yes" : "no");
 	return call_reply(c);
 }

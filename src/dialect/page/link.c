@@ -123,7 +123,7 @@ static struct done open_then(struct call *c, int r)
 	settings = e->settings;
 	invite(c, settings, host, secret);
 	write_address(e, base, sizeof(base));
-	log_info("link to the page made", "uid=%lld", (long long)page_uid(&c->peer));
+	log_info("page link created", "uid=%lld", (long long)page_uid(&c->peer));
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_str(j, "address", base);
@@ -184,7 +184,7 @@ static struct done end_then(struct call *c, int r)
 		return call_fail(c, r);
 	page_streams_end(c->server, found->id);
 	visitor_remove(call_visitors(c), found->id);
-	log_info("browser turned away", "id=%.*s", TEXT_ARGS(found->id));
+	log_info("browser session revoked", "id=%.*s", TEXT_ARGS(found->id));
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_text(j, "id", found->id);

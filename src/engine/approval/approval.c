@@ -85,7 +85,7 @@ void approvals_set_rules(struct approvals *a, const struct approval_rule *rules,
 	int r = policy_rules_new(rules, n, &fresh);
 
 	if (r != 0) {
-		log_err("policies stay as they were", "error=%s", strerror(-r));
+		log_err("could not reload policies", "error=%s", strerror(-r));
 		return;
 	}
 	policy_rules_unref(a->rules);

@@ -226,7 +226,7 @@ static void decide_free(struct decide *d)
 static void end_failed(struct approvals *a, struct pending *p, int result)
 {
 	if (!a->ends_fail && result != -ECANCELED)
-		log_err("an approval's end is not kept yet", "approval=%.*s error=%s",
+		log_err("could not store approval, retrying", "approval=%.*s error=%s",
 			TEXT_ARGS(p->id), strerror(-result));
 	a->ends_fail = true;
 	pending_end_again(a, p);

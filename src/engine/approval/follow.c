@@ -48,7 +48,7 @@ static void take(struct approvals *a, const struct found *f)
 		if (p)
 			pending_look_again(a, p);
 		else
-			log_err("another host's approval is not at hand", "approval=%.*s why=%s",
+			log_err("could not load another host's approval", "approval=%.*s reason=%s",
 				TEXT_ARGS(f->id), "no memory");
 	} else if (p && (!f->there || f->row.status != APPROVAL_PENDING)) {
 		pending_resolved(a, p, f->there ? &f->row : NULL);

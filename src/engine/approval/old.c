@@ -52,7 +52,7 @@ static void on_withdrawn(void *arg, int result, const struct approval *approval,
 	(void)arg;
 	(void)approval;
 	if (result != 0 && result != REFUSE_CONFLICT)
-		log_warn("stale approval not withdrawn", "why=\"%s\"",
+		log_warn("could not withdraw stale approval", "reason=\"%s\"",
 			 result > 0 ? why->text : strerror(-result));
 }
 
@@ -83,7 +83,7 @@ static void finished(struct work *w, int result)
 	if (result == 0)
 		withdraw(o);
 	else if (result != -ECANCELED)
-		log_warn("stale approvals not withdrawn", "error=%s",
+		log_warn("could not withdraw stale approvals", "error=%s",
 			 result > 0 ? "refused" : strerror(-result));
 	*o->opts.place = NULL;
 	approval_old_free(o);

@@ -112,7 +112,7 @@ static void on_exit_of(void *arg, int status, int signal)
 
 	f->exit_status = signal ? -1 : status;
 	f->exit_signal = signal;
-	log_debug("rule's command", "rule=%.*s status=%d signal=%d output=\"%.*s\"",
+	log_debug("rule command ended", "rule=%.*s status=%d signal=%d output=\"%.*s\"",
 		  TEXT_ARGS(f->rule->def.id), status, signal, (int)f->output.len,
 		  f->output.data ? f->output.data : "");
 	if (status == 0 && !f->late) {

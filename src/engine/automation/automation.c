@@ -66,7 +66,7 @@ static void complain(const struct rule *in, const struct why *why,
 	snprintf(sentence, sizeof(sentence), "%.*s%srule '%.*s': %s",
 		 TEXT_ARGS(text_cut(in->where, WHY_TEXT_MAX - 100)), in->where.len > 0 ? ": " : "",
 		 TEXT_ARGS(text_cut(in->id, 60)), why->text);
-	log_warn("rule left out", "why=\"%s\"", sentence);
+	log_warn("rule skipped", "reason=\"%s\"", sentence);
 	if (fn)
 		fn(arg, sentence);
 }

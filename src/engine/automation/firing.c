@@ -31,7 +31,7 @@ static struct firing *firing_new(struct live_rule *r, unsigned most)
 	struct firing *f = a->n_firings < most ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f) {
-		log_caused(LOG_LEVEL_WARN, "rule not fired", "rule=%.*s why=%s",
+		log_caused(LOG_LEVEL_WARN, "could not fire rule", "rule=%.*s reason=%s",
 			   TEXT_ARGS(r->def.id),
 			   a->n_firings < most ? "no memory" : "too many under way");
 		return NULL;
@@ -83,7 +83,8 @@ static void give_back_finished(struct work *w, int result)
 	struct firing *f = list_entry(w, struct firing, work);
 
 	if (result != 0)
-		log_warn("occurrence lost", "rule=%.*s why=stopping", TEXT_ARGS(f->rule->def.id));
+		log_warn("rule occurrence dropped", "rule=%.*s reason=stopping",
+			 TEXT_ARGS(f->rule->def.id));
 	firing_free(f);
 }
 
@@ -218,7 +219,7 @@ static bool count_firing(struct automation *a)
 		a->n_this_minute = 0;
 	}
 	if (a->n_this_minute == FIRINGS_A_MINUTE)
-		log_warn("rules fire too often", "limit=%d per=minute", FIRINGS_A_MINUTE);
+		log_warn("rules fire too often, limiting", "limit=%d per=minute", FIRINGS_A_MINUTE);
 	return a->n_this_minute++ < FIRINGS_A_MINUTE;
 }
 

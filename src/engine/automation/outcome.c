@@ -186,8 +186,8 @@ static void tell_finished(struct work *w, int result)
 	struct firing *f = list_entry(w, struct firing, work);
 
 	if (result != 0 && result != -ECANCELED)
-		log_warn("rule's event not kept", "rule=%.*s error=%s", TEXT_ARGS(f->rule->def.id),
-			 strerror(-result));
+		log_warn("could not store rule event", "rule=%.*s error=%s",
+			 TEXT_ARGS(f->rule->def.id), strerror(-result));
 	answer(f);
 	firing_free(f);
 }
@@ -202,7 +202,7 @@ static void log_end(const struct firing *f)
 	const char *status = outcomes[f->outcome].status;
 
 	if (f->error.data)
-		log_caused(level, "rule fired", "rule=%.*s event=%.*s status=%s why=\"%.*s\"",
+		log_caused(level, "rule fired", "rule=%.*s event=%.*s status=%s reason=\"%.*s\"",
 			   TEXT_ARGS(f->rule->def.id), TEXT_ARGS(f->type), status,
 			   TEXT_ARGS(f->error));
 	else

@@ -33,7 +33,7 @@ uint64_t *matching_steps(const struct live_rule *r)
 void matching_end(struct automation *a, struct text type)
 {
 	if (a->steps[0] == 0 || a->steps[1] == 0)
-		conditions_spent(&a->steps_told_ms, "rules not matched", type);
+		conditions_spent(&a->steps_told_ms, "rule conditions skipped", type);
 }
 
 /* ---- whom it concerns ---- */
@@ -179,7 +179,7 @@ static int on_event(void *arg, const struct event *e)
 static int on_gone(void *arg, int64_t n)
 {
 	(void)arg;
-	log_warn("events missed by rules", "n=%lld", (long long)n);
+	log_warn("rules missed events", "n=%lld", (long long)n);
 	return 0;
 }
 
@@ -204,6 +204,6 @@ void rules_listen(struct automation *a)
 		a->subscriber = NULL;
 	} else if (!a->subscriber && a->opts.events &&
 		   event_subscribe(a->opts.events, &all, -1, &sink, &a->subscriber) != 0) {
-		log_err("rules do not hear events", "why=not subscribed");
+		log_err("rules receive no events", "reason=not subscribed");
 	}
 }

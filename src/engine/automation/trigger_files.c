@@ -101,13 +101,14 @@ static void changed(struct folder_watch *w, enum change change, const char *path
 	if (changes_count(r->changes) >= PENDING_MAX && !changes_has(r->changes, path)) {
 		if (changes_has(r->changes, w->path))
 			return;
-		log_info("many files changed", "rule=%.*s folder=%s", TEXT_ARGS(r->def.id),
-			 w->path);
+		log_info("too many changed files, reporting the folder", "rule=%.*s folder=%s",
+			 TEXT_ARGS(r->def.id), w->path);
 		change = CHANGE_MODIFY;
 		path = w->path;
 	}
 	if (changes_note(r->changes, change, path) != 0)
-		log_warn("change not seen", "rule=%.*s why=no memory", TEXT_ARGS(r->def.id));
+		log_warn("missed a file change", "rule=%.*s reason=no memory",
+			 TEXT_ARGS(r->def.id));
 }
 
 static bool is_folder(const char *path)
@@ -158,7 +159,7 @@ static void suspend(struct folder_watch *w, const char *why)
 	watch_close(w->watch);
 	w->watch = NULL;
 	if (!w->told)
-		log_warn("rule suspended", "rule=%.*s folder=%s why=\"%s\"",
+		log_warn("rule suspended", "rule=%.*s folder=%s reason=\"%s\"",
 			 TEXT_ARGS(w->rule->def.id), w->path, why);
 	w->told = true;
 }
@@ -197,7 +198,7 @@ static void folder_open(struct folder_watch *w)
 		return;
 	}
 	if (w->told)
-		log_info("rule goes on", "rule=%.*s folder=%s", TEXT_ARGS(w->rule->def.id),
+		log_info("rule resumed", "rule=%.*s folder=%s", TEXT_ARGS(w->rule->def.id),
 			 w->path);
 	w->told = false;
 }
@@ -217,7 +218,8 @@ static void folder_add(struct live_rule *r, struct text path)
 	if (w)
 		w->path = folder_path(r, path);
 	if (!w || !w->path) {
-		log_err("folder not watched", "rule=%.*s why=no memory", TEXT_ARGS(r->def.id));
+		log_err("could not watch folder", "rule=%.*s reason=no memory",
+			TEXT_ARGS(r->def.id));
 		free(w);
 		return;
 	}

@@ -86,7 +86,7 @@ static void look(struct live_rule *r, int64_t now, bool jumped)
 		return;
 	n = count_wanted(r, &d, missed, now);
 	if (n < d.n && rule_is_on(r))
-		log_info("occurrences missed", "rule=%.*s missed=%llu done=%llu",
+		log_info("schedule missed occurrences", "rule=%.*s missed=%llu done=%llu",
 			 TEXT_ARGS(r->def.id), (unsigned long long)(d.n), (unsigned long long)n);
 	for (uint64_t i = d.n - n; i < d.n; i++)
 		rule_due(r, due_at(&d, i));
@@ -143,5 +143,5 @@ void schedules_set(struct automation *a)
 	a->clock = NULL;
 	/* Use a ticker, not a timer: a running timer would slow down every request. */
 	if (wait > 0 && ticker_new(a->opts.loop, (uint64_t)wait, on_clock, a, &a->clock) != 0)
-		log_err("schedules stand still", "why=no timer");
+		log_err("schedules stopped", "reason=no timer");
 }

@@ -245,8 +245,8 @@ static int set(struct trust *t, struct text folder, struct text digest, int64_t 
 
 	if (r != 0)
 		return r;
-	log_info(digest.data ? "project trusted" : "project distrusted", "project=%.*s digest=%.*s",
-		 TEXT_ARGS(folder), TEXT_ARGS(digest));
+	log_info(digest.data ? "project trusted" : "project trust revoked",
+		 "project=%.*s digest=%.*s", TEXT_ARGS(folder), TEXT_ARGS(digest));
 	if (o && o->changed)
 		o->changed(o->arg);
 	return 0;
@@ -281,7 +281,7 @@ static void apply(void *arg, const struct event *e, void *found)
 	const struct project_trust *row = found;
 
 	if (set(arg, e->project, row->digest, row->trusted_ms) != 0)
-		log_err("what another host says of a project is not known here until a restart",
+		log_err("could not load project trust from another host, restart to retry",
 			"project=%.*s", TEXT_ARGS(e->project));
 }
 

@@ -149,7 +149,8 @@ static void end_finished(struct work *w, int result)
 	struct why why = {0};
 
 	if (result != 0) {
-		log_err("turn not kept", "conversation=%s error=%s", c->id, strerror(-result));
+		log_err("could not store turn", "conversation=%s error=%s", c->id,
+			strerror(-result));
 		not_kept(t, result);
 		return;
 	}
@@ -254,7 +255,7 @@ static void flush_finished(struct work *w, int result)
 		t->stored += t->record.piece.len;
 	} else {
 		if (!t->flush_failed)
-			log_err("text not kept yet", "conversation=%s error=%s",
+			log_err("could not store text, retrying", "conversation=%s error=%s",
 				t->errand.conversation->id, strerror(-result));
 		t->flush_failed = true;
 	}

@@ -94,7 +94,7 @@ static void finished(struct work *w, int result)
 	event_batch_free(b);
 	if (r == -ECANCELED)
 		return;
-	log_debug("events not read", "error=%s", strerror(-r));
+	log_debug("could not read events", "error=%s", strerror(-r));
 	timer_start(f->again, AGAIN_MS);
 }
 

@@ -80,7 +80,7 @@ static void finished(struct work *w, int result)
 	if (result == -ECANCELED)
 		return;
 	if (result != 0) {
-		log_debug("what another host did was not read", "error=%s", strerror(-result));
+		log_debug("could not read another host's events", "error=%s", strerror(-result));
 		timer_start(f->again, AGAIN_MS);
 		return;
 	}

@@ -299,7 +299,7 @@ static void go_live(struct event_subscriber *s)
 static void use_page(struct event_subscriber *s, int result)
 {
 	if (result != 0) {
-		log_debug("events not read", "error=%s", strerror(-result));
+		log_debug("could not read events", "error=%s", strerror(-result));
 		block(s);
 		return;
 	}

@@ -137,7 +137,8 @@ static void failed(struct extracts *x, const char *what)
 		ms *= 2;
 	x->n_failures++;
 	if (!x->stopping)
-		log_warn("no facts", "agent=%s from=%.*s why=%s retry_ms=%llu", x->agent,
+		log_warn("fact extraction failed, retrying",
+			 "agent=%s from=%.*s reason=%s retry_ms=%llu", x->agent,
 			 TEXT_ARGS(x->source.id), what, (unsigned long long)ms);
 	rest(x, ms);
 }
@@ -218,7 +219,7 @@ static void keep_finished(struct work *w, int result)
 	}
 	x->n_failures = 0;
 	if (x->n_facts > 0)
-		log_info("facts", "agent=%s from=%.*s facts=%u new=%u", x->agent,
+		log_info("facts extracted", "agent=%s from=%.*s facts=%u new=%u", x->agent,
 			 TEXT_ARGS(x->source.id), x->n_facts, x->n_stored);
 	rest(x, ROUND_PAUSE_MS);
 }
@@ -294,7 +295,7 @@ static void on_text(void *arg, struct text piece)
 static void no_answer(struct extracts *x, const char *why)
 {
 	if (x->n_failures + 1 >= TRIES_MAX && !x->stopping) {
-		log_warn("no facts from this", "agent=%s from=%.*s why=%s", x->agent,
+		log_warn("fact extraction skipped", "agent=%s from=%.*s reason=%s", x->agent,
 			 TEXT_ARGS(x->source.id), why);
 		x->n_facts = 0;
 		keep(x);

@@ -308,7 +308,8 @@ static int give_up_vectors(struct memory_indexes *m, struct held_index *h, int r
 	indexes_unlock(m);
 	if (r != REFUSE_LIMIT)
 		return r;
-	log_warn("vectors do not fit", "dim=%u index_bytes=%zu", h->model.dim, m->max_bytes);
+	log_warn("vectors exceed the index limit", "dim=%u index_bytes=%zu", h->model.dim,
+		 m->max_bytes);
 	return 0;
 }
 

@@ -65,7 +65,8 @@ int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct
 			return refuse(why, REFUSE_CONFLICT,
 				      "vectors have %u numbers now, and had %u just before", dim,
 				      known);
-		log_info("vectors are made anew", "model=%s dim=%u was=%u", e->name, dim, known);
+		log_info("embedding model changed, re-embedding memories", "model=%s dim=%u was=%u",
+			 e->name, dim, known);
 		e->dim_changed_ms = now;
 	}
 	atomic_store(&e->dim, dim);

@@ -134,7 +134,7 @@ static void over(struct index_keeping *k, bool kept)
 static void failed(struct index_keeping *k, int r)
 {
 	if (!k->stopping)
-		log_info("index not kept", "scope=%s error=%s", k->kept.kind, strerror(-r));
+		log_info("could not save index", "scope=%s error=%s", k->kept.kind, strerror(-r));
 	k->failed = true;
 	over(k, false);
 }
@@ -265,7 +265,7 @@ static void name_finished(struct work *work, int result)
 	}
 	k->wrote = k->writing != NULL;
 	if (k->wrote)
-		log_info("index kept", "scope=%s memories=%lld bytes=%lld ms=%llu", k->kept.kind,
+		log_info("index saved", "scope=%s memories=%lld bytes=%lld ms=%llu", k->kept.kind,
 			 (long long)k->kept.memories, (long long)k->kept.bytes,
 			 (unsigned long long)(clock_steady_ms() - k->began_ms));
 	go_on(k, sweep_run, sweep_finished, false);
@@ -491,7 +491,7 @@ void index_keeping_finish(struct index_keeping *k)
 	}
 	drop_work(k);
 	if (r != 0)
-		log_info("index not kept", "error=%s", strerror(-r));
+		log_info("could not save index", "error=%s", strerror(-r));
 	if (any)
 		(void)sweep(k, store_writer(k->memories->store));
 }

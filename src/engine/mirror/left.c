@@ -59,7 +59,7 @@ static void load_finished(struct work *w, int result)
 	struct mirror *m = l->mirror;
 
 	if (m && result != 0 && result != -ECANCELED)
-		log_warn("pending approvals not read", "server=%s error=\"%s\"", m->name,
+		log_warn("could not read pending approvals", "server=%s error=\"%s\"", m->name,
 			 strerror(-result));
 	for (unsigned i = 0; m && result == 0 && i < l->n; i++) {
 		if (is_ours(m, &l->rows[i]))

@@ -75,8 +75,8 @@ static void on_sent(void *arg, int result)
 	struct mirror *m = q->mirror;
 
 	if (result == REFUSE_PARAMS)
-		log_warn("agent server does not take a reply", "server=%s request=%.*s",
-			 q->mirror->name, TEXT_ARGS(q->id));
+		log_warn("agent server refused a reply", "server=%s request=%.*s", q->mirror->name,
+			 TEXT_ARGS(q->id));
 	mirrored_free(q);
 	mirror_settle(m);
 }
@@ -107,8 +107,8 @@ void mirrored_send(struct mirrored *q)
 	q->sending = r == 0;
 	/* Without a connection it is sent when the next one tells of it. */
 	if (r != 0 && r != -ENOTCONN)
-		log_warn("agent server not answered", "server=%s error=\"%s\"", q->mirror->name,
-			 strerror(-r));
+		log_warn("could not reply to agent server", "server=%s error=\"%s\"",
+			 q->mirror->name, strerror(-r));
 }
 
 static void take_decision(struct mirrored_part *p, const struct approval *a)
@@ -145,7 +145,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 	if (result == REFUSE_CONFLICT)
 		withdraw(p, "the agent's server asks something else now");
 	if (result != 0 && result != REFUSE_STOPPING)
-		log_info("left to the agent server", "server=%s request=%.*s why=\"%s\"",
+		log_info("request left to the agent server", "server=%s request=%.*s reason=\"%s\"",
 			 q->mirror->name, TEXT_ARGS(q->id),
 			 result > 0 ? why->text : strerror(-result));
 	mirrored_send(q);
@@ -239,8 +239,8 @@ static void ask_new(struct mirror *m, const struct agent_server_ask *ask)
 
 	if (m->n_open == MIRROR_OPEN_MAX) {
 		if (!m->missed)
-			log_info("agent server asks too much at once", "server=%s max=%d", m->name,
-				 MIRROR_OPEN_MAX);
+			log_info("agent server has too many open requests", "server=%s max=%d",
+				 m->name, MIRROR_OPEN_MAX);
 		m->missed = true;
 		return;
 	}

@@ -126,8 +126,8 @@ int node_set_clock(struct node *n)
 		by_ms = 0;
 	was_ms = clock_correct(by_ms);
 	if (by_ms - was_ms > RIGHT_MS || was_ms - by_ms > RIGHT_MS)
-		log_warn("this machine's clock is not the database's, which counts",
-			 "host=%.*s by_s=%lld", TEXT_ARGS(n->us.name), (long long)by_ms / 1000);
+		log_warn("clock skew, using the database's clock", "host=%.*s by_s=%lld",
+			 TEXT_ARGS(n->us.name), (long long)by_ms / 1000);
 	return 0;
 }
 
@@ -173,7 +173,7 @@ int node_await_former(struct node *n, struct why *why)
 	uint64_t since_ms = clock_steady_ms();
 
 	if (r == 0 && !ended)
-		log_info("waiting for the lease of an earlier koined", "host=%.*s",
+		log_info("waiting for the previous lease to expire", "host=%.*s",
 			 TEXT_ARGS(n->us.name));
 	for (now = first; r == 0 && !ended && now.seen_ms == first.seen_ms;) {
 		uint64_t asked_ms;

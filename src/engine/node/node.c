@@ -140,7 +140,7 @@ static void give_up(struct node *n, const char *reason)
 	/* Its time has come, or comes now. */
 	if (n->guard)
 		guard_renew(n->guard, 1);
-	log_warn("this host gives up what it runs", "host=%.*s reason=\"%s\"",
+	log_warn("lease lost, stopping what this host runs", "host=%.*s reason=\"%s\"",
 		 TEXT_ARGS(n->us.name), reason);
 	say_fenced(n);
 }
@@ -230,10 +230,10 @@ static void note_fault(struct node *n, int fault, const char *words)
 	if (fault != 0)
 		snprintf(n->words, sizeof(n->words), "%s", words);
 	if (fault != 0 && n->fault == 0)
-		log_warn("the hosts' database does not answer", "host=%.*s why=\"%s\"",
-			 TEXT_ARGS(n->us.name), words);
+		log_warn("database unreachable", "host=%.*s reason=\"%s\"", TEXT_ARGS(n->us.name),
+			 words);
 	else if (fault == 0 && n->fault != 0)
-		log_info("the hosts' database answers again", "host=%.*s", TEXT_ARGS(n->us.name));
+		log_info("database reachable again", "host=%.*s", TEXT_ARGS(n->us.name));
 	if (fault == 0 && n->fault != 0)
 		store_answers(n->store);
 	n->fault = fault;
@@ -262,8 +262,8 @@ static void on_news(void *node)
 	if (news.hosts)
 		gone = see_hosts(n, &news);
 	if (news.joined) {
-		log_info("this host has begun a new life", "host=%.*s epoch=%lld",
-			 TEXT_ARGS(n->us.name), (long long)news.epoch);
+		log_info("rejoined the cluster", "host=%.*s epoch=%lld", TEXT_ARGS(n->us.name),
+			 (long long)news.epoch);
 		say_joined(n);
 	}
 	if (news.last > 0 && n->events)

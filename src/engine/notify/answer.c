@@ -73,7 +73,7 @@ static void on_decided(void *arg, int result, const struct approval *row, const 
 	else if (w && result > 0)
 		w->ignored++;
 	if (result > 0 && result != REFUSE_CONFLICT)
-		log_caused(LOG_LEVEL_INFO, "answer ignored", "notifier=%s why=%s", p->way,
+		log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=%s", p->way,
 			   why->text);
 	if (w && w->notifier && !p->notify->stopping)
 		notifier_acknowledge(w->notifier, p->id, words);
@@ -130,7 +130,7 @@ static void decide(struct way *w, const struct message *m, const struct notice_a
 static void ignore(struct way *w, const struct notice_answer *a, const char *why, const char *words)
 {
 	w->ignored++;
-	log_caused(LOG_LEVEL_INFO, "answer ignored", "notifier=%s why=%s", w->name, why);
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=%s", w->name, why);
 	notifier_acknowledge(w->notifier, a->press, words);
 }
 

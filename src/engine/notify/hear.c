@@ -51,7 +51,7 @@ static bool is_meant(struct way *w, struct heard *h)
 		return true;
 	holds = conditions_hold(&w->conditions, h->tree, &n->steps);
 	if (n->steps == 0)
-		conditions_spent(&n->steps_told_ms, "notifiers not matched", h->type);
+		conditions_spent(&n->steps_told_ms, "notifier conditions skipped", h->type);
 	return holds;
 }
 
@@ -273,7 +273,7 @@ static int on_event(void *arg, const struct event *e)
 static int on_gone(void *arg, int64_t n)
 {
 	(void)arg;
-	log_warn("events missed by notifiers", "n=%lld", (long long)n);
+	log_warn("notifiers missed events", "n=%lld", (long long)n);
 	return 0;
 }
 

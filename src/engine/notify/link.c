@@ -76,7 +76,7 @@ static int refuse_unknown(struct notify *n, struct why *why)
 		return refuse(why, REFUSE_LIMIT,
 			      "Too many links were wrong. Try again in a minute.");
 	rate_note(&n->wrong, now);
-	log_caused(LOG_LEVEL_INFO, "answer ignored", "why=unknown link");
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "reason=unknown link");
 	return refuse(why, REFUSE_NOT_FOUND,
 		      "This link is not known. It was changed on its way, or koined has sent newer "
 		      "ones since.");
@@ -86,7 +86,7 @@ static int refuse_this(struct found *f, enum refusal code, const char *reason, c
 		       struct why *why)
 {
 	f->way->ignored++;
-	log_caused(LOG_LEVEL_INFO, "answer ignored", "notifier=%s why=%s", f->way->name, reason);
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=%s", f->way->name, reason);
 	return refuse(why, code, "%s%s%s", words, f->message->outcome[0] ? " " : "",
 		      f->message->outcome);
 }

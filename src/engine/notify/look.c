@@ -111,7 +111,7 @@ static void look_finished(struct work *w, int result)
 		if (result == 0 && l->row.status == APPROVAL_PENDING)
 			shown = show(m, l) == 0;
 		if (result < 0 && result != -ECANCELED)
-			log_warn("approval not shown", "notifier=%s error=%s", m->way->name,
+			log_warn("could not send approval", "notifier=%s error=%s", m->way->name,
 				 strerror(-result));
 		if (!l->notify->stopping)
 			way_looked(m->way, m, shown);

@@ -178,7 +178,7 @@ void way_trouble(struct way *w, const char *what)
 	snprintf(w->error, sizeof(w->error), "%s", what);
 	w->failed_ms = notify_now(w->notify);
 	if (!w->failing)
-		log_warn("notifier failing", "notifier=%s why=\"%s\"", w->name, w->error);
+		log_warn("notifier failed", "notifier=%s reason=\"%s\"", w->name, w->error);
 	w->failing = true;
 }
 
@@ -187,7 +187,7 @@ static void recovered(struct way *w)
 	w->n_failures = 0;
 	w->not_before_ms = 0;
 	if (w->failing && !w->reading_fails) {
-		log_info("notifier works again", "notifier=%s", w->name);
+		log_info("notifier recovered", "notifier=%s", w->name);
 		w->failing = false;
 	}
 }

@@ -124,8 +124,8 @@ static void ending_finished(struct work *w, int result)
 	if (result == 0 && e->done)
 		approval_session_ended(e->sessions->opts.approvals, text_of(e->id));
 	else if (result != 0 && result != -ECANCELED)
-		log_warn("end of an observed session not stored", "session=%s error=%s", e->id,
-			 strerror(-result));
+		log_warn("could not store the end of an observed session", "session=%s error=%s",
+			 e->id, strerror(-result));
 	arena_done(&e->arena);
 	free(e);
 }

@@ -442,7 +442,7 @@ static void fail(struct live_session *l, int result, struct why *why)
 	why->code = REFUSE_UNAVAILABLE;
 	l->begun = true;
 	set_error(l, why->text);
-	log_warn("session not started", "session=%s why=\"%s\"", l->id, why->text);
+	log_warn("could not start session", "session=%s reason=\"%s\"", l->id, why->text);
 	finish(l, SESSION_FAILED);
 	if (f)
 		*f = (struct failure) {.waiter.fn = on_failure_kept, .live = l, .why = *why};

@@ -49,7 +49,8 @@ static void end_keeping(struct live_session *l)
 				     .content = TEXT("koine: what it says further is not kept")};
 
 	l->full = true;
-	log_warn("session says too much", "session=%s bytes=%lld", l->id, (long long)l->kept_bytes);
+	log_warn("session output limit reached", "session=%s bytes=%lld", l->id,
+		 (long long)l->kept_bytes);
 	session_write_event(l, &last, NULL);
 }
 
@@ -76,7 +77,7 @@ void session_say(struct live_session *l, const struct session_event *from,
 	}
 	r = session_write_event(l, &row, tool_input);
 	if (r != 0)
-		log_err("event not kept", "session=%s error=%s", l->id, strerror(-r));
+		log_err("could not store event", "session=%s error=%s", l->id, strerror(-r));
 }
 
 void session_say_query(struct live_session *l)

@@ -150,7 +150,7 @@ static void batch_kept(struct change *c, bool recovered)
 	(void)recovered;
 	l->unwritten -= batch_of(c)->bytes;
 	if (batch_of(c)->lost && l->sessions->opts.node && !l->exited) {
-		log_warn("session was taken away", "session=%s", l->id);
+		log_warn("session taken over by another host", "session=%s", l->id);
 		session_kill(l);
 	}
 	batch_free(c);
@@ -193,7 +193,7 @@ int session_write_init(struct sessions *s)
 	const struct keeper_opts opts = {
 		.loop = s->opts.loop,
 		.background = s->opts.background,
-		.failed = "sessions are not kept yet",
+		.failed = "could not store sessions, retrying",
 		.name = "session",
 		.id = batch_id,
 		.begin = snapshot,
@@ -217,7 +217,7 @@ static void add(struct batch *b, struct item *i, size_t bytes)
 
 static void not_kept(const struct live_session *l)
 {
-	log_err("session not kept", "session=%s error=%s", l->id, strerror(ENOMEM));
+	log_err("could not store session", "session=%s error=%s", l->id, strerror(ENOMEM));
 }
 
 void session_write(struct live_session *l)

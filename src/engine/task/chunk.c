@@ -42,7 +42,7 @@ static void send_finished(struct work *w, int result)
 	struct sending *s = list_entry(w, struct sending, work);
 
 	if (result != 0 && result != -ECANCELED)
-		log_debug("output not sent", "error=%d", result);
+		log_debug("could not send output", "error=%d", result);
 	buf_done(&s->bytes);
 	free(s);
 }

@@ -171,7 +171,7 @@ static void take_new(struct tasks *t, const struct found_task *f)
 		return;
 	l = p ? live_new(t, p, &f->row) : NULL;
 	if (!l) {
-		log_err("a task of another host is not known here until a restart",
+		log_err("could not load task of another host, restart to retry",
 			"task=%.*s error=%s", TEXT_ARGS(f->id), strerror(ENOMEM));
 		return;
 	}
@@ -284,7 +284,7 @@ static void reread(void *rereading)
 
 void task_lost(struct tasks *t, struct live *l, bool claim)
 {
-	log_debug(claim ? "another host was quicker" : "another host has changed a task",
+	log_debug(claim ? "another host claimed the task first" : "another host changed the task",
 		  "task=%.*s", TEXT_ARGS(l->task.id));
 	if (l->run)
 		run_lose(l->run);

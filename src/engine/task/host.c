@@ -127,7 +127,7 @@ static void reap_finished(struct work *w, int result)
 	for (unsigned i = 0; i < h->n && result == 0; i++)
 		sync_reaped(h, &h->rows[i]);
 	if (result == 0 && h->n > 0)
-		log_info("tasks of lost hosts were taken over", "n=%u", h->n);
+		log_info("took over tasks of lost hosts", "n=%u", h->n);
 	arena_reset(&h->reaped);
 	h->reaping = false;
 	if (result == 0 && h->n == REAPED_AT_ONCE)
@@ -213,7 +213,7 @@ static void on_fenced(void *tasks)
 	for (; (first = list_first(&t->running)); n++)
 		run_fence(list_entry(first, struct live, link)->run);
 	if (n > 0)
-		log_warn("running tasks were given up", "n=%u", n);
+		log_warn("stopped running tasks", "n=%u", n);
 	tasks_check_stopped(t);
 }
 

@@ -32,7 +32,7 @@ static void keep_output(const struct task_import *in, const struct printed_task 
 	task_path_in(in->output_folder, seq, path, sizeof(path));
 	r = write_output(path, in->output_bytes, t->output);
 	if (r != 0)
-		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(t->task.id),
+		log_warn("could not store output", "task=%.*s error=%s", TEXT_ARGS(t->task.id),
 			 strerror(-r));
 }
 
@@ -76,7 +76,8 @@ int tasks_import(struct store *store, struct arena *a, const struct task_import 
 	 * find a file. */
 	r = file_make_folder(in->output_folder);
 	if (r != 0)
-		log_warn("output not kept", "folder=%s error=%s", in->output_folder, strerror(-r));
+		log_warn("could not store output", "folder=%s error=%s", in->output_folder,
+			 strerror(-r));
 	*ret_n = 0;
 	for (unsigned i = 0; i < in->n; i++) {
 		if (seqs[i] == 0)

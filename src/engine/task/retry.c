@@ -248,7 +248,7 @@ static void take(struct tasks *t, const struct again *a)
 	if (l)
 		task_sync(t, &a->now);
 	else
-		log_err("out of memory: a task stays queued until the next start", "task=%.*s",
+		log_err("out of memory, task stays queued until the next start", "task=%.*s",
 			TEXT_ARGS(a->was.id));
 }
 

@@ -101,8 +101,8 @@ static void add_output(struct run *r, const char *data, size_t n)
 
 	if (e != 0 && !r->output_failed) {
 		r->output_failed = true;
-		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.id),
-			 strerror(-e));
+		log_warn("could not store output", "task=%.*s error=%s",
+			 TEXT_ARGS(r->live->task.id), strerror(-e));
 	}
 	if (end > from) {
 		watch_printed(r, data, (size_t)(end - from), end);
@@ -360,8 +360,8 @@ static void open_output(struct run *r)
 	e = output_file_open(path, t->output_bytes, &r->output)
 		    ?: output_file_skip(r->output, r->printed);
 	if (e != 0)
-		log_warn("output not kept", "task=%.*s error=%s", TEXT_ARGS(r->live->task.id),
-			 strerror(-e));
+		log_warn("could not store output", "task=%.*s error=%s",
+			 TEXT_ARGS(r->live->task.id), strerror(-e));
 }
 
 static int begin(struct run *r, struct text prompt, struct why *why)

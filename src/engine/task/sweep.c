@@ -63,7 +63,7 @@ static void sweep_finished(struct work *w, int result)
 			task_forget(t, &s->rows[i]);
 		more = s->n == SWEEP_AT_ONCE;
 	} else if (result != -ECANCELED) {
-		log_err("old tasks stay", "error=%s", strerror(-result));
+		log_err("could not delete old tasks", "error=%s", strerror(-result));
 	}
 	arena_done(&s->arena);
 	free(s);

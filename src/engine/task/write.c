@@ -195,7 +195,7 @@ int task_write_init(struct tasks *t)
 	const struct keeper_opts opts = {
 		.loop = t->loop,
 		.background = t->background,
-		.failed = "tasks are not kept yet",
+		.failed = "could not store tasks, retrying",
 		.name = "task",
 		.id = change_id,
 		.prepare = change_prepare,
@@ -294,7 +294,7 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	if (!c)
 		c = task_change_new(NULL, NULL);
 	if (!c) {
-		log_err("task not kept", "task=%.*s error=%s", TEXT_ARGS(row->id),
+		log_err("could not store task", "task=%.*s error=%s", TEXT_ARGS(row->id),
 			strerror(ENOMEM));
 		return;
 	}

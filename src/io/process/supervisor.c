@@ -166,7 +166,7 @@ static void on_swept(struct supervised *s)
 		return;
 	}
 	if (s->n_sweeps >= SWEEPS_MAX)
-		log_warn("processes are left", "%s", s->what);
+		log_warn("processes still running", "%s", s->what);
 	tell_exit(s);
 }
 

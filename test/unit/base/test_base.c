@@ -575,7 +575,7 @@ static void log_of_what_clients_cause_has_a_limit(void **state)
 	assert_int_equal(room, LOG_BURST);
 	assert_int_equal(h.n, 0);
 	assert_true(log_has_room(6000));
-	assert_string_equal(h.line, "lines left out  count=50");
+	assert_string_equal(h.line, "log lines dropped  count=50");
 	assert_true(log_has_room(7000));
 	assert_int_equal(h.n, 1);
 	log_set_sink(NULL, NULL);

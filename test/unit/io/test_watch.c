@@ -388,7 +388,7 @@ static void count_line(void *arg, enum log_level level, const char *line)
 {
 	struct fixture *f = arg;
 
-	f->n_warn += level == LOG_LEVEL_WARN && strstr(line, "folders are not watched");
+	f->n_warn += level == LOG_LEVEL_WARN && strstr(line, "could not watch folders");
 }
 
 static void folders_over_the_limit_are_told_but_not_entered(void **state)

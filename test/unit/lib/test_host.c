@@ -1122,7 +1122,7 @@ static void log_lines_reach_the_host(void **state)
 		    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32601,\"message\":\"Method not "
 		    "found\"},\"id\":1}");
 	assert_string_equal(line,
-			    "2 call refused  dialect=json-rpc method=absent why=Method not found");
+			    "2 call refused  dialect=json-rpc method=absent reason=Method not found");
 	line[0] = '\0';
 	koine_set_log(NULL, NULL, 2);
 	send_line(fd, CALL("absent", "1"));
