@@ -1,4 +1,4 @@
-"""What the documents say is what the programs do: methods, settings, flags, commands."""
+"""The documents match the programs: methods, settings, flags, commands; and their links lead somewhere."""
 import glob
 import json
 import os
@@ -22,7 +22,7 @@ def output(*argv):
     return subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout.decode()
 
 
-def test_every_method_stands_on_its_page():
+def test_every_method_is_documented():
     with Daemon("--debug-methods") as d, d.connect() as c:
         methods = c.call("rpc.discover")["methods"]
     pages = dialect_pages()
@@ -35,7 +35,7 @@ def test_every_method_stands_on_its_page():
     same(silent, [], "parameters without a description")
 
 
-def test_every_parameter_stands_on_a_page():
+def test_every_parameter_is_documented():
     with Daemon() as d, d.connect() as c:
         methods = c.call("rpc.discover")["methods"]
     pages = dialect_pages()
@@ -44,7 +44,7 @@ def test_every_parameter_stands_on_a_page():
     same(missing, [], "parameters on no page")
 
 
-def test_every_setting_stands_in_koine_conf():
+def test_every_setting_is_in_koine_conf_5():
     with Daemon() as d:
         text = output(KOINED, "--check", "--root", os.path.join(d.root, "other"))
     manual = page("doc", "man", "koine.conf.5.scd")
@@ -61,14 +61,14 @@ def test_every_setting_stands_in_koine_conf():
     check(found > 10, "only %d settings were printed", found)
 
 
-def test_every_flag_stands_in_koined_8():
+def test_every_flag_is_in_koined_8():
     flags = set(re.findall(r"^  (--[\w-]+)", output(KOINED, "--help"), re.M))
     manual = page("doc", "man", "koined.8.scd")
     check(len(flags) > 5, "%r", flags)
     same(sorted(f for f in flags if "*%s*" % f not in manual), [], "flags that are not there")
 
 
-def test_every_variable_stands_in_koined_8():
+def test_every_variable_is_in_koined_8():
     names = []
     for path in glob.glob(os.path.join(SOURCE, "src", "dialect", "*", "*.c")):
         with open(path, encoding="utf-8") as f:
@@ -79,7 +79,7 @@ def test_every_variable_stands_in_koined_8():
     same([n for n in names if "*%s*" % n not in manual], [], "variables that are not there")
 
 
-def test_every_dialect_stands_where_one_looks_for_it():
+def test_every_dialect_is_in_help_index_and_koined_8():
     with Folder() as f:
         text = output(KOINED, "--check", "--root", f("root"))
     names = re.findall(r"^(\w+) = ", text.split("[listen]\n")[1].split("\n\n")[0], re.M)
@@ -95,7 +95,47 @@ def test_every_dialect_stands_where_one_looks_for_it():
         page("doc", "dialects", name + ".md")
 
 
-def test_every_command_stands_in_koine_1():
+def anchor(heading):
+    """As GitHub makes it."""
+    heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip().lower())
+    return re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
+
+
+def links(name):
+    """(file, anchor) that a Markdown file refers to."""
+    text = re.sub(r"(?ms)^\s*```.*?^\s*```", "", page(name))
+    for target in re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", text):
+        file, _, part = (target[0] or target[1]).partition("#")
+        if not re.match(r"https?:", file):
+            yield os.path.normpath(os.path.join(os.path.dirname(name), file)) if file else name, part
+
+
+def test_every_link_leads_to_a_file_and_a_heading():
+    for name in markdown():
+        for file, part in links(name):
+            check(os.path.exists(os.path.join(SOURCE, file)), "%s: no file %s", name, file)
+            headings = [anchor(h) for h in re.findall(r"(?m)^#+ (.*)$", page(file))] if part else []
+            check(not part or part in headings, "%s: no heading %s in %s", name, part, file)
+
+
+def markdown():
+    return ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"] + [
+        os.path.relpath(p, SOURCE) for p in sorted(glob.glob(os.path.join(SOURCE, "doc", "**", "*.md"), recursive=True))]
+
+
+def test_every_document_is_reachable_from_the_index():
+    found, new = set(), {"doc/README.md"}
+    while new:
+        found |= new
+        new = {file for name in new if name.endswith(".md") for file, _ in links(name)} - found
+    same(sorted(set(markdown()) - found), [], "documents that no link leads to")
+    text = page("doc", "README.md")
+    manuals = [os.path.basename(p).split(".") for p in glob.glob(os.path.join(SOURCE, "doc", "man", "*.scd"))]
+    names = ["%s(%s)" % (".".join(m[:-2]), m[-2]) for m in manuals]
+    same([n for n in names if n not in text], [], "man pages that the index lacks")
+
+
+def test_every_command_is_in_koine_1():
     commands = re.findall(r"^  ([a-z]+) ", output(KOINE, "--help"), re.M)
     manual = page("doc", "man", "koine.1.scd")
     check("ping" in commands, "%r", commands)
