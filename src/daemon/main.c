@@ -93,17 +93,30 @@ static const char *config_flag(struct settings *s)
 	return file;
 }
 
+/* There need not be a file at the standard place, and its folder may be closed to us. But a file that is
+ * there, or was read before, is meant. */
+static int read_standard(struct settings *s, struct why *why)
+{
+	static bool was_read;
+	char file[PATH_LEN];
+	struct stat st;
+	int r;
+
+	paths_config(file);
+	r = settings_read_file(s, file, why);
+	was_read = was_read || r == 0;
+	if (r == -ENOENT || r == -ENOTDIR)
+		return 0;
+	return r == -EACCES && !was_read && stat(file, &st) != 0 ? 0 : r;
+}
+
 static int read_config(struct settings *s, struct why *why)
 {
 	const char *named = config_flag(s);
-	char standard[PATH_LEN];
-	int r;
+	int r = named ? settings_read_file(s, named, why) : read_standard(s, why);
 
-	if (named)
-		return settings_read_file(s, named, why);
-	paths_config(standard);
-	r = settings_read_file(s, standard, why);
-	return r == -ENOENT || r == -ENOTDIR || r == -EACCES ? 0 : r;
+	/* The sentence names the file. */
+	return r < 0 && r != -ENOMEM ? (int)why->code : r;
 }
 
 static int apply_flag(struct settings *s, int flag, struct why *why)

@@ -73,14 +73,15 @@ struct reporting {
 	const struct reload_listener *report;
 };
 
-static void note(const struct reporting *r, enum reload_fate fate, const char *key, unsigned line)
+static void note(const struct reporting *r, enum reload_fate fate, const char *key, unsigned line,
+		 bool removed)
 {
 	r->report->note(r->report->arg, &(struct reload_note) {
 						.fate = fate,
 						.key = key,
 						.file = line > 0 ? r->fresh->config : "",
 						.line = line,
-						.reason = "",
+						.reason = removed ? "removed" : "",
 					});
 }
 
@@ -96,9 +97,9 @@ static void on_change(void *arg, const struct settings_change *c)
 		return;
 	if (!c->row)
 		note(r, strncmp(c->key, "listen", 6) == 0 ? RELOAD_LATER : RELOAD_TAKEN, c->key,
-		     c->line);
+		     c->line, c->removed);
 	else if (is_renewed(c->row))
-		note(r, RELOAD_TAKEN, c->key, c->line);
+		note(r, RELOAD_TAKEN, c->key, c->line, false);
 }
 
 /* Of those that wait for a start, all that differ from the start are told each time. */
@@ -118,6 +119,6 @@ void reload_report(struct daemon *d, const struct settings *fresh,
 		if (is_renewed(row) || hash_of(row, base) == d->at_start[i])
 			continue;
 		snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
-		note(&r, RELOAD_LATER, key, fresh->lines[i]);
+		note(&r, RELOAD_LATER, key, fresh->lines[i], false);
 	}
 }

@@ -203,6 +203,39 @@ def test_init_store_makes_a_private_file_and_nothing_else():
         same(run_koined("--root", root, "--init-store", "--set", "tasks.parallel=x").returncode, 78, "wrong settings")
 
 
+def test_settings_that_cannot_be_read_are_not_taken_for_missing_ones():
+    if os.geteuid() != 0:
+        raise Skip("only root can be somebody else")
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    with Folder() as folder:
+        env = {"XDG_CONFIG_HOME": folder("config")}
+        config = folder("config", "koine", "koine.conf")
+        os.makedirs(os.path.dirname(config))
+        os.mkdir(folder("root"))
+        for path in folder.path, folder("root"), folder("config"), os.path.dirname(config):
+            os.chown(path, 65534, 65534)
+        with open(config, "w", encoding="utf-8") as f:
+            f.write("[group one]\nparallel = 1\n")
+        refusal = "cannot read %s: Permission denied" % config
+        with Daemon(root=folder("root"), env=env, announced=["could not reload settings"], **nobody) as d, d.connect() as c:
+            for close in config, os.path.dirname(config):
+                mode = os.stat(close).st_mode
+                os.chmod(close, 0)
+                answer = json.loads(c.call_text(request("daemon.reload")))
+                check(refusal in answer["error"]["message"], "%r", answer)
+                os.chmod(close, mode)
+            same(c.call("daemon.reload")["settings"], [], "what has changed")
+        os.chmod(config, 0)
+        done = subprocess.run([KOINED, "--check"], capture_output=True, timeout=PATIENCE,
+                              env=clean_environment(env), **nobody)
+        same((done.returncode, done.stderr.decode()), (78, "koined: %s\n" % refusal), "a start")
+        # Nobody knows whether there is one.
+        os.chmod(os.path.dirname(config), 0)
+        done = subprocess.run([KOINED, "--dialects"], capture_output=True, timeout=PATIENCE,
+                              env=clean_environment(env), **nobody)
+        same((done.returncode, done.stderr), (0, b""), "a folder that is closed")
+
+
 def test_a_second_daemon_is_refused_and_the_first_unharmed():
     with Daemon() as d:
         before = os.lstat(d.socket_path)

@@ -938,7 +938,7 @@ def test_a_reload_says_what_it_took():
             same(reload(), (["koined has read its settings again"], []), "no changes")
             write(*rule("61 * * * *"), "[group one]", "parallel = 2", "[tasks]", "queue = 60")
             out, err = reload(78)
-            same(out, ["koined has read its settings again", "taken: group.one.parallel",
+            same(out, ["koined has read its settings again", "taken: group.one.parallel (%s:5)" % config,
                        "at the next start: tasks.queue (%s:7)" % config], "settings")
             same(len(err), 1, "%r" % err)
             check(err[0].startswith("invalid: rule.tick.cron (%s:2): " % config), "%r", err)
@@ -960,6 +960,11 @@ def test_a_reload_says_what_it_took():
                 same(out, [], "nothing was read")
                 check(config + ":2:" in err[0] and "the settings in force are unchanged" in err[0], "%r", err)
                 same([r["rule"] for r in k.call("automation.rules")["rules"]], ["tick"], "the old rules")
+                write(*rule("1 4 * * *")[:2], "prompt = x", "[group two]", "", "parallel = 3")
+                same(reload()[0][1:], ["taken: rule.tick.prompt (%s:3)" % config, "taken: rule.tick.command: removed",
+                                       "taken: rule.new: removed", "taken: group.two (%s:6)" % config,
+                                       "taken: group.one: removed",
+                                       "at the next start: tasks.queue"], "what is gone")
             open(w.path("go"), "w").close()
 
 

@@ -13,13 +13,14 @@ struct changes {
 };
 
 static void tell(const struct changes *c, const struct section_kind *kind, const char *name,
-		 const char *key, unsigned line)
+		 const char *key, unsigned line, bool removed)
 {
 	char shown[KEY_SHOWN];
 
 	snprintf(shown, sizeof(shown), "%s.%s%s%s", kind->word, name, key ? "." : "",
 		 key ? key : "");
-	c->fn(c->arg, &(struct settings_change) {.name = name, .key = shown, .line = line});
+	c->fn(c->arg, &(struct settings_change) {
+			      .name = name, .key = shown, .line = line, .removed = removed});
 }
 
 static bool same_text(const char *a, const char *b)
@@ -31,24 +32,27 @@ static void compare_texts(const struct changes *c, const struct section_kind *ki
 			  const char *name, const void *was, const void *now)
 {
 	const struct section_texts *t =
-		now ? (const struct section_texts *)((const char *)now + kind->texts) : NULL;
+		(const struct section_texts *)((const char *)now + kind->texts);
 
 	for (unsigned i = 0; i < kind->n_keys; i++) {
-		if (!same_text(was ? section_text(kind, was, i) : NULL,
-			       now ? section_text(kind, now, i) : NULL))
-			tell(c, kind, name, kind->keys[i].name, t ? t->lines[i] : 0);
+		const char *text = section_text(kind, now, i);
+
+		if (!same_text(was ? section_text(kind, was, i) : NULL, text))
+			tell(c, kind, name, kind->keys[i].name, text ? t->lines[i] : 0, !text);
 	}
 }
 
 static void compare_rows(const struct changes *c, const struct section_kind *kind, const char *name,
 			 const void *was, const void *now)
 {
-	for (unsigned i = 0; i < kind->n_keys; i++) {
-		if (was && now && !setting_equal(&kind->rows[i], was, now))
-			tell(c, kind, name, kind->rows[i].key, 0);
+	for (unsigned i = 0; i < kind->n_keys && was; i++) {
+		const char *key = kind->rows[i].key;
+
+		if (!setting_equal(&kind->rows[i], was, now))
+			tell(c, kind, name, key, section_row_line(kind, c->now, name, key), false);
 	}
-	if (!was || !now)
-		tell(c, kind, name, NULL, 0);
+	if (!was)
+		tell(c, kind, name, NULL, section_row_line(kind, c->now, name, NULL), false);
 }
 
 /* The sections that there are now, or (gone) those that are there no more. */
@@ -64,7 +68,9 @@ static void compare_kind(const struct changes *c, const struct section_kind *kin
 
 		if (gone && now)
 			continue;
-		if (kind->rows)
+		if (gone)
+			tell(c, kind, name, NULL, 0, true);
+		else if (kind->rows)
 			compare_rows(c, kind, name, was, now);
 		else
 			compare_texts(c, kind, name, was, now);

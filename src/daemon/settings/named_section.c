@@ -140,6 +140,60 @@ unsigned section_line(const char *where)
 	return n <= UINT16_MAX ? (unsigned)n : 0;
 }
 
+static uint32_t hash_key(const struct section_kind *kind, const char *name, const char *key)
+{
+	char whole[2 * SECTION_NAME_MAX + 64];
+	uint32_t h = 0x811c9dc5U;
+
+	snprintf(whole, sizeof(whole), "%s.%s.%s", kind->word, name, key);
+	for (const char *c = whole; *c; c++)
+		h = (h ^ (unsigned char)*c) * 0x01000193U;
+	return h;
+}
+
+static void note_line(const struct section_kind *kind, struct settings *s, const char *name,
+		      const char *key, unsigned line)
+{
+	uint32_t h = hash_key(kind, name, key);
+	unsigned i = 0;
+
+	while (i < s->n_section_lines && s->section_lines[i].key != h)
+		i++;
+	if (i == SECTION_LINES_MAX)
+		return;
+	s->section_lines[i] = (struct section_line) {.key = h, .line = (uint16_t)line};
+	if (i == s->n_section_lines)
+		s->n_section_lines++;
+}
+
+static unsigned line_of_key(const struct section_kind *kind, const struct settings *s,
+			    const char *name, const char *key)
+{
+	uint32_t h = hash_key(kind, name, key);
+
+	for (unsigned i = 0; i < s->n_section_lines; i++) {
+		if (s->section_lines[i].key == h)
+			return s->section_lines[i].line;
+	}
+	return 0;
+}
+
+unsigned section_row_line(const struct section_kind *kind, const struct settings *s,
+			  const char *name, const char *key)
+{
+	unsigned first = 0;
+
+	for (unsigned i = 0; i < kind->n_keys; i++) {
+		unsigned line = line_of_key(kind, s, name, key_name(kind, i));
+
+		if (key && strcmp(key, key_name(kind, i)) == 0)
+			return line;
+		if (line > 0 && (first == 0 || line < first))
+			first = line;
+	}
+	return first;
+}
+
 static int put_row(const struct section_kind *kind, void *section, unsigned key, const char *value,
 		   struct why *why)
 {
@@ -171,6 +225,8 @@ int section_set(const struct section_kind *kind, struct settings *s, const char 
 		       : put_text(kind, section, i, value, why);
 	if (r == 0 && !kind->rows)
 		texts_of(kind, section)->lines[i] = (uint16_t)section_line(where);
+	if (r == 0 && kind->rows)
+		note_line(kind, s, name, key, section_line(where));
 	if (r == 0 && kind->set)
 		kind->set(section, i);
 	return r;

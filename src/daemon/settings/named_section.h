@@ -101,5 +101,9 @@ int section_read_environment(const struct section_kind *kind, struct settings *s
 
 void section_write(const struct section_kind *kind, const struct settings *s, FILE *out);
 
+/* The line of a row in the file; key NULL: of the first of its section. 0: it is not from there. */
+unsigned section_row_line(const struct section_kind *kind, const struct settings *s,
+			  const char *name, const char *key);
+
 /* A text of the section; NULL: it was not given. */
 const char *section_text(const struct section_kind *kind, const void *section, unsigned key);

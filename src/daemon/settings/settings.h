@@ -29,6 +29,7 @@ enum {
 	SECRETS_MAX = AGENTS_MAX + AGENT_SERVERS_MAX + 3 * NOTIFIES_MAX + 16,
 	DIALECTS_MAX = 16,
 	SETTING_LINES_MAX = 512,
+	SECTION_LINES_MAX = 512,
 	DIALECT_SETTINGS_MAX = 4096, /* bytes of one's section */
 };
 
@@ -94,6 +95,12 @@ struct settings {
 	char where[PATH_LEN + 16]; /* "FILE:LINE" while a file is read; else "" */
 	uint16_t lines
 		[SETTING_LINES_MAX]; /* of each row (settings_row) in the file; 0: it is not from there */
+	/* The same of rows in sections that users name; those that find no room are not known. */
+	struct section_line {
+		uint32_t key; /* a hash of "group.build.parallel" */
+		uint16_t line;
+	} section_lines[SECTION_LINES_MAX];
+	unsigned n_section_lines;
 	struct task_settings tasks;
 	struct session_settings sessions;
 	struct approval_settings approvals;
@@ -156,6 +163,7 @@ struct settings_change {
 	const char *name;          /* of the section that users name; NULL: none */
 	const char *key;           /* "tasks.parallel", "rule.tick.cron" */
 	unsigned line;             /* in the file; 0: it is not from there, or not there any more */
+	bool removed;              /* a section, or a text in one, that is not there any more */
 };
 
 /* Calls fn for every setting in which the two differ. */
