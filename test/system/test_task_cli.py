@@ -913,6 +913,10 @@ def test_an_ended_task_shows_its_exit_status():
         rows = [l.split() for l in w("list").out.splitlines()]
         at = rows[0].index("EXIT")
         same([r[at] for r in rows], ["EXIT", "137", "7", "0"], "exit status")
+        again = w.add("--retry", "1", "--retry-delay", "1h", "exit 7")
+        wait_until(lambda: w.json("get", again)["exit_status"] == 7, "the first attempt")
+        line = [l for l in w("list").out.splitlines() if l.startswith(again)][0].split()
+        same((line[2], line[5]), ("1/2", "-"), "the exit status of an attempt before")
 
 
 def test_a_reload_says_what_it_took():

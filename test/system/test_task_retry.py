@@ -143,6 +143,7 @@ def test_a_stop_requeues_what_may_be_retried_and_does_not_count_the_attempt():
                 wait_until(lambda n=n: w.read("begun").count("begun") == n, "it runs again")
                 told = show(k, again)
                 same((told["state"], told["attempts"], told["max_attempts"]), ("running", 1, 2), "attempts")
+                same((told["exit_status"], told["signal"]), (None, None), "how the stopped attempt ended")
                 same((state(k, once), show(k, once)["error"]), ("failed", "Killed during shutdown"), "once")
                 same(state(k, behind), "queued", "what comes after it")
         w.touch("go")

@@ -123,15 +123,17 @@ static void cell_waits(const struct cell *c)
 	table_cell_str(c->table, shown);
 }
 
-/* The exit status as a shell shows it: 128 and the signal for a program that a signal has ended. */
+/* The exit status as a shell shows it: 128 and the signal for a program that a signal has ended. One that will
+ * be tried again has none. */
 static void cell_exit(const struct cell *c)
 {
+	bool ended = member_text(c->row, "completed_at").data != NULL;
 	int64_t status, signal = member_number(c->row, "signal");
 	char shown[32] = "-";
 
-	if (signal > 0)
+	if (ended && signal > 0)
 		snprintf(shown, sizeof(shown), "%lld", 128 + (long long)signal);
-	else if (koine_value_int(koine_value_get(c->row, "exit_status"), &status))
+	else if (ended && koine_value_int(koine_value_get(c->row, "exit_status"), &status))
 		snprintf(shown, sizeof(shown), "%lld", (long long)status);
 	table_cell_str(c->table, shown);
 }

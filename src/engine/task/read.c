@@ -225,11 +225,11 @@ void task_catch_up(struct tasks *t, struct task *task)
 	task->attempts = now->attempts;
 	task->stops = now->stops;
 	task->skipped = now->skipped;
+	task->exit_status = now->exit_status;
+	task->signal = now->signal;
 	if (now->state > TASK_RUNNING) {
 		task->result = now->result;
 		task->error = now->error;
-		task->exit_status = now->exit_status;
-		task->signal = now->signal;
 	}
 }
 

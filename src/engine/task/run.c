@@ -640,6 +640,8 @@ void run_start(struct tasks *t, struct live *l)
 	l->task.started_ms = clock_utc_ms();
 	l->task.attempts++;
 	l->task.error = (struct text) {0};
+	l->task.exit_status = -1;
+	l->task.signal = 0;
 	l->task.epoch = node_epoch(t->node);
 	live_set_text(l, &l->task.host, node_name(t->node));
 	live_set_text(l, &l->task.mark, text_of(r->mark));
