@@ -482,7 +482,13 @@ def test_one_sentence_says_what_is_added():
         check(first.startswith("This adds koine mcp to Claude Code") and "PermissionRequest" in first
               and "PreToolUse" not in first, "%r", first)
         home.connect("claude", "--yes")
-        check("up to date" in home.connect("claude", "--yes", "--gate").out.splitlines()[0], "update")
+        first = home.connect("claude", "--yes", "--gate").out.splitlines()[0]
+        check("up to date, and adds koine hook as a hook for PreToolUse, Elicitation:" in first, "%r", first)
+        first = home.connect("claude", "--yes", "--socket", "/x.sock").out.splitlines()[0]
+        check(first.endswith("up to date:"), "%r", first)
+        home.write(".codex/config.toml", HAND_MADE[".codex/config.toml"])
+        first = home.connect("codex", "--yes").out.splitlines()[0]
+        check(first.endswith("up to date, and adds koine hook as a hook for PermissionRequest:"), "%r", first)
         check(home.connect("claude", "--yes", "--undo").out.startswith("This removes koine"), "undo")
 
 

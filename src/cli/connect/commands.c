@@ -129,13 +129,23 @@ static void print_change(const struct cli *cli, const struct plan_file *f)
 		(void)out_of_memory();
 }
 
-/* ": PermissionRequest, Stop" */
-static unsigned print_events(const struct plan_file *f, unsigned n)
+static bool adds_hook(const struct plan_file *f, const struct edit *e)
+{
+	struct text file = buf_text(&f->target.text);
+	CLEANUP(buf_donep) struct buf without;
+
+	buf_init(&without, EDIT_FILE_MAX);
+	return strncmp(e->path, "hooks/", 6) == 0 && e->kind == EDIT_ELEMENT &&
+	       edit_take(f->row->by, file, TEXT(""), e, 1, &without, NULL) == 0 &&
+	       text_equal(buf_text(&without), file);
+}
+
+/* The events of hooks that are not there yet: "PermissionRequest, Stop" */
+static unsigned print_events(const struct plan_file *f, const char *before, unsigned n)
 {
 	for (unsigned i = 0; i < f->n_wanted; i++) {
-		if (strncmp(f->edits[i].path, "hooks/", 6) == 0 && f->edits[i].kind == EDIT_ELEMENT)
-			printf("%s%s", n++ == 0 ? ", and koine hook as a hook for " : ", ",
-			       f->edits[i].path + 6);
+		if (adds_hook(f, &f->edits[i]))
+			printf("%s%s", n++ == 0 ? before : ", ", f->edits[i].path + 6);
 	}
 	return n;
 }
@@ -158,15 +168,18 @@ static void print_summary(const struct plan *p)
 		printf("This removes koine from the settings of %s:\n\n", p->agent->title);
 		return;
 	}
-	if (has_ours(p)) {
-		printf("This brings koine's part of the settings of %s up to date:\n\n",
+	if (has_ours(p))
+		printf("This brings koine's part of the settings of %s up to date",
 		       p->agent->title);
-		return;
-	}
-	printf("This adds koine mcp to %s as an MCP server (memory, tasks, questions to you)",
-	       p->agent->title);
+	else
+		printf("This adds koine mcp to %s as an MCP server (memory, tasks, questions to "
+		       "you)",
+		       p->agent->title);
 	for (unsigned i = 0; i < p->n; i++)
-		n = print_events(&p->files[i], n);
+		n = print_events(&p->files[i],
+				 has_ours(p) ? ", and adds koine hook as a hook for "
+					     : ", and koine hook as a hook for ",
+				 n);
 	puts(":\n");
 }
 
