@@ -15,6 +15,7 @@ static void add(struct mcp_call *mc, const struct buf *item)
 	if (!t || item->err != 0 ||
 	    arena_copy_text(&mc->call->arena, (struct text) {item->data, item->len}, &t->json)) {
 		mc->starved = true;
+		mc->too_large |= item->err == -EMSGSIZE;
 		return;
 	}
 	t->next = NULL;

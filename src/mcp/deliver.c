@@ -277,7 +277,7 @@ static bool compose_shortage(struct mcp_call *mc, struct buf *out)
 	struct call *c = mc->call;
 	bool done;
 
-	if (out->err == -EMSGSIZE)
+	if (out->err == -EMSGSIZE || mc->too_large)
 		refuse(&c->why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes", out->max);
 	else
 		refuse(&c->why, REFUSE_TOO_LARGE, "there is not enough memory for the answer");

@@ -112,7 +112,8 @@ struct mcp_call {
 	unsigned n_content;
 	const char *role;
 	bool is_error;
-	bool starved; /* there was no memory for some of it */
+	bool starved;   /* there was no memory for some of it */
+	bool too_large; /* or some of it was larger than an answer may be */
 	double progress;
 	bool progressed;
 

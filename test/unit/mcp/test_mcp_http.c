@@ -599,28 +599,39 @@ static void a_cancelled_call_is_not_answered(void **state)
 }
 
 /* The text of a tool's output is its structured content once more. */
-static void an_answer_keeps_to_its_limit(void **state)
+static void keeps_to_8192(const char *method, const char *name, size_t len)
 {
-	char *body = malloc(9000);
+	char *body = malloc(len + 200);
 	struct dialer c;
 	char session[100];
 	int at;
 
-	(void)state;
 	assert_non_null(body);
-	m.w.server->opts.limits.reply_bytes = 8192;
 	dial(&c);
 	open_session(&c, session);
-	at = sprintf(body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
-			   "\"name\":\"echo\",\"arguments\":{\"text\":\"");
-	memset(body + at, 'x', 6000);
-	strcpy(body + at + 6000, "\"}}}");
+	at = sprintf(body,
+		     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":{"
+		     "\"name\":\"%s\",\"arguments\":{\"text\":\"",
+		     method, name);
+	memset(body + at, 'x', len);
+	strcpy(body + at + len, "\"}}}");
 	post(&c, "POST", session, body);
 	hear(&c, "the answer is larger than 8192 bytes");
-	hear(&c, "\"isError\":true");
+	if (strcmp(method, "tools/call") == 0)
+		hear(&c, "\"isError\":true");
 	assert_true(c.in.len < 8192);
 	dialer_done(&c);
 	free(body);
+}
+
+/* Either all of it together is too much, or one text alone. */
+static void an_answer_keeps_to_its_limit(void **state)
+{
+	(void)state;
+	m.w.server->opts.limits.reply_bytes = 8192;
+	keeps_to_8192("tools/call", "echo", 6000);
+	keeps_to_8192("tools/call", "echo", 9000);
+	keeps_to_8192("prompts/get", "hello", 9000);
 }
 
 /* Nothing is to tell, and yet something comes. */
