@@ -369,13 +369,17 @@ def test_a_disk_that_is_full_loses_nothing():
 
 
 def test_a_start_on_a_full_disk_names_the_cause():
-    with SmallDisk() as disk, Folder() as folder:
-        with open(disk.folder("filler"), "wb") as f, contextlib.suppress(OSError):
-            while True:
-                f.write(bytes(65536))
-                f.flush()
-        done = run_koined("--root", folder.path, "--store", "sqlite:" + disk.folder("koine.db"))
-        check(done.returncode != 0 and b"koine.db: no space left on device" in done.stderr, "%r", done)
+    for exists in False, True:
+        with SmallDisk() as disk, Folder() as folder:
+            args = ("--root", folder.path, "--store", "sqlite:" + disk.folder("koine.db"))
+            if exists:
+                same(run_koined(*args, "--init-store").returncode, 0, "a store")
+            for size in 65536, 4096:
+                with open(disk.folder("filler"), "ab", buffering=0) as f, contextlib.suppress(OSError):
+                    while True:
+                        f.write(bytes(size))
+            done = run_koined(*args)
+            check(done.returncode != 0 and b"koine.db: no space left on device" in done.stderr, "%r", done)
 
 
 if __name__ == "__main__":

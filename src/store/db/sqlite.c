@@ -46,8 +46,13 @@ static bool out_of_quota(sqlite3 *db)
 
 static int fault_of_disk(sqlite3 *db, int rc)
 {
+	int err = sqlite3_system_errno(db);
+
 	if (rc == SQLITE_IOERR_NOMEM)
 		return -ENOMEM;
+	/* The index of the log, which is made before anything is read. */
+	if (rc == SQLITE_IOERR_SHMSIZE)
+		return err == ENOSPC || err == EDQUOT || err == EFBIG ? -ENOSPC : -EIO;
 	return rc == SQLITE_IOERR_WRITE && out_of_quota(db) ? -ENOSPC : -EIO;
 }
 
