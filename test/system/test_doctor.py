@@ -18,6 +18,7 @@ import tomllib
 
 from harness import KOINE, KOINED, PATIENCE, SANITIZER, Skip, check, main, same, wait_until
 from opencode_server import Opencode
+from postgres_server import shared_server
 from test_chat_cli import Terminal
 from test_codex_trust import CODEX
 from test_connect import Home
@@ -515,6 +516,16 @@ def test_a_store_that_is_no_store():
         m.stop()
         m.write("state/koine/koine.db", "x" * 4096, 0o600)
         same([f["check"] for f in m.bad("daemon", "store")], ["daemon", "store"])
+
+
+def test_remote_store_that_is_not_verified_is_a_warning():
+    with shared_server() as server, Machine() as m:
+        server.database("remote")
+        m.stop()
+        m.settings("[store]\nurl = postgresql://koine@0.0.0.0:%d/remote\n" % server.port)
+        m.start()
+        [f] = [f for f in m.findings() if f["state"] != "ok"]
+        check(f["state"] == "warning" and "sslmode=verify-full" in f["text"], "%r", f)
 
 
 @contextlib.contextmanager

@@ -591,6 +591,19 @@ def test_holder_of_the_stores_lock_is_named():
             d.alive()
 
 
+def test_remote_server_that_is_not_verified_is_noted():
+    """0.0.0.0 stands for another machine: it is no loopback address, but leads to this one."""
+    with shared_server() as server:
+        server.database("koine")
+        for host, remote in (("127.0.0.1", False), ("LOCALHOST", False), ("", False), ("0.0.0.0", True)):
+            url = "postgresql://koine@%s:%d/koine" % (host, server.port) + (
+                "" if host else "?host=" + server.folder)
+            with Folder() as f:
+                done = run_koined("--root", f("root"), "--check", "--store", url)
+            same(done.returncode, 0, "%r" % done.stderr)
+            same(b"add sslmode=verify-full" in done.stdout, remote, "%s: %r" % (url, done.stdout[:1000]))
+
+
 def test_database_password_does_not_reach_tasks():
     env = {"PGPASSWORD": "open-sesame", "PGPASSFILE": "/tmp/no-such-file", "PGUSER": "koine",
            "PATH": os.environ["PATH"]}

@@ -223,10 +223,14 @@ static const char *value_of(const PQconninfoOption *options, const char *name)
 	return "";
 }
 
-static bool is_here(const char *host)
+/* By the address that was connected to: a name says nothing about where it leads. */
+static bool is_here(PGconn *conn)
 {
-	return host[0] == '/' || host[0] == '@' || !host[0] || strncmp(host, "127.", 4) == 0 ||
-	       strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
+	const char *address = PQhostaddr(conn);
+
+	/* A Unix socket has none. */
+	return !address || !address[0] || strncmp(address, "127.", 4) == 0 ||
+	       strcmp(address, "::1") == 0;
 }
 
 void pg_note_server(struct pg *db, char *ret_note, size_t size)
@@ -236,7 +240,7 @@ void pg_note_server(struct pg *db, char *ret_note, size_t size)
 	const char *host = PQhost(db->conn) ? PQhost(db->conn) : "";
 
 	ret_note[0] = '\0';
-	if (!is_here(host) && strcmp(mode, "verify-full") != 0)
+	if (!is_here(db->conn) && strcmp(mode, "verify-full") != 0)
 		snprintf(ret_note, size,
 			 "%s is another machine, and sslmode is '%s': anybody in between can be "
 			 "that "
