@@ -231,7 +231,8 @@ def test_each_link_has_an_origin_of_its_own_and_counts_there_only():
         port = hosts[0].split(":")[1]
         first = Browser("http://" + hosts[0])
         path = a[len(first.base):]
-        for host in (hosts[1], "localhost:" + port, "127.0.0.1:" + port, "x." + hosts[0]):
+        for host in (hosts[1], "localhost:" + port, "127.0.0.1:" + port, "x." + hosts[0], hosts[0] + ":9",
+                     hosts[0] + "x", hosts[0] + "/", hosts[0].split(":")[0] + ":"):
             check(first.get(path, host=host).status in (401, 403), host)
         same(first.enter(a).status, 200, "there")
         same(result(first.call("ping"))["pong"], True, "call")

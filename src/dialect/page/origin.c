@@ -29,12 +29,20 @@ static struct text without_port(struct text host)
 	return host;
 }
 
+/* "" or ":7770" */
+static bool is_port(const char *t, size_t len)
+{
+	return len == 0 || (len > 1 && len < sizeof(":65535") && t[0] == ':' &&
+			    strspn(t + 1, "0123456789") >= len - 1);
+}
+
 static bool is_named(struct text host)
 {
 	struct text name = without_port(host);
 	const size_t len = PAGE_LABEL_LEN + sizeof(suffix) - 1;
 
-	return name.len == len && strspn(name.data, "0123456789abcdef") == PAGE_LABEL_LEN &&
+	return name.len == len && is_port(host.data + len, host.len - len) &&
+	       strspn(name.data, "0123456789abcdef") == PAGE_LABEL_LEN &&
 	       memcmp(name.data + PAGE_LABEL_LEN, suffix, sizeof(suffix) - 1) == 0;
 }
 
