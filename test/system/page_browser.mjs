@@ -655,6 +655,23 @@ const kinds = {
 		found.tabs = pages.length + 1;
 	},
 
+	// koined ends, cleanly and otherwise, while a tab is open, and comes back; each file says how far it is.
+	async ended() {
+		found.said = [];
+		for (const [at, how] of ['stop', 'kill'].entries()) {
+			const page = await open(at === 0 ? link : koine('page', '--no-open').trim());
+
+			await page.locator('.room-inbox').waitFor();
+			writeFileSync(join(folder, `${how}-open`), '');
+			await page.getByText('koined is away').waitFor();
+			writeFileSync(join(folder, `${how}-away`), '');
+			await page.getByText('To sign in again').waitFor();
+			found.said.push(await page.locator('main').innerText());
+			await page.close();
+		}
+		problems.splice(0, problems.length, ...problems.filter(p => !/net::ERR_|401/.test(p)));
+	},
+
 	async answer() {
 		const page = await open(process.env.KOINE_ANSWER);
 

@@ -1,9 +1,13 @@
 """The page in a real Chromium: every room, by keyboard, on a phone and on a desk."""
+import concurrent.futures
+import contextlib
 import json
 import os
+import signal
+import socket
 import subprocess
 
-from harness import KOINE, SERVER, check, main, same
+from harness import KOINE, SERVER, check, main, same, wait_until
 from page_world import ASKED, PageWorld
 from test_notify import Hooked, sets
 
@@ -55,6 +59,28 @@ def test_long_lists_and_tasks_that_wait():
         task = c.call("task.show", {"id": "task-0248"})
         same((task["prompt"], task["label"], task["priority"], task["after"], task["stashed"]),
              ("changed on the page", "meanwhile", 2, ["task-0249"], False), "changed")
+
+
+def test_an_open_tab_says_how_to_sign_in_again_when_koined_has_ended():
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as s:
+        port = s.getsockname()[1]
+    with PageWorld("--listen", "page=http:127.0.0.1:%d" % port, "--listen", "koine=on") as w, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        d = w.daemon
+        browsing = pool.submit(w.browse, "ended")
+
+        def comes_to(name):
+            wait_until(lambda: os.path.exists(w(name)) or browsing.done(), name)
+            check(not browsing.done(), "the browser has ended: %r", browsing)
+
+        for how, end in ("stop", d.stop), ("kill", lambda: (d.signal(signal.SIGKILL), d.wait_exit())):
+            comes_to(how + "-open")
+            end()
+            comes_to(how + "-away")
+            d.start()
+            d.wait_ready()
+        said = browsing.result()["said"]
+        same(["koine page" in text for text in said], [True, True], "%r" % said)
 
 
 def test_many_tabs_share_one_stream():
