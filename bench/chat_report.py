@@ -3,10 +3,10 @@
 from chat import RELAYS, STREAMS, TURN_SHAPES
 from part_report import format_time, verdict
 
-NAMES = {"straight": "the provider, no relay", "floor": "bare relay", "koined": "koined",
+NAMES = {"straight": "the provider without a relay", "floor": "bare relay", "koined": "koined",
          "asyncio": "asyncio relay"}
 TITLE = "Conversations"
-INTRO = ["With all cores, on a real disk. koined keeps every turn; the other relays keep nothing.",
+INTRO = ["With all cores, on a real disk. koined stores every turn; the other relays store nothing.",
          "Medians of the rounds."]
 
 
@@ -44,11 +44,11 @@ def paced_table(found):
 
 
 def cancel_table(found):
-    rows = [["in the middle of a turn", "p50", "p99"]]
+    rows = [["during a turn", "p50", "p99"]]
     for title, column, measures in (
             ("a ping", "koined", ("ping_p50_ns", "ping_p99_ns")),
             ("one sync of the disk", "disk", ("p50_ns", "p99_ns")),
-            ("cancel, to the turn's answer, kept on disk", "koined", ("p50_ns", "p99_ns"))):
+            ("cancel, until the turn has ended on disk", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("cancel", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -78,10 +78,10 @@ def judge(found):
     if not found.rows:
         return []
     return [
-        verdict(f"{STREAMS} streams at full speed: tokens/s over the asyncio relay's: at least 5",
+        verdict(f"{STREAMS} streams at full speed: tokens/s, ratio to the asyncio relay: at least 5",
                 found.ratio(("stream fast", "koined"), ("stream fast", "asyncio"), "rate"),
                 lambda v: v >= 5),
-        verdict(f"{STREAMS} streams at 50 tokens/s: CPU per token over the asyncio relay's:"
+        verdict(f"{STREAMS} streams at 50 tokens/s: CPU per token, ratio to the asyncio relay:"
                 " at most 0.7",
                 found.ratio(("stream paced", "koined"), ("stream paced", "asyncio"),
                             "server_cpu_ns"), lambda v: v <= 0.7),

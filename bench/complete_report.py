@@ -3,9 +3,9 @@
 from part_report import format_time, verdict
 
 TITLE = "Completion"
-INTRO = ["What a person waits for at a Tab in bash: from the key to the candidates with their descriptions, with a daemon",
-         "that has 1,000 tasks and as many memories, of which 100 are offered. Beside it `true`, which is what starting",
-         "anything takes. Medians of the rounds."]
+INTRO = ["Time from Tab in bash to the candidates with their descriptions, with a daemon that has 1,000 tasks and 1,000",
+         "memories, of which 100 are offered. Compared with `true`, the minimum for starting a program. Medians of the",
+         "rounds."]
 
 MOST_MS = 30
 ROWS = {"commands": "commands: no daemon is asked", "options": "options: no daemon is asked",

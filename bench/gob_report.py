@@ -4,8 +4,8 @@ from gob import CODEC, GO_SHAPES, METHODS, SHAPES
 from part_report import format_time, verdict
 
 TITLE = "Go's net/rpc"
-INTRO = ["With all cores, against a Go server that has nothing behind it; koined keeps every chat",
-         "on disk, and its turns are two commits each. Medians of the rounds."]
+INTRO = ["With all cores, compared with a Go server that does no work. koined stores every chat, with two commits",
+         "for each turn. Medians of the rounds."]
 
 
 def call_table(found):
@@ -45,7 +45,7 @@ def tables(found):
 def judge_calls(found, n, m, least):
     """By calls per second, as other servers' calls are; with what the server's CPU time says."""
     row = f"Stats {n}×{m}"
-    title = f"net/rpc Stats, {n} × {m}: calls/s over those of Go's own server: at least {least}"
+    title = f"net/rpc Stats, {n} × {m}: calls/s, ratio to Go's server: at least {least}"
     rate = found.ratio((row, "koined"), (row, "go"), "rate")
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
     if rate is None:
@@ -58,6 +58,6 @@ def judge(found):
         return []
     verdicts = [judge_calls(found, 8, 32, 10), judge_calls(found, 64, 1, 2)]
     verdicts.append(verdict(
-        "net/rpc Stats, 1 × 1: p50 over that of Go's own server: at most 0.7",
+        "net/rpc Stats, 1 × 1: p50, ratio to Go's server: at most 0.7",
         found.ratio(("Stats 1×1", "koined"), ("Stats 1×1", "go"), "p50_ns"), lambda v: v <= 0.7))
     return verdicts

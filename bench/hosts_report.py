@@ -65,9 +65,9 @@ def jobs_table(found):
 def costs_table(found):
     names = {"claim": "a claim, in a batch", "end": "an end, in a batch", "commit": "a commit with one event",
              "commit_many": f"the same with {found['costs']['many']:.0f} events", "beat": "a beat", "tell": "NOTIFY",
-             "wake": "until another has heard it", "page": "a page of one event",
+             "wake": "until another host has received it", "page": "a page of one event",
              "page_many": f"a page of {found['costs']['page_events']:,.0f}",
-             "around": "a task beside its program, one after another"}
+             "around": "a task without its program, sequential"}
     return [["what it costs", "p50"], *([words, format_time(found["costs"][name])] for name, words in names.items())]
 
 
@@ -86,13 +86,13 @@ def goals(found):
     jobs = {column: median(x) for column, x in found.get("jobs", {}).get(JUDGED, {}).items()}
     scale = {n: ratio(task_rates(found, "sleep", n), task_rates(found, "sleep", 1)) if "tasks" in found else None
              for n in (2, 3)}
-    rows = [("hosts: durable adds over PostgreSQL, of SQLite's: at least 0.5",
+    rows = [("hosts: durable adds with PostgreSQL, ratio to SQLite: at least 0.5",
              ratio(adds.get("postgresql"), adds.get("sqlite")), lambda x: x >= 0.5),
-            ("hosts: tasks of two, of one's: at least 1.7", scale[2], lambda x: x >= 1.7),
-            ("hosts: tasks of three, of one's: at least 2.3", scale[3], lambda x: x >= 2.3),
-            ("hosts: search p50 with two, of SQLite's: at most 1.2", ratio(*search[::-1]) if search else None,
+            ("hosts: tasks with two hosts, ratio to one: at least 1.7", scale[2], lambda x: x >= 1.7),
+            ("hosts: tasks with three hosts, ratio to one: at least 2.3", scale[3], lambda x: x >= 2.3),
+            ("hosts: search p50 with two hosts, ratio to SQLite: at most 1.2", ratio(*search[::-1]) if search else None,
              lambda x: x <= 1.2),
-            ("hosts: empty jobs one by one, of pg-boss's: at least 3", ratio(jobs.get("koine"), jobs.get("pg-boss")),
+            ("hosts: empty jobs in batches of 1, ratio to pg-boss: at least 3", ratio(jobs.get("koine"), jobs.get("pg-boss")),
              lambda x: x >= 3)]
     return [(title, "not measured" if x is None else f"{x:.2f}", None if x is None else met(x))
             for title, x, met in rows]

@@ -4,8 +4,8 @@ from memory import ADD_CLIENTS, LIST_SHAPES, SETS
 from part_report import format_time, verdict
 
 TITLE = "Memory"
-INTRO = ["Through the socket, on a real disk, with all cores; FTS5 is asked inside its own",
-         "process. Medians of the rounds."]
+INTRO = ["Through the socket, on a real disk, with all cores. FTS5 runs inside its own process.",
+         "Medians of the rounds."]
 
 SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
 
@@ -106,13 +106,13 @@ def judge_searches(found):
         if name != "100k" and row not in found.rows:
             continue
         verdicts.append(verdict(
-            f"search, {title}: p50 through the socket over FTS5's: at most {most}",
+            f"search, {title}: p50 through the socket, ratio to FTS5: at most {most}",
             found.ratio((row, "koined"), (row, "fts5"), "p50_ns"), lambda v, m=most: v <= m))
     # What else runs only ever adds to a p99: the calmest round says what is ours.
     tails = [(set_.title, min(run["p99_ns"] / run["p50_ns"] for run in rounds.values()))
              for set_ in SETS
              for rounds in [found.rows.get(f"search {set_.name}", {}).get("koined")] if rounds]
-    title = "search: p99 over p50, in the calmest round: at most 2.5"
+    title = "search: ratio of p99 to p50 in the calmest round: at most 2.5"
     if not tails:
         return [*verdicts, (title, "not measured", None)]
     worst = max(tails, key=lambda t: t[1])
@@ -120,7 +120,7 @@ def judge_searches(found):
 
 
 def judge_adds(found):
-    title = "durable adds: 64 clients' over 1 client's: at least 20, where a sync costs"
+    title = "durable adds: 64 clients, ratio to 1 client: at least 20 on a slow disk"
     ratio = found.ratio(("add 64", "koined"), ("add 1", "koined"), "rate")
     sync = found.median("sync 1", "disk", "p50_ns")
     if ratio is None or sync is None:
@@ -128,12 +128,12 @@ def judge_adds(found):
     kind = next(iter(found.rows["sync 1"]["disk"].values()))["file_system"]
     words = f"{ratio:.1f}, a sync takes {format_time(sync)} on {kind}"
     if sync < SYNC_COSTS_NS:
-        return title, words + ": too little to be judged by", True
+        return title, words + ": too fast to judge", True
     return title, words, ratio >= 20
 
 
 def judge_list(found):
-    return verdict("memory.list, 64 × 1: requests over the asyncio server's: at least 6",
+    return verdict("memory.list, 64 × 1: requests/s, ratio to the asyncio server: at least 6",
                    found.ratio(("list 64", "koined"), ("list 64", "asyncio"), "rate"),
                    lambda v: v >= 6)
 
@@ -143,7 +143,7 @@ def judge_index(found):
     size = found.median(f"index {name}", "koined", "index_bytes")
     title = "MB of index for a million short memories: at most 150"
     if n < 1e6:
-        title += f" (ten times what {n:,.0f} take)"
+        title += f" (extrapolated from {n:,.0f})"
     return verdict(title, size and size / n, lambda v: v <= 150, "{:.0f}")
 
 

@@ -5,19 +5,18 @@ import part_report
 from quality import BOTH, MODEL, SOCKET, WORDS
 
 TITLE = "What search finds"
-INTRO = ["Percent of the evidence among the first 1, 5 and 10 memories that search returns, for the",
-         "questions as they were written and with a typing error in each. The steps of the search",
-         "are added one after another, then each is left out of the whole. Of the second set one",
-         "half of the questions was there to tune on, the other to judge by; see",
-         "[test/search](../test/search/README.md).", "",
+INTRO = ["Recall among the first 1, 5 and 10 results in percent, for the original questions and with a typing error in each.",
+         "The steps of the search are added one after another, then each is removed from the full search. Half of the second",
+         "set was used for tuning, the other half for testing; see [test/search](../test/search/README.md).",
+         "",
          "![What each step adds](memory.svg)"]
 
-GROUPS = {"first": "first set", "second tune": "second set, to tune on",
-          "second judge": "second set, to judge by"}
+GROUPS = {"first": "first set", "second tune": "second set, tuning half",
+          "second judge": "second set, test half"}
 MEASURES = [f"{form}_{depth}" for form in ("recall", "typo") for depth in (1, 5, 10)]
-KINDS = {"plain": "plain words", "added": "+ {}", "ladder": "the ladder", "without": "without {}",
-         "socket": "the ladder, through the socket", "words": "the ladder with word vectors",
-         "model": "the ladder with a small embedding model", "both": "the ladder with both"}
+KINDS = {"plain": "plain words", "added": "+ {}", "ladder": "the full search", "without": "without {}",
+         "socket": "the full search, through the socket", "words": "the full search with word vectors",
+         "model": "the full search with a small embedding model", "both": "the full search with both"}
 
 PLAIN, LADDER = "plain: words", "ladder: all steps"
 
@@ -42,10 +41,10 @@ def _values(found, row, group):
 def _table(found, group):
     run = next(iter(found.rows[PLAIN][group].values()))
     rows = [[f"{GROUPS[group]}: {run['memories']:,} memories, {run['questions']} questions",
-             "1", "5", "10", "mistyped 1", "5", "10"]]
+             "1", "5", "10", "with typing error: 1", "5", "10"]]
     for row in found.rows:
         if row == LADDER:
-            rows.append(["the ladder before it was tuned", *(f"{v:.1f}" for v in BEFORE[group])])
+            rows.append(["the full search before tuning", *(f"{v:.1f}" for v in BEFORE[group])])
         values = _values(found, row, group)
         if None not in values:
             rows.append([title_of(row), *(f"{v:.1f}" for v in values)])
@@ -61,7 +60,7 @@ def tables(found):
 def _judge_gain(found, group):
     now = found.median(LADDER, group, "recall_10")
     return part_report.verdict(
-        f"{GROUPS[group]}: points at ten that the ladder has gained by tuning: at least {GAIN}",
+        f"{GROUPS[group]}: points at ten gained by tuning: at least {GAIN}",
         now and now - BEFORE[group][MEASURES.index("recall_10")], lambda v: round(v, 1) >= GAIN, "{:.1f}")
 
 
@@ -75,13 +74,13 @@ def _is_worse(before, after):
 
 def _judge_order(found, group):
     """Whoever has more to search with must not find less, mistyped or not."""
-    title = f"{GROUPS[group]}: at ten, nothing that is added makes search worse"
+    title = f"{GROUPS[group]}: at ten, no addition makes search worse"
     values = {row: [found.median(row, group, m) for m in ("recall_10", "typo_10")]
               for row in (PLAIN, SOCKET, WORDS, MODEL, BOTH)}
     worse = [f"{title_of(b)} {_pair(values[b])} after {_pair(values[a])}" for a, b in ADDED
              if _is_worse(values[a], values[b])]
     n_known = sum(None not in v for v in values.values())
-    return title, ", ".join(worse) or f"in none of {n_known} rows", not worse
+    return title, ", ".join(worse) or f"none in {n_known} rows", not worse
 
 
 def judge(found):

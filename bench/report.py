@@ -73,15 +73,15 @@ def lines():
 Goal = collections.namedtuple("Goal", "title row measure most is_ratio")
 
 GOALS = [
-    Goal("line, 64 × 1: CPU per request over the floor's", "line 64×1", CPU, 1.25, True),
-    Goal("line, 8 × 32: CPU per request over the floor's", "line 8×32", CPU, 1.9, True),
-    Goal("line, 1 × 1: p50 over the floor's", "line 1×1", P50, 1.12, True),
-    Goal("HTTP, 64 × 1: CPU per request over the floor's", "http 64×1", CPU, 1.25, True),
-    Goal("HTTP, 8 × 32: CPU per request over the floor's", "http 8×32", CPU, 2.0, True),
-    Goal("HTTP on the Unix socket, 64 × 1: the same", "http-unix 64×1", CPU, 1.25, True),
-    Goal("HTTP on the Unix socket, 8 × 32: the same", "http-unix 8×32", CPU, 2.0, True),
-    Goal("10 KB: CPU per request over one validating parse", "line-10k 64×1", CPU, 1.3, True),
-    Goal("KiB of our memory for an idle connection", "idle", SILENT, 1.0, False),
+    Goal("line, 64 × 1: CPU per request, ratio to the floor", "line 64×1", CPU, 1.25, True),
+    Goal("line, 8 × 32: CPU per request, ratio to the floor", "line 8×32", CPU, 1.9, True),
+    Goal("line, 1 × 1: p50, ratio to the floor", "line 1×1", P50, 1.12, True),
+    Goal("HTTP, 64 × 1: CPU per request, ratio to the floor", "http 64×1", CPU, 1.25, True),
+    Goal("HTTP, 8 × 32: CPU per request, ratio to the floor", "http 8×32", CPU, 2.0, True),
+    Goal("HTTP on the Unix socket, 64 × 1: CPU per request, ratio to the floor", "http-unix 64×1", CPU, 1.25, True),
+    Goal("HTTP on the Unix socket, 8 × 32: CPU per request, ratio to the floor", "http-unix 8×32", CPU, 2.0, True),
+    Goal("10 KB: CPU per request, ratio to one validating parse", "line-10k 64×1", CPU, 1.3, True),
+    Goal("KiB of koined's memory for an idle connection", "idle", SILENT, 1.0, False),
 ]
 PEERS = ["redis", "nginx", "go", "node", "python"]
 
@@ -169,8 +169,8 @@ def text_table(results, title, some_lines, cell):
 
 
 MEMORY_LINES = [
-    Line("idle", SILENT, "KiB each, never spoke", False),
-    Line("idle", SPOKEN, "KiB each, spoke once", False),
+    Line("idle", SILENT, "KiB each, before the first request", False),
+    Line("idle", SPOKEN, "KiB each, after one request", False),
 ]
 RATE_LINES = [Line("nexus 64×1", RATE, "get_context 64 × 1", False)]
 IDLE_CPU_LINES = [Line("idle", IDLE_CPU, "CPU, ms in a second", False)]
@@ -194,7 +194,7 @@ def judge(results):
 
 
 def judge_context(results):
-    title = "nexus get_context, 64 × 1 with keep-alive: requests/s over nginx's return 200:" \
+    title = "nexus get_context, 64 × 1 with keep-alive: requests/s, ratio to nginx's return 200:" \
         " at least 1"
     value = results.ratio("nexus 64×1", RATE, "koined", "nginx")
     return part_report.verdict(title, value, lambda v: v >= 1, "{:.2f}")
@@ -207,7 +207,7 @@ def is_ahead(results, line, peer):
 
 
 def judge_peer(results, peer):
-    title = f"ahead of {peer} in line 1 × 1 p50, 64 × 1 and 8 × 32 CPU"
+    title = f"faster than {peer} in line 1 × 1 p50, 64 × 1 and 8 × 32 CPU"
     wanted = {("line 1×1", P50), ("line 64×1", CPU), ("line 8×32", CPU)}
     found = [(line.title, is_ahead(results, line, peer))
              for line in lines() if (line.row, line.measure) in wanted]
@@ -218,7 +218,7 @@ def judge_peer(results, peer):
 
 
 def judge_all_peers(results):
-    title = "ahead of every peer in every speed row"
+    title = "faster than every peer in every row"
     found = [(f"{peer} in {line.title}", is_ahead(results, line, peer))
              for line in lines() if line.is_speed for peer in PEERS]
     found = [(name, ahead) for name, ahead in found if ahead is not None]
@@ -271,8 +271,8 @@ def markdown_table(results, title, some_lines, cell):
 
 
 def calls_as_markdown(results):
-    return [f"Median of {results.n_rounds()} rounds, client and server on one core. A cell holds",
-            "the ratio to the bare epoll floor, then the value itself.", "",
+    return [f"Median of {results.n_rounds()} rounds, client and server on one core. A cell contains",
+            "the ratio to the bare epoll floor and the value.", "",
             "![CPU time per request](bench.svg)", "",
             markdown_table(results, "workload", lines(), ratio_cell), "",
             markdown_table(results, "requests/s", RATE_LINES, plain_cell("{:,.0f}")), "",
@@ -290,9 +290,9 @@ def part_as_markdown(part, found):
 def head_as_markdown(results):
     m = machine()
     return "\n".join([
-        "# Measured", "",
-        f"{m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}. How to read it, and",
-        "run it: [bench/README.md](../bench/README.md).", "",
+        "# Benchmarks", "",
+        f"{m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}.",
+        "[bench/README.md](../bench/README.md) explains the rows and how to run them.", "",
         *(calls_as_markdown(results) if results.columns else [])])
 
 

@@ -82,9 +82,9 @@ static const struct step {
 	{"time words", 0, SEARCH_NO_TIME_WORDS},
 	{"weak words", 0, SEARCH_NO_WEAK},
 	{"kinds of answers", 0, SEARCH_NO_KINDS},
-	{"tellers of themselves", 0, SEARCH_NO_SELF},
-	{"questions told apart", 0, SEARCH_NO_ASKING},
-	{"the newer of two", 0, SEARCH_NO_NEWER},
+	{"speakers", 0, SEARCH_NO_SELF},
+	{"question types", 0, SEARCH_NO_ASKING},
+	{"newer of two equals", 0, SEARCH_NO_NEWER},
 	{"synonyms", 0, SEARCH_NO_SYNONYMS},
 	{"priors", 0, SEARCH_NO_PRIORS},
 };

@@ -4,7 +4,7 @@ from part_report import format_time
 from sessions import CALL_SHAPES, EVENTS, SUBSCRIBERS
 
 TITLE = "Sessions"
-INTRO = ["With all cores, on a real disk; the Go server and the bare loop keep nothing and run",
+INTRO = ["With all cores, on a real disk. The Go server and the bare loop store nothing and run",
          "nothing. Medians of the rounds."]
 
 LEAST = {(8, 32): 10, (64, 1): 2.5}  # times the Go server's requests per second
@@ -31,9 +31,9 @@ def call_table(found):
 
 def fanout_table(found):
     rows = [[f"{EVENTS:,} events to {SUBSCRIBERS} subscribers", "lines/s", "CPU per line",
-             "said to heard, p50", "p99"]]
-    for title, column in (("a bare loop that writes them", "writer"),
-                          ("koined, kept and filtered", "koined")):
+             "sent to received, p50", "p99"]]
+    for title, column in (("a bare loop that writes the lines", "writer"),
+                          ("koined, stored and filtered", "koined")):
         if found.median("events", column, "lines") is None:
             continue
         rows.append([title, f"{found.median('events', column, 'lines'):,.0f}",
@@ -44,7 +44,7 @@ def fanout_table(found):
 
 def line_table(found):
     rows = [["from an agent's line to a subscriber's", "p50", "p99"]]
-    for title, column in (("one sync of the disk", "disk"), ("koined, on disk before", "koined")):
+    for title, column in (("one sync of the disk", "disk"), ("koined, stored first", "koined")):
         values = [found.median("line", column, m) for m in ("p50_ns", "p99_ns")]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -57,8 +57,8 @@ def tables(found):
 
 
 def judge_events(found):
-    title = (f"{SUBSCRIBERS} subscribers hear {EVENTS:,} events each, none lost: at least "
-             f"{LEAST_LINES:,} lines/s, or {LEAST_OF_WRITER} of the bare loop's")
+    title = (f"{SUBSCRIBERS} subscribers receive {EVENTS:,} events each, none lost: at least "
+             f"{LEAST_LINES:,} lines/s, or {LEAST_OF_WRITER:.0%} of the bare loop")
     lines = found.median("events", "koined", "lines")
     ratio = found.ratio(("events", "koined"), ("events", "writer"), "lines")
     if lines is None or ratio is None:
@@ -69,7 +69,7 @@ def judge_events(found):
 def judge_calls(found, n, m, least):
     """By requests per second; with what is to be had here at all, and what the CPU time says."""
     row = f"health {n}×{m}"
-    title = f"hld health, {n} × {m}: requests/s over the Go server's: at least {least}"
+    title = f"hld health, {n} × {m}: requests/s, ratio to the Go server: at least {least}"
     rate = found.ratio((row, "koined"), (row, "go"), "rate")
     if rate is None:
         return title, "not measured", None

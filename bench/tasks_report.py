@@ -4,7 +4,7 @@ from part_report import format_time, verdict
 from tasks import CALL_SHAPES, CALLS, EVENTS, LISTED, LISTENERS, SUBMIT_CLIENTS
 
 TITLE = "Tasks"
-INTRO = ["With all cores, on a real disk; the Node server keeps nothing and runs nothing.",
+INTRO = ["With all cores, on a real disk. The Node server stores nothing and runs nothing.",
          "Medians of the rounds."]
 
 SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
@@ -42,15 +42,15 @@ def submit_table(found):
 
 def fanout_table(found):
     rows = [[f"{EVENTS:,} events of durable submits", "events/s", "notifications/s",
-             "CPU per notification", "submit to hearing, p50", "p99"]]
+             "CPU per notification", "submit to receipt, p50", "p99"]]
     for row, column, title in (("events", "koined", "event.subscribe"),
-                               ("told", "koined", "aiwg, told to all"),
-                               ("told", "node", "node, told to all, kept nowhere")):
+                               ("told", "koined", "aiwg, all clients"),
+                               ("told", "node", "node, all clients, not stored")):
         for n in LISTENERS:
             name = f"{row} {n}"
             if found.median(name, column, "rate") is None:
                 continue
-            rows.append([f"{title}: {n:,} hear{'s' if n == 1 else ''}",
+            rows.append([f"{title}: {n:,} subscriber{'' if n == 1 else 's'}",
                          f"{found.median(name, column, 'rate'):,.0f}",
                          f"{found.median(name, column, 'notifications'):,.0f}",
                          *(format_time(found.median(name, column, m))
@@ -59,11 +59,11 @@ def fanout_table(found):
 
 
 def start_table(found):
-    rows = [["until a program has started", "p50", "p99"]]
+    rows = [["start of a program", "p50", "p99"]]
     for title, column, measures in (
             ("one sync of the disk", "disk", ("p50_ns", "p99_ns")),
             ("bare posix_spawn", "spawn", ("p50_ns", "p99_ns")),
-            ("task.submit to koined, on disk before", "koined", ("p50_ns", "p99_ns"))):
+            ("task.submit to koined, stored first", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("start", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -81,13 +81,13 @@ def judge_calls(found):
                                 ("task.list", 64, 1, 2)):
         row = f"{method} {n}×{m}"
         verdicts.append(verdict(
-            f"aiwg {method}, {n} × {m}: requests/s over the Node server's: at least {least}",
+            f"aiwg {method}, {n} × {m}: requests/s, ratio to the Node server: at least {least}",
             found.ratio((row, "koined"), (row, "node"), "rate"), lambda v, k=least: v >= k))
     return verdicts
 
 
 def judge_submits(found):
-    title = "durable submits: 64 clients' over 1 client's: at least 20, where a sync costs"
+    title = "durable submits: 64 clients, ratio to 1 client: at least 20 on a slow disk"
     ratio = found.ratio(("submit 64", "koined"), ("submit 1", "koined"), "rate")
     sync = found.median("submit 1", "disk", "p50_ns")
     if ratio is None or sync is None:
@@ -95,7 +95,7 @@ def judge_submits(found):
     kind = next(iter(found.rows["submit 1"]["disk"].values()))["file_system"]
     words = f"{ratio:.1f}, a sync takes {format_time(sync)} on {kind}"
     if sync < SYNC_COSTS_NS:
-        return title, words + ": too little to be judged by", True
+        return title, words + ": too fast to judge", True
     return title, words, ratio >= 20
 
 
@@ -103,7 +103,7 @@ def judge_events(found):
     """Whoever misses one ends the measure, so what was measured was heard."""
     heard = [f"{row} {LISTENERS[-1]}" in found.rows and "koined" in
              found.rows[f"{row} {LISTENERS[-1]}"] for row in ("events", "told")]
-    title = f"{LISTENERS[-1]:,} subscribers hear {EVENTS:,} events each, none lost"
+    title = f"{LISTENERS[-1]:,} subscribers receive {EVENTS:,} events each, none lost"
     if not any(heard):
         return title, "not measured", None
     return title, "all of them" if all(heard) else "not all", all(heard)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# An agent for sessions, as small as one can be: any program that prints stream-json as
-# `claude --print --output-format stream-json` does. Its query is the last argument. This one asks a
-# human before it acts, and goes on when it may.
+# A minimal agent for sessions. Any program can be one that prints the same JSON as
+# `claude --print --output-format stream-json`. The query is its last argument. This agent asks a
+# human for approval before it acts.
 #
 #	koined --set session.program=$PWD/examples/agent.sh
 set -eu
@@ -10,7 +10,7 @@ for query; do :; done
 koine=${KOINE:-$(dirname "$0")/../build/koine}
 [ -x "$koine" ] || koine=koine
 
-# Text within a JSON string: one line, quotes and backslashes escaped.
+# Escapes text for a JSON string.
 json() {
 	printf '%s' "$1" | tr '\000-\037' ' ' | sed 's/[\\"]/\\&/g'
 }
@@ -33,7 +33,7 @@ call deploy '{"to":"production"}'
 case $(ask deploy '{"to":"production"}') in
 *'"decision":"approved"'*)
 	result "deployed"
-	say "Done, and nobody was woken up."
+	say "Done: deployed to production."
 	;;
 *)
 	result "not allowed"

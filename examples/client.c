@@ -1,4 +1,4 @@
-/* A client in thirty lines: calls a method and prints its result.
+/* A client in about 30 lines: it calls a method and prints the result.
  *
  *	cc client.c $(pkg-config --cflags --libs koine-client) -o client
  *	./client unix:/run/user/1000/koine/koine.sock ping

@@ -1,4 +1,4 @@
-// A Go program that talks to koined as to any server of net/rpc.
+// A client that calls koined with Go's net/rpc.
 package main
 
 import (

@@ -22,8 +22,8 @@ static void echo(struct koine_call *call, void *arg)
 
 int main(int argc, char **argv)
 {
-	const struct koine_field fields[] = {{"text", KOINE_TYPE_STRING, true, "What to say"}};
-	const struct koine_method method = {"echo", echo, NULL, fields, 1, "Says it again"};
+	const struct koine_field fields[] = {{"text", KOINE_TYPE_STRING, true, "Text to return"}};
+	const struct koine_method method = {"echo", echo, NULL, fields, 1, "Returns the text"};
 	struct koine_server *server;
 
 	if (argc != 2 || koine_server_new(&server) != 0)

@@ -1,11 +1,11 @@
 /*
- * An MCP server with one of everything: the tools, resources and prompts that the protocol's
- * official conformance suite looks for, each a few lines.
+ * An MCP server that uses every feature: the tools, resources and prompts that the official
+ * conformance suite requires, each in a few lines.
  *
  *	cc mcp-everything.c -o mcp-everything $(pkg-config --cflags --libs koine)
- *	./mcp-everything                   for a client that starts it
+ *	./mcp-everything                   on standard input and output
  *	./mcp-everything --http 8080       at http://127.0.0.1:8080/mcp
- *	./mcp-everything --unix PATH       lines, or HTTP, on a socket
+ *	./mcp-everything --unix PATH       lines or HTTP on a socket
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 static struct koine_server *server;
 static struct koine_mcp *mcp;
 
-/* One red pixel, and a sound of no length. */
+/* A red pixel, and an empty sound. */
 static const unsigned char png[] = {
 	0x89, 'P',  'N',  'G',  0x0d, 0x0a, 0x1a, 0x0a, 0,   0,    0,    13,   'I',  'H',
 	'D',  'R',  0,    0,    0,    1,    0,    0,    0,   1,    8,    2,    0,    0,

@@ -1,5 +1,5 @@
 /*
- * An MCP server of one's own, in 60 lines: two tools and a resource.
+ * An MCP server in 60 lines: two tools and a resource.
  *
  *	cc mcp-notes.c -o mcp-notes $(pkg-config --cflags --libs koine)
  *	claude mcp add notes -- "$PWD/mcp-notes"
@@ -18,7 +18,8 @@ static void add_note(struct koine_call *call, void *mcp)
 	const char *text = koine_value_text(koine_call_param(call, "text"), &len);
 
 	if (n_notes == 100 || len >= 500) {
-		koine_mcp_refuse(call, "There is no room for this note: make it shorter.");
+		koine_mcp_refuse(call,
+				 "Cannot store this note: it is too long, or 100 notes exist.");
 		return;
 	}
 	memcpy(notes[n_notes++], text, len);
@@ -39,10 +40,10 @@ int main(void)
 {
 	const struct koine_mcp_info info = {"notes",           "1.0", NULL, NULL,
 					    KOINE_MCP_UPDATES, 0,     0,    NULL};
-	const struct koine_field text = {"text", KOINE_TYPE_STRING, true, "What to remember"};
-	struct koine_tool add = {"add_note",         add_note, NULL, &text, 1,
-				 "Remembers a note", 0,        0,    0,     0};
-	struct koine_tool list = {"list_notes", show_notes, NULL, NULL, 0, "Shows all", 0, 0, 0, 0};
+	const struct koine_field text = {"text", KOINE_TYPE_STRING, true, "Text of the note"};
+	struct koine_tool add = {"add_note", add_note, NULL, &text, 1, "Add a note", 0, 0, 0, 0};
+	struct koine_tool list = {"list_notes",     show_notes, NULL, NULL, 0,
+				  "List all notes", 0,          0,    0,    0};
 	struct koine_resource all = {"notes://all", show_notes, NULL, "all", NULL, NULL, NULL};
 	struct koine_server *server = NULL;
 	struct koine_mcp *mcp = NULL;

@@ -1,6 +1,6 @@
 /*
- * Tools that take long: where the client knows tasks, they become one, and the client asks for its
- * state and its result. The official conformance suite looks for these by name.
+ * Long-running tools: for clients that support tasks, a call becomes a task, and the client polls
+ * its state and its result. The names are those that the official conformance suite requires.
  *
  *	cc mcp-tasks.c -o mcp-tasks $(pkg-config --cflags --libs koine)
  *	./mcp-tasks 8080       at http://127.0.0.1:8080/mcp

@@ -1,5 +1,5 @@
-# Completion in bash, for koine and koined. Both programs say themselves what there is:
-# NAME __complete bash WORD... prints how to go on, then candidates with a tab and a description.
+# Completion in bash, for koine and koined. The programs print the candidates:
+# NAME __complete bash WORD... prints how to continue, then candidates with a tab and a description.
 # The candidates come quoted; nothing here is evaluated.
 
 _koine() {

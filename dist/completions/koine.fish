@@ -1,5 +1,5 @@
-# Completion in fish, for koine and koined. Both programs say themselves what there is:
-# NAME __complete fish WORD... prints how to go on, then candidates with a tab and a description.
+# Completion in fish, for koine and koined. The programs print the candidates:
+# NAME __complete fish WORD... prints how to continue, then candidates with a tab and a description.
 
 function __koine_complete
     set -l words (commandline -opc)

@@ -27,7 +27,7 @@ SCENE = [
     ("agent", "koine session run --follow ship the release\n", "waits for approval"),
     ("you", "koine approvals -w\n", "deploy"),
     ("you", "a", None),
-    ("agent", "", "nobody was woken up"),
+    ("agent", "", "deployed to production"),
     ("you", "q", r"\$$"),
     ("you", "\f", None),
     ("you", "koine memory add 'Staging is deployed from the branch next'\n", "Memory added"),

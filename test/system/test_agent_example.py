@@ -33,7 +33,7 @@ def test_the_script_goes_on_when_it_may():
         list_.type("ka")
         session.expect("deploy was approved by human")
         session.expect("deployed")
-        session.expect("Done, and nobody was woken up.")
+        session.expect("Done: deployed to production.")
         session.leave()
         list_.type("q")
         list_.leave()
