@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "call/http_answer.h"
 #include "call/http_route.h"
@@ -132,18 +133,10 @@ static void log_refusal(const struct call *c, const struct why *why)
 					      : why->text);
 }
 
-static const char *fault_words(const struct call *c, int r)
-{
-	const struct server_opts *o = &c->server->opts;
-	const char *words = o->fault_words ? o->fault_words(o->engine, r) : NULL;
-
-	return words ? words : strerror(-r);
-}
-
 static void explain_fault(struct call *c, int r)
 {
 	log_caused(LOG_LEVEL_ERR, "call failed", "dialect=%s method=%.*s error=\"%s\"",
-		   c->dialect->name, TEXT_ARGS(c->request.method), fault_words(c, r));
+		   c->dialect->name, TEXT_ARGS(c->request.method), fault_words(r));
 	/* Two hosts wanted what the other one had, or something else has the store for too long. */
 	if (r == -EBUSY)
 		refuse(&c->why, REFUSE_UNAVAILABLE,
@@ -155,7 +148,7 @@ static void explain_fault(struct call *c, int r)
 		       "look "
 		       "before you try again");
 	else
-		refuse(&c->why, REFUSE_INTERNAL, "%s", fault_words(c, r));
+		refuse(&c->why, REFUSE_INTERNAL, "%s", fault_words(r));
 }
 
 struct done call_fail(struct call *c, int r)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/fault.h"
 #include "call/confined.h"
 #include "call/dispatch.h"
 #include "call/http_answer.h"
@@ -331,7 +332,7 @@ static void upgrade(struct client *s, const struct http_request *http,
 	if (r == 0)
 		return;
 	if (r < 0)
-		refuse(&why, REFUSE_INTERNAL, "%s", strerror(-r));
+		refuse(&why, REFUSE_INTERNAL, "%s", fault_words(r));
 	http_send_error(s, route_status(s->endpoint->dialect, why.code), NULL, why.text,
 			found->route);
 }

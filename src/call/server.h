@@ -65,8 +65,6 @@ struct server_opts {
 	struct limits limits;
 	struct engine *engine;
 	struct workers_opts workers;
-	/* What a fault of the engine is called; NULL, or an answer of NULL: as strerror has it. */
-	const char *(*fault_words)(const struct engine *engine, int fault);
 	/* A client asked the daemon to stop. NULL: such a request is refused. */
 	void (*on_stop_asked)(void *arg, bool force);
 	/* A client of this dialect's listener asked to have the settings read again. May be

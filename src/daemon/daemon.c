@@ -8,6 +8,7 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/housekeeping.h"
@@ -73,7 +74,7 @@ static int on_reload_asked(void *arg, const struct dialect *by,
 		r = take_settings(d, &fresh, report, why);
 	if (r != 0)
 		log_warn("could not reload settings", "reason=%s",
-			 r > 0 ? why->text : strerror(-r));
+			 r > 0 ? why->text : fault_words(r));
 	return r;
 }
 
@@ -230,7 +231,6 @@ static int make_server(struct daemon *d, struct why *why)
 		.on_stop_asked = on_stop_asked,
 		.on_reload_asked = on_reload_asked,
 		.on_listen_asked = listen_on_request,
-		.fault_words = engine_fault_words,
 		.on_stopped = stop_server_closed,
 		.arg = d,
 		.version = KOINE_VERSION,
@@ -398,7 +398,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	if (r == 0)
 		r = start(&d, &why);
 	if (r != 0) {
-		log_err("cannot start", "reason=%s", why.text[0] ? why.text : strerror(-r));
+		log_err("cannot start", "reason=%s", why.text[0] ? why.text : fault_words(r));
 		tear_down(&d);
 		return r > 0 ? EX_UNAVAILABLE : EX_OSERR;
 	}

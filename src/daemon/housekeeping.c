@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
@@ -127,7 +128,7 @@ static void sweep_finished(struct work *w, int result)
 
 	s->under_way = false;
 	if (result != 0)
-		log_err(s->kind->failed, "error=%s", strerror(-result));
+		log_err(s->kind->failed, "error=%s", fault_words(result));
 	else if (s->more && s->pause)
 		timer_start(s->pause, s->kind->pause_ms);
 	else if (s->more)

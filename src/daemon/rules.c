@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
@@ -45,7 +46,7 @@ int64_t (*rules_clock(const struct settings *s))(void *arg)
 static void left_out(const struct rule_setting *from, int r, const struct why *why)
 {
 	log_warn("rule skipped", "reason=\"%s: rule '%s': %s\"", from->where, from->name,
-		 r > 0 ? why->text : strerror(-r));
+		 r > 0 ? why->text : fault_words(r));
 }
 
 static int set_rules(const struct daemon *d)
@@ -109,7 +110,7 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 			continue;
 		snprintf(key, sizeof(key), "rule.%s%s%s", now->name, why.field[0] ? "." : "",
 			 why.field);
-		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? why.text : strerror(-r),
+		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? why.text : fault_words(r),
 			 stays ? "the former rule stays" : "the rule is left out");
 		if (report)
 			report->note(report->arg, &(struct reload_note) {
@@ -152,7 +153,7 @@ void rules_reload(struct daemon *d)
 	int r = set_rules(d);
 
 	if (r != 0)
-		log_err("could not reload rules", "error=%s", strerror(-r));
+		log_err("could not reload rules", "error=%s", fault_words(r));
 }
 
 void rules_end(struct daemon *d, uint64_t end_ms)
@@ -182,7 +183,7 @@ void rules_check(const struct settings *s)
 			       rule.disabled ? ", switched off" : "");
 		else
 			printf("would act     %s  NO: %s: %s\n", from->name, from->where,
-			       r > 0 ? why.text : strerror(-r));
+			       r > 0 ? why.text : fault_words(r));
 		arena_done(&a);
 	}
 }

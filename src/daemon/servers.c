@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/secret.h"
 #include "daemon/life.h"
 #include "engine/mirror/mirror.h"
@@ -96,7 +97,7 @@ void servers_check(const struct settings *s)
 		int r = look_at(a, &why);
 
 		if (r < 0)
-			refuse(&why, REFUSE_INTERNAL, "%s", strerror(-r));
+			refuse(&why, REFUSE_INTERNAL, "%s", fault_words(r));
 		printf("would mirror  %s (%s %s)  %s%s\n", a->name, agent_server_kind_word(a->kind),
 		       a->url, r != 0 ? "not available: " : "", why.text);
 	}

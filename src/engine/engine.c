@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "engine/approval/approval.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
@@ -147,26 +148,13 @@ void engine_stop(struct engine *s)
 	store_stop(s->store);
 }
 
-const char *engine_fault_words(const struct engine *s, int fault)
-{
-	if (!s || !s->store || !store_has_feed(s->store))
-		return NULL;
-	if (fault == -EIO)
-		return "the database of the store does not answer: try again when it is back";
-	if (fault == -ESTALE)
-		return "the database of the store has lost commits or was restored: koined starts "
-		       "anew";
-	return NULL;
-}
-
 const char *engine_failing(const struct engine *s)
 {
 	int fault = store_failing(s->store);
-	const char *words = engine_fault_words(s, fault);
 
 	if (store_hangs(s->store))
 		return "a write has not ended for several seconds, and all others wait for it";
-	return fault == 0 || words ? words : strerror(-fault);
+	return fault == 0 ? NULL : fault_words(fault);
 }
 
 const char *engine_ailing(const struct engine *s)
@@ -203,7 +191,7 @@ void engine_check(struct engine *s, int lane, struct store_health *ret_health)
 	ret_health->failed = ret_health->checked && r != 0;
 	if (ret_health->failed)
 		snprintf(ret_health->text, sizeof(ret_health->text), "%s",
-			 r > 0 ? why.text : strerror(-r));
+			 r > 0 ? why.text : fault_words(r));
 }
 
 void engine_set_health(struct engine *s, const struct store_health *health)

@@ -91,9 +91,6 @@ const char *engine_failing(const struct engine *s);
  * no lease. NULL if it is. */
 const char *engine_ailing(const struct engine *s);
 
-/* What a fault means where the store is on a server; NULL if strerror says it. Any thread may call it. */
-const char *engine_fault_words(const struct engine *s, int fault);
-
 /* Programs that were started and have not ended, whoever wanted them. Any thread may call it. */
 unsigned engine_children(void);
 

@@ -321,6 +321,7 @@ static int open_writer(const char *url, const struct store_opts *opts, unsigned 
 	*ret_store = store_new(ops, n_readers);
 	if (!*ret_store)
 		return -ENOMEM;
+	fault_set_names(ops->faults);
 	r = ops->open(address, &(*ret_store)->place, why);
 	if (r == 0 && ops->set_accepted)
 		ops->set_accepted((*ret_store)->place, opts->accepted, opts->accepts_all);

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import threading
+import time
 
-from harness import (MIB, SANITIZED, Client, Daemon, Failure, Folder, KOINE, check, main, note, peak_rss, request,
+from harness import (MIB, SANITIZED, Client, Daemon, Failure, Folder, KOINE, check, main, note, peak_rss, post, request,
                      run_koined, same, wait_until)
 from libpq import query
 from postgres_server import Server, shared_server
@@ -159,6 +160,88 @@ def test_call_says_that_the_database_is_away():
                        "a write")
 
 
+# By dialect: what its clients call.
+CALLS = {
+    "koine": ["memory.add content=x", "memory.search query=anna", "task.add prompt=x", 'task.run {"command":["true"]}', "task.find",
+              "chat.send message=hello", "session.launch query=hello", 'approval.request {"tool":"Bash","input":{}}',
+              "event.list", "memory.export", "task.output id=task-0001", "approval.list", "session.list", "host.list"],
+    "ash": ["memory.add content=x", "memory.search query=anna", "memory.list", "memory.delete memory_id=00000000"],
+    "nexus": ["create_agent", "list_agents", "get_tokens agent_id=default", "get_messages agent_id=default",
+              "send content=hello"],
+    "ocg": ["Agent.MemoryStore Text=x", "Agent.MemorySearch Query=anna", "Agent.MemoryGet Path=00000000",
+            "RPCService.Stats"],
+    "hld": ["launchSession query=hello", "listSessions", "getConversation session_id=x", "fetchApprovals",
+            'createApproval {"run_id":"x","tool_name":"Bash","tool_input":{}}', "getRecentPaths"],
+    "aiwg": ["task.submit prompt=x", "task.list", "task.stats", "task.get taskId=task-0001", "chat.send message=hello"],
+}
+FRAMINGS = {"koine": "line", "ash": "length", "ocg": "gob", "hld": "line", "aiwg": "line"}
+
+
+def said_by_each(d):
+    """(dialect, call) to what the command line prints for it."""
+    def one(asked):
+        dialect, call = asked
+        if dialect == "nexus":
+            method, *params = call.split(" ")
+            with Client(d.address("http", dialect)) as c:
+                return asked, post(c, request(method, dict(p.split("=") for p in params))).body.decode()
+        done = subprocess.run([KOINE, "--framing", FRAMINGS[dialect], "-s", d.address("unix", dialect)[len("unix:"):],
+                               "call", *call.split(" ")], capture_output=True, timeout=120)
+        return asked, (done.stdout + done.stderr).decode()
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        return dict(pool.map(one, [(dialect, call) for dialect, calls in CALLS.items() for call in calls]))
+
+
+NUMBERS_WORDS = ("Input/output error", "Read-only file system", "Stale file handle", "Bad message")
+
+
+def test_no_dialect_answers_in_words_of_this_machines_disk():
+    """A server that only reads, and one that was stopped: each call says what is the matter, or works."""
+    with shared_server() as server:
+        with Daemon("--store", server.store("koine"), env={"PATH": os.environ["PATH"]},
+                    possible=["the hosts' database", "call failed", "error=", "gives up", "why="]) as d, d.connect() as c:
+            add(c, "Anna runs")
+            c.call("task.add", {"prompt": "x", "stash": True})
+            for away, words in ((server_read_only, "read-only"), (server_stopped, "does not answer")):
+                with away(server):
+                    said = said_by_each(d)
+                    for asked, text in said.items():
+                        check(not any(w in text for w in NUMBERS_WORDS), "%r: %s", asked, text)
+                    check(any(words in text for text in said.values()), "%r is not in %r", words, said)
+                    # No new session is made with a server that only reads.
+                    for dialect in CALLS:
+                        check(any(w in text for (of, _), text in said.items() for w in (words, "does not answer") if of == dialect),
+                              "%s: %r", dialect, {asked: text for asked, text in said.items() if asked[0] == dialect})
+                wait_until(lambda: "result" in json.loads(c.call_text(request("memory.add", {"content": "x"}, 1))), "a write")
+            log = d.log().decode()
+            check(not any(w in log for w in NUMBERS_WORDS), "%s", log)
+
+
+@contextlib.contextmanager
+def server_stopped(server):
+    server.stop("immediate")
+    try:
+        yield
+    finally:
+        server.start()
+
+
+@contextlib.contextmanager
+def server_read_only(server):
+    """As a primary is that was made a standby, for sessions that it still has."""
+    def set_to(what):
+        server.sql("ALTER SYSTEM SET default_transaction_read_only = " + what)
+        server.sql("SELECT pg_reload_conf()")
+        wait_until(lambda: server.sql("SHOW default_transaction_read_only") == what, "the setting")
+
+    set_to("on")
+    try:
+        yield
+    finally:
+        set_to("off")
+
+
 def hosts_lines(d):
     return [line for line in d.log().decode().splitlines() if "the hosts' database" in line]
 
@@ -167,7 +250,7 @@ def test_nothing_is_alive_or_healthy_while_the_database_is_away():
     """The log has one line when it goes and one when it is back, and both are words."""
     with shared_server() as server:
         with Daemon("--store", server.database("koine"), announced=["the hosts' database"],
-                    possible=["error=Input/output error"]) as d, d.connect() as c:
+                    possible=["error=the database of the store does not answer"]) as d, d.connect() as c:
             same([h["state"] for h in c.call("host.list")["hosts"]], ["alive"], "hosts before")
             same(c.call("daemon.status")["health"], "healthy", "health before")
             server.stop("immediate")

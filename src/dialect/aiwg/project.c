@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
@@ -333,7 +334,8 @@ static int start_rules(struct project *p)
 static void tell_failed(const struct project *p, int r)
 {
 	if (r != 0)
-		log_err("could not reload project", "project=%s error=%s", p->folder, strerror(-r));
+		log_err("could not reload project", "project=%s error=%s", p->folder,
+			fault_words(r));
 }
 
 static void on_trust_changed(void *project)

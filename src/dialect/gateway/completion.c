@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fault.h"
 #include "dialect/gateway/completion_inner.h"
 #include "dialect/gateway/tool_json.h"
 #include "engine/engine.h"
@@ -470,7 +471,7 @@ static void on_tool(void *arg, int result, const struct tool_result *got, const 
 		return;
 	}
 	if (result != 0)
-		error = result > 0 && why ? why->text : strerror(abs(result));
+		error = result > 0 && why ? why->text : fault_words(result);
 	keep_result(c, error, got);
 	run_next(c);
 }
@@ -505,7 +506,7 @@ static void run_next(struct completion *c)
 
 		if (r == 0)
 			return;
-		keep_result(c, r > 0 ? why.text : strerror(-r), NULL);
+		keep_result(c, r > 0 ? why.text : fault_words(r), NULL);
 	}
 	if (c->cancelled)
 		finish_cancelled(c);

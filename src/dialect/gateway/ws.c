@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fault.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "call/http_answer.h"
@@ -161,8 +162,7 @@ static void send_error(struct ws *w, struct text content, struct text words)
 
 static void send_refusal(struct ws *w, int r, const struct why *why)
 {
-	send_error(w, TEXT(""),
-		   text_of(r > 0 && why && why->text[0] ? why->text : strerror(abs(r))));
+	send_error(w, TEXT(""), text_of(r > 0 && why && why->text[0] ? why->text : fault_words(r)));
 }
 
 /* ---- a chat ---- */
@@ -209,7 +209,7 @@ static void on_done(void *arg, const struct completion_answer *a)
 	else
 		send_error(
 			w, a->content,
-			text_of(a->result > 0 && a->why ? a->why->text : strerror(abs(a->result))));
+			text_of(a->result > 0 && a->why ? a->why->text : fault_words(a->result)));
 	next_chat(w);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/hook/hook.h"
 #include "base/log.h"
 #include "base/project/project.h"
@@ -264,7 +265,7 @@ static struct done note_then(struct call *c, int r)
 
 	if (r != 0)
 		log_caused(LOG_LEVEL_INFO, "could not record hook", "event=%s reason=\"%s\"",
-			   h->hook.told->event, r > 0 ? c->why.text : strerror(-r));
+			   h->hook.told->event, r > 0 ? c->why.text : fault_words(r));
 	else
 		session_observed(call_sessions(c), &h->seen);
 	approval_call_was_made(call_approvals(c), h->hook.session, h->hook.tool, h->hook.input);

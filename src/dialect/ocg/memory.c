@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/engine.h"
@@ -31,7 +32,8 @@ static struct done fail_as(struct call *c, const char *what, int r)
 	if (r == WORK_WAITS)
 		return call_fail(c, r);
 	if (r < 0)
-		return call_fail(c, refuse(&c->why, REFUSE_INTERNAL, "%s: %s", what, strerror(-r)));
+		return call_fail(c,
+				 refuse(&c->why, REFUSE_INTERNAL, "%s: %s", what, fault_words(r)));
 	return call_fail(c, refuse(&c->why, r, "%s: %.150s", what, inner.text));
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
@@ -74,7 +75,7 @@ int approvals_start(const struct approvals_opts *opts, struct approvals **ret_ap
 		return 0;
 	}
 	if (r < 0)
-		refuse(why, REFUSE_UNAVAILABLE, "approvals cannot be read: %s", strerror(-r));
+		refuse(why, REFUSE_UNAVAILABLE, "approvals cannot be read: %s", fault_words(r));
 	approvals_free(a);
 	return r;
 }
@@ -85,7 +86,7 @@ void approvals_set_rules(struct approvals *a, const struct approval_rule *rules,
 	int r = policy_rules_new(rules, n, &fresh);
 
 	if (r != 0) {
-		log_err("could not reload policies", "error=%s", strerror(-r));
+		log_err("could not reload policies", "error=%s", fault_words(r));
 		return;
 	}
 	policy_rules_unref(a->rules);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/uuid.h"
 #include "engine/approval/inner.h"
@@ -227,7 +228,7 @@ static void end_failed(struct approvals *a, struct pending *p, int result)
 {
 	if (!a->ends_fail && result != -ECANCELED)
 		log_err("could not store approval, retrying", "approval=%.*s error=%s",
-			TEXT_ARGS(p->id), strerror(-result));
+			TEXT_ARGS(p->id), fault_words(result));
 	a->ends_fail = true;
 	pending_end_again(a, p);
 }

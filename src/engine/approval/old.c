@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "engine/approval/inner.h"
@@ -53,7 +54,7 @@ static void on_withdrawn(void *arg, int result, const struct approval *approval,
 	(void)approval;
 	if (result != 0 && result != REFUSE_CONFLICT)
 		log_warn("could not withdraw stale approval", "reason=\"%s\"",
-			 result > 0 ? why->text : strerror(-result));
+			 result > 0 ? why->text : fault_words(result));
 }
 
 static void withdraw(struct approval_old *o)
@@ -76,7 +77,7 @@ static void finished(struct work *w, int result)
 	/* The database is unreachable. Without a retry these would stay pending until the next start. */
 	if (result == -EIO && !*o->opts.stopping) {
 		log_info("could not list stale approvals, retrying", "error=%s retry_ms=%d",
-			 strerror(-result), RETRY_MS);
+			 fault_words(result), RETRY_MS);
 		timer_start(o->retry, RETRY_MS);
 		return;
 	}
@@ -84,7 +85,7 @@ static void finished(struct work *w, int result)
 		withdraw(o);
 	else if (result != -ECANCELED)
 		log_warn("could not withdraw stale approvals", "error=%s",
-			 result > 0 ? "refused" : strerror(-result));
+			 result > 0 ? "refused" : fault_words(result));
 	*o->opts.place = NULL;
 	approval_old_free(o);
 }

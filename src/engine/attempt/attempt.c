@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/fault.h"
 #include "engine/chat/chat.h"
 #include "io/process/supervisor.h"
 
@@ -158,7 +159,8 @@ static void on_done(void *arg, const struct chat_answer *answer)
 
 	a->turn = NULL;
 	if (answer->result != 0)
-		attempt_fail(a, answer->result > 0 ? answer->why->text : strerror(-answer->result));
+		attempt_fail(a,
+			     answer->result > 0 ? answer->why->text : fault_words(answer->result));
 	a->dropped = answer->outcome == AGENT_CANCELLED;
 	a->ended = true;
 	if (a->ops->on_answer)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/automation/inner.h"
 #include "store/rule.h"
@@ -115,7 +116,7 @@ static void arming_finished(struct work *w, int result)
 	}
 	if (result != 0) {
 		log_err("could not prepare rules, retrying", "error=%s retry_ms=%d",
-			strerror(-result), ARM_AGAIN_MS);
+			fault_words(result), ARM_AGAIN_MS);
 		timer_start(m->again, ARM_AGAIN_MS);
 		return;
 	}

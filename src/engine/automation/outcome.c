@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/automation/inner.h"
 
@@ -187,7 +188,7 @@ static void tell_finished(struct work *w, int result)
 
 	if (result != 0 && result != -ECANCELED)
 		log_warn("could not store rule event", "rule=%.*s error=%s",
-			 TEXT_ARGS(f->rule->def.id), strerror(-result));
+			 TEXT_ARGS(f->rule->def.id), fault_words(result));
 	answer(f);
 	firing_free(f);
 }
@@ -231,5 +232,5 @@ void firing_done(struct firing *f, enum outcome outcome, const char *error)
 
 void firing_fail(struct firing *f, int result, const struct why *why)
 {
-	firing_done(f, OUTCOME_ERROR, result > 0 && why ? why->text : strerror(-result));
+	firing_done(f, OUTCOME_ERROR, result > 0 && why ? why->text : fault_words(result));
 }

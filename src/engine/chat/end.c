@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/chat/inner.h"
 #include "store/chat.h"
@@ -150,7 +151,7 @@ static void end_finished(struct work *w, int result)
 
 	if (result != 0) {
 		log_err("could not store turn", "conversation=%s error=%s", c->id,
-			strerror(-result));
+			fault_words(result));
 		not_kept(t, result);
 		return;
 	}
@@ -212,7 +213,7 @@ void turn_end_cancelled(struct chat_turn *t)
 void turn_end_with_fault(struct chat_turn *t, int r)
 {
 	t->fault = r;
-	errand_fail(&t->errand, "Fault", strerror(-r));
+	errand_fail(&t->errand, "Fault", fault_words(r));
 	turn_end(t);
 }
 
@@ -256,7 +257,7 @@ static void flush_finished(struct work *w, int result)
 	} else {
 		if (!t->flush_failed)
 			log_err("could not store text, retrying", "conversation=%s error=%s",
-				t->errand.conversation->id, strerror(-result));
+				t->errand.conversation->id, fault_words(result));
 		t->flush_failed = true;
 	}
 	drop_piece(t);

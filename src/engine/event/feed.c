@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/event/inner.h"
 #include "store/store.h"
@@ -94,7 +95,7 @@ static void finished(struct work *w, int result)
 	event_batch_free(b);
 	if (r == -ECANCELED)
 		return;
-	log_debug("could not read events", "error=%s", strerror(-r));
+	log_debug("could not read events", "error=%s", fault_words(r));
 	timer_start(f->again, AGAIN_MS);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/event/inner.h"
 
@@ -80,7 +81,7 @@ static void finished(struct work *w, int result)
 	if (result == -ECANCELED)
 		return;
 	if (result != 0) {
-		log_debug("could not read another host's events", "error=%s", strerror(-result));
+		log_debug("could not read another host's events", "error=%s", fault_words(result));
 		timer_start(f->again, AGAIN_MS);
 		return;
 	}

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/event/inner.h"
 #include "store/store.h"
@@ -299,7 +300,7 @@ static void go_live(struct event_subscriber *s)
 static void use_page(struct event_subscriber *s, int result)
 {
 	if (result != 0) {
-		log_debug("could not read events", "error=%s", strerror(-result));
+		log_debug("could not read events", "error=%s", fault_words(result));
 		block(s);
 		return;
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/metric/spend.h"
 #include "base/project/project.h"
@@ -214,7 +215,7 @@ static void keep_finished(struct work *w, int result)
 		return;
 	}
 	if (result != 0) {
-		failed(x, result > 0 ? x->why.text : strerror(-result));
+		failed(x, result > 0 ? x->why.text : fault_words(result));
 		return;
 	}
 	x->n_failures = 0;
@@ -274,7 +275,7 @@ static void look_finished(struct work *w, int result)
 	struct extracts *x = of(w);
 
 	if (result != 0)
-		failed(x, result > 0 ? x->why.text : strerror(-result));
+		failed(x, result > 0 ? x->why.text : fault_words(result));
 	else
 		keep(x);
 }
@@ -361,7 +362,7 @@ static void ask_agent(struct extracts *x)
 	}
 	r = x->at_work->ops->start(x->at_work, &ask, &sink, &x->turn, &x->why);
 	if (r != 0)
-		no_answer(x, r > 0 ? x->why.text : strerror(-r));
+		no_answer(x, r > 0 ? x->why.text : fault_words(r));
 }
 
 /* ---- first: what was said ---- */
@@ -453,7 +454,7 @@ static void claim_finished(struct work *w, int result)
 	struct extracts *x = of(w);
 
 	if (result != 0)
-		failed(x, strerror(-result));
+		failed(x, fault_words(result));
 	else if (x->claimed && !x->stopping)
 		go_on(x);
 	else
@@ -466,7 +467,7 @@ static void find_finished(struct work *w, int result)
 
 	x->epoch = node_epoch(x->node);
 	if (result != 0)
-		failed(x, strerror(-result));
+		failed(x, fault_words(result));
 	else if (!x->found || x->stopping || (x->n_said == 0 && !x->all) ||
 		 (x->node && x->epoch == 0))
 		rest(x, 0);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/why.h"
 
@@ -34,7 +35,7 @@ static void fail(struct change *c, int result)
 
 	if (!k->failing && result != -ECANCELED)
 		log_err(k->opts.failed, "%s=%.*s error=%s", k->opts.name, TEXT_ARGS(k->opts.id(c)),
-			strerror(-result));
+			fault_words(result));
 	k->failing = true;
 	all->error = result;
 	if (list_empty(&all->failed_link))

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/event/event.h"
 #include "engine/memory/changes.h"
@@ -148,7 +149,7 @@ static struct batch *batch_back(struct work *w, int result)
 		return NULL;
 	}
 	if (result != 0) {
-		failed(b, result > 0 ? b->why.text : strerror(-result), 0);
+		failed(b, result > 0 ? b->why.text : fault_words(result), 0);
 		return NULL;
 	}
 	return b;
@@ -271,7 +272,7 @@ static void read_finished(struct work *w, int result)
 	if (r == 0)
 		r = submit(b, put_run, put_finished, true);
 	if (r != 0)
-		failed(b, r > 0 ? b->why.text : strerror(-r), 0);
+		failed(b, r > 0 ? b->why.text : fault_words(r), 0);
 }
 
 /* ---- first: asking the model ---- */
@@ -288,7 +289,7 @@ static void on_answer(void *arg, const struct embeddings_answer *a)
 		b->answer.data = arena_copy(&b->arena, a->body.data, a->body.len);
 		r = b->answer.data ? submit(b, read_run, read_finished, false) : -ENOMEM;
 		if (r != 0)
-			failed(b, strerror(-r), 0);
+			failed(b, fault_words(r), 0);
 		break;
 	case EMBEDDINGS_REFUSED:
 		refused(b, a->text);
@@ -373,7 +374,7 @@ static void find_finished(struct work *w, int result)
 	} else {
 		r = ask_model(b);
 		if (r != 0) {
-			failed(b, strerror(-r), 0);
+			failed(b, fault_words(r), 0);
 			return;
 		}
 	}
@@ -398,7 +399,7 @@ static void find_next(struct embedding *e)
 	r = submit(b, find_run, find_finished, false);
 	if (r != 0) {
 		e->finding = false;
-		failed(b, strerror(-r), 0);
+		failed(b, fault_words(r), 0);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/memory/index_file.h"
 #include "engine/memory/indexes_inner.h"
@@ -134,7 +135,7 @@ static void over(struct index_keeping *k, bool kept)
 static void failed(struct index_keeping *k, int r)
 {
 	if (!k->stopping)
-		log_info("could not save index", "scope=%s error=%s", k->kept.kind, strerror(-r));
+		log_info("could not save index", "scope=%s error=%s", k->kept.kind, fault_words(r));
 	k->failed = true;
 	over(k, false);
 }
@@ -491,7 +492,7 @@ void index_keeping_finish(struct index_keeping *k)
 	}
 	drop_work(k);
 	if (r != 0)
-		log_info("could not save index", "error=%s", strerror(-r));
+		log_info("could not save index", "error=%s", fault_words(r));
 	if (any)
 		(void)sweep(k, store_writer(k->memories->store));
 }

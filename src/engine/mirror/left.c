@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/mirror/inner.h"
 
@@ -60,7 +61,7 @@ static void load_finished(struct work *w, int result)
 
 	if (m && result != 0 && result != -ECANCELED)
 		log_warn("could not read pending approvals", "server=%s error=\"%s\"", m->name,
-			 strerror(-result));
+			 fault_words(result));
 	for (unsigned i = 0; m && result == 0 && i < l->n; i++) {
 		if (is_ours(m, &l->rows[i]))
 			keep(m, &l->rows[i]);

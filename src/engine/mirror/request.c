@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/mirror/inner.h"
 
@@ -108,7 +109,7 @@ void mirrored_send(struct mirrored *q)
 	/* Without a connection it is sent when the next one tells of it. */
 	if (r != 0 && r != -ENOTCONN)
 		log_warn("could not reply to agent server", "server=%s error=\"%s\"",
-			 q->mirror->name, strerror(-r));
+			 q->mirror->name, fault_words(r));
 }
 
 static void take_decision(struct mirrored_part *p, const struct approval *a)
@@ -147,7 +148,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 	if (result != 0 && result != REFUSE_STOPPING)
 		log_info("request left to the agent server", "server=%s request=%.*s reason=\"%s\"",
 			 q->mirror->name, TEXT_ARGS(q->id),
-			 result > 0 ? why->text : strerror(-result));
+			 result > 0 ? why->text : fault_words(result));
 	mirrored_send(q);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/notify/inner.h"
@@ -112,7 +113,7 @@ static void look_finished(struct work *w, int result)
 			shown = show(m, l) == 0;
 		if (result < 0 && result != -ECANCELED)
 			log_warn("could not send approval", "notifier=%s error=%s", m->way->name,
-				 strerror(-result));
+				 fault_words(result));
 		if (!l->notify->stopping)
 			way_looked(m->way, m, shown);
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "engine/memory/lenient.h"
 #include "engine/program/tool_inner.h"
 
@@ -42,7 +43,7 @@ static int failed(const char *what, int e, struct why *why)
 	if (e == WORK_WAITS)
 		return e;
 	return refuse(why, e > 0 ? (enum refusal)e : REFUSE_INTERNAL, "%s: %.150s", what,
-		      e > 0 ? inner.text : strerror(-e));
+		      e > 0 ? inner.text : fault_words(e));
 }
 
 /* ---- search ---- */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/project/project.h"
 #include "engine/approval/approval.h"
@@ -125,7 +126,7 @@ static void ending_finished(struct work *w, int result)
 		approval_session_ended(e->sessions->opts.approvals, text_of(e->id));
 	else if (result != 0 && result != -ECANCELED)
 		log_warn("could not store the end of an observed session", "session=%s error=%s",
-			 e->id, strerror(-result));
+			 e->id, fault_words(result));
 	arena_done(&e->arena);
 	free(e);
 }

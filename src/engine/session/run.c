@@ -11,6 +11,7 @@
 
 #include "agent/session_program.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
@@ -438,7 +439,7 @@ static void fail(struct live_session *l, int result, struct why *why)
 	struct failure *f = calloc(1, sizeof(*f));
 
 	if (result < 0)
-		refuse(why, REFUSE_UNAVAILABLE, "%s", strerror(-result));
+		refuse(why, REFUSE_UNAVAILABLE, "%s", fault_words(result));
 	why->code = REFUSE_UNAVAILABLE;
 	l->begun = true;
 	set_error(l, why->text);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "engine/session/inner.h"
 
@@ -77,7 +78,7 @@ void session_say(struct live_session *l, const struct session_event *from,
 	}
 	r = session_write_event(l, &row, tool_input);
 	if (r != 0)
-		log_err("could not store event", "session=%s error=%s", l->id, strerror(-r));
+		log_err("could not store event", "session=%s error=%s", l->id, fault_words(r));
 }
 
 void session_say_query(struct live_session *l)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "io/process/output_file.h"
 #include "engine/task/inner.h"
@@ -63,7 +64,7 @@ static void sweep_finished(struct work *w, int result)
 			task_forget(t, &s->rows[i]);
 		more = s->n == SWEEP_AT_ONCE;
 	} else if (result != -ECANCELED) {
-		log_err("could not delete old tasks", "error=%s", strerror(-result));
+		log_err("could not delete old tasks", "error=%s", fault_words(result));
 	}
 	arena_done(&s->arena);
 	free(s);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/fault.h"
 #include "base/text.h"
 #include "base/why.h"
 #include "store/db/query.h"
@@ -35,6 +36,8 @@ enum connection_kind { CONNECTION_WRITER, CONNECTION_READER, CONNECTION_FEED };
 /* `place` is the database, `db` a connection to it, `st` a prepared statement. */
 struct store_ops {
 	const char *scheme;
+	/* Faults that strerror does not explain; NULL if there are none. */
+	const struct fault_name *faults;
 	struct query begin; /* a transaction that will write */
 
 	/* What can be said of an address without looking; NULL: nothing. The sentence contains

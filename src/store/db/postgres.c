@@ -517,8 +517,17 @@ static int pg_quick_check(void *place, void *db, struct why *why)
 	return 0;
 }
 
+static const struct fault_name faults[] = {
+	{-EIO, "the database of the store does not answer: try again when it is back"},
+	{-ESTALE, "the database of the store has lost commits or was restored: koined starts anew"},
+	{-EROFS, "the database of the store is read-only"},
+	{-EBADMSG, "the database of the store is damaged: its own log says more"},
+	{0},
+};
+
 const struct store_ops postgres_ops = {
 	.scheme = "postgresql",
+	.faults = faults,
 	.begin = {"BEGIN"},
 	.check = pg_check,
 	.look = pg_look,
