@@ -300,6 +300,24 @@ def test_hung_writer_is_not_healthy():
             wait_until(lambda: c.call("daemon.status")["health"] == "healthy", "health")
 
 
+def test_task_that_could_not_be_read_at_its_start_is_queued_again():
+    """Its host has claimed it, and the database goes away before it answers with the command."""
+    with shared_server() as server:
+        with Daemon("--store", server.store("koine"), possible=["the hosts' database"]) as d, d.connect() as c:
+            holder = subprocess.Popen(["psql", "-qAtX", "-d", server.url("koine")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            holder.stdin.write(b"BEGIN; LOCK koine.task_chunk; SELECT 'held';\n")
+            holder.stdin.flush()
+            same(holder.stdout.readline().strip(), b"held", "the lock")
+            # A long command is only in the store.
+            task = c.call("task.run", {"command": ["true", "x" * 100000]})["id"]
+            waits = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'koined'"
+            wait_until(lambda: server.sql("SELECT count(*) " + waits) != "0", "the question")
+            server.sql("SELECT pg_terminate_backend(pid) " + waits)
+            wait_until(lambda: server.sql("SELECT state FROM koine.task", "koine") == "0", "it is queued again")
+            holder.communicate(b"COMMIT;\n")
+            same(c.call("task.wait", {"id": task})["state"], "completed", "the task")
+
+
 def test_large_answers_are_not_held_whole():
     """A queue, a log and a list of memories of 100 MiB and more each: koined reads them row by row."""
     with shared_server() as server:

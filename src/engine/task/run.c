@@ -12,6 +12,7 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "io/process/output_file.h"
 #include "engine/chat/chat.h"
@@ -470,8 +471,10 @@ static void fetched(struct run *r, const struct fetch *f, int result)
 		go(r, &f->row);
 	else if (result != 0 && row->prompt.data)
 		go(r, row);
+	else if (result == -EIO && r->tasks->node)
+		put_back(r); /* the server is away, and nothing has begun */
 	else
-		give_up(r, result == 0 ? "the task is gone" : strerror(-result));
+		give_up(r, result == 0 ? "the task is gone" : fault_words(result));
 }
 
 static void fetch_finished(struct work *w, int result)
