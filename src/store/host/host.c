@@ -11,8 +11,11 @@ static const struct row_kind kind = NOUN_KIND(struct host, &host_portrait);
 
 int store_host_draw_epoch(struct connection *c, int64_t *ret_epoch)
 {
+	/* At least the time: a counter that lost commits, or was restored, would give the numbers of lives
+	 * that are not over yet to others. */
 	static const struct query sql = {
-		"UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT)"
+		"UPDATE meta SET value = CAST(greatest(CAST(value AS BIGINT) + 1, koine_now()) AS "
+		"TEXT)"
 		" WHERE key = 'host_epoch' RETURNING CAST(value AS BIGINT)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 

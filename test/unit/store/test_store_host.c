@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "store/db/query.h"
 #include "store/host/host.h"
 #include "store/task.h"
 
@@ -90,6 +91,22 @@ static void no_epoch_is_drawn_twice(void **state)
 	if (!on_server())
 		skip();
 	assert_int_equal(store_host_draw_epoch(feed(f), &first), 0);
+	assert_int_equal(store_host_draw_epoch(feed(f), &second), 0);
+	assert_true(second > first);
+}
+
+/* As by a restore, while the lives with those numbers go on. */
+static void no_epoch_is_drawn_twice_by_a_counter_that_went_back(void **state)
+{
+	static const struct query back = {"UPDATE meta SET value = '0' WHERE key = 'host_epoch'"};
+	struct fixture *f = *state;
+	int64_t first, second;
+
+	if (!on_server())
+		skip();
+	assert_int_equal(store_host_draw_epoch(feed(f), &first), 0);
+	assert_int_equal(query_simple(feed(f), &back), 0);
+	let_it_run_out();
 	assert_int_equal(store_host_draw_epoch(feed(f), &second), 0);
 	assert_true(second > first);
 }
@@ -286,6 +303,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(no_epoch_is_drawn_twice, setup_feed, teardown),
+		cmocka_unit_test_setup_teardown(no_epoch_is_drawn_twice_by_a_counter_that_went_back,
+						setup_feed, teardown),
 		cmocka_unit_test_setup_teardown(a_name_has_one_life_at_a_time, setup_feed,
 						teardown),
 		cmocka_unit_test_setup_teardown(the_quicker_of_two_gets_the_name, setup_feed,
