@@ -282,21 +282,45 @@ def test_nothing_is_alive_or_healthy_while_the_database_is_away():
 def test_hung_writer_is_not_healthy():
     with shared_server() as server:
         with Daemon("--store", server.database("koine"), possible=["the hosts' database"]) as d, d.connect() as c:
-            backends = [int(p) for p in server.sql("SELECT pid FROM pg_stat_activity WHERE datname = 'koine'"
-                                                   " AND application_name = 'koined'").split()]
-            for pid in backends:
-                os.kill(pid, signal.SIGSTOP)
             with d.connect() as other:
                 writer = threading.Thread(target=add, args=(other, "Anna swims"))
-                writer.start()
-                try:
+                with backends_stand_still(server):
+                    writer.start()
                     wait_until(lambda: "has not ended" in c.call("daemon.status")["store"]["writes"], "the word")
                     same(c.call("daemon.status")["health"], "degraded", "health")
-                finally:
-                    for pid in backends:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.kill(pid, signal.SIGCONT)
-                    writer.join()
+                writer.join()
+            wait_until(lambda: c.call("daemon.status")["health"] == "healthy", "health")
+
+
+@contextlib.contextmanager
+def backends_stand_still(server):
+    """Of all koined, for a `with`."""
+    pids = [int(p) for p in server.sql("SELECT pid FROM pg_stat_activity WHERE datname = 'koine'"
+                                       " AND application_name = 'koined'").split()]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def test_host_that_stood_still_is_not_healthy_before_it_has_asked():
+    """What others have done meanwhile is not known to it when it answers first."""
+    with shared_server() as server:
+        with Daemon("--store", server.store("koine"), possible=["the hosts' database"]) as d, d.connect() as c:
+            same(c.call("daemon.status")["health"], "healthy", "health before")
+            os.kill(d.pid, signal.SIGSTOP)
+            with backends_stand_still(server):
+                c.send(request("daemon.status") + b"\n" + request("host.list", id=2) + b"\n")
+                time.sleep(4)
+                os.kill(d.pid, signal.SIGCONT)
+                status, hosts = (json.loads(c.read_line())["result"] for _ in range(2))
+                same(status["health"], "degraded", "health")
+                check("several seconds" in status["store"]["answers"], "%r", status["store"])
+                same([h["state"] for h in hosts["hosts"]], ["unknown"], "hosts")
             wait_until(lambda: c.call("daemon.status")["health"] == "healthy", "health")
 
 

@@ -31,6 +31,7 @@ struct news {
 	uint64_t renewed_ms; /* of the steady clock, before it was asked for; 0: not renewed */
 	bool fenced;         /* the store says that this life is over */
 	bool joined;         /* a new life has begun */
+	uint64_t begun_ms;   /* of the steady clock: before anything was asked; 0: no news */
 	const char *stale;   /* why what we remember may be wrong; NULL if it is not */
 	int fault;
 	char words[NODE_WORDS_MAX]; /* the database's, or its client's */
@@ -72,6 +73,7 @@ struct node {
 	uint64_t fence_ms;    /* when that is, by the steady clock */
 	int64_t leased;       /* the epoch that it runs for */
 	struct ticker *reaps; /* now and then */
+	uint64_t heard_ms;    /* begun_ms of the last news */
 	int fault;
 	char words[NODE_WORDS_MAX]; /* why the database does not answer, if fault is not 0 */
 	void (*on_stale)(void *arg, const char *reason);

@@ -14,7 +14,12 @@
 #include "store/host/host.h"
 #include "store/store.h"
 
-enum { OWN_MAX = 16 << 10, ANSWER_LEAST_MS = 500, REAP_MS = 10 * 1000 };
+enum {
+	OWN_MAX = 16 << 10,
+	ANSWER_LEAST_MS = 500,
+	REAP_MS = 10 * 1000,
+	SILENT_MS = 3000, /* the thread has news once in a second */
+};
 
 /* ---- what is known ---- */
 
@@ -89,6 +94,8 @@ int node_forget(struct node *n, struct text name, struct why *why)
 
 const char *node_fault(const struct node *n)
 {
+	if (n && n->fault == 0 && clock_steady_ms() > n->heard_ms + SILENT_MS)
+		return "nothing was heard of it for several seconds";
 	return n && n->fault != 0 ? n->words : NULL;
 }
 
@@ -249,6 +256,7 @@ static void on_news(void *node)
 	news = n->news;
 	n->news = (struct news) {.last = n->news.last};
 	pthread_mutex_unlock(&n->lock);
+	n->heard_ms = news.begun_ms > 0 ? news.begun_ms : n->heard_ms;
 	note_fault(n, news.fault, news.words);
 	if (news.stale) {
 		go_stale(n, news.stale);
@@ -327,6 +335,7 @@ static int begin(struct node *n, const struct node_opts *opts, struct why *why)
 		guard_renew(n->guard,
 			    clock_boot_ms() - (clock_steady_ms() - n->beat_at) + node_own_ms(n));
 	atomic_store(&n->epoch, n->us.epoch);
+	n->heard_ms = clock_steady_ms();
 	n->leased = n->us.epoch;
 	n->fence_ms = n->beat_at + node_own_ms(n);
 	timer_start(n->fence, node_own_ms(n));

@@ -79,7 +79,8 @@ const struct host *node_find(const struct node *n, struct text name);
 /* Forgets one that is not alive. Runs on the writer's thread. */
 int node_forget(struct node *n, struct text name, struct why *why);
 
-/* Why the database does not answer, in its client's words; NULL if it does. */
+/* Why the database does not answer, in its client's words; NULL if it does. Also after this process stood
+ * still: what is at hand may be old until the database was asked again. */
 const char *node_fault(const struct node *n);
 
 /* For others to see. */

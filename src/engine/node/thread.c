@@ -48,6 +48,7 @@ static void tell_loop(struct node *n, const struct news *fresh)
 	news->fenced = news->fenced || fresh->fenced;
 	news->joined = news->joined || fresh->joined;
 	news->stale = news->stale ? news->stale : fresh->stale;
+	news->begun_ms = fresh->begun_ms;
 	news->fault = fresh->fault;
 	memcpy(news->words, fresh->words, sizeof(news->words));
 	pthread_mutex_unlock(&n->lock);
@@ -288,14 +289,14 @@ static void say_fault(struct node *n, struct news *fresh, int fault)
 static void *live(void *arg)
 {
 	struct node *n = arg;
-	struct news first = {0};
+	struct news first = {.begun_ms = clock_steady_ms()};
 	bool told = true;
 
 	say_fault(n, &first, look_at_hosts(n, &first));
 	tell_loop(n, &first);
 
 	while (!atomic_load(&n->stop)) {
-		struct news fresh = {0};
+		struct news fresh = {.begun_ms = clock_steady_ms()};
 		int r = turn(n, told, &fresh);
 
 		if (store_rewound(n->store))
