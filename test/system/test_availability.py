@@ -241,6 +241,71 @@ def test_restored_database_starts_a_running_host_anew():
                 same(found(c, "anna"), ["Anna runs"], "memories")
 
 
+ANEW = dict(possible=["the hosts' database", "call failed", "error=the database of the store"],
+            announced=["starting anew", "gives up what it runs"])
+
+
+def test_files_that_are_put_back_start_a_running_host_anew():
+    """A snapshot of the server's disk: its identity and timeline are what they were."""
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url, **ANEW) as d:
+            with d.connect() as c:
+                add(c, "Anna runs")
+                server.stop("fast")
+                subprocess.run(["cp", "-a", server.folder + "/data", server.folder + "/copy"], check=True)
+                server.start()
+                wait_until(lambda: "result" in said(c, "memory.add", {"content": "Anna swims"}), "it to go on")
+                c.call("task.add", {"prompt": "lost", "stash": True})
+                server.stop("immediate")
+            shutil.rmtree(server.folder + "/data")
+            os.rename(server.folder + "/copy", server.folder + "/data")
+            server.start()
+            wait_until(lambda: d.log().count(b" started ") == 2, "a new start")
+            with d.connect() as c:
+                same(found(c, "anna"), ["Anna runs"], "memories")
+                same(ids(c), [], "tasks")
+                same(c.call("task.add", {"prompt": "x", "stash": True})["id"], ids(c)[0], "a new task")
+
+
+def dump_in_two(server):
+    """Tables with rows, as statements; and what a dump makes after them."""
+    text = subprocess.run(["pg_dump", "--inserts", "--schema=koine", "-d", server.url("koine")], check=True,
+                          stdout=subprocess.PIPE).stdout
+    # psql's own commands open and close what it reads; each part is read by another one.
+    text = b"".join(line for line in text.splitlines(True) if not line.startswith(b"\\"))
+    at = text.index(b"ADD CONSTRAINT")
+    at = text.rindex(b"ALTER TABLE", 0, at)
+    return text[:at], text[at:]
+
+
+def restore(server, part):
+    subprocess.run(["psql", "-qX", "-v", "ON_ERROR_STOP=1", "-d", server.local_url("koine")], input=part, check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def test_restore_is_waited_for_before_a_new_start():
+    """One that began in its middle would read half of the rows, and hear of the others never."""
+    with Server() as server:
+        with Daemon("--store", server.database("koine"), **ANEW) as d:
+            with d.connect() as c:
+                add(c, "Anna runs")
+                rows, rules = dump_in_two(server)
+                add(c, "Anna swims")
+                server.sql("DROP SCHEMA koine CASCADE", "koine")
+                restore(server, rows)
+                wait_until(lambda: "not complete" in c.call("daemon.status")["store"]["answers"], "the fault")
+                begun = c.call("daemon.status")["uptime_seconds"]
+                wait_until(lambda: c.call("daemon.status")["uptime_seconds"] > begun + 2, "several tries")
+                same(c.call("daemon.status")["health"], "degraded", "health")
+                check(b"starting anew" not in d.log(), "it has not waited")
+                restore(server, rules)
+            wait_until(lambda: d.log().count(b" started ") == 2, "a new start")
+            with d.connect() as c:
+                same(found(c, "anna"), ["Anna runs"], "memories")
+                same(c.call("daemon.status")["health"], "healthy", "health")
+
+
 def test_host_that_slept_past_the_log_starts_anew():
     with Server() as server:
         url = server.database("koine")

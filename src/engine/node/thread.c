@@ -55,6 +55,44 @@ static void tell_loop(struct node *n, const struct news *fresh)
 	wake_send(n->wake);
 }
 
+/* ---- events ---- */
+
+/* NULL if the log goes on from where we were. */
+static const char *find_stale(const struct node *n, int64_t known, const struct host_log *log)
+{
+	int64_t seen = known > n->last ? known : n->last;
+
+	if (log->last < seen)
+		return "the log of the database ends before what was seen of it";
+	if (n->last_ms > 0 && log->seen_ms > 0 && n->last_ms != log->seen_ms)
+		return "the log of the database has other events than were seen";
+	return NULL;
+}
+
+static int look_at_events(struct node *n, struct news *fresh)
+{
+	/* Read before we ask: what we have committed by now is in the answer. */
+	int64_t known = event_last(atomic_load(&n->events));
+	struct host_log log;
+	int r;
+
+	n->looked_at = clock_steady_ms();
+	r = store_host_log(store_feed(n->store), n->last, &log);
+	if (r != 0)
+		return r;
+	fresh->stale = find_stale(n, known, &log);
+	if (fresh->stale) {
+		r = store_host_whole(store_feed(n->store));
+		fresh->stale = r == 0 ? fresh->stale : NULL;
+		return r;
+	}
+	if (log.last > n->last)
+		fresh->last = n->last = log.last;
+	n->last_ms = log.last_ms;
+	store_note_event(n->store, log.last, log.last_ms);
+	return 0;
+}
+
 /* ---- our life ---- */
 
 static int renew(struct node *n, struct news *fresh)
@@ -80,7 +118,8 @@ static int renew(struct node *n, struct news *fresh)
 	return 0;
 }
 
-/* What we ran has ended when our last lease is over; the others may take it over from then on. */
+/* What we ran has ended when our last lease is over; the others may take it over from then on. No life
+ * begins over a log that does not go on from what we remember. */
 static int begin_again(struct node *n, struct news *fresh)
 {
 	uint64_t boot_ms = clock_boot_ms();
@@ -89,7 +128,9 @@ static int begin_again(struct node *n, struct news *fresh)
 
 	if (clock_steady_ms() < n->lease_over_ms)
 		return 0;
-	r = node_begin_life(n, &joined);
+	r = look_at_events(n, fresh);
+	if (r == 0 && !fresh->stale)
+		r = node_begin_life(n, &joined);
 	if (r != 0 || !joined)
 		return r;
 	if (n->guard)
@@ -166,6 +207,8 @@ static int look_at_hosts(struct node *n, struct news *fresh)
 	return r;
 }
 
+/* ---- beats ---- */
+
 /* The loop gives a life up by itself; its epoch is then 0, and that of the thread is over. */
 static int beat(struct node *n, struct news *fresh)
 {
@@ -177,40 +220,6 @@ static int beat(struct node *n, struct news *fresh)
 	if (fresh->fenced)
 		atomic_store(&n->epoch, 0);
 	return r ?: look_at_hosts(n, fresh) ?: node_set_clock(n);
-}
-
-/* ---- events ---- */
-
-/* NULL if the log goes on from where we were. */
-static const char *find_stale(const struct node *n, int64_t known, const struct host_log *log)
-{
-	int64_t seen = known > n->last ? known : n->last;
-
-	if (log->last < seen)
-		return "the log of the database ends before what was seen of it";
-	if (n->last_ms > 0 && log->seen_ms > 0 && n->last_ms != log->seen_ms)
-		return "the log of the database has other events than were seen";
-	return NULL;
-}
-
-static int look_at_events(struct node *n, struct news *fresh)
-{
-	/* Read before we ask: what we have committed by now is in the answer. */
-	int64_t known = event_last(atomic_load(&n->events));
-	struct host_log log;
-	int r;
-
-	n->looked_at = clock_steady_ms();
-	r = store_host_log(store_feed(n->store), n->last, &log);
-	if (r != 0)
-		return r;
-	fresh->stale = find_stale(n, known, &log);
-	if (log.last > n->last)
-		fresh->last = n->last = log.last;
-	n->last_ms = log.last_ms;
-	if (!fresh->stale)
-		store_note_event(n->store, log.last, log.last_ms);
-	return 0;
 }
 
 static int tell_others(struct node *n)

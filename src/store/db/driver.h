@@ -170,6 +170,8 @@ struct store_ops {
 	 * another one since a restore; from then on every new connection fails with -ESTALE. For that
 	 * it is told the last event that is known, and its time (0: not known). */
 	bool (*rewound)(const void *place);
+	/* -EIO while a restore has not put back all of it, as far as can be seen. */
+	int (*whole)(void *db);
 	void (*note_event)(void *place, int64_t seq, int64_t time_ms);
 	/* Says to all other feeds that there is something new. */
 	int (*tell)(void *db);

@@ -132,7 +132,7 @@ int pg_connect_again(struct pg *db)
 	return r == 0 && db->kind == CONNECTION_WRITER ? share_lock(db) : r;
 }
 
-static int read_number(struct pg *db, const char *sql, int64_t *ret)
+int pg_read_number(struct pg *db, const char *sql, int64_t *ret)
 {
 	PGresult *result = NULL;
 	int r = pg_simple(db, sql, &result);
@@ -180,11 +180,12 @@ static int explain(const void *place, const void *db, int fault, struct why *why
 static int look_inside(struct pg *db, struct why *why)
 {
 	int64_t n = 0, ours = 0;
-	int r = read_number(db, "SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'", &n)
-			?: read_number(db,
-				       "SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'"
-				       " AND tablename = 'koine_schema'",
-				       &ours);
+	int r = pg_read_number(db, "SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'", &n)
+			?: pg_read_number(
+				   db,
+				   "SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'"
+				   " AND tablename = 'koine_schema'",
+				   &ours);
 
 	if (r != 0)
 		return explain(db->place, db, r, why);
@@ -242,13 +243,14 @@ static int pg_connect(void *place, enum connection_kind kind, void **ret_db, str
 static int pg_version(void *db, int *ret_version)
 {
 	int64_t n = 0;
-	int r = read_number(db,
-			    "SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'"
-			    " AND tablename = 'koine_schema'",
-			    &n);
+	int r = pg_read_number(db,
+			       "SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'"
+			       " AND tablename = 'koine_schema'",
+			       &n);
 
 	if (r == 0 && n > 0)
-		r = read_number(db, "SELECT coalesce(max(version), 0) FROM koine.koine_schema", &n);
+		r = pg_read_number(db, "SELECT coalesce(max(version), 0) FROM koine.koine_schema",
+				   &n);
 	if (r == 0)
 		*ret_version = (int)n;
 	return r;
@@ -323,7 +325,7 @@ static int pg_claim(void *handle)
 /* A row of our own, by which our transactions are known (name_transaction). Old ones go. */
 static int take_row(struct pg *db)
 {
-	return read_number(db, "INSERT INTO writer (batch) VALUES (0) RETURNING id", &db->writer)
+	return pg_read_number(db, "INSERT INTO writer (batch) VALUES (0) RETURNING id", &db->writer)
 		       ?: pg_exec(db, "DELETE FROM writer WHERE id < (SELECT max(id) FROM writer) "
 				      "- 1000");
 }
@@ -585,6 +587,7 @@ const struct store_ops postgres_ops = {
 	.backup = pg_backup,
 	.quick_check = pg_quick_check,
 	.rewound = pg_rewound,
+	.whole = pg_whole,
 	.note_event = pg_note_event,
 	.set_feed = pg_set_feed,
 	.tell = pg_tell,

@@ -30,6 +30,7 @@ struct pg_place {
 	bool accepts;                 /* any owner, so that it can be adopted */
 	unsigned feed_ms;             /* how long the feed waits for an answer */
 	char lineage[PG_LINEAGE_MAX]; /* of the database that was opened; "" until then */
+	int64_t n_rules;              /* constraints and triggers in it */
 	atomic_bool rewound;          /* another one is in its place now */
 	pthread_mutex_t lock;         /* guards `lineage` and the next two */
 	int64_t seen, seen_ms; /* the last event that we know of; ms 0: its time is not known */
@@ -147,6 +148,7 @@ int pg_settle_some(struct pg *db);
 void pg_want(struct pg *db, const struct pg_wanted *wanted);
 
 /* Several statements in one text, without parameters or rows. */
+int pg_read_number(struct pg *db, const char *sql, int64_t *ret);
 int pg_exec(void *db, const char *sql);
 
 /* ---- postgres_text.c ---- */
@@ -187,6 +189,8 @@ int pg_begin_session(struct pg *db);
 int pg_note_lineage(struct pg *db);
 /* -ESTALE if it is another one. */
 int pg_check_lineage(struct pg *db);
+/* -EIO while another one is being restored in its place. */
+int pg_whole(void *db);
 bool pg_rewound(const void *place);
 void pg_note_event(void *place, int64_t seq, int64_t time_ms);
 

@@ -117,46 +117,110 @@ static int read_lineage(struct pg *db, char out[PG_LINEAGE_MAX])
 	return r;
 }
 
+/* A dump makes them after all rows are there. */
+static int count_rules(struct pg *db, int64_t *ret_n)
+{
+	return pg_read_number(db,
+			      "SELECT (SELECT count(*) FROM pg_constraint"
+			      " WHERE connamespace = to_regnamespace('koine')) + (SELECT count(*)"
+			      " FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid"
+			      " WHERE c.relnamespace = to_regnamespace('koine'))",
+			      ret_n);
+}
+
+int pg_whole(void *handle)
+{
+	struct pg *db = handle;
+	int64_t n = 0;
+	int r = count_rules(db, &n);
+
+	if (r != 0 || n >= db->place->n_rules)
+		return r;
+	pg_keep_message(db, "its tables are not complete: a restore seems to be under way");
+	return -EIO;
+}
+
 int pg_note_lineage(struct pg *db)
 {
-	return db->place->lineage[0] ? 0 : read_lineage(db, db->place->lineage);
+	if (db->place->lineage[0])
+		return 0;
+	return read_lineage(db, db->place->lineage) ?: count_rules(db, &db->place->n_rules);
 }
 
-/* Commits are kept in their order. So a standby that has the last event that we know of, unchanged, has
+enum last_event { EVENT_THERE, EVENT_GONE, LOG_ENDS_BEFORE };
+
+/* What is known of the database that was opened. A copy: nobody waits while another one is asked. */
+struct known {
+	char lineage[PG_LINEAGE_MAX];
+	int64_t seen, seen_ms; /* as in struct pg_place */
+};
+
+static struct known copy_known(struct pg_place *p)
+{
+	struct known k;
+
+	pthread_mutex_lock(&p->lock);
+	k = (struct known) {.seen = p->seen, .seen_ms = p->seen_ms};
+	memcpy(k.lineage, p->lineage, sizeof(k.lineage));
+	pthread_mutex_unlock(&p->lock);
+	return k;
+}
+
+/* Commits are kept in their order. So a database that has the last event that we know of, unchanged, has
  * everything that was committed before it. */
-static int has_last_event(struct pg *db, int64_t seen, int64_t seen_ms, bool *ret_has)
+static int find_last_event(struct pg *db, const struct known *k, enum last_event *ret)
 {
 	PGresult *result = NULL;
-	char sql[80];
+	char sql[200];
 	int r;
 
-	snprintf(sql, sizeof(sql), "SELECT time_ms FROM koine.event WHERE seq = %lld",
-		 (long long)seen);
+	snprintf(sql, sizeof(sql),
+		 "SELECT n.last_seq >= %lld, e.time_ms FROM koine.event_counter AS n"
+		 " LEFT JOIN koine.event AS e ON e.seq = %lld WHERE n.id = 1",
+		 (long long)k->seen, (long long)k->seen);
 	r = pg_simple(db, sql, &result);
-	if (r == 0)
-		*ret_has =
-			seen == 0 || (PQntuples(result) == 1 &&
-				      (seen_ms == 0 || atoll(PQgetvalue(result, 0, 0)) == seen_ms));
+	if (r != 0)
+		return r;
+	if (PQntuples(result) != 1 || PQgetvalue(result, 0, 0)[0] != 't')
+		*ret = LOG_ENDS_BEFORE;
+	else if (k->seen > 0 &&
+		 (PQgetisnull(result, 0, 1) ||
+		  (k->seen_ms != 0 && atoll(PQgetvalue(result, 0, 1)) != k->seen_ms)))
+		*ret = EVENT_GONE;
+	else
+		*ret = EVENT_THERE;
 	PQclear(result);
-	return r;
+	return 0;
 }
 
-static int compare_lineage(struct pg *db, const char *now)
+static void take_lineage(struct pg_place *p, const char *now)
 {
-	struct pg_place *p = db->place;
+	pthread_mutex_lock(&p->lock);
+	strcpy(p->lineage, now);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static int compare_lineage(struct pg *db, const struct known *k, const char *now)
+{
 	size_t timeline = (size_t)(strrchr(now, ' ') - now);
-	bool has = false;
+	bool same = strcmp(now, k->lineage) == 0;
+	enum last_event event = LOG_ENDS_BEFORE;
 	int r = 0;
 
-	if (strcmp(now, p->lineage) == 0)
-		return 0;
-	if (strncmp(now, p->lineage, timeline + 1) == 0)
-		r = has_last_event(db, p->seen, p->seen_ms, &has);
-	if (r == 0 && has)
-		strcpy(p->lineage, now);
-	if (r != 0 || has)
+	if (strncmp(now, k->lineage, timeline + 1) == 0)
+		r = find_last_event(db, k, &event);
+	if (r != 0)
 		return r;
-	atomic_store(&p->rewound, true);
+	/* A copy of the server's files that was put back has the same timeline. On another one, an event
+	 * that only the sweep has deleted counts as lost. */
+	if (event == EVENT_THERE || (event == EVENT_GONE && same)) {
+		take_lineage(db->place, now);
+		return 0;
+	}
+	r = pg_whole(db);
+	if (r != 0)
+		return r;
+	atomic_store(&db->place->rewound, true);
 	pg_keep_message(db, "the database has lost commits in a fail-over, or was restored: koined "
 			    "starts anew");
 	return -ESTALE;
@@ -164,20 +228,18 @@ static int compare_lineage(struct pg *db, const char *now)
 
 int pg_check_lineage(struct pg *db)
 {
+	struct known k = copy_known(db->place);
 	char now[PG_LINEAGE_MAX];
-	int r = db->place->lineage[0] ? read_lineage(db, now) : 0;
+	int r = k.lineage[0] ? read_lineage(db, now) : 0;
 
-	if (r != 0 || !db->place->lineage[0])
+	if (r != 0 || !k.lineage[0])
 		return r;
 	/* Somebody is at work there, as in the middle of a restore: it is not known yet what comes of it. */
 	if (strstr(now, "  ")) {
 		pg_keep_message(db, "the tables of koine are not there");
 		return -EIO;
 	}
-	pthread_mutex_lock(&db->place->lock);
-	r = compare_lineage(db, now);
-	pthread_mutex_unlock(&db->place->lock);
-	return r;
+	return compare_lineage(db, &k, now);
 }
 
 void pg_note_event(void *place, int64_t seq, int64_t time_ms)

@@ -153,6 +153,11 @@ int store_host_log(struct connection *c, int64_t seen, struct host_log *ret)
 	return 0;
 }
 
+int store_host_whole(struct connection *c)
+{
+	return c->ops->whole(c->db);
+}
+
 int store_host_tell(struct connection *c)
 {
 	return c->ops->tell(c->db);

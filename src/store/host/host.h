@@ -69,6 +69,9 @@ struct host_log {
 
 int store_host_log(struct connection *c, int64_t seen, struct host_log *ret);
 
+/* Whether all tables are there, with their rows: -EIO in the middle of a restore. */
+int store_host_whole(struct connection *c);
+
 int store_host_tell(struct connection *c);
 
 /* Waits until another one told of some, `fd` can be read, or the time is over. */
