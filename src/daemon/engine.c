@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "call/server.h"
+#include "daemon/daemon.h"
 #include "daemon/life.h"
 #include "daemon/tree_json.h"
 #include "engine/approval/approval.h"
@@ -22,6 +25,7 @@
 #include "engine/session/session.h"
 #include "engine/task/task.h"
 #include "engine/visitor/visitor.h"
+#include "io/activation.h"
 #include "store/store.h"
 
 _Static_assert((int)POLICIES_MAX <= (int)APPROVAL_RULES_MAX, "room for all policies");
@@ -75,6 +79,25 @@ int daemon_accepted(const struct settings *s, char *out, size_t size)
 
 	settings_beside_store(s, path, sizeof(path));
 	return snprintf(out, size, "%s.adopted", path) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+void daemon_await_store(const struct settings *s)
+{
+	char url[PATH_LEN + 16], accepted[PATH_LEN + 16], note[STORE_NOTE_MAX];
+	const struct timespec pause = {.tv_sec = 1};
+	struct why why = {.text = ""};
+	bool said = false;
+
+	settings_store_url(s, url, sizeof(url));
+	if (daemon_accepted(s, accepted, sizeof(accepted)) != 0)
+		return;
+	while (store_look(url, accepted, note, &why) < 0) {
+		if (!said)
+			log_warn("waiting for the store", "why=\"%s\"", why.text);
+		said = true;
+		notify_send("WATCHDOG=1");
+		nanosleep(&pause, NULL);
+	}
 }
 
 void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1])
@@ -361,7 +384,7 @@ static void set_parallel(struct tasks *t, const char *group, unsigned parallel)
 
 	if (r != 0)
 		log_warn("could not change task limit", "group=%s reason=%s", group ? group : "all",
-			 r > 0 ? why.text : strerror(-r));
+			 r > 0 ? why.text : fault_words(r));
 }
 
 void tasks_reload(struct daemon *d, const struct settings *fresh)

@@ -212,7 +212,7 @@ static int look_at_flags(void)
 }
 
 /* The same process and sockets, and nothing of what was in memory. */
-static int run_again(void)
+static int run_again(const struct settings *s)
 {
 	char path[PATH_LEN];
 	struct stat ours, named;
@@ -227,6 +227,7 @@ static int run_again(void)
 		strcpy(path, "/proc/self/exe");
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	daemon_await_store(s);
 	if (listeners_pass() == 0)
 		execv(path, main_argv);
 	log_err("could not restart", "error=%s", strerror(errno));
@@ -271,5 +272,5 @@ int main(int argc, char **argv)
 	if (r != 0)
 		return complain_log(settings.log_file, r);
 	r = daemon_run(&settings, &plan, read_settings);
-	return r == DAEMON_ANEW ? run_again() : r;
+	return r == DAEMON_ANEW ? run_again(&settings) : r;
 }

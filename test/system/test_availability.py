@@ -241,7 +241,7 @@ def test_restored_database_starts_a_running_host_anew():
                 same(found(c, "anna"), ["Anna runs"], "memories")
 
 
-ANEW = dict(possible=["the hosts' database", "call failed", "error=the database of the store"],
+ANEW = dict(possible=["the hosts' database", "call failed", "waiting for the store", "error=the database of the store"],
             announced=["starting anew", "gives up what it runs"])
 
 
@@ -304,6 +304,34 @@ def test_restore_is_waited_for_before_a_new_start():
             with d.connect() as c:
                 same(found(c, "anna"), ["Anna runs"], "memories")
                 same(c.call("daemon.status")["health"], "healthy", "health")
+
+
+def test_new_start_waits_for_a_database_that_is_gone_again():
+    """Sessions go on to the end, and no new one is let in: as by a fail-over that is not over."""
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url, **ANEW) as d:
+            with d.connect() as c:
+                add(c, "Anna runs")
+                dump = b"".join(dump_in_two(server))
+                add(c, "Anna swims")
+            with open(server.folder + "/data/pg_hba.conf") as f:
+                rules = f.read()
+            write_rules(server, "host koine all samenet reject\n" + rules)
+            server.sql("DROP SCHEMA koine CASCADE", "koine")
+            restore(server, dump)
+            wait_until(lambda: b"waiting for the store" in d.log(), "it to wait")
+            with d.connect() as c:
+                c.send(request("ping") + b"\n")
+                write_rules(server, rules)
+                check(b"pong" in c.read_line(), "no answer")
+                same(found(c, "anna"), ["Anna runs"], "memories")
+
+
+def write_rules(server, text):
+    with open(server.folder + "/data/pg_hba.conf", "w") as f:
+        f.write(text)
+    server.sql("SELECT pg_reload_conf()")
 
 
 def test_host_that_slept_past_the_log_starts_anew():
