@@ -93,7 +93,7 @@ void daemon_await_store(const struct settings *s)
 		return;
 	while (store_look(url, accepted, note, &why) < 0) {
 		if (!said)
-			log_warn("waiting for the store", "why=\"%s\"", why.text);
+			log_warn("waiting for the store", "reason=\"%s\"", why.text);
 		said = true;
 		notify_send("WATCHDOG=1");
 		nanosleep(&pause, NULL);

@@ -100,7 +100,7 @@ def test_a_standby_is_refused_and_takes_over():
             one.sql("SELECT pg_reload_conf()")
             wait_until(lambda: one.sql("SELECT sync_state FROM pg_stat_replication") == "sync", "the standby to follow")
             url = "postgresql://koine@127.0.0.1:%d,127.0.0.1:%d/%s" % (two.port, one.port, name)
-            with Daemon("--store", url, possible=["the hosts' database", "call failed"]) as d, d.connect() as c:
+            with Daemon("--store", url, possible=["database unreachable", "call failed"]) as d, d.connect() as c:
                 add(c, "Anna runs")
                 last = c.call("event.list", {"since": 0})["last"]
                 one.stop("immediate")
@@ -174,8 +174,8 @@ def test_failover_that_lost_commits_starts_every_host_anew():
         one.database("koine")
         with Standby(one) as two:
             url = "postgresql://koine@127.0.0.1:%d,127.0.0.1:%d/koine" % (two.port, one.port)
-            options = dict(possible=["the hosts' database", "call failed"],
-                           announced=["starting anew", "gives up what it runs"])
+            options = dict(possible=["database unreachable", "call failed"],
+                           announced=["store was rewound", "lease lost"])
             options["possible"] += ["stopped running tasks", "guard ended leftover programs",
                                      "could not store tasks, retrying"]
             with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, **options) as a, \
@@ -206,7 +206,7 @@ def test_failover_that_lost_commits_starts_every_host_anew():
                             lines.append(follower.read_line())
                     check(any(b"event.gone" in line for line in lines), "%r", lines)
                 for d in a, b:
-                    wait_until(lambda: b"starting anew" in d.log() and d.log().count(b" started ") == 2, "a new start")
+                    wait_until(lambda: b"store was rewound" in d.log() and d.log().count(b" started ") == 2, "a new start")
                 check(not alive(int(read(f("pid")))), "the program of a lost task runs")
                 same(caller.faults, [], "refused")
                 with a.connect() as here, b.connect() as there:
@@ -227,8 +227,8 @@ def test_restored_database_starts_a_running_host_anew():
     """The schema is replaced under a running koined by an older copy of it."""
     with Server() as server:
         url = server.database("koine")
-        with Daemon("--store", url, possible=["the hosts' database", "call failed"],
-                    announced=["starting anew", "gives up what it runs"]) as d:
+        with Daemon("--store", url, possible=["database unreachable", "call failed"],
+                    announced=["store was rewound", "lease lost"]) as d:
             with d.connect() as c:
                 add(c, "Anna runs")
                 dump = subprocess.run(["pg_dump", "--schema=koine", "-d", url], check=True, stdout=subprocess.PIPE).stdout
@@ -241,8 +241,8 @@ def test_restored_database_starts_a_running_host_anew():
                 same(found(c, "anna"), ["Anna runs"], "memories")
 
 
-ANEW = dict(possible=["the hosts' database", "call failed", "waiting for the store", "error=the database of the store"],
-            announced=["starting anew", "gives up what it runs"])
+ANEW = dict(possible=["database unreachable", "call failed", "waiting for the store", "database of the store"],
+            announced=["store was rewound", "lease lost"])
 
 
 def test_files_that_are_put_back_start_a_running_host_anew():
@@ -298,7 +298,7 @@ def test_restore_is_waited_for_before_a_new_start():
                 begun = c.call("daemon.status")["uptime_seconds"]
                 wait_until(lambda: c.call("daemon.status")["uptime_seconds"] > begun + 2, "several tries")
                 same(c.call("daemon.status")["health"], "degraded", "health")
-                check(b"starting anew" not in d.log(), "it has not waited")
+                check(b"store was rewound" not in d.log(), "it has not waited")
                 restore(server, rules)
             wait_until(lambda: d.log().count(b" started ") == 2, "a new start")
             with d.connect() as c:
@@ -337,9 +337,9 @@ def write_rules(server, text):
 def test_host_that_slept_past_the_log_starts_anew():
     with Server() as server:
         url = server.database("koine")
-        with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, possible=["the hosts' database"]) as a, \
+        with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, possible=["database unreachable"]) as a, \
                 Daemon("--store", url, env={"KOINE_HOST_NAME": "beta", "KOINE_HOST_LEASE": "5"},
-                       possible=["the hosts' database", "gives up what it runs"], announced=["starting anew"]) as b:
+                       possible=["database unreachable", "lease lost"], announced=["store was rewound"]) as b:
             with b.connect() as there:
                 add(there, "Anna runs")
                 there.call("task.add", {"prompt": "x", "stash": True})

@@ -127,7 +127,8 @@ static void take_report(struct guard *g, const struct guard_report *r)
 	if (!has_swept)
 		return;
 	child_cancel_starts();
-	log_warn("guard ended leftover programs", "n=%llu", (unsigned long long)r->n_ended);
+	if (r->n_ended > 0)
+		log_warn("guard ended leftover programs", "n=%llu", (unsigned long long)r->n_ended);
 	if (g->opts.on_ended)
 		g->opts.on_ended(g->opts.arg, (unsigned)r->n_ended);
 }
