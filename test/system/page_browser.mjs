@@ -212,6 +212,27 @@ const kinds = {
 		await fits(page, 'the narrowest');
 	},
 
+	// How tasks have ended, and again.
+	async ended() {
+		const page = await open(link);
+		const row = id => page.locator(`.row[href="#/tasks/${id}"]`);
+		const look = async state => {
+			await page.evaluate(s => { location.hash = `#/tasks?state=${s}`; }, state);
+			await page.waitForFunction(s => [...document.querySelectorAll('.row[data-key] .chip:first-child')]
+				.map(e => e.textContent).join() === s, state);
+			return (await page.locator('.row[data-key]').innerText()).replace(/\s+/g, ' ');
+		};
+
+		await page.waitForURL(`${base}/`);
+		found.skipped = await look('skipped');
+		found.failed = await look('failed');
+		await row('task-0000').click();
+		await page.locator('.facts', {hasText: 'Ended withexit 127'}).waitFor();
+		found.error = await page.locator('pre.error').textContent();
+		await page.getByRole('button', {name: 'Try again'}).click();
+		await page.getByText('Waits: all tasks are paused').waitFor();
+	},
+
 	// Long lists, and what its user does with tasks that wait: by keyboard, by mouse, and elsewhere.
 	async control() {
 		const page = await open(link);

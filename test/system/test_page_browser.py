@@ -47,6 +47,21 @@ def test_the_inbox_links_to_sessions_that_koined_did_not_start():
         same(found, {"observed": ["Sweep"], "actions": 0, "unheard": ["Dust"], "list": ["tidy the shelves"]})
 
 
+def test_tasks_that_have_ended_say_how_and_are_tried_again():
+    with PageWorld() as w, w.daemon.connect() as c:
+        c.call("task.pause")
+        first = c.call("task.run", {"command": ["no-such-program"]})["id"]
+        c.call("task.add", {"prompt": "what comes after it", "after": [first]})
+        c.call("task.resume")
+        same(c.call("task.wait", {"id": "task-0001"})["state"], "skipped", "its end")
+        c.call("task.pause")
+        found = w.browse("ended")
+        check(found["skipped"].startswith("skipped task-0001 what comes after it"), "%r", found)
+        check(found["failed"].startswith("failed task-0000 no-such-program") and " exit 127 " in found["failed"], "%r", found)
+        same(found["error"], "no-such-program: command not found", "why")
+        same([c.call("task.show", {"id": t})["state"] for t in (first, "task-0001")], ["queued"] * 2, "again")
+
+
 def test_long_lists_and_tasks_that_wait():
     with PageWorld() as w, w.daemon.connect() as c:
         for n in range(250):
