@@ -2,8 +2,10 @@
 """Sessions that say what nobody expects, and are changed, continued and killed while they run."""
 import json
 import os
+import subprocess
 
-from harness import SOURCE, Client, Daemon, Folder, check, main, request, same, wait_until
+from harness import (KOINE, PATIENCE, SOURCE, Client, Daemon, Folder, check, clean_environment, main, request, same,
+                     wait_until)
 
 AGENT = "python3 " + os.path.join(SOURCE, "test", "system", "session_agent.py")
 ENDS = ("completed", "failed", "interrupted")
@@ -49,6 +51,38 @@ def test_what_people_change_of_a_session_that_runs_stays_changed():
             pass
         got = ended(c, s)
         same((got["status"], got["archived"], got["title"]), ("completed", True, "second"))
+
+
+# ---- before a stop ----
+
+
+def test_a_drain_waits_for_sessions_and_starts_none():
+    with Folder() as f, served() as d, d.connect() as c:
+        runs = launch(c, "say one\nwait %s" % f("go"))
+        has_said(c, runs, "one")
+        old = ended(c, launch(c, "say two"))["id"]
+        with d.connect() as k:
+            same(k.call("daemon.drain", {"time": 1}), {"tasks": 0, "sessions": 1}, "what still runs")
+            for method, params in (("session.launch", {"query": "say three"}),
+                                   ("session.continue", {"id": old, "query": "say four"})):
+                error = json.loads(c.call_text(request(method, params)))["error"]
+                same((error["code"], error["message"]),
+                     (-32005, "koined is draining before a stop: no session starts"), method)
+            k.send(request("daemon.drain") + b"\n")
+            with open(f("go"), "w"):
+                pass
+            same(json.loads(k.read_line())["result"], {"tasks": 0, "sessions": 0}, "when none runs")
+        wait_until(lambda: not c.call("daemon.status")["tasks"]["draining"], "the end of it")
+        same(ended(c, launch(c, "say five"))["status"], "completed", "later")
+
+
+def test_a_stop_says_how_many_sessions_run():
+    with Folder() as f, served() as d, d.connect() as c:
+        has_said(c, launch(c, "say one\nwait %s" % f("go")), "one")
+        done = subprocess.run([KOINE, "-s", d.socket_path, "daemon", "stop"], capture_output=True,
+                              timeout=PATIENCE, env=clean_environment())
+        same((done.returncode, done.stdout, done.stderr), (0, b"koined has stopped\n", b"1 session is running\n"))
+        same(d.wait_exit(), 0, "exit status")
 
 
 # ---- who runs it ----

@@ -114,6 +114,9 @@ def test_skipped_is_a_state_of_koines_methods_alone():
         same({t["id"] for t in c.call("task.list", {"state": "failed"})}, {bad, late}, "aiwg's list")
         same(c.call("task.stats")["failed"], 2, "stats")
         check("skipped" not in c.call("task.get", {"taskId": late}), "aiwg has its thirteen members")
+        same(c.heard("event.taskFailed", late), {"taskId": late, "error": "dependency %s failed" % bad}, "aiwg's event")
+        same([e["type"] for e in k.call("event.list")["events"] if e.get("run_id") == late],
+             ["task.queued", "task.failed"], "events")
 
 
 def test_skipped_after_a_kill():
