@@ -151,6 +151,26 @@ def test_too_many_chats_at_once_are_refused():
             same(got["type"], "done", "%r" % got)
 
 
+def test_chats_that_wait_are_bounded_over_all_connections():
+    with Provider() as p, daemon(*model_flags(p)) as d:
+        gate = p.gate()
+        p.default = reply(gate, OPENAI.text("x"))
+        refused = 0
+        for _ in range(40):
+            w = connect(d)
+            w.say(chat("first"))
+            for _ in range(2):
+                w.say(chat("x" * (4 * MIB - 200)))
+            w.say({"type": "ping"})
+            got = w.hear()
+            while got["type"] != "pong":
+                check("too many" in got["content"]["error"], "%.200r", got)
+                refused += 1
+                got = w.hear()
+        check(10 <= refused <= 30, "%d were refused", refused)
+        gate.open()
+
+
 def test_what_is_no_request_is_told_and_the_connection_lives():
     with daemon() as d:
         w = connect(d)

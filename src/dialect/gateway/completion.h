@@ -19,7 +19,7 @@ enum {
 	COMPLETION_ROUNDS = 8, /* of tools, in one completion */
 	COMPLETION_MESSAGES_MAX = 10000,
 	COMPLETION_SHAPE_MAX = 64 << 10,  /* bytes of a tool choice or a format */
-	COMPLETION_BYTES_MAX = 256 << 20, /* that running completions may hold, roughly */
+	COMPLETION_BYTES_MAX = 256 << 20, /* that completions which run or wait may hold, roughly */
 	COMPLETION_KEPT = 1000,           /* conversations; older ones are ended */
 };
 

@@ -28,7 +28,7 @@ struct gateway_known {
 	} list[GATEWAY_KNOWN_MAX];
 	unsigned next;
 	int64_t last_number; /* the highest number so far */
-	size_t bytes;        /* that running completions hold */
+	size_t bytes;        /* that completions which run or wait hold */
 };
 
 struct gateway_settings {

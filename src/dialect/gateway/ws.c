@@ -350,7 +350,8 @@ static void keep_waiting(struct ws *w, struct text t)
 {
 	struct waiting *item;
 
-	if (w->n_waiting == WAITING_MAX || t.len > WAITING_BYTES - w->waiting_bytes) {
+	if (w->n_waiting == WAITING_MAX || t.len > WAITING_BYTES - w->waiting_bytes ||
+	    w->settings->known->bytes + t.len > COMPLETION_BYTES_MAX) {
 		send_error(w, TEXT(""), TEXT("too many chats wait already"));
 		return;
 	}
@@ -362,6 +363,7 @@ static void keep_waiting(struct ws *w, struct text t)
 	list_append(&w->waiting, &item->link);
 	w->n_waiting++;
 	w->waiting_bytes += t.len;
+	w->settings->known->bytes += t.len;
 }
 
 static struct waiting *take_waiting(struct ws *w)
@@ -375,6 +377,7 @@ static struct waiting *take_waiting(struct ws *w)
 	list_remove(first);
 	w->n_waiting--;
 	w->waiting_bytes -= item->len;
+	w->settings->known->bytes -= item->len;
 	return item;
 }
 
