@@ -652,6 +652,7 @@ def test_switched_off_koine_is_an_error():
             ("opencode", ".config/opencode/opencode.json", ("tools", "koine_*"), False),
             ("opencode", ".config/opencode/opencode.json", ("permission", "koine*"), "deny"),
             ("copilot", ".copilot/mcp-config.json", ("mcpServers", "koine", "tools"), []),
+            ("copilot", ".copilot/mcp-config.json", ("mcpServers", "koine", "disabled"), True),
             ("zed", ".config/zed/settings.json", ("disable_ai",), True),
             ("zed", ".config/zed/settings.json", ("context_servers", "koine", "enabled"), False))
     with Machine() as m:
@@ -686,6 +687,16 @@ def test_koine_switched_off_in_another_file_is_an_error():
             [f] = m.bad("connected")
             check("switched off" in f["text"] and name in f["text"], "%r", f)
             os.unlink(m(folder + "/" + name))
+
+
+def test_koine_switched_off_for_a_project_is_a_warning():
+    with Machine() as m:
+        text = with_setting(m.read(".claude.json"), ("projects",), {
+            "/here": {"disabledMcpServers": []}, "/there": {"disabledMcpServers": ["koine"]}})
+        m.write(".claude.json", text)
+        m.bad()
+        [f] = [f for f in m.findings() if f["state"] == "warning" and f["check"] == "connected"]
+        check("switched off koine's tools for /there" in f["text"], "%r", f)
 
 
 def test_settings_that_leave_koine_on_are_no_error():

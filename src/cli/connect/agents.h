@@ -24,7 +24,7 @@ struct agent_edit {
 
 /* A setting by which users switch off what koine has put into the file. */
 struct agent_off {
-	const char *path;  /* keys with slashes between them */
+	const char *path;  /* keys with slashes between them; "*" is any */
 	const char *value; /* the setting's value, or an element of its list */
 	const char *what;  /* is switched off */
 	const char *file;  /* another one, of JSON, that has it; or NULL */

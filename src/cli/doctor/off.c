@@ -18,6 +18,7 @@ struct setting {
 	const char *what;  /* is switched off */
 	bool allows;       /* a list that has something, but not this */
 	bool is_list;      /* as found */
+	char where[512];   /* " for PROJECT", where a "*" stands for one of several; or "" */
 };
 
 static bool list_has(const struct koine_value *list, const char *word)
@@ -43,22 +44,38 @@ static bool has_value(const struct koine_value *v, struct setting *s)
 	return text_is(raw, s->value);
 }
 
+/* The value below this one that switches it off; NULL if there is none. */
+static const struct koine_value *follow(const struct json_file *f, const struct koine_value *v,
+					struct setting *s, unsigned depth)
+{
+	const struct koine_value *found = NULL;
+
+	if (depth == s->n)
+		return has_value(v, s) ? v : NULL;
+	if (!text_is(s->keys[depth], "*"))
+		return json_file_member(f, v, s->keys[depth], &v, NULL) == 0 && v
+			       ? follow(f, v, s, depth + 1)
+			       : NULL;
+	for (v = koine_value_first(v); v && !found; v = koine_value_next(v)) {
+		found = follow(f, v, s, depth + 1);
+		if (found)
+			snprintf(s->where, sizeof(s->where), " for %.*s",
+				 TEXT_ARGS(text_cut(text_of_key(v), sizeof(s->where) - 6)));
+	}
+	return found;
+}
+
 /* The line of the setting; 0 if the file does not have it. */
 static unsigned line_in_json(struct text text, struct setting *s)
 {
-	const struct koine_value *v;
+	const struct koine_value *v = NULL;
 	struct json_file f;
 	unsigned line = 0;
 
-	if (json_file_open(&f, text, true, NULL) == 0) {
-		v = f.root;
-		for (unsigned i = 0; i < s->n && v; i++) {
-			if (json_file_member(&f, v, s->keys[i], &v, NULL) != 0)
-				v = NULL;
-		}
-		if (v && has_value(v, s))
-			line = edit_line(text, json_file_span(&f, v).start);
-	}
+	if (json_file_open(&f, text, true, NULL) == 0 && f.root)
+		v = follow(&f, f.root, s, 0);
+	if (v)
+		line = edit_line(text, json_file_span(&f, v).start);
 	json_file_close(&f);
 	return line;
 }
@@ -82,17 +99,22 @@ static unsigned line_in_toml(struct text text, const struct setting *s)
 	return line;
 }
 
-static void find(struct exam *e, const struct plan *p, const struct setting *s, unsigned line)
+/* Whether it is off everywhere. */
+static bool find(struct exam *e, const struct plan *p, const struct setting *s, unsigned line)
 {
 	struct text key = s->keys[s->n - 1];
 
-	exam_find(e, MARK_BAD, "%s is connected, but %s has switched off %s, in line %u",
-		  p->agent->title, s->file, s->what, line);
+	if (line == 0)
+		return false;
+	exam_find(e, s->where[0] ? MARK_WARN : MARK_BAD,
+		  "%s is connected, but %s has switched off %s%s, in line %u", p->agent->title,
+		  s->file, s->what, s->where, line);
 	if (!s->is_list)
 		exam_advise(e, "Remove %.*s from line %u of %s.", TEXT_ARGS(key), line, s->file);
 	else
 		exam_advise(e, "%s \"%s\" %s %.*s in line %u of %s.", s->allows ? "Add" : "Remove",
 			    s->value, s->allows ? "to" : "from", TEXT_ARGS(key), line, s->file);
+	return !s->where[0];
 }
 
 static bool find_in(struct exam *e, const struct plan *p, const struct plan_file *f,
@@ -102,9 +124,7 @@ static bool find_in(struct exam *e, const struct plan *p, const struct plan_file
 	unsigned line = f->row->by == &toml_editor ? line_in_toml(text, s) : line_in_json(text, s);
 
 	s->file = f->target.path;
-	if (line > 0)
-		find(e, p, s, line);
-	return line > 0;
+	return find(e, p, s, line);
 }
 
 static bool find_elsewhere(struct exam *e, const struct plan *p, const char *row, struct setting *s)
@@ -121,9 +141,7 @@ static bool find_elsewhere(struct exam *e, const struct plan *p, const char *row
 	if (fd >= 0 && file_read_all(fd, &text) == 0)
 		line = line_in_json(buf_text(&text), s);
 	s->file = path;
-	if (line > 0)
-		find(e, p, s, line);
-	return line > 0;
+	return find(e, p, s, line);
 }
 
 /* Codex can switch off a single hook, in the table that has its trust. */
