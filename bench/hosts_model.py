@@ -184,14 +184,14 @@ LIFTS = {"writer": "more hosts",
          "numbers": "a log for each project, as partitions or with Citus",
          "notify": "one NOTIFY by a relay, or a feed by logical decoding",
          "server": "a larger server",
-         "feed": "a feed by logical decoding, decoded once and not once for each host",
+         "feed": "logical decoding, once for all hosts",
          "readers": "events of a host's own projects only: a log for each project",
          "connections": "a pooler for the readers' four; the writer's and the feed's need sessions"}
 
 
 def table(costs):
-    rows = [["hosts", "connections", "tasks of 1 s, 16 slots each", "slots used", "a batch waits",
-             "most tasks/s", "what is used up first", "what would lift it"]]
+    rows = [["hosts", "connections", "tasks of 1 s, 16 slots each", "slots used", "wait of a batch",
+             "most tasks/s", "first limit", "remedy"]]
     for n in SIZES:
         found = rate(costs, n, 1.0)
         most, limit, fixed = first_limit(costs, n)

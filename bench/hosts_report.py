@@ -36,7 +36,7 @@ def adds_table(found):
 
 def tasks_table(found):
     costs = hosts_model.Costs(found["costs"]) if "costs" in found else None
-    rows = [["hosts", "sleep 0.1, 4 slots each", "ratio", "the model says", "true, 16 slots each", "ratio",
+    rows = [["hosts", "sleep 0.1, 4 slots each", "ratio", "model", "true, 16 slots each", "ratio",
              "CPU for one"]]
     for n in (1, 2, 3):
         sleep, true = task_rates(found, "sleep", n), task_rates(found, "true", n)
@@ -65,10 +65,10 @@ def jobs_table(found):
 def costs_table(found):
     names = {"claim": "a claim, in a batch", "end": "an end, in a batch", "commit": "a commit with one event",
              "commit_many": f"the same with {found['costs']['many']:.0f} events", "beat": "a beat", "tell": "NOTIFY",
-             "wake": "until another host has received it", "page": "a page of one event",
+             "wake": "NOTIFY, until another host has received it", "page": "a page of one event",
              "page_many": f"a page of {found['costs']['page_events']:,.0f}",
              "around": "a task without its program, sequential"}
-    return [["what it costs", "p50"], *([words, format_time(found["costs"][name])] for name, words in names.items())]
+    return [["operation", "p50"], *([words, format_time(found["costs"][name])] for name, words in names.items())]
 
 
 TABLES = {"adds": adds_table, "tasks": tasks_table, "search": search_table, "jobs": jobs_table, "costs": costs_table}

@@ -151,13 +151,14 @@ def judge_again(found):
     """What else runs only ever adds to a time: the calmest round says what is ours."""
     verdicts = []
     for name, title, most_ms in (("100k", "100,000", 30), ("1M", "1,000,000", 300)):
-        for column in ("one user", "everything"):
+        people = {"one user": "one user", "everything": "all users"}
+        for column in people:
             runs = found.rows.get(f"again {name}", {}).get(column)
             if not runs:
                 continue
             ms = min(run["first_search_s"] for run in runs.values()) * 1e3
             verdicts.append(verdict(
-                f"first search after a restart, {title}, {column}, in the calmest round: at most"
+                f"first search after a restart, {title} memories, {people[column]}, calmest round: at most"
                 f" {most_ms} ms", ms, lambda v, m=most_ms: v <= m, "{:.1f} ms"))
     return verdicts
 

@@ -60,7 +60,7 @@ def tables(found):
 def _judge_gain(found, group):
     now = found.median(LADDER, group, "recall_10")
     return part_report.verdict(
-        f"{GROUPS[group]}: points at ten gained by tuning: at least {GAIN}",
+        f"{GROUPS[group]}: points of recall at ten gained by tuning: at least {GAIN}",
         now and now - BEFORE[group][MEASURES.index("recall_10")], lambda v: round(v, 1) >= GAIN, "{:.1f}")
 
 
@@ -74,7 +74,7 @@ def _is_worse(before, after):
 
 def _judge_order(found, group):
     """Whoever has more to search with must not find less, mistyped or not."""
-    title = f"{GROUPS[group]}: at ten, no addition makes search worse"
+    title = f"{GROUPS[group]}: no addition lowers recall at ten"
     values = {row: [found.median(row, group, m) for m in ("recall_10", "typo_10")]
               for row in (PLAIN, SOCKET, WORDS, MODEL, BOTH)}
     worse = [f"{title_of(b)} {_pair(values[b])} after {_pair(values[a])}" for a, b in ADDED
