@@ -100,6 +100,20 @@ def test_retry_of_a_task_whose_end_is_not_stored_yet_waits_for_that():
         same(w.read("runs"), "\n\n", "runs")
 
 
+def test_a_list_puts_first_what_runs_though_that_is_not_stored_yet():
+    with World() as w, w.daemon("tasks.project_parallel=1", announced=[NOT_KEPT]) as d:
+        k = d.connect("unix", "koine")
+        first = add(k, UNTIL % "go")
+        until(k, first, "running")
+        second, third = add(k, ":"), add(k, ":")
+        with locked(d):
+            w.touch("go")
+            wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
+            same([(t["id"], t["state"]) for t in k.call("task.find", {"open_first": True})["tasks"]],
+                 [(second, "running"), (third, "queued"), (first, "completed")], "the list")
+        until(k, third, "completed")
+
+
 def test_a_second_signal_ends_it_while_nothing_can_be_written():
     with World() as w, w.daemon("limits.stop_time=3600", announced=[NOT_KEPT]) as d:
         k = d.connect("unix", "koine")

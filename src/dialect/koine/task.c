@@ -194,6 +194,31 @@ static void write_next(struct json *j, const struct finding *f)
 		json_member_text(j, "next", (struct text) {0});
 }
 
+static void write_found(struct json *j, const struct finding *f, unsigned i)
+{
+	task_json_begin_short(j, &f->tasks[i]);
+	if (f->lines)
+		json_member_text(j, "last_line", f->lines[i]);
+	json_end_object(j);
+}
+
+/* Tasks may have begun or ended since they were read: the order of a page is that of their states now. */
+static void write_open_first(struct json *j, const struct finding *f)
+{
+	static const enum task_state first[] = {TASK_RUNNING, TASK_QUEUED};
+
+	for (unsigned k = 0; k < 2; k++) {
+		for (unsigned i = 0; i < f->n; i++) {
+			if (f->tasks[i].state == first[k])
+				write_found(j, f, i);
+		}
+	}
+	for (unsigned i = 0; i < f->n; i++) {
+		if (f->tasks[i].state > TASK_RUNNING)
+			write_found(j, f, i);
+	}
+}
+
 static struct done find_then(struct call *c, int r)
 {
 	const struct finding *f = c->state;
@@ -205,13 +230,12 @@ static struct done find_then(struct call *c, int r)
 	json_begin_object(j);
 	json_key(j, "tasks");
 	json_begin_array(j);
-	for (unsigned i = 0; i < f->n; i++) {
+	for (unsigned i = 0; i < f->n; i++)
 		task_catch_up(call_tasks(c), &f->tasks[i]);
-		task_json_begin_short(j, &f->tasks[i]);
-		if (f->lines)
-			json_member_text(j, "last_line", f->lines[i]);
-		json_end_object(j);
-	}
+	if (f->filter.open_first)
+		write_open_first(j, f);
+	for (unsigned i = 0; i < f->n && !f->filter.open_first; i++)
+		write_found(j, f, i);
 	json_end_array(j);
 	write_next(j, f);
 	json_key(j, "counts");
