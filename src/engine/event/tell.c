@@ -273,18 +273,22 @@ static bool give_page(struct event_subscriber *s)
 }
 
 /* While it receives what it kept, the others are already counted. */
-static bool tell_gone(struct event_subscriber *s)
+static bool tell_gone(struct event_subscriber *s, int64_t n)
 {
-	int r;
+	if (!took(s, s->sink.on_gone(s->sink.arg, n)))
+		return false;
+	s->events->n_lost += (uint64_t)n;
+	s->dirty = true;
+	return true;
+}
 
+static bool tell_page_gone(struct event_subscriber *s)
+{
 	if (s->page.gone == 0 || is_told_kept(s))
 		return true;
-	r = s->sink.on_gone(s->sink.arg, s->page.gone);
-	if (!took(s, r))
+	if (!tell_gone(s, s->page.gone))
 		return false;
-	s->events->n_lost += (uint64_t)s->page.gone;
 	s->seq += s->page.gone;
-	s->dirty = true;
 	return true;
 }
 
@@ -304,8 +308,11 @@ static void use_page(struct event_subscriber *s, int result)
 		block(s);
 		return;
 	}
-	/* A number that was never issued belongs to another log: it starts from when it came. */
+	/* A number that was never issued belongs to another log: it starts from when it came, and nobody
+	 * knows how much it has missed. */
 	if (s->ahead && s->seq > s->page.last) {
+		if (!tell_gone(s, 1) || s->dead)
+			return;
 		s->ahead = false;
 		s->seq = s->begun;
 		wait_for_service(s);
@@ -317,7 +324,7 @@ static void use_page(struct event_subscriber *s, int result)
 		wait_for_service(s);
 		return;
 	}
-	if (!tell_gone(s) || !give_page(s))
+	if (!tell_page_gone(s) || !give_page(s))
 		return;
 	if (!is_told_kept(s) && s->seq >= s->events->told)
 		go_live(s);

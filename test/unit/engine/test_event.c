@@ -776,7 +776,8 @@ static void numbers_go_on_after_a_restart(void **state)
 	unmake(&w);
 }
 
-/* Otherwise it would hear nothing until this log has grown as long as the other. */
+/* Otherwise it would hear nothing until this log has grown as long as the other. It is told that it has missed
+ * something: a fail-over or a restore may have come while it was away. */
 static void a_number_of_another_log_means_now(void **state)
 {
 	struct listener *l = new_listener();
@@ -789,6 +790,7 @@ static void a_number_of_another_log_means_now(void **state)
 	publish(&w, "t", 5, 1);
 	turn_until(&w, l->n == 1);
 	assert_counts_up(l, 5, 1);
+	assert_int_equal(l->gone, 1);
 	assert_int_equal(event_list(w.f->engine->events, 0, &w.f->arena, &(struct event_filter) {0},
 				    1000000, 0, 10, &page),
 			 0);
