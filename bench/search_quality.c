@@ -84,7 +84,7 @@ static const struct step {
 	{"kinds of answers", 0, SEARCH_NO_KINDS},
 	{"speakers", 0, SEARCH_NO_SELF},
 	{"question types", 0, SEARCH_NO_ASKING},
-	{"newer of two equals", 0, SEARCH_NO_NEWER},
+	{"recency", 0, SEARCH_NO_NEWER},
 	{"synonyms", 0, SEARCH_NO_SYNONYMS},
 	{"priors", 0, SEARCH_NO_PRIORS},
 };
