@@ -203,7 +203,7 @@ def test_a_daemon_that_stops_reading():
 
     def serve(connection):
         opened(connection)
-        stop.wait(PATIENCE)
+        stop.wait(2 * PATIENCE)
     with World() as w:
         with Impostor(w("root", "koine.sock"), serve), Pipe(w) as p:
             out = p.process.stdin.fileno()

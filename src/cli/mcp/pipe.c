@@ -454,15 +454,22 @@ static int write_daemon(struct pipe *p)
 	buf_consume(&p->to_daemon, (size_t)n);
 	if (p->to_daemon.len == 0)
 		buf_trim(&p->to_daemon, KEEP_BYTES);
+	if (p->hung_up && !p->ended)
+		p->end_ms = clock_steady_ms() + LAST_MS;
 	return 0;
 }
 
 /* ---- the loop ---- */
 
+static bool has_room(const struct pipe *p)
+{
+	return p->to_daemon.len < AHEAD_BYTES && p->held.len < AHEAD_BYTES;
+}
+
 static bool has_ended(const struct pipe *p, uint64_t now)
 {
 	if (!p->ended)
-		return false;
+		return p->hung_up && !has_room(p) && now >= p->end_ms;
 	return now >= p->end_ms || (p->calls.n == 0 && p->to_daemon.len == 0);
 }
 
@@ -472,7 +479,7 @@ static int wait_ms(const struct pipe *p, uint64_t now)
 
 	if (p->state == PIPE_AWAY)
 		next = p->retry_ms;
-	if (p->ended && p->end_ms < next)
+	if ((p->ended || p->hung_up) && p->end_ms < next)
 		next = p->end_ms;
 	if (next == UINT64_MAX)
 		return -1;
@@ -493,11 +500,20 @@ static int look_at_clock(struct pipe *p, uint64_t now)
 	return now >= p->give_up_ms ? refuse_all(p, missing) : 0;
 }
 
+/* The client has closed its end, and what it wrote before waits for the daemon, which has so long to take some of it. */
+static void hang_up(struct pipe *p)
+{
+	p->hung_up = true;
+	p->end_ms = clock_steady_ms() + LAST_MS;
+}
+
 static int turn(struct pipe *p)
 {
-	bool listens = !p->ended && p->to_daemon.len < AHEAD_BYTES && p->held.len < AHEAD_BYTES;
+	bool listens = !p->ended && has_room(p);
+	/* Without POLLIN it hears only that the client has closed its end, which it hears again and again. */
 	struct pollfd fds[] = {
-		{.fd = listens ? STDIN_FILENO : -1, .events = POLLIN},
+		{.fd = listens || !(p->ended || p->hung_up) ? STDIN_FILENO : -1,
+		 .events = listens ? POLLIN : 0},
 		{.fd = p->fd, .events = (short)(POLLIN | (p->to_daemon.len > 0 ? POLLOUT : 0))},
 	};
 	int r = 0;
@@ -508,8 +524,10 @@ static int turn(struct pipe *p)
 		r = write_daemon(p);
 	if (r == 0 && p->fd >= 0 && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)))
 		r = read_daemon(p);
-	if (r == 0 && (fds[0].revents & (POLLIN | POLLHUP | POLLERR)))
+	if (r == 0 && listens && (fds[0].revents & (POLLIN | POLLHUP | POLLERR)))
 		r = read_client(p);
+	else if (r == 0 && (fds[0].revents & (POLLHUP | POLLERR)))
+		hang_up(p);
 	return r;
 }
 

@@ -38,7 +38,8 @@ struct pipe {
 	bool is_open;       /* it was answered: the session must be renewed */
 	bool complained;    /* the user knows that there is no daemon */
 	bool was_there;     /* we had one before */
-	bool ended;         /* the client has closed its end */
+	bool ended;         /* the client has closed its end, and all of it was read */
+	bool hung_up;       /* it has closed its end, and there was no room to read the rest */
 	uint64_t retry_ms;
 	uint64_t give_up_ms; /* what is held is refused then */
 	uint64_t end_ms;
