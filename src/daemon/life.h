@@ -170,9 +170,6 @@ void rules_end(struct daemon *d, uint64_t end_ms);
  * starting. */
 void rules_check(const struct settings *s);
 
-/* The clock that rules and notifiers go by; NULL: the real one. */
-int64_t (*rules_clock(const struct settings *s))(void *arg);
-
 /* ---- notify.c ---- */
 
 /* Call it after approvals and events. */

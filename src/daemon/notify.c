@@ -146,7 +146,6 @@ int notify_begin(struct daemon *d, struct why *why)
 		.background = d->background,
 		.events = d->engine->events,
 		.approvals = d->engine->approvals,
-		.now_ms = rules_clock(d->settings),
 		.to_json = tree_json,
 		.base = find_page,
 		.arg = d,

@@ -17,30 +17,6 @@ enum {
 	STEP_MS = 20,
 };
 
-/* ---- the clock ---- */
-
-static int64_t clock_offset_ms;
-
-static int64_t shifted_now(void *arg)
-{
-	(void)arg;
-	return clock_utc_ms() + clock_offset_ms;
-}
-
-/* Tests shift the clock; this works only when debug methods are on. */
-static bool is_clock_shifted(const struct settings *s)
-{
-	const char *by = getenv("KOINE_TEST_CLOCK_OFFSET_MS");
-
-	clock_offset_ms = s->debug_methods && by ? strtoll(by, NULL, 10) : 0;
-	return clock_offset_ms != 0;
-}
-
-int64_t (*rules_clock(const struct settings *s))(void *arg)
-{
-	return is_clock_shifted(s) ? shifted_now : NULL;
-}
-
 /* ---- all of them ---- */
 
 static void left_out(const struct rule_setting *from, int r, const struct why *why)
@@ -138,7 +114,6 @@ int rules_start(struct daemon *d, struct why *why)
 		.events = engine->events,
 		.tasks = engine->tasks,
 		.approvals = engine->approvals,
-		.now_ms = rules_clock(d->settings),
 		.to_json = tree_json,
 		.env = &d->environments.plain,
 	};

@@ -231,9 +231,9 @@ def clean_environment(extra=None):
     return env
 
 
-def preloaded():
-    """Variables for a koined on a disk that fails, where that was built: see test/failing."""
-    module = os.environ.get("KOINE_FAILING")
+def preloaded(name):
+    """Variables for a koined with one of our modules before its libraries, where that was built: test/failing, test/clock."""
+    module = os.environ.get("KOINE_" + name)
     if not module or not os.path.exists(module):
         return {}
     options = [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]
@@ -280,10 +280,11 @@ class Daemon:
     listen: addresses without their dialect; none for the default, koine.sock
     under the folder. announced: parts of warn and err lines that the test
     expects; each must come. possible: of those that may. exit_status: how it must end.
+    clock: by how many seconds its time of day differs from ours, if the test moves its clocks: see pass_time().
     """
 
     def __init__(self, *args, listen=(), debug=True, env=None, announced=(), possible=(), exit_status=0,
-                 root=None, wrapper=(), wait=True, **popen):
+                 root=None, wrapper=(), wait=True, clock=None, **popen):
         self.args = list(args)
         self.listen = listen
         self.debug = debug
@@ -295,6 +296,10 @@ class Daemon:
         self.own_root = root is None
         self.wrapper = list(wrapper)
         self.wait = wait
+        self.clock = None
+        if clock is not None:
+            self.clock = tempfile.NamedTemporaryFile(prefix="koine-clock-")
+            os.write(self.clock.fileno(), struct.pack("qq", 0, int(1000 * clock)))
         self.popen = popen
         self.process = None
         self.log_path = None
@@ -326,7 +331,28 @@ class Daemon:
 
     def environment(self):
         # A test is agent and human at once; those of deciders say otherwise.
-        return {"KOINE_APPROVAL_AGENTS_DECIDE": "yes", **clean_environment(self.env)}
+        env = {"KOINE_APPROVAL_AGENTS_DECIDE": "yes", **clean_environment(self.env)}
+        if self.clock:
+            env.update(preloaded("CLOCK"), CLOCK=self.clock.name)
+        return env
+
+    def move_clocks(self, steady, day):
+        """By seconds: the one that its timers go by, and the time of day."""
+        before = struct.unpack("qq", os.pread(self.clock.fileno(), 16, 0))
+        after = [ms + int(seconds * 1000) for ms, seconds in zip(before, (steady, day))]
+        os.pwrite(self.clock.fileno(), struct.pack("qq", *after), 0)
+
+    def hurry(self, condition, what, step=0.25):
+        """Waits until the condition holds, and each look at it takes so many of the daemon's seconds."""
+        return wait_until(lambda: condition() or self.pass_time(step), what)
+
+    def pass_time(self, seconds):
+        """At once, and what is due then happens. Where its store is on a server the lease runs out, too, so we wait."""
+        if SERVER:
+            time.sleep(seconds)
+        else:
+            self.move_clocks(seconds, seconds)
+            self.settle()  # wakes it
 
     def start(self):
         self.show_log()
@@ -470,6 +496,8 @@ class Daemon:
                 self.process.wait()
             self.process.stdout.close()
             self.show_log()
+        if self.clock:
+            self.clock.close()
         if self.own_root and self.root:
             shutil.rmtree(self.root, ignore_errors=True)
             clear_databases(self.root)
@@ -781,6 +809,7 @@ def main(tests, measured=(), plain=()):
             continue
         if part not in name:
             continue
+        begun = time.monotonic()
         try:
             test()
         except Skip as why:
@@ -795,7 +824,7 @@ def main(tests, measured=(), plain=()):
                 traceback.print_exc()
             continue
         passed += 1
-        print("ok %s" % short, flush=True)
+        print("ok %s (%.1f s)" % (short, time.monotonic() - begun), flush=True)
     for why in stop_shared():
         failed += 1
         print("FAIL the end of a shared daemon: %s" % why, flush=True)

@@ -43,8 +43,7 @@ def rules_ready(d):
 
 def daemon(folder, config, offset_ms, **opts):
     # No agent of the machine's own shall answer.
-    env = {"KOINE_TEST_CLOCK_OFFSET_MS": str(offset_ms), "PATH": "/usr/bin:/bin"}
-    return Daemon("--config", config, root=folder.path, env=env, **opts)
+    return Daemon("--config", config, root=folder.path, env={"PATH": "/usr/bin:/bin"}, clock=offset_ms / 1000, **opts)
 
 
 def sleep_until(moment):

@@ -56,7 +56,7 @@ class CodexHome(Home):
         return self
 
     def connect(self, *args, patient=True, **more):
-        return super().connect(*args, *(("--timeout", "60") if patient else ()), **more)
+        return super().connect(*args, "--timeout", "60" if patient else "1", **more)
 
     def state(self):
         return load(self, ".codex/config.toml").get("hooks", {}).get("state", {})

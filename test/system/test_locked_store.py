@@ -60,7 +60,7 @@ class Disk:
         self.set(0)
 
     def env(self):
-        return {"FAILING": self.path, **preloaded()}
+        return {"FAILING": self.path, **preloaded("FAILING")}
 
 
 def ends(d):
@@ -166,7 +166,7 @@ def test_what_waited_for_the_lock_goes_on_when_it_is_gone():
 
 def test_a_disk_that_hangs_is_not_waited_for():
     only_in_a_file("the disk is the server's")
-    if not preloaded():
+    if not preloaded("FAILING"):
         raise Skip("there is no disk that hangs here")
     with World() as w:
         disk = Disk(w("disk"))

@@ -42,7 +42,7 @@ def test_a_server_that_repeats_the_key_is_not_quoted():
             server.trouble[kind].append((500, json.dumps(said).encode()))
             with World(server, announced=[FAILING]) as w:
                 w.ask()
-                w.server.arrived(1)
+                w.arrived(1)
                 error = wait_until(lambda w=w: w.state().get("error"), "what went wrong")
                 for text in (error, w.d.log().decode()):
                     for at in range(len(Telegram.KEY) - 5):

@@ -23,8 +23,9 @@ def server(client, name="opencode"):
     return [s for s in client.call("agent.server.list")["servers"] if s["name"] == name][0]
 
 
-def connected(client, name="opencode"):
-    wait_until(lambda: server(client, name)["state"] == "connected", "a connection")
+def connected(client, d=None, name="opencode"):
+    """Of a daemon with a clock, at once."""
+    (d.hurry if d else wait_until)(lambda: server(client, name)["state"] == "connected", "a connection")
 
 
 def away(client, words=""):
@@ -321,16 +322,16 @@ def test_a_wrong_password_is_said_once_and_not_shown():
         with open(folder("password"), "w") as f:
             os.chmod(folder("password"), 0o600)
             f.write("wrong-secret\n")
-        with Daemon(*settings(fake, "password_file=" + folder("password")),
+        with Daemon(*settings(fake, "password_file=" + folder("password")), clock=0,
                     announced=["it refuses the password (HTTP 401)"]) as d, d.connect() as c:
             away(c, "it refuses the password")
             n = len(fake.asked)
-            wait_until(lambda: len(fake.asked) > n + 2, "more tries")
+            d.hurry(lambda: len(fake.asked) > n + 2, "more tries")
             same(d.log().count(b"refuses the password"), 1, "lines")
             check(b"wrong-secret" not in d.log(), "the password is in the log")
             with open(folder("password"), "w") as f:
                 f.write("right\n")
-            connected(c)
+            connected(c, d)
 
 
 def test_a_server_that_wants_a_password_is_said_to():
@@ -342,14 +343,14 @@ def test_a_server_that_wants_a_password_is_said_to():
 def test_garbage_ends_the_connection_and_nothing_else():
     garbage = [b"data: {\n\n", b"data: []\n\n", b'data: {"payload":{}}\n\n', b"data: \xff\xfe\n\n",
                b"data: " + b"x" * (9 << 20) + b"\n\n"]
-    with Opencode() as fake, Daemon(*settings(fake), announced=["no event of opencode", "a line of more than"]) as d, \
-            d.connect() as c:
+    with Opencode() as fake, Daemon(*settings(fake), clock=0,
+                                   announced=["no event of opencode", "a line of more than"]) as d, d.connect() as c:
         for text in garbage:
-            connected(c)
+            connected(c, d)
             fake.wait_streams()
             fake.send(text)
             away(c)
-        connected(c)
+        connected(c, d)
         fake.ask()
         decide(c, one(c))
         same(fake.reply()[1], {"reply": "once"}, "reply")
@@ -509,12 +510,12 @@ def test_a_reload_follows_the_settings():
                     f.write("[agent-server %s]\nkind = opencode\nurl = %s/\n" % (name, fake.url))
         write(("a", one_fake))
         with Daemon("--config", folder("koine.conf")) as d, d.connect() as c:
-            connected(c, "a")
+            connected(c, name="a")
             one_fake.ask("first")
             row = one(c)
             write(("a", one_fake), ("b", other))
             c.call("daemon.reload")
-            connected(c, "b")
+            connected(c, name="b")
             other.ask("second")
             second = [r for r in pending(c, 2) if r["agent"] == "b"][0]
             write(("b", other))

@@ -442,7 +442,7 @@ def live(w, r, seconds):
     with open(w("failing"), "wb") as f:
         f.write(b"\0\0")
     settings = [*SETTINGS, "session.program=" + w("bin", "claude"), "gateway.folder=" + w("root")]
-    d = w.daemon(*settings, env={"OPENCLAW_UI_TOKEN": TOKEN, "FAILING": w("failing"), **preloaded()})
+    d = w.daemon(*settings, env={"OPENCLAW_UI_TOKEN": TOKEN, "FAILING": w("failing"), **preloaded("FAILING")})
     d.start()
     try:
         d.wait_ready()

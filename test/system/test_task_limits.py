@@ -5,9 +5,8 @@ import os
 import resource
 import signal
 import socket
-import subprocess
 
-from harness import (MIB, SANITIZED, Skip, check, installed, main, note, only_in_a_file, peak_rss, request, rss,
+from harness import (MIB, check, main, note, only_in_a_file, peak_rss, request, rss,
                      same, wait_until)
 from task_world import UNTIL, World, add, end, says, state, world
 from test_aiwg import connect
@@ -291,53 +290,11 @@ def test_a_second_project_with_a_flood_does_not_starve_the_first():
 
 # ---- the clock ----
 
-# The time of day of one process, moved by the seconds that a file says. The steady clock is not.
-CLOCK = r"""
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-int clock_gettime(clockid_t id, struct timespec *t)
-{
-	int r = (int)syscall(SYS_clock_gettime, id, t), fd;
-	char text[32] = "";
-	if (id != CLOCK_REALTIME && id != CLOCK_REALTIME_COARSE)
-		return r;
-	fd = open(getenv("CLOCK_FILE"), O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
-		t->tv_sec += atol(text);
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
-"""
-
-
-def movable_clock(w):
-    """What a daemon's environment needs for it, and what sets it."""
-    if SANITIZED:
-        raise Skip("a sanitizer wants to be the first library")
-    cc = installed("cc")
-    with open(w("clock.c"), "w", encoding="utf-8") as f:
-        f.write(CLOCK)
-    subprocess.run([cc, "-shared", "-fPIC", "-o", w("clock.so"), w("clock.c")], check=True)
-
-    def move(seconds):
-        with open(w("clock.new"), "w", encoding="utf-8") as f:
-            f.write("%d" % seconds)
-        os.rename(w("clock.new"), w("clock"))
-
-    move(0)
-    return {"LD_PRELOAD": w("clock.so"), "CLOCK_FILE": w("clock")}, move
-
 
 def test_a_clock_that_is_set_back_an_hour_confuses_nobody():
     only_in_a_file("a server's clock counts; hosts_fences.py has wrong ones")
     with World() as w:
-        env, move = movable_clock(w)
-        with w.daemon(env=env) as d:
+        with w.daemon(clock=0) as d:
             c, k = connect(d), d.connect()
             running = c.submit("echo up >$WORLD/up; " + UNTIL % "go")
             says(w, "up")
@@ -347,8 +304,8 @@ def test_a_clock_that_is_set_back_an_hour_confuses_nobody():
             limited = add(k, "sleep 600", timeout=300, project=w("root"))
             wait_until(lambda: w.read("tries"), "the first try")
             first = c.call("ping")["timestamp"]
-            move(-3600)
-            wait_until(lambda: c.call("ping")["timestamp"] < first, "the clock to move")
+            d.move_clocks(steady=0, day=-3600)
+            check(c.call("ping")["timestamp"] < first, "the clock has not moved")
             w.touch("go")
             for task in running, delayed, tried:
                 same(end(k, task)["state"], "completed", task)
@@ -362,8 +319,7 @@ def test_a_clock_that_is_set_back_an_hour_confuses_nobody():
                  ["task-%04d" % 5, late], "newest first")
             c.call("daemon.stop", {"force": True})
             d.wait_exit()
-        move(-7200)
-        with w.daemon(env=env) as d:
+        with w.daemon(clock=-7200) as d:
             same(connect(d).ended(late)["result"], "late\n", "no later than it was to be")
 
 

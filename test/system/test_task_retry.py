@@ -134,7 +134,7 @@ def test_skipped_after_a_kill():
 
 def test_a_stop_requeues_what_may_be_retried_and_does_not_count_the_attempt():
     with World() as w:
-        with w.daemon() as d, d.connect() as k:
+        with w.daemon("limits.stop_time=1") as d, d.connect() as k:
             again = add(k, 'echo begun >>"$WORLD/begun"; ' + UNTIL % "go", retries=1)
             behind = add(k, "true", after=[again])
             once = add(k, "sleep 600")
@@ -142,7 +142,7 @@ def test_a_stop_requeues_what_may_be_retried_and_does_not_count_the_attempt():
                 wait_until(lambda task=task: show(k, task)["pid"], "it runs")
             wait_until(lambda: w.read("begun"), "it has begun")
         for n in (2, 3):
-            with w.daemon() as d, d.connect() as k:
+            with w.daemon("limits.stop_time=1") as d, d.connect() as k:
                 wait_until(lambda n=n: w.read("begun").count("begun") == n, "it runs again")
                 told = show(k, again)
                 same((told["state"], told["attempts"], told["max_attempts"]), ("running", 1, 2), "attempts")

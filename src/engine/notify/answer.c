@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/notify/inner.h"
@@ -139,7 +140,7 @@ static void take_token(struct way *w, const struct notice_answer *a)
 	enum approval_status decision = APPROVAL_DENIED;
 	const void *about = NULL;
 	enum token_state state =
-		tokens_use(&w->tokens, a->token, notify_now(w->notify), &about, &decision);
+		tokens_use(&w->tokens, a->token, clock_utc_ms(), &about, &decision);
 	struct message *m = message_of_token(w, about);
 	char by[BY_MAX];
 

@@ -123,8 +123,6 @@ struct notify_test {
 	struct why why;
 };
 
-int64_t notify_now(const struct notify *n);
-
 /* ---- message.c ---- */
 
 /* A new one at the end, or the one with that key, made empty again. NULL: no memory, or no room,

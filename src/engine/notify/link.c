@@ -25,7 +25,7 @@ int links_add(struct message *m, struct notice *notice, char urls[][LINK_URL_MAX
 	} links[NOTICE_BUTTONS_MAX] = {{"approval.approve_url", APPROVAL_APPROVED},
 				       {"approval.deny_url", APPROVAL_DENIED}};
 	const struct notify_opts *o = &m->way->notify->opts;
-	int64_t until = notify_now(m->way->notify) + m->way->button_ms;
+	int64_t until = clock_utc_ms() + m->way->button_ms;
 	char base[NOTIFY_BASE_MAX], token[TOKEN_LEN + 1];
 
 	if (!wants_links(m) || !o->base || !o->base(o->arg, base))
@@ -98,7 +98,7 @@ static int find(struct notify *n, struct text token, struct found *ret, struct w
 	if (!n || n->stopping)
 		return refuse(why, REFUSE_UNAVAILABLE, "koined takes no answers now.");
 	list_for_each (at, following, &n->ways) {
-		is = find_in(list_entry(at, struct way, link), token, notify_now(n), ret);
+		is = find_in(list_entry(at, struct way, link), token, clock_utc_ms(), ret);
 		if (is)
 			break;
 	}
@@ -139,7 +139,7 @@ int notify_link_use(struct notify *n, struct text token, const struct approval_c
 
 	if (r != 0)
 		return r;
-	(void)tokens_use(&f.way->tokens, token, notify_now(n), &about, &decision);
+	(void)tokens_use(&f.way->tokens, token, clock_utc_ms(), &about, &decision);
 	r = answer_decide(f.way, f.message, &nobody, decision, from, fn, arg);
 	if (r != 0)
 		tokens_release(&f.way->tokens, about);

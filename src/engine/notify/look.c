@@ -67,7 +67,7 @@ static void show_fields(struct message *m, const struct look *l)
 	const struct approval *row = &l->row;
 	char time[ISO_LEN + 1], link[WAY_LINK_MAX];
 
-	clock_format_iso(notify_now(l->notify), time);
+	clock_format_iso(clock_utc_ms(), time);
 	m->n_fields = 0;
 	message_field(m, "event", TEXT("approval.requested"));
 	message_field(m, "title", m->title);

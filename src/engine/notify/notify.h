@@ -49,8 +49,6 @@ struct notify_opts {
 	struct background background;
 	struct events *events;
 	struct approvals *approvals;
-	/* Milliseconds since 1970; NULL: the real clock. Tests can set it. */
-	int64_t (*now_ms)(void *arg);
 	/* A tree as JSON text, in the arena. Any thread. */
 	int (*to_json)(struct arena *a, const struct value *v, struct text *ret_text);
 	/* "https://HOST" where links lead to; false: nowhere now. NULL: never. */

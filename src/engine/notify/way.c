@@ -124,7 +124,7 @@ static int add_buttons(struct message *m, struct notice *notice, char tokens[][T
 		enum approval_status decision;
 	} buttons[NOTICE_BUTTONS_MAX] = {{"Approve", APPROVAL_APPROVED}, {"Deny", APPROVAL_DENIED}};
 	struct way *w = m->way;
-	int64_t until = notify_now(w->notify) + w->button_ms;
+	int64_t until = clock_utc_ms() + w->button_ms;
 
 	if (!notifier_asks(w->notifier) || m->about == ABOUT_EVENT || m->outcome[0] ||
 	    m->kind == APPROVAL_CONTACT)
@@ -176,7 +176,7 @@ static int send_message(struct message *m)
 void way_trouble(struct way *w, const char *what)
 {
 	snprintf(w->error, sizeof(w->error), "%s", what);
-	w->failed_ms = notify_now(w->notify);
+	w->failed_ms = clock_utc_ms();
 	if (!w->failing)
 		log_warn("notifier failed", "notifier=%s reason=\"%s\"", w->name, w->error);
 	w->failing = true;
@@ -219,7 +219,7 @@ static void succeeded(struct message *m, const struct notice_sent *sent)
 	if (is_new) {
 		w->sent++;
 		w->untold = 0;
-		w->sent_ms = notify_now(w->notify);
+		w->sent_ms = clock_utc_ms();
 		if (m->about != ABOUT_TEST)
 			rate_note(&w->rate, clock_steady_ms());
 	}
@@ -311,7 +311,7 @@ static void shorten(int64_t *wait, int64_t left)
 static struct message *find_next(struct way *w, int64_t *wait)
 {
 	uint64_t now = clock_steady_ms();
-	int64_t quiet = quiet_left(&w->quiet, notify_now(w->notify));
+	int64_t quiet = quiet_left(&w->quiet, clock_utc_ms());
 	int64_t rate = rate_left(&w->rate, now);
 	int64_t pause = w->not_before_ms > now ? (int64_t)(w->not_before_ms - now) : 0;
 	int64_t first = quiet > rate ? quiet : rate;
