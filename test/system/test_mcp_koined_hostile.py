@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """koined's MCP before clients that lie, that never read, and that may do less than they want."""
+import concurrent.futures
 import contextlib
 import json
+import os
 import select
 import socket
 
@@ -537,6 +539,51 @@ for word in sys.argv[2:]:
     result = answer.get("result", {})
     print(json.dumps([bool(answer.get("error") or result.get("isError")), json.dumps(answer)]))
 """
+
+
+# One of the older era: what it hears after it has subscribed, once the file that it waits for is there.
+SUBSCRIBES = r"""
+import json, os, socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+lines = s.makefile()
+def ask(id, method, params):
+    s.sendall(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode() + b"\n")
+    heard = [json.loads(lines.readline())]
+    while heard[-1].get("id") != id:
+        heard.append(json.loads(lines.readline()))
+    return heard
+ask(1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}})
+heard = ask(2, "resources/subscribe", {"uri": sys.argv[2]}) + ask(3, "resources/unsubscribe", {"uri": sys.argv[2]})
+open(sys.argv[3] + "/subscribed", "w").close()
+while not os.path.exists(sys.argv[3] + "/changed"):
+    time.sleep(0.01)
+print(json.dumps(heard + ask(4, "ping", {})))
+"""
+
+
+def test_a_refused_subscription_has_no_effect():
+    needs_landlock()
+    with Sandboxes() as s, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        path = s.daemon.address("unix", "koine")[len("unix:"):]
+        with open(s("work/subscribes.py"), "w", encoding="utf-8") as f:
+            f.write(SUBSCRIBES)
+        with s.daemon.connect() as k, s.daemon.connect() as other:
+            uri = "memory://" + k.call("memory.add", {"content": "a fact"})["id"]
+            agent = s.make("a", cwd=s("work"), preset="sandboxed")
+            says = pool.submit(agent.says, "python3 %s %s %s %s" % (s("work/subscribes.py"), path, uri, s("work")))
+            wait_until(lambda: os.path.exists(s("work/subscribed")) or says.done(), "the agent")
+            other.call("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                      "clientInfo": {"name": "x", "version": "1"}})
+            other.call("resources/subscribe", {"uri": uri})
+            k.call("memory.update", {"memory_id": uri[len("memory://"):], "content": "another"})
+            same(json.loads(other.read_line())["method"], "notifications/resources/updated", "told")
+            with open(s("work/changed"), "w", encoding="utf-8"):
+                pass
+            heard = json.loads(says.result())
+        same([a.get("id") for a in heard], [2, 3, 4], "%r" % heard)
+        for answer in heard[:2]:
+            check("kept from writing" in answer["error"]["message"], "%r", answer)
 
 
 def test_a_sandboxed_agent_starts_nothing():
