@@ -830,6 +830,11 @@ def test_a_list_says_what_its_limit_hides():
         same(said("-n", "2", "--state", "queued"), "2 of 4 (-n N for more)\n", "of a state")
         same(said("-n", "2", "-g", "g"), "the first 2 (-n N for more)\n", "of a group")
         same((said("-n", "4"), said()), ("", ""), "all")
+        w("resume")
+        first = w.add("exit 1")
+        w("wait", first, code=1)
+        w("pause")
+        same((said("-n", "1", "--state", "failed"), said("-n", "1", "--state", "skipped")), ("", ""), "all that failed")
 
 
 def test_a_list_begins_with_what_is_open():

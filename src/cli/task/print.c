@@ -174,18 +174,18 @@ static void say_paused(const struct koine_value *found)
 	}
 }
 
-/* Beside the table: what the limit has hidden. The counts know neither groups and labels nor what was
- * skipped. */
+/* Beside the table: what the limit has hidden. The counts know neither groups and labels nor what was skipped,
+ * but there are no more tasks than they say. */
 static void say_hidden(const struct task_options *o, const struct koine_value *found, int64_t shown)
 {
 	const char *state = o->state ? o->state : "total";
-	int64_t all = member_number(koine_value_get(found, "counts"), state);
-	bool counted = !o->group && !o->label && strcmp(state, "failed") != 0 &&
-		       strcmp(state, "skipped") != 0;
+	bool skipped = strcmp(state, "skipped") == 0;
+	int64_t all = member_number(koine_value_get(found, "counts"), skipped ? "failed" : state);
+	bool exact = !o->group && !o->label && !skipped && strcmp(state, "failed") != 0;
 
-	if (member_number(found, "next") == 0 || (counted && all <= shown))
+	if (member_number(found, "next") == 0 || all <= shown)
 		return;
-	if (counted)
+	if (exact)
 		fprintf(stderr, "%lld of %lld (-n N for more)\n", (long long)shown, (long long)all);
 	else
 		fprintf(stderr, "the first %lld (-n N for more)\n", (long long)shown);
