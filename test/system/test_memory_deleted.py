@@ -99,17 +99,38 @@ def test_nothing_is_kept_where_the_settings_say_so():
         same(c.call("memory.deleted"), [])
 
 
+def add_notes(c):
+    """As many as make an index of ann's worth a file."""
+    c.call("memory.import", {"entries": [
+        {"type": "memory", "content": "note %d about the weather in the valley" % i, "user_id": "ann"} for i in range(4500)]})
+
+
+def index_files(d):
+    return os.listdir(os.path.join(d.root, "koine.db-index"))
+
+
+def files_with(root, *words):
+    found = []
+    for folder, _, names in os.walk(root):
+        for path in (os.path.join(folder, name) for name in names):
+            if os.path.isfile(path):
+                with open(path, "rb") as f:
+                    data = f.read()
+                found += [(path, word) for word in words if word in data]
+    return found
+
+
 def test_purged_memory_leaves_no_trace():
     only_in_a_file("a server keeps what was deleted until it vacuums")
     with Daemon() as d:
         c = d.connect()
-        for i in range(3000):
-            add(c, "note %d about the weather in the valley" % i, user_id="ann")
+        add_notes(c)
         secret = add(c, "the passphrase is xylophonequartz", user_id="ann")
         c.call("memory.update", {"memory_id": secret, "content": "the passphrase is zirconiumpapaya"})
         later = add(c, "another passphrase is kumquattungsten", user_id="ann")
         same(c.call("memory.search", {"query": "zirconiumpapaya", "user_id": "ann"})[0]["id"], secret)
         d.stop()
+        same(len(index_files(d)), 1, "index files")
         d.start()
         d.wait_ready()
         c = d.connect()
@@ -125,18 +146,31 @@ def test_purged_memory_leaves_no_trace():
         check(not any(h["id"] == secret for h in c.call("memory.search", {"query": "passphrase", "user_id": "ann"})),
               "it is found")
         d.stop()
-        left = []
-        for folder, _, names in os.walk(d.root):
-            for name in names:
-                path = os.path.join(folder, name)
-                if not os.path.isfile(path):
-                    continue
-                with open(path, "rb") as f:
-                    data = f.read()
-                left += [(path, word) for word in (b"xylophonequartz", b"zirconiumpapaya", b"kumquattungsten",
-                                                   b"kumquattungst", b"zirconiumpapai")
-                         if word in data]
-        same(left, [])
+        same(files_with(d.root, b"xylophonequartz", b"zirconiumpapaya", b"kumquattungsten", b"kumquattungst",
+                        b"zirconiumpapai"), [])
+
+
+def test_purge_of_a_deleted_memory_leaves_no_words_in_index_files():
+    only_in_a_file("a server keeps what was deleted until it vacuums")
+    with Daemon() as d:
+        c = d.connect()
+        add_notes(c)
+        secret = add(c, "the passphrase is kumquattungsten", user_id="ann")
+        same(c.call("memory.search", {"query": "kumquattungsten", "user_id": "ann"})[0]["id"], secret)
+        c.call("memory.delete", {"memory_id": secret})
+        same(len(c.call("memory.search", {"query": "weather", "user_id": "ann"})), 10)
+        same(c.call("memory.delete", {"memory_id": secret, "purge": True})["deleted"], True)
+        d.stop()
+        same(files_with(d.root, b"kumquattungst"), [])
+        # One that is not purged stays in such a file until the index is compacted.
+        d.start()
+        d.wait_ready()
+        c = d.connect()
+        other = add(c, "the passphrase is kumquattungsten", user_id="ann")
+        same(c.call("memory.search", {"query": "kumquattungsten", "user_id": "ann"})[0]["id"], other)
+        c.call("memory.delete", {"memory_id": other})
+        d.stop()
+        check(any("koine.db-index" in path for path, _ in files_with(d.root, b"kumquattungst")), "nothing was tested")
 
 
 def test_purge_behind_a_reader_leaves_no_trace_after_the_next_change():

@@ -63,6 +63,14 @@ void memory_remove_purged(struct memories *m)
 
 /* ---- deleting ---- */
 
+/* An index from which a memory was removed still has its words. */
+static int forget_indexed(struct memories *m, const struct memory *gone)
+{
+	const struct memory_change change = {.kind = MEMORY_GONE, .memory = *gone, .purged = true};
+
+	return memory_forget_traces(m, gone) ?: memory_change_keep(&m->changes.list, &change);
+}
+
 /* One that is already deleted is purged, too. */
 static int purge_deleted(struct memories *m, const struct store_scope *scope, struct text id,
 			 struct arena *a, struct memory *ret, bool *ret_deleted, struct why *why)
@@ -76,8 +84,7 @@ static int purge_deleted(struct memories *m, const struct store_scope *scope, st
 		return r;
 	if (n > 1)
 		return memory_refuse_prefix(id, why);
-	r = memory_forget_traces(m, ret) ?: store_deleted_drop(c, ret->id, ret_deleted);
-	return r;
+	return forget_indexed(m, ret) ?: store_deleted_drop(c, ret->id, ret_deleted);
 }
 
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,

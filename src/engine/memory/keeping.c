@@ -250,8 +250,8 @@ static int name_run(struct work *work, int lane)
 	struct index_keeping *k = list_entry(work, struct index_keeping, work);
 	struct connection *c = store_lane(k->memories->store, lane);
 
-	/* What was purged meanwhile is in the file. */
-	if (k->writing && is_stale(k))
+	/* What was purged meanwhile, or in this batch, is in the file. */
+	if (k->writing && (is_stale(k) || k->memories->scrub))
 		return -ESTALE;
 	return (k->writing ? store_kept_put(c, &k->kept) : 0) ?: trim(k, c);
 }
