@@ -14,6 +14,8 @@ APART = [
     ("Tom gave Ann the car keys", "Ann gave Tom the car keys"),
     ("Ann likes spinach", "Ann does not like spinach"),
     ("the shop is open on Sundays", "the shop isn't open on Sundays"),
+    ("Ann writes games in C", "Ann writes games in C++"),
+    ("the freezer is at -18 degrees", "the freezer is at 18 degrees"),
     ("Ann lives in the harbour quarter", "Ann lived in the harbour quarter"),
     ("Anna \u017eije v Praze", "Anna ne\u017eije v Praze"),
     ("\u732b\u306f\u9b5a\u304c\u597d\u304d", "\u72ac\u306f\u9b5a\u304c\u597d\u304d"),

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "engine/memory/access.h"
@@ -210,10 +211,26 @@ static void add_word(struct gist *g, struct reader *r)
 	g->hash = mix_u64(g->hash ^ hash_word(r->word, r->len));
 }
 
+/* "C" is not "C++", -18 is not 18, and "a < b" is not "a > b". */
+static uint64_t hash_signs(struct text t)
+{
+	uint64_t hash = 1;
+
+	for (size_t i = 0; i < t.len; i++) {
+		bool begins = i == 0 || strchr(" \t\n(", t.data[i - 1]);
+		bool minus = t.data[i] == '-' && begins && i + 1 < t.len &&
+			     isdigit((unsigned char)t.data[i + 1]);
+
+		if (minus || (t.data[i] != '\0' && strchr("+#<>=%$", t.data[i])))
+			hash = mix_u64(hash ^ (unsigned char)t.data[i]);
+	}
+	return hash;
+}
+
 static struct gist gist_of_text(struct text t)
 {
 	struct reader r = {.at = t.data, .end = t.data + t.len};
-	struct gist g = {.hash = 1};
+	struct gist g = {.hash = hash_signs(t)};
 
 	while (next_word(&r))
 		add_word(&g, &r);

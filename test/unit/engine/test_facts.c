@@ -85,6 +85,11 @@ static void spellings_of_one_fact_are_the_same(void **state)
 		{"Ann likes tea", "Ann does not like tea", false},
 		{"Ann likes tea", "Ann likes 2 teas", false},
 		{"Ann moved to Oslo", "Ann moved to Bergen", false},
+		{"Ann writes C", "Ann writes C++", false},
+		{"Ann writes C#", "Ann writes C", false},
+		{"the freezer is at -18 degrees", "the freezer is at 18 degrees", false},
+		{"the disk is 90 full", "the disk is 90% full", false},
+		{"Ann is a well-known pilot", "Ann is a well known pilot", true},
 	};
 
 	(void)state;
