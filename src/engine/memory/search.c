@@ -15,7 +15,12 @@
 #include "store/index/memory_vector.h"
 #include "store/store.h"
 
-enum { SEARCH_DEFAULT = 10, SPARE_MIN = 9, SPARE_MAX = 20 };
+enum {
+	SEARCH_DEFAULT = 10,
+	SPARE_MIN = 9,
+	SPARE_MAX = 20,
+	HITS_MIN = 64, /* hits that are asked for; ties among them are settled by their texts */
+};
 
 struct held_set {
 	struct held_index *held[MEMORY_SCOPES_MAX];
@@ -314,6 +319,15 @@ static unsigned spare_of(unsigned limit)
 	return limit < SPARE_MIN ? SPARE_MIN : limit > SPARE_MAX ? SPARE_MAX : limit;
 }
 
+/* All that say the same as the first hit are settled together: the closest match may be the last. */
+static size_t count_tied(const struct found *found, size_t n)
+{
+	while (n > 0 && n < found->n && found->hits[0].says != 0 &&
+	       found->hits[n].says == found->hits[0].says)
+		n++;
+	return n;
+}
+
 /* The rows of the hits from *at on, until there are `limit` of them and a few to spare. The first
  * of them are in their final order; few of those behind are ever read. */
 static int fill(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
@@ -323,8 +337,11 @@ static int fill(struct memories *m, int lane, struct arena *a, const struct memo
 	size_t wanted = limit - *n + spare_of(limit);
 	size_t n_hits = found->n - *at < wanted ? found->n - *at : wanted;
 	struct rows more;
-	int r = fetch_then(m, lane, a, q, &found->former, found->hits + *at, n_hits, &more);
+	int r;
 
+	if (*at == 0)
+		n_hits = count_tied(found, n_hits);
+	r = fetch_then(m, lane, a, q, &found->former, found->hits + *at, n_hits, &more);
 	if (r == 0 && *at == 0)
 		r = settle(m, lane, a, q, &more, rows);
 	else if (r == 0)
@@ -395,6 +412,7 @@ static int search(struct memories *m, int lane, struct arena *a, const struct me
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
 {
 	unsigned limit = memory_limit(q->limit, SEARCH_DEFAULT);
+	unsigned wanted = limit * 2 + SPARE_MIN;
 	struct found found = {.n = 0};
 	int r = memory_check_on(m, why);
 
@@ -410,7 +428,7 @@ static int search(struct memories *m, int lane, struct arena *a, const struct me
 		return r;
 	r = former_read(m, lane, a, q, &found.former);
 	if (r == 0)
-		r = find_hits(m, lane, a, q, limit * 2 + SPARE_MIN, &found);
+		r = find_hits(m, lane, a, q, wanted > HITS_MIN ? wanted : HITS_MIN, &found);
 	if (r == 0)
 		r = fetch_all(m, lane, a, q, &found, limit, ret_hits, ret_n);
 	former_done(&found.former);

@@ -1,7 +1,9 @@
 /* The final order of the best hits; see settle.h. */
 #include "search/rank/settle.h"
 
+#include <ctype.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "search/mix.h"
 #include "search/scratch.h"
@@ -39,6 +41,7 @@ struct close {
 
 struct settling {
 	struct words *reader;
+	struct text asked;
 	struct said_words question;
 	const struct search_said *said;
 	struct close close[NEWER_MAX]; /* of the first of `said` */
@@ -250,6 +253,17 @@ static void settle_same(struct settling *g, struct search_hit *hits, size_t n, s
 	}
 }
 
+static struct text trim(struct text t)
+{
+	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
+		t.len--;
+	while (t.len > 0 && isspace((unsigned char)t.data[0])) {
+		t.data++;
+		t.len--;
+	}
+	return t;
+}
+
 /* Most texts differ in their first word. */
 static bool is_verbatim(struct settling *g, struct text text)
 {
@@ -266,15 +280,29 @@ static bool is_verbatim(struct settling *g, struct text text)
 	return n > 0 && n == question->n;
 }
 
-/* Of several the first stays the first. */
-static void settle_verbatim(struct settling *g, struct search_hit *hits, size_t n, size_t *from)
+/* The same characters, so that "C" is not "C++". */
+static bool is_exact(struct settling *g, struct text text)
 {
-	size_t n_first = 0;
+	return text_equal(trim(text), g->asked);
+}
 
-	for (size_t i = 0; i < n; i++) {
-		if (is_verbatim(g, g->said[from[i]].text))
+/* Of several the first stays the first. Returns how many are in front now. */
+static size_t put_first(struct settling *g, struct search_hit *hits, size_t n, size_t *from,
+			size_t n_first, bool (*fits)(struct settling *g, struct text text))
+{
+	for (size_t i = n_first; i < n; i++) {
+		if (fits(g, g->said[from[i]].text))
 			move_up(hits, from, i, n_first++);
 	}
+	return n_first;
+}
+
+static void settle_verbatim(struct settling *g, struct search_hit *hits, size_t n, size_t *from)
+{
+	size_t n_first = put_first(g, hits, n, from, 0, is_exact);
+
+	if (!g->question.cut)
+		(void)put_first(g, hits, n, from, n_first, is_verbatim);
 }
 
 void search_settle(struct search_scratch *s, const struct search_query *q, struct search_hit *hits,
@@ -288,11 +316,11 @@ void search_settle(struct search_scratch *s, const struct search_query *q, struc
 	g.reader = s->words;
 	g.newer = t->newer;
 	g.said = said;
+	g.asked = trim(q->text);
 	g.asks = words_ask(s->words, q->text);
 	read_words(s->words, q->text, &g.question);
 	for (size_t i = 0; i < n; i++)
 		ret_from[i] = i;
 	settle_same(&g, hits, n, ret_from);
-	if (!g.asks && g.question.n <= QUESTION_MAX)
-		settle_verbatim(&g, hits, n, ret_from);
+	settle_verbatim(&g, hits, n, ret_from);
 }

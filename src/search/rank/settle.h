@@ -16,10 +16,11 @@ struct search_said {
  * Reorders hits whose scores are about equal and that share the question's content words: the
  * closer match comes first, then the newer one ("moved to Oslo", "moved to Bergen"). A match
  * is closer if it has more of the question's small words ("from", "in"), has them in the same
- * order, and is negated as the question is. Of a question ("Is Bob allowed in?") only the
+ * order, and is negated as the question is. If the question asks ("Is Bob allowed in?") only the
  * negation counts.
  *
- * A memory that is the question word for word comes first. Otherwise the order is stable.
+ * A memory with the question's very characters comes first, then one with its very words. Otherwise
+ * the order is stable.
  *
  * `hits` are the first n of an answer, best first. Scores stay in place, so that they still
  * descend. ret_from[i], of n, is where the hit that is now in place i was.

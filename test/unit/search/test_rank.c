@@ -302,6 +302,72 @@ static void closer_match_is_first_in_either_order(void **state)
 	setup(NULL);
 }
 
+/* The first of two is asked for, then the second. */
+static void verbatim_match_of_any_kind_is_first(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"the west gate is locked at night", "the west gate is not locked at night"},
+		{"Carla never signs on Mondays", "Carla signs on Mondays"},
+		{"nobody may restart the proxy", "somebody may restart the proxy"},
+		{"Do not merge without review", "Do merge without review"},
+		{"Will is allowed to deploy", "Will is not allowed to deploy"},
+		{"Can Tim enter the lab?", "Can't Tim enter the lab?"},
+		{"Is the vault open", "Isn't the vault open"},
+		{"tests run without a network", "tests run with a network"},
+		{"Ann writes C", "Ann writes C++"},
+		{"Ann writes C#", "Ann writes C"},
+		{"the freezer is at -18", "the freezer is at 18"},
+		{"keep 5 of 7 backups", "keep 7 of 5 backups"},
+		{"port 8080 forwards to port 80", "port 80 forwards to port 8080"},
+		{"alpha < beta", "alpha > beta"},
+		{"the build needs gcc 12.10", "the build needs gcc 12.1"},
+		{"version 2.0.1 breaks login", "version 2.1.0 breaks login"},
+		{"Priya manages Jonas", "Jonas manages Priya"},
+		{"Lena called Ivo for Max", "Lena called Max for Ivo"},
+		{"visit the US office", "visit the us office"},
+		{"mail goes from Lyon to Turin", "mail goes to Lyon from Turin"},
+		{"it is up", "it is not up"},
+		{"not now", "now"},
+		{"Der Schalter ist nicht an", "Der Schalter ist an"},
+		{"le serveur n'est pas prêt", "le serveur est prêt"},
+		{"他不喝茶", "他喝茶"},
+	};
+
+	teardown(NULL);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		for (unsigned way = 0; way < 8; way++) {
+			const char *right = pairs[i][way >> 2], *wrong = pairs[i][!(way >> 2)];
+
+			check_pair(&(struct pair) {right, right, wrong}, way & 1, way & 2);
+		}
+	}
+	setup(NULL);
+}
+
+static void verbatim_match_of_many_words_is_first(void **state)
+{
+	static const struct {
+		const char *some; /* repeated */
+		unsigned n;
+	} lengths[] = {{"the red lamp is on and ", 12}, {"the red lamp is on and ", 60}};
+	char right[4096], wrong[4096];
+
+	teardown(NULL);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		size_t len = 0;
+
+		for (unsigned k = 0; k < lengths[i].n; k++)
+			len += (size_t)snprintf(right + len, sizeof(right) - len, "%s",
+						lengths[i].some);
+		snprintf(right + len, sizeof(right) - len, "the boiler is for it");
+		strcpy(wrong, right);
+		memcpy(wrong + len, "the boiler is by it ", 20);
+		for (unsigned way = 0; way < 4; way++)
+			check_pair(&(struct pair) {right, right, wrong}, way & 1, way & 2);
+	}
+	setup(NULL);
+}
+
 static void verbatim_match_beats_importance(void **state)
 {
 	static const char *const texts[] = {"rotate the keys on Friday",
@@ -567,6 +633,8 @@ int main(void)
 		TEST(a_question_may_begin_with_a_month),
 		TEST(of_two_that_say_the_same_the_newer_comes_first),
 		TEST(closer_match_is_first_in_either_order),
+		TEST(verbatim_match_of_any_kind_is_first),
+		TEST(verbatim_match_of_many_words_is_first),
 		TEST(verbatim_match_beats_importance),
 		TEST(equal_hits_keep_their_order),
 		TEST(words_that_ask_weigh_less),
