@@ -205,12 +205,14 @@ def test_the_command_line_asks_and_restores():
 
         def koine(*args, code=0):
             env = {k: v for k, v in os.environ.items() if not k.startswith(("ASH_", "KOINE_"))}
+            env["EDITOR"] = "false"
             done = subprocess.run([KOINE, "--socket", d.root + "/koine.sock", "memory", *args], env=env,
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True)
             same(done.returncode, code, "%r: %s" % (args, done.stderr))
             return done.stdout + done.stderr
 
         check("at least 4 characters" in koine("delete", id[:3], code=64), "a short prefix")
+        check("at least 4 characters" in koine("edit", id[:3], code=64), "a short prefix")
         same(koine("delete", id[:4]), "Memory deleted: %s\n" % id[:4])
         check("the spare key" in koine("restore"), "what can be restored")
         same(koine("restore", id[:8]), "Memory restored: %s\n" % id[:8])
@@ -241,6 +243,10 @@ def test_a_person_sees_the_memory_before_it_is_deleted_or_purged():
         with Terminal(env, "--socket", d.root + "/koine.sock", "memory", "delete", "--purge", id[:4]) as t:
             t.leave(1)
             check(b"no memory" in t.all and b"Delete it" not in t.all, "%r", t.all)
+        other = add(c, "the bicycle is in the shed")
+        with Terminal(env, "--socket", d.root + "/koine.sock", "memory", "delete", "-y", other[:4]) as t:
+            t.expect("Memory deleted: %s\r\nthe bicycle is in the shed\r\n" % other[:8])
+            t.leave(0)
 
 
 if __name__ == "__main__":

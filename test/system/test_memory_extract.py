@@ -233,7 +233,11 @@ def test_review_on_the_command_line():
             same(koine(d), koine(d, "--list"), "into a pipe")
             check("accepted" in koine(d, "--accept", rows[0]["id"][:8]), "not accepted")
             check("rejected" in koine(d, "--reject", rows[1]["id"]), "not rejected")
-            koine(d, "--reject", "zz", code=1)
+            koine(d, "--reject", "zzzz", code=1)
+            koine(d, "--accept", "zzzz", code=1)
+            # It would delete any memory.
+            koine(d, "--reject", rows[2]["id"][:3], code=64)
+            koine(d, "--accept", rows[2]["id"][:3], code=64)
             with open(f("editor"), "w") as script:
                 script.write("#!/bin/sh\necho 'Ann knows all secrets' > \"$1\"\n")
             os.chmod(f("editor"), 0o755)

@@ -177,19 +177,6 @@ static int cmd_list(struct cli *cli)
 	return r;
 }
 
-static int print_deleted(const struct cli *cli, const struct koine_value *result)
-{
-	struct text id = text_of(cli->args[0]);
-
-	if (!member_flag(result, "deleted")) {
-		memory_say(stderr, "Memory not found or not owned by you", id);
-		return EXIT_ERROR_ANSWER;
-	}
-	if (!cli->options.json)
-		memory_say(stdout, "Memory deleted", id);
-	return EX_OK;
-}
-
 enum { ID_CHARS_MIN = 4 };
 
 /* Where the server is ash's there is nothing to show, and its scripts expect no question. */
@@ -199,7 +186,7 @@ static bool is_ashs(const struct cli *cli)
 }
 
 /* A short beginning is more often a mistake than meant. */
-static int check_id(const struct cli *cli, struct text id)
+int memory_check_id(const struct cli *cli, struct text id)
 {
 	if (id.len >= ID_CHARS_MIN || is_ashs(cli))
 		return 0;
@@ -247,29 +234,48 @@ static int find_purged(struct cli *cli, struct text id, struct koine_answer **re
 	return r;
 }
 
-/* A person at a terminal sees what will be deleted, and is asked. *ret_answer has the memory that is
- * shown, whose whole id is *ret_id then. */
-static int ask_whether(struct cli *cli, struct koine_answer **ret_answer, struct text *ret_id)
+static bool asks(const struct cli *cli)
 {
 	const struct memory_options *o = cli->own;
-	const struct koine_value *memory = NULL;
-	char line[16];
+
+	return !o->yes && isatty(STDIN_FILENO);
+}
+
+/* The memory that is meant, to be shown; NULL without a terminal, where the output is that of ash's
+ * client. */
+static int find_meant(struct cli *cli, struct text id, struct koine_answer **ret_answer,
+		      const struct koine_value **ret_memory)
+{
+	const struct memory_options *o = cli->own;
 	int r = 0;
 
-	if (o->yes || cli->options.json || !cli->terminal || !isatty(STDIN_FILENO) || is_ashs(cli))
+	*ret_memory = NULL;
+	if (cli->options.json || !cli->terminal || is_ashs(cli))
 		return 0;
 	if (o->purge)
-		r = find_purged(cli, *ret_id, ret_answer, &memory);
-	if (r == 0 && !memory) {
-		answer_freep(ret_answer);
-		*ret_answer = NULL;
-		r = call_send(cli, "memory.get", memory_id_params(cli, *ret_id), ret_answer);
-		memory = koine_answer_result(*ret_answer);
-	}
-	if (r != 0)
+		r = find_purged(cli, id, ret_answer, ret_memory);
+	if (r != 0 || *ret_memory)
 		return r;
+	koine_answer_free(*ret_answer);
+	*ret_answer = NULL;
+	r = call_send(cli, "memory.get", memory_id_params(cli, id), ret_answer);
+	if (r == 0)
+		*ret_memory = koine_answer_result(*ret_answer);
+	return r;
+}
+
+static void show(const struct koine_value *memory)
+{
 	print_wrapped(stdout, member_text(memory, "content"), NULL, terminal_columns(), 0, 0);
-	*ret_id = member_text(memory, "id");
+}
+
+/* A person at a terminal sees what will be deleted, and is asked. */
+static int ask_whether(const struct cli *cli, const struct koine_value *memory)
+{
+	const struct memory_options *o = cli->own;
+	char line[16];
+
+	show(memory);
 	fputs(o->purge ? "Delete it for good? [y/N] " : "Delete it? [y/N] ", stdout);
 	fflush(stdout);
 	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
@@ -278,26 +284,46 @@ static int ask_whether(struct cli *cli, struct koine_answer **ret_answer, struct
 	return EXIT_ERROR_ANSWER;
 }
 
+static int print_deleted(const struct cli *cli, const struct koine_value *result,
+			 const struct koine_value *memory)
+{
+	struct text id = memory ? member_text(memory, "id") : text_of(cli->args[0]);
+
+	if (!member_flag(result, "deleted")) {
+		memory_say(stderr, "Memory not found or not owned by you", id);
+		return EXIT_ERROR_ANSWER;
+	}
+	if (cli->options.json)
+		return EX_OK;
+	memory_say(stdout, "Memory deleted", id);
+	if (memory && !asks(cli))
+		show(memory);
+	return EX_OK;
+}
+
 static int cmd_delete(struct cli *cli)
 {
 	const struct memory_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *shown = NULL;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *memory = NULL;
 	struct text id = text_of(cli->args[0]);
 	struct koine_json *j;
 	int r = memory_find_server(cli, o->purge ? NEEDS_KOINE : NEEDS_ASH)
-			?: check_id(cli, id)
-			?: ask_whether(cli, &shown, &id);
+			?: memory_check_id(cli, id)
+			?: find_meant(cli, id, &shown, &memory);
 
+	if (r == 0 && memory && asks(cli))
+		r = ask_whether(cli, memory);
 	if (r != 0)
 		return r;
-	j = memory_id_params(cli, id);
+	j = memory_id_params(cli, memory ? member_text(memory, "id") : id);
 	if (o->purge)
 		params_add_bool(j, "purge", true);
 	r = call_send(cli, "memory.delete", j, &a);
 	if (r == 0 && cli->options.json)
 		print_json_compact(stdout, koine_answer_result(a));
-	return r != 0 ? r : print_deleted(cli, koine_answer_result(a));
+	return r != 0 ? r : print_deleted(cli, koine_answer_result(a), memory);
 }
 
 static int print_restored(const struct cli *cli, const struct koine_value *memory)
@@ -314,8 +340,11 @@ static int print_restored(const struct cli *cli, const struct koine_value *memor
 static int cmd_restore(struct cli *cli)
 {
 	const struct memory_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int64_t limit = o->limit > 0 ? o->limit : LISTED;
+	int64_t shown;
 	struct koine_json *j;
-	int r = cli->n_args > 0 ? check_id(cli, text_of(cli->args[0])) : 0;
+	int r = cli->n_args > 0 ? memory_check_id(cli, text_of(cli->args[0])) : 0;
 
 	if (r == 0)
 		r = memory_find_server(cli, NEEDS_KOINE);
@@ -326,9 +355,14 @@ static int cmd_restore(struct cli *cli)
 				  memory_id_params(cli, text_of(cli->args[0])), NULL,
 				  print_restored);
 	j = params_new();
-	params_add_int(j, "limit", o->limit != 0 ? o->limit : 20);
+	params_add_int(j, "limit", limit);
 	memory_add_who(cli, j);
-	return call_print(cli, "memory.deleted", j, NULL, memory_print_list);
+	r = call_send(cli, "memory.deleted", j, &a)
+		    ?: call_print_result(cli, a, NULL, memory_print_list);
+	shown = (int64_t)koine_value_count(koine_answer_result(a));
+	if (r == 0 && !cli->options.json && shown >= limit)
+		memory_say_hidden(shown, -1);
+	return r;
 }
 
 static int cmd_show(struct cli *cli)
@@ -368,8 +402,9 @@ static int cmd_stats(struct cli *cli)
 
 /* ---- the table ---- */
 
-#define NOTHING ARGS(0, 0, "takes nothing more")
-#define BY_ID   "ID may be the beginning of it, as list shows it, if it fits only one.\n"
+#define NOTHING    ARGS(0, 0, "takes nothing more")
+#define BY_ID      "ID may be the beginning of it, as list shows it, if it fits only one.\n"
+#define BY_LONG_ID "ID may be the beginning of it, of at least 4 characters.\n"
 
 static const struct command subs[] = {
 	{"search", "QUERY... | - | --query QUERY", "find memories, best first",
@@ -385,7 +420,7 @@ static const struct command subs[] = {
 	{"delete", "ID", "delete a memory",
 	 "ID may be the beginning of one, of at least 4 characters. On a terminal you see the "
 	 "memory\n"
-	 "and are asked. `koine memory restore` brings it back for 30 days ([memory] "
+	 "and are asked first. `koine memory restore` brings it back for 30 days ([memory] "
 	 "keep_deleted),\n"
 	 "unless you said --purge.\n",
 	 cmd_delete, NULL, delete_options, ARGS(1, 1, "wants ID")},
@@ -402,8 +437,9 @@ static const struct command subs[] = {
 	 "memories that it replaced. Into a pipe each is \"FROM UNTIL content\".\n",
 	 cmd_history, ARGS(1, 1, "wants ID")},
 	{"edit", "ID", "change the content of a memory in your editor",
-	 BY_ID "The editor is that of VISUAL, else of EDITOR, else vi. Content that comes back as\n"
-	       "it was is not sent.\n",
+	 BY_LONG_ID
+	 "The editor is that of VISUAL, else of EDITOR, else vi. Content that comes back as\n"
+	 "it was is not sent.\n",
 	 cmd_memory_edit, ARGS(1, 1, "wants one ID")},
 	{"review", "[--list | --accept ID | --reject ID]...", "look at facts that an agent drew",
 	 "One after another, on a terminal: y keeps it, n forgets it, e changes it in your "

@@ -47,10 +47,11 @@ int memory_edit(struct cli *cli, const char *method, const struct koine_value *m
 int cmd_memory_edit(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = memory_find_server(cli, NEEDS_KOINE);
+	struct text id = text_of(cli->args[0]);
+	int r = memory_find_server(cli, NEEDS_KOINE) ?: memory_check_id(cli, id);
 
 	if (r == 0)
-		r = call_send(cli, "memory.get", memory_id_params(cli, text_of(cli->args[0])), &a);
+		r = call_send(cli, "memory.get", memory_id_params(cli, id), &a);
 	if (r != 0)
 		return r;
 	/* An editor may take longer than a server keeps an idle connection. */

@@ -66,6 +66,9 @@ void memory_add_who(const struct cli *cli, struct koine_json *params);
 /* The params of a call about the memory with that id. */
 struct koine_json *memory_id_params(const struct cli *cli, struct text id);
 
+/* Before a memory is changed or deleted: 0, or EX_USAGE after saying that the id is too short. */
+int memory_check_id(const struct cli *cli, struct text id);
+
 /* ---- print.c ---- */
 
 /* At most `most` characters of text, on one line; fewer are padded to `pad`. Returns whether

@@ -37,6 +37,15 @@ static int reject_one(struct cli *cli, struct text id)
 	return EXIT_ERROR_ANSWER;
 }
 
+static int check_ids(const struct cli *cli, const struct option_list *ids)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < ids->n; i++)
+		r = memory_check_id(cli, text_of(ids->values[i]));
+	return r;
+}
+
 static int each(struct cli *cli, const struct option_list *ids,
 		int (*act)(struct cli *cli, struct text id))
 {
@@ -129,7 +138,9 @@ int cmd_memory_review(struct cli *cli)
 	const struct memory_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j;
-	int r = memory_find_server(cli, NEEDS_KOINE);
+	int r = memory_find_server(cli, NEEDS_KOINE)
+			?: check_ids(cli, &o->accept)
+			?: check_ids(cli, &o->reject);
 
 	if (r != 0)
 		return r;
