@@ -405,6 +405,16 @@ def test_ask_is_withdrawn_by_ctrl_c():
             until(c, id, "superseded")
 
 
+def test_ask_that_is_killed_asks_no_more():
+    with Daemon() as d, d.connect() as c:
+        for more in [], ["--timeout", "100"], ["--choices", "a,b"]:
+            with Running(of(d), "ask", "x", *more) as k:
+                id = asked(c)["id"]
+                k.process.kill()
+                until(c, id, "superseded")
+                k.process.wait()
+
+
 def test_ask_prints_the_choice():
     with Daemon() as d, d.connect() as c:
         for answer, code, out in (("green", 0, "green\n"), (" Blue ", 0, "blue\n"),

@@ -5,10 +5,11 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
 from harness import KOINE, check, clean_environment, main, request, same, wait_until
 from mcp_world import tool_faults
-from task_world import World
+from task_world import World, dead
 
 LEGACY = {"protocolVersion": "2025-11-25", "capabilities": {},
           "clientInfo": {"name": "claude-code", "version": "2"}}
@@ -321,6 +322,58 @@ def test_a_crash_of_koined_withdraws_what_only_a_connection_waited_for():
         d.wait_ready()
         with d.connect() as k:
             wait_until(lambda: [a["tool"] for a in pending(k)] == ["stays"], "their withdrawal")
+
+
+# A client that starts `koine mcp` and asks; it says the pipe's pid, and waits.
+AGENT = """
+import subprocess, sys
+pipe = subprocess.Popen([sys.argv[1], "mcp"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+pipe.stdin.write(sys.argv[2].encode())
+pipe.stdin.flush()
+print(pipe.pid, flush=True)
+sys.stdin.read()
+"""
+
+# One that asks over HTTP: POST PORT TOKEN BODY.
+HTTP_AGENT = """
+import http.client, json, sys
+c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+c.request("POST", "/mcp", sys.argv[3], {
+    "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+    "Authorization": "Bearer " + sys.argv[2], "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call", "Mcp-Name": "ask_human"})
+c.getresponse().read()
+"""
+
+
+def test_a_killed_agent_above_the_pipe_asks_no_more():
+    said = "".join(json.dumps(m) + "\n" for m in (
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": LEGACY},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+         "params": {"name": "ask_human", "arguments": {"question": "Still?"}}}))
+    with World() as w, daemon(w) as d, d.connect() as k:
+        env = clean_environment({"KOINE_SOCKET": w("root", "koine.sock")})
+        with subprocess.Popen([sys.executable, "-c", AGENT, KOINE, said], env=env, cwd=w.path,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
+            pipe = int(agent.stdout.readline())
+            wait_until(lambda: pending(k), "the question")
+            agent.kill()
+        wait_until(lambda: not pending(k), "its withdrawal")
+        wait_until(lambda: dead(pipe), "the end of its pipe")
+
+
+def test_a_killed_client_over_http_asks_no_more():
+    with World() as w, daemon(w, "listen.mcp=http:127.0.0.1:0") as d, d.connect() as k:
+        port = d.address("http", "mcp").rpartition(":")[2]
+        with open(w("root", "mcp.token")) as f:
+            token = f.read().strip()
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "ask_human", "arguments": {"question": "Still?"}, "_meta": MODERN}})
+        with subprocess.Popen([sys.executable, "-c", HTTP_AGENT, port, token, body]) as agent:
+            wait_until(lambda: pending(k), "the question")
+            agent.kill()
+        wait_until(lambda: not pending(k), "its withdrawal")
 
 
 def test_nobody_answers_in_time():
