@@ -136,6 +136,9 @@ static void failed(struct index_keeping *k, int r)
 {
 	if (!k->stopping)
 		log_info("could not save index", "scope=%s error=%s", k->kept.kind, fault_words(r));
+	/* A file that the store does not name may have what was purged meanwhile. */
+	if (k->writing && !k->wrote)
+		index_file_remove(k->indexes->folder, k->kept.token);
 	k->failed = true;
 	over(k, false);
 }
