@@ -23,7 +23,7 @@ struct world {
 	struct arena arena;
 	int n_told;
 	int result;
-	char why[200];
+	char why[WHY_TEXT_MAX];
 	const struct value *value; /* a copy */
 	char text[256];
 };
