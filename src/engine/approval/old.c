@@ -107,7 +107,7 @@ void approval_withdraw_old(struct approvals *a, const struct approval_old_opts *
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return;
-	if (timer_new(a->loop, submit, o, &o->retry) != 0) {
+	if (timer_new(opts->loop, submit, o, &o->retry) != 0) {
 		free(o);
 		return;
 	}

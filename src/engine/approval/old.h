@@ -14,10 +14,12 @@
 struct approval_old;
 struct approval;
 struct approvals;
+struct loop;
 
 /* What this agent has asked and the asker recognizes as its own; all of this must live as long
  * as the asker. */
 struct approval_old_opts {
+	struct loop *loop;
 	struct background background;
 	const char *agent;
 	bool (*is_own)(const struct approval *row);

@@ -233,7 +233,8 @@ static bool is_own(const struct approval *row)
 
 void asks_withdraw_old(struct automation *a)
 {
-	const struct approval_old_opts opts = {.background = a->opts.background,
+	const struct approval_old_opts opts = {.loop = a->opts.loop,
+					       .background = a->opts.background,
 					       .agent = asker,
 					       .is_own = is_own,
 					       .stopping = &a->stopping,

@@ -482,7 +482,8 @@ static bool is_own(const struct approval *row)
 
 static void withdraw_old(struct processes *p, const struct background *b)
 {
-	const struct approval_old_opts opts = {.background = *b,
+	const struct approval_old_opts opts = {.loop = p->loop,
+					       .background = *b,
 					       .agent = PROCESS_AGENT,
 					       .is_own = is_own,
 					       .stopping = &p->stopping,

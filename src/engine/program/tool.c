@@ -356,7 +356,8 @@ static bool is_own(const struct approval *row)
 
 static void withdraw_old(struct tools *t)
 {
-	const struct approval_old_opts opts = {.background = t->opts.background,
+	const struct approval_old_opts opts = {.loop = t->opts.loop,
+					       .background = t->opts.background,
 					       .agent = t->opts.agent,
 					       .is_own = is_own,
 					       .stopping = &t->stopping,
