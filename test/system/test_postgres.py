@@ -193,17 +193,18 @@ def said_by_each(d):
         return dict(pool.map(one, [(dialect, call) for dialect, calls in CALLS.items() for call in calls]))
 
 
-NUMBERS_WORDS = ("Input/output error", "Read-only file system", "Stale file handle", "Bad message")
+NUMBERS_WORDS = ("Input/output error", "Read-only file system", "Stale file handle", "Bad message", "Invalid argument", "No such device")
 
 
 def test_no_dialect_answers_in_words_of_this_machines_disk():
-    """A server that only reads, and one that was stopped: each call says what is the matter, or works."""
+    """A server that only reads, one without the tables, and one that was stopped: each call says what is the matter, or works."""
     with shared_server() as server:
         with Daemon("--store", server.store("koine"), env={"PATH": os.environ["PATH"]},
                     possible=["database unreachable", "call failed", "error=", "lease lost", "reason="]) as d, d.connect() as c:
             add(c, "Anna runs")
             c.call("task.add", {"prompt": "x", "stash": True})
-            for away, words in ((server_read_only, "read-only"), (server_stopped, "does not answer")):
+            for away, words in ((server_read_only, "read-only"), (tables_away, "tables of the store are missing"),
+                                (server_stopped, "does not answer")):
                 with away(server):
                     answer = json.loads(c.call_text(request("memory.add", {"content": "x"}, 1)))
                     check(words in answer["error"]["message"], "%r", answer)
@@ -226,6 +227,15 @@ def server_stopped(server):
         yield
     finally:
         server.start()
+
+
+@contextlib.contextmanager
+def tables_away(server):
+    server.sql("ALTER SCHEMA koine RENAME TO away", "koine")
+    try:
+        yield
+    finally:
+        server.sql("ALTER SCHEMA away RENAME TO koine", "koine")
 
 
 @contextlib.contextmanager

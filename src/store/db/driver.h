@@ -4,7 +4,7 @@
  *
  * Faults are -errno: -ENOSPC no room, -EIO the disk, -EBUSY somebody else has it, -EROFS,
  * -EACCES and -EPERM not allowed, -EBADMSG damaged, -EEXIST a key that is taken, -EINVAL any
- * other rule of a table, -EMSGSIZE too large, -ECANCELED stopped, -ESTALE moved away, -EDEADLK
+ * other rule of a table, -ENXIO no such table or column, -EMSGSIZE too large, -ECANCELED stopped, -ESTALE moved away, -EDEADLK
  * the writer and somebody else waited for each other, and the writer was ended, -EINPROGRESS
  * nobody knows whether a commit has happened, -ENOMEM.
  */

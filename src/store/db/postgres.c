@@ -522,6 +522,7 @@ static int pg_quick_check(void *place, void *db, struct why *why)
 static const struct fault_name faults[] = {
 	{-EIO, "the database of the store does not answer: try again when it is back"},
 	{-ESTALE, "the database of the store has lost commits or was restored: koined starts anew"},
+	{-ENXIO, "tables of the store are missing or are others: a restore may be under way"},
 	{-EROFS, "the database of the store is read-only"},
 	{-EBADMSG, "the database of the store is damaged: its own log says more"},
 	{0},

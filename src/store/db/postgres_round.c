@@ -25,7 +25,8 @@ void pg_keep_message(struct pg *db, const char *words)
 
 int pg_fault(struct pg *db, const PGresult *result)
 {
-	/* By SQLSTATE, the longer first. 57014: somebody has cancelled it, who is not us. */
+	/* By SQLSTATE, the longer first. 57014: somebody has cancelled it, who is not us. 42: there is no such
+	 * table or column; permission, which is of that class, too, comes before it. */
 	static const struct {
 		const char *state;
 		int fault;
@@ -33,8 +34,10 @@ int pg_fault(struct pg *db, const PGresult *result)
 		{"23505", -EEXIST}, {"53100", -ENOSPC},  {"53200", -ENOMEM},  {"25006", -EROFS},
 		{"42501", -EACCES}, {"40001", -EDEADLK}, {"40P01", -EDEADLK}, {"55P03", -EBUSY},
 		{"57014", -EBUSY},  {"58030", -EIO},     {"57P01", -EIO},     {"57P02", -EIO},
-		{"57P03", -EIO},    {"XX001", -EBADMSG}, {"XX002", -EBADMSG}, {"08", -EIO},
-		{"53", -EBUSY},     {"54", -EMSGSIZE},   {"28", -EACCES},
+		{"57P03", -EIO},    {"57P04", -EIO},     {"57P05", -EIO},     {"25P02", -EIO},
+		{"25P03", -EIO},    {"3B", -EIO},        {"XX001", -EBADMSG}, {"XX002", -EBADMSG},
+		{"08", -EIO},       {"53", -EBUSY},      {"54", -EMSGSIZE},   {"28", -EACCES},
+		{"42", -ENXIO},     {"3F", -ENXIO},
 	};
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 

@@ -407,7 +407,8 @@ static int find_out(struct pg *db)
 	uint64_t end = clock_steady_ms() + FIND_OUT_MS;
 	int r = -EAGAIN;
 
-	while (r == -EAGAIN && clock_steady_ms() < end && !atomic_load(&db->place->stop)) {
+	while (r == -EAGAIN && clock_steady_ms() < end && !atomic_load(&db->place->stop) &&
+	       !pg_rewound(db->place)) {
 		r = pg_connect_again(db) == 0 ? ask_end(db) : -EAGAIN;
 		if (r == -EAGAIN)
 			pause_ms(AGAIN_MS);

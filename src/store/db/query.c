@@ -224,7 +224,8 @@ void query_bind_blob(struct statement *q, const char *name, const void *data, si
 /* Faults that no single call caused, and that the next one will meet as well. */
 static bool is_trouble(int fault)
 {
-	static const int faults[] = {ENOSPC, EIO, EBUSY, EROFS, EACCES, EPERM, EBADMSG, ESTALE};
+	static const int faults[] = {ENOSPC, EIO,     EBUSY,  EROFS, EACCES,
+				     EPERM,  EBADMSG, ESTALE, ENXIO};
 
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		if (fault == -faults[i])
