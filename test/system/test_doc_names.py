@@ -12,14 +12,14 @@ from harness import KOINE, KOINED, SOURCE, Daemon, Folder, check, main, same
 # Names with a dot and one of these ends are files.
 FILES = ("bin", "c", "conf", "db", "h", "html", "json", "jsonc", "lock", "log", "md", "pc", "pid", "png", "prom", "py",
          "service", "sh", "sock", "socket", "svg", "token", "toml", "ts", "yaml", "yml")
-# Options of other programs, names of others' files, and settings of others.
+# Options, settings and members of other programs and files.
 FOREIGN = set("""
-    --allow-all-tools --app-name --cflags --header --include-directories --libs --now --permission-prompt-tool --port --print
-    --pwprompt --rm --scope --transport --unix-socket --user --verbose --yolo
+    --permission-prompt-tool --user --yolo
     [features] daemon.action_timeout_minutes daemon.max_parallel_actions mcp.koine rpc.LaunchSessionRequest
     """.split())
 VALUED = ("-s", "--socket", "-u", "--url", "--framing", "-t", "--timeout", "--retries", "--wait", "--token-file",
           "--server-uid", "--color")
+SHORT = {"-s", "-u", "-t", "-j", "-V", "-h"}
 
 
 def output(*argv, status=True):
@@ -62,7 +62,7 @@ class Programs:
 
     def options(self, *path):
         short = re.findall(r"(?<![\w-])-[a-zA-Z](?![\w-])", self.help(*path) + self.help())
-        return set(self.completions(KOINE, *path, "--")) | set(short)
+        return set(self.completions(KOINE, *path, "--")) | set(short) | SHORT
 
     @functools.lru_cache(None)
     def all_options(self):
@@ -129,6 +129,11 @@ def split(name, text):
     rest = fence.sub("", text)
     if is_manual(name):
         blocks += re.findall(r"(?m)^\t(\$ .*?)(?:\+\+)?$", rest)
+        if name.endswith("koine.1.scd"):
+            commands = re.search(r"(?ms)^# COMMANDS$(.*?)^# ", rest + "\n# ")
+            heads = re.findall(r"(?m)^\*([a-z]+(?:\*? \*?[a-z]+)?)\*", commands.group(1) if commands else "")
+            heads += re.findall(r"(?m)^\*koine\*(?: \[_OPTION_\]\.\.\.)? \*([a-z]+)\*", rest)
+            blocks += ["koine " + head.replace("*", "") for head in heads]
         rest = rest.replace("\\", "")
         spans = re.findall(r"(?<![\w*])\*([^*\n]+)\*", rest)
     else:
@@ -203,11 +208,9 @@ def wrong_calls(p, text, name="page.md"):
 
 
 def wrong_options(p, text, name="page.md"):
-    blocks, spans = split(name, text)
-    lines = [line.strip() for block in blocks for line in block.splitlines()] if is_manual(name) else []
-    for piece in spans + lines:
-        if re.match(r"(command = |(sudo )?\./dev |claude|codex|gemini|copilot|git|pg_dump|systemctl|(build/)?bench/|test/)", piece) \
-                or name == "bench/README.md":
+    for piece in split(name, text)[1] if name != "bench/README.md" else ():
+        # Calls of other programs have options of their own.
+        if not re.match(r"\W*-|koined?\b", piece):
             continue
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+(?![\w*])", piece):
             if option not in p.all_options() and option not in FOREIGN:
@@ -289,6 +292,8 @@ def test_names_that_do_not_exist_are_found():
             (wrong_calls, "page.md", "`koined --foreground`"),
             (wrong_calls, "page.md", "`koine call memory.find`"),
             (wrong_calls, "koine.1.scd", "See *koine task begin*."),
+            (wrong_calls, "koine.1.scd", "# COMMANDS\n\n*daemon* *launch*\n\tStarts it.\n"),
+            (wrong_calls, "koine.1.scd", "# SYNOPSIS\n\n*koine* [_OPTION_]... *launch* _ID_++\n"),
             (wrong_options, "page.md", "Use `--urgently`."),
             (wrong_options, "koine.1.scd", "*--urgently*\n\tStarts it at once."),
             (wrong_settings, "page.md", "Set `[listen] pages = on`."),
