@@ -181,6 +181,20 @@ def test_send_prints_the_answer():
         check("cancelled" not in result, "%r", result)
 
 
+def test_lists_of_conversations_say_what_their_limit_hides():
+    with Daemon() as d, d.connect() as c:
+        env = of(d)
+        for ended in (), ("--ended",):
+            for name in "one", "two", "three":
+                koine(env, "send", "-c", name, "hello")
+                if ended:
+                    c.call("destroy_agent", {"agent_id": name})
+            # The default one is never ended.
+            for n, said in ("2", "the first 2 (-n N for more)\n"), ("3" if ended else "4", ""):
+                done = koine(env, "conversations", *ended, "-n", n)
+                same((done.out.count("\n") - 1, done.err), (int(n), said), "%s %s" % (n, ended))
+
+
 def test_ended_conversations_are_shown_and_purged():
     with Daemon() as d, d.connect() as c:
         env = of(d)

@@ -187,6 +187,21 @@ def test_lists_of_much_are_shown_as_far_as_they_fit():
             same(shown, ["a%d" % i for i in range(len(shown))], "the oldest")
 
 
+def test_lists_of_the_command_line_say_what_their_limit_hides():
+    with served() as d, d.connect() as c:
+        for i in range(3):
+            ended(c, launch(c, "say %d" % i))
+            c.call("approval.create", {"tool": "Edit"})
+        for command in ("session", "list"), ("approvals",):
+            for args, rows, said in ((("-n", "2"), 2, "the first 2 (-n N for more)\n"), (("-n", "3"), 3, ""), ((), 3, ""),
+                                     (("-n", "2", "--json"), 2, "")):
+                done = subprocess.run([KOINE, "-s", d.socket_path, *command, *args], capture_output=True, check=True,
+                                      timeout=PATIENCE, env=clean_environment())
+                shown = done.stdout.decode()
+                n = len(json.loads(shown)) if "--json" in args else shown.count("\n") - 1
+                same((n, done.stderr.decode()), (rows, said), "%s %s" % (command, args))
+
+
 def test_a_list_of_too_many_sessions_says_that_it_is_cut():
     with served("limits.reply_bytes=16k") as d, d.connect() as c:
         last = [launch(c, "say %d" % i) for i in range(40)][-1]

@@ -92,6 +92,9 @@ struct text approval_short_id(const struct koine_value *approval, size_t width);
 /* Adds what it is about, on one line: see tool_gist; for a question, its text. */
 void approval_gist(struct buf *out, const struct koine_value *approval);
 
+enum { APPROVALS_LIST_MAX = 1000 };
+/* How many rows the user wants. */
+int64_t approval_list_limit(const struct approval_options *o);
 int approval_print_list(const struct cli *cli, const struct koine_value *approvals);
 int approval_print_one(const struct cli *cli, const struct koine_value *approval);
 /* Prints a line about an approval that arrived or was decided. */

@@ -14,7 +14,7 @@
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
-enum { ROWS = 100, ANSWER_MAX = 256 << 10 }; /* koined accepts less, and says so */
+enum { ANSWER_MAX = 256 << 10 }; /* koined accepts less, and says so */
 
 /* ---- looking ---- */
 
@@ -29,9 +29,11 @@ static int print_list(const struct cli *cli, const struct koine_value *approvals
 static int list(struct cli *cli)
 {
 	const struct approval_options *o = cli->own;
+	int64_t limit = approval_list_limit(o);
 
-	return call_print(cli, "approval.list",
-			  approval_list_params(cli, o->all, o->limit > 0 ? o->limit : ROWS),
+	/* One more than the table has: whether the limit hides any. */
+	limit += !cli->options.json && limit < APPROVALS_LIST_MAX;
+	return call_print(cli, "approval.list", approval_list_params(cli, o->all, limit),
 			  "approvals", print_list);
 }
 

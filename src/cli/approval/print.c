@@ -15,6 +15,7 @@ enum {
 	NARROW = 60, /* columns; below it only id, tool and input fit */
 	WIDE = 100,  /* from here on the session fits, too */
 	ID_SHOWN_MAX = 36,
+	ROWS = 100,
 };
 
 /* ---- parts ---- */
@@ -175,6 +176,11 @@ static void cell_gist(const struct cell *c)
 	cell_text(c, buf_text(&gist));
 }
 
+int64_t approval_list_limit(const struct approval_options *o)
+{
+	return o->limit > 0 ? o->limit : ROWS;
+}
+
 int approval_print_list(const struct cli *cli, const struct koine_value *approvals)
 {
 	static const struct column columns[] = {
@@ -189,8 +195,11 @@ int approval_print_list(const struct cli *cli, const struct koine_value *approva
 	};
 	const struct approval_options *o = cli->own;
 	size_t width = approval_id_width(approvals);
-	const struct list list = {
-		.columns = columns, .without = o->all ? NULL : "STATUS", .arg = &width};
+	const struct list list = {.columns = columns,
+				  .without = o->all ? NULL : "STATUS",
+				  .most = approval_list_limit(o),
+				  .says_more = true,
+				  .arg = &width};
 
 	return list_print_as(cli, &list, approvals);
 }

@@ -106,7 +106,7 @@ int chat_print_conversations(struct cli *cli, int64_t n)
 		{"NAME", "agent_id"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns, .most = n};
+	const struct list list = {.columns = columns, .most = n, .says_more = true};
 	const struct conversation any = {0};
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = chat_call(cli, "list_agents", &any, 0, 0, &a);
@@ -124,10 +124,12 @@ int chat_print_ended(struct cli *cli, int64_t n)
 		{"NAME", "conversation"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns};
+	const struct list list = {.columns = columns, .most = n, .says_more = true};
 	const struct conversation any = {0};
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = chat_call(cli, "chat.past", &any, 0, n < CHAT_PAGE_MAX ? n : CHAT_PAGE_MAX, &a);
+	int64_t limit = n + !cli->options.json;
+	int r = chat_call(cli, "chat.past", &any, 0, limit < CHAT_PAGE_MAX ? limit : CHAT_PAGE_MAX,
+			  &a);
 
 	return r != 0 ? r : print_answer(cli, a, "conversations", &list);
 }

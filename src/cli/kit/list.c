@@ -115,7 +115,7 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 	CLEANUP(table_freep) struct table *t = NULL;
 	char align[LIST_COLUMNS_MAX + 1] = "";
 	struct cell cell = {.cli = cli, .row = koine_value_first(rows), .arg = list->arg};
-	int n = 0;
+	int n = 0, r;
 
 	for (const struct column *c = list->columns; c->title && n < LIST_COLUMNS_MAX; c++) {
 		if (!is_shown(c, list, room, rows))
@@ -138,7 +138,10 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 		table_wrap(t, room);
 	else if (cli->terminal && align[n - 1] != 'r')
 		table_fit(t, room);
-	return table_print(t, stdout, cli->color);
+	r = table_print(t, stdout, cli->color);
+	if (r == 0 && list->says_more && cell.row)
+		fprintf(stderr, "the first %lld (-n N for more)\n", (long long)list->most);
+	return r;
 }
 
 /* ---- counts ---- */

@@ -33,6 +33,7 @@ struct list {
 	const struct column *columns; /* the last has no title */
 	const char *without;          /* the title of a column that is not wanted; or NULL */
 	int64_t most;                 /* rows; 0: all */
+	bool says_more;               /* on stderr, if there are more: the limit was that of -n */
 	const void *arg;              /* for the cells */
 	bool wraps;                   /* the last column wraps where it does not fit */
 	const char *below;            /* a member whose lines are printed below its row; or NULL */

@@ -10,18 +10,20 @@
 #include "cli/kit/value.h"
 #include "cli/session/session.h"
 
-enum { ROWS = 20, TITLE_MAX = 4000 };
+enum { TITLE_MAX = 4000 };
 
 static int cmd_list(struct cli *cli)
 {
 	const struct session_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int64_t limit = session_list_limit(o);
 	struct koine_json *j = params_new();
 	int r;
 
 	params_add(j, "archived", o->all ? "any" : "no");
 	params_add(j, "status", o->status);
-	params_add_int(j, "limit", o->limit ? o->limit : ROWS);
+	/* One more than the table has: whether the limit hides any. */
+	params_add_int(j, "limit", limit + (!cli->options.json && limit < SESSIONS_LIST_MAX));
 	r = call_send(cli, "session.list", j, &a);
 	if (r != 0)
 		return r;

@@ -6,7 +6,7 @@
 #include "cli/kit/value.h"
 #include "cli/session/session.h"
 
-enum { NARROW = 60 };
+enum { NARROW = 60, ROWS = 20 };
 
 enum color session_color(const struct koine_value *session)
 {
@@ -71,6 +71,11 @@ static void cell_title(const struct cell *c)
 	table_cell(c->table, session_name(c->cli, c->row));
 }
 
+int64_t session_list_limit(const struct session_options *o)
+{
+	return o->limit ? o->limit : ROWS;
+}
+
 int session_print_list(const struct cli *cli, const struct koine_value *sessions)
 {
 	static const struct column columns[] = {
@@ -84,8 +89,10 @@ int session_print_list(const struct cli *cli, const struct koine_value *sessions
 		{"TITLE", NULL, cell_title},
 		{NULL},
 	};
+	const struct list list = {
+		.columns = columns, .most = session_list_limit(cli->own), .says_more = true};
 
-	return list_print(cli, columns, sessions);
+	return list_print_as(cli, &list, sessions);
 }
 
 /* ---- all of one ---- */

@@ -38,6 +38,10 @@ extern const struct option session_tree_options[];
 enum color session_color(const struct koine_value *session);
 /* What people call it: its title, or else its summary, or else its query. */
 struct text session_name(const struct cli *cli, const struct koine_value *session);
+/* How many rows the user wants; a server is asked for one more, where it lists so many, to know whether the
+ * limit hides any. */
+enum { SESSIONS_LIST_MAX = 1000 };
+int64_t session_list_limit(const struct session_options *o);
 int session_print_list(const struct cli *cli, const struct koine_value *sessions);
 int session_print_one(const struct cli *cli, const struct koine_value *session);
 /* Prints them as JSON or with `print`; on a terminal it says so when there are none. `of_all`:
