@@ -115,17 +115,17 @@ static const struct field cancel_fields[] = {
 	{.name = "id",
 	 .type = FIELD_ANY,
 	 .required = true,
-	 .doc = "The id of the call to cancel, as it was sent on this connection",
+	 .doc = "Id of the call to cancel",
 	 .offset = offsetof(struct cancel_in, id)},
 };
 
 const struct method rpc_methods[] = {
 	{.name = "rpc.discover",
-	 .doc = "Describes every method here as an OpenRPC document",
+	 .doc = "Return an OpenRPC document of every method",
 	 .result = "{\"type\":\"object\"}",
 	 .handle = handle_discover},
 	{.name = "rpc.cancel",
-	 .doc = "Cancels a call of this connection; acts when it is read, ahead of calls that wait",
+	 .doc = "Cancel a call of this connection; it overtakes queued calls",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
 	 FIELDS(cancel_fields),
 	 .in_size = sizeof(struct cancel_in),

@@ -63,13 +63,13 @@ static const struct field forget_fields[] = {
 	{.name = "name",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "The host's name",
+	 .doc = "Name of the host",
 	 .offset = offsetof(struct host_in, name)},
 };
 
 const struct method host_methods[] = {
 	{.name = "host.list",
-	 .doc = "The hosts that share the store, by name; none where only one koined can use it",
+	 .doc = "List the hosts that share the store, by name",
 	 .result = "{\"type\":\"object\",\"properties\":{\"hosts\":{\"type\":\"array\",\"items\":{"
 		   "\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"epoch\":{\"type\":\"integer\"},\"state\":{\"enum\":[\"alive\",\"left\","
@@ -81,7 +81,7 @@ const struct method host_methods[] = {
 		   "\"this\":{\"type\":\"boolean\"}}}}}}",
 	 .handle = handle_list},
 	{.name = "host.forget",
-	 .doc = "Forgets a host that is not alive and will not come back",
+	 .doc = "Remove a dead host from the list",
 	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"forgotten\":{\"const\":true}}}",
 	 FIELDS(forget_fields),

@@ -7,9 +7,9 @@
 #define MEMORY_WHO(in)                                                                             \
 	{.name = "user_id",                                                                        \
 	 .type = FIELD_STRING,                                                                     \
-	 .doc = "Whose memories; without user and chat, everybody's",                              \
+	 .doc = "User who owns the memories; without user_id and chat_id, all memories",           \
 	 .offset = offsetof(in, who.user_id)},                                                     \
 	{                                                                                          \
-		.name = "chat_id", .type = FIELD_STRING,                                           \
-		.doc = "The chat whose memories count, too", .offset = offsetof(in, who.chat_id)   \
+		.name = "chat_id", .type = FIELD_STRING, .doc = "Include memories of this chat",   \
+		.offset = offsetof(in, who.chat_id)                                                \
 	}

@@ -19,11 +19,11 @@ struct memory_search_in {
 	{.name = "query",                                                                          \
 	 .type = FIELD_STRING,                                                                     \
 	 .required = true,                                                                         \
-	 .doc = "What to look for, in plain words",                                                \
+	 .doc = "Query in plain words",                                                            \
 	 .offset = offsetof(in, at.query)},                                                        \
 	{                                                                                          \
 		.name = "limit", .type = FIELD_INT, .default_number = 10,                          \
-		.doc = "How many at most; 0 and less means 10, above 1000 means 1000",             \
+		.doc = "Maximum number, up to 1000; 0 or less means 10",                           \
 		.offset = offsetof(in, at.limit)                                                   \
 	}
 
@@ -36,10 +36,10 @@ struct memory_list_in {
 	{.name = "limit",                                                                          \
 	 .type = FIELD_INT,                                                                        \
 	 .default_number = 20,                                                                     \
-	 .doc = "How many at most; 0 and less means 20, above 1000 means 1000",                    \
+	 .doc = "Maximum number, up to 1000; 0 or less means 20",                                  \
 	 .offset = offsetof(in, at.limit)},                                                        \
 	{                                                                                          \
-		.name = "include_expired", .type = FIELD_BOOL, .doc = "Expired ones, too",         \
+		.name = "include_expired", .type = FIELD_BOOL, .doc = "Include expired memories",  \
 		.offset = offsetof(in, at.include_expired)                                         \
 	}
 
@@ -59,20 +59,20 @@ struct memory_add_in {
 	{.name = "content",                                                                        \
 	 .type = FIELD_STRING,                                                                     \
 	 .required = true,                                                                         \
-	 .doc = "What to remember",                                                                \
+	 .doc = "Content of the memory",                                                           \
 	 .offset = offsetof(in, at.content)},                                                      \
 		{.name = "source",                                                                 \
 		 .type = FIELD_STRING,                                                             \
 		 .default_text = "rpc",                                                            \
-		 .doc = "Where it comes from",                                                     \
+		 .doc = "Source of the memory",                                                    \
 		 .offset = offsetof(in, at.source)},                                               \
 		{.name = "expires_days",                                                           \
 		 .type = FIELD_ANY,                                                                \
-		 .doc = "After how many days it is forgotten (an integer); never without",         \
+		 .doc = "Days after which it expires (integer); default: never",                   \
 		 .offset = offsetof(in, at.expires_days)},                                         \
 		{.name = "subjects",                                                               \
 		 .type = FIELD_ARRAY,                                                              \
-		 .doc = "Names of whom or what it is about",                                       \
+		 .doc = "Names of the people or things it is about",                               \
 		 .offset = offsetof(in, at.subjects)},                                             \
 		{.name = "shared",                                                                 \
 		 .type = FIELD_BOOL,                                                               \
@@ -80,27 +80,26 @@ struct memory_add_in {
 		 .offset = offsetof(in, at.shared)},                                               \
 		{.name = "created_at",                                                             \
 		 .type = FIELD_ANY,                                                                \
-		 .doc = "When it was learnt (ISO 8601), for old memories; now without",            \
+		 .doc = "Creation time (ISO 8601); default: now",                                  \
 		 .offset = offsetof(in, at.created_at)},                                           \
 		{.name = "category",                                                               \
 		 .type = FIELD_STRING,                                                             \
-		 .doc = "preference, decision, fact, entity or other",                             \
+		 .doc = "Category: preference, decision, fact, entity or other",                   \
 		 .offset = offsetof(in, at.category)},                                             \
 		{.name = "importance",                                                             \
 		 .type = FIELD_NUMBER,                                                             \
 		 .default_number = -1,                                                             \
-		 .doc = "0 to 1; 0.5 without",                                                     \
+		 .doc = "Importance, 0 to 1; default 0.5",                                         \
 		 .offset = offsetof(in, at.importance)},                                           \
 	{                                                                                          \
 		.name = "metadata", .type = FIELD_OBJECT,                                          \
-		.doc = "The client's own; comes back with every hit",                              \
-		.offset = offsetof(in, at.metadata)                                                \
+		.doc = "Any object; returned with each hit", .offset = offsetof(in, at.metadata)   \
 	}
 
 #define MEMORY_THIS_CHAT(in, at)                                                                   \
 	{                                                                                          \
-		.name = "this_chat", .type = FIELD_BOOL,                                           \
-		.doc = "Only what was learnt in the chat", .offset = offsetof(in, at)              \
+		.name = "this_chat", .type = FIELD_BOOL, .doc = "Only memories from this chat",    \
+		.offset = offsetof(in, at)                                                         \
 	}
 
 #define MEMORY_CHAT_TYPE(in, at, what)                                                             \

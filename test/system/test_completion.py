@@ -416,7 +416,7 @@ def test_what_there_is_is_offered_with_its_first_words():
             (["session", "run", "-a", ""], "recall", "recall"),
             (["messages", ""], "kitchen", "recall"),
             (["automation", "run", ""], "tidy", ""),
-            (["call", ""], "memory.add", "Remembers something"),
+            (["call", ""], "memory.add", "Add a memory"),
             (["wire", ""], "ping", None),
             (["project", "show", ""], w.daemon.root, "nothing"),
         ]
@@ -426,7 +426,7 @@ def test_what_there_is_is_offered_with_its_first_words():
             check(said is None or got[value] == said, "%r: %r", words, got[value])
         how, params = w.offered("call", "memory.add", "")
         same(how, "open")
-        same(params["content="], "What to remember")
+        same(params["content="], "Content of the memory")
 
 
 def test_the_socket_on_the_line_is_asked():

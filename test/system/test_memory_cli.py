@@ -503,8 +503,8 @@ def test_other_tables_fit_it_too():
         m = Memory(d)
         name = "a-conversation-with-a-name-that-is-long"
         same(on_terminal(["call", "create_agent", "agent_id=" + name], m.env)[0], 0, "exit code")
-        for args, columns, whole in ((["discover"], 80, "ahead of calls that wait"),
-                                     (["discover", "memory.search"], 80, "above 1000 means 1000"),
+        for args, columns, whole in ((["discover"], 80, "overtakes queued calls"),
+                                     (["discover", "memory.search"], 80, "0 or less means 10"),
                                      (["project"], 50, "PROJECT"),
                                      (["conversations"], 60, "NAME")):
             code, out, _ = on_terminal(args, dict(m.env, NO_COLOR="1"), columns)

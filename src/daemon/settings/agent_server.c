@@ -14,18 +14,19 @@ static const char *const kind_words[] = {[AGENT_SERVER_OPENCODE] = "opencode", N
 #define TEXT_AT(member) SETTING_TEXT(struct agent_server_setting, member)
 
 static const struct setting rows[] = {
-	{"agent-server", "kind", SET_WORD, AT(kind), 0, 0, "opencode", .words = kind_words},
+	{"agent-server", "kind", SET_WORD, AT(kind), 0, 0, "kind of server: opencode",
+	 .words = kind_words},
 	{"agent-server", "url", SET_TEXT, TEXT_AT(url),
-	 "http://HOST[:PORT][/PATH] on loopback, or https"},
-	{"agent-server", "username", SET_TEXT, TEXT_AT(username), "who it knows us as"},
+	 "URL of the server: http://HOST[:PORT][/PATH] on loopback, or https://…"},
+	{"agent-server", "username", SET_TEXT, TEXT_AT(username), "user name for the server"},
 	{"agent-server", "password_env", SET_VARIABLE, TEXT_AT(password_env),
-	 "the environment variable that has its password"},
+	 "environment variable that holds the password"},
 	{"agent-server", "password_file", SET_PATH, TEXT_AT(password_file),
-	 "a file (0600) with its password"},
+	 "file (mode 0600) with the password"},
 	{"agent-server", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
-	 "seconds without a byte after which it counts as away"},
+	 "seconds without data until the server counts as unreachable"},
 	{"agent-server", "away_time", SET_SECONDS, AT(away_ms), 1, 86400,
-	 "seconds that its approvals wait while it is away"},
+	 "seconds that its approvals stay pending while it is unreachable"},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

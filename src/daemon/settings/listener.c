@@ -11,7 +11,7 @@ static const struct setting row = {
 	offsetof(struct listener_setting, allow_uids),
 	0,
 	0,
-	"users beside our own and root who may connect there",
+	"additional users who may connect, besides koined's user and root",
 };
 
 static int check_name(const char *dialect, struct why *why)

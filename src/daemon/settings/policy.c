@@ -7,11 +7,11 @@
 SECTION_TEXTS(struct policy_setting, N_POLICY_KEYS);
 
 static const struct section_key keys[N_POLICY_KEYS] = {
-	[POLICY_VERDICT] = {"verdict", "allow, ask or deny"},
-	[POLICY_AGENT] = {"agent", "who asks, a pattern with * and ?; empty: any"},
-	[POLICY_TOOL] = {"tool", "the tool, a pattern; empty: any"},
-	[POLICY_INPUT] = {"input", "a pattern that any text in its input fits; empty: any"},
-	[POLICY_COMMENT] = {"comment", "what the agent is told with it"},
+	[POLICY_VERDICT] = {"verdict", "verdict: allow, ask or deny"},
+	[POLICY_AGENT] = {"agent", "pattern for the agent, with * and ?; empty for any"},
+	[POLICY_TOOL] = {"tool", "pattern for the tool; empty for any"},
+	[POLICY_INPUT] = {"input", "pattern for the texts in the input; empty for any"},
+	[POLICY_COMMENT] = {"comment", "comment, sent to the agent with the verdict"},
 };
 
 int policy_settings_check(const struct approval_settings *a, struct why *why)

@@ -11,7 +11,7 @@ static const struct setting row = {
 	offsetof(struct group_setting, parallel),
 	0,
 	10000,
-	"tasks of the group that run side by side; 0 for no limit of its own",
+	"maximum number of running tasks of the group; 0 means no limit",
 };
 
 /* Clients may name groups freely. */

@@ -440,9 +440,9 @@ static int free_all(struct dialect_host *h, struct why *why)
 
 static const struct setting rows[] = {
 	{"project", "webhooks", SET_TEXT, SETTING_TEXT(struct aiwg_settings, webhooks),
-	 "where webhooks of projects may go: beginnings of addresses; empty for nowhere"},
+	 "URL prefixes that webhooks of projects may call; empty for none"},
 	{"project", "rules", SET_UNSIGNED, offsetof(struct aiwg_settings, rules), 0,
-	 PROJECT_RULES_MAX, "how many rules of one project are used"},
+	 PROJECT_RULES_MAX, "maximum number of rules of one project"},
 };
 
 static const struct aiwg_settings defaults = {.rules = 256};

@@ -23,7 +23,8 @@ static const struct error_row errors[N_REFUSALS] = {
 #define TOKEN(in)                                                                                  \
 	{                                                                                          \
 		.name = "context_token", .type = FIELD_STRING,                                     \
-		.doc = "A signed context; where a secret is set, identity comes from it alone",    \
+		.doc = "Signed context token; with ash.context_secret it alone sets user and "     \
+		       "chat",                                                                     \
 		.offset = offsetof(in, who.context_token)                                          \
 	}
 
@@ -32,8 +33,9 @@ static const struct error_row errors[N_REFUSALS] = {
 /* Fields of the methods that find memories. */
 #define WHERE(in)                                                                                  \
 	MEMORY_THIS_CHAT(in, this_chat),                                                           \
-		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
-				 "group or supergroup: nothing that was learnt in private")
+		MEMORY_CHAT_TYPE(                                                                  \
+			in, who.chat_type,                                                         \
+			"Type of the chat; group and supergroup hide memories from private chats")
 
 static const struct field search_fields[] = {
 	MEMORY_SEARCH_FIELDS(struct search_in, search),
@@ -43,8 +45,7 @@ static const struct field search_fields[] = {
 
 static const struct field add_fields[] = {
 	MEMORY_ADD_FIELDS(struct add_in, add, "Belongs to the chat, not to the user"),
-	MEMORY_CHAT_TYPE(struct add_in, who.chat_type,
-			 "What kind of chat it was learnt in: private, group, ..."),
+	MEMORY_CHAT_TYPE(struct add_in, who.chat_type, "Type of the chat: private, group, ..."),
 	WHO(struct add_in),
 };
 
@@ -58,7 +59,7 @@ static const struct field delete_fields[] = {
 	{.name = "memory_id",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Its id, or the beginning of it",
+	 .doc = "Id of the memory, or a unique prefix",
 	 .offset = offsetof(struct delete_in, memory_id)},
 	WHO(struct delete_in),
 };
@@ -67,7 +68,7 @@ static const struct field reload_fields[] = {TOKEN(struct reload_in)};
 
 static const struct method methods[] = {
 	{.name = "memory.search",
-	 .doc = "Finds memories, best first",
+	 .doc = "Search memories, best match first",
 	 .result = MEMORY_ROWS,
 	 FIELDS(search_fields),
 	 .in_size = sizeof(struct search_in),
@@ -75,14 +76,14 @@ static const struct method methods[] = {
 	 .before = ash_before_search,
 	 .where = READER},
 	{.name = "memory.add",
-	 .doc = "Remembers something",
+	 .doc = "Add a memory",
 	 .result = "{\"type\":\"object\"}",
 	 FIELDS(add_fields),
 	 .in_size = sizeof(struct add_in),
 	 .handle = ash_add,
 	 .where = WRITER},
 	{.name = "memory.list",
-	 .doc = "Lists memories, newest first",
+	 .doc = "List memories, newest first",
 	 .result = MEMORY_ROWS,
 	 FIELDS(list_fields),
 	 .in_size = sizeof(struct list_in),
@@ -90,14 +91,14 @@ static const struct method methods[] = {
 	 .at_once = ash_list_at_once,
 	 .where = READER},
 	{.name = "memory.delete",
-	 .doc = "Forgets a memory",
+	 .doc = "Delete a memory",
 	 .result = "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"boolean\"}}}",
 	 FIELDS(delete_fields),
 	 .in_size = sizeof(struct delete_in),
 	 .handle = ash_delete,
 	 .where = WRITER},
 	{.name = "config.reload",
-	 .doc = "Reads the settings again",
+	 .doc = "Reload the settings",
 	 .result = "{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"}}}",
 	 FIELDS(reload_fields),
 	 .in_size = sizeof(struct reload_in),
@@ -108,7 +109,7 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"ash", "context_secret", SET_SECRET, SETTING_TEXT(struct ash_settings, context_secret),
-	 "calls must carry a token signed with it; empty for none",
+	 "secret that signs context tokens, which calls must then send; empty for none",
 	 .secret = "ASH_CONTEXT_TOKEN_SECRET"},
 };
 

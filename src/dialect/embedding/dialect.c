@@ -23,7 +23,7 @@ static const struct field embed_fields[] = {
 	{.name = "text",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "What a vector is made of",
+	 .doc = "Text to embed",
 	 .offset = offsetof(struct embed_in, text)},
 };
 
@@ -31,7 +31,7 @@ static const struct field batch_fields[] = {
 	{.name = "texts",
 	 .type = FIELD_ARRAY,
 	 .required = true,
-	 .doc = "A vector is made of each",
+	 .doc = "Texts to embed",
 	 .offset = offsetof(struct embed_batch_in, texts)},
 };
 
@@ -43,7 +43,7 @@ static const struct field openai_fields[] = {
 	 .offset = offsetof(struct embed_openai_in, input)},
 	{.name = "model",
 	 .type = FIELD_STRING,
-	 .doc = "Ours, or left out",
+	 .doc = "The configured model; default: the same",
 	 .offset = offsetof(struct embed_openai_in, model)},
 	{.name = "encoding_format",
 	 .type = FIELD_STRING,
@@ -52,7 +52,7 @@ static const struct field openai_fields[] = {
 	 .offset = offsetof(struct embed_openai_in, encoding_format)},
 	{.name = "dimensions",
 	 .type = FIELD_INT,
-	 .doc = "As many as there are, or left out",
+	 .doc = "Number of dimensions of the model; default: the same",
 	 .offset = offsetof(struct embed_openai_in, dimensions)},
 };
 

@@ -18,20 +18,21 @@
 
 static const struct setting rows[] = {
 	{"gateway", "token_file", SET_PATH, TEXT_AT(token_file),
-	 "a file (0600) with the token that its calls must carry; empty for OPENCLAW_UI_TOKEN",
+	 "file (mode 0600) with the token that calls must send; empty for OPENCLAW_UI_TOKEN",
 	 .secret = "OPENCLAW_UI_TOKEN"},
 	{"gateway", "tools", SET_TEXT, TEXT_AT(tool_names),
-	 "what its agents may use: memory, exec, read, write, edit, with commas; or none"},
+	 "tools for its agents: memory, exec, read, write, edit, separated by commas; or none"},
 	{"gateway", "folder", SET_PATH, TEXT_AT(folder),
-	 "where exec, read, write and edit work, and nowhere else"},
+	 "folder that exec, read, write and edit are limited to"},
 	{"gateway", "timeout", SET_SECONDS, AT(timeout_ms), 1, 86400,
-	 "seconds that an agent may say nothing"},
+	 "seconds of silence until the turn of an agent is cancelled"},
 	{"gateway", "ping", SET_SECONDS, AT(ping_ms), 1, 86400,
-	 "seconds of silence after which a WebSocket's client is asked whether it is there"},
+	 "seconds of silence until a WebSocket client gets a ping"},
 	{"gateway", "process", SET_BOOL, AT(process), 0, 0,
-	 "let its clients start programs, each after it was approved"},
+	 "let clients start programs, each after approval"},
 	{"gateway", "environment", SET_VARIABLES, TEXT_AT(environment),
-	 "what exec and its programs get beside a short list: NAME, NAME* or NAME=VALUE each"},
+	 "additional variables for exec and programs: NAME, NAME* or NAME=VALUE, separated by "
+	 "spaces"},
 };
 
 static const struct gateway_settings defaults = {

@@ -25,7 +25,7 @@ static const struct {
 		"Remember something for later conversations.",
 		OBJECT("\"text\"",
 			FIELD("text", "string", "What to remember, in a sentence") ","
-			FIELD("category", "string", "preference, decision, fact, entity or other") ","
+			FIELD("category", "string", "Category: preference, decision, fact, entity or other") ","
 			FIELD("importance", "number", "0 to 1; 0.7"))},
 	[TOOL_EXEC] = {
 		"Run a command by /bin/sh in the working folder.",

@@ -51,7 +51,7 @@ static const struct error_row errors[N_REFUSALS] = {
 
 #define TURNS                                                                                      \
 	{                                                                                          \
-		.name = "max_turns", .type = FIELD_INT, .doc = "After how many turns it ends",     \
+		.name = "max_turns", .type = FIELD_INT, .doc = "Maximum number of turns",          \
 		.offset = offsetof(struct hld_run_in, max_turns)                                   \
 	}
 
@@ -62,46 +62,46 @@ static const struct error_row errors[N_REFUSALS] = {
 	}
 
 static const struct field launch_fields[] = {
-	NEEDED(struct hld_run_in, query, "What the agent is to do"),
+	NEEDED(struct hld_run_in, query, "Prompt for the agent"),
 	RUN(model, "opus or sonnet; anything else lets the agent decide"),
 	{.name = "mcp_config",
 	 .type = FIELD_OBJECT,
 	 .for_humans = HUMANS,
 	 .doc = "MCP servers: {\"mcpServers\": {NAME: {\"command\", \"args\", \"env\"}}}",
 	 .offset = offsetof(struct hld_run_in, mcp_config)},
-	CHOICE(permission_prompt_tool, "The MCP tool that is asked for permission"),
-	CHOICE(working_dir, "The folder it works in; the daemon's own without"),
+	CHOICE(permission_prompt_tool, "MCP tool that decides permissions"),
+	CHOICE(working_dir, "Working folder; default: the daemon's"),
 	TURNS,
-	RUN(system_prompt, "In the place of the agent's own"),
-	RUN(append_system_prompt, "Behind the agent's own"),
+	RUN(system_prompt, "Replace the agent's system prompt"),
+	RUN(append_system_prompt, "Append to the agent's system prompt"),
 	CHOICES(allowed_tools, "Tools that need no permission"),
 	TOOLS(disallowed_tools, "Tools that it has not"),
 	CHOICES(additional_directories, "Folders that it may use besides working_dir"),
-	RUN(custom_instructions, "Behind what is appended to the agent's own"),
-	RUN(title, "The session's title"),
-	FLAG(struct hld_run_in, verbose, "The agent always says all"),
-	FLAG(struct hld_run_in, dangerously_skip_permissions, "Refused, where it is true"),
+	RUN(custom_instructions, "Instructions, appended after append_system_prompt"),
+	RUN(title, "Title of the session"),
+	FLAG(struct hld_run_in, verbose, "Ignored; output is always verbose"),
+	FLAG(struct hld_run_in, dangerously_skip_permissions, "Not supported; true is refused"),
 	{.name = "dangerously_skip_permissions_timeout",
 	 .type = FIELD_INT,
-	 .doc = "Refused",
+	 .doc = "Not supported; refused",
 	 .offset = offsetof(struct hld_run_in, dangerously_skip_permissions_timeout)},
 };
 
 static const struct field continue_fields[] = {
 	NEEDED(struct hld_run_in, session_id, "The session to go on from"),
 	NEEDED(struct hld_run_in, query, "What the agent is to do now"),
-	RUN(system_prompt, "In the place of the agent's own"),
-	RUN(append_system_prompt, "Behind the agent's own"),
+	RUN(system_prompt, "Replace the agent's system prompt"),
+	RUN(append_system_prompt, "Append to the agent's system prompt"),
 	{.name = "mcp_config",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS,
-	 .doc = "MCP servers, as JSON in a text",
+	 .doc = "MCP servers, as JSON text",
 	 .offset = offsetof(struct hld_run_in, mcp_config_text)},
-	CHOICE(permission_prompt_tool, "The MCP tool that is asked for permission"),
+	CHOICE(permission_prompt_tool, "MCP tool that decides permissions"),
 	CHOICES(allowed_tools, "Tools that need no permission"),
 	TOOLS(disallowed_tools, "Tools that it has not"),
 	CHOICES(additional_directories, "Folders that it may use besides working_dir"),
-	RUN(custom_instructions, "Behind what is appended to the agent's own"),
+	RUN(custom_instructions, "Instructions, appended after append_system_prompt"),
 	RUN(title, "The new session's title"),
 	TURNS,
 };
@@ -111,8 +111,10 @@ static const struct field session_fields[] = {
 };
 
 static const struct field conversation_fields[] = {
-	TEXT_FIELD(struct hld_session_in, session_id, "Which session, with all it goes on from"),
-	TEXT_FIELD(struct hld_session_in, claude_session_id, "By the agent's own id, instead"),
+	TEXT_FIELD(struct hld_session_in, session_id,
+		   "Id of the session; includes the sessions that it continues"),
+	TEXT_FIELD(struct hld_session_in, claude_session_id,
+		   "The agent's own session id, instead of session_id"),
 };
 
 static const struct field archive_fields[] = {
@@ -122,7 +124,7 @@ static const struct field archive_fields[] = {
 
 static const struct field title_fields[] = {
 	NEEDED(struct hld_session_in, session_id, "Which session"),
-	TEXT_FIELD(struct hld_session_in, title, "What people call it; nothing takes it away"),
+	TEXT_FIELD(struct hld_session_in, title, "Title; an empty one removes it"),
 };
 
 static const struct field leaves_fields[] = {
@@ -136,22 +138,22 @@ static const struct field paths_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "How many at most",
+	 .doc = "Maximum number",
 	 .offset = offsetof(struct hld_paths_in, limit)},
 };
 
 #define APPROVAL(member, about) TEXT_FIELD(struct hld_approval_in, member, about)
 
 static const struct field fetch_fields[] = {
-	APPROVAL(session_id, "Only those of this session"),
+	APPROVAL(session_id, "Only approvals of this session"),
 };
 
 static const struct field decision_fields[] = {
 	NEEDED(struct hld_approval_in, decision, "approve or deny; respond to a human contact"),
-	APPROVAL(call_id, "Which one, as clients of the first two generations say it"),
-	APPROVAL(approval_id, "Which one, as later clients say it"),
-	APPROVAL(type, "function_call or human_contact; needed with call_id"),
-	APPROVAL(comment, "Why, or the answer; needed to deny and to respond"),
+	APPROVAL(call_id, "Id of the approval, in clients of the first two generations"),
+	APPROVAL(approval_id, "Id of the approval, in later clients"),
+	APPROVAL(type, "function_call or human_contact; required with call_id"),
+	APPROVAL(comment, "Reason or answer; required to deny and to respond"),
 };
 
 static const struct field create_fields[] = {
@@ -160,23 +162,23 @@ static const struct field create_fields[] = {
 	{.name = "tool_input",
 	 .type = FIELD_ANY,
 	 .required = true,
-	 .doc = "What it would give to it",
+	 .doc = "Input of the tool",
 	 .offset = offsetof(struct hld_approval_in, tool_input)},
-	APPROVAL(tool_use_id, "The agent's own id of the call"),
+	APPROVAL(tool_use_id, "The agent's id of the tool call"),
 };
 
 static const struct field approval_fields[] = {
-	NEEDED(struct hld_approval_in, approval_id, "Which one"),
+	NEEDED(struct hld_approval_in, approval_id, "Id of the approval"),
 };
 
 static const struct field subscribe_fields[] = {
 	{.name = "event_types",
 	 .type = FIELD_ARRAY,
-	 .doc = "Only these: session_status_changed, conversation_updated, new_approval, "
+	 .doc = "Event types: session_status_changed, conversation_updated, new_approval, "
 		"approval_resolved",
 	 .offset = offsetof(struct hld_subscribe_in, event_types)},
-	TEXT_FIELD(struct hld_subscribe_in, session_id, "Only of this session"),
-	TEXT_FIELD(struct hld_subscribe_in, run_id, "Only of this run"),
+	TEXT_FIELD(struct hld_subscribe_in, session_id, "Only events of this session"),
+	TEXT_FIELD(struct hld_subscribe_in, run_id, "Only events of this run"),
 };
 
 #define PROPERTIES(list) "{\"type\":\"object\",\"properties\":{" list "}}"
@@ -186,44 +188,44 @@ static const struct field subscribe_fields[] = {
 
 static const struct method methods[] = {
 	{.name = "health",
-	 .doc = "Says that the daemon is well, and a version that its clients know",
+	 .doc = "Return the health of the daemon, and a version that clients of hld accept",
 	 .result = PROPERTIES("\"status\":{\"const\":\"ok\"}," STRING("version")),
 	 .handle = hld_health},
 	{.name = "launchSession",
-	 .doc = "Starts an agent over a new conversation",
+	 .doc = "Start a session",
 	 .result = PROPERTIES(STRING("session_id") "," STRING("run_id")),
 	 FIELDS(launch_fields),
 	 .in_size = sizeof(struct hld_run_in),
 	 .handle = hld_launch,
 	 .flags = METHOD_LATER},
 	{.name = "listSessions",
-	 .doc = "All sessions, the last active first",
+	 .doc = "List sessions, last active first",
 	 .result = PROPERTIES(LIST("sessions")),
 	 .handle = hld_list,
 	 .where = READER},
 	{.name = "getSessionLeaves",
-	 .doc = "Sessions that no other goes on from, the last active first",
+	 .doc = "List sessions that no other session continues, last active first",
 	 .result = PROPERTIES(LIST("sessions")),
 	 FIELDS(leaves_fields),
 	 .in_size = sizeof(struct hld_leaves_in),
 	 .handle = hld_leaves,
 	 .where = READER},
 	{.name = "getConversation",
-	 .doc = "What was said in a session and those it goes on from, in order",
+	 .doc = "List events of a session and of those it continues, in order",
 	 .result = PROPERTIES(LIST("events")),
 	 FIELDS(conversation_fields),
 	 .in_size = sizeof(struct hld_session_in),
 	 .handle = hld_conversation,
 	 .where = READER},
 	{.name = "getSessionState",
-	 .doc = "How a session is",
+	 .doc = "Return the state of a session",
 	 .result = PROPERTIES("\"session\":{\"type\":\"object\"}"),
 	 FIELDS(session_fields),
 	 .in_size = sizeof(struct hld_session_in),
 	 .handle = hld_state,
 	 .where = READER},
 	{.name = "continueSession",
-	 .doc = "Starts an agent where another session has ended; one that runs is ended first",
+	 .doc = "Continue a session; a running one is interrupted first",
 	 .result = PROPERTIES(STRING("session_id") "," STRING("run_id") "," STRING(
 		 "claude_session_id") "," STRING("parent_session_id")),
 	 FIELDS(continue_fields),
@@ -231,63 +233,63 @@ static const struct method methods[] = {
 	 .handle = hld_continue,
 	 .flags = METHOD_LATER},
 	{.name = "interruptSession",
-	 .doc = "Tells a session that runs to end",
+	 .doc = "Interrupt a running session",
 	 .result = PROPERTIES(SUCCESS "," STRING("session_id") "," STRING("status")),
 	 FIELDS(session_fields),
 	 .in_size = sizeof(struct hld_session_in),
 	 .handle = hld_interrupt,
 	 .flags = METHOD_LATER},
 	{.name = "archiveSession",
-	 .doc = "Puts a session away, or brings it back",
+	 .doc = "Archive or unarchive a session",
 	 .result = PROPERTIES(SUCCESS),
 	 FIELDS(archive_fields),
 	 .in_size = sizeof(struct hld_session_in),
 	 .handle = hld_archive,
 	 .where = WRITER},
 	{.name = "updateSessionTitle",
-	 .doc = "Gives a session a title",
+	 .doc = "Set the title of a session",
 	 .result = PROPERTIES(SUCCESS),
 	 FIELDS(title_fields),
 	 .in_size = sizeof(struct hld_session_in),
 	 .handle = hld_title,
 	 .where = WRITER},
 	{.name = "getRecentPaths",
-	 .doc = "Folders that sessions worked in, the last used first",
+	 .doc = "List working folders, last used first",
 	 .result = PROPERTIES(LIST("paths")),
 	 FIELDS(paths_fields),
 	 .in_size = sizeof(struct hld_paths_in),
 	 .handle = hld_paths,
 	 .where = READER},
 	{.name = "fetchApprovals",
-	 .doc = "What waits for a human's decision, the oldest first",
+	 .doc = "List pending approvals, oldest first",
 	 .result = PROPERTIES(LIST("approvals")),
 	 FIELDS(fetch_fields),
 	 .in_size = sizeof(struct hld_approval_in),
 	 .handle = hld_fetch_approvals,
 	 .where = READER},
 	{.name = "sendDecision",
-	 .doc = "Decides what waits; the first decision counts",
+	 .doc = "Decide an approval; the first decision wins",
 	 .result = PROPERTIES(SUCCESS "," STRING("error")),
 	 FIELDS(decision_fields),
 	 .in_size = sizeof(struct hld_approval_in),
 	 .handle = hld_send_decision,
 	 .flags = METHOD_LATER},
 	{.name = "createApproval",
-	 .doc = "Asks whether a tool may be called, and does not wait",
+	 .doc = "Ask for permission to call a tool, without waiting",
 	 .result = PROPERTIES(STRING("approval_id")),
 	 FIELDS(create_fields),
 	 .in_size = sizeof(struct hld_approval_in),
 	 .handle = hld_create_approval,
 	 .flags = METHOD_LATER},
 	{.name = "getApproval",
-	 .doc = "One approval, decided or not",
+	 .doc = "Return one approval",
 	 .result = PROPERTIES("\"approval\":{\"type\":\"object\"}"),
 	 FIELDS(approval_fields),
 	 .in_size = sizeof(struct hld_approval_in),
 	 .handle = hld_get_approval,
 	 .where = READER},
 	{.name = "Subscribe",
-	 .doc = "Tells of events from now on; the connection is for nothing else then",
+	 .doc = "Receive events on this connection, which then carries nothing else",
 	 .result = PROPERTIES(STRING("subscription_id") "," STRING("message")),
 	 FIELDS(subscribe_fields),
 	 .in_size = sizeof(struct hld_subscribe_in),
@@ -296,7 +298,7 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"hld", "heartbeat", SET_SECONDS, offsetof(struct hld_settings, heartbeat_ms), 1, 86400,
-	 "seconds of silence, before its subscribers are told that the daemon is there"},
+	 "seconds of silence until subscribers get a heartbeat"},
 };
 
 static const struct hld_settings defaults = {.heartbeat_ms = 30000};

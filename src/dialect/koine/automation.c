@@ -162,7 +162,7 @@ static struct done handle_run(struct call *c)
 #define PROJECT(in)                                                                                \
 	{                                                                                          \
 		.name = "project", .type = FIELD_STRING,                                           \
-		.doc = "Those of one folder; \"\": those of the settings; all without",            \
+		.doc = "Project folder; \"\" for rules of koine.conf; default: all",               \
 		.offset = offsetof(in, project)                                                    \
 	}
 
@@ -172,7 +172,7 @@ static const struct field log_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = RULE_LOG_MAX,
-	 .doc = "How many of the newest, up to 1000",
+	 .doc = "Maximum number of entries, newest first, up to 1000",
 	 .offset = offsetof(struct rules_in, limit)},
 	PROJECT(struct rules_in),
 };
@@ -181,21 +181,21 @@ static const struct field run_fields[] = {
 	{.name = "rule",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Its name",
+	 .doc = "Name of the rule",
 	 .offset = offsetof(struct run_in, rule)},
 	PROJECT(struct run_in),
 };
 
 const struct method koine_automation_methods[] = {
 	{.name = "automation.rules",
-	 .doc = "The rules there are, and when they last did something",
+	 .doc = "List rules and when they last ran",
 	 .result = "{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},"
 		   "\"rules\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 FIELDS(rules_fields),
 	 .in_size = sizeof(struct rules_in),
 	 .handle = handle_rules},
 	{.name = "automation.run",
-	 .doc = "Does what a rule says, whatever its trigger and cooldown",
+	 .doc = "Run the action of a rule, ignoring trigger and cooldown",
 	 .result = "{\"type\":\"object\",\"properties\":{\"rule\":{\"type\":\"string\"},"
 		   "\"run\":{\"const\":true}}}",
 	 FIELDS(run_fields),
@@ -203,7 +203,7 @@ const struct method koine_automation_methods[] = {
 	 .handle = handle_run,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "automation.log",
-	 .doc = "What rules did, oldest first, as long as events are kept",
+	 .doc = "List what rules did, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"log\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 FIELDS(log_fields),

@@ -296,7 +296,7 @@ struct agents_in {
 static const struct field agents_fields[] = {
 	{.name = "names",
 	 .type = FIELD_BOOL,
-	 .doc = "Only which there are: none of them is asked whether it answers",
+	 .doc = "Return names only, without checking that agents respond",
 	 .offset = offsetof(struct agents_in, names)},
 };
 
@@ -325,7 +325,7 @@ static struct done handle_agents(struct call *c)
 
 const struct method koine_chat_methods[] = {
 	{.name = "chat.stream",
-	 .doc = "Asks an agent; its text comes in chat.text notifications, then whole",
+	 .doc = "Ask an agent; stream the answer in chat.text notifications",
 	 .result = "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\"},"
 		   "\"request_id\":{\"type\":[\"string\",\"integer\"]},"
 		   "\"conversation\":{\"type\":\"string\"},"
@@ -338,7 +338,7 @@ const struct method koine_chat_methods[] = {
 	 .handle = handle_stream,
 	 .flags = METHOD_LATER},
 	{.name = "chat.agents",
-	 .doc = "The agents there are, and whether they answer",
+	 .doc = "List agents and check that they respond",
 	 .result = "{\"type\":\"object\",\"properties\":{\"agents\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 FIELDS(agents_fields),

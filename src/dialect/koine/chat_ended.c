@@ -148,17 +148,17 @@ static struct done handle_purge(struct call *c)
 #define PAGE(in)                                                                                   \
 	{.name = "offset",                                                                         \
 	 .type = FIELD_INT,                                                                        \
-	 .doc = "How many are left out",                                                           \
+	 .doc = "Number of rows to skip",                                                          \
 	 .offset = offsetof(in, offset)},                                                          \
 	{                                                                                          \
 		.name = "limit", .type = FIELD_INT, .default_number = 200,                         \
-		.doc = "How many at most, 1 to 2000", .offset = offsetof(in, limit)                \
+		.doc = "Maximum number of rows, 1 to 2000", .offset = offsetof(in, limit)          \
 	}
 
 static const struct field ended_fields[] = {
 	{.name = "conversation",
 	 .type = FIELD_STRING,
-	 .doc = "Only those of that name",
+	 .doc = "Name of the conversation; default: all",
 	 .offset = offsetof(struct ended_in, conversation)},
 	PAGE(struct ended_in),
 };
@@ -167,7 +167,7 @@ static const struct field read_fields[] = {
 	{.name = "number",
 	 .type = FIELD_INT,
 	 .required = true,
-	 .doc = "As chat.past has it",
+	 .doc = "Number from chat.past",
 	 .offset = offsetof(struct read_in, number)},
 	PAGE(struct read_in),
 };
@@ -175,15 +175,15 @@ static const struct field read_fields[] = {
 static const struct field purge_fields[] = {
 	{.name = "number",
 	 .type = FIELD_INT,
-	 .doc = "That one",
+	 .doc = "Number of the conversation to delete",
 	 .offset = offsetof(struct purge_in, number)},
 	{.name = "before",
 	 .type = FIELD_STRING,
-	 .doc = "All that were ended before this time",
+	 .doc = "Delete conversations that ended before this time",
 	 .offset = offsetof(struct purge_in, before)},
 	{.name = "all",
 	 .type = FIELD_BOOL,
-	 .doc = "All that were ended",
+	 .doc = "Delete all ended conversations",
 	 .offset = offsetof(struct purge_in, all)},
 };
 
@@ -191,21 +191,21 @@ static const struct field purge_fields[] = {
 
 const struct method koine_chat_ended_methods[] = {
 	{.name = "chat.past",
-	 .doc = "Conversations that were ended, the last one first",
+	 .doc = "List ended conversations, last ended first",
 	 .result = OBJECT,
 	 FIELDS(ended_fields),
 	 .in_size = sizeof(struct ended_in),
 	 .handle = handle_ended,
 	 .where = READER},
 	{.name = "chat.read",
-	 .doc = "What was said in a conversation that was ended, oldest first",
+	 .doc = "List messages of an ended conversation, oldest first",
 	 .result = OBJECT,
 	 FIELDS(read_fields),
 	 .in_size = sizeof(struct read_in),
 	 .handle = handle_read,
 	 .where = READER},
 	{.name = "chat.purge",
-	 .doc = "Deletes conversations that were ended, for good",
+	 .doc = "Delete ended conversations permanently",
 	 .result = OBJECT,
 	 FIELDS(purge_fields),
 	 .in_size = sizeof(struct purge_in),

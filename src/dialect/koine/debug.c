@@ -39,16 +39,14 @@ static const struct field sleep_fields[] = {
 	{.name = "ms",
 	 .type = FIELD_INT,
 	 .required = true,
-	 .doc = "Milliseconds, at most an hour",
+	 .doc = "Milliseconds, up to one hour",
 	 .offset = offsetof(struct sleep_in, ms)},
 };
 
 const struct method koine_debug_methods[] = {
-	{.name = "debug.echo",
-	 .doc = "Answers with its parameters, as they were sent",
-	 .handle = debug_echo},
+	{.name = "debug.echo", .doc = "Return the parameters unchanged", .handle = debug_echo},
 	{.name = "debug.sleep",
-	 .doc = "Answers after a while; can be cancelled",
+	 .doc = "Respond after a delay; can be cancelled",
 	 .result = "{\"type\":\"object\",\"properties\":{\"slept_ms\":{\"type\":\"integer\"}}}",
 	 FIELDS(sleep_fields),
 	 .in_size = sizeof(struct sleep_in),

@@ -27,42 +27,42 @@ const struct error_row koine_errors[N_REFUSALS] = {
 static const struct field stop_fields[] = {
 	{.name = "force",
 	 .type = FIELD_BOOL,
-	 .doc = "Do not wait for what runs",
+	 .doc = "Do not wait for running work",
 	 .offset = offsetof(struct stop_in, force)},
 };
 
 static const struct field drain_fields[] = {
 	{.name = "time",
 	 .type = FIELD_INT,
-	 .doc = "Milliseconds to wait at most; 0: without a limit",
+	 .doc = "Maximum milliseconds to wait; 0 means no limit",
 	 .offset = offsetof(struct daemon_drain_in, time_ms)},
 };
 
 static const struct field log_fields[] = {
 	{.name = "after",
 	 .type = FIELD_INT,
-	 .doc = "Only lines of higher numbers",
+	 .doc = "Return lines with a higher number",
 	 .offset = offsetof(struct daemon_log_in, after)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = LOG_TAIL_LINES,
-	 .doc = "At most so many, the newest",
+	 .doc = "Maximum number of lines, newest first",
 	 .offset = offsetof(struct daemon_log_in, limit)},
 };
 
 static const struct method methods[] = {
 	{.name = "ping",
-	 .doc = "Answers at once",
+	 .doc = "Respond at once",
 	 .result = "{\"type\":\"object\",\"properties\":{\"pong\":{\"const\":true},"
 		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
 	 .handle = dialect_ping},
 	{.name = "health",
-	 .doc = "Says that the daemon is well, and its version",
+	 .doc = "Return the health and version of the daemon",
 	 .result = "{\"type\":\"object\",\"properties\":{\"status\":{\"const\":\"ok\"},"
 		   "\"version\":{\"type\":\"string\"}}}",
 	 .handle = koine_health},
 	{.name = "daemon.status",
-	 .doc = "Process, uptime, and every listener with its counts",
+	 .doc = "Return process, uptime, store and listeners",
 	 .result = "{\"type\":\"object\",\"properties\":{\"pid\":{\"type\":\"integer\"},"
 		   "\"version\":{\"type\":\"string\"},\"uptime_seconds\":{\"type\":\"integer\"},"
 		   "\"started_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
@@ -74,7 +74,7 @@ static const struct method methods[] = {
 		   "\"subsystems\":{\"type\":\"object\"}}}",
 	 .handle = koine_daemon_status},
 	{.name = "daemon.log",
-	 .doc = "The last lines of the daemon's log, oldest first",
+	 .doc = "Return the last lines of the log, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"lines\":{\"type\":\"array\",\"items\":{"
 		   "\"type\":\"object\",\"properties\":{\"number\":{\"type\":\"integer\"},"
 		   "\"time\":{\"type\":\"string\",\"format\":\"date-time\"},"
@@ -83,12 +83,13 @@ static const struct method methods[] = {
 	 .in_size = sizeof(struct daemon_log_in),
 	 .handle = koine_daemon_log},
 	{.name = "daemon.reload",
-	 .doc = "Reads the settings again: agents, rules, policies, limits",
+	 .doc = "Reload the settings: agents, rules, policies, notifiers, limits",
 	 .result = "{\"type\":\"object\",\"properties\":{\"reloaded\":{\"const\":true},"
 		   "\"settings\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 .handle = koine_daemon_reload},
 	{.name = "daemon.drain",
-	 .doc = "Starts no task and no session until the connection closes; answers when none runs",
+	 .doc = "Start no new tasks or sessions until the connection closes; respond when none "
+		"runs",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
 		   "\"sessions\":{\"type\":\"integer\"}}}",
 	 FIELDS(drain_fields),
@@ -96,7 +97,7 @@ static const struct method methods[] = {
 	 .handle = koine_daemon_drain,
 	 .flags = METHOD_LATER},
 	{.name = "daemon.stop",
-	 .doc = "Stops the daemon in good order",
+	 .doc = "Stop the daemon gracefully",
 	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",
 	 FIELDS(stop_fields),
 	 .in_size = sizeof(struct stop_in),

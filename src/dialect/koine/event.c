@@ -365,13 +365,13 @@ static const struct field unsubscribe_fields[] = {
 	{.name = "subscription",
 	 .type = FIELD_INT,
 	 .required = true,
-	 .doc = "As event.subscribe answered",
+	 .doc = "Number returned by event.subscribe",
 	 .offset = offsetof(struct unsubscribe_in, subscription)},
 };
 
 const struct method koine_event_methods[] = {
 	{.name = "event.subscribe",
-	 .doc = "Tells of events as they come, in notifications on this connection",
+	 .doc = "Receive events as notifications on this connection",
 	 .result = "{\"type\":\"object\",\"properties\":{\"subscription\":{\"type\":\"integer\"},"
 		   "\"last\":{\"type\":\"integer\"}}}",
 	 .fields = event_in_fields,
@@ -380,13 +380,13 @@ const struct method koine_event_methods[] = {
 	 .handle = handle_subscribe,
 	 .flags = METHOD_LATER},
 	{.name = "event.unsubscribe",
-	 .doc = "Ends a subscription of this connection",
+	 .doc = "End a subscription of this connection",
 	 .result = "{\"type\":\"object\",\"properties\":{\"unsubscribed\":{\"type\":\"boolean\"}}}",
 	 FIELDS(unsubscribe_fields),
 	 .in_size = sizeof(struct unsubscribe_in),
 	 .handle = handle_unsubscribe},
 	{.name = "event.list",
-	 .doc = "Events that are held: the newest, or what came since then",
+	 .doc = "List stored events: the newest, or those after `since`",
 	 .result = "{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}},\"last\":{\"type\":\"integer\"},"
 		   "\"more\":{\"type\":\"boolean\"},\"gone\":{\"type\":\"integer\"}}}",

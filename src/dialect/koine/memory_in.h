@@ -16,11 +16,11 @@ struct memory_who_in {
 #define MEMORY_WHERE(in)                                                                           \
 	{.name = "project",                                                                        \
 	 .type = FIELD_STRING,                                                                     \
-	 .doc = "The project whose memories count, too: host/owner/name of a remote, or a path",   \
+	 .doc = "Include this project: host/owner/name of its git remote, or a path",              \
 	 .offset = offsetof(in, who.project)},                                                     \
 	{                                                                                          \
-		.name = "common", .type = FIELD_BOOL,                                              \
-		.doc = "The common ones alone, whoever asks", .offset = offsetof(in, who.common)   \
+		.name = "common", .type = FIELD_BOOL, .doc = "Only common memories",               \
+		.offset = offsetof(in, who.common)                                                 \
 	}
 
 /* What was believed at another time. */
@@ -31,7 +31,8 @@ struct memory_then_in {
 
 #define MEMORY_AT(in, where)                                                                       \
 	{                                                                                          \
-		.name = "at", .type = FIELD_ANY, .doc = "What was valid at this time (ISO 8601)",  \
+		.name = "at", .type = FIELD_ANY,                                                   \
+		.doc = "Return what was valid at this time (ISO 8601)",                            \
 		.offset = offsetof(in, where)                                                      \
 	}
 
@@ -39,7 +40,7 @@ struct memory_then_in {
 	MEMORY_AT(in, then.at),                                                                    \
 	{                                                                                          \
 		.name = "include_replaced", .type = FIELD_BOOL,                                    \
-		.doc = "Also what was ever valid, unless a time is given",                         \
+		.doc = "Include replaced and changed memories; ignored with `at`",                 \
 		.offset = offsetof(in, then.include_replaced)                                      \
 	}
 
@@ -47,7 +48,8 @@ struct memory_then_in {
 #define MEMORY_ASKER(in)                                                                           \
 	MEMORY_WHO(in),                                                                            \
 		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
-				 "group or supergroup: nothing that was learnt in private"),       \
+				 "Type of the chat; group and supergroup hide memories from "      \
+				 "private chats"),                                                 \
 		MEMORY_WHERE(in)
 
 static inline struct memory_asker memory_asker_of(const struct memory_who_in *in)

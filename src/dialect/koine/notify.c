@@ -131,23 +131,23 @@ static const struct field test_fields[] = {
 	{.name = "name",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Its name in the settings",
+	 .doc = "Name of the notifier",
 	 .offset = offsetof(struct test_in, name)},
 	{.name = "timeout",
 	 .type = FIELD_INT,
 	 .default_number = WAIT_DEFAULT_S,
-	 .doc = "Seconds to wait for its button, up to 3600",
+	 .doc = "Seconds to wait for a button, up to 3600",
 	 .offset = offsetof(struct test_in, timeout)},
 };
 
 const struct method koine_notify_methods[] = {
 	{.name = "notify.list",
-	 .doc = "The notifiers there are, and how they do",
+	 .doc = "List notifiers and their state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"notifiers\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 .handle = handle_list},
 	{.name = "notify.test",
-	 .doc = "Sends a notice, and waits for its button",
+	 .doc = "Send a test message and wait for its button",
 	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"sent\":{\"type\":\"boolean\"},\"asks\":{\"type\":\"boolean\"},"
 		   "\"pressed\":{\"type\":\"string\"},\"by\":{\"type\":\"string\"}}}",

@@ -197,7 +197,7 @@ static struct done handle_distrust(struct call *c)
 #define FOLDER                                                                                     \
 	{                                                                                          \
 		.name = "folder", .type = FIELD_STRING, .required = true,                          \
-		.doc = "The project's, as project.list shows it",                                  \
+		.doc = "Folder of the project, from project.list",                                 \
 		.offset = offsetof(struct project_in, folder)                                      \
 	}
 
@@ -208,11 +208,11 @@ static const struct field trust_fields[] = {
 	{.name = "digest",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Of its settings, as project.show told it: what was looked at",
+	 .doc = "Digest from project.show",
 	 .offset = offsetof(struct project_in, digest)},
 	{.name = "tasks",
 	 .type = FIELD_ARRAY,
-	 .doc = "Ids of those of its tasks that are held and shall begin",
+	 .doc = "Ids of held tasks to release",
 	 .offset = offsetof(struct project_in, tasks)},
 };
 
@@ -222,25 +222,25 @@ static const struct field trust_fields[] = {
 
 const struct method koine_project_methods[] = {
 	{.name = "project.list",
-	 .doc = "The projects that are served, and whether their files may act",
+	 .doc = "List served projects and whether they are trusted",
 	 .result = "{\"type\":\"object\",\"properties\":{\"projects\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 .handle = handle_list},
 	{.name = "project.show",
-	 .doc = "What a project's files would do, and which of its tasks are held",
+	 .doc = "Show what a project's files would do, and its held tasks",
 	 .result = "{\"type\":\"object\"}",
 	 FIELDS(folder_fields),
 	 .in_size = sizeof(struct project_in),
 	 .handle = handle_show},
 	{.name = "project.trust",
-	 .doc = "Lets a project's files act as long as they are those that were looked at",
+	 .doc = "Trust a project while its file has this digest",
 	 .result = TRUSTED,
 	 FIELDS(trust_fields),
 	 .in_size = sizeof(struct project_in),
 	 .handle = handle_trust,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "project.distrust",
-	 .doc = "Does not let them any more",
+	 .doc = "Stop trusting a project",
 	 .result = TRUSTED,
 	 FIELDS(folder_fields),
 	 .in_size = sizeof(struct project_in),

@@ -428,7 +428,7 @@ static struct done handle_paths(struct call *c)
 #define AN_ID                                                                                      \
 	{                                                                                          \
 		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "Of the session, or a beginning that only one has",                         \
+		.doc = "Id of the session, or a unique prefix",                                    \
 		.offset = offsetof(struct one_in, id)                                              \
 	}
 
@@ -439,7 +439,7 @@ static const struct field archive_fields[] = {
 	{.name = "archived",
 	 .type = FIELD_BOOL,
 	 .default_number = 1,
-	 .doc = "false: it is back among the others",
+	 .doc = "false unarchives the session",
 	 .offset = offsetof(struct one_in, archived)},
 };
 
@@ -448,7 +448,7 @@ static const struct field rename_fields[] = {
 	{.name = "title",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "A name for people; \"\": none",
+	 .doc = "Title; \"\" removes it",
 	 .offset = offsetof(struct one_in, title)},
 };
 
@@ -456,28 +456,28 @@ static const struct field events_fields[] = {
 	AN_ID,
 	{.name = "after",
 	 .type = FIELD_INT,
-	 .doc = "Those behind the event of this id",
+	 .doc = "Return events after this event id",
 	 .offset = offsetof(struct one_in, after)},
 	{.name = "before",
 	 .type = FIELD_INT,
-	 .doc = "Those before the event of this id; 0: to the last",
+	 .doc = "Return events before this event id; 0 means no limit",
 	 .offset = offsetof(struct one_in, before)},
 	{.name = "newest",
 	 .type = FIELD_BOOL,
-	 .doc = "The last of them, not the first",
+	 .doc = "Return the last events instead of the first",
 	 .offset = offsetof(struct one_in, newest)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 200,
-	 .doc = "How many at most, up to 1000",
+	 .doc = "Maximum number, up to 1000",
 	 .offset = offsetof(struct one_in, limit)},
 	{.name = "raw",
 	 .type = FIELD_BOOL,
-	 .doc = "Lines of the program that were not understood, too",
+	 .doc = "Include lines that could not be parsed",
 	 .offset = offsetof(struct one_in, raw)},
 	{.name = "chain",
 	 .type = FIELD_BOOL,
-	 .doc = "Those of the sessions that it goes on from before",
+	 .doc = "Start with the sessions that it continues",
 	 .offset = offsetof(struct one_in, chain)},
 };
 
@@ -485,21 +485,21 @@ static const struct field list_fields[] = {
 	{.name = "archived",
 	 .type = FIELD_STRING,
 	 .default_text = "no",
-	 .doc = "no, only or any",
+	 .doc = "Archived sessions: no, only or any",
 	 .offset = offsetof(struct list_in, archived)},
 	{.name = "status",
 	 .type = FIELD_STRING,
 	 .doc = "starting, running, waiting_input, completing, completed, failed or interrupted; "
-		"any without",
+		"default: any",
 	 .offset = offsetof(struct list_in, status)},
 	{.name = "leaves",
 	 .type = FIELD_BOOL,
-	 .doc = "Only those that were not continued",
+	 .doc = "Only sessions that no other session continues",
 	 .offset = offsetof(struct list_in, leaves)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 100,
-	 .doc = "How many at most, up to 1000",
+	 .doc = "Maximum number, up to 1000",
 	 .offset = offsetof(struct list_in, limit)},
 };
 
@@ -507,7 +507,7 @@ static const struct field paths_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "How many at most, up to 1000",
+	 .doc = "Maximum number, up to 1000",
 	 .offset = offsetof(struct paths_in, limit)},
 };
 
@@ -520,7 +520,7 @@ static const struct field paths_fields[] = {
 
 const struct method koine_session_methods[] = {
 	{.name = "session.launch",
-	 .doc = "Starts an agent's program on a query; answers when it runs",
+	 .doc = "Start a session; respond when its program runs",
 	 .result = LAUNCHED,
 	 .fields = launch_in_fields + 1,
 	 .n_fields = N_LAUNCH_IN_FIELDS - 1,
@@ -528,7 +528,7 @@ const struct method koine_session_methods[] = {
 	 .handle = handle_launch,
 	 .flags = METHOD_LATER},
 	{.name = "session.continue",
-	 .doc = "A new session that goes on where one ended; what is not said is inherited",
+	 .doc = "Continue a session; missing parameters are inherited",
 	 .result = LAUNCHED,
 	 .fields = launch_in_fields,
 	 .n_fields = N_LAUNCH_IN_FIELDS,
@@ -536,21 +536,21 @@ const struct method koine_session_methods[] = {
 	 .handle = handle_continue,
 	 .flags = METHOD_LATER},
 	{.name = "session.list",
-	 .doc = "Sessions in short, the last active first",
+	 .doc = "List sessions, last active first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"sessions\":" OBJECTS "}}",
 	 FIELDS(list_fields),
 	 .in_size = sizeof(struct list_in),
 	 .handle = handle_list,
 	 .where = READER},
 	{.name = "session.get",
-	 .doc = "All there is to know of a session",
+	 .doc = "Return one session in full",
 	 .result = AN_OBJECT,
 	 FIELDS(id_fields),
 	 .in_size = sizeof(struct one_in),
 	 .handle = handle_get,
 	 .where = READER},
 	{.name = "session.events",
-	 .doc = "What was said in a session, oldest first",
+	 .doc = "List events of a session, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"events\":" OBJECTS
 		   ",\"more\":{\"type\":\"boolean\"},\"first\":{\"type\":\"integer\"},"
 		   "\"last\":{\"type\":\"integer\"},\"truncated\":{\"type\":\"boolean\"}}}",
@@ -559,7 +559,7 @@ const struct method koine_session_methods[] = {
 	 .handle = handle_events,
 	 .where = READER},
 	{.name = "session.interrupt",
-	 .doc = "Tells a session that runs to end",
+	 .doc = "Interrupt a running session",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
 		   ",\"status\":{\"const\":\"completing\"}}}",
 	 FIELDS(id_fields),
@@ -567,7 +567,7 @@ const struct method koine_session_methods[] = {
 	 .handle = handle_interrupt,
 	 .flags = METHOD_LATER},
 	{.name = "session.archive",
-	 .doc = "Puts a session out of the way, or back",
+	 .doc = "Archive or unarchive a session",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
 		   ",\"archived\":{\"type\":\"boolean\"}}}",
 	 FIELDS(archive_fields),
@@ -575,7 +575,7 @@ const struct method koine_session_methods[] = {
 	 .handle = handle_change,
 	 .flags = METHOD_LATER},
 	{.name = "session.rename",
-	 .doc = "Gives a session a title",
+	 .doc = "Set the title of a session",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"title\":" A_STRING
 		   "}}",
 	 FIELDS(rename_fields),
@@ -583,7 +583,7 @@ const struct method koine_session_methods[] = {
 	 .handle = handle_change,
 	 .flags = METHOD_LATER},
 	{.name = "session.paths",
-	 .doc = "Working folders, the last used first",
+	 .doc = "List working folders, last used first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"paths\":" OBJECTS "}}",
 	 FIELDS(paths_fields),
 	 .in_size = sizeof(struct paths_in),

@@ -354,12 +354,12 @@ static const struct field output_fields[] = {
 	TASK_FIELDS(struct task_in),
 	{.name = "offset",
 	 .type = FIELD_INT,
-	 .doc = "The byte to begin with; negative: so many before the end",
+	 .doc = "First byte to return; a negative value counts from the end",
 	 .offset = offsetof(struct task_in, offset)},
 	{.name = "max",
 	 .type = FIELD_INT,
 	 .default_number = TASK_PIECE,
-	 .doc = "How many bytes at most, up to a million",
+	 .doc = "Maximum number of bytes, up to 1000000",
 	 .offset = offsetof(struct task_in, max)},
 };
 
@@ -367,45 +367,47 @@ static const struct field follow_fields[] = {
 	TASK_FIELDS(struct task_in),
 	{.name = "offset",
 	 .type = FIELD_INT,
-	 .doc = "The byte to begin with; negative: so many before the end",
+	 .doc = "First byte to return; a negative value counts from the end",
 	 .offset = offsetof(struct task_in, offset)},
 };
 
 static const struct field find_fields[] = {
 	{.name = "state",
 	 .type = FIELD_STRING,
-	 .doc = "queued, running, completed, failed, skipped or cancelled; any without",
+	 .doc = "queued, running, completed, failed, skipped or cancelled; default: any",
 	 .offset = offsetof(struct find_in, state)},
 	{.name = "group",
 	 .type = FIELD_STRING,
-	 .doc = "Those of one group",
+	 .doc = "Only tasks of this group",
 	 .offset = offsetof(struct find_in, group)},
 	{.name = "label",
 	 .type = FIELD_STRING,
-	 .doc = "Those with this label",
+	 .doc = "Only tasks with this label",
 	 .offset = offsetof(struct find_in, label)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "How many at most, up to 1000",
+	 .doc = "Maximum number, up to 1000",
 	 .offset = offsetof(struct find_in, limit)},
 	{.name = "before",
 	 .type = FIELD_INT,
-	 .doc = "The page behind another one: that one's `next`",
+	 .doc = "`next` of the previous page",
 	 .offset = offsetof(struct find_in, before)},
 	{.name = "lines",
 	 .type = FIELD_BOOL,
-	 .doc = "The last line of each one's output, too",
+	 .doc = "Include the last line of output of each task",
 	 .offset = offsetof(struct find_in, lines)},
 	{.name = "open_first",
 	 .type = FIELD_BOOL,
-	 .doc = "Running tasks first, then queued ones, then the others; each newest first",
+	 .doc = "List running tasks first, then queued ones, then the others",
 	 .offset = offsetof(struct find_in, open_first)},
-	TASK_PROJECT(struct find_in, "Those of one folder; \"\": those of none; all without"),
+	TASK_PROJECT(struct find_in,
+		     "Folder of the project; \"\" for tasks without a project; default: all"),
 };
 
 static const struct field groups_fields[] = {
-	TASK_PROJECT(struct groups_in, "Those of one folder; \"\": those of none; all without"),
+	TASK_PROJECT(struct groups_in,
+		     "Folder of the project; \"\" for tasks without a project; default: all"),
 };
 
 #define AN_OBJECT "{\"type\":\"object\"}"
@@ -421,7 +423,7 @@ static const struct field groups_fields[] = {
 
 const struct method koine_task_methods[] = {
 	{.name = "task.find",
-	 .doc = "Tasks, newest first or open ones first, in short, and how many there are",
+	 .doc = "List tasks, newest first, with counts",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"next\":{\"type\":[\"integer\",\"null\"]},"
 		   "\"counts\":" AN_OBJECT ","
@@ -432,14 +434,14 @@ const struct method koine_task_methods[] = {
 	 .handle = handle_find,
 	 .flags = METHOD_LATER},
 	{.name = "task.show",
-	 .doc = "All there is to know of a task",
+	 .doc = "Return one task in full",
 	 .result = AN_OBJECT,
 	 FIELDS(task_fields),
 	 .in_size = sizeof(struct task_in),
 	 .handle = handle_show,
 	 .flags = METHOD_LATER},
 	{.name = "task.output",
-	 .doc = "A piece of what a task has printed",
+	 .doc = "Return part of the output of a task",
 	 .result = "{\"type\":\"object\",\"properties\":{\"offset\":{\"type\":\"integer\"},"
 		   "\"next\":{\"type\":\"integer\"},\"end\":{\"type\":\"integer\"},"
 		   "\"text\":{\"type\":\"string\"},\"running\":{\"type\":\"boolean\"}}}",
@@ -448,22 +450,21 @@ const struct method koine_task_methods[] = {
 	 .handle = koine_task_output,
 	 .where = READER},
 	{.name = "task.follow",
-	 .doc = "Tells what a task prints in task.output notifications; answers when it has ended",
+	 .doc = "Stream the output of a task in task.output notifications; respond when it ends",
 	 .result = END,
 	 FIELDS(follow_fields),
 	 .in_size = sizeof(struct task_in),
 	 .handle = koine_task_follow,
 	 .flags = METHOD_LATER},
 	{.name = "task.wait",
-	 .doc = "Answers when a task has ended",
+	 .doc = "Wait until a task has ended",
 	 .result = END,
 	 FIELDS(task_fields),
 	 .in_size = sizeof(struct task_in),
 	 .handle = koine_task_wait,
 	 .flags = METHOD_LATER},
 	{.name = "task.retry",
-	 .doc = "Queues a task again that failed or was cancelled, with those skipped because of "
-		"it",
+	 .doc = "Queue a failed or cancelled task again, with the tasks skipped because of it",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
 		   "\"retried\":{\"const\":true},\"tasks\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"string\"}}}}",
@@ -472,8 +473,7 @@ const struct method koine_task_methods[] = {
 	 .handle = handle_retry,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.release",
-	 .doc = "Lets a task begin that is held: one that a project or an adopted store brought "
-		"along",
+	 .doc = "Release a held task of an untrusted project or an adopted store",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
 		   "\"released\":{\"const\":true}}}",
 	 FIELDS(task_fields),
@@ -481,7 +481,7 @@ const struct method koine_task_methods[] = {
 	 .handle = handle_release,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.groups",
-	 .doc = "Groups of tasks, and how many of each are in which state",
+	 .doc = "Count tasks by group and state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"groups\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"paused\":{\"type\":\"boolean\"}}}",
 	 FIELDS(groups_fields),

@@ -25,9 +25,9 @@ struct task_in {
 	{.name = "id",                                                                             \
 	 .type = FIELD_STRING,                                                                     \
 	 .required = true,                                                                         \
-	 .doc = "Of the task: \"task-0003\"",                                                      \
+	 .doc = "Id of the task: \"task-0003\"",                                                   \
 	 .offset = offsetof(in, id)},                                                              \
-		TASK_PROJECT(in, "Its folder; whichever has the id without")
+		TASK_PROJECT(in, "Folder of the project; default: any project that has the id")
 
 struct arena;
 struct call;

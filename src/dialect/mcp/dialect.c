@@ -10,10 +10,10 @@
 
 static const struct setting rows[] = {
 	{"mcp", "token_file", SET_PATH, SETTING_TEXT(struct mcp_settings, token_file),
-	 "a file (0600) with the token that HTTP clients must carry; empty: mcp.token beside the "
-	 "store, made at the first start; off: none"},
+	 "file (mode 0600) with the token for HTTP clients; empty for mcp.token beside the store, "
+	 "created at the first start; off for no token"},
 	{"mcp", "session_idle", SET_SECONDS, offsetof(struct mcp_settings, session_idle_ms), 1,
-	 30 * 86400, "after how many seconds without a request an HTTP client's session ends"},
+	 30 * 86400, "seconds without a request until the session of an HTTP client ends"},
 };
 
 static const struct mcp_settings defaults = {.session_idle_ms = 86400 * 1000};

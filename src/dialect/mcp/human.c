@@ -562,16 +562,16 @@ static const struct field ask_fields[] = {
 	{.name = "question",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "What you need to know or to be decided, with what a person needs to answer it",
+	 .doc = "The question, with the context a person needs to answer it",
 	 .offset = offsetof(struct ask_in, question)},
 	{.name = "choices",
 	 .type = FIELD_ARRAY,
 	 .items = FIELD_STRING,
-	 .doc = "Texts to choose from; free text if left out",
+	 .doc = "Possible answers; default: free text",
 	 .offset = offsetof(struct ask_in, choices)},
 	{.name = "timeout_seconds",
 	 .type = FIELD_NUMBER,
-	 .doc = "How long to wait for an answer; as koine's settings say if left out",
+	 .doc = "Seconds to wait for an answer; default: koine's setting",
 	 .offset = offsetof(struct ask_in, timeout_seconds)},
 };
 
@@ -579,23 +579,22 @@ static const struct field permission_fields[] = {
 	{.name = "tool_name",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "The tool that is to be called",
+	 .doc = "Name of the tool",
 	 .offset = offsetof(struct permission_in, tool_name)},
 	{.name = "input",
 	 .type = FIELD_OBJECT,
-	 .doc = "What it is to be called with",
+	 .doc = "Input of the tool",
 	 .offset = offsetof(struct permission_in, input)},
 	{.name = "tool_use_id",
 	 .type = FIELD_STRING,
-	 .doc = "The agent's id of the call",
+	 .doc = "The agent's id of the tool call",
 	 .offset = offsetof(struct permission_in, tool_use_id)},
 };
 
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "ask_human",
-		 .doc = "Asks a person, and waits for the answer: wherever they are, in koine's "
-			"inbox, and here. Use it before something that cannot be undone, or when "
-			"only a person can know.",
+		 .doc = "Ask a human a question and wait for the answer. Use it before an "
+			"irreversible action, or when only a human can know.",
 		 FIELDS(ask_fields),
 		 .in_size = sizeof(struct ask_in),
 		 .handle = handle_ask,
@@ -609,8 +608,8 @@ static const struct mcp_tool tools[] = {
 			  "\"required\":[\"answered\",\"answer\",\"status\"]}",
 	 .hints = MCP_HARMLESS},
 	{.row = {.name = "permission_prompt",
-		 .doc = "For --permission-prompt-tool: asks a person, in koine's inbox, whether a "
-			"tool may be called. Not for models.",
+		 .doc = "For --permission-prompt-tool: ask a human whether a tool may be called. "
+			"Not for models.",
 		 FIELDS(permission_fields),
 		 .in_size = sizeof(struct permission_in),
 		 .handle = handle_permission,

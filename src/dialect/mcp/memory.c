@@ -417,38 +417,36 @@ static const char *const categories[] = {"preference", "decision", "fact", "enti
 #define PROJECT(in)                                                                                \
 	{                                                                                          \
 		.name = "project", .type = FIELD_STRING,                                           \
-		.doc = "Another project than this one: its name or absolute folder; \"*\" for "    \
-		       "all",                                                                      \
+		.doc = "Name or absolute folder of another project; \"*\" for all",                \
 		.offset = offsetof(in, project)                                                    \
 	}
 #define ID(in)                                                                                     \
 	{                                                                                          \
 		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "The memory's id, as memory_search gives it, or at least its first 8 "      \
-		       "characters",                                                               \
+		.doc = "Id from memory_search, or at least its first 8 characters",                \
 		.offset = offsetof(in, id)                                                         \
 	}
 #define CATEGORY(in)                                                                               \
 	{                                                                                          \
 		.name = "category", .type = FIELD_STRING, .words = categories,                     \
-		.doc = "What kind of memory it is", .offset = offsetof(in, category)               \
+		.doc = "Category of the memory", .offset = offsetof(in, category)                  \
 	}
 #define IMPORTANCE(in)                                                                             \
 	{                                                                                          \
 		.name = "importance", .type = FIELD_NUMBER, .default_number = -1,                  \
-		.doc = "0 to 1; 0.5 if left out", .offset = offsetof(in, importance)               \
+		.doc = "Importance, 0 to 1; default 0.5", .offset = offsetof(in, importance)       \
 	}
 
 static const struct field search_fields[] = {
 	{.name = "query",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "What you want to know, in plain words; a whole question is best",
+	 .doc = "What you want to know; a full question works best",
 	 .offset = offsetof(struct search_in, query)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 10,
-	 .doc = "How many at most, up to 1000",
+	 .doc = "Maximum number, up to 1000",
 	 .offset = offsetof(struct search_in, limit)},
 	PROJECT(struct search_in),
 };
@@ -457,7 +455,7 @@ static const struct field list_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "How many at most, up to 1000",
+	 .doc = "Maximum number, up to 1000",
 	 .offset = offsetof(struct list_in, limit)},
 	PROJECT(struct list_in),
 };
@@ -466,23 +464,23 @@ static const struct field add_fields[] = {
 	{.name = "content",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "What to remember: one fact in a sentence that makes sense by itself, with names "
-		"and dates instead of 'he' and 'yesterday'",
+	 .doc = "One fact in a self-contained sentence, with names and dates instead of 'he' and "
+		"'yesterday'",
 	 .offset = offsetof(struct add_in, content)},
 	{.name = "subjects",
 	 .type = FIELD_ARRAY,
 	 .items = FIELD_STRING,
-	 .doc = "Names of whom or what it is about",
+	 .doc = "Names of the people or things it is about",
 	 .offset = offsetof(struct add_in, subjects)},
 	CATEGORY(struct add_in),
 	IMPORTANCE(struct add_in),
 	[ADD_EXPIRES_DAYS] = {.name = "expires_days",
 			      .type = FIELD_INT,
-			      .doc = "After how many days it may be forgotten; never if left out",
+			      .doc = "Days after which it expires; default: never",
 			      .offset = offsetof(struct add_in, expires_days)},
 	{.name = "common",
 	 .type = FIELD_BOOL,
-	 .doc = "It is of use in every project, not only in this one",
+	 .doc = "Share it with all projects, not only this one",
 	 .offset = offsetof(struct add_in, common)},
 };
 
@@ -490,7 +488,7 @@ static const struct field update_fields[] = {
 	ID(struct update_in),
 	{.name = "content",
 	 .type = FIELD_STRING,
-	 .doc = "What to remember instead",
+	 .doc = "New content",
 	 .offset = offsetof(struct update_in, content)},
 	CATEGORY(struct update_in),
 	IMPORTANCE(struct update_in),
@@ -518,9 +516,9 @@ static const struct field delete_fields[] = {ID(struct delete_in)};
 
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "memory_search",
-		 .doc = "Finds what is remembered about this project, and what is common, best "
-			"first. Use it before you answer from what was said or decided earlier, "
-			"and before you ask the user something they may have said already.",
+		 .doc = "Search memories of this project and common ones, best match first. Use it "
+			"before you rely on earlier decisions, and before you ask the user "
+			"something they may have answered already.",
 		 FIELDS(search_fields),
 		 .in_size = sizeof(struct search_in),
 		 .handle = handle_search,
@@ -531,10 +529,10 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = MEMORIES,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "memory_add",
-		 .doc = "Remembers something for later conversations, of this and other agents: a "
+		 .doc = "Store a memory for later conversations of this and other agents: a "
 			"decision and its reason, a preference, how something works, what was "
-			"tried and failed. Do not store secrets. The answer's `similar` are "
-			"memories that say nearly the same: update or delete what is outdated.",
+			"tried and failed. Do not store secrets. `similar` in the result lists "
+			"near duplicates: update or delete outdated ones.",
 		 FIELDS(add_fields),
 		 .in_size = sizeof(struct add_in),
 		 .handle = handle_add,
@@ -544,7 +542,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = ADDED,
 	 .hints = MCP_HARMLESS | MCP_CLOSED},
 	{.row = {.name = "memory_list",
-		 .doc = "Lists what was remembered last, newest first.",
+		 .doc = "List memories, newest first.",
 		 FIELDS(list_fields),
 		 .in_size = sizeof(struct list_in),
 		 .handle = handle_list,
@@ -555,8 +553,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = MEMORIES,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "memory_update",
-		 .doc = "Changes a memory that is no longer right. What it said before is kept as "
-			"its history.",
+		 .doc = "Update an outdated memory. Its former content is kept as history.",
 		 FIELDS(update_fields),
 		 .in_size = sizeof(struct update_in),
 		 .handle = handle_update,
@@ -567,7 +564,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = A_MEMORY,
 	 .hints = MCP_HARMLESS | MCP_IDEMPOTENT | MCP_CLOSED},
 	{.row = {.name = "memory_delete",
-		 .doc = "Deletes a memory. If it was only outdated, change it instead.",
+		 .doc = "Delete a memory. If it is only outdated, update it instead.",
 		 FIELDS(delete_fields),
 		 .in_size = sizeof(struct delete_in),
 		 .handle = handle_delete,

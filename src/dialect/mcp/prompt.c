@@ -125,13 +125,13 @@ static const struct field recall_fields[] = {
 	{.name = "about",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Whom or what to recall",
+	 .doc = "Person or thing to recall",
 	 .offset = offsetof(struct recall_in, about)},
 };
 
 static const struct mcp_prompt prompts[] = {
 	{.row = {.name = "recall",
-		 .doc = "What do we know about something?",
+		 .doc = "Recall what is known about a person or thing",
 		 FIELDS(recall_fields),
 		 .in_size = sizeof(struct recall_in),
 		 .handle = handle_recall,
@@ -139,7 +139,7 @@ static const struct mcp_prompt prompts[] = {
 		 .where = READER},
 	 .title = "Recall"},
 	{.row = {.name = "handoff",
-		 .doc = "The state of this project, for the agent that takes over",
+		 .doc = "Summarize the state of this project for the next agent",
 		 .handle = handle_handoff,
 		 .before = side_before,
 		 .where = READER},

@@ -248,42 +248,40 @@ static struct done handle_cancel(struct call *c)
 #define ID                                                                                         \
 	{                                                                                          \
 		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "The task's id, such as task-0003", .offset = offsetof(struct one_in, id)   \
+		.doc = "Id of the task, such as task-0003", .offset = offsetof(struct one_in, id)  \
 	}
 
 static const struct field add_fields[] = {
 	{.name = "prompt",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "What is to be done, with everything the agent needs to know: it sees nothing of "
-		"this conversation",
+	 .doc = "The work, with all context the agent needs: it sees nothing of this conversation",
 	 .offset = offsetof(struct add_in, prompt)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS_IF_RUNNER,
-	 .doc = "Who does it: an agent of koine's settings, or \"claude\"; the default one if left "
-		"out",
+	 .doc = "Agent of koine's settings, or \"claude\"; default: the default agent",
 	 .offset = offsetof(struct add_in, agent)},
 	{.name = "priority",
 	 .type = FIELD_NUMBER,
-	 .doc = "The highest goes first; 0 if left out",
+	 .doc = "Priority; the highest goes first; default 0",
 	 .offset = offsetof(struct add_in, priority)},
 	{.name = "group",
 	 .type = FIELD_STRING,
-	 .doc = "A name for tasks that belong together",
+	 .doc = "Name of a group of tasks",
 	 .offset = offsetof(struct add_in, group)},
 	{.name = "after",
 	 .type = FIELD_ARRAY,
 	 .items = FIELD_STRING,
-	 .doc = "Ids of tasks that must be completed first",
+	 .doc = "Ids of tasks that must complete first",
 	 .offset = offsetof(struct add_in, after)},
 	{.name = "timeout_seconds",
 	 .type = FIELD_INT,
-	 .doc = "How long it may take; as koine's settings say if left out",
+	 .doc = "Timeout in seconds; default: koine's setting",
 	 .offset = offsetof(struct add_in, timeout_seconds)},
 	{.name = "retries",
 	 .type = FIELD_INT,
-	 .doc = "How often it is tried again if it fails",
+	 .doc = "Number of retries after a failure",
 	 .offset = offsetof(struct add_in, retries)},
 };
 
@@ -293,12 +291,12 @@ static const struct field output_fields[] = {
 	ID,
 	{.name = "offset",
 	 .type = FIELD_INT,
-	 .doc = "The byte to begin with; the end of the output if left out",
+	 .doc = "First byte to return; default: the end of the output",
 	 .offset = offsetof(struct one_in, offset)},
 	{.name = "max",
 	 .type = FIELD_INT,
 	 .default_number = OUTPUT_DEFAULT,
-	 .doc = "How many bytes at most, up to a million",
+	 .doc = "Maximum number of bytes, up to 1000000",
 	 .offset = offsetof(struct one_in, max)},
 };
 
@@ -309,16 +307,16 @@ static const struct field list_fields[] = {
 	{.name = "state",
 	 .type = FIELD_STRING,
 	 .words = states,
-	 .doc = "Only those in this state",
+	 .doc = "Only tasks in this state",
 	 .offset = offsetof(struct list_in, state)},
 	{.name = "group",
 	 .type = FIELD_STRING,
-	 .doc = "Only those of one group",
+	 .doc = "Only tasks of this group",
 	 .offset = offsetof(struct list_in, group)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "How many at most, up to 1000",
+	 .doc = "Maximum number, up to 1000",
 	 .offset = offsetof(struct list_in, limit)},
 };
 
@@ -328,9 +326,9 @@ static const struct field list_fields[] = {
 
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "task_add",
-		 .doc = "Gives a piece of work to another agent, which does it in the background "
-			"in this folder. Answers at once with the task's id; task_get tells how "
-			"it went.",
+		 .doc = "Queue a task for another agent, which works in the background in this "
+			"folder. Returns the task id at once; task_get returns its state and "
+			"result.",
 		 FIELDS(add_fields),
 		 .in_size = sizeof(struct add_in),
 		 .handle = handle_add,
@@ -340,7 +338,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = A_TASK,
 	 .hints = MCP_HARMLESS},
 	{.row = {.name = "task_get",
-		 .doc = "Tells all about one task: its state, its result or error, its times.",
+		 .doc = "Return one task: state, result or error, times.",
 		 FIELDS(id_fields),
 		 .in_size = sizeof(struct one_in),
 		 .handle = handle_get,
@@ -350,7 +348,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = A_TASK,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "task_list",
-		 .doc = "Lists tasks, newest first.",
+		 .doc = "List tasks, newest first.",
 		 FIELDS(list_fields),
 		 .in_size = sizeof(struct list_in),
 		 .handle = handle_list,
@@ -361,7 +359,7 @@ static const struct mcp_tool tools[] = {
 			  "\"items\":" A_TASK "}},\"required\":[\"tasks\"]}",
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "task_cancel",
-		 .doc = "Ends a task that waits or runs, with every process that it has started.",
+		 .doc = "Cancel a queued or running task and end its processes.",
 		 FIELDS(id_fields),
 		 .in_size = sizeof(struct one_in),
 		 .handle = handle_cancel,
@@ -372,7 +370,7 @@ static const struct mcp_tool tools[] = {
 		 "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"string\"}}}",
 	 .hints = MCP_CLOSED},
 	{.row = {.name = "task_output",
-		 .doc = "What a task has printed so far: the end of it, or from a byte on.",
+		 .doc = "Return the output of a task: the end, or from an offset.",
 		 FIELDS(output_fields),
 		 .in_size = sizeof(struct one_in),
 		 .handle = handle_output,

@@ -45,7 +45,7 @@ const struct http_route metric_routes[N_METRIC_ROUTES] = {
 	{"GET",
 	 "/metrics",
 	 {.name = "metrics",
-	  .doc = "What the daemon counts, for Prometheus",
+	  .doc = "Return metrics for Prometheus",
 	  .handle = handle_scrape,
 	  .flags = METHOD_LATER}},
 };
@@ -93,20 +93,20 @@ static const struct field metrics_fields[] = {
 	{.name = "format",
 	 .type = FIELD_STRING,
 	 .default_text = "prometheus",
-	 .doc = "prometheus, or openmetrics",
+	 .doc = "prometheus or openmetrics",
 	 .offset = offsetof(struct metrics_in, format)},
 };
 
 const struct method metric_methods[] = {
 	{.name = "daemon.metrics",
-	 .doc = "What the daemon counts, as text for Prometheus",
+	 .doc = "Return metrics as text for Prometheus",
 	 .result = "{\"type\":\"object\",\"properties\":{\"content_type\":{\"type\":\"string\"},"
 		   "\"text\":{\"type\":\"string\"}}}",
 	 FIELDS(metrics_fields),
 	 .in_size = sizeof(struct metrics_in),
 	 .handle = handle_metrics},
 	{.name = "daemon.samples",
-	 .doc = "What the last day was like: a sample for each minute, and one of now",
+	 .doc = "Return samples of the last 24 hours, one per minute",
 	 .result = "{\"type\":\"object\",\"properties\":{\"samples\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 .handle = metric_samples},

@@ -25,11 +25,11 @@ static const struct error_row errors[N_REFUSALS] = {
 static const struct field chat_fields[] = {
 	{.name = "Messages",
 	 .type = FIELD_ARRAY,
-	 .doc = "All that was said: {Role, Content, ToolCalls, ToolExecutionResults}",
+	 .doc = "The conversation: {Role, Content, ToolCalls, ToolExecutionResults}",
 	 .offset = offsetof(struct ocg_chat_in, messages)},
 	{.name = "Tools",
 	 .type = FIELD_ARRAY,
-	 .doc = "What the agent may ask for: {Type, Function{Name, Description, Parameters}}",
+	 .doc = "Tools the agent may call: {Type, Function{Name, Description, Parameters}}",
 	 .offset = offsetof(struct ocg_chat_in, tools)},
 };
 
@@ -37,20 +37,20 @@ static const struct field search_fields[] = {
 	{.name = "Query",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "What to look for, in plain words",
+	 .doc = "Query in plain words",
 	 .offset = offsetof(struct ocg_search_in, query)},
 	{.name = "Category",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "Only of this one: preference, decision, fact, entity or other",
+	 .doc = "Only this category: preference, decision, fact, entity or other",
 	 .offset = offsetof(struct ocg_search_in, category)},
 	{.name = "Limit",
 	 .type = FIELD_INT,
-	 .doc = "How many at most; 0 and less means 5",
+	 .doc = "Maximum number; 0 or less means 5",
 	 .offset = offsetof(struct ocg_search_in, limit)},
 	{.name = "MinScore",
 	 .type = FIELD_NUMBER,
-	 .doc = "How near in meaning at least; 0 and less means 0.7; nothing without a model",
+	 .doc = "Minimum similarity; 0 or less means 0.7; ignored without an embedding model",
 	 .offset = offsetof(struct ocg_search_in, min_score)},
 };
 
@@ -58,7 +58,7 @@ static const struct field get_fields[] = {
 	{.name = "Path",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "The memory's id, or the beginning of it",
+	 .doc = "Id of the memory, or a unique prefix",
 	 .offset = offsetof(struct ocg_get_in, path)},
 };
 
@@ -66,16 +66,16 @@ static const struct field store_fields[] = {
 	{.name = "Text",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "What to remember",
+	 .doc = "Content of the memory",
 	 .offset = offsetof(struct ocg_store_in, text)},
 	{.name = "Category",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "preference, decision, fact, entity or other",
+	 .doc = "Category: preference, decision, fact, entity or other",
 	 .offset = offsetof(struct ocg_store_in, category)},
 	{.name = "Importance",
 	 .type = FIELD_NUMBER,
-	 .doc = "Up to 1; 0 and less means 0.7",
+	 .doc = "Importance, up to 1; 0 or less means 0.7",
 	 .offset = offsetof(struct ocg_store_in, importance)},
 };
 
@@ -83,30 +83,30 @@ static const struct field pulse_fields[] = {
 	{.name = "Action",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "What is to be done",
+	 .doc = "Prompt of the task",
 	 .offset = offsetof(struct ocg_pulse_in, action)},
 	{.name = "Title",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "In a few words",
+	 .doc = "Short title",
 	 .offset = offsetof(struct ocg_pulse_in, title)},
 	{.name = "Content",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "In many",
+	 .doc = "Content",
 	 .offset = offsetof(struct ocg_pulse_in, content)},
 	{.name = "Priority",
 	 .type = FIELD_INT,
-	 .doc = "0 to 3; anything else means 2",
+	 .doc = "Priority, 0 to 3; anything else means 2",
 	 .offset = offsetof(struct ocg_pulse_in, priority)},
 	{.name = "Channel",
 	 .type = FIELD_STRING,
 	 .default_text = "",
-	 .doc = "Where it is to be told",
+	 .doc = "Channel for the message",
 	 .offset = offsetof(struct ocg_pulse_in, channel)},
 	{.name = "Limit",
 	 .type = FIELD_INT,
-	 .doc = "Not used",
+	 .doc = "Ignored",
 	 .offset = offsetof(struct ocg_pulse_in, limit)},
 };
 
@@ -126,7 +126,7 @@ static const struct field pulse_fields[] = {
 /* All methods, for a service of that name. */
 #define SERVICE(service)                                                                           \
 	{.name = service ".Chat",                                                                  \
-	 .doc = "Has the agent answer a conversation, or ask for tools",                           \
+	 .doc = "Send a conversation to the agent; return its answer or tool calls",               \
 	 .result = CHAT,                                                                           \
 	 FIELDS(chat_fields),                                                                      \
 	 .in_size = sizeof(struct ocg_chat_in),                                                    \
@@ -135,14 +135,14 @@ static const struct field pulse_fields[] = {
 	 .gob_args = &ocg_chat_args,                                                               \
 	 .gob_reply = &ocg_chat_reply},                                                            \
 		{.name = service ".Stats",                                                         \
-		 .doc = "Counts what is kept",                                                     \
+		 .doc = "Count stored memories",                                                   \
 		 .result = STATS,                                                                  \
 		 .handle = ocg_stats,                                                              \
 		 .flags = METHOD_LATER,                                                            \
 		 .gob_args = &gob_shape_empty_struct,                                              \
 		 .gob_reply = &ocg_stats_reply},                                                   \
 		{.name = service ".MemorySearch",                                                  \
-		 .doc = "Finds memories, best first; its result is a JSON text",                   \
+		 .doc = "Search memories, best match first; return JSON text",                     \
 		 .result = RESULT,                                                                 \
 		 FIELDS(search_fields),                                                            \
 		 .in_size = sizeof(struct ocg_search_in),                                          \
@@ -152,7 +152,7 @@ static const struct field pulse_fields[] = {
 		 .gob_args = &ocg_search_args,                                                     \
 		 .gob_reply = &ocg_result_reply},                                                  \
 		{.name = service ".MemoryGet",                                                     \
-		 .doc = "One memory, as a JSON text",                                              \
+		 .doc = "Return one memory as JSON text",                                          \
 		 .result = RESULT,                                                                 \
 		 FIELDS(get_fields),                                                               \
 		 .in_size = sizeof(struct ocg_get_in),                                             \
@@ -161,7 +161,7 @@ static const struct field pulse_fields[] = {
 		 .gob_args = &ocg_get_args,                                                        \
 		 .gob_reply = &ocg_result_reply},                                                  \
 		{.name = service ".MemoryStore",                                                   \
-		 .doc = "Remembers something; its result is a JSON text",                          \
+		 .doc = "Add a memory; return JSON text",                                          \
 		 .result = RESULT,                                                                 \
 		 FIELDS(store_fields),                                                             \
 		 .in_size = sizeof(struct ocg_store_in),                                           \
@@ -170,7 +170,7 @@ static const struct field pulse_fields[] = {
 		 .gob_args = &ocg_store_args,                                                      \
 		 .gob_reply = &ocg_result_reply},                                                  \
 		{.name = service ".PulseAdd",                                                      \
-		 .doc = "Publishes the event pulse.added",                                         \
+		 .doc = "Publish the event pulse.added",                                           \
 		 .result = PULSE,                                                                  \
 		 FIELDS(pulse_fields),                                                             \
 		 .in_size = sizeof(struct ocg_pulse_in),                                           \
@@ -179,8 +179,9 @@ static const struct field pulse_fields[] = {
 		 .gob_args = &ocg_pulse_args,                                                      \
 		 .gob_reply = &ocg_pulse_reply},                                                   \
 	{                                                                                          \
-		.name = service ".PulseStatus", .doc = "About the event log, as a JSON text",      \
-		.result = PULSE, FIELDS(pulse_fields), .in_size = sizeof(struct ocg_pulse_in),     \
+		.name = service ".PulseStatus",                                                    \
+		.doc = "Return the state of the event log as JSON text", .result = PULSE,          \
+		FIELDS(pulse_fields), .in_size = sizeof(struct ocg_pulse_in),                      \
 		.handle = ocg_pulse_status, .where = READER, .gob_args = &ocg_pulse_args,          \
 		.gob_reply = &ocg_pulse_reply                                                      \
 	}
@@ -189,7 +190,7 @@ static const struct method methods[] = {SERVICE("RPCService"), SERVICE("Agent")}
 
 static const struct setting rows[] = {
 	{"ocg", "user", SET_TEXT, SETTING_TEXT(struct ocg_settings, user),
-	 "whose memories its clients store and find; empty for common ones"},
+	 "user whose memories clients store and find; empty for common memories"},
 };
 
 static const struct ocg_settings defaults;

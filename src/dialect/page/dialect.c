@@ -31,10 +31,10 @@ static int check_behind(const char *url, struct why *why)
 
 static const struct setting rows[] = {
 	{"page", "behind", SET_URL, SETTING_TEXT(struct page_settings, behind),
-	 "https://HOST of a proxy that serves the page to other machines; empty for none",
+	 "https://HOST[:PORT] of a proxy that serves the page to other machines; empty for none",
 	 .check = check_behind},
 	{"page", "keep_days", SET_UNSIGNED, offsetof(struct page_settings, keep_days), 1, 365,
-	 "days after which a browser needs a new link"},
+	 "days until a browser needs a new sign-in link"},
 };
 
 static const struct page_settings defaults = {.keep_days = 30};
@@ -57,7 +57,7 @@ static const struct field enter_fields[] = {
 	{.name = "link",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "As page.open made it",
+	 .doc = "Code from page.open",
 	 .offset = offsetof(struct page_enter_in, link)},
 };
 
@@ -65,7 +65,7 @@ static const struct field answer_fields[] = {
 	{.name = "token",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "As a notifier has sent it",
+	 .doc = "Code from a notification",
 	 .offset = offsetof(struct page_answer_in, token)},
 };
 
@@ -73,7 +73,7 @@ static const struct field events_fields[] = {
 	{.name = "since",
 	 .type = FIELD_INT,
 	 .default_number = -1,
-	 .doc = "Only events after this number; only new ones without",
+	 .doc = "Sequence number to start after; default: new events only",
 	 .offset = offsetof(struct page_events_in, since)},
 };
 

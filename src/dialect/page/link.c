@@ -215,7 +215,7 @@ static const struct field end_fields[] = {
 	{.name = "id",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Of the browser, or a beginning that only one has",
+	 .doc = "Id of the browser, or a unique prefix",
 	 .offset = offsetof(struct end_in, id)},
 };
 
@@ -223,20 +223,20 @@ static const struct field end_fields[] = {
 
 const struct method page_methods[PAGE_METHODS] = {
 	{.name = "page.open",
-	 .doc = "Makes a link that lets one browser in to the page, which listens from then on",
+	 .doc = "Create a sign-in link for one browser; the page listens from then on",
 	 .result = "{\"type\":\"object\",\"properties\":{\"link\":" A_STRING
 		   ",\"address\":" A_STRING ",\"behind\":{\"type\":[\"string\",\"null\"]},"
 		   "\"link_behind\":" A_STRING ",\"expires_in\":{\"type\":\"integer\"}}}",
 	 .handle = handle_open,
 	 .flags = METHOD_LATER},
 	{.name = "page.sessions",
-	 .doc = "The browsers that were let in, those that came longest ago first",
+	 .doc = "List signed-in browsers, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"sessions\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 .handle = handle_sessions,
 	 .flags = METHOD_LATER},
 	{.name = "page.end",
-	 .doc = "Turns a browser away: it needs a new link",
+	 .doc = "Sign out a browser",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
 		   ",\"ended\":{\"const\":true}}}",
 	 FIELDS(end_fields),

@@ -317,62 +317,62 @@ static const struct field ask_fields[] = {
 	{.name = "tool",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "What is to be called, or the subject of a question",
+	 .doc = "Tool to call, or subject of a question",
 	 .offset = offsetof(struct approval_in, tool)},
 	{.name = "input",
 	 .type = FIELD_OBJECT,
-	 .doc = "The tool's input; of a question {\"msg\":…}",
+	 .doc = "Input of the tool; for a question {\"msg\":…}",
 	 .offset = offsetof(struct approval_in, input)},
 	{.name = "id",
 	 .type = FIELD_STRING,
-	 .doc = "The asker's own; one that is there already is that one, if it asks the same. "
-		"Made without",
+	 .doc = "Id chosen by the client. An equal request with this id joins the existing one; "
+		"default: generated",
 	 .offset = offsetof(struct approval_in, id)},
 	{.name = "kind",
 	 .type = FIELD_STRING,
 	 .default_text = "function_call",
-	 .doc = "function_call or human_contact",
+	 .doc = "function_call (permission) or human_contact (question)",
 	 .offset = offsetof(struct approval_in, kind)},
 	{.name = "session_id",
 	 .type = FIELD_STRING,
-	 .doc = "The session that asks: its id here, or the agent's own",
+	 .doc = "Session that asks: koine's id or the agent's own",
 	 .offset = offsetof(struct approval_in, session_id)},
 	{.name = "run_id",
 	 .type = FIELD_STRING,
-	 .doc = "The run that asks",
+	 .doc = "Run that asks",
 	 .offset = offsetof(struct approval_in, run_id)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
-	 .doc = "Who asks: \"claude\", \"codex\"",
+	 .doc = "Agent that asks: \"claude\", \"codex\"",
 	 .offset = offsetof(struct approval_in, agent)},
 	{.name = "origin",
 	 .type = FIELD_STRING,
-	 .doc = "The asker's name for where it is: a folder, a session of its own",
+	 .doc = "Where the client runs, in its own words: a folder, a session",
 	 .offset = offsetof(struct approval_in, origin)},
 	{.name = "tool_use_id",
 	 .type = FIELD_STRING,
-	 .doc = "The agent's id of the call",
+	 .doc = "The agent's id of the tool call",
 	 .offset = offsetof(struct approval_in, tool_use_id)},
 	{.name = "timeout",
 	 .type = FIELD_NUMBER,
-	 .doc = "Seconds until it expires; as the settings say without",
+	 .doc = "Seconds until it expires; default: approval.timeout",
 	 .offset = offsetof(struct approval_in, timeout)},
 	{.name = "by_rules",
 	 .type = FIELD_BOOL,
-	 .doc = "No human is asked: what no rule or grant decides is refused (-32005)",
+	 .doc = "Do not ask a human: without a matching policy or grant, fail with -32005",
 	 .offset = offsetof(struct approval_in, by_rules)},
 };
 
 #define AN_ID                                                                                      \
 	{                                                                                          \
 		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "Of the approval, or a beginning that only one has",                        \
+		.doc = "Id of the approval, or a unique prefix",                                   \
 		.offset = offsetof(struct one_in, id)                                              \
 	}
 #define EXACT                                                                                      \
 	{                                                                                          \
 		.name = "exact", .type = FIELD_BOOL,                                               \
-		.doc = "The id is whole, whatever else begins with it",                            \
+		.doc = "Take id as the whole id, not a prefix",                                    \
 		.offset = offsetof(struct one_in, exact)                                           \
 	}
 #define COMMENT(text)                                                                              \
@@ -389,32 +389,32 @@ static const struct field decide_fields[] = {
 	{.name = "decision",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "approve, deny or respond",
+	 .doc = "approve, deny or respond (questions only)",
 	 .offset = offsetof(struct one_in, decision)},
-	COMMENT("Why; the answer to a question"),
+	COMMENT("Reason, or the answer to a question"),
 	{.name = "grant",
 	 .type = FIELD_OBJECT,
-	 .doc = "The same is decided so from now on: {\"scope\":\"session\" or \"all\", "
+	 .doc = "Decide matching requests the same way: {\"scope\":\"session\" or \"all\", "
 		"\"for\": seconds, \"uses\": number}",
 	 .offset = offsetof(struct one_in, grant)},
 };
 
-static const struct field withdraw_fields[] = {AN_ID, EXACT, COMMENT("Why")};
+static const struct field withdraw_fields[] = {AN_ID, EXACT, COMMENT("Reason")};
 
 static const struct field list_fields[] = {
 	{.name = "status",
 	 .type = FIELD_STRING,
 	 .default_text = "pending",
-	 .doc = "pending, approved, denied, responded, expired, superseded, or any",
+	 .doc = "pending, approved, denied, responded, expired, superseded or any",
 	 .offset = offsetof(struct list_in, status)},
 	{.name = "session_id",
 	 .type = FIELD_STRING,
-	 .doc = "Those of one session",
+	 .doc = "Only approvals of this session",
 	 .offset = offsetof(struct list_in, session_id)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 100,
-	 .doc = "How many at most, up to 1000",
+	 .doc = "Maximum number, up to 1000",
 	 .offset = offsetof(struct list_in, limit)},
 };
 
@@ -422,11 +422,11 @@ static const struct field grant_fields[] = {
 	{.name = "tool",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "A pattern of the tool's name: \"Bash\", \"mcp__*\", \"*\"",
+	 .doc = "Pattern for the tool name: \"Bash\", \"mcp__*\", \"*\"",
 	 .offset = offsetof(struct grant_in, tool)},
 	{.name = "pattern",
 	 .type = FIELD_STRING,
-	 .doc = "A pattern over the input, as a policy has; any without",
+	 .doc = "Pattern for the input, as in a policy; default: any",
 	 .offset = offsetof(struct grant_in, pattern)},
 	{.name = "verdict",
 	 .type = FIELD_STRING,
@@ -435,7 +435,7 @@ static const struct field grant_fields[] = {
 	 .offset = offsetof(struct grant_in, verdict)},
 	{.name = "session_id",
 	 .type = FIELD_STRING,
-	 .doc = "Only in this session",
+	 .doc = "Only for this session",
 	 .offset = offsetof(struct grant_in, session_id)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
@@ -443,15 +443,15 @@ static const struct field grant_fields[] = {
 	 .offset = offsetof(struct grant_in, agent)},
 	{.name = "comment",
 	 .type = FIELD_STRING,
-	 .doc = "Told with the verdict",
+	 .doc = "Comment, sent to the agent with the verdict",
 	 .offset = offsetof(struct grant_in, comment)},
 	{.name = "for",
 	 .type = FIELD_NUMBER,
-	 .doc = "Seconds that it holds; for good without",
+	 .doc = "Lifetime in seconds; default: no limit",
 	 .offset = offsetof(struct grant_in, seconds)},
 	{.name = "uses",
 	 .type = FIELD_INT,
-	 .doc = "How often it holds; any number without",
+	 .doc = "Maximum number of uses; default: no limit",
 	 .offset = offsetof(struct grant_in, uses)},
 };
 
@@ -459,7 +459,7 @@ static const struct field revoke_fields[] = {
 	{.name = "id",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Of the grant, or a beginning that only one has",
+	 .doc = "Id of the grant, or a unique prefix",
 	 .offset = offsetof(struct grant_in, id)},
 };
 
@@ -473,7 +473,7 @@ static const struct field revoke_fields[] = {
 
 const struct method koine_approval_methods[] = {
 	{.name = "approval.request",
-	 .doc = "Asks whether a tool may be called, or a human a question; answers when it is "
+	 .doc = "Ask for permission to call a tool, or ask a human a question; respond when "
 		"decided",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(ask_fields),
@@ -481,28 +481,28 @@ const struct method koine_approval_methods[] = {
 	 .handle = koine_approval_request,
 	 .flags = METHOD_LATER},
 	{.name = "approval.create",
-	 .doc = "Asks the same, and answers when it is on disk",
+	 .doc = "Like approval.request, but respond when the approval is on disk",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(ask_fields),
 	 .in_size = sizeof(struct approval_in),
 	 .handle = handle_create,
 	 .flags = METHOD_LATER},
 	{.name = "approval.decide",
-	 .doc = "Decides; the first one who does counts",
+	 .doc = "Decide an approval; the first decision wins",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(decide_fields),
 	 .in_size = sizeof(struct one_in),
 	 .handle = handle_decide,
 	 .flags = METHOD_LATER},
 	{.name = "approval.withdraw",
-	 .doc = "Takes back what was asked: it is superseded",
+	 .doc = "Withdraw an approval; its status becomes superseded",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(withdraw_fields),
 	 .in_size = sizeof(struct one_in),
 	 .handle = handle_withdraw,
 	 .flags = METHOD_LATER},
 	{.name = "approval.list",
-	 .doc = "Those that wait for a human, oldest first; others newest first",
+	 .doc = "List approvals: pending ones oldest first, others newest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"approvals\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"pending\":{\"type\":\"integer\"}}}",
 	 FIELDS(list_fields),
@@ -510,27 +510,27 @@ const struct method koine_approval_methods[] = {
 	 .handle = handle_list,
 	 .flags = METHOD_LATER},
 	{.name = "approval.get",
-	 .doc = "All there is to know of one",
+	 .doc = "Return one approval in full",
 	 .result = AN_OBJECT,
 	 FIELDS(id_fields),
 	 .in_size = sizeof(struct one_in),
 	 .handle = handle_get,
 	 .flags = METHOD_LATER},
 	{.name = "approval.grants",
-	 .doc = "What is allowed or denied without asking, oldest first",
+	 .doc = "List grants, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"grants\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "}}}",
 	 .handle = koine_grant_list,
 	 .where = READER},
 	{.name = "approval.grant",
-	 .doc = "Allows or denies something without asking, from now on",
+	 .doc = "Create a grant: allow or deny matching requests without asking",
 	 .result = AN_OBJECT,
 	 FIELDS(grant_fields),
 	 .in_size = sizeof(struct grant_in),
 	 .handle = koine_grant_add,
 	 .flags = METHOD_LATER},
 	{.name = "approval.revoke",
-	 .doc = "Ends a grant",
+	 .doc = "Revoke a grant",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
 		   ",\"revoked\":{\"const\":true}}}",
 	 FIELDS(revoke_fields),
