@@ -8,31 +8,31 @@
 
 enum { ROW_MIN = 60, ROW_MAX = 80, COMMAND_WIDTH = 13, SUB_WIDTH = 9, OPTION_WIDTH = 30 };
 
-static const char exit_codes[] =
-	"Exit codes (those of sysexits.h, but for 1 and 130):\n"
-	"   0  done\n"
-	"   1  the server answered with an error, or has no such method or memory; a\n"
-	"      task or a session failed; doctor has found something bad\n"
-	"  64  wrong usage\n"
-	"  65  a parameter, a line or a text is not what it must be, or cannot be sent\n"
-	"  66  a file or stdin cannot be read\n"
-	"  69  the server cannot be reached, or left without an answer\n"
-	"  70  something failed inside\n"
-	"  73  a file cannot be created\n"
-	"  74  the result could not be written\n"
-	"  75  no answer in time; trying later may help\n"
-	"  76  what came back is no JSON-RPC, or too large, or HTTP refused the call\n"
-	"  77  the server does not let you in (HTTP 401 or 403), or is not one to trust\n"
-	" 130  the answer or the task was cancelled; the session was interrupted or left\n"
-	"What waits for a task exits as its program did.\n";
+static const char usage[] = "Usage: koine [OPTION]... COMMAND [ARGUMENT]...\n";
 
-static const char examples[] =
-	"Examples:\n"
-	"  koine memory add \"Anna moved to Oslo in May\"  keep something\n"
-	"  koine memory search where does anna live      find it again\n"
-	"  koine task add --follow -- fix the tests      let an agent do it, and watch\n"
-	"  koine approvals -w                            answer what agents ask\n"
-	"  koine help task                               all about one command\n";
+static const char exit_codes[] =
+	"Exit codes (as in sysexits.h, except 1 and 130):\n"
+	"   0  success\n"
+	"   1  the server returned an error; a task or session failed; a request was\n"
+	"      denied; doctor found a problem\n"
+	"  64  wrong usage\n"
+	"  65  invalid parameter or input\n"
+	"  66  a file or stdin cannot be read\n"
+	"  69  the server cannot be reached, or closed the connection\n"
+	"  70  internal error\n"
+	"  73  a file cannot be created\n"
+	"  74  the result cannot be written\n"
+	"  75  timeout; try again later\n"
+	"  76  the response is not JSON-RPC, or is too large; or HTTP refused the call\n"
+	"  77  access denied (HTTP 401 or 403), or the server is not trusted\n"
+	" 130  cancelled or interrupted\n"
+	"Commands that wait for a task exit with the exit code of its program.\n";
+
+/* The commands that most people use, as they are typed. */
+static const char *const common[] = {
+	"daemon start", "connect",   "doctor", "top",           "page",
+	"task add",     "approvals", "send",   "memory search", "memory add",
+};
 
 /* Rows stay narrow enough to read well, even where there is more room. */
 static size_t row_columns(void)
@@ -126,21 +126,42 @@ static void print_group(FILE *out, const struct command_group *g)
 	}
 }
 
-void help_print(FILE *out, const struct command_group *groups)
+static void print_common(const struct command_group *groups)
 {
-	fputs("Usage: koine [OPTION]... COMMAND [ARGUMENT]...\n"
-	      "Talks to koined, or to any JSON-RPC 2.0 server.\n",
-	      out);
+	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+		print_row(stdout, COMMAND_WIDTH, common[i], command_named(groups, common[i])->help);
+}
+
+void help_print(const struct command_group *groups)
+{
+	printf("%s"
+	       "Control koined, the daemon that AI agents share.\n"
+	       "\nCommon commands:\n",
+	       usage);
+	print_common(groups);
+	fputs("\nGetting started:\n"
+	      "  koine daemon start               start koined in the background\n"
+	      "  koine connect claude             add koine to Claude Code\n"
+	      "  koine task add -f fix the tests  give an agent a task and watch it\n"
+	      "\nMore help:\n"
+	      "  koine help COMMAND               show the help of one command\n"
+	      "  koine help all                   list all commands and common options\n"
+	      "  man koine                        read the manual\n",
+	      stdout);
+}
+
+void help_print_all(const struct command_group *groups)
+{
+	fputs(usage, stdout);
 	for (const struct command_group *g = groups; g->title; g++)
-		print_group(out, g);
-	fprintf(out, "\n%s", examples);
-	fputs("\nOptions (anywhere; -- ends them):\n", out);
-	print_options(out, options_of_all);
-	fputs("\nThe server is that of --url or --socket, else of KOINE_SOCKET, else\n"
-	      "$XDG_RUNTIME_DIR/koine/koine.sock (without that variable /run/koine/koine.sock\n"
-	      "for root and /tmp/koine-UID/koine.sock for others).\n\n",
-	      out);
-	fputs(exit_codes, out);
+		print_group(stdout, g);
+	fputs("\nCommon options (accepted anywhere before --):\n", stdout);
+	print_options(stdout, options_of_all);
+	fputs("\nkoine connects to the server given by --url or --socket. Without them it uses\n"
+	      "KOINE_SOCKET, then $XDG_RUNTIME_DIR/koine/koine.sock. If XDG_RUNTIME_DIR is not\n"
+	      "set, it uses /run/koine/koine.sock (root) or /tmp/koine-UID/koine.sock.\n\n",
+	      stdout);
+	fputs(exit_codes, stdout);
 }
 
 static void print_subs(const struct command *c)
@@ -152,24 +173,32 @@ static void print_subs(const struct command *c)
 		print_row(stdout, SUB_WIDTH, s->name, s->help);
 }
 
+static void print_examples(const struct command *c)
+{
+	if (!c->examples[0])
+		return;
+	printf("\nExamples:\n");
+	for (int i = 0; i < EXAMPLES_MAX && c->examples[i]; i++)
+		printf("  %s\n", c->examples[i]);
+}
+
 void help_print_command(const struct command *of, const struct command *c)
 {
 	const struct option *shared = of ? of->options : NULL;
 
-	printf("Usage: koine %s%s%s%s%s\n\n", of ? of->name : "", of ? " " : "", c->name,
-	       c->args[0] ? " " : "", c->args);
-	printf("%c%s.\n", toupper((unsigned char)c->help[0]), c->help + 1);
-	print_subs(c);
-	if (c->options || shared)
-		printf("\nOptions of its own:\n");
-	if (c->options)
-		print_options(stdout, c->options);
-	if (shared)
-		print_options(stdout, shared);
+	printf("%s.\n\nUsage: koine %s%s%s%s%s\n", c->help, of ? of->name : "", of ? " " : "",
+	       c->name, c->args[0] ? " " : "", c->args);
 	if (c->more) {
 		fputc('\n', stdout);
 		flow(stdout, c->more);
 	}
-	printf("\nThe %soptions and exit codes are those of every command: see koine --help.\n",
-	       c->options || shared ? "other " : "");
+	print_subs(c);
+	if (c->options || shared)
+		printf("\nOptions:\n");
+	if (c->options)
+		print_options(stdout, c->options);
+	if (shared)
+		print_options(stdout, shared);
+	print_examples(c);
+	printf("\nRun 'koine help all' for the common options and exit codes.\n");
 }

@@ -17,12 +17,14 @@ static int cmd_help(struct cli *cli);
 static int cmd_version(struct cli *cli);
 
 static const struct command help_commands[] = {
-	{"help", "[COMMAND [COMMAND]]", "show help", NULL, cmd_help},
-	{"version", "", "show the version", NULL, cmd_version},
+	{"help", "[COMMAND [COMMAND]] | all", "Show help about koine or one command",
+	 "`koine help all` lists every command, the common options and the exit codes.\n", cmd_help,
+	 .examples = {"koine help all", "koine help task add"}},
+	{"version", "", "Print the version", NULL, cmd_version, .examples = {"koine version"}},
 	{NULL},
 };
 
-/* A command is a row of a noun's table. `koine --help` shows the tables in this order. */
+/* A command is a row of a noun's table. `koine help all` shows the tables in this order. */
 static const struct command_group groups[] = {
 	{"Memory", {memory_commands}},
 	{"Talk with agents", {chat_commands}},
@@ -50,7 +52,11 @@ static int cmd_help(struct cli *cli)
 	const struct command *c;
 
 	if (cli->n_args == 0) {
-		help_print(stdout, groups);
+		help_print(groups);
+		return EX_OK;
+	}
+	if (cli->n_args == 1 && strcmp(cli->args[0], "all") == 0) {
+		help_print_all(groups);
 		return EX_OK;
 	}
 	c = command_need(groups, NULL, cli->args[0]);
@@ -81,12 +87,8 @@ static int run(struct cli *cli)
 
 	if (cli->options.version)
 		return cmd_version(cli);
-	if (cli->options.help)
+	if (cli->options.help || cli->n_args == 0)
 		return cmd_help(cli);
-	if (cli->n_args == 0) {
-		help_print(stderr, groups);
-		return EX_USAGE;
-	}
 	/* Only a noun was typed: shows what can be done with it. */
 	if (cli->n_args == 1 && c && c->subs && !c->run) {
 		help_print_command(NULL, c);

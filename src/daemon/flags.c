@@ -34,40 +34,43 @@ static void offer_agents(const struct offer *o);
 static void offer_levels(const struct offer *o);
 
 static const struct flag_row rows[] = {
-	{"config", "FILE", FLAG_CONFIG, "settings (default: see koine.conf(5))", "files"},
+	{"config", "FILE", FLAG_CONFIG, "read settings from FILE; see koine.conf(5)", "files"},
 	{"service", NULL, FLAG_SERVICE,
-	 "as a service is run: dialects listen at places of\nour own, unless the settings say "
-	 "otherwise"},
-	{"root", "DIR", FLAG_ROOT, "every default path under DIR", "folders"},
+	 "run as a service: dialects listen in the runtime\nfolder unless the settings name an "
+	 "address"},
+	{"root", "DIR", FLAG_ROOT, "keep every default path under DIR", "folders"},
 	{"project", "DIR", FLAG_PROJECT,
-	 "serve this project's tasks, at\nDIR/.aiwg/daemon/daemon.sock (repeatable)", "folders"},
+	 "serve this project's tasks at\nDIR/.aiwg/daemon/daemon.sock (repeatable)", "folders"},
 	{"listen", "DIALECT=ADDRESS", FLAG_LISTEN,
-	 "listen there, and only at such places (repeatable);\n"
-	 "ADDRESS is unix:PATH, http:HOST:PORT or\n"
+	 "listen at ADDRESS, and only at addresses given this\n"
+	 "way (repeatable): unix:PATH, http:HOST:PORT,\n"
 	 "tcp:HOST:PORT (loopback only; port 0 takes a free\n"
-	 "one), or on: the dialect's own place",
+	 "one), or on for the default address",
 	 "open", offer_dialects},
-	{"store", "URL", FLAG_STORE, "sqlite:PATH or postgresql://…: where all is kept", "words"},
+	{"store", "URL", FLAG_STORE, "use this store: sqlite:PATH or postgresql://…", "words"},
 	{"agent", "NAME", FLAG_AGENT,
-	 "who answers conversations: recall, an agent of the\nsettings, or none", "words",
+	 "set the default agent: recall, an agent of the\nsettings, or none", "words",
 	 offer_agents},
-	{"set", "SECTION.KEY=VALUE", FLAG_SET, "any setting of koine.conf(5) (repeatable)", "open",
-	 offer_settings},
-	{"log-level", "LEVEL", FLAG_LEVEL, "err, warn, info or debug", "words", offer_levels},
+	{"set", "SECTION.KEY=VALUE", FLAG_SET, "change a setting of koine.conf(5) (repeatable)",
+	 "open", offer_settings},
+	{"log-level", "LEVEL", FLAG_LEVEL, "log at err, warn, info or debug", "words",
+	 offer_levels},
 	{"debug-methods", NULL, FLAG_DEBUG, "offer debug.echo and debug.sleep"},
-	{"check", NULL, FLAG_CHECK, "say what would happen and whether it can, then exit"},
+	{"check", NULL, FLAG_CHECK, "check settings, addresses and store, then exit"},
+	{"settings", NULL, FLAG_SETTINGS,
+	 "print every setting with its type, default,\nenvironment variable and meaning, then "
+	 "exit"},
 	{"dialects", NULL, FLAG_DIALECTS,
-	 "print as JSON where each dialect would listen, and\nwho is where its clients look, then "
-	 "exit"},
+	 "print as JSON where each dialect would listen, and\nwho listens where its clients look, "
+	 "then exit"},
 	{"adopt", NULL, FLAG_ADOPT,
-	 "take over a store that somebody else has made, with\nwhat is queued in it held, then "
-	 "exit"},
+	 "take over a store that another user created, hold\nits queued tasks, then exit"},
 	{"init-store", NULL, FLAG_INIT_STORE,
 	 "create the store's tables or update them to this\nversion, then exit"},
 	{"move", "FROM TO", FLAG_MOVE,
 	 "copy the store FROM into the empty database TO,\ncheck the copy, then exit", "words"},
 	{"version", NULL, FLAG_VERSION, "print the version"},
-	{"help", NULL, FLAG_HELP, "print this"},
+	{"help", NULL, FLAG_HELP, "print this help"},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]), LEFT_WIDTH = 24, SAID_MAX = 60 };
@@ -111,19 +114,19 @@ void flags_help(FILE *out)
 {
 	fputs("usage: koined [OPTION]...\n"
 	      "\n"
-	      "The daemon that every agent client on this machine can talk to.\n"
+	      "Run the daemon that AI agents and their clients share.\n"
 	      "\n",
 	      out);
 	for (int i = 0; i < N_ROWS; i++)
 		print_row(out, &rows[i]);
 	fputs("\n"
-	      "Prints 'listening DIALECT ADDRESS' for each place, then 'koined: ready'.\n"
-	      "SIGTERM and SIGINT stop it in good order, a second one at once; SIGHUP reads\n"
-	      "the settings again. Dialects: koine, ash, hld, ocg, nexus, aiwg;\n"
-	      "only where they are named, gateway, embedding, mcp, metrics and page.\n"
+	      "Prints 'listening DIALECT ADDRESS' for each address, then 'koined: ready'.\n"
+	      "SIGTERM and SIGINT stop it gracefully; a second one stops it at once. SIGHUP\n"
+	      "reloads the settings. Dialects: koine, ash, hld, ocg, nexus and aiwg are on by\n"
+	      "default; gateway, embedding, mcp, metrics and page are off unless configured.\n"
 	      "\n"
 	      "Exit status: 0 after a stop, 64 usage, 69 cannot listen or cannot use the store,\n"
-	      "71 system error, 78 wrong settings.\n",
+	      "71 system error, 78 invalid settings.\n",
 	      out);
 }
 
@@ -166,8 +169,8 @@ static void offer_settings(const struct offer *o)
 
 static void offer_agents(const struct offer *o)
 {
-	offer_one(o, "recall", "quotes what was said and kept");
-	offer_one(o, "none", "nobody");
+	offer_one(o, "recall", "quote the conversation and memory; no model");
+	offer_one(o, "none", "no default agent");
 }
 
 static void offer_levels(const struct offer *o)

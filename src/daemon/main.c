@@ -182,6 +182,14 @@ static int read_settings(struct settings *s, struct why *why)
 	return r;
 }
 
+static void print_settings(void)
+{
+	static struct settings defaults;
+
+	settings_init(&defaults);
+	settings_write_reference(&defaults, stdout);
+}
+
 /* Handles flags that only print, and mistakes. -1: continue. */
 static int look_at_flags(void)
 {
@@ -197,13 +205,17 @@ static int look_at_flags(void)
 			printf("koined %s\n", KOINE_VERSION);
 			return 0;
 		}
+		if (flag == FLAG_SETTINGS) {
+			print_settings();
+			return 0;
+		}
 		if (flag == FLAG_MOVE)
 			move_from = optarg;
 		if (flag == '?')
 			return complain("see koined --help", EX_USAGE);
 	}
 	if (move_from && optind + 1 != main_argc)
-		return complain("--move wants FROM and TO; see koined --help", EX_USAGE);
+		return complain("--move requires FROM and TO; see koined --help", EX_USAGE);
 	if (move_from)
 		return daemon_move(move_from, main_argv[optind]);
 	if (optind < main_argc)

@@ -91,7 +91,7 @@ def test_the_first_answer_counts():
         late = koine(env, "deny", one, "-c", "too late", code=1)
         same(late.err, "koine: it is decided already: approved by human: go\n", "told")
         same(status(c, one), "approved", "still")
-        check("wants --comment" in koine(env, "deny", two, code=64).err, "without a comment")
+        check("requires --comment" in koine(env, "deny", two, code=64).err, "without a comment")
         same(status(c, two), "pending", "still")
         same(json.loads(koine(env, "deny", two, "-c", "no", "--json").out)["status"], "denied", "JSON")
         with Terminal(env, "deny", three) as t:

@@ -365,7 +365,7 @@ def test_refusals_are_told():
             (("send", "hi", "-c", "no/name"), 1, "conversation"),
             (("tokens", "-c", "nowhere"), 1, "koine: there is no conversation 'nowhere' yet\n"),
             (("messages", "nowhere"), 1, "koine: there is no conversation 'nowhere' yet\n"),
-            (("send",), 64, "send wants a text"),
+            (("send",), 64, "send requires a text"),
             (("send", ""), 65, "nothing to ask"),
             (("send", " \n"), 65, "nothing to ask"),
             (("send", "-"), 65, "nothing to ask"),
@@ -375,10 +375,10 @@ def test_refusals_are_told():
             (("chat", "-c", "x" * 129), 64, "is no name of a conversation"),
             (("messages", "a", "-c", "b"), 64, "not both"),
             (("chat", "hi"), 64, "koine send TEXT"),
-            (("cancel",), 64, "cancel wants"),
+            (("cancel",), 64, "cancel requires"),
             (("tokens", "x"), 64, "takes no arguments"),
             (("messages", "a", "b"), 64, "at most one"),
-            (("messages", "-n", "0"), 64, "--limit wants N, a number from 1 on, not '0'"),
+            (("messages", "-n", "0"), 64, "invalid --limit '0': expected N, a number from 1 on"),
             (("send", "hi", "--agnet", "x"), 64, "did you mean --agent?"),
         ]
         for args, code, words in rows:
@@ -536,7 +536,7 @@ def test_slash_commands():
         check("user, " not in t.expect("assistant, "), "more than one")
         t.prompt()
         t.line("/history x")
-        t.expect("wants a number")
+        t.expect("requires a number")
         t.prompt()
         t.line("/compact")
         t.expect("too little to gain")
@@ -554,10 +554,10 @@ def test_slash_commands():
         t.expect("own agent answers from now on")
         t.prompt()
         t.line("/quit now")
-        t.expect("/quit wants nothing behind it")
+        t.expect("/quit takes no argument")
         t.prompt()
         t.line("/tokens extra")
-        t.expect("/tokens wants nothing behind it")
+        t.expect("/tokens takes no argument")
         t.prompt()
         t.line("/new bad name")
         t.expect("'bad name' is no name of a conversation")
@@ -857,7 +857,7 @@ def test_what_could_steer_a_terminal_is_shown():
 
 
 def test_ends_that_people_should_know_of():
-    rows = [({"stop": "length"}, 0, "(cut: "), ({"tool_calls": [{"name": "x"}]}, 0, "wants tools"),
+    rows = [({"stop": "length"}, 0, "(cut: "), ({"tool_calls": [{"name": "x"}]}, 0, "requests tools"),
             ({"cancelled": True, "stop": "cancelled"}, 130, "(cancelled)")]
     for more, code, words in rows:
         with Scripted(lambda r, more=more: [whole(r, "text", **more)]) as s:

@@ -7,9 +7,11 @@ length and http, recognised from the first byte, as koined does.
 usage: test_cli.py KOINE EXAMPLE_CLIENT
 """
 
+import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import struct
@@ -201,7 +203,7 @@ def checks(folder, port):
          'koine: fail: no\\x1b[31m way (code -32001)\n{"why":["x"]}\n'),
         ("an unknown method is 1", ["call", "nosuch"], 1, "",
          "koine: nosuch: Method not found (code -32601)\n"),
-        ("call wants a method", ["call"], 64, "", "koine: call wants a method"),
+        ("call requires a method", ["call"], 64, "", "koine: call requires a method"),
         ("a bare word is no parameter", ["call", "echo", "word"], 64, "", "neither key=value"),
         ("a key must be there", ["call", "echo", "=x"], 64, "", "neither key=value"),
         ("bad json is 65", ["call", "echo", "a:={"], 65, "", "koine: a is not JSON: "),
@@ -291,24 +293,36 @@ def checks(folder, port):
         ("XDG_RUNTIME_DIR comes next", ["ping"], 69, "", f"no koined at {folder}/koine/koine.sock",
          "", {"KOINE_SOCKET": "", "XDG_RUNTIME_DIR": folder}),
 
-        ("no command is 64", [], 64, "", "Usage: koine"),
+        ("no command shows the common ones", [], 0, re.compile(r"(?s)^Usage: koine .*\n  doctor .*koine help all"), ""),
         ("a typo is answered", ["staus"], 64, "", "did you mean 'status'?"),
+        *((f"{word} suggests {meant}", [word], 64, "",
+           f"koine: there is no command '{word}'; did you mean '{meant}'?\n")
+          for word, meant in MEANT.items()),
         ("an unknown word is 64", ["frobnicate"], 64, "", "see koine --help"),
         ("an unknown option is 64", ["ping", "--tiemout", "3"], 64, "", "did you mean --timeout?"),
-        ("an option wants its value", ["ping", "--timeout"], 64, "", "--timeout wants SECONDS"),
+        ("an option requires its value", ["ping", "--timeout"], 64, "", "option --timeout requires SECONDS"),
         ("a number has its bounds", ["ping", "--retries", "1001"], 64, "",
-         "--retries wants N, from 0 to 1000, not '1001'"),
-        ("a timeout is a number", ["ping", "--timeout", "soon"], 64, "", "not 'soon'"),
-        ("a timeout is positive", ["ping", "--timeout", "-1"], 64, "", "not '-1'"),
-        ("a framing is one of four", ["ping", "--framing", "gobs"], 64, "", "line|length|http|gob"),
+         "invalid --retries '1001': expected N, from 0 to 1000"),
+        ("a timeout is a number", ["ping", "--timeout", "soon"], 64, "", "invalid --timeout 'soon': expected SECONDS"),
+        ("a timeout is positive", ["ping", "--timeout", "-1"], 64, "", "invalid --timeout '-1'"),
+        ("a framing is one of four", ["ping", "--framing", "gobs"], 64, "", "invalid --framing 'gobs': use line, length, http or gob\n"),
         ("a switch has no value", ["ping", "--json=1"], 64, "", "takes no value"),
-        ("help", ["--help"], 0, re.compile(r"(?s)^Usage: koine .*Exit codes.*\n  76 "), ""),
-        ("help of a command", ["help", "call"], 0, re.compile(r"^Usage: koine call METHOD"), ""),
-        ("help as an option", ["wire", "--help"], 0, re.compile(r"^Usage: koine wire METHOD"), ""),
+        ("help", ["--help"], 0, re.compile(r"^Usage: koine .*\nControl koined"), ""),
+        ("help of everything", ["help", "all"], 0, re.compile(r"(?s)^Usage: koine .*Exit codes.*\n  76 "), ""),
+        ("help of a command", ["help", "call"], 0, re.compile(r"^Call a method.*\.\n\nUsage: koine call METHOD"), ""),
+        ("help as an option", ["wire", "--help"], 0, re.compile(r"^Call a method.*\.\n\nUsage: koine wire METHOD"), ""),
         ("help says where a cancel looks", ["cancel", "--help"], 0,
-         re.compile("--conversation NAME +only in this one; else in any\n"), ""),
+         re.compile("--conversation NAME +cancel only in this conversation; default:\n? *any\n"), ""),
         ("version", ["--version"], 0, re.compile(r"^koine \d+\.\d+\.\d+\n$"), ""),
     ]
+
+
+# What other tools call it: each is a command, or a line for a shell.
+MEANT = {
+    "start": "daemon start", "stop": "daemon stop", "ps": "task list", "logs": "daemon log",
+    "inbox": "approvals", "rules": "automation list", "config": "koined --check",
+    "search": "memory search", "aprove": "approve",
+}
 
 
 def differs(got, expected):
@@ -344,13 +358,55 @@ def commands_in(text):
     return re.findall(r"^  ([a-z]+)  ", text.split("\nOptions")[0], re.M)
 
 
+def helps(environment):
+    """The help of every command, by its words."""
+    texts = {("all",): help_of(environment, ["all"])}
+    for name in commands_in(texts[("all",)]):
+        texts[(name,)] = help_of(environment, [name])
+        for sub in commands_in(texts[(name,)]) if "\nCommands:\n" in texts[(name,)] else []:
+            texts[(name, sub)] = help_of(environment, [name, sub])
+    return texts
+
+
+def examples_in(text):
+    return re.findall(r"^  (.*)$", text.split("\nExamples:\n")[1].split("\n\n")[0], re.M) \
+        if "\nExamples:\n" in text else []
+
+
+def words_of(example):
+    """What koine gets of a line for a shell."""
+    lexer = shlex.shlex(example, posix=True, punctuation_chars="|&<>;")
+    lexer.whitespace_split = True
+    words = list(lexer)
+    words = words[words.index("koine") + 1:]
+    return list(itertools.takewhile(lambda w: w[0] not in "|&<>;", words))
+
+
+def check_examples(environment):
+    """Every command has an example of itself, whose command and options exist."""
+    wrong = []
+    for name, text in helps(environment).items():
+        if name == ("all",):
+            continue
+        if not re.match(r"[A-Z][a-z]+\b.*\.\n\nUsage: koine %s\b" % " ".join(name), text):
+            wrong.append(f"{name}: does not begin with a sentence and its usage")
+        examples = examples_in(text)
+        if not examples:
+            wrong.append(f"{name}: no example")
+        for example in examples:
+            words = words_of(example)
+            done = subprocess.run([KOINE, "--help", *words], capture_output=True, timeout=60,
+                                  env={**environment, "COLUMNS": "80"}, check=False)
+            if tuple(words[:len(name)]) != name or done.returncode != 0 or \
+                    b"Usage: koine " + name[0].encode() not in done.stdout:
+                wrong.append(f"{example}: {done.stderr.decode()}")
+    print(f"{'FAIL' if wrong else 'ok'} every example parses" + "".join(f"\n     {w}" for w in wrong))
+    return not wrong
+
+
 def check_help_fits(environment):
     """No row of any help is wider than a terminal, and none is lost."""
-    texts = {(): help_of(environment, [])}
-    for name in commands_in(texts[()]):
-        texts[(name,)] = help_of(environment, [name])
-        for sub in commands_in(texts[(name,)]):
-            texts[(name, sub)] = help_of(environment, [name, sub])
+    texts = helps(environment)
     wide = [row for text in texts.values() for row in text.splitlines() if len(row) > 80]
     good = not wide and len(texts) > 60 and ("conversations",) in texts
     print(f"{'ok' if good else 'FAIL'} help fits 80 columns" + "".join(f"\n     {w}" for w in wide))
@@ -390,6 +446,7 @@ def main():
         rows = checks(folder, listeners[1].getsockname()[1])
         results = [run(environment, *row) for row in rows]
         results.append(check_help_fits(environment))
+        results.append(check_examples(environment))
         results.append(check_full_disk(environment))
         results.append(check_example(folder))
         print(f"{sum(results)} of {len(results)} passed")

@@ -248,19 +248,19 @@ def commands_in(text):
         if re.match(r"^\w.*:$", line):
             heading = line
         found = re.match(r"^  ([a-z]+) +\S", line)
-        if found and not heading.startswith(("Options", "Exit", "Examples", "Parameters")):
+        if found and not heading.startswith(("Options", "Common", "Exit", "Examples", "Parameters")):
             out.append(found.group(1))
     return out
 
 
 def options_in(text):
-    text = text.split("\nOptions")[1] if "\nOptions" in text else ""
+    text = re.split("\nOptions|\nCommon options", text + "\nOptions")[1]
     return re.findall(r"^  (?:-\w, |    )(--[\w-]+)", text, re.M)
 
 
 def walk():
     """Lines, and what must be offered for each."""
-    out = [("koine ", commands_in(help_of())), ("koine --", options_in(help_of()))]
+    out = [("koine ", commands_in(help_of("all"))), ("koine --", options_in(help_of("all")))]
     check(len(out[0][1]) > 20 and len(out[1][1]) > 8, "%r", out)
     for command in out[0][1]:
         text = help_of(command)
@@ -298,9 +298,8 @@ def test_all_of_help_is_offered_in_fish():
 def test_help_is_the_description():
     with Folder() as folder:
         env = environment(folder)
-        same(direct(env, folder, "task", "")[1]["get"], "show all of one task")
-        same(direct(env, folder, "task", "list", "--")[1]["--state"],
-             "queued, running, completed, failed, skipped or cancelled")
+        same(direct(env, folder, "task", "")[1]["get"], "Show one task in full")
+        same(direct(env, folder, "task", "list", "--")[1]["--state"][:15], "filter by state")
         # A command's own hides the common one.
         same(direct(env, folder, "hook", "--")[1]["--timeout"][:4], "wait")
 
@@ -633,7 +632,7 @@ def test_descriptions_are_listed_and_not_typed():
         installed(name)
         with World() as w, Shell(name, w.env, w.folder) as shell:
             shell.terminal.type("koine task \t\t")
-            shell.terminal.expect("wait until tasks have ended")
+            shell.terminal.expect("Wait until tasks have ended")
             if name == "bash":
                 same(shell.line(""), "koine task ")
 

@@ -226,7 +226,7 @@ def test_what_cannot_be_is_refused():
                 (("enable", "somebody"), USAGE, "there is no dialect 'somebody'"),
                 (("enable", "koine"), USAGE, "has only one place"),
                 (("disable", "koine"), USAGE, "nobody could talk to koined"),
-                (("enable",), USAGE, "wants a DIALECT")):
+                (("enable",), USAGE, "requires at least one DIALECT")):
             check(words in home.koine("dialects", *args, status=status), "%r", args)
         write_settings(home.path, "[listen]\nnonsense\n")
         check("koine.conf:2:" in home.koine("dialects", status=CONFIG), "no words")

@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 
+import reference
 from harness import KOINE, KOINED, SOURCE, Daemon, Folder, check, main, same
+from mcp_npm import NODE, PACKAGES, need, run_script
 
 
 def page(*names):
@@ -136,10 +138,21 @@ def test_every_document_is_reachable_from_the_index():
 
 
 def test_every_command_is_in_koine_1():
-    commands = re.findall(r"^  ([a-z]+) ", output(KOINE, "--help"), re.M)
+    commands = re.findall(r"^  ([a-z]+) ", output(KOINE, "help", "all"), re.M)
     manual = page("doc", "man", "koine.1.scd")
     check("ping" in commands, "%r", commands)
     same(sorted(c for c in set(commands) if c not in manual), [], "commands that are not there")
+
+
+def test_generated_reference_is_current():
+    for path, text in reference.generate().items():
+        check(reference.read(path) == text, "%s differs from what the programs print: run ./dev reference", path)
+
+
+def test_openrpc_document_fits_its_schema():
+    need(NODE, os.path.join(PACKAGES, "node_modules", "@open-rpc", "meta-schema"))
+    errors = run_script("openrpc_check.mjs", os.path.join(SOURCE, reference.OPENRPC))
+    same(errors, [], "errors")
 
 
 def test_the_discovered_document_is_openrpc():

@@ -181,26 +181,26 @@ def test_words_need_no_quotes_and_a_shells_names_are_understood():
         id = json.loads(m("ls", "--json").out)[0]["id"]
         same(m("rm", id).out, "Memory deleted: %s\n" % id[:8], "rm")
         shown = m().out
-        check("Usage: koine memory COMMAND" in shown and "search     find memories" in shown,
+        check("Usage: koine memory COMMAND" in shown and "search     Search memories" in shown,
               "bare: %r", shown)
 
 
 def test_exit_codes_and_words():
     rows = [
-        (["search"], 64, "memory search wants QUERY... | - | --query QUERY"),
-        (["search", "a", "-q", "b"], 64, "takes nothing"),
-        (["search", "x", "-n", "many"], 64, "--limit wants N, a whole number, not 'many'"),
-        (["add"], 64, "memory add wants CONTENT... | -"),
+        (["search"], 64, "memory search requires QUERY... | - | --query QUERY"),
+        (["search", "a", "-q", "b"], 64, "takes QUERY or --query, not both"),
+        (["search", "x", "-n", "many"], 64, "invalid --limit 'many': expected N, a whole number"),
+        (["add"], 64, "memory add requires CONTENT... | -"),
         (["add", ""], 1, "content is required"),
-        (["add", "x", "--importance", "2"], 64, "--importance wants X, not '2'"),
+        (["add", "x", "--importance", "2"], 64, "invalid --importance '2': expected X"),
         (["add", "x", "--category", "nonsense"], 1, "category"),
-        (["add", "x", "--expires", "1.5"], 64, "--expires wants DAYS"),
+        (["add", "x", "--expires", "1.5"], 64, "invalid --expires '1.5': expected DAYS"),
         (["add", "x", "--shard"], 64, "did you mean --shared?"),
         (["list", "--subject", "x"], 64, "there is no option --subject"),
         (["show", "nosuch"], 1, "koine: no memory 'nosuch'\n"),
-        (["delete"], 64, "memory delete wants ID"),
-        (["edit"], 64, "wants one ID"),
-        (["export", "a", "b"], 64, "one FILE at most"),
+        (["delete"], 64, "memory delete requires one ID"),
+        (["edit"], 64, "requires one ID"),
+        (["export", "a", "b"], 64, "at most one FILE"),
         (["export", "/dev/null/x"], 73, "cannot write /dev/null/x"),
         (["import"], 64, "one FILE"),
         (["import", "/dev/null/x"], 66, "cannot read /dev/null/x"),
@@ -221,13 +221,13 @@ def test_exit_codes_and_words():
 
 
 def test_help_of_every_command():
-    names = re.findall(r"(?m)^  (\w+) ", koine("memory", "--help").out.split("Options")[0])
+    names = re.findall(r"(?m)^  (\w+) ", koine("memory", "--help").out.split("Commands:")[1].split("Options:")[0])
     same(names, ["search", "add", "list", "delete", "restore", "show", "history", "edit", "review", "export", "import", "stats"],
          "commands")
     for name in names:
         done = koine("memory", name, "--help")
         same(done.returncode, 0, "exit code")
-        check(done.out.startswith("Usage: koine memory %s" % name) and "--user USER" in done.out,
+        check("\n\nUsage: koine memory %s" % name in done.out and "--user USER" in done.out,
               "help of %s: %r", name, done.out)
         same(koine("help", "memory", name).out, done.out, "help memory " + name)
     check("did you mean 'memory list'?" in koine("help", "memory", "lst").err, "no suggestion")

@@ -116,7 +116,7 @@ def test_a_prompt_may_come_from_stdin_and_may_begin_with_a_dash():
         same(w("log", "0").out, "from\nstdin\n", "output")
         w("add", "--wait", "--", "-x", "--json", code=2)
         same(w.json("get", "1")["prompt"], "-x --json", "prompt")
-        check("wants a PROMPT" in w("add", code=64).err, "without one")
+        check("requires a PROMPT" in w("add", code=64).err, "without one")
         check("NUL" in w("add", "-", stdin=b"a\0b", code=1).err, "a NUL")
 
 
@@ -132,7 +132,7 @@ def test_a_task_runs_where_and_with_what_was_said():
         check("No such file" in w("add", "-d", "nowhere", "x", code=66).err, "a folder")
         check("--env novalue: your environment" in w("add", "-e", "novalue", "x", code=64).err,
               "no value")
-        check("--timeout wants TIME" in w("add", "--timeout", "5x", "x", code=64).err, "no time")
+        check("invalid --timeout '5x': expected TIME" in w("add", "--timeout", "5x", "x", code=64).err, "no time")
         check("there is no agent" in w("add", "-r", "nobody", "x", code=1).err, "no runner")
 
 
@@ -146,7 +146,7 @@ def test_lists_are_filtered_and_are_json():
         same([t["id"] for t in w.json("list", "-g", "b")], ["task-0002", "task-0001"], "a group")
         same([t["id"] for t in w.json("list", "--state", "queued")], ["task-0003"], "a state")
         same(len(w.json("list", "-n", "2")), 2, "a limit")
-        check("--state wants" in w("list", "--state", "lost", code=64).err, "no state")
+        check("invalid --state 'lost': use queued, running" in w("list", "--state", "lost", code=64).err, "no state")
         same(w.json("stats"), {"total": 4, "queued": 1, "running": 0, "completed": 3, "failed": 0,
                                "cancelled": 0}, "stats")
         same(w("stats").out.split(), ["queued", "1", "running", "0", "completed", "3", "failed",

@@ -151,7 +151,7 @@ def test_a_variable_of_ones_own_goes_along_if_it_is_named():
         w("wait", "0")
         same(w("log", "0").out, "my own/x=y/\n", "output")
         check("no such variable" in w("add", "-e", "NOBODY", "true", code=64).err, "unset")
-        check("wants NAME" in w("add", "-e", "=x", "true", code=64).err, "no name")
+        check("requires NAME" in w("add", "-e", "=x", "true", code=64).err, "no name")
 
 
 def test_clean_forgets_what_has_ended():

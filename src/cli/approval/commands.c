@@ -159,7 +159,7 @@ static int ask_why(struct lines *in, struct text *ret)
 	int r;
 
 	if (!isatty(STDIN_FILENO)) {
-		complain("deny wants --comment TEXT");
+		complain("deny requires --comment TEXT");
 		return EX_USAGE;
 	}
 	fputs("Why? ", stderr);
@@ -211,45 +211,51 @@ static int cmd_respond(struct cli *cli)
 #define OWN   sizeof(struct approval_options)
 #define WAITS .completes = COMPLETES_APPROVAL
 #define FIRST                                                                                      \
-	"The first answer counts; whoever comes later is told which it was, and exits with 1.\n"
+	"ID may be its first characters. If the request is already decided, the command prints "   \
+	"that decision and exits with 1.\n"
 
 const struct command approval_commands[] = {
-	{"ask", "TEXT... | -", "ask a human from a script",
-	 "Waits for the decision; the exit status is 0 if it was approved, 1 if it was denied, 75 "
-	 "if\n"
-	 "there was no answer in time, 69 without koined, and 130 after Ctrl-C, which withdraws "
-	 "the\n"
-	 "question. With --choices it prints the choice. - reads the question from stdin.\n",
-	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires a TEXT")},
-	{"approvals", "[ID]", "show what agents ask leave for, or all of one",
-	 "ID may be its first characters. With -w on a terminal it is a list that updates: arrows, "
-	 "j\n"
-	 "and k move, a approves, d denies with a comment, r answers a question, v shows all of "
-	 "it,\n"
-	 "g approves for the rest of the session, q leaves. Into a pipe, or with --json, it is a "
-	 "line\n"
-	 "for each that waits, comes or is decided.\n",
+	{"ask", "TEXT... | -", "Ask a human from a script",
+	 "Waits for the decision. Exit code: 0 approved, 1 denied, 75 timeout, 69 koined is not "
+	 "running, 130 interrupted (Ctrl-C withdraws the question). With --choices it prints the "
+	 "choice. - reads the question from stdin.\n",
+	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires a TEXT"),
+	 .examples = {"koine ask \"Deploy to production?\" && ./deploy",
+		      "koine ask --choices blue,green --timeout 10m \"Which color?\""}},
+	{"approvals", "[ID]", "List pending approvals, or show one in full",
+	 "ID may be its first characters. With -w on a terminal the list is live. Keys: arrows, j "
+	 "and k move; a approves; d denies with a comment; r answers a question; v shows the whole "
+	 "request; g approves for the rest of the session; q quits. With -w in a pipe, or with "
+	 "--json, each new request and each decision is one line.\n",
 	 cmd_approvals, NULL, approvals_options, OWN,
-	 ARGS(0, 1, "takes one ID at most, and none with -w"), WAITS},
-	{"approve", "ID", "let an agent do what it asks leave for", FIRST, cmd_approve, NULL,
-	 approve_options, OWN, ARGS(1, 1, "wants one ID; see koine approvals"), WAITS},
-	{"deny", "ID --comment TEXT", "do not let it, and tell it why", FIRST, cmd_deny, NULL,
-	 deny_options, OWN, ARGS(1, 1, "wants one ID and --comment TEXT; see koine approvals"),
-	 WAITS},
-	{"respond", "ID TEXT... | ID -", "answer an agent's question", "- reads it from stdin.\n",
-	 cmd_respond, NULL, respond_options, OWN,
-	 ARGS(2, INT_MAX, "wants an ID and a TEXT; see koine approvals"), WAITS},
-	{"grants", "[revoke ID]", "show what is allowed without asking, or end it", NULL,
-	 cmd_grants, .completes = COMPLETES_GRANT},
-	{"hook", "", "ask a human from an agent's own hook",
-	 "Reads the hook's JSON from stdin (PreToolUse and PermissionRequest of Claude Code and\n"
-	 "Codex, BeforeTool of Gemini, preToolUse of Cursor and Copilot, or {\"tool_name\",\n"
-	 "\"tool_input\"}), waits until somebody decides, and prints the decision as that agent\n"
-	 "wants it. If koined cannot be reached, or nobody answers in time, the agent asks by\n"
-	 "itself; Gemini, which would not, is told no when time runs out. To Claude Code's\n"
-	 "SessionStart and UserPromptSubmit it answers with what is remembered. The exit status\n"
-	 "is 0. See koine-hook(1).\n",
+	 ARGS(0, 1, "takes at most one ID, and none with -w"), WAITS,
+	 .examples = {"koine approvals", "koine approvals -w", "koine approvals local-6f1c"}},
+	{"approve", "ID", "Approve a request", FIRST, cmd_approve, NULL, approve_options, OWN,
+	 ARGS(1, 1, "requires one ID; see koine approvals"), WAITS,
+	 .examples = {"koine approve local-6f1c",
+		      "koine approve local-6f1c --grant session --for 1h"}},
+	{"deny", "ID --comment TEXT", "Deny a request, with a reason", FIRST, cmd_deny, NULL,
+	 deny_options, OWN, ARGS(1, 1, "requires one ID and --comment TEXT; see koine approvals"),
+	 WAITS, .examples = {"koine deny local-6f1c -c \"use the staging database\""}},
+	{"respond", "ID TEXT... | ID -", "Answer an agent's question",
+	 "- reads the answer from stdin.\n", cmd_respond, NULL, respond_options, OWN,
+	 ARGS(2, INT_MAX, "requires an ID and a TEXT; see koine approvals"), WAITS,
+	 .examples = {"koine respond local-6f1c \"Round each line\""}},
+	{"grants", "[revoke ID]", "List grants, or revoke one",
+	 "A grant decides matching requests without asking. `koine approve --grant` creates one.\n",
+	 cmd_grants, .completes = COMPLETES_GRANT,
+	 .examples = {"koine grants", "koine grants revoke 3f2a"}},
+	{"hook", "", "Ask a human from an agent's hook",
+	 "Reads the hook's JSON from stdin, waits for the decision and prints it in the format of "
+	 "that agent: PreToolUse and PermissionRequest of Claude Code and Codex, BeforeTool of "
+	 "Gemini, preToolUse of Cursor and Copilot, or {\"tool_name\", \"tool_input\"}. If koined "
+	 "cannot be reached or nobody answers in time, the agent asks by itself; Gemini cannot, so "
+	 "on timeout its call is denied. For Claude Code's SessionStart and UserPromptSubmit it "
+	 "prints relevant memories. The exit code is 0. `koine connect` sets up hooks. See "
+	 "koine-hook(1).\n",
 	 cmd_hook, NULL, hook_options, OWN,
-	 ARGS(0, 0, "takes no arguments; it reads JSON from stdin")},
+	 ARGS(0, 0, "takes no arguments; it reads JSON from stdin"),
+	 .examples = {"koine hook --agent claude --format claude",
+		      "koine hook --format plain --timeout 10m <request.json"}},
 	{NULL},
 };

@@ -228,24 +228,28 @@ static int cmd_distrust(struct cli *cli)
 	return r;
 }
 
-#define ONE_DIR ARGS(0, 1, "wants one DIR, or none")
+#define ONE_DIR ARGS(0, 1, "takes at most one DIR")
 
 static const struct command subs[] = {
-	{"list", "", "list the projects that are served, and whether they are trusted", NULL,
-	 cmd_list, NO_ARGS},
-	{"show", "[DIR]", "show what a project's files would do", NULL, cmd_show, ONE_DIR},
-	{"trust", "[DIR]", "show it, and let it act as it is",
-	 "At a terminal you are asked first. Tasks that are held begin.\n", cmd_trust, ONE_DIR},
-	{"distrust", "[DIR]", "do not let it act any more", NULL, cmd_distrust, ONE_DIR},
+	{"list", "", "List served projects and whether they are trusted", NULL, cmd_list, NO_ARGS,
+	 .examples = {"koine project list"}},
+	{"show", "[DIR]", "Show what a project's files would do", NULL, cmd_show, ONE_DIR,
+	 .examples = {"koine project show ~/src/app"}},
+	{"trust", "[DIR]", "Show a project's automation and trust it",
+	 "On a terminal it asks first. Held tasks of the project then start.\n", cmd_trust, ONE_DIR,
+	 .examples = {"koine project trust ~/src/app"}},
+	{"distrust", "[DIR]", "Stop trusting a project", NULL, cmd_distrust, ONE_DIR,
+	 .examples = {"koine project distrust ~/src/app"}},
 	{NULL},
 };
 
 const struct command project_commands[] = {
-	{"project", "[COMMAND] [DIR]", "see which projects are trusted, and trust one",
-	 "A project's rules, watches and schedules (.aiwg/daemon.json), and the tasks that came "
-	 "with\n"
-	 "it, do nothing until it is trusted as it is: when its file changes it is to be trusted\n"
-	 "again. Without a command: list. DIR is this folder, where it is not given.\n",
-	 cmd_list, subs, .completes = COMPLETES_PROJECT},
+	{"project", "[COMMAND] [DIR]", "List projects, or trust one",
+	 "A project's rules, watches and schedules (.aiwg/daemon.json), and tasks that came with "
+	 "its folder, do nothing until you trust the project. If its file changes, you need to "
+	 "trust it again. Without a command, `koine project` lists projects. DIR defaults to the "
+	 "current folder.\n",
+	 cmd_list, subs, .completes = COMPLETES_PROJECT,
+	 .examples = {"koine project", "koine project trust ~/src/app"}},
 	{NULL},
 };

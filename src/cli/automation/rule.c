@@ -238,31 +238,39 @@ static int cmd_run(struct cli *cli)
 #define AT(member) offsetof(struct automation_options, member)
 
 static const struct option options[] = {
-	{"--project", NULL, "DIR", "those of one folder; \"\": of the settings", option_text,
+	{"--project", NULL, "DIR",
+	 "show only rules of this folder; \"\" selects rules of koine.conf", option_text,
 	 AT(project)},
 	{NULL},
 };
 
 static const struct option log_options[] = {
-	{"--limit", "-n", "N", "how many of the newest; 20", option_number, AT(limit), .min = 1},
+	{"--limit", "-n", "N", "show the last N entries; default 20", option_number, AT(limit),
+	 .min = 1},
 	{NULL},
 };
 
 static const struct command subs[] = {
-	{"list", "", "list the rules, and when they last did something", NULL, cmd_list, NO_ARGS},
-	{"enable", "[RULE]", "switch a rule on, or all of automation", NULL, cmd_switch,
-	 ARGS(0, 1, "wants one RULE")},
-	{"disable", "[RULE]", "switch a rule off, or all of automation",
-	 "It stays so over a restart.\n", cmd_switch, ARGS(0, 1, "wants one RULE")},
-	{"run", "RULE", "do now what a rule does",
-	 "Whatever its trigger and cooldown say. One that asks for approval waits for it.\n",
-	 cmd_run, ARGS(1, 1, "wants one RULE")},
-	{"log", "", "show what rules did, newest last", NULL, cmd_log, NULL, log_options, NO_ARGS},
+	{"list", "", "List rules and when they last ran", NULL, cmd_list, NO_ARGS,
+	 .examples = {"koine automation list"}},
+	{"enable", "[RULE]", "Enable a rule, or all rules", NULL, cmd_switch,
+	 ARGS(0, 1, "takes at most one RULE"), .examples = {"koine automation enable nightly"}},
+	{"disable", "[RULE]", "Disable a rule, or all rules",
+	 "The rule stays disabled after a restart.\n", cmd_switch,
+	 ARGS(0, 1, "takes at most one RULE"), .examples = {"koine automation disable nightly"}},
+	{"run", "RULE", "Run the action of a rule now",
+	 "Ignores the trigger and the cooldown. A rule that needs approval waits for it.\n",
+	 cmd_run, ARGS(1, 1, "requires one RULE"), .examples = {"koine automation run nightly"}},
+	{"log", "", "Show what rules did, newest last", NULL, cmd_log, NULL, log_options, NO_ARGS,
+	 .examples = {"koine automation log -n 50"}},
 	{NULL},
 };
 
 const struct command automation_commands[] = {
-	{"automation", "COMMAND [ARGUMENT]...", "rules: what happens when", NULL, NULL, subs,
-	 options, sizeof(struct automation_options)},
+	{"automation", "COMMAND [ARGUMENT]...", "List and control rules",
+	 "A rule starts a task, a command, a webhook or a desktop notification on a schedule, an "
+	 "event or a file change. See [rule NAME] in koine.conf(5).\n",
+	 NULL, subs, options, sizeof(struct automation_options),
+	 .examples = {"koine automation list", "koine automation run nightly"}},
 	{NULL},
 };

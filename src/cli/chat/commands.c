@@ -21,7 +21,8 @@ static int check_purge(const struct cli *cli)
 	int64_t number;
 
 	if ((cli->n_args == 1) != o->all) {
-		complain("conversations purge wants NUMBERs, as conversations --ended shows them, "
+		complain("conversations purge requires NUMBERs, as conversations --ended shows "
+			 "them, "
 			 "or --all");
 		return EX_USAGE;
 	}
@@ -69,11 +70,11 @@ static int cmd_messages(struct cli *cli)
 	};
 
 	if (which.number && which.name) {
-		complain("messages wants a NAME or --ended NUMBER, not both");
+		complain("messages requires a NAME or --ended NUMBER, not both");
 		return EX_USAGE;
 	}
 	if (cli->n_args == 1 && o->conversation) {
-		complain("messages wants a NAME or --conversation, not both");
+		complain("messages requires a NAME or --conversation, not both");
 		return EX_USAGE;
 	}
 	return chat_print_messages(cli, &which, o->limit ? o->limit : ROWS);
@@ -82,36 +83,40 @@ static int cmd_messages(struct cli *cli)
 #define OWN sizeof(struct chat_options), chat_options_init
 
 const struct command chat_commands[] = {
-	{"chat", "", "talk with an agent",
-	 "On a terminal: a prompt with history and editing. Ctrl-C stops an answer and keeps what\n"
-	 "came of it, or clears the line; Ctrl-D ends. /help says what else there is.\n"
-	 "From a pipe every line is a question, and stdout gets the answers alone.\n",
+	{"chat", "", "Chat with an agent",
+	 "On a terminal it shows a prompt with history and editing. Ctrl-C stops an answer and "
+	 "keeps the text so far, or clears the line; Ctrl-D quits. /help lists more commands. In a "
+	 "pipe, every input line is a question, and stdout gets only the answers.\n",
 	 cmd_chat, NULL, chat_options, OWN,
-	 ARGS(0, 0, "takes no arguments; to ask one thing: koine send TEXT")},
-	{"send", "TEXT... | -", "ask an agent one thing and print its answer as it comes",
-	 "- reads the text from stdin. Ctrl-C cancels: what came is printed, and kept in the\n"
-	 "conversation.\n",
+	 ARGS(0, 0, "takes no arguments; to ask one thing: koine send TEXT"),
+	 .examples = {"koine chat", "koine chat --agent claude --conversation release"}},
+	{"send", "TEXT... | -", "Ask an agent one question and stream its answer",
+	 "- reads the question from stdin. Ctrl-C cancels; the conversation keeps the text so "
+	 "far.\n",
 	 cmd_send, NULL, send_options, OWN,
-	 ARGS(1, INT_MAX, "wants a text: koine send TEXT..., or - for stdin")},
-	{"cancel", "ID", "stop the answer to the request of that id",
-	 "An ID of digits alone is tried as a string, then as a number.\n", cmd_cancel, NULL,
-	 cancel_options, OWN, ARGS(1, 1, "wants the ID of one request")},
-	{"agents", "", "show which agents are configured, and whether they answer",
-	 "* marks the one that answers unless another is named. Each is asked, and given ten\n"
-	 "seconds. Below stand the servers that agents work in ([agent-server NAME]), if there "
-	 "are\n"
-	 "any, and how many of their requests are open.\n",
-	 chat_print_agents, NO_ARGS},
-	{"conversations", "[purge NUMBER...]", "list conversations, the one changed last first",
-	 "What was said in a conversation that was ended stays: --ended lists those, with a "
-	 "number\n"
-	 "for each, messages --ended NUMBER shows one, and purge deletes it for good.\n",
+	 ARGS(1, INT_MAX, "requires a text: koine send TEXT..., or - for stdin"),
+	 .examples = {"koine send \"What did we decide about the cache?\"",
+		      "git diff | koine send --agent claude -"}},
+	{"cancel", "ID", "Cancel the answer to a request",
+	 "ID is the id of `koine send --request-id`. A number is tried as a string first.\n",
+	 cmd_cancel, NULL, cancel_options, OWN, ARGS(1, 1, "requires the ID of one request"),
+	 .examples = {"koine cancel r1"}},
+	{"agents", "", "List configured agents and check that they respond",
+	 "* marks the default agent. Each agent has ten seconds to respond. Agent servers "
+	 "([agent-server NAME]) follow, with the number of their open requests.\n",
+	 chat_print_agents, NO_ARGS, .examples = {"koine agents"}},
+	{"conversations", "[purge NUMBER...]", "List conversations, newest change first",
+	 "Ended conversations are kept: --ended lists them with a number each, `koine messages "
+	 "--ended NUMBER` shows one, and purge deletes it permanently.\n",
 	 cmd_conversations, NULL, conversations_options, OWN,
-	 ARGS(0, INT_MAX, "takes no arguments"), .completes = COMPLETES_ENDED},
-	{"messages", "[NAME]", "show what was said last in a conversation", NULL, cmd_messages,
-	 NULL, messages_options, OWN, ARGS(0, 1, "wants at most one NAME of a conversation"),
-	 .completes = COMPLETES_CONVERSATION},
-	{"tokens", "", "show what a conversation counts against its budget", NULL, cmd_tokens, NULL,
-	 tokens_options, OWN, NO_ARGS},
+	 ARGS(0, INT_MAX, "takes no arguments"), .completes = COMPLETES_ENDED,
+	 .examples = {"koine conversations", "koine conversations --ended",
+		      "koine conversations purge 12"}},
+	{"messages", "[NAME]", "Show the last messages of a conversation", NULL, cmd_messages, NULL,
+	 messages_options, OWN, ARGS(0, 1, "takes at most one NAME"),
+	 .completes = COMPLETES_CONVERSATION,
+	 .examples = {"koine messages", "koine messages release -n 5"}},
+	{"tokens", "", "Show the token count and budget of a conversation", NULL, cmd_tokens, NULL,
+	 tokens_options, OWN, NO_ARGS, .examples = {"koine tokens -c release"}},
 	{NULL},
 };

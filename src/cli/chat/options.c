@@ -46,46 +46,49 @@ bool chat_check_name(const char *name)
 	{"--conversation", "-c", "NAME", help, option_word, AT(conversation), \
 		.completes = COMPLETES_CONVERSATION}
 #define AGENT \
-	{"--agent", "-a", "NAME", "who answers; else the conversation's own", option_word, AT(agent), \
+	{"--agent", "-a", "NAME", "let this agent answer; default: the agent of the conversation", option_word, AT(agent), \
 		.completes = COMPLETES_AGENT}
 #define WHO \
-	{"--user", NULL, "USER", "whose memories may be quoted; else ASH_USER_ID", option_name, \
+	{"--user", NULL, "USER", "use memories of USER; default: ASH_USER_ID", option_name, \
 		AT(user)}, \
-	{"--chat", NULL, "CHAT", "the chat whose memories may be, too; else ASH_CHAT_ID", \
+	{"--chat", NULL, "CHAT", "use memories of CHAT, too; default: ASH_CHAT_ID", \
 		option_name, AT(chat)}
 #define LIMIT(help) \
 	{"--limit", "-n", "N", help, option_number, AT(limit), "a number from 1 on", 1}
 /* clang-format on */
 
-const struct option chat_options[] = {CONVERSATION("which one; default"), AGENT, WHO, {NULL}};
+const struct option chat_options[] = {
+	CONVERSATION("select a conversation; default: default"), AGENT, WHO, {NULL}};
 
 const struct option send_options[] = {
-	CONVERSATION("which one; default"),
+	CONVERSATION("select a conversation; default: default"),
 	AGENT,
-	{"--request-id", "-r", "ID", "a name to cancel it by; else one is made", option_word,
-	 AT(request_id)},
-	{"--no-stream", NULL, NULL, "print the answer when it is whole", option_flag,
+	{"--request-id", "-r", "ID", "set the id for `koine cancel`; default: a new one",
+	 option_word, AT(request_id)},
+	{"--no-stream", NULL, NULL, "print the answer only when it is complete", option_flag,
 	 AT(no_stream)},
 	WHO,
 	{NULL},
 };
 
-const struct option tokens_options[] = {CONVERSATION("which one; default"), {NULL}};
+const struct option tokens_options[] = {CONVERSATION("select a conversation; default: default"),
+					{NULL}};
 
-const struct option cancel_options[] = {CONVERSATION("only in this one; else in any"), {NULL}};
+const struct option cancel_options[] = {
+	CONVERSATION("cancel only in this conversation; default: any"), {NULL}};
 
 const struct option messages_options[] = {
-	CONVERSATION("which one; default"),
-	LIMIT("how many of the newest; 20"),
-	{"--ended", NULL, "NUMBER", "of one that was ended, as conversations --ended numbers it",
-	 option_number, AT(number), "a number from 1 on", 1, .completes = COMPLETES_ENDED},
+	CONVERSATION("select a conversation; default: default"),
+	LIMIT("show the last N messages; default 20"),
+	{"--ended", NULL, "NUMBER", "show an ended conversation by its number", option_number,
+	 AT(number), "a number from 1 on", 1, .completes = COMPLETES_ENDED},
 	{NULL},
 };
 
 const struct option conversations_options[] = {
-	LIMIT("how many at most; 20"),
-	{"--ended", NULL, NULL, "those that were ended, the last one first", option_flag,
+	LIMIT("show at most N; default 20"),
+	{"--ended", NULL, NULL, "list ended conversations, last ended first", option_flag,
 	 AT(ended)},
-	{"--all", NULL, NULL, "for purge: all that were ended", option_flag, AT(all)},
+	{"--all", NULL, NULL, "purge all ended conversations", option_flag, AT(all)},
 	{NULL},
 };

@@ -30,7 +30,7 @@ static int slash_messages(struct turn *t, const char *arg)
 	int64_t n = MESSAGES;
 
 	if (arg[0] != '\0' && !chat_read_count(arg, &n)) {
-		complain("/messages wants a number, not '%s'", arg);
+		complain("/messages requires a number, not '%s'", arg);
 		return 0;
 	}
 	return chat_print_messages(t->cli, &which, n);
@@ -152,7 +152,7 @@ int slash_run(struct turn *t, const char *line, bool *ret_quit)
 		if (strcmp(s->name, copy) != 0)
 			continue;
 		if (rest[0] != '\0' && s->arg[0] == '\0') {
-			complain("/%s wants nothing behind it; to say it, write //", copy);
+			complain("/%s takes no argument; to send it as text, write //", copy);
 			return 0;
 		}
 		*ret_quit = !s->run;

@@ -75,7 +75,7 @@ static void show_stop(const struct turn *t, const struct koine_value *result)
 	else if (member_is(result, "stop", "length"))
 		fputs("(cut: the agent ran into its limit of length)\n", stderr);
 	else if (member_first(result, "tool_calls"))
-		fputs("(the agent wants tools, which there are none of here)\n", stderr);
+		fputs("(the agent requests tools; none are available here)\n", stderr);
 }
 
 static void show_result(struct turn *t, const struct koine_value *result)

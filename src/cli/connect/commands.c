@@ -381,16 +381,15 @@ static int cmd_connect(struct cli *cli)
 #define AT(member) offsetof(struct connect_options, member)
 
 static const struct option options[] = {
-	{"--project", NULL, "DIR", "in this folder's own files, not in yours; .", option_word,
-	 AT(project), .implied = "."},
+	{"--project", NULL, "DIR", "change this folder's settings instead of yours; default .",
+	 option_word, AT(project), .implied = "."},
 	{"--yes", "-y", NULL, "write without asking", option_flag, AT(yes)},
-	{"--dry-run", "-n", NULL, "only show what would change", option_flag, AT(dry_run)},
-	{"--undo", NULL, NULL, "take out what was put in", option_flag, AT(undo)},
-	{"--gate", NULL, NULL,
-	 "also ask before every command and edit, not only where it would ask", option_flag,
-	 AT(gate)},
-	{"--http", NULL, NULL,
-	 "hooks that go to koined's port by HTTP, with its token, and start no program",
+	{"--dry-run", "-n", NULL, "show the changes without writing them", option_flag,
+	 AT(dry_run)},
+	{"--undo", NULL, NULL, "remove koine from the settings", option_flag, AT(undo)},
+	{"--gate", NULL, NULL, "ask before every command and edit, not only when the agent asks",
+	 option_flag, AT(gate)},
+	{"--http", NULL, NULL, "use HTTP hooks with a token instead of starting a program",
 	 option_flag, AT(http)},
 	{NULL},
 };
@@ -402,12 +401,13 @@ static const char *word(int i, const char **ret_said)
 }
 
 const struct command connect_commands[] = {
-	{"connect", "[AGENT]", "put koine into an agent's settings: memory, tasks, approvals",
-	 "AGENT is claude, codex, gemini, opencode or copilot, or cursor, vscode or zed; those by\n"
-	 "their documentation. Without one, it lists the agents that are there, and whether they\n"
-	 "are connected. It shows what it would change, and asks. Every other byte of the files\n"
-	 "stays as it is.\n",
+	{"connect", "[AGENT]", "Add koine to an agent's settings",
+	 "AGENT is claude, codex, gemini, opencode, copilot, cursor, vscode or zed. Without AGENT, "
+	 "it lists installed agents and whether they are connected. `koine connect` adds the MCP "
+	 "server (memory, tasks, questions) and hooks (approvals), shows the changes and asks "
+	 "before it writes. Other parts of the files stay unchanged.\n",
 	 cmd_connect, NULL, options, sizeof(struct connect_options), NULL,
-	 ARGS(0, 1, "wants one AGENT, or nothing"), .completes = COMPLETES_OWN, .word = word},
+	 ARGS(0, 1, "takes at most one AGENT"), .completes = COMPLETES_OWN, .word = word,
+	 .examples = {"koine connect", "koine connect claude", "koine connect claude --undo"}},
 	{NULL},
 };

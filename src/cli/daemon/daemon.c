@@ -52,16 +52,16 @@ static int cmd_reload(struct cli *cli)
 #define AT(member) offsetof(struct daemon_options, member)
 
 static const struct option log_options[] = {
-	{"--lines", "-n", "N", "the last so many; 50, at most 1000", option_number, AT(limit),
-	 .min = 1},
-	{"--follow", "-f", NULL, "go on as more comes", option_flag, AT(follow)},
+	{"--lines", "-n", "N", "show the last N lines, at most 1000; default 50", option_number,
+	 AT(limit), .min = 1},
+	{"--follow", "-f", NULL, "keep printing new lines", option_flag, AT(follow)},
 	{NULL},
 };
 
 #define DRAIN                                                                                      \
 	{                                                                                          \
 		"--drain", NULL, "TIME",                                                           \
-			"start nothing new, and wait for what runs: TIME at most, else without a " \
+			"wait for running tasks and sessions first, at most TIME; default: no "    \
 			"limit",                                                                   \
 			option_span, AT(drain_ms), .min = 1, .implied = "3650d"                    \
 	}
@@ -73,52 +73,59 @@ static const struct option restart_options[] = {
 
 static const struct option stop_options[] = {
 	DRAIN,
-	{"--force", NULL, NULL, "do not wait for what runs", option_flag, AT(force)},
+	{"--force", NULL, NULL, "do not wait for running work", option_flag, AT(force)},
 	{NULL},
 };
 
 static const struct command subs[] = {
-	{"disable", "", "let the daemon not start by itself any more",
-	 "Undoes koine daemon enable. A daemon that runs goes on.\n", cmd_disable, NO_ARGS},
-	{"enable", "", "let the daemon start when you log in, with the PATH of this shell",
-	 "By systemd's user manager. Agents such as claude are looked for in the PATH that this\n"
-	 "shell has now; say it again when that has changed. Where there is no such manager, it\n"
-	 "says what to do instead, and ends with status 69.\n",
-	 cmd_enable, NO_ARGS},
-	{"log", "", "show what the daemon has logged lately",
-	 "Koined keeps the last thousand lines; all of them are where its stderr goes: the\n"
-	 "terminal, journalctl --user -u koined, or koined.log beside the store. Of a daemon that\n"
-	 "does not run, it shows the end of the last two.\n",
-	 cmd_log, NULL, log_options, NO_ARGS},
-	{"reload", "", "let the daemon read its settings again",
-	 "Agents, rules, policies and limits are taken as they are now; listeners, the store and\n"
-	 "all else at the next start. Says what became of each setting that has changed, and ends\n"
-	 "with status 78 if a rule is invalid, which then stays as it was. Answers under way end\n"
-	 "with the agent they began with.\n",
-	 cmd_reload, NO_ARGS},
-	{"restart", "", "stop the daemon and start it again",
-	 "What runs may come to its end first, as with stop.\n", cmd_restart, NULL, restart_options,
-	 NO_ARGS},
-	{"start", "", "start the daemon in the background, and wait until it is ready",
-	 "By systemd's user manager; where there is none, as a plain process, with its log in\n"
-	 "koined.log beside the store. --timeout says how long to wait, 60 s. One that runs\n"
-	 "already is left alone.\n",
-	 cmd_start, NO_ARGS},
-	{"status", "", "show the daemon, its listeners and their counts",
-	 "The same as koine status.\n", cmd_status},
-	{"stop", "", "stop the daemon, and wait until it has gone",
-	 "What runs may come to its end first; --timeout says how long to wait for it, 60 s.\n",
-	 cmd_stop, NULL, stop_options, NO_ARGS},
+	{"disable", "", "Stop starting koined at login",
+	 "Undoes `koine daemon enable`. A running koined keeps running.\n", cmd_disable, NO_ARGS,
+	 .examples = {"koine daemon disable"}},
+	{"enable", "", "Start koined at login, with this shell's PATH",
+	 "Uses systemd's user manager. koined looks for agents such as claude in the PATH of this "
+	 "shell; run the command again after you change it. Without a user manager it prints what "
+	 "to do instead and exits with 69.\n",
+	 cmd_enable, NO_ARGS, .examples = {"koine daemon enable"}},
+	{"log", "", "Show the log of koined",
+	 "koined keeps the last thousand lines in memory. Its stderr has all of them: the "
+	 "terminal, `journalctl --user -u koined`, or koined.log beside the store. If koined is "
+	 "not running, the end of the last two logs is shown.\n",
+	 cmd_log, NULL, log_options, NO_ARGS,
+	 .examples = {"koine daemon log -n 200", "koine daemon log -f"}},
+	{"reload", "", "Reload the settings",
+	 "Agents, rules, policies, notifiers and limits change at once; listeners, the store "
+	 "and other settings at the next start. The command prints each changed setting with its "
+	 "state. It exits with 78 if a rule is invalid; the former rule stays in effect. Answers "
+	 "in progress finish with their former agent.\n",
+	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload"}},
+	{"restart", "", "Restart koined",
+	 "With --drain, running tasks and sessions may finish first.\n", cmd_restart, NULL,
+	 restart_options, NO_ARGS,
+	 .examples = {"koine daemon restart", "koine daemon restart --drain=10m"}},
+	{"start", "", "Start koined in the background and wait until it is ready",
+	 "Uses systemd's user manager. Without one, koined runs as a plain process with its log in "
+	 "koined.log beside the store. --timeout limits the wait; default 60 s. A running koined "
+	 "is left alone.\n",
+	 cmd_start, NO_ARGS, .examples = {"koine daemon start"}},
+	{"status", "", "Show the state of koined and its listeners", "Same as `koine status`.\n",
+	 cmd_status, .examples = {"koine daemon status"}},
+	{"stop", "", "Stop koined and wait until it has exited",
+	 "With --drain, running tasks and sessions may finish first. --timeout limits the wait; "
+	 "default 60 s.\n",
+	 cmd_stop, NULL, stop_options, NO_ARGS,
+	 .examples = {"koine daemon stop", "koine daemon stop --drain=10m"}},
 	{NULL},
 };
 
 const struct command daemon_commands[] = {
-	{"daemon", "COMMAND", "the daemon itself: start, stop, its state, log and settings", NULL,
-	 NULL, subs, NULL, sizeof(struct daemon_options)},
-	{"backup", "FILE", "copy the daemon's store into a new file while it is in use",
-	 "The daemon writes the file, as its own user; one that exists is left alone.\n",
-	 cmd_backup, ARGS(1, 1, "wants one FILE")},
-	{"store", "COMMAND", "take over a store that somebody else has made", NULL, NULL,
-	 store_subs},
+	{"daemon", "COMMAND", "Start, stop and configure koined", NULL, NULL, subs, NULL,
+	 sizeof(struct daemon_options), .examples = {"koine daemon start", "koine daemon log -f"}},
+	{"backup", "FILE", "Back up the store to a new file",
+	 "The daemon writes the file as its own user and refuses to overwrite an existing one. "
+	 "koined may be in use.\n",
+	 cmd_backup, ARGS(1, 1, "requires one FILE"),
+	 .examples = {"koine backup ~/koine-backup.db"}},
+	{"store", "COMMAND", "Take over or move a store", NULL, NULL, store_subs,
+	 .examples = {"koine store adopt", "koine store move sqlite:koine.db postgresql:///koine"}},
 	{NULL},
 };

@@ -63,17 +63,19 @@ static int cmd_metrics(struct cli *cli)
 #define AT(member) offsetof(struct metrics_options, member)
 
 static const struct option metrics_options[] = {
-	{"--openmetrics", NULL, NULL, "in OpenMetrics' form, not Prometheus's older one",
+	{"--openmetrics", NULL, NULL, "use the OpenMetrics format instead of the Prometheus format",
 	 option_flag, AT(openmetrics)},
-	{"--textfile", NULL, "FILE", "into a file, at once and for all to read (0644)", option_text,
+	{"--textfile", NULL, "FILE", "replace FILE atomically, readable by all (0644)", option_text,
 	 AT(textfile)},
 	{NULL},
 };
 
 const struct command metrics_commands[] = {
-	{"metrics", "", "print what the daemon counts, for Prometheus",
-	 "The same as GET /metrics. For the textfile collector of Prometheus's node exporter:\n"
-	 "  koine metrics --textfile /var/lib/prometheus/node-exporter/koine.prom\n",
-	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS},
+	{"metrics", "", "Print metrics for Prometheus",
+	 "The same as GET /metrics. --textfile is for the textfile collector of Prometheus's node "
+	 "exporter.\n",
+	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS,
+	 .examples = {"koine metrics",
+		      "koine metrics --textfile /var/lib/prometheus/node-exporter/koine.prom"}},
 	{NULL},
 };

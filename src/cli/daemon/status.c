@@ -193,7 +193,8 @@ int cmd_status(struct cli *cli)
 }
 
 const struct command status_commands[] = {
-	{"status", "", "show the daemon, its listeners and their counts",
-	 "Koined tells it at its own socket only, not at that of another dialect.\n", cmd_status},
+	{"status", "", "Show the state of koined and its listeners",
+	 "Only koine's own socket answers this, not the socket of another dialect.\n", cmd_status,
+	 .examples = {"koine status", "koine status --json"}},
 	{NULL},
 };

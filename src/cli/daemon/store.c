@@ -108,24 +108,23 @@ static int cmd_move(struct cli *cli)
 }
 
 const struct command store_subs[] = {
-	{"adopt", "[FILE|URL]", "take over a store that somebody else has made",
-	 "koined refuses a store whose file belongs to another user: who made it decides what is\n"
-	 "queued in it. This makes a copy that is ours, and holds what was queued: its tasks wait\n"
-	 "for koine task release, its schedules are off, what it allows without asking and which\n"
-	 "projects it trusts is forgotten. The old file stays, as FILE.theirs. Without FILE it is\n"
-	 "the store that koined would use. No koined may have it open.\n\n"
-	 "A PostgreSQL database whose schema koine belongs to another role is refused, too. This\n"
-	 "accepts that role, on this machine and for this database, and holds what was queued. "
-	 "The\n"
-	 "role can run commands as you from then on. No koined may use the database.\n",
-	 cmd_adopt, ARGS(0, 1, "wants one FILE or URL, or none")},
-	{"move", "FROM TO", "copy a store into another database",
+	{"adopt", "[FILE|URL]", "Take over a store that another user created",
+	 "koined refuses a store file of another user, because its creator controls the queued "
+	 "work. `koine store adopt` makes a copy that belongs to you and holds the queue: tasks "
+	 "wait for `koine task release`, schedules are off, and grants and trusted projects are "
+	 "removed. The old file is kept as FILE.theirs. FILE defaults to koined's store. Stop "
+	 "koined first.\n\nkoined also refuses a PostgreSQL database whose schema koine belongs to "
+	 "another role. `koine store adopt URL` accepts that role on this machine for this "
+	 "database, and holds the queue. From then on that role can run commands as you. Stop "
+	 "every koined that uses the database first.\n",
+	 cmd_adopt, ARGS(0, 1, "takes at most one FILE or URL"),
+	 .examples = {"koine store adopt", "koine store adopt postgresql://anna@db/koine"}},
+	{"move", "FROM TO", "Copy a store into another database",
 	 "FROM and TO are sqlite:PATH or postgresql://..., as for koined --store. TO must be "
-	 "empty: a\n"
-	 "new file, or a database without a store. No koined may use either. Everything is copied\n"
-	 "under its number, then read again and compared; only then is the copy a store. FROM "
-	 "stays as\n"
-	 "it is. A move that was interrupted goes on when it is said again.\n",
-	 cmd_move, ARGS(2, 2, "wants FROM and TO")},
+	 "empty: a new file, or a database without a store. Stop every koined that uses either. "
+	 "All rows are copied, read back and compared before the copy is used. FROM stays "
+	 "unchanged. Run the command again to continue an interrupted move.\n",
+	 cmd_move, ARGS(2, 2, "requires FROM and TO"),
+	 .examples = {"koine store move sqlite:koine.db postgresql:///koine"}},
 	{NULL},
 };

@@ -324,31 +324,33 @@ static int cmd_dialects(struct cli *cli)
 
 static const struct option options[] = {
 	{"--yes", "-y", NULL, "write without asking", option_flag, AT(yes)},
-	{"--dry-run", "-n", NULL, "only show what would change", option_flag, AT(dry_run)},
-	{"--restart", NULL, NULL, "restart koined, so that it listens so", option_flag,
-	 AT(restart)},
+	{"--dry-run", "-n", NULL, "show the changes without writing them", option_flag,
+	 AT(dry_run)},
+	{"--restart", NULL, NULL, "restart koined to apply the change", option_flag, AT(restart)},
 	{NULL},
 };
 
 static const struct command subs[] = {
-	{"disable", "DIALECT...", "let koined not listen there any more",
-	 "What enable wrote is taken out again. A dialect that still listens then, at a place of\n"
-	 "our own or where the settings say, is switched off when it is disabled once more.\n",
-	 cmd_disable_dialects, NULL, options, ARGS(1, 16, "wants a DIALECT or several")},
-	{"enable", "DIALECT...", "let koined listen where the dialect's own clients look",
-	 "Writes DIALECT = on into [listen] of your koine.conf. It shows what it would change,\n"
-	 "and asks; every other byte stays. Who listens there already is left alone, and\n"
-	 "koined takes a free port, or only its own socket. aiwg is for the project, a folder\n"
-	 "with .aiwg, in which this is said.\n",
-	 cmd_enable_dialects, NULL, options, ARGS(1, 16, "wants a DIALECT or several")},
+	{"disable", "DIALECT...", "Stop listening for a protocol",
+	 "Removes the line that enable wrote. If the dialect still listens after that, in the "
+	 "runtime folder or at an address in koine.conf, run disable again to switch it off.\n",
+	 cmd_disable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
+	 .examples = {"koine dialects disable nexus"}},
+	{"enable", "DIALECT...", "Listen for a protocol at its usual address",
+	 "Writes DIALECT = on into [listen] of your koine.conf, after it shows the change and "
+	 "asks. If another program listens at that address, koined takes a free port or only its "
+	 "own socket. For aiwg, run it in a project folder with .aiwg.\n",
+	 cmd_enable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
+	 .examples = {"koine dialects enable nexus",
+		      "koine dialects enable hld ocg --yes --restart"}},
 	{NULL},
 };
 
 const struct command dialect_commands[] = {
-	{"dialects", "[COMMAND]",
-	 "show where each dialect listens, and who is where its clients look",
-	 "STATE is on: where its own clients look; own: in our own folder; elsewhere: where the\n"
-	 "settings say; moved: it should be where its clients look, but somebody else is; off.\n",
-	 cmd_dialects, subs, NULL, sizeof(struct dialect_options)},
+	{"dialects", "[COMMAND]", "List protocols and their addresses",
+	 "STATE is on (at the usual address), own (in the runtime folder), elsewhere (at an "
+	 "address in koine.conf), moved (another program has the usual address) or off.\n",
+	 cmd_dialects, subs, NULL, sizeof(struct dialect_options),
+	 .examples = {"koine dialects", "koine dialects enable nexus"}},
 	{NULL},
 };

@@ -59,17 +59,12 @@ static int cmd_doctor(struct cli *cli)
 }
 
 const struct command doctor_commands[] = {
-	{"doctor", "", "look whether all is well, and say what mends what is not",
-	 "It looks at the daemon and its version, settings, socket, ports, tokens, store, "
-	 "agents\n"
-	 "and the servers that agents work in; at the program that runs sessions; at what koine "
-	 "connect has put into agents' files, "
-	 "and\n"
-	 "whether Codex trusts its hooks; and it talks to koine mcp as an agent does. Each of "
-	 "these\n"
-	 "takes a few seconds at most. Nothing is changed.\n"
-	 "\n"
-	 "It exits with 0, or with 1 if something is bad. A warning alone is no failure.\n",
-	 cmd_doctor, NO_ARGS},
+	{"doctor", "", "Check your setup and explain how to fix problems",
+	 "Checks the daemon and its version, settings, socket, ports, tokens, store, agents and "
+	 "agent servers; the program that runs sessions; the entries of `koine connect` in agents' "
+	 "files, and whether Codex trusts its hooks; and a connection through `koine mcp`. Each "
+	 "check takes a few seconds at most. doctor changes nothing.\n\nThe exit code is 0, or 1 "
+	 "if there is a problem. Warnings alone exit with 0.\n",
+	 cmd_doctor, NO_ARGS, .examples = {"koine doctor"}},
 	{NULL},
 };

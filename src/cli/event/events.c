@@ -195,26 +195,27 @@ static void options_init(void *own)
 #define AT(member) offsetof(struct event_options, member)
 
 static const struct option options[] = {
-	{"--follow", "-f", NULL, "go on with what comes", option_flag, AT(follow)},
-	{"--since", NULL, "10m|SEQ|TIME", "from so long ago, behind a number, or from a time on",
-	 set_since, AT(since)},
-	{"--type", NULL, "TYPE", "only these, * is anything: 'task.*'; may be repeated",
+	{"--follow", "-f", NULL, "keep printing new events", option_flag, AT(follow)},
+	{"--since", NULL, "10m|SEQ|TIME", "start 10m ago, after event SEQ, or at TIME", set_since,
+	 AT(since)},
+	{"--type", NULL, "TYPE", "show only this type; * matches anything: 'task.*' (repeatable)",
 	 option_list, AT(types), .max = 32},
-	{"--session", NULL, "ID", "only of this session, or conversation", option_word, AT(session),
-	 .completes = COMPLETES_SESSION},
-	{"--run", NULL, "ID", "only of this run", option_word, AT(run)},
-	{"--project", NULL, "PROJECT", "only of this project", option_word, AT(project)},
-	{"--limit", "-n", "N", "at most so many; the newest 20, with -f 10, without --since",
+	{"--session", NULL, "ID", "show only events of this session or conversation", option_word,
+	 AT(session), .completes = COMPLETES_SESSION},
+	{"--run", NULL, "ID", "show only events of this run", option_word, AT(run)},
+	{"--project", NULL, "PROJECT", "show only events of this project", option_word,
+	 AT(project)},
+	{"--limit", "-n", "N", "show at most N; without --since the last 20, with -f 10",
 	 option_number, AT(limit)},
 	{NULL},
 };
 
 const struct command event_commands[] = {
-	{"events", "", "show what has happened, and with -f what happens",
-	 "Without --since the newest are shown. With -f a daemon that goes away is waited for, "
-	 "and\n"
-	 "the log is read on from where it was. With --json every event is an object on a line\n"
-	 "of its own, and {\"gone\":N} stands for those that are not kept any more.\n",
-	 cmd_events, NULL, options, sizeof(struct event_options), options_init},
+	{"events", "", "Show events",
+	 "Without --since it shows the newest events. With -f it reconnects when koined restarts "
+	 "and continues without a gap. With --json every event is an object on one line; "
+	 "{\"gone\":N} stands for N events that are no longer stored.\n",
+	 cmd_events, NULL, options, sizeof(struct event_options), options_init,
+	 .examples = {"koine events --since 1h", "koine events -f --type 'task.*'"}},
 	{NULL},
 };

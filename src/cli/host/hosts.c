@@ -80,16 +80,17 @@ static int cmd_forget(struct cli *cli)
 }
 
 static const struct command subs[] = {
-	{"list", "", "list the hosts that share the store", NULL, cmd_hosts, NO_ARGS},
-	{"forget", "NAME", "forget a host that will not come back",
-	 "It must not be alive. Tasks that wait for it go on waiting.\n", cmd_forget,
-	 ARGS(1, 1, "wants one NAME")},
+	{"list", "", "List the hosts that share the store", NULL, cmd_hosts, NO_ARGS,
+	 .examples = {"koine hosts list"}},
+	{"forget", "NAME", "Remove a dead host from the list",
+	 "A live host is refused. Tasks that wait for it keep waiting.\n", cmd_forget,
+	 ARGS(1, 1, "requires one NAME"), .examples = {"koine hosts forget build-2"}},
 	{NULL},
 };
 
 const struct command host_commands[] = {
-	{"hosts", "[COMMAND [ARGUMENT]...]", "the hosts that share a store",
-	 "Without a command it lists them. The one that answers has a star.\n", cmd_hosts, subs,
-	 .completes = COMPLETES_HOST},
+	{"hosts", "[COMMAND [ARGUMENT]...]", "List the hosts that share a store",
+	 "* marks the host that answered.\n", cmd_hosts, subs, .completes = COMPLETES_HOST,
+	 .examples = {"koine hosts", "koine hosts forget build-2"}},
 	{NULL},
 };

@@ -7,7 +7,7 @@
 /* Whether the number of arguments is right for the command. 0, or args_refuse. */
 int args_check(const struct cli *cli);
 
-/* Says what the command takes: "task get wants one ID". EX_USAGE. */
+/* Prints which arguments the command takes: "task get requires one ID". EX_USAGE. */
 int args_refuse(const struct cli *cli);
 
 /* Takes the first one off. */

@@ -81,10 +81,12 @@ enum completes {
 	N_COMPLETES,
 };
 
+enum { EXAMPLES_MAX = 3 };
+
 struct command {
 	const char *name;
 	const char *args; /* "METHOD [key=value]..." */
-	const char *help; /* one line */
+	const char *help; /* one line that begins with a verb */
 	const char *more; /* the rest of `koine help NAME`, or NULL */
 	int (*run)(struct cli *cli);
 	const struct command *subs; /* what must follow it, or NULL */
@@ -96,7 +98,7 @@ struct command {
 	int (*begin)(struct cli *cli); /* runs before any of its subs; 0 or an exit code; or NULL */
 	/* Prints a hint after an error that the server answered; or NULL. */
 	void (*hint)(const struct cli *cli, const struct koine_answer *error);
-	/* How many arguments it takes, and what is said otherwise: "wants one ID". NULL: it
+	/* How many arguments it takes, and what is said otherwise: "requires one ID". NULL: it
 	 * checks them itself. */
 	const char *wants;
 	int least;
@@ -109,6 +111,7 @@ struct command {
 	bool (*scope)(struct cli *cli, struct koine_json *params);
 	/* For COMPLETES_OWN: the ith word, and what it is; NULL: there are fewer. */
 	const char *(*word)(int i, const char **ret_said);
+	const char *examples[EXAMPLES_MAX]; /* whole lines for a shell; NULL after the last */
 };
 
 #define NO_ARGS               .wants = "takes no arguments"

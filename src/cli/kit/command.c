@@ -1,5 +1,6 @@
 #include "cli/kit/command.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/kit/nearest.h"
@@ -57,6 +58,66 @@ const struct command *command_find(const struct command_group *groups, const str
 	return other ? find_exactly(groups, of, other) : found;
 }
 
+const struct command *command_named(const struct command_group *groups, const char *names)
+{
+	size_t len = strcspn(names, " ");
+	const struct command *c;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, names);
+	c = command_find(groups, NULL, name);
+	return c && names[len] ? command_find(groups, c, names + len + 1) : c;
+}
+
+/* ---- suggestions ---- */
+
+enum { SUGGESTION_MAX = 160 };
+
+/* The command with which other tools do it. NULL: none. */
+static const char *other_command(const char *name)
+{
+	static const char *const words[][2] = {
+		{"start", "daemon start"},
+		{"stop", "daemon stop"},
+		{"restart", "daemon restart"},
+		{"reload", "daemon reload"},
+		{"log", "daemon log"},
+		{"logs", "daemon log"},
+		{"config", "koined --check"},
+		{"settings", "koined --check"},
+		{"ps", "task list"},
+		{"list", "task list"},
+		{"add", "task add"},
+		{"exec", "run"},
+		{"inbox", "approvals"},
+		{"pending", "approvals"},
+		{"allow", "approve"},
+		{"reject", "deny"},
+		{"answer", "respond"},
+		{"rules", "automation list"},
+		{"rule", "automation list"},
+		{"init", "connect"},
+		{"install", "connect"},
+		{"setup", "connect"},
+		{"check", "doctor"},
+		{"dashboard", "top"},
+		{"ui", "page"},
+		{"web", "page"},
+		{"open", "page"},
+		{"watch", "top"},
+		{"remember", "memory add"},
+		{"recall", "memory search"},
+		{"prompt", "send"},
+		{"methods", "discover"},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(words[i][0], name) == 0)
+			return words[i][1];
+	}
+	return NULL;
+}
+
 /* What other tools call it, or our own commands call it elsewhere. */
 static const char *other_word(const struct command_group *groups, const struct command *of,
 			      const char *name)
@@ -76,12 +137,12 @@ static const char *other_word(const struct command_group *groups, const struct c
 		{"add", {"run"}},
 		{"launch", {"run"}},
 		{"start", {"run", "add"}},
+		{"ps", {"list"}},
 		{"follow", {"log"}},
+		{"logs", {"log"}},
 		{"rm", {"cancel", "interrupt", "revoke"}},
 		{"delete", {"cancel", "interrupt"}},
 		{"remove", {"cancel", "interrupt"}},
-		{"reject", {"deny"}},
-		{"answer", {"respond"}},
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -94,23 +155,55 @@ static const char *other_word(const struct command_group *groups, const struct c
 	return NULL;
 }
 
+/* "memory search" for "search": the only noun that has a command of this name. */
+static bool find_noun(const struct command_group *groups, const char *name,
+		      char out[SUGGESTION_MAX])
+{
+	const struct command *c;
+	int n = 0;
+
+	for (int i = 0; (c = command_nth(groups, NULL, i)); i++) {
+		if (!c->subs || !find_exactly(groups, c, name))
+			continue;
+		snprintf(out, SUGGESTION_MAX, "%s %s", c->name, name);
+		n++;
+	}
+	return n == 1;
+}
+
+/* `out` gets what to type in place of "NAME" or "OF NAME"; "" where nothing is like it. */
+static void suggest(const struct command_group *groups, const struct command *of, const char *name,
+		    char out[SUGGESTION_MAX])
+{
+	const char *other = of ? other_word(groups, of, name) : other_command(name);
+	struct nearest n;
+
+	nearest_init(&n, name);
+	for (int i = 0; command_nth(groups, of, i); i++)
+		nearest_offer(&n, text_of(command_nth(groups, of, i)->name));
+	out[0] = '\0';
+	if (!other && !n.name[0] && !of && find_noun(groups, name, out))
+		return;
+	out[0] = '\0';
+	if (other || n.name[0])
+		snprintf(out, SUGGESTION_MAX, "%s%s%s", of ? of->name : "", of ? " " : "",
+			 other ? other : n.name);
+}
+
 const struct command *command_need(const struct command_group *groups, const struct command *of,
 				   const char *name)
 {
 	const struct command *found = command_find(groups, of, name);
-	const char *meant = other_word(groups, of, name);
 	const char *before = of ? of->name : "";
 	const char *space = of ? " " : "";
-	struct nearest n;
+	char better[SUGGESTION_MAX];
 
 	if (found)
 		return found;
-	nearest_init(&n, name);
-	for (int i = 0; command_nth(groups, of, i); i++)
-		nearest_offer(&n, text_of(command_nth(groups, of, i)->name));
-	if (meant || n.name[0])
-		complain("there is no command '%s%s%s'; did you mean '%s%s%s'?", before, space,
-			 name, before, space, meant ? meant : n.name);
+	suggest(groups, of, name, better);
+	if (better[0])
+		complain("there is no command '%s%s%s'; did you mean '%s'?", before, space, name,
+			 better);
 	else
 		complain("there is no command '%s%s%s'; see koine %s%s--help", before, space, name,
 			 before, space);

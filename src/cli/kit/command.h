@@ -5,7 +5,7 @@
 
 enum { GROUP_TABLES_MAX = 8 };
 
-/* Commands as `koine --help` shows them. A table ends with a row without a name, the groups with
+/* Commands as `koine help all` shows them. A table ends with a row without a name, the groups with
  * one without a title. */
 struct command_group {
 	const char *title;
@@ -21,6 +21,9 @@ const struct command *command_nth(const struct command_group *groups, const stru
 const struct command *command_find(const struct command_group *groups, const struct command *of,
 				   const char *name);
 
-/* The same, and complains when there is none. */
+/* The same by "NAME" or "NAME SUB". */
+const struct command *command_named(const struct command_group *groups, const char *names);
+
+/* Like command_find, and complains when there is none. */
 const struct command *command_need(const struct command_group *groups, const struct command *of,
 				   const char *name);

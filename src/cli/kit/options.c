@@ -1,5 +1,6 @@
 #include "cli/kit/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,26 +36,26 @@ static bool set_uid(const struct option *o, void *member, const char *value)
 #define AT(member) offsetof(struct cli_options, member)
 
 const struct option options_of_all[] = {
-	{"--socket", "-s", "PATH", "the server's Unix socket", option_word, AT(socket)},
-	{"--url", "-u", "URL", "http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH", option_word,
-	 AT(url)},
-	{"--framing", NULL, "line|length|http|gob", "how messages are wrapped; gob: Go's net/rpc",
+	{"--socket", "-s", "PATH", "connect to this Unix socket", option_word, AT(socket)},
+	{"--url", "-u", "URL", "connect to http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH",
+	 option_word, AT(url)},
+	{"--framing", NULL, "line|length|http|gob", "set the framing; gob is Go's net/rpc",
 	 option_choice, AT(framing)},
-	{"--timeout", "-t", "SECONDS", "for the whole call; 30, over http 60; chat and send: none",
+	{"--timeout", "-t", "SECONDS", "limit the call; default 30, HTTP 60, chat and send none",
 	 set_seconds, AT(timeout_ms), "from 0.001 to 1000000"},
-	{"--retries", NULL, "N", "try again this often to connect; 0", option_number, AT(retries),
-	 "from 0 to 1000", 0, 1000},
-	{"--wait", NULL, "SECONDS", "wait this long for the server to be there", set_seconds,
+	{"--retries", NULL, "N", "retry a failed connection N times; default 0", option_number,
+	 AT(retries), "from 0 to 1000", 0, 1000},
+	{"--wait", NULL, "SECONDS", "wait up to SECONDS for the server to start", set_seconds,
 	 AT(wait_ms), "from 0.001 to 1000000"},
-	{"--token-file", NULL, "FILE", "send its first line as bearer token (http)", option_word,
-	 AT(token_file)},
-	{"--server-uid", NULL, "UID", "a Unix socket may be this user's, too", set_uid,
+	{"--token-file", NULL, "FILE", "send the first line of FILE as bearer token (HTTP)",
+	 option_word, AT(token_file)},
+	{"--server-uid", NULL, "UID", "accept a Unix socket of this user, too", set_uid,
 	 AT(server_uid), "a number"},
-	{"--json", "-j", NULL, "the bare result on one line", option_flag, AT(json)},
-	{"--color", NULL, "auto|always|never", "auto: on a terminal, unless NO_COLOR is set",
-	 option_choice, AT(color)},
-	{"--version", "-V", NULL, "show the version", option_flag, AT(version)},
-	{"--help", "-h", NULL, "show help; of a command, if one is named", option_flag, AT(help)},
+	{"--json", "-j", NULL, "print the result as JSON on one line", option_flag, AT(json)},
+	{"--color", NULL, "auto|always|never",
+	 "use colors; auto: on a terminal, unless NO_COLOR is set", option_choice, AT(color)},
+	{"--version", "-V", NULL, "print the version", option_flag, AT(version)},
+	{"--help", "-h", NULL, "show help", option_flag, AT(help)},
 	{NULL},
 };
 
@@ -138,6 +139,36 @@ const struct option *options_find(struct cli *cli, const char *arg, const char *
 	return o && o->value ? o : NULL;
 }
 
+/* "a, b or c" of "a|b|c". */
+static void format_choices(const char *choices, char out[256])
+{
+	struct text rest = text_of(choices);
+	struct text one;
+	size_t n = 0;
+
+	while (n < 256 && text_next(&rest, '|', &one))
+		n += (size_t)snprintf(out + n, 256 - n, "%s%.*s",
+				      n == 0     ? ""
+				      : rest.len ? ", "
+						 : " or ",
+				      TEXT_ARGS(one));
+}
+
+static int invalid_value(const struct option *o, const char *value)
+{
+	const char *choices = o->choices || o->set != option_choice ? o->choices : o->value;
+	char list[256];
+
+	if (choices) {
+		format_choices(choices, list);
+		complain("invalid %s '%s': use %s", o->name, value, list);
+	} else {
+		complain("invalid %s '%s': expected %s%s%s", o->name, value, o->value,
+			 o->must ? ", " : "", o->must ? o->must : "");
+	}
+	return EX_USAGE;
+}
+
 /* Handles argv[*at], and perhaps the following argument, which is its value. */
 static int take_option(struct cli *cli, int argc, char **argv, int *at)
 {
@@ -156,16 +187,14 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 		value = o->implied;
 	if (o->value && !value) {
 		if (*at + 1 >= argc) {
-			complain("%s wants %s", o->name, o->value);
+			complain("option %s requires %s", o->name, o->value);
 			return EX_USAGE;
 		}
 		value = argv[++*at];
 	}
 	if (o->set(o, (char *)into + o->at, value))
 		return 0;
-	complain("%s wants %s%s%s, not '%s'", o->name, o->value, o->must ? ", " : "",
-		 o->must ? o->must : "", value);
-	return EX_USAGE;
+	return invalid_value(o, value);
 }
 
 static int begin_own(struct cli *cli)

@@ -165,21 +165,21 @@ static int cmd_mcp(struct cli *cli)
 #define AT(member) offsetof(struct mcp_options, member)
 
 static const struct option options[] = {
-	{"--project", NULL, "DIR|NAME", "whose memories; without it, this folder's", option_word,
-	 AT(project)},
+	{"--project", NULL, "DIR|NAME",
+	 "use this project's memories; default: the current folder's", option_word, AT(project)},
 	{"--tools", NULL, "LIST",
-	 "only these of memory,tasks,human,permission; without it, the first three", option_word,
+	 "offer only these: memory,tasks,human,permission; default: the first three", option_word,
 	 AT(tools), .choices = "memory|tasks|human|permission"},
 	{"--start", NULL, NULL, "start koined if it is not running", option_flag, AT(start)},
 	{NULL},
 };
 
 const struct command mcp_commands[] = {
-	{"mcp", "", "the MCP server that an agent starts: memory, tasks, a human's answers",
-	 "It speaks the Model Context Protocol on its standard input and output, and passes it on\n"
-	 "to koined. It outlives a restart of koined: calls that were under way fail, and the "
-	 "next\n"
-	 "ones are answered. While there is no koined, it says so, and waits for one.\n",
-	 cmd_mcp, NULL, options, sizeof(struct mcp_options), init_options, NO_ARGS},
+	{"mcp", "", "Run the MCP server for an agent",
+	 "Agents start this command; `koine connect` sets it up. It speaks the Model Context "
+	 "Protocol on stdin and stdout and forwards it to koined. After a restart of koined it "
+	 "reconnects: calls in progress fail, later ones work.\n",
+	 cmd_mcp, NULL, options, sizeof(struct mcp_options), init_options, NO_ARGS,
+	 .examples = {"koine mcp --start", "koine mcp --tools memory,tasks"}},
 	{NULL},
 };

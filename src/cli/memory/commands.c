@@ -51,7 +51,7 @@ static int cmd_search(struct cli *cli)
 		r = need_text(cli, &query);
 		o->query = query.data;
 	} else if (cli->n_args > 0) {
-		complain("memory search takes nothing more");
+		complain("memory search takes QUERY or --query, not both");
 		r = EX_USAGE;
 	}
 	if (r == 0)
@@ -402,59 +402,66 @@ static int cmd_stats(struct cli *cli)
 
 /* ---- the table ---- */
 
-#define NOTHING    ARGS(0, 0, "takes nothing more")
-#define BY_ID      "ID may be the beginning of it, as list shows it, if it fits only one.\n"
-#define BY_LONG_ID "ID may be the beginning of it, of at least 4 characters.\n"
+#define NOTHING    ARGS(0, 0, "takes no arguments")
+#define BY_ID      "ID may be a unique prefix, as `koine memory list` shows it.\n"
+#define BY_LONG_ID "ID may be a unique prefix of at least 4 characters.\n"
 
 static const struct command subs[] = {
-	{"search", "QUERY... | - | --query QUERY", "find memories, best first",
-	 "Plain words, quoted or not, or - for stdin; the best match first, with how like the\n"
-	 "question it is, from 0 to 1. Into a pipe each hit is \"[0.83] content\"; on a\n"
-	 "terminal the words that match are bold, and long ones are cut: see memory show.\n",
-	 cmd_search, NULL, search_options, ARGS(0, INT_MAX, "wants QUERY... | - | --query QUERY")},
-	{"add", "CONTENT... | -", "remember something",
-	 "- reads it from stdin. Behind `memory add` -s is --source; the socket is --socket "
-	 "there.\n",
-	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "wants CONTENT... | -")},
-	{"list", "", "list memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING},
-	{"delete", "ID", "delete a memory",
-	 "ID may be the beginning of one, of at least 4 characters. On a terminal you see the "
-	 "memory\n"
-	 "and are asked first. `koine memory restore` brings it back for 30 days ([memory] "
-	 "keep_deleted),\n"
-	 "unless you said --purge.\n",
-	 cmd_delete, NULL, delete_options, ARGS(1, 1, "wants ID")},
-	{"restore", "[ID]", "bring back a deleted memory, or list them",
-	 "ID may be the beginning of one, of at least 4 characters. Without ID, memories that can "
-	 "be\n"
-	 "restored are listed, deleted last first.\n",
-	 cmd_restore, NULL, restore_options, ARGS(0, 1, "takes one ID at most")},
-	{"show", "ID", "show all of one memory", BY_ID, cmd_show, NULL, show_options,
-	 ARGS(1, 1, "wants ID")},
-	{"history", "ID", "show what a memory said before",
-	 BY_ID
-	 "Newest first: what it says, what it said before it was changed, and the same of the\n"
-	 "memories that it replaced. Into a pipe each is \"FROM UNTIL content\".\n",
-	 cmd_history, ARGS(1, 1, "wants ID")},
-	{"edit", "ID", "change the content of a memory in your editor",
-	 BY_LONG_ID
-	 "The editor is that of VISUAL, else of EDITOR, else vi. Content that comes back as\n"
-	 "it was is not sent.\n",
-	 cmd_memory_edit, ARGS(1, 1, "wants one ID")},
-	{"review", "[--list | --accept ID | --reject ID]...", "look at facts that an agent drew",
-	 "One after another, on a terminal: y keeps it, n forgets it, e changes it in your "
-	 "editor,\n"
-	 "s leaves it, q ends. Into a pipe, or with --list, each is \"ID origin: content\".\n",
-	 cmd_memory_review, NULL, review_options, ARGS(0, 0, "takes options alone")},
-	{"export", "[FILE]", "write memories as JSON, one in a line",
-	 "To stdout, or to FILE, which appears whole or not at all and which only you can read.\n",
-	 cmd_memory_export, ARGS(0, 1, "takes one FILE at most")},
-	{"import", "FILE | -", "take in what was exported",
-	 "One JSON object in a line: memories as `memory export` writes them, or entities and\n"
-	 "relations as the memory server of MCP keeps them. A bad line ends it: those before it\n"
-	 "are kept, those after it are not sent.\n",
-	 cmd_memory_import, ARGS(1, 1, "wants one FILE, or - for stdin")},
-	{"stats", "", "count memories", NULL, cmd_stats, NOTHING},
+	{"search", "QUERY... | - | --query QUERY", "Search memories, best match first",
+	 "QUERY is plain words; - reads it from stdin. In a pipe each hit is \"[0.83] content\", "
+	 "where the number from 0 to 1 is the similarity. On a terminal matching words are bold "
+	 "and long memories are cut.\n",
+	 cmd_search, NULL, search_options,
+	 ARGS(0, INT_MAX, "requires QUERY... | - | --query QUERY"),
+	 .examples = {"koine memory search where does anna live",
+		      "koine memory search -n 3 deploy"}},
+	{"add", "CONTENT... | -", "Add a memory",
+	 "- reads the content from stdin. After `memory add`, -s means --source; use --socket for "
+	 "the socket.\n",
+	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "requires CONTENT... | -"),
+	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",
+		      "koine memory add --project . --category decision \"Prices are integers\""}},
+	{"list", "", "List memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING,
+	 .examples = {"koine memory list -n 50"}},
+	{"delete", "ID", "Delete a memory",
+	 "ID may be a unique prefix of at least 4 characters. On a terminal it shows the memory "
+	 "and asks. `koine memory restore` brings it back for 30 days ([memory] keep_deleted), "
+	 "except after --purge.\n",
+	 cmd_delete, NULL, delete_options, ARGS(1, 1, "requires one ID"),
+	 .examples = {"koine memory delete 14a446bf"}},
+	{"restore", "[ID]", "Restore a deleted memory, or list deleted memories",
+	 "ID may be a unique prefix of at least 4 characters. Without ID it lists deleted "
+	 "memories, last deleted first.\n",
+	 cmd_restore, NULL, restore_options, ARGS(0, 1, "takes at most one ID"),
+	 .examples = {"koine memory restore", "koine memory restore 14a446bf"}},
+	{"show", "ID", "Show one memory in full", BY_ID, cmd_show, NULL, show_options,
+	 ARGS(1, 1, "requires one ID"), .examples = {"koine memory show 14a446bf"}},
+	{"history", "ID", "Show earlier versions of a memory",
+	 BY_ID "Newest first: the current content, its earlier versions, and those of the memories "
+	       "that it replaced. In a pipe each is \"FROM UNTIL content\".\n",
+	 cmd_history, ARGS(1, 1, "requires one ID"), .examples = {"koine memory history 14a446bf"}},
+	{"edit", "ID", "Edit a memory in your editor",
+	 BY_LONG_ID "The editor is VISUAL, EDITOR or vi. Unchanged content is not sent.\n",
+	 cmd_memory_edit, ARGS(1, 1, "requires one ID"),
+	 .examples = {"koine memory edit 14a446bf"}},
+	{"review", "[--list | --accept ID | --reject ID]...",
+	 "Review facts that an agent extracted",
+	 "On a terminal it shows one fact at a time: y accepts, n rejects, e edits, s skips, q "
+	 "quits. In a pipe, or with --list, each is \"ID origin: content\".\n",
+	 cmd_memory_review, NULL, review_options, ARGS(0, 0, "takes options alone"),
+	 .examples = {"koine memory review", "koine memory review --accept 14a4 --reject 2b1c"}},
+	{"export", "[FILE]", "Export memories as JSON lines",
+	 "Writes to stdout, or to FILE with mode 0600. FILE is replaced atomically.\n",
+	 cmd_memory_export, ARGS(0, 1, "takes at most one FILE"),
+	 .examples = {"koine memory export memories.jsonl"}},
+	{"import", "FILE | -", "Import exported memories",
+	 "Reads one JSON object per line: memories of `koine memory export`, or entities and "
+	 "relations of the MCP memory server. An invalid line stops the import; earlier lines are "
+	 "kept.\n",
+	 cmd_memory_import, ARGS(1, 1, "requires one FILE, or - for stdin"),
+	 .examples = {"koine memory import memories.jsonl"}},
+	{"stats", "", "Show memory statistics", NULL, cmd_stats, NOTHING,
+	 .examples = {"koine memory stats"}},
 	{NULL},
 };
 
@@ -468,16 +475,17 @@ static bool scope(struct cli *cli, struct koine_json *params)
 }
 
 const struct command memory_commands[] = {
-	{"memory", "COMMAND [ARGUMENT]...", "keep, find and change memories",
-	 "The server is that of --url or --socket, else of KOINE_SOCKET, else of ASH_RPC_SOCKET\n"
-	 "(ash's own socket, which has search, add, list and delete), else as koine --help says;\n"
-	 "where that is missing, /run/ash/rpc.sock. One that refuses a connection is tried\n"
-	 "again after 0.5, 1 and 2 seconds.\n\n"
-	 "Whose memories: --user and --chat, else ASH_USER_ID and ASH_CHAT_ID; with neither,\n"
-	 "everybody's. ASH_CONTEXT_TOKEN is sent along when it is set.\n\n"
-	 "--project adds those of a project: DIR begins with '.' or '/' and stands for its git\n"
-	 "remote, else for the top of its work tree or itself; anything else is a NAME.\n",
+	{"memory", "COMMAND [ARGUMENT]...", "Search, add and manage memories",
+	 "The server is --url or --socket, KOINE_SOCKET, ASH_RPC_SOCKET (ash's socket, which has "
+	 "search, add, list and delete), or the default; if that is missing, /run/ash/rpc.sock. A "
+	 "refused connection is retried after 0.5, 1 and 2 seconds.\n\n--user and --chat, or "
+	 "ASH_USER_ID and ASH_CHAT_ID, select the owner. Without them you see all memories. "
+	 "ASH_CONTEXT_TOKEN is sent if it is set.\n\n--project adds the memories of a project. A "
+	 "DIR starts with '.' or '/' and stands for its git remote, or for its work tree or folder "
+	 "if it has no remote. Anything else is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init,
-	 .completes = COMPLETES_MEMORY, .scope = scope},
+	 .completes = COMPLETES_MEMORY, .scope = scope,
+	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",
+		      "koine memory search where does anna live"}},
 	{NULL},
 };

@@ -125,22 +125,25 @@ static int cmd_test(struct cli *cli)
 #define AT(member) offsetof(struct notify_options, member)
 
 static const struct option test_options[] = {
-	{"--timeout", NULL, "SECONDS", "how long to wait for a button; 120", option_number,
-	 AT(timeout), .min = 1},
+	{"--timeout", NULL, "SECONDS", "wait at most SECONDS for a button; default 120",
+	 option_number, AT(timeout), .min = 1},
 	{NULL},
 };
 
 static const struct command subs[] = {
-	{"list", "", "list the notifiers, and how they do", NULL, cmd_list, NO_ARGS},
-	{"test", "NAME", "send a message, and wait for its button",
-	 "Whatever the hour. It says which button was pressed, and by whom.\n", cmd_test, NULL,
-	 test_options, ARGS(1, 1, "wants one NAME")},
+	{"list", "", "List notifiers and their state", NULL, cmd_list, NO_ARGS,
+	 .examples = {"koine notify list"}},
+	{"test", "NAME", "Send a test message and wait for its button",
+	 "Ignores quiet hours. Prints which button was pressed, and by whom.\n", cmd_test, NULL,
+	 test_options, ARGS(1, 1, "requires one NAME"), .examples = {"koine notify test phone"}},
 	{NULL},
 };
 
 const struct command notify_commands[] = {
-	{"notify", "[COMMAND [ARGUMENT]...]", "who is told on a phone when an agent waits",
-	 "Without a command it lists them. Notifiers are [notify NAME] in the settings.\n",
-	 cmd_list, subs, NULL, sizeof(struct notify_options), .completes = COMPLETES_NOTIFIER},
+	{"notify", "[COMMAND [ARGUMENT]...]", "List and test notifiers",
+	 "A notifier sends approvals and other events to your phone, a chat or a program. Each is "
+	 "a section [notify NAME] in koine.conf(5).\n",
+	 cmd_list, subs, NULL, sizeof(struct notify_options), .completes = COMPLETES_NOTIFIER,
+	 .examples = {"koine notify", "koine notify test phone"}},
 	{NULL},
 };

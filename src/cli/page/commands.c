@@ -124,7 +124,7 @@ static int open_page(struct cli *cli, const struct page_options *o)
 	int r;
 
 	if (o->link && !read_base(o->link, base)) {
-		complain("--link wants https://HOST, https://HOST:PORT or, for ssh -L, "
+		complain("--link requires https://HOST, https://HOST:PORT or, for ssh -L, "
 			 "http://127.0.0.1:PORT");
 		return EX_USAGE;
 	}
@@ -194,17 +194,18 @@ static int cmd_page(struct cli *cli)
 
 static const struct option options[] = {
 	{"--no-open", NULL, NULL, "only print the link", option_flag, AT(no_open)},
-	{"--link", NULL, "URL", "print the link for another address, and how to get there",
+	{"--link", NULL, "URL", "print a link for another address, and how to reach it",
 	 option_word, AT(link)},
-	{"--sessions", NULL, NULL, "list the browsers that were let in", option_flag, AT(sessions)},
-	{"--end", NULL, "ID", "turn one of them away", option_word, AT(end)},
+	{"--sessions", NULL, NULL, "list signed-in browsers", option_flag, AT(sessions)},
+	{"--end", NULL, "ID", "sign out one browser", option_word, AT(end)},
 	{NULL},
 };
 
 const struct command page_commands[] = {
-	{"page", "", "open the page in a browser: the inbox, tasks, sessions, memory",
-	 "Prints a link that lets one browser in, and opens it if there is a display. The page\n"
-	 "listens from then on, until koined stops; with [listen] page = on it always does.\n",
-	 cmd_page, NULL, options, sizeof(struct page_options), NO_ARGS},
+	{"page", "", "Open the web page: inbox, tasks, sessions, memory",
+	 "Prints a sign-in link for one browser and opens it if there is a display. The page then "
+	 "listens until koined stops. To keep it on, set [listen] page = on.\n",
+	 cmd_page, NULL, options, sizeof(struct page_options), NO_ARGS,
+	 .examples = {"koine page", "koine page --no-open"}},
 	{NULL},
 };

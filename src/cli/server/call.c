@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"
+#include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
@@ -69,30 +70,40 @@ static int cmd_ping(struct cli *cli)
 #define PARAMS_HELP                                                                                \
 	"Parameters:\n"                                                                            \
 	"  key=value     a string\n"                                                               \
-	"  key:=JSON     any JSON: n:=3, tags:='[\"a\",\"b\"]'\n"                                  \
-	"  {...} [...]   all parameters as one JSON text\n"                                        \
+	"  key:=JSON     a JSON value: n:=3, tags:='[\"a\",\"b\"]'\n"                              \
+	"  {...} [...]   all parameters as JSON\n"                                                 \
 	"  -             the same, read from stdin\n"                                              \
-	"With --framing gob any JSON will do (koine call Arith.Double 21), and {\"$uint\": 7} "    \
-	"says\n"                                                                                   \
-	"what JSON cannot: see koine(1).\n"
+	"With --framing gob the parameter may be any JSON value: koine call Arith.Double 21. "     \
+	"See koine(1).\n"
+
+static const struct option discover_options[] = {
+	{"--markdown", NULL, NULL, "print a reference in Markdown, with koined's MCP tools",
+	 option_flag, offsetof(struct server_options, markdown)},
+	{NULL},
+};
 
 const struct command server_commands[] = {
-	{"ping", "", "ask whether the server is there, and how fast",
-	 "Other servers need not have the method: at nexus's port, koine tokens asks as much.\n",
-	 cmd_ping, NO_ARGS},
+	{"ping", "", "Check that the server responds, and measure the time",
+	 "Other servers may not have this method. At nexus's port, use `koine tokens`.\n", cmd_ping,
+	 NO_ARGS, .examples = {"koine ping"}},
 	{"call", "METHOD [key=value | key:=JSON | JSON | -]...",
-	 "call a method and print its result",
-	 PARAMS_HELP "\nThe result is printed as indented JSON; with --json on one line.\n",
-	 cmd_call, ARGS(1, INT_MAX, "wants a method: koine call METHOD [key=value]...")},
-	{"discover", "[METHOD]", "list the methods, or show the fields of one",
-	 "A parameter in brackets may be left out. With --json the OpenRPC document itself\n"
-	 "(of one method: its part of it) is printed.\n",
-	 cmd_discover, ARGS(0, 1, "takes one method at most")},
+	 "Call a method and print its result",
+	 PARAMS_HELP "\nThe result is indented JSON; with --json it is one line.\n", cmd_call,
+	 ARGS(1, INT_MAX, "requires a method: koine call METHOD [key=value]..."),
+	 .examples = {"koine call memory.search query=oslo limit:=3",
+		      "koine call rpc.discover --url http://127.0.0.1:8080/rpc"}},
+	{"discover", "[METHOD]", "List the methods of a server, or show one",
+	 "Parameters in brackets are optional. With --json it prints the OpenRPC document, or the "
+	 "part about METHOD.\n",
+	 cmd_discover, NULL, discover_options, sizeof(struct server_options),
+	 ARGS(0, 1, "takes at most one method"),
+	 .examples = {"koine discover", "koine discover task.add"}},
 	{"wire", "METHOD [key=value | key:=JSON | JSON | -]...",
-	 "call a method and show the bytes both ways",
+	 "Call a method and show the bytes sent and received",
 	 PARAMS_HELP
-	 "\nLines sent begin with \"> \", lines received with \"< \". What is no printable\n"
-	 "ASCII is shown as \\xNN, and the token of --token-file as ***.\n",
-	 cmd_wire, ARGS(1, INT_MAX, "wants a method: koine wire METHOD [key=value]...")},
+	 "\nLines that begin with \"> \" were sent, lines with \"< \" received. Bytes that are not "
+	 "printable ASCII are shown as \\xNN, and the token of --token-file as ***.\n",
+	 cmd_wire, ARGS(1, INT_MAX, "requires a method: koine wire METHOD [key=value]..."),
+	 .examples = {"koine wire ping"}},
 	{NULL},
 };

@@ -145,8 +145,9 @@ static int show_method(const struct cli *cli, const struct koine_value *method)
 	return 0;
 }
 
-static int show(const struct cli *cli, const struct koine_value *doc)
+static int show(struct cli *cli, const struct koine_value *doc)
 {
+	const struct server_options *o = cli->own;
 	const struct koine_value *methods = koine_value_get(doc, "methods");
 	const struct koine_value *method = NULL;
 
@@ -163,6 +164,8 @@ static int show(const struct cli *cli, const struct koine_value *doc)
 		print_json_compact(stdout, method ? method : doc);
 		return EX_OK;
 	}
+	if (o->markdown)
+		return markdown_print(cli, methods);
 	return method ? show_method(cli, method) : list_methods(cli, methods);
 }
 

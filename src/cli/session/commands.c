@@ -126,43 +126,56 @@ static int cmd_rename(struct cli *cli)
 
 /* ---- the table ---- */
 
-#define ONE_ID ARGS(1, 1, "wants one ID")
-#define IDS    ARGS(1, INT_MAX, "wants one ID or more")
-#define BY_ID  "ID is a session's id, or a beginning that only one has.\n"
+#define ONE_ID ARGS(1, 1, "requires one ID")
+#define IDS    ARGS(1, INT_MAX, "requires at least one ID")
+#define BY_ID  "ID may be a unique prefix.\n"
 #define EXITS                                                                                      \
-	"With --follow the exit status follows the session: 0 completed, 1 failed, 130\n"          \
-	"interrupted. Ctrl-C leaves (130) and says how to come back; the session goes on.\n"
+	"With --follow the exit code is 0 if the session completed, 1 if it failed, 130 if it "    \
+	"was "                                                                                     \
+	"interrupted. Ctrl-C exits with 130; the session keeps running.\n"
 
 static const struct command subs[] = {
-	{"run", "[OPTION]... [--] QUERY... | -", "start an agent on a query, and print its id",
+	{"run", "[OPTION]... [--] QUERY... | -", "Start a session and print its id",
 	 "- reads the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options,
-	 ARGS(1, INT_MAX, "wants a QUERY, or - for stdin")},
-	{"list", "", "list sessions, the last active first", NULL, cmd_list, NULL,
-	 session_list_options, ARGS(0, 0, "wants no arguments")},
-	{"show", "ID", "show all of one session", BY_ID, cmd_show, ONE_ID},
-	{"log", "ID", "print what was said in a session",
-	 BY_ID "A call of a tool is one line (*), its result another (=); --full shows all of\n"
-	       "them. With -f Ctrl-C leaves, and the session goes on. With --json every event is\n"
-	       "an object on a line of its own; behind the last, -f prints the session.\n",
-	 cmd_log, NULL, session_log_options, ONE_ID},
-	{"continue", "ID [OPTION]... [--] QUERY... | -", "go on where a session ended",
-	 BY_ID "One that runs is interrupted first. What is not said is as it was.\n" EXITS,
+	 ARGS(1, INT_MAX, "requires a QUERY, or - for stdin"),
+	 .examples = {"koine session run \"fix the tests\"",
+		      "koine session run -f -C ~/src/app --model opus \"review the diff\""}},
+	{"list", "", "List sessions, last active first", NULL, cmd_list, NULL, session_list_options,
+	 ARGS(0, 0, "takes no arguments"), .examples = {"koine session list --status running"}},
+	{"show", "ID", "Show one session in full", BY_ID, cmd_show, ONE_ID,
+	 .examples = {"koine session show 6f1c"}},
+	{"log", "ID", "Print the messages of a session",
+	 BY_ID "A tool call is one line (*), its result another (=); --full shows them in full. "
+	       "With -f, Ctrl-C exits and the session keeps running. With --json every event is an "
+	       "object on one line; -f prints the session last.\n",
+	 cmd_log, NULL, session_log_options, ONE_ID,
+	 .examples = {"koine session log 6f1c", "koine session log -f 6f1c"}},
+	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
+	 BY_ID "A running session is interrupted first. Options that you leave out keep their "
+	       "values.\n" EXITS,
 	 cmd_session_continue, NULL, session_continue_options,
-	 ARGS(2, INT_MAX, "wants an ID and a QUERY, or - for stdin")},
-	{"interrupt", "ID", "tell a session that runs to end", BY_ID, cmd_interrupt, ONE_ID},
-	{"archive", "ID...", "put sessions out of the way", BY_ID, cmd_archive, IDS},
-	{"unarchive", "ID...", "put sessions back among the others", BY_ID, cmd_archive, IDS},
-	{"rename", "ID TITLE...", "give a session a title", BY_ID "\"\" takes it away.\n",
-	 cmd_rename, ARGS(2, INT_MAX, "wants an ID and a TITLE")},
-	{"tree", "[ID]", "show which session goes on from which",
-	 BY_ID "With it only the tree that it is in.\n", cmd_session_tree, NULL,
-	 session_tree_options, ARGS(0, 1, "wants one ID, or none")},
+	 ARGS(2, INT_MAX, "requires an ID and a QUERY, or - for stdin"),
+	 .examples = {"koine session continue 6f1c \"now add a test\""}},
+	{"interrupt", "ID", "Interrupt a running session", BY_ID, cmd_interrupt, ONE_ID,
+	 .examples = {"koine session interrupt 6f1c"}},
+	{"archive", "ID...", "Archive sessions", BY_ID, cmd_archive, IDS,
+	 .examples = {"koine session archive 6f1c 22ab"}},
+	{"unarchive", "ID...", "Unarchive sessions", BY_ID, cmd_archive, IDS,
+	 .examples = {"koine session unarchive 6f1c"}},
+	{"rename", "ID TITLE...", "Set the title of a session", BY_ID "\"\" removes the title.\n",
+	 cmd_rename, ARGS(2, INT_MAX, "requires an ID and a TITLE"),
+	 .examples = {"koine session rename 6f1c \"Fix the cart\""}},
+	{"tree", "[ID]", "Show which session continues which",
+	 BY_ID "With ID it shows only the tree of that session.\n", cmd_session_tree, NULL,
+	 session_tree_options, ARGS(0, 1, "takes at most one ID"),
+	 .examples = {"koine session tree", "koine session tree 6f1c"}},
 	{NULL},
 };
 
 const struct command session_commands[] = {
-	{"session", "COMMAND [ARGUMENT]...", "run agents, and see what they say and do",
-	 "What a session asks permission for waits among the approvals: see koine approvals.\n",
-	 NULL, subs, NULL, sizeof(struct session_options), .completes = COMPLETES_SESSION},
+	{"session", "COMMAND [ARGUMENT]...", "Run agents and follow their sessions",
+	 "Tool calls of a session that need permission wait as approvals: see `koine approvals`.\n",
+	 NULL, subs, NULL, sizeof(struct session_options), .completes = COMPLETES_SESSION,
+	 .examples = {"koine session run \"fix the tests\"", "koine session log -f 6f1c"}},
 	{NULL},
 };

@@ -86,7 +86,7 @@ static int add_variable(struct koine_json *j, const char *given)
 	value = value ? value + 1 : getenv(name);
 	if (!value || name[0] == '\0') {
 		complain(name[0] ? "--env %s: your environment has no such variable"
-				 : "--env wants NAME or NAME=VALUE, not '%s'",
+				 : "--env requires NAME or NAME=VALUE, not '%s'",
 			 given);
 		return EX_USAGE;
 	}

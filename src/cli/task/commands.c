@@ -187,86 +187,97 @@ static int cmd_retry(struct cli *cli)
 
 /* ---- the table ---- */
 
-#define ONE_ID ARGS(1, 1, "wants one ID")
-#define IDS    ARGS(1, INT_MAX, "wants one ID or more")
-#define BY_ID  "ID is a task's id, or its number alone: 3 is task-0003.\n"
+#define ONE_ID ARGS(1, 1, "requires one ID")
+#define IDS    ARGS(1, INT_MAX, "requires at least one ID")
+#define BY_ID  "ID is the id of a task or its number: 3 is task-0003.\n"
 #define EXITS                                                                                      \
-	"The exit status follows the task: 0 when it was completed, its program's own when that\n" \
-	"failed, else 1; 130 when it was cancelled.\n"
+	"The exit code is 0 if the task completed, that of its program if it failed, 130 if it "   \
+	"was "                                                                                     \
+	"cancelled, and 1 otherwise.\n"
 
 static const struct command subs[] = {
-	{"add", "[OPTION]... [--] PROMPT... | -", "give an agent something to do, and print its id",
-	 "- reads the prompt from stdin; with --stdin that follows the PROMPT. TIME is a number of "
-	 "seconds, or 10s, 15m, 2h, 1d, 1h30m.\n"
-	 "With --follow its output is all that goes to stdout.\n" EXITS,
-	 cmd_task_add, NULL, task_add_options, ARGS(0, INT_MAX, "wants a PROMPT, or - for stdin")},
-	{"list", "", "list tasks, newest first", NULL, cmd_list, NULL, task_list_options, NO_ARGS},
-	{"get", "ID", "show all of one task", BY_ID, cmd_get, ONE_ID},
-	{"log", "ID", "print what a task has printed",
-	 BY_ID "With -n no more than the last million bytes are looked through.\n", cmd_task_log,
-	 NULL, task_log_options, ONE_ID},
-	{"follow", "ID", "print what a task prints, until it ends", BY_ID EXITS, cmd_task_follow,
-	 NULL, task_follow_options, ONE_ID},
-	{"wait", "ID...", "wait until tasks have ended",
-	 BY_ID EXITS "Of several, the first that did not go well counts.\n", cmd_task_wait, NULL,
-	 task_wait_options, IDS},
-	{"cancel", "ID...", "stop tasks, with all their processes", BY_ID, cmd_change, IDS},
-	{"release", "ID...", "let tasks begin that are held",
-	 BY_ID
-	 "Held are those that came with a project, until that is trusted, or with a store that\n"
-	 "was adopted.\n",
-	 cmd_change, IDS},
-	{"retry", "ID...", "queue tasks again that failed or were cancelled",
-	 BY_ID
-	 "The tasks that were skipped because of ID are queued with it. A task whose dependency\n"
-	 "did not complete is refused: retry the dependency.\n",
-	 cmd_retry, IDS},
-	{"edit", "ID", "change a task that has not begun",
-	 BY_ID "What is not given stays; --after names all that it comes after. The editor is that "
-	       "of VISUAL, else\n"
-	       "of EDITOR, else vi.\n",
-	 cmd_task_edit, NULL, task_edit_options, ONE_ID},
-	{"stash", "ID...", "keep queued tasks back",
-	 BY_ID "They begin once they are enqueued. koine task pause ID does the same.\n",
-	 cmd_task_stash, IDS},
-	{"enqueue", "ID...", "let tasks begin that were stashed", BY_ID, cmd_task_enqueue, NULL,
-	 task_enqueue_options, IDS},
-	{"pause", "[ID...]", "begin no more tasks: none at all, none of a group, or not these",
-	 BY_ID "Tasks that run go on; nothing new begins until koine task resume, also after a "
-	       "restart of\n"
-	       "koined. It concerns all projects.\n",
-	 cmd_task_pause, NULL, task_pause_options},
-	{"resume", "[ID...]", "begin tasks again", BY_ID, cmd_task_resume, NULL,
-	 task_pause_options},
-	{"parallel", "N",
-	 "run at most N tasks at a time, of all or of a group, until the next start",
-	 "At once, and on this host alone: what runs goes on. 0 takes the limit of a group away.\n",
-	 cmd_task_parallel, NULL, task_pause_options, ARGS(1, 1, "requires one N")},
-	{"clean", "", "forget tasks that have ended, with what they printed",
-	 "Those of the project; one that another still waits for stays.\n", cmd_clean, NULL,
-	 task_clean_options, NO_ARGS},
-	{"stats", "", "count tasks by state", NULL, cmd_stats, NULL, task_count_options, NO_ARGS},
-	{"groups", "", "count tasks by group", NULL, cmd_groups, NULL, task_count_options, NO_ARGS},
-	{"watch", "", "watch tasks on the terminal, live", "q or Ctrl-C leaves.\n", cmd_task_watch,
-	 NULL, task_watch_options, NO_ARGS},
+	{"add", "[OPTION]... [--] PROMPT... | -", "Add a task and print its id",
+	 "- reads the prompt from stdin; --stdin appends stdin to PROMPT. TIME is a number of "
+	 "seconds, or 10s, 15m, 2h, 1d, 1h30m. With --follow only the output of the task goes to "
+	 "stdout.\n" EXITS,
+	 cmd_task_add, NULL, task_add_options,
+	 ARGS(0, INT_MAX, "requires a PROMPT, or - for stdin"),
+	 .examples = {"koine task add fix the tests",
+		      "koine task add --follow --after task-0007 \"update the changelog\"",
+		      "koine task add --delay 2h --retry 3 -- check the links"}},
+	{"list", "", "List tasks, newest first", NULL, cmd_list, NULL, task_list_options, NO_ARGS,
+	 .examples = {"koine task list", "koine task list --state failed --all-projects"}},
+	{"get", "ID", "Show one task in full", BY_ID, cmd_get, ONE_ID,
+	 .examples = {"koine task get 3"}},
+	{"log", "ID", "Print the output of a task",
+	 BY_ID "With -n it reads at most the last million bytes.\n", cmd_task_log, NULL,
+	 task_log_options, ONE_ID, .examples = {"koine task log 3", "koine task log -n 20 -f 3"}},
+	{"follow", "ID", "Print the output of a task until it ends", BY_ID EXITS, cmd_task_follow,
+	 NULL, task_follow_options, ONE_ID, .examples = {"koine task follow 3"}},
+	{"wait", "ID...", "Wait until tasks have ended",
+	 BY_ID EXITS "With several tasks, the first failure sets the exit code.\n", cmd_task_wait,
+	 NULL, task_wait_options, IDS, .examples = {"koine task wait 3 4 5"}},
+	{"cancel", "ID...", "Cancel tasks and end their processes", BY_ID, cmd_change, IDS,
+	 .examples = {"koine task cancel 3"}},
+	{"release", "ID...", "Release held tasks",
+	 BY_ID "A task is held if it came with a project that you do not trust yet, or with an "
+	       "adopted store.\n",
+	 cmd_change, IDS, .examples = {"koine task release 3"}},
+	{"retry", "ID...", "Queue failed or cancelled tasks again",
+	 BY_ID "Tasks that were skipped because of ID are queued, too. A task whose dependency did "
+	       "not complete is refused; retry the dependency.\n",
+	 cmd_retry, IDS, .examples = {"koine task retry 3"}},
+	{"edit", "ID", "Change a queued task",
+	 BY_ID "Options that you leave out keep their values; --after replaces all dependencies. "
+	       "Without options it opens the prompt in VISUAL, EDITOR or vi.\n",
+	 cmd_task_edit, NULL, task_edit_options, ONE_ID,
+	 .examples = {"koine task edit 3", "koine task edit 3 --priority 5 --label docs"}},
+	{"stash", "ID...", "Set queued tasks aside",
+	 BY_ID "They start after `koine task enqueue`. `koine task pause ID` does the same.\n",
+	 cmd_task_stash, IDS, .examples = {"koine task stash 3"}},
+	{"enqueue", "ID...", "Queue stashed tasks again", BY_ID, cmd_task_enqueue, NULL,
+	 task_enqueue_options, IDS, .examples = {"koine task enqueue 3 --delay 1h"}},
+	{"pause", "[ID...]", "Stop starting tasks: all, a group, or by ID",
+	 BY_ID "Running tasks continue. No new task starts until `koine task resume`, even after a "
+	       "restart of koined. It applies to all projects.\n",
+	 cmd_task_pause, NULL, task_pause_options,
+	 .examples = {"koine task pause", "koine task pause -g docs"}},
+	{"resume", "[ID...]", "Start tasks again after a pause", BY_ID, cmd_task_resume, NULL,
+	 task_pause_options, .examples = {"koine task resume"}},
+	{"parallel", "N", "Set how many tasks run at once",
+	 "Applies at once, on this host only, until koined restarts. Running tasks continue. With "
+	 "--group, 0 removes the limit of the group.\n",
+	 cmd_task_parallel, NULL, task_pause_options, ARGS(1, 1, "requires one N"),
+	 .examples = {"koine task parallel 8", "koine task parallel 1 -g docs"}},
+	{"clean", "", "Delete ended tasks and their output",
+	 "Applies to the current project. A task that a queued task depends on is kept.\n",
+	 cmd_clean, NULL, task_clean_options, NO_ARGS,
+	 .examples = {"koine task clean --successful-only"}},
+	{"stats", "", "Count tasks by state", NULL, cmd_stats, NULL, task_count_options, NO_ARGS,
+	 .examples = {"koine task stats"}},
+	{"groups", "", "Count tasks by group", NULL, cmd_groups, NULL, task_count_options, NO_ARGS,
+	 .examples = {"koine task groups"}},
+	{"watch", "", "Watch tasks live", "q or Ctrl-C quits.\n", cmd_task_watch, NULL,
+	 task_watch_options, NO_ARGS, .examples = {"koine task watch --all-projects"}},
 	{NULL},
 };
 
 const struct command task_commands[] = {
-	{"task", "COMMAND [ARGUMENT]...", "give agents things to do, and see how they go",
-	 "A task belongs to a project: that of --project, else the nearest folder above this one\n"
-	 "that has .aiwg in it, else none.\n",
+	{"task", "COMMAND [ARGUMENT]...", "Queue work for agents and follow it",
+	 "A task belongs to a project: --project, or the nearest parent folder with .aiwg, or "
+	 "none.\n",
 	 NULL, subs, task_options, sizeof(struct task_options), task_options_init,
-	 task_find_project, task_print_hint, .completes = COMPLETES_TASK, .scope = task_scope},
+	 task_find_project, task_print_hint, .completes = COMPLETES_TASK, .scope = task_scope,
+	 .examples = {"koine task add fix the tests", "koine task list", "koine task log -f 3"}},
 	{"run", "[OPTION]... [--] PROGRAM [ARG]... | -c LINE",
-	 "run a command as a task, without an agent",
-	 "The words go to the program as they are; -c LINE is one that sh reads. It runs in this "
-	 "folder,\n"
-	 "in the environment that tasks have and what --env names, and prints its id: koine task "
-	 "log,\n"
-	 "follow, wait and cancel go on from there. koined refuses it to agents.\n" EXITS,
+	 "Run a command as a task, without an agent",
+	 "The arguments go to the program unchanged; -c LINE runs a line with sh. The program runs "
+	 "in this folder, with the environment of tasks and the variables of --env. The command "
+	 "prints the task id; use `koine task log`, follow, wait and cancel with it. Agents may "
+	 "not use this command.\n" EXITS,
 	 cmd_run, NULL, task_run_options, sizeof(struct task_options), task_options_init,
-	 task_find_project, task_print_hint, ARGS(0, INT_MAX, "wants a PROGRAM, or -c LINE"),
-	 .completes = COMPLETES_TASK, .scope = task_scope},
+	 task_find_project, task_print_hint, ARGS(0, INT_MAX, "requires a PROGRAM, or -c LINE"),
+	 .completes = COMPLETES_TASK, .scope = task_scope,
+	 .examples = {"koine run make test", "koine run --follow -c \"make 2>&1 | tail -20\""}},
 	{NULL},
 };

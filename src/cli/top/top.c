@@ -242,12 +242,12 @@ int cmd_top(struct cli *cli)
 }
 
 const struct command top_commands[] = {
-	{"top", "", "show what runs, waits and asks, on one live screen",
-	 "Agents, tasks and sessions with their last line, the queue, rates, memory and what "
-	 "today's\n"
-	 "sessions cost. What agents ask leave for is decided there: arrows, j and k move, a\n"
-	 "approves, d denies with a comment, r answers a question, v shows all of it, g approves\n"
-	 "for the rest of the session, q leaves. It goes on when koined restarts.\n",
-	 cmd_top, NO_ARGS},
+	{"top", "", "Watch agents, tasks and approvals live",
+	 "Shows agents, running tasks and sessions with their last line, the queue, rates, memory "
+	 "use and today's cost. You can decide pending approvals in it. Keys: arrows, j and k "
+	 "move; a approves; d denies with a comment; r answers a question; v shows the whole "
+	 "request; g approves for the rest of the session; q quits. It reconnects when koined "
+	 "restarts.\n",
+	 cmd_top, NO_ARGS, .examples = {"koine top"}},
 	{NULL},
 };

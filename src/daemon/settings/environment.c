@@ -7,20 +7,18 @@
 #include "daemon/dialects.h"
 #include "daemon/settings/tables.h"
 
-enum { ENV_NAME_MAX = 128 };
-
-static void env_name(const char *section, const char *key, char out[ENV_NAME_MAX])
+void setting_variable(const char *section, const char *key, char out[ENV_NAME_MAX])
 {
 	snprintf(out, ENV_NAME_MAX, "KOINE_%s_%s", section, key);
 	for (char *p = out; *p; p++)
-		*p = (char)toupper((unsigned char)*p);
+		*p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
 }
 
 static const char *env_of(const char *section, const char *key)
 {
 	char name[ENV_NAME_MAX];
 
-	env_name(section, key, name);
+	setting_variable(section, key, name);
 	return getenv(name);
 }
 
@@ -43,10 +41,10 @@ static bool env_is_unknown(const struct settings *s, const char *entry)
 	if (strncmp(entry, "KOINE_", 6) != 0)
 		return false;
 	for (unsigned i = 0; (row = settings_row(s, i, &base)); i++) {
-		env_name(row->section, row->key, name);
+		setting_variable(row->section, row->key, name);
 		if (env_is(entry, name))
 			return false;
-		env_name(row->section, "", name);
+		setting_variable(row->section, "", name);
 		ours = ours || strncmp(entry, name, strlen(name)) == 0;
 	}
 	return ours;

@@ -265,8 +265,9 @@ static void write_variables(const char *value, FILE *out)
 			strchr(words[i], '=') ? "=..." : "");
 }
 
-static void write_value(const struct setting *row, const void *at, FILE *out)
+void setting_write_value(const struct setting *row, const void *base, FILE *out)
 {
+	const void *at = (const char *)base + row->offset;
 	static const char *const levels[] = {"err", "warn", "info", "debug"};
 
 	switch (row->type) {
@@ -290,7 +291,7 @@ static void write_value(const struct setting *row, const void *at, FILE *out)
 			fprintf(out, "%g", *(const double *)at);
 		break;
 	case SET_WORD:
-		fprintf(out, "%s", row->words[*(const unsigned *)at]);
+		fprintf(out, "%s", row->words[*(const unsigned *)at] ?: "");
 		break;
 	case SET_UIDS:
 		write_uids(at, out);
@@ -358,14 +359,12 @@ void setting_write_text(const char *key, const char *doc, const char *text, FILE
 
 void setting_write(const struct setting *row, const void *base, FILE *out)
 {
-	const char *at = (const char *)base + row->offset;
-
 	if (row->type == SET_TEXT || row->type == SET_PATH || row->type == SET_URL ||
 	    row->type == SET_VARIABLE) {
-		setting_write_text(row->key, row->doc, at, out);
+		setting_write_text(row->key, row->doc, (const char *)base + row->offset, out);
 		return;
 	}
 	fprintf(out, "; %s\n%s = ", row->doc, row->key);
-	write_value(row, at, out);
+	setting_write_value(row, base, out);
 	fputc('\n', out);
 }

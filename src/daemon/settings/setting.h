@@ -22,6 +22,9 @@ int setting_apply(const struct setting *row, void *base, const char *section, co
 /* Whether both have the same value there. */
 bool setting_equal(const struct setting *row, const void *base, const void *other);
 
+/* The value alone, as a file has it; nothing for texts and secrets. */
+void setting_write_value(const struct setting *row, const void *base, FILE *out);
+
 /* Comment, key and value, in the form of a file. */
 void setting_write(const struct setting *row, const void *base, FILE *out);
 void setting_write_text(const char *key, const char *doc, const char *text, FILE *out);

@@ -181,6 +181,10 @@ void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]
 /* Writes every setting with its value and what it means, in the form of a file. */
 void settings_write(const struct settings *s, FILE *out);
 
+/* Writes what every setting is, with its default and its environment variable: a line with tabs
+ * for each. */
+void settings_write_reference(const struct settings *defaults, FILE *out);
+
 /* The store's URL: as set, under --root, or at the default place. */
 void settings_store_url(const struct settings *s, char *out, size_t size);
 /* What this machine keeps for itself stands beside this path, and is named after it: the store's

@@ -24,3 +24,8 @@ extern const unsigned n_settings_gone;
 /* The row with that number, counted through all tables, and the struct that it is about; NULL
  * after the last. */
 const struct setting *settings_row(const struct settings *s, unsigned i, void **ret_base);
+
+enum { ENV_NAME_MAX = 128 };
+
+/* KOINE_SECTION_KEY. */
+void setting_variable(const char *section, const char *key, char out[ENV_NAME_MAX]);
