@@ -195,8 +195,9 @@ void mcp_hang_up(struct call *c);
 bool mcp_task(struct call *c);
 
 /*
- * For a row's `before`, or the handler of an ON_LOOP row with METHOD_LATER: calls `then` once, now or later, when it is known which folder a legacy
- * client works in. It is asked once for each session, if it has declared "roots".
+ * For a row's `before`, or the handler of an ON_LOOP row with METHOD_LATER: calls `then` once, now
+ * or later, when it is known which folder a legacy client works in. The client is asked once for
+ * each session, if it has declared "roots".
  */
 void mcp_with_root(struct call *c, void (*then)(struct call *c));
 /* On the loop: the first of its roots that is a file: URI; {NULL, 0}: none is known. */

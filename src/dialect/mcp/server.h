@@ -84,8 +84,10 @@ void mcp_write_memory(struct json *j, const struct memory *m, size_t cut, struct
 
 extern const struct http_route_table mcp_hook_routes;
 
-/* Whether the request came to such a route; then this reads it, instead of mcp_open. */
+/* The answer to a hook whose body is too large: its agent's denial. False: it is not for a hook. */
 bool hook_too_large(struct buf *body, const struct http_refusal *no);
+
+/* Whether the request came to such a route; then hook_open reads it instead of mcp_open. */
 bool hook_is_route(const struct call *c);
 int hook_open(struct call *c, const struct http_request *http);
 
