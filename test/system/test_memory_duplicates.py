@@ -57,7 +57,7 @@ def test_verbatim_match_is_first_behind_many_duplicates():
     texts = ["the lab door is open", "the lab door is not open"]
     for old, new in (texts, texts[::-1]):
         with Daemon() as d, d.connect() as c:
-            add(c, old, created_at="2024-01-01T00:00:00Z")
+            add(c, old, created_at="2021-01-01T00:00:00Z")
             for i in range(40):
                 add(c, new, created_at="2024-02-%02dT%02d:00:00Z" % (i % 28 + 1, i // 28))
             for limit in (1, 5, 10, 50):

@@ -319,11 +319,15 @@ static unsigned spare_of(unsigned limit)
 	return limit < SPARE_MIN ? SPARE_MIN : limit > SPARE_MAX ? SPARE_MAX : limit;
 }
 
-/* All that say the same as the first hit are settled together: the closest match may be the last. */
+/* Hits that are about as good as the first, and say the same, are settled together with it: the
+ * verbatim match may be the last of them. */
 static size_t count_tied(const struct found *found, size_t n)
 {
-	while (n > 0 && n < found->n && found->hits[0].says != 0 &&
-	       found->hits[n].says == found->hits[0].says)
+	const struct search_hit *hits = found->hits;
+	float least = n > 0 ? hits[0].score * search_default_tuning.newer : 0;
+
+	while (n > 0 && n < found->n && hits[0].says != 0 && hits[n].says == hits[0].says &&
+	       hits[n].score >= least)
 		n++;
 	return n;
 }
