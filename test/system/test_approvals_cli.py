@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 koine approvals, approve, deny, respond, grants and ask with a real koined: in a pipe, and the live
-list on a terminal of its own.
+list on a terminal of its own; and the methods that they call.
 """
 import json
 import os
@@ -10,7 +10,7 @@ import signal
 import termios
 import uuid
 
-from harness import Daemon, check, main, same, wait_until
+from harness import Daemon, check, main, request, same, shared, wait_until
 from test_chat_cli import Running, Terminal, koine, of
 from test_task_cli import frame_with, resize
 
@@ -31,6 +31,126 @@ def until(c, id, want):
 
 def short(id):
     return id.replace("local-", "")[:8]
+
+
+# ---- the methods ----
+
+
+def refusal(c, method, params):
+    return json.loads(c.call_text(request(method, params)))["error"]
+
+
+def waiting(c, session, n):
+    """So many requests of a session that wait for a decision."""
+    return wait_until(lambda: (lambda found: found if len(found) == n else None)(
+        c.call("approval.list", {"session_id": session})["approvals"]), "%d approvals" % n)
+
+
+def test_request_is_answered_when_it_is_decided():
+    with shared() as d, d.connect() as c, d.connect() as other:
+        asked = {"kind": "function_call", "tool": "Bash", "input": {"command": "ls"}, "session_id": "s1", "run_id": "r1",
+                 "agent": "claude", "origin": "/src", "tool_use_id": "t1"}
+        c.send(request("approval.request", dict(asked, timeout=600), 1) + b"\n" +
+               request("approval.request", {"tool": "Edit", "session_id": "s1"}, 2) + b"\n")
+        # The second one is read when the first is answered.
+        a, = waiting(other, "s1", 1)
+        same({name: a[name] for name in asked}, asked, "what is shown")
+        check(a["deadline"] and not a["decided_by"], "%r", a)
+        decided = other.call("approval.decide", {"id": a["id"], "decision": "deny", "comment": "not now"})
+        same((decided["status"], decided["comment"], decided["decided_by"]), ("denied", "not now", "human"), "decided")
+        same(json.loads(c.read_line()), {"jsonrpc": "2.0", "result": decided, "id": 1}, "its answer")
+        error = refusal(other, "approval.decide", {"id": a["id"], "decision": "approve"})
+        same((error["code"], error["data"]["approval"]), (-32002, decided), "the second decision")
+        waiting(other, "s1", 1)
+        c.send(request("rpc.cancel", {"id": 2}, 3) + b"\n")
+        same(json.loads(c.read_line())["error"], {"code": -32800, "message": "Cancelled"}, "what was cancelled")
+        same(json.loads(c.read_line())["result"], {"cancelled": True}, "the cancelling")
+
+
+def test_call_that_waits_ends_with_its_connection():
+    with shared() as d, d.connect() as c:
+        with d.connect() as gone:
+            gone.send(request("approval.request", {"tool": "A", "session_id": "s2"}) + b"\n")
+            a, = waiting(c, "s2", 1)
+        wait_until(lambda: d.status()["calls_in_flight"] == 0, "the call to end")
+        # What asked still runs, and may ask again.
+        same(status(c, a["id"]), "pending", "what it asked")
+        c.call("approval.withdraw", {"id": a["id"]})
+
+
+def test_stop_ends_calls_that_wait_with_a_code_of_its_own():
+    with Daemon() as d, d.connect() as c, d.connect() as other:
+        c.send(request("approval.request", {"tool": "A", "session_id": "s2"}) + b"\n")
+        waiting(other, "s2", 1)
+        d.signal(signal.SIGTERM)
+        same(json.loads(c.read_line())["error"], {"code": -32008, "message": "koined is stopping"}, "what a stop says")
+
+
+SECONDS = "timeout must be seconds, at most 316224000"
+BAD = (
+    ("request", {}, "tool", "tool is required"),
+    ("request", {"tool": "a", "kind": "x"}, "kind", "kind must be function_call or human_contact"),
+    ("create", {"tool": "a", "timeout": -1}, "timeout", SECONDS),
+    ("create", {"tool": "a", "timeout": 1e300}, "timeout", SECONDS),
+    ("decide", {"id": "a", "decision": "maybe"}, "decision", "decision must be approve, deny or respond"),
+    ("decide", {"id": "a", "decision": "respond"}, "comment", "comment is missing: it is the answer"),
+    ("decide", {"id": "a", "decision": "respond", "comment": "b", "grant": {}}, "grant",
+     "an answer cannot be granted beforehand"),
+    ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "world"}}, "grant",
+     "grant.scope must be session or all"),
+    ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "uses": 0}}, "grant",
+     "grant.uses must be a number above 0"),
+    ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "for": "x"}}, "grant",
+     "grant.for must be seconds"),
+    ("list", {"limit": 0}, "limit", "limit must be between 1 and 1000"),
+    ("list", {"status": "resolved"}, "status",
+     "status must be any, pending, approved, denied, responded, expired or superseded"),
+    ("grant", {"tool": ""}, "tool", "tool must not be empty; * is any"),
+    ("grant", {"tool": "a", "verdict": "ask"}, "verdict", "verdict must be allow or deny"),
+    ("grant", {"tool": "a", "uses": -1}, "uses", "uses must not be negative"),
+)
+
+
+def test_bad_parameters_are_named():
+    with shared() as d, d.connect() as c:
+        for method, params, field, words in BAD:
+            same(refusal(c, "approval." + method, params),
+                 {"code": -32602, "message": "Invalid params: " + words, "data": {"field": field}}, "%s %r" % (method, params))
+        same(refusal(c, "approval.decide", {"id": "x", "decision": "approve"}),
+             {"code": -32001, "message": "approval not found: x"}, "unknown")
+
+
+def test_large_input_is_left_out_of_lists_alone():
+    with shared() as d, d.connect() as c:
+        input = {"k": "x" * 100000}
+        id = ask(c, input=input, session_id="s3")
+        a, = waiting(c, "s3", 1)
+        same((a["input"], a["input_omitted"]), (None, True), "in a list")
+        a = c.call("approval.get", {"id": short(id)})
+        same((a["input"], "input_omitted" in a), (input, False), "alone")
+        same(c.call("approval.withdraw", {"id": id})["status"], "superseded", "withdrawn")
+
+
+def test_grants_come_and_go():
+    with shared() as d, d.connect() as c:
+        c.call("approval.decide", {"id": ask(c, session_id="s4"), "decision": "deny",
+                                   "grant": {"scope": "session", "for": 60, "uses": 5}})
+        by_decision, = c.call("approval.grants")["grants"]
+        same((by_decision["verdict"], by_decision["session_id"], by_decision["uses"], bool(by_decision["expires_at"])),
+             ("deny", "s4", 5, True), "by a decision")
+        for n in range(17):
+            c.call("approval.grant", {"tool": "Edit", "verdict": "allow"})
+        rows = c.call("approval.grants")["grants"]
+        row = dict(rows[-1], id=None, created_at=None)
+        same(row, {"id": None, "verdict": "allow", "tool": "Edit", "pattern": None, "session_id": None, "agent": None,
+                   "comment": None, "created_at": None, "expires_at": None, "uses": None}, "a grant")
+        # Of 18 ids in hexadecimal two begin alike.
+        begins = [g["id"][0] for g in rows]
+        same(refusal(c, "approval.revoke", {"id": max(begins, key=begins.count)})["code"], -32002, "a beginning of several")
+        same(refusal(c, "approval.revoke", {"id": "z"}), {"code": -32001, "message": "grant not found: z"}, "unknown")
+        for g in rows:
+            same(c.call("approval.revoke", {"id": g["id"]}), {"id": g["id"], "revoked": True}, "revoked")
+        same(c.call("approval.grants")["grants"], [], "what is left")
 
 
 # ---- a pipe ----

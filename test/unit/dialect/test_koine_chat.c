@@ -195,24 +195,6 @@ static void hear_nothing(struct fixture *f)
 
 /* ---- text ---- */
 
-static void text_comes_in_pieces_then_whole(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	say(&f, ASK(R1));
-	text_comes("Good ", 5);
-	hear(&f, PIECE("0", "Good "));
-	text_comes("day", 3);
-	hear(&f, PIECE("5", "day"));
-	end_turn((struct chat_answer) {
-		.usage = {.input = 7, .output = 3, .cache_read = -1, .cache_written = 0}});
-	hear(&f, RESULT("{'content':'Good day','request_id':'r1','conversation':'c1','stop':'end',"
-			"'tokens':{'input':7,'output':3,'cache_written':0}}"));
-	finish(&f);
-}
-
 static void a_character_is_never_cut(void **state)
 {
 	static const char word[] = "na\xc3\xafve \xe6\x9d\xb1 \xf0\x9f\x8e\x89!";
@@ -281,36 +263,6 @@ static void who_does_not_read_is_not_flooded_and_loses_nothing(void **state)
 	finish(&f);
 }
 
-static void a_client_that_left_is_not_spoken_to(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	say(&f, ASK(R1));
-	text_comes("a", 1);
-	hear(&f, PIECE("0", "a"));
-	dialer_done(&f.client);
-	world_settle(&f.world);
-	text_comes("b", 1);
-	assert_int_equal(played.n_cancels, 0);
-	end_turn((struct chat_answer) {0});
-	finish(&f);
-}
-
-static void a_notification_streams_nothing(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	say(&f, "{'jsonrpc':'2.0','method':'chat.stream','params':{'content':'hi'}}\n");
-	text_comes("a", 1);
-	end_turn((struct chat_answer) {0});
-	hear_nothing(&f);
-	finish(&f);
-}
-
 /* ---- ends ---- */
 
 static void a_turn_may_end_at_once(void **state)
@@ -323,24 +275,6 @@ static void a_turn_may_end_at_once(void **state)
 	say(&f, ASK("{'content':'hi','request_id':-7}"));
 	hear(&f, RESULT("{'content':'','request_id':-7,'conversation':'c1','stop':'end',"
 			"'tokens':{}}"));
-	finish(&f);
-}
-
-static void cancelled_is_an_answer_with_what_came(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	say(&f, ASK(R1));
-	text_comes("a", 1);
-	hear(&f, PIECE("0", "a"));
-	say(&f, "{'jsonrpc':'2.0','method':'rpc.cancel','params':{'id':1},'id':2}\n");
-	hear(&f, "{'jsonrpc':'2.0','result':{'cancelled':true},'id':2}\n");
-	assert_int_equal(played.n_cancels, 1);
-	end_turn((struct chat_answer) {.outcome = AGENT_CANCELLED});
-	hear(&f, RESULT("{'content':'a','request_id':'r1','conversation':'c1','stop':'cancelled',"
-			"'cancelled':true,'tokens':{}}"));
 	finish(&f);
 }
 
@@ -377,24 +311,6 @@ static void calls_of_tools_are_json_as_far_as_they_are(void **state)
 	finish(&f);
 }
 
-static void a_failed_agent_is_an_error_with_its_words(void **state)
-{
-	const struct why why = {.code = REFUSE_INTERNAL, .text = "other words"};
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	say(&f, ASK(R1));
-	end_turn((struct chat_answer) {.result = REFUSE_INTERNAL,
-				       .why = &why,
-				       .outcome = AGENT_FAILED,
-				       .error_type = "ProviderError",
-				       .error_text = "it is down"});
-	hear(&f, "{'jsonrpc':'2.0','error':{'code':-32603,'message':"
-		 "'Internal error: ProviderError: it is down'},'id':1}\n");
-	finish(&f);
-}
-
 static void long_words_of_an_agent_come_whole(void **state)
 {
 	char words[1001];
@@ -419,43 +335,6 @@ static void long_words_of_an_agent_come_whole(void **state)
 	hear(&f, want.data);
 	finish(&f);
 	buf_done(&want);
-}
-
-/* What the service makes is no JSON; here it becomes a string. */
-static void a_request_without_an_id_gets_one(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	say(&f, ASK("{'content':'hi'}"));
-	assert_string_equal(played.request, "\"00000000000made1\"");
-	end_turn((struct chat_answer) {0});
-	finish(&f);
-}
-
-static void a_request_id_has_one_form(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	say(&f, ASK("{'content':'hi','request_id':'\\u0061\\/b'}"));
-	assert_string_equal(played.request, "\"a/b\"");
-	end_turn((struct chat_answer) {0});
-	finish(&f);
-}
-
-static void what_the_service_refuses_is_refused(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	played.refusal = REFUSE_LIMIT;
-	say(&f, ASK(R1));
-	hear(&f, "{'jsonrpc':'2.0','error':{'code':-32003,'message':'no'},'id':1}\n");
-	finish(&f);
 }
 
 /* ---- what is wrong with it ---- */
@@ -522,43 +401,6 @@ static void too_many_tools_are_refused(void **state)
 
 /* ---- agents ---- */
 
-static void agents_are_listed(void **state)
-{
-	const struct chat_agent_info agents[] = {
-		{.name = "recall",
-		 .kind = "recall",
-		 .model = "",
-		 .is_default = true,
-		 .ok = true,
-		 .text = "here",
-		 .ms = 0},
-		{.name = "big", .kind = "openai", .model = "m", .text = "down", .ms = 12},
-	};
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	say(&f, CALL("chat.agents", "{}"));
-	played.agents(played.agents_arg, agents, 2);
-	hear(&f, RESULT("{'agents':[{'name':'recall','kind':'recall','model':'','default':true,"
-			"'ok':true,'text':'here','ms':0},{'name':'big','kind':'openai',"
-			"'model':'m','default':false,'ok':false,'text':'down','ms':12}]}"));
-	finish(&f);
-}
-
-static void names_are_told_at_once(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	start(&f);
-	played.agents = NULL;
-	say(&f, CALL("chat.agents", "{'names':true}"));
-	hear(&f, RESULT("{'agents':[{'name':'big','kind':'openai','model':'m','default':true}]}"));
-	assert_null(played.agents);
-	finish(&f);
-}
-
 static void a_cancelled_probe_may_still_end(void **state)
 {
 	struct fixture f;
@@ -577,23 +419,13 @@ static void a_cancelled_probe_may_still_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_comes_in_pieces_then_whole),
 		cmocka_unit_test(a_character_is_never_cut),
 		cmocka_unit_test(who_does_not_read_is_not_flooded_and_loses_nothing),
-		cmocka_unit_test(a_client_that_left_is_not_spoken_to),
-		cmocka_unit_test(a_notification_streams_nothing),
 		cmocka_unit_test(a_turn_may_end_at_once),
-		cmocka_unit_test(cancelled_is_an_answer_with_what_came),
 		cmocka_unit_test(calls_of_tools_are_json_as_far_as_they_are),
-		cmocka_unit_test(a_failed_agent_is_an_error_with_its_words),
 		cmocka_unit_test(long_words_of_an_agent_come_whole),
-		cmocka_unit_test(a_request_without_an_id_gets_one),
-		cmocka_unit_test(a_request_id_has_one_form),
-		cmocka_unit_test(what_the_service_refuses_is_refused),
 		cmocka_unit_test(bad_shapes_are_refused_with_the_field),
 		cmocka_unit_test(too_many_tools_are_refused),
-		cmocka_unit_test(agents_are_listed),
-		cmocka_unit_test(names_are_told_at_once),
 		cmocka_unit_test(a_cancelled_probe_may_still_end),
 	};
 
