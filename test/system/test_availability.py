@@ -306,6 +306,18 @@ def test_restore_is_waited_for_before_a_new_start():
                 same(c.call("daemon.status")["health"], "healthy", "health")
 
 
+def test_host_starts_beside_the_row_of_one_that_has_written_since_a_restore():
+    """Its writer's number was given out before, and the sequence is that of the dump again."""
+    with Server() as server:
+        url = server.database("koine")
+        with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}) as a, a.connect() as c:
+            add(c, "Anna runs")
+            server.sql("SELECT setval(pg_get_serial_sequence('koine.writer', 'id'), 1, false)", "koine")
+            with Daemon("--store", url, env={"KOINE_HOST_NAME": "beta"}) as b, b.connect() as there:
+                same(found(there, "anna"), ["Anna runs"], "memories")
+                add(there, "Anna swims")
+
+
 def test_new_start_waits_for_a_database_that_is_gone_again():
     """Sessions go on to the end, and no new one is let in: as by a fail-over that is not over."""
     with Server() as server:

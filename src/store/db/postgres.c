@@ -322,10 +322,19 @@ static int pg_claim(void *handle)
 			?: be_alone(db);
 }
 
-/* A row of our own, by which our transactions are known (name_transaction). Old ones go. */
+/* A row of our own, by which our transactions are known (name_transaction). Old ones go. After a restore the
+ * next number may be that of a host which has written since. */
 static int take_row(struct pg *db)
 {
-	return pg_read_number(db, "INSERT INTO writer (batch) VALUES (0) RETURNING id", &db->writer)
+	int r;
+
+	do {
+		r = pg_read_number(db,
+				   "INSERT INTO writer (batch) VALUES (0) ON CONFLICT DO NOTHING"
+				   " RETURNING id",
+				   &db->writer);
+	} while (r == 0 && db->writer == 0);
+	return r
 		       ?: pg_exec(db, "DELETE FROM writer WHERE id < (SELECT max(id) FROM writer) "
 				      "- 1000");
 }
