@@ -154,6 +154,20 @@ def test_a_stop_says_what_runs_and_a_restart_runs_it_again():
         same(home.koine("daemon", "stop"), "koined has stopped\n", "nothing ran")
 
 
+def test_a_wait_tells_a_stop_of_koined_from_the_end_of_its_task():
+    with Home() as home:
+        home.koine("daemon", "start")
+        run_until(home, "never", "--retry", "3")
+        waits = begin(home, "task", "wait", "0")
+        follows = begin(home, "task", "follow", "0")
+        calls = lambda: json.loads(home.koine("call", "daemon.status", "--json"))["calls_in_flight"]
+        wait_until(lambda: calls() >= 2, "both wait")
+        home.koine("daemon", "restart")
+        for p in waits, follows:
+            same((p.communicate(timeout=PATIENCE)[1], p.returncode), (b"koine: koined is stopping\n", UNAVAILABLE), "it says")
+        same(state_of(home, "0"), "running", "its task")
+
+
 def test_a_drain_starts_nothing_and_waits_for_what_runs():
     with Home() as home:
         home.koine("daemon", "start")

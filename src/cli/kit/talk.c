@@ -316,7 +316,8 @@ int talk_failed(const struct koine_client *c, const char *method, int result,
 {
 	if (result == KOINE_ERROR_ANSWER) {
 		talk_print_error(method, answer);
-		return EXIT_ERROR_ANSWER;
+		return koine_answer_error_code(answer) == CODE_STOPPING ? EX_UNAVAILABLE
+									: EXIT_ERROR_ANSWER;
 	}
 	fputs("koine: ", stderr);
 	print_text(stderr, text_of(koine_client_error(c)));

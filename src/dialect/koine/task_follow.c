@@ -110,9 +110,17 @@ static bool is_over(const struct call *c)
 	return atomic_load(&c->cancelled) || !c->client;
 }
 
+/* Whoever waits is not to take a stop of koined for the end of the task, which may run again. */
+static int refuse_left(struct call *c)
+{
+	if (c->server->stopping)
+		return refuse(&c->why, REFUSE_STOPPING, "koined is stopping");
+	return refuse(&c->why, REFUSE_CANCELLED, "cancelled");
+}
+
 static struct done fail_left(struct call *c)
 {
-	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	return call_fail(c, refuse_left(c));
 }
 
 /* ---- sending ---- */
@@ -369,7 +377,7 @@ static struct done look_then(struct call *c, int r)
 	enum next next = WAIT;
 
 	if (r == 0 && is_over(c))
-		r = refuse(&c->why, REFUSE_CANCELLED, "cancelled");
+		r = refuse_left(c);
 	if (r == 0 && !f->id.data)
 		r = keep_name(c, f);
 	if (r == 0)
