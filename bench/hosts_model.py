@@ -198,7 +198,7 @@ def table(costs):
         carried = min(found["rate"], most)  # the simulation has no limit but the locks'
         used = limits(costs, n, most)
         lift = "feed" if limit == "server" and used["feed"] > used["server"] / 2 else limit
-        also = " (and connections: above 1,000)" if fixed else ""
+        also = ", and more than 1,000 connections" if fixed else ""
         rows.append([f"{n:,}", f"{n * CONNECTIONS:,}", f"{carried:,.0f}/s", f"{carried / (n * SLOTS):.0%}",
                      f"{1000 * found['waited']:.1f} ms", f"{most:,.0f}", NAMES[limit] + also, LIFTS[lift]])
     return rows
