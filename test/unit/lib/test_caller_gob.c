@@ -12,6 +12,7 @@
 
 #include <koine/koine.h>
 
+#include "tempdir.h"
 #include "wire/netrpc.h"
 
 enum act {
@@ -31,7 +32,7 @@ struct step {
 };
 
 struct server {
-	char folder[64];
+	char folder[TEMPDIR_MAX];
 	char path[96];
 	int listener;
 	int conn;
@@ -138,13 +139,10 @@ static void *server_main(void *arg)
 static int make(void **state)
 {
 	struct server *s = calloc(1, sizeof(*s));
-	const char *tmp = getenv("TMPDIR");
 
 	if (!s)
 		return -1;
-	snprintf(s->folder, sizeof(s->folder), "%s/koine-test-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(s->folder))
-		return -1;
+	tempdir_make(s->folder);
 	snprintf(s->path, sizeof(s->path), "%s/s", s->folder);
 	s->listener = -1;
 	s->conn = -1;
@@ -159,8 +157,7 @@ static int unmake(void **state)
 {
 	struct server *s = *state;
 
-	unlink(s->path);
-	rmdir(s->folder);
+	tempdir_remove(s->folder);
 	netrpc_reader_done(&s->reader);
 	netrpc_writer_done(&s->writer);
 	arena_done(&s->arena);

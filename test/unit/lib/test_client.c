@@ -3,6 +3,7 @@
  * socket. Only <koine/koine.h> is used.
  */
 #include "check.h"
+#include "tempdir.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,7 +39,7 @@ struct step {
 };
 
 struct server {
-	char folder[64];
+	char folder[TEMPDIR_MAX];
 	char path[96];
 	char address[128];
 	int listener;
@@ -215,13 +216,10 @@ static int listen_tcp(char *address, size_t size, const char *format)
 static int folder_make(void **state)
 {
 	struct server *s = calloc(1, sizeof(*s));
-	const char *tmp = getenv("TMPDIR");
 
 	if (!s)
 		return -1;
-	snprintf(s->folder, sizeof(s->folder), "%s/koine-test-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(s->folder))
-		return -1;
+	tempdir_make(s->folder);
 	snprintf(s->path, sizeof(s->path), "%s/s", s->folder);
 	snprintf(s->address, sizeof(s->address), "unix:%s", s->path);
 	sem_init(&s->read_by_client, 0, 0);
@@ -235,8 +233,7 @@ static int folder_remove(void **state)
 {
 	struct server *s = *state;
 
-	unlink(s->path);
-	rmdir(s->folder);
+	tempdir_remove(s->folder);
 	sem_destroy(&s->read_by_client);
 	free(s);
 	return 0;
