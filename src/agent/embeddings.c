@@ -50,7 +50,7 @@ static int take_key(struct embeddings *e, const char *key, struct why *why)
 		return 0;
 	if (!endpoint_key_fits(key))
 		return refuse(why, REFUSE_PARAMS,
-			      "an embedding key is one word of ASCII characters");
+			      "the embedding key must be one word of ASCII characters");
 	if (asprintf(&e->authorization, "Authorization: Bearer %s", key) < 0) {
 		e->authorization = NULL;
 		return -ENOMEM;
@@ -212,7 +212,7 @@ void embeddings_cancel(struct embeddings_ask *a)
 
 static int garbage(struct why *why, const char *what)
 {
-	return refuse(why, REFUSE_PARSE, "the answer is no list of vectors: %s", what);
+	return refuse(why, REFUSE_PARSE, "the response is not a list of vectors: %s", what);
 }
 
 /* Where the entry belongs: by its index, or by its position. */

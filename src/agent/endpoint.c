@@ -21,7 +21,7 @@ static bool ends_with(const char *s, const char *end)
 static int no_url(const char *what, struct why *why)
 {
 	return refuse(why, REFUSE_PARAMS,
-		      "%s URL is http://HOST[:PORT][/PATH], https://… or unix:PATH", what);
+		      "%s URL must be http://HOST[:PORT][/PATH], https://… or unix:PATH", what);
 }
 
 static int parse_unix(const char *path, const char *what, const char *usual, struct endpoint *ret,

@@ -140,13 +140,11 @@ static void explain_fault(struct call *c, int r)
 	/* Two hosts wanted what the other one had, or something else has the store for too long. */
 	if (r == -EBUSY)
 		refuse(&c->why, REFUSE_UNAVAILABLE,
-		       "the store is busy with somebody else's change; nothing was done, try "
-		       "again");
+		       "the store is busy with another change; nothing was done, try again");
 	else if (r == -EINPROGRESS)
 		refuse(&c->why, REFUSE_UNAVAILABLE,
-		       "the database went away while it kept this; whether it did is not known: "
-		       "look "
-		       "before you try again");
+		       "lost connection to the database during this change; check whether it was "
+		       "stored before you retry");
 	else
 		refuse(&c->why, REFUSE_INTERNAL, "%s", fault_words(r));
 }
@@ -240,7 +238,7 @@ struct done call_reply(struct call *c)
 		return answered(c);
 	if (c->out.err == -EMSGSIZE)
 		return call_fail(c, refuse(&c->why, REFUSE_TOO_LARGE,
-					   "the answer is larger than %zu bytes", c->out.max));
+					   "the result is larger than %zu bytes", c->out.max));
 	if (c->out.err != 0)
 		return call_fail(c, c->out.err);
 	return answered(c);

@@ -251,7 +251,7 @@ static bool refuse_without_token(struct client *s)
 	if (is_http(s) || !s->endpoint->tcp || !s->endpoint->token[0])
 		return false;
 	frame_clear(&no);
-	refuse(&no.why, REFUSE_FORBIDDEN, "a token is required here, and only HTTP carries one");
+	refuse(&no.why, REFUSE_FORBIDDEN, "a token is required here, and only HTTP can carry it");
 	refuse_stream(s, &no);
 	return true;
 }
@@ -741,7 +741,7 @@ static void time_over(struct client *s)
 	const struct limits *l = &s->server->opts.limits;
 	struct frame no = {0};
 
-	refuse(&no.why, REFUSE_TIMEOUT, "less than %zu bytes of a message came in %u s",
+	refuse(&no.why, REFUSE_TIMEOUT, "received less than %zu bytes of a message in %u s",
 	       l->progress_bytes, l->read_timeout_ms / 1000);
 	client_cut(s, &no);
 }

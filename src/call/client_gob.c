@@ -345,7 +345,7 @@ static int put_reply(struct gob_side *g, struct buf *out, struct call *c)
 	if (r != 0)
 		return r;
 	if (end == -EMSGSIZE)
-		return refuse(&c->why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes",
+		return refuse(&c->why, REFUSE_TOO_LARGE, "the result is larger than %zu bytes",
 			      w->gob.max);
 	if (end == 0 && !defines)
 		keep_said(g, c, said, (struct text) {.data = out->data + at, .len = out->len - at});

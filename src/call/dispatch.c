@@ -112,13 +112,14 @@ static int check_room(struct call *c)
 	const size_t held = held_by(c);
 
 	if (held > SMALL_CALL && s->call_bytes + held > s->opts.limits.total_call_bytes)
-		return refuse(&c->why, REFUSE_LIMIT, "calls in flight hold %zu bytes already",
+		return refuse(&c->why, REFUSE_LIMIT,
+			      "calls in flight hold too much memory (limit %zu bytes)",
 			      s->call_bytes);
 	if (s->n_calls >= limit)
-		return refuse(&c->why, REFUSE_LIMIT, "%u calls are in flight already", limit);
+		return refuse(&c->why, REFUSE_LIMIT, "too many calls in flight (limit %u)", limit);
 	if (c->peer.other && s->others.calls >= limit / 2)
 		return refuse(&c->why, REFUSE_LIMIT,
-			      "%u calls of other users are in flight already", limit / 2);
+			      "too many calls of other users in flight (limit %u)", limit / 2);
 	return 0;
 }
 
@@ -331,8 +332,7 @@ static void check_first(struct call *c)
 static void run(struct call *c)
 {
 	if (!confined_may(c->client, c->method->name)) {
-		refuse_now(c, refuse(&c->why, REFUSE_FORBIDDEN,
-				     "an agent that is kept from writing may not call %s",
+		refuse_now(c, refuse(&c->why, REFUSE_FORBIDDEN, "a read-only agent may not call %s",
 				     c->method->name));
 		return;
 	}

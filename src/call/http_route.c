@@ -97,7 +97,7 @@ static int decode(struct call *c, struct text t, struct text *ret)
 	if (!out)
 		return -ENOMEM;
 	if (!http_query_decode(t, out, &ret->len))
-		return refuse(&c->why, REFUSE_PARSE, "the query is no percent-encoded UTF-8");
+		return refuse(&c->why, REFUSE_PARSE, "the query is not percent-encoded UTF-8");
 	ret->data = out;
 	return 0;
 }
@@ -201,7 +201,7 @@ static int twice(struct call *c, const struct value *v)
 
 	snprintf(name, sizeof(name), "%.*s",
 		 (int)text_cut((struct text) {v->key, v->key_len}, sizeof(name) - 1).len, v->key);
-	return refuse_field(&c->why, name, "%s is given twice", name);
+	return refuse_field(&c->why, name, "duplicate parameter %s", name);
 }
 
 /* The query's pairs, then the body's members. */

@@ -59,7 +59,7 @@ static int check(const struct server *s, const struct dialect *by, const struct 
 
 	/* Other users were let in to talk, not to become the user of koined. */
 	if (peer->other && !by->lets_in)
-		r = refuse(why, REFUSE_FORBIDDEN, "only koined's own user may");
+		r = refuse(why, REFUSE_FORBIDDEN, "only koined's own user may do this");
 	else
 		r = s->opts.check_human(s->opts.engine, by, peer, why);
 	if (r <= 0)

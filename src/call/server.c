@@ -408,7 +408,7 @@ static void cut_senders(struct server *s)
 	struct client *worst;
 	struct frame no = {.status = 503};
 
-	refuse(&no.why, REFUSE_LIMIT, "more than %zu bytes of messages wait for their rest",
+	refuse(&no.why, REFUSE_LIMIT, "incomplete messages hold more than %zu bytes",
 	       s->opts.limits.total_input_bytes);
 	s->cutting = true;
 	while (s->input_held > s->opts.limits.total_input_bytes && (worst = worst_sender(s)))

@@ -180,7 +180,8 @@ static bool has_value(const char *variable)
 static int look_at_agent(const struct agent_setting *a, struct why *why)
 {
 	if (a->key_env[0] && !has_value(a->key_env))
-		return refuse(why, REFUSE_NOT_FOUND, "%s is not set here", a->key_env);
+		return refuse(why, REFUSE_NOT_FOUND, "environment variable %s is not set",
+			      a->key_env);
 	if (a->key_file[0])
 		return look_at_key(a, why);
 	if (a->kind == AGENT_COMMAND)

@@ -74,8 +74,8 @@ static bool check_peers(struct why *why)
 	r = peer_ask_open(fd, &ask);
 	if (r != 0)
 		refuse(why, REFUSE_UNAVAILABLE,
-		       "the kernel does not tell who connects (sock_diag: %s): it needs a token "
-		       "(token_file), or be a Unix socket",
+		       "the kernel cannot identify peers (sock_diag: %s): set token_file or use a "
+		       "Unix socket",
 		       strerror(-r));
 	return r == 0;
 }
@@ -120,7 +120,7 @@ static bool is_skipped(const struct plan_row *row, struct why *why)
 	if (!folder_usable(row, why))
 		return true;
 	return row->dialect->life->socket_broken(row->address.path) &&
-	       refuse(why, REFUSE_CONFLICT, "something else stands where its socket should be");
+	       refuse(why, REFUSE_CONFLICT, "a file that is not a socket is in its place");
 }
 
 static void print_yields(const struct plan_row *row, const char *address, const char *why)

@@ -66,7 +66,7 @@ int make_own_folder(const struct settings *s, struct why *why)
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, 0700) != 0 && errno != EEXIST)
-			return refuse(why, REFUSE_UNAVAILABLE, "cannot make %s: %s", path,
+			return refuse(why, REFUSE_UNAVAILABLE, "cannot create %s: %s", path,
 				      strerror(errno));
 		*slash = '/';
 	}

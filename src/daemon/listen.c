@@ -248,7 +248,7 @@ int listen_everywhere(struct daemon *d, struct why *why)
 	}
 	if (r == 0 && list_empty(&d->server->endpoints))
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "no project can be served, and nothing else is");
+			      "no project can be served, and no other listener is on");
 	return r;
 }
 

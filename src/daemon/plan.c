@@ -39,7 +39,7 @@ static int set_project(struct plan_row *row, const struct settings *s, struct wh
 	} else if (s->root[0]) {
 		paths_resolve(s->root, row->project);
 	} else if (!current_folder(row->project)) {
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot tell the current folder");
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot determine the current folder");
 	}
 	return 0;
 }
@@ -54,7 +54,7 @@ static int add_row(struct plan *p, const struct dialect *d, const char *address,
 	if (r != 0)
 		return r;
 	if (row->address.kind == ADDRESS_HTTP && !d->http_paths && !d->http_routes)
-		return refuse(why, REFUSE_PARAMS, "%s does not speak HTTP; tcp:HOST:PORT will do",
+		return refuse(why, REFUSE_PARAMS, "%s does not support HTTP; use tcp:HOST:PORT",
 			      d->name);
 	p->n++;
 	return 0;
@@ -88,7 +88,7 @@ static int find_dialect(const char *name, const struct dialect **ret, struct why
 {
 	*ret = dialect_find(name);
 	if (!*ret)
-		return refuse(why, REFUSE_NOT_FOUND, "no dialect '%.40s' to listen for", name);
+		return refuse(why, REFUSE_NOT_FOUND, "unknown dialect '%.40s'", name);
 	return 0;
 }
 
@@ -347,7 +347,8 @@ int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret
 
 	ret_plan->n = 0;
 	if (is_off(s, d->name))
-		return refuse(why, REFUSE_FORBIDDEN, "the settings say [listen] %s = off", d->name);
+		return refuse(why, REFUSE_FORBIDDEN,
+			      "it is off in the settings ([listen] %s = off)", d->name);
 	r = add_default(ret_plan, s, d, why);
 	for (unsigned i = 0; r == 0 && i < ret_plan->n; i++)
 		ret_plan->rows[i].yields = true;
@@ -370,6 +371,6 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 	if (r == 0)
 		r = add_projects(ret_plan, s, why);
 	if (r == 0 && ret_plan->n == 0)
-		return refuse(why, REFUSE_PARAMS, "nothing to listen at: every dialect is off");
+		return refuse(why, REFUSE_PARAMS, "no listeners: every dialect is off");
 	return r;
 }

@@ -79,7 +79,8 @@ static int look_at(const struct agent_server_setting *s, struct why *why)
 	int r;
 
 	if (!value || !value[0])
-		return refuse(why, REFUSE_NOT_FOUND, "%s is not set here", s->password_env);
+		return refuse(why, REFUSE_NOT_FOUND, "environment variable %s is not set",
+			      s->password_env);
 	if (!s->password_file[0])
 		return 0;
 	r = secret_read(s->password_file, "password", password, sizeof(password), why);

@@ -105,7 +105,7 @@ static int write_token(const char *path, struct why *why)
 	snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid());
 	fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot make %s: %s", fresh,
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot create %s: %s", fresh,
 			      strerror(errno));
 	r = write(fd, text, TOKEN_LEN + 1) == TOKEN_LEN + 1 && fsync(fd) == 0 ? 0 : -errno;
 	close(fd);
@@ -113,7 +113,7 @@ static int write_token(const char *path, struct why *why)
 		r = -errno;
 	unlink(fresh);
 	return r >= 0 ? r
-		      : refuse(why, REFUSE_UNAVAILABLE, "cannot make %s: %s", path, strerror(-r));
+		      : refuse(why, REFUSE_UNAVAILABLE, "cannot create %s: %s", path, strerror(-r));
 }
 
 int token_make(const struct settings *s, const struct dialect *d, char *out, size_t size,

@@ -63,7 +63,7 @@ static int parse_path(const char *path, struct address *a, struct why *why)
 	size_t len = strlen(path);
 
 	if (len == 0)
-		return refuse(why, REFUSE_PARAMS, "unix: needs the path of a socket");
+		return refuse(why, REFUSE_PARAMS, "unix: requires the path of a socket");
 	if (len > UNIX_PATH_MAX)
 		return refuse(why, REFUSE_TOO_LARGE,
 			      "socket path has %zu bytes, the limit is %d: %s", len, UNIX_PATH_MAX,
@@ -151,7 +151,7 @@ int address_parse(const char *text, struct address *ret_address, struct why *why
 		return r;
 	}
 	return refuse(why, REFUSE_PARAMS,
-		      "'%.80s' is no address: use unix:PATH, tcp:HOST:PORT or http:HOST:PORT",
+		      "invalid address '%.80s': use unix:PATH, tcp:HOST:PORT or http:HOST:PORT",
 		      text);
 }
 

@@ -335,8 +335,8 @@ static int know_peers(struct listener *l, bool guarded, struct why *why)
 	address_format(&l->address, text);
 	if (!guarded && !l->anybody)
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "the kernel does not tell who connects to %.60s (sock_diag: %s): it "
-			      "needs a token (token_file), or be a Unix socket",
+			      "the kernel cannot identify peers of %.60s (sock_diag: %s): set "
+			      "token_file or use a Unix socket",
 			      text, strerror(-r));
 	log_info("could not identify peers", "address=%s error=\"%s\"", text, strerror(-r));
 	return 0;

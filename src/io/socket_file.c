@@ -147,8 +147,7 @@ static int refuse_anothers(struct why *why, const char *path, uid_t uid)
 static int check_lock(const struct stat *st, const char *lock, struct why *why)
 {
 	if (!S_ISREG(st->st_mode) || st->st_size != 0)
-		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
-			      lock);
+		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; not touched", lock);
 	return st->st_uid != geteuid() ? refuse_anothers(why, lock, st->st_uid) : 0;
 }
 
@@ -160,8 +159,7 @@ static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct 
 	int r;
 
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
-			      lock);
+		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; not touched", lock);
 	/* In a folder that is open to everybody, the kernel lets nobody open another user's
 	 * file. */
 	if (fd < 0 && errno == EACCES && lstat(lock, ret_st) == 0 && ret_st->st_uid != geteuid())
@@ -256,7 +254,7 @@ static int clear_path(const char *path, struct why *why)
 	if (before.st_uid != geteuid())
 		return refuse_anothers(why, path, before.st_uid);
 	if (lstat(path, &after) != 0 || !same_and_untouched(&before, &after))
-		return refuse(why, REFUSE_CONFLICT, "%s changed while we looked at it", path);
+		return refuse(why, REFUSE_CONFLICT, "%s changed while koined checked it", path);
 	if (unlink(path) != 0 && errno != ENOENT)
 		return cannot(why, "remove", path, errno);
 	return 0;

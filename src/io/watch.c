@@ -390,7 +390,8 @@ static int explain(const struct watch *w, int r, struct why *why)
 			      w->root);
 	if (r == -ENOSPC || r == -EMFILE)
 		return refuse(why, REFUSE_LIMIT,
-			      "the system allows no more watches (fs.inotify) for %s", w->root);
+			      "no more inotify watches (fs.inotify.max_user_watches) for %s",
+			      w->root);
 	return r;
 }
 

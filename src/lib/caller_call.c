@@ -435,7 +435,7 @@ static int take_stream_message(struct koine_client *c, const struct frame *frame
 	if (r == 0 && a->doc.root->kind != VALUE_OBJECT) {
 		koine_answer_free(a);
 		eof = false;
-		r = refuse(&why, REFUSE_REQUEST, "it is no object");
+		r = refuse(&why, REFUSE_REQUEST, "not an object");
 	}
 	if (r != 0)
 		return caller_lost(c, bad_message(c, r, &why, eof));

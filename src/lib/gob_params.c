@@ -176,8 +176,8 @@ static void become(struct value *v, const struct value *other)
 
 static const struct draft *unfit(struct drafting *d, const struct value *told, const char *want)
 {
-	return fail(d, refuse(d->why, REFUSE_PARAMS, "%.*s wants %s", (int)told->key_len, told->key,
-			      want));
+	return fail(d, refuse(d->why, REFUSE_PARAMS, "%.*s requires %s", (int)told->key_len,
+			      told->key, want));
 }
 
 static bool is_digits(const struct value *v)
@@ -332,7 +332,7 @@ static const struct draft *draft_form(struct drafting *d, struct value *v)
 			return forms[i].take(d, v, told);
 	}
 	return fail(d, refuse(d->why, REFUSE_PARAMS,
-			      "'%.*s' is none of $int, $uint, $float, $bytes, $map and $any",
+			      "unknown type '%.*s': use $int, $uint, $float, $bytes, $map or $any",
 			      (int)(name.len < 40 ? name.len : 40), name.data));
 }
 
@@ -455,7 +455,7 @@ static const struct gob_shape *keep(struct drafting *d, struct gob_shapes *s,
 	}
 	copy = s->n < GOB_SHAPES_MAX ? copy_shape(s, made) : NULL;
 	if (!copy) {
-		fail(d, refuse(d->why, REFUSE_LIMIT, "there are too many types of parameters"));
+		fail(d, refuse(d->why, REFUSE_LIMIT, "too many parameter types"));
 		return NULL;
 	}
 	s->all[s->n++] = copy;
@@ -553,8 +553,7 @@ int gob_params_read(struct gob_shapes *s, struct arena *a, struct value *v,
 
 	/* Go has no value for it at the top level. */
 	if (d.err == 0 && (draft->kind == 0 || draft->kind == GOB_INTERFACE))
-		fail(&d,
-		     refuse(why, REFUSE_PARAMS, "null and $any stand for no value of their own"));
+		fail(&d, refuse(why, REFUSE_PARAMS, "null and $any cannot be used as values"));
 	shape = d.err == 0 ? shape_of(&d, s, "Args", draft) : NULL;
 	if (d.err != 0)
 		return d.err;

@@ -228,7 +228,8 @@ static int choose_framing(struct koine_server *s, const char *name, enum framing
 			return 0;
 		}
 	}
-	return refuse(&s->why, REFUSE_PARAMS, "no framing '%.40s': line, length or http", name);
+	return refuse(&s->why, REFUSE_PARAMS, "unknown framing '%.40s': use line, length or http",
+		      name);
 }
 
 int koine_server_allow(struct koine_server *s, int64_t uid)

@@ -278,9 +278,9 @@ static bool compose_shortage(struct mcp_call *mc, struct buf *out)
 	bool done;
 
 	if (out->err == -EMSGSIZE || mc->too_large)
-		refuse(&c->why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes", out->max);
+		refuse(&c->why, REFUSE_TOO_LARGE, "the result is larger than %zu bytes", out->max);
 	else
-		refuse(&c->why, REFUSE_TOO_LARGE, "there is not enough memory for the answer");
+		refuse(&c->why, REFUSE_TOO_LARGE, "not enough memory for the response");
 	c->failed = true;
 	mc->starved = false;
 	mc->code = 0;

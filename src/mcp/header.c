@@ -43,7 +43,7 @@ static int find(struct mcp_call *mc, const struct http_request *http, const char
 	if (!ret->data)
 		return -ENOENT;
 	if (http_header_count(http, header) > 1)
-		return mismatch(mc, header, "is there twice");
+		return mismatch(mc, header, "is duplicated");
 	return decode(mc, header, ret);
 }
 

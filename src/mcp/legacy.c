@@ -42,7 +42,7 @@ static int open_line(struct mcp_call *mc)
 	/* A client may look whether somebody is there before it says who it is. */
 	else if (!mc->call->request.silent && !text_is(method, "ping"))
 		return refuse(&mc->call->why, REFUSE_REQUEST,
-			      "begin with initialize, or bring a protocol version in _meta");
+			      "send initialize first, or a protocol version in _meta");
 	return 0;
 }
 
@@ -88,7 +88,8 @@ static int begin_session(struct mcp_call *mc)
 	if (r != 0)
 		return r;
 	if (!mc->http && session_of_client(mc->call->client))
-		return refuse(&mc->call->why, REFUSE_REQUEST, "this connection is initialized");
+		return refuse(&mc->call->why, REFUSE_REQUEST,
+			      "this connection is already initialized");
 	version = mcp_legacy_version(asked);
 	mc->version = version ? version : mcp_newest_legacy();
 	mc->opens_session = true;

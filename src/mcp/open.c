@@ -108,7 +108,7 @@ static int open_request(struct mcp_call *mc, const struct http_request *http)
 	if (r != 0)
 		return r;
 	if (is_notification(c->request.method) && !c->request.silent)
-		return refuse(&c->why, REFUSE_REQUEST, "a notification has no id");
+		return refuse(&c->why, REFUSE_REQUEST, "a notification must not have an id");
 	mc->meta = value_find(c->request.params, "_meta");
 	if (mc->meta && mc->meta->kind != VALUE_OBJECT)
 		mc->meta = NULL;
@@ -141,7 +141,7 @@ static int open_body(struct mcp_call *mc, const struct http_request *http)
 	if (!c->tree)
 		return c->why.code;
 	if (c->tree->kind == VALUE_ARRAY)
-		return refuse(&c->why, REFUSE_REQUEST, "a message is one object, not a batch");
+		return refuse(&c->why, REFUSE_REQUEST, "batches are not supported");
 	if (is_answer(c->tree)) {
 		int r = legacy_open(mc, http) ?: open_silently(mc);
 

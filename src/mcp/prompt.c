@@ -24,7 +24,7 @@ int mcp_open_prompt(struct mcp_call *mc)
 		return r;
 	prompt = mcp_find_prompt(mc->mcp, mc->name);
 	if (!prompt)
-		return refuse_name(&c->why, REFUSE_PARAMS, "there is no prompt ", mc->name);
+		return refuse_name(&c->why, REFUSE_PARAMS, "prompt not found: ", mc->name);
 	r = mcp_read_answers(mc);
 	if (r != 0)
 		return r;
@@ -49,7 +49,7 @@ static int check_ref(struct mcp_call *mc)
 	if (!mc->name.data)
 		return refuse_field(&mc->call->why, "ref", "ref.%s must be a string", key);
 	if (prompt && mcp_has(mc->mcp, PART_PROMPTS) && !mcp_find_prompt(mc->mcp, mc->name))
-		return refuse_name(&mc->call->why, REFUSE_PARAMS, "there is no prompt ", mc->name);
+		return refuse_name(&mc->call->why, REFUSE_PARAMS, "prompt not found: ", mc->name);
 	return 0;
 }
 

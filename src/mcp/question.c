@@ -75,7 +75,7 @@ int mcp_check_answer(struct mcp_call *mc, struct text method, struct text key,
 	if (well)
 		return 0;
 	mc->code = -32602;
-	return refuse(&mc->call->why, REFUSE_PARAMS, "inputResponses.%.*s is no answer to %.*s",
+	return refuse(&mc->call->why, REFUSE_PARAMS, "inputResponses.%.*s does not answer %.*s",
 		      (int)text_cut(key, 60).len, key.data, TEXT_ARGS(method));
 }
 

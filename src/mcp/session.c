@@ -238,7 +238,7 @@ static int enter(struct mcp_session *s, struct mcp_call *mc)
 		return r;
 	make_room(m);
 	if (m->n_http_sessions >= MCP_SESSIONS_MAX)
-		return refuse(&mc->call->why, REFUSE_LIMIT, "%d sessions are in use already",
+		return refuse(&mc->call->why, REFUSE_LIMIT, "too many sessions (limit %d)",
 			      MCP_SESSIONS_MAX);
 	m->n_http_sessions++;
 	s->used_ms = loop_now_ms(m->opts.server->loop);

@@ -135,7 +135,7 @@ int mcp_check_task_only(struct mcp_call *mc)
 	return mc->era == MCP_MODERN
 		       ? lacks_tasks(mc)
 		       : refuse(&mc->call->why, REFUSE_PARAMS,
-				"this tool needs a client that knows tasks, of 2026-07-28");
+				"this tool requires a client with tasks (protocol 2026-07-28)");
 }
 
 static void write_time(struct json *j, const char *key, int64_t ms)
@@ -261,7 +261,7 @@ int mcp_open_task(struct mcp_call *mc)
 		return r;
 	forget_old(mc->mcp);
 	mc->about = find(mc, id);
-	return mc->about ? 0 : refuse_name(&mc->call->why, REFUSE_PARAMS, "there is no task ", id);
+	return mc->about ? 0 : refuse_name(&mc->call->why, REFUSE_PARAMS, "task not found: ", id);
 }
 
 int mcp_open_update(struct mcp_call *mc)

@@ -162,7 +162,7 @@ static int check_names(struct mcp_call *mc)
 		return 0;
 	value_each (member, mc->arguments) {
 		if (!has_field(row, member))
-			return refuse_name(&mc->call->why, REFUSE_PARAMS, "there is no argument ",
+			return refuse_name(&mc->call->why, REFUSE_PARAMS, "unknown argument: ",
 					   (struct text) {member->key, member->key_len});
 	}
 	return 0;
@@ -191,7 +191,7 @@ int mcp_open_tool(struct mcp_call *mc)
 		return r;
 	e = mcp_find_tool(mc->mcp, mc->name);
 	if (!e || (mc->mcp->opts.offers && !mc->mcp->opts.offers(c, e->what)))
-		return refuse_name(&c->why, REFUSE_PARAMS, "there is no tool ", mc->name);
+		return refuse_name(&c->why, REFUSE_PARAMS, "tool not found: ", mc->name);
 	mc->tool = e->what;
 	r = mcp_check_param_headers(mc, e->schema) ?: mcp_check_task_only(mc);
 	if (r == 0)

@@ -263,7 +263,7 @@ int store_find_kind(const char *url, const struct store_ops **ret_ops, const cha
 	*ret_ops = find_kind(url, ret_address);
 	if (!*ret_ops)
 		return refuse(why, REFUSE_PARAMS,
-			      "a store is sqlite:PATH or postgresql:…, not '%.40s'", url);
+			      "invalid store '%.40s': expected sqlite:PATH or postgresql://…", url);
 	return 0;
 }
 
@@ -343,7 +343,8 @@ int store_open(const char *url, const struct store_opts *opts, struct store **re
 	int r;
 
 	if (n_readers > READERS_MAX)
-		return refuse(why, REFUSE_LIMIT, "a store has at most %d readers", READERS_MAX);
+		return refuse(why, REFUSE_LIMIT, "a store supports at most %d readers",
+			      READERS_MAX);
 	r = open_writer(url, opts, n_readers, true, &s, why);
 	if (r == 0)
 		r = look_at_space(s, why) ?: mark_in_use(s, why);

@@ -66,7 +66,7 @@ def test_where_it_may_run(server):
         id = add(hosts, alpha, cwd=hosts.folder)
         same(in_state(beta, id, "completed")["host"], "alpha", "where its folder is")
         _, error = hosts.run(alpha, host="nobody")
-        check("there is no host 'nobody'" in error["message"], "%r", error)
+        check("host not found: 'nobody'" in error["message"], "%r", error)
         waits = add(hosts, alpha, on="gpu")
         same(task(beta, waits).get("on_label"), "gpu", "what it waits for")
         for node in hosts.nodes:
@@ -254,7 +254,7 @@ def test_cancelled_by_a_host_that_has_not_heard_of_it(server):
         with unheard(beta, "task.edit", id) as answers:
             runs(id)
         same(answers[0]["error"]["message"].split(": ")[-1],
-             "Task %s is running; only one that waits can be changed" % id, "why")
+             "Task %s is running; only waiting tasks can be edited" % id, "why")
         same(hosts.journal.faults(), [], "what ran")
 
 

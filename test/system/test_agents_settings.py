@@ -105,8 +105,8 @@ def test_the_longest_key_at_the_end_of_a_variable_decides():
 
 def test_variables_that_name_no_setting_of_an_agent_are_refused():
     for name in "KOINE_AGENT_X_URLS", "KOINE_AGENT_URL", "KOINE_AGENT__URL2", "KOINE_AGENT_X_":
-        refused(name + " names no setting", env={name: "1"})
-    refused("KOINE_CHAT_AGENTS names no setting", env={"KOINE_CHAT_AGENTS": "1"})
+        refused("unknown setting " + name, env={name: "1"})
+    refused("unknown setting KOINE_CHAT_AGENTS", env={"KOINE_CHAT_AGENTS": "1"})
     with Folder() as folder:
         conf = write(folder("koine.conf"), "[agent a.b]\nkind=recall\n[agent a-b]\nkind=recall\n")
         refused("KOINE_AGENT_A_B may be agent a.b or a-b", "--config", conf,
@@ -136,21 +136,21 @@ def test_defaults_are_those_of_the_manual():
 
 def test_wrong_settings_of_agents_are_refused_with_words():
     for words, pairs in (
-            ("[agent x] needs a kind: recall, openai, anthropic or command", ["agent.x.budget=9000"]),
+            ("[agent x] requires kind: recall, openai, anthropic or command", ["agent.x.budget=9000"]),
             ("agent.x.kind = llm: must be recall, openai, anthropic or command", ["agent.x.kind=llm"]),
             ("unknown setting 'urls' in [agent x]", ["agent.x.urls=1"]),
-            ("[agent x]: url is nothing for kind command",
+            ("[agent x]: url is not valid for kind command",
              ["agent.x.kind=command", "agent.x.command=true", "agent.x.url=http://127.0.0.1:1"]),
-            ("[agent x]: command is nothing for kind openai",
+            ("[agent x]: command is not valid for kind openai",
              ["agent.x.kind=openai", "agent.x.url=http://127.0.0.1:1", "agent.x.command=true"]),
-            ("[agent recall]: model is nothing for kind recall", ["agent.recall.model=m"]),
-            ("[agent recall]: its kind is always recall", ["agent.recall.kind=command"]),
+            ("[agent recall]: model is not valid for kind recall", ["agent.recall.model=m"]),
+            ("[agent recall]: kind must be recall", ["agent.recall.kind=command"]),
             ("[agent x]: only one of key_env, key_file and key_command",
              ["agent.x.kind=openai", "agent.x.url=http://127.0.0.1:1", "agent.x.key_env=A",
               "agent.x.key_file=/a"]),
-            ("[agent openai]: kind openai needs a url", ["agent.openai.model=m"]),
-            ("[agent anthropic]: kind anthropic needs a model", ["agent.anthropic.retries=1"]),
-            ("[agent command]: kind command needs a command", ["agent.command.cwd=/"]),
+            ("[agent openai]: kind openai requires url", ["agent.openai.model=m"]),
+            ("[agent anthropic]: kind anthropic requires model", ["agent.anthropic.retries=1"]),
+            ("[agent command]: kind command requires command", ["agent.command.cwd=/"]),
             ("agent.x.url must be http://HOST[:PORT][/PATH], https or unix:PATH",
              ["agent.x.url=ftp://127.0.0.1"]),
             ("agent.x.temperature = hot: must be a number", ["agent.x.temperature=hot"]),
@@ -160,7 +160,7 @@ def test_wrong_settings_of_agents_are_refused_with_words():
             ("an agent's name has 1 to 40", ["agent.a b.kind=recall"]),
             ("an agent's name has 1 to 40", ["agent.%s.kind=recall" % ("a" * 41)]),
             ("an agent's name has 1 to 40", ["agent..kind=recall"]),
-            ("'none' means that there is none", ["agent.none.kind=recall"]),
+            ("'none' is reserved and means no agent", ["agent.none.kind=recall"]),
             ("unknown setting 'kind' in [agent]", ["agent.kind=recall"]),
             ("more than 32 agents", ["agent.a%d.kind=recall" % i for i in range(32)]),
             ("chat.reserve = 8000: must be less than chat.budget, which is 8000",
@@ -179,7 +179,7 @@ def test_a_wrong_key_in_the_file_is_named_with_its_line():
         conf = write(folder("koine.conf"), "[agent %s]\nkind = recall\n" % ("a" * 60))
         refused("%s:1: " % conf, "--config", conf)
         conf = write(folder("koine.conf"), "[agent x]\n")
-        refused("[agent x] needs a kind", "--config", conf)
+        refused("[agent x] requires kind", "--config", conf)
 
 
 def test_a_url_that_cannot_be_is_not_repeated():
@@ -190,8 +190,8 @@ def test_a_url_that_cannot_be_is_not_repeated():
 
 
 def test_an_unknown_default_agent_is_refused_with_the_names_there_are():
-    refused("chat.agent = olama: there is no such agent, only recall", "--agent", "olama")
-    refused("chat.agent = olama: there is no such agent, only recall, ollama and quick",
+    refused("chat.agent = olama: agent not found (available: recall", "--agent", "olama")
+    refused("chat.agent = olama: agent not found (available: recall, ollama and quick",
             "--agent", "olama", *sets("agent.ollama.kind=openai",
                                       "agent.ollama.url=http://127.0.0.1:1",
                                       "agent.quick.kind=recall"))
@@ -204,7 +204,7 @@ def test_a_reload_with_a_wrong_agent_changes_nothing():
             write(conf, "[limits]\nbatch = 3\n[chat]\nagent = nobody\n")
             d.signal(signal.SIGHUP)
             wait_until(lambda: b"could not reload settings" in d.log(), "the log line")
-            check(b"there is no such agent" in d.log(), "%r", d.log())
+            check(b"agent not found" in d.log(), "%r", d.log())
             d.alive()
 
 
@@ -227,7 +227,7 @@ def test_check_tells_what_each_agent_lacks():
         url = ["agent.x.kind=openai", "agent.x.url=http://127.0.0.1:1", "agent.x.model=m"]
         same(check_line("x", *sets(*url)), "x (openai http://127.0.0.1:1)  ok", "line of a model")
         line = check_line("x", *sets(*url, "agent.x.key_env=NO_SUCH_KEY"))
-        same(line, "x (openai http://127.0.0.1:1)  not available: NO_SUCH_KEY is not set here",
+        same(line, "x (openai http://127.0.0.1:1)  not available: environment variable NO_SUCH_KEY is not set",
              "line without the variable")
         line = check_line("x", *sets("agent.x.kind=command", "agent.x.command=no-such-program -p"))
         same(line, "x (command)  not available: no program 'no-such-program' in PATH",
@@ -321,7 +321,7 @@ def test_a_reload_takes_agents_as_they_are_now():
                   "second" in ask(c, agent="one")["result"]["content"], "the new ones")
             same(set(agents_of(d)), {"recall", "one", "two"}, "agents")
             said = ask(c, agent="slow")
-            check("there is no agent 'slow'" in said["error"]["message"], "%r", said)
+            check("agent not found: 'slow'" in said["error"]["message"], "%r", said)
             check("result" in (said := told(busy)), "%r", said)
             # Again and again, and back: nothing is left behind.
             for i in range(3):
@@ -356,7 +356,7 @@ def test_a_reload_counts_only_agents_that_are_new_and_a_refused_one_leaves_nothi
                     write(conf, conf_of(30, delay))
                     c.send(request("daemon.reload") + b"\n")
                     said = told(c)
-                    check("changed too often" in said["error"]["message"], "%r", said)
+                    check("reloaded too often" in said["error"]["message"], "%r", said)
                     check("PATH=" in ask(c)["result"]["content"], "its environment")
                 # Nobody new is among these.
                 write(conf, conf_of(20, 33))

@@ -542,7 +542,7 @@ def test_work_that_nobody_can_do_fails():
 
 def test_work_is_refused_where_no_subsystem_could_do_it():
     for flags, why in ((("--agent", "none"), NOBODY % "tasks"),
-                       (("--set", "daemon.programs=no"), "this daemon starts no programs ([daemon] programs = no)")):
+                       (("--set", "daemon.programs=no"), "starting programs is off ([daemon] programs = no)")):
         with Daemon(*flags, env={"PATH": "/usr/bin:/bin"}) as d:
             c = connect(d)
             for method, params in (("task.submit", {"prompt": "hello"}), ("chat.send", {"message": "hello"})):
@@ -568,7 +568,7 @@ def test_an_agent_of_the_settings_works_without_being_named():
             t = connect(d).finished("hello")
             same((t["state"], t["result"]), ("completed", "hello\n"), "task")
     done = run_koined("--check", "--set", "tasks.runner=nobody")
-    check(done.returncode == 78 and b"tasks.runner = nobody: there is no such agent" in done.stderr,
+    check(done.returncode == 78 and b"tasks.runner = nobody: agent not found" in done.stderr,
           "%r", done.stderr)
 
 

@@ -205,7 +205,7 @@ def test_ended_conversations_are_shown_and_purged():
         number = lines[1].split()[0]
         same((lines[1].split()[1], lines[1].split()[-1], len(lines)), ("2", "one", 2), "row")
         check("My name is Alice." in koine(env, "messages", "--ended", number).out, "messages")
-        check("no conversation that was ended has number 99" in
+        check("ended conversation not found: number 99" in
               koine(env, "messages", "--ended", "99", code=1).err, "another")
         for wrong in ("purge",), ("purge", "x"), ("purge", number, "--all"), ("other",):
             koine(env, "conversations", *wrong, code=64)
@@ -316,11 +316,11 @@ def test_the_port_of_nexus_will_do():
                                                 "exist are at --url %s/agent/NAME\n" % base),
                 (("send", "hi", "-a", "recall"), "does not let you choose who answers\n"),
                 (("agents",), "does not say which agents it has"),
-                (("tokens", "-c", "nope"), "koine: there is no conversation 'nope' yet\n")]:
+                (("tokens", "-c", "nope"), "koine: conversation not found: 'nope'\n")]:
             done = koine(env, *args, *url, code=1)
             check(words in done.err, "%r: %r", args, done.err)
         done = koine(env, "send", "hi", "--url", base + "/agent/nope", code=1)
-        same(done.err, "koine: there is no conversation at this address yet\n", "stderr")
+        same(done.err, "koine: no conversation at this address yet\n", "stderr")
         koine(env, "send", "hi", "--url", base + "/agent/default")
 
 
@@ -361,10 +361,10 @@ def test_refusals_are_told():
     with Daemon() as d:
         env = of(d)
         rows = [
-            (("send", "hi", "-a", "nobody"), 1, "there is no agent 'nobody'"),
+            (("send", "hi", "-a", "nobody"), 1, "agent not found: 'nobody'"),
             (("send", "hi", "-c", "no/name"), 1, "conversation"),
-            (("tokens", "-c", "nowhere"), 1, "koine: there is no conversation 'nowhere' yet\n"),
-            (("messages", "nowhere"), 1, "koine: there is no conversation 'nowhere' yet\n"),
+            (("tokens", "-c", "nowhere"), 1, "koine: conversation not found: 'nowhere'\n"),
+            (("messages", "nowhere"), 1, "koine: conversation not found: 'nowhere'\n"),
             (("send",), 64, "send requires a text"),
             (("send", ""), 65, "nothing to ask"),
             (("send", " \n"), 65, "nothing to ask"),
@@ -449,7 +449,7 @@ def test_a_refused_question_does_not_end_a_pipe():
     with Daemon() as d:
         env = of(d)
         done = koine(env, "chat", "-a", "nobody", stdin=b"one\ntwo\n", code=1)
-        same(done.err.count("there is no agent 'nobody'"), 2, "refusals in %r" % done.err)
+        same(done.err.count("agent not found: 'nobody'"), 2, "refusals in %r" % done.err)
         done = koine(env, "chat", stdin=b"one\nt\xff\nthree\n", code=65)
         check("not UTF-8" in done.err, "%r", done.err)
         same([m["content"] for m in messages(env) if m["role"] == "user"], ["one"], "what came")
@@ -545,7 +545,7 @@ def test_slash_commands():
         t.expect("recall")
         t.prompt()
         t.line("/agent nobody")
-        t.expect("there is no agent 'nobody'")
+        t.expect("agent not found: 'nobody'")
         t.prompt()
         t.line("/agent recall")
         t.expect("recall answers from now on")
@@ -565,7 +565,7 @@ def test_slash_commands():
         t.line("/new side")
         t.prompt("side> ")
         t.line("/tokens")
-        t.expect("there is no conversation 'side' yet")
+        t.expect("conversation not found: 'side'")
         t.prompt("side> ")
         t.line("What is my name?")
         t.prompt("side> ")

@@ -216,7 +216,7 @@ def test_a_socket_that_was_named_is_carried_on():
              ["mcp", "--socket", "/a b/k.sock"])
         [group] = load(home, ".claude/settings.json")["hooks"]["PermissionRequest"]
         same(group["hooks"][0]["command"], KOINE + " hook --timeout 590 --socket '/a b/k.sock'")
-        # Another one replaces it, in both files, and nothing is there twice.
+        # Another one replaces it, in both files, and nothing is duplicated.
         home.connect("claude", "--yes", "--socket", "/other.sock")
         same(load(home, ".claude.json")["mcpServers"]["koine"]["args"],
              ["mcp", "--socket", "/other.sock"])
@@ -667,14 +667,14 @@ def refused(home, agent, words, code=65, *args):
 def test_files_that_cannot_be_edited_are_refused():
     with Home() as home:
         full_home(home)
-        for text, words in (('{\n"a": }', "line 2: it is not JSON"), ("[]", "line 1: the file"),
+        for text, words in (('{\n"a": }', "line 2: not valid JSON"), ("[]", "line 1: the file"),
                             ('{"permissions":\n"x"}', "line 2: permissions is already"),
-                            ('{"hooks":{},"hooks":{}}', "is there twice"),
+                            ('{"hooks":{},"hooks":{}}', "is duplicated"),
                             ('{"hooks":{"PermissionRequest":1}}', "is already something else"),
-                            ("{}\0", "it is not JSON")):
+                            ("{}\0", "not valid JSON")):
             home.write(".claude/settings.json", text)
             refused(home, "claude", words)
-        for text, words in (("a = [", "it is not TOML"), ("mcp_servers = 1", "line 1: mcp_servers"),
+        for text, words in (("a = [", "not valid TOML"), ("mcp_servers = 1", "line 1: mcp_servers"),
                             ("[mcp_servers]\nkoine.command = 'x'", "line 2: mcp_servers.koine"),
                             ("[[mcp_servers]]", "a list of tables"),
                             ("[mcp_servers.koine]\ncommand = 'mine'", "is already something else")):
@@ -683,7 +683,7 @@ def test_files_that_cannot_be_edited_are_refused():
         with open(home(".gemini/settings.json"), "wb") as f:
             f.truncate((16 << 20) + 1)
         done = home.connect("gemini", "--yes", code=65)
-        check("more than" in done.err, "%r", done.err)
+        check("larger than" in done.err, "%r", done.err)
 
 
 def test_what_is_not_a_file_of_ours_is_refused():
@@ -696,10 +696,10 @@ def test_what_is_not_a_file_of_ours_is_refused():
         refused(home, "cursor", "leads out of", 77)
         os.unlink(home(name))
         os.symlink(home("nowhere"), home(name))
-        refused(home, "cursor", "leads nowhere", 77)
+        refused(home, "cursor", "broken symbolic link", 77)
         os.unlink(home(name))
         os.mkdir(home(name))
-        refused(home, "cursor", "not a file", 77)
+        refused(home, "cursor", "not a regular file", 77)
         os.rmdir(home(name))
         home.write(name, "{}", 0o444)
         refused(home, "cursor", "read-only", 77)
@@ -803,7 +803,7 @@ def test_the_list_shows_agents_versions_and_what_is_connected():
              ["yes", "no", "unreadable", "no", "no", "yes", "no", "no"])
         same([rows[a]["measured"] for a in AGENTS], [True] * 5 + [False] * 3)
         done = home.connect()
-        check("line 1: it is not JSON" in done.err, "%r", done.err)
+        check("line 1: not valid JSON" in done.err, "%r", done.err)
         check("\033" not in done.out, "%r", done.out)
         check("zed" not in done.out and "2.1.325" in done.out, "%r", done.out)
         # Half of it is gone.

@@ -611,9 +611,9 @@ def test_another_koine_is_only_a_warning():
 
 
 def test_broken_agent_file_is_an_error():
-    for name, text, words in ((".claude/settings.json", "{", "line 1: it is not JSON"),
-                              (".claude.json", '{\n"mcpServers": {', "it is not JSON"),
-                              (".codex/config.toml", "a = [", "it is not TOML")):
+    for name, text, words in ((".claude/settings.json", "{", "line 1: not valid JSON"),
+                              (".claude.json", '{\n"mcpServers": {', "not valid JSON"),
+                              (".codex/config.toml", "a = [", "not valid TOML")):
         with Machine() as m:
             was = m.read(name)
             m.write(name, text)

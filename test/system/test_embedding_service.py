@@ -167,24 +167,24 @@ BAD = (
     ("/embed-batch", {}, "texts is required"),
     ("/embed-batch", {"texts": []}, "texts is required"),
     ("/embed-batch", {"texts": "x"}, "texts must be an array, not string"),
-    ("/embed-batch", {"texts": ["x", None]}, "texts must hold strings, not null"),
+    ("/embed-batch", {"texts": ["x", None]}, "texts must contain strings, not null"),
     ("/embed-batch", {"texts": ["x", ""]}, "empty text in batch"),
     ("/embed-batch", {"texts": ["x", " \t"]}, "empty text in batch"),
-    ("/embed-batch", {"texts": ["x"] * 2049}, "texts has more than 2048 texts"),
+    ("/embed-batch", {"texts": ["x"] * 2049}, "texts has more than 2048 strings"),
 )
 
 BAD_OPENAI = (
     ({}, 400, "input is required", "input"),
     ({"input": 5}, 400, "input must be a string or a list of strings", "input"),
-    ({"input": [[1, 2]]}, 400, "input must hold strings, not array", "input"),
+    ({"input": [[1, 2]]}, 400, "input must contain strings, not array", "input"),
     ({"input": ""}, 400, "input is required", "input"),
-    ({"input": ["x", ""]}, 400, "input has an empty text", "input"),
-    ({"input": ["x" * 32769]}, 400, "input has a text of more than 32768 bytes", "input"),
+    ({"input": ["x", ""]}, 400, "input has an empty string", "input"),
+    ({"input": ["x" * 32769]}, 400, "input has a string of more than 32768 bytes", "input"),
     ({"input": "x", "encoding_format": "hex"}, 400, "encoding_format must be float or base64",
      "encoding_format"),
-    ({"input": "x", "dimensions": 512}, 400, "dimensions can only be 256 here", "dimensions"),
+    ({"input": "x", "dimensions": 512}, 400, "dimensions must be 256", "dimensions"),
     ({"input": "x", "model": "other"}, 404,
-     "there is no model 'other' here, only 'koine-hash'", "model"),
+     "model not found: 'other' (available: 'koine-hash')", "model"),
 )
 
 
@@ -275,9 +275,9 @@ def test_a_model_that_fails_is_said_to():
     with Model(behave=fail) as model, with_model(model) as d:
         c = connect(d)
         same(ask(c, "/embed", {"text": "late"}),
-             (503, {"error": "the model does not answer: HTTP status 503"}))
+             (503, {"error": "no response from the model: HTTP status 503"}))
         same(ask(c, "/embed", {"text": "refused"}),
-             (400, {"error": "the model does not take the texts: HTTP status 400"}))
+             (400, {"error": "the model rejected the input: HTTP status 400"}))
         same(ask(c, "/embed", {"text": "garbage"})[0], 503)
         same(ask(c, "/embed-batch", {"texts": ["uneven", "x"]})[0], 503)
 
@@ -294,7 +294,7 @@ def test_who_leaves_does_not_keep_the_model():
             for _ in range(16):
                 check(model.waiting.acquire(timeout=20), "not asked")
             same(ask(clients[16], "/embed", {"text": "x"}),
-                 (429, {"error": "16 requests wait for the model already"}))
+                 (429, {"error": "too many requests wait for the model (limit 16)"}))
             for c in clients[:16]:
                 c.close()
             model.behave = lambda handler, texts: False

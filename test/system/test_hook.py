@@ -135,7 +135,7 @@ def test_what_is_no_hooks_json_decides_nothing():
                 check(hook.err.startswith("koine: "), "%r", hook.err)
         with Hook(of(d), dict(PRE, hook_event_name="Notification")) as hook:
             same(hook.end(), None, "printed")
-            same(hook.err, "koine: there is nothing to decide about this event\n", "it is a hook's JSON")
+            same(hook.err, "koine: this event requires no decision\n", "it is a hook's JSON")
         with Hook(of(d), b"{", "--format", "plain") as hook:
             same(hook.end()["decision"], "unavailable", "plain")
         same(approvals(c, "any"), [], "asked")

@@ -324,7 +324,7 @@ def test_bad_input_stops_nobody():
         same(both(d, dict(PERMISSION, tool_input={"x": "y" * (2 << 20)})), None, "2 MiB")
         same(approvals(c, "any"), [], "asked")
         same([line for line in d.log().split(b"\n") if b"invalid hook input" in line and
-              b"it is no object" in line and b"connection=" in line] == [], False, "posted")
+              b"not an object" in line and b"connection=" in line] == [], False, "posted")
         check(any(b"invalid hook input" in line and b"connection=" not in line
                   for line in d.log().split(b"\n")), "koine hook has not told of it")
 

@@ -303,7 +303,7 @@ def test_wrong_arguments_are_told_to_the_model():
         lines.initialize()
         for arguments, words in (({}, "a is required"), ({"a": 1}, "b is required"),
                                  ({"a": "x", "b": 1}, "a must be a number, not string"),
-                                 ({"a": 1, "b": 2, "c": 3}, "there is no argument c")):
+                                 ({"a": 1, "b": 2, "c": 3}, "unknown argument: c")):
             result = lines.call(message("tools/call", tool("sum", arguments)))["result"]
             same((result["isError"], result["content"][0]["text"]), (True, words))
         same(code(lines.call(message("tools/call", {"name": "sum", "arguments": [1]}))), -32602)

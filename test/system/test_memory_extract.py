@@ -182,8 +182,8 @@ def test_an_agent_that_fails_is_asked_again_later_and_disturbs_nobody():
 
 def test_settings_that_make_no_sense_are_refused():
     with Folder() as f:
-        for lines, want in (("extract = nobody", "there is no agent 'nobody'"),
-                            ("extract = recall", "writes nothing of its own"),
+        for lines, want in (("extract = nobody", "agent not found: 'nobody'"),
+                            ("extract = recall", "only quotes"),
                             ("extract = recall\nextract_review = never", "extract_review")):
             with open(f("koine.conf"), "w") as conf:
                 conf.write("[memory]\n%s\n" % lines)

@@ -776,7 +776,7 @@ def test_shutdown_can_be_off():
         for method in "shutdown", "shutdown_server":
             same(answer(c, request(method, id=2)),
                  (200, '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,'
-                       '"message":"shutdown is off here: see nexus.shutdown"}}'))
+                       '"message":"shutdown is off: see [nexus] shutdown in koine.conf(5)"}}'))
         d.alive()
         # On koine's own socket it means the daemon.
         same(d.connect().call("shutdown"), {"success": True})

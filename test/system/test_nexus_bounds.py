@@ -118,8 +118,8 @@ def test_what_is_wrong_is_refused_by_its_name():
                 ("cwd must be an absolute path: ", {"cwd": ""}),
                 ("cwd does not exist: %s" % w("work/no"), {"cwd": w("work/no")}),
                 ("cwd is not a directory: %s" % w("work/file"), {"cwd": w("work/file")}),
-                ("cwd has a character that a path cannot have", {"cwd": "/a\0b"}),
-                ("cwd has a character that a path cannot have", {"cwd": "/a\nb"}),
+                ("cwd has a character that is not allowed in a path", {"cwd": "/a\0b"}),
+                ("cwd has a character that is not allowed in a path", {"cwd": "/a\nb"}),
                 ("disable_tools must be array, got: str", {"disable_tools": "x"}),
                 ("disable_tools[1] must be string, got: int", {"disable_tools": ["x", 7]}),
                 ("disable_tools[0] is not the name of a tool: '-x'", {"disable_tools": ["-x"]}),
@@ -264,7 +264,7 @@ def test_a_place_that_became_another_is_no_longer_allowed():
         os.rename(w("work/out"), w("work/old"))
         os.symlink(w("other"), w.folder("work", "out"))
         error = a.refused("send", {"content": "echo x > %s/new" % w("other")})
-        check("work/out is not what it was" in error.message, "%r", error.message)
+        check("work/out has been replaced" in error.message, "%r", error.message)
         same(os.listdir(w("other")), [], "outside")
 
 
@@ -304,14 +304,14 @@ def test_nobody_writes_for_one_that_may_not():
                 ("chat.stream", '{"content":"id"}', "%s"), ("task.submit", '{"prompt":"id"}', "%s"),
                 ("store.backup", '{"path":"%s"}' % w.folder("other", "b"), "%s")):
             told = ask(a, method, params, how)
-            check("kept from writing may not call " + method in told, "%s: %r", method, told)
+            check("read-only agent may not call " + method in told, "%s: %r", method, told)
         check('"memories"' in ask(a, "memory.list") or "[" in ask(a, "memory.list"), "memory")
         url = "http://127.0.0.1:%d/" % w.n.port
         post = ("python3 -c \"import urllib.request as u; print(u.urlopen('%s', b'{}'.replace(b'{}', "
                 "bytes.fromhex('%s'))).read().decode())\"")
         body = b'{"jsonrpc":"2.0","id":1,"method":"%s","params":{"content":"id"}}'
         told = a.says(post % (url, (body % b"send").hex()))
-        check("kept from writing may not call send" in told, "over HTTP: %r", told)
+        check("read-only agent may not call send" in told, "over HTTP: %r", told)
         told = free.says(post % (url, (body % b"get_context").hex()))
         check('"message_count"' in told, "over HTTP, one that may: %r", told)
         same(os.listdir(w("other")), [], "outside")
@@ -329,7 +329,7 @@ def test_who_hides_its_processes_gets_nobody_to_write():
         a = w.make("a", cwd=w("work"), preset="sandboxed")
         script(w("work/hide.py"), HIDE)
         told = a.says("python3 hide.py %d %s" % (w.n.port, w.folder("other", "new")))
-        check("kept from writing may not call send" in told, "%r", told)
+        check("read-only agent may not call send" in told, "%r", told)
         same(os.listdir(w("other")), [], "outside")
         w.make("b")
 
@@ -415,8 +415,8 @@ def test_where_the_kernel_cannot_it_is_refused():
     with Folder() as f:
         wrapper = script(f("koined"), without_landlock())
         with World(wrapper=[wrapper]) as w:
-            words = ("preset, allowed_write_paths: the programs of agent 'sh' cannot be kept from "
-                     "writing here: Landlock with ABI 3 or newer is needed, and this kernel has none")
+            words = ("preset, allowed_write_paths: cannot restrict writes of agent 'sh' on this "
+                     "machine: Landlock ABI 3 or newer is required, and this kernel has none")
             w.refused(words, cwd=w("work"), preset="sandboxed")
             w.refused(words, cwd=w("work"), allowed_write_paths=["out"])
             # What has no program has nothing that could write.
@@ -426,7 +426,7 @@ def test_where_the_kernel_cannot_it_is_refused():
             with w.daemon.connect() as c:
                 told = c.call_text(b'{"jsonrpc":"2.0","id":1,"method":"chat.stream","params":'
                                    b'{"conversation":"quoting","agent":"sh","content":"echo x"}}')
-            check(b"cannot be kept from writing here" in told, "%r", told)
+            check(b"cannot restrict writes" in told, "%r", told)
 
 
 if __name__ == "__main__":

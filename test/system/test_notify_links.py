@@ -156,8 +156,8 @@ def test_a_link_counts_once():
         says(no.post(), 200, "Denied by webhook:home")
         wait_until(lambda: b"Denied by webhook:home" in no.get().body, "what came of it")
         for link in (yes, no):
-            says(link.post(), 409, "This was answered already. ✗ Denied by webhook:home")
-            says(link.get(), 409, "This was answered already. ✗ Denied by webhook:home")
+            says(link.post(), 409, "This request was already decided. ✗ Denied by webhook:home")
+            says(link.get(), 409, "This request was already decided. ✗ Denied by webhook:home")
         same(w.status(a), "denied", "status")
         check(w.state()["ignored"] >= 4, "%r", w.state())
 
@@ -168,8 +168,8 @@ def test_what_was_answered_elsewhere():
         yes, _ = w.links()
         subprocess.run([KOINE, "deny", a["id"], "--comment", "no"], env=of(w.d), check=True, timeout=PATIENCE,
                        capture_output=True)
-        says(yes.post(), 409, "This was answered already. ✗ Denied by human")
-        says(yes.get(), 409, "This was answered already. ✗ Denied by human")
+        says(yes.post(), 409, "This request was already decided. ✗ Denied by human")
+        says(yes.get(), 409, "This request was already decided. ✗ Denied by human")
         same(w.status(a), "denied", "status")
 
 
@@ -179,7 +179,7 @@ def test_a_late_link():
         yes, no = w.links()
         wait_until(lambda: yes.get().status == 403, "its end")
         for r in (yes.get(), yes.post(), no.post()):
-            says(r, 403, "Too late: this link does not count any more.")
+            says(r, 403, "This link has expired.")
         same(w.status(a), "pending", "status")
 
 
@@ -194,7 +194,7 @@ def test_a_link_that_was_changed():
                     "x" * 4000):
             for r in (yes.post(path="/answer?token=" + bad),
                       yes.browser.get("/answer?token=" + bad)):
-                says(r, 404, "This link is not known.")
+                says(r, 404, "Unknown link.")
         for path in ("/answer", "/answer?token=%s&token=%s" % (token, token), "/answer?token=%ff"):
             same(yes.post(path=path).status, 400, path)
         same(yes.post(path=yes.path + "&approval=" + second["id"]).status, 200, "more words say nothing")
@@ -210,8 +210,8 @@ def test_a_button_is_no_link():
         link = w.links()[0]
         for action in m["actions"]:
             path = "/answer?token=" + action["body"]
-            says(link.browser.get(path), 404, "This link is not known.")
-            says(link.post(path=path), 404, "This link is not known.")
+            says(link.browser.get(path), 404, "Unknown link.")
+            says(link.post(path=path), 404, "Unknown link.")
         same(w.status(a), "pending", "status")
         phone.press(m, "Deny")
         wait_until(lambda: w.status(a) == "denied", "the button's decision")
@@ -226,7 +226,7 @@ def test_a_link_does_not_outlive_koined():
         w.d.wait_ready()
         w.c = w.d.connect()
         fresh = w.links(2)[0]
-        says(fresh.post(path=yes.path), 404, "This link is not known.")
+        says(fresh.post(path=yes.path), 404, "Unknown link.")
         says(fresh.post(), 200, "Approved by webhook:home")
         same(w.status(a), "approved", "status")
 
@@ -250,7 +250,7 @@ def test_a_server_that_is_slow_busy_or_confused():
         bodies = [json.loads(body) for kind, _, _, body in w.server.asked if kind == "send"]
         links = [Link(b["approval.approve_url"]) for b in bodies]
         for old in links[:2]:
-            says(old.post(), 404, "koined has sent newer ones")
+            says(old.post(), 404, "koined has sent a newer one")
         wait_until(lambda: w.state()["state"] == "ok", "it to be well")
         says(links[2].post(), 200, "Approved by webhook:home")
         same(w.status(a), "approved", "status")
@@ -262,7 +262,7 @@ def test_wrong_links_in_masses():
         yes, _ = w.links()
         answers = [yes.browser.get("/answer?token=%032x" % i).status for i in range(40)]
         same((answers[:30], answers[30:]), ([404] * 30, [429] * 10), "answers")
-        says(yes.browser.get("/answer?token=0"), 429, "Too many links were wrong")
+        says(yes.browser.get("/answer?token=0"), 429, "Too many invalid links")
         says(yes.post(), 200, "Approved by webhook:home")
         same(w.status(a), "approved", "the right one counts")
 
@@ -272,7 +272,7 @@ def test_only_what_was_shown_can_be_approved():
         a = w.ask("echo harmless")
         yes, _ = w.links()
         change_store(w.d.root, "UPDATE approval SET tool = 'Execute' WHERE id = '%s'" % a["id"])
-        says(yes.post(), 403, "what is asked is not what was shown")
+        says(yes.post(), 403, "the request differs from what was shown")
         same(w.status(a), "pending", "status")
 
 
@@ -382,9 +382,9 @@ def test_a_template_with_links():
         says(Link(said["actions"][1]["url"]).post(), 200, "Denied by webhook:home")
     bad = run_koined("--check", *sets("w", kind="webhook", url="http://127.0.0.1:1/",
                                       template="{approval.url}"))
-    check(bad.returncode != 0 and b"there is no {approval.url}" in bad.stderr + bad.stdout, "%r", bad)
+    check(bad.returncode != 0 and b"unknown field {approval.url}" in bad.stderr + bad.stdout, "%r", bad)
     bad = run_koined("--check", *sets("w", kind="command", command="x", links="no"))
-    check(bad.returncode != 0 and b"links is nothing for kind command" in bad.stderr + bad.stdout,
+    check(bad.returncode != 0 and b"links is not valid for kind command" in bad.stderr + bad.stdout,
           "%r", bad)
 
 
@@ -399,7 +399,7 @@ def test_no_text_becomes_a_link_where_markup_is_read():
             same(body.count("<"), 1, "links in %r" % body)
             says(Link(re.search("<(http[^|]*)[|]Approve>", body).group(1)).post(), 200, "Approved by webhook:home")
     bad = run_koined("--check", *sets("w", kind="command", command="x", escape_html="yes"))
-    check(bad.returncode != 0 and b"escape_html is nothing for kind command" in bad.stderr + bad.stdout, "%r", bad)
+    check(bad.returncode != 0 and b"escape_html is not valid for kind command" in bad.stderr + bad.stdout, "%r", bad)
 
 
 def test_news_of_it_is_a_message_of_its_own():
@@ -421,7 +421,7 @@ def test_more_than_are_kept():
             w.ask("echo later %d" % i)
         wait_until(lambda: w.state()["waiting"] == 80, "all others to wait")
         same(w.state()["dropped"], 0, "dropped")
-        says(links[11].post(), 404, "This link is not known")
+        says(links[11].post(), 404, "Unknown link")
         says(links[12].post(), 200, "Approved")
 
 

@@ -328,7 +328,7 @@ def test_what_does_not_fit_into_an_answer_is_left_out():
         done = subprocess.run([KOINE, "--framing", "gob", "-s", ocg_path(d), "call",
                                "Agent.MemorySearch", "Query=twenty"], capture_output=True,
                               timeout=PATIENCE)
-        check(b": search failed: the answer is larger than 32256 bytes" in done.stderr, "%r", done)
+        check(b": search failed: the result is larger than 32256 bytes" in done.stderr, "%r", done)
         same(json.loads(c.call("Agent.MemoryGet", {"Path": c.call("memory.list")[-1]["id"]})["Result"])
              ["text"].split()[1], "twenty", "one alone")
 

@@ -535,7 +535,7 @@ def test_check_says_what_is_wrong():
         said = (done.stdout + done.stderr).decode()
         check(done.returncode != 0 and words in said, "%r", said[-500:])
     url = "url=http://127.0.0.1:4096"
-    refused("needs a kind", url)
+    refused("requires kind", url)
     refused("needs a url", "kind=opencode")
     refused("must be on loopback", "kind=opencode", "url=http://example.org:4096")
     refused("must be on loopback", "kind=opencode", "url=http://127.0.0.1.example.org")
@@ -545,7 +545,7 @@ def test_check_says_what_is_wrong():
     with Folder() as root:
         done = run_koined("--root", root.path, "--check", "--set", "agent-server.opencode." + url, "--set",
                           "agent-server.opencode.password_env=OC_PASSWORD")
-        check(b"would mirror  opencode (opencode http://127.0.0.1:4096)  not available: OC_PASSWORD is not set here"
+        check(b"would mirror  opencode (opencode http://127.0.0.1:4096)  not available: environment variable OC_PASSWORD is not set"
               in done.stdout, "%r", done.stdout[:2000])
         same(done.returncode, 0, "it can start")
         done = run_koined("--root", root.path, "--check", env={

@@ -181,10 +181,10 @@ def test_a_policy_without_a_verdict_is_refused():
         for args, env in (("--set", "policy.a.tool=Bash"), None), ((), {"KOINE_POLICY_A_TOOL": "x"}):
             done = run_koined("--root", folder.path, *args, env=env)
             same(done.returncode, CONFIG, "exit status")
-            check(b"[policy a]: verdict is missing" in done.stderr, "%r", done.stderr)
+            check(b"[policy a]: verdict is required" in done.stderr, "%r", done.stderr)
         done = run_koined("--root", folder.path, env={"KOINE_POLICY_A": "x"})
         same(done.returncode, CONFIG, "exit status")
-        check(b"KOINE_POLICY_A names no setting" in done.stderr, "%r", done.stderr)
+        check(b"unknown setting KOINE_POLICY_A" in done.stderr, "%r", done.stderr)
 
 
 def written_settings(done):
@@ -221,7 +221,7 @@ def test_a_dialect_without_http_listens_at_no_http_address():
     with Folder() as folder:
         done = run_koined("--root", folder.path, "--listen", "ash=http:127.0.0.1:0")
         same(done.returncode, CONFIG, "exit status")
-        check(b"does not speak HTTP" in done.stderr, "%r", done.stderr)
+        check(b"does not support HTTP" in done.stderr, "%r", done.stderr)
 
 
 def listing(path):

@@ -308,7 +308,7 @@ def test_it_goes_on_only_with_the_same_unchanged_store():
             c.call("memory.add", {"content": "another"})
         check("unfinished move of another store" in move("sqlite:" + f("other.db"), target, 69),
               "another store")
-        check("is not whole" in move(target, "sqlite:" + f("c.db"), 69), "a half store as source")
+        check("is incomplete" in move(target, "sqlite:" + f("c.db"), 69), "a half store as source")
         check(not os.path.exists(f("c.db")), "a target was made")
         with served(source) as d, d.connect() as c:
             c.call("memory.add", {"content": "one more"})
@@ -334,11 +334,11 @@ def test_a_copy_that_differs_is_no_store():
 def test_what_cannot_be_moved_is_left_alone():
     with shared_server() as server, Folder() as f:
         a, b, url = "sqlite:" + f("a.db"), "sqlite:" + f("b.db"), server.database("koine")
-        check("there is no store at" in move(a, url, 69), "no source")
+        check("store not found:" in move(a, url, 69), "no source")
         check(not os.path.exists(f("a.db")), "a source was made")
         same(server.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'koine'", "koine"), "0",
              "schemas")
-        check("there is no store at" in move(url, b, 69), "an empty database")
+        check("store not found:" in move(url, b, 69), "an empty database")
         check(not os.path.exists(f("b.db")), "a target was made")
         with served(a) as d:
             check("in use by another koined" in move(a, b, 69), "source in use")
@@ -346,11 +346,11 @@ def test_what_cannot_be_moved_is_left_alone():
         check(not os.path.exists(f("b.db")), "a target was made")
         with served(b) as d:
             check("in use by another koined" in move(a, b, 69), "target in use")
-        check("is a store already; it is left alone" in move(a, b, 69), "target not empty")
+        check("is already a store; not overwritten" in move(a, b, 69), "target not empty")
         with served(url) as d:
             check("another koined is using" in move(a, url, 69), "target in use")
             check("another koined is using" in move(url, "sqlite:" + f("c.db"), 69), "source in use")
-        check("is a store already" in move(a, url, 69), "target not empty")
+        check("is already a store" in move(a, url, 69), "target not empty")
         check("both addresses are the same" in move(a, a, 64), "the same")
         for wrong in "mysql:x", "sqlite:", f("a.db"):
             check("must be sqlite:PATH" in move(wrong, b, 64), "%s", wrong)
@@ -374,7 +374,7 @@ def test_an_older_store_is_refused():
             pass
         with contextlib.closing(sqlite3.connect(f("a.db"))) as db:
             db.execute("PRAGMA user_version = 3")
-        check("an older koine's: start koined with it once" in
+        check("has an older schema: start koined with it once" in
               move("sqlite:" + f("a.db"), "sqlite:" + f("b.db"), 69), "older")
 
 

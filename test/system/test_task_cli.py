@@ -133,7 +133,7 @@ def test_a_task_runs_where_and_with_what_was_said():
         check("--env novalue: your environment" in w("add", "-e", "novalue", "x", code=64).err,
               "no value")
         check("invalid --timeout '5x': expected TIME" in w("add", "--timeout", "5x", "x", code=64).err, "no time")
-        check("there is no agent" in w("add", "-r", "nobody", "x", code=1).err, "no runner")
+        check("agent not found" in w("add", "-r", "nobody", "x", code=1).err, "no runner")
 
 
 def test_lists_are_filtered_and_are_json():
@@ -766,7 +766,7 @@ def test_a_task_is_changed_until_it_begins():
         check("is completed already" in w("edit", "0", "-p", "1", code=1).err, "one that has ended")
         running = w.add(UNTIL % w.path("go"))
         w.until(running, "running")
-        check("is running; only one that waits can be changed" in w("edit", running, "-p", "1", code=1).err,
+        check("is running; only waiting tasks can be edited" in w("edit", running, "-p", "1", code=1).err,
               "one that runs")
         w.touch("go")
         command = w.koine("run", "--stash", "--", "true").out.strip()
@@ -992,7 +992,7 @@ def test_limits_change_at_once():
         same(w.json("parallel", "3"), {"group": None, "parallel": 3, "was": 16}, "of all")
         with w.daemon.connect() as k:
             check(b"at least 1" in k.call_text(request("task.parallel", {"parallel": 0})), "none at all")
-            check(b"parallel is 0 to" in k.call_text(request("task.parallel", {"parallel": -1, "group": "g"})), "below 0")
+            check(b"parallel must be between 0 and" in k.call_text(request("task.parallel", {"parallel": -1, "group": "g"})), "below 0")
         check("requires a number" in w("parallel", "x", code=64).err, "no number")
         same(w.json("get", waits)["waits"]["on"], "free", "why it waits")
         w("parallel", "0", "-g", "free")

@@ -87,7 +87,7 @@ def test_a_store_of_another_user_is_refused():
             done = run_koined(*args, "--root", w("root"))
             said = done.stdout + done.stderr
             same(done.returncode, 69, "exit status")
-            check(b"belongs to uid 54321, not to us; koine store adopt takes it over" in said,
+            check(b"belongs to uid 54321; run koine store adopt to take it over" in said,
                   "%r", said)
         same(os.stat(w("root", "koine.db")).st_uid, STRANGER, "owner")
 
@@ -399,7 +399,7 @@ HOOKS = {
 def test_webhooks_of_a_project_go_where_our_settings_say():
     rules = [rule("hook-%d" % i, {"type": "webhook", "url": url}, type="x")
              for i, url in enumerate(HOOKS)]
-    said = "rule 'hook-%d': project.webhooks"
+    said = "rule 'hook-%d': webhook address"
     with World() as w:
         clone(w, *rules)
         for allowed in "", "http://127.0.0.1:9/hooks/  https://a.example":

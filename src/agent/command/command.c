@@ -373,20 +373,19 @@ static int check_bounds(const struct agent *a, const struct agent_bounds *b, str
 	struct why inner;
 
 	if (b->cwd.data && is_relative(c->words[0]))
-		return refuse_field(
-			why, "cwd",
-			"cwd: agent '%s' has a program that is named from its own folder", a->name);
+		return refuse_field(why, "cwd",
+				    "cwd: the program of agent '%s' is relative to its own folder",
+				    a->name);
 	if (b->disabled_tools.data && !c->tool_words)
 		return refuse_field(why, "disable_tools",
 				    "disable_tools: agent '%s' has no " COMMAND_TOOLS
 				    " in its command",
 				    a->name);
 	if (b->confined && confine_check(&inner) != 0)
-		return refuse_field(
-			why, "preset",
-			"preset, allowed_write_paths: the programs of agent '%s' cannot be "
-			"kept from writing here: %s",
-			a->name, inner.text);
+		return refuse_field(why, "preset",
+				    "preset, allowed_write_paths: cannot restrict writes of agent "
+				    "'%s' on this machine: %s",
+				    a->name, inner.text);
 	return 0;
 }
 

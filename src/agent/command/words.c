@@ -91,11 +91,10 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 		words[n++] = out;
 		p = read_word(p, &out);
 		if (!p)
-			return refuse(why, REFUSE_PARAMS,
-				      "a quote that is not closed, or a backslash at the end");
+			return refuse(why, REFUSE_PARAMS, "unclosed quote or trailing backslash");
 	}
 	if (n == 0 || !words[0][0])
-		return refuse(why, REFUSE_PARAMS, "a command without a program");
+		return refuse(why, REFUSE_PARAMS, "empty command");
 	words[n] = NULL;
 	*ret_words = TAKE(words);
 	*ret_n = n;
@@ -195,8 +194,7 @@ static int check_prompt(char *const *words, struct text prompt, size_t *ret_size
 
 	if (prompt.len > 0 && memchr(prompt.data, '\0', prompt.len))
 		return refuse(why, REFUSE_PARAMS,
-			      "a NUL character cannot be given as an argument (input = stdin "
-			      "would do)");
+			      "an argument cannot contain NUL (use input = stdin)");
 	for (unsigned i = 0; words[i]; i++) {
 		size_t len = filled_len(words[i], COMMAND_PROMPT, prompt.len) +
 			     needs_blank(words, i, prompt);

@@ -297,7 +297,7 @@ static int start(struct agent *a, const struct agent_ask *ask, const struct agen
 		 struct agent_turn **ret_turn, struct why *why)
 {
 	if (ask->n_messages == 0 || !has_blocks(&ask->messages[ask->n_messages - 1]))
-		return refuse(why, REFUSE_PARAMS, "agent '%s' takes no message without text",
+		return refuse(why, REFUSE_PARAMS, "agent '%s' requires text in every message",
 			      a->name);
 	return turn_start(a, ask, sink, ret_turn, why);
 }

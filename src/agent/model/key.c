@@ -80,8 +80,7 @@ int model_keys_new(struct loop *l, const char *agent, const struct model_key *fr
 		return -ENOMEM;
 	if (!!k->environment[0] + !!k->file[0] + !!k->command[0] > 1)
 		return refuse(why, REFUSE_PARAMS,
-			      "agent '%s': a key comes from one place: the environment, a file or "
-			      "a command",
+			      "agent '%s': set only one of key_env, key_file and key_command",
 			      k->agent);
 	r = timer_new(l, on_late, k, &k->limit);
 	if (r == 0)
@@ -94,10 +93,10 @@ int model_keys_new(struct loop *l, const char *agent, const struct model_key *fr
 /* Empty, too long, or impossible in a header. */
 static int no_key(const struct model_keys *k, struct why *why, const char *where, const char *name)
 {
-	return refuse(why, REFUSE_UNAVAILABLE,
-		      "agent '%s': %s%.100s holds no key, or one that is not one word of ASCII "
-		      "characters",
-		      k->agent, where, name);
+	return refuse(
+		why, REFUSE_UNAVAILABLE,
+		"agent '%s': %s%.100s has no key, or the key is not one word of ASCII characters",
+		k->agent, where, name);
 }
 
 static int from_environment(struct model_keys *k, struct why *why)
@@ -106,8 +105,8 @@ static int from_environment(struct model_keys *k, struct why *why)
 
 	if (!value || !value[0])
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "agent '%s': no key: the environment has no %.100s", k->agent,
-			      k->environment);
+			      "agent '%s': no key: environment variable %.100s is not set",
+			      k->agent, k->environment);
 	if (strlen(value) >= sizeof(k->key) || !endpoint_key_fits(value))
 		return no_key(k, why, "the variable ", k->environment);
 	memcpy(k->key, value, strlen(value) + 1);

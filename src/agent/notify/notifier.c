@@ -65,7 +65,7 @@ int notifier_new(struct loop *l, const struct notifier_opts *opts, struct notifi
 
 	/* It stands in a header or in a path. */
 	if (opts->key && !endpoint_key_fits(opts->key))
-		return refuse_field(why, "key", "the key has a blank or a control character");
+		return refuse_field(why, "key", "the key contains a blank or control character");
 	return makers[opts->kind](l, opts, ret_notifier, why);
 }
 
@@ -114,7 +114,7 @@ int notifier_check_url(const char *url, struct why *why)
 	    strlen(url) < NOTIFIER_URL_MAX - 200)
 		return 0;
 	return refuse(why, REFUSE_PARAMS,
-		      "a notifier's URL is http://HOST[:PORT][/PATH] or https://…");
+		      "the notifier's URL must be http://HOST[:PORT][/PATH] or https://…");
 }
 
 /* ---- one request ---- */

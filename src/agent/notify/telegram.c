@@ -429,8 +429,7 @@ int telegram_new(struct loop *l, const struct notifier_opts *o, struct notifier 
 	int r;
 
 	if (!o->key || !o->key[0] || strlen(o->key) > KEY_MAX || strpbrk(o->key, "/?#%\\"))
-		return refuse_field(why, "key",
-				    "Telegram needs a bot's key, as BotFather gives it");
+		return refuse_field(why, "key", "Telegram requires a bot key from BotFather");
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;

@@ -60,7 +60,7 @@ int notifier_check_template(const char *template, struct why *why)
 
 		if (name.data && !is_known(name))
 			return refuse(why, REFUSE_PARAMS,
-				      "template: there is no {%.*s}; see notify in koine.conf(5)",
+				      "template: unknown field {%.*s}; see notify in koine.conf(5)",
 				      TEXT_ARGS(text_cut(name, 40)));
 	}
 	return 0;

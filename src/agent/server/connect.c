@@ -103,7 +103,7 @@ static int read_password(struct agent_server *s, char out[SERVER_PASSWORD_MAX], 
 		return 0;
 	value = getenv(s->password_env);
 	if (!value || !value[0])
-		return refuse(why, REFUSE_UNAVAILABLE, "the environment has no %.100s",
+		return refuse(why, REFUSE_UNAVAILABLE, "environment variable %.100s is not set",
 			      s->password_env);
 	if (strlen(value) >= SERVER_PASSWORD_MAX)
 		return refuse(why, REFUSE_TOO_LARGE, "the password in %.100s is too long",

@@ -20,7 +20,7 @@ static const char accept[] = "accept";
 
 static int refuse_form(struct why *why, const char *words)
 {
-	return refuse(why, REFUSE_METHOD, "this elicitation cannot be asked: %s", words);
+	return refuse(why, REFUSE_METHOD, "unsupported elicitation: %s", words);
 }
 
 /* ---- choices ---- */
@@ -68,12 +68,12 @@ static int add_choices(struct maker *m, const struct value *field, struct value 
 	const struct value *name = names_of(field);
 
 	if (list->len == 0 || list->len > CHOICES_MAX)
-		return refuse_form(why, "it has no choices, or too many");
+		return refuse_form(why, "no choices, or too many");
 	value_each (v, list) {
 		struct choice c = read_choice(v, name);
 
 		if (c.value.len == 0)
-			return refuse_form(why, "a choice is no text");
+			return refuse_form(why, "a choice is not a string");
 		make_text(m, into, NULL, c.shown);
 		name = name ? name->next : NULL;
 	}
@@ -127,7 +127,7 @@ static int add_field(struct maker *m, const struct value *field, struct value *i
 	}
 	if (has_type(field, "string") || has_type(field, "number") || has_type(field, "integer"))
 		return 0;
-	return refuse_form(why, "its field is neither a text, a number, a boolean nor a choice");
+	return refuse_form(why, "the field is not a string, number, boolean or choice");
 }
 
 /* The one field; NULL: none. */
@@ -139,12 +139,12 @@ static int find_field(const struct value *schema, const struct value **ret, stru
 	if (!schema || schema->kind == VALUE_NULL || !fields)
 		return 0;
 	if (fields->kind != VALUE_OBJECT || fields->len > 1)
-		return refuse_form(why, "it has several fields");
+		return refuse_form(why, "several fields");
 	*ret = fields->first;
 	if (*ret &&
 	    ((*ret)->kind != VALUE_OBJECT || (*ret)->key_len == 0 ||
 	     (*ret)->key_len > NAME_MAX_BYTES || memchr((*ret)->key, '\0', (*ret)->key_len)))
-		return refuse_form(why, "its field is odd");
+		return refuse_form(why, "invalid field");
 	return 0;
 }
 
@@ -174,11 +174,11 @@ static int check(const struct value *in, struct why *why)
 	struct text message = value_text(value_find(in, "message"));
 
 	if (text_is(value_text(value_find(in, "mcp_server_name")), "koine"))
-		return refuse_form(why, "it is koine's own, and in the inbox already");
+		return refuse_form(why, "koine's own request, already in the inbox");
 	if (mode.data && !text_is(mode, "form"))
-		return refuse_form(why, "it is no form");
+		return refuse_form(why, "not a form");
 	if (message.len == 0 || message.len > MESSAGE_MAX)
-		return refuse_form(why, "it has no message, or one that is too long");
+		return refuse_form(why, "no message, or a message that is too long");
 	return 0;
 }
 
@@ -190,7 +190,7 @@ int hook_read_elicitation(struct maker *m, const struct value *in, struct hook *
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]) && r == 0; i++)
-		r = hook_is_twice(in, once[i]) ? refuse_form(why, "a member is there twice") : 0;
+		r = hook_is_twice(in, once[i]) ? refuse_form(why, "duplicate member") : 0;
 	r = r ?: check(in, why) ?: find_field(value_find(in, "requested_schema"), &h->field, why);
 	if (r != 0)
 		return r;

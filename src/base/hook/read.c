@@ -19,7 +19,7 @@ bool hook_is_twice(const struct value *in, const char *key)
 
 static int refuse_twice(struct why *why)
 {
-	return refuse(why, REFUSE_PARAMS, "it names its event, its tool or what that is for twice");
+	return refuse(why, REFUSE_PARAMS, "duplicate member for the event, the tool or its input");
 }
 
 static const struct value *object_in(const struct value *tree, const char *key)
@@ -57,7 +57,7 @@ static int find_event(const struct hook_source *from, struct hook *h, const stru
 			h->said = text_in(from->tree, t->text);
 	}
 	h->form = h->vendor->silent;
-	return refuse(why, REFUSE_METHOD, "there is nothing to decide about this event");
+	return refuse(why, REFUSE_METHOD, "this event requires no decision");
 }
 
 /* ---- what the tool is given ---- */
@@ -163,7 +163,7 @@ static int read_vendors(struct maker *m, const struct hook_source *from, struct 
 	if (hook_is_twice(from->tree, v->tool) || hook_is_twice(from->tree, v->input))
 		return refuse_twice(why);
 	if (h->tool.len == 0)
-		return refuse(why, REFUSE_PARAMS, "it has no tool's name");
+		return refuse(why, REFUSE_PARAMS, "no tool name");
 	h->by_rules = is_koines(h) && asks_by_itself(h, from->tree);
 	return find_input(m, from, h, v->input);
 }
@@ -180,7 +180,7 @@ static int read_plain(struct maker *m, const struct hook_source *from, struct ho
 	if (h->tool.len > 0)
 		return find_input(m, from, h, "tool_input");
 	h->form = hook_guess(from->text, from->format);
-	return refuse(why, REFUSE_PARAMS, "it has no tool_name");
+	return refuse(why, REFUSE_PARAMS, "no tool_name");
 }
 
 /* ---- where it comes from ---- */
@@ -219,8 +219,8 @@ static int read_odd(const struct hook_source *from, struct hook *h, struct why *
 	if (!from->tree)
 		return REFUSE_PARSE;
 	return refuse(why, REFUSE_PARAMS, "%s",
-		      from->tree->kind != VALUE_OBJECT ? "it is no object"
-						       : "hook_event_name is no text");
+		      from->tree->kind != VALUE_OBJECT ? "not an object"
+						       : "hook_event_name must be a string");
 }
 
 void hook_read_unreceived(struct text agent, struct hook *ret)

@@ -211,20 +211,20 @@ int zone_open(const char *name, struct zone **ret_zone, struct why *why)
 
 	buf_init(&bytes, ZONE_FILE_MAX);
 	if (!is_name(name))
-		return refuse_field(why, "zone", "'%.80s' is no name of a time zone", name);
+		return refuse_field(why, "zone", "invalid time zone '%.80s'", name);
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	r = read_all(path, &bytes);
 	if (r == -ENOMEM)
 		return r;
 	if (r == -ENOENT || r == -ENOTDIR)
-		return refuse_field(why, "zone", "there is no time zone '%.80s'", name);
+		return refuse_field(why, "zone", "time zone not found: '%.80s'", name);
 	if (r != 0 && r != -EFBIG)
-		return refuse(why, REFUSE_NOT_FOUND, "there is no time zone '%s': %s", name,
+		return refuse(why, REFUSE_NOT_FOUND, "time zone not found: '%s': %s", name,
 			      strerror(-r));
 	if (r == 0)
 		r = zone_read((struct text) {.data = bytes.data, .len = bytes.len}, ret_zone);
 	if (r == -EBADMSG || r == -EFBIG)
-		return refuse_field(why, "zone", "'%s' is not a time zone's file", path);
+		return refuse_field(why, "zone", "'%s' is not a time zone file", path);
 	return r;
 }
 

@@ -98,7 +98,7 @@ int chat_find_agent(struct cli *cli, const char *name)
 		if (member_is(agent, "name", name))
 			return 0;
 	}
-	complain("there is no agent '%s'; /agents shows those there are", name);
+	complain("agent not found: '%s' (/agents lists them)", name);
 	return EXIT_ERROR_ANSWER;
 }
 

@@ -15,9 +15,9 @@ bool chat_tell_missing(const struct koine_answer *a, const char *conversation)
 	if (!text_begins(talk_error(a), TEXT("Agent not found")))
 		return false;
 	if (conversation)
-		complain("there is no conversation '%s' yet", conversation);
+		complain("conversation not found: '%s'", conversation);
 	else
-		complain("there is no conversation at this address yet");
+		complain("no conversation at this address yet");
 	return true;
 }
 

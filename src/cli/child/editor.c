@@ -38,7 +38,7 @@ static int write_file(char *path, size_t size, const char *name, struct text con
 	snprintf(path, size, "%s/koine-%s-XXXXXX", folder ? folder : "/tmp", name);
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0) {
-		complain("cannot make %s: %s", path, strerror(errno));
+		complain("cannot create %s: %s", path, strerror(errno));
 		return EX_CANTCREAT;
 	}
 	r = file_write_all(fd, content.data, content.len);

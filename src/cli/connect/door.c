@@ -47,8 +47,9 @@ static int read_door(const struct koine_value *status, struct door *ret, struct 
 	struct text address = port_of(l);
 
 	if (!l)
-		return refuse(why, REFUSE_UNAVAILABLE,
-			      "koined has no port for MCP: set [listen] mcp = on, and restart it");
+		return refuse(
+			why, REFUSE_UNAVAILABLE,
+			"koined has no port for MCP: set [listen] mcp = on and restart koined");
 	ret->held = member_flag(l, "handed_over");
 	snprintf(ret->url, sizeof(ret->url), "http://%.*s/hook", (int)text_cut(address, 120).len,
 		 address.data);
@@ -64,7 +65,7 @@ static int ask(struct cli *cli, struct door *ret, struct why *why)
 	if (talk_try(cli, &c, error) != 0)
 		return refuse(why, REFUSE_UNAVAILABLE, "%.190s", error);
 	if (koine_client_call(c, "daemon.status", NULL, &a) != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "koined does not say where it listens");
+		return refuse(why, REFUSE_UNAVAILABLE, "koined reports no address");
 	return read_door(koine_answer_result(a), ret, why);
 }
 

@@ -237,7 +237,7 @@ static int settle(struct text file, step_fn step, void *arg, struct buf *out, st
 		if (r == 0)
 			r = copy(buf_text(out), &now);
 	}
-	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "it cannot be edited");
+	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit it");
 }
 
 struct step {
@@ -262,7 +262,8 @@ static int run(struct text file, struct step *s, step_fn step, struct buf *out, 
 	int r = koine_doc_parse(s->e->value, strlen(s->e->value), &doc, NULL, 0);
 
 	if (r != 0)
-		return r < 0 ? r : refuse(why, REFUSE_INTERNAL, "what should be added is no JSON");
+		return r < 0 ? r
+			     : refuse(why, REFUSE_INTERNAL, "the entry to add is not valid JSON");
 	s->value = koine_doc_root(doc);
 	return settle(file, step, s, out, why);
 }

@@ -107,8 +107,8 @@ static int refuse_broken(const struct json_file *f, const char *error, struct wh
 	size_t byte = 0;
 
 	if (!at || sscanf(at, " at byte %zu", &byte) != 1)
-		return refuse(why, REFUSE_PARSE, "it is not JSON: %s", error);
-	return refuse(why, REFUSE_PARSE, "line %u: it is not JSON: %.*s", edit_line(f->text, byte),
+		return refuse(why, REFUSE_PARSE, "not valid JSON: %s", error);
+	return refuse(why, REFUSE_PARSE, "line %u: not valid JSON: %.*s", edit_line(f->text, byte),
 		      (int)(at - error), error);
 }
 
@@ -140,7 +140,7 @@ int json_file_open(struct json_file *f, struct text text, bool comments, struct 
 	buf_init(&f->plain, EDIT_FILE_MAX);
 	buf_init(&f->strict, EDIT_FILE_MAX);
 	if (text.len > EDIT_FILE_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "it has more than %d bytes", EDIT_FILE_MAX);
+		return refuse(why, REFUSE_TOO_LARGE, "larger than %d bytes", EDIT_FILE_MAX);
 	r = copy_plain(f, comments);
 	return r != 0 ? r : parse(f, why);
 }
@@ -205,7 +205,7 @@ int json_file_member(const struct json_file *f, const struct koine_value *v, str
 		if (!text_equal(text_of_key(v), key))
 			continue;
 		if (found)
-			return refuse(why, REFUSE_CONFLICT, "line %u: \"%.*s\" is there twice",
+			return refuse(why, REFUSE_CONFLICT, "line %u: \"%.*s\" is duplicated",
 				      edit_line(f->text, json_file_span(f, v).start),
 				      TEXT_ARGS(key));
 		found = v;

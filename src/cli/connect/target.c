@@ -63,15 +63,15 @@ static int resolve(struct target *t, struct why *why)
 
 	if (lstat(t->path, &st) == 0) {
 		if (!realpath(t->path, t->real))
-			return refuse_errno("it is a link that leads nowhere", why);
+			return refuse_errno("broken symbolic link", why);
 		return 0;
 	}
 	if (errno != ENOENT)
-		return refuse_errno("it cannot be reached", why);
+		return refuse_errno("cannot be reached", why);
 	if (resolve_folder(t->path, folder, rest) != 0)
 		return refuse_errno("its folder cannot be reached", why);
 	if (strlen(folder) + strlen(rest) >= PATH_MAX)
-		return refuse(why, REFUSE_PARAMS, "its path is too long");
+		return refuse(why, REFUSE_PARAMS, "the path is too long");
 	stpcpy(stpcpy(t->real, folder), rest);
 	return 0;
 }
@@ -94,7 +94,7 @@ static int check_base(const char *base, char real[PATH_MAX], struct why *why)
 static int check_file(const struct stat *st, struct why *why)
 {
 	if (!S_ISREG(st->st_mode))
-		return refuse(why, REFUSE_FORBIDDEN, "it is not a file");
+		return refuse(why, REFUSE_FORBIDDEN, "not a regular file");
 	if (st->st_uid != geteuid())
 		return refuse(why, REFUSE_FORBIDDEN, "it belongs to user %lu, not to you",
 			      (unsigned long)st->st_uid);
@@ -117,7 +117,7 @@ static int read_file(const char *path, struct buf *out, struct stat *ret_st, str
 		return r;
 	r = file_read_all(fd, out);
 	if (r == -EFBIG || r == -EMSGSIZE)
-		return refuse(why, REFUSE_TOO_LARGE, "it has more than %d bytes", EDIT_FILE_MAX);
+		return refuse(why, REFUSE_TOO_LARGE, "larger than %d bytes", EDIT_FILE_MAX);
 	errno = -r;
 	return r == 0 ? 0 : refuse_errno("it cannot be read", why);
 }
@@ -156,9 +156,9 @@ int target_open(struct target *t, const char *path, const char *base, struct why
 	if (r != 0)
 		return r;
 	if (!is_within(t->real, real_base))
-		return refuse(why, REFUSE_FORBIDDEN, "it is a link that leads out of %s", base);
+		return refuse(why, REFUSE_FORBIDDEN, "symbolic link that leads out of %s", base);
 	if (strlen(t->real) + sizeof(".koine-backup") > sizeof(t->backup))
-		return refuse(why, REFUSE_PARAMS, "its path is too long");
+		return refuse(why, REFUSE_PARAMS, "the path is too long");
 	stpcpy(stpcpy(t->backup, t->real), ".koine-backup");
 	return read_both(t, why);
 }
@@ -230,7 +230,7 @@ static int check_unchanged(const struct target *t, struct why *why)
 	if ((r == 0) != t->exists ||
 	    (t->exists && (st.st_ino != t->was.st_ino || st.st_dev != t->was.st_dev ||
 			   !text_equal(buf_text(&now), buf_text(&t->text)))))
-		return refuse(why, REFUSE_CONFLICT, "it was changed meanwhile; try again");
+		return refuse(why, REFUSE_CONFLICT, "it was changed in the meantime; try again");
 	return 0;
 }
 
@@ -242,7 +242,7 @@ static int replace(const struct target *t, const char *path, struct text text, s
 	int r;
 
 	if (n < 0 || (size_t)n >= sizeof(temp))
-		return refuse(why, REFUSE_PARAMS, "its path is too long");
+		return refuse(why, REFUSE_PARAMS, "the path is too long");
 	fd = mkostemp(temp, O_CLOEXEC);
 	if (fd < 0)
 		return refuse_errno("its folder cannot be written", why);

@@ -69,7 +69,7 @@ static int check_item(const struct toml_item *item, const struct table *t, struc
 		return is_above ? refuse_place(item, t, "is in a list of tables", why) : 0;
 	case TOML_TABLE:
 		if (t->header && toml_path_equal(&item->path, &t->path))
-			return refuse_place(item, t, "is there twice", why);
+			return refuse_place(item, t, "is duplicated", why);
 		return 0;
 	}
 	return 0;
@@ -338,7 +338,7 @@ static int put_all(struct text file, const struct edit *e, const struct koine_va
 		if (r == 0)
 			r = copy(buf_text(out), &now);
 	}
-	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "it cannot be edited");
+	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit it");
 }
 
 static int toml_put(struct text file, const struct edit *e, struct buf *out, struct why *why)
@@ -347,7 +347,7 @@ static int toml_put(struct text file, const struct edit *e, struct buf *out, str
 	int r = koine_doc_parse(e->value, strlen(e->value), &doc, NULL, 0);
 
 	if (r > 0)
-		r = refuse(why, REFUSE_INTERNAL, "what should be added is no JSON");
+		r = refuse(why, REFUSE_INTERNAL, "the entry to add is not valid JSON");
 	if (r == 0)
 		r = put_all(file, e, koine_doc_root(doc), out, why);
 	koine_doc_free(doc);

@@ -20,7 +20,7 @@ struct scan {
 
 static int broken(const struct scan *s, const char *what)
 {
-	return refuse(s->why, REFUSE_PARSE, "line %u: it is not TOML: %s",
+	return refuse(s->why, REFUSE_PARSE, "line %u: not valid TOML: %s",
 		      edit_line(s->text, s->at), what);
 }
 
@@ -136,7 +136,7 @@ static int read_key(struct scan *s, struct text *ret_key)
 		if (s->text.data[start] == '"' && ret_key->len > 0 &&
 		    memchr(ret_key->data, '\\', ret_key->len))
 			return refuse(s->why, REFUSE_CONFLICT,
-				      "line %u: koine does not read backslashes in keys",
+				      "line %u: backslashes in keys are not supported",
 				      edit_line(s->text, s->at));
 		return 0;
 	}
@@ -361,10 +361,10 @@ int toml_file_open(struct toml_file *f, struct text text, struct why *why)
 
 	*f = (struct toml_file) {.text = text};
 	if (text.len > EDIT_FILE_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "it has more than %d bytes", EDIT_FILE_MAX);
+		return refuse(why, REFUSE_TOO_LARGE, "larger than %d bytes", EDIT_FILE_MAX);
 	if (text.len > 0 &&
 	    (memchr(text.data, '\0', text.len) || !utf8_is_valid(text.data, text.len)))
-		return refuse(why, REFUSE_PARSE, "it is not TOML: it is not UTF-8");
+		return refuse(why, REFUSE_PARSE, "not valid TOML: not UTF-8");
 	if (next_is(&s, "\xef\xbb\xbf"))
 		s.at = 3;
 	while (r == 0 && !at_end(&s))

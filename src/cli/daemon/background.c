@@ -113,7 +113,7 @@ static int make_folders(char *path)
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-			complain("cannot make %s: %s", path, strerror(errno));
+			complain("cannot create %s: %s", path, strerror(errno));
 			*slash = '/';
 			return EX_CANTCREAT;
 		}

@@ -19,7 +19,7 @@ static int make_absolute(const char *file, char path[PATH_MAX], bool *ret_fits)
 	char folder[PATH_MAX] = "";
 
 	if (file[0] != '/' && !getcwd(folder, sizeof(folder))) {
-		complain("cannot tell the current folder: %s", strerror(errno));
+		complain("cannot determine the current folder: %s", strerror(errno));
 		return EX_OSERR;
 	}
 	*ret_fits =

@@ -187,7 +187,7 @@ static int check_text(struct text file, struct why *why)
 
 	if (!nul)
 		return 0;
-	return refuse(why, REFUSE_PARSE, "line %u is not text: there is a NUL character",
+	return refuse(why, REFUSE_PARSE, "line %u has a NUL character",
 		      edit_line(file, (size_t)(nul - file.data)));
 }
 

@@ -240,10 +240,10 @@ static int note_asked(struct pipe *p, const struct koine_value *message, bool *r
 	r = calls_add(&p->calls, raw_of(id));
 	if (r != 0) {
 		*ret_refused = true;
-		return r == -ENOMEM ? EX_SOFTWARE
-				    : refuse_call(raw_of(id),
-						  "too many calls are under way, or the id is "
-						  "too long");
+		return r == -ENOMEM
+			       ? EX_SOFTWARE
+			       : refuse_call(raw_of(id),
+					     "too many calls in flight, or the id is too long");
 	}
 	if (text_is(method, "initialize"))
 		note_initialize(p, message, raw_of(id));
@@ -310,7 +310,8 @@ static int take_opened(struct pipe *p, const struct koine_value *error)
 	if (!error)
 		return 0;
 	complain("koined does not serve MCP here: %.*s", TEXT_ARGS(why));
-	r = refuse_all(p, "this koined does not serve MCP here; koine mcp has said why");
+	r = refuse_all(p,
+		       "this koined does not serve MCP here; see the error that koine mcp printed");
 	return r != 0 ? r : EX_PROTOCOL;
 }
 

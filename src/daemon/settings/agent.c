@@ -103,7 +103,8 @@ const char *agent_kind_word(enum agent_kind kind)
 static int check_name(const char *name, struct why *why)
 {
 	if (strcmp(name, "none") == 0)
-		return refuse(why, REFUSE_PARAMS, "[agent none]: 'none' means that there is none");
+		return refuse(why, REFUSE_PARAMS,
+			      "[agent none]: 'none' is reserved and means no agent");
 	return section_check_name(&agent_section, name, why);
 }
 
@@ -171,7 +172,7 @@ static int check_keys(const struct agent_setting *s, enum agent_kind kind, struc
 {
 	for (unsigned i = 0; i < N_ROWS; i++) {
 		if ((s->given >> i & 1) && !fits(&rows[i], kind))
-			return refuse(why, REFUSE_PARAMS, "[agent %s]: %s is nothing for kind %s",
+			return refuse(why, REFUSE_PARAMS, "[agent %s]: %s is not valid for kind %s",
 				      s->name, rows[i].key, kind_words[kind]);
 	}
 	if (!!s->key_env[0] + !!s->key_file[0] + !!s->key_command[0] > 1)
@@ -183,12 +184,12 @@ static int check_keys(const struct agent_setting *s, enum agent_kind kind, struc
 static int check_needs(const struct agent_setting *s, enum agent_kind kind, struct why *why)
 {
 	if (kind == AGENT_OPENAI && !s->url[0])
-		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind openai needs a url", s->name);
+		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind openai requires url", s->name);
 	if (kind == AGENT_ANTHROPIC && !s->model[0])
-		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind anthropic needs a model",
+		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind anthropic requires model",
 			      s->name);
 	if (kind == AGENT_COMMAND && !s->command[0])
-		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind command needs a command",
+		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind command requires command",
 			      s->name);
 	return 0;
 }
@@ -200,10 +201,10 @@ static int check_agent(const struct agent_setting *s, struct why *why)
 
 	if (kind == AGENT_UNSAID)
 		return refuse(why, REFUSE_PARAMS,
-			      "[agent %s] needs a kind: recall, openai, anthropic or command",
+			      "[agent %s] requires kind: recall, openai, anthropic or command",
 			      s->name);
 	if (strcmp(s->name, "recall") == 0 && kind != AGENT_RECALL)
-		return refuse(why, REFUSE_PARAMS, "[agent recall]: its kind is always recall");
+		return refuse(why, REFUSE_PARAMS, "[agent recall]: kind must be recall");
 	r = check_keys(s, kind, why);
 	return r != 0 ? r : check_needs(s, kind, why);
 }

@@ -36,8 +36,8 @@ static int check_name(const char *name, struct why *why)
 {
 	if (strlen(name) > MIRROR_NAME_MAX)
 		return refuse(why, REFUSE_PARAMS,
-			      "[agent-server %.45s]: its name has at most %d characters", name,
-			      MIRROR_NAME_MAX);
+			      "[agent-server %.45s]: the name must have at most %d characters",
+			      name, MIRROR_NAME_MAX);
 	return section_check_name(&agent_server_section, name, why);
 }
 
@@ -82,10 +82,10 @@ static int check_one(const struct agent_server_setting *s, struct why *why)
 	struct why inner;
 
 	if (s->kind == AGENT_SERVER_UNSAID)
-		return refuse(why, REFUSE_PARAMS, "[agent-server %s] needs a kind: opencode",
+		return refuse(why, REFUSE_PARAMS, "[agent-server %s] requires kind: opencode",
 			      s->name);
 	if (!s->url[0])
-		return refuse(why, REFUSE_PARAMS, "[agent-server %s] needs a url", s->name);
+		return refuse(why, REFUSE_PARAMS, "[agent-server %s] requires url", s->name);
 	if (agent_server_check_url(s->url, &inner) != 0)
 		return refuse(why, REFUSE_PARAMS, "[agent-server %s]: %s", s->name, inner.text);
 	if (s->password_env[0] && s->password_file[0])

@@ -54,7 +54,7 @@ static int check_env_names(const struct settings *s, struct why *why)
 {
 	for (char **entry = environ; entry && *entry; entry++) {
 		if (env_is_unknown(s, *entry))
-			return refuse(why, REFUSE_PARAMS, "environment: %.*s names no setting",
+			return refuse(why, REFUSE_PARAMS, "environment: unknown setting %.*s",
 				      (int)strcspn(*entry, "="), *entry);
 	}
 	return 0;

@@ -17,7 +17,7 @@ static const struct setting row = {
 static int check_name(const char *dialect, struct why *why)
 {
 	if (!dialect[0] || strlen(dialect) > DIALECT_NAME_MAX)
-		return refuse(why, REFUSE_PARAMS, "no dialect '%.40s' to listen for", dialect);
+		return refuse(why, REFUSE_PARAMS, "unknown dialect '%.40s'", dialect);
 	return 0;
 }
 

@@ -351,7 +351,7 @@ static int read_variable(const struct section_kind *kind, struct settings *s, co
 	if (!key && kind->bare)
 		return 0;
 	if (!key)
-		return refuse(why, REFUSE_PARAMS, "environment: %.*s names no setting",
+		return refuse(why, REFUSE_PARAMS, "environment: unknown setting %.*s",
 			      (int)(prefix + (n < 100 ? n : 100)), variable);
 	r = env_name(kind, s, entry, name_len, name, why);
 	if (r != 0)

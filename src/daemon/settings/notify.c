@@ -153,8 +153,9 @@ static int check_kinds(const struct notify_setting *s, struct why *why)
 {
 	for (unsigned i = 0; i < N_ROWS; i++) {
 		if ((s->given >> i & 1) && !fits(&rows[i], s->kind))
-			return refuse(why, REFUSE_PARAMS, "[notify %s]: %s is nothing for kind %s",
-				      s->name, rows[i].key, kind_words[s->kind]);
+			return refuse(why, REFUSE_PARAMS,
+				      "[notify %s]: %s is not valid for kind %s", s->name,
+				      rows[i].key, kind_words[s->kind]);
 	}
 	if (s->key_env[0] && s->key_file[0])
 		return wrong(s, "only one of key_env and key_file", why);

@@ -110,16 +110,16 @@ int paths_check_runtime(const char *folder, struct why *why)
 	struct stat st;
 
 	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot make %s: %s", folder,
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot create %s: %s", folder,
 			      strerror(errno));
 	if (lstat(folder, &st) != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot look at %s: %s", folder,
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot stat %s: %s", folder,
 			      strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "%s is not a folder", folder);
 	if (st.st_uid != geteuid() || (st.st_mode & 022))
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "%s belongs to another user, or others may write to it", folder);
+			      "%s belongs to another user or is writable by others", folder);
 	return 0;
 }
 

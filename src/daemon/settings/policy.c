@@ -19,8 +19,7 @@ int policy_settings_check(const struct approval_settings *a, struct why *why)
 	for (unsigned i = 0; i < a->n_policies; i++) {
 		if (!policy_setting_get(&a->policies[i], POLICY_VERDICT))
 			return refuse(why, REFUSE_PARAMS,
-				      "[policy %s]: verdict is missing; it must be allow, ask or "
-				      "deny",
+				      "[policy %s]: verdict is required: allow, ask or deny",
 				      a->policies[i].name);
 	}
 	return 0;

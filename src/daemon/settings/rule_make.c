@@ -174,8 +174,7 @@ static int take_trigger(const struct maker *m)
 
 	if (n != 1)
 		return refuse(m->why, REFUSE_PARAMS,
-			      "one of cron, every, watch and event must say when, not %d of them",
-			      n);
+			      "exactly one of cron, every, watch and event is required, not %d", n);
 	m->rule->trigger = get(m, RULE_CRON)    ? TRIGGER_CRON
 			   : get(m, RULE_EVERY) ? TRIGGER_EVERY
 			   : get(m, RULE_WATCH) ? TRIGGER_FILES
@@ -191,10 +190,10 @@ static int take_action(const struct maker *m)
 		!!get(m, RULE_NOTIFY);
 
 	if (n != 1)
-		return refuse(m->why, REFUSE_PARAMS,
-			      "one of prompt, command, webhook and notify must say what to do, "
-			      "not %d of them",
-			      n);
+		return refuse(
+			m->why, REFUSE_PARAMS,
+			"exactly one of prompt, command, webhook and notify is required, not %d",
+			n);
 	m->rule->action = get(m, RULE_PROMPT)    ? ACTION_TASK
 			  : get(m, RULE_COMMAND) ? ACTION_COMMAND
 			  : get(m, RULE_WEBHOOK) ? ACTION_WEBHOOK
@@ -208,7 +207,7 @@ static int check_fits(const struct maker *m)
 		if (get(m, fits[i].key) &&
 		    ((fits[i].trigger >= 0 && (int)m->rule->trigger != fits[i].trigger) ||
 		     (fits[i].action >= 0 && (int)m->rule->action != fits[i].action)))
-			return refuse(m->why, REFUSE_PARAMS, "%s does not fit this rule",
+			return refuse(m->why, REFUSE_PARAMS, "%s is not valid for this rule",
 				      rule_key_name(fits[i].key));
 	}
 	return 0;

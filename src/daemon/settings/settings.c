@@ -215,7 +215,7 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 			return apply_row(s, row, i, base, value, why);
 	}
 	if (!section[0])
-		return refuse(why, REFUSE_PARAMS, "'%.60s' stands outside any [section]", key);
+		return refuse(why, REFUSE_PARAMS, "'%.60s' is outside any [section]", key);
 	return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 
@@ -343,7 +343,7 @@ static int check_named(const struct settings *s, const char *key, const char *na
 	if (!name[0] || strcmp(name, other) == 0 || section_find(&agent_section, s, name))
 		return 0;
 	agent_settings_names(&s->agents, names, sizeof(names));
-	return refuse(why, REFUSE_PARAMS, "%s = %.40s: there is no such agent, only %s", key, name,
+	return refuse(why, REFUSE_PARAMS, "%s = %.40s: agent not found (available: %s)", key, name,
 		      names);
 }
 

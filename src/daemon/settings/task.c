@@ -19,7 +19,7 @@ static int check_name(const char *name, struct why *why)
 {
 	if (!name[0] || strlen(name) > SECTION_NAME_MAX)
 		return refuse(why, REFUSE_PARAMS,
-			      "[group %.45s]: a group's name has 1 to %d characters", name,
+			      "[group %.45s]: the name must have 1 to %d characters", name,
 			      SECTION_NAME_MAX);
 	return 0;
 }

@@ -418,7 +418,7 @@ int aiwg_config_read(struct arena *a, const struct aiwg_config_file *file,
 	if (e < 0)
 		return e;
 	if (root->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "%s:1: is no object", file->name);
+		return refuse(why, REFUSE_PARAMS, "%s:1: must be an object", file->name);
 	read_limits(&r, root, &config);
 	read_rules(&r, root, &config);
 	read_watch(&r, root, &config);

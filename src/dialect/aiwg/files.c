@@ -68,7 +68,7 @@ static int check_folder(int at, const char *folder, const char *name, struct why
 						folder, name, strerror(errno));
 	if (S_ISLNK(st.st_mode))
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "project %s: %s is a symbolic link, and is not followed", folder,
+			      "project %s: %s is a symbolic link; links are not followed", folder,
 			      name);
 	if (!S_ISDIR(st.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "project %s: %s is not a folder", folder, name);

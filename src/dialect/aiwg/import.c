@@ -137,7 +137,7 @@ int aiwg_tasks_read(struct arena *a, struct text text, struct text project, int6
 		return r;
 	list = value_find(root, "tasks");
 	if (!list || list->kind != VALUE_ARRAY || list->len > AIWG_IMPORT_MAX)
-		return refuse(why, REFUSE_PARAMS, "there is no list of at most %d tasks in it",
+		return refuse(why, REFUSE_PARAMS, "expected a list of at most %d tasks",
 			      AIWG_IMPORT_MAX);
 	tasks = arena_zalloc(a, (list->len + 1) * sizeof(tasks[0]));
 	if (!tasks)

@@ -122,7 +122,7 @@ struct done ash_reload(struct call *c)
 		return call_fail(c, r);
 	r = opts->on_reload_asked
 		    ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, NULL, &why)
-		    : refuse(&why, REFUSE_UNAVAILABLE, "nothing to read again");
+		    : refuse(&why, REFUSE_UNAVAILABLE, "nothing to reload");
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_bool(j, "success", r == 0);

@@ -122,7 +122,7 @@ static int check_dimensions(struct call *c, const struct embed *e, unsigned dim)
 
 	if (e->shape != SHAPE_OPENAI || in->dimensions == 0 || in->dimensions == dim)
 		return 0;
-	return refuse_field(&c->why, "dimensions", "dimensions can only be %u here", dim);
+	return refuse_field(&c->why, "dimensions", "dimensions must be %u", dim);
 }
 
 static int make(struct call *c)
@@ -208,14 +208,14 @@ static int take_texts(struct call *c, const char *name, const struct value *list
 	unsigned n = 0;
 
 	if (list->len > VECTORS_TEXTS_MAX)
-		return refuse_field(&c->why, name, "%s has more than %d texts", name,
+		return refuse_field(&c->why, name, "%s has more than %d strings", name,
 				    VECTORS_TEXTS_MAX);
 	texts = arena_alloc(&c->arena, list->len * sizeof(*texts));
 	if (!texts)
 		return -ENOMEM;
 	value_each (item, list) {
 		if (item->kind != VALUE_STRING)
-			return refuse_field(&c->why, name, "%s must hold strings, not %s", name,
+			return refuse_field(&c->why, name, "%s must contain strings, not %s", name,
 					    value_kind_name(item));
 		if (e->shape == SHAPE_BATCH && is_blank(value_text(item)))
 			return refuse_field(&c->why, name, "empty text in batch");
@@ -265,7 +265,7 @@ static int check_model(struct call *c, struct text asked)
 
 	if (asked.len == 0 || ours.len == 0 || text_equal(asked, ours))
 		return 0;
-	refuse_field(&c->why, "model", "there is no model '%.*s' here, only '%.*s'",
+	refuse_field(&c->why, "model", "model not found: '%.*s' (available: '%.*s')",
 		     (int)text_cut(asked, 60).len, asked.data, (int)text_cut(ours, 60).len,
 		     ours.data);
 	c->why.code = REFUSE_NOT_FOUND;

@@ -319,7 +319,8 @@ static void push(struct asked *a)
 	if (r == -ENOBUFS && !a->completion)
 		note_progress(a);
 	if (r == -ENOBUFS && is_stuck(a)) {
-		r = refuse(&a->call->why, REFUSE_TIMEOUT, "the client takes nothing");
+		r = refuse(&a->call->why, REFUSE_TIMEOUT,
+			   "the client does not accept the response");
 	} else if (r == -ENOBUFS) {
 		timer_start(a->timer, AGAIN_MS);
 		return;
@@ -446,7 +447,7 @@ struct done gateway_chat(struct call *c)
 	if (!a)
 		return call_fail(c, -ENOMEM);
 	if (in->n != 1)
-		return call_fail(c, refuse_field(&c->why, "n", "n can only be 1 here"));
+		return call_fail(c, refuse_field(&c->why, "n", "n must be 1"));
 	a->call = c;
 	buf_init(&a->text, CHAT_TEXT_MAX);
 	buf_init(&a->rest, c->out.max);

@@ -590,7 +590,8 @@ int completion_start(struct engine *s, struct loop *loop, const struct gateway_s
 	if (!agent)
 		return refuse(why, REFUSE_UNAVAILABLE, "agent not initialized");
 	if (settings->known->bytes > COMPLETION_BYTES_MAX)
-		return refuse(why, REFUSE_LIMIT, "those under way hold %zu bytes already",
+		return refuse(why, REFUSE_LIMIT,
+			      "running requests hold too much memory (limit %zu bytes)",
 			      settings->known->bytes);
 	c = calloc(1, sizeof(*c));
 	if (!c)

@@ -34,7 +34,7 @@ static int join_parts(struct arena *a, const struct value *parts, struct text *r
 			part->kind == VALUE_STRING ? value_text(part) : member(part, "text");
 
 		if (!text.data)
-			return refuse_field(why, "messages", "only text can be read here");
+			return refuse_field(why, "messages", "only text parts are supported");
 		n += text.len + 1;
 	}
 	out = arena_alloc(a, n + 1);
@@ -100,8 +100,9 @@ static int read_calls(struct arena *a, const struct value *list, struct message 
 		if (r != 0)
 			return r;
 		if (calls[n].id.len == 0 || calls[n].name.len == 0)
-			return refuse_field(why, "messages",
-					    "each of tool_calls has an id and a function's name");
+			return refuse_field(
+				why, "messages",
+				"each of tool_calls requires an id and a function name");
 		n++;
 	}
 	m->calls = calls;
@@ -128,7 +129,7 @@ static int read_results(struct arena *a, const struct value *list, struct comple
 		int r = copy(a, member(item, "id"), &m->call_id);
 
 		if (r == 0 && m->call_id.len == 0)
-			r = refuse_field(why, "messages", "each of tool_results has an id");
+			r = refuse_field(why, "messages", "each of tool_results requires an id");
 		if (r == 0 && (!result || result->kind == VALUE_STRING))
 			r = copy(a, value_text(result), &m->text);
 		else if (r == 0)
@@ -162,10 +163,10 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 		m->role = MESSAGE_TOOL;
 		r = copy(a, member(v, "tool_call_id"), &m->call_id);
 		if (r == 0 && m->call_id.len == 0)
-			r = refuse_field(why, "messages", "a tool's message has a tool_call_id");
+			r = refuse_field(why, "messages", "a tool message requires tool_call_id");
 	} else {
 		r = refuse_field(why, "messages",
-				 "a role is system, developer, user, assistant or tool");
+				 "role must be system, developer, user, assistant or tool");
 	}
 	in->n_messages += r == 0;
 	return r;
@@ -220,7 +221,7 @@ static int find_question(struct completion_in *in, struct why *why)
 		return 0;
 	if (in->messages[n - 1].role == MESSAGE_ASSISTANT)
 		return refuse_field(why, "messages",
-				    "the last message must be the user's, or a tool's");
+				    "the last message must have the role user or tool");
 	if (in->messages[n - 1].role == MESSAGE_USER) {
 		in->n_history = n - 1;
 		return 0;
@@ -265,7 +266,7 @@ static int read_messages(struct arena *a, const struct value *list, struct compl
 	size_t n = 0;
 
 	if (!is_list(list))
-		return refuse_field(why, "messages", "messages must be a list, and not empty");
+		return refuse_field(why, "messages", "messages must be a non-empty list");
 	value_each (v, list)
 		n += 1 + count_results(v);
 	if (n > COMPLETION_MESSAGES_MAX)
@@ -297,7 +298,7 @@ static int read_tool(struct arena *a, const struct value *v, struct agent_tool *
 	int r = copy(a, member(function, "name"), &t->name);
 
 	if (r == 0 && t->name.len == 0)
-		r = refuse_field(why, "tools", "each of tools is a function with a name");
+		r = refuse_field(why, "tools", "each of tools must be a function with a name");
 	if (r == 0 && member(function, "description").data)
 		r = copy(a, member(function, "description"), &t->description);
 	if (r == 0 && schema && schema->kind == VALUE_OBJECT)

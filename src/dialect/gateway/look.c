@@ -79,7 +79,7 @@ struct done gateway_model(struct call *c)
 	const struct agent *a = chat_agent(call_chat(c), c->path_name);
 
 	if (!a)
-		return call_fail(c, refuse(&c->why, REFUSE_NOT_FOUND, "there is no model '%.*s'",
+		return call_fail(c, refuse(&c->why, REFUSE_NOT_FOUND, "model not found: '%.*s'",
 					   TEXT_ARGS(text_cut(c->path_name, 100))));
 	write_model(call_result(c), c, a);
 	return call_reply(c);

@@ -71,8 +71,8 @@ static int read_tools(const char *at, unsigned *ret_bits, struct why *why)
 
 		if (!add_tool(name, ret_bits))
 			return refuse(why, REFUSE_PARAMS,
-				      "gateway.tools: there is no '%.*s'; there are memory, exec, "
-				      "read, write, edit and none",
+				      "gateway.tools: unknown tool '%.*s': use memory, exec, read, "
+				      "write, edit or none",
 				      TEXT_ARGS(text_cut(name, 40)));
 		at += name.len;
 		at += strspn(at, ", ");
@@ -90,10 +90,9 @@ static int check(const void *settings, struct why *why)
 		return r;
 	if ((bits & ~memory_bits) && !s->folder[0])
 		return refuse(why, REFUSE_PARAMS,
-			      "gateway.tools has more than memory: gateway.folder must say where");
+			      "gateway.tools requires gateway.folder for tools other than memory");
 	if (s->process && !s->folder[0])
-		return refuse(why, REFUSE_PARAMS,
-			      "gateway.process is on: gateway.folder must say where");
+		return refuse(why, REFUSE_PARAMS, "gateway.process requires gateway.folder");
 	return 0;
 }
 

@@ -604,7 +604,7 @@ int gateway_ws(struct client *s, const struct upgrade_request *r, struct why *wh
 		return 0;
 	}
 	if (e == 0 && count(s->server) >= CONNECTIONS_MAX)
-		e = refuse(why, REFUSE_LIMIT, "%d WebSocket connections are open already",
+		e = refuse(why, REFUSE_LIMIT, "too many WebSocket connections (limit %d)",
 			   CONNECTIONS_MAX);
 	if (e == 0)
 		e = ws_new(s, &w);

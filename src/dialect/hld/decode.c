@@ -24,7 +24,7 @@ int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct
 	case JSONRPC_NO_METHOD:
 		/* Go cannot decode any other type; null and "" give it an empty name. */
 		if (v && v->kind != VALUE_STRING && v->kind != VALUE_NULL)
-			return refuse(why, REFUSE_PARSE, "method is no string");
+			return refuse(why, REFUSE_PARSE, "method must be a string");
 		return refuse(why, REFUSE_METHOD, "%s", "");
 	case JSONRPC_NOT_OBJECT:
 	case JSONRPC_BAD_PARAMS:

@@ -70,7 +70,7 @@ static int read_texts(struct call *c, const struct value *list, const char *name
 		return -ENOMEM;
 	value_each (v, list) {
 		if (v->kind != VALUE_STRING && v->kind != VALUE_NULL)
-			return refuse_field(&c->why, name, "%s must be texts", name);
+			return refuse_field(&c->why, name, "%s must be strings", name);
 		texts[i++] = v->kind == VALUE_STRING ? value_text(v) : TEXT("");
 	}
 	*ret_texts = (struct texts) {.items = texts, .n = n};
@@ -93,7 +93,7 @@ static int refuse_skipping(struct call *c, const struct hld_run_in *in)
 
 	if (!name)
 		return 0;
-	return refuse_field(&c->why, name, "%s is not supported: see the rules of approvals", name);
+	return refuse_field(&c->why, name, "%s is not supported: use approval policies", name);
 }
 
 static int read_run(struct call *c, struct session_new *ret)

@@ -284,8 +284,8 @@ struct done hld_subscribe(struct call *c)
 
 	if (c->dialect != &hld_dialect)
 		r = refuse(&c->why, REFUSE_UNAVAILABLE,
-			   "Subscribe takes a whole connection, of hld's socket; here "
-			   "event.subscribe does the same");
+			   "Subscribe requires a connection of its own on hld's socket; use "
+			   "event.subscribe here");
 	else if (!call_events(c))
 		r = refuse(&c->why, REFUSE_UNAVAILABLE, "events are not available");
 	else

@@ -100,7 +100,8 @@ static int take_purge(struct call *c, struct chat_purge *p)
 	const struct purge_in *in = c->in;
 
 	if ((in->number != 0) + (in->before.data != NULL) + in->all != 1)
-		return refuse_field(&c->why, "number", "one of number, before and all is required");
+		return refuse_field(&c->why, "number",
+				    "exactly one of number, before and all is required");
 	p->number = in->number;
 	p->before_ms = INT64_MAX;
 	if (in->before.data && !clock_parse_iso(in->before, &p->before_ms))

@@ -245,7 +245,7 @@ struct done koine_daemon_reload(struct call *c)
 		return call_fail(c, -ENOMEM);
 	if (!opts->on_reload_asked)
 		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
-					   "this server cannot read its settings again"));
+					   "this server cannot reload its settings"));
 	r = opts->on_reload_asked(opts->arg, c->endpoint->dialect, &report, &why);
 	if (r > 0)
 		r = refuse(&c->why, (enum refusal)r, "%.500s; the settings in force are unchanged",

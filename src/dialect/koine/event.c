@@ -205,7 +205,8 @@ static int subscribe(struct call *c, const struct event_filter *f, int64_t since
 	if (!w)
 		return -ENOMEM;
 	if (w->n >= SUBSCRIPTIONS_MAX)
-		return refuse(&c->why, REFUSE_LIMIT, "%d subscriptions on one connection already",
+		return refuse(&c->why, REFUSE_LIMIT,
+			      "too many subscriptions on one connection (limit %d)",
 			      SUBSCRIPTIONS_MAX);
 	s = calloc(1, sizeof(*s));
 	if (!s)
@@ -273,7 +274,7 @@ static struct done handle_subscribe(struct call *c)
 
 	if (r == 0 && !client_hears(c->client))
 		r = refuse(&c->why, REFUSE_UNAVAILABLE,
-			   "events cannot come over HTTP; ask for them with event.list");
+			   "events cannot be streamed over HTTP; use event.list");
 	if (r == 0)
 		r = event_in_read(c->in, &c->arena, &asked->filter, &asked->since, &c->why);
 	if (r != 0)
@@ -351,8 +352,8 @@ static struct done handle_list(struct call *c)
 			       in->limit, &page);
 	if (r == 0 && page.cut)
 		r = refuse(&c->why, REFUSE_LIMIT,
-			   "too many events to look through: give since, or only one of project,"
-			   " session_id and run_id");
+			   "too many events to search: pass since, or only one of project, "
+			   "session_id and run_id");
 	if (r != 0)
 		return call_fail(c, r);
 	write_page(call_result(c), &page);

@@ -261,7 +261,7 @@ static struct done handle_export(struct call *c)
 	int r = 0;
 
 	if (!read_cursor(in->cursor, &page))
-		r = refuse_field(&c->why, "cursor", "cursor is not one of ours");
+		r = refuse_field(&c->why, "cursor", "invalid cursor");
 	if (r == 0)
 		r = memory_export(call_memories(c), c->lane, &c->arena, &by, &page, &rows, &n,
 				  &next);

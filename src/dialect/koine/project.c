@@ -139,7 +139,7 @@ static int check_tasks(const struct value *tasks, struct why *why)
 		return refuse_field(why, "tasks", "more than %d tasks", TASKS_MAX);
 	value_each (id, tasks) {
 		if (id->kind != VALUE_STRING)
-			return refuse_field(why, "tasks", "tasks must be ids of tasks");
+			return refuse_field(why, "tasks", "tasks must be task ids");
 	}
 	return 0;
 }

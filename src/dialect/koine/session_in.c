@@ -77,14 +77,13 @@ static int read_tools(const struct value *list, const char *field, struct arena 
 	if (!list)
 		return 0;
 	if (list->len > SESSION_TOOLS_MAX)
-		return refuse_field(why, field, "%s are more than %d", field, SESSION_TOOLS_MAX);
+		return refuse_field(why, field, "%s: more than %d", field, SESSION_TOOLS_MAX);
 	tools = arena_alloc(a, (list->len + 1) * sizeof(tools[0]));
 	if (!tools)
 		return -ENOMEM;
 	value_each (tool, list) {
 		if (tool->kind != VALUE_STRING || tool->len == 0)
-			return refuse_field(why, field, "%s[%u] must be the name of a tool", field,
-					    n);
+			return refuse_field(why, field, "%s[%u] must be a tool name", field, n);
 		tools[n++] = value_text(tool);
 	}
 	*ret_tools = (struct texts) {.items = tools, .n = n};

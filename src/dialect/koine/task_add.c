@@ -25,14 +25,13 @@ int koine_read_after(const struct value *list, struct arena *a, struct texts *re
 	if (!list)
 		return 0;
 	if (list->len > TASK_AFTER_MAX)
-		return refuse_field(why, "after", "more than %d tasks to come after",
-				    TASK_AFTER_MAX);
+		return refuse_field(why, "after", "after: more than %d task ids", TASK_AFTER_MAX);
 	after = arena_alloc(a, (list->len + 1) * sizeof(after[0]));
 	if (!after)
 		return -ENOMEM;
 	value_each (id, list) {
 		if (id->kind != VALUE_STRING)
-			return refuse_field(why, "after", "after[%u] must be the id of a task", n);
+			return refuse_field(why, "after", "after[%u] must be a task id", n);
 		after[n++] = value_text(id);
 	}
 	*ret_after = (struct texts) {.items = after, .n = n};
@@ -47,8 +46,7 @@ static int read_variable(const struct value *v, struct arena *a, struct text *re
 		return refuse_field(why, "env", "env.%.*s must be a string",
 				    v->key_len < 60 ? (int)v->key_len : 60, v->key);
 	if (v->key_len == 0 || memchr(v->key, '=', v->key_len))
-		return refuse_field(why, "env",
-				    "a variable's name must not be empty, nor have '='");
+		return refuse_field(why, "env", "a variable name must not be empty or contain '='");
 	text = arena_alloc(a, (size_t)v->key_len + v->len + 1);
 	if (!text)
 		return -ENOMEM;

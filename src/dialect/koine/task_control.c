@@ -147,7 +147,8 @@ static struct done handle_parallel(struct call *c)
 	int r;
 
 	if (in->parallel < 0 || in->parallel > PARALLEL_MAX)
-		r = refuse_field(&c->why, "parallel", "parallel is 0 to %d", PARALLEL_MAX);
+		r = refuse_field(&c->why, "parallel", "parallel must be between 0 and %d",
+				 PARALLEL_MAX);
 	else
 		r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->why);
 	if (r != 0)

@@ -288,13 +288,13 @@ static int check_asked(struct call *c)
 		return refuse_field(&c->why, "timeout_seconds", "timeout_seconds must be 0 to %d",
 				    SECONDS_MAX);
 	if (in->choices && (in->choices->len == 0 || in->choices->len > CHOICES_MAX))
-		return refuse_field(&c->why, "choices", "choices must be 1 to %d texts",
+		return refuse_field(&c->why, "choices", "choices must be 1 to %d strings",
 				    CHOICES_MAX);
 	if (!in->choices)
 		return 0;
 	value_each (choice, in->choices) {
 		if (choice->kind != VALUE_STRING)
-			return refuse_field(&c->why, "choices", "choices must be texts");
+			return refuse_field(&c->why, "choices", "choices must be strings");
 	}
 	return 0;
 }

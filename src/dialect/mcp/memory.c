@@ -69,7 +69,7 @@ static int name_project(struct call *c, struct text project, struct text *ret_na
 	memcpy(word, project.data, project.len);
 	word[project.len] = '\0';
 	if (project_of_word(word, name) != 0)
-		return refuse_field(&c->why, "project", "project: there is no folder '%.100s'",
+		return refuse_field(&c->why, "project", "project: folder not found: '%.100s'",
 				    word);
 	return arena_copy_text(&c->arena, text_of(name), ret_name);
 }
@@ -399,7 +399,7 @@ static struct done handle_delete(struct call *c)
 		r = memory_delete(call_memories(c), &c->arena, &by, in->id, false, &memory,
 				  &deleted, &c->why);
 	if (r == 0 && !deleted)
-		r = refuse_name(&c->why, REFUSE_NOT_FOUND, "no memory has the id ", in->id);
+		r = refuse_name(&c->why, REFUSE_NOT_FOUND, "memory not found: ", in->id);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_result(c);

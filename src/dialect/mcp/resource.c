@@ -140,9 +140,10 @@ static struct done read_conversation(struct call *c)
 					    [MESSAGE_TOOL] = TEXT("tool")};
 	struct message_page page = {.limit = MESSAGES_SHOWN};
 	struct buf out;
-	int r = !call_chat(c) ? refuse(&c->why, REFUSE_UNAVAILABLE, "there are no conversations")
-			      : chat_messages(call_chat(c), c->lane, &c->arena, id_of(c), true,
-					      &page, &c->why);
+	int r = !call_chat(c)
+			? refuse(&c->why, REFUSE_UNAVAILABLE, "conversations are not available")
+			: chat_messages(call_chat(c), c->lane, &c->arena, id_of(c), true, &page,
+					&c->why);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -224,7 +225,7 @@ static int list_memories(struct call *c, struct page *p)
 
 	snprintf(at, sizeof(at), "%.*s", TEXT_ARGS(text_cut(p->at, sizeof(at) - 1)));
 	if (at[0] && sscanf(at, "%lld/%lld", &ms, &seq) != 2)
-		return refuse_field(&c->why, "cursor", "cursor is not one of ours");
+		return refuse_field(&c->why, "cursor", "invalid cursor");
 	page.before_ms = ms;
 	page.before_seq = seq;
 	if (r == 0)
@@ -301,7 +302,7 @@ static int read_place(struct call *c, struct text cursor, unsigned *ret_kind, st
 	if (r != 0)
 		return r;
 	if (place.len < 2 || place.data[0] < '0' || place.data[0] >= '0' + N_KINDS)
-		return refuse_field(&c->why, "cursor", "cursor is not one of ours");
+		return refuse_field(&c->why, "cursor", "invalid cursor");
 	*ret_kind = (unsigned)(place.data[0] - '0');
 	*ret_at = (struct text) {place.data + 2, place.len - 2};
 	return 0;

@@ -19,7 +19,7 @@ static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_FORBIDDEN] = {0, "forbidden", WORDS_TEXT, 403},
 	[REFUSE_TIMEOUT] = {0, "timed out", WORDS_TEXT, 504},
 	[REFUSE_CANCELLED] = {0, "cancelled", WORDS_TEXT, 503},
-	[REFUSE_STOPPING] = {0, "the daemon stops", WORDS_TEXT, 503},
+	[REFUSE_STOPPING] = {0, "koined is stopping", WORDS_TEXT, 503},
 };
 
 struct metrics_settings {

@@ -392,10 +392,10 @@ static int may_stop(struct call *c)
 {
 	if (ending_of(c) == SHUTDOWN_OFF)
 		return refuse(&c->why, REFUSE_FORBIDDEN,
-			      "shutdown is off here: see nexus.shutdown");
+			      "shutdown is off: see [nexus] shutdown in koine.conf(5)");
 	if (c->peer.other)
 		return refuse(&c->why, REFUSE_FORBIDDEN,
-			      "shutdown is for the daemon's own user and root");
+			      "only koined's own user and root can shut it down");
 	if (!c->server->opts.on_stop_asked)
 		return refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot be stopped");
 	return 0;

@@ -44,7 +44,7 @@ static struct done reply(struct call *c, struct buf *text, const char *what)
 	int r = text->err;
 
 	if (r == -EMSGSIZE)
-		r = refuse(&c->why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes",
+		r = refuse(&c->why, REFUSE_TOO_LARGE, "the result is larger than %zu bytes",
 			   text->max);
 	json_begin_object(j);
 	json_member_text(j, "Result", (struct text) {.data = text->data, .len = text->len});

@@ -58,7 +58,7 @@ struct done ocg_pulse_add(struct call *c)
 	int r = need_agent(c) ?: publish(c, c->in, &seq);
 
 	if (r == -EMSGSIZE)
-		r = refuse(&c->why, REFUSE_TOO_LARGE, "an event has at most %d bytes",
+		r = refuse(&c->why, REFUSE_TOO_LARGE, "event is larger than %d bytes",
 			   EVENT_DATA_MAX);
 	if (r != 0)
 		return call_fail(c, r);

@@ -124,7 +124,7 @@ static void on_used(void *arg, int result, const char *words)
 	page_add_escaped(&out, text_of(words));
 	buf_add_str(&out, ".\n");
 	if (r == REFUSE_CONFLICT)
-		(void)refuse(&c->why, r, "This was answered already. %s", words);
+		(void)refuse(&c->why, r, "This request was already decided. %s", words);
 	else if (r > 0)
 		(void)refuse(&c->why, (enum refusal)r, "%s", words);
 	if (r == 0)

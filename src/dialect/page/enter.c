@@ -124,11 +124,11 @@ struct done page_enter(struct call *c)
 
 	/* A HEAD is somebody who looks whether the link works: it shall work for who comes. */
 	if (c->client->http_head)
-		return call_fail(c, refuse(&c->why, REFUSE_REQUEST, "a link is opened with GET"));
+		return call_fail(c, refuse(&c->why, REFUSE_REQUEST, "a page link requires GET"));
 	page_link_digest(text_of(e->host), in->link, digest);
 	if (!visitor_take_link(call_visitors(c), text_of(digest), clock_utc_ms()))
 		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
-					   "This link was used already, or is too old."));
+					   "This link was already used or has expired."));
 	r = make(c, e) ?: let_in(c, e);
 	if (r != 0)
 		return call_fail(c, r);

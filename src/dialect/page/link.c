@@ -58,7 +58,7 @@ static int check_client(struct call *c)
 	const struct approval_client from = {.is = true, .peer = c->peer};
 
 	if (c->peer.other)
-		return refuse(&c->why, REFUSE_FORBIDDEN, "the page is for koined's own user");
+		return refuse(&c->why, REFUSE_FORBIDDEN, "only koined's own user can use the page");
 	return approval_may_decide(call_approvals(c), &from, &c->why);
 }
 
@@ -75,13 +75,12 @@ static int have_listener(struct call *c, const struct endpoint **ret)
 	if (r == 0 && !*ret)
 		*ret = find_listener(c->server);
 	if (r == 0 && !*ret)
-		r = refuse(&c->why, REFUSE_UNAVAILABLE, "this server has no page");
+		r = refuse(&c->why, REFUSE_UNAVAILABLE, "the page is off");
 	if (r == 0 && !page_hold_port(*ret))
-		r = refuse(
-			&c->why, REFUSE_UNAVAILABLE,
-			"another program listens at localhost beside %s and could serve the page "
-			"in koined's place; set another port: [listen] page = http:127.0.0.1:PORT",
-			(*ret)->address);
+		r = refuse(&c->why, REFUSE_UNAVAILABLE,
+			   "another program listens on localhost beside %s and could impersonate "
+			   "the page; set another port: [listen] page = http:127.0.0.1:PORT",
+			   (*ret)->address);
 	return r;
 }
 

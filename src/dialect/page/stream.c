@@ -270,7 +270,7 @@ struct done page_events(struct call *c)
 	if (since < 0 || since > last)
 		since = last;
 	if (all->n >= STREAMS_MAX)
-		r = refuse(&c->why, REFUSE_LIMIT, "%d streams are open already", STREAMS_MAX);
+		r = refuse(&c->why, REFUSE_LIMIT, "too many streams (limit %d)", STREAMS_MAX);
 	if (r == 0)
 		r = subscribe(s, since);
 	if (r != 0)

@@ -114,7 +114,7 @@ static int check_room(const struct approvals *a, struct why *why)
 	if (a->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (a->n_coming_bytes > APPROVAL_COMING_BYTES_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many approvals are asked for at once");
+		return refuse(why, REFUSE_LIMIT, "too many approval requests at once");
 	return 0;
 }
 
@@ -260,9 +260,9 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 		r = policy_decide(db, scratch, ask->rules, &ask->row);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->by_rules)
 		r = refuse(&ask->why, REFUSE_UNAVAILABLE,
-			   "no rule decides this, and no human is asked");
+			   "no policy decides this request, and asking a human is off");
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->full)
-		r = refuse(&ask->why, REFUSE_LIMIT, "too many approvals wait for a human: %u/%u",
+		r = refuse(&ask->why, REFUSE_LIMIT, "too many pending approvals: %u/%u",
 			   ask->total - 1, ask->approvals->max_pending);
 	if (r == 0)
 		r = arena_copy_text(&ask->arena, ask->row.decided_by, &ask->row.decided_by);
@@ -289,7 +289,7 @@ static int take_there(struct approval_ask *ask, const struct approval *there)
 	    !text_equal(row->agent, there->agent) ||
 	    !text_equal(row->input.bytes, there->input.bytes))
 		return refuse(&ask->why, REFUSE_CONFLICT,
-			      "approval '%.*s' was asked for with another tool or input",
+			      "approval '%.*s' exists with another tool or input",
 			      TEXT_ARGS(row->id));
 	ask->row = *there;
 	return 0;

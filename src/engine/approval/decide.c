@@ -39,12 +39,12 @@ static int check_grant(const struct approval_decision *d, struct why *why)
 	if (!d->grants)
 		return 0;
 	if (d->status != APPROVAL_APPROVED && d->status != APPROVAL_DENIED)
-		return refuse_field(why, "grant", "only what is approved or denied can be granted");
+		return refuse_field(why, "grant", "grants require approve or deny");
 	if (d->grant_ms < 0 || d->grant_ms > longest_ms)
 		return refuse_field(why, "grant_time",
-				    "the time of a grant must be 0 to 100 years");
+				    "grant time must be between 0 and 100 years");
 	if (d->grant_uses < 0)
-		return refuse_field(why, "grant_uses", "the uses of a grant must not be negative");
+		return refuse_field(why, "grant_uses", "grant uses must not be negative");
 	return 0;
 }
 
@@ -201,7 +201,7 @@ static int decide_on(struct decide *d, struct connection *db)
 		r = refuse_second(d);
 	if (r == 0 && d->gone &&
 	    !pending_is_bound(d->approvals, d->waiter_pid, d->waiter_started, &d->row))
-		r = refuse(&d->why, REFUSE_FORBIDDEN, "another process waits for it");
+		r = refuse(&d->why, REFUSE_FORBIDDEN, "another process waits for this approval");
 	if (r == 0 && d->in.check)
 		r = d->in.check(d->in.shown, &d->row, &d->why);
 	return r == 0 ? change(d, db) : r;

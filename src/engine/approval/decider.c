@@ -65,8 +65,8 @@ static int refuse_agent(const struct look *l, const struct process_seen *who,
 			const struct process_seen *agent)
 {
 	return refuse(l->why, REFUSE_FORBIDDEN,
-		      "process %d (%.32s) belongs to %d (%.32s), an agent that asks; a human must "
-		      "decide, from elsewhere (%s)",
+		      "process %d (%.32s) belongs to %d (%.32s), an agent that asks for approvals; "
+		      "a human must decide from another terminal (%s)",
 		      (int)who->pid, who->name, (int)agent->pid, agent->name, way_out);
 }
 
@@ -90,18 +90,17 @@ static int check_one(const struct look *l, const struct process_seen *who,
 	int r;
 
 	if (above->pid == getpid() || (l->owner && tree_is_marked(above->pid, l->owner)))
-		return refuse(
-			l->why, REFUSE_FORBIDDEN,
-			"process %d (%.32s) was started by koined, and what koined runs decides "
-			"nothing (%s)",
-			(int)who->pid, who->name, way_out);
+		return refuse(l->why, REFUSE_FORBIDDEN,
+			      "process %d (%.32s) was started by koined; programs that koined "
+			      "starts cannot decide (%s)",
+			      (int)who->pid, who->name, way_out);
 	r = is_asker(l, above, &is);
 	return r == 0 && is ? refuse_agent(l, who, above) : r;
 }
 
 static int refuse_unknown(const struct look *l)
 {
-	return refuse(l->why, REFUSE_FORBIDDEN, "cannot identify the process that decides (%s)",
+	return refuse(l->why, REFUSE_FORBIDDEN, "cannot identify the deciding process (%s)",
 		      way_out);
 }
 

@@ -16,7 +16,7 @@ int grant_keep(struct connection *db, struct arena *arena, const struct grant *r
 	int r = store_grant_list(db, clock_utc_ms(), arena, &grants, &n);
 
 	if (r == 0 && n >= APPROVAL_GRANTS_MAX)
-		r = refuse(why, REFUSE_LIMIT, "there are %u grants; revoke some", n);
+		r = refuse(why, REFUSE_LIMIT, "too many grants (limit %u); revoke some", n);
 	return r == 0 ? store_grant_add(db, row) : r;
 }
 
@@ -63,7 +63,7 @@ static int grant_run(struct work *w, int lane)
 	if (r == 0)
 		r = c->removes ? remove_grant(c, db) : grant_keep(db, &c->arena, &c->row, &c->why);
 	if (r == -EEXIST)
-		r = refuse(&c->why, REFUSE_CONFLICT, "there is a grant '%.*s'",
+		r = refuse(&c->why, REFUSE_CONFLICT, "duplicate grant '%.*s'",
 			   TEXT_ARGS(c->row.id));
 	return r;
 }
@@ -118,7 +118,7 @@ static int check_grant(const struct grant *row, struct why *why)
 		return r;
 	if (!row->session.data && !row->agent.data && !row->tool.data && !row->pattern.data)
 		return refuse_field(why, "tool",
-				    "a grant must name a tool, an agent, a session or a pattern");
+				    "a grant requires a tool, an agent, a session or a pattern");
 	if (row->expires_ms != 0 && row->expires_ms <= clock_utc_ms())
 		return refuse_field(why, "expires", "the end of the grant is in the past");
 	return 0;

@@ -139,9 +139,9 @@ int approval_verdict(const struct approval *row, struct why *why)
 	if (row->status == APPROVAL_APPROVED)
 		return 0;
 	if (row->status == APPROVAL_EXPIRED)
-		return refuse(why, REFUSE_TIMEOUT, "nobody has approved it in time");
+		return refuse(why, REFUSE_TIMEOUT, "no decision before the deadline");
 	if (row->status == APPROVAL_SUPERSEDED)
-		return refuse(why, REFUSE_CANCELLED, "the question was withdrawn%s%.*s", colon,
+		return refuse(why, REFUSE_CANCELLED, "the request was withdrawn%s%.*s", colon,
 			      TEXT_ARGS(words));
-	return refuse(why, REFUSE_FORBIDDEN, "it was denied%s%.*s", colon, TEXT_ARGS(words));
+	return refuse(why, REFUSE_FORBIDDEN, "denied%s%.*s", colon, TEXT_ARGS(words));
 }

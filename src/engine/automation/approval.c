@@ -119,9 +119,9 @@ static void decided(struct firing *f, const struct approval *row)
 		enum outcome outcome;
 		const char *words;
 	} answers[N_APPROVAL_STATUSES] = {
-		[APPROVAL_DENIED] = {OUTCOME_DENIED, "it was denied"},
+		[APPROVAL_DENIED] = {OUTCOME_DENIED, "denied"},
 		[APPROVAL_EXPIRED] = {OUTCOME_EXPIRED, "nobody decided in time"},
-		[APPROVAL_SUPERSEDED] = {OUTCOME_SUPERSEDED, "the question was withdrawn"},
+		[APPROVAL_SUPERSEDED] = {OUTCOME_SUPERSEDED, "the request was withdrawn"},
 	};
 	const char *words = answers[row->status].words;
 	char text[2 * COMMENT_SHOWN];

@@ -94,13 +94,13 @@ static int add_rule(struct automation *a, struct text origin, const struct rule 
 	int e;
 
 	if (a->n_rules == RULES_MAX)
-		return refuse(why, REFUSE_LIMIT, "there are more than %d rules in all", RULES_MAX);
+		return refuse(why, REFUSE_LIMIT, "more than %d rules", RULES_MAX);
 	e = make_room(a) ?: rule_new(a, origin, in, &r, why);
 	if (e != 0)
 		return e;
 	if (find_key(&a->rules, r->key)) {
 		rule_unref(r);
-		return refuse(why, REFUSE_CONFLICT, "there is another rule of that name");
+		return refuse(why, REFUSE_CONFLICT, "duplicate rule name");
 	}
 	carry_over(r, find_key(old, r->key));
 	list_append(&a->rules, &r->link);

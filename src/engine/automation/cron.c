@@ -137,7 +137,7 @@ static int parse_range(const struct field *f, struct text t, int *low, int *high
 	if (r == 0 && f->names == day_names && *high == 0 && *low > 0)
 		*high = 7;
 	if (r == 0 && *high < *low)
-		r = refuse_part(why, f, t, "ends before it begins");
+		r = refuse_part(why, f, t, "range ends before it starts");
 	return r;
 }
 
@@ -153,9 +153,9 @@ static int parse_part(const struct field *f, struct text t, uint64_t *set, struc
 	if (r != 0)
 		return r;
 	if (stepped && (!parse_digits(rest, &step) || step == 0))
-		return refuse_part(why, f, t, "a step is a number above 0");
+		return refuse_part(why, f, t, "step must be a number above 0");
 	if (stepped && !text_is(range, "*") && !memchr(range.data, '-', range.len))
-		return refuse_part(why, f, t, "a step needs a range: '*/n' or 'a-b/n'");
+		return refuse_part(why, f, t, "step requires a range: '*/n' or 'a-b/n'");
 	for (int i = low; i <= high; i += step)
 		*set |= UINT64_C(1) << (f->names == day_names ? i % 7 : i);
 	return 0;
@@ -191,10 +191,10 @@ static int expand(struct text *expression, struct why *why)
 			return 0;
 		}
 	}
-	return refuse_field(why, "cron",
-			    "cron: '%.*s' is not known; there are @hourly, @daily, "
-			    "@weekly, @monthly and @yearly",
-			    word.len < 40 ? (int)word.len : 40, word.data);
+	return refuse_field(
+		why, "cron",
+		"cron: unknown '%.*s': use @hourly, @daily, @weekly, @monthly or @yearly",
+		word.len < 40 ? (int)word.len : 40, word.data);
 }
 
 static unsigned count_words(struct text t)
@@ -213,12 +213,13 @@ int cron_parse(struct text expression, struct cron *ret_cron, struct why *why)
 
 	if (expression.len > EXPRESSION_MAX ||
 	    (expression.len > 0 && memchr(expression.data, '\0', expression.len)))
-		return refuse_field(why, "cron", "cron: the expression is too long, or not text");
+		return refuse_field(why, "cron",
+				    "cron: the expression is too long or not valid text");
 	r = expand(&expression, why);
 	if (r == 0 && count_words(expression) != N_FIELDS)
 		r = refuse_field(why, "cron",
-				 "cron: there are %u fields, not minute, hour, day of month, month "
-				 "and day of week",
+				 "cron: %u fields; expected 5: minute, hour, day of month, month, "
+				 "day of week",
 				 count_words(expression));
 	for (unsigned i = 0; r == 0 && i < N_FIELDS; i++) {
 		struct text word = take_word(&expression);

@@ -285,7 +285,7 @@ void rule_run(struct live_rule *r, automation_done_fn fn, void *arg)
 	struct why why = {.text = ""};
 
 	if (!f) {
-		fn(arg, refuse(&why, REFUSE_LIMIT, "too many rules are at work"), &why);
+		fn(arg, refuse(&why, REFUSE_LIMIT, "too many rules are running"), &why);
 		return;
 	}
 	f->fn = fn;

@@ -261,7 +261,7 @@ static int change_old(struct job_change *c, struct connection *db)
 
 	if (r == 0 && !changed)
 		r = refuse(&c->why, REFUSE_CONFLICT,
-			   "job %s was changed meanwhile; look at it again", c->id);
+			   "job %s was changed in the meantime; read it again and retry", c->id);
 	return r;
 }
 
@@ -366,13 +366,13 @@ static int check_data(const struct value *data, struct why *why)
 	int r;
 
 	if (!data || data->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "a job is an object");
+		return refuse(why, REFUSE_PARAMS, "job must be an object");
 	buf_init(&packed, JOB_BYTES_MAX);
 	value_pack(&packed, data);
 	r = packed.err;
 	buf_done(&packed);
 	return r == -EMSGSIZE
-		       ? refuse(why, REFUSE_TOO_LARGE, "a job has at most %d bytes", JOB_BYTES_MAX)
+		       ? refuse(why, REFUSE_TOO_LARGE, "job is larger than %d bytes", JOB_BYTES_MAX)
 		       : r;
 }
 
@@ -401,7 +401,7 @@ static int make(struct jobs *jobs, const char *id, const struct value *data,
 static int check_service(const struct jobs *jobs, struct why *why)
 {
 	if (!jobs || !jobs->opts.automation)
-		return refuse(why, REFUSE_UNAVAILABLE, "there is no automation");
+		return refuse(why, REFUSE_UNAVAILABLE, "automation is not running");
 	return 0;
 }
 
@@ -413,7 +413,7 @@ void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg)
 	int r = check_service(jobs, &why);
 
 	if (r == 0 && jobs->n >= JOBS_MAX)
-		r = refuse(&why, REFUSE_LIMIT, "there are %d jobs already", JOBS_MAX);
+		r = refuse(&why, REFUSE_LIMIT, "too many jobs (limit %d)", JOBS_MAX);
 	if (r == 0) {
 		name_job(id, clock_utc_ms());
 		r = make(jobs, id, data, &job, &why);

@@ -73,10 +73,11 @@ static int check(struct live_rule *r, struct why *why)
 	const struct rule *d = &r->def;
 
 	if (d->id.len == 0 || d->id.len > RULE_ID_MAX)
-		return refuse_field(why, "id", "a rule's id has 1 to %d bytes", RULE_ID_MAX);
+		return refuse_field(why, "id", "rule id must have 1 to %d bytes", RULE_ID_MAX);
 	for (size_t i = 0; i < d->id.len; i++) {
 		if ((unsigned char)d->id.data[i] < ' ')
-			return refuse_field(why, "id", "a rule's id has no control characters");
+			return refuse_field(why, "id",
+					    "rule id must not contain control characters");
 	}
 	if (has_nul(d->project))
 		return refuse_field(why, "project", "project has a NUL byte");
@@ -91,10 +92,10 @@ static int check(struct live_rule *r, struct why *why)
 static int check_paths(const struct rule *d, struct why *why)
 {
 	if (d->paths.n == 0)
-		return refuse_field(why, "watch", "no folder to watch");
+		return refuse_field(why, "watch", "watch: no folder given");
 	if (d->paths.n > RULE_PATHS_MAX || d->ignore.n > RULE_NAMES_MAX ||
 	    d->extensions.n > RULE_NAMES_MAX)
-		return refuse_field(why, "watch", "more than %d folders, or %d names",
+		return refuse_field(why, "watch", "watch: more than %d folders or %d names",
 				    RULE_PATHS_MAX, RULE_NAMES_MAX);
 	for (unsigned i = 0; i < d->paths.n; i++) {
 		struct text path = d->paths.items[i];
@@ -149,10 +150,11 @@ static bool begins(struct text t, const char *with)
 static int check_webhook(const struct rule *d, struct why *why)
 {
 	if (!begins(d->url, "http://") && !begins(d->url, "https://"))
-		return refuse_field(why, "webhook", "a webhook is http:// or https://");
+		return refuse_field(why, "webhook", "webhook must start with http:// or https://");
 	if (d->forbidden)
-		return refuse_field(why, "webhook",
-				    "project.webhooks of koine.conf does not allow its address");
+		return refuse_field(
+			why, "webhook",
+			"webhook address is not allowed by [project] webhooks in koine.conf");
 	return 0;
 }
 
@@ -161,7 +163,7 @@ static int check_task(const struct rule *d, struct why *why)
 	if (!isfinite(d->priority))
 		return refuse_field(why, "priority", "priority must be a number");
 	if (d->prompt.len > PROMPT_MAX)
-		return refuse_field(why, "prompt", "prompt is over 1 MiB");
+		return refuse_field(why, "prompt", "prompt is larger than 1 MiB");
 	return 0;
 }
 

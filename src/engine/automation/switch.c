@@ -121,7 +121,7 @@ static int throw_switch(struct toggle *t, struct text project, struct why *why)
 		project = TEXT("");
 	if (project.len > STORE_FOLDER_MAX || memchr(project.data, '\0', project.len))
 		return refuse_field(why, "project",
-				    "a project is a folder of at most %d bytes, without NUL",
+				    "project must be a folder of at most %d bytes, without NUL",
 				    STORE_FOLDER_MAX);
 	s = switch_get(t->automation, project);
 	if (!s || rule_key(&t->arena, project, TEXT(""), &t->key) != 0)

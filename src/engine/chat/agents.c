@@ -23,7 +23,7 @@ int chat_check_agent(const struct chat *chat, struct text name, const char *fiel
 {
 	if (chat_find_agent(chat, name))
 		return 0;
-	return refuse_field(why, field, "there is no agent '%.*s'", TEXT_ARGS(text_cut(name, 60)));
+	return refuse_field(why, field, "agent not found: '%.*s'", TEXT_ARGS(text_cut(name, 60)));
 }
 
 struct agent *chat_agent(const struct chat *chat, struct text name)
@@ -110,7 +110,7 @@ static int choose_default(struct chat_roster *r, const char *name, struct why *w
 			r->agent = r->members[i].agent;
 	}
 	if (name && !r->agent)
-		return refuse(why, REFUSE_NOT_FOUND, "there is no agent '%.60s'", name);
+		return refuse(why, REFUSE_NOT_FOUND, "agent not found: '%.60s'", name);
 	return 0;
 }
 
@@ -128,7 +128,7 @@ int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, 
 		n_new += roster->members[i].own;
 	if (r == 0 && chat->n_agents + n_new > CHAT_AGENTS_MAX)
 		r = refuse(why, REFUSE_LIMIT,
-			   "the agents were changed too often; a restart takes the new ones");
+			   "agents were reloaded too often; restart koined to use the new ones");
 	if (r != 0) {
 		free_roster(roster);
 		return r;

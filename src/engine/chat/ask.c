@@ -17,14 +17,16 @@ int chat_check_room(struct chat *chat, struct text id, struct why *why)
 	if (chat->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (chat->n_errands >= CHAT_TURNS_MAX)
-		return refuse(why, REFUSE_LIMIT, "%d turns are under way already", CHAT_TURNS_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many turns are running (limit %d)",
+			      CHAT_TURNS_MAX);
 	if (chat->bytes >= CHAT_BYTES_MAX)
-		return refuse(why, REFUSE_LIMIT, "the turns under way hold %zu bytes already",
-			      chat->bytes);
+		return refuse(why, REFUSE_LIMIT,
+			      "running turns hold too much memory (limit %zu bytes)", chat->bytes);
 	if (c && c->destroy)
-		return refuse(why, REFUSE_CONFLICT, "'%s' is being ended", c->id);
+		return refuse(why, REFUSE_CONFLICT, "conversation '%s' is being deleted", c->id);
 	if (c && c->n_waiting >= CHAT_WAITING_MAX)
-		return refuse(why, REFUSE_LIMIT, "%d turns wait in this conversation already",
+		return refuse(why, REFUSE_LIMIT,
+			      "too many turns wait in this conversation (limit %d)",
 			      CHAT_WAITING_MAX);
 	return 0;
 }
@@ -38,7 +40,7 @@ static int check_results(const struct chat_ask *ask, struct why *why)
 		for (unsigned k = 0; k < i; k++) {
 			if (text_equal(ask->results[i].call_id, ask->results[k].call_id))
 				return refuse_field(why, "tool_results",
-						    "two results for one call");
+						    "duplicate result for one call");
 		}
 	}
 	return 0;
@@ -108,7 +110,7 @@ static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text 
 		return r;
 	c = conversation_find(chat, id);
 	if (c && ask->request_id.data && find_turn(c, ask->request_id))
-		return refuse_field(why, "request_id", "request_id is in progress already: %.*s",
+		return refuse_field(why, "request_id", "request_id is already in progress: %.*s",
 				    TEXT_ARGS(ask->request_id));
 	return 0;
 }

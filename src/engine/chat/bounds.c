@@ -141,8 +141,8 @@ static int join(struct resolver *r, const char *what, struct text path, struct t
 
 	if ((path.len > 0 && memchr(path.data, '\0', path.len)) ||
 	    (path.len > 0 && memchr(path.data, '\n', path.len)))
-		return refuse_field(r->why, what, "%s has a character that a path cannot have",
-				    what);
+		return refuse_field(r->why, what,
+				    "%s has a character that is not allowed in a path", what);
 	if (path.len + (relative ? base.len + 1 : 0) > room)
 		return refuse_field(r->why, what, "%s is longer than %zu bytes", what, room);
 	if (relative && base.data) {
@@ -168,8 +168,8 @@ static int find_real(struct resolver *r, const char *what, const char *path, str
 	if (!real)
 		return refuse_field(r->why, what, "%s: %s: %s", what, path, strerror(errno));
 	if (strchr(real, '\n'))
-		return refuse_field(r->why, what, "%s has a character that a path cannot have",
-				    what);
+		return refuse_field(r->why, what,
+				    "%s has a character that is not allowed in a path", what);
 	return arena_copy_text(r->arena, text_of(real), ret);
 }
 

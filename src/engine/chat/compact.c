@@ -307,7 +307,7 @@ static void begin(struct errand *e)
 	int r = 0;
 
 	if (k->must_exist && c->seq == 0)
-		r = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
+		r = refuse(&why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
 	if (r == 0)
 		r = errand_choose_agent(e, &why);
 	if (r == 0) {

@@ -382,8 +382,8 @@ static void count_now(const struct live_conversation *c, bool must_exist, chat_c
 	struct why why = {0};
 
 	if (must_exist && c->seq == 0) {
-		fn(arg, refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id),
-		   NULL, &why);
+		fn(arg, refuse(&why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id), NULL,
+		   &why);
 		return;
 	}
 	window_count(c, &counts);

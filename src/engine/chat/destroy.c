@@ -45,7 +45,7 @@ static void destroy_finished(struct work *w, int result)
 	struct why why = {0};
 
 	if (result == 0 && !d->found)
-		result = refuse(&why, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
+		result = refuse(&why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
 	c->destroy = NULL;
 	c->stale = true;
 	/* Update the conversation first: the callback may ask for it again at once. */
@@ -77,7 +77,7 @@ static void destroy_go(struct chat_wait *w, int result, const struct why *why)
 	struct why no = *why;
 
 	if (result == 0 && (c->seq == 0 || c->destroy))
-		result = refuse(&no, REFUSE_NOT_FOUND, "there is no conversation '%s'", c->id);
+		result = refuse(&no, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
 	if (result != 0) {
 		destroy_done(d, result, &no);
 		return;

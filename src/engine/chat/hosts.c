@@ -79,7 +79,8 @@ static int check_loaded(const struct errand *e, const struct lease *l, struct co
 
 int refuse_lost(struct why *why)
 {
-	return refuse(why, REFUSE_UNAVAILABLE, "this host has lost the database: it runs nothing");
+	return refuse(why, REFUSE_UNAVAILABLE,
+		      "this host has lost the database and runs nothing until it is back");
 }
 
 int lease_take(const struct errand *e, const struct lease *l, struct connection *db,

@@ -95,7 +95,7 @@ int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 	if (r != 0 || found)
 		return r;
 	if (!text_is(conversation, CHAT_DEFAULT))
-		return refuse(why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
+		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
 			      TEXT_ARGS(conversation));
 	r = store_conversation_add(db, &row, &seq);
 	if (r == 0)
@@ -211,7 +211,7 @@ int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conv
 	if (found)
 		return read_page(db, a, row.seq, page);
 	if (must_exist)
-		return refuse(why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
+		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
 			      TEXT_ARGS(id));
 	*page = (struct message_page) {.offset = page->offset, .limit = page->limit};
 	return 0;
@@ -224,8 +224,8 @@ int conversation_find_ended(struct connection *db, struct arena *a, int64_t numb
 	int r = store_conversation_find_ended(db, number, a, ret_row, &found);
 
 	if (r == 0 && !found)
-		return refuse(why, REFUSE_NOT_FOUND,
-			      "no conversation that was ended has number %lld", (long long)number);
+		return refuse(why, REFUSE_NOT_FOUND, "ended conversation not found: number %lld",
+			      (long long)number);
 	return r;
 }
 

@@ -138,7 +138,7 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 	if (r != 0)
 		return r;
 	if (!rec->found && t->ask.must_exist)
-		return refuse(&rec->why, REFUSE_NOT_FOUND, "there is no conversation '%.*s'",
+		return refuse(&rec->why, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
 			      TEXT_ARGS(id));
 	if (!rec->found) {
 		rec->row = (struct conversation) {

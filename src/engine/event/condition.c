@@ -260,16 +260,16 @@ static int check(const struct event_condition *c, struct pattern **ret_pattern, 
 	double number;
 
 	if (c->field.len == 0)
-		return refuse_field(why, "conditions", "a condition names no field");
+		return refuse_field(why, "conditions", "condition has no field");
 	if (!op)
 		return refuse_field(why, "conditions",
-				    "unknown operator '%.*s'; there are eq, neq, contains, "
-				    "matches, gt, lt, gte, lte, exists and not_exists",
+				    "unknown operator '%.*s': use eq, neq, contains, matches, gt, "
+				    "lt, gte, lte, exists or not_exists",
 				    TEXT_ARGS(text_cut(c->operator, 40)));
 	if (op->holds == matches)
 		return pattern_new(value_text(c->value), ret_pattern, why);
 	if (op->holds == compares && !read_number(c->value, &number))
-		return refuse_field(why, "conditions", "'%s' compares with a number", op->name);
+		return refuse_field(why, "conditions", "operator '%s' requires a number", op->name);
 	return 0;
 }
 

@@ -495,11 +495,11 @@ static int check_agent(const struct extracts_opts *opts, struct why *why)
 	struct agent *a = chat_agent(opts->chat, text_of(opts->agent));
 
 	if (!a)
-		return refuse(why, REFUSE_PARAMS, "memory.extract: there is no agent '%.60s'",
+		return refuse(why, REFUSE_PARAMS, "memory.extract: agent not found: '%.60s'",
 			      opts->agent);
 	if (a->ops->quotes_only)
 		return refuse(why, REFUSE_PARAMS,
-			      "memory.extract: agent '%.60s' writes nothing of its own",
+			      "memory.extract: agent '%.60s' only quotes and cannot extract facts",
 			      opts->agent);
 	return a->ops->check_bounds ? a->ops->check_bounds(a, &nothing, why) : 0;
 }

@@ -17,7 +17,7 @@ bool memory_names_somebody(const struct memory_asker *by)
 int memory_check_asker(const struct memory_asker *by, struct why *why)
 {
 	if (by->this_chat && by->chat.len == 0)
-		return refuse_field(why, "this_chat", "this_chat needs a chat_id");
+		return refuse_field(why, "this_chat", "this_chat requires chat_id");
 	return 0;
 }
 

@@ -63,8 +63,8 @@ int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct
 	if (known != 0) {
 		if (e->dim_changed_ms && now - e->dim_changed_ms < DIM_CHANGE_MS)
 			return refuse(why, REFUSE_CONFLICT,
-				      "vectors have %u numbers now, and had %u just before", dim,
-				      known);
+				      "the model now returns vectors of %u numbers, before of %u",
+				      dim, known);
 		log_info("embedding model changed, re-embedding memories", "model=%s dim=%u was=%u",
 			 e->name, dim, known);
 		e->dim_changed_ms = now;

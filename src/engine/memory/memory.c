@@ -320,7 +320,8 @@ int memory_find_by_id(struct connection *c, const struct store_scope *scope, str
 
 int memory_refuse_prefix(struct text id, struct why *why)
 {
-	return refuse(why, REFUSE_CONFLICT, "more than one memory begins with '%.*s'",
+	return refuse(why, REFUSE_CONFLICT,
+		      "ambiguous memory id '%.*s': more than one memory begins with it",
 		      TEXT_ARGS(id));
 }
 
@@ -427,7 +428,7 @@ static int check_new(const struct memory_new *in, struct why *why)
 	if (r == 0)
 		r = check_importance(in->importance, why);
 	if (r == 0 && in->n_subjects > MEMORY_SUBJECTS_MAX)
-		r = refuse_field(why, "subjects", "subjects are more than %d", MEMORY_SUBJECTS_MAX);
+		r = refuse_field(why, "subjects", "more than %d subjects", MEMORY_SUBJECTS_MAX);
 	return r;
 }
 

@@ -50,14 +50,14 @@ int vectors_check_list(const char *name, const struct text *texts, unsigned n, s
 	if (n == 0)
 		return refuse_field(why, name, "%s is required", name);
 	if (n > VECTORS_TEXTS_MAX)
-		return refuse_field(why, name, "%s has more than %d texts", name,
+		return refuse_field(why, name, "%s has more than %d strings", name,
 				    VECTORS_TEXTS_MAX);
 	for (unsigned i = 0; i < n; i++) {
 		if (texts[i].len == 0)
-			return refuse_field(why, name, "%s has an empty text", name);
+			return refuse_field(why, name, "%s has an empty string", name);
 		if (texts[i].len > VECTORS_TEXT_MAX)
-			return refuse_field(why, name, "%s has a text of more than %d bytes", name,
-					    VECTORS_TEXT_MAX);
+			return refuse_field(why, name, "%s has a string of more than %d bytes",
+					    name, VECTORS_TEXT_MAX);
 	}
 	return 0;
 }
@@ -82,10 +82,10 @@ static int judge(const struct embeddings_answer *a, struct why *why)
 	case EMBEDDINGS_OK:
 		break;
 	case EMBEDDINGS_REFUSED:
-		return refuse(why, REFUSE_PARAMS, "the model does not take the texts: %s", a->text);
+		return refuse(why, REFUSE_PARAMS, "the model rejected the input: %s", a->text);
 	case EMBEDDINGS_LATER:
 	case EMBEDDINGS_WRONG:
-		return refuse(why, REFUSE_UNAVAILABLE, "the model does not answer: %s", a->text);
+		return refuse(why, REFUSE_UNAVAILABLE, "no response from the model: %s", a->text);
 	}
 	return 0;
 }
@@ -97,7 +97,7 @@ static int keep_answer(struct vectors_ask *q, struct text body, struct why *why)
 	q->n_bytes += body.len;
 	if (q->n_bytes > ANSWERS_MAX)
 		return refuse(why, REFUSE_TOO_LARGE,
-			      "the vectors of so many texts are more than %d bytes", ANSWERS_MAX);
+			      "the vectors would exceed %d bytes; send fewer strings", ANSWERS_MAX);
 	b->answer.data = arena_copy(q->arena, body.data, body.len);
 	b->answer.len = body.len;
 	return b->answer.data ? 0 : -ENOMEM;
@@ -140,9 +140,9 @@ int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, 
 	int r;
 
 	if (e->stopping)
-		return refuse(why, REFUSE_STOPPING, "the daemon stops");
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (e->n_guests >= VECTORS_ASKS_MAX)
-		return refuse(why, REFUSE_LIMIT, "%u requests wait for the model already",
+		return refuse(why, REFUSE_LIMIT, "too many requests wait for the model (limit %u)",
 			      VECTORS_ASKS_MAX);
 	if (!q)
 		return -ENOMEM;

@@ -35,11 +35,11 @@ int memory_wait_check(const struct memory_wait *w, struct why *why)
 	if (w->result == REFUSE_CANCELLED)
 		return refuse(why, REFUSE_CANCELLED, "cancelled");
 	if (w->result == REFUSE_LIMIT && w->crowded)
-		return refuse(why, REFUSE_LIMIT, "%d searches wait for an index already",
+		return refuse(why, REFUSE_LIMIT, "too many searches wait for an index (limit %d)",
 			      MEMORY_WAITS_MAX);
 	if (w->result == REFUSE_LIMIT)
 		return refuse(why, REFUSE_LIMIT,
-			      "these memories do not fit into an index of %zu bytes",
+			      "these memories exceed the index limit of %zu bytes",
 			      w->builder->memories->indexes->max_bytes);
 	return w->result;
 }

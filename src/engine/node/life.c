@@ -134,8 +134,7 @@ int node_set_clock(struct node *n)
 static int refuse_taken(const struct node *n, struct why *why)
 {
 	return refuse(why, REFUSE_CONFLICT,
-		      "another koined is host '%.*s' of %s: give this one another name with"
-		      " [host] name",
+		      "another koined is already host '%.*s' of %s: set another [host] name here",
 		      TEXT_ARGS(n->us.name), store_path(n->store));
 }
 

@@ -87,7 +87,7 @@ int node_forget(struct node *n, struct text name, struct why *why)
 	int r = n ? store_host_forget(store_writer(n->store), name, &found) : 0;
 
 	if (r == 0 && !found)
-		r = refuse(why, REFUSE_NOT_FOUND, "there is no host '%.*s' that is not alive",
+		r = refuse(why, REFUSE_NOT_FOUND, "host not found or still alive: '%.*s'",
 			   TEXT_ARGS(name));
 	return r;
 }

@@ -43,7 +43,7 @@ static int check_shown(const void *shown, const struct approval *row, struct why
 	approval_digest(row, digest);
 	if (strcmp(digest, p->digest) == 0)
 		return 0;
-	return refuse(why, REFUSE_FORBIDDEN, "what is asked is not what was shown");
+	return refuse(why, REFUSE_FORBIDDEN, "the request differs from what was shown");
 }
 
 static void word_result(int result, const struct approval *row, const struct why *why, char *out,
@@ -148,7 +148,7 @@ static void take_token(struct way *w, const struct notice_answer *a)
 		ignore(w, a, "unknown token", "This button is not known any more.");
 	} else if (state == TOKEN_USED) {
 		ignore(w, a, "used token",
-		       m->outcome[0] ? m->outcome : "This was answered already.");
+		       m->outcome[0] ? m->outcome : "This request was already decided.");
 	} else if (state == TOKEN_LATE) {
 		ignore(w, a, "late token", "Too late: this button does not count any more.");
 	} else if (m->test) {

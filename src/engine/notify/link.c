@@ -73,13 +73,11 @@ static int refuse_unknown(struct notify *n, struct why *why)
 	uint64_t now = clock_steady_ms();
 
 	if (rate_left(&n->wrong, now) > 0)
-		return refuse(why, REFUSE_LIMIT,
-			      "Too many links were wrong. Try again in a minute.");
+		return refuse(why, REFUSE_LIMIT, "Too many invalid links. Try again in a minute.");
 	rate_note(&n->wrong, now);
 	log_caused(LOG_LEVEL_INFO, "reply ignored", "reason=unknown link");
 	return refuse(why, REFUSE_NOT_FOUND,
-		      "This link is not known. It was changed on its way, or koined has sent newer "
-		      "ones since.");
+		      "Unknown link. It was altered, or koined has sent a newer one.");
 }
 
 static int refuse_this(struct found *f, enum refusal code, const char *reason, const char *words,
@@ -96,7 +94,7 @@ static int find(struct notify *n, struct text token, struct found *ret, struct w
 	bool is = false;
 
 	if (!n || n->stopping)
-		return refuse(why, REFUSE_UNAVAILABLE, "koined takes no answers now.");
+		return refuse(why, REFUSE_UNAVAILABLE, "koined cannot accept decisions now.");
 	list_for_each (at, following, &n->ways) {
 		is = find_in(list_entry(at, struct way, link), token, clock_utc_ms(), ret);
 		if (is)
@@ -106,10 +104,10 @@ static int find(struct notify *n, struct text token, struct found *ret, struct w
 		return refuse_unknown(n, why);
 	if (ret->state == TOKEN_USED || ret->message->outcome[0])
 		return refuse_this(ret, REFUSE_CONFLICT, "answered link",
-				   "This was answered already.", why);
+				   "This request was already decided.", why);
 	if (ret->state == TOKEN_LATE)
-		return refuse_this(ret, REFUSE_FORBIDDEN, "late link",
-				   "Too late: this link does not count any more.", why);
+		return refuse_this(ret, REFUSE_FORBIDDEN, "late link", "This link has expired.",
+				   why);
 	return 0;
 }
 

@@ -34,8 +34,7 @@ static void on_timer(void *arg)
 
 	if (!t->over)
 		r = refuse(&t->why, REFUSE_TIMEOUT, "%s",
-			   t->sent ? "it was sent, but nobody pressed a button"
-				   : "it was not sent in time");
+			   t->sent ? "sent, but no button was pressed" : "not sent in time");
 	why = t->why;
 	fn(fn_arg, r, &result, &why);
 	test_free(t);
@@ -60,7 +59,7 @@ void test_sent(struct notify_test *t)
 
 void test_failed(struct notify_test *t, const char *what)
 {
-	end(t, refuse(&t->why, REFUSE_UNAVAILABLE, "it could not be sent: %s", what));
+	end(t, refuse(&t->why, REFUSE_UNAVAILABLE, "could not be sent: %s", what));
 }
 
 void test_pressed(struct notify_test *t, enum approval_status decision, const char *by)
@@ -115,13 +114,13 @@ static int check(const struct notify *n, const struct way *w, struct text name, 
 	list_for_each (at, following, &n->tests)
 		count++;
 	if (!w)
-		return refuse(why, REFUSE_NOT_FOUND, "no notifier '%.*s' in the settings",
+		return refuse(why, REFUSE_NOT_FOUND, "notifier not found in the settings: '%.*s'",
 			      TEXT_ARGS(text_cut(name, 40)));
 	if (!w->notifier)
 		return refuse(why, REFUSE_UNAVAILABLE, "notifier '%s' is off: %.120s", w->name,
 			      w->error);
 	if (count >= TESTS_MAX)
-		return refuse(why, REFUSE_LIMIT, "%d tests are under way", TESTS_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many tests (limit %d)", TESTS_MAX);
 	return 0;
 }
 

@@ -62,11 +62,11 @@ int notify_check_rule(const struct notify_rule *rule, struct why *why)
 		item = trim(item);
 		if (item.len == 0 || item.len >= NOTIFY_TYPE_LEN || ++n > NOTIFY_TYPES_MAX)
 			r = refuse_field(why, "on",
-					 "on has 1 to %d types of events, with commas in between",
+					 "on must have 1 to %d event types, separated by commas",
 					 NOTIFY_TYPES_MAX);
 	}
 	if (r == 0 && n == 0)
-		r = refuse_field(why, "on", "on names no type of event");
+		r = refuse_field(why, "on", "on has an unknown event type");
 	if (r == 0 && rule->per_minute > RATE_MAX)
 		r = refuse_field(why, "per_minute", "per_minute is at most %d", RATE_MAX);
 	return r == 0 ? check_conditions(rule, why) : r;

@@ -44,8 +44,7 @@ struct process *process_find(const struct processes *p, struct text id)
 
 int process_forbidden(struct why *why)
 {
-	return refuse(why, REFUSE_FORBIDDEN,
-		      "processes are not allowed here ([gateway] process = yes does)");
+	return refuse(why, REFUSE_FORBIDDEN, "processes are off (set [gateway] process = yes)");
 }
 
 int process_unknown(struct text id, struct why *why)
@@ -371,7 +370,8 @@ int process_run(struct processes *all, const struct process_new *in, struct proc
 	if (all->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (all->n_running >= PROCESS_RUNNING_MAX)
-		return refuse(why, REFUSE_LIMIT, "%d processes run already", PROCESS_RUNNING_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many processes (limit %d)",
+			      PROCESS_RUNNING_MAX);
 	forget_oldest(all);
 	r = process_new(all, in, &p, why);
 	if (r != 0)
@@ -405,9 +405,9 @@ int process_feed(struct process *p, struct text data, bool eof, struct why *why)
 	if (r == 0 && eof)
 		r = console_end_input(p->console);
 	if (r == -EPIPE)
-		return refuse(why, REFUSE_CONFLICT, "%s reads nothing any more", p->id);
+		return refuse(why, REFUSE_CONFLICT, "%s has closed its input", p->id);
 	if (r == -ENOBUFS)
-		return refuse(why, REFUSE_LIMIT, "%s has not read what was written before", p->id);
+		return refuse(why, REFUSE_LIMIT, "%s has not read its earlier input yet", p->id);
 	return r;
 }
 

@@ -150,7 +150,8 @@ static int check_common(const struct processes *p, struct why *why)
 	if (p->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (p->n_asks >= PROCESS_ASKS_MAX)
-		return refuse(why, REFUSE_LIMIT, "%d wait for approval already", PROCESS_ASKS_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many processes wait for approval (limit %d)",
+			      PROCESS_ASKS_MAX);
 	return 0;
 }
 

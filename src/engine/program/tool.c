@@ -238,7 +238,7 @@ static int check_keys(const struct value *input, struct why *why)
 	e = value_find_twice(&scratch, input, &key);
 	arena_done(&scratch);
 	if (e == 0 && key.data)
-		e = refuse(why, REFUSE_PARAMS, "the input of a tool has '%.*s' twice",
+		e = refuse(why, REFUSE_PARAMS, "duplicate key '%.*s' in the tool's input",
 			   TEXT_ARGS(text_cut(key, 64)));
 	return e;
 }
@@ -250,9 +250,10 @@ static int check(const struct tools *t, const struct tool_ask *ask, struct why *
 	if (t->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (t->n_runs >= TOOL_RUNS_MAX)
-		return refuse(why, REFUSE_LIMIT, "%d tools run already", TOOL_RUNS_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many tools are running (limit %d)",
+			      TOOL_RUNS_MAX);
 	if (!ask->input || ask->input->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "the input of a tool is an object");
+		return refuse(why, REFUSE_PARAMS, "the tool's input must be an object");
 	return check_keys(ask->input, why);
 }
 
@@ -381,7 +382,7 @@ int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct wh
 	list_init(&t->runs);
 	r = open_folder(t, opts->folder, why);
 	if (r == 0 && (opts->allowed & in_folder) && t->folder_fd < 0)
-		r = refuse(why, REFUSE_PARAMS, "exec, read, write and edit need a folder");
+		r = refuse(why, REFUSE_PARAMS, "exec, read, write and edit require a folder");
 	if (r != 0) {
 		tools_free(t);
 		return r;

@@ -130,7 +130,7 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 	if (e == 0 && r->workdir.len > 0)
 		e = tool_path_folder(r, r->workdir, &cwd, why);
 	if (e == 0 && !t->opts.owner)
-		e = refuse(why, REFUSE_UNAVAILABLE, "nobody looks after programs");
+		e = refuse(why, REFUSE_UNAVAILABLE, "the program supervisor is not running");
 	if (e == 0)
 		e = supervisor_mark(t->opts.owner, r->mark);
 	if (e == 0)

@@ -25,7 +25,7 @@ static int say(struct tool_run *r, struct buf *answer, struct tool_result *ret, 
 	int e = answer->err;
 
 	if (e == -EMSGSIZE)
-		e = refuse(why, REFUSE_TOO_LARGE, "the answer is larger than %zu bytes",
+		e = refuse(why, REFUSE_TOO_LARGE, "the result is larger than %zu bytes",
 			   answer->max);
 	if (e == 0)
 		e = arena_copy_text(&r->arena,

@@ -23,7 +23,7 @@ static int relative(const struct tools *t, struct text path, struct text *ret, s
 	size_t n = strlen(t->folder);
 
 	if (path.len > PATH_MAX || memchr(path.data, '\0', path.len))
-		return refuse_field(why, "path", "that is no path");
+		return refuse_field(why, "path", "invalid path");
 	if (path.data[0] == '/') {
 		bool below = path.len >= n && memcmp(path.data, t->folder, n) == 0 &&
 			     (path.len == n || path.data[n] == '/' || n == 1);
@@ -58,7 +58,7 @@ int tool_path_cannot(int error, const char *path, struct why *why)
 	case ENOENT:
 		return refuse(why, REFUSE_NOT_FOUND, "file does not exist: %s", path);
 	case ELOOP:
-		return refuse(why, REFUSE_FORBIDDEN, "a symbolic link is not followed: %s", path);
+		return refuse(why, REFUSE_FORBIDDEN, "symbolic links are not followed: %s", path);
 	case ENOTDIR:
 		return refuse(why, REFUSE_FORBIDDEN, "not a folder, or a symbolic link: %s", path);
 	case EISDIR:
@@ -93,7 +93,8 @@ static int take_name(struct tool_path *p, struct text name, struct why *why)
 	if (text_is(name, ".."))
 		return refuse(why, REFUSE_FORBIDDEN, "path is outside the working folder");
 	if (name.len > NAME_MAX)
-		return refuse_field(why, "path", "a name in it is longer than %d bytes", NAME_MAX);
+		return refuse_field(why, "path", "a path component is longer than %d bytes",
+				    NAME_MAX);
 	memcpy(p->name, name.data, name.len);
 	p->name[name.len] = '\0';
 	return 0;

@@ -50,11 +50,10 @@ static int check_prompts(const struct session_new *in, struct why *why)
 {
 	/* They become one argument. */
 	if (in->append_system_prompt.len + in->custom_instructions.len > PROMPT_MAX)
-		return refuse_field(
-			why, "custom_instructions",
-			"custom_instructions and append_system_prompt have more than %d "
-			"bytes together",
-			PROMPT_MAX);
+		return refuse_field(why, "custom_instructions",
+				    "custom_instructions and append_system_prompt together are "
+				    "larger than %d bytes",
+				    PROMPT_MAX);
 	if (in->max_turns < 0 || in->max_turns > INT32_MAX)
 		return refuse_field(why, "max_turns", "max_turns must be between 0 and %d",
 				    INT32_MAX);
@@ -145,12 +144,12 @@ static int check_room(const struct sessions *s, struct why *why)
 		return refuse(why, REFUSE_STOPPING, "the daemon is stopping");
 	if (s->n_drains > 0)
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "koined is draining before a stop: no session starts");
+			      "koined is draining before a stop: no new sessions");
 	if (!node_allows(s->opts.node))
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "this host has lost the database: it runs nothing");
+			      "this host has lost the database and runs nothing until it is back");
 	if (sessions_open(s) >= s->opts.parallel)
-		return refuse(why, REFUSE_LIMIT, "%u sessions are running, which is the limit",
+		return refuse(why, REFUSE_LIMIT, "too many sessions are running (limit %u)",
 			      s->opts.parallel);
 	return 0;
 }

@@ -445,9 +445,9 @@ int session_get_observed(struct sessions *s, int lane, struct arena *a, struct t
 	int r = store_observed_find_short(db, id, a, ids, &n);
 
 	if (r == 0 && n > 1)
-		return refuse_field(
-			why, "id", "'%.*s' begins more than one session's id: %.*s and %.*s",
-			TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]), TEXT_ARGS(ids[1]));
+		return refuse_field(why, "id", "ambiguous session id '%.*s': %.*s and %.*s",
+				    TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]),
+				    TEXT_ARGS(ids[1]));
 	if (r == 0)
 		r = store_observed_find(db, n == 1 ? ids[0] : id, a, &row, ret_found);
 	if (r == 0 && *ret_found)

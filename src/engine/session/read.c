@@ -44,9 +44,9 @@ int session_get(struct sessions *s, int lane, struct arena *a, struct text id, b
 	if (short_id)
 		r = store_session_find_short(c, id, a, ids, &n);
 	if (r == 0 && n > 1)
-		return refuse_field(
-			why, "id", "'%.*s' begins more than one session's id: %.*s and %.*s",
-			TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]), TEXT_ARGS(ids[1]));
+		return refuse_field(why, "id", "ambiguous session id '%.*s': %.*s and %.*s",
+				    TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]),
+				    TEXT_ARGS(ids[1]));
 	if (r == 0)
 		r = store_session_find(c, n == 1 ? ids[0] : id, a, ret_row, &found);
 	return r == 0 && !found ? not_found(id, why) : r;

@@ -399,7 +399,7 @@ static int start(struct live_session *l, struct why *why)
 	if (r == 0 && (node_epoch(l->sessions->opts.node) != l->row.epoch ||
 		       !node_allows(l->sessions->opts.node)))
 		r = refuse(why, REFUSE_UNAVAILABLE,
-			   "this host has lost the database: it runs nothing");
+			   "this host has lost the database and runs nothing until it is back");
 	if (r == 0 && l->nobody)
 		r = chat_refuse_work(why, "session");
 	if (r != 0)

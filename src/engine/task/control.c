@@ -10,7 +10,7 @@ enum { LOOKS_MAX = 8 };
 
 static int refuse_several(struct why *why)
 {
-	return refuse_field(why, "project", "several projects have it; name one");
+	return refuse_field(why, "project", "several projects have it; pass project");
 }
 
 static int refuse_ended(const struct task *task, struct why *why)
@@ -72,11 +72,11 @@ static int check_found(const struct lookup *l, struct why *why)
 	if (l->n == 0)
 		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(l->id));
 	if (l->n > 1)
-		return refuse_field(why, "project", "several projects have %.*s; name one",
+		return refuse_field(why, "project", "several projects have %.*s; pass project",
 				    TEXT_ARGS(l->id));
 	if (l->news.found)
 		return refuse(why, REFUSE_CONFLICT,
-			      "Task %.*s was changed on another host; look at it again",
+			      "Task %.*s was changed on another host; read it again and retry",
 			      TEXT_ARGS(l->id));
 	return refuse_ended(&l->found, why);
 }

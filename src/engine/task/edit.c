@@ -34,7 +34,7 @@ struct edit {
 
 static int refuse_begun(struct text id, enum task_state state, struct why *why)
 {
-	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s; only one that waits can be changed",
+	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s; only waiting tasks can be edited",
 		      TEXT_ARGS(id), task_state_name(state));
 }
 
@@ -70,7 +70,7 @@ static int refuse_command(const struct edit *e, struct why *why)
 {
 	const char *field = e->wanted.prompt.data ? "prompt" : "runner";
 
-	return refuse_field(why, field, "Task %.*s is a command: it has no %s that can be changed",
+	return refuse_field(why, field, "Task %.*s is a command: it has no %s to edit",
 			    TEXT_ARGS(e->id), field);
 }
 
@@ -274,7 +274,7 @@ static int check(const struct tasks *t, const struct live *l, const struct task_
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (!in->prompt.data && !in->label.data && !in->runner.data && !in->priority &&
 	    !in->timeout_ms && !in->after && !in->on_host.data && !in->on_label.data)
-		return refuse(why, REFUSE_PARAMS, "nothing to change was given");
+		return refuse(why, REFUSE_PARAMS, "no member to change was given");
 	if (l->task.state != TASK_QUEUED)
 		return refuse_begun(l->task.id, l->task.state, why);
 	return task_check_new(t, &like, why);

@@ -301,7 +301,7 @@ static void wish_finished(struct work *w, int result)
 
 	if (result == -ENOENT)
 		result = refuse(&why, REFUSE_CONFLICT,
-				"Task %.*s was changed on another host; look at it again",
+				"Task %.*s was changed on another host; read it again and retry",
 				TEXT_ARGS(s->row.id));
 	wish_done(s, result, &why);
 }

@@ -43,7 +43,8 @@ struct retry {
 static int refuse_changed(struct retry *q)
 {
 	return refuse(&q->why, REFUSE_CONFLICT,
-		      "Task %.*s was changed on another host; look at it again", TEXT_ARGS(q->id));
+		      "Task %.*s was changed on another host; read it again and retry",
+		      TEXT_ARGS(q->id));
 }
 
 static int find_row(struct retry *q, struct connection *db, struct task *ret_row)
@@ -59,7 +60,7 @@ static int find_row(struct retry *q, struct connection *db, struct task *ret_row
 	if (r != 0)
 		return r;
 	if (n > 1)
-		return refuse_field(&q->why, "project", "several projects have %.*s; name one",
+		return refuse_field(&q->why, "project", "several projects have %.*s; pass project",
 				    TEXT_ARGS(q->id));
 	if (!found && n == 0)
 		return refuse(&q->why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(q->id));
@@ -162,8 +163,7 @@ static int refuse_full(struct retry *q)
 	const struct tasks *t = q->tasks;
 
 	return refuse(&q->why, REFUSE_LIMIT,
-		      "Queue full: %.*s and the tasks that were skipped because of it do not fit "
-		      "into the %u that may wait",
+		      "Queue full: no space for %.*s and its skipped dependents (limit %u)",
 		      TEXT_ARGS(q->id), t->queue);
 }
 

@@ -74,7 +74,7 @@ int task_check_delay(int64_t delay_ms, struct why *why)
 {
 	if (is_time(delay_ms))
 		return 0;
-	return refuse_field(why, "delay", "delay must not be negative, nor more than 100 years");
+	return refuse_field(why, "delay", "delay must be between 0 and 100 years");
 }
 
 static int check_times(const struct task_new *in, struct why *why)
@@ -82,14 +82,14 @@ static int check_times(const struct task_new *in, struct why *why)
 	if (is_time(in->task.timeout_ms) && is_time(in->delay_ms) && is_time(in->task.retry_ms))
 		return 0;
 	return refuse(why, REFUSE_PARAMS,
-		      "timeout, delay and retry must not be negative, nor more than 100 years");
+		      "timeout, delay and retry must be between 0 and 100 years");
 }
 
 static int check_runner(const struct tasks *t, struct text runner, struct why *why)
 {
 	if (!runner.data || text_is(runner, CODING_AGENT) || chat_agent(t->chat, runner))
 		return 0;
-	return refuse_field(why, "runner", "there is no agent '%.*s'",
+	return refuse_field(why, "runner", "agent not found: '%.*s'",
 			    (int)(runner.len < 60 ? runner.len : 60), runner.data);
 }
 
@@ -136,10 +136,10 @@ int task_check_where(const struct tasks *t, struct text host, struct text label,
 	if (label.data && (label.len == 0 || label.len > TASK_NAME_MAX))
 		return refuse_field(why, "on", "on must have 1 to %d bytes", TASK_NAME_MAX);
 	if (label.data && !t->node)
-		return refuse_field(why, "on", "no other host shares this store: labels need some");
+		return refuse_field(why, "on", "on: no other host shares this store");
 	if (!host.data || text_is(host, TASK_ANY_HOST) || node_find(t->node, host))
 		return 0;
-	return refuse_field(why, "host", "there is no host '%.*s'",
+	return refuse_field(why, "host", "host not found: '%.*s'",
 			    (int)(host.len < HOST_NAME_MAX_BYTES ? host.len : HOST_NAME_MAX_BYTES),
 			    host.data);
 }
@@ -197,8 +197,7 @@ int task_check_new(const struct tasks *t, const struct task_new *in, struct why 
 	if (r != 0)
 		return r;
 	if (in->task.after.n > TASK_AFTER_MAX)
-		return refuse_field(why, "after", "more than %d tasks to come after",
-				    TASK_AFTER_MAX);
+		return refuse_field(why, "after", "after: more than %d task ids", TASK_AFTER_MAX);
 	r = check_times(in, why);
 	if (r != 0)
 		return r;
@@ -223,7 +222,7 @@ static int check_project(const struct tasks *t, struct text name, struct why *wh
 	unsigned n;
 
 	if (!p)
-		return refuse_field(why, "project", "there is no project '%.*s' here",
+		return refuse_field(why, "project", "project not found on this host: '%.*s'",
 				    (int)(name.len < 100 ? name.len : 100), name.data);
 	n = (unsigned)p->n[TASK_QUEUED] + p->n_coming;
 	if (p->queue > 0 && n >= p->queue)

@@ -414,11 +414,11 @@ int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, st
 	if (!t)
 		return 0;
 	if (!group.data && parallel == 0)
-		return refuse_field(why, "parallel",
-				    "at least 1 task runs at a time; task.pause stops all");
+		return refuse_field(
+			why, "parallel",
+			"parallel must be at least 1; use task.pause to stop all tasks");
 	if (group.data && (group.len == 0 || group.len > TASK_NAME_MAX))
-		return refuse_field(why, "group", "a group's name has 1 to %d bytes",
-				    TASK_NAME_MAX);
+		return refuse_field(why, "group", "group must have 1 to %d bytes", TASK_NAME_MAX);
 	g = group.data ? group_find(t, group) : NULL;
 	if (group.data && parallel > 0 && !(g && g->parallel > 0) &&
 	    count_limits(t) >= GROUP_LIMITS_MAX)

@@ -184,7 +184,7 @@ static void tell(struct change_waiter *w, int result)
 
 	if (result == REFUSE_CONFLICT)
 		refuse(&why, REFUSE_CONFLICT,
-		       "Task %.*s was changed on another host; look at it again",
+		       "Task %.*s was changed on another host; read it again and retry",
 		       TEXT_ARGS(c->row.id));
 
 	c->fn(c->arg, result, &why);

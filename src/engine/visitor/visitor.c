@@ -149,10 +149,10 @@ int visitor_get(const struct visitors *v, struct text id, const struct visitor *
 		n++;
 	}
 	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "no browser has the id %.*s",
+		return refuse(why, REFUSE_NOT_FOUND, "browser not found: %.*s",
 			      TEXT_ARGS(text_cut(id, 60)));
 	if (n > 1)
-		return refuse_field(why, "id", "%u browsers have an id that begins with %.*s", n,
+		return refuse_field(why, "id", "ambiguous browser id: %u ids begin with %.*s", n,
 				    TEXT_ARGS(text_cut(id, 60)));
 	*ret_visitor = found;
 	return 0;

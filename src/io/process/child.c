@@ -675,8 +675,7 @@ int child_check_allowed(struct why *why)
 {
 	if (!atomic_load(&forbidden))
 		return 0;
-	return refuse(why, REFUSE_FORBIDDEN,
-		      "this daemon starts no programs ([daemon] programs = no)");
+	return refuse(why, REFUSE_FORBIDDEN, "starting programs is off ([daemon] programs = no)");
 }
 
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
@@ -688,7 +687,7 @@ int child_start(struct loop *l, const struct child_opts *opts, struct child **re
 	if (r != 0)
 		return r;
 	if (!opts->argv || !opts->argv[0] || !*opts->argv[0])
-		return refuse(why, REFUSE_NOT_FOUND, "no program was named");
+		return refuse(why, REFUSE_NOT_FOUND, "no program given");
 	r = child_new(l, opts, &c);
 	if (r != 0)
 		return r;

@@ -58,11 +58,11 @@ int confine_check(struct why *why)
 		return 0;
 	if (version < 0)
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "Landlock with ABI %d or newer is needed, and this kernel has none",
+			      "Landlock ABI %d or newer is required, and this kernel has none",
 			      CONFINE_ABI);
 	return refuse(why, REFUSE_UNAVAILABLE,
-		      "Landlock with ABI %d or newer is needed, and this kernel's is %d",
-		      CONFINE_ABI, version);
+		      "Landlock ABI %d or newer is required, and this kernel has %d", CONFINE_ABI,
+		      version);
 }
 
 static int add_rule(int ruleset, int fd)
@@ -104,7 +104,7 @@ static int allow(int ruleset, const char *path, struct why *why)
 	if (fd < 0)
 		return refuse(why, REFUSE_CONFLICT, "%s: %s", path, strerror(errno));
 	if (!is_at(fd, path))
-		return refuse(why, REFUSE_CONFLICT, "%s is not what it was", path);
+		return refuse(why, REFUSE_CONFLICT, "%s has been replaced", path);
 	return add_rule(ruleset, fd);
 }
 

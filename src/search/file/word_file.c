@@ -37,7 +37,7 @@ static void word_file_closep(struct word_file **f)
 static int refuse_reading(const char *path, int error, struct why *why)
 {
 	return refuse(why, error == ENOENT ? REFUSE_NOT_FOUND : REFUSE_UNAVAILABLE,
-		      "cannot read the table of words %s: %s", path, strerror(error));
+		      "cannot read the word table %s: %s", path, strerror(error));
 }
 
 int word_file_open(const char *path, struct word_file **ret_file, struct why *why)

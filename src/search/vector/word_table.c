@@ -77,7 +77,7 @@ uint64_t word_table_checksum(const char *data, size_t len)
 
 static int refuse_table(struct why *why, const char *what)
 {
-	return refuse(why, REFUSE_PARSE, "it is not a table of words: %s", what);
+	return refuse(why, REFUSE_PARSE, "not a word table: %s", what);
 }
 
 static size_t padded(size_t n)
@@ -90,7 +90,8 @@ static int read_head(struct word_table *t, struct text file, size_t *ret_names, 
 	if (file.len < HEAD || memcmp(file.data, "koinewrd", 8) != 0)
 		return refuse_table(why, "it begins otherwise");
 	if (number_at(file.data + 8) != VERSION)
-		return refuse(why, REFUSE_PARSE, "it is a table of words of version %u, not %d",
+		return refuse(why, REFUSE_PARSE,
+			      "word table version %u is not supported (expected %d)",
 			      number_at(file.data + 8), VERSION);
 	t->dim = number_at(file.data + 12);
 	t->n = number_at(file.data + 16);
@@ -99,7 +100,7 @@ static int read_head(struct word_table *t, struct text file, size_t *ret_names, 
 	    t->n > WORD_TABLE_WORDS_MAX || *ret_names > t->n * NAME_MAX_BYTES)
 		return refuse_table(why, "its sizes are out of bounds");
 	if (file.len != padded(HEAD + t->n * (8 + t->dim) + *ret_names))
-		return refuse_table(why, "its length is not what its head says");
+		return refuse_table(why, "the file's length does not match its header");
 	if (long_at(file.data + 24) != word_table_checksum(file.data + HEAD, file.len - HEAD))
 		return refuse_table(why, "its checksum is wrong");
 	return 0;

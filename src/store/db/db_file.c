@@ -82,7 +82,7 @@ static int check_name(const char *path, struct why *why)
 		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
 			      db_file_tail(path));
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return refuse(why, REFUSE_PARAMS, "a store needs the name of a file, not '%s'",
+		return refuse(why, REFUSE_PARAMS, "a store requires a file name, not '%s'",
 			      db_file_tail(path));
 	return 0;
 }
@@ -164,7 +164,7 @@ static int lock(const struct db_file *f, int fd, struct why *why)
 
 static int refuse_lock(struct why *why, const char *lock)
 {
-	return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; it is left alone",
+	return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; not touched",
 		      db_file_tail(lock));
 }
 
@@ -201,7 +201,7 @@ static int check_no_orphan(const struct db_file *f, struct why *why)
 		return db_file_cannot(why, "look at", f->path, -r);
 	if (orphan)
 		return refuse(why, REFUSE_CONFLICT,
-			      "%s-wal is there without its database; move it away first",
+			      "%s-wal exists without its database; move it away first",
 			      db_file_tail(f->path));
 	return 0;
 }
@@ -247,11 +247,10 @@ static int check_header(const struct db_file *f, unsigned application_id, struct
 	if (n == 0)
 		return check_no_orphan(f, why);
 	if (n < HEADER_LEN || memcmp(header, "SQLite format 3", 16) != 0)
-		return refuse(why, REFUSE_CONFLICT, "%s is not a database; it is left alone",
+		return refuse(why, REFUSE_CONFLICT, "%s is not a database; not touched",
 			      db_file_tail(f->path));
 	if (read_be32(header + HEADER_APPLICATION_ID) != application_id)
-		return refuse(why, REFUSE_CONFLICT,
-			      "%s is another program's database; it is left alone",
+		return refuse(why, REFUSE_CONFLICT, "%s is another program's database; not touched",
 			      db_file_tail(f->path));
 	return 0;
 }
@@ -262,7 +261,7 @@ static int check_owner(const char *path, const struct stat *st, struct why *why)
 	if (st->st_uid == geteuid())
 		return 0;
 	return refuse(why, REFUSE_FORBIDDEN,
-		      "%s belongs to uid %u, not to us; koine store adopt takes it over",
+		      "%s belongs to uid %u; run koine store adopt to take it over",
 		      db_file_tail(path), (unsigned)st->st_uid);
 }
 
@@ -306,7 +305,7 @@ static int check(struct db_file *f, unsigned application_id, struct why *why)
 		return errno == ENOENT ? create(f, why)
 				       : db_file_cannot(why, "look at", f->path, errno);
 	if (!S_ISREG(st.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file; it is left alone",
+		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file; not touched",
 			      db_file_tail(f->path));
 	r = check_owner(f->path, &st, why);
 	if (r != 0)

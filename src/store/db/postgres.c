@@ -191,7 +191,7 @@ static int look_inside(struct pg *db, struct why *why)
 		return explain(db->place, db, r, why);
 	if (n > 0 && ours == 0)
 		return refuse(why, REFUSE_CONFLICT,
-			      "the schema koine of %s is another program's; it is left alone",
+			      "the schema koine of %s belongs to another program; not touched",
 			      db->place->shown);
 	r = pg_check_owners(db, why);
 	return r < 0 ? explain(db->place, db, r, why) : r;
@@ -384,12 +384,11 @@ static int check_address(struct pg_place *p, struct why *why)
 	int r = 0;
 
 	if (!options) {
-		r = refuse(why, REFUSE_PARAMS, "libpq does not understand the address");
+		r = refuse(why, REFUSE_PARAMS, "invalid PostgreSQL address");
 	} else if (option_of(options, "password")) {
 		r = refuse(why, REFUSE_PARAMS,
-			   "an address must not contain a password, which others could see: put it "
-			   "into"
-			   " ~/.pgpass, PGPASSWORD or the file of PGPASSFILE");
+			   "the address must not contain a password, because other users could see "
+			   "it: use ~/.pgpass, PGPASSWORD or PGPASSFILE");
 	} else {
 		show(p, options);
 	}

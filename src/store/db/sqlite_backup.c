@@ -36,7 +36,7 @@ static int check_target(const char *path, struct why *why)
 		if (r != 0)
 			return db_file_cannot(why, "look at", path, -r);
 		if (exists)
-			return refuse(why, REFUSE_CONFLICT, "%s%s exists; it is left alone",
+			return refuse(why, REFUSE_CONFLICT, "%s%s exists; not overwritten",
 				      db_file_tail(path), endings[i]);
 	}
 	return 0;

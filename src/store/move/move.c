@@ -284,10 +284,10 @@ static int compare_state(struct move *m, const char *was, struct why *why)
 	if (!m->resumed || strcmp(was, m->state) == 0)
 		return 0;
 	if (strncmp(was, m->state, strcspn(m->state, " ") + 1) == 0)
-		return refuse(
-			why, REFUSE_CONFLICT,
-			"%s has changed since the move into %.60s began: begin anew in another",
-			move_place_name(&m->from), move_place_name(&m->to));
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s has changed since the move into %.60s started: restart the move "
+			      "with another target",
+			      move_place_name(&m->from), move_place_name(&m->to));
 	return refuse(why, REFUSE_CONFLICT, "%s has an unfinished move of another store",
 		      move_place_name(&m->to));
 }

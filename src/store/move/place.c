@@ -38,7 +38,7 @@ static int find_kind(const char *url, struct move_place *p, const char **ret_add
 	struct why wrong = {.text = ""};
 
 	if (store_check_url(url, &wrong) != 0)
-		return refuse(why, REFUSE_PARAMS, "the address of a store: %s", wrong.text);
+		return refuse(why, REFUSE_PARAMS, "invalid store address: %s", wrong.text);
 	return store_find_kind(url, &p->ops, ret_address, why);
 }
 
@@ -70,20 +70,19 @@ int move_open_source(const char *url, struct move_place *p, struct why *why)
 	if (r != 0)
 		return r;
 	if (p->ops->makes && p->ops->makes(address))
-		return refuse(why, REFUSE_NOT_FOUND, "there is no store at %s",
-			      db_file_tail(address));
+		return refuse(why, REFUSE_NOT_FOUND, "store not found: %s", db_file_tail(address));
 	r = open_place(p, address, &version, why);
 	if (r != 0)
 		return r;
 	if (version == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "there is no store at %s", move_place_name(p));
+		return refuse(why, REFUSE_NOT_FOUND, "store not found: %s", move_place_name(p));
 	if (version < *p->ops->n_steps)
 		return refuse(why, REFUSE_CONFLICT,
-			      "%s is an older koine's: start koined with it once",
+			      "%s has an older schema: start koined with it once",
 			      move_place_name(p));
 	r = move_explain(p, move_read_meta(p, MOVE_KEY, state, sizeof(state)), why);
 	if (r == 0 && state[0])
-		r = refuse(why, REFUSE_CONFLICT, "%s is not whole: a move into it is not finished",
+		r = refuse(why, REFUSE_CONFLICT, "%s is incomplete: a move into it is unfinished",
 			   move_place_name(p));
 	return r;
 }
@@ -102,11 +101,12 @@ int move_open_target(const char *url, struct move_place *p, char ret_state[MOVE_
 	if (r != 0)
 		return r;
 	if (!ret_state[0])
-		return refuse(why, REFUSE_CONFLICT, "%s is a store already; it is left alone",
+		return refuse(why, REFUSE_CONFLICT, "%s is already a store; not overwritten",
 			      move_place_name(p));
 	if (version < *p->ops->n_steps)
 		return refuse(why, REFUSE_CONFLICT,
-			      "the move into %s was begun by an older koine; begin anew in another",
+			      "the move into %s was started by an older koine; restart it with "
+			      "another target",
 			      move_place_name(p));
 	return 0;
 }

@@ -191,7 +191,7 @@ static void what_is_wrong_is_refused_when_it_is_made(void **state)
 		assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->why), REFUSE_PARAMS);
 		assert_string_equal(
 			f->why.text,
-			"a model URL is http://HOST[:PORT][/PATH], https://… or unix:PATH");
+			"a model URL must be http://HOST[:PORT][/PATH], https://… or unix:PATH");
 	}
 	assert_int_equal(model_check_url("https://api.example/v1", &f->why), 0);
 	assert_int_equal(model_check_url("unix:/run/model.sock", &f->why), 0);
@@ -207,8 +207,8 @@ static void what_is_wrong_is_refused_when_it_is_made(void **state)
 	opts.key.file = "/f";
 	opts.key.environment = "E";
 	assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->why), REFUSE_PARAMS);
-	assert_string_equal(f->why.text, "agent 'm': a key comes from one place: the environment, "
-					 "a file or a command");
+	assert_string_equal(f->why.text,
+			    "agent 'm': set only one of key_env, key_file and key_command");
 }
 
 static void a_socket_file_will_do(void **state)

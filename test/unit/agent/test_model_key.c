@@ -70,10 +70,10 @@ static void the_environment_is_asked_every_time(void **state)
 	make_openai(f);
 	answers(f, DONE);
 	unsetenv("TEST_MODEL_KEY");
-	refuses(f, "agent 'm': no key: the environment has no TEST_MODEL_KEY");
+	refuses(f, "agent 'm': no key: environment variable TEST_MODEL_KEY is not set");
 	setenv("TEST_MODEL_KEY", "two words", 1);
-	refuses(f, "agent 'm': the variable TEST_MODEL_KEY holds no key, or one that is not one "
-		   "word of ASCII characters");
+	refuses(f, "agent 'm': the variable TEST_MODEL_KEY has no key, or the key is not one word "
+		   "of ASCII characters");
 	setenv("TEST_MODEL_KEY", "first", 1);
 	sends_key(f, "first");
 	setenv("TEST_MODEL_KEY", "second", 1);
@@ -123,7 +123,7 @@ static void a_file_that_others_may_read_is_refused(void **state)
 	unlink(world.path);
 	put_key("\n", 0600);
 	snprintf(text, sizeof(text),
-		 "agent 'm': the file %s holds no key, or one that is not one word of ASCII "
+		 "agent 'm': the file %s has no key, or the key is not one word of ASCII "
 		 "characters",
 		 world.path);
 	refuses(f, text);
@@ -227,14 +227,14 @@ static void a_command_that_fails_is_named_without_its_words(void **state)
 	put_key("two words\n", 0600);
 	use_command(f, "");
 	fails(f, "KeyError",
-	      "agent 'm': what the key command printed holds no key, or one that is not one word "
-	      "of ASCII characters");
+	      "agent 'm': what the key command printed has no key, or the key is not one word of "
+	      "ASCII characters");
 	afresh(f);
 	put_key("", 0600);
 	use_command(f, "");
 	fails(f, "KeyError",
-	      "agent 'm': what the key command printed holds no key, or one that is not one word "
-	      "of ASCII characters");
+	      "agent 'm': what the key command printed has no key, or the key is not one word of "
+	      "ASCII characters");
 	assert_int_equal(f->n_asked, 0);
 }
 
@@ -327,7 +327,8 @@ static void a_probe_needs_a_key_and_somebody_there(void **state)
 	unsetenv("TEST_MODEL_KEY");
 	make_openai(f);
 	assert_false(probe(f));
-	assert_string_equal(f->health, "agent 'm': no key: the environment has no TEST_MODEL_KEY");
+	assert_string_equal(f->health,
+			    "agent 'm': no key: environment variable TEST_MODEL_KEY is not set");
 	f->opts.key = (struct model_key) {.command = "exit 1"};
 	make_openai(f);
 	assert_false(probe(f));

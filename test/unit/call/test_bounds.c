@@ -196,7 +196,7 @@ static void the_largest_and_slowest_are_cut_first(void **state)
 		begin(&w, &next, i);
 		say_blanks(&w, &next, 500000);
 
-		expect_cut(&w, &large, "1000000 bytes of messages wait for their rest");
+		expect_cut(&w, &large, "incomplete messages hold more than 1000000 bytes");
 		assert_in_range(w.server->input_held, 500000, 500200);
 		say(&w, &small, ",\"id\":1}\n");
 		expect_pong(&w, &small);

@@ -547,7 +547,7 @@ static void wrong_types_are_refused_with_the_field(void **state)
 	exchange(&f, CALL("all", "{'integer':1e2}", "1"),
 		 FIELD_ERROR("integer must be a whole number, not 1e2", "integer", "1"));
 	exchange(&f, CALL("all", "{'integer':9223372036854775808}", "1"),
-		 FIELD_ERROR("integer must be an integer of 64 bits", "integer", "1"));
+		 FIELD_ERROR("integer must be a 64-bit integer", "integer", "1"));
 	exchange(&f, CALL("all", "{'number':true}", "1"),
 		 FIELD_ERROR("number must be a number, not boolean", "number", "1"));
 	exchange(&f, CALL("all", "{'boolean':0}", "1"),
@@ -1101,7 +1101,7 @@ static void calls_over_the_limit_are_refused(void **state)
 	world_settle(&f.world);
 	say_to(&f, &other, CALL("read", "[1]", "1") CALL("ping", "{}", "2"));
 	hear_from(&f, &other,
-		  ERROR("-32003", "1 calls are in flight already", "1") RESULT("'pong'", "2"));
+		  ERROR("-32003", "too many calls in flight (limit 1)", "1") RESULT("'pong'", "2"));
 	(void)call_reply(waiting_call);
 	hear(&f, RESULT("null", "1"));
 	say_to(&f, &other, CALL("read", "[1]", "3"));
@@ -1156,7 +1156,7 @@ static void an_answer_over_the_limit_becomes_an_error(void **state)
 	limits.reply_bytes = 1000;
 	start_with(&f, &sequential, &limits);
 	exchange(&f, CALL("big", "[10000]", "1"),
-		 ERROR("-32004", "Too large: the answer is larger than 1000 bytes", "1"));
+		 ERROR("-32004", "Too large: the result is larger than 1000 bytes", "1"));
 	exchange(&f, "[" REQUEST("big", "[300]", "1") "," REQUEST("big", "[300]", "2") "]\n",
 		 ERROR("-32004", "the answers of the batch are too large", "null"));
 	exchange(&f, CALL("big", "[3]", "1"), RESULT("[1,1,1]", "1"));
@@ -1172,7 +1172,7 @@ static void a_limit_that_is_set_anew_holds_for_the_next_call(void **state)
 	exchange(&f, CALL("big", "[3]", "1"), RESULT("[1,1,1]", "1"));
 	f.world.server->opts.limits.reply_bytes = 1000;
 	exchange(&f, CALL("big", "[10000]", "1"),
-		 ERROR("-32004", "Too large: the answer is larger than 1000 bytes", "1"));
+		 ERROR("-32004", "Too large: the result is larger than 1000 bytes", "1"));
 	finish(&f);
 }
 

@@ -424,7 +424,7 @@ static void more_calls_than_the_server_takes_are_refused(void **state)
 	for (uint64_t i = 1; i <= 3; i++)
 		ask(&f, "Agent.Later", i, &echo_shape, "{}");
 	flush(&f);
-	assert_string_equal(answer(&f, 3), "2 calls are in flight already");
+	assert_string_equal(answer(&f, 3), "too many calls in flight (limit 2)");
 	finish_later(0);
 	assert_string_equal(answer(&f, 1), "{\"N\":1}");
 	finish(&f);

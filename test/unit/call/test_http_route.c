@@ -394,15 +394,15 @@ static void what_the_query_cannot_be_is_refused_by_name(void **state)
 	get(&f, "/all?integer=-", "422 Unprocessable Content",
 	    "422 integer must be an integer, not string [integer] /all");
 	get(&f, "/all?any=1&any=2", "422 Unprocessable Content",
-	    "422 any is given twice [any] /all");
+	    "422 duplicate parameter any [any] /all");
 	get(&f, "/all?string=%4", "400 Bad Request",
-	    "400 not JSON: the query is no percent-encoded UTF-8 [] /all");
+	    "400 not JSON: the query is not percent-encoded UTF-8 [] /all");
 	get(&f, "/all?string=%zz", "400 Bad Request",
-	    "400 not JSON: the query is no percent-encoded UTF-8 [] /all");
+	    "400 not JSON: the query is not percent-encoded UTF-8 [] /all");
 	get(&f, "/all?%ff=1", "400 Bad Request",
-	    "400 not JSON: the query is no percent-encoded UTF-8 [] /all");
+	    "400 not JSON: the query is not percent-encoded UTF-8 [] /all");
 	say(&f, post("/all?any=1", "", "{'any':2}"));
-	hear(&f, answer("422 Unprocessable Content", "", "422 any is given twice [any] /all"));
+	hear(&f, answer("422 Unprocessable Content", "", "422 duplicate parameter any [any] /all"));
 	finish(&f);
 }
 

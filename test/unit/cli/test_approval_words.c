@@ -203,7 +203,7 @@ static void a_hook_that_says_something_twice_is_none(void **state)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(read_str(&h, texts[i], "auto", &why), REFUSE_PARAMS);
-		assert_non_null(strstr(why.text, "twice"));
+		assert_non_null(strstr(why.text, "duplicate"));
 		assert_int_equal(h.hook.form, HOOK_PRE_TOOL);
 		hook_input_done(&h);
 	}

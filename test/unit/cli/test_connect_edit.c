@@ -161,17 +161,17 @@ static void tables_are_added_at_the_end(void **state)
 
 static void broken_json_is_refused_by_its_line(void **state)
 {
-	expect_refused(&json_editor, &member, TEXT("{\n\"a\": }"), "line 2: it is not JSON");
-	expect_refused(&json_editor, &member, TEXT("{"), "line 1: it is not JSON");
-	expect_refused(&json_editor, &member, TEXT("{}\n{}"), "line 2: it is not JSON");
-	expect_refused(&json_editor, &member, TEXT("{\n// c\n}"), "line 2: it is not JSON");
-	expect_refused(&json_editor, &member, TEXT("{\"a\":1,}"), "line 1: it is not JSON");
-	expect_refused(&json_editor, &member, TEXT("{\"a\":\"\xff\"}"), "it is not JSON");
-	expect_refused(&json_editor, &member, TEXT("{\"a\":\"\0\"}"), "it is not JSON");
-	expect_refused(&jsonc_editor, &member, TEXT("{ /* }"), "line 1: it is not JSON");
-	expect_refused(&jsonc_editor, &member, TEXT("{\n,}"), "line 2: it is not JSON");
-	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":1\n,,}"), "line 2: it is not JSON");
-	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":,}"), "line 1: it is not JSON");
+	expect_refused(&json_editor, &member, TEXT("{\n\"a\": }"), "line 2: not valid JSON");
+	expect_refused(&json_editor, &member, TEXT("{"), "line 1: not valid JSON");
+	expect_refused(&json_editor, &member, TEXT("{}\n{}"), "line 2: not valid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\n// c\n}"), "line 2: not valid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\"a\":1,}"), "line 1: not valid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\"a\":\"\xff\"}"), "not valid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\"a\":\"\0\"}"), "not valid JSON");
+	expect_refused(&jsonc_editor, &member, TEXT("{ /* }"), "line 1: not valid JSON");
+	expect_refused(&jsonc_editor, &member, TEXT("{\n,}"), "line 2: not valid JSON");
+	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":1\n,,}"), "line 2: not valid JSON");
+	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":,}"), "line 1: not valid JSON");
 }
 
 static void a_place_that_is_taken_is_refused(void **state)
@@ -187,9 +187,9 @@ static void a_place_that_is_taken_is_refused(void **state)
 	expect_refused(&json_editor, &element, TEXT("{\"hooks\":{\"PermissionRequest\":{}}}"),
 		       "hooks.PermissionRequest is already something else");
 	expect_refused(&json_editor, &member, TEXT("{\"mcpServers\":{},\n\"mcpServers\":{}}"),
-		       "line 2: \"mcpServers\" is there twice");
+		       "line 2: \"mcpServers\" is duplicated");
 	expect_refused(&json_editor, &member,
-		       TEXT("{\"mcpServers\":{\"koine\":1,\"\\u006boine\":1}}"), "is there twice");
+		       TEXT("{\"mcpServers\":{\"koine\":1,\"\\u006boine\":1}}"), "is duplicated");
 }
 
 static void broken_or_taken_toml_is_refused(void **state)
@@ -197,16 +197,16 @@ static void broken_or_taken_toml_is_refused(void **state)
 	static const struct {
 		const char *file, *words;
 	} rows[] = {
-		{"a = \"", "line 1: it is not TOML"},
-		{"a = 1\nb", "line 2: it is not TOML"},
-		{"a = 1 2", "line 1: it is not TOML"},
-		{"[a", "line 1: it is not TOML"},
-		{"[a]]\n", "line 1: it is not TOML"},
-		{"a = [1, \n", "it is not TOML"},
-		{"a = { b = 1, }", "it is not TOML"},
-		{"a = '''\n", "it is not TOML"},
-		{"= 1", "line 1: it is not TOML"},
-		{"a = \xff", "it is not UTF-8"},
+		{"a = \"", "line 1: not valid TOML"},
+		{"a = 1\nb", "line 2: not valid TOML"},
+		{"a = 1 2", "line 1: not valid TOML"},
+		{"[a", "line 1: not valid TOML"},
+		{"[a]]\n", "line 1: not valid TOML"},
+		{"a = [1, \n", "not valid TOML"},
+		{"a = { b = 1, }", "not valid TOML"},
+		{"a = '''\n", "not valid TOML"},
+		{"= 1", "line 1: not valid TOML"},
+		{"a = \xff", "not UTF-8"},
 		{"mcp_servers = 1", "line 1: mcp_servers.koine is already"},
 		{"\nmcp_servers = { koine = { command = \"koine\" } }",
 		 "line 2: mcp_servers.koine is already"},
@@ -217,7 +217,7 @@ static void broken_or_taken_toml_is_refused(void **state)
 		{"[[mcp_servers]]\n", "line 1: mcp_servers.koine is in a list of tables"},
 		{"[[mcp_servers.koine]]\n", "is in a list of tables"},
 		{"[mcp_servers.koine]\ncommand=\"koine\"\n[mcp_servers.\"koine\"]\n",
-		 "line 3: mcp_servers.koine is there twice"},
+		 "line 3: mcp_servers.koine is duplicated"},
 		{"[mcp_servers.koine]\ncommand = \"x\"\n",
 		 "line 1: mcp_servers.koine is already something else"},
 		{"[mcp_servers.koine]\n", "line 1: mcp_servers.koine is already something else"},

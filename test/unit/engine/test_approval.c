@@ -572,7 +572,7 @@ static void an_id_is_for_what_was_asked_under_it(void **state)
 	assert_int_equal(ask_again(w, "Bash", "ls").status, APPROVAL_PENDING);
 	t = ask_again(w, "Bash", "rm -rf /");
 	assert_int_equal(t.result, REFUSE_CONFLICT);
-	assert_string_equal(t.why.text, "approval 'mine' was asked for with another tool or input");
+	assert_string_equal(t.why.text, "approval 'mine' exists with another tool or input");
 	decide(w, "mine", APPROVAL_APPROVED);
 	assert_int_equal(ask_again(w, "Bash", "ls").status, APPROVAL_APPROVED);
 	assert_int_equal(ask_again(w, "Bash", "rm -rf /").result, REFUSE_CONFLICT);
@@ -1153,7 +1153,7 @@ static void too_many_are_refused_but_not_those_that_are_there(void **state)
 	assert_int_equal(ask(w, "Bash").result, 0);
 	t = ask(w, "Bash");
 	assert_int_equal(t.result, REFUSE_LIMIT);
-	assert_string_equal(t.why.text, "too many approvals wait for a human: 2/2");
+	assert_string_equal(t.why.text, "too many pending approvals: 2/2");
 	assert_int_equal(request(w, &in).result, 0);
 	add_rule(w, VERDICT_ALLOW, "Read", NULL);
 	assert_int_equal(ask(w, "Read").status, APPROVAL_APPROVED);
@@ -1245,7 +1245,7 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 				      &w->stage.f->why),
 			 REFUSE_PARAMS);
 	assert_string_equal(w->stage.f->why.text,
-			    "several approvals begin with abc: abc1 and abc2");
+			    "ambiguous approval id abc: abc1 and abc2");
 	/* What is shown without its first word is no other one's whole id. */
 	request(w, &in);
 	assert_int_equal(find(w, in.id, true), REFUSE_PARAMS);
@@ -1257,7 +1257,7 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	request(w, &in);
 	assert_int_equal(find(w, TEXT("abc2"), true), REFUSE_PARAMS);
 	assert_string_equal(w->stage.f->why.text,
-			    "several approvals begin with abc2: abc2 and abc22");
+			    "ambiguous approval id abc2: abc2 and abc22");
 	assert_int_equal(find(w, TEXT("abc2"), false), 0);
 	decide(w, "abc22", APPROVAL_APPROVED);
 	assert_int_equal(find(w, TEXT("abc2"), true), REFUSE_PARAMS);

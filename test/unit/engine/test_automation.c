@@ -1030,10 +1030,10 @@ static void not_approved_it_does_not(void **state)
 		const char *told;
 		const char *error;
 	} ways[] = {
-		{APPROVAL_DENIED, "not today", "denied_by_approver", "it was denied: not today"},
-		{APPROVAL_DENIED, NULL, "denied_by_approver", "it was denied"},
+		{APPROVAL_DENIED, "not today", "denied_by_approver", "denied: not today"},
+		{APPROVAL_DENIED, NULL, "denied_by_approver", "denied"},
 		{APPROVAL_EXPIRED, NULL, "approval_expired", "nobody decided in time"},
-		{APPROVAL_SUPERSEDED, NULL, "approval_superseded", "the question was withdrawn"},
+		{APPROVAL_SUPERSEDED, NULL, "approval_superseded", "the request was withdrawn"},
 		{APPROVAL_RESPONDED, "hm", "error", "that is no answer to whether it may"},
 	};
 	struct world *w = *state;
@@ -1422,18 +1422,18 @@ static void bad_rules_are_told_and_left_out(void **state)
 		const char *text;
 	} bad[] = {
 		{by_cron("a", "61 * * * *", ""), "minute '61'"},
-		{by_cron("b", "@daily", "Mars/Olympus"), "no time zone 'Mars/Olympus'"},
-		{by_event("", "x"), "id has 1 to"},
+		{by_cron("b", "@daily", "Mars/Olympus"), "time zone not found: 'Mars/Olympus'"},
+		{by_event("", "x"), "id must have 1 to"},
 		{by_event("x\ny", "x"), "control"},
 		{by_event("c", "x"), "unknown operator 'like'"},
 		{by_event("d", "x"), "regular expression"},
-		{by_event("e", "x"), "compares with a number"},
+		{by_event("e", "x"), "requires a number"},
 		{by_event("f", "x"), "prompt is empty"},
 		{by_event("g", "x"), "http://"},
-		{by_event("good", "x"), "another rule of that name"},
+		{by_event("good", "x"), "duplicate rule name"},
 		{by_event("h", NULL), "regular expression"},
 		{a_rule("i"), "not an absolute path"},
-		{a_rule("j"), "a second or more"},
+		{a_rule("j"), "at least 1 second"},
 	};
 	const struct text relative = TEXT("src");
 

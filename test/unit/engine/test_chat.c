@@ -1151,7 +1151,7 @@ static void bad_asks_are_refused(void **state)
 	struct told told;
 
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
-	assert_string_equal(told.why.text, "there is no agent 'nobody'");
+	assert_string_equal(told.why.text, "agent not found: 'nobody'");
 	in = (struct chat_ask) {.content = TEXT("hi"), .conversation = TEXT("../etc")};
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
 	in.conversation = TEXT("..");

@@ -465,7 +465,7 @@ static void more_than_so_many_do_not_wait(void **state)
 		assert_int_equal(searches[i].result, 0);
 	assert_int_equal(searches[MEMORY_WAITS_MAX].result, REFUSE_LIMIT);
 	assert_string_equal(searches[MEMORY_WAITS_MAX].why.text,
-			    "4096 searches wait for an index already");
+			    "too many searches wait for an index (limit 4096)");
 	free(searches);
 }
 

@@ -494,7 +494,7 @@ static void what_is_denied_does_not_run(void **state)
 	assert_int_equal(count(w, NULL), 0);
 	decide(w, APPROVAL_DENIED, "not today");
 	assert_int_equal(w->result, REFUSE_FORBIDDEN);
-	assert_string_equal(w->why.text, "it was denied: not today");
+	assert_string_equal(w->why.text, "denied: not today");
 	assert_int_equal(start_as(w, &in), REFUSE_FORBIDDEN);
 	decide(w, APPROVAL_EXPIRED, "");
 	assert_int_equal(w->result, REFUSE_TIMEOUT);

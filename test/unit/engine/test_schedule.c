@@ -170,27 +170,27 @@ static void refusals_name_the_field(void **state)
 		const char *expression;
 		const char *text;
 	} bad[] = {
-		{"", "there are 0 fields"},
-		{"* * * *", "there are 4 fields"},
-		{"* * * * * *", "there are 6 fields"},
+		{"", "0 fields"},
+		{"* * * *", "4 fields"},
+		{"* * * * * *", "6 fields"},
 		{"60 * * * *", "minute '60': not in 0 to 59"},
 		{"* 24 * * *", "hour '24': not in 0 to 23"},
 		{"* * 0 * *", "day of month '0': not in 1 to 31"},
 		{"* * * 13 *", "month '13': not in 1 to 12"},
 		{"* * * * 8", "day of week '8': not in 0 to 7"},
 		{"* * * foo *", "month 'foo': not a number or a name"},
-		{"*/0 * * * *", "minute '*/0': a step is a number above 0"},
-		{"*/x * * * *", "a step is a number above 0"},
-		{"5/10 * * * *", "a step needs a range"},
-		{"9-5 * * * *", "minute '9-5': ends before it begins"},
+		{"*/0 * * * *", "minute '*/0': step must be a number above 0"},
+		{"*/x * * * *", "step must be a number above 0"},
+		{"5/10 * * * *", "step requires a range"},
+		{"9-5 * * * *", "minute '9-5': range ends before it starts"},
 		{"1,,2 * * * *", "minute '': is empty"},
 		{"1, * * * *", "is empty"},
 		{"? * * * *", "not a number"},
 		{"-1 * * * *", "not a number"},
 		{"1- * * * *", "not a number"},
 		{"99999 * * * *", "not a number"},
-		{"@reboot", "'@reboot' is not known"},
-		{"@daily *", "'@daily' is not known"},
+		{"@reboot", "unknown '@reboot'"},
+		{"@daily *", "unknown '@daily'"},
 	};
 
 	(void)state;

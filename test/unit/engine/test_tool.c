@@ -433,7 +433,7 @@ static void an_input_with_a_key_twice_is_refused(void **state)
 	record_text(&input, "command", TEXT("false"));
 	ask.input = input.root;
 	assert_int_equal(tool_run(engine(w)->tools, &ask, on_result, w, &run, &why), REFUSE_PARAMS);
-	assert_string_equal(why.text, "the input of a tool has 'command' twice");
+	assert_string_equal(why.text, "duplicate key 'command' in the tool's input");
 	assert_null(run);
 }
 

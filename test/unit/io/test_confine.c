@@ -81,7 +81,7 @@ static int check_under(unsigned number, unsigned verdict)
 		r = confine_check(&why);
 		if (r == 0 || confine_open(none, &fd, &why) != r)
 			_exit(98);
-		_exit(strstr(why.text, "Landlock with ABI 3 or newer is needed") ? r : 97);
+		_exit(strstr(why.text, "Landlock ABI 3 or newer is required") ? r : 97);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));

@@ -776,7 +776,7 @@ static void garbage_is_no_answer(void **state)
 	server_start(s, script);
 	c = dial(s, NULL);
 	assert_fault(c, "m", -EBADMSG, "not JSON-RPC");
-	assert_fault(c, "m", -EBADMSG, "no object");
+	assert_fault(c, "m", -EBADMSG, "not an object");
 	/* Only this call is wrong; the stream is still in step. */
 	assert_fault(c, "m", -EBADMSG, "neither a result nor an error");
 	assert_call(c, "m", "4");

@@ -520,20 +520,20 @@ static void a_refused_request_has_no_effect(void **state)
 	m.w.server->opts.limits.calls = 0;
 	snprintf(body, sizeof(body), subscription, "unsubscribe", "w://item/1.txt");
 	post(&c, "POST", session, body);
-	hear(&c, "0 calls are in flight already");
+	hear(&c, "too many calls in flight (limit 0)");
 	assert_true(mcp_watched(m.mcp, TEXT("w://item/1.txt")));
 	buf_clear(&c.in);
 	snprintf(body, sizeof(body), subscription, "subscribe", "w://fixed");
 	post(&c, "POST", session, body);
-	hear(&c, "0 calls are in flight already");
+	hear(&c, "too many calls in flight (limit 0)");
 	assert_false(mcp_watched(m.mcp, TEXT("w://fixed")));
 	buf_clear(&c.in);
 	post(&c, "POST", session, level);
-	hear(&c, "0 calls are in flight already");
+	hear(&c, "too many calls in flight (limit 0)");
 	assert_int_equal(s->log_level, 1);
 	buf_clear(&c.in);
 	post(&c, "POST", "", initialize);
-	hear(&c, "0 calls are in flight already");
+	hear(&c, "too many calls in flight (limit 0)");
 	assert_int_equal(m.mcp->n_http_sessions, 1);
 	m.w.server->opts.limits.calls = calls;
 	dialer_done(&c);
@@ -616,7 +616,7 @@ static void keeps_to_8192(const char *method, const char *name, size_t len)
 	memset(body + at, 'x', len);
 	strcpy(body + at + len, "\"}}}");
 	post(&c, "POST", session, body);
-	hear(&c, "the answer is larger than 8192 bytes");
+	hear(&c, "the result is larger than 8192 bytes");
 	if (strcmp(method, "tools/call") == 0)
 		hear(&c, "\"isError\":true");
 	assert_true(c.in.len < 8192);

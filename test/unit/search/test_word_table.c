@@ -159,7 +159,7 @@ static void a_file_that_was_cut_is_refused(void **state)
 		char *exact = malloc(len + 1);
 
 		memcpy(exact, file.data, len);
-		refuses((struct text) {exact, len}, "not a table of words");
+		refuses((struct text) {exact, len}, "not a word table");
 		free(exact);
 	}
 }

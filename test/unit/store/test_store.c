@@ -391,13 +391,13 @@ static void refuses_what_is_no_store_url(void **state)
 
 	for (size_t i = 0; i < N_OF(urls); i++)
 		assert_refused(f, urls[i], "sqlite:PATH");
-	assert_refused(f, "sqlite:", "name of a file");
+	assert_refused(f, "sqlite:", "requires a file name");
 	snprintf(url, sizeof(url), "sqlite:%s/", f->dir);
-	assert_refused(f, url, "name of a file");
+	assert_refused(f, url, "requires a file name");
 	snprintf(url, sizeof(url), "sqlite:%s/..", f->dir);
-	assert_refused(f, url, "name of a file");
+	assert_refused(f, url, "requires a file name");
 	snprintf(url, sizeof(url), "sqlite:%s/new/", f->dir);
-	assert_refused(f, url, "name of a file");
+	assert_refused(f, url, "requires a file name");
 	assert_int_equal(count_files(f->dir), 0);
 	snprintf(url, sizeof(url), "sqlite:%s/%0600d", f->dir, 1);
 	assert_refused(f, url, "over 480 bytes");
@@ -418,7 +418,7 @@ static void leaves_a_file_that_is_no_database_alone(void **state)
 	memcpy(noise, "SQLite format 3", 16);
 	memcpy(noise + 68, "koin", 4);
 	put(f->path, noise, sizeof(noise));
-	assert_refused_untouched(f, "left alone");
+	assert_refused_untouched(f, "not touched");
 }
 
 static void leaves_another_programs_database_alone(void **state)

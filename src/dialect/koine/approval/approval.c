@@ -268,9 +268,9 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 	if (d->status == APPROVAL_PENDING)
 		return refuse_field(why, "decision", "decision must be approve, deny or respond");
 	if (d->status == APPROVAL_RESPONDED && in->comment.len == 0)
-		return refuse_field(why, "comment", "comment is missing: it is the answer");
+		return refuse_field(why, "comment", "comment is required: it is the answer");
 	if (d->status == APPROVAL_RESPONDED && in->grant)
-		return refuse_field(why, "grant", "an answer cannot be granted beforehand");
+		return refuse_field(why, "grant", "a question cannot have a standing grant");
 	d->comment = in->comment;
 	return read_grant(in->grant, d, why);
 }

@@ -43,7 +43,7 @@ static int read_grant(const struct grant_in *in, struct arena *a, struct grant *
 	if (!text_is(in->verdict, "allow") && !text_is(in->verdict, "deny"))
 		return refuse_field(why, "verdict", "verdict must be allow or deny");
 	if (in->tool.len == 0)
-		return refuse_field(why, "tool", "tool must not be empty; * is any");
+		return refuse_field(why, "tool", "tool must not be empty; use * for any tool");
 	if (in->uses < 0)
 		return refuse_field(why, "uses", "uses must not be negative");
 	r = koine_read_seconds(in->seconds, "for", &ms, why);
@@ -109,8 +109,7 @@ static int find_work(struct call *c)
 		    memcmp(rows[i].id.data, in->id.data, in->id.len) != 0)
 			continue;
 		if (found)
-			return refuse(&c->why, REFUSE_CONFLICT,
-				      "several grants begin so: %.*s and %.*s",
+			return refuse(&c->why, REFUSE_CONFLICT, "ambiguous grant id: %.*s and %.*s",
 				      TEXT_ARGS(found->id), TEXT_ARGS(rows[i].id));
 		found = &rows[i];
 	}

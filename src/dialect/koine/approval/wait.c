@@ -88,7 +88,7 @@ static void on_cancel(struct call *c, void *arg)
 	leave(arg);
 	if (c->server->stopping)
 		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING,
-					  "koined is stopping: ask again with the same id"));
+					  "koined is stopping: retry with the same id"));
 	else
 		(void)fail_left(c);
 }
