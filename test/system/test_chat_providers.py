@@ -18,8 +18,8 @@ SECRET = "sk-very-secret-0123456789"
 MIB = 1 << 20
 
 
-def with_model(provider, language=OPENAI, *args, env=None, announced=(), **keys):
-    return Daemon(*model_flags(provider, language, **keys), *args, env=env, announced=announced)
+def with_model(provider, language=OPENAI, *args, env=None, announced=(), clock=None, **keys):
+    return Daemon(*model_flags(provider, language, **keys), *args, env=env, announced=announced, clock=clock)
 
 
 def bytes_of(reply):
@@ -421,8 +421,10 @@ def test_a_refusal_before_the_first_byte_is_tried_again():
                           ("529", plain(529, language.refusal("busy", "overloaded_error"))),
                           ("cut before the headers", Reply(cut))):
             with Provider(bad, language.answer("second try")) as p, \
-                    with_model(p, language, retries=2) as d:
-                same(Nexus(d).says("Hi"), "second try", "%s after %s" % (language.kind, name))
+                    with_model(p, language, retries=2, clock=0) as d:
+                said = later(Nexus(d).says, "Hi")
+                d.hurry(said.done, "the answer")
+                same(result(said), "second try", "%s after %s" % (language.kind, name))
                 same(len(p.asked), 2, "times asked after " + name)
                 same(p.asked[0].body, p.asked[1].body, "what was asked again")
 

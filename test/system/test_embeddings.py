@@ -38,12 +38,12 @@ def stats(client, **params):
     return client.call("memory.stats", params)
 
 
-def all_done(client, n, **params):
+def all_done(client, n, wait=wait_until, **params):
     """Waits until n memories have a vector and none lacks one."""
     def done():
         s = stats(client, **params)
         return s["vectors"] == n and s["vectors_pending"] == 0 and s
-    return wait_until(done, "%d vectors" % n)
+    return wait(done, "%d vectors" % n)
 
 
 def fill(client, n, start=0):
@@ -221,8 +221,8 @@ def test_a_model_that_is_not_there_is_tried_again_until_it_is():
             same(stats(c)["vectors_pending"], 1, "pending")
 
 
-def recovers_from(behave, n=70, times=2, announced=(FAILS,), least=1):
-    """Misbehaves the first times it is asked, for as many texts as `least`, then never."""
+def recovers_from(behave, n=70, times=2, announced=(FAILS,), least=1, clock=0):
+    """Misbehaves the first times it is asked, for as many texts as `least`, then never. Without a clock it takes its time."""
     with Model() as model:
         left = [times]
 
@@ -233,12 +233,13 @@ def recovers_from(behave, n=70, times=2, announced=(FAILS,), least=1):
             return left[0] >= 0 and behave(model, handler, texts)
 
         model.behave = some_times
-        with daemon_with(model, announced=announced) as d:
+        with daemon_with(model, announced=announced, timeout=60000, clock=clock) as d:
             c = d.connect()
             fill(c, n)
-            all_done(c, n)
+            wait = wait_until if clock is None else d.hurry
+            all_done(c, n, wait)
             same(search(c, "thing0")[0], "note number 0 about thing0", "first hit")
-            wait_until(lambda: stats(c)["embedding"] == "ok", "a recovery")
+            wait(lambda: stats(c)["embedding"] == "ok", "a recovery")
             check(left[0] < 0, "did not misbehave")
         return model
 
@@ -266,7 +267,7 @@ def test_a_rate_limit_is_heeded():
         times.append(time.monotonic())
         return len(times) == 1 and whole(model, handler, 429, b"{}", [("Retry-After", "2")])
 
-    recovers_from(busy, n=1, times=2)
+    recovers_from(busy, n=1, times=2, clock=None)
     check(times[1] - times[0] >= 1.9, "asked again after %.2f s", times[1] - times[0])
 
 
