@@ -213,7 +213,7 @@ const kinds = {
 	},
 
 	// How tasks have ended, and again.
-	async ended() {
+	async outcomes() {
 		const page = await open(link);
 		const row = id => page.locator(`.row[href="#/tasks/${id}"]`);
 		const look = async state => {

@@ -55,7 +55,7 @@ def test_tasks_that_have_ended_say_how_and_are_tried_again():
         c.call("task.resume")
         same(c.call("task.wait", {"id": "task-0001"})["state"], "skipped", "its end")
         c.call("task.pause")
-        found = w.browse("ended")
+        found = w.browse("outcomes")
         check(found["skipped"].startswith("skipped task-0001 what comes after it"), "%r", found)
         check(found["failed"].startswith("failed task-0000 no-such-program") and " exit 127 " in found["failed"], "%r", found)
         same(found["error"], "no-such-program: command not found", "why")
