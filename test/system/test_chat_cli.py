@@ -274,7 +274,7 @@ def test_cancel_from_elsewhere():
                 same(koine(env, "cancel", id).out, "Cancelled: %s\n" % id, "cancel")
                 same(k.finish().code, 130, "exit code")
         done = koine(env, "cancel", "story", code=1)
-        same((done.out, done.err), ("", "koine: no such request is under way: story\n"), "twice")
+        same((done.out, done.err), ("", "koine: no such request in progress: story\n"), "twice")
         same(json.loads(koine(env, "cancel", "x", "--json", code=1).out)["cancelled"], False, "json")
         # An id that was sent as a number is found by its digits.
         with Client(d.address()) as c:
@@ -314,8 +314,8 @@ def test_the_port_of_nexus_will_do():
         for args, words in [
                 (("send", "hi", "-c", "other"), "one conversation at each address; others that "
                                                 "exist are at --url %s/agent/NAME\n" % base),
-                (("send", "hi", "-a", "recall"), "does not let you choose who answers\n"),
-                (("agents",), "does not say which agents it has"),
+                (("send", "hi", "-a", "recall"), "does not support --agent\n"),
+                (("agents",), "does not list agents"),
                 (("tokens", "-c", "nope"), "koine: conversation not found: 'nope'\n")]:
             done = koine(env, *args, *url, code=1)
             check(words in done.err, "%r: %r", args, done.err)
@@ -342,7 +342,7 @@ def test_a_chat_with_the_port_of_nexus_keeps_its_conversation():
             t.expect("has one conversation")
             check("side" not in t.prompt(), "it went there")
             t.line("/agent recall")
-            t.expect("does not say which agents")
+            t.expect("does not list agents")
             t.prompt()
             t.line("/quit")
             t.leave()
@@ -352,7 +352,7 @@ def test_time_is_limited_only_on_request():
     with Daemon(*SLOW) as d:
         env = of(d)
         done = koine(env, "send", "hello there", "-t", "0.5", code=75)
-        same(done.err, "koine: the answer did not end within 0.5 s; it is cancelled\n", "stderr")
+        same(done.err, "koine: no complete answer within 0.5 s; cancelled\n", "stderr")
         check(done.out.startswith("I am"), "what came: %r", done.out)
         wait_until(lambda: messages(env)[-1]["state"] == "cancelled", "the turn to be cancelled")
 
@@ -366,13 +366,13 @@ def test_refusals_are_told():
             (("tokens", "-c", "nowhere"), 1, "koine: conversation not found: 'nowhere'\n"),
             (("messages", "nowhere"), 1, "koine: conversation not found: 'nowhere'\n"),
             (("send",), 64, "send requires a text"),
-            (("send", ""), 65, "nothing to ask"),
-            (("send", " \n"), 65, "nothing to ask"),
-            (("send", "-"), 65, "nothing to ask"),
+            (("send", ""), 65, "the question is empty"),
+            (("send", " \n"), 65, "the question is empty"),
+            (("send", "-"), 65, "the question is empty"),
             (("send", b"a\xff"), 65, "not UTF-8: byte 2 of it is 0xff"),
-            (("chat", "-c", "no name"), 64, "'no name' is no name of a conversation"),
-            (("chat", "-c", ".."), 64, "'..' is no name of a conversation"),
-            (("chat", "-c", "x" * 129), 64, "is no name of a conversation"),
+            (("chat", "-c", "no name"), 64, "invalid conversation name 'no name'"),
+            (("chat", "-c", ".."), 64, "invalid conversation name '..'"),
+            (("chat", "-c", "x" * 129), 64, "invalid conversation name"),
             (("messages", "a", "-c", "b"), 64, "not both"),
             (("chat", "hi"), 64, "koine send TEXT"),
             (("cancel",), 64, "cancel requires"),
@@ -539,7 +539,7 @@ def test_slash_commands():
         t.expect("requires a number")
         t.prompt()
         t.line("/compact")
-        t.expect("too little to gain")
+        t.expect("nothing to compact")
         t.prompt()
         t.line("/agents")
         t.expect("recall")
@@ -560,7 +560,7 @@ def test_slash_commands():
         t.expect("/tokens takes no argument")
         t.prompt()
         t.line("/new bad name")
-        t.expect("'bad name' is no name of a conversation")
+        t.expect("invalid conversation name 'bad name'")
         check("bad" not in t.prompt(), "it went there")
         t.line("/new side")
         t.prompt("side> ")

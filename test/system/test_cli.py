@@ -214,7 +214,7 @@ def checks(folder, port):
          '{"--x":"1"}\n', ""),
 
         ("ping shows time and timestamp", ["ping"], 0,
-         re.compile(r"^unix:.*/s answered in \d+\.\d{3} ms, timestamp 2026-11-15T07:47:17.177Z\n$"),
+         re.compile(r"^unix:.*/s responded in \d+\.\d{3} ms, timestamp 2026-11-15T07:47:17.177Z\n$"),
          ""),
         ("ping --json is the result", ["ping", "--json"], 0,
          '{"pong":true,"timestamp":"2026-11-15T07:47:17.177Z"}\n', ""),

@@ -221,7 +221,7 @@ def test_the_log_of_a_daemon_that_does_not_run():
         home.koine("daemon", "start")
         home.koine("daemon", "stop")
         said = home.koine("daemon", "log", "-n", "1")
-        check(re.search(r"koined does not run; this is the end of .*/koined.log:\n", said), said)
+        check(re.search(r"koined is not running; last lines of .*/koined.log:\n", said), said)
         same(len(re.findall(r"^2.* stopped ", said, re.M)), 1, "lines")
         line = json.loads(home.koine("--json", "daemon", "log", "-n", "1"))
         check("stopped" in line["text"], "%r", line)
@@ -261,7 +261,7 @@ def test_a_koined_in_path_is_found_and_only_in_absolute_folders():
 
         done = start("there:.:/usr/bin")
         same(done.returncode, UNAVAILABLE, "exit status")
-        check("there is no koined" in done.stderr, done.stderr)
+        check("koined not found" in done.stderr, done.stderr)
         done = start(home("there") + ":/usr/bin")
         same(done.returncode, OK, "exit status: %s" % done.stderr)
         same(os.readlink("/proc/%d/exe" % home.pid()), home("there", "koined"), "program")
@@ -347,7 +347,7 @@ def test_a_path_file_of_somebody_elses_is_left_alone():
         os.makedirs(os.path.dirname(path_file(home)))
         with open(path_file(home), "w", encoding="utf-8") as f:
             f.write("[Service]\nEnvironment=PATH=/opt/bin\n")
-        check("is not koine's" in home.koine("daemon", "enable"), "no words")
+        check("was not written by koine" in home.koine("daemon", "enable"), "no words")
         home.koine("daemon", "disable")
         with open(path_file(home), encoding="utf-8") as f:
             same(f.read(), "[Service]\nEnvironment=PATH=/opt/bin\n", "the file")
@@ -379,7 +379,7 @@ def test_a_real_manager_gives_it_the_path_of_the_shell():
         odd = '/srv/odd " %n \\ folder'
         m.run("mkdir", "-p", odd)
         path = "%s:%s" % (odd, os.environ["PATH"])
-        check("koined starts when you log in" in m.koine("daemon", "enable", env={"PATH": path}),
+        check("koined now starts at login" in m.koine("daemon", "enable", env={"PATH": path}),
               "no words")
         for name in ("koined.service", *SOCKETS):
             same(m.show(name, "UnitFileState"), "enabled", name)

@@ -49,7 +49,7 @@ def test_every_dialect_is_shown_with_both_places():
               "metrics": "http:127.0.0.1:9464", "page": "http:127.0.0.1:7770"}, "places")
         same(found["ash"]["listens"], [runtime(home, "ash.sock")], "ash")
         said = home.koine("dialects")
-        check("koined does not run; this is where it would listen" in said, said)
+        check("koined is not running; as a service it would listen at" in said, said)
         check(said.count("\n") == len(found) + 2, said)
 
 
@@ -112,7 +112,7 @@ def test_enable_and_disable_leave_the_file_as_it_was():
             same(f.read(), OWN_FILE, "the backup")
         found, _ = rows(home)
         same([found[n]["setting"] for n in ("hld", "ash", "mcp")], ["on"] * 3, "settings")
-        check("nothing to change" in home.koine("dialects", "enable", "hld", "--yes"), "no words")
+        check("Nothing to change" in home.koine("dialects", "enable", "hld", "--yes"), "no words")
         home.koine("dialects", "disable", "mcp", "--yes")
         home.koine("dialects", "disable", "ash", "hld", "--yes")
         same(settings(home), OWN_FILE, "the file")
@@ -133,7 +133,7 @@ def test_disable_once_more_switches_off():
         same(rows(home)[0]["hld"]["state"], "own", "state")
         home.koine("dialects", "disable", "hld", "--yes")
         same(rows(home)[0]["hld"]["state"], "off", "state")
-        check("nothing to change" in home.koine("dialects", "disable", "hld", "--yes"), "no words")
+        check("Nothing to change" in home.koine("dialects", "disable", "hld", "--yes"), "no words")
         home.koine("dialects", "enable", "hld", "--yes")
         same(rows(home)[0]["hld"]["state"], "on", "state")
 
@@ -186,7 +186,7 @@ def test_nothing_is_written_without_a_yes():
     with Home() as home:
         check("+nexus = on" in home.koine("dialects", "enable", "nexus", "--dry-run"), "no diff")
         said = home.koine("dialects", "enable", "nexus", status=USAGE)
-        check("say --yes" in said, said)
+        check("use --yes" in said, said)
         check(not os.path.exists(home("config", "koine", "koine.conf")), "it was written")
 
 
@@ -223,9 +223,9 @@ def test_what_cannot_be_is_refused():
     with Home() as home:
         for args, status, words in (
                 (("enable", "nexsu"), USAGE, "did you mean nexus?"),
-                (("enable", "somebody"), USAGE, "there is no dialect 'somebody'"),
-                (("enable", "koine"), USAGE, "has only one place"),
-                (("disable", "koine"), USAGE, "nobody could talk to koined"),
+                (("enable", "somebody"), USAGE, "unknown dialect 'somebody'"),
+                (("enable", "koine"), USAGE, "only address"),
+                (("disable", "koine"), USAGE, "is required to control koined"),
                 (("enable",), USAGE, "requires at least one DIALECT")):
             check(words in home.koine("dialects", *args, status=status), "%r", args)
         write_settings(home.path, "[listen]\nnonsense\n")

@@ -182,7 +182,7 @@ def test_a_machine_that_is_well_is_green():
         same(list(dict.fromkeys(f["check"] for f in found)), CHECKS)
         code, out = m.doctor()
         same(code, 0)
-        check(out.endswith("\nAll is well.\n"), "%r", out)
+        check(out.endswith("\nNo problems found.\n"), "%r", out)
         check(all(len(line) <= 80 for line in out.splitlines()), "%s", out)
         check(len(out.splitlines()) <= 24, "more than one screen: %s", out)
         check("\033" not in out, "%r", out)
@@ -193,7 +193,7 @@ def test_a_terminal_gets_colours_and_a_pipe_gets_none():
         os.unlink(m("bin/claude"))
         env = {k: v for k, v in m.env.items() if k != "NO_COLOR"}
         with Terminal(env, "doctor", columns=80) as t:
-            t.expect("1 to look at")
+            t.expect("1 warning")
             t.leave(0)
             check(b"\033[32mok" in t.all and b"\033[33mwarn" in t.all, "%r", t.all)
         check("\033" not in m.doctor()[1], "colours in a pipe")
@@ -235,11 +235,11 @@ def test_no_daemon():
     with Machine() as m:
         m.stop()
         [f] = m.bad("daemon")
-        check("does not run" in f["text"] and m.socket in f["text"], "%r", f)
+        check("is not running" in f["text"] and m.socket in f["text"], "%r", f)
         code, out = m.doctor()
-        same((code, out.startswith("BAD   daemon "), out.endswith("\n1 to mend.\n")),
+        same((code, out.startswith("BAD   daemon "), out.endswith("\n1 problem to fix.\n")),
              (1, True, True), out)
-        check("\n                  mend: %s\n" % f["command"] in out, "%s", out)
+        check("\n                  fix: %s\n" % f["command"] in out, "%s", out)
         m.mend(f)
 
 
@@ -259,7 +259,7 @@ def test_a_daemon_that_hangs():
         os.kill(m.processes[0].pid, signal.SIGSTOP)
         m.patience = "5"
         [f] = m.bad("daemon")
-        check("does not answer" in f["text"] and str(m.processes[0].pid) in f["text"], "%r", f)
+        check("does not respond" in f["text"] and str(m.processes[0].pid) in f["text"], "%r", f)
         m.patience = "60"
         m.mend_by_ending(f, m.processes[0])
 
@@ -299,7 +299,7 @@ def test_a_file_where_the_socket_should_be():
         m.stop()
         m.write("run/koine/koine.sock", "mine")
         daemon, there = m.bad("daemon", "socket")
-        check("advice" in daemon and "no socket" in there["text"], "%r", daemon)
+        check("advice" in daemon and "not a socket" in there["text"], "%r", daemon)
         subprocess.run(["/bin/sh", "-c", there["command"]], check=True)
         [f] = m.bad("daemon")
         m.mend(f)
@@ -432,10 +432,10 @@ def begin_with_server(m, fake, *more):
 def test_a_server_of_an_agent():
     with Machine() as m, Opencode() as fake:
         begin_with_server(m, fake)
-        same(becomes(m, "ok", "opencode")["text"], "opencode answers", "text")
+        same(becomes(m, "ok", "opencode")["text"], "opencode responds", "text")
         m.bad()
         fake.stop()
-        f = becomes(m, "warning", "does not answer at %s: " % fake.url)
+        f = becomes(m, "warning", "does not respond at %s: " % fake.url)
         check("[agent-server opencode]" in f["advice"] and m("conf/koine/koine.conf") in f["advice"], "%r", f)
         m.bad()
         fake.broken = "elsewhere"
@@ -455,7 +455,7 @@ def test_a_server_whose_password_is_another():
         check("password_file" in f["advice"] and "[agent-server opencode]" in f["advice"], "%r", f)
         m.bad("servers")
         m.write("password", "right\n", 0o600)
-        becomes(m, "ok", "opencode answers")
+        becomes(m, "ok", "opencode responds")
         os.unlink(m("password"))
         fake.cut()
         becomes(m, "bad", "password")
@@ -667,7 +667,7 @@ def test_switched_off_koine_is_an_error():
             was = m.read(name)
             m.write(name, with_setting(was, keys, value), 0o600)
             [f] = m.bad("connected")
-            check("switched off" in f["text"] and m(name) in f["text"] and "line " in f["text"],
+            check("switches off" in f["text"] and m(name) in f["text"] and "line " in f["text"],
                   "%r", f)
             check(keys[-1] in f["advice"], "%r", f)
             m.write(name, was, 0o600)
@@ -685,7 +685,7 @@ def test_koine_switched_off_in_another_file_is_an_error():
             m.bad()
             m.write(folder + "/" + name, json.dumps(settings, indent=1))
             [f] = m.bad("connected")
-            check("switched off" in f["text"] and name in f["text"], "%r", f)
+            check("switches off" in f["text"] and name in f["text"], "%r", f)
             os.unlink(m(folder + "/" + name))
 
 
@@ -696,7 +696,7 @@ def test_koine_switched_off_for_a_project_is_a_warning():
         m.write(".claude.json", text)
         m.bad()
         [f] = [f for f in m.findings() if f["state"] == "warning" and f["check"] == "connected"]
-        check("switched off koine's tools for /there" in f["text"], "%r", f)
+        check("switches off koine's tools for /there" in f["text"], "%r", f)
 
 
 def test_settings_that_leave_koine_on_are_no_error():
@@ -719,7 +719,7 @@ def test_codex_with_koine_switched_off_is_an_error():
             check(text != was, "nothing was changed")
             m.write(".codex/config.toml", text)
             [f] = m.bad("connected")
-            check("Codex" in f["text"] and "switched off" in f["text"], "%r", f)
+            check("Codex" in f["text"] and "switches off" in f["text"], "%r", f)
         m.write(".codex/config.toml", was)
         m.bad()
 
@@ -848,7 +848,7 @@ def test_hooks_by_http_that_koined_does_not_take():
         for was, now in ((port, "127.0.0.1:1"), ("Bearer ", "Bearer x")):
             m.write(".claude/settings.json", text.replace(was, now), 0o600)
             [f] = m.bad("connected")
-            check("Claude Code posts" in f["text"] and "--http" in f["command"], "%r", f)
+            check("Claude Code sends" in f["text"] and "--http" in f["command"], "%r", f)
             m.mend(f)
         m.stop()
         m.settings()

@@ -440,7 +440,7 @@ def test_cli_says_what_is_gone():
             same(json.loads(lines[0]), {"gone": 15})
             same(numbers(lines[1:]), list(range(21, 31)))
             with Follower(d.socket_path, "--since", "19") as follower:
-                follower.wait_word(b"1 event is not kept any more")
+                follower.wait_word(b"1 event is no longer stored")
                 check("memory.added" in follower.lines(10)[9], "no event")
 
 
@@ -455,11 +455,11 @@ def test_cli_follows_over_a_restart():
                 same(numbers(follower.lines(5)), list(range(16, 21)))
                 d.signal(signal.SIGKILL)
                 d.wait_exit()
-                follower.wait_word(b"koined has left")
+                follower.wait_word(b"lost connection to koined")
                 with Daemon(root=f.path) as again:
                     add_many(again.connect(), 5, 100)
                     same(numbers(follower.lines(5)), list(range(21, 26)))
-                    follower.wait_word(b"koined is back")
+                    follower.wait_word(b"reconnected to koined")
             finally:
                 follower.__exit__()
 

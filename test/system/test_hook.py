@@ -187,7 +187,7 @@ def test_a_restart_while_it_waits():
                 decide(c, before["deploy"], comment="well")
                 same(answered.end(), {"decision": "approved", "comment": "well",
                                       "approval_id": before["deploy"]}, "the first")
-                check("koined has left" in answered.err, "%r", answered.err)
+                check("lost connection to koined" in answered.err, "%r", answered.err)
                 # It went down hard, this time.
             d.signal(signal.SIGKILL)
             d.wait_exit()

@@ -282,7 +282,7 @@ def test_tools_can_be_chosen():
         same(p.ask("tools/call", {"name": "task_list", "arguments": {}})["error"]["code"], -32602)
     with World() as w, daemon(w), Pipe(w, "--tools", "memory,magic") as p:
         same(p.process.wait(), 64)
-        same(w.read("pipe.err"), "koine: --tools: unknown tools 'magic': use memory, tasks, human or permission\n")
+        same(w.read("pipe.err"), "koine: invalid --tools 'magic': use memory, tasks, human or permission\n")
     with World() as w, daemon(w) as d, d.connect() as c:
         error = json.loads(c.call_text(request("mcp.open", {"tools": ["memory", "magic"]})))["error"]
         same(error["code"], -32602)

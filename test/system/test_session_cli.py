@@ -212,7 +212,7 @@ def test_a_daemon_that_comes_back_is_waited_for():
         done = r.finish()
     same(done.code, 1, "exit code")
     check(done.err.splitlines()[-3:] ==
-          ["koine: koined has left; waiting for it", "koine: koined is back",
+          ["koine: lost connection to koined; reconnecting", "koine: reconnected to koined",
            "koine: the session failed: daemon stopped while session was active"],
           "%r", done.err)
 

@@ -440,7 +440,7 @@ def test_the_project_is_where_one_stands():
             same(w("list", "--all-projects").out.split()[0], "PROJECT", "which")
             same(w.json("list", "--project", "", cwd=place("app"))[0]["project"], "", "of none")
             refused = w("add", "x", cwd=place("other"), code=1)
-            check("koined serves a project when it is started with --project" in refused.err,
+            check("start koined with --project" in refused.err,
                   "%r", refused.err)
             check("No such file" in w("list", "--project", place("no"), code=66).err, "none such")
             # On the socket that is about all, an id alone may be two tasks.
@@ -517,7 +517,7 @@ def test_watch_needs_a_terminal_and_waits_for_the_daemon():
         with Terminal(w.env, "task", "watch") as t:
             frame_with(t, "no tasks")
             w.daemon.stop()
-            frame_with(t, "no tasks", "koined is away")
+            frame_with(t, "no tasks", "lost connection to koined")
             w.daemon.start()
             w.daemon.wait_ready()
             w.add("--delay", "1h", "true later")
@@ -993,7 +993,7 @@ def test_limits_change_at_once():
         with w.daemon.connect() as k:
             check(b"at least 1" in k.call_text(request("task.parallel", {"parallel": 0})), "none at all")
             check(b"parallel must be between 0 and" in k.call_text(request("task.parallel", {"parallel": -1, "group": "g"})), "below 0")
-        check("requires a number" in w("parallel", "x", code=64).err, "no number")
+        check("invalid number of tasks" in w("parallel", "x", code=64).err, "no number")
         same(w.json("get", waits)["waits"]["on"], "free", "why it waits")
         w("parallel", "0", "-g", "free")
         same(w.json("get", waits)["waits"]["for"], "project", "no limit of its own")

@@ -134,7 +134,7 @@ def test_everything_is_on_one_screen():
                 ])
                 # It is answered here, and the agent goes on.
                 t.key("a")
-                t.until("nobody asks for anything", "approved by human", "sessions 0 running",
+                t.until("no pending approvals", "approved by human", "sessions 0 running",
                         without=[session[:8]])
                 wait_until(lambda: c.call("session.get", {"id": session})["status"] == "completed", "its end")
                 w.touch("go")
@@ -217,7 +217,7 @@ def test_approvals_are_answered_there():
             t.key("j")
             t.until("> " + short(three))
             t.key("a")
-            t.until("nobody asks for anything")
+            t.until("no pending approvals")
             until(c, three, "approved")
             t.leave()
 
@@ -252,9 +252,9 @@ def test_what_has_just_come_is_not_approved_by_a_key_meant_for_another():
 def test_it_goes_on_when_koined_restarts():
     with World() as w:
         with Tmux(w.env, "top") as t:
-            t.until("healthy", "nobody asks for anything", "nothing runs")
+            t.until("healthy", "no pending approvals", "nothing runs")
             w.daemon.stop()
-            t.until("koined is away; waiting for it")
+            t.until("lost connection to koined; reconnecting")
             w.daemon.start()
             w.daemon.wait_ready()
             with w.daemon.connect() as c:

@@ -51,8 +51,8 @@ static int read_choices(struct question *q, const char *list)
 
 		choice = trim(choice);
 		if (choice.len == 0 || q->n == CHOICES_MAX) {
-			complain("option --choices requires 1 to %d texts between commas: '%s'",
-				 CHOICES_MAX, list);
+			complain("invalid --choices '%s': use 1 to %d answers, separated by commas",
+				 list, CHOICES_MAX);
 			return EX_USAGE;
 		}
 		q->choices[q->n++] = choice;

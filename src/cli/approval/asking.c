@@ -187,7 +187,7 @@ enum asking_end asking_wait(struct asking *a)
 			a->deadline_ms == UINT64_MAX ? asked_ms + AWAY_MAX_MS : a->deadline_ms;
 
 		if (delay_ms == RETRY_MS)
-			complain("koined has left; waiting for it");
+			complain("lost connection to koined; reconnecting");
 		if (now >= most_ms)
 			return ASKING_UNAVAILABLE;
 		if (!wait_for(a, false, (int)delay_ms))

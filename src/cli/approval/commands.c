@@ -22,7 +22,7 @@ static int print_list(const struct cli *cli, const struct koine_value *approvals
 {
 	if (koine_value_first(approvals) || !cli->terminal)
 		return approval_print_list(cli, approvals);
-	fputs("nobody asks for anything\n", stderr);
+	fputs("no pending approvals\n", stderr);
 	return 0;
 }
 
@@ -67,7 +67,7 @@ static int too_late(const struct koine_value *end)
 	char said[APPROVAL_COMMENT_SIZE];
 
 	approval_say_end(end, said, sizeof(said));
-	fputs("koine: it is decided already: ", stderr);
+	fputs("koine: already decided: ", stderr);
 	print_exact(stderr, text_of(said));
 	fputc('\n', stderr);
 	return EXIT_ERROR_ANSWER;
@@ -111,8 +111,8 @@ static bool is_other_kind(const struct koine_value *approval, const char *decisi
 
 	if (question == answers || !text_is(member_string(approval, "status"), "pending"))
 		return false;
-	complain(question ? "it is a question: koine respond answers it"
-			  : "it is no question: koine approve or koine deny decides it");
+	complain(question ? "this is a question; answer it with koine respond"
+			  : "this is not a question; use koine approve or koine deny");
 	return true;
 }
 
@@ -134,7 +134,7 @@ static int read_choice(const struct cli *cli, struct approval_choice *choice)
 	const struct approval_options *o = cli->own;
 
 	if (!o->grant && (o->for_ms > 0 || o->uses > 0)) {
-		complain("--for and --uses belong to --grant");
+		complain("--for and --uses require --grant");
 		return EX_USAGE;
 	}
 	if (o->grant)
@@ -166,7 +166,7 @@ static int ask_why(struct lines *in, struct text *ret)
 	r = lines_next(in, ret);
 	if (r == 0 && ret->len > 0)
 		return 0;
-	complain("without a comment it is not denied");
+	complain("not denied: a comment is required");
 	return EX_USAGE;
 }
 
@@ -199,7 +199,7 @@ static int cmd_respond(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (answer.err != 0) {
-		complain("the text is too much: %s", strerror(-answer.err));
+		complain("the text is too long: %s", strerror(-answer.err));
 		return EX_DATAERR;
 	}
 	choice.comment = buf_text(&answer);

@@ -21,9 +21,9 @@ static void draw_head(const struct inbox *in, struct canvas *c, unsigned row)
 	int64_t all = inbox_count(in);
 
 	if (!in->live->here)
-		snprintf(head, sizeof(head), "koined is away; waiting for it");
+		snprintf(head, sizeof(head), "lost connection to koined; reconnecting");
 	else if (n == 0)
-		snprintf(head, sizeof(head), "nobody asks for anything");
+		snprintf(head, sizeof(head), "no pending approvals");
 	else if (all > (int64_t)n)
 		snprintf(head, sizeof(head), "%lld wait, the oldest %zu of them here",
 			 (long long)all, n);

@@ -24,7 +24,7 @@ static int print_grants(const struct cli *cli, const struct koine_value *grants)
 
 	if (koine_value_first(grants) || !cli->terminal)
 		return list_print(cli, columns, grants);
-	fputs("nothing is granted\n", stderr);
+	fputs("no grants\n", stderr);
 	return 0;
 }
 
@@ -52,6 +52,6 @@ int cmd_grants(struct cli *cli)
 		return list(cli);
 	if (cli->n_args == 2 && strcmp(cli->args[0], "revoke") == 0)
 		return end_grant(cli, cli->args[1]);
-	complain("it is koine grants, or koine grants revoke ID");
+	complain("use koine grants, or koine grants revoke ID");
 	return EX_USAGE;
 }

@@ -245,15 +245,15 @@ static void act(struct inbox *in, int key)
 		return;
 	}
 	if (!in->live->here) {
-		note(in, "koined is away");
+		note(in, "lost connection to koined");
 		return;
 	}
 	if (key == 'r' && approval_is_question(a))
 		begin_line(in, "respond");
 	else if (key == 'r')
-		note(in, "it is no question: a approves, d denies");
+		note(in, "this is not a question: a approves, d denies");
 	else if (approval_is_question(a))
-		note(in, "it is a question: r answers it");
+		note(in, "this is a question: r answers it");
 	else if (key == 'd')
 		begin_line(in, "deny");
 	else if (key == 'g' && member_string(a, "session_id").len == 0)
@@ -366,7 +366,7 @@ static void end_line(struct inbox *in)
 	if (typed.len == 0)
 		note(in, "without words it stays as it is");
 	else if (!in->live->here)
-		note(in, "koined is away");
+		note(in, "lost connection to koined");
 	else
 		decide(in, in->decision, typed, false);
 	/* A terminal that does not mark pasted text may have more of it waiting. */

@@ -60,7 +60,7 @@ static int print_list(const struct cli *cli, const struct koine_value *projects)
 		automation_print_left_out(stderr, sum_left_out(projects));
 		return r;
 	}
-	puts("No project is served. koined --project DIR serves one.");
+	puts("No projects. Serve one with koined --project DIR.");
 	return 0;
 }
 
@@ -104,7 +104,7 @@ static void print_rules(const struct koine_value *rules)
 		print_members("when", koine_value_get(r, "trigger"));
 		print_members("does", koine_value_get(r, "action"));
 		if (member_flag(r, "forbidden"))
-			puts("  but may not: project.webhooks of koine.conf does not allow it");
+			puts("  forbidden by project.webhooks of koine.conf");
 	}
 }
 
@@ -176,7 +176,7 @@ static bool is_sure(const struct cli *cli)
 
 	if (!cli->terminal || !isatty(STDIN_FILENO))
 		return true;
-	fputs("Trust it, and let this act? [y/N] ", stdout);
+	fputs("Trust this project? [y/N] ", stdout);
 	fflush(stdout);
 	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }

@@ -112,7 +112,7 @@ static int print_rules(const struct cli *cli, const struct koine_value *result)
 
 	koine_value_bool(koine_value_get(result, "enabled"), &enabled);
 	if (!enabled)
-		fputs("automation is off\n", stderr);
+		fputs("automation is disabled\n", stderr);
 	r = list_print(cli, columns, koine_value_get(result, "rules"));
 	automation_print_left_out(stderr, member_number(result, "left_out"));
 	return r;
@@ -227,7 +227,7 @@ static int cmd_run(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (asks) {
-		complain("it asks for approval first; koine approvals shows it");
+		complain("waiting for approval; see koine approvals");
 		/* A human takes longer than a call may. */
 		talk_hang_up(cli);
 		talk_be_patient(cli);

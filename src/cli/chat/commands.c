@@ -28,8 +28,7 @@ static int check_purge(const struct cli *cli)
 	}
 	for (int i = 1; i < cli->n_args; i++) {
 		if (!chat_read_count(cli->args[i], &number)) {
-			complain("'%s' is no number of a conversation that was ended",
-				 cli->args[i]);
+			complain("invalid number '%s' of an ended conversation", cli->args[i]);
 			return EX_USAGE;
 		}
 	}

@@ -81,7 +81,7 @@ int chat_compact(struct cli *cli, const char *conversation)
 		       member_number(result, "tokens_before"),
 		       member_number(result, "tokens_after"));
 	else
-		puts("there is too little to gain");
+		puts("nothing to compact");
 	return 0;
 }
 

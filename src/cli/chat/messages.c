@@ -49,7 +49,7 @@ static int print_page(const struct cli *cli, const struct koine_answer *a, int64
 	const struct koine_value *m = koine_value_get(koine_answer_result(a), "messages");
 
 	if (koine_value_kind(m) != KOINE_ARRAY) {
-		complain("the server did not answer with messages");
+		complain("the server did not return messages");
 		return EX_PROTOCOL;
 	}
 	*ret_n = (int64_t)koine_value_count(m);

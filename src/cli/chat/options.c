@@ -36,7 +36,7 @@ bool chat_check_name(const char *name)
 	if (len > 0 && len <= CHAT_NAME_BYTES && strspn(name, fit) == len &&
 	    strspn(name, ".") != len)
 		return true;
-	complain("'%s' is no name of a conversation: 1 to %d letters, digits and . _ - : @", name,
+	complain("invalid conversation name '%s': use 1 to %d letters, digits and . _ - : @", name,
 		 CHAT_NAME_BYTES);
 	return false;
 }

@@ -18,7 +18,7 @@ static int gather(const struct cli *cli, struct buf *all)
 		return EX_DATAERR;
 	}
 	if (r == 0 && chat_is_blank(buf_text(all))) {
-		complain("there is nothing to ask: the text is empty");
+		complain("the question is empty");
 		return EX_DATAERR;
 	}
 	return r;
@@ -79,7 +79,7 @@ static int print_cancelled(const struct cli *cli, const struct koine_answer *a)
 	if (cli->options.json) {
 		print_json_compact(stdout, koine_answer_result(a));
 	} else {
-		fputs(cancelled ? "Cancelled: " : "koine: no such request is under way: ", out);
+		fputs(cancelled ? "Cancelled: " : "koine: no such request in progress: ", out);
 		print_text(out, text_of(cli->args[0]));
 		fputc('\n', out);
 	}

@@ -96,16 +96,16 @@ static int slash_new(struct turn *t, const char *arg)
 }
 
 static const struct slash slashes[] = {
-	{"help", "", "show this", slash_help},
-	{"tokens", "", "what the conversation counts", slash_tokens},
-	{"messages", "[N]", "the newest messages; 20", slash_messages},
-	{"history", "[N]", "the same", slash_messages},
-	{"compact", "", "put a summary in the place of old messages", slash_compact},
-	{"agents", "", "which agents there are", slash_agents},
-	{"agent", "[NAME]", "who answers from now on; the conversation's own without", slash_agent},
-	{"conversations", "", "which conversations there are", slash_conversations},
-	{"new", "[NAME]", "another conversation; one that exists goes on", slash_new},
-	{"quit", "", "end, as Ctrl-D does", NULL},
+	{"help", "", "List the commands", slash_help},
+	{"tokens", "", "Show the token count of the conversation", slash_tokens},
+	{"messages", "[N]", "Show the last N messages; default 20", slash_messages},
+	{"history", "[N]", "Same as /messages", slash_messages},
+	{"compact", "", "Replace old messages with a summary", slash_compact},
+	{"agents", "", "List agents", slash_agents},
+	{"agent", "[NAME]", "Choose the agent; without NAME the conversation's own", slash_agent},
+	{"conversations", "", "List conversations", slash_conversations},
+	{"new", "[NAME]", "Switch to another conversation, new or existing", slash_new},
+	{"quit", "", "Quit, like Ctrl-D", NULL},
 	{NULL},
 };
 
@@ -117,7 +117,7 @@ static int slash_help(struct turn *t, const char *arg)
 		snprintf(left, sizeof(left), "/%s %s", s->name, s->arg);
 		printf("  %-18s %s\n", left, s->help);
 	}
-	printf("  %-18s %s\n", "//TEXT", "say /TEXT");
+	printf("  %-18s %s\n", "//TEXT", "Send /TEXT as text");
 	return 0;
 }
 
@@ -129,9 +129,9 @@ static void suggest(const char *name)
 	for (const struct slash *s = slashes; s->name; s++)
 		nearest_offer(&n, text_of(s->name));
 	if (n.name[0])
-		complain("there is no /%s; did you mean /%s?", name, n.name);
+		complain("unknown command /%s; did you mean /%s?", name, n.name);
 	else
-		complain("there is no /%s; see /help, or write // to say it", name);
+		complain("unknown command /%s; see /help, or write // to send it as text", name);
 }
 
 int slash_run(struct turn *t, const char *line, bool *ret_quit)

@@ -73,7 +73,7 @@ static void show_stop(const struct turn *t, const struct koine_value *result)
 	if (t->cancelled)
 		fputs("(cancelled)\n", stderr);
 	else if (member_is(result, "stop", "length"))
-		fputs("(cut: the agent ran into its limit of length)\n", stderr);
+		fputs("(cut: the agent reached its length limit)\n", stderr);
 	else if (member_first(result, "tool_calls"))
 		fputs("(the agent requests tools; none are available here)\n", stderr);
 }
@@ -120,7 +120,7 @@ static void meet_plain(struct turn *t)
 	if (t->conversation)
 		turn_tell_plain(t);
 	else
-		complain("this server does not let you choose who answers");
+		complain("this server does not support --agent");
 	t->conversation = options_of(t)->conversation;
 	t->agent = options_of(t)->agent;
 }
@@ -196,7 +196,7 @@ static int late(struct turn *t)
 	int r = EX_TEMPFAIL;
 
 	if (t->shown > 0)
-		complain("the answer did not end within %g s; it is cancelled",
+		complain("no complete answer within %g s; cancelled",
 			 t->cli->options.timeout_ms / 1000.0);
 	else
 		r = talk_failed(t->cli->client, t->method, t->result, NULL);
@@ -219,7 +219,7 @@ static int ask(struct turn *t, const char *method)
 	if (!follow_answer(t->cli->client, &t->is_done, cancel, t)) {
 		t->left = true;
 		end_line(t);
-		fputs("(left; the answer goes on without us)\n", stderr);
+		fputs("(quit; the answer continues in the background)\n", stderr);
 		return EXIT_INTERRUPTED;
 	}
 	if (t->result == KOINE_ERROR_ANSWER)

@@ -100,7 +100,7 @@ static int run_editor(const char *editor, const char *path)
 	sigaction(SIGQUIT, &quit, NULL);
 	if (status == 0)
 		return 0;
-	complain("the editor did not end well; nothing was changed");
+	complain("the editor failed; nothing was changed");
 	return EX_SOFTWARE;
 }
 

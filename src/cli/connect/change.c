@@ -242,7 +242,7 @@ int change_ask(const struct cli *cli)
 	char line[16];
 
 	if (cli->options.json || !cli->terminal || !isatty(STDIN_FILENO)) {
-		complain("nothing was changed: say --yes to write this, or --dry-run");
+		complain("nothing was changed; use --yes to write this, or --dry-run");
 		return EX_USAGE;
 	}
 	printf("Write this? [y/N] ");

@@ -33,7 +33,7 @@ int connect_project(const struct connect_options *o, char folder[PATH_MAX], cons
 		return EX_NOINPUT;
 	}
 	if (getenv("HOME") && realpath(getenv("HOME"), home) && strcmp(home, folder) == 0) {
-		complain("--project %s is your home: leave --project out for all projects",
+		complain("--project %s is your home; omit --project to apply to all projects",
 			 o->project);
 		return EX_USAGE;
 	}
@@ -52,11 +52,10 @@ static const struct agent *need_agent(const char *name)
 	for (a = agents; a->name; a++)
 		nearest_offer(&near, text_of(a->name));
 	if (near.name[0])
-		complain("koine does not know how to connect '%s'; did you mean %s?", name,
-			 near.name);
+		complain("unknown agent '%s'; did you mean %s?", name, near.name);
 	else
-		complain("koine does not know how to connect '%s'; koine connect --help lists the "
-			 "agents that it knows",
+		complain("unknown agent '%s'; koine connect --help lists the "
+			 "supported agents",
 			 name);
 	return NULL;
 }
@@ -74,8 +73,8 @@ static int need_installed(const struct agent *a)
 	}
 	if (plan_path(a->folder, path, base) && access(path, F_OK) == 0)
 		return 0;
-	complain("%s is not installed: there is no %s in PATH, and no %s", a->title, a->programs[0],
-		 path);
+	complain("%s is not installed: %s is not in PATH, and there is no %s", a->title,
+		 a->programs[0], path);
 	return EX_UNAVAILABLE;
 }
 
@@ -193,7 +192,7 @@ static void print_changes(const struct cli *cli, const struct plan *p)
 			print_change(cli, f);
 	}
 	if (p->files[0].changes && p->trust == TRUST_GIVEN && !p->undo)
-		printf("Each trusted_hash tells %s that you trust this hook of koine's, which it "
+		printf("Each trusted_hash records that you trust this hook of koine; %s runs it "
 		       "runs only then.\n",
 		       p->agent->title);
 }
@@ -243,7 +242,7 @@ static void say_what_was_done(const struct plan *p)
 		hooks |= f->has_hooks;
 	}
 	if (!p->agent->measured)
-		printf("This is by the documentation of %s; koine was not tried with it.\n",
+		printf("This follows the documentation of %s; it was not tested.\n",
 		       p->agent->title);
 	if (note_of(p, hooks))
 		printf("%s\n", note_of(p, hooks));

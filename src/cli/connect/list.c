@@ -137,7 +137,7 @@ static int print_table(const struct cli *cli, const struct seen *seen, const str
 	}
 	if (found > 0)
 		return table_print(t, stdout, cli->color);
-	puts("No agent was found that koine can connect.");
+	puts("No supported agents found.");
 	return EX_OK;
 }
 

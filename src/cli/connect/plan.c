@@ -91,7 +91,7 @@ static int complain_of(struct plan *p, const struct plan_file *f, int r, const s
 	if (p->quiet)
 		refuse(&p->why, why->code, "%s: %s", f->target.path, why->text);
 	else
-		complain("%s: %s. Nothing was changed in it", f->target.path, why->text);
+		complain("%s: %s. The file is unchanged", f->target.path, why->text);
 	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
 }
 
@@ -280,7 +280,7 @@ int plan_make(const struct cli *cli, struct plan *p)
 		}
 		f->row = &p->agent->files[i];
 		if (!find_place(p, f->row, path, base)) {
-			complain("HOME must be a folder's path");
+			complain("HOME must be the path of a folder");
 			return EX_USAGE;
 		}
 		p->n++;

@@ -32,7 +32,7 @@ static int find_program(char path[PATH_MAX])
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
 
 	if (n <= 0) {
-		complain("it is unknown where koine is: /proc is not there");
+		complain("cannot find the path of koine: /proc is not mounted");
 		return EX_OSERR;
 	}
 	path[n] = '\0';
@@ -49,7 +49,7 @@ static int find_socket(const struct cli *cli, char path[PATH_MAX])
 	char folder[PATH_MAX] = "";
 
 	if (strncmp(cli->address, "unix:", 5) != 0) {
-		complain("agents reach koined by its Unix socket, not by %s", cli->address);
+		complain("agents use koined's Unix socket, not %s", cli->address);
 		return EX_USAGE;
 	}
 	if (given[0] != '/' && !getcwd(folder, sizeof(folder))) {

@@ -97,7 +97,7 @@ bool background_print_log(const struct cli *cli, int64_t lines)
 	if (!background_log(path) || !read_log(path, &text))
 		return false;
 	if (!cli->options.json)
-		fprintf(stderr, "koined does not run; this is the end of %s:\n", path);
+		fprintf(stderr, "koined is not running; last lines of %s:\n", path);
 	last = last_lines(buf_text(&text), lines);
 	if (cli->options.json)
 		print_json_lines(last);
@@ -238,7 +238,7 @@ int background_start(const struct cli *cli, int64_t *ret_pid)
 	pid_t pid;
 
 	if (!koined_find(program)) {
-		complain("there is no koined, neither beside koine nor in PATH");
+		complain("koined not found: neither beside koine nor in PATH");
 		return EX_UNAVAILABLE;
 	}
 	r = find_log(log);

@@ -77,11 +77,11 @@ static int write_path(char path[PATH_MAX])
 	buf_init(&text, FILE_MAX);
 	buf_init(&left, FILE_MAX);
 	if (!find_place(path)) {
-		complain("HOME is not set, so there is no place for koined's PATH");
+		complain("HOME is not set; cannot store the PATH for koined");
 		return EX_CANTCREAT;
 	}
 	if (look_at_place(path) < 0) {
-		complain("%s is not koine's; it is left alone, and koined's PATH is what that says",
+		complain("%s was not written by koine and stays unchanged; koined uses its PATH",
 			 path);
 		return 0;
 	}
@@ -100,9 +100,9 @@ static int write_path(char path[PATH_MAX])
 
 static int refuse_without_manager(const char *verb)
 {
-	complain("daemon %s: no systemd user manager with koined.service is here, so nothing "
-		 "starts koined by itself. Instead, put a line into what starts your shell "
-		 "(~/.profile) or into crontab -e:",
+	complain("daemon %s: no systemd user manager with koined.service found, so nothing "
+		 "starts koined at login. Instead, add a line to your shell's profile "
+		 "(~/.profile) or to crontab -e:",
 		 verb);
 	fputs("  koine daemon start >/dev/null 2>&1\n"
 	      "  @reboot koine daemon start\n",
@@ -126,11 +126,11 @@ int cmd_enable(struct cli *cli)
 		r = service_do("enable", SERVICE_UNIT);
 	if (r != 0)
 		return r;
-	printf("koined starts when you log in; its PATH is that of this shell (%s).\n", path);
+	printf("koined now starts at login, with the PATH of this shell (%s).\n", path);
 	if (s.active)
-		puts("It runs already, with the PATH that it had: koine daemon restart.");
+		puts("The running koined has its former PATH. Restart it: koine daemon restart");
 	else
-		puts("koine daemon start starts it now.");
+		puts("Start it now: koine daemon start");
 	puts("To keep it running when you are not logged in: loginctl enable-linger");
 	return 0;
 }
@@ -149,8 +149,8 @@ int cmd_disable(struct cli *cli)
 		return r;
 	if (find_place(path) && look_at_place(path) == 1 && unlink(path) == 0)
 		r = service_do("daemon-reload", 0);
-	puts("koined does not start by itself any more.");
+	puts("koined no longer starts at login.");
 	if (s.active)
-		puts("It still runs: koine daemon stop.");
+		puts("It is still running. Stop it: koine daemon stop");
 	return r;
 }

@@ -45,7 +45,7 @@ static int check_own(const struct cli *cli, const char *verb)
 {
 	if (!cli->options.socket && !cli->options.url)
 		return 0;
-	complain("daemon %s is about your own koined: it takes neither --socket nor --url", verb);
+	complain("daemon %s applies to your own koined; it takes neither --socket nor --url", verb);
 	return EX_USAGE;
 }
 
@@ -155,7 +155,7 @@ static int wait_for_end(struct cli *cli, int process)
 		else if (process < 0 || poll(&p, 1, left) == 1)
 			return 0;
 	}
-	complain("koined is still stopping; --force does not wait for what runs");
+	complain("koined is still stopping; --force does not wait for running work");
 	return EX_TEMPFAIL;
 }
 

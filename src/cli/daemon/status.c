@@ -55,12 +55,12 @@ static void show_agent(const struct show *s, const struct show_row *row)
 
 	show_label(s, row->label);
 	if (koine_value_kind(agent) != KOINE_OBJECT) {
-		puts("none: conversations are not answered");
+		puts("none; conversations get no answers");
 		return;
 	}
 	print_member("", agent, "name");
 	if (member_is(agent, "kind", "recall")) {
-		puts(", which only quotes: no model is configured");
+		puts(", which only quotes; no model is configured");
 		return;
 	}
 	print_member(" (", agent, "kind");

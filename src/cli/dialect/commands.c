@@ -47,9 +47,9 @@ static const struct koine_value *need_dialect(const struct places *p, const char
 	for (; d; d = koine_value_next(d))
 		nearest_offer(&near, member_text(d, "name"));
 	if (near.name[0])
-		complain("there is no dialect '%s'; did you mean %s?", name, near.name);
+		complain("unknown dialect '%s'; did you mean %s?", name, near.name);
 	else
-		complain("there is no dialect '%s'; koine dialects shows them all", name);
+		complain("unknown dialect '%s'; koine dialects lists them", name);
 	return NULL;
 }
 
@@ -85,7 +85,7 @@ static int failed(const struct change *c, int r, const struct why *why)
 {
 	if (r < 0)
 		return out_of_memory();
-	complain("%s: %s. Nothing was changed in it", c->target.path, why->text);
+	complain("%s: %s. The file is unchanged", c->target.path, why->text);
 	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
 }
 
@@ -118,7 +118,7 @@ static int put(struct change *c, const char *name, const char *value)
 	if (r != 0)
 		return failed(c, r, &why);
 	if (!text_is(ini_get(buf_text(&out), key_of(name)), value)) {
-		complain("a settings file cannot say %s = %s", name, value);
+		complain("a settings file cannot contain %s = %s", name, value);
 		return EX_DATAERR;
 	}
 	take_over(c, &out);
@@ -134,7 +134,7 @@ static int enable_one(struct change *c, const char *name)
 	if (!d)
 		return EX_USAGE;
 	if (!member_string(d, "original").data) {
-		complain("%s has only one place, and is always there", name);
+		complain("%s always listens at its only address", name);
 		return EX_USAGE;
 	}
 	r = value_for(d, value);
@@ -156,7 +156,7 @@ static int disable_one(struct change *c, const char *name)
 	if (!d)
 		return EX_USAGE;
 	if (!member_string(d, "original").data) {
-		complain("without %s nobody could talk to koined, koine included", name);
+		complain("%s is required to control koined", name);
 		return EX_USAGE;
 	}
 	r = ini_take(buf_text(&c->now), key_of(name), &out, &undone, &why);
@@ -247,7 +247,7 @@ static int apply(struct cli *cli, const struct change *c)
 	if (o->restart)
 		return cmd_restart(cli);
 	if (c->places.status) {
-		puts("koined runs with what it had; koine daemon restart makes it listen so.");
+		puts("Restart koined to apply the change: koine daemon restart");
 		return 0;
 	}
 	r = places_look(cli, &after);
@@ -263,7 +263,7 @@ static int carry_on(struct cli *cli, const struct change *c)
 	int r = 0;
 
 	if (text_equal(buf_text(&c->now), buf_text(&c->target.text))) {
-		puts("The settings say so already; there is nothing to change.");
+		puts("Nothing to change.");
 		return 0;
 	}
 	change_print(cli, c->target.path, buf_text(&c->target.text), buf_text(&c->now));

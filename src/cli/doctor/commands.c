@@ -49,7 +49,7 @@ static int cmd_doctor(struct cli *cli)
 	for (const struct check *c = checks; c->name; c++) {
 		e->check = c->name;
 		if (c->needs_daemon && !e->status)
-			exam_find(e, MARK_SKIPPED, "not looked at: there is no koined to ask");
+			exam_find(e, MARK_SKIPPED, "not checked: koined is not running");
 		else
 			c->run(e);
 	}

@@ -31,9 +31,9 @@ static void find_nobody(struct exam *e)
 	const char *place = e->socket ? e->socket : e->cli->address;
 
 	if (e->dialled == -ENOENT)
-		exam_find(e, MARK_BAD, "koined does not run: there is no socket at %s", place);
+		exam_find(e, MARK_BAD, "koined is not running: no socket at %s", place);
 	else if (e->dialled == -ECONNREFUSED)
-		exam_find(e, MARK_BAD, "koined does not run: nobody answers at %s", place);
+		exam_find(e, MARK_BAD, "koined is not running: no answer at %s", place);
 	else
 		exam_find(e, MARK_BAD, "koined cannot be reached at %s: %s", place,
 			  e->no_answer[0] ? e->no_answer : strerror(-e->dialled));
@@ -48,19 +48,19 @@ static void find_nobody(struct exam *e)
 
 static void find_another(struct exam *e)
 {
-	char who[64] = "what is there";
+	char who[64] = "the program there";
 
 	if (e->pid > 0)
 		name_process(e->pid, who);
 	if (e->asked == -ETIMEDOUT)
-		exam_find(e, MARK_BAD, "%s does not answer at %s", who,
+		exam_find(e, MARK_BAD, "%s does not respond at %s", who,
 			  e->socket ? e->socket : e->cli->address);
 	else
-		exam_find(e, MARK_BAD, "at %s is another program, not koined: %s",
+		exam_find(e, MARK_BAD, "another program, not koined, listens at %s: %s",
 			  e->socket ? e->socket : e->cli->address, who);
 	if (e->pid > 0)
 		exam_command(e, "kill %s%d", e->asked == -ETIMEDOUT ? "-KILL " : "", (int)e->pid);
-	exam_advise(e, "When it has ended, start koined.");
+	exam_advise(e, "Then start koined.");
 }
 
 void check_daemon(struct exam *e)
@@ -70,11 +70,11 @@ void check_daemon(struct exam *e)
 	} else if (!e->status) {
 		find_another(e);
 	} else if (member_is(e->status, "health", "healthy")) {
-		exam_find(e, MARK_OK, "koined answers, pid %lld",
+		exam_find(e, MARK_OK, "koined responds, pid %lld",
 			  (long long)member_number(e->status, "pid"));
 	} else {
 		/* The store's own row says why. */
-		exam_find(e, MARK_WARN, "koined answers, but is %.*s",
+		exam_find(e, MARK_WARN, "koined responds, but is %.*s",
 			  TEXT_ARGS(member_text(e->status, "health")));
 		exam_command(e, "koine daemon log");
 	}
@@ -89,7 +89,7 @@ void check_version(struct exam *e)
 	char path[PATH_MAX] = "";
 
 	if (!text_is(runs, koine_version())) {
-		exam_find(e, MARK_BAD, "koined %.*s runs, and this is koine %s", TEXT_ARGS(runs),
+		exam_find(e, MARK_BAD, "koined %.*s runs, but this is koine %s", TEXT_ARGS(runs),
 			  koine_version());
 		exam_daemon_command(e, "restart");
 		return;
@@ -97,8 +97,7 @@ void check_version(struct exam *e)
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)e->pid);
 	if (e->pid > 0 && readlink(link, path, sizeof(path) - 1) > 0 &&
 	    strstr(path, "/koined (deleted)")) {
-		exam_find(e, MARK_WARN,
-			  "the koined that runs was replaced on disk since its start");
+		exam_find(e, MARK_WARN, "koined was replaced on disk since its start");
 		exam_daemon_command(e, "restart");
 		return;
 	}
@@ -112,7 +111,7 @@ static struct text complaint(const struct exam *e)
 {
 	struct text rest = {0};
 	struct text line;
-	struct text last = TEXT("it said nothing");
+	struct text last = TEXT("no output");
 
 	while (exam_next_line(e, &rest, &line))
 		last = line;
@@ -133,7 +132,7 @@ static void find_others(struct exam *e)
 				continue;
 			line = text_skip(line, titles[i].len);
 			exam_find(e, MARK_BAD, "[memory]: %.*s", TEXT_ARGS(line));
-			exam_advise(e, "Change it in %s.", e->settings);
+			exam_advise(e, "Fix it in %s.", e->settings);
 		}
 	}
 }
@@ -143,13 +142,13 @@ void check_settings(struct exam *e)
 	unsigned n = e->n;
 
 	if (!e->koined[0]) {
-		exam_find(e, MARK_BAD, "there is no koined beside koine, and none in PATH");
+		exam_find(e, MARK_BAD, "koined not found: neither beside koine nor in PATH");
 		exam_advise(e, "Install koined.");
 		return;
 	}
 	if (e->exit_code == EX_CONFIG) {
-		exam_find(e, MARK_BAD, "koined would not start: %.*s", TEXT_ARGS(complaint(e)));
-		exam_advise(e, "Change it there; koined --check tells whether it is right.");
+		exam_find(e, MARK_BAD, "koined cannot start: %.*s", TEXT_ARGS(complaint(e)));
+		exam_advise(e, "Fix the setting, then run koined --check.");
 		return;
 	}
 	if (e->exit_code != 0 && e->exit_code != EX_UNAVAILABLE) {
@@ -160,7 +159,7 @@ void check_settings(struct exam *e)
 	find_others(e);
 	if (e->n == n)
 		exam_find(e, MARK_OK, "%s",
-			  e->settings[0] ? e->settings : "no file: everything is as it comes");
+			  e->settings[0] ? e->settings : "no settings file; using defaults");
 }
 
 /* ---- the program of its sessions ---- */
@@ -173,7 +172,7 @@ void check_sessions(struct exam *e)
 	struct probe own;
 
 	if (!program) {
-		exam_find(e, MARK_SKIPPED, "this koined does not say who runs sessions");
+		exam_find(e, MARK_SKIPPED, "this koined does not report its session program");
 		return;
 	}
 	if (member_flag(program, "found")) {
@@ -183,14 +182,13 @@ void check_sessions(struct exam *e)
 	snprintf(word, sizeof(word), "%.*s", TEXT_ARGS(name));
 	if (strchr(word, '/') || !probe_find(&own, word)) {
 		exam_find(e, MARK_WARN,
-			  "there is no %s: sessions and tasks that name no agent go to the one "
-			  "that answers conversations",
+			  "%s not found: sessions and tasks without an agent use the default agent",
 			  word);
-		exam_advise(e, "Install it, or name another program: [session] program.");
+		exam_advise(e, "Install it, or set [session] program.");
 		return;
 	}
-	exam_find(e, MARK_BAD, "%s is in your PATH, but not in koined's: no session runs it", word);
-	exam_advise(e, "Put this into %s, and start koined again: [session] program = %s",
+	exam_find(e, MARK_BAD, "%s is in your PATH, but not in koined's", word);
+	exam_advise(e, "Add this to %s and restart koined: [session] program = %s",
 		    e->settings[0] ? e->settings : "koine.conf", own.program);
 }
 
@@ -200,10 +198,10 @@ static void find_agent(struct exam *e, const struct koine_value *agent)
 {
 	struct text name = member_text(agent, "name");
 
-	exam_find(e, MARK_BAD, "%.*s does not answer: %.*s", TEXT_ARGS(name),
+	exam_find(e, MARK_BAD, "%.*s does not respond: %.*s", TEXT_ARGS(name),
 		  TEXT_ARGS(member_text(agent, "text")));
-	exam_advise(e, "See [agent %.*s] in %s; koine agents tells whether it answers then.",
-		    TEXT_ARGS(name), e->settings[0] ? e->settings : "koine.conf");
+	exam_advise(e, "Check [agent %.*s] in %s, then run koine agents.", TEXT_ARGS(name),
+		    e->settings[0] ? e->settings : "koine.conf");
 }
 
 void check_agents(struct exam *e)
@@ -215,7 +213,7 @@ void check_agents(struct exam *e)
 	int r = koine_client_call(e->cli->client, "chat.agents", NULL, &a);
 
 	if (r == -ETIMEDOUT) {
-		exam_find(e, MARK_WARN, "koined does not say in time whether its agents answer");
+		exam_find(e, MARK_WARN, "checking the agents timed out");
 		exam_command(e, "koine agents");
 		return;
 	}
@@ -226,10 +224,10 @@ void check_agents(struct exam *e)
 			find_agent(e, agent);
 	}
 	if (r != 0)
-		exam_find(e, MARK_SKIPPED, "this koined does not say which agents it has");
+		exam_find(e, MARK_SKIPPED, "this koined does not report its agents");
 	else if (ok == n)
 		exam_find(e, MARK_OK, "%s%.*s",
-			  n == 1 ? "1 answers: " : "all answer; the first is ",
+			  n == 1 ? "1 responds: " : "all respond; the first is ",
 			  TEXT_ARGS(member_text(member_first(koine_answer_result(a), "agents"),
 						"name")));
 }
@@ -244,28 +242,26 @@ static void find_server(struct exam *e, const struct koine_value *server)
 	const char *file = e->settings[0] ? e->settings : "koine.conf";
 
 	if (!member_is(server, "state", "unreachable")) {
-		exam_find(e, MARK_WARN, "koined does not know yet whether %.*s answers at %.*s",
+		exam_find(e, MARK_WARN, "koined is still connecting to %.*s at %.*s",
 			  TEXT_ARGS(name), TEXT_ARGS(url));
 		exam_command(e, "koine agents");
 	} else if (member_is(server, "fault", "gone")) {
 		/* Whoever does not work with it now has not started it. */
-		exam_find(e, MARK_WARN, "%.*s does not answer at %.*s: %.*s", TEXT_ARGS(name),
+		exam_find(e, MARK_WARN, "%.*s does not respond at %.*s: %.*s", TEXT_ARGS(name),
 			  TEXT_ARGS(url), TEXT_ARGS(text));
 		exam_advise(e,
-			    "Start %.*s there, or change url in [agent-server %.*s] of %s: what "
-			    "it asks is not in the inbox.",
+			    "Start %.*s there, or change url in [agent-server %.*s] of %s. Until "
+			    "then its requests are missing from the inbox.",
 			    TEXT_ARGS(member_text(server, "kind")), TEXT_ARGS(name), file);
 	} else if (member_is(server, "fault", "password")) {
 		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
 			  TEXT_ARGS(text));
-		exam_advise(e,
-			    "Give koined the server's password: password_file or password_env in "
-			    "[agent-server %.*s] of %s.",
+		exam_advise(e, "Set password_file or password_env in [agent-server %.*s] of %s.",
 			    TEXT_ARGS(name), file);
 	} else {
 		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
 			  TEXT_ARGS(text));
-		exam_advise(e, "Look who is there, and at url in [agent-server %.*s] of %s.",
+		exam_advise(e, "Check the program there, and url in [agent-server %.*s] of %s.",
 			    TEXT_ARGS(name), file);
 	}
 }
@@ -276,13 +272,12 @@ void check_servers(struct exam *e)
 	const struct koine_value *server = koine_value_first(servers);
 
 	if (!servers)
-		exam_find(e, MARK_SKIPPED,
-			  "this koined does not say which servers it is a client of");
+		exam_find(e, MARK_SKIPPED, "this koined does not report its agent servers");
 	else if (!server)
-		exam_find(e, MARK_OK, "none is set");
+		exam_find(e, MARK_OK, "none configured");
 	for (; server; server = koine_value_next(server)) {
 		if (member_is(server, "state", "connected"))
-			exam_find(e, MARK_OK, "%.*s answers",
+			exam_find(e, MARK_OK, "%.*s responds",
 				  TEXT_ARGS(member_text(server, "name")));
 		else
 			find_server(e, server);

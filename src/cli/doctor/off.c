@@ -107,8 +107,8 @@ static bool find(struct exam *e, const struct plan *p, const struct setting *s, 
 	if (line == 0)
 		return false;
 	exam_find(e, s->where[0] ? MARK_WARN : MARK_BAD,
-		  "%s is connected, but %s has switched off %s%s, in line %u", p->agent->title,
-		  s->file, s->what, s->where, line);
+		  "%s is connected, but %s switches off %s%s in line %u", p->agent->title, s->file,
+		  s->what, s->where, line);
 	if (!s->is_list)
 		exam_advise(e, "Remove %.*s from line %u of %s.", TEXT_ARGS(key), line, s->file);
 	else

@@ -54,15 +54,14 @@ static bool check_folder(struct exam *e, const char *path)
 	if (stat(folder, &st) != 0)
 		return true;
 	if (st.st_uid != geteuid() && st.st_uid != 0 && st.st_uid != e->uid) {
-		exam_find(e, MARK_BAD,
-			  "%s belongs to user %u: that one can put another in its place", folder,
+		exam_find(e, MARK_BAD, "%s belongs to user %u, who can replace the socket", folder,
 			  (unsigned)st.st_uid);
 		exam_command(e, "%schown %u %s", as_root(), (unsigned)geteuid(),
 			     exam_word(folder, word));
 		return false;
 	}
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX)) {
-		exam_find(e, MARK_BAD, "others may write to %s, and put another in its place",
+		exam_find(e, MARK_BAD, "other users can write to %s and replace the socket",
 			  folder);
 		exam_command(e, "chmod go-w %s", exam_word(folder, word));
 		return false;
@@ -77,23 +76,22 @@ void check_socket(struct exam *e)
 	struct stat st;
 
 	if (!e->socket) {
-		exam_find(e, MARK_SKIPPED, "not looked at: koined is reached by %s",
-			  e->cli->address);
+		exam_find(e, MARK_SKIPPED, "not checked: koined is reached by %s", e->cli->address);
 	} else if (lstat(e->socket, &st) != 0) {
 		if (check_folder(e, e->socket))
-			exam_find(e, MARK_SKIPPED, "there is none at %s", e->socket);
+			exam_find(e, MARK_SKIPPED, "no socket at %s", e->socket);
 	} else if (!S_ISSOCK(st.st_mode)) {
-		exam_find(e, MARK_BAD,
-			  "%s is no socket: koined leaves it alone, and does not start", e->socket);
+		exam_find(e, MARK_BAD, "%s is not a socket, so koined does not start", e->socket);
 		exam_command(e, "mv %s %s.old", exam_word(e->socket, word), word);
 	} else if (!check_folder(e, e->socket)) {
 		return;
 	} else if (st.st_mode & 0777 & ~most) {
-		exam_find(e, MARK_BAD, "%s has mode %04o, and not %04o", e->socket,
+		exam_find(e, MARK_BAD, "%s has mode %04o, expected %04o", e->socket,
 			  (unsigned)(st.st_mode & 0777), (unsigned)most);
 		exam_command(e, "chmod %04o %s", (unsigned)most, exam_word(e->socket, word));
 	} else if (e->dialled == -ECONNREFUSED) {
-		exam_find(e, MARK_WARN, "%s is dead; koined replaces it when it starts", e->socket);
+		exam_find(e, MARK_WARN, "%s is a dead socket; koined replaces it at its start",
+			  e->socket);
 	} else {
 		exam_find(e, MARK_OK, "%s", e->socket);
 	}
@@ -115,10 +113,9 @@ static void find_listener(struct exam *e, struct text line)
 
 	text_next(&rest, ' ', &dialect);
 	exam_find(e, has(line, "  NO: ") ? MARK_BAD : MARK_WARN, "%.*s", TEXT_ARGS(what));
-	exam_advise(
-		e,
-		"End what is there, or set %.*s in [listen] of %s to another address, or to off.",
-		TEXT_ARGS(dialect), e->settings[0] ? e->settings : "koine.conf");
+	exam_advise(e,
+		    "End that program, or set %.*s in [listen] of %s to another address or to off.",
+		    TEXT_ARGS(dialect), e->settings[0] ? e->settings : "koine.conf");
 }
 
 /* koine's own socket has a row of its own, if it is the one that we look at. */
@@ -150,9 +147,9 @@ void check_ports(struct exam *e)
 	if (e->n > n)
 		return;
 	if (e->exit_code == 0 || e->exit_code == EX_UNAVAILABLE)
-		exam_find(e, MARK_OK, "nobody else is where koined listens");
+		exam_find(e, MARK_OK, "no other program uses koined's addresses");
 	else
-		exam_find(e, MARK_SKIPPED, "not looked at: koined --check does not tell");
+		exam_find(e, MARK_SKIPPED, "not checked: koined --check does not report it");
 }
 
 /* ---- who may come in ---- */
@@ -187,7 +184,7 @@ static void find_token(struct exam *e, struct text line)
 	if (path[0] && stat(path, &st) == 0 && (st.st_mode & 077))
 		exam_command(e, "chmod 600 %s", exam_word(path, word));
 	else
-		exam_advise(e, "See token_file in %s.",
+		exam_advise(e, "Check token_file in %s.",
 			    e->settings[0] ? e->settings : "koine.conf");
 }
 
@@ -209,9 +206,9 @@ void check_access(struct exam *e)
 	if (e->n > n)
 		return;
 	if (e->exit_code == 0 || e->exit_code == EX_UNAVAILABLE)
-		exam_find(e, MARK_OK, "only you and root, at sockets and at ports");
+		exam_find(e, MARK_OK, "sockets and ports: only you and root have access");
 	else
-		exam_find(e, MARK_SKIPPED, "not looked at: koined --check does not tell");
+		exam_find(e, MARK_SKIPPED, "not checked: koined --check does not report it");
 }
 
 /* ---- the store ---- */
@@ -254,21 +251,20 @@ static bool check_file(struct exam *e, const char *path)
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return true; /* there is none yet, or it is another's */
 	if (st.st_uid != owner) {
-		exam_find(e, MARK_BAD, "%s belongs to user %u: who made it decides what is in it",
-			  path, (unsigned)st.st_uid);
+		exam_find(e, MARK_BAD, "%s belongs to user %u, who controls its content", path,
+			  (unsigned)st.st_uid);
 		exam_command(e, "koine store adopt %s", exam_word(path, word));
 		return false;
 	}
 	if (st.st_mode & 077) {
-		exam_find(e, MARK_BAD, "others may read %s, which has everything in it", path);
+		exam_find(e, MARK_BAD, "other users can read the store %s", path);
 		exam_command(e, "chmod 600 %s", exam_word(path, word));
 		return false;
 	}
 	if (st.st_size > 0 && (pread(fd, head, sizeof(head), 0) != sizeof(head) ||
 			       memcmp(head, magic, sizeof(head)) != 0)) {
-		exam_find(e, MARK_BAD, "%s is damaged: it does not begin as a store does", path);
-		exam_advise(e,
-			    "Stop koined, and put a copy in its place (koine backup makes them).");
+		exam_find(e, MARK_BAD, "%s is damaged: it is not an SQLite file", path);
+		exam_advise(e, "Stop koined and replace the store with a backup (koine backup).");
 		return false;
 	}
 	return true;
@@ -293,7 +289,7 @@ static bool check_room(struct exam *e, const char *path)
 	}
 	if ((!e->status || e->uid == geteuid()) && access(folder, F_OK) == 0 &&
 	    access(folder, W_OK) != 0) {
-		exam_find(e, MARK_BAD, "nothing can be written to %s", folder);
+		exam_find(e, MARK_BAD, "%s is not writable", folder);
 		exam_command(e, "chmod u+w %s", exam_word(folder, word));
 		return false;
 	}
@@ -301,7 +297,7 @@ static bool check_room(struct exam *e, const char *path)
 		return true;
 	exam_find(e, mb < ROOM_BAD_MB ? MARK_BAD : MARK_WARN,
 		  "the disk of %s has only %llu MB left", folder, mb);
-	exam_advise(e, "Make room there.");
+	exam_advise(e, "Free some disk space.");
 	return false;
 }
 
@@ -312,15 +308,14 @@ static bool check_words(struct exam *e)
 	struct text check = member_string(store, "check");
 
 	if (writes.data && !text_is(writes, "ok")) {
-		exam_find(e, MARK_BAD, "koined cannot write to it: %.*s", TEXT_ARGS(writes));
+		exam_find(e, MARK_BAD, "koined cannot write to the store: %.*s", TEXT_ARGS(writes));
 		exam_command(e, "koine daemon log");
 		return false;
 	}
 	if (check.data && !text_is(check, "ok") && !text_is(check, "not needed") &&
 	    !text_is(check, "under way")) {
-		exam_find(e, MARK_BAD, "it is damaged: %.*s", TEXT_ARGS(check));
-		exam_advise(e,
-			    "Stop koined, and put a copy in its place (koine backup makes them).");
+		exam_find(e, MARK_BAD, "the store is damaged: %.*s", TEXT_ARGS(check));
+		exam_advise(e, "Stop koined and replace the store with a backup (koine backup).");
 		return false;
 	}
 	return true;
@@ -333,7 +328,7 @@ void check_store(struct exam *e)
 
 	find_store(e, path, &no);
 	if (!path[0]) {
-		exam_find(e, MARK_SKIPPED, "not looked at: it is unknown where it is");
+		exam_find(e, MARK_SKIPPED, "not checked: the path of the store is unknown");
 		return;
 	}
 	/* The cause first: what koined says of it may follow from that. */

@@ -41,7 +41,7 @@ static void print_command(const struct cli *cli, const char *command)
 {
 	if (!command[0])
 		return;
-	printf("%*smend: ", INDENT, "");
+	printf("%*sfix: ", INDENT, "");
 	print_style(cli, style_bold);
 	print_text(stdout, text_of(command));
 	print_plain(cli);
@@ -57,7 +57,7 @@ static void print_finding(const struct cli *cli, const struct finding *f, const 
 	print_wrapped(stdout, text_of(f->text), NULL, columns() - INDENT, INDENT, 0);
 	if (f->mark != MARK_OK && f->mark != MARK_SKIPPED) {
 		print_command(cli, f->command);
-		print_below(f->command[0] ? "" : "mend: ", f->advice);
+		print_below(f->command[0] ? "" : "fix: ", f->advice);
 	}
 }
 
@@ -84,11 +84,11 @@ int exam_print(const struct exam *e)
 	}
 	putchar('\n');
 	if (bad > 0)
-		printf("%u to mend", bad);
+		printf("%u problem%s to fix", bad, bad == 1 ? "" : "s");
 	else
-		printf("All is well");
+		printf("No problems found");
 	if (warn > 0)
-		printf(", %u to look at", warn);
+		printf(", %u warning%s", warn, warn == 1 ? "" : "s");
 	puts(".");
 	return EX_OK;
 }

@@ -45,11 +45,11 @@ static void find_files(struct exam *e, const struct plan *p, const struct starte
 			file = p->files[i].target.path;
 	}
 	if (s->gone[0])
-		exam_find(e, MARK_BAD, "%s starts %s, which is not there", title, s->gone);
+		exam_find(e, MARK_BAD, "%s starts %s, which does not exist", title, s->gone);
 	else if (s->other[0])
 		exam_find(e, MARK_WARN, "%s starts another koine: %s", title, s->other);
 	else
-		exam_find(e, MARK_BAD, "%s: koine's part of %s is not what koine connect writes",
+		exam_find(e, MARK_BAD, "%s: koine's entry in %s differs from that of koine connect",
 			  title, file);
 	exam_socket_option(e, socket);
 	exam_command(e, "koine connect %s%s", p->agent->name, socket);
@@ -66,15 +66,16 @@ static void find_trust(struct exam *e, const struct agent *agent)
 	*p = (struct plan) {.agent = agent, .quiet = true, .asks = true};
 	exam_socket_option(e, socket);
 	if (plan_make(e->cli, p) != 0 || p->trust != TRUST_GIVEN) {
-		exam_find(e, MARK_WARN, "%s does not tell whether it trusts koine's hooks",
+		exam_find(e, MARK_WARN, "%s does not report whether it trusts koine's hooks",
 			  agent->title);
 		exam_advise(e, "%s", agent->trust_note);
 	} else if (plan_changes(p)) {
-		exam_find(e, MARK_BAD, "%s does not run koine's hooks: they are not trusted",
+		exam_find(e, MARK_BAD,
+			  "%s does not run koine's hooks, because it does not trust them",
 			  agent->title);
 		exam_command(e, "koine connect %s%s", agent->name, socket);
 	} else {
-		exam_find(e, MARK_OK, "%s, which trusts koine's hooks", agent->title);
+		exam_find(e, MARK_OK, "%s; it trusts koine's hooks", agent->title);
 	}
 	plan_done(p);
 }
@@ -86,10 +87,10 @@ static void find_unreadable(struct exam *e, const struct plan *p)
 
 	exam_find(e, broken ? MARK_BAD : MARK_WARN, "%s: %s", p->agent->title, p->why.text);
 	if (broken)
-		exam_advise(e, "Correct that file by hand; koine does not change a file that it "
-			       "cannot parse.");
+		exam_advise(e, "Fix that file by hand; koine does not change a file that it cannot "
+			       "parse.");
 	else
-		exam_advise(e, "Look at that file: koine cannot tell whether %s is connected.",
+		exam_advise(e, "Check that file: koine cannot tell whether %s is connected.",
 			    p->agent->title);
 }
 
@@ -128,27 +129,26 @@ static void find_posts(struct exam *e, const struct agent *agent)
 	exam_socket_option(e, socket);
 	*p = (struct plan) {.agent = agent, .quiet = true, .door = &door};
 	if (!e->status) {
-		exam_find(e, MARK_SKIPPED,
-			  "%s, whose hooks koined takes itself: it is not there to ask",
+		exam_find(e, MARK_SKIPPED, "%s sends its hooks to koined, which is not running",
 			  agent->title);
 	} else if (door_find(e->cli, true, &door) != 0) {
-		exam_find(e, MARK_BAD, "%s posts its hooks to koined, which has no port for MCP",
+		exam_find(e, MARK_BAD, "%s sends its hooks to koined, which has no port for MCP",
 			  agent->title);
 		exam_command(e, "koine connect %s%s", agent->name, socket);
 	} else if (!door.held) {
 		exam_find(e, MARK_WARN,
-			  "%s posts its hooks to a port that no socket unit holds: another user "
+			  "%s sends its hooks to a port that no socket unit holds: another user "
 			  "can answer them while koined is not running",
 			  agent->title);
 		exam_command(e, "koine connect %s%s", agent->name, socket);
 	} else if (plan_make(e->cli, p) != 0 || plan_changes(p)) {
 		exam_find(e, MARK_BAD,
-			  "%s posts its hooks to another address than koined's, or with "
-			  "another token, or not all of them",
+			  "%s sends some hooks to another address than koined's, or with another "
+			  "token",
 			  agent->title);
 		exam_command(e, "koine connect %s --http%s", agent->name, socket);
 	} else {
-		exam_find(e, MARK_OK, "%s, whose hooks koined takes itself", agent->title);
+		exam_find(e, MARK_OK, "%s; it sends its hooks to koined", agent->title);
 	}
 	explicit_bzero(&door, sizeof(door));
 	plan_done(p);
@@ -163,9 +163,7 @@ static void find_start(struct exam *e, const struct agent *agent)
 		return;
 	*p = (struct plan) {.agent = agent, .quiet = true, .starts = true};
 	if (plan_make(e->cli, p) == 0 && p->files[0].changes) {
-		exam_find(e, MARK_WARN,
-			  "%s does not start koined, and no service manager does: without a "
-			  "koined it has no koine",
+		exam_find(e, MARK_WARN, "%s does not start koined, and no service manager does",
 			  agent->title);
 		exam_command(e, "koine connect %s", agent->name);
 	}
@@ -214,13 +212,12 @@ void check_connected(struct exam *e)
 	if (!e->socket || readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0 ||
 	    !text_is(text_base_name(text_of(own)), "koine") || !getenv("HOME")) {
 		exam_find(e, MARK_SKIPPED,
-			  "not looked at: agents reach koine by its socket and "
-			  "its program");
+			  "not checked: agents use the socket and the program of koine");
 		return;
 	}
 	if (strchr(e->socket, '\'')) {
 		exam_find(e, MARK_SKIPPED,
-			  "not looked at: koine connect writes no path that has a quote in it");
+			  "not checked: koine connect writes no path with a quote in it");
 		return;
 	}
 	for (const struct agent *a = agents; a->name; a++)
@@ -259,7 +256,7 @@ void check_mcp(struct exam *e)
 	unsigned n = 0;
 
 	if (!e->socket) {
-		exam_find(e, MARK_SKIPPED, "not looked at: koine mcp talks to a socket");
+		exam_find(e, MARK_SKIPPED, "not checked: koine mcp needs a socket");
 		return;
 	}
 	if (child_start(&c, &opts)) {
@@ -273,9 +270,9 @@ void check_mcp(struct exam *e)
 	}
 	koine_doc_free(tools);
 	if (n > 0) {
-		exam_find(e, MARK_OK, "koine mcp answers, with %u tools", n);
+		exam_find(e, MARK_OK, "koine mcp responds, with %u tools", n);
 		return;
 	}
-	exam_find(e, MARK_BAD, "koine mcp does not answer as an MCP server should");
+	exam_find(e, MARK_BAD, "koine mcp does not respond like an MCP server");
 	exam_daemon_command(e, "restart");
 }

@@ -109,7 +109,7 @@ static void on_subscribed(void *arg, const struct koine_value *result)
 	if (!koine_value_int(koine_value_get(result, "last"), &last))
 		return;
 	if (since > last)
-		complain("the log has only %lld events; going on from there", (long long)last);
+		complain("the log has only %lld events; continuing from there", (long long)last);
 	/* From here on we continue from that number, unless we wait for the first event after a
 	 * time. */
 	if (since > last || (since < 0 && !t->start.time[0]))
@@ -139,7 +139,7 @@ static int check(const struct cli *cli, const struct event_options *o)
 		return EX_USAGE;
 	}
 	if (!o->since && o->limit > PAGE_MAX) {
-		complain("at most %d of the newest; with --since any number", PAGE_MAX);
+		complain("--limit is at most %d without --since", PAGE_MAX);
 		return EX_USAGE;
 	}
 	return 0;

@@ -110,5 +110,5 @@ void event_print_gone(const struct cli *cli, int64_t n)
 		return;
 	}
 	fflush(stdout);
-	complain("%lld event%s not kept any more", (long long)n, n == 1 ? " is" : "s are");
+	complain("%lld event%s no longer stored", (long long)n, n == 1 ? " is" : "s are");
 }

@@ -36,7 +36,7 @@ static void note_unknown(const struct koine_value *hosts)
 	for (const struct koine_value *h = koine_value_first(hosts); h; h = koine_value_next(h)) {
 		if (!member_is(h, "state", "unknown"))
 			continue;
-		fputs("the database of the hosts does not answer: koine status says why\n", stderr);
+		fputs("the hosts' database does not respond; see koine status\n", stderr);
 		return;
 	}
 }
@@ -57,7 +57,7 @@ static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 	note_unknown(hosts);
 	if (koine_value_first(hosts) || !cli->terminal)
 		return list_print(cli, columns, hosts);
-	fputs("only this koined can use its store: hosts share one in PostgreSQL\n", stderr);
+	fputs("this store has one host; hosts share a PostgreSQL store\n", stderr);
 	return 0;
 }
 

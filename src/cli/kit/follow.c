@@ -56,7 +56,7 @@ static int come_back(struct follow *f, const struct signals *s)
 {
 	unsigned ms = RETRY_MS;
 
-	complain("koined has left; waiting for it");
+	complain("lost connection to koined; reconnecting");
 	for (;;) {
 		CLEANUP(answer_freep) struct koine_answer *failed = NULL;
 		int r;
@@ -71,7 +71,7 @@ static int come_back(struct follow *f, const struct signals *s)
 			return talk_failed(f->cli->client, subscribe_method, r, failed);
 		ms = 2 * ms < RETRY_MAX_MS ? 2 * ms : RETRY_MAX_MS;
 	}
-	complain("koined is back");
+	complain("reconnected to koined");
 	return 0;
 }
 

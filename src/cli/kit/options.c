@@ -116,9 +116,9 @@ static int unknown_option(const struct cli *cli, const char *arg, size_t len)
 			nearest_offer(&n, text_of(o->name));
 	}
 	if (n.name[0])
-		complain("there is no option %s; did you mean %s?", name, n.name);
+		complain("unknown option %s; did you mean %s?", name, n.name);
 	else
-		complain("there is no option %s; see koine --help", name);
+		complain("unknown option %s; see koine help all", name);
 	return EX_USAGE;
 }
 

@@ -284,7 +284,8 @@ static void print_sentence(const char *method, const struct koine_answer *a)
 	struct text sentence = sentence_of(talk_error(a));
 
 	if (koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND) {
-		complain("this server does not know %s: it is of another kind, or older", method);
+		complain("the server has no method %s: it is another kind of server, or older",
+			 method);
 		return;
 	}
 	fputs("koine: ", stderr);

@@ -57,7 +57,7 @@ static bool start_koined(void *arg)
 
 	(void)arg;
 	if (!koined_find(program)) {
-		complain("there is no koined to start, neither beside koine nor in PATH");
+		complain("koined not found: neither beside koine nor in PATH");
 		return false;
 	}
 	child = fork();
@@ -94,8 +94,8 @@ static int check_tools(const char *tools)
 	while (tools && text_next(&rest, ',', &one)) {
 		if (is_group(one))
 			continue;
-		complain("--tools: there are no tools '%.*s'; there are memory, tasks, "
-			 "human and permission",
+		complain("invalid --tools '%.*s': use memory, tasks, "
+			 "human or permission",
 			 TEXT_ARGS(one));
 		return EX_USAGE;
 	}
@@ -153,7 +153,7 @@ static int cmd_mcp(struct cli *cli)
 	if (!p.opening)
 		return out_of_memory();
 	if (talk_is_http(cli)) {
-		complain("koine mcp talks to a socket; an MCP client reaches %s by itself",
+		complain("koine mcp needs a socket; an MCP client can use %s directly",
 			 cli->address);
 		return EX_USAGE;
 	}

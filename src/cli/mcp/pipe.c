@@ -113,7 +113,7 @@ static void open_pipe(struct pipe *p)
 {
 	p->fd = koine_client_fd(p->client);
 	if (p->complained)
-		complain("koined is there");
+		complain("connected to koined");
 	p->complained = false;
 	p->was_there = true;
 	write_opening(p);
@@ -157,7 +157,7 @@ static void miss(struct pipe *p, const char *error)
 	if (p->complained)
 		return;
 	p->complained = true;
-	complain("%s; waiting for it", error);
+	complain("%s; waiting", error);
 	if (!p->was_there)
 		p->give_up_ms = now + FIRST_WAIT_MS;
 	if (p->start && p->start(p->start_arg))
@@ -324,7 +324,7 @@ static int take_again(struct pipe *p, const struct koine_value *error)
 	if (p->state != PIPE_RENEWS)
 		return 0;
 	if (error) {
-		complain("koined does not take this client again: %.*s",
+		complain("koined refused to reconnect this client: %.*s",
 			 TEXT_ARGS(member_string(error, "message")));
 		return EX_PROTOCOL;
 	}

@@ -276,7 +276,7 @@ static int ask_whether(const struct cli *cli, const struct koine_value *memory)
 	char line[16];
 
 	show(memory);
-	fputs(o->purge ? "Delete it for good? [y/N] " : "Delete it? [y/N] ", stdout);
+	fputs(o->purge ? "Delete it permanently? [y/N] " : "Delete it? [y/N] ", stdout);
 	fflush(stdout);
 	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
 		return 0;

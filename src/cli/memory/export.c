@@ -94,7 +94,7 @@ static int write_page(struct exporter *e, const struct koine_value *page)
 	struct text cursor = member_text(page, "cursor");
 
 	if (koine_value_kind(entries) != KOINE_ARRAY || cursor.len >= sizeof(e->cursor)) {
-		complain("the answer is no page of memories");
+		complain("the response is not a page of memories");
 		return EX_PROTOCOL;
 	}
 	e->ended = !entry || !cursor.data;

@@ -89,7 +89,7 @@ static int announce(struct cli *cli)
 		bool asks = member_is(n, "kind", "ntfy") || member_is(n, "kind", "telegram");
 
 		if (asks && member_is(n, "name", cli->args[0]) && !member_is(n, "state", "off"))
-			complain("a test is on its way to %s; press one of its buttons",
+			complain("sent a test message to %s; press one of its buttons",
 				 cli->args[0]);
 	}
 	return 0;

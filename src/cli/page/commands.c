@@ -95,12 +95,12 @@ static void say_elsewhere(const char *base, const struct koine_value *result, co
 	else
 		printf("%s%s\n", base, path_of(link));
 	if (text_is(member_string(result, "behind"), base)) {
-		fputs("Links in webhooks' messages lead there, too.\n", stderr);
+		fputs("Links in webhook messages use this address, too.\n", stderr);
 		return;
 	}
 	member_copy(result, "address", address, sizeof(address));
 	fprintf(stderr,
-		"koined serves the page at %s, to this machine alone. From elsewhere:\n"
+		"koined serves the page at %s to this machine only. From other machines use\n"
 		"  ssh -L 7770:%s HOST   and a link to http://127.0.0.1:7770\n",
 		address, strlen(address) > strlen(tunnel) ? address + strlen(tunnel) : "");
 	if (is_here(base))
@@ -139,11 +139,10 @@ static int open_page(struct cli *cli, const struct page_options *o)
 	}
 	printf("%s\n%s%s", link, behind, behind[0] ? "\n" : "");
 	fflush(stdout);
-	fprintf(stderr, "It lets one browser in, within %lld minutes.\n",
+	fprintf(stderr, "The link signs in one browser and expires in %lld minutes.\n",
 		(long long)member_number(koine_answer_result(a), "expires_in") / 60);
 	if (!o->no_open && browser_may_open() && !browser_open(link))
-		fputs("Your browser cannot be given a file of yours: open the link there.\n",
-		      stderr);
+		fputs("Your browser cannot read your files: open the link in it.\n", stderr);
 	return 0;
 }
 
@@ -159,7 +158,7 @@ static int print_sessions(const struct cli *cli, const struct koine_value *sessi
 
 	if (koine_value_first(sessions) || !cli->terminal)
 		return list_print(cli, columns, sessions);
-	fputs("no browser was let in\n", stderr);
+	fputs("no signed-in browsers\n", stderr);
 	return 0;
 }
 

@@ -41,7 +41,7 @@ static void print_pong(const struct cli *cli, const struct koine_value *result, 
 {
 	struct text timestamp = member_text(result, "timestamp");
 
-	printf("%s answered in %.3f ms", cli->address, ms);
+	printf("%s responded in %.3f ms", cli->address, ms);
 	if (timestamp.data) {
 		fputs(", timestamp ", stdout);
 		print_text(stdout, timestamp);

@@ -141,7 +141,7 @@ static int show_method(const struct cli *cli, const struct koine_value *method)
 		fputs("\n\n", stdout);
 		return list_print_as(cli, &list, params);
 	}
-	fputs("\n\nIt takes no parameters.\n", stdout);
+	fputs("\n\nNo parameters.\n", stdout);
 	return 0;
 }
 
@@ -152,7 +152,7 @@ static int show(struct cli *cli, const struct koine_value *doc)
 	const struct koine_value *method = NULL;
 
 	if (koine_value_kind(methods) != KOINE_ARRAY) {
-		complain("rpc.discover did not answer with an OpenRPC document");
+		complain("rpc.discover did not return an OpenRPC document");
 		return EX_PROTOCOL;
 	}
 	if (cli->n_args == 1) {

@@ -86,7 +86,7 @@ static int64_t where_to_start(const struct cli *cli)
 static void tell_cut(const struct koine_value *page)
 {
 	if (member_flag(page, "truncated"))
-		complain("it continues too many sessions; the oldest are left out");
+		complain("it continues too many sessions; the oldest are omitted");
 }
 
 /* Prints what was said after the event *last, page by page. */
@@ -349,7 +349,7 @@ int session_follow(struct cli *cli, const char *id, int *ret_status)
 	print_resolved(&v);
 	if (r == EXIT_INTERRUPTED)
 		fprintf(stderr,
-			"koine: left; the session goes on\n"
+			"koine: quit; the session keeps running\n"
 			"  to see it:  koine session log -f %.*s\n"
 			"  to end it:  koine session interrupt %.*s\n",
 			SHORT_ID, id, SHORT_ID, id);

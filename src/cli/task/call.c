@@ -54,7 +54,7 @@ void task_print_hint(const struct cli *cli, const struct koine_answer *error)
 
 	if (o->project_path[0] && member_is(koine_answer_error_data(error), "field", "project"))
 		fprintf(stderr,
-			"koined serves a project when it is started with --project %s; --project "
+			"start koined with --project %s to serve this project; --project "
 			"\"\" means none\n",
 			o->project_path);
 }

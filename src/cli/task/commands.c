@@ -84,7 +84,7 @@ static int cmd_get(struct cli *cli)
 
 static int print_cleaned(const struct cli *cli, const struct koine_value *result)
 {
-	printf("%lld forgotten\n", (long long)member_number(result, "cleaned"));
+	printf("%lld deleted\n", (long long)member_number(result, "cleaned"));
 	return 0;
 }
 

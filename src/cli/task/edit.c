@@ -77,7 +77,7 @@ static int check_waits(const struct koine_value *task)
 
 	if (text_is(state, "queued"))
 		return 0;
-	complain("the task is %.*s; only one that waits can be changed", TEXT_ARGS(state));
+	complain("the task is %.*s; only queued tasks can be changed", TEXT_ARGS(state));
 	return EXIT_ERROR_ANSWER;
 }
 

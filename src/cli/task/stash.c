@@ -106,7 +106,7 @@ int cmd_task_parallel(struct cli *cli)
 	int r;
 
 	if (end == cli->args[0] || *end != '\0' || n < 0 || n > INT_MAX) {
-		complain("task parallel requires a number, not '%.60s'", cli->args[0]);
+		complain("invalid number of tasks '%.60s'", cli->args[0]);
 		return EX_USAGE;
 	}
 	j = params_new();
