@@ -70,6 +70,14 @@ def check_libraries(dest):
         sys.exit("the talking half needs %s" % needed)
 
 
+def check_openrpc(dest):
+    """The methods of koine's own dialect, beside the header."""
+    with open(find(dest, "openrpc.json", under="include/koine")) as f:
+        names = [m["name"] for m in json.load(f)["methods"]]
+    if "task.add" not in names:
+        sys.exit("openrpc.json lacks methods: %s" % names)
+
+
 def check_man_pages(dest):
     """Every page of doc/man, and what it sends the reader to, is there."""
     if not shutil.which("scdoc"):
@@ -176,6 +184,7 @@ def main():
         os.mkdir(out)
         run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", dest])
         check_libraries(dest)
+        check_openrpc(dest)
         check_man_pages(dest)
         check_completions(dest)
         programs = compile_examples(dest, out)
