@@ -7,7 +7,7 @@
 #define MEMORY_WHO(in)                                                                             \
 	{.name = "user_id",                                                                        \
 	 .type = FIELD_STRING,                                                                     \
-	 .doc = "User who owns the memories; without user_id and chat_id, all memories",           \
+	 .doc = "Owner of the memories; without user_id and chat_id, all memories",                \
 	 .offset = offsetof(in, who.user_id)},                                                     \
 	{                                                                                          \
 		.name = "chat_id", .type = FIELD_STRING, .doc = "Include memories of this chat",   \

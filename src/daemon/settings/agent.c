@@ -58,7 +58,7 @@ static const struct setting rows[] = {
 	{"agent", "cwd", SET_PATH, TEXT_AT(cwd), "working folder; empty for koined's",
 	 .kinds = COMMAND},
 	{"agent", "environment", SET_VARIABLES, TEXT_AT(environment),
-	 "what it gets beside our own environment: NAME, NAME* or NAME=VALUE each",
+	 "additional variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces",
 	 .kinds = COMMAND},
 	{"agent", "state", SET_PATH, TEXT_AT(state),
 	 "folder that the program may write to in a sandbox; empty for a folder of koined",

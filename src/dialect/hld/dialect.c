@@ -63,7 +63,7 @@ static const struct error_row errors[N_REFUSALS] = {
 
 static const struct field launch_fields[] = {
 	NEEDED(struct hld_run_in, query, "Prompt for the agent"),
-	RUN(model, "opus or sonnet; anything else lets the agent decide"),
+	RUN(model, "Model: opus or sonnet; anything else selects the agent's default"),
 	{.name = "mcp_config",
 	 .type = FIELD_OBJECT,
 	 .for_humans = HUMANS,
@@ -74,9 +74,9 @@ static const struct field launch_fields[] = {
 	TURNS,
 	RUN(system_prompt, "Replace the agent's system prompt"),
 	RUN(append_system_prompt, "Append to the agent's system prompt"),
-	CHOICES(allowed_tools, "Tools that need no permission"),
-	TOOLS(disallowed_tools, "Tools that it has not"),
-	CHOICES(additional_directories, "Folders that it may use besides working_dir"),
+	CHOICES(allowed_tools, "Tools to allow without asking"),
+	TOOLS(disallowed_tools, "Tools to forbid"),
+	CHOICES(additional_directories, "Additional folders besides working_dir"),
 	RUN(custom_instructions, "Instructions, appended after append_system_prompt"),
 	RUN(title, "Title of the session"),
 	FLAG(struct hld_run_in, verbose, "Ignored; output is always verbose"),
@@ -88,8 +88,8 @@ static const struct field launch_fields[] = {
 };
 
 static const struct field continue_fields[] = {
-	NEEDED(struct hld_run_in, session_id, "The session to go on from"),
-	NEEDED(struct hld_run_in, query, "What the agent is to do now"),
+	NEEDED(struct hld_run_in, session_id, "Id of the session to continue"),
+	NEEDED(struct hld_run_in, query, "Prompt for the agent"),
 	RUN(system_prompt, "Replace the agent's system prompt"),
 	RUN(append_system_prompt, "Append to the agent's system prompt"),
 	{.name = "mcp_config",
@@ -98,16 +98,16 @@ static const struct field continue_fields[] = {
 	 .doc = "MCP servers, as JSON text",
 	 .offset = offsetof(struct hld_run_in, mcp_config_text)},
 	CHOICE(permission_prompt_tool, "MCP tool that decides permissions"),
-	CHOICES(allowed_tools, "Tools that need no permission"),
-	TOOLS(disallowed_tools, "Tools that it has not"),
-	CHOICES(additional_directories, "Folders that it may use besides working_dir"),
+	CHOICES(allowed_tools, "Tools to allow without asking"),
+	TOOLS(disallowed_tools, "Tools to forbid"),
+	CHOICES(additional_directories, "Additional folders besides working_dir"),
 	RUN(custom_instructions, "Instructions, appended after append_system_prompt"),
-	RUN(title, "The new session's title"),
+	RUN(title, "Title of the new session"),
 	TURNS,
 };
 
 static const struct field session_fields[] = {
-	NEEDED(struct hld_session_in, session_id, "Which session"),
+	NEEDED(struct hld_session_in, session_id, "Id of the session"),
 };
 
 static const struct field conversation_fields[] = {
@@ -118,20 +118,20 @@ static const struct field conversation_fields[] = {
 };
 
 static const struct field archive_fields[] = {
-	NEEDED(struct hld_session_in, session_id, "Which session"),
-	FLAG(struct hld_session_in, archived, "Whether it is put away, or brought back"),
+	NEEDED(struct hld_session_in, session_id, "Id of the session"),
+	FLAG(struct hld_session_in, archived, "true archives the session, false unarchives it"),
 };
 
 static const struct field title_fields[] = {
-	NEEDED(struct hld_session_in, session_id, "Which session"),
+	NEEDED(struct hld_session_in, session_id, "Id of the session"),
 	TEXT_FIELD(struct hld_session_in, title, "Title; an empty one removes it"),
 };
 
 static const struct field leaves_fields[] = {
 	TEXT_FIELD(struct hld_leaves_in, filter,
-		   "normal, archived or draft; goes before the others"),
-	FLAG(struct hld_leaves_in, include_archived, "Those that were put away, too"),
-	FLAG(struct hld_leaves_in, archived_only, "Those only"),
+		   "normal, archived or draft; overrides the other filters"),
+	FLAG(struct hld_leaves_in, include_archived, "Include archived sessions"),
+	FLAG(struct hld_leaves_in, archived_only, "Only archived sessions"),
 };
 
 static const struct field paths_fields[] = {
@@ -149,7 +149,7 @@ static const struct field fetch_fields[] = {
 };
 
 static const struct field decision_fields[] = {
-	NEEDED(struct hld_approval_in, decision, "approve or deny; respond to a human contact"),
+	NEEDED(struct hld_approval_in, decision, "approve or deny; respond for a human_contact"),
 	APPROVAL(call_id, "Id of the approval, in clients of the first two generations"),
 	APPROVAL(approval_id, "Id of the approval, in later clients"),
 	APPROVAL(type, "function_call or human_contact; required with call_id"),
@@ -157,8 +157,8 @@ static const struct field decision_fields[] = {
 };
 
 static const struct field create_fields[] = {
-	NEEDED(struct hld_approval_in, run_id, "Of the session that asks"),
-	NEEDED(struct hld_approval_in, tool_name, "The tool it would call"),
+	NEEDED(struct hld_approval_in, run_id, "Id of the session that asks"),
+	NEEDED(struct hld_approval_in, tool_name, "Tool to call"),
 	{.name = "tool_input",
 	 .type = FIELD_ANY,
 	 .required = true,

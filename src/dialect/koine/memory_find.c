@@ -224,7 +224,7 @@ static struct done handle_delete(struct call *c)
 
 /* ---- the rows; they begin with ash's fields, for clients that give them in order ---- */
 
-#define IN_PRIVATE "group or supergroup: nothing that was learnt in private"
+#define IN_PRIVATE "Type of the chat; group and supergroup hide memories from private chats"
 
 static const struct field search_fields[] = {
 	MEMORY_SEARCH_FIELDS(struct search_in, search),
