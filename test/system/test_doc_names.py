@@ -87,7 +87,7 @@ class Programs:
                 return True
         full = ".".join(filter(None, (section, name and "x" if section != "listen" else name, key)))
         said = output(KOINED, "--check", "--root", self.root, "--set", full + "=on", status=False)
-        return "unknown setting" not in said and "no dialect" not in said
+        return "unknown setting" not in said and "unknown dialect" not in said
 
     def has_name(self, name):
         """A method, an event, a setting, or what else is written so in the sources."""
