@@ -114,7 +114,7 @@ static int check_room(struct call *c)
 	if (held > SMALL_CALL && s->call_bytes + held > s->opts.limits.total_call_bytes)
 		return refuse(&c->why, REFUSE_LIMIT,
 			      "calls in flight hold too much memory (limit %zu bytes)",
-			      s->call_bytes);
+			      s->opts.limits.total_call_bytes);
 	if (s->n_calls >= limit)
 		return refuse(&c->why, REFUSE_LIMIT, "too many calls in flight (limit %u)", limit);
 	if (c->peer.other && s->others.calls >= limit / 2)
@@ -185,7 +185,6 @@ static void keep_running(struct call *c)
 	if (c->linked)
 		return;
 	c->linked = true;
-	c->counted = held_by(c);
 	c->server->call_bytes += c->counted;
 	call_count_begin(&c->server->counts, c);
 	/* The handler may have let its client go. */
@@ -331,6 +330,8 @@ static void check_first(struct call *c)
 
 static void run(struct call *c)
 {
+	/* Before its handler hands the arena to another thread. */
+	c->counted = held_by(c);
 	if (!confined_may(c->client, c->method->name)) {
 		refuse_now(c, refuse(&c->why, REFUSE_FORBIDDEN, "a read-only agent may not call %s",
 				     c->method->name));

@@ -60,6 +60,7 @@ def test_each_is_run_once_and_by_several(server):
 def test_where_it_may_run(server):
     with Hosts(2, server=server, env={"KOINE_HOST_LABELS": ""}) as hosts:
         alpha, beta = hosts.nodes
+        wait_until(lambda: len(alpha.ask("host.list")[0]["hosts"]) == 2, "alpha sees beta")
         for node, host in ((alpha, "beta"), (beta, "alpha"), (alpha, "alpha")):
             id = add(hosts, node, host=host)
             same(in_state(node, id, "completed")["host"], host, "the host")

@@ -348,7 +348,7 @@ def test_jobs_are_those_of_all_hosts(server):
         # Of two changes at once, none is lost: one is refused, or comes second.
         h.sql("UPDATE koine.job SET updated_ms = updated_ms + 1")
         status, answer = cron(here, "update", {"jobId": id, "patch": {"name": "Lost"}})
-        check(status == 409 and "changed meanwhile" in str(answer), "%d %r", status, answer)
+        check(status == 409 and "was changed in the meantime" in str(answer), "%d %r", status, answer)
         same(cron(here, "remove", {"jobId": id})[0], 200, "status")
         wait_until(lambda: jobs(there) == {}, "its end at " + there.name)
         # Two that are made in one millisecond are two.

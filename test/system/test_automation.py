@@ -119,12 +119,12 @@ def test_a_rule_that_cannot_be_is_told_and_the_others_act():
         shown = run_koined("--check", "--config", config, "--root", folder.path).stdout.decode()
         for line in ("would act     good (event)  ok",
                      "would act     broken  NO: %s:4: unknown operator 'like'" % config,
-                     "would act     twice  NO: %s:8: one of cron" % config,
+                     "would act     twice  NO: %s:8: exactly one of cron" % config,
                      "would act     late  NO: %s:12: cron: minute '61'" % config,
                      "koined: can start"):
             check(line in shown, "no '%s' in %s", line, shown)
         with Daemon("--config", config, root=folder.path,
-                    announced=["rule 'broken': unknown operator", "rule 'twice': one of cron",
+                    announced=["rule 'broken': unknown operator", "rule 'twice': exactly one of cron",
                                "rule 'late': cron: minute '61'"]) as d:
             rules_ready(d)
             same(list(rules(d)), ["good"], "rules")
@@ -315,7 +315,7 @@ def test_a_rule_that_needs_approval_asks_and_waits():
                 c.call("approval.decide", {"id": asked(c)[0]["id"], "decision": "approve"})
                 done = run.finish()
             same((done.code, done.out), (0, "careful was run\n"), "by hand")
-            check("asks for approval first" in done.err, "%r", done.err)
+            check("waiting for approval; see koine approvals" in done.err, "%r", done.err)
             c.call("memory.add", {"content": "third"})
             wait_until(lambda: len(asked(c)) == 1, "the third question")
             left = asked(c)[0]["id"]

@@ -69,10 +69,10 @@ def test_a_question_without_text_is_not_sent_where_it_cannot_be():
         n = Nexus(d)
         for words in "", "  \n":
             error = n.refused("send", {"content": words})
-            check("takes no message without text" in error.message, "%r", error.message)
+            check("requires text in every message" in error.message, "%r", error.message)
         same(len(p.asked), 0, "requests")
         same(n.says("Hi"), "ok")
-        check("without text" in n.refused("send", {"content": " "}).message, "%r", "later")
+        check("requires text" in n.refused("send", {"content": " "}).message, "%r", "later")
         same(n.says("Hi again"), "ok")
 
 

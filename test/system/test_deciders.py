@@ -152,7 +152,7 @@ def test_who_hides_among_many_holders_of_a_socket_decides_nothing():
                 answer = json.loads(c.call_text(json.dumps(
                     {"jsonrpc": "2.0", "id": 1, "method": "approval.decide",
                      "params": {"id": agent.id, "decision": "approve"}}).encode()))
-                refused(answer, "cannot identify the process")
+                refused(answer, "cannot identify the deciding process")
             finally:
                 for holder in holders:
                     holder.kill()
@@ -265,7 +265,7 @@ def test_what_koined_runs_decides_nothing():
                     before, shlex.quote(KOINE), agent.id, d.socket_path, i)
                 c.call("task.add", {"prompt": text})
                 wait_until(lambda n=i: c.call("task.find", {"state": "completed"})["tasks"][n:], "its end")
-                check("what koined runs decides nothing" in w.read("out%d" % i), "%r", w.read("out%d" % i))
+                check("programs that koined starts cannot decide" in w.read("out%d" % i), "%r", w.read("out%d" % i))
         same(status(d, agent.id), "pending", "still")
 
 

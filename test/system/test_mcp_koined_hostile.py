@@ -583,7 +583,7 @@ def test_a_refused_subscription_has_no_effect():
             heard = json.loads(says.result())
         same([a.get("id") for a in heard], [2, 3, 4], "%r" % heard)
         for answer in heard[:2]:
-            check("kept from writing" in answer["error"]["message"], "%r", answer)
+            check("a read-only agent may not" in answer["error"]["message"], "%r", answer)
 
 
 def test_a_sandboxed_agent_starts_nothing():
@@ -607,7 +607,7 @@ def test_a_sandboxed_agent_starts_nothing():
         calls += [("resources/read", {"uri": "task://" + task}),
                   ("prompts/get", {"name": "handoff", "arguments": {}})]
         for call, (no, answer) in zip(calls, ask(*calls), strict=True):
-            check(no and "kept from writing" in answer, "%s: %s", call, answer)
+            check(no and "a read-only agent may not" in answer, "%s: %s", call, answer)
         calls = [("tools/list", {}), ("tools/call", tool("memory_add", content="mine")),
                  ("tools/call", tool("memory_search", query="fact"))]
         for call, (no, answer) in zip(calls, ask(*calls), strict=True):

@@ -76,7 +76,7 @@ def test_wrong_settings_are_refused():
         (dict(kind="telegram", key_env="X", chat="5", user="anna"), b"a user is a number"),
         (dict(kind="webhook"), b"needs a url"),
         (dict(kind="command"), b"needs a command"),
-        (dict(kind="command", command="x", url="http://h"), b"url is nothing for kind command"),
+        (dict(kind="command", command="x", url="http://h"), b"url is not valid for kind command"),
         (dict(kind="ntfy", topic_env="T", quiet="22-7"), b"must be HH:MM-HH:MM"),
         (dict(kind="ntfy", topic_env="T", quiet="22:00-07:00", zone="Mars/North"), b"Mars/North"),
         (dict(kind="ntfy", topic_env="T", per_minute="0"), b"per_minute"),
@@ -120,7 +120,7 @@ def test_koine_notify():
             listed = koine(w.d)
             check(b"phone" in listed.stdout and b"quiet" in listed.stdout, "%r", listed)
             none = koine(w.d, "test", "nobody")
-            check(none.returncode == 1 and b"no notifier 'nobody'" in none.stderr, "%r", none)
+            check(none.returncode == 1 and b"notifier not found in the settings: 'nobody'" in none.stderr, "%r", none)
             check(b"press one" in err and b"press one" not in none.stderr, "whom it is sent to: %r, %r", err, none)
             late = koine(w.d, "test", "phone", "--timeout", "1")
             check(late.returncode == 1 and b"nobody pressed" in late.stderr, "%r", late)

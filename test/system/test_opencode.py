@@ -536,7 +536,7 @@ def test_check_says_what_is_wrong():
         check(done.returncode != 0 and words in said, "%r", said[-500:])
     url = "url=http://127.0.0.1:4096"
     refused("requires kind", url)
-    refused("needs a url", "kind=opencode")
+    refused("requires url", "kind=opencode")
     refused("must be on loopback", "kind=opencode", "url=http://example.org:4096")
     refused("must be on loopback", "kind=opencode", "url=http://127.0.0.1.example.org")
     refused("without a password in it", "kind=opencode", "url=http://a:b@127.0.0.1:4096")

@@ -280,7 +280,7 @@ def test_nothing_is_alive_or_healthy_while_the_database_is_away():
                 wait_until(still_away, "several tries")
                 shown = subprocess.run([KOINE, "--socket", d.socket_path, "hosts"], capture_output=True, check=True)
                 check(b"alive" not in shown.stdout and b"unknown" in shown.stdout, "%r", shown.stdout)
-                check(b"does not answer" in shown.stderr, "%r", shown.stderr)
+                check(b"does not respond" in shown.stderr, "%r", shown.stderr)
                 same(len(hosts_lines(d)), 1, "lines of the log")
                 check("Input/output error" not in hosts_lines(d)[0], "%r", hosts_lines(d))
             finally:
@@ -471,10 +471,10 @@ def test_what_cannot_be_a_store_is_refused():
         check("geheim" not in said, "%s", said)
         said = refused(["--check", "--store", "postgresql://koine:geheim@127.0.0.1/x"], "password")
         check("geheim" not in said, "%s", said)
-        refused(["--store", "postgresql://[x"], "does not understand")
+        refused(["--store", "postgresql://[x"], "invalid PostgreSQL address")
         url = server.database("theirs")
         server.sql("CREATE SCHEMA koine; CREATE TABLE koine.memory (x int)", "theirs")
-        refused(["--store", url], "another program's")
+        refused(["--store", url], "belongs to another program")
         url = server.database("closed")
         server.sql("CREATE ROLE guest LOGIN; REVOKE CREATE ON DATABASE closed FROM PUBLIC", "closed")
         refused(["--store", server.url("closed", "guest")], "permission denied")
@@ -531,7 +531,7 @@ def test_two_daemons_do_not_share_a_name():
     with shared_server() as server:
         url = server.store("koine")
         with Daemon("--store", url, env={"KOINE_HOST_LEASE": "12"}) as d:
-            refused(["--store", url], "another koined is host", dict(os.environ, KOINE_HOST_LEASE="12"))
+            refused(["--store", url], "another koined is already host", dict(os.environ, KOINE_HOST_LEASE="12"))
             d.alive()
 
 

@@ -90,7 +90,7 @@ def test_bad_commands_are_refused_with_the_field():
 def test_agents_and_tasks_run_no_commands():
     with World("--set", "approval.agents_decide=no") as w:
         done = w.koine("run", "-f", "--", KOINE, "run", "--", "touch", w.path("escaped"), code=1)
-        check("koined runs" in done.err, "%r", done)
+        check("started by koined" in done.err, "%r", done)
         task = w.add("--", KOINE, "run", "--", "touch", w.path("escaped"))
         w("wait", task, code=1)
         check(not os.path.exists(w.path("escaped")), "it ran")

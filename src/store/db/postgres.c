@@ -384,7 +384,9 @@ static int check_address(struct pg_place *p, struct why *why)
 	int r = 0;
 
 	if (!options) {
-		r = refuse(why, REFUSE_PARAMS, "invalid PostgreSQL address");
+		r = refuse(why, REFUSE_PARAMS,
+			   "invalid PostgreSQL address: expected "
+			   "postgresql://[USER@]HOST[:PORT]/DATABASE");
 	} else if (option_of(options, "password")) {
 		r = refuse(why, REFUSE_PARAMS,
 			   "the address must not contain a password, because other users could see "
