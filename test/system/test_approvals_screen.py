@@ -115,7 +115,7 @@ def test_the_last_row_is_whole_too():
             text = w.until(lambda s: s[0] == "1 waits" and s[-1].startswith("q quit"))
             same(text[-1], "q quit  a approve  d deny  v view  r re…"[:40], "keys")
             w.t.type("d")
-            w.until(lambda s: s[-1].startswith("it is a question"))
+            w.until(lambda s: s[-1].startswith("this is a question"))
             w.t.type("r" + "abcdefghij" * 5)
             text = w.until(lambda s: s[-1].endswith("abcdefghij"))
             check(text[-1].startswith("Answer: "), "%r", text[-1])

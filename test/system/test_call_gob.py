@@ -101,7 +101,7 @@ def test_errors_are_gos_words():
         ):
             same(server.koine(*args), (1, "", "koine: %s: %s\n" % (args[0], words)))
         for args, words in (
-                (["Arith.Double", '{"$foo": 1}'], "'$foo' is none of"),
+                (["Arith.Double", '{"$foo": 1}'], "unknown type '$foo': use $int"),
                 (["Arith.Double", "null"], "no value of their own"),
                 (["Arith.Double", "{"], "is not JSON"),
         ):

@@ -649,7 +649,7 @@ def test_a_file_that_changes_meanwhile_is_left_alone():
                     os.unlink(home(".cursor/mcp.json"))
                 before = home.all()
                 t.type("y\r")
-                t.expect("changed meanwhile")
+                t.expect("changed in the meantime")
                 t.leave(65)
             same(home.all(), before, "after %r" % late)
 

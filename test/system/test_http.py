@@ -249,7 +249,7 @@ def test_other_paths_are_not_found():
             same(post(c, PING, path="/y?token=geheim").status, 404, "status with a query")
             same(post(c, PING).status, 200, "status afterwards")
         same(d.calls(), 1, "calls")
-        check(b" status=404 path=/favicon reason=" in d.log() and b" path=/y why=" in d.log(),
+        check(b" status=404 path=/favicon reason=" in d.log() and b" path=/y reason=" in d.log(),
               "the paths are not in the log")
         check(b"geheim" not in d.log(), "a query is in the log")
 

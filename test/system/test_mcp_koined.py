@@ -162,8 +162,8 @@ def test_memories_are_changed_by_long_ids_and_in_their_project_only():
                     more = {"content": "x"} if tool == "memory_update" else {}
                     check("8 characters" in p.refused(tool, id=short, **more), "%s of %s", tool, short)
         for id in (other, personal):
-            check("no memory" in p.refused("memory_delete", id=id), "another's was deleted")
-            check("no memory" in p.refused("memory_update", id=id, content="x"), "another's was changed")
+            check("not found" in p.refused("memory_delete", id=id), "another's was deleted")
+            check("not found" in p.refused("memory_update", id=id, content="x"), "another's was changed")
         same(c.call("memory.stats")["total"], 4)
         same(p.call("memory_update", id=common[:8], content="coffee is on the second floor")["id"], common)
         same(p.call("memory_delete", id=common[:8]), {"deleted": common, "content": "coffee is on the second floor"})

@@ -122,7 +122,7 @@ def test_another_user_at_nexus_cannot_shut_it_down():
             address = d.address("http", "nexus")
             for method in "shutdown", "shutdown_server":
                 got = someone_else(try_port, address, Http.wrap(request(method)))
-                check("daemon's own user" in got, "%s: %r", method, got)
+                check("koined's own user" in got, "%s: %r", method, got)
             check('"agents"' in someone_else(try_port, address, Http.wrap(request("list_agents"))),
                   "not served")
             d.alive()
@@ -159,7 +159,7 @@ def test_what_cannot_be_allowed_is_refused_in_words():
             ("listen.ash.allow_uids=ann-who-is-not-there", "listen.ash.allow_uids = ann-who-is-not-there"),
             ("listen.ash.allow_uids=-1", "listen.ash.allow_uids = -1"),
             ("listen.ash.mode=0666", "unknown setting 'mode' in [listen ash]"),
-            ("listen.nothing.allow_uids=7", "no dialect 'nothing'")):
+            ("listen.nothing.allow_uids=7", "unknown dialect 'nothing'")):
         with Folder() as folder:
             done = run_koined("--root", folder.path, "--set", pair)
             same(done.returncode, 78, "exit status with %s (%r)" % (pair, done.stderr))
@@ -222,7 +222,7 @@ def call_side_by_side(path, n, refusals):
         if not readable:
             break
         for s in readable:
-            check(b"calls of other users are in flight" in s.recv(4096), "not refused for that")
+            check(b"calls of other users in flight" in s.recv(4096), "not refused for that")
             refused += 1
             open_ones.remove(s)
     return "%d under way, %d refused" % (len(open_ones), refused)
@@ -260,7 +260,7 @@ def test_another_user_cannot_use_up_our_input():
         c = d.connect()
         c.socket.sendall(ours[:-2])
         told = someone_else(send_halves, d.socket_path, 12, limit // 5)
-        check("wait for their rest" in told, "they were told %r", told)
+        check("incomplete messages hold more than" in told, "they were told %r", told)
         c.socket.sendall(ours[-2:])
         same(len(json.loads(c.read_line())["result"][0]), limit // 2, "length of ours")
 
@@ -584,7 +584,7 @@ def refused_without_netlink(folder, listen):
                        preexec_fn=without_netlink, timeout=PATIENCE)
         for more in (["--check"], []))
     same((check_first.returncode, run.returncode), (69, 69), "exit status (%r)" % run.stderr)
-    check(b"NO: the kernel does not tell who connects" in check_first.stdout, "--check: %r",
+    check(b"NO: the kernel cannot identify peers" in check_first.stdout, "--check: %r",
           check_first.stdout)
     return run
 
@@ -594,7 +594,7 @@ def test_where_the_kernel_does_not_tell_a_token_is_required():
         raise Skip("no number of socket(2) for this machine")
     with Folder() as folder:
         done = refused_without_netlink(folder, "nexus=http:127.0.0.1:0")
-        check(b"does not tell who connects to http:127.0.0.1:" in done.stderr, "%r", done.stderr)
+        check(b"cannot identify peers of http:127.0.0.1:" in done.stderr, "%r", done.stderr)
         check(b"token_file" in done.stderr, "what to do: %r", done.stderr)
         refused_without_netlink(folder, "hld=tcp:127.0.0.1:0")
         with open(folder("token"), "w", opener=lambda p, f: os.open(p, f, 0o600)) as f:

@@ -57,7 +57,7 @@ def test_a_named_file_that_is_no_table_keeps_it_from_starting():
     with Folder() as folder:
         with open(folder("plain"), "w", encoding="utf-8") as file:
             file.write("no table")
-        for name, says in (("plain", b"is not a table of words"), ("none", b"No such file"),
+        for name, says in (("plain", b"not a word table"), ("none", b"No such file"),
                            ("", b"cannot read the word table")):
             args = ["--root", folder(), "--set", "memory.words=" + folder(name)]
             done = run_koined(*args)

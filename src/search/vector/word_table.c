@@ -88,7 +88,7 @@ static size_t padded(size_t n)
 static int read_head(struct word_table *t, struct text file, size_t *ret_names, struct why *why)
 {
 	if (file.len < HEAD || memcmp(file.data, "koinewrd", 8) != 0)
-		return refuse_table(why, "it begins otherwise");
+		return refuse_table(why, "its header is wrong");
 	if (number_at(file.data + 8) != VERSION)
 		return refuse(why, REFUSE_PARSE,
 			      "word table version %u is not supported (expected %d)",
