@@ -95,7 +95,7 @@ BAD = (
     ("decide", {"id": "a", "decision": "maybe"}, "decision", "decision must be approve, deny or respond"),
     ("decide", {"id": "a", "decision": "respond"}, "comment", "comment is required: it is the answer"),
     ("decide", {"id": "a", "decision": "respond", "comment": "b", "grant": {}}, "grant",
-     "an answer cannot be granted beforehand"),
+     "a question cannot have a standing grant"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "world"}}, "grant",
      "grant.scope must be session or all"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "uses": 0}}, "grant",
