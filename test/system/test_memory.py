@@ -57,7 +57,7 @@ def test_get_is_the_memory_in_full():
             "origin": None, "review": None})
         same(c.call("memory.get", {"memory_id": id, "user_id": "ann"}), got)
         same(refusal(c, "memory.get", memory_id=id, user_id="bob"),
-             (-32001, "no memory '%s'" % id))
+             (-32001, "memory not found: '%s'" % id))
         same(refusal(c, "memory.get", memory_id="zz")[0], -32001, "code")
         same(refusal(c, "memory.get")[0], -32602, "code")
 

@@ -197,7 +197,7 @@ def test_exit_codes_and_words():
         (["add", "x", "--expires", "1.5"], 64, "invalid --expires '1.5': expected DAYS"),
         (["add", "x", "--shard"], 64, "did you mean --shared?"),
         (["list", "--subject", "x"], 64, "unknown option --subject"),
-        (["show", "nosuch"], 1, "koine: no memory 'nosuch'\n"),
+        (["show", "nosuch"], 1, "koine: memory not found: 'nosuch'\n"),
         (["delete"], 64, "memory delete requires one ID"),
         (["edit"], 64, "requires one ID"),
         (["export", "a", "b"], 64, "at most one FILE"),

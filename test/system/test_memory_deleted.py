@@ -62,13 +62,13 @@ def test_deleted_memory_is_restored_with_its_history():
         same(seen(c, id, "vault code"), set())
         # Whoever may not change it may not restore it.
         same(c.call("memory.deleted", {"user_id": "bob"}), [])
-        check("no deleted memory" in refusal(c, "memory.restore", memory_id=id, user_id="bob"), "bob restored it")
+        check("deleted memory not found" in refusal(c, "memory.restore", memory_id=id, user_id="bob"), "bob restored it")
         same(c.call("memory.restore", {"memory_id": id[:8], "user_id": "ann"})["id"], id)
         same(c.call("memory.get", {"memory_id": id}), before)
         same(c.call("memory.history", {"memory_id": id}), history)
         same(seen(c, id, "vault code"), EVERYWHERE)
         same(c.call("memory.stats")["total"], 1)
-        check("no deleted memory" in refusal(c, "memory.restore", memory_id=id), "it was restored twice")
+        check("deleted memory not found" in refusal(c, "memory.restore", memory_id=id), "it was restored twice")
 
 
 def test_replaced_memories_go_and_return_together():
@@ -141,7 +141,7 @@ def test_purged_memory_leaves_no_trace():
         same(c.call("memory.delete", {"memory_id": later, "purge": True})["deleted"], True)
         same(c.call("memory.deleted"), [])
         for id in (secret, later):
-            check("no deleted memory" in refusal(c, "memory.restore", memory_id=id), "it was kept")
+            check("deleted memory not found" in refusal(c, "memory.restore", memory_id=id), "it was kept")
         same(len(c.call("memory.search", {"query": "weather", "user_id": "ann"})), 10)
         check(not any(h["id"] == secret for h in c.call("memory.search", {"query": "passphrase", "user_id": "ann"})),
               "it is found")

@@ -112,7 +112,7 @@ def test_a_new_memory_may_replace_another():
             code, message = refusal(c, method, **params)
             check(code == -32002 and new in message, "%s: %r", method, message)
         same(refusal(c, "memory.add", content="x", replaces=new, user_id="bob"),
-             (-32602, "Invalid params: replaces: no memory '%s'" % new))
+             (-32602, "Invalid params: replaces: memory not found: '%s'" % new))
         same(refusal(c, "memory.add", content="x", replaces="zz")[0], -32602)
 
 

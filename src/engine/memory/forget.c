@@ -202,7 +202,8 @@ int memory_restore(struct memories *m, struct arena *a, const struct memory_aske
 	if (r != 0)
 		return r;
 	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "no deleted memory '%.*s'", TEXT_ARGS(id));
+		return refuse(why, REFUSE_NOT_FOUND, "deleted memory not found: '%.*s'",
+			      TEXT_ARGS(id));
 	if (n > 1)
 		return memory_refuse_prefix(id, why);
 	r = store_deleted_of(c, root.id, a, &rows, &n_rows);

@@ -335,7 +335,7 @@ static int get(struct connection *c, const struct store_scope *scope, struct tex
 	if (r != 0)
 		return r;
 	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "no memory '%.*s'", TEXT_ARGS(id));
+		return refuse(why, REFUSE_NOT_FOUND, "memory not found: '%.*s'", TEXT_ARGS(id));
 	return n > 1 ? memory_refuse_prefix(id, why) : 0;
 }
 
@@ -453,7 +453,7 @@ static int find_old(struct memories *m, struct arena *a, const struct memory_new
 	int r = get(store_writer(m->store), &scope, in->replaces, true, a, ret_old, why);
 
 	if (r == REFUSE_NOT_FOUND)
-		return refuse_field(why, "replaces", "replaces: no memory '%.*s'",
+		return refuse_field(why, "replaces", "replaces: memory not found: '%.*s'",
 				    TEXT_ARGS(in->replaces));
 	if (r != 0)
 		return r;
