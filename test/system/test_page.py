@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -286,6 +287,38 @@ def test_nobody_else_listens_at_the_other_address_of_localhost():
         with Daemon("--listen", "page=http:127.0.0.1:%d" % port, "--listen", "koine=on") as d:
             done = koine(d, "page", "--no-open", status=1)
             check("[listen] page = " in done.stderr and "link=" not in done.stdout, "%r", done)
+
+
+def test_the_page_opens_where_ipv6_is_off():
+    off = ["unshare", "--net", "sh", "-ec",
+           'ip link set lo up; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; exec "$@"', "sh"]
+    if subprocess.run([*off, "true"], capture_output=True).returncode != 0:
+        raise Skip("no network namespace here")
+    with Daemon("--set", "listen.page=on", wrapper=off) as d:
+        check("link=" in link_of(d), "no link")
+
+
+def test_the_page_opens_where_koined_listens_at_both_addresses_of_localhost():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with Daemon("--listen", "page=http:127.0.0.1:%d" % port, "--listen", "page=http:[::1]:%d" % port,
+                "--listen", "koine=on") as d:
+        check("link=" in link_of(d), "no link")
+
+
+def test_without_a_descriptor_the_page_does_not_open():
+    """The other address of localhost cannot be held, so another program could listen there."""
+    with Daemon("--set", "listen.page=on") as d, d.connect() as c:
+        c.ping()
+        used = set(map(int, os.listdir("/proc/%d/fd" % d.pid)))
+        lowest = next(n for n in range(len(used) + 1) if n not in used)
+        before = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (lowest, before[1]))
+        answer = json.loads(c.call_text(request("page.open")))
+        check("Too many open files" in answer.get("error", {}).get("message", ""), "%r", answer)
+        resource.prlimit(d.pid, resource.RLIMIT_NOFILE, before)
+        check("/enter?link=" in c.call("page.open")["link"], "no link")
 
 
 XDG_OPEN = """#!/bin/sh

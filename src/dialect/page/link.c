@@ -45,7 +45,7 @@ bool page_base(const struct server *s, char *out, size_t size)
 		snprintf(out, size, "%s", settings->behind);
 		return true;
 	}
-	if (!e || !page_hold_port(e) || page_host_new(e, host) != 0)
+	if (!e || page_hold_port(e, NULL) != 0 || page_host_new(e, host) != 0)
 		return false;
 	snprintf(out, size, "http://%s", host);
 	return true;
@@ -76,11 +76,8 @@ static int have_listener(struct call *c, const struct endpoint **ret)
 		*ret = find_listener(c->server);
 	if (r == 0 && !*ret)
 		r = refuse(&c->why, REFUSE_UNAVAILABLE, "the page is off");
-	if (r == 0 && !page_hold_port(*ret))
-		r = refuse(&c->why, REFUSE_UNAVAILABLE,
-			   "another program listens on localhost beside %s and could impersonate "
-			   "the page; set another port: [listen] page = http:127.0.0.1:PORT",
-			   (*ret)->address);
+	if (r == 0)
+		r = page_hold_port(*ret, &c->why);
 	return r;
 }
 

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -115,10 +116,13 @@ static int hold(bool v6, unsigned port)
 
 	if (fd < 0)
 		return -errno;
-	if (bind(fd, name, v6 ? sizeof(in6) : sizeof(in4)) == 0)
-		return fd;
-	close(fd);
-	return -EADDRINUSE;
+	if (bind(fd, name, v6 ? sizeof(in6) : sizeof(in4)) != 0) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	return fd;
 }
 
 /* The last one that was held; koined has one page. */
@@ -128,23 +132,52 @@ static struct {
 	int fd;
 } held;
 
-bool page_hold_port(const struct endpoint *e)
+static unsigned port_of(const struct endpoint *e)
 {
 	const char *at = strrchr(e->address, ':');
-	unsigned port = at ? (unsigned)strtoul(at + 1, NULL, 10) : 0;
-	bool v6 = strchr(e->address, '[') == NULL;
+
+	return at ? (unsigned)strtoul(at + 1, NULL, 10) : 0;
+}
+
+static bool is_v6(const struct endpoint *e)
+{
+	return strchr(e->address, '[') != NULL;
+}
+
+/* The page is served at the other address, too. */
+static bool is_ours(const struct endpoint *e, bool v6, unsigned port)
+{
+	list_for_each (at, following, &e->server->endpoints) {
+		const struct endpoint *other = list_entry(at, struct endpoint, link);
+
+		if (other->dialect == e->dialect && is_v6(other) == v6 && port_of(other) == port)
+			return true;
+	}
+	return false;
+}
+
+int page_hold_port(const struct endpoint *e, struct why *why)
+{
+	unsigned port = port_of(e);
+	bool v6 = !is_v6(e);
 	int fd;
 
-	if (held.port == port && held.v6 == v6)
-		return true;
+	if ((held.port == port && held.v6 == v6) || is_ours(e, v6, port))
+		return 0;
 	fd = hold(v6, port);
-	/* Without the other protocol nobody can listen there. */
 	if (fd == -EADDRINUSE)
-		return false;
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "another listener on localhost beside %s could impersonate the page; "
+			      "set another port: [listen] page = http:127.0.0.1:PORT",
+			      e->address);
+	/* Without the other protocol nobody can listen there. */
+	if (fd < 0 && fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL)
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot reserve port %u of %s: %s", port,
+			      v6 ? "::1" : "127.0.0.1", strerror(-fd));
 	if (held.port)
 		close(held.fd);
 	held.port = fd >= 0 ? port : 0;
 	held.v6 = v6;
 	held.fd = fd;
-	return true;
+	return 0;
 }

@@ -73,8 +73,8 @@ void page_link_digest(struct text host, struct text secret, char out[DIGEST_HEX_
 void page_secret_digest(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1]);
 
 /* Browsers try both addresses of localhost. Keeps others from listening at the one that we do not
- * listen at; false: somebody does. */
-bool page_hold_port(const struct endpoint *e);
+ * listen at, and refuses if it cannot. why may be NULL. */
+int page_hold_port(const struct endpoint *e, struct why *why);
 
 /* ---- gate.c ---- */
 
