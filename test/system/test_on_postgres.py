@@ -29,8 +29,6 @@ EVERY_TIME = {
     "events (numbered by one row), and who follows them": ("events", "event_words"),
     "rules, jobs, their claims and trust": ("automation", "trust"),
     "counts, lists and sweeps, which a server folds in the background": ("growth", "lists", "retention"),
-    "visitors of the page": ("page",),
-    "tasks that a project's files bring": ("aiwg",),
     "what was acknowledged is there after a kill": ("chat_durability", "durability", "task_durability"),
     "everything at once, in any order": ("random_calls",),
 }

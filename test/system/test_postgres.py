@@ -754,6 +754,5 @@ def test_database_password_does_not_reach_tasks():
 
 if __name__ == "__main__":
     main(globals(), measured=(
-        "the_stores_own_tests_pass_on_it",
         "a_server_that_restarts_loses_and_doubles_nothing",
         "large_answers_are_not_held_whole",))

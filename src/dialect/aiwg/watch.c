@@ -201,8 +201,8 @@ static void watch_folder(struct project_watch *p, struct watched *w)
 	/* A project may watch only what is below it, however the path is written and wherever
 	 * links lead. */
 	if (w->real && !is_at_or_below(w->real, p->shown->folder.data)) {
-		log_warn("could not watch folder", "folder=%s reason=outside of the project %s", folder,
-			 p->shown->folder.data);
+		log_warn("could not watch folder", "folder=%s reason=outside of the project %s",
+			 folder, p->shown->folder.data);
 		return;
 	}
 	r = changes_watch(p->changes, folder, w, &why);

@@ -1121,8 +1121,8 @@ static void log_lines_reach_the_host(void **state)
 	expect_line(&h, fd,
 		    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32601,\"message\":\"Method not "
 		    "found\"},\"id\":1}");
-	assert_string_equal(line,
-			    "2 call refused  dialect=json-rpc method=absent reason=Method not found");
+	assert_string_equal(
+		line, "2 call refused  dialect=json-rpc method=absent reason=Method not found");
 	line[0] = '\0';
 	koine_set_log(NULL, NULL, 2);
 	send_line(fd, CALL("absent", "1"));
