@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -174,25 +175,50 @@ static int hold_in(struct store *s, struct store_adopted *a, struct why *why)
 	return r;
 }
 
+/* Prepare the list before the state changes: afterwards only the rename can fail. Renaming it first would accept
+ * an owner whose tasks are not held. */
+static int hold_and_accept(struct store *s, const char *accepted, const char *next,
+			   struct store_adopted *a, struct why *why)
+{
+	struct connection *c = store_writer(s);
+	struct stat st;
+	int r;
+
+	if (lstat(accepted, &st) == 0 && !S_ISREG(st.st_mode))
+		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file",
+			      db_file_tail(accepted));
+	r = c->ops->hold(c->db)
+		    ?: c->ops->accept(c->db, next, a->aside, sizeof(a->aside), why)
+		    ?: hold_in(s, a, why);
+	if (r == 0 && rename(next, accepted) != 0)
+		r = db_file_cannot(why, "replace", accepted, errno);
+	if (r == 0)
+		r = db_file_sync_folder(accepted);
+	return r;
+}
+
 /* A database has no copy that only we could write to: its owner is trusted from now on. */
 static int accept_owner(const char *url, const char *accepted, struct store_adopted *a,
 			struct why *why)
 {
 	const struct store_opts opts = {.n_readers = 1, .accepted = accepted, .accepts_all = true};
-	struct connection *c;
+	char next[PATH_MAX];
 	struct store *s;
-	int r = store_open(url, &opts, &s, why);
+	int r;
 
+	if (snprintf(next, sizeof(next), "%s.new", accepted) >= (int)sizeof(next))
+		return refuse(why, REFUSE_TOO_LARGE, "the path of the state folder is too long");
+	r = store_open(url, &opts, &s, why);
 	if (r != 0)
 		return r;
-	c = store_writer(s);
 	snprintf(a->path, sizeof(a->path), "%s", store_path(s));
 	why->text[0] = '\0';
-	r = c->ops->hold(c->db) ?: hold_in(s, a, why);
-	if (r == 0)
-		r = c->ops->accept(c->db, a->aside, sizeof(a->aside), why);
+	r = hold_and_accept(s, accepted, next, a, why);
+	if (r != 0)
+		(void)unlink(next);
 	if (r < 0 && !why->text[0])
-		r = refuse(why, REFUSE_UNAVAILABLE, "cannot use %s: %s", a->path, store_message(c));
+		r = refuse(why, REFUSE_UNAVAILABLE, "cannot use %s: %s", a->path,
+			   store_message(store_writer(s)));
 	store_close(s);
 	return r;
 }

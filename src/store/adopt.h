@@ -21,8 +21,9 @@ struct store_adopted {
 /*
  * No koined may have it open. On any failure a file stays where it is.
  *
- * Of a database that is shared with other roles there is no copy: its owners are added to the file
- * `accepted`, and whatever they do in it from now on is trusted.
+ * A database that is shared with other roles is not copied: its foreign owners are added to the file
+ * `accepted`, and whatever they do in it from now on is trusted. Without foreign owners it is refused,
+ * and nothing changes.
  */
 int store_adopt(const char *url, const char *accepted, struct store_adopted *ret_adopted,
 		struct why *why);

@@ -34,7 +34,7 @@ struct store_opts {
 	const char *host;   /* its name, if others may share the store; NULL: none */
 	/* The file that lists the owners which koine store adopt has accepted; NULL if there is none. */
 	const char *accepted;
-	bool accepts_all; /* whoever owns it, so that it can be adopted */
+	bool accepts_all; /* for an adoption: any owner, but a store without foreign owners is refused */
 };
 
 /*

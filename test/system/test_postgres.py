@@ -708,8 +708,35 @@ def test_adopted_schema_is_used_and_its_tasks_are_held():
         done = run_koined("--root", root, "--store", ours)
         check(b"table 'more' in it belongs to role 'eve'" in done.stderr, "%r", done.stderr)
         server.sql("DROP TABLE koine.more; DROP ROLE eve", "ours")
+
+
+# What an adoption holds, switches off and deletes.
+HELD = """SELECT (SELECT string_agg(concat_ws(' ', id, held), ', ' ORDER BY id) FROM koine.task),
+    (SELECT string_agg(concat_ws(' ', name, enabled), ', ' ORDER BY name) FROM koine.rule),
+    (SELECT count(*) FROM koine.approval_grant), (SELECT count(*) FROM koine.project_trust)"""
+
+
+def refused_to_adopt(server, url, root, name, words):
+    before = server.sql(HELD, name)
+    done = run_koined("--root", root, "--adopt", "--store", url)
+    check(done.returncode == 69 and words in done.stderr, "%r", done)
+    same(server.sql(HELD, name), before, "the store after the refusal %r" % words)
+
+
+def test_refused_adoption_changes_nothing():
+    with shared_server() as server, Folder() as f, database_of_two(server) as (theirs, ours):
+        prepare_as_mallory(server, theirs, f("mark"))
+        server.sql("INSERT INTO koine.approval_grant (id, denies, created_ms, expires_ms, uses) VALUES ('g', 0, 0, 0, 0);"
+                   "INSERT INTO koine.project_trust VALUES ('/work', 'd', 0); INSERT INTO koine.rule VALUES ('r', 0, 1)",
+                   "ours")
+        # Nothing belongs to another role.
+        refused_to_adopt(server, theirs, f("own"), "ours", b"nothing to adopt")
+        os.makedirs(f("root", "koine.db.adopted"))
+        refused_to_adopt(server, ours, f("root"), "ours", b"koine.db.adopted")
+        same(os.listdir(f("root")), ["koine.db.adopted"], "left")
         done = run_koined("--root", f("other"), "--adopt", "--store", server.database("fresh"))
         check(done.returncode == 69 and b"nothing to adopt" in done.stderr, "%r", done)
+        same(server.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'", "fresh"), "0", "tables")
 
 
 def test_holder_of_the_stores_lock_is_named():

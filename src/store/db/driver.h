@@ -58,12 +58,13 @@ struct store_ops {
 	/* What distinguishes this database from a copy of it. */
 	int (*place_id)(const void *place, char out[STORE_PLACE_MAX]);
 
-	/* For databases in which others can make tables: the file with the owners that were accepted, so
-	 * that what they have made is not refused; `all`: nobody is refused. Before it connects. NULL:
-	 * only we can make any. */
+	/* For databases in which other roles can create tables: the file that lists the accepted owners,
+	 * whose tables are not refused. `all` is for an adoption: no owner is refused, but a database
+	 * without foreign owners is. Call it before connect. NULL if no other role can create tables. */
 	void (*set_accepted)(void *place, const char *file, bool all);
-	/* Adds all foreign owners to that file. *ret_roles has their names; refuses if there are none. */
-	int (*accept)(void *db, char *ret_roles, size_t size, struct why *why);
+	/* Writes the accepted owners and all foreign ones to the file `next`, which the caller then puts in
+	 * the place of the accepted file. *ret_roles receives the names of the foreign owners. */
+	int (*accept)(void *db, const char *next, char *ret_roles, size_t size, struct why *why);
 
 	/* Inspects and refuses, but changes nothing yet. */
 	int (*connect)(void *place, enum connection_kind kind, void **ret_db, struct why *why);

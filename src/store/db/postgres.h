@@ -27,7 +27,7 @@ struct pg_place {
 	char *url;
 	char shown[PG_SHOWN_MAX];     /* where it is, without secrets */
 	char accepted[PG_PATH_MAX];   /* the file that lists accepted owners; "" if there is none */
-	bool accepts;                 /* any owner, so that it can be adopted */
+	bool accepts;                 /* for an adoption: any owner but us alone */
 	unsigned feed_ms;             /* how long the feed waits for an answer */
 	char lineage[PG_LINEAGE_MAX]; /* of the database that was opened; "" until then */
 	int64_t n_rules;              /* constraints and triggers in it */
@@ -202,14 +202,15 @@ void pg_note_event(void *place, int64_t seq, int64_t time_ms);
 	"SELECT 'pg:' || CAST(s.system_identifier AS TEXT) || ':' || CAST(d.oid AS TEXT)"          \
 	" FROM pg_database AS d, pg_control_system() AS s WHERE d.datname = current_database()"
 
-/* Refuses a schema of which anything belongs to a role that is neither ours nor accepted. */
+/* Refuses a schema of which anything belongs to a role that is neither ours nor accepted, and for an adoption one
+ * that is ours. */
 int pg_check_owners(struct pg *db, struct why *why);
 /* -EBUSY if a role that is not ours holds this advisory lock, which the message then names. */
 int pg_name_holder(struct pg *db, int lock, int number);
 /* "" unless the server is on another machine and is not authenticated. */
 void pg_note_server(struct pg *db, char *ret_note, size_t size);
 void pg_set_accepted(void *place, const char *file, bool all);
-int pg_accept(void *db, char *ret_roles, size_t size, struct why *why);
+int pg_accept(void *db, const char *next, char *ret_roles, size_t size, struct why *why);
 
 /* ---- postgres_feed.c: see driver.h ---- */
 

@@ -55,7 +55,7 @@ static void format_line(char out[LINE_LEN], const PGresult *rows, int i)
 	snprintf(out, LINE_LEN, "%s %s", PQgetvalue(rows, i, PLACE), PQgetvalue(rows, i, OWNER));
 }
 
-/* Whoever could write this file could accept any schema for us. */
+/* A file that others can write could accept any schema for us. */
 static FILE *open_accepted(const char *path)
 {
 	FILE *f = path ? fopen(path, "re") : NULL;
@@ -84,22 +84,34 @@ static bool is_accepted(const char *path, const PGresult *rows, int i)
 	return found;
 }
 
-static int accept(const struct pg_place *p, const PGresult *rows, struct why *why)
+static bool copy_accepted(const char *from, FILE *to)
 {
 	char line[LINE_LEN];
-	FILE *f = fopen(p->accepted, "ae");
-	bool ok = f && fchmod(fileno(f), 0600) == 0;
+	FILE *f = open_accepted(from);
+
+	while (f && fgets(line, sizeof(line), f))
+		fputs(line, to);
+	if (f)
+		fclose(f);
+	return fflush(to) == 0;
+}
+
+static int write_accepted(const struct pg_place *p, const char *next, const PGresult *rows,
+			  struct why *why)
+{
+	char line[LINE_LEN];
+	FILE *f = unlink(next) == 0 || errno == ENOENT ? fopen(next, "wxe") : NULL;
+	bool ok = f && fchmod(fileno(f), 0600) == 0 && copy_accepted(p->accepted, f);
 
 	for (int i = 0; ok && i < PQntuples(rows); i++) {
 		format_line(line, rows, i);
-		ok = is_accepted(p->accepted, rows, i) ||
-		     (fprintf(f, "%s\n", line) > 0 && fflush(f) == 0);
+		ok = is_accepted(next, rows, i) || (fprintf(f, "%s\n", line) > 0 && fflush(f) == 0);
 	}
+	ok = ok && fsync(fileno(f)) == 0;
 	if (f && fclose(f) != 0)
 		ok = false;
 	return ok ? 0
-		  : refuse(why, REFUSE_UNAVAILABLE, "cannot write %s: %s", p->accepted,
-			   strerror(errno));
+		  : refuse(why, REFUSE_UNAVAILABLE, "cannot write %s: %s", next, strerror(errno));
 }
 
 /* ---- the schema ---- */
@@ -143,6 +155,9 @@ int pg_check_owners(struct pg *db, struct why *why)
 	PGresult *rows = NULL;
 	int r = find_foreign(db, &rows);
 
+	if (r == 0 && db->place->accepts && PQntuples(rows) == 0)
+		r = refuse(why, REFUSE_CONFLICT, "nothing to adopt: all of %s is ours",
+			   db->place->shown);
 	for (int i = 0; r == 0 && !db->place->accepts && i < PQntuples(rows); i++) {
 		if (!is_accepted(db->place->accepted, rows, i))
 			r = refuse_foreign(db->place, rows, i, why);
@@ -159,18 +174,15 @@ void pg_set_accepted(void *place, const char *file, bool all)
 	p->accepts = all;
 }
 
-int pg_accept(void *handle, char *ret_roles, size_t size, struct why *why)
+int pg_accept(void *handle, const char *next, char *ret_roles, size_t size, struct why *why)
 {
 	struct pg *db = handle;
 	PGresult *rows = NULL;
 	size_t n = 0;
 	int r = find_foreign(db, &rows);
 
-	if (r == 0 && PQntuples(rows) == 0)
-		r = refuse(why, REFUSE_CONFLICT, "nothing to adopt: all of %s is ours",
-			   db->place->shown);
 	if (r == 0)
-		r = accept(db->place, rows, why);
+		r = write_accepted(db->place, next, rows, why);
 	ret_roles[0] = '\0';
 	for (int i = 0; r == 0 && i < PQntuples(rows) && n < size; i++) {
 		const char *role = PQgetvalue(rows, i, ROLE);
