@@ -335,22 +335,49 @@ def test_host_that_stood_still_is_not_healthy_before_it_has_asked():
             wait_until(lambda: c.call("daemon.status")["health"] == "healthy", "health")
 
 
+WAITS = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'koined'"
+
+
+@contextlib.contextmanager
+def locked(server, table):
+    """Holds a lock of this table: LOCK's own words."""
+    with subprocess.Popen(["psql", "-qAtX", "-d", server.url("koine")], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as holder:
+        holder.stdin.write(b"BEGIN; LOCK koine.%s; SELECT 'held';\n" % table.encode())
+        holder.stdin.flush()
+        same(holder.stdout.readline().strip(), b"held", "the lock")
+        yield
+        holder.stdin.close()
+
+
 def test_task_that_could_not_be_read_at_its_start_is_queued_again():
     """Its host has claimed it, and the database goes away before it answers with the command."""
     with shared_server() as server:
         with Daemon("--store", server.store("koine"), possible=["database unreachable"]) as d, d.connect() as c:
-            holder = subprocess.Popen(["psql", "-qAtX", "-d", server.url("koine")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            holder.stdin.write(b"BEGIN; LOCK koine.task_chunk; SELECT 'held';\n")
-            holder.stdin.flush()
-            same(holder.stdout.readline().strip(), b"held", "the lock")
-            # A long command is only in the store.
-            task = c.call("task.run", {"command": ["true", "x" * 100000]})["id"]
-            waits = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'koined'"
-            wait_until(lambda: server.sql("SELECT count(*) " + waits) != "0", "the question")
-            server.sql("SELECT pg_terminate_backend(pid) " + waits)
-            wait_until(lambda: server.sql("SELECT state FROM koine.task", "koine") == "0", "it is queued again")
-            holder.communicate(b"COMMIT;\n")
+            with locked(server, "task_chunk"):
+                # A long command is only in the store.
+                task = c.call("task.run", {"command": ["true", "x" * 100000]})["id"]
+                wait_until(lambda: server.sql("SELECT count(*) " + WAITS) != "0", "the question")
+                server.sql("SELECT pg_terminate_backend(pid) " + WAITS)
+                wait_until(lambda: server.sql("SELECT state FROM koine.task", "koine") == "0", "it is queued again")
             same(c.call("task.wait", {"id": task})["state"], "completed", "the task")
+
+
+def test_two_hosts_restore_a_memory_once():
+    """Both have found it before one of them has restored it."""
+    with shared_server() as server:
+        url = server.store("koine")
+        with Daemon("--store", url, env={"KOINE_HOST_NAME": "one"}) as one, one.connect() as c:
+            with Daemon("--store", url, env={"KOINE_HOST_NAME": "two"}) as two, two.connect() as other:
+                restore = request("memory.restore", {"memory_id": add(c, "Anna runs")}) + b"\n"
+                c.call("memory.delete", json.loads(restore)["params"])
+                with locked(server, "memory_deleted IN SHARE MODE"):
+                    c.send(restore)
+                    other.send(restore)
+                    wait_until(lambda: server.sql("SELECT count(*) " + WAITS) == "2", "both wait")
+                answers = [json.loads(x.read_line()).get("error", {}).get("message", "restored") for x in (c, other)]
+                check(sorted(a.split(":")[0] for a in answers) == ["deleted memory not found", "restored"], "%r", answers)
+                same(found(c, "anna"), ["Anna runs"], "found")
 
 
 def test_large_answers_are_not_held_whole():

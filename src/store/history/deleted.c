@@ -59,7 +59,8 @@ int store_deleted_find(struct connection *c, const struct store_scope *scope, st
 		       struct arena *arena, struct memory *ret_row, unsigned *ret_n)
 {
 	static const struct query sql = {"SELECT {columns}, deleted_ms " ROOTS
-					 "id >= :start AND id < :end AND " IN_SCOPE " LIMIT 2",
+					 "id >= :start AND id < :end AND " IN_SCOPE
+					 " LIMIT 2 /* FOR UPDATE */",
 					 .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool first = false, second = false;

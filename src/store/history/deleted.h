@@ -11,8 +11,9 @@
 int store_deleted_keep(struct connection *c, const struct memory *gone, struct text root,
 		       int64_t now_ms);
 
-/* How many roots of the scope have this id or prefix: 0, 1, or 2 for more. The row is set when it is
- * 1; updated_ms is when it was deleted. */
+/* Counts the roots of the scope with this id or prefix: 0, 1, or 2 for more. If it is 1, the row is set
+ * (updated_ms is the time of the deletion) and locked: another host that restores or purges it waits,
+ * and then finds nothing. */
 int store_deleted_find(struct connection *c, const struct store_scope *scope, struct text prefix,
 		       struct arena *arena, struct memory *ret_row, unsigned *ret_n);
 
