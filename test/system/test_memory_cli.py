@@ -244,7 +244,7 @@ def test_show_and_stats():
                           r"subjects    Anna, tea\n\nAnna likes tea\nand cake\n")
         fits(m("show", id[:8]).out, want, "show")
         same(json.loads(m("show", id, "--json").out)["subjects"], ["Anna", "tea"], "subjects")
-        check("no memory" in Memory(d, ASH_USER_ID="u2")("show", id, code=1).err, "seen by another")
+        check("memory not found" in Memory(d, ASH_USER_ID="u2")("show", id, code=1).err, "seen by another")
         fits(m("stats").out, re.compile(r"(?s)total +1\npersonal +1\ngroup +0\nproject +0\ncommon +0\n.*"),
              "stats")
         same(json.loads(m("stats", "--json").out)["total"], 1, "stats --json")

@@ -48,8 +48,8 @@ def test_deleted_memory_is_restored_with_its_history():
         same(c.call("memory.delete", {"memory_id": id}), {"deleted": True})
         same(seen(c, id, "vault code"), set())
         same(c.call("memory.stats")["total"], 0)
-        check("no memory" in refusal(c, "memory.get", memory_id=id), "it is still there")
-        check("no memory" in refusal(c, "memory.history", memory_id=id), "its history is still there")
+        check("memory not found" in refusal(c, "memory.get", memory_id=id), "it is still there")
+        check("memory not found" in refusal(c, "memory.history", memory_id=id), "its history is still there")
         same([r["id"] for r in c.call("memory.deleted")], [id])
         # The same may be remembered anew meanwhile.
         other = add(c, "the vault code is 4712", user_id="ann", subjects=["Ann"], metadata={"a": 1})
@@ -242,7 +242,7 @@ def test_a_person_sees_the_memory_before_it_is_deleted_or_purged():
         same(c.call("memory.deleted"), [])
         with Terminal(env, "--socket", d.root + "/koine.sock", "memory", "delete", "--purge", id[:4]) as t:
             t.leave(1)
-            check(b"no memory" in t.all and b"Delete it" not in t.all, "%r", t.all)
+            check(b"memory not found" in t.all and b"Delete it" not in t.all, "%r", t.all)
         other = add(c, "the bicycle is in the shed")
         with Terminal(env, "--socket", d.root + "/koine.sock", "memory", "delete", "-y", other[:4]) as t:
             t.expect("Memory deleted: %s\r\nthe bicycle is in the shed\r\n" % other[:8])
