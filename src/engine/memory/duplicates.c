@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "engine/memory/access.h"
 #include "engine/memory/inner.h"
 #include "search/fold.h"
@@ -211,18 +212,46 @@ static void add_word(struct gist *g, struct reader *r)
 	g->hash = mix_u64(g->hash ^ hash_word(r->word, r->len));
 }
 
-/* "C" is not "C++", -18 is not 18, and "a < b" is not "a > b". */
+/* Signs that belong to a fact, unlike punctuation: "C" is not "C++", and 5 € are not 5 £. */
+static bool is_sign(uint32_t c)
+{
+	static const struct {
+		uint32_t first, last;
+	} beyond_ascii[] = {{0xa2, 0xa5},     {0xb1, 0xb3},     {0xb9, 0xb9},
+			    {0xbc, 0xbe},     {0xd7, 0xd7},     {0xf7, 0xf7},
+			    {0x2030, 0x2031}, {0x2070, 0x20cf}, {0x2190, 0x22ff}};
+
+	if (c < 0x80)
+		return c != 0 && strchr("+#<>=%$&|*~^@\\/_[]{}", (int)c);
+	for (size_t i = 0; i < sizeof(beyond_ascii) / sizeof(beyond_ascii[0]); i++) {
+		if (c >= beyond_ascii[i].first && c <= beyond_ascii[i].last)
+			return true;
+	}
+	return false;
+}
+
+/* -18 is not 18, and !done is not done. */
+static bool is_negative(uint32_t c, bool begins, unsigned char next)
+{
+	return begins && ((c == '-' && isdigit(next)) || (c == '!' && isalnum(next)));
+}
+
 static uint64_t hash_signs(struct text t)
 {
+	enum { MINUS = 0x2212 };
+	const char *end = t.data + t.len;
 	uint64_t hash = 1;
+	bool begins = true;
 
-	for (size_t i = 0; i < t.len; i++) {
-		bool begins = i == 0 || strchr(" \t\n(", t.data[i - 1]);
-		bool minus = t.data[i] == '-' && begins && i + 1 < t.len &&
-			     isdigit((unsigned char)t.data[i + 1]);
+	for (const char *at = t.data; at < end;) {
+		size_t n = (unsigned char)*at < 0x80 ? 1 : utf8_sequence(at, end) ?: 1;
+		uint32_t c = n == 1 ? (unsigned char)*at : fold_lower(at, n);
 
-		if (minus || (t.data[i] != '\0' && strchr("+#<>=%$", t.data[i])))
-			hash = mix_u64(hash ^ (unsigned char)t.data[i]);
+		at += n;
+		c = c == MINUS ? '-' : c;
+		if (is_sign(c) || is_negative(c, begins, at < end ? (unsigned char)*at : 0))
+			hash = mix_u64(hash ^ c);
+		begins = c != 0 && c < 0x80 && strchr(" \t\n(", (int)c);
 	}
 	return hash;
 }
