@@ -189,6 +189,24 @@ static int short_year_at(const struct point_reader *r, size_t at)
 	return r->words[at].value + (r->words[at].value < 70 ? 2000 : 1900);
 }
 
+/* German "am", where the other words do not tell the language, but not "I am". */
+static bool is_am(const struct point_reader *r, size_t at)
+{
+	return text_is(text_at(r, at), "am") && (at == 0 || !text_is(text_at(r, at - 1), "i"));
+}
+
+/* "on 20/5", "am 20.5.", "since 5/20". Elsewhere two numbers are a version or a fraction. */
+static bool is_without_year(const struct point_reader *r, size_t at)
+{
+	const uint32_t before = DATE_ON | DATE_SINCE | DATE_UNTIL | DATE_BEFORE | DATE_AFTER;
+	char joint = joint_at(r, at + 1);
+	bool german = at > 0 && (r->language == LANGUAGE_GERMAN || is_am(r, at - 1));
+
+	if (at == 0 || joint_at(r, at + 2) || (joint != '/' && !(joint == '.' && german)))
+		return false;
+	return is(r, at - 1, before) || is_am(r, at - 1);
+}
+
 /* 20/05/2024, 20.05.2024, 05/20/2024, 05/2024. The day is first, unless it cannot be; where both
  * can, the other meaning is kept as well. */
 static size_t read_digits(struct point_reader *r, size_t at, bool expected, struct date *d)
@@ -196,19 +214,20 @@ static size_t read_digits(struct point_reader *r, size_t at, bool expected, stru
 	char joint = joint_at(r, at + 1);
 	int one = day_at(r, at);
 	int two = day_at(r, at + 1);
-	int year = short_year_at(r, at + 2);
+	int year = joint_at(r, at + 2) == joint ? short_year_at(r, at + 2) : 0;
 
 	if (!one || !joint || !strchr("/.-", joint))
 		return 0;
-	if (two && year && joint_at(r, at + 2) == joint && (one <= 12 || two <= 12)) {
+	if (two && (one <= 12 || two <= 12) && (year || is_without_year(r, at))) {
+		size_t n = year ? 3 : 2;
 		bool month_first = two > 12;
 
 		set_month(d, year, month_first ? one : two, month_first ? two : one);
 		r->has_other = one <= 12 && two <= 12 && one != two;
 		if (r->has_other)
 			set_month(&r->other, year, one, two);
-		mark_digits(r, at, at + 2);
-		return 3;
+		mark_digits(r, at, at + n - 1);
+		return n;
 	}
 	if (one > 12 || !year_at(r, at + 1))
 		return 0;

@@ -82,6 +82,7 @@ static bool answers(const struct candidate *c, float best)
 struct ordering {
 	uint32_t orders;  /* the words that order */
 	uint32_t ordered; /* and those of the things that are ordered; 0: whatever answers */
+	uint32_t needed;  /* other words, where there are several: the things have all of them */
 	float best;
 };
 
@@ -90,11 +91,34 @@ static bool has_only(const struct candidate *c, uint32_t words)
 	return (c->words & words) && !(c->words & ~words);
 }
 
+/* Words that say more than what is ordered. A question with several of them is about one thing, or
+ * about those that have all of them ("first backup of the mail server"). */
+static uint32_t find_needed(const struct plan *plan)
+{
+	uint32_t needed = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->n_asked; i++) {
+		const struct plan_term *t = &plan->terms[i];
+		bool says = t->weight > 0 && !t->orders && !t->ordered && !t->extra &&
+			    !t->context && !t->stands_for && !t->absolute &&
+			    t->name[0] != SUBJECT_MARK;
+
+		if (!says)
+			continue;
+		n++;
+		/* A word that no memory has is in none of these, unless it only asks. */
+		if (t->ask_weight == ASK_FULL)
+			needed |= i < plan->n_terms && plan_bit(i) ? plan_bit(i) : UINT32_MAX;
+	}
+	return n > 1 ? needed : 0;
+}
+
 static void read_ordering(const struct search *s, struct ordering *o)
 {
 	const struct plan *plan = &s->plan;
 
-	*o = (struct ordering) {0};
+	*o = (struct ordering) {.needed = plan->order.unless_said ? find_needed(plan) : 0};
 	for (size_t i = 0; plan->order.unless_said && i < plan->n_terms; i++) {
 		o->orders |= plan->terms[i].orders ? plan_bit(i) : 0;
 		o->ordered |= plan->terms[i].ordered ? plan_bit(i) : 0;
@@ -107,21 +131,8 @@ static void read_ordering(const struct search *s, struct ordering *o)
 
 static bool is_ordered(const struct ordering *o, const struct candidate *c)
 {
-	return answers(c, o->best) && (o->ordered == 0 || (c->words & o->ordered));
-}
-
-/* Words that say more than what is ordered. A question with several of them is about one thing. */
-static size_t count_others(const struct plan *plan)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < plan->n_asked; i++) {
-		const struct plan_term *t = &plan->terms[i];
-
-		n += t->weight > 0 && !t->orders && !t->ordered && !t->extra && !t->context &&
-		     !t->stands_for && !t->absolute && t->name[0] != SUBJECT_MARK;
-	}
-	return n;
+	return answers(c, o->best) && (o->ordered == 0 || (c->words & o->ordered)) &&
+	       (c->words & o->needed) == o->needed;
 }
 
 /* Whether it names a thing, or there are no such things. */
@@ -131,8 +142,6 @@ static bool is_named(const struct search *s, const struct ordering *o)
 
 	if (!s->plan.order.unless_said)
 		return false;
-	if (count_others(&s->plan) > 1)
-		return true;
 	for (size_t i = 0; o->ordered != 0 && i < s->n_candidates; i++) {
 		const struct candidate *c = &s->candidates[i];
 

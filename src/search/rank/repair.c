@@ -153,8 +153,8 @@ static void try_word(struct repair *r, const uint32_t *word, size_t n, enum slip
 		return;
 	if (r->form == FORM_WORD)
 		term = words_term(words, term, ix->off, &flags);
-	/* A short stem has many words, most of which nobody has written. */
-	if (n < REPAIR_LONG && term.len < r->min)
+	/* A short stem has many words, most of which nobody has written. "Bus" has one of two letters. */
+	if (n < REPAIR_LONG && term.len + (r->form == FORM_WORD && n == REPAIR_SHORT) < r->min)
 		return;
 	n_docs = plan_count(r->plan, term.data, term.len);
 	if (n_docs == 0 || (r->best.n_docs > 0 && !is_better(r, first, slip, n_docs)))

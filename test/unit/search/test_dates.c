@@ -128,6 +128,14 @@ static void dates_are_written_in_many_ways(void **state)
 	assert_date_finds("picnic on 5/6/2021", at(2021, 5, 6), at(2021, 6, 6));
 	assert_date_finds("picnic on May 20th 2021", at(2021, 5, 20), at(2021, 5, 21));
 	assert_date_finds("picnic of 20 May", at(2021, 5, 20), at(2021, 5, 21));
+	assert_date_finds("picnic on 20/5", at(2021, 5, 20), at(2021, 5, 21));
+	assert_date_finds("picnic on 5/20", at(2021, 5, 20), at(2021, 5, 21));
+	assert_date_finds("picnic on 6/5", at(2021, 5, 6), at(2022, 5, 5));
+	assert_date_finds("Picknick am 20.5.", at(2021, 5, 20), at(2021, 5, 21));
+	assert_date_finds("was war am 20.05.?", at(2021, 5, 20), at(2021, 5, 21));
+	assert_date_finds("Picknick am 3. Okt", at(2021, 10, 3), at(2021, 10, 4));
+	assert_date_finds("picnic el 14 de ene", at(2021, 1, 14), at(2021, 1, 15));
+	assert_date_finds("14 mar", at(2021, 3, 14), at(2021, 3, 15));
 	assert_date_finds("picnic on the first of May", at(2021, 5, 1), at(2021, 5, 2));
 	assert_date_finds("picnic in Q3 2021", at(2021, 9, 30), at(2021, 10, 1));
 	assert_date_finds("picnic in the third quarter of 2021", at(2021, 7, 1), at(2021, 6, 30));
@@ -280,6 +288,18 @@ static void order_of_a_thing_finds_the_newest_or_the_oldest(void **state)
 	assert_int_equal(first("first release"), 6);
 }
 
+static void order_of_a_thing_with_more_words_finds_those_with_all_of_them(void **state)
+{
+	add_at(1, "the backup of the mail server took 3 hours", at(2021, 5, 1));
+	add_at(2, "the backup of the mail server took 4 hours", at(2022, 5, 1));
+	add_at(3, "the backup of the mail server took 2 hours", at(2023, 5, 1));
+	add_at(4, "the backup of the web server took 1 hour", at(2020, 5, 1));
+	add_at(5, "the backup of the mail of Ann is late", at(2024, 5, 1));
+	assert_int_equal(first("first backup of the mail server"), 1);
+	assert_int_equal(first("How long did the first mail server backup take?"), 1);
+	assert_int_equal(first("last backup of the mail server"), 3);
+}
+
 static void not_every_last_is_an_order(void **state)
 {
 	add_at(1, "Ann's last name is Miller", at(2021, 5, 1));
@@ -346,6 +366,7 @@ int main(void)
 		TEST(the_first_and_the_last_time_are_found),
 		TEST(not_every_first_is_an_order),
 		TEST(order_of_a_thing_finds_the_newest_or_the_oldest),
+		TEST(order_of_a_thing_with_more_words_finds_those_with_all_of_them),
 		TEST(not_every_last_is_an_order),
 		TEST(a_named_day_finds_what_is_of_it),
 		TEST(dates_decide_only_when_they_are_looked_for),

@@ -483,9 +483,11 @@ static void three_letters_are_repaired_where_nothing_else_is_found(void **state)
 	note(2, "the kitchen needs paint");
 	note(3, "the vet comes on Monday");
 	say(4, 4, "Bob", "I play the tuba");
+	note(5, "the bus is late");
 	assert_step(SEARCH_NO_REPAIR, "cta", 1, 0);
 	assert_step(SEARCH_NO_REPAIR, "the cta", 1, 0);
 	assert_step(SEARCH_NO_REPAIR, "vwt", 3, 0);
+	assert_step(SEARCH_NO_REPAIR, "bsu", 5, 0); /* its stem has two letters */
 	assert_step(SEARCH_NO_REPAIR, "What does Bbo play?", 4, 4);
 	assert_step(SEARCH_NO_REPAIR, "Bbo", 4, 0);
 	first("paint cta");
