@@ -370,6 +370,22 @@ def test_hand_made_entries_survive_undo_after_other_changes():
                  text.replace("{", '{"new": 1, ', 1), name)
 
 
+def test_undo_by_another_koine_is_the_identity():
+    names = [SERVER[agent][0] for agent in AGENTS] + [".claude/settings.json", ".codex/hooks.json",
+                                                      ".copilot/settings.json", ".cursor/hooks.json"]
+    with Home() as home, Folder() as there:
+        program = shutil.copy(KOINE, there("koine"))
+        for text in (None, "", "\n", "{}", '{"hooks": {}}', '{\r\n "hooks": {"Stop": []}, "mcp": {\r\n} }'):
+            full_home(home)
+            for name in names if text is not None else []:
+                home.write(name, "" if name.endswith("toml") else text)
+            before = home.all()
+            for agent in AGENTS:
+                koine(home.env, "connect", agent, "--yes", "--gate", "--socket", "/x.sock", program=program)
+                home.connect(agent, "--yes", "--undo")
+            same(home.all(), before, "%r" % text)
+
+
 def test_undo_takes_out_what_has_no_backup():
     with Home() as home:
         full_home(home)

@@ -193,7 +193,7 @@ static void print_changes(const struct cli *cli, const struct plan *p)
 	}
 	if (p->files[0].changes && p->trust == TRUST_GIVEN && !p->undo)
 		printf("Each trusted_hash records that you trust this hook of koine; %s runs it "
-		       "runs only then.\n",
+		       "only then.\n",
 		       p->agent->title);
 }
 

@@ -99,15 +99,31 @@ int edit_put(const struct editor *by, struct text file, const struct edit *edits
 	return change_all(&(struct change) {.by = by}, file, edits, n, out, why);
 }
 
+/* Another koine may have been connected, or another socket: then both texts are brought up to date
+ * before they are compared. */
+static bool differ_in_edits(const struct editor *by, struct text file, struct text before,
+			    const struct edit *edits, unsigned n)
+{
+	CLEANUP(buf_donep) struct buf now;
+	CLEANUP(buf_donep) struct buf then;
+
+	buf_init(&now, EDIT_FILE_MAX);
+	buf_init(&then, EDIT_FILE_MAX);
+	return edit_put(by, file, edits, n, &now, NULL) == 0 &&
+	       edit_put(by, before, edits, n, &then, NULL) == 0 &&
+	       text_equal(buf_text(&now), buf_text(&then));
+}
+
 int edit_take(const struct editor *by, struct text file, struct text before,
 	      const struct edit *edits, unsigned n, struct buf *out, struct why *why)
 {
 	struct change c = {.by = by, .before = before, .takes = true};
+	int r = change_all(&c, file, edits, n, out, why);
 
-	if (edit_put(by, before, edits, n, out, NULL) == 0 && text_equal(buf_text(out), file)) {
-		buf_clear(out);
-		buf_add(out, before.data, before.len);
-		return out->err;
-	}
-	return change_all(&c, file, edits, n, out, why);
+	if (r < 0 || (r == 0 && text_equal(buf_text(out), file)) ||
+	    !differ_in_edits(by, file, before, edits, n))
+		return r;
+	buf_clear(out);
+	buf_add(out, before.data, before.len);
+	return out->err;
 }

@@ -56,8 +56,8 @@ int edit_put(const struct editor *by, struct text file, const struct edit *edits
 	     struct buf *out, struct why *why);
 
 /*
- * Takes them out again. If nothing was changed since edit_put, the file is `before`, to the byte;
- * otherwise what others have changed stays.
+ * Takes them out again. If nothing but their values was changed since edit_put, the file is `before`,
+ * to the byte; otherwise what others have changed stays.
  */
 int edit_take(const struct editor *by, struct text file, struct text before,
 	      const struct edit *edits, unsigned n, struct buf *out, struct why *why);

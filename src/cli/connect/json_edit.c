@@ -103,6 +103,23 @@ static int find_part(const struct json_file *f, const struct koine_value *ours,
 	return r;
 }
 
+/* On one line, or on several, as the value that it replaces. */
+static int replace(const struct json_file *f, const struct koine_value *is,
+		   const struct koine_value *should, struct buf *out)
+{
+	struct span span = json_file_span(f, is);
+	struct splice s = {.at = span.start, .removed = span.end - span.start};
+	struct json_style style = json_style_of(f);
+	CLEANUP(buf_donep) struct buf text;
+
+	buf_init(&text, EDIT_FILE_MAX);
+	if (koine_value_first(is))
+		style.lines = memchr(f->text.data + s.at, '\n', s.removed) != NULL;
+	json_write(&style, should, json_indent(f, s.at), &text);
+	s.added = buf_text(&text);
+	return text.err != 0 ? text.err : edit_splice(f->text, &s, 1, out);
+}
+
 /* Ours, but not as it should be. Changes the first part that differs, or adds the first that is
  * missing. */
 static int mend(const struct json_file *f, const struct koine_value *ours,
@@ -111,13 +128,9 @@ static int mend(const struct json_file *f, const struct koine_value *ours,
 	CLEANUP(doc_freep) struct koine_doc *joined = NULL;
 	const struct koine_value *part = NULL;
 	const struct koine_value *is = NULL;
-	CLEANUP(buf_donep) struct buf text;
-	struct json_style style = json_style_of(f);
-	struct splice s;
 	struct text key;
 	int r = find_part(f, ours, value, &part, &is, &joined, why);
 
-	buf_init(&text, EDIT_FILE_MAX);
 	if (r != 0)
 		return r;
 	if (!part)
@@ -127,11 +140,7 @@ static int mend(const struct json_file *f, const struct koine_value *ours,
 		return json_insert(f, ours,
 				   &(struct json_child) {.keys = &key, .n_keys = 1, .value = part},
 				   out);
-	s.at = json_file_span(f, is).start;
-	s.removed = json_file_span(f, is).end - s.at;
-	json_write(&style, joined ? koine_doc_root(joined) : part, json_indent(f, s.at), &text);
-	s.added = buf_text(&text);
-	return text.err != 0 ? text.err : edit_splice(f->text, &s, 1, out);
+	return replace(f, is, joined ? koine_doc_root(joined) : part, out);
 }
 
 static int put_member(const struct json_file *f, const struct json_place *p,
@@ -150,12 +159,8 @@ static int put_element(const struct json_file *f, const struct json_place *p,
 		       const struct koine_value *value, struct buf *out, struct why *why)
 {
 	const struct koine_value *v = koine_value_first(p->at);
-	CLEANUP(buf_donep) struct buf text;
-	struct json_style style = json_style_of(f);
-	struct splice s;
 	bool mixed;
 
-	buf_init(&text, EDIT_FILE_MAX);
 	for (; v; v = koine_value_next(v)) {
 		if (json_value_equal(v, value))
 			return copy(f->text, out);
@@ -165,13 +170,8 @@ static int put_element(const struct json_file *f, const struct json_place *p,
 		if (mixed)
 			return copy(f->text, out);
 	}
-	if (!v)
-		return json_insert(f, p->at, &(struct json_child) {.value = value}, out);
-	s.at = json_file_span(f, v).start;
-	s.removed = json_file_span(f, v).end - s.at;
-	json_write(&style, value, json_indent(f, s.at), &text);
-	s.added = buf_text(&text);
-	return text.err != 0 ? text.err : edit_splice(f->text, &s, 1, out);
+	return v ? replace(f, v, value, out)
+		 : json_insert(f, p->at, &(struct json_child) {.value = value}, out);
 }
 
 static int put_into(const struct json_file *f, const struct edit *e,

@@ -122,21 +122,6 @@ static bool is_nothing(struct text t)
 	return t.len == 0;
 }
 
-static int take(struct plan_file *f, struct buf *out, struct why *why)
-{
-	struct text file = buf_text(&f->target.text);
-	struct text before = buf_text(&f->target.before);
-	int r = edit_put(f->row->by, before, f->edits, f->n_wanted, out, NULL);
-
-	/* As it was left without --gate, or else with it. */
-	if (r == 0 && text_equal(buf_text(out), file)) {
-		buf_clear(out);
-		buf_add(out, before.data, before.len);
-		return out->err;
-	}
-	return edit_take(f->row->by, file, before, f->edits, f->n_edits, out, why);
-}
-
 /* A gate that is there is brought up to date like the rest, and missed if a part of it is gone. */
 static bool has_gate(const struct plan_file *f)
 {
@@ -227,7 +212,8 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
 
 	buf_clear(&f->after);
 	f->has_ours = has_ours(f);
-	r = p->undo ? take(f, &f->after, why)
+	r = p->undo ? edit_take(f->row->by, file, buf_text(&f->target.before), f->edits, f->n_edits,
+				&f->after, why)
 		    : edit_put(f->row->by, file, f->edits, f->n_wanted, &f->after, why);
 	if (r != 0)
 		return r;
