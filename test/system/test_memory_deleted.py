@@ -91,6 +91,20 @@ def test_replaced_memories_go_and_return_together():
         same(c.call("memory.history", {"memory_id": new}), history)
 
 
+def test_restored_memory_does_not_expire_at_once():
+    with Daemon(clock=0) as d, d.connect() as c:
+        over = add(c, "the ticket is valid today", expires_days=-1)
+        old = add(c, "the office is in Oslo")
+        new = add(c, "the office is in Bergen", replaces=old, expires_days=5)
+        own = add(c, "the pass is valid this week", expires_days=7)
+        expires = c.call("memory.get", {"memory_id": own})["expires_at"]
+        for id in over, old, new, own:
+            same(c.call("memory.delete", {"memory_id": id}), {"deleted": True})
+        for id, want in (over, None), (old, None), (own, expires):
+            same(c.call("memory.restore", {"memory_id": id})["expires_at"], want)
+            same(c.call("memory.get", {"memory_id": id})["expires_at"], want)
+
+
 def test_nothing_is_kept_where_the_settings_say_so():
     with Daemon("--set", "memory.keep_deleted=0") as d:
         c = d.connect()

@@ -156,10 +156,14 @@ static int link_again(struct connection *c, struct memory *row, bool is_root)
 	if (!is_root || !row->replaced_by.data)
 		return 0;
 	r = store_deleted_link(c, row->replaced_by, row->id, &found);
-	if (r == 0 && !found) {
-		row->replaced_by = (struct text) {0};
-		row->valid_until_ms = 0;
-	}
+	if (r != 0 || found)
+		return r;
+	/* The expiry may be that of the replacement. */
+	r = store_deleted_expires(c, row->replaced_by, row->expires_ms, &found);
+	if (r == 0 && found)
+		row->expires_ms = MEMORY_NEVER;
+	row->replaced_by = (struct text) {0};
+	row->valid_until_ms = 0;
 	return r;
 }
 
@@ -180,6 +184,9 @@ static int restore_one(struct memories *m, struct memory *row, bool is_root, str
 			      TEXT_ARGS(row->id));
 	if (r == 0)
 		r = link_again(c, row, is_root);
+	/* Otherwise the next sweep would delete it for good. */
+	if (row->expires_ms <= clock_utc_ms())
+		row->expires_ms = MEMORY_NEVER;
 	if (r == 0)
 		r = store_memory_add(c, row, &row->seq);
 	if (r == 0)

@@ -163,6 +163,17 @@ int store_deleted_link(struct connection *c, struct text by, struct text id, boo
 	return query_run_found(q, ret_found);
 }
 
+int store_deleted_expires(struct connection *c, struct text id, int64_t expires_ms, bool *ret_found)
+{
+	static const struct query sql = {
+		"SELECT 1 FROM memory_deleted WHERE id = :id AND expires_ms = :expires"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":id", id);
+	query_bind_int(q, ":expires", expires_ms);
+	return query_run_found(q, ret_found);
+}
+
 /* ---- dropping ---- */
 
 int store_deleted_drop(struct connection *c, struct text root, bool *ret_found)

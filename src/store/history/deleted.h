@@ -41,3 +41,7 @@ int store_deleted_sweep(struct connection *c, int64_t until_ms, unsigned limit, 
 /* A memory that was replaced and is restored is again what `by` replaced, if that exists and has
  * replaced nothing else since. */
 int store_deleted_link(struct connection *c, struct text by, struct text id, bool *ret_found);
+
+/* Whether a deleted memory has this id and expiry. */
+int store_deleted_expires(struct connection *c, struct text id, int64_t expires_ms,
+			  bool *ret_found);
