@@ -1,9 +1,12 @@
 #include "call/human.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "call/call.h"
 #include "call/server.h"
+#include "io/peer.h"
+#include "io/process/lineage.h"
 
 /* Many clients send all members and leave those empty that they do not use. */
 static bool is_empty(const struct value *v)
@@ -11,6 +14,17 @@ static bool is_empty(const struct value *v)
 	return !v || v->kind == VALUE_NULL ||
 	       ((v->kind == VALUE_STRING || v->kind == VALUE_ARRAY || v->kind == VALUE_OBJECT) &&
 		v->len == 0);
+}
+
+/* The folder of a process is a link in memory, so this may run on the loop. Finding the processes of
+ * another connection than a Unix socket's takes longer; they work nowhere. */
+static bool works_in(const struct peer *peer, struct text folder)
+{
+	char own[PATH_MAX];
+	pid_t pid;
+
+	return peer->local && peer_pids(peer, &pid, 1) == 1 && process_folder(pid, own) &&
+	       text_is(folder, own);
 }
 
 static bool is_for_humans(const struct call *c, const struct field *f, const struct value *v)
@@ -25,6 +39,9 @@ static bool is_for_humans(const struct call *c, const struct field *f, const str
 		return !is_empty(v) && v->kind == VALUE_STRING &&
 		       c->server->opts.is_program(c->server->opts.engine, value_text(v),
 						  f->for_humans == HUMANS_IF_RUNNER);
+	case HUMANS_IF_ELSEWHERE:
+		return !is_empty(v) && v->kind == VALUE_STRING &&
+		       !works_in(&c->peer, value_text(v));
 	}
 	return true;
 }

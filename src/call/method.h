@@ -44,6 +44,7 @@ enum for_humans {
 	HUMANS,
 	HUMANS_IF_PROGRAM, /* it names an agent: only if that agent is a program */
 	HUMANS_IF_RUNNER,  /* the same for one that runs tasks, which the coding agent does, too */
+	HUMANS_IF_ELSEWHERE, /* it names a folder: only if the client does not work in it */
 };
 
 struct field {

@@ -8,6 +8,7 @@ The test itself is the person here. Agents are programs that it starts.
 import contextlib
 import json
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -306,8 +307,15 @@ def test_who_wants_it_lets_them():
 # ---- who chooses which program runs ----
 
 # Names of parameters that choose it, and methods that choose it by being called.
-CHOOSING = {"command", "cwd", "env", "runner", "workdir", "working_dir", "mcp_config",
+CHOOSING = {"command", "cwd", "env", "runner", "workdir", "working_dir", "mcp_config", "additional_directories",
             "permission_prompt_tool", "allowed_tools", "allowed_write_paths"}
+# Parameters whose name or description sounds so and that choose nothing that runs: a project must be served.
+NAMED = re.compile("dir|folder|path|cwd|env|command|program|runner|config|tool|skip", re.I)
+DESCRIBED = re.compile("folder|program|environment", re.I)
+HARMLESS = {"project", "host", "model", "preset", "origin", "tool", "tools", "Tools", "tool_name", "tool_input", "tool_results",
+            "tool_use_id", "disable_tools", "disallowed_tools", "dangerously_skip_permissions",
+            "dangerously_skip_permissions_timeout", "agent.note folder", "project.show folder", "project.distrust folder",
+            "store.backup path", "RPCService.MemoryGet Path", "Agent.MemoryGet Path"}
 SWITCHES = {"task.run", "task.retry", "task.release", "task.enqueue", "task.edit", "task.resume", "task.parallel",
             "automation.run", "automation.enable", "automation.disable", "project.trust", "notify.test"}
 VALUES = {"string": "x", "integer": 1, "number": 1, "boolean": True, "array": ["x"],
@@ -368,6 +376,28 @@ def test_an_agent_does_not_choose_which_program_runs():
                         check(b"agents may not" not in mine, "%s %s: %r", dialect, method, mine)
                         n += 1
             check(n > 20, "only %d were tried", n)
+
+
+def test_every_parameter_that_may_choose_a_program_is_tested_or_harmless():
+    with Daemon(*NO, "--listen", "koine=on") as d, d.connect() as c, d.connect() as mcp:
+        mcp.call("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}})
+        rows = {m["name"]: {p["name"]: p for p in m["params"]} for m in c.call("rpc.discover")["methods"]}
+        rows.update((t["name"], t["inputSchema"]["properties"]) for t in mcp.call("tools/list")["tools"])
+        found = {(method, name) for method, fields in rows.items() for name, p in fields.items()
+                 if NAMED.search(name) or DESCRIBED.search(p.get("description", ""))}
+        check(len(found) > 40, "only %d are there", len(found))
+        same(sorted("%s %s" % (method, name) for method, name in found
+                    if method not in SWITCHES and name not in CHOOSING | HARMLESS
+                    and "%s %s" % (method, name) not in HARMLESS), [], "neither tested nor harmless")
+
+
+def test_an_agent_gives_tasks_no_folder_over_mcp_but_its_own():
+    with Daemon(*NO, "--listen", "koine=on") as d, Asker(d, calls=d.address("unix", "koine")) as agent:
+        told = agent.call("mcp.open", {"folder": "/", "tools": ["tasks"]})
+        check("agents may not set folder:" in json.dumps(told), "%r", told)
+        same(agent.call("mcp.open", {"folder": os.getcwd(), "tools": ["tasks"]}).get("result"), {}, "its own")
+        with d.connect() as person:
+            same(person.call("mcp.open", {"folder": "/", "tools": ["tasks"]}), {}, "a person's")
 
 
 def test_an_agent_talks_to_models_but_starts_no_agent_that_is_a_program():

@@ -195,6 +195,15 @@ def git_folder(world, name, url):
     return folder
 
 
+def test_tasks_run_in_the_folder_of_koine_mcp_whatever_its_project():
+    with World() as w, daemon(w) as d:
+        for project in git_folder(w, "a", "git@example.org:team/a.git"), "example.org/team/b":
+            with Pipe(w, "--project", project) as p:
+                p.initialize()
+                task = p.call("task_add", prompt="what is koine?", agent="recall")
+                same(d.connect().call("task.show", {"id": task["id"]})["cwd"], w.path, project)
+
+
 def test_memory_is_the_projects():
     with World() as w, daemon(w):
         a = git_folder(w, "a", "git@example.org:team/a.git")

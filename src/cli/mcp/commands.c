@@ -1,6 +1,7 @@
 /* koine mcp: the MCP server that agents start. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +118,7 @@ static void add_tools(struct koine_json *j, const char *tools)
 	koine_json_end_array(j);
 }
 
-/* A folder is named here, where it is. */
+/* Tasks run in our own folder, whatever project is chosen: koined lets agents name no other. */
 static int write_opening(const struct mcp_options *o, struct koine_json *j)
 {
 	char name[PROJECT_NAME_MAX + 1];
@@ -129,7 +130,7 @@ static int write_opening(const struct mcp_options *o, struct koine_json *j)
 		return EX_NOINPUT;
 	}
 	params_add(j, "project", name);
-	params_add(j, "folder", realpath(o->project, folder) ? folder : NULL);
+	params_add(j, "folder", getcwd(folder, sizeof(folder)));
 	params_add(j, "session_id", option_from_environment("KOINE_SESSION_ID"));
 	params_add(j, "run_id", option_from_environment("KOINE_RUN_ID"));
 	add_tools(j, o->tools);

@@ -165,6 +165,7 @@ static const struct field open_fields[] = {
 	 .offset = offsetof(struct open_in, project)},
 	{.name = "folder",
 	 .type = FIELD_STRING,
+	 .for_humans = HUMANS_IF_ELSEWHERE,
 	 .doc = "Absolute working folder of its tasks",
 	 .offset = offsetof(struct open_in, folder)},
 	{.name = "session_id",

@@ -269,6 +269,11 @@ void process_program(const struct process_seen *p, char out[PROGRAM_MAX])
 		snprintf(out, PROGRAM_MAX, "%s", p->name);
 }
 
+bool process_folder(pid_t pid, char out[PATH_MAX])
+{
+	return link_of(pid, "cwd", out, PATH_MAX);
+}
+
 void process_terminal(const struct process_seen *p, char out[TERMINAL_MAX])
 {
 	enum { CONSOLE = 4, PTS_FIRST = 136, PTS_LAST = 143, CONSOLES = 64 };

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -52,6 +53,9 @@ bool lineage_speaker(pid_t pid, struct process_seen *ret);
 
 /* The program's file, or its own name where the file cannot be seen. */
 void process_program(const struct process_seen *p, char out[PROGRAM_MAX]);
+
+/* Its working folder. False: we may not see it, or its name is too long. */
+bool process_folder(pid_t pid, char out[PATH_MAX]);
 
 /* "pts/3", "tty1"; "" for none. */
 void process_terminal(const struct process_seen *p, char out[TERMINAL_MAX]);
