@@ -256,7 +256,10 @@ static void on_news(void *node)
 	news = n->news;
 	n->news = (struct news) {.last = n->news.last};
 	pthread_mutex_unlock(&n->lock);
-	n->heard_ms = news.begun_ms > 0 ? news.begun_ms : n->heard_ms;
+	/* The timer of the lease may come first; without news the database has not answered. */
+	if (news.begun_ms == 0)
+		return;
+	n->heard_ms = news.begun_ms;
 	note_fault(n, news.fault, news.words);
 	if (news.stale) {
 		go_stale(n, news.stale);
