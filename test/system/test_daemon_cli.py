@@ -393,4 +393,4 @@ def test_a_real_manager_gives_it_the_path_of_the_shell():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=("a_koined_in_path_is_found_and_only_in_absolute_folders",))

@@ -177,4 +177,4 @@ def test_the_daemon_does_its_work_in_the_sandbox_of_the_system_unit():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=("the_daemon_does_its_work_in_the_sandbox_of_the_system_unit",))

@@ -609,4 +609,4 @@ def test_where_the_kernel_does_not_tell_a_token_is_required():
 
 
 if __name__ == "__main__":
-    main(globals())
+    main(globals(), measured=("a_socket_that_is_not_ours_is_not_waited_for",))
