@@ -585,14 +585,14 @@ int completion_start(struct engine *s, struct loop *loop, const struct gateway_s
 	struct completion *c;
 	int r;
 
+	if (settings->known->bytes > COMPLETION_BYTES_MAX)
+		return refuse(why, REFUSE_LIMIT,
+			      "running requests hold too much memory (limit %d bytes)",
+			      COMPLETION_BYTES_MAX);
 	if (!agent)
 		agent = chat_agent(s->chat, (struct text) {NULL, 0});
 	if (!agent)
 		return refuse(why, REFUSE_UNAVAILABLE, "agent not initialized");
-	if (settings->known->bytes > COMPLETION_BYTES_MAX)
-		return refuse(why, REFUSE_LIMIT,
-			      "running requests hold too much memory (limit %zu bytes)",
-			      settings->known->bytes);
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;

@@ -16,7 +16,8 @@ int grant_keep(struct connection *db, struct arena *arena, const struct grant *r
 	int r = store_grant_list(db, clock_utc_ms(), arena, &grants, &n);
 
 	if (r == 0 && n >= APPROVAL_GRANTS_MAX)
-		r = refuse(why, REFUSE_LIMIT, "too many grants (limit %u); revoke some", n);
+		r = refuse(why, REFUSE_LIMIT, "too many grants (limit %d); revoke some",
+			   APPROVAL_GRANTS_MAX);
 	return r == 0 ? store_grant_add(db, row) : r;
 }
 

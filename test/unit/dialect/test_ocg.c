@@ -1,11 +1,12 @@
 /*
  * What ocg makes of Go's messages: the history, the question, results and tools; and what it
- * says where nothing is initialized. In the texts below ' stands for ".
+ * says where nothing is initialized; and when its gateway refuses a completion. In the texts below ' stands for ".
  */
 #include "check.h"
 
 #include "../call_world.h"
 #include "base/log.h"
+#include "dialect/gateway/completion.h"
 #include "dialect/ocg/ocg.h"
 #include "engine/engine.h"
 #include "wire/json.h"
@@ -359,6 +360,21 @@ static void many_messages_need_no_more_than_they_are(void **state)
 	buf_done(&text);
 }
 
+static void a_completion_beyond_the_memory_limit_is_refused_with_the_limit(void **state)
+{
+	struct engine engine = {0};
+	struct gateway_known known = {.bytes = COMPLETION_BYTES_MAX + 1};
+	const struct gateway_settings settings = {.known = &known};
+	const struct completion_ask ask = {0};
+	const struct completion_sink sink = {0};
+	struct completion *c = NULL;
+	struct why why;
+
+	assert_int_equal(completion_start(&engine, NULL, &settings, &ask, &sink, &c, &why),
+			 REFUSE_LIMIT);
+	assert_non_null(strstr(why.text, "(limit 268435456 bytes)"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +388,7 @@ int main(void)
 		cmocka_unit_test(tools_are_handed_on),
 		cmocka_unit_test(many_messages_need_no_more_than_they_are),
 		cmocka_unit_test(each_part_that_is_missing_is_named),
+		cmocka_unit_test(a_completion_beyond_the_memory_limit_is_refused_with_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

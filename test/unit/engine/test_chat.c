@@ -10,6 +10,7 @@
 #include "io/workers.h"
 #include "io/loop.h"
 #include "engine/chat/chat.h"
+#include "engine/chat/inner.h"
 #include "engine/chat/rank.h"
 
 /* ---- an agent on strings ---- */
@@ -1187,6 +1188,18 @@ static void too_many_that_wait_are_refused(void **state)
 	until(w, told[0].n_done);
 }
 
+static void a_turn_beyond_the_memory_limit_is_refused_with_the_limit(void **state)
+{
+	struct world *w = *state;
+	const struct chat_ask in = {.content = TEXT("more"), .agent = TEXT("puppet")};
+	struct told told;
+
+	w->f->engine->chat->bytes += CHAT_BYTES_MAX + 1;
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_LIMIT);
+	w->f->engine->chat->bytes -= CHAT_BYTES_MAX + 1;
+	assert_non_null(strstr(told.why.text, "(limit 268435456 bytes)"));
+}
+
 static void many_conversations_come_and_go(void **state)
 {
 	struct world *w = *state;
@@ -1288,6 +1301,7 @@ int main(void)
 		T(stopping_ends_what_runs),
 		T(bad_asks_are_refused),
 		T(too_many_that_wait_are_refused),
+		T(a_turn_beyond_the_memory_limit_is_refused_with_the_limit),
 		T(many_conversations_come_and_go),
 		T(tells_which_agents_answer),
 	};
