@@ -829,7 +829,7 @@ def test_a_list_says_what_its_limit_hides():
         same(said("-n", "3"), "3 of 4 (-n N for more)\n", "some")
         same(said("-n", "2", "--state", "queued"), "2 of 4 (-n N for more)\n", "of a state")
         same(said("-n", "2", "-g", "g"), "the first 2 (-n N for more)\n", "of a group")
-        same((said("-n", "4"), said()), ("", ""), "all")
+        same((said("-n", "4"), said("-n", "3", "-g", "g"), said()), ("", "", ""), "all")
         w("resume")
         first = w.add("exit 1")
         w("wait", first, code=1)

@@ -85,6 +85,9 @@ extern const struct portrait rule_portrait;
 /* What its action works with: the prompt, command, address or message. */
 struct text rule_subject(const struct rule *r);
 
+/* Bytes of a command's output that are kept: the last ones. */
+enum { RULE_OUTPUT_MAX = 4 << 10 };
+
 /* What a rule did. */
 struct rule_execution {
 	struct text rule;

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/noun/rule.h"
 #include "cli/automation/automation.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"
@@ -154,7 +155,10 @@ static int print_log(const struct cli *cli, const struct koine_value *log)
 		{"ERROR", "error"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns, .below = "output"};
+	const struct list list = {.columns = columns,
+				  .below = "output",
+				  .below_bytes = "output_bytes",
+				  .below_kept = RULE_OUTPUT_MAX};
 
 	return list_print_as(cli, &list, log);
 }

@@ -61,6 +61,18 @@ void cell_folder(const struct cell *c)
 
 /* ---- the list ---- */
 
+void list_say_hidden(int64_t shown, int64_t all)
+{
+	/* It ends the list where both go to one file, too. */
+	fflush(stdout);
+	fputs(all < 0 ? "the first " : "", stderr);
+	print_count(stderr, shown);
+	fputs(all < 0 ? "" : " of ", stderr);
+	if (all >= 0)
+		print_count(stderr, all);
+	fputs(" (-n N for more)\n", stderr);
+}
+
 static bool row_has(const struct column *c, const struct koine_value *row)
 {
 	const struct koine_value *v = koine_value_get(row, c->member);
@@ -131,7 +143,8 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 	for (int64_t i = 0; cell.row && (list->most == 0 || i < list->most); i++) {
 		add_row(shown, &cell);
 		if (list->below)
-			table_below(t, member_text(cell.row, list->below));
+			table_below(t, member_text(cell.row, list->below),
+				    member_number(cell.row, list->below_bytes) - list->below_kept);
 		cell.row = koine_value_next(cell.row);
 	}
 	if (cli->terminal && list->wraps)
@@ -140,7 +153,7 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 		table_fit(t, room);
 	r = table_print(t, stdout, cli->color);
 	if (r == 0 && list->says_more && cell.row)
-		fprintf(stderr, "the first %lld (-n N for more)\n", (long long)list->most);
+		list_say_hidden(list->most, -1);
 	return r;
 }
 

@@ -37,11 +37,16 @@ struct list {
 	const void *arg;              /* for the cells */
 	bool wraps;                   /* the last column wraps where it does not fit */
 	const char *below;            /* a member whose lines are printed below its row; or NULL */
+	const char *below_bytes;      /* the member with the length of all of them */
+	int64_t below_kept;           /* at most so many bytes of them are kept */
 };
 
 /* 0, or EX_SOFTWARE. If the last column is a number, nothing is cut. */
 int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows);
 int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows);
+
+/* On stderr: "20 of 158 (-n N for more)", or "the first 20 ..." if all < 0. */
+void list_say_hidden(int64_t shown, int64_t all);
 
 /* The terminal's columns; for a pipe, more than any list needs. */
 unsigned list_room(const struct cli *cli);

@@ -83,6 +83,13 @@ void print_lines(FILE *out, const char *before, struct text t)
 	}
 }
 
+void print_count(FILE *out, int64_t n)
+{
+	if (n >= 1000)
+		print_count(out, n / 1000);
+	fprintf(out, n >= 1000 ? ",%03lld" : "%lld", (long long)(n >= 1000 ? n % 1000 : n));
+}
+
 enum { HALF_DAY_MS = 12 * 3600 * 1000 };
 
 static void format_as(const char *format, const struct koine_value *v, char shown[TIME_SHOWN])

@@ -17,6 +17,9 @@ void print_text(FILE *out, struct text t);
 /* Each line of it that is not empty, with this before it. */
 void print_lines(FILE *out, const char *before, struct text t);
 
+/* "100,000" */
+void print_count(FILE *out, int64_t n);
+
 enum { TIME_SHOWN = 32 };
 
 /* A time from the server, in the user's time zone, to the minute or the second; "-" for none. */

@@ -24,6 +24,7 @@ struct table {
 struct below {
 	size_t n_cells; /* up to the row's end */
 	struct text lines;
+	int64_t n_lost; /* bytes before them that were not kept */
 };
 
 struct table *table_new(const char *align)
@@ -87,9 +88,9 @@ void table_cell_value(struct table *t, const struct koine_value *v)
 	table_cell(t, koine_value_kind(v) == KOINE_NULL ? TEXT("-") : text_of_any(v));
 }
 
-void table_below(struct table *t, struct text lines)
+void table_below(struct table *t, struct text lines, int64_t n_lost)
 {
-	const struct below b = {.n_cells = t->n_cells, .lines = lines};
+	const struct below b = {.n_cells = t->n_cells, .lines = lines, .n_lost = n_lost};
 
 	if (lines.len > 0)
 		buf_add(&t->below, &b, sizeof(b));
@@ -188,6 +189,11 @@ static void print_below(FILE *out, struct text *below, size_t n_cells)
 	memcpy(&b, below->data, sizeof(b));
 	if (b.n_cells != n_cells)
 		return;
+	if (b.n_lost > 0) {
+		fputs("    (", out);
+		print_count(out, b.n_lost);
+		fputs(" earlier bytes were not kept)\n", out);
+	}
 	print_lines(out, "    ", b.lines);
 	below->data += sizeof(b);
 	below->len -= sizeof(b);

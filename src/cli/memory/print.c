@@ -178,23 +178,16 @@ int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 	return r;
 }
 
-/* "100,000" */
-static void put_grouped(FILE *out, int64_t n)
-{
-	if (n >= 1000)
-		put_grouped(out, n / 1000);
-	fprintf(out, n >= 1000 ? ",%03lld" : "%lld", (long long)(n >= 1000 ? n % 1000 : n));
-}
-
 void memory_say_hidden(int64_t shown, int64_t all)
 {
 	if (all >= 0 && all <= shown)
 		return;
+	fflush(stdout);
 	fputs(all < 0 ? "the newest " : "", stderr);
-	put_grouped(stderr, shown);
+	print_count(stderr, shown);
 	if (all >= 0) {
 		fputs(" of ", stderr);
-		put_grouped(stderr, all);
+		print_count(stderr, all);
 	}
 	fputs(shown < MEMORY_LIST_MAX ? " (-n N for more)\n" : "\n", stderr);
 }

@@ -174,8 +174,7 @@ static void say_paused(const struct koine_value *found)
 	}
 }
 
-/* Beside the table: what the limit has hidden. The counts know neither groups and labels nor what was skipped,
- * but there are no more tasks than they say. */
+/* Beside the table: what the limit has hidden. The counts know neither groups and labels nor what was skipped. */
 static void say_hidden(const struct task_options *o, const struct koine_value *found, int64_t shown)
 {
 	const char *state = o->state ? o->state : "total";
@@ -183,12 +182,8 @@ static void say_hidden(const struct task_options *o, const struct koine_value *f
 	int64_t all = member_number(koine_value_get(found, "counts"), skipped ? "failed" : state);
 	bool exact = !o->group && !o->label && !skipped && strcmp(state, "failed") != 0;
 
-	if (member_number(found, "next") == 0 || all <= shown)
-		return;
-	if (exact)
-		fprintf(stderr, "%lld of %lld (-n N for more)\n", (long long)shown, (long long)all);
-	else
-		fprintf(stderr, "the first %lld (-n N for more)\n", (long long)shown);
+	if (member_number(found, "next") > 0)
+		list_say_hidden(shown, exact && all > shown ? all : -1);
 }
 
 int task_print_list(const struct cli *cli, const struct koine_value *found, bool last,

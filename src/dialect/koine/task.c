@@ -175,11 +175,14 @@ static int find_work(struct call *c)
 {
 	const struct find_in *in = c->in;
 	struct finding *f = c->state;
+	unsigned limit = task_list_limit(f->filter.limit);
 	int r = task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n, &c->why);
 
 	/* Before the rows catch up: a place is that of the row as it was read. */
-	if (r == 0 && f->n > 0 && f->n == task_list_limit(f->filter.limit))
-		f->next = task_place(&f->filter, &f->tasks[f->n - 1]);
+	if (r == 0 && f->n > limit) {
+		f->n = limit;
+		f->next = task_place(&f->filter, &f->tasks[limit - 1]);
+	}
 	if (r == 0 && in->lines)
 		r = find_lines(c, f);
 	return r;
@@ -266,6 +269,7 @@ static struct done handle_find(struct call *c)
 		.open_first = in->open_first && !in->state.data,
 		.before = in->before,
 		.brief = true,
+		.and_next = true,
 	};
 	if (in->limit < 0 || in->before < 0)
 		return call_fail(c, refuse_field(&c->why, in->limit < 0 ? "limit" : "before",

@@ -34,8 +34,6 @@ enum { RULES_MAX = 8192, RULE_CONDITIONS_MAX = 32 };
 enum {
 	RULE_LOG_MAX = 100,       /* executions that are in memory */
 	RULE_LOG_LIST_MAX = 1000, /* that one answer has */
-	RULE_OUTPUT_MAX =
-		4 << 10, /* bytes of what a command printed that are kept: the last ones */
 };
 
 struct automation_opts {

@@ -97,7 +97,7 @@ int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filt
 		.label = f->label,
 		.open_first = f->open_first,
 		.before = f->before,
-		.limit = task_list_limit(f->limit),
+		.limit = task_list_limit(f->limit) + f->and_next,
 		.max_bytes = LIST_BYTES,
 	};
 	struct task *tasks;

@@ -284,7 +284,8 @@ struct task_filter {
 	 * without a state. */
 	bool open_first;
 	int64_t before; /* of task_list: task_place of the last task of the page before; 0: the first page */
-	bool brief; /* of task_list */
+	bool brief;    /* of task_list */
+	bool and_next; /* of task_list: one more than the limit, if there is one */
 };
 
 /* The place of a task as task_list has read it. */
