@@ -49,6 +49,7 @@ struct reload_note {
 		RELOAD_TAKEN,
 		RELOAD_LATER,   /* takes effect at the next start */
 		RELOAD_INVALID, /* stays as it was */
+		RELOAD_KEPT, /* stays as it was, since something else counts more than the file */
 	} fate;
 	const char *key;
 	const char *file; /* "" if it is not from the file */

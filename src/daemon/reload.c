@@ -11,6 +11,8 @@
 #include "daemon/life.h"
 #include "daemon/settings/rule.h"
 #include "daemon/settings/tables.h"
+#include "engine/engine.h"
+#include "engine/task/task.h"
 
 /* Rows that take effect at once; key NULL: all of the section. So do all sections that users name, but
  * those of listeners. */
@@ -74,14 +76,14 @@ struct reporting {
 };
 
 static void note(const struct reporting *r, enum reload_fate fate, const char *key, unsigned line,
-		 bool removed)
+		 const char *reason)
 {
 	r->report->note(r->report->arg, &(struct reload_note) {
 						.fate = fate,
 						.key = key,
 						.file = line > 0 ? r->fresh->config : "",
 						.line = line,
-						.reason = removed ? "removed" : "",
+						.reason = reason,
 					});
 }
 
@@ -97,12 +99,44 @@ static void on_change(void *arg, const struct settings_change *c)
 		return;
 	if (!c->row)
 		note(r, strncmp(c->key, "listen", 6) == 0 ? RELOAD_LATER : RELOAD_TAKEN, c->key,
-		     c->line, c->removed);
+		     c->line, c->removed ? "removed" : "");
 	else if (is_renewed(c->row))
-		note(r, RELOAD_TAKEN, c->key, c->line, false);
+		note(r, RELOAD_TAKEN, c->key, c->line, "");
 }
 
-/* Of those that wait for a start, all that differ from the start are told each time. */
+/* Where the settings say the same as before, a limit that was set by hand stays. group NULL: that of all. */
+static void report_limit(const struct daemon *d, const struct reporting *r, const char *group,
+			 unsigned was, unsigned now, const char *key, unsigned line)
+{
+	unsigned is = tasks_parallel(d->engine->tasks, group ? text_of(group) : (struct text) {0});
+	char reason[64];
+
+	if (was != now || is == now)
+		return;
+	snprintf(reason, sizeof(reason), "%u by `koine task parallel`", is);
+	note(r, RELOAD_KEPT, key, line, reason);
+}
+
+static void report_group_limits(const struct daemon *d, const struct reporting *r)
+{
+	const struct task_settings *now = &r->fresh->tasks;
+
+	for (unsigned i = 0; i < now->n_groups; i++) {
+		const struct group_setting *g = &now->groups[i];
+		const struct group_setting *was =
+			section_find(&group_section, d->settings, g->name);
+		char key[160];
+
+		snprintf(key, sizeof(key), "group.%s.parallel", g->name);
+		if (was)
+			report_limit(
+				d, r, g->name, was->parallel, g->parallel, key,
+				section_row_line(&group_section, r->fresh, g->name, "parallel"));
+	}
+}
+
+/* Of those that wait for a start, all that differ from the start are told each time; and so are those lines of
+ * the file that have no effect. */
 void reload_report(struct daemon *d, const struct settings *fresh,
 		   const struct reload_listener *report)
 {
@@ -116,9 +150,15 @@ void reload_report(struct daemon *d, const struct settings *fresh,
 	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(fresh, i, &base)); i++) {
 		char key[160];
 
-		if (is_renewed(row) || hash_of(row, base) == d->at_start[i])
-			continue;
 		snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
-		note(&r, RELOAD_LATER, key, fresh->lines[i], false);
+		if (fresh->overridden[i] > 0)
+			note(&r, RELOAD_KEPT, key, fresh->overridden[i],
+			     "overridden by a flag or the environment");
+		else if (!is_renewed(row) && hash_of(row, base) != d->at_start[i])
+			note(&r, RELOAD_LATER, key, fresh->lines[i], "");
+		if (strcmp(key, "tasks.parallel") == 0)
+			report_limit(d, &r, NULL, d->settings->tasks.parallel,
+				     fresh->tasks.parallel, key, fresh->lines[i]);
 	}
+	report_group_limits(d, &r);
 }

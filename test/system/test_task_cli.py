@@ -977,6 +977,37 @@ def test_a_reload_says_what_it_took():
             open(w.path("go"), "w").close()
 
 
+def test_a_reload_says_what_it_left_and_why():
+    with Folder() as folder:
+        config = folder("koine.conf")
+
+        def reload(*lines, code=0):
+            with open(config, "w") as f:
+                f.write("\n".join(lines) + "\n")
+            r = koine(w.env, "daemon", "reload", code=code)
+            return r.out.splitlines()[1:] + r.err.splitlines()
+
+        lines = ("[group one]", "parallel = 1", "[tasks]", "parallel = 9", "project_parallel = 2")
+        with open(config, "w") as f:
+            f.write("\n".join(lines))
+        with World("--config", config, "--set", "tasks.parallel=7", announced=["could not reload settings"]) as w:
+            over = "unchanged: tasks.parallel (%s:4): overridden by a flag or the environment" % config
+            same(reload(*lines), [over], "overridden")
+            w("parallel", "3", "-g", "one")
+            by_hand = "unchanged: group.one.parallel (%s:2): 3 by `koine task parallel`" % config
+            same(reload(*lines), [over, by_hand], "changed by hand")
+            w("parallel", "8")
+            all_by_hand = "unchanged: tasks.parallel: 8 by `koine task parallel`"
+            same(reload(lines[0], "parallel = 2", *lines[2:]),
+                 ["taken: group.one.parallel (%s:2)" % config, over, all_by_hand], "what the file says counts again")
+            for wrong, said in ((("[policy p]", "tool = Bash"), "7: [policy p]: verdict is required"),
+                                (("[agent p]", "kind = openai"), "7: [agent p]: kind openai requires url"),
+                                (("[chat]", "agent = nobody"), "7: chat.agent = nobody: agent not found")):
+                said = "koine: %s:%s" % (config, said)
+                err = reload(*lines, *wrong, code=1)
+                check(len(err) == 1 and err[0].startswith(said), "no %r in %r", said, err)
+
+
 def test_limits_change_at_once():
     with World("--set", "group.one.parallel=1") as w:
         go = UNTIL % w.path("go")

@@ -95,8 +95,9 @@ static const struct command subs[] = {
 	{"reload", "", "Reload the settings",
 	 "Agents, rules, policies, notifiers and limits change at once; listeners, the store "
 	 "and other settings at the next start. The command prints each changed setting with its "
-	 "state. It exits with 78 if a rule is invalid; the former rule stays in effect. Answers "
-	 "in progress finish with their former agent.\n",
+	 "state, and each setting of the file that is overridden. It exits with 78 if a rule is "
+	 "invalid; the former rule stays in effect. Answers in progress finish with their former "
+	 "agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload"}},
 	{"restart", "", "Restart koined",
 	 "With --drain, running tasks and sessions may finish first.\n", cmd_restart, NULL,

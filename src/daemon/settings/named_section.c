@@ -194,6 +194,20 @@ unsigned section_row_line(const struct section_kind *kind, const struct settings
 	return first;
 }
 
+unsigned section_first_line(const struct section_kind *kind, const struct settings *s,
+			    const char *name)
+{
+	const void *section = section_find(kind, s, name);
+	const struct section_texts *t = section && !kind->rows ? texts_of(kind, section) : NULL;
+	unsigned first = t ? 0 : section_row_line(kind, s, name, NULL);
+
+	for (unsigned i = 0; t && i < kind->n_keys; i++) {
+		if (t->lines[i] > 0 && (first == 0 || t->lines[i] < first))
+			first = t->lines[i];
+	}
+	return first;
+}
+
 static int put_row(const struct section_kind *kind, void *section, unsigned key, const char *value,
 		   struct why *why)
 {

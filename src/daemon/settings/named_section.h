@@ -105,5 +105,9 @@ void section_write(const struct section_kind *kind, const struct settings *s, FI
 unsigned section_row_line(const struct section_kind *kind, const struct settings *s,
 			  const char *name, const char *key);
 
+/* The line of the first key of a section, whether it has rows or texts. */
+unsigned section_first_line(const struct section_kind *kind, const struct settings *s,
+			    const char *name);
+
 /* A text of the section; NULL: it was not given. */
 const char *section_text(const struct section_kind *kind, const void *section, unsigned key);

@@ -188,9 +188,12 @@ static int apply_row(struct settings *s, const struct setting *row, unsigned i, 
 {
 	int r = setting_apply(row, base, row->section, value, why);
 
-	if (r == 0 && i < SETTING_LINES_MAX)
-		s->lines[i] = (uint16_t)section_line(s->where);
-	return r;
+	if (r != 0 || i >= SETTING_LINES_MAX)
+		return r;
+	if (!s->where[0] && s->lines[i] > 0)
+		s->overridden[i] = s->lines[i];
+	s->lines[i] = (uint16_t)section_line(s->where);
+	return 0;
 }
 
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
@@ -386,7 +389,7 @@ static int check_host(const struct settings *s, struct why *why)
 	return 0;
 }
 
-int settings_check(const struct settings *s, struct why *why)
+static int check_all(const struct settings *s, struct why *why)
 {
 	int r = agent_settings_check(&s->agents, why);
 
@@ -405,6 +408,41 @@ int settings_check(const struct settings *s, struct why *why)
 			r = section->check(settings_of(s, dialects[i]), why);
 	}
 	return r != 0 ? r : check_chat(s, why);
+}
+
+/* Sentences begin with "[WORD NAME]" or "SECTION.KEY". */
+static unsigned line_of(const struct settings *s, const char *sentence)
+{
+	char name[2 * SECTION_NAME_MAX];
+	const struct section_kind *kind;
+	const struct setting *row;
+	const char *of;
+	void *base;
+
+	if (sentence[0] == '[') {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(sentence + 1, "]"), sentence + 1);
+		kind = section_kind_of(name, &of);
+		return kind ? section_first_line(kind, s, of) : 0;
+	}
+	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(s, i, &base)); i++) {
+		snprintf(name, sizeof(name), "%s.%s", row->section, row->key);
+		if (strlen(name) == strcspn(sentence, " :") &&
+		    strncmp(name, sentence, strlen(name)) == 0)
+			return s->lines[i];
+	}
+	return 0;
+}
+
+int settings_check(const struct settings *s, struct why *why)
+{
+	struct why said = {.text = ""};
+	int r = check_all(s, &said);
+	unsigned line = r > 0 ? line_of(s, said.text) : 0;
+
+	if (r <= 0)
+		return r;
+	return line > 0 ? refuse(why, said.code, "%s:%u: %s", s->config, line, said.text)
+			: refuse(why, said.code, "%s", said.text);
 }
 
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a)

@@ -95,6 +95,8 @@ struct settings {
 	char where[PATH_LEN + 16]; /* "FILE:LINE" while a file is read; else "" */
 	uint16_t lines
 		[SETTING_LINES_MAX]; /* of each row (settings_row) in the file; 0: it is not from there */
+	uint16_t overridden
+		[SETTING_LINES_MAX]; /* those lines of rows that were set again after the file */
 	/* The same of rows in sections that users name; those that find no room are not known. */
 	struct section_line {
 		uint32_t key; /* a hash of "group.build.parallel" */

@@ -207,7 +207,8 @@ static void write_reload(struct json *j, const struct reload_rows *rows)
 {
 	static const char *const fates[] = {[RELOAD_TAKEN] = "taken",
 					    [RELOAD_LATER] = "at the next start",
-					    [RELOAD_INVALID] = "invalid"};
+					    [RELOAD_INVALID] = "invalid",
+					    [RELOAD_KEPT] = "unchanged"};
 
 	json_begin_object(j);
 	json_member_bool(j, "reloaded", true);
