@@ -16,6 +16,7 @@
 #include "engine/memory/index_file.h"
 #include "engine/memory/indexes_inner.h"
 #include "engine/memory/inner.h"
+#include "engine/memory/keeping.h"
 #include "store/history/deleted.h"
 #include "store/index/kept.h"
 #include "store/store.h"
@@ -43,22 +44,32 @@ int memory_forget_traces(struct memories *m, const struct memory *gone)
 	unsigned n = 0;
 	int r;
 
-	m->scrub = true;
+	m->purging.any = true;
 	r = store_kept_drop_scope(store_writer(m->store), scope_kind_name(scope.kind), scope.name,
 				  tokens, &n);
 
-	for (unsigned i = 0; r == 0 && i < n && m->n_purged < MEMORY_PURGED_MAX; i++)
-		memcpy(m->purged[m->n_purged++], tokens[i], sizeof(tokens[i]));
+	for (unsigned i = 0; r == 0 && i < n && !m->purging.all; i++) {
+		if (m->purging.n < MEMORY_PURGED_MAX)
+			memcpy(m->purged[m->purging.n++], tokens[i], sizeof(tokens[i]));
+		else
+			m->purging.all = true;
+	}
 	return r;
 }
 
-void memory_remove_purged(struct memories *m)
+/* What fails here is tried again after the next commit: housekeeping makes one every minute. */
+void memory_clean_up(struct memories *m)
 {
 	const char *folder = m->indexes->folder;
 
-	for (unsigned i = 0; folder && i < m->n_purged; i++)
+	for (unsigned i = 0; folder && i < m->purging.n; i++)
 		index_file_remove(folder, m->purged[i]);
-	m->n_purged = 0;
+	m->sweep = m->sweep || m->purging.all;
+	m->scrub = m->scrub || m->purging.any;
+	if (m->sweep)
+		m->sweep = index_keeping_sweep(m->keeping) != 0;
+	if (m->scrub)
+		m->scrub = !store_scrub(m->store);
 }
 
 /* ---- deleting ---- */

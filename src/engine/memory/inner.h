@@ -18,6 +18,13 @@ struct loop;
 
 enum { MEMORY_PURGED_MAX = 64 };
 
+/* What is purged in the writer's batch. */
+struct memory_purging {
+	unsigned n; /* how many names of files are in memories->purged */
+	bool any;
+	bool all; /* there are more files than that: all that the store does not name are removed */
+};
+
 struct memories {
 	struct store *store;
 	struct events *events; /* NULL: no events are logged */
@@ -40,8 +47,9 @@ struct memories {
 	atomic_bool deleted;          /* the same of deleted memories */
 	int64_t keep_deleted_ms;      /* how long they can be restored */
 	char purged[MEMORY_PURGED_MAX][STORE_TOKEN_LEN + 1]; /* files to remove after the commit */
-	unsigned n_purged;
-	bool scrub;                       /* the database's log has what was purged */
+	struct memory_purging purging, purging_mark; /* the mark is before the current call */
+	bool scrub;                                  /* the database's log has what was purged */
+	bool sweep;                       /* files that the store does not name are to be removed */
 	struct shared_histogram searches; /* nanoseconds of those that were answered */
 	unsigned n_readers;
 	struct search_scratch *scratches[]; /* one for each reader, then the writer's */
@@ -78,7 +86,8 @@ struct memory_forgetting {
 int memory_forget_one(struct memories *m, const struct memory *gone,
 		      const struct memory_forgetting *how);
 int memory_forget_traces(struct memories *m, const struct memory *gone);
-void memory_remove_purged(struct memories *m);
+/* After the commit. */
+void memory_clean_up(struct memories *m);
 int memory_sweep_deleted(struct memories *m, bool *ret_more);
 
 /* A restored memory is found again. */

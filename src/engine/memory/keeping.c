@@ -184,6 +184,11 @@ static int sweep(struct index_keeping *k, struct connection *c)
 	return r;
 }
 
+int index_keeping_sweep(struct index_keeping *k)
+{
+	return k->indexes->folder ? sweep(k, store_writer(k->memories->store)) : 0;
+}
+
 static int sweep_run(struct work *work, int lane)
 {
 	struct index_keeping *k = list_entry(work, struct index_keeping, work);
@@ -254,7 +259,7 @@ static int name_run(struct work *work, int lane)
 	struct connection *c = store_lane(k->memories->store, lane);
 
 	/* What was purged meanwhile, or in this batch, is in the file. */
-	if (k->writing && (is_stale(k) || k->memories->scrub))
+	if (k->writing && (is_stale(k) || k->memories->scrub || k->memories->purging.any))
 		return -ESTALE;
 	return (k->writing ? store_kept_put(c, &k->kept) : 0) ?: trim(k, c);
 }

@@ -12,7 +12,7 @@
  * Killed in between, the store names the last file, and the next start removes what is left over.
  * Where a file cannot be written, there is none, and nothing else suffers.
  *
- * All of these are called on the loop's thread, and accept NULL.
+ * All of these but the sweep are called on the loop's thread, and accept NULL.
  */
 #pragma once
 
@@ -34,6 +34,9 @@ void index_keeping_wake(struct index_keeping *k);
 
 /* Now and then; the first time it also removes files that are nobody's. */
 void index_keeping_tick(struct index_keeping *k);
+
+/* Removes files that the store does not name. On the writer's thread, outside a transaction. */
+int index_keeping_sweep(struct index_keeping *k);
 
 /* Nothing new is begun. */
 void index_keeping_stop(struct index_keeping *k);

@@ -162,20 +162,26 @@ struct search_scratch *memories_scratch(struct memories *m, int lane)
 
 void memories_mark(struct memories *m)
 {
-	if (m)
-		memory_changes_mark(&m->changes);
+	if (!m)
+		return;
+	memory_changes_mark(&m->changes);
+	m->purging_mark = m->purging;
 }
 
 void memories_undo(struct memories *m)
 {
-	if (m)
-		memory_changes_undo(&m->changes);
+	if (!m)
+		return;
+	memory_changes_undo(&m->changes);
+	m->purging = m->purging_mark;
 }
 
 void memories_dropped(struct memories *m)
 {
-	if (m)
-		memory_changes_drop(&m->changes);
+	if (!m)
+		return;
+	memory_changes_drop(&m->changes);
+	m->purging = m->purging_mark = (struct memory_purging) {0};
 }
 
 void memories_apply(struct memories *m, const struct memory_change *change, int lane)
@@ -193,9 +199,8 @@ void memories_committed(struct memories *m)
 	list_for_each (at, following, &m->changes.list)
 		memories_apply(m, list_entry(at, struct memory_change, link), -1);
 	pthread_mutex_unlock(&m->apply_lock);
-	memory_changes_drop(&m->changes);
-	m->scrub = m->scrub && !store_scrub(m->store);
-	memory_remove_purged(m);
+	memory_clean_up(m);
+	memories_dropped(m);
 	embedding_committed(m->embedding);
 }
 

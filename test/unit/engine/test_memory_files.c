@@ -677,6 +677,87 @@ static void a_file_that_is_gone_is_not_counted(void **state)
 	assert_int_equal(counts.index_files, 0);
 }
 
+/* A memory of a user of its own, and a file that the store names as that user's index. */
+static void add_with_file(struct fixture *f, unsigned i, char *ret_id)
+{
+	struct store_kept kept = {.kind = scope_kind_name(SCOPE_USER), .bytes = 1};
+	char user[8], path[sizeof(files.path)];
+	struct memory_new in;
+	struct memory m;
+	int fd;
+
+	snprintf(user, sizeof(user), "u%u", i);
+	in = plain("a secret", user);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+	snprintf(ret_id, 40, "%.*s", TEXT_ARGS(m.id));
+	kept.name = text_of(user);
+	snprintf(kept.token, sizeof(kept.token), "%032x", i);
+	assert_int_equal(store_kept_put(store_writer(f->engine->store), &kept), 0);
+	snprintf(path, sizeof(path), "%s/%s.index", files.folder, kept.token);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void purge(struct fixture *f, const char *id)
+{
+	bool deleted = false;
+
+	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &(struct memory_asker) {0},
+				       text_of(id), true, &(struct memory) {0}, &deleted, &f->why),
+			 0);
+	assert_true(deleted);
+}
+
+static void a_purge_removes_the_files_of_all_scopes(void **state)
+{
+	enum { SCOPES = MEMORY_PURGED_MAX + 20 };
+	static char of[SCOPES][40];
+	struct fixture *f = *state;
+
+	assert_int_equal(mkdir(files.folder, 0700), 0);
+	begin(f);
+	for (unsigned i = 0; i < SCOPES; i++)
+		add_with_file(f, i, of[i]);
+	end(f);
+	begin(f);
+	for (unsigned i = 0; i < SCOPES - 1; i++)
+		purge(f, of[i]);
+	end(f);
+	count_files();
+	assert_int_equal(files.n, 1);
+}
+
+static void a_purge_that_is_undone_removes_no_file(void **state)
+{
+	struct fixture *f = *state;
+	char kept[40], purged[40];
+
+	assert_int_equal(mkdir(files.folder, 0700), 0);
+	begin(f);
+	add_with_file(f, 1, kept);
+	add_with_file(f, 2, purged);
+	end(f);
+	begin(f);
+	purge(f, purged);
+	assert_int_equal(engine_leave(f->engine, true), 0);
+	assert_int_equal(engine_enter(f->engine), 0);
+	purge(f, kept);
+	assert_int_equal(engine_leave(f->engine, false), 0);
+	assert_int_equal(engine_commit(f->engine), 0);
+	count_files();
+	assert_int_equal(files.n, 1);
+	assert_non_null(strstr(files.path, "00001.index"));
+	/* Nor does one whose batch is. */
+	begin(f);
+	purge(f, kept);
+	store_rollback(f->engine->store);
+	begin(f);
+	end(f);
+	count_files();
+	assert_int_equal(files.n, 1);
+}
+
 #define FILES(test) cmocka_unit_test_setup_teardown(test, setup_files, teardown)
 
 int main(void)
@@ -698,6 +779,8 @@ int main(void)
 		FILES(a_stop_keeps_what_has_changed),
 		FILES(a_stop_keeps_what_others_have_left_behind),
 		FILES(a_file_that_is_gone_is_not_counted),
+		FILES(a_purge_removes_the_files_of_all_scopes),
+		FILES(a_purge_that_is_undone_removes_no_file),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
