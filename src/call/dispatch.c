@@ -103,8 +103,9 @@ static size_t held_by(const struct call *c)
 	       (c->batch ? c->batch->arena.used : 0);
 }
 
-/* Other users get at most half, so that some is always left for our own. A small call is never
- * refused for the bytes that others hold: a decision must reach what waits for it. */
+/* Other users get at most half, so that some is always left for our own. A small message is never
+ * refused for the bytes that others hold: a decision must reach what waits for it. A call in a large
+ * batch is not small, because all of the batch is kept while the call waits. */
 static int check_room(struct call *c)
 {
 	const struct server *s = c->server;

@@ -357,6 +357,21 @@ def test_messages_of_calls_that_wait_are_bounded_in_sum():
         wait_until(lambda: person.call("approval.list")["pending"] == 5, "the large one")
 
 
+def test_batches_of_small_calls_that_wait_are_bounded_in_sum():
+    """All of a batch is kept while one of its calls waits, so a small call in it counts as the whole batch."""
+    with Daemon("--set", "limits.total_call_bytes=%d" % (4 * MIB)) as d, d.connect() as person:
+        clients = [d.connect() for _ in range(6)]
+        for i, c in enumerate(clients):
+            c.send(Line.wrap(b"[%s,%s]" % (
+                request("approval.request", {"tool": "t%d" % i, "input": {}}),
+                request("ping", {"unread": "x" * (3 * MIB // 2)}))))
+        d.settle()
+        same(person.call("approval.list")["pending"], 2, "batches of 1.5 MiB that wait")
+        for c in clients[2:]:
+            answers = json.loads(c.read_line())
+            check("calls in flight hold" in answers[0]["error"]["message"] and "result" in answers[1], "%r", answers)
+
+
 def test_a_connection_over_http_that_says_nothing_is_cut():
     with Daemon("--set", "limits.read_timeout=1", listen=EVERYWHERE) as d:
         c = d.connect("http")
