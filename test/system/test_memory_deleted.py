@@ -210,6 +210,12 @@ def test_ambiguous_prefix_is_refused():
         shared = next(a for a, b in zip(first, first[1:]) if a == b)
         check("more than one memory begins with" in refusal(c, "memory.delete", memory_id=shared), "which one?")
         same(c.call("memory.stats")["total"], 17)
+        # A purge may mean a deleted memory, too.
+        for id in [id for id in ids if id[0] == shared][1:]:
+            c.call("memory.delete", {"memory_id": id})
+        message = refusal(c, "memory.delete", memory_id=shared, purge=True)
+        check("more than one memory begins with" in message, "%r", message)
+        same(c.call("memory.delete", {"memory_id": shared}), {"deleted": True})
 
 
 def test_the_command_line_asks_and_restores():
@@ -227,6 +233,7 @@ def test_the_command_line_asks_and_restores():
 
         check("at least 4 characters" in koine("delete", id[:3], code=64), "a short prefix")
         check("at least 4 characters" in koine("edit", id[:3], code=64), "a short prefix")
+        check("at least 4 characters" in koine("add", "--replaces", id[:3], "x", code=64), "a short prefix")
         same(koine("delete", id[:4]), "Memory deleted: %s\n" % id[:4])
         check("the spare key" in koine("restore"), "what can be restored")
         same(koine("restore", id[:8]), "Memory restored: %s\n" % id[:8])

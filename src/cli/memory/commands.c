@@ -15,6 +15,7 @@
 enum {
 	TEXT_MAX = 8 << 20,
 	LISTED = 20, /* unless --limit is given */
+	ID_CHARS_MIN = 4,
 };
 
 /* The arguments as one NUL-terminated text, so that nobody has to quote them. */
@@ -109,6 +110,22 @@ static void add_details(struct koine_json *j, const struct memory_options *o)
 		params_add_double(j, "importance", o->importance);
 }
 
+/* Where the server is ash's there is nothing to show, and its scripts expect no question. */
+static bool is_ashs(const struct cli *cli)
+{
+	return cli->options.framing && strcmp(cli->options.framing, "length") == 0;
+}
+
+/* A short beginning is more often a mistake than meant. */
+int memory_check_id(const struct cli *cli, struct text id)
+{
+	if (id.len >= ID_CHARS_MIN || is_ashs(cli))
+		return 0;
+	complain("'%.*s' is too short: give at least %d characters of the id", TEXT_ARGS(id),
+		 ID_CHARS_MIN);
+	return EX_USAGE;
+}
+
 static int cmd_add(struct cli *cli)
 {
 	const struct memory_options *o = cli->own;
@@ -118,6 +135,8 @@ static int cmd_add(struct cli *cli)
 
 	buf_init(&content, TEXT_MAX);
 	r = need_text(cli, &content) ?: memory_find_server(cli, NEEDS_ASH);
+	if (r == 0 && o->replaces)
+		r = memory_check_id(cli, text_of(o->replaces));
 	if (r != 0)
 		return r;
 	j = params_new();
@@ -177,24 +196,6 @@ static int cmd_list(struct cli *cli)
 	return r;
 }
 
-enum { ID_CHARS_MIN = 4 };
-
-/* Where the server is ash's there is nothing to show, and its scripts expect no question. */
-static bool is_ashs(const struct cli *cli)
-{
-	return cli->options.framing && strcmp(cli->options.framing, "length") == 0;
-}
-
-/* A short beginning is more often a mistake than meant. */
-int memory_check_id(const struct cli *cli, struct text id)
-{
-	if (id.len >= ID_CHARS_MIN || is_ashs(cli))
-		return 0;
-	complain("'%.*s' is too short: give at least %d characters of the id", TEXT_ARGS(id),
-		 ID_CHARS_MIN);
-	return EX_USAGE;
-}
-
 /* The deleted memory whose id begins so; NULL if there is none, or are several. */
 static const struct koine_value *find_deleted(const struct koine_answer *a, struct text id)
 {
@@ -223,7 +224,8 @@ static int find_purged(struct cli *cli, struct text id, struct koine_answer **re
 	*ret_memory = NULL;
 	if (r != 0)
 		return r;
-	if (call_ask(cli, "memory.get", memory_id_params(cli, id), &live) != KOINE_ERROR_ANSWER)
+	if (call_ask(cli, "memory.get", memory_id_params(cli, id), &live) != KOINE_ERROR_ANSWER ||
+	    koine_answer_error_code(live) != CODE_NOT_FOUND)
 		return 0;
 	j = params_new();
 	params_add_int(j, "limit", DELETED_MAX);

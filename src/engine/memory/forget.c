@@ -82,6 +82,18 @@ static int forget_indexed(struct memories *m, const struct memory *gone)
 	return memory_forget_traces(m, gone) ?: memory_change_keep(&m->changes.list, &change);
 }
 
+/* How many deleted memories a prefix may mean as well. */
+static int count_deleted(struct memories *m, const struct store_scope *scope, struct text id,
+			 const struct memory *live, struct arena *a, unsigned *ret_n)
+{
+	struct memory other;
+
+	*ret_n = 0;
+	if (text_equal(id, live->id))
+		return 0;
+	return store_deleted_find(store_writer(m->store), scope, id, a, &other, ret_n);
+}
+
 /* One that is already deleted is purged, too. */
 static int purge_deleted(struct memories *m, const struct store_scope *scope, struct text id,
 			 struct arena *a, struct memory *ret, bool *ret_deleted, struct why *why)
@@ -108,16 +120,18 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 		.now_ms = clock_utc_ms(), .keep = !purge && m->keep_deleted_ms > 0, .purge = purge};
 	struct memory_forgetting one = how;
 	struct memory memory;
-	unsigned n;
+	unsigned n, n_deleted = 0;
 	int r = memory_check_on(m, why);
 
 	if (r == 0)
 		r = memory_need(id, "memory_id", why);
 	if (r == 0)
 		r = memory_find_by_id(c, &scope, id, true, a, &memory, &n);
+	if (r == 0 && n == 1 && purge)
+		r = count_deleted(m, &scope, id, &memory, a, &n_deleted);
 	if (r != 0)
 		return r;
-	if (n > 1)
+	if (n + n_deleted > 1)
 		return memory_refuse_prefix(id, why);
 	*ret_deleted = false;
 	if (n == 0)
