@@ -11,6 +11,7 @@ import threading
 from harness import (Client, Daemon, Failure, Folder, Skip, check, installed, main, request, run_koined, same,
                      wait_until)
 from postgres_server import Server, free_port
+from test_postgres import locked
 
 
 class Standby(Server):
@@ -362,7 +363,12 @@ def test_host_that_slept_past_the_log_starts_anew():
                 add(here, "Anna swims")
                 # As [events] keep does it, which deletes the oldest.
                 server.sql("DELETE FROM koine.event WHERE seq <= (SELECT max(seq) - 2 FROM koine.event)", "koine")
-                os.kill(b.pid, signal.SIGCONT)
+                with locked(server, "session"), contextlib.ExitStack() as readers:
+                    # It finds out although all of its readers are busy.
+                    for _ in range(8):
+                        readers.enter_context(Client(b.address("unix"))).send(request("session.list") + b"\n")
+                    os.kill(b.pid, signal.SIGCONT)
+                    wait_until(lambda: b"store was rewound" in b.log(), "it to notice")
                 wait_until(lambda: b.log().count(b" started ") == 2, "a new start")
                 with b.connect() as there:
                     same(ids(there), ids(here), "tasks")
