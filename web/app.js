@@ -112,8 +112,8 @@ listen((kind, value) => {
 			hint = 0;
 			link.textContent = '';
 		} else if (!hint) {
-			link.textContent = 'koined is away; waiting for it';
-			hint = setTimeout(() => { link.textContent = 'koined is not running, or this page has ended. Type koine page on the machine to sign in again.'; }, HINT_MS);
+			link.textContent = 'lost connection to koined; reconnecting';
+			hint = setTimeout(() => { link.textContent = 'koined is not running, or your session has ended. Run koine page on its machine to sign in again.'; }, HINT_MS);
 		}
 		document.body.classList.toggle('away', value === 'down');
 		if (value === 'up')
@@ -122,13 +122,13 @@ listen((kind, value) => {
 	if (kind === 'event' && value.type.startsWith('approval.'))
 		look();
 	if (kind === 'gone')
-		say(`${value} events are no longer kept`);
+		say(`${value} events are no longer stored`);
 });
 
 onTurnedAway(() => {
 	put(document.body, h('main', {class: 'away-page'}, h('h1', {}, 'koine'),
-		h('p', {}, 'Your session has ended: koined was stopped, somebody ended the session, or it has expired.'),
-		h('p', {}, 'To sign in again, type ', h('code', {}, 'koine page'), ' on the machine, and open its link.')));
+		h('p', {}, 'Your session was revoked or has expired, or koined has stopped.'),
+		h('p', {}, 'To sign in again, run ', h('code', {}, 'koine page'), ' on its machine and open the link.')));
 });
 
 // ---- keys ----
@@ -158,10 +158,10 @@ document.addEventListener('keydown', e => {
 });
 
 function help() {
-	const rows = [['1 – 6', 'go to a room'], ['/', 'search, filter'], ['j k', 'next, previous'],
-		['a', 'approve'], ['d', 'deny'], ['s', 'approve, and the same for this session'],
-		['s', 'of a task: stash, enqueue'], ['+ −', 'of a task: its priority'], ['e', 'of a task: edit'], ['p', 'in tasks: pause all, resume'],
-		['Enter', 'open'], ['Esc', 'leave a field'], ['?', 'this']];
+	const rows = [['1 – 6', 'switch the view'], ['/', 'search or filter'], ['j k', 'next or previous request'],
+		['a', 'approve'], ['d', 'deny'], ['s', 'allow the tool for this session'],
+		['s', 'task: stash or enqueue'], ['+ −', 'task: raise or lower the priority'], ['e', 'task: edit'], ['p', 'tasks: pause or resume all'],
+		['Enter', 'open'], ['Esc', 'leave an input field'], ['?', 'show these keys']];
 	const dialog = h('dialog', {'aria-label': 'Keys'}, h('h2', {}, 'Keys'),
 		h('dl', {class: 'keys'}, rows.map(([k, v]) => [h('dt', {}, h('kbd', {}, k)), h('dd', {}, v)])),
 		h('form', {method: 'dialog'}, h('button', {}, 'Close')));

@@ -162,5 +162,5 @@ export function compare(before, after) {
 	const table = h('table', {}, h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'before'), h('th', {scope: 'col'}, 'after'))), first);
 
 	grow(first, fold(rowsOf(before, after)));
-	return h('div', {class: 'diff', tabindex: 0, role: 'region', 'aria-label': 'What changes'}, table);
+	return h('div', {class: 'diff', tabindex: 0, role: 'region', 'aria-label': 'Changes'}, table);
 }

@@ -17,7 +17,7 @@ function words(o) {
 
 // In one line: what is cut ends with a mark, and the whole is inside.
 function gist(data) {
-	const text = words(data).replace(LONG_ID, '$1') || 'nothing more';
+	const text = words(data).replace(LONG_ID, '$1') || 'no data';
 
 	return text.length > GIST ? `${text.slice(0, GIST)} …` : text;
 }
@@ -47,8 +47,8 @@ function rule(r, changed) {
 
 	return h('li', {class: 'row', 'data-key': `${r.project ?? ''} ${r.rule}`}, h('label', {class: 'switch'}, box, ' ', h('strong', {}, r.rule)),
 		h('span', {class: 'gist'}, `${words(r.trigger)} → ${words(r.action)}`),
-		h('span', {class: 'meta'}, r.next_at ? `next ${new Date(r.next_at).toLocaleString()} ` : '', r.fired ? `fired ${r.fired} times, ` : '', r.fired_at && time(r.fired_at)),
-		button('Fire now', () => doing(() => call('automation.run', {rule: r.rule, ...of}), `${r.rule} was fired`)));
+		h('span', {class: 'meta'}, r.next_at ? `next ${new Date(r.next_at).toLocaleString()} ` : '', r.fired ? `fired ${r.fired} times, last ` : '', r.fired_at && time(r.fired_at)),
+		button('Fire now', () => doing(() => call('automation.run', {rule: r.rule, ...of}), `${r.rule} fired`)));
 }
 
 export function enter(root, start) {
@@ -62,7 +62,7 @@ export function enter(root, start) {
 	const types = h('datalist', {id: 'types'}, ['approval.*', 'task.*', 'session.*', 'memory.*', 'chat.*', 'agent.*'].map(t => h('option', {value: t})));
 
 	put(root, heading('Events and rules'), h('h2', {}, 'Rules'), rules, h('h2', {}, 'Events'),
-		h('div', {class: 'tools'}, field('Type', type), types, h('label', {class: 'switch'}, hold, ' Hold still')),
+		h('div', {class: 'tools'}, field('Type', type), types, h('label', {class: 'switch'}, hold, ' Pause updates')),
 		h('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Events'}, h('table', {class: 'events'}, h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Time'),
 			h('th', {scope: 'col'}, 'Type'), h('th', {scope: 'col'}, 'Data'))), body)));
 
@@ -76,7 +76,7 @@ export function enter(root, start) {
 	async function readRules() {
 		const found = await call('automation.rules');
 
-		renew(rules, found.rules.length === 0 ? empty('No rules. koine.conf(5) says how to write one.') : found.rules.map(r => rule(r, wishRules)));
+		renew(rules, found.rules.length === 0 ? empty('No rules. See [rule NAME] in koine.conf(5).') : found.rules.map(r => rule(r, wishRules)));
 	}
 
 	const wish = soon(read, 120);

@@ -52,10 +52,10 @@ function soundSwitch() {
 
 function left(a) {
 	if (!a.deadline)
-		return 'waits as long as it takes';
+		return 'no time limit';
 	const ms = Date.parse(a.deadline) - Date.now();
 
-	return ms > 0 ? `waits ${span(ms)} more` : 'its time is over';
+	return ms > 0 ? `${span(ms)} left` : 'expired';
 }
 
 const asker = a => exact(a.agent || 'an agent');
@@ -84,7 +84,7 @@ function actions(card, decided) {
 	const said = () => (comment.value.trim() ? {comment: comment.value.trim()} : {});
 	const go = async (decision, more) => {
 		if (decision === 'approve' && !card.whole)
-			say('All of it is not read yet', true);
+			say('The whole request has not loaded yet', true);
 		else if (!card.busy && await decide(card, decision, {...said(), ...more}))
 			decided(card);
 	};
@@ -95,7 +95,7 @@ function actions(card, decided) {
 		card.deny = card.approve;
 		return h('div', {class: 'actions'}, field('Answer', comment, {class: 'field wide'}),
 			button('Send answer', () => (comment.value.trim() ? go('respond')
-				: say('An answer needs words', true)), {class: 'good'}));
+				: say('Enter an answer first', true)), {class: 'good'}));
 	}
 	card.approve = () => go('approve');
 	card.deny = () => go('deny');
@@ -124,7 +124,7 @@ async function whole(card, place) {
 function make(approval, decided, choose) {
 	const card = {approval, busy: false, whole: !approval.input_omitted}; // whole: all of it is on the page
 	const place = h('div', {class: 'input'},
-		approval.input_omitted ? h('p', {class: 'note'}, 'reading the whole input …') : asked(approval));
+		approval.input_omitted ? h('p', {class: 'note'}, 'Loading the whole input…') : asked(approval));
 
 	card.buttons = actions(card, decided);
 	card.element = h('article', {class: 'card', tabindex: 0, 'aria-label': `${asker(approval)} asks: ${exact(approval.tool)}`,
@@ -159,7 +159,7 @@ function hold(card, e) {
 		return;
 	e.stopPropagation();
 	e.preventDefault();
-	say('This request has just moved. Look again, then click', true);
+	say('This request has just moved. Check it, then click again', true);
 }
 
 // ---- the room ----
@@ -219,10 +219,10 @@ export function enter(root, start) {
 	}
 
 	function tidy(total = cards.size) {
-		put(count, cards.size > 0 && [`${total} ${total === 1 ? 'waits' : 'wait'}`,
-			h('span', {class: 'hint'}, ' · ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next, previous · ', h('kbd', {}, '?'), ' all keys')]);
+		put(count, cards.size > 0 && [`${total} pending`,
+			h('span', {class: 'hint'}, ' · ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next or previous · ', h('kbd', {}, '?'), ' all keys')]);
 		if (cards.size === 0)
-			put(list, empty('Nothing waits. What agents ask comes here by itself.'));
+			put(list, empty('No pending requests. New ones appear here.'));
 		else
 			list.querySelector('.empty')?.remove();
 	}
@@ -248,7 +248,7 @@ export function enter(root, start) {
 		if (wanted && cards.has(wanted))
 			choose(cards.get(wanted));
 		else if (wanted)
-			say('That one does not wait any more');
+			say('That request is no longer pending');
 		wanted = null;
 	}
 

@@ -26,12 +26,12 @@ export async function call(method, params) {
 			redirect: 'error',
 		});
 	} catch {
-		throw new Error('koined does not answer');
+		throw new Error('koined does not respond');
 	}
 	if (response.status === 401)
 		lost();
 	if (!response.headers.get('Content-Type')?.startsWith('application/json'))
-		throw new Error(`koined refused the call (${response.status})`);
+		throw new Error(`koined refused the call (HTTP ${response.status})`);
 	const answer = await response.json();
 
 	if (answer.error)
@@ -43,7 +43,7 @@ let turnedAway = () => {};
 
 function lost() {
 	turnedAway();
-	const error = new Error('This browser was turned away');
+	const error = new Error('This browser was signed out');
 
 	error.left = true;
 	throw error;

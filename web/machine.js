@@ -8,8 +8,8 @@ const LOOK_MS = 5000;
 
 function health(s) {
 	const rows = [['Health', chip(s.health, s.health === 'healthy' ? 'ok' : 'error')], ['Version', s.version], ['Process', s.pid],
-		['Up', span(s.uptime_seconds * 1000)], ['Connections', s.connections], ['Calls in flight', s.calls_in_flight],
-		['Sessions running', s.sessions_running], ['Waiting in the inbox', s.approvals_pending], ['Agent', s.agent?.name ?? 'none'],
+		['Uptime', span(s.uptime_seconds * 1000)], ['Connections', s.connections], ['Calls in flight', s.calls_in_flight],
+		['Running sessions', s.sessions_running], ['Pending approvals', s.approvals_pending], ['Agent', s.agent?.name ?? 'none'],
 		['Writes', s.store.writes], ['Check', s.store.check],
 		['Store', h('span', {class: 'path'}, s.store.path)]];
 
@@ -23,20 +23,20 @@ function table(label, heads, rows) {
 }
 
 function listeners(s) {
-	return table('Listeners', ['Dialect', 'Address', 'Now', 'Calls', 'Errors', 'In', 'Out'], s.listeners.map(l =>
+	return table('Listeners', ['Dialect', 'Address', 'Clients', 'Calls', 'Errors', 'In', 'Out'], s.listeners.map(l =>
 		[l.dialect, h('span', {class: 'path'}, l.address), l.connections, l.calls, l.errors, bytes(l.bytes_in), bytes(l.bytes_out)]));
 }
 
 function agents(found) {
-	return found.length === 0 ? empty('No agents.') : table('Agents', ['Name', 'Kind', 'Model', 'Answers', ''], found.map(a =>
-		[a.name + (a.default ? ' (default)' : ''), a.kind, a.model, a.ok === undefined ? chip('asking …') : chip(a.ok ? 'yes' : 'no', a.ok ? 'ok' : 'error'), a.text ?? '']));
+	return found.length === 0 ? empty('No agents.') : table('Agents', ['Name', 'Kind', 'Model', 'Responds', ''], found.map(a =>
+		[a.name + (a.default ? ' (default)' : ''), a.kind, a.model, a.ok === undefined ? chip('checking…') : chip(a.ok ? 'yes' : 'no', a.ok ? 'ok' : 'error'), a.text ?? '']));
 }
 
 // Who is told on a phone, and whether that works.
 function notifiers(found) {
 	if (found.length === 0)
-		return h('p', {class: 'note'}, 'Nobody is told on a phone: [notify NAME] in the settings does that.');
-	return table('Notifiers', ['Name', 'Kind', 'State', 'Sent', 'Last', 'Waiting', 'Error'], found.map(n =>
+		return h('p', {class: 'note'}, 'No notifiers. To get requests on your phone, add a section [notify NAME] to koine.conf.');
+	return table('Notifiers', ['Name', 'Kind', 'State', 'Sent', 'Last sent', 'Queued', 'Error'], found.map(n =>
 		[n.name, n.kind, chip(n.state, {ok: 'ok', failing: 'error', off: 'error'}[n.state]), n.sent, time(n.sent_at), n.waiting, n.error]));
 }
 
@@ -44,9 +44,9 @@ const STATES = {alive: 'ok', lost: 'error'};
 
 function hosts(found) {
 	if (found.length === 0)
-		return h('p', {class: 'note'}, 'Only this koined can use its store: hosts share one in PostgreSQL.');
-	return table('Hosts', ['Host', 'State', 'Since', 'Seen', 'Running', 'Version', 'Labels'], found.map(o =>
-		[o.name + (o.this ? ' (this one)' : ''), chip(o.state, STATES[o.state]), time(o.since), o.seen_ms_ago < 60000 ? 'just now' : `${span(o.seen_ms_ago)} ago`,
+		return h('p', {class: 'note'}, 'This store has only one host. Several hosts need a PostgreSQL store.');
+	return table('Hosts', ['Host', 'State', 'Since', 'Last seen', 'Running', 'Version', 'Labels'], found.map(o =>
+		[o.name + (o.this ? ' (this host)' : ''), chip(o.state, STATES[o.state]), time(o.since), o.seen_ms_ago < 60000 ? 'just now' : `${span(o.seen_ms_ago)} ago`,
 			`${o.running} of ${o.parallel}`, o.version, o.labels]));
 }
 
@@ -56,11 +56,11 @@ function hosts(found) {
 const minutes = (now, before) => Math.max(Date.parse(now.time) - Date.parse(before.time), 1000) / 60000;
 const rate = name => (now, before) => (now[name] - before[name]) / minutes(now, before);
 const CHARTS = [
-	['Calls a minute', rate('calls')],
-	['Call time, µs', (now, before) => (now.timed > before.timed ? (now.call_us - before.call_us) / (now.timed - before.timed) : 0)],
-	['Errors a minute', rate('errors')],
-	['Tasks running', now => now.tasks_running],
-	['Tokens a minute', (now, before) => rate('tokens_in')(now, before) + rate('tokens_out')(now, before)],
+	['Calls per minute', rate('calls')],
+	['Call duration, µs', (now, before) => (now.timed > before.timed ? (now.call_us - before.call_us) / (now.timed - before.timed) : 0)],
+	['Errors per minute', rate('errors')],
+	['Running tasks', now => now.tasks_running],
+	['Tokens per minute', (now, before) => rate('tokens_in')(now, before) + rate('tokens_out')(now, before)],
 	['Cost, in dollars', now => now.micro_usd / 1e6],
 ];
 
@@ -80,12 +80,12 @@ function chart(name, samples, value) {
 	const wide = Math.max(points.at(-1)[0] - from, 1);
 	const at = ([t, v]) => `${(((t - from) / wide) * 298 + 1).toFixed(1)} ${(58 - (most > 0 ? v / most : 0) * 54).toFixed(1)}`;
 	const line = points.map(at).join('L');
-	const words = `${name}: at most ${number(most)}, now ${number(points.at(-1)[1])}`;
+	const words = `${name}: maximum ${number(most)}, now ${number(points.at(-1)[1])}`;
 
 	return h('figure', {class: 'chart'}, h('figcaption', {}, name, h('strong', {}, number(points.at(-1)[1]))),
 		svg('svg', {viewBox: '0 0 300 60', preserveAspectRatio: 'none', role: 'img', 'aria-label': words},
 			svg('path', {class: 'area', d: `M1 58L${line}L299 58Z`}), svg('path', {class: 'axis', d: 'M1 58H299'}), svg('path', {d: `M${line}`})),
-		h('p', {class: 'note'}, `${clock(samples[0].time)} to ${clock(samples.at(-1).time)}, at most ${number(most)}`));
+		h('p', {class: 'note'}, `${clock(samples[0].time)} to ${clock(samples.at(-1).time)}, maximum ${number(most)}`));
 }
 
 export function enter(root) {
@@ -97,8 +97,8 @@ export function enter(root) {
 	const browsers = h('div', {});
 	const day = h('div', {class: 'charts'});
 
-	put(root, heading('Machine'), top, h('h2', {}, 'The last day'), day, h('h2', {}, 'Hosts'), shared, h('h2', {}, 'Listeners'), ports,
-		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Ask them', () => doing(ask))), who,
+	put(root, heading('Machine'), top, h('h2', {}, 'Last 24 hours'), day, h('h2', {}, 'Hosts'), shared, h('h2', {}, 'Listeners'), ports,
+		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Check', () => doing(ask))), who,
 		h('h2', {}, 'Notifiers'), told, h('h2', {}, 'Browsers'), browsers);
 
 	async function read() {
@@ -120,8 +120,8 @@ export function enter(root) {
 	async function seen() {
 		const {sessions} = await call('page.sessions');
 
-		renew(browsers, table('Browsers', ['Browser', 'Came', 'Seen', ''], sessions.map(b => [b.program || short(b.id), time(b.entered_at), time(b.seen_at),
-			button('Turn away', () => doing(() => call('page.end', {id: b.id}), 'Turned away').then(() => doing(seen)), {'aria-label': `Turn away ${b.program || short(b.id)}`})])));
+		renew(browsers, table('Browsers', ['Browser', 'Signed in', 'Last seen', ''], sessions.map(b => [b.program || short(b.id), time(b.entered_at), time(b.seen_at),
+			button('Sign out', () => doing(() => call('page.end', {id: b.id}), 'Signed out').then(() => doing(seen)), {'aria-label': `Sign out ${b.program || short(b.id)}`})])));
 	}
 
 	const wish = soon(read);

@@ -6,7 +6,7 @@ export const title = 'Memory';
 
 const LIMIT = 30;
 const LIMIT_MAX = 1000;
-const PARTS = {words: 'words', alike: 'words used alike', context: 'its neighbours', names: 'names', dates: 'times', kind: 'kind of answer'};
+const PARTS = {words: 'words', alike: 'similar words', context: 'nearby memories', names: 'names', dates: 'times', kind: 'type of answer'};
 
 const listOf = answer => (Array.isArray(answer) ? answer : answer.entries ?? []);
 
@@ -49,7 +49,7 @@ function card(entry, changed) {
 			return;
 		}
 		sure.dataset.sure = 'yes';
-		sure.textContent = 'Really delete?';
+		sure.textContent = 'Confirm delete';
 	}, {class: 'bad'});
 	const edit = button('Edit', () => {
 		const area = h('textarea', {rows: 3, value: entry.content});
@@ -68,12 +68,12 @@ function card(entry, changed) {
 function adder(changed) {
 	const text = h('textarea', {rows: 2});
 
-	return h('details', {class: 'adder'}, h('summary', {}, 'Remember something'), field('Content', text),
-		h('p', {}, button('Remember', () => doing(async () => {
+	return h('details', {class: 'adder'}, h('summary', {}, 'Add a memory'), field('Content', text),
+		h('p', {}, button('Add', () => doing(async () => {
 			await call('memory.add', {content: text.value});
 			text.value = '';
 			changed();
-		}, 'Remembered'), {class: 'good'})));
+		}, 'Added'), {class: 'good'})));
 }
 
 // ---- out and in ----
@@ -148,7 +148,7 @@ export function enter(root, start) {
 			wish();
 		});
 
-		renew(list, rows.length === 0 ? empty(query ? 'Nothing fits.' : 'Nothing is remembered yet.') : rows.map(e => card(e, () => wish())), more);
+		renew(list, rows.length === 0 ? empty(query ? 'No memories found.' : 'No memories yet.') : rows.map(e => card(e, () => wish())), more);
 	}
 
 	const wish = soon(read, 80);

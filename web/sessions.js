@@ -66,18 +66,18 @@ function toolSummary(e) {
 }
 
 function waits(e) {
-	return h('p', {class: 'waits', hidden: e.approval_status !== 'pending'}, h('a', {href: '#/inbox'}, 'It waits in the inbox'));
+	return h('p', {class: 'waits', hidden: e.approval_status !== 'pending'}, h('a', {href: '#/inbox'}, 'Waiting for approval in the inbox'));
 }
 
 function toolCall(e) {
 	return h('details', {class: 'tool open', open: e.approval_status === 'pending', 'data-tool': e.tool_id ?? '', 'data-id': e.id},
-		toolSummary(e), waits(e), e.tool_input === undefined ? h('p', {class: 'note'}, 'its input is too long to show') : input(e.tool_input),
+		toolSummary(e), waits(e), e.tool_input === undefined ? h('p', {class: 'note'}, 'the input is too long to show') : input(e.tool_input),
 		h('div', {class: 'result'}), h('div', {class: 'inner'}));
 }
 
 function transcript(session) {
-	const body = h('div', {class: 'transcript', role: 'log', 'aria-label': 'What was said'});
-	const earlier = button('Earlier', () => doing(back), {hidden: true});
+	const body = h('div', {class: 'transcript', role: 'log', 'aria-label': 'Messages'});
+	const earlier = button('Earlier messages', () => doing(back), {hidden: true});
 	const page = document.documentElement;
 	let first = 0;
 	let last = 0;
@@ -165,9 +165,9 @@ function transcript(session) {
 async function observed(id, s) {
 	const {approvals} = await call('approval.list', {session_id: id, status: 'any'});
 
-	return h('div', {}, h('p', {class: 'note'}, s ? `koine did not start this session and only observes it, by the hooks of ${s.agent}. It was last active `
-		: 'koine knows nothing of this session but what it has asked.', s && time(s.active_at)),
-		h('h3', {}, 'What it has asked'), approvals.length === 0 ? empty('Nothing yet.') : h('ul', {class: 'rows'}, approvals.map(a =>
+	return h('div', {}, h('p', {class: 'note'}, s ? `koine did not start this session; it observes the session through hooks of ${s.agent}. Last active `
+		: 'koine knows only the requests of this session.', s && time(s.active_at)),
+		h('h3', {}, 'Requests'), approvals.length === 0 ? empty('No requests yet.') : h('ul', {class: 'rows'}, approvals.map(a =>
 			h('li', {}, h('a', {class: 'row', href: '#/inbox'}, chip(a.status, a.status === 'denied' ? 'failed' : a.status), h('span', {class: 'gist'}, a.tool),
 				h('span', {class: 'meta'}, time(a.created_at)))))));
 }
@@ -175,13 +175,13 @@ async function observed(id, s) {
 function speaker(session) {
 	const text = h('textarea', {rows: 2});
 
-	return h('div', {class: 'actions'}, field('Go on with', text, {class: 'field wide'}),
+	return h('div', {class: 'actions'}, field('Next prompt', text, {class: 'field wide'}),
 		button('Continue', () => doing(async () => {
 			if (!text.value.trim())
-				throw new Error('Say what is to be done');
+				throw new Error('Enter a prompt first');
 			location.hash = href(await call('session.continue', {id: session.id, query: text.value}));
 		}), {class: 'good'}),
-		runs(session) && button('Interrupt', () => doing(() => call('session.interrupt', {id: session.id}), 'It is told to end'), {class: 'bad'}));
+		runs(session) && button('Interrupt', () => doing(() => call('session.interrupt', {id: session.id}), 'Cancelling…'), {class: 'bad'}));
 }
 
 function launcher() {
@@ -192,7 +192,7 @@ function launcher() {
 		const params = {query: query.value};
 
 		if (!query.value.trim())
-			throw new Error('Say what is to be done');
+			throw new Error('Enter a prompt first');
 		if (agent.value.trim())
 			params.agent = agent.value.trim();
 		if (folder.value.trim())
@@ -200,7 +200,7 @@ function launcher() {
 		location.hash = href(await call('session.launch', params));
 	});
 
-	return h('details', {class: 'adder'}, h('summary', {}, 'Start a session'), field('What the agent is told', query),
+	return h('details', {class: 'adder'}, h('summary', {}, 'Start a session'), field('Prompt', query),
 		h('div', {class: 'grid'}, field('Agent', agent), field('Folder', folder)), button('Start', go, {class: 'good'}));
 }
 
@@ -217,7 +217,7 @@ export function enter(root, place) {
 		return [h('p', {}, h('a', {href: '#/sessions'}, '← all sessions')),
 			h('h2', {}, name(s), ' ', chip(s.status.replace('_', ' '), s.status)),
 			h('p', {class: 'who'}, s.agent && chip(s.agent, 'agent'), s.kind && chip(s.kind), s.project && h('span', {}, s.project), s.model && h('span', {}, s.model), s.working_dir && h('span', {class: 'path'}, s.working_dir),
-				h('span', {}, `session ${short(s.id)}`), s.host && h('span', {}, `on ${s.host}`), s.parent_session_id && h('a', {href: `#/sessions/${s.parent_session_id}`}, 'goes on from another'), h('span', {}, cost(s))),
+				h('span', {}, `session ${short(s.id)}`), s.host && h('span', {}, `on ${s.host}`), s.parent_session_id && h('a', {href: `#/sessions/${s.parent_session_id}`}, 'continues another session'), h('span', {}, cost(s))),
 			s.error && h('pre', {class: 'error', tabindex: 0}, s.error)];
 	}
 
@@ -255,13 +255,13 @@ export function enter(root, place) {
 		if (to.rest[0])
 			return one();
 		const {sessions} = await call('session.list', {archived: 'any', limit: most});
-		const more = sessions.length < most ? null : most === LIST_MAX ? h('p', {class: 'note'}, `The ${LIST_MAX} that were active last.`)
+		const more = sessions.length < most ? null : most === LIST_MAX ? h('p', {class: 'note'}, `Showing the ${LIST_MAX} sessions that were active last.`)
 			: button('Show more', () => {
 				most = LIST_MAX;
 				wish();
 			});
 
-		renew(list, sessions.length === 0 ? empty('No sessions. Start one above, or with koine session start.') : tree(sessions), more);
+		renew(list, sessions.length === 0 ? empty('No sessions. Start one above, or with koine session run.') : tree(sessions), more);
 		return undefined;
 	}
 

@@ -27,7 +27,7 @@ export function long(text, props) {
 		pre.replaceChildren(...pieces(text));
 		pre.focus();
 	});
-	const mark = h('span', {class: 'mark'}, ' … cut here');
+	const mark = h('span', {class: 'mark'}, ' … (cut)');
 
 	pre.append(mark);
 	return h('div', {}, pre, more);
@@ -42,7 +42,7 @@ function boxed(element) {
 	const place = h('div', {}, element);
 	const box = place.querySelector('pre, .diff');
 
-	box.after(h('p', {class: 'note part', hidden: true}, 'Only a part is in sight: this box scrolls.'));
+	box.after(h('p', {class: 'note part', hidden: true}, 'Scroll this box to see the rest.'));
 	boxes.observe(box);
 	return place;
 }
@@ -145,7 +145,7 @@ function rest(v, shown) {
 // What a browser would read otherwise than it was written: the text.
 export function asked(approval) {
 	return approval.input_text === undefined ? input(approval.input)
-		: h('div', {}, h('p', {class: 'notice'}, 'A name stands twice in it, or a number is very long. This is all of it, as it came:'), boxed(long(exact(approval.input_text))));
+		: h('div', {}, h('p', {class: 'notice'}, 'The input has a duplicate name or a very long number. This is its exact text:'), boxed(long(exact(approval.input_text))));
 }
 
 // All of it is there: a command as a command, an edit as a comparison, the rest as it is.

@@ -50,7 +50,7 @@ const TALL = 44;
 const APART = 40;
 
 function box(t, x, y, here) {
-	return svg('a', {href: href(t), 'aria-label': `${t.id}, ${t.state ? state(t) : 'not in the list'}`},
+	return svg('a', {href: href(t), 'aria-label': `${t.id}, ${t.state ? state(t) : 'not listed'}`},
 		svg('rect', {x: x + 1, y, width: WIDE - 2, height: TALL, rx: 8, class: `node ${t.state ?? ''} ${here ? 'here' : ''}`}),
 		svg('text', {x: x + 12, y: y + 18}, t.id), svg('text', {x: x + 12, y: y + 35}, t.state ? state(t) : '?'));
 }
@@ -73,8 +73,8 @@ function picture(task, all) {
 	const line = (x1, y1, x2, y2) => svg('path', {class: 'edge',
 		d: `M${x1} ${y1 + TALL / 2}C${x1 + 20} ${y1 + TALL / 2} ${x2 - 20} ${y2 + TALL / 2} ${x2} ${y2 + TALL / 2}`});
 
-	return h('figure', {}, h('figcaption', {}, 'What comes after what'),
-		svg('svg', {viewBox: `0 0 ${wide} ${height}`, width: wide, role: 'group', 'aria-label': 'Tasks before and behind this one'},
+	return h('figure', {}, h('figcaption', {}, 'Dependencies'),
+		svg('svg', {viewBox: `0 0 ${wide} ${height}`, width: wide, role: 'group', 'aria-label': 'Dependencies and dependents of this task'},
 			before.map((t, i) => [line(WIDE, at(i, before.length), second, middle), box(t, 0, at(i, before.length))]),
 			behind.map((t, i) => [line(second + WIDE, middle, third, at(i, behind.length)), box(t, third, at(i, behind.length))]),
 			box(task, second, middle, true)));
@@ -138,7 +138,7 @@ export function output(task) {
 		trim();
 		next = piece.next;
 		earlier.hidden = first === 0;
-		size.textContent = piece.end === 0 ? 'nothing printed yet' : bytes(piece.end);
+		size.textContent = piece.end === 0 ? 'no output yet' : bytes(piece.end);
 		if (bottom)
 			pre.scrollTop = pre.scrollHeight;
 		if (piece.next < piece.end)
@@ -156,9 +156,9 @@ function facts(t) {
 		[ 'Agent', t.agent ], [ 'Runner', t.runner ], [ 'Priority', t.priority ],
 		[ 'After', t.after.join(', ') ], [ 'Folder', t.cwd ], [ 'Host', t.host ],
 		[ 'Attempts', `${t.attempts} of ${t.max_attempts}` ],
-		[ 'Began', time(t.started_at) ], [ 'Ended', time(t.completed_at) ],
-		[ 'Ran', ran(t) ], [ 'Ended with', exit(t) ],
-		[ 'Starts', t.not_before ? time(t.not_before) : null ]
+		[ 'Started', time(t.started_at) ], [ 'Ended', time(t.completed_at) ],
+		[ 'Duration', ran(t) ], [ 'Result', exit(t) ],
+		[ 'Not before', t.not_before ? time(t.not_before) : null ]
 	];
 
 	return h('dl', {class: 'facts'}, rows.filter(([, v]) => v !== null && v !== undefined && v !== '')
@@ -174,7 +174,7 @@ export function raise(task, by) {
 }
 
 export function stash(task) {
-	return task.stashed ? doing(() => call('task.enqueue', of(task)), `${task.id} may begin`)
+	return task.stashed ? doing(() => call('task.enqueue', of(task)), `${task.id} can start`)
 		: doing(() => call('task.stash', of(task)), `${task.id} is stashed`);
 }
 
@@ -215,12 +215,12 @@ export function editor(task, close) {
 			await call('task.edit', {...of(task), ...change});
 		close();
 	}, 'Saved');
-	const form = h('section', {class: 'card', 'aria-label': `Change ${task.id}`}, h('h3', {}, 'Change it'),
-		!task.command && field('What is to be done', prompt),
+	const form = h('section', {class: 'card', 'aria-label': `Edit ${task.id}`}, h('h3', {}, 'Edit'),
+		!task.command && field('Prompt', prompt),
 		h('div', {class: 'grid'}, field('Priority', inputs.priority), field('Label', inputs.label),
-			!task.command && field('Runner', inputs.runner), field('After (ids)', inputs.after),
-			field('Time limit (seconds)', inputs.timeout)),
-		h('div', {class: 'actions'}, button('Save', save, {class: 'good'}), button('Leave as it is', close)));
+			!task.command && field('Runner', inputs.runner), field('After (task ids)', inputs.after),
+			field('Timeout (seconds)', inputs.timeout)),
+		h('div', {class: 'actions'}, button('Save', save, {class: 'good'}), button('Cancel', close)));
 
 	queueMicrotask(() => form.querySelector('textarea, input').focus());
 	return form;
@@ -234,14 +234,14 @@ export function detail(task, all, out, edit) {
 	return [
 		h('p', {}, h('a', {href : '#/tasks'}, '← all tasks')),
 		h('h2', {}, task.id, ' ', chip(state(task), task.state)),
-		task.waits && h('p', {class : 'note'}, `Waits: ${waits(task)}`),
+		task.waits && h('p', {class : 'note'}, `Waiting: ${waits(task)}`),
 		h('div', {class : 'actions'},
 		  open && button('Cancel',
 				 () => doing(() => call('task.cancel', {
 						     taskId : task.id,
 						     project : task.project || undefined
 					     }),
-					     'It is told to end'),
+					     'Cancelling…'),
 				 {class : 'bad'}),
 		  task.held && act('task.release', 'Release', 'Released'),
 		  queued &&
@@ -252,8 +252,8 @@ export function detail(task, all, out, edit) {
 				  button('Priority −1', () => raise(task, -1))
 			  ],
 		  [ 'failed', 'skipped', 'cancelled' ].includes(task.state) &&
-			  act('task.retry', 'Try again', 'Queued again'),
-		  button('Add after it',
+			  act('task.retry', 'Retry', 'Queued'),
+		  button('Add a dependent task',
 			 () => {
 				 location.hash = `#/tasks?after=${encodeURIComponent(task.id)}`;
 			 })),

@@ -89,7 +89,7 @@ function adder(after) {
 		const params = {prompt: prompt.value, priority: Number(fields.priority.value) || 0};
 
 		if (!prompt.value.trim())
-			throw new Error('A task needs a prompt');
+			throw new Error('Enter a prompt first');
 		for (const name of ['runner', 'group', 'cwd'])
 			if (fields[name].value.trim())
 				params[name] = fields[name].value.trim();
@@ -102,8 +102,8 @@ function adder(after) {
 	}, 'Added');
 
 	return h('details', {class: 'adder', open: Boolean(after)}, h('summary', {}, 'Add a task'),
-		field('What is to be done', prompt), h('div', {class: 'grid'}, field('Runner', fields.runner), field('Group', fields.group),
-			field('Priority', fields.priority), field('After (ids)', fields.after), field('Folder', fields.cwd)),
+		field('Prompt', prompt), h('div', {class: 'grid'}, field('Runner', fields.runner), field('Group', fields.group),
+			field('Priority', fields.priority), field('After (task ids)', fields.after), field('Folder', fields.cwd)),
 		button('Add', add, {class: 'good'}));
 }
 
@@ -113,7 +113,7 @@ function pausing(paused, group) {
 	const params = group === undefined ? {} : {group};
 	const name = group === undefined ? 'all tasks' : `group ${group}`;
 
-	return doing(() => call(paused ? 'task.resume' : 'task.pause', params), `${name} ${paused ? 'may begin' : 'paused: what runs goes on'}`);
+	return doing(() => call(paused ? 'task.resume' : 'task.pause', params), `${name}: ${paused ? 'resumed' : 'paused; running tasks continue'}`);
 }
 
 function groups() {
@@ -135,7 +135,7 @@ function groups() {
 		const focused = document.activeElement?.dataset?.group;
 		const found = (await call('task.groups')).groups;
 
-		put(list, found.length === 0 ? h('li', {class: 'note'}, 'No task has a group.') : found.map(group));
+		put(list, found.length === 0 ? h('li', {class: 'note'}, 'No groups.') : found.map(group));
 		if (focused !== undefined)
 			[...list.querySelectorAll('button')].find(b => b.dataset.group === focused)?.focus();
 	});
@@ -177,7 +177,7 @@ export function enter(root, start) {
 			h('option', {value: ''}, 'all'), FILTERS.map(s => h('option', {value: s}, s)));
 
 		choose.value = wanted;
-		return put(tools, field('State', choose), button(board ? 'As a list' : 'As a board', () => {
+		return put(tools, field('State', choose), button(board ? 'List' : 'Board', () => {
 			board = !board;
 			localStorage.setItem('board', board ? 'on' : 'off');
 			parts = null;
@@ -215,7 +215,7 @@ export function enter(root, start) {
 	function banner(found) {
 		paused = found.paused;
 		pauser.textContent = paused ? 'Resume all' : 'Pause all';
-		const text = paused ? 'All tasks are paused: what runs goes on, nothing new begins.'
+		const text = paused ? 'All tasks are paused. Running tasks continue; no new task starts.'
 			: found.paused_groups.length > 0 ? `Paused: ${found.paused_groups.join(', ')}` : '';
 
 		notice.hidden = !text;

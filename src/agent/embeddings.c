@@ -252,14 +252,14 @@ static const char *read_entries(const struct value *data, bool *seen,
 		const struct value *list = value_find(entry, "embedding");
 
 		if (!list || list->kind != VALUE_ARRAY)
-			return "an entry without an embedding";
+			return "an entry has no embedding";
 		if (list->len != out->dim)
-			return "vectors of different lengths";
+			return "vectors have different lengths";
 		if (!place_of(entry, position++, out->n, &place) || seen[place])
-			return "an index that is wrong or there twice";
+			return "an index is invalid or duplicated";
 		seen[place] = true;
 		if (!read_numbers(list, out->numbers + (size_t)place * out->dim))
-			return "something that is no number";
+			return "a vector element is not a number";
 	}
 	return NULL;
 }
@@ -277,14 +277,14 @@ int embeddings_read(struct arena *a, struct text body, unsigned n,
 	int r = json_read(a, body.data, body.len, &limits, &tree, why);
 
 	if (r != 0)
-		return r > 0 ? garbage(why, "not JSON, or too much of it") : r;
+		return r > 0 ? garbage(why, "not JSON, or too large") : r;
 	data = value_find(tree, "data");
 	if (!data || data->kind != VALUE_ARRAY || data->len != n)
-		return garbage(why, "not as many as there were texts");
+		return garbage(why, "wrong number of vectors");
 	first = value_find(data->first, "embedding");
 	if (!first || first->kind != VALUE_ARRAY || first->len == 0 ||
 	    first->len > EMBEDDINGS_DIM_MAX)
-		return garbage(why, "a length of no vector");
+		return garbage(why, "invalid vector length");
 	out.dim = first->len;
 	out.model = value_text(value_find(tree, "model"));
 	out.numbers = arena_alloc(a, (size_t)n * out.dim * sizeof(float));

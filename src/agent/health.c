@@ -67,7 +67,8 @@ void health_drop(struct list *open)
 {
 	while (!list_empty(open)) {
 		struct later *p = list_entry(list_first(open), struct later, link);
-		const struct agent_health health = {.ok = false, .text = "the agent is going away"};
+		const struct agent_health health = {
+			.ok = false, .text = "the agent was removed from the settings"};
 
 		list_remove(&p->link);
 		p->fn(p->arg, &health);

@@ -20,7 +20,8 @@ int secret_read(const char *file, const char *what, char *out, size_t size, stru
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) ||
 	    (st.st_uid != geteuid() && st.st_uid != 0))
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "the %s file %s must be ours and private (mode 0600)", what, file);
+			      "the %s file %s must belong to this user and have mode 0600", what,
+			      file);
 	n = read(fd, out, size - 1);
 	if (n < 0)
 		return refuse(why, REFUSE_UNAVAILABLE, "cannot read the %s file %s: %s", what, file,

@@ -121,7 +121,7 @@ static void refuse_stream(struct client *s, const struct frame *frame)
 void client_give_up(struct client *s)
 {
 	log_caused(LOG_LEVEL_INFO, "connection closed", "connection=%llu reason=%s",
-		   (unsigned long long)s->number, "an answer could not be written");
+		   (unsigned long long)s->number, "could not write a response");
 	s->closing = true;
 }
 
@@ -251,7 +251,8 @@ static bool refuse_without_token(struct client *s)
 	if (is_http(s) || !s->endpoint->tcp || !s->endpoint->token[0])
 		return false;
 	frame_clear(&no);
-	refuse(&no.why, REFUSE_FORBIDDEN, "a token is required here, and only HTTP can carry it");
+	refuse(&no.why, REFUSE_FORBIDDEN,
+	       "this listener requires a token, which only HTTP can send");
 	refuse_stream(s, &no);
 	return true;
 }

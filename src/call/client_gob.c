@@ -289,7 +289,7 @@ struct call *client_gob_read(struct client *s, const struct frame *frame)
 	/* The types belong to the connection; from here on only the tree is needed. */
 	c->tree = r == 0 ? (struct value *)frame->netrpc->body : NULL;
 	if (c->tree && clean(&c->arena, c->tree) != 0) {
-		refuse(&c->why, REFUSE_TOO_LARGE, "a message needs more memory than %zu bytes",
+		refuse(&c->why, REFUSE_TOO_LARGE, "the message needs more than %zu bytes of memory",
 		       c->arena.max);
 		c->tree = NULL;
 	}

@@ -69,7 +69,7 @@ struct call *dispatch_read(struct client *s, const char *data, size_t len, bool 
 	if (r != 0)
 		c->tree = NULL;
 	if (r < 0)
-		refuse(&c->why, REFUSE_TOO_LARGE, "a message needs more memory than %zu bytes",
+		refuse(&c->why, REFUSE_TOO_LARGE, "the message needs more than %zu bytes of memory",
 		       c->arena.max);
 	return c;
 }

@@ -184,8 +184,8 @@ static void check_connections(struct server *s)
 static void note_refused(struct endpoint *e, const struct peer *peer, enum refused_for reason)
 {
 	static const char *const words[N_REFUSED_FOR] = {
-		[REFUSED_UID] = "not our user",
-		[REFUSED_UNKNOWN] = "cannot be identified",
+		[REFUSED_UID] = "user not allowed",
+		[REFUSED_UNKNOWN] = "user unknown",
 		[REFUSED_LIMIT] = "too many connections of other users",
 	};
 	char uid[16] = "unknown";

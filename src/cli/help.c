@@ -142,6 +142,7 @@ void help_print(const struct command_group *groups)
 	fputs("\nGetting started:\n"
 	      "  koine daemon start               start koined in the background\n"
 	      "  koine connect claude             add koine to Claude Code\n"
+	      "  koine doctor                     check your setup\n"
 	      "  koine task add -f fix the tests  give an agent a task and watch it\n"
 	      "\nMore help:\n"
 	      "  koine help COMMAND               show the help of one command\n"

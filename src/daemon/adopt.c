@@ -46,13 +46,12 @@ int daemon_adopt(const struct settings *s)
 	if (is_file && (!move_folder(&a, ".tasks") || !move_folder(&a, ".sessions")))
 		return EX_UNAVAILABLE;
 	if (is_file)
-		printf("%s is ours now; the old one is %s\n", a.path, a.aside);
+		printf("%s now belongs to you; the old file is %s\n", a.path, a.aside);
 	else
-		printf("%s is used here from now on, and what it belongs to is trusted: %s\n",
-		       a.path, a.aside);
-	printf("%lld tasks are held (koine task release), %lld schedules are off (koine "
+		printf("Accepted %s on this machine; trusted owner: %s\n", a.path, a.aside);
+	printf("Held %lld tasks (koine task release), disabled %lld schedules (koine "
 	       "automation\n"
-	       "enable), %lld grants and all trust in projects are gone\n",
+	       "enable), removed %lld grants and the trust in all projects\n",
 	       (long long)a.n_tasks, (long long)a.n_jobs, (long long)a.n_grants);
 	return 0;
 }

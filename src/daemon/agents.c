@@ -194,7 +194,7 @@ static bool lacks_model(const struct agent_setting *a)
 	return a->kind == AGENT_OPENAI && !a->model[0];
 }
 
-static const char no_model[] = "no model is named, and most servers want one";
+static const char no_model[] = "no model is set, but most servers require one";
 
 /* An agent that cannot be made still exists by name, and says why whenever it is asked. */
 static int make_or_excuse(const struct settings *s, const struct agent_setting *a, struct loop *l,

@@ -23,7 +23,7 @@ static void refuse_taken(const struct occupant *o, struct why *why)
 	char who[OCCUPANT_TEXT_MAX];
 
 	occupant_format(o, who);
-	refuse(why, REFUSE_CONFLICT, "something already listens there (%s)", who);
+	refuse(why, REFUSE_CONFLICT, "address in use (%s)", who);
 }
 
 static bool check_unix(const struct address *a, struct why *why)
@@ -41,7 +41,7 @@ static bool check_unix(const struct address *a, struct why *why)
 		refuse_taken(&there, why);
 		return false;
 	}
-	snprintf(why->text, sizeof(why->text), "a dead socket is there; it would be removed");
+	snprintf(why->text, sizeof(why->text), "stale socket; it would be removed");
 	return true;
 }
 
@@ -120,7 +120,7 @@ static bool is_skipped(const struct plan_row *row, struct why *why)
 	if (!folder_usable(row, why))
 		return true;
 	return row->dialect->life->socket_broken(row->address.path) &&
-	       refuse(why, REFUSE_CONFLICT, "a file that is not a socket is in its place");
+	       refuse(why, REFUSE_CONFLICT, "the file at its path is not a socket");
 }
 
 static void print_yields(const struct plan_row *row, const char *address, const char *why)
@@ -146,9 +146,9 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	}
 	if (row->fd >= 0) {
 		snprintf(address, sizeof(address), "descriptor %d", row->fd);
-		snprintf(why.text, sizeof(why.text), "handed over by the service manager");
+		snprintf(why.text, sizeof(why.text), "passed by the service manager");
 	} else if (running_listens(running, address)) {
-		snprintf(why.text, sizeof(why.text), "the koined that runs listens there");
+		snprintf(why.text, sizeof(why.text), "in use by the running koined");
 	} else if (row->address.kind == ADDRESS_UNIX) {
 		ok = folder_usable(row, &why) && check_unix(&row->address, &why);
 	} else {
@@ -163,9 +163,9 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	printf("would listen  %s %s  %s: %s\n", row->dialect->name, address, ok ? "ok" : "NO",
 	       why.text);
 	if (row->address.kind == ADDRESS_UNIX && paths_open_to_all(row->address.path))
-		printf("note          anybody can put another socket in the place of %s: its "
+		printf("note          any user can replace the socket %s: its "
 		       "folder "
-		       "is open to all\n",
+		       "is writable by all\n",
 		       address);
 	return ok;
 }
@@ -206,7 +206,7 @@ static bool check_store(const struct settings *s, const struct running *running)
 	/* settings_check has checked that there is a colon. */
 	path = strchr(url, ':') + 1;
 	if (running->pid && is_same_file(path, running->store))
-		snprintf(why.text, sizeof(why.text), "the koined that runs has it");
+		snprintf(why.text, sizeof(why.text), "in use by the running koined");
 	else
 		ok = (strncmp(url, "sqlite:", 7) != 0 || store_usable(path, &why)) &&
 		     daemon_accepted(s, accepted, sizeof(accepted)) == 0 &&
@@ -239,7 +239,7 @@ static bool check_token(const struct settings *s, const struct plan *plan, const
 		return false;
 	}
 	if (token_of(d)->only && !value[0] && listens(plan, d))
-		printf("note          %s refuses every call: there is neither %s nor "
+		printf("note          %s refuses every call: set %s or "
 		       "%s.token_file\n",
 		       d->name, token_of(d)->variable, d->name);
 	explicit_bzero(value, sizeof(value));
@@ -279,7 +279,7 @@ static void write_listens(const struct plan *plan)
 				continue;
 			address_format(&row->address, address);
 			printf("%s%s = %s\n", n++ || row->fd >= 0 ? "; " : "", row->dialect->name,
-			       row->fd >= 0 ? "handed over by the service manager" : address);
+			       row->fd >= 0 ? "passed by the service manager" : address);
 		}
 		if (n == 0)
 			printf("%s = off\n", dialects[i]->name);
@@ -298,7 +298,7 @@ static void note_others(const struct settings *s)
 		printf("note          uids ");
 		for (unsigned k = 0; k < l->allow_uids.n; k++)
 			printf("%u ", (unsigned)l->allow_uids.list[k]);
-		printf("may do all that %s offers where it listens\n", l->dialect);
+		printf("may call every method of %s\n", l->dialect);
 	}
 }
 
@@ -314,8 +314,8 @@ static void note_model(const struct settings *s, const struct plan *plan)
 		    !model_is_at(s->embedding_url, &row->address))
 			continue;
 		address_format(&row->address, address);
-		printf("note          embedding_url is our own listener %s: it is not used, and "
-		       "searches go by words\n",
+		printf("note          embedding_url is koined's own listener %s and is ignored; "
+		       "searches compare words\n",
 		       address);
 	}
 }
@@ -333,7 +333,7 @@ static void look_for_running(const struct plan *plan, struct running *ret)
 	}
 	running_ask(ret, path);
 	if (ret->pid)
-		printf("koined        runs already, pid %d\n", (int)ret->pid);
+		printf("koined        already running, pid %d\n", (int)ret->pid);
 }
 
 static bool check_words(const struct settings *s)
@@ -354,7 +354,7 @@ static bool check_words(const struct settings *s)
 static void print_verdict(bool ok, pid_t running)
 {
 	if (ok && running)
-		printf("\nkoined: runs already, pid %d, and could start with these settings\n",
+		printf("\nkoined: already running, pid %d; could start with these settings\n",
 		       (int)running);
 	else
 		printf("\n%s\n", ok ? "koined: can start" : "koined: cannot start");

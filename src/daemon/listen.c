@@ -91,10 +91,11 @@ static int say_how_without(const struct daemon *d, const struct plan_row *row, s
 	name_occupant(row, who);
 	if (row->address.kind == ADDRESS_UNIX && !row->dialect->home.path)
 		return refuse(why, REFUSE_CONFLICT, "%s%s%s", inner.text, who,
-			      d->settings->root[0] ? "" : "; --root DIR starts another elsewhere");
+			      d->settings->root[0] ? ""
+						   : "; to start another koined, use --root DIR");
 	return refuse(why, REFUSE_CONFLICT,
-		      "%s%s; without %s: [listen] %s = off, or --set listen.%s=off", inner.text,
-		      who, name, name, name);
+		      "%s%s; to start without %s, set [listen] %s = off or use --set listen.%s=off",
+		      inner.text, who, name, name, name);
 }
 
 /* Logs what --check would note about this listener. */
@@ -107,14 +108,14 @@ static void note_listener(const struct daemon *d, const struct plan_row *row)
 	if (row->fd < 0 && row->address.kind == ADDRESS_UNIX &&
 	    paths_open_to_all(row->address.path))
 		log_warn("socket folder is writable by other users",
-			 "dialect=%s address=%s reason=\"anybody can put another socket there; "
+			 "dialect=%s address=%s reason=\"any user can replace the socket; "
 			 "chmod "
 			 "o-w or chmod +t its folder\"",
 			 dialect->name, row->address.path);
 	if (!token || !dialect->http_token_unset || hosts_token(&d->hosts, dialect))
 		return;
 	snprintf(refuses, sizeof(refuses), "%s refuses every call", dialect->name);
-	log_info(refuses, "reason=\"there is neither %s nor %s.token_file\"", token->variable,
+	log_info(refuses, "reason=\"neither %s nor %s.token_file is set\"", token->variable,
 		 dialect->name);
 }
 
@@ -177,9 +178,8 @@ static int yield(struct daemon *d, const struct plan_row *row, int r, struct why
 	}
 	if (r != REFUSE_CONFLICT)
 		return r;
-	log_warn("port in use, listening on another",
-		 "dialect=%s address=%s reason=\"%s%s; a free one instead\"", row->dialect->name,
-		 address, why->text, who);
+	log_warn("port in use, listening on another", "dialect=%s address=%s reason=\"%s%s\"",
+		 row->dialect->name, address, why->text, who);
 	other.address.port = 0;
 	return open_row(d, &other, why);
 }
@@ -199,8 +199,8 @@ static int listen_shut(struct daemon *d, const struct plan_row *row, struct why 
 		.fd = row->fd, .name = row->dialect->name, .anybody = true, .on_accept = turn_away};
 
 	log_info("dialect is off, closing its socket",
-		 "dialect=%s reason=\"the service manager listens, [listen] says "
-		 "off: clients are turned away\"",
+		 "dialect=%s reason=\"the service manager passed a socket, but [listen] is "
+		 "off; clients are rejected\"",
 		 row->dialect->name);
 	return listener_open(d->loop, &row->address, &opts, &d->shut[d->n_shut++], why);
 }
@@ -248,7 +248,7 @@ int listen_everywhere(struct daemon *d, struct why *why)
 	}
 	if (r == 0 && list_empty(&d->server->endpoints))
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "no project can be served, and no other listener is on");
+			      "cannot serve any project, and no other listener is on");
 	return r;
 }
 

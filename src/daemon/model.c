@@ -141,7 +141,7 @@ static bool is_ourselves(const struct daemon *d)
 		    !model_is_at(d->settings->embedding_url, &address))
 			continue;
 		log_warn("embedding failed",
-			 "reason=embedding_url is our own embedding listener, and is not used "
+			 "reason=\"embedding_url is koined's own listener and is ignored\" "
 			 "address=%s",
 			 e->address);
 		return true;

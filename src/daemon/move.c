@@ -69,8 +69,7 @@ static void say_what_stays(const char *from)
 		if (snprintf(name, sizeof(name), "%s%s", path, endings[i]) >= (int)sizeof(name) ||
 		    access(name, F_OK) != 0)
 			continue;
-		printf("%s%s",
-		       any ? ", " : "What is kept beside the old store stays there: ", name);
+		printf("%s%s", any ? ", " : "Not copied: ", name);
 		any = true;
 	}
 	fputs(any ? "\n" : "", stdout);
@@ -94,16 +93,16 @@ int daemon_move(const char *from, const char *to)
 	r = store_move(from, to, &opts, &moved, &why);
 	end_line();
 	if (r == -ECANCELED && stopped()) {
-		fputs("koined: stopped; the same command goes on from here\n", stderr);
+		fputs("koined: stopped; run the same command again to continue\n", stderr);
 		return STOPPED;
 	}
 	if (r != 0) {
 		fprintf(stderr, "koined: %s\n", why.text);
 		return why.code == REFUSE_PARAMS ? EX_USAGE : EX_UNAVAILABLE;
 	}
-	printf("Copied and checked %lld rows of %u tables%s. The old store is as it was.\n",
+	printf("Copied and checked %lld rows of %u tables%s. The old store is unchanged.\n",
 	       (long long)moved.n_rows, moved.n_tables,
-	       moved.resumed ? ", going on from an earlier start" : "");
+	       moved.resumed ? ", continuing an interrupted copy" : "");
 	say_what_stays(from);
 	return 0;
 }

@@ -347,8 +347,7 @@ int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret
 
 	ret_plan->n = 0;
 	if (is_off(s, d->name))
-		return refuse(why, REFUSE_FORBIDDEN,
-			      "it is off in the settings ([listen] %s = off)", d->name);
+		return refuse(why, REFUSE_FORBIDDEN, "disabled by [listen] %s = off", d->name);
 	r = add_default(ret_plan, s, d, why);
 	for (unsigned i = 0; r == 0 && i < ret_plan->n; i++)
 		ret_plan->rows[i].yields = true;

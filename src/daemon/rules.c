@@ -87,7 +87,7 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 		snprintf(key, sizeof(key), "rule.%s%s%s", now->name, why.field[0] ? "." : "",
 			 why.field);
 		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? why.text : fault_words(r),
-			 stays ? "the former rule stays" : "the rule is left out");
+			 stays ? "the former rule stays in effect" : "the rule is skipped");
 		if (report)
 			report->note(report->arg, &(struct reload_note) {
 							  .fate = RELOAD_INVALID,
@@ -155,7 +155,7 @@ void rules_check(const struct settings *s)
 		r = rule_make(from, &a, &rule, &why) ?: automation_check_rule(&rule, &why);
 		if (r == 0)
 			printf("would act     %s (%s)  ok%s\n", from->name, triggers[rule.trigger],
-			       rule.disabled ? ", switched off" : "");
+			       rule.disabled ? ", disabled" : "");
 		else
 			printf("would act     %s  NO: %s: %s\n", from->name, from->where,
 			       r > 0 ? why.text : fault_words(r));

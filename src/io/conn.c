@@ -270,7 +270,7 @@ static void send_pending(struct conn *c)
 static void cut(struct conn *slow)
 {
 	log_caused(LOG_LEVEL_INFO, "slow client disconnected", "unread=%zu reason=%s",
-		   conn_pending(slow), "too much waits for clients that do not read");
+		   conn_pending(slow), "too many unsent bytes for slow clients");
 	slow->broken = true;
 	give_spare(slow);
 	count_held(slow, false);

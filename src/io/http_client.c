@@ -122,9 +122,9 @@ static const char *words_of(const struct http_fetch *f, CURLcode code, int error
 	if (error == 0)
 		return "";
 	if (f->error == -EMSGSIZE)
-		return "the answer is too large";
+		return "the response is too large";
 	if (f->error == -ETIMEDOUT)
-		return "nothing came for too long";
+		return "no data before the timeout";
 	if (f->error != 0)
 		return strerror(-f->error);
 	return f->words[0] ? f->words : curl_easy_strerror(code);

@@ -217,8 +217,7 @@ static int bind_inet(const struct address *a, int *ret_fd, struct why *why)
 
 		address_format(a, text);
 		if (err == EADDRINUSE)
-			return refuse(why, REFUSE_CONFLICT, "something already listens at %s",
-				      text);
+			return refuse(why, REFUSE_CONFLICT, "address in use: %s", text);
 		return refuse(why, err == EACCES ? REFUSE_FORBIDDEN : REFUSE_UNAVAILABLE,
 			      "cannot bind %s: %s", text, strerror(err));
 	}
@@ -237,7 +236,7 @@ static int start_listening(struct listener *l, int backlog, struct why *why)
 		return -errno;
 	/* Two sockets may bind one port with SO_REUSEADDR; only one may listen. */
 	address_format(&l->address, text);
-	return refuse(why, REFUSE_CONFLICT, "something already listens at %s", text);
+	return refuse(why, REFUSE_CONFLICT, "address in use: %s", text);
 }
 
 static void read_unix_name(struct listener *l, const struct sockaddr_un *un, socklen_t len)

@@ -46,7 +46,7 @@ static int cannot(struct why *why, const char *verb, const char *path, int err)
 
 static int refuse_alive(struct why *why, const char *path)
 {
-	return refuse(why, REFUSE_CONFLICT, "something already listens at %s", path);
+	return refuse(why, REFUSE_CONFLICT, "address in use: %s", path);
 }
 
 static bool same_file(const struct stat *a, const struct stat *b)

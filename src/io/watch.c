@@ -384,13 +384,13 @@ static int explain(const struct watch *w, int r, struct why *why)
 	if (r == -ENOTDIR)
 		return refuse(why, REFUSE_NOT_FOUND, "not a folder: %s", w->root);
 	if (r == -EACCES)
-		return refuse(why, REFUSE_FORBIDDEN, "not allowed to read %s", w->root);
+		return refuse(why, REFUSE_FORBIDDEN, "no permission to read %s", w->root);
 	if (r == REFUSE_LIMIT)
 		return refuse(why, REFUSE_LIMIT, "more than %u folders below %s", w->max_folders,
 			      w->root);
 	if (r == -ENOSPC || r == -EMFILE)
 		return refuse(why, REFUSE_LIMIT,
-			      "no more inotify watches (fs.inotify.max_user_watches) for %s",
+			      "no inotify watches left (fs.inotify.max_user_watches) for %s",
 			      w->root);
 	return r;
 }

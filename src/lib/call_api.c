@@ -25,7 +25,7 @@ struct done host_handle(struct call *c)
 	h->handler((struct koine_call *)c, h->arg);
 	if (c->stage == CALL_RUNNING)
 		return call_fail(c, refuse(&c->why, REFUSE_INTERNAL,
-					   "the handler of this method did not answer"));
+					   "the handler of this method did not respond"));
 	return call_settled(c);
 }
 

@@ -174,7 +174,7 @@ static int check_method(struct koine_client *c, const char *method)
 {
 	if (method && method[0])
 		return 0;
-	caller_set_error(c, "a call needs the name of a method");
+	caller_set_error(c, "a call requires a method name");
 	return -EINVAL;
 }
 
@@ -228,7 +228,7 @@ int koine_client_notify(struct koine_client *c, const char *method, const char *
 		uint64_t now = clock_steady_ms();
 
 		if (now >= deadline_ms) {
-			caller_set_error(c, "'%.100s' could not be sent within %u ms", method,
+			caller_set_error(c, "could not send '%.100s' within %u ms", method,
 					 (unsigned)c->timeout_ms);
 			return -ETIMEDOUT;
 		}

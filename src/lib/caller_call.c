@@ -345,10 +345,10 @@ static int settle_answer(struct koine_client *c, struct pending *p, struct koine
 		caller_set_error(c, "%.*s (code %lld)", TEXT_ARGS(message), (long long)a->code);
 	}
 	if (r < 0) {
-		caller_set_error(c, "the answer to '%.100s' is neither a result nor an error",
+		caller_set_error(c, "the response to '%.100s' is neither a result nor an error",
 				 p->method);
 		if (c->gob)
-			caller_set_error(c, "the answer to '%.100s' is no use: %.*s", p->method,
+			caller_set_error(c, "invalid response to '%.100s': %.*s", p->method,
 					 TEXT_ARGS(value_text(value_find(a->error, "message"))));
 		koine_answer_free(TAKE(a));
 	}
@@ -406,13 +406,13 @@ static int dispatch(struct koine_client *c, struct koine_answer *a)
 static int bad_message(struct koine_client *c, int r, const struct why *why, bool eof)
 {
 	if (r > 0 && eof)
-		caller_set_error(c, "%s closed the connection in the middle of an answer",
+		caller_set_error(c, "%s closed the connection in the middle of a response",
 				 c->target.shown);
 	else if (r > 0)
-		caller_set_error(c, "the answer from %s is not JSON-RPC: %s", c->target.shown,
+		caller_set_error(c, "the response from %s is not JSON-RPC: %s", c->target.shown,
 				 why->text);
 	else
-		caller_set_error(c, "cannot read an answer: %s", strerror(-r));
+		caller_set_error(c, "cannot read a response: %s", strerror(-r));
 	if (r == REFUSE_TOO_LARGE)
 		return -EMSGSIZE;
 	return r < 0 ? r : eof ? -ECONNRESET : -EBADMSG;
@@ -430,7 +430,8 @@ static int take_stream_message(struct koine_client *c, const struct frame *frame
 	/* What a server of another framing says about a line before it hangs up. */
 	if (r > 0 && c->framing == &framing_line && frame->len > 0 && frame->data[0] == '\0') {
 		eof = false;
-		r = refuse(&why, REFUSE_REQUEST, "it begins with a length; try framing 'length'");
+		r = refuse(&why, REFUSE_REQUEST,
+			   "the message begins with a length; try framing 'length'");
 	}
 	if (r == 0 && a->doc.root->kind != VALUE_OBJECT) {
 		koine_answer_free(a);
@@ -477,7 +478,7 @@ static int http_fault(struct koine_client *c, const struct pending *p, int statu
 	struct text why = said_why(a);
 
 	if (status < 400) {
-		caller_set_error(c, "%s did not answer '%.100s' with JSON-RPC (HTTP %d)",
+		caller_set_error(c, "%s did not respond to '%.100s' with JSON-RPC (HTTP %d)",
 				 c->target.shown, p->method, status);
 		return -EBADMSG;
 	}
@@ -501,7 +502,7 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	int r;
 
 	if (!p) {
-		caller_set_error(c, "%s answered without being asked", c->target.shown);
+		caller_set_error(c, "%s sent an unexpected response", c->target.shown);
 		return caller_lost(c, -EBADMSG);
 	}
 	memcpy(reason, http->reason, sizeof(reason));
@@ -534,9 +535,9 @@ static int closed_by_peer(struct koine_client *c)
 		return 0;
 	}
 	caller_set_error(c, "%s closed the connection%s", c->target.shown,
-			 half                   ? " in the middle of an answer"
+			 half                   ? " in the middle of a response"
 			 : list_empty(&c->sent) ? ""
-						: " without an answer");
+						: " without a response");
 	return caller_lost(c, -ECONNRESET);
 }
 
@@ -548,7 +549,7 @@ static int refused_stream(struct koine_client *c, const struct why *why)
 		fault = -EMSGSIZE;
 	if (why->code == REFUSE_INTERNAL)
 		fault = -ENOMEM;
-	caller_set_error(c, "the answer from %s is no use: %s", c->target.shown, why->text);
+	caller_set_error(c, "invalid response from %s: %s", c->target.shown, why->text);
 	return caller_lost(c, fault);
 }
 
@@ -609,10 +610,10 @@ static void expire_list(struct koine_client *c, struct list *calls, uint64_t now
 
 	while ((p = oldest(calls)) && p->deadline_ms <= now) {
 		if (p->fault != 0)
-			caller_set_error(c, "the call of '%.100s' could not be sent: %s", p->method,
+			caller_set_error(c, "could not send the call of '%.100s': %s", p->method,
 					 strerror(-p->fault));
 		else
-			caller_set_error(c, "no answer to '%.100s' within %u ms", p->method,
+			caller_set_error(c, "no response to '%.100s' within %u ms", p->method,
 					 (unsigned)c->timeout_ms);
 		/* Over http the late answer would be taken for the next one's. */
 		if (c->is_http && calls == &c->sent)

@@ -110,7 +110,7 @@ static int check_server(struct koine_client *c, int fd)
 	if (cred.uid == 0 || cred.uid == geteuid() ||
 	    (c->server_uid > 0 && cred.uid == (uint64_t)c->server_uid))
 		return 0;
-	caller_set_error(c, "the server at %s runs as uid %u, which is neither ours nor root's",
+	caller_set_error(c, "the server at %s runs as uid %u, which is neither you nor root",
 			 c->target.shown, (unsigned)cred.uid);
 	return KOINE_FORBIDDEN;
 }
@@ -267,7 +267,7 @@ bool caller_peer_left(const struct koine_client *c)
 
 static int broken_while(struct koine_client *c, const char *doing, int fault)
 {
-	caller_set_error(c, "lost the connection to %s while %s: %s", c->target.shown, doing,
+	caller_set_error(c, "lost connection to %s while %s: %s", c->target.shown, doing,
 			 strerror(-fault));
 	return fault;
 }

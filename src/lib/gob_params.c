@@ -83,7 +83,7 @@ static void add_field(struct drafting *d, struct draft *to, const char *name, si
 	if (to->n_fields == GOB_FIELDS_MAX || memchr(name, '\0', len)) {
 		fail(d, refuse(d->why, REFUSE_PARAMS, "an object has %s",
 			       to->n_fields == GOB_FIELDS_MAX ? "too many members"
-							      : "a NUL in a member's name"));
+							      : "a member name with a NUL byte"));
 		return;
 	}
 	f = alloc(d, sizeof(*f));
@@ -208,7 +208,7 @@ static const struct draft *take_int(struct drafting *d, struct value *v, const s
 	int64_t n;
 
 	if (!is_number(told, &number) || !value_int(&number, &n))
-		return unfit(d, told, "a number of 64 bits without a fraction");
+		return unfit(d, told, "a 64-bit integer");
 	become(v, &number);
 	return &draft_told_int;
 }
@@ -218,7 +218,7 @@ static const struct draft *take_uint(struct drafting *d, struct value *v, const 
 	struct value number;
 
 	if (!is_number(told, &number) || !is_digits(&number))
-		return unfit(d, told, "a number of 64 bits without a sign");
+		return unfit(d, told, "an unsigned 64-bit integer");
 	become(v, &number);
 	return &draft_uint;
 }

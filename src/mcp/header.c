@@ -32,7 +32,7 @@ static int decode(struct mcp_call *mc, const char *header, struct text *value)
 		return 0;
 	inner = (struct text) {.data = value->data + sizeof(begin) - 1, .len = value->len - n};
 	r = base64_read(&mc->call->arena, inner, value);
-	return r == -EINVAL ? mismatch(mc, header, "is no base64") : r;
+	return r == -EINVAL ? mismatch(mc, header, "is not base64") : r;
 }
 
 /* -ENOENT: it is not there. */
@@ -57,7 +57,7 @@ static int compare(struct mcp_call *mc, const struct http_request *http, const c
 		return mismatch(mc, header, "is missing");
 	if (r != 0)
 		return r;
-	return text_equal(given, want) ? 0 : mismatch(mc, header, "is not what the body says");
+	return text_equal(given, want) ? 0 : mismatch(mc, header, "does not match the body");
 }
 
 int mcp_check_headers(struct mcp_call *mc, const struct http_request *http)
@@ -130,7 +130,7 @@ static int check_param(struct mcp_call *mc, const struct http_request *http, str
 		return mismatch(mc, header, "is missing");
 	if (r != 0)
 		return r;
-	return same_value(given, argument) ? 0 : mismatch(mc, header, "is not what the body says");
+	return same_value(given, argument) ? 0 : mismatch(mc, header, "does not match the body");
 }
 
 static const struct value *find_member(const struct value *object, const struct value *key)

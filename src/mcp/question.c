@@ -206,12 +206,11 @@ static struct done lacks(struct mcp_call *mc)
 	int n;
 
 	if (mc->era == MCP_LEGACY)
-		return mcp_refuse(c, "The client does not support %s, which this needs.",
+		return mcp_refuse(c, "This requires %s, which the client does not support.",
 				  mc->lacking);
 	n = snprintf(data, sizeof(data), "{\"requiredCapabilities\":{\"%s\":{}}}", mc->lacking);
 	mc->status = 400;
-	return call_fail_with(c, -32021,
-			      TEXT("The request lacks a client capability that this needs"),
+	return call_fail_with(c, -32021, TEXT("The request lacks a required client capability"),
 			      (struct text) {.data = data, .len = (size_t)n});
 }
 
@@ -402,9 +401,9 @@ struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg
 	if (r != 0)
 		mcp_forget_questions(mc);
 	if (r != 0 && !mc->beside) {
-		return mcp_refuse(c, "The client cannot be asked: %s.",
+		return mcp_refuse(c, "Cannot ask the client: %s.",
 				  r == -ENOTSUP ? "its request does not accept a stream"
-						: "it does not read, or has left");
+						: "it does not read, or has disconnected");
 	}
 	/* Who sends nothing more will not answer, either. */
 	c->watched |= !mc->http && !mc->task;

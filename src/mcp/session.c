@@ -355,14 +355,15 @@ int session_subscribe(struct mcp_session *s, struct text uri, struct why *why)
 	if (u)
 		return 0;
 	if (s->n_uris >= MCP_URIS_MAX)
-		return refuse(why, REFUSE_LIMIT, "more than %d resources are subscribed to",
+		return refuse(why, REFUSE_LIMIT, "too many subscribed resources (limit %d)",
 			      MCP_URIS_MAX);
 	if (uri.len > MCP_URI_MAX)
 		return refuse(why, REFUSE_LIMIT, "uri is longer than %d bytes", MCP_URI_MAX);
 	if (!has_space(s, sizeof(*u) + uri.len))
-		return refuse(why, REFUSE_LIMIT,
-			      "subscriptions take more than %d KiB of one client, or %d MiB of all",
-			      MCP_SESSION_BYTES >> 10, MCP_SESSIONS_BYTES >> 20);
+		return refuse(
+			why, REFUSE_LIMIT,
+			"subscriptions use more than %d KiB (one client) or %d MiB (all clients)",
+			MCP_SESSION_BYTES >> 10, MCP_SESSIONS_BYTES >> 20);
 	u = malloc(sizeof(*u) + uri.len);
 	if (!u)
 		return -ENOMEM;

@@ -125,7 +125,7 @@ static int lacks_tasks(struct mcp_call *mc)
 	return mcp_refuse_with(mc, -32021, 400,
 			       TEXT("{\"requiredCapabilities\":{\"extensions\":{\"io."
 				    "modelcontextprotocol/tasks\":{}}}}"),
-			       "The request lacks a client capability that this needs");
+			       "The request lacks a required client capability");
 }
 
 int mcp_check_task_only(struct mcp_call *mc)
@@ -295,7 +295,7 @@ static void write_outcome(const struct mcp_task *t, struct json *j)
 		json_key(j, "error");
 		json_begin_object(j);
 		json_member_int(j, "code", mcp_errors[REFUSE_TOO_LARGE].code);
-		json_member_str(j, "message", "there was no room for the result");
+		json_member_str(j, "message", "no space for the result");
 		json_end_object(j);
 	}
 }

@@ -440,7 +440,7 @@ struct connection *store_lane(struct store *s, int lane)
 
 const char *store_message(const struct connection *c)
 {
-	return c->db ? c->ops->message(c->db) : "the database could not be opened again";
+	return c->db ? c->ops->message(c->db) : "could not reopen the database";
 }
 
 /* The connection may be left with locks or in a state that only a new one is free of. */

@@ -189,7 +189,7 @@ static int check_claims(const struct value *v, int64_t now_s, struct context_cla
 		return bad(why, "claims", "token has expired");
 	if (value_double(value_find(v, "iat"), &issued) &&
 	    issued - CONTEXT_LEEWAY_S > (double)now_s)
-		return bad(why, "claims", "token is from the future");
+		return bad(why, "claims", "token was issued in the future");
 	return 0;
 }
 

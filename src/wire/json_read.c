@@ -214,7 +214,7 @@ static inline bool at_digit(const struct reader *r)
 static int need_digits(struct reader *r)
 {
 	if (!at_digit(r))
-		return bad(r, "a digit is missing");
+		return bad(r, "missing digit");
 	while (at_digit(r))
 		r->p++;
 	return 0;
@@ -350,7 +350,7 @@ static int read_key(struct reader *r, struct value *member)
 
 	skip_space(r);
 	if (r->p == r->end || *r->p != '"')
-		return bad(r, "a member's name is missing");
+		return bad(r, "missing member name");
 	e = read_string(r, &key);
 	if (e != 0)
 		return e;
@@ -358,7 +358,7 @@ static int read_key(struct reader *r, struct value *member)
 	member->key_len = (uint32_t)key.len;
 	skip_space(r);
 	if (r->p == r->end || *r->p != ':')
-		return bad(r, "':' is missing");
+		return bad(r, "missing ':'");
 	r->p++;
 	return 0;
 }
@@ -378,7 +378,7 @@ static int read_child(struct reader *r, bool keyed, struct value **slot)
 	}
 	skip_space(r);
 	if (r->p == r->end)
-		return bad(r, "a value is missing");
+		return bad(r, "missing value");
 	*slot = v;
 	return read_one(r, v);
 }
@@ -415,7 +415,7 @@ static int step_on(struct reader *r, struct value *last, struct value ***slot)
 			return 0;
 		}
 		if (*r->p != closing(parent))
-			return bad(r, "',' or the end of the array or object is missing");
+			return bad(r, "expected ',' or the end of the array or object");
 		close_container(r, parent);
 		last = parent;
 	}
@@ -475,7 +475,7 @@ int json_read(struct arena *a, const char *text, size_t len, const struct json_l
 		return e;
 	skip_space(&r);
 	if (r.p != r.end)
-		return bad(&r, "something follows the value");
+		return bad(&r, "unexpected text after the value");
 	*ret_value = root;
 	return 0;
 }

@@ -185,7 +185,7 @@ const steps = {
 		await page.locator('.chart svg path').nth(11).waitFor({state: 'attached'});
 		found.charts = await page.locator('.chart figcaption').allTextContents();
 		await page.locator('.chip.ok', {hasText: 'yes'}).first().waitFor();
-		await page.getByText('Turn away').waitFor();
+		await page.getByText('Sign out').waitFor();
 		found.hosts = await page.locator('#hosts:not(:empty) td, #hosts p').allTextContents();
 		await both(page, 'machine');
 	},
@@ -227,10 +227,10 @@ const kinds = {
 		found.skipped = await look('skipped');
 		found.failed = await look('failed');
 		await row('task-0000').click();
-		await page.locator('.facts', {hasText: 'Ended withexit 127'}).waitFor();
+		await page.locator('.facts', {hasText: 'Resultexit 127'}).waitFor();
 		found.error = await page.locator('pre.error').textContent();
-		await page.getByRole('button', {name: 'Try again'}).click();
-		await page.getByText('Waits: all tasks are paused').waitFor();
+		await page.getByRole('button', {name: 'Retry'}).click();
+		await page.getByText('Waiting: all tasks are paused').waitFor();
 	},
 
 	// Long lists, and what its user does with tasks that wait: by keyboard, by mouse, and elsewhere.
@@ -266,7 +266,7 @@ const kinds = {
 		await page.keyboard.press('-');
 		await row('task-0248').getByText('priority').waitFor({state: 'detached'});
 		await page.keyboard.press('e');
-		await page.getByLabel('What is to be done').waitFor();
+		await page.locator('section[aria-label^="Edit"]').getByLabel('Prompt').waitFor();
 		await page.waitForFunction(() => document.activeElement?.tagName === 'TEXTAREA');
 		found.waits = await page.locator('.pane .note').first().textContent();
 		await page.keyboard.press('Control+A');
@@ -275,10 +275,10 @@ const kinds = {
 		koine('task', 'edit', '248', '--label', 'meanwhile');
 		await page.waitForResponse(async r => (await r.text().catch(() => '')).includes('"label":"meanwhile"'));
 		await both(page, 'a task that is changed');
-		await page.getByLabel('After (ids)').fill('task-0249, task-0248');
+		await page.getByLabel('After (task ids)').fill('task-0249, task-0248');
 		await page.getByRole('button', {name: 'Save'}).click();
-		await page.getByText('task-0248 would come after itself').waitFor();
-		await page.getByLabel('After (ids)').fill('task-0249');
+		await page.getByText('dependency cycle').waitFor();
+		await page.getByLabel('After (task ids)').fill('task-0249');
 		await tab(page, 'Save');
 		await page.keyboard.press('Enter');
 		await page.locator('.prompt', {hasText: 'changed on the page'}).waitFor();
@@ -372,7 +372,7 @@ const kinds = {
 		found.chosen = await page.evaluate(() => document.activeElement.querySelector('h2').textContent);
 		await page.waitForFunction(t => performance.now() > t, await page.evaluate(() => performance.now() + 450));
 		await page.keyboard.press('a');
-		await page.getByText('All of it is not read yet').waitFor();
+		await page.getByText('The whole request has not loaded yet').waitFor();
 		found.waits = JSON.parse(koine('call', 'approval.get', JSON.stringify({id: process.env.KOINE_BIG}))).status;
 		late.resolve();
 		await page.locator('.card.chosen .mark').waitFor();
@@ -380,14 +380,14 @@ const kinds = {
 		await page.waitForFunction(n => document.querySelectorAll('.card').length === n, found.cards.length - 1);
 		await page.goto(`${base}/#/inbox`);
 		await page.goto(`${base}/#/inbox/${process.env.KOINE_BIG}`);
-		await page.getByText('That one does not wait any more').waitFor();
+		await page.getByText('That request is no longer pending').waitFor();
 	},
 
 	// What hides below blank lines, a key that is held, an address that is none, koined away for a moment, and age.
 	async traps() {
 		const page = await open(link);
 		const cards = page.locator('.card');
-		const scrolls = 'note => note.textContent.startsWith("Only a part") && !note.hidden';
+		const scrolls = 'note => note.textContent.startsWith("Scroll this box") && !note.hidden';
 		const count = () => page.evaluate(() => [document.querySelectorAll('.card').length, document.querySelectorAll('[aria-busy]').length]);
 		const settle = async () => page.waitForFunction(t => performance.now() > t, await page.evaluate(() => performance.now() + 450));
 		let away = true;
@@ -430,11 +430,11 @@ const kinds = {
 		await page.route('**/rpc', route => (away && route.request().postData().includes('approval.get') ? route.abort() : route.continue()));
 		await page.goto(`${base}/#/inbox`);
 		await page.reload();
-		await page.getByText('reading the whole input').waitFor();
-		await page.getByText('koined does not answer').waitFor();
+		await page.getByText('Loading the whole input').waitFor();
+		await page.getByText('koined does not respond').waitFor();
 		away = false;
 		koine('deny', '--comment', 'elsewhere', JSON.parse(koine('approvals', '--json'))[0].id);
-		await page.getByText('reading the whole input').waitFor({state: 'hidden'});
+		await page.getByText('Loading the whole input').waitFor({state: 'hidden'});
 		await page.locator('.card .mark').waitFor();
 		problems.splice(0, problems.length, ...problems.filter(p => !p.includes('net::ERR_FAILED')));
 	},
@@ -610,12 +610,12 @@ const kinds = {
 
 		await page.waitForURL(`${base}/`);
 		await page.getByRole('link', {name: /^session observed/}).click();
-		await page.getByText('only observes it, by the hooks of claude', {exact: false}).waitFor();
+		await page.getByText('observes the session through hooks of claude', {exact: false}).waitFor();
 		found.observed = await page.locator('.pane .gist').allTextContents();
 		found.actions = await page.locator('.pane button').count();
 		await page.goto(`${base}/#/inbox`);
 		await page.getByRole('link', {name: /^session unheard/}).click();
-		await page.getByText('knows nothing of this session', {exact: false}).waitFor();
+		await page.getByText('knows only the requests of this session', {exact: false}).waitFor();
 		found.unheard = await page.locator('.pane .gist').allTextContents();
 		await page.goto(`${base}/#/sessions`);
 		await page.getByText('tidy the shelves', {exact: true}).waitFor();
@@ -684,7 +684,7 @@ const kinds = {
 
 			await page.locator('.room-inbox').waitFor();
 			writeFileSync(join(folder, `${how}-open`), '');
-			await page.getByText('koined is away').waitFor();
+			await page.getByText('lost connection to koined').waitFor();
 			writeFileSync(join(folder, `${how}-away`), '');
 			await page.getByText('To sign in again').waitFor();
 			found.said.push(await page.locator('main').innerText());

@@ -109,7 +109,7 @@ def test_variables_that_name_no_setting_of_an_agent_are_refused():
     refused("unknown setting KOINE_CHAT_AGENTS", env={"KOINE_CHAT_AGENTS": "1"})
     with Folder() as folder:
         conf = write(folder("koine.conf"), "[agent a.b]\nkind=recall\n[agent a-b]\nkind=recall\n")
-        refused("KOINE_AGENT_A_B may be agent a.b or a-b", "--config", conf,
+        refused("KOINE_AGENT_A_B is ambiguous: it may mean agent a.b or a-b", "--config", conf,
                 env={"KOINE_AGENT_A_B_WORD_DELAY": "1"})
 
 
@@ -236,8 +236,8 @@ def test_check_tells_what_each_agent_lacks():
         line = check_line("x", *sets("agent.x.kind=command", "agent.x.command=" + plain))
         same(line, "x (command)  not available: '%s' is not executable" % plain, "line of a plain file")
         line = check_line("x", *sets(*url[:2]), "--agent", "x")
-        same(line, "x (openai http://127.0.0.1:1)  warning, the default: no model is named, and most "
-             "servers want one", "line without a model")
+        same(line, "x (openai http://127.0.0.1:1)  warning, the default: no model is set, but most "
+             "servers require one", "line without a model")
         line = check_line("x", *sets("agent.x.kind=command", "agent.x.command=cat -u"))
         same(line, "x (command)  ok", "line of a program")
         key = write(folder("key"), "sk-secret\n")
@@ -245,7 +245,7 @@ def test_check_tells_what_each_agent_lacks():
         same(line, "x (openai http://127.0.0.1:1)  ok", "line with a private key")
         os.chmod(key, 0o644)
         line = check_line("x", *sets(*url, "agent.x.key_file=" + key))
-        check("not available: " in line and "must be ours and private (mode 0600)" in line,
+        check("not available: " in line and "must belong to this user and have mode 0600" in line,
               "%r", line)
         line = check_line("x", *sets("agent.x.kind=command", "agent.x.command='open"))
         check("not available: " in line, "%r", line)
@@ -283,7 +283,7 @@ def test_a_broken_agent_keeps_nobody_from_starting():
                                                       "agent unavailable  agent=z "]) as d:
             found = agents_of(d)
             same(found["recall"][0], True, "recall")
-            check(not found["x"][0] and "private (mode 0600)" in found["x"][1], "%r", found)
+            check(not found["x"][0] and "have mode 0600" in found["x"][1], "%r", found)
             check(not found["y"][0] and not found["z"][0], "%r", found)
             with d.connect() as c:
                 said = ask(c)
@@ -330,7 +330,7 @@ def test_a_reload_takes_agents_as_they_are_now():
                 done = subprocess.run([KOINE, "-s", d.socket_path, "daemon", "reload"],
                                       capture_output=True, check=True, env=clean_environment())
                 lines = done.stdout.decode().splitlines()
-                same((lines[0], "taken: agent.one.command (%s:3)" % conf in lines), ("koined has read its settings again", True),
+                same((lines[0], "taken: agent.one.command (%s:3)" % conf in lines), ("koined has reloaded its settings", True),
                      "command line")
                 check(str(i) in ask(c)["result"]["content"], "reloaded %d", i)
 
@@ -455,12 +455,12 @@ def test_a_taken_port_is_refused_with_how_to_do_without():
         args = ("--root", folder.path, *sets("listen.nexus=" + place))
         done = run_koined(*args)
         same(done.returncode, UNAVAILABLE, "exit status")
-        check(("something already listens at %s (python3, pid %d); without nexus: [listen] "
+        check(("address in use: %s (python3, pid %d); to start without nexus, set [listen] "
                "nexus = off" % (place, os.getpid()))
               .encode() in done.stderr, "%r", done.stderr)
         done = run_koined(*args, "--check")
         same(done.returncode, UNAVAILABLE, "exit status of --check")
-        check(("nexus %s  NO: something already listens there" % place).encode() in done.stdout,
+        check(("nexus %s  NO: address in use" % place).encode() in done.stdout,
               "%r", done.stdout)
         same(os.path.exists(folder("koine.sock")), False, "a socket left behind")
 
@@ -491,7 +491,7 @@ def test_nexus_has_a_token_of_its_own_or_koines():
             same(statuses(d, "http", "nexus", asked), [401, 200, 403], "nexus with both set")
             same(statuses(d, "http", "koine", asked), [401, 403, 200], "koine with both set")
         os.chmod(own, 0o640)
-        refused("must be ours and private", *sets("nexus.token_file=" + own))
+        refused("must belong to this user", *sets("nexus.token_file=" + own))
 
 
 def test_shutdown_closes_the_listener_alone_when_told_so():

@@ -95,7 +95,7 @@ BAD = (
     ("decide", {"id": "a", "decision": "maybe"}, "decision", "decision must be approve, deny or respond"),
     ("decide", {"id": "a", "decision": "respond"}, "comment", "comment is required: it is the answer"),
     ("decide", {"id": "a", "decision": "respond", "comment": "b", "grant": {}}, "grant",
-     "a question cannot have a standing grant"),
+     "a question cannot have a grant"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "world"}}, "grant",
      "grant.scope must be session or all"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "uses": 0}}, "grant",
@@ -105,7 +105,7 @@ BAD = (
     ("list", {"limit": 0}, "limit", "limit must be between 1 and 1000"),
     ("list", {"status": "resolved"}, "status",
      "status must be any, pending, approved, denied, responded, expired or superseded"),
-    ("grant", {"tool": ""}, "tool", "tool must not be empty; * is any"),
+    ("grant", {"tool": ""}, "tool", "tool must not be empty; use * for any tool"),
     ("grant", {"tool": "a", "verdict": "ask"}, "verdict", "verdict must be allow or deny"),
     ("grant", {"tool": "a", "uses": -1}, "uses", "uses must not be negative"),
 )
@@ -327,13 +327,13 @@ def test_live_decisions():
         with Terminal(env, "approvals", "-w", columns=90) as t:
             frame_with(t, "no pending approvals", "a approve")
             one = ask(c, agent="claude", input={"command": "one" + STEERING})
-            frame = frame_with(t, "1 waits", "> " + short(one), "claude", "one\\x1b]0;owned")
+            frame = frame_with(t, "1 pending", "> " + short(one), "claude", "one\\x1b]0;owned")
             check("\033]0;" not in frame and "\u202e" not in frame, "%r", frame)
             t.type("ja")
             frame_with(t, "no pending approvals", "approved by human")
             until(c, one, "approved")
             two, three = ask(c, input={"command": "two"}), ask(c, input={"command": "three"})
-            frame_with(t, "2 wait", "> " + short(two), "  " + short(three))
+            frame_with(t, "2 pending", "> " + short(two), "  " + short(three))
             t.type("\033[B")
             frame_with(t, "> " + short(three))
             t.type("d")
@@ -341,17 +341,17 @@ def test_live_decisions():
             t.type("nö\x7fo, not thís")
             frame_with(t, "Why? no, not thís")
             t.type("\r")
-            frame_with(t, "1 waits", "> " + short(two), "denied by human: no, not thís")
+            frame_with(t, "1 pending", "> " + short(two), "denied by human: no, not thís")
             same(c.call("approval.get", {"id": three})["comment"], "no, not thís", "comment")
             t.type("d\033")
             frame_with(t, "a approve")
             t.type("r")
             frame_with(t, "this is not a question")
             t.type("g")
-            frame_with(t, "it belongs to no session")
+            frame_with(t, "this request has no session")
             same(status(c, two), "pending", "still")
             four = ask(c, "which", {"msg": "red or blue?"}, kind="human_contact")
-            frame_with(t, "2 wait", "red or blue?")
+            frame_with(t, "2 pending", "red or blue?")
             t.type("ja")
             frame_with(t, "this is a question")
             t.type("rblue\r")
@@ -385,7 +385,7 @@ def test_live_view_of_an_edit():
             frame = frame_with(t, "line 90", "3 rows below")
             check("line 97" not in frame, "%r", frame)
             t.type("\033")
-            frame_with(t, "1 waits")
+            frame_with(t, "1 pending")
             t.type("\ra")
             frame_with(t, "no pending approvals")
             until(c, id, "approved")
@@ -399,10 +399,10 @@ def test_what_somebody_else_decides_is_not_selected_any_more():
         with Terminal(of(d), "approvals", "-w", columns=90) as t:
             frame_with(t, "> " + short(one))
             c.call("approval.decide", {"id": one, "decision": "deny", "comment": "no"})
-            frame = frame_with(t, "1 waits", "Bash was denied by human: no")
+            frame = frame_with(t, "1 pending", "Bash was denied by human: no")
             check("> " + short(two) not in frame, "%r", frame)
             t.type("a")
-            frame_with(t, "none is selected")
+            frame_with(t, "no request selected")
             same(status(c, two), "pending", "still")
             t.type("j")
             frame_with(t, "> " + short(two))
@@ -412,7 +412,7 @@ def test_what_somebody_else_decides_is_not_selected_any_more():
             c.call("approval.decide", {"id": two, "decision": "approve"})
             frame_with(t, "no pending approvals", "Why? why")
             t.type("\r")
-            frame_with(t, "it is decided already: approved by human")
+            frame_with(t, "already decided: approved by human")
             same(status(c, two), "approved", "the first counts")
             t.type("q")
             t.leave()
@@ -451,7 +451,7 @@ def test_live_outlives_the_daemon_and_gives_the_terminal_back():
             d.wait_ready()
             with d.connect() as c:
                 id = ask(c)
-                frame_with(t, "1 waits", "> " + short(id))
+                frame_with(t, "1 pending", "> " + short(id))
             os.kill(t.pid, signal.SIGTERM)
             check("\033[?1049l" in t.leave(), "the other screen is gone")
         d.stop()

@@ -91,7 +91,7 @@ def test_a_full_row_keeps_its_last_character():
             ask(c, input={"command": command})
             ask(c, input={"command": command + "!"})
             # A row that is half drawn is none yet.
-            text = w.until(lambda s: any("3 wait" in r for r in s) and any("Bash" in r and r.endswith("…") for r in s))
+            text = w.until(lambda s: any("3 pending" in r for r in s) and any("Bash" in r and r.endswith("…") for r in s))
             same([r[-room:] for r in text if "abc" in r], [command, command[:-1] + "…"],
                  "what fits is whole, what does not is marked")
             # Twice drawn, it is still there; and so in the view of all.
@@ -103,7 +103,7 @@ def test_a_full_row_keeps_its_last_character():
             at = next(i for i, r in enumerate(text) if r.startswith("command: "))
             same("".join(text[at:at + 2]), "command: " + command + "!", "all of it")
             w.t.type("q")
-            w.until(lambda s: any("3 wait" in r for r in s))
+            w.until(lambda s: any("3 pending" in r for r in s))
             w.leave()
         check(id, "made")
 
@@ -112,7 +112,7 @@ def test_the_last_row_is_whole_too():
     with Daemon() as d, d.connect() as c:
         ask(c, "which", {"msg": "red or blue?"}, kind="human_contact")
         with Watched(of(d), "approvals", "-w", columns=40) as w:
-            text = w.until(lambda s: s[0] == "1 waits" and s[-1].startswith("q quit"))
+            text = w.until(lambda s: s[0] == "1 pending" and s[-1].startswith("q quit"))
             same(text[-1], "q quit  a approve  d deny  v view  r re…"[:40], "keys")
             w.t.type("d")
             w.until(lambda s: s[-1].startswith("this is a question"))
@@ -139,7 +139,7 @@ def test_a_narrow_terminal_hides_nothing():
                 w.until(lambda s: shown in "".join(s).replace(" ", ""))
             w.size(24, 80)
             w.t.type("q")
-            w.until(lambda s: any("1 waits" in r for r in s))
+            w.until(lambda s: any("1 pending" in r for r in s))
             w.leave()
 
 
@@ -154,7 +154,7 @@ def test_the_view_says_that_there_is_more():
             text = w.until(lambda s: s[-1].startswith("q back"))
             check("  line 39" in text[-2], "%r", text)
             w.t.type("q")
-            w.until(lambda s: any("1 waits" in r for r in s))
+            w.until(lambda s: any("1 pending" in r for r in s))
             w.leave()
 
 

@@ -124,7 +124,7 @@ def test_a_server_that_is_waited_for():
 def test_no_answer_and_no_server():
     with Server() as server:
         code, out, said = server.koine("Gate.Pass", "1", "-t", "0.05")
-        same((code, out, said), (75, "", "koine: no answer to 'Gate.Pass' within 50 ms\n"))
+        same((code, out, said), (75, "", "koine: no response to 'Gate.Pass' within 50 ms\n"))
         path = server.path
     code, out, said = koine("-s", path, "call", "Arith.Double", "1")
     check(code == 69 and path in said, "%d: %s", code, said)

@@ -190,7 +190,7 @@ def test_lists_of_conversations_say_what_their_limit_hides():
                 if ended:
                     c.call("destroy_agent", {"agent_id": name})
             # The default one is never ended.
-            for n, said in ("2", "the first 2 (-n N for more)\n"), ("3" if ended else "4", ""):
+            for n, said in ("2", "showing the first 2 (-n N for more)\n"), ("3" if ended else "4", ""):
                 done = koine(env, "conversations", *ended, "-n", n)
                 same((done.out.count("\n") - 1, done.err), (int(n), said), "%s %s" % (n, ended))
 
@@ -312,8 +312,8 @@ def test_the_port_of_nexus_will_do():
         check("Alice" in koine(env, "messages", *url).out, "messages")
         base = url[1]
         for args, words in [
-                (("send", "hi", "-c", "other"), "one conversation at each address; others that "
-                                                "exist are at --url %s/agent/NAME\n" % base),
+                (("send", "hi", "-c", "other"), "one conversation per address; use --url "
+                                                "%s/agent/NAME for another one\n" % base),
                 (("send", "hi", "-a", "recall"), "does not support --agent\n"),
                 (("agents",), "does not list agents"),
                 (("tokens", "-c", "nope"), "koine: conversation not found: 'nope'\n")]:
@@ -369,7 +369,7 @@ def test_refusals_are_told():
             (("send", ""), 65, "the question is empty"),
             (("send", " \n"), 65, "the question is empty"),
             (("send", "-"), 65, "the question is empty"),
-            (("send", b"a\xff"), 65, "not UTF-8: byte 2 of it is 0xff"),
+            (("send", b"a\xff"), 65, "not UTF-8: byte 2 is 0xff"),
             (("chat", "-c", "no name"), 64, "invalid conversation name 'no name'"),
             (("chat", "-c", ".."), 64, "invalid conversation name '..'"),
             (("chat", "-c", "x" * 129), 64, "invalid conversation name"),
@@ -548,10 +548,10 @@ def test_slash_commands():
         t.expect("agent not found: 'nobody'")
         t.prompt()
         t.line("/agent recall")
-        t.expect("recall answers from now on")
+        t.expect("Using agent recall")
         t.prompt()
         t.line("/agent")
-        t.expect("own agent answers from now on")
+        t.expect("own agent")
         t.prompt()
         t.line("/quit now")
         t.expect("/quit takes no argument")
@@ -882,7 +882,7 @@ def test_errors_are_sentences():
                           ("Invalid params: content is too long", "content is too long"),
                           ("Internal error", "Internal error"),
                           ("the Error: in it stays", "the Error: in it stays"),
-                          ("", "chat.stream failed; koine daemon log may say why")):
+                          ("", "chat.stream failed; see koine daemon log")):
         def answer(r, message=message):
             yield {"id": r["id"], "error": {"code": -32603, "message": message,
                                             "data": {"type": "AgentError"}}}
@@ -899,7 +899,7 @@ def test_a_server_that_leaves_in_the_middle():
     with Scripted(answer) as s:
         done = koine(s.env, "send", "hi", code=69)
         same(done.out, "Half of\n", "stdout")
-        check("without an answer" in done.err, "%r", done.err)
+        check("without a response" in done.err, "%r", done.err)
 
 
 def test_a_server_that_only_has_send():

@@ -224,7 +224,7 @@ def checks(folder, port):
          "tasks      2 running, 3 waiting\n"
          "sessions   1 running\n"
          "approvals  4 open: koine approvals\n"
-         "store      /x/koine.db: cannot be written: No space left on device\n\n"
+         "store      /x/koine.db: not writable: No space left on device\n\n"
          "DIALECT  CLIENTS  CALLS  ERRORS  DROPPED  ADDRESS\n"
          "koine          1     23       4        0  unix:/x\n"
          "ash            -      -       -        -  unix:/run/ash/rpc.sock\n",
@@ -277,12 +277,12 @@ def checks(folder, port):
          f"koine: no koined at {folder}/dead (is it running? try: koined)\n"),
         ("retries come to an end", ["ping", "--socket", gone, "--retries", "1"], 69, "",
          "no koined at"),
-        ("a server that leaves is 69", ["call", "leave"], 69, "", "without an answer"),
+        ("a server that leaves is 69", ["call", "leave"], 69, "", "without a response"),
         ("no answer is 75", ["call", "hang", "--timeout", "0.05"], 75, "",
-         "koine: no answer to 'hang' within 50 ms\n"),
+         "koine: no response to 'hang' within 50 ms\n"),
         ("garbage is 76", ["call", "garbage"], 76, "", "not JSON-RPC"),
         ("http garbage is 76", ["call", "garbage", "--url", url], 76, "", "JSON-RPC"),
-        ("a bad url is 64", ["ping", "--url", "ftp:x"], 64, "", "'ftp:x' is no address"),
+        ("a bad url is 64", ["ping", "--url", "ftp:x"], 64, "", "invalid address 'ftp:x'"),
         ("a url needs its kind", ["ping", "--url", "localhost:8765"], 64, "",
          "try http://localhost:8765 or tcp:localhost:8765\n"),
 
@@ -296,7 +296,7 @@ def checks(folder, port):
         ("no command shows the common ones", [], 0, re.compile(r"(?s)^Usage: koine .*\n  doctor .*koine help all"), ""),
         ("a typo is answered", ["staus"], 64, "", "did you mean 'status'?"),
         *((f"{word} suggests {meant}", [word], 64, "",
-           f"koine: there is no command '{word}'; did you mean '{meant}'?\n")
+           f"koine: unknown command '{word}'; did you mean '{meant}'?\n")
           for word, meant in MEANT.items()),
         ("an unknown word is 64", ["frobnicate"], 64, "", "see koine --help"),
         ("an unknown option is 64", ["ping", "--tiemout", "3"], 64, "", "did you mean --timeout?"),

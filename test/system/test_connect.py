@@ -499,12 +499,12 @@ def test_one_sentence_says_what_is_added():
               and "PreToolUse" not in first, "%r", first)
         home.connect("claude", "--yes")
         first = home.connect("claude", "--yes", "--gate").out.splitlines()[0]
-        check("up to date, and adds koine hook as a hook for PreToolUse, Elicitation:" in first, "%r", first)
+        check("of Claude Code, and adds koine hook as a hook for PreToolUse, Elicitation:" in first, "%r", first)
         first = home.connect("claude", "--yes", "--socket", "/x.sock").out.splitlines()[0]
-        check(first.endswith("up to date:"), "%r", first)
+        check(first.endswith("of Claude Code:"), "%r", first)
         home.write(".codex/config.toml", HAND_MADE[".codex/config.toml"])
         first = home.connect("codex", "--yes").out.splitlines()[0]
-        check(first.endswith("up to date, and adds koine hook as a hook for PermissionRequest:"), "%r", first)
+        check(first.endswith("of Codex, and adds koine hook as a hook for PermissionRequest:"), "%r", first)
         check(home.connect("claude", "--yes", "--undo").out.startswith("This removes koine"), "undo")
 
 
@@ -684,16 +684,16 @@ def test_files_that_cannot_be_edited_are_refused():
     with Home() as home:
         full_home(home)
         for text, words in (('{\n"a": }', "line 2: not valid JSON"), ("[]", "line 1: the file"),
-                            ('{"permissions":\n"x"}', "line 2: permissions is already"),
+                            ('{"permissions":\n"x"}', "line 2: permissions is not an object"),
                             ('{"hooks":{},"hooks":{}}', "is duplicated"),
-                            ('{"hooks":{"PermissionRequest":1}}', "is already something else"),
+                            ('{"hooks":{"PermissionRequest":1}}', "is not a list"),
                             ("{}\0", "not valid JSON")):
             home.write(".claude/settings.json", text)
             refused(home, "claude", words)
         for text, words in (("a = [", "not valid TOML"), ("mcp_servers = 1", "line 1: mcp_servers"),
                             ("[mcp_servers]\nkoine.command = 'x'", "line 2: mcp_servers.koine"),
                             ("[[mcp_servers]]", "a list of tables"),
-                            ("[mcp_servers.koine]\ncommand = 'mine'", "is already something else")):
+                            ("[mcp_servers.koine]\ncommand = 'mine'", "already has another value")):
             home.write(".codex/config.toml", text)
             refused(home, "codex", words)
         with open(home(".gemini/settings.json"), "wb") as f:
@@ -790,7 +790,7 @@ def test_a_projects_files_have_nothing_of_this_machine():
         for agent in WITH_PROJECTS:
             home.connect(agent, "--yes", "--undo", "--project=" + project.path)
         same([n for _, _, names in os.walk(project.path) for n in names], [])
-        check("no file for a project" in home.connect("zed", "--yes", "--project=" + project.path,
+        check("does not document a settings file for projects" in home.connect("zed", "--yes", "--project=" + project.path,
                                                       code=64).err, "zed")
         check("is your home" in home.connect("claude", "--yes", "--project=" + home.path,
                                              code=64).err, "home")

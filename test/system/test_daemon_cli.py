@@ -77,7 +77,7 @@ def test_a_daemon_is_started_once_and_stopped():
         started = home.koine("daemon", "start")
         pid = home.pid()
         same(started, "koined has started, pid %d\n" % pid)
-        same(home.koine("daemon", "start"), "koined already runs, pid %d\n" % pid)
+        same(home.koine("daemon", "start"), "koined is already running, pid %d\n" % pid)
         same(json.loads(home.koine("--json", "daemon", "start")), {"running": True, "pid": pid})
         check("started" in home.koine("daemon", "log"), "no log")
         check(not os.path.exists(home(".humanlayer")), "it listens at an original place")
@@ -100,8 +100,8 @@ def test_of_several_starters_one_starts():
         said = [p.communicate(timeout=PATIENCE)[0].decode() for p in every]
         same([p.returncode for p in every], [0] * 6, "exit statuses: %r" % said)
         pid = home.pid()
-        same(sorted(said), ["koined already runs, pid %d\n" % pid] * 5
-             + ["koined has started, pid %d\n" % pid], "what they said")
+        same(sorted(said), ["koined has started, pid %d\n" % pid]
+             + ["koined is already running, pid %d\n" % pid] * 5, "what they said")
         home.koine("daemon", "stop")
 
 
@@ -109,10 +109,10 @@ def test_a_restart_is_another_process():
     with Home() as home:
         home.koine("daemon", "start")
         before = home.pid()
-        check("has started again" in home.koine("daemon", "restart"), "no words")
+        check("has restarted" in home.koine("daemon", "restart"), "no words")
         check(home.pid() != before and gone(before), "the same one")
         home.koine("daemon", "stop")
-        check("has started again" in home.koine("daemon", "restart"), "no words")
+        check("has restarted" in home.koine("daemon", "restart"), "no words")
         home.koine("daemon", "stop")
 
 
@@ -335,8 +335,8 @@ def test_enable_takes_the_path_of_the_shell():
             lines = f.read().splitlines()
         same(lines[1:], ["[Service]", 'Environment="PATH=%s:/usr/bin:%s:/bin"' % (
             home("bin"), home('odd \\" %%n \\\\ folder'))], "the file")
-        check("left out of PATH: relative/bin: it is not absolute" in said, said)
-        check("left out of PATH: %s: everybody may write to it" % home("open") in said, said)
+        check("omitted from PATH: relative/bin: not absolute" in said, said)
+        check("omitted from PATH: %s: writable by all users" % home("open") in said, said)
         home.koine("daemon", "disable")
         same(home.told(), ["--user disable koined.service", "--user daemon-reload"], "disable")
         check(not os.path.exists(path_file(home)), "the file is still there")
@@ -361,9 +361,9 @@ def test_a_real_manager_starts_and_stops_it():
         said = m.koine("daemon", "start")
         pid = m.show("koined.service", "MainPID")
         same(said, "koined has started, pid %s\n" % pid)
-        same(m.koine("daemon", "start"), "koined already runs, pid %s\n" % pid)
+        same(m.koine("daemon", "start"), "koined is already running, pid %s\n" % pid)
         same(m.koine("daemon", "restart"),
-             "koined has started again, pid %s\n" % m.show("koined.service", "MainPID"))
+             "koined has restarted, pid %s\n" % m.show("koined.service", "MainPID"))
         check(m.show("koined.service", "MainPID") != pid, "the same process")
         same(m.koine("daemon", "stop"), "koined has stopped\n")
         for name in ("koined.service", *SOCKETS):

@@ -107,7 +107,7 @@ def test_enable_and_disable_leave_the_file_as_it_was():
         said = home.koine("dialects", "enable", "hld", "ash", "mcp", "--yes")
         check("+hld = on ; koine dialects" in said, said)
         check("-ash=off\n" in said and "+ash=on ; was off\n" in said, said)
-        check("(as it was: %s.koine-backup)" % path in said, said)
+        check("(backup: %s.koine-backup)" % path in said, said)
         with open(path + ".koine-backup", "rb") as f:
             same(f.read(), OWN_FILE, "the backup")
         found, _ = rows(home)
@@ -147,7 +147,7 @@ def test_a_restart_makes_it_so():
         same(home.pid(), before, "the process")
         home.koine("dialects", "disable", "hld", "--yes")
         said = home.koine("dialects", "enable", "hld", "--yes", "--restart")
-        check("koined has started again" in said, said)
+        check("koined has restarted" in said, said)
         same(rows(home)[0]["hld"]["there"], "this koined", "who is there")
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(home(".humanlayer", "daemon.sock"))
@@ -173,7 +173,7 @@ def test_aiwg_is_for_the_project_where_it_is_said():
         enable("work/deep", 0)
         place = "unix:" + os.path.realpath(home("work")) + "/.aiwg/daemon/daemon.sock"
         same(rows(home)[0]["aiwg"]["listens"], [place], "place")
-        check("is already for " + place in enable("other", DATA), "no words")
+        check("already listens for " + place in enable("other", DATA), "no words")
         home.koine("daemon", "start")
         same(rows(home)[0]["aiwg"]["state"], "on", "state")
         home.koine("daemon", "stop")
@@ -224,7 +224,7 @@ def test_what_cannot_be_is_refused():
         for args, status, words in (
                 (("enable", "nexsu"), USAGE, "did you mean nexus?"),
                 (("enable", "somebody"), USAGE, "unknown dialect 'somebody'"),
-                (("enable", "koine"), USAGE, "only address"),
+                (("enable", "koine"), USAGE, "only one address"),
                 (("disable", "koine"), USAGE, "is required to control koined"),
                 (("enable",), USAGE, "requires at least one DIALECT")):
             check(words in home.koine("dialects", *args, status=status), "%r", args)
@@ -234,7 +234,7 @@ def test_what_cannot_be_is_refused():
               "no words")
         path = write_settings(home.path, "[listen]\n")
         os.chmod(path, 0o400)
-        check("it is read-only" in home.koine("dialects", "enable", "nexus", "--yes",
+        check("the file is read-only" in home.koine("dialects", "enable", "nexus", "--yes",
                                               status=NO_PERMISSION), "no words")
 
 

@@ -448,10 +448,10 @@ def test_a_server_of_an_agent():
 def test_a_server_whose_password_is_another():
     with Machine() as m, Opencode(password="right") as fake:
         begin_with_server(m, fake)
-        becomes(m, "bad", "it wants a password")
+        becomes(m, "bad", "the server requires a password")
         m.write("password", "%s-wrong\n" % SECRET, 0o600)
         begin_with_server(m, fake, "password_file = " + m("password"))
-        f = becomes(m, "bad", "it refuses the password (HTTP 401)")
+        f = becomes(m, "bad", "the server rejects the password (HTTP 401)")
         check("password_file" in f["advice"] and "[agent-server opencode]" in f["advice"], "%r", f)
         m.bad("servers")
         m.write("password", "right\n", 0o600)

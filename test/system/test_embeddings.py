@@ -586,7 +586,7 @@ def test_the_key_is_sent_and_shown_nowhere():
             refused = run_koined(*extra, "--root", folder.path, "--set", setting,
                                  "--set", "memory.embedding_url=" + model.url)
             same(refused.returncode, 69 if extra else 78, "exit status")
-            check(b"must be ours and private" in refused.stdout + refused.stderr, "not said why")
+            check(b"must belong to this user" in refused.stdout + refused.stderr, "not said why")
 
 
 def test_wrong_settings_are_refused():

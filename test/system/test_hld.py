@@ -155,7 +155,7 @@ def test_a_line_may_have_ten_mebibytes_and_not_a_byte_more():
                 same(c.read_line().decode(), ok())
             c.send_all_it_takes(b" " * (LIMIT - len(line) + 1) + line + b"\n" + line + b"\n")
             same(c.read_rest().decode(),
-                 error(-32600, "message of more than 10485760 bytes", "null") + "\n")
+                 error(-32600, "message longer than 10485760 bytes", "null") + "\n")
         with connect(d) as c:
             c.send_all_it_takes(b"x" * (LIMIT + 1))
             check(c.read_rest(), "closed without a word")
@@ -444,7 +444,7 @@ def test_what_a_conversation_cannot_use_is_said():
                        == "completed", "the end")
             events = c.call("session.events", {"id": session})["events"]
             same([e["content"] for e in events if e["event_type"] == "system"],
-                 ["koine: the agent 'recall' is no program and does not use " + want] if want else [],
+                 ["koine: agent 'recall' is not a program and ignores " + want] if want else [],
                  "said of %r" % given)
 
 

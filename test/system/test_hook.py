@@ -100,7 +100,7 @@ def test_nobody_answers_in_time():
                                   for told in (PRE, PERMISSION, PLAIN)]
         same(pre.end()["hookSpecificOutput"],
              {"hookEventName": "PreToolUse", "permissionDecision": "ask",
-              "permissionDecisionReason": "nobody answered in time"}, "PreToolUse")
+              "permissionDecisionReason": "no answer in time"}, "PreToolUse")
         same(permission.end(), None, "PermissionRequest")
         same(plain.end()["decision"], "expired", "plain")
         same(len(approvals(c, "expired")), 3, "expired")
@@ -269,7 +269,7 @@ def test_killed_agent_withdraws_its_question():
             asked, = waiting(c)
             agent.kill()
             withdrawn(c, asked)
-        same(c.call("approval.get", {"id": asked["id"]})["comment"], "the asker is gone", "reason")
+        same(c.call("approval.get", {"id": asked["id"]})["comment"], "the client disconnected", "reason")
         wait_until(lambda: not os.path.exists("/proc/%d" % hook), "the end of its hook")
 
 
@@ -523,7 +523,7 @@ def test_an_observed_session_ends_with_its_process():
                 other.note("SessionStart", source="startup")
                 agent.process.kill()
                 wait_until(lambda: session(c)["status"] == "interrupted", "its end")
-                same(session(c)["error"], "its process is gone", "reason")
+                same(session(c)["error"], "its process has exited", "reason")
                 same(session(c, "other-1")["status"], "running", "the other")
                 last = c.call("event.list", {"types": ["agent.ended"]})["events"][-1]
                 same(last["data"]["session_id"], "5f0c9a3e-0001", "the event")

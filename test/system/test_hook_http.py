@@ -170,7 +170,7 @@ def test_nobody_answers_in_time():
         for door in DOORS:
             with door(d, PRE, 1) as pre, door(d, PERMISSION, 1) as permission:
                 same(pre.end()["hookSpecificOutput"]["permissionDecisionReason"],
-                     "nobody answered in time", "PreToolUse")
+                     "no answer in time", "PreToolUse")
                 same(permission.end(), None, "PermissionRequest")
         same(len(approvals(c, "expired")), 4, "expired")
 

@@ -630,7 +630,7 @@ def test_the_pipe_outlives_the_daemon():
             d.signal(signal.SIGKILL)
             d.wait_exit()
             error = p.end(id)["error"]
-            check("koined went away" in error["message"], repr(error))
+            check("lost connection to koined" in error["message"], repr(error))
             later = p.begin("tools/call", {"name": "memory_list", "arguments": {}})
             d.process.stdout.close()
             d.start()
@@ -643,7 +643,7 @@ def test_without_a_daemon():
     with World() as w:
         with Pipe(w) as p:
             error = p.ask("initialize", LEGACY)["error"]
-            check("there is no koined" in error["message"], repr(error))
+            check("koined is not running" in error["message"], repr(error))
             check("no koined at" in w.read("pipe.err"), "a word for the user")
             with daemon(w):
                 wait_until(lambda: "result" in p.ask("initialize", LEGACY), "the daemon")

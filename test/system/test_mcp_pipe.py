@@ -180,7 +180,7 @@ def test_a_daemon_that_answers_nonsense():
             same(p.ask("ping")["result"], {"real": True})
             check(all(isinstance(m, dict) for m in p.others), "%r", p.others)
             second = p.begin("ping")
-            check("koined went away" in p.end(second)["error"]["message"], "a clear word")
+            check("lost connection to koined" in p.end(second)["error"]["message"], "a clear word")
             p.process.kill()
 
 
@@ -238,7 +238,7 @@ def test_a_refused_batch_leaves_nothing_to_wait_for():
                     {"jsonrpc": "2.0", "id": 8, "method": "ping"}])
             answer = p.read()
             same([answer["id"], answer["error"]["code"]], [None, -32600])
-            check("not a batch" in answer["error"]["message"], "%s", answer)
+            check("batches are not supported" in answer["error"]["message"], "%s", answer)
             p.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
             p.process.stdin.close()
             same(ends(p), 0)

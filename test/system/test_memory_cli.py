@@ -113,7 +113,7 @@ def test_a_list_says_what_its_limit_hides():
         said = lambda *args: (lambda r: (len(r.out.splitlines()), r.err))(m("list", *args))
         same(said(), (22, "20 of 23 (-n N for more)\n"), "by default")
         same(said("-n", "2"), (4, "2 of 23 (-n N for more)\n"), "a limit")
-        same(said("-n", "2", "--replaced"), (4, "the newest 2 (-n N for more)\n"), "not counted")
+        same(said("-n", "2", "--replaced"), (4, "showing the newest 2 (-n N for more)\n"), "not counted")
         same(said("-n", "23"), (25, ""), "all")
         same(said("-n", "5", "--json")[1], "", "JSON is a list")
         for name in ("ASH_USER_ID", "ASH_CHAT_ID", "ASH_CHAT_TYPE"):
@@ -205,7 +205,7 @@ def test_exit_codes_and_words():
         (["import"], 64, "one FILE"),
         (["import", "/dev/null/x"], 66, "cannot read /dev/null/x"),
         (["import", "/"], 66, "cannot read /"),
-        (["serch", "x"], 64, "there is no command 'memory serch'; did you mean 'memory search'?"),
+        (["serch", "x"], 64, "unknown command 'memory serch'; did you mean 'memory search'?"),
         (["frobnicate"], 64, "see koine memory --help"),
     ]
     with Daemon() as d:

@@ -184,7 +184,7 @@ def test_a_button_counts_once():
                     "x" * 64, "../../..", first["id"], second["id"],
                     w.server.button(other, "Approve")["callback_data"].upper()):
             words = w.server.acknowledged(w.server.press_data(other["message_id"], bad))
-            check("not known" in words, "%r: %r", bad, words)
+            check("no longer valid" in words, "%r: %r", bad, words)
         same(w.get(second["id"])["status"], "pending", "status")
         same(w.state()["ignored"], 10, "ignored")
         w.server.press(other, "Deny")
@@ -213,7 +213,7 @@ def test_only_what_was_shown_can_be_approved():
             pressed = w.server.press(m, "Approve")
             wait_until(lambda w=w: w.state()["ignored"] == 1, "it to be ignored")
             if kind_of(server) == "telegram":
-                check("differs from what was shown" in w.server.acknowledged(pressed), "its words")
+                check("has changed since it was shown" in w.server.acknowledged(pressed), "its words")
             same(w.get(a["id"])["status"], "pending", "status")
 
 
@@ -224,12 +224,12 @@ def test_late_buttons():
         w.c.call("approval.decide", {"id": a["id"], "decision": "approve"})
         wait_until(lambda: m["changes"], "the change")
         words = w.server.acknowledged(w.server.press(m, "Approve"))
-        check("not known" in words, "%r", words)
+        check("no longer valid" in words, "%r", words)
     with World(Telegram()) as w:
         a = w.ask(timeout=1)
         m = w.server.arrived(1)
         change = wait_until(lambda: m["changes"], "its end")[0]
-        check("Nobody answered in time" in change["text"], "%r", change)
+        check("No answer in time" in change["text"], "%r", change)
         w.server.acknowledged(w.server.press(m, "Approve"))
         same(w.get(a["id"])["status"], "expired", "status")
 
@@ -391,7 +391,7 @@ def test_a_server_that_says_no_is_not_asked_again():
             same(w.get(a["id"])["status"], "pending", "it still waits")
             second = w.ask("another")
             m = w.server.arrived(1)
-            check("1 earlier messages were left out" in text_of(m), "%r", m)
+            check("1 earlier messages omitted" in text_of(m), "%r", m)
             w.server.press(m, "Deny")
             same(w.decided(second["id"])["status"], "denied", "status")
 
@@ -432,7 +432,7 @@ def test_telegram_garbage_for_a_message_is_a_failure():
         w.server.trouble["send"].append((200, b'{"ok":'))
         w.ask()
         wait_until(lambda: w.state()["failed"] == 1, "a failure")
-        check("not Telegram's" in w.state()["error"], "%r", w.state())
+        check("invalid response from Telegram" in w.state()["error"], "%r", w.state())
 
 
 def test_a_server_that_is_down():
@@ -655,7 +655,7 @@ def test_after_a_restart_what_waits_is_shown_anew():
         w.c = w.d.connect()
         new = w.server.arrived(2)
         words = w.server.acknowledged(w.server.press(old, "Approve"))
-        check("not known" in words, "%r", words)
+        check("no longer valid" in words, "%r", words)
         same(w.get(a["id"])["status"], "pending", "status")
         w.server.press(new, "Approve")
         same(w.decided(a["id"])["status"], "approved", "status")

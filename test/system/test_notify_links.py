@@ -97,7 +97,7 @@ def test_a_hook_is_answered_by_a_link():
         with World() as w, Hook(of(w.d), PRE) as hook:
             link = w.links()[which]
             says(link.get(), 200, "Approve?" if which == 0 else "Deny?", "command: ls", "claude",
-                 "<form method=post>", "Nothing is decided before you press it")
+                 "<form method=post>", "Nothing is decided until you press the button")
             says(link.post(), 200, "%s by webhook:home." % status.capitalize())
             same(hook.end()["hookSpecificOutput"]["permissionDecision"], word, "told")
             a, = w.c.call("approval.list", {"status": status})["approvals"]
@@ -194,7 +194,7 @@ def test_a_link_that_was_changed():
                     "x" * 4000):
             for r in (yes.post(path="/answer?token=" + bad),
                       yes.browser.get("/answer?token=" + bad)):
-                says(r, 404, "Unknown link.")
+                says(r, 404, "Unknown link:")
         for path in ("/answer", "/answer?token=%s&token=%s" % (token, token), "/answer?token=%ff"):
             same(yes.post(path=path).status, 400, path)
         same(yes.post(path=yes.path + "&approval=" + second["id"]).status, 200, "more words say nothing")
@@ -210,8 +210,8 @@ def test_a_button_is_no_link():
         link = w.links()[0]
         for action in m["actions"]:
             path = "/answer?token=" + action["body"]
-            says(link.browser.get(path), 404, "Unknown link.")
-            says(link.post(path=path), 404, "Unknown link.")
+            says(link.browser.get(path), 404, "Unknown link:")
+            says(link.post(path=path), 404, "Unknown link:")
         same(w.status(a), "pending", "status")
         phone.press(m, "Deny")
         wait_until(lambda: w.status(a) == "denied", "the button's decision")
@@ -226,7 +226,7 @@ def test_a_link_does_not_outlive_koined():
         w.d.wait_ready()
         w.c = w.d.connect()
         fresh = w.links(2)[0]
-        says(fresh.post(path=yes.path), 404, "Unknown link.")
+        says(fresh.post(path=yes.path), 404, "Unknown link:")
         says(fresh.post(), 200, "Approved by webhook:home")
         same(w.status(a), "approved", "status")
 
@@ -272,7 +272,7 @@ def test_only_what_was_shown_can_be_approved():
         a = w.ask("echo harmless")
         yes, _ = w.links()
         change_store(w.d.root, "UPDATE approval SET tool = 'Execute' WHERE id = '%s'" % a["id"])
-        says(yes.post(), 403, "the request differs from what was shown")
+        says(yes.post(), 403, "the request has changed since it was shown")
         same(w.status(a), "pending", "status")
 
 

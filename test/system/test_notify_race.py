@@ -154,7 +154,7 @@ class Round:
         for name in ("ntfy", "telegram"):
             check(outcome in text_of(shown[name][0][0]), "%r is not in %r", outcome, shown[name])
         # Its button may have come when its message said so already, and was forgotten.
-        check(outcome in self.acknowledged or "not known any more" in self.acknowledged, "%r",
+        check(outcome in self.acknowledged or "no longer valid" in self.acknowledged, "%r",
               self.acknowledged)
         seen = shown["page"][0]
         check(self.id.encode() in seen and json.dumps(kept["decided_by"]).encode() in seen, "%r", seen)

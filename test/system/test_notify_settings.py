@@ -70,12 +70,12 @@ def test_wrong_settings_are_refused():
         (dict(), b"kind must be"),
         (dict(kind="pigeon"), b"ntfy, telegram, webhook"),
         (dict(kind="ntfy"), b"topic_file"),
-        (dict(kind="telegram", key_env="X"), b"chat, which is a number"),
-        (dict(kind="telegram", key_env="X", chat="me"), b"chat, which is a number"),
-        (dict(kind="telegram", chat="5"), b"key_file or a key_env"),
-        (dict(kind="telegram", key_env="X", chat="5", user="anna"), b"a user is a number"),
-        (dict(kind="webhook"), b"needs a url"),
-        (dict(kind="command"), b"needs a command"),
+        (dict(kind="telegram", key_env="X"), b"requires chat, a number"),
+        (dict(kind="telegram", key_env="X", chat="me"), b"requires chat, a number"),
+        (dict(kind="telegram", chat="5"), b"requires key_file or key_env"),
+        (dict(kind="telegram", key_env="X", chat="5", user="anna"), b"user must be a number"),
+        (dict(kind="webhook"), b"requires url"),
+        (dict(kind="command"), b"requires command"),
         (dict(kind="command", command="x", url="http://h"), b"url is not valid for kind command"),
         (dict(kind="ntfy", topic_env="T", quiet="22-7"), b"must be HH:MM-HH:MM"),
         (dict(kind="ntfy", topic_env="T", quiet="22:00-07:00", zone="Mars/North"), b"Mars/North"),
@@ -114,7 +114,7 @@ def test_koine_notify():
             w.server.press(m, "Deny")
             out, err = done.communicate(timeout=PATIENCE)
             same(done.returncode, 0, "exit code (%r)" % err)
-            check(out.startswith(b"Deny was pressed, by %s:phone" % kind_of(server).encode()), "%r",
+            check(out.startswith(b"Deny was pressed by %s:phone" % kind_of(server).encode()), "%r",
                   out)
             wait_until(lambda m=m: m["changes"], "the change")
             listed = koine(w.d)

@@ -146,7 +146,7 @@ def test_what_is_answered_elsewhere_is_withdrawn():
         row = one(c)
         fake.answer(id)
         becomes(c, row["id"], "superseded")
-        same(c.call("approval.get", {"id": row["id"]})["comment"], "it was answered elsewhere", "comment")
+        same(c.call("approval.get", {"id": row["id"]})["comment"], "answered in the agent", "comment")
 
 
 def test_a_decision_that_comes_too_late_is_no_harm():
@@ -243,7 +243,7 @@ def test_a_server_that_stays_away_has_them_withdrawn():
         row = one(c)
         fake.stop()
         becomes(c, row["id"], "superseded")
-        same(c.call("approval.get", {"id": row["id"]})["comment"], "the agent's server is away", "comment")
+        same(c.call("approval.get", {"id": row["id"]})["comment"], "the agent server is unreachable", "comment")
 
 
 def test_a_stream_that_ends_is_opened_again():
@@ -259,12 +259,12 @@ def test_a_stream_that_ends_is_opened_again():
 def test_a_stream_that_falls_silent_is_given_up():
     with Opencode() as fake, Daemon(*settings(fake, "idle_timeout=1")) as d, d.connect() as c:
         connected(c)
-        away(c, "nothing came for too long")
+        away(c, "no data before the timeout")
         connected(c)
 
 
 def test_a_reply_that_fails_is_sent_again():
-    with Opencode() as fake, Daemon(*settings(fake), announced=["HTTP 503 to a reply"]) as d, d.connect() as c:
+    with Opencode() as fake, Daemon(*settings(fake), announced=["a reply returned HTTP 503"]) as d, d.connect() as c:
         connected(c)
         id = fake.ask()
         row = one(c)
@@ -298,11 +298,11 @@ def test_another_kind_of_server_is_told_apart():
 
 
 def test_a_home_that_cannot_be_read():
-    bad("path", "/path cannot be read")
+    bad("path", "cannot read its /path")
 
 
 def test_a_list_that_is_none():
-    bad("list", "/permission cannot be read: not a list")
+    bad("list", "cannot read its /permission: not a list")
 
 
 def test_a_list_without_end():
@@ -314,7 +314,7 @@ def test_a_head_without_end():
 
 
 def test_a_server_that_says_nothing():
-    bad("silent", "nothing came for too long", False, "idle_timeout=1")
+    bad("silent", "no data before the timeout", False, "idle_timeout=1")
 
 
 def test_a_wrong_password_is_said_once_and_not_shown():
@@ -323,11 +323,11 @@ def test_a_wrong_password_is_said_once_and_not_shown():
             os.chmod(folder("password"), 0o600)
             f.write("wrong-secret\n")
         with Daemon(*settings(fake, "password_file=" + folder("password")), clock=0,
-                    announced=["it refuses the password (HTTP 401)"]) as d, d.connect() as c:
-            away(c, "it refuses the password")
+                    announced=["the server rejects the password (HTTP 401)"]) as d, d.connect() as c:
+            away(c, "the server rejects the password")
             n = len(fake.asked)
             d.hurry(lambda: len(fake.asked) > n + 2, "more tries")
-            same(d.log().count(b"refuses the password"), 1, "lines")
+            same(d.log().count(b"rejects the password"), 1, "lines")
             check(b"wrong-secret" not in d.log(), "the password is in the log")
             with open(folder("password"), "w") as f:
                 f.write("right\n")
@@ -336,15 +336,15 @@ def test_a_wrong_password_is_said_once_and_not_shown():
 
 def test_a_server_that_wants_a_password_is_said_to():
     with Opencode(password="right") as fake, \
-            Daemon(*settings(fake), announced=["it wants a password"]) as d, d.connect() as c:
-        away(c, "it wants a password")
+            Daemon(*settings(fake), announced=["the server requires a password"]) as d, d.connect() as c:
+        away(c, "the server requires a password")
 
 
 def test_garbage_ends_the_connection_and_nothing_else():
     garbage = [b"data: {\n\n", b"data: []\n\n", b'data: {"payload":{}}\n\n', b"data: \xff\xfe\n\n",
                b"data: " + b"x" * (9 << 20) + b"\n\n"]
     with Opencode() as fake, Daemon(*settings(fake), clock=0,
-                                   announced=["no event of opencode", "a line of more than"]) as d, d.connect() as c:
+                                   announced=["not an event of opencode", "a line longer than"]) as d, d.connect() as c:
         for text in garbage:
             connected(c, d)
             fake.wait_streams()
@@ -433,7 +433,7 @@ def test_a_question_may_be_answered_freely_or_elsewhere():
 
 def test_koine_agents_and_koine_status_show_servers():
     with Opencode() as fake, Opencode(password="right") as other, \
-            Daemon(*settings(fake), *settings(other, name="far"), announced=["it wants a password"]) as d, \
+            Daemon(*settings(fake), *settings(other, name="far"), announced=["the server requires a password"]) as d, \
             d.connect() as c:
         env = of(d)
         connected(c)
@@ -445,14 +445,14 @@ def test_koine_agents_and_koine_status_show_servers():
         same(lines[at + 1].split(), ["SERVER", "KIND", "OPEN", "STATE", "URL", "SAYS"], "titles")
         same(lines[at + 2].split(), ["opencode", "opencode", "1", "connected", fake.url], "the first")
         same(lines[at + 3].split(maxsplit=5),
-             ["far", "opencode", "0", "unreachable", other.url, "it wants a password (HTTP 401)"], "the other")
+             ["far", "opencode", "0", "unreachable", other.url, "the server requires a password (HTTP 401)"], "the other")
         got = json.loads(koine(env, "agents", "--json").out)
         same([a["name"] for a in got["agents"]], ["recall"], "agents")
         same([(s["name"], s["state"], s["fault"]) for s in got["servers"]],
              [("opencode", "connected", None), ("far", "unreachable", "password")], "servers")
         shown = koine(env, "status").out.splitlines()
         same([line.split(maxsplit=1)[1] for line in shown if line.startswith("server")],
-             ["opencode, connected", "far, unreachable: it wants a password (HTTP 401)"], "status")
+             ["opencode, connected", "far, unreachable: the server requires a password (HTTP 401)"], "status")
         same(json.loads(koine(env, "status", "--json").out)["agent_servers"],
              c.call("agent.server.list")["servers"], "the same for programs")
         fake.stop()

@@ -123,8 +123,8 @@ def test_a_taken_port_gives_way_to_a_free_one():
         with Service(settings="[listen]\nnexus = on\n", announced=["port in use, listening on another"]) as d:
             [address] = d.places()["nexus"]
             check(address.startswith("http:127.0.0.1:") and not address.endswith(":8765"), address)
-            check(re.search(rb'reason="something already listens at http:127.0.0.1:8765 '
-                            rb'\(.+, pid \d+\); a free one instead"', d.log()), "%r", d.log())
+            check(re.search(rb'reason="address in use: http:127.0.0.1:8765 '
+                            rb'\(.+, pid \d+\)"', d.log()), "%r", d.log())
             with Client(address) as c:
                 c.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (
                     len(request("get_context")), request("get_context")))
@@ -138,7 +138,7 @@ def test_a_port_that_was_named_is_refused_if_it_is_taken():
         write_settings(home.path, "[listen]\nnexus = %s\n" % place)
         done = run_koined("--service", env=home_environment(home.path))
         same(done.returncode, 69, "exit status")
-        check(("something already listens at %s (python3, pid %d); without nexus"
+        check(("address in use: %s (python3, pid %d); to start without nexus"
                % (place, os.getpid())).encode() in done.stderr, "%r", done.stderr)
         done = run_koined("--service", "--listen", "nexus=" + place,
                           env=home_environment(home.path))

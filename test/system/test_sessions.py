@@ -193,7 +193,7 @@ def test_lists_of_the_command_line_say_what_their_limit_hides():
             ended(c, launch(c, "say %d" % i))
             c.call("approval.create", {"tool": "Edit"})
         for command in ("session", "list"), ("approvals",):
-            for args, rows, said in ((("-n", "2"), 2, "the first 2 (-n N for more)\n"), (("-n", "3"), 3, ""), ((), 3, ""),
+            for args, rows, said in ((("-n", "2"), 2, "showing the first 2 (-n N for more)\n"), (("-n", "3"), 3, ""), ((), 3, ""),
                                      (("-n", "2", "--json"), 2, "")):
                 done = subprocess.run([KOINE, "-s", d.socket_path, *command, *args], capture_output=True, check=True,
                                       timeout=PATIENCE, env=clean_environment())

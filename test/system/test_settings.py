@@ -214,7 +214,7 @@ def test_a_variable_that_may_mean_either_of_two_is_refused():
         done = run_koined("--root", folder("r"), "--config", conf, "--check",
                           env={"KOINE_POLICY_A_B_VERDICT": "allow"})
         same(done.returncode, CONFIG, "exit status")
-        check(b"KOINE_POLICY_A_B may be policy a.b or a-b" in done.stderr, "%r", done.stderr)
+        check(b"KOINE_POLICY_A_B is ambiguous: it may mean policy a.b or a-b" in done.stderr, "%r", done.stderr)
 
 
 def test_a_dialect_without_http_listens_at_no_http_address():
@@ -271,8 +271,8 @@ def test_check_beside_a_daemon_that_runs_checks_the_settings():
     with Daemon() as d:
         done = run_koined("--root", d.root, "--check")
         same(done.returncode, 0, "exit status (%r)" % done.stdout)
-        check(b"koined        runs already, pid %d\n" % d.pid in done.stdout, "%r", done.stdout)
-        check(b"koined: runs already, pid %d, and could start" % d.pid in done.stdout,
+        check(b"koined        already running, pid %d\n" % d.pid in done.stdout, "%r", done.stdout)
+        check(b"koined: already running, pid %d; could start" % d.pid in done.stdout,
               "%r", done.stdout[-200:])
         same(run_koined("--root", d.root, "--check", "--set", "limits.batch=x").returncode, CONFIG,
              "exit status with a wrong setting")

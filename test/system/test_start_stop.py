@@ -174,10 +174,10 @@ def test_messages_name_a_long_path_in_full():
         named = ("--root", folder("root"), "--listen", "ocg=unix:" + path)
         with open(path, "w"):
             pass
-        check(path.encode() + b" exists and is not a socket; without ocg" in run_koined(*named).stderr, "a file")
+        check(path.encode() + b" exists and is not a socket; to start without ocg" in run_koined(*named).stderr, "a file")
         os.unlink(path)
         with Daemon(listen=("unix:" + path,)) as d:
-            check(("something already listens at %s (koined, pid %d); without ocg" % (path, d.pid)).encode()
+            check(("address in use: %s (koined, pid %d); to start without ocg" % (path, d.pid)).encode()
                   in run_koined(*named).stderr, "a daemon")
         folder_of_settings = folder("y".ljust(200, "y"))
         os.mkdir(folder_of_settings)
@@ -244,7 +244,7 @@ def test_a_second_daemon_is_refused_and_the_first_unharmed():
         for _ in range(3):
             done = run_koined("--root", d.root)
             same(done.returncode, UNAVAILABLE, "exit status")
-            check(b"already listens" in done.stderr, "%r", done.stderr)
+            check(b"address in use" in done.stderr, "%r", done.stderr)
         same(os.lstat(d.socket_path).st_ino, before.st_ino, "inode")
         c.ping()
         d.alive()
@@ -282,7 +282,7 @@ def test_a_daemon_that_has_left_its_parent_is_one():
     with Folder() as folder:
         child = leave_a_child_listening(folder("koine.sock"))
         try:
-            refused_there(folder, folder("koine.sock"), b"something already listens")
+            refused_there(folder, folder("koine.sock"), b"address in use")
         finally:
             os.close(child)
 
@@ -294,7 +294,7 @@ def test_a_second_daemon_at_the_default_place_is_told_of_root():
         with Daemon("--listen", "koine=unix:" + folder("koine", "koine.sock")) as d:
             done = run_koined("--set", "listen.nexus=off", env=env)
             same(done.returncode, UNAVAILABLE, "exit status")
-            check(b"koine.sock (koined, pid %d); --root DIR starts another elsewhere" % d.pid
+            check(b"koine.sock (koined, pid %d); to start another koined, use --root DIR" % d.pid
                   in done.stderr, "%r", done.stderr)
 
 
@@ -303,7 +303,7 @@ def test_a_second_daemon_on_the_same_port_is_refused():
         for kind in ("http", "tcp"):
             done = run_koined("--root", d.root, "--listen", "koine=" + d.address(kind))
             same(done.returncode, UNAVAILABLE, "exit status")
-            check(b"already listens" in done.stderr, "%r", done.stderr)
+            check(b"address in use" in done.stderr, "%r", done.stderr)
         d.alive()
 
 
@@ -323,7 +323,7 @@ def test_a_daemon_too_busy_to_accept_is_not_taken_for_dead():
             except BlockingIOError:
                 pass
             inode = os.lstat(path).st_ino
-            refused_there(folder, path, b"already listens")
+            refused_there(folder, path, b"address in use")
             same(os.lstat(path).st_ino, inode, "inode")
             for c in waiting:
                 c.close()
@@ -378,7 +378,7 @@ def test_what_is_no_socket_is_left_alone():
 
         os.mkdir(path)
         refused_there(folder, path, NOT_A_SOCKET)
-        check(os.path.isdir(path), "the folder is gone")
+        check(os.path.isdir(path), "the folder was deleted")
         os.rmdir(path)
 
 
@@ -603,7 +603,7 @@ def test_a_socket_folder_that_is_open_to_all_is_warned_of():
             with Daemon(listen=listen, announced=announced) as d:
                 d.alive()
             shown = run_koined("--check", "--root", folder.path, "--listen", "koine=" + listen[0])
-            same(b"open to all" in shown.stdout, bool(announced), "--check of %o" % mode)
+            same(b"writable by all" in shown.stdout, bool(announced), "--check of %o" % mode)
 
 
 def test_a_batch_that_stops_twice_is_answered():

@@ -249,7 +249,7 @@ def interrupt_and_go_on(source, make_target, back, before):
             [KOINE, "store", "move", source, target], capture_output=True,
             env=clean_environment())) or b"is using" not in done["r"].stderr, "the lock")
         same(done["r"].returncode, 0, "%s: %r" % (place, done["r"].stderr))
-        same(b"going on from an earlier start" in done["r"].stdout, "reading" not in place, place)
+        same(b"continuing an interrupted copy" in done["r"].stdout, "reading" not in place, place)
         same_dumps(dump(back(target)), dict(before))
 
 
@@ -286,9 +286,9 @@ def test_a_signal_stops_it_between_pages():
             halted = Halted(source, "sqlite:" + path, text, place)
             said = halted.end(signal.SIGINT)
             same(halted.process.returncode, 130, "exit status")
-            check("the same command goes on from here" in said, "%s", said)
+            check("run the same command again to continue" in said, "%s", said)
             refused_to_serve("sqlite:" + path)
-            check("going on" in move(source, "sqlite:" + path), "resumed")
+            check("continuing" in move(source, "sqlite:" + path), "resumed")
             same_dumps(dump(path), dump(f("a.db")))
 
 
@@ -324,7 +324,7 @@ def test_a_copy_that_differs_is_no_store():
         half_moved(f, source, target)
         with contextlib.closing(sqlite3.connect(f("b.db"))) as db, db:
             db.execute("UPDATE memory SET importance = importance + 0.25 WHERE seq = 3")
-        check("the copy differs in the table memory" in move(source, target, 69), "a changed row")
+        check("the copy differs in table memory" in move(source, target, 69), "a changed row")
         refused_to_serve(target)
 
 

@@ -255,7 +255,7 @@ def test_cancel_ends_them_all():
         same(w.state(queued), "cancelled", "queued")
         wait_until(lambda: not os.path.exists("/proc/%d" % child), "the child to be gone")
         again = w("cancel", "0", code=1)
-        same(again.err, "koine: Task task-0000 is cancelled already\n", "the second time")
+        same(again.err, "koine: Task task-0000 is already cancelled\n", "the second time")
         # One that cannot be does not keep the others.
         other = w.add("--delay", "1h", "true")
         done = w("cancel", "0", "55", other, code=1)
@@ -513,7 +513,7 @@ def test_watch_is_left_by_ctrl_c_and_gives_the_terminal_back():
 
 def test_watch_needs_a_terminal_and_waits_for_the_daemon():
     with World() as w:
-        check("needs a terminal" in w("watch", code=64).err, "without one")
+        check("requires a terminal" in w("watch", code=64).err, "without one")
         with Terminal(w.env, "task", "watch") as t:
             frame_with(t, "no tasks")
             w.daemon.stop()
@@ -756,14 +756,14 @@ def test_a_task_is_changed_until_it_begins():
         same(w.json("get", "0")["timeout"], w.json("get", "1")["timeout"], "the default again")
         same(w.json("edit", "0", "--label", "", "--after", "1"), {"id": first, "edited": True}, "json")
         same((w.json("get", "0")["label"], w.json("get", "0")["after"]), (None, [second]), "nothing")
-        check("task-0001 would come after itself: task-0001 after task-0000 after task-0001" in
+        check("dependency cycle: task-0001 would depend on itself: task-0001 after task-0000 after task-0001" in
               w("edit", "1", "--after", "0", code=1).err, "a circle")
         w("edit", "0", "--no-after")
         same(w.json("get", "0")["after"], [], "without")
         w("enqueue", "0")
         w("wait", "0")
         same(w("log", "0").out, "new\n", "what ran")
-        check("is completed already" in w("edit", "0", "-p", "1", code=1).err, "one that has ended")
+        check("is already completed" in w("edit", "0", "-p", "1", code=1).err, "one that has ended")
         running = w.add(UNTIL % w.path("go"))
         w.until(running, "running")
         check("is running; only waiting tasks can be edited" in w("edit", running, "-p", "1", code=1).err,
@@ -825,10 +825,10 @@ def test_a_list_says_what_its_limit_hides():
         w("pause")
         for n in range(4):
             w.add("true", *(("-g", "g") if n else ()))
-        said = lambda *args: w("list", *args).err.replace("all tasks are paused: koine task resume\n", "")
+        said = lambda *args: w("list", *args).err.replace("all tasks are paused (resume: koine task resume)\n", "")
         same(said("-n", "3"), "3 of 4 (-n N for more)\n", "some")
         same(said("-n", "2", "--state", "queued"), "2 of 4 (-n N for more)\n", "of a state")
-        same(said("-n", "2", "-g", "g"), "the first 2 (-n N for more)\n", "of a group")
+        same(said("-n", "2", "-g", "g"), "showing the first 2 (-n N for more)\n", "of a group")
         same((said("-n", "4"), said("-n", "3", "-g", "g"), said()), ("", "", ""), "all")
         w("resume")
         first = w.add("exit 1")
@@ -887,7 +887,7 @@ def test_a_waiting_task_says_why():
         other = w.add(then)
         w.until(other, "running")
         third = w.add("true")
-        why(third, **{"for": "project", "text": "the project runs as many tasks as it may"})
+        why(third, **{"for": "project", "text": "the project has reached its limit of running tasks"})
         after = w.add("--after", first, "--after", other, "true")
         why(after, **{"for": "dependency", "on": first, "text": "after %s and 1 more" % first})
         stashed = w.add("--stash", "true")
@@ -944,14 +944,14 @@ def test_a_reload_says_what_it_took():
             go = UNTIL % w.path("go")
             first, second = w.add("-g", "one", go), w.add("-g", "one", go)
             w.until(first, "running")
-            same(reload(), (["koined has read its settings again"], []), "no changes")
+            same(reload(), (["koined has reloaded its settings"], []), "no changes")
             write(*rule("61 * * * *"), "[group one]", "parallel = 2", "[tasks]", "queue = 60")
             out, err = reload(78)
-            same(out, ["koined has read its settings again", "taken: group.one.parallel (%s:5)" % config,
+            same(out, ["koined has reloaded its settings", "taken: group.one.parallel (%s:5)" % config,
                        "at the next start: tasks.queue (%s:7)" % config], "settings")
             same(len(err), 1, "%r" % err)
             check(err[0].startswith("invalid: rule.tick.cron (%s:2): " % config), "%r", err)
-            check(err[0].endswith("; the former rule stays") and "61" in err[0], "%r", err)
+            check(err[0].endswith("; the former rule stays in effect") and "61" in err[0], "%r", err)
             w.until(second, "running")
             with w.daemon.connect() as k:
                 found = k.call("automation.rules")["rules"]
@@ -962,7 +962,7 @@ def test_a_reload_says_what_it_took():
                 same(out[1:], ["taken: rule.tick.cron (%s:2)" % config, "at the next start: tasks.queue"][:len(out) - 1],
                      "settings")
                 check(len(err) == 1 and "rule.new.cron (%s:5)" % config in err[0] and
-                      err[0].endswith("; the rule is left out"), "%r", err)
+                      err[0].endswith("; the rule is skipped"), "%r", err)
                 same([r["rule"] for r in k.call("automation.rules")["rules"]], ["tick"], "the rules")
                 write("[rule tick]", "nonsense")
                 out, err = reload(1)
@@ -1013,7 +1013,7 @@ def test_limits_change_at_once():
         go = UNTIL % w.path("go")
         some = [w.add("-g", "one", go) for _ in range(2)]
         w.until(some[0], "running")
-        same(w("parallel", "2", "-g", "one").out, "group one: at most 2 at a time, until the next start\n", "said")
+        same(w("parallel", "2", "-g", "one").out, "group one: at most 2 at a time until the next start of koined\n", "said")
         w.until(some[1], "running")
         other = [w.add("-g", "free", go)]
         w.until(other[0], "running")

@@ -27,12 +27,12 @@ def test_stash_and_enqueue():
         same(shown(w), {"task-0000": "stashed", "task-0001": "completed"}, "states")
         same(w.json("get", "0")["stashed"], True, "stashed")
         check("state         stashed\n" in w("get", "0").out, "%r", w("get", "0").out)
-        check("is stashed already" in w("stash", "0", code=1).err, "twice")
-        check("is completed already" in w("stash", "1", code=1).err, "one that has ended")
+        check("is already stashed" in w("stash", "0", code=1).err, "twice")
+        check("is already completed" in w("stash", "1", code=1).err, "one that has ended")
         check("not found" in w("enqueue", "7", code=1).err, "one that is not there")
         same(w("enqueue", "0").out, "task-0000 enqueued\n", "said")
         w("wait", "0")
-        check("is completed already" in w("enqueue", "0", code=1).err, "at the end")
+        check("is already completed" in w("enqueue", "0", code=1).err, "at the end")
         types = [json.loads(line)["type"]
                  for line in w.koine("events", "-n", "20", "--json").out.splitlines()]
         check("task.enqueued" in types, "%r", types)
@@ -44,7 +44,7 @@ def test_pause_is_seen_everywhere_and_resume_ends_it():
         w.add("echo", "one")
         done = w("list")
         check("task-0000  paused" in done.out and
-              done.err == "all tasks are paused: koine task resume\n", "%r", done)
+              done.err == "all tasks are paused (resume: koine task resume)\n", "%r", done)
         check("1 waiting, paused: koine task resume" in w.koine("status").out, "status")
         w("pause", "-g", "docs")
         same(w("resume").out, "all tasks resumed\n", "said")
@@ -54,7 +54,7 @@ def test_pause_is_seen_everywhere_and_resume_ends_it():
         w("wait", "2")
         same(shown(w)["task-0001"], "paused", "of a paused group")
         check("docs" in w("groups").out and "paused" in w("groups").out, "groups")
-        check("some paused: koine task groups" in w.koine("status").out, "status")
+        check("some groups paused: koine task groups" in w.koine("status").out, "status")
         same(w("resume", "-g", "docs").out, "group docs resumed\n", "said")
         w("wait", "1")
         check("paused" not in w("groups").out.lower(), "no more")

@@ -110,7 +110,7 @@ def test_everything_is_on_one_screen():
             c.call("memory.add", {"content": "a cat", "user_id": "ann", "chat_id": "1"})
             session = c.call("session.launch", {"query": "ship the release"})["id"]
             with Tmux(w.env, "top", size=size) as t:
-                rows = t.until("1 waits", "deploy", re.compile("^    working on it$", re.M), "true later", "sessions 1 running",
+                rows = t.until("1 pending", "deploy", re.compile("^    working on it$", re.M), "true later", "sessions 1 running",
                                "memories 1", "queue: 1", re.compile(r"\d calls/s"),
                                re.compile(r"%s +waits" % session[:8]), re.compile("memory [1-9]"))
                 place = " .*" if size[0] >= 100 else ""
@@ -120,7 +120,7 @@ def test_everything_is_on_one_screen():
                     r"rates \d+\.\d calls/s, \d\.\d tokens/s   memory \d+ MB   cost today \$0\.00",
                     r"agents recall \(default\)",
                     "",
-                    "1 waits",
+                    "1 pending",
                     r"> \w{8} \d+s +.*deploy +.*production.*",
                     "",
                     "running",
@@ -138,7 +138,7 @@ def test_everything_is_on_one_screen():
                         without=[session[:8]])
                 wait_until(lambda: c.call("session.get", {"id": session})["status"] == "completed", "its end")
                 w.touch("go")
-                t.until("tasks 0 running, 1 queued", "nothing runs")
+                t.until("tasks 0 running, 1 queued", "nothing is running")
                 t.leave()
             w("cancel", "1")
 
@@ -169,7 +169,7 @@ def test_a_long_screen_says_what_it_leaves_out():
         for i in range(12):
             w.add("--delay", "1h", "true %02d" % i)
         with Tmux(w.env, "top") as t:
-            rows = t.until("30 wait", re.compile(r"… and \d+ more"), "queue: 12", "tasks 3 running")
+            rows = t.until("30 pending", re.compile(r"… and \d+ more"), "queue: 12", "tasks 3 running")
             listed = sum("command " in r for r in rows)
             check(listed >= 3, "%d approvals in\n%s", listed, "\n".join(rows))
             shown = sum(" running " in r and r.startswith("task-") for r in rows)
@@ -180,7 +180,7 @@ def test_a_long_screen_says_what_it_leaves_out():
             t.key("End")
             t.until(re.compile("> %s .*command 29" % short(ids[-1])))
             t.resize(200, 50)
-            t.until("30 wait", "> " + short(ids[-1]), re.compile("\n%s\\Z" % re.escape(KEYS)))
+            t.until("30 pending", "> " + short(ids[-1]), re.compile("\n%s\\Z" % re.escape(KEYS)))
             t.leave()
         w.touch("go")
 
@@ -193,7 +193,7 @@ def test_approvals_are_answered_there():
         command = " ".join("word%03d" % i for i in range(60))
         one, two, three = (ask(c, input={"command": text}) for text in (command, "two", "three"))
         with Tmux(of(d), "top") as t:
-            rows = t.until("3 wait", "> " + short(one), "  " + short(three))
+            rows = t.until("3 pending", "> " + short(one), "  " + short(three))
             row = next(r for r in rows if short(one) in r)
             check(row.endswith("…") and len(row) == 80, "cut without a mark: %r", row)
             t.key("v")
@@ -206,13 +206,13 @@ def test_approvals_are_answered_there():
             t.type("no, not thís")
             t.until("Why? no, not thís")
             t.key("Enter")
-            t.until("2 wait", "> " + short(two), "denied by human: no, not thís")
+            t.until("2 pending", "> " + short(two), "denied by human: no, not thís")
             same(c.call("approval.get", {"id": one})["comment"], "no, not thís", "comment")
             # What is answered elsewhere goes by itself, and nothing else is selected for it.
             c.call("approval.decide", {"id": two, "decision": "approve"})
-            t.until("1 waits", "Bash was approved by human", without=["> " + short(three)])
+            t.until("1 pending", "Bash was approved by human", without=["> " + short(three)])
             t.key("a")
-            t.until("none is selected")
+            t.until("no request selected")
             same(status(c, three), "pending", "still")
             t.key("j")
             t.until("> " + short(three))
@@ -227,14 +227,14 @@ def test_what_has_just_come_is_not_approved_by_a_key_meant_for_another():
     with Daemon() as d, d.connect() as c:
         ids = [ask(c, input={"command": "command %d" % n}) for n in range(20)]
         with Tmux(of(d), "top", size=(80, 50)) as t:
-            t.until("20 wait", "> " + short(ids[0]))
+            t.until("20 pending", "> " + short(ids[0]))
             for one, two in zip(ids[::2], ids[1::2]):
                 before = time.monotonic()
                 t.type("a")
                 t.until("> " + short(two))
                 t.type("a")
                 took = wait_until(lambda n=two: status(c, n) != "pending" and time.monotonic() - before or
-                                  "this one has just come" in "\n".join(t.rows()), "the second key's end")
+                                  "this request is new" in "\n".join(t.rows()), "the second key's end")
                 same(status(c, one), "approved", "the first")
                 if took is not True:
                     check(took >= 0.4, "approved %f s after the one before it was", took)
@@ -242,7 +242,7 @@ def test_what_has_just_come_is_not_approved_by_a_key_meant_for_another():
                 # Once somebody has chosen it, it counts.
                 same(status(c, two), "pending", "the second")
                 t.type("k")
-                t.until("> " + short(two), without=["has just come"])
+                t.until("> " + short(two), without=["request is new"])
                 t.type("a")
                 until(c, two, "approved")
                 break
@@ -252,7 +252,7 @@ def test_what_has_just_come_is_not_approved_by_a_key_meant_for_another():
 def test_it_goes_on_when_koined_restarts():
     with World() as w:
         with Tmux(w.env, "top") as t:
-            t.until("healthy", "no pending approvals", "nothing runs")
+            t.until("healthy", "no pending approvals", "nothing is running")
             w.daemon.stop()
             t.until("lost connection to koined; reconnecting")
             w.daemon.start()
@@ -264,7 +264,7 @@ def test_it_goes_on_when_koined_restarts():
                 t.type("ja")
                 until(c, id, "approved")
             w.touch("go")
-            t.until("nothing runs")
+            t.until("nothing is running")
             t.leave()
 
 
@@ -275,14 +275,14 @@ def test_it_follows_the_size():
     with Daemon() as d, d.connect() as c:
         id = ask(c, input={"command": "make"})
         with Tmux(of(d), "top", size=(200, 50)) as t:
-            t.until("1 waits", "nothing runs", KEYS)
+            t.until("1 pending", "nothing is running", KEYS)
             for columns, rows in ((20, 5), (100, 12), (40, 3), (10, 2), (80, 24)):
                 t.resize(columns, rows)
                 keys = KEYS if columns >= len(KEYS) else KEYS[:columns - 1] + "…"
                 seen = t.until(re.compile("^%s$" % re.escape(keys), re.M))
                 same((len(seen), seen[-1]), (rows, keys), "the last row")
                 check(all(len(r) <= columns for r in seen), "%r", seen)
-            t.until("koined ", "> " + short(id), "nothing runs")
+            t.until("koined ", "> " + short(id), "nothing is running")
             t.leave()
 
 
@@ -324,7 +324,7 @@ def test_it_is_the_same_without_ncurses():
             if not program:
                 continue
             with Tmux(w.env, "top", size=(90, 30), program=program, term=term) as t:
-                t.until("40 wait", "queue: 1", re.compile("memory [1-9]"))
+                t.until("40 pending", "queue: 1", re.compile("memory [1-9]"))
                 t.type("jjjjkj")
                 seen = wait_until(lambda t=t: drawn(t.rows()), "the whole screen")
                 first = first or seen
@@ -332,7 +332,7 @@ def test_it_is_the_same_without_ncurses():
                 t.key("v")
                 t.until("q back", "echo 4")
                 t.key("q")
-                t.until("40 wait")
+                t.until("40 pending")
                 t.leave()
         w("cancel", "0")
 
@@ -342,7 +342,7 @@ def test_hidden_characters_are_seen_in_the_other_views_too():
         for name, char in list(HIDDEN.items())[:12]:
             ask(c, "Bash", {"command": "l%ss end of %s" % (char, name)})
         with Tmux(of(d), "approvals", "-w", size=(120, 24)) as t:
-            t.until("12 wait", *("l%ss end of %s" % (escape_of(char), name)
+            t.until("12 pending", *("l%ss end of %s" % (escape_of(char), name)
                                  for name, char in list(HIDDEN.items())[:12]))
             t.leave()
 
@@ -354,9 +354,9 @@ def test_the_other_views_on_both_sizes():
         with World() as w, w.daemon.connect() as c:
             ids = [ask(c, input={"command": text}) for text in ("make", long)]
             with Tmux(w.env, "approvals", "-w", size=(columns, rows)) as t:
-                seen = t.until("2 wait", short(ids[1]), KEYS)
+                seen = t.until("2 pending", short(ids[1]), KEYS)
                 compare(seen, [
-                    "2 wait",
+                    "2 pending",
                     r"> %s \d+s +.*Bash +make" % short(ids[0]),
                     r"  %s \d+s +.*Bash +word000 .*…" % short(ids[1]),
                 ])
@@ -366,7 +366,7 @@ def test_the_other_views_on_both_sizes():
                 all = "".join(t.until("tool       Bash", "word059", "q back"))
                 check("command: " + long in all, "%r", all)
                 t.key("q")
-                t.until("2 wait")
+                t.until("2 pending")
                 t.leave()
             w.add("-g", "night", "echo first; echo working on it; " + UNTIL % w.path("go"))
             w.add("--after", "0", "true " + long)
@@ -407,7 +407,7 @@ def test_it_needs_a_terminal_and_a_daemon():
     with Daemon() as d:
         done = subprocess.run([KOINE, "top"], env=of(d), stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=PATIENCE, check=False)
-        same((done.returncode, done.stderr), (64, b"koine: top needs a terminal; koine status does not\n"),
+        same((done.returncode, done.stderr), (64, b"koine: top requires a terminal; use koine status instead\n"),
              "without a terminal")
         d.stop()
         with Tmux(of(d), "top") as t:

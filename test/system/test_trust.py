@@ -137,7 +137,7 @@ def test_an_adopted_store_has_all_and_does_nothing():
                 if name.startswith("koine.db"):
                     os.chown(w("root", name), STRANGER, STRANGER)
         said = koine(w, "store", "adopt", w("root", "koine.db"))
-        check("2 tasks are held" in said and "1 grants" in said, "%r", said)
+        check("Held 2 tasks" in said and "1 grants" in said, "%r", said)
         check(os.path.exists(w("root", "koine.db.theirs")), "the old one is gone")
         same((os.stat(w("root", "koine.db")).st_uid,
               stat.S_IMODE(os.stat(w("root", "koine.db")).st_mode)), (os.geteuid(), 0o600), "file")
@@ -220,7 +220,7 @@ def test_a_clone_does_nothing_until_it_is_trusted():
         os.mkdir(w("root", "src"))
         conf = own_rule(w, "task.completed")
         with w.daemon("--config", conf) as d, d.connect() as k:
-            check(b"project is not trusted, its rules are held" in d.log(), "nothing is said")
+            check(b"project not trusted, holding its rules" in d.log(), "nothing is said")
             same((state_of(d, w)["state"], state_of(d, w)["held"]), ("untrusted", 1), "state")
             c = connect(d)
             same(theirs(d), [], "rules")
@@ -432,13 +432,13 @@ def test_of_too_many_rules_the_first_are_used_and_the_rest_is_told():
                 same((len(rules["rules"]), rules["left_out"]), (256, 44), "automation.rules")
             same(k.call("automation.rules", {"project": "/"})["left_out"], 0, "of another")
             for words in ("project", "show", w("root")), ("project", "list"), ("automation", "list"):
-                check("44 rules are left out" in said_by(w, *words), "koine %s", " ".join(words))
+                check("44 rules are omitted" in said_by(w, *words), "koine %s", " ".join(words))
             connect(d).finished("true")
             wait_until(lambda: w.read("did") == "r255\n", "the last of them")
         with w.daemon("project.rules=300") as d, d.connect(dialect="koine") as k:
             same(theirs(d), names, "all rules")
             same(k.call("automation.rules")["left_out"], 0, "left out")
-            check("left out" not in said_by(w, "automation", "list"), "nothing is left out")
+            check("omitted" not in said_by(w, "automation", "list"), "nothing is left out")
 
 
 def test_projects_do_not_take_each_others_rules():
@@ -461,9 +461,9 @@ def test_watches_of_a_project_stay_below_it():
         os.symlink(w("outside"), w("root", "link"))
         clone(w, rule("seen", source="watch"),
               watch=["src", "..", "../root-beside", "link", w("outside")])
-        with w.daemon(announced=["outside of the project"]) as d:
+        with w.daemon(announced=["outside the project"]) as d:
             trust(d)
-            same(d.log().count(b"outside of the project"), 4, "complaints")
+            same(d.log().count(b"outside the project"), 4, "complaints")
             for name in "outside/a", "root-beside/b", "c", "root/src/d":
                 w.touch(*name.split("/"))
             wait_until(lambda: "seen" in w.read("did"), "its own file")

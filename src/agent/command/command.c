@@ -250,18 +250,18 @@ static const char *failure(struct agent_turn *t, int status, int signal, struct 
 		return "CommandTimeout";
 	}
 	if (t->fault != 0)
-		buf_add_str(text, t->fault == -ENOMEM ? "not enough memory for its output"
-						      : "its output is too much");
+		buf_add_str(text, t->fault == -ENOMEM ? "out of memory for its output"
+						      : "its output is too large");
 	else if (t->lines.failed)
-		buf_add_str(text, t->lines.error[0] ? t->lines.error : "it says that it failed");
+		buf_add_str(text, t->lines.error[0] ? t->lines.error : "it reported a failure");
 	else if (signal != 0)
 		buf_printf(text, "killed by signal %d (%s)", signal, strsignal(signal));
 	else if (status != 0)
 		buf_printf(text, "exit status %d", status);
 	else if (!t->lines.has_text && t->lines.n_known == 0 && t->lines.n_long > 0)
-		buf_printf(text, "a line of more than %d bytes", STREAM_JSON_LINE_MAX);
+		buf_printf(text, "output line longer than %d bytes", STREAM_JSON_LINE_MAX);
 	else if (!t->lines.has_text && t->lines.n_known == 0 && t->lines.n_bad > 0)
-		buf_printf(text, "no stream-json: %u line%s that %s no JSON", t->lines.n_bad,
+		buf_printf(text, "output is not stream-json: %u line%s %s not JSON", t->lines.n_bad,
 			   t->lines.n_bad == 1 ? "" : "s", t->lines.n_bad == 1 ? "is" : "are");
 	else
 		return NULL;
@@ -420,7 +420,7 @@ static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct
 		return r;
 	command_prompt(ask, c->input == COMMAND_ARGUMENT ? command_room(words) : 0, &prompt);
 	if (prompt.err == -EMSGSIZE)
-		return refuse(why, REFUSE_TOO_LARGE, "a prompt of more than %d bytes",
+		return refuse(why, REFUSE_TOO_LARGE, "the prompt is longer than %d bytes",
 			      COMMAND_PROMPT_MAX);
 	if (prompt.err != 0)
 		return prompt.err;
@@ -509,7 +509,8 @@ static int take_words(struct command *c, const char *command, struct why *why)
 	if (r != 0)
 		return r;
 	if (strstr(c->words[0], COMMAND_PROMPT) || strstr(c->words[0], COMMAND_TOOLS))
-		return refuse(why, REFUSE_PARAMS, "the prompt cannot be the program");
+		return refuse(why, REFUSE_PARAMS,
+			      "the first word must be a program, not a placeholder");
 	if (!command_has_tools(c->words))
 		return 0;
 	c->tool_words = c->words;

@@ -24,7 +24,7 @@ static int open_state(const char *state, char out[PATH_MAX], struct why *why)
 	}
 	(void)mkdir(state, 0700);
 	if (!realpath(state, out))
-		return refuse(why, REFUSE_UNAVAILABLE, "the state folder %s: %s", state,
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot use the state folder %s: %s", state,
 			      strerror(errno));
 	return 0;
 }

@@ -86,7 +86,7 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 		if (!*p)
 			break;
 		if (n == COMMAND_WORDS_MAX)
-			return refuse(why, REFUSE_PARAMS, "a command of more than %d words",
+			return refuse(why, REFUSE_PARAMS, "the command has more than %d words",
 				      COMMAND_WORDS_MAX);
 		words[n++] = out;
 		p = read_word(p, &out);

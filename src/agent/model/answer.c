@@ -28,15 +28,16 @@ static int read_object(struct agent_turn *t, struct text data, const struct valu
 	arena_reset(arena);
 	r = json_read(arena, data.data, data.len, &limits, &v, &why);
 	if (r < 0)
-		return turn_fail(t, "ProviderError", "no memory is left for the answer");
+		return turn_fail(t, "ProviderError", "out of memory for the answer");
 	if (r > 0)
-		return turn_fail(t, "ProviderError", "the provider sent garbage: not JSON (%.100s)",
+		return turn_fail(t, "ProviderError",
+				 "the provider sent an invalid response: not JSON (%.100s)",
 				 why.text);
 	if (v->kind != VALUE_OBJECT)
-		return turn_fail_garbage(t, "JSON that is no object");
+		return turn_fail_garbage(t, "not a JSON object");
 	error = value_find(v, "error");
 	if (error && error->kind != VALUE_NULL)
-		return turn_fail(t, "ProviderError", "the provider failed in its answer%s",
+		return turn_fail(t, "ProviderError", "the provider reported an error%s",
 				 phrase_after_colon(phrase_of_error(v), t->key).text);
 	*ret_value = v;
 	return 0;
@@ -77,20 +78,21 @@ static void push_events(struct agent_turn *t, const char *data, size_t n)
 	if (r == 0 || t->over || t->cancelled)
 		return;
 	if (r > 0)
-		turn_fail(t, "ProviderError", "the provider sent garbage: %s", why.text);
+		turn_fail(t, "ProviderError", "the provider sent an invalid response: %s",
+			  why.text);
 	else
-		turn_fail(t, "ProviderError", "no memory is left for the answer");
+		turn_fail(t, "ProviderError", "out of memory for the answer");
 }
 
 static void push_whole(struct agent_turn *t, const char *data, size_t n)
 {
 	if (t->held.len + n > MODEL_WHOLE_MAX) {
-		turn_fail_garbage(t, "an answer that is too large");
+		turn_fail_garbage(t, "the answer is too large");
 		return;
 	}
 	buf_add(&t->held, data, n);
 	if (t->held.err != 0)
-		turn_fail(t, "ProviderError", "no memory is left for the answer");
+		turn_fail(t, "ProviderError", "out of memory for the answer");
 }
 
 void answer_push(struct agent_turn *t, const char *data, size_t n)
@@ -121,19 +123,19 @@ static void fail_cut(struct agent_turn *t, const struct http_answer *a)
 	const struct model *m = t->model;
 
 	if (a->idle)
-		turn_fail(t, "ProviderTimeout", "nothing came from the provider for %s",
+		turn_fail(t, "ProviderTimeout", "no data from the provider for %s",
 			  phrase_of_ms(m->idle_timeout_ms).text);
 	else if (a->error == -ETIMEDOUT)
 		turn_fail(t, "ProviderTimeout", "the answer took longer than %s",
 			  phrase_of_ms(m->total_timeout_ms).text);
 	else if (a->error == -EMSGSIZE)
-		turn_fail_garbage(t, "an answer that is too large");
+		turn_fail_garbage(t, "the answer is too large");
 	else if (a->error == 0 && t->body == BODY_UNKNOWN)
-		turn_fail(t, "ProviderError", "the provider answered with nothing");
+		turn_fail(t, "ProviderError", "the provider sent an empty response");
 	else if (a->error == 0 && t->n_events == 0)
-		turn_fail_garbage(t, "no stream of events");
+		turn_fail_garbage(t, "not an event stream");
 	else
-		turn_fail(t, "ProviderError", "the answer stopped in the middle");
+		turn_fail(t, "ProviderError", "the connection closed in the middle of the answer");
 }
 
 void answer_end(struct agent_turn *t, const struct http_answer *a)

@@ -221,7 +221,7 @@ static int read_block(struct agent_turn *t, int64_t index, const struct value *b
 	struct text type = value_text(value_find(block, "type"));
 
 	if (!type.data)
-		return turn_fail_garbage(t, "a content block without a type");
+		return turn_fail_garbage(t, "a content block has no type");
 	if (text_is(type, "text"))
 		return reply_text(t, value_text(value_find(block, "text")));
 	if (text_is(type, "tool_use"))
@@ -236,11 +236,11 @@ static int read_delta(struct agent_turn *t, int64_t index, const struct value *d
 	struct draft *d;
 
 	if (!type.data)
-		return turn_fail_garbage(t, "a delta without a type");
+		return turn_fail_garbage(t, "a delta has no type");
 	if (text_is(type, "text_delta")) {
 		piece = value_text(value_find(delta, "text"));
 		return piece.data ? reply_text(t, piece)
-				  : turn_fail_garbage(t, "content that is no text");
+				  : turn_fail_garbage(t, "the content is not text");
 	}
 	if (!text_is(type, "input_json_delta"))
 		return 0;
@@ -258,7 +258,7 @@ static int on_event(struct agent_turn *t, const struct value *event)
 	int64_t index = -1;
 
 	if (!type.data)
-		return turn_fail_garbage(t, "an event without a type");
+		return turn_fail_garbage(t, "an event has no type");
 	value_int(value_find(event, "index"), &index);
 	if (text_is(type, "content_block_delta"))
 		return read_delta(t, index, value_find(event, "delta"));
@@ -284,7 +284,7 @@ static int on_whole(struct agent_turn *t, const struct value *answer)
 	int r = 0;
 
 	if (!content || content->kind != VALUE_ARRAY)
-		return turn_fail_garbage(t, "an object without content");
+		return turn_fail_garbage(t, "the response has no content");
 	read_usage(&t->reply.usage, value_find(answer, "usage"));
 	read_reason(&t->reply, value_find(answer, "stop_reason"));
 	for (const struct value *block = content->first; block && r == 0; block = block->next)

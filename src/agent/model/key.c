@@ -192,7 +192,7 @@ static void on_exit_of_command(void *arg, int status, int signal)
 		refuse(&why, REFUSE_UNAVAILABLE, "agent '%s': the key command ended with %s %d",
 		       k->agent, status < 0 ? "signal" : "status", status < 0 ? signal : status);
 	else if (!take_printed(k))
-		no_key(k, &why, "what the key command printed", "");
+		no_key(k, &why, "the output of the key command", "");
 	else
 		k->taken_ms = loop_now_ms(k->loop);
 	end_command(k);

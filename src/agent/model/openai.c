@@ -174,7 +174,7 @@ static int read_content(struct agent_turn *t, const struct value *content)
 	if (content->kind == VALUE_STRING)
 		return reply_text(t, value_text(content));
 	if (content->kind != VALUE_ARRAY)
-		return turn_fail_garbage(t, "content that is no text");
+		return turn_fail_garbage(t, "the content is not text");
 	for (const struct value *part = content->first; part && r == 0; part = part->next) {
 		struct text text = value_text(value_find(part, "text"));
 
@@ -233,10 +233,10 @@ static int read_calls(struct agent_turn *t, const struct value *calls)
 	if (is_absent(calls))
 		return 0;
 	if (calls->kind != VALUE_ARRAY)
-		return turn_fail_garbage(t, "tool calls that are no list");
+		return turn_fail_garbage(t, "the tool calls are not a list");
 	for (const struct value *call = calls->first; call && r == 0; call = call->next) {
 		if (call->kind != VALUE_OBJECT)
-			return turn_fail_garbage(t, "a tool call that is no object");
+			return turn_fail_garbage(t, "a tool call is not an object");
 		r = read_call(t, call);
 	}
 	return r;
@@ -270,7 +270,7 @@ static int read_choice(struct agent_turn *t, const struct value *choice, const c
 	int r = 0;
 
 	if (choice->kind != VALUE_OBJECT || (!is_absent(delta) && delta->kind != VALUE_OBJECT))
-		return turn_fail_garbage(t, "a choice of another shape");
+		return turn_fail_garbage(t, "a choice has an unexpected format");
 	/* Before the text, which may make the sink cancel. */
 	read_reason(&t->reply, value_find(choice, "finish_reason"));
 	if (!is_absent(delta)) {
@@ -301,11 +301,11 @@ static int read_completion(struct agent_turn *t, const struct value *v, const ch
 	if (!is_absent(usage))
 		read_usage(&t->reply.usage, usage);
 	if (is_absent(choices) && is_absent(usage))
-		return turn_fail_garbage(t, "an object without choices");
+		return turn_fail_garbage(t, "the response has no choices");
 	if (is_absent(choices))
 		return 0;
 	if (choices->kind != VALUE_ARRAY)
-		return turn_fail_garbage(t, "choices that are no list");
+		return turn_fail_garbage(t, "the choices are not a list");
 	choice = first_choice(choices);
 	return choice ? read_choice(t, choice, member) : 0;
 }
@@ -320,7 +320,7 @@ static int on_whole(struct agent_turn *t, const struct value *answer)
 	const struct value *choices = value_find(answer, "choices");
 
 	if (!choices || choices->kind != VALUE_ARRAY || !first_choice(choices))
-		return turn_fail_garbage(t, "an object without choices");
+		return turn_fail_garbage(t, "the response has no choices");
 	return read_completion(t, answer, "message");
 }
 

@@ -99,7 +99,7 @@ int turn_fail(struct agent_turn *t, const char *type, const char *format, ...)
 
 int turn_fail_garbage(struct agent_turn *t, const char *what)
 {
-	return turn_fail(t, "ProviderError", "the provider sent garbage: %s", what);
+	return turn_fail(t, "ProviderError", "the provider sent an invalid response: %s", what);
 }
 
 /* ---- what the provider says ---- */

@@ -10,7 +10,7 @@
 
 static int no_memory(struct agent_turn *t)
 {
-	return turn_fail(t, "ProviderError", "no memory is left for the answer");
+	return turn_fail(t, "ProviderError", "out of memory for the answer");
 }
 
 void reply_init(struct reply *r)
@@ -55,7 +55,7 @@ static int take(struct agent_turn *t, char **to, struct text from)
 	if (*to || from.len == 0)
 		return 0;
 	if (from.len > MODEL_ID_MAX || memchr(from.data, '\0', from.len))
-		return turn_fail_garbage(t, "a tool call with a name or an id of no use");
+		return turn_fail_garbage(t, "a tool call has an invalid name or id");
 	*to = strndup(from.data, from.len);
 	return *to ? 0 : no_memory(t);
 }
@@ -110,7 +110,7 @@ int reply_arguments(struct agent_turn *t, struct draft *d, struct text piece)
 {
 	t->reply.n_arguments += piece.len;
 	if (t->reply.n_arguments > MODEL_ARGUMENTS_MAX)
-		return turn_fail_garbage(t, "tool calls that are too large");
+		return turn_fail_garbage(t, "the tool calls are too large");
 	buf_add(&d->arguments, piece.data, piece.len);
 	return d->arguments.err == 0 ? 0 : no_memory(t);
 }
@@ -120,7 +120,7 @@ static int finish_draft(struct agent_turn *t, struct draft *d)
 	char id[UUID_LEN + 1];
 
 	if (!d->name)
-		return turn_fail_garbage(t, "a tool call without a name");
+		return turn_fail_garbage(t, "a tool call has no name");
 	if (d->arguments.len == 0)
 		buf_add_str(&d->arguments, "{}");
 	if (!d->id && (uuid4(id) != 0 || asprintf(&d->id, "call_%s", id) < 0))

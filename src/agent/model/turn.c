@@ -197,13 +197,14 @@ static void fail_unreached(struct agent_turn *t, const struct http_answer *a)
 			  phrase_of_ms(a->idle ? m->idle_timeout_ms : m->connect_timeout_ms).text,
 			  how_often(t).text);
 	else if (a->error == -ETIMEDOUT)
-		turn_fail(t, "ProviderTimeout", "nothing came from the provider for %s",
+		turn_fail(t, "ProviderTimeout", "no data from the provider for %s",
 			  phrase_of_ms(a->idle ? m->idle_timeout_ms : m->total_timeout_ms).text);
 	else if (!a->connected)
 		turn_fail(t, "ProviderUnavailable", "cannot reach the provider%s%s",
 			  phrase_after_colon(text_of(a->text), t->key).text, how_often(t).text);
 	else
-		turn_fail(t, "ProviderUnavailable", "the provider closed without an answer%s%s",
+		turn_fail(t, "ProviderUnavailable",
+			  "the provider closed the connection without an answer%s%s",
 			  phrase_after_colon(text_of(a->text), t->key).text, how_often(t).text);
 }
 
@@ -380,7 +381,7 @@ static void on_key(void *arg, const char *key, const struct why *why)
 	if (!key)
 		no_key(t, why->text);
 	else if (take_key(t, key) != 0)
-		no_key(t, "no memory is left for the key");
+		no_key(t, "out of memory for the key");
 }
 
 /* A newer key, after the first was refused. */
@@ -394,7 +395,7 @@ static void ask_for_key(struct agent_turn *t)
 	if (r != 0)
 		no_key(t, r > 0 ? why.text : strerror(-r));
 	else if (key && take_key(t, key) != 0)
-		no_key(t, "no memory is left for the key");
+		no_key(t, "out of memory for the key");
 }
 
 /* ---- start ---- */

@@ -114,7 +114,7 @@ int notifier_check_url(const char *url, struct why *why)
 	    strlen(url) < NOTIFIER_URL_MAX - 200)
 		return 0;
 	return refuse(why, REFUSE_PARAMS,
-		      "the notifier's URL must be http://HOST[:PORT][/PATH] or https://…");
+		      "notifier URL must be http://HOST[:PORT][/PATH] or https://…");
 }
 
 /* ---- one request ---- */
@@ -174,7 +174,7 @@ struct notice_sent notifier_outcome(const struct notifier *n, const struct http_
 	} else if (a->status < 200 || a->status > 299) {
 		s.error = -EPROTO;
 		s.passing = a->status >= 500 || a->status == 408 || a->status == 429;
-		snprintf(s.text, sizeof(s.text), "it answered %d", a->status);
+		snprintf(s.text, sizeof(s.text), "the server returned HTTP %d", a->status);
 	}
 	notifier_scrub(s.text, n->key);
 	return s;

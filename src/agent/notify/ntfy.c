@@ -184,8 +184,8 @@ static void on_end(void *arg, const struct http_answer *a)
 		start(&f->base);
 		return;
 	}
-	snprintf(text, sizeof(text), "reading answers: %s",
-		 how.error ? how.text : "the stream ended");
+	snprintf(text, sizeof(text), "cannot read replies: %s",
+		 how.error ? how.text : "reply stream ended");
 	notifier_scrub(text, f->reply_topic);
 	notifier_reading_failed(&f->base, text, a->retry_ms);
 }

@@ -159,7 +159,7 @@ static void read_sent(const struct telegram *t, const struct value *tree, struct
 		read_error(t, tree, sent);
 	} else if (!is_ok(tree)) {
 		sent->error = -EBADMSG;
-		snprintf(sent->text, sizeof(sent->text), "its answer is not Telegram's");
+		snprintf(sent->text, sizeof(sent->text), "invalid response from Telegram");
 	} else if (value_int(value_find(value_find(tree, "result"), "message_id"), &id)) {
 		snprintf(sent->ref, sizeof(sent->ref), "%lld", (long long)id);
 	} else {
@@ -348,8 +348,8 @@ static void on_updates(void *arg, const struct http_answer *a)
 		start(&t->base);
 	} else {
 		read_error(t, tree, &how);
-		snprintf(text, sizeof(text), "reading answers: %s",
-			 how.text[0] ? how.text : "the answer is not Telegram's");
+		snprintf(text, sizeof(text), "cannot read replies: %s",
+			 how.text[0] ? how.text : "invalid response from Telegram");
 		notifier_reading_failed(&t->base, text, how.retry_ms);
 	}
 	arena_done(&arena);

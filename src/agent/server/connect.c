@@ -76,18 +76,19 @@ void server_fail(struct agent_server *s, enum agent_server_fault fault, const ch
 static void fail_answer(struct agent_server *s, const struct http_answer *a)
 {
 	if (a->status == 401 || a->status == 403)
-		server_fail(s, AGENT_SERVER_LOCKED, "it %s password (HTTP %d)",
-			    s->password_env[0] || s->password_file[0] ? "refuses the" : "wants a",
+		server_fail(s, AGENT_SERVER_LOCKED, "the server %s password (HTTP %d)",
+			    s->password_env[0] || s->password_file[0] ? "rejects the"
+								      : "requires a",
 			    a->status);
 	else if (a->error != 0 && s->trouble[0])
 		server_fail(s, AGENT_SERVER_WRONG, "%s", s->trouble);
 	else if (a->status != 0 && a->status != 200)
-		server_fail(s, AGENT_SERVER_WRONG, "it answers HTTP %d; is it %s?", a->status,
-			    s->ops->word);
+		server_fail(s, AGENT_SERVER_WRONG, "the server returned HTTP %d; is it %s?",
+			    a->status, s->ops->word);
 	else if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
-		server_fail(s, AGENT_SERVER_GONE, "it has closed the connection");
+		server_fail(s, AGENT_SERVER_GONE, "the server closed the connection");
 }
 
 /* ---- requests ---- */
@@ -201,8 +202,8 @@ static int on_event(void *arg, const struct sse_event *event)
 	r = s->ops->read_event(&s->arena, event->data, &s->sink, &why);
 	server_say_skipped(s);
 	if (r > 0)
-		snprintf(s->trouble, sizeof(s->trouble), "it sends what is no event of %s: %.120s",
-			 s->ops->word, why.text);
+		snprintf(s->trouble, sizeof(s->trouble), "not an event of %s: %.120s", s->ops->word,
+			 why.text);
 	if (r != 0)
 		return r > 0 ? -EPROTO : r;
 	if (!s->speaks) {
@@ -273,7 +274,7 @@ static void on_probed(void *arg, const struct http_answer *a)
 	s->probe = NULL;
 	if (peer.known && peer.other)
 		server_fail(s, AGENT_SERVER_WRONG,
-			    "user %u has its port, and is not told the password",
+			    "user %u listens at its port; no password was sent",
 			    (unsigned)peer.uid);
 	else if (a->error == 0 && (a->status == 200 || a->status == 401))
 		open_stream(s);

@@ -119,9 +119,8 @@ static bool failed(struct agent_server *s, const struct http_answer *a)
 	if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
-		server_fail(s, AGENT_SERVER_WRONG,
-			    "it answers HTTP %d where it should list; is it %s?", a->status,
-			    s->ops->word);
+		server_fail(s, AGENT_SERVER_WRONG, "a list request returned HTTP %d; is it %s?",
+			    a->status, s->ops->word);
 	return true;
 }
 
@@ -158,7 +157,7 @@ static void on_list(void *arg, const struct http_answer *a)
 			      (struct text) {.data = f->path, .len = f->len}, &s->sink, &why);
 	server_say_skipped(s);
 	if (r != 0) {
-		server_fail(s, AGENT_SERVER_WRONG, "its %s cannot be read: %.120s",
+		server_fail(s, AGENT_SERVER_WRONG, "cannot read its %s: %.120s",
 			    s->ops->lists[s->which], r > 0 ? why.text : strerror(-r));
 		return;
 	}
@@ -196,7 +195,7 @@ static void on_home(void *arg, const struct http_answer *a)
 	arena_reset(&s->arena);
 	r = s->ops->read_home(&s->arena, a->body, &folder, &why);
 	if (r != 0) {
-		server_fail(s, AGENT_SERVER_WRONG, "its %s cannot be read: %.120s", s->ops->home,
+		server_fail(s, AGENT_SERVER_WRONG, "cannot read its %s: %.120s", s->ops->home,
 			    r > 0 ? why.text : strerror(-r));
 		return;
 	}

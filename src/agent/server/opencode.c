@@ -369,7 +369,7 @@ static int read_event(struct arena *a, struct text data, struct agent_server_sin
 	type = member(payload, "type");
 	folder = member(root, "directory");
 	if (!type.data)
-		return refuse(why, REFUSE_PARSE, "an event without a type");
+		return refuse(why, REFUSE_PARSE, "an event has no type");
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
 		if (!text_is(type, events[i].type))
 			continue;

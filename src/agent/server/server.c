@@ -258,7 +258,7 @@ static void on_replied(void *arg, const struct http_answer *a)
 	else if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
-		server_fail(s, AGENT_SERVER_WRONG, "it answers HTTP %d to a reply", a->status);
+		server_fail(s, AGENT_SERVER_WRONG, "a reply returned HTTP %d", a->status);
 }
 
 int agent_server_send(struct agent_server *s, const struct agent_server_reply *reply,

@@ -44,7 +44,7 @@ static void add_reason(struct writer *w, struct value *into, const char *key)
 static void add_why(struct writer *w, struct value *into, const char *key)
 {
 	if (is(w, "expired"))
-		make_word(&w->m, into, key, "nobody answered in time");
+		make_word(&w->m, into, key, "no answer in time");
 	else
 		add_reason(w, into, key);
 }

@@ -68,7 +68,7 @@ static int add_choices(struct maker *m, const struct value *field, struct value 
 	const struct value *name = names_of(field);
 
 	if (list->len == 0 || list->len > CHOICES_MAX)
-		return refuse_form(why, "no choices, or too many");
+		return refuse_form(why, "the number of choices is out of range");
 	value_each (v, list) {
 		struct choice c = read_choice(v, name);
 
@@ -178,7 +178,7 @@ static int check(const struct value *in, struct why *why)
 	if (mode.data && !text_is(mode, "form"))
 		return refuse_form(why, "not a form");
 	if (message.len == 0 || message.len > MESSAGE_MAX)
-		return refuse_form(why, "no message, or a message that is too long");
+		return refuse_form(why, "the message is missing or too long");
 	return 0;
 }
 

@@ -44,7 +44,7 @@ static int put(struct reader *r, struct pattern_step step)
 	struct pattern_code *c = r->code;
 
 	if (c->n == PATTERN_CODE_MAX - 1) /* one is reserved for OP_FOUND */
-		return no(r, "repeats too often");
+		return no(r, "too many repetitions");
 	c->steps[c->n++] = step;
 	return 0;
 }
@@ -91,7 +91,7 @@ static int put_optional(struct reader *r, const struct pattern_step *steps, int 
 
 	for (int left = times; e == 0 && left > 0; left--) {
 		if (left * (n + 1) > PATTERN_CODE_MAX)
-			return no(r, "repeats too often");
+			return no(r, "too many repetitions");
 		e = put(r, split(1, left * (n + 1))) ?: put_copy(r, steps, n);
 	}
 	return e;
@@ -155,7 +155,7 @@ static int put_set(struct reader *r, const struct pattern_set *s)
 	struct pattern_code *c = r->code;
 
 	if (c->n_sets == PATTERN_MAX)
-		return no(r, "has too many brackets");
+		return no(r, "too many bracket expressions");
 	c->sets[c->n_sets] = *s;
 	return put(r, (struct pattern_step) {.op = OP_SET, .set = (uint16_t)c->n_sets++});
 }
@@ -215,7 +215,7 @@ static int bracket_member(struct reader *r, struct pattern_set *s, int *ret_byte
 
 	*ret_byte = (unsigned char)c;
 	if (c == '[' && r->at < r->end && strchr(":.=", *r->at))
-		return no(r, "a class like [:alpha:]");
+		return no(r, "classes such as [:alpha:] are not supported");
 	if (c != '\\')
 		return 0;
 	if (r->at == r->end)
@@ -226,7 +226,7 @@ static int bracket_member(struct reader *r, struct pattern_set *s, int *ret_byte
 		add_class(s, c);
 		*ret_byte = -1;
 	} else if (is_alnum(c) && !control_of(c)) {
-		return no(r, "an escape in brackets that is not known");
+		return no(r, "unknown escape in brackets");
 	}
 	return 0;
 }
@@ -249,7 +249,7 @@ static int bracket_range(struct reader *r, struct pattern_set *s)
 	if (e != 0 || first < 0)
 		return e;
 	if (last < first)
-		return no(r, "a range that ends before it begins");
+		return no(r, "a range ends before it begins");
 	for (int c = first; c <= last; c++)
 		set_add(s, (unsigned char)c);
 	return 0;
@@ -269,7 +269,7 @@ static int read_bracket(struct reader *r)
 	if (e != 0)
 		return e;
 	if (r->at == r->end)
-		return no(r, "a bracket is not closed");
+		return no(r, "unclosed bracket");
 	r->at++;
 	if (inverted)
 		invert(&s);
@@ -296,7 +296,7 @@ static int read_escape(struct reader *r)
 		return put_anchor(r, c == 'b' ? OP_WORD : OP_NOT_WORD);
 	if (control_of(c))
 		return put_byte(r, control_of(c));
-	return is_alnum(c) ? no(r, "an escape that is not known") : put_byte(r, c);
+	return is_alnum(c) ? no(r, "unknown escape") : put_byte(r, c);
 }
 
 /* Any byte but NUL. */
@@ -320,13 +320,13 @@ static void open_level(struct reader *r)
 static int open_group(struct reader *r)
 {
 	if (r->depth + 1 == PATTERN_DEPTH_MAX)
-		return no(r, "groups are nested too deep");
+		return no(r, "groups are nested too deeply");
 	r->depth++;
 	open_level(r);
 	if (r->at == r->end || *r->at != '?')
 		return 0;
 	if (r->end - r->at < 2 || r->at[1] != ':')
-		return no(r, "looking ahead or behind and named groups are not there");
+		return no(r, "lookahead, lookbehind and named groups are not supported");
 	r->at += 2;
 	return 0;
 }
@@ -350,7 +350,7 @@ static int close_group(struct reader *r)
 	int start = level(r)->start;
 
 	if (r->depth == 0)
-		return no(r, "a group is closed that was not opened");
+		return no(r, "unmatched closing parenthesis");
 	end_level(r);
 	r->depth--;
 	level(r)->piece = start;
@@ -393,16 +393,16 @@ static int read_braces(struct reader *r)
 	r->at += comma;
 	most = comma ? read_number(r) : least;
 	if (r->at == r->end)
-		return no(r, "a brace is not closed");
+		return no(r, "unclosed brace");
 	if (least >= PATTERN_CODE_MAX || most >= PATTERN_CODE_MAX)
-		return no(r, "repeats too often");
+		return no(r, "too many repetitions");
 	if (*r->at != '}' || (least < 0 && most < 0))
-		return no(r, "braces must have numbers in them");
+		return no(r, "braces must contain numbers");
 	r->at++;
 	if (least < 0)
 		least = 0;
 	if (most >= 0 && most < least)
-		return no(r, "repeats less often at most than at least");
+		return no(r, "the maximum repeat count is less than the minimum");
 	return repeat(r, least, most);
 }
 
@@ -464,7 +464,7 @@ int pattern_parse(struct text expression, struct pattern_code *code, struct why 
 	while (e == 0 && r.at < r.end)
 		e = read_one(&r, *r.at++);
 	if (e == 0 && r.depth > 0)
-		e = no(&r, "a group is not closed");
+		e = no(&r, "unclosed group");
 	if (e != 0)
 		return e;
 	end_level(&r);

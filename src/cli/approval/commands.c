@@ -249,8 +249,8 @@ const struct command approval_commands[] = {
 	 "Reads the hook's JSON from stdin, waits for the decision and prints it in the format of "
 	 "that agent: PreToolUse and PermissionRequest of Claude Code and Codex, BeforeTool of "
 	 "Gemini, preToolUse of Cursor and Copilot, or {\"tool_name\", \"tool_input\"}. If koined "
-	 "cannot be reached or nobody answers in time, the agent asks by itself; Gemini cannot, so "
-	 "on timeout its call is denied. For Claude Code's SessionStart and UserPromptSubmit it "
+	 "cannot be reached or no answer arrives in time, the agent uses its own dialog; Gemini "
+	 "cannot, so its call is denied. For Claude Code's SessionStart and UserPromptSubmit it "
 	 "prints relevant memories. The exit code is 0. `koine connect` sets up hooks. See "
 	 "koine-hook(1).\n",
 	 cmd_hook, NULL, hook_options, OWN,

@@ -25,10 +25,10 @@ static void draw_head(const struct inbox *in, struct canvas *c, unsigned row)
 	else if (n == 0)
 		snprintf(head, sizeof(head), "no pending approvals");
 	else if (all > (int64_t)n)
-		snprintf(head, sizeof(head), "%lld wait, the oldest %zu of them here",
-			 (long long)all, n);
+		snprintf(head, sizeof(head), "%lld pending, showing the oldest %zu", (long long)all,
+			 n);
 	else
-		snprintf(head, sizeof(head), "%zu %s", n, n == 1 ? "waits" : "wait");
+		snprintf(head, sizeof(head), "%zu pending", n);
 	canvas_row(c, row);
 	canvas_style(c, c->color ? STYLE_BOLD : STYLE_PLAIN);
 	canvas_print_str(c, head);

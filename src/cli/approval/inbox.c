@@ -198,13 +198,13 @@ static void on_decided(void *arg, int result, const struct koine_answer *a)
 	in->stale = true;
 	if (live_is_loss(result, a)) {
 		live_lost(in->live);
-		note(in, "the connection was lost; whether that was decided, the list will tell");
+		note(in, "lost connection to koined; check the list for the result");
 	} else if (result == 0) {
 		in->step_on = true;
 		in->mode = INBOX_LIST;
 		note_end(in, "", koine_answer_result(a));
 	} else if (approval_quicker(a)) {
-		note_end(in, "it is decided already: ", approval_quicker(a));
+		note_end(in, "already decided: ", approval_quicker(a));
 	} else {
 		snprintf(said, sizeof(said), "%.*s", TEXT_ARGS(talk_error(a)));
 		note(in, said);
@@ -238,10 +238,10 @@ static void act(struct inbox *in, int key)
 	const struct koine_value *a = selected_row(in, &at);
 
 	if (!a) {
-		note(in, in->mode == INBOX_VIEW ? "it is decided already"
+		note(in, in->mode == INBOX_VIEW ? "already decided"
 			 : koine_value_first(inbox_list(in))
-				 ? "none is selected: j or k selects one"
-				 : "there is none");
+				 ? "no request selected; press j or k to select one"
+				 : "no pending approvals");
 		return;
 	}
 	if (!in->live->here) {
@@ -251,15 +251,15 @@ static void act(struct inbox *in, int key)
 	if (key == 'r' && approval_is_question(a))
 		begin_line(in, "respond");
 	else if (key == 'r')
-		note(in, "this is not a question: a approves, d denies");
+		note(in, "this is not a question: press a to approve or d to deny");
 	else if (approval_is_question(a))
-		note(in, "this is a question: r answers it");
+		note(in, "this is a question: press r");
 	else if (key == 'd')
 		begin_line(in, "deny");
 	else if (key == 'g' && member_string(a, "session_id").len == 0)
-		note(in, "it belongs to no session: koine approve --grant always would do");
+		note(in, "this request has no session; use koine approve --grant always");
 	else if (comes_too_soon(in))
-		note(in, "this one has just come: look at it, then press again");
+		note(in, "this request is new: read it, then press the key again");
 	else
 		decide(in, "approve", none, key == 'g');
 }
@@ -273,12 +273,12 @@ static void on_got(void *arg, int result, const struct koine_answer *a)
 	if (in->live->screen.leave)
 		return;
 	if (result != 0) {
-		note(in, "it is gone");
+		note(in, "the request was withdrawn");
 		in->stale = true;
 		return;
 	}
 	if (view_fill(&in->view, koine_answer_result(a)) != 0) {
-		note(in, "it is too large to be shown");
+		note(in, "the request is too large to show");
 		return;
 	}
 	in->view_columns = 0;
@@ -364,7 +364,7 @@ static void end_line(struct inbox *in)
 
 	in->mode = in->mode_before;
 	if (typed.len == 0)
-		note(in, "without words it stays as it is");
+		note(in, "empty; nothing was sent");
 	else if (!in->live->here)
 		note(in, "lost connection to koined");
 	else

@@ -28,7 +28,7 @@ static int folder_of(const struct cli *cli, char folder[PATH_MAX])
 void automation_print_left_out(FILE *to, int64_t n)
 {
 	if (n > 0)
-		fprintf(to, "%lld rule%s left out: see project.rules in koine.conf(5)\n",
+		fprintf(to, "%lld rule%s omitted (limit: [project] rules in koine.conf(5))\n",
 			(long long)n, n == 1 ? " is" : "s are");
 }
 
@@ -104,7 +104,7 @@ static void print_rules(const struct koine_value *rules)
 		print_members("when", koine_value_get(r, "trigger"));
 		print_members("does", koine_value_get(r, "action"));
 		if (member_flag(r, "forbidden"))
-			puts("  forbidden by project.webhooks of koine.conf");
+			puts("  forbidden by [project] webhooks in koine.conf");
 	}
 }
 

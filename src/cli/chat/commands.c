@@ -28,7 +28,7 @@ static int check_purge(const struct cli *cli)
 	}
 	for (int i = 1; i < cli->n_args; i++) {
 		if (!chat_read_count(cli->args[i], &number)) {
-			complain("invalid number '%s' of an ended conversation", cli->args[i]);
+			complain("invalid ended conversation number '%s'", cli->args[i]);
 			return EX_USAGE;
 		}
 	}

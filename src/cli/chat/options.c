@@ -46,7 +46,7 @@ bool chat_check_name(const char *name)
 	{"--conversation", "-c", "NAME", help, option_word, AT(conversation), \
 		.completes = COMPLETES_CONVERSATION}
 #define AGENT \
-	{"--agent", "-a", "NAME", "let this agent answer; default: the agent of the conversation", option_word, AT(agent), \
+	{"--agent", "-a", "NAME", "use this agent; default: the agent of the conversation", option_word, AT(agent), \
 		.completes = COMPLETES_AGENT}
 #define WHO \
 	{"--user", NULL, "USER", "use memories of USER; default: ASH_USER_ID", option_name, \

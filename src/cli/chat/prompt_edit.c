@@ -89,7 +89,7 @@ struct prompt *prompt_new(void)
 	el_set(p->edit, EL_EDITOR, "emacs");
 	el_set(p->edit, EL_HIST, history, p->history);
 	/* libedit's narrow variant of this makes copies that nobody frees. */
-	el_wset(p->edit, EL_ADDFN, L"koine-interrupt", L"forget the line", on_interrupt);
+	el_wset(p->edit, EL_ADDFN, L"koine-interrupt", L"discard the line", on_interrupt);
 	el_set(p->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
 	el_source(p->edit, NULL);
 	/* Set this after the user's own bindings: while a line is typed, Ctrl-C is a key, not a

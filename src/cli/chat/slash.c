@@ -57,11 +57,11 @@ static int slash_agent(struct turn *t, const char *arg)
 
 	if (arg[0] == '\0') {
 		t->agent = NULL;
-		puts("The conversation's own agent answers from now on.");
+		puts("Using the conversation's own agent.");
 		return 0;
 	}
 	if (strlen(arg) > CHAT_NAME_BYTES) {
-		complain("an agent's name has at most %d bytes", CHAT_NAME_BYTES);
+		complain("the agent name must have at most %d bytes", CHAT_NAME_BYTES);
 		return 0;
 	}
 	r = chat_find_agent(t->cli, arg);
@@ -69,7 +69,7 @@ static int slash_agent(struct turn *t, const char *arg)
 		return r;
 	memcpy(t->agent_name, arg, strlen(arg) + 1);
 	t->agent = t->agent_name;
-	printf("%s answers from now on.\n", t->agent);
+	printf("Using agent %s.\n", t->agent);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ static const struct slash slashes[] = {
 	{"history", "[N]", "Same as /messages", slash_messages},
 	{"compact", "", "Replace old messages with a summary", slash_compact},
 	{"agents", "", "List agents", slash_agents},
-	{"agent", "[NAME]", "Choose the agent; without NAME the conversation's own", slash_agent},
+	{"agent", "[NAME]", "Select an agent; without NAME, the conversation's own", slash_agent},
 	{"conversations", "", "List conversations", slash_conversations},
 	{"new", "[NAME]", "Switch to another conversation, new or existing", slash_new},
 	{"quit", "", "Quit, like Ctrl-D", NULL},

@@ -100,12 +100,12 @@ void turn_tell_plain(const struct turn *t)
 	const char *host = address + strlen("http:");
 
 	if (strncmp(address, "http:", 5) != 0) {
-		complain("this server has one conversation");
+		complain("this server has only one conversation");
 		return;
 	}
 	host += strspn(host, "/");
-	complain("this server has one conversation at each address; others that exist are at "
-		 "--url http://%.*s/agent/NAME",
+	complain("this server has one conversation per address; use --url http://%.*s/agent/NAME "
+		 "for another one",
 		 (int)strcspn(host, "/"), host);
 }
 
@@ -265,7 +265,7 @@ int turn_ask(struct turn *t, struct text content)
 	int r;
 
 	if (bad < content.len) {
-		complain("the text is not UTF-8: byte %zu of it is 0x%02x", bad + 1,
+		complain("the text is not UTF-8: byte %zu is 0x%02x", bad + 1,
 			 (unsigned char)content.data[bad]);
 		return EX_DATAERR;
 	}

@@ -29,7 +29,7 @@ int connect_project(const struct connect_options *o, char folder[PATH_MAX], cons
 		return 0;
 	if (!realpath(o->project, folder) || stat(folder, &st) != 0 || !S_ISDIR(st.st_mode)) {
 		complain("--project %s: %s", o->project,
-			 errno != 0 ? strerror(errno) : "it is no folder");
+			 errno != 0 ? strerror(errno) : "not a folder");
 		return EX_NOINPUT;
 	}
 	if (getenv("HOME") && realpath(getenv("HOME"), home) && strcmp(home, folder) == 0) {
@@ -168,8 +168,7 @@ static void print_summary(const struct plan *p)
 		return;
 	}
 	if (has_ours(p))
-		printf("This brings koine's part of the settings of %s up to date",
-		       p->agent->title);
+		printf("This updates koine's part of the settings of %s", p->agent->title);
 	else
 		printf("This adds koine mcp to %s as an MCP server (memory, tasks, questions to "
 		       "you)",
@@ -215,7 +214,7 @@ static void say_whether_koined_runs(struct cli *cli, const struct plan *p)
 	if (option_means_own_daemon(cli))
 		puts("koined is not running. Start it: koine daemon start");
 	else
-		printf("koined is not running: there is no answer at %s.\n", cli->address);
+		printf("koined is not running: no answer at %s.\n", cli->address);
 }
 
 /* What is left to do by hand; NULL: nothing. */
@@ -237,12 +236,13 @@ static void say_what_was_done(const struct plan *p)
 			continue;
 		printf("%s %s", f->removes ? "removed" : "wrote", f->target.path);
 		if (f->backs_up && f->target.exists)
-			printf(" (as it was: %s)", f->target.backup);
+			printf(" (backup: %s)", f->target.backup);
 		putchar('\n');
 		hooks |= f->has_hooks;
 	}
 	if (!p->agent->measured)
-		printf("This follows the documentation of %s; it was not tested.\n",
+		printf("These settings follow the documentation of %s; koine was not tested with "
+		       "it.\n",
 		       p->agent->title);
 	if (note_of(p, hooks))
 		printf("%s\n", note_of(p, hooks));
@@ -321,11 +321,11 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 	if (!o->http || o->undo)
 		return 0;
 	if (p->project) {
-		complain("--http writes a token, which is not for the files of a project");
+		complain("--http writes a token; use it without --project");
 		return EX_USAGE;
 	}
 	if (!p->agent->posts) {
-		complain("%s has no hooks by HTTP", p->agent->title);
+		complain("%s does not support HTTP hooks", p->agent->title);
 		return EX_USAGE;
 	}
 	r = door_find(cli, false, door);

@@ -41,8 +41,7 @@ int json_place_find(const struct json_file *f, const struct edit *e, struct json
 	p.n_keys = edit_keys(e, p.keys);
 	while (p.depth < p.n_keys) {
 		if (koine_value_kind(p.at) != KOINE_OBJECT)
-			return json_place_refuse(f, &p, "is already something else, no object",
-						 why);
+			return json_place_refuse(f, &p, "is not an object", why);
 		r = json_file_member(f, p.at, p.keys[p.depth], &next, why);
 		if (r != 0)
 			return r;
@@ -53,7 +52,7 @@ int json_place_find(const struct json_file *f, const struct edit *e, struct json
 		p.depth++;
 	}
 	if (p.depth == p.n_keys && e->kind == EDIT_ELEMENT && koine_value_kind(p.at) != KOINE_ARRAY)
-		return json_place_refuse(f, &p, "is already something else, no list", why);
+		return json_place_refuse(f, &p, "is not a list", why);
 	*ret_place = p;
 	return 0;
 }
@@ -152,7 +151,7 @@ static int put_member(const struct json_file *f, const struct json_place *p,
 		return copy(f->text, out);
 	if (koine_value_kind(p->at) == KOINE_OBJECT && ours_is(p->at, &mixed))
 		return mend(f, p->at, value, out, why);
-	return json_place_refuse(f, p, "is already something else", why);
+	return json_place_refuse(f, p, "already has another value", why);
 }
 
 static int put_element(const struct json_file *f, const struct json_place *p,
@@ -430,10 +429,10 @@ static int take_element(const struct json_file *f, struct json_place *p,
 		if (!mixed || has_equal(before, v))
 			continue;
 		p->at = v;
-		return json_place_refuse(f, p,
-					 "has koine's hook beside another in one group: "
-					 "take it out by hand",
-					 why);
+		return json_place_refuse(
+			f, p,
+			"has koine's hook and another hook in one group: remove koine's by hand",
+			why);
 	}
 	return prune(f, p, s, out);
 }

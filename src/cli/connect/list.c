@@ -120,7 +120,7 @@ static int print_table(const struct cli *cli, const struct seen *seen, const str
 	unsigned found = 0;
 
 	for (unsigned i = 0; i < 5; i++)
-		table_cell_str(t, (const char *[]) {"AGENT", "NAME", "CONNECTED", "KNOWN BY",
+		table_cell_str(t, (const char *[]) {"AGENT", "NAME", "CONNECTED", "BASED ON",
 						    "VERSION"}[i]);
 	for (unsigned i = 0; i < n; i++) {
 		if (!probes[i].program[0] && !seen[i].has_folder && seen[i].state == STATE_NO)
@@ -130,9 +130,9 @@ static int print_table(const struct cli *cli, const struct seen *seen, const str
 		table_cell_str(t, seen[i].agent->title);
 		table_cell_color(t, text_of(state_words[seen[i].state]),
 				 state_color(seen[i].state));
-		table_cell_str(t, seen[i].agent->measured ? "trial" : "documents");
+		table_cell_str(t, seen[i].agent->measured ? "tests" : "documentation");
 		table_cell_str(t, probes[i].version[0]   ? probes[i].version
-				  : probes[i].program[0] ? "(says nothing)"
+				  : probes[i].program[0] ? "(unknown)"
 							 : "(not in PATH)");
 	}
 	if (found > 0)

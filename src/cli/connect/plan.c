@@ -260,13 +260,13 @@ int plan_make(const struct cli *cli, struct plan *p)
 		struct plan_file *f = &p->files[p->n];
 
 		if (p->project && !p->agent->files[i].project) {
-			complain("%s has no file for a project that its documentation names",
+			complain("%s does not document a settings file for projects",
 				 p->agent->title);
 			return EX_USAGE;
 		}
 		f->row = &p->agent->files[i];
 		if (!find_place(p, f->row, path, base)) {
-			complain("HOME must be the path of a folder");
+			complain("HOME must be an absolute path");
 			return EX_USAGE;
 		}
 		p->n++;

@@ -13,7 +13,7 @@
 
 /* The backup of a file that koine connect has made. */
 static const struct text made =
-	TEXT("koine connect made this file; koine connect --undo removes it.\n");
+	TEXT("koine connect created this file; koine connect --undo removes it.\n");
 
 enum { OLDER_BACKUPS_MAX = 1000 };
 
@@ -67,9 +67,9 @@ static int resolve(struct target *t, struct why *why)
 		return 0;
 	}
 	if (errno != ENOENT)
-		return refuse_errno("cannot be reached", why);
+		return refuse_errno("cannot be accessed", why);
 	if (resolve_folder(t->path, folder, rest) != 0)
-		return refuse_errno("its folder cannot be reached", why);
+		return refuse_errno("cannot access its folder", why);
 	if (strlen(folder) + strlen(rest) >= PATH_MAX)
 		return refuse(why, REFUSE_PARAMS, "the path is too long");
 	stpcpy(stpcpy(t->real, folder), rest);
@@ -96,10 +96,10 @@ static int check_file(const struct stat *st, struct why *why)
 	if (!S_ISREG(st->st_mode))
 		return refuse(why, REFUSE_FORBIDDEN, "not a regular file");
 	if (st->st_uid != geteuid())
-		return refuse(why, REFUSE_FORBIDDEN, "it belongs to user %lu, not to you",
+		return refuse(why, REFUSE_FORBIDDEN, "the file belongs to user %lu, not to you",
 			      (unsigned long)st->st_uid);
 	if (!(st->st_mode & S_IWUSR))
-		return refuse(why, REFUSE_FORBIDDEN, "it is read-only");
+		return refuse(why, REFUSE_FORBIDDEN, "the file is read-only");
 	return 0;
 }
 
@@ -109,9 +109,9 @@ static int read_file(const char *path, struct buf *out, struct stat *ret_st, str
 	int r;
 
 	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : refuse_errno("it cannot be read", why);
+		return errno == ENOENT ? -ENOENT : refuse_errno("cannot read the file", why);
 	if (fstat(fd, ret_st) != 0)
-		return refuse_errno("it cannot be read", why);
+		return refuse_errno("cannot read the file", why);
 	r = check_file(ret_st, why);
 	if (r != 0)
 		return r;
@@ -119,7 +119,7 @@ static int read_file(const char *path, struct buf *out, struct stat *ret_st, str
 	if (r == -EFBIG || r == -EMSGSIZE)
 		return refuse(why, REFUSE_TOO_LARGE, "larger than %d bytes", EDIT_FILE_MAX);
 	errno = -r;
-	return r == 0 ? 0 : refuse_errno("it cannot be read", why);
+	return r == 0 ? 0 : refuse_errno("cannot read the file", why);
 }
 
 static int read_both(struct target *t, struct why *why)
@@ -136,7 +136,7 @@ static int read_both(struct target *t, struct why *why)
 	if (t->was_made)
 		buf_clear(&t->before);
 	if (r > 0)
-		return refuse(why, REFUSE_FORBIDDEN, "its backup %s cannot be used",
+		return refuse(why, REFUSE_FORBIDDEN, "cannot use its backup %s",
 			      text_base_name(text_of(t->backup)).data);
 	return r == -ENOENT ? 0 : r;
 }
@@ -179,7 +179,7 @@ static int make_folders(const struct target *t, struct why *why)
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, t->is_shared ? 0777 : 0700) != 0 && errno != EEXIST)
-			return refuse_errno("its folder cannot be made", why);
+			return refuse_errno("cannot create its folder", why);
 		*slash = '/';
 	}
 	return 0;
@@ -230,7 +230,8 @@ static int check_unchanged(const struct target *t, struct why *why)
 	if ((r == 0) != t->exists ||
 	    (t->exists && (st.st_ino != t->was.st_ino || st.st_dev != t->was.st_dev ||
 			   !text_equal(buf_text(&now), buf_text(&t->text)))))
-		return refuse(why, REFUSE_CONFLICT, "it was changed in the meantime; try again");
+		return refuse(why, REFUSE_CONFLICT,
+			      "the file was changed in the meantime; try again");
 	return 0;
 }
 
@@ -245,13 +246,13 @@ static int replace(const struct target *t, const char *path, struct text text, s
 		return refuse(why, REFUSE_PARAMS, "the path is too long");
 	fd = mkostemp(temp, O_CLOEXEC);
 	if (fd < 0)
-		return refuse_errno("its folder cannot be written", why);
+		return refuse_errno("cannot write to its folder", why);
 	r = fill(fd, t, text);
 	close(fd);
 	errno = -r;
-	r = r == 0 ? check_unchanged(t, why) : refuse_errno("it cannot be written", why);
+	r = r == 0 ? check_unchanged(t, why) : refuse_errno("cannot write the file", why);
 	if (r == 0 && rename(temp, path) != 0)
-		r = refuse_errno("it cannot be replaced", why);
+		r = refuse_errno("cannot replace the file", why);
 	if (r != 0)
 		unlink(temp);
 	else
@@ -277,7 +278,7 @@ int target_keep_backup(const struct target *t, struct why *why)
 		if (errno != EEXIST)
 			break;
 	}
-	return refuse_errno("its older backup cannot be kept", why);
+	return refuse_errno("cannot keep its older backup", why);
 }
 
 int target_back_up(const struct target *t, struct why *why)
@@ -294,6 +295,6 @@ int target_remove(const struct target *t, struct why *why)
 	int r = check_unchanged(t, why);
 
 	if (r == 0 && unlink(t->real) != 0)
-		r = refuse_errno("it cannot be removed", why);
+		r = refuse_errno("cannot remove the file", why);
 	return r;
 }

@@ -60,8 +60,8 @@ static int check_item(const struct toml_item *item, const struct table *t, struc
 	switch (item->kind) {
 	case TOML_KEY:
 		if (is_above)
-			return refuse_place(
-				item, t, "is already something else, or in an inline table", why);
+			return refuse_place(item, t, "has another value, or is in an inline table",
+					    why);
 		if (is_below && item->header < t->path.n)
 			return refuse_place(item, t, "is written with dotted keys", why);
 		return 0;
@@ -175,7 +175,7 @@ static int find_key(const struct toml_file *f, const struct table *t, struct tex
 		if (!is_key_of(i, t, key))
 			continue;
 		if (*ret_item)
-			return refuse_place(i, t, "has a key twice", why);
+			return refuse_place(i, t, "has a duplicate key", why);
 		*ret_item = i;
 	}
 	return 0;
@@ -314,7 +314,7 @@ static int put_once(struct text file, const struct edit *e, const struct koine_v
 	if (r == 0 && !t.header)
 		r = append_table(&f, &t, value, out);
 	else if (r == 0 && !e->ours && !is_ours(&t))
-		r = refuse_place(t.header, &t, "is already something else", why);
+		r = refuse_place(t.header, &t, "already has another value", why);
 	else if (r == 0)
 		r = mend(&f, &t, value, out, why);
 	toml_file_close(&f);

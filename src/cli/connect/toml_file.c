@@ -88,7 +88,7 @@ static int skip_long_string(struct scan *s, const char *quotes)
 			s->at++;
 		return 0;
 	}
-	return broken(s, "a string has no end");
+	return broken(s, "unterminated string");
 }
 
 static int skip_short_string(struct scan *s)
@@ -103,7 +103,7 @@ static int skip_short_string(struct scan *s)
 		if (quote == '"' && s->text.data[s->at] == '\\')
 			s->at++;
 	}
-	return broken(s, "a string has no end");
+	return broken(s, "unterminated string");
 }
 
 static int skip_string(struct scan *s)
@@ -143,7 +143,7 @@ static int read_key(struct scan *s, struct text *ret_key)
 	while (!at_end(s) && is_bare(s->text.data[s->at]))
 		s->at++;
 	*ret_key = (struct text) {.data = s->text.data + start, .len = s->at - start};
-	return s->at > start ? 0 : broken(s, "a key is missing");
+	return s->at > start ? 0 : broken(s, "missing key");
 }
 
 /* a . "b" . c, added to the path. */
@@ -186,7 +186,7 @@ static int skip_list(struct scan *s, unsigned depth)
 		if (next_is(s, ","))
 			s->at++;
 		else if (!next_is(s, "]"))
-			return broken(s, "a list has no end");
+			return broken(s, "unterminated list");
 	}
 	s->at++;
 	return 0;
@@ -223,7 +223,7 @@ static int skip_inline_table(struct scan *s, unsigned depth)
 		if (next_is(s, "}"))
 			break;
 		if (!next_is(s, ","))
-			return broken(s, "an inline table has no end");
+			return broken(s, "unterminated inline table");
 		s->at++;
 	}
 	s->at++;
@@ -245,7 +245,7 @@ static int skip_word(struct scan *s)
 			break;
 		s->at++;
 	}
-	return s->at > start ? 0 : broken(s, "a value is missing");
+	return s->at > start ? 0 : broken(s, "missing value");
 }
 
 static int skip_value(struct scan *s, unsigned depth)
@@ -269,7 +269,7 @@ static int add_item(struct scan *s, const struct toml_item *item)
 	struct toml_item *items = f->items;
 
 	if (f->n_items == ITEMS_MAX)
-		return broken(s, "it has too many keys");
+		return broken(s, "too many keys");
 	/* Doubled whenever the number is a power of two. */
 	if ((f->n_items & (f->n_items - 1)) == 0) {
 		items = realloc(items, (f->n_items > 0 ? f->n_items * 2 : 1) * sizeof(*items));
@@ -293,7 +293,7 @@ static int read_header(struct scan *s, struct toml_item *item)
 	if (r != 0)
 		return r;
 	if (!next_is(s, close))
-		return broken(s, "a header has no end");
+		return broken(s, "unterminated header");
 	s->at += strlen(close);
 	item->header = item->path.n;
 	s->header = item->path;
@@ -347,7 +347,7 @@ static int read_line(struct scan *s)
 	skip_blanks(s);
 	skip_comment(s);
 	if (!at_end(s) && !at_newline(s))
-		return broken(s, "something follows on the same line");
+		return broken(s, "unexpected text at the end of the line");
 	if (!at_end(s))
 		s->at += next_is(s, "\r") ? 2 : 1;
 	item.end = s->at;

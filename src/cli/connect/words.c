@@ -37,7 +37,7 @@ static int find_program(char path[PATH_MAX])
 	}
 	path[n] = '\0';
 	if (!text_is(text_base_name(text_of(path)), "koine")) {
-		complain("this program must be called koine, not %s", path);
+		complain("the program must be named koine, not %s", path);
 		return EX_USAGE;
 	}
 	return check_path("koine", path);
@@ -53,7 +53,7 @@ static int find_socket(const struct cli *cli, char path[PATH_MAX])
 		return EX_USAGE;
 	}
 	if (given[0] != '/' && !getcwd(folder, sizeof(folder))) {
-		complain("the folder of %s is unknown", given);
+		complain("cannot determine the folder of %s", given);
 		return EX_NOINPUT;
 	}
 	if (strlen(folder) + strlen(given) + 2 > PATH_MAX) {

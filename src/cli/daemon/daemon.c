@@ -38,7 +38,7 @@ static int cmd_reload(struct cli *cli)
 
 	if (r != 0)
 		return r;
-	call_say(cli, a, TEXT("koined"), "has read its settings again");
+	call_say(cli, a, TEXT("koined"), "has reloaded its settings");
 	row = member_first(koine_answer_result(a), "settings");
 	for (; row; row = koine_value_next(row)) {
 		if (!cli->options.json)

@@ -92,7 +92,7 @@ static int write_path(char path[PATH_MAX])
 		complain("cannot write %s: %s", path, strerror(-r));
 		return EX_CANTCREAT;
 	}
-	print_lines(stderr, "koine: left out of PATH: ", buf_text(&left));
+	print_lines(stderr, "koine: omitted from PATH: ", buf_text(&left));
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char first_line[] = "# Made by koine daemon enable, which makes it anew each time.\n";
+static const char first_line[] = "# Written by koine daemon enable, which replaces it each time.\n";
 
 /* In systemd's quotes, where '%' begins a specifier. */
 static void add_escaped(struct buf *out, struct text t)
@@ -65,8 +65,8 @@ int path_file_text(struct text path, struct buf *out, struct buf *left)
 			continue;
 		if (!usable || open_to_all(folder)) {
 			buf_add(left, folder.data, folder.len);
-			buf_add_str(left, usable ? ": everybody may write to it\n"
-						 : ": it is not absolute\n");
+			buf_add_str(left,
+				    usable ? ": writable by all users\n" : ": not absolute\n");
 			continue;
 		}
 		if (n++ > 0)

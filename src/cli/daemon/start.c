@@ -79,7 +79,7 @@ static int start_service(const struct cli *cli, const struct service *before)
 		return r;
 	}
 	service_look(cli, &s);
-	return say(cli, before->active ? "already runs" : "has started",
+	return say(cli, before->active ? "is already running" : "has started",
 		   before->active ? "running" : "started", s.pid);
 }
 
@@ -93,7 +93,7 @@ static int start_background(struct cli *cli)
 		return r;
 	pid = running(cli);
 	if (pid >= 0)
-		return say(cli, "already runs", "running", pid);
+		return say(cli, "is already running", "running", pid);
 	r = background_start(cli, &pid);
 	return r == 0 ? say(cli, "has started", "started", pid) : r;
 }
@@ -286,7 +286,7 @@ static int restart_service(struct cli *cli, bool active)
 	if (r != 0)
 		return r;
 	service_look(cli, &s);
-	return say(cli, "has started again", "started", s.pid);
+	return say(cli, "has restarted", "started", s.pid);
 }
 
 int cmd_restart(struct cli *cli)
@@ -307,5 +307,5 @@ int cmd_restart(struct cli *cli)
 	if (r == 0 && s.there)
 		return start_service(cli, &s);
 	r = r == 0 ? background_start(cli, &pid) : r;
-	return r == 0 ? say(cli, "has started again", "started", pid) : r;
+	return r == 0 ? say(cli, "has restarted", "started", pid) : r;
 }

@@ -55,12 +55,12 @@ static void show_agent(const struct show *s, const struct show_row *row)
 
 	show_label(s, row->label);
 	if (koine_value_kind(agent) != KOINE_OBJECT) {
-		puts("none; conversations get no answers");
+		puts("none; conversations have no agent");
 		return;
 	}
 	print_member("", agent, "name");
 	if (member_is(agent, "kind", "recall")) {
-		puts(", which only quotes; no model is configured");
+		puts(", which only quotes memories; no model is configured");
 		return;
 	}
 	print_member(" (", agent, "kind");
@@ -85,10 +85,11 @@ static void show_servers(const struct show *s, const struct show_row *row)
 static const char *say_paused(const struct koine_value *tasks)
 {
 	if (member_flag(tasks, "draining"))
-		return ", draining before a stop";
+		return ", draining before shutdown";
 	if (member_flag(tasks, "paused"))
 		return ", paused: koine task resume";
-	return member_first(tasks, "paused_groups") ? ", some paused: koine task groups" : "";
+	return member_first(tasks, "paused_groups") ? ", some groups paused: koine task groups"
+						    : "";
 }
 
 static void show_tasks(const struct show *s, const struct show_row *row)
@@ -128,11 +129,11 @@ static void show_store(const struct show *s, const struct show_row *row)
 		printf(" of %lld", (long long)member_number(store, "hosts"));
 	}
 	if (member_string(store, "answers").data && !member_is(store, "answers", "ok"))
-		print_member(": does not answer: ", store, "answers");
+		print_member(": no response: ", store, "answers");
 	else if (member_string(store, "host").data && !member_flag(store, "lease"))
 		printf(": this host has lost its lease");
 	if (writes.data && !text_is(writes, "ok"))
-		print_member(": cannot be written: ", store, "writes");
+		print_member(": not writable: ", store, "writes");
 	if (member_is(store, "check", "under way"))
 		printf(", being checked");
 	else if (!member_is(store, "check", "ok") && !member_is(store, "check", "not needed"))

@@ -69,10 +69,9 @@ static int value_for(const struct koine_value *d, char value[PATH_MAX])
 	if (!member_flag(d, "in_project"))
 		return 0;
 	if (!task_project_above(".", project)) {
-		complain(
-			"%.*s listens in a project, a folder with .aiwg, and there is none here or "
-			"above",
-			TEXT_ARGS(member_text(d, "name")));
+		complain("%.*s listens in a project, a folder with .aiwg, but there is none here "
+			 "or above",
+			 TEXT_ARGS(member_text(d, "name")));
 		return EX_NOINPUT;
 	}
 	n = snprintf(value, PATH_MAX, "unix:%s/%.*s", project, TEXT_ARGS(socket));
@@ -101,7 +100,8 @@ static int check_free(struct text now, const char *name, const char *value)
 {
 	if (!now.data || value[0] == 'o' || text_is(now, value) || text_is(now, "off"))
 		return 0;
-	complain("%s is already for %.*s; koine dialects disable %s first, or serve several "
+	complain("%s already listens for %.*s; run koine dialects disable %s first, or serve "
+		 "several "
 		 "projects with koined --project",
 		 name, TEXT_ARGS(now), name);
 	return EX_DATAERR;
@@ -134,7 +134,7 @@ static int enable_one(struct change *c, const char *name)
 	if (!d)
 		return EX_USAGE;
 	if (!member_string(d, "original").data) {
-		complain("%s always listens at its only address", name);
+		complain("%s has only one address, where it always listens", name);
 		return EX_USAGE;
 	}
 	r = value_for(d, value);
@@ -232,7 +232,7 @@ static void say_written(const struct change *c)
 {
 	printf("%s %s", c->now.len == 0 ? "removed" : "wrote", c->target.path);
 	if (backs_up(c))
-		printf(" (as it was: %s)", c->target.backup);
+		printf(" (backup: %s)", c->target.backup);
 	putchar('\n');
 }
 

@@ -97,7 +97,7 @@ void check_version(struct exam *e)
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)e->pid);
 	if (e->pid > 0 && readlink(link, path, sizeof(path) - 1) > 0 &&
 	    strstr(path, "/koined (deleted)")) {
-		exam_find(e, MARK_WARN, "koined was replaced on disk since its start");
+		exam_find(e, MARK_WARN, "koined was replaced on disk after it started");
 		exam_daemon_command(e, "restart");
 		return;
 	}
@@ -176,7 +176,7 @@ void check_sessions(struct exam *e)
 		return;
 	}
 	if (member_flag(program, "found")) {
-		exam_find(e, MARK_OK, "koined finds %.*s", TEXT_ARGS(name));
+		exam_find(e, MARK_OK, "koined found %.*s", TEXT_ARGS(name));
 		return;
 	}
 	snprintf(word, sizeof(word), "%.*s", TEXT_ARGS(name));
@@ -227,7 +227,7 @@ void check_agents(struct exam *e)
 		exam_find(e, MARK_SKIPPED, "this koined does not report its agents");
 	else if (ok == n)
 		exam_find(e, MARK_OK, "%s%.*s",
-			  n == 1 ? "1 responds: " : "all respond; the first is ",
+			  n == 1 ? "1 responds: " : "all agents respond; the first is ",
 			  TEXT_ARGS(member_text(member_first(koine_answer_result(a), "agents"),
 						"name")));
 }

@@ -90,7 +90,7 @@ void check_socket(struct exam *e)
 			  (unsigned)(st.st_mode & 0777), (unsigned)most);
 		exam_command(e, "chmod %04o %s", (unsigned)most, exam_word(e->socket, word));
 	} else if (e->dialled == -ECONNREFUSED) {
-		exam_find(e, MARK_WARN, "%s is a dead socket; koined replaces it at its start",
+		exam_find(e, MARK_WARN, "%s is a stale socket; koined replaces it when it starts",
 			  e->socket);
 	} else {
 		exam_find(e, MARK_OK, "%s", e->socket);

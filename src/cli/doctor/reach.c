@@ -216,8 +216,7 @@ void check_connected(struct exam *e)
 		return;
 	}
 	if (strchr(e->socket, '\'')) {
-		exam_find(e, MARK_SKIPPED,
-			  "not checked: koine connect writes no path with a quote in it");
+		exam_find(e, MARK_SKIPPED, "not checked: the path of the socket has a quote");
 		return;
 	}
 	for (const struct agent *a = agents; a->name; a++)

@@ -36,7 +36,7 @@ static void note_unknown(const struct koine_value *hosts)
 	for (const struct koine_value *h = koine_value_first(hosts); h; h = koine_value_next(h)) {
 		if (!member_is(h, "state", "unknown"))
 			continue;
-		fputs("the hosts' database does not respond; see koine status\n", stderr);
+		fputs("the shared database does not respond; see koine status\n", stderr);
 		return;
 	}
 }
@@ -57,7 +57,7 @@ static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 	note_unknown(hosts);
 	if (koine_value_first(hosts) || !cli->terminal)
 		return list_print(cli, columns, hosts);
-	fputs("this store has one host; hosts share a PostgreSQL store\n", stderr);
+	fputs("this store has only one host; several hosts need a PostgreSQL store\n", stderr);
 	return 0;
 }
 
@@ -90,7 +90,7 @@ static const struct command subs[] = {
 
 const struct command host_commands[] = {
 	{"hosts", "[COMMAND [ARGUMENT]...]", "List the hosts that share a store",
-	 "* marks the host that answered.\n", cmd_hosts, subs, .completes = COMPLETES_HOST,
+	 "* marks the host that responded.\n", cmd_hosts, subs, .completes = COMPLETES_HOST,
 	 .examples = {"koine hosts", "koine hosts forget build-2"}},
 	{NULL},
 };

@@ -202,10 +202,10 @@ const struct command *command_need(const struct command_group *groups, const str
 		return found;
 	suggest(groups, of, name, better);
 	if (better[0])
-		complain("there is no command '%s%s%s'; did you mean '%s'?", before, space, name,
+		complain("unknown command '%s%s%s'; did you mean '%s'?", before, space, name,
 			 better);
 	else
-		complain("there is no command '%s%s%s'; see koine %s%s--help", before, space, name,
+		complain("unknown command '%s%s%s'; see koine %s%s--help", before, space, name,
 			 before, space);
 	return NULL;
 }

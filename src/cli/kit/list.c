@@ -65,7 +65,7 @@ void list_say_hidden(int64_t shown, int64_t all)
 {
 	/* It ends the list where both go to one file, too. */
 	fflush(stdout);
-	fputs(all < 0 ? "the first " : "", stderr);
+	fputs(all < 0 ? "showing the first " : "", stderr);
 	print_count(stderr, shown);
 	fputs(all < 0 ? "" : " of ", stderr);
 	if (all >= 0)

@@ -45,7 +45,7 @@ struct list {
 int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows);
 int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows);
 
-/* On stderr: "20 of 158 (-n N for more)", or "the first 20 ..." if all < 0. */
+/* On stderr: "20 of 158 (-n N for more)", or "showing the first 20 ..." if all < 0. */
 void list_say_hidden(int64_t shown, int64_t all);
 
 /* The terminal's columns; for a pipe, more than any list needs. */

@@ -73,7 +73,7 @@ static int read_token(const char *path, char token[TOKEN_MAX], char error[TALK_E
 	for (n = 0; token[n] > ' ' && token[n] < 0x7f; n++)
 		;
 	if (n == 0 || token[n] != '\0')
-		return fail(error, EX_DATAERR, "the first line of %s is no token", path);
+		return fail(error, EX_DATAERR, "the first line of %s is not a token", path);
 	return 0;
 }
 
@@ -93,10 +93,10 @@ static int bad_address(const struct cli *cli, char error[TALK_ERROR])
 	const char *framing = cli->options.framing;
 
 	if (lacks_kind(cli->address))
-		return fail(error, EX_USAGE, "'%s' is no address to dial; try http://%s or tcp:%s",
+		return fail(error, EX_USAGE, "invalid address '%s'; try http://%s or tcp:%s",
 			    cli->address, cli->address, cli->address);
 	return fail(error, EX_USAGE,
-		    "'%s' is no address to dial%s%s; it must be http://HOST[:PORT][/PATH], "
+		    "invalid address '%s'%s%s: expected http://HOST[:PORT][/PATH], "
 		    "tcp:HOST:PORT or unix:PATH, with a number or localhost as HOST",
 		    cli->address, framing ? " with framing " : "", framing ? framing : "");
 }
@@ -135,7 +135,8 @@ static int check_folder(const struct cli *cli, char error[TALK_ERROR])
 	if (S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & 022) == 0)
 		return 0;
 	return fail(error, EX_NOPERM,
-		    "%s belongs to another user, or others may write to it; nothing in it is "
+		    "%s belongs to another user, or other users can write to it, so its sockets "
+		    "are not "
 		    "trusted",
 		    folder);
 }
@@ -168,8 +169,8 @@ static int dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_clie
 		return r;
 	r = koine_dial(cli->address, &opts, ret_client);
 	if (r == KOINE_FORBIDDEN)
-		return fail(error, EX_NOPERM, "%s; --server-uid UID or KOINE_SERVER_UID trusts it",
-			    why);
+		return fail(error, EX_NOPERM,
+			    "%s (to trust it: --server-uid UID, or KOINE_SERVER_UID)", why);
 	return r == 0 ? 0 : dial_failed(cli, r, error);
 }
 
@@ -284,7 +285,8 @@ static void print_sentence(const char *method, const struct koine_answer *a)
 	struct text sentence = sentence_of(talk_error(a));
 
 	if (koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND) {
-		complain("the server has no method %s: it is another kind of server, or older",
+		complain("the server has no method %s; it may be an older version or another kind "
+			 "of server",
 			 method);
 		return;
 	}
@@ -292,7 +294,7 @@ static void print_sentence(const char *method, const struct koine_answer *a)
 	if (sentence.len > 0)
 		print_text(stderr, sentence);
 	else
-		fprintf(stderr, "%s failed; koine daemon log may say why", method);
+		fprintf(stderr, "%s failed; see koine daemon log", method);
 	fputc('\n', stderr);
 }
 

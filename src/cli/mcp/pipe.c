@@ -78,10 +78,10 @@ static int refuse_all(struct pipe *p, const char *why)
 	return r;
 }
 
-static const char gone[] = "koined went away while this call was under way, and nobody knows how "
-			   "it ended: look before you repeat it";
-static const char missing[] = "there is no koined to answer this: it is not running. Start it with "
-			      "`koined`, then ask again";
+static const char gone[] = "lost connection to koined during this call; its outcome is unknown. "
+			   "Check the result before you repeat it";
+static const char missing[] = "koined is not running. Start it with "
+			      "`koine daemon start`, then try again";
 
 /* ---- the daemon comes and goes ---- */
 
@@ -255,7 +255,7 @@ static int refuse_long(const struct koine_value *message)
 	const struct koine_value *id = koine_value_get(message, "id");
 	char why[80];
 
-	snprintf(why, sizeof(why), "this message is longer than %d MiB, which is the most",
+	snprintf(why, sizeof(why), "the message is longer than the limit of %d MiB",
 		 MESSAGE_MAX >> 20);
 	complain("%s", why);
 	return id ? refuse_call(raw_of(id), why) : 0;
@@ -267,7 +267,7 @@ static int refuse_batch(void)
 {
 	static const char line[] =
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":"
-		"\"Invalid request: a message is one object, not a batch\"}}\n";
+		"\"Invalid request: batches are not supported\"}}\n";
 
 	return say(line, sizeof(line) - 1);
 }

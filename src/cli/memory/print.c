@@ -183,7 +183,7 @@ void memory_say_hidden(int64_t shown, int64_t all)
 	if (all >= 0 && all <= shown)
 		return;
 	fflush(stdout);
-	fputs(all < 0 ? "the newest " : "", stderr);
+	fputs(all < 0 ? "showing the newest " : "", stderr);
 	print_count(stderr, shown);
 	if (all >= 0) {
 		fputs(" of ", stderr);

@@ -68,8 +68,7 @@ static void print_test(const struct cli *cli, const struct koine_value *result)
 	struct text pressed = member_text(result, "pressed");
 
 	if (pressed.len > 0)
-		printf("%s was pressed, by %.*s\n",
-		       text_is(pressed, "approve") ? "Approve" : "Deny",
+		printf("%s was pressed by %.*s\n", text_is(pressed, "approve") ? "Approve" : "Deny",
 		       TEXT_ARGS(member_text(result, "by")));
 	else
 		printf("sent by %s, which has no buttons\n", cli->args[0]);

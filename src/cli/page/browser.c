@@ -41,7 +41,7 @@ static bool write_file(const char *path, const char *link)
 		text, sizeof(text),
 		"<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>"
 		"<meta http-equiv=refresh content=\"0;url=%s\"><title>koine</title>"
-		"<p><a href=\"%s\">Go on to koine</a>\n",
+		"<p><a href=\"%s\">Continue to koine</a>\n",
 		link, link);
 
 	if (n < 0 || n >= (int)sizeof(text) || strpbrk(link, "\"<>& "))

@@ -106,10 +106,11 @@ static void say_elsewhere(const char *base, const struct koine_value *result, co
 	if (is_here(base))
 		return;
 	fprintf(stderr,
-		"  or a proxy on this machine that speaks https, such as `tailscale serve`; then\n"
-		"  koine.conf has  [page] behind = %s\n"
-		"  and, if the proxy is another user's,  [listen page] allow_uids = UID\n"
-		"Links in webhooks' messages lead there then, too.\n",
+		"  or an https proxy on this machine, such as `tailscale serve`, with these "
+		"settings:\n"
+		"  [page] behind = %s\n"
+		"  [listen page] allow_uids = UID   (if the proxy runs as another user)\n"
+		"Links in webhook messages then use this address, too.\n",
 		base);
 }
 
@@ -142,7 +143,7 @@ static int open_page(struct cli *cli, const struct page_options *o)
 	fprintf(stderr, "The link signs in one browser and expires in %lld minutes.\n",
 		(long long)member_number(koine_answer_result(a), "expires_in") / 60);
 	if (!o->no_open && browser_may_open() && !browser_open(link))
-		fputs("Your browser cannot read your files: open the link in it.\n", stderr);
+		fputs("Your browser cannot read koine's file: open the link yourself.\n", stderr);
 	return 0;
 }
 

@@ -84,8 +84,8 @@ static const struct option discover_options[] = {
 
 const struct command server_commands[] = {
 	{"ping", "", "Check that the server responds, and measure the time",
-	 "Other servers may not have this method. At nexus's port, use `koine tokens`.\n", cmd_ping,
-	 NO_ARGS, .examples = {"koine ping"}},
+	 "Other servers may not have this method. At the port of nexus, use `koine tokens`.\n",
+	 cmd_ping, NO_ARGS, .examples = {"koine ping"}},
 	{"call", "METHOD [key=value | key:=JSON | JSON | -]...",
 	 "Call a method and print its result",
 	 PARAMS_HELP "\nThe result is indented JSON; with --json it is one line.\n", cmd_call,

@@ -129,7 +129,7 @@ static int show_method(const struct cli *cli, const struct koine_value *method)
 	static const struct column columns[] = {
 		{"PARAMETER", "name"},           {"TYPE", "schema", cell_type},
 		{"", "required", cell_required}, {"DEFAULT", "schema", cell_default},
-		{"WHAT IT IS", NULL, cell_doc},  {NULL},
+		{"DESCRIPTION", NULL, cell_doc}, {NULL},
 	};
 	const struct list list = {.columns = columns, .wraps = true};
 	const struct koine_value *params = koine_value_get(method, "params");

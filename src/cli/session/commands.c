@@ -91,7 +91,7 @@ static struct koine_json *params_of(const char *id)
 
 static int cmd_interrupt(struct cli *cli)
 {
-	return change(cli, "session.interrupt", params_of(cli->args[0]), "was told to end");
+	return change(cli, "session.interrupt", params_of(cli->args[0]), "is being interrupted");
 }
 
 static int archive_one(struct cli *cli, const char *id)
@@ -100,7 +100,7 @@ static int archive_one(struct cli *cli, const char *id)
 	struct koine_json *j = params_of(id);
 
 	params_add_bool(j, "archived", archived);
-	return change(cli, "session.archive", j, archived ? "archived" : "is back");
+	return change(cli, "session.archive", j, archived ? "archived" : "unarchived");
 }
 
 static int cmd_archive(struct cli *cli)

@@ -40,7 +40,7 @@ int session_print_found(const struct cli *cli, const struct koine_value *session
 	if (!cli->terminal || koine_value_first(sessions))
 		return print(cli, sessions);
 	fprintf(stderr, "no sessions%s\n",
-		of_all ? "" : "; koine session run starts one, list --all shows archived ones");
+		of_all ? "" : " (koine session run starts one; list --all includes archived ones)");
 	return 0;
 }
 

@@ -59,7 +59,7 @@ static int add_after(struct koine_json *j, const struct option_list *after)
 	koine_json_begin_array(j);
 	for (unsigned i = 0; i < after->n; i++) {
 		if (!task_id(after->values[i], id)) {
-			complain("'%s' is no task's id", after->values[i]);
+			complain("invalid task id '%s'", after->values[i]);
 			return EX_USAGE;
 		}
 		koine_json_string(j, id);

@@ -54,8 +54,9 @@ void task_print_hint(const struct cli *cli, const struct koine_answer *error)
 
 	if (o->project_path[0] && member_is(koine_answer_error_data(error), "field", "project"))
 		fprintf(stderr,
-			"start koined with --project %s to serve this project; --project "
-			"\"\" means none\n",
+			"to serve this project, start koined with --project %s; for no project, "
+			"use --project "
+			"\"\"\n",
 			o->project_path);
 }
 
@@ -65,7 +66,7 @@ int task_params_id(const struct cli *cli, const char *key, const char *typed,
 	char id[TASK_ID_MAX];
 
 	if (!task_id(typed, id)) {
-		complain("'%s' is no task's id", typed);
+		complain("invalid task id '%s'", typed);
 		return EX_USAGE;
 	}
 	*ret_params = task_params(cli);

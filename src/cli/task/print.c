@@ -166,7 +166,7 @@ static void say_paused(const struct koine_value *found)
 	const struct koine_value *group = member_first(found, "paused_groups");
 
 	if (member_flag(found, "paused"))
-		fputs("all tasks are paused: koine task resume\n", stderr);
+		fputs("all tasks are paused (resume: koine task resume)\n", stderr);
 	for (; group; group = koine_value_next(group)) {
 		fputs("group ", stderr);
 		print_text(stderr, text_of_value(group));

@@ -100,7 +100,7 @@ int cmd_task_parallel(struct cli *cli)
 	const struct task_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j;
-	char name[300] = "all tasks:", did[64] = "no limit of its own, until the next start";
+	char name[300] = "all tasks:", did[64] = "no limit until the next start of koined";
 	char *end;
 	long n = strtol(cli->args[0], &end, 10);
 	int r;
@@ -118,7 +118,8 @@ int cmd_task_parallel(struct cli *cli)
 	if (o->group)
 		snprintf(name, sizeof(name), "group %.200s:", o->group);
 	if (n > 0)
-		snprintf(did, sizeof(did), "at most %ld at a time, until the next start", n);
+		snprintf(did, sizeof(did), "at most %ld at a time until the next start of koined",
+			 n);
 	call_say(cli, a, text_of(name), did);
 	return 0;
 }

@@ -258,7 +258,7 @@ int cmd_task_watch(struct cli *cli)
 	int r;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		complain("task watch needs a terminal; koine task list does not");
+		complain("task watch requires a terminal; use koine task list instead");
 		return EX_USAGE;
 	}
 	for (int i = 0; i < N_PARTS; i++)

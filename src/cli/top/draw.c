@@ -254,7 +254,7 @@ static void draw_running(struct page *p, unsigned rows)
 	size_t hidden;
 
 	begin_section(p, rows, wanted);
-	draw_title(p, wanted > 1 ? "running" : "nothing runs");
+	draw_title(p, wanted > 1 ? "running" : "nothing is running");
 	hidden = draw_items(p, waiting, draw_session);
 	hidden += draw_items(p, sessions, draw_session);
 	hidden += draw_items(p, tasks, draw_task);

@@ -228,7 +228,7 @@ int cmd_top(struct cli *cli)
 	int r;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		complain("top needs a terminal; koine status does not");
+		complain("top requires a terminal; use koine status instead");
 		return EX_USAGE;
 	}
 	for (int i = 0; i < N_TOP_PARTS; i++)

@@ -335,7 +335,8 @@ static int env_name(const struct section_kind *kind, const struct settings *s, c
 		if (!env_same(name, entry, n))
 			continue;
 		if (found)
-			return refuse(why, REFUSE_PARAMS, "environment: %s%.*s may be %s %s or %s",
+			return refuse(why, REFUSE_PARAMS,
+				      "environment: %s%.*s is ambiguous: it may mean %s %s or %s",
 				      prefix, (int)n, entry, kind->word, found, name);
 		found = name;
 	}

@@ -59,9 +59,9 @@ static const struct setting rows[] = {
 	{"notify", "reply_topic_file", SET_PATH, TEXT_AT(reply_topic_file),
 	 "file (mode 0600) with the topic for buttons; default: a new topic at each start",
 	 .kinds = NTFY},
-	{"notify", "chat", SET_TEXT, TEXT_AT(chat), "number of the chat", .kinds = TELEGRAM},
+	{"notify", "chat", SET_TEXT, TEXT_AT(chat), "id of the chat", .kinds = TELEGRAM},
 	{"notify", "user", SET_TEXT, TEXT_AT(user),
-	 "number of the only user who may decide; empty for everybody in the chat",
+	 "id of the only user who may decide; empty for all members of the chat",
 	 .kinds = TELEGRAM},
 	{"notify", "template", SET_TEXT, TEXT_AT(template),
 	 "body to post, with {title}, {text}, {approval.tool} …; empty for all fields as JSON",
@@ -171,17 +171,17 @@ static int check_needs(const struct notify_setting *s, struct why *why)
 	unsigned bit = 1U << s->kind;
 
 	if (bit == NTFY && !s->topic_env[0] && !s->topic_file[0])
-		return wrong(s, "ntfy needs a topic_file or a topic_env", why);
+		return wrong(s, "kind ntfy requires topic_file or topic_env", why);
 	if (bit == TELEGRAM && !s->key_env[0] && !s->key_file[0])
-		return wrong(s, "Telegram needs a key_file or a key_env", why);
+		return wrong(s, "kind telegram requires key_file or key_env", why);
 	if (bit == TELEGRAM && !is_number(s->chat))
-		return wrong(s, "Telegram needs a chat, which is a number", why);
+		return wrong(s, "kind telegram requires chat, a number", why);
 	if (s->user[0] && !is_number(s->user))
-		return wrong(s, "a user is a number", why);
+		return wrong(s, "user must be a number", why);
 	if (bit == WEBHOOK && !s->url[0])
-		return wrong(s, "a webhook needs a url", why);
+		return wrong(s, "kind webhook requires url", why);
 	if (bit == COMMAND && !s->command[0])
-		return wrong(s, "kind command needs a command", why);
+		return wrong(s, "kind command requires command", why);
 	return 0;
 }
 

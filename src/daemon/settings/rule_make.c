@@ -180,7 +180,7 @@ static int take_trigger(const struct maker *m)
 			   : get(m, RULE_WATCH) ? TRIGGER_FILES
 						: TRIGGER_EVENT;
 	if (get(m, RULE_CATCH_UP) && !get(m, RULE_CRON) && !get(m, RULE_EVERY))
-		return refuse(m->why, REFUSE_PARAMS, "catch_up is for cron and every");
+		return refuse(m->why, REFUSE_PARAMS, "catch_up requires cron or every");
 	return 0;
 }
 

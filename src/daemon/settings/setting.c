@@ -182,7 +182,7 @@ static int set_text(const struct use *u, struct why *why)
 	char want[60];
 
 	if (strlen(u->value) >= u->row->max) {
-		snprintf(want, sizeof(want), "a text of at most %u bytes",
+		snprintf(want, sizeof(want), "a string of at most %u bytes",
 			 (unsigned)u->row->max - 1);
 		return bad_value(u, want, why);
 	}

@@ -13,13 +13,13 @@ static const char *const places[] = {[PLACES_ORIGINAL] = "original", [PLACES_OWN
 static const struct setting daemon_rows[] = {
 	{"daemon", "log_level", SET_LEVEL, AT(log_level), 0, 0, "log level"},
 	{"daemon", "debug_methods", SET_BOOL, AT(debug_methods), 0, 0,
-	 "offer the methods debug.echo and debug.sleep"},
+	 "enable the methods debug.echo and debug.sleep"},
 	{"daemon", "log_messages", SET_BOOL, AT(log_messages), 0, 0,
 	 "log every message sent and received, at level debug"},
 	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file),
 	 "log to this file instead of stderr; empty for stderr"},
 	{"daemon", "places", SET_WORD, AT(places), 0, 0,
-	 "default addresses: original (where clients of each dialect look) or own (the runtime "
+	 "default addresses: original (the usual address of each dialect) or own (the runtime "
 	 "folder)",
 	 .words = places},
 	{"daemon", "programs", SET_BOOL, AT(programs), 0, 0,
@@ -55,7 +55,7 @@ static const struct setting memory_rows[] = {
 	{"memory", "index_file_bytes", SET_SIZE, AT(index_file_bytes), 0, 1LL << 40,
 	 "maximum disk space for search index files; 0 means no files"},
 	{"memory", "keep_deleted", SET_UNSIGNED, AT(keep_deleted_days), 0, 3650,
-	 "days until a deleted memory is gone for good; 0 means at once"},
+	 "days until a deleted memory is purged; 0 means immediately"},
 	{"memory", "words", SET_PATH, TEXT_AT(words),
 	 "table of word vectors, or off; empty for the default files"},
 	{"memory", "embedding_url", SET_URL, TEXT_AT(embedding_url),
@@ -204,7 +204,8 @@ const unsigned n_settings_tables = sizeof(settings_tables) / sizeof(settings_tab
 
 const struct setting_gone settings_gone[] = {
 	{"koine", "allow_uids",
-	 "koine.allow_uids is no more: name a listener, as in [listen ash] allow_uids = 1001"},
+	 "koine.allow_uids was removed: set it for a listener, as in [listen ash] allow_uids = "
+	 "1001"},
 };
 
 const unsigned n_settings_gone = sizeof(settings_gone) / sizeof(settings_gone[0]);

@@ -72,7 +72,7 @@ static double number_in(const struct reader *r, const struct value *from, const 
 		return 0;
 	if (value_double(v, &n) && n >= 0 && n <= max)
 		return n;
-	tell(r, v, "must be a number, and not negative", text_of(key));
+	tell(r, v, "must be a number of at least 0", text_of(key));
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static bool read_condition(struct reader *r, const struct value *v, struct event
 	};
 	if (ret->field.data && ret->operator.data)
 		return true;
-	tell(r, v, "a condition needs a field and an operator", (struct text) {0});
+	tell(r, v, "a condition requires a field and an operator", (struct text) {0});
 	return false;
 }
 
@@ -179,7 +179,7 @@ static bool read_conditions(struct reader *r, const struct value *rule, struct r
 	if (!v || v->kind == VALUE_NULL)
 		return true;
 	if (v->kind != VALUE_ARRAY || v->len > RULE_CONDITIONS_MAX) {
-		tell(r, v, "has conditions that are no short list", ret->id);
+		tell(r, v, "conditions must be a short list", ret->id);
 		return false;
 	}
 	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));
@@ -205,7 +205,7 @@ static bool read_trigger(struct reader *r, const struct value *rule, struct rule
 	const struct value *v = value_find(rule, "trigger");
 
 	if (!v || v->kind != VALUE_OBJECT) {
-		tell(r, v ? v : rule, "needs a trigger, an object", ret->id);
+		tell(r, v ? v : rule, "requires a trigger (object)", ret->id);
 		return false;
 	}
 	ret->written_trigger = written(v);
@@ -228,7 +228,7 @@ static bool read_agent_action(struct reader *r, const struct value *v, struct ru
 		ret->priority = 0;
 	if (ret->prompt.len > 0)
 		return true;
-	tell(r, v, "needs an action with a prompt", ret->id);
+	tell(r, v, "requires an action with a prompt", ret->id);
 	return false;
 }
 
@@ -238,7 +238,7 @@ static bool read_action(struct reader *r, const struct value *rule, struct rule 
 	struct text type = text_in(v, "type");
 
 	if (!v || v->kind != VALUE_OBJECT || !type.data) {
-		tell(r, v ? v : rule, "needs an action, an object with a type", ret->id);
+		tell(r, v ? v : rule, "requires an action (object with a type)", ret->id);
 		return false;
 	}
 	/* A webhook may contain a key, and more people may see rules than may read the file. */
@@ -258,10 +258,10 @@ static bool read_action(struct reader *r, const struct value *rule, struct rule 
 		ret->url = text_in(v, "url");
 		if (ret->url.len > 0)
 			return true;
-		tell(r, v, "needs an action with a url", ret->id);
+		tell(r, v, "requires an action with a url", ret->id);
 		return false;
 	}
-	tell(r, v, "has an action that is none of agent, notify and webhook", ret->id);
+	tell(r, v, "action type must be agent, notify or webhook", ret->id);
 	return false;
 }
 
@@ -280,7 +280,7 @@ static bool read_rule(struct reader *r, const struct value *v, void *rule)
 		.needs_approval = is_true(value_find(v, "requiresApproval")),
 	};
 	if (ret->id.len == 0) {
-		tell(r, v, "a rule needs an id", (struct text) {0});
+		tell(r, v, "a rule requires an id", (struct text) {0});
 		return false;
 	}
 	return read_trigger(r, v, ret) && read_action(r, v, ret) && read_conditions(r, v, ret);
@@ -331,7 +331,7 @@ static bool read_watched(struct reader *r, const struct value *v, void *watched)
 	ret->n_extensions = texts_in(r, value_find(v, "extensions"), &ret->extensions);
 	if (ret->path.len > 0)
 		return true;
-	tell(r, v, "a path to watch is a text, or an object with a path", (struct text) {0});
+	tell(r, v, "a path to watch must be a string, or an object with a path", (struct text) {0});
 	return false;
 }
 
@@ -363,7 +363,7 @@ static bool read_job(struct reader *r, const struct value *v, void *job)
 		ret->cron = text_in(v, "schedule");
 	if (ret->id.len > 0 && ret->cron.len > 0)
 		return true;
-	tell(r, v, "a job needs an id and a cron expression", (struct text) {0});
+	tell(r, v, "a job requires an id and a cron expression", (struct text) {0});
 	return false;
 }
 

@@ -306,7 +306,7 @@ static void tell_untrusted(const struct project *p, enum trust_state state)
 
 	if (state != TRUST_WANTED && state != TRUST_CHANGED && n_held == 0)
 		return;
-	log_info("project is not trusted, its rules are held",
+	log_info("project not trusted, holding its rules",
 		 "project=%s is=%s rules=%u watches=%u jobs=%u held=%u how=\"koine project trust\"",
 		 p->folder, trust_state_name(state), o->n_rules, o->n_watches, o->n_jobs, n_held);
 }

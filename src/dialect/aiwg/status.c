@@ -407,8 +407,8 @@ static void write_health(struct json *j, const struct server *s, const char *hea
 	if (ailing) {
 		char issue[320];
 
-		snprintf(issue, sizeof(issue), "%s%s",
-			 failing ? "the store cannot be written: " : "", ailing);
+		snprintf(issue, sizeof(issue), "%s%s", failing ? "the store is not writable: " : "",
+			 ailing);
 		json_str(j, issue);
 	}
 	json_end_array(j);

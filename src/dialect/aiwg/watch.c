@@ -201,7 +201,7 @@ static void watch_folder(struct project_watch *p, struct watched *w)
 	/* A project may watch only what is below it, however the path is written and wherever
 	 * links lead. */
 	if (w->real && !is_at_or_below(w->real, p->shown->folder.data)) {
-		log_warn("could not watch folder", "folder=%s reason=\"outside of the project %s\"",
+		log_warn("could not watch folder", "folder=%s reason=\"outside the project %s\"",
 			 folder, p->shown->folder.data);
 		return;
 	}

@@ -328,7 +328,7 @@ static void write_endpoints(struct json *j, const struct dialect *d)
 }
 
 static const char built_in_words[] =
-	"built in: hashes words and their characters, knows nothing of meaning";
+	"built in: hashes words and their characters; does not compare meaning";
 
 struct done embedding_info(struct call *c)
 {

@@ -12,45 +12,45 @@ static const struct {
 	const char *schema;
 } offers[N_TOOLS] = {
 	[TOOL_MEMORY_SEARCH] = {
-		"Search what is remembered, across all conversations. Best first.",
+		"Search memories of all conversations, best match first.",
 		OBJECT("\"query\"",
-			FIELD("query", "string", "What to look for") ","
-			FIELD("category", "string", "Only preference, decision, fact, entity or other") ","
-			FIELD("limit", "integer", "At most so many; 5") ","
-			FIELD("minScore", "number", "Least similarity, 0 to 1; 0.7"))},
+			FIELD("query", "string", "Query in plain words") ","
+			FIELD("category", "string", "Category: preference, decision, fact, entity or other") ","
+			FIELD("limit", "integer", "Maximum number; default 5") ","
+			FIELD("minScore", "number", "Minimum similarity, 0 to 1; default 0.7"))},
 	[TOOL_MEMORY_GET] = {
-		"One memory in full.",
-		OBJECT("\"path\"", FIELD("path", "string", "The memory's id"))},
+		"Return one memory in full.",
+		OBJECT("\"path\"", FIELD("path", "string", "Id of the memory"))},
 	[TOOL_MEMORY_STORE] = {
-		"Remember something for later conversations.",
+		"Store a memory for later conversations.",
 		OBJECT("\"text\"",
-			FIELD("text", "string", "What to remember, in a sentence") ","
+			FIELD("text", "string", "Content, one sentence") ","
 			FIELD("category", "string", "Category: preference, decision, fact, entity or other") ","
 			FIELD("importance", "number", "0 to 1; 0.7"))},
 	[TOOL_EXEC] = {
-		"Run a command by /bin/sh in the working folder.",
+		"Run a command with /bin/sh in the working folder.",
 		OBJECT("\"command\"",
-			FIELD("command", "string", "The command") ","
-			FIELD("timeout", "integer", "Seconds that it may take; 30, at most 300") ","
-			FIELD("workdir", "string", "A folder below the working folder"))},
+			FIELD("command", "string", "Command line") ","
+			FIELD("timeout", "integer", "Timeout in seconds, up to 300; default 30") ","
+			FIELD("workdir", "string", "Folder below the working folder"))},
 	[TOOL_READ] = {
 		"Read a file of the working folder, up to 50 KB.",
 		OBJECT("\"path\"",
-			FIELD("path", "string", "The file") ","
-			FIELD("offset", "integer", "The first line, counted from 1") ","
-			FIELD("limit", "integer", "At most so many lines"))},
+			FIELD("path", "string", "Path of the file") ","
+			FIELD("offset", "integer", "Number of the first line, from 1") ","
+			FIELD("limit", "integer", "Maximum number of lines"))},
 	[TOOL_WRITE] = {
-		"Write a file of the working folder, and the folders that lead to it.",
+		"Write a file of the working folder; create missing folders.",
 		OBJECT("\"path\",\"content\"",
-			FIELD("path", "string", "The file") ","
-			FIELD("content", "string", "All that it shall hold") ","
-			FIELD("append", "boolean", "Add at its end instead"))},
+			FIELD("path", "string", "Path of the file") ","
+			FIELD("content", "string", "Content of the file") ","
+			FIELD("append", "boolean", "Append instead of replacing"))},
 	[TOOL_EDIT] = {
-		"Replace a piece of a file, which must occur in it exactly once.",
+		"Replace a text in a file; it must occur exactly once.",
 		OBJECT("\"path\",\"oldText\",\"newText\"",
-			FIELD("path", "string", "The file") ","
-			FIELD("oldText", "string", "What stands there") ","
-			FIELD("newText", "string", "What shall stand there"))},
+			FIELD("path", "string", "Path of the file") ","
+			FIELD("oldText", "string", "Text to replace") ","
+			FIELD("newText", "string", "New text"))},
 };
 /* clang-format on */
 

@@ -352,7 +352,7 @@ static void keep_waiting(struct ws *w, struct text t)
 
 	if (w->n_waiting == WAITING_MAX || t.len > WAITING_BYTES - w->waiting_bytes ||
 	    w->settings->known->bytes + t.len > COMPLETION_BYTES_MAX) {
-		send_error(w, TEXT(""), TEXT("too many chats wait already"));
+		send_error(w, TEXT(""), TEXT("too many chats are waiting"));
 		return;
 	}
 	item = waiting_new(t);
@@ -452,7 +452,7 @@ static void on_message(void *arg, const struct websocket_message *m)
 	struct why why;
 
 	if (!m->is_text) {
-		close_with(w, WEBSOCKET_KIND, "only text is read here");
+		close_with(w, WEBSOCKET_KIND, "only text messages are supported");
 		return;
 	}
 	arena_init(&arena, ARENA_MAX);

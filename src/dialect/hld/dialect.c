@@ -298,7 +298,7 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"hld", "heartbeat", SET_SECONDS, offsetof(struct hld_settings, heartbeat_ms), 1, 86400,
-	 "seconds of silence until subscribers get a heartbeat"},
+	 "seconds without events until subscribers get a heartbeat"},
 };
 
 static const struct hld_settings defaults = {.heartbeat_ms = 30000};

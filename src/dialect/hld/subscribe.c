@@ -99,8 +99,7 @@ static int on_gone(void *arg, int64_t n)
 	if (s->dropped == 0)
 		log_caused(LOG_LEVEL_INFO, "events dropped",
 			   "connection=%llu subscription=%s reason=%s",
-			   (unsigned long long)s->client->number, s->id,
-			   "the client does not keep up");
+			   (unsigned long long)s->client->number, s->id, "client too slow");
 	s->dropped += (uint64_t)n;
 	s->client->endpoint->n_dropped += (uint64_t)n;
 	return 0;

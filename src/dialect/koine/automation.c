@@ -21,7 +21,7 @@ static int need_automation(struct call *c)
 {
 	if (call_automation(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "automation is not running");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "automation is not available");
 }
 
 /* ---- listing ---- */

@@ -119,7 +119,7 @@ static struct done handle_test(struct call *c)
 	int r = 0;
 
 	if (!call_notify(c))
-		r = refuse(&c->why, REFUSE_UNAVAILABLE, "notifiers are not running");
+		r = refuse(&c->why, REFUSE_UNAVAILABLE, "notifiers are not available");
 	else if (in->timeout < 1 || in->timeout > WAIT_MAX_S)
 		r = refuse_field(&c->why, "timeout", "timeout must be 1 to %d seconds", WAIT_MAX_S);
 	return r != 0 ? call_fail(c, r) : start_test(c);

@@ -39,7 +39,7 @@ static int need_sessions(struct call *c)
 {
 	if (call_sessions(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not running");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not available");
 }
 
 /* ---- finding a session by what the client gave ---- */

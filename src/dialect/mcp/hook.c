@@ -150,7 +150,7 @@ static struct done handle_decide(struct call *c)
 	struct approval_new new;
 	int r = call_approvals(c)
 			? uuid4(h->id) ?: describe(h, &new, &c->why)
-			: refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not running");
+			: refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not available");
 
 	if (r == 0)
 		r = approval_wait(call_approvals(c), &new, NULL, on_decided, h, &h->waiter);

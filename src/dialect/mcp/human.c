@@ -190,7 +190,7 @@ static int need_approvals(struct call *c)
 {
 	if (call_approvals(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not running");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not available");
 }
 
 /* ---- ask_human ---- */
@@ -505,7 +505,7 @@ static void write_denied(struct json *j, const struct approval *a)
 
 	json_member_str(j, "behavior", "deny");
 	if (a->status == APPROVAL_EXPIRED)
-		said = TEXT("nobody answered in time");
+		said = TEXT("no answer in time");
 	else if (a->status == APPROVAL_SUPERSEDED)
 		said = TEXT("the request was withdrawn");
 	else if (said.len == 0)
@@ -615,7 +615,7 @@ static const struct mcp_tool tools[] = {
 		 .handle = handle_permission,
 		 .flags = METHOD_LATER,
 		 .arg = &permission_group},
-	 .title = "May this tool be called?",
+	 .title = "Ask for tool permission",
 	 .hints = MCP_HARMLESS},
 };
 

@@ -24,7 +24,7 @@ static void add_memories(struct buf *out, const struct memory *rows, unsigned n)
 		buf_add_char(out, '\n');
 	}
 	if (n == 0)
-		buf_add_str(out, "(nothing is remembered)\n");
+		buf_add_str(out, "(no memories)\n");
 }
 
 static struct done say(struct call *c, struct buf *out)
@@ -67,9 +67,9 @@ static struct done handle_recall(struct call *c)
 	buf_init(&out, TEXT_MAX);
 	buf_add_str(&out, "What do we know about ");
 	buf_add(&out, in->about.data, in->about.len);
-	buf_add_str(&out, "? This is remembered, best first:\n\n");
+	buf_add_str(&out, "? These are the stored memories, best match first:\n\n");
 	add_memories(&out, hits, n);
-	buf_add_str(&out, "\nAnswer from it, and say what it leaves open.");
+	buf_add_str(&out, "\nAnswer from them, and name any gaps.");
 	return say(c, &out);
 }
 
@@ -84,7 +84,7 @@ static int add_tasks(struct call *c, struct buf *out)
 			      : 0;
 
 	if (n > 0)
-		buf_add_str(out, "\nThe last tasks:\n");
+		buf_add_str(out, "\nRecent tasks:\n");
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		buf_printf(out, "- %.*s (%s): ", TEXT_ARGS(rows[i].id), task_word(&rows[i]));
 		buf_add(out, rows[i].prompt.data, rows[i].prompt.len);

@@ -55,7 +55,7 @@ static struct done read_memory(struct call *c)
 static struct done read_task(struct call *c)
 {
 	struct task_output out;
-	int r = !call_tasks(c) ? refuse(&c->why, REFUSE_UNAVAILABLE, "tasks are not running")
+	int r = !call_tasks(c) ? refuse(&c->why, REFUSE_UNAVAILABLE, "tasks are not available")
 			       : task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0},
 					     id_of(c), -CONTENTS_MAX, CONTENTS_MAX, &out, &c->why);
 
@@ -116,9 +116,10 @@ static struct done read_session(struct call *c)
 	struct session_events_query q = {
 		.newest = true, .limit = SESSION_EVENTS_SHOWN, .max_bytes = CONTENTS_MAX};
 	struct buf out;
-	int r = !call_sessions(c) ? refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not running")
-				  : session_get(call_sessions(c), c->lane, &c->arena, id_of(c),
-						true, &row, &c->why);
+	int r = !call_sessions(c)
+			? refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not available")
+			: session_get(call_sessions(c), c->lane, &c->arena, id_of(c), true, &row,
+				      &c->why);
 
 	q.session = row.id;
 	if (r == 0)
@@ -127,7 +128,7 @@ static struct done read_session(struct call *c)
 		return call_fail(c, r);
 	buf_init(&out, MCP_MESSAGE_MAX);
 	if (page.more)
-		buf_add_str(&out, "(earlier events are left out)\n\n");
+		buf_add_str(&out, "(earlier events omitted)\n\n");
 	for (unsigned i = 0; i < page.n; i++)
 		add_event(&out, &page.events[i]);
 	return reply_text(c, &out);
@@ -161,7 +162,7 @@ static const struct mcp_resource templates[] = {
 	 .uri = "memory://{id}",
 	 .mime_type = "application/json"},
 	{.row = {.name = "task",
-		 .doc = "Output of a task: the last megabyte",
+		 .doc = "End of the output of a task, up to 1 MB",
 		 .handle = read_task,
 		 .where = READER},
 	 .uri = "task://{id}",

@@ -48,7 +48,7 @@ static int need_tasks(struct call *c)
 {
 	if (call_tasks(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "tasks are not running");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "tasks are not available");
 }
 
 /* ---- adding one ---- */
@@ -255,7 +255,7 @@ static const struct field add_fields[] = {
 	{.name = "prompt",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "The work, with all context the agent needs: it sees nothing of this conversation",
+	 .doc = "Prompt, with all context the agent needs: it does not see this conversation",
 	 .offset = offsetof(struct add_in, prompt)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
@@ -344,7 +344,7 @@ static const struct mcp_tool tools[] = {
 		 .handle = handle_get,
 		 .flags = METHOD_LATER,
 		 .arg = &group},
-	 .title = "Look at a task",
+	 .title = "Get a task",
 	 .output_schema = A_TASK,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "task_list",
@@ -376,7 +376,7 @@ static const struct mcp_tool tools[] = {
 		 .handle = handle_output,
 		 .where = READER,
 		 .arg = &group},
-	 .title = "A task's output",
+	 .title = "Get task output",
 	 .output_schema = "{\"type\":\"object\",\"properties\":{\"output\":{\"type\":\"string\"},"
 			  "\"offset\":{\"type\":\"integer\"},\"end\":{\"type\":\"integer\"},"
 			  "\"running\":{\"type\":\"boolean\"}},\"required\":[\"output\"]}",

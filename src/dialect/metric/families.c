@@ -90,7 +90,7 @@ const struct metric_family metric_families[] = {
 	{"koine_loop_held_seconds",
 	 METRIC_HISTOGRAM,
 	 "seconds",
-	 "Time for which the event loop was blocked, from 4 ms.",
+	 "Time for which the event loop was blocked, if at least 4 ms.",
 	 {NULL},
 	 &histogram_times,
 	 NS,

@@ -230,7 +230,7 @@ static const struct setting rows[] = {
 	{"nexus", "token_file", SET_PATH, SETTING_TEXT(struct nexus_settings, token_file),
 	 "file (mode 0600) with the token that calls must send; empty for koine.token_file"},
 	{"nexus", "shutdown", SET_WORD, offsetof(struct nexus_settings, shutdown), 0, 0,
-	 "what the method shutdown stops: daemon or listener; off refuses it",
+	 "effect of the method shutdown: stop the daemon, stop the listener, or off to refuse it",
 	 .words = shutdown_words},
 };
 

@@ -91,7 +91,8 @@ static void write_question(struct buf *out, const struct notify_link *link)
 	page_add_escaped(out, link->text);
 	buf_printf(out,
 		   "</pre>\n<form method=post><button>%s</button></form>\n"
-		   "<p>Nothing is decided before you press it. It counts once, until %.10s %.5s "
+		   "<p>Nothing is decided until you press the button. The link works once, until "
+		   "%.10s %.5s "
 		   "UTC.\n",
 		   word, until, until + strlen("2026-11-18T"));
 }

@@ -45,8 +45,7 @@ static void deliver(struct client *s, struct call *c)
 	if (!s)
 		return;
 	if (c->failed) {
-		http_send_error(s, 404, "Cache-Control: no-store\r\n", "There is no such file.",
-				c->route);
+		http_send_error(s, 404, "Cache-Control: no-store\r\n", "File not found.", c->route);
 		return;
 	}
 	response.content_type = a->asset->type;

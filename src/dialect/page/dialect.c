@@ -146,7 +146,7 @@ static void write_refusal(struct buf *body, const struct http_refusal *no)
 			  "<h1>koine</h1>\n<p>");
 	page_add_escaped(body, no->message);
 	if (no->status == 401 || no->route)
-		buf_add_str(body, "\n<p>Type <code>koine page</code> on its machine, and open the "
+		buf_add_str(body, "\n<p>Run <code>koine page</code> on its machine, and open the "
 				  "link that it prints. <a href=\"/\">Try again</a>");
 	buf_add_char(body, '\n');
 }

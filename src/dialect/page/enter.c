@@ -22,7 +22,7 @@ static const char welcome[] = "<!doctype html><html lang=en><meta charset=utf-8>
 			      "<meta name=color-scheme content=\"light dark\">"
 			      "<meta http-equiv=refresh content=\"0;url=/\"><title>koine</title>"
 			      "<link rel=icon href=\"data:,\">"
-			      "<p><a href=\"/\">Go on to koine</a>\n";
+			      "<p><a href=\"/\">Continue to koine</a>\n";
 
 /* A call's `opened`; in its arena. */
 struct entry {

@@ -155,12 +155,12 @@ bool page_gate(const struct client *s, const struct http_request *r,
 			       "of [page] behind");
 	if (!comes_from_us(settings, r))
 		return refused(ret, GATE_ORIGIN, 403,
-			       "Forbidden: this must come from the page itself");
+			       "Forbidden: the request must come from the page itself");
 	if (found->route && (found->route->flags & ROUTE_OPEN))
 		return true;
 	if (found->route && found->route->row.handle == page_asset && page_is_worker(r))
 		return true;
 	if (host == PAGE_BARE || !is_visitor(s, r))
-		return refused(ret, GATE_TOKEN, 401, "This browser has not been let in.");
+		return refused(ret, GATE_TOKEN, 401, "This browser is not signed in.");
 	return true;
 }

@@ -75,7 +75,7 @@ int approvals_start(const struct approvals_opts *opts, struct approvals **ret_ap
 		return 0;
 	}
 	if (r < 0)
-		refuse(why, REFUSE_UNAVAILABLE, "approvals cannot be read: %s", fault_words(r));
+		refuse(why, REFUSE_UNAVAILABLE, "cannot read approvals: %s", fault_words(r));
 	approvals_free(a);
 	return r;
 }

@@ -260,7 +260,7 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 		r = policy_decide(db, scratch, ask->rules, &ask->row);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->by_rules)
 		r = refuse(&ask->why, REFUSE_UNAVAILABLE,
-			   "no policy decides this request, and asking a human is off");
+			   "no policy matches this request, and asking a human is disabled");
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->full)
 		r = refuse(&ask->why, REFUSE_LIMIT, "too many pending approvals: %u/%u",
 			   ask->total - 1, ask->approvals->max_pending);

@@ -59,7 +59,7 @@ static int check_decision(const struct approval_decision *d, struct why *why)
 	if (r == 0)
 		r = approval_check_text(d->by, "by", APPROVAL_NAME_MAX, why);
 	if (r == 0 && (d->status == APPROVAL_PENDING || d->status == APPROVAL_EXPIRED))
-		r = refuse_field(why, "decision", "nobody can decide '%s'",
+		r = refuse_field(why, "decision", "invalid decision '%s'",
 				 approval_status_name(d->status));
 	if (r == 0 && d->status == APPROVAL_RESPONDED && d->comment.len == 0)
 		r = refuse_field(why, "comment", "comment is required for human contact response");
@@ -201,7 +201,8 @@ static int decide_on(struct decide *d, struct connection *db)
 		r = refuse_second(d);
 	if (r == 0 && d->gone &&
 	    !pending_is_bound(d->approvals, d->waiter_pid, d->waiter_started, &d->row))
-		r = refuse(&d->why, REFUSE_FORBIDDEN, "another process waits for this approval");
+		r = refuse(&d->why, REFUSE_FORBIDDEN,
+			   "another process is waiting for this approval");
 	if (r == 0 && d->in.check)
 		r = d->in.check(d->in.shown, &d->row, &d->why);
 	return r == 0 ? change(d, db) : r;
@@ -342,7 +343,7 @@ void approval_end(struct approvals *a, struct pending *p)
 		.by = p->gone                         ? TEXT("client")
 		      : p->end_as == APPROVAL_EXPIRED ? TEXT("timeout")
 						      : TEXT("session"),
-		.comment = p->gone ? TEXT("the asker is gone") : (struct text) {0},
+		.comment = p->gone ? TEXT("the client disconnected") : (struct text) {0},
 	};
 	struct decide *d;
 	int r = decide_new(a, &in, &d);

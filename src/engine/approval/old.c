@@ -62,7 +62,7 @@ static void withdraw(struct approval_old *o)
 	for (unsigned i = 0; !*o->opts.stopping && i < o->n; i++) {
 		const struct approval_decision d = {.id = o->list[i].id,
 						    .status = APPROVAL_SUPERSEDED,
-						    .comment = TEXT("koined has been restarted"),
+						    .comment = TEXT("koined was restarted"),
 						    .by = text_of(o->opts.agent)};
 
 		if (is_old(o, &o->list[i]))

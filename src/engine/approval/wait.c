@@ -125,7 +125,7 @@ void approval_withdraw(struct approvals *a, struct text id, struct text by)
 {
 	const struct approval_decision d = {.id = id,
 					    .status = APPROVAL_SUPERSEDED,
-					    .comment = TEXT("the asker is gone"),
+					    .comment = TEXT("the client disconnected"),
 					    .by = by};
 
 	approval_decide(a, &d, on_withdrawn, NULL);

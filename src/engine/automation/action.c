@@ -242,7 +242,7 @@ static int notify(struct firing *f, struct why *why)
 	if (memchr(f->message.data, '\0', f->message.len))
 		return -EINVAL;
 	if (!has_program("notify-send")) {
-		firing_done(f, OUTCOME_NO_DESKTOP, "there is no notify-send here");
+		firing_done(f, OUTCOME_NO_DESKTOP, "notify-send not found");
 		return 0;
 	}
 	snprintf(title, sizeof(title), "koine: %.*s", TEXT_ARGS(f->rule->def.id));
@@ -277,10 +277,10 @@ static void on_answer(void *arg, const struct http_answer *answer)
 		return;
 	}
 	if (answer->error != 0)
-		snprintf(text, sizeof(text), "the webhook did not answer: %.100s",
+		snprintf(text, sizeof(text), "no response from the webhook: %.100s",
 			 answer->text[0] ? answer->text : strerror(-answer->error));
 	else
-		snprintf(text, sizeof(text), "the webhook answered %d", answer->status);
+		snprintf(text, sizeof(text), "the webhook returned HTTP %d", answer->status);
 	firing_done(f, OUTCOME_ERROR, text);
 }
 

@@ -120,7 +120,7 @@ static void decided(struct firing *f, const struct approval *row)
 		const char *words;
 	} answers[N_APPROVAL_STATUSES] = {
 		[APPROVAL_DENIED] = {OUTCOME_DENIED, "denied"},
-		[APPROVAL_EXPIRED] = {OUTCOME_EXPIRED, "nobody decided in time"},
+		[APPROVAL_EXPIRED] = {OUTCOME_EXPIRED, "no decision in time"},
 		[APPROVAL_SUPERSEDED] = {OUTCOME_SUPERSEDED, "the request was withdrawn"},
 	};
 	const char *words = answers[row->status].words;
@@ -131,7 +131,7 @@ static void decided(struct firing *f, const struct approval *row)
 		return;
 	}
 	if (!words) {
-		firing_done(f, OUTCOME_ERROR, "that is no answer to whether it may");
+		firing_done(f, OUTCOME_ERROR, "invalid decision for this request");
 		return;
 	}
 	snprintf(text, sizeof(text), "%s%s%.*s", words, row->comment.len > 0 ? ": " : "",
@@ -195,11 +195,11 @@ void firing_ask(struct firing *f)
 
 	if (!a->opts.approvals) {
 		firing_done(f, OUTCOME_NO_APPROVER,
-			    "it needs approval, and there is nobody to give it");
+			    "approval required, but approvals are not available");
 		return;
 	}
 	if (!has_room(a, f)) {
-		firing_done(f, OUTCOME_TOO_MANY_WAITING, "too many wait for approval already");
+		firing_done(f, OUTCOME_TOO_MANY_WAITING, "too many pending approvals of rules");
 		return;
 	}
 	r = ask(f);
@@ -209,7 +209,7 @@ void firing_ask(struct firing *f)
 	if (r == REFUSE_STOPPING)
 		firing_give_back(f);
 	else if (r > 0)
-		firing_done(f, OUTCOME_ERROR, "it could not ask for approval");
+		firing_done(f, OUTCOME_ERROR, "could not ask for approval");
 	else
 		firing_fail(f, r, NULL);
 }

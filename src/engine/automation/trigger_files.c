@@ -171,7 +171,7 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 	if (event == WATCH_OVERFLOW)
 		changed(w, CHANGE_MODIFY, w->path);
 	else if (event == WATCH_DELETE && strcmp(path, w->path) == 0)
-		suspend(w, "the folder is gone");
+		suspend(w, "the folder was deleted");
 	else if (is_wanted(w, path))
 		changed(w, change_of(event), path);
 }

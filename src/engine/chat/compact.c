@@ -16,7 +16,7 @@ enum {
 };
 
 static const char wish[] =
-	"Summarise the conversation below for somebody who has to carry it on without having read "
+	"Summarise the conversation below for a reader who will continue it without having read "
 	"it. Keep names, numbers, decisions, open questions and what the user prefers; leave out "
 	"pleasantries. Answer with the summary alone.\n\n";
 

@@ -93,7 +93,7 @@ static int pair_calls(struct arena *a, struct message **messages, unsigned *n)
 
 			if (!has_result(&from[i + 1], *n - i - 1, id))
 				to[k++] = (struct message) {.role = MESSAGE_TOOL,
-							    .text = TEXT("no result was given"),
+							    .text = TEXT("no result"),
 							    .call_id = id,
 							    .failed = true};
 		}

@@ -80,7 +80,7 @@ static int check_loaded(const struct errand *e, const struct lease *l, struct co
 int refuse_lost(struct why *why)
 {
 	return refuse(why, REFUSE_UNAVAILABLE,
-		      "this host has lost the database and runs nothing until it is back");
+		      "lost connection to the database; this host runs nothing until it is back");
 }
 
 int lease_take(const struct errand *e, const struct lease *l, struct connection *db,

@@ -357,7 +357,7 @@ static void ask_agent(struct extracts *x)
 	}
 	x->at_work = chat_agent(x->chat, text_of(x->agent));
 	if (!x->at_work) {
-		failed(x, "there is no such agent");
+		failed(x, "agent not found");
 		return;
 	}
 	r = x->at_work->ops->start(x->at_work, &ask, &sink, &x->turn, &x->why);

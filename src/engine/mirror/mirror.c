@@ -29,7 +29,7 @@ static void on_answered(void *arg, struct text id)
 	struct mirrored *q = mirrored_find(m, id);
 
 	if (q && !q->sending)
-		mirrored_withdraw(q, "it was answered elsewhere");
+		mirrored_withdraw(q, "answered in the agent");
 	mirror_settle(m);
 }
 
@@ -41,7 +41,7 @@ static void on_idle(void *arg, struct text session)
 		struct mirrored *q = list_entry(at, struct mirrored, link);
 
 		if (!q->sending && text_equal(q->session, session))
-			mirrored_withdraw(q, "the agent does not wait for it any more");
+			mirrored_withdraw(q, "the agent no longer waits for it");
 	}
 	mirror_settle(m);
 }
@@ -77,11 +77,11 @@ static void on_listed(void *arg)
 		struct mirrored *q = list_entry(at, struct mirrored, link);
 
 		if (!q->seen && !q->sending)
-			mirrored_withdraw(q, "the agent's server does not ask it any more");
+			mirrored_withdraw(q, "the agent server no longer asks for it");
 		else
 			mirrored_send(q); /* decided before it could be sent */
 	}
-	mirror_left_withdraw(m, "the agent's server does not ask it any more");
+	mirror_left_withdraw(m, "the agent server no longer asks for it");
 	mirror_settle(m);
 }
 
@@ -118,7 +118,7 @@ static void withdraw_all(struct mirror *m, const char *why)
 
 static void on_away_for_long(void *arg)
 {
-	withdraw_all(arg, "the agent's server is away");
+	withdraw_all(arg, "the agent server is unreachable");
 }
 
 /* ---- one ---- */
@@ -188,7 +188,7 @@ void mirror_remove(struct mirrors *all, const char *name, bool comes_back)
 		if (strcmp(m->name, name) != 0)
 			continue;
 		if (!comes_back)
-			withdraw_all(m, "the agent's server is not in the settings any more");
+			withdraw_all(m, "the agent server was removed from the settings");
 		mirror_free(m);
 	}
 }

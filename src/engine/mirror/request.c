@@ -144,7 +144,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 		p->state = PART_LEFT;
 	/* Something else is asked under this id now, as after a change of the server's URL. */
 	if (result == REFUSE_CONFLICT)
-		withdraw(p, "the agent's server asks something else now");
+		withdraw(p, "the agent server has changed the request");
 	if (result != 0 && result != REFUSE_STOPPING)
 		log_info("request left to the agent server", "server=%s request=%.*s reason=\"%s\"",
 			 q->mirror->name, TEXT_ARGS(q->id),

@@ -134,7 +134,8 @@ int node_set_clock(struct node *n)
 static int refuse_taken(const struct node *n, struct why *why)
 {
 	return refuse(why, REFUSE_CONFLICT,
-		      "another koined is already host '%.*s' of %s: set another [host] name here",
+		      "another koined already uses the host name '%.*s' in %s: set another [host] "
+		      "name here",
 		      TEXT_ARGS(n->us.name), store_path(n->store));
 }
 

@@ -95,7 +95,7 @@ int node_forget(struct node *n, struct text name, struct why *why)
 const char *node_fault(const struct node *n)
 {
 	if (n && n->fault == 0 && clock_steady_ms() > n->heard_ms + SILENT_MS)
-		return "nothing was heard of it for several seconds";
+		return "no response for several seconds";
 	return n && n->fault != 0 ? n->words : NULL;
 }
 
@@ -147,7 +147,7 @@ static void give_up(struct node *n, const char *reason)
 	/* Its time has come, or comes now. */
 	if (n->guard)
 		guard_renew(n->guard, 1);
-	log_warn("lease lost, stopping what this host runs", "host=%.*s reason=\"%s\"",
+	log_warn("lease lost, stopping the programs of this host", "host=%.*s reason=\"%s\"",
 		 TEXT_ARGS(n->us.name), reason);
 	say_fenced(n);
 }
@@ -188,7 +188,7 @@ static void go_stale(struct node *n, const char *reason)
 static void on_guard_lost(void *node)
 {
 	if (end_life(node))
-		give_up(node, "its guard is gone");
+		give_up(node, "the guard process died");
 }
 
 /* ---- what the thread tells ---- */
@@ -267,7 +267,7 @@ static void on_news(void *node)
 		return;
 	}
 	if (news.fenced)
-		give_up(n, "others have taken it for lost");
+		give_up(n, "other hosts declared it dead");
 	if (news.renewed_ms > 0)
 		keep_lease(n, &news);
 	if (news.hosts)
@@ -295,7 +295,7 @@ static void on_fence(void *node)
 	if (now < n->fence_ms)
 		timer_start(n->fence, n->fence_ms - now);
 	else if (end_life(n))
-		give_up(n, "the lease could not be renewed in time");
+		give_up(n, "could not renew the lease in time");
 }
 
 /* ---- start and end ---- */

@@ -63,9 +63,9 @@ static const char *find_stale(const struct node *n, int64_t known, const struct 
 	int64_t seen = known > n->last ? known : n->last;
 
 	if (log->last < seen)
-		return "the log of the database ends before what was seen of it";
+		return "the database's log ends before the last known event";
 	if (n->last_ms > 0 && log->seen_ms > 0 && n->last_ms != log->seen_ms)
-		return "the log of the database has other events than were seen";
+		return "the database's log differs from the known events";
 	/* Readers find this, too, but may be busy. What we have committed since was not missed. */
 	seen = event_last(atomic_load(&n->events));
 	if (known > 0 && log->last > seen && (log->first == 0 || log->first > seen + 1))

@@ -43,7 +43,7 @@ static int check_shown(const void *shown, const struct approval *row, struct why
 	approval_digest(row, digest);
 	if (strcmp(digest, p->digest) == 0)
 		return 0;
-	return refuse(why, REFUSE_FORBIDDEN, "the request differs from what was shown");
+	return refuse(why, REFUSE_FORBIDDEN, "the request has changed since it was shown");
 }
 
 static void word_result(int result, const struct approval *row, const struct why *why, char *out,
@@ -53,9 +53,9 @@ static void word_result(int result, const struct approval *row, const struct why
 		words_of_outcome(row->status, row->decided_by, (struct text) {.data = NULL}, out,
 				 size);
 	else if (result > 0)
-		snprintf(out, size, "Not taken: %.200s", why->text);
+		snprintf(out, size, "Not accepted: %.200s", why->text);
 	else
-		snprintf(out, size, "It could not be kept. Try again.");
+		snprintf(out, size, "Could not store the decision. Try again.");
 }
 
 static void on_decided(void *arg, int result, const struct approval *row, const struct why *why)
@@ -145,12 +145,12 @@ static void take_token(struct way *w, const struct notice_answer *a)
 	char by[BY_MAX];
 
 	if (state == TOKEN_UNKNOWN || !m || (m->about == ABOUT_TEST && !m->test)) {
-		ignore(w, a, "unknown token", "This button is not known any more.");
+		ignore(w, a, "unknown token", "This button is no longer valid.");
 	} else if (state == TOKEN_USED) {
 		ignore(w, a, "used token",
 		       m->outcome[0] ? m->outcome : "This request was already decided.");
 	} else if (state == TOKEN_LATE) {
-		ignore(w, a, "late token", "Too late: this button does not count any more.");
+		ignore(w, a, "late token", "This button has expired.");
 	} else if (m->test) {
 		name_decider(w, a, by);
 		w->answers++;

@@ -34,7 +34,7 @@ static void on_timer(void *arg)
 
 	if (!t->over)
 		r = refuse(&t->why, REFUSE_TIMEOUT, "%s",
-			   t->sent ? "sent, but no button was pressed" : "not sent in time");
+			   t->sent ? "sent, but no button was pressed" : "timeout while sending");
 	why = t->why;
 	fn(fn_arg, r, &result, &why);
 	test_free(t);
@@ -59,7 +59,7 @@ void test_sent(struct notify_test *t)
 
 void test_failed(struct notify_test *t, const char *what)
 {
-	end(t, refuse(&t->why, REFUSE_UNAVAILABLE, "could not be sent: %s", what));
+	end(t, refuse(&t->why, REFUSE_UNAVAILABLE, "cannot send: %s", what));
 }
 
 void test_pressed(struct notify_test *t, enum approval_status decision, const char *by)
@@ -91,7 +91,7 @@ static int fill(struct notify_test *t, struct way *w)
 		return r;
 	snprintf(key, sizeof(key), "test:%s", id);
 	snprintf(text, sizeof(text), "koine on %s can reach you here.%s", host,
-		 t->asks ? " Press a button to see whether it is heard." : "");
+		 t->asks ? " Press a button to test replies." : "");
 	m = message_get(w, ABOUT_TEST, key);
 	if (!m)
 		return -ENOMEM;

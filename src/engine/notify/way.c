@@ -111,7 +111,7 @@ static void write_text(struct buf *out, const struct message *m)
 	if (m->outcome[0])
 		add(out, m->outcome);
 	if (m->way->untold > 0 && !m->ref[0]) {
-		snprintf(left_out, sizeof(left_out), "(%llu earlier messages were left out)",
+		snprintf(left_out, sizeof(left_out), "(%llu earlier messages omitted)",
 			 (unsigned long long)m->way->untold);
 		add(out, left_out);
 	}
@@ -434,7 +434,7 @@ void way_free(struct way *w)
 		struct message *m = list_entry(first, struct message, link);
 
 		if (m->test)
-			test_failed(m->test, "the settings were read again");
+			test_failed(m->test, "the settings were reloaded");
 		message_drop(m);
 	}
 	list_remove(&w->link);

@@ -198,12 +198,12 @@ void words_of_outcome(enum approval_status status, struct text by, struct text c
 		      size_t size)
 {
 	static const char *const words[N_APPROVAL_STATUSES] = {
-		[APPROVAL_PENDING] = "Still open",
+		[APPROVAL_PENDING] = "Pending",
 		[APPROVAL_APPROVED] = "✓ Approved",
 		[APPROVAL_DENIED] = "✗ Denied",
 		[APPROVAL_RESPONDED] = "✓ Answered",
-		[APPROVAL_EXPIRED] = "Nobody answered in time",
-		[APPROVAL_SUPERSEDED] = "Withdrawn: it needs no answer any more",
+		[APPROVAL_EXPIRED] = "No answer in time",
+		[APPROVAL_SUPERSEDED] = "Withdrawn; no answer needed",
 	};
 	struct buf plain;
 	bool says = status != APPROVAL_EXPIRED && status != APPROVAL_SUPERSEDED;

@@ -176,7 +176,7 @@ static void continuation_finished(struct work *w, int result)
 		result = refuse(&why, REFUSE_NOT_FOUND, "session not found: %.*s",
 				TEXT_ARGS(c->parent));
 	if (result == 0 && c->sessions->stopping)
-		result = refuse(&why, REFUSE_STOPPING, "the daemon is stopping");
+		result = refuse(&why, REFUSE_STOPPING, "koined is stopping");
 	if (result != 0)
 		refuse_continuation(c, result, &why);
 	else

@@ -141,13 +141,14 @@ void sessions_drain(struct sessions *s, bool drain)
 static int check_room(const struct sessions *s, struct why *why)
 {
 	if (s->stopping)
-		return refuse(why, REFUSE_STOPPING, "the daemon is stopping");
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (s->n_drains > 0)
 		return refuse(why, REFUSE_UNAVAILABLE,
 			      "koined is draining before a stop: no new sessions");
 	if (!node_allows(s->opts.node))
-		return refuse(why, REFUSE_UNAVAILABLE,
-			      "this host has lost the database and runs nothing until it is back");
+		return refuse(
+			why, REFUSE_UNAVAILABLE,
+			"lost connection to the database; this host runs nothing until it is back");
 	if (sessions_open(s) >= s->opts.parallel)
 		return refuse(why, REFUSE_LIMIT, "too many sessions are running (limit %u)",
 			      s->opts.parallel);

@@ -263,7 +263,7 @@ static void say_unused(struct live_session *l)
 	}
 	if (len == 0)
 		return;
-	snprintf(text, sizeof(text), "koine: the agent '%.*s' is no program and does not use %s",
+	snprintf(text, sizeof(text), "koine: agent '%.*s' is not a program and ignores %s",
 		 TEXT_ARGS(l->row.runner), names);
 	row.content = text_of(text);
 	session_say_query(l);
@@ -398,8 +398,9 @@ static int start(struct live_session *l, struct why *why)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
 	if (r == 0 && (node_epoch(l->sessions->opts.node) != l->row.epoch ||
 		       !node_allows(l->sessions->opts.node)))
-		r = refuse(why, REFUSE_UNAVAILABLE,
-			   "this host has lost the database and runs nothing until it is back");
+		r = refuse(
+			why, REFUSE_UNAVAILABLE,
+			"lost connection to the database; this host runs nothing until it is back");
 	if (r == 0 && l->nobody)
 		r = chat_refuse_work(why, "session");
 	if (r != 0)

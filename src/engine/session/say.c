@@ -43,11 +43,12 @@ static bool is_too_much(const struct live_session *l)
 /* Stop keeping what it says, and say so in its conversation. */
 static void end_keeping(struct live_session *l)
 {
-	struct session_event last = {.session = l->row.id,
-				     .agent_session = l->row.agent_session,
-				     .type = SESSION_RAW,
-				     .created_ms = clock_utc_ms(),
-				     .content = TEXT("koine: what it says further is not kept")};
+	struct session_event last = {
+		.session = l->row.id,
+		.agent_session = l->row.agent_session,
+		.type = SESSION_RAW,
+		.created_ms = clock_utc_ms(),
+		.content = TEXT("koine: output limit reached; later output is not stored")};
 
 	l->full = true;
 	log_warn("session output limit reached", "session=%s bytes=%lld", l->id,

@@ -10,12 +10,12 @@ enum { LOOKS_MAX = 8 };
 
 static int refuse_several(struct why *why)
 {
-	return refuse_field(why, "project", "several projects have it; pass project");
+	return refuse_field(why, "project", "several projects have this task; pass project");
 }
 
 static int refuse_ended(const struct task *task, struct why *why)
 {
-	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s already", TEXT_ARGS(task->id),
+	return refuse(why, REFUSE_CONFLICT, "Task %.*s is already %s", TEXT_ARGS(task->id),
 		      task_state_name(task->state));
 }
 

@@ -84,8 +84,9 @@ static int refuse_circle(const struct edit *e, const struct text *ids, unsigned 
 	buf_init(&way, sizeof(why->text));
 	for (unsigned i = 0; i < n && i < SHOWN; i++)
 		buf_printf(&way, "%.*s after ", TEXT_ARGS(ids[i]));
-	r = refuse_field(why, "after", "%.*s would come after itself: %.*s%s%.*s", TEXT_ARGS(e->id),
-			 (int)way.len, way.data, n > SHOWN ? "... after " : "", TEXT_ARGS(e->id));
+	r = refuse_field(why, "after", "dependency cycle: %.*s would depend on itself: %.*s%s%.*s",
+			 TEXT_ARGS(e->id), (int)way.len, way.data, n > SHOWN ? "... after " : "",
+			 TEXT_ARGS(e->id));
 	buf_done(&way);
 	return r;
 }
@@ -274,7 +275,7 @@ static int check(const struct tasks *t, const struct live *l, const struct task_
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (!in->prompt.data && !in->label.data && !in->runner.data && !in->priority &&
 	    !in->timeout_ms && !in->after && !in->on_host.data && !in->on_label.data)
-		return refuse(why, REFUSE_PARAMS, "no member to change was given");
+		return refuse(why, REFUSE_PARAMS, "no change given");
 	if (l->task.state != TASK_QUEUED)
 		return refuse_begun(l->task.id, l->task.state, why);
 	return task_check_new(t, &like, why);

@@ -136,7 +136,8 @@ static int find(struct tasks *t, int lane, struct arena *a, struct text project,
 		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s",
 			      (int)(id.len < 100 ? id.len : 100), id.data);
 	if (n > 1)
-		return refuse_field(why, "project", "several projects have it; pass project");
+		return refuse_field(why, "project",
+				    "several projects have this task; pass project");
 	return 0;
 }
 

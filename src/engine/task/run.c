@@ -474,7 +474,7 @@ static void fetched(struct run *r, const struct fetch *f, int result)
 	else if (result == -EIO && r->tasks->node)
 		put_back(r); /* the server is away, and nothing has begun */
 	else
-		give_up(r, result == 0 ? "the task is gone" : fault_words(result));
+		give_up(r, result == 0 ? "the task no longer exists" : fault_words(result));
 }
 
 static void fetch_finished(struct work *w, int result)
@@ -560,7 +560,7 @@ static void end_unbegun(struct run *r)
 	if (r->attempt.intent == INTENT_STOP)
 		put_back(r);
 	else
-		give_up(r, "ended before it began");
+		give_up(r, "ended before it started");
 	tasks_check_stopped(t);
 }
 
@@ -613,7 +613,7 @@ static void on_kept(void *arg, int result, const struct why *why)
 	if (result == REFUSE_CONFLICT)
 		run_lose(r);
 	else if (result == -ENOENT)
-		give_up(r, "the task is gone");
+		give_up(r, "the task no longer exists");
 	else if (result != 0 || r->tasks->stopping || !node_allows(r->tasks->node))
 		put_back(r);
 	else if (r->live->task.prompt.data && !has_printed(r))

@@ -30,7 +30,7 @@ static int check_stashed(const struct live *l, bool wanted, struct why *why)
 	if (r != 0 || l->task.stashed == wanted)
 		return r;
 	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(l->task.id),
-		      wanted ? "not stashed" : "stashed already");
+		      wanted ? "not stashed" : "already stashed");
 }
 
 /* One that is held keeps its place, which may be among those that are being released. */
@@ -215,7 +215,8 @@ static int check_pause(const struct tasks *t, struct text group, bool paused, st
 		return refuse_field(why, "group", "group must have 1 to %d bytes, and no NUL",
 				    TASK_NAME_MAX);
 	if (paused && t->n_paused >= TASK_PAUSES_MAX)
-		return refuse(why, REFUSE_LIMIT, "%d groups are paused already", TASK_PAUSES_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many paused groups (limit %d)",
+			      TASK_PAUSES_MAX);
 	return 0;
 }
 

@@ -406,7 +406,7 @@ static bool is_there(const struct spawn_opts *opts)
 static int explain_directory(const char *cwd, int r, struct why *why)
 {
 	if (r == -EACCES)
-		return refuse(why, REFUSE_FORBIDDEN, "not allowed to enter %s", cwd);
+		return refuse(why, REFUSE_FORBIDDEN, "no permission to enter %s", cwd);
 	return refuse(why, REFUSE_NOT_FOUND, "no such directory: %s", cwd);
 }
 
@@ -415,16 +415,16 @@ static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, s
 	const char *program = opts->argv[0];
 
 	if (r == -ECANCELED)
-		return refuse(why, REFUSE_UNAVAILABLE, "the start of %s was cancelled", program);
+		return refuse(why, REFUSE_UNAVAILABLE, "start of %s cancelled", program);
 	if (step == SPAWN_DIRECTORY)
 		return explain_directory(opts->cwd, r, why);
 	if (step == SPAWN_CONFINE)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot keep %s from writing: %s", program,
+		return refuse(why, REFUSE_FORBIDDEN, "cannot restrict writes of %s: %s", program,
 			      uv_strerror(r));
 	if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !is_there(opts)))
 		return refuse(why, REFUSE_NOT_FOUND, "no such program: %s", program);
 	if (step == SPAWN_PROGRAM && (r == -EACCES || r == -EPERM))
-		return refuse(why, REFUSE_FORBIDDEN, "not allowed to run %s", program);
+		return refuse(why, REFUSE_FORBIDDEN, "no permission to run %s", program);
 	refuse(why, REFUSE_INTERNAL, "cannot run %s: %s", program, uv_strerror(r));
 	return r;
 }

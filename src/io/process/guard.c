@@ -158,7 +158,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	if (g->now == w && !take_reports(g))
-		replace(g, "it has died");
+		replace(g, "it died");
 }
 
 static void on_tick(void *arg)
@@ -169,7 +169,7 @@ static void on_tick(void *arg)
 	if (!g->now)
 		return;
 	if (!take_reports(g)) {
-		replace(g, "it has died");
+		replace(g, "it died");
 		return;
 	}
 	pthread_mutex_lock(&g->lock);
@@ -179,7 +179,7 @@ static void on_tick(void *arg)
 	pthread_mutex_unlock(&g->lock);
 	g->n_silent = answered ? 0 : g->n_silent + 1;
 	if (g->n_silent >= SILENT_TICKS)
-		replace(g, "it does not answer");
+		replace(g, "it does not respond");
 }
 
 /* ---- the process ---- */
@@ -188,7 +188,7 @@ static int spawn_watchman(struct guard *g, int socket, int null, struct spawned 
 {
 	char variable[sizeof(TREE_VARIABLE) + TREE_MARK_MAX];
 	const char *const argv[] = {"/proc/self/exe", guard_command, g->owner,
-				    "ends its programs when koined hangs or dies", NULL};
+				    "ends its programs if koined hangs or dies", NULL};
 	const char *libraries = getenv("LD_LIBRARY_PATH");
 	char path[4096];
 	const char *const env[] = {variable, libraries ? path : NULL, NULL};

@@ -289,7 +289,7 @@ static int pg_set_version(void *db, int version)
 /* ---- coming in ---- */
 
 static const char older_in_use[] =
-	"its tables are those of an older koine, and hosts with one are using it: stop them first";
+	"hosts with an older version of koine are using its tables: stop them first";
 
 /* Only who is alone may change the tables: the others know them as they are. */
 static int be_alone(struct pg *db)
@@ -530,11 +530,11 @@ static int pg_quick_check(void *place, void *db, struct why *why)
 }
 
 static const struct fault_name faults[] = {
-	{-EIO, "the database of the store does not answer: try again when it is back"},
-	{-ESTALE, "the database of the store has lost commits or was restored: koined starts anew"},
-	{-ENXIO, "tables of the store are missing or are others: a restore may be under way"},
-	{-EROFS, "the database of the store is read-only"},
-	{-EBADMSG, "the database of the store is damaged: its own log says more"},
+	{-EIO, "the database does not respond; try again when it is back"},
+	{-ESTALE, "the database has lost commits or was restored; koined restarts"},
+	{-ENXIO, "tables of the store are missing or differ; a restore may be in progress"},
+	{-EROFS, "the database is read-only"},
+	{-EBADMSG, "the database is damaged; see its log"},
 	{0},
 };
 

@@ -156,7 +156,7 @@ int pg_check_owners(struct pg *db, struct why *why)
 	int r = find_foreign(db, &rows);
 
 	if (r == 0 && db->place->accepts && PQntuples(rows) == 0)
-		r = refuse(why, REFUSE_CONFLICT, "nothing to adopt: all of %s is ours",
+		r = refuse(why, REFUSE_CONFLICT, "nothing to adopt: you already own all of %s",
 			   db->place->shown);
 	for (int i = 0; r == 0 && !db->place->accepts && i < PQntuples(rows); i++) {
 		if (!is_accepted(db->place->accepted, rows, i))
@@ -213,8 +213,7 @@ int pg_name_holder(struct pg *db, int lock, int number)
 	r = pg_simple(db, sql, &rows);
 	if (r == 0 && PQntuples(rows) > 0) {
 		snprintf(words, sizeof(words),
-			 "role '%s', which is not ours, holds the store's lock in server process "
-			 "%s: end "
+			 "another role, '%s', holds the store's lock in server process %s: end "
 			 "that session",
 			 PQgetvalue(rows, 0, 0), PQgetvalue(rows, 0, 1));
 		pg_keep_message(db, words);
@@ -254,9 +253,8 @@ void pg_note_server(struct pg *db, char *ret_note, size_t size)
 	ret_note[0] = '\0';
 	if (!is_here(db->conn) && strcmp(mode, "verify-full") != 0)
 		snprintf(ret_note, size,
-			 "%s is another machine, and sslmode is '%s': anybody in between can be "
-			 "that "
-			 "server (add sslmode=verify-full to the address)",
+			 "%s is another machine, and sslmode is '%s': an attacker on the network "
+			 "could impersonate it (add sslmode=verify-full to the address)",
 			 host, mode);
 	PQconninfoFree(options);
 }

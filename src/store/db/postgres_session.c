@@ -136,7 +136,7 @@ int pg_whole(void *handle)
 
 	if (r != 0 || n >= db->place->n_rules)
 		return r;
-	pg_keep_message(db, "its tables are not complete: a restore seems to be under way");
+	pg_keep_message(db, "its tables are incomplete; a restore may be in progress");
 	return -EIO;
 }
 
@@ -221,8 +221,9 @@ static int compare_lineage(struct pg *db, const struct known *k, const char *now
 	if (r != 0)
 		return r;
 	atomic_store(&db->place->rewound, true);
-	pg_keep_message(db, "the database has lost commits in a fail-over, or was restored: koined "
-			    "starts anew");
+	pg_keep_message(
+		db,
+		"the database has lost commits in a fail-over, or was restored; koined restarts");
 	return -ESTALE;
 }
 
@@ -236,7 +237,7 @@ int pg_check_lineage(struct pg *db)
 		return r;
 	/* Somebody is at work there, as in the middle of a restore: it is not known yet what comes of it. */
 	if (strstr(now, "  ")) {
-		pg_keep_message(db, "the tables of koine are not there");
+		pg_keep_message(db, "koine's tables are missing");
 		return -EIO;
 	}
 	return compare_lineage(db, &k, now);

@@ -738,10 +738,11 @@ int schema_check(struct connection *c, const char *path, struct why *why)
 		return r;
 	if (version > *c->ops->n_steps)
 		return refuse(why, REFUSE_CONFLICT,
-			      "%s was written by a newer koine (schema %d, this one knows %d)",
+			      "%s was written by a newer koine (schema %d; this version supports "
+			      "up to %d)",
 			      db_file_tail(path), version, *c->ops->n_steps);
 	if (version < 0)
-		return refuse(why, REFUSE_CONFLICT, "%s has no schema of ours (%d)",
+		return refuse(why, REFUSE_CONFLICT, "%s has an unknown schema (%d)",
 			      db_file_tail(path), version);
 	return 0;
 }

@@ -127,8 +127,7 @@ int move_catalogue_compare(const struct move_catalogue *a, const struct move_cat
 		const struct move_table *other = move_catalogue_find(b, a->tables[i].name);
 
 		if (!other || !same_columns(&a->tables[i], other))
-			return refuse(why, REFUSE_CONFLICT,
-				      "the table %s is not the same in both stores",
+			return refuse(why, REFUSE_CONFLICT, "table %s differs between the stores",
 				      a->tables[i].name);
 	}
 	if (a->n != b->n)

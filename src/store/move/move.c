@@ -317,7 +317,7 @@ static int check_all(struct move *m, struct why *why)
 		r = sum_table(m, p, MOVE_CHECKING);
 		if (r == 0 && !move_sum_same(&p->from_sum, &p->to_sum))
 			r = refuse(why, REFUSE_INTERNAL,
-				   "the copy differs in the table %s (%lld rows, %lld in the copy)",
+				   "the copy differs in table %s (%lld rows, %lld in the copy)",
 				   p->from.table->name, (long long)p->from_sum.n,
 				   (long long)p->to_sum.n);
 	}

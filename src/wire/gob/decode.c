@@ -57,10 +57,10 @@ static int cut_message(struct gob_decoder *d, const char *in, size_t len, bool *
 		break;
 	}
 	if (size > d->limits.message - d->bytes)
-		return refuse(why, REFUSE_TOO_LARGE, "gob: a value of more than %zu bytes",
+		return refuse(why, REFUSE_TOO_LARGE, "gob: value larger than %zu bytes",
 			      d->limits.message);
 	if (size == 0)
-		return refuse(why, REFUSE_PARSE, "gob: a message without anything in it");
+		return refuse(why, REFUSE_PARSE, "gob: empty message");
 	if (size > gob_left(&all))
 		return 0;
 	d->in = (struct gob_in) {.p = all.p, .end = all.p + size};

@@ -107,8 +107,8 @@ static int no_memory(const struct reader *w, size_t n)
 	const struct arena *a = w->r->arena;
 
 	if (n + 64 > a->max - a->used)
-		return refuse(w->why, REFUSE_TOO_LARGE,
-			      "gob: a value that needs more than %zu bytes", a->max);
+		return refuse(w->why, REFUSE_TOO_LARGE, "gob: value needs more than %zu bytes",
+			      a->max);
 	return -ENOMEM;
 }
 
@@ -521,7 +521,7 @@ static int word_key(struct reader *w, struct gob_node *key)
 	j = json_writer(&out);
 	json_value(&j, v);
 	if (out.err == -EMSGSIZE)
-		e = refuse(w->why, REFUSE_TOO_LARGE, "gob: a map's key of more than %d bytes",
+		e = refuse(w->why, REFUSE_TOO_LARGE, "gob: map key longer than %d bytes",
 			   GOB_KEY_MAX);
 	else if (out.err != 0)
 		e = out.err;

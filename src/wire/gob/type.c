@@ -136,8 +136,9 @@ static void *keep(struct gob_types *t, size_t n, int *ret_error, struct why *why
 	void *p = arena_zalloc(&t->arena, n);
 
 	if (!p && n > t->arena.max - t->arena.used)
-		*ret_error = refuse(why, REFUSE_TOO_LARGE, "gob: types of more than %zu bytes",
-				    t->limits.type_bytes);
+		*ret_error =
+			refuse(why, REFUSE_TOO_LARGE, "gob: type definitions larger than %zu bytes",
+			       t->limits.type_bytes);
 	else if (!p)
 		*ret_error = -ENOMEM;
 	return p;
@@ -179,7 +180,7 @@ static int read_fields(struct gob_types *t, const struct value *list, struct gob
 	if (!list || list->len == 0)
 		return 0;
 	if (list->len > t->limits.fields)
-		return refuse(why, REFUSE_TOO_LARGE, "gob: a type of more than %u fields",
+		return refuse(why, REFUSE_TOO_LARGE, "gob: type has more than %u fields",
 			      t->limits.fields);
 	fields = at = keep(t, list->len * sizeof(*fields), &r, why);
 	if (!fields)
@@ -225,7 +226,7 @@ static int fill(struct gob_types *t, const struct value *v, struct gob_type *typ
 	type->elem = member_id(v, "Elem");
 	value_int(value_find(v, "Len"), &len);
 	if (len < 0)
-		return refuse(why, REFUSE_PARSE, "gob: an array of negative length");
+		return refuse(why, REFUSE_PARSE, "gob: array with a negative length");
 	type->len = (uint64_t)len;
 	r = keep_text(t, value_text(value_find(value_find(v, "CommonType"), "Name")), &type->name,
 		      why);
@@ -243,7 +244,7 @@ int gob_type_define(struct gob_types *t, int64_t id, const struct value *wire, s
 	if (r != 0)
 		return r;
 	if (wire->len != 1)
-		return refuse(why, REFUSE_PARSE, "gob: a definition that is not of one type");
+		return refuse(why, REFUSE_PARSE, "gob: a definition must define one type");
 	r = make_room(t);
 	if (r != 0)
 		return r;

@@ -160,14 +160,14 @@ static int check_head_limits(const struct http *h, const char *line, size_t raw,
 
 	if (h->phase == IN_REQUEST_LINE) {
 		if (raw > h->limits.http_line && raw - h->limits.http_line > 1)
-			return http_refuse(why, 414, "request line of more than %zu bytes",
+			return http_refuse(why, 414, "request line longer than %zu bytes",
 					   h->limits.http_line);
 		return 0;
 	}
 	if (raw == 1 && line[0] == '\r')
 		return 0; /* the blank line that ends them is not one of them */
 	if (end - h->headers_at > limit)
-		return http_refuse(why, 431, "headers of more than %zu bytes", limit);
+		return http_refuse(why, 431, "headers larger than %zu bytes", limit);
 	return 0;
 }
 

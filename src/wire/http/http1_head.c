@@ -221,7 +221,7 @@ static int take_content_length(struct http_head *h, struct text value, struct wh
 	uint64_t n = 0;
 
 	if (h->has_length)
-		return http_refuse(why, 400, "Content-Length given twice");
+		return http_refuse(why, 400, "Duplicate Content-Length");
 	for (size_t i = 0; i < value.len; i++) {
 		if (!is_digit(value.data[i]))
 			return refuse_quoting(why, 400, "Invalid Content-Length", value.data,
@@ -240,7 +240,7 @@ static int take_content_length(struct http_head *h, struct text value, struct wh
 static int take_transfer_encoding(struct http_head *h, struct text value, struct why *why)
 {
 	if (h->chunked)
-		return http_refuse(why, 400, "Transfer-Encoding given twice");
+		return http_refuse(why, 400, "Duplicate Transfer-Encoding");
 	if (value.len == 7 && same_word(value, "chunked")) {
 		h->chunked = true;
 		return 0;
@@ -254,7 +254,7 @@ static int take_transfer_encoding(struct http_head *h, struct text value, struct
 static int take_host(struct http_head *h, struct why *why)
 {
 	if (h->has_host)
-		return http_refuse(why, 400, "Host given twice");
+		return http_refuse(why, 400, "Duplicate Host");
 	h->has_host = true;
 	return 0;
 }

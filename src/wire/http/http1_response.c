@@ -69,7 +69,7 @@ static int take_line(struct http1_response *p, const char *in, size_t len, size_
 	}
 	p->looked = 0;
 	if (n < 2 || in[n - 2] != '\r')
-		return bad(p, "a line ends without CR");
+		return bad(p, "a line does not end in CRLF");
 	*ret_line = (struct text) {.data = in, .len = n - 2};
 	*ret_used = n;
 	return 0;
@@ -116,7 +116,7 @@ static int read_status(struct http1_response *p, struct text line)
 
 	if (line.len < 12 || memcmp(line.data, "HTTP/1.", 7) != 0 ||
 	    (line.data[7] != '0' && line.data[7] != '1') || line.data[8] != ' ')
-		return bad(p, "no HTTP/1.x status line");
+		return bad(p, "not an HTTP/1.x status line");
 	if (line.data[9] < '1' || line.data[9] > '5' || !isdigit((unsigned char)line.data[10]) ||
 	    !isdigit((unsigned char)line.data[11]) || (line.len > 12 && line.data[12] != ' ') ||
 	    !is_field_text(line))
@@ -141,10 +141,10 @@ static int read_length(struct http1_response *p, struct text value)
 	if (p->has_length)
 		return bad(p, "more than one Content-Length");
 	if (value.len == 0)
-		return bad(p, "Content-Length is no number");
+		return bad(p, "Content-Length is not a number");
 	for (size_t i = 0; i < value.len; i++) {
 		if (!isdigit((unsigned char)value.data[i]))
-			return bad(p, "Content-Length is no number");
+			return bad(p, "Content-Length is not a number");
 		if (n > (UINT64_MAX - 9) / 10)
 			return too_large(p, "Content-Length is too large");
 		n = n * 10 + (uint64_t)(value.data[i] - '0');
@@ -186,7 +186,7 @@ static int read_field(struct http1_response *p, struct text line, bool trailer)
 	}
 	value = trimmed((struct text) {.data = colon + 1, .len = line.len - name.len - 1});
 	if (!is_field_text(value))
-		return bad(p, "a header value holds a control character");
+		return bad(p, "a header value contains a control character");
 	if (trailer)
 		return 0;
 	if (same_word(name, "content-length"))
@@ -195,7 +195,7 @@ static int read_field(struct http1_response *p, struct text line, bool trailer)
 		read_connection(p, value);
 	if (same_word(name, "transfer-encoding")) {
 		if (p->chunked || !p->minor || !same_word(value, "chunked"))
-			return bad(p, "Transfer-Encoding is not simply chunked");
+			return bad(p, "unsupported Transfer-Encoding");
 		p->chunked = true;
 	}
 	return 0;
@@ -206,7 +206,7 @@ static int end_of_headers(struct http1_response *p)
 	if (p->chunked && p->has_length)
 		return bad(p, "both Content-Length and Transfer-Encoding");
 	if (p->status == 101)
-		return bad(p, "it switches to another protocol");
+		return bad(p, "unexpected switch to another protocol");
 	if (p->status < 200) {
 		response_reset(p);
 		return 0;
@@ -239,7 +239,7 @@ static int read_chunk_line(struct http1_response *p, struct text line)
 		n = n * 16 + (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 	}
 	if (i == 0 || (i < line.len && line.data[i] != ';') || !is_field_text(line))
-		return bad(p, "a chunk's length is malformed");
+		return bad(p, "a chunk length is malformed");
 	if (n > p->limits.message - p->body.len)
 		return too_large(p, "the body is too large");
 	p->left = n;
@@ -286,7 +286,7 @@ static int take_chunk_data(struct http1_response *p, const char *in, size_t len,
 
 	buf_add(&p->body, in, n);
 	if (p->body.err != 0)
-		return refuse(&p->why, REFUSE_INTERNAL, "no memory for the body");
+		return refuse(&p->why, REFUSE_INTERNAL, "out of memory for the body");
 	p->left -= n;
 	if (p->left == 0)
 		p->part = RESPONSE_CHUNK_END;
@@ -297,7 +297,7 @@ static int take_chunk_data(struct http1_response *p, const char *in, size_t len,
 static int take_chunk_end(struct http1_response *p, const char *in, size_t len, size_t *ret_used)
 {
 	if (in[0] != '\r' || (len > 1 && in[1] != '\n'))
-		return bad(p, "a chunk does not end where it said");
+		return bad(p, "a chunk is longer than its length");
 	if (len < 2)
 		return 0;
 	*ret_used = 2;

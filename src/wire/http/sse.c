@@ -25,7 +25,7 @@ static int too_large(struct sse *s, const char *what, struct why *why)
 {
 	s->refused = what;
 	sse_done(s);
-	return refuse(why, REFUSE_TOO_LARGE, "%s of more than %zu bytes", what, s->max);
+	return refuse(why, REFUSE_TOO_LARGE, "%s longer than %zu bytes", what, s->max);
 }
 
 /* ---- lines ---- */

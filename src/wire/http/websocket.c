@@ -181,14 +181,15 @@ static void take_close(struct websocket *w, struct buf *out)
 	unsigned code = WEBSOCKET_NO_CODE;
 
 	if (w->control_len == 1) {
-		fail(w, out, WEBSOCKET_PROTOCOL, "a close frame has no byte, or two at least");
+		fail(w, out, WEBSOCKET_PROTOCOL,
+		     "the payload of a close frame must have 0 or at least 2 bytes");
 		return;
 	}
 	if (w->control_len >= 2) {
 		code = (unsigned)(unsigned char)w->control[0] << 8 | (unsigned char)w->control[1];
 		reason.len = w->control_len - 2;
 		if (!is_close_code(code)) {
-			fail(w, out, WEBSOCKET_PROTOCOL, "no code to close with");
+			fail(w, out, WEBSOCKET_PROTOCOL, "invalid close code");
 			return;
 		}
 	}
@@ -232,17 +233,17 @@ static const char *wrong_head(const struct websocket *w, const struct wslay_fram
 	bool is_control = wslay_is_ctrl_frame(f->opcode);
 
 	if (!f->mask)
-		return "a client's frame must be masked";
+		return "client frames must be masked";
 	if (f->rsv != WSLAY_RSV_NONE)
 		return "a reserved bit is set";
 	if (is_control ? f->opcode > WSLAY_PONG : f->opcode > WSLAY_BINARY_FRAME)
-		return "an unknown kind of frame";
+		return "unknown opcode";
 	/* wslay has checked it already; our buffers rely on it. */
 	if (is_control && (!f->fin || f->payload_length > WEBSOCKET_CONTROL_MAX))
-		return "a control frame is cut, or too long";
+		return "a control frame is fragmented or too long";
 	if (!is_control && (f->opcode == WSLAY_CONTINUATION_FRAME) != w->in_message)
-		return w->in_message ? "a message begins within another"
-				     : "no message has begun that could go on";
+		return w->in_message ? "a new message starts before the last one ended"
+				     : "continuation frame without a message";
 	return NULL;
 }
 
@@ -352,7 +353,7 @@ static void read_frames(struct websocket *w, struct text in, websocket_fn fn, vo
 			if (w->in.len == 0)
 				break;
 		} else {
-			fail(w, out, WEBSOCKET_PROTOCOL, "no frame");
+			fail(w, out, WEBSOCKET_PROTOCOL, "not a frame");
 		}
 	}
 	w->in = (struct text) {0};

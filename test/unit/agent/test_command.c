@@ -600,7 +600,7 @@ static void nothing_but_such_lines_is_an_error(void **state)
 	struct fixture *f = *state;
 
 	run_json(f, "Please log in\nfirst");
-	expect_failed(f, "CommandError", "prog: no stream-json: 2 lines that are no JSON");
+	expect_failed(f, "CommandError", "prog: output is not stream-json: 2 lines are not JSON");
 	assert_int_equal(f->out.len, 0);
 }
 
@@ -618,7 +618,7 @@ static void a_json_line_may_be_long_but_not_endless(void **state)
 	       "tr '\\0' x; echo '\"}'; echo '{\"type\":\"result\",\"result\":\"next\"}'");
 	expect_done(f, "next");
 	run(f, "head -c 17000000 /dev/zero | tr '\\0' x");
-	expect_failed(f, "CommandError", "prog: a line of more than 16777216 bytes");
+	expect_failed(f, "CommandError", "prog: output line longer than 16777216 bytes");
 }
 
 /* ---- ends ---- */

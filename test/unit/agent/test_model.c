@@ -400,7 +400,7 @@ static void a_stream_may_end_without_its_mark_but_not_without_a_reason(void **st
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
 	afresh(f);
 	answers(f, DELTA("{\"content\":\"part\"}") "data: {\"choi");
-	fails(f, "ProviderError", "agent 'm': the answer stopped in the middle");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
 	assert_string_equal(f->text, "part");
 }
 
@@ -434,14 +434,14 @@ static void an_answer_that_is_no_stream_is_understood(void **state)
 	assert_int_equal(f->end.usage.output, 1);
 	afresh(f);
 	answers(f, "{\"error\":{\"message\":\"no such model\"}}");
-	fails(f, "ProviderError", "agent 'm': the provider failed in its answer: no such model");
+	fails(f, "ProviderError", "agent 'm': the provider reported an error: no such model");
 	afresh(f);
 	answers(f, "{\"id\":1}");
 	fails(f, "ProviderError",
-	      "agent 'm': the provider sent garbage: an object without choices");
+	      "agent 'm': the provider sent an invalid response: the response has no choices");
 	afresh(f);
 	script(f, (struct step) {.body = "{\"choices\":[", .ending = CUT});
-	fails(f, "ProviderError", "agent 'm': the answer stopped in the middle");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
 }
 
 static void an_error_in_the_middle_keeps_the_text(void **state)
@@ -452,12 +452,12 @@ static void an_error_in_the_middle_keeps_the_text(void **state)
 	answers(f, DELTA("{\"content\":\"half\"}")
 			   DATA("{\"error\":{\"message\":\"the GPU is\\ngone\",\"code\":500}}")
 				   DELTA("{\"content\":\"never\"}") STOP("stop") DONE);
-	fails(f, "ProviderError", "agent 'm': the provider failed in its answer: the GPU is gone");
+	fails(f, "ProviderError", "agent 'm': the provider reported an error: the GPU is gone");
 	assert_string_equal(f->text, "half");
 	assert_int_equal(f->n_asked, 1);
 	afresh(f);
 	answers(f, DATA("{\"error\":\"plain\"}"));
-	fails(f, "ProviderError", "agent 'm': the provider failed in its answer: plain");
+	fails(f, "ProviderError", "agent 'm': the provider reported an error: plain");
 }
 
 /* ---- Anthropic's answers ---- */
@@ -544,7 +544,7 @@ static void anthropic_has_reasons_of_its_own(void **state)
 	fails(f, "ProviderError", "agent 'm': the provider's filter stopped the answer");
 	afresh(f);
 	answers(f, MESSAGE_START TEXT_DELTA("0", "x"));
-	fails(f, "ProviderError", "agent 'm': the answer stopped in the middle");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
 	assert_int_equal(f->end.usage.input, 3210);
 	assert_string_equal(f->text, "x");
 }
@@ -557,11 +557,11 @@ static void anthropic_fails_in_the_middle(void **state)
 	answers(f, MESSAGE_START TEXT_DELTA("0", "x")
 			   EVENT("{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\","
 				 "\"message\":\"Overloaded\"}}"));
-	fails(f, "ProviderError", "agent 'm': the provider failed in its answer: Overloaded");
+	fails(f, "ProviderError", "agent 'm': the provider reported an error: Overloaded");
 	assert_string_equal(f->text, "x");
 	afresh(f);
 	answers(f, EVENT("{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}"));
-	fails(f, "ProviderError", "agent 'm': the provider failed in its answer: overloaded_error");
+	fails(f, "ProviderError", "agent 'm': the provider reported an error: overloaded_error");
 }
 
 static void anthropic_may_answer_whole(void **state)

@@ -104,7 +104,8 @@ static void a_file_that_others_may_read_is_refused(void **state)
 	make_openai(f);
 	put_key("a-secret\n", 0640);
 	snprintf(text, sizeof(text),
-		 "agent 'm': the key file %s must be ours and private (mode 0600)", world.path);
+		 "agent 'm': the key file %s must belong to this user and have mode 0600",
+		 world.path);
 	refuses(f, text);
 	put_key("a-secret\n", 0604);
 	refuses(f, text);
@@ -227,13 +228,13 @@ static void a_command_that_fails_is_named_without_its_words(void **state)
 	put_key("two words\n", 0600);
 	use_command(f, "");
 	fails(f, "KeyError",
-	      "agent 'm': what the key command printed has no key, or the key is not one word of "
+	      "agent 'm': the output of the key command has no key, or the key is not one word of "
 	      "ASCII characters");
 	afresh(f);
 	put_key("", 0600);
 	use_command(f, "");
 	fails(f, "KeyError",
-	      "agent 'm': what the key command printed has no key, or the key is not one word of "
+	      "agent 'm': the output of the key command has no key, or the key is not one word of "
 	      "ASCII characters");
 	assert_int_equal(f->n_asked, 0);
 }
@@ -279,7 +280,7 @@ static void a_key_that_is_echoed_is_hidden(void **state)
 	      "agent 'm': the provider refused the key (HTTP 401): Incorrect key [key] given");
 	afresh(f);
 	answers(f, "data: {\"error\":{\"message\":\"sk-very-secretsk-very-secret\"}}\n\n");
-	fails(f, "ProviderError", "agent 'm': the provider failed in its answer: [key][key]");
+	fails(f, "ProviderError", "agent 'm': the provider reported an error: [key][key]");
 	afresh(f);
 	script(f, (struct step) {.status = 400, .body = "no: Bearer sk-very-secret"});
 	fails(f, "ProviderError", "agent 'm': the provider answered HTTP 400: no: Bearer [key]");

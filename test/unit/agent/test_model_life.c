@@ -89,13 +89,13 @@ static void after_the_first_byte_nothing_is_tried_again(void **state)
 	make_openai(f);
 	script(f, (struct step) {.body = DELTA("part"), .ending = CUT});
 	answers(f, GOOD);
-	fails(f, "ProviderError", "agent 'm': the answer stopped in the middle");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
 	assert_string_equal(f->text, "part");
 	assert_int_equal(f->n_asked, 1);
 	afresh(f);
 	script(f, (struct step) {.body = "d", .ending = CUT});
 	answers(f, GOOD);
-	fails(f, "ProviderError", "agent 'm': the answer stopped in the middle");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
 	assert_int_equal(f->n_asked, 1);
 }
 
@@ -183,11 +183,11 @@ static void silence_has_a_limit(void **state)
 	f->opts.retries = 3;
 	make_openai(f);
 	script(f, (struct step) {.ending = SILENT});
-	fails(f, "ProviderTimeout", "agent 'm': nothing came from the provider for 120 ms");
+	fails(f, "ProviderTimeout", "agent 'm': no data from the provider for 120 ms");
 	assert_int_equal(f->n_asked, 1);
 	afresh(f);
 	script(f, (struct step) {.body = DELTA("part"), .ending = HANGS});
-	fails(f, "ProviderTimeout", "agent 'm': nothing came from the provider for 120 ms");
+	fails(f, "ProviderTimeout", "agent 'm': no data from the provider for 120 ms");
 	assert_string_equal(f->text, "part");
 	afresh(f);
 	script(f, (struct step) {.body = DELTA("all") STOP, .ending = HANGS});
@@ -248,22 +248,22 @@ static void garbage_is_named(void **state)
 		{DATA("{\"choices\":[}"), NULL},
 		{DATA("{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}"), NULL},
 		{DATA("{\"choices\":[{\"delta\":{\"content\":\"\\ud800\"}}]}"), NULL},
-		{DATA("[]"), "JSON that is no object"},
-		{DATA("5"), "JSON that is no object"},
-		{DATA("{}"), "an object without choices"},
-		{DATA("{\"choices\":{}}"), "choices that are no list"},
-		{DATA("{\"choices\":[3]}"), "a choice of another shape"},
-		{DATA("{\"choices\":[{\"delta\":[]}]}"), "a choice of another shape"},
-		{DATA("{\"choices\":[{\"delta\":{\"content\":3}}]}"), "content that is no text"},
+		{DATA("[]"), "not a JSON object"},
+		{DATA("5"), "not a JSON object"},
+		{DATA("{}"), "the response has no choices"},
+		{DATA("{\"choices\":{}}"), "the choices are not a list"},
+		{DATA("{\"choices\":[3]}"), "a choice has an unexpected format"},
+		{DATA("{\"choices\":[{\"delta\":[]}]}"), "a choice has an unexpected format"},
+		{DATA("{\"choices\":[{\"delta\":{\"content\":3}}]}"), "the content is not text"},
 		{DATA("{\"choices\":[{\"delta\":{\"tool_calls\":3}}]}"),
-		 "tool calls that are no list"},
+		 "the tool calls are not a list"},
 		{DATA("{\"choices\":[{\"delta\":{\"tool_calls\":[3]}}]}"),
-		 "a tool call that is no object"},
+		 "a tool call is not an object"},
 		{DATA("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":"
 		      "\"x\"}}]}}]}") STOP,
-		 "a tool call without a name"},
-		{"<html>hello</html>", "no stream of events"},
-		{": nothing\n\n", "no stream of events"},
+		 "a tool call has no name"},
+		{"<html>hello</html>", "not an event stream"},
+		{": nothing\n\n", "not an event stream"},
 	};
 	struct fixture *f = *state;
 	char text[400];
@@ -278,7 +278,7 @@ static void garbage_is_named(void **state)
 		answers(f, body);
 		assert_int_equal(ask_for(f, hello()), AGENT_FAILED);
 		assert_string_equal(f->end.type, "ProviderError");
-		snprintf(text, sizeof(text), "agent 'm': the provider sent garbage: %s",
+		snprintf(text, sizeof(text), "agent 'm': the provider sent an invalid response: %s",
 			 rows[i].what ? rows[i].what : "not JSON (");
 		if (rows[i].what)
 			assert_string_equal(f->end.text, text);
@@ -292,13 +292,13 @@ static void garbage_is_named(void **state)
 static void anthropics_garbage_is_named_too(void **state)
 {
 	static const char *const rows[][2] = {
-		{DATA("{}"), "an event without a type"},
-		{DATA("{\"type\":\"content_block_start\"}"), "a content block without a type"},
-		{DATA("{\"type\":\"content_block_delta\",\"delta\":7}"), "a delta without a type"},
+		{DATA("{}"), "an event has no type"},
+		{DATA("{\"type\":\"content_block_start\"}"), "a content block has no type"},
+		{DATA("{\"type\":\"content_block_delta\",\"delta\":7}"), "a delta has no type"},
 		{DATA("{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\","
 		      "\"text\":7}}"),
-		 "content that is no text"},
-		{"{\"content\":7}", "an object without content"},
+		 "the content is not text"},
+		{"{\"content\":7}", "the response has no content"},
 	};
 	struct fixture *f = *state;
 	char text[400];
@@ -307,7 +307,7 @@ static void anthropics_garbage_is_named_too(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		afresh(f);
 		answers(f, rows[i][0]);
-		snprintf(text, sizeof(text), "agent 'm': the provider sent garbage: %s",
+		snprintf(text, sizeof(text), "agent 'm': the provider sent an invalid response: %s",
 			 rows[i][1]);
 		fails(f, "ProviderError", text);
 	}
@@ -319,10 +319,10 @@ static void an_empty_answer_is_a_failure(void **state)
 
 	make_openai(f);
 	answers(f, "");
-	fails(f, "ProviderError", "agent 'm': the provider answered with nothing");
+	fails(f, "ProviderError", "agent 'm': the provider sent an empty response");
 	afresh(f);
 	answers(f, "\r\n \n");
-	fails(f, "ProviderError", "agent 'm': the provider answered with nothing");
+	fails(f, "ProviderError", "agent 'm': the provider sent an empty response");
 }
 
 static void a_line_of_ten_megabytes_is_refused(void **state)
@@ -337,13 +337,14 @@ static void a_line_of_ten_megabytes_is_refused(void **state)
 	make_openai(f);
 	script(f, (struct step) {.body = line, .len = len, .piece = 50000});
 	fails(f, "ProviderError",
-	      "agent 'm': the provider sent garbage: a line of more than 4194304 bytes");
+	      "agent 'm': the provider sent an invalid response: a line longer than 4194304 "
+	      "bytes");
 	assert_string_equal(f->text, "before ");
 	afresh(f);
 	line[0] = '{';
 	script(f, (struct step) {.body = line, .len = len, .piece = 50000});
 	fails(f, "ProviderError",
-	      "agent 'm': the provider sent garbage: an answer that is too large");
+	      "agent 'm': the provider sent an invalid response: the answer is too large");
 	afresh(f);
 	answers(f, GOOD);
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
@@ -364,7 +365,8 @@ static void calls_have_limits(void **state)
 			i, i);
 	assert_true(n < sizeof(body));
 	answers(f, body);
-	fails(f, "ProviderError", "agent 'm': the provider sent garbage: too many tool calls");
+	fails(f, "ProviderError",
+	      "agent 'm': the provider sent an invalid response: too many tool calls");
 	assert_int_equal(f->n_calls, 0);
 }
 

@@ -1158,7 +1158,7 @@ static void an_answer_over_the_limit_becomes_an_error(void **state)
 	exchange(&f, CALL("big", "[10000]", "1"),
 		 ERROR("-32004", "Too large: the result is larger than 1000 bytes", "1"));
 	exchange(&f, "[" REQUEST("big", "[300]", "1") "," REQUEST("big", "[300]", "2") "]\n",
-		 ERROR("-32004", "the answers of the batch are too large", "null"));
+		 ERROR("-32004", "the responses of the batch are too large", "null"));
 	exchange(&f, CALL("big", "[3]", "1"), RESULT("[1,1,1]", "1"));
 	finish(&f);
 }
@@ -1192,7 +1192,8 @@ static void an_id_that_no_answer_can_carry_ends_the_connection(void **state)
 			 i ? "]" : "");
 		say(&f, text);
 		if (i)
-			hear(&f, ERROR("-32004", "the answers of the batch are too large", "null"));
+			hear(&f,
+			     ERROR("-32004", "the responses of the batch are too large", "null"));
 		else
 			hear_end(&f);
 		finish(&f);
@@ -1208,7 +1209,7 @@ static void a_message_over_the_limit_is_refused_and_ends_it(void **state)
 	memset(large, 'x', sizeof(large));
 	start(&f, &sequential);
 	assert_true(dialer_send_n(&f.client, &f.world, large, sizeof(large)));
-	hear(&f, ERROR("-32004", "message of more than 1048576 bytes", "null"));
+	hear(&f, ERROR("-32004", "message longer than 1048576 bytes", "null"));
 	hear_end(&f);
 	finish(&f);
 }
@@ -1227,7 +1228,7 @@ static void a_refused_stream_behind_a_running_call_is_told(void **state)
 	assert_true(dialer_send_n(&f.client, &f.world, large, sizeof(large)));
 	world_settle(&f.world);
 	(void)call_reply(waiting_call);
-	hear(&f, RESULT("null", "1") ERROR("-32004", "message of more than 1048576 bytes", "null"));
+	hear(&f, RESULT("null", "1") ERROR("-32004", "message longer than 1048576 bytes", "null"));
 	hear_end(&f);
 	finish(&f);
 }

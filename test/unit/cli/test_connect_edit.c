@@ -176,16 +176,16 @@ static void broken_json_is_refused_by_its_line(void **state)
 
 static void a_place_that_is_taken_is_refused(void **state)
 {
-	expect_refused(&json_editor, &member, TEXT("[]"), "line 1: the file is already");
+	expect_refused(&json_editor, &member, TEXT("[]"), "line 1: the file is not an object");
 	expect_refused(&json_editor, &member, TEXT("{\n\n\"mcpServers\": \"x\"}"),
-		       "line 3: mcpServers is already something else");
+		       "line 3: mcpServers is not an object");
 	expect_refused(&json_editor, &member,
 		       TEXT("{\"mcpServers\":{\n\"koine\":{\"command\":\"x\"}}}"),
-		       "line 2: mcpServers.koine is already something else");
+		       "line 2: mcpServers.koine already has another value");
 	expect_refused(&json_editor, &member, TEXT("{\"mcpServers\":{\"koine\":null}}"),
-		       "mcpServers.koine is already something else");
+		       "mcpServers.koine already has another value");
 	expect_refused(&json_editor, &element, TEXT("{\"hooks\":{\"PermissionRequest\":{}}}"),
-		       "hooks.PermissionRequest is already something else");
+		       "hooks.PermissionRequest is not a list");
 	expect_refused(&json_editor, &member, TEXT("{\"mcpServers\":{},\n\"mcpServers\":{}}"),
 		       "line 2: \"mcpServers\" is duplicated");
 	expect_refused(&json_editor, &member,
@@ -207,9 +207,9 @@ static void broken_or_taken_toml_is_refused(void **state)
 		{"a = '''\n", "not valid TOML"},
 		{"= 1", "line 1: not valid TOML"},
 		{"a = \xff", "not UTF-8"},
-		{"mcp_servers = 1", "line 1: mcp_servers.koine is already"},
+		{"mcp_servers = 1", "line 1: mcp_servers.koine has another value"},
 		{"\nmcp_servers = { koine = { command = \"koine\" } }",
-		 "line 2: mcp_servers.koine is already"},
+		 "line 2: mcp_servers.koine has another value"},
 		{"[mcp_servers]\nkoine.command = \"koine\"",
 		 "line 2: mcp_servers.koine is written with dotted keys"},
 		{"mcp_servers.koine.command = \"koine\"",
@@ -219,8 +219,8 @@ static void broken_or_taken_toml_is_refused(void **state)
 		{"[mcp_servers.koine]\ncommand=\"koine\"\n[mcp_servers.\"koine\"]\n",
 		 "line 3: mcp_servers.koine is duplicated"},
 		{"[mcp_servers.koine]\ncommand = \"x\"\n",
-		 "line 1: mcp_servers.koine is already something else"},
-		{"[mcp_servers.koine]\n", "line 1: mcp_servers.koine is already something else"},
+		 "line 1: mcp_servers.koine already has another value"},
+		{"[mcp_servers.koine]\n", "line 1: mcp_servers.koine already has another value"},
 		{"[mcp_servers.koine]\ncommand=\"koine\"\ncommand=\"koine\"\n",
 		 "line 3: mcp_servers.koine has two commands"},
 	};
@@ -298,7 +298,7 @@ static void a_group_with_another_hook_is_not_taken(void **state)
 	buf_init(&out, 1 << 20);
 	assert_true(edit_take(&json_editor, file, TEXT(""), &element, 1, &out, &why) > 0);
 	assert_non_null(strstr(why.text,
-			       "line 2: hooks.PermissionRequest has koine's hook beside another"));
+			       "line 2: hooks.PermissionRequest has koine's hook and another hook"));
 	buf_done(&out);
 }
 

@@ -187,12 +187,12 @@ static void a_wrong_rule_is_told_with_its_line_and_the_others_load(void **state)
 	assert_text(f->config.rules[0].id, "ok");
 	assert_int_equal(f->config.rules[0].action, ACTION_DESKTOP);
 	assert_int_equal(f->n_complaints, 5);
-	assert_string_equal(f->complaints[0], FILE_NAME ":2: a rule needs an id");
-	assert_string_equal(f->complaints[1], FILE_NAME ":3: 'b' needs a trigger, an object");
-	assert_string_equal(f->complaints[2], FILE_NAME
-			    ":4: 'c' has an action that is none of agent, notify and webhook");
-	assert_string_equal(f->complaints[3], FILE_NAME ":5: 'd' needs an action with a prompt");
-	assert_string_equal(f->complaints[4], FILE_NAME ":6: a rule needs an id");
+	assert_string_equal(f->complaints[0], FILE_NAME ":2: a rule requires an id");
+	assert_string_equal(f->complaints[1], FILE_NAME ":3: 'b' requires a trigger (object)");
+	assert_string_equal(f->complaints[2],
+			    FILE_NAME ":4: 'c' action type must be agent, notify or webhook");
+	assert_string_equal(f->complaints[3], FILE_NAME ":5: 'd' requires an action with a prompt");
+	assert_string_equal(f->complaints[4], FILE_NAME ":6: a rule requires an id");
 }
 
 /* A file with n rules, paths and jobs. */

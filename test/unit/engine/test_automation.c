@@ -1032,9 +1032,9 @@ static void not_approved_it_does_not(void **state)
 	} ways[] = {
 		{APPROVAL_DENIED, "not today", "denied_by_approver", "denied: not today"},
 		{APPROVAL_DENIED, NULL, "denied_by_approver", "denied"},
-		{APPROVAL_EXPIRED, NULL, "approval_expired", "nobody decided in time"},
+		{APPROVAL_EXPIRED, NULL, "approval_expired", "no decision in time"},
 		{APPROVAL_SUPERSEDED, NULL, "approval_superseded", "the request was withdrawn"},
-		{APPROVAL_RESPONDED, "hm", "error", "that is no answer to whether it may"},
+		{APPROVAL_RESPONDED, "hm", "error", "invalid decision for this request"},
 	};
 	struct world *w = *state;
 	struct rule r = careful(w, "x");
@@ -1721,7 +1721,7 @@ static void a_webhook_that_never_answers_well_is_an_error(void **state)
 	r.url = text_of(url);
 	set_rules(w, &r, 1);
 	assert_int_equal(run(w, "hook", &t), REFUSE_UNAVAILABLE);
-	assert_string_equal(t.text, "the webhook answered 503");
+	assert_string_equal(t.text, "the webhook returned HTTP 503");
 	assert_int_equal(atomic_load(&h->server.n_requests), 3);
 	http_server_stop(&h->server);
 	free(h);
@@ -1745,7 +1745,7 @@ static void the_desktop_is_told_where_there_is_one(void **state)
 	assert_string_equal(w->heard,
 			    "rule.executed {\"ruleId\":\"tell\",\"eventType\":\"x\","
 			    "\"status\":\"skipped_no_desktop\",\"message\":\"it is late\","
-			    "\"error\":\"there is no notify-send here\"}");
+			    "\"error\":\"notify-send not found\"}");
 	snprintf(out, sizeof(out), "%s/said", w->f->dir);
 	snprintf(script, sizeof(script), "#!/bin/sh\necho \"$@\" > %s\n", out);
 	write_file(w->f->dir, "notify-send", script);

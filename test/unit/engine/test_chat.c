@@ -785,7 +785,7 @@ static void calls_and_results_stay_in_pairs(void **state)
 	t->sink.on_call(t->sink.arg, &call);
 	puppet_end(t, (struct agent_end) {.outcome = AGENT_CALLS, .usage = AGENT_NO_USAGE});
 	until(w, told.n_done);
-	/* Nobody brings a result: question, call, "no result was given", question. */
+	/* Nobody brings a result: question, call, "no result", question. */
 	t = ask_puppet(w, NULL, "never mind", &told);
 	assert_int_equal(w->puppet->n_messages, 4);
 	puppet_say(t, "ok");

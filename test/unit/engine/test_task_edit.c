@@ -153,11 +153,12 @@ static void no_task_comes_after_itself(void **state)
 	refused = edit_after(w, c.id, a.id);
 	assert_int_equal(refused.result, REFUSE_PARAMS);
 	assert_string_equal(refused.why.field, "after");
-	assert_string_equal(refused.why.text,
-			    "task-0002 would come after itself: task-0002 after task-0000 after "
-			    "task-0001 after task-0002");
-	assert_string_equal(edit_after(w, a.id, a.id).why.text,
-			    "task-0000 would come after itself: task-0000 after task-0000");
+	assert_string_equal(refused.why.text, "dependency cycle: task-0002 would depend on itself: "
+					      "task-0002 after task-0000 after "
+					      "task-0001 after task-0002");
+	assert_string_equal(
+		edit_after(w, a.id, a.id).why.text,
+		"dependency cycle: task-0000 would depend on itself: task-0000 after task-0000");
 	/* Nothing of what was refused is left, in the store or here. */
 	assert_int_equal(get(w, c.id).after.n, 0);
 	world_reopen(w);

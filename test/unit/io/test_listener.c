@@ -456,7 +456,7 @@ static void refuses_where_something_listens(void **state)
 
 	assert_int_equal(listen(fd, 8), 0);
 	expect_left_alone(f, f->address.path, S_IFSOCK);
-	assert_non_null(strstr(f->why.text, "something already listens at"));
+	assert_non_null(strstr(f->why.text, "address in use"));
 	close(fd);
 }
 
@@ -480,7 +480,7 @@ static void refuses_a_second_of_our_own_at_once(void **state)
 	first = f->listener;
 	f->listener = NULL;
 	expect_left_alone(f, f->address.path, S_IFSOCK);
-	assert_non_null(strstr(f->why.text, "something already listens at"));
+	assert_non_null(strstr(f->why.text, "address in use"));
 	listener_close(first);
 	assert_int_equal(open_it(f), 0);
 }

@@ -336,7 +336,7 @@ static void a_new_connection_begins_anew(void **state)
 	c = dial(s, 0);
 	assert_call(c, "{\"N\":1}", 10);
 	assert_int_equal(koine_client_call(c, "A.B", "{\"N\":2}", NULL), -ECONNRESET);
-	assert_non_null(strstr(koine_client_error(c), "closed the connection without an answer"));
+	assert_non_null(strstr(koine_client_error(c), "closed the connection without a response"));
 	assert_call(c, "{\"N\":3}", 30);
 	koine_client_free(c);
 	server_end(s);
@@ -353,9 +353,9 @@ static void no_answer_is_a_time_out(void **state)
 
 	server_start(s, script);
 	c = dial(s, 50);
-	assert_fault(c, -ETIMEDOUT, "no answer to 'A.B' within 50 ms");
+	assert_fault(c, -ETIMEDOUT, "no response to 'A.B' within 50 ms");
 	/* The late answer is not taken for this one's. */
-	assert_fault(c, -ETIMEDOUT, "no answer to 'A.B' within 50 ms");
+	assert_fault(c, -ETIMEDOUT, "no response to 'A.B' within 50 ms");
 	koine_client_free(c);
 	server_end(s);
 }
@@ -380,8 +380,8 @@ static void what_is_no_gob_ends_the_connection(void **state)
 
 	server_start(s, script);
 	c = dial(s, 0);
-	assert_fault(c, -EBADMSG, "is no use: it is JSON; try framing 'line'");
-	assert_fault(c, -ECONNRESET, "in the middle of an answer");
+	assert_fault(c, -EBADMSG, "it is JSON; try framing 'line'");
+	assert_fault(c, -ECONNRESET, "in the middle of a response");
 	assert_call(c, "1", 30);
 	koine_client_free(c);
 	server_end(s);

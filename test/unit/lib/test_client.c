@@ -593,8 +593,8 @@ static void a_lost_connection_is_told_and_dialled_again(void **state)
 
 	server_start(s, script);
 	c = dial(s, NULL);
-	assert_fault(c, "half", -ECONNRESET, "in the middle of an answer");
-	assert_fault(c, "none", -ECONNRESET, "without an answer");
+	assert_fault(c, "half", -ECONNRESET, "in the middle of a response");
+	assert_fault(c, "none", -ECONNRESET, "without a response");
 	assert_call(c, "third", "3");
 	koine_client_free(c);
 	server_end(s);
@@ -751,7 +751,7 @@ static void no_answer_is_a_time_out(void **state)
 	opts.timeout_ms = 50;
 	server_start(s, script);
 	c = dial_with(s, opts);
-	assert_fault(c, "ping", -ETIMEDOUT, "no answer to 'ping' within 50 ms");
+	assert_fault(c, "ping", -ETIMEDOUT, "no response to 'ping' within 50 ms");
 	/* May be late on a slow machine too; then it is told so. */
 	assert_int_equal(koine_client_call_async(c, "m", NULL, note_answer, &seen, NULL), 0);
 	while (seen.n == 0)
@@ -797,7 +797,7 @@ static void a_large_answer_is_refused(void **state)
 	opts.message_max = 1000;
 	server_start(s, script);
 	c = dial_with(s, opts);
-	assert_fault(c, "m", -EMSGSIZE, "no use");
+	assert_fault(c, "m", -EMSGSIZE, "invalid response");
 	assert_int_equal(koine_client_fd(c), -1);
 	assert_call(c, "m", "2");
 	koine_client_free(c);
@@ -953,7 +953,7 @@ static void another_may_only_where_he_is_named(void **state)
 	assert_int_equal(dial_trusting(s, NOBODY, error), 0);
 	assert_int_equal(dial_trusting(s, 4711, error), KOINE_FORBIDDEN);
 	assert_int_equal(dial_trusting(s, KOINE_OURSELVES, error), KOINE_FORBIDDEN);
-	assert_non_null(strstr(error, "runs as uid 65534, which is neither ours nor root's"));
+	assert_non_null(strstr(error, "runs as uid 65534, which is neither you nor root"));
 	close(s->listener);
 }
 
@@ -1160,10 +1160,10 @@ static void http_statuses_are_faults(void **state)
 	assert_int_equal(koine_client_call(c, "m", NULL, &a), KOINE_ERROR_ANSWER);
 	assert_int_equal(koine_answer_error_code(a), -1);
 	koine_answer_free(a);
-	assert_fault(c, "m", -EBADMSG, "did not answer 'm' with JSON-RPC");
-	assert_fault(c, "m", -EBADMSG, "did not answer 'm' with JSON-RPC");
+	assert_fault(c, "m", -EBADMSG, "did not respond to 'm' with JSON-RPC");
+	assert_fault(c, "m", -EBADMSG, "did not respond to 'm' with JSON-RPC");
 	assert_fault(c, "m", -EBADMSG, "bad HTTP response");
-	assert_fault(c, "m", -ECONNRESET, "in the middle of an answer");
+	assert_fault(c, "m", -ECONNRESET, "in the middle of a response");
 	koine_client_free(c);
 	server_end(s);
 }
@@ -1220,7 +1220,7 @@ static void http_time_outs_end_the_connection(void **state)
 	opts.framing = "http";
 	server_start(s, script);
 	c = dial_with(s, opts);
-	assert_fault(c, "m", -ETIMEDOUT, "no answer to 'm' within 50 ms");
+	assert_fault(c, "m", -ETIMEDOUT, "no response to 'm' within 50 ms");
 	/* The server sees it leave before the client is freed. */
 	server_end(s);
 	koine_client_free(c);

@@ -165,7 +165,7 @@ static void what_cannot_be_sent_is_refused(void **state)
 		{"{\"$any\":1}", "cannot be used as values"},
 		{"{\"$foo\":1}", "unknown type '$foo'"},
 		{"{\"$\":1}", "unknown type '$'"},
-		{"{\"N\":{\"$uint\":\"-1\"}}", "$uint requires a number of 64 bits without a sign"},
+		{"{\"N\":{\"$uint\":\"-1\"}}", "$uint requires an unsigned 64-bit integer"},
 		{"{\"N\":{\"$uint\":\"\"}}", "$uint requires"},
 		{"{\"N\":{\"$uint\":18446744073709551616}}", "$uint requires"},
 		{"{\"N\":{\"$int\":1.5}}", "$int requires"},
@@ -176,7 +176,7 @@ static void what_cannot_be_sent_is_refused(void **state)
 		{"{\"N\":{\"$bytes\":\"zz\"}}", "$bytes requires two hexadecimal digits"},
 		{"{\"N\":[1,{\"$map\":[]}]}", "$map requires an object"},
 		{"{\"A\":{\"$any\":[{\"$foo\":1}]}}", "unknown type '$foo'"},
-		{"{\"a\\u0000b\":1}", "a NUL in a member's name"},
+		{"{\"a\\u0000b\":1}", "a member name with a NUL byte"},
 	};
 	struct world *w = *state;
 

@@ -642,7 +642,7 @@ static void a_handler_that_forgets_to_answer_is_answered_for(void **state)
 	send_line(fd, CALL("forget", "1"));
 	expect_line(&h, fd,
 		    "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603,\"message\":\"Internal error: "
-		    "the handler of this method did not answer\"},\"id\":1}");
+		    "the handler of this method did not respond\"},\"id\":1}");
 	close(fd);
 	host_stop(&h);
 }

@@ -278,7 +278,7 @@ static void state_that_has_expired_is_refused(void **state)
 	seal_state(sealed, sizeof(sealed), "{\"expires\":1000,\"answers\":{}}", "{}");
 	assert_has(ask_with(sealed, "{}"), "requestState has expired");
 	seal_state(sealed, sizeof(sealed), fresh, "{\"a\":1}");
-	assert_has(ask_with(sealed, "{}"), "was not made here");
+	assert_has(ask_with(sealed, "{}"), "is not from this server");
 	seal_state(sealed, sizeof(sealed), "not JSON", "{}");
 	assert_has(ask_with(sealed, "{}"), "cannot be read");
 }
@@ -336,7 +336,7 @@ static void subscriptions_have_a_limit(void **state)
 	assert_has(
 		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{"
 		    "\"uri\":\"w://more\"}}"),
-		"more than 1024 resources");
+		"too many subscribed resources (limit 1024)");
 	assert_true(mcp_watched(m.mcp, TEXT("w://1023")));
 	dialer_done(&c);
 	world_settle(&m.w);
@@ -380,7 +380,7 @@ static void an_answer_overtakes_a_full_queue(void **state)
 	}
 	say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
 	assert_has(ask("{\"jsonrpc\":\"2.0\",\"id\":\"ask-3\",\"result\":{\"action\":\"cancel\"}}"),
-		   "does not support roots");
+		   "requires roots");
 	assert_has(hear(), "\"id\":1,\"result\":{}");
 }
 

@@ -392,7 +392,7 @@ static void subscriptions_are_bounded_in_bytes(void **state)
 	subscribe(&c, session, MCP_URI_MAX + 1, "uri is longer than 16384 bytes");
 	for (int i = 1; i < 15; i++)
 		subscribe(&c, session, MCP_URI_MAX, "\"result\":{}");
-	subscribe(&c, session, MCP_URI_MAX, "subscriptions take more than 256 KiB of one client");
+	subscribe(&c, session, MCP_URI_MAX, "subscriptions use more than 256 KiB (one client)");
 	/* Other clients have their own share, up to a sum. */
 	for (int i = 1; i < 68; i++) {
 		open_session(&c, last);
@@ -402,7 +402,7 @@ static void subscriptions_are_bounded_in_bytes(void **state)
 	open_session(&c, last);
 	while (m.mcp->session_bytes + sizeof(struct session_uri) + MCP_URI_MAX <= 16 << 20)
 		subscribe(&c, last, MCP_URI_MAX, "\"result\":{}");
-	subscribe(&c, last, MCP_URI_MAX, "or 16 MiB of all");
+	subscribe(&c, last, MCP_URI_MAX, "16 MiB (all clients)");
 	/* An ended session gives back its share. */
 	post(&c, "DELETE", session, "");
 	hear(&c, "202");
@@ -426,7 +426,7 @@ static void a_listener_that_keeps_too_much_is_refused(void **state)
 	dial(&c);
 	post(&c, "POST", "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n",
 	     body);
-	hear(&c, "subscriptions/listen takes more than 1024 KiB");
+	hear(&c, "subscriptions/listen uses more than 1024 KiB");
 	assert_true(list_empty(&m.mcp->listens));
 	dialer_done(&c);
 	free(body);

@@ -161,13 +161,13 @@ static void hostile_streams_are_refused_with_words(void **state)
 	} cases[] = {
 		{"neg.truncated-typedef", "broken 1 unexpected EOF\n"},
 		{"neg.count-byte-f7", "broken 1 gob: encoded unsigned integer out of range\n"},
-		{"neg.count-1g", "broken 9 gob: a value of more than 10485760 bytes\n"},
+		{"neg.count-1g", "broken 9 gob: value larger than 10485760 bytes\n"},
 		{"neg.undefined-typeid", "refused 1 gob: unknown type id or corrupted data\n"
-					 "broken 1 gob: a message without anything in it\n"},
+					 "broken 1 gob: empty message\n"},
 		{"neg.builtin-redefinition", "refused 1 gob: duplicate type received\n"},
 		{"neg.field-delta-out-of-range",
 		 "refused 1 gob: bad data: field numbers out of bounds\n"
-		 "broken 1 gob: a message without anything in it\n"},
+		 "broken 1 gob: empty message\n"},
 		{"neg.header-not-struct", "3 int\n"},
 		{"neg.self-referential-slice",
 		 "{\"ServiceMethod\":\"Agent.Stats\"} Request = struct "
@@ -207,9 +207,9 @@ static void malformed_values_are_refused_and_the_stream_goes_on(void **state)
 		{{"0400f7"}, "gob: encoded unsigned integer out of range"},
 		/* a definition with something behind it, without any type, of two types */
 		{{STRINGS "00"}, "extra data in buffer"},
-		{{"ff8100"}, "gob: a definition that is not of one type"},
+		{{"ff8100"}, "gob: a definition must define one type"},
 		{{"ff81020102ff8200010c00010102ff82000000"},
-		 "gob: a definition that is not of one type"},
+		 "gob: a definition must define one type"},
 		{{STRINGS, STRINGS}, "gob: duplicate type received"},
 		/* ids beyond what Go can have */
 		{{"fbffffffffff0200"}, "gob: type id out of range"},
@@ -330,16 +330,17 @@ static void limits_are_kept(void **state)
 	(void)state;
 	l.message = 6;
 	says(STREAM(THREE, "04000600000000"), &l,
-	     "3 int\nbroken 9 gob: a value of more than 6 bytes\n");
+	     "3 int\nbroken 9 gob: value larger than 6 bytes\n");
 	l = gob_default_limits;
 	l.types = 1;
 	says(STREAM(STRINGS, EMPTY, THREE), &l, "refused 9 gob: more than 1 types\n3 int\n");
 	l = gob_default_limits;
 	l.type_bytes = 100;
-	says(STREAM(REQUEST, THREE), &l, "refused 9 gob: types of more than 100 bytes\n3 int\n");
+	says(STREAM(REQUEST, THREE), &l,
+	     "refused 9 gob: type definitions larger than 100 bytes\n3 int\n");
 	l = gob_default_limits;
 	l.fields = 1;
-	says(STREAM(REQUEST, THREE), &l, "refused 9 gob: a type of more than 1 fields\n3 int\n");
+	says(STREAM(REQUEST, THREE), &l, "refused 9 gob: type has more than 1 fields\n3 int\n");
 	l = gob_default_limits;
 	l.values = 5;
 	says(STREAM("040006", INTS, "ff820005020202020202", THREE), &l,
@@ -360,7 +361,7 @@ static void value_over_many_messages_is_bounded(void **state)
 	for (int i = 0; i < 100; i++)
 		buf_add(&bytes, "\5\x10\0\0\1x", 6);
 	says((struct text) {bytes.data, bytes.len}, &l,
-	     "broken 9 gob: a value of more than 100 bytes\n");
+	     "broken 9 gob: value larger than 100 bytes\n");
 	buf_done(&bytes);
 }
 
@@ -378,7 +379,7 @@ static void arena_bounds_a_value(void **state)
 		buf_add_char(&bytes, 0);
 	assert_string_equal(read_all(&f, (struct text) {bytes.data, bytes.len}, &gob_default_limits,
 				     65536, true),
-			    "refused 9 gob: a value that needs more than 65536 bytes\n");
+			    "refused 9 gob: value needs more than 65536 bytes\n");
 	gob_feed_done(&f);
 	buf_done(&bytes);
 }
@@ -421,7 +422,7 @@ static void long_keys_in_words_are_refused(void **state)
 	gob_add_uint(&bytes, value.len);
 	buf_add(&bytes, value.data, value.len);
 	says((struct text) {bytes.data, bytes.len}, &gob_default_limits,
-	     "refused 9 gob: a map's key of more than 4096 bytes\n");
+	     "refused 9 gob: map key longer than 4096 bytes\n");
 	buf_done(&value);
 	buf_done(&bytes);
 }

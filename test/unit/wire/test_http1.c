@@ -167,9 +167,9 @@ static void host_must_come_once(void **state)
 {
 	static const struct vector vectors[] = {
 		{"GET / HTTP/1.1\r\n\r\n", .out = "! parse 400 Missing Host header\n"},
-		{GET HOST "\r\n", .out = "! parse 400 Host given twice\n"},
+		{GET HOST "\r\n", .out = "! parse 400 Duplicate Host\n"},
 		{"GET / HTTP/1.0\r\n" HOST "HOST: x\r\n\r\n",
-		 .out = "! parse 400 Host given twice\n"},
+		 .out = "! parse 400 Duplicate Host\n"},
 		{"GET / HTTP/1.0\r\n\r\n", .out = "GET / 1.0 close <>\n"},
 	};
 
@@ -182,7 +182,7 @@ static void ambiguous_bodies_are_refused(void **state)
 #define BAD_ENCODING(text) "! parse 400 Invalid Transfer-Encoding: " text "\n"
 	static const struct vector vectors[] = {
 		{POST "Content-Length: 1\r\nContent-Length: 1\r\n\r\n1",
-		 .out = "! parse 400 Content-Length given twice\n"},
+		 .out = "! parse 400 Duplicate Content-Length\n"},
 		{POST "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		 .out = "! parse 400 Content-Length with Transfer-Encoding\n"},
 		{POST "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n",
@@ -196,7 +196,7 @@ static void ambiguous_bodies_are_refused(void **state)
 		{POST "Content-Length: 1.0\r\n\r\n", .out = BAD_LENGTH("1.0")},
 		{POST "Content-Length:\r\n\r\n", .out = BAD_LENGTH("")},
 		{POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
-		 .out = "! parse 400 Transfer-Encoding given twice\n"},
+		 .out = "! parse 400 Duplicate Transfer-Encoding\n"},
 		{POST "Transfer-Encoding: chunked, identity\r\n\r\n",
 		 .out = BAD_ENCODING("chunked, identity")},
 		{POST "Transfer-Encoding: identity, chunked\r\n\r\n",
@@ -271,8 +271,8 @@ static void bad_chunks_are_refused(void **state)
 
 static void limits_of_the_head_are_exact(void **state)
 {
-#define TOO_LONG "! large 414 request line of more than 48 bytes\n"
-#define TOO_MUCH "! large 431 headers of more than 160 bytes\n"
+#define TOO_LONG "! large 414 request line longer than 48 bytes\n"
+#define TOO_MUCH "! large 431 headers larger than 160 bytes\n"
 #define TEN      "0123456789"
 	/* 17 bytes of Host, 143 of X */
 #define X_143 "X: " TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "01234567"

@@ -127,7 +127,7 @@ static void header_that_is_none_ends_the_stream(void **state)
 	says(vector_bytes("neg.header-not-struct"),
 	     "broken 4 gob: type mismatch in decoder: want struct type rpc.Request; got "
 	     "non-struct\n");
-	says(vector_bytes("neg.count-1g"), "broken 9 gob: a value of more than 10485760 bytes\n");
+	says(vector_bytes("neg.count-1g"), "broken 9 gob: value larger than 10485760 bytes\n");
 	says(vector_bytes("prim.strings"),
 	     "broken 4 gob: type mismatch in decoder: want struct type rpc.Request; got "
 	     "non-struct\n");

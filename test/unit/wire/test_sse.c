@@ -95,12 +95,12 @@ static void the_limit_is_exact(void **state)
 	(void)state;
 	for (size_t n = 0; n < 2; n++) {
 		check("data: 456789\n\n", 14, 12, one, n, "<|456789>");
-		check("data: 4567890\n\n", 15, 12, one, n, "! a line of more than 12 bytes");
+		check("data: 4567890\n\n", 15, 12, one, n, "! a line longer than 12 bytes");
 		check("data:a\n\ndata: 4567890", 21, 12, one, n,
-		      "<|a>! a line of more than 12 bytes");
+		      "<|a>! a line longer than 12 bytes");
 		check("data:12345\ndata:123456\n\n", 24, 12, one, n, "<|12345\n123456>");
 		check("data:123456\ndata:123456\n\n", 25, 12, one, n,
-		      "! an event of more than 12 bytes");
+		      "! an event longer than 12 bytes");
 	}
 }
 
@@ -114,7 +114,7 @@ static void a_refused_stream_stays_refused(void **state)
 	assert_int_equal(sse_push(&s, "12345", 5, sse_feed_note, NULL, &why), REFUSE_TOO_LARGE);
 	why.text[0] = '\0';
 	assert_int_equal(sse_push(&s, "\n\n", 2, sse_feed_note, NULL, &why), REFUSE_TOO_LARGE);
-	assert_string_equal(why.text, "a line of more than 4 bytes");
+	assert_string_equal(why.text, "a line longer than 4 bytes");
 	sse_done(&s);
 }
 
@@ -135,7 +135,7 @@ static void a_line_without_end_is_refused(void **state)
 	}
 	assert_int_equal(r, REFUSE_TOO_LARGE);
 	assert_int_equal(sent, SSE_MAX + sizeof(part));
-	assert_string_equal(why.text, "a line of more than 4194304 bytes");
+	assert_string_equal(why.text, "a line longer than 4194304 bytes");
 	assert_null(s.line.data);
 	sse_done(&s);
 }

@@ -29,7 +29,7 @@ int koine_need_approvals(struct call *c)
 {
 	if (call_approvals(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not running");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not available");
 }
 
 int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why)
@@ -270,7 +270,7 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 	if (d->status == APPROVAL_RESPONDED && in->comment.len == 0)
 		return refuse_field(why, "comment", "comment is required: it is the answer");
 	if (d->status == APPROVAL_RESPONDED && in->grant)
-		return refuse_field(why, "grant", "a question cannot have a standing grant");
+		return refuse_field(why, "grant", "a question cannot have a grant");
 	d->comment = in->comment;
 	return read_grant(in->grant, d, why);
 }
@@ -347,7 +347,7 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, agent)},
 	{.name = "origin",
 	 .type = FIELD_STRING,
-	 .doc = "Where the client runs, in its own words: a folder, a session",
+	 .doc = "Description of where the client runs, such as a folder or session",
 	 .offset = offsetof(struct approval_in, origin)},
 	{.name = "tool_use_id",
 	 .type = FIELD_STRING,
