@@ -25,7 +25,7 @@ struct process_watch {
 	void *arg;
 	long long started;
 	pid_t pid;
-	int fd; /* -1: it is looked for now and then */
+	int fd; /* -1 if there is none */
 	bool told;
 };
 
@@ -83,26 +83,27 @@ void process_watch_free(struct process_watch *w)
 		free(w);
 }
 
-/* Without a descriptor it is looked for now and then. */
-static void wait_by_pidfd(struct process_watch *w, struct loop *l)
+/* False: the process must be looked for now and then. */
+static bool wait_by_pidfd(struct process_watch *w, struct loop *l)
 {
 	w->fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
 	if (w->fd < 0)
-		return;
+		return false;
 	if (uv_poll_init(loop_uv(l), &w->poll, w->fd) != 0) {
 		closep(&w->fd);
 		w->fd = -1;
-		return;
+		return false;
 	}
 	w->poll.data = w;
 	uv_unref((uv_handle_t *)&w->poll);
-	uv_poll_start(&w->poll, UV_READABLE, on_readable);
+	return uv_poll_start(&w->poll, UV_READABLE, on_readable) == 0;
 }
 
 int process_watch_new(struct loop *l, pid_t pid, long long started, loop_cb gone, void *arg,
 		      struct process_watch **ret_watch)
 {
 	struct process_watch *w = calloc(1, sizeof(*w));
+	bool is_polled;
 	int r;
 
 	if (!w)
@@ -114,11 +115,11 @@ int process_watch_new(struct loop *l, pid_t pid, long long started, loop_cb gone
 		free(w);
 		return r;
 	}
-	wait_by_pidfd(w, l);
+	is_polled = wait_by_pidfd(w, l);
 	/* The pid may have been reused before the descriptor was opened. */
 	if (process_is_gone(pid, started))
 		timer_start(w->timer, 0);
-	else if (w->fd < 0)
+	else if (!is_polled)
 		timer_repeat(w->timer, LOOK_MS);
 	*ret_watch = w;
 	return 0;
