@@ -658,7 +658,8 @@ int client_new(struct server *server, struct endpoint *e, int fd, const struct p
 	return 0;
 }
 
-static bool cancel_waiting(struct client *s, struct text id)
+/* The waiting call with this id, which waits no more; NULL if there is none. */
+static struct call *withdraw_waiting(struct client *s, struct text id)
 {
 	list_for_each (at, following, &s->waiting) {
 		struct call *c = list_entry(at, struct call, link);
@@ -674,15 +675,15 @@ static bool cancel_waiting(struct client *s, struct text id)
 		s->waiting_bytes -= c->source.len;
 		c->request = r;
 		s->endpoint->n_calls++;
-		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
-		client_answered(s, c);
-		return true;
+		return c;
 	}
-	return false;
+	return NULL;
 }
 
 bool client_cancel(struct client *s, struct text id)
 {
+	struct call *waiting;
+
 	list_for_each (at, following, &s->running) {
 		struct call *c = list_entry(at, struct call, link);
 
@@ -691,7 +692,20 @@ bool client_cancel(struct client *s, struct text id)
 			return true;
 		}
 	}
-	return cancel_waiting(s, id);
+	waiting = withdraw_waiting(s, id);
+	if (!waiting)
+		return false;
+	(void)call_fail(waiting, refuse(&waiting->why, REFUSE_CANCELLED, "cancelled"));
+	client_answered(s, waiting);
+	return true;
+}
+
+void client_forget(struct client *s, struct text id)
+{
+	struct call *waiting = withdraw_waiting(s, id);
+
+	if (waiting)
+		server_free_call(s->server, waiting);
 }
 
 bool client_hears(const struct client *s)

@@ -97,6 +97,8 @@ void client_let_go(struct call *c);
 
 /* Cancels the running or waiting call with this id. False if there is none. */
 bool client_cancel(struct client *s, struct text id);
+/* The waiting call with this id never runs, and is not answered. */
+void client_forget(struct client *s, struct text id);
 
 /* Sends a message that is not an answer; behind the answers of a batch that is under way.
  * -ENOBUFS when the client does not read (the message is dropped and counted), -ENOTSUP over

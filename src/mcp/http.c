@@ -138,6 +138,7 @@ int legacy_open_get(struct mcp_call *mc, const struct http_request *http)
 static struct done end_session(struct call *c)
 {
 	session_end(opened(c)->session);
+	legacy_cancel_all(opened(c));
 	return call_reply(c);
 }
 

@@ -189,35 +189,58 @@ static bool belongs(const struct mcp_call *mc, const struct call *other)
 	return other->client == mc->call->client;
 }
 
-static void cancel_in(struct list *calls, struct mcp_call *mc, struct text id)
+/* The next one that is not cancelled yet; of any id, if that is {NULL, 0}. */
+static struct call *find_in(struct list *calls, const struct mcp_call *mc, struct text id)
 {
 	list_for_each (at, following, calls) {
 		struct call *other = list_entry(at, struct call, link);
 
-		if (other->deliver != mcp_deliver || !belongs(mc, other) ||
-		    !text_equal(other->request.id, id))
-			continue;
-		opened(other)->withdrawn = true;
-		call_cancel(other);
-		return;
+		if (other->deliver == mcp_deliver && belongs(mc, other) &&
+		    !atomic_load(&other->cancelled) &&
+		    (!id.data || text_equal(other->request.id, id)))
+			return other;
 	}
+	return NULL;
+}
+
+static struct call *find(const struct mcp_call *mc, struct text id)
+{
+	struct call *other = NULL;
+
+	if (!mc->http)
+		return find_in(&mc->call->client->running, mc, id);
+	list_for_each (at, following, &mc->call->server->clients) {
+		other = find_in(&list_entry(at, struct client, link)->running, mc, id);
+		if (other)
+			return other;
+	}
+	return find_in(&mc->call->server->detached, mc, id);
 }
 
 static void cancel(struct mcp_call *mc)
 {
-	struct call *c = mc->call;
-	const struct value *v = value_find(c->request.params, "requestId");
+	const struct value *v = value_find(mc->call->request.params, "requestId");
 	struct text id = v ? (struct text) {v->raw, v->raw_len} : (struct text) {0};
+	struct call *other;
 
 	if (!v || (mc->http && !mc->session))
 		return;
-	if (!mc->http) {
-		cancel_in(&c->client->running, mc, id);
-		return;
+	other = find(mc, id);
+	if (other) {
+		opened(other)->withdrawn = true;
+		call_cancel(other);
+	} else if (!mc->http) {
+		client_forget(mc->call->client, id);
 	}
-	list_for_each (at, following, &c->server->clients)
-		cancel_in(&list_entry(at, struct client, link)->running, mc, id);
-	cancel_in(&c->server->detached, mc, id);
+}
+
+/* Each may end others, so they are looked for anew. */
+void legacy_cancel_all(struct mcp_call *mc)
+{
+	struct call *other;
+
+	while ((other = find(mc, (struct text) {0})))
+		call_cancel(other);
 }
 
 /* Over HTTP the call came by another connection of the session. The cancelled call is not

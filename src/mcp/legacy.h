@@ -14,6 +14,8 @@ struct done legacy_set_level(struct call *c);
 struct done legacy_subscribe(struct call *c);
 struct done legacy_unsubscribe(struct call *c);
 struct done legacy_cancelled(struct call *c);
+/* Cancels the other calls of the session: nobody can receive their answers any more. */
+void legacy_cancel_all(struct mcp_call *mc);
 
 /* GET and DELETE of the endpoint. */
 int legacy_open_get(struct mcp_call *mc, const struct http_request *http);

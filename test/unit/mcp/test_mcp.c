@@ -384,6 +384,34 @@ static void an_answer_overtakes_a_full_queue(void **state)
 	assert_has(hear(), "\"id\":1,\"result\":{}");
 }
 
+/* What waits for its turn has not run, and does not when it is cancelled. */
+static void a_cancelled_request_in_a_full_queue_never_runs(void **state)
+{
+	char line[200];
+
+	(void)state;
+	open_legacy();
+	for (unsigned i = 0; i <= default_limits.waiting; i++) {
+		snprintf(line, sizeof(line),
+			 "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"tools/"
+			 "call\",\"params\":{\"name\":\"slow\"}}",
+			 i + 10);
+		say(line);
+	}
+	snprintf(line, sizeof(line),
+		 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+		 "\"requestId\":%u}}",
+		 default_limits.waiting + 10);
+	say(line);
+	world_settle(&m.w);
+	assert_int_equal(m.w.server->n_calls, default_limits.waiting);
+	(void)call_reply(slow_call);
+	say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+	while (!strstr(hear(), "\"id\":1,"))
+		continue;
+	assert_int_equal(m.w.server->n_calls, default_limits.waiting - 1);
+}
+
 /* ---- tasks ---- */
 
 #define TASK_META                                                                                  \
@@ -565,6 +593,7 @@ int main(void)
 		TEST(subscriptions_have_a_limit),
 		TEST(progress_only_grows),
 		TEST(an_answer_overtakes_a_full_queue),
+		TEST(a_cancelled_request_in_a_full_queue_never_runs),
 		TEST(a_task_outlives_its_client),
 		TEST(a_task_is_cancelled),
 		TEST(a_task_asks),

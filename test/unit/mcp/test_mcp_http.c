@@ -598,6 +598,38 @@ static void a_cancelled_call_is_not_answered(void **state)
 	dialer_done(&c);
 }
 
+/* Nobody can receive its answer any more, whether its connection is open or not. */
+static void an_ended_session_cancels_its_calls(void **state)
+{
+	struct dialer gone;
+	struct dialer c;
+	char session[100];
+	char other[100];
+
+	(void)state;
+	dial(&gone);
+	open_session(&gone, session);
+	post(&gone, "POST", session, slow);
+	hear(&gone, "\"progress\":1");
+	dialer_done(&gone);
+	dial(&c);
+	open_session(&c, other);
+	post(&c, "POST", session, slow);
+	hear(&c, "\"progress\":1");
+	dial(&gone);
+	post(&gone, "DELETE", other, "");
+	hear(&gone, "HTTP/1.1 202 ");
+	assert_int_equal(n_cancelled, 0);
+	post(&gone, "DELETE", session, "");
+	hear(&c, "\"id\":1,\"result\":");
+	hear(&c, "\r\n0\r\n\r\n");
+	assert_int_equal(n_cancelled, 2);
+	dialer_done(&gone);
+	dialer_done(&c);
+	world_settle(&m.w);
+	assert_int_equal(m.w.server->n_calls, 0);
+}
+
 /* The text of a tool's output is its structured content once more. */
 static void keeps_to_8192(const char *method, const char *name, size_t len)
 {
@@ -664,6 +696,7 @@ int main(void)
 		TEST(a_resumed_stream_has_one_carrier),
 		TEST(a_resumed_stream_ends_where_its_client_does_not_read),
 		TEST(a_session_ends),
+		TEST(an_ended_session_cancels_its_calls),
 		TEST(the_oldest_session_makes_room),
 		TEST(a_second_stream_replaces_the_first),
 		TEST(a_question_is_answered_by_another_connection),
