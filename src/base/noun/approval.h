@@ -61,8 +61,8 @@ struct approval {
 	int64_t asker_started;
 	int64_t bond; /* enum approval_bond */
 	/* The process that asked on the asker's behalf and waits, such as koine hook. */
-	int64_t waiter_pid; /* 0: unknown */
-	int64_t waiter_started;
+	int64_t waiter_pid;     /* 0: unknown */
+	int64_t waiter_started; /* of an unknown process: a negative number that no other has */
 	/* The process that decided. */
 	bool decider_known; /* its uid is known */
 	int64_t decider_uid;

@@ -11,10 +11,12 @@
 
 static void withdraw(struct pending *p)
 {
-	if (p->ending || p->gone)
+	if (p->gone)
 		return;
 	p->gone = true;
-	pending_end_as(p->approvals, p, APPROVAL_SUPERSEDED);
+	p->end_as = APPROVAL_SUPERSEDED;
+	if (!p->ending)
+		pending_end_as(p->approvals, p, APPROVAL_SUPERSEDED);
 }
 
 static void on_waiter_gone(void *pending)
@@ -62,8 +64,10 @@ void pending_bind(struct pending *p, const struct approval *row)
 	bool same_process = row->asker_pid == row->waiter_pid;
 
 	pending_unbind(p);
+	p->n_bound++;
 	if (p->gone && !p->ending)
 		pending_go_on(p->approvals, p);
+	p->gone = false;
 	if (row->bond == BOND_NONE || !approval_is_of_here(p->approvals, row))
 		return;
 	p->bond = (enum approval_bond)row->bond;
@@ -72,6 +76,15 @@ void pending_bind(struct pending *p, const struct approval *row)
 	watch(p, row->waiter_pid, row->waiter_started, on_waiter_gone, &p->waiter);
 	if (!same_process)
 		watch(p, row->asker_pid, row->asker_started, on_asker_gone, &p->asker);
+}
+
+void pending_bound_anew(struct pending *p, unsigned n_bound)
+{
+	bool gone = p->gone && p->n_bound != n_bound;
+
+	pending_go_on(p->approvals, p);
+	if (gone)
+		withdraw(p);
 }
 
 void pending_bind_again(struct pending *p, const struct approval *row)

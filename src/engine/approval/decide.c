@@ -25,6 +25,7 @@ struct decide {
 	bool gone; /* its asker is: this process */
 	int64_t waiter_pid;
 	int64_t waiter_started;
+	unsigned n_bound; /* as it was in the pending */
 	struct why why;
 	approval_fn fn; /* NULL: nobody requested it */
 	void *arg;
@@ -234,6 +235,12 @@ static void end_failed(struct approvals *a, struct pending *p, int result)
 	pending_end_again(a, p);
 }
 
+/* The waiter whose end this is does not count any more. */
+static bool is_bound_anew(const struct decide *d, const struct pending *p, int result)
+{
+	return result == REFUSE_FORBIDDEN || (d->gone && p->n_bound != d->n_bound);
+}
+
 /* Tells the decider, then all waiters. Callbacks may do anything, so only the local list is used
  * afterwards. */
 static void settle(struct decide *d, int result, struct pending *p)
@@ -282,8 +289,8 @@ static void decide_finished(struct work *w, int result)
 		lose(d, result, p);
 	} else if (d->fn) {
 		d->fn(d->arg, result, NULL, &d->why);
-	} else if (p && result == REFUSE_FORBIDDEN) {
-		pending_go_on(a, p);
+	} else if (p && is_bound_anew(d, p, result)) {
+		pending_bound_anew(p, d->n_bound);
 	} else if (p) {
 		end_failed(a, p, result);
 	}
@@ -353,6 +360,7 @@ void approval_end(struct approvals *a, struct pending *p)
 		d->gone = p->gone;
 		d->waiter_pid = p->waiter_pid;
 		d->waiter_started = p->waiter_started;
+		d->n_bound = p->n_bound;
 		r = a->background.submit(a->background.arg, &d->work, true);
 		if (r != 0)
 			decide_free(d);

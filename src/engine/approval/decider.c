@@ -7,6 +7,7 @@
  * All of this reads /proc, on the writer's thread.
  */
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "io/process/lineage.h"
@@ -29,6 +30,15 @@ static void see_waiter(pid_t pid, struct approval *row)
 	row->waiter_started = waiter.started;
 }
 
+/* Two connections whose processes are unknown must not count as the same waiter. */
+static int64_t draw_unknown(void)
+{
+	uint64_t random = 0;
+
+	(void)getrandom(&random, sizeof(random), 0);
+	return -1 - (int64_t)(random >> 1);
+}
+
 void asker_see(const struct approval_client *from, struct approval *row)
 {
 	const struct peer *peer = &from->peer;
@@ -43,6 +53,8 @@ void asker_see(const struct approval_client *from, struct approval *row)
 		see_waiter(pids[i], row);
 	if (row->bond == BOND_PROCESS && row->waiter_pid == 0)
 		row->bond = BOND_CONNECTION;
+	if (row->bond == BOND_CONNECTION && row->waiter_pid == 0)
+		row->waiter_started = draw_unknown();
 	for (unsigned i = 0; i < n; i++) {
 		if (!lineage_speaker(pids[i], &speaker))
 			continue;

@@ -89,6 +89,7 @@ struct pending {
 	/* bond.c */
 	enum approval_bond bond;
 	bool gone;        /* its asker is gone: it is to be withdrawn */
+	unsigned n_bound; /* how many waiters it was bound to, one after the other */
 	bool waiter_gone; /* the process is; another may hold its connection */
 	int64_t waiter_pid;
 	int64_t waiter_started;
@@ -142,6 +143,9 @@ void pending_go_on(struct approvals *a, struct pending *p);
 
 /* Watches those of the row, which is as the store has it. */
 void pending_bind(struct pending *p, const struct approval *row);
+/* The end of an earlier waiter, when it had been bound n_bound times, was not stored, and another process
+ * waits now. That one may be gone, too. */
+void pending_bound_anew(struct pending *p, unsigned n_bound);
 /* After a restart: what only a connection waited for is withdrawn. */
 void pending_bind_again(struct pending *p, const struct approval *row);
 void pending_unbind(struct pending *p);

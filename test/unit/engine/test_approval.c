@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "base/record.h"
-#include "engine/approval/approval.h"
+#include "engine/approval/inner.h"
 #include "engine/event/event.h"
 #include "engine/session/session.h"
 #include "store/session.h"
@@ -1033,6 +1033,78 @@ static void write_with(struct world *w, void (*run)(struct world *w, void *arg),
 	stage_until(&w->stage, x.done);
 }
 
+/* ---- bonds ---- */
+
+static struct approval_new by_unknown(void)
+{
+	struct approval_new in = plain_new("Bash");
+
+	in.id = TEXT("mine");
+	in.bond = BOND_CONNECTION;
+	in.from.is = true;
+	return in;
+}
+
+/* The asker's connection is closed, and another asks for the same before that is stored. */
+static struct work *ask_in_between(struct world *w, struct told *other)
+{
+	const struct approval_new in = by_unknown();
+	struct told first;
+
+	wait_kept(w, &in, &first);
+	w->stage.held = NULL;
+	w->stage.hold_writes = true;
+	approval_abandon(first.waiter);
+	stage_until(&w->stage, w->stage.held);
+	wait_kept(w, &in, other);
+	assert_string_equal(other->id, first.id);
+	return w->stage.held;
+}
+
+static void nothing(struct world *w, void *arg)
+{
+	(void)w;
+	(void)arg;
+}
+
+static void the_end_of_one_connection_is_not_that_of_another(void **state)
+{
+	struct world *w = *state;
+	struct told other;
+
+	workers_write(w->stage.workers, ask_in_between(w, &other));
+	write_with(w, nothing, NULL);
+	assert_int_equal(other.n, 0);
+	assert_true(is(w, "mine", APPROVAL_PENDING));
+	approval_abandon(other.waiter);
+	stage_until(&w->stage, is(w, "mine", APPROVAL_SUPERSEDED));
+}
+
+static void an_end_while_that_of_another_connection_is_stored_is_not_lost(void **state)
+{
+	struct world *w = *state;
+	struct told other;
+	struct work *end = ask_in_between(w, &other);
+
+	approval_abandon(other.waiter);
+	workers_write(w->stage.workers, end);
+	stage_until(&w->stage, is(w, "mine", APPROVAL_SUPERSEDED));
+}
+
+static void a_failed_end_of_one_connection_is_not_that_of_another(void **state)
+{
+	struct world *w = *state;
+	struct told other;
+
+	work_back(ask_in_between(w, &other), -ENOSPC);
+	assert_false(pending_find(approvals(w), TEXT("mine"))->gone);
+	assert_int_equal(pending_find(approvals(w), TEXT("mine"))->due_ms, 0);
+	approval_abandon(other.waiter);
+	stage_until(&w->stage, is(w, "mine", APPROVAL_SUPERSEDED));
+}
+
+/* ---- calls ---- */
+
 struct tool_call {
 	const char *tool;
 	const char *tool_id;
@@ -1350,6 +1422,9 @@ int main(void)
 		T(what_expired_meanwhile_expires_at_the_start),
 		T(a_stop_sends_those_who_wait_away),
 		T(who_leaves_is_not_told),
+		T(the_end_of_one_connection_is_not_that_of_another),
+		T(an_end_while_that_of_another_connection_is_stored_is_not_lost),
+		T(a_failed_end_of_one_connection_is_not_that_of_another),
 		T(who_is_told_may_do_anything),
 		T(what_an_ended_session_asked_is_superseded),
 		T(a_run_that_must_be_known_is),
