@@ -94,7 +94,7 @@ static const char *config_flag(struct settings *s)
 }
 
 /* There need not be a file at the standard place, and its folder may be closed to us. But a file that is
- * there, or was read before, is meant. */
+ * there, or was read before, is meant: an editor may just be replacing it. */
 static int read_standard(struct settings *s, struct why *why)
 {
 	static bool was_read;
@@ -105,9 +105,9 @@ static int read_standard(struct settings *s, struct why *why)
 	paths_config(file);
 	r = settings_read_file(s, file, why);
 	was_read = was_read || r == 0;
-	if (r == -ENOENT || r == -ENOTDIR)
-		return 0;
-	return r == -EACCES && !was_read && stat(file, &st) != 0 ? 0 : r;
+	if (was_read)
+		return r;
+	return r == -ENOENT || r == -ENOTDIR || (r == -EACCES && stat(file, &st) != 0) ? 0 : r;
 }
 
 static int read_config(struct settings *s, struct why *why)

@@ -47,6 +47,22 @@ def test_a_hangup_with_wrong_settings_changes_nothing():
             same(json.loads(c.call_text(three))["error"]["code"], -32004, "code")
 
 
+def test_a_reload_while_the_settings_file_is_missing_changes_nothing():
+    """Editors replace a file by removing it first. Without it, all policies would be gone."""
+    with Folder() as folder:
+        os.mkdir(folder("koine"))
+        conf = write(folder("koine", "koine.conf"), "[policy builds]\ntool = Bash\nverdict = deny\n")
+        with Daemon(env={"XDG_CONFIG_HOME": folder.path}, announced=["could not reload settings"]) as d, d.connect() as c:
+            for moved in conf, folder("koine"):
+                os.rename(moved, folder("away"))
+                answer = json.loads(c.call_text(request("daemon.reload")))
+                same(answer.get("error", {}).get("message"), "cannot read %s: No such file or directory; the settings in force are "
+                     "unchanged" % conf, "the answer")
+                os.rename(folder("away"), moved)
+            same(c.call("approval.create", {"tool": "Bash", "input": {}})["status"], "denied", "by the policy")
+            same(c.call("daemon.reload")["settings"], [], "what has changed")
+
+
 def test_a_wrong_setting_is_named_with_file_and_line():
     with Folder() as folder:
         for text, line, words in (
