@@ -181,8 +181,23 @@ def test_koine_retries_several_and_shows_what_was_skipped():
         check("was skipped: dependency %s failed" % a in w("wait", b, code=1).err, "wait")
         check(a in w("retry", b, code=1).err, "the refusal names the dependency")
         w.touch("mended")
-        same(w("retry", a, b).out.split("\n"), ["%s queued" % a, "%s queued" % b, ""], "retry")
+        same(w("retry", b, a).out.split("\n"), ["%s queued" % a, "%s queued" % b, ""], "retry")
         w("wait", a, b)
+
+
+def test_a_refused_retry_names_the_task_to_retry():
+    with world() as (w, d, c):
+        k = d.connect()
+        with paused(k):
+            first = add(k, UNLESS % "mended", group="g")
+            second = add(k, "true", after=[first])
+            third = add(k, "true", after=[second])
+        same(end(k, third)["state"], "skipped", "the last")
+        same(refused(k, "task.retry", {"id": third}),
+             "Task %s cannot run: dependency %s failed; retry %s first" % (third, second, first), "a chain")
+        k.call("task.clean", {"group": "g"})
+        same(refused(k, "task.retry", {"id": second}),
+             "Task %s cannot run: dependency %s failed, and %s was deleted" % (second, first, first), "a dependency that is gone")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 /* koine task: its table, and the commands that are one call each. */
 #include "cli/commands.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -169,12 +170,24 @@ static int retry_one(struct cli *cli, const char *typed, struct buf *retried)
 	return retried->err ? out_of_memory() : 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	char x[TASK_ID_MAX], y[TASK_ID_MAX];
+	const char *const *p = a, *const *q = b;
+
+	if (!task_id(*p, x) || !task_id(*q, y))
+		return strcmp(*p, *q);
+	return strlen(x) == strlen(y) ? strcmp(x, y) : strlen(x) < strlen(y) ? -1 : 1;
+}
+
+/* The oldest first: most tasks come after older ones, and are refused before those were queued again. */
 static int cmd_retry(struct cli *cli)
 {
 	CLEANUP(buf_donep) struct buf retried;
 	int r = talk_connect(cli);
 	int first = r;
 
+	qsort(cli->args, (size_t)cli->n_args, sizeof(cli->args[0]), by_number);
 	buf_init(&retried, RETRIED_MAX);
 	for (int i = 0; i < cli->n_args && r != EX_UNAVAILABLE; i++) {
 		if (is_retried(&retried, cli->args[i]))

@@ -13,7 +13,7 @@
 #include "store/store.h"
 #include "store/task.h"
 
-enum { LOOKS_AGAIN = 3 };
+enum { LOOKS_AGAIN = 3, CAUSES_MAX = 100 };
 
 /* One task that is queued again. */
 struct again {
@@ -197,10 +197,54 @@ static int queue_skipped(struct retry *q, struct connection *db, const struct ag
 	return r;
 }
 
+/* *ret_cause: the task because of which this one was skipped, if it may be retried; {NULL, 0} if there is none. */
+static int find_cause(struct retry *q, struct connection *db, struct text project, struct text id,
+		      struct text *ret_cause, bool *ret_found)
+{
+	enum task_state state = TASK_FAILED;
+	struct task row = {.skipped = {0}};
+	struct arena arena;
+	bool there;
+	int r;
+
+	*ret_cause = (struct text) {0};
+	arena_init(&arena, TASK_ARENA_MAX);
+	r = store_task_find(db, project, id, &arena, &row, ret_found);
+	if (r == 0 && row.skipped.data)
+		r = store_task_state(db, project, row.skipped, &state, &there);
+	if (r == 0 && state > TASK_COMPLETED)
+		r = arena_copy_text(&q->arena, row.skipped, ret_cause);
+	arena_done(&arena);
+	return r;
+}
+
+/* The dependency may have been skipped because of another, and so on: names the one to begin with. */
+static int refuse_behind(struct retry *q, struct connection *db, const struct again *a,
+			 unsigned bad)
+{
+	struct text id, cause = a->was.after.items[bad];
+	char error[BEHIND_WORDS];
+	bool found = true;
+	int r = 0;
+
+	behind_word(cause, a->now.after_states[bad], error);
+	for (unsigned i = 0; r == 0 && found && cause.data && i < CAUSES_MAX; i++) {
+		id = cause;
+		r = find_cause(q, db, a->was.project, id, &cause, &found);
+	}
+	if (r != 0)
+		return r;
+	if (!found)
+		return refuse(&q->why, REFUSE_CONFLICT,
+			      "Task %.*s cannot run: %s, and %.*s was deleted", TEXT_ARGS(q->id),
+			      error, TEXT_ARGS(id));
+	return refuse(&q->why, REFUSE_CONFLICT, "Task %.*s cannot run: %s; retry %.*s first",
+		      TEXT_ARGS(q->id), error, TEXT_ARGS(id));
+}
+
 static int queue_first(struct retry *q, struct connection *db)
 {
 	struct again *a = arena_zalloc(&q->arena, sizeof(*a));
-	char error[BEHIND_WORDS];
 	unsigned bad = 0;
 	int r = a ? find_row(q, db, &a->was) : -ENOMEM;
 
@@ -210,11 +254,7 @@ static int queue_first(struct retry *q, struct connection *db)
 	r = look_before(q, db, a, &bad);
 	if (r != 0)
 		return r;
-	if (bad == a->was.after.n)
-		return queue_row(q, db, a);
-	behind_word(a->was.after.items[bad], a->now.after_states[bad], error);
-	return refuse(&q->why, REFUSE_CONFLICT, "Task %.*s cannot run: %s; retry that first",
-		      TEXT_ARGS(q->id), error);
+	return bad == a->was.after.n ? queue_row(q, db, a) : refuse_behind(q, db, a, bad);
 }
 
 static int retry_run(struct work *w, int lane)
