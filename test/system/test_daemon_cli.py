@@ -190,6 +190,21 @@ def test_a_drain_starts_nothing_and_waits_for_what_runs():
         same(state_of(home, "2"), "running", "after the restart")
 
 
+def test_a_drain_waits_for_commands_of_rules():
+    with Home() as home:
+        write_settings(home.path, "[rule backup]\nevery = 1d\ncommand = touch %s; until [ -e %s ]; do sleep 0.02; done\n"
+                       % (home("begun"), home("go")))
+        home.koine("daemon", "start")
+        rule = begin(home, "automation", "run", "backup")
+        wait_until(lambda: os.path.exists(home("begun")), "it runs")
+        p = begin(home, "daemon", "stop", "--drain")
+        same(p.stderr.readline(), b"1 rule is running; waiting\n", "what it says")
+        wait_until(lambda: drains(home), "it drains")
+        touch(home("go"))
+        same(p.communicate(timeout=PATIENCE), (b"koined has stopped\n", b""), "the end")
+        same((rule.communicate(timeout=PATIENCE)[0], rule.returncode), (b"backup was run\n", 0), "its command")
+
+
 def test_a_drain_ends_with_whoever_asked():
     with Home() as home:
         home.koine("daemon", "start")

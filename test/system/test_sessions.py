@@ -62,7 +62,7 @@ def test_a_drain_waits_for_sessions_and_starts_none():
         has_said(c, runs, "one")
         old = ended(c, launch(c, "say two"))["id"]
         with d.connect() as k:
-            same(k.call("daemon.drain", {"time": 1}), {"tasks": 0, "sessions": 1}, "what still runs")
+            same(k.call("daemon.drain", {"time": 1}), {"tasks": 0, "sessions": 1, "rules": 0}, "what still runs")
             for method, params in (("session.launch", {"query": "say three"}),
                                    ("session.continue", {"id": old, "query": "say four"})):
                 error = json.loads(c.call_text(request(method, params)))["error"]
@@ -71,7 +71,7 @@ def test_a_drain_waits_for_sessions_and_starts_none():
             k.send(request("daemon.drain") + b"\n")
             with open(f("go"), "w"):
                 pass
-            same(json.loads(k.read_line())["result"], {"tasks": 0, "sessions": 0}, "when none runs")
+            same(json.loads(k.read_line())["result"], {"tasks": 0, "sessions": 0, "rules": 0}, "when none runs")
         wait_until(lambda: not c.call("daemon.status")["tasks"]["draining"], "the end of it")
         same(ended(c, launch(c, "say five"))["status"], "completed", "later")
 

@@ -61,8 +61,8 @@ static const struct option log_options[] = {
 #define DRAIN                                                                                      \
 	{                                                                                          \
 		"--drain", NULL, "TIME",                                                           \
-			"wait for running tasks and sessions first, at most TIME; default: no "    \
-			"limit",                                                                   \
+			"wait for running tasks, sessions and rules first, at most TIME; "         \
+			"default: no limit",                                                       \
 			option_span, AT(drain_ms), .min = 1, .implied = "3650d"                    \
 	}
 
@@ -100,8 +100,8 @@ static const struct command subs[] = {
 	 "agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload"}},
 	{"restart", "", "Restart koined",
-	 "With --drain, running tasks and sessions may finish first.\n", cmd_restart, NULL,
-	 restart_options, NO_ARGS,
+	 "With --drain, running tasks, sessions and commands of rules may finish first.\n",
+	 cmd_restart, NULL, restart_options, NO_ARGS,
 	 .examples = {"koine daemon restart", "koine daemon restart --drain=10m"}},
 	{"start", "", "Start koined in the background and wait until it is ready",
 	 "Uses systemd's user manager. Without one, koined runs as a plain process with its log in "
@@ -111,8 +111,8 @@ static const struct command subs[] = {
 	{"status", "", "Show the state of koined and its listeners", "Same as `koine status`.\n",
 	 cmd_status, .examples = {"koine daemon status"}},
 	{"stop", "", "Stop koined and wait until it has exited",
-	 "With --drain, running tasks and sessions may finish first. --timeout limits the wait; "
-	 "default 60 s.\n",
+	 "With --drain, running tasks, sessions and commands of rules may finish first. --timeout "
+	 "limits the wait; default 60 s.\n",
 	 cmd_stop, NULL, stop_options, NO_ARGS,
 	 .examples = {"koine daemon stop", "koine daemon stop --drain=10m"}},
 	{NULL},

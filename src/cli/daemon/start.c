@@ -159,25 +159,25 @@ static int wait_for_end(struct cli *cli, int process)
 	return EX_TEMPFAIL;
 }
 
-static void add_count(char *out, size_t size, int64_t n, const char *noun)
+enum { N_KINDS = 3 };
+
+/* On stderr: "2 tasks, 1 session and 1 rule are running". Silent if nothing is. */
+static void print_running(const struct cli *cli, const int64_t n[N_KINDS], const char *what)
 {
-	size_t len = strlen(out);
+	static const char *const nouns[N_KINDS] = {"task", "session", "rule"};
+	int64_t all = n[0] + n[1] + n[2], left = all;
 
-	if (n > 0)
-		snprintf(out + len, size - len, "%s%lld %s%s", len > 0 ? " and " : "", (long long)n,
-			 noun, n == 1 ? "" : "s");
-}
-
-/* On stderr: "2 tasks and 1 session are running". Silent if nothing is. */
-static void print_running(const struct cli *cli, int64_t n_tasks, int64_t n_sessions,
-			  const char *what)
-{
-	char line[80] = "";
-
-	add_count(line, sizeof(line), n_tasks, "task");
-	add_count(line, sizeof(line), n_sessions, "session");
-	if (line[0] && !cli->options.json)
-		fprintf(stderr, "%s %s %s\n", line, n_tasks + n_sessions == 1 ? "is" : "are", what);
+	if (all == 0 || cli->options.json)
+		return;
+	for (unsigned i = 0; i < N_KINDS; i++) {
+		if (n[i] == 0)
+			continue;
+		if (left < all)
+			fputs(left == n[i] ? " and " : ", ", stderr);
+		fprintf(stderr, "%lld %s%s", (long long)n[i], nouns[i], n[i] == 1 ? "" : "s");
+		left -= n[i];
+	}
+	fprintf(stderr, " %s %s\n", all == 1 ? "is" : "are", what);
 }
 
 /* The connection stays: when it closes, koined starts tasks again. */
@@ -185,6 +185,7 @@ static int drain(struct cli *cli)
 {
 	const struct daemon_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *left;
 	struct koine_json *j = params_new();
 	unsigned timeout_ms = cli->options.timeout_ms;
 	int r;
@@ -193,10 +194,15 @@ static int drain(struct cli *cli)
 	talk_be_patient(cli);
 	r = call_send(cli, "daemon.drain", j, &a);
 	cli->options.timeout_ms = timeout_ms;
-	if (r == 0)
-		print_running(cli, member_number(koine_answer_result(a), "tasks"),
-			      member_number(koine_answer_result(a), "sessions"), "still running");
-	return r;
+	if (r != 0)
+		return r;
+	left = koine_answer_result(a);
+	print_running(cli,
+		      (const int64_t[N_KINDS]) {member_number(left, "tasks"),
+						member_number(left, "sessions"),
+						member_number(left, "rules")},
+		      "still running");
+	return 0;
 }
 
 /* Says what runs, and waits for it if that is wanted. */
@@ -211,8 +217,10 @@ static int prepare_stop(struct cli *cli)
 		return r;
 	status = koine_answer_result(a);
 	tasks = koine_value_get(koine_value_get(status, "subsystems"), "supervisor");
-	print_running(cli, member_number(tasks, "running"),
-		      member_number(status, "sessions_running"),
+	print_running(cli,
+		      (const int64_t[N_KINDS]) {member_number(tasks, "running"),
+						member_number(status, "sessions_running"),
+						member_number(status, "rules_running")},
 		      o->drain_ms ? "running; waiting" : "running");
 	return o->drain_ms ? drain(cli) : 0;
 }

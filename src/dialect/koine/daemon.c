@@ -11,6 +11,7 @@
 #include "dialect/koine/koine.h"
 #include "dialect/koine/task_json.h"
 #include "engine/approval/approval.h"
+#include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
 #include "engine/engine.h"
 #include "engine/node/node.h"
@@ -86,6 +87,7 @@ static void write_work(struct json *j, struct engine *engine)
 		json_null(j);
 	}
 	json_member_uint(j, "sessions_running", sessions_open(engine->sessions));
+	json_member_uint(j, "rules_running", automation_running(engine->automation));
 	write_program(j, engine->sessions);
 	json_key(j, "tasks");
 	json_begin_object(j);

@@ -91,7 +91,7 @@ static const struct method methods[] = {
 	 .doc = "Start no new tasks or sessions until the connection closes; respond when none "
 		"runs",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
-		   "\"sessions\":{\"type\":\"integer\"}}}",
+		   "\"sessions\":{\"type\":\"integer\"},\"rules\":{\"type\":\"integer\"}}}",
 	 FIELDS(drain_fields),
 	 .in_size = sizeof(struct daemon_drain_in),
 	 .handle = koine_daemon_drain,

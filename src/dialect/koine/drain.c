@@ -1,6 +1,7 @@
 /*
  * Draining: no task and no session starts here, and the call waits until none runs. This lasts as long
  * as the connection of whoever asked, so that a client that gives up, or is killed, leaves nothing behind.
+ * Rules go on acting, since an event that they ignore does not come again; what they run is waited for, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "call/server.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
+#include "engine/automation/automation.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
 
@@ -55,17 +57,19 @@ static struct done look(struct call *c)
 {
 	unsigned n_tasks = tasks_running(call_tasks(c));
 	unsigned n_sessions = sessions_open(call_engine(c)->sessions);
+	unsigned n_rules = automation_running(call_automation(c));
 	const uint64_t *end_ms = c->state;
 	struct json *j;
 
 	if (!c->client)
 		return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
-	if (n_tasks + n_sessions > 0 && clock_steady_ms() < *end_ms)
+	if (n_tasks + n_sessions + n_rules > 0 && clock_steady_ms() < *end_ms)
 		return call_after(c, LOOK_MS, look);
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_uint(j, "tasks", n_tasks);
 	json_member_uint(j, "sessions", n_sessions);
+	json_member_uint(j, "rules", n_rules);
 	json_end_object(j);
 	return call_reply(c);
 }

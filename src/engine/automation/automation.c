@@ -296,6 +296,20 @@ void automation_stop(struct automation *a)
 	}
 }
 
+unsigned automation_running(const struct automation *a)
+{
+	unsigned n = 0;
+
+	if (!a)
+		return 0;
+	list_for_each (at, following, &a->firings) {
+		const struct firing *f = list_entry(at, struct firing, link);
+
+		n += f->child || f->fetch;
+	}
+	return n;
+}
+
 bool automation_idle(const struct automation *a)
 {
 	return !a || (list_empty(&a->firings) && list_empty(&a->armings) && !a->old_asks);

@@ -69,6 +69,8 @@ void automation_event(struct automation *a, struct text project, struct text sou
  * occurrence that was claimed but can no longer be acted on is given back to the store. Accepts
  * NULL. */
 void automation_stop(struct automation *a);
+/* How many rules run a program or call a webhook now. Accepts NULL. */
+unsigned automation_running(const struct automation *a);
 /* Whether nothing is under way any more, which is soon so after a stop. Accepts NULL. */
 bool automation_idle(const struct automation *a);
 /* Accepts NULL; call it after the last work has finished. */
