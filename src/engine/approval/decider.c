@@ -35,7 +35,7 @@ static int64_t draw_unknown(void)
 {
 	uint64_t random = 0;
 
-	(void)getrandom(&random, sizeof(random), 0);
+	(void)!getrandom(&random, sizeof(random), 0);
 	return -1 - (int64_t)(random >> 1);
 }
 
