@@ -15,7 +15,7 @@ import urllib.request
 
 from harness import KOINE, check, wait_until
 from model import Call, Written
-from world import FACT, PATIENCE, QUESTION, Run, Screen, node, package
+from world import FACT, PACKAGES, PATIENCE, QUESTION, Run, Screen, node, package
 
 
 class Agent:
@@ -567,8 +567,63 @@ OPENCODE_SETTINGS = """\
 }
 """
 
+
+# ---- GitHub Copilot CLI ----
+
+
+class Copilot(Agent):
+    """By preToolUse; -p cannot ask, so it is allowed everything that koine lets pass."""
+    name = "copilot"
+    way = "copilot-gate"
+    flags = ("--gate",)
+    files_of_koine = (".copilot/mcp-config.json", ".copilot/settings.json")
+    tools = "koine-"
+    listed = "koine (local)"
+    turn = ("--allow-tool", "koine", "--allow-tool", "shell", "--allow-tool", "write",
+            "--allow-all-paths", "-p")
+    matcher = '"matcher": "bash|write_bash|create|edit|apply_patch",'
+
+    @staticmethod
+    def program():
+        return [package("@github/copilot-linux-*/copilot")]
+
+    def environment(self, world):
+        # It unpacks itself, which takes 230 MB, once for all tests.
+        return {"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": world.model.url + "/v1",
+                "COPILOT_PROVIDER_API_KEY": "scripted", "COPILOT_MODEL": "scripted",
+                "COPILOT_AUTO_UPDATE": "false",
+                "COPILOT_CACHE_HOME": os.path.join(os.path.dirname(PACKAGES), "copilot-cache")}
+
+    def files(self, world):
+        return {".copilot/settings.json": COPILOT_SETTINGS % world.folder}
+
+    @staticmethod
+    def shell(command):
+        return Call("bash", command=command, description="Does it", mode="sync", initial_wait=30)
+
+    @staticmethod
+    def edit(path):
+        return Call("create", path=path, file_text="Hello.\n")
+
+    @staticmethod
+    def unanswered(world, run, marker):
+        """It would ask, and cannot."""
+        run.finish()
+        check(not os.path.exists(marker), "it ran")
+        check("no answer in time" in world.model.told("run")[0], "the model was told %r",
+              world.model.told("run"))
+
+
+COPILOT_SETTINGS = """\
+{
+  // mine
+  "trustedFolders": ["%s"]
+}
+"""
+
 HTTP = ClaudeHttp()
 OTHERS = ClaudeOthers()
-AGENTS = (Claude(), CodexServer(), Gemini(), Opencode())
+AGENTS = (Claude(), CodexServer(), Gemini(), Opencode(), Copilot())
 # Those whose questions koine answers, each in every way that it asks.
-ASKING = (Claude(), ClaudeScreen(), ClaudeGate(), ClaudeAuto(), HTTP, ClaudePrompt(), CodexServer(), Codex(), Gemini(), OpencodeServer())
+ASKING = (Claude(), ClaudeScreen(), ClaudeGate(), ClaudeAuto(), HTTP, ClaudePrompt(), CodexServer(), Codex(), Gemini(), OpencodeServer(),
+          Copilot())
