@@ -20,6 +20,7 @@
 struct samples;
 struct server;
 struct engine; /* what handlers work with; the owner knows it */
+struct value;
 
 struct limits {
 	unsigned connections;         /* in all; more wait in the backlog */
@@ -68,6 +69,10 @@ struct server_opts {
 	struct workers_opts workers;
 	/* A client asked the daemon to stop. NULL: such a request is refused. */
 	void (*on_stop_asked)(void *arg, bool force);
+	/* A client asked that koined runs again with its sockets and page sessions. With `env`
+	 * ("NAME=value", copied; NULL: as it is) it stops and runs itself; `by_manager` the service
+	 * manager's next stop is a restart, until `on` is false. NULL: such a request is refused. */
+	int (*on_restart_asked)(void *arg, bool by_manager, bool on, const struct value *env);
 	/* A client of this dialect's listener asked to have the settings read again. May be
 	 * NULL. `report` is told what became of each setting that has changed; it may be NULL. */
 	int (*on_reload_asked)(void *arg, const struct dialect *by,

@@ -14,6 +14,7 @@
 #include "daemon/housekeeping.h"
 #include "daemon/life.h"
 #include "dialect/engine.h"
+#include "dialect/page/page.h"
 #include "agent/agent.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
@@ -229,6 +230,7 @@ static int make_server(struct daemon *d, struct why *why)
 			    .trailer = daemon_trailer,
 			    .trailer_arg = d},
 		.on_stop_asked = on_stop_asked,
+		.on_restart_asked = stop_to_restart,
 		.on_reload_asked = on_reload_asked,
 		.on_listen_asked = listen_on_request,
 		.on_stopped = stop_server_closed,
@@ -279,6 +281,14 @@ static int start_dialects(struct daemon *d, struct why *why)
 	return hosts_step(&d->hosts, DIALECT_START, why);
 }
 
+/* After a restart the browsers that were signed in go on. */
+static int take_over_page(struct daemon *d, struct why *why)
+{
+	(void)why;
+	page_take_over(d->server);
+	return 0;
+}
+
 static int start_housekeeping(struct daemon *d, struct why *why)
 {
 	(void)why;
@@ -310,6 +320,7 @@ static const step_fn steps[] = {
 	rules_start,
 	notify_begin,
 	start_dialects,
+	take_over_page,
 	start_housekeeping,
 	start_watchdog,
 };
@@ -406,6 +417,13 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	loop_run(d.loop);
 	(void)hosts_step(&d.hosts, DIALECT_STOPPED, NULL);
 	log_info("stopped", "pid=%d", (int)getpid());
+	if (d.restarts)
+		page_hand_over(d.server);
 	tear_down(&d);
-	return d.anew ? DAEMON_ANEW : 0;
+	if (d.env)
+		environ = d.env;
+	if (d.anew)
+		return d.restarts ? DAEMON_AGAIN : DAEMON_ANEW;
+	listeners_store();
+	return 0;
 }

@@ -6,8 +6,9 @@
 /* Reads the settings again. */
 typedef int (*reload_fn)(struct settings *ret_settings, struct why *why);
 
-/* No exit status: the program is to run itself again. */
-enum { DAEMON_ANEW = -1 };
+/* No exit status: the program is to run itself again, because what it remembers of the store is wrong, or
+ * because it was asked to. */
+enum { DAEMON_ANEW = -1, DAEMON_AGAIN = -2 };
 
 /* Listens, serves, and returns after a stop. */
 int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);

@@ -58,6 +58,8 @@ struct daemon {
 		[SETTING_LINES_MAX]; /* hashes of settings: what those say that wait for a start */
 	bool hurried;                /* told to stop twice, or it took too long */
 	bool anew;                   /* the program runs itself again once it has stopped */
+	bool restarts;               /* this stop, or the manager's next one, is a restart */
+	char **env;                  /* of the program that runs then; NULL: ours */
 };
 
 /* Each step of a start: 0, a fault, or a refusal with a sentence. */
@@ -211,6 +213,9 @@ void stop_begin(struct daemon *d, bool force);
 void stop_to_start_anew(void *daemon, const char *reason);
 /* The same where events of others are missing. */
 void stop_after_gap(void *daemon);
+
+/* For server_opts. */
+int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *env);
 
 /* server_stop is done: all connections are closed. */
 void stop_server_closed(void *daemon);

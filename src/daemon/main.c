@@ -223,23 +223,35 @@ static int look_at_flags(void)
 	return -1;
 }
 
+/* By its name, which others see. If another file has that by now, an upgrade has put it there: it is run
+ * when somebody has asked for a restart. */
+static void find_program(bool asked, char path[PATH_LEN])
+{
+	static const char gone[] = " (deleted)";
+	ssize_t n = readlink("/proc/self/exe", path, PATH_LEN - 1);
+	ssize_t end = n - (ssize_t)(sizeof(gone) - 1);
+	struct stat ours, named;
+
+	path[n > 0 ? n : 0] = '\0';
+	if (asked && end > 0 && strcmp(path + end, gone) == 0)
+		path[end] = '\0';
+	if (asked ? access(path, X_OK) != 0
+		  : stat("/proc/self/exe", &ours) != 0 || stat(path, &named) != 0 ||
+			    ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
+		strcpy(path, "/proc/self/exe");
+}
+
 /* The same process and sockets, and nothing of what was in memory. */
-static int run_again(const struct settings *s)
+static int run_again(const struct settings *s, bool asked)
 {
 	char path[PATH_LEN];
-	struct stat ours, named;
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	sigset_t none;
 
-	if (n > 0)
-		path[n] = '\0';
-	/* By its name, which others see, unless another program has that by now. */
-	if (n <= 0 || stat("/proc/self/exe", &ours) != 0 || stat(path, &named) != 0 ||
-	    ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
-		strcpy(path, "/proc/self/exe");
+	find_program(asked, path);
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	daemon_await_store(s);
+	if (!asked)
+		daemon_await_store(s);
 	if (listeners_pass() == 0)
 		execv(path, main_argv);
 	log_err("could not restart", "error=%s", strerror(errno));
@@ -284,5 +296,5 @@ int main(int argc, char **argv)
 	if (r != 0)
 		return complain_log(settings.log_file, r);
 	r = daemon_run(&settings, &plan, read_settings);
-	return r == DAEMON_ANEW ? run_again(&settings) : r;
+	return r < 0 ? run_again(&settings, r == DAEMON_AGAIN) : r;
 }

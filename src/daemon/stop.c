@@ -1,5 +1,10 @@
 /* A clean stop: nobody new is served, running work gets some time, then it is ended. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/log.h"
+#include "base/value.h"
 #include "call/server.h"
 #include "daemon/life.h"
 #include "engine/approval/approval.h"
@@ -123,6 +128,8 @@ void stop_begin(struct daemon *d, bool force)
 	if (force)
 		d->server->opts.limits.stop_ms = 0;
 	stop_ms = d->server->opts.limits.stop_ms;
+	if (d->restarts && !d->server->stopping)
+		listeners_keep(!d->anew);
 	if (d->server->stopping) {
 		hurry(d);
 	} else {
@@ -156,13 +163,51 @@ void stop_to_start_anew(void *daemon, const char *reason)
 	log_err("store was restored to an earlier state, restarting", "reason=\"%s\"", reason);
 	node_fence(d->engine->node, reason);
 	events_tell_gone(d->engine->events);
-	listeners_keep();
+	listeners_keep(false);
 	stop_begin(d, true);
 }
 
 void stop_after_gap(void *daemon)
 {
 	stop_to_start_anew(daemon, "events of other hosts were deleted before they were read");
+}
+
+/* A manager's variables stay, with all others: its unit names them. */
+static int copy_env(struct daemon *d, const struct value *env)
+{
+	size_t n = 0;
+
+	if (!env || getenv("NOTIFY_SOCKET"))
+		return 0;
+	/* Not in the arena, which ends before. */
+	d->env = calloc((size_t)env->len + 1, sizeof(char *));
+	if (!d->env)
+		return -ENOMEM;
+	value_each (v, env) {
+		struct text one = value_text(v);
+
+		d->env[n] = one.data ? strndup(one.data, one.len) : NULL;
+		n += d->env[n] != NULL;
+	}
+	return 0;
+}
+
+int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *env)
+{
+	struct daemon *d = daemon;
+	int r;
+
+	if (d->server->stopping)
+		return 0;
+	d->restarts = on;
+	if (by_manager || !on)
+		return 0;
+	r = copy_env(d, env);
+	if (r != 0)
+		return r;
+	d->anew = true;
+	stop_begin(d, false);
+	return 0;
 }
 
 int stop_prepare(struct daemon *d, struct why *why)

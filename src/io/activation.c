@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "io/inherited.h"
 
 enum { FIRST_FD = 3, SEND_TIMEOUT_MS = 200 };
 
@@ -61,16 +63,14 @@ static bool make_ours(int fd)
 static void take(struct activation *ret)
 {
 	const char *names = getenv("LISTEN_FDNAMES");
+	unsigned meant = 0;
 	uint64_t pid, n;
 
 	if (!env_number("LISTEN_PID", &pid) || pid != (uint64_t)getpid() ||
 	    !env_number("LISTEN_FDS", &n))
 		return;
-	if (n > ACTIVATION_MAX)
-		log_warn("too many inherited sockets", "given=%llu used=%d", (unsigned long long)n,
-			 ACTIVATION_MAX);
 	for (uint64_t i = 0; i < n; i++) {
-		char name[sizeof(ret->sockets[0].name)];
+		char name[INHERITED_NAME_MAX];
 		int fd = FIRST_FD + (int)i;
 
 		next_name(&names, name, sizeof(name));
@@ -79,11 +79,13 @@ static void take(struct activation *ret)
 			return;
 		}
 		/* Those beyond our room are not used, but not passed on to children either. */
-		if (ret->n == ACTIVATION_MAX)
+		if (inherited_accept(name, fd) || ++meant > ACTIVATION_MAX)
 			continue;
 		ret->sockets[ret->n].fd = fd;
-		strcpy(ret->sockets[ret->n++].name, name);
+		snprintf(ret->sockets[ret->n++].name, sizeof(ret->sockets[0].name), "%s", name);
 	}
+	if (meant > ACTIVATION_MAX)
+		log_warn("too many inherited sockets", "given=%u used=%d", meant, ACTIVATION_MAX);
 }
 
 void activation_take(struct activation *ret)
@@ -112,22 +114,39 @@ static bool notify_address(struct sockaddr_un *ret, socklen_t *ret_len)
 	return true;
 }
 
-void notify_send(const char *state)
+void notify_send_fd(const char *state, int passed)
 {
 	/* Losing READY=1 would be worse than waiting a moment; hanging would be worse still. */
 	const struct timeval timeout = {.tv_usec = SEND_TIMEOUT_MS * 1000};
-	CLEANUP(closep) int fd = -1;
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} extra = {.head = {.cmsg_level = SOL_SOCKET,
+			    .cmsg_type = SCM_RIGHTS,
+			    .cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct iovec words = {.iov_base = (char *)state, .iov_len = strlen(state)};
 	struct sockaddr_un to;
-	socklen_t len;
+	struct msghdr m = {.msg_name = &to, .msg_iov = &words, .msg_iovlen = 1};
+	CLEANUP(closep) int fd = -1;
 
-	if (!notify_address(&to, &len))
+	if (!notify_address(&to, &m.msg_namelen))
 		return;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
+	if (passed >= 0) {
+		memcpy(CMSG_DATA(&extra.head), &passed, sizeof(passed));
+		m.msg_control = &extra;
+		m.msg_controllen = sizeof(extra);
+	}
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, len) < 0)
+	if (sendmsg(fd, &m, MSG_NOSIGNAL) < 0)
 		log_debug("service manager unreachable", "error=\"%s\"", strerror(errno));
+}
+
+void notify_send(const char *state)
+{
+	notify_send_fd(state, -1);
 }
 
 uint64_t notify_watchdog_ms(void)

@@ -19,12 +19,15 @@ struct activation {
 
 /* Takes the sockets meant for this process (LISTEN_PID must be ours), makes
  * them close-on-exec and non-blocking, and clears the variables, so that
- * children do not think they are theirs. n is 0 when there are none. */
+ * children do not think they are theirs. n is 0 when there are none. Those of
+ * listeners_store are not among them. */
 void activation_take(struct activation *ret);
 
 /* "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=…". Does nothing without NOTIFY_SOCKET (a path,
  * or an abstract name after '@'). */
 void notify_send(const char *state);
+/* With a descriptor that the manager copies: "FDSTORE=1…"; -1: none. */
+void notify_send_fd(const char *state, int fd);
 
 /* How often WATCHDOG=1 is due in ms (half of WATCHDOG_USEC, if WATCHDOG_PID is
  * ours or absent), or 0 when nobody watches. */

@@ -1,7 +1,9 @@
 /*
- * Listening sockets that outlive our program, when it runs itself again: see listeners_keep. A variable
- * has our pid, which exec does not change, and a line for each socket: "FD LOCK_FD ADDRESS".
+ * Listening sockets that outlive our program: see listeners_keep. If it runs itself again, a variable
+ * has our pid, which exec does not change, and a line for each socket: "FD LOCK_FD KEY".
  * Descriptors lose their close-on-exec flag only in listeners_pass, so that no child gets them.
+ * A service manager stores them for its next start of us, and names them "kept=KEY" and
+ * "lock=KEY" with '|' for ':', which its list of names uses itself.
  */
 #include "io/inherited.h"
 
@@ -13,30 +15,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "io/activation.h"
 
-enum { KEPT_MAX = 256, HIGH_FD = 100, FIRST_GIVEN_FD = 3, LINE_LEN = ADDRESS_TEXT_MAX + 24 };
+enum {
+	KEPT_MAX = 256,
+	HIGH_FD = 100,
+	FIRST_GIVEN_FD = 3,
+	LINE_LEN = INHERITED_KEY_MAX + 24,
+};
 
 static const char variable[] = "KOINE_LISTENERS";
 
 struct kept {
-	char address[ADDRESS_TEXT_MAX];
+	char key[INHERITED_KEY_MAX];
 	int fd, lock_fd; /* -1: none */
 };
 
 static struct kept kept[KEPT_MAX];
 static unsigned n_kept;
 static struct activation given;
-static bool keeping, was_read;
+static bool keeping, by_manager, was_read;
 
-void listeners_keep(void)
+static const char kept_prefix[] = "kept=", lock_prefix[] = "lock=";
+
+enum { PREFIX_LEN = sizeof(kept_prefix) - 1 };
+
+void listeners_keep(bool manager)
 {
 	keeping = true;
-}
-
-bool inherited_keeps(void)
-{
-	return keeping;
+	by_manager = manager;
 }
 
 static int copy(int fd)
@@ -44,20 +52,34 @@ static int copy(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
 }
 
-void inherited_keep(const char *address, int fd, int lock_fd)
+/* A manager takes only short names in ASCII. */
+static bool can_name(const char *key)
+{
+	size_t len = strlen(key);
+
+	for (size_t i = 0; i < len; i++) {
+		if (key[i] < ' ' || key[i] > '~' || key[i] == '|')
+			return false;
+	}
+	return len + PREFIX_LEN < INHERITED_NAME_MAX;
+}
+
+bool inherited_keep(const char *key, int fd, int lock_fd)
 {
 	struct kept *k = &kept[n_kept];
 
-	if (n_kept == KEPT_MAX)
-		return;
+	if (!keeping || n_kept == KEPT_MAX || (by_manager && !can_name(key)))
+		return false;
 	*k = (struct kept) {.fd = copy(fd), .lock_fd = copy(lock_fd)};
-	snprintf(k->address, sizeof(k->address), "%s", address);
+	snprintf(k->key, sizeof(k->key), "%s", key);
 	n_kept += k->fd >= 0;
+	return k->fd >= 0;
 }
 
+/* The manager has its own sockets itself. */
 void inherited_keep_given(const char *name, int fd)
 {
-	int other = given.n < ACTIVATION_MAX ? copy(fd) : -1;
+	int other = keeping && !by_manager && given.n < ACTIVATION_MAX ? copy(fd) : -1;
 
 	if (other < 0)
 		return;
@@ -101,30 +123,108 @@ int listeners_pass(void)
 		if (kept[i].lock_fd >= 0)
 			(void)fcntl(kept[i].lock_fd, F_SETFD, 0);
 		n += (size_t)snprintf(text + n, size - n, "%d %d %s\n", kept[i].fd, kept[i].lock_fd,
-				      kept[i].address);
+				      kept[i].key);
 	}
 	r = setenv(variable, text, 1) == 0 ? pass_given() : -errno;
 	free(text);
 	return r;
 }
 
+static void store(const char *prefix, const char *key, int fd)
+{
+	char name[INHERITED_NAME_MAX], state[INHERITED_NAME_MAX + 40];
+
+	snprintf(name, sizeof(name), "%s%s", prefix, key);
+	for (char *at = strchr(name, ':'); at; at = strchr(at, ':'))
+		*at = '|';
+	/* Not polled: one that is only bound always looks as if it had been hung up. */
+	snprintf(state, sizeof(state), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	notify_send_fd(state, fd);
+}
+
+void listeners_store(void)
+{
+	for (unsigned i = 0; i < n_kept; i++) {
+		store(kept_prefix, kept[i].key, kept[i].fd);
+		if (kept[i].lock_fd >= 0)
+			store(lock_prefix, kept[i].key, kept[i].lock_fd);
+	}
+	listeners_drop();
+}
+
 /* ---- from the program before ---- */
 
-/* What it says may be anything: only a listening socket is taken. */
-static bool is_usable(const struct kept *k)
+/* In their order: of several that ask for any port each gets its own. */
+static struct kept take_out(struct kept *k)
 {
-	int listens = 0;
-	socklen_t len = sizeof(listens);
+	struct kept got = *k;
 
-	return k->fd > STDERR_FILENO &&
-	       getsockopt(k->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 && listens &&
-	       fcntl(k->fd, F_SETFD, FD_CLOEXEC) == 0;
+	n_kept--;
+	memmove(k, k + 1, (size_t)(&kept[n_kept] - k) * sizeof(*k));
+	return got;
+}
+
+static struct kept *find(const char *key)
+{
+	for (unsigned i = 0; i < n_kept; i++) {
+		if (strcmp(kept[i].key, key) == 0)
+			return &kept[i];
+	}
+	return NULL;
+}
+
+static void accept_as(const char *key, int fd, bool is_lock)
+{
+	struct kept *k = find(key);
+
+	if (!k && n_kept < KEPT_MAX) {
+		k = &kept[n_kept++];
+		*k = (struct kept) {.fd = -1, .lock_fd = -1};
+		snprintf(k->key, sizeof(k->key), "%s", key);
+	}
+	if (!k || (is_lock ? k->lock_fd : k->fd) >= 0)
+		close(fd);
+	else if (is_lock)
+		k->lock_fd = fd;
+	else
+		k->fd = fd;
+}
+
+bool inherited_accept(const char *name, int fd)
+{
+	bool is_lock = strncmp(name, lock_prefix, PREFIX_LEN) == 0;
+	char key[INHERITED_NAME_MAX], state[INHERITED_NAME_MAX + 40];
+
+	if (!is_lock && strncmp(name, kept_prefix, PREFIX_LEN) != 0)
+		return false;
+	snprintf(key, sizeof(key), "%s", name + PREFIX_LEN);
+	for (char *at = strchr(key, '|'); at; at = strchr(at, '|'))
+		*at = ':';
+	accept_as(key, fd, is_lock);
+	/* Otherwise the start after a crash would get it, too. */
+	snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	notify_send(state);
+	return true;
+}
+
+/* The variable may say anything. */
+static bool is_open(int fd)
+{
+	return fd > STDERR_FILENO && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+static bool listens(int fd)
+{
+	int yes = 0;
+	socklen_t len = sizeof(yes);
+
+	return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &len) == 0 && yes;
 }
 
 static void read_once(void)
 {
 	const char *at = was_read ? NULL : getenv(variable);
-	char address[ADDRESS_TEXT_MAX];
+	char key[INHERITED_KEY_MAX];
 	int used = 0, pid;
 
 	was_read = true;
@@ -133,16 +233,16 @@ static void read_once(void)
 		at = NULL;
 	if (at)
 		at += used + (at[used] == '\n');
-	_Static_assert(ADDRESS_TEXT_MAX > 500, "the width below");
+	_Static_assert(INHERITED_KEY_MAX > 560, "the width below");
 	while (at && n_kept < KEPT_MAX) {
 		struct kept k = {.fd = -1, .lock_fd = -1};
 
-		if (sscanf(at, "%d %d %500[^\n]%n", &k.fd, &k.lock_fd, address, &used) != 3)
+		if (sscanf(at, "%d %d %560[^\n]%n", &k.fd, &k.lock_fd, key, &used) != 3)
 			break;
-		snprintf(k.address, sizeof(k.address), "%s", address);
+		snprintf(k.key, sizeof(k.key), "%s", key);
 		if (k.lock_fd >= 0 && fcntl(k.lock_fd, F_SETFD, FD_CLOEXEC) != 0)
 			k.lock_fd = -1;
-		if (is_usable(&k))
+		if (is_open(k.fd))
 			kept[n_kept++] = k;
 		at += used;
 		at += *at == '\n';
@@ -150,26 +250,44 @@ static void read_once(void)
 	unsetenv(variable);
 }
 
-bool inherited_take(const char *address, int *ret_fd, int *ret_lock_fd)
+bool inherited_take(const char *key, int *ret_fd, int *ret_lock_fd)
 {
+	struct kept *k, got;
+
 	read_once();
-	for (unsigned i = 0; i < n_kept; i++) {
-		if (strcmp(kept[i].address, address) != 0)
-			continue;
-		*ret_fd = kept[i].fd;
-		*ret_lock_fd = kept[i].lock_fd;
-		kept[i] = kept[--n_kept];
-		return true;
+	k = find(key);
+	if (!k)
+		return false;
+	got = take_out(k);
+	if (!listens(got.fd)) {
+		closep(&got.fd);
+		closep(&got.lock_fd);
+		return false;
 	}
-	return false;
+	*ret_fd = got.fd;
+	*ret_lock_fd = got.lock_fd;
+	return true;
+}
+
+void listeners_keep_other(const char *name, int fd)
+{
+	(void)inherited_keep(name, fd, -1);
+}
+
+int listeners_take_other(const char *name)
+{
+	struct kept *k;
+
+	read_once();
+	k = find(name);
+	return k ? take_out(k).fd : -1;
 }
 
 void listeners_drop(void)
 {
 	read_once();
 	while (n_kept > 0) {
-		close(kept[--n_kept].fd);
-		if (kept[n_kept].lock_fd >= 0)
-			close(kept[n_kept].lock_fd);
+		closep(&kept[--n_kept].fd);
+		closep(&kept[n_kept].lock_fd);
 	}
 }

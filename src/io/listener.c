@@ -45,8 +45,8 @@ struct listener {
 	struct address address;
 	struct address asked; /* where it was to listen; its port may be 0 */
 	bool given;           /* handed over, under this name */
-	char name_given[64];
-	struct sockaddr_storage name; /* a port's own address, as the kernel gives it */
+	char name[64];
+	struct sockaddr_storage here; /* a port's own address, as the kernel gives it */
 	struct socket_file file;
 	uid_t *allow_uids;
 	unsigned n_allow_uids;
@@ -87,7 +87,7 @@ static bool may_enter(const struct listener *l, int fd, const struct sockaddr_st
 		return peer_of_unix(fd, ret_peer) && uid_allowed(l, ret_peer->uid);
 	if (l->ask < 0)
 		return true;
-	if (!peer_of_inet(l->ask, fd, &l->name, from, ret_peer))
+	if (!peer_of_inet(l->ask, fd, &l->here, from, ret_peer))
 		return l->anybody;
 	return uid_allowed(l, ret_peer->uid);
 }
@@ -315,11 +315,11 @@ static int adopt(struct listener *l, struct why *why)
  * kinds of address. */
 static int read_port(struct listener *l)
 {
-	socklen_t len = sizeof(l->name);
+	socklen_t len = sizeof(l->here);
 
-	if (getsockname(l->fd, (struct sockaddr *)&l->name, &len) != 0)
+	if (getsockname(l->fd, (struct sockaddr *)&l->here, &len) != 0)
 		return -errno;
-	l->address.port = ntohs(((struct sockaddr_in6 *)&l->name)->sin6_port);
+	l->address.port = ntohs(((struct sockaddr_in6 *)&l->here)->sin6_port);
 	return 0;
 }
 
@@ -341,17 +341,26 @@ static int know_peers(struct listener *l, bool guarded, struct why *why)
 	return 0;
 }
 
-static int bind_own(struct listener *l, int backlog, struct why *why)
+static void write_key(const struct listener *l, char out[INHERITED_KEY_MAX])
 {
 	char address[ADDRESS_TEXT_MAX];
+
+	address_format(&l->asked, address);
+	snprintf(out, INHERITED_KEY_MAX, "%s %s", l->name, address);
+}
+
+static int bind_own(struct listener *l, int backlog, struct why *why)
+{
+	char key[INHERITED_KEY_MAX];
 	int r;
 
-	address_format(&l->address, address);
-	if (inherited_take(address, &l->fd, &l->file.lock_fd)) {
+	write_key(l, key);
+	if (inherited_take(key, &l->fd, &l->file.lock_fd)) {
 		l->is_unix = l->address.kind == ADDRESS_UNIX;
 		if (l->is_unix)
 			socket_file_inherit(&l->file, l->address.path);
-		return 0;
+		/* Clients see the pid of the process that listened last. */
+		return start_listening(l, backlog, why);
 	}
 	if (l->address.kind == ADDRESS_UNIX) {
 		l->is_unix = true;
@@ -368,15 +377,15 @@ static int bind_own(struct listener *l, int backlog, struct why *why)
 /* The next program takes it, with the lock: its file stays. */
 static void keep(struct listener *l)
 {
-	char address[ADDRESS_TEXT_MAX];
+	char key[INHERITED_KEY_MAX];
 
-	if (!inherited_keeps() || l->fd < 0)
+	if (l->fd < 0)
 		return;
-	address_format(&l->asked, address);
+	write_key(l, key);
 	if (l->given)
-		inherited_keep_given(l->name_given, l->fd);
-	else
-		inherited_keep(address, l->fd, l->file.lock_fd);
+		inherited_keep_given(l->name, l->fd);
+	else if (!inherited_keep(key, l->fd, l->file.lock_fd))
+		return;
 	closep(&l->file.lock_fd);
 	l->file.lock_fd = -1;
 }
@@ -418,6 +427,7 @@ static int listener_new(struct loop *loop, const struct address *address,
 	l->ask = -1;
 	l->file.lock_fd = -1;
 	l->address = l->asked = *address;
+	snprintf(l->name, sizeof(l->name), "%s", opts->name ? opts->name : "");
 	l->anybody = opts->anybody;
 	l->on_accept = opts->on_accept;
 	l->on_refused = opts->on_refused;
@@ -450,7 +460,6 @@ int listener_open(struct loop *loop, const struct address *address,
 	if (given >= 0) {
 		l->fd = given;
 		l->given = true;
-		snprintf(l->name_given, sizeof(l->name_given), "%s", opts->name ? opts->name : "");
 		given = -1;
 		r = adopt(l, why);
 	} else {

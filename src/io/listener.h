@@ -42,7 +42,7 @@ struct listener_opts {
 	 * kernel cannot say who connects; peers are then unknown. */
 	bool guarded;
 	int fd;           /* already listening (socket activation), or -1; taken, on failure too */
-	const char *name; /* of that one, as it was handed over; NULL if there is none */
+	const char *name; /* under which it is handed over; NULL if there is none */
 	int backlog;      /* 0: 4096 */
 
 	/* The owner takes fd (non-blocking, close-on-exec). */
@@ -78,14 +78,21 @@ void listener_pause(struct listener *l);
 void listener_resume(struct listener *l);
 
 /*
- * For a program that runs itself again: from here on listener_close leaves every socket open, with its file,
- * and whoever connects waits. listeners_pass writes them into the environment; in the next program
- * listener_open finds them by their addresses, and listeners_drop closes those that it does not want.
+ * For a program that is to run again: from here on listener_close leaves every socket open, with its file,
+ * and whoever connects waits. If it runs itself, listeners_pass writes them into the environment;
+ * `by_manager` it is started again by the service manager, to which listeners_store gives them. In the next
+ * program listener_open finds them by their addresses, and listeners_drop closes those that it does not want.
  * Sockets that were handed over are passed as they came, in LISTEN_FDS under their names.
  */
-void listeners_keep(void);
+void listeners_keep(bool by_manager);
 int listeners_pass(void);
+void listeners_store(void);
 void listeners_drop(void);
+
+/* Another descriptor, which is copied, for the next program; nothing without listeners_keep. */
+void listeners_keep_other(const char *name, int fd);
+/* The caller owns it; -1: the program before has left none of that name. */
+int listeners_take_other(const char *name);
 
 /* Stops listening; removes the socket file if it is still ours. Accepts NULL. */
 void listener_close(struct listener *l);

@@ -683,6 +683,10 @@ const kinds = {
 			const page = await open(at === 0 ? link : koine('page', '--no-open').trim());
 
 			await page.locator('.room-inbox').waitFor();
+			if (at === 0) {
+				writeFileSync(join(folder, 'restart-open'), '');
+				await page.getByText('after the restart').first().waitFor();
+			}
 			writeFileSync(join(folder, `${how}-open`), '');
 			await page.getByText('lost connection to koined').waitFor();
 			writeFileSync(join(folder, `${how}-away`), '');

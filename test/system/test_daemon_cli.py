@@ -14,6 +14,7 @@ import subprocess
 from harness import (KOINE, KOINED, PATIENCE, SANITIZED, SANITIZER, Folder, Skip, check,
                      clean_environment, main, same, wait_until)
 from service_world import home_environment, make_home, write_settings
+from test_page import Browser
 from test_units import SOCKETS, users_units
 from user_manager import UserManager
 
@@ -105,12 +106,31 @@ def test_of_several_starters_one_starts():
         home.koine("daemon", "stop")
 
 
-def test_a_restart_is_another_process():
+def page_session(koine):
+    """A browser that was let in: it says whether it still is."""
+    link = koine("page", "--no-open").split("\n")[0]
+    b = Browser(link.split("/enter")[0])
+    same(b.enter(link).status, 200, "entering")
+    return lambda: b.get("/").status
+
+
+def test_a_restart_keeps_sockets_and_page_sessions():
     with Home() as home:
         home.koine("daemon", "start")
-        before = home.pid()
-        check("has restarted" in home.koine("daemon", "restart"), "no words")
-        check(home.pid() != before and gone(before), "the same one")
+        pid, inode = home.pid(), os.stat(home("run", "koine", "koine.sock")).st_ino
+        page = page_session(home.koine)
+        same(home.koine("daemon", "restart", env={"NEW": "here"}), "koined has restarted, pid %d\n" % pid)
+        check(home.log().count(" started ") == 2, "it was not restarted")
+        same(os.stat(home("run", "koine", "koine.sock")).st_ino, inode, "the socket")
+        with open("/proc/%d/environ" % pid, "rb") as f:
+            check(b"\0NEW=here\0" in f.read() + b"\0", "it has not the environment of who restarts it")
+        same(page(), 200, "the page")
+        write_settings(home.path, "[nonsense]\n")
+        said = home.koine("daemon", "restart", status=UNAVAILABLE)
+        check("koine.conf:1: unknown section [nonsense]" in said, said)
+        write_settings(home.path, "")
+        home.koine("daemon", "start")
+        same(home.koine("page", "--sessions", "--json").strip(), "[]", "after a start")
         home.koine("daemon", "stop")
         check("has restarted" in home.koine("daemon", "restart"), "no words")
         home.koine("daemon", "stop")
@@ -387,6 +407,19 @@ def test_a_real_manager_starts_and_stops_it():
         check("no koined at" in m.koine("status", status=UNAVAILABLE), "somebody answers")
         m.koine("daemon", "start")
         same(m.koine("daemon", "stop", "--force"), "koined has stopped\n")
+
+
+def test_a_real_manager_keeps_the_port_of_the_page_over_a_restart():
+    with UserManager(users_units()) as m:
+        m.koine("daemon", "start")
+        pid = m.show("koined.service", "MainPID")
+        page = page_session(m.koine)
+        m.koine("daemon", "restart")
+        check(m.show("koined.service", "MainPID") != pid, "the same process")
+        same(page(), 200, "the page")
+        same(m.show("koined.service", "NFileDescriptorStore"), "0", "stored for the start after a crash")
+        m.systemctl("restart", "koined.service")
+        same(m.koine("page", "--sessions", "--json").strip(), "[]", "after a restart that was not koine's")
 
 
 def test_a_real_manager_gives_it_the_path_of_the_shell():

@@ -317,7 +317,9 @@ HARMLESS = {"project", "host", "model", "preset", "origin", "tool", "tools", "To
             "dangerously_skip_permissions_timeout", "agent.note folder", "project.show folder", "project.distrust folder",
             "store.backup path", "RPCService.MemoryGet Path", "Agent.MemoryGet Path"}
 SWITCHES = {"task.run", "task.retry", "task.release", "task.enqueue", "task.edit", "task.resume", "task.parallel",
-            "automation.run", "automation.enable", "automation.disable", "project.trust", "notify.test"}
+            "automation.run", "automation.enable", "automation.disable", "project.trust", "notify.test",
+            "daemon.restart"}
+WITHOUT_EFFECT = {"daemon.restart": {"by_manager": True}}
 VALUES = {"string": "x", "integer": 1, "number": 1, "boolean": True, "array": ["x"],
           "object": {"x": "y"}}
 PROGRAM = """
@@ -350,7 +352,8 @@ def choices_of(person):
         names = {p["name"] for p in method["params"]} & CHOOSING
         for choice in {None} if method["name"] in SWITCHES else names:
             yield method["name"], {p["name"]: VALUES[p["schema"].get("type", "string")]
-                                   for p in method["params"] if p.get("required") or p["name"] == choice}, choice
+                                   for p in method["params"] if p.get("required") or p["name"] == choice} \
+                | WITHOUT_EFFECT.get(method["name"], {}), choice
 
 
 def test_an_agent_does_not_choose_which_program_runs():

@@ -210,6 +210,53 @@ def test_a_stop_ends_all_sessions_of_the_page():
             same(json.loads(koine(d, "page", "--sessions", "--json").stdout), [], "browsers")
 
 
+def nobody_binds(port):
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with contextlib.suppress(OSError), socket.socket(family) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind((host, port))
+            s.listen()
+            check(family == socket.AF_INET6 and not os.path.exists("/proc/net/if_inet6"), "%s was free", host)
+    return True
+
+
+def test_a_restart_keeps_the_port_and_the_sessions_of_the_page():
+    with Daemon() as d:
+        b, other = enter(d), enter(d)
+        link = link_of(d)
+        koine(d, "page", "--end", json.loads(koine(d, "page", "--sessions", "--json").stdout)[1]["id"])
+        before = koine(d, "page", "--sessions", "--json").stdout
+        port = int(b.host.split(":")[1])
+        with d.connect() as c:
+            same(c.call("daemon.restart"), {"restarting": True}, "answer")
+        wait_until(lambda: nobody_binds(port) and d.log().count(b" started ") == 2, "a new start")
+        nobody_binds(port)
+        same(result(b.call("ping"))["pong"], True, "the session")
+        refused(other.get("/"), 401)
+        check(b.enter(link).status != 200, "a link outlives it")
+        after = json.loads(koine(d, "page", "--sessions", "--json").stdout)
+        same([{**r, "seen_at": ""} for r in after], [{**r, "seen_at": ""} for r in json.loads(before)], "browsers")
+        # Of a crash afterwards nothing is left.
+        d.signal(signal.SIGKILL)
+        d.wait_exit()
+        d.start()
+        d.wait_ready()
+        same(json.loads(koine(d, "page", "--sessions", "--json").stdout), [], "browsers after a crash")
+
+
+def test_a_restart_that_its_client_gives_up_is_a_stop():
+    """The service manager restarts koined while the client's connection lasts."""
+    with Daemon() as d:
+        enter(d)
+        with d.connect() as c:
+            c.call("daemon.restart", {"by_manager": True})
+        d.settle()
+        d.stop()
+        d.start()
+        d.wait_ready()
+        same(json.loads(koine(d, "page", "--sessions", "--json").stdout), [], "browsers")
+
+
 def test_a_stream_goes_on_from_a_number():
     with Daemon() as d:
         b = enter(d)

@@ -76,18 +76,25 @@ def test_long_lists_and_tasks_that_wait():
              ("changed on the page", "meanwhile", 2, ["task-0249"], False), "changed")
 
 
-def test_an_open_tab_says_how_to_sign_in_again_when_koined_has_ended():
+def test_an_open_tab_goes_on_after_a_restart_and_says_how_to_sign_in_again_after_an_end():
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as s:
         port = s.getsockname()[1]
-    with PageWorld("--listen", "page=http:127.0.0.1:%d" % port, "--listen", "koine=on") as w, \
+    with PageWorld("--listen", "page=http:127.0.0.1:%d" % port, "--listen", "koine=on",
+                   "--set", "approval.agents_decide=yes") as w, \
             concurrent.futures.ThreadPoolExecutor(1) as pool:
         d = w.daemon
         browsing = pool.submit(w.browse, "ended")
 
         def comes_to(name):
             wait_until(lambda: os.path.exists(w(name)) or browsing.done(), name)
-            check(not browsing.done(), "the browser has ended: %r", browsing)
+            check(not browsing.done(), "the browser has ended: %s", browsing.done() and browsing.exception())
 
+        comes_to("restart-open")
+        with d.connect() as c:
+            c.call("daemon.restart")
+        wait_until(lambda: d.log().count(b" started ") == 2, "a new start")
+        with d.connect() as c:
+            c.call("approval.create", {"tool": "Bash", "input": {"command": "after the restart"}})
         for how, end in ("stop", d.stop), ("kill", lambda: (d.signal(signal.SIGKILL), d.wait_exit())):
             comes_to(how + "-open")
             end()

@@ -398,7 +398,7 @@ def discover(d):
     with Client(d.address("unix", "koine")) as c:
         methods = c.call("rpc.discover")["methods"]
     # A drain waits for tasks that nothing here ends.
-    return [m for m in methods if m["name"] not in (*STOPS, "daemon.drain")]
+    return [m for m in methods if m["name"] not in (*STOPS, "daemon.drain", "daemon.restart")]
 
 
 def send_stop(d, r):

@@ -100,7 +100,9 @@ static const struct command subs[] = {
 	 "agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload"}},
 	{"restart", "", "Restart koined",
-	 "With --drain, running tasks, sessions and commands of rules may finish first.\n",
+	 "Listening sockets stay open and browsers signed in to the page. koined takes this "
+	 "shell's environment, unless systemd runs it. With --drain, running tasks, sessions and "
+	 "commands of rules may finish first.\n",
 	 cmd_restart, NULL, restart_options, NO_ARGS,
 	 .examples = {"koine daemon restart", "koine daemon restart --drain=10m"}},
 	{"start", "", "Start koined in the background and wait until it is ready",

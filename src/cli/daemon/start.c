@@ -1,6 +1,8 @@
 /* koine daemon start, stop, restart: by systemd's user manager where there is one, else a plain process
  * in the background. The words are the same. */
+#include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -8,6 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
+#include "cli/child/koined.h"
 #include "cli/daemon/background.h"
 #include "cli/daemon/daemon.h"
 #include "cli/daemon/service.h"
@@ -242,7 +246,7 @@ static int stop_by_call(struct cli *cli, struct koine_answer **ret_answer)
 {
 	const struct daemon_options *o = cli->own;
 	CLEANUP(closep) int process = -1;
-	int r = prepare_stop(cli) ?: find_process(cli, &process);
+	int r = find_process(cli, &process);
 
 	if (r == 0)
 		r = call_plain(cli, "daemon.stop", o->force ? "{\"force\":true}" : NULL,
@@ -258,7 +262,7 @@ static int stop_service(struct cli *cli, const struct service *s)
 	int r = 0;
 
 	if (o->force && s->active)
-		r = stop_by_call(cli, &a);
+		r = prepare_stop(cli) ?: stop_by_call(cli, &a);
 	else if (s->active)
 		r = prepare_stop_service(cli);
 	if (r == 0)
@@ -275,7 +279,7 @@ int cmd_stop(struct cli *cli)
 	service_look(cli, &s);
 	if (s.active || s.listens)
 		return stop_service(cli, &s);
-	r = stop_by_call(cli, &a);
+	r = prepare_stop(cli) ?: stop_by_call(cli, &a);
 	if (r == 0)
 		call_say(cli, a, TEXT("koined"), "has stopped");
 	return r;
@@ -283,18 +287,85 @@ int cmd_stop(struct cli *cli)
 
 /* ---- both ---- */
 
+/* Whether koined keeps its sockets and page sessions for its next process. A koined that is older,
+ * or that takes us for an agent, does not. */
+static bool hand_over(struct cli *cli, struct koine_json *params)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+
+	return call_ask(cli, "daemon.restart", params, &a) == 0;
+}
+
 static int restart_service(struct cli *cli, bool active)
 {
+	struct koine_json *j;
 	struct service s;
 	int r = active ? prepare_stop_service(cli) : 0;
 
+	if (r == 0 && cli->client) {
+		j = params_new();
+		params_add_bool(j, "by_manager", true);
+		(void)hand_over(cli, j);
+	}
 	if (r == 0)
 		r = service_do("restart", SERVICE_UNIT);
-
 	if (r != 0)
 		return r;
 	service_look(cli, &s);
 	return say(cli, "has restarted", "started", s.pid);
+}
+
+/* Whether this process runs the program that we would start. Its file may be a newer one by now. */
+static bool runs_koined(int64_t pid)
+{
+	char link[64], runs[PATH_MAX], found[PATH_MAX], real[PATH_MAX];
+	char *gone;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%lld/exe", (long long)pid);
+	n = readlink(link, runs, sizeof(runs) - 1);
+	if (n <= 0)
+		return false;
+	runs[n] = '\0';
+	gone = strstr(runs, " (deleted)");
+	if (gone)
+		*gone = '\0';
+	return koined_find(found) && realpath(found, real) && strcmp(real, runs) == 0;
+}
+
+static struct koine_json *restart_params(void)
+{
+	struct koine_json *j = params_new();
+
+	if (!j)
+		return NULL;
+	koine_json_key(j, "env");
+	koine_json_begin_array(j);
+	for (char **at = environ; *at; at++) {
+		if (utf8_is_valid(*at, strlen(*at)))
+			koine_json_string(j, *at);
+	}
+	koine_json_end_array(j);
+	return j;
+}
+
+/* Connections wait until the new program serves them. */
+static int await_restart(struct cli *cli, int64_t *ret_pid)
+{
+	int r = wait_for_end(cli, -1);
+
+	talk_hang_up(cli);
+	if (r != 0)
+		return r;
+	if (!cli->options.timeout_ms)
+		cli->options.timeout_ms = STOP_MS;
+	*ret_pid = running(cli);
+	/* A connection that waited for a program that did not start is closed without an answer. */
+	if (*ret_pid > 0)
+		return 0;
+	complain("koined did not start; the end of its log:");
+	(void)background_print_log(cli, LINES_OF_A_FAILURE);
+	return EX_UNAVAILABLE;
 }
 
 int cmd_restart(struct cli *cli)
@@ -309,8 +380,16 @@ int cmd_restart(struct cli *cli)
 	service_look(cli, &s);
 	if (s.active || s.listens)
 		return restart_service(cli, s.active);
-	if (running(cli) >= 0)
-		r = stop_by_call(cli, &a);
+	pid = running(cli);
+	if (pid >= 0) {
+		r = prepare_stop(cli);
+		/* It runs the new program in its process, or must be stopped and started. */
+		if (r == 0 && !s.there && runs_koined(pid) && hand_over(cli, restart_params())) {
+			r = await_restart(cli, &pid);
+			return r == 0 ? say(cli, "has restarted", "started", pid) : r;
+		}
+		r = r == 0 ? stop_by_call(cli, &a) : r;
+	}
 	talk_hang_up(cli);
 	if (r == 0 && s.there)
 		return start_service(cli, &s);

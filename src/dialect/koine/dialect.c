@@ -38,6 +38,18 @@ static const struct field drain_fields[] = {
 	 .offset = offsetof(struct daemon_drain_in, time_ms)},
 };
 
+static const struct field restart_fields[] = {
+	{.name = "by_manager",
+	 .type = FIELD_BOOL,
+	 .doc = "Do not stop: the service manager restarts koined before the connection closes",
+	 .offset = offsetof(struct daemon_restart_in, by_manager)},
+	{.name = "env",
+	 .type = FIELD_ARRAY,
+	 .items = FIELD_STRING,
+	 .doc = "Environment of the new process as NAME=value; default: unchanged",
+	 .offset = offsetof(struct daemon_restart_in, env)},
+};
+
 static const struct field log_fields[] = {
 	{.name = "after",
 	 .type = FIELD_INT,
@@ -96,6 +108,13 @@ static const struct method methods[] = {
 	 .in_size = sizeof(struct daemon_drain_in),
 	 .handle = koine_daemon_drain,
 	 .flags = METHOD_LATER},
+	{.name = "daemon.restart",
+	 .doc = "Restart the daemon; listening sockets stay open and page sessions valid",
+	 .result = "{\"type\":\"object\",\"properties\":{\"restarting\":{\"const\":true}}}",
+	 FIELDS(restart_fields),
+	 .in_size = sizeof(struct daemon_restart_in),
+	 .handle = koine_daemon_restart,
+	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "daemon.stop",
 	 .doc = "Stop the daemon gracefully",
 	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",

@@ -73,6 +73,13 @@ struct done koine_daemon_log(struct call *c);
 struct done koine_daemon_reload(struct call *c);
 struct done koine_daemon_drain(struct call *c);
 
+struct done koine_daemon_restart(struct call *c);
+
+struct daemon_restart_in {
+	bool by_manager;
+	const struct value *env;
+};
+
 struct daemon_drain_in {
 	int64_t time_ms;
 };

@@ -19,7 +19,7 @@ struct end_in {
 	struct text id;
 };
 
-static const struct endpoint *find_listener(const struct server *s)
+const struct endpoint *page_listener(const struct server *s)
 {
 	list_for_each (at, following, &s->endpoints) {
 		const struct endpoint *e = list_entry(at, struct endpoint, link);
@@ -37,7 +37,7 @@ static void write_address(const struct endpoint *e, char *out, size_t size)
 
 bool page_base(const struct server *s, char *out, size_t size)
 {
-	const struct endpoint *e = find_listener(s);
+	const struct endpoint *e = page_listener(s);
 	const struct page_settings *settings = e ? e->settings : NULL;
 	char host[PAGE_HOST_MAX];
 
@@ -69,11 +69,11 @@ static int have_listener(struct call *c, const struct endpoint **ret)
 	const struct server_opts *opts = &c->server->opts;
 	int r = 0;
 
-	*ret = find_listener(c->server);
+	*ret = page_listener(c->server);
 	if (!*ret && opts->on_listen_asked)
 		r = opts->on_listen_asked(opts->arg, &page_dialect, &c->why);
 	if (r == 0 && !*ret)
-		*ret = find_listener(c->server);
+		*ret = page_listener(c->server);
 	if (r == 0 && !*ret)
 		r = refuse(&c->why, REFUSE_UNAVAILABLE, "the page is off");
 	if (r == 0)

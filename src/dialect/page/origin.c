@@ -11,6 +11,7 @@
 #include "call/gate.h"
 #include "call/server.h"
 #include "dialect/page/page.h"
+#include "io/listener.h"
 #include "wire/http/http1.h"
 
 static const char suffix[] = ".localhost";
@@ -154,6 +155,25 @@ static bool is_ours(const struct endpoint *e, bool v6, unsigned port)
 			return true;
 	}
 	return false;
+}
+
+static const char held_name[] = "page held";
+
+void page_keep_held(void)
+{
+	if (held.port)
+		listeners_keep_other(held_name, held.fd);
+}
+
+void page_take_held(const struct endpoint *e)
+{
+	int fd = listeners_take_other(held_name);
+
+	if (fd < 0)
+		return;
+	held.port = port_of(e);
+	held.v6 = !is_v6(e);
+	held.fd = fd;
 }
 
 int page_hold_port(const struct endpoint *e, struct why *why)

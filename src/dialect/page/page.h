@@ -75,6 +75,9 @@ void page_secret_digest(struct text host, struct text secret, char out[DIGEST_HE
 /* Browsers try both addresses of localhost. Keeps others from listening at the one that we do not
  * listen at, and refuses if it cannot. why may be NULL. */
 int page_hold_port(const struct endpoint *e, struct why *why);
+/* The same for the next koined, and its part. */
+void page_keep_held(void);
+void page_take_held(const struct endpoint *e);
 
 /* ---- gate.c ---- */
 
@@ -96,9 +99,18 @@ int64_t page_keep_ms(const struct page_settings *s);
 enum { PAGE_METHODS = 3 };
 extern const struct method page_methods[PAGE_METHODS];
 
+/* Where the page is served; NULL: nowhere. */
+const struct endpoint *page_listener(const struct server *s);
+
 /* "https://HOST" of the proxy, or an origin of the listener's that was never used. False: nobody
  * listens. */
 bool page_base(const struct server *s, char *out, size_t size);
+
+/* ---- handover.c ---- */
+
+/* Before the sockets are closed for a restart, and after the next koined has opened its own. */
+void page_hand_over(const struct server *s);
+void page_take_over(const struct server *s);
 
 /* ---- enter.c ---- */
 

@@ -2,7 +2,8 @@
  * Who may look at the page: browsers that came by a link. A link is made for somebody at the
  * machine, works once and not for long; the browser that brings it becomes a visitor, and shows a
  * secret of its own from then on. Only their digests are held, and in memory: while koined is away
- * another user can listen at the page's port, so a stop ends all of them.
+ * another user can listen at the page's port, so a stop ends all of them. Only a restart that keeps
+ * the port hands them to the next koined.
  *
  * Everything belongs to the loop.
  */
