@@ -747,22 +747,16 @@ int schema_check(struct connection *c, const char *path, struct why *why)
 	return 0;
 }
 
-/* In one transaction: the file is of this version then. */
+/* In one transaction: the file is of this version then. A fault is left to the end of the connection, because a
+ * rollback would replace the database's words for it. */
 static int run_script(struct connection *c, const char *script, int version)
 {
 	static const struct query commit = {"COMMIT"};
-	static const struct query rollback = {"ROLLBACK"};
-	int r;
 
-	r = query_simple(c, &c->ops->begin);
-	if (r != 0)
-		return r;
-	r = c->ops->exec(c->db, script) ?: c->ops->set_version(c->db, version);
-	if (r == 0)
-		r = query_simple(c, &commit);
-	if (r != 0 && c->ops->in_transaction(c->db))
-		query_simple(c, &rollback);
-	return r;
+	return query_simple(c, &c->ops->begin)
+		       ?: c->ops->exec(c->db, script)
+		       ?: c->ops->set_version(c->db, version)
+		       ?: query_simple(c, &commit);
 }
 
 static int make_all(struct connection *c)

@@ -13,7 +13,8 @@ extern const int sqlite_n_steps;
 /* Refuses a file that a newer program wrote. */
 int schema_check(struct connection *c, const char *path, struct why *why);
 
-/* Takes the missing steps, each in a transaction of its own; a new file may have them all at once. */
+/* Takes the missing steps, each in a transaction of its own; a new file may have them all at once. After a failure
+ * the connection may be inside a transaction: close it. */
 int schema_migrate(struct connection *c);
 
 /* One script that makes of nothing what the steps would: columns that a step adds to a table, in a

@@ -459,6 +459,23 @@ static void leaves_a_newer_store_alone(void **state)
 	assert_int_equal(count_all(store_reader(f->store, 0)), 3);
 }
 
+static void failed_migration_names_its_cause(void **state)
+{
+	struct fixture *f = *state;
+	struct store *store = NULL;
+	struct why why = {0};
+	char sql[40];
+
+	fixture_close(f);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", sqlite_n_steps - 1);
+	run_sql(f->path, sql);
+	assert_true(store_open(f->url, &(struct store_opts) {0}, &store, &why) < 0);
+	assert_non_null(strstr(why.text, "already exists"));
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", sqlite_n_steps);
+	run_sql(f->path, sql);
+	fixture_open(f);
+}
+
 /* As a daemon that was killed leaves it: a log, with the newest version in it alone. */
 static void leaves_the_log_of_a_newer_store_alone(void **state)
 {
@@ -1409,6 +1426,7 @@ int main(void)
 		CLOSED(leaves_a_file_that_is_no_database_alone),
 		CLOSED(leaves_another_programs_database_alone),
 		OPEN(leaves_a_newer_store_alone),
+		OPEN(failed_migration_names_its_cause),
 		OPEN(leaves_the_log_of_a_newer_store_alone),
 		OPEN(leaves_a_damaged_store_alone),
 		CLOSED(leaves_what_is_no_file_alone),
