@@ -10,7 +10,7 @@ function health(s) {
 	const rows = [['Health', chip(s.health, s.health === 'healthy' ? 'ok' : 'error')], ['Version', s.version], ['Process', s.pid],
 		['Uptime', span(s.uptime_seconds * 1000)], ['Connections', s.connections], ['Calls in flight', s.calls_in_flight],
 		['Running sessions', s.sessions_running], ['Pending approvals', s.approvals_pending], ['Agent', s.agent?.name ?? 'none'],
-		['Writes', s.store.writes], ['Check', s.store.check],
+		['Store writes', s.store.writes], ['Store check', s.store.check],
 		['Store', h('span', {class: 'path'}, s.store.path)]];
 
 	return h('dl', {class: 'facts'}, rows.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));

@@ -20,7 +20,8 @@ static const struct command help_commands[] = {
 	{"help", "[COMMAND [COMMAND]] | all", "Show help about koine or one command",
 	 "`koine help all` lists every command, the common options and the exit codes.\n", cmd_help,
 	 .examples = {"koine help all", "koine help task add"}},
-	{"version", "", "Print the version", NULL, cmd_version, .examples = {"koine version"}},
+	{"version", "", "Print the version", NULL, cmd_version,
+	 .examples = {"koine version", "koine version --json"}},
 	{NULL},
 };
 

@@ -160,7 +160,7 @@ void stop_to_start_anew(void *daemon, const char *reason)
 	if (d->anew || d->server->stopping)
 		return;
 	d->anew = true;
-	log_err("store was restored to an earlier state, restarting", "reason=\"%s\"", reason);
+	log_err("cached store is stale, restarting", "reason=\"%s\"", reason);
 	node_fence(d->engine->node, reason);
 	events_tell_gone(d->engine->events);
 	listeners_keep(false);

@@ -75,7 +75,7 @@ static int make_parents(const char *path, struct why *why)
 	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (stat(dir, &st) != 0 && mkdir(dir, 0700) != 0 && errno != EEXIST)
-			return cannot(why, "make directory", dir, errno);
+			return cannot(why, "create directory", dir, errno);
 		*slash = '/';
 	}
 	return 0;
@@ -241,7 +241,7 @@ static int clear_path(const char *path, struct why *why)
 	int r;
 
 	if (lstat(path, &before) != 0)
-		return errno == ENOENT ? 0 : cannot(why, "look at", path, errno);
+		return errno == ENOENT ? 0 : cannot(why, "access", path, errno);
 	if (!S_ISSOCK(before.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "%s exists and is not a socket", path);
 	r = probe_patiently(path, &there);
@@ -292,12 +292,12 @@ static int bind_locked(struct socket_file *f, mode_t mask, int *ret_fd, struct w
 		return r;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return cannot(why, "make a socket for", f->path, errno);
+		return cannot(why, "create a socket for", f->path, errno);
 	r = bind_masked(f->path, fd, mask, why);
 	if (r != 0)
 		return r;
 	if (lstat(f->path, &st) != 0)
-		return cannot(why, "look at", f->path, errno);
+		return cannot(why, "access", f->path, errno);
 	f->bound = st;
 	*ret_fd = fd;
 	fd = -1;

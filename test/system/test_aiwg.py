@@ -821,7 +821,7 @@ def test_a_deep_project_is_served():
             for args in (), ("--check",):
                 other = run_koined("--root", place("other"), "--project", deep, *args)
                 same(other.returncode, 69, "exit status")
-                check(b"something already listens" in other.stdout + other.stderr, "%r", other)
+                check(b"address in use" in other.stdout + other.stderr, "%r", other)
         same(sorted(os.listdir(aiwg)), ["daemon.log", "heartbeat", "state.json"], "what is left")
 
 

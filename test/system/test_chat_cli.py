@@ -378,7 +378,7 @@ def test_refusals_are_told():
             (("cancel",), 64, "cancel requires"),
             (("tokens", "x"), 64, "takes no arguments"),
             (("messages", "a", "b"), 64, "at most one"),
-            (("messages", "-n", "0"), 64, "invalid --limit '0': expected N, a number from 1 on"),
+            (("messages", "-n", "0"), 64, "invalid --limit '0': expected N, a whole number above 0"),
             (("send", "hi", "--agnet", "x"), 64, "did you mean --agent?"),
         ]
         for args, code, words in rows:

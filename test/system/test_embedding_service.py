@@ -69,7 +69,7 @@ def test_a_url_that_is_our_own_is_told_and_not_used():
                 "--set", "memory.embedding_model=m")
         with Folder() as f:
             told = run_koined(*args, "--root", f.path, "--check").stdout.decode()
-            check("embedding_url is our own listener http:127.0.0.1:%d: it is not used" % port
+            check("embedding_url is koined's own listener http:127.0.0.1:%d and is ignored" % port
                   in told, "check says %r", told)
             sock = "koine=unix:" + f("koine.sock")
             with Daemon(*args, "--listen", sock, announced=["embedding failed"]) as d:
@@ -114,7 +114,7 @@ def test_says_what_it_is():
         same("http:127.0.0.1:%d" % health["serverPort"], d.address("http", "embedding"))
         status, info = get(c, "/info")
         same((status, info["model"], info["dim"], info["builtin"]), (200, "koine-hash", 256, True))
-        check("nothing of meaning" in info["description"], "%r", info)
+        check("does not compare meaning" in info["description"], "%r", info)
         same((info["serverPort"], info["llmServer"]), (health["serverPort"], ""))
         check("/embed" in info["endpoints"], "%r", info)
         models = get(c, "/v1/models")[1]

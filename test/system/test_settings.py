@@ -362,7 +362,7 @@ def test_check_prints_where_everything_listens_as_the_file_has_it():
 def test_a_folder_that_cannot_be_made_is_named():
     done = run_koined("--root", "/proc/koine-nothing")
     same(done.returncode, 71, "exit status")
-    check(b"cannot make directory /proc/koine-nothing: " in done.stderr, "%r", done.stderr)
+    check(b"cannot create directory /proc/koine-nothing: " in done.stderr, "%r", done.stderr)
 
 
 def test_files_without_an_end_are_refused():

@@ -132,7 +132,11 @@ def test_a_task_runs_where_and_with_what_was_said():
         check("No such file" in w("add", "-d", "nowhere", "x", code=66).err, "a folder")
         check("--env novalue: your environment" in w("add", "-e", "novalue", "x", code=64).err,
               "no value")
-        check("invalid --timeout '5x': expected TIME" in w("add", "--timeout", "5x", "x", code=64).err, "no time")
+        for option, value, accepted in (("--timeout", "5x", "TIME, such as 90, 10s, 15m, 2h or 1d"),
+                                        ("--retry", "-1", "N, a whole number above 0"),
+                                        ("--priority", "high", "N, a number")):
+            said = w("add", option, value, "x", code=64).err
+            check("invalid %s '%s': expected %s\n" % (option, value, accepted) in said, "%r", said)
         check("agent not found" in w("add", "-r", "nobody", "x", code=1).err, "no runner")
 
 

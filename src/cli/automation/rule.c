@@ -256,17 +256,21 @@ static const struct option log_options[] = {
 
 static const struct command subs[] = {
 	{"list", "", "List rules and when they last ran", NULL, cmd_list, NO_ARGS,
-	 .examples = {"koine automation list"}},
+	 .examples = {"koine automation list", "koine automation list --project ~/src/app"}},
 	{"enable", "[RULE]", "Enable a rule, or all rules", NULL, cmd_switch,
-	 ARGS(0, 1, "takes at most one RULE"), .examples = {"koine automation enable nightly"}},
+	 ARGS(0, 1, "takes at most one RULE"),
+	 .examples = {"koine automation enable nightly", "koine automation enable"}},
 	{"disable", "[RULE]", "Disable a rule, or all rules",
 	 "The rule stays disabled after a restart.\n", cmd_switch,
-	 ARGS(0, 1, "takes at most one RULE"), .examples = {"koine automation disable nightly"}},
+	 ARGS(0, 1, "takes at most one RULE"),
+	 .examples = {"koine automation disable nightly", "koine automation disable"}},
 	{"run", "RULE", "Run the action of a rule now",
 	 "Ignores the trigger and the cooldown. A rule that needs approval waits for it.\n",
-	 cmd_run, ARGS(1, 1, "requires one RULE"), .examples = {"koine automation run nightly"}},
+	 cmd_run, ARGS(1, 1, "requires one RULE"),
+	 .examples = {"koine automation run nightly",
+		      "koine automation run nightly --project ~/src/app"}},
 	{"log", "", "Show what rules did, newest last", NULL, cmd_log, NULL, log_options, NO_ARGS,
-	 .examples = {"koine automation log -n 50"}},
+	 .examples = {"koine automation log -n 50", "koine automation log --project ~/src/app"}},
 	{NULL},
 };
 

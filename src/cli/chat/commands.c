@@ -99,11 +99,11 @@ const struct command chat_commands[] = {
 	{"cancel", "ID", "Cancel the answer to a request",
 	 "ID is the id of `koine send --request-id`. A number is tried as a string first.\n",
 	 cmd_cancel, NULL, cancel_options, OWN, ARGS(1, 1, "requires the ID of one request"),
-	 .examples = {"koine cancel r1"}},
+	 .examples = {"koine cancel r1", "koine cancel r1 -c release"}},
 	{"agents", "", "List configured agents and check that they respond",
 	 "* marks the default agent. Each agent has ten seconds to respond. Agent servers "
 	 "([agent-server NAME]) follow, with the number of their open requests.\n",
-	 chat_print_agents, NO_ARGS, .examples = {"koine agents"}},
+	 chat_print_agents, NO_ARGS, .examples = {"koine agents", "koine agents --json"}},
 	{"conversations", "[purge NUMBER...]", "List conversations, newest change first",
 	 "Ended conversations are kept: --ended lists them with a number each, `koine messages "
 	 "--ended NUMBER` shows one, and purge deletes it permanently.\n",
@@ -116,6 +116,7 @@ const struct command chat_commands[] = {
 	 .completes = COMPLETES_CONVERSATION,
 	 .examples = {"koine messages", "koine messages release -n 5"}},
 	{"tokens", "", "Show the token count and budget of a conversation", NULL, cmd_tokens, NULL,
-	 tokens_options, OWN, NO_ARGS, .examples = {"koine tokens -c release"}},
+	 tokens_options, OWN, NO_ARGS,
+	 .examples = {"koine tokens -c release", "koine tokens --json"}},
 	{NULL},
 };

@@ -54,7 +54,7 @@ bool chat_check_name(const char *name)
 	{"--chat", NULL, "CHAT", "use memories of CHAT, too; default: ASH_CHAT_ID", \
 		option_name, AT(chat)}
 #define LIMIT(help) \
-	{"--limit", "-n", "N", help, option_number, AT(limit), "a number from 1 on", 1}
+	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number above 0", 1}
 /* clang-format on */
 
 const struct option chat_options[] = {
@@ -81,7 +81,7 @@ const struct option messages_options[] = {
 	CONVERSATION("select a conversation; default: default"),
 	LIMIT("show the last N messages; default 20"),
 	{"--ended", NULL, "NUMBER", "show an ended conversation by its number", option_number,
-	 AT(number), "a number from 1 on", 1, .completes = COMPLETES_ENDED},
+	 AT(number), "a whole number above 0", 1, .completes = COMPLETES_ENDED},
 	{NULL},
 };
 

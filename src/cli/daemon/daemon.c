@@ -80,12 +80,13 @@ static const struct option stop_options[] = {
 static const struct command subs[] = {
 	{"disable", "", "Stop starting koined at login",
 	 "Undoes `koine daemon enable`. A running koined keeps running.\n", cmd_disable, NO_ARGS,
-	 .examples = {"koine daemon disable"}},
+	 .examples = {"koine daemon disable", "koine daemon disable && koine daemon stop"}},
 	{"enable", "", "Start koined at login, with this shell's PATH",
 	 "Uses systemd's user manager. koined looks for agents such as claude in the PATH of this "
 	 "shell; run the command again after you change it. Without a user manager it prints what "
 	 "to do instead and exits with 69.\n",
-	 cmd_enable, NO_ARGS, .examples = {"koine daemon enable"}},
+	 cmd_enable, NO_ARGS,
+	 .examples = {"koine daemon enable", "PATH=~/bin:$PATH koine daemon enable"}},
 	{"log", "", "Show the log of koined",
 	 "koined keeps the last thousand lines in memory. Its stderr has all of them: the "
 	 "terminal, `journalctl --user -u koined`, or koined.log beside the store. If koined is "
@@ -98,7 +99,7 @@ static const struct command subs[] = {
 	 "state, and each setting of the file that is overridden. It exits with 78 if a rule is "
 	 "invalid; the former rule stays in effect. Answers in progress finish with their former "
 	 "agent.\n",
-	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload"}},
+	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload", "koine daemon reload --json"}},
 	{"restart", "", "Restart koined",
 	 "Listening sockets stay open and browsers signed in to the page. koined takes this "
 	 "shell's environment, unless systemd runs it. With --drain, running tasks, sessions and "
@@ -109,9 +110,9 @@ static const struct command subs[] = {
 	 "Uses systemd's user manager. Without one, koined runs as a plain process with its log in "
 	 "koined.log beside the store. --timeout limits the wait; default 60 s. A running koined "
 	 "is left alone.\n",
-	 cmd_start, NO_ARGS, .examples = {"koine daemon start"}},
+	 cmd_start, NO_ARGS, .examples = {"koine daemon start", "koine daemon start --timeout 10"}},
 	{"status", "", "Show the state of koined and its listeners", "Same as `koine status`.\n",
-	 cmd_status, .examples = {"koine daemon status"}},
+	 cmd_status, .examples = {"koine daemon status", "koine daemon status --json"}},
 	{"stop", "", "Stop koined and wait until it has exited",
 	 "With --drain, running tasks, sessions and commands of rules may finish first. --timeout "
 	 "limits the wait; default 60 s.\n",
@@ -127,7 +128,7 @@ const struct command daemon_commands[] = {
 	 "The daemon writes the file as its own user and refuses to overwrite an existing one. "
 	 "koined may be in use.\n",
 	 cmd_backup, ARGS(1, 1, "requires one FILE"),
-	 .examples = {"koine backup ~/koine-backup.db"}},
+	 .examples = {"koine backup ~/koine-backup.db", "koine backup \"koine-$(date +%F).db\""}},
 	{"store", "COMMAND", "Take over or move a store", NULL, NULL, store_subs,
 	 .examples = {"koine store adopt", "koine store move sqlite:koine.db postgresql:///koine"}},
 	{NULL},

@@ -125,6 +125,7 @@ const struct command store_subs[] = {
 	 "All rows are copied, read back and compared before the copy is used. FROM stays "
 	 "unchanged. Run the command again to continue an interrupted move.\n",
 	 cmd_move, ARGS(2, 2, "requires FROM and TO"),
-	 .examples = {"koine store move sqlite:koine.db postgresql:///koine"}},
+	 .examples = {"koine store move sqlite:koine.db postgresql:///koine",
+		      "koine store move postgresql:///koine sqlite:copy.db"}},
 	{NULL},
 };

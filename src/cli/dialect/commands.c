@@ -335,7 +335,8 @@ static const struct command subs[] = {
 	 "Removes the line that enable wrote. If the dialect still listens after that, in the "
 	 "runtime folder or at an address in koine.conf, run disable again to switch it off.\n",
 	 cmd_disable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
-	 .examples = {"koine dialects disable nexus"}},
+	 .examples = {"koine dialects disable nexus",
+		      "koine dialects disable hld ocg --yes --restart"}},
 	{"enable", "DIALECT...", "Listen for a protocol at its usual address",
 	 "Writes DIALECT = on into [listen] of your koine.conf, after it shows the change and "
 	 "asks. If another program listens at that address, koined takes a free port or only its "

@@ -65,6 +65,6 @@ const struct command doctor_commands[] = {
 	 "files, and whether Codex trusts its hooks; and a connection through `koine mcp`. Each "
 	 "check takes a few seconds at most. doctor changes nothing.\n\nThe exit code is 0, or 1 "
 	 "if there is a problem. Warnings alone exit with 0.\n",
-	 cmd_doctor, NO_ARGS, .examples = {"koine doctor"}},
+	 cmd_doctor, NO_ARGS, .examples = {"koine doctor", "koine doctor --json"}},
 	{NULL},
 };

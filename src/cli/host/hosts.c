@@ -81,10 +81,11 @@ static int cmd_forget(struct cli *cli)
 
 static const struct command subs[] = {
 	{"list", "", "List the hosts that share the store", NULL, cmd_hosts, NO_ARGS,
-	 .examples = {"koine hosts list"}},
+	 .examples = {"koine hosts list", "koine hosts list --json"}},
 	{"forget", "NAME", "Remove a dead host from the list",
 	 "A live host is refused. Tasks that wait for it keep waiting.\n", cmd_forget,
-	 ARGS(1, 1, "requires one NAME"), .examples = {"koine hosts forget build-2"}},
+	 ARGS(1, 1, "requires one NAME"),
+	 .examples = {"koine hosts forget build-2", "koine hosts forget laptop --json"}},
 	{NULL},
 };
 

@@ -154,8 +154,19 @@ static void format_choices(const char *choices, char out[256])
 				      TEXT_ARGS(one));
 }
 
+/* Where the option itself does not describe its values; NULL if its kind has no more to say than its name. */
+static const char *describe_kind(const struct option *o)
+{
+	if (o->set == option_span)
+		return "such as 90, 10s, 15m, 2h or 1d";
+	if (o->set == option_number)
+		return o->min > 0 ? "a whole number above 0" : "a whole number";
+	return o->set == option_decimal ? "a number" : NULL;
+}
+
 static int invalid_value(const struct option *o, const char *value)
 {
+	const char *accepted = o->must ? o->must : describe_kind(o);
 	const char *choices = o->choices || o->set != option_choice ? o->choices : o->value;
 	char list[256];
 
@@ -164,7 +175,7 @@ static int invalid_value(const struct option *o, const char *value)
 		complain("invalid %s '%s': use %s", o->name, value, list);
 	} else {
 		complain("invalid %s '%s': expected %s%s%s", o->name, value, o->value,
-			 o->must ? ", " : "", o->must ? o->must : "");
+			 accepted ? ", " : "", accepted ? accepted : "");
 	}
 	return EX_USAGE;
 }

@@ -424,28 +424,30 @@ static const struct command subs[] = {
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",
 		      "koine memory add --project . --category decision \"Prices are integers\""}},
 	{"list", "", "List memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING,
-	 .examples = {"koine memory list -n 50"}},
+	 .examples = {"koine memory list -n 50", "koine memory list --all --project ."}},
 	{"delete", "ID", "Delete a memory",
 	 "ID may be a unique prefix of at least 4 characters. On a terminal it shows the memory "
 	 "and asks. `koine memory restore` brings it back for 30 days ([memory] keep_deleted), "
 	 "except after --purge.\n",
 	 cmd_delete, NULL, delete_options, ARGS(1, 1, "requires one ID"),
-	 .examples = {"koine memory delete 14a446bf"}},
+	 .examples = {"koine memory delete 14a446bf", "koine memory delete --purge -y 14a446bf"}},
 	{"restore", "[ID]", "Restore a deleted memory, or list deleted memories",
 	 "ID may be a unique prefix of at least 4 characters. Without ID it lists deleted "
 	 "memories, last deleted first.\n",
 	 cmd_restore, NULL, restore_options, ARGS(0, 1, "takes at most one ID"),
 	 .examples = {"koine memory restore", "koine memory restore 14a446bf"}},
 	{"show", "ID", "Show one memory in full", BY_ID, cmd_show, NULL, show_options,
-	 ARGS(1, 1, "requires one ID"), .examples = {"koine memory show 14a446bf"}},
+	 ARGS(1, 1, "requires one ID"),
+	 .examples = {"koine memory show 14a446bf", "koine memory show 14a4 --at 2026-05-31"}},
 	{"history", "ID", "Show earlier versions of a memory",
 	 BY_ID "Newest first: the current content, its earlier versions, and those of the memories "
 	       "that it replaced. In a pipe each is \"FROM UNTIL content\".\n",
-	 cmd_history, ARGS(1, 1, "requires one ID"), .examples = {"koine memory history 14a446bf"}},
+	 cmd_history, ARGS(1, 1, "requires one ID"),
+	 .examples = {"koine memory history 14a446bf", "koine memory history 14a4 --json"}},
 	{"edit", "ID", "Edit a memory in your editor",
 	 BY_LONG_ID "The editor is VISUAL, EDITOR or vi. Unchanged content is not sent.\n",
 	 cmd_memory_edit, ARGS(1, 1, "requires one ID"),
-	 .examples = {"koine memory edit 14a446bf"}},
+	 .examples = {"koine memory edit 14a446bf", "EDITOR=nano koine memory edit 14a4"}},
 	{"review", "[--list | --accept ID | --reject ID]...",
 	 "Review facts that an agent extracted",
 	 "On a terminal it shows one fact at a time: y accepts, n rejects, e edits, s skips, q "
@@ -455,15 +457,17 @@ static const struct command subs[] = {
 	{"export", "[FILE]", "Export memories as JSON lines",
 	 "Writes to stdout, or to FILE with mode 0600. FILE is replaced atomically.\n",
 	 cmd_memory_export, ARGS(0, 1, "takes at most one FILE"),
-	 .examples = {"koine memory export memories.jsonl"}},
+	 .examples = {"koine memory export memories.jsonl",
+		      "koine memory export | gzip >memories.jsonl.gz"}},
 	{"import", "FILE | -", "Import exported memories",
 	 "Reads one JSON object per line: memories of `koine memory export`, or entities and "
 	 "relations of the MCP memory server. An invalid line stops the import; earlier lines are "
 	 "kept.\n",
 	 cmd_memory_import, ARGS(1, 1, "requires one FILE, or - for stdin"),
-	 .examples = {"koine memory import memories.jsonl"}},
+	 .examples = {"koine memory import memories.jsonl",
+		      "zcat memories.jsonl.gz | koine memory import -"}},
 	{"stats", "", "Show memory statistics", NULL, cmd_stats, NOTHING,
-	 .examples = {"koine memory stats"}},
+	 .examples = {"koine memory stats", "koine memory stats --json"}},
 	{NULL},
 };
 

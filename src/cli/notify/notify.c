@@ -131,10 +131,11 @@ static const struct option test_options[] = {
 
 static const struct command subs[] = {
 	{"list", "", "List notifiers and their state", NULL, cmd_list, NO_ARGS,
-	 .examples = {"koine notify list"}},
+	 .examples = {"koine notify list", "koine notify list --json"}},
 	{"test", "NAME", "Send a test message and wait for its button",
 	 "Ignores quiet hours. Prints which button was pressed, and by whom.\n", cmd_test, NULL,
-	 test_options, ARGS(1, 1, "requires one NAME"), .examples = {"koine notify test phone"}},
+	 test_options, ARGS(1, 1, "requires one NAME"),
+	 .examples = {"koine notify test phone", "koine notify test phone --timeout 30"}},
 	{NULL},
 };
 

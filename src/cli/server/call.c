@@ -85,7 +85,8 @@ static const struct option discover_options[] = {
 const struct command server_commands[] = {
 	{"ping", "", "Check that the server responds, and measure the time",
 	 "Other servers may not have this method. At the port of nexus, use `koine tokens`.\n",
-	 cmd_ping, NO_ARGS, .examples = {"koine ping"}},
+	 cmd_ping, NO_ARGS,
+	 .examples = {"koine ping", "koine ping --url http://127.0.0.1:8080/rpc"}},
 	{"call", "METHOD [key=value | key:=JSON | JSON | -]...",
 	 "Call a method and print its result",
 	 PARAMS_HELP "\nThe result is indented JSON; with --json it is one line.\n", cmd_call,
@@ -104,6 +105,6 @@ const struct command server_commands[] = {
 	 "\nLines that begin with \"> \" were sent, lines with \"< \" received. Bytes that are not "
 	 "printable ASCII are shown as \\xNN, and the token of --token-file as ***.\n",
 	 cmd_wire, ARGS(1, INT_MAX, "requires a method: koine wire METHOD [key=value]..."),
-	 .examples = {"koine wire ping"}},
+	 .examples = {"koine wire ping", "koine wire memory.search query=oslo"}},
 	{NULL},
 };

@@ -12,7 +12,7 @@
 		AT(agent), .completes = COMPLETES_AGENT}, \
 	{"--title", NULL, "TITLE", "set a title", option_word, AT(title)}, \
 	{"--max-turns", NULL, "N", "stop after N turns", option_number, AT(max_turns), \
-		"a number above 0", 1}, \
+		"a whole number above 0", 1}, \
 	{"--system-prompt", NULL, "TEXT", "replace the agent's system prompt", option_word, \
 		AT(system_prompt)}, \
 	{"--append-system-prompt", NULL, "TEXT", "append to the agent's system prompt", option_word, \
@@ -40,7 +40,7 @@ const struct option session_list_options[] = {
 const struct option session_log_options[] = {
 	{"--follow", "-f", NULL, "keep printing until the session ends", option_flag, AT(follow)},
 	{"--last", "-n", "N", "show only the last N events", option_number, AT(last),
-	 "a number above 0", 1},
+	 "a whole number above 0", 1},
 	{"--full", NULL, NULL, "show tool inputs and results in full", option_flag, AT(full)},
 	{"--raw", NULL, NULL, "include lines that could not be parsed", option_flag, AT(raw)},
 	{"--chain", NULL, NULL, "start with the sessions that it continues", option_flag,

@@ -248,6 +248,6 @@ const struct command top_commands[] = {
 	 "move; a approves; d denies with a comment; r answers a question; v shows the whole "
 	 "request; g approves for the rest of the session; q quits. It reconnects when koined "
 	 "restarts.\n",
-	 cmd_top, NO_ARGS, .examples = {"koine top"}},
+	 cmd_top, NO_ARGS, .examples = {"koine top", "koine top --color never"}},
 	{NULL},
 };

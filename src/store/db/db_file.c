@@ -95,7 +95,7 @@ static int make_folder(const char *path, struct why *why)
 	if (stat(path, &st) == 0)
 		return 0;
 	if (mkdir(path, 0700) != 0)
-		return errno == EEXIST ? 0 : db_file_cannot(why, "make directory", path, errno);
+		return errno == EEXIST ? 0 : db_file_cannot(why, "create directory", path, errno);
 	r = db_file_sync_folder(path);
 	return r != 0 ? db_file_cannot(why, "sync the directory of", path, -r) : 0;
 }
@@ -198,7 +198,7 @@ static int check_no_orphan(const struct db_file *f, struct why *why)
 
 	r = db_file_exists(f->path, "-wal", &orphan);
 	if (r != 0)
-		return db_file_cannot(why, "look at", f->path, -r);
+		return db_file_cannot(why, "access", f->path, -r);
 	if (orphan)
 		return refuse(why, REFUSE_CONFLICT,
 			      "%s-wal exists without its database; move it to another folder first",
@@ -241,7 +241,7 @@ static int check_header(const struct db_file *f, unsigned application_id, struct
 	 * and then judges the result itself. */
 	r = db_file_exists(f->path, "-journal", &journal);
 	if (r != 0)
-		return db_file_cannot(why, "look at", f->path, -r);
+		return db_file_cannot(why, "access", f->path, -r);
 	if (journal)
 		return 0;
 	if (n == 0)
@@ -293,7 +293,7 @@ static int make_all_private(const struct db_file *f, struct why *why)
 		r = -errno;
 	for (size_t i = 0; r == 0 && i < sizeof(endings) / sizeof(endings[0]); i++)
 		r = make_private(f, endings[i]);
-	return r != 0 ? db_file_cannot(why, "make private", f->path, -r) : 0;
+	return r != 0 ? db_file_cannot(why, "set the mode of", f->path, -r) : 0;
 }
 
 static int check(struct db_file *f, unsigned application_id, struct why *why)
@@ -303,7 +303,7 @@ static int check(struct db_file *f, unsigned application_id, struct why *why)
 
 	if (lstat(f->path, &st) != 0)
 		return errno == ENOENT ? create(f, why)
-				       : db_file_cannot(why, "look at", f->path, errno);
+				       : db_file_cannot(why, "access", f->path, errno);
 	if (!S_ISREG(st.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file; not touched",
 			      db_file_tail(f->path));

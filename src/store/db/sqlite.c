@@ -342,7 +342,7 @@ static int sqlite_look(const char *address, const char *accepted, char *ret_note
 		return r;
 	r = find_tables(&p->file, &has, &how);
 	if (r != 0)
-		db_file_cannot(why, "look at", p->file.path, -r);
+		db_file_cannot(why, "access", p->file.path, -r);
 	else if (has)
 		r = open_to_look(p, how, ret_db, why);
 	*ret_place = TAKE(p);

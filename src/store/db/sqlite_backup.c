@@ -34,7 +34,7 @@ static int check_target(const char *path, struct why *why)
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		r = db_file_exists(path, endings[i], &exists);
 		if (r != 0)
-			return db_file_cannot(why, "look at", path, -r);
+			return db_file_cannot(why, "access", path, -r);
 		if (exists)
 			return refuse(why, REFUSE_CONFLICT, "%s%s exists; not overwritten",
 				      db_file_tail(path), endings[i]);

@@ -444,7 +444,8 @@ static void leaves_a_newer_store_alone(void **state)
 	char expected[80], sql[40];
 
 	snprintf(expected, sizeof(expected),
-		 "was written by a newer koine (schema %d, this one knows %d)", newer, newer - 1);
+		 "was written by a newer koine (schema %d; this version supports up to %d)", newer,
+		 newer - 1);
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", newer);
 	fill(f, 3);
 	fixture_close(f);
