@@ -259,7 +259,9 @@ static void time_queries(struct search_scratch *scratch, const struct search_ind
 
 	for (size_t i = 0; i < QUERIES; i++) {
 		char text[TEXT_MAX];
-		struct search_query q = {.now_ms = 1700000000000, .words = words};
+		struct search_same same = {.n = 0};
+		struct search_query q = {
+			.now_ms = 1700000000000, .words = words, .ret_same = &same};
 		struct search_hit hits[10];
 		double start;
 		size_t n;

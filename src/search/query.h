@@ -14,6 +14,7 @@ struct word_table;
 enum {
 	SEARCH_TERMS_MAX = 64, /* words of a question that are used: the rarest */
 	SEARCH_RERANK = 200,   /* memories that are examined closely */
+	SEARCH_SAME_MAX = 64,  /* see search_same */
 };
 
 /* Steps to leave out, for measuring what each is worth. */
@@ -94,6 +95,23 @@ struct search_why {
 	} matched[SEARCH_WHY_WORDS]; /* heaviest first */
 };
 
+struct search_hit {
+	uint64_t key;
+	uint32_t index;   /* index among those searched */
+	float similarity; /* above 0, at most 1; comparable within one answer */
+	float score;      /* what it was made of: 1 for every word of the question, once */
+	float own;        /* of that, what its own words make */
+	float unit;       /* of that, what the question's rarest word is worth */
+	uint64_t says;    /* equal where newer may replace older: see rank/settle.h; 0: never */
+};
+
+/* Hits that have the question's words and no others, in whatever order, the newest first. Others may
+ * have been found before them: those that repeat a word, or are more important. */
+struct search_same {
+	struct search_hit hits[SEARCH_SAME_MAX];
+	size_t n;
+};
+
 struct search_query {
 	struct text text;
 	struct word_table *words; /* which words are used alike; NULL: not known */
@@ -110,16 +128,7 @@ struct search_query {
 	void *arg;
 	const struct search_tuning *tuning; /* NULL: the default */
 	struct search_why *ret_why;         /* NULL, or room for as many as hits are wanted */
-};
-
-struct search_hit {
-	uint64_t key;
-	uint32_t index;   /* index among those searched */
-	float similarity; /* above 0, at most 1; comparable within one answer */
-	float score;      /* what it was made of: 1 for every word of the question, once */
-	float own;        /* of that, what its own words make */
-	float unit;       /* of that, what the question's rarest word is worth */
-	uint64_t says;    /* equal where newer may replace older: see rank/settle.h; 0: never */
+	struct search_same *ret_same;       /* NULL, or an empty one */
 };
 
 /*

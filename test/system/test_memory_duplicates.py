@@ -76,6 +76,35 @@ def test_verbatim_match_is_first_behind_many_duplicates():
                     same(contents(c.call("memory.search", {"query": text, "limit": limit}))[0], text)
 
 
+# A text, and others that a search for it puts first by their words, importance, or kind.
+BETTER = [
+    ("green tea", {"content": "green tea, green tea, green tea %d"}),
+    ("rotate keys", {"content": "rotate keys %d", "importance": 1}),
+    ("who feeds the cat?", {"content": "Maria x%d feeds the cat"}),
+    ("Where the keys are", {"content": "the keys are in Paris, in drawer %d"}),
+    ("it is up", {"content": "it was up to me %d"}),
+    ("C++", {"content": "C %d C C"}),
+    ("Anna is here", {"content": "here comes note %d", "subjects": ["Anna"]}),
+]
+
+
+def test_verbatim_match_is_first_behind_many_better_ones():
+    with Daemon() as d, d.connect() as c:
+        for n, (text, other) in enumerate(BETTER):
+            user = {"user_id": "u%d" % n}
+            add(c, text, importance=0, created_at="2020-01-01T00:00:00Z", **user)
+            c.call("memory.import", {"entries": [
+                dict(other, type="memory", content=other["content"] % i, **user) for i in range(220)]})
+            for query in (text, " %s\n" % text.upper()):
+                for limit in (1, 10, 250):
+                    hits = c.call("memory.search", dict(user, query=query, limit=limit))
+                    same(contents(hits)[0], text, "first of %d for %r" % (limit, query))
+                    same(len({h["id"] for h in hits}), len(hits), "different hits")
+                    check(limit > 10 or len(hits) == limit, "%d hits for %r", len(hits), query)
+                    scores = [h["similarity"] for h in hits]
+                    same(scores, sorted(scores, reverse=True), "similarities")
+
+
 def test_further_hits_fill_the_limit():
     with Daemon() as d:
         c = d.connect()

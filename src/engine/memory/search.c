@@ -15,12 +15,7 @@
 #include "store/index/memory_vector.h"
 #include "store/store.h"
 
-enum {
-	SEARCH_DEFAULT = 10,
-	SPARE_MIN = 9,
-	SPARE_MAX = 20,
-	HITS_MIN = 64, /* hits that are asked for; ties among them are settled by their texts */
-};
+enum { SEARCH_DEFAULT = 10, SPARE_MIN = 9, SPARE_MAX = 20 };
 
 struct held_set {
 	struct held_index *held[MEMORY_SCOPES_MAX];
@@ -176,10 +171,10 @@ static int fetch_then(struct memories *m, int lane, struct arena *a, const struc
 	return 0;
 }
 
-/* The order that depends on the texts. A similarity that is a cosine belongs to its memory, any
- * other one to the place. */
+/* The order that depends on the texts: ret_from[i] is where the row in place i was. A similarity that
+ * is a cosine belongs to its memory, any other one to the place. */
 static int settle(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		  const struct rows *rows, struct memory *ret)
+		  const struct rows *rows, struct memory *ret, size_t **ret_from)
 {
 	const struct search_query query = {.text = q->text};
 	struct search_said *said = arena_alloc(a, (rows->n + 1) * sizeof(*said));
@@ -195,6 +190,7 @@ static int settle(struct memories *m, int lane, struct arena *a, const struct me
 		if (q->least <= 0)
 			ret[i].similarity = rows->rows[i].similarity;
 	}
+	*ret_from = from;
 	return 0;
 }
 
@@ -202,6 +198,7 @@ static int settle(struct memories *m, int lane, struct arena *a, const struct me
 struct found {
 	struct search_hit *hits;
 	size_t n;
+	struct search_same same;
 	struct nearest near;
 	struct former former;
 	struct search_why *whys; /* NULL: not asked for */
@@ -241,6 +238,7 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 		query.chat = search_hash(q->by.chat);
 	query.open = memory_learnt(&q->by) == LEARNT_OPENLY;
 	query.ret_why = found->whys;
+	query.ret_same = &found->same;
 	former_filter(&found->former, &query);
 	r = hold_all(m, q, &model, &set);
 	if (r != 0)
@@ -319,40 +317,82 @@ static unsigned spare_of(unsigned limit)
 	return limit < SPARE_MIN ? SPARE_MIN : limit > SPARE_MAX ? SPARE_MAX : limit;
 }
 
-/* Hits that are about as good as the first, and say the same, are settled together with it: the
- * verbatim match may be the last of them. */
-static size_t count_tied(const struct found *found, size_t n)
+static bool has_hit(const struct search_hit *hits, size_t n, const struct search_hit *hit)
 {
-	const struct search_hit *hits = found->hits;
-	float least = n > 0 ? hits[0].score * search_default_tuning.newer : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (hits[i].key == hit->key)
+			return true;
+	}
+	return false;
+}
 
-	while (n > 0 && n < found->n && hits[0].says != 0 && hits[n].says == hits[0].says &&
-	       hits[n].score >= least)
-		n++;
-	return n;
+/* It is in the answer already. */
+static void remove_hit(struct found *found, size_t from, const struct search_hit *hit)
+{
+	size_t n = from;
+
+	for (size_t i = from; i < found->n; i++) {
+		if (found->hits[i].key != hit->key)
+			found->hits[n++] = found->hits[i];
+	}
+	found->n = n;
+}
+
+/* The rows of the first hits, in their final order. Those that may be verbatim matches are read, too,
+ * and stay only if they have come before the others. */
+static int fill_first(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
+		      struct found *found, size_t n, struct memory *rows, unsigned *ret_n)
+{
+	struct search_hit *hits = arena_alloc(a, (n + SEARCH_SAME_MAX) * sizeof(*hits));
+	size_t n_hits = n, n_rows, *from;
+	struct rows read;
+	int r;
+
+	if (!hits)
+		return -ENOMEM;
+	memcpy(hits, found->hits, n * sizeof(*hits));
+	for (size_t i = 0; i < found->same.n && q->least <= 0; i++) {
+		if (!has_hit(hits, n, &found->same.hits[i]))
+			hits[n_hits++] = found->same.hits[i];
+	}
+	r = fetch_then(m, lane, a, q, &found->former, hits, n_hits, &read);
+	n_rows = r == 0 ? read.n : 0;
+	while (n_rows > 0 && !has_hit(hits, n, &read.hits[n_rows - 1]))
+		n_rows--;
+	r = r ?: settle(m, lane, a, q, &read, rows, &from);
+	if (r != 0)
+		return r;
+	for (*ret_n = read.n; *ret_n > n_rows && from[*ret_n - 1] >= n_rows;)
+		--*ret_n;
+	for (unsigned i = 0; i < *ret_n; i++) {
+		if (from[i] >= n_rows)
+			remove_hit(found, n, &read.hits[i]);
+	}
+	return 0;
 }
 
 /* The rows of the hits from *at on, until there are `limit` of them and a few to spare. The first
  * of them are in their final order; few of those behind are ever read. */
 static int fill(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		const struct found *found, unsigned limit, size_t *at, struct memory *rows,
-		unsigned *n)
+		struct found *found, unsigned limit, size_t *at, struct memory *rows, unsigned *n)
 {
 	size_t wanted = limit - *n + spare_of(limit);
 	size_t n_hits = found->n - *at < wanted ? found->n - *at : wanted;
+	unsigned n_more = 0;
 	struct rows more;
 	int r;
 
-	if (*at == 0)
-		n_hits = count_tied(found, n_hits);
-	r = fetch_then(m, lane, a, q, &found->former, found->hits + *at, n_hits, &more);
-	if (r == 0 && *at == 0)
-		r = settle(m, lane, a, q, &more, rows);
-	else if (r == 0)
-		memcpy(rows + *n, more.rows, more.n * sizeof(*rows));
+	if (*at == 0) {
+		r = fill_first(m, lane, a, q, found, n_hits, rows, &n_more);
+	} else {
+		r = fetch_then(m, lane, a, q, &found->former, found->hits + *at, n_hits, &more);
+		n_more = r == 0 ? more.n : 0;
+		if (r == 0)
+			memcpy(rows + *n, more.rows, more.n * sizeof(*rows));
+	}
 	if (r != 0)
 		return r;
-	*n += more.n;
+	*n += n_more;
 	*at += n_hits;
 	return q->include_replaced ? 0 : duplicates_collapse(a, rows, n);
 }
@@ -395,10 +435,9 @@ static int explain(struct arena *a, const struct found *found, struct memory *ro
 
 /* Duplicates leave room for those behind them. */
 static int fetch_all(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		     const struct found *found, unsigned limit, struct memory **ret,
-		     unsigned *ret_n)
+		     struct found *found, unsigned limit, struct memory **ret, unsigned *ret_n)
 {
-	struct memory *rows = arena_alloc(a, (found->n + 1) * sizeof(*rows));
+	struct memory *rows = arena_alloc(a, (found->n + SEARCH_SAME_MAX + 1) * sizeof(*rows));
 	unsigned n = 0;
 	size_t at = 0;
 	int r = rows ? 0 : -ENOMEM;
@@ -416,7 +455,6 @@ static int search(struct memories *m, int lane, struct arena *a, const struct me
 		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
 {
 	unsigned limit = memory_limit(q->limit, SEARCH_DEFAULT);
-	unsigned wanted = limit * 2 + SPARE_MIN;
 	struct found found = {.n = 0};
 	int r = memory_check_on(m, why);
 
@@ -432,7 +470,7 @@ static int search(struct memories *m, int lane, struct arena *a, const struct me
 		return r;
 	r = former_read(m, lane, a, q, &found.former);
 	if (r == 0)
-		r = find_hits(m, lane, a, q, wanted > HITS_MIN ? wanted : HITS_MIN, &found);
+		r = find_hits(m, lane, a, q, limit * 2 + SPARE_MIN, &found);
 	if (r == 0)
 		r = fetch_all(m, lane, a, q, &found, limit, ret_hits, ret_n);
 	former_done(&found.former);

@@ -130,14 +130,28 @@ static void sift_up(struct search *s, size_t at)
 	}
 }
 
+static void note_same(struct search *s, uint32_t place)
+{
+	uint32_t index = index_of(s, place);
+	uint32_t doc = place - (uint32_t)s->starts[index];
+
+	if (s->same.n < SEARCH_SAME_MAX &&
+	    (s->tallies[place].words & s->same.words) == s->same.words &&
+	    s->plan.indexes[index]->doc_lens[doc] == s->same.len && passes(s, index, doc))
+		s->same.places[s->same.n++] = place;
+}
+
 /* Those with at least that score; among equals the newest, which are mostly at the end. */
 static void choose_from(struct search *s, float least, size_t max)
 {
 	s->n_best = 0;
+	s->same.n = 0;
 	for (size_t i = s->n_touched; i-- > 0;) {
 		float score = s->tallies[s->touched[i]].score;
 		struct candidate c;
 
+		if (score >= s->same.least && score <= s->same.most)
+			note_same(s, s->touched[i]);
 		if (score < least || (s->n_best == max && score < s->candidates[0].score))
 			continue;
 		c = candidate_at(s, s->touched[i]);
@@ -329,6 +343,11 @@ void choose_candidates(struct search *s, size_t max)
 		qsort(s->candidates, s->n_best, sizeof(*s->candidates), by_base);
 	for (size_t i = 0; i < s->n_best; i++)
 		s->tallies[s->candidates[i].place].score = -s->candidates[i].base;
+	for (size_t i = 0; i < s->same.n; i++) {
+		uint32_t index = index_of(s, s->same.places[i]);
+
+		add_candidate(s, index, s->same.places[i] - (uint32_t)s->starts[index]);
+	}
 	add_neighbours(s);
 	note_names(s);
 }

@@ -9,6 +9,7 @@
 enum {
 	REACH = 3,        /* neighbours on each side that count */
 	SPREAD_FROM = 64, /* best candidates whose neighbours become candidates */
+	CANDIDATES_MORE = 2 * REACH * SPREAD_FROM + SEARCH_SAME_MAX,
 };
 
 /*
@@ -19,7 +20,7 @@ enum {
  */
 void choose_dated(struct search *s, size_t max);
 
-/* Fills the candidates, which must have room for `max` and 2 * REACH * SPREAD_FROM more. */
+/* Fills the candidates, which must have room for `max` and CANDIDATES_MORE. */
 void choose_candidates(struct search *s, size_t max);
 
 /* Moves the best to the front, best first; returns how many they are, at most `limit`. */

@@ -218,8 +218,10 @@ static int read_words(struct plan *p, struct sequence *seq, struct text text)
 		if (place != NO_DOC && !p->terms[place].is_subject && may_be_name(&word, n == 0))
 			find_subject(p, word.folded, &p->terms[place]);
 		sequence_add(seq, &word, place);
-		if (place != NO_DOC)
+		if (place != NO_DOC) {
 			p->terms[place].ask_weight = (uint8_t)ask_weight(word.folded);
+			p->terms[place].times++;
+		}
 		if (seq->n > was) {
 			struct text last = seq->words[was].folded;
 
@@ -230,6 +232,7 @@ static int read_words(struct plan *p, struct sequence *seq, struct text text)
 		}
 		n++;
 	}
+	p->n_words = n;
 	return 0;
 }
 
@@ -312,6 +315,8 @@ static int read_prompt(struct plan *p, struct sequence *seq)
 		r = read_words(p, seq, prompt.first);
 	if (r == 0 && prompt.context.len > 0)
 		r = read_context(p, prompt.context);
+	if (prompt.last.len < p->query->text.len)
+		p->n_words = 0;
 	return r;
 }
 

@@ -39,6 +39,7 @@ struct plan_term {
 	uint32_t stands_for; /* term + 1 that this is in another language; 0: none */
 	bool frames;         /* it frames the question, and is not asked for */
 	uint8_t ask_weight;  /* enum ask_weight */
+	uint16_t times;      /* in the part that asks, as a word of its own */
 	uint32_t hash;
 	uint64_t n_docs; /* in all indexes */
 	uint64_t n_also; /* in all indexes, as it is in other languages */
@@ -70,6 +71,7 @@ struct plan {
 	struct date_order order;
 	bool by_date;          /* it asks for nothing but dates */
 	unsigned wants;        /* enum ask_want: what the answer looks like */
+	size_t n_words;        /* of the question; 0 if only a part of the text is */
 	float ideal;           /* the score of a memory with every word once */
 	float rarest;          /* the weight of the heaviest word; above 0 */
 	uint32_t subject_bits; /* terms that are subjects: see plan_bit */

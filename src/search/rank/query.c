@@ -97,27 +97,41 @@ float search_similarity(float score)
 	return value > 1e-6f ? value : 1e-6f;
 }
 
+static struct search_hit hit_of(const struct search *s, const struct candidate *c)
+{
+	float ideal = s->plan.ideal > 0 ? s->plan.ideal : 1;
+
+	return (struct search_hit) {
+		.key = s->plan.indexes[c->index]->keys[c->doc],
+		.index = c->index,
+		.similarity = search_similarity(c->score / ideal),
+		.score = c->score / ideal,
+		.own = c->base / ideal,
+		.unit = s->plan.rarest / ideal,
+		.says = says(s, c),
+	};
+}
+
 static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit)
 {
 	size_t n = choose_first(s, limit);
-	float ideal = s->plan.ideal > 0 ? s->plan.ideal : 1;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct candidate *c = &s->candidates[i];
-
-		hits[i] = (struct search_hit) {
-			.key = s->plan.indexes[c->index]->keys[c->doc],
-			.index = c->index,
-			.similarity = search_similarity(c->score / ideal),
-			.score = c->score / ideal,
-			.own = c->base / ideal,
-			.unit = s->plan.rarest / ideal,
-			.says = says(s, c),
-		};
+		hits[i] = hit_of(s, &s->candidates[i]);
 		if (s->plan.query->ret_why)
-			why_fill(s, c, &s->plan.query->ret_why[i]);
+			why_fill(s, &s->candidates[i], &s->plan.query->ret_why[i]);
 	}
 	return n;
+}
+
+static void write_same(const struct search *s, struct search_same *ret)
+{
+	for (size_t i = 0; i < s->same.n; i++) {
+		for (size_t k = 0; k < s->n_candidates; k++) {
+			if (s->candidates[k].place == s->same.places[i])
+				ret->hits[ret->n++] = hit_of(s, &s->candidates[k]);
+		}
+	}
 }
 
 /* Resets all tallies to 0, as the next search expects. */
@@ -136,7 +150,7 @@ static int search_init(struct search *s, size_t max)
 	int r;
 
 	s->starts = calloc(plan->n_indexes + 1, sizeof(*s->starts));
-	s->candidates = malloc((max + (size_t)SPREAD_FROM * 2 * REACH) * sizeof(*s->candidates));
+	s->candidates = malloc((max + CANDIDATES_MORE) * sizeof(*s->candidates));
 	if (!s->starts || !s->candidates)
 		return -ENOMEM;
 	for (size_t i = 0; i < plan->n_indexes; i++) {
@@ -188,6 +202,8 @@ int search_run(struct search_scratch *scratch, const struct search_index *const 
 		examine(&s, &s.candidates[i]);
 	lift_by_order(&s);
 	*ret_n = write_hits(&s, ret_hits, limit);
+	if (q->ret_same)
+		write_same(&s, q->ret_same);
 	reset(&s);
 	return 0;
 }

@@ -133,6 +133,35 @@ static bool is_filtered(const struct search_query *q)
 	return q->categories || q->chat || q->open || q->from_ms || q->to_ms || q->accept;
 }
 
+/* What a memory with the question's words alone scores by them, whoever it is about. */
+static void expect_same(struct search *s)
+{
+	const struct plan *plan = &s->plan;
+	float least = 0, most = 0;
+
+	s->same.least = INFINITY;
+	if (!plan->query->ret_same || plan->n_words == 0)
+		return;
+	s->same.len = len_code(plan->n_words);
+	for (size_t i = 0; i < plan->n_terms; i++) {
+		const struct plan_term *t = &plan->terms[i];
+		float times = t->times > 0 ? t->times : 1;
+		float unit = t->weight * (plan->tuning.k1 + 1);
+
+		if (t->times > 0) {
+			s->same.words |= plan_bit(i);
+			least += unit * times / (times + s->norms[s->same.len]);
+		}
+		/* Parts of words may repeat others. */
+		most += t->extra ? plan->terms[0].weight * (plan->tuning.k1 + 1)
+				 : unit * times / (times + s->norms[s->same.len]);
+	}
+	if (plan->n_dates > 0)
+		most += fmaxf(plan->tuning.narrow_date, plan->tuning.wide_date) * plan->rarest;
+	s->same.least = s->same.words ? least * 0.9999f : INFINITY;
+	s->same.most = most * 1.0001f;
+}
+
 /*
  * Rare words come first. Once enough memories have a score that the remaining words together
  * cannot reach, these only raise existing scores: a memory with nothing but common words can
@@ -165,4 +194,5 @@ void search_score(struct search *s, size_t max)
 		add_word(s, i, raise);
 		rest -= bounds[i];
 	}
+	expect_same(s);
 }

@@ -32,6 +32,13 @@ struct search {
 	float bound;       /* no score exceeds it */
 	uint32_t raised;   /* words that are noted only for memories with others: see plan_bit */
 	bool has_dates;    /* scores above 0 contain what the named dates are worth */
+	struct {
+		float least, most; /* by its own words */
+		uint32_t words;    /* that it has */
+		uint8_t len;       /* coded */
+		uint32_t places[SEARCH_SAME_MAX];
+		size_t n;
+	} same;            /* memories with the question's words and no others: see search_same */
 	bool oldest_first; /* of what answers equally well */
 };
 
