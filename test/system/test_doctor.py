@@ -332,6 +332,9 @@ def test_settings_that_koined_refuses():
         m.settings("[daemon]\nlog_levle = info\n")
         [f] = m.bad("settings")
         check("koine.conf:9" in f["text"] and "log_levle" in f["text"], "%r", f)
+        m.settings("[rule nightly]\ncron = 61 * * * *\ncommand = true\n")
+        [f] = m.bad("settings")
+        check("rule nightly is invalid: " in f["text"] and "koine.conf:" in f["text"] and "'61'" in f["text"], "%r", f)
         m.settings()
         m.bad()
 

@@ -137,6 +137,26 @@ static void find_others(struct exam *e)
 	}
 }
 
+/* "would act     nightly  NO: /x/koine.conf:4: cron: minute '61': not in 0 to 59" */
+static void find_rules(struct exam *e)
+{
+	static const char none[] = "  NO: ";
+	struct text rest = {0};
+	struct text line;
+
+	while (exam_next_line(e, &rest, &line)) {
+		const char *end = memmem(line.data, line.len, none, strlen(none));
+
+		if (!end || !text_begins(line, TEXT("would act     ")))
+			continue;
+		line = text_skip(line, strlen("would act     "));
+		exam_find(e, MARK_BAD, "rule %.*s is invalid: %.*s", (int)(end - line.data),
+			  line.data, (int)(line.data + line.len - end - strlen(none)),
+			  end + strlen(none));
+		exam_advise(e, "Fix it, then run koine daemon reload.");
+	}
+}
+
 void check_settings(struct exam *e)
 {
 	unsigned n = e->n;
@@ -157,6 +177,7 @@ void check_settings(struct exam *e)
 		return;
 	}
 	find_others(e);
+	find_rules(e);
 	if (e->n == n)
 		exam_find(e, MARK_OK, "%s",
 			  e->settings[0] ? e->settings : "no settings file; using defaults");
