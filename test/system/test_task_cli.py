@@ -978,6 +978,10 @@ def test_a_reload_says_what_it_took():
                                        "taken: rule.new: removed", "taken: group.two (%s:6)" % config,
                                        "taken: group.one: removed",
                                        "at the next start: tasks.queue"], "what is gone")
+                for wrong in "payload.x matches ((", "payload.x resembles y":
+                    write("[rule tick]", "event = task.*", "command = true", "condition2 = " + wrong)
+                    err = reload(78)[1]
+                    check(err[0].startswith("invalid: rule.tick.condition2 (%s:4): condition2: " % config), "%r", err)
             open(w.path("go"), "w").close()
 
 

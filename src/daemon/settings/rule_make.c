@@ -7,6 +7,7 @@
 #include "daemon/settings/condition.h"
 #include "daemon/settings/setting.h"
 #include "engine/automation/schedule.h"
+#include "engine/event/condition.h"
 
 enum { WORDS_MAX = 64, DEBOUNCE_MS = 500 };
 
@@ -134,6 +135,20 @@ static int take_lists(const struct maker *m)
 
 /* ---- conditions ---- */
 
+/* The engine knows neither the key nor its line. */
+static int check_condition(const struct maker *m, enum rule_key key,
+			   const struct event_condition *c)
+{
+	struct conditions one = {.n = 0};
+	struct why why = {.text = ""};
+	int r = conditions_make(&one, m->arena, c, 1, &why);
+
+	conditions_done(&one);
+	return r > 0 ? refuse_field(m->why, rule_key_name(key), "%s: %.500s", rule_key_name(key),
+				    why.text)
+		     : r;
+}
+
 static int take_conditions(const struct maker *m)
 {
 	struct event_condition *list = arena_alloc(m->arena, 9 * sizeof(list[0]));
@@ -142,10 +157,16 @@ static int take_conditions(const struct maker *m)
 	if (!list)
 		return -ENOMEM;
 	for (unsigned i = 0; i < 9; i++) {
-		const char *text = get(m, RULE_CONDITION + i);
+		enum rule_key key = RULE_CONDITION + i;
+		const char *text = get(m, key);
+		int r = 0;
 
-		if (text && condition_parse(text, m->arena, &list[n++]) != 0)
-			return bad(m, RULE_CONDITION + i, "FIELD OPERATOR VALUE");
+		if (text && condition_parse(text, m->arena, &list[n]) != 0)
+			return bad(m, key, "FIELD OPERATOR VALUE");
+		if (text)
+			r = check_condition(m, key, &list[n++]);
+		if (r != 0)
+			return r;
 	}
 	m->rule->conditions = list;
 	m->rule->n_conditions = n;
