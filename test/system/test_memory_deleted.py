@@ -6,7 +6,7 @@ import os
 import sqlite3
 import subprocess
 
-from harness import KOINE, Daemon, check, main, only_in_a_file, same
+from harness import KOINE, Daemon, change_store, check, main, only_in_a_file, same
 from test_chat_cli import Terminal
 
 
@@ -111,6 +111,24 @@ def test_nothing_is_kept_where_the_settings_say_so():
         id = add(c, "the vault code is 4711")
         c.call("memory.delete", {"memory_id": id})
         same(c.call("memory.deleted"), [])
+
+
+def test_deleted_memory_is_dropped_after_thirty_days():
+    with Daemon(clock=0) as d:
+        with d.connect() as c:
+            ids = [add(c, "the vault code is %d" % i) for i in (4711, 4712)]
+            for id in ids:
+                c.call("memory.update", {"memory_id": id, "content": "the vault code is unknown"})
+                c.call("memory.delete", {"memory_id": id})
+        d.stop()
+        for id, days in zip(ids, (31, 29)):
+            change_store(d.root, "UPDATE memory_deleted SET deleted_ms = deleted_ms - %d WHERE id = '%s'" % (days * 86400000, id))
+        d.start()
+        d.wait_ready()
+        with d.connect() as c:
+            d.hurry(lambda: [r["id"] for r in c.call("memory.deleted")] == ids[1:], "its end", 10)
+            check("not found" in refusal(c, "memory.restore", memory_id=ids[0]), "it was restored")
+            same(len(c.call("memory.history", {"memory_id": c.call("memory.restore", {"memory_id": ids[1]})["id"]})), 2)
 
 
 def add_notes(c):
