@@ -441,7 +441,7 @@ static void leaves_a_newer_store_alone(void **state)
 {
 	struct fixture *f = *state;
 	int newer = sqlite_n_steps + 1;
-	char expected[80], sql[40];
+	char expected[128], sql[40];
 
 	snprintf(expected, sizeof(expected),
 		 "was written by a newer koine (schema %d; this version supports up to %d)", newer,
