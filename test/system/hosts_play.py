@@ -8,22 +8,22 @@ import shutil
 import signal
 import sys
 
-from harness import KOINE, Failure, Skip
+from harness import KOINE, Failure, Skip, wait_until
 from hosts import NAMES, Hosts
 
 FOLDER = os.environ.get("TEST_FOLDER", os.path.join(os.path.dirname(os.path.abspath(KOINE)), "hosts"))
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 COMMANDS = {
-    "kill": (lambda node: node.kill(), "ends its koined without a word (kill -9)"),
-    "stop": (lambda node: node.stop(), "ends it in good order"),
-    "start": (lambda node: node.up(), "starts it again"),
-    "freeze": (lambda node: node.freeze(), "stops the clock of koined and all that it runs (SIGSTOP)"),
-    "thaw": (lambda node: node.thaw(), "lets them go on"),
-    "cut": (lambda node: node.cut(), "cuts it off the database"),
-    "deafen": (lambda node: node.cut(leaving=False), "what the database says does not come any more"),
-    "silence": (lambda node: node.cut(coming=False), "what it says does not reach the database"),
-    "heal": (lambda node: node.heal(), "connects it again"),
+    "kill": (lambda node: node.kill(), "kill its koined (SIGKILL)"),
+    "stop": (lambda node: node.stop(), "stop it gracefully"),
+    "start": (lambda node: node.up(), "start it again"),
+    "freeze": (lambda node: node.freeze(), "suspend koined and its programs (SIGSTOP)"),
+    "thaw": (lambda node: node.thaw(), "resume them"),
+    "cut": (lambda node: node.cut(), "disconnect it from the database"),
+    "deafen": (lambda node: node.cut(leaving=False), "drop what the database sends to it"),
+    "silence": (lambda node: node.cut(coming=False), "drop what it sends to the database"),
+    "heal": (lambda node: node.heal(), "reconnect it"),
 }
 
 
@@ -45,8 +45,8 @@ def welcome(hosts):
     print("\nIn this terminal:")
     for word, (_, what) in COMMANDS.items():
         print("  %-16s %s" % (word + " NAME", what))
-    print("  %-16s %s" % ("restart", "restarts the database as after a power cut"))
-    print("  %-16s %s" % ("quit", "ends everything, as Ctrl-C does"))
+    print("  %-16s %s" % ("restart", "restart the database as after a power failure"))
+    print("  %-16s %s" % ("quit", "stop everything, like Ctrl-C"))
     print("\nready", flush=True)
 
 
@@ -62,7 +62,7 @@ def obey(hosts, words):
             raise Failure("%s is %srunning" % (node.name, "" if node.running else "not "))
         COMMANDS[words[0]][0](node)
     elif words:
-        raise Failure("commands are restart, quit, and with %s: %s" % (" or ".join(nodes), ", ".join(COMMANDS)))
+        raise Failure("unknown command: use restart, quit, or one of these with %s: %s" % (" or ".join(nodes), ", ".join(COMMANDS)))
     print("done" if words else "", flush=True)
 
 
@@ -89,10 +89,13 @@ def main():
     try:
         with Hosts(n, folder=FOLDER, lease=os.environ.get("KOINE_HOST_LEASE", "30"), env={"KOINE_AGENT_RECALL_WORD_DELAY": "80"}) as hosts:
             if not hosts.network.real:
-                print("Not root: all hosts share this machine's network, and cannot be cut off.")
+                print("Not root: all hosts share this machine's network and cannot be disconnected.")
+            # A host that does not list the others refuses tasks for them.
+            for node in hosts.nodes:
+                wait_until(lambda node=node: len(node.ask("host.list")[0]["hosts"]) == n, "%s to list all hosts" % node.name)
             play(hosts)
     except End:
-        print("ended")
+        print("stopped")
     except (Failure, Skip) as why:
         sys.exit(str(why))
     finally:

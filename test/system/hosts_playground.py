@@ -32,14 +32,14 @@ def lines_until(stream, word):
 def test_the_playground_leaves_nothing_behind():
     with Folder() as f, subprocess.Popen(
             [sys.executable, hosts_play.__file__, "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env=dict(os.environ, TEST_FOLDER=f("hosts"))) as p:
+            env=dict(os.environ, TEST_FOLDER=f("hosts"), KOINE_HOST_LEASE="6")) as p:
         try:
             said = lines_until(p.stdout, "ready")
             server = re.search(r"host=([^&]+)&", "\n".join(said)).group(1)
             for name in ("alpha", "beta"):
                 check(any(re.fullmatch(name + " +.* -s .*/%s/koine.sock" % name, line) for line in said), "%r", said)
                 with Client("unix:" + f("hosts", name, "koine.sock")) as c:
-                    c.ping()
+                    same(len(c.call("host.list")["hosts"]), 2, "hosts that %s lists" % name)
             for order, answer in ((b"kill alpha", "done"), (b"kill alpha", "alpha is not running"),
                                   (b"start alpha", "done"), (b"start alpha", "alpha is running"),
                                   (b"freeze beta", "done"), (b"restart", "done")):
@@ -48,7 +48,7 @@ def test_the_playground_leaves_nothing_behind():
                 same(p.stdout.readline().decode().strip(), answer, order)
             check(os.path.isdir(server), "no server in %s", server)
             p.send_signal(signal.SIGINT)
-            same(p.stdout.readline(), b"ended\n", "its last word")
+            same(p.stdout.readline(), b"stopped\n", "its last word")
             same(p.wait(60), 0, "exit status")
         finally:
             p.kill()

@@ -330,7 +330,7 @@ def test_a_reload_takes_agents_as_they_are_now():
                 done = subprocess.run([KOINE, "-s", d.socket_path, "daemon", "reload"],
                                       capture_output=True, check=True, env=clean_environment())
                 lines = done.stdout.decode().splitlines()
-                same((lines[0], "taken: agent.one.command (%s:3)" % conf in lines), ("koined has reloaded its settings", True),
+                same((lines[0], "applied: agent.one.command (%s:3)" % conf in lines), ("koined has reloaded its settings", True),
                      "command line")
                 check(str(i) in ask(c)["result"]["content"], "reloaded %d", i)
 

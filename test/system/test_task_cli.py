@@ -951,7 +951,7 @@ def test_a_reload_says_what_it_took():
             same(reload(), (["koined has reloaded its settings"], []), "no changes")
             write(*rule("61 * * * *"), "[group one]", "parallel = 2", "[tasks]", "queue = 60")
             out, err = reload(78)
-            same(out, ["koined has reloaded its settings", "taken: group.one.parallel (%s:5)" % config,
+            same(out, ["koined has reloaded its settings", "applied: group.one.parallel (%s:5)" % config,
                        "at the next start: tasks.queue (%s:7)" % config], "settings")
             same(len(err), 1, "%r" % err)
             check(err[0].startswith("invalid: rule.tick.cron (%s:2): " % config), "%r", err)
@@ -963,7 +963,7 @@ def test_a_reload_says_what_it_took():
                 write(*rule("1 4 * * *"), "[rule new]", "cron = 61 * * * *", "command = true",
                       "[group one]", "parallel = 2")
                 out, err = reload(78)
-                same(out[1:], ["taken: rule.tick.cron (%s:2)" % config, "at the next start: tasks.queue"][:len(out) - 1],
+                same(out[1:], ["applied: rule.tick.cron (%s:2)" % config, "at the next start: tasks.queue"][:len(out) - 1],
                      "settings")
                 check(len(err) == 1 and "rule.new.cron (%s:5)" % config in err[0] and
                       err[0].endswith("; the rule is skipped"), "%r", err)
@@ -974,9 +974,9 @@ def test_a_reload_says_what_it_took():
                 check(config + ":2:" in err[0] and "the settings in force are unchanged" in err[0], "%r", err)
                 same([r["rule"] for r in k.call("automation.rules")["rules"]], ["tick"], "the old rules")
                 write(*rule("1 4 * * *")[:2], "prompt = x", "[group two]", "", "parallel = 3")
-                same(reload()[0][1:], ["taken: rule.tick.prompt (%s:3)" % config, "taken: rule.tick.command: removed",
-                                       "taken: rule.new: removed", "taken: group.two (%s:6)" % config,
-                                       "taken: group.one: removed",
+                same(reload()[0][1:], ["applied: rule.tick.prompt (%s:3)" % config, "applied: rule.tick.command: removed",
+                                       "applied: rule.new: removed", "applied: group.two (%s:6)" % config,
+                                       "applied: group.one: removed",
                                        "at the next start: tasks.queue"], "what is gone")
                 for wrong in "payload.x matches ((", "payload.x resembles y":
                     write("[rule tick]", "event = task.*", "command = true", "condition2 = " + wrong)
@@ -1007,7 +1007,7 @@ def test_a_reload_says_what_it_left_and_why():
             w("parallel", "8")
             all_by_hand = "unchanged: tasks.parallel: 8 by `koine task parallel`"
             same(reload(lines[0], "parallel = 2", *lines[2:]),
-                 ["taken: group.one.parallel (%s:2)" % config, over, all_by_hand], "what the file says counts again")
+                 ["applied: group.one.parallel (%s:2)" % config, over, all_by_hand], "what the file says counts again")
             for wrong, said in ((("[policy p]", "tool = Bash"), "7: [policy p]: verdict is required"),
                                 (("[agent p]", "kind = openai"), "7: [agent p]: kind openai requires url"),
                                 (("[chat]", "agent = nobody"), "7: chat.agent = nobody: agent not found")):

@@ -9,7 +9,7 @@
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
 
-/* "taken: group.build.parallel (koine.conf:7)" */
+/* "applied: group.build.parallel (koine.conf:7)" */
 static void print_reloaded(const struct koine_value *row)
 {
 	FILE *out = member_is(row, "state", "invalid") ? stderr : stdout;

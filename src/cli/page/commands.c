@@ -152,9 +152,12 @@ static int open_page(struct cli *cli, const struct page_options *o)
 static int print_sessions(const struct cli *cli, const struct koine_value *sessions)
 {
 	static const struct column columns[] = {
-		{"ID", "id", cell_short_id},   {"CAME", "entered_at", cell_age},
-		{"SEEN", "seen_at", cell_age}, {"UID", "uid", NULL, 'r'},
-		{"BROWSER", "program"},        {NULL},
+		{"ID", "id", cell_short_id},
+		{"SIGNED IN", "entered_at", cell_age},
+		{"LAST SEEN", "seen_at", cell_age},
+		{"UID", "uid", NULL, 'r'},
+		{"BROWSER", "program"},
+		{NULL},
 	};
 
 	if (koine_value_first(sessions) || !cli->terminal)

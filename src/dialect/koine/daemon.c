@@ -207,7 +207,7 @@ static void on_reload_note(void *arg, const struct reload_note *note)
 
 static void write_reload(struct json *j, const struct reload_rows *rows)
 {
-	static const char *const fates[] = {[RELOAD_TAKEN] = "taken",
+	static const char *const fates[] = {[RELOAD_TAKEN] = "applied",
 					    [RELOAD_LATER] = "at the next start",
 					    [RELOAD_INVALID] = "invalid",
 					    [RELOAD_KEPT] = "unchanged"};
