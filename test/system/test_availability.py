@@ -246,6 +246,17 @@ ANEW = dict(possible=["database unreachable", "call failed", "waiting for the st
             announced=["cached store is stale", "lease lost"])
 
 
+def test_log_whose_last_event_is_another_one_starts_a_running_host_anew():
+    """A copy of the server's files that has gone on: what is known of its log has the same numbers, but other times."""
+    with Server() as server:
+        with Daemon("--store", server.database("koine"), **ANEW) as d:
+            with d.connect() as c:
+                add(c, "Anna runs")
+            server.sql("UPDATE koine.event SET time_ms = time_ms + 1;"
+                       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'koined'", "koine")
+            wait_until(lambda: d.log().count(b" started ") == 2, "a new start")
+
+
 def test_files_that_are_put_back_start_a_running_host_anew():
     """A snapshot of the server's disk: its identity and timeline are what they were."""
     with Server() as server:

@@ -147,7 +147,8 @@ int pg_note_lineage(struct pg *db)
 	return read_lineage(db, db->place->lineage) ?: count_rules(db, &db->place->n_rules);
 }
 
-enum last_event { EVENT_THERE, EVENT_GONE, LOG_ENDS_BEFORE };
+/* Changed: the log has another event with that number, so it is another history. */
+enum last_event { EVENT_THERE, EVENT_GONE, EVENT_CHANGED, LOG_ENDS_BEFORE };
 
 /* What is known of the database that was opened. A copy: nobody waits while another one is asked. */
 struct known {
@@ -183,10 +184,10 @@ static int find_last_event(struct pg *db, const struct known *k, enum last_event
 		return r;
 	if (PQntuples(result) != 1 || PQgetvalue(result, 0, 0)[0] != 't')
 		*ret = LOG_ENDS_BEFORE;
-	else if (k->seen > 0 &&
-		 (PQgetisnull(result, 0, 1) ||
-		  (k->seen_ms != 0 && atoll(PQgetvalue(result, 0, 1)) != k->seen_ms)))
+	else if (k->seen > 0 && PQgetisnull(result, 0, 1))
 		*ret = EVENT_GONE;
+	else if (k->seen > 0 && k->seen_ms != 0 && atoll(PQgetvalue(result, 0, 1)) != k->seen_ms)
+		*ret = EVENT_CHANGED;
 	else
 		*ret = EVENT_THERE;
 	PQclear(result);
