@@ -249,7 +249,7 @@ def test_cancelled_by_a_host_that_has_not_heard_of_it(server):
             same(alpha.ask("task.resume", {"group": "g"})[1], None, "resumed")
             wait_until(lambda: hosts.sql(stored % id) == "2", "its end is stored")
         check("error" in answers[0], "%r", answers)
-        same(answers[0]["error"]["message"].split(": ")[-1], "Task %s is completed already" % id, "why")
+        same(answers[0]["error"]["message"].split(": ")[-1], "Task %s is already completed" % id, "why")
         # What runs cannot be edited, and the words for it are those of a single host.
         id = waits(LONG)
         with unheard(beta, "task.edit", id) as answers:

@@ -250,7 +250,7 @@ def test_a_daemon_that_was_killed():
         [f] = m.bad("daemon")
         [dead] = [f for f in m.findings() if f["check"] == "socket"]
         same(dead["state"], "warning")
-        check("dead" in dead["text"], "%r", dead)
+        check("stale" in dead["text"], "%r", dead)
         m.mend(f)
 
 

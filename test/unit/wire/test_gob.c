@@ -724,9 +724,9 @@ static void trees_are_written_as_their_shape_wants(void **state)
 		  "{\"a\":[1,2.5,\"x\",true,null,{}]}},{\"Result\":null},{\"Result\":[[]]}]}]}",
 		  "{\"Messages\":[{\"Role\":\"tool\",\"ToolExecutionResults\":[{\"Result\":"
 		  "{\"a\":[1,2.5,\"x\",true,null,{}]}},{},{\"Result\":[[]]}]}]} ");
-	puts_tree(&search_args, "{\"Limit\":\"5\"}", "Limit is no int but a string");
-	puts_tree(&search_args, "{\"Limit\":5.5}", "Limit is no int but a number");
-	puts_tree(&search_args, "[1]", "the value is no rpcproto.MemorySearchArgs but a array");
+	puts_tree(&search_args, "{\"Limit\":\"5\"}", "Limit: expected int, got string");
+	puts_tree(&search_args, "{\"Limit\":5.5}", "Limit: expected int, got number");
+	puts_tree(&search_args, "[1]", "value: expected rpcproto.MemorySearchArgs, got array");
 }
 
 static void types_are_defined_once(void **state)
