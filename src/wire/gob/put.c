@@ -83,8 +83,8 @@ static int unfit(const struct gob_shape *shape, const struct value *v, struct wh
 
 	if (v->key)
 		memcpy(field, v->key, v->key_len < sizeof(field) ? v->key_len : sizeof(field) - 1);
-	return refuse_field(why, field, "%s: expected %s, got %s",
-			    field[0] ? field : "value", gob_shape_go(shape), value_kind_name(v));
+	return refuse_field(why, field, "%s: expected %s, got %s", field[0] ? field : "value",
+			    gob_shape_go(shape), value_kind_name(v));
 }
 
 static bool as_uint(const struct value *v, uint64_t *ret)
