@@ -110,10 +110,11 @@ int store_task_list_short(struct connection *c, const struct store_task_query *q
 int store_task_state(struct connection *c, struct text project, struct text id,
 		     enum task_state *ret_state, bool *ret_found);
 
-/* Tasks that were skipped, and come after this one, oldest first. Long texts are left out as by
- * store_task_open. */
-int store_task_skipped(struct connection *c, struct text project, struct text id, unsigned limit,
-		       struct arena *arena, struct task **ret_tasks, unsigned *ret_n);
+/* Tasks that were skipped and depend on this one, oldest first, from the one after `after_seq` on. Long
+ * texts are left out as by store_task_open. */
+int store_task_skipped(struct connection *c, struct text project, struct text id, int64_t after_seq,
+		       unsigned limit, struct arena *arena, struct task **ret_tasks,
+		       unsigned *ret_n);
 
 /* All tasks that have not ended, oldest first: what a start continues with. Those with long
  * texts come without their prompt, env, metadata and result. */

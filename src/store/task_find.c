@@ -370,13 +370,14 @@ int store_task_list_short(struct connection *c, const struct store_task_query *q
 	.as = "CASE WHEN length(prompt) + coalesce(length(env), 0)"                                \
 	      " + coalesce(length(metadata), 0) <= 8192 THEN % END"
 
-int store_task_skipped(struct connection *c, struct text project, struct text id, unsigned limit,
-		       struct arena *arena, struct task **ret_tasks, unsigned *ret_n)
+int store_task_skipped(struct connection *c, struct text project, struct text id, int64_t after_seq,
+		       unsigned limit, struct arena *arena, struct task **ret_tasks,
+		       unsigned *ret_n)
 {
 	static const struct query sql = {
 		"SELECT {columns} FROM task WHERE seq IN (SELECT task FROM task_after"
 		" WHERE id = :id) AND project = :project AND state = 3 AND skipped IS NOT NULL"
-		" ORDER BY seq LIMIT :limit",
+		" AND seq > :after ORDER BY seq LIMIT :limit",
 		UNLESS_LONG,
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -385,6 +386,7 @@ int store_task_skipped(struct connection *c, struct text project, struct text id
 
 	query_bind_text(q, ":id", id);
 	query_bind_text(q, ":project", project);
+	query_bind_int(q, ":after", after_seq);
 	query_bind_int(q, ":limit", limit);
 	r = take_tasks(c, q, &a);
 	if (r != 0)

@@ -13,7 +13,7 @@
 #include "store/store.h"
 #include "store/task.h"
 
-enum { LOOKS_AGAIN = 3, CAUSES_MAX = 100 };
+enum { LOOKS_AGAIN = 3, SKIPPED_PAGE = 64, CAUSES_MAX = 100 };
 
 /* One task that is queued again. */
 struct again {
@@ -167,32 +167,48 @@ static int refuse_full(struct retry *q)
 		      TEXT_ARGS(q->id), t->queue);
 }
 
-/* Queues the tasks that were skipped because of this one, unless another dependency did not complete. */
+/* Queues it again, unless another dependency did not complete. */
+static int queue_one(struct retry *q, struct connection *db, const struct task *row)
+{
+	struct again *a = arena_zalloc(&q->arena, sizeof(*a));
+	unsigned bad;
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	list_init(&a->link);
+	a->was = *row;
+	r = look_before(q, db, a, &bad);
+	if (r != 0 || bad < a->was.after.n)
+		return r;
+	if (q->n >= q->room)
+		return refuse_full(q);
+	r = queue_row(q, db, a);
+	/* Another host has just done so. */
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Queues the tasks that were skipped because of this one. */
 static int queue_skipped(struct retry *q, struct connection *db, const struct again *first)
 {
-	struct task *rows;
-	unsigned n, bad;
-	int r = store_task_skipped(db, first->was.project, first->was.id, q->room + 1, &q->arena,
-				   &rows, &n);
+	unsigned n = SKIPPED_PAGE;
+	int64_t after_seq = 0;
+	int r = 0;
 
-	if (r == 0 && n > q->room)
-		return refuse_full(q);
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		struct again *a = arena_zalloc(&q->arena, sizeof(*a));
+	while (r == 0 && n == SKIPPED_PAGE) {
+		const struct arena_mark mark = arena_mark(&q->arena);
+		unsigned n_before = q->n;
+		struct task *rows;
 
-		if (!a)
-			return -ENOMEM;
-		list_init(&a->link);
-		a->was = rows[i];
-		r = look_before(q, db, a, &bad);
-		if (r != 0 || bad < a->was.after.n)
-			continue;
-		if (q->n >= q->room)
-			return refuse_full(q);
-		r = queue_row(q, db, a);
-		/* Another host has just done so. */
-		if (r == -ENOENT)
-			r = 0;
+		r = store_task_skipped(db, first->was.project, first->was.id, after_seq,
+				       SKIPPED_PAGE, &q->arena, &rows, &n);
+		for (unsigned i = 0; r == 0 && i < n; i++) {
+			after_seq = rows[i].seq;
+			r = queue_one(q, db, &rows[i]);
+		}
+		/* Nothing points to a page of which no task is queued. */
+		if (r == 0 && q->n == n_before)
+			arena_rewind(&q->arena, &mark);
 	}
 	return r;
 }

@@ -279,6 +279,33 @@ static void a_retry_stops_the_skipping_of_dependents(void **state)
 	assert_int_equal(counts(w).n[TASK_QUEUED], CROWD);
 }
 
+/* More than may be queued, but another dependency of theirs has failed, too. */
+static void a_retry_has_room_whatever_it_leaves_alone(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = delayed_task(w);
+	struct told first, other;
+	struct text after[2];
+
+	tasks_of(w)->paused = true;
+	first = run(w, "test -e mended");
+	other = run(w, "exit 1");
+	after[0] = text_of(first.id);
+	after[1] = text_of(other.id);
+	in.task.after = (struct texts) {after, 2};
+	submit_many(w, in, CROWD, false);
+	tasks_of(w)->paused = false;
+	queue_run(tasks_of(w));
+	stage_until(&w->stage, counts(w).n[TASK_FAILED] == CROWD + 2 &&
+				       list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
+				       tasks_of(w)->keeper.n_changes == 0);
+	make_file(w, "mended");
+	tasks_of(w)->queue = 3;
+	assert_int_equal(retry(w, first.id).result, 0);
+	wait_for(w, first.id, TASK_COMPLETED);
+	assert_int_equal(counts(w).n[TASK_FAILED], CROWD + 1);
+}
+
 /* While the retry of another one is on its way to the store, nothing is skipped. */
 static void a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent(void **state)
 {
@@ -480,6 +507,7 @@ int main(void)
 		T(one_with_metadata_needs_little_more_memory),
 		T(a_chain_fails_in_several_turns),
 		T(a_retry_stops_the_skipping_of_dependents),
+		T(a_retry_has_room_whatever_it_leaves_alone),
 		T(a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent),
 		T(the_rest_of_a_chain_fails_at_the_next_start),
 		T(held_ones_are_released_in_several_turns),
