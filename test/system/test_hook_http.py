@@ -449,8 +449,8 @@ def test_codex_gate_denies_what_koine_refuses_to_judge():
                 said = hook.end()["hookSpecificOutput"]
                 same((said["hookEventName"], said["permissionDecision"]), ("PreToolUse", "deny"))
                 check(said["permissionDecisionReason"], "no reason: %r", said)
-        # Too large to be read by either door.
-        told = dict(CODEX, tool_input={"command": "x" * (5 << 20)})
+        # Too large to be read by either door. What the agent writes makes it nobody else's.
+        told = dict(CODEX, tool_input={"description": "conversation_id", "command": "x" * (5 << 20)})
         with by_command(d, told) as hook:
             said = hook.end()["hookSpecificOutput"]
             same(said["permissionDecision"], "deny", said)

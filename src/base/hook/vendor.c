@@ -1,7 +1,6 @@
 /* The agents that have hooks, and how each is known. */
 #include "base/hook/inner.h"
 
-/* The first that is known counts, so the one that shares another's events comes before it. */
 /* clang-format off */
 static const struct hook_vendor vendors[] = {
 	{.name = "cursor", .tool = "tool_name", .input = "tool_input", .session = "conversation_id",
@@ -74,17 +73,38 @@ const struct hook_vendor *hook_vendor_of(const struct value *in)
 	return hook_vendor_named(has_text(in, "turn_id") ? "codex" : "claude");
 }
 
+static const char *find_mark(struct text text, const struct hook_vendor *v)
+{
+	return text.len > 0 ? memmem(text.data, text.len, v->known_by, strlen(v->known_by)) : NULL;
+}
+
+/* The first mark is the envelope's own: a later one may be in what the agent writes into its call,
+ * to be answered in words that it ignores. Codex shares Claude's mark, and runs a command that it is
+ * told to ask about, so its own mark counts wherever it is then. */
+static const struct hook_vendor *vendor_of_text(struct text text)
+{
+	const struct hook_vendor *codex = hook_vendor_named("codex");
+	const struct hook_vendor *found = NULL;
+	const char *first = NULL;
+
+	for (size_t i = 0; i < N_VENDORS; i++) {
+		const char *at = find_mark(text, &vendors[i]);
+
+		if (at && (!first || at < first)) {
+			first = at;
+			found = &vendors[i];
+		}
+	}
+	return found == hook_vendor_named("claude") && find_mark(text, codex) ? codex : found;
+}
+
 enum hook_form hook_guess(struct text text, const char *format)
 {
 	const struct hook_vendor *named = hook_vendor_named(format);
 
 	if (strcmp(format, "plain") == 0)
 		return HOOK_PLAIN;
-	if (named)
-		return named->unread;
-	for (size_t i = 0; i < N_VENDORS && text.len > 0; i++) {
-		if (memmem(text.data, text.len, vendors[i].known_by, strlen(vendors[i].known_by)))
-			return vendors[i].unread;
-	}
-	return HOOK_NONE;
+	if (!named)
+		named = vendor_of_text(text);
+	return named ? named->unread : HOOK_NONE;
 }

@@ -257,6 +257,20 @@ static void of_what_cannot_be_read_the_form_is_guessed(void **state)
 	assert_int_equal(form_of("{\"toolName\":\"", "auto"), HOOK_COPILOT);
 	assert_int_equal(form_of("{\"turn_id\":\"t\",\"hook_event_name\":\"PreToolUse\"", "auto"),
 			 HOOK_VETO);
+	/* What the agent writes into its call does not make it another's. */
+	assert_int_equal(
+		form_of("{\"turn_id\":\"t\",\"hook_event_name\":\"PreToolUse\","
+			"\"tool_input\":{\"description\":\"conversation_id\",\"command\":\"",
+			"auto"),
+		HOOK_VETO);
+	assert_int_equal(form_of("{\"hook_event_name\":\"PreToolUse\",\"tool_input\":{"
+				 "\"toolName\":\"conversation_id\",\"command\":\"",
+				 "auto"),
+			 HOOK_PRE_TOOL);
+	/* Codex runs the command if it is told to ask, so it is assumed wherever it may be. */
+	assert_int_equal(
+		form_of("{\"hook_event_name\":\"PreToolUse\",\"turn_id\":\"t\",\"x\":\"", "auto"),
+		HOOK_VETO);
 	/* Whoever says whose it is need not be guessed about. */
 	assert_int_equal(form_of("", "claude"), HOOK_PRE_TOOL);
 	assert_int_equal(form_of("{\"tool_name\":5,\"tool_input\":{}}", "claude"), HOOK_PRE_TOOL);
