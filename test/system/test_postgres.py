@@ -702,6 +702,27 @@ def test_operators_of_another_role_do_not_run_while_its_schema_is_looked_at():
         same(server.sql("SELECT count(*) FROM public.seen", "ours"), "0", "what ran as another role")
 
 
+def test_functions_that_the_databases_owner_puts_before_the_servers_do_not_run():
+    with shared_server() as server, database_of_two(server) as (_, ours):
+        server.sql("ALTER DATABASE ours OWNER TO mallory", "ours")
+        query(server_url(server, "mallory"),
+              "CREATE SCHEMA trap; CREATE TABLE trap.seen (who TEXT); GRANT INSERT ON trap.seen TO PUBLIC;"
+              "GRANT USAGE ON SCHEMA trap TO PUBLIC; CREATE FUNCTION trap.set_config(a TEXT, b TEXT, c BOOLEAN) RETURNS TEXT"
+              " LANGUAGE plpgsql AS 'BEGIN INSERT INTO trap.seen VALUES (current_user);"
+              " RETURN pg_catalog.set_config(a, b, c); END';"
+              "CREATE FUNCTION trap.current_database() RETURNS NAME LANGUAGE plpgsql AS 'BEGIN"
+              " INSERT INTO trap.seen VALUES (current_user); RETURN pg_catalog.current_database(); END';"
+              "CREATE FUNCTION trap.pg_backend_pid() RETURNS INTEGER LANGUAGE plpgsql AS 'BEGIN"
+              " INSERT INTO trap.seen VALUES (current_user); RETURN pg_catalog.pg_backend_pid(); END';"
+              "ALTER DATABASE ours SET search_path = trap, pg_catalog")
+        for args in ["--check"], ["--init-store"]:
+            with Folder() as f:
+                same(run_koined("--root", f("root"), "--store", ours, *args).returncode, 0, "%s" % args)
+        with Daemon("--store", ours) as d:
+            d.alive()
+        same(server.sql("SELECT count(*) FROM trap.seen", "ours"), "0", "what ran as another role")
+
+
 def test_schema_of_a_role_that_we_are_a_member_of_is_used():
     with shared_server() as server, database_of_two(server) as (theirs, ours):
         with Daemon("--store", theirs) as d, d.connect() as c:
@@ -774,7 +795,7 @@ def test_holder_of_the_stores_lock_is_named():
             holder.stdin.write(b"SELECT pg_advisory_lock(%d, %d), pg_backend_pid();\n" % (0x6b6f696e, number))
             holder.stdin.flush()
             pid = holder.stdout.readline().decode().strip("|\n ")
-            said = refused(["--store", ours], "role 'mallory'")
+            said = refused(["--store", ours], "another role, 'mallory', holds the store's lock")
             check(pid in said, "%r is not in %r", pid, said)
             holder.communicate()
         with Daemon("--store", ours) as d:

@@ -469,7 +469,7 @@ static const char *pg_path(const void *place)
 static int pg_place_id(const void *place, char out[STORE_PLACE_MAX])
 {
 	PGconn *c = pg_connect_to(place, CONNECTION_READER);
-	PGresult *result = c ? PQexec(c, PG_PLACE_ID) : NULL;
+	PGresult *result = c ? PQexec(c, "SET search_path = pg_catalog;" PG_PLACE_ID) : NULL;
 	int r = result && PQresultStatus(result) == PGRES_TUPLES_OK ? 0 : -EIO;
 
 	if (r == 0)

@@ -49,7 +49,7 @@ PGconn *pg_connect_to(const struct pg_place *p, enum connection_kind kind)
 static int check_pooler(struct pg *db, const char *session)
 {
 	PGconn *other = pg_connect_to(db->place, db->kind);
-	PGresult *result = other ? PQexec(other, "SELECT pg_backend_pid()") : NULL;
+	PGresult *result = other ? PQexec(other, "SELECT pg_catalog.pg_backend_pid()") : NULL;
 	bool told = PQresultStatus(result) == PGRES_TUPLES_OK;
 	int r = told ? 0 : -EIO;
 
@@ -66,7 +66,8 @@ static int check_pooler(struct pg *db, const char *session)
 }
 
 /* The server, too, has to notice that one of us is gone: until then it keeps the locks of what that one
- * was doing. */
+ * was doing. The search path comes first, by a command that looks up no function: until then it is the one of
+ * the database's owner, and a function of that role would run as us. */
 int pg_begin_session(struct pg *db)
 {
 	PGresult *result = NULL;
@@ -74,7 +75,7 @@ int pg_begin_session(struct pg *db)
 	int r;
 
 	snprintf(sql, sizeof(sql),
-		 "SELECT pg_backend_pid(), set_config('search_path', 'koine', false),"
+		 "SELECT pg_backend_pid(),"
 		 " set_config('standard_conforming_strings', 'on', false),"
 		 " set_config('bytea_output', 'hex', false),"
 		 " set_config('default_transaction_isolation', 'read committed', false),"
@@ -88,7 +89,7 @@ int pg_begin_session(struct pg *db)
 		 " set_config('tcp_keepalives_count', '3', false),"
 		 " set_config('tcp_user_timeout', '10000', false)",
 		 LOCKS_MS, db->kind == CONNECTION_READER ? READER_IDLE_MS : WRITER_IDLE_MS);
-	r = pg_simple(db, sql, &result);
+	r = pg_simple(db, "SET search_path = koine", NULL) ?: pg_simple(db, sql, &result);
 	/* A pooler has made up the number that came with the connection. */
 	if (r == 0 && db->kind == CONNECTION_WRITER &&
 	    atoi(PQgetvalue(result, 0, 0)) != PQbackendPID(db->conn))
