@@ -331,9 +331,8 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 	r = door_find(cli, false, door);
 	if (r == 0 && !door->held) {
 		complain("--http: no socket unit holds koined's port, so while koined is not "
-			 "running another user can bind it, and answer %s in its place. Use hooks "
-			 "that are commands: koine connect %s. Or see koine-connect(1) for a "
-			 "socket unit",
+			 "running another user can bind it and answer %s. Use command hooks (koine "
+			 "connect %s), or add the socket unit of koine-connect(1)",
 			 p->agent->title, p->agent->name);
 		r = EX_UNAVAILABLE;
 	}

@@ -86,7 +86,7 @@ static int64_t where_to_start(const struct cli *cli)
 static void tell_cut(const struct koine_value *page)
 {
 	if (member_flag(page, "truncated"))
-		complain("it continues too many sessions; the oldest are omitted");
+		complain("too many continued sessions; the oldest are omitted");
 }
 
 /* Prints what was said after the event *last, page by page. */

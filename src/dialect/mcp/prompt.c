@@ -106,7 +106,7 @@ static struct done handle_handoff(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	buf_init(&out, TEXT_MAX);
-	buf_add_str(&out, "You take over this project from another agent. What it left, newest "
+	buf_add_str(&out, "You take over this project from another agent. Its memories, newest "
 			  "first:\n\n");
 	add_memories(&out, rows, n);
 	r = add_tasks(c, &out);
@@ -114,8 +114,8 @@ static struct done handle_handoff(struct call *c)
 		buf_done(&out);
 		return call_fail(c, r);
 	}
-	buf_add_str(&out, "\nTell in a few sentences where the project stands and what comes next, "
-			  "then go on with it.");
+	buf_add_str(&out, "\nSummarize the state of the project and the next steps in a few "
+			  "sentences, then continue the work.");
 	return say(c, &out);
 }
 

@@ -49,7 +49,7 @@ static void take(struct approvals *a, const struct found *f)
 			pending_look_again(a, p);
 		else
 			log_err("could not load another host's approval", "approval=%.*s reason=%s",
-				TEXT_ARGS(f->id), "no memory");
+				TEXT_ARGS(f->id), "out of memory");
 	} else if (p && (!f->there || f->row.status != APPROVAL_PENDING)) {
 		pending_resolved(a, p, f->there ? &f->row : NULL);
 	}

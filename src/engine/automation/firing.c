@@ -33,7 +33,7 @@ static struct firing *firing_new(struct live_rule *r, unsigned most)
 	if (!f) {
 		log_caused(LOG_LEVEL_WARN, "could not fire rule", "rule=%.*s reason=%s",
 			   TEXT_ARGS(r->def.id),
-			   a->n_firings < most ? "no memory" : "too many rules are running");
+			   a->n_firings < most ? "out of memory" : "too many rules are running");
 		return NULL;
 	}
 	arena_init(&f->arena, FIRING_ARENA_MAX);

@@ -172,8 +172,8 @@ static int toggle_start(struct automation *a, struct text project, struct text r
 		toggle_free(t);
 		return e;
 	}
-	log_info("rule switched", "rule=%.*s project=%.*s on=%d", TEXT_ARGS(rule),
-		 TEXT_ARGS(project), on);
+	log_info(on ? "rule enabled" : "rule disabled", "rule=%.*s project=%.*s", TEXT_ARGS(rule),
+		 TEXT_ARGS(project));
 	background_start(&a->opts.background, &t->work, true);
 	return 0;
 }

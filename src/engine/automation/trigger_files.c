@@ -107,7 +107,7 @@ static void changed(struct folder_watch *w, enum change change, const char *path
 		path = w->path;
 	}
 	if (changes_note(r->changes, change, path) != 0)
-		log_warn("missed a file change", "rule=%.*s reason=no memory",
+		log_warn("missed a file change", "rule=%.*s reason=\"out of memory\"",
 			 TEXT_ARGS(r->def.id));
 }
 
@@ -218,7 +218,7 @@ static void folder_add(struct live_rule *r, struct text path)
 	if (w)
 		w->path = folder_path(r, path);
 	if (!w || !w->path) {
-		log_err("could not watch folder", "rule=%.*s reason=no memory",
+		log_err("could not watch folder", "rule=%.*s reason=\"out of memory\"",
 			TEXT_ARGS(r->def.id));
 		free(w);
 		return;
