@@ -165,6 +165,7 @@ static void say_paused(const struct koine_value *found)
 {
 	const struct koine_value *group = member_first(found, "paused_groups");
 
+	fflush(stdout);
 	if (member_flag(found, "paused"))
 		fputs("all tasks are paused (resume: koine task resume)\n", stderr);
 	for (; group; group = koine_value_next(group)) {
