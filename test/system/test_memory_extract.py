@@ -198,14 +198,14 @@ def koine(d, *args, code=0, **more):
     r = subprocess.run([KOINE, "memory", "review", *args], capture_output=True, text=True, timeout=60,
                        env=clean_environment(dict({"KOINE_SOCKET": d.socket_path}, **more)))
     same(r.returncode, code, "exit of %r, which said %r" % (args, r.stderr))
-    return r.stdout
+    return r.stdout + r.stderr
 
 
-def at_a_terminal(d, keys, **more):
+def at_a_terminal(d, keys, *args, **more):
     """Answers on a terminal; what it showed."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execve(KOINE, ["koine", "memory", "review"],
+        os.execve(KOINE, ["koine", "memory", "review", *args],
                   clean_environment(dict({"KOINE_SOCKET": d.socket_path, "TERM": "dumb"}, **more)))
     os.write(fd, keys.encode())
     shown = b""
@@ -231,6 +231,9 @@ def test_review_on_the_command_line():
             lines = koine(d, "--list").splitlines()
             same(lines, ["%s conversation:default: %s" % (r["id"], r["content"]) for r in rows])
             same(koine(d), koine(d, "--list"), "into a pipe")
+            same(koine(d, "-n", "2").splitlines(), [*lines[:2], "showing the first 2 (-n N for more)"], "some")
+            same(koine(d, "-n", "6").splitlines(), lines, "all")
+            check("There is more to review." in at_a_terminal(d, "s\n", "-n", "1"), "what is left")
             check("accepted" in koine(d, "--accept", rows[0]["id"][:8]), "not accepted")
             check("rejected" in koine(d, "--reject", rows[1]["id"]), "not rejected")
             koine(d, "--reject", "zzzz", code=1)

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/list.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"
@@ -106,7 +107,7 @@ static int decide(struct cli *cli, const struct koine_value *memory, bool *ret_e
 	}
 }
 
-static int review(struct cli *cli, const struct koine_value *rows)
+static int review(struct cli *cli, const struct koine_value *rows, int64_t limit)
 {
 	const struct koine_value *row = koine_value_first(rows);
 	bool end = false;
@@ -114,15 +115,18 @@ static int review(struct cli *cli, const struct koine_value *rows)
 
 	if (!row)
 		puts("Nothing to review.");
-	for (; r == 0 && row && !end; row = koine_value_next(row))
+	for (; r == 0 && row && !end && limit-- > 0; row = koine_value_next(row))
 		r = decide(cli, row, &end);
+	if (r == 0 && row && !end)
+		puts("There is more to review.");
 	return r;
 }
 
-static int list(const struct koine_value *rows)
+static int list(const struct koine_value *rows, int64_t limit)
 {
-	for (const struct koine_value *row = koine_value_first(rows); row;
-	     row = koine_value_next(row)) {
+	const struct koine_value *row = koine_value_first(rows);
+
+	for (int64_t i = 0; row && i < limit; i++, row = koine_value_next(row)) {
 		print_text(stdout, member_text(row, "id"));
 		fputc(' ', stdout);
 		print_text(stdout, member_text(row, "origin"));
@@ -130,13 +134,17 @@ static int list(const struct koine_value *rows)
 		print_text(stdout, member_text(row, "content"));
 		fputc('\n', stdout);
 	}
+	if (row)
+		list_say_hidden(limit, -1);
 	return 0;
 }
 
+/* Asks for one more than it shows, to know whether there is one. */
 int cmd_memory_review(struct cli *cli)
 {
 	const struct memory_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int64_t limit = o->limit != 0 ? o->limit : PAGE;
 	struct koine_json *j;
 	int r = memory_find_server(cli, NEEDS_KOINE)
 			?: check_ids(cli, &o->accept)
@@ -147,7 +155,7 @@ int cmd_memory_review(struct cli *cli)
 	if (o->accept.n > 0 || o->reject.n > 0)
 		return each(cli, &o->accept, accept_one) ?: each(cli, &o->reject, reject_one);
 	j = params_new();
-	params_add_int(j, "limit", o->limit != 0 ? o->limit : PAGE);
+	params_add_int(j, "limit", limit + !cli->options.json);
 	memory_add_who(cli, j);
 	r = call_send(cli, "memory.review", j, &a);
 	if (r != 0)
@@ -157,6 +165,6 @@ int cmd_memory_review(struct cli *cli)
 		return 0;
 	}
 	if (o->list || !cli->terminal || !isatty(STDIN_FILENO))
-		return list(koine_answer_result(a));
-	return review(cli, koine_answer_result(a));
+		return list(koine_answer_result(a), limit);
+	return review(cli, koine_answer_result(a), limit);
 }
