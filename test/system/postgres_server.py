@@ -46,7 +46,6 @@ class Server:
     def __enter__(self):
         self.bin = programs()
         self.folder = tempfile.mkdtemp(prefix="koine-pg-")
-        self.port = free_port()
         self.as_user = self.wrapper
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
@@ -54,6 +53,8 @@ class Server:
             self.as_user = [*self.wrapper, "setpriv", "--reuid=%d" % user.pw_uid,
                             "--regid=%d" % user.pw_gid, "--clear-groups"]
         self.make()
+        # As late as possible: until the server listens, others may take it.
+        self.port = free_port()
         self.start()
         return self
 
