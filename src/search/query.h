@@ -127,8 +127,9 @@ struct search_query {
 	bool (*accept)(void *arg, uint64_t key);
 	void *arg;
 	const struct search_tuning *tuning; /* NULL: the default */
-	struct search_why *ret_why;         /* NULL, or room for as many as hits are wanted */
-	struct search_same *ret_same;       /* NULL, or an empty one */
+	/* NULL, or room for as many as hits are wanted, and then for those of ret_same. */
+	struct search_why *ret_why;
+	struct search_same *ret_same; /* NULL, or an empty one */
 };
 
 /*

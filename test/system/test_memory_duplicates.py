@@ -97,8 +97,9 @@ def test_verbatim_match_is_first_behind_many_better_ones():
                 dict(other, type="memory", content=other["content"] % i, **user) for i in range(220)]})
             for query in (text, " %s\n" % text.upper()):
                 for limit in (1, 10, 250):
-                    hits = c.call("memory.search", dict(user, query=query, limit=limit))
+                    hits = c.call("memory.search", dict(user, query=query, limit=limit, explain=True))
                     same(contents(hits)[0], text, "first of %d for %r" % (limit, query))
+                    check(all("why" in h for h in hits), "not explained: %r", hits[0])
                     same(len({h["id"] for h in hits}), len(hits), "different hits")
                     check(limit > 10 or len(hits) == limit, "%d hits for %r", len(hits), query)
                     scores = [h["similarity"] for h in hits]

@@ -248,7 +248,7 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 	r = search_run(memories_scratch(m, lane), set.indexes,
 		       set.n + (found->former.index != NULL), &query, found->hits, limit,
 		       &found->n);
-	found->n_whys = r == 0 && found->whys ? found->n : 0;
+	found->n_whys = r == 0 && found->whys ? found->n + found->same.n : 0;
 	/* Former texts have numbers of their own. */
 	for (size_t i = 0; i < found->n_whys; i++)
 		found->whys[i].key = found->whys[i].index < set.n ? found->whys[i].key : 0;
@@ -298,7 +298,7 @@ static int find_hits(struct memories *m, int lane, struct arena *a, const struct
 	found->hits = arena_alloc(a, wanted * sizeof(*found->hits));
 	found->near.hits = arena_alloc(a, (wanted + NEAR_HITS_MAX) * sizeof(*found->near.hits));
 	if (q->explain)
-		found->whys = arena_alloc(a, wanted * sizeof(*found->whys));
+		found->whys = arena_alloc(a, (wanted + SEARCH_SAME_MAX) * sizeof(*found->whys));
 	if (!found->hits || !found->near.hits || (q->explain && !found->whys))
 		return -ENOMEM;
 	r = find_both(m, lane, q, wanted, found);

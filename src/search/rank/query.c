@@ -124,13 +124,23 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 	return n;
 }
 
-static void write_same(const struct search *s, struct search_same *ret)
+static const struct candidate *find_candidate(const struct search *s, uint32_t place)
 {
-	for (size_t i = 0; i < s->same.n; i++) {
-		for (size_t k = 0; k < s->n_candidates; k++) {
-			if (s->candidates[k].place == s->same.places[i])
-				ret->hits[ret->n++] = hit_of(s, &s->candidates[k]);
-		}
+	const struct candidate *c = s->candidates;
+
+	while (c->place != place)
+		c++;
+	return c;
+}
+
+static void write_same(struct search *s, struct search_same *ret, size_t n_hits)
+{
+	for (ret->n = 0; ret->n < s->same.n; ret->n++) {
+		const struct candidate *c = find_candidate(s, s->same.places[ret->n]);
+
+		ret->hits[ret->n] = hit_of(s, c);
+		if (s->plan.query->ret_why)
+			why_fill(s, c, &s->plan.query->ret_why[n_hits + ret->n]);
 	}
 }
 
@@ -203,7 +213,7 @@ int search_run(struct search_scratch *scratch, const struct search_index *const 
 	lift_by_order(&s);
 	*ret_n = write_hits(&s, ret_hits, limit);
 	if (q->ret_same)
-		write_same(&s, q->ret_same);
+		write_same(&s, q->ret_same, *ret_n);
 	reset(&s);
 	return 0;
 }
