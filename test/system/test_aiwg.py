@@ -1255,13 +1255,18 @@ def test_sighup_reads_a_projects_limits_again():
 def test_a_reload_reports_what_is_wrong_with_a_projects_settings():
     with Place() as place:
         with place.daemon(announced=["daemon.json:2: "]) as d, d.connect() as k:
-            for text in '{\n"daemon": oops}', '{"rules": [\n{"id": "late", "trigger": {"type": "never"}}]}':
+            for text, states in (('{\n"daemon": oops}', ["invalid"]),
+                                 ('{"rules": [\n{"id": "late", "trigger": {"type": "never"}}]}', ["invalid", "applied"])):
                 place.config(text)
                 told = k.call("daemon.reload")["settings"]
-                same([(s["key"], s["state"]) for s in told], [(".aiwg/daemon.json", "invalid")], "%r" % told)
+                same([(s["key"], s["state"]) for s in told], [(".aiwg/daemon.json", s) for s in states], "%r" % told)
                 check(told[0]["reason"].startswith(place("root", ".aiwg", "daemon.json") + ":2: "), "%r", told)
-            place.config({})
-            same(k.call("daemon.reload")["settings"], [], "all is well")
+            place.config({"rules": [{"id": "often", "trigger": {"type": "event", "event_type": "x"},
+                                     "action": {"type": "agent", "prompt": "x"}}]})
+            held = "; its rules wait for `koine project trust`"
+            same(k.call("daemon.reload")["settings"],
+                 [{"key": ".aiwg/daemon.json", "state": "applied", "reason": place("root") + held}], "a rule")
+            same(k.call("daemon.reload")["settings"], [], "no change")
 
 
 def test_a_reload_that_raises_a_projects_limit_starts_what_waits():

@@ -111,16 +111,20 @@ static void config_free(struct project_config *c)
 }
 
 /* Whoever asked for a reload hears it, too. */
+static void report(const struct project *p, enum reload_fate fate, const char *sentence)
+{
+	const struct reload_listener *listener = p->host->daemon->report;
+
+	if (listener)
+		listener->note(listener->arg, &(struct reload_note) {.fate = fate,
+								     .key = PROJECT_CONFIG,
+								     .file = "",
+								     .reason = sentence});
+}
+
 static void report_invalid(void *project, const char *sentence)
 {
-	const struct project *p = project;
-	const struct reload_listener *report = p->host->daemon->report;
-
-	if (report)
-		report->note(report->arg, &(struct reload_note) {.fate = RELOAD_INVALID,
-								 .key = PROJECT_CONFIG,
-								 .file = "",
-								 .reason = sentence});
+	report(project, RELOAD_INVALID, sentence);
 }
 
 static void complain(void *project, const char *sentence)
@@ -379,14 +383,31 @@ static int start(struct dialect_host *h, struct why *why)
 	return 0;
 }
 
+static void report_taken(const struct project *p)
+{
+	enum trust_state state = trust_of(p->host->daemon->engine->trust, &p->config->offer, NULL);
+	bool held = state == TRUST_WANTED || state == TRUST_CHANGED;
+	char sentence[PATH_LEN + 64];
+
+	snprintf(sentence, sizeof(sentence), "%s%s", p->folder,
+		 held ? "; its rules wait for `koine project trust`" : "");
+	report(p, RELOAD_TAKEN, sentence);
+}
+
 static int reload_project(struct project *p)
 {
-	int r = read_config(p);
+	char was[sizeof(p->config->digest)];
+	int r;
+
+	memcpy(was, p->config->digest, sizeof(was));
+	r = read_config(p);
 
 	/* If nothing new was read, the old rules stay. Rules come first, because the offer they
 	 * had is freed. */
 	if (r == 0 && p->unused)
 		r = start_rules(p);
+	if (r == 0 && strcmp(was, p->config->digest) != 0)
+		report_taken(p);
 	return r != 0 ? r : set_limits(p);
 }
 
