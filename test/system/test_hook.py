@@ -602,6 +602,14 @@ def test_what_is_observed_is_bounded():
         same(refused(c, "session.get", {"id": "of-a-task"})["code"], -32001, "a task's agent")
 
 
+def test_whole_id_of_an_observed_session_is_not_ambiguous():
+    with Daemon() as d, d.connect() as c, Agent(of(d)) as agent, Agent(of(d), session="5f0c9a3e-0001-b") as other:
+        agent.note("SessionStart", source="startup")
+        other.note("SessionStart", source="startup")
+        same([session(c, id)["id"] for id in ("5f0c9a3e-0001", "5f0c9a3e-0001-")], ["5f0c9a3e-0001", "5f0c9a3e-0001-b"])
+        check("ambiguous" in refused(c, "session.get", {"id": "5f0c9a3e-000"})["message"], "a prefix of two")
+
+
 def test_an_observed_session_is_listed():
     with Daemon() as d, Agent(of(d)) as agent:
         agent.note("UserPromptSubmit", prompt="fix the test")

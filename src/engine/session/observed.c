@@ -442,14 +442,17 @@ int session_get_observed(struct sessions *s, int lane, struct arena *a, struct t
 	struct observed row;
 	struct text ids[2];
 	unsigned n = 0;
-	int r = store_observed_find_short(db, id, a, ids, &n);
+	int r = store_observed_find(db, id, a, &row, ret_found);
 
+	/* Agents draw these ids, so a whole one may be the beginning of another. */
+	if (r == 0 && !*ret_found)
+		r = store_observed_find_short(db, id, a, ids, &n);
 	if (r == 0 && n > 1)
 		return refuse_field(why, "id", "ambiguous session id '%.*s': %.*s and %.*s",
 				    TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]),
 				    TEXT_ARGS(ids[1]));
-	if (r == 0)
-		r = store_observed_find(db, n == 1 ? ids[0] : id, a, &row, ret_found);
+	if (r == 0 && n == 1)
+		r = store_observed_find(db, ids[0], a, &row, ret_found);
 	if (r == 0 && *ret_found)
 		*ret_row = session_of(&row);
 	return r;
