@@ -49,6 +49,12 @@ static int check_conditions(const struct notify_rule *rule, struct why *why)
 	return r;
 }
 
+static int refuse_types(struct why *why)
+{
+	return refuse_field(why, "on", "on must have 1 to %d event types, separated by commas",
+			    NOTIFY_TYPES_MAX);
+}
+
 int notify_check_rule(const struct notify_rule *rule, struct why *why)
 {
 	struct text rest = text_of(rule->on);
@@ -61,12 +67,10 @@ int notify_check_rule(const struct notify_rule *rule, struct why *why)
 	while (r == 0 && text_next(&rest, ',', &item)) {
 		item = trim(item);
 		if (item.len == 0 || item.len >= NOTIFY_TYPE_LEN || ++n > NOTIFY_TYPES_MAX)
-			r = refuse_field(why, "on",
-					 "on must have 1 to %d event types, separated by commas",
-					 NOTIFY_TYPES_MAX);
+			r = refuse_types(why);
 	}
 	if (r == 0 && n == 0)
-		r = refuse_field(why, "on", "on has an unknown event type");
+		r = refuse_types(why);
 	if (r == 0 && rule->per_minute > RATE_MAX)
 		r = refuse_field(why, "per_minute", "per_minute is at most %d", RATE_MAX);
 	return r == 0 ? check_conditions(rule, why) : r;
