@@ -1,5 +1,6 @@
 #include "base/set/sorted.h"
 
+#include <assert.h>
 #include <stdint.h>
 
 /*
@@ -63,6 +64,8 @@ void sorted_add(struct sorted *s, struct sorted_link *link)
 		at = goes_right(s, *at, link) ? &(*at)->right : &(*at)->left;
 	split(s, *at, link);
 	*at = link;
+	/* Between neighbours, unless what is compared has changed in a member. */
+	assert(link->prev ? link->prev->next == link->next : s->first == link->next);
 	*(link->prev ? &link->prev->next : &s->first) = link;
 	if (link->next)
 		link->next->prev = link;

@@ -4,7 +4,8 @@
  * first and the next take one. Nothing is allocated, so nothing fails.
  *
  * What is compared should not change while a member is in it: one whose order has changed is still
- * removed, but takes as many steps as there are members. Equal members are in any order.
+ * removed, but takes as many steps as there are members. Until then no other may be added, because the
+ * search for its neighbours would go astray. Equal members are in any order.
  */
 #pragma once
 
