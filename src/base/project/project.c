@@ -319,6 +319,18 @@ int project_of_folder(const char *folder, char ret_name[PROJECT_NAME_MAX + 1])
 	}
 }
 
+bool project_of_reported(struct text folder, char ret_name[PROJECT_NAME_MAX + 1])
+{
+	char path[PATH_MAX];
+
+	if (folder.len == 0 || folder.len >= sizeof(path) || folder.data[0] != '/' ||
+	    memchr(folder.data, '\0', folder.len))
+		return false;
+	memcpy(path, folder.data, folder.len);
+	path[folder.len] = '\0';
+	return project_of_folder(path, ret_name) == 0;
+}
+
 int project_of_word(const char *word, char ret_name[PROJECT_NAME_MAX + 1])
 {
 	size_t len = strlen(word);

@@ -20,6 +20,9 @@ enum { PROJECT_NAME_MAX = 4095 };
 /* 0, or -errno: the folder cannot be found, or its path is too long. */
 int project_of_folder(const char *folder, char ret_name[PROJECT_NAME_MAX + 1]);
 
+/* The same for a folder that an agent reports: false unless it is an absolute path that exists. */
+bool project_of_reported(struct text folder, char ret_name[PROJECT_NAME_MAX + 1]);
+
 /* What --project and the like say: a folder if it begins with '.' or '/', else a name. */
 int project_of_word(const char *word, char ret_name[PROJECT_NAME_MAX + 1]);
 

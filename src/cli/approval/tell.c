@@ -45,26 +45,13 @@ static void note(struct cli *cli, const struct hook *h)
 
 /* ---- what is remembered ---- */
 
-static bool name_project(const struct hook *h, char name[PROJECT_NAME_MAX + 1])
-{
-	struct text folder = h->folder;
-	char path[PATH_MAX];
-
-	if (folder.len == 0 || folder.len >= sizeof(path) || folder.data[0] != '/' ||
-	    memchr(folder.data, '\0', folder.len))
-		return false;
-	memcpy(path, folder.data, folder.len);
-	path[folder.len] = '\0';
-	return project_of_folder(path, name) == 0;
-}
-
 /* With a question, what answers it best; without, what came last. */
 static int find_memories(struct cli *cli, const struct hook *h, struct koine_answer **ret_answer)
 {
 	char project[PROJECT_NAME_MAX + 1];
 	struct koine_json *j = params_new();
 
-	if (name_project(h, project))
+	if (project_of_reported(h->folder, project))
 		params_add(j, "project", project);
 	else
 		params_add_bool(j, "common", true);

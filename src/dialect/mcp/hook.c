@@ -185,27 +185,16 @@ static int note_work(struct call *c)
 		       ?: session_observe(call_sessions(c), &c->arena, &h->note, &h->seen);
 }
 
-static int name_project(const struct hook *h, struct call *c, struct text *ret)
-{
-	char path[PROJECT_NAME_MAX + 1];
-	char name[PROJECT_NAME_MAX + 1];
-
-	if (h->folder.len == 0 || h->folder.len >= sizeof(path) || h->folder.data[0] != '/' ||
-	    memchr(h->folder.data, '\0', h->folder.len))
-		return 0;
-	memcpy(path, h->folder.data, h->folder.len);
-	path[h->folder.len] = '\0';
-	return project_of_folder(path, name) == 0 ? arena_copy_text(&c->arena, text_of(name), ret)
-						  : 0;
-}
-
 /* With a question, what answers it best; without, what came last. */
 static int find_memories(struct call *c, struct memory **ret_rows, unsigned *ret_n)
 {
 	const struct hook *h = &((struct hook_call *)c->opened)->hook;
 	struct memory_query q = {.text = h->said, .limit = HOOK_RECALLED};
 	struct memory_filter f = {.limit = HOOK_RECALLED};
-	int r = name_project(h, c, &q.by.project);
+	char name[PROJECT_NAME_MAX + 1];
+	int r = project_of_reported(h->folder, name)
+			? arena_copy_text(&c->arena, text_of(name), &q.by.project)
+			: 0;
 
 	q.by.common = q.by.project.len == 0;
 	f.by = q.by;

@@ -224,19 +224,6 @@ static void find_process(const struct peer *peer, pid_t pid, struct session_seen
 	seen->started = agent.started;
 }
 
-static int name_project(struct arena *a, struct text folder, struct text *ret)
-{
-	char path[AGENT_NOTE_FOLDER_MAX + 1];
-	char name[PROJECT_NAME_MAX + 1];
-
-	if (folder.len == 0 || folder.len >= sizeof(path) || folder.data[0] != '/' ||
-	    memchr(folder.data, '\0', folder.len))
-		return 0;
-	memcpy(path, folder.data, folder.len);
-	path[folder.len] = '\0';
-	return project_of_folder(path, name) == 0 ? arena_copy_text(a, text_of(name), ret) : 0;
-}
-
 /* Each tool call is a note, so it is looked only when the agent may be another process. */
 static bool needs_look(const struct hook_note *note, const struct observed *row)
 {
@@ -247,6 +234,7 @@ static bool needs_look(const struct hook_note *note, const struct observed *row)
 int session_look(struct sessions *s, int lane, struct arena *a, const struct hook_note *note,
 		 const struct peer *peer, struct session_seen *ret_seen)
 {
+	char name[PROJECT_NAME_MAX + 1];
 	struct connection *db;
 	struct observed row;
 	pid_t pids[HOLDERS_MAX];
@@ -274,7 +262,9 @@ int session_look(struct sessions *s, int lane, struct arena *a, const struct hoo
 		}
 		find_process(peer, pids[i], ret_seen);
 	}
-	return name_project(a, note->folder, &ret_seen->project);
+	return project_of_reported(note->folder, name)
+		       ? arena_copy_text(a, text_of(name), &ret_seen->project)
+		       : 0;
 }
 
 /* ---- on the writer's thread ---- */
