@@ -275,6 +275,7 @@ int store_look(const char *url, const char *accepted, char ret_note[STORE_NOTE_M
 	const char *address = NULL;
 	int r = store_find_kind(url, &ops, &address, why);
 
+	ret_note[0] = '\0';
 	if (r != 0)
 		return r;
 	s = store_new(ops, 0);

@@ -59,9 +59,9 @@ int store_init(const char *url, struct why *why);
 int store_check_url(const char *url, struct why *why);
 
 /*
- * Whether store_open would accept it, as far as can be seen from outside. Creates, changes and
- * migrates nothing. It does not find damage further in, or a newer koine's tables. *ret_note is a
- * sentence about what is accepted but should not be; "" without one.
+ * Whether store_open would accept it. Creates, changes and migrates nothing, refuses foreign tables and
+ * those of a newer koine, and does not find damage further in. *ret_note is a sentence about what is
+ * accepted but should not be; "" if there is none.
  */
 int store_look(const char *url, const char *accepted, char ret_note[STORE_NOTE_MAX],
 	       struct why *why);

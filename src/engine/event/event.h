@@ -53,7 +53,8 @@ struct events_opts {
 int events_start(const struct events_opts *opts, struct events **ret_events);
 void events_free(struct events *e); /* accepts NULL; call it after the last work has finished */
 
-/* Every subscriber is told that events are missing: the log is not the one that it has read. */
+/* Reports a lost event to every subscriber that still waits for some: the log is not the one that it has
+ * read. */
 void events_tell_gone(struct events *e);
 
 /* Takes effect from now on. Runs on the loop's thread. */

@@ -44,9 +44,9 @@ struct store_ops {
 	 * nothing of it. */
 	int (*check)(const char *address, struct why *why);
 	/* Whether `open` and `connect` would accept it, as far as can be seen. Changes nothing.
-	 * `accepted` as in set_accepted. *ret_note is a sentence about what is accepted and should
-	 * not be; "" without one. *ret_db is a connection that only reads; NULL if there is no
-	 * database yet. The caller ends both, also after a failure. */
+	 * `accepted` as in set_accepted. ret_note is set to a sentence about what is accepted but should
+	 * not be, and left alone otherwise. *ret_db is a connection that the caller only reads from; NULL
+	 * if there is no database yet. The caller ends both, also after a failure. */
 	int (*look)(const char *address, const char *accepted, char *ret_note, size_t size,
 		    void **ret_place, void **ret_db, struct why *why);
 	/* Whether `open` would make something that is not there yet. NULL: it never does. */

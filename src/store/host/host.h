@@ -59,7 +59,6 @@ int store_host_forget(struct connection *c, struct text name, bool *ret_found);
 
 /* ---- what they tell each other ---- */
 
-/* There are new events. */
 /* The ends of the event log, and when events were added. */
 struct host_log {
 	int64_t first, last; /* numbers; 0: none */
@@ -72,6 +71,7 @@ int store_host_log(struct connection *c, int64_t seen, struct host_log *ret);
 /* Whether all tables are there, with their rows: -EIO in the middle of a restore. */
 int store_host_whole(struct connection *c);
 
+/* Notifies the other hosts of new events. */
 int store_host_tell(struct connection *c);
 
 /* Waits until another one told of some, `fd` can be read, or the time is over. */
