@@ -421,19 +421,25 @@ def test_existing_backup_is_not_overwritten():
 
 
 def test_hand_made_entries_survive_undo_beside_an_older_backup():
-    with Home() as home:
-        full_home(home)
-        for name, text in HAND_MADE.items():
-            home.write(name, text)
-            home.write(name + ".koine-backup", "" if name.endswith("toml") else '{"old": 1}')
-        home.write(".cursor/mcp.json.koine-backup", "of an earlier day")
-        for agent in ("claude", "codex", "cursor", "opencode"):
-            home.connect(agent, "--yes")
-            home.connect(agent, "--yes", "--gate")
-            home.connect(agent, "--yes", "--undo")
-        for name, text in HAND_MADE.items():
-            same(home.read(name), text, name)
-        same(home.read(".cursor/mcp.json.koine-backup.1"), "of an earlier day")
+    """Also if the backup has such an entry, or the file has no entry that starts koine."""
+    allowed = {".claude/settings.json": '{"permissions":{"allow":["mcp__koine"]}}'}
+    for files, older in ((HAND_MADE, None), (HAND_MADE, '{"old": 1}'), (allowed, '{"old": 1}')):
+        with Home() as home:
+            full_home(home)
+            for name, text in files.items():
+                is_toml = name.endswith("toml")
+                was = text.replace("mcp'", "mcp', '-v'").replace('mcp"]', 'mcp", "-v"]').replace("3", "4")
+                home.write(name, text)
+                home.write(name + ".koine-backup", was if older is None else "" if is_toml else older)
+            home.write(".cursor/mcp.json.koine-backup", "of an earlier day")
+            for agent in ("claude", "codex", "cursor", "opencode"):
+                home.connect(agent, "--yes")
+                home.connect(agent, "--yes", "--gate")
+                home.connect(agent, "--yes", "--undo")
+            for name, text in files.items():
+                same(home.read(name), text, name)
+            if files is HAND_MADE:
+                same(home.read(".cursor/mcp.json.koine-backup.1"), "of an earlier day")
 
 
 def test_entry_made_by_hand_after_an_undo_survives_the_next():

@@ -169,18 +169,37 @@ static bool is_ours_alone(const struct plan_file *f)
 			text_equal(buf_text(&made), buf_text(&f->target.text)));
 }
 
-static void count_names(void *arg, struct text program)
+struct programs {
+	unsigned names;
+	unsigned paths;
+};
+
+static void count_program(void *arg, struct text program)
 {
-	*(unsigned *)arg += program.data[0] != '/';
+	struct programs *n = arg;
+
+	if (program.data[0] == '/')
+		n->paths++;
+	else
+		n->names++;
 }
 
-/* koine connect writes paths, but for a project. A name was written by hand. */
-static unsigned names_in(const struct plan_file *f, struct text text)
+static struct programs programs_in(const struct plan_file *f, struct text text)
 {
-	unsigned n = 0;
+	struct programs n = {0};
 
-	program_each(f->row->by, text, count_names, &n);
+	program_each(f->row->by, text, count_program, &n);
 	return n;
+}
+
+/* koine connect writes paths, but for a project. A file without one, or with a name that is about to
+ * become one, was never connected, or is not any more. */
+static bool is_connected(const struct plan *p, const struct plan_file *f)
+{
+	struct programs now = programs_in(f, buf_text(&f->target.text));
+	struct programs then = programs_in(f, buf_text(&f->after));
+
+	return p->project || (now.paths > 0 && now.names <= then.names);
 }
 
 /* Whether the backup is of the file as it was before koine connect. It may be from another time, and
@@ -191,10 +210,8 @@ static bool is_backed_up(const struct plan *p, const struct plan_file *f)
 	CLEANUP(buf_donep) struct buf after;
 
 	buf_init(&after, EDIT_FILE_MAX);
-	if (!f->target.has_backup ||
-	    edit_put(f->row->by, before, f->edits, f->n_wanted, &after, NULL) != 0)
-		return false;
-	return p->project || names_in(f, buf_text(&f->target.text)) <= names_in(f, before);
+	return f->target.has_backup && is_connected(p, f) &&
+	       edit_put(f->row->by, before, f->edits, f->n_wanted, &after, NULL) == 0;
 }
 
 /* What is there before the first change is kept, also if that is an entry for koine made by hand. */
