@@ -1,8 +1,11 @@
-/* Files and pipes, where a call may do less than asked. */
+/* Files and pipes, where a call may do less than asked; folders and secrets that only their owner can
+ * read. */
 #pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
+
+#include "base/why.h"
 
 struct buf;
 
@@ -20,3 +23,9 @@ int file_read_all(int fd, struct buf *out);
 /* Makes a folder that only we can access. An existing one must be a folder of our own, and not a
  * link to one: -EPERM, -ENOTDIR. */
 int file_make_folder(const char *path);
+
+/*
+ * The first word of a file, which must be a regular one, owned by us or root, and inaccessible
+ * to all others. `what` says what the file is for. It blocks no longer than a disk access.
+ */
+int file_read_secret(const char *file, const char *what, char *out, size_t size, struct why *why);

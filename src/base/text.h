@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct text {
@@ -36,6 +37,22 @@ static inline bool text_is(struct text t, const char *s)
 static inline bool text_equal(struct text a, struct text b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* FNV-1a; it begins with TEXT_HASH. Some of its values are stored. Whoever chooses the texts can make
+ * many that are equal in it. */
+#define TEXT_HASH UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t text_hash_byte(uint64_t h, unsigned char byte)
+{
+	return (h ^ byte) * UINT64_C(0x100000001b3);
+}
+
+static inline uint64_t text_hash(uint64_t h, struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		h = text_hash_byte(h, (unsigned char)t.data[i]);
+	return h;
 }
 
 /* Reads every byte of `wanted` whatever was given, so that the timing reveals nothing. */

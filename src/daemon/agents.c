@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "base/utf8.h"
 #include "daemon/life.h"
 #include "engine/chat/chat.h"
@@ -59,7 +58,7 @@ static int look_at_key(const struct agent_setting *a, struct why *why)
 	int r;
 
 	snprintf(what, sizeof(what), "%s key", a->name);
-	r = secret_read(a->key_file, what, key, sizeof(key), why);
+	r = file_read_secret(a->key_file, what, key, sizeof(key), why);
 	if (r == 0 && !key[0])
 		r = refuse(why, REFUSE_PARAMS, "the %s file %s is empty", what, a->key_file);
 	explicit_bzero(key, sizeof(key));

@@ -7,8 +7,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "call/server.h"
 #include "daemon/life.h"
 #include "engine/memory/embedding.h"
@@ -23,7 +23,7 @@ static int read_key(const struct settings *s, char key[KEY_MAX], struct why *why
 	key[0] = '\0';
 	if (!s->embedding_key_file[0])
 		return 0;
-	r = secret_read(s->embedding_key_file, "embedding key", key, KEY_MAX, why);
+	r = file_read_secret(s->embedding_key_file, "embedding key", key, KEY_MAX, why);
 	if (r == 0 && !key[0])
 		r = refuse(why, REFUSE_PARAMS, "the embedding key file %s is empty",
 			   s->embedding_key_file);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "daemon/life.h"
 #include "daemon/tree_json.h"
 #include "dialect/page/page.h"
@@ -27,7 +27,7 @@ static int read_secret(const char *variable, const char *file, const char *what,
 
 	out[0] = '\0';
 	if (file[0])
-		return secret_read(file, what, out, NOTIFIER_SECRET_MAX, why);
+		return file_read_secret(file, what, out, NOTIFIER_SECRET_MAX, why);
 	if (!variable[0])
 		return 0;
 	if (!value || !value[0])

@@ -45,7 +45,7 @@ static bool is_renewed(const struct setting *row)
 
 static uint64_t hash_of(const struct setting *row, const void *base)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h;
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
@@ -54,8 +54,7 @@ static uint64_t hash_of(const struct setting *row, const void *base)
 		return 0;
 	setting_write(row, base, out);
 	fclose(out);
-	for (size_t i = 0; text && i < len; i++)
-		h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	h = text_hash(TEXT_HASH, (struct text) {.data = text, .len = len});
 	free(text);
 	return h;
 }

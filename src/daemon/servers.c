@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "base/secret.h"
+#include "base/file.h"
 #include "daemon/life.h"
 #include "engine/mirror/mirror.h"
 
@@ -83,7 +83,7 @@ static int look_at(const struct agent_server_setting *s, struct why *why)
 			      s->password_env);
 	if (!s->password_file[0])
 		return 0;
-	r = secret_read(s->password_file, "password", password, sizeof(password), why);
+	r = file_read_secret(s->password_file, "password", password, sizeof(password), why);
 	if (r == 0 && !password[0])
 		r = refuse(why, REFUSE_PARAMS, "the password file %s is empty", s->password_file);
 	explicit_bzero(password, sizeof(password));

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/secret.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "daemon/dialects.h"
 #include "daemon/settings/settings.h"
@@ -17,7 +17,7 @@ enum { SHORTEST = 16, LONGEST = 200, TOKEN_LEN = 64 };
 
 static int read_file(const char *file, char *out, size_t size, struct why *why)
 {
-	int r = secret_read(file, "token", out, size, why);
+	int r = file_read_secret(file, "token", out, size, why);
 
 	if (r != 0)
 		return r;

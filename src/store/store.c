@@ -295,10 +295,8 @@ int store_look(const char *url, const char *accepted, char ret_note[STORE_NOTE_M
 /* Several hosts may be on one machine, and must not take each other's processes for their own. */
 static void make_owner(struct store *s, const char *host)
 {
-	uint64_t number = 14695981039346656037U;
+	uint64_t number = text_hash(TEXT_HASH, text_of(host));
 
-	for (const char *at = host; at && *at; at++)
-		number = (number ^ (unsigned char)*at) * 1099511628211U;
 	if (host && store_has_feed(s))
 		snprintf(s->owner, sizeof(s->owner), "%s-%016llx", s->identity,
 			 (unsigned long long)number);

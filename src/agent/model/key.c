@@ -7,7 +7,7 @@
 #include "agent/endpoint.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/secret.h"
+#include "base/file.h"
 #include "io/process/child.h"
 #include "io/process/environment.h"
 
@@ -116,7 +116,7 @@ static int from_environment(struct model_keys *k, struct why *why)
 static int from_file(struct model_keys *k, struct why *why)
 {
 	struct why inner;
-	int r = secret_read(k->file, "key", k->key, sizeof(k->key), &inner);
+	int r = file_read_secret(k->file, "key", k->key, sizeof(k->key), &inner);
 
 	if (r < 0)
 		return r;

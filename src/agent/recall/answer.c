@@ -196,15 +196,6 @@ static bool is_quoted(const struct composer *c, struct text t)
 	return false;
 }
 
-static uint32_t hash(struct text t)
-{
-	uint32_t h = 2166136261U;
-
-	for (size_t i = 0; i < t.len; i++)
-		h = (h ^ (unsigned char)t.data[i]) * 16777619U;
-	return h;
-}
-
 /* What is said twice counts once, the last time. */
 static int mark_repeated(struct composer *c)
 {
@@ -215,7 +206,7 @@ static int mark_repeated(struct composer *c)
 		return -ENOMEM;
 	for (unsigned i = c->n_sources; i-- > 0;) {
 		struct source *s = &c->sources[i];
-		unsigned at = hash(s->text) % SLOTS;
+		unsigned at = text_hash(TEXT_HASH, s->text) % SLOTS;
 
 		while (slots[at] != 0 && !text_equal(c->sources[slots[at] - 1].text, s->text))
 			at = (at + 1) % SLOTS;

@@ -7,8 +7,8 @@
 
 #include "agent/server/inner.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "base/secret.h"
 #include "wire/base64.h"
 
 enum {
@@ -99,7 +99,8 @@ static int read_password(struct agent_server *s, char out[SERVER_PASSWORD_MAX], 
 
 	out[0] = '\0';
 	if (s->password_file[0])
-		return secret_read(s->password_file, "password", out, SERVER_PASSWORD_MAX, why);
+		return file_read_secret(s->password_file, "password", out, SERVER_PASSWORD_MAX,
+					why);
 	if (!s->password_env[0])
 		return 0;
 	value = getenv(s->password_env);

@@ -4,13 +4,11 @@
 
 enum { FIRST_SLOTS = 64, MOVED_AT_ONCE = 2 };
 
-/* FNV-1a, with its bits mixed: the low ones choose the slot. */
+/* Its bits mixed: the low ones choose the slot. */
 uint64_t table_hash(struct text t)
 {
-	uint64_t h = 14695981039346656037U;
+	uint64_t h = text_hash(TEXT_HASH, t);
 
-	for (size_t i = 0; i < t.len; i++)
-		h = (h ^ (unsigned char)t.data[i]) * 1099511628211U;
 	h ^= h >> 32;
 	h *= 0xd6e8feb86659fd93U;
 	return h ^ h >> 32;

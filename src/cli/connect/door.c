@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/secret.h"
+#include "base/file.h"
 #include "cli/kit/call.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
@@ -38,7 +38,7 @@ static int read_token(const struct koine_value *listener, struct door *ret, stru
 
 	member_copy(listener, "token_file", file, sizeof(file));
 	ret->token[0] = '\0';
-	return file[0] ? secret_read(file, "token", ret->token, sizeof(ret->token), why) : 0;
+	return file[0] ? file_read_secret(file, "token", ret->token, sizeof(ret->token), why) : 0;
 }
 
 static int read_door(const struct koine_value *status, struct door *ret, struct why *why)

@@ -143,12 +143,11 @@ unsigned section_line(const char *where)
 static uint32_t hash_key(const struct section_kind *kind, const char *name, const char *key)
 {
 	char whole[2 * SECTION_NAME_MAX + 64];
-	uint32_t h = 0x811c9dc5U;
+	uint64_t h;
 
 	snprintf(whole, sizeof(whole), "%s.%s.%s", kind->word, name, key);
-	for (const char *c = whole; *c; c++)
-		h = (h ^ (unsigned char)*c) * 0x01000193U;
-	return h;
+	h = text_hash(TEXT_HASH, text_of(whole));
+	return (uint32_t)(h ^ h >> 32);
 }
 
 static void note_line(const struct section_kind *kind, struct settings *s, const char *name,

@@ -236,16 +236,15 @@ static int find_question(struct completion_in *in, struct why *why)
 
 static uint64_t hash_text(uint64_t h, struct text t)
 {
+	const struct text length = {.data = (const char *)&t.len, .len = sizeof(t.len)};
+
 	/* The length is hashed, too, so that bytes cannot move from one text to the next. */
-	h = (h ^ t.len) * 0x100000001b3U;
-	for (size_t i = 0; i < t.len; i++)
-		h = (h ^ (unsigned char)t.data[i]) * 0x100000001b3U;
-	return h;
+	return text_hash(text_hash(h, length), t);
 }
 
 uint64_t completion_hash(uint64_t h, const struct message *m)
 {
-	h = ((h ? h : 0xcbf29ce484222325U) ^ m->role) * 0x100000001b3U;
+	h = text_hash_byte(h ? h : TEXT_HASH, (unsigned char)m->role);
 	h = hash_text(h, m->text);
 	h = hash_text(h, m->call_id);
 	for (unsigned i = 0; i < m->n_calls; i++)

@@ -16,16 +16,9 @@
 
 enum { LOAD_PAGE = 100, ELSEWHERE_MS = 2000, LOAD_BYTES = 4 << 20, LOAD_ARENA_MAX = 16 << 20 };
 
-static uint64_t hash(uint64_t h, struct text t)
-{
-	for (size_t i = 0; i < t.len; i++)
-		h = (h ^ (unsigned char)t.data[i]) * 1099511628211U;
-	return h;
-}
-
 static struct list *bucket_of(struct approvals *a, struct text id)
 {
-	return &a->buckets[hash(14695981039346656037U, id) % APPROVAL_BUCKETS];
+	return &a->buckets[text_hash(TEXT_HASH, id) % APPROVAL_BUCKETS];
 }
 
 struct pending *pending_find(struct approvals *a, struct text id)
@@ -121,7 +114,7 @@ static uint64_t steady_of(int64_t utc_ms)
 
 static uint64_t number_of(struct text tool, struct text input)
 {
-	return hash(hash(14695981039346656037U, tool), input) | 1;
+	return text_hash(text_hash(TEXT_HASH, tool), input) | 1;
 }
 
 static struct pending *find_call(struct approvals *a, struct text session, uint64_t call)

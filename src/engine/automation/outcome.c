@@ -32,17 +32,13 @@ static const struct {
 
 static uint64_t hash(uint64_t h, struct text t)
 {
-	for (size_t i = 0; i < t.len; i++)
-		h = (h ^ (unsigned char)t.data[i]) * UINT64_C(0x100000001b3);
-	return (h ^ 0xff) * UINT64_C(0x100000001b3);
+	return text_hash_byte(text_hash(h, t), 0xff);
 }
 
 static struct own_task own_task(const struct live_rule *r, struct text project, struct text task)
 {
-	const uint64_t start = UINT64_C(0xcbf29ce484222325);
-
-	return (struct own_task) {.task = hash(hash(start, project), task),
-				  .rule = hash(start, r->key)};
+	return (struct own_task) {.task = hash(hash(TEXT_HASH, project), task),
+				  .rule = hash(TEXT_HASH, r->key)};
 }
 
 bool rule_owns(const struct live_rule *r, struct text project, struct text task)

@@ -23,11 +23,7 @@ struct agent *conversation_agent(const struct live_conversation *c)
 
 static struct list *bucket(struct chat *chat, struct text id)
 {
-	uint32_t h = 2166136261U;
-
-	for (size_t i = 0; i < id.len; i++)
-		h = (h ^ (unsigned char)id.data[i]) * 16777619U;
-	return &chat->buckets[h % CHAT_BUCKETS];
+	return &chat->buckets[text_hash(TEXT_HASH, id) % CHAT_BUCKETS];
 }
 
 void conversation_free(struct live_conversation *c)

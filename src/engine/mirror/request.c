@@ -154,16 +154,6 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 
 /* ---- asking ---- */
 
-/* FNV-1a. */
-static uint32_t hash(const char *s)
-{
-	uint32_t h = 2166136261U;
-
-	while (*s)
-		h = (h ^ (unsigned char)*s++) * 16777619U;
-	return h;
-}
-
 static struct text copy_to(char **at, struct text t)
 {
 	char *start = *at;
@@ -205,11 +195,14 @@ static void name_part(struct mirrored *q, unsigned i)
 	struct mirrored_part *p = &q->parts[i];
 	char part[8] = "";
 	char whole[sizeof(p->id)];
+	uint64_t h;
 
 	if (q->n_parts > 1)
 		snprintf(part, sizeof(part), ".%u", i + 1);
 	snprintf(whole, sizeof(whole), "%s-%.*s%s", q->mirror->name, TEXT_ARGS(q->id), part);
-	snprintf(p->id, sizeof(p->id), "%08" PRIx32 "-%.*s", hash(whole), MIRROR_ID_REST, whole);
+	h = text_hash(TEXT_HASH, text_of(whole));
+	snprintf(p->id, sizeof(p->id), "%08" PRIx32 "-%.*s", (uint32_t)(h ^ h >> 32),
+		 MIRROR_ID_REST, whole);
 }
 
 static int ask_part(struct mirrored *q, const struct agent_server_ask *ask, unsigned i)

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "io/process/spawn.h"
 #include "io/process/tree_inner.h"
 
@@ -126,13 +127,11 @@ static bool is_of_this_life(const char *mark)
 	       memcmp(mark + len - TAIL_LEN + 1, life, LIFE_LEN) == 0;
 }
 
-/* FNV-1a, folded to 31 bits. */
+/* Folded to 31 bits. */
 static uint64_t hash31(const char *data, size_t len)
 {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = text_hash(TEXT_HASH, (struct text) {.data = data, .len = len});
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)data[i]) * 0x100000001b3u;
 	return (h ^ h >> 33) & 0x7fffffff;
 }
 

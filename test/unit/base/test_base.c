@@ -936,9 +936,19 @@ static void file_replace_is_all_or_nothing(void **state)
 	umask(mask);
 }
 
+/* Of stored ones, too: who started a process is found by them after an update. */
+static void hashes_of_texts_stay_as_they_are(void **state)
+{
+	assert_true(text_hash(TEXT_HASH, TEXT("")) == UINT64_C(0xcbf29ce484222325));
+	assert_true(text_hash(TEXT_HASH, TEXT("foobar")) == UINT64_C(0x85944171f73967e8));
+	assert_true(text_hash(text_hash(TEXT_HASH, TEXT("foo")), TEXT("bar")) ==
+		    UINT64_C(0x85944171f73967e8));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hashes_of_texts_stay_as_they_are),
 		cmocka_unit_test(buf_takes_exactly_its_maximum),
 		cmocka_unit_test(buf_error_sticks_until_cleared),
 		cmocka_unit_test(buf_refuses_a_size_that_wraps),
