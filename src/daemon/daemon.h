@@ -13,8 +13,8 @@ enum { DAEMON_ANEW = -1, DAEMON_AGAIN = -2 };
 /* Listens, serves, and returns after a stop. */
 int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload);
 
-/* Before the program runs itself again: waits until the server of the store answers. A server that has just failed over
- * may go away once more, and a start without one ends. */
+/* Before the program runs itself again: waits until the server of the store answers and, for two minutes at most, until
+ * it refuses nothing. A server that has just failed over may go away once more, and a start without one ends. */
 void daemon_await_store(const struct settings *s);
 
 /* Prints what would happen and whether it can. */

@@ -81,20 +81,30 @@ int daemon_accepted(const struct settings *s, char *out, size_t size)
 	return snprintf(out, size, "%s.adopted", path) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
+/* A refusal may pass, too: while a dump is restored the schema looks like another program's, or the grants are
+ * missing; after a fail-over the new server may have too many connections. */
+static bool is_passing(int r)
+{
+	return r < 0 || r == REFUSE_FORBIDDEN || r == REFUSE_CONFLICT;
+}
+
 void daemon_await_store(const struct settings *s)
 {
+	enum { REFUSED_MAX_S = 120 };
 	char url[PATH_LEN + 16], accepted[PATH_LEN + 16], note[STORE_NOTE_MAX];
 	const struct timespec pause = {.tv_sec = 1};
 	struct why why = {.text = ""};
-	bool said = false;
+	unsigned n_refused = 0;
+	int before = 0, r;
 
 	settings_store_url(s, url, sizeof(url));
 	if (daemon_accepted(s, accepted, sizeof(accepted)) != 0)
 		return;
-	while (store_look(url, accepted, note, &why) < 0) {
-		if (!said)
+	while (is_passing(r = store_look(url, accepted, note, &why)) && n_refused < REFUSED_MAX_S) {
+		if (r != before)
 			log_warn("waiting for the store", "reason=\"%s\"", why.text);
-		said = true;
+		before = r;
+		n_refused += r > 0;
 		notify_send("WATCHDOG=1");
 		nanosleep(&pause, NULL);
 	}

@@ -345,9 +345,13 @@ def test_new_start_waits_for_a_database_that_is_gone_again():
             server.sql("DROP SCHEMA koine CASCADE", "koine")
             restore(server, dump)
             wait_until(lambda: b"waiting for the store" in d.log(), "it to wait")
+            # The beginning of another restore, in which the schema is not yet koine's.
+            server.sql("DROP SCHEMA koine CASCADE; CREATE SCHEMA koine; CREATE TABLE koine.first (x int)", "koine")
             with d.connect() as c:
                 c.send(request("ping") + b"\n")
                 write_rules(server, rules)
+                wait_until(lambda: b"belongs to another program" in d.log() or d.process.poll() is not None, "it to look")
+                restore(server, b"BEGIN; SET LOCAL client_min_messages = warning; DROP SCHEMA koine CASCADE;\n" + dump + b"COMMIT;\n")
                 check(b"pong" in c.read_line(), "no answer")
                 same(found(c, "anna"), ["Anna runs"], "memories")
 
