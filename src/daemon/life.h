@@ -54,12 +54,16 @@ struct daemon {
 	bool tasks_stopped;
 	bool sessions_stopped;
 	bool processes_stopped;
-	uint64_t at_start
-		[SETTING_LINES_MAX]; /* hashes of settings: what those say that wait for a start */
-	bool hurried;                /* told to stop twice, or it took too long */
-	bool anew;                   /* the program runs itself again once it has stopped */
-	bool restarts;               /* this stop, or the manager's next one, is a restart */
-	char **env;                  /* of the program that runs then; NULL: ours */
+	/* What the settings said that wait for a start: hashes of rows, and of each dialect's addresses. */
+	struct {
+		uint64_t rows[SETTING_LINES_MAX];
+		uint64_t listens[DIALECTS_MAX];
+		struct listener_settings listeners;
+	} at_start;
+	bool hurried;  /* told to stop twice, or it took too long */
+	bool anew;     /* the program runs itself again once it has stopped */
+	bool restarts; /* this stop, or the manager's next one, is a restart */
+	char **env;    /* of the program that runs then; NULL: ours */
 };
 
 /* Each step of a start: 0, a fault, or a refusal with a sentence. */

@@ -3,7 +3,6 @@
  * the next start. Rules that are invalid are reported in rules.c.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call/server.h"
@@ -43,30 +42,35 @@ static bool is_renewed(const struct setting *row)
 	return false;
 }
 
-static uint64_t hash_of(const struct setting *row, const void *base)
+/* The dialect's addresses in [listen]. */
+static uint64_t hash_listens(const struct settings *s, const char *dialect, unsigned *ret_line)
 {
-	uint64_t h;
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	uint64_t h = TEXT_HASH;
 
-	if (!out)
-		return 0;
-	setting_write(row, base, out);
-	fclose(out);
-	h = text_hash(TEXT_HASH, (struct text) {.data = text, .len = len});
-	free(text);
+	*ret_line = 0;
+	for (unsigned i = 0; i < s->n_listens; i++) {
+		const struct listen_setting *l = &s->listens[i];
+
+		if (strcmp(l->dialect, dialect) != 0)
+			continue;
+		h = text_hash_byte(text_hash(h, text_of(l->address)), '\0');
+		*ret_line = l->line;
+	}
 	return h;
 }
 
 void reload_remember(struct daemon *d)
 {
+	const struct settings *s = d->settings;
 	const struct setting *row;
 	void *base;
+	unsigned line;
 
-	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(d->settings, i, &base));
-	     i++)
-		d->at_start[i] = is_renewed(row) ? 0 : hash_of(row, base);
+	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(s, i, &base)); i++)
+		d->at_start.rows[i] = setting_hash(row, base);
+	for (unsigned i = 0; i < n_dialects; i++)
+		d->at_start.listens[i] = hash_listens(s, dialects[i]->name, &line);
+	d->at_start.listeners = s->listeners;
 }
 
 struct reporting {
@@ -86,7 +90,7 @@ static void note(const struct reporting *r, enum reload_fate fate, const char *k
 					});
 }
 
-/* Whether a rule can be used is said in rules.c, and listeners stay. */
+/* Whether a rule can be used is said in rules.c, and listeners stay as they were at the start. */
 static void on_change(void *arg, const struct settings_change *c)
 {
 	const struct reporting *r = arg;
@@ -96,10 +100,9 @@ static void on_change(void *arg, const struct settings_change *c)
 
 	if (rule && rule->invalid)
 		return;
-	if (!c->row)
-		note(r, strncmp(c->key, "listen", 6) == 0 ? RELOAD_LATER : RELOAD_TAKEN, c->key,
-		     c->line, c->removed ? "removed" : "");
-	else if (is_renewed(c->row))
+	if (!c->row && strncmp(c->key, "listen.", 7) != 0)
+		note(r, RELOAD_TAKEN, c->key, c->line, c->removed ? "removed" : "");
+	else if (c->row && is_renewed(c->row))
 		note(r, RELOAD_TAKEN, c->key, c->line, "");
 }
 
@@ -134,6 +137,55 @@ static void report_group_limits(const struct daemon *d, const struct reporting *
 	}
 }
 
+static void report_listens(const struct daemon *d, const struct reporting *r)
+{
+	for (unsigned i = 0; i < n_dialects; i++) {
+		char key[160];
+		unsigned line;
+
+		if (hash_listens(r->fresh, dialects[i]->name, &line) == d->at_start.listens[i])
+			continue;
+		snprintf(key, sizeof(key), "listen.%s", dialects[i]->name);
+		note(r, RELOAD_LATER, key, line, "");
+	}
+}
+
+static const struct listener_setting *find_listener(const struct listener_settings *all,
+						    const char *dialect)
+{
+	for (unsigned i = 0; i < all->n; i++) {
+		if (strcmp(all->list[i].dialect, dialect) == 0)
+			return &all->list[i];
+	}
+	return NULL;
+}
+
+static void report_listener(const struct reporting *r, const char *dialect, bool removed)
+{
+	char key[160];
+
+	snprintf(key, sizeof(key), "listen.%s.%s", dialect, listen_row.key);
+	note(r, RELOAD_LATER, key,
+	     section_row_line(&listen_section, r->fresh, dialect, listen_row.key),
+	     removed ? "removed" : "");
+}
+
+static void report_listeners(const struct daemon *d, const struct reporting *r)
+{
+	const struct listener_settings *was = &d->at_start.listeners, *now = &r->fresh->listeners;
+
+	for (unsigned i = 0; i < now->n; i++) {
+		const struct listener_setting *l = find_listener(was, now->list[i].dialect);
+
+		if (!l || !setting_equal(&listen_row, l, &now->list[i]))
+			report_listener(r, now->list[i].dialect, false);
+	}
+	for (unsigned i = 0; i < was->n; i++) {
+		if (!find_listener(now, was->list[i].dialect))
+			report_listener(r, was->list[i].dialect, true);
+	}
+}
+
 /* Of those that wait for a start, all that differ from the start are told each time; and so are those lines of
  * the file that have no effect. */
 void reload_report(struct daemon *d, const struct settings *fresh,
@@ -153,11 +205,13 @@ void reload_report(struct daemon *d, const struct settings *fresh,
 		if (fresh->overridden[i] > 0)
 			note(&r, RELOAD_KEPT, key, fresh->overridden[i],
 			     "overridden by a flag or the environment");
-		else if (!is_renewed(row) && hash_of(row, base) != d->at_start[i])
+		else if (!is_renewed(row) && setting_hash(row, base) != d->at_start.rows[i])
 			note(&r, RELOAD_LATER, key, fresh->lines[i], "");
 		if (strcmp(key, "tasks.parallel") == 0)
 			report_limit(d, &r, NULL, d->settings->tasks.parallel,
 				     fresh->tasks.parallel, key, fresh->lines[i]);
 	}
 	report_group_limits(d, &r);
+	report_listens(d, &r);
+	report_listeners(d, &r);
 }

@@ -63,6 +63,31 @@ def test_a_reload_while_the_settings_file_is_missing_changes_nothing():
             same(c.call("daemon.reload")["settings"], [], "what has changed")
 
 
+def test_a_reload_reports_every_setting_that_waits_for_a_start_each_time():
+    """Values that are never shown, too, and who may connect where."""
+    before = ["[listen]", "nexus = off", "[listen hld]", "allow_uids = 4711", "[listen ocg]", "allow_uids = 4711",
+              "[tasks]", "environment = TOKEN=a", "[session]", "environment = TOKEN=a",
+              "[gateway]", "environment = TOKEN=a", "[ash]", "context_secret = " + "a" * 64]
+    after = ["[listen]", "nexus = on", "[listen hld]", "allow_uids = 4712", "[tasks]", "environment = TOKEN=b",
+             "[session]", "environment = TOKEN=b", "[gateway]", "environment = TOKEN=b",
+             "[ash]", "context_secret = " + "b" * 64]
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), "\n".join(before))
+        with Daemon("--config", conf) as d, d.connect() as c:
+            same(c.call("daemon.reload")["settings"], [], "nothing has changed")
+            write(conf, "\n".join(after))
+            for _ in range(2):
+                same(sorted((s["key"], s["state"], s.get("line"), s.get("reason"))
+                            for s in c.call("daemon.reload")["settings"]),
+                     [(key, "at the next start", line, reason) for key, line, reason in (
+                         ("ash.context_secret", 12, None), ("gateway.environment", 10, None),
+                         ("listen.hld.allow_uids", 4, None), ("listen.nexus", 2, None),
+                         ("listen.ocg.allow_uids", None, "removed"), ("session.environment", 8, None),
+                         ("tasks.environment", 6, None))], "what waits")
+            write(conf, "\n".join(before))
+            same(c.call("daemon.reload")["settings"], [], "as at the start")
+
+
 def test_a_wrong_setting_is_named_with_file_and_line():
     with Folder() as folder:
         for text, line, words in (

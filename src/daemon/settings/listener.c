@@ -4,7 +4,7 @@
 
 #include "daemon/settings/settings.h"
 
-static const struct setting row = {
+const struct setting listen_row = {
 	"listen",
 	"allow_uids",
 	SET_UIDS,
@@ -33,7 +33,7 @@ const struct section_kind listen_section = {
 	.size = sizeof(struct listener_setting),
 	.max = LISTENERS_MAX,
 	.n_keys = 1,
-	.rows = &row,
+	.rows = &listen_row,
 	.check_name = check_name,
 };
 

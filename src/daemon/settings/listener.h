@@ -18,6 +18,7 @@ struct listener_settings {
 };
 
 extern const struct section_kind listen_section;
+extern const struct setting listen_row; /* its only key */
 
 /* Never NULL: without a section only our own user and root may connect. */
 const struct uids *settings_uids(const struct settings *s, const char *dialect);

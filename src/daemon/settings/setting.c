@@ -308,31 +308,28 @@ void setting_write_value(const struct setting *row, const void *base, FILE *out)
 	}
 }
 
-static bool uids_equal(const struct uids *a, const struct uids *b)
+/* What a setting is, for comparing. */
+static struct text bytes_of(const struct setting *row, const void *base)
 {
-	return a->n == b->n && memcmp(a->list, b->list, a->n * sizeof(a->list[0])) == 0;
-}
-
-bool setting_equal(const struct setting *row, const void *base, const void *other)
-{
-	const void *a = (const char *)base + row->offset;
-	const void *b = (const char *)other + row->offset;
+	const void *at = (const char *)base + row->offset;
+	const struct uids *uids = at;
 
 	switch (row->type) {
 	case SET_LEVEL:
-		return *(const enum log_level *)a == *(const enum log_level *)b;
+		return (struct text) {.data = at, .len = sizeof(enum log_level)};
 	case SET_BOOL:
-		return *(const bool *)a == *(const bool *)b;
+		return (struct text) {.data = at, .len = sizeof(bool)};
 	case SET_UNSIGNED:
 	case SET_SECONDS:
 	case SET_WORD:
-		return *(const unsigned *)a == *(const unsigned *)b;
+		return (struct text) {.data = at, .len = sizeof(unsigned)};
 	case SET_SIZE:
-		return *(const size_t *)a == *(const size_t *)b;
+		return (struct text) {.data = at, .len = sizeof(size_t)};
 	case SET_DECIMAL:
-		return *(const double *)a == *(const double *)b;
+		return (struct text) {.data = at, .len = sizeof(double)};
 	case SET_UIDS:
-		return uids_equal((const struct uids *)a, (const struct uids *)b);
+		return (struct text) {.data = (const char *)uids->list,
+				      .len = uids->n * sizeof(uids->list[0])};
 	case SET_TEXT:
 	case SET_PATH:
 	case SET_URL:
@@ -341,7 +338,17 @@ bool setting_equal(const struct setting *row, const void *base, const void *othe
 	case SET_VARIABLES:
 		break;
 	}
-	return strcmp(a, b) == 0;
+	return text_of(at);
+}
+
+bool setting_equal(const struct setting *row, const void *base, const void *other)
+{
+	return text_equal(bytes_of(row, base), bytes_of(row, other));
+}
+
+uint64_t setting_hash(const struct setting *row, const void *base)
+{
+	return text_hash(TEXT_HASH, bytes_of(row, base));
 }
 
 void setting_write_text(const char *key, const char *doc, const char *text, FILE *out)

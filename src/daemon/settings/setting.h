@@ -21,6 +21,7 @@ int setting_apply(const struct setting *row, void *base, const char *section, co
 
 /* Whether both have the same value there. */
 bool setting_equal(const struct setting *row, const void *base, const void *other);
+uint64_t setting_hash(const struct setting *row, const void *base);
 
 /* The value alone, as a file has it; nothing for texts and secrets. */
 void setting_write_value(const struct setting *row, const void *base, FILE *out);

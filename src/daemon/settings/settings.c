@@ -140,6 +140,7 @@ static int add_listen(struct settings *s, const char *dialect, const char *addre
 	l = &s->listens[s->n_listens++];
 	memcpy(l->dialect, dialect, strlen(dialect) + 1);
 	memcpy(l->address, address, strlen(address) + 1);
+	l->line = section_line(s->where);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ enum {
 struct listen_setting {
 	char dialect[16];
 	char address[ADDRESS_TEXT_MAX]; /* or "off"; or "on": its default place */
+	unsigned line;                  /* in the file; 0: it is not from there */
 };
 
 struct session_settings {
