@@ -42,10 +42,10 @@ static int take_settings(struct daemon *d, struct settings *fresh,
 	bool renotify = !notify_settings_equal(&d->settings->notifies, &fresh->notifies);
 	int r = agents_reload(d, fresh, why);
 
-	if (r == 0)
-		r = servers_reload(d, fresh);
+	/* The only step that can be refused comes first, and then changes nothing. */
 	if (r != 0)
 		return r;
+	servers_reload(d, fresh);
 	rules_keep_former(d, fresh, report);
 	reload_report(d, fresh, report);
 	tasks_reload(d, fresh);

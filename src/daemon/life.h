@@ -143,8 +143,8 @@ bool agents_check(const struct settings *s);
 
 /* After approvals. */
 int servers_begin(struct daemon *d, struct why *why);
-/* Before the settings are exchanged. -ENOMEM: some of them are not mirrored. */
-int servers_reload(struct daemon *d, const struct settings *fresh);
+/* Before the settings are exchanged. Servers that cannot be mirrored are logged. */
+void servers_reload(struct daemon *d, const struct settings *fresh);
 /* Prints what each would do and what is wrong with it. */
 void servers_check(const struct settings *s);
 

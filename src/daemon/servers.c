@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "daemon/life.h"
 #include "engine/mirror/mirror.h"
 
@@ -45,10 +46,9 @@ int servers_begin(struct daemon *d, struct why *why)
 	return r;
 }
 
-int servers_reload(struct daemon *d, const struct settings *fresh)
+void servers_reload(struct daemon *d, const struct settings *fresh)
 {
 	const struct settings *old = d->settings;
-	int r = 0;
 
 	for (unsigned i = 0; i < old->agent_servers.n; i++) {
 		const struct agent_server_setting *was = &old->agent_servers.list[i];
@@ -58,15 +58,17 @@ int servers_reload(struct daemon *d, const struct settings *fresh)
 		if (!now || !agent_server_setting_equal(was, now))
 			mirror_remove(d->engine->mirrors, was->name, now != NULL);
 	}
-	for (unsigned i = 0; r == 0 && i < fresh->agent_servers.n; i++) {
+	for (unsigned i = 0; i < fresh->agent_servers.n; i++) {
 		const struct agent_server_setting *now = &fresh->agent_servers.list[i];
 		const struct agent_server_setting *was =
 			section_find(&agent_server_section, old, now->name);
 
-		if (!was || !agent_server_setting_equal(was, now))
-			r = add(d, now);
+		int r = was && agent_server_setting_equal(was, now) ? 0 : add(d, now);
+
+		if (r != 0)
+			log_err("could not mirror agent server", "server=%s error=%s", now->name,
+				fault_words(r));
 	}
-	return r;
 }
 
 /* ---- --check ---- */

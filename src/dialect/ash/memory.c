@@ -1,4 +1,5 @@
 /* The memory methods: they translate parameters to the engine's terms, and its answers to ash's. */
+#include "base/fault.h"
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ash/ash.h"
@@ -115,7 +116,7 @@ struct done ash_reload(struct call *c)
 	const struct reload_in *in = c->in;
 	struct memory_asker by;
 	struct json *j;
-	struct why why;
+	struct why why = {.text = ""};
 	int r = ash_asker(c, &in->who, &by);
 
 	if (r != 0)
@@ -127,7 +128,7 @@ struct done ash_reload(struct call *c)
 	json_begin_object(j);
 	json_member_bool(j, "success", r == 0);
 	if (r != 0)
-		json_member_str(j, "error", why.text);
+		json_member_str(j, "error", r > 0 ? why.text : fault_words(r));
 	json_end_object(j);
 	return call_reply(c);
 }
