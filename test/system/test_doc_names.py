@@ -257,6 +257,15 @@ def wrong_names(p, text, name="page.md"):
                 yield "%s: no such method" % word
 
 
+def wrong_on_the_page(p, text):
+    """Commands in the texts of web, which have no mark around them."""
+    for line in re.findall(r"(?:[Rr]un|[Tt]ype|with) (koine [a-z]+(?: [a-z]+)?)", text):
+        wrong = wrong_in_call(p, "koine", line.split()[1:2]) or \
+            (p.words(line.split()[1]) and wrong_in_call(p, "koine", line.split()[1:]))
+        if wrong:
+            yield "%s: %s" % (line, wrong)
+
+
 # ---- tests ----
 
 
@@ -268,6 +277,18 @@ def check_all(find):
 
 def test_every_command_in_a_document_exists():
     check_all(wrong_calls)
+
+
+def test_every_command_on_the_page_exists():
+    p = programs()
+    named = 0
+    for path in glob.glob(os.path.join(SOURCE, "web", "*")):
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        named += text.count("koine task add") + text.count("koine session run")
+        same(list(wrong_on_the_page(p, text)), [], path)
+    check(named > 1, "only %d commands were found", named)
+    same(len(list(wrong_on_the_page(p, "Start one with koine session start."))), 1, "a command that does not exist")
 
 
 def test_every_option_in_a_document_exists():

@@ -110,7 +110,7 @@ static void on_done(void *arg, const struct http_answer *a)
 		snprintf(text, sizeof(text), "agent '%s': the provider refused the key (HTTP %d)",
 			 name, a->status);
 	} else if (a->status >= 500) {
-		snprintf(text, sizeof(text), "agent '%s': the provider answered HTTP %d", name,
+		snprintf(text, sizeof(text), "agent '%s': the provider returned HTTP %d", name,
 			 a->status);
 	} else {
 		ok = true;

@@ -234,7 +234,7 @@ static void fail_with_status(struct agent_turn *t, const struct http_answer *a)
 		snprintf(wait.text, sizeof(wait.text), " (it asks to wait %u s)",
 			 a->retry_ms / 1000);
 	turn_fail(t, may_pass(a->status) ? "ProviderUnavailable" : "ProviderError",
-		  "the provider answered HTTP %d%s%s%s", a->status, said.text, wait.text,
+		  "the provider returned HTTP %d%s%s%s", a->status, said.text, wait.text,
 		  how_often(t).text);
 }
 

@@ -147,7 +147,7 @@ static int check_names(const struct word_table *t, size_t bytes, struct why *why
 		if (!is_name(name_of(t, i)))
 			return refuse_table(why, "a name has other than small letters");
 		if (i > 0 && compare(name_of(t, i - 1), name_of(t, i)) >= 0)
-			return refuse_table(why, "its names are not in order");
+			return refuse_table(why, "its names are not sorted");
 	}
 	return 0;
 }

@@ -39,7 +39,7 @@ int websocket_accept(const struct http_request *r, char ret_accept[WEBSOCKET_ACC
 		return refuse(why, REFUSE_METHOD, "Sec-WebSocket-Version must be 13");
 	if (http_header_count(r, "Sec-WebSocket-Key") != 1 || !is_key(key))
 		return refuse(why, REFUSE_REQUEST,
-			      "Sec-WebSocket-Key must be 16 bytes in base64, once");
+			      "expected one Sec-WebSocket-Key with 16 bytes in base64");
 	sha1_init(&sha);
 	sha1_update(&sha, key.len, (const uint8_t *)key.data);
 	sha1_update(&sha, sizeof(guid) - 1, (const uint8_t *)guid);

@@ -283,7 +283,7 @@ static void a_key_that_is_echoed_is_hidden(void **state)
 	fails(f, "ProviderError", "agent 'm': the provider reported an error: [key][key]");
 	afresh(f);
 	script(f, (struct step) {.status = 400, .body = "no: Bearer sk-very-secret"});
-	fails(f, "ProviderError", "agent 'm': the provider answered HTTP 400: no: Bearer [key]");
+	fails(f, "ProviderError", "agent 'm': the provider returned HTTP 400: no: Bearer [key]");
 	unsetenv("TEST_MODEL_KEY");
 }
 
@@ -305,7 +305,7 @@ static void a_probe_says_what_is_there(void **state)
 		{405, "", true, "HTTP 405"},
 		{401, "a-secret", false, "agent 'm': the provider refused the key (HTTP 401)"},
 		{403, "", false, "agent 'm': the provider refused the key (HTTP 403)"},
-		{503, "", false, "agent 'm': the provider answered HTTP 503"},
+		{503, "", false, "agent 'm': the provider returned HTTP 503"},
 	};
 	struct fixture *f = *state;
 

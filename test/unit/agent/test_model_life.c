@@ -44,7 +44,7 @@ static void what_will_not_pass_is_not_tried_again(void **state)
 		script(f, (struct step) {.status = statuses[i],
 					 .body = "{\"error\":{\"message\":\"no, never\"}}"});
 		answers(f, GOOD);
-		snprintf(text, sizeof(text), "agent 'm': the provider answered HTTP %d: no, never",
+		snprintf(text, sizeof(text), "agent 'm': the provider returned HTTP %d: no, never",
 			 statuses[i]);
 		fails(f, "ProviderError", text);
 		assert_int_equal(f->n_asked, 1);
@@ -59,7 +59,7 @@ static void tries_come_to_an_end(void **state)
 	make_openai(f);
 	script(f, (struct step) {.status = 503, .body = "{\"detail\":\"overloaded\"}"});
 	fails(f, "ProviderUnavailable",
-	      "agent 'm': the provider answered HTTP 503: overloaded (tried 3 times)");
+	      "agent 'm': the provider returned HTTP 503: overloaded (tried 3 times)");
 	assert_int_equal(f->n_asked, 3);
 }
 
@@ -135,7 +135,7 @@ static void retry_after_is_heeded_up_to_a_minute(void **state)
 			  .status = 429, .headers = "Retry-After: 3600\r\n", .body = "slow down"});
 	answers(f, GOOD);
 	fails(f, "ProviderUnavailable",
-	      "agent 'm': the provider answered HTTP 429: slow down (it asks to wait 3600 s)");
+	      "agent 'm': the provider returned HTTP 429: slow down (it asks to wait 3600 s)");
 	assert_int_equal(f->n_asked, 1);
 }
 
@@ -162,7 +162,7 @@ static void an_error_is_shown_as_far_as_it_is_for_people(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		afresh(f);
 		script(f, (struct step) {.status = 400, .body = rows[i].body});
-		snprintf(text, sizeof(text), "agent 'm': the provider answered HTTP 400%s",
+		snprintf(text, sizeof(text), "agent 'm': the provider returned HTTP 400%s",
 			 rows[i].said);
 		fails(f, "ProviderError", text);
 	}
