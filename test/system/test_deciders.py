@@ -438,7 +438,7 @@ def test_an_agent_chooses_no_program_at_the_gateway():
     with Folder() as folder:
         mark = folder("ran")
         with open(folder("koine.conf"), "w", encoding="utf-8") as f:
-            f.write(PROGRAM.replace("/bin/false", "touch " + mark) + "[chat]\nagent = talker\n")
+            f.write(PROGRAM.replace("/bin/false", "sh -c 'touch %s'" % mark) + "[chat]\nagent = talker\n")
         with Daemon(*NO, "--config", folder("koine.conf"), "--listen", "koine=on", "--listen", "gateway=on",
                     env={"OPENCLAW_UI_TOKEN": "secret"}) as d, Asker(d) as agent:
             for model, may in ("talker", True), ("tool", False):
@@ -461,7 +461,7 @@ def test_an_agent_gives_tasks_to_models_but_to_no_program():
     with Folder() as folder:
         mark = folder("ran")
         with open(folder("koine.conf"), "w", encoding="utf-8") as f:
-            f.write(PROGRAM.replace("/bin/false", "touch " + mark))
+            f.write(PROGRAM.replace("/bin/false", "sh -c 'touch %s'" % mark))
         with Daemon(*NO, "--config", folder("koine.conf"), "--listen", "koine=on", "--listen", "aiwg=on",
                     possible=("task failed",)) as d:
             with Asker(d, calls=d.address("unix", "aiwg")) as agent:
