@@ -11,6 +11,7 @@ enum {
 	LOOKS = 20, /* pages that are searched for the rules of one project */
 	PAGE_ROWS = 1000,
 	PAGE_BYTES = 4 << 20,
+	PAGE_ARENA_MAX = 4 * PAGE_BYTES,
 };
 
 static int64_t number_of(const struct value *data, const char *key, int64_t none)
@@ -20,19 +21,23 @@ static int64_t number_of(const struct value *data, const char *key, int64_t none
 	return value_int(value_find(data, key), &n) ? n : none;
 }
 
-static int read_execution(struct arena *a, const struct event *e, struct rule_execution *ret)
+/* Copies what it needs of the event. */
+static int read_execution(struct arena *a, const struct event *from, struct rule_execution *ret)
 {
 	struct value *data = NULL;
-	int r = event_unpack(a, e, &data);
+	struct event e = *from;
+	int r = arena_copy_text(a, from->project, &e.project)
+			?: arena_copy_text(a, from->data, &e.data)
+			?: event_unpack(a, &e, &data);
 
 	if (r == -ENOMEM)
 		return r;
 	*ret = (struct rule_execution) {
 		.rule = value_text(value_find(data, "ruleId")),
-		.project = e->project,
+		.project = e.project,
 		.event_type = value_text(value_find(data, "eventType")),
 		.status = value_text(value_find(data, "status")),
-		.time_ms = e->time_ms,
+		.time_ms = e.time_ms,
 		.task = value_text(value_find(data, "taskId")),
 		.error = value_text(value_find(data, "error")),
 		.exit_status = number_of(data, "exitCode", -1),
@@ -59,6 +64,27 @@ static void turn_round(struct rule_execution *log, unsigned n)
 	}
 }
 
+/* Adds the wanted entries of the next page, and moves the query on. */
+static int read_page(struct connection *c, struct store_event_query *q, struct text project,
+		     unsigned limit, struct arena *arena, struct rule_execution *log, unsigned *n,
+		     bool *ret_end)
+{
+	struct store_event_rows rows = {0};
+	struct arena page;
+	int r;
+
+	arena_init(&page, PAGE_ARENA_MAX);
+	r = store_event_list(c, q, &page, &rows);
+	for (unsigned k = 0; r == 0 && k < rows.n && *n < limit; k++) {
+		if (is_wanted(&rows.rows[k], project))
+			r = read_execution(arena, &rows.rows[k], &log[(*n)++]);
+	}
+	arena_done(&page);
+	q->before_seq = rows.at;
+	*ret_end = rows.end;
+	return r;
+}
+
 int automation_log_read(struct automation *a, int lane, struct arena *arena, struct text project,
 			unsigned limit, struct rule_execution **ret_log, unsigned *ret_n)
 {
@@ -73,18 +99,13 @@ int automation_log_read(struct automation *a, int lane, struct arena *arena, str
 		.newest_first = true,
 	};
 	struct rule_execution *log = arena_alloc(arena, limit * sizeof(log[0]));
-	struct store_event_rows rows = {0};
+	bool end = false;
 	unsigned n = 0;
 	int r = log ? 0 : -ENOMEM;
 
-	for (int i = 0; r == 0 && i < LOOKS && n < limit && !rows.end; i++) {
-		r = store_event_list(store_lane(a->opts.store, lane), &q, arena, &rows);
-		for (unsigned k = 0; r == 0 && k < rows.n && n < limit; k++) {
-			if (is_wanted(&rows.rows[k], project))
-				r = read_execution(arena, &rows.rows[k], &log[n++]);
-		}
-		q.before_seq = rows.at;
-	}
+	for (int i = 0; r == 0 && i < LOOKS && n < limit && !end; i++)
+		r = read_page(store_lane(a->opts.store, lane), &q, project, limit, arena, log, &n,
+			      &end);
 	if (r != 0)
 		return r;
 	turn_round(log, n);

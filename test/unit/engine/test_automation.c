@@ -833,21 +833,23 @@ struct publish {
 	struct work work;
 	struct engine *engine;
 	const char *type, *run;
+	struct text project, output;
 	bool done;
 };
 
 static int publish_run(struct work *work, int lane)
 {
 	struct publish *p = list_entry(work, struct publish, work);
-	struct event_new e = {.type = p->type, .run = text_of(p->run)};
+	struct event_new e = {.type = p->type, .run = text_of(p->run), .project = p->project};
 	struct record r;
 	struct arena a;
 	int result;
 
 	(void)lane;
-	arena_init(&a, 1 << 16);
+	arena_init(&a, 1 << 20);
 	record_begin(&r, &a);
 	record_text(&r, "taskId", text_of(p->run));
+	record_text(&r, "output", p->output);
 	e.data = r.root;
 	result = event_add(p->engine->events, &e);
 	arena_done(&a);
@@ -860,16 +862,18 @@ static void publish_finished(struct work *work, int result)
 	list_entry(work, struct publish, work)->done = true;
 }
 
+static void publish_this(struct world *w, struct publish *p)
+{
+	p->work = (struct work) {.run = publish_run, .finished = publish_finished};
+	p->engine = w->f->engine;
+	assert_int_equal(submit(w, &p->work, true), 0);
+	turn_until(w, p->done);
+	settle(w);
+}
+
 static void publish(struct world *w, const char *type, const char *run)
 {
-	struct publish p = {.work = {.run = publish_run, .finished = publish_finished},
-			    .engine = w->f->engine,
-			    .type = type,
-			    .run = run};
-
-	assert_int_equal(submit(w, &p.work, true), 0);
-	turn_until(w, p.done);
-	settle(w);
+	publish_this(w, &(struct publish) {.type = type, .run = run});
 }
 
 static void the_logs_events_wake_rules(void **state)
@@ -1782,6 +1786,34 @@ static void the_log_keeps_the_last_hundred(void **state)
 	assert_int_equal(n, 0);
 }
 
+static void the_log_of_no_project_is_found_behind_long_entries_of_others(void **state)
+{
+	enum { OUTPUT = 200 << 10, OTHERS = 30, ARENA = 2 << 20 };
+	struct world *w = *state;
+	char *output = calloc(1, OUTPUT);
+	struct rule_execution *log;
+	struct arena a;
+	unsigned n;
+
+	assert_non_null(output);
+	memset(output, 'x', OUTPUT);
+	publish(w, "rule.executed", "ours");
+	for (unsigned i = 0; i < OTHERS; i++) {
+		struct publish p = {.type = "rule.executed",
+				    .run = "theirs",
+				    .project = TEXT("/p"),
+				    .output = {output, OUTPUT}};
+
+		publish_this(w, &p);
+	}
+	arena_init(&a, ARENA);
+	assert_int_equal(automation_log_read(w->automation, 0, &a, TEXT(""), 10, &log, &n), 0);
+	assert_int_equal(n, 1);
+	assert_true(text_is(log[0].task, "ours"));
+	arena_done(&a);
+	free(output);
+}
+
 /* A repository with many such expressions: each event has its bound, and our own rules have theirs. */
 static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 {
@@ -1885,6 +1917,7 @@ int main(void)
 		TEST(a_webhook_that_never_answers_well_is_an_error),
 		TEST(the_desktop_is_told_where_there_is_one),
 		TEST(the_log_keeps_the_last_hundred),
+		TEST(the_log_of_no_project_is_found_behind_long_entries_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
