@@ -75,8 +75,7 @@ static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
 		return r;
 	r = koine_client_call(cli->client, "chat.agents", NULL, &a);
 	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND) {
-		complain("this server does not list agents; koined does at its own "
-			 "socket");
+		complain("this server does not list agents; use the socket of koine");
 		return EXIT_ERROR_ANSWER;
 	}
 	if (r != 0)

@@ -7,7 +7,7 @@ SECTION_TEXTS(struct rule_setting, N_RULE_KEYS);
 static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_PROJECT] = {"project", "folder of the project it applies to; empty for any"},
 	[RULE_DESCRIPTION] = {"description", "description for people"},
-	[RULE_ENABLED] = {"enabled", "no disables the rule until `koine automation enable`"},
+	[RULE_ENABLED] = {"enabled", "initial state: yes, or no until `koine automation enable`"},
 	[RULE_CRON] = {"cron", "schedule: minute, hour, day of month, month, day of week"},
 	[RULE_ZONE] = {"zone", "time zone of cron; empty for UTC"},
 	[RULE_EVERY] = {"every", "interval: 90, 10s, 15m, 2h, 1d"},
@@ -37,7 +37,7 @@ static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_WEBHOOK] = {"webhook", "URL to post the event to, as JSON"},
 	[RULE_NOTIFY] = {"notify", "text of a desktop notification"},
 	[RULE_COOLDOWN] = {"cooldown", "minimum time between two runs"},
-	[RULE_APPROVAL] = {"approval", "yes asks for approval before each run"},
+	[RULE_APPROVAL] = {"approval", "require approval before each run: yes or no"},
 };
 
 const char *rule_key_name(enum rule_key key)

@@ -31,7 +31,8 @@ static int check_behind(const char *url, struct why *why)
 
 static const struct setting rows[] = {
 	{"page", "behind", SET_URL, SETTING_TEXT(struct page_settings, behind),
-	 "https://HOST[:PORT] of a proxy that serves the page to other machines; empty for none",
+	 "URL of a proxy that serves the page to other machines, https://HOST[:PORT]; empty for "
+	 "none",
 	 .check = check_behind},
 	{"page", "keep_days", SET_UNSIGNED, offsetof(struct page_settings, keep_days), 1, 365,
 	 "days until a browser needs a new sign-in link"},

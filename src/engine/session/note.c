@@ -35,7 +35,7 @@ int agent_note_add(struct events *events, const struct hook_note *in, struct why
 
 	if (!e.type)
 		return refuse_field(why, "what",
-				    "what must be started, asked, tool, stopped or ended");
+				    "invalid 'what': use started, asked, tool, stopped or ended");
 	r = check(in->agent, AGENT_NOTE_NAME_MAX, "agent", why) ?:
 	    check(in->session, AGENT_NOTE_NAME_MAX, "session_id", why) ?:
 	    check(in->folder, AGENT_NOTE_FOLDER_MAX, "folder", why) ?:

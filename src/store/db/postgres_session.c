@@ -56,8 +56,9 @@ static int check_pooler(struct pg *db, const char *session)
 	if (!told) {
 		pg_keep_message(db, PQerrorMessage(other));
 	} else if (atoi(PQgetvalue(result, 0, 0)) == atoi(session)) {
-		pg_keep_message(db, "a pooler in between gives a session to each transaction, and "
-				    "koined needs its own: use pool_mode = session");
+		pg_keep_message(
+			db,
+			"the connection pooler does not keep sessions: set pool_mode = session");
 		r = -EPERM;
 	}
 	PQclear(result);
