@@ -802,6 +802,18 @@ def test_holder_of_the_stores_lock_is_named():
             d.alive()
 
 
+def test_numbers_of_tasks_wait_for_no_lock_of_another_role():
+    with shared_server() as server, database_of_two(server) as (theirs, ours):
+        with Daemon("--store", ours) as d, d.connect() as c:
+            holder = subprocess.Popen(["psql", "-qAtX", "-d", theirs], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            holder.stdin.write(b"SELECT pg_advisory_lock(461430681189), 1;\n")
+            holder.stdin.flush()
+            holder.stdout.readline()
+            added = c.call("task.add", {"prompt": "x", "stash": True})
+            same((added["id"], holder.poll()), ("task-0000", None), "the task, while the lock is held")
+            holder.communicate()
+
+
 def test_remote_server_that_is_not_verified_is_noted():
     """0.0.0.0 stands for another machine: it is no loopback address, but leads to this one."""
     with shared_server() as server:

@@ -40,8 +40,8 @@ static const struct {
 	{" NOT INDEXED", ""},
 	{"/* FOR UPDATE */", "FOR UPDATE"},
 	{"/* SKIP LOCKED */", "FOR UPDATE SKIP LOCKED"},
-	/* Of this database; its number means nothing but that. */
-	{"/* ONE HOST */", "FROM (SELECT pg_advisory_xact_lock(461430681189)) AS turn"},
+	/* The lock of a row that only we can write: any role may take an advisory lock, and keep it. */
+	{"/* ONE HOST */", "FROM (SELECT version FROM koine_schema FOR UPDATE) AS turn"},
 	{"(SELECT n FROM tally WHERE kind = 'owners')", "koine_owners()"},
 	{" FROM tally WHERE kind", " FROM koine_tallied WHERE kind"},
 	{"CAST(content AS TEXT)", "koine_text(content)"},
