@@ -263,6 +263,11 @@ def test_answers_leave_out_what_says_nothing():
         found = p.call("memory_search", query="Where is the blue box?")["memories"][0]
         check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found["created_at"]), "%s", found)
         same(found["similarity"], round(found["similarity"], 2))
+        task = p.call("task_add", prompt="hello", agent="recall")["id"]
+        for one in p.call("task_list")["tasks"] + [p.call("task_get", id=task)]:
+            same([name for name, value in one.items()
+                  if value is None or value is False or value in ("", [], {})], [], one)
+            same((one["id"], one["prompt"]), (task, "hello"))
 
 
 def test_permission_prompt_is_for_claude_code():

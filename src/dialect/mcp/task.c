@@ -1,6 +1,7 @@
 /* Tools about tasks: work that other agents do while nobody waits for it. */
 #include <errno.h>
 
+#include "base/cleanup.h"
 #include "dialect/engine.h"
 #include "dialect/koine/task.h"
 #include "dialect/koine/task_json.h"
@@ -98,6 +99,59 @@ static struct done handle_add(struct call *c)
 
 /* ---- looking ---- */
 
+static bool says_nothing(const struct value *v)
+{
+	switch ((enum value_kind)v->kind) {
+	case VALUE_NULL:
+	case VALUE_FALSE:
+		return true;
+	case VALUE_STRING:
+	case VALUE_ARRAY:
+	case VALUE_OBJECT:
+		return v->len == 0;
+	case VALUE_TRUE:
+	case VALUE_NUMBER:
+		return false;
+	}
+	return false;
+}
+
+/* A model reads every member, so those that say nothing are left out. */
+static void write_task(struct call *c, struct json *j, const struct task *t, bool whole)
+{
+	CLEANUP(buf_donep) struct buf out = {0};
+	const struct json_limits any = {.depth = JSON_DEPTH_MAX, .values = UINT32_MAX};
+	struct value *members = NULL;
+	struct why unused;
+	struct json all;
+
+	buf_init(&out, c->out.max);
+	all = json_writer(&out);
+	if (whole) {
+		task_json_write(&all, t);
+	} else {
+		task_json_begin_short(&all, t);
+		json_end_object(&all);
+	}
+	if (out.err != 0) {
+		j->out->err = out.err;
+		return;
+	}
+	/* What cannot be looked at is shown as it is. */
+	if (json_read(&c->arena, out.data, out.len, &any, &members, &unused) != 0) {
+		json_raw(j, out.data, out.len);
+		return;
+	}
+	json_begin_object(j);
+	value_each (v, members) {
+		if (says_nothing(v))
+			continue;
+		json_key_text(j, (struct text) {v->key, v->key_len});
+		json_raw(j, v->raw, v->raw_len);
+	}
+	json_end_object(j);
+}
+
 static int get_work(struct call *c)
 {
 	const struct one_in *in = c->in;
@@ -114,7 +168,7 @@ static struct done get_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	task_catch_up(call_tasks(c), t);
-	task_json_write(call_result(c), t);
+	write_task(c, call_result(c), t, true);
 	return call_reply(c);
 }
 
@@ -154,8 +208,7 @@ static struct done list_then(struct call *c, int r)
 	json_begin_array(j);
 	for (unsigned i = 0; i < f->n; i++) {
 		task_catch_up(call_tasks(c), &f->tasks[i]);
-		task_json_begin_short(j, &f->tasks[i]);
-		json_end_object(j);
+		write_task(c, j, &f->tasks[i], false);
 	}
 	json_end_array(j);
 	json_end_object(j);
