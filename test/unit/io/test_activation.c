@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "io/activation.h"
+#include "io/listener.h"
 #include "tempdir.h"
 
 /* Descriptor numbers from 3 on belong to the case, so it needs a child; 0 is success. */
@@ -169,6 +170,27 @@ static void takes_no_more_than_there_is_room_for(void **state)
 {
 	(void)state;
 	run_alone(take_too_many);
+}
+
+/* Of a koined that restarts: the manager passes back what it had in store. */
+static int take_stored(void)
+{
+	struct activation a;
+
+	hand_over(3);
+	set_env(getpid(), "3", "kept=page held:ash:lock=page held");
+	activation_take(&a);
+	if (a.n != 1 || a.sockets[0].fd != 4 || strcmp(a.sockets[0].name, "ash") != 0)
+		return 1;
+	return listeners_take_other("page held") == 3 && listeners_take_other("page held") == -1
+		       ? 0
+		       : 2;
+}
+
+static void stored_descriptors_are_kept_apart(void **state)
+{
+	(void)state;
+	run_alone(take_stored);
 }
 
 static int take_lies(void)
@@ -342,6 +364,7 @@ int main(void)
 		cmocka_unit_test(long_name_is_cut),
 		cmocka_unit_test(sockets_of_another_process_are_not_taken),
 		cmocka_unit_test(takes_no_more_than_there_is_room_for),
+		cmocka_unit_test(stored_descriptors_are_kept_apart),
 		cmocka_unit_test(lies_in_the_environment_do_no_harm),
 		cmocka_unit_test(notifies_at_a_path),
 		cmocka_unit_test(notifies_at_an_abstract_name),
