@@ -127,7 +127,7 @@ static int store_notes(struct events *e)
 
 	if (r == 0 && notes->n_open > 0)
 		drop_unmet(e);
-	if (r == 0)
+	if (r == 0 && notes->n > notes->n_stored)
 		r = store_now(e, b->list + notes->n_stored, notes->n - notes->n_stored);
 	if (r == 0)
 		notes->n_stored = notes->n;

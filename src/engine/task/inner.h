@@ -157,8 +157,10 @@ struct live {
 	bool light;             /* all of its texts are here; else the long ones are missing */
 	unsigned n_edits;       /* on their way to the store; it does not start meanwhile */
 	unsigned n_after_open;
-	uint64_t ready_ms;      /* steady clock; 0: at once */
-	struct run *run;        /* NULL unless it is running */
+	uint64_t ready_ms; /* steady clock; 0: at once */
+	struct run *run;   /* NULL unless it is running */
+	/* For the end of a run, which must be stored even if memory has run out. */
+	struct task_change *reserved;
 	struct changes changes; /* on their way to the store */
 	uint64_t version;       /* changes whenever the task changes; no two tasks share one */
 	size_t n_left;          /* free bytes at the end of `own` */
@@ -413,6 +415,15 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
 /* A change that somebody waits for. fn is called once: with 0 when it is on disk, or with the
  * error, its own or that of an earlier change, if that takes longer. NULL: no memory. */
 struct task_change *task_change_new(task_done_fn fn, void *arg);
+
+/* For one that was never written. Accepts NULL. */
+void task_change_free(struct task_change *c);
+
+/* Before a task starts. */
+int task_reserve_change(struct live *l);
+
+/* The caller owns it. NULL: there is none. */
+struct task_change *task_take_reserved(struct live *l);
 
 /* The waiter is not called any more. Accepts NULL. */
 void task_change_forget(struct task_change *c);

@@ -525,7 +525,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	buf_init(&r->out, 2 * TASK_RESULT_MAX);
 	fresh_init(&r->fresh);
 	attempt_init(&r->attempt, &ops, r, TASK_STDERR_MAX);
-	if (supervisor_mark(t->owner, r->mark) != 0) {
+	if (supervisor_mark(t->owner, r->mark) != 0 || task_reserve_change(l) != 0) {
 		free(r);
 		return NULL;
 	}

@@ -475,6 +475,7 @@ void live_free(struct live *l)
 	list_remove(&l->link);
 	list_remove(&l->held_link);
 	list_remove(&l->stale_link);
+	task_change_free(l->reserved);
 	sorted_remove(&l->project->recent, &l->recent_link);
 	if (at_end(l))
 		leave_ended(l);

@@ -247,6 +247,27 @@ static void copy_changing(struct task_change *c)
 		copy(&c->arena, &c->row.prompt);
 }
 
+void task_change_free(struct task_change *c)
+{
+	if (c)
+		change_free(&c->change);
+}
+
+int task_reserve_change(struct live *l)
+{
+	if (!l->reserved)
+		l->reserved = task_change_new(NULL, NULL);
+	return l->reserved ? 0 : -ENOMEM;
+}
+
+struct task_change *task_take_reserved(struct live *l)
+{
+	struct task_change *c = l->reserved;
+
+	l->reserved = NULL;
+	return c;
+}
+
 void task_change_forget(struct task_change *c)
 {
 	if (c)
@@ -293,6 +314,8 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	live_changed(l);
 	if (!c)
 		c = task_change_new(NULL, NULL);
+	if (!c)
+		c = task_take_reserved(l);
 	if (!c) {
 		log_err("could not store task", "task=%.*s error=%s", TEXT_ARGS(row->id),
 			strerror(ENOMEM));
@@ -310,6 +333,8 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	c->queue_size = l->project->n[TASK_QUEUED];
 	changes_add(&l->changes, &c->change);
 	changes_submit(&l->changes);
+	if (row->state != TASK_RUNNING)
+		task_change_free(task_take_reserved(l));
 }
 
 void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c)

@@ -98,7 +98,7 @@ void members_spell(struct buf *out, const struct query *query, const char *sql)
 		const struct mark *mark = query->of && *at == '{' ? mark_at(at) : NULL;
 
 		if (mark) {
-			assert(mark->reads || !memchr(out->data, ':', out->len));
+			assert(mark->reads || out->err || !memchr(out->data, ':', out->len));
 			spell_all(out, query, mark->form, mark->reads);
 			at += mark->text.len;
 		} else {

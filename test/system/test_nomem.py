@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""
+Each allocation of a call fails in turn, in a koined that is linked for that (test/failing/nomem.c). Whatever is refused or
+cut off, koined goes on, answers every message with JSON or closes the connection, leaks nothing, and serves the same
+call as soon as there is memory again.
+"""
+import json
+import mmap
+import os
+import struct
+import tempfile
+
+import harness
+from harness import PATIENCE, Daemon, Failure, check, main, request, same, wait_until
+
+harness.KOINED = os.path.join(os.environ["KOINE_BUILD"], "test/failing/koined_nomem")
+MOST = 3000  # allocations of one call
+SETTINGS = """
+[rule noticed]
+event = memory.*
+prompt = noticed
+[rule daily]
+cron = @daily
+command = true
+[policy reads]
+verdict = allow
+tool = Read
+[group slow]
+parallel = 1
+"""
+
+
+class Plan:
+    """Which allocation fails, for a koined that was started with its environment."""
+
+    def __init__(self):
+        self.file = tempfile.NamedTemporaryFile(prefix="koine-nomem-")
+        self.file.write(bytes(16))
+        self.file.flush()
+        self.page = mmap.mmap(self.file.fileno(), 16)
+        self.env = {"NOMEM": self.file.name}
+
+    def fail(self, n):
+        self.page[:] = struct.pack("QQ", 0, 0)
+        self.page[:8] = struct.pack("Q", n)
+
+    def done(self):
+        """Whether it failed. From now on none does."""
+        at, n = struct.unpack("QQ", self.page[:])
+        self.page[:8] = bytes(8)
+        return n >= at
+
+
+class World:
+    """A daemon, its plan, and a connection that may be cut off."""
+
+    def __init__(self, *settings, text=""):
+        self.plan = Plan()
+        self.folder = harness.Folder()
+        self.settings = settings
+        self.text = text
+        self.client = None
+
+    def __enter__(self):
+        self.folder.__enter__()
+        config = self.folder("koine.conf")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(SETTINGS + self.text)
+        # What could not be done for want of memory is logged in many ways.
+        self.d = Daemon("--config", config, *self.settings, env=self.plan.env, possible=[""])
+        self.d.__enter__()
+        return self
+
+    def __exit__(self, *exc):
+        self.plan.done()
+        try:
+            return self.d.__exit__(*exc)
+        finally:
+            self.folder.__exit__(*exc)
+
+    def ask(self, method, params):
+        """The answer; None if the connection was closed instead."""
+        if not self.client:
+            self.client = self.d.connect()
+        try:
+            self.client.send(request(method, params) + b"\n")
+            while True:
+                line = self.client.read_line()
+                if not line:
+                    raise ConnectionError
+                answer = json.loads(line)
+                if "id" in answer:
+                    return answer
+        except (ConnectionError, BrokenPipeError, Failure):
+            self.client.close()
+            self.client = None
+            return None
+
+    def call(self, method, **params):
+        answer = self.ask(method, params)
+        check(answer and "result" in answer, "%s: %r", method, answer)
+        return answer["result"]
+
+    def fail_each(self, method, params):
+        """Each allocation of one call, until it needs no more. How many there were."""
+        for n in range(1, MOST):
+            given = params(n) if callable(params) else params
+            self.plan.fail(n)
+            answer = self.ask(method, given)
+            failed = self.plan.done()
+            check(answer is None or "result" in answer or answer["error"]["message"], "%s %d: %r", method, n, answer)
+            if not failed:
+                return n - 1
+            self.call("ping")
+        raise Failure("%s allocates more than %d times" % (method, MOST))
+
+
+def each(world, *calls):
+    for method, params in calls:
+        n = world.fail_each(method, params)
+        answer = world.ask(method, params(0) if callable(params) else params)
+        check(answer and ("result" in answer or answer["error"]["code"] != -32602), "%s with memory: %r", method, answer)
+        harness.note("%s: %d allocations" % (method, n))
+
+
+def test_memories_without_memory():
+    with World() as w:
+        kept = w.call("memory.add", content="Anna runs along the fjord every morning", subjects=["Anna"])["id"]
+        each(w, ("memory.add", lambda n: {"content": "number %d is a lighthouse" % n, "subjects": ["a", "b"],
+                                          "metadata": {"a": [1, "x"]}, "category": "fact", "project": "/p"}),
+             ("memory.add", lambda n: {"content": "the fjord is cold in %d" % n, "replaces": kept}),
+             ("memory.search", {"query": "where does anna run"}),
+             ("memory.search", {"query": "ligthouse 3", "explain": True, "project": "/p"}),
+             ("memory.list", {"limit": 5}), ("memory.stats", {}), ("memory.export", {"limit": 3}),
+             ("memory.import", lambda n: {"entries": [{"content": "imported %d" % n}]}))
+        for method, more in (("memory.get", {}), ("memory.history", {}), ("memory.update", {"content": "she swims"}),
+                             ("memory.delete", {}), ("memory.deleted", None), ("memory.restore", {}),
+                             ("memory.delete", {"purge": True})):
+            id = w.call("memory.add", content="Berta reads at the harbour")["id"]
+            if method == "memory.restore":
+                w.call("memory.delete", memory_id=id)
+            each(w, (method, {} if more is None else {"memory_id": id, **more}))
+        found = [m["content"] for m in w.call("memory.search", query="lighthouse", project="/p")]
+        check(any("lighthouse" in text for text in found), "%r, of %r", found, w.call("memory.list", project="/p"))
+
+
+def test_tasks_without_memory():
+    with World() as w:
+        stashed = w.call("task.add", prompt="x", stash=True)["id"]
+        ended = w.call("task.add", prompt="x")["id"]
+        w.call("task.wait", id=ended)
+        failed = w.call("task.run", command=["false"])["id"]
+        w.call("task.wait", id=failed)
+        each(w, ("task.add", {"prompt": "where does anna run", "env": {"A": "b"}, "metadata": {"a": 1}, "label": "l"}),
+             ("task.add", {"prompt": "later", "after": [stashed], "group": "slow", "delay": 1000}),
+             ("task.run", {"command": ["echo", "a b"], "cwd": "/tmp", "group": "slow"}),
+             ("task.submit", {"prompt": "x", "priority": 3}), ("task.find", {"limit": 10}),
+             ("task.find", {"state": "completed", "open_first": True}), ("task.list", {}), ("task.stats", {}),
+             ("task.show", {"id": ended}), ("task.output", {"id": ended}), ("task.wait", {"id": ended}),
+             ("task.follow", {"id": ended}), ("task.edit", {"id": stashed, "prompt": "y", "priority": 7, "label": "z"}),
+             ("task.groups", {}), ("task.pause", {"group": "slow"}), ("task.resume", {"group": "slow"}),
+             ("task.parallel", {"parallel": 2, "group": "slow"}), ("task.retry", {"id": failed}),
+             ("task.enqueue", {"id": stashed}), ("task.stash", {"id": stashed}),
+             ("task.cancel", {"taskId": stashed}), ("task.clean", {"group": "slow"}))
+        again = w.call("task.run", command=["echo", "well"])["id"]
+        same(w.call("task.wait", id=again)["state"], "completed", "a task with memory")
+        wait_until(lambda: not w.call("task.find", state="running")["tasks"], "all to end")
+
+
+def test_approvals_without_memory():
+    with World() as w:
+        each(w, ("approval.create", lambda n: {"tool": "Bash", "id": "a%d" % n, "input": {"command": "ls %d" % n}, "agent": "x"}),
+             ("approval.request", lambda n: {"tool": "Read", "id": "r%d" % n, "input": {"path": "/x"}, "by_rules": True}),
+             ("approval.list", {}), ("approval.get", {"id": "a1", "exact": True}), ("approval.grants", {}),
+             ("approval.grant", lambda n: {"tool": "Bash", "pattern": "make %d*" % n, "verdict": "allow", "for": 1000}),
+             ("createApproval", {"run_id": "r", "tool_name": "Edit", "tool_input": {"a": 1}}), ("fetchApprovals", {}))
+        for method, params in (("approval.decide", {"decision": "approve", "comment": "well"}),
+                               ("approval.decide", {"decision": "deny", "comment": "no"}), ("approval.withdraw", {})):
+            id = w.call("approval.create", tool="Edit", input={"path": "/y"})["id"]
+            each(w, (method, {"id": id, **params}))
+            check(w.call("approval.get", id=id)["status"] != "pending", "%s: it is pending", method)
+
+
+def test_conversations_without_memory():
+    with World() as w:
+        w.call("memory.add", content="Anna runs along the fjord")
+        each(w, ("send", {"content": "where does Anna run?"}), ("get_context", {}), ("get_tokens", {}),
+             ("get_messages", {"limit": 3}), ("list_agents", {}), ("chat.agents", {}), ("chat.past", {}),
+             ("chat.stream", {"content": "who runs?"}), ("RPCService.Chat", {"Messages": [{"Role": "user", "Content": "hi"}]}),
+             ("create_agent", lambda n: {"agent_id": "agent%d" % n, "system_prompt": "be brief"}),
+             ("compact", {"force": True}), ("destroy_agent", lambda n: {"agent_id": "agent%d" % n}))
+        check("fjord" in w.call("send", content="where does Anna run?")["content"], "an answer with memory")
+
+
+def test_sessions_without_memory():
+    with World() as w:
+        one = w.ask("session.launch", {"query": "x", "working_dir": "/tmp"})
+        check(one is not None, "no answer")
+        each(w, ("session.list", {}), ("session.paths", {}), ("listSessions", {}), ("getSessionLeaves", {}),
+             ("agent.note", lambda n: {"what": "asked", "agent": "claude", "session_id": "s%d" % n, "folder": "/tmp", "text": "hi"}))
+        id = w.call("session.list")["sessions"][0]["id"]
+        each(w, ("session.get", {"id": id}), ("session.events", {"id": id}), ("getConversation", {"session_id": id}),
+             ("session.rename", {"id": id, "title": "t"}), ("session.archive", {"id": id}))
+
+
+def test_events_and_rules_without_memory():
+    with World() as w:
+        for i in range(3):
+            w.call("memory.add", content="number %d" % i)
+        each(w, ("event.list", {"limit": 5}), ("event.list", {"types": ["memory.*"], "since": 0, "limit": 5}),
+             ("event.subscribe", {"types": ["task.*"], "since": 0}), ("Subscribe", {}),
+             ("automation.rules", {}), ("automation.status", {}), ("automation.log", {}),
+             ("automation.disable", {"ruleId": "daily"}), ("automation.enable", {"ruleId": "daily"}),
+             ("automation.run", {"rule": "daily"}), ("project.list", {}), ("daemon.status", {}), ("daemon.metrics", {}),
+             ("daemon.log", {"limit": 5}), ("notify.list", {}), ("agent.server.list", {}), ("daemon.reload", {}),
+             ("host.list", {}), ("page.sessions", {}))
+        w.call("memory.add", content="one more")
+        wait_until(lambda: w.call("task.find")["tasks"], "the rule to fire", PATIENCE)
+
+
+if __name__ == "__main__":
+    main(globals())
