@@ -25,6 +25,18 @@ static void left_out(const struct rule_setting *from, int r, const struct why *w
 		 r > 0 ? why->text : fault_words(r));
 }
 
+static int check(const struct rule_setting *from, struct why *why)
+{
+	struct rule rule;
+	struct arena a;
+	int r;
+
+	arena_init(&a, ARENA_MAX);
+	r = rule_make(from, &a, &rule, why) ?: automation_check_rule(&rule, why);
+	arena_done(&a);
+	return r;
+}
+
 static int set_rules(const struct daemon *d)
 {
 	const struct rule_settings *s = &d->settings->rules;
@@ -34,9 +46,11 @@ static int set_rules(const struct daemon *d)
 	int r;
 
 	arena_init(&a, ARENA_MAX);
+	d->engine->n_invalid_rules = 0;
 	for (unsigned i = 0; i < s->n; i++) {
 		struct why why = {.text = ""};
 
+		d->engine->n_invalid_rules += check(&s->list[i], &why) != 0;
 		r = rule_make(&s->list[i], &a, &rules[n], &why);
 		if (r == 0)
 			n++;
@@ -45,18 +59,6 @@ static int set_rules(const struct daemon *d)
 	}
 	r = automation_set_rules(d->engine->automation, (struct text) {NULL, 0}, rules, n, NULL,
 				 NULL);
-	arena_done(&a);
-	return r;
-}
-
-static int check(const struct rule_setting *from, struct why *why)
-{
-	struct rule rule;
-	struct arena a;
-	int r;
-
-	arena_init(&a, ARENA_MAX);
-	r = rule_make(from, &a, &rule, why) ?: automation_check_rule(&rule, why);
 	arena_done(&a);
 	return r;
 }

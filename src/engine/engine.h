@@ -53,6 +53,7 @@ struct engine {
 	struct processes *processes;   /* NULL: not allowed; see process.h */
 	struct visitors *visitors;     /* see visitor.h */
 	struct store_health health;
+	unsigned n_invalid_rules; /* rules of the settings that are skipped */
 };
 
 struct engine_opts {

@@ -250,6 +250,16 @@ def test_a_start_that_fails_says_why():
         check("stopped" not in said, "it shows the log of another start: %s" % said)
 
 
+def test_a_start_says_that_rules_are_skipped():
+    with Home() as home:
+        write_settings(home.path, "[rule bad]\ncron = 61 * * * *\ncommand = true\n[rule good]\nevery = 1h\ncommand = true\n")
+        for verb in ("start", "restart"):
+            check("1 rule is invalid (see: koine doctor)\n" in home.koine("daemon", verb), verb)
+        check("\nrules      1 invalid: koine doctor\n" in home.koine("status"), "status")
+        write_settings(home.path, "[rule good]\nevery = 1h\ncommand = true\n")
+        check("invalid" not in home.koine("daemon", "reload") + home.koine("status"), "all is well")
+
+
 def test_the_log_of_a_daemon_that_does_not_run():
     with Home() as home:
         check("no koined at" in home.koine("daemon", "log", status=UNAVAILABLE), "no words")

@@ -70,6 +70,23 @@ static int64_t running(struct cli *cli)
 	return pid < 0 ? 0 : pid;
 }
 
+/* On stderr: a start succeeds without them. */
+static void print_invalid_rules(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	char error[TALK_ERROR];
+	int64_t n;
+
+	talk_hang_up(cli);
+	if (cli->options.json || talk_try(cli, &cli->client, error) != 0)
+		return;
+	if (koine_client_call(cli->client, "daemon.status", NULL, &a) == 0 &&
+	    (n = member_number(koine_answer_result(a), "rules_invalid")) > 0)
+		fprintf(stderr, "%lld rule%s invalid (see: koine doctor)\n", (long long)n,
+			n == 1 ? " is" : "s are");
+	talk_hang_up(cli);
+}
+
 /* ---- starting ---- */
 
 static int start_service(const struct cli *cli, const struct service *before)
@@ -110,7 +127,10 @@ int cmd_start(struct cli *cli)
 	if (r != 0)
 		return r;
 	service_look(cli, &s);
-	return s.there ? start_service(cli, &s) : start_background(cli);
+	r = s.there ? start_service(cli, &s) : start_background(cli);
+	if (r == 0)
+		print_invalid_rules(cli);
+	return r;
 }
 
 /* ---- stopping ---- */
@@ -368,7 +388,7 @@ static int await_restart(struct cli *cli, int64_t *ret_pid)
 	return EX_UNAVAILABLE;
 }
 
-int cmd_restart(struct cli *cli)
+static int restart(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct service s;
@@ -395,4 +415,13 @@ int cmd_restart(struct cli *cli)
 		return start_service(cli, &s);
 	r = r == 0 ? background_start(cli, &pid) : r;
 	return r == 0 ? say(cli, "has restarted", "started", pid) : r;
+}
+
+int cmd_restart(struct cli *cli)
+{
+	int r = restart(cli);
+
+	if (r == 0)
+		print_invalid_rules(cli);
+	return r;
 }

@@ -109,6 +109,16 @@ static void show_sessions(const struct show *s, const struct show_row *row)
 	printf("%lld running\n", (long long)member_number(s->thing, row->member));
 }
 
+static void show_rules(const struct show *s, const struct show_row *row)
+{
+	int64_t n = member_number(s->thing, row->member);
+
+	if (n == 0)
+		return;
+	show_label(s, row->label);
+	printf("%lld invalid: koine doctor\n", (long long)n);
+}
+
 static void show_approvals(const struct show *s, const struct show_row *row)
 {
 	int64_t n = member_number(s->thing, row->member);
@@ -169,6 +179,7 @@ static int print_status(const struct cli *cli, const struct koine_value *status)
 		{"server", "agent_servers", show_servers},
 		{"tasks", "subsystems", show_tasks},
 		{"sessions", "sessions_running", show_sessions},
+		{"rules", "rules_invalid", show_rules},
 		{"approvals", "approvals_pending", show_approvals},
 		{"store", "store", show_store},
 		{NULL},

@@ -88,6 +88,7 @@ static void write_work(struct json *j, struct engine *engine)
 	}
 	json_member_uint(j, "sessions_running", sessions_open(engine->sessions));
 	json_member_uint(j, "rules_running", automation_running(engine->automation));
+	json_member_uint(j, "rules_invalid", engine->n_invalid_rules);
 	write_program(j, engine->sessions);
 	json_key(j, "tasks");
 	json_begin_object(j);
