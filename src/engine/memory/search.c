@@ -174,9 +174,9 @@ static int fetch_then(struct memories *m, int lane, struct arena *a, const struc
 /* The order that depends on the texts: ret_from[i] is where the row in place i was. A similarity that
  * is a cosine belongs to its memory, any other one to the place. */
 static int settle(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		  const struct rows *rows, struct memory *ret, size_t **ret_from)
+		  const struct rows *rows, bool newer_first, struct memory *ret, size_t **ret_from)
 {
-	const struct search_query query = {.text = q->text};
+	const struct search_query query = {.text = q->text, .newer_first = newer_first};
 	struct search_said *said = arena_alloc(a, (rows->n + 1) * sizeof(*said));
 	size_t *from = arena_alloc(a, (rows->n + 1) * sizeof(*from));
 
@@ -232,6 +232,7 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 
 	if (model.dim > 0)
 		model.name = embedding_model(m->embedding);
+	query.newer_first = model.dim > 0;
 	if (q->category.data)
 		query.categories = 1U << memory_category(q->category);
 	if (memory_learnt(&q->by) != LEARNT_ANYWHERE)
@@ -359,7 +360,7 @@ static int fill_first(struct memories *m, int lane, struct arena *a, const struc
 	n_rows = r == 0 ? read.n : 0;
 	while (n_rows > 0 && !has_hit(hits, n, &read.hits[n_rows - 1]))
 		n_rows--;
-	r = r ?: settle(m, lane, a, q, &read, rows, &from);
+	r = r ?: settle(m, lane, a, q, &read, found->near.question.dim > 0, rows, &from);
 	if (r != 0)
 		return r;
 	for (*ret_n = read.n; *ret_n > n_rows && from[*ret_n - 1] >= n_rows;)

@@ -20,6 +20,8 @@
 #include "search/rank/lift.h"
 #include "search/rank/why.h"
 
+enum { NEWER_MAX = 8 }; /* first hits whose order may change by their time */
+
 const struct search_tuning search_default_tuning = {
 	.k1 = 0.9f,
 	.b = 0.4f,
@@ -89,6 +91,25 @@ static uint64_t says(const struct search *s, const struct candidate *c)
 	       1;
 }
 
+/* Scores stay in place, so that they still descend. */
+static void put_newer_first(const struct search *s, struct candidate *c, size_t n)
+{
+	for (size_t i = 1; i < n && i < NEWER_MAX; i++) {
+		for (size_t k = i; k > 0 && says(s, &c[k]) != 0; k--) {
+			struct candidate was = c[k];
+
+			if (says(s, &c[k - 1]) != says(s, &was) ||
+			    was.score < c[k - 1].score * s->plan.tuning.newer ||
+			    time_of(s, &was) <= time_of(s, &c[k - 1]))
+				break;
+			c[k] = c[k - 1];
+			c[k].score = was.score;
+			was.score = c[k - 1].score;
+			c[k - 1] = was;
+		}
+	}
+}
+
 /* Something between 0 and 1: 0.78 for all the words, once. */
 float search_similarity(float score)
 {
@@ -116,6 +137,8 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 {
 	size_t n = choose_first(s, limit);
 
+	if (s->plan.query->newer_first)
+		put_newer_first(s, s->candidates, n);
 	for (size_t i = 0; i < n; i++) {
 		hits[i] = hit_of(s, &s->candidates[i]);
 		if (s->plan.query->ret_why)

@@ -47,6 +47,7 @@ struct settling {
 	struct close close[NEWER_MAX]; /* of the first of `said` */
 	float newer;
 	bool asks;
+	bool by_time;
 };
 
 /* Folded words that negate. Two negations in one text cancel each other. */
@@ -213,7 +214,7 @@ static bool is_before(struct settling *g, size_t at, size_t behind)
 		return b->match > a->match;
 	if (a->n_words != b->n_words)
 		return b->n_words > a->n_words;
-	return g->said[behind].time_ms > g->said[at].time_ms;
+	return g->by_time && g->said[behind].time_ms > g->said[at].time_ms;
 }
 
 /* The hit in place `from` moves up to place `to`; scores stay in place. */
@@ -315,6 +316,7 @@ void search_settle(struct search_scratch *s, const struct search_query *q, struc
 	pthread_once(&once, learn_negations);
 	g.reader = s->words;
 	g.newer = t->newer;
+	g.by_time = !q->newer_first;
 	g.said = said;
 	g.asked = trim(q->text);
 	g.asks = words_ask(s->words, q->text);

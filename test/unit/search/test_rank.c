@@ -247,6 +247,35 @@ static void of_two_that_say_the_same_the_newer_comes_first(void **state)
 	assert_int_equal(first("Where did Anna move?"), 2);
 }
 
+/* With vectors the newer is put first by its words alone; what vectors then put first stays first,
+ * unless another is a closer match. */
+static void vectors_may_outweigh_the_newer(void **state)
+{
+	const struct search_index *one = ix;
+	struct search_query query = {
+		.text = text_of("Where did Anna move?"), .now_ms = NOW, .newer_first = true};
+	struct search_hit was;
+
+	add_others();
+	add(1, 0, NOW - 700 * DAY, "Anna", "Anna moved to Oslo");
+	add(2, 0, NOW - 400 * DAY, "Anna", "by now Anna moved to Bergen");
+	assert_int_equal(search_run(scratch, &one, 1, &query, hits, HITS, &n_hits), 0);
+	assert_int_equal(hits[0].key, 2);
+	assert_true(hits[0].similarity >= hits[1].similarity);
+	was = hits[0];
+	hits[0].key = hits[1].key;
+	hits[1].key = was.key;
+	settle(&query);
+	assert_int_equal(hits[0].key, 1);
+	query.newer_first = false;
+	settle(&query);
+	assert_int_equal(hits[0].key, 2);
+	query.text = text_of("Anna moved to Oslo");
+	query.newer_first = true;
+	settle(&query);
+	assert_int_equal(hits[0].key, 1);
+}
+
 /* Closer matches. */
 struct pair {
 	const char *question;
@@ -634,6 +663,7 @@ int main(void)
 		TEST(a_day_is_found_whatever_was_said),
 		TEST(a_question_may_begin_with_a_month),
 		TEST(of_two_that_say_the_same_the_newer_comes_first),
+		TEST(vectors_may_outweigh_the_newer),
 		TEST(closer_match_is_first_in_either_order),
 		TEST(verbatim_match_of_any_kind_is_first),
 		TEST(verbatim_match_of_many_words_is_first),
