@@ -238,7 +238,7 @@ static int find_cause(struct retry *q, struct connection *db, struct text projec
 static int refuse_behind(struct retry *q, struct connection *db, const struct again *a,
 			 unsigned bad)
 {
-	struct text id, cause = a->was.after.items[bad];
+	struct text cause = a->was.after.items[bad], id = cause;
 	char error[BEHIND_WORDS];
 	bool found = true;
 	int r = 0;
