@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -281,12 +282,28 @@ static int start_dialects(struct daemon *d, struct why *why)
 	return hosts_step(&d->hosts, DIALECT_START, why);
 }
 
+static const char page_sessions[] = "page sessions", page_port[] = "page port";
+
 /* After a restart the browsers that were signed in go on. */
 static int take_over_page(struct daemon *d, struct why *why)
 {
+	const struct page_handover from = {.sessions = listeners_take_other(page_sessions),
+					   .held = listeners_take_other(page_port)};
+
 	(void)why;
-	page_take_over(d->server);
+	page_take_over(d->server, &from);
 	return 0;
+}
+
+static void hand_over_page(const struct daemon *d)
+{
+	struct page_handover to;
+
+	page_hand_over(d->server, &to);
+	listeners_keep_other(page_sessions, to.sessions);
+	listeners_keep_other(page_port, to.held);
+	if (to.sessions >= 0)
+		close(to.sessions);
 }
 
 static int start_housekeeping(struct daemon *d, struct why *why)
@@ -418,7 +435,7 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	(void)hosts_step(&d.hosts, DIALECT_STOPPED, NULL);
 	log_info("stopped", "pid=%d", (int)getpid());
 	if (d.restarts)
-		page_hand_over(d.server);
+		hand_over_page(&d);
 	tear_down(&d);
 	if (d.env)
 		environ = d.env;

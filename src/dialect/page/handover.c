@@ -18,25 +18,22 @@
 #include "dialect/page/page.h"
 #include "engine/engine.h"
 #include "engine/visitor/visitor.h"
-#include "io/listener.h"
 
-enum { LINE_MAX = 512, FILE_MAX = VISITORS_MAX * LINE_MAX };
+enum { LINE_LEN = 512, FILE_MAX = VISITORS_MAX * LINE_LEN };
 
-static const char name[] = "page sessions";
-
-void page_hand_over(const struct server *s)
+static int write_sessions(const struct server *s)
 {
 	const struct engine *engine = s->opts.engine;
 	const struct endpoint *e = page_listener(s);
 	const struct visitor *rows;
 	unsigned n = visitors_list(engine ? engine->visitors : NULL, &rows);
-	CLEANUP(closep) int fd = -1;
+	int fd;
 
 	if (!e || n == 0)
-		return;
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		return -1;
+	fd = memfd_create("page sessions", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
-		return;
+		return -1;
 	dprintf(fd, "%s\n", e->address);
 	for (unsigned i = 0; i < n; i++)
 		dprintf(fd, "%.*s %.*s %" PRId64 " %d %" PRId64 " %" PRId64 " %.*s\n",
@@ -45,13 +42,18 @@ void page_hand_over(const struct server *s)
 			TEXT_ARGS(rows[i].program));
 	(void)lseek(fd, 0, SEEK_SET);
 	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-	listeners_keep_other(name, fd);
-	page_keep_held();
+	return fd;
+}
+
+void page_hand_over(const struct server *s, struct page_handover *ret)
+{
+	ret->sessions = write_sessions(s);
+	ret->held = page_held();
 }
 
 static void take(struct visitors *v, struct text line)
 {
-	char text[LINE_MAX], id[UUID_LEN + 1], digest[VISITOR_DIGEST_LEN + 1];
+	char text[LINE_LEN], id[UUID_LEN + 1], digest[VISITOR_DIGEST_LEN + 1];
 	struct visitor row = {.behind = false};
 	int behind, at = 0;
 
@@ -67,9 +69,9 @@ static void take(struct visitors *v, struct text line)
 	(void)visitor_add(v, &row);
 }
 
-void page_take_over(const struct server *s)
+/* False: the page cannot go on where it was. */
+static bool take_sessions(const struct server *s, int fd)
 {
-	CLEANUP(closep) int fd = listeners_take_other(name);
 	const struct server_opts *opts = &s->opts;
 	CLEANUP(buf_donep) struct buf found;
 	struct why why = {.text = ""};
@@ -77,7 +79,7 @@ void page_take_over(const struct server *s)
 
 	buf_init(&found, FILE_MAX);
 	if (fd < 0 || file_read_all(fd, &found) != 0)
-		return;
+		return false;
 	rest = (struct text) {.data = found.data, .len = found.len};
 	/* It may have listened only since somebody asked for a link. */
 	if (!page_listener(s))
@@ -86,9 +88,20 @@ void page_take_over(const struct server *s)
 	if (!page_listener(s) || !text_next(&rest, '\n', &line) ||
 	    !text_is(line, page_listener(s)->address)) {
 		log_info("page sessions ended", "reason=\"the page has another address\"");
-		return;
+		return false;
 	}
-	page_take_held(page_listener(s));
 	while (rest.len > 0 && text_next(&rest, '\n', &line))
 		take(opts->engine->visitors, line);
+	return true;
+}
+
+void page_take_over(const struct server *s, const struct page_handover *from)
+{
+	bool goes_on = take_sessions(s, from->sessions);
+
+	closep(&from->sessions);
+	if (goes_on)
+		page_take_held(page_listener(s), from->held);
+	else
+		closep(&from->held);
 }

@@ -11,7 +11,6 @@
 #include "call/gate.h"
 #include "call/server.h"
 #include "dialect/page/page.h"
-#include "io/listener.h"
 #include "wire/http/http1.h"
 
 static const char suffix[] = ".localhost";
@@ -157,18 +156,13 @@ static bool is_ours(const struct endpoint *e, bool v6, unsigned port)
 	return false;
 }
 
-static const char held_name[] = "page held";
-
-void page_keep_held(void)
+int page_held(void)
 {
-	if (held.port)
-		listeners_keep_other(held_name, held.fd);
+	return held.port ? held.fd : -1;
 }
 
-void page_take_held(const struct endpoint *e)
+void page_take_held(const struct endpoint *e, int fd)
 {
-	int fd = listeners_take_other(held_name);
-
 	if (fd < 0)
 		return;
 	held.port = port_of(e);

@@ -75,9 +75,9 @@ void page_secret_digest(struct text host, struct text secret, char out[DIGEST_HE
 /* Browsers try both addresses of localhost. Keeps others from listening at the one that we do not
  * listen at, and refuses if it cannot. why may be NULL. */
 int page_hold_port(const struct endpoint *e, struct why *why);
-/* The same for the next koined, and its part. */
-void page_keep_held(void);
-void page_take_held(const struct endpoint *e);
+/* The descriptor of it, which stays ours, or -1; and in the next koined, which owns it then. */
+int page_held(void);
+void page_take_held(const struct endpoint *e, int fd);
 
 /* ---- gate.c ---- */
 
@@ -108,9 +108,16 @@ bool page_base(const struct server *s, char *out, size_t size);
 
 /* ---- handover.c ---- */
 
-/* Before the sockets are closed for a restart, and after the next koined has opened its own. */
-void page_hand_over(const struct server *s);
-void page_take_over(const struct server *s);
+/* -1: none */
+struct page_handover {
+	int sessions;
+	int held; /* see page_hold_port */
+};
+
+/* Before the sockets are closed for a restart; the caller closes `sessions`. And after the next koined
+ * has opened its own; takes both. */
+void page_hand_over(const struct server *s, struct page_handover *ret);
+void page_take_over(const struct server *s, const struct page_handover *from);
 
 /* ---- enter.c ---- */
 
