@@ -21,7 +21,7 @@ static void draw_head(const struct inbox *in, struct canvas *c, unsigned row)
 	int64_t all = inbox_count(in);
 
 	if (!in->live->here)
-		snprintf(head, sizeof(head), "lost connection to koined; reconnecting");
+		snprintf(head, sizeof(head), "%s", live_away_words(in->live));
 	else if (n == 0)
 		snprintf(head, sizeof(head), "no pending approvals");
 	else if (all > (int64_t)n)

@@ -24,6 +24,11 @@ void live_lost(struct live *l)
 		l->away(l->arg);
 }
 
+const char *live_away_words(const struct live *l)
+{
+	return l->was_here ? "lost connection to koined; reconnecting" : "connecting to koined";
+}
+
 bool live_is_loss(int result, const struct koine_answer *a)
 {
 	return result < 0 ||
@@ -61,7 +66,7 @@ static void on_subscribed(void *arg, int result, const struct koine_answer *a)
 	if (!live_took(l, "event.subscribe", result, a))
 		return;
 	l->subscribing = false;
-	l->here = l->changed = true;
+	l->here = l->was_here = l->changed = true;
 	l->delay_ms = RETRY_MS;
 	l->ask_ms = 0;
 	l->back(l->arg);

@@ -29,6 +29,7 @@ struct live {
 	/* ---- for the view ---- */
 	struct screen screen;
 	bool here;        /* koined has answered, and has not left */
+	bool was_here;    /* at any time */
 	bool changed;     /* set it, and the view is drawn */
 	uint64_t n_calls; /* that were made */
 	/* ---- its own ---- */
@@ -50,6 +51,9 @@ bool live_call(struct live *l, const char *method, struct koine_json *params, ko
 /* Whether to use an answer. A lost connection is retried; an error ends the view, since without
  * an answer there is nothing to show. */
 bool live_took(struct live *l, const char *method, int result, const struct koine_answer *a);
+
+/* What to show while koined is not here. */
+const char *live_away_words(const struct live *l);
 
 /* Whether that says only that koined left. */
 bool live_is_loss(int result, const struct koine_answer *a);

@@ -231,7 +231,7 @@ static void draw(void *arg, struct canvas *c)
 		canvas_print_str(c, hidden);
 	}
 	canvas_style(c, STYLE_COLOR(COLOR_GREY));
-	canvas_print_str(c, w->live.here ? "q quit" : "lost connection to koined; reconnecting");
+	canvas_print_str(c, w->live.here ? "q quit" : live_away_words(&w->live));
 }
 
 static void on_key(void *arg, int key)

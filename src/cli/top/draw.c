@@ -63,7 +63,7 @@ static void draw_daemon(struct page *p)
 		return;
 	canvas_style(c, c->color ? STYLE_BOLD : STYLE_PLAIN);
 	if (!p->top->live.here) {
-		canvas_print_str(c, "lost connection to koined; reconnecting");
+		canvas_print_str(c, live_away_words(&p->top->live));
 		return;
 	}
 	duration_format(member_number(status, "uptime_seconds") * 1000, span);
