@@ -114,6 +114,7 @@ def test_nothing_is_kept_where_the_settings_say_so():
 
 
 def test_deleted_memory_is_dropped_after_thirty_days():
+    only_in_a_file("the next sweep would be waited for")
     with Daemon(clock=0) as d:
         with d.connect() as c:
             ids = [add(c, "the vault code is %d" % i) for i in (4711, 4712)]
