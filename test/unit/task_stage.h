@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "agent/command/command.h"
 #include "agent/recall/recall.h"
 #include "dialect/aiwg/aiwg.h"
 #include "engine/chat/chat.h"
@@ -59,16 +60,28 @@ static inline struct agent *new_recall(struct world *w)
 	return a;
 }
 
+/* Answers with its prompt, which it reads from stdin. */
+static inline struct agent *new_echo(struct world *w)
+{
+	const struct command_opts opts = {
+		.name = "echo", .command = "cat", .input = COMMAND_STDIN, .budget = 8000};
+	struct agent *a;
+	struct why why;
+
+	assert_int_equal(command_new(w->stage.loop, &opts, &a, &why), 0);
+	return a;
+}
+
 static inline void start_chat(struct world *w)
 {
-	struct agent *agents[1] = {new_recall(w)};
+	struct agent *agents[2] = {new_recall(w), new_echo(w)};
 	const struct chat_opts opts = {.store = w->stage.f->engine->store,
 				       .events = w->stage.f->engine->events,
 				       .memories = w->stage.f->engine->memories,
 				       .loop = w->stage.loop,
 				       .background = stage_background(&w->stage),
 				       .agents = agents,
-				       .n_agents = 1,
+				       .n_agents = 2,
 				       .agent = "recall",
 				       .system = ""};
 	struct why why;

@@ -976,6 +976,18 @@ static void a_rule_cools_down_over_a_restart(void **state)
 	assert_int_equal(w->n_tasks, 2);
 }
 
+static void a_schedule_cools_down(void **state)
+{
+	struct world *w = *state;
+	struct rule r = by_cron("tick", "* * * * *", "");
+
+	r.cooldown_ms = 2 * MINUTE;
+	set_rules(w, &r, 1);
+	for (int i = 1; i <= 4; i++)
+		clock_to(w, ms("2026-01-01T12:00Z") + i * MINUTE);
+	assert_int_equal(w->n_tasks, 2);
+}
+
 static void approval_that_nobody_can_give(void **state)
 {
 	struct world *w = *state;
@@ -1024,6 +1036,18 @@ static void approved_it_acts(void **state)
 	assert_string_equal(w->tasks[0].prompt, "look at a.c");
 	assert_true(text_is(last_execution(w)->status, "submitted"));
 	assert_int_equal(w->n_left, 0);
+}
+
+static void a_request_for_approval_names_its_project(void **state)
+{
+	struct world *w = *state;
+	struct rule r = careful(w, "x");
+
+	r.project = TEXT("/p");
+	set_rules(w, &r, 1);
+	happen(w, "x", "y", NULL);
+	turn_until(w, w->n_asked == 1);
+	assert_non_null(strstr(w->asked[0].input, "\"rule\":\"careful\",\"project\":\"/p\""));
 }
 
 static void not_approved_it_does_not(void **state)
@@ -1888,8 +1912,10 @@ int main(void)
 		TEST(a_rule_is_not_woken_by_itself),
 		TEST(rules_that_wake_each_other_are_stopped),
 		TEST(a_rule_cools_down_over_a_restart),
+		TEST(a_schedule_cools_down),
 		TEST(approval_that_nobody_can_give),
 		TEST(approved_it_acts),
+		TEST(a_request_for_approval_names_its_project),
 		TEST(not_approved_it_does_not),
 		TEST(those_who_wait_hold_nobody_up),
 		TEST(a_cooldown_counts_from_the_question),

@@ -379,6 +379,17 @@ static void recall_may_run_it(void **state)
 	assert_true(text_has(printed(w, told.id), "offline responder"));
 }
 
+static void an_agent_that_reads_stdin_gets_its_prompt_there(void **state)
+{
+	struct world *w = *state;
+	struct task_new in = plain_task(w, "hello");
+	struct told told;
+
+	in.task.runner = TEXT("echo");
+	told = submit(w, &in);
+	assert_true(text_is(wait_for(w, told.id, TASK_COMPLETED).result, "hello"));
+}
+
 static void lists_the_newest_first(void **state)
 {
 	struct world *w = *state;
@@ -959,6 +970,48 @@ static void on_watched_end(struct task_watch *watch, const struct task *task)
 	assert_true(text_is(task->id, "task-0000"));
 }
 
+struct piece_watcher {
+	struct task_watch watch;
+	int64_t offset;
+	size_t len;
+};
+
+static void on_watched_piece(struct task_watch *watch, struct task_piece *piece)
+{
+	struct piece_watcher *w = list_entry(watch, struct piece_watcher, watch);
+
+	w->offset = piece->offset;
+	w->len = piece->bytes.len;
+}
+
+static void watchers_get_the_newest_output_if_all_of_it_does_not_fit(void **state)
+{
+	enum { MUCH = 60000, LITTLE = 10000 };
+	static const char printed[MUCH];
+	struct world *w = *state;
+	struct told told = run(w, "sleep 100");
+	struct piece_watcher watcher = {.watch.printed = on_watched_piece,
+					.watch.ended = on_watched_end};
+	struct run *r;
+	int64_t end;
+
+	stage_until(&w->stage, get(w, told.id).pid > 0);
+	assert_true(task_watch(tasks_of(w), text_of(w->project), text_of(told.id), &watcher.watch,
+			       &end));
+	r = watcher.watch.live->run;
+	watch_printed(r, printed, MUCH, MUCH);
+	assert_int_equal(watcher.len, MUCH);
+	/* A pause follows; meanwhile output is collected. */
+	watch_printed(r, printed, MUCH, 2 * MUCH);
+	watch_printed(r, printed, LITTLE, 2 * MUCH + LITTLE);
+	watch_rest(r);
+	assert_int_equal(watcher.offset, 2 * MUCH);
+	assert_int_equal(watcher.len, LITTLE);
+	task_unwatch(&watcher.watch);
+	cancel(w, told.id);
+	wait_for(w, told.id, TASK_CANCELLED);
+}
+
 /* Nobody is told of an end that may be lost; then all are, before the next turn of the loop. */
 static void an_end_is_told_as_soon_as_it_is_kept(void **state)
 {
@@ -1124,6 +1177,7 @@ int main(void)
 		T(a_long_prompt_goes_by_standard_input),
 		T(env_and_folder_are_its_own),
 		T(recall_may_run_it),
+		T(an_agent_that_reads_stdin_gets_its_prompt_there),
 		T(lists_the_newest_first),
 		T(words_are_kept_until_it_changes),
 		T(words_that_are_long_are_not_kept),
@@ -1149,6 +1203,7 @@ int main(void)
 		T(one_that_is_being_started_is_freed_with_the_rest),
 		T(a_stop_does_not_wait_for_what_has_not_begun),
 		T(a_run_that_is_not_kept_waits_for_the_store),
+		T(watchers_get_the_newest_output_if_all_of_it_does_not_fit),
 		T(an_end_is_told_as_soon_as_it_is_kept),
 		T(an_end_is_told_to_many_in_several_turns),
 		T(many_short_ones),
