@@ -364,6 +364,120 @@ def test_connections_over_the_limit_wait_until_there_is_room():
         check(b'"pong":true' in outside.read_line(), "no pong")
 
 
+# ---- bounds of what a client may give ----
+
+TASK = {"prompt": "x", "stash": True}
+REQUEST = {"tool": "t", "input": {}}
+SESSION = {"query": "q"}
+ASK = {"content": "c", "agent": "recall"}
+MEMORY = {"content": "c"}
+NOTE = {"what": "started"}
+GRANT = {"tool": "t", "verdict": "allow"}
+
+
+def text(n):
+    return "x" * n
+
+
+def path(n):
+    return "/" * n
+
+
+def entries(n):
+    return ["x"] * n
+
+
+# Method, its other parameters, the field, the largest value or length, and what makes a value of that size.
+BOUNDS = [
+    ("task.add", TASK, "label", 80, text),
+    ("task.add", TASK, "group", 128, text),
+    ("task.add", TASK, "agent", 128, text),
+    ("task.add", TASK, "prompt", 8 * MIB, text),
+    ("task.add", TASK, "cwd", 4095, path),
+    ("task.add", TASK, "env", 256, lambda n: {"V%d" % i: "" for i in range(n)}),
+    ("task.add", TASK, "after", 64, lambda n: ["task-0000"] * n),
+    ("task.add", TASK, "retries", 1000, int),
+    ("task.run", {"stash": True}, "command", 4096, entries),
+    ("task.run", {"stash": True}, "command", 131071, lambda n: [text(n)]),
+    ("task.run", {"stash": True}, "command", MIB, lambda n: [text(99999)] * 10 + [text(n - 1000001)]),
+    ("task.edit", {"id": "task-0000"}, "label", 80, text),
+    ("task.pause", {}, "group", 128, text),
+    ("task.parallel", {"group": "g"}, "parallel", 10000, int),
+    ("task.output", {"id": "task-0000"}, "max", 1000000, int),
+    ("memory.add", MEMORY, "user_id", 256, text),
+    ("memory.add", MEMORY, "chat_id", 256, text),
+    ("memory.add", MEMORY, "project", 2048, path),
+    ("approval.create", REQUEST, "id", 128, text),
+    ("approval.create", REQUEST, "tool", 256, text),
+    ("approval.create", REQUEST, "session_id", 256, text),
+    ("approval.create", REQUEST, "run_id", 256, text),
+    ("approval.create", REQUEST, "agent", 256, text),
+    ("approval.create", REQUEST, "origin", 4096, text),
+    ("approval.create", REQUEST, "tool_use_id", 256, text),
+    ("approval.create", REQUEST, "input", 50000, lambda n: {"list": [0] * (n - 2)}),
+    ("approval.decide", {"id": text(128), "decision": "deny"}, "comment", 65536, text),
+    ("approval.grant", GRANT, "tool", 256, text),
+    ("approval.grant", GRANT, "pattern", 1024, text),
+    ("approval.grant", GRANT, "session_id", 256, text),
+    ("approval.grant", GRANT, "agent", 256, text),
+    ("approval.grant", GRANT, "comment", 65536, text),
+    ("approval.list", {}, "limit", 1000, int),
+    # The quotes count.
+    ("chat.stream", ASK, "request_id", 128, lambda n: text(n - 2)),
+    ("chat.stream", ASK, "conversation", 128, text),
+    ("chat.stream", ASK, "tools", 128, lambda n: [{"name": "t%d" % i} for i in range(n)]),
+    ("chat.stream", {"agent": "recall"}, "content", 8 * MIB, text),
+    ("chat.past", {}, "limit", 2000, int),
+    ("event.list", {}, "types", 32, entries),
+    ("event.list", {}, "types", 100, lambda n: [text(n)]),
+    ("event.list", {}, "session_id", 256, text),
+    ("event.list", {}, "run_id", 256, text),
+    ("event.list", {}, "project", 4096, path),
+    ("agent.note", NOTE, "agent", 256, text),
+    ("agent.note", NOTE, "session_id", 256, text),
+    ("agent.note", NOTE, "folder", 4096, path),
+    ("agent.note", NOTE, "tool", 256, text),
+    ("agent.note", NOTE, "tool_use_id", 256, text),
+    ("session.launch", SESSION, "query", MIB, text),
+    ("session.launch", SESSION, "title", 1000, text),
+    ("session.launch", SESSION, "model", 1000, text),
+    ("session.launch", SESSION, "permission_prompt_tool", 1000, text),
+    ("session.launch", SESSION, "working_dir", 2048, path),
+    ("session.launch", SESSION, "system_prompt", 102400, text),
+    ("session.launch", SESSION, "append_system_prompt", 102400, text),
+    ("session.launch", SESSION, "custom_instructions", 102400, text),
+    ("session.launch", SESSION, "allowed_tools", 256, entries),
+    ("session.launch", SESSION, "allowed_tools", 1000, lambda n: [text(n)]),
+    ("session.launch", SESSION, "disallowed_tools", 256, entries),
+    ("session.launch", SESSION, "max_turns", 2147483647, int),
+    ("session.list", {}, "limit", 1000, int),
+    ("session.paths", {}, "limit", 1000, int),
+]
+
+
+def answer_of(c, method, params):
+    """Skips notifications."""
+    c.send(request(method, params) + b"\n")
+    while True:
+        said = json.loads(c.read_line())
+        if "id" in said:
+            return said
+
+
+def test_each_bound_is_exact_and_its_refusal_names_the_field():
+    with Daemon("--set", "session.program=true") as d, d.connect() as c:
+        c.call("task.add", TASK)
+        session = {"id": c.call("session.launch", SESSION)["id"]}
+        for method, others, field, most, make in BOUNDS + [("session.rename", session, "title", 1000, text),
+                                                           ("session.events", session, "limit", 1000, int)]:
+            what = "%s, %s of %d" % (method, field, most)
+            answer = answer_of(c, method, {**others, field: make(most)})
+            check("result" in answer, "%s: %r", what, answer)
+            error = answer_of(c, method, {**others, field: make(most + 1)}).get("error")
+            check(error and field in [error.get("data", {}).get("field"), *error["message"].split()],
+                  "%s, and one more: %r", what, error)
+
+
 if __name__ == "__main__":
     main(globals(), measured=(
         "announced_lengths_allocate_nothing",

@@ -49,8 +49,8 @@ struct approval_ask {
 static int check_names(const struct approval_new *in, struct why *why)
 {
 	const struct named_text names[] = {
-		{in->session, "session", APPROVAL_NAME_MAX},
-		{in->run, "run", APPROVAL_NAME_MAX},
+		{in->session, "session_id", APPROVAL_NAME_MAX},
+		{in->run, "run_id", APPROVAL_NAME_MAX},
 		{in->agent, "agent", APPROVAL_NAME_MAX},
 		{in->origin, "origin", APPROVAL_ORIGIN_MAX},
 		{in->tool_use_id, "tool_use_id", APPROVAL_NAME_MAX},

@@ -107,7 +107,7 @@ static int check_grant(const struct grant *row, struct why *why)
 {
 	const struct named_text texts[] = {
 		{row->id, "id", APPROVAL_ID_MAX},
-		{row->session, "session", APPROVAL_NAME_MAX},
+		{row->session, "session_id", APPROVAL_NAME_MAX},
 		{row->agent, "agent", APPROVAL_NAME_MAX},
 		{row->tool, "tool", APPROVAL_TOOL_MAX},
 		{row->pattern, "pattern", APPROVAL_PATTERN_MAX},
