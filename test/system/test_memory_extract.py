@@ -102,7 +102,8 @@ def test_facts_belong_to_who_asked():
 
 def test_facts_are_not_stored_twice():
     with Folder() as f:
-        answer(f, "Ann | - | Ann likes green tea\nAnn | - | ann likes Green Tea!\nAnn | - | Ann owns a kayak")
+        answer(f, "Ann | - | Ann likes green tea\nAnn | - | ann likes Green Tea!\nAnn | - | Ann owns a kayak\n"
+                  "Ann | - | ann owns a Kayak!")
         with Daemon(*settings(f)) as d, d.connect() as c:
             c.call("memory.add", {"content": "Ann likes green tea.", "user_id": "ann"})
             say(c, "tea", user_id="ann", conversation="one")

@@ -16,22 +16,6 @@ enum {
 	NAME_BYTES = 256,
 };
 
-/* Its approximate size. */
-static size_t size_of(const struct value *v)
-{
-	size_t n = 0;
-
-	if (!v)
-		return 0;
-	if (v->raw)
-		return v->raw_len;
-	if (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT)
-		return v->len;
-	value_each (child, v)
-		n += child->key_len + size_of(child) + 2;
-	return n;
-}
-
 /* A session may say only so much in its life. Once it was told to end, nothing makes it wait any
  * more; from then on its output is limited to what the store can nearly keep up with. */
 static bool is_too_much(const struct live_session *l)
@@ -72,7 +56,9 @@ void session_say(struct live_session *l, const struct session_event *from,
 	row.tool_id = text_cut(row.tool_id, NAME_BYTES);
 	row.parent_tool = text_cut(row.parent_tool, NAME_BYTES);
 	row.tool_name = text_cut(row.tool_name, NAME_BYTES);
-	l->kept_bytes += (int64_t)(row.content.len + size_of(tool_input) + ROW_BYTES);
+	l->kept_bytes += (int64_t)(row.content.len + ROW_BYTES);
+	if (tool_input)
+		l->kept_bytes += tool_input->raw_len;
 	if (is_too_much(l)) {
 		end_keeping(l);
 		return;

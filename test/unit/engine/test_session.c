@@ -890,6 +890,29 @@ static void what_is_too_much_is_not_kept(void **state)
 	arena_done(&a);
 }
 
+static void tool_input_counts_as_output(void **state)
+{
+	struct world *w = *state;
+	struct session_page page;
+	struct launched l;
+	struct arena a;
+
+	w->keep_bytes = 100 << 10;
+	world_reopen(w);
+	l = launch(w,
+		   "id c1; long=$(head -c 30000 /dev/zero | tr '\\0' x); for i in 1 2 3 4 5 6; do "
+		   "echo '{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":"
+		   "[{\"type\":\"tool_use\",\"id\":\"t'$i'\",\"name\":\"Read\",\"input\":"
+		   "{\"paths\":[\"'$long'\"]}}]},\"session_id\":\"c1\"}'; done; end fine");
+	until(w, l.id, SESSION_COMPLETED);
+	arena_init(&a, 1 << 26);
+	page = READ(w, &a, .session = text_of(l.id), .raw = true);
+	/* The query, 3 calls, and the notice. */
+	assert_int_equal(page.n, 5);
+	assert_int_equal(page.events[4].type, SESSION_RAW);
+	arena_done(&a);
+}
+
 static void long_lines_come_whole(void **state)
 {
 	struct world *w = *state;
@@ -1054,6 +1077,7 @@ int main(void)
 		TEST(who_waits_when_all_closes_is_not_told),
 		TEST(a_crash_leaves_no_file_with_servers),
 		TEST(what_is_too_much_is_not_kept),
+		TEST(tool_input_counts_as_output),
 		TEST(long_lines_come_whole),
 		TEST(a_long_chain_is_read_from_its_end),
 		TEST(a_chain_ends_at_its_limit_and_says_so),
