@@ -3,11 +3,11 @@
 from chat import RELAYS, STREAMS, TURN_SHAPES
 from part_report import format_time, verdict
 
-NAMES = {"straight": "the provider without a relay", "floor": "bare relay", "koined": "koined",
+NAMES = {"straight": "the provider without a relay", "floor": "minimal relay", "koined": "koined",
          "asyncio": "asyncio relay"}
 TITLE = "Conversations"
-INTRO = ["With all cores, on a real disk. koined stores every turn; the other relays store nothing.",
-         "Medians of the rounds."]
+INTRO = ["The benchmark uses all cores and a real disk. koined stores every turn; the other relays store nothing.",
+         "All values are medians of the rounds."]
 
 
 def format_or(form, value):
@@ -31,7 +31,7 @@ def fast_table(found):
     return stream_table(found, "stream fast", f"{STREAMS} streams at full speed", [
         ("tokens/s", "{:,.0f}".format, "rate", False),
         ("CPU per token", format_time, "server_cpu_ns", True),
-        ("a whole stream, p50", format_time, "ended_p50_ns", False)])
+        ("duration of a stream, p50", format_time, "ended_p50_ns", False)])
 
 
 def paced_table(found):
@@ -44,11 +44,11 @@ def paced_table(found):
 
 
 def cancel_table(found):
-    rows = [["during a turn", "p50", "p99"]]
+    rows = [["operation during a turn", "p50", "p99"]]
     for title, column, measures in (
-            ("a ping", "koined", ("ping_p50_ns", "ping_p99_ns")),
-            ("one sync of the disk", "disk", ("p50_ns", "p99_ns")),
-            ("cancel, until the turn has ended on disk", "koined", ("p50_ns", "p99_ns"))):
+            ("ping", "koined", ("ping_p50_ns", "ping_p99_ns")),
+            ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
+            ("cancel, until the end of the turn is stored", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("cancel", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -56,7 +56,7 @@ def cancel_table(found):
 
 
 def turn_table(found):
-    rows = [["durable turns with recall", "turns/s", "p50", "p99", "CPU", "one sync, p50"]]
+    rows = [["durable turns with recall", "turns/s", "p50", "p99", "CPU", "fdatasync, p50"]]
     for n in TURN_SHAPES:
         row = f"turn {n}"
         if found.median(row, "koined", "rate") is None:

@@ -4,16 +4,16 @@ from part_report import format_time, verdict
 
 TITLE = "Completion"
 INTRO = ["Time from Tab in bash to the candidates with their descriptions, with a daemon that has 1,000 tasks and 1,000",
-         "memories, of which 100 are offered. Compared with `true`, the minimum for starting a program. Medians of the",
+         "memories. The candidates are 100 of them. Compared with `true`, the minimum for starting a program. Medians of the",
          "rounds."]
 
 MOST_MS = 30
-ROWS = {"commands": "commands: no daemon is asked", "options": "options: no daemon is asked",
-        "tasks": "ids of tasks", "memories": "ids of memories", "methods": "methods"}
+ROWS = {"commands": "commands, without a call to koined", "options": "options, without a call to koined",
+        "tasks": "task ids", "memories": "memory ids", "methods": "methods"}
 
 
 def tables(found):
-    rows = [["at a Tab", "p50", "p99", "true, p50"]]
+    rows = [["candidates", "p50", "p99", "true, p50"]]
     for row, title in ROWS.items():
         if found.median(row, "bash", "p50_ns") is not None:
             rows.append([title, *(format_time(found.median(row, "bash", m)) for m in ("p50_ns", "p99_ns")),

@@ -38,7 +38,7 @@ class Document:
         for line in [*self.sections.get(GOALS, "").splitlines(), *lines]:
             if line.startswith("| ") and not line.startswith("| goal |"):
                 goals[line.split(" | ")[0]] = line
-        self.put(GOALS, "\n".join(["| goal | found | |", "|---|---|---|", *goals.values()]))
+        self.put(GOALS, "\n".join(["| goal | result | |", "|---|---|---|", *goals.values()]))
 
     def write(self):
         parts = [self.head, *(f"## {heading}\n\n{body.strip()}" for heading, body in

@@ -20,7 +20,7 @@ old rows
 
 ## Goals
 
-| goal | found | |
+| goal | result | |
 |---|---|---|
 | fast: at most 2 | 1.5 | ok |
 | small: at most 3 | 2 | ok |

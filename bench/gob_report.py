@@ -4,8 +4,8 @@ from gob import CODEC, GO_SHAPES, METHODS, SHAPES
 from part_report import format_time, verdict
 
 TITLE = "Go's net/rpc"
-INTRO = ["With all cores, compared with a Go server that does no work. koined stores every chat, with two commits",
-         "for each turn. Medians of the rounds."]
+INTRO = ["The benchmark uses all cores. The Go server does no work. koined stores every chat, with two commits",
+         "for each turn. All values are medians of the rounds."]
 
 
 def call_table(found):
@@ -29,7 +29,7 @@ def call_table(found):
 
 
 def codec_table(found):
-    rows = [["one message, header and body", "koine", "encoding/gob", "ratio"]]
+    rows = [["time for one message (header and body)", "koine", "encoding/gob", "ratio"]]
     for row in CODEC:
         ratio = found.ratio((row, "koine"), (row, "go"), "ns")
         if ratio is not None:

@@ -3,16 +3,16 @@
 from part_report import format_time, verdict
 
 TITLE = "Hooks"
-INTRO = ["Time from the start of `koine hook` to its end, with the decision of a policy that koined stores first. Compared",
+INTRO = ["Time from the start of `koine hook` to its end. A policy decides, and koined stores the decision first. Compared",
          "with a Python hook that only reads its input, and with `true`, the minimum for starting a program.",
-         "Medians of the rounds."]
+         "All values are medians of the rounds."]
 
 MOST_MS = 5
 
 
 def tables(found):
-    rows = [["koine hook", "koine hook", "python", "true", "over python"]]
-    for title, measure in (("to a policy's decision, p50", "p50_ns"), ("p99", "p99_ns")):
+    rows = [["time", "koine hook", "Python hook", "true", "ratio to Python"]]
+    for title, measure in (("policy decision, p50", "p50_ns"), ("policy decision, p99", "p99_ns")):
         ratio = found.ratio(("answer", "koine"), ("answer", "python"), measure)
         if ratio is not None:
             rows.append([title, *(format_time(found.median("answer", column, measure))

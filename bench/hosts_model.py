@@ -177,21 +177,21 @@ def first_limit(costs, n_hosts):
     return low, used(high)[0], fixed
 
 
-NAMES = {"writer": "each host's own writer", "numbers": "the numbering row's lock", "notify": "NOTIFY's lock",
-         "server": f"the server's {SERVER_CORES} cores", "readers": "a host's reading of events",
+NAMES = {"writer": "the writer of each host", "numbers": "the lock of the numbering row", "notify": "the lock of NOTIFY",
+         "server": f"the server's {SERVER_CORES} cores", "readers": "event reads of each host",
          "connections": "connections"}
 LIFTS = {"writer": "more hosts",
-         "numbers": "a log for each project, as partitions or with Citus",
-         "notify": "one NOTIFY by a relay, or a feed by logical decoding",
+         "numbers": "one event log per project, in partitions or with Citus",
+         "notify": "a relay that sends one NOTIFY, or a feed by logical decoding",
          "server": "a larger server",
-         "feed": "logical decoding, once for all hosts",
-         "readers": "events of a host's own projects only: a log for each project",
-         "connections": "a pooler for the readers' four; the writer's and the feed's need sessions"}
+         "feed": "logical decoding, shared by all hosts",
+         "readers": "one event log per project; each host reads only its projects",
+         "connections": "a pooler for the four connections of readers; the writer and the feed need sessions"}
 
 
 def table(costs):
-    rows = [["hosts", "connections", "tasks of 1 s, 16 slots each", "slots used", "wait of a batch",
-             "most tasks/s", "first limit", "remedy"]]
+    rows = [["hosts", "connections", "tasks of 1 s, 16 slots each", "slots used", "wait per batch",
+             "max. tasks/s", "first limit", "remedy"]]
     for n in SIZES:
         found = rate(costs, n, 1.0)
         most, limit, fixed = first_limit(costs, n)
@@ -231,9 +231,9 @@ def picture(costs):
         return (LEFT + math.log(n) / math.log(sizes[-1]) * WIDTH,
                 TOP + HEIGHT - math.log(value / bottom) / math.log(top / bottom) * HEIGHT)
 
-    body = [chart.label(16, 26, "How many tasks a second hosts may run over one PostgreSQL", "title"),
-            chart.label(16, 44, "Where each limit is, by a model with measured costs; the lowest line counts. Dashed: "
-                        "16 slots, tasks of a minute.", "note")]
+    body = [chart.label(16, 26, "Tasks per second of several hosts over one PostgreSQL", "title"),
+            chart.label(16, 44, "Limits simulated with measured costs; the lowest line applies. Dashed: load of hosts with "
+                        "16 slots and tasks of one minute.", "note")]
     for value in (10, 100, 1000, 10_000, 100_000):
         x, y = point(1, value)
         body.append(f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x + WIDTH:.1f}" y2="{y:.1f}" class="grid"/>')

@@ -36,8 +36,8 @@ def adds_table(found):
 
 def tasks_table(found):
     costs = hosts_model.Costs(found["costs"]) if "costs" in found else None
-    rows = [["hosts", "sleep 0.1, 4 slots each", "ratio", "model", "true, 16 slots each", "ratio",
-             "CPU for one"]]
+    rows = [["hosts", "sleep 0.1, 4 slots per host", "ratio", "simulation", "true, 16 slots per host", "ratio",
+             "CPU per task"]]
     for n in (1, 2, 3):
         sleep, true = task_rates(found, "sleep", n), task_rates(found, "true", n)
         cpu = median([one["cpu"] for one in found["tasks"]["true"] if one["nodes"] == n])
@@ -50,12 +50,12 @@ def tasks_table(found):
 
 def search_table(found):
     alone, nodes = (median(x) for x in found["search"].values())
-    return [["search among 10,000, one client", "p50", "ratio"], ["SQLite", format_time(alone), ""],
-            ["PostgreSQL, the second of two hosts", format_time(nodes), f"{ratio(nodes, alone):.2f}"]]
+    return [["search among 10,000 memories, one client", "p50", "ratio"], ["SQLite", format_time(alone), ""],
+            ["PostgreSQL, second of two hosts", format_time(nodes), f"{ratio(nodes, alone):.2f}"]]
 
 
 def jobs_table(found):
-    rows = [["empty jobs, in flight", "koine/s", "pg-boss/s", "ratio"]]
+    rows = [["empty jobs in flight", "koine/s", "pg-boss/s", "ratio"]]
     for row, columns in found["jobs"].items():
         ours, theirs = median(columns["koine"]), median(columns["pg-boss"])
         rows.append([row, f"{ours:,.0f}", f"{theirs:,.0f}", f"{ratio(ours, theirs):.2f}"])
@@ -63,11 +63,11 @@ def jobs_table(found):
 
 
 def costs_table(found):
-    names = {"claim": "a claim, in a batch", "end": "an end, in a batch", "commit": "a commit with one event",
-             "commit_many": f"the same with {found['costs']['many']:.0f} events", "beat": "a beat", "tell": "NOTIFY",
-             "wake": "NOTIFY, until another host has received it", "page": "a page of one event",
-             "page_many": f"a page of {found['costs']['page_events']:,.0f}",
-             "around": "a task without its program, sequential"}
+    names = {"claim": "claim of a task, in a batch", "end": "end of a task, in a batch", "commit": "commit with one event",
+             "commit_many": f"commit with {found['costs']['many']:.0f} events", "beat": "lease renewal", "tell": "NOTIFY",
+             "wake": "NOTIFY, until another host has received it", "page": "read of a page with one event",
+             "page_many": f"read of a page with {found['costs']['page_events']:,.0f} events",
+             "around": "a task without its program, one at a time"}
     return [["operation", "p50"], *([words, format_time(found["costs"][name])] for name, words in names.items())]
 
 
@@ -88,8 +88,8 @@ def goals(found):
              for n in (2, 3)}
     rows = [("hosts: durable adds with PostgreSQL, ratio to SQLite: at least 0.5",
              ratio(adds.get("postgresql"), adds.get("sqlite")), lambda x: x >= 0.5),
-            ("hosts: tasks with two hosts, ratio to one: at least 1.7", scale[2], lambda x: x >= 1.7),
-            ("hosts: tasks with three hosts, ratio to one: at least 2.3", scale[3], lambda x: x >= 2.3),
+            ("hosts: tasks with two hosts, ratio to one host: at least 1.7", scale[2], lambda x: x >= 1.7),
+            ("hosts: tasks with three hosts, ratio to one host: at least 2.3", scale[3], lambda x: x >= 2.3),
             ("hosts: search p50 with two hosts, ratio to SQLite: at most 1.2", ratio(*search[::-1]) if search else None,
              lambda x: x <= 1.2),
             ("hosts: empty jobs in batches of 1, ratio to pg-boss: at least 3", ratio(jobs.get("koine"), jobs.get("pg-boss")),
@@ -103,7 +103,7 @@ def tell(found):
     if "costs" in found:
         print("\n" + as_text(hosts_model.table(hosts_model.Costs(found["costs"]))))
     verdicts = goals(found)
-    print("\n" + as_text([["goal", "found", ""], *([t, f, report.WORDS[v]] for t, f, v in verdicts)]))
+    print("\n" + as_text([["goal", "result", ""], *([t, f, report.WORDS[v]] for t, f, v in verdicts)]))
     return verdicts
 
 
@@ -113,7 +113,7 @@ def bench_section(found):
     m = report.machine()
     parts = "\n\n".join(as_markdown(rows) for rows in tables(found))
     return f"""{m["date"]}, {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. Rounds are
-interleaved. The tables show medians, and for costs the calmest round. Other work on the machine affects all values: compare ratios,
+interleaved. The tables show medians; the last one, of costs, shows the best round. Other work on the machine affects all values: compare ratios,
 not absolute values. pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` runs the benchmark;
 [bench/README.md](../bench/README.md) describes each row.
 
@@ -124,23 +124,23 @@ not absolute values. pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` ru
 
 
 def job_ratios(found):
-    return "; ".join(f"{float(cells[-1]):.1f} with {cells[0]} in flight" for cells in jobs_table(found)[1:])
+    return "; ".join(f"{float(cells[-1]):.1f} with {cells[0] if 'batch' in cells[0] else cells[0] + ' in flight'}" for cells in jobs_table(found)[1:])
 
 
 def scaling(found):
     costs = hosts_model.Costs(found["costs"])
     adds = {store: median(rates) for store, rates in found["adds"].items()}
     search = [median(x) for x in found["search"].values()]
-    return f"""- **Compared with SQLite**: durable adds of 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, a search {ratio(search[1], search[0]):.1f} times.
-- **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many as one, three hosts {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times. Tasks
+    return f"""- **Compared with SQLite**: durable adds of 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, and a search takes {ratio(search[1], search[0]):.1f} times as long.
+- **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many tasks as one host, and three hosts {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times. Tasks
   that compute are limited by the cores, which all hosts share here.
-- **Empty jobs** compared with pg-boss, in jobs per second: {job_ratios(found)}.
-  Both poll without a pause; pg-boss has `batchSize` 1 unless stated otherwise. koine batches concurrent jobs by itself and writes two
+- **Empty jobs**, ratio of jobs per second to pg-boss: {job_ratios(found)}.
+  Both programs poll without a pause; pg-boss has `batchSize` 1 unless stated otherwise. koine batches concurrent jobs automatically and writes two
   events for each job, which pg-boss does not.
 
-The next table is a simulation with these costs ([bench/hosts_model.py](../bench/hosts_model.py)), for a server with
-{hosts_model.SERVER_CORES} such cores and an equally fast disk. Its hosts do not share cores, so it exceeds the measurements. Use it to see which limit
-comes first, not for absolute values.
+The next table is a simulation with these costs ([bench/hosts_model.py](../bench/hosts_model.py)), for a PostgreSQL server with
+{hosts_model.SERVER_CORES} such cores and an equally fast disk. The simulated hosts do not share cores, so their rates exceed the measurements.
+Use the table to see which limit is reached first, not for absolute values.
 
 ![Limits of hosts over one PostgreSQL](hosts-model.svg)
 

@@ -6,8 +6,8 @@ from part_report import format_time, verdict
 TITLE = "MCP"
 INTRO = [f"`memory_search` of `koine mcp`, compared with `search_nodes` of npm's `{PACKAGE}`, over",
          f"standard input and output, with the same {ENTRIES:,} entries, one call at a time. The package reads its",
-         "file at each call; koined searches its index. koined's own memory is shared by all clients and not included.",
-         "Medians of the rounds."]
+         "file at each call; koined searches its index. koined's memory is not included, because all clients share it.",
+         "All values are medians of the rounds."]
 
 MOST = 0.1  # of the package's time
 MOST_MB = 3

@@ -4,8 +4,8 @@ from memory import ADD_CLIENTS, LIST_SHAPES, SETS
 from part_report import format_time, verdict
 
 TITLE = "Memory"
-INTRO = ["Through the socket, on a real disk, with all cores. FTS5 runs inside its own process.",
-         "Medians of the rounds."]
+INTRO = ["Clients call koined through its socket, with all cores and a real disk. FTS5 runs in the process of its benchmark.",
+         "All values are medians of the rounds."]
 
 SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
 
@@ -26,7 +26,7 @@ def search_table(found):
 
 
 def add_table(found):
-    rows = [["durable adds", "adds/s", "p50", "p99", "one sync, p50"]]
+    rows = [["durable adds", "adds/s", "p50", "p99", "fdatasync, p50"]]
     for n in ADD_CLIENTS:
         row = f"add {n}"
         if found.median(row, "koined", "rate") is None:
@@ -55,7 +55,7 @@ def list_table(found):
 
 
 def index_table(found):
-    rows = [["index", "MB", "bytes each", "memory grown, MB", "first search", "start",
+    rows = [["index", "MB", "bytes per memory", "memory growth, MB", "first search", "koined start",
              "imports/s"]]
     for set_ in SETS:
         row = f"index {set_.name}"
@@ -75,10 +75,10 @@ def index_table(found):
 
 
 def again_table(found):
-    rows = [["first search after a restart", "with its file", "without", "ratio", "file, MB",
-             "start"]]
+    rows = [["first search after a restart", "with index file", "without", "ratio", "file, MB",
+             "koined start"]]
     for set_ in SETS:
-        for column, title in (("one user", set_.title), ("everything", "everything, the same")):
+        for column, title in (("one user", set_.title), ("everything", "the same memories, search over all users")):
             row = f"again {set_.name}"
             first = found.median(row, column, "first_search_s")
             if first is None:
@@ -99,9 +99,9 @@ def tables(found):
 
 def judge_searches(found):
     verdicts = []
-    for name, title, most in (("100k", "100,000 of one user", 0.05),
-                              ("100k words", "100,000 of one user with word vectors", 0.08),
-                              ("1M", "1,000,000 of one user", 0.03)):
+    for name, title, most in (("100k", "100,000 memories, one user", 0.05),
+                              ("100k words", "100,000 memories, one user, word vectors", 0.08),
+                              ("1M", "1,000,000 memories, one user", 0.03)):
         row = f"search {name}"
         if name != "100k" and row not in found.rows:
             continue
@@ -112,7 +112,7 @@ def judge_searches(found):
     tails = [(set_.title, min(run["p99_ns"] / run["p50_ns"] for run in rounds.values()))
              for set_ in SETS
              for rounds in [found.rows.get(f"search {set_.name}", {}).get("koined")] if rounds]
-    title = "search: ratio of p99 to p50 in the calmest round: at most 2.5"
+    title = "search: ratio of p99 to p50 in the best round: at most 2.5"
     if not tails:
         return [*verdicts, (title, "not measured", None)]
     worst = max(tails, key=lambda t: t[1])
@@ -120,13 +120,13 @@ def judge_searches(found):
 
 
 def judge_adds(found):
-    title = "durable adds: 64 clients, ratio to 1 client: at least 20 on a slow disk"
+    title = "durable adds/s: 64 clients, ratio to 1 client: at least 20 on a slow disk"
     ratio = found.ratio(("add 64", "koined"), ("add 1", "koined"), "rate")
     sync = found.median("sync 1", "disk", "p50_ns")
     if ratio is None or sync is None:
         return title, "not measured", None
     kind = next(iter(found.rows["sync 1"]["disk"].values()))["file_system"]
-    words = f"{ratio:.1f}, a sync takes {format_time(sync)} on {kind}"
+    words = f"{ratio:.1f}, fdatasync takes {format_time(sync)} on {kind}"
     if sync < SYNC_COSTS_NS:
         return title, words + ": too fast to judge", True
     return title, words, ratio >= 20
@@ -158,7 +158,7 @@ def judge_again(found):
                 continue
             ms = min(run["first_search_s"] for run in runs.values()) * 1e3
             verdicts.append(verdict(
-                f"first search after a restart, {title} memories, {people[column]}, calmest round: at most"
+                f"first search after a restart, {title} memories, {people[column]}, best round: at most"
                 f" {most_ms} ms", ms, lambda v, m=most_ms: v <= m, "{:.1f} ms"))
     return verdicts
 

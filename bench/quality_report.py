@@ -5,18 +5,18 @@ import part_report
 from quality import BOTH, MODEL, SOCKET, WORDS
 
 TITLE = "What search finds"
-INTRO = ["Recall among the first 1, 5 and 10 results in percent, for the original questions and with a typing error in each.",
-         "The steps of the search are added one after another, then each is removed from the full search. Half of the second",
-         "set was used for tuning, the other half for testing; see [test/search](../test/search/README.md).",
+INTRO = ["Recall among the first 1, 5 and 10 results in percent, for the original questions and with a typing error in each",
+         "question. First, the steps of the search are added one after another; then each step is removed from the full search.",
+         "Half of the second set was used for tuning, the other half for testing; see [test/search](../test/search/README.md).",
          "",
          "![What each step adds](memory.svg)"]
 
 GROUPS = {"first": "first set", "second tune": "second set, tuning half",
           "second judge": "second set, test half"}
 MEASURES = [f"{form}_{depth}" for form in ("recall", "typo") for depth in (1, 5, 10)]
-KINDS = {"plain": "plain words", "added": "+ {}", "ladder": "the full search", "without": "without {}",
+KINDS = {"plain": "plain BM25", "added": "+ {}", "ladder": "the full search", "without": "without {}",
          "socket": "the full search, through the socket", "words": "the full search with word vectors",
-         "model": "the full search with a small embedding model", "both": "the full search with both"}
+         "model": "the full search with a small embedding model", "both": "the full search with word vectors and the model"}
 
 PLAIN, LADDER = "plain: words", "ladder: all steps"
 
@@ -60,7 +60,7 @@ def tables(found):
 def _judge_gain(found, group):
     now = found.median(LADDER, group, "recall_10")
     return part_report.verdict(
-        f"{GROUPS[group]}: points of recall at ten gained by tuning: at least {GAIN}",
+        f"{GROUPS[group]}: gain in recall@10 by tuning, in points: at least {GAIN}",
         now and now - BEFORE[group][MEASURES.index("recall_10")], lambda v: round(v, 1) >= GAIN, "{:.1f}")
 
 
@@ -74,13 +74,13 @@ def _is_worse(before, after):
 
 def _judge_order(found, group):
     """Whoever has more to search with must not find less, mistyped or not."""
-    title = f"{GROUPS[group]}: no addition lowers recall at ten"
+    title = f"{GROUPS[group]}: none of the additions reduces recall@10"
     values = {row: [found.median(row, group, m) for m in ("recall_10", "typo_10")]
               for row in (PLAIN, SOCKET, WORDS, MODEL, BOTH)}
     worse = [f"{title_of(b)} {_pair(values[b])} after {_pair(values[a])}" for a, b in ADDED
              if _is_worse(values[a], values[b])]
     n_known = sum(None not in v for v in values.values())
-    return title, ", ".join(worse) or f"none in {n_known} rows", not worse
+    return title, ", ".join(worse) or f"no reduction in {n_known} rows", not worse
 
 
 def judge(found):
@@ -90,14 +90,14 @@ def judge(found):
 
 # ---- the picture ----
 
-SHOWN = {"first": "first set", "second judge": "second set, the questions to judge by"}
+SHOWN = {"first": "first set", "second judge": "second set, test half"}
 WIDTH = 760
 LEFT = 200
 RIGHT = 90
 BAR = 14
 STEP = 20
 MARK = "#bc4c00"
-STEPS = {WORDS: "+ word vectors", MODEL: "+ a small model", BOTH: "+ a small model"}
+STEPS = {WORDS: "+ word vectors", MODEL: "+ a small embedding model", BOTH: "+ a small embedding model"}
 
 
 def _x(percent):
@@ -149,11 +149,11 @@ def _panel(found, group, y):
 
 def picture(found):
     body = [chart.label(16, 26, "What each step of the search adds", "title"),
-            chart.label(16, 44, "Percent of the evidence in the first ten, as one step is "
-                        "added after another. The mark: with a typing error in each question.",
+            chart.label(16, 44, "Recall@10 in percent, as steps are added one after another. "
+                        "The mark shows recall with a typing error in each question.",
                         "note")]
     y = 60
     for group in SHOWN:
         drawn, y = _panel(found, group, y)
         body += drawn
-    return chart.page(WIDTH, y, "Evidence found as the steps of the search are added", body)
+    return chart.page(WIDTH, y, "Recall@10 as the steps of the search are added", body)

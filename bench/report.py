@@ -66,7 +66,7 @@ def lines():
             result.append(Line(row.name, P50, row.title + " p50", True))
             result.append(Line(row.name, P99, row.title + " p99", False))
         result.append(Line(row.name, CPU, row.title + " CPU", True))
-    result.append(Line("idle", P50, "1 among 10,000 p50", True))
+    result.append(Line("idle", P50, "1 active among 10,000 connections, p50", True))
     return result
 
 
@@ -169,8 +169,8 @@ def text_table(results, title, some_lines, cell):
 
 
 MEMORY_LINES = [
-    Line("idle", SILENT, "KiB each, before the first request", False),
-    Line("idle", SPOKEN, "KiB each, after one request", False),
+    Line("idle", SILENT, "KiB per connection, before the first request", False),
+    Line("idle", SPOKEN, "KiB per connection, after one request", False),
 ]
 RATE_LINES = [Line("nexus 64×1", RATE, "get_context 64 × 1", False)]
 IDLE_CPU_LINES = [Line("idle", IDLE_CPU, "CPU, ms in a second", False)]
@@ -230,7 +230,7 @@ def judge_all_peers(results):
     return title, f"in all {len(found)} comparisons", True
 
 
-WORDS = {True: "ok", False: "short", None: "-"}
+WORDS = {True: "ok", False: "missed", None: "-"}
 
 
 def machine():
@@ -271,8 +271,8 @@ def markdown_table(results, title, some_lines, cell):
 
 
 def calls_as_markdown(results):
-    return [f"Median of {results.n_rounds()} rounds, client and server on one core. A cell contains",
-            "the ratio to the bare epoll floor and the value.", "",
+    return [f"The values are medians of {results.n_rounds()} rounds, with client and server on one core. A cell contains",
+            "the ratio to the floor, a minimal epoll server, and the value.", "",
             "![CPU time per request](bench.svg)", "",
             markdown_table(results, "workload", lines(), ratio_cell), "",
             markdown_table(results, "requests/s", RATE_LINES, plain_cell("{:,.0f}")), "",

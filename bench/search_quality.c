@@ -71,22 +71,22 @@ static const struct step {
 	unsigned words_off;
 	unsigned off;
 } STEPS[] = {
-	{"stems", WORDS_NO_STEMS, 0},
+	{"stemming", WORDS_NO_STEMS, 0},
 	{"irregular forms", WORDS_NO_IRREGULAR, 0},
 	{"stop words", 0, SEARCH_NO_STOPS},
-	{"repair", 0, SEARCH_NO_REPAIR},
-	{"context", 0, SEARCH_NO_CONTEXT},
-	{"answers", 0, SEARCH_NO_ANSWERS},
-	{"subjects", 0, SEARCH_NO_SUBJECTS},
-	{"dates", 0, SEARCH_NO_DATES},
-	{"time words", 0, SEARCH_NO_TIME_WORDS},
-	{"weak words", 0, SEARCH_NO_WEAK},
-	{"kinds of answers", 0, SEARCH_NO_KINDS},
-	{"speakers", 0, SEARCH_NO_SELF},
-	{"question types", 0, SEARCH_NO_ASKING},
-	{"recency", 0, SEARCH_NO_NEWER},
+	{"spelling correction", 0, SEARCH_NO_REPAIR},
+	{"neighbouring memories", 0, SEARCH_NO_CONTEXT},
+	{"replies to questions", 0, SEARCH_NO_ANSWERS},
+	{"named subjects", 0, SEARCH_NO_SUBJECTS},
+	{"dates in questions", 0, SEARCH_NO_DATES},
+	{"time references", 0, SEARCH_NO_TIME_WORDS},
+	{"generic words", 0, SEARCH_NO_WEAK},
+	{"expected answer types", 0, SEARCH_NO_KINDS},
+	{"first-person statements", 0, SEARCH_NO_SELF},
+	{"penalty for questions", 0, SEARCH_NO_ASKING},
+	{"newer duplicates first", 0, SEARCH_NO_NEWER},
 	{"synonyms", 0, SEARCH_NO_SYNONYMS},
-	{"priors", 0, SEARCH_NO_PRIORS},
+	{"importance and recency", 0, SEARCH_NO_PRIORS},
 };
 
 enum { N_STEPS = sizeof(STEPS) / sizeof(STEPS[0]) };
@@ -313,7 +313,7 @@ static void report(const struct group *group, const struct recipe *recipe)
 static void report_added(const struct group *group)
 {
 	struct recipe recipe = {.kind = "added",
-				.name = "weights of words",
+				.name = "word weights",
 				.words_off = WORDS_NO_STEMS | WORDS_NO_IRREGULAR,
 				.tuning = search_default_tuning};
 

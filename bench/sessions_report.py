@@ -4,8 +4,8 @@ from part_report import format_time
 from sessions import CALL_SHAPES, EVENTS, SUBSCRIBERS
 
 TITLE = "Sessions"
-INTRO = ["With all cores, on a real disk. The Go server and the bare loop store nothing and run",
-         "nothing. Medians of the rounds."]
+INTRO = ["The benchmark uses all cores and a real disk. The Go server and the minimal loop store nothing and run",
+         "nothing. All values are medians of the rounds."]
 
 LEAST = {(8, 32): 10, (64, 1): 2.5}  # times the Go server's requests per second
 LEAST_LINES = 500000
@@ -31,9 +31,9 @@ def call_table(found):
 
 def fanout_table(found):
     rows = [[f"{EVENTS:,} events to {SUBSCRIBERS} subscribers", "lines/s", "CPU per line",
-             "sent to received, p50", "p99"]]
-    for title, column in (("a bare loop that writes the lines", "writer"),
-                          ("koined, stored and filtered", "koined")):
+             "send to receipt, p50", "p99"]]
+    for title, column in (("a minimal loop that only writes the lines", "writer"),
+                          ("koined, which stores and filters the events", "koined")):
         if found.median("events", column, "lines") is None:
             continue
         rows.append([title, f"{found.median('events', column, 'lines'):,.0f}",
@@ -43,8 +43,8 @@ def fanout_table(found):
 
 
 def line_table(found):
-    rows = [["from an agent's line to a subscriber's", "p50", "p99"]]
-    for title, column in (("one sync of the disk", "disk"), ("koined, stored first", "koined")):
+    rows = [["from the agent's write to the subscriber's read", "p50", "p99"]]
+    for title, column in (("one fdatasync", "disk"), ("koined, which stores the event first", "koined")):
         values = [found.median("line", column, m) for m in ("p50_ns", "p99_ns")]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -58,7 +58,7 @@ def tables(found):
 
 def judge_events(found):
     title = (f"{SUBSCRIBERS} subscribers receive {EVENTS:,} events each, none lost: at least "
-             f"{LEAST_LINES:,} lines/s, or {LEAST_OF_WRITER:.0%} of the bare loop")
+             f"{LEAST_LINES:,} lines/s, or {LEAST_OF_WRITER:.0%} of the minimal loop")
     lines = found.median("events", "koined", "lines")
     ratio = found.ratio(("events", "koined"), ("events", "writer"), "lines")
     if lines is None or ratio is None:
@@ -75,7 +75,7 @@ def judge_calls(found, n, m, least):
         return title, "not measured", None
     floor = found.ratio((row, "floor"), (row, "go"), "rate")
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
-    return title, f"{rate:.3g}; the floor's {floor:.3g}; by CPU time {cpu:.3g}", rate >= least
+    return title, f"{rate:.3g}; floor {floor:.3g}; by CPU time {cpu:.3g}", rate >= least
 
 
 def judge(found):

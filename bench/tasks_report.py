@@ -4,8 +4,8 @@ from part_report import format_time, verdict
 from tasks import CALL_SHAPES, CALLS, EVENTS, LISTED, LISTENERS, SUBMIT_CLIENTS
 
 TITLE = "Tasks"
-INTRO = ["With all cores, on a real disk. The Node server stores nothing and runs nothing.",
-         "Medians of the rounds."]
+INTRO = ["The benchmark uses all cores and a real disk. The Node server stores nothing and runs nothing.",
+         "All values are medians of the rounds."]
 
 SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
 
@@ -27,7 +27,7 @@ def call_table(found):
 
 
 def submit_table(found):
-    rows = [["durable submits", "submits/s", "p50", "p99", "CPU", "one sync, p50"]]
+    rows = [["durable task submits", "submits/s", "p50", "p99", "CPU", "fdatasync, p50"]]
     for n in SUBMIT_CLIENTS:
         row = f"submit {n}"
         if found.median(row, "koined", "rate") is None:
@@ -41,11 +41,11 @@ def submit_table(found):
 
 
 def fanout_table(found):
-    rows = [[f"{EVENTS:,} events of durable submits", "events/s", "notifications/s",
+    rows = [[f"{EVENTS:,} events of durable task submits", "events/s", "notifications/s",
              "CPU per notification", "submit to receipt, p50", "p99"]]
     for row, column, title in (("events", "koined", "event.subscribe"),
                                ("told", "koined", "aiwg, all clients"),
-                               ("told", "node", "node, all clients, not stored")):
+                               ("told", "node", "Node server, all clients, not stored")):
         for n in LISTENERS:
             name = f"{row} {n}"
             if found.median(name, column, "rate") is None:
@@ -61,9 +61,9 @@ def fanout_table(found):
 def start_table(found):
     rows = [["start of a program", "p50", "p99"]]
     for title, column, measures in (
-            ("one sync of the disk", "disk", ("p50_ns", "p99_ns")),
-            ("bare posix_spawn", "spawn", ("p50_ns", "p99_ns")),
-            ("task.submit to koined, stored first", "koined", ("p50_ns", "p99_ns"))):
+            ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
+            ("posix_spawn alone", "spawn", ("p50_ns", "p99_ns")),
+            ("task.submit to koined, which stores the task first", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("start", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -87,13 +87,13 @@ def judge_calls(found):
 
 
 def judge_submits(found):
-    title = "durable submits: 64 clients, ratio to 1 client: at least 20 on a slow disk"
+    title = "durable task submits/s: 64 clients, ratio to 1 client: at least 20 on a slow disk"
     ratio = found.ratio(("submit 64", "koined"), ("submit 1", "koined"), "rate")
     sync = found.median("submit 1", "disk", "p50_ns")
     if ratio is None or sync is None:
         return title, "not measured", None
     kind = next(iter(found.rows["submit 1"]["disk"].values()))["file_system"]
-    words = f"{ratio:.1f}, a sync takes {format_time(sync)} on {kind}"
+    words = f"{ratio:.1f}, fdatasync takes {format_time(sync)} on {kind}"
     if sync < SYNC_COSTS_NS:
         return title, words + ": too fast to judge", True
     return title, words, ratio >= 20
