@@ -313,22 +313,31 @@ struct done aiwg_task_list(struct call *c)
 
 /* ---- get ---- */
 
+struct got {
+	struct printed_task printed;
+	bool again; /* it was read twice */
+};
+
 static int get_read(struct call *c)
 {
 	const struct aiwg_task_in *in = c->in;
+	struct got *got = c->state;
 
 	return task_get_printed(call_tasks(c), c->lane, &c->arena, aiwg_folder(c, in->project),
-				in->id, OUTPUT_SHOWN, c->state, &c->why);
+				in->id, OUTPUT_SHOWN, &got->printed, &c->why);
 }
 
 static struct done get_was_read(struct call *c, int r)
 {
-	struct printed_task *t = c->state;
+	struct got *got = c->state;
 
 	if (r != 0)
 		return call_fail(c, r);
-	task_catch_up_printed(call_tasks(c), t);
-	write_task(c, call_result(c), &t->task, t->output);
+	if (!task_catch_up_printed(call_tasks(c), OUTPUT_SHOWN, &got->printed) && !got->again) {
+		got->again = true;
+		return call_work(c, READER, get_read, get_was_read);
+	}
+	write_task(c, call_result(c), &got->printed.task, got->printed.output);
 	return call_reply(c);
 }
 
@@ -337,7 +346,7 @@ struct done aiwg_task_get(struct call *c)
 	const struct aiwg_task_in *in = c->in;
 	int r = need_text(c, in->id, 0);
 
-	c->state = arena_zalloc(&c->arena, sizeof(struct printed_task));
+	c->state = arena_zalloc(&c->arena, sizeof(struct got));
 	if (r == 0 && !c->state)
 		r = -ENOMEM;
 	if (r != 0)

@@ -234,15 +234,13 @@ void task_catch_up(struct tasks *t, struct task *task)
 	}
 }
 
-void task_catch_up_printed(struct tasks *t, struct printed_task *task)
+bool task_catch_up_printed(struct tasks *t, size_t max, struct printed_task *task)
 {
 	const struct task *now = newer_than(t, &task->task);
+	bool ended = now && now->state > TASK_RUNNING && task->task.state <= TASK_RUNNING;
 
 	task_catch_up(t, &task->task);
-	/* It may have been read before its output was complete. */
-	if (now && now->state > TASK_RUNNING && task->output.data &&
-	    task->output.len < (size_t)now->output_bytes && task->output.len < now->result.len)
-		task->output = now->result;
+	return !ended || task->output.len >= max || task->output.len >= (size_t)now->output_bytes;
 }
 
 int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,

@@ -322,7 +322,8 @@ int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text pro
 /* Runs on the loop, after it was read: applies what has happened to it that is not in the store
  * yet. */
 void task_catch_up(struct tasks *t, struct task *task);
-void task_catch_up_printed(struct tasks *t, struct printed_task *task);
+/* The same. False: the task has ended since its output was read, which lacks the end; read it again. */
+bool task_catch_up_printed(struct tasks *t, size_t max, struct printed_task *task);
 
 struct task_output {
 	struct text bytes;

@@ -314,7 +314,7 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	live_changed(l);
 	if (!c)
 		c = task_change_new(NULL, NULL);
-	if (!c)
+	if (!c && row->state != TASK_RUNNING)
 		c = task_take_reserved(l);
 	if (!c) {
 		log_err("could not store task", "task=%.*s error=%s", TEXT_ARGS(row->id),
