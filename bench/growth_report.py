@@ -69,7 +69,7 @@ def text(found, sizes):
 
 def section(found, sizes, stores, machine):
     date, cpu = machine["date"], machine["cpu"]
-    return f"""{date}, {cpu}, {machine["cores"]} cores. The table shows the p50 of a call through the socket, and its
+    return f"""Measured on {date}: {cpu}, {machine["cores"]} cores. The table shows the p50 of a call through the socket, and its
 ratio to the smallest store. Each column is a store with that number of memories, messages, tasks, events, approvals and session events, and a
 tenth as many sessions. The largest store has {stores[-1][1] / 1e9:.1f} GB. The goal is a ratio of at most {GOAL:g} in the largest store, unless the response
 itself grows. `./dev bench --growth` measures it.

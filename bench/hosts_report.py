@@ -112,7 +112,7 @@ def tell(found):
 def bench_section(found):
     m = report.machine()
     parts = "\n\n".join(as_markdown(rows) for rows in tables(found))
-    return f"""{m["date"]}, {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. Rounds are
+    return f"""Measured on {m["date"]}: {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. Rounds are
 interleaved. The tables show medians; the last one, of costs, shows the best round. Other work on the machine affects all values: compare ratios,
 not absolute values. pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` runs the benchmark;
 [bench/README.md](../bench/README.md) describes each row.

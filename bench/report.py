@@ -291,7 +291,7 @@ def head_as_markdown(results):
     m = machine()
     return "\n".join([
         "# Benchmarks", "",
-        f"{m['date']}, {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}.",
+        f"Measured on {m['date']}: {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}.",
         "[bench/README.md](../bench/README.md) explains the rows and how to run them.", "",
         *(calls_as_markdown(results) if results.columns else [])])
 
