@@ -351,26 +351,22 @@ static void write_key(const struct listener *l, char out[INHERITED_KEY_MAX])
 
 static int bind_own(struct listener *l, int backlog, struct why *why)
 {
+	bool for_others = l->anybody || l->n_allow_uids > 0;
 	char key[INHERITED_KEY_MAX];
 	int r;
 
+	l->is_unix = l->address.kind == ADDRESS_UNIX;
 	write_key(l, key);
-	if (inherited_take(key, &l->fd, &l->file.lock_fd)) {
-		l->is_unix = l->address.kind == ADDRESS_UNIX;
-		if (l->is_unix)
-			socket_file_inherit(&l->file, l->address.path);
-		/* Clients see the pid of the process that listened last. */
-		return start_listening(l, backlog, why);
-	}
-	if (l->address.kind == ADDRESS_UNIX) {
-		l->is_unix = true;
-		r = socket_file_bind(&l->file, l->address.path, l->anybody || l->n_allow_uids > 0,
-				     &l->fd, why);
-	} else {
+	if (inherited_take(key, &l->fd, &l->file.lock_fd))
+		r = l->is_unix ? socket_file_inherit(&l->file, l->address.path, for_others, why)
+			       : 0;
+	else if (l->is_unix)
+		r = socket_file_bind(&l->file, l->address.path, for_others, &l->fd, why);
+	else
 		r = bind_inet(&l->address, &l->fd, why);
-	}
 	if (r != 0)
 		return r;
+	/* Also for one that we inherited: clients see the pid of the process that listened last. */
 	return start_listening(l, backlog, why);
 }
 

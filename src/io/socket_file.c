@@ -304,6 +304,12 @@ static int bind_locked(struct socket_file *f, mode_t mask, int *ret_fd, struct w
 	return 0;
 }
 
+/* Other users are let in by their uid. */
+static mode_t socket_mode(bool for_others)
+{
+	return for_others ? 0666 : 0600;
+}
+
 int socket_file_bind(struct socket_file *f, const char *path, bool for_others, int *ret_fd,
 		     struct why *why)
 {
@@ -320,7 +326,7 @@ int socket_file_bind(struct socket_file *f, const char *path, bool for_others, i
 	r = take_lock(path, &lock_fd, why);
 	if (r != 0)
 		return r;
-	r = bind_locked(f, for_others ? 0111 : 0177, ret_fd, why);
+	r = bind_locked(f, 0777 & ~socket_mode(for_others), ret_fd, why);
 	if (r != 0)
 		drop_lock(path, lock_fd);
 	else
@@ -328,14 +334,36 @@ int socket_file_bind(struct socket_file *f, const char *path, bool for_others, i
 	return r;
 }
 
-void socket_file_inherit(struct socket_file *f, const char *path)
+/* chmod of exactly that inode: another one could be renamed to the path after a look at it. */
+static int set_mode(const char *path, mode_t mode, struct stat *ret_st)
 {
+	CLEANUP(closep) int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char link[40];
+
+	if (fd < 0 || fstat(fd, ret_st) != 0)
+		return -errno;
+	if (!S_ISSOCK(ret_st->st_mode))
+		return -ENOENT;
+	if ((ret_st->st_mode & 0777) == mode)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return chmod(link, mode) == 0 ? 0 : -errno;
+}
+
+int socket_file_inherit(struct socket_file *f, const char *path, bool for_others, struct why *why)
+{
+	int r;
+
 	snprintf(f->path, sizeof(f->path), "%s", path);
-	/* Without its lock, or in another's place, it is not ours to remove. */
-	if (f->lock_fd >= 0 && lstat(path, &f->bound) != 0) {
-		close(f->lock_fd);
-		f->lock_fd = -1;
-	}
+	if (f->lock_fd < 0)
+		return 0;
+	r = set_mode(path, socket_mode(for_others), &f->bound);
+	if (r != -ENOENT)
+		return r == 0 ? 0 : cannot(why, "set the mode of", path, -r);
+	/* Without its file, the socket is not ours to remove. */
+	closep(&f->lock_fd);
+	f->lock_fd = -1;
+	return 0;
 }
 
 void socket_file_remove(struct socket_file *f)

@@ -26,8 +26,9 @@ struct socket_file {
 int socket_file_bind(struct socket_file *f, const char *path, bool for_others, int *ret_fd,
 		     struct why *why);
 
-/* The same for a socket that was bound by the program before ours, whose lock is in lock_fd. */
-void socket_file_inherit(struct socket_file *f, const char *path);
+/* The same for a socket that was bound by the program before ours, whose lock is in lock_fd. Its mode is set, since
+ * the settings may have changed. */
+int socket_file_inherit(struct socket_file *f, const char *path, bool for_others, struct why *why);
 
 /*
  * Removes the socket, if it is still the one we bound, and gives up the path. Call it while

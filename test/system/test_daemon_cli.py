@@ -117,14 +117,19 @@ def page_session(koine):
 def test_a_restart_keeps_sockets_and_page_sessions():
     with Home() as home:
         home.koine("daemon", "start")
-        pid, inode = home.pid(), os.stat(home("run", "koine", "koine.sock")).st_ino
+        look = lambda: os.stat(home("run", "koine", "koine.sock"))
+        pid, inode = home.pid(), look().st_ino
         page = page_session(home.koine)
         same(home.koine("daemon", "restart", env={"NEW": "here"}), "koined has restarted, pid %d\n" % pid)
         check(home.log().count(" started ") == 2, "it was not restarted")
-        same(os.stat(home("run", "koine", "koine.sock")).st_ino, inode, "the socket")
+        same(look().st_ino, inode, "the socket")
         with open("/proc/%d/environ" % pid, "rb") as f:
             check(b"\0NEW=here\0" in f.read() + b"\0", "it has not the environment of who restarts it")
         same(page(), 200, "the page")
+        for settings, mode in ("[listen koine]\nallow_uids = 65534\n", 0o666), ("", 0o600):
+            write_settings(home.path, settings)
+            home.koine("daemon", "restart")
+            same((look().st_ino, stat.S_IMODE(look().st_mode)), (inode, mode), "the socket with %r" % settings)
         write_settings(home.path, "[nonsense]\n")
         said = home.koine("daemon", "restart", status=UNAVAILABLE)
         check("koine.conf:1: unknown section [nonsense]" in said, said)
