@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "io/activation.h"
+#include "io/socket_file.h"
 
 enum {
 	KEPT_MAX = 256,
@@ -38,6 +39,8 @@ static struct activation given;
 static bool keeping, by_manager, was_read;
 
 static const char kept_prefix[] = "kept=", lock_prefix[] = "lock=";
+
+static const char unix_address[] = " unix:"; /* in a key */
 
 enum { PREFIX_LEN = sizeof(kept_prefix) - 1 };
 
@@ -71,9 +74,14 @@ bool inherited_keep(const char *key, int fd, int lock_fd)
 	if (!keeping || n_kept == KEPT_MAX || (by_manager && !can_name(key)))
 		return false;
 	*k = (struct kept) {.fd = copy(fd), .lock_fd = copy(lock_fd)};
+	if (k->fd < 0 || (lock_fd >= 0 && k->lock_fd < 0)) {
+		closep(&k->fd);
+		closep(&k->lock_fd);
+		return false;
+	}
 	snprintf(k->key, sizeof(k->key), "%s", key);
-	n_kept += k->fd >= 0;
-	return k->fd >= 0;
+	n_kept++;
+	return true;
 }
 
 /* The manager has its own sockets itself. */
@@ -142,6 +150,14 @@ static void store(const char *prefix, const char *key, int fd)
 	notify_send_fd(state, fd);
 }
 
+static void close_kept(void)
+{
+	while (n_kept > 0) {
+		closep(&kept[--n_kept].fd);
+		closep(&kept[n_kept].lock_fd);
+	}
+}
+
 void listeners_store(void)
 {
 	for (unsigned i = 0; i < n_kept; i++) {
@@ -149,7 +165,7 @@ void listeners_store(void)
 		if (kept[i].lock_fd >= 0)
 			store(lock_prefix, kept[i].key, kept[i].lock_fd);
 	}
-	listeners_drop();
+	close_kept();
 }
 
 /* ---- from the program before ---- */
@@ -283,11 +299,24 @@ int listeners_take_other(const char *name)
 	return k ? take_out(k).fd : -1;
 }
 
+/* As at a stop: a socket that nobody listens at leaves no file. */
+static void remove_file(struct kept *k)
+{
+	struct socket_file f = {.lock_fd = k->lock_fd};
+	const char *path = strstr(k->key, unix_address);
+	struct why unused;
+
+	if (k->lock_fd < 0 || !path)
+		return;
+	k->lock_fd = -1;
+	(void)socket_file_inherit(&f, path + strlen(unix_address), false, &unused);
+	socket_file_remove(&f);
+}
+
 void listeners_drop(void)
 {
 	read_once();
-	while (n_kept > 0) {
-		closep(&kept[--n_kept].fd);
-		closep(&kept[n_kept].lock_fd);
-	}
+	for (unsigned i = 0; i < n_kept; i++)
+		remove_file(&kept[i]);
+	close_kept();
 }

@@ -151,6 +151,8 @@ def test_a_restart_makes_it_so():
         same(rows(home)[0]["hld"]["there"], "this koined", "who is there")
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(home(".humanlayer", "daemon.sock"))
+        home.koine("dialects", "disable", "hld", "--yes", "--restart")
+        same(os.listdir(home(".humanlayer")), [], "after it is disabled")
         home.koine("daemon", "stop")
 
 
