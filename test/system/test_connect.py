@@ -390,6 +390,11 @@ def test_undo_takes_out_what_has_no_backup():
     with Home() as home:
         full_home(home)
         before = home.all()
+        home.connect("cursor", "--yes")
+        same(home.read(".cursor/mcp.json.koine-backup"),
+             "koine connect made this file; koine connect --undo removes it.\n", "the mark of a created file")
+        home.connect("cursor", "--yes", "--undo")
+        same(home.all(), before)
         for agent in AGENTS:
             home.write(SERVER[agent][0], "" if agent == "codex" else '{"mine": 1}')
             home.connect(agent, "--yes", "--gate")

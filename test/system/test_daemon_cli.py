@@ -383,6 +383,7 @@ def test_enable_takes_the_path_of_the_shell():
         same(home.told(), ["--user daemon-reload", "--user enable koined.service"], "enable")
         with open(path_file(home), encoding="utf-8") as f:
             lines = f.read().splitlines()
+        same(lines[0], "# Made by koine daemon enable, which makes it anew each time.", "the mark of its file")
         same(lines[1:], ["[Service]", 'Environment="PATH=%s:/usr/bin:%s:/bin"' % (
             home("bin"), home('odd \\" %%n \\\\ folder'))], "the file")
         check("omitted from PATH: relative/bin: not absolute" in said, said)

@@ -11,9 +11,10 @@
 #include "cli/connect/edit.h"
 #include "cli/kit/value.h"
 
-/* The backup of a file that koine connect has made. */
+/* The backup of a file that koine connect has made. A format, not only words: any other backup is the file's
+ * content before. Do not reword it. */
 static const struct text made =
-	TEXT("koine connect created this file; koine connect --undo removes it.\n");
+	TEXT("koine connect made this file; koine connect --undo removes it.\n");
 
 enum { OLDER_BACKUPS_MAX = 1000 };
 

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char first_line[] = "# Written by koine daemon enable, which replaces it each time.\n";
+/* A format, not only words: a file that does not begin with it is left alone. Do not reword it. */
+static const char first_line[] = "# Made by koine daemon enable, which makes it anew each time.\n";
 
 /* In systemd's quotes, where '%' begins a specifier. */
 static void add_escaped(struct buf *out, struct text t)
