@@ -152,7 +152,7 @@ def test_call_says_that_the_database_is_away():
             try:
                 answer = json.loads(c.call_text(request("memory.add", {"content": "Anna swims"}, 1)))
                 check("the database does not respond" in answer["error"]["message"], "%r", answer)
-                check("does not answer" in c.call("daemon.status")["store"]["writes"], "daemon.status")
+                check("does not respond" in c.call("daemon.status")["store"]["writes"], "daemon.status")
                 check(b"Input/output error" not in b"".join(l for l in d.log().splitlines() if b"call failed" in l), "%r", d.log())
             finally:
                 server.start()
@@ -204,7 +204,7 @@ def test_no_dialect_answers_in_words_of_this_machines_disk():
             add(c, "Anna runs")
             c.call("task.add", {"prompt": "x", "stash": True})
             for away, words in ((server_read_only, "read-only"), (tables_away, "tables of the store are missing"),
-                                (server_stopped, "does not answer")):
+                                (server_stopped, "does not respond")):
                 with away(server):
                     answer = json.loads(c.call_text(request("memory.add", {"content": "x"}, 1)))
                     check(words in answer["error"]["message"], "%r", answer)
@@ -213,7 +213,7 @@ def test_no_dialect_answers_in_words_of_this_machines_disk():
                         check(not any(w in text for w in NUMBERS_WORDS), "%r: %s", asked, text)
                     # No new session is made with a server that only reads.
                     for dialect in CALLS:
-                        check(any(w in text for (of, _), text in said.items() for w in (words, "does not answer") if of == dialect),
+                        check(any(w in text for (of, _), text in said.items() for w in (words, "does not respond") if of == dialect),
                               "%s: %r", dialect, {asked: text for asked, text in said.items() if asked[0] == dialect})
                 wait_until(lambda: "result" in json.loads(c.call_text(request("memory.add", {"content": "x"}, 1))), "a write")
             log = d.log().decode()

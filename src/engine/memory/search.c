@@ -344,7 +344,7 @@ static void remove_hit(struct found *found, size_t from, const struct search_hit
 static int fill_first(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		      struct found *found, size_t n, struct memory *rows, unsigned *ret_n)
 {
-	struct search_hit *hits = arena_alloc(a, (n + SEARCH_SAME_MAX) * sizeof(*hits));
+	struct search_hit *hits = arena_alloc(a, (n + found->same.n) * sizeof(*hits));
 	size_t n_hits = n, n_rows, *from;
 	struct rows read;
 	int r;
@@ -438,7 +438,7 @@ static int explain(struct arena *a, const struct found *found, struct memory *ro
 static int fetch_all(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		     struct found *found, unsigned limit, struct memory **ret, unsigned *ret_n)
 {
-	struct memory *rows = arena_alloc(a, (found->n + SEARCH_SAME_MAX + 1) * sizeof(*rows));
+	struct memory *rows = arena_alloc(a, (found->n + found->same.n + 1) * sizeof(*rows));
 	unsigned n = 0;
 	size_t at = 0;
 	int r = rows ? 0 : -ENOMEM;
