@@ -3,16 +3,23 @@
 koine daemon start, stop, restart, enable, disable, log: by systemd's user manager where there is
 one, as a plain process where there is none, in the same words.
 """
+import contextlib
+import fcntl
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import stat
+import struct
 import subprocess
+import sys
+import tempfile
+import termios
 
 from harness import (KOINE, KOINED, PATIENCE, SANITIZED, SANITIZER, Folder, Skip, check,
-                     clean_environment, main, same, wait_until)
+                     clean_environment, main, preloaded, same, wait_until)
 from service_world import home_environment, make_home, write_settings
 from test_page import Browser
 from test_units import SOCKETS, users_units
@@ -213,6 +220,44 @@ def test_a_drain_starts_nothing_and_waits_for_what_runs():
         said = home.koine("daemon", "restart", "--drain=100ms")
         check("1 task is still running\n" in said, "%s", said)
         same(state_of(home, "2"), "running", "after the restart")
+
+
+def unread(connection):
+    """Bytes that the other end has not read."""
+    return int.from_bytes(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+
+
+def answer_stop(connection, clock):
+    """Answers as koined does, up to a stop. A drain takes a minute of the client's clock, and messages make the client look at it."""
+    lines = connection.makefile("r")
+    for line in lines:
+        call = json.loads(line)
+        if call["method"] == "daemon.drain":
+            os.pwrite(clock.fileno(), struct.pack("qq", 60 * 1000, 0), 0)
+            for _ in range(3):
+                connection.sendall(b'{"jsonrpc":"2.0","method":"event"}\n')
+                wait_until(lambda: unread(connection) == 0, "the client reads")
+        result = {"subsystems": {"supervisor": {"running": 1}}} if call["method"] == "daemon.status" else {}
+        connection.sendall(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}).encode() + b"\n")
+        if call["method"] == "daemon.stop":
+            return True
+    return False
+
+
+def test_a_drain_may_take_longer_than_other_calls():
+    with Folder() as folder, tempfile.NamedTemporaryFile(prefix="koine-clock-") as clock, socket.socket(socket.AF_UNIX) as koined:
+        koined.bind(folder("socket"))
+        koined.listen()
+        koined.settimeout(PATIENCE)
+        os.write(clock.fileno(), bytes(16))
+        with Home(**preloaded("CLOCK"), CLOCK=clock.name) as home:
+            p = begin(home, "--socket", folder("socket"), "daemon", "stop", "--drain")
+            with contextlib.suppress(BrokenPipeError):  # then its output says why
+                stopped = False
+                while not stopped:
+                    with koined.accept()[0] as connection:
+                        stopped = answer_stop(connection, clock)
+            same(p.communicate(timeout=PATIENCE), (b"koined has stopped\n", b"1 task is running; waiting\n"), "output")
 
 
 def test_a_drain_waits_for_commands_of_rules():
