@@ -113,7 +113,7 @@ listen((kind, value) => {
 			link.textContent = '';
 		} else if (!hint) {
 			link.textContent = 'lost connection to koined; reconnecting';
-			hint = setTimeout(() => { link.textContent = 'koined is not running, or your session has ended. Run koine page on its machine to sign in again.'; }, HINT_MS);
+			hint = setTimeout(() => { link.textContent = 'koined is not running, or your session has ended. To sign in again, run koine page on the machine of koined.'; }, HINT_MS);
 		}
 		document.body.classList.toggle('away', value === 'down');
 		if (value === 'up')
@@ -122,13 +122,13 @@ listen((kind, value) => {
 	if (kind === 'event' && value.type.startsWith('approval.'))
 		look();
 	if (kind === 'gone')
-		say(`${value} events are no longer stored`);
+		say(`Missed events: ${value}. koined has already deleted them`);
 });
 
 onTurnedAway(() => {
 	put(document.body, h('main', {class: 'away-page'}, h('h1', {}, 'koine'),
 		h('p', {}, 'Your session was revoked or has expired, or koined has stopped.'),
-		h('p', {}, 'To sign in again, run ', h('code', {}, 'koine page'), ' on its machine and open the link.')));
+		h('p', {}, 'To sign in again, run ', h('code', {}, 'koine page'), ' on the machine of koined and open the link.')));
 });
 
 // ---- keys ----
@@ -160,7 +160,7 @@ document.addEventListener('keydown', e => {
 function help() {
 	const rows = [['1 – 6', 'switch the view'], ['/', 'search or filter'], ['j k', 'next or previous request'],
 		['a', 'approve'], ['d', 'deny'], ['s', 'allow the tool for this session'],
-		['s', 'task: stash or enqueue'], ['+ −', 'task: raise or lower the priority'], ['e', 'task: edit'], ['p', 'tasks: pause or resume all'],
+		['s', 'stash or enqueue the task'], ['+ −', 'raise or lower the priority of the task'], ['e', 'edit the task'], ['p', 'pause or resume all tasks'],
 		['Enter', 'open'], ['Esc', 'leave an input field'], ['?', 'show these keys']];
 	const dialog = h('dialog', {'aria-label': 'Keys'}, h('h2', {}, 'Keys'),
 		h('dl', {class: 'keys'}, rows.map(([k, v]) => [h('dt', {}, h('kbd', {}, k)), h('dd', {}, v)])),

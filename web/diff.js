@@ -142,7 +142,7 @@ function bodies(rows) {
 
 	for (const r of rows) {
 		if (r[0] === 'folded')
-			out.push(folded(`${r[1]} equal lines`, r[2]));
+			out.push(folded(`${r[1]} unchanged lines`, r[2]));
 		else if (r[0] === last)
 			out.at(-1).append(row(r));
 		else

@@ -52,7 +52,7 @@ function soundSwitch() {
 
 function left(a) {
 	if (!a.deadline)
-		return 'no time limit';
+		return 'no timeout';
 	const ms = Date.parse(a.deadline) - Date.now();
 
 	return ms > 0 ? `${span(ms)} left` : 'expired';
@@ -222,7 +222,7 @@ export function enter(root, start) {
 		put(count, cards.size > 0 && [`${total} pending`,
 			h('span', {class: 'hint'}, ' · ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next or previous · ', h('kbd', {}, '?'), ' all keys')]);
 		if (cards.size === 0)
-			put(list, empty('No pending requests. New ones appear here.'));
+			put(list, empty('No pending requests. New requests appear here.'));
 		else
 			list.querySelector('.empty')?.remove();
 	}

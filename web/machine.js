@@ -23,7 +23,7 @@ function table(label, heads, rows) {
 }
 
 function listeners(s) {
-	return table('Listeners', ['Dialect', 'Address', 'Clients', 'Calls', 'Errors', 'In', 'Out'], s.listeners.map(l =>
+	return table('Listeners', ['Dialect', 'Address', 'Clients', 'Calls', 'Errors', 'Received', 'Sent'], s.listeners.map(l =>
 		[l.dialect, h('span', {class: 'path'}, l.address), l.connections, l.calls, l.errors, bytes(l.bytes_in), bytes(l.bytes_out)]));
 }
 
@@ -57,11 +57,11 @@ const minutes = (now, before) => Math.max(Date.parse(now.time) - Date.parse(befo
 const rate = name => (now, before) => (now[name] - before[name]) / minutes(now, before);
 const CHARTS = [
 	['Calls per minute', rate('calls')],
-	['Call duration, µs', (now, before) => (now.timed > before.timed ? (now.call_us - before.call_us) / (now.timed - before.timed) : 0)],
+	['Average call duration, µs', (now, before) => (now.timed > before.timed ? (now.call_us - before.call_us) / (now.timed - before.timed) : 0)],
 	['Errors per minute', rate('errors')],
 	['Running tasks', now => now.tasks_running],
 	['Tokens per minute', (now, before) => rate('tokens_in')(now, before) + rate('tokens_out')(now, before)],
-	['Cost, in dollars', now => now.micro_usd / 1e6],
+	['Cost in US dollars', now => now.micro_usd / 1e6],
 ];
 
 // Three digits that mean something: $0.003, but not 1,088.042 calls.

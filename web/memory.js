@@ -49,7 +49,7 @@ function card(entry, changed) {
 			return;
 		}
 		sure.dataset.sure = 'yes';
-		sure.textContent = 'Confirm delete';
+		sure.textContent = 'Confirm deletion';
 	}, {class: 'bad'});
 	const edit = button('Edit', () => {
 		const area = h('textarea', {rows: 3, value: entry.content});

@@ -165,8 +165,8 @@ function transcript(session) {
 async function observed(id, s) {
 	const {approvals} = await call('approval.list', {session_id: id, status: 'any'});
 
-	return h('div', {}, h('p', {class: 'note'}, s ? `koine did not start this session; it observes the session through hooks of ${s.agent}. Last active `
-		: 'koine knows only the requests of this session.', s && time(s.active_at)),
+	return h('div', {}, h('p', {class: 'note'}, s ? `koine did not start this session; it observes the session through the hooks of ${s.agent}. Last active `
+		: 'koine has no messages of this session, only its requests.', s && time(s.active_at)),
 		h('h3', {}, 'Requests'), approvals.length === 0 ? empty('No requests yet.') : h('ul', {class: 'rows'}, approvals.map(a =>
 			h('li', {}, h('a', {class: 'row', href: '#/inbox'}, chip(a.status, a.status === 'denied' ? 'failed' : a.status), h('span', {class: 'gist'}, a.tool),
 				h('span', {class: 'meta'}, time(a.created_at)))))));
@@ -255,7 +255,7 @@ export function enter(root, place) {
 		if (to.rest[0])
 			return one();
 		const {sessions} = await call('session.list', {archived: 'any', limit: most});
-		const more = sessions.length < most ? null : most === LIST_MAX ? h('p', {class: 'note'}, `Showing the ${LIST_MAX} sessions that were active last.`)
+		const more = sessions.length < most ? null : most === LIST_MAX ? h('p', {class: 'note'}, `Showing the ${LIST_MAX} most recently active sessions.`)
 			: button('Show more', () => {
 				most = LIST_MAX;
 				wish();

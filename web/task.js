@@ -158,7 +158,7 @@ function facts(t) {
 		[ 'Attempts', `${t.attempts} of ${t.max_attempts}` ],
 		[ 'Started', time(t.started_at) ], [ 'Ended', time(t.completed_at) ],
 		[ 'Duration', ran(t) ], [ 'Result', exit(t) ],
-		[ 'Not before', t.not_before ? time(t.not_before) : null ]
+		[ 'Earliest start', t.not_before ? time(t.not_before) : null ]
 	];
 
 	return h('dl', {class: 'facts'}, rows.filter(([, v]) => v !== null && v !== undefined && v !== '')
@@ -174,7 +174,7 @@ export function raise(task, by) {
 }
 
 export function stash(task) {
-	return task.stashed ? doing(() => call('task.enqueue', of(task)), `${task.id} can start`)
+	return task.stashed ? doing(() => call('task.enqueue', of(task)), `${task.id} is enqueued`)
 		: doing(() => call('task.stash', of(task)), `${task.id} is stashed`);
 }
 
