@@ -50,7 +50,7 @@ def judge_calls(found, n, m, least):
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
     if rate is None:
         return title, "not measured", None
-    return title, f"{rate:.3g}; by CPU time {cpu:.3g}", rate >= least
+    return title, f"{rate:.3g} (by CPU time: {cpu:.3g})", rate >= least
 
 
 def judge(found):

@@ -53,7 +53,7 @@ def _cell(row, sizes, n):
 
 def _verdict(row, sizes):
     if is_complete(row, sizes) and answer_grows(row, sizes):
-        return f"its response grows; per byte {per_byte(row, sizes):.2f}"
+        return f"its response grows; ratio per byte {per_byte(row, sizes):.2f}"
     return "ok" if is_met(row, sizes) else "missed"
 
 
@@ -72,7 +72,7 @@ def section(found, sizes, stores, machine):
     return f"""Measured on {date}: {cpu}, {machine["cores"]} cores. The table shows the p50 of a call through the socket, and its
 ratio to the smallest store. Each column is a store with that number of memories, messages, tasks, events, approvals and session events, and a
 tenth as many sessions. The largest store has {stores[-1][1] / 1e9:.1f} GB. The goal is a ratio of at most {GOAL:g} in the largest store, unless the response
-itself grows. `./dev bench --growth` measures it.
+itself grows. `./dev bench --growth` runs the benchmark.
 
 ![Cost by the size of the store](growth.svg)
 

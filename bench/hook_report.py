@@ -3,8 +3,8 @@
 from part_report import format_time, verdict
 
 TITLE = "Hooks"
-INTRO = ["Time from the start of `koine hook` to its end. A policy decides, and koined stores the decision first. Compared",
-         "with a Python hook that only reads its input, and with `true`, the minimum for starting a program.",
+INTRO = ["The table shows the time from the start of `koine hook` to its end. A policy decides, and koined stores the decision",
+         "first. The other columns are a Python hook that only reads its input, and `true`, the minimum for starting a program.",
          "All values are medians of the rounds."]
 
 MOST_MS = 5

@@ -190,7 +190,7 @@ LIFTS = {"writer": "more hosts",
 
 
 def table(costs):
-    rows = [["hosts", "connections", "tasks of 1 s, 16 slots each", "slots used", "wait per batch",
+    rows = [["hosts", "connections", "tasks of 1 s, 16 slots per host", "slots used", "wait per batch",
              "max. tasks/s", "first limit", "remedy"]]
     for n in SIZES:
         found = rate(costs, n, 1.0)

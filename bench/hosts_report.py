@@ -36,7 +36,7 @@ def adds_table(found):
 
 def tasks_table(found):
     costs = hosts_model.Costs(found["costs"]) if "costs" in found else None
-    rows = [["hosts", "sleep 0.1, 4 slots per host", "ratio", "simulation", "true, 16 slots per host", "ratio",
+    rows = [["hosts", "task sleep 0.1, 4 slots per host", "ratio", "simulation", "task true, 16 slots per host", "ratio",
              "CPU per task"]]
     for n in (1, 2, 3):
         sleep, true = task_rates(found, "sleep", n), task_rates(found, "true", n)
@@ -112,8 +112,8 @@ def tell(found):
 def bench_section(found):
     m = report.machine()
     parts = "\n\n".join(as_markdown(rows) for rows in tables(found))
-    return f"""Measured on {m["date"]}: {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. Rounds are
-interleaved. The tables show medians; the last one, of costs, shows the best round. Other work on the machine affects all values: compare ratios,
+    return f"""Measured on {m["date"]}: {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. The rounds of all
+variants are interleaved. The tables show medians; the last one, of costs, shows the best round. Other work on the machine affects all values: compare ratios,
 not absolute values. pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` runs the benchmark;
 [bench/README.md](../bench/README.md) describes each row.
 

@@ -4,7 +4,7 @@ from mcp import ENTRIES, PACKAGE
 from part_report import format_time, verdict
 
 TITLE = "MCP"
-INTRO = [f"`memory_search` of `koine mcp`, compared with `search_nodes` of npm's `{PACKAGE}`, over",
+INTRO = [f"The table compares `memory_search` of `koine mcp` with `search_nodes` of npm's `{PACKAGE}`, over",
          f"standard input and output, with the same {ENTRIES:,} entries, one call at a time. The package reads its",
          "file at each call; koined searches its index. koined's memory is not included, because all clients share it.",
          "All values are medians of the rounds."]
@@ -17,7 +17,7 @@ ROWS = (("search, p50", "call", "p50_ns"), ("search, p99", "call", "p99_ns"),
 
 
 def tables(found):
-    rows = [[f"over stdio, {ENTRIES:,} entries", "koine mcp", "server-memory", "ratio"]]
+    rows = [[f"measurement with {ENTRIES:,} entries", "koine mcp", "server-memory", "ratio"]]
     for title, row, measure in ROWS:
         ratio = found.ratio((row, "koine"), (row, "server-memory"), measure)
         if ratio is not None:

@@ -11,7 +11,7 @@ SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, o
 
 
 def search_table(found):
-    rows = [["search, best 10", "koined p50", "p99", "FTS5 p50", "p99", "p50 ratio"]]
+    rows = [["search for the best 10", "koined p50", "p99", "FTS5 p50", "p99", "p50 ratio"]]
     searches = [(f"search {set_.name}{more}", set_.title + title) for set_ in SETS
                 for more, title in (("", ""), (" words", ", with word vectors"))]
     for row, title in searches:
@@ -126,10 +126,10 @@ def judge_adds(found):
     if ratio is None or sync is None:
         return title, "not measured", None
     kind = next(iter(found.rows["sync 1"]["disk"].values()))["file_system"]
-    words = f"{ratio:.1f}, fdatasync takes {format_time(sync)} on {kind}"
+    disk = f"fdatasync takes {format_time(sync)} on {kind}"
     if sync < SYNC_COSTS_NS:
-        return title, words + ": too fast to judge", True
-    return title, words, ratio >= 20
+        return title, f"{ratio:.1f} (disk too fast to judge: {disk})", True
+    return title, f"{ratio:.1f} ({disk})", ratio >= 20
 
 
 def judge_list(found):

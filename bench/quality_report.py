@@ -4,12 +4,12 @@ import chart
 import part_report
 from quality import BOTH, MODEL, SOCKET, WORDS
 
-TITLE = "What search finds"
+TITLE = "Search quality"
 INTRO = ["Recall among the first 1, 5 and 10 results in percent, for the original questions and with a typing error in each",
          "question. First, the steps of the search are added one after another; then each step is removed from the full search.",
          "Half of the second set was used for tuning, the other half for testing; see [test/search](../test/search/README.md).",
          "",
-         "![What each step adds](memory.svg)"]
+         "![Recall with each step of the search](memory.svg)"]
 
 GROUPS = {"first": "first set", "second tune": "second set, tuning half",
           "second judge": "second set, test half"}
@@ -41,7 +41,7 @@ def _values(found, row, group):
 def _table(found, group):
     run = next(iter(found.rows[PLAIN][group].values()))
     rows = [[f"{GROUPS[group]}: {run['memories']:,} memories, {run['questions']} questions",
-             "1", "5", "10", "with typing error: 1", "5", "10"]]
+             *(f"recall@{depth}{form}" for form in ("", ", typing error") for depth in (1, 5, 10))]]
     for row in found.rows:
         if row == LADDER:
             rows.append(["the full search before tuning", *(f"{v:.1f}" for v in BEFORE[group])])
@@ -80,7 +80,7 @@ def _judge_order(found, group):
     worse = [f"{title_of(b)} {_pair(values[b])} after {_pair(values[a])}" for a, b in ADDED
              if _is_worse(values[a], values[b])]
     n_known = sum(None not in v for v in values.values())
-    return title, ", ".join(worse) or f"no reduction in {n_known} rows", not worse
+    return title, ", ".join(worse) or f"no decrease in {n_known} rows", not worse
 
 
 def judge(found):

@@ -207,14 +207,14 @@ def is_ahead(results, line, peer):
 
 
 def judge_peer(results, peer):
-    title = f"faster than {peer} in line 1 × 1 p50, 64 × 1 and 8 × 32 CPU"
+    title = f"faster than {peer} in line 1 × 1 p50, line 64 × 1 CPU and line 8 × 32 CPU"
     wanted = {("line 1×1", P50), ("line 64×1", CPU), ("line 8×32", CPU)}
     found = [(line.title, is_ahead(results, line, peer))
              for line in lines() if (line.row, line.measure) in wanted]
     if any(ahead is None for _, ahead in found):
         return title, "not measured", None
     behind = [name for name, ahead in found if not ahead]
-    return title, "behind in " + ", ".join(behind) if behind else "in all three", not behind
+    return title, "slower in " + ", ".join(behind) if behind else "faster in all three rows", not behind
 
 
 def judge_all_peers(results):
@@ -226,8 +226,8 @@ def judge_all_peers(results):
         return title, "not measured", None
     behind = [name for name, ahead in found if not ahead]
     if behind:
-        return title, "behind " + ", ".join(behind), False
-    return title, f"in all {len(found)} comparisons", True
+        return title, "slower than " + ", ".join(behind), False
+    return title, f"faster in all {len(found)} comparisons", True
 
 
 WORDS = {True: "ok", False: "missed", None: "-"}
@@ -271,8 +271,8 @@ def markdown_table(results, title, some_lines, cell):
 
 
 def calls_as_markdown(results):
-    return [f"The values are medians of {results.n_rounds()} rounds, with client and server on one core. A cell contains",
-            "the ratio to the floor, a minimal epoll server, and the value.", "",
+    return [f"The values are medians of {results.n_rounds()} rounds, with client and server on one core. Each cell contains",
+            "the ratio to the floor (a minimal epoll server), then the value.", "",
             "![CPU time per request](bench.svg)", "",
             markdown_table(results, "workload", lines(), ratio_cell), "",
             markdown_table(results, "requests/s", RATE_LINES, plain_cell("{:,.0f}")), "",

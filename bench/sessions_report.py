@@ -43,7 +43,7 @@ def fanout_table(found):
 
 
 def line_table(found):
-    rows = [["from the agent's write to the subscriber's read", "p50", "p99"]]
+    rows = [["time from the agent's write to the subscriber's read", "p50", "p99"]]
     for title, column in (("one fdatasync", "disk"), ("koined, which stores the event first", "koined")):
         values = [found.median("line", column, m) for m in ("p50_ns", "p99_ns")]
         if None not in values:
@@ -75,7 +75,7 @@ def judge_calls(found, n, m, least):
         return title, "not measured", None
     floor = found.ratio((row, "floor"), (row, "go"), "rate")
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
-    return title, f"{rate:.3g}; floor {floor:.3g}; by CPU time {cpu:.3g}", rate >= least
+    return title, f"{rate:.3g} (floor: {floor:.3g}; by CPU time: {cpu:.3g})", rate >= least
 
 
 def judge(found):

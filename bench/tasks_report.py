@@ -93,10 +93,10 @@ def judge_submits(found):
     if ratio is None or sync is None:
         return title, "not measured", None
     kind = next(iter(found.rows["submit 1"]["disk"].values()))["file_system"]
-    words = f"{ratio:.1f}, fdatasync takes {format_time(sync)} on {kind}"
+    disk = f"fdatasync takes {format_time(sync)} on {kind}"
     if sync < SYNC_COSTS_NS:
-        return title, words + ": too fast to judge", True
-    return title, words, ratio >= 20
+        return title, f"{ratio:.1f} (disk too fast to judge: {disk})", True
+    return title, f"{ratio:.1f} ({disk})", ratio >= 20
 
 
 def judge_events(found):
@@ -106,7 +106,7 @@ def judge_events(found):
     title = f"{LISTENERS[-1]:,} subscribers receive {EVENTS:,} events each, none lost"
     if not any(heard):
         return title, "not measured", None
-    return title, "all of them" if all(heard) else "not all", all(heard)
+    return title, "all events received" if all(heard) else "events lost", all(heard)
 
 
 def judge(found):
