@@ -377,8 +377,8 @@ void route_start(struct client *s, const struct frame *frame, const struct route
 		return;
 	if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http) &&
 	    !confined_may(s, route->path))
-		http_send_error(s, 403, NULL, "Forbidden: a read-only agent may not do this",
-				route);
+		http_send_error(s, 403, NULL,
+				"Forbidden: a read-only agent may not open this WebSocket", route);
 	else if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http))
 		upgrade(s, frame->http, found);
 	else

@@ -123,8 +123,7 @@ static void look(void *arg)
 	conn_pool_cut_stalled(s->pool);
 	while ((c = first(s)) && (!c->client || now - c->parked_ms >= s->opts.limits.room_wait_ms))
 		end(c, refuse(&c->why, REFUSE_LIMIT,
-			      "%zu bytes of responses wait for clients that do not read; try again "
-			      "later",
+			      "clients have not read %zu bytes of responses; try again later",
 			      room_used(&s->room)));
 	parked_next(s);
 }

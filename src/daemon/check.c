@@ -315,7 +315,7 @@ static void note_model(const struct settings *s, const struct plan *plan)
 			continue;
 		address_format(&row->address, address);
 		printf("note          embedding_url is koined's own listener %s and is ignored; "
-		       "searches compare words\n",
+		       "searches match words only\n",
 		       address);
 	}
 }

@@ -70,8 +70,8 @@ static int parse_path(const char *path, struct address *a, struct why *why)
 			      path);
 	if (!unix_name_fits(path))
 		return refuse(why, REFUSE_TOO_LARGE,
-			      "socket path has %zu bytes; over %d, its last part has at most %d: "
-			      "%s",
+			      "socket path has %zu bytes; in a path over %d bytes, the file name "
+			      "must have at most %d: %s",
 			      len, UNIX_NAME_MAX, UNIX_LAST_MAX, path);
 	if (path[len - 1] == '/')
 		return refuse(why, REFUSE_PARAMS, "socket path names a directory: %s", path);

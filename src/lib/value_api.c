@@ -37,7 +37,7 @@ int doc_read(struct koine_doc *doc, const char *text, size_t len, struct why *wh
 	int r;
 
 	if (len > UINT32_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "the string has %zu bytes", len);
+		return refuse(why, REFUSE_TOO_LARGE, "the JSON text is too long (%zu bytes)", len);
 	arena_init(&doc->arena,
 		   3 * len + ARENA_SLACK + (size_t)JSON_VALUES_DEFAULT * sizeof(struct value) * 2);
 	copy = arena_copy(&doc->arena, text, len);

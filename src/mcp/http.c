@@ -46,7 +46,8 @@ static int find_session(struct mcp_call *mc, const struct http_request *http)
 	mc->call->request.method = http->method;
 	/* A stream would keep it for as long as it is open. */
 	if (mc->call->source.len > 0)
-		return mcp_refuse_with(mc, -32600, 400, (struct text) {0}, "A %.*s has no body",
+		return mcp_refuse_with(mc, -32600, 400, (struct text) {0},
+				       "%.*s requests must not have a body",
 				       TEXT_ARGS(http->method));
 	if (text_is(version, mcp_modern_version) || text_is(http->method, "HEAD"))
 		return only_post(mc);

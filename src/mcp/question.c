@@ -75,7 +75,8 @@ int mcp_check_answer(struct mcp_call *mc, struct text method, struct text key,
 	if (well)
 		return 0;
 	mc->code = -32602;
-	return refuse(&mc->call->why, REFUSE_PARAMS, "inputResponses.%.*s does not answer %.*s",
+	return refuse(&mc->call->why, REFUSE_PARAMS,
+		      "inputResponses.%.*s is not a valid result of %.*s",
 		      (int)text_cut(key, 60).len, key.data, TEXT_ARGS(method));
 }
 

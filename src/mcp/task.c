@@ -295,7 +295,7 @@ static void write_outcome(const struct mcp_task *t, struct json *j)
 		json_key(j, "error");
 		json_begin_object(j);
 		json_member_int(j, "code", mcp_errors[REFUSE_TOO_LARGE].code);
-		json_member_str(j, "message", "no space for the result");
+		json_member_str(j, "message", "out of memory for the result");
 		json_end_object(j);
 	}
 }

@@ -86,7 +86,7 @@ def test_stop_ends_calls_that_wait_with_a_code_of_its_own():
         same(json.loads(c.read_line())["error"], {"code": -32008, "message": "koined is stopping"}, "what a stop says")
 
 
-SECONDS = "timeout must be seconds, at most 316224000"
+SECONDS = "timeout must be a number of seconds from 0 to 316224000"
 BAD = (
     ("request", {}, "tool", "tool is required"),
     ("request", {"tool": "a", "kind": "x"}, "kind", "kind must be function_call or human_contact"),
@@ -101,7 +101,7 @@ BAD = (
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "uses": 0}}, "grant",
      "grant.uses must be a number above 0"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "for": "x"}}, "grant",
-     "grant.for must be seconds"),
+     "grant.for must be a number of seconds"),
     ("list", {"limit": 0}, "limit", "limit must be between 1 and 1000"),
     ("list", {"status": "resolved"}, "status",
      "status must be any, pending, approved, denied, responded, expired or superseded"),

@@ -551,7 +551,7 @@ def test_slash_commands():
         t.expect("Using agent recall")
         t.prompt()
         t.line("/agent")
-        t.expect("own agent")
+        t.expect("default agent")
         t.prompt()
         t.line("/quit now")
         t.expect("/quit takes no argument")
@@ -857,7 +857,7 @@ def test_what_could_steer_a_terminal_is_shown():
 
 
 def test_ends_that_people_should_know_of():
-    rows = [({"stop": "length"}, 0, "(cut: "), ({"tool_calls": [{"name": "x"}]}, 0, "requests tools"),
+    rows = [({"stop": "length"}, 0, "(truncated: "), ({"tool_calls": [{"name": "x"}]}, 0, "requests tools"),
             ({"cancelled": True, "stop": "cancelled"}, 130, "(cancelled)")]
     for more, code, words in rows:
         with Scripted(lambda r, more=more: [whole(r, "text", **more)]) as s:

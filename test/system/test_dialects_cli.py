@@ -158,7 +158,7 @@ def test_a_restart_makes_it_so():
 
 def test_aiwg_is_for_the_project_where_it_is_said():
     with Home() as home:
-        check("a folder with .aiwg" in home.koine("dialects", "enable", "aiwg", "--yes",
+        check("nor a parent contains .aiwg" in home.koine("dialects", "enable", "aiwg", "--yes",
                                                   status=NO_INPUT), "no words")
         os.makedirs(home("work", ".aiwg"))
         os.makedirs(home("work", "deep"))
@@ -226,7 +226,7 @@ def test_what_cannot_be_is_refused():
         for args, status, words in (
                 (("enable", "nexsu"), USAGE, "did you mean nexus?"),
                 (("enable", "somebody"), USAGE, "unknown dialect 'somebody'"),
-                (("enable", "koine"), USAGE, "only one address"),
+                (("enable", "koine"), USAGE, "at its only address"),
                 (("disable", "koine"), USAGE, "is required to control koined"),
                 (("enable",), USAGE, "requires at least one DIALECT")):
             check(words in home.koine("dialects", *args, status=status), "%r", args)

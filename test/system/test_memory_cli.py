@@ -378,7 +378,7 @@ def test_which_server():
         for args in (["show", "x"], ["edit", "x"], ["export"], ["import", "-"], ["stats"]):
             done = koine("memory", *args, env=env)
             same(done.returncode, 64, "exit code of %r" % args)
-            check("needs koine's own socket" in done.err, "words: %r", done.err)
+            check("requires koine's own socket" in done.err, "words: %r", done.err)
         same(len(ash.requests), 1, "requests to ash")
 
 
@@ -760,7 +760,7 @@ def test_static_binary_alone_in_a_folder():
                 id = inside("list", **env).stdout.splitlines()[2][:8]
                 same(inside("delete", id.decode(), **env).stdout, b"Memory deleted: %s\n" % id,
                      "delete")
-            check(b"needs koine's own socket" in inside("stats").stderr, "stats")
+            check(b"requires koine's own socket" in inside("stats").stderr, "stats")
 
 
 if __name__ == "__main__":

@@ -227,13 +227,13 @@ def test_ambiguous_prefix_is_refused():
         ids = [add(c, "note %d" % i) for i in range(17)]
         first = sorted(i[0] for i in ids)
         shared = next(a for a, b in zip(first, first[1:]) if a == b)
-        check("more than one memory begins with" in refusal(c, "memory.delete", memory_id=shared), "which one?")
+        check("several ids begin with" in refusal(c, "memory.delete", memory_id=shared), "which one?")
         same(c.call("memory.stats")["total"], 17)
         # A purge may mean a deleted memory, too.
         for id in [id for id in ids if id[0] == shared][1:]:
             c.call("memory.delete", {"memory_id": id})
         message = refusal(c, "memory.delete", memory_id=shared, purge=True)
-        check("more than one memory begins with" in message, "%r", message)
+        check("several ids begin with" in message, "%r", message)
         same(c.call("memory.delete", {"memory_id": shared}), {"deleted": True})
 
 

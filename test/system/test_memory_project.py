@@ -144,7 +144,7 @@ def test_ash_socket_refuses_what_it_would_ignore():
         for option in ("--project=x", "--common"):
             said = koine(d, "memory", "list", option, code=64,
                          env={"KOINE_SOCKET": "", "ASH_RPC_SOCKET": d.socket_path})
-            check("needs koine's own socket" in said, "%s", said)
+            check("requires koine's own socket" in said, "%s", said)
 
 
 if __name__ == "__main__":

@@ -422,7 +422,7 @@ def test_an_agents_name_and_prompt_are_refused_by_their_own_names():
     with shared() as d:
         c = connect(d)
         for wrong, words in ("", "agent_id must have 1 to 128 characters"), \
-                            ("a b", "agent_id may have letters, digits and . _ - : @ only"):
+                            ("a b", "agent_id may contain only letters, digits and . _ - : @"):
             refused(c, "send", {"content": "x", "agent_id": wrong}, words)
         refused(c, "create_agent", {"agent_id": "n", "system_prompt": "a\0b"},
                 "system_prompt has a NUL character")

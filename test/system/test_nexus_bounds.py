@@ -129,7 +129,7 @@ def test_what_is_wrong_is_refused_by_its_name():
                  {"allowed_write_paths": [None]}),
                 ("allowed_write_paths[0] does not exist: %s" % w("work/no"),
                  {"allowed_write_paths": ["no"], "cwd": w("work")}),
-                ("allowed_write_paths[0] must be an absolute path where there is no cwd: out",
+                ("allowed_write_paths[0] must be an absolute path, because cwd is not set: out",
                  {"allowed_write_paths": ["out"]}),
                 ("allowed_write_path '%s' is outside sandbox root '%s'" % (w("other"), w("work")),
                  {"allowed_write_paths": [w("other")], "cwd": w("work"), "preset": "sandboxed"}),

@@ -329,8 +329,8 @@ def test_what_is_too_long_says_so():
         with World(server, link="https://desk.example/koine") as w:
             a = w.ask("é" * 40000)
             m = w.server.arrived(1)
-            check("TOO LONG: these are the first 3000 of 80009 bytes" in text_of(m) or
-                  "TOO LONG: these are the first 2999 of 80009 bytes" in text_of(m), "%r",
+            check("TRUNCATED: this message shows the first 3000 of 80009 bytes" in text_of(m) or
+                  "TRUNCATED: this message shows the first 2999 of 80009 bytes" in text_of(m), "%r",
                   text_of(m)[-300:])
             check("https://desk.example/koine" in json.dumps(m), "the link")
             w.server.press(m, "Deny")

@@ -146,7 +146,7 @@ def test_what_is_answered_elsewhere_is_withdrawn():
         row = one(c)
         fake.answer(id)
         becomes(c, row["id"], "superseded")
-        same(c.call("approval.get", {"id": row["id"]})["comment"], "answered in the agent", "comment")
+        same(c.call("approval.get", {"id": row["id"]})["comment"], "answered in the agent's own dialog", "comment")
 
 
 def test_a_decision_that_comes_too_late_is_no_harm():

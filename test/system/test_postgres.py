@@ -754,7 +754,7 @@ def test_adopted_schema_is_used_and_its_tasks_are_held():
         refused(["--store", ours], "belongs to role 'mallory'")
         server.sql("CREATE ROLE eve; CREATE TABLE koine.more (x INT); ALTER TABLE koine.more OWNER TO eve", "ours")
         done = run_koined("--root", root, "--store", ours)
-        check(b"table 'more' in it belongs to role 'eve'" in done.stderr, "%r", done.stderr)
+        check(b"table 'more' belongs to role 'eve'" in done.stderr, "%r", done.stderr)
         server.sql("DROP TABLE koine.more; DROP ROLE eve", "ours")
 
 

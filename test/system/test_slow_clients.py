@@ -463,7 +463,7 @@ def few_descriptors():
 
 def test_out_of_descriptors_it_serves_those_inside_and_waits():
     with Daemon(listen=EVERYWHERE, preexec_fn=few_descriptors,
-                announced=["out of descriptors"]) as d:
+                announced=["out of file descriptors"]) as d:
         crowd = [d.connect() for _ in range(100)]
         served = []
 

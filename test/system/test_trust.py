@@ -68,7 +68,7 @@ def test_numbers_that_no_store_of_ours_has_are_no_index():
             sql(w, "UPDATE task SET state = 0, n_after = 0")
             sql(w, "UPDATE task SET %s = ?" % column, value)
             done = run_koined("--root", w("root"))
-            check(done.returncode == 69 and b"has a task that koine did not write" in done.stderr,
+            check(done.returncode == 69 and b"contains a task that koine did not write" in done.stderr,
                   "%r", done)
         sql(w, "UPDATE task SET state = 0, n_after = 0")
         with w.daemon() as d:

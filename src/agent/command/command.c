@@ -246,7 +246,7 @@ static const char *failure(struct agent_turn *t, int status, int signal, struct 
 
 	buf_printf(text, "%s: ", c->agent.name);
 	if (t->timed_out) {
-		buf_printf(text, "stopped after %.3g s", c->total_timeout_ms / 1000.0);
+		buf_printf(text, "timed out after %.3g s", c->total_timeout_ms / 1000.0);
 		return "CommandTimeout";
 	}
 	if (t->fault != 0)

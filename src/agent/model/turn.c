@@ -231,8 +231,7 @@ static void fail_with_status(struct agent_turn *t, const struct http_answer *a)
 		return;
 	}
 	if (a->retry_ms > RETRY_AFTER_MAX_MS)
-		snprintf(wait.text, sizeof(wait.text), " (it asks to wait %u s)",
-			 a->retry_ms / 1000);
+		snprintf(wait.text, sizeof(wait.text), " (retry after %u s)", a->retry_ms / 1000);
 	turn_fail(t, may_pass(a->status) ? "ProviderUnavailable" : "ProviderError",
 		  "the provider returned HTTP %d%s%s%s", a->status, said.text, wait.text,
 		  how_often(t).text);

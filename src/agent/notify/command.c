@@ -52,7 +52,7 @@ static void on_exit_of(void *arg, int status, int signal)
 	if (c->is_late)
 		snprintf(sent.text, sizeof(sent.text), "the command took too long");
 	else if (signal)
-		snprintf(sent.text, sizeof(sent.text), "the command was ended by signal %d",
+		snprintf(sent.text, sizeof(sent.text), "the command was killed by signal %d",
 			 signal);
 	else if (status != 0)
 		snprintf(sent.text, sizeof(sent.text), "the command failed with status %d", status);

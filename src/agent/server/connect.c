@@ -275,7 +275,7 @@ static void on_probed(void *arg, const struct http_answer *a)
 	s->probe = NULL;
 	if (peer.known && peer.other)
 		server_fail(s, AGENT_SERVER_WRONG,
-			    "user %u listens at its port; no password was sent",
+			    "another user (uid %u) listens on its port; no password was sent",
 			    (unsigned)peer.uid);
 	else if (a->error == 0 && (a->status == 200 || a->status == 401))
 		open_stream(s);

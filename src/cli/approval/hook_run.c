@@ -87,7 +87,7 @@ static int read_hook(struct hook_input *in, struct buf *text, const struct appro
 	int r;
 
 	if (isatty(STDIN_FILENO))
-		complain("reading a hook's JSON from stdin");
+		complain("waiting for a hook's JSON on stdin");
 	fault = lines_read_all(STDIN_FILENO, text);
 	if (text->len > 0)
 		mend_surrogates(text->data, text->len);

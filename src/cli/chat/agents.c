@@ -75,7 +75,7 @@ static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
 		return r;
 	r = koine_client_call(cli->client, "chat.agents", NULL, &a);
 	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND) {
-		complain("this server does not list agents; use the socket of koine");
+		complain("this server does not list agents; use koine's own socket");
 		return EXIT_ERROR_ANSWER;
 	}
 	if (r != 0)

@@ -21,9 +21,8 @@ static int check_purge(const struct cli *cli)
 	int64_t number;
 
 	if ((cli->n_args == 1) != o->all) {
-		complain("conversations purge requires NUMBERs, as conversations --ended shows "
-			 "them, "
-			 "or --all");
+		complain("conversations purge requires --all or NUMBERs (koine conversations "
+			 "--ended shows them)");
 		return EX_USAGE;
 	}
 	for (int i = 1; i < cli->n_args; i++) {
@@ -69,11 +68,11 @@ static int cmd_messages(struct cli *cli)
 	};
 
 	if (which.number && which.name) {
-		complain("messages requires a NAME or --ended NUMBER, not both");
+		complain("messages takes a NAME or --ended NUMBER, not both");
 		return EX_USAGE;
 	}
 	if (cli->n_args == 1 && o->conversation) {
-		complain("messages requires a NAME or --conversation, not both");
+		complain("messages takes a NAME or --conversation, not both");
 		return EX_USAGE;
 	}
 	return chat_print_messages(cli, &which, o->limit ? o->limit : ROWS);
@@ -87,7 +86,7 @@ const struct command chat_commands[] = {
 	 "keeps the text so far, or clears the line; Ctrl-D quits. /help lists more commands. In a "
 	 "pipe, every input line is a question, and stdout gets only the answers.\n",
 	 cmd_chat, NULL, chat_options, OWN,
-	 ARGS(0, 0, "takes no arguments; to ask one thing: koine send TEXT"),
+	 ARGS(0, 0, "takes no arguments; for a single question use koine send TEXT"),
 	 .examples = {"koine chat", "koine chat --agent claude --conversation release"}},
 	{"send", "TEXT... | -", "Ask an agent one question and stream its answer",
 	 "- reads the question from stdin. Ctrl-C cancels; the conversation keeps the text so "

@@ -57,7 +57,7 @@ static int slash_agent(struct turn *t, const char *arg)
 
 	if (arg[0] == '\0') {
 		t->agent = NULL;
-		puts("Using the conversation's own agent.");
+		puts("Using the conversation's default agent.");
 		return 0;
 	}
 	if (strlen(arg) > CHAT_NAME_BYTES) {

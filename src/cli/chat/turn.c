@@ -73,7 +73,7 @@ static void show_stop(const struct turn *t, const struct koine_value *result)
 	if (t->cancelled)
 		fputs("(cancelled)\n", stderr);
 	else if (member_is(result, "stop", "length"))
-		fputs("(cut: the agent reached its length limit)\n", stderr);
+		fputs("(truncated: the agent reached its length limit)\n", stderr);
 	else if (member_first(result, "tool_calls"))
 		fputs("(the agent requests tools; none are available here)\n", stderr);
 }

@@ -68,8 +68,8 @@ const struct agent agents[] = {
 		.cuts_environment = true,
 		.ticks = 1,
 		.trust = "hooks/state",
-		.trust_note = "Codex runs a new hook only when you have trusted it: start codex, "
-			      "open /hooks, and trust koine's.",
+		.trust_note = "Codex runs a new hook only after you trust it: start codex, open "
+			      "/hooks, and trust the hooks of koine.",
 		.files = {{.user = "{CODEX_HOME|~/.codex}/config.toml",
 			   .project = ".codex/config.toml",
 			   .by = &toml_editor,

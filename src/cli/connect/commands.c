@@ -191,8 +191,8 @@ static void print_changes(const struct cli *cli, const struct plan *p)
 			print_change(cli, f);
 	}
 	if (p->files[0].changes && p->trust == TRUST_GIVEN && !p->undo)
-		printf("Each trusted_hash records that you trust this hook of koine; %s runs it "
-		       "only then.\n",
+		printf("Each trusted_hash records that you trust a hook of koine. %s runs only "
+		       "trusted hooks.\n",
 		       p->agent->title);
 }
 

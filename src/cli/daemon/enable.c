@@ -128,7 +128,8 @@ int cmd_enable(struct cli *cli)
 		return r;
 	printf("koined now starts at login, with the PATH of this shell (%s).\n", path);
 	if (s.active)
-		puts("The running koined has its former PATH. Restart it: koine daemon restart");
+		puts("The running koined still uses the old PATH. Restart it: koine daemon "
+		     "restart");
 	else
 		puts("Start it now: koine daemon start");
 	puts("To keep it running when you are not logged in: loginctl enable-linger");

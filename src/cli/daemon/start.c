@@ -49,7 +49,7 @@ static int check_own(const struct cli *cli, const char *verb)
 {
 	if (!cli->options.socket && !cli->options.url)
 		return 0;
-	complain("daemon %s applies to your own koined; it takes neither --socket nor --url", verb);
+	complain("daemon %s controls your own koined; it accepts neither --socket nor --url", verb);
 	return EX_USAGE;
 }
 

@@ -69,8 +69,8 @@ static int value_for(const struct koine_value *d, char value[PATH_MAX])
 	if (!member_flag(d, "in_project"))
 		return 0;
 	if (!task_project_above(".", project)) {
-		complain("%.*s listens in a project, a folder with .aiwg, but there is none here "
-			 "or above",
+		complain("%.*s listens in a project folder, but neither this folder nor a parent "
+			 "contains .aiwg",
 			 TEXT_ARGS(member_text(d, "name")));
 		return EX_NOINPUT;
 	}
@@ -134,7 +134,7 @@ static int enable_one(struct change *c, const char *name)
 	if (!d)
 		return EX_USAGE;
 	if (!member_string(d, "original").data) {
-		complain("%s has only one address, where it always listens", name);
+		complain("%s always listens at its only address", name);
 		return EX_USAGE;
 	}
 	r = value_for(d, value);

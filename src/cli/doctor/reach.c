@@ -143,8 +143,7 @@ static void find_posts(struct exam *e, const struct agent *agent)
 		exam_command(e, "koine connect %s%s", agent->name, socket);
 	} else if (plan_make(e->cli, p) != 0 || plan_changes(p)) {
 		exam_find(e, MARK_BAD,
-			  "%s sends some hooks to another address than koined's, or with another "
-			  "token",
+			  "%s sends some hooks to a wrong address or with a wrong token",
 			  agent->title);
 		exam_command(e, "koine connect %s --http%s", agent->name, socket);
 	} else {
@@ -211,8 +210,9 @@ void check_connected(struct exam *e)
 
 	if (!e->socket || readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0 ||
 	    !text_is(text_base_name(text_of(own)), "koine") || !getenv("HOME")) {
-		exam_find(e, MARK_SKIPPED,
-			  "not checked: agents use the socket and the program of koine");
+		exam_find(
+			e, MARK_SKIPPED,
+			"not checked: this requires a Unix socket, HOME and a program named koine");
 		return;
 	}
 	if (strchr(e->socket, '\'')) {

@@ -109,7 +109,7 @@ static void on_subscribed(void *arg, const struct koine_value *result)
 	if (!koine_value_int(koine_value_get(result, "last"), &last))
 		return;
 	if (since > last)
-		complain("the log has only %lld events; continuing from there", (long long)last);
+		complain("the last event is number %lld; continuing from there", (long long)last);
 	/* From here on we continue from that number, unless we wait for the first event after a
 	 * time. */
 	if (since > last || (since < 0 && !t->start.time[0]))
@@ -135,7 +135,8 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 static int check(const struct cli *cli, const struct event_options *o)
 {
 	if (cli->n_args > 0) {
-		complain("events takes no arguments; for types: --type '%s'", cli->args[0]);
+		complain("events takes no arguments; to filter by type, use --type '%s'",
+			 cli->args[0]);
 		return EX_USAGE;
 	}
 	if (!o->since && o->limit > PAGE_MAX) {

@@ -97,7 +97,7 @@ static int bad_address(const struct cli *cli, char error[TALK_ERROR])
 			    cli->address, cli->address, cli->address);
 	return fail(error, EX_USAGE,
 		    "invalid address '%s'%s%s: expected http://HOST[:PORT][/PATH], "
-		    "tcp:HOST:PORT or unix:PATH, with a number or localhost as HOST",
+		    "tcp:HOST:PORT or unix:PATH, where HOST is an IP address or localhost",
 		    cli->address, framing ? " with framing " : "", framing ? framing : "");
 }
 

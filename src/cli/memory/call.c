@@ -93,13 +93,13 @@ int memory_find_server(struct cli *cli, enum memory_needs needs)
 		return r;
 	/* ash would ignore them, and tell more than was asked for. */
 	if (ash && own_option(o)) {
-		complain("%s needs koine's own socket, and %s is ash's; name it with --socket or "
-			 "KOINE_SOCKET",
+		complain("%s requires koine's own socket, but %s is the socket of ash; set "
+			 "--socket or KOINE_SOCKET",
 			 own_option(o), ash);
 		return EX_USAGE;
 	}
 	if (ash && needs == NEEDS_KOINE) {
-		complain("memory %s needs koine's own socket, and %s is ash's; name it with "
+		complain("memory %s requires koine's own socket, but %s is the socket of ash; set "
 			 "--socket or KOINE_SOCKET",
 			 cli->sub->name, ash);
 		return EX_USAGE;

@@ -452,7 +452,7 @@ static const struct command subs[] = {
 	 "Review facts that an agent extracted",
 	 "On a terminal it shows one fact at a time: y accepts, n rejects, e edits, s skips, q "
 	 "quits. In a pipe, or with --list, each is \"ID origin: content\".\n",
-	 cmd_memory_review, NULL, review_options, ARGS(0, 0, "takes options alone"),
+	 cmd_memory_review, NULL, review_options, ARGS(0, 0, "takes no arguments, only options"),
 	 .examples = {"koine memory review", "koine memory review --accept 14a4 --reject 2b1c"}},
 	{"export", "[FILE]", "Export memories as JSON lines",
 	 "Writes to stdout, or to FILE with mode 0600. FILE is replaced atomically.\n",

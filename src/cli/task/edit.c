@@ -13,9 +13,9 @@ enum { PROMPT_MAX = 16 << 20 };
 static int check_options(const struct task_options *o)
 {
 	if (o->prompt && o->editor)
-		complain("task edit requires a prompt or --editor, not both");
+		complain("task edit takes a prompt or --editor, not both");
 	else if (o->no_after && o->after.n > 0)
-		complain("task edit requires --after or --no-after, not both");
+		complain("task edit takes --after or --no-after, not both");
 	else
 		return 0;
 	return EX_USAGE;

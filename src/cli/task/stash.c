@@ -73,7 +73,7 @@ static int check_which(const struct cli *cli)
 
 	if (cli->n_args == 0 || !o->group)
 		return 0;
-	complain("task %s requires a group or IDs, not both", cli->sub->name);
+	complain("task %s takes a group or IDs, not both", cli->sub->name);
 	return EX_USAGE;
 }
 

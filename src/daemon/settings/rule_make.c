@@ -94,7 +94,7 @@ static int take_words(const struct maker *m, enum rule_key key, struct texts *re
 		size_t len = strcspn(at, " \t");
 
 		if (n == WORDS_MAX)
-			return bad(m, key, "64 words at most");
+			return bad(m, key, "at most 64 words");
 		list[n++] = (struct text) {.data = at, .len = len};
 		at += len;
 	}
@@ -252,7 +252,7 @@ static int take_values(const struct maker *m)
 	if (r == 0)
 		r = take_number(m, RULE_DEBOUNCE, &debounce);
 	if (r == 0 && !(debounce >= 0 && debounce <= 3600000))
-		r = bad(m, RULE_DEBOUNCE, "milliseconds, an hour at most");
+		r = bad(m, RULE_DEBOUNCE, "a number of milliseconds, at most 3600000");
 	d->disabled = !enabled;
 	d->debounce_ms = r == 0 ? (int64_t)debounce : 0;
 	return r == 0 ? take_catch_up(m) : r;

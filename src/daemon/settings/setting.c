@@ -165,12 +165,12 @@ static int set_uids(const struct use *u, struct why *why)
 	char *rest = NULL;
 
 	if (strlen(u->value) >= sizeof(copy))
-		return bad_value(u, "a short list of users", why);
+		return bad_value(u, "a list of users of at most 255 bytes", why);
 	memcpy(copy, u->value, strlen(u->value) + 1);
 	for (char *word = strtok_r(copy, " ,\t", &rest); word;
 	     word = strtok_r(NULL, " ,\t", &rest)) {
 		if (uids.n == UIDS_MAX || !parse_uid(word, &uids.list[uids.n]))
-			return bad_value(u, "numbers or names of users, at most 32", why);
+			return bad_value(u, "at most 32 user names or uids", why);
 		uids.n++;
 	}
 	*(struct uids *)u->at = uids;

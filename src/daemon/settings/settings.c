@@ -383,10 +383,10 @@ static int check_host(const struct settings *s, struct why *why)
 
 	if (s->host_name[strspn(s->host_name, allowed)] || strchr(s->host_name, ' '))
 		return refuse(why, REFUSE_PARAMS,
-			      "host.name: letters, digits, '.', '_' and '-' only");
+			      "host.name may contain only letters, digits, '.', '_' and '-'");
 	if (s->host_labels[strspn(s->host_labels, allowed)])
 		return refuse(why, REFUSE_PARAMS,
-			      "host.labels: words of letters, digits, '.', '_' and '-'");
+			      "host.labels must be words of letters, digits, '.', '_' and '-'");
 	return 0;
 }
 

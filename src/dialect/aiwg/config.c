@@ -179,7 +179,7 @@ static bool read_conditions(struct reader *r, const struct value *rule, struct r
 	if (!v || v->kind == VALUE_NULL)
 		return true;
 	if (v->kind != VALUE_ARRAY || v->len > RULE_CONDITIONS_MAX) {
-		tell(r, v, "conditions must be a short list", ret->id);
+		tell(r, v, "conditions must be a list of at most 32", ret->id);
 		return false;
 	}
 	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));

@@ -319,8 +319,7 @@ static void push(struct asked *a)
 	if (r == -ENOBUFS && !a->completion)
 		note_progress(a);
 	if (r == -ENOBUFS && is_stuck(a)) {
-		r = refuse(&a->call->why, REFUSE_TIMEOUT,
-			   "the client does not accept the response");
+		r = refuse(&a->call->why, REFUSE_TIMEOUT, "the client does not read the response");
 	} else if (r == -ENOBUFS) {
 		timer_start(a->timer, AGAIN_MS);
 		return;

@@ -70,7 +70,7 @@ static int read_texts(struct call *c, const struct value *list, const char *name
 		return -ENOMEM;
 	value_each (v, list) {
 		if (v->kind != VALUE_STRING && v->kind != VALUE_NULL)
-			return refuse_field(&c->why, name, "%s must be strings", name);
+			return refuse_field(&c->why, name, "%s must contain only strings", name);
 		texts[i++] = v->kind == VALUE_STRING ? value_text(v) : TEXT("");
 	}
 	*ret_texts = (struct texts) {.items = texts, .n = n};

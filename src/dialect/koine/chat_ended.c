@@ -101,12 +101,12 @@ static int take_purge(struct call *c, struct chat_purge *p)
 
 	if ((in->number != 0) + (in->before.data != NULL) + in->all != 1)
 		return refuse_field(&c->why, "number",
-				    "exactly one of number, before and all is required");
+				    "exactly one of 'number', 'before' and 'all' is required");
 	p->number = in->number;
 	p->before_ms = INT64_MAX;
 	if (in->before.data && !clock_parse_iso(in->before, &p->before_ms))
 		return refuse_field(&c->why, "before",
-				    "before must be a time such as 2026-11-01T00:00:00Z");
+				    "'before' must be a time such as 2026-11-01T00:00:00Z");
 	return 0;
 }
 

@@ -161,7 +161,7 @@ struct done koine_daemon_log(struct call *c)
 	struct json *j;
 
 	if (in->after < 0)
-		return call_fail(c, refuse_field(&c->why, "after", "after must be 0 or more"));
+		return call_fail(c, refuse_field(&c->why, "after", "'after' must not be negative"));
 	if (in->limit < 1 || in->limit > LOG_TAIL_LINES)
 		return call_fail(c, refuse_field(&c->why, "limit", "limit must be from 1 to %d",
 						 LOG_TAIL_LINES));

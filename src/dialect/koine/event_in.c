@@ -72,7 +72,7 @@ static int read_since(const struct value *since, struct event_since *ret, struct
 			ret->ms = 1;
 		return 0;
 	}
-	return refuse_field(why, "since", "since must be a sequence number or an ISO time");
+	return refuse_field(why, "since", "'since' must be a sequence number or an ISO 8601 time");
 }
 
 /* An empty name counts as none. */

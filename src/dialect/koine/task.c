@@ -273,7 +273,7 @@ static struct done handle_find(struct call *c)
 	};
 	if (in->limit < 0 || in->before < 0)
 		return call_fail(c, refuse_field(&c->why, in->limit < 0 ? "limit" : "before",
-						 "limit and before must not be negative"));
+						 "'limit' and 'before' must not be negative"));
 	if (in->state.data && !task_word_parse(in->state, &state, &f->filter.skips))
 		return call_fail(c, refuse_field(&c->why, "state",
 						 "state must be queued, running, completed, "

@@ -25,7 +25,8 @@ int koine_read_after(const struct value *list, struct arena *a, struct texts *re
 	if (!list)
 		return 0;
 	if (list->len > TASK_AFTER_MAX)
-		return refuse_field(why, "after", "after: more than %d task ids", TASK_AFTER_MAX);
+		return refuse_field(why, "after", "'after' has more than %d task ids",
+				    TASK_AFTER_MAX);
 	after = arena_alloc(a, (list->len + 1) * sizeof(after[0]));
 	if (!after)
 		return -ENOMEM;

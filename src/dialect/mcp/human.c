@@ -285,16 +285,17 @@ static int check_asked(struct call *c)
 		return refuse_field(&c->why, "question", "question must have 1 to %d bytes",
 				    QUESTION_MAX);
 	if (!(in->timeout_seconds >= 0 && in->timeout_seconds <= SECONDS_MAX))
-		return refuse_field(&c->why, "timeout_seconds", "timeout_seconds must be 0 to %d",
-				    SECONDS_MAX);
+		return refuse_field(&c->why, "timeout_seconds",
+				    "timeout_seconds must be from 0 to %d", SECONDS_MAX);
 	if (in->choices && (in->choices->len == 0 || in->choices->len > CHOICES_MAX))
-		return refuse_field(&c->why, "choices", "choices must be 1 to %d strings",
+		return refuse_field(&c->why, "choices", "choices must have 1 to %d strings",
 				    CHOICES_MAX);
 	if (!in->choices)
 		return 0;
 	value_each (choice, in->choices) {
 		if (choice->kind != VALUE_STRING)
-			return refuse_field(&c->why, "choices", "choices must be strings");
+			return refuse_field(&c->why, "choices",
+					    "choices must contain only strings");
 	}
 	return 0;
 }

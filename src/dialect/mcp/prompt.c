@@ -69,7 +69,7 @@ static struct done handle_recall(struct call *c)
 	buf_add(&out, in->about.data, in->about.len);
 	buf_add_str(&out, "? These are the stored memories, best match first:\n\n");
 	add_memories(&out, hits, n);
-	buf_add_str(&out, "\nAnswer from them, and name any gaps.");
+	buf_add_str(&out, "\nAnswer from these memories, and name any gaps.");
 	return say(c, &out);
 }
 
@@ -106,8 +106,8 @@ static struct done handle_handoff(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	buf_init(&out, TEXT_MAX);
-	buf_add_str(&out, "You take over this project from another agent. Its memories, newest "
-			  "first:\n\n");
+	buf_add_str(&out, "You are taking over this project from another agent. The memories of "
+			  "the project, newest first:\n\n");
 	add_memories(&out, rows, n);
 	r = add_tasks(c, &out);
 	if (r != 0) {

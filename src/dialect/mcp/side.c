@@ -117,7 +117,7 @@ static int keep(struct arena *a, struct text from, size_t max, const char *field
 static int check_folder(struct text folder, struct why *why)
 {
 	if (folder.len > 0 && folder.data[0] != '/')
-		return refuse_field(why, "folder", "folder must be absolute");
+		return refuse_field(why, "folder", "folder must be an absolute path");
 	return 0;
 }
 

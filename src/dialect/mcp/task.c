@@ -88,7 +88,7 @@ static struct done handle_add(struct call *c)
 	int r = need_tasks(c) ?: koine_read_after(in->after, &c->arena, &new.task.after, &c->why);
 
 	if (r == 0 && (in->timeout_seconds < 0 || in->timeout_seconds > TIMEOUT_MAX_S))
-		r = refuse_field(&c->why, "timeout_seconds", "timeout_seconds must be 0 to %d",
+		r = refuse_field(&c->why, "timeout_seconds", "timeout_seconds must be from 0 to %d",
 				 TIMEOUT_MAX_S);
 	if (r != 0)
 		return call_fail(c, r);

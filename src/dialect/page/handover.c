@@ -87,7 +87,7 @@ static bool take_sessions(const struct server *s, int fd)
 	/* At another address the cookies would be sent to whoever has the old one. */
 	if (!page_listener(s) || !text_next(&rest, '\n', &line) ||
 	    !text_is(line, page_listener(s)->address)) {
-		log_info("page sessions ended", "reason=\"the page has another address\"");
+		log_info("page sessions ended", "reason=\"the page's address has changed\"");
 		return false;
 	}
 	while (rest.len > 0 && text_next(&rest, '\n', &line))

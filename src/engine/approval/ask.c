@@ -289,7 +289,7 @@ static int take_there(struct approval_ask *ask, const struct approval *there)
 	    !text_equal(row->agent, there->agent) ||
 	    !text_equal(row->input.bytes, there->input.bytes))
 		return refuse(&ask->why, REFUSE_CONFLICT,
-			      "approval '%.*s' exists with another tool or input",
+			      "approval '%.*s' already exists with a different tool or input",
 			      TEXT_ARGS(row->id));
 	ask->row = *there;
 	return 0;

@@ -77,7 +77,8 @@ static int refuse_agent(const struct look *l, const struct process_seen *who,
 			const struct process_seen *agent)
 {
 	return refuse(l->why, REFUSE_FORBIDDEN,
-		      "process %d (%.32s) belongs to %d (%.32s), an agent that asks for approvals; "
+		      "process %d (%.32s) belongs to process %d (%.32s), an agent that asks for "
+		      "approvals; "
 		      "a human must decide from another terminal (%s)",
 		      (int)who->pid, who->name, (int)agent->pid, agent->name, way_out);
 }

@@ -122,7 +122,7 @@ static void on_exit_of(void *arg, int status, int signal)
 	if (f->late)
 		snprintf(text, sizeof(text), "the command took too long");
 	else if (signal)
-		snprintf(text, sizeof(text), "the command was ended by signal %d", signal);
+		snprintf(text, sizeof(text), "the command was killed by signal %d", signal);
 	else
 		snprintf(text, sizeof(text), "the command failed with status %d", status);
 	firing_done(f, OUTCOME_ERROR, text);

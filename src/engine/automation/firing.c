@@ -219,7 +219,8 @@ static bool count_firing(struct automation *a)
 		a->n_this_minute = 0;
 	}
 	if (a->n_this_minute == FIRINGS_A_MINUTE)
-		log_warn("rules fire too often, limiting", "limit=%d per=minute", FIRINGS_A_MINUTE);
+		log_warn("rules fire too often, throttling", "limit=%d per=minute",
+			 FIRINGS_A_MINUTE);
 	return a->n_this_minute++ < FIRINGS_A_MINUTE;
 }
 

@@ -92,10 +92,10 @@ static int check(struct live_rule *r, struct why *why)
 static int check_paths(const struct rule *d, struct why *why)
 {
 	if (d->paths.n == 0)
-		return refuse_field(why, "watch", "watch: no folder given");
+		return refuse_field(why, "watch", "'watch' has no folder");
 	if (d->paths.n > RULE_PATHS_MAX || d->ignore.n > RULE_NAMES_MAX ||
 	    d->extensions.n > RULE_NAMES_MAX)
-		return refuse_field(why, "watch", "watch: more than %d folders or %d names",
+		return refuse_field(why, "watch", "'watch' has more than %d folders or %d names",
 				    RULE_PATHS_MAX, RULE_NAMES_MAX);
 	for (unsigned i = 0; i < d->paths.n; i++) {
 		struct text path = d->paths.items[i];

@@ -215,7 +215,7 @@ int trust_check(const struct trust_offer *o, struct text digest, struct why *why
 	if (text_equal(now, digest))
 		return 0;
 	return refuse(why, REFUSE_CONFLICT,
-		      "the project's settings have changed since that digest: review them again");
+		      "the project's settings no longer match that digest: review them again");
 }
 
 int trust_write(struct trust *t, struct text folder, struct text digest, int64_t now_ms)

@@ -287,8 +287,8 @@ static int resolve_write_path(struct resolver *r, unsigned i, const struct paths
 	snprintf(what, sizeof(what), "allowed_write_paths[%u]", i);
 	if ((wanted.len == 0 || wanted.data[0] != '/') && !r->bounds->cwd.data)
 		return refuse_field(r->why, what,
-				    "%s must be an absolute path where there is no cwd: %.*s", what,
-				    shown(wanted), wanted.data);
+				    "%s must be an absolute path, because cwd is not set: %.*s",
+				    what, shown(wanted), wanted.data);
 	e = join(r, what, wanted, r->bounds->cwd, path) ?: find_real(r, what, path, ret);
 	return e != 0 ? e : check_write_path(r, *ret, above);
 }

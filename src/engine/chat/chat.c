@@ -28,12 +28,12 @@ int chat_check_id(struct text id, const char *field, struct why *why)
 
 		if (!letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr(marks, c)))
 			return refuse_field(why, field,
-					    "%s may have letters, digits and . _ - : @ only",
+					    "%s may contain only letters, digits and . _ - : @",
 					    field);
 		dots = dots && c == '.';
 	}
 	if (dots)
-		return refuse_field(why, field, "%s must not be dots only", field);
+		return refuse_field(why, field, "%s must not consist only of dots", field);
 	return 0;
 }
 

@@ -79,8 +79,9 @@ static int check_loaded(const struct errand *e, const struct lease *l, struct co
 
 int refuse_lost(struct why *why)
 {
-	return refuse(why, REFUSE_UNAVAILABLE,
-		      "lost connection to the database; this host runs nothing until it is back");
+	return refuse(
+		why, REFUSE_UNAVAILABLE,
+		"lost connection to the database; this host starts no work until it reconnects");
 }
 
 int lease_take(const struct errand *e, const struct lease *l, struct connection *db,

@@ -499,7 +499,8 @@ static int check_agent(const struct extracts_opts *opts, struct why *why)
 			      opts->agent);
 	if (a->ops->quotes_only)
 		return refuse(why, REFUSE_PARAMS,
-			      "memory.extract: agent '%.60s' only quotes and cannot extract facts",
+			      "memory.extract: agent '%.60s' only quotes stored text and cannot "
+			      "extract facts",
 			      opts->agent);
 	return a->ops->check_bounds ? a->ops->check_bounds(a, &nothing, why) : 0;
 }

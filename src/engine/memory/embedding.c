@@ -63,7 +63,7 @@ int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct
 	if (known != 0) {
 		if (e->dim_changed_ms && now - e->dim_changed_ms < DIM_CHANGE_MS)
 			return refuse(why, REFUSE_CONFLICT,
-				      "the model now returns vectors of %u numbers, before of %u",
+				      "the model now returns vectors of length %u instead of %u",
 				      dim, known);
 		log_info("embedding model changed, re-embedding memories", "model=%s dim=%u was=%u",
 			 e->name, dim, known);

@@ -205,7 +205,7 @@ static int restore_one(struct memories *m, struct memory *row, bool is_root, str
 	r = store_memory_find(c, &everything, row->id, &arena, &other, &taken);
 	arena_done(&arena);
 	if (r == 0 && taken)
-		return refuse(why, REFUSE_CONFLICT, "memory '%.*s' already exists again",
+		return refuse(why, REFUSE_CONFLICT, "memory '%.*s' is already restored",
 			      TEXT_ARGS(row->id));
 	if (r == 0)
 		r = link_again(c, row, is_root);

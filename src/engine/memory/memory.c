@@ -325,8 +325,7 @@ int memory_find_by_id(struct connection *c, const struct store_scope *scope, str
 
 int memory_refuse_prefix(struct text id, struct why *why)
 {
-	return refuse(why, REFUSE_CONFLICT,
-		      "ambiguous memory id '%.*s': more than one memory begins with it",
+	return refuse(why, REFUSE_CONFLICT, "ambiguous memory id '%.*s': several ids begin with it",
 		      TEXT_ARGS(id));
 }
 
@@ -597,7 +596,7 @@ int memory_get_at(struct memories *m, int lane, struct arena *a, const struct me
 	if (r == 0)
 		r = history_then(c, a, at_ms, ret_memory, &valid);
 	if (r == 0 && !valid)
-		return refuse(why, REFUSE_NOT_FOUND, "memory '%.*s' was not valid then",
+		return refuse(why, REFUSE_NOT_FOUND, "memory '%.*s' was not valid at that time",
 			      TEXT_ARGS(id));
 	return r;
 }

@@ -29,7 +29,7 @@ static void on_answered(void *arg, struct text id)
 	struct mirrored *q = mirrored_find(m, id);
 
 	if (q && !q->sending)
-		mirrored_withdraw(q, "answered in the agent");
+		mirrored_withdraw(q, "answered in the agent's own dialog");
 	mirror_settle(m);
 }
 
@@ -41,7 +41,7 @@ static void on_idle(void *arg, struct text session)
 		struct mirrored *q = list_entry(at, struct mirrored, link);
 
 		if (!q->sending && text_equal(q->session, session))
-			mirrored_withdraw(q, "the agent no longer waits for it");
+			mirrored_withdraw(q, "the agent no longer waits for this approval");
 	}
 	mirror_settle(m);
 }
@@ -77,11 +77,11 @@ static void on_listed(void *arg)
 		struct mirrored *q = list_entry(at, struct mirrored, link);
 
 		if (!q->seen && !q->sending)
-			mirrored_withdraw(q, "the agent server no longer asks for it");
+			mirrored_withdraw(q, "the agent server no longer lists this request");
 		else
 			mirrored_send(q); /* decided before it could be sent */
 	}
-	mirror_left_withdraw(m, "the agent server no longer asks for it");
+	mirror_left_withdraw(m, "the agent server no longer lists this request");
 	mirror_settle(m);
 }
 

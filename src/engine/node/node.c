@@ -267,7 +267,7 @@ static void on_news(void *node)
 		return;
 	}
 	if (news.fenced)
-		give_up(n, "other hosts declared it dead");
+		give_up(n, "other hosts declared this host dead");
 	if (news.renewed_ms > 0)
 		keep_lease(n, &news);
 	if (news.hosts)

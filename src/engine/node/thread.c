@@ -313,8 +313,8 @@ static void *live(void *arg)
 		int r = turn(n, told, &fresh);
 
 		if (store_rewound(n->store))
-			fresh.stale =
-				"the database has lost commits in a fail-over, or was restored";
+			fresh.stale = "the database lost commits in a failover or was restored "
+				      "from a backup";
 		say_fault(n, &fresh, r);
 		tell_loop(n, &fresh);
 		told = false;

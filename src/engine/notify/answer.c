@@ -172,7 +172,7 @@ static void take_reply(struct way *w, const struct notice_answer *a)
 	struct notice_answer one = *a;
 
 	if (!m || m->about != ABOUT_APPROVAL || m->outcome[0]) {
-		ignore(w, a, "reply to no open question", "");
+		ignore(w, a, "no open question for this reply", "");
 		return;
 	}
 	one.comment = text_cut(a->comment, APPROVAL_COMMENT_MAX);

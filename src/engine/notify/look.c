@@ -112,8 +112,8 @@ static void look_finished(struct work *w, int result)
 		if (result == 0 && l->row.status == APPROVAL_PENDING)
 			shown = show(m, l) == 0;
 		if (result < 0 && result != -ECANCELED)
-			log_warn("could not send approval", "notifier=%s error=%s", m->way->name,
-				 fault_words(result));
+			log_warn("could not send approval notification", "notifier=%s error=%s",
+				 m->way->name, fault_words(result));
 		if (!l->notify->stopping)
 			way_looked(m->way, m, shown);
 	}

@@ -51,7 +51,7 @@ static int check_conditions(const struct notify_rule *rule, struct why *why)
 
 static int refuse_types(struct why *why)
 {
-	return refuse_field(why, "on", "on must have 1 to %d event types, separated by commas",
+	return refuse_field(why, "on", "'on' must have 1 to %d event types, separated by commas",
 			    NOTIFY_TYPES_MAX);
 }
 

@@ -181,11 +181,10 @@ int words_of_approval(struct arena *a, const struct approval *row, const char *h
 	buf_add(&text, cut.data, cut.len);
 	/* What is cut says so, and how much there is. */
 	if (cut.len < input.len)
-		buf_printf(
-			&text,
-			"…\n\nTOO LONG: these are the first %zu of %zu bytes. Read all of it with "
-			"koine approvals before you approve.",
-			cut.len, input.len);
+		buf_printf(&text,
+			   "…\n\nTRUNCATED: this message shows the first %zu of %zu bytes. Read "
+			   "the full request with koine approvals before you approve it.",
+			   cut.len, input.len);
 	add_asker(&text, row, row->host.len > 0 ? row->host : text_of(host));
 	buf_done(&input);
 	if (r == 0)

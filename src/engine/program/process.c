@@ -44,7 +44,8 @@ struct process *process_find(const struct processes *p, struct text id)
 
 int process_forbidden(struct why *why)
 {
-	return refuse(why, REFUSE_FORBIDDEN, "processes are off (set [gateway] process = yes)");
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "processes are disabled (to enable them, set [gateway] process = yes)");
 }
 
 int process_unknown(struct text id, struct why *why)

@@ -48,7 +48,7 @@ static void write_error(struct record *w, const struct tool_run *r, int status, 
 	if (r->late)
 		snprintf(text, sizeof(text), "timed out after %lld s", (long long)r->seconds);
 	else if (number != 0)
-		snprintf(text, sizeof(text), "ended by signal %d", number);
+		snprintf(text, sizeof(text), "killed by signal %d", number);
 	else if (status != 0)
 		snprintf(text, sizeof(text), "exit status %d", status);
 	else

@@ -146,9 +146,9 @@ static int check_room(const struct sessions *s, struct why *why)
 		return refuse(why, REFUSE_UNAVAILABLE,
 			      "koined is draining before a stop: no new sessions");
 	if (!node_allows(s->opts.node))
-		return refuse(
-			why, REFUSE_UNAVAILABLE,
-			"lost connection to the database; this host runs nothing until it is back");
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "lost connection to the database; this host starts no work until it "
+			      "reconnects");
 	if (sessions_open(s) >= s->opts.parallel)
 		return refuse(why, REFUSE_LIMIT, "too many sessions are running (limit %u)",
 			      s->opts.parallel);

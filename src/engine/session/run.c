@@ -398,9 +398,9 @@ static int start(struct live_session *l, struct why *why)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
 	if (r == 0 && (node_epoch(l->sessions->opts.node) != l->row.epoch ||
 		       !node_allows(l->sessions->opts.node)))
-		r = refuse(
-			why, REFUSE_UNAVAILABLE,
-			"lost connection to the database; this host runs nothing until it is back");
+		r = refuse(why, REFUSE_UNAVAILABLE,
+			   "lost connection to the database; this host starts no work until it "
+			   "reconnects");
 	if (r == 0 && l->nobody)
 		r = chat_refuse_work(why, "session");
 	if (r != 0)

@@ -232,7 +232,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 	tasks_end_processes(t);
 	r = settle(t, &a, &rows, &n);
 	if (r == -EBADMSG)
-		r = refuse(why, REFUSE_UNAVAILABLE, "%s has a task that koine did not write",
+		r = refuse(why, REFUSE_UNAVAILABLE, "%s contains a task that koine did not write",
 			   store_path(t->store));
 	if (r == 0)
 		r = load_all(t, &a, rows, n);

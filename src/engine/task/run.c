@@ -560,7 +560,7 @@ static void end_unbegun(struct run *r)
 	if (r->attempt.intent == INTENT_STOP)
 		put_back(r);
 	else
-		give_up(r, "ended before it started");
+		give_up(r, "the attempt ended before the task started");
 	tasks_check_stopped(t);
 }
 

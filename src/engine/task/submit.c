@@ -134,9 +134,10 @@ int task_check_label(struct text label, struct why *why)
 int task_check_where(const struct tasks *t, struct text host, struct text label, struct why *why)
 {
 	if (label.data && (label.len == 0 || label.len > TASK_NAME_MAX))
-		return refuse_field(why, "on", "on must have 1 to %d bytes", TASK_NAME_MAX);
+		return refuse_field(why, "on", "'on' must have 1 to %d bytes", TASK_NAME_MAX);
 	if (label.data && !t->node)
-		return refuse_field(why, "on", "on: no other host shares this store");
+		return refuse_field(why, "on",
+				    "'on' cannot be used: no other host shares this store");
 	if (!host.data || text_is(host, TASK_ANY_HOST) || node_find(t->node, host))
 		return 0;
 	return refuse_field(why, "host", "host not found: '%.*s'",
@@ -197,7 +198,8 @@ int task_check_new(const struct tasks *t, const struct task_new *in, struct why 
 	if (r != 0)
 		return r;
 	if (in->task.after.n > TASK_AFTER_MAX)
-		return refuse_field(why, "after", "after: more than %d task ids", TASK_AFTER_MAX);
+		return refuse_field(why, "after", "'after' has more than %d task ids",
+				    TASK_AFTER_MAX);
 	r = check_times(in, why);
 	if (r != 0)
 		return r;

@@ -158,7 +158,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	if (g->now == w && !take_reports(g))
-		replace(g, "it died");
+		replace(g, "its process died");
 }
 
 static void on_tick(void *arg)
@@ -169,7 +169,7 @@ static void on_tick(void *arg)
 	if (!g->now)
 		return;
 	if (!take_reports(g)) {
-		replace(g, "it died");
+		replace(g, "its process died");
 		return;
 	}
 	pthread_mutex_lock(&g->lock);
@@ -179,7 +179,7 @@ static void on_tick(void *arg)
 	pthread_mutex_unlock(&g->lock);
 	g->n_silent = answered ? 0 : g->n_silent + 1;
 	if (g->n_silent >= SILENT_TICKS)
-		replace(g, "it does not respond");
+		replace(g, "its process does not respond");
 }
 
 /* ---- the process ---- */

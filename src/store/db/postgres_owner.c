@@ -121,15 +121,15 @@ static int refuse_foreign(const struct pg_place *p, const PGresult *rows, int i,
 	const char *kind = PQgetvalue(rows, i, KIND);
 
 	if (strcmp(kind, "schema") == 0)
-		return refuse(
-			why, REFUSE_CONFLICT,
-			"the schema koine of %s belongs to role '%s', and we are '%s': its tasks "
-			"and triggers would run as us (to accept that role: koine store adopt)",
-			p->shown, PQgetvalue(rows, i, ROLE), PQgetvalue(rows, i, SELF));
+		return refuse(why, REFUSE_CONFLICT,
+			      "the schema koine of %s belongs to role '%s', but koined connects as "
+			      "'%s': tasks and triggers of that role would run with koined's "
+			      "rights (to accept that role: koine store adopt)",
+			      p->shown, PQgetvalue(rows, i, ROLE), PQgetvalue(rows, i, SELF));
 	return refuse(
 		why, REFUSE_CONFLICT,
-		"the schema koine of %s is not ours alone: %s '%s' in it belongs to role '%s', and "
-		"we are '%s' (to accept that role: koine store adopt)",
+		"the schema koine of %s contains an object of another role: %s '%s' belongs to "
+		"role '%s', but koined connects as '%s' (to accept that role: koine store adopt)",
 		p->shown, kind, PQgetvalue(rows, i, NAME), PQgetvalue(rows, i, ROLE),
 		PQgetvalue(rows, i, SELF));
 }

@@ -224,9 +224,8 @@ static int compare_lineage(struct pg *db, const struct known *k, const char *now
 	if (r != 0)
 		return r;
 	atomic_store(&db->place->rewound, true);
-	pg_keep_message(
-		db,
-		"the database has lost commits in a fail-over, or was restored; koined restarts");
+	pg_keep_message(db, "the database lost commits in a failover or was restored from a "
+			    "backup; koined restarts");
 	return -ESTALE;
 }
 

@@ -784,7 +784,7 @@ static void too_long_a_turn_is_stopped(void **state)
 	f->opts.interrupt_ms = 20;
 	f->opts.terminate_ms = 20;
 	run(f, "trap '' INT TERM; while :; do sleep 0.01; done");
-	expect_failed(f, "CommandTimeout", "prog: stopped after 0.05 s");
+	expect_failed(f, "CommandTimeout", "prog: timed out after 0.05 s");
 	agent_free(f->agent);
 	f->agent = NULL;
 	f->opts.total_timeout_ms = 3600000;

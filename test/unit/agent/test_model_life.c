@@ -135,7 +135,7 @@ static void retry_after_is_heeded_up_to_a_minute(void **state)
 			  .status = 429, .headers = "Retry-After: 3600\r\n", .body = "slow down"});
 	answers(f, GOOD);
 	fails(f, "ProviderUnavailable",
-	      "agent 'm': the provider returned HTTP 429: slow down (it asks to wait 3600 s)");
+	      "agent 'm': the provider returned HTTP 429: slow down (retry after 3600 s)");
 	assert_int_equal(f->n_asked, 1);
 }
 

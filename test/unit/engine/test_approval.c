@@ -572,7 +572,8 @@ static void an_id_is_for_what_was_asked_under_it(void **state)
 	assert_int_equal(ask_again(w, "Bash", "ls").status, APPROVAL_PENDING);
 	t = ask_again(w, "Bash", "rm -rf /");
 	assert_int_equal(t.result, REFUSE_CONFLICT);
-	assert_string_equal(t.why.text, "approval 'mine' exists with another tool or input");
+	assert_string_equal(t.why.text,
+			    "approval 'mine' already exists with a different tool or input");
 	decide(w, "mine", APPROVAL_APPROVED);
 	assert_int_equal(ask_again(w, "Bash", "ls").status, APPROVAL_APPROVED);
 	assert_int_equal(ask_again(w, "Bash", "rm -rf /").result, REFUSE_CONFLICT);

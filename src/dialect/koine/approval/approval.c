@@ -35,8 +35,8 @@ int koine_need_approvals(struct call *c)
 int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why)
 {
 	if (!(seconds >= 0 && seconds <= SECONDS_MAX))
-		return refuse_field(why, field, "%s must be seconds, at most %d", field,
-				    SECONDS_MAX);
+		return refuse_field(why, field, "%s must be a number of seconds from 0 to %d",
+				    field, SECONDS_MAX);
 	*ret_ms = (int64_t)(seconds * 1000);
 	/* A very short time must not become 0, which means that none is given. */
 	if (seconds > 0 && *ret_ms == 0)
@@ -245,7 +245,7 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 	if (!given || given->kind == VALUE_NULL)
 		return 0;
 	if (!value_double(given, &seconds) || !(seconds > 0))
-		return refuse_field(why, "grant", "grant.for must be seconds");
+		return refuse_field(why, "grant", "grant.for must be a number of seconds");
 	return koine_read_seconds(seconds, "grant", &d->grant_ms, why);
 }
 
