@@ -154,7 +154,7 @@ function bodies(rows) {
 
 // In place of a body, these; some at a time.
 function grow(body, rows) {
-	body.replaceWith(...bodies(rows.slice(0, ROWS)), ...(rows.length > ROWS ? [folded(`${rows.length - ROWS} rows more`, rows.slice(ROWS))] : []));
+	body.replaceWith(...bodies(rows.slice(0, ROWS)), ...(rows.length > ROWS ? [folded(`${rows.length - ROWS} more rows`, rows.slice(ROWS))] : []));
 }
 
 export function compare(before, after) {

@@ -314,10 +314,10 @@ const kinds = {
 
 		await page.waitForURL(`${base}/`);
 		await page.locator('.card .diff').first().waitFor();
-		await page.getByText('rows more').first().waitFor();
+		await page.getByText('more rows').first().waitFor();
 		found.diff = {nodes: await size(), text: await text()};
-		await quick('rows more', async () => {
-			await page.getByText('rows more').first().click();
+		await quick('more rows', async () => {
+			await page.getByText('more rows').first().click();
 			await page.waitForFunction(n => document.querySelectorAll('.diff tr').length > n, 500);
 		});
 		await quick('a room', async () => {
