@@ -166,7 +166,7 @@ async function observed(id, s) {
 	const {approvals} = await call('approval.list', {session_id: id, status: 'any'});
 
 	return h('div', {}, h('p', {class: 'note'}, s ? `koine did not start this session; it observes the session through the hooks of ${s.agent}. Last active `
-		: 'koine has no messages of this session, only its requests.', s && time(s.active_at)),
+		: 'koine knows only the requests of this session.', s && time(s.active_at)),
 		h('h3', {}, 'Requests'), approvals.length === 0 ? empty('No requests yet.') : h('ul', {class: 'rows'}, approvals.map(a =>
 			h('li', {}, h('a', {class: 'row', href: '#/inbox'}, chip(a.status, a.status === 'denied' ? 'failed' : a.status), h('span', {class: 'gist'}, a.tool),
 				h('span', {class: 'meta'}, time(a.created_at)))))));
