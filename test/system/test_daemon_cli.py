@@ -227,37 +227,48 @@ def unread(connection):
     return int.from_bytes(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
-def answer_stop(connection, clock):
-    """Answers as koined does, up to a stop. A drain takes a minute of the client's clock, and messages make the client look at it."""
-    lines = connection.makefile("r")
-    for line in lines:
+def answer_slowly(connection, clock, slow, last):
+    """
+    Answers calls up to the one named last. The slow one takes a minute of the client's clock, and messages make the client look
+    at it.
+    """
+    for line in connection.makefile("r"):
         call = json.loads(line)
-        if call["method"] == "daemon.drain":
+        if call["method"] == slow:
             os.pwrite(clock.fileno(), struct.pack("qq", 60 * 1000, 0), 0)
             for _ in range(3):
                 connection.sendall(b'{"jsonrpc":"2.0","method":"event"}\n')
                 wait_until(lambda: unread(connection) == 0, "the client reads")
         result = {"subsystems": {"supervisor": {"running": 1}}} if call["method"] == "daemon.status" else {}
         connection.sendall(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}).encode() + b"\n")
-        if call["method"] == "daemon.stop":
+        if call["method"] == last:
             return True
     return False
 
 
-def test_a_drain_may_take_longer_than_other_calls():
+def waits_for(slow, last, said, *command):
+    """The command waits for the slow call, although another call precedes it."""
     with Folder() as folder, tempfile.NamedTemporaryFile(prefix="koine-clock-") as clock, socket.socket(socket.AF_UNIX) as koined:
         koined.bind(folder("socket"))
         koined.listen()
         koined.settimeout(PATIENCE)
         os.write(clock.fileno(), bytes(16))
         with Home(**preloaded("CLOCK"), CLOCK=clock.name) as home:
-            p = begin(home, "--socket", folder("socket"), "daemon", "stop", "--drain")
+            p = begin(home, "--socket", folder("socket"), *command)
             with contextlib.suppress(BrokenPipeError):  # then its output says why
-                stopped = False
-                while not stopped:
+                ended = False
+                while not ended:
                     with koined.accept()[0] as connection:
-                        stopped = answer_stop(connection, clock)
-            same(p.communicate(timeout=PATIENCE), (b"koined has stopped\n", b"1 task is running; waiting\n"), "output")
+                        ended = answer_slowly(connection, clock, slow, last)
+            same(p.communicate(timeout=PATIENCE), said, "output")
+
+
+def test_a_drain_may_take_longer_than_other_calls():
+    waits_for("daemon.drain", "daemon.stop", (b"koined has stopped\n", b"1 task is running; waiting\n"), "daemon", "stop", "--drain")
+
+
+def test_a_test_of_a_notifier_may_take_longer_than_other_calls():
+    waits_for("notify.test", "notify.test", (b"sent by phone, which has no buttons\n", b""), "notify", "test", "phone")
 
 
 def test_a_drain_waits_for_commands_of_rules():

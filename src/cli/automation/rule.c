@@ -233,7 +233,6 @@ static int cmd_run(struct cli *cli)
 	if (asks) {
 		complain("waiting for approval; see koine approvals");
 		/* A human takes longer than a call may. */
-		talk_hang_up(cli);
 		talk_be_patient(cli);
 	}
 	return change(cli, "automation.run", "rule", "was run");

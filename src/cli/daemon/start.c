@@ -215,8 +215,6 @@ static int drain(struct cli *cli)
 	int r;
 
 	params_add_int(j, "time", o->drain_ms);
-	/* A connection keeps the timeout that it was dialled with. */
-	talk_hang_up(cli);
 	talk_be_patient(cli);
 	r = call_send(cli, "daemon.drain", j, &a);
 	cli->options.timeout_ms = timeout_ms;

@@ -202,8 +202,11 @@ void talk_hang_up(struct cli *cli)
 
 void talk_be_patient(struct cli *cli)
 {
-	if (cli->options.timeout_ms == 0)
-		cli->options.timeout_ms = UINT32_MAX;
+	if (cli->options.timeout_ms != 0)
+		return;
+	/* A connection keeps the timeout that it was dialled with. */
+	talk_hang_up(cli);
+	cli->options.timeout_ms = UINT32_MAX;
 }
 
 bool talk_may_come_back(int result, const struct koine_answer *a)

@@ -29,8 +29,8 @@ int talk_try(struct cli *cli, struct koine_client **ret_client, char error[TALK_
 int talk_connect(struct cli *cli);
 void talk_hang_up(struct cli *cli);
 
-/* For the connection that is dialled next: an answer may take as long as people or agents do,
- * unless the options set a limit. */
+/* An answer may take as long as people or agents do, unless the options set a limit. Closes
+ * cli->client, so that the next call dials without a timeout. */
 void talk_be_patient(struct cli *cli);
 
 /* Whether nothing but the answer comes between a request and the next. */
