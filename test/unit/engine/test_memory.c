@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/memory/embedding.h"
+#include "engine/memory/embedding_inner.h"
 
 /* ---- add ---- */
 
@@ -599,6 +600,31 @@ static void a_model_with_a_wrong_key_is_refused_in_words(void **state)
 	loop_free(opts.loop);
 }
 
+static void on_wake(void *arg)
+{
+	(void)arg;
+}
+
+static void a_query_vector_of_another_length_is_not_used(void **state)
+{
+	const struct text two = TEXT("{\"data\":[{\"index\":0,\"embedding\":[0.6,0.8]}]}");
+	const struct text three = TEXT("{\"data\":[{\"index\":0,\"embedding\":[0.6,0.8,0]}]}");
+	struct fixture *f = *state;
+	struct embedding e = {.dim = 2};
+	struct embedding_vector v;
+	struct loop *loop;
+
+	assert_int_equal(loop_new(&loop), 0);
+	assert_int_equal(wake_new(loop, on_wake, NULL, &e.wake), 0);
+	assert_int_equal(embedding_read(&e, &f->arena, two, &v), 0);
+	assert_int_equal(v.dim, 2);
+	assert_int_equal(embedding_read(&e, &f->arena, three, &v), 0);
+	assert_int_equal(v.dim, 0);
+	assert_int_equal(e.strange_dim, 3);
+	wake_free(e.wake);
+	loop_free(loop);
+}
+
 int main(void)
 {
 #define MEMORY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -626,6 +652,7 @@ int main(void)
 		MEMORY_TEST(a_search_fetches_no_more_text_than_an_answer_holds),
 		MEMORY_TEST(a_check_that_is_told_to_stop_finds_nothing_wrong),
 		MEMORY_TEST(a_model_with_a_wrong_key_is_refused_in_words),
+		MEMORY_TEST(a_query_vector_of_another_length_is_not_used),
 	};
 
 	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
