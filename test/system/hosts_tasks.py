@@ -6,6 +6,7 @@ import signal
 
 from harness import Client, check, request, same, wait_until
 from hosts import Hosts
+from hosts_sharing import states
 from task_world import dead, read_bytes
 
 LONG = 300
@@ -65,7 +66,8 @@ def test_where_it_may_run(server):
             id = add(hosts, node, host=host)
             same(in_state(node, id, "completed")["host"], host, "the host")
         id = add(hosts, alpha, cwd=hosts.folder)
-        same(in_state(beta, id, "completed")["host"], "alpha", "where its folder is")
+        end = in_state(beta, id, "completed")
+        same((end["host"], end.get("on_host")), ("alpha", "alpha"), "where its folder is")
         _, error = hosts.run(alpha, host="nobody")
         check("host not found: 'nobody'" in error["message"], "%r", error)
         waits = add(hosts, alpha, on="gpu")
@@ -146,6 +148,7 @@ def test_a_late_result_counts_for_nothing(server):
         same((end["host"], end["attempts"], end["result"].split()[-1]), ("beta", 2, "beta"), "whose result it is")
         in_state(alpha, id, "completed")
         same(task(alpha, id), task(beta, id), "the same at both")
+        wait_until(lambda: states(beta)["alpha"] == "alive", "alpha joins again")
 
 
 def stat(pid):
@@ -191,6 +194,18 @@ def test_cancelled_and_awaited_from_another(server):
         same(beta.ask("task.clean")[0]["cleaned"], 2, "forgotten")
         wait_until(lambda: counts(alpha) == counts(beta), "the same counts")
         same(alpha.ask("task.find")[0]["tasks"], [], "alpha forgot them, too")
+
+
+def test_counts_are_read_again_after_tasks_are_deleted_that_are_not_in_memory(server):
+    """The last 200 that ended are."""
+    with Hosts(2, server=server) as hosts:
+        alpha, beta = hosts.nodes
+        with Client("unix:" + alpha.path, timeout=120) as c:
+            for _ in range(202):
+                c.call("task.cancel", {"taskId": c.call("task.add", {"prompt": "x", "stash": True})["id"]})
+        wait_until(lambda: counts(beta)["cancelled"] == 202, "beta knows all")
+        same(alpha.ask("task.clean")[0]["cleaned"], 202, "deleted")
+        wait_until(lambda: counts(beta)["total"] == 0, "none is counted")
 
 
 @contextlib.contextmanager
