@@ -20,6 +20,7 @@
 #include "engine/automation/automation.h"
 #include "engine/automation/inner.h"
 #include "engine/event/event.h"
+#include "base/fault.h"
 #include "base/pattern/pattern.h"
 #include "engine/task/task.h"
 #include "store/store.h"
@@ -69,7 +70,8 @@ struct world {
 	int64_t now_ms;
 	struct submitted_task tasks[TASKS_MAX];
 	unsigned n_tasks;
-	int refuses; /* what task_submit answers, if not 0 */
+	int refuses;     /* what task_submit answers, if not 0 */
+	int fail_writes; /* what each write fails with, if not 0 */
 	unsigned n_complaints;
 	char complaint[512];
 	unsigned n_heard;
@@ -86,6 +88,8 @@ static int submit(void *arg, struct work *work, bool writes)
 
 	if (w->closed)
 		return -ECANCELED;
+	if (writes && w->fail_writes != 0)
+		return w->fail_writes;
 	if (writes)
 		workers_write(w->workers, work);
 	else
@@ -1435,6 +1439,22 @@ static void a_rule_runs_by_hand(void **state)
 	assert_string_equal(t.text, "not now");
 }
 
+static void a_rule_run_that_cannot_be_stored_fails(void **state)
+{
+	struct world *w = *state;
+	struct rule r = by_event("a", "x");
+	struct told t = {0};
+
+	set_rules(w, &r, 1);
+	w->fail_writes = -ENOSPC;
+	automation_run(w->automation, (struct text) {NULL, 0}, TEXT("a"), on_told, &t);
+	turn_until(w, t.n == 1);
+	assert_int_equal(t.result, REFUSE_UNAVAILABLE);
+	assert_string_equal(t.text, fault_words(-ENOSPC));
+	assert_int_equal(w->n_tasks, 0);
+	w->fail_writes = 0;
+}
+
 /* ---- rules that cannot be ---- */
 
 static void bad_rules_are_told_and_left_out(void **state)
@@ -1932,6 +1952,7 @@ int main(void)
 		TEST(a_projects_switch_is_its_own),
 		TEST(switched_off_a_schedule_misses_nothing),
 		TEST(a_rule_runs_by_hand),
+		TEST(a_rule_run_that_cannot_be_stored_fails),
 		TEST(bad_rules_are_told_and_left_out),
 		TEST(rules_read_again_keep_what_they_were),
 		TEST(files_that_change_wake_a_rule_once),
