@@ -125,7 +125,7 @@ const struct method rpc_methods[] = {
 	 .result = "{\"type\":\"object\"}",
 	 .handle = handle_discover},
 	{.name = "rpc.cancel",
-	 .doc = "Cancel a call of this connection; it overtakes queued calls",
+	 .doc = "Cancel a call of this connection; runs before queued calls",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
 	 FIELDS(cancel_fields),
 	 .in_size = sizeof(struct cancel_in),

@@ -68,11 +68,11 @@ struct memory_add_in {
 		 .offset = offsetof(in, at.source)},                                               \
 		{.name = "expires_days",                                                           \
 		 .type = FIELD_ANY,                                                                \
-		 .doc = "Days after which it expires (integer); default: never",                   \
+		 .doc = "Days until the memory expires (integer); default: never",                 \
 		 .offset = offsetof(in, at.expires_days)},                                         \
 		{.name = "subjects",                                                               \
 		 .type = FIELD_ARRAY,                                                              \
-		 .doc = "Names of the people or things it is about",                               \
+		 .doc = "Names of the people or things that the memory is about",                  \
 		 .offset = offsetof(in, at.subjects)},                                             \
 		{.name = "shared",                                                                 \
 		 .type = FIELD_BOOL,                                                               \
@@ -93,7 +93,8 @@ struct memory_add_in {
 		 .offset = offsetof(in, at.importance)},                                           \
 	{                                                                                          \
 		.name = "metadata", .type = FIELD_OBJECT,                                          \
-		.doc = "Any object; returned with each hit", .offset = offsetof(in, at.metadata)   \
+		.doc = "Any JSON object; returned with each hit",                                  \
+		.offset = offsetof(in, at.metadata)                                                \
 	}
 
 #define MEMORY_THIS_CHAT(in, at)                                                                   \

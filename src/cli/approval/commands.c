@@ -211,19 +211,19 @@ static int cmd_respond(struct cli *cli)
 #define OWN   sizeof(struct approval_options)
 #define WAITS .completes = COMPLETES_APPROVAL
 #define FIRST                                                                                      \
-	"ID may be its first characters. If the request is already decided, the command prints "   \
-	"that decision and exits with 1.\n"
+	"ID may be a unique prefix. If the request is already decided, the command prints the "    \
+	"decision and exits with 1.\n"
 
 const struct command approval_commands[] = {
 	{"ask", "TEXT... | -", "Ask a human from a script",
-	 "Waits for the decision. Exit code: 0 approved, 1 denied, 75 timeout, 69 koined is not "
-	 "running, 130 interrupted (Ctrl-C withdraws the question). With --choices it prints the "
-	 "choice. - reads the question from stdin.\n",
+	 "Waits for the decision. Exit codes: 0 approved, 1 denied, 75 timeout, 69 koined is not "
+	 "running, 130 interrupted (Ctrl-C withdraws the question). With --choices, the command "
+	 "prints the chosen answer. - reads the question from stdin.\n",
 	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires a TEXT"),
 	 .examples = {"koine ask \"Deploy to production?\" && ./deploy",
 		      "koine ask --choices blue,green --timeout 10m \"Which color?\""}},
 	{"approvals", "[ID]", "List pending approvals, or show one in full",
-	 "ID may be its first characters. With -w on a terminal the list is live. Keys: arrows, j "
+	 "ID may be a unique prefix. With -w on a terminal the list is live. Keys: arrows, j "
 	 "and k move; a approves; d denies with a comment; r answers a question; v shows the whole "
 	 "request; g approves for the rest of the session; q quits. With -w in a pipe, or with "
 	 "--json, each new request and each decision is one line.\n",
@@ -250,11 +250,12 @@ const struct command approval_commands[] = {
 	 .examples = {"koine grants", "koine grants revoke 3f2a"}},
 	{"hook", "", "Ask a human from an agent's hook",
 	 "Reads the hook's JSON from stdin, waits for the decision and prints it in the format of "
-	 "that agent: PreToolUse and PermissionRequest of Claude Code and Codex, BeforeTool of "
+	 "the agent: PreToolUse and PermissionRequest of Claude Code and Codex, BeforeTool of "
 	 "Gemini, preToolUse of Cursor and Copilot, or {\"tool_name\", \"tool_input\"}. If koined "
-	 "cannot be reached or no answer arrives in time, the agent uses its own dialog; Gemini "
-	 "cannot, so its call is denied. For Claude Code's SessionStart and UserPromptSubmit it "
-	 "prints relevant memories. The exit code is 0. `koine connect` sets up hooks. See "
+	 "cannot be reached or no decision arrives in time, the agent asks in its own dialog. "
+	 "Gemini's hooks cannot ask, so a timeout denies the call. For Claude Code's SessionStart "
+	 "and UserPromptSubmit, the command prints relevant memories. The exit code is 0. `koine "
+	 "connect` sets up hooks. See "
 	 "koine-hook(1).\n",
 	 cmd_hook, NULL, hook_options, OWN,
 	 ARGS(0, 0, "takes no arguments; it reads JSON from stdin"),

@@ -5,14 +5,14 @@
 
 const struct option hook_options[] = {
 	{"--agent", "-a", "NAME",
-	 "set the name of the asking agent; default: guessed from the JSON", option_word,
+	 "set the name of the asking agent; default: detected from the JSON", option_word,
 	 AT(agent)},
 	{"--format", "-f", "FORMAT",
 	 "set the format: auto, claude, codex, gemini, cursor, copilot or plain", option_choice,
 	 AT(format), "one of auto, claude, codex, gemini, cursor, copilot or plain",
 	 .choices = "auto|claude|codex|gemini|cursor|copilot|plain"},
 	{"--timeout", "-t", "TIME",
-	 "wait at most TIME: 55, 10m; default 55s, plain: approval.timeout", option_span,
+	 "wait at most TIME: 55, 10m; default 55s, for plain approval.timeout", option_span,
 	 AT(wait_ms), "like 90, 10m or 2h", .min = 1},
 	{NULL},
 };
@@ -20,16 +20,16 @@ const struct option hook_options[] = {
 const struct option ask_options[] = {
 	{"--choices", "-c", "LIST", "offer these answers, separated by commas: blue,green",
 	 option_word, AT(choices)},
-	{"--timeout", "-t", "TIME", "wait at most TIME: 90, 10m, 2h; default: the daemon's setting",
+	{"--timeout", "-t", "TIME", "wait at most TIME: 90, 10m, 2h; default: approval.timeout",
 	 option_span, AT(wait_ms), "like 90, 10m or 2h", .min = 1},
-	{"--agent", "-a", "NAME", "set the name that people and policies see", option_word,
+	{"--agent", "-a", "NAME", "set the agent name for the inbox and for policies", option_word,
 	 AT(agent)},
 	{NULL},
 };
 
 /* clang-format off */
 #define EXACT \
-	{"--exact", NULL, NULL, "take ID as the whole id, not a prefix", option_flag, AT(exact)}
+	{"--exact", NULL, NULL, "treat ID as a whole id, not as a prefix", option_flag, AT(exact)}
 
 /* What approve and deny share. */
 #define DECIDE_OPTIONS(comment_help) \
@@ -58,7 +58,7 @@ const struct option approve_options[] = {DECIDE_OPTIONS("send TEXT to the agent 
 					 {NULL}};
 
 const struct option deny_options[] = {
-	DECIDE_OPTIONS("send this reason to the agent; prompted for on a terminal"),
+	DECIDE_OPTIONS("send this reason to the agent; on a terminal, koine prompts for it"),
 	{NULL},
 };
 

@@ -233,11 +233,12 @@ static int cmd_distrust(struct cli *cli)
 static const struct command subs[] = {
 	{"list", "", "List served projects and whether they are trusted", NULL, cmd_list, NO_ARGS,
 	 .examples = {"koine project list", "koine project list --json"}},
-	{"show", "[DIR]", "Show what a project's files would do", NULL, cmd_show, ONE_DIR,
+	{"show", "[DIR]", "Show the automation in a project's files", NULL, cmd_show, ONE_DIR,
 	 .examples = {"koine project show ~/src/app", "koine project show"}},
 	{"trust", "[DIR]", "Show a project's automation and trust it",
-	 "On a terminal it asks first. Held tasks of the project then start.\n", cmd_trust, ONE_DIR,
-	 .examples = {"koine project trust ~/src/app", "koine project trust"}},
+	 "The command shows the automation and asks for confirmation. Held tasks of the project "
+	 "then start.\n",
+	 cmd_trust, ONE_DIR, .examples = {"koine project trust ~/src/app", "koine project trust"}},
 	{"distrust", "[DIR]", "Stop trusting a project", NULL, cmd_distrust, ONE_DIR,
 	 .examples = {"koine project distrust ~/src/app", "koine project distrust"}},
 	{NULL},

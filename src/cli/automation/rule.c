@@ -264,11 +264,13 @@ static const struct command subs[] = {
 	 ARGS(0, 1, "takes at most one RULE"),
 	 .examples = {"koine automation disable nightly", "koine automation disable"}},
 	{"run", "RULE", "Run the action of a rule now",
-	 "Ignores the trigger and the cooldown. A rule that needs approval waits for it.\n",
+	 "Ignores the trigger and the cooldown. If the rule needs approval, the command waits for "
+	 "the decision.\n",
 	 cmd_run, ARGS(1, 1, "requires one RULE"),
 	 .examples = {"koine automation run nightly",
 		      "koine automation run nightly --project ~/src/app"}},
-	{"log", "", "Show what rules did, newest last", NULL, cmd_log, NULL, log_options, NO_ARGS,
+	{"log", "", "Show the actions of rules, newest last", NULL, cmd_log, NULL, log_options,
+	 NO_ARGS,
 	 .examples = {"koine automation log -n 50", "koine automation log --project ~/src/app"}},
 	{NULL},
 };

@@ -82,29 +82,32 @@ static int cmd_messages(struct cli *cli)
 
 const struct command chat_commands[] = {
 	{"chat", "", "Chat with an agent",
-	 "On a terminal it shows a prompt with history and editing. Ctrl-C stops an answer and "
-	 "keeps the text so far, or clears the line; Ctrl-D quits. /help lists more commands. In a "
+	 "On a terminal, koine shows a prompt with history and line editing. Ctrl-C cancels an "
+	 "answer and keeps the text so far, or clears the line; Ctrl-D quits. /help lists more "
+	 "commands. In a "
 	 "pipe, every input line is a question, and stdout gets only the answers.\n",
 	 cmd_chat, NULL, chat_options, OWN,
 	 ARGS(0, 0, "takes no arguments; for a single question use koine send TEXT"),
 	 .examples = {"koine chat", "koine chat --agent claude --conversation release"}},
 	{"send", "TEXT... | -", "Ask an agent one question and stream its answer",
-	 "- reads the question from stdin. Ctrl-C cancels; the conversation keeps the text so "
+	 "- reads the question from stdin. Ctrl-C cancels the answer; the conversation keeps the "
+	 "text so "
 	 "far.\n",
 	 cmd_send, NULL, send_options, OWN,
 	 ARGS(1, INT_MAX, "requires a text: koine send TEXT..., or - for stdin"),
 	 .examples = {"koine send \"What did we decide about the cache?\"",
 		      "git diff | koine send --agent claude -"}},
-	{"cancel", "ID", "Cancel the answer to a request",
-	 "ID is the id of `koine send --request-id`. A number is tried as a string first.\n",
+	{"cancel", "ID", "Cancel a request to an agent",
+	 "ID is the id from `koine send --request-id`. If ID is a number, koine tries it as a "
+	 "string first, then as an integer.\n",
 	 cmd_cancel, NULL, cancel_options, OWN, ARGS(1, 1, "requires the ID of one request"),
 	 .examples = {"koine cancel r1", "koine cancel r1 -c release"}},
 	{"agents", "", "List configured agents and check that they respond",
-	 "* marks the default agent. Each agent has ten seconds to respond. Agent servers "
-	 "([agent-server NAME]) follow, with the number of their open requests.\n",
+	 "* marks the default agent. Each agent has ten seconds to respond. The list ends with the "
+	 "agent servers ([agent-server NAME]) and the number of their open requests.\n",
 	 chat_print_agents, NO_ARGS, .examples = {"koine agents", "koine agents --json"}},
-	{"conversations", "[purge NUMBER...]", "List conversations, newest change first",
-	 "Ended conversations are kept: --ended lists them with a number each, `koine messages "
+	{"conversations", "[purge NUMBER...]", "List conversations, last changed first",
+	 "koined keeps ended conversations: --ended lists them with their numbers, `koine messages "
 	 "--ended NUMBER` shows one, and purge deletes it permanently.\n",
 	 cmd_conversations, NULL, conversations_options, OWN,
 	 ARGS(0, INT_MAX, "takes no arguments"), .completes = COMPLETES_ENDED,

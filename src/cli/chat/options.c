@@ -49,9 +49,9 @@ bool chat_check_name(const char *name)
 	{"--agent", "-a", "NAME", "use this agent; default: the agent of the conversation", option_word, AT(agent), \
 		.completes = COMPLETES_AGENT}
 #define WHO \
-	{"--user", NULL, "USER", "use memories of USER; default: ASH_USER_ID", option_name, \
+	{"--user", NULL, "USER", "let the agent quote memories of USER; default: ASH_USER_ID", option_name, \
 		AT(user)}, \
-	{"--chat", NULL, "CHAT", "use memories of CHAT, too; default: ASH_CHAT_ID", \
+	{"--chat", NULL, "CHAT", "also let the agent quote memories of CHAT; default: ASH_CHAT_ID", \
 		option_name, AT(chat)}
 #define LIMIT(help) \
 	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number above 0", 1}

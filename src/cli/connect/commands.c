@@ -379,7 +379,7 @@ static int cmd_connect(struct cli *cli)
 #define AT(member) offsetof(struct connect_options, member)
 
 static const struct option options[] = {
-	{"--project", NULL, "DIR", "change this folder's settings instead of yours; default .",
+	{"--project", NULL, "DIR", "change the settings in DIR instead of your own; default .",
 	 option_word, AT(project), .implied = "."},
 	{"--yes", "-y", NULL, "write without asking", option_flag, AT(yes)},
 	{"--dry-run", "-n", NULL, "show the changes without writing them", option_flag,
@@ -401,7 +401,8 @@ static const char *word(int i, const char **ret_said)
 const struct command connect_commands[] = {
 	{"connect", "[AGENT]", "Add koine to an agent's settings",
 	 "AGENT is claude, codex, gemini, opencode, copilot, cursor, vscode or zed. Without AGENT, "
-	 "it lists installed agents and whether they are connected. `koine connect` adds the MCP "
+	 "the command lists installed agents and whether they are connected. `koine connect` adds "
+	 "the MCP "
 	 "server (memory, tasks, questions) and hooks (approvals), shows the changes and asks "
 	 "before it writes. Other parts of the files stay unchanged.\n",
 	 cmd_connect, NULL, options, sizeof(struct connect_options), NULL,

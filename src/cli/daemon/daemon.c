@@ -83,39 +83,41 @@ static const struct command subs[] = {
 	 .examples = {"koine daemon disable", "koine daemon disable && koine daemon stop"}},
 	{"enable", "", "Start koined at login, with this shell's PATH",
 	 "Uses systemd's user manager. koined looks for agents such as claude in the PATH of this "
-	 "shell; run the command again after you change it. Without a user manager it prints what "
-	 "to do instead and exits with 69.\n",
+	 "shell; run the command again after you change it. Without a user manager, the command "
+	 "prints instructions and exits with 69.\n",
 	 cmd_enable, NO_ARGS,
 	 .examples = {"koine daemon enable", "PATH=~/bin:$PATH koine daemon enable"}},
 	{"log", "", "Show the log of koined",
-	 "koined keeps the last thousand lines in memory. Its stderr has all of them: the "
-	 "terminal, `journalctl --user -u koined`, or koined.log beside the store. If koined is "
-	 "not running, the end of the last two logs is shown.\n",
+	 "koined keeps the last thousand lines in memory. It writes all lines to stderr, which is "
+	 "the terminal, the journal (`journalctl --user -u koined`) or koined.log beside the "
+	 "store. If koined is not running, the command shows the end of the journal or "
+	 "koined.log.\n",
 	 cmd_log, NULL, log_options, NO_ARGS,
 	 .examples = {"koine daemon log -n 200", "koine daemon log -f"}},
 	{"reload", "", "Reload the settings",
-	 "Agents, rules, policies, notifiers and limits change at once; listeners, the store "
-	 "and other settings at the next start. The command prints each changed setting with its "
-	 "state, and each setting of the file that is overridden. It exits with 78 if a rule is "
-	 "invalid; the former rule stays in effect. Answers in progress finish with their former "
+	 "Changes to agents, rules, policies, notifiers and limits apply at once; changes to "
+	 "listeners, the store and other settings apply at the next start. The command prints each "
+	 "changed setting with its state, and each setting that a flag or the environment "
+	 "overrides. It exits with 78 if a setting is invalid. If a rule is invalid, the former "
+	 "rule stays in effect. Answers in progress finish with their former "
 	 "agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload", "koine daemon reload --json"}},
 	{"restart", "", "Restart koined",
-	 "Listening sockets stay open and browsers signed in to the page. koined takes this "
-	 "shell's environment, unless systemd runs it. With --drain, running tasks, sessions and "
-	 "commands of rules may finish first.\n",
+	 "Listening sockets stay open, and browsers stay signed in to the page. koined starts with "
+	 "this shell's environment, unless systemd starts it. With --drain, koined first waits for "
+	 "running tasks, sessions and commands of rules.\n",
 	 cmd_restart, NULL, restart_options, NO_ARGS,
 	 .examples = {"koine daemon restart", "koine daemon restart --drain=10m"}},
 	{"start", "", "Start koined in the background and wait until it is ready",
-	 "Uses systemd's user manager. Without one, koined runs as a plain process with its log in "
-	 "koined.log beside the store. --timeout limits the wait; default 60 s. A running koined "
-	 "is left alone.\n",
+	 "Uses systemd's user manager. Without a user manager, koined runs as a plain process and "
+	 "logs to koined.log beside the store. --timeout limits the wait; default 60 s. If koined "
+	 "is already running, the command does nothing.\n",
 	 cmd_start, NO_ARGS, .examples = {"koine daemon start", "koine daemon start --timeout 10"}},
 	{"status", "", "Show the state of koined and its listeners", "Same as `koine status`.\n",
 	 cmd_status, .examples = {"koine daemon status", "koine daemon status --json"}},
 	{"stop", "", "Stop koined and wait until it has exited",
-	 "With --drain, running tasks, sessions and commands of rules may finish first. --timeout "
-	 "limits the wait; default 60 s.\n",
+	 "With --drain, koined first waits for running tasks, sessions and commands of rules. "
+	 "--timeout limits the wait; default 60 s.\n",
 	 cmd_stop, NULL, stop_options, NO_ARGS,
 	 .examples = {"koine daemon stop", "koine daemon stop --drain=10m"}},
 	{NULL},
@@ -125,8 +127,8 @@ const struct command daemon_commands[] = {
 	{"daemon", "COMMAND", "Start, stop and configure koined", NULL, NULL, subs, NULL,
 	 sizeof(struct daemon_options), .examples = {"koine daemon start", "koine daemon log -f"}},
 	{"backup", "FILE", "Back up the store to a new file",
-	 "The daemon writes the file as its own user and refuses to overwrite an existing one. "
-	 "koined may be in use.\n",
+	 "koined writes the file as its own user, while it serves clients. It refuses to overwrite "
+	 "an existing file.\n",
 	 cmd_backup, ARGS(1, 1, "requires one FILE"),
 	 .examples = {"koine backup ~/koine-backup.db", "koine backup \"koine-$(date +%F).db\""}},
 	{"store", "COMMAND", "Take over or move a store", NULL, NULL, store_subs,

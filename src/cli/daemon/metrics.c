@@ -65,15 +65,15 @@ static int cmd_metrics(struct cli *cli)
 static const struct option metrics_options[] = {
 	{"--openmetrics", NULL, NULL, "use the OpenMetrics format instead of the Prometheus format",
 	 option_flag, AT(openmetrics)},
-	{"--textfile", NULL, "FILE", "replace FILE atomically, readable by all (0644)", option_text,
-	 AT(textfile)},
+	{"--textfile", NULL, "FILE", "write to FILE, replacing it atomically (mode 0644)",
+	 option_text, AT(textfile)},
 	{NULL},
 };
 
 const struct command metrics_commands[] = {
 	{"metrics", "", "Print metrics for Prometheus",
-	 "The same as GET /metrics. --textfile is for the textfile collector of Prometheus's node "
-	 "exporter.\n",
+	 "Prints the same metrics as GET /metrics. --textfile is for the textfile collector of "
+	 "Prometheus's node exporter.\n",
 	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS,
 	 .examples = {"koine metrics",
 		      "koine metrics --textfile /var/lib/prometheus/node-exporter/koine.prom"}},

@@ -121,7 +121,8 @@ const struct command store_subs[] = {
 	 .examples = {"koine store adopt", "koine store adopt postgresql://anna@db/koine"}},
 	{"move", "FROM TO", "Copy a store into another database",
 	 "FROM and TO are sqlite:PATH or postgresql://..., as for koined --store. TO must be "
-	 "empty: a new file, or a database without a store. Stop every koined that uses either. "
+	 "empty: a new file, or a database without a store. Stop every koined that uses either "
+	 "store first. "
 	 "All rows are copied, read back and compared before the copy is used. FROM stays "
 	 "unchanged. Run the command again to continue an interrupted move.\n",
 	 cmd_move, ARGS(2, 2, "requires FROM and TO"),

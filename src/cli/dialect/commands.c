@@ -332,15 +332,16 @@ static const struct option options[] = {
 
 static const struct command subs[] = {
 	{"disable", "DIALECT...", "Stop listening for a protocol",
-	 "Removes the line that enable wrote. If the dialect still listens after that, in the "
+	 "Removes the line that `koine dialects enable` wrote. If the dialect still listens after "
+	 "that, in the "
 	 "runtime folder or at an address in koine.conf, run disable again to switch it off.\n",
 	 cmd_disable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
 	 .examples = {"koine dialects disable nexus",
 		      "koine dialects disable hld ocg --yes --restart"}},
 	{"enable", "DIALECT...", "Listen for a protocol at its usual address",
-	 "Writes DIALECT = on into [listen] of your koine.conf, after it shows the change and "
-	 "asks. If another program listens at that address, koined takes a free port or only its "
-	 "own socket. For aiwg, run it in a project folder with .aiwg.\n",
+	 "Shows the change, asks for confirmation, and writes DIALECT = on into [listen] of your "
+	 "koine.conf. If another program listens at the usual address, koined uses a free port or "
+	 "only its own socket. For aiwg, run the command in a project folder with .aiwg.\n",
 	 cmd_enable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
 	 .examples = {"koine dialects enable nexus",
 		      "koine dialects enable hld ocg --yes --restart"}},
@@ -350,7 +351,7 @@ static const struct command subs[] = {
 const struct command dialect_commands[] = {
 	{"dialects", "[COMMAND]", "List protocols and their addresses",
 	 "STATE is on (at the usual address), own (in the runtime folder), elsewhere (at an "
-	 "address in koine.conf), moved (another program has the usual address) or off.\n",
+	 "address in koine.conf), moved (another program uses the usual address) or off.\n",
 	 cmd_dialects, subs, NULL, sizeof(struct dialect_options),
 	 .examples = {"koine dialects", "koine dialects enable nexus"}},
 	{NULL},

@@ -213,9 +213,9 @@ static const struct option options[] = {
 
 const struct command event_commands[] = {
 	{"events", "", "Show events",
-	 "Without --since it shows the newest events. With -f it reconnects when koined restarts "
-	 "and continues without a gap. With --json every event is an object on one line; "
-	 "{\"gone\":N} stands for N events that are no longer stored.\n",
+	 "Without --since, the newest events are shown. With -f, the command reconnects when "
+	 "koined restarts and continues without a gap. With --json every event is an object on one "
+	 "line; {\"gone\":N} replaces N events that are no longer stored.\n",
 	 cmd_events, NULL, options, sizeof(struct event_options), options_init,
 	 .examples = {"koine events --since 1h", "koine events -f --type 'task.*'"}},
 	{NULL},

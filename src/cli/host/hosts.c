@@ -83,8 +83,9 @@ static const struct command subs[] = {
 	{"list", "", "List the hosts that share the store", NULL, cmd_hosts, NO_ARGS,
 	 .examples = {"koine hosts list", "koine hosts list --json"}},
 	{"forget", "NAME", "Remove a dead host from the list",
-	 "A live host is refused. Tasks that wait for it keep waiting.\n", cmd_forget,
-	 ARGS(1, 1, "requires one NAME"),
+	 "The command refuses to remove a live host. Tasks that wait for the removed host keep "
+	 "waiting.\n",
+	 cmd_forget, ARGS(1, 1, "requires one NAME"),
 	 .examples = {"koine hosts forget build-2", "koine hosts forget laptop --json"}},
 	{NULL},
 };

@@ -167,19 +167,20 @@ static int cmd_mcp(struct cli *cli)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR|NAME",
-	 "use this project's memories; default: the current folder's", option_word, AT(project)},
+	 "use the memories of this project; default: the project of the current folder",
+	 option_word, AT(project)},
 	{"--tools", NULL, "LIST",
-	 "offer only these: memory,tasks,human,permission; default: the first three", option_word,
-	 AT(tools), .choices = "memory|tasks|human|permission"},
+	 "offer only these tools: memory,tasks,human,permission; default: memory,tasks,human",
+	 option_word, AT(tools), .choices = "memory|tasks|human|permission"},
 	{"--start", NULL, NULL, "start koined if it is not running", option_flag, AT(start)},
 	{NULL},
 };
 
 const struct command mcp_commands[] = {
 	{"mcp", "", "Run the MCP server for an agent",
-	 "Agents start this command; `koine connect` sets it up. It speaks the Model Context "
-	 "Protocol on stdin and stdout and forwards it to koined. After a restart of koined it "
-	 "reconnects: calls in progress fail, later ones work.\n",
+	 "Agents start this command; `koine connect` sets it up. The server speaks the Model "
+	 "Context Protocol on stdin and stdout and forwards requests to koined. When koined "
+	 "restarts, the server reconnects: calls in progress fail, later calls work.\n",
 	 cmd_mcp, NULL, options, sizeof(struct mcp_options), init_options, NO_ARGS,
 	 .examples = {"koine mcp --start", "koine mcp --tools memory,tasks"}},
 	{NULL},

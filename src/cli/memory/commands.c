@@ -410,9 +410,9 @@ static int cmd_stats(struct cli *cli)
 
 static const struct command subs[] = {
 	{"search", "QUERY... | - | --query QUERY", "Search memories, best match first",
-	 "QUERY is plain words; - reads it from stdin. In a pipe each hit is \"[0.83] content\", "
-	 "where the number from 0 to 1 is the similarity. On a terminal matching words are bold "
-	 "and long memories are cut.\n",
+	 "QUERY is plain words; - reads QUERY from stdin. In a pipe, each hit is one line, "
+	 "\"[0.83] content\", where the number from 0 to 1 is the similarity. On a terminal, "
+	 "matching words are bold and long memories are cut.\n",
 	 cmd_search, NULL, search_options,
 	 ARGS(0, INT_MAX, "requires QUERY... | - | --query QUERY"),
 	 .examples = {"koine memory search where does anna live",
@@ -426,22 +426,23 @@ static const struct command subs[] = {
 	{"list", "", "List memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING,
 	 .examples = {"koine memory list -n 50", "koine memory list --all --project ."}},
 	{"delete", "ID", "Delete a memory",
-	 "ID may be a unique prefix of at least 4 characters. On a terminal it shows the memory "
-	 "and asks. `koine memory restore` brings it back for 30 days ([memory] keep_deleted), "
-	 "except after --purge.\n",
+	 "ID may be a unique prefix of at least 4 characters. On a terminal, the command shows the "
+	 "memory and asks for confirmation. `koine memory restore` can restore the memory for 30 "
+	 "days ([memory] keep_deleted), except after --purge.\n",
 	 cmd_delete, NULL, delete_options, ARGS(1, 1, "requires one ID"),
 	 .examples = {"koine memory delete 14a446bf", "koine memory delete --purge -y 14a446bf"}},
 	{"restore", "[ID]", "Restore a deleted memory, or list deleted memories",
-	 "ID may be a unique prefix of at least 4 characters. Without ID it lists deleted "
-	 "memories, last deleted first.\n",
+	 "ID may be a unique prefix of at least 4 characters. Without ID, the command lists "
+	 "deleted memories, last deleted first.\n",
 	 cmd_restore, NULL, restore_options, ARGS(0, 1, "takes at most one ID"),
 	 .examples = {"koine memory restore", "koine memory restore 14a446bf"}},
 	{"show", "ID", "Show one memory in full", BY_ID, cmd_show, NULL, show_options,
 	 ARGS(1, 1, "requires one ID"),
 	 .examples = {"koine memory show 14a446bf", "koine memory show 14a4 --at 2026-05-31"}},
 	{"history", "ID", "Show earlier versions of a memory",
-	 BY_ID "Newest first: the current content, its earlier versions, and those of the memories "
-	       "that it replaced. In a pipe each is \"FROM UNTIL content\".\n",
+	 BY_ID "Shows the current content, its earlier versions, and the versions of the memories "
+	       "that it replaced, newest first. In a pipe, each version is one line, \"FROM UNTIL "
+	       "content\".\n",
 	 cmd_history, ARGS(1, 1, "requires one ID"),
 	 .examples = {"koine memory history 14a446bf", "koine memory history 14a4 --json"}},
 	{"edit", "ID", "Edit a memory in your editor",
@@ -450,8 +451,9 @@ static const struct command subs[] = {
 	 .examples = {"koine memory edit 14a446bf", "EDITOR=nano koine memory edit 14a4"}},
 	{"review", "[--list | --accept ID | --reject ID]...",
 	 "Review facts that an agent extracted",
-	 "On a terminal it shows one fact at a time: y accepts, n rejects, e edits, s skips, q "
-	 "quits. In a pipe, or with --list, each is \"ID origin: content\".\n",
+	 "On a terminal, the command shows one fact at a time: y accepts, n rejects, e edits, s "
+	 "skips, q quits. In a pipe, or with --list, each fact is one line, \"ID origin: "
+	 "content\".\n",
 	 cmd_memory_review, NULL, review_options, ARGS(0, 0, "takes no arguments, only options"),
 	 .examples = {"koine memory review", "koine memory review --accept 14a4 --reject 2b1c"}},
 	{"export", "[FILE]", "Export memories as JSON lines",
@@ -460,9 +462,9 @@ static const struct command subs[] = {
 	 .examples = {"koine memory export memories.jsonl",
 		      "koine memory export | gzip >memories.jsonl.gz"}},
 	{"import", "FILE | -", "Import exported memories",
-	 "Reads one JSON object per line: memories of `koine memory export`, or entities and "
-	 "relations of the MCP memory server. An invalid line stops the import; earlier lines are "
-	 "kept.\n",
+	 "Reads one JSON object per line: memories from `koine memory export`, or entities and "
+	 "relations of the MCP memory server. An invalid line stops the import; earlier lines stay "
+	 "imported.\n",
 	 cmd_memory_import, ARGS(1, 1, "requires one FILE, or - for stdin"),
 	 .examples = {"koine memory import memories.jsonl",
 		      "zcat memories.jsonl.gz | koine memory import -"}},
@@ -482,13 +484,14 @@ static bool scope(struct cli *cli, struct koine_json *params)
 
 const struct command memory_commands[] = {
 	{"memory", "COMMAND [ARGUMENT]...", "Search, add and manage memories",
-	 "The server is --url or --socket, KOINE_SOCKET, ASH_RPC_SOCKET (ash's socket, which has "
-	 "search, add, list and delete), or the default; if that is missing, /run/ash/rpc.sock. A "
-	 "refused connection is retried after 0.5, 1 and 2 seconds.\n\n--user and --chat, or "
+	 "The server is the first of these: --url or --socket, KOINE_SOCKET, ASH_RPC_SOCKET (ash's "
+	 "socket, which supports search, add, list and delete), koine's default socket, "
+	 "/run/ash/rpc.sock. A refused connection is retried after 0.5, 1 and 2 seconds.\n\n--user "
+	 "and --chat, or "
 	 "ASH_USER_ID and ASH_CHAT_ID, select the owner. Without them you see all memories. "
 	 "ASH_CONTEXT_TOKEN is sent if it is set.\n\n--project adds the memories of a project. A "
-	 "DIR starts with '.' or '/' and stands for its git remote, or for its work tree or folder "
-	 "if it has no remote. Anything else is a NAME.\n",
+	 "value that starts with '.' or '/' is a DIR; its project is named after the git remote, "
+	 "or after the work tree or folder if there is no remote. Anything else is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init,
 	 .completes = COMPLETES_MEMORY, .scope = scope,
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",

@@ -30,7 +30,7 @@ static bool add_subject(const struct option *o, void *member, const char *value)
 #define THIS_CHAT \
 	{"--this-chat", NULL, NULL, "show only memories from this chat", option_flag, AT(this_chat)}
 #define THEN \
-	{"--at", NULL, "TIME", "show what was valid at TIME: 2026-05-31, 2026-05-31T12:00Z", option_word, AT(at)}
+	{"--at", NULL, "TIME", "show memories that were valid at TIME: 2026-05-31, 2026-05-31T12:00Z", option_word, AT(at)}
 #define REPLACED \
 	{"--replaced", NULL, NULL, "include changed and replaced memories", option_flag, AT(replaced)}
 #define LIMIT(help) \
@@ -45,8 +45,8 @@ const struct option memory_options[] = {
 	 "set the chat type (private, group, ...); default: ASH_CHAT_TYPE", option_name,
 	 AT(chat_type)},
 	{"--project", NULL, "DIR|NAME",
-	 "include a project's memories; without a value this folder's", option_word, AT(project),
-	 .implied = "."},
+	 "include the memories of a project; default: the project of this folder", option_word,
+	 AT(project), .implied = "."},
 	{"--common", NULL, NULL, "use only common memories", option_flag, AT(common)},
 	{NULL},
 };
@@ -62,12 +62,13 @@ const struct option search_options[] = {
 };
 
 const struct option add_options[] = {
-	{"--expires", "-e", "DAYS", "forget it after DAYS days", option_number, AT(expires_days),
-	 .min = INT64_MIN},
-	{"--subject", "-S", "NAME", "add a person or thing it is about (repeatable, up to 64)",
-	 add_subject, AT(subjects), .max = 64},
-	{"--shared", NULL, NULL, "store it for the chat or project, not for the user", option_flag,
-	 AT(shared)},
+	{"--expires", "-e", "DAYS", "let the memory expire after DAYS days", option_number,
+	 AT(expires_days), .min = INT64_MIN},
+	{"--subject", "-S", "NAME",
+	 "add a person or thing that the memory is about (repeatable, up to 64)", add_subject,
+	 AT(subjects), .max = 64},
+	{"--shared", NULL, NULL, "store the memory for the chat or project, not for the user",
+	 option_flag, AT(shared)},
 	{"--source", "-s", "SOURCE", "set the source; default agent", option_text, AT(source)},
 	{"--category", NULL, "CATEGORY", "set preference, decision, fact, entity or other",
 	 option_text, AT(category), .choices = "preference|decision|fact|entity|other"},
@@ -105,7 +106,7 @@ const struct option restore_options[] = {
 };
 
 const struct option review_options[] = {
-	{"--list", NULL, NULL, "only list them", option_flag, AT(list)},
+	{"--list", NULL, NULL, "list the facts without asking", option_flag, AT(list)},
 	{"--accept", NULL, "ID", "accept a fact (repeatable)", option_list, AT(accept), .max = 64,
 	 .completes = COMPLETES_DRAWN},
 	{"--reject", NULL, "ID", "reject a fact (repeatable)", option_list, AT(reject), .max = 64,

@@ -124,7 +124,7 @@ static int cmd_test(struct cli *cli)
 #define AT(member) offsetof(struct notify_options, member)
 
 static const struct option test_options[] = {
-	{"--timeout", NULL, "SECONDS", "wait at most SECONDS for a button; default 120",
+	{"--timeout", NULL, "SECONDS", "wait at most SECONDS for a button press; default 120",
 	 option_number, AT(timeout), .min = 1},
 	{NULL},
 };
@@ -132,7 +132,7 @@ static const struct option test_options[] = {
 static const struct command subs[] = {
 	{"list", "", "List notifiers and their state", NULL, cmd_list, NO_ARGS,
 	 .examples = {"koine notify list", "koine notify list --json"}},
-	{"test", "NAME", "Send a test message and wait for its button",
+	{"test", "NAME", "Send a test message and wait for a button press",
 	 "Ignores quiet hours. Prints which button was pressed, and by whom.\n", cmd_test, NULL,
 	 test_options, ARGS(1, 1, "requires one NAME"),
 	 .examples = {"koine notify test phone", "koine notify test phone --timeout 30"}},

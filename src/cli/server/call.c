@@ -84,7 +84,7 @@ static const struct option discover_options[] = {
 
 const struct command server_commands[] = {
 	{"ping", "", "Check that the server responds, and measure the time",
-	 "Other servers may not have this method. At the port of nexus, use `koine tokens`.\n",
+	 "Other servers may not support this method. At the port of nexus, use `koine tokens`.\n",
 	 cmd_ping, NO_ARGS,
 	 .examples = {"koine ping", "koine ping --url http://127.0.0.1:8080/rpc"}},
 	{"call", "METHOD [key=value | key:=JSON | JSON | -]...",
@@ -94,16 +94,16 @@ const struct command server_commands[] = {
 	 .examples = {"koine call memory.search query=oslo limit:=3",
 		      "koine call rpc.discover --url http://127.0.0.1:8080/rpc"}},
 	{"discover", "[METHOD]", "List the methods of a server, or show one",
-	 "Parameters in brackets are optional. With --json it prints the OpenRPC document, or the "
-	 "part about METHOD.\n",
+	 "Parameters in brackets are optional. With --json, koine prints the OpenRPC document, or "
+	 "its part about METHOD.\n",
 	 cmd_discover, NULL, discover_options, sizeof(struct server_options),
 	 ARGS(0, 1, "takes at most one method"),
 	 .examples = {"koine discover", "koine discover task.add"}},
 	{"wire", "METHOD [key=value | key:=JSON | JSON | -]...",
 	 "Call a method and show the bytes sent and received",
 	 PARAMS_HELP
-	 "\nLines that begin with \"> \" were sent, lines with \"< \" received. Bytes that are not "
-	 "printable ASCII are shown as \\xNN, and the token of --token-file as ***.\n",
+	 "\nSent lines begin with \"> \", received lines with \"< \". Bytes that are not "
+	 "printable ASCII are shown as \\xNN, and the token of --token-file is shown as ***.\n",
 	 cmd_wire, ARGS(1, INT_MAX, "requires a method: koine wire METHOD [key=value]..."),
 	 .examples = {"koine wire ping", "koine wire memory.search query=oslo"}},
 	{NULL},

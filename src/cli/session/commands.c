@@ -146,9 +146,9 @@ static const struct command subs[] = {
 	{"show", "ID", "Show one session in full", BY_ID, cmd_show, ONE_ID,
 	 .examples = {"koine session show 6f1c", "koine session show 6f1c --json"}},
 	{"log", "ID", "Print the messages of a session",
-	 BY_ID "A tool call is one line (*), its result another (=); --full shows them in full. "
-	       "With -f, Ctrl-C exits and the session keeps running. With --json every event is an "
-	       "object on one line; -f prints the session last.\n",
+	 BY_ID "Tool calls begin with *, tool results with =; each is cut to one line unless "
+	       "--full is given. With -f, Ctrl-C exits and the session keeps running. With --json "
+	       "every event is an object on one line; -f prints the session as the last line.\n",
 	 cmd_log, NULL, session_log_options, ONE_ID,
 	 .examples = {"koine session log 6f1c", "koine session log -f 6f1c"}},
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
@@ -168,8 +168,8 @@ static const struct command subs[] = {
 	 cmd_rename, ARGS(2, INT_MAX, "requires an ID and a TITLE"),
 	 .examples = {"koine session rename 6f1c \"Fix the cart\"",
 		      "koine session rename 6f1c \"\""}},
-	{"tree", "[ID]", "Show which session continues which",
-	 BY_ID "With ID it shows only the tree of that session.\n", cmd_session_tree, NULL,
+	{"tree", "[ID]", "Show sessions and their continuations as a tree",
+	 BY_ID "With ID, only the tree of that session is shown.\n", cmd_session_tree, NULL,
 	 session_tree_options, ARGS(0, 1, "takes at most one ID"),
 	 .examples = {"koine session tree", "koine session tree 6f1c"}},
 	{NULL},

@@ -8,7 +8,7 @@
 	{"--follow", "-f", NULL, "print the session until it ends", option_flag, \
 		AT(follow)}, \
 	{"--model", "-m", "MODEL", "pass this model to the agent", option_word, AT(model)}, \
-	{"--agent", "-a", "NAME", "run this agent of koine.conf, or claude", option_word, \
+	{"--agent", "-a", "NAME", "run this agent from koine.conf, or claude", option_word, \
 		AT(agent), .completes = COMPLETES_AGENT}, \
 	{"--title", NULL, "TITLE", "set a title", option_word, AT(title)}, \
 	{"--max-turns", NULL, "N", "stop after N turns", option_number, AT(max_turns), \
@@ -17,7 +17,7 @@
 		AT(system_prompt)}, \
 	{"--append-system-prompt", NULL, "TEXT", "append to the agent's system prompt", option_word, \
 		AT(append_system_prompt)}, \
-	{"--allow", NULL, "TOOL", "allow TOOL without asking (repeatable)", option_list, \
+	{"--allow", NULL, "TOOL", "allow TOOL without approval (repeatable)", option_list, \
 		AT(allow)}, \
 	{"--deny", NULL, "TOOL", "forbid TOOL (repeatable)", option_list, AT(deny)}, \
 	{"--cwd", "-C", "DIR", "run in DIR; default: " where, option_word, AT(folder)}
@@ -43,8 +43,8 @@ const struct option session_log_options[] = {
 	 "a whole number above 0", 1},
 	{"--full", NULL, NULL, "show tool inputs and results in full", option_flag, AT(full)},
 	{"--raw", NULL, NULL, "include lines that could not be parsed", option_flag, AT(raw)},
-	{"--chain", NULL, NULL, "start with the sessions that it continues", option_flag,
-	 AT(chain)},
+	{"--chain", NULL, NULL, "start with the earlier sessions that this session continues",
+	 option_flag, AT(chain)},
 	{NULL},
 };
 

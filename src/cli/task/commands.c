@@ -204,9 +204,8 @@ static int cmd_retry(struct cli *cli)
 #define IDS    ARGS(1, INT_MAX, "requires at least one ID")
 #define BY_ID  "ID is the id of a task or its number: 3 is task-0003.\n"
 #define EXITS                                                                                      \
-	"The exit code is 0 if the task completed, that of its program if it failed, 130 if it "   \
-	"was "                                                                                     \
-	"cancelled, and 1 otherwise.\n"
+	"The exit code is 0 if the task completed, the exit code of its program if the program "   \
+	"failed, 130 if the task was cancelled, and 1 otherwise.\n"
 
 static const struct command subs[] = {
 	{"add", "[OPTION]... [--] PROMPT... | -", "Add a task and print its id",
@@ -224,8 +223,9 @@ static const struct command subs[] = {
 	{"get", "ID", "Show one task in full", BY_ID, cmd_get, ONE_ID,
 	 .examples = {"koine task get 3", "koine task get task-0003 --json"}},
 	{"log", "ID", "Print the output of a task",
-	 BY_ID "With -n it reads at most the last million bytes.\n", cmd_task_log, NULL,
-	 task_log_options, ONE_ID, .examples = {"koine task log 3", "koine task log -n 20 -f 3"}},
+	 BY_ID "With -n, koine reads at most the last million bytes of the output.\n", cmd_task_log,
+	 NULL, task_log_options, ONE_ID,
+	 .examples = {"koine task log 3", "koine task log -n 20 -f 3"}},
 	{"follow", "ID", "Print the output of a task until it ends", BY_ID EXITS, cmd_task_follow,
 	 NULL, task_follow_options, ONE_ID,
 	 .examples = {"koine task follow 3", "koine task follow 3 -n 20"}},
@@ -236,34 +236,36 @@ static const struct command subs[] = {
 	{"cancel", "ID...", "Cancel tasks and end their processes", BY_ID, cmd_change, IDS,
 	 .examples = {"koine task cancel 3", "koine task cancel 3 4 5"}},
 	{"release", "ID...", "Release held tasks",
-	 BY_ID "A task is held if it came with a project that you do not trust yet, or with an "
+	 BY_ID "A task is held if it came with a project that you have not trusted, or with an "
 	       "adopted store.\n",
 	 cmd_change, IDS, .examples = {"koine task release 3", "koine task release 3 4 5"}},
 	{"retry", "ID...", "Queue failed or cancelled tasks again",
-	 BY_ID "Tasks that were skipped because of ID are queued, too. A task whose dependency did "
-	       "not complete is refused; retry the dependency.\n",
+	 BY_ID "Tasks that were skipped because of task ID are queued, too. If a dependency of "
+	       "a task did not complete, the command fails; retry the dependency.\n",
 	 cmd_retry, IDS, .examples = {"koine task retry 3", "koine task retry 3 4 5"}},
 	{"edit", "ID", "Change a queued task",
 	 BY_ID "Options that you leave out keep their values; --after replaces all dependencies. "
-	       "Without options it opens the prompt in VISUAL, EDITOR or vi.\n",
+	       "Without options, the command opens the prompt in VISUAL, EDITOR or vi.\n",
 	 cmd_task_edit, NULL, task_edit_options, ONE_ID,
 	 .examples = {"koine task edit 3", "koine task edit 3 --priority 5 --label docs"}},
 	{"stash", "ID...", "Set queued tasks aside",
-	 BY_ID "They start after `koine task enqueue`. `koine task pause ID` does the same.\n",
+	 BY_ID "The tasks do not start until `koine task enqueue`. `koine task pause ID` does the "
+	       "same.\n",
 	 cmd_task_stash, IDS, .examples = {"koine task stash 3", "koine task stash 3 4 5"}},
 	{"enqueue", "ID...", "Queue stashed tasks again", BY_ID, cmd_task_enqueue, NULL,
 	 task_enqueue_options, IDS,
 	 .examples = {"koine task enqueue 3 --delay 1h", "koine task enqueue 3 4 5"}},
-	{"pause", "[ID...]", "Stop starting tasks: all, a group, or by ID",
+	{"pause", "[ID...]", "Stop starting tasks: all, one group, or by ID",
 	 BY_ID "Running tasks continue. No new task starts until `koine task resume`, even after a "
-	       "restart of koined. It applies to all projects.\n",
+	       "restart of koined. The pause applies to all projects.\n",
 	 cmd_task_pause, NULL, task_pause_options,
 	 .examples = {"koine task pause", "koine task pause -g docs"}},
 	{"resume", "[ID...]", "Start tasks again after a pause", BY_ID, cmd_task_resume, NULL,
 	 task_pause_options, .examples = {"koine task resume", "koine task resume -g docs"}},
 	{"parallel", "N", "Set how many tasks run at once",
-	 "Applies at once, on this host only, until koined restarts. Running tasks continue. With "
-	 "--group, 0 removes the limit of the group.\n",
+	 "The limit applies at once, on this host only, until koined restarts. Running tasks "
+	 "continue. With --group, N is the limit of that group in all projects, and 0 removes "
+	 "it.\n",
 	 cmd_task_parallel, NULL, task_pause_options, ARGS(1, 1, "requires one N"),
 	 .examples = {"koine task parallel 8", "koine task parallel 1 -g docs"}},
 	{"clean", "", "Delete ended tasks and their output",
@@ -283,17 +285,17 @@ static const struct command subs[] = {
 
 const struct command task_commands[] = {
 	{"task", "COMMAND [ARGUMENT]...", "Queue work for agents and follow it",
-	 "A task belongs to a project: --project, or the nearest parent folder with .aiwg, or "
-	 "none.\n",
+	 "The project of a task is --project, KOINE_PROJECT, or the nearest parent folder with "
+	 ".aiwg; otherwise the task has no project.\n",
 	 NULL, subs, task_options, sizeof(struct task_options), task_options_init,
 	 task_find_project, task_print_hint, .completes = COMPLETES_TASK, .scope = task_scope,
 	 .examples = {"koine task add fix the tests", "koine task list", "koine task log -f 3"}},
 	{"run", "[OPTION]... [--] PROGRAM [ARG]... | -c LINE",
 	 "Run a command as a task, without an agent",
 	 "The arguments go to the program unchanged; -c LINE runs a line with sh. The program runs "
-	 "in this folder, with the environment of tasks and the variables of --env. The command "
-	 "prints the task id; use `koine task log`, follow, wait and cancel with it. Agents may "
-	 "not use this command.\n" EXITS,
+	 "in this folder, with the environment of tasks and the variables of --env. koine prints "
+	 "the task id for `koine task log`, follow, wait and cancel. koined refuses this command "
+	 "to agents.\n" EXITS,
 	 cmd_run, NULL, task_run_options, sizeof(struct task_options), task_options_init,
 	 task_find_project, task_print_hint, ARGS(0, INT_MAX, "requires a PROGRAM, or -c LINE"),
 	 .completes = COMPLETES_TASK, .scope = task_scope,

@@ -25,12 +25,12 @@ void task_options_init(void *own)
 #define PROJECT \
 	{"--project", NULL, "DIR", "select a project; default: KOINE_PROJECT, or the nearest folder with .aiwg", option_text, \
 	 AT(project)}
-#define PRIORITY {"--priority", "-p", "N", "set the priority; the highest goes first; default 0", option_decimal, AT(priority)}
+#define PRIORITY {"--priority", "-p", "N", "set the priority; higher numbers start first; default 0", option_decimal, AT(priority)}
 #define AFTER \
 	{"--after", NULL, "ID", "start after task ID has completed (repeatable)", option_list, \
 	 AT(after), .max = 64}
 #define TIMEOUT(help, least) \
-	{"--timeout", NULL, "TIME", "limit one attempt to TIME: 90, 10s, 15m, 2h" help, option_span, \
+	{"--timeout", NULL, "TIME", "set the timeout of one attempt: 90, 10s, 15m, 2h" help, option_span, \
 	 AT(timeout_ms), .min = least}
 #define WHERE \
 	{"--host", NULL, "NAME", "run on this host, or on any", option_word, AT(host)}, \
@@ -39,22 +39,22 @@ void task_options_init(void *own)
 #define ADDING \
 	PRIORITY, \
 	WHERE, \
-	GROUP("add it to a group"), \
+	GROUP("add the task to a group"), \
 	LABEL("set a short name for lists"), \
 	AFTER, \
 	{"--directory", "-d", "DIR", "run in DIR; default: the current folder", option_word, \
 	 AT(folder)}, \
 	TIMEOUT("", 1), \
 	{"--delay", NULL, "TIME", "wait at least TIME before starting", option_span, AT(delay_ms)}, \
-	{"--retry", NULL, "N", "retry up to N times if it fails", option_number, AT(retries), NULL, \
+	{"--retry", NULL, "N", "retry up to N times if the task fails", option_number, AT(retries), NULL, \
 	 1, 1000}, \
 	{"--retry-delay", NULL, "TIME", "wait TIME before the first retry, then double it; default 1s", option_span, \
 	 AT(retry_delay_ms), .min = 1}, \
-	{"--stash", NULL, NULL, "do not start it before `koine task enqueue`", option_flag, AT(stash)}, \
-	{"--env", "-e", "NAME[=VALUE]", "set a variable; without VALUE, pass your own (repeatable)", \
+	{"--stash", NULL, NULL, "do not start the task before `koine task enqueue`", option_flag, AT(stash)}, \
+	{"--env", "-e", "NAME[=VALUE]", "set an environment variable; without VALUE, pass your own value (repeatable)", \
 	 option_list, AT(env)}, \
-	{"--wait", "-w", NULL, "wait until it ends, and exit with its code", option_flag, AT(wait)}, \
-	{"--follow", "-f", NULL, "print its output, then exit as with --wait", option_flag, AT(follow)}
+	{"--wait", "-w", NULL, "wait until the task ends, and exit with its exit code", option_flag, AT(wait)}, \
+	{"--follow", "-f", NULL, "print the output of the task, then exit as with --wait", option_flag, AT(follow)}
 /* clang-format on */
 
 const struct option task_options[] = {PROJECT, {NULL}};
@@ -62,10 +62,10 @@ const struct option task_options[] = {PROJECT, {NULL}};
 const struct option task_add_options[] = {
 	ADDING,
 	{"--agent", "-a", "NAME", "pass this name to claude --agent", option_word, AT(agent)},
-	{"--runner", "-r", "NAME", "use this agent of koine.conf, or claude", option_word,
+	{"--runner", "-r", "NAME", "use this agent from koine.conf, or claude", option_word,
 	 AT(runner), .completes = COMPLETES_AGENT},
-	{"--stdin", NULL, NULL, "read the prompt, or the rest of it, from stdin", option_flag,
-	 AT(from_stdin)},
+	{"--stdin", NULL, NULL, "read the prompt from stdin, or append stdin to PROMPT",
+	 option_flag, AT(from_stdin)},
 	{NULL},
 };
 
@@ -78,19 +78,20 @@ const struct option task_run_options[] = {
 
 const struct option task_edit_options[] = {
 	{"--prompt", NULL, "TEXT", "set the prompt", option_word, AT(prompt)},
-	{"--editor", "-e", NULL, "edit the prompt in your editor; default without options",
+	{"--editor", "-e", NULL, "edit the prompt in your editor; default if no options are given",
 	 option_flag, AT(editor)},
 	PRIORITY,
 	{"--label", "-l", "LABEL", "set a short name for lists; \"\" removes it", option_text,
 	 AT(label)},
 	AFTER,
 	{"--no-after", NULL, NULL, "remove all dependencies", option_flag, AT(no_after)},
-	{"--runner", "-r", "NAME", "use this agent of koine.conf, or claude; \"\" for the default",
-	 option_text, AT(runner), .completes = COMPLETES_AGENT},
+	{"--runner", "-r", "NAME",
+	 "use this agent from koine.conf, or claude; \"\" selects the default", option_text,
+	 AT(runner), .completes = COMPLETES_AGENT},
 	TIMEOUT("; 0 for the default", 0),
 	{"--host", NULL, "NAME", "run on this host, or on any", option_word, AT(host)},
-	{"--on", NULL, "LABEL", "run only on a host with this label; \"\" for any", option_text,
-	 AT(on)},
+	{"--on", NULL, "LABEL", "run only on a host with this label; \"\" means any host",
+	 option_text, AT(on)},
 	{NULL},
 };
 
@@ -117,7 +118,7 @@ const struct option task_follow_options[] = {
 };
 
 const struct option task_wait_options[] = {
-	{"--status", NULL, "success|any", "any: exit with 0 however the tasks ended", option_choice,
+	{"--status", NULL, "success|any", "any: exit with 0 even if tasks failed", option_choice,
 	 AT(status)},
 	{NULL},
 };

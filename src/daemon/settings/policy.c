@@ -9,9 +9,9 @@ SECTION_TEXTS(struct policy_setting, N_POLICY_KEYS);
 static const struct section_key keys[N_POLICY_KEYS] = {
 	[POLICY_VERDICT] = {"verdict", "verdict: allow, ask or deny"},
 	[POLICY_AGENT] = {"agent", "pattern for the agent, with * and ?; empty for any"},
-	[POLICY_TOOL] = {"tool", "pattern for the tool; empty for any"},
-	[POLICY_INPUT] = {"input", "pattern for the texts in the input; empty for any"},
-	[POLICY_COMMENT] = {"comment", "comment, sent to the agent with the verdict"},
+	[POLICY_TOOL] = {"tool", "pattern for the name of the tool; empty for any"},
+	[POLICY_INPUT] = {"input", "pattern for the strings in the input; empty for any"},
+	[POLICY_COMMENT] = {"comment", "comment that is sent to the agent with the verdict"},
 };
 
 int policy_settings_check(const struct approval_settings *a, struct why *why)

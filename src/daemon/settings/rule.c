@@ -5,7 +5,8 @@
 SECTION_TEXTS(struct rule_setting, N_RULE_KEYS);
 
 static const struct section_key keys[N_RULE_KEYS] = {
-	[RULE_PROJECT] = {"project", "folder of the project it applies to; empty for any"},
+	[RULE_PROJECT] = {"project",
+			  "folder of the project that the rule applies to; empty for any project"},
 	[RULE_DESCRIPTION] = {"description", "description for people"},
 	[RULE_ENABLED] = {"enabled", "initial state: yes, or no until `koine automation enable`"},
 	[RULE_CRON] = {"cron", "schedule: minute, hour, day of month, month, day of week"},
@@ -13,9 +14,11 @@ static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_EVERY] = {"every", "interval: 90, 10s, 15m, 2h, 1d"},
 	[RULE_CATCH_UP] = {"catch_up", "runs to catch up after downtime: none, one or all"},
 	[RULE_WATCH] = {"watch", "folders to watch for file changes"},
-	[RULE_IGNORE] = {"ignore", "names to ignore below these folders"},
+	[RULE_IGNORE] = {"ignore", "names of files and folders to ignore"},
 	[RULE_EXTENSIONS] = {"extensions", "file extensions to watch"},
-	[RULE_DEBOUNCE] = {"debounce", "milliseconds in which changes of a file are merged"},
+	[RULE_DEBOUNCE] =
+		{"debounce",
+		 "milliseconds within which changes to one file are merged into one event"},
 	[RULE_EVENT] = {"event", "event type that triggers the rule: task.*"},
 	[RULE_SOURCE] = {"source", "event source that triggers the rule"},
 	[RULE_PATTERN] = {"pattern", "regular expression over type:source that triggers the rule"},
@@ -28,7 +31,9 @@ static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_CONDITION + 6] = {"condition7", "like condition1"},
 	[RULE_CONDITION + 7] = {"condition8", "like condition1"},
 	[RULE_CONDITION + 8] = {"condition9", "like condition1"},
-	[RULE_PROMPT] = {"prompt", "prompt of a task to add; {{payload.path}} is replaced"},
+	[RULE_PROMPT] =
+		{"prompt",
+		 "prompt of a task to add; {{payload.path}} is replaced by the path in the event"},
 	[RULE_AGENT] = {"agent", "name for claude --agent"},
 	[RULE_RUNNER] = {"runner", "agent of koine.conf that runs the task"},
 	[RULE_GROUP] = {"group", "group of the task"},

@@ -57,7 +57,7 @@ static const struct setting memory_rows[] = {
 	{"memory", "keep_deleted", SET_UNSIGNED, AT(keep_deleted_days), 0, 3650,
 	 "days until a deleted memory is purged; 0 means immediately"},
 	{"memory", "words", SET_PATH, TEXT_AT(words),
-	 "table of word vectors, or off; empty for the default files"},
+	 "file with a table of word vectors, or off; empty for the default files"},
 	{"memory", "embedding_url", SET_URL, TEXT_AT(embedding_url),
 	 "OpenAI-compatible embeddings endpoint for searches by meaning; empty for none",
 	 .check = embedding_check},
@@ -71,8 +71,8 @@ static const struct setting memory_rows[] = {
 	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
 	 "seconds of inactivity until facts of a conversation are extracted"},
 	{"memory", "extract_review", SET_WORD, AT(extract_review), 0, 0,
-	 "when extracted facts appear in searches: after (at once, review later) or before (not "
-	 "before review)",
+	 "review of extracted facts: after (searches find them at once) or before (searches find "
+	 "them only after review)",
 	 .words = extract_reviews},
 };
 
@@ -113,20 +113,20 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a task is cancelled"},
 	{"tasks", "runner", SET_TEXT, TEXT_AT(tasks.runner),
-	 "default runner: an agent, or claude; empty for claude if found, else chat.agent"},
+	 "default runner: an agent, or claude; empty for claude if it is found, else chat.agent"},
 	{"tasks", "environment", SET_VARIABLES, TEXT_AT(tasks.environment),
 	 "additional variables for claude: NAME, NAME* or NAME=VALUE, separated by spaces"},
 };
 
 static const struct setting session_rows[] = {
 	{"session", "program", SET_TEXT, TEXT_AT(sessions.program),
-	 "command that runs a session and prints stream-json like claude"},
+	 "command that runs a session; must print stream-json like claude"},
 	{"session", "parallel", SET_UNSIGNED, AT(sessions.parallel), 1, 10000,
 	 "maximum number of running sessions; more are refused"},
 	{"session", "interrupt_time", SET_SECONDS, AT(sessions.interrupt_ms), 0, 3600,
 	 "seconds from SIGINT to SIGTERM when a session is interrupted"},
 	{"session", "terminate_time", SET_SECONDS, AT(sessions.terminate_ms), 0, 3600,
-	 "seconds from SIGTERM to SIGKILL after that"},
+	 "seconds from SIGTERM to SIGKILL when a session is interrupted"},
 	{"session", "silence_time", SET_SECONDS, AT(sessions.silence_ms), 0, 2592000,
 	 "seconds without an event until an observed session counts as completed; 0 means never"},
 	{"session", "keep_bytes", SET_SIZE, AT(sessions.keep_bytes), 4096, 1LL << 40,
@@ -134,7 +134,8 @@ static const struct setting session_rows[] = {
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days to keep an ended session; 0 means forever"},
 	{"session", "runner", SET_TEXT, TEXT_AT(sessions.runner),
-	 "default runner: an agent, or claude; empty for the program if found, else chat.agent"},
+	 "default runner: an agent, or claude; empty for session.program if it is found, else "
+	 "chat.agent"},
 	{"session", "environment", SET_VARIABLES, TEXT_AT(sessions.environment),
 	 "additional variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces"},
 };
@@ -154,22 +155,23 @@ static const struct setting limits_rows[] = {
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "maximum number of connections; more wait in the backlog"},
 	{"limits", "connections_per_uid", SET_UNSIGNED, LIMIT(connections_per_uid), 1, 1000000,
-	 "maximum number of connections of one other user (allow_uids); more are closed"},
+	 "maximum number of connections of each additional user (allow_uids); more are closed"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
 	 "maximum number of calls in flight; more are refused"},
 	{"limits", "waiting", SET_UNSIGNED, LIMIT(waiting), 1, 10000,
 	 "maximum number of queued calls of one connection"},
 	{"limits", "queue_bytes", SET_SIZE, LIMIT(queue_bytes), 4096, 1 << 30,
-	 "bytes of unsent responses until reading from that client pauses"},
+	 "bytes of unsent responses until koined stops reading from the client"},
 	{"limits", "total_queue_bytes", SET_SIZE, LIMIT(total_queue_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes of unsent responses of all clients; the slowest are disconnected"},
+	 "maximum bytes of unsent responses of all clients; the slowest clients are disconnected"},
 	{"limits", "room_wait", SET_SECONDS, LIMIT(room_wait_ms), 0, 3600,
 	 "seconds that a call waits for space for its response"},
 	{"limits", "total_input_bytes", SET_SIZE, LIMIT(total_input_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes of incomplete messages of all clients; the largest and slowest are "
-	 "disconnected"},
+	 "maximum bytes of incomplete messages of all clients; clients with the largest and "
+	 "slowest messages are disconnected"},
 	{"limits", "total_call_bytes", SET_SIZE, LIMIT(total_call_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes held by calls in flight; more calls with large messages are refused"},
+	 "maximum bytes used by calls in flight; above the limit, calls with large messages are "
+	 "refused"},
 	{"limits", "progress_bytes", SET_SIZE, LIMIT(progress_bytes), 1, 1 << 30,
 	 "minimum bytes of an incomplete message that must arrive in each read_timeout"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30,
@@ -183,7 +185,8 @@ static const struct setting limits_rows[] = {
 	{"limits", "read_timeout", SET_SECONDS, LIMIT(read_timeout_ms), 1, 3600,
 	 "seconds to receive one HTTP request, or progress_bytes of another message"},
 	{"limits", "linger", SET_SECONDS, LIMIT(linger_ms), 0, 60,
-	 "seconds that a refused client has to read the reason"},
+	 "seconds until koined disconnects a refused client, so that the client can read the "
+	 "reason"},
 	{"limits", "stop_time", SET_SECONDS, LIMIT(stop_ms), 0, 3600,
 	 "seconds that running calls have to finish when koined stops"},
 };

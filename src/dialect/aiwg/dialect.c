@@ -54,7 +54,7 @@ static const struct field submit_fields[] = {
 	 .offset = offsetof(struct aiwg_submit_in, agent)},
 	{.name = "priority",
 	 .type = FIELD_NUMBER,
-	 .doc = "Priority; the highest goes first",
+	 .doc = "Priority; tasks with higher numbers start first",
 	 .offset = offsetof(struct aiwg_submit_in, priority)},
 	PROJECT(struct aiwg_submit_in),
 };
@@ -92,12 +92,12 @@ static const struct field chat_fields[] = {
 	{.name = "message",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Message; it becomes a task",
+	 .doc = "Message to submit as the prompt of a task",
 	 .offset = offsetof(struct aiwg_submit_in, prompt)},
 	{.name = "priority",
 	 .type = FIELD_NUMBER,
 	 .default_number = 5,
-	 .doc = "Priority; the highest goes first",
+	 .doc = "Priority; tasks with higher numbers start first",
 	 .offset = offsetof(struct aiwg_submit_in, priority)},
 	PROJECT(struct aiwg_submit_in),
 };
@@ -114,7 +114,7 @@ static const struct field project_fields[] = {PROJECT(struct aiwg_project_in)};
 
 static const struct method methods[] = {
 	{.name = "ping",
-	 .doc = "Respond at once",
+	 .doc = "Return pong and the current time",
 	 .result = "{\"type\":\"object\",\"properties\":{\"pong\":{\"const\":true},"
 		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
 	 .handle = dialect_ping},

@@ -21,9 +21,10 @@ static const struct setting rows[] = {
 	 "file (mode 0600) with the token that calls must send; empty for OPENCLAW_UI_TOKEN",
 	 .secret = "OPENCLAW_UI_TOKEN"},
 	{"gateway", "tools", SET_TEXT, TEXT_AT(tool_names),
-	 "tools for its agents: memory, exec, read, write, edit, separated by commas; or none"},
+	 "tools for agents of the gateway: memory, exec, read, write, edit, separated by commas; "
+	 "or none"},
 	{"gateway", "folder", SET_PATH, TEXT_AT(folder),
-	 "folder that exec, read, write and edit are limited to"},
+	 "folder to which exec, read, write and edit are limited"},
 	{"gateway", "timeout", SET_SECONDS, AT(timeout_ms), 1, 86400,
 	 "seconds without output until the turn of an agent is cancelled"},
 	{"gateway", "ping", SET_SECONDS, AT(ping_ms), 1, 86400,

@@ -63,18 +63,18 @@ static const struct error_row errors[N_REFUSALS] = {
 
 static const struct field launch_fields[] = {
 	NEEDED(struct hld_run_in, query, "Prompt for the agent"),
-	RUN(model, "Model: opus or sonnet; anything else selects the agent's default"),
+	RUN(model, "Model: opus or sonnet; any other value selects the agent's default"),
 	{.name = "mcp_config",
 	 .type = FIELD_OBJECT,
 	 .for_humans = HUMANS,
 	 .doc = "MCP servers: {\"mcpServers\": {NAME: {\"command\", \"args\", \"env\"}}}",
 	 .offset = offsetof(struct hld_run_in, mcp_config)},
 	CHOICE(permission_prompt_tool, "MCP tool that decides permissions"),
-	CHOICE(working_dir, "Working folder; default: the daemon's"),
+	CHOICE(working_dir, "Working folder; default: the daemon's working folder"),
 	TURNS,
 	RUN(system_prompt, "Replace the agent's system prompt"),
 	RUN(append_system_prompt, "Append to the agent's system prompt"),
-	CHOICES(allowed_tools, "Tools to allow without asking"),
+	CHOICES(allowed_tools, "Tools to allow without approval"),
 	TOOLS(disallowed_tools, "Tools to forbid"),
 	CHOICES(additional_directories, "Additional folders besides working_dir"),
 	RUN(custom_instructions, "Instructions, appended after append_system_prompt"),
@@ -98,7 +98,7 @@ static const struct field continue_fields[] = {
 	 .doc = "MCP servers, as JSON text",
 	 .offset = offsetof(struct hld_run_in, mcp_config_text)},
 	CHOICE(permission_prompt_tool, "MCP tool that decides permissions"),
-	CHOICES(allowed_tools, "Tools to allow without asking"),
+	CHOICES(allowed_tools, "Tools to allow without approval"),
 	TOOLS(disallowed_tools, "Tools to forbid"),
 	CHOICES(additional_directories, "Additional folders besides working_dir"),
 	RUN(custom_instructions, "Instructions, appended after append_system_prompt"),
@@ -149,9 +149,9 @@ static const struct field fetch_fields[] = {
 };
 
 static const struct field decision_fields[] = {
-	NEEDED(struct hld_approval_in, decision, "approve or deny; respond for a human_contact"),
-	APPROVAL(call_id, "Id of the approval, in clients of the first two generations"),
-	APPROVAL(approval_id, "Id of the approval, in later clients"),
+	NEEDED(struct hld_approval_in, decision, "approve or deny; for a human_contact: respond"),
+	APPROVAL(call_id, "Id of the approval, as sent by the first two versions of clients"),
+	APPROVAL(approval_id, "Id of the approval, as sent by later clients"),
 	APPROVAL(type, "function_call or human_contact; required with call_id"),
 	APPROVAL(comment, "Reason or answer; required to deny and to respond"),
 };
@@ -211,7 +211,7 @@ static const struct method methods[] = {
 	 .handle = hld_leaves,
 	 .where = READER},
 	{.name = "getConversation",
-	 .doc = "List events of a session and of those it continues, in order",
+	 .doc = "List events of a session and the sessions it continues, oldest first",
 	 .result = PROPERTIES(LIST("events")),
 	 FIELDS(conversation_fields),
 	 .in_size = sizeof(struct hld_session_in),
@@ -289,7 +289,7 @@ static const struct method methods[] = {
 	 .handle = hld_get_approval,
 	 .where = READER},
 	{.name = "Subscribe",
-	 .doc = "Receive events on this connection, which then carries nothing else",
+	 .doc = "Receive events on this connection; it then accepts no other calls",
 	 .result = PROPERTIES(STRING("subscription_id") "," STRING("message")),
 	 FIELDS(subscribe_fields),
 	 .in_size = sizeof(struct hld_subscribe_in),
@@ -298,7 +298,7 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"hld", "heartbeat", SET_SECONDS, offsetof(struct hld_settings, heartbeat_ms), 1, 86400,
-	 "seconds without events until subscribers get a heartbeat"},
+	 "seconds without events until koined sends subscribers a heartbeat"},
 };
 
 static const struct hld_settings defaults = {.heartbeat_ms = 30000};

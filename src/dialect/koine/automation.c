@@ -162,7 +162,8 @@ static struct done handle_run(struct call *c)
 #define PROJECT(in)                                                                                \
 	{                                                                                          \
 		.name = "project", .type = FIELD_STRING,                                           \
-		.doc = "Project folder; \"\" for rules of koine.conf; default: all",               \
+		.doc = "Folder of the project; \"\" selects rules of koine.conf; default: all "    \
+		       "rules",                                                                    \
 		.offset = offsetof(in, project)                                                    \
 	}
 
@@ -195,7 +196,7 @@ const struct method koine_automation_methods[] = {
 	 .in_size = sizeof(struct rules_in),
 	 .handle = handle_rules},
 	{.name = "automation.run",
-	 .doc = "Run the action of a rule, ignoring trigger and cooldown",
+	 .doc = "Run the action of a rule now, ignoring its trigger and cooldown",
 	 .result = "{\"type\":\"object\",\"properties\":{\"rule\":{\"type\":\"string\"},"
 		   "\"run\":{\"const\":true}}}",
 	 FIELDS(run_fields),
@@ -203,7 +204,7 @@ const struct method koine_automation_methods[] = {
 	 .handle = handle_run,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "automation.log",
-	 .doc = "List what rules did, oldest first",
+	 .doc = "List the actions of rules, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"log\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 FIELDS(log_fields),

@@ -34,7 +34,7 @@ static const struct field stop_fields[] = {
 static const struct field drain_fields[] = {
 	{.name = "time",
 	 .type = FIELD_INT,
-	 .doc = "Maximum milliseconds to wait; 0 means no limit",
+	 .doc = "Maximum wait in milliseconds; 0 means no limit",
 	 .offset = offsetof(struct daemon_drain_in, time_ms)},
 };
 
@@ -64,7 +64,7 @@ static const struct field log_fields[] = {
 
 static const struct method methods[] = {
 	{.name = "ping",
-	 .doc = "Respond at once",
+	 .doc = "Return pong and the current time",
 	 .result = "{\"type\":\"object\",\"properties\":{\"pong\":{\"const\":true},"
 		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
 	 .handle = dialect_ping},
@@ -100,8 +100,8 @@ static const struct method methods[] = {
 		   "\"settings\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 .handle = koine_daemon_reload},
 	{.name = "daemon.drain",
-	 .doc = "Start no new tasks or sessions until the connection closes; respond when none "
-		"runs",
+	 .doc = "Start no new tasks or sessions until the connection closes; respond when none is "
+		"running",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
 		   "\"sessions\":{\"type\":\"integer\"},\"rules\":{\"type\":\"integer\"}}}",
 	 FIELDS(drain_fields),
@@ -109,7 +109,7 @@ static const struct method methods[] = {
 	 .handle = koine_daemon_drain,
 	 .flags = METHOD_LATER},
 	{.name = "daemon.restart",
-	 .doc = "Restart the daemon; listening sockets stay open and page sessions valid",
+	 .doc = "Restart the daemon; listening sockets stay open, and page sessions stay valid",
 	 .result = "{\"type\":\"object\",\"properties\":{\"restarting\":{\"const\":true}}}",
 	 FIELDS(restart_fields),
 	 .in_size = sizeof(struct daemon_restart_in),

@@ -387,7 +387,7 @@ const struct method koine_event_methods[] = {
 	 .in_size = sizeof(struct unsubscribe_in),
 	 .handle = handle_unsubscribe},
 	{.name = "event.list",
-	 .doc = "List stored events: the newest, or those after `since`",
+	 .doc = "List stored events: the newest events, or the events after `since`",
 	 .result = "{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}},\"last\":{\"type\":\"integer\"},"
 		   "\"more\":{\"type\":\"boolean\"},\"gone\":{\"type\":\"integer\"}}}",

@@ -376,7 +376,7 @@ static const struct field update_fields[] = {
 	 .offset = offsetof(struct update_in, importance)},
 	{.name = "metadata",
 	 .type = FIELD_OBJECT,
-	 .doc = "Any object; stored for the client",
+	 .doc = "Any JSON object; stored for the client",
 	 .offset = offsetof(struct update_in, metadata)},
 	MEMORY_ASKER(struct update_in),
 };

@@ -253,7 +253,8 @@ static const struct field list_fields[] = {
 };
 
 static const struct field add_fields[] = {
-	MEMORY_ADD_FIELDS(struct add_in, add, "Store it for the chat or project, not for the user"),
+	MEMORY_ADD_FIELDS(struct add_in, add,
+			  "Store the memory for the chat or project, not for the user"),
 	MEMORY_CHAT_TYPE(struct add_in, who.chat_type, "Type of the chat: private, group, ..."),
 	MEMORY_WHO(struct add_in),
 	MEMORY_WHERE(struct add_in),

@@ -32,7 +32,7 @@ struct memory_then_in {
 #define MEMORY_AT(in, where)                                                                       \
 	{                                                                                          \
 		.name = "at", .type = FIELD_ANY,                                                   \
-		.doc = "Return what was valid at this time (ISO 8601)",                            \
+		.doc = "Return memories that were valid at this time (ISO 8601)",                  \
 		.offset = offsetof(in, where)                                                      \
 	}
 

@@ -136,7 +136,7 @@ static const struct field test_fields[] = {
 	{.name = "timeout",
 	 .type = FIELD_INT,
 	 .default_number = WAIT_DEFAULT_S,
-	 .doc = "Seconds to wait for a button, up to 3600",
+	 .doc = "Seconds to wait for a button press, up to 3600",
 	 .offset = offsetof(struct test_in, timeout)},
 };
 
@@ -147,7 +147,7 @@ const struct method koine_notify_methods[] = {
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 .handle = handle_list},
 	{.name = "notify.test",
-	 .doc = "Send a test message and wait for its button",
+	 .doc = "Send a test message and wait for a button press",
 	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"sent\":{\"type\":\"boolean\"},\"asks\":{\"type\":\"boolean\"},"
 		   "\"pressed\":{\"type\":\"string\"},\"by\":{\"type\":\"string\"}}}",

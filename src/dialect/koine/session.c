@@ -477,7 +477,7 @@ static const struct field events_fields[] = {
 	 .offset = offsetof(struct one_in, raw)},
 	{.name = "chain",
 	 .type = FIELD_BOOL,
-	 .doc = "Start with the sessions that it continues",
+	 .doc = "Start with the events of the sessions that this session continues",
 	 .offset = offsetof(struct one_in, chain)},
 };
 
@@ -520,7 +520,7 @@ static const struct field paths_fields[] = {
 
 const struct method koine_session_methods[] = {
 	{.name = "session.launch",
-	 .doc = "Start a session; respond when its program runs",
+	 .doc = "Start a session; respond when its program is running",
 	 .result = LAUNCHED,
 	 .fields = launch_in_fields + 1,
 	 .n_fields = N_LAUNCH_IN_FIELDS - 1,

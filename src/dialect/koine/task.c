@@ -468,7 +468,8 @@ const struct method koine_task_methods[] = {
 	 .handle = koine_task_wait,
 	 .flags = METHOD_LATER},
 	{.name = "task.retry",
-	 .doc = "Queue a failed or cancelled task again, with the tasks skipped because of it",
+	 .doc = "Queue a failed or cancelled task again, with the tasks that were skipped because "
+		"of it",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
 		   "\"retried\":{\"const\":true},\"tasks\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"string\"}}}}",

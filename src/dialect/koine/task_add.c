@@ -133,11 +133,11 @@ static struct done handle_add(struct call *c)
 #define ADD_FIELDS \
 	{.name = "priority", \
 	 .type = FIELD_NUMBER, \
-	 .doc = "Priority; the highest goes first", \
+	 .doc = "Priority; tasks with higher numbers start first", \
 	 .offset = offsetof(struct add_in, new.task.priority)}, \
 	{.name = "group", \
 	 .type = FIELD_STRING, \
-	 .doc = "Group; [group NAME] of koine.conf limits how many run at once", \
+	 .doc = "Group of the task; [group NAME] of koine.conf limits the number of running tasks", \
 	 .offset = offsetof(struct add_in, new.task.group)}, \
 	{.name = "label", \
 	 .type = FIELD_STRING, \
@@ -145,7 +145,7 @@ static struct done handle_add(struct call *c)
 	 .offset = offsetof(struct add_in, new.task.label)}, \
 	{.name = "stash", \
 	 .type = FIELD_BOOL, \
-	 .doc = "Do not start it before task.enqueue", \
+	 .doc = "Do not start the task before task.enqueue", \
 	 .offset = offsetof(struct add_in, new.task.stashed)}, \
 	{.name = "after", \
 	 .type = FIELD_ARRAY, \
@@ -167,7 +167,7 @@ static struct done handle_add(struct call *c)
 	 .offset = offsetof(struct add_in, new.task.timeout_ms)}, \
 	{.name = "delay", \
 	 .type = FIELD_INT, \
-	 .doc = "Minimum delay before it starts, in milliseconds", \
+	 .doc = "Minimum delay before the task starts, in milliseconds", \
 	 .offset = offsetof(struct add_in, new.delay_ms)}, \
 	{.name = "retries", \
 	 .type = FIELD_INT, \
@@ -179,7 +179,7 @@ static struct done handle_add(struct call *c)
 	 .offset = offsetof(struct add_in, new.task.retry_ms)}, \
 	{.name = "host", \
 	 .type = FIELD_STRING, \
-	 .doc = "Host that runs it, or \"any\"; default: this host if it has a project or folder", \
+	 .doc = "Host that runs the task, or \"any\"; default: this host if the task has a project or folder", \
 	 .offset = offsetof(struct add_in, new.task.on_host)}, \
 	{.name = "on", \
 	 .type = FIELD_STRING, \
@@ -210,7 +210,7 @@ static const struct field add_fields[] = {
 	ADD_FIELDS,
 	{.name = "metadata",
 	 .type = FIELD_OBJECT,
-	 .doc = "Any object; stored for the client",
+	 .doc = "Any JSON object; stored for the client",
 	 .offset = offsetof(struct add_in, new.task.metadata.value)},
 };
 

@@ -206,7 +206,7 @@ static const struct field enqueue_fields[] = {
 	TASK_FIELDS(struct enqueue_in),
 	{.name = "delay",
 	 .type = FIELD_INT,
-	 .doc = "Minimum delay before it starts, in milliseconds",
+	 .doc = "Minimum delay before the task starts, in milliseconds",
 	 .offset = offsetof(struct enqueue_in, delay_ms)},
 };
 
@@ -219,7 +219,7 @@ static const struct field edit_fields[] = {
 	{.name = "priority",
 	 .type = FIELD_NUMBER,
 	 .default_number = AS_IT_IS,
-	 .doc = "Priority; the highest goes first",
+	 .doc = "Priority; tasks with higher numbers start first",
 	 .offset = offsetof(struct edit_in, priority)},
 	{.name = "label",
 	 .type = FIELD_STRING,
@@ -227,15 +227,15 @@ static const struct field edit_fields[] = {
 	 .offset = offsetof(struct edit_in, edit.label)},
 	{.name = "runner",
 	 .type = FIELD_STRING,
-	 .doc = "Agent of koine.conf, or \"claude\"; \"\" for the default",
+	 .doc = "Agent of koine.conf, or \"claude\"; \"\" selects the default",
 	 .offset = offsetof(struct edit_in, edit.runner)},
 	{.name = "host",
 	 .type = FIELD_STRING,
-	 .doc = "Host that runs it, or \"any\"",
+	 .doc = "Host that runs the task, or \"any\"",
 	 .offset = offsetof(struct edit_in, edit.on_host)},
 	{.name = "on",
 	 .type = FIELD_STRING,
-	 .doc = "Run only on a host with this label; \"\" for any",
+	 .doc = "Run only on a host with this label; \"\" means any host",
 	 .offset = offsetof(struct edit_in, edit.on_label)},
 	{.name = "after",
 	 .type = FIELD_ARRAY,
@@ -244,14 +244,14 @@ static const struct field edit_fields[] = {
 	{.name = "timeout",
 	 .type = FIELD_INT,
 	 .default_number = AS_IT_IS,
-	 .doc = "Timeout of one attempt in milliseconds; 0 means tasks.timeout",
+	 .doc = "Timeout of one attempt in milliseconds; 0 selects tasks.timeout",
 	 .offset = offsetof(struct edit_in, timeout_ms)},
 };
 
 static const struct field pause_fields[] = {
 	{.name = "group",
 	 .type = FIELD_STRING,
-	 .doc = "Group, in all projects; default: all tasks",
+	 .doc = "Group of tasks, in all projects; default: all tasks",
 	 .offset = offsetof(struct pause_in, group)},
 };
 
@@ -259,11 +259,11 @@ static const struct field parallel_fields[] = {
 	{.name = "parallel",
 	 .type = FIELD_INT,
 	 .required = true,
-	 .doc = "Number of tasks; 0 removes the limit of a group",
+	 .doc = "Maximum number of running tasks; 0 removes the limit of a group",
 	 .offset = offsetof(struct parallel_in, parallel)},
 	{.name = "group",
 	 .type = FIELD_STRING,
-	 .doc = "Group, in all projects; default: all tasks",
+	 .doc = "Group of tasks, in all projects; default: all tasks",
 	 .offset = offsetof(struct parallel_in, group)},
 };
 
@@ -310,7 +310,7 @@ const struct method koine_task_control_methods[] = {
 	 .handle = handle_edit,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.pause",
-	 .doc = "Stop starting tasks, all or of a group; running tasks continue",
+	 .doc = "Stop starting tasks, all tasks or one group; running tasks continue",
 	 .result = PAUSED,
 	 FIELDS(pause_fields),
 	 .in_size = sizeof(struct pause_in),
@@ -324,7 +324,8 @@ const struct method koine_task_control_methods[] = {
 	 .handle = handle_resume,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.parallel",
-	 .doc = "Set how many tasks run at once, in all or of a group, until koined restarts",
+	 .doc = "Set the maximum number of running tasks, in total or for one group, until koined "
+		"restarts",
 	 .result =
 		 "{\"type\":\"object\",\"properties\":{\"group\":{\"type\":[\"string\",\"null\"]},"
 		 "\"parallel\":{\"type\":\"integer\"},\"was\":{\"type\":\"integer\"}}}",

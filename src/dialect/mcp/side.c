@@ -178,7 +178,7 @@ static const struct field open_fields[] = {
 	 .offset = offsetof(struct open_in, run_id)},
 	{.name = "tools",
 	 .type = FIELD_ARRAY,
-	 .doc = "Tools to offer: memory, tasks, human, permission; default: the first three",
+	 .doc = "Tools to offer: memory, tasks, human, permission; default: memory, tasks, human",
 	 .offset = offsetof(struct open_in, tools)},
 };
 

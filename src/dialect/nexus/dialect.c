@@ -25,7 +25,7 @@ static const struct error_row errors[N_REFUSALS] = {
 #define AGENT_ID(in)                                                                               \
 	{                                                                                          \
 		.name = "agent_id", .type = FIELD_STRING,                                          \
-		.doc = "Id of the conversation; over HTTP the path can name it",                   \
+		.doc = "Id of the conversation; over HTTP, the path can also select it",           \
 		.offset = offsetof(in, agent_id)                                                   \
 	}
 
@@ -56,7 +56,7 @@ static const struct field place_fields[] = {AGENT_ID(struct agent_in)};
 static const struct field agents_fields[] = {
 	{.name = "offset",
 	 .type = FIELD_INT,
-	 .doc = "Number of rows to skip, newest change first",
+	 .doc = "Number of rows to skip; the last changed conversation is first",
 	 .offset = offsetof(struct agents_in, offset)},
 	{.name = "limit",
 	 .type = FIELD_INT,
@@ -68,7 +68,7 @@ static const struct field agents_fields[] = {
 static const struct field messages_fields[] = {
 	{.name = "offset",
 	 .type = FIELD_INT,
-	 .doc = "Number of rows to skip, oldest first",
+	 .doc = "Number of rows to skip; the oldest message is first",
 	 .offset = offsetof(struct messages_in, offset)},
 	{.name = "limit",
 	 .type = FIELD_INT,
@@ -82,7 +82,7 @@ static const struct field compact_fields[] = {
 	{.name = "force",
 	 .type = FIELD_BOOL,
 	 .default_number = 1,
-	 .doc = "Accepted and ignored",
+	 .doc = "Ignored",
 	 .offset = offsetof(struct compact_in, force)},
 	AGENT_ID(struct compact_in),
 };
@@ -108,11 +108,11 @@ static const struct field create_fields[] = {
 	{.name = "cwd",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS,
-	 .doc = "Working folder of its programs",
+	 .doc = "Working folder of the conversation's programs",
 	 .offset = offsetof(struct create_in, cwd)},
 	{.name = "parent_agent_id",
 	 .type = FIELD_STRING,
-	 .doc = "Parent conversation, whose permissions it cannot exceed",
+	 .doc = "Parent conversation; the new conversation cannot have more permissions",
 	 .offset = offsetof(struct create_in, parent_agent_id)},
 	{.name = "disable_tools",
 	 .type = FIELD_ARRAY,
@@ -121,7 +121,7 @@ static const struct field create_fields[] = {
 	{.name = "allowed_write_paths",
 	 .type = FIELD_ARRAY,
 	 .for_humans = HUMANS,
-	 .doc = "Folders that its programs may write to",
+	 .doc = "Folders that the conversation's programs may write to",
 	 .offset = offsetof(struct create_in, allowed_write_paths)},
 	{.name = "initial_message",
 	 .type = FIELD_STRING,
@@ -168,7 +168,7 @@ static const struct method methods[] = {
 	 .handle = nexus_get_tokens,
 	 .flags = METHOD_LATER},
 	{.name = "get_context",
-	 .doc = "Return the message count, and whether there is a system prompt",
+	 .doc = "Return the number of messages, and whether the conversation has a system prompt",
 	 .result = OBJECT,
 	 FIELDS(place_fields),
 	 .in_size = sizeof(struct agent_in),
@@ -196,7 +196,7 @@ static const struct method methods[] = {
 	 .handle = nexus_create_agent,
 	 .flags = METHOD_LATER},
 	{.name = "list_agents",
-	 .doc = "List conversations, newest change first",
+	 .doc = "List conversations, last changed first",
 	 .result = OBJECT,
 	 FIELDS(agents_fields),
 	 .in_size = sizeof(struct agents_in),

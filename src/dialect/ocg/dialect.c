@@ -97,7 +97,7 @@ static const struct field pulse_fields[] = {
 	 .offset = offsetof(struct ocg_pulse_in, content)},
 	{.name = "Priority",
 	 .type = FIELD_INT,
-	 .doc = "Priority, 0 to 3; anything else means 2",
+	 .doc = "Priority, 0 to 3; any other value means 2",
 	 .offset = offsetof(struct ocg_pulse_in, priority)},
 	{.name = "Channel",
 	 .type = FIELD_STRING,
@@ -190,7 +190,7 @@ static const struct method methods[] = {SERVICE("RPCService"), SERVICE("Agent")}
 
 static const struct setting rows[] = {
 	{"ocg", "user", SET_TEXT, SETTING_TEXT(struct ocg_settings, user),
-	 "user whose memories clients store and find; empty for common memories"},
+	 "user whose memories clients store and search; empty for common memories"},
 };
 
 static const struct ocg_settings defaults;

@@ -219,7 +219,7 @@ static const struct field end_fields[] = {
 
 const struct method page_methods[PAGE_METHODS] = {
 	{.name = "page.open",
-	 .doc = "Create a sign-in link for one browser; the page listens from then on",
+	 .doc = "Create a sign-in link for one browser, and start serving the page",
 	 .result = "{\"type\":\"object\",\"properties\":{\"link\":" A_STRING
 		   ",\"address\":" A_STRING ",\"behind\":{\"type\":[\"string\",\"null\"]},"
 		   "\"link_behind\":" A_STRING ",\"expires_in\":{\"type\":\"integer\"}}}",

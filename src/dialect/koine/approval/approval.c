@@ -321,7 +321,7 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, tool)},
 	{.name = "input",
 	 .type = FIELD_OBJECT,
-	 .doc = "Input of the tool; for a question {\"msg\":…}",
+	 .doc = "Input of the tool; for a question: {\"msg\":…}",
 	 .offset = offsetof(struct approval_in, input)},
 	{.name = "id",
 	 .type = FIELD_STRING,
@@ -335,7 +335,7 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, kind)},
 	{.name = "session_id",
 	 .type = FIELD_STRING,
-	 .doc = "Session that asks: koine's id or the agent's own",
+	 .doc = "Session that asks: koine's session id or the agent's own",
 	 .offset = offsetof(struct approval_in, session_id)},
 	{.name = "run_id",
 	 .type = FIELD_STRING,
@@ -355,7 +355,7 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, tool_use_id)},
 	{.name = "timeout",
 	 .type = FIELD_NUMBER,
-	 .doc = "Seconds until it expires; default: approval.timeout",
+	 .doc = "Seconds until the approval expires; default: approval.timeout",
 	 .offset = offsetof(struct approval_in, timeout)},
 	{.name = "by_rules",
 	 .type = FIELD_BOOL,
@@ -372,7 +372,7 @@ static const struct field ask_fields[] = {
 #define EXACT                                                                                      \
 	{                                                                                          \
 		.name = "exact", .type = FIELD_BOOL,                                               \
-		.doc = "Take id as the whole id, not a prefix",                                    \
+		.doc = "Treat id as a whole id, not as a prefix",                                  \
 		.offset = offsetof(struct one_in, exact)                                           \
 	}
 #define COMMENT(text)                                                                              \
@@ -443,7 +443,7 @@ static const struct field grant_fields[] = {
 	 .offset = offsetof(struct grant_in, agent)},
 	{.name = "comment",
 	 .type = FIELD_STRING,
-	 .doc = "Comment, sent to the agent with the verdict",
+	 .doc = "Comment that is sent to the agent with the verdict",
 	 .offset = offsetof(struct grant_in, comment)},
 	{.name = "for",
 	 .type = FIELD_NUMBER,
@@ -473,8 +473,8 @@ static const struct field revoke_fields[] = {
 
 const struct method koine_approval_methods[] = {
 	{.name = "approval.request",
-	 .doc = "Ask for permission to call a tool, or ask a human a question; respond when "
-		"decided",
+	 .doc = "Ask for permission to call a tool, or ask a human a question; respond when the "
+		"approval is decided",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(ask_fields),
 	 .in_size = sizeof(struct approval_in),
@@ -502,7 +502,7 @@ const struct method koine_approval_methods[] = {
 	 .handle = handle_withdraw,
 	 .flags = METHOD_LATER},
 	{.name = "approval.list",
-	 .doc = "List approvals: pending ones oldest first, others newest first",
+	 .doc = "List approvals: pending approvals oldest first, others newest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"approvals\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"pending\":{\"type\":\"integer\"}}}",
 	 FIELDS(list_fields),
