@@ -71,6 +71,18 @@ int file_replace(const char *path, mode_t mode, const void *data, size_t len)
 	return r;
 }
 
+/* Some network file systems do not support RENAME_NOREPLACE. */
+int file_rename_new(int at, const char *from, const char *to)
+{
+	if (renameat2(at, from, at, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (linkat(at, from, at, to, 0) != 0 || unlinkat(at, from, 0) != 0)
+		return -errno;
+	return 0;
+}
+
 int file_read_all(int fd, struct buf *out)
 {
 	char part[4096];

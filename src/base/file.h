@@ -16,6 +16,10 @@ int file_write_all(int fd, const void *data, size_t len);
  * whatever the mask says, and is on the disk before it has its name. 0 or -errno. */
 int file_replace(const char *path, mode_t mode, const void *data, size_t len);
 
+/* Renames a file, but never onto an existing one: -EEXIST. Paths are relative to `at`, as those of
+ * renameat. 0 or -errno. */
+int file_rename_new(int at, const char *from, const char *to);
+
 /* Reads a regular file to its end; -EINVAL for anything else, -EFBIG when it is larger than the
  * buffer may become. Open it with O_NONBLOCK, so that a FIFO does not block you. */
 int file_read_all(int fd, struct buf *out);

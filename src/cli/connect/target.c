@@ -271,14 +271,17 @@ int target_write(const struct target *t, struct text text, struct why *why)
 int target_keep_backup(const struct target *t, struct why *why)
 {
 	char path[PATH_MAX + 8];
+	int r = 0;
 
 	for (int i = 1; i <= OLDER_BACKUPS_MAX; i++) {
 		snprintf(path, sizeof(path), "%s.%d", t->backup, i);
-		if (renameat2(AT_FDCWD, t->backup, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+		r = file_rename_new(AT_FDCWD, t->backup, path);
+		if (r == 0)
 			return 0;
-		if (errno != EEXIST)
+		if (r != -EEXIST)
 			break;
 	}
+	errno = -r;
 	return refuse_errno("cannot keep its older backup", why);
 }
 

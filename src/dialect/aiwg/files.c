@@ -202,18 +202,6 @@ bool project_file_exists(const char *folder, const char *file)
 	return at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Some network file systems do not support RENAME_NOREPLACE. */
-static int rename_to_free(int at, const char *from, const char *to)
-{
-	if (renameat2(at, from, at, to, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	if (linkat(at, from, at, to, 0) != 0 || unlinkat(at, from, 0) != 0)
-		return -errno;
-	return 0;
-}
-
 int project_file_put_aside(const char *folder, const char *file, const char *suffix)
 {
 	const char *name;
@@ -224,10 +212,10 @@ int project_file_put_aside(const char *folder, const char *file, const char *suf
 	if (at < 0)
 		return at;
 	snprintf(to, sizeof(to), "%s%s", name, suffix);
-	r = rename_to_free(at, name, to);
+	r = file_rename_new(at, name, to);
 	for (unsigned i = 2; r == -EEXIST && i <= IMPORTS_MAX; i++) {
 		snprintf(to, sizeof(to), "%s%s.%u", name, suffix, i);
-		r = rename_to_free(at, name, to);
+		r = file_rename_new(at, name, to);
 	}
 	return r;
 }
