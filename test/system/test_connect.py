@@ -425,6 +425,19 @@ def test_existing_backup_is_not_overwritten():
         same(sorted(os.listdir(home(".cursor"))), ["mcp.json", "mcp.json.koine-backup.1"])
 
 
+def test_undo_succeeds_although_its_backup_cannot_be_kept():
+    with Home() as home:
+        full_home(home)
+        home.write(".cursor/mcp.json", "{}")
+        home.connect("cursor", "--yes")
+        home.write(".cursor/mcp.json", home.read(".cursor/mcp.json").replace("{", '{"new": 1,', 1))
+        for i in range(1, 1001):  # as many as it tries
+            home.write(".cursor/mcp.json.koine-backup.%d" % i, "")
+        said = home.connect("cursor", "--yes", "--undo").err
+        check("koine" not in home.read(".cursor/mcp.json"), "not undone")
+        check("mcp.json was changed, but koine cannot keep its older backup: File exists" in said, "%s", said)
+
+
 def test_hand_made_entries_survive_undo_beside_an_older_backup():
     """Also if the backup has such an entry, or the file has no entry that starts koine."""
     allowed = {".claude/settings.json": '{"permissions":{"allow":["mcp__koine"]}}'}

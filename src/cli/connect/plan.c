@@ -318,16 +318,17 @@ bool plan_changes(const struct plan *p)
 
 /* The backup has done its duty if the file is what it was. Otherwise it gets out of the way: what is
  * there at the next koine connect may be a new entry made by hand. */
-static int drop_backup(const struct plan_file *f, struct why *why)
+static void drop_backup(const struct plan_file *f)
 {
 	const struct target *t = &f->target;
+	struct why why = {0};
 
 	if (!t->has_backup)
-		return 0;
-	if (!t->was_made && !text_equal(buf_text(&f->after), buf_text(&t->before)))
-		return target_keep_backup(t, why);
-	unlink(t->backup);
-	return 0;
+		return;
+	if (t->was_made || text_equal(buf_text(&f->after), buf_text(&t->before)))
+		unlink(t->backup);
+	else if (target_keep_backup(t, &why) != 0)
+		complain("%s was changed, but koine %s", t->path, why.text);
 }
 
 static int carry_out(const struct plan *p, const struct plan_file *f, struct why *why)
@@ -338,7 +339,7 @@ static int carry_out(const struct plan *p, const struct plan_file *f, struct why
 	if (r == 0)
 		r = f->removes ? target_remove(t, why) : target_write(t, buf_text(&f->after), why);
 	if (r == 0 && p->undo)
-		r = drop_backup(f, why);
+		drop_backup(f);
 	return r;
 }
 
