@@ -114,7 +114,7 @@ static int check_room(struct call *c)
 
 	if (held > SMALL_CALL && s->call_bytes + held > s->opts.limits.total_call_bytes)
 		return refuse(&c->why, REFUSE_LIMIT,
-			      "calls in flight hold too much memory (limit %zu bytes)",
+			      "calls in flight use too much memory (limit %zu bytes)",
 			      s->opts.limits.total_call_bytes);
 	if (s->n_calls >= limit)
 		return refuse(&c->why, REFUSE_LIMIT, "too many calls in flight (limit %u)", limit);

@@ -178,7 +178,7 @@ static int yield(struct daemon *d, const struct plan_row *row, int r, struct why
 	}
 	if (r != REFUSE_CONFLICT)
 		return r;
-	log_warn("port in use, listening on another", "dialect=%s address=%s reason=\"%s%s\"",
+	log_warn("port in use, listening on another port", "dialect=%s address=%s reason=\"%s%s\"",
 		 row->dialect->name, address, why->text, who);
 	other.address.port = 0;
 	return open_row(d, &other, why);

@@ -168,7 +168,7 @@ static void recover(struct listener *l)
 	char text[ADDRESS_TEXT_MAX];
 
 	address_format(&l->address, text);
-	log_info("accepting again", "address=%s", text);
+	log_info("accepting connections again", "address=%s", text);
 	l->starved = false;
 	update_polling(l);
 }

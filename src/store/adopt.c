@@ -99,7 +99,8 @@ static int find_aside(struct store_adopted *a, struct why *why)
 		if (r != 0 || !exists)
 			return r;
 	}
-	return refuse(why, REFUSE_CONFLICT, "no free name for the old %s", db_file_tail(a->path));
+	return refuse(why, REFUSE_CONFLICT, "cannot rename the old %s: no free file name",
+		      db_file_tail(a->path));
 }
 
 static int swap(const struct store_adopted *a, const char *copy, struct why *why)

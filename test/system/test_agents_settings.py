@@ -145,7 +145,7 @@ def test_wrong_settings_of_agents_are_refused_with_words():
              ["agent.x.kind=openai", "agent.x.url=http://127.0.0.1:1", "agent.x.command=true"]),
             ("[agent recall]: model is not valid for kind recall", ["agent.recall.model=m"]),
             ("[agent recall]: kind must be recall", ["agent.recall.kind=command"]),
-            ("[agent x]: only one of key_env, key_file and key_command",
+            ("[agent x]: set only one of key_env, key_file and key_command",
              ["agent.x.kind=openai", "agent.x.url=http://127.0.0.1:1", "agent.x.key_env=A",
               "agent.x.key_file=/a"]),
             ("[agent openai]: kind openai requires url", ["agent.openai.model=m"]),

@@ -93,7 +93,7 @@ BAD = (
     ("create", {"tool": "a", "timeout": -1}, "timeout", SECONDS),
     ("create", {"tool": "a", "timeout": 1e300}, "timeout", SECONDS),
     ("decide", {"id": "a", "decision": "maybe"}, "decision", "decision must be approve, deny or respond"),
-    ("decide", {"id": "a", "decision": "respond"}, "comment", "comment is required: it is the answer"),
+    ("decide", {"id": "a", "decision": "respond"}, "comment", "comment is required: it must contain the answer"),
     ("decide", {"id": "a", "decision": "respond", "comment": "b", "grant": {}}, "grant",
      "a question cannot have a grant"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "world"}}, "grant",

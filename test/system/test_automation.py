@@ -120,12 +120,12 @@ def test_a_rule_that_cannot_be_is_told_and_the_others_act():
         shown = run_koined("--check", "--config", config, "--root", folder.path).stdout.decode()
         for line in ("would act     good (event)  ok",
                      "would act     broken  NO: %s:4: condition1: unknown operator 'like'" % config,
-                     "would act     twice  NO: %s:8: exactly one of cron" % config,
+                     "would act     twice  NO: %s:8: set exactly one of 'cron'" % config,
                      "would act     late  NO: %s:12: cron: minute '61'" % config,
                      "koined: can start"):
             check(line in shown, "no '%s' in %s", line, shown)
         with Daemon("--config", config, root=folder.path,
-                    announced=["rule 'broken': condition1: unknown operator", "rule 'twice': exactly one of cron",
+                    announced=["rule 'broken': condition1: unknown operator", "rule 'twice': set exactly one of 'cron'",
                                "rule 'late': cron: minute '61'"]) as d:
             rules_ready(d)
             same(list(rules(d)), ["good"], "rules")

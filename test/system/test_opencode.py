@@ -344,7 +344,7 @@ def test_garbage_ends_the_connection_and_nothing_else():
     garbage = [b"data: {\n\n", b"data: []\n\n", b'data: {"payload":{}}\n\n', b"data: \xff\xfe\n\n",
                b"data: " + b"x" * (9 << 20) + b"\n\n"]
     with Opencode() as fake, Daemon(*settings(fake), clock=0,
-                                   announced=["not an event of opencode", "a line longer than"]) as d, d.connect() as c:
+                                   announced=["invalid event from opencode", "a line longer than"]) as d, d.connect() as c:
         for text in garbage:
             connected(c, d)
             fake.wait_streams()

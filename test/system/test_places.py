@@ -120,7 +120,7 @@ def taken_port(port=0):
 
 def test_a_taken_port_gives_way_to_a_free_one():
     with taken_port(8765):
-        with Service(settings="[listen]\nnexus = on\n", announced=["port in use, listening on another"]) as d:
+        with Service(settings="[listen]\nnexus = on\n", announced=["port in use, listening on another port"]) as d:
             [address] = d.places()["nexus"]
             check(address.startswith("http:127.0.0.1:") and not address.endswith(":8765"), address)
             check(re.search(rb'reason="address in use: http:127.0.0.1:8765 '

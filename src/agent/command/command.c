@@ -373,9 +373,10 @@ static int check_bounds(const struct agent *a, const struct agent_bounds *b, str
 	struct why inner;
 
 	if (b->cwd.data && is_relative(c->words[0]))
-		return refuse_field(why, "cwd",
-				    "cwd: the program of agent '%s' is relative to its own folder",
-				    a->name);
+		return refuse_field(
+			why, "cwd",
+			"cwd is not supported: agent '%s' has a program with a relative path",
+			a->name);
 	if (b->disabled_tools.data && !c->tool_words)
 		return refuse_field(why, "disable_tools",
 				    "disable_tools: agent '%s' has no " COMMAND_TOOLS

@@ -340,7 +340,7 @@ void turn_send(struct agent_turn *t)
 	r = send_request(t);
 	if (r == 0)
 		return;
-	turn_fail(t, "ProviderError", "the request could not be made: %s", strerror(-r));
+	turn_fail(t, "ProviderError", "could not send the request: %s", strerror(-r));
 	after(t, 0, tell_end);
 	model_release(t->model);
 }

@@ -50,7 +50,7 @@ static void on_exit_of(void *arg, int status, int signal)
 	struct notice_sent sent = {.error = status == 0 && !c->is_late ? 0 : -EIO};
 
 	if (c->is_late)
-		snprintf(sent.text, sizeof(sent.text), "the command took too long");
+		snprintf(sent.text, sizeof(sent.text), "the command timed out");
 	else if (signal)
 		snprintf(sent.text, sizeof(sent.text), "the command was killed by signal %d",
 			 signal);

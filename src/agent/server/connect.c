@@ -203,8 +203,8 @@ static int on_event(void *arg, const struct sse_event *event)
 	r = s->ops->read_event(&s->arena, event->data, &s->sink, &why);
 	server_say_skipped(s);
 	if (r > 0)
-		snprintf(s->trouble, sizeof(s->trouble), "not an event of %s: %.120s", s->ops->word,
-			 why.text);
+		snprintf(s->trouble, sizeof(s->trouble), "invalid event from %s: %.120s",
+			 s->ops->word, why.text);
 	if (r != 0)
 		return r > 0 ? -EPROTO : r;
 	if (!s->speaks) {

@@ -19,7 +19,8 @@ bool hook_is_twice(const struct value *in, const char *key)
 
 static int refuse_twice(struct why *why)
 {
-	return refuse(why, REFUSE_PARAMS, "duplicate member for the event, the tool or its input");
+	return refuse(why, REFUSE_PARAMS,
+		      "duplicate JSON member for the event name, the tool name or the tool input");
 }
 
 static const struct value *object_in(const struct value *tree, const char *key)

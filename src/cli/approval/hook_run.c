@@ -144,7 +144,8 @@ int cmd_hook(struct cli *cli)
 	} else if (in.hook.told) {
 		hook_tell(cli, &in);
 	} else {
-		complain("%s%s", r == REFUSE_METHOD ? "" : "no hook's JSON on stdin: ", why.text);
+		complain("%s%s",
+			 r == REFUSE_METHOD ? "" : "stdin is not a hook's JSON: ", why.text);
 		print_unavailable(&in, why.text);
 		hook_tell_unread(cli, &in, why.text);
 	}

@@ -54,7 +54,7 @@ static int cmd_metrics(struct cli *cli)
 		return call_print_result(cli, a, NULL, NULL);
 	text = member_string(result, "text");
 	if (!text.data) {
-		complain("the response has no text");
+		complain("the response contains no metrics");
 		return EX_PROTOCOL;
 	}
 	return o->textfile ? write_file(o->textfile, text) : print_all(text);

@@ -178,7 +178,8 @@ static int check_keys(const struct agent_setting *s, enum agent_kind kind, struc
 	}
 	if (!!s->key_env[0] + !!s->key_file[0] + !!s->key_command[0] > 1)
 		return refuse(why, REFUSE_PARAMS,
-			      "[agent %s]: only one of key_env, key_file and key_command", s->name);
+			      "[agent %s]: set only one of key_env, key_file and key_command",
+			      s->name);
 	return 0;
 }
 

@@ -90,7 +90,7 @@ static int check_one(const struct agent_server_setting *s, struct why *why)
 		return refuse(why, REFUSE_PARAMS, "[agent-server %s]: %s", s->name, inner.text);
 	if (s->password_env[0] && s->password_file[0])
 		return refuse(why, REFUSE_PARAMS,
-			      "[agent-server %s]: only one of password_env and password_file",
+			      "[agent-server %s]: set only one of password_env and password_file",
 			      s->name);
 	if (strchr(s->username, ':'))
 		return refuse(why, REFUSE_PARAMS,

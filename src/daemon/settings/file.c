@@ -51,7 +51,7 @@ static int check_line(struct ini_text *t, size_t len, size_t whole, size_t size)
 	char words[64];
 
 	if (memchr(t->at, '\0', len))
-		return ini_refuse(t, "not text: there is a NUL character");
+		return ini_refuse(t, "contains a NUL character");
 	if (whole < size)
 		return check_section(t, len);
 	snprintf(words, sizeof(words), "line is longer than %zu bytes", size - 2);
@@ -118,7 +118,7 @@ int settings_read_text(struct settings *s, const char *file, const char *text, s
 		return t.result;
 	if (line != 0) {
 		t.line = (unsigned)(line > 0 ? line : 0);
-		return ini_refuse(&t, "not a [section], a comment, or KEY = VALUE");
+		return ini_refuse(&t, "expected [section], a comment or KEY = VALUE");
 	}
 	s->where[0] = '\0';
 	return 0;

@@ -159,11 +159,11 @@ static int check_kinds(const struct notify_setting *s, struct why *why)
 				      rows[i].key, kind_words[s->kind]);
 	}
 	if (s->key_env[0] && s->key_file[0])
-		return wrong(s, "only one of key_env and key_file", why);
+		return wrong(s, "set only one of key_env and key_file", why);
 	if (s->topic_env[0] && s->topic_file[0])
-		return wrong(s, "only one of topic_env and topic_file", why);
+		return wrong(s, "set only one of topic_env and topic_file", why);
 	if (s->reply_topic_env[0] && s->reply_topic_file[0])
-		return wrong(s, "only one of reply_topic_env and reply_topic_file", why);
+		return wrong(s, "set only one of reply_topic_env and reply_topic_file", why);
 	return 0;
 }
 

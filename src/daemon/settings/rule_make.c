@@ -194,8 +194,9 @@ static int take_trigger(const struct maker *m)
 	int n = !!get(m, RULE_CRON) + !!get(m, RULE_EVERY) + !!get(m, RULE_WATCH) + event;
 
 	if (n != 1)
-		return refuse(m->why, REFUSE_PARAMS,
-			      "exactly one of cron, every, watch and event is required, not %d", n);
+		return refuse(
+			m->why, REFUSE_PARAMS,
+			"set exactly one of 'cron', 'every', 'watch' and 'event' (%d are set)", n);
 	m->rule->trigger = get(m, RULE_CRON)    ? TRIGGER_CRON
 			   : get(m, RULE_EVERY) ? TRIGGER_EVERY
 			   : get(m, RULE_WATCH) ? TRIGGER_FILES
@@ -211,10 +212,10 @@ static int take_action(const struct maker *m)
 		!!get(m, RULE_NOTIFY);
 
 	if (n != 1)
-		return refuse(
-			m->why, REFUSE_PARAMS,
-			"exactly one of prompt, command, webhook and notify is required, not %d",
-			n);
+		return refuse(m->why, REFUSE_PARAMS,
+			      "set exactly one of 'prompt', 'command', 'webhook' and 'notify' (%d "
+			      "are set)",
+			      n);
 	m->rule->action = get(m, RULE_PROMPT)    ? ACTION_TASK
 			  : get(m, RULE_COMMAND) ? ACTION_COMMAND
 			  : get(m, RULE_WEBHOOK) ? ACTION_WEBHOOK

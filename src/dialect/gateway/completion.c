@@ -587,7 +587,7 @@ int completion_start(struct engine *s, struct loop *loop, const struct gateway_s
 
 	if (settings->known->bytes > COMPLETION_BYTES_MAX)
 		return refuse(why, REFUSE_LIMIT,
-			      "running requests hold too much memory (limit %d bytes)",
+			      "running requests use too much memory (limit %d bytes)",
 			      COMPLETION_BYTES_MAX);
 	if (!agent)
 		agent = chat_agent(s->chat, (struct text) {NULL, 0});

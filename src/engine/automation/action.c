@@ -120,7 +120,7 @@ static void on_exit_of(void *arg, int status, int signal)
 		return;
 	}
 	if (f->late)
-		snprintf(text, sizeof(text), "the command took too long");
+		snprintf(text, sizeof(text), "the command timed out");
 	else if (signal)
 		snprintf(text, sizeof(text), "the command was killed by signal %d", signal);
 	else

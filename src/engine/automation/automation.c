@@ -218,7 +218,8 @@ int rule_find(struct automation *a, struct text project, struct text id,
 		if (!text_equal(r->def.id, id) || !is_of(r->def.project, project))
 			continue;
 		if (found)
-			return refuse_field(why, "project", "two projects have a rule '%.*s'",
+			return refuse_field(why, "project",
+					    "two projects have a rule '%.*s'; pass 'project'",
 					    TEXT_ARGS(text_cut(id, 60)));
 		found = r;
 	}

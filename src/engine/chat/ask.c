@@ -21,8 +21,7 @@ int chat_check_room(struct chat *chat, struct text id, struct why *why)
 			      CHAT_TURNS_MAX);
 	if (chat->bytes >= CHAT_BYTES_MAX)
 		return refuse(why, REFUSE_LIMIT,
-			      "running turns hold too much memory (limit %d bytes)",
-			      CHAT_BYTES_MAX);
+			      "running turns use too much memory (limit %d bytes)", CHAT_BYTES_MAX);
 	if (c && c->destroy)
 		return refuse(why, REFUSE_CONFLICT, "conversation '%s' is being deleted", c->id);
 	if (c && c->n_waiting >= CHAT_WAITING_MAX)

@@ -331,5 +331,5 @@ void conditions_spent(uint64_t *told_ms, const char *what, struct text type)
 	if (*told_ms > 0 && now < *told_ms + SPENT_TOLD_MS)
 		return;
 	*told_ms = now;
-	log_warn(what, "event=%.*s reason=their expressions took too long", TEXT_ARGS(type));
+	log_warn(what, "event=%.*s reason=regular expressions took too long", TEXT_ARGS(type));
 }

@@ -34,7 +34,8 @@ static void on_timer(void *arg)
 
 	if (!t->over)
 		r = refuse(&t->why, REFUSE_TIMEOUT, "%s",
-			   t->sent ? "sent, but no button was pressed" : "timeout while sending");
+			   t->sent ? "the message was sent, but no button was pressed in time"
+				   : "timeout while sending");
 	why = t->why;
 	fn(fn_arg, r, &result, &why);
 	test_free(t);

@@ -489,6 +489,6 @@ int session_must_be_ours(const struct session *row, const char *what, struct why
 		return 0;
 	return refuse(why, REFUSE_CONFLICT,
 		      "session %.*s is only observed and cannot be %s here: koined did not start "
-		      "it. Use %.*s itself",
+		      "it. Use %.*s directly",
 		      TEXT_ARGS(text_cut(row->id, 36)), what, TEXT_ARGS(row->runner));
 }

@@ -137,7 +137,7 @@ static int find(struct tasks *t, int lane, struct arena *a, struct text project,
 			      (int)(id.len < 100 ? id.len : 100), id.data);
 	if (n > 1)
 		return refuse_field(why, "project",
-				    "several projects have this task; pass project");
+				    "several projects have a task with this id; pass 'project'");
 	return 0;
 }
 

@@ -60,7 +60,8 @@ static int find_row(struct retry *q, struct connection *db, struct task *ret_row
 	if (r != 0)
 		return r;
 	if (n > 1)
-		return refuse_field(&q->why, "project", "several projects have %.*s; pass project",
+		return refuse_field(&q->why, "project",
+				    "several projects have a task %.*s; pass 'project'",
 				    TEXT_ARGS(q->id));
 	if (!found && n == 0)
 		return refuse(&q->why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(q->id));

@@ -887,7 +887,7 @@ static void count_line(void *arg, enum log_level level, const char *line)
 	struct fixture *f = arg;
 
 	f->n_warn += level == LOG_LEVEL_WARN && strstr(line, "out of file descriptors");
-	f->n_info += level == LOG_LEVEL_INFO && strstr(line, "accepting again");
+	f->n_info += level == LOG_LEVEL_INFO && strstr(line, "accepting connections again");
 }
 
 static void count_turn(uv_check_t *check)

@@ -278,7 +278,7 @@ static void state_that_has_expired_is_refused(void **state)
 	seal_state(sealed, sizeof(sealed), "{\"expires\":1000,\"answers\":{}}", "{}");
 	assert_has(ask_with(sealed, "{}"), "requestState has expired");
 	seal_state(sealed, sizeof(sealed), fresh, "{\"a\":1}");
-	assert_has(ask_with(sealed, "{}"), "is not from this server");
+	assert_has(ask_with(sealed, "{}"), "belongs to another server");
 	seal_state(sealed, sizeof(sealed), "not JSON", "{}");
 	assert_has(ask_with(sealed, "{}"), "cannot be read");
 }

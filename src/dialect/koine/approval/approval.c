@@ -268,7 +268,8 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 	if (d->status == APPROVAL_PENDING)
 		return refuse_field(why, "decision", "decision must be approve, deny or respond");
 	if (d->status == APPROVAL_RESPONDED && in->comment.len == 0)
-		return refuse_field(why, "comment", "comment is required: it is the answer");
+		return refuse_field(why, "comment",
+				    "comment is required: it must contain the answer");
 	if (d->status == APPROVAL_RESPONDED && in->grant)
 		return refuse_field(why, "grant", "a question cannot have a grant");
 	d->comment = in->comment;
