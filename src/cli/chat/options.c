@@ -58,12 +58,12 @@ bool chat_check_name(const char *name)
 /* clang-format on */
 
 const struct option chat_options[] = {
-	CONVERSATION("select a conversation; default: default"), AGENT, WHO, {NULL}};
+	CONVERSATION("select a conversation; default: \"default\""), AGENT, WHO, {NULL}};
 
 const struct option send_options[] = {
-	CONVERSATION("select a conversation; default: default"),
+	CONVERSATION("select a conversation; default: \"default\""),
 	AGENT,
-	{"--request-id", "-r", "ID", "set the id for `koine cancel`; default: a new one",
+	{"--request-id", "-r", "ID", "set the id for `koine cancel`; default: a new id",
 	 option_word, AT(request_id)},
 	{"--no-stream", NULL, NULL, "print the answer only when it is complete", option_flag,
 	 AT(no_stream)},
@@ -71,14 +71,14 @@ const struct option send_options[] = {
 	{NULL},
 };
 
-const struct option tokens_options[] = {CONVERSATION("select a conversation; default: default"),
+const struct option tokens_options[] = {CONVERSATION("select a conversation; default: \"default\""),
 					{NULL}};
 
 const struct option cancel_options[] = {
-	CONVERSATION("cancel only in this conversation; default: any"), {NULL}};
+	CONVERSATION("cancel only in this conversation; default: any conversation"), {NULL}};
 
 const struct option messages_options[] = {
-	CONVERSATION("select a conversation; default: default"),
+	CONVERSATION("select a conversation; default: \"default\""),
 	LIMIT("show the last N messages; default 20"),
 	{"--ended", NULL, "NUMBER", "show an ended conversation by its number", option_number,
 	 AT(number), "a whole number above 0", 1, .completes = COMPLETES_ENDED},

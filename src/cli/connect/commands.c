@@ -379,13 +379,15 @@ static int cmd_connect(struct cli *cli)
 #define AT(member) offsetof(struct connect_options, member)
 
 static const struct option options[] = {
-	{"--project", NULL, "DIR", "change the settings in DIR instead of your own; default .",
-	 option_word, AT(project), .implied = "."},
+	{"--project", NULL, "DIR",
+	 "change the settings in DIR instead of your own; default: the current folder", option_word,
+	 AT(project), .implied = "."},
 	{"--yes", "-y", NULL, "write without asking", option_flag, AT(yes)},
 	{"--dry-run", "-n", NULL, "show the changes without writing them", option_flag,
 	 AT(dry_run)},
 	{"--undo", NULL, NULL, "remove koine from the settings", option_flag, AT(undo)},
-	{"--gate", NULL, NULL, "ask before every command and edit, not only when the agent asks",
+	{"--gate", NULL, NULL,
+	 "require approval before every command and edit, not only when the agent asks",
 	 option_flag, AT(gate)},
 	{"--http", NULL, NULL, "use HTTP hooks with a token instead of starting a program",
 	 option_flag, AT(http)},

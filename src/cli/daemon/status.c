@@ -206,7 +206,7 @@ int cmd_status(struct cli *cli)
 
 const struct command status_commands[] = {
 	{"status", "", "Show the state of koined and its listeners",
-	 "Only koine's own socket answers this, not the socket of another dialect.\n", cmd_status,
-	 .examples = {"koine status", "koine status --json"}},
+	 "Works only with koine's own socket, not with the socket of another dialect.\n",
+	 cmd_status, .examples = {"koine status", "koine status --json"}},
 	{NULL},
 };

@@ -141,8 +141,8 @@ static const struct command subs[] = {
 
 const struct command notify_commands[] = {
 	{"notify", "[COMMAND [ARGUMENT]...]", "List and test notifiers",
-	 "A notifier sends approvals and other events to your phone, a chat or a program. Each is "
-	 "a section [notify NAME] in koine.conf(5).\n",
+	 "A notifier sends approvals and other events to your phone, a chat or a program. Each "
+	 "notifier is a section [notify NAME] in koine.conf(5).\n",
 	 cmd_list, subs, NULL, sizeof(struct notify_options), .completes = COMPLETES_NOTIFIER,
 	 .examples = {"koine notify", "koine notify test phone"}},
 	{NULL},

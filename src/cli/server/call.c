@@ -72,7 +72,7 @@ static int cmd_ping(struct cli *cli)
 	"  key=value     a string\n"                                                               \
 	"  key:=JSON     a JSON value: n:=3, tags:='[\"a\",\"b\"]'\n"                              \
 	"  {...} [...]   all parameters as JSON\n"                                                 \
-	"  -             the same, read from stdin\n"                                              \
+	"  -             all parameters as JSON, read from stdin\n"                                \
 	"With --framing gob the parameter may be any JSON value: koine call Arith.Double 21. "     \
 	"See koine(1).\n"
 

@@ -177,7 +177,8 @@ static const struct command subs[] = {
 
 const struct command session_commands[] = {
 	{"session", "COMMAND [ARGUMENT]...", "Run agents and follow their sessions",
-	 "Tool calls of a session that need permission wait as approvals: see `koine approvals`.\n",
+	 "Tool calls of a session that need permission appear as approvals: see `koine "
+	 "approvals`.\n",
 	 NULL, subs, NULL, sizeof(struct session_options), .completes = COMPLETES_SESSION,
 	 .examples = {"koine session run \"fix the tests\"", "koine session log -f 6f1c"}},
 	{NULL},

@@ -29,8 +29,8 @@ const struct option session_continue_options[] = {RUN_OPTIONS("the same folder")
 
 const struct option session_list_options[] = {
 	{"--all", "-a", NULL, "include archived sessions", option_flag, AT(all)},
-	{"--status", NULL, "STATUS", "show only this status: running, completed, ...", option_word,
-	 AT(status),
+	{"--status", NULL, "STATUS", "show only sessions with this status: running, completed, ...",
+	 option_word, AT(status),
 	 .choices = "starting|running|waiting_input|completing|completed|failed|interrupted"},
 	{"--limit", "-n", "N", "show at most N; default 20", option_number, AT(limit),
 	 "from 1 to 1000", 1, 1000},

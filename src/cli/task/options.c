@@ -99,8 +99,8 @@ const struct option task_list_options[] = {
 	{"--state", NULL, "STATE",
 	 "filter by state: queued, running, completed, failed, skipped or cancelled", option_choice,
 	 AT(state), .choices = "queued|running|completed|failed|skipped|cancelled"},
-	GROUP("show only this group"),
-	LABEL("show only this label"),
+	GROUP("show only tasks of this group"),
+	LABEL("show only tasks with this label"),
 	{"--limit", "-n", "N", "show at most N; default 20", option_number, AT(limit), .min = 1},
 	ALL_PROJECTS,
 	{NULL},
@@ -124,15 +124,16 @@ const struct option task_wait_options[] = {
 };
 
 const struct option task_watch_options[] = {
-	GROUP("show only this group"),
+	GROUP("show only tasks of this group"),
 	ALL_PROJECTS,
 	{NULL},
 };
 
-const struct option task_pause_options[] = {GROUP("apply to one group, in all projects"), {NULL}};
+const struct option task_pause_options[] = {
+	GROUP("apply to the tasks of one group, in all projects"), {NULL}};
 
 const struct option task_clean_options[] = {
-	GROUP("delete only this group"),
+	GROUP("delete only tasks of this group"),
 	{"--successful-only", "-s", NULL, "delete only completed tasks", option_flag,
 	 AT(successful)},
 	ALL_PROJECTS,

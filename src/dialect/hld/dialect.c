@@ -124,12 +124,12 @@ static const struct field archive_fields[] = {
 
 static const struct field title_fields[] = {
 	NEEDED(struct hld_session_in, session_id, "Id of the session"),
-	TEXT_FIELD(struct hld_session_in, title, "Title; an empty one removes it"),
+	TEXT_FIELD(struct hld_session_in, title, "Title; an empty title removes the title"),
 };
 
 static const struct field leaves_fields[] = {
 	TEXT_FIELD(struct hld_leaves_in, filter,
-		   "normal, archived or draft; overrides the other filters"),
+		   "Sessions to list: normal, archived or draft; overrides the other filters"),
 	FLAG(struct hld_leaves_in, include_archived, "Include archived sessions"),
 	FLAG(struct hld_leaves_in, archived_only, "Only archived sessions"),
 };
@@ -225,7 +225,7 @@ static const struct method methods[] = {
 	 .handle = hld_state,
 	 .where = READER},
 	{.name = "continueSession",
-	 .doc = "Continue a session; a running one is interrupted first",
+	 .doc = "Continue a session; a running session is interrupted first",
 	 .result = PROPERTIES(STRING("session_id") "," STRING("run_id") "," STRING(
 		 "claude_session_id") "," STRING("parent_session_id")),
 	 FIELDS(continue_fields),

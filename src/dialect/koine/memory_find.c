@@ -260,7 +260,7 @@ static const struct field add_fields[] = {
 	MEMORY_WHERE(struct add_in),
 	{.name = "replaces",
 	 .type = FIELD_STRING,
-	 .doc = "Id or unique prefix of the memory that this one replaces",
+	 .doc = "Id or unique prefix of the memory that the new memory replaces",
 	 .offset = offsetof(struct add_in, replaces)},
 };
 

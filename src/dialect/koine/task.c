@@ -403,7 +403,7 @@ static const struct field find_fields[] = {
 	 .offset = offsetof(struct find_in, lines)},
 	{.name = "open_first",
 	 .type = FIELD_BOOL,
-	 .doc = "List running tasks first, then queued ones, then the others",
+	 .doc = "List running tasks first, then queued tasks, then ended tasks",
 	 .offset = offsetof(struct find_in, open_first)},
 	TASK_PROJECT(struct find_in,
 		     "Folder of the project; \"\" for tasks without a project; default: all"),

@@ -137,7 +137,7 @@ static struct done handle_add(struct call *c)
 	 .offset = offsetof(struct add_in, new.task.priority)}, \
 	{.name = "group", \
 	 .type = FIELD_STRING, \
-	 .doc = "Group of the task; [group NAME] of koine.conf limits the number of running tasks", \
+	 .doc = "Group of the task; [group NAME] of koine.conf limits the number of running tasks in a group", \
 	 .offset = offsetof(struct add_in, new.task.group)}, \
 	{.name = "label", \
 	 .type = FIELD_STRING, \

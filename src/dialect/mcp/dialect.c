@@ -30,12 +30,14 @@ struct offer {
 
 static const char instructions[] =
 	"koine is the memory, the task queue and the inbox that all agents on this machine share.\n"
-	"- Call memory_search with the user's question before you rely on what was said or decided "
-	"earlier, and before you ask for something the user may have told another agent.\n"
+	"- Call memory_search with the user's question before you rely on earlier statements or "
+	"decisions, and before you ask for information that the user may have given to another "
+	"agent.\n"
 	"- Call memory_add when you learn a decision, a preference, or how something works that "
-	"will matter later: one fact each, in a sentence that makes sense by itself.\n"
-	"- Give long or independent work to task_add; look at it with task_get and task_output.\n"
-	"- Call ask_human before what cannot be undone, or when only a person can know.";
+	"will matter later: one fact per memory, in a self-contained sentence.\n"
+	"- Queue long or independent work with task_add; check its state with task_get and "
+	"task_output.\n"
+	"- Call ask_human before an irreversible action, or when only a human can know the answer.";
 
 static int fill(struct mcp *m)
 {

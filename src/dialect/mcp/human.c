@@ -595,7 +595,7 @@ static const struct field permission_fields[] = {
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "ask_human",
 		 .doc = "Ask a human a question and wait for the answer. Use it before an "
-			"irreversible action, or when only a human can know.",
+			"irreversible action, or when only a human can know the answer.",
 		 FIELDS(ask_fields),
 		 .in_size = sizeof(struct ask_in),
 		 .handle = handle_ask,

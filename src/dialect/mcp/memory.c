@@ -516,9 +516,9 @@ static const struct field delete_fields[] = {ID(struct delete_in)};
 
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "memory_search",
-		 .doc = "Search memories of this project and common ones, best match first. Use it "
-			"before you rely on earlier decisions, and before you ask the user "
-			"something they may have answered already.",
+		 .doc = "Search common memories and memories of this project, best match first. "
+			"Use it before you rely on earlier decisions, and before you ask the user "
+			"a question that may have been answered already.",
 		 FIELDS(search_fields),
 		 .in_size = sizeof(struct search_in),
 		 .handle = handle_search,
@@ -530,9 +530,9 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "memory_add",
 		 .doc = "Store a memory for later conversations of this and other agents: a "
-			"decision and its reason, a preference, how something works, what was "
-			"tried and failed. Do not store secrets. `similar` in the result lists "
-			"near duplicates: update or delete outdated ones.",
+			"decision and its reason, a preference, how something works, an approach "
+			"that failed. Do not store secrets. `similar` in the result lists near "
+			"duplicates: update or delete outdated memories.",
 		 FIELDS(add_fields),
 		 .in_size = sizeof(struct add_in),
 		 .handle = handle_add,

@@ -392,7 +392,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = A_TASK,
 	 .hints = MCP_HARMLESS},
 	{.row = {.name = "task_get",
-		 .doc = "Return one task: state, result or error, times.",
+		 .doc = "Return one task: its state, its result or error, and its times.",
 		 FIELDS(id_fields),
 		 .in_size = sizeof(struct one_in),
 		 .handle = handle_get,

@@ -326,8 +326,8 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, input)},
 	{.name = "id",
 	 .type = FIELD_STRING,
-	 .doc = "Id chosen by the client. An equal request with this id joins the existing one; "
-		"default: generated",
+	 .doc = "Id chosen by the client. If an equal request with this id exists, the call waits "
+		"for it; default: generated",
 	 .offset = offsetof(struct approval_in, id)},
 	{.name = "kind",
 	 .type = FIELD_STRING,
@@ -348,7 +348,7 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, agent)},
 	{.name = "origin",
 	 .type = FIELD_STRING,
-	 .doc = "Description of where the client runs, such as a folder or session",
+	 .doc = "Location of the client, such as a folder or session",
 	 .offset = offsetof(struct approval_in, origin)},
 	{.name = "tool_use_id",
 	 .type = FIELD_STRING,
