@@ -76,7 +76,8 @@ static int check(const struct server *s, const struct dialect *by, const struct 
 
 	/* Other users were let in to talk, not to become the user of koined. */
 	if (peer->other && !by->lets_in)
-		r = refuse(why, REFUSE_FORBIDDEN, "only koined's own user may do this");
+		r = refuse(why, REFUSE_FORBIDDEN,
+			   "only the user that runs koined may call this method");
 	else
 		r = s->opts.check_human(s->opts.engine, by, peer, why);
 	if (r <= 0)

@@ -77,7 +77,7 @@ static int refuse_unknown(struct notify *n, struct why *why)
 	rate_note(&n->wrong, now);
 	log_caused(LOG_LEVEL_INFO, "reply ignored", "reason=unknown link");
 	return refuse(why, REFUSE_NOT_FOUND,
-		      "Unknown link: it was changed, or koined has sent a newer one.");
+		      "Unknown link: the address was altered, or koined has sent a newer link.");
 }
 
 static int refuse_this(struct found *f, enum refusal code, const char *reason, const char *words,
