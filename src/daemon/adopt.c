@@ -49,10 +49,11 @@ int daemon_adopt(const struct settings *s)
 		printf("%s now belongs to you; the old file is %s\n", a.path, a.aside);
 	else
 		printf("Accepted %s on this machine; trusted owner: %s\n", a.path, a.aside);
-	printf("Held %lld tasks (koine task release), disabled %lld schedules (koine "
-	       "automation\n"
-	       "enable), removed %lld grants and the trust in all projects\n",
-	       (long long)a.n_tasks, (long long)a.n_jobs, (long long)a.n_grants);
+	printf("Held %lld tasks (to release them: koine task release)\n", (long long)a.n_tasks);
+	printf("Disabled %lld schedules (to enable them: koine automation enable)\n",
+	       (long long)a.n_jobs);
+	printf("Removed %lld grants, and revoked the trust in all projects\n",
+	       (long long)a.n_grants);
 	return 0;
 }
 

@@ -152,7 +152,9 @@ int slash_run(struct turn *t, const char *line, bool *ret_quit)
 		if (strcmp(s->name, copy) != 0)
 			continue;
 		if (rest[0] != '\0' && s->arg[0] == '\0') {
-			complain("/%s takes no argument; to send it as text, write //", copy);
+			complain(
+				"/%s takes no argument; to send the line as text, start it with //",
+				copy);
 			return 0;
 		}
 		*ret_quit = !s->run;

@@ -161,7 +161,8 @@ static const struct setting limits_rows[] = {
 	{"limits", "waiting", SET_UNSIGNED, LIMIT(waiting), 1, 10000,
 	 "maximum number of queued calls of one connection"},
 	{"limits", "queue_bytes", SET_SIZE, LIMIT(queue_bytes), 4096, 1 << 30,
-	 "bytes of unsent responses until koined stops reading from the client"},
+	 "maximum bytes of unsent responses to a client; above it, koined stops reading from that "
+	 "client"},
 	{"limits", "total_queue_bytes", SET_SIZE, LIMIT(total_queue_bytes), 1 << 20, 1LL << 40,
 	 "maximum bytes of unsent responses of all clients; the slowest clients are disconnected"},
 	{"limits", "room_wait", SET_SECONDS, LIMIT(room_wait_ms), 0, 3600,

@@ -126,7 +126,7 @@ static const struct field pulse_fields[] = {
 /* All methods, for a service of that name. */
 #define SERVICE(service)                                                                           \
 	{.name = service ".Chat",                                                                  \
-	 .doc = "Send a conversation to the agent; return its answer or tool calls",               \
+	 .doc = "Send a conversation to the agent; return its response or tool calls",             \
 	 .result = CHAT,                                                                           \
 	 FIELDS(chat_fields),                                                                      \
 	 .in_size = sizeof(struct ocg_chat_in),                                                    \
