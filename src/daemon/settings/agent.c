@@ -48,7 +48,7 @@ static const struct setting rows[] = {
 	{"agent", "retries", SET_UNSIGNED, AT(retries), 0, 10,
 	 "retries if a request fails before the first byte", .kinds = MODEL},
 	{"agent", "command", SET_TEXT, TEXT_AT(command),
-	 "program and arguments; {prompt} stands for the prompt", .kinds = COMMAND},
+	 "program and arguments; {prompt} is replaced by the prompt", .kinds = COMMAND},
 	{"agent", "input", SET_WORD, AT(input), 0, 0,
 	 "how the program gets the prompt: argument or stdin", .words = input_words,
 	 .kinds = COMMAND},

@@ -174,7 +174,7 @@ static const struct setting limits_rows[] = {
 	 "maximum bytes used by calls in flight; above the limit, calls with large messages are "
 	 "refused"},
 	{"limits", "progress_bytes", SET_SIZE, LIMIT(progress_bytes), 1, 1 << 30,
-	 "minimum bytes of an incomplete message that must arrive in each read_timeout"},
+	 "minimum bytes of an incomplete message that must arrive within each read_timeout"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30,
 	 "maximum size of one response"},
 	{"limits", "json_depth", SET_UNSIGNED, LIMIT(json_depth), 16, JSON_DEPTH_MAX,

@@ -30,7 +30,7 @@ static const struct setting rows[] = {
 	{"gateway", "ping", SET_SECONDS, AT(ping_ms), 1, 86400,
 	 "seconds without traffic until a WebSocket client gets a ping"},
 	{"gateway", "process", SET_BOOL, AT(process), 0, 0,
-	 "let clients start programs, each after approval"},
+	 "let clients start programs; each start needs approval"},
 	{"gateway", "environment", SET_VARIABLES, TEXT_AT(environment),
 	 "additional variables for exec and programs: NAME, NAME* or NAME=VALUE, separated by "
 	 "spaces"},
