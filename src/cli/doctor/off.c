@@ -133,6 +133,7 @@ static bool find_elsewhere(struct exam *e, const struct plan *p, const char *row
 	char path[PATH_MAX];
 	char folder[PATH_MAX];
 	unsigned line = 0;
+	bool found;
 	CLEANUP(closep) int fd = -1;
 
 	buf_init(&text, EDIT_FILE_MAX);
@@ -141,7 +142,9 @@ static bool find_elsewhere(struct exam *e, const struct plan *p, const char *row
 	if (fd >= 0 && file_read_all(fd, &text) == 0)
 		line = line_in_json(buf_text(&text), s);
 	s->file = path;
-	return find(e, p, s, line);
+	found = find(e, p, s, line);
+	s->file = NULL; /* the path goes with this function */
+	return found;
 }
 
 /* Codex can switch off a single hook, in the table that has its trust. */
