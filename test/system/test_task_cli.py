@@ -277,6 +277,8 @@ def test_retry_by_hand():
         check(w("log", task).out.endswith("well\n"), "output")
         check("task-0000" in (err := w("retry", "0", code=1).err) and "code" not in err,
               "a completed one: %r", err)
+        err = w("retry", "0", "1", "--token-file", w.path("none"), code=66).err
+        same(err.count("cannot read"), 1, "how often it dials")
 
 
 def test_retries_with_a_growing_delay():

@@ -184,11 +184,13 @@ static int by_number(const void *a, const void *b)
 static int cmd_retry(struct cli *cli)
 {
 	CLEANUP(buf_donep) struct buf retried;
+	int first = 0;
 	int r = talk_connect(cli);
-	int first = r;
 
-	qsort(cli->args, (size_t)cli->n_args, sizeof(cli->args[0]), by_number);
 	buf_init(&retried, RETRIED_MAX);
+	if (r != 0)
+		return r;
+	qsort(cli->args, (size_t)cli->n_args, sizeof(cli->args[0]), by_number);
 	for (int i = 0; i < cli->n_args && r != EX_UNAVAILABLE; i++) {
 		if (is_retried(&retried, cli->args[i]))
 			continue;
