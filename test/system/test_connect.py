@@ -487,11 +487,11 @@ def test_change_shows_no_secrets_of_others():
         for indent in (None, 2):
             home.write(".claude.json", json.dumps(settings, indent=indent))
             home.write(".codex/config.toml", "# SECRET\n[mcp_servers.other]\nenv = { K = 'SECRET' }\n"
-                       "bearer = \"SECRET\"\n")
+                       "bearer = \"SECRET\" #* SECRET\n")
             for args in ((), ("--undo",)):
                 for agent in ("claude", "codex"):
                     out = home.connect(agent, "--yes", *args).out
-                    check("SECRET" not in out and "yyy" not in out, "%s", out)
+                    check("SECRET" not in out and "yyy" not in out and "*/" not in out, "%s", out)
                     check(KOINE in out and '"mcp"' in out, "koine's own is not shown: %s", out)
                     check(all(len(line) < 400 for line in out.splitlines()), "%s", out)
 

@@ -93,7 +93,7 @@ static void print_piece(const struct printer *p, char sign, struct text line, si
 	size_t begin = from > SHOWN ? from - SHOWN : 0;
 	size_t end = line.len - to > SHOWN ? to + SHOWN : line.len;
 
-	while (continues_char(line, begin))
+	while (begin > 0 && continues_char(line, begin))
 		begin--;
 	while (continues_char(line, end))
 		end++;

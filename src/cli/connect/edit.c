@@ -101,8 +101,8 @@ int edit_put(const struct editor *by, struct text file, const struct edit *edits
 
 /* Another koine may have been connected, or another socket: then both texts are brought up to date
  * before they are compared. */
-static bool differ_in_edits(const struct editor *by, struct text file, struct text before,
-			    const struct edit *edits, unsigned n)
+static bool differ_only_in_edits(const struct editor *by, struct text file, struct text before,
+				 const struct edit *edits, unsigned n)
 {
 	CLEANUP(buf_donep) struct buf now;
 	CLEANUP(buf_donep) struct buf then;
@@ -121,7 +121,7 @@ int edit_take(const struct editor *by, struct text file, struct text before,
 	int r = change_all(&c, file, edits, n, out, why);
 
 	if (r < 0 || (r == 0 && text_equal(buf_text(out), file)) ||
-	    !differ_in_edits(by, file, before, edits, n))
+	    !differ_only_in_edits(by, file, before, edits, n))
 		return r;
 	buf_clear(out);
 	buf_add(out, before.data, before.len);

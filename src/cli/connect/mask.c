@@ -116,7 +116,7 @@ static void add_hidden(const struct token *t, struct buf *out)
 			if (t->text.data[i] == '\n')
 				buf_add_char(out, '\n');
 		}
-		if (t->text.data[1] == '*')
+		if (t->text.data[0] == '/' && t->text.data[1] == '*')
 			buf_add_str(out, " */");
 		return;
 	}
