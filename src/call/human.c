@@ -17,7 +17,8 @@ static bool is_empty(const struct value *v)
 }
 
 /* The folder of a process is a link in memory, so this may run on the loop. Finding the processes of
- * another connection than a Unix socket's takes longer; they work nowhere. */
+ * another connection than a Unix socket's takes longer; they work nowhere. This is no confinement: an agent may
+ * change to any folder before it connects. It only rejects a folder in which the client does not work. */
 static bool works_in(const struct peer *peer, struct text folder)
 {
 	char own[PATH_MAX];

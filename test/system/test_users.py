@@ -265,18 +265,23 @@ def test_another_user_cannot_use_up_our_input():
         same(len(json.loads(c.read_line())["result"][0]), limit // 2, "length of ours")
 
 
+class Theirs(Daemon):
+    """It runs as another user."""
+
+    def __init__(self, *args):
+        if os.getuid() != 0:
+            raise Skip("only root can be somebody else")
+        if not reachable(NOBODY):
+            raise Skip("another user cannot run koined where it was built")
+        super().__init__(*args, preexec_fn=become_nobody)
+
+    def start(self):
+        os.chown(self.root, NOBODY, NOBODY)
+        super().start()
+
+
 def test_root_is_served_by_a_daemon_of_another_user():
-    if os.getuid() != 0:
-        raise Skip("only root can be somebody else")
-
-    class Theirs(Daemon):
-        def start(self):
-            os.chown(self.root, NOBODY, NOBODY)
-            super().start()
-
-    if not reachable(NOBODY):
-        raise Skip("another user cannot run koined where it was built")
-    with Theirs(preexec_fn=become_nobody) as d:
+    with Theirs() as d:
         same(os.stat(d.socket_path).st_uid, NOBODY, "owner")
         same(stat.S_IMODE(os.stat(d.socket_path).st_mode), 0o600, "mode")
         d.alive()
@@ -372,6 +377,20 @@ def test_a_server_of_another_user_is_not_talked_to():
             done = run_koine("hook", env={"KOINE_SOCKET": path}, stdin=HOOK)
             same((done.returncode, done.stdout), (0, b""), "the hook (%r)" % done.stderr)
             same(heard(), 0, "bytes sent by the hook")
+
+
+def test_another_user_who_is_allowed_is_served_mcp():
+    """koined may not see in which folder this user's processes work."""
+    with Theirs("--listen", "koine=on", "--set", "listen.koine.allow_uids=1234") as d:
+        os.chmod(d.root, 0o711)
+        # Nothing is answered before mcp.open: the tools are those that were asked for.
+        lines = [request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                        "clientInfo": {"name": "x", "version": "1"}}),
+                 request("tools/list", id=2)]
+        done = run_koine("--socket", socket_of(d, "koine"), "--server-uid", "65534", "mcp", "--tools=tasks", uid=1234,
+                         stdin=b"".join(line + b"\n" for line in lines))
+        same(done.returncode, 0, "exit status (%r)" % done.stderr)
+        check(b'"task_add"' in done.stdout and b'"memory_add"' not in done.stdout, "%r", done)
 
 
 def test_a_server_of_another_user_can_be_trusted_by_name():

@@ -119,7 +119,7 @@ static void add_tools(struct koine_json *j, const char *tools)
 }
 
 /* Tasks run in our own folder, whatever project is chosen: koined lets agents name no other. */
-static int write_opening(const struct mcp_options *o, struct koine_json *j)
+static int write_opening(const struct mcp_options *o, struct koine_json *j, bool with_folder)
 {
 	char name[PROJECT_NAME_MAX + 1];
 	char folder[PATH_MAX];
@@ -130,7 +130,8 @@ static int write_opening(const struct mcp_options *o, struct koine_json *j)
 		return EX_NOINPUT;
 	}
 	params_add(j, "project", name);
-	params_add(j, "folder", getcwd(folder, sizeof(folder)));
+	if (with_folder)
+		params_add(j, "folder", getcwd(folder, sizeof(folder)));
 	params_add(j, "session_id", option_from_environment("KOINE_SESSION_ID"));
 	params_add(j, "run_id", option_from_environment("KOINE_RUN_ID"));
 	add_tools(j, o->tools);
@@ -143,15 +144,17 @@ static int cmd_mcp(struct cli *cli)
 {
 	const struct mcp_options *o = cli->own;
 	CLEANUP(json_freep) struct koine_json *j = params_new();
+	CLEANUP(json_freep) struct koine_json *plain = params_new();
 	CLEANUP(pipe_done) struct pipe p = {.cli = cli, .start = o->start ? start_koined : NULL};
 	int r = check_tools(o->tools);
 
 	if (r == 0)
-		r = write_opening(o, j);
+		r = write_opening(o, j, true) ?: write_opening(o, plain, false);
 	if (r != 0)
 		return r;
 	p.opening = params_end(j);
-	if (!p.opening)
+	p.plain_opening = params_end(plain);
+	if (!p.opening || !p.plain_opening)
 		return out_of_memory();
 	if (talk_is_http(cli)) {
 		complain("koine mcp needs a socket; an MCP client can use %s directly",

@@ -117,12 +117,10 @@ static void open_pipe(struct pipe *p)
 	p->complained = false;
 	p->was_there = true;
 	write_opening(p);
-	if (!p->is_open) {
-		serve(p);
-		return;
-	}
+	/* koined may answer other requests before a refused mcp.open, so they wait. */
 	p->state = PIPE_RENEWS;
-	write_again(p);
+	if (p->is_open)
+		write_again(p);
 }
 
 static void close_pipe(struct pipe *p)
@@ -307,8 +305,17 @@ static int take_opened(struct pipe *p, const struct koine_value *error)
 
 	int r;
 
-	if (!error)
+	if (!error) {
+		if (p->state == PIPE_RENEWS && !p->is_open)
+			serve(p);
 		return 0;
+	}
+	/* koined cannot see in which folder another user's process works. */
+	if (p->plain_opening) {
+		p->opening = TAKE(p->plain_opening);
+		write_opening(p);
+		return 0;
+	}
 	complain("koined does not serve MCP here: %.*s", TEXT_ARGS(why));
 	r = refuse_all(p,
 		       "this koined does not serve MCP here; see the error that koine mcp printed");

@@ -15,14 +15,15 @@
 
 enum pipe_state {
 	PIPE_AWAY,   /* there is no daemon */
-	PIPE_RENEWS, /* our own `initialize` is under way: what the client says waits */
+	PIPE_RENEWS, /* our own requests are under way: what the client says waits */
 	PIPE_SERVES,
 };
 
 struct pipe {
 	struct cli *cli;
-	const char *opening;      /* the params of mcp.open, as JSON */
-	bool (*start)(void *arg); /* called once when there is no daemon; or NULL */
+	const char *opening;       /* the params of mcp.open, as JSON */
+	const char *plain_opening; /* without the folder, if that is refused; NULL once tried */
+	bool (*start)(void *arg);  /* called once when there is no daemon; or NULL */
 	void *start_arg;
 
 	enum pipe_state state;
