@@ -339,7 +339,7 @@ static int restart_service(struct cli *cli, bool active)
 static bool runs_koined(int64_t pid)
 {
 	char link[64], runs[PATH_MAX], found[PATH_MAX], real[PATH_MAX];
-	char *gone;
+	struct text gone = TEXT(" (deleted)");
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/%lld/exe", (long long)pid);
@@ -347,9 +347,8 @@ static bool runs_koined(int64_t pid)
 	if (n <= 0)
 		return false;
 	runs[n] = '\0';
-	gone = strstr(runs, " (deleted)");
-	if (gone)
-		*gone = '\0';
+	if ((size_t)n > gone.len && strcmp(runs + n - gone.len, gone.data) == 0)
+		runs[n - (ssize_t)gone.len] = '\0';
 	return koined_find(found) && realpath(found, real) && strcmp(real, runs) == 0;
 }
 
