@@ -68,7 +68,7 @@ size_t wish_find(const struct wanted *w, uint64_t limit);
 /* The wish that the process carries. */
 size_t wish_carried(const struct wanted *w, pid_t pid);
 
-/* Not "no pending approvals", but "we could not look". */
+/* Not "there is none", but "we could not look". */
 static inline bool is_shortage(int r)
 {
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE;
