@@ -160,6 +160,8 @@ void stop_to_start_anew(void *daemon, const char *reason)
 	if (d->anew || d->server->stopping)
 		return;
 	d->anew = true;
+	/* A manager's restart may have been asked for; a stale store waits to be reachable all the same. */
+	d->restarts = false;
 	log_err("cached store is stale, restarting", "reason=\"%s\"", reason);
 	node_fence(d->engine->node, reason);
 	events_tell_gone(d->engine->events);
@@ -186,8 +188,11 @@ static int copy_env(struct daemon *d, const struct value *env)
 	value_each (v, env) {
 		struct text one = value_text(v);
 
-		d->env[n] = one.data ? strndup(one.data, one.len) : NULL;
-		n += d->env[n] != NULL;
+		if (!one.data)
+			continue;
+		d->env[n] = strndup(one.data, one.len);
+		if (!d->env[n++])
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -199,13 +204,15 @@ int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *
 
 	if (d->server->stopping)
 		return 0;
-	d->restarts = on;
-	if (by_manager || !on)
+	if (by_manager || !on) {
+		d->restarts = on;
 		return 0;
+	}
+	/* Before anything else: after a failure, the next stop is no restart. */
 	r = copy_env(d, env);
 	if (r != 0)
 		return r;
-	d->anew = true;
+	d->restarts = d->anew = true;
 	stop_begin(d, false);
 	return 0;
 }
