@@ -6,11 +6,23 @@
 #include "call/http_answer.h"
 #include "wire/framing.h"
 
+/* Its parameters contain the client's environment, in which people have passwords and keys. */
+static bool is_secret(const char *data, size_t len)
+{
+	static const char method[] = "daemon.restart";
+
+	return memmem(data, len, method, sizeof(method) - 1) != NULL;
+}
+
 void client_log(const struct client *s, const char *way, const char *data, size_t len)
 {
+	struct text text = {.data = data, .len = len};
+
+	if (len > 0 && is_secret(data, len))
+		text = TEXT("(omitted)");
 	log_debug("message", "connection=%llu dialect=%s direction=%s bytes=%zu text=%.*s",
 		  (unsigned long long)s->number, s->endpoint->dialect->name, way, len,
-		  (int)(len > 800 ? 800 : len), data);
+		  TEXT_ARGS(text_cut(text, 800)));
 }
 
 void answer_send_text(struct client *s, int status, const char *data, size_t len)
