@@ -105,7 +105,7 @@ static bool has(struct text line, const char *words)
 	return memmem(line.data, line.len, words, strlen(words)) != NULL;
 }
 
-/* "would listen  nexus http:127.0.0.1:8765  NO: something already listens there (python3, pid 7)" */
+/* "would listen  nexus http:127.0.0.1:8765  NO: address in use (python3, pid 7)" */
 static void find_listener(struct exam *e, struct text line)
 {
 	struct text what = text_skip(line, strlen("would listen  "));
