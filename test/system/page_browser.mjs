@@ -610,7 +610,7 @@ const kinds = {
 
 		await page.waitForURL(`${base}/`);
 		await page.getByRole('link', {name: /^session observed/}).click();
-		await page.getByText('observes the session through hooks of claude', {exact: false}).waitFor();
+		await page.getByText('observes the session through the hooks of claude', {exact: false}).waitFor();
 		found.observed = await page.locator('.pane .gist').allTextContents();
 		found.actions = await page.locator('.pane button').count();
 		await page.goto(`${base}/#/inbox`);
