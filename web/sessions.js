@@ -222,18 +222,26 @@ export function enter(root, place) {
 	}
 
 	async function other(id, s) {
-		put(view, h('section', {class: 'pane', 'aria-label': 'Session'}, s ? head(s) : h('p', {}, h('a', {href: '#/sessions'}, '← all sessions')), await observed(id, s)));
+		const shown = to.rest[0];
+		const requests = await observed(id, s);
+
+		if (to.rest[0] === shown)
+			renew(view, h('section', {class: 'pane', 'aria-label': 'Session'}, s ? head(s) : h('p', {}, h('a', {href: '#/sessions'}, '← all sessions')), requests));
 	}
 
+	// The user may leave the session while a response is on its way.
 	async function one() {
-		const s = await call('session.get', {id: to.rest[0]}).catch(error => {
+		const id = to.rest[0];
+		const s = await call('session.get', {id}).catch(error => {
 			if (error.code === NOT_FOUND)
 				return null;
 			throw error;
 		});
 
+		if (to.rest[0] !== id)
+			return undefined;
 		if (!s || s.kind)
-			return other(s?.id ?? to.rest[0], s);
+			return other(s?.id ?? id, s);
 		if (open?.id !== s.id) {
 			open = {id: s.id, head: h('div', {}), foot: h('div', {}), said: transcript(s)};
 			put(view, h('section', {class: 'pane', 'aria-label': 'Session'}, open.head, open.said.element, open.foot));
@@ -242,9 +250,11 @@ export function enter(root, place) {
 		if (open.status !== s.status)
 			put(open.foot, speaker(s));
 		open.status = s.status;
-		await open.said.read();
+		const {said} = open;
+
+		await said.read();
 		if (asked)
-			await open.said.look();
+			await said.look();
 		asked = false;
 		return undefined;
 	}

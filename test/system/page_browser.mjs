@@ -620,6 +620,27 @@ const kinds = {
 		await page.goto(`${base}/#/sessions`);
 		await page.getByText('tidy the shelves', {exact: true}).waitFor();
 		found.list = await page.locator('.rows .row .gist').allTextContents();
+		// The response comes after the user has left; the list is read again only then.
+		const calls = method => r => r.method() === 'POST' && r.postDataJSON()?.method === method;
+		let leave;
+		const left = new Promise(resolve => leave = resolve);
+
+		await page.route('**/rpc', async route => {
+			if (calls('session.get')(route.request()))
+				await left;
+			await route.continue();
+		});
+		const asked = page.waitForRequest(calls('session.get'));
+
+		await page.getByText('tidy the shelves', {exact: true}).click();
+		await asked;
+		await page.goto(`${base}/#/sessions`);
+		const again = page.waitForResponse(r => calls('session.list')(r.request()));
+
+		leave();
+		await again;
+		found.stale = await page.locator('.pane').count();
+		found.back = await page.locator('.rows .row .gist').allTextContents();
 	},
 
 	// A session that has said very much, and one that says much while somebody watches.

@@ -44,7 +44,8 @@ def test_the_inbox_links_to_sessions_that_koined_did_not_start():
                             json.dumps({"tool": tool, "session_id": session})], check=True,
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         found = w.browse("observed")
-        same(found, {"observed": ["Sweep"], "actions": 0, "unheard": ["Dust"], "list": ["tidy the shelves"]})
+        same(found, {"observed": ["Sweep"], "actions": 0, "unheard": ["Dust"], "list": ["tidy the shelves"],
+                     "stale": 0, "back": ["tidy the shelves"]})
 
 
 def test_tasks_that_have_ended_say_how_and_are_tried_again():
