@@ -778,7 +778,7 @@ def cpu_used():
 
 
 # The release build, in a run of all tests: what the sanitizers' build runs as well is left out, see main().
-ONLY_MEASURED = os.environ.get("KOINE_ONLY_MEASURED") == "1"
+ONLY_MEASURED = os.environ.get("KOINE_ONLY_MEASURED") == "1" and "KOINE_NAMED" not in os.environ
 EVERYTHING = "1" in (os.environ.get("KOINE_EVERY_TEST"), os.environ.get("KOINE_SOAK"))
 
 

@@ -345,7 +345,7 @@ def test_messages_of_calls_that_wait_are_bounded_in_sum():
         for c in clients[:4]:
             check(not is_told(c), "a call was refused")
         for c in clients[4:]:
-            check(b"calls in flight hold" in c.read_line(), "a call was not refused")
+            check(b"calls in flight use" in c.read_line(), "a call was not refused")
         check(rss(d.pid) - before < limit + 32 * MIB, "memory grew by %d MiB", (rss(d.pid) - before) // MIB)
         # Small ones are served, and one that ends makes room.
         ask(clients[4], 4, 1000)
@@ -369,7 +369,7 @@ def test_batches_of_small_calls_that_wait_are_bounded_in_sum():
         same(person.call("approval.list")["pending"], 2, "batches of 1.5 MiB that wait")
         for c in clients[2:]:
             answers = json.loads(c.read_line())
-            check("calls in flight hold" in answers[0]["error"]["message"] and "result" in answers[1], "%r", answers)
+            check("calls in flight use" in answers[0]["error"]["message"] and "result" in answers[1], "%r", answers)
 
 
 def test_a_connection_over_http_that_says_nothing_is_cut():
