@@ -468,6 +468,7 @@ def test_watches_of_a_project_stay_below_it():
                 w.touch(*name.split("/"))
             wait_until(lambda: "seen" in w.read("did"), "its own file")
             with d.connect() as k:
+                wait_until(lambda: k.call("automation.log")["log"], "its entry, which follows the command")
                 same([e["event"] for e in k.call("automation.log")["log"]], ["file.create"], "log")
 
 
