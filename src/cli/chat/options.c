@@ -65,7 +65,7 @@ const struct option send_options[] = {
 	AGENT,
 	{"--request-id", "-r", "ID", "set the id for `koine cancel`; default: a new id",
 	 option_word, AT(request_id)},
-	{"--no-stream", NULL, NULL, "print the answer only when it is complete", option_flag,
+	{"--no-stream", NULL, NULL, "wait for the complete response, then print it", option_flag,
 	 AT(no_stream)},
 	WHO,
 	{NULL},

@@ -64,7 +64,7 @@ static bool shows(const void *section, unsigned key)
 const struct section_kind agent_server_section = {
 	.word = "agent-server",
 	.its = "a server's",
-	.several = "servers of agents",
+	.several = "agent servers",
 	.bare = true, /* [agent server] has variables that begin like ours */
 	.list = offsetof(struct settings, agent_servers.list),
 	.n = offsetof(struct settings, agent_servers.n),

@@ -164,7 +164,7 @@ static const struct field create_fields[] = {
 	 .required = true,
 	 .doc = "Input of the tool",
 	 .offset = offsetof(struct hld_approval_in, tool_input)},
-	APPROVAL(tool_use_id, "The agent's id of the tool call"),
+	APPROVAL(tool_use_id, "Tool call id assigned by the agent"),
 };
 
 static const struct field approval_fields[] = {

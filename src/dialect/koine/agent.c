@@ -130,7 +130,7 @@ static const struct field note_fields[] = {
 	TEXT_FIELD("session_id", session, "The agent's own session id"),
 	TEXT_FIELD("folder", folder, "The agent's working folder"),
 	TEXT_FIELD("tool", tool, "Tool that was called"),
-	TEXT_FIELD("tool_use_id", tool_use_id, "The agent's id of the tool call"),
+	TEXT_FIELD("tool_use_id", tool_use_id, "Tool call id assigned by the agent"),
 	TEXT_FIELD("text", text, "Question or message; the first 4096 bytes are kept"),
 	{.name = "input",
 	 .type = FIELD_OBJECT,

@@ -588,7 +588,7 @@ static const struct field permission_fields[] = {
 	 .offset = offsetof(struct permission_in, input)},
 	{.name = "tool_use_id",
 	 .type = FIELD_STRING,
-	 .doc = "The agent's id of the tool call",
+	 .doc = "Tool call id assigned by the agent",
 	 .offset = offsetof(struct permission_in, tool_use_id)},
 };
 
