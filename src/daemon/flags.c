@@ -61,8 +61,8 @@ static const struct flag_row rows[] = {
 	 "print every setting with its type, default,\nenvironment variable and meaning, then "
 	 "exit"},
 	{"dialects", NULL, FLAG_DIALECTS,
-	 "print the address where each dialect would listen, and\nthe program at its default "
-	 "address, as JSON, then exit"},
+	 "print the address where each dialect would listen\nand the program at its default "
+	 "address, as JSON"},
 	{"adopt", NULL, FLAG_ADOPT,
 	 "take over a store that another user created, hold\nits queued tasks, then exit"},
 	{"init-store", NULL, FLAG_INIT_STORE,
