@@ -224,7 +224,7 @@ static int look_at_flags(void)
 }
 
 /* By its name, which others see. If another file has that by now, an upgrade has put it there: it is run
- * when somebody has asked for a restart. */
+ * when a client has asked for a restart. */
 static void find_program(bool asked, char path[PATH_LEN])
 {
 	static const char gone[] = " (deleted)";

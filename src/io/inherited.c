@@ -299,7 +299,7 @@ int listeners_take_other(const char *name)
 	return k ? take_out(k).fd : -1;
 }
 
-/* As at a stop: a socket that nobody listens at leaves no file. */
+/* As a stop does: without a listener, clients must find no socket file. */
 static void remove_file(struct kept *k)
 {
 	struct socket_file f = {.lock_fd = k->lock_fd};

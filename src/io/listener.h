@@ -79,7 +79,7 @@ void listener_resume(struct listener *l);
 
 /*
  * For a program that is to run again: from here on listener_close leaves every socket open, with its file,
- * and whoever connects waits. If it runs itself, listeners_pass writes them into the environment;
+ * and clients that connect wait. If it runs itself, listeners_pass writes them into the environment;
  * `by_manager` it is started again by the service manager, to which listeners_store gives them. In the next
  * program listener_open finds them by their addresses, and listeners_drop closes those that it does not want, and
  * removes their files.

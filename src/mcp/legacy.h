@@ -14,7 +14,7 @@ struct done legacy_set_level(struct call *c);
 struct done legacy_subscribe(struct call *c);
 struct done legacy_unsubscribe(struct call *c);
 struct done legacy_cancelled(struct call *c);
-/* Cancels the other calls of the session: nobody can receive their answers any more. */
+/* Cancels the other calls of the session: no client can receive their responses any more. */
 void legacy_cancel_all(struct mcp_call *mc);
 
 /* GET and DELETE of the endpoint. */

@@ -449,7 +449,7 @@ def test_codex_gate_denies_what_koine_refuses_to_judge():
                 said = hook.end()["hookSpecificOutput"]
                 same((said["hookEventName"], said["permissionDecision"]), ("PreToolUse", "deny"))
                 check(said["permissionDecisionReason"], "no reason: %r", said)
-        # Too large to be read by either door. What the agent writes makes it nobody else's.
+        # Too large for both endpoints. Another agent's mark in the input does not change which agent it is.
         told = dict(CODEX, tool_input={"description": "conversation_id", "command": "x" * (5 << 20)})
         with by_command(d, told) as hook:
             said = hook.end()["hookSpecificOutput"]

@@ -81,10 +81,10 @@ static bool take_sessions(const struct server *s, int fd)
 	if (fd < 0 || file_read_all(fd, &found) != 0)
 		return false;
 	rest = (struct text) {.data = found.data, .len = found.len};
-	/* It may have listened only since somebody asked for a link. */
+	/* It may listen only since a client asked for a link. */
 	if (!page_listener(s))
 		(void)opts->on_listen_asked(opts->arg, &page_dialect, &why);
-	/* At another address the cookies would be sent to whoever has the old one. */
+	/* At another address, browsers would send the cookies to the program that listens at the old one. */
 	if (!page_listener(s) || !text_next(&rest, '\n', &line) ||
 	    !text_is(line, page_listener(s)->address)) {
 		log_info("page sessions ended", "reason=\"the page's address has changed\"");

@@ -184,7 +184,7 @@ int page_hold_port(const struct endpoint *e, struct why *why)
 			      "another listener on localhost beside %s could impersonate the page; "
 			      "set another port: [listen] page = http:127.0.0.1:PORT",
 			      e->address);
-	/* Without the other protocol nobody can listen there. */
+	/* Without the other protocol, no program can listen there. */
 	if (fd < 0 && fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL)
 		return refuse(why, REFUSE_UNAVAILABLE, "cannot reserve port %u of %s: %s", port,
 			      v6 ? "::1" : "127.0.0.1", strerror(-fd));

@@ -153,7 +153,7 @@ static void try_word(struct repair *r, const uint32_t *word, size_t n, enum slip
 		return;
 	if (r->form == FORM_WORD)
 		term = words_term(words, term, ix->off, &flags);
-	/* A short stem has many words, most of which nobody has written. "Bus" has one of two letters. */
+	/* A short stem can become many words, most of which do not exist. The stem of "Bus" has two letters. */
 	if (n < REPAIR_LONG && term.len + (r->form == FORM_WORD && n == REPAIR_SHORT) < r->min)
 		return;
 	n_docs = plan_count(r->plan, term.data, term.len);

@@ -133,7 +133,7 @@ static bool is_filtered(const struct search_query *q)
 	return q->categories || q->chat || q->open || q->from_ms || q->to_ms || q->accept;
 }
 
-/* What a memory with the question's words alone scores by them, whoever it is about. */
+/* The score that a memory with exactly the question's words gets for them, whatever its subject. */
 static void expect_same(struct search *s)
 {
 	const struct plan *plan = &s->plan;
