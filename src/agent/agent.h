@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/message.h"
+#include "model/message.h"
 #include "base/text.h"
 #include "base/why.h"
 

@@ -14,7 +14,7 @@
  *	};
  *	const struct portrait task_portrait = PORTRAIT(struct task, members);
  *
- * Each noun is a plain struct, with its portrait, in base/noun/. A dialect that spells members
+ * Each noun is a plain struct, with its portrait, in model/. A dialect that spells members
  * differently has its own table over the same struct, without columns.
  */
 #pragma once

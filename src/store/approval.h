@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/approval.h"
+#include "model/approval.h"
 
 struct connection;
 

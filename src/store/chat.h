@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/conversation.h"
-#include "base/noun/message.h"
-#include "base/noun/turn.h"
+#include "model/conversation.h"
+#include "model/message.h"
+#include "model/turn.h"
 #include "base/text.h"
 
 struct connection;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/event.h"
+#include "model/event.h"
 #include "base/text.h"
 
 struct connection;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/job.h"
+#include "model/job.h"
 
 struct connection;
 

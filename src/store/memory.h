@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/memory.h"
+#include "model/memory.h"
 
 struct connection;
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/observed.h"
+#include "model/observed.h"
 
 struct connection;
 

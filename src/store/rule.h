@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/rule.h"
+#include "model/rule.h"
 
 struct connection;
 

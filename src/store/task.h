@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/task.h"
+#include "model/task.h"
 #include "base/text.h"
 
 struct connection;

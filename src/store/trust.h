@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/trust.h"
+#include "model/trust.h"
 
 struct connection;
 

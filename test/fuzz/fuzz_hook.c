@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "../feed.h"
-#include "base/hook/hook.h"
+#include "hook/hook.h"
 #include "wire/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

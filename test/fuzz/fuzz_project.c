@@ -2,7 +2,7 @@
 #include "../feed.h"
 
 #include "base/buf.h"
-#include "base/project/project.h"
+#include "model/project.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hook/hook.h"
+#include "hook/hook.h"
 #include "base/uuid.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"

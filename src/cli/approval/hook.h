@@ -8,7 +8,7 @@
 
 #include <koine/koine.h>
 
-#include "base/hook/hook.h"
+#include "hook/hook.h"
 
 struct hook_input {
 	struct hook hook;

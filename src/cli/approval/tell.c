@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/project/project.h"
+#include "model/project.h"
 #include "cli/approval/hook.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"

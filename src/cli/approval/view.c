@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/noun/approval.h"
+#include "model/approval.h"
 #include "cli/approval/diff.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/value.h"

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/noun/rule.h"
+#include "model/rule.h"
 #include "cli/automation/automation.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"

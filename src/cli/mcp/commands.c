@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/project/project.h"
+#include "model/project.h"
 #include "cli/child/koined.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/project/project.h"
+#include "model/project.h"
 #include "cli/kit/call.h"
 #include "cli/memory/memory.h"
 

@@ -1,5 +1,5 @@
 /* Sessions for people: a table, and one in full. */
-#include "base/noun/session.h"
+#include "model/session.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
 #include "cli/kit/show.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/noun/task.h"
+#include "model/task.h"
 #include "cli/kit/list.h"
 #include "cli/kit/show.h"
 #include "cli/kit/value.h"

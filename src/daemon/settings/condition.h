@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/noun/event.h"
+#include "model/event.h"
 
 /* Texts point into the given one. -EINVAL: it has no operator. */
 int condition_parse(const char *text, struct arena *a, struct event_condition *ret_condition);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/noun/event.h"
+#include "model/event.h"
 #include "base/setting.h"
 #include "daemon/settings/named_section.h"
 

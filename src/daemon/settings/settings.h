@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/log.h"
-#include "base/noun/host.h"
+#include "model/host.h"
 #include "base/why.h"
 #include "call/server.h"
 #include "daemon/settings/agent.h"

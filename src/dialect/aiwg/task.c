@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "base/utf8.h"
 #include "call/client.h"
 #include "dialect/aiwg/aiwg.h"
@@ -160,7 +160,7 @@ struct done aiwg_task_submit(struct call *c)
 struct done aiwg_chat_send(struct call *c)
 {
 	const struct aiwg_submit_in *in = c->in;
-	struct record source;
+	struct object_builder source;
 	struct task_new task = {
 		.task = {.project = aiwg_folder(c, in->project),
 			 .prompt = in->prompt,
@@ -168,8 +168,8 @@ struct done aiwg_chat_send(struct call *c)
 	};
 	int r = need_text(c, in->prompt, 0);
 
-	record_begin(&source, &c->arena);
-	record_text(&source, "source", TEXT("ipc-chat"));
+	object_begin(&source, &c->arena);
+	object_text(&source, "source", TEXT("ipc-chat"));
 	if (r == 0)
 		r = source.err;
 	task.task.metadata.value = source.root;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "base/setting.h"
 #include "dialect/aiwg/files.h"
 #include "base/pattern/pattern.h"
@@ -149,13 +149,13 @@ static void tell_change(void *arg, enum change change, const char *path)
 {
 	const struct project_watch *w = arg;
 	struct arena arena;
-	struct record payload;
+	struct object_builder payload;
 	char type[32];
 
 	arena_init(&arena, 1 << 20);
-	record_begin(&payload, &arena);
-	record_text(&payload, "path", text_of(relative(w, path)));
-	record_text(&payload, "event_type", text_of(change_name(change)));
+	object_begin(&payload, &arena);
+	object_text(&payload, "path", text_of(relative(w, path)));
+	object_text(&payload, "event_type", text_of(change_name(change)));
 	snprintf(type, sizeof(type), "file.%s", change_name(change));
 	if (payload.err == 0)
 		automation_event(w->engine->automation, w->shown->folder, TEXT("watch"),
@@ -250,17 +250,17 @@ static void tell_due(struct project_watch *w, unsigned i)
 {
 	const struct aiwg_job_config *config = w->dues[i].config;
 	struct arena arena;
-	struct record payload;
+	struct object_builder payload;
 
 	arena_init(&arena, 1 << 20);
-	record_begin(&payload, &arena);
-	record_text(&payload, "job_id", config->id);
+	object_begin(&payload, &arena);
+	object_text(&payload, "job_id", config->id);
 	if (config->action) {
 		struct value *action = arena_alloc(&arena, sizeof(*action));
 
 		if (action) {
 			*action = *config->action;
-			record_value(&payload, "action", action);
+			object_value(&payload, "action", action);
 		}
 	}
 	w->jobs[i].fired_ms = clock_utc_ms();

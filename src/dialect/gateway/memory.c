@@ -1,7 +1,7 @@
 /* Memory over HTTP: the answers of the memory tools, without an agent. */
 #include <errno.h>
 
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
 #include "engine/program/tool.h"
@@ -27,7 +27,7 @@ static void on_cancel(struct call *c, void *arg)
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 
-static struct done run(struct call *c, enum tool_id id, const struct record *input)
+static struct done run(struct call *c, enum tool_id id, const struct object_builder *input)
 {
 	const struct tool_ask ask = {
 		.id = id,
@@ -48,34 +48,34 @@ static struct done run(struct call *c, enum tool_id id, const struct record *inp
 struct done gateway_memory_search(struct call *c)
 {
 	const struct gateway_search_in *in = c->in;
-	struct record w;
+	struct object_builder w;
 
-	record_begin(&w, &c->arena);
-	record_text(&w, "query", in->query);
-	record_text(&w, "category", in->category);
-	record_double(&w, "limit", in->limit);
-	record_double(&w, "minScore", in->min_score);
+	object_begin(&w, &c->arena);
+	object_text(&w, "query", in->query);
+	object_text(&w, "category", in->category);
+	object_double(&w, "limit", in->limit);
+	object_double(&w, "minScore", in->min_score);
 	return run(c, TOOL_MEMORY_SEARCH, &w);
 }
 
 struct done gateway_memory_get(struct call *c)
 {
 	const struct gateway_get_in *in = c->in;
-	struct record w;
+	struct object_builder w;
 
-	record_begin(&w, &c->arena);
-	record_text(&w, "path", in->path);
+	object_begin(&w, &c->arena);
+	object_text(&w, "path", in->path);
 	return run(c, TOOL_MEMORY_GET, &w);
 }
 
 struct done gateway_memory_store(struct call *c)
 {
 	const struct gateway_store_in *in = c->in;
-	struct record w;
+	struct object_builder w;
 
-	record_begin(&w, &c->arena);
-	record_text(&w, "text", in->text);
-	record_text(&w, "category", in->category);
-	record_double(&w, "importance", in->importance);
+	object_begin(&w, &c->arena);
+	object_text(&w, "text", in->text);
+	object_text(&w, "category", in->category);
+	object_double(&w, "importance", in->importance);
 	return run(c, TOOL_MEMORY_STORE, &w);
 }

@@ -1,7 +1,7 @@
 /* How koine's own dialect writes a rule. */
 #pragma once
 
-#include "base/noun/rule.h"
+#include "model/rule.h"
 #include "wire/json.h"
 
 /* Writes the members "trigger" and "action". */

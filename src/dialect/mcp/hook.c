@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/hook/hook.h"
+#include "hook/hook.h"
 #include "base/log.h"
-#include "base/project/project.h"
+#include "model/project.h"
 #include "base/surrogate.h"
 #include "base/uuid.h"
 #include "call/client.h"

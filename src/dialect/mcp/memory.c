@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/project/project.h"
+#include "model/project.h"
 #include "dialect/engine.h"
 #include "dialect/mcp/server.h"
 #include "dialect/memory_search.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/project/project.h"
+#include "model/project.h"
 #include "call/client.h"
 #include "dialect/mcp/server.h"
 #include "wire/http/http1.h"

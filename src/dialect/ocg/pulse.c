@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/engine.h"
@@ -26,14 +26,14 @@ static int64_t priority_of(const struct ocg_pulse_in *in)
 static int publish(struct call *c, const struct ocg_pulse_in *in, int64_t *ret_seq)
 {
 	struct event_new event = {.type = PULSE_ADDED};
-	struct record data;
+	struct object_builder data;
 
-	record_begin(&data, &c->arena);
-	record_text(&data, "action", in->action);
-	record_text(&data, "title", in->title);
-	record_text(&data, "content", in->content);
-	record_int(&data, "priority", priority_of(in));
-	record_text(&data, "channel", in->channel);
+	object_begin(&data, &c->arena);
+	object_text(&data, "action", in->action);
+	object_text(&data, "title", in->title);
+	object_text(&data, "content", in->content);
+	object_int(&data, "priority", priority_of(in));
+	object_text(&data, "channel", in->channel);
 	if (data.err != 0)
 		return data.err;
 	event.data = data.root;

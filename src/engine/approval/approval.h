@@ -28,8 +28,8 @@
 
 #include "base/arena.h"
 #include "base/metric/histogram.h"
-#include "base/noun/approval.h"
-#include "base/noun/session.h"
+#include "model/approval.h"
+#include "model/session.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"

@@ -1,4 +1,4 @@
-/* What the event log says of approvals; base/noun/event.c has the names that clients are shown. */
+/* What the event log says of approvals; model/event.c has the names that clients are shown. */
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 

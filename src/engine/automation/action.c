@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "engine/automation/inner.h"
 #include "engine/task/task.h"
 #include "io/process/child.h"
@@ -71,16 +71,16 @@ static int submit_task(struct firing *f, struct why *why)
 			 .group = d->group,
 			 .priority = d->priority},
 	};
-	struct record metadata;
+	struct object_builder metadata;
 	const char *name;
 	int r = action_text(f, &name, &in.task.prompt);
 
 	(void)why;
 	if (r != 0)
 		return r;
-	record_begin(&metadata, &f->arena);
-	record_text(&metadata, "ruleId", d->id);
-	record_text(&metadata, "eventType", f->type);
+	object_begin(&metadata, &f->arena);
+	object_text(&metadata, "ruleId", d->id);
+	object_text(&metadata, "eventType", f->type);
 	if (metadata.err != 0)
 		return metadata.err;
 	if (!opts->tasks)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "base/uuid.h"
 #include "engine/approval/approval.h"
 #include "engine/approval/old.h"
@@ -62,19 +62,19 @@ static int make_input(struct firing *f, const struct value **ret_input)
 	const char *name = NULL;
 	struct text action = {0};
 	bool is_cut;
-	struct record r;
+	struct object_builder r;
 	int e = shown_event(f, &event, &is_cut) ?: action_text(f, &name, &action);
 
 	if (e != 0)
 		return e;
-	record_begin(&r, &f->arena);
-	record_text(&r, "rule", f->rule->def.id);
+	object_begin(&r, &f->arena);
+	object_text(&r, "rule", f->rule->def.id);
 	if (f->rule->def.project.len > 0)
-		record_text(&r, "project", f->rule->def.project);
-	record_value(&r, "event", event);
-	record_text(&r, name, text_cut(action, SHOWN_MAX));
+		object_text(&r, "project", f->rule->def.project);
+	object_value(&r, "event", event);
+	object_text(&r, name, text_cut(action, SHOWN_MAX));
 	if (is_cut || action.len > SHOWN_MAX)
-		record_bool(&r, "truncated", true);
+		object_bool(&r, "truncated", true);
 	*ret_input = r.root;
 	return r.err;
 }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/rule.h"
+#include "model/rule.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"

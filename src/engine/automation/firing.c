@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "engine/automation/inner.h"
 #include "store/rule.h"
 #include "store/store.h"
@@ -246,12 +246,12 @@ void rule_consider(struct live_rule *r, const struct happening *h)
 static int set_occurrence(struct firing *f)
 {
 	char iso[ISO_LEN + 1];
-	struct record r;
+	struct object_builder r;
 
 	clock_format_iso(f->occurrence_ms, iso);
-	record_begin(&r, &f->arena);
-	record_text(&r, "job_id", f->rule->def.id);
-	record_text(&r, "time", text_of(iso));
+	object_begin(&r, &f->arena);
+	object_text(&r, "job_id", f->rule->def.id);
+	object_text(&r, "time", text_of(iso));
 	if (r.err != 0)
 		return r.err;
 	return set_event(f, TEXT("cron.fired"), TEXT("schedule"), r.root);

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
 #include "engine/event/follow.h"
@@ -446,12 +446,12 @@ static const struct value *namesake(const struct value *v, const struct value *k
 	return NULL;
 }
 
-static void put(struct record *w, const struct value *name, const struct value *v)
+static void put(struct object_builder *w, const struct value *name, const struct value *v)
 {
 	char *key = arena_copy(w->arena, name->key, name->key_len);
 
 	if (key)
-		record_value(w, key, v);
+		object_value(w, key, v);
 	else
 		w->err = -ENOMEM;
 }
@@ -460,9 +460,9 @@ static void put(struct record *w, const struct value *name, const struct value *
 static int merge(struct arena *a, const struct value *old, const struct value *patch, bool deep,
 		 const struct value **ret)
 {
-	struct record w;
+	struct object_builder w;
 
-	record_begin(&w, a);
+	object_begin(&w, a);
 	value_each (m, old) {
 		if (!namesake(patch, m))
 			put(&w, m, m);

@@ -2,7 +2,7 @@
  * The log of what rules did. It is read from the events that report it, so that it survives a restart, and
  * every host shows what the others' rules did.
  */
-#include "base/noun/event.h"
+#include "model/event.h"
 #include "engine/automation/inner.h"
 #include "store/event.h"
 #include "store/store.h"

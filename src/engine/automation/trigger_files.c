@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "engine/automation/changes.h"
 #include "engine/automation/inner.h"
 
@@ -130,7 +130,7 @@ static bool is_root(const struct live_rule *r, const char *path)
 static void tell(void *arg, enum change change, const char *path)
 {
 	struct live_rule *r = arg;
-	struct record payload;
+	struct object_builder payload;
 	struct arena a;
 	char type[16];
 
@@ -139,9 +139,9 @@ static void tell(void *arg, enum change change, const char *path)
 		return;
 	snprintf(type, sizeof(type), "file.%s", change_name(change));
 	arena_init(&a, CHANGE_ARENA_MAX);
-	record_begin(&payload, &a);
-	record_text(&payload, "path", text_of(path));
-	record_text(&payload, "event_type", text_of(change_name(change)));
+	object_begin(&payload, &a);
+	object_text(&payload, "path", text_of(path));
+	object_text(&payload, "event_type", text_of(change_name(change)));
 	if (payload.err == 0) {
 		matching_begin(r->automation);
 		rule_consider(r, &(struct happening) {.type = text_of(type),

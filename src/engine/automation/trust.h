@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/noun/rule.h"
+#include "model/rule.h"
 #include "base/text.h"
 #include "base/why.h"
 #include "io/loop.h"

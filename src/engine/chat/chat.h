@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
-#include "base/noun/conversation.h"
-#include "base/noun/message.h"
+#include "model/conversation.h"
+#include "model/message.h"
 #include "io/loop.h"
 #include "io/work.h"
 #include "engine/memory/memory.h"

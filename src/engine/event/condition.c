@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/pattern/pattern.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 
 enum { SPENT_TOLD_MS = 60 * 1000 };
 
@@ -16,16 +16,16 @@ int event_tree(struct arena *a, struct text type, struct text source, const stru
 	       const struct value **ret_event)
 {
 	const struct value *copy = NULL;
-	struct record r;
+	struct object_builder r;
 	int e = payload ? value_copy(a, payload, &copy) : 0;
 
 	if (e != 0)
 		return e;
-	record_begin(&r, a);
-	record_text(&r, "type", type);
-	record_text(&r, "source", source);
+	object_begin(&r, a);
+	object_text(&r, "type", type);
+	object_text(&r, "source", source);
 	if (copy)
-		record_value(&r, "payload", copy);
+		object_value(&r, "payload", copy);
 	if (r.err == 0)
 		*ret_event = r.root;
 	return r.err;
@@ -43,19 +43,19 @@ struct text event_source(struct text type)
 int event_payload(struct arena *a, const struct event *e, struct value **ret_payload)
 {
 	struct value *data;
-	struct record r;
+	struct object_builder r;
 
 	if (event_unpack(a, e, &data) != 0)
 		return -ENOMEM;
-	record_go_on(&r, a, data);
+	object_go_on(&r, a, data);
 	if (!value_find(r.root, "seq"))
-		record_int(&r, "seq", e->seq);
+		object_int(&r, "seq", e->seq);
 	if (e->project.len > 0 && !value_find(r.root, "project"))
-		record_text(&r, "project", e->project);
+		object_text(&r, "project", e->project);
 	if (e->session.data && !value_find(r.root, "session"))
-		record_text(&r, "session", e->session);
+		object_text(&r, "session", e->session);
 	if (e->run.data && !value_find(r.root, "run"))
-		record_text(&r, "run", e->run);
+		object_text(&r, "run", e->run);
 	*ret_payload = r.root;
 	return r.err;
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/event.h"
+#include "model/event.h"
 #include "base/value.h"
 #include "base/why.h"
 

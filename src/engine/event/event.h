@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/noun/event.h"
+#include "model/event.h"
 #include "base/pack.h"
 #include "base/text.h"
 #include "base/value.h"

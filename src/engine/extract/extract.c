@@ -14,7 +14,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/metric/spend.h"
-#include "base/project/project.h"
+#include "model/project.h"
 #include "engine/chat/chat.h"
 #include "engine/extract/facts.h"
 #include "engine/memory/duplicates.h"

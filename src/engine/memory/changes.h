@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/list.h"
-#include "base/noun/memory.h"
+#include "model/memory.h"
 
 enum memory_change_kind { MEMORY_PUT, MEMORY_GONE, MEMORY_VECTOR };
 

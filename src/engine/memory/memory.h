@@ -22,7 +22,7 @@
 
 #include "base/arena.h"
 #include "base/metric/histogram.h"
-#include "base/noun/memory.h"
+#include "model/memory.h"
 #include "base/text.h"
 #include "base/why.h"
 #include "io/work.h"
@@ -89,7 +89,7 @@ struct memory_asker {
 	struct text user;
 	struct text chat;
 	struct text chat_type;   /* "group" and "supergroup" are groups; {NULL, 0}: unknown */
-	struct text project;     /* as base/project/project.h names it */
+	struct text project;     /* as model/project.h names it */
 	bool this_chat;          /* sees only what was learnt in the chat */
 	bool common;             /* means the common ones alone, whoever asks */
 	bool changes_common;     /* may change common ones, too, if it names somebody */

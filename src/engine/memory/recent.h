@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "base/noun/memory.h"
+#include "model/memory.h"
 #include "store/memory.h"
 
 struct memory_recent;

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/noun/host.h"
+#include "model/host.h"
 #include "base/why.h"
 #include "io/loop.h"
 

@@ -19,9 +19,9 @@
 
 #include "agent/notify/notifier.h"
 #include "base/arena.h"
-#include "base/noun/approval.h"
-#include "base/noun/event.h"
-#include "base/noun/host.h"
+#include "model/approval.h"
+#include "model/event.h"
+#include "model/host.h"
 #include "base/value.h"
 #include "base/why.h"
 #include "io/loop.h"

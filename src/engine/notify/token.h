@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/noun/approval.h"
+#include "model/approval.h"
 #include "base/text.h"
 
 enum { TOKEN_LEN = 32, TOKENS_MAX = 512 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "engine/program/consent.h"
 #include "engine/program/process_inner.h"
 
@@ -90,27 +90,28 @@ static struct text join_env(struct process_ask *a)
 	return out;
 }
 
-static void put_write(struct record *w, const struct process_ask *a, const struct process *p)
+static void put_write(struct object_builder *w, const struct process_ask *a,
+		      const struct process *p)
 {
-	record_text(w, "action", TEXT("write"));
-	record_text(w, "data", a->data);
-	record_bool(w, "eof", a->eof);
-	record_text(w, "to", p->info.command);
-	record_text(w, a->processes->id_name, a->id);
+	object_text(w, "action", TEXT("write"));
+	object_text(w, "data", a->data);
+	object_bool(w, "eof", a->eof);
+	object_text(w, "to", p->info.command);
+	object_text(w, a->processes->id_name, a->id);
 }
 
-static int put_start(struct record *w, struct process_ask *a)
+static int put_start(struct object_builder *w, struct process_ask *a)
 {
 	struct text env = a->start.n_env > 0 ? join_env(a) : TEXT("");
 
 	if (!env.data)
 		return -ENOMEM;
-	record_text(w, "action", TEXT("start"));
+	object_text(w, "action", TEXT("start"));
 	if (env.len > 0)
-		record_text(w, "env", env);
-	record_text(w, env.len > 0 ? "run" : "command", a->start.command);
-	record_text(w, "workdir", a->start.workdir);
-	record_bool(w, "pty", a->start.terminal);
+		object_text(w, "env", env);
+	object_text(w, env.len > 0 ? "run" : "command", a->start.command);
+	object_text(w, "workdir", a->start.workdir);
+	object_bool(w, "pty", a->start.terminal);
 	return 0;
 }
 
@@ -118,10 +119,10 @@ static int put_start(struct record *w, struct process_ask *a)
  * command, or a list that shows only the command, would ignore the rest. */
 static const struct value *make_input(struct process_ask *a, const struct process *p)
 {
-	struct record w;
+	struct object_builder w;
 	int r = 0;
 
-	record_begin(&w, &a->arena);
+	object_begin(&w, &a->arena);
 	if (p)
 		put_write(&w, a, p);
 	else

@@ -41,7 +41,7 @@ static bool sweeps(void *arg, int status, int signal)
 	return true;
 }
 
-static void write_error(struct record *w, const struct tool_run *r, int status, int number)
+static void write_error(struct object_builder *w, const struct tool_run *r, int status, int number)
 {
 	char text[80];
 
@@ -53,7 +53,7 @@ static void write_error(struct record *w, const struct tool_run *r, int status, 
 		snprintf(text, sizeof(text), "exit status %d", status);
 	else
 		return;
-	record_text(w, "error", text_of(text));
+	object_text(w, "error", text_of(text));
 }
 
 /* If it was cut, the last character may be incomplete. */
@@ -69,17 +69,17 @@ static struct text kept(const struct buf *b)
 static void on_exit_of(void *arg, int status, int number)
 {
 	struct tool_run *r = arg;
-	struct record w;
+	struct object_builder w;
 
-	record_begin(&w, &r->arena);
-	record_text(&w, "command", value_text(value_find(r->input, "command")));
-	record_int(&w, "timeout", r->seconds);
+	object_begin(&w, &r->arena);
+	object_text(&w, "command", value_text(value_find(r->input, "command")));
+	object_int(&w, "timeout", r->seconds);
 	if (r->workdir.len > 0)
-		record_text(&w, "workdir", r->workdir);
-	record_bool(&w, "success", status == 0 && !r->late);
-	record_int(&w, "exit_code", status);
-	record_text(&w, "stdout", kept(&r->out));
-	record_text(&w, "stderr", kept(&r->err));
+		object_text(&w, "workdir", r->workdir);
+	object_bool(&w, "success", status == 0 && !r->late);
+	object_int(&w, "exit_code", status);
+	object_text(&w, "stdout", kept(&r->out));
+	object_text(&w, "stderr", kept(&r->err));
 	write_error(&w, r, status, number);
 	r->got.value = w.root;
 	tool_done(r, w.err, NULL);

@@ -176,15 +176,15 @@ static int64_t lines(double n)
 	return n > TOOL_READ_MAX ? TOOL_READ_MAX + 1 : n > 0 ? (int64_t)n : 0;
 }
 
-static void put_content(struct record *w, struct text t, int64_t offset, int64_t limit)
+static void put_content(struct object_builder *w, struct text t, int64_t offset, int64_t limit)
 {
 	bool binary = !is_text(t);
 	char words[60];
 
 	if (binary)
 		snprintf(words, sizeof(words), "[binary file %zu B]", t.len);
-	record_text(w, "content", binary ? text_of(words) : cut_lines(t, offset, limit));
-	record_bool(w, "is_binary", binary);
+	object_text(w, "content", binary ? text_of(words) : cut_lines(t, offset, limit));
+	object_bool(w, "is_binary", binary);
 }
 
 int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
@@ -192,7 +192,7 @@ int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct
 	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
 	double offset = 1, limit = 0;
 	struct text path, content;
-	struct record w;
+	struct object_builder w;
 	mode_t mode;
 	int e = tool_text(r, "path", true, &path, why);
 
@@ -207,9 +207,9 @@ int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct
 		e = read_file(r, &p, TOOL_READ_MAX, &content, &mode, why);
 	if (e != 0)
 		return e;
-	record_begin(&w, &r->arena);
-	record_text(&w, "path", text_of(p.path));
-	record_int(&w, "size", (int64_t)content.len);
+	object_begin(&w, &r->arena);
+	object_text(&w, "path", text_of(p.path));
+	object_int(&w, "size", (int64_t)content.len);
 	put_content(&w, content, lines(offset), lines(limit));
 	ret->value = w.root;
 	return w.err;
@@ -252,7 +252,7 @@ int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struc
 	const struct value *appends = value_find(r->input, "append");
 	bool at_end = appends && appends->kind == VALUE_TRUE;
 	struct text path, content;
-	struct record w;
+	struct object_builder w;
 	mode_t mode = 0;
 	int e = tool_text(r, "path", true, &path, why);
 
@@ -269,12 +269,12 @@ int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struc
 		e = at_end ? append(&p, content, why) : replace(&p, mode, content, why);
 	if (e != 0)
 		return e;
-	record_begin(&w, &r->arena);
-	record_text(&w, "path", text_of(p.path));
-	record_int(&w, "bytes", (int64_t)content.len);
-	record_bool(&w, "append", at_end);
+	object_begin(&w, &r->arena);
+	object_text(&w, "path", text_of(p.path));
+	object_int(&w, "bytes", (int64_t)content.len);
+	object_bool(&w, "append", at_end);
 	if (mode == 0)
-		record_bool(&w, "created", true);
+		object_bool(&w, "created", true);
 	ret->value = w.root;
 	return w.err;
 }
@@ -324,7 +324,7 @@ int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct
 {
 	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
 	struct text path, from, to, content;
-	struct record w;
+	struct object_builder w;
 	mode_t mode;
 	int e = tool_text(r, "path", true, &path, why);
 
@@ -343,10 +343,10 @@ int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct
 		e = replace(&p, mode, content, why);
 	if (e != 0)
 		return e;
-	record_begin(&w, &r->arena);
-	record_text(&w, "path", text_of(p.path));
-	record_bool(&w, "changed", true);
-	record_text(&w, "match_info", TEXT("replaced 1 occurrence"));
+	object_begin(&w, &r->arena);
+	object_text(&w, "path", text_of(p.path));
+	object_bool(&w, "changed", true);
+	object_text(&w, "match_info", TEXT("replaced 1 occurrence"));
 	ret->value = w.root;
 	return w.err;
 }

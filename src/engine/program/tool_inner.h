@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "io/process/tree.h"
 #include "engine/memory/wait.h"
 #include "engine/program/consent.h"

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "io/process/environment.h"
 #include "engine/session/inner.h"
 
@@ -133,8 +133,8 @@ static bool is_one_of(const char *key, const char *const *names, unsigned n)
 }
 
 /* Copies an object's members, except for some. -ENOMEM also if a key contains a NUL. */
-static int copy_members(struct record *r, const struct value *from, const char *const *except,
-			unsigned n_except)
+static int copy_members(struct object_builder *r, const struct value *from,
+			const char *const *except, unsigned n_except)
 {
 	value_each (child, from) {
 		const char *key = arena_copy(r->arena, child->key, child->key_len);
@@ -142,7 +142,7 @@ static int copy_members(struct record *r, const struct value *from, const char *
 		if (!key)
 			return -ENOMEM;
 		if (!is_one_of(key, except, n_except))
-			record_value(r, key, child);
+			object_value(r, key, child);
 	}
 	return r->err;
 }
@@ -160,18 +160,18 @@ static int make_env(struct arena *a, const struct value *given, const struct own
 		    const struct value **ret_env)
 {
 	const char *const ours[] = {own->names->run_variable, own->names->session_variable};
-	struct record env;
+	struct object_builder env;
 	int e = 0;
 
-	record_begin(&env, a);
+	object_begin(&env, a);
 	if (given && given->kind == VALUE_OBJECT)
 		e = copy_members(&env, given, ours, 2);
 	if (e != 0)
 		return e;
-	record_text(&env, own->names->run_variable, text_of(own->run));
-	record_text(&env, own->names->session_variable, text_of(own->session));
+	object_text(&env, own->names->run_variable, text_of(own->run));
+	object_text(&env, own->names->session_variable, text_of(own->session));
 	if (own->socket && !value_find(given, own->names->socket_variable))
-		record_text(&env, own->names->socket_variable, text_of(own->socket));
+		object_text(&env, own->names->socket_variable, text_of(own->socket));
 	*ret_env = env.root;
 	return env.err;
 }
@@ -181,18 +181,18 @@ static int with_own(struct arena *a, const struct value *server, const struct ow
 {
 	static const char *const replaced[] = {"env"};
 	const struct value *env = NULL;
-	struct record r;
+	struct object_builder r;
 	int e;
 
 	*ret_server = server;
 	if (server->kind != VALUE_OBJECT)
 		return 0;
-	record_begin(&r, a);
+	object_begin(&r, a);
 	e = copy_members(&r, server, replaced, 1)
 		    ?: make_env(a, value_find(server, "env"), own, &env);
 	if (e != 0)
 		return e;
-	record_value(&r, "env", env);
+	object_value(&r, "env", env);
 	*ret_server = r.root;
 	return r.err;
 }
@@ -202,15 +202,15 @@ static int all_with_own(struct arena *a, const struct value *config,
 {
 	static const char *const replaced[] = {"mcpServers"};
 	const struct value *servers = value_find(config, "mcpServers");
-	struct record whole;
-	struct record each;
+	struct object_builder whole;
+	struct object_builder each;
 	int e;
 
 	*ret_config = config;
 	if (!servers || servers->kind != VALUE_OBJECT)
 		return 0;
-	record_begin(&whole, a);
-	record_begin(&each, a);
+	object_begin(&whole, a);
+	object_begin(&each, a);
 	e = copy_members(&whole, config, replaced, 1);
 	value_each (child, servers) {
 		const char *key = arena_copy(a, child->key, child->key_len);
@@ -219,12 +219,12 @@ static int all_with_own(struct arena *a, const struct value *config,
 		if (e == 0)
 			e = key ? with_own(a, child, own, &server) : -ENOMEM;
 		if (e == 0)
-			record_value(&each, key, server);
+			object_value(&each, key, server);
 	}
 	if (e == 0)
 		e = each.err;
 	if (e == 0)
-		record_value(&whole, "mcpServers", each.root);
+		object_value(&whole, "mcpServers", each.root);
 	*ret_config = whole.root;
 	return e == 0 ? whole.err : e;
 }

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "base/project/project.h"
+#include "model/project.h"
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/session/inner.h"

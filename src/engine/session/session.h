@@ -19,7 +19,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/noun/session.h"
+#include "model/session.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"

@@ -22,7 +22,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
-#include "base/noun/task.h"
+#include "model/task.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "base/why.h"

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/noun/visitor.h"
+#include "model/visitor.h"
 #include "base/why.h"
 
 struct visitors;

@@ -571,7 +571,7 @@ static const char event_counter[] =
 	"DELETE FROM meta WHERE key = 'event_last';";
 
 /*
- * Hosts that share a store (base/noun/host.h); a file has none. A task, a session and an event name the
+ * Hosts that share a store (model/host.h); a file has none. A task, a session and an event name the
  * host that it is of. The epoch of a running one is that of the life which runs it, and only that life
  * may write about it. `version` counts the changes of a task, so that nobody changes what somebody else
  * has changed meanwhile. A task waits for the host on_host, and for one with the label on_label;

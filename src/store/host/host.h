@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/host.h"
+#include "model/host.h"
 
 struct connection;
 

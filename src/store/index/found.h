@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/noun/memory.h"
+#include "model/memory.h"
 #include "store/memory.h"
 
 struct found_memories;

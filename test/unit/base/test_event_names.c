@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "base/cleanup.h"
-#include "base/noun/event.h"
+#include "model/event.h"
 #include "wire/json.h"
 
 /* Each is stored in the second form; earlier versions stored the third. */

@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "base/cleanup.h"
-#include "base/noun/task.h"
+#include "model/task.h"
 #include "base/pack.h"
 #include "wire/json_members.h"
 

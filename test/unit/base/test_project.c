@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/project/project.h"
+#include "model/project.h"
 #include "tempdir.h"
 
 static void one_repository_has_one_name(void **state)

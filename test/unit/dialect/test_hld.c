@@ -8,7 +8,7 @@
 
 #include "../call_world.h"
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "dialect/hld/hld.h"
 #include "engine/event/event.h"
 
@@ -85,16 +85,16 @@ static void add_one(const struct burst *b, int number)
 {
 	struct event_new e = {.type = b->type, .session = b->session, .run = TEXT("run")};
 	struct arena a;
-	struct record data;
+	struct object_builder data;
 	char *more;
 
 	arena_init(&a, 1 << 20);
 	more = arena_zalloc(&a, b->bytes + 1);
 	memset(more, 'x', b->bytes);
-	record_begin(&data, &a);
-	record_text(&data, "session_id", b->session);
-	record_int(&data, "number", number);
-	record_text(&data, "text", (struct text) {.data = more, .len = b->bytes});
+	object_begin(&data, &a);
+	object_text(&data, "session_id", b->session);
+	object_int(&data, "number", number);
+	object_text(&data, "text", (struct text) {.data = more, .len = b->bytes});
 	e.data = data.root;
 	assert_int_equal(event_add(b->engine->events, &e), 0);
 	arena_done(&a);
@@ -220,19 +220,19 @@ static struct text packed(struct fixture *f, const struct value *v)
 static void an_event_is_worded_with_its_names_in_order(void **state)
 {
 	struct fixture *f = *state;
-	struct record inner, data;
+	struct object_builder inner, data;
 	struct event e = {.type = TEXT("approval.requested"), .time_ms = 1750939200500};
 	struct buf out;
 
-	record_begin(&inner, &f->arena);
-	record_text(&inner, "path", TEXT("<a&b>"));
-	record_int(&inner, "line", 3);
-	record_begin(&data, &f->arena);
-	record_text(&data, "type", TEXT("function_call"));
-	record_text(&data, "approval_id", TEXT("a\xe2\x80\xa8"));
-	record_null(&data, "session_id");
-	record_value(&data, "tool_input", inner.root);
-	record_int(&data, "count", 1);
+	object_begin(&inner, &f->arena);
+	object_text(&inner, "path", TEXT("<a&b>"));
+	object_int(&inner, "line", 3);
+	object_begin(&data, &f->arena);
+	object_text(&data, "type", TEXT("function_call"));
+	object_text(&data, "approval_id", TEXT("a\xe2\x80\xa8"));
+	object_null(&data, "session_id");
+	object_value(&data, "tool_input", inner.root);
+	object_int(&data, "count", 1);
 	buf_init(&out, 4096);
 	e.data = packed(f, data.root);
 	hld_word_event(&out, &e);
@@ -248,15 +248,15 @@ static void an_event_is_worded_with_its_names_in_order(void **state)
 static void what_hld_does_not_know_is_not_told(void **state)
 {
 	struct fixture *f = *state;
-	struct record data;
+	struct object_builder data;
 	struct event e = {.type = TEXT("task.queued")};
 	struct buf out;
 
 	buf_init(&out, 4096);
 	hld_word_event(&out, &e);
 	assert_int_equal(out.len, 0);
-	record_begin(&data, &f->arena);
-	record_text(&data, "event_type", text_of(session_event_type_name(SESSION_RAW)));
+	object_begin(&data, &f->arena);
+	object_text(&data, "event_type", text_of(session_event_type_name(SESSION_RAW)));
 	e = (struct event) {.type = TEXT("session.event"), .data = packed(f, data.root)};
 	if (session_event_type_name(SESSION_RAW))
 		hld_word_event(&out, &e);

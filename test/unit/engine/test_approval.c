@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 #include "engine/session/session.h"
@@ -227,14 +227,14 @@ static struct told ask(struct world *w, const char *tool)
 
 static const struct value *command(struct world *w, const char *text)
 {
-	struct record inner;
-	struct record r;
+	struct object_builder inner;
+	struct object_builder r;
 
-	record_begin(&inner, &w->stage.f->arena);
-	record_text(&inner, "command", text_of(text));
-	record_begin(&r, &w->stage.f->arena);
-	record_int(&r, "n", 1);
-	record_value(&r, "deep", inner.root);
+	object_begin(&inner, &w->stage.f->arena);
+	object_text(&inner, "command", text_of(text));
+	object_begin(&r, &w->stage.f->arena);
+	object_int(&r, "n", 1);
+	object_value(&r, "deep", inner.root);
 	assert_int_equal(r.err, 0);
 	return r.root;
 }
@@ -370,23 +370,23 @@ static void a_rule_may_name_the_member(void **state)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
-	struct record r;
+	struct object_builder r;
 
 	add_rule(w, VERDICT_ALLOW, "Bash", "command=git *");
 	assert_int_equal(ask_with(w, "Bash", "git status").status, APPROVAL_PENDING);
-	record_begin(&r, &w->stage.f->arena);
-	record_text(&r, "command", TEXT("rm -rf /"));
-	record_text(&r, "description", TEXT("command=git status"));
-	record_text(&r, "text", TEXT("git status"));
+	object_begin(&r, &w->stage.f->arena);
+	object_text(&r, "command", TEXT("rm -rf /"));
+	object_text(&r, "description", TEXT("command=git status"));
+	object_text(&r, "text", TEXT("git status"));
 	in.input = r.root;
 	assert_int_equal(request(w, &in).status, APPROVAL_PENDING);
-	record_begin(&r, &w->stage.f->arena);
-	record_text(&r, "text", TEXT("rm"));
-	record_text(&r, "command", TEXT("git status"));
+	object_begin(&r, &w->stage.f->arena);
+	object_text(&r, "text", TEXT("rm"));
+	object_text(&r, "command", TEXT("git status"));
 	in.input = r.root;
 	assert_int_equal(request(w, &in).status, APPROVAL_APPROVED);
 	/* Of two, nobody knows which one counts. */
-	record_text(&r, "command", TEXT("rm -rf /"));
+	object_text(&r, "command", TEXT("rm -rf /"));
 	assert_int_equal(request(w, &in).status, APPROVAL_PENDING);
 	add_rule(w, VERDICT_DENY, "Bash", "*A=b");
 	assert_int_equal(ask_with(w, "Bash", "A=b").status, APPROVAL_DENIED);
@@ -1250,7 +1250,7 @@ static void bad_requests_name_their_field(void **state)
 	static char big[APPROVAL_INPUT_MAX + 10];
 	static const struct value list = {.kind = VALUE_ARRAY};
 	struct approval_new in = plain_new("Bash");
-	struct record r;
+	struct object_builder r;
 
 	memset(big, 'x', sizeof(big));
 	in.id = (struct text) {.data = big, .len = APPROVAL_ID_MAX + 1};
@@ -1262,9 +1262,9 @@ static void bad_requests_name_their_field(void **state)
 	in = plain_new("Bash");
 	in.input = &list;
 	assert_string_equal(field_of(w, &in), "input");
-	record_begin(&r, &w->stage.f->arena);
+	object_begin(&r, &w->stage.f->arena);
 	for (int i = 0; i < APPROVAL_INPUT_VALUES_MAX; i++)
-		record_null(&r, "n");
+		object_null(&r, "n");
 	in.input = r.root;
 	assert_string_equal(field_of(w, &in), "input");
 	big[sizeof(big) - 1] = '\0';

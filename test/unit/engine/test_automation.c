@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "io/workers.h"
 #include "http_server.h"
 #include "io/loop.h"
@@ -845,15 +845,15 @@ static int publish_run(struct work *work, int lane)
 {
 	struct publish *p = list_entry(work, struct publish, work);
 	struct event_new e = {.type = p->type, .run = text_of(p->run), .project = p->project};
-	struct record r;
+	struct object_builder r;
 	struct arena a;
 	int result;
 
 	(void)lane;
 	arena_init(&a, 1 << 20);
-	record_begin(&r, &a);
-	record_text(&r, "taskId", text_of(p->run));
-	record_text(&r, "output", p->output);
+	object_begin(&r, &a);
+	object_text(&r, "taskId", text_of(p->run));
+	object_text(&r, "output", p->output);
 	e.data = r.root;
 	result = event_add(p->engine->events, &e);
 	arena_done(&a);
@@ -1869,7 +1869,7 @@ static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 	struct event_condition c[] = {{TEXT("payload.s"), TEXT("matches"), &costly},
 				      {TEXT("payload.s"), TEXT("matches"), &cheap}};
 	struct rule theirs[20], ours = by_event("ours", "x");
-	struct record payload;
+	struct object_builder payload;
 	struct arena a;
 
 	for (unsigned i = 0; i < 20; i++) {
@@ -1888,8 +1888,8 @@ static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 	set_rules(w, &ours, 1);
 	memset(text, 'a', sizeof(text));
 	arena_init(&a, 1 << 20);
-	record_begin(&payload, &a);
-	record_text(&payload, "s", (struct text) {text, sizeof(text)});
+	object_begin(&payload, &a);
+	object_text(&payload, "s", (struct text) {text, sizeof(text)});
 	automation_event(w->automation, TEXT("/p"), TEXT("y"), TEXT("x"), payload.root);
 	/* Before anything else happens. */
 	assert_int_equal(steps[1], 0);
@@ -1899,8 +1899,8 @@ static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 	assert_int_equal(w->n_tasks, 1);
 	assert_string_equal(w->tasks[0].rule, "ours");
 	/* The next event has as many again. */
-	record_begin(&payload, &a);
-	record_text(&payload, "s", TEXT("aa"));
+	object_begin(&payload, &a);
+	object_text(&payload, "s", TEXT("aa"));
 	automation_event(w->automation, TEXT("/p"), TEXT("y"), TEXT("x"), payload.root);
 	settle(w);
 	assert_int_equal(w->n_tasks, 3);

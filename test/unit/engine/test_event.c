@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "io/workers.h"
 #include "io/loop.h"
 #include "engine/event/event.h"
@@ -177,13 +177,13 @@ static char long_text[200 << 10];
 
 static int publish_n(struct engine *s, const struct publish *p, struct arena *a, int n)
 {
-	struct record data;
+	struct object_builder data;
 	struct event_new new = {.type = p->type, .session = text_of(p->session)};
 
-	record_begin(&data, a);
-	record_int(&data, "n", n);
+	object_begin(&data, a);
+	object_int(&data, "n", n);
 	if (p->bytes > 0)
-		record_text(&data, "long", (struct text) {.data = long_text, .len = p->bytes});
+		object_text(&data, "long", (struct text) {.data = long_text, .len = p->bytes});
 	new.data = data.root;
 	return p->seq ? event_add_numbered(s->events, &new, p->seq) : event_add(s->events, &new);
 }
@@ -1287,15 +1287,15 @@ static void data_that_is_too_large_is_refused(void **state)
 	struct fixture *f = *state;
 	struct event_new new = {.type = "t"};
 	struct event_page page;
-	struct record data;
+	struct object_builder data;
 	struct world w;
 	char *big;
 
 	make(&w, state);
 	big = calloc(1, EVENT_DATA_MAX);
 	memset(big, 'x', EVENT_DATA_MAX);
-	record_begin(&data, &f->arena);
-	record_text(&data, "big", (struct text) {.data = big, .len = EVENT_DATA_MAX});
+	object_begin(&data, &f->arena);
+	object_text(&data, "big", (struct text) {.data = big, .len = EVENT_DATA_MAX});
 	new.data = data.root;
 	begin(f);
 	assert_int_equal(event_add(f->engine->events, &new), -EMSGSIZE);

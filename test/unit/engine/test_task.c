@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "io/process/child.h"
 #include "io/process/supervisor.h"
 

@@ -3,7 +3,7 @@
 
 #include <malloc.h>
 
-#include "base/record.h"
+#include "base/object_builder.h"
 
 enum { CROWD = 2000, CHAIN = 500, AT_ONCE_MAX = 250, FEW = 60 };
 
@@ -201,11 +201,11 @@ static void one_with_metadata_needs_little_more_memory(void **state)
 	struct world *w = *state;
 	struct told blockers[2], plain, other;
 	struct task_new in = plain_task(w, "true");
-	struct record metadata;
+	struct object_builder metadata;
 
 	block(w, blockers);
-	record_begin(&metadata, &w->stage.f->arena);
-	record_text(&metadata, "source", TEXT("ipc-chat"));
+	object_begin(&metadata, &w->stage.f->arena);
+	object_text(&metadata, "source", TEXT("ipc-chat"));
 	in.task.metadata.value = metadata.root;
 	plain = run(w, "true");
 	other = submit(w, &in);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/pack.h"
-#include "base/record.h"
+#include "base/object_builder.h"
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/program/tool_inner.h"
@@ -130,7 +130,7 @@ static void on_result(void *arg, int result, const struct tool_result *got, cons
 	snprintf(w->text, sizeof(w->text), "%.*s", TEXT_ARGS(got->text));
 }
 
-static struct tool_run *start(struct world *w, enum tool_id id, const struct record *input)
+static struct tool_run *start(struct world *w, enum tool_id id, const struct object_builder *input)
 {
 	const struct tool_ask ask = {.id = id, .input = input->root, .agent = TEXT("test")};
 	struct tool_run *run = NULL;
@@ -146,7 +146,7 @@ static struct tool_run *start(struct world *w, enum tool_id id, const struct rec
 	return run;
 }
 
-static int run(struct world *w, enum tool_id id, const struct record *input)
+static int run(struct world *w, enum tool_id id, const struct object_builder *input)
 {
 	(void)start(w, id, input);
 	stage_until(&w->stage, w->n_told == 1);
@@ -157,14 +157,14 @@ static int run(struct world *w, enum tool_id id, const struct record *input)
 static int use(struct world *w, enum tool_id id, ...) __attribute__((sentinel));
 static int use(struct world *w, enum tool_id id, ...)
 {
-	struct record input;
+	struct object_builder input;
 	const char *key;
 	va_list list;
 
-	record_begin(&input, &w->arena);
+	object_begin(&input, &w->arena);
 	va_start(list, id);
 	while ((key = va_arg(list, const char *)))
-		record_text(&input, key, text_of(va_arg(list, const char *)));
+		object_text(&input, key, text_of(va_arg(list, const char *)));
 	va_end(list);
 	return run(w, id, &input);
 }
@@ -263,7 +263,7 @@ static void read_is_bounded_and_knows_text(void **state)
 {
 	struct world *w = *state;
 	char *large = calloc(1, TOOL_READ_MAX + 1);
-	struct record input;
+	struct object_builder input;
 
 	assert_non_null(large);
 	memset(large, 'x', TOOL_READ_MAX + 1);
@@ -280,15 +280,15 @@ static void read_is_bounded_and_knows_text(void **state)
 	assert_int_equal(use(w, TOOL_READ, "path", "broken", NULL), 0);
 	assert_int_equal(value_find(w->value, "is_binary")->kind, VALUE_TRUE);
 	put(&w->folder, "lines", "one\ntwo\nthree\n", 14);
-	record_begin(&input, &w->arena);
-	record_text(&input, "path", TEXT("lines"));
-	record_int(&input, "offset", 2);
-	record_int(&input, "limit", 1);
+	object_begin(&input, &w->arena);
+	object_text(&input, "path", TEXT("lines"));
+	object_int(&input, "offset", 2);
+	object_int(&input, "limit", 1);
 	assert_int_equal(run(w, TOOL_READ, &input), 0);
 	assert_string_equal(said(w, "content"), "two");
-	record_begin(&input, &w->arena);
-	record_text(&input, "path", TEXT("lines"));
-	record_int(&input, "offset", 9);
+	object_begin(&input, &w->arena);
+	object_text(&input, "path", TEXT("lines"));
+	object_int(&input, "offset", 9);
 	assert_int_equal(run(w, TOOL_READ, &input), 0);
 	assert_string_equal(said(w, "content"), "");
 }
@@ -296,7 +296,7 @@ static void read_is_bounded_and_knows_text(void **state)
 static void write_makes_replaces_and_appends(void **state)
 {
 	struct world *w = *state;
-	struct record input;
+	struct object_builder input;
 	char path[512];
 
 	assert_int_equal(use(w, TOOL_WRITE, "path", "x/y/z", "content", "1", NULL), 0);
@@ -306,10 +306,10 @@ static void write_makes_replaces_and_appends(void **state)
 	assert_int_equal(use(w, TOOL_WRITE, "path", "x/y/z", "content", "22", NULL), 0);
 	assert_null(value_find(w->value, "created"));
 	assert_int_equal(look(&w->folder, "x/y/z").st_mode & 0777, 0750);
-	record_begin(&input, &w->arena);
-	record_text(&input, "path", TEXT("x/y/z"));
-	record_text(&input, "content", TEXT("33"));
-	record_bool(&input, "append", true);
+	object_begin(&input, &w->arena);
+	object_text(&input, "path", TEXT("x/y/z"));
+	object_text(&input, "content", TEXT("33"));
+	object_bool(&input, "append", true);
 	assert_int_equal(run(w, TOOL_WRITE, &input), 0);
 	assert_int_equal(look(&w->folder, "x/y/z").st_size, 4);
 	assert_int_equal(use(w, TOOL_WRITE, "path", "x/y", "content", "1", NULL), REFUSE_CONFLICT);
@@ -361,12 +361,12 @@ static void memory_has_its_defaults(void **state)
 static void nothing_happens_before_it_is_approved(void **state)
 {
 	struct world *w = *state;
-	struct record input;
+	struct object_builder input;
 	struct tool_run *waits;
 
-	record_begin(&input, &w->arena);
-	record_text(&input, "path", TEXT("f"));
-	record_text(&input, "content", TEXT("x"));
+	object_begin(&input, &w->arena);
+	object_text(&input, "path", TEXT("f"));
+	object_text(&input, "content", TEXT("x"));
 	waits = start(w, TOOL_WRITE, &input);
 	stage_until(&w->stage, approvals_pending(engine(w)->approvals) == 1);
 	assert_int_equal(w->n_told, 0);
@@ -387,11 +387,11 @@ static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
 {
 	struct world *w = *state;
 	struct tool_run *waits;
-	struct record input;
+	struct object_builder input;
 
-	record_begin(&input, &w->arena);
-	record_text(&input, "path", TEXT("f"));
-	record_text(&input, "content", TEXT("x"));
+	object_begin(&input, &w->arena);
+	object_text(&input, "path", TEXT("f"));
+	object_text(&input, "content", TEXT("x"));
 	w->stage.hold_writes = true;
 	waits = start(w, TOOL_WRITE, &input);
 	stage_until(&w->stage, waits->consent.waiter && w->stage.held);
@@ -408,10 +408,10 @@ static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
 static void who_leaves_early_is_not_told(void **state)
 {
 	struct world *w = *state;
-	struct record input;
+	struct object_builder input;
 
-	record_begin(&input, &w->arena);
-	record_text(&input, "text", TEXT("something"));
+	object_begin(&input, &w->arena);
+	object_text(&input, "text", TEXT("something"));
 	tool_leave(start(w, TOOL_MEMORY_STORE, &input));
 	tool_leave(NULL);
 	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "something", NULL), 0);
@@ -426,11 +426,11 @@ static void an_input_with_a_key_twice_is_refused(void **state)
 	struct tool_ask ask = {.id = TOOL_EXEC, .agent = TEXT("test")};
 	struct tool_run *run = NULL;
 	struct why why = {0};
-	struct record input;
+	struct object_builder input;
 
-	record_begin(&input, &w->arena);
-	record_text(&input, "command", TEXT("true"));
-	record_text(&input, "command", TEXT("false"));
+	object_begin(&input, &w->arena);
+	object_text(&input, "command", TEXT("true"));
+	object_text(&input, "command", TEXT("false"));
 	ask.input = input.root;
 	assert_int_equal(tool_run(engine(w)->tools, &ask, on_result, w, &run, &why), REFUSE_PARAMS);
 	assert_string_equal(why.text, "duplicate key 'command' in the tool's input");

@@ -1,0 +1,336 @@
+/*
+ * Elicitation: an MCP server asks the agent's user something, and the hook may answer for them. It
+ * becomes a question in the inbox, if it is one that a line of text can answer: one field that is a
+ * text, a number, a boolean or one of several choices, or none, which is to be accepted.
+ *
+ * "/decline" and "/cancel" are answers, too. An answer that does not fit is none: the agent asks.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "hook/hook.h"
+#include "hook/inner.h"
+
+enum { CHOICES_MAX = 64, MESSAGE_MAX = 64 << 10, NAME_MAX_BYTES = 256 };
+
+static const char decline[] = "/decline";
+static const char cancel[] = "/cancel";
+static const char accept[] = "accept";
+
+static int refuse_form(struct why *why, const char *words)
+{
+	return refuse(why, REFUSE_METHOD, "unsupported elicitation: %s", words);
+}
+
+/* ---- choices ---- */
+
+/* What the choice is for the server, and what people read. */
+struct choice {
+	struct text value;
+	struct text shown;
+};
+
+/* The schemas' ways to write choices: enum with or without enumNames, and oneOf. */
+static const struct value *choices_of(const struct value *field)
+{
+	const struct value *list = value_find(field, "enum");
+
+	if (!list)
+		list = value_find(field, "oneOf");
+	return list && list->kind == VALUE_ARRAY ? list : NULL;
+}
+
+static struct choice read_choice(const struct value *v, const struct value *name)
+{
+	struct choice c = {.value = value_text(v)};
+
+	if (v->kind == VALUE_OBJECT) {
+		c.value = value_text(value_find(v, "const"));
+		name = value_find(v, "title");
+	}
+	c.shown = value_text(name).len > 0 ? value_text(name) : c.value;
+	return c;
+}
+
+/* The first name, if the field has names. */
+static const struct value *names_of(const struct value *field)
+{
+	const struct value *names = value_find(field, "enumNames");
+
+	return names && names->kind == VALUE_ARRAY ? names->first : NULL;
+}
+
+static int add_choices(struct maker *m, const struct value *field, struct value *into,
+		       struct why *why)
+{
+	const struct value *list = choices_of(field);
+	const struct value *name = names_of(field);
+
+	if (list->len == 0 || list->len > CHOICES_MAX)
+		return refuse_form(why, "the number of choices is out of range");
+	value_each (v, list) {
+		struct choice c = read_choice(v, name);
+
+		if (c.value.len == 0)
+			return refuse_form(why, "a choice is not a string");
+		make_text(m, into, NULL, c.shown);
+		name = name ? name->next : NULL;
+	}
+	return 0;
+}
+
+/* Whichever of the two somebody typed; {NULL, 0}: neither. */
+static struct text find_choice(const struct value *field, struct text typed)
+{
+	const struct value *name = names_of(field);
+
+	value_each (v, choices_of(field)) {
+		struct choice c = read_choice(v, name);
+
+		if (text_equal(typed, c.shown) || text_equal(typed, c.value))
+			return c.value;
+		name = name ? name->next : NULL;
+	}
+	return (struct text) {0};
+}
+
+/* ---- asking ---- */
+
+static bool has_type(const struct value *field, const char *type)
+{
+	return text_is(value_text(value_find(field, "type")), type);
+}
+
+static void add_yes_and_no(struct maker *m, struct value *choices)
+{
+	make_word(m, choices, NULL, "yes");
+	make_word(m, choices, NULL, "no");
+}
+
+static int add_field(struct maker *m, const struct value *field, struct value *input,
+		     struct why *why)
+{
+	struct value *choices;
+	int r = 0;
+
+	if (!field || choices_of(field) || has_type(field, "boolean")) {
+		choices = make_array(m, input, "choices");
+		if (!field)
+			make_word(m, choices, NULL, accept);
+		else if (choices_of(field))
+			r = add_choices(m, field, choices, why);
+		else
+			add_yes_and_no(m, choices);
+		make_word(m, choices, NULL, decline);
+		return r;
+	}
+	if (has_type(field, "string") || has_type(field, "number") || has_type(field, "integer"))
+		return 0;
+	return refuse_form(why, "the field is not a string, number, boolean or choice");
+}
+
+/* The one field; NULL: none. */
+static int find_field(const struct value *schema, const struct value **ret, struct why *why)
+{
+	const struct value *fields = value_find(schema, "properties");
+
+	*ret = NULL;
+	if (!schema || schema->kind == VALUE_NULL || !fields)
+		return 0;
+	if (fields->kind != VALUE_OBJECT || fields->len > 1)
+		return refuse_form(why, "several fields");
+	*ret = fields->first;
+	if (*ret &&
+	    ((*ret)->kind != VALUE_OBJECT || (*ret)->key_len == 0 ||
+	     (*ret)->key_len > NAME_MAX_BYTES || memchr((*ret)->key, '\0', (*ret)->key_len)))
+		return refuse_form(why, "invalid field");
+	return 0;
+}
+
+static struct text word_message(struct maker *m, struct text message, const struct value *field)
+{
+	struct text about = value_text(value_find(field, "description"));
+	struct text t = {0};
+	struct buf out;
+
+	if (about.len == 0)
+		about = value_text(value_find(field, "title"));
+	buf_init(&out, 2 * MESSAGE_MAX);
+	buf_add(&out, message.data, message.len);
+	if (about.len > 0)
+		buf_printf(&out, "\n%.*s", TEXT_ARGS(text_cut(about, 4096)));
+	buf_printf(&out, "\n(%s refuses to say, %s closes the question)", decline, cancel);
+	if (out.err != 0 || arena_copy_text(m->arena, (struct text) {out.data, out.len}, &t) != 0)
+		m->err = -ENOMEM;
+	buf_done(&out);
+	return t;
+}
+
+/* koine's own ask_human is in the inbox already. */
+static int check(const struct value *in, struct why *why)
+{
+	struct text mode = value_text(value_find(in, "mode"));
+	struct text message = value_text(value_find(in, "message"));
+
+	if (text_is(value_text(value_find(in, "mcp_server_name")), "koine"))
+		return refuse_form(why, "koine's own request, already in the inbox");
+	if (mode.data && !text_is(mode, "form"))
+		return refuse_form(why, "not a form");
+	if (message.len == 0 || message.len > MESSAGE_MAX)
+		return refuse_form(why, "the message is missing or too long");
+	return 0;
+}
+
+int hook_read_elicitation(struct maker *m, const struct value *in, struct hook *h, struct why *why)
+{
+	const char *const once[] = {"mcp_server_name", "message", "mode", "requested_schema"};
+	struct text server = value_text(value_find(in, "mcp_server_name"));
+	struct value *input = make_object(m, NULL, NULL);
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]) && r == 0; i++)
+		r = hook_is_twice(in, once[i]) ? refuse_form(why, "duplicate member") : 0;
+	r = r ?: check(in, why) ?: find_field(value_find(in, "requested_schema"), &h->field, why);
+	if (r != 0)
+		return r;
+	make_text(m, input, "msg",
+		  word_message(m, value_text(value_find(in, "message")), h->field));
+	r = add_field(m, h->field, input, why);
+	h->kind = TEXT("human_contact");
+	h->tool = server.len > 0 ? text_cut(server, NAME_MAX_BYTES) : TEXT("Elicitation");
+	h->input = input;
+	return r != 0 ? r : m->err;
+}
+
+/* ---- answering ---- */
+
+static struct text trim(struct text t)
+{
+	while (t.len > 0 && strchr(" \t\r\n", t.data[t.len - 1]))
+		t.len--;
+	while (t.len > 0 && strchr(" \t\r\n", t.data[0])) {
+		t.data++;
+		t.len--;
+	}
+	return t;
+}
+
+static size_t skip_digits(struct text t, size_t i)
+{
+	while (i < t.len && t.data[i] >= '0' && t.data[i] <= '9')
+		i++;
+	return i;
+}
+
+/* As JSON writes a number; without fraction and exponent if it must be whole. */
+static bool is_number(struct text t, bool whole)
+{
+	size_t start = t.len > 0 && t.data[0] == '-';
+	size_t i = skip_digits(t, start);
+	size_t from;
+
+	if (i == start || t.len > 64 || (t.data[start] == '0' && i > start + 1))
+		return false;
+	if (!whole && i < t.len && t.data[i] == '.') {
+		from = ++i;
+		i = skip_digits(t, i);
+		if (i == from)
+			return false;
+	}
+	if (!whole && i < t.len && (t.data[i] == 'e' || t.data[i] == 'E')) {
+		i += i + 1 < t.len && (t.data[i + 1] == '+' || t.data[i + 1] == '-') ? 2 : 1;
+		from = i;
+		i = skip_digits(t, i);
+		if (i == from)
+			return false;
+	}
+	return i == t.len;
+}
+
+/* Whether it keeps to "minimum", "maxLength" and the like; a limit that is none does not count. */
+static bool is_within(const struct value *field, double n, const char *least, const char *most)
+{
+	double limit;
+
+	if (value_double(value_find(field, least), &limit) && n < limit)
+		return false;
+	return !value_double(value_find(field, most), &limit) || n <= limit;
+}
+
+static size_t count_characters(struct text t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t.len; i++)
+		n += ((unsigned char)t.data[i] & 0xc0) != 0x80;
+	return n;
+}
+
+static bool is_one_of(struct text t, const char *const *words)
+{
+	for (; *words; words++) {
+		if (t.len == strlen(*words) && strncasecmp(t.data, *words, t.len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *const yes[] = {"yes", "y", "true", NULL};
+static const char *const no[] = {"no", "n", "false", NULL};
+
+/* NULL: it does not fit. */
+static struct value *make_content(struct maker *m, struct value *content, const struct value *field,
+				  const char *name, struct text answer)
+{
+	struct value number = {
+		.kind = VALUE_NUMBER, .text = answer.data, .len = (uint32_t)answer.len};
+	bool whole = has_type(field, "integer");
+	struct text choice;
+	double n = 0;
+
+	if (choices_of(field)) {
+		choice = find_choice(field, answer);
+		return choice.data ? make_text(m, content, name, choice) : NULL;
+	}
+	if (has_type(field, "boolean"))
+		return is_one_of(answer, yes) || is_one_of(answer, no)
+			       ? make_bool(m, content, name, is_one_of(answer, yes))
+			       : NULL;
+	if (!whole && !has_type(field, "number"))
+		return is_within(field, (double)count_characters(answer), "minLength", "maxLength")
+			       ? make_text(m, content, name, answer)
+			       : NULL;
+	if (!is_number(answer, whole) || !value_double(&number, &n) ||
+	    !is_within(field, n, "minimum", "maximum"))
+		return NULL;
+	return make_number(m, content, name, answer);
+}
+
+static bool add_content(struct maker *m, struct value *into, const struct value *field,
+			struct text answer)
+{
+	struct value *content = make_object(m, into, "content");
+	char *name;
+
+	if (!field)
+		return text_is(answer, accept) || is_one_of(answer, yes);
+	name = arena_copy(m->arena, field->key, field->key_len);
+	if (!name)
+		m->err = -ENOMEM;
+	return name && make_content(m, content, field, name, answer);
+}
+
+bool hook_answer_elicitation(struct maker *m, const struct hook *h, struct text answer,
+			     const struct value **ret)
+{
+	struct value *into = hook_make_specific(m, "Elicitation", ret);
+
+	answer = trim(answer);
+	if (text_is(answer, decline) || text_is(answer, cancel)) {
+		make_word(m, into, "action", text_is(answer, decline) ? "decline" : "cancel");
+		return true;
+	}
+	make_word(m, into, "action", accept);
+	return into && add_content(m, into, h->field, answer);
+}

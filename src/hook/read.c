@@ -1,0 +1,266 @@
+#include <errno.h>
+#include <stdio.h>
+
+#include "hook/inner.h"
+
+static struct text text_in(const struct value *in, const char *key)
+{
+	return value_text(value_find(in, key));
+}
+
+bool hook_is_twice(const struct value *in, const char *key)
+{
+	unsigned n = 0;
+
+	value_each (m, in)
+		n += text_is((struct text) {.data = m->key, .len = m->key_len}, key);
+	return n > 1;
+}
+
+static int refuse_twice(struct why *why)
+{
+	return refuse(why, REFUSE_PARAMS,
+		      "duplicate JSON member for the event name, the tool name or the tool input");
+}
+
+static const struct value *object_in(const struct value *tree, const char *key)
+{
+	const struct value *v = value_find(tree, key);
+
+	return v && v->kind == VALUE_OBJECT ? v : NULL;
+}
+
+/* ---- what it is about ---- */
+
+static int find_event(const struct hook_source *from, struct hook *h, const struct hook_event **ret,
+		      struct why *why)
+{
+	struct text name = text_in(from->tree, "hook_event_name");
+
+	*ret = NULL;
+	h->form = h->vendor->without;
+	if (!name.data)
+		return 0;
+	for (const struct hook_event *e = h->vendor->events; e->name; e++) {
+		if (text_is(name, e->name)) {
+			h->form = e->form;
+			*ret = e;
+			return 0;
+		}
+	}
+	for (const struct hook_told *t = h->vendor->told; t->event; t++) {
+		if (!text_is(name, t->event))
+			continue;
+		h->told = t;
+		h->tool = text_cut(text_in(from->tree, h->vendor->tool), HOOK_ID_MAX);
+		h->input = object_in(from->tree, h->vendor->input);
+		if (t->text)
+			h->said = text_in(from->tree, t->text);
+	}
+	h->form = h->vendor->silent;
+	return refuse(why, REFUSE_METHOD, "this event requires no decision");
+}
+
+/* ---- what the tool is given ---- */
+
+/* The input must be an object; anything else becomes the one member of one. */
+static int wrap(struct maker *m, const struct value *input, struct hook *h)
+{
+	struct value *object;
+
+	if (!input || input->kind == VALUE_NULL)
+		return 0;
+	if (input->kind == VALUE_OBJECT) {
+		h->input = input;
+		return 0;
+	}
+	object = make_object(m, NULL, NULL);
+	make_same(m, object, "input", input);
+	h->input = object;
+	return m->err;
+}
+
+/* Some agents put their JSON into a string. What is no object there stays the string. */
+static int find_input(struct maker *m, const struct hook_source *from, struct hook *h,
+		      const char *member)
+{
+	const struct value *input = value_find(from->tree, member);
+	struct text inner = h->vendor && h->vendor->inner ? value_text(input) : (struct text) {0};
+	const struct value *parsed = inner.data ? from->parse(from->arg, inner) : NULL;
+
+	return wrap(m, parsed && parsed->kind == VALUE_OBJECT ? parsed : input, h);
+}
+
+/* An event that stands for its tool. */
+static int read_one_tool(struct maker *m, const struct hook_source *from,
+			 const struct hook_event *event, struct hook *h, struct why *why)
+{
+	struct value *input = make_object(m, NULL, NULL);
+
+	h->tool = text_of(event->tool);
+	h->input = input;
+	for (const char *const *key = event->members; *key; key++) {
+		const struct value *v = value_find(from->tree, *key);
+
+		if (hook_is_twice(from->tree, *key))
+			return refuse_twice(why);
+		if (v)
+			make_same(m, input, *key, v);
+	}
+	return m->err;
+}
+
+/* Whether the agent asks its user, or looks at its settings, if no hook says anything. A name alone
+ * lets nothing pass: in any other mode of the agent the question is one like all others. */
+static bool asks_by_itself(const struct hook *h, const struct value *in)
+{
+	static const char *const modes[] = {"default", "acceptEdits", "plan"};
+	struct text mode = text_in(in, "permission_mode");
+
+	if (h->form == HOOK_PERMISSION || h->vendor->has_no_mode)
+		return true;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (text_is(mode, modes[i]) && !hook_is_twice(in, "permission_mode"))
+			return true;
+	}
+	return false;
+}
+
+/* Behind the server's name is that of a tool of ours: "koine-x-run" is a tool of the server koine-x. */
+static bool is_koines(const struct hook *h)
+{
+	const char *own = h->vendor->own;
+	size_t n = own ? strlen(own) : 0;
+
+	if (!own || h->tool.len <= n || memcmp(h->tool.data, own, n) != 0)
+		return false;
+	for (size_t i = n; i < h->tool.len; i++) {
+		if (h->tool.data[i] != '_' && (h->tool.data[i] < 'a' || h->tool.data[i] > 'z'))
+			return false;
+	}
+	return !memmem(h->tool.data + n, h->tool.len - n, "__", 2);
+}
+
+static int read_vendors(struct maker *m, const struct hook_source *from, struct hook *h,
+			struct why *why)
+{
+	const struct hook_vendor *v = h->vendor;
+	const struct hook_event *event;
+	int r = find_event(from, h, &event, why);
+
+	if (r != 0)
+		return r;
+	if (hook_is_twice(from->tree, "hook_event_name"))
+		return refuse_twice(why);
+	if (h->form == HOOK_ELICITATION) {
+		r = hook_read_elicitation(m, from->tree, h, why);
+		if (r != 0)
+			h->form = v->silent;
+		return r;
+	}
+	if (event && event->tool)
+		return read_one_tool(m, from, event, h, why);
+	h->tool = text_in(from->tree, v->tool);
+	if (hook_is_twice(from->tree, v->tool) || hook_is_twice(from->tree, v->input))
+		return refuse_twice(why);
+	if (h->tool.len == 0)
+		return refuse(why, REFUSE_PARAMS, "no tool name");
+	h->by_rules = is_koines(h) && asks_by_itself(h, from->tree);
+	return find_input(m, from, h, v->input);
+}
+
+static int read_plain(struct maker *m, const struct hook_source *from, struct hook *h,
+		      struct why *why)
+{
+	h->form = HOOK_PLAIN;
+	h->tool = text_in(from->tree, "tool_name");
+	/* Only here may it be a question rather than a request for permission. */
+	h->kind = text_in(from->tree, "kind");
+	if (hook_is_twice(from->tree, "tool_name") || hook_is_twice(from->tree, "tool_input"))
+		return refuse_twice(why);
+	if (h->tool.len > 0)
+		return find_input(m, from, h, "tool_input");
+	h->form = hook_guess(from->text, from->format);
+	return refuse(why, REFUSE_PARAMS, "no tool_name");
+}
+
+/* ---- where it comes from ---- */
+
+/* Cursor has several folders, the first of which is the one that was opened. */
+static struct text folder_of(const struct value *in)
+{
+	const struct value *roots = value_find(in, "workspace_roots");
+	struct text folder = text_in(in, "cwd");
+
+	if (!folder.data && roots && roots->kind == VALUE_ARRAY)
+		folder = value_text(roots->first);
+	return folder;
+}
+
+static void read_names(const struct value *in, struct hook *h)
+{
+	const char *session = h->vendor ? h->vendor->session : "session_id";
+
+	h->session = text_cut(text_in(in, session), HOOK_ID_MAX);
+	h->folder = text_cut(folder_of(in), HOOK_FOLDER_MAX);
+	h->tool_use_id = text_cut(text_in(in, "tool_use_id"), HOOK_ID_MAX);
+}
+
+/* An event whose name is no text is none that we know, and not the plain form, which has none. */
+static bool has_odd_event(const struct value *in)
+{
+	const struct value *event = value_find(in, "hook_event_name");
+
+	return event && event->kind != VALUE_STRING;
+}
+
+static int read_odd(const struct hook_source *from, struct hook *h, struct why *why)
+{
+	h->form = hook_guess(from->text, from->format);
+	if (!from->tree)
+		return REFUSE_PARSE;
+	return refuse(why, REFUSE_PARAMS, "%s",
+		      from->tree->kind != VALUE_OBJECT ? "not an object"
+						       : "hook_event_name must be a string");
+}
+
+void hook_read_unreceived(struct text agent, struct hook *ret)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.*s", TEXT_ARGS(text_cut(agent, sizeof(name) - 1)));
+	if (!hook_vendor_named(name))
+		strcpy(name, "claude");
+	*ret = (struct hook) {.agent = text_of(hook_vendor_named(name)->name),
+			      .vendor = hook_vendor_named(name),
+			      .form = hook_vendor_named(name)->unread};
+}
+
+int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret, struct why *why)
+{
+	struct maker m = {.arena = a};
+
+	*ret = (struct hook) {.agent = from->agent};
+	if (!from->tree || from->tree->kind != VALUE_OBJECT || has_odd_event(from->tree))
+		return read_odd(from, ret, why);
+	ret->vendor = strcmp(from->format, "auto") == 0 ? hook_vendor_of(from->tree)
+							: hook_vendor_named(from->format);
+	if (!ret->agent.data && ret->vendor)
+		ret->agent = text_of(ret->vendor->name);
+	read_names(from->tree, ret);
+	return ret->vendor ? read_vendors(&m, from, ret, why) : read_plain(&m, from, ret, why);
+}
+
+/* The agent's own name for its session is used only where there is nothing better. */
+struct hook_place hook_place(const struct hook *h, const struct hook_run *run)
+{
+	bool ours = run->session.len > 0;
+
+	return (struct hook_place) {
+		.session = ours ? run->session : h->session,
+		.run = run->id,
+		.origin = h->folder.len > 0 ? h->folder
+			  : ours            ? h->session
+					    : (struct text) {0},
+	};
+}
