@@ -9,9 +9,9 @@ BAR = 18
 STEP = 26
 LONGEST = 6.0  # ratio at which a bar is cut: the slow ones would flatten the rest
 
-TITLE = "CPU time of the server per request, newline-JSON ping over a Unix socket"
-NOTE = ("Relative to the least a server can do (an epoll loop that answers fixed bytes). "
-        "Shorter is better.")
+TITLE = "CPU time of the server per ping, as JSON lines over a Unix socket"
+NOTE = ("Relative to a minimal server (an epoll loop that sends a fixed response). "
+        "Shorter bars are better.")
 
 STYLE = """
   text { font: 13px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif;
@@ -54,10 +54,10 @@ def page(width, height, about, body):
             + "\n".join(body) + "\n</svg>\n")
 
 
-def _bar(y, label, ratio, time, is_ours):
+def _bar(y, name, ratio, time, is_ours):
     end = _x(ratio)
     css = "ours" if is_ours else "bar"
-    out = [label(LEFT - 8, y + 13, label, "panel" if is_ours else "", "end"),
+    out = [label(LEFT - 8, y + 13, name, "panel" if is_ours else "", "end"),
            f'<rect x="{LEFT}" y="{y}" width="{end - LEFT:.1f}" height="{BAR}" rx="2" '
            f'class="{css}"/>']
     if ratio > LONGEST:

@@ -30,25 +30,25 @@ def stream_table(found, row, title, measures):
 def fast_table(found):
     return stream_table(found, "stream fast", f"{STREAMS} streams at full speed", [
         ("tokens/s", "{:,.0f}".format, "rate", False),
-        ("CPU per token", format_time, "server_cpu_ns", True),
+        ("CPU time per token", format_time, "server_cpu_ns", True),
         ("duration of a stream, p50", format_time, "ended_p50_ns", False)])
 
 
 def paced_table(found):
     return stream_table(found, "stream paced", f"{STREAMS} streams, 50 tokens/s each", [
         ("tokens/s", "{:,.0f}".format, "rate", False),
-        ("CPU per token", format_time, "server_cpu_ns", True),
-        ("KiB per stream", "{:.1f}".format, "kib_each", True),
-        ("provider to client, p50", format_time, "p50_ns", False),
+        ("CPU time per token", format_time, "server_cpu_ns", True),
+        ("memory per stream, KiB", "{:.1f}".format, "kib_each", True),
+        ("delay from provider to client, p50", format_time, "p50_ns", False),
         ("p99", format_time, "p99_ns", False)])
 
 
 def cancel_table(found):
-    rows = [["operation during a turn", "p50", "p99"]]
+    rows = [["operation while a turn runs", "p50", "p99"]]
     for title, column, measures in (
             ("ping", "koined", ("ping_p50_ns", "ping_p99_ns")),
             ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
-            ("cancel, until the end of the turn is stored", "koined", ("p50_ns", "p99_ns"))):
+            ("cancel, until koined has stored the end of the turn", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("cancel", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -56,7 +56,7 @@ def cancel_table(found):
 
 
 def turn_table(found):
-    rows = [["durable turns with recall", "turns/s", "p50", "p99", "CPU", "fdatasync, p50"]]
+    rows = [["durable turns of the agent recall", "turns/s", "p50", "p99", "CPU time per turn", "fdatasync, p50"]]
     for n in TURN_SHAPES:
         row = f"turn {n}"
         if found.median(row, "koined", "rate") is None:
@@ -81,10 +81,10 @@ def judge(found):
         verdict(f"{STREAMS} streams at full speed: tokens/s, ratio to the asyncio relay: at least 5",
                 found.ratio(("stream fast", "koined"), ("stream fast", "asyncio"), "rate"),
                 lambda v: v >= 5),
-        verdict(f"{STREAMS} streams at 50 tokens/s: CPU per token, ratio to the asyncio relay:"
+        verdict(f"{STREAMS} streams at 50 tokens/s: CPU time per token, ratio to the asyncio relay:"
                 " at most 0.7",
                 found.ratio(("stream paced", "koined"), ("stream paced", "asyncio"),
                             "server_cpu_ns"), lambda v: v <= 0.7),
-        verdict("KiB of koined's memory for one stream: at most 64",
+        verdict("koined's memory per stream, in KiB: at most 64",
                 found.median("stream paced", "koined", "kib_each"), lambda v: v <= 64, "{:.1f}"),
     ]

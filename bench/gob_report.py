@@ -4,12 +4,12 @@ from gob import CODEC, GO_SHAPES, METHODS, SHAPES
 from part_report import format_time, verdict
 
 TITLE = "Go's net/rpc"
-INTRO = ["The benchmark uses all cores. The Go server does no work. koined stores every chat, with two commits",
-         "for each turn. All values are medians of the rounds."]
+INTRO = ["The benchmark uses all cores. The Go server returns constant replies. koined stores every chat, with two commits for each turn.",
+         "All values are medians of the rounds."]
 
 
 def call_table(found):
-    rows = [["net/rpc", "koined/s", "go/s", "ratio", "koined p50", "go p50", "ratio", "koined CPU",
+    rows = [["net/rpc call", "koined/s", "go/s", "ratio", "koined p50", "go p50", "ratio", "koined CPU",
              "go CPU"]]
     for method in METHODS:
         for shapes, by, title in ((SHAPES, "", ""), (GO_SHAPES, " by go", ", Go's own client")):

@@ -53,7 +53,7 @@ def _cell(row, sizes, n):
 
 def _verdict(row, sizes):
     if is_complete(row, sizes) and answer_grows(row, sizes):
-        return f"its response grows; ratio per byte {per_byte(row, sizes):.2f}"
+        return f"response grows; ratio per byte {per_byte(row, sizes):.2f}"
     return "ok" if is_met(row, sizes) else "missed"
 
 
@@ -69,10 +69,10 @@ def text(found, sizes):
 
 def section(found, sizes, stores, machine):
     date, cpu = machine["date"], machine["cpu"]
-    return f"""Measured on {date}: {cpu}, {machine["cores"]} cores. The table shows the p50 of a call through the socket, and its
-ratio to the smallest store. Each column is a store with that number of memories, messages, tasks, events, approvals and session events, and a
-tenth as many sessions. The largest store has {stores[-1][1] / 1e9:.1f} GB. The goal is a ratio of at most {GOAL:g} in the largest store, unless the response
-itself grows. `./dev bench --growth` runs the benchmark.
+    return f"""Measured on {date}: {cpu}, {machine["cores"]} cores. Each cell shows the p50 of a call through the socket, after its ratio to the p50 with the
+smallest store. Each column is a store with the given number of memories, messages, tasks, events, approvals and session events,
+and a tenth as many sessions. The size of the largest store is {stores[-1][1] / 1e9:.1f} GB. The goal is a ratio of at most {GOAL:g} in the largest
+store, unless the response itself grows. `./dev bench --growth` runs the benchmark.
 
 ![Cost by the size of the store](growth.svg)
 
@@ -139,7 +139,7 @@ def picture(found, sizes):
         if is_complete(row, sizes) and not answer_grows(row, sizes):
             panels.setdefault(_panel_of(name), []).append((name, row))
     body = [chart.label(16, 26, "What a call costs as the store grows", "title"),
-            chart.label(16, 44, f"p50 relative to a store of {sizes[0]:,} of everything; "
+            chart.label(16, 44, f"p50 relative to a store with {sizes[0]:,} objects of each kind; "
                         "the goal is to stay below the dashed line.", "note")]
     y, height = 62, 0
     for i, (title, rows) in enumerate(panels.items()):

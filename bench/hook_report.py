@@ -3,9 +3,9 @@
 from part_report import format_time, verdict
 
 TITLE = "Hooks"
-INTRO = ["The table shows the time from the start of `koine hook` to its end. A policy decides, and koined stores the decision",
-         "first. The other columns are a Python hook that only reads its input, and `true`, the minimum for starting a program.",
-         "All values are medians of the rounds."]
+INTRO = ["The table shows the time from the start of `koine hook` to its end. A policy decides each request, and koined stores the",
+         "decision before it responds. The other columns show a Python hook that only reads its input, and the program `true`, which",
+         "takes the minimum time for starting a program. All values are medians of the rounds."]
 
 MOST_MS = 5
 
@@ -24,8 +24,8 @@ def judge(found):
     if not found.rows:
         return []
     ns = found.median("answer", "koine", "p50_ns")
-    return [verdict("koine hook, from its start to a policy's decision: at most "
+    return [verdict("koine hook: time from its start to its end, if a policy decides: at most "
                     f"{MOST_MS} ms", ns and ns / 1e6, lambda value: value <= MOST_MS, "{:.2f} ms"),
-            verdict("koine hook, ratio to an empty Python hook: below 1",
+            verdict("koine hook: time from its start to its end, ratio to the Python hook: below 1",
                     found.ratio(("answer", "koine"), ("answer", "python"), "p50_ns"),
                     lambda value: value < 1)]

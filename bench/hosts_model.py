@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How many hosts one PostgreSQL carries: a simulation with the costs that bench/hosts measured.
+"""Simulates many hosts with one PostgreSQL server, using the costs that bench/hosts measured.
 
-    bench/hosts_model.py [FOUND]      FOUND is build/bench/hosts.json
+    bench/hosts_model.py [FILE]      FILE is build/bench/hosts.json by default
 
 Hosts run tasks that take a while, and starting a program and noticing its end take some time around each. A host's
 writer takes what waits, claims and ends, into a batch: one statement for all claims and one for all ends, which cost by
@@ -177,28 +177,28 @@ def first_limit(costs, n_hosts):
     return low, used(high)[0], fixed
 
 
-NAMES = {"writer": "the writer of each host", "numbers": "the lock of the numbering row", "notify": "the lock of NOTIFY",
+NAMES = {"writer": "the writer of each host", "numbers": "the lock of the event counter", "notify": "the lock of NOTIFY",
          "server": f"the server's {SERVER_CORES} cores", "readers": "event reads of each host",
          "connections": "connections"}
-LIFTS = {"writer": "more hosts",
-         "numbers": "one event log per project, in partitions or with Citus",
-         "notify": "a relay that sends one NOTIFY, or a feed by logical decoding",
-         "server": "a larger server",
-         "feed": "logical decoding, shared by all hosts",
-         "readers": "one event log per project; each host reads only its projects",
-         "connections": "a pooler for the four connections of readers; the writer and the feed need sessions"}
+LIFTS = {"writer": "add hosts",
+         "numbers": "use one event log per project, in partitions or with Citus",
+         "notify": "send one NOTIFY through a relay, or read events through logical decoding",
+         "server": "use a larger server",
+         "feed": "read events through logical decoding, once for all hosts",
+         "readers": "use one event log per project; let each host read only its own projects",
+         "connections": "use a connection pooler for the four readers of each host"}
 
 
 def table(costs):
-    rows = [["hosts", "connections", "tasks of 1 s, 16 slots per host", "slots used", "wait per batch",
-             "max. tasks/s", "first limit", "remedy"]]
+    rows = [["hosts", "connections", "rate of 1-second tasks, 16 slots per host", "slots used", "lock wait per batch",
+             "maximum tasks/s", "first limit", "remedy"]]
     for n in SIZES:
         found = rate(costs, n, 1.0)
         most, limit, fixed = first_limit(costs, n)
         carried = min(found["rate"], most)  # the simulation has no limit but the locks'
         used = limits(costs, n, most)
         lift = "feed" if limit == "server" and used["feed"] > used["server"] / 2 else limit
-        also = ", and more than 1,000 connections" if fixed else ""
+        also = "; more than 1,000 connections" if fixed else ""
         rows.append([f"{n:,}", f"{n * CONNECTIONS:,}", f"{carried:,.0f}/s", f"{carried / (n * SLOTS):.0%}",
                      f"{1000 * found['waited']:.1f} ms", f"{most:,.0f}", NAMES[limit] + also, LIFTS[lift]])
     return rows
@@ -232,7 +232,7 @@ def picture(costs):
                 TOP + HEIGHT - math.log(value / bottom) / math.log(top / bottom) * HEIGHT)
 
     body = [chart.label(16, 26, "Tasks per second of several hosts over one PostgreSQL", "title"),
-            chart.label(16, 44, "Limits simulated with measured costs; the lowest line applies. Dashed: load of hosts with "
+            chart.label(16, 44, "Limits simulated with measured costs; the lowest line applies. Dashed line: load of hosts with "
                         "16 slots and tasks of one minute.", "note")]
     for value in (10, 100, 1000, 10_000, 100_000):
         x, y = point(1, value)

@@ -36,8 +36,8 @@ def adds_table(found):
 
 def tasks_table(found):
     costs = hosts_model.Costs(found["costs"]) if "costs" in found else None
-    rows = [["hosts", "task sleep 0.1, 4 slots per host", "ratio", "simulation", "task true, 16 slots per host", "ratio",
-             "CPU per task"]]
+    rows = [["hosts", "tasks `sleep 0.1`, 4 slots per host", "ratio", "simulation", "tasks `true`, 16 slots per host", "ratio",
+             "CPU time per task"]]
     for n in (1, 2, 3):
         sleep, true = task_rates(found, "sleep", n), task_rates(found, "true", n)
         cpu = median([one["cpu"] for one in found["tasks"]["true"] if one["nodes"] == n])
@@ -51,7 +51,7 @@ def tasks_table(found):
 def search_table(found):
     alone, nodes = (median(x) for x in found["search"].values())
     return [["search among 10,000 memories, one client", "p50", "ratio"], ["SQLite", format_time(alone), ""],
-            ["PostgreSQL, second of two hosts", format_time(nodes), f"{ratio(nodes, alone):.2f}"]]
+            ["PostgreSQL, on the second of two hosts", format_time(nodes), f"{ratio(nodes, alone):.2f}"]]
 
 
 def jobs_table(found):
@@ -63,11 +63,11 @@ def jobs_table(found):
 
 
 def costs_table(found):
-    names = {"claim": "claim of a task, in a batch", "end": "end of a task, in a batch", "commit": "commit with one event",
-             "commit_many": f"commit with {found['costs']['many']:.0f} events", "beat": "lease renewal", "tell": "NOTIFY",
-             "wake": "NOTIFY, until another host has received it", "page": "read of a page with one event",
-             "page_many": f"read of a page with {found['costs']['page_events']:,.0f} events",
-             "around": "a task without its program, one at a time"}
+    names = {"claim": "claim a task, in a batch", "end": "complete a task, in a batch", "commit": "commit one event",
+             "commit_many": f"commit {found['costs']['many']:.0f} events", "beat": "renew the lease", "tell": "send a NOTIFY",
+             "wake": "send a NOTIFY, until another host receives it", "page": "read a page of one event",
+             "page_many": f"read a page of {found['costs']['page_events']:,.0f} events",
+             "around": "overhead of a task, one task at a time"}
     return [["operation", "p50"], *([words, format_time(found["costs"][name])] for name, words in names.items())]
 
 
@@ -86,13 +86,13 @@ def goals(found):
     jobs = {column: median(x) for column, x in found.get("jobs", {}).get(JUDGED, {}).items()}
     scale = {n: ratio(task_rates(found, "sleep", n), task_rates(found, "sleep", 1)) if "tasks" in found else None
              for n in (2, 3)}
-    rows = [("hosts: durable adds with PostgreSQL, ratio to SQLite: at least 0.5",
+    rows = [("hosts: durable adds/s with PostgreSQL, ratio to SQLite: at least 0.5",
              ratio(adds.get("postgresql"), adds.get("sqlite")), lambda x: x >= 0.5),
-            ("hosts: tasks with two hosts, ratio to one host: at least 1.7", scale[2], lambda x: x >= 1.7),
-            ("hosts: tasks with three hosts, ratio to one host: at least 2.3", scale[3], lambda x: x >= 2.3),
-            ("hosts: search p50 with two hosts, ratio to SQLite: at most 1.2", ratio(*search[::-1]) if search else None,
+            ("hosts: tasks/s with two hosts, ratio to one host: at least 1.7", scale[2], lambda x: x >= 1.7),
+            ("hosts: tasks/s with three hosts, ratio to one host: at least 2.3", scale[3], lambda x: x >= 2.3),
+            ("hosts: p50 of a search with two hosts, ratio to SQLite: at most 1.2", ratio(*search[::-1]) if search else None,
              lambda x: x <= 1.2),
-            ("hosts: empty jobs in batches of 1, ratio to pg-boss: at least 3", ratio(jobs.get("koine"), jobs.get("pg-boss")),
+            ("hosts: empty jobs/s with 16 in flight, ratio to pg-boss: at least 3", ratio(jobs.get("koine"), jobs.get("pg-boss")),
              lambda x: x >= 3)]
     return [(title, "not measured" if x is None else f"{x:.2f}", None if x is None else met(x))
             for title, x, met in rows]
@@ -112,10 +112,10 @@ def tell(found):
 def bench_section(found):
     m = report.machine()
     parts = "\n\n".join(as_markdown(rows) for rows in tables(found))
-    return f"""Measured on {m["date"]}: {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. The rounds of all
-variants are interleaved. The tables show medians; the last one, of costs, shows the best round. Other work on the machine affects all values: compare ratios,
-not absolute values. pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` runs the benchmark;
-[bench/README.md](../bench/README.md) describes each row.
+    return f"""Measured on {m["date"]}: {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. The benchmark
+interleaves the rounds of all variants. The tables show medians, but the table of single operations shows the best round. Other
+work on the machine affects all values: compare ratios, not absolute values. pg-boss has version 12.35.0 and runs on Node.js 22.
+`./dev bench --hosts` runs the benchmark; [bench/README.md](../bench/README.md) describes each row.
 
 {parts}
 
@@ -124,23 +124,23 @@ not absolute values. pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` ru
 
 
 def job_ratios(found):
-    return "; ".join(f"{float(cells[-1]):.1f} with {cells[0] if 'batch' in cells[0] else cells[0] + ' in flight'}" for cells in jobs_table(found)[1:])
+    return ", ".join(f"{float(cells[-1]):.1f} with {cells[0] if 'batch' in cells[0] else cells[0] + ' in flight'}" for cells in jobs_table(found)[1:])
 
 
 def scaling(found):
     costs = hosts_model.Costs(found["costs"])
     adds = {store: median(rates) for store, rates in found["adds"].items()}
     search = [median(x) for x in found["search"].values()]
-    return f"""- **Compared with SQLite**: durable adds of 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, and a search takes {ratio(search[1], search[0]):.1f} times as long.
-- **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many tasks as one host, and three hosts {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times. Tasks
-  that compute are limited by the cores, which all hosts share here.
-- **Empty jobs**, ratio of jobs per second to pg-boss: {job_ratios(found)}.
-  Both programs poll without a pause; pg-boss has `batchSize` 1 unless stated otherwise. koine batches concurrent jobs automatically and writes two
-  events for each job, which pg-boss does not.
+    return f"""- **PostgreSQL compared with SQLite**: durable adds of 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, and a search takes {ratio(search[1], search[0]):.1f} times as long.
+- **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many tasks as one host, and three hosts {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times.
+  The number of cores, which all hosts share in this benchmark, limits CPU-bound tasks.
+- **Empty jobs**: the ratio of koine's jobs per second to those of pg-boss is {job_ratios(found)}.
+  Both programs poll without a pause; pg-boss has `batchSize` 1 unless stated otherwise. koine batches concurrent jobs
+  automatically and writes two events for each job, which pg-boss does not.
 
-The next table is a simulation with these costs ([bench/hosts_model.py](../bench/hosts_model.py)), for a PostgreSQL server with
-{hosts_model.SERVER_CORES} such cores and an equally fast disk. The simulated hosts do not share cores, so their rates exceed the measurements.
-Use the table to see which limit is reached first, not for absolute values.
+The next table shows a simulation ([bench/hosts_model.py](../bench/hosts_model.py)) that uses the measured costs of the
+operations, for a PostgreSQL server with {hosts_model.SERVER_CORES} cores of the same type and an equally fast disk. The simulated hosts do not share
+cores, so their rates exceed the measurements. Use the table to see which limit a system reaches first, not for absolute values.
 
 ![Limits of hosts over one PostgreSQL](hosts-model.svg)
 
@@ -149,7 +149,7 @@ Use the table to see which limit is reached first, not for absolute values.
 
 def publish(found):
     if missing := [part for part in TABLES if part not in found]:
-        print("not published: " + ", ".join(missing) + " not measured yet")
+        print("not published: these parts are not measured yet: " + ", ".join(missing))
         return
     page = document.Document(os.path.join(ROOT, "doc", "bench.md"))
     page.put(TITLE, bench_section(found), ["As the store grows", document.GOALS])

@@ -139,7 +139,7 @@ class McpBench(Part):
         build = os.path.dirname(os.path.abspath(self.programs))
         module = os.path.join(build, "bench-npm", MODULE)
         if not os.path.exists(module):
-            print(f"skipped: {PACKAGE}, it is not installed", file=sys.stderr)
+            print(f"skipped: {PACKAGE}, which is not installed", file=sys.stderr)
             return None
         kept = os.path.join(self.disk, "graph.jsonl")
         with open(kept, "w") as f:

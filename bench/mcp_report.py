@@ -5,15 +5,15 @@ from part_report import format_time, verdict
 
 TITLE = "MCP"
 INTRO = [f"The table compares `memory_search` of `koine mcp` with `search_nodes` of npm's `{PACKAGE}`, over",
-         f"standard input and output, with the same {ENTRIES:,} entries, one call at a time. The package reads its",
-         "file at each call; koined searches its index. koined's memory is not included, because all clients share it.",
-         "All values are medians of the rounds."]
+         f"standard input and output, with the same {ENTRIES:,} entries, one call at a time. server-memory reads its file at each call;",
+         "koined searches its index. The resident memory of koined is not included, because all clients share koined. All values are",
+         "medians of the rounds."]
 
 MOST = 0.1  # of the package's time
 MOST_MB = 3
 
 ROWS = (("search, p50", "call", "p50_ns"), ("search, p99", "call", "p99_ns"),
-        ("start to first response", "start", "p50_ns"))
+        ("time from start to first response", "start", "p50_ns"))
 
 
 def tables(found):
@@ -38,6 +38,6 @@ def judge(found):
                      found.ratio((row, "koine"), (row, "server-memory"), "p50_ns"),
                      lambda value: value <= MOST)
              for title, row in (("search over stdio", "call"),
-                                ("start to first response", "start"))]
+                                ("time from start to first response", "start"))]
     return [*goals, verdict(f"MCP: resident memory of koine mcp: at most {MOST_MB} MB",
                             kib and kib * 1024 / 1e6, lambda value: value <= MOST_MB, "{:.2f} MB")]

@@ -21,9 +21,9 @@ Set = collections.namedtuple("Set", "name title made full_only")
 SETS = [
     Set("1k", "1,000 memories, one user", "1000", False),
     Set("100k", "100,000 memories, one user", "100000", False),
-    Set("users", "1,000 memories of one of 1,000 users, 100,000 in all", "100000,1000,1000", False),
+    Set("users", "1,000 memories of one user; 100,000 memories of 1,000 users in total", "100000,1000,1000", False),
     Set("1M", "1,000,000 memories, one user", "1000000", True),
-    Set("users1M", "1,000 memories of one of 1,000 users, 1,000,000 in all", "1000000,1000,1000",
+    Set("users1M", "1,000 memories of one user; 1,000,000 memories of 1,000 users in total", "1000000,1000,1000",
         True),
 ]
 ADD_CLIENTS = [1, 8, 64]
@@ -151,7 +151,7 @@ class MemoryBench(Part):
         """The same with a table of word vectors, which `./dev words` makes."""
         table = self.built("words.bin")
         if not table:
-            print("skipped: word vectors, ./dev words makes them", file=sys.stderr)
+            print("skipped: word vectors (run ./dev words to create them)", file=sys.stderr)
             return
         server = self.start_koined(set_.name, ("koine", "ash"), "--set", "memory.words=" + table)
         self.first_search(server, USER)

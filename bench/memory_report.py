@@ -4,14 +4,14 @@ from memory import ADD_CLIENTS, LIST_SHAPES, SETS
 from part_report import format_time, verdict
 
 TITLE = "Memory"
-INTRO = ["Clients call koined through its socket, with all cores and a real disk. FTS5 runs in the process of its benchmark.",
-         "All values are medians of the rounds."]
+INTRO = ["Clients call koined through its socket. koined uses all cores and a real disk. SQLite's FTS5 runs in the benchmark's own",
+         "process. asyncio is a server in Python that uses asyncio and SQLite. All values are medians of the rounds."]
 
 SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
 
 
 def search_table(found):
-    rows = [["search for the best 10", "koined p50", "p99", "FTS5 p50", "p99", "p50 ratio"]]
+    rows = [["search for the ten best memories", "koined p50", "p99", "FTS5 p50", "p99", "p50 ratio"]]
     searches = [(f"search {set_.name}{more}", set_.title + title) for set_ in SETS
                 for more, title in (("", ""), (" words", ", with word vectors"))]
     for row, title in searches:
@@ -40,7 +40,7 @@ def add_table(found):
 
 
 def list_table(found):
-    rows = [["memory.list, 5 entries", "koined/s", "asyncio/s", "ratio", "koined CPU",
+    rows = [["memory.list of 5 memories", "koined/s", "asyncio/s", "ratio", "koined CPU",
              "asyncio CPU"]]
     for n in LIST_SHAPES:
         row = f"list {n}"
@@ -55,7 +55,7 @@ def list_table(found):
 
 
 def index_table(found):
-    rows = [["index", "MB", "bytes per memory", "memory growth, MB", "first search", "koined start",
+    rows = [["index", "MB", "bytes per memory", "growth of koined's memory, MB", "first search", "start of koined",
              "imports/s"]]
     for set_ in SETS:
         row = f"index {set_.name}"
@@ -75,8 +75,8 @@ def index_table(found):
 
 
 def again_table(found):
-    rows = [["first search after a restart", "with index file", "without", "ratio", "file, MB",
-             "koined start"]]
+    rows = [["first search after a restart", "with index file", "without index file", "ratio", "file, MB",
+             "start of koined"]]
     for set_ in SETS:
         for column, title in (("one user", set_.title), ("everything", "the same memories, search over all users")):
             row = f"again {set_.name}"
@@ -120,7 +120,7 @@ def judge_searches(found):
 
 
 def judge_adds(found):
-    title = "durable adds/s: 64 clients, ratio to 1 client: at least 20 on a slow disk"
+    title = "durable adds/s with 64 clients, ratio to 1 client: at least 20 on a slow disk"
     ratio = found.ratio(("add 64", "koined"), ("add 1", "koined"), "rate")
     sync = found.median("sync 1", "disk", "p50_ns")
     if ratio is None or sync is None:
@@ -141,9 +141,9 @@ def judge_list(found):
 def judge_index(found):
     name, n = ("1M", 1e6) if "index 1M" in found.rows else ("100k", 1e5)
     size = found.median(f"index {name}", "koined", "index_bytes")
-    title = "MB of index for a million short memories: at most 150"
+    title = "index size for a million short memories, in MB: at most 150"
     if n < 1e6:
-        title += f" (extrapolated from {n:,.0f})"
+        title += f" (extrapolated from {n:,.0f} memories)"
     return verdict(title, size and size / n, lambda v: v <= 150, "{:.0f}")
 
 

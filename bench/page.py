@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""When each room of the page shows its data, with much in the store and with next to nothing.
+"""Measures how fast each view of the page shows its data, with a full and an empty store.
 
     bench/page.py [--rounds N] [--tasks N] [--events N] [--keep]
 
-Two daemons side by side, one with 10,000 of everything and a session of 200,000 events, and one
-Chromium that opens the rooms of both in turn. Beside it: how long the loop of each was held.
-KOINED names another daemon than build/koined, KOINE_BUILD another build folder.
+Two daemons run at the same time, one of them with 10,000 objects of each kind and a session of 200,000
+events. One Chromium opens the views of both daemons in turn. The report also shows how long the event loop
+of each daemon was blocked. Set KOINED to measure a daemon other than build/koined, and KOINE_BUILD to use
+another build folder.
 """
 import argparse
 import json
@@ -69,7 +70,7 @@ class Daemon:
                 return
             except OSError:
                 time.sleep(0.05)
-        raise SystemExit("koined does not listen at %s" % self.socket)
+        raise SystemExit("koined is not listening on %s" % self.socket)
 
     def stop(self):
         if self.process:
@@ -86,7 +87,7 @@ class Daemon:
             for name in names:
                 if name.endswith(".db"):
                     return os.path.join(folder, name)
-        raise SystemExit("there is no store below %s" % self.path)
+        raise SystemExit("no store in %s" % self.path)
 
     def held(self):
         """Counts by the upper bound in milliseconds, beyond the bound below."""
@@ -99,21 +100,21 @@ class Daemon:
 
 
 def show(times, daemons):
-    print("%-12s %10s %10s %8s" % ("room", "empty, ms", "full, ms", "ratio"))
+    print("%-12s %10s %10s %8s" % ("view", "empty, ms", "full, ms", "ratio"))
     for room, kinds in times.items():
         empty, full = statistics.median(kinds["empty"]), statistics.median(kinds["full"])
         print("%-12s %10.0f %10.0f %8.2f" % (room, empty, full, full / empty))
     for d in daemons:
-        print("loop of the %s one held, by upper bound in seconds: %s" %
-              (os.path.basename(d.path), d.held() or "never for 4 ms"))
+        print("event loop blocked with the %s store, counts by upper bound in seconds: %s" %
+              (os.path.basename(d.path), d.held() or "never for 4 ms or more"))
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--rounds", type=int, default=9)
-    p.add_argument("--tasks", type=int, default=10_000, help="and of everything else")
-    p.add_argument("--events", type=int, default=200_000, help="of the long session")
-    p.add_argument("--keep", action="store_true", help="the folder")
+    p.add_argument("--tasks", type=int, default=10_000, help="number of tasks, and of objects of each other kind")
+    p.add_argument("--events", type=int, default=200_000, help="number of events in the long session")
+    p.add_argument("--keep", action="store_true", help="keep the folder with the stores")
     args = p.parse_args()
     folder = tempfile.mkdtemp(prefix="koine-bench-page-")
     daemons = [Daemon(folder, "empty"), Daemon(folder, "full")]

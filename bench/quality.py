@@ -52,7 +52,7 @@ class Encoder:
         self.url = self.process.stdout.readline().strip()
         if not self.url:
             self.stop()
-            raise RuntimeError("the encoder does not start")
+            raise RuntimeError("the encoder did not start")
 
     def stop(self):
         self.process.stdin.close()
@@ -81,14 +81,14 @@ class QualityBench(Part):
     def run_words(self):
         self.run_socket(SOCKET, "memory.words=off")
         if not self.table():
-            print("skipped: word vectors, ./dev words makes them", file=sys.stderr)
+            print("skipped: word vectors (run ./dev words to create them)", file=sys.stderr)
             return
         self.run_socket(WORDS, "memory.words=" + self.table())
 
     def run_model(self):
         modules = self.built("bench-npm")
         if not modules:
-            print("skipped: an embedding model, it is not installed", file=sys.stderr)
+            print("skipped: an embedding model, which is not installed", file=sys.stderr)
             return
         encoder = Encoder(modules)
         settings = ["memory.embedding_url=" + encoder.url, "memory.embedding_timeout=60000"]
@@ -120,7 +120,7 @@ class QualityBench(Part):
             if stats["vectors"] >= n and stats["vectors_pending"] == 0:
                 return
             if time.monotonic() > end:
-                raise RuntimeError(f"{stats['vectors']} of {n} vectors were made")
+                raise RuntimeError(f"{stats['vectors']} of {n} vectors were created")
             time.sleep(0.2)
 
     def search(self, text, keys):

@@ -5,9 +5,10 @@ import part_report
 from quality import BOTH, MODEL, SOCKET, WORDS
 
 TITLE = "Search quality"
-INTRO = ["Recall among the first 1, 5 and 10 results in percent, for the original questions and with a typing error in each",
-         "question. First, the steps of the search are added one after another; then each step is removed from the full search.",
-         "Half of the second set was used for tuning, the other half for testing; see [test/search](../test/search/README.md).",
+INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the original questions and for the same questions with a typing",
+         "error in each. Rows with `+` add the steps of the search one after another; rows with `without` remove one step from the full",
+         "search. Half of the second set was used for tuning, and the other half for testing; see",
+         "[test/search](../test/search/README.md). [Memory](memory.md#how-a-search-works) explains how a search works.",
          "",
          "![Recall with each step of the search](memory.svg)"]
 
@@ -41,7 +42,7 @@ def _values(found, row, group):
 def _table(found, group):
     run = next(iter(found.rows[PLAIN][group].values()))
     rows = [[f"{GROUPS[group]}: {run['memories']:,} memories, {run['questions']} questions",
-             *(f"recall@{depth}{form}" for form in ("", ", typing error") for depth in (1, 5, 10))]]
+             *(f"recall@{depth}{form}" for form in ("", " with typing errors") for depth in (1, 5, 10))]]
     for row in found.rows:
         if row == LADDER:
             rows.append(["the full search before tuning", *(f"{v:.1f}" for v in BEFORE[group])])
@@ -60,12 +61,12 @@ def tables(found):
 def _judge_gain(found, group):
     now = found.median(LADDER, group, "recall_10")
     return part_report.verdict(
-        f"{GROUPS[group]}: gain in recall@10 by tuning, in points: at least {GAIN}",
+        f"{GROUPS[group]}: gain in recall@10 through tuning, in percentage points: at least {GAIN}",
         now and now - BEFORE[group][MEASURES.index("recall_10")], lambda v: round(v, 1) >= GAIN, "{:.1f}")
 
 
 def _pair(values):
-    return "{:.1f} (mistyped {:.1f})".format(*values)
+    return "{:.1f} ({:.1f} with typing errors)".format(*values)
 
 
 def _is_worse(before, after):
@@ -74,13 +75,13 @@ def _is_worse(before, after):
 
 def _judge_order(found, group):
     """Whoever has more to search with must not find less, mistyped or not."""
-    title = f"{GROUPS[group]}: none of the additions reduces recall@10"
+    title = f"{GROUPS[group]}: no addition to the search reduces recall@10"
     values = {row: [found.median(row, group, m) for m in ("recall_10", "typo_10")]
               for row in (PLAIN, SOCKET, WORDS, MODEL, BOTH)}
     worse = [f"{title_of(b)} {_pair(values[b])} after {_pair(values[a])}" for a, b in ADDED
              if _is_worse(values[a], values[b])]
     n_known = sum(None not in v for v in values.values())
-    return title, ", ".join(worse) or f"no decrease in {n_known} rows", not worse
+    return title, ", ".join(worse) or f"no decrease in any of {n_known} rows", not worse
 
 
 def judge(found):

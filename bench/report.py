@@ -37,16 +37,16 @@ PARTS = {"memory": memory_report, "quality": quality_report, "chat": chat_report
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 
 ROWS = [
-    Row(f"{channel} {title.replace(' ', '')}", f"{label} {title}", channel, n, m)
+    Row(f"{channel} {title.replace(' ', '')}", f"{label}, {title}", channel, n, m)
     for channel, label, shapes in [
-        ("line", "line", [(1, 1), (64, 1), (8, 32)]),
-        ("length", "length", [(1, 1), (64, 1), (8, 32)]),
-        ("http", "HTTP (TCP)", [(1, 1), (64, 1), (8, 32)]),
-        ("http-unix", "HTTP (Unix)", [(64, 1), (8, 32)]),
+        ("line", "JSON lines", [(1, 1), (64, 1), (8, 32)]),
+        ("length", "length prefix", [(1, 1), (64, 1), (8, 32)]),
+        ("http", "HTTP over TCP", [(1, 1), (64, 1), (8, 32)]),
+        ("http-unix", "HTTP over a Unix socket", [(64, 1), (8, 32)]),
         ("nexus", "get_context", [(1, 1), (64, 1)]),
-        ("line-10k", "line 10 KB", [(64, 1)]),
-        ("length-10k", "length 10 KB", [(64, 1)]),
-        ("http-10k", "HTTP 10 KB", [(64, 1)]),
+        ("line-10k", "JSON lines, 10 KB", [(64, 1)]),
+        ("length-10k", "length prefix, 10 KB", [(64, 1)]),
+        ("http-10k", "HTTP, 10 KB", [(64, 1)]),
     ]
     for n, m in shapes
     for title in [f"{n} × {m}"]
@@ -63,25 +63,25 @@ def lines():
     result = []
     for row in ROWS:
         if row.connections == 1:
-            result.append(Line(row.name, P50, row.title + " p50", True))
-            result.append(Line(row.name, P99, row.title + " p99", False))
-        result.append(Line(row.name, CPU, row.title + " CPU", True))
-    result.append(Line("idle", P50, "1 active among 10,000 connections, p50", True))
+            result.append(Line(row.name, P50, row.title + ", p50", True))
+            result.append(Line(row.name, P99, row.title + ", p99", False))
+        result.append(Line(row.name, CPU, row.title + ", CPU time", True))
+    result.append(Line("idle", P50, "10,000 connections, one of them active, p50", True))
     return result
 
 
 Goal = collections.namedtuple("Goal", "title row measure most is_ratio")
 
 GOALS = [
-    Goal("line, 64 × 1: CPU per request, ratio to the floor", "line 64×1", CPU, 1.25, True),
-    Goal("line, 8 × 32: CPU per request, ratio to the floor", "line 8×32", CPU, 1.9, True),
-    Goal("line, 1 × 1: p50, ratio to the floor", "line 1×1", P50, 1.12, True),
-    Goal("HTTP, 64 × 1: CPU per request, ratio to the floor", "http 64×1", CPU, 1.25, True),
-    Goal("HTTP, 8 × 32: CPU per request, ratio to the floor", "http 8×32", CPU, 2.0, True),
-    Goal("HTTP on the Unix socket, 64 × 1: CPU per request, ratio to the floor", "http-unix 64×1", CPU, 1.25, True),
-    Goal("HTTP on the Unix socket, 8 × 32: CPU per request, ratio to the floor", "http-unix 8×32", CPU, 2.0, True),
-    Goal("10 KB: CPU per request, ratio to one validating parse", "line-10k 64×1", CPU, 1.3, True),
-    Goal("KiB of koined's memory for an idle connection", "idle", SILENT, 1.0, False),
+    Goal("JSON lines, 64 × 1: CPU time per request, ratio to the floor", "line 64×1", CPU, 1.25, True),
+    Goal("JSON lines, 8 × 32: CPU time per request, ratio to the floor", "line 8×32", CPU, 1.9, True),
+    Goal("JSON lines, 1 × 1: p50, ratio to the floor", "line 1×1", P50, 1.12, True),
+    Goal("HTTP over TCP, 64 × 1: CPU time per request, ratio to the floor", "http 64×1", CPU, 1.25, True),
+    Goal("HTTP over TCP, 8 × 32: CPU time per request, ratio to the floor", "http 8×32", CPU, 2.0, True),
+    Goal("HTTP over a Unix socket, 64 × 1: CPU time per request, ratio to the floor", "http-unix 64×1", CPU, 1.25, True),
+    Goal("HTTP over a Unix socket, 8 × 32: CPU time per request, ratio to the floor", "http-unix 8×32", CPU, 2.0, True),
+    Goal("JSON lines, 10 KB, 64 × 1: CPU time per request, ratio to the floor", "line-10k 64×1", CPU, 1.3, True),
+    Goal("koined's memory per idle connection, in KiB", "idle", SILENT, 1.0, False),
 ]
 PEERS = ["redis", "nginx", "go", "node", "python"]
 
@@ -172,8 +172,8 @@ MEMORY_LINES = [
     Line("idle", SILENT, "KiB per connection, before the first request", False),
     Line("idle", SPOKEN, "KiB per connection, after one request", False),
 ]
-RATE_LINES = [Line("nexus 64×1", RATE, "get_context 64 × 1", False)]
-IDLE_CPU_LINES = [Line("idle", IDLE_CPU, "CPU, ms in a second", False)]
+RATE_LINES = [Line("nexus 64×1", RATE, "get_context, 64 × 1", False)]
+IDLE_CPU_LINES = [Line("idle", IDLE_CPU, "CPU time per second, ms", False)]
 
 
 def judge(results):
@@ -194,7 +194,7 @@ def judge(results):
 
 
 def judge_context(results):
-    title = "nexus get_context, 64 × 1 with keep-alive: requests/s, ratio to nginx's return 200:" \
+    title = "get_context of nexus, 64 × 1 with keep-alive: requests/s, ratio to nginx:" \
         " at least 1"
     value = results.ratio("nexus 64×1", RATE, "koined", "nginx")
     return part_report.verdict(title, value, lambda v: v >= 1, "{:.2f}")
@@ -207,18 +207,18 @@ def is_ahead(results, line, peer):
 
 
 def judge_peer(results, peer):
-    title = f"faster than {peer} in line 1 × 1 p50, line 64 × 1 CPU and line 8 × 32 CPU"
+    title = f"JSON lines: p50 with 1 × 1, and CPU time with 64 × 1 and 8 × 32, lower than {peer}"
     wanted = {("line 1×1", P50), ("line 64×1", CPU), ("line 8×32", CPU)}
     found = [(line.title, is_ahead(results, line, peer))
              for line in lines() if (line.row, line.measure) in wanted]
     if any(ahead is None for _, ahead in found):
         return title, "not measured", None
     behind = [name for name, ahead in found if not ahead]
-    return title, "slower in " + ", ".join(behind) if behind else "faster in all three rows", not behind
+    return title, "higher in " + ", ".join(behind) if behind else "lower in all three rows", not behind
 
 
 def judge_all_peers(results):
-    title = "faster than every peer in every row"
+    title = "p50 and CPU time lower than redis, nginx, go, node and python in every row"
     found = [(f"{peer} in {line.title}", is_ahead(results, line, peer))
              for line in lines() if line.is_speed for peer in PEERS]
     found = [(name, ahead) for name, ahead in found if ahead is not None]
@@ -226,8 +226,8 @@ def judge_all_peers(results):
         return title, "not measured", None
     behind = [name for name, ahead in found if not ahead]
     if behind:
-        return title, "slower than " + ", ".join(behind), False
-    return title, f"faster in all {len(found)} comparisons", True
+        return title, "higher than " + ", ".join(behind), False
+    return title, f"lower in all {len(found)} comparisons", True
 
 
 WORDS = {True: "ok", False: "missed", None: "-"}
@@ -271,8 +271,9 @@ def markdown_table(results, title, some_lines, cell):
 
 
 def calls_as_markdown(results):
-    return [f"The values are medians of {results.n_rounds()} rounds, with client and server on one core. Each cell contains",
-            "the ratio to the floor (a minimal epoll server), then the value.", "",
+    return [f"The values are medians of {results.n_rounds()} rounds, with client and server on one core. Each cell contains the ratio",
+            "to the floor (a minimal epoll server), and then the value. *64 × 1* means 64 connections with one request in flight",
+            "each; *8 × 32* means 8 connections that send batches of 32 requests. *CPU time* is the server's CPU time per request.", "",
             "![CPU time per request](bench.svg)", "",
             markdown_table(results, "workload", lines(), ratio_cell), "",
             markdown_table(results, "requests/s", RATE_LINES, plain_cell("{:,.0f}")), "",
@@ -292,7 +293,7 @@ def head_as_markdown(results):
     return "\n".join([
         "# Benchmarks", "",
         f"Measured on {m['date']}: {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}.",
-        "[bench/README.md](../bench/README.md) explains the rows and how to run them.", "",
+        "[bench/README.md](../bench/README.md) explains the rows and how to run the benchmarks.", "",
         *(calls_as_markdown(results) if results.columns else [])])
 
 
@@ -320,9 +321,9 @@ def publish(doc, results, found, verdicts):
 
 
 def print_calls(results):
-    print(f"\nRatio to the floor, then the value; median of {results.n_rounds()} rounds\n")
+    print(f"\nRatio to the floor, and then the value; median of {results.n_rounds()} rounds\n")
     print(text_table(results, "workload", lines(), ratio_cell))
-    print("\nSpread of the ratios, least to most\n")
+    print("\nSpread of the ratios, minimum to maximum\n")
     print(text_table(results, "workload", lines(), spread_cell))
     print()
     print(text_table(results, "requests/s", RATE_LINES, plain_cell("{:,.0f}")))

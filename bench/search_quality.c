@@ -84,7 +84,7 @@ static const struct step {
 	{"expected answer types", 0, SEARCH_NO_KINDS},
 	{"first-person statements", 0, SEARCH_NO_SELF},
 	{"penalty for questions", 0, SEARCH_NO_ASKING},
-	{"newer duplicates first", 0, SEARCH_NO_NEWER},
+	{"duplicate ranking", 0, SEARCH_NO_NEWER},
 	{"synonyms", 0, SEARCH_NO_SYNONYMS},
 	{"importance and recency", 0, SEARCH_NO_PRIORS},
 };

@@ -4,8 +4,8 @@ from part_report import format_time
 from sessions import CALL_SHAPES, EVENTS, SUBSCRIBERS
 
 TITLE = "Sessions"
-INTRO = ["The benchmark uses all cores and a real disk. The Go server and the minimal loop store nothing and run",
-         "nothing. All values are medians of the rounds."]
+INTRO = ["The benchmark uses all cores and a real disk. The Go server and the minimal loop store no data and run no programs. All values",
+         "are medians of the rounds."]
 
 LEAST = {(8, 32): 10, (64, 1): 2.5}  # times the Go server's requests per second
 LEAST_LINES = 500000
@@ -13,8 +13,8 @@ LEAST_OF_WRITER = 0.5
 
 
 def call_table(found):
-    rows = [["hld's socket", "floor/s", "koined/s", "go/s", "ratio", "koined CPU", "go CPU",
-             "ratio"]]
+    rows = [["call to hld's socket", "floor/s", "koined/s", "go/s", "ratio", "koined CPU", "go CPU",
+             "CPU ratio"]]
     for n, m in CALL_SHAPES:
         row = f"health {n}×{m}"
         ratio = found.ratio((row, "koined"), (row, "go"), "rate")
@@ -30,8 +30,8 @@ def call_table(found):
 
 
 def fanout_table(found):
-    rows = [[f"{EVENTS:,} events to {SUBSCRIBERS} subscribers", "lines/s", "CPU per line",
-             "send to receipt, p50", "p99"]]
+    rows = [[f"{EVENTS:,} events to {SUBSCRIBERS} subscribers", "lines/s", "CPU time per line",
+             "time from send to receipt, p50", "p99"]]
     for title, column in (("a minimal loop that only writes the lines", "writer"),
                           ("koined, which stores and filters the events", "koined")):
         if found.median("events", column, "lines") is None:
@@ -44,7 +44,7 @@ def fanout_table(found):
 
 def line_table(found):
     rows = [["time from the agent's write to the subscriber's read", "p50", "p99"]]
-    for title, column in (("one fdatasync", "disk"), ("koined, which stores the event first", "koined")):
+    for title, column in (("one fdatasync", "disk"), ("koined, which stores the event before it sends the event", "koined")):
         values = [found.median("line", column, m) for m in ("p50_ns", "p99_ns")]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -57,13 +57,13 @@ def tables(found):
 
 
 def judge_events(found):
-    title = (f"{SUBSCRIBERS} subscribers receive {EVENTS:,} events each, none lost: at least "
-             f"{LEAST_LINES:,} lines/s, or {LEAST_OF_WRITER:.0%} of the minimal loop")
+    title = (f"{SUBSCRIBERS} subscribers receive all {EVENTS:,} events: at least {LEAST_LINES:,} lines/s, "
+             f"or {LEAST_OF_WRITER:.0%} of the rate of the minimal loop")
     lines = found.median("events", "koined", "lines")
     ratio = found.ratio(("events", "koined"), ("events", "writer"), "lines")
     if lines is None or ratio is None:
         return title, "not measured", None
-    return title, f"{lines:,.0f}, {ratio:.2f}", lines >= LEAST_LINES or ratio >= LEAST_OF_WRITER
+    return title, f"{lines:,.0f} lines/s, {ratio:.0%} of the minimal loop", lines >= LEAST_LINES or ratio >= LEAST_OF_WRITER
 
 
 def judge_calls(found, n, m, least):

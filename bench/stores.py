@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Durable memory adds of one koined, over SQLite and over PostgreSQL on the same machine, in turns.
+"""Measures durable memory adds of one koined, with SQLite and with PostgreSQL on the same machine.
 
     bench/stores.py [ROUNDS [SECONDS [CLIENTS]]]
 

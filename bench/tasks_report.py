@@ -4,21 +4,21 @@ from part_report import format_time, verdict
 from tasks import CALL_SHAPES, CALLS, EVENTS, LISTED, LISTENERS, SUBMIT_CLIENTS
 
 TITLE = "Tasks"
-INTRO = ["The benchmark uses all cores and a real disk. The Node server stores nothing and runs nothing.",
-         "All values are medians of the rounds."]
+INTRO = ["The benchmark uses all cores and a real disk. The Node server stores no data and runs no programs. All values are medians of",
+         "the rounds."]
 
 SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
 
 
 def call_table(found):
-    rows = [["aiwg's socket", "koined/s", "node/s", "ratio", "koined CPU", "node CPU"]]
+    rows = [["call to aiwg's socket", "koined/s", "node/s", "ratio", "koined CPU", "node CPU"]]
     for method in CALLS:
         for n, m in CALL_SHAPES:
             row = f"{method} {n}×{m}"
             ratio = found.ratio((row, "koined"), (row, "node"), "rate")
             if ratio is None:
                 continue
-            title = f"{method} of {LISTED}" if method == "task.list" else method
+            title = f"{method} of {LISTED} tasks" if method == "task.list" else method
             rows.append([f"{title}, {n} × {m}", f"{found.median(row, 'koined', 'rate'):,.0f}",
                          f"{found.median(row, 'node', 'rate'):,.0f}", f"{ratio:.1f}",
                          format_time(found.median(row, "koined", "server_cpu_ns")),
@@ -27,7 +27,7 @@ def call_table(found):
 
 
 def submit_table(found):
-    rows = [["durable task submits", "submits/s", "p50", "p99", "CPU", "fdatasync, p50"]]
+    rows = [["durable task submits", "submits/s", "p50", "p99", "CPU time per submit", "fdatasync, p50"]]
     for n in SUBMIT_CLIENTS:
         row = f"submit {n}"
         if found.median(row, "koined", "rate") is None:
@@ -41,11 +41,11 @@ def submit_table(found):
 
 
 def fanout_table(found):
-    rows = [[f"{EVENTS:,} events of durable task submits", "events/s", "notifications/s",
-             "CPU per notification", "submit to receipt, p50", "p99"]]
-    for row, column, title in (("events", "koined", "event.subscribe"),
-                               ("told", "koined", "aiwg, all clients"),
-                               ("told", "node", "Node server, all clients, not stored")):
+    rows = [[f"{EVENTS:,} events from durable task submits", "events/s", "notifications/s",
+             "CPU time per notification", "time from submit to receipt, p50", "p99"]]
+    for row, column, title in (("events", "koined", "koined, event.subscribe"),
+                               ("told", "koined", "koined, aiwg's socket"),
+                               ("told", "node", "Node server, without a store")):
         for n in LISTENERS:
             name = f"{row} {n}"
             if found.median(name, column, "rate") is None:
@@ -62,8 +62,8 @@ def start_table(found):
     rows = [["start of a program", "p50", "p99"]]
     for title, column, measures in (
             ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
-            ("posix_spawn alone", "spawn", ("p50_ns", "p99_ns")),
-            ("task.submit to koined, which stores the task first", "koined", ("p50_ns", "p99_ns"))):
+            ("posix_spawn without koined", "spawn", ("p50_ns", "p99_ns")),
+            ("task.submit to koined, which stores the task before the start", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("start", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -87,7 +87,7 @@ def judge_calls(found):
 
 
 def judge_submits(found):
-    title = "durable task submits/s: 64 clients, ratio to 1 client: at least 20 on a slow disk"
+    title = "durable task submits/s with 64 clients, ratio to 1 client: at least 20 on a slow disk"
     ratio = found.ratio(("submit 64", "koined"), ("submit 1", "koined"), "rate")
     sync = found.median("submit 1", "disk", "p50_ns")
     if ratio is None or sync is None:
@@ -103,7 +103,7 @@ def judge_events(found):
     """Whoever misses one ends the measure, so what was measured was heard."""
     heard = [f"{row} {LISTENERS[-1]}" in found.rows and "koined" in
              found.rows[f"{row} {LISTENERS[-1]}"] for row in ("events", "told")]
-    title = f"{LISTENERS[-1]:,} subscribers receive {EVENTS:,} events each, none lost"
+    title = f"{LISTENERS[-1]:,} subscribers receive all {EVENTS:,} events"
     if not any(heard):
         return title, "not measured", None
     return title, "all events received" if all(heard) else "events lost", all(heard)

@@ -113,7 +113,7 @@ listen((kind, value) => {
 			link.textContent = '';
 		} else if (!hint) {
 			link.textContent = 'lost connection to koined; reconnecting';
-			hint = setTimeout(() => { link.textContent = 'koined is not running, or your session has ended. To sign in again, run koine page on the machine of koined.'; }, HINT_MS);
+			hint = setTimeout(() => { link.textContent = 'koined is not running, or your session has ended. To sign in again, run koine page on the machine where koined runs.'; }, HINT_MS);
 		}
 		document.body.classList.toggle('away', value === 'down');
 		if (value === 'up')
@@ -122,13 +122,13 @@ listen((kind, value) => {
 	if (kind === 'event' && value.type.startsWith('approval.'))
 		look();
 	if (kind === 'gone')
-		say(`Missed events: ${value}. koined has already deleted them`);
+		say(`Missed ${value} events, because koined has already deleted them`);
 });
 
 onTurnedAway(() => {
 	put(document.body, h('main', {class: 'away-page'}, h('h1', {}, 'koine'),
 		h('p', {}, 'Your session was revoked or has expired, or koined has stopped.'),
-		h('p', {}, 'To sign in again, run ', h('code', {}, 'koine page'), ' on the machine of koined and open the link.')));
+		h('p', {}, 'To sign in again, run ', h('code', {}, 'koine page'), ' on the machine where koined runs, and open the link.')));
 });
 
 // ---- keys ----

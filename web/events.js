@@ -47,8 +47,8 @@ function rule(r, changed) {
 
 	return h('li', {class: 'row', 'data-key': `${r.project ?? ''} ${r.rule}`}, h('label', {class: 'switch'}, box, ' ', h('strong', {}, r.rule)),
 		h('span', {class: 'gist'}, `${words(r.trigger)} → ${words(r.action)}`),
-		h('span', {class: 'meta'}, r.next_at ? `next ${new Date(r.next_at).toLocaleString()} ` : '', r.fired ? `fired ${r.fired} times, last ` : '', r.fired_at && time(r.fired_at)),
-		button('Fire now', () => doing(() => call('automation.run', {rule: r.rule, ...of}), `${r.rule} fired`)));
+		h('span', {class: 'meta'}, r.next_at ? `next ${new Date(r.next_at).toLocaleString()} ` : '', r.fired ? `ran ${r.fired} times, last ` : '', r.fired_at && time(r.fired_at)),
+		button('Run now', () => doing(() => call('automation.run', {rule: r.rule, ...of}), `${r.rule} started`)));
 }
 
 export function enter(root, start) {

@@ -84,7 +84,7 @@ function actions(card, decided) {
 	const said = () => (comment.value.trim() ? {comment: comment.value.trim()} : {});
 	const go = async (decision, more) => {
 		if (decision === 'approve' && !card.whole)
-			say('The whole request has not loaded yet', true);
+			say('The request has not fully loaded yet. Try again in a moment', true);
 		else if (!card.busy && await decide(card, decision, {...said(), ...more}))
 			decided(card);
 	};
@@ -124,7 +124,7 @@ async function whole(card, place) {
 function make(approval, decided, choose) {
 	const card = {approval, busy: false, whole: !approval.input_omitted}; // whole: all of it is on the page
 	const place = h('div', {class: 'input'},
-		approval.input_omitted ? h('p', {class: 'note'}, 'Loading the whole input…') : asked(approval));
+		approval.input_omitted ? h('p', {class: 'note'}, 'Loading the full input…') : asked(approval));
 
 	card.buttons = actions(card, decided);
 	card.element = h('article', {class: 'card', tabindex: 0, 'aria-label': `${asker(approval)} asks: ${exact(approval.tool)}`,
@@ -248,7 +248,7 @@ export function enter(root, start) {
 		if (wanted && cards.has(wanted))
 			choose(cards.get(wanted));
 		else if (wanted)
-			say('That request is no longer pending');
+			say('The requested approval is no longer pending');
 		wanted = null;
 	}
 

@@ -44,7 +44,7 @@ const STATES = {alive: 'ok', lost: 'error'};
 
 function hosts(found) {
 	if (found.length === 0)
-		return h('p', {class: 'note'}, 'This store has only one host. Several hosts need a PostgreSQL store.');
+		return h('p', {class: 'note'}, 'This store has only one host. Multiple hosts require a PostgreSQL store.');
 	return table('Hosts', ['Host', 'State', 'Since', 'Last seen', 'Running', 'Version', 'Labels'], found.map(o =>
 		[o.name + (o.this ? ' (this host)' : ''), chip(o.state, STATES[o.state]), time(o.since), o.seen_ms_ago < 60000 ? 'just now' : `${span(o.seen_ms_ago)} ago`,
 			`${o.running} of ${o.parallel}`, o.version, o.labels]));

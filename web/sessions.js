@@ -71,7 +71,7 @@ function waits(e) {
 
 function toolCall(e) {
 	return h('details', {class: 'tool open', open: e.approval_status === 'pending', 'data-tool': e.tool_id ?? '', 'data-id': e.id},
-		toolSummary(e), waits(e), e.tool_input === undefined ? h('p', {class: 'note'}, 'the input is too long to show') : input(e.tool_input),
+		toolSummary(e), waits(e), e.tool_input === undefined ? h('p', {class: 'note'}, 'the input is too long to display') : input(e.tool_input),
 		h('div', {class: 'result'}), h('div', {class: 'inner'}));
 }
 
@@ -166,7 +166,7 @@ async function observed(id, s) {
 	const {approvals} = await call('approval.list', {session_id: id, status: 'any'});
 
 	return h('div', {}, h('p', {class: 'note'}, s ? `koine did not start this session; it observes the session through the hooks of ${s.agent}. Last active `
-		: 'koine knows only the requests of this session.', s && time(s.active_at)),
+		: 'koine has no transcript of this session, only its requests.', s && time(s.active_at)),
 		h('h3', {}, 'Requests'), approvals.length === 0 ? empty('No requests yet.') : h('ul', {class: 'rows'}, approvals.map(a =>
 			h('li', {}, h('a', {class: 'row', href: '#/inbox'}, chip(a.status, a.status === 'denied' ? 'failed' : a.status), h('span', {class: 'gist'}, a.tool),
 				h('span', {class: 'meta'}, time(a.created_at)))))));
@@ -181,7 +181,7 @@ function speaker(session) {
 				throw new Error('Enter a prompt first');
 			location.hash = href(await call('session.continue', {id: session.id, query: text.value}));
 		}), {class: 'good'}),
-		runs(session) && button('Interrupt', () => doing(() => call('session.interrupt', {id: session.id}), 'Cancelling…'), {class: 'bad'}));
+		runs(session) && button('Interrupt', () => doing(() => call('session.interrupt', {id: session.id}), 'Interrupting…'), {class: 'bad'}));
 }
 
 function launcher() {

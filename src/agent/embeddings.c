@@ -41,7 +41,7 @@ int embeddings_check_url(const char *url, struct why *why)
 {
 	struct endpoint scratch;
 
-	return endpoint_parse(url, "an embedding", USUAL, &scratch, why);
+	return endpoint_parse(url, "embedding", USUAL, &scratch, why);
 }
 
 static int take_key(struct embeddings *e, const char *key, struct why *why)
@@ -49,8 +49,7 @@ static int take_key(struct embeddings *e, const char *key, struct why *why)
 	if (!key || !key[0])
 		return 0;
 	if (!endpoint_key_fits(key))
-		return refuse(why, REFUSE_PARAMS,
-			      "the embedding key must be one word of ASCII characters");
+		return refuse(why, REFUSE_PARAMS, "the embedding key must be ASCII without spaces");
 	if (asprintf(&e->authorization, "Authorization: Bearer %s", key) < 0) {
 		e->authorization = NULL;
 		return -ENOMEM;
@@ -73,7 +72,7 @@ int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
 	if (!e)
 		return -ENOMEM;
 	list_init(&e->asks);
-	r = endpoint_parse(opts->url, "an embedding", USUAL, &e->at, why);
+	r = endpoint_parse(opts->url, "embedding", USUAL, &e->at, why);
 	if (r == 0)
 		r = take_key(e, opts->key, why);
 	if (r == 0) {

@@ -127,7 +127,7 @@ void client_give_up(struct client *s)
 
 static void log_call(const struct call *c)
 {
-	log_debug("call", "dialect=%s method=%.*s failed=%d ms=%llu", c->dialect->name,
+	log_debug("call completed", "dialect=%s method=%.*s failed=%d ms=%llu", c->dialect->name,
 		  TEXT_ARGS(c->request.method), c->failed,
 		  (unsigned long long)(loop_now_ms(c->server->loop) - c->started_ms));
 }
@@ -252,7 +252,7 @@ static bool refuse_without_token(struct client *s)
 		return false;
 	frame_clear(&no);
 	refuse(&no.why, REFUSE_FORBIDDEN,
-	       "this listener requires a token, which only HTTP can send");
+	       "this listener requires a token, so it accepts only HTTP");
 	refuse_stream(s, &no);
 	return true;
 }
@@ -756,7 +756,7 @@ static void time_over(struct client *s)
 	const struct limits *l = &s->server->opts.limits;
 	struct frame no = {0};
 
-	refuse(&no.why, REFUSE_TIMEOUT, "received less than %zu bytes of a message in %u s",
+	refuse(&no.why, REFUSE_TIMEOUT, "message timed out: received less than %zu bytes in %u s",
 	       l->progress_bytes, l->read_timeout_ms / 1000);
 	client_cut(s, &no);
 }

@@ -73,7 +73,8 @@ int field_whole(const char *name, const struct value *v, int64_t *ret, struct wh
 	if (has_fraction(v))
 		return refuse_field(why, name, "%s must be a whole number, not %.*s", name, shown,
 				    v->text);
-	return refuse_field(why, name, "%s must be a 64-bit integer", name);
+	return refuse_field(why, name, "%s must be a 64-bit integer, not %.*s", name, shown,
+			    v->text);
 }
 
 /* 5.0 becomes 5 in the call's own tree, so that handlers which read it there agree. */

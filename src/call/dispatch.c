@@ -120,7 +120,7 @@ static int check_room(struct call *c)
 		return refuse(&c->why, REFUSE_LIMIT, "too many calls in flight (limit %u)", limit);
 	if (c->peer.other && s->others.calls >= limit / 2)
 		return refuse(&c->why, REFUSE_LIMIT,
-			      "too many calls of other users in flight (limit %u)", limit / 2);
+			      "too many calls in flight from other users (limit %u)", limit / 2);
 	return 0;
 }
 

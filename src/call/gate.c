@@ -216,8 +216,8 @@ static bool comes_in(const struct endpoint *e, const struct http_request *r,
 		     const struct route_found *found, struct gate_refusal *ret)
 {
 	if (e->tcp && !gate_host_is_loopback(r))
-		return refused(ret, GATE_HOST, 403, "Forbidden: Host must be a loopback name",
-			       NULL);
+		return refused(ret, GATE_HOST, 403,
+			       "Forbidden: Host must be localhost or a loopback address", NULL);
 	if (from_foreign_page(r))
 		return refused(ret, GATE_ORIGIN, 403,
 			       "Forbidden: requests from web pages are not accepted", NULL);

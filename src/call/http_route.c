@@ -222,8 +222,8 @@ static int read_params(struct call *c, struct text query)
 		if (r != 0)
 			return r;
 		if (++object->len > QUERY_PAIRS_MAX)
-			return refuse(&c->why, REFUSE_TOO_LARGE, "more than %d pairs in the query",
-				      QUERY_PAIRS_MAX);
+			return refuse(&c->why, REFUSE_TOO_LARGE,
+				      "more than %d parameters in the query", QUERY_PAIRS_MAX);
 		if (has_key(object->first, NULL, v))
 			return twice(c, v);
 		*link = v;
@@ -310,7 +310,7 @@ bool route_admit(struct client *s, const struct http_request *r, const struct ht
 		return true;
 	if (!route->row.handle)
 		http_send_error(s, 426, "Upgrade: websocket\r\n",
-				"This is for WebSocket connections", route);
+				"This path accepts only WebSocket connections", route);
 	else if (has_body && !type_will_do(s, r, route))
 		http_send_error(s, 415, NULL, "Content-Type must be application/json", route);
 	else

@@ -123,7 +123,7 @@ static void look(void *arg)
 	conn_pool_cut_stalled(s->pool);
 	while ((c = first(s)) && (!c->client || now - c->parked_ms >= s->opts.limits.room_wait_ms))
 		end(c, refuse(&c->why, REFUSE_LIMIT,
-			      "clients have not read %zu bytes of responses; try again later",
+			      "too many unread responses (%zu bytes); try again later",
 			      room_used(&s->room)));
 	parked_next(s);
 }

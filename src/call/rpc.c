@@ -121,11 +121,11 @@ static const struct field cancel_fields[] = {
 
 const struct method rpc_methods[] = {
 	{.name = "rpc.discover",
-	 .doc = "Return an OpenRPC document of every method",
+	 .doc = "Return an OpenRPC document that describes all methods",
 	 .result = "{\"type\":\"object\"}",
 	 .handle = handle_discover},
 	{.name = "rpc.cancel",
-	 .doc = "Cancel a call of this connection; runs before queued calls",
+	 .doc = "Cancel a call on this connection; runs before queued calls",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
 	 FIELDS(cancel_fields),
 	 .in_size = sizeof(struct cancel_in),

@@ -185,8 +185,8 @@ static void note_refused(struct endpoint *e, const struct peer *peer, enum refus
 {
 	static const char *const words[N_REFUSED_FOR] = {
 		[REFUSED_UID] = "user not allowed",
-		[REFUSED_UNKNOWN] = "user unknown",
-		[REFUSED_LIMIT] = "too many connections of other users",
+		[REFUSED_UNKNOWN] = "unknown user",
+		[REFUSED_LIMIT] = "too many connections from other users",
 	};
 	char uid[16] = "unknown";
 
@@ -408,7 +408,7 @@ static void cut_senders(struct server *s)
 	struct client *worst;
 	struct frame no = {.status = 503};
 
-	refuse(&no.why, REFUSE_LIMIT, "incomplete messages hold more than %zu bytes",
+	refuse(&no.why, REFUSE_LIMIT, "incomplete messages use more than %zu bytes of memory",
 	       s->opts.limits.total_input_bytes);
 	s->cutting = true;
 	while (s->input_held > s->opts.limits.total_input_bytes && (worst = worst_sender(s)))

@@ -23,7 +23,7 @@ static const char exit_codes[] =
 	"  73  a file cannot be created\n"
 	"  74  the result cannot be written\n"
 	"  75  timeout; try again later\n"
-	"  76  the response is not JSON-RPC, or is too large; or HTTP refused the call\n"
+	"  76  the response is not JSON-RPC, is too large, or is an HTTP error\n"
 	"  77  access denied (HTTP 401 or 403), or the server is not trusted\n"
 	" 130  cancelled or interrupted\n"
 	"Commands that wait for a task exit with the exit code of its program.\n";

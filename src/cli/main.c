@@ -29,14 +29,14 @@ static const struct command help_commands[] = {
 static const struct command_group groups[] = {
 	{"Memory", {memory_commands}},
 	{"Talk with agents", {chat_commands}},
-	{"Give agents work",
+	{"Run tasks and agents",
 	 {task_commands, session_commands, automation_commands, project_commands}},
-	{"Decide", {approval_commands, notify_commands, page_commands}},
-	{"Serve agents", {connect_commands, mcp_commands}},
-	{"The daemon",
+	{"Approve requests", {approval_commands, notify_commands, page_commands}},
+	{"Connect agents", {connect_commands, mcp_commands}},
+	{"Manage the daemon",
 	 {status_commands, top_commands, doctor_commands, metrics_commands, event_commands,
 	  host_commands, daemon_commands, dialect_commands}},
-	{"Any JSON-RPC server", {server_commands}},
+	{"Call any JSON-RPC server", {server_commands}},
 	{"Help", {help_commands}},
 	{NULL},
 };
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
 	free(cli.own);
 	/* A full disk shows up here at the latest. */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
-		complain("cannot write: %s", strerror(errno));
+		complain("cannot write to stdout: %s", strerror(errno));
 		return EX_IOERR;
 	}
 	return r;

@@ -34,14 +34,14 @@ static bool check_unix(const struct address *a, struct why *why)
 	if (lstat(a->path, &st) != 0)
 		return paths_usable(a->path, why);
 	if (!S_ISSOCK(st.st_mode)) {
-		refuse(why, REFUSE_CONFLICT, "exists and is not a socket");
+		refuse(why, REFUSE_CONFLICT, "the path exists and is not a socket");
 		return false;
 	}
 	if (occupant_find(a, &there)) {
 		refuse_taken(&there, why);
 		return false;
 	}
-	snprintf(why->text, sizeof(why->text), "stale socket; it would be removed");
+	snprintf(why->text, sizeof(why->text), "stale socket; koined would remove it");
 	return true;
 }
 
@@ -120,7 +120,7 @@ static bool is_skipped(const struct plan_row *row, struct why *why)
 	if (!folder_usable(row, why))
 		return true;
 	return row->dialect->life->socket_broken(row->address.path) &&
-	       refuse(why, REFUSE_CONFLICT, "the file at its path is not a socket");
+	       refuse(why, REFUSE_CONFLICT, "the file at the socket path is not a socket");
 }
 
 static void print_yields(const struct plan_row *row, const char *address, const char *why)
@@ -178,7 +178,7 @@ static bool store_usable(const char *path, struct why *why)
 		return paths_usable(path, why);
 	if (access(path, R_OK | W_OK) == 0)
 		return true;
-	refuse(why, REFUSE_FORBIDDEN, "cannot write to it: %s", strerror(errno));
+	refuse(why, REFUSE_FORBIDDEN, "cannot write to the file: %s", strerror(errno));
 	return false;
 }
 

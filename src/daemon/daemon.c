@@ -75,7 +75,7 @@ static int on_reload_asked(void *arg, const struct dialect *by,
 	if (r == 0 && !(by && by->sandboxed))
 		r = take_settings(d, &fresh, report, why);
 	if (r != 0)
-		log_warn("could not reload settings", "reason=%s",
+		log_warn("could not reload settings", "reason=\"%s\"",
 			 r > 0 ? why->text : fault_words(r));
 	return r;
 }
@@ -426,7 +426,8 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	if (r == 0)
 		r = start(&d, &why);
 	if (r != 0) {
-		log_err("cannot start", "reason=%s", why.text[0] ? why.text : fault_words(r));
+		log_err("could not start", "reason=\"%s\"",
+			why.text[0] ? why.text : fault_words(r));
 		tear_down(&d);
 		return r > 0 ? EX_UNAVAILABLE : EX_OSERR;
 	}

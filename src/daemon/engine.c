@@ -393,8 +393,8 @@ static void set_parallel(struct tasks *t, const char *group, unsigned parallel)
 	int r = tasks_set_parallel(t, group ? text_of(group) : (struct text) {0}, parallel, &why);
 
 	if (r != 0)
-		log_warn("could not change task limit", "group=%s reason=%s", group ? group : "all",
-			 r > 0 ? why.text : fault_words(r));
+		log_warn("could not change task limit", "group=%s reason=\"%s\"",
+			 group ? group : "all", r > 0 ? why.text : fault_words(r));
 }
 
 void tasks_reload(struct daemon *d, const struct settings *fresh)

@@ -38,30 +38,30 @@ static const struct flag_row rows[] = {
 	{"service", NULL, FLAG_SERVICE,
 	 "run as a service: dialects listen in the runtime\nfolder unless the settings name an "
 	 "address"},
-	{"root", "DIR", FLAG_ROOT, "keep every default path under DIR", "folders"},
+	{"root", "DIR", FLAG_ROOT, "put all default paths under DIR", "folders"},
 	{"project", "DIR", FLAG_PROJECT,
-	 "serve this project's tasks at\nDIR/.aiwg/daemon/daemon.sock (repeatable)", "folders"},
+	 "serve the tasks of project DIR at\nDIR/.aiwg/daemon/daemon.sock (repeatable)", "folders"},
 	{"listen", "DIALECT=ADDRESS", FLAG_LISTEN,
-	 "listen at ADDRESS, and only at addresses given this\n"
-	 "way (repeatable): unix:PATH, http:HOST:PORT,\n"
-	 "tcp:HOST:PORT (loopback only; port 0 takes a free\n"
-	 "one), or on for the default address",
+	 "listen only at ADDRESS (repeatable): unix:PATH,\n"
+	 "http:HOST:PORT, tcp:HOST:PORT (loopback only; port 0\n"
+	 "selects a free port), or 'on' for the default\n"
+	 "address",
 	 "open", offer_dialects},
 	{"store", "URL", FLAG_STORE, "use this store: sqlite:PATH or postgresql://…", "words"},
 	{"agent", "NAME", FLAG_AGENT,
 	 "set the default agent: recall, an agent of the\nsettings, or none", "words",
 	 offer_agents},
-	{"set", "SECTION.KEY=VALUE", FLAG_SET, "change a setting of koine.conf(5) (repeatable)",
+	{"set", "SECTION.KEY=VALUE", FLAG_SET, "override a setting of koine.conf(5) (repeatable)",
 	 "open", offer_settings},
-	{"log-level", "LEVEL", FLAG_LEVEL, "log at err, warn, info or debug", "words",
+	{"log-level", "LEVEL", FLAG_LEVEL, "set the log level: err, warn, info or debug", "words",
 	 offer_levels},
-	{"debug-methods", NULL, FLAG_DEBUG, "offer debug.echo and debug.sleep"},
+	{"debug-methods", NULL, FLAG_DEBUG, "enable the methods debug.echo and debug.sleep"},
 	{"check", NULL, FLAG_CHECK, "check settings, addresses and store, then exit"},
 	{"settings", NULL, FLAG_SETTINGS,
 	 "print every setting with its type, default,\nenvironment variable and meaning, then "
 	 "exit"},
 	{"dialects", NULL, FLAG_DIALECTS,
-	 "print the address where each dialect would listen\nand the program at its default "
+	 "print the address of each dialect, and the program\nthat uses its default "
 	 "address, as JSON"},
 	{"adopt", NULL, FLAG_ADOPT,
 	 "take over a store that another user created, hold\nits queued tasks, then exit"},
@@ -121,12 +121,12 @@ void flags_help(FILE *out)
 		print_row(out, &rows[i]);
 	fputs("\n"
 	      "Prints 'listening DIALECT ADDRESS' for each address, then 'koined: ready'.\n"
-	      "SIGTERM and SIGINT stop it gracefully; a second one stops it at once. SIGHUP\n"
-	      "reloads the settings. Dialects: koine, ash, hld, ocg, nexus and aiwg are on by\n"
-	      "default; gateway, embedding, mcp, metrics and page are off unless configured.\n"
+	      "SIGTERM and SIGINT stop koined gracefully; a second signal stops it at once.\n"
+	      "SIGHUP reloads the settings. The dialects koine, ash, hld, ocg, nexus and aiwg\n"
+	      "are on by default; gateway, embedding, mcp, metrics and page are off by default.\n"
 	      "\n"
-	      "Exit status: 0 after a stop, 64 usage, 69 cannot listen or cannot use the store,\n"
-	      "71 system error, 78 invalid settings.\n",
+	      "Exit status: 0 after a stop, 64 usage error, 69 cannot listen or cannot use the\n"
+	      "store, 71 system error, 78 invalid settings.\n",
 	      out);
 }
 

@@ -176,7 +176,7 @@ static void check_finished(struct work *w, int result)
 	(void)result;
 	engine_set_health(h->engine, &h->health);
 	if (h->health.failed)
-		log_err("store is damaged", "what=%s", h->health.text);
+		log_err("store is damaged", "what=\"%s\"", h->health.text);
 	else if (h->health.checked)
 		log_info("store checked", "path=%s", engine_store_path(h->engine));
 }

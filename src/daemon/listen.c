@@ -231,7 +231,7 @@ static int listen_in_project(struct daemon *d, const struct plan_row *row, struc
 		broken = row->fd < 0 && life->socket_broken(row->address.path);
 	if (!broken || !row->skipped_if_broken)
 		return r;
-	log_warn("could not serve project", "reason=%s", why->text);
+	log_warn("could not serve project", "reason=\"%s\"", why->text);
 	return 0;
 }
 

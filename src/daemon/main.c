@@ -218,8 +218,11 @@ static int look_at_flags(void)
 		return complain("--move requires FROM and TO; see koined --help", EX_USAGE);
 	if (move_from)
 		return daemon_move(move_from, main_argv[optind]);
-	if (optind < main_argc)
-		return complain("takes no arguments; see koined --help", EX_USAGE);
+	if (optind < main_argc) {
+		fprintf(stderr, "koined: unexpected argument '%s'; see koined --help\n",
+			main_argv[optind]);
+		return EX_USAGE;
+	}
 	return -1;
 }
 

@@ -140,8 +140,8 @@ static bool is_ourselves(const struct daemon *d)
 		if (!e->dialect->makes_vectors || address_parse(e->address, &address, &why) != 0 ||
 		    !model_is_at(d->settings->embedding_url, &address))
 			continue;
-		log_warn("embedding failed",
-			 "reason=\"embedding_url is koined's own listener and is ignored\" "
+		log_warn("embedding_url ignored",
+			 "reason=\"the URL is koined's own listener\" "
 			 "address=%s",
 			 e->address);
 		return true;

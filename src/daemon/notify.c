@@ -31,9 +31,11 @@ static int read_secret(const char *variable, const char *file, const char *what,
 	if (!variable[0])
 		return 0;
 	if (!value || !value[0])
-		return refuse(why, REFUSE_NOT_FOUND, "the variable %s is not set", variable);
+		return refuse(why, REFUSE_NOT_FOUND, "environment variable %s is not set",
+			      variable);
 	if (strlen(value) >= NOTIFIER_SECRET_MAX)
-		return refuse(why, REFUSE_PARAMS, "the variable %s is too long", variable);
+		return refuse(why, REFUSE_PARAMS,
+			      "the value of environment variable %s is too long", variable);
 	snprintf(out, NOTIFIER_SECRET_MAX, "%s", value);
 	return 0;
 }

@@ -115,7 +115,7 @@ static void report_limit(const struct daemon *d, const struct reporting *r, cons
 
 	if (was != now || is == now)
 		return;
-	snprintf(reason, sizeof(reason), "%u by `koine task parallel`", is);
+	snprintf(reason, sizeof(reason), "set to %u by `koine task parallel`", is);
 	note(r, RELOAD_KEPT, key, line, reason);
 }
 

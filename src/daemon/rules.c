@@ -89,7 +89,7 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 		snprintf(key, sizeof(key), "rule.%s%s%s", now->name, why.field[0] ? "." : "",
 			 why.field);
 		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? why.text : fault_words(r),
-			 stays ? "the former rule stays in effect" : "the rule is skipped");
+			 stays ? "the previous rule stays in effect" : "the rule is skipped");
 		if (report)
 			report->note(report->arg, &(struct reload_note) {
 							  .fate = RELOAD_INVALID,

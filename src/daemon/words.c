@@ -33,7 +33,7 @@ static int open_default(const struct settings *s, struct word_file **ret_file)
 		if (r <= 0)
 			return r;
 		if (r != REFUSE_NOT_FOUND)
-			log_warn("word table not used", "reason=%s", why.text);
+			log_warn("word table not used", "reason=\"%s\"", why.text);
 	}
 	return 0;
 }
@@ -48,6 +48,7 @@ int words_open(const struct settings *s, struct word_file **ret_file, struct why
 	if (!s->words[0])
 		return open_default(s, ret_file);
 	if (!paths_expand(s->words, path))
-		return refuse(why, REFUSE_PARAMS, "memory.words = %s: no home folder", s->words);
+		return refuse(why, REFUSE_PARAMS, "cannot expand memory.words = %s: no home folder",
+			      s->words);
 	return word_file_open(path, ret_file, why);
 }

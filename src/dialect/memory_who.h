@@ -7,7 +7,8 @@
 #define MEMORY_WHO(in)                                                                             \
 	{.name = "user_id",                                                                        \
 	 .type = FIELD_STRING,                                                                     \
-	 .doc = "Owner of the memories; without user_id and chat_id, all memories",                \
+	 .doc = "User that owns the memories; a call without user, chat and project reads all "    \
+		"memories",                                                                        \
 	 .offset = offsetof(in, who.user_id)},                                                     \
 	{                                                                                          \
 		.name = "chat_id", .type = FIELD_STRING, .doc = "Include memories of this chat",   \

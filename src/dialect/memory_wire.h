@@ -19,11 +19,11 @@ struct memory_search_in {
 	{.name = "query",                                                                          \
 	 .type = FIELD_STRING,                                                                     \
 	 .required = true,                                                                         \
-	 .doc = "Query in plain words",                                                            \
+	 .doc = "Search query; a full question works best",                                        \
 	 .offset = offsetof(in, at.query)},                                                        \
 	{                                                                                          \
 		.name = "limit", .type = FIELD_INT, .default_number = 10,                          \
-		.doc = "Maximum number, up to 1000; 0 or less means 10",                           \
+		.doc = "Maximum number of memories, up to 1000; 0 or less means 10",               \
 		.offset = offsetof(in, at.limit)                                                   \
 	}
 
@@ -36,7 +36,7 @@ struct memory_list_in {
 	{.name = "limit",                                                                          \
 	 .type = FIELD_INT,                                                                        \
 	 .default_number = 20,                                                                     \
-	 .doc = "Maximum number, up to 1000; 0 or less means 20",                                  \
+	 .doc = "Maximum number of memories, up to 1000; 0 or less means 20",                      \
 	 .offset = offsetof(in, at.limit)},                                                        \
 	{                                                                                          \
 		.name = "include_expired", .type = FIELD_BOOL, .doc = "Include expired memories",  \
@@ -99,8 +99,8 @@ struct memory_add_in {
 
 #define MEMORY_THIS_CHAT(in, at)                                                                   \
 	{                                                                                          \
-		.name = "this_chat", .type = FIELD_BOOL, .doc = "Only memories from this chat",    \
-		.offset = offsetof(in, at)                                                         \
+		.name = "this_chat", .type = FIELD_BOOL,                                           \
+		.doc = "Return only memories of this chat", .offset = offsetof(in, at)             \
 	}
 
 #define MEMORY_CHAT_TYPE(in, at, what)                                                             \

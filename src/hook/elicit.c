@@ -68,7 +68,9 @@ static int add_choices(struct maker *m, const struct value *field, struct value 
 	const struct value *name = names_of(field);
 
 	if (list->len == 0 || list->len > CHOICES_MAX)
-		return refuse_form(why, "the number of choices is out of range");
+		return refuse(why, REFUSE_METHOD,
+			      "unsupported elicitation: %u choices, expected 1 to %d", list->len,
+			      CHOICES_MAX);
 	value_each (v, list) {
 		struct choice c = read_choice(v, name);
 
@@ -139,12 +141,12 @@ static int find_field(const struct value *schema, const struct value **ret, stru
 	if (!schema || schema->kind == VALUE_NULL || !fields)
 		return 0;
 	if (fields->kind != VALUE_OBJECT || fields->len > 1)
-		return refuse_form(why, "several fields");
+		return refuse_form(why, "more than one field");
 	*ret = fields->first;
 	if (*ret &&
 	    ((*ret)->kind != VALUE_OBJECT || (*ret)->key_len == 0 ||
 	     (*ret)->key_len > NAME_MAX_BYTES || memchr((*ret)->key, '\0', (*ret)->key_len)))
-		return refuse_form(why, "invalid field");
+		return refuse_form(why, "the field has an invalid name or schema");
 	return 0;
 }
 
@@ -174,7 +176,7 @@ static int check(const struct value *in, struct why *why)
 	struct text message = value_text(value_find(in, "message"));
 
 	if (text_is(value_text(value_find(in, "mcp_server_name")), "koine"))
-		return refuse_form(why, "koine's own request, already in the inbox");
+		return refuse_form(why, "koine's own request is already in the inbox");
 	if (mode.data && !text_is(mode, "form"))
 		return refuse_form(why, "not a form");
 	if (message.len == 0 || message.len > MESSAGE_MAX)

@@ -164,7 +164,7 @@ static int read_vendors(struct maker *m, const struct hook_source *from, struct 
 	if (hook_is_twice(from->tree, v->tool) || hook_is_twice(from->tree, v->input))
 		return refuse_twice(why);
 	if (h->tool.len == 0)
-		return refuse(why, REFUSE_PARAMS, "no tool name");
+		return refuse(why, REFUSE_PARAMS, "missing tool name");
 	h->by_rules = is_koines(h) && asks_by_itself(h, from->tree);
 	return find_input(m, from, h, v->input);
 }
@@ -181,7 +181,7 @@ static int read_plain(struct maker *m, const struct hook_source *from, struct ho
 	if (h->tool.len > 0)
 		return find_input(m, from, h, "tool_input");
 	h->form = hook_guess(from->text, from->format);
-	return refuse(why, REFUSE_PARAMS, "no tool_name");
+	return refuse(why, REFUSE_PARAMS, "missing tool_name");
 }
 
 /* ---- where it comes from ---- */

@@ -63,15 +63,15 @@ static int parse_path(const char *path, struct address *a, struct why *why)
 	size_t len = strlen(path);
 
 	if (len == 0)
-		return refuse(why, REFUSE_PARAMS, "unix: requires the path of a socket");
+		return refuse(why, REFUSE_PARAMS, "unix: requires a socket path");
 	if (len > UNIX_PATH_MAX)
 		return refuse(why, REFUSE_TOO_LARGE,
 			      "socket path has %zu bytes, the limit is %d: %s", len, UNIX_PATH_MAX,
 			      path);
 	if (!unix_name_fits(path))
 		return refuse(why, REFUSE_TOO_LARGE,
-			      "socket path has %zu bytes; in a path over %d bytes, the file name "
-			      "must have at most %d: %s",
+			      "socket path has %zu bytes; if the path is longer than %d bytes, "
+			      "the file name must have at most %d: %s",
 			      len, UNIX_NAME_MAX, UNIX_LAST_MAX, path);
 	if (path[len - 1] == '/')
 		return refuse(why, REFUSE_PARAMS, "socket path names a directory: %s", path);
@@ -121,14 +121,15 @@ static int parse_inet(const char *text, struct address *a, struct why *why)
 	socklen_t unused_len;
 
 	if (!colon)
-		return refuse(why, REFUSE_PARAMS, "'%.100s' is not HOST:PORT", text);
+		return refuse(why, REFUSE_PARAMS, "invalid address '%.100s': expected HOST:PORT",
+			      text);
 	/* No host at all would mean every address, so it is reported as such. */
 	if (!split_host(text, colon, a->host, sizeof(a->host)))
 		return address_refuse_host(text, why);
 	if (!address_inet(a->host, 0, &unused, &unused_len))
 		return address_refuse_host(a->host, why);
 	if (!parse_port(colon + 1, &a->port))
-		return refuse(why, REFUSE_PARAMS, "'%.100s' does not end in a port (0 to 65535)",
+		return refuse(why, REFUSE_PARAMS, "invalid port in '%.100s': expected 0 to 65535",
 			      text);
 	return 0;
 }

@@ -91,7 +91,7 @@ void occupant_format(const struct occupant *o, char out[OCCUPANT_TEXT_MAX])
 	if (o->pid > 0)
 		n += snprintf(out + n, (size_t)(OCCUPANT_TEXT_MAX - n), ", pid %d", (int)o->pid);
 	if (user)
-		snprintf(out + n, (size_t)(OCCUPANT_TEXT_MAX - n), " of user %.32s", user->pw_name);
+		snprintf(out + n, (size_t)(OCCUPANT_TEXT_MAX - n), ", user %.32s", user->pw_name);
 	else if (o->known && o->uid != geteuid())
-		snprintf(out + n, (size_t)(OCCUPANT_TEXT_MAX - n), " of user %u", (unsigned)o->uid);
+		snprintf(out + n, (size_t)(OCCUPANT_TEXT_MAX - n), ", user %u", (unsigned)o->uid);
 }

@@ -20,5 +20,5 @@ bool occupant_find(const struct address *a, struct occupant *ret);
 
 enum { OCCUPANT_TEXT_MAX = 128 };
 
-/* "hld, pid 4711", with "of user NAME" if that is not us; "somebody". */
+/* "hld, pid 4711", with ", user NAME" if that is not us; "somebody". */
 void occupant_format(const struct occupant *o, char out[OCCUPANT_TEXT_MAX]);

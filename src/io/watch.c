@@ -133,7 +133,7 @@ static int cope(struct watch *w, int r)
 		return r;
 	if (!w->full)
 		log_warn("could not watch folders", "root=%s watched=%u error=\"%s\"", w->root,
-			 w->n_folders, r < 0 ? strerror(-r) : "max_folders reached");
+			 w->n_folders, r < 0 ? strerror(-r) : "too many folders");
 	w->full = true;
 	return 0;
 }
@@ -386,11 +386,11 @@ static int explain(const struct watch *w, int r, struct why *why)
 	if (r == -EACCES)
 		return refuse(why, REFUSE_FORBIDDEN, "no permission to read %s", w->root);
 	if (r == REFUSE_LIMIT)
-		return refuse(why, REFUSE_LIMIT, "more than %u folders below %s", w->max_folders,
-			      w->root);
+		return refuse(why, REFUSE_LIMIT, "too many folders in %s (limit %u)", w->root,
+			      w->max_folders);
 	if (r == -ENOSPC || r == -EMFILE)
 		return refuse(why, REFUSE_LIMIT,
-			      "no inotify watches left (fs.inotify.max_user_watches) for %s",
+			      "no inotify watches left for %s: raise fs.inotify.max_user_watches",
 			      w->root);
 	return r;
 }

@@ -128,7 +128,7 @@ static int write_request(struct koine_client *c, struct pending *p, const char *
 		return read_gob_call(c, p, params);
 	r = write_body(c, p, params);
 	if (r == -EMSGSIZE)
-		caller_set_error(c, "the call of '%.100s' is too large", p->method);
+		caller_set_error(c, "the call to '%.100s' is too large", p->method);
 	if (r != 0)
 		return r;
 	if (c->is_http) {
@@ -188,7 +188,7 @@ int caller_submit(struct koine_client *c, const char *method, const char *params
 	int r;
 
 	if (c->n_pending >= PENDING_MAX || c->waiting_bytes > WAITING_BYTES_MAX) {
-		caller_set_error(c, "too many calls are waiting");
+		caller_set_error(c, "too many pending calls");
 		return -ENOBUFS;
 	}
 	r = pending_new(c, method, params, wants_answer, &p);
@@ -610,7 +610,7 @@ static void expire_list(struct koine_client *c, struct list *calls, uint64_t now
 
 	while ((p = oldest(calls)) && p->deadline_ms <= now) {
 		if (p->fault != 0)
-			caller_set_error(c, "could not send the call of '%.100s': %s", p->method,
+			caller_set_error(c, "could not send the call to '%.100s': %s", p->method,
 					 strerror(-p->fault));
 		else
 			caller_set_error(c, "no response to '%.100s' within %u ms", p->method,

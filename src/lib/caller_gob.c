@@ -160,7 +160,7 @@ static enum frame_kind answers_next(void *state, const char *in, size_t len, boo
 	(void)eof;
 	if (sniff_json(s, in, len)) {
 		*ret_used = len;
-		refuse(&ret->why, REFUSE_PARSE, "it is JSON; try framing 'line'");
+		refuse(&ret->why, REFUSE_PARSE, "received JSON instead of gob; try framing 'line'");
 		return FRAME_REFUSED;
 	}
 	switch (netrpc_next(&s->reader, &s->arena, in, len, false, ret_used, &m)) {

@@ -259,14 +259,14 @@ static const struct draft *take_bytes(struct drafting *d, struct value *v, const
 	char *to;
 
 	if (told->kind != VALUE_STRING || told->len % 2 != 0)
-		return unfit(d, told, "two hexadecimal digits for each byte");
+		return unfit(d, told, "two hexadecimal digits per byte");
 	to = alloc(d, told->len / 2 + 1);
 	for (uint32_t i = 0; to && i < told->len; i += 2) {
 		int high = hex_digit(told->text[i]);
 		int low = hex_digit(told->text[i + 1]);
 
 		if (high < 0 || low < 0)
-			return unfit(d, told, "two hexadecimal digits for each byte");
+			return unfit(d, told, "two hexadecimal digits per byte");
 		to[i / 2] = (char)(high << 4 | low);
 	}
 	bytes.text = to;
@@ -553,7 +553,8 @@ int gob_params_read(struct gob_shapes *s, struct arena *a, struct value *v,
 
 	/* Go has no value for it at the top level. */
 	if (d.err == 0 && (draft->kind == 0 || draft->kind == GOB_INTERFACE))
-		fail(&d, refuse(why, REFUSE_PARAMS, "null and $any cannot be used as values"));
+		fail(&d, refuse(why, REFUSE_PARAMS,
+				"null and $any cannot be used as the parameter value"));
 	shape = d.err == 0 ? shape_of(&d, s, "Args", draft) : NULL;
 	if (d.err != 0)
 		return d.err;

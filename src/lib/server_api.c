@@ -242,7 +242,8 @@ int koine_server_allow(struct koine_server *s, int64_t uid)
 	if (uid < 0 || uid >= UINT32_MAX)
 		return host_explain(s, -EINVAL);
 	if (s->n_allow_uids == KOINE_ALLOW_MAX)
-		return refuse(&s->why, REFUSE_LIMIT, "more than %d users", KOINE_ALLOW_MAX);
+		return refuse(&s->why, REFUSE_LIMIT, "cannot allow more than %d users",
+			      KOINE_ALLOW_MAX);
 	s->allow_uids[s->n_allow_uids++] = (uid_t)uid;
 	return 0;
 }

@@ -32,7 +32,7 @@ static int decode(struct mcp_call *mc, const char *header, struct text *value)
 		return 0;
 	inner = (struct text) {.data = value->data + sizeof(begin) - 1, .len = value->len - n};
 	r = base64_read(&mc->call->arena, inner, value);
-	return r == -EINVAL ? mismatch(mc, header, "is not base64") : r;
+	return r == -EINVAL ? mismatch(mc, header, "is not valid base64") : r;
 }
 
 /* -ENOENT: it is not there. */

@@ -23,11 +23,11 @@ static int open_http(struct mcp_call *mc, const struct http_request *http)
 				       "Unsupported MCP-Protocol-Version");
 	if (!id.data)
 		return mcp_refuse_with(mc, -32600, 400, (struct text) {0},
-				       "Mcp-Session-Id is required: begin with initialize");
+				       "Mcp-Session-Id is required: send initialize first");
 	s = session_find(mc->mcp, id, mc->call->peer.uid);
 	if (!s)
 		return mcp_refuse_with(mc, NO_SESSION, 404, (struct text) {0},
-				       "Session not found: begin with initialize");
+				       "Session not found: send initialize again");
 	mc->session = session_ref(s);
 	return 0;
 }

@@ -17,7 +17,7 @@ int mcp_cursor_read(struct call *c, const char *list, struct text cursor, struct
 
 	return r != -EBADMSG ? r
 			     : refuse_field(&c->why, "cursor",
-					    "cursor must be a nextCursor value of %s", list);
+					    "cursor must be a nextCursor value from %s", list);
 }
 
 /* Where the page begins; 0 without a cursor. */

@@ -112,7 +112,7 @@ static void make_room(struct mcp *m)
 		struct mcp_session *s = list_entry(at, struct mcp_session, link);
 
 		if (s->id[0] && s->refs == 1 && !s->ended) {
-			log_info("mcp session closed", "reason=\"more than %d are open\"",
+			log_info("mcp session closed", "reason=\"more than %d sessions\"",
 				 MCP_SESSIONS_MAX);
 			session_end(s);
 			return;

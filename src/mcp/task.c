@@ -132,10 +132,10 @@ int mcp_check_task_only(struct mcp_call *mc)
 {
 	if (!(mc->tool->hints & MCP_TASK_ONLY) || knows_tasks(mc))
 		return 0;
-	return mc->era == MCP_MODERN
-		       ? lacks_tasks(mc)
-		       : refuse(&mc->call->why, REFUSE_PARAMS,
-				"this tool requires a client with tasks (protocol 2026-07-28)");
+	return mc->era == MCP_MODERN ? lacks_tasks(mc)
+				     : refuse(&mc->call->why, REFUSE_PARAMS,
+					      "this tool requires a client that supports tasks "
+					      "(protocol 2026-07-28)");
 }
 
 static void write_time(struct json *j, const char *key, int64_t ms)
@@ -295,7 +295,7 @@ static void write_outcome(const struct mcp_task *t, struct json *j)
 		json_key(j, "error");
 		json_begin_object(j);
 		json_member_int(j, "code", mcp_errors[REFUSE_TOO_LARGE].code);
-		json_member_str(j, "message", "out of memory for the result");
+		json_member_str(j, "message", "not enough memory for the result");
 		json_end_object(j);
 	}
 }

@@ -270,7 +270,7 @@ def test_cancelled_by_a_host_that_has_not_heard_of_it(server):
         with unheard(beta, "task.edit", id) as answers:
             runs(id)
         same(answers[0]["error"]["message"].split(": ")[-1],
-             "Task %s is running; only waiting tasks can be edited" % id, "why")
+             "Task %s is running; only queued tasks can be edited" % id, "why")
         same(hosts.journal.faults(), [], "what ran")
 
 

@@ -372,7 +372,7 @@ const kinds = {
 		found.chosen = await page.evaluate(() => document.activeElement.querySelector('h2').textContent);
 		await page.waitForFunction(t => performance.now() > t, await page.evaluate(() => performance.now() + 450));
 		await page.keyboard.press('a');
-		await page.getByText('The whole request has not loaded yet').waitFor();
+		await page.getByText('The request has not fully loaded yet').waitFor();
 		found.waits = JSON.parse(koine('call', 'approval.get', JSON.stringify({id: process.env.KOINE_BIG}))).status;
 		late.resolve();
 		await page.locator('.card.chosen .mark').waitFor();
@@ -380,7 +380,7 @@ const kinds = {
 		await page.waitForFunction(n => document.querySelectorAll('.card').length === n, found.cards.length - 1);
 		await page.goto(`${base}/#/inbox`);
 		await page.goto(`${base}/#/inbox/${process.env.KOINE_BIG}`);
-		await page.getByText('That request is no longer pending').waitFor();
+		await page.getByText('The requested approval is no longer pending').waitFor();
 	},
 
 	// What hides below blank lines, a key that is held, an address that is none, koined away for a moment, and age.
@@ -430,11 +430,11 @@ const kinds = {
 		await page.route('**/rpc', route => (away && route.request().postData().includes('approval.get') ? route.abort() : route.continue()));
 		await page.goto(`${base}/#/inbox`);
 		await page.reload();
-		await page.getByText('Loading the whole input').waitFor();
+		await page.getByText('Loading the full input').waitFor();
 		await page.getByText('koined does not respond').waitFor();
 		away = false;
 		koine('deny', '--comment', 'elsewhere', JSON.parse(koine('approvals', '--json'))[0].id);
-		await page.getByText('Loading the whole input').waitFor({state: 'hidden'});
+		await page.getByText('Loading the full input').waitFor({state: 'hidden'});
 		await page.locator('.card .mark').waitFor();
 		problems.splice(0, problems.length, ...problems.filter(p => !p.includes('net::ERR_FAILED')));
 	},
@@ -615,7 +615,7 @@ const kinds = {
 		found.actions = await page.locator('.pane button').count();
 		await page.goto(`${base}/#/inbox`);
 		await page.getByRole('link', {name: /^session unheard/}).click();
-		await page.getByText('knows only the requests of this session', {exact: false}).waitFor();
+		await page.getByText('has no transcript of this session', {exact: false}).waitFor();
 		found.unheard = await page.locator('.pane .gist').allTextContents();
 		await page.goto(`${base}/#/sessions`);
 		await page.getByText('tidy the shelves', {exact: true}).waitFor();

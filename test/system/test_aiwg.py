@@ -542,7 +542,7 @@ def test_work_that_nobody_can_do_fails():
 
 def test_work_is_refused_where_no_subsystem_could_do_it():
     for flags, why in ((("--agent", "none"), NOBODY % "tasks"),
-                       (("--set", "daemon.programs=no"), "starting programs is off ([daemon] programs = no)")):
+                       (("--set", "daemon.programs=no"), "starting programs is disabled (to enable it, set [daemon] programs = yes)")):
         with Daemon(*flags, env={"PATH": "/usr/bin:/bin"}) as d:
             c = connect(d)
             for method, params in (("task.submit", {"prompt": "hello"}), ("chat.send", {"message": "hello"})):
@@ -1263,7 +1263,7 @@ def test_a_reload_reports_what_is_wrong_with_a_projects_settings():
                 check(told[0]["reason"].startswith(place("root", ".aiwg", "daemon.json") + ":2: "), "%r", told)
             place.config({"rules": [{"id": "often", "trigger": {"type": "event", "event_type": "x"},
                                      "action": {"type": "agent", "prompt": "x"}}]})
-            held = "; its rules wait for `koine project trust`"
+            held = "; run `koine project trust` to activate its rules"
             same(k.call("daemon.reload")["settings"],
                  [{"key": ".aiwg/daemon.json", "state": "applied", "reason": place("root") + held}], "a rule")
             same(k.call("daemon.reload")["settings"], [], "no change")

@@ -86,27 +86,27 @@ def test_stop_ends_calls_that_wait_with_a_code_of_its_own():
         same(json.loads(c.read_line())["error"], {"code": -32008, "message": "koined is stopping"}, "what a stop says")
 
 
-SECONDS = "timeout must be a number of seconds from 0 to 316224000"
+SECONDS = "timeout must be between 0 and 316224000 seconds, not "
 BAD = (
     ("request", {}, "tool", "tool is required"),
-    ("request", {"tool": "a", "kind": "x"}, "kind", "kind must be function_call or human_contact"),
-    ("create", {"tool": "a", "timeout": -1}, "timeout", SECONDS),
-    ("create", {"tool": "a", "timeout": 1e300}, "timeout", SECONDS),
-    ("decide", {"id": "a", "decision": "maybe"}, "decision", "decision must be approve, deny or respond"),
+    ("request", {"tool": "a", "kind": "x"}, "kind", "kind must be function_call or human_contact, not 'x'"),
+    ("create", {"tool": "a", "timeout": -1}, "timeout", SECONDS + "-1"),
+    ("create", {"tool": "a", "timeout": 1e300}, "timeout", SECONDS + "1e+300"),
+    ("decide", {"id": "a", "decision": "maybe"}, "decision", "decision must be approve, deny or respond, not 'maybe'"),
     ("decide", {"id": "a", "decision": "respond"}, "comment", "comment is required: it must contain the answer"),
     ("decide", {"id": "a", "decision": "respond", "comment": "b", "grant": {}}, "grant",
      "a question cannot have a grant"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "world"}}, "grant",
      "grant.scope must be session or all"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "uses": 0}}, "grant",
-     "grant.uses must be a number above 0"),
+     "grant.uses must be an integer above 0"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "for": "x"}}, "grant",
-     "grant.for must be a number of seconds"),
-    ("list", {"limit": 0}, "limit", "limit must be between 1 and 1000"),
+     "grant.for must be a number of seconds above 0"),
+    ("list", {"limit": 0}, "limit", "limit must be between 1 and 1000, not 0"),
     ("list", {"status": "resolved"}, "status",
-     "status must be any, pending, approved, denied, responded, expired or superseded"),
+     "status must be any, pending, approved, denied, responded, expired or superseded, not 'resolved'"),
     ("grant", {"tool": ""}, "tool", "tool must not be empty; use * for any tool"),
-    ("grant", {"tool": "a", "verdict": "ask"}, "verdict", "verdict must be allow or deny"),
+    ("grant", {"tool": "a", "verdict": "ask"}, "verdict", "verdict must be allow or deny, not 'ask'"),
     ("grant", {"tool": "a", "uses": -1}, "uses", "uses must not be negative"),
 )
 
@@ -382,7 +382,7 @@ def test_live_view_of_an_edit():
             same([len(r) <= 20 for r in frame.split("\n")], [True] * 8, "rows")
             t.type("k" * 3)
             # Whole, with its last row: it is drawn row by row.
-            frame = frame_with(t, "line 90", "3 rows below")
+            frame = frame_with(t, "line 90", "3 more rows")
             check("line 97" not in frame, "%r", frame)
             t.type("\033")
             frame_with(t, "1 pending")

@@ -149,7 +149,7 @@ def test_the_view_says_that_there_is_more():
         with Watched(of(d), "approvals", "-w", columns=60, rows=20) as w:
             w.until(lambda s: any("Bash" in r for r in s))
             w.t.type("v")
-            w.until(lambda s: re.match(r"… \d+ rows below  q back", s[-1]))
+            w.until(lambda s: re.match(r"… \d+ more rows  q back", s[-1]))
             w.t.type("\033[F")
             text = w.until(lambda s: s[-1].startswith("q back"))
             check("  line 39" in text[-2], "%r", text)

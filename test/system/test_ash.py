@@ -307,7 +307,7 @@ def test_parameters_of_the_wrong_type():
         ("memory.add", {"content": "x", "expires_days": 1.5},
          "expires_days must be a whole number, not 1.5"),
         ("memory.add", {"content": "x", "expires_days": 10 ** 30},
-         "expires_days must be a 64-bit integer"),
+         "expires_days must be a 64-bit integer, not 1000000000000000000000000000000"),
         ("memory.search", {"query": "tea", "limit": 1.5}, "limit must be a whole number, not 1.5"),
         ("memory.list", {"limit": -0.25}, "limit must be a whole number, not -0.25"),
         ("memory.list", {"this_chat": "yes", "chat_id": "c"},

@@ -177,7 +177,7 @@ def test_failover_that_lost_commits_starts_every_host_anew():
             url = "postgresql://koine@127.0.0.1:%d,127.0.0.1:%d/koine" % (two.port, one.port)
             options = dict(possible=["database unreachable", "call failed"],
                            announced=["cached store is stale", "lease lost"])
-            options["possible"] += ["stopped running tasks", "guard ended leftover programs",
+            options["possible"] += ["running tasks stopped", "guard ended leftover programs",
                                      "could not store tasks, retrying"]
             with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, **options) as a, \
                     Daemon("--store", url, env={"KOINE_HOST_NAME": "beta"}, **options) as b:
@@ -439,10 +439,10 @@ def test_tables_are_not_changed_while_others_use_them():
         with Daemon("--store", url, env={"KOINE_HOST_NAME": "first"}):
             server.sql("UPDATE koine.koine_schema SET version = version - 1", "koine")
             done = run_koined("--root", f("other"), "--store", url, env=dict(os.environ, KOINE_HOST_NAME="second"))
-            check(done.returncode != 0 and b"stop them first" in done.stderr, "%r", done.stderr)
+            check(done.returncode != 0 and b"stop those hosts first" in done.stderr, "%r", done.stderr)
             checked = run_koined("--root", f("other"), "--check", "--store", url, env=dict(os.environ, KOINE_HOST_NAME="second"))
             same(checked.returncode, done.returncode, "exit status of --check")
-            check(b"stop them first" in checked.stdout, "%r", checked.stdout)
+            check(b"stop those hosts first" in checked.stdout, "%r", checked.stdout)
             server.sql("UPDATE koine.koine_schema SET version = version + 1", "koine")
 
 

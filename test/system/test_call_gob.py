@@ -102,7 +102,7 @@ def test_errors_are_gos_words():
             same(server.koine(*args), (1, "", "koine: %s: %s\n" % (args[0], words)))
         for args, words in (
                 (["Arith.Double", '{"$foo": 1}'], "unknown type '$foo': use $int"),
-                (["Arith.Double", "null"], "cannot be used as values"),
+                (["Arith.Double", "null"], "cannot be used as the parameter value"),
                 (["Arith.Double", "{"], "is not JSON"),
         ):
             code, out, said = server.koine(*args)

@@ -352,7 +352,7 @@ def test_time_is_limited_only_on_request():
     with Daemon(*SLOW) as d:
         env = of(d)
         done = koine(env, "send", "hello there", "-t", "0.5", code=75)
-        same(done.err, "koine: no complete answer within 0.5 s; cancelled\n", "stderr")
+        same(done.err, "koine: no complete answer within 0.5 s; request cancelled\n", "stderr")
         check(done.out.startswith("I am"), "what came: %r", done.out)
         wait_until(lambda: messages(env)[-1]["state"] == "cancelled", "the turn to be cancelled")
 
@@ -365,7 +365,7 @@ def test_refusals_are_told():
             (("send", "hi", "-c", "no/name"), 1, "conversation"),
             (("tokens", "-c", "nowhere"), 1, "koine: conversation not found: 'nowhere'\n"),
             (("messages", "nowhere"), 1, "koine: conversation not found: 'nowhere'\n"),
-            (("send",), 64, "send requires a text"),
+            (("send",), 64, "send requires TEXT"),
             (("send", ""), 65, "the question is empty"),
             (("send", " \n"), 65, "the question is empty"),
             (("send", "-"), 65, "the question is empty"),
@@ -857,7 +857,7 @@ def test_what_could_steer_a_terminal_is_shown():
 
 
 def test_ends_that_people_should_know_of():
-    rows = [({"stop": "length"}, 0, "(truncated: "), ({"tool_calls": [{"name": "x"}]}, 0, "requests tools"),
+    rows = [({"stop": "length"}, 0, "(truncated: "), ({"tool_calls": [{"name": "x"}]}, 0, "requested tools"),
             ({"cancelled": True, "stop": "cancelled"}, 130, "(cancelled)")]
     for more, code, words in rows:
         with Scripted(lambda r, more=more: [whole(r, "text", **more)]) as s:

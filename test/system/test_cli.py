@@ -204,8 +204,8 @@ def checks(folder, port):
         ("an unknown method is 1", ["call", "nosuch"], 1, "",
          "koine: nosuch: Method not found (code -32601)\n"),
         ("call requires a method", ["call"], 64, "", "koine: call requires a method"),
-        ("a bare word is no parameter", ["call", "echo", "word"], 64, "", "neither key=value"),
-        ("a key must be there", ["call", "echo", "=x"], 64, "", "neither key=value"),
+        ("a bare word is no parameter", ["call", "echo", "word"], 64, "", "expected key=value or key:=JSON"),
+        ("a key must be there", ["call", "echo", "=x"], 64, "", "expected key=value or key:=JSON"),
         ("bad json is 65", ["call", "echo", "a:={"], 65, "", "koine: a is not JSON: "),
         ("bad whole json is 65", ["call", "echo", '{"a"}'], 65, "", "is not JSON"),
         ("a scalar on stdin is 65", ["call", "echo", "-"], 65, "", "an object or an array", "3"),
@@ -223,7 +223,7 @@ def checks(folder, port):
          "agent      ollama (openai)\n"
          "tasks      2 running, 3 waiting\n"
          "sessions   1 running\n"
-         "approvals  4 open: koine approvals\n"
+         "approvals  4 pending (see: koine approvals)\n"
          "store      /x/koine.db: not writable: No space left on device\n\n"
          "DIALECT  CLIENTS  CALLS  ERRORS  DROPPED  ADDRESS\n"
          "koine          1     23       4        0  unix:/x\n"

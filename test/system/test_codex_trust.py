@@ -187,7 +187,7 @@ def test_a_terminal_is_asked_with_the_trust_in_sight():
         before = home.all()
         with Terminal(home.env, "connect", "codex") as t:
             t.expect("trusted_hash")
-            t.expect("Write this? [y/N] ")
+            t.expect("Write these changes? [y/N] ")
             t.type("n\r")
             t.leave(1)
         after = home.all()

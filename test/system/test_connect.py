@@ -435,7 +435,7 @@ def test_undo_succeeds_although_its_backup_cannot_be_kept():
             home.write(".cursor/mcp.json.koine-backup.%d" % i, "")
         said = home.connect("cursor", "--yes", "--undo").err
         check("koine" not in home.read(".cursor/mcp.json"), "not undone")
-        check("mcp.json was changed, but koine cannot keep its older backup: File exists" in said, "%s", said)
+        check("mcp.json was changed, but koine cannot keep the older backup: File exists" in said, "%s", said)
 
 
 def test_hand_made_entries_survive_undo_beside_an_older_backup():
@@ -663,13 +663,13 @@ def test_a_terminal_is_asked():
         full_home(home)
         before = home.all()
         with Terminal(home.env, "connect", "claude") as t:
-            t.expect("Write this? [y/N] ")
+            t.expect("Write these changes? [y/N] ")
             t.type("n\r")
-            t.expect("Nothing was changed")
+            t.expect("No changes written")
             t.leave(1)
         same(home.all(), before)
         with Terminal(home.env, "connect", "claude") as t:
-            t.expect("Write this? [y/N] ")
+            t.expect("Write these changes? [y/N] ")
             t.type("y\r")
             t.expect("wrote")
             t.leave(0)
@@ -682,14 +682,14 @@ def test_a_file_that_changes_meanwhile_is_left_alone():
         home.write(".claude/settings.json", SETTINGS)
         for late in ("{}", None):
             with Terminal(home.env, "connect", "cursor") as t:
-                t.expect("Write this? [y/N] ")
+                t.expect("Write these changes? [y/N] ")
                 if late:
                     home.write(".cursor/mcp.json", late)
                 else:
                     os.unlink(home(".cursor/mcp.json"))
                 before = home.all()
                 t.type("y\r")
-                t.expect("changed in the meantime")
+                t.expect("another program changed the file")
                 t.leave(65)
             same(home.all(), before, "after %r" % late)
 
@@ -709,15 +709,15 @@ def test_files_that_cannot_be_edited_are_refused():
         full_home(home)
         for text, words in (('{\n"a": }', "line 2: not valid JSON"), ("[]", "line 1: the file"),
                             ('{"permissions":\n"x"}', "line 2: permissions is not an object"),
-                            ('{"hooks":{},"hooks":{}}', "is duplicated"),
+                            ('{"hooks":{},"hooks":{}}', "duplicate key"),
                             ('{"hooks":{"PermissionRequest":1}}', "is not a list"),
                             ("{}\0", "not valid JSON")):
             home.write(".claude/settings.json", text)
             refused(home, "claude", words)
         for text, words in (("a = [", "not valid TOML"), ("mcp_servers = 1", "line 1: mcp_servers"),
                             ("[mcp_servers]\nkoine.command = 'x'", "line 2: mcp_servers.koine"),
-                            ("[[mcp_servers]]", "a list of tables"),
-                            ("[mcp_servers.koine]\ncommand = 'mine'", "already has another value")):
+                            ("[[mcp_servers]]", "an array of tables"),
+                            ("[mcp_servers.koine]\ncommand = 'mine'", "already has a different value")):
             home.write(".codex/config.toml", text)
             refused(home, "codex", words)
         with open(home(".gemini/settings.json"), "wb") as f:
@@ -733,7 +733,7 @@ def test_what_is_not_a_file_of_ours_is_refused():
             f.write("{}")
         name = ".cursor/mcp.json"
         os.symlink(outside("x.json"), home(name))
-        refused(home, "cursor", "leads out of", 77)
+        refused(home, "cursor", "symbolic link to a path outside", 77)
         os.unlink(home(name))
         os.symlink(home("nowhere"), home(name))
         refused(home, "cursor", "broken symbolic link", 77)
@@ -746,7 +746,7 @@ def test_what_is_not_a_file_of_ours_is_refused():
         os.unlink(home(name))
         os.rmdir(home(".cursor"))
         os.symlink(outside.path, home(".cursor"))
-        refused(home, "cursor", "leads out of", 77)
+        refused(home, "cursor", "symbolic link to a path outside", 77)
         same(os.listdir(outside.path), ["x.json"])
 
 

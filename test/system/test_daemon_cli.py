@@ -320,7 +320,7 @@ def test_a_start_says_that_rules_are_skipped():
         write_settings(home.path, "[rule bad]\ncron = 61 * * * *\ncommand = true\n[rule good]\nevery = 1h\ncommand = true\n")
         for verb in ("start", "restart"):
             check("1 rule is invalid (see: koine doctor)\n" in home.koine("daemon", verb), verb)
-        check("\nrules      1 invalid: koine doctor\n" in home.koine("status"), "status")
+        check("\nrules      1 invalid (see: koine doctor)\n" in home.koine("status"), "status")
         write_settings(home.path, "[rule good]\nevery = 1h\ncommand = true\n")
         check("invalid" not in home.koine("daemon", "reload") + home.koine("status"), "all is well")
 

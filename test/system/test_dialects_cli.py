@@ -49,7 +49,7 @@ def test_every_dialect_is_shown_with_both_places():
               "metrics": "http:127.0.0.1:9464", "page": "http:127.0.0.1:7770"}, "places")
         same(found["ash"]["listens"], [runtime(home, "ash.sock")], "ash")
         said = home.koine("dialects")
-        check("koined is not running; as a service it would listen at" in said, said)
+        check("koined is not running; when started as a service, it would listen at" in said, said)
         check(said.count("\n") == len(found) + 2, said)
 
 
@@ -209,7 +209,7 @@ def answered(home, answer):
     except OSError:  # its end
         pass
     os.close(ours)
-    check(b"Write this? [y/N]" in said, "%r", said)
+    check(b"Write these changes? [y/N]" in said, "%r", said)
     return process.wait(PATIENCE)
 
 
@@ -227,7 +227,7 @@ def test_what_cannot_be_is_refused():
                 (("enable", "nexsu"), USAGE, "did you mean nexus?"),
                 (("enable", "somebody"), USAGE, "unknown dialect 'somebody'"),
                 (("enable", "koine"), USAGE, "at its only address"),
-                (("disable", "koine"), USAGE, "is required to control koined"),
+                (("disable", "koine"), USAGE, "koine requires it to control koined"),
                 (("enable",), USAGE, "requires at least one DIALECT")):
             check(words in home.koine("dialects", *args, status=status), "%r", args)
         write_settings(home.path, "[listen]\nnonsense\n")

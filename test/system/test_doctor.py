@@ -154,7 +154,7 @@ class Machine(Home):
         command = finding["command"]
         if command.startswith("koine connect"):
             with Terminal(self.env, *command.split()[1:]) as t:
-                t.expect("Write this? [y/N] ")
+                t.expect("Write these changes? [y/N] ")
                 t.type("y\r")
                 t.expect("wrote")
                 t.leave(0)
@@ -443,7 +443,7 @@ def test_a_server_of_an_agent():
         m.bad()
         fake.broken = "elsewhere"
         fake.start()
-        f = becomes(m, "bad", "HTTP 404; is it opencode?")
+        f = becomes(m, "bad", "HTTP 404; check that it is opencode")
         check("url in [agent-server opencode]" in f["advice"], "%r", f)
         m.bad("servers")
 
@@ -552,7 +552,7 @@ def test_a_disk_that_is_full():
             with open(m("state/much"), "wb") as f:
                 f.write(b"x" * (40 << 20))
             [f] = m.bad("store")
-            check("MB left" in f["text"] and m("state/koine") in f["text"], "%r", f)
+            check("MB of free space" in f["text"] and m("state/koine") in f["text"], "%r", f)
             os.unlink(m("state/much"))
             same([f["state"] for f in m.findings() if f["check"] == "store"], ["warning"])
             m.stop()
@@ -670,7 +670,7 @@ def test_switched_off_koine_is_an_error():
             was = m.read(name)
             m.write(name, with_setting(was, keys, value), 0o600)
             [f] = m.bad("connected")
-            check("switches off" in f["text"] and m(name) in f["text"] and "line " in f["text"],
+            check("turns off" in f["text"] and m(name) in f["text"] and "line " in f["text"],
                   "%r", f)
             check(keys[-1] in f["advice"], "%r", f)
             m.write(name, was, 0o600)
@@ -688,7 +688,7 @@ def test_koine_switched_off_in_another_file_is_an_error():
             m.bad()
             m.write(folder + "/" + name, json.dumps(settings, indent=1))
             [f] = m.bad("connected")
-            check("switches off" in f["text"] and name in f["text"], "%r", f)
+            check("turns off" in f["text"] and name in f["text"], "%r", f)
             os.unlink(m(folder + "/" + name))
 
 
@@ -699,7 +699,7 @@ def test_koine_switched_off_for_a_project_is_a_warning():
         m.write(".claude.json", text)
         m.bad()
         [f] = [f for f in m.findings() if f["state"] == "warning" and f["check"] == "connected"]
-        check("switches off koine's tools for /there" in f["text"], "%r", f)
+        check("turns off koine's tools for /there" in f["text"], "%r", f)
 
 
 def test_settings_that_leave_koine_on_are_no_error():
@@ -722,7 +722,7 @@ def test_codex_with_koine_switched_off_is_an_error():
             check(text != was, "nothing was changed")
             m.write(".codex/config.toml", text)
             [f] = m.bad("connected")
-            check("Codex" in f["text"] and "switches off" in f["text"], "%r", f)
+            check("Codex" in f["text"] and "turns off" in f["text"], "%r", f)
         m.write(".codex/config.toml", was)
         m.bad()
 
@@ -789,7 +789,7 @@ def test_agent_that_does_not_start_koined_is_a_warning():
         m.write(".claude.json", m.read(".claude.json").replace('"--start"', '"--tools", "memory"'))
         m.bad()
         [f] = [f for f in m.findings() if f["state"] == "warning"]
-        check("does not start koined" in f["text"], "%r", f)
+        check("nor a service manager starts koined" in f["text"], "%r", f)
         m.mend(f)
         same([f["state"] for f in m.findings() if f["state"] != "ok"], [])
 
@@ -879,7 +879,7 @@ def test_hooks_by_http_at_a_port_that_nobody_holds_are_a_warning():
         m.bad()
         found = [f for f in m.findings() if f["state"] == "warning" and f["check"] == "connected"]
         same(len(found), 1, found)
-        check("no socket unit holds" in found[0]["text"], "%r", found)
+        check("no systemd socket unit reserves" in found[0]["text"], "%r", found)
         m.mend(found[0])
         same([f for f in m.findings() if f["state"] != "ok" and f["check"] == "connected"], [])
 

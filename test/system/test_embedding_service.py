@@ -72,7 +72,7 @@ def test_a_url_that_is_our_own_is_told_and_not_used():
             check("embedding_url is koined's own listener http:127.0.0.1:%d and is ignored" % port
                   in told, "check says %r", told)
             sock = "koine=unix:" + f("koine.sock")
-            with Daemon(*args, "--listen", sock, announced=["embedding failed"]) as d:
+            with Daemon(*args, "--listen", sock, announced=["embedding_url ignored"]) as d:
                 c = d.connect()
                 c.call("memory.add", {"content": "Anna drinks tea"})
                 same([h["content"] for h in c.call("memory.search", {"query": "tea"})],
@@ -180,9 +180,9 @@ BAD_OPENAI = (
     ({"input": ""}, 400, "input is required", "input"),
     ({"input": ["x", ""]}, 400, "input has an empty string", "input"),
     ({"input": ["x" * 32769]}, 400, "input has a string of more than 32768 bytes", "input"),
-    ({"input": "x", "encoding_format": "hex"}, 400, "encoding_format must be float or base64",
+    ({"input": "x", "encoding_format": "hex"}, 400, "encoding_format must be float or base64, not 'hex'",
      "encoding_format"),
-    ({"input": "x", "dimensions": 512}, 400, "dimensions must be 256", "dimensions"),
+    ({"input": "x", "dimensions": 512}, 400, "dimensions must be 256, not 512", "dimensions"),
     ({"input": "x", "model": "other"}, 404,
      "model not found: 'other' (available: 'koine-hash')", "model"),
 )

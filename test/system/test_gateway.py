@@ -410,7 +410,7 @@ def test_what_is_refused_is_no_conversation():
     with Provider(OPENAI.answer("Yes?"), OPENAI.answer("Anvil.")) as p, with_model(p) as d:
         g = Gateway(d)
         same(g.refused("/v1/chat/completions", {"messages": twice}),
-             (400, "duplicate result for one call"))
+             (400, "duplicate result for one tool call"))
         same(g.says(user("Hi")), "Yes?")
         same(g.says(user("Hi"), assistant("Yes?"), user("Name it")), "Anvil.")
         same(len(Nexus(d).agent("gateway-1").call("get_messages")["messages"]), 4)
@@ -593,7 +593,7 @@ def test_results_in_the_originals_shape():
         same(OPENAI.history(p.last)[1][2:], [("tool", '{"ok":1}'), ("tool", "plain")])
         same(Gateway(d).refused("/v1/chat/completions", {"messages": asked + [
             {"role": "tool", "tool_results": [{"result": 1}]}]}),
-            (400, "each of tool_results requires an id"))
+            (400, "each entry of tool_results requires an id"))
 
 
 def test_calls_that_end_the_messages_are_made():

@@ -15,7 +15,7 @@ def test_every_call_is_answered():
     done = subprocess.run([BENCH, "--sizes", "1000,2000", "--seconds", "0"], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(done.returncode == 0, "%s%s", done.stdout, done.stderr)
-    check("1,000" in done.stdout and "events: list by a rare type" in done.stdout, "%s", done.stdout)
+    check("1,000" in done.stdout and "events: list events of a rare type" in done.stdout, "%s", done.stdout)
 
 
 if __name__ == "__main__":

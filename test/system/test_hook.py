@@ -638,7 +638,7 @@ def test_on_a_terminal_it_says_that_it_waits():
     with Daemon() as d, d.connect() as c:
         with Terminal(of(d), "hook") as t:
             t.type(json.dumps(PLAIN) + "\n\x04")
-            t.expect("waiting for a human: see koine approvals ")
+            t.expect("waiting for a decision: see koine approvals ")
             id = waiting(c)[0]["id"]
             t.expect(id[:8])
             c.call("approval.decide", {"id": id, "decision": "approve"})

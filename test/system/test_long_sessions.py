@@ -184,7 +184,7 @@ def test_a_chain_of_many_sessions_is_read_from_its_end():
                 shown = log.stdout.read().splitlines()
                 told = log.stderr.read()
             same((shown[-1], len(shown)), (b"line 3600", 3000 if cut else 10), "the log")
-            same(told.count(b"too many continued sessions"), cut, "told once")
+            same(told.count(b"too many earlier sessions"), cut, "told once")
         same(w.hld(session_id="s5"), {"events": w.hld(session_id="s5")["events"]}, "a short one")
         same(last_of(w.hld(session_id="s5"), 18), 18, "all of it")
 

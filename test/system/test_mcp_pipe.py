@@ -294,7 +294,7 @@ def test_no_koined_to_start():
                               stderr=subprocess.PIPE, cwd=w.path, env=env) as p:
             out, err = p.communicate(timeout=PATIENCE)
         same(out, b"")
-        check(b"koined not found: neither beside koine nor in PATH" in err, "%r", err)
+        check(b"koined not found in koine's folder or in PATH" in err, "%r", err)
         check(b"starting koined" not in err, "%r", err)
 
 

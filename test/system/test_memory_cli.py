@@ -187,10 +187,10 @@ def test_words_need_no_quotes_and_a_shells_names_are_understood():
 
 def test_exit_codes_and_words():
     rows = [
-        (["search"], 64, "memory search requires QUERY... | - | --query QUERY"),
+        (["search"], 64, "memory search requires QUERY, --query QUERY, or - for stdin"),
         (["search", "a", "-q", "b"], 64, "takes QUERY or --query, not both"),
         (["search", "x", "-n", "many"], 64, "invalid --limit 'many': expected N, a whole number"),
-        (["add"], 64, "memory add requires CONTENT... | -"),
+        (["add"], 64, "memory add requires CONTENT, or - for stdin"),
         (["add", ""], 1, "content is required"),
         (["add", "x", "--importance", "2"], 64, "invalid --importance '2': expected X"),
         (["add", "x", "--category", "nonsense"], 1, "category"),
@@ -585,7 +585,7 @@ def test_edit():
         before = json.loads(m("show", id, "--json").out)["updated_at"]
         m.env["VISUAL"] = "true"
         done = m("edit", id)
-        same((done.out, done.err), ("", "koine: nothing was changed\n"), "VISUAL wins, unchanged")
+        same((done.out, done.err), ("", "koine: no changes made\n"), "VISUAL wins, unchanged")
         same(json.loads(m("show", id, "--json").out)["updated_at"], before, "updated_at")
 
         m.env["VISUAL"] = script + " " + folder("other") + "; false"
@@ -596,7 +596,7 @@ def test_edit():
 
         m.env["VISUAL"] = editor(folder, 'printf "" >"$1"\n')
         done = m("edit", id, code=1)
-        check("content" in done.err and "your text is in %s" % folder("tmp") in done.err,
+        check("content" in done.err and "your text is saved in %s" % folder("tmp") in done.err,
               "refused: %r", done.err)
         same(len(os.listdir(folder("tmp"))), 1, "the text that was kept")
         m("edit", "nosuch", code=1)
@@ -704,7 +704,7 @@ def test_a_bad_line_ends_the_import():
     many = [good % i for i in range(700)]
     rows = [
         ("not JSON", [good % 1, good % 2, "{", good % 3], 2, "stdin:3: not JSON: "),
-        ("no object", [good % 1, "[]"], 1, "stdin:2: a line must be an object"),
+        ("no object", [good % 1, "[]"], 1, "stdin:2: the line must be a JSON object"),
         ("refused", [good % 1, "", '{"content":3}', good % 2], 1,
          "stdin:3: Invalid params: entry 1: content must be a string"),
         ("in the second batch", many + ['{"content":""}', good % 701], 700, "stdin:701: "),

@@ -267,7 +267,7 @@ def test_a_person_sees_the_memory_before_it_is_deleted_or_purged():
 
         def deletes(answer, *args, code=0):
             with Terminal(env, "--socket", d.root + "/koine.sock", "memory", "delete", *args) as t:
-                t.expect("the spare key is under the mat\r\nDelete it")
+                t.expect("the spare key is under the mat\r\nDelete this memory")
                 t.type(answer + "\r")
                 t.leave(code)
 
@@ -282,7 +282,7 @@ def test_a_person_sees_the_memory_before_it_is_deleted_or_purged():
         same(c.call("memory.deleted"), [])
         with Terminal(env, "--socket", d.root + "/koine.sock", "memory", "delete", "--purge", id[:4]) as t:
             t.leave(1)
-            check(b"memory not found" in t.all and b"Delete it" not in t.all, "%r", t.all)
+            check(b"memory not found" in t.all and b"Delete this memory" not in t.all, "%r", t.all)
         other = add(c, "the bicycle is in the shed")
         with Terminal(env, "--socket", d.root + "/koine.sock", "memory", "delete", "-y", other[:4]) as t:
             t.expect("Memory deleted: %s\r\nthe bicycle is in the shed\r\n" % other[:8])

@@ -234,7 +234,7 @@ def test_review_on_the_command_line():
             same(koine(d), koine(d, "--list"), "into a pipe")
             same(koine(d, "-n", "2").splitlines(), [*lines[:2], "showing the first 2 (-n N for more)"], "some")
             same(koine(d, "-n", "6").splitlines(), lines, "all")
-            check("There is more to review." in at_a_terminal(d, "s\n", "-n", "1"), "what is left")
+            check("More facts are waiting for review." in at_a_terminal(d, "s\n", "-n", "1"), "what is left")
             check("accepted" in koine(d, "--accept", rows[0]["id"][:8]), "not accepted")
             check("rejected" in koine(d, "--reject", rows[1]["id"]), "not rejected")
             koine(d, "--reject", "zzzz", code=1)

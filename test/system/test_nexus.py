@@ -648,7 +648,7 @@ FORM = "Content-Type: text/plain\r\nOrigin: http://evil.example\r\n"
 
 
 def test_web_pages_are_turned_away():
-    host = error_text(-32600, "Forbidden: Host must be a loopback name")
+    host = error_text(-32600, "Forbidden: Host must be localhost or a loopback address")
     page = error_text(-32600, "Forbidden: requests from web pages are not accepted")
     with Daemon() as d:
         port = connect(d).socket.getpeername()[1]

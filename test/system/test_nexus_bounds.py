@@ -416,7 +416,7 @@ def test_where_the_kernel_cannot_it_is_refused():
         wrapper = script(f("koined"), without_landlock())
         with World(wrapper=[wrapper]) as w:
             words = ("preset, allowed_write_paths: cannot restrict writes of agent 'sh' on this "
-                     "machine: Landlock ABI 3 or newer is required, and this kernel has none")
+                     "machine: Landlock ABI 3 or newer is required, but this kernel does not support Landlock")
             w.refused(words, cwd=w("work"), preset="sandboxed")
             w.refused(words, cwd=w("work"), allowed_write_paths=["out"])
             # What has no program has nothing that could write.

@@ -264,7 +264,7 @@ def test_a_stream_that_falls_silent_is_given_up():
 
 
 def test_a_reply_that_fails_is_sent_again():
-    with Opencode() as fake, Daemon(*settings(fake), announced=["a reply returned HTTP 503"]) as d, d.connect() as c:
+    with Opencode() as fake, Daemon(*settings(fake), announced=["the server returned HTTP 503 for a reply"]) as d, d.connect() as c:
         connected(c)
         id = fake.ask()
         row = one(c)
@@ -294,7 +294,7 @@ def test_a_redirect_is_not_followed():
 
 
 def test_another_kind_of_server_is_told_apart():
-    bad("elsewhere", "is it opencode?")
+    bad("elsewhere", "check that it is opencode")
 
 
 def test_a_home_that_cannot_be_read():
@@ -302,7 +302,7 @@ def test_a_home_that_cannot_be_read():
 
 
 def test_a_list_that_is_none():
-    bad("list", "cannot read its /permission: not a list")
+    bad("list", "cannot read the server's /permission: not a list")
 
 
 def test_a_list_without_end():
@@ -539,9 +539,9 @@ def test_check_says_what_is_wrong():
     refused("requires url", "kind=opencode")
     refused("must be on loopback", "kind=opencode", "url=http://example.org:4096")
     refused("must be on loopback", "kind=opencode", "url=http://127.0.0.1.example.org")
-    refused("without a password in it", "kind=opencode", "url=http://a:b@127.0.0.1:4096")
+    refused("without a password", "kind=opencode", "url=http://a:b@127.0.0.1:4096")
     refused("only one of", "kind=opencode", url, "password_env=A", "password_file=/b")
-    refused("must not have a colon", "kind=opencode", url, "username=a:b")
+    refused("must not contain a colon", "kind=opencode", url, "username=a:b")
     with Folder() as root:
         done = run_koined("--root", root.path, "--check", "--set", "agent-server.opencode." + url, "--set",
                           "agent-server.opencode.password_env=OC_PASSWORD")

@@ -24,7 +24,7 @@ def test_every_room_works_by_keyboard():
         same(len(found["charts"]), 6, "charts of the last day")
         with w.daemon.connect() as c:
             same(found["hosts"][:2], ["alone (this host)", "alive"] if SERVER
-                 else ["This store has only one host. Several hosts need a PostgreSQL store."], "hosts")
+                 else ["This store has only one host. Multiple hosts require a PostgreSQL store."], "hosts")
             rows = c.call("approval.list", {"status": "any"})["approvals"]
             rows.sort(key=lambda a: a["created_at"])
             same([a["status"] for a in rows], ["approved", "denied", "denied", "approved"], "decided")
@@ -71,7 +71,7 @@ def test_long_lists_and_tasks_that_wait():
         same((found["first"], found["kept"], found["more"]), (100, 250, 251), "rows")
         same(found["order"], ["task-%04d" % n for n in reversed(range(250))], "order")
         same(found["paused"], ["docs"], "paused")
-        same(found["waits"], "Waiting: until it is enqueued", "why it waits")
+        same(found["waits"], "Waiting: until the task is enqueued", "why it waits")
         task = c.call("task.show", {"id": "task-0248"})
         same((task["prompt"], task["label"], task["priority"], task["after"], task["stashed"]),
              ("changed on the page", "meanwhile", 2, ["task-0249"], False), "changed")

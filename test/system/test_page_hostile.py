@@ -61,10 +61,10 @@ TRICKS = [
      ["/d/four", "writes 4 B", "mode: ", '"0777"', "deep: ", "down", "there"]),
     ({"msg": "a question", "secret": "another"}, ["a question", "secret: ", "another"]),
     # A browser would keep the last of two, and round a number.
-    (Twice(("command", "rm -rf ~"), ("command", "ls")), ['"command":"rm -rf ~"', '"command":"ls"', "its exact text"]),
+    (Twice(("command", "rm -rf ~"), ("command", "ls")), ['"command":"rm -rf ~"', '"command":"ls"', "Exact text of the input"]),
     ({"command": "ls", "deep": [Twice(("a", "one\u202e"), ("b", 2), ("A", "three"))]},
-     ['"command":"ls"', '"a":"one\u27e8U+202E\u27e9"', '"A":"three"', "its exact text"]),
-    ({"pay": 12345678901234567891}, ["12345678901234567891", "its exact text"]),
+     ['"command":"ls"', '"a":"one\u27e8U+202E\u27e9"', '"A":"three"', "Exact text of the input"]),
+    ({"pay": 12345678901234567891}, ["12345678901234567891", "Exact text of the input"]),
 ]
 
 

@@ -230,7 +230,7 @@ def test_a_daemon_may_start_no_programs():
             for method, params in (("task.submit", {"prompt": "hello", "runner": "cat"}),
                                    ("task.run", {"command": ["true"]})):
                 same(json.loads(c.call_text(request(method, params)))["error"]["message"],
-                     "starting programs is off ([daemon] programs = no)", method)
+                     "starting programs is disabled (to enable it, set [daemon] programs = yes)", method)
 
 
 def test_the_log_is_a_file_of_a_bounded_size():

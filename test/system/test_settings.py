@@ -56,8 +56,8 @@ def test_a_reload_while_the_settings_file_is_missing_changes_nothing():
             for moved in conf, folder("koine"):
                 os.rename(moved, folder("away"))
                 answer = json.loads(c.call_text(request("daemon.reload")))
-                same(answer.get("error", {}).get("message"), "cannot read %s: No such file or directory; the settings in force are "
-                     "unchanged" % conf, "the answer")
+                same(answer.get("error", {}).get("message"), "cannot read %s: No such file or directory; the current settings remain "
+                     "in effect" % conf, "the answer")
                 os.rename(folder("away"), moved)
             same(c.call("approval.create", {"tool": "Bash", "input": {}})["status"], "denied", "by the policy")
             same(c.call("daemon.reload")["settings"], [], "what has changed")
@@ -156,10 +156,10 @@ def test_wrong_values_in_the_environment_and_flags_are_refused():
         for pair in "limits.batch", "batch=1", "=", "":
             done = run_koined("--root", folder.path, "--set", pair)
             same(done.returncode, USAGE, "exit status for %r" % pair)
-            check(b"is not SECTION.KEY=VALUE" in done.stderr, "%r", done.stderr)
+            check(b"expected SECTION.KEY=VALUE" in done.stderr, "%r", done.stderr)
         done = run_koined("--root", folder.path, "--listen", "nexus")
         same(done.returncode, USAGE, "exit status")
-        check(b"'nexus' is not DIALECT=ADDRESS" in done.stderr, "%r", done.stderr)
+        check(b"'nexus': expected DIALECT=ADDRESS" in done.stderr, "%r", done.stderr)
 
 
 def test_wrong_settings_show_before_anything_listens():

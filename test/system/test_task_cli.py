@@ -116,7 +116,7 @@ def test_a_prompt_may_come_from_stdin_and_may_begin_with_a_dash():
         same(w("log", "0").out, "from\nstdin\n", "output")
         w("add", "--wait", "--", "-x", "--json", code=2)
         same(w.json("get", "1")["prompt"], "-x --json", "prompt")
-        check("requires a PROMPT" in w("add", code=64).err, "without one")
+        check("requires PROMPT" in w("add", code=64).err, "without one")
         check("NUL" in w("add", "-", stdin=b"a\0b", code=1).err, "a NUL")
 
 
@@ -772,7 +772,7 @@ def test_a_task_is_changed_until_it_begins():
         check("is already completed" in w("edit", "0", "-p", "1", code=1).err, "one that has ended")
         running = w.add(UNTIL % w.path("go"))
         w.until(running, "running")
-        check("is running; only waiting tasks can be edited" in w("edit", running, "-p", "1", code=1).err,
+        check("is running; only queued tasks can be edited" in w("edit", running, "-p", "1", code=1).err,
               "one that runs")
         w.touch("go")
         command = w.koine("run", "--stash", "--", "true").out.strip()
@@ -801,12 +801,12 @@ def test_a_prompt_is_changed_in_the_editor():
         with open(w.folder("seen")) as f:
             check(not os.path.exists(f.read().strip()), "its file is gone")
         done = w("edit", "-e", "-p", "3", "0", env=env)
-        check("nothing was changed" in done.err, "%r", done)
+        check("no changes made" in done.err, "%r", done)
         # What was typed is not lost when it comes too late.
         with open(script, "a") as f:
             f.write('echo more >>"$1"\n%s task cancel 0\n' % KOINE)
         done = w("edit", "0", env=env, code=1)
-        kept = re.search(r"your text is in (\S+)", done.err).group(1)
+        kept = re.search(r"your text is saved in (\S+)", done.err).group(1)
         with open(kept) as f:
             same(f.read(), "echo new\necho linesmore\n", "kept")
         os.unlink(kept)
@@ -889,7 +889,7 @@ def test_a_waiting_task_says_why():
         w.until(first, "running")
         why(first)
         second = w.add("-g", "one", "true")
-        why(second, **{"for": "group", "on": "one", "text": "group one is full"})
+        why(second, **{"for": "group", "on": "one", "text": "group one has reached its limit of running tasks"})
         other = w.add(then)
         w.until(other, "running")
         third = w.add("true")
@@ -897,7 +897,7 @@ def test_a_waiting_task_says_why():
         after = w.add("--after", first, "--after", other, "true")
         why(after, **{"for": "dependency", "on": first, "text": "after %s and 1 more" % first})
         stashed = w.add("--stash", "true")
-        why(stashed, **{"for": "enqueue", "text": "until it is enqueued"})
+        why(stashed, **{"for": "enqueue", "text": "until the task is enqueued"})
         delayed = w.add("--delay", "1h", "true")
         until = w.json("get", delayed)["not_before"]
         why(delayed, **{"for": "time", "until": until, "text": "at " + until})
@@ -957,7 +957,7 @@ def test_a_reload_says_what_it_took():
                        "at the next start: tasks.queue (%s:7)" % config], "settings")
             same(len(err), 1, "%r" % err)
             check(err[0].startswith("invalid: rule.tick.cron (%s:2): " % config), "%r", err)
-            check(err[0].endswith("; the former rule stays in effect") and "61" in err[0], "%r", err)
+            check(err[0].endswith("; the previous rule stays in effect") and "61" in err[0], "%r", err)
             w.until(second, "running")
             with w.daemon.connect() as k:
                 found = k.call("automation.rules")["rules"]
@@ -973,7 +973,7 @@ def test_a_reload_says_what_it_took():
                 write("[rule tick]", "nonsense")
                 out, err = reload(1)
                 same(out, [], "nothing was read")
-                check(config + ":2:" in err[0] and "the settings in force are unchanged" in err[0], "%r", err)
+                check(config + ":2:" in err[0] and "the current settings remain in effect" in err[0], "%r", err)
                 same([r["rule"] for r in k.call("automation.rules")["rules"]], ["tick"], "the old rules")
                 write(*rule("1 4 * * *")[:2], "prompt = x", "[group two]", "", "parallel = 3")
                 same(reload()[0][1:], ["applied: rule.tick.prompt (%s:3)" % config, "applied: rule.tick.command: removed",
@@ -1004,10 +1004,10 @@ def test_a_reload_says_what_it_left_and_why():
             over = "unchanged: tasks.parallel (%s:4): overridden by a flag or the environment" % config
             same(reload(*lines), [over], "overridden")
             w("parallel", "3", "-g", "one")
-            by_hand = "unchanged: group.one.parallel (%s:2): 3 by `koine task parallel`" % config
+            by_hand = "unchanged: group.one.parallel (%s:2): set to 3 by `koine task parallel`" % config
             same(reload(*lines), [over, by_hand], "changed by hand")
             w("parallel", "8")
-            all_by_hand = "unchanged: tasks.parallel: 8 by `koine task parallel`"
+            all_by_hand = "unchanged: tasks.parallel: set to 8 by `koine task parallel`"
             same(reload(lines[0], "parallel = 2", *lines[2:]),
                  ["applied: group.one.parallel (%s:2)" % config, over, all_by_hand], "what the file says counts again")
             for wrong, said in ((("[policy p]", "tool = Bash"), "7: [policy p]: verdict is required"),
@@ -1023,7 +1023,7 @@ def test_limits_change_at_once():
         go = UNTIL % w.path("go")
         some = [w.add("-g", "one", go) for _ in range(2)]
         w.until(some[0], "running")
-        same(w("parallel", "2", "-g", "one").out, "group one: at most 2 at a time until the next start of koined\n", "said")
+        same(w("parallel", "2", "-g", "one").out, "group one: at most 2 at a time until koined restarts\n", "said")
         w.until(some[1], "running")
         other = [w.add("-g", "free", go)]
         w.until(other[0], "running")

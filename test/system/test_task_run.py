@@ -48,7 +48,7 @@ def test_a_command_ends_as_its_program_does():
         w("wait", task, code=130)
         w.koine("run", "--retry", "2", "--retry-delay", "10ms", "-w", "-c",
                 "[ -e again ] || { touch again; exit 1; }")
-        for wrong, why in (((), "requires a PROGRAM"), (("-c", "true", "true"), "requires a PROGRAM")):
+        for wrong, why in (((), "requires PROGRAM"), (("-c", "true", "true"), "requires PROGRAM")):
             check(why in w.koine("run", *wrong, code=64).err, "%r", wrong)
         check("not UTF-8" in w.koine("run", "--", b"\xff", code=65).err, "bytes")
         check("command[0] is empty" in w.koine("run", "--", "", code=1).err, "no name")

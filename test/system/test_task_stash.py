@@ -45,7 +45,7 @@ def test_pause_is_seen_everywhere_and_resume_ends_it():
         done = w("list")
         check("task-0000  paused" in done.out and
               done.err == "all tasks are paused (resume: koine task resume)\n", "%r", done)
-        check("1 waiting, paused: koine task resume" in w.koine("status").out, "status")
+        check("1 waiting, paused (resume: koine task resume)" in w.koine("status").out, "status")
         w("pause", "-g", "docs")
         same(w("resume").out, "all tasks resumed\n", "said")
         w("wait", "0")
@@ -54,7 +54,7 @@ def test_pause_is_seen_everywhere_and_resume_ends_it():
         w("wait", "2")
         same(shown(w)["task-0001"], "paused", "of a paused group")
         check("docs" in w("groups").out and "paused" in w("groups").out, "groups")
-        check("some groups paused: koine task groups" in w.koine("status").out, "status")
+        check("some groups paused (see: koine task groups)" in w.koine("status").out, "status")
         same(w("resume", "-g", "docs").out, "group docs resumed\n", "said")
         w("wait", "1")
         check("paused" not in w("groups").out.lower(), "no more")

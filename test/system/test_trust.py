@@ -226,7 +226,7 @@ def test_a_clone_does_nothing_until_it_is_trusted():
             same(theirs(d), [], "rules")
             for method in "automation.enable", "automation.disable":
                 same(json.loads(c.call_text(request(method, {"ruleId": "heard"})))["error"],
-                     {"code": -32003, "message": "the project is not trusted: koine project trust " + w("root")}, method)
+                     {"code": -32003, "message": "the project is not trusted (try: koine project trust " + w("root") + ")"}, method)
             same(c.call("daemon.status")["subsystems"]["file_watcher"], {"enabled": False}, "watch")
             # The dialect serves, and what our own rules hear, the project's do not.
             same(c.finished("echo mine")["result"], "mine\n", "a task")

@@ -250,10 +250,11 @@ static const char *failure(struct agent_turn *t, int status, int signal, struct 
 		return "CommandTimeout";
 	}
 	if (t->fault != 0)
-		buf_add_str(text, t->fault == -ENOMEM ? "out of memory for its output"
-						      : "its output is too large");
+		buf_add_str(text, t->fault == -ENOMEM ? "out of memory for the output"
+						      : "the output is too large");
 	else if (t->lines.failed)
-		buf_add_str(text, t->lines.error[0] ? t->lines.error : "it reported a failure");
+		buf_add_str(text,
+			    t->lines.error[0] ? t->lines.error : "the program reported a failure");
 	else if (signal != 0)
 		buf_printf(text, "killed by signal %d (%s)", signal, strsignal(signal));
 	else if (status != 0)
@@ -511,7 +512,7 @@ static int take_words(struct command *c, const char *command, struct why *why)
 		return r;
 	if (strstr(c->words[0], COMMAND_PROMPT) || strstr(c->words[0], COMMAND_TOOLS))
 		return refuse(why, REFUSE_PARAMS,
-			      "the first word must be a program, not a placeholder");
+			      "the first word of the command must be a program, not a placeholder");
 	if (!command_has_tools(c->words))
 		return 0;
 	c->tool_words = c->words;

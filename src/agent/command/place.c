@@ -36,7 +36,8 @@ static int split(char *lines, const char **paths, unsigned *n, struct why *why)
 		if (!*at)
 			continue;
 		if (*n == COMMAND_PATHS_MAX)
-			return refuse(why, REFUSE_LIMIT, "more than %d paths", COMMAND_PATHS_MAX);
+			return refuse(why, REFUSE_LIMIT, "too many paths (limit %d)",
+				      COMMAND_PATHS_MAX);
 		paths[(*n)++] = at;
 	}
 	return 0;

@@ -194,7 +194,7 @@ static int check_prompt(char *const *words, struct text prompt, size_t *ret_size
 
 	if (prompt.len > 0 && memchr(prompt.data, '\0', prompt.len))
 		return refuse(why, REFUSE_PARAMS,
-			      "an argument cannot contain NUL (use input = stdin)");
+			      "a prompt with a NUL byte cannot be an argument; set input = stdin");
 	for (unsigned i = 0; words[i]; i++) {
 		size_t len = filled_len(words[i], COMMAND_PROMPT, prompt.len) +
 			     needs_blank(words, i, prompt);

@@ -28,7 +28,7 @@ static int read_object(struct agent_turn *t, struct text data, const struct valu
 	arena_reset(arena);
 	r = json_read(arena, data.data, data.len, &limits, &v, &why);
 	if (r < 0)
-		return turn_fail(t, "ProviderError", "out of memory for the answer");
+		return turn_fail(t, "ProviderError", "out of memory while reading the answer");
 	if (r > 0)
 		return turn_fail(t, "ProviderError",
 				 "the provider sent an invalid response: not JSON (%.100s)",
@@ -81,7 +81,7 @@ static void push_events(struct agent_turn *t, const char *data, size_t n)
 		turn_fail(t, "ProviderError", "the provider sent an invalid response: %s",
 			  why.text);
 	else
-		turn_fail(t, "ProviderError", "out of memory for the answer");
+		turn_fail(t, "ProviderError", "out of memory while reading the answer");
 }
 
 static void push_whole(struct agent_turn *t, const char *data, size_t n)
@@ -92,7 +92,7 @@ static void push_whole(struct agent_turn *t, const char *data, size_t n)
 	}
 	buf_add(&t->held, data, n);
 	if (t->held.err != 0)
-		turn_fail(t, "ProviderError", "out of memory for the answer");
+		turn_fail(t, "ProviderError", "out of memory while reading the answer");
 }
 
 void answer_push(struct agent_turn *t, const char *data, size_t n)

@@ -93,10 +93,9 @@ int model_keys_new(struct loop *l, const char *agent, const struct model_key *fr
 /* Empty, too long, or impossible in a header. */
 static int no_key(const struct model_keys *k, struct why *why, const char *where, const char *name)
 {
-	return refuse(
-		why, REFUSE_UNAVAILABLE,
-		"agent '%s': %s%.100s has no key, or the key is not one word of ASCII characters",
-		k->agent, where, name);
+	return refuse(why, REFUSE_UNAVAILABLE,
+		      "agent '%s': no valid key in %s%.100s: a key must be ASCII without spaces",
+		      k->agent, where, name);
 }
 
 static int from_environment(struct model_keys *k, struct why *why)
@@ -108,7 +107,7 @@ static int from_environment(struct model_keys *k, struct why *why)
 			      "agent '%s': no key: environment variable %.100s is not set",
 			      k->agent, k->environment);
 	if (strlen(value) >= sizeof(k->key) || !endpoint_key_fits(value))
-		return no_key(k, why, "the variable ", k->environment);
+		return no_key(k, why, "variable ", k->environment);
 	memcpy(k->key, value, strlen(value) + 1);
 	return 0;
 }
@@ -123,7 +122,7 @@ static int from_file(struct model_keys *k, struct why *why)
 	if (r > 0)
 		return refuse(why, REFUSE_UNAVAILABLE, "agent '%s': %.130s", k->agent, inner.text);
 	if (!k->key[0] || !endpoint_key_fits(k->key))
-		return no_key(k, why, "the file ", k->file);
+		return no_key(k, why, "file ", k->file);
 	return 0;
 }
 
@@ -204,7 +203,7 @@ static void on_late(void *arg)
 	struct model_keys *k = arg;
 	struct why why;
 
-	refuse(&why, REFUSE_UNAVAILABLE, "agent '%s': the key command took longer than %d s",
+	refuse(&why, REFUSE_UNAVAILABLE, "agent '%s': the key command timed out after %d s",
 	       k->agent, COMMAND_MS / 1000);
 	end_command(k);
 	tell(k, NULL, &why);

@@ -114,11 +114,11 @@ static int take_names(struct model *m, const struct model_opts *opts, struct why
 	const char *model = opts->model ? opts->model : "";
 
 	if (!opts->name || !opts->name[0] || strlen(opts->name) >= sizeof(m->agent.name))
-		return refuse(why, REFUSE_PARAMS, "an agent's name must have 1 to %zu characters",
+		return refuse(why, REFUSE_PARAMS, "an agent name must have 1 to %zu characters",
 			      sizeof(m->agent.name) - 1);
 	if (strlen(model) >= sizeof(m->agent.model))
 		return refuse(why, REFUSE_PARAMS,
-			      "agent '%s': the model's name must have at most %zu characters",
+			      "agent '%s': the model name must have at most %zu characters",
 			      opts->name, sizeof(m->agent.model) - 1);
 	strcpy(m->agent.name, opts->name);
 	strcpy(m->agent.model, model);

@@ -62,7 +62,7 @@ void probe_drop_all(struct model *m)
 		struct probe *p = list_entry(first, struct probe, link);
 
 		p->ok = false;
-		snprintf(p->text, sizeof(p->text), "agent '%s' was closed", m->agent.name);
+		snprintf(p->text, sizeof(p->text), "agent '%s' was removed", m->agent.name);
 		http_fetch_cancel(p->fetch);
 		p->fetch = NULL;
 		tell(p);

@@ -435,8 +435,9 @@ int turn_start(struct agent *a, const struct agent_ask *ask, const struct agent_
 		return r;
 	m->provider->write(&t->request, m, ask);
 	if (t->request.err == -EMSGSIZE)
-		return refuse(why, REFUSE_TOO_LARGE, "agent '%s': a request of more than %d bytes",
-			      a->name, MODEL_REQUEST_MAX);
+		return refuse(why, REFUSE_TOO_LARGE,
+			      "agent '%s': the request is larger than %d bytes", a->name,
+			      MODEL_REQUEST_MAX);
 	if (t->request.err != 0)
 		return t->request.err;
 	r = model_keys_get(m->keys, &t->key_wait, &key, why);

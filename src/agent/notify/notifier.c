@@ -65,7 +65,7 @@ int notifier_new(struct loop *l, const struct notifier_opts *opts, struct notifi
 
 	/* It stands in a header or in a path. */
 	if (opts->key && !endpoint_key_fits(opts->key))
-		return refuse_field(why, "key", "the key contains a blank or control character");
+		return refuse_field(why, "key", "the key contains a space or control character");
 	return makers[opts->kind](l, opts, ret_notifier, why);
 }
 

@@ -250,7 +250,7 @@ static int take_topics(struct ntfy *f, const struct notifier_opts *o, struct why
 		r = take_topic(o->reply_topic && o->reply_topic[0] ? o->reply_topic : made,
 			       "reply_topic", f->reply_topic, why);
 	if (r == 0 && strcmp(f->topic, f->reply_topic) == 0)
-		r = refuse_field(why, "reply_topic", "reply_topic must not be the topic itself");
+		r = refuse_field(why, "reply_topic", "reply_topic must differ from topic");
 	return r;
 }
 

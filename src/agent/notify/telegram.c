@@ -257,8 +257,8 @@ static bool counts(const struct telegram *t, const struct value *message, const 
 	(void)value_int(value_find(from, "id"), &user);
 	if (chat == t->chat && user != 0 && (t->user == 0 || t->user == user))
 		return true;
-	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=another %s", t->base.name,
-		   chat == t->chat ? "user" : "chat");
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"from another %s\"",
+		   t->base.name, chat == t->chat ? "user" : "chat");
 	return false;
 }
 

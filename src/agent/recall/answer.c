@@ -320,7 +320,7 @@ static void write_acknowledgement(struct buf *out, const struct composer *c)
 				     "you ask.");
 	if (c->n_quotes == 0)
 		return;
-	buf_add_str(out, " What seems related:\n");
+	buf_add_str(out, " This may be related:\n");
 	write_quotes(out, c);
 }
 

@@ -76,15 +76,17 @@ void server_fail(struct agent_server *s, enum agent_server_fault fault, const ch
 static void fail_answer(struct agent_server *s, const struct http_answer *a)
 {
 	if (a->status == 401 || a->status == 403)
-		server_fail(s, AGENT_SERVER_LOCKED, "the server %s password (HTTP %d)",
-			    s->password_env[0] || s->password_file[0] ? "rejects the"
-								      : "requires a",
+		server_fail(s, AGENT_SERVER_LOCKED,
+			    s->password_env[0] || s->password_file[0]
+				    ? "the server rejected the password (HTTP %d)"
+				    : "the server requires a password (HTTP %d)",
 			    a->status);
 	else if (a->error != 0 && s->trouble[0])
 		server_fail(s, AGENT_SERVER_WRONG, "%s", s->trouble);
 	else if (a->status != 0 && a->status != 200)
-		server_fail(s, AGENT_SERVER_WRONG, "the server returned HTTP %d; is it %s?",
-			    a->status, s->ops->word);
+		server_fail(s, AGENT_SERVER_WRONG,
+			    "the server returned HTTP %d; check that it is %s", a->status,
+			    s->ops->word);
 	else if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
@@ -188,8 +190,8 @@ int server_fetch(struct agent_server *s, const char *path, const struct http_fet
 void server_say_skipped(struct agent_server *s)
 {
 	if (s->sink.skipped > 0)
-		log_info("agent server sent requests that cannot be shown", "server=%s n=%u",
-			 s->name, s->sink.skipped);
+		log_info("agent server requests skipped", "server=%s n=%u", s->name,
+			 s->sink.skipped);
 	s->sink.skipped = 0;
 }
 
@@ -274,9 +276,10 @@ static void on_probed(void *arg, const struct http_answer *a)
 		(void)http_fetch_peer(s->probe, &peer);
 	s->probe = NULL;
 	if (peer.known && peer.other)
-		server_fail(s, AGENT_SERVER_WRONG,
-			    "another user (uid %u) listens on its port; no password was sent",
-			    (unsigned)peer.uid);
+		server_fail(
+			s, AGENT_SERVER_WRONG,
+			"another user (uid %u) listens on the server's port; no password was sent",
+			(unsigned)peer.uid);
 	else if (a->error == 0 && (a->status == 200 || a->status == 401))
 		open_stream(s);
 	else

@@ -119,7 +119,8 @@ static bool failed(struct agent_server *s, const struct http_answer *a)
 	if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
-		server_fail(s, AGENT_SERVER_WRONG, "a list request returned HTTP %d; is it %s?",
+		server_fail(s, AGENT_SERVER_WRONG,
+			    "a list request returned HTTP %d; check that the server is %s",
 			    a->status, s->ops->word);
 	return true;
 }
@@ -157,7 +158,7 @@ static void on_list(void *arg, const struct http_answer *a)
 			      (struct text) {.data = f->path, .len = f->len}, &s->sink, &why);
 	server_say_skipped(s);
 	if (r != 0) {
-		server_fail(s, AGENT_SERVER_WRONG, "cannot read its %s: %.120s",
+		server_fail(s, AGENT_SERVER_WRONG, "cannot read the server's %s: %.120s",
 			    s->ops->lists[s->which], r > 0 ? why.text : strerror(-r));
 		return;
 	}
@@ -195,8 +196,8 @@ static void on_home(void *arg, const struct http_answer *a)
 	arena_reset(&s->arena);
 	r = s->ops->read_home(&s->arena, a->body, &folder, &why);
 	if (r != 0) {
-		server_fail(s, AGENT_SERVER_WRONG, "cannot read its %s: %.120s", s->ops->home,
-			    r > 0 ? why.text : strerror(-r));
+		server_fail(s, AGENT_SERVER_WRONG, "cannot read the server's %s: %.120s",
+			    s->ops->home, r > 0 ? why.text : strerror(-r));
 		return;
 	}
 	agent_server_know_folder(s, folder);

@@ -47,11 +47,11 @@ int agent_server_check_url(const char *url, struct why *why)
 	if (rest[0] == '\0' || rest[0] == '/' || strpbrk(url, " \t\r\n\"<>\\#?@"))
 		return refuse(why, REFUSE_PARAMS,
 			      "url must be http://HOST[:PORT][/PATH] or https://…, without a "
-			      "password in it");
+			      "password");
 	if (rest == url + 7 && !is_loopback(rest))
 		return refuse(why, REFUSE_PARAMS,
 			      "url with http:// must be on loopback (127.0.0.1, ::1 or "
-			      "localhost); elsewhere it must be https://");
+			      "localhost); use https:// for other hosts");
 	return 0;
 }
 
@@ -258,7 +258,8 @@ static void on_replied(void *arg, const struct http_answer *a)
 	else if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
-		server_fail(s, AGENT_SERVER_WRONG, "a reply returned HTTP %d", a->status);
+		server_fail(s, AGENT_SERVER_WRONG, "the server returned HTTP %d for a reply",
+			    a->status);
 }
 
 int agent_server_send(struct agent_server *s, const struct agent_server_reply *reply,

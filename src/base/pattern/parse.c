@@ -219,7 +219,7 @@ static int bracket_member(struct reader *r, struct pattern_set *s, int *ret_byte
 	if (c != '\\')
 		return 0;
 	if (r->at == r->end)
-		return no(r, "ends with a backslash");
+		return no(r, "trailing backslash");
 	c = *r->at++;
 	*ret_byte = (unsigned char)(control_of(c) ? control_of(c) : c);
 	if (is_class(c)) {
@@ -284,7 +284,7 @@ static int read_escape(struct reader *r)
 	char c;
 
 	if (r->at == r->end)
-		return no(r, "ends with a backslash");
+		return no(r, "trailing backslash");
 	c = *r->at++;
 	if (is_alnum(c) && is_class((char)(c | 0x20))) {
 		add_class(&s, (char)(c | 0x20));
@@ -456,9 +456,9 @@ int pattern_parse(struct text expression, struct pattern_code *code, struct why 
 	int e = 0;
 
 	if (expression.len == 0 || expression.len > PATTERN_MAX)
-		return no(&r, "must have 1 to 512 bytes");
+		return no(&r, "the length must be 1 to 512 bytes");
 	if (memchr(expression.data, '\0', expression.len))
-		return no(&r, "has a NUL byte");
+		return no(&r, "NUL bytes are not allowed");
 	r.end = expression.data + expression.len;
 	open_level(&r);
 	while (e == 0 && r.at < r.end)

@@ -71,7 +71,7 @@ static int read_question(const struct cli *cli, struct question *q, struct buf *
 	if (r != 0)
 		return r;
 	if (text->err != 0 || text->len > QUESTION_MAX || trim(buf_text(text)).len == 0) {
-		complain("the question must have 1 to %d bytes", QUESTION_MAX);
+		complain("the question must be 1 to %d bytes long", QUESTION_MAX);
 		return EX_DATAERR;
 	}
 	return 0;
@@ -162,7 +162,7 @@ static int take_end(const struct asking *a, const struct question *q, enum askin
 	case ASKING_DECIDED:
 		return take_decision(a->cli, q, koine_doc_root(a->answer));
 	case ASKING_LATE:
-		complain("no answer in time");
+		complain("timeout: no answer arrived in time");
 		return EX_TEMPFAIL;
 	case ASKING_GONE:
 		return EXIT_INTERRUPTED;

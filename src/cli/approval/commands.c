@@ -199,7 +199,7 @@ static int cmd_respond(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (answer.err != 0) {
-		complain("the text is too long: %s", strerror(-answer.err));
+		complain("cannot use this answer: %s", strerror(-answer.err));
 		return EX_DATAERR;
 	}
 	choice.comment = buf_text(&answer);
@@ -218,45 +218,45 @@ const struct command approval_commands[] = {
 	{"ask", "TEXT... | -", "Ask a human from a script",
 	 "Waits for the decision. Exit codes: 0 approved, 1 denied, 75 timeout, 69 koined is not "
 	 "running, 130 interrupted (Ctrl-C withdraws the question). With --choices, the command "
-	 "prints the chosen answer. - reads the question from stdin.\n",
-	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires a TEXT"),
+	 "prints the chosen answer. Use - to read the question from stdin.\n",
+	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires TEXT, or - for stdin"),
 	 .examples = {"koine ask \"Deploy to production?\" && ./deploy",
 		      "koine ask --choices blue,green --timeout 10m \"Which color?\""}},
 	{"approvals", "[ID]", "List pending approvals, or show one in full",
-	 "ID may be a unique prefix. With -w on a terminal the list is live. Keys: arrows, j "
+	 "ID may be a unique prefix. With -w on a terminal, the list updates live. Keys: arrows, j "
 	 "and k move; a approves; d denies with a comment; r answers a question; v shows the whole "
 	 "request; g approves for the rest of the session; q quits. With -w in a pipe, or with "
 	 "--json, each new request and each decision is one line.\n",
 	 cmd_approvals, NULL, approvals_options, OWN,
-	 ARGS(0, 1, "takes at most one ID, and none with -w"), WAITS,
+	 ARGS(0, 1, "takes at most one ID, and no ID with -w"), WAITS,
 	 .examples = {"koine approvals", "koine approvals -w", "koine approvals local-6f1c"}},
 	{"approve", "ID", "Approve a request", FIRST, cmd_approve, NULL, approve_options, OWN,
 	 ARGS(1, 1, "requires one ID; see koine approvals"), WAITS,
 	 .examples = {"koine approve local-6f1c",
 		      "koine approve local-6f1c --grant session --for 1h"}},
 	{"deny", "ID --comment TEXT", "Deny a request, with a reason", FIRST, cmd_deny, NULL,
-	 deny_options, OWN, ARGS(1, 1, "requires one ID and --comment TEXT; see koine approvals"),
+	 deny_options, OWN, ARGS(1, 1, "requires ID and --comment TEXT; see koine approvals"),
 	 WAITS,
 	 .examples = {"koine deny local-6f1c -c \"use the staging database\"",
 		      "koine deny --exact local-6f1c --comment no"}},
 	{"respond", "ID TEXT... | ID -", "Answer an agent's question",
-	 "- reads the answer from stdin.\n", cmd_respond, NULL, respond_options, OWN,
-	 ARGS(2, INT_MAX, "requires an ID and a TEXT; see koine approvals"), WAITS,
+	 "Use - to read the answer from stdin.\n", cmd_respond, NULL, respond_options, OWN,
+	 ARGS(2, INT_MAX, "requires ID and TEXT; see koine approvals"), WAITS,
 	 .examples = {"koine respond local-6f1c \"Round each line\"",
 		      "echo blue | koine respond local-6f1c -"}},
 	{"grants", "[revoke ID]", "List grants, or revoke one",
-	 "A grant decides matching requests without asking. `koine approve --grant` creates one.\n",
+	 "A grant approves or denies matching requests automatically. `koine approve --grant` and "
+	 "`koine deny --grant` create grants.\n",
 	 cmd_grants, .completes = COMPLETES_GRANT,
 	 .examples = {"koine grants", "koine grants revoke 3f2a"}},
-	{"hook", "", "Ask a human from an agent's hook",
-	 "Reads the hook's JSON from stdin, waits for the decision and prints it in the format of "
-	 "the agent: PreToolUse and PermissionRequest of Claude Code and Codex, BeforeTool of "
+	{"hook", "", "Ask a human for approval from an agent's hook",
+	 "Reads the hook input (JSON) from stdin, waits for the decision and prints it in the "
+	 "agent's format: PreToolUse and PermissionRequest of Claude Code and Codex, BeforeTool of "
 	 "Gemini, preToolUse of Cursor and Copilot, or {\"tool_name\", \"tool_input\"}. If koined "
 	 "cannot be reached or no decision arrives in time, the agent asks in its own dialog. "
 	 "Gemini's hooks cannot ask, so a timeout denies the call. For Claude Code's SessionStart "
 	 "and UserPromptSubmit, the command prints relevant memories. The exit code is 0. `koine "
-	 "connect` sets up hooks. See "
-	 "koine-hook(1).\n",
+	 "connect` sets up hooks. See koine-hook(1).\n",
 	 cmd_hook, NULL, hook_options, OWN,
 	 ARGS(0, 0, "takes no arguments; it reads JSON from stdin"),
 	 .examples = {"koine hook --agent claude --format claude",

@@ -161,7 +161,7 @@ void inbox_draw_foot(const struct inbox *in, struct canvas *c)
 	if (in->note[0])
 		snprintf(foot, sizeof(foot), "%s", in->note);
 	else if (in->mode == INBOX_VIEW && in->n_below > 0)
-		snprintf(foot, sizeof(foot), "… %zu rows below  %s", in->n_below, keys);
+		snprintf(foot, sizeof(foot), "… %zu more rows  %s", in->n_below, keys);
 	else
 		snprintf(foot, sizeof(foot), "%s", keys);
 	canvas_style(c, in->note[0] ? STYLE_PLAIN : STYLE_COLOR(COLOR_GREY));

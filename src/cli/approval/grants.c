@@ -52,6 +52,6 @@ int cmd_grants(struct cli *cli)
 		return list(cli);
 	if (cli->n_args == 2 && strcmp(cli->args[0], "revoke") == 0)
 		return end_grant(cli, cli->args[1]);
-	complain("use koine grants, or koine grants revoke ID");
+	complain("invalid arguments; use koine grants, or koine grants revoke ID");
 	return EX_USAGE;
 }

@@ -87,7 +87,7 @@ static int read_hook(struct hook_input *in, struct buf *text, const struct appro
 	int r;
 
 	if (isatty(STDIN_FILENO))
-		complain("waiting for a hook's JSON on stdin");
+		complain("waiting for hook input (JSON) on stdin");
 	fault = lines_read_all(STDIN_FILENO, text);
 	if (text->len > 0)
 		mend_surrogates(text->data, text->len);
@@ -131,7 +131,7 @@ int cmd_hook(struct cli *cli)
 	struct hook_input in = {.doc = NULL};
 	struct asking a = {.cli = cli,
 			   .hook = &in.hook,
-			   .hint = "waiting for a human: see koine approvals",
+			   .hint = "waiting for a decision: see koine approvals",
 			   .hint_ms = HINT_MS,
 			   .reader_counts = true};
 	struct why why = {0};
@@ -145,7 +145,7 @@ int cmd_hook(struct cli *cli)
 		hook_tell(cli, &in);
 	} else {
 		complain("%s%s",
-			 r == REFUSE_METHOD ? "" : "stdin is not a hook's JSON: ", why.text);
+			 r == REFUSE_METHOD ? "" : "invalid hook input on stdin: ", why.text);
 		print_unavailable(&in, why.text);
 		hook_tell_unread(cli, &in, why.text);
 	}

@@ -364,7 +364,7 @@ static void end_line(struct inbox *in)
 
 	in->mode = in->mode_before;
 	if (typed.len == 0)
-		note(in, "empty; nothing was sent");
+		note(in, "nothing was sent: the text is empty");
 	else if (!in->live->here)
 		note(in, "lost connection to koined");
 	else

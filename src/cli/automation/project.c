@@ -206,7 +206,7 @@ static int cmd_trust(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (!is_sure(cli)) {
-		complain("not trusted");
+		complain("project not trusted");
 		return EXIT_ERROR_ANSWER;
 	}
 	r = send_trust(cli, folder, koine_answer_result(a));
@@ -224,20 +224,20 @@ static int cmd_distrust(struct cli *cli)
 	if (r == 0 && cli->options.json)
 		print_json_compact(stdout, koine_answer_result(a));
 	else if (r == 0)
-		puts("not trusted");
+		puts("project no longer trusted");
 	return r;
 }
 
 #define ONE_DIR ARGS(0, 1, "takes at most one DIR")
 
 static const struct command subs[] = {
-	{"list", "", "List served projects and whether they are trusted", NULL, cmd_list, NO_ARGS,
+	{"list", "", "List served projects and their trust state", NULL, cmd_list, NO_ARGS,
 	 .examples = {"koine project list", "koine project list --json"}},
-	{"show", "[DIR]", "Show the automation in a project's files", NULL, cmd_show, ONE_DIR,
-	 .examples = {"koine project show ~/src/app", "koine project show"}},
-	{"trust", "[DIR]", "Show a project's automation and trust it",
-	 "The command shows the automation and asks for confirmation. Held tasks of the project "
-	 "then start.\n",
+	{"show", "[DIR]", "Show the rules, watches and schedules of a project", NULL, cmd_show,
+	 ONE_DIR, .examples = {"koine project show ~/src/app", "koine project show"}},
+	{"trust", "[DIR]", "Trust a project and enable its automation",
+	 "Shows the rules, watches and schedules of the project and asks for confirmation. If you "
+	 "confirm, held tasks of the project start.\n",
 	 cmd_trust, ONE_DIR, .examples = {"koine project trust ~/src/app", "koine project trust"}},
 	{"distrust", "[DIR]", "Stop trusting a project", NULL, cmd_distrust, ONE_DIR,
 	 .examples = {"koine project distrust ~/src/app", "koine project distrust"}},
@@ -247,9 +247,9 @@ static const struct command subs[] = {
 const struct command project_commands[] = {
 	{"project", "[COMMAND] [DIR]", "List projects, or trust one",
 	 "A project's rules, watches and schedules (.aiwg/daemon.json), and tasks that came with "
-	 "its folder, do nothing until you trust the project. If its file changes, you need to "
-	 "trust it again. Without a command, `koine project` lists projects. DIR defaults to the "
-	 "current folder.\n",
+	 "its folder, are inactive until you trust the project. If .aiwg/daemon.json changes, you "
+	 "need to trust the project again. Without a command, `koine project` lists projects. DIR "
+	 "defaults to the current folder.\n",
 	 cmd_list, subs, .completes = COMPLETES_PROJECT,
 	 .examples = {"koine project", "koine project trust ~/src/app"}},
 	{NULL},

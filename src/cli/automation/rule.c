@@ -207,7 +207,7 @@ static int cmd_switch(struct cli *cli)
 	bool on = strcmp(cli->sub->name, "enable") == 0;
 
 	return change(cli, on ? "automation.enable" : "automation.disable", "ruleId",
-		      on ? "is on" : "is off");
+		      on ? "is enabled" : "is disabled");
 }
 
 /* Whether any rule of that name asks first. If there is none, the call itself will say so. */
@@ -242,8 +242,8 @@ static int cmd_run(struct cli *cli)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR",
-	 "show only rules of this folder; \"\" selects rules of koine.conf", option_text,
-	 AT(project)},
+	 "select the rules of project folder DIR; \"\" selects the rules of koine.conf",
+	 option_text, AT(project)},
 	{NULL},
 };
 
@@ -264,12 +264,12 @@ static const struct command subs[] = {
 	 ARGS(0, 1, "takes at most one RULE"),
 	 .examples = {"koine automation disable nightly", "koine automation disable"}},
 	{"run", "RULE", "Run the action of a rule now",
-	 "Ignores the trigger and the cooldown. If the rule needs approval, the command waits for "
-	 "the decision.\n",
+	 "Ignores the trigger and the cooldown of the rule. If the rule needs approval, the "
+	 "command waits for the decision.\n",
 	 cmd_run, ARGS(1, 1, "requires one RULE"),
 	 .examples = {"koine automation run nightly",
 		      "koine automation run nightly --project ~/src/app"}},
-	{"log", "", "Show the actions of rules, newest last", NULL, cmd_log, NULL, log_options,
+	{"log", "", "Show the log of rule actions, newest last", NULL, cmd_log, NULL, log_options,
 	 NO_ARGS,
 	 .examples = {"koine automation log -n 50", "koine automation log --project ~/src/app"}},
 	{NULL},

@@ -97,7 +97,7 @@ int chat_find_agent(struct cli *cli, const char *name)
 		if (member_is(agent, "name", name))
 			return 0;
 	}
-	complain("agent not found: '%s' (/agents lists them)", name);
+	complain("agent not found: '%s' (/agents lists the agents)", name);
 	return EXIT_ERROR_ANSWER;
 }
 

@@ -22,12 +22,14 @@ static int check_purge(const struct cli *cli)
 
 	if ((cli->n_args == 1) != o->all) {
 		complain("conversations purge requires --all or NUMBERs (koine conversations "
-			 "--ended shows them)");
+			 "--ended lists the numbers)");
 		return EX_USAGE;
 	}
 	for (int i = 1; i < cli->n_args; i++) {
 		if (!chat_read_count(cli->args[i], &number)) {
-			complain("invalid ended conversation number '%s'", cli->args[i]);
+			complain(
+				"invalid conversation number '%s': see koine conversations --ended",
+				cli->args[i]);
 			return EX_USAGE;
 		}
 	}
@@ -83,32 +85,32 @@ static int cmd_messages(struct cli *cli)
 const struct command chat_commands[] = {
 	{"chat", "", "Chat with an agent",
 	 "On a terminal, koine shows a prompt with history and line editing. Ctrl-C cancels an "
-	 "answer and keeps the text so far, or clears the line; Ctrl-D quits. /help lists more "
-	 "commands. In a "
-	 "pipe, every input line is a question, and stdout gets only the answers.\n",
+	 "answer and keeps the text received so far, or clears the line; Ctrl-D quits. /help lists "
+	 "more commands. In a pipe, every input line is a question, and stdout contains only the "
+	 "answers.\n",
 	 cmd_chat, NULL, chat_options, OWN,
 	 ARGS(0, 0, "takes no arguments; for a single question use koine send TEXT"),
 	 .examples = {"koine chat", "koine chat --agent claude --conversation release"}},
 	{"send", "TEXT... | -", "Ask an agent one question and stream its answer",
-	 "- reads the question from stdin. Ctrl-C cancels the answer; the conversation keeps the "
-	 "text so "
-	 "far.\n",
-	 cmd_send, NULL, send_options, OWN,
-	 ARGS(1, INT_MAX, "requires a text: koine send TEXT..., or - for stdin"),
+	 "Use - to read the question from stdin. Ctrl-C cancels the answer; the text received so "
+	 "far stays in the conversation.\n",
+	 cmd_send, NULL, send_options, OWN, ARGS(1, INT_MAX, "requires TEXT, or - for stdin"),
 	 .examples = {"koine send \"What did we decide about the cache?\"",
 		      "git diff | koine send --agent claude -"}},
 	{"cancel", "ID", "Cancel a request to an agent",
-	 "ID is the id from `koine send --request-id`. If ID is a number, koine tries it as a "
-	 "string first, then as an integer.\n",
-	 cmd_cancel, NULL, cancel_options, OWN, ARGS(1, 1, "requires the ID of one request"),
+	 "ID is the id that you set with `koine send --request-id`. If ID is a number, koine tries "
+	 "it as a string first, then as an integer.\n",
+	 cmd_cancel, NULL, cancel_options, OWN, ARGS(1, 1, "requires one request ID"),
 	 .examples = {"koine cancel r1", "koine cancel r1 -c release"}},
 	{"agents", "", "List configured agents and check that they respond",
-	 "* marks the default agent. Each agent has ten seconds to respond. The list ends with the "
-	 "agent servers ([agent-server NAME]) and the number of their open requests.\n",
+	 "* marks the default agent. Each agent has ten seconds to respond. After the agents, the "
+	 "list shows the agent servers ([agent-server NAME]) and the number of pending requests of "
+	 "each.\n",
 	 chat_print_agents, NO_ARGS, .examples = {"koine agents", "koine agents --json"}},
-	{"conversations", "[purge NUMBER...]", "List conversations, last changed first",
+	{"conversations", "[purge NUMBER...]", "List conversations, most recently changed first",
 	 "koined keeps ended conversations: --ended lists them with their numbers, `koine messages "
-	 "--ended NUMBER` shows one, and purge deletes it permanently.\n",
+	 "--ended NUMBER` shows one, and `koine conversations purge NUMBER` deletes it "
+	 "permanently.\n",
 	 cmd_conversations, NULL, conversations_options, OWN,
 	 ARGS(0, INT_MAX, "takes no arguments"), .completes = COMPLETES_ENDED,
 	 .examples = {"koine conversations", "koine conversations --ended",

@@ -77,7 +77,7 @@ int chat_compact(struct cli *cli, const char *conversation)
 		return r;
 	result = koine_answer_result(a);
 	if (member_flag(result, "compacted"))
-		printf("%" PRId64 " tokens before, %" PRId64 " now\n",
+		printf("%" PRId64 " tokens before compaction, %" PRId64 " after\n",
 		       member_number(result, "tokens_before"),
 		       member_number(result, "tokens_after"));
 	else

@@ -63,8 +63,9 @@ const struct option chat_options[] = {
 const struct option send_options[] = {
 	CONVERSATION("select a conversation; default: \"default\""),
 	AGENT,
-	{"--request-id", "-r", "ID", "set the id for `koine cancel`; default: a new id",
-	 option_word, AT(request_id)},
+	{"--request-id", "-r", "ID",
+	 "set the request id for `koine cancel`; default: a generated id", option_word,
+	 AT(request_id)},
 	{"--no-stream", NULL, NULL, "wait for the complete response, then print it", option_flag,
 	 AT(no_stream)},
 	WHO,
@@ -75,18 +76,19 @@ const struct option tokens_options[] = {CONVERSATION("select a conversation; def
 					{NULL}};
 
 const struct option cancel_options[] = {
-	CONVERSATION("cancel only in this conversation; default: any conversation"), {NULL}};
+	CONVERSATION("cancel the request only in this conversation; default: any conversation"),
+	{NULL}};
 
 const struct option messages_options[] = {
 	CONVERSATION("select a conversation; default: \"default\""),
 	LIMIT("show the last N messages; default 20"),
-	{"--ended", NULL, "NUMBER", "show an ended conversation by its number", option_number,
+	{"--ended", NULL, "NUMBER", "show the ended conversation with this number", option_number,
 	 AT(number), "a whole number above 0", 1, .completes = COMPLETES_ENDED},
 	{NULL},
 };
 
 const struct option conversations_options[] = {
-	LIMIT("show at most N; default 20"),
+	LIMIT("show at most N conversations; default 20"),
 	{"--ended", NULL, NULL, "list ended conversations, last ended first", option_flag,
 	 AT(ended)},
 	{"--all", NULL, NULL, "purge all ended conversations", option_flag, AT(all)},

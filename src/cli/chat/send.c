@@ -14,7 +14,7 @@ static int gather(const struct cli *cli, struct buf *all)
 	int r = args_text(cli, all);
 
 	if (all->err != 0) {
-		complain("the text is too large: %s", strerror(-all->err));
+		complain("cannot use this text: %s", strerror(-all->err));
 		return EX_DATAERR;
 	}
 	if (r == 0 && chat_is_blank(buf_text(all))) {

@@ -61,7 +61,7 @@ static int slash_agent(struct turn *t, const char *arg)
 		return 0;
 	}
 	if (strlen(arg) > CHAT_NAME_BYTES) {
-		complain("the agent name must have at most %d bytes", CHAT_NAME_BYTES);
+		complain("the agent name is longer than %d bytes", CHAT_NAME_BYTES);
 		return 0;
 	}
 	r = chat_find_agent(t->cli, arg);
@@ -102,9 +102,9 @@ static const struct slash slashes[] = {
 	{"history", "[N]", "Same as /messages", slash_messages},
 	{"compact", "", "Replace old messages with a summary", slash_compact},
 	{"agents", "", "List agents", slash_agents},
-	{"agent", "[NAME]", "Select an agent; without NAME, the conversation's own", slash_agent},
+	{"agent", "[NAME]", "Select an agent; without NAME, the default agent", slash_agent},
 	{"conversations", "", "List conversations", slash_conversations},
-	{"new", "[NAME]", "Switch to another conversation, new or existing", slash_new},
+	{"new", "[NAME]", "Start a conversation, or switch to an existing one", slash_new},
 	{"quit", "", "Quit, like Ctrl-D", NULL},
 	{NULL},
 };

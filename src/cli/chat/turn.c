@@ -75,7 +75,7 @@ static void show_stop(const struct turn *t, const struct koine_value *result)
 	else if (member_is(result, "stop", "length"))
 		fputs("(truncated: the agent reached its length limit)\n", stderr);
 	else if (member_first(result, "tool_calls"))
-		fputs("(the agent requests tools; none are available here)\n", stderr);
+		fputs("(the agent requested tools, but koine chat provides none)\n", stderr);
 }
 
 static void show_result(struct turn *t, const struct koine_value *result)
@@ -196,7 +196,7 @@ static int late(struct turn *t)
 	int r = EX_TEMPFAIL;
 
 	if (t->shown > 0)
-		complain("no complete answer within %g s; cancelled",
+		complain("no complete answer within %g s; request cancelled",
 			 t->cli->options.timeout_ms / 1000.0);
 	else
 		r = talk_failed(t->cli->client, t->method, t->result, NULL);

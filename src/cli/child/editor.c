@@ -100,7 +100,7 @@ static int run_editor(const char *editor, const char *path)
 	sigaction(SIGQUIT, &quit, NULL);
 	if (status == 0)
 		return 0;
-	complain("the editor failed; nothing was changed");
+	complain("the editor failed; no changes made");
 	return EX_SOFTWARE;
 }
 
@@ -125,7 +125,7 @@ static int send_edited(const struct edited_text *t, const char *path)
 	drop_added_newline(&edited, t->before);
 	if (!text_equal(t->before, buf_text(&edited)))
 		return t->send(t->arg, buf_text(&edited));
-	complain("nothing was changed");
+	complain("no changes made");
 	return EX_OK;
 }
 
@@ -145,6 +145,6 @@ int editor_change(const struct edited_text *t)
 	if (r == 0)
 		unlink(path);
 	else
-		complain("your text is in %s", path);
+		complain("your text is saved in %s", path);
 	return r;
 }

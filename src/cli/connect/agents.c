@@ -120,10 +120,10 @@ const struct agent agents[] = {
 		.folder = CONFIG "/opencode",
 		.measured = true,
 		.ticks = 1,
-		.note = "koine reads the approvals of opencode from its port: run opencode --port "
-			"4096, or opencode serve --port 4096. Then add [agent-server opencode] "
-			"with url = http://127.0.0.1:4096 to koine.conf(5) and run koine daemon "
-			"reload.",
+		.note = "koined receives approval requests from the HTTP port of opencode. Run "
+			"opencode --port 4096, or opencode serve --port 4096. Then add "
+			"[agent-server opencode] with url = http://127.0.0.1:4096 to koine.conf(5) "
+			"and run koine daemon reload.",
 		.files = {{.user = CONFIG "/opencode/opencode.json",
 			   .other = CONFIG "/opencode/opencode.jsonc",
 			   .project = "opencode.json",

@@ -76,7 +76,7 @@ static void print_line(const struct printer *p, char sign, struct text line)
 	}
 	print_part(p, sign, line);
 	if (!has_end)
-		puts("\\ no line end");
+		puts("\\ No newline at end of file");
 }
 
 /* ---- within a long line ---- */
@@ -242,13 +242,13 @@ int change_ask(const struct cli *cli)
 	char line[16];
 
 	if (cli->options.json || !cli->terminal || !isatty(STDIN_FILENO)) {
-		complain("nothing was changed; use --yes to write this, or --dry-run");
+		complain("no changes written; use --yes to write them, or --dry-run to show them");
 		return EX_USAGE;
 	}
-	printf("Write this? [y/N] ");
+	printf("Write these changes? [y/N] ");
 	fflush(stdout);
 	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
 		return 0;
-	puts("Nothing was changed.");
+	puts("No changes written.");
 	return EXIT_ERROR_ANSWER;
 }

@@ -33,8 +33,9 @@ int connect_project(const struct connect_options *o, char folder[PATH_MAX], cons
 		return EX_NOINPUT;
 	}
 	if (getenv("HOME") && realpath(getenv("HOME"), home) && strcmp(home, folder) == 0) {
-		complain("--project %s is your home; omit --project to apply to all projects",
-			 o->project);
+		complain(
+			"--project %s is your home folder; omit --project to apply to all projects",
+			o->project);
 		return EX_USAGE;
 	}
 	*ret = folder;
@@ -64,7 +65,7 @@ static const struct agent *need_agent(const char *name)
 static int need_installed(const struct agent *a)
 {
 	struct probe p;
-	char path[PATH_MAX] = "folder of its own";
+	char path[PATH_MAX] = "settings folder";
 	char base[PATH_MAX];
 
 	for (unsigned i = 0; i < AGENT_PROGRAMS_MAX && a->programs[i]; i++) {
@@ -168,7 +169,7 @@ static void print_summary(const struct plan *p)
 		return;
 	}
 	if (has_ours(p))
-		printf("This updates koine's part of the settings of %s", p->agent->title);
+		printf("This updates the koine entries in the settings of %s", p->agent->title);
 	else
 		printf("This adds koine mcp to %s as an MCP server (memory, tasks, questions to "
 		       "you)",
@@ -241,8 +242,7 @@ static void say_what_was_done(const struct plan *p)
 		hooks |= f->has_hooks;
 	}
 	if (!p->agent->measured)
-		printf("These settings follow the documentation of %s; koine was not tested with "
-		       "it.\n",
+		printf("These settings follow the documentation of %s, but were not tested.\n",
 		       p->agent->title);
 	if (note_of(p, hooks))
 		printf("%s\n", note_of(p, hooks));
@@ -321,7 +321,7 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 	if (!o->http || o->undo)
 		return 0;
 	if (p->project) {
-		complain("--http writes a token; use it without --project");
+		complain("--http writes a token and cannot be combined with --project");
 		return EX_USAGE;
 	}
 	if (!p->agent->posts) {
@@ -330,9 +330,9 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 	}
 	r = door_find(cli, false, door);
 	if (r == 0 && !door->held) {
-		complain("--http: no socket unit holds koined's port, so while koined is not "
-			 "running another user can bind it and answer %s. Use command hooks (koine "
-			 "connect %s), or add the socket unit of koine-connect(1)",
+		complain("--http: no systemd socket unit reserves koined's port, so another user "
+			 "can bind the port and answer %s while koined is not running. Use command "
+			 "hooks (koine connect %s), or add the socket unit of koine-connect(1)",
 			 p->agent->title, p->agent->name);
 		r = EX_UNAVAILABLE;
 	}
@@ -380,16 +380,17 @@ static int cmd_connect(struct cli *cli)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR",
-	 "change the settings in DIR instead of your own; default: the current folder", option_word,
-	 AT(project), .implied = "."},
-	{"--yes", "-y", NULL, "write without asking", option_flag, AT(yes)},
+	 "change the project settings in DIR instead of your user settings; default DIR: the "
+	 "current folder",
+	 option_word, AT(project), .implied = "."},
+	{"--yes", "-y", NULL, "write the changes without asking", option_flag, AT(yes)},
 	{"--dry-run", "-n", NULL, "show the changes without writing them", option_flag,
 	 AT(dry_run)},
 	{"--undo", NULL, NULL, "remove koine from the settings", option_flag, AT(undo)},
 	{"--gate", NULL, NULL,
 	 "require approval before every command and edit, not only when the agent asks",
 	 option_flag, AT(gate)},
-	{"--http", NULL, NULL, "use HTTP hooks with a token instead of starting a program",
+	{"--http", NULL, NULL, "use HTTP hooks with a token instead of hooks that run koine",
 	 option_flag, AT(http)},
 	{NULL},
 };

@@ -65,7 +65,7 @@ static int ask(struct cli *cli, struct door *ret, struct why *why)
 	if (talk_try(cli, &c, error) != 0)
 		return refuse(why, REFUSE_UNAVAILABLE, "%.190s", error);
 	if (koine_client_call(c, "daemon.status", NULL, &a) != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "koined reports no address");
+		return refuse(why, REFUSE_UNAVAILABLE, "koined does not report its addresses");
 	return read_door(koine_answer_result(a), ret, why);
 }
 

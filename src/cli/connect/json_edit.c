@@ -151,7 +151,7 @@ static int put_member(const struct json_file *f, const struct json_place *p,
 		return copy(f->text, out);
 	if (koine_value_kind(p->at) == KOINE_OBJECT && ours_is(p->at, &mixed))
 		return mend(f, p->at, value, out, why);
-	return json_place_refuse(f, p, "already has another value", why);
+	return json_place_refuse(f, p, "already has a different value", why);
 }
 
 static int put_element(const struct json_file *f, const struct json_place *p,
@@ -236,7 +236,7 @@ static int settle(struct text file, step_fn step, void *arg, struct buf *out, st
 		if (r == 0)
 			r = copy(buf_text(out), &now);
 	}
-	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit it");
+	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit the file");
 }
 
 struct step {
@@ -429,10 +429,10 @@ static int take_element(const struct json_file *f, struct json_place *p,
 		if (!mixed || has_equal(before, v))
 			continue;
 		p->at = v;
-		return json_place_refuse(
-			f, p,
-			"has koine's hook and another hook in one group: remove koine's by hand",
-			why);
+		return json_place_refuse(f, p,
+					 "contains koine's hook and another hook in the same "
+					 "group: remove koine's hook by hand",
+					 why);
 	}
 	return prune(f, p, s, out);
 }

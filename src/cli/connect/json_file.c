@@ -140,7 +140,8 @@ int json_file_open(struct json_file *f, struct text text, bool comments, struct 
 	buf_init(&f->plain, EDIT_FILE_MAX);
 	buf_init(&f->strict, EDIT_FILE_MAX);
 	if (text.len > EDIT_FILE_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "larger than %d bytes", EDIT_FILE_MAX);
+		return refuse(why, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
+			      EDIT_FILE_MAX);
 	r = copy_plain(f, comments);
 	return r != 0 ? r : parse(f, why);
 }
@@ -205,7 +206,7 @@ int json_file_member(const struct json_file *f, const struct koine_value *v, str
 		if (!text_equal(text_of_key(v), key))
 			continue;
 		if (found)
-			return refuse(why, REFUSE_CONFLICT, "line %u: \"%.*s\" is duplicated",
+			return refuse(why, REFUSE_CONFLICT, "line %u: duplicate key \"%.*s\"",
 				      edit_line(f->text, json_file_span(f, v).start),
 				      TEXT_ARGS(key));
 		found = v;

@@ -70,7 +70,7 @@ static int resolve(struct target *t, struct why *why)
 	if (errno != ENOENT)
 		return refuse_errno("cannot be accessed", why);
 	if (resolve_folder(t->path, folder, rest) != 0)
-		return refuse_errno("cannot access its folder", why);
+		return refuse_errno("cannot access the parent folder", why);
 	if (strlen(folder) + strlen(rest) >= PATH_MAX)
 		return refuse(why, REFUSE_PARAMS, "the path is too long");
 	stpcpy(stpcpy(t->real, folder), rest);
@@ -118,7 +118,8 @@ static int read_file(const char *path, struct buf *out, struct stat *ret_st, str
 		return r;
 	r = file_read_all(fd, out);
 	if (r == -EFBIG || r == -EMSGSIZE)
-		return refuse(why, REFUSE_TOO_LARGE, "larger than %d bytes", EDIT_FILE_MAX);
+		return refuse(why, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
+			      EDIT_FILE_MAX);
 	errno = -r;
 	return r == 0 ? 0 : refuse_errno("cannot read the file", why);
 }
@@ -137,7 +138,7 @@ static int read_both(struct target *t, struct why *why)
 	if (t->was_made)
 		buf_clear(&t->before);
 	if (r > 0)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot use its backup %s",
+		return refuse(why, REFUSE_FORBIDDEN, "cannot use the backup %s",
 			      text_base_name(text_of(t->backup)).data);
 	return r == -ENOENT ? 0 : r;
 }
@@ -157,7 +158,7 @@ int target_open(struct target *t, const char *path, const char *base, struct why
 	if (r != 0)
 		return r;
 	if (!is_within(t->real, real_base))
-		return refuse(why, REFUSE_FORBIDDEN, "symbolic link that leads out of %s", base);
+		return refuse(why, REFUSE_FORBIDDEN, "symbolic link to a path outside %s", base);
 	if (strlen(t->real) + sizeof(".koine-backup") > sizeof(t->backup))
 		return refuse(why, REFUSE_PARAMS, "the path is too long");
 	stpcpy(stpcpy(t->backup, t->real), ".koine-backup");
@@ -180,7 +181,7 @@ static int make_folders(const struct target *t, struct why *why)
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, t->is_shared ? 0777 : 0700) != 0 && errno != EEXIST)
-			return refuse_errno("cannot create its folder", why);
+			return refuse_errno("cannot create the parent folder", why);
 		*slash = '/';
 	}
 	return 0;
@@ -231,8 +232,7 @@ static int check_unchanged(const struct target *t, struct why *why)
 	if ((r == 0) != t->exists ||
 	    (t->exists && (st.st_ino != t->was.st_ino || st.st_dev != t->was.st_dev ||
 			   !text_equal(buf_text(&now), buf_text(&t->text)))))
-		return refuse(why, REFUSE_CONFLICT,
-			      "the file was changed in the meantime; try again");
+		return refuse(why, REFUSE_CONFLICT, "another program changed the file; try again");
 	return 0;
 }
 
@@ -247,7 +247,7 @@ static int replace(const struct target *t, const char *path, struct text text, s
 		return refuse(why, REFUSE_PARAMS, "the path is too long");
 	fd = mkostemp(temp, O_CLOEXEC);
 	if (fd < 0)
-		return refuse_errno("cannot write to its folder", why);
+		return refuse_errno("cannot write to the parent folder", why);
 	r = fill(fd, t, text);
 	close(fd);
 	errno = -r;
@@ -282,7 +282,7 @@ int target_keep_backup(const struct target *t, struct why *why)
 			break;
 	}
 	errno = -r;
-	return refuse_errno("cannot keep its older backup", why);
+	return refuse_errno("cannot keep the older backup", why);
 }
 
 int target_back_up(const struct target *t, struct why *why)

@@ -60,16 +60,20 @@ static int check_item(const struct toml_item *item, const struct table *t, struc
 	switch (item->kind) {
 	case TOML_KEY:
 		if (is_above)
-			return refuse_place(item, t, "has another value, or is in an inline table",
-					    why);
+			return refuse_place(item, t,
+					    "has a different value, or is in an inline table", why);
 		if (is_below && item->header < t->path.n)
-			return refuse_place(item, t, "is written with dotted keys", why);
+			return refuse_place(item, t, "has dotted keys, which koine cannot edit",
+					    why);
 		return 0;
 	case TOML_TABLE_ARRAY:
-		return is_above ? refuse_place(item, t, "is in a list of tables", why) : 0;
+		return is_above ? refuse_place(item, t,
+					       "is in an array of tables, which koine cannot edit",
+					       why)
+				: 0;
 	case TOML_TABLE:
 		if (t->header && toml_path_equal(&item->path, &t->path))
-			return refuse_place(item, t, "is duplicated", why);
+			return refuse_place(item, t, "is a duplicate", why);
 		return 0;
 	}
 	return 0;
@@ -95,7 +99,7 @@ static int find(const struct toml_file *f, const struct edit *e, struct table *t
 		if (!is_key_of(i, t, TEXT("command")))
 			continue;
 		if (t->command)
-			return refuse_place(i, t, "has two commands", why);
+			return refuse_place(i, t, "has two command keys", why);
 		t->command = i;
 	}
 	return 0;
@@ -314,7 +318,7 @@ static int put_once(struct text file, const struct edit *e, const struct koine_v
 	if (r == 0 && !t.header)
 		r = append_table(&f, &t, value, out);
 	else if (r == 0 && !e->ours && !is_ours(&t))
-		r = refuse_place(t.header, &t, "already has another value", why);
+		r = refuse_place(t.header, &t, "already has a different value", why);
 	else if (r == 0)
 		r = mend(&f, &t, value, out, why);
 	toml_file_close(&f);
@@ -338,7 +342,7 @@ static int put_all(struct text file, const struct edit *e, const struct koine_va
 		if (r == 0)
 			r = copy(buf_text(out), &now);
 	}
-	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit it");
+	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit the file");
 }
 
 static int toml_put(struct text file, const struct edit *e, struct buf *out, struct why *why)

@@ -186,7 +186,7 @@ static int skip_list(struct scan *s, unsigned depth)
 		if (next_is(s, ","))
 			s->at++;
 		else if (!next_is(s, "]"))
-			return broken(s, "unterminated list");
+			return broken(s, "unterminated array");
 	}
 	s->at++;
 	return 0;
@@ -200,7 +200,7 @@ static int skip_pair(struct scan *s, unsigned depth)
 	if (r != 0)
 		return r;
 	if (!next_is(s, "="))
-		return broken(s, "a key has no value");
+		return broken(s, "missing '=' after the key");
 	s->at++;
 	skip_blanks(s);
 	return skip_value(s, depth);
@@ -293,7 +293,7 @@ static int read_header(struct scan *s, struct toml_item *item)
 	if (r != 0)
 		return r;
 	if (!next_is(s, close))
-		return broken(s, "unterminated header");
+		return broken(s, "unterminated table header");
 	s->at += strlen(close);
 	item->header = item->path.n;
 	s->header = item->path;
@@ -312,7 +312,7 @@ static int read_pair(struct scan *s, struct toml_item *item)
 	if (r != 0)
 		return r;
 	if (!next_is(s, "="))
-		return broken(s, "a key has no value");
+		return broken(s, "missing '=' after the key");
 	s->at++;
 	skip_blanks(s);
 	start = s->at;
@@ -361,10 +361,11 @@ int toml_file_open(struct toml_file *f, struct text text, struct why *why)
 
 	*f = (struct toml_file) {.text = text};
 	if (text.len > EDIT_FILE_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "larger than %d bytes", EDIT_FILE_MAX);
+		return refuse(why, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
+			      EDIT_FILE_MAX);
 	if (text.len > 0 &&
 	    (memchr(text.data, '\0', text.len) || !utf8_is_valid(text.data, text.len)))
-		return refuse(why, REFUSE_PARSE, "not valid TOML: not UTF-8");
+		return refuse(why, REFUSE_PARSE, "not valid TOML: the file is not UTF-8");
 	if (next_is(&s, "\xef\xbb\xbf"))
 		s.at = 3;
 	while (r == 0 && !at_end(&s))

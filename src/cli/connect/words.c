@@ -19,7 +19,7 @@ static int check_path(const char *what, const char *path)
 	for (const char *c = path; *c; c++) {
 		if (*c != '\'' && (unsigned char)*c >= ' ' && *c != 127)
 			continue;
-		complain("the path of %s has a quote or a control character, which cannot be "
+		complain("the path of %s contains a quote or a control character, which cannot be "
 			 "written into an agent's settings",
 			 what);
 		return EX_USAGE;
@@ -49,11 +49,12 @@ static int find_socket(const struct cli *cli, char path[PATH_MAX])
 	char folder[PATH_MAX] = "";
 
 	if (strncmp(cli->address, "unix:", 5) != 0) {
-		complain("agents use koined's Unix socket, not %s", cli->address);
+		complain("agents require koined's Unix socket, but the address is %s; use --socket",
+			 cli->address);
 		return EX_USAGE;
 	}
 	if (given[0] != '/' && !getcwd(folder, sizeof(folder))) {
-		complain("cannot determine the folder of %s", given);
+		complain("cannot determine the absolute path of %s", given);
 		return EX_NOINPUT;
 	}
 	if (strlen(folder) + strlen(given) + 2 > PATH_MAX) {

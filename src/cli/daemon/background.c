@@ -176,7 +176,7 @@ static int say_why(const char *log, off_t from, int status)
 	CLEANUP(buf_donep) struct buf text;
 	struct text all;
 
-	complain("koined did not start (exit status %d); its log, %s:",
+	complain("koined did not start (exit status %d); last lines of %s:",
 		 WIFEXITED(status) ? WEXITSTATUS(status) : -1, log);
 	buf_init(&text, LOG_MAX);
 	if (!read_log(log, &text))
@@ -196,7 +196,7 @@ static int watch_start(const struct cli *cli, pid_t pid, int out, const char *lo
 	if (ready > 0)
 		return 0;
 	if (ready < 0) {
-		complain("koined, pid %d, is not ready yet; its log is %s", (int)pid, log);
+		complain("koined (pid %d) is not ready yet; see its log %s", (int)pid, log);
 		return EX_TEMPFAIL;
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -238,7 +238,7 @@ int background_start(const struct cli *cli, int64_t *ret_pid)
 	pid_t pid;
 
 	if (!koined_find(program)) {
-		complain("koined not found: neither beside koine nor in PATH");
+		complain("koined not found in koine's folder or in PATH");
 		return EX_UNAVAILABLE;
 	}
 	r = find_log(log);

@@ -73,7 +73,8 @@ static const struct option restart_options[] = {
 
 static const struct option stop_options[] = {
 	DRAIN,
-	{"--force", NULL, NULL, "do not wait for running work", option_flag, AT(force)},
+	{"--force", NULL, NULL, "do not wait for running tasks, sessions and rules", option_flag,
+	 AT(force)},
 	{NULL},
 };
 
@@ -83,14 +84,14 @@ static const struct command subs[] = {
 	 .examples = {"koine daemon disable", "koine daemon disable && koine daemon stop"}},
 	{"enable", "", "Start koined at login, with this shell's PATH",
 	 "Uses systemd's user manager. koined looks for agents such as claude in the PATH of this "
-	 "shell; run the command again after you change it. Without a user manager, the command "
+	 "shell; run the command again after you change PATH. Without a user manager, the command "
 	 "prints instructions and exits with 69.\n",
 	 cmd_enable, NO_ARGS,
 	 .examples = {"koine daemon enable", "PATH=~/bin:$PATH koine daemon enable"}},
 	{"log", "", "Show the log of koined",
 	 "koined keeps the last thousand lines in memory. It writes all lines to stderr, which is "
-	 "the terminal, the journal (`journalctl --user -u koined`) or koined.log beside the "
-	 "store. If koined is not running, the command shows the end of the journal or "
+	 "the terminal, the journal (`journalctl --user -u koined`) or koined.log in the folder of "
+	 "the store. If koined is not running, the command shows the end of the journal or "
 	 "koined.log.\n",
 	 cmd_log, NULL, log_options, NO_ARGS,
 	 .examples = {"koine daemon log -n 200", "koine daemon log -f"}},
@@ -98,9 +99,8 @@ static const struct command subs[] = {
 	 "Changes to agents, rules, policies, notifiers and limits apply at once; changes to "
 	 "listeners, the store and other settings apply at the next start. The command prints each "
 	 "changed setting with its state, and each setting that a flag or the environment "
-	 "overrides. It exits with 78 if a setting is invalid. If a rule is invalid, the former "
-	 "rule stays in effect. Answers in progress finish with their former "
-	 "agent.\n",
+	 "overrides. It exits with 78 if a setting is invalid. If a rule is invalid, the previous "
+	 "rule stays in effect. Answers in progress finish with their previous agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload", "koine daemon reload --json"}},
 	{"restart", "", "Restart koined",
 	 "Listening sockets stay open, and browsers stay signed in to the page. koined starts with "
@@ -110,8 +110,8 @@ static const struct command subs[] = {
 	 .examples = {"koine daemon restart", "koine daemon restart --drain=10m"}},
 	{"start", "", "Start koined in the background and wait until it is ready",
 	 "Uses systemd's user manager. Without a user manager, koined runs as a plain process and "
-	 "logs to koined.log beside the store. --timeout limits the wait; default 60 s. If koined "
-	 "is already running, the command does nothing.\n",
+	 "logs to koined.log in the folder of the store. --timeout limits the wait; default 60 s. "
+	 "If koined is already running, the command does nothing.\n",
 	 cmd_start, NO_ARGS, .examples = {"koine daemon start", "koine daemon start --timeout 10"}},
 	{"status", "", "Show the state of koined and its listeners", "Same as `koine status`.\n",
 	 cmd_status, .examples = {"koine daemon status", "koine daemon status --json"}},
@@ -127,8 +127,8 @@ const struct command daemon_commands[] = {
 	{"daemon", "COMMAND", "Start, stop and configure koined", NULL, NULL, subs, NULL,
 	 sizeof(struct daemon_options), .examples = {"koine daemon start", "koine daemon log -f"}},
 	{"backup", "FILE", "Back up the store to a new file",
-	 "koined writes the file as its own user, while it serves clients. It refuses to overwrite "
-	 "an existing file.\n",
+	 "koined writes the file as the user that koined runs as, and continues to serve clients. "
+	 "It refuses to overwrite an existing file.\n",
 	 cmd_backup, ARGS(1, 1, "requires one FILE"),
 	 .examples = {"koine backup ~/koine-backup.db", "koine backup \"koine-$(date +%F).db\""}},
 	{"store", "COMMAND", "Take over or move a store", NULL, NULL, store_subs,

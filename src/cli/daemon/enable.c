@@ -81,7 +81,8 @@ static int write_path(char path[PATH_MAX])
 		return EX_CANTCREAT;
 	}
 	if (look_at_place(path) < 0) {
-		complain("%s was not written by koine and stays unchanged; koined uses its PATH",
+		complain("%s was not written by koine and stays unchanged; koined uses the PATH in "
+			 "that file",
 			 path);
 		return 0;
 	}
@@ -128,11 +129,11 @@ int cmd_enable(struct cli *cli)
 		return r;
 	printf("koined now starts at login, with the PATH of this shell (%s).\n", path);
 	if (s.active)
-		puts("The running koined still uses the old PATH. Restart it: koine daemon "
+		puts("The running koined still uses the old PATH. Restart koined: koine daemon "
 		     "restart");
 	else
-		puts("Start it now: koine daemon start");
-	puts("To keep it running when you are not logged in: loginctl enable-linger");
+		puts("Start koined now: koine daemon start");
+	puts("To keep koined running after you log out: loginctl enable-linger");
 	return 0;
 }
 
@@ -152,6 +153,6 @@ int cmd_disable(struct cli *cli)
 		r = service_do("daemon-reload", 0);
 	puts("koined no longer starts at login.");
 	if (s.active)
-		puts("It is still running. Stop it: koine daemon stop");
+		puts("koined is still running. Stop koined: koine daemon stop");
 	return r;
 }

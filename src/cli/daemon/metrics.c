@@ -72,7 +72,7 @@ static const struct option metrics_options[] = {
 
 const struct command metrics_commands[] = {
 	{"metrics", "", "Print metrics for Prometheus",
-	 "Prints the same metrics as GET /metrics. --textfile is for the textfile collector of "
+	 "Prints the same metrics as GET /metrics. Use --textfile with the textfile collector of "
 	 "Prometheus's node exporter.\n",
 	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS,
 	 .examples = {"koine metrics",

@@ -382,7 +382,7 @@ static int await_restart(struct cli *cli, int64_t *ret_pid)
 	/* A connection that waited for a program that did not start is closed without an answer. */
 	if (*ret_pid > 0)
 		return 0;
-	complain("koined did not start; the end of its log:");
+	complain("koined did not start; last lines of its log:");
 	(void)background_print_log(cli, LINES_OF_A_FAILURE);
 	return EX_UNAVAILABLE;
 }

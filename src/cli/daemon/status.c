@@ -87,9 +87,10 @@ static const char *say_paused(const struct koine_value *tasks)
 	if (member_flag(tasks, "draining"))
 		return ", draining before shutdown";
 	if (member_flag(tasks, "paused"))
-		return ", paused: koine task resume";
-	return member_first(tasks, "paused_groups") ? ", some groups paused: koine task groups"
-						    : "";
+		return ", paused (resume: koine task resume)";
+	return member_first(tasks, "paused_groups")
+		       ? ", some groups paused (see: koine task groups)"
+		       : "";
 }
 
 static void show_tasks(const struct show *s, const struct show_row *row)
@@ -116,7 +117,7 @@ static void show_rules(const struct show *s, const struct show_row *row)
 	if (n == 0)
 		return;
 	show_label(s, row->label);
-	printf("%lld invalid: koine doctor\n", (long long)n);
+	printf("%lld invalid (see: koine doctor)\n", (long long)n);
 }
 
 static void show_approvals(const struct show *s, const struct show_row *row)
@@ -124,7 +125,7 @@ static void show_approvals(const struct show *s, const struct show_row *row)
 	int64_t n = member_number(s->thing, row->member);
 
 	show_label(s, row->label);
-	printf("%lld open%s\n", (long long)n, n > 0 ? ": koine approvals" : "");
+	printf("%lld pending%s\n", (long long)n, n > 0 ? " (see: koine approvals)" : "");
 }
 
 static void show_store(const struct show *s, const struct show_row *row)
@@ -145,7 +146,7 @@ static void show_store(const struct show *s, const struct show_row *row)
 	if (writes.data && !text_is(writes, "ok"))
 		print_member(": not writable: ", store, "writes");
 	if (member_is(store, "check", "under way"))
-		printf(", being checked");
+		printf(", check in progress");
 	else if (!member_is(store, "check", "ok") && !member_is(store, "check", "not needed"))
 		print_member(": ", store, "check");
 	fputc('\n', stdout);

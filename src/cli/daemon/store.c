@@ -51,7 +51,7 @@ int cmd_backup(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (!fits || cli->args[0][0] == '\0') {
-		complain("invalid path '%s'", cli->args[0]);
+		complain("invalid path '%s': empty or too long", cli->args[0]);
 		return EX_USAGE;
 	}
 	/* A large store takes a while. */

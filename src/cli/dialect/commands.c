@@ -118,7 +118,7 @@ static int put(struct change *c, const char *name, const char *value)
 	if (r != 0)
 		return failed(c, r, &why);
 	if (!text_is(ini_get(buf_text(&out), key_of(name)), value)) {
-		complain("a settings file cannot contain %s = %s", name, value);
+		complain("cannot write the setting %s = %s", name, value);
 		return EX_DATAERR;
 	}
 	take_over(c, &out);
@@ -134,7 +134,7 @@ static int enable_one(struct change *c, const char *name)
 	if (!d)
 		return EX_USAGE;
 	if (!member_string(d, "original").data) {
-		complain("%s always listens at its only address", name);
+		complain("%s is always enabled, at its only address", name);
 		return EX_USAGE;
 	}
 	r = value_for(d, value);
@@ -156,7 +156,7 @@ static int disable_one(struct change *c, const char *name)
 	if (!d)
 		return EX_USAGE;
 	if (!member_string(d, "original").data) {
-		complain("%s is required to control koined", name);
+		complain("cannot disable %s: koine requires it to control koined", name);
 		return EX_USAGE;
 	}
 	r = ini_take(buf_text(&c->now), key_of(name), &out, &undone, &why);
@@ -323,7 +323,7 @@ static int cmd_dialects(struct cli *cli)
 #define AT(member) offsetof(struct dialect_options, member)
 
 static const struct option options[] = {
-	{"--yes", "-y", NULL, "write without asking", option_flag, AT(yes)},
+	{"--yes", "-y", NULL, "write the changes without asking", option_flag, AT(yes)},
 	{"--dry-run", "-n", NULL, "show the changes without writing them", option_flag,
 	 AT(dry_run)},
 	{"--restart", NULL, NULL, "restart koined to apply the change", option_flag, AT(restart)},
@@ -332,9 +332,9 @@ static const struct option options[] = {
 
 static const struct command subs[] = {
 	{"disable", "DIALECT...", "Stop listening for a protocol",
-	 "Removes the line that `koine dialects enable` wrote. If the dialect still listens after "
-	 "that, in the "
-	 "runtime folder or at an address in koine.conf, run disable again to switch it off.\n",
+	 "Removes the line that `koine dialects enable` wrote. If the dialect still listens in the "
+	 "runtime folder or at another address in koine.conf, run the command again to turn it "
+	 "off.\n",
 	 cmd_disable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
 	 .examples = {"koine dialects disable nexus",
 		      "koine dialects disable hld ocg --yes --restart"}},

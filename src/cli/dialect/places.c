@@ -21,7 +21,7 @@ static int ask_koined(struct places *p)
 
 	buf_init(&out, SAYS_MAX);
 	if (!koined_find(program)) {
-		complain("koined not found: neither beside koine nor in PATH");
+		complain("koined not found in koine's folder or in PATH");
 		return EX_UNAVAILABLE;
 	}
 	if (koined_dialects(program, LOOK_MS, &out, &p->doc))
@@ -209,7 +209,7 @@ static void add_dialect(struct table *t, const struct places *p, const struct ko
 
 static int print_table(const struct cli *cli, const struct places *p)
 {
-	static const char *const titles[] = {"DIALECT", "STATE", "USUAL ADDRESS", "PROGRAM THERE",
+	static const char *const titles[] = {"DIALECT", "STATE", "USUAL ADDRESS", "USED BY",
 					     "LISTENS AT"};
 	const struct koine_value *d = member_first(koine_doc_root(p->doc), "dialects");
 	CLEANUP(table_freep) struct table *t = table_new("lllll");
@@ -219,7 +219,8 @@ static int print_table(const struct cli *cli, const struct places *p)
 	for (; d; d = koine_value_next(d))
 		add_dialect(t, p, d);
 	if (!p->status)
-		fputs("koined is not running; as a service it would listen at:\n", stderr);
+		fputs("koined is not running; when started as a service, it would listen at:\n",
+		      stderr);
 	return table_print(t, stdout, cli->color);
 }
 

@@ -38,8 +38,8 @@ static void find_nobody(struct exam *e)
 		exam_find(e, MARK_BAD, "koined cannot be reached at %s: %s", place,
 			  e->no_answer[0] ? e->no_answer : strerror(-e->dialled));
 	if (e->dialled == KOINE_FORBIDDEN)
-		exam_advise(e,
-			    "Only if you trust that user: --server-uid UID, or KOINE_SERVER_UID.");
+		exam_advise(
+			e, "If you trust that user, use --server-uid UID or set KOINE_SERVER_UID.");
 	else if (e->exit_code == 0 && (e->dialled == -ENOENT || e->dialled == -ECONNREFUSED))
 		exam_daemon_command(e, "start");
 	else
@@ -89,8 +89,8 @@ void check_version(struct exam *e)
 	char path[PATH_MAX] = "";
 
 	if (!text_is(runs, koine_version())) {
-		exam_find(e, MARK_BAD, "koined %.*s runs, but this is koine %s", TEXT_ARGS(runs),
-			  koine_version());
+		exam_find(e, MARK_BAD, "version mismatch: koined is %.*s, but koine is %s",
+			  TEXT_ARGS(runs), koine_version());
 		exam_daemon_command(e, "restart");
 		return;
 	}
@@ -101,7 +101,7 @@ void check_version(struct exam *e)
 		exam_daemon_command(e, "restart");
 		return;
 	}
-	exam_find(e, MARK_OK, "koine and koined are both %s", koine_version());
+	exam_find(e, MARK_OK, "koine and koined are both version %s", koine_version());
 }
 
 /* ---- its settings ---- */
@@ -132,7 +132,7 @@ static void find_others(struct exam *e)
 				continue;
 			line = text_skip(line, titles[i].len);
 			exam_find(e, MARK_BAD, "[memory]: %.*s", TEXT_ARGS(line));
-			exam_advise(e, "Fix it in %s.", e->settings);
+			exam_advise(e, "Fix the setting in %s.", e->settings);
 		}
 	}
 }
@@ -153,7 +153,7 @@ static void find_rules(struct exam *e)
 		exam_find(e, MARK_BAD, "rule %.*s is invalid: %.*s", (int)(end - line.data),
 			  line.data, (int)(line.data + line.len - end - strlen(none)),
 			  end + strlen(none));
-		exam_advise(e, "Fix it, then run koine daemon reload.");
+		exam_advise(e, "Fix the rule, then run koine daemon reload.");
 	}
 }
 
@@ -162,7 +162,7 @@ void check_settings(struct exam *e)
 	unsigned n = e->n;
 
 	if (!e->koined[0]) {
-		exam_find(e, MARK_BAD, "koined not found: neither beside koine nor in PATH");
+		exam_find(e, MARK_BAD, "koined not found in koine's folder or in PATH");
 		exam_advise(e, "Install koined.");
 		return;
 	}
@@ -205,7 +205,7 @@ void check_sessions(struct exam *e)
 		exam_find(e, MARK_WARN,
 			  "%s not found: sessions and tasks without an agent use the default agent",
 			  word);
-		exam_advise(e, "Install it, or set [session] program.");
+		exam_advise(e, "Install the program, or set [session] program in koine.conf.");
 		return;
 	}
 	exam_find(e, MARK_BAD, "%s is in your PATH, but not in koined's", word);
@@ -271,8 +271,8 @@ static void find_server(struct exam *e, const struct koine_value *server)
 		exam_find(e, MARK_WARN, "%.*s does not respond at %.*s: %.*s", TEXT_ARGS(name),
 			  TEXT_ARGS(url), TEXT_ARGS(text));
 		exam_advise(e,
-			    "Start %.*s there, or change url in [agent-server %.*s] of %s. Until "
-			    "then its requests are missing from the inbox.",
+			    "Start %.*s at that address, or change url in [agent-server %.*s] of "
+			    "%s. Until then its requests are missing from the inbox.",
 			    TEXT_ARGS(member_text(server, "kind")), TEXT_ARGS(name), file);
 	} else if (member_is(server, "fault", "password")) {
 		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
@@ -295,7 +295,7 @@ void check_servers(struct exam *e)
 	if (!servers)
 		exam_find(e, MARK_SKIPPED, "this koined does not report its agent servers");
 	else if (!server)
-		exam_find(e, MARK_OK, "none configured");
+		exam_find(e, MARK_OK, "no agent servers configured");
 	for (; server; server = koine_value_next(server)) {
 		if (member_is(server, "state", "connected"))
 			exam_find(e, MARK_OK, "%.*s responds",

@@ -107,7 +107,7 @@ static bool find(struct exam *e, const struct plan *p, const struct setting *s, 
 	if (line == 0)
 		return false;
 	exam_find(e, s->where[0] ? MARK_WARN : MARK_BAD,
-		  "%s is connected, but %s switches off %s%s in line %u", p->agent->title, s->file,
+		  "%s is connected, but %s turns off %s%s in line %u", p->agent->title, s->file,
 		  s->what, s->where, line);
 	if (!s->is_list)
 		exam_advise(e, "Remove %.*s from line %u of %s.", TEXT_ARGS(key), line, s->file);
@@ -154,7 +154,7 @@ static bool find_hook(struct exam *e, const struct plan *p)
 	bool found = false;
 
 	for (unsigned i = 0; i < f->n_edits && p->agent->trust && !found; i++) {
-		struct setting s = {.value = "false", .what = "a hook of koine's"};
+		struct setting s = {.value = "false", .what = "one of koine's hooks"};
 
 		s.n = edit_keys(&f->edits[i], s.keys);
 		s.keys[s.n++] = TEXT("enabled");

@@ -77,7 +77,9 @@ void check_socket(struct exam *e)
 	struct stat st;
 
 	if (!e->socket) {
-		exam_find(e, MARK_SKIPPED, "not checked: koined is reached by %s", e->cli->address);
+		exam_find(e, MARK_SKIPPED,
+			  "not checked: koine connects to %s, not to a Unix socket",
+			  e->cli->address);
 	} else if (lstat(e->socket, &st) != 0) {
 		if (check_folder(e, e->socket))
 			exam_find(e, MARK_SKIPPED, "no socket at %s", e->socket);
@@ -114,9 +116,9 @@ static void find_listener(struct exam *e, struct text line)
 
 	text_next(&rest, ' ', &dialect);
 	exam_find(e, has(line, "  NO: ") ? MARK_BAD : MARK_WARN, "%.*s", TEXT_ARGS(what));
-	exam_advise(e,
-		    "End that program, or set %.*s in [listen] of %s to another address or to off.",
-		    TEXT_ARGS(dialect), e->settings[0] ? e->settings : "koine.conf");
+	exam_advise(
+		e, "Stop that program, or set %.*s in [listen] of %s to another address or to off.",
+		TEXT_ARGS(dialect), e->settings[0] ? e->settings : "koine.conf");
 }
 
 /* koine's own socket has a row of its own, if it is the one that we look at. */
@@ -150,7 +152,7 @@ void check_ports(struct exam *e)
 	if (e->exit_code == 0 || e->exit_code == EX_UNAVAILABLE)
 		exam_find(e, MARK_OK, "no other program uses koined's addresses");
 	else
-		exam_find(e, MARK_SKIPPED, "not checked: koined --check does not report it");
+		exam_find(e, MARK_SKIPPED, "not checked: koined --check does not report addresses");
 }
 
 /* ---- who may come in ---- */
@@ -209,7 +211,8 @@ void check_access(struct exam *e)
 	if (e->exit_code == 0 || e->exit_code == EX_UNAVAILABLE)
 		exam_find(e, MARK_OK, "sockets and ports: only you and root have access");
 	else
-		exam_find(e, MARK_SKIPPED, "not checked: koined --check does not report it");
+		exam_find(e, MARK_SKIPPED,
+			  "not checked: koined --check does not report access rights");
 }
 
 /* ---- the store ---- */
@@ -297,7 +300,7 @@ static bool check_room(struct exam *e, const char *path)
 	if (mb >= ROOM_WARN_MB)
 		return true;
 	exam_find(e, mb < ROOM_BAD_MB ? MARK_BAD : MARK_WARN,
-		  "the disk of %s has only %llu MB left", folder, mb);
+		  "the disk of %s has only %llu MB of free space", folder, mb);
 	exam_advise(e, "Free some disk space.");
 	return false;
 }

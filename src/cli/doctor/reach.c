@@ -47,9 +47,10 @@ static void find_files(struct exam *e, const struct plan *p, const struct starte
 	if (s->gone[0])
 		exam_find(e, MARK_BAD, "%s starts %s, which does not exist", title, s->gone);
 	else if (s->other[0])
-		exam_find(e, MARK_WARN, "%s starts another koine: %s", title, s->other);
+		exam_find(e, MARK_WARN, "%s starts a different koine: %s", title, s->other);
 	else
-		exam_find(e, MARK_BAD, "%s: koine's entry in %s differs from that of koine connect",
+		exam_find(e, MARK_BAD,
+			  "%s: koine's entry in %s differs from the one that koine connect writes",
 			  title, file);
 	exam_socket_option(e, socket);
 	exam_command(e, "koine connect %s%s", p->agent->name, socket);
@@ -75,7 +76,7 @@ static void find_trust(struct exam *e, const struct agent *agent)
 			  agent->title);
 		exam_command(e, "koine connect %s%s", agent->name, socket);
 	} else {
-		exam_find(e, MARK_OK, "%s; it trusts koine's hooks", agent->title);
+		exam_find(e, MARK_OK, "%s is connected and trusts koine's hooks", agent->title);
 	}
 	plan_done(p);
 }
@@ -137,17 +138,18 @@ static void find_posts(struct exam *e, const struct agent *agent)
 		exam_command(e, "koine connect %s%s", agent->name, socket);
 	} else if (!door.held) {
 		exam_find(e, MARK_WARN,
-			  "%s sends its hooks to a port that no socket unit holds: another user "
-			  "can answer them while koined is not running",
+			  "%s sends its hooks to a port that no systemd socket unit reserves: "
+			  "another user can answer them while koined is not running",
 			  agent->title);
 		exam_command(e, "koine connect %s%s", agent->name, socket);
 	} else if (plan_make(e->cli, p) != 0 || plan_changes(p)) {
 		exam_find(e, MARK_BAD,
-			  "%s sends some hooks to a wrong address or with a wrong token",
+			  "%s sends some hooks to the wrong address or with the wrong token",
 			  agent->title);
 		exam_command(e, "koine connect %s --http%s", agent->name, socket);
 	} else {
-		exam_find(e, MARK_OK, "%s; it sends its hooks to koined", agent->title);
+		exam_find(e, MARK_OK, "%s is connected and sends its hooks to koined",
+			  agent->title);
 	}
 	explicit_bzero(&door, sizeof(door));
 	plan_done(p);
@@ -162,7 +164,7 @@ static void find_start(struct exam *e, const struct agent *agent)
 		return;
 	*p = (struct plan) {.agent = agent, .quiet = true, .starts = true};
 	if (plan_make(e->cli, p) == 0 && p->files[0].changes) {
-		exam_find(e, MARK_WARN, "%s does not start koined, and no service manager does",
+		exam_find(e, MARK_WARN, "neither %s nor a service manager starts koined",
 			  agent->title);
 		exam_command(e, "koine connect %s", agent->name);
 	}
@@ -216,7 +218,7 @@ void check_connected(struct exam *e)
 		return;
 	}
 	if (strchr(e->socket, '\'')) {
-		exam_find(e, MARK_SKIPPED, "not checked: the path of the socket has a quote");
+		exam_find(e, MARK_SKIPPED, "not checked: the path of the socket contains a quote");
 		return;
 	}
 	for (const struct agent *a = agents; a->name; a++)
@@ -255,7 +257,7 @@ void check_mcp(struct exam *e)
 	unsigned n = 0;
 
 	if (!e->socket) {
-		exam_find(e, MARK_SKIPPED, "not checked: koine mcp needs a socket");
+		exam_find(e, MARK_SKIPPED, "not checked: koine mcp requires a Unix socket");
 		return;
 	}
 	if (child_start(&c, &opts)) {

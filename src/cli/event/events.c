@@ -140,7 +140,7 @@ static int check(const struct cli *cli, const struct event_options *o)
 		return EX_USAGE;
 	}
 	if (!o->since && o->limit > PAGE_MAX) {
-		complain("--limit is at most %d without --since", PAGE_MAX);
+		complain("--limit must be at most %d without --since", PAGE_MAX);
 		return EX_USAGE;
 	}
 	return 0;
@@ -197,25 +197,26 @@ static void options_init(void *own)
 
 static const struct option options[] = {
 	{"--follow", "-f", NULL, "keep printing new events", option_flag, AT(follow)},
-	{"--since", NULL, "10m|SEQ|TIME", "start 10m ago, after event SEQ, or at TIME", set_since,
-	 AT(since)},
-	{"--type", NULL, "TYPE", "show only this type; * matches anything: 'task.*' (repeatable)",
-	 option_list, AT(types), .max = 32},
+	{"--since", NULL, "10m|SEQ|TIME",
+	 "start 10 minutes ago (10m), after event number SEQ, or at TIME", set_since, AT(since)},
+	{"--type", NULL, "TYPE",
+	 "show only events of this type; * matches any text: 'task.*' (repeatable)", option_list,
+	 AT(types), .max = 32},
 	{"--session", NULL, "ID", "show only events of this session or conversation", option_word,
 	 AT(session), .completes = COMPLETES_SESSION},
 	{"--run", NULL, "ID", "show only events of this run", option_word, AT(run)},
 	{"--project", NULL, "PROJECT", "show only events of this project", option_word,
 	 AT(project)},
-	{"--limit", "-n", "N", "show at most N; without --since the last 20, with -f 10",
+	{"--limit", "-n", "N", "show at most N events; default without --since: 20, or 10 with -f",
 	 option_number, AT(limit)},
 	{NULL},
 };
 
 const struct command event_commands[] = {
 	{"events", "", "Show events",
-	 "Without --since, the newest events are shown. With -f, the command reconnects when "
-	 "koined restarts and continues without a gap. With --json every event is an object on one "
-	 "line; {\"gone\":N} replaces N events that are no longer stored.\n",
+	 "Without --since, the command shows the newest events. With -f, the command reconnects "
+	 "when koined restarts and continues without a gap. With --json every event is an object "
+	 "on one line; {\"gone\":N} replaces N events that are no longer stored.\n",
 	 cmd_events, NULL, options, sizeof(struct event_options), options_init,
 	 .examples = {"koine events --since 1h", "koine events -f --type 'task.*'"}},
 	{NULL},

@@ -57,7 +57,7 @@ static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 	note_unknown(hosts);
 	if (koine_value_first(hosts) || !cli->terminal)
 		return list_print(cli, columns, hosts);
-	fputs("this store has only one host; several hosts need a PostgreSQL store\n", stderr);
+	fputs("this store has only one host; several hosts require a PostgreSQL store\n", stderr);
 	return 0;
 }
 

@@ -138,7 +138,7 @@ static int add_pair(struct koine_json *j, const char *arg)
 	int r;
 
 	if (key_len == 0) {
-		complain("'%s' is neither key=value nor key:=JSON", arg);
+		complain("invalid parameter '%s': expected key=value or key:=JSON", arg);
 		return EX_USAGE;
 	}
 	key = strndup(arg, key_len);

@@ -73,7 +73,7 @@ static int read_token(const char *path, char token[TOKEN_MAX], char error[TALK_E
 	for (n = 0; token[n] > ' ' && token[n] < 0x7f; n++)
 		;
 	if (n == 0 || token[n] != '\0')
-		return fail(error, EX_DATAERR, "the first line of %s is not a token", path);
+		return fail(error, EX_DATAERR, "the first line of %s is not a valid token", path);
 	return 0;
 }
 
@@ -170,7 +170,8 @@ static int dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_clie
 	r = koine_dial(cli->address, &opts, ret_client);
 	if (r == KOINE_FORBIDDEN)
 		return fail(error, EX_NOPERM,
-			    "%s (to trust it: --server-uid UID, or KOINE_SERVER_UID)", why);
+			    "%s (to trust that user, use --server-uid UID or set KOINE_SERVER_UID)",
+			    why);
 	return r == 0 ? 0 : dial_failed(cli, r, error);
 }
 

@@ -58,7 +58,7 @@ static bool start_koined(void *arg)
 
 	(void)arg;
 	if (!koined_find(program)) {
-		complain("koined not found: neither beside koine nor in PATH");
+		complain("koined not found in koine's folder or in PATH");
 		return false;
 	}
 	child = fork();
@@ -157,7 +157,7 @@ static int cmd_mcp(struct cli *cli)
 	if (!p.opening || !p.plain_opening)
 		return out_of_memory();
 	if (talk_is_http(cli)) {
-		complain("koine mcp needs a socket; an MCP client can use %s directly",
+		complain("koine mcp requires a socket; an MCP client can connect to %s directly",
 			 cli->address);
 		return EX_USAGE;
 	}
@@ -183,7 +183,7 @@ const struct command mcp_commands[] = {
 	{"mcp", "", "Run the MCP server for an agent",
 	 "Agents start this command; `koine connect` sets it up. The server speaks the Model "
 	 "Context Protocol on stdin and stdout and forwards requests to koined. When koined "
-	 "restarts, the server reconnects: calls in progress fail, later calls work.\n",
+	 "restarts, the server reconnects: calls in progress fail, later calls succeed.\n",
 	 cmd_mcp, NULL, options, sizeof(struct mcp_options), init_options, NO_ARGS,
 	 .examples = {"koine mcp --start", "koine mcp --tools memory,tasks"}},
 	{NULL},

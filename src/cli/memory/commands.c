@@ -26,7 +26,7 @@ static int need_text(const struct cli *cli, struct buf *all)
 	buf_add_char(all, '\0');
 	if (r != 0 || all->err == 0)
 		return r;
-	complain("the text is too large: %s", strerror(-all->err));
+	complain("cannot use this text: %s", strerror(-all->err));
 	return EX_DATAERR;
 }
 
@@ -121,7 +121,7 @@ int memory_check_id(const struct cli *cli, struct text id)
 {
 	if (id.len >= ID_CHARS_MIN || is_ashs(cli))
 		return 0;
-	complain("'%.*s' is too short: give at least %d characters of the id", TEXT_ARGS(id),
+	complain("memory id '%.*s' is too short: enter at least %d characters", TEXT_ARGS(id),
 		 ID_CHARS_MIN);
 	return EX_USAGE;
 }
@@ -278,7 +278,8 @@ static int ask_whether(const struct cli *cli, const struct koine_value *memory)
 	char line[16];
 
 	show(memory);
-	fputs(o->purge ? "Delete it permanently? [y/N] " : "Delete it? [y/N] ", stdout);
+	fputs(o->purge ? "Delete this memory permanently? [y/N] " : "Delete this memory? [y/N] ",
+	      stdout);
 	fflush(stdout);
 	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
 		return 0;
@@ -410,17 +411,18 @@ static int cmd_stats(struct cli *cli)
 
 static const struct command subs[] = {
 	{"search", "QUERY... | - | --query QUERY", "Search memories, best match first",
-	 "QUERY is plain words; - reads QUERY from stdin. In a pipe, each hit is one line, "
+	 "QUERY is plain words. Use - to read QUERY from stdin. In a pipe, each match is one line, "
 	 "\"[0.83] content\", where the number from 0 to 1 is the similarity. On a terminal, "
-	 "matching words are bold and long memories are cut.\n",
+	 "matching words are bold and long memories are truncated.\n",
 	 cmd_search, NULL, search_options,
-	 ARGS(0, INT_MAX, "requires QUERY... | - | --query QUERY"),
+	 ARGS(0, INT_MAX, "requires QUERY, --query QUERY, or - for stdin"),
 	 .examples = {"koine memory search where does anna live",
 		      "koine memory search -n 3 deploy"}},
 	{"add", "CONTENT... | -", "Add a memory",
-	 "- reads the content from stdin. After `memory add`, -s means --source; use --socket for "
+	 "Use - to read the content from stdin. After `memory add`, -s means --source; use "
+	 "--socket for "
 	 "the socket.\n",
-	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "requires CONTENT... | -"),
+	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "requires CONTENT, or - for stdin"),
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",
 		      "koine memory add --project . --category decision \"Prices are integers\""}},
 	{"list", "", "List memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING,
@@ -433,7 +435,7 @@ static const struct command subs[] = {
 	 .examples = {"koine memory delete 14a446bf", "koine memory delete --purge -y 14a446bf"}},
 	{"restore", "[ID]", "Restore a deleted memory, or list deleted memories",
 	 "ID may be a unique prefix of at least 4 characters. Without ID, the command lists "
-	 "deleted memories, last deleted first.\n",
+	 "deleted memories, most recently deleted first.\n",
 	 cmd_restore, NULL, restore_options, ARGS(0, 1, "takes at most one ID"),
 	 .examples = {"koine memory restore", "koine memory restore 14a446bf"}},
 	{"show", "ID", "Show one memory in full", BY_ID, cmd_show, NULL, show_options,
@@ -484,14 +486,14 @@ static bool scope(struct cli *cli, struct koine_json *params)
 
 const struct command memory_commands[] = {
 	{"memory", "COMMAND [ARGUMENT]...", "Search, add and manage memories",
-	 "The server is the first of these: --url or --socket, KOINE_SOCKET, ASH_RPC_SOCKET (ash's "
-	 "socket, which supports search, add, list and delete), koine's default socket, "
-	 "/run/ash/rpc.sock. A refused connection is retried after 0.5, 1 and 2 seconds.\n\n--user "
-	 "and --chat, or "
-	 "ASH_USER_ID and ASH_CHAT_ID, select the owner. Without them you see all memories. "
-	 "ASH_CONTEXT_TOKEN is sent if it is set.\n\n--project adds the memories of a project. A "
-	 "value that starts with '.' or '/' is a DIR; its project is named after the git remote, "
-	 "or after the work tree or folder if there is no remote. Anything else is a NAME.\n",
+	 "The command connects to the first of these: --url or --socket, KOINE_SOCKET, "
+	 "ASH_RPC_SOCKET (ash's socket, which supports search, add, list and delete), koine's "
+	 "default socket, /run/ash/rpc.sock. A refused connection is retried after 0.5, 1 and 2 "
+	 "seconds.\n\n--user and --chat, or ASH_USER_ID and ASH_CHAT_ID, select the owner. Without "
+	 "them you see all memories. ASH_CONTEXT_TOKEN is sent if it is set.\n\n--project adds the "
+	 "memories of a project. A value that starts with '.' or '/' is a DIR; its project is "
+	 "named after the git remote or, without a remote, after the work tree or folder. Any "
+	 "other value is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init,
 	 .completes = COMPLETES_MEMORY, .scope = scope,
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",

@@ -38,7 +38,8 @@ static bool add_subject(const struct option *o, void *member, const char *value)
 /* clang-format on */
 
 const struct option memory_options[] = {
-	{"--user", NULL, "USER", "select the owner; default: ASH_USER_ID", option_name, AT(user)},
+	{"--user", NULL, "USER", "select the owner of the memories; default: ASH_USER_ID",
+	 option_name, AT(user)},
 	{"--chat", NULL, "CHAT", "include memories of this chat; default: ASH_CHAT_ID", option_name,
 	 AT(chat)},
 	{"--chat-type", NULL, "TYPE",
@@ -52,9 +53,9 @@ const struct option memory_options[] = {
 };
 
 const struct option search_options[] = {
-	{"--query", "-q", "QUERY", "search for QUERY, instead of an argument", option_text,
-	 AT(query)},
-	LIMIT("show at most N; default 10"),
+	{"--query", "-q", "QUERY", "search for this text instead of the QUERY argument",
+	 option_text, AT(query)},
+	LIMIT("show at most N memories; default 10"),
 	THIS_CHAT,
 	THEN,
 	REPLACED,
@@ -62,16 +63,18 @@ const struct option search_options[] = {
 };
 
 const struct option add_options[] = {
-	{"--expires", "-e", "DAYS", "let the memory expire after DAYS days", option_number,
+	{"--expires", "-e", "DAYS", "set the memory to expire after DAYS days", option_number,
 	 AT(expires_days), .min = INT64_MIN},
 	{"--subject", "-S", "NAME",
 	 "add a person or thing that the memory is about (repeatable, up to 64)", add_subject,
 	 AT(subjects), .max = 64},
 	{"--shared", NULL, NULL, "store the memory for the chat or project, not for the user",
 	 option_flag, AT(shared)},
-	{"--source", "-s", "SOURCE", "set the source; default: agent", option_text, AT(source)},
-	{"--category", NULL, "CATEGORY", "set preference, decision, fact, entity or other",
-	 option_text, AT(category), .choices = "preference|decision|fact|entity|other"},
+	{"--source", "-s", "SOURCE", "set the source of the memory; default: agent", option_text,
+	 AT(source)},
+	{"--category", NULL, "CATEGORY",
+	 "set the category: preference, decision, fact, entity or other", option_text, AT(category),
+	 .choices = "preference|decision|fact|entity|other"},
 	{"--replaces", NULL, "ID", "mark memory ID as replaced by the new memory", option_word,
 	 AT(replaces)},
 	{"--importance", NULL, "X", "set the importance, 0 to 1; default 0.5", option_decimal,
@@ -80,7 +83,7 @@ const struct option add_options[] = {
 };
 
 const struct option list_options[] = {
-	LIMIT("show at most N; default 20"),
+	LIMIT("show at most N memories; default 20"),
 	{"--all", NULL, NULL, "include expired memories", option_flag, AT(all)},
 	THIS_CHAT,
 	THEN,
@@ -94,14 +97,15 @@ const struct option show_options[] = {
 };
 
 const struct option delete_options[] = {
-	{"--purge", NULL, NULL, "delete permanently: store, history, vectors and index files",
+	{"--purge", NULL, NULL,
+	 "delete the memory permanently from the store, history, vectors and index files",
 	 option_flag, AT(purge)},
-	{"--yes", "-y", NULL, "do not ask", option_flag, AT(yes)},
+	{"--yes", "-y", NULL, "do not ask for confirmation", option_flag, AT(yes)},
 	{NULL},
 };
 
 const struct option restore_options[] = {
-	LIMIT("list at most N; default 20"),
+	LIMIT("list at most N memories; default 20"),
 	{NULL},
 };
 
@@ -111,6 +115,6 @@ const struct option review_options[] = {
 	 .completes = COMPLETES_DRAWN},
 	{"--reject", NULL, "ID", "reject a fact (repeatable)", option_list, AT(reject), .max = 64,
 	 .completes = COMPLETES_DRAWN},
-	LIMIT("show at most N; default 20"),
+	LIMIT("show at most N facts; default 20"),
 	{NULL},
 };

@@ -19,7 +19,7 @@ enum {
 
 int memory_refuse_answer(void)
 {
-	complain("the response is not a memory");
+	complain("the response is not a valid memory");
 	return EX_PROTOCOL;
 }
 
@@ -27,7 +27,7 @@ static int need_array(const struct koine_value *v)
 {
 	if (koine_value_kind(v) == KOINE_ARRAY)
 		return 0;
-	complain("the response is not a list of memories");
+	complain("the response is not a valid list of memories");
 	return EX_PROTOCOL;
 }
 
@@ -308,6 +308,6 @@ int memory_print_stats(const struct cli *cli, const struct koine_value *stats)
 {
 	if (koine_value_kind(stats) == KOINE_OBJECT)
 		return list_print_counts(stats, NULL);
-	complain("the response has no counts");
+	complain("the response contains no statistics");
 	return EX_PROTOCOL;
 }

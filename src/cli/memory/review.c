@@ -75,7 +75,7 @@ static char ask(void)
 {
 	char line[64];
 
-	fputs("Keep it? [y]es, [n]o, [e]dit, [s]kip, [q]uit: ", stdout);
+	fputs("Accept this fact? [y]es, [n]o, [e]dit, [s]kip, [q]uit: ", stdout);
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		return 'q';
@@ -118,7 +118,7 @@ static int review(struct cli *cli, const struct koine_value *rows, int64_t limit
 	for (; r == 0 && row && !end && limit-- > 0; row = koine_value_next(row))
 		r = decide(cli, row, &end);
 	if (r == 0 && row && !end)
-		puts("There is more to review.");
+		puts("More facts are waiting for review.");
 	return r;
 }
 

@@ -71,7 +71,7 @@ static void print_test(const struct cli *cli, const struct koine_value *result)
 		printf("%s was pressed by %.*s\n", text_is(pressed, "approve") ? "Approve" : "Deny",
 		       TEXT_ARGS(member_text(result, "by")));
 	else
-		printf("sent by %s, which has no buttons\n", cli->args[0]);
+		printf("test message sent by %s, which has no buttons\n", cli->args[0]);
 }
 
 /* Only what has buttons makes somebody wait. One that there is none of is refused at once. */

@@ -83,8 +83,8 @@ static const struct option discover_options[] = {
 };
 
 const struct command server_commands[] = {
-	{"ping", "", "Check that the server responds, and measure the time",
-	 "Other servers may not support this method. At the port of nexus, use `koine tokens`.\n",
+	{"ping", "", "Check that the server responds, and measure the response time",
+	 "Other servers may not support ping. At the port of nexus, use `koine tokens` instead.\n",
 	 cmd_ping, NO_ARGS,
 	 .examples = {"koine ping", "koine ping --url http://127.0.0.1:8080/rpc"}},
 	{"call", "METHOD [key=value | key:=JSON | JSON | -]...",
@@ -95,7 +95,7 @@ const struct command server_commands[] = {
 		      "koine call rpc.discover --url http://127.0.0.1:8080/rpc"}},
 	{"discover", "[METHOD]", "List the methods of a server, or show one",
 	 "Parameters in brackets are optional. With --json, koine prints the OpenRPC document, or "
-	 "its part about METHOD.\n",
+	 "only its description of METHOD.\n",
 	 cmd_discover, NULL, discover_options, sizeof(struct server_options),
 	 ARGS(0, 1, "takes at most one method"),
 	 .examples = {"koine discover", "koine discover task.add"}},

@@ -136,26 +136,26 @@ static int cmd_rename(struct cli *cli)
 
 static const struct command subs[] = {
 	{"run", "[OPTION]... [--] QUERY... | -", "Start a session and print its id",
-	 "- reads the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options,
-	 ARGS(1, INT_MAX, "requires a QUERY, or - for stdin"),
+	 "Use - to read the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options,
+	 ARGS(1, INT_MAX, "requires QUERY, or - for stdin"),
 	 .examples = {"koine session run \"fix the tests\"",
 		      "koine session run -f -C ~/src/app --model opus \"review the diff\""}},
-	{"list", "", "List sessions, last active first", NULL, cmd_list, NULL, session_list_options,
-	 ARGS(0, 0, "takes no arguments"),
+	{"list", "", "List sessions, most recently active first", NULL, cmd_list, NULL,
+	 session_list_options, ARGS(0, 0, "takes no arguments"),
 	 .examples = {"koine session list --status running", "koine session list --all -n 50"}},
 	{"show", "ID", "Show one session in full", BY_ID, cmd_show, ONE_ID,
 	 .examples = {"koine session show 6f1c", "koine session show 6f1c --json"}},
 	{"log", "ID", "Print the messages of a session",
-	 BY_ID "Tool calls begin with *, tool results with =; each is cut to one line unless "
-	       "--full is given. With -f, Ctrl-C exits and the session keeps running. With --json "
-	       "every event is an object on one line; -f prints the session as the last line.\n",
+	 BY_ID "Tool calls begin with *, tool results with =; each is truncated to one line unless "
+	       "--full is given. With -f, Ctrl-C exits and the session keeps running. With --json, "
+	       "each line is one event as an object; with -f, the last line is the session.\n",
 	 cmd_log, NULL, session_log_options, ONE_ID,
 	 .examples = {"koine session log 6f1c", "koine session log -f 6f1c"}},
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
 	 BY_ID "A running session is interrupted first. Options that you leave out keep their "
 	       "values.\n" EXITS,
 	 cmd_session_continue, NULL, session_continue_options,
-	 ARGS(2, INT_MAX, "requires an ID and a QUERY, or - for stdin"),
+	 ARGS(2, INT_MAX, "requires ID and QUERY, or - for stdin"),
 	 .examples = {"koine session continue 6f1c \"now add a test\"",
 		      "koine session continue 6f1c -f \"now fix it\""}},
 	{"interrupt", "ID", "Interrupt a running session", BY_ID, cmd_interrupt, ONE_ID,
@@ -165,7 +165,7 @@ static const struct command subs[] = {
 	{"unarchive", "ID...", "Unarchive sessions", BY_ID, cmd_archive, IDS,
 	 .examples = {"koine session unarchive 6f1c", "koine session unarchive 6f1c 22ab"}},
 	{"rename", "ID TITLE...", "Set the title of a session", BY_ID "\"\" removes the title.\n",
-	 cmd_rename, ARGS(2, INT_MAX, "requires an ID and a TITLE"),
+	 cmd_rename, ARGS(2, INT_MAX, "requires ID and TITLE"),
 	 .examples = {"koine session rename 6f1c \"Fix the cart\"",
 		      "koine session rename 6f1c \"\""}},
 	{"tree", "[ID]", "Show sessions and their continuations as a tree",

@@ -86,7 +86,7 @@ static int64_t where_to_start(const struct cli *cli)
 static void tell_cut(const struct koine_value *page)
 {
 	if (member_flag(page, "truncated"))
-		complain("too many continued sessions; the oldest are omitted");
+		complain("too many earlier sessions; the oldest are omitted");
 }
 
 /* Prints what was said after the event *last, page by page. */
@@ -350,8 +350,8 @@ int session_follow(struct cli *cli, const char *id, int *ret_status)
 	if (r == EXIT_INTERRUPTED)
 		fprintf(stderr,
 			"koine: quit; the session keeps running\n"
-			"  to see it:  koine session log -f %.*s\n"
-			"  to end it:  koine session interrupt %.*s\n",
+			"  follow it:     koine session log -f %.*s\n"
+			"  interrupt it:  koine session interrupt %.*s\n",
 			SHORT_ID, id, SHORT_ID, id);
 	*ret_status = v.status;
 	return r;

@@ -5,12 +5,12 @@
 
 /* clang-format off */
 #define RUN_OPTIONS(where) \
-	{"--follow", "-f", NULL, "print the session until it ends", option_flag, \
-		AT(follow)}, \
-	{"--model", "-m", "MODEL", "pass this model to the agent", option_word, AT(model)}, \
-	{"--agent", "-a", "NAME", "run this agent from koine.conf, or claude", option_word, \
-		AT(agent), .completes = COMPLETES_AGENT}, \
-	{"--title", NULL, "TITLE", "set a title", option_word, AT(title)}, \
+	{"--follow", "-f", NULL, "print the events of the session until the session ends", \
+		option_flag, AT(follow)}, \
+	{"--model", "-m", "MODEL", "set the model that the agent uses", option_word, AT(model)}, \
+	{"--agent", "-a", "NAME", "run this agent: claude, or an agent of koine.conf", \
+		option_word, AT(agent), .completes = COMPLETES_AGENT}, \
+	{"--title", NULL, "TITLE", "set the title of the session", option_word, AT(title)}, \
 	{"--max-turns", NULL, "N", "stop after N turns", option_number, AT(max_turns), \
 		"a whole number above 0", 1}, \
 	{"--system-prompt", NULL, "TEXT", "replace the agent's system prompt", option_word, \
@@ -19,7 +19,7 @@
 		AT(append_system_prompt)}, \
 	{"--allow", NULL, "TOOL", "allow TOOL without approval (repeatable)", option_list, \
 		AT(allow)}, \
-	{"--deny", NULL, "TOOL", "forbid TOOL (repeatable)", option_list, AT(deny)}, \
+	{"--deny", NULL, "TOOL", "deny TOOL (repeatable)", option_list, AT(deny)}, \
 	{"--cwd", "-C", "DIR", "run in DIR; default: " where, option_word, AT(folder)}
 /* clang-format on */
 
@@ -32,7 +32,7 @@ const struct option session_list_options[] = {
 	{"--status", NULL, "STATUS", "show only sessions with this status: running, completed, ...",
 	 option_word, AT(status),
 	 .choices = "starting|running|waiting_input|completing|completed|failed|interrupted"},
-	{"--limit", "-n", "N", "show at most N; default 20", option_number, AT(limit),
+	{"--limit", "-n", "N", "show at most N sessions; default 20", option_number, AT(limit),
 	 "from 1 to 1000", 1, 1000},
 	{NULL},
 };
@@ -42,8 +42,9 @@ const struct option session_log_options[] = {
 	{"--last", "-n", "N", "show only the last N events", option_number, AT(last),
 	 "a whole number above 0", 1},
 	{"--full", NULL, NULL, "show tool inputs and results in full", option_flag, AT(full)},
-	{"--raw", NULL, NULL, "include lines that could not be parsed", option_flag, AT(raw)},
-	{"--chain", NULL, NULL, "start with the earlier sessions that this session continues",
+	{"--raw", NULL, NULL, "include output lines that koined could not parse", option_flag,
+	 AT(raw)},
+	{"--chain", NULL, NULL, "first print the earlier sessions that this session continues",
 	 option_flag, AT(chain)},
 	{NULL},
 };

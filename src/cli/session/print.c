@@ -149,8 +149,8 @@ int session_print_one(const struct cli *cli, const struct koine_value *session)
 		{"ended", "ended_at", show_time},
 		{"duration", "duration_ms", show_duration},
 		{"turns", "turns"},
-		{"tokens in", "input_tokens"},
-		{"tokens out", "output_tokens"},
+		{"input tokens", "input_tokens"},
+		{"output tokens", "output_tokens"},
 		{"cost", "cost_usd", show_cost},
 		{"", "archived"}, /* shown after the status */
 		{"", "summary"},

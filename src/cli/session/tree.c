@@ -135,7 +135,8 @@ static int print_tree(const struct cli *cli, const struct koine_value *sessions,
 	}
 	at = find(t, wanted);
 	if (at < 0) {
-		complain("session not found among the last %d", SESSIONS_MAX);
+		complain("session '%.*s' not found among the last %d sessions", TEXT_ARGS(wanted),
+			 SESSIONS_MAX);
 		return EXIT_ERROR_ANSWER;
 	}
 	print_root(t, root_of(t, at));

@@ -59,7 +59,8 @@ static int add_after(struct koine_json *j, const struct option_list *after)
 	koine_json_begin_array(j);
 	for (unsigned i = 0; i < after->n; i++) {
 		if (!task_id(after->values[i], id)) {
-			complain("invalid task id '%s'", after->values[i]);
+			complain("invalid task id '%s': expected task-NNNN or a number",
+				 after->values[i]);
 			return EX_USAGE;
 		}
 		koine_json_string(j, id);

@@ -54,9 +54,8 @@ void task_print_hint(const struct cli *cli, const struct koine_answer *error)
 
 	if (o->project_path[0] && member_is(koine_answer_error_data(error), "field", "project"))
 		fprintf(stderr,
-			"to serve this project, start koined with --project %s; for no project, "
-			"use --project "
-			"\"\"\n",
+			"to serve this project, start koined with --project %s; to use no project, "
+			"pass --project \"\"\n",
 			o->project_path);
 }
 
@@ -66,7 +65,7 @@ int task_params_id(const struct cli *cli, const char *key, const char *typed,
 	char id[TASK_ID_MAX];
 
 	if (!task_id(typed, id)) {
-		complain("invalid task id '%s'", typed);
+		complain("invalid task id '%s': expected task-NNNN or a number", typed);
 		return EX_USAGE;
 	}
 	*ret_params = task_params(cli);

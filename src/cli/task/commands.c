@@ -211,11 +211,10 @@ static int cmd_retry(struct cli *cli)
 
 static const struct command subs[] = {
 	{"add", "[OPTION]... [--] PROMPT... | -", "Add a task and print its id",
-	 "- reads the prompt from stdin; --stdin appends stdin to PROMPT. TIME is a number of "
-	 "seconds, or 10s, 15m, 2h, 1d, 1h30m. With --follow only the output of the task goes to "
-	 "stdout.\n" EXITS,
-	 cmd_task_add, NULL, task_add_options,
-	 ARGS(0, INT_MAX, "requires a PROMPT, or - for stdin"),
+	 "Use - to read the prompt from stdin; --stdin appends stdin to PROMPT. TIME is a number "
+	 "of seconds, or 10s, 15m, 2h, 1d, 1h30m. With --follow, stdout contains only the output "
+	 "of the task.\n" EXITS,
+	 cmd_task_add, NULL, task_add_options, ARGS(0, INT_MAX, "requires PROMPT, or - for stdin"),
 	 .examples = {"koine task add fix the tests",
 		      "koine task add --follow --after task-0007 \"update the changelog\"",
 		      "koine task add --delay 2h --retry 3 -- check the links"}},
@@ -241,30 +240,30 @@ static const struct command subs[] = {
 	 BY_ID "A task is held if it came with a project that you have not trusted, or with an "
 	       "adopted store.\n",
 	 cmd_change, IDS, .examples = {"koine task release 3", "koine task release 3 4 5"}},
-	{"retry", "ID...", "Queue failed or cancelled tasks again",
-	 BY_ID "Tasks that were skipped because of task ID are queued, too. If a dependency of "
-	       "a task did not complete, the command fails; retry the dependency.\n",
+	{"retry", "ID...", "Retry failed or cancelled tasks",
+	 BY_ID "Tasks that were skipped because of task ID are queued, too. If a dependency of a "
+	       "task did not complete, the command fails; retry the dependency instead.\n",
 	 cmd_retry, IDS, .examples = {"koine task retry 3", "koine task retry 3 4 5"}},
 	{"edit", "ID", "Change a queued task",
 	 BY_ID "Options that you leave out keep their values; --after replaces all dependencies. "
 	       "Without options, the command opens the prompt in VISUAL, EDITOR or vi.\n",
 	 cmd_task_edit, NULL, task_edit_options, ONE_ID,
 	 .examples = {"koine task edit 3", "koine task edit 3 --priority 5 --label docs"}},
-	{"stash", "ID...", "Set queued tasks aside",
+	{"stash", "ID...", "Stash queued tasks so that they do not start",
 	 BY_ID "The tasks do not start until `koine task enqueue`. `koine task pause ID` does the "
 	       "same.\n",
 	 cmd_task_stash, IDS, .examples = {"koine task stash 3", "koine task stash 3 4 5"}},
 	{"enqueue", "ID...", "Queue stashed tasks again", BY_ID, cmd_task_enqueue, NULL,
 	 task_enqueue_options, IDS,
 	 .examples = {"koine task enqueue 3 --delay 1h", "koine task enqueue 3 4 5"}},
-	{"pause", "[ID...]", "Stop starting tasks: all, one group, or by ID",
+	{"pause", "[ID...]", "Pause all tasks, one group, or tasks by ID",
 	 BY_ID "Running tasks continue. No new task starts until `koine task resume`, even after a "
 	       "restart of koined. The pause applies to all projects.\n",
 	 cmd_task_pause, NULL, task_pause_options,
 	 .examples = {"koine task pause", "koine task pause -g docs"}},
-	{"resume", "[ID...]", "Start tasks again after a pause", BY_ID, cmd_task_resume, NULL,
+	{"resume", "[ID...]", "Resume paused tasks", BY_ID, cmd_task_resume, NULL,
 	 task_pause_options, .examples = {"koine task resume", "koine task resume -g docs"}},
-	{"parallel", "N", "Set how many tasks run at once",
+	{"parallel", "N", "Set how many tasks run at the same time",
 	 "The limit applies at once, on this host only, until koined restarts. Running tasks "
 	 "continue. With --group, N is the limit of that group in all projects, and 0 removes "
 	 "it.\n",
@@ -295,11 +294,11 @@ const struct command task_commands[] = {
 	{"run", "[OPTION]... [--] PROGRAM [ARG]... | -c LINE",
 	 "Run a command as a task, without an agent",
 	 "The arguments go to the program unchanged; -c LINE runs a line with sh. The program runs "
-	 "in this folder, with the environment of tasks and the variables of --env. koine prints "
-	 "the task id for `koine task log`, follow, wait and cancel. koined refuses this command "
-	 "to agents.\n" EXITS,
+	 "in this folder, with the environment that koined sets for tasks, plus the variables of "
+	 "--env. koine prints the task id for `koine task log`, follow, wait and cancel. Agents "
+	 "are not allowed to use this command.\n" EXITS,
 	 cmd_run, NULL, task_run_options, sizeof(struct task_options), task_options_init,
-	 task_find_project, task_print_hint, ARGS(0, INT_MAX, "requires a PROGRAM, or -c LINE"),
+	 task_find_project, task_print_hint, ARGS(0, INT_MAX, "requires PROGRAM, or -c LINE"),
 	 .completes = COMPLETES_TASK, .scope = task_scope,
 	 .examples = {"koine run make test", "koine run --follow -c \"make 2>&1 | tail -20\""}},
 	{NULL},

@@ -30,17 +30,18 @@ void task_options_init(void *own)
 	{"--after", NULL, "ID", "start after task ID has completed (repeatable)", option_list, \
 	 AT(after), .max = 64}
 #define TIMEOUT(help, least) \
-	{"--timeout", NULL, "TIME", "set the timeout of one attempt: 90, 10s, 15m, 2h" help, option_span, \
-	 AT(timeout_ms), .min = least}
+	{"--timeout", NULL, "TIME", "set the timeout of each attempt: 90, 10s, 15m, 2h" help, \
+	 option_span, AT(timeout_ms), .min = least}
 #define WHERE \
-	{"--host", NULL, "NAME", "run on this host, or on any", option_word, AT(host)}, \
+	{"--host", NULL, "NAME", "run on host NAME, or on any host if NAME is any", \
+	 option_word, AT(host)}, \
 	{"--on", NULL, "LABEL", "run only on a host with this label", option_word, AT(on)}
 /* For both ways to add one. */
 #define ADDING \
 	PRIORITY, \
 	WHERE, \
 	GROUP("add the task to a group"), \
-	LABEL("set a short name for lists"), \
+	LABEL("set a label, a short name shown in lists"), \
 	AFTER, \
 	{"--directory", "-d", "DIR", "run in DIR; default: the current folder", option_word, \
 	 AT(folder)}, \
@@ -51,7 +52,7 @@ void task_options_init(void *own)
 	{"--retry-delay", NULL, "TIME", "wait TIME before the first retry, then double it; default 1s", option_span, \
 	 AT(retry_delay_ms), .min = 1}, \
 	{"--stash", NULL, NULL, "do not start the task before `koine task enqueue`", option_flag, AT(stash)}, \
-	{"--env", "-e", "NAME[=VALUE]", "set an environment variable; without VALUE, pass your own value (repeatable)", \
+	{"--env", "-e", "NAME[=VALUE]", "set an environment variable; default VALUE: from your environment (repeatable)", \
 	 option_list, AT(env)}, \
 	{"--wait", "-w", NULL, "wait until the task ends, and exit with its exit code", option_flag, AT(wait)}, \
 	{"--follow", "-f", NULL, "print the output of the task, then exit as with --wait", option_flag, AT(follow)}
@@ -61,8 +62,8 @@ const struct option task_options[] = {PROJECT, {NULL}};
 
 const struct option task_add_options[] = {
 	ADDING,
-	{"--agent", "-a", "NAME", "pass this name to claude --agent", option_word, AT(agent)},
-	{"--runner", "-r", "NAME", "use this agent from koine.conf, or claude", option_word,
+	{"--agent", "-a", "NAME", "run claude with --agent NAME", option_word, AT(agent)},
+	{"--runner", "-r", "NAME", "run this agent: claude, or an agent of koine.conf", option_word,
 	 AT(runner), .completes = COMPLETES_AGENT},
 	{"--stdin", NULL, NULL, "read the prompt from stdin, or append stdin to PROMPT",
 	 option_flag, AT(from_stdin)},
@@ -78,18 +79,19 @@ const struct option task_run_options[] = {
 
 const struct option task_edit_options[] = {
 	{"--prompt", NULL, "TEXT", "set the prompt", option_word, AT(prompt)},
-	{"--editor", "-e", NULL, "edit the prompt in your editor; default if no options are given",
+	{"--editor", "-e", NULL, "edit the prompt in your editor; default without other options",
 	 option_flag, AT(editor)},
 	PRIORITY,
-	{"--label", "-l", "LABEL", "set a short name for lists; \"\" removes it", option_text,
-	 AT(label)},
+	{"--label", "-l", "LABEL", "set the label, a short name shown in lists; \"\" removes it",
+	 option_text, AT(label)},
 	AFTER,
 	{"--no-after", NULL, NULL, "remove all dependencies", option_flag, AT(no_after)},
 	{"--runner", "-r", "NAME",
-	 "use this agent from koine.conf, or claude; \"\" selects the default", option_text,
+	 "run this agent: claude, or an agent of koine.conf; \"\" selects the default", option_text,
 	 AT(runner), .completes = COMPLETES_AGENT},
-	TIMEOUT("; 0 for the default", 0),
-	{"--host", NULL, "NAME", "run on this host, or on any", option_word, AT(host)},
+	TIMEOUT("; 0 selects the default", 0),
+	{"--host", NULL, "NAME", "run on host NAME, or on any host if NAME is any", option_word,
+	 AT(host)},
 	{"--on", NULL, "LABEL", "run only on a host with this label; \"\" means any host",
 	 option_text, AT(on)},
 	{NULL},
@@ -101,7 +103,8 @@ const struct option task_list_options[] = {
 	 AT(state), .choices = "queued|running|completed|failed|skipped|cancelled"},
 	GROUP("show only tasks of this group"),
 	LABEL("show only tasks with this label"),
-	{"--limit", "-n", "N", "show at most N; default 20", option_number, AT(limit), .min = 1},
+	{"--limit", "-n", "N", "show at most N tasks; default 20", option_number, AT(limit),
+	 .min = 1},
 	ALL_PROJECTS,
 	{NULL},
 };
@@ -118,8 +121,8 @@ const struct option task_follow_options[] = {
 };
 
 const struct option task_wait_options[] = {
-	{"--status", NULL, "success|any", "any: exit with 0 even if tasks failed", option_choice,
-	 AT(status)},
+	{"--status", NULL, "success|any", "with any, exit with 0 even if tasks failed",
+	 option_choice, AT(status)},
 	{NULL},
 };
 

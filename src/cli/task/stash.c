@@ -100,13 +100,13 @@ int cmd_task_parallel(struct cli *cli)
 	const struct task_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j;
-	char name[300] = "all tasks:", did[64] = "no limit until the next start of koined";
+	char name[300] = "all tasks:", did[64] = "no limit until koined restarts";
 	char *end;
 	long n = strtol(cli->args[0], &end, 10);
 	int r;
 
 	if (end == cli->args[0] || *end != '\0' || n < 0 || n > INT_MAX) {
-		complain("invalid number of tasks '%.60s'", cli->args[0]);
+		complain("invalid number of tasks '%.60s': expected a whole number", cli->args[0]);
 		return EX_USAGE;
 	}
 	j = params_new();
@@ -118,8 +118,7 @@ int cmd_task_parallel(struct cli *cli)
 	if (o->group)
 		snprintf(name, sizeof(name), "group %.200s:", o->group);
 	if (n > 0)
-		snprintf(did, sizeof(did), "at most %ld at a time until the next start of koined",
-			 n);
+		snprintf(did, sizeof(did), "at most %ld at a time until koined restarts", n);
 	call_say(cli, a, text_of(name), did);
 	return 0;
 }

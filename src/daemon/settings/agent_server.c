@@ -63,7 +63,6 @@ static bool shows(const void *section, unsigned key)
 
 const struct section_kind agent_server_section = {
 	.word = "agent-server",
-	.its = "a server's",
 	.several = "agent servers",
 	.bare = true, /* [agent server] has variables that begin like ours */
 	.list = offsetof(struct settings, agent_servers.list),
@@ -94,7 +93,7 @@ static int check_one(const struct agent_server_setting *s, struct why *why)
 			      s->name);
 	if (strchr(s->username, ':'))
 		return refuse(why, REFUSE_PARAMS,
-			      "[agent-server %s]: username must not have a colon", s->name);
+			      "[agent-server %s]: username must not contain a colon", s->name);
 	return 0;
 }
 

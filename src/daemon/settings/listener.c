@@ -11,7 +11,7 @@ const struct setting listen_row = {
 	offsetof(struct listener_setting, allow_uids),
 	0,
 	0,
-	"additional users who may connect, besides koined's user and root",
+	"users who may connect, in addition to koined's user and root",
 };
 
 static int check_name(const char *dialect, struct why *why)
@@ -23,7 +23,6 @@ static int check_name(const char *dialect, struct why *why)
 
 const struct section_kind listen_section = {
 	.word = "listen",
-	.its = "a dialect's",
 	.several = "[listen DIALECT]",
 	.short_limit = true,
 	.keys_make_it = true,

@@ -57,8 +57,8 @@ int section_check_name(const struct section_kind *kind, const char *name, struct
 	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n)
 		return 0;
 	return refuse(why, REFUSE_PARAMS,
-		      "[%s %.45s]: %s name must have 1 to %d letters, digits, '.', '_' or '-'",
-		      kind->word, name, kind->its, SECTION_NAME_MAX);
+		      "[%s %.45s]: the name must have 1 to %d letters, digits, '.', '_' or '-'",
+		      kind->word, name, SECTION_NAME_MAX);
 }
 
 static int check_name(const struct section_kind *kind, const char *name, struct why *why)
@@ -69,9 +69,10 @@ static int check_name(const struct section_kind *kind, const char *name, struct 
 static int refuse_more(const struct section_kind *kind, const char *name, struct why *why)
 {
 	if (kind->short_limit)
-		return refuse(why, REFUSE_LIMIT, "more than %u %s", kind->max, kind->several);
-	return refuse(why, REFUSE_LIMIT, "[%s %s]: more than %u %s", kind->word, name, kind->max,
-		      kind->several);
+		return refuse(why, REFUSE_LIMIT, "too many %s (limit %u)", kind->several,
+			      kind->max);
+	return refuse(why, REFUSE_LIMIT, "[%s %s]: too many %s (limit %u)", kind->word, name,
+		      kind->several, kind->max);
 }
 
 int section_add(const struct section_kind *kind, struct settings *s, const char *name,
@@ -124,8 +125,8 @@ static int put_text(const struct section_kind *kind, void *section, unsigned key
 	if (t->used == 0)
 		t->used = 1;
 	if (n > kind->texts_size - t->used)
-		return refuse(why, REFUSE_TOO_LARGE, "[%s %s]: more than %zu bytes", kind->word,
-			      (const char *)section, kind->texts_size);
+		return refuse(why, REFUSE_TOO_LARGE, "[%s %s]: the values exceed %zu bytes",
+			      kind->word, (const char *)section, kind->texts_size);
 	memcpy((char *)(t + 1) + t->used, value, n);
 	t->at[key] = t->used;
 	t->used = (uint16_t)(t->used + n);

@@ -43,7 +43,6 @@ enum { SECTION_NAME_MAX = 40 };
 
 struct section_kind {
 	const char *word;    /* "agent" */
-	const char *its;     /* "an agent's" */
 	const char *several; /* "agents" */
 	bool short_limit;    /* the refusal of too many does not name the section */
 	bool keys_make_it;   /* a section without keys does not count */

@@ -33,19 +33,20 @@ static const struct setting rows[] = {
 	{"notify", "kind", SET_WORD, AT(kind), 0, 0,
 	 "kind of notifier: ntfy, telegram, webhook or command", .words = kind_words},
 	{"notify", "on", SET_TEXT, TEXT_AT(on),
-	 "events to send, separated by commas: approval, session.waiting, task.failed, task.* …"},
+	 "events to send, separated by commas, such as approval, session.waiting, task.failed or "
+	 "task.*"},
 	CONDITION(1,
 		  "condition, as in a rule: FIELD OPERATOR VALUE; only matching events are sent"),
-	CONDITION(2, "another condition, in the form of condition1"),
-	CONDITION(3, "another condition, in the form of condition1"),
-	CONDITION(4, "another condition, in the form of condition1"),
-	CONDITION(5, "another condition, in the form of condition1"),
-	CONDITION(6, "another condition, in the form of condition1"),
-	CONDITION(7, "another condition, in the form of condition1"),
-	CONDITION(8, "another condition, in the form of condition1"),
-	CONDITION(9, "another condition, in the form of condition1"),
+	CONDITION(2, "additional condition, in the format of condition1"),
+	CONDITION(3, "additional condition, in the format of condition1"),
+	CONDITION(4, "additional condition, in the format of condition1"),
+	CONDITION(5, "additional condition, in the format of condition1"),
+	CONDITION(6, "additional condition, in the format of condition1"),
+	CONDITION(7, "additional condition, in the format of condition1"),
+	CONDITION(8, "additional condition, in the format of condition1"),
+	CONDITION(9, "additional condition, in the format of condition1"),
 	{"notify", "url", SET_URL, TEXT_AT(url),
-	 "URL of the server; for a webhook the complete URL", .check = notifier_check_url,
+	 "URL of the server; for a webhook, the complete URL", .check = notifier_check_url,
 	 .kinds = HTTP},
 	{"notify", "key_env", SET_VARIABLE, TEXT_AT(key_env),
 	 "environment variable that holds the API key", .kinds = HTTP},
@@ -58,24 +59,25 @@ static const struct setting rows[] = {
 	{"notify", "topic_file", SET_PATH, TEXT_AT(topic_file), "file (mode 0600) with the topic",
 	 .kinds = NTFY},
 	{"notify", "reply_topic_env", SET_VARIABLE, TEXT_AT(reply_topic_env),
-	 "environment variable that holds the topic for buttons", .kinds = NTFY},
+	 "environment variable that holds the topic for button replies", .kinds = NTFY},
 	{"notify", "reply_topic_file", SET_PATH, TEXT_AT(reply_topic_file),
-	 "file (mode 0600) with the topic for buttons; default: a new topic at each start",
+	 "file (mode 0600) with the topic for button replies; default: a new topic at each start",
 	 .kinds = NTFY},
 	{"notify", "chat", SET_TEXT, TEXT_AT(chat), "id of the Telegram chat", .kinds = TELEGRAM},
 	{"notify", "user", SET_TEXT, TEXT_AT(user),
 	 "id of the only Telegram user who may decide; empty for all members of the chat",
 	 .kinds = TELEGRAM},
 	{"notify", "template", SET_TEXT, TEXT_AT(template),
-	 "body to post, with {title}, {text}, {approval.tool} …; empty for all fields as JSON",
+	 "template of the request body, with fields such as {title} and {approval.tool}; empty for "
+	 "a JSON object with all fields",
 	 .kinds = WEBHOOK},
 	{"notify", "escape_html", SET_BOOL, AT(escape_html), 0, 0,
-	 "write &, < and > in inserted text as &amp;, &lt; and &gt;", .kinds = WEBHOOK},
+	 "escape &, < and > in inserted text as &amp;, &lt; and &gt;", .kinds = WEBHOOK},
 	{"notify", "command", SET_TEXT, TEXT_AT(command),
-	 "command for /bin/sh, with the text on stdin and the fields as KOINE_NOTIFY_…",
+	 "command for /bin/sh; gets the text on stdin and the fields in KOINE_NOTIFY_… variables",
 	 .kinds = COMMAND},
 	{"notify", "link", SET_TEXT, TEXT_AT(link),
-	 "URL to include in messages; empty for page.behind while the page listens"},
+	 "URL to include in messages; empty for page.behind if the page is on"},
 	{"notify", "quiet", SET_TEXT, TEXT_AT(quiet), "quiet hours, such as 22:00-07:00"},
 	{"notify", "zone", SET_TEXT, TEXT_AT(zone),
 	 "time zone of the quiet hours; empty for the time zone of the machine"},
@@ -84,7 +86,7 @@ static const struct setting rows[] = {
 	{"notify", "button_time", SET_SECONDS, AT(button_ms), 1, 604800,
 	 "seconds until a button or a link expires", .kinds = HTTP},
 	{"notify", "links", SET_BOOL, AT(links), 0, 0,
-	 "include links to the page for approving and denying", .kinds = WEBHOOK},
+	 "include links to approve and deny on the page", .kinds = WEBHOOK},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -124,7 +126,6 @@ static bool shows(const void *section, unsigned key)
 
 const struct section_kind notify_section = {
 	.word = "notify",
-	.its = "a notifier's",
 	.several = "notifiers",
 	.list = offsetof(struct settings, notifies.list),
 	.n = offsetof(struct settings, notifies.n),
@@ -178,7 +179,7 @@ static int check_needs(const struct notify_setting *s, struct why *why)
 	if (bit == TELEGRAM && !s->key_env[0] && !s->key_file[0])
 		return wrong(s, "kind telegram requires key_file or key_env", why);
 	if (bit == TELEGRAM && !is_number(s->chat))
-		return wrong(s, "kind telegram requires chat, a number", why);
+		return wrong(s, "kind telegram requires chat = NUMBER", why);
 	if (s->user[0] && !is_number(s->user))
 		return wrong(s, "user must be a number", why);
 	if (bit == WEBHOOK && !s->url[0])

@@ -8,9 +8,10 @@ SECTION_TEXTS(struct policy_setting, N_POLICY_KEYS);
 
 static const struct section_key keys[N_POLICY_KEYS] = {
 	[POLICY_VERDICT] = {"verdict", "verdict: allow, ask or deny"},
-	[POLICY_AGENT] = {"agent", "pattern for the agent, with * and ?; empty for any"},
-	[POLICY_TOOL] = {"tool", "pattern for the name of the tool; empty for any"},
-	[POLICY_INPUT] = {"input", "pattern for the strings in the input; empty for any"},
+	[POLICY_AGENT] = {"agent", "pattern for the name of the agent; empty for any agent"},
+	[POLICY_TOOL] = {"tool", "pattern for the name of the tool; empty for any tool"},
+	[POLICY_INPUT] = {"input",
+			  "pattern for the strings in the tool's input; empty for any input"},
 	[POLICY_COMMENT] = {"comment", "comment that is sent to the agent with the verdict"},
 };
 
@@ -42,7 +43,6 @@ static int check_text(const void *section, unsigned key, const char *text, struc
 
 const struct section_kind policy_section = {
 	.word = "policy",
-	.its = "a policy's",
 	.several = "policies",
 	.list = offsetof(struct settings, approvals.policies),
 	.n = offsetof(struct settings, approvals.n_policies),

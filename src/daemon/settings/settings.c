@@ -134,9 +134,9 @@ static int add_listen(struct settings *s, const char *dialect, const char *addre
 	if (r != 0)
 		return r;
 	if (s->n_listens == LISTENS_MAX)
-		return refuse(why, REFUSE_LIMIT, "more than %d listeners", LISTENS_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many listeners (limit %d)", LISTENS_MAX);
 	if (strlen(dialect) >= sizeof(l->dialect) || strlen(address) >= sizeof(l->address))
-		return refuse(why, REFUSE_PARAMS, "listener is too long: %.40s", dialect);
+		return refuse(why, REFUSE_PARAMS, "listener address is too long: %.40s", dialect);
 	l = &s->listens[s->n_listens++];
 	memcpy(l->dialect, dialect, strlen(dialect) + 1);
 	memcpy(l->address, address, strlen(address) + 1);
@@ -250,7 +250,8 @@ int settings_set_pair(struct settings *s, const char *pair, struct why *why)
 
 	if (!equals || !dot || dot > equals || (size_t)(dot - pair) >= sizeof(section) ||
 	    (size_t)(equals - dot) > sizeof(key))
-		return refuse(why, REFUSE_PARSE, "--set '%.60s' is not SECTION.KEY=VALUE", pair);
+		return refuse(why, REFUSE_PARSE,
+			      "invalid --set '%.60s': expected SECTION.KEY=VALUE", pair);
 	snprintf(section, sizeof(section), "%.*s", (int)(dot - pair), pair);
 	snprintf(key, sizeof(key), "%.*s", (int)(equals - dot - 1), dot + 1);
 	if (named)
@@ -264,7 +265,8 @@ int settings_add_listen(struct settings *s, const char *pair, struct why *why)
 	char dialect[16];
 
 	if (!equals || (size_t)(equals - pair) >= sizeof(dialect))
-		return refuse(why, REFUSE_PARSE, "--listen '%.100s' is not DIALECT=ADDRESS", pair);
+		return refuse(why, REFUSE_PARSE,
+			      "invalid --listen '%.100s': expected DIALECT=ADDRESS", pair);
 	snprintf(dialect, sizeof(dialect), "%.*s", (int)(equals - pair), pair);
 	if (!s->listen_only)
 		s->n_listens = 0;
@@ -285,7 +287,7 @@ int settings_add_project(struct settings *s, const char *folder, struct why *why
 			return 0;
 	}
 	if (s->n_projects == PROJECTS_MAX)
-		return refuse(why, REFUSE_LIMIT, "more than %d projects", PROJECTS_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many projects (limit %d)", PROJECTS_MAX);
 	memcpy(s->projects[s->n_projects++], path, strlen(path) + 1);
 	return 0;
 }

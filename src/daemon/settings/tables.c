@@ -15,7 +15,7 @@ static const struct setting daemon_rows[] = {
 	{"daemon", "debug_methods", SET_BOOL, AT(debug_methods), 0, 0,
 	 "enable the methods debug.echo and debug.sleep"},
 	{"daemon", "log_messages", SET_BOOL, AT(log_messages), 0, 0,
-	 "log every message sent and received, at level debug"},
+	 "log every sent and received message at level debug"},
 	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file),
 	 "log to this file instead of stderr; empty for stderr"},
 	{"daemon", "places", SET_WORD, AT(places), 0, 0,
@@ -33,7 +33,7 @@ static const struct setting koine_rows[] = {
 
 static const struct setting store_rows[] = {
 	{"store", "url", SET_PATH, TEXT_AT(store),
-	 "store: sqlite:PATH or postgresql://…; empty for the default file"},
+	 "URL of the store: sqlite:PATH or postgresql://…; empty for the default file"},
 };
 
 static const struct setting host_rows[] = {
@@ -51,7 +51,7 @@ static const char *const extract_reviews[] = {
 static const struct setting memory_rows[] = {
 	{"memory", "enabled", SET_BOOL, AT(memory_enabled), 0, 0, "enable memories"},
 	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
-	 "maximum memory for all search indexes"},
+	 "maximum bytes of memory for all search indexes"},
 	{"memory", "index_file_bytes", SET_SIZE, AT(index_file_bytes), 0, 1LL << 40,
 	 "maximum disk space for search index files; 0 means no files"},
 	{"memory", "keep_deleted", SET_UNSIGNED, AT(keep_deleted_days), 0, 3650,
@@ -61,11 +61,12 @@ static const struct setting memory_rows[] = {
 	{"memory", "embedding_url", SET_URL, TEXT_AT(embedding_url),
 	 "OpenAI-compatible embeddings endpoint for searches by meaning; empty for none",
 	 .check = embedding_check},
-	{"memory", "embedding_model", SET_PATH, TEXT_AT(embedding_model), "model name"},
+	{"memory", "embedding_model", SET_PATH, TEXT_AT(embedding_model),
+	 "name of the embedding model"},
 	{"memory", "embedding_key_file", SET_PATH, TEXT_AT(embedding_key_file),
 	 "file (mode 0600) with the API key; empty for none"},
 	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
-	 "milliseconds that a search waits for the embedding endpoint"},
+	 "maximum milliseconds that a search waits for the embedding endpoint"},
 	{"memory", "extract", SET_TEXT, TEXT_AT(extract),
 	 "agent that extracts facts from conversations and sessions; empty for none"},
 	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
@@ -81,7 +82,7 @@ static const struct setting chat_rows[] = {
 	 "default agent: recall, the NAME of an [agent NAME] section, or none"},
 	{"chat", "system", SET_TEXT, TEXT_AT(chat_system), "system prompt; empty for none"},
 	{"chat", "system_file", SET_PATH, TEXT_AT(chat_system_file),
-	 "file with the system prompt, instead of system"},
+	 "file that contains the system prompt, instead of chat.system"},
 	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
 	 "maximum tokens of a conversation in one request to its agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
@@ -103,7 +104,7 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "project_parallel", SET_UNSIGNED, AT(tasks.project_parallel), 1, 10000,
 	 "maximum number of running tasks of one project"},
 	{"tasks", "queue", SET_UNSIGNED, AT(tasks.queue), 1, 1000000,
-	 "maximum number of queued tasks; more are refused"},
+	 "maximum number of queued tasks; additional tasks are rejected"},
 	{"tasks", "timeout", SET_SECONDS, AT(tasks.timeout_ms), 1, 2592000,
 	 "timeout of one attempt in seconds"},
 	{"tasks", "output_bytes", SET_SIZE, AT(tasks.output_bytes), 4096, 1LL << 40,
@@ -113,16 +114,17 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a task is cancelled"},
 	{"tasks", "runner", SET_TEXT, TEXT_AT(tasks.runner),
-	 "default runner: an agent, or claude; empty for claude if it is found, else chat.agent"},
+	 "default runner: an agent name or claude; if empty, claude if it is installed, else "
+	 "chat.agent"},
 	{"tasks", "environment", SET_VARIABLES, TEXT_AT(tasks.environment),
-	 "additional variables for claude: NAME, NAME* or NAME=VALUE, separated by spaces"},
+	 "environment variables for claude: NAME, NAME* or NAME=VALUE, separated by spaces"},
 };
 
 static const struct setting session_rows[] = {
 	{"session", "program", SET_TEXT, TEXT_AT(sessions.program),
 	 "command that runs a session; must print stream-json like claude"},
 	{"session", "parallel", SET_UNSIGNED, AT(sessions.parallel), 1, 10000,
-	 "maximum number of running sessions; more are refused"},
+	 "maximum number of running sessions; additional sessions are rejected"},
 	{"session", "interrupt_time", SET_SECONDS, AT(sessions.interrupt_ms), 0, 3600,
 	 "seconds from SIGINT to SIGTERM when a session is interrupted"},
 	{"session", "terminate_time", SET_SECONDS, AT(sessions.terminate_ms), 0, 3600,
@@ -134,17 +136,17 @@ static const struct setting session_rows[] = {
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days to keep an ended session; 0 means forever"},
 	{"session", "runner", SET_TEXT, TEXT_AT(sessions.runner),
-	 "default runner: an agent, or claude; empty for session.program if it is found, else "
-	 "chat.agent"},
+	 "default runner: an agent name or claude; if empty, session.program if it is installed, "
+	 "else chat.agent"},
 	{"session", "environment", SET_VARIABLES, TEXT_AT(sessions.environment),
-	 "additional variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces"},
+	 "environment variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces"},
 };
 
 static const struct setting approval_rows[] = {
 	{"approval", "timeout", SET_SECONDS, AT(approvals.timeout_ms), 0, 2592000,
-	 "default seconds until an approval expires; 0 means never"},
+	 "seconds until an approval expires, unless the request sets a timeout; 0 means never"},
 	{"approval", "pending", SET_UNSIGNED, AT(approvals.pending), 1, 100000,
-	 "maximum number of pending approvals; more are refused"},
+	 "maximum number of pending approvals; additional requests are rejected"},
 	{"approval", "keep_days", SET_UNSIGNED, AT(approvals.keep_days), 0, 36500,
 	 "days to keep a decided approval; 0 means forever"},
 	{"approval", "agents_decide", SET_BOOL, AT(approvals.agents_decide), 0, 0,
@@ -153,11 +155,12 @@ static const struct setting approval_rows[] = {
 
 static const struct setting limits_rows[] = {
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
-	 "maximum number of connections; more wait in the backlog"},
+	 "maximum number of connections; additional connections wait in the backlog"},
 	{"limits", "connections_per_uid", SET_UNSIGNED, LIMIT(connections_per_uid), 1, 1000000,
-	 "maximum number of connections of each additional user (allow_uids); more are closed"},
+	 "maximum number of connections of each additional user (allow_uids); additional "
+	 "connections are closed"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
-	 "maximum number of calls in flight; more are refused"},
+	 "maximum number of calls in flight; additional calls are rejected"},
 	{"limits", "waiting", SET_UNSIGNED, LIMIT(waiting), 1, 10000,
 	 "maximum number of queued calls of one connection"},
 	{"limits", "queue_bytes", SET_SIZE, LIMIT(queue_bytes), 4096, 1 << 30,
@@ -166,9 +169,9 @@ static const struct setting limits_rows[] = {
 	{"limits", "total_queue_bytes", SET_SIZE, LIMIT(total_queue_bytes), 1 << 20, 1LL << 40,
 	 "maximum bytes of unsent responses of all clients; the slowest clients are disconnected"},
 	{"limits", "room_wait", SET_SECONDS, LIMIT(room_wait_ms), 0, 3600,
-	 "seconds that a call waits for space for its response"},
+	 "seconds that a call waits for memory for its response"},
 	{"limits", "total_input_bytes", SET_SIZE, LIMIT(total_input_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes of incomplete messages of all clients; clients with the largest and "
+	 "maximum total bytes of incomplete messages; above it, clients with the largest and "
 	 "slowest messages are disconnected"},
 	{"limits", "total_call_bytes", SET_SIZE, LIMIT(total_call_bytes), 1 << 20, 1LL << 40,
 	 "maximum bytes used by calls in flight; above the limit, calls with large messages are "
@@ -184,12 +187,12 @@ static const struct setting limits_rows[] = {
 	{"limits", "batch", SET_UNSIGNED, LIMIT(batch), 1, 1000000,
 	 "maximum number of requests in one batch"},
 	{"limits", "read_timeout", SET_SECONDS, LIMIT(read_timeout_ms), 1, 3600,
-	 "seconds to receive one HTTP request, or progress_bytes of another message"},
+	 "timeout in seconds for one HTTP request, or for progress_bytes of another message"},
 	{"limits", "linger", SET_SECONDS, LIMIT(linger_ms), 0, 60,
 	 "seconds until koined disconnects a refused client, so that the client can read the "
 	 "reason"},
 	{"limits", "stop_time", SET_SECONDS, LIMIT(stop_ms), 0, 3600,
-	 "seconds that running calls have to finish when koined stops"},
+	 "seconds to wait for running calls when koined stops"},
 };
 
 #define TABLE(rows)                                                                                \

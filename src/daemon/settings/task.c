@@ -26,7 +26,6 @@ static int check_name(const char *name, struct why *why)
 
 const struct section_kind group_section = {
 	.word = "group",
-	.its = "a group's",
 	.several = "groups",
 	.short_limit = true,
 	.keys_make_it = true,

@@ -28,7 +28,7 @@ static int refuse_untrusted(struct call *c, struct text folder)
 	if (state != TRUST_WANTED && state != TRUST_CHANGED)
 		return 0;
 	return refuse(&c->why, REFUSE_FORBIDDEN,
-		      "the project is not trusted: koine project trust %.*s",
+		      "the project is not trusted (try: koine project trust %.*s)",
 		      TEXT_ARGS(offer->folder));
 }
 

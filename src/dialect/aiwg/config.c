@@ -179,7 +179,7 @@ static bool read_conditions(struct reader *r, const struct value *rule, struct r
 	if (!v || v->kind == VALUE_NULL)
 		return true;
 	if (v->kind != VALUE_ARRAY || v->len > RULE_CONDITIONS_MAX) {
-		tell(r, v, "conditions must be a list of at most 32", ret->id);
+		tell(r, v, "conditions must be a list of at most 32 entries", ret->id);
 		return false;
 	}
 	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));
@@ -418,7 +418,8 @@ int aiwg_config_read(struct arena *a, const struct aiwg_config_file *file,
 	if (e < 0)
 		return e;
 	if (root->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "%s:1: must be an object", file->name);
+		return refuse(why, REFUSE_PARAMS, "%s:1: the file must contain a JSON object",
+			      file->name);
 	read_limits(&r, root, &config);
 	read_rules(&r, root, &config);
 	read_watch(&r, root, &config);

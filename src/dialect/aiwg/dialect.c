@@ -30,14 +30,14 @@ struct text aiwg_folder(const struct call *c, const struct value *named)
 static const struct field stop_fields[] = {
 	{.name = "force",
 	 .type = FIELD_BOOL,
-	 .doc = "Do not wait for running work",
+	 .doc = "Stop without waiting for running calls and tasks",
 	 .offset = offsetof(struct stop_in, force)},
 };
 
 #define PROJECT(in)                                                                                \
 	{                                                                                          \
 		.name = "project", .type = FIELD_ANY,                                              \
-		.doc = "Folder of the project; on a project's own socket, that project",           \
+		.doc = "Folder of the project; ignored on the socket of a project",                \
 		.offset = offsetof(in, project)                                                    \
 	}
 
@@ -50,7 +50,7 @@ static const struct field submit_fields[] = {
 	{.name = "agent",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS_IF_PROGRAM,
-	 .doc = "Agent name that is passed to claude --agent",
+	 .doc = "Agent name to pass to claude --agent",
 	 .offset = offsetof(struct aiwg_submit_in, agent)},
 	{.name = "priority",
 	 .type = FIELD_NUMBER,
@@ -63,7 +63,7 @@ static const struct field task_fields[] = {
 	{.name = "taskId",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Id",
+	 .doc = "Id of the task",
 	 .offset = offsetof(struct aiwg_task_in, id)},
 	PROJECT(struct aiwg_task_in),
 };
@@ -75,7 +75,7 @@ static const struct field list_fields[] = {
 	 .offset = offsetof(struct aiwg_list_in, state)},
 	{.name = "limit",
 	 .type = FIELD_ANY,
-	 .doc = "Maximum number, up to 1000; default 20",
+	 .doc = "Maximum number of tasks, up to 1000; default 20",
 	 .offset = offsetof(struct aiwg_list_in, limit)},
 	PROJECT(struct aiwg_list_in),
 };
@@ -119,7 +119,7 @@ static const struct method methods[] = {
 		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
 	 .handle = dialect_ping},
 	{.name = "daemon.status",
-	 .doc = "Return process, uptime and subsystems",
+	 .doc = "Return the process id, uptime and subsystems",
 	 .result = OBJECT,
 	 .handle = aiwg_daemon_status},
 	{.name = "daemon.stop",
@@ -163,7 +163,7 @@ static const struct method methods[] = {
 	 .in_size = sizeof(struct aiwg_project_in),
 	 .handle = aiwg_task_stats},
 	{.name = "automation.status",
-	 .doc = "Return rules and their last actions",
+	 .doc = "List rules and their last actions",
 	 .result = OBJECT,
 	 FIELDS(project_fields),
 	 .in_size = sizeof(struct aiwg_project_in),

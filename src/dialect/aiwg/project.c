@@ -390,7 +390,7 @@ static void report_taken(const struct project *p)
 	char sentence[PATH_LEN + 64];
 
 	snprintf(sentence, sizeof(sentence), "%s%s", p->folder,
-		 held ? "; its rules wait for `koine project trust`" : "");
+		 held ? "; run `koine project trust` to activate its rules" : "");
 	report(p, RELOAD_TAKEN, sentence);
 }
 
@@ -461,9 +461,9 @@ static int free_all(struct dialect_host *h, struct why *why)
 
 static const struct setting rows[] = {
 	{"project", "webhooks", SET_TEXT, SETTING_TEXT(struct aiwg_settings, webhooks),
-	 "URL prefixes that webhooks of projects may call; empty for none"},
+	 "URL prefixes that a project's webhooks may call; empty for none"},
 	{"project", "rules", SET_UNSIGNED, offsetof(struct aiwg_settings, rules), 0,
-	 PROJECT_RULES_MAX, "maximum number of rules of one project"},
+	 PROJECT_RULES_MAX, "maximum number of rules per project"},
 };
 
 static const struct aiwg_settings defaults = {.rules = 256};

@@ -23,8 +23,8 @@ static const struct error_row errors[N_REFUSALS] = {
 #define TOKEN(in)                                                                                  \
 	{                                                                                          \
 		.name = "context_token", .type = FIELD_STRING,                                     \
-		.doc = "Signed context token; with ash.context_secret it alone sets user and "     \
-		       "chat",                                                                     \
+		.doc = "Signed context token; if ash.context_secret is set, only this token "      \
+		       "determines user and chat",                                                 \
 		.offset = offsetof(in, who.context_token)                                          \
 	}
 
@@ -33,9 +33,9 @@ static const struct error_row errors[N_REFUSALS] = {
 /* Fields of the methods that find memories. */
 #define WHERE(in)                                                                                  \
 	MEMORY_THIS_CHAT(in, this_chat),                                                           \
-		MEMORY_CHAT_TYPE(                                                                  \
-			in, who.chat_type,                                                         \
-			"Type of the chat; group and supergroup hide memories from private chats")
+		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
+				 "Type of the chat; group and supergroup exclude memories from "   \
+				 "private chats")
 
 static const struct field search_fields[] = {
 	MEMORY_SEARCH_FIELDS(struct search_in, search),
@@ -44,7 +44,7 @@ static const struct field search_fields[] = {
 };
 
 static const struct field add_fields[] = {
-	MEMORY_ADD_FIELDS(struct add_in, add, "Belongs to the chat, not to the user"),
+	MEMORY_ADD_FIELDS(struct add_in, add, "Store the memory for the chat instead of the user"),
 	MEMORY_CHAT_TYPE(struct add_in, who.chat_type, "Type of the chat: private, group, ..."),
 	WHO(struct add_in),
 };

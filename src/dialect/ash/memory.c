@@ -123,7 +123,7 @@ struct done ash_reload(struct call *c)
 		return call_fail(c, r);
 	r = opts->on_reload_asked
 		    ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, NULL, &why)
-		    : refuse(&why, REFUSE_UNAVAILABLE, "nothing to reload");
+		    : refuse(&why, REFUSE_UNAVAILABLE, "this server cannot reload its settings");
 	j = call_result(c);
 	json_begin_object(j);
 	json_member_bool(j, "success", r == 0);

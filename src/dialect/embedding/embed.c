@@ -122,7 +122,8 @@ static int check_dimensions(struct call *c, const struct embed *e, unsigned dim)
 
 	if (e->shape != SHAPE_OPENAI || in->dimensions == 0 || in->dimensions == dim)
 		return 0;
-	return refuse_field(&c->why, "dimensions", "dimensions must be %u", dim);
+	return refuse_field(&c->why, "dimensions", "dimensions must be %u, not %lld", dim,
+			    (long long)in->dimensions);
 }
 
 static int make(struct call *c)
@@ -282,7 +283,8 @@ struct done embedding_openai(struct call *c)
 	wish.base64 = text_is(in->encoding_format, "base64");
 	if (!wish.base64 && !text_is(in->encoding_format, "float"))
 		r = refuse_field(&c->why, "encoding_format",
-				 "encoding_format must be float or base64");
+				 "encoding_format must be float or base64, not '%.*s'",
+				 TEXT_ARGS(text_cut(in->encoding_format, 40)));
 	else if (!list && in->input->kind != VALUE_STRING)
 		r = refuse_field(&c->why, "input", "input must be a string or a list of strings");
 	else
@@ -328,7 +330,7 @@ static void write_endpoints(struct json *j, const struct dialect *d)
 }
 
 static const char built_in_words[] =
-	"built in: hashes words and their characters; does not compare meaning";
+	"built-in model: hashes words and their characters; does not compare meaning";
 
 struct done embedding_info(struct call *c)
 {
@@ -347,7 +349,7 @@ struct done embedding_info(struct call *c)
 		json_null(j); /* until the model has been asked once */
 	json_member_bool(j, "builtin", !model);
 	json_member_str(j, "description",
-			model ? "the model of memory.embedding_url" : built_in_words);
+			model ? "model set by memory.embedding_url" : built_in_words);
 	json_member_int(j, "maxTexts", VECTORS_TEXTS_MAX);
 	json_member_int(j, "maxTextBytes", VECTORS_TEXT_MAX);
 	json_member_int(j, "serverPort", port_of(c));

@@ -102,7 +102,7 @@ static int read_calls(struct arena *a, const struct value *list, struct message 
 		if (calls[n].id.len == 0 || calls[n].name.len == 0)
 			return refuse_field(
 				why, "messages",
-				"each of tool_calls requires an id and a function name");
+				"each entry of tool_calls requires an id and a function name");
 		n++;
 	}
 	m->calls = calls;
@@ -129,7 +129,8 @@ static int read_results(struct arena *a, const struct value *list, struct comple
 		int r = copy(a, member(item, "id"), &m->call_id);
 
 		if (r == 0 && m->call_id.len == 0)
-			r = refuse_field(why, "messages", "each of tool_results requires an id");
+			r = refuse_field(why, "messages",
+					 "each entry of tool_results requires an id");
 		if (r == 0 && (!result || result->kind == VALUE_STRING))
 			r = copy(a, value_text(result), &m->text);
 		else if (r == 0)
@@ -229,7 +230,7 @@ static int find_question(struct completion_in *in, struct why *why)
 	while (n > 0 && in->messages[n - 1].role == MESSAGE_TOOL)
 		n--;
 	if (in->n_messages - n > AGENT_CALLS_MAX)
-		return refuse_field(why, "messages", "more than %d results", AGENT_CALLS_MAX);
+		return refuse_field(why, "messages", "more than %d tool results", AGENT_CALLS_MAX);
 	in->n_history = n;
 	return 0;
 }
@@ -297,7 +298,8 @@ static int read_tool(struct arena *a, const struct value *v, struct agent_tool *
 	int r = copy(a, member(function, "name"), &t->name);
 
 	if (r == 0 && t->name.len == 0)
-		r = refuse_field(why, "tools", "each of tools must be a function with a name");
+		r = refuse_field(why, "tools",
+				 "each entry of tools must be a function with a name");
 	if (r == 0 && member(function, "description").data)
 		r = copy(a, member(function, "description"), &t->description);
 	if (r == 0 && schema && schema->kind == VALUE_OBJECT)

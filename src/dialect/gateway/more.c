@@ -12,11 +12,11 @@ static const struct field start_fields[] = {
 	 .offset = offsetof(struct gateway_process_start_in, workdir)},
 	{.name = "env",
 	 .type = FIELD_ANY,
-	 .doc = "Variables: lines of NAME=VALUE, a list of them, or an object",
+	 .doc = "Environment variables: lines of NAME=VALUE, a list of NAME=VALUE, or an object",
 	 .offset = offsetof(struct gateway_process_start_in, env)},
 	{.name = "pty",
 	 .type = FIELD_BOOL,
-	 .doc = "Use a terminal",
+	 .doc = "Run the command in a terminal",
 	 .offset = offsetof(struct gateway_process_start_in, pty)},
 };
 
@@ -40,7 +40,7 @@ static const struct field log_fields[] = {
 	 .offset = offsetof(struct gateway_process_log_in, offset)},
 	{.name = "limit",
 	 .type = FIELD_INT,
-	 .doc = "Maximum number of bytes; 0 means all that is kept",
+	 .doc = "Maximum number of bytes; 0 means all stored output",
 	 .offset = offsetof(struct gateway_process_log_in, limit)},
 };
 
@@ -57,7 +57,7 @@ static const struct field write_fields[] = {
 	 .offset = offsetof(struct gateway_process_write_in, data)},
 	{.name = "eof",
 	 .type = FIELD_BOOL,
-	 .doc = "Close the input afterwards",
+	 .doc = "Close the input of the process after writing",
 	 .offset = offsetof(struct gateway_process_write_in, eof)},
 };
 

@@ -74,7 +74,7 @@ static void ask_cancelled(struct call *c, void *arg)
 static int bad_env(struct call *c)
 {
 	return refuse_field(&c->why, "env",
-			    "env must be an object, a list of NAME=VALUE, or lines of them");
+			    "env must be lines of NAME=VALUE, a list of NAME=VALUE, or an object");
 }
 
 /* Reads "NAME=VALUE" lines, as the gateway's clients send them. */

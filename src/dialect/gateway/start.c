@@ -18,22 +18,22 @@
 
 static const struct setting rows[] = {
 	{"gateway", "token_file", SET_PATH, TEXT_AT(token_file),
-	 "file (mode 0600) with the token that calls must send; empty for OPENCLAW_UI_TOKEN",
+	 "file (mode 0600) with the token that calls must send; empty to use OPENCLAW_UI_TOKEN",
 	 .secret = "OPENCLAW_UI_TOKEN"},
 	{"gateway", "tools", SET_TEXT, TEXT_AT(tool_names),
-	 "tools for agents of the gateway: memory, exec, read, write, edit, separated by commas; "
-	 "or none"},
+	 "tools that agents can use: memory, exec, read, write, edit, separated by commas; or "
+	 "none"},
 	{"gateway", "folder", SET_PATH, TEXT_AT(folder),
 	 "folder to which exec, read, write and edit are limited"},
 	{"gateway", "timeout", SET_SECONDS, AT(timeout_ms), 1, 86400,
-	 "seconds without output until the turn of an agent is cancelled"},
+	 "seconds without output until an agent's turn is cancelled"},
 	{"gateway", "ping", SET_SECONDS, AT(ping_ms), 1, 86400,
-	 "seconds without traffic until a WebSocket client gets a ping"},
+	 "seconds without traffic until koined pings a WebSocket client"},
 	{"gateway", "process", SET_BOOL, AT(process), 0, 0,
 	 "let clients start programs; each start needs approval"},
 	{"gateway", "environment", SET_VARIABLES, TEXT_AT(environment),
-	 "additional variables for exec and programs: NAME, NAME* or NAME=VALUE, separated by "
-	 "spaces"},
+	 "additional environment variables for exec and programs: NAME, NAME* or NAME=VALUE, "
+	 "separated by spaces"},
 };
 
 static const struct gateway_settings defaults = {

@@ -14,9 +14,9 @@ static const struct {
 	[TOOL_MEMORY_SEARCH] = {
 		"Search memories of all conversations, best match first.",
 		OBJECT("\"query\"",
-			FIELD("query", "string", "Query in plain words") ","
+			FIELD("query", "string", "Search query; a full question works best") ","
 			FIELD("category", "string", "Category: preference, decision, fact, entity or other") ","
-			FIELD("limit", "integer", "Maximum number; default 5") ","
+			FIELD("limit", "integer", "Maximum number of memories; default 5") ","
 			FIELD("minScore", "number", "Minimum similarity, 0 to 1; default 0.7"))},
 	[TOOL_MEMORY_GET] = {
 		"Return one memory in full.",
@@ -32,7 +32,7 @@ static const struct {
 		OBJECT("\"command\"",
 			FIELD("command", "string", "Command line") ","
 			FIELD("timeout", "integer", "Timeout in seconds, up to 300; default 30") ","
-			FIELD("workdir", "string", "Folder below the working folder"))},
+			FIELD("workdir", "string", "Folder of the command, below the working folder"))},
 	[TOOL_READ] = {
 		"Read a file of the working folder, up to 50 KB.",
 		OBJECT("\"path\"",
@@ -46,7 +46,7 @@ static const struct {
 			FIELD("content", "string", "Content of the file") ","
 			FIELD("append", "boolean", "Append instead of replacing"))},
 	[TOOL_EDIT] = {
-		"Replace a text in a file; it must occur exactly once.",
+		"Replace a text in a file; the text must occur exactly once.",
 		OBJECT("\"path\",\"oldText\",\"newText\"",
 			FIELD("path", "string", "Path of the file") ","
 			FIELD("oldText", "string", "Text to replace") ","

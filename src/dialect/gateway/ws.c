@@ -352,7 +352,7 @@ static void keep_waiting(struct ws *w, struct text t)
 
 	if (w->n_waiting == WAITING_MAX || t.len > WAITING_BYTES - w->waiting_bytes ||
 	    w->settings->known->bytes + t.len > COMPLETION_BYTES_MAX) {
-		send_error(w, TEXT(""), TEXT("too many chats are waiting"));
+		send_error(w, TEXT(""), TEXT("too many queued chats"));
 		return;
 	}
 	item = waiting_new(t);

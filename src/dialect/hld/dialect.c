@@ -76,14 +76,15 @@ static const struct field launch_fields[] = {
 	RUN(append_system_prompt, "Append to the agent's system prompt"),
 	CHOICES(allowed_tools, "Tools to allow without approval"),
 	TOOLS(disallowed_tools, "Tools to forbid"),
-	CHOICES(additional_directories, "Additional folders besides working_dir"),
-	RUN(custom_instructions, "Instructions, appended after append_system_prompt"),
+	CHOICES(additional_directories,
+		"Folders that the agent can use in addition to working_dir"),
+	RUN(custom_instructions, "Instructions to append after append_system_prompt"),
 	RUN(title, "Title of the session"),
 	FLAG(struct hld_run_in, verbose, "Ignored; output is always verbose"),
-	FLAG(struct hld_run_in, dangerously_skip_permissions, "Not supported; true is refused"),
+	FLAG(struct hld_run_in, dangerously_skip_permissions, "Not supported; must not be true"),
 	{.name = "dangerously_skip_permissions_timeout",
 	 .type = FIELD_INT,
-	 .doc = "Not supported; refused",
+	 .doc = "Not supported; must be 0 or omitted",
 	 .offset = offsetof(struct hld_run_in, dangerously_skip_permissions_timeout)},
 };
 
@@ -100,8 +101,9 @@ static const struct field continue_fields[] = {
 	CHOICE(permission_prompt_tool, "MCP tool that decides permissions"),
 	CHOICES(allowed_tools, "Tools to allow without approval"),
 	TOOLS(disallowed_tools, "Tools to forbid"),
-	CHOICES(additional_directories, "Additional folders besides working_dir"),
-	RUN(custom_instructions, "Instructions, appended after append_system_prompt"),
+	CHOICES(additional_directories,
+		"Folders that the agent can use in addition to working_dir"),
+	RUN(custom_instructions, "Instructions to append after append_system_prompt"),
 	RUN(title, "Title of the new session"),
 	TURNS,
 };
@@ -112,9 +114,9 @@ static const struct field session_fields[] = {
 
 static const struct field conversation_fields[] = {
 	TEXT_FIELD(struct hld_session_in, session_id,
-		   "Id of the session; includes the sessions that it continues"),
+		   "Id of the session; the result includes the sessions that it continues"),
 	TEXT_FIELD(struct hld_session_in, claude_session_id,
-		   "The agent's own session id, instead of session_id"),
+		   "Session id assigned by the agent; an alternative to session_id"),
 };
 
 static const struct field archive_fields[] = {
@@ -124,7 +126,7 @@ static const struct field archive_fields[] = {
 
 static const struct field title_fields[] = {
 	NEEDED(struct hld_session_in, session_id, "Id of the session"),
-	TEXT_FIELD(struct hld_session_in, title, "Title; an empty title removes the title"),
+	TEXT_FIELD(struct hld_session_in, title, "New title; an empty string removes the title"),
 };
 
 static const struct field leaves_fields[] = {
@@ -138,7 +140,7 @@ static const struct field paths_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "Maximum number",
+	 .doc = "Maximum number of folders",
 	 .offset = offsetof(struct hld_paths_in, limit)},
 };
 
@@ -149,15 +151,17 @@ static const struct field fetch_fields[] = {
 };
 
 static const struct field decision_fields[] = {
-	NEEDED(struct hld_approval_in, decision, "approve or deny; for a human_contact: respond"),
-	APPROVAL(call_id, "Id of the approval, as sent by the first two versions of clients"),
-	APPROVAL(approval_id, "Id of the approval, as sent by later clients"),
-	APPROVAL(type, "function_call or human_contact; required with call_id"),
+	NEEDED(struct hld_approval_in, decision,
+	       "Decision: approve or deny; for a human_contact: respond"),
+	APPROVAL(call_id, "Id of the approval, from older clients; requires type"),
+	APPROVAL(approval_id, "Id of the approval, from newer clients"),
+	APPROVAL(type,
+		 "Type of the approval: function_call or human_contact; required with call_id"),
 	APPROVAL(comment, "Reason or answer; required to deny and to respond"),
 };
 
 static const struct field create_fields[] = {
-	NEEDED(struct hld_approval_in, run_id, "Id of the session that asks"),
+	NEEDED(struct hld_approval_in, run_id, "Run id or session id of the requesting session"),
 	NEEDED(struct hld_approval_in, tool_name, "Tool to call"),
 	{.name = "tool_input",
 	 .type = FIELD_ANY,
@@ -188,7 +192,7 @@ static const struct field subscribe_fields[] = {
 
 static const struct method methods[] = {
 	{.name = "health",
-	 .doc = "Return the health of the daemon, and a version that clients of hld accept",
+	 .doc = "Return the daemon's health, and a version number that hld clients accept",
 	 .result = PROPERTIES("\"status\":{\"const\":\"ok\"}," STRING("version")),
 	 .handle = hld_health},
 	{.name = "launchSession",
@@ -275,7 +279,7 @@ static const struct method methods[] = {
 	 .handle = hld_send_decision,
 	 .flags = METHOD_LATER},
 	{.name = "createApproval",
-	 .doc = "Ask for permission to call a tool, without waiting",
+	 .doc = "Request permission to call a tool; respond without waiting for the decision",
 	 .result = PROPERTIES(STRING("approval_id")),
 	 FIELDS(create_fields),
 	 .in_size = sizeof(struct hld_approval_in),
@@ -289,7 +293,7 @@ static const struct method methods[] = {
 	 .handle = hld_get_approval,
 	 .where = READER},
 	{.name = "Subscribe",
-	 .doc = "Receive events on this connection; it then accepts no other calls",
+	 .doc = "Subscribe to events on this connection, which then accepts no other calls",
 	 .result = PROPERTIES(STRING("subscription_id") "," STRING("message")),
 	 FIELDS(subscribe_fields),
 	 .in_size = sizeof(struct hld_subscribe_in),

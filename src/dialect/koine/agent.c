@@ -124,23 +124,25 @@ static const struct field note_fields[] = {
 	{.name = "what",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "started, asked, tool, stopped or ended; unread is only logged",
+	 .doc = "Event: started, asked, tool, stopped or ended; or unread, to log invalid hook "
+		"input",
 	 .offset = offsetof(struct hook_note, what)},
 	TEXT_FIELD("agent", agent, "Name of the agent: \"claude\", \"codex\""),
-	TEXT_FIELD("session_id", session, "The agent's own session id"),
-	TEXT_FIELD("folder", folder, "The agent's working folder"),
+	TEXT_FIELD("session_id", session, "Session id assigned by the agent"),
+	TEXT_FIELD("folder", folder, "Working folder of the agent"),
 	TEXT_FIELD("tool", tool, "Tool that was called"),
 	TEXT_FIELD("tool_use_id", tool_use_id, "Tool call id assigned by the agent"),
 	TEXT_FIELD("text", text, "Question or message; the first 4096 bytes are kept"),
 	{.name = "input",
 	 .type = FIELD_OBJECT,
-	 .doc = "Input of the tool; not stored. A pending approval of this call is superseded",
+	 .doc = "Input of the tool; not stored. A pending approval for the same tool call becomes "
+		"superseded",
 	 .offset = offsetof(struct hook_note, input)},
 };
 
 const struct method koine_agent_methods[] = {
 	{.name = "agent.note",
-	 .doc = "Log an event that an agent's hook reports, and observe its session",
+	 .doc = "Record an event that an agent's hook reports, and observe the agent's session",
 	 .result = "{\"type\":\"object\"}",
 	 FIELDS(note_fields),
 	 .in_size = sizeof(struct hook_note),

@@ -117,7 +117,8 @@ static struct done handle_log(struct call *c)
 	int r = need_automation(c);
 
 	if (r == 0 && in->limit < 1)
-		r = refuse_field(&c->why, "limit", "limit must be at least 1");
+		r = refuse_field(&c->why, "limit", "limit must be at least 1, not %lld",
+				 (long long)in->limit);
 	c->state = arena_zalloc(&c->arena, sizeof(struct executions));
 	if (r == 0 && !c->state)
 		r = -ENOMEM;
@@ -173,7 +174,7 @@ static const struct field log_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = RULE_LOG_MAX,
-	 .doc = "Maximum number of entries, newest first, up to 1000",
+	 .doc = "Maximum number of entries, up to 1000; older entries are omitted",
 	 .offset = offsetof(struct rules_in, limit)},
 	PROJECT(struct rules_in),
 };
@@ -189,7 +190,7 @@ static const struct field run_fields[] = {
 
 const struct method koine_automation_methods[] = {
 	{.name = "automation.rules",
-	 .doc = "List rules and when they last ran",
+	 .doc = "List rules with the time of their last run",
 	 .result = "{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},"
 		   "\"rules\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 FIELDS(rules_fields),
@@ -204,7 +205,7 @@ const struct method koine_automation_methods[] = {
 	 .handle = handle_run,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "automation.log",
-	 .doc = "List the actions of rules, oldest first",
+	 .doc = "List actions that rules have run, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"log\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 FIELDS(log_fields),

@@ -31,7 +31,8 @@ static int check_page(struct call *c, int64_t offset, int64_t limit)
 	if (offset < 0)
 		return refuse_field(&c->why, "offset", "offset must not be negative");
 	if (limit < 1 || limit > CHAT_PAGE_MAX)
-		return refuse_field(&c->why, "limit", "limit must be from 1 to %d", CHAT_PAGE_MAX);
+		return refuse_field(&c->why, "limit", "limit must be between 1 and %d, not %lld",
+				    CHAT_PAGE_MAX, (long long)limit);
 	return 0;
 }
 
@@ -159,7 +160,7 @@ static struct done handle_purge(struct call *c)
 static const struct field ended_fields[] = {
 	{.name = "conversation",
 	 .type = FIELD_STRING,
-	 .doc = "Name of the conversation; default: all",
+	 .doc = "Name of the conversation; default: all conversations",
 	 .offset = offsetof(struct ended_in, conversation)},
 	PAGE(struct ended_in),
 };
@@ -168,7 +169,7 @@ static const struct field read_fields[] = {
 	{.name = "number",
 	 .type = FIELD_INT,
 	 .required = true,
-	 .doc = "Number from chat.past",
+	 .doc = "Number of the conversation, from chat.past",
 	 .offset = offsetof(struct read_in, number)},
 	PAGE(struct read_in),
 };

@@ -17,7 +17,7 @@ const struct field chat_in_fields[N_CHAT_IN_FIELDS] = {
 	 .offset = offsetof(struct chat_in, conversation)},
 	{.name = "request_id",
 	 .type = FIELD_ANY,
-	 .doc = "String or integer for `cancel`; default: generated",
+	 .doc = "Id for `cancel`, a string or an integer; default: generated",
 	 .offset = offsetof(struct chat_in, request_id)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
@@ -94,7 +94,8 @@ static int begin_list(const struct list_item *p, const struct value *list, struc
 	if (!list)
 		return 0;
 	if (list->len > max)
-		return refuse_field(p->why, p->field, "%s: more than %u", p->field, max);
+		return refuse_field(p->why, p->field, "%s must have at most %u entries", p->field,
+				    max);
 	value_each (v, list) {
 		if (v->kind != VALUE_OBJECT)
 			return refuse_field(p->why, p->field, "%s[%u] must be an object", p->field,

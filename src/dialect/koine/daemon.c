@@ -163,8 +163,9 @@ struct done koine_daemon_log(struct call *c)
 	if (in->after < 0)
 		return call_fail(c, refuse_field(&c->why, "after", "'after' must not be negative"));
 	if (in->limit < 1 || in->limit > LOG_TAIL_LINES)
-		return call_fail(c, refuse_field(&c->why, "limit", "limit must be from 1 to %d",
-						 LOG_TAIL_LINES));
+		return call_fail(c, refuse_field(&c->why, "limit",
+						 "limit must be between 1 and %d, not %lld",
+						 LOG_TAIL_LINES, (long long)in->limit));
 	j = call_result(c);
 	json_begin_object(j);
 	json_key(j, "lines");
@@ -252,8 +253,8 @@ struct done koine_daemon_reload(struct call *c)
 					   "this server cannot reload its settings"));
 	r = opts->on_reload_asked(opts->arg, c->endpoint->dialect, &report, &why);
 	if (r > 0)
-		r = refuse(&c->why, (enum refusal)r, "%.500s; the settings in force are unchanged",
-			   why.text);
+		r = refuse(&c->why, (enum refusal)r,
+			   "%.500s; the current settings remain in effect", why.text);
 	if (r != 0)
 		return call_fail(c, r);
 	write_reload(call_result(c), &rows);

@@ -30,8 +30,9 @@ static struct done debug_sleep(struct call *c)
 	const struct sleep_in *in = c->in;
 
 	if (in->ms < 0 || in->ms > LONGEST_SLEEP_MS)
-		return call_fail(c, refuse_field(&c->why, "ms", "ms must be between 0 and %d",
-						 LONGEST_SLEEP_MS));
+		return call_fail(c, refuse_field(&c->why, "ms",
+						 "ms must be between 0 and %d, not %lld",
+						 LONGEST_SLEEP_MS, (long long)in->ms));
 	return call_after(c, (uint64_t)in->ms, slept);
 }
 

@@ -27,7 +27,7 @@ const struct error_row koine_errors[N_REFUSALS] = {
 static const struct field stop_fields[] = {
 	{.name = "force",
 	 .type = FIELD_BOOL,
-	 .doc = "Do not wait for running work",
+	 .doc = "Stop without waiting for running calls and tasks",
 	 .offset = offsetof(struct stop_in, force)},
 };
 
@@ -41,24 +41,24 @@ static const struct field drain_fields[] = {
 static const struct field restart_fields[] = {
 	{.name = "by_manager",
 	 .type = FIELD_BOOL,
-	 .doc = "Do not stop: the service manager restarts koined before the connection closes",
+	 .doc = "Do not stop; let the service manager restart koined before the connection closes",
 	 .offset = offsetof(struct daemon_restart_in, by_manager)},
 	{.name = "env",
 	 .type = FIELD_ARRAY,
 	 .items = FIELD_STRING,
-	 .doc = "Environment of the new process as NAME=value; default: unchanged",
+	 .doc = "Environment variables of the new process, as NAME=value; default: unchanged",
 	 .offset = offsetof(struct daemon_restart_in, env)},
 };
 
 static const struct field log_fields[] = {
 	{.name = "after",
 	 .type = FIELD_INT,
-	 .doc = "Return lines with a higher number",
+	 .doc = "Return only lines after this line number",
 	 .offset = offsetof(struct daemon_log_in, after)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = LOG_TAIL_LINES,
-	 .doc = "Maximum number of lines, newest first",
+	 .doc = "Maximum number of lines; older lines are omitted",
 	 .offset = offsetof(struct daemon_log_in, limit)},
 };
 
@@ -74,7 +74,7 @@ static const struct method methods[] = {
 		   "\"version\":{\"type\":\"string\"}}}",
 	 .handle = koine_health},
 	{.name = "daemon.status",
-	 .doc = "Return process, uptime, store and listeners",
+	 .doc = "Return the process id, uptime, store and listeners",
 	 .result = "{\"type\":\"object\",\"properties\":{\"pid\":{\"type\":\"integer\"},"
 		   "\"version\":{\"type\":\"string\"},\"uptime_seconds\":{\"type\":\"integer\"},"
 		   "\"started_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
@@ -100,8 +100,8 @@ static const struct method methods[] = {
 		   "\"settings\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 .handle = koine_daemon_reload},
 	{.name = "daemon.drain",
-	 .doc = "Start no new tasks or sessions until the connection closes; respond when none is "
-		"running",
+	 .doc = "Stop starting tasks and sessions until the connection closes; respond when none "
+		"is running",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
 		   "\"sessions\":{\"type\":\"integer\"},\"rules\":{\"type\":\"integer\"}}}",
 	 FIELDS(drain_fields),

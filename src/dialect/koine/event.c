@@ -366,13 +366,13 @@ static const struct field unsubscribe_fields[] = {
 	{.name = "subscription",
 	 .type = FIELD_INT,
 	 .required = true,
-	 .doc = "Number returned by event.subscribe",
+	 .doc = "Number of the subscription, from event.subscribe",
 	 .offset = offsetof(struct unsubscribe_in, subscription)},
 };
 
 const struct method koine_event_methods[] = {
 	{.name = "event.subscribe",
-	 .doc = "Receive events as notifications on this connection",
+	 .doc = "Subscribe to events; koined sends them as notifications on this connection",
 	 .result = "{\"type\":\"object\",\"properties\":{\"subscription\":{\"type\":\"integer\"},"
 		   "\"last\":{\"type\":\"integer\"}}}",
 	 .fields = event_in_fields,

@@ -261,7 +261,8 @@ static struct done handle_export(struct call *c)
 	int r = 0;
 
 	if (!read_cursor(in->cursor, &page))
-		r = refuse_field(&c->why, "cursor", "invalid cursor");
+		r = refuse_field(&c->why, "cursor",
+				 "invalid cursor: use the cursor of the previous page");
 	if (r == 0)
 		r = memory_export(call_memories(c), c->lane, &c->arena, &by, &page, &rows, &n,
 				  &next);
@@ -345,7 +346,7 @@ static const struct field review_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "Maximum number, up to 1000; 0 or less means 20",
+	 .doc = "Maximum number of memories, up to 1000; 0 or less means 20",
 	 .offset = offsetof(struct review_in, limit)},
 	MEMORY_ASKER(struct review_in),
 };
@@ -354,7 +355,7 @@ static const struct field accept_fields[] = {
 	MEMORY_ID(struct accept_in),
 	{.name = "content",
 	 .type = FIELD_STRING,
-	 .doc = "New content",
+	 .doc = "New content; default: unchanged",
 	 .offset = offsetof(struct accept_in, content)},
 	MEMORY_ASKER(struct accept_in),
 };
@@ -363,7 +364,7 @@ static const struct field update_fields[] = {
 	MEMORY_ID(struct update_in),
 	{.name = "content",
 	 .type = FIELD_STRING,
-	 .doc = "New content",
+	 .doc = "New content; default: unchanged",
 	 .offset = offsetof(struct update_in, content)},
 	{.name = "category",
 	 .type = FIELD_STRING,
@@ -372,11 +373,11 @@ static const struct field update_fields[] = {
 	{.name = "importance",
 	 .type = FIELD_NUMBER,
 	 .default_number = -1,
-	 .doc = "Importance, 0 to 1",
+	 .doc = "Importance, 0 to 1; default: unchanged",
 	 .offset = offsetof(struct update_in, importance)},
 	{.name = "metadata",
 	 .type = FIELD_OBJECT,
-	 .doc = "Any JSON object; stored for the client",
+	 .doc = "Any JSON object; koine stores it, but does not use it",
 	 .offset = offsetof(struct update_in, metadata)},
 	MEMORY_ASKER(struct update_in),
 };
@@ -386,12 +387,12 @@ static const struct field stats_fields[] = {MEMORY_ASKER(struct stats_in)};
 static const struct field export_fields[] = {
 	{.name = "cursor",
 	 .type = FIELD_STRING,
-	 .doc = "Cursor of the previous page; default: start with the newest",
+	 .doc = "Cursor of the previous page; default: start with the newest memory",
 	 .offset = offsetof(struct export_in, cursor)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 1000,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of memories, up to 1000",
 	 .offset = offsetof(struct export_in, limit)},
 	MEMORY_ASKER(struct export_in),
 };
@@ -409,7 +410,7 @@ static const struct field backup_fields[] = {
 	{.name = "path",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "New file on the daemon's machine; an existing file is refused",
+	 .doc = "Absolute path of the new file on the daemon's machine; the file must not exist",
 	 .offset = offsetof(struct backup_in, path)},
 };
 
@@ -438,7 +439,7 @@ const struct method koine_memory_methods[] = {
 	 .handle = handle_review,
 	 .where = READER},
 	{.name = "memory.accept",
-	 .doc = "Accept an extracted memory; memory.delete rejects it",
+	 .doc = "Accept an extracted memory; to reject it, use memory.delete",
 	 .result = AN_OBJECT,
 	 FIELDS(accept_fields),
 	 .in_size = sizeof(struct accept_in),
@@ -473,7 +474,7 @@ const struct method koine_memory_methods[] = {
 	 .handle = handle_stats,
 	 .where = READER},
 	{.name = "memory.export",
-	 .doc = "Export memories in full, in pages, newest first",
+	 .doc = "Export complete memories in pages, newest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"entries\":{\"type\":\"array\"},"
 		   "\"cursor\":{\"type\":[\"string\",\"null\"]}}}",
 	 FIELDS(export_fields),
@@ -481,7 +482,7 @@ const struct method koine_memory_methods[] = {
 	 .handle = handle_export,
 	 .where = READER},
 	{.name = "memory.import",
-	 .doc = "Import memories, all or none",
+	 .doc = "Import memories; after an error, none is imported",
 	 .result = "{\"type\":\"object\",\"properties\":{\"imported\":{\"type\":\"integer\"}}}",
 	 FIELDS(import_fields),
 	 .in_size = sizeof(struct import_in),

@@ -224,7 +224,7 @@ static struct done handle_delete(struct call *c)
 
 /* ---- the rows; they begin with ash's fields, for clients that give them in order ---- */
 
-#define IN_PRIVATE "Type of the chat; group and supergroup hide memories from private chats"
+#define IN_PRIVATE "Type of the chat; group and supergroup exclude memories from private chats"
 
 static const struct field search_fields[] = {
 	MEMORY_SEARCH_FIELDS(struct search_in, search),
@@ -235,11 +235,11 @@ static const struct field search_fields[] = {
 	MEMORY_THEN(struct search_in),
 	{.name = "duplicates",
 	 .type = FIELD_BOOL,
-	 .doc = "Add validity and the ids of duplicates to each hit",
+	 .doc = "Add the validity period and the ids of duplicates to each hit",
 	 .offset = offsetof(struct search_in, duplicates)},
 	{.name = "explain",
 	 .type = FIELD_BOOL,
-	 .doc = "Add the parts of the score and the matching words to each hit",
+	 .doc = "Add the components of the score and the matching words to each hit",
 	 .offset = offsetof(struct search_in, explain)},
 };
 
@@ -254,7 +254,7 @@ static const struct field list_fields[] = {
 
 static const struct field add_fields[] = {
 	MEMORY_ADD_FIELDS(struct add_in, add,
-			  "Store the memory for the chat or project, not for the user"),
+			  "Store the memory for the chat or project instead of the user"),
 	MEMORY_CHAT_TYPE(struct add_in, who.chat_type, "Type of the chat: private, group, ..."),
 	MEMORY_WHO(struct add_in),
 	MEMORY_WHERE(struct add_in),
@@ -273,7 +273,7 @@ static const struct field delete_fields[] = {
 	MEMORY_ASKER(struct delete_in),
 	{.name = "purge",
 	 .type = FIELD_BOOL,
-	 .doc = "Delete permanently, from the store, indexes and index files",
+	 .doc = "Delete the memory permanently from the store, indexes and index files",
 	 .offset = offsetof(struct delete_in, purge)},
 };
 
@@ -302,7 +302,7 @@ const struct method koine_memory_find_methods[] = {
 	 .at_once = list_at_once,
 	 .where = READER},
 	{.name = "memory.delete",
-	 .doc = "Delete a memory; memory.restore undoes it",
+	 .doc = "Delete a memory; to restore it, use memory.restore",
 	 .result = "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"boolean\"}}}",
 	 FIELDS(delete_fields),
 	 .in_size = sizeof(struct delete_in),

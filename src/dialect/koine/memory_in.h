@@ -16,7 +16,7 @@ struct memory_who_in {
 #define MEMORY_WHERE(in)                                                                           \
 	{.name = "project",                                                                        \
 	 .type = FIELD_STRING,                                                                     \
-	 .doc = "Include this project: host/owner/name of its git remote, or a path",              \
+	 .doc = "Include memories of this project: host/owner/name of its git remote, or a path",  \
 	 .offset = offsetof(in, who.project)},                                                     \
 	{                                                                                          \
 		.name = "common", .type = FIELD_BOOL, .doc = "Only common memories",               \
@@ -40,7 +40,7 @@ struct memory_then_in {
 	MEMORY_AT(in, then.at),                                                                    \
 	{                                                                                          \
 		.name = "include_replaced", .type = FIELD_BOOL,                                    \
-		.doc = "Include replaced and changed memories; ignored with `at`",                 \
+		.doc = "Include replaced memories and former versions; ignored if `at` is given",  \
 		.offset = offsetof(in, then.include_replaced)                                      \
 	}
 
@@ -48,7 +48,7 @@ struct memory_then_in {
 #define MEMORY_ASKER(in)                                                                           \
 	MEMORY_WHO(in),                                                                            \
 		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
-				 "Type of the chat; group and supergroup hide memories from "      \
+				 "Type of the chat; group and supergroup exclude memories from "   \
 				 "private chats"),                                                 \
 		MEMORY_WHERE(in)
 

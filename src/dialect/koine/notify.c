@@ -121,7 +121,9 @@ static struct done handle_test(struct call *c)
 	if (!call_notify(c))
 		r = refuse(&c->why, REFUSE_UNAVAILABLE, "notifiers are not available");
 	else if (in->timeout < 1 || in->timeout > WAIT_MAX_S)
-		r = refuse_field(&c->why, "timeout", "timeout must be 1 to %d seconds", WAIT_MAX_S);
+		r = refuse_field(&c->why, "timeout",
+				 "timeout must be between 1 and %d seconds, not %lld", WAIT_MAX_S,
+				 (long long)in->timeout);
 	return r != 0 ? call_fail(c, r) : start_test(c);
 }
 

@@ -136,10 +136,10 @@ static int check_tasks(const struct value *tasks, struct why *why)
 	if (!tasks)
 		return 0;
 	if (tasks->len > TASKS_MAX)
-		return refuse_field(why, "tasks", "more than %d tasks", TASKS_MAX);
+		return refuse_field(why, "tasks", "tasks must have at most %d entries", TASKS_MAX);
 	value_each (id, tasks) {
 		if (id->kind != VALUE_STRING)
-			return refuse_field(why, "tasks", "tasks must be task ids");
+			return refuse_field(why, "tasks", "tasks must be a list of task ids");
 	}
 	return 0;
 }
@@ -208,11 +208,11 @@ static const struct field trust_fields[] = {
 	{.name = "digest",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Digest from project.show",
+	 .doc = "Digest of the project's automation, from project.show",
 	 .offset = offsetof(struct project_in, digest)},
 	{.name = "tasks",
 	 .type = FIELD_ARRAY,
-	 .doc = "Ids of held tasks to release",
+	 .doc = "Ids of the held tasks to release",
 	 .offset = offsetof(struct project_in, tasks)},
 };
 
@@ -222,18 +222,18 @@ static const struct field trust_fields[] = {
 
 const struct method koine_project_methods[] = {
 	{.name = "project.list",
-	 .doc = "List served projects and whether they are trusted",
+	 .doc = "List served projects with their trust state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"projects\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
 	 .handle = handle_list},
 	{.name = "project.show",
-	 .doc = "Show the automation in a project's files, and its held tasks",
+	 .doc = "Show the automation and the held tasks of a project",
 	 .result = "{\"type\":\"object\"}",
 	 FIELDS(folder_fields),
 	 .in_size = sizeof(struct project_in),
 	 .handle = handle_show},
 	{.name = "project.trust",
-	 .doc = "Trust a project as long as its file has this digest",
+	 .doc = "Trust a project until its automation no longer has this digest",
 	 .result = TRUSTED,
 	 FIELDS(trust_fields),
 	 .in_size = sizeof(struct project_in),

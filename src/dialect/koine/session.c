@@ -284,16 +284,18 @@ static int read_filter(const struct list_in *in, struct session_filter *ret, str
 	else if (text_is(in->archived, "any"))
 		ret->archived = ARCHIVED_ANY;
 	else
-		return refuse_field(why, "archived", "archived must be no, only or any");
+		return refuse_field(why, "archived", "archived must be no, only or any, not '%.*s'",
+				    TEXT_ARGS(text_cut(in->archived, 40)));
 	if (in->limit < 1 || in->limit > SESSION_LIST_MAX)
-		return refuse_field(why, "limit", "limit must be between 1 and %d",
-				    SESSION_LIST_MAX);
+		return refuse_field(why, "limit", "limit must be between 1 and %d, not %lld",
+				    SESSION_LIST_MAX, (long long)in->limit);
 	if (!in->status.data)
 		return 0;
 	if (!session_status_parse(in->status, &status))
 		return refuse_field(why, "status",
 				    "status must be starting, running, waiting_input, completing, "
-				    "completed, failed or interrupted");
+				    "completed, failed or interrupted, not '%.*s'",
+				    TEXT_ARGS(text_cut(in->status, 40)));
 	ret->status = (int)status;
 	return 0;
 }
@@ -359,8 +361,8 @@ static int check_range(const struct one_in *in, struct why *why)
 	if (in->before < 0)
 		return refuse_field(why, "before", "'before' must not be negative");
 	if (in->limit < 1 || in->limit > SESSION_EVENTS_MAX)
-		return refuse_field(why, "limit", "limit must be between 1 and %d",
-				    SESSION_EVENTS_MAX);
+		return refuse_field(why, "limit", "limit must be between 1 and %d, not %lld",
+				    SESSION_EVENTS_MAX, (long long)in->limit);
 	return 0;
 }
 
@@ -402,7 +404,8 @@ static struct done handle_paths(struct call *c)
 	int r = need_sessions(c);
 
 	if (r == 0 && (in->limit < 1 || in->limit > PATHS_MAX))
-		r = refuse_field(&c->why, "limit", "limit must be between 1 and %d", PATHS_MAX);
+		r = refuse_field(&c->why, "limit", "limit must be between 1 and %d, not %lld",
+				 PATHS_MAX, (long long)in->limit);
 	if (r == 0)
 		r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 	if (r != 0)
@@ -439,7 +442,7 @@ static const struct field archive_fields[] = {
 	{.name = "archived",
 	 .type = FIELD_BOOL,
 	 .default_number = 1,
-	 .doc = "false unarchives the session",
+	 .doc = "true archives the session, false unarchives it",
 	 .offset = offsetof(struct one_in, archived)},
 };
 
@@ -448,7 +451,7 @@ static const struct field rename_fields[] = {
 	{.name = "title",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Title; \"\" removes it",
+	 .doc = "New title; \"\" removes the title",
 	 .offset = offsetof(struct one_in, title)},
 };
 
@@ -464,12 +467,12 @@ static const struct field events_fields[] = {
 	 .offset = offsetof(struct one_in, before)},
 	{.name = "newest",
 	 .type = FIELD_BOOL,
-	 .doc = "Return the last events instead of the first",
+	 .doc = "Return the last events of the range instead of the first",
 	 .offset = offsetof(struct one_in, newest)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 200,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of events, up to 1000",
 	 .offset = offsetof(struct one_in, limit)},
 	{.name = "raw",
 	 .type = FIELD_BOOL,
@@ -477,7 +480,7 @@ static const struct field events_fields[] = {
 	 .offset = offsetof(struct one_in, raw)},
 	{.name = "chain",
 	 .type = FIELD_BOOL,
-	 .doc = "Start with the events of the sessions that this session continues",
+	 .doc = "Include the events of the sessions that this session continues",
 	 .offset = offsetof(struct one_in, chain)},
 };
 
@@ -485,21 +488,21 @@ static const struct field list_fields[] = {
 	{.name = "archived",
 	 .type = FIELD_STRING,
 	 .default_text = "no",
-	 .doc = "Archived sessions: no, only or any",
+	 .doc = "Archived sessions: no (omit), only, or any (include)",
 	 .offset = offsetof(struct list_in, archived)},
 	{.name = "status",
 	 .type = FIELD_STRING,
-	 .doc = "starting, running, waiting_input, completing, completed, failed or interrupted; "
-		"default: any",
+	 .doc = "Status: starting, running, waiting_input, completing, completed, failed or "
+		"interrupted; default: any",
 	 .offset = offsetof(struct list_in, status)},
 	{.name = "leaves",
 	 .type = FIELD_BOOL,
-	 .doc = "Only sessions that no other session continues",
+	 .doc = "List only sessions that no other session continues",
 	 .offset = offsetof(struct list_in, leaves)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 100,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of sessions, up to 1000",
 	 .offset = offsetof(struct list_in, limit)},
 };
 
@@ -507,7 +510,7 @@ static const struct field paths_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of folders, up to 1000",
 	 .offset = offsetof(struct paths_in, limit)},
 };
 
@@ -520,7 +523,7 @@ static const struct field paths_fields[] = {
 
 const struct method koine_session_methods[] = {
 	{.name = "session.launch",
-	 .doc = "Start a session; respond when its program is running",
+	 .doc = "Start a session; respond when the agent's program is running",
 	 .result = LAUNCHED,
 	 .fields = launch_in_fields + 1,
 	 .n_fields = N_LAUNCH_IN_FIELDS - 1,
@@ -528,7 +531,7 @@ const struct method koine_session_methods[] = {
 	 .handle = handle_launch,
 	 .flags = METHOD_LATER},
 	{.name = "session.continue",
-	 .doc = "Continue a session; missing parameters are inherited",
+	 .doc = "Continue a session; missing parameters keep the values of that session",
 	 .result = LAUNCHED,
 	 .fields = launch_in_fields,
 	 .n_fields = N_LAUNCH_IN_FIELDS,

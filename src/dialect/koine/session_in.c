@@ -19,7 +19,7 @@ const struct field launch_in_fields[N_LAUNCH_IN_FIELDS] = {
 	 .offset = offsetof(struct launch_in, title)},
 	{.name = "model",
 	 .type = FIELD_STRING,
-	 .doc = "Model, passed to the program; default: the program's default model",
+	 .doc = "Model to pass to the program; default: the program's default model",
 	 .offset = offsetof(struct launch_in, model)},
 	{.name = "working_dir",
 	 .type = FIELD_STRING,
@@ -29,7 +29,7 @@ const struct field launch_in_fields[N_LAUNCH_IN_FIELDS] = {
 	{.name = "agent",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS,
-	 .doc = "Agent of koine.conf, or \"claude\"; default: session.runner",
+	 .doc = "Name of an agent in koine.conf, or \"claude\"; default: session.runner",
 	 .offset = offsetof(struct launch_in, agent)},
 	{.name = "max_turns",
 	 .type = FIELD_INT,
@@ -64,7 +64,7 @@ const struct field launch_in_fields[N_LAUNCH_IN_FIELDS] = {
 	 .offset = offsetof(struct launch_in, permission_prompt_tool)},
 	{.name = "custom_instructions",
 	 .type = FIELD_STRING,
-	 .doc = "Instructions, appended after append_system_prompt",
+	 .doc = "Instructions to append after append_system_prompt",
 	 .offset = offsetof(struct launch_in, custom_instructions)},
 };
 
@@ -77,7 +77,8 @@ static int read_tools(const struct value *list, const char *field, struct arena 
 	if (!list)
 		return 0;
 	if (list->len > SESSION_TOOLS_MAX)
-		return refuse_field(why, field, "%s: more than %d", field, SESSION_TOOLS_MAX);
+		return refuse_field(why, field, "%s must have at most %d entries", field,
+				    SESSION_TOOLS_MAX);
 	tools = arena_alloc(a, (list->len + 1) * sizeof(tools[0]));
 	if (!tools)
 		return -ENOMEM;

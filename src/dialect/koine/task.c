@@ -277,7 +277,8 @@ static struct done handle_find(struct call *c)
 	if (in->state.data && !task_word_parse(in->state, &state, &f->filter.skips))
 		return call_fail(c, refuse_field(&c->why, "state",
 						 "state must be queued, running, completed, "
-						 "failed, skipped or cancelled"));
+						 "failed, skipped or cancelled, not '%.*s'",
+						 TEXT_ARGS(text_cut(in->state, 40))));
 	if (in->state.data)
 		f->filter.state = (int)state;
 	task_count(call_tasks(c), in->project, &f->counts);
@@ -378,7 +379,7 @@ static const struct field follow_fields[] = {
 static const struct field find_fields[] = {
 	{.name = "state",
 	 .type = FIELD_STRING,
-	 .doc = "queued, running, completed, failed, skipped or cancelled; default: any",
+	 .doc = "State: queued, running, completed, failed, skipped or cancelled; default: any",
 	 .offset = offsetof(struct find_in, state)},
 	{.name = "group",
 	 .type = FIELD_STRING,
@@ -391,11 +392,11 @@ static const struct field find_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of tasks, up to 1000",
 	 .offset = offsetof(struct find_in, limit)},
 	{.name = "before",
 	 .type = FIELD_INT,
-	 .doc = "`next` of the previous page",
+	 .doc = "Value of `next` from the previous page",
 	 .offset = offsetof(struct find_in, before)},
 	{.name = "lines",
 	 .type = FIELD_BOOL,
@@ -406,12 +407,12 @@ static const struct field find_fields[] = {
 	 .doc = "List running tasks first, then queued tasks, then ended tasks",
 	 .offset = offsetof(struct find_in, open_first)},
 	TASK_PROJECT(struct find_in,
-		     "Folder of the project; \"\" for tasks without a project; default: all"),
+		     "Folder of the project; \"\" for tasks without a project; default: all tasks"),
 };
 
 static const struct field groups_fields[] = {
 	TASK_PROJECT(struct groups_in,
-		     "Folder of the project; \"\" for tasks without a project; default: all"),
+		     "Folder of the project; \"\" for tasks without a project; default: all tasks"),
 };
 
 #define AN_OBJECT "{\"type\":\"object\"}"
@@ -427,7 +428,7 @@ static const struct field groups_fields[] = {
 
 const struct method koine_task_methods[] = {
 	{.name = "task.find",
-	 .doc = "List tasks, newest first, with counts",
+	 .doc = "List tasks, newest first, and count tasks by state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"next\":{\"type\":[\"integer\",\"null\"]},"
 		   "\"counts\":" AN_OBJECT ","
@@ -454,22 +455,22 @@ const struct method koine_task_methods[] = {
 	 .handle = koine_task_output,
 	 .where = READER},
 	{.name = "task.follow",
-	 .doc = "Stream the output of a task in task.output notifications; respond when it ends",
+	 .doc = "Stream the output of a task in task.output notifications; respond when the task "
+		"ends",
 	 .result = END,
 	 FIELDS(follow_fields),
 	 .in_size = sizeof(struct task_in),
 	 .handle = koine_task_follow,
 	 .flags = METHOD_LATER},
 	{.name = "task.wait",
-	 .doc = "Wait until a task has ended",
+	 .doc = "Wait until a task ends",
 	 .result = END,
 	 FIELDS(task_fields),
 	 .in_size = sizeof(struct task_in),
 	 .handle = koine_task_wait,
 	 .flags = METHOD_LATER},
 	{.name = "task.retry",
-	 .doc = "Queue a failed or cancelled task again, with the tasks that were skipped because "
-		"of it",
+	 .doc = "Retry a failed or cancelled task, and the dependent tasks that were skipped",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
 		   "\"retried\":{\"const\":true},\"tasks\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"string\"}}}}",

@@ -25,9 +25,10 @@ struct task_in {
 	{.name = "id",                                                                             \
 	 .type = FIELD_STRING,                                                                     \
 	 .required = true,                                                                         \
-	 .doc = "Id of the task: \"task-0003\"",                                                   \
+	 .doc = "Id of the task, such as \"task-0003\"",                                           \
 	 .offset = offsetof(in, id)},                                                              \
-		TASK_PROJECT(in, "Folder of the project; default: any project that has the id")
+		TASK_PROJECT(in, "Folder of the project; default: any project that has a task "    \
+				 "with this id")
 
 struct arena;
 struct call;

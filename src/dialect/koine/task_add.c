@@ -47,7 +47,8 @@ static int read_variable(const struct value *v, struct arena *a, struct text *re
 		return refuse_field(why, "env", "env.%.*s must be a string",
 				    v->key_len < 60 ? (int)v->key_len : 60, v->key);
 	if (v->key_len == 0 || memchr(v->key, '=', v->key_len))
-		return refuse_field(why, "env", "a variable name must not be empty or contain '='");
+		return refuse_field(why, "env",
+				    "env: a variable name must not be empty or contain '='");
 	text = arena_alloc(a, (size_t)v->key_len + v->len + 1);
 	if (!text)
 		return -ENOMEM;
@@ -67,7 +68,7 @@ static int read_env(const struct value *object, struct arena *a, struct task_new
 	if (!object)
 		return 0;
 	if (object->len > TASK_ENV_MAX)
-		return refuse_field(why, "env", "more than %d variables", TASK_ENV_MAX);
+		return refuse_field(why, "env", "env has more than %d variables", TASK_ENV_MAX);
 	env = arena_alloc(a, (object->len + 1) * sizeof(env[0]));
 	if (!env)
 		return -ENOMEM;
@@ -141,11 +142,11 @@ static struct done handle_add(struct call *c)
 	 .offset = offsetof(struct add_in, new.task.group)}, \
 	{.name = "label", \
 	 .type = FIELD_STRING, \
-	 .doc = "Short name for lists, up to 80 bytes", \
+	 .doc = "Short name shown in lists, up to 80 bytes", \
 	 .offset = offsetof(struct add_in, new.task.label)}, \
 	{.name = "stash", \
 	 .type = FIELD_BOOL, \
-	 .doc = "Do not start the task before task.enqueue", \
+	 .doc = "Stash the task, so that it does not start before task.enqueue", \
 	 .offset = offsetof(struct add_in, new.task.stashed)}, \
 	{.name = "after", \
 	 .type = FIELD_ARRAY, \
@@ -179,11 +180,11 @@ static struct done handle_add(struct call *c)
 	 .offset = offsetof(struct add_in, new.task.retry_ms)}, \
 	{.name = "host", \
 	 .type = FIELD_STRING, \
-	 .doc = "Host that runs the task, or \"any\"; default: this host if the task has a project or folder", \
+	 .doc = "Host that runs the task, or \"any\"; default: this host if the task has a project or folder, else any", \
 	 .offset = offsetof(struct add_in, new.task.on_host)}, \
 	{.name = "on", \
 	 .type = FIELD_STRING, \
-	 .doc = "Run only on a host with this label", \
+	 .doc = "Run the task only on a host with this label", \
 	 .offset = offsetof(struct add_in, new.task.on_label)}, \
 	{.name = "project", \
 	 .type = FIELD_STRING, \
@@ -200,17 +201,17 @@ static const struct field add_fields[] = {
 	{.name = "agent",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS_IF_PROGRAM,
-	 .doc = "Agent name that is passed to claude --agent",
+	 .doc = "Agent name to pass to claude --agent",
 	 .offset = offsetof(struct add_in, new.task.agent)},
 	{.name = "runner",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS,
-	 .doc = "Agent of koine.conf, or \"claude\"; default: tasks.runner",
+	 .doc = "Name of an agent in koine.conf, or \"claude\"; default: tasks.runner",
 	 .offset = offsetof(struct add_in, new.task.runner)},
 	ADD_FIELDS,
 	{.name = "metadata",
 	 .type = FIELD_OBJECT,
-	 .doc = "Any JSON object; stored for the client",
+	 .doc = "Any JSON object; koine stores it, but does not use it",
 	 .offset = offsetof(struct add_in, new.task.metadata.value)},
 };
 
@@ -237,7 +238,7 @@ const struct method koine_task_add_methods[] = {
 	 .handle = handle_add,
 	 .flags = METHOD_LATER},
 	{.name = "task.run",
-	 .doc = "Add a task that runs a command; refused to agents",
+	 .doc = "Add a task that runs a command; agents cannot call this method",
 	 .result = ADDED,
 	 FIELDS(run_fields),
 	 .in_size = sizeof(struct add_in),

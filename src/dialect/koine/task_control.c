@@ -147,8 +147,8 @@ static struct done handle_parallel(struct call *c)
 	int r;
 
 	if (in->parallel < 0 || in->parallel > PARALLEL_MAX)
-		r = refuse_field(&c->why, "parallel", "parallel must be between 0 and %d",
-				 PARALLEL_MAX);
+		r = refuse_field(&c->why, "parallel", "parallel must be between 0 and %d, not %lld",
+				 PARALLEL_MAX, (long long)in->parallel);
 	else
 		r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->why);
 	if (r != 0)
@@ -223,11 +223,11 @@ static const struct field edit_fields[] = {
 	 .offset = offsetof(struct edit_in, priority)},
 	{.name = "label",
 	 .type = FIELD_STRING,
-	 .doc = "Short name for lists; \"\" removes it",
+	 .doc = "Short name shown in lists; \"\" removes the name",
 	 .offset = offsetof(struct edit_in, edit.label)},
 	{.name = "runner",
 	 .type = FIELD_STRING,
-	 .doc = "Agent of koine.conf, or \"claude\"; \"\" selects the default",
+	 .doc = "Name of an agent in koine.conf, or \"claude\"; \"\" selects the default",
 	 .offset = offsetof(struct edit_in, edit.runner)},
 	{.name = "host",
 	 .type = FIELD_STRING,
@@ -235,11 +235,12 @@ static const struct field edit_fields[] = {
 	 .offset = offsetof(struct edit_in, edit.on_host)},
 	{.name = "on",
 	 .type = FIELD_STRING,
-	 .doc = "Run only on a host with this label; \"\" means any host",
+	 .doc = "Run the task only on a host with this label; \"\" means any host",
 	 .offset = offsetof(struct edit_in, edit.on_label)},
 	{.name = "after",
 	 .type = FIELD_ARRAY,
-	 .doc = "All dependencies: ids of tasks of the same project that must complete first",
+	 .doc = "New list of dependencies: ids of tasks of the same project that must complete "
+		"first",
 	 .offset = offsetof(struct edit_in, after)},
 	{.name = "timeout",
 	 .type = FIELD_INT,
@@ -270,14 +271,14 @@ static const struct field parallel_fields[] = {
 static const struct field clean_fields[] = {
 	{.name = "group",
 	 .type = FIELD_STRING,
-	 .doc = "Only tasks of this group",
+	 .doc = "Delete only tasks of this group",
 	 .offset = offsetof(struct task_cleaning, group)},
 	{.name = "successful_only",
 	 .type = FIELD_BOOL,
-	 .doc = "Only completed tasks",
+	 .doc = "Delete only completed tasks",
 	 .offset = offsetof(struct task_cleaning, successful_only)},
 	TASK_PROJECT(struct task_cleaning,
-		     "Folder of the project; \"\" for tasks without a project; default: all"),
+		     "Folder of the project; \"\" for tasks without a project; default: all tasks"),
 };
 
 #define DID(what)                                                                                  \
@@ -289,7 +290,7 @@ static const struct field clean_fields[] = {
 
 const struct method koine_task_control_methods[] = {
 	{.name = "task.stash",
-	 .doc = "Set a queued task aside until task.enqueue",
+	 .doc = "Stash a queued task, so that it does not start before task.enqueue",
 	 .result = DID("stashed"),
 	 FIELDS(stash_fields),
 	 .in_size = sizeof(struct task_in),
@@ -310,14 +311,14 @@ const struct method koine_task_control_methods[] = {
 	 .handle = handle_edit,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.pause",
-	 .doc = "Stop starting tasks, all tasks or one group; running tasks continue",
+	 .doc = "Pause all tasks or one group; running tasks continue",
 	 .result = PAUSED,
 	 FIELDS(pause_fields),
 	 .in_size = sizeof(struct pause_in),
 	 .handle = handle_pause,
 	 .flags = METHOD_LATER},
 	{.name = "task.resume",
-	 .doc = "Start tasks again after task.pause",
+	 .doc = "Resume all tasks or one group",
 	 .result = PAUSED,
 	 FIELDS(pause_fields),
 	 .in_size = sizeof(struct pause_in),

@@ -10,8 +10,8 @@
 
 static const struct setting rows[] = {
 	{"mcp", "token_file", SET_PATH, SETTING_TEXT(struct mcp_settings, token_file),
-	 "file (mode 0600) with the token for HTTP clients; empty for mcp.token beside the store, "
-	 "created at the first start; off for no token"},
+	 "file (mode 0600) with the token for HTTP clients; empty to use mcp.token in the folder "
+	 "of the store, which koined creates; off to require no token"},
 	{"mcp", "session_idle", SET_SECONDS, offsetof(struct mcp_settings, session_idle_ms), 1,
 	 30 * 86400, "seconds without a request until the session of an HTTP client ends"},
 };
@@ -134,8 +134,8 @@ const struct dialect mcp_dialect = {
 	.http_too_large = hook_too_large,
 	.guest_of = "koine",
 	.home = {.address = "http:127.0.0.1:8766", .optional = true},
-	.http_token_wrong =
-		"the token of mcp.token_file is missing or wrong: Authorization: Bearer TOKEN",
+	.http_token_wrong = "missing or invalid token: send Authorization: Bearer TOKEN, with the "
+			    "token in mcp.token_file",
 	.section = &section,
 	.life = &life,
 };

@@ -140,7 +140,9 @@ static int describe(struct hook_call *h, struct approval_new *ret, struct why *w
 		.from = call_asker(h->call),
 	};
 	if (!approval_kind_parse(kind, &ret->kind))
-		return refuse_field(why, "kind", "kind must be function_call or human_contact");
+		return refuse_field(why, "kind",
+				    "kind must be function_call or human_contact, not '%.*s'",
+				    TEXT_ARGS(text_cut(kind, 40)));
 	return 0;
 }
 

@@ -286,7 +286,8 @@ static int check_asked(struct call *c)
 				    QUESTION_MAX);
 	if (!(in->timeout_seconds >= 0 && in->timeout_seconds <= SECONDS_MAX))
 		return refuse_field(&c->why, "timeout_seconds",
-				    "timeout_seconds must be from 0 to %d", SECONDS_MAX);
+				    "timeout_seconds must be between 0 and %d, not %g", SECONDS_MAX,
+				    in->timeout_seconds);
 	if (in->choices && (in->choices->len == 0 || in->choices->len > CHOICES_MAX))
 		return refuse_field(&c->why, "choices", "choices must have 1 to %d strings",
 				    CHOICES_MAX);
@@ -572,7 +573,7 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct ask_in, choices)},
 	{.name = "timeout_seconds",
 	 .type = FIELD_NUMBER,
-	 .doc = "Seconds to wait for an answer; default: koine's setting",
+	 .doc = "Seconds to wait for an answer; default: the timeout in koine's settings",
 	 .offset = offsetof(struct ask_in, timeout_seconds)},
 };
 
@@ -609,8 +610,8 @@ static const struct mcp_tool tools[] = {
 			  "\"required\":[\"answered\",\"answer\",\"status\"]}",
 	 .hints = MCP_HARMLESS},
 	{.row = {.name = "permission_prompt",
-		 .doc = "For --permission-prompt-tool: ask a human whether a tool may be called. "
-			"Not for models.",
+		 .doc = "Ask a human for permission to call a tool. Only for Claude Code's "
+			"--permission-prompt-tool, not for models.",
 		 FIELDS(permission_fields),
 		 .in_size = sizeof(struct permission_in),
 		 .handle = handle_permission,

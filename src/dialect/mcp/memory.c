@@ -62,10 +62,10 @@ static int name_project(struct call *c, struct text project, struct text *ret_na
 
 	if (project.len > PROJECT_NAME_MAX || memchr(project.data, '\0', project.len) ||
 	    project.data[0] == '.')
-		return refuse_field(&c->why, "project",
-				    "project must be a project's name or an absolute folder, "
-				    "of at most %d bytes",
-				    PROJECT_NAME_MAX);
+		return refuse_field(
+			&c->why, "project",
+			"project must be a project name or an absolute path, of at most %d bytes",
+			PROJECT_NAME_MAX);
 	memcpy(word, project.data, project.len);
 	word[project.len] = '\0';
 	if (project_of_word(word, name) != 0)
@@ -362,7 +362,7 @@ static int changer(struct call *c, struct text id, struct memory_asker *ret_aske
 	ret_asker->tool_use_id = side_tool_use(c);
 	if (r == 0 && id.len < ID_CHARS_MIN)
 		return refuse_field(&c->why, "id",
-				    "id must be a memory's id or at least its first %d characters",
+				    "id must be a memory id, or at least its first %d characters",
 				    ID_CHARS_MIN);
 	return r;
 }
@@ -417,7 +417,7 @@ static const char *const categories[] = {"preference", "decision", "fact", "enti
 #define PROJECT(in)                                                                                \
 	{                                                                                          \
 		.name = "project", .type = FIELD_STRING,                                           \
-		.doc = "Name or absolute folder of another project; \"*\" for all",                \
+		.doc = "Name or absolute path of another project; \"*\" for all projects",         \
 		.offset = offsetof(in, project)                                                    \
 	}
 #define ID(in)                                                                                     \
@@ -446,7 +446,7 @@ static const struct field search_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 10,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of memories, up to 1000",
 	 .offset = offsetof(struct search_in, limit)},
 	PROJECT(struct search_in),
 };
@@ -455,7 +455,7 @@ static const struct field list_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of memories, up to 1000",
 	 .offset = offsetof(struct list_in, limit)},
 	PROJECT(struct list_in),
 };
@@ -488,7 +488,7 @@ static const struct field update_fields[] = {
 	ID(struct update_in),
 	{.name = "content",
 	 .type = FIELD_STRING,
-	 .doc = "New content",
+	 .doc = "New content; default: unchanged",
 	 .offset = offsetof(struct update_in, content)},
 	CATEGORY(struct update_in),
 	IMPORTANCE(struct update_in),
@@ -553,7 +553,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = MEMORIES,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "memory_update",
-		 .doc = "Update an outdated memory. Its former content is kept as history.",
+		 .doc = "Update an outdated memory. koine keeps the former content as history.",
 		 FIELDS(update_fields),
 		 .in_size = sizeof(struct update_in),
 		 .handle = handle_update,

@@ -226,7 +226,8 @@ static int list_memories(struct call *c, struct page *p)
 
 	snprintf(at, sizeof(at), "%.*s", TEXT_ARGS(text_cut(p->at, sizeof(at) - 1)));
 	if (at[0] && sscanf(at, "%lld/%lld", &ms, &seq) != 2)
-		return refuse_field(&c->why, "cursor", "invalid cursor");
+		return refuse_field(&c->why, "cursor",
+				    "invalid cursor: use nextCursor of the previous page");
 	page.before_ms = ms;
 	page.before_seq = seq;
 	if (r == 0)
@@ -303,7 +304,8 @@ static int read_place(struct call *c, struct text cursor, unsigned *ret_kind, st
 	if (r != 0)
 		return r;
 	if (place.len < 2 || place.data[0] < '0' || place.data[0] >= '0' + N_KINDS)
-		return refuse_field(&c->why, "cursor", "invalid cursor");
+		return refuse_field(&c->why, "cursor",
+				    "invalid cursor: use nextCursor of the previous page");
 	*ret_kind = (unsigned)(place.data[0] - '0');
 	*ret_at = (struct text) {place.data + 2, place.len - 2};
 	return 0;

@@ -94,7 +94,7 @@ static int read_groups(const struct value *names, unsigned *ret, struct why *why
 		if (!bit)
 			return refuse_field(
 				why, "tools",
-				"unknown tools '%.*s': use memory, tasks, human or permission",
+				"unknown tool group '%.*s': use memory, tasks, human or permission",
 				TEXT_ARGS(text_cut(word, 40)));
 		bits |= bit;
 	}
@@ -110,14 +110,15 @@ static int keep(struct arena *a, struct text from, size_t max, const char *field
 	if (from.len > max)
 		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
 	if (from.len > 0 && memchr(from.data, '\0', from.len))
-		return refuse_field(why, field, "%s must not have a NUL byte", field);
+		return refuse_field(why, field, "%s must not contain a NUL byte", field);
 	return from.len > 0 ? arena_copy_text(a, from, to) : 0;
 }
 
 static int check_folder(struct text folder, struct why *why)
 {
 	if (folder.len > 0 && folder.data[0] != '/')
-		return refuse_field(why, "folder", "folder must be an absolute path");
+		return refuse_field(why, "folder", "folder must be an absolute path, not '%.*s'",
+				    TEXT_ARGS(text_cut(folder, 200)));
 	return 0;
 }
 
@@ -161,30 +162,31 @@ static struct done handle_open(struct call *c)
 static const struct field open_fields[] = {
 	{.name = "project",
 	 .type = FIELD_STRING,
-	 .doc = "Project of its memory tools",
+	 .doc = "Project of the client, for the memory tools",
 	 .offset = offsetof(struct open_in, project)},
 	{.name = "folder",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS_IF_ELSEWHERE,
-	 .doc = "Absolute working folder of its tasks",
+	 .doc = "Absolute working folder for tasks that the client adds",
 	 .offset = offsetof(struct open_in, folder)},
 	{.name = "session_id",
 	 .type = FIELD_STRING,
-	 .doc = "Session of the client",
+	 .doc = "Session id of the client",
 	 .offset = offsetof(struct open_in, session_id)},
 	{.name = "run_id",
 	 .type = FIELD_STRING,
-	 .doc = "Run of the client",
+	 .doc = "Run id of the client",
 	 .offset = offsetof(struct open_in, run_id)},
 	{.name = "tools",
 	 .type = FIELD_ARRAY,
-	 .doc = "Tools to offer: memory, tasks, human, permission; default: memory, tasks, human",
+	 .doc = "Tool groups to offer: memory, tasks, human, permission; default: memory, tasks, "
+		"human",
 	 .offset = offsetof(struct open_in, tools)},
 };
 
 static const struct method open_row = {
 	.name = "mcp.open",
-	.doc = "Describe the client of a pipe, as its first message",
+	.doc = "Describe the client; koine mcp sends this message first on a connection",
 	FIELDS(open_fields),
 	.in_size = sizeof(struct open_in),
 	.handle = handle_open,

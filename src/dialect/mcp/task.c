@@ -88,8 +88,9 @@ static struct done handle_add(struct call *c)
 	int r = need_tasks(c) ?: koine_read_after(in->after, &c->arena, &new.task.after, &c->why);
 
 	if (r == 0 && (in->timeout_seconds < 0 || in->timeout_seconds > TIMEOUT_MAX_S))
-		r = refuse_field(&c->why, "timeout_seconds", "timeout_seconds must be from 0 to %d",
-				 TIMEOUT_MAX_S);
+		r = refuse_field(&c->why, "timeout_seconds",
+				 "timeout_seconds must be between 0 and %d, not %lld",
+				 TIMEOUT_MAX_S, (long long)in->timeout_seconds);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
@@ -226,7 +227,8 @@ static struct done handle_list(struct call *c)
 	if (r == 0 && in->state.data && !task_word_parse(in->state, &state, &skips))
 		r = refuse_field(&c->why, "state",
 				 "state must be queued, running, completed, failed, skipped or "
-				 "cancelled");
+				 "cancelled, not '%.*s'",
+				 TEXT_ARGS(text_cut(in->state, 40)));
 	if (r == 0 && in->limit < 0)
 		r = refuse_field(&c->why, "limit", "limit must not be negative");
 	if (r != 0)
@@ -314,7 +316,7 @@ static const struct field add_fields[] = {
 	{.name = "agent",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS_IF_RUNNER,
-	 .doc = "Agent of koine's settings, or \"claude\"; default: the default agent",
+	 .doc = "Name of an agent in koine's settings, or \"claude\"; default: the default agent",
 	 .offset = offsetof(struct add_in, agent)},
 	{.name = "priority",
 	 .type = FIELD_NUMBER,
@@ -322,7 +324,7 @@ static const struct field add_fields[] = {
 	 .offset = offsetof(struct add_in, priority)},
 	{.name = "group",
 	 .type = FIELD_STRING,
-	 .doc = "Name of a group of tasks",
+	 .doc = "Group of the task",
 	 .offset = offsetof(struct add_in, group)},
 	{.name = "after",
 	 .type = FIELD_ARRAY,
@@ -331,7 +333,7 @@ static const struct field add_fields[] = {
 	 .offset = offsetof(struct add_in, after)},
 	{.name = "timeout_seconds",
 	 .type = FIELD_INT,
-	 .doc = "Timeout in seconds; default: koine's setting",
+	 .doc = "Timeout in seconds; default: the timeout in koine's settings",
 	 .offset = offsetof(struct add_in, timeout_seconds)},
 	{.name = "retries",
 	 .type = FIELD_INT,
@@ -370,7 +372,7 @@ static const struct field list_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 20,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of tasks, up to 1000",
 	 .offset = offsetof(struct list_in, limit)},
 };
 
@@ -424,7 +426,7 @@ static const struct mcp_tool tools[] = {
 		 "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"string\"}}}",
 	 .hints = MCP_CLOSED},
 	{.row = {.name = "task_output",
-		 .doc = "Return the output of a task: the end, or from an offset.",
+		 .doc = "Return the end of a task's output, or the output from an offset.",
 		 FIELDS(output_fields),
 		 .in_size = sizeof(struct one_in),
 		 .handle = handle_output,

@@ -6,7 +6,7 @@
 #include "dialect/metric/metric.h"
 
 static const struct error_row errors[N_REFUSALS] = {
-	[REFUSE_PARSE] = {0, "not readable", WORDS_TEXT, 400},
+	[REFUSE_PARSE] = {0, "malformed request", WORDS_TEXT, 400},
 	[REFUSE_REQUEST] = {0, "invalid request", WORDS_TEXT, 400},
 	[REFUSE_METHOD] = {0, "not found", WORDS_TEXT, 404},
 	[REFUSE_PARAMS] = {0, "invalid parameter", WORDS_TEXT, 400},
@@ -28,7 +28,7 @@ struct metrics_settings {
 
 static const struct setting rows[] = {
 	{"metrics", "token_file", SET_PATH, SETTING_TEXT(struct metrics_settings, token_file),
-	 "file (mode 0600) with the token that scrapes must send; empty for koine.token_file"},
+	 "file (mode 0600) with the token that scrapers must send; empty to use koine.token_file"},
 };
 
 static const struct metrics_settings defaults;

@@ -63,7 +63,9 @@ static int read_format(const struct metrics_in *in, enum metric_format *ret, str
 	else if (text_is(in->format, "openmetrics"))
 		*ret = METRIC_OPENMETRICS;
 	else
-		return refuse_field(why, "format", "format must be prometheus or openmetrics");
+		return refuse_field(why, "format",
+				    "format must be prometheus or openmetrics, not '%.*s'",
+				    TEXT_ARGS(text_cut(in->format, 40)));
 	return 0;
 }
 
@@ -93,7 +95,7 @@ static const struct field metrics_fields[] = {
 	{.name = "format",
 	 .type = FIELD_STRING,
 	 .default_text = "prometheus",
-	 .doc = "prometheus or openmetrics",
+	 .doc = "Output format: prometheus or openmetrics",
 	 .offset = offsetof(struct metrics_in, format)},
 };
 

@@ -25,7 +25,7 @@ static const struct error_row errors[N_REFUSALS] = {
 #define AGENT_ID(in)                                                                               \
 	{                                                                                          \
 		.name = "agent_id", .type = FIELD_STRING,                                          \
-		.doc = "Id of the conversation; over HTTP, the path can also select it",           \
+		.doc = "Id of the conversation; over HTTP, the path can contain the id instead",   \
 		.offset = offsetof(in, agent_id)                                                   \
 	}
 
@@ -37,7 +37,7 @@ static const struct field send_fields[] = {
 	 .offset = offsetof(struct send_in, content)},
 	{.name = "request_id",
 	 .type = FIELD_ANY,
-	 .doc = "String or integer for `cancel`; default: generated",
+	 .doc = "Id for `cancel`, a string or an integer; default: generated",
 	 .offset = offsetof(struct send_in, request_id)},
 	AGENT_ID(struct send_in),
 };
@@ -56,24 +56,24 @@ static const struct field place_fields[] = {AGENT_ID(struct agent_in)};
 static const struct field agents_fields[] = {
 	{.name = "offset",
 	 .type = FIELD_INT,
-	 .doc = "Number of rows to skip; the last changed conversation is first",
+	 .doc = "Number of conversations to skip, beginning with the last changed",
 	 .offset = offsetof(struct agents_in, offset)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = CHAT_PAGE_MAX,
-	 .doc = "Maximum number of rows, 1 to 2000",
+	 .doc = "Maximum number of conversations, 1 to 2000",
 	 .offset = offsetof(struct agents_in, limit)},
 };
 
 static const struct field messages_fields[] = {
 	{.name = "offset",
 	 .type = FIELD_INT,
-	 .doc = "Number of rows to skip; the oldest message is first",
+	 .doc = "Number of messages to skip, beginning with the oldest",
 	 .offset = offsetof(struct messages_in, offset)},
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 200,
-	 .doc = "Maximum number of rows, 1 to 2000",
+	 .doc = "Maximum number of messages, 1 to 2000",
 	 .offset = offsetof(struct messages_in, limit)},
 	AGENT_ID(struct messages_in),
 };
@@ -99,11 +99,11 @@ static const struct field create_fields[] = {
 	{.name = "model",
 	 .type = FIELD_STRING,
 	 .for_humans = HUMANS_IF_PROGRAM,
-	 .doc = "Agent of koine.conf; default: the default agent",
+	 .doc = "Name of an agent in koine.conf; default: the default agent",
 	 .offset = offsetof(struct create_in, model)},
 	{.name = "preset",
 	 .type = FIELD_STRING,
-	 .doc = "trusted, or sandboxed: programs may write only below cwd",
+	 .doc = "Permissions: trusted, or sandboxed (programs may write only below cwd)",
 	 .offset = offsetof(struct create_in, preset)},
 	{.name = "cwd",
 	 .type = FIELD_STRING,
@@ -112,7 +112,8 @@ static const struct field create_fields[] = {
 	 .offset = offsetof(struct create_in, cwd)},
 	{.name = "parent_agent_id",
 	 .type = FIELD_STRING,
-	 .doc = "Parent conversation; the new conversation cannot have more permissions",
+	 .doc = "Id of the parent conversation, which limits the permissions of the new "
+		"conversation",
 	 .offset = offsetof(struct create_in, parent_agent_id)},
 	{.name = "disable_tools",
 	 .type = FIELD_ARRAY,
@@ -137,7 +138,7 @@ static const struct field destroy_fields[] = {
 	{.name = "agent_id",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Id",
+	 .doc = "Id of the conversation",
 	 .offset = offsetof(struct agent_in, agent_id)},
 };
 
@@ -153,7 +154,7 @@ static const struct method methods[] = {
 	 .handle = nexus_send,
 	 .flags = METHOD_LATER},
 	{.name = "cancel",
-	 .doc = "Cancel a send in progress; the text so far is kept",
+	 .doc = "Cancel a send call in progress; the text generated so far is kept",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"},"
 		   "\"request_id\":{},\"reason\":{\"type\":\"string\"}}}",
 	 FIELDS(cancel_fields),
@@ -210,7 +211,7 @@ static const struct method methods[] = {
 	 .handle = nexus_destroy_agent,
 	 .flags = METHOD_LATER},
 	{.name = "shutdown",
-	 .doc = "Stop the server; below /agent/ID, only mark the agent in list_agents",
+	 .doc = "Stop the server; on the path /agent/ID, only set should_shutdown of the agent",
 	 .result = OBJECT,
 	 .handle = nexus_shutdown,
 	 .flags = METHOD_LATER},
@@ -228,9 +229,10 @@ static const char *const shutdown_words[] = {"daemon", "listener", "off", NULL};
 
 static const struct setting rows[] = {
 	{"nexus", "token_file", SET_PATH, SETTING_TEXT(struct nexus_settings, token_file),
-	 "file (mode 0600) with the token that calls must send; empty for koine.token_file"},
+	 "file (mode 0600) with the token that calls must send; empty to use koine.token_file"},
 	{"nexus", "shutdown", SET_WORD, offsetof(struct nexus_settings, shutdown), 0, 0,
-	 "effect of the method shutdown: stop the daemon, stop the listener, or off to refuse it",
+	 "effect of the shutdown method: daemon (stop koined), listener (close the listener) or "
+	 "off (refuse the call)",
 	 .words = shutdown_words},
 };
 

@@ -24,8 +24,8 @@ static int check_behind(const char *url, struct why *why)
 		at += 1 + strspn(at + 1, "0123456789");
 	if (n == 0 || *at)
 		return refuse(why, REFUSE_PARAMS,
-			      "page.behind must be https://HOST or https://HOST:PORT, in small "
-			      "letters and without a path");
+			      "page.behind must be https://HOST or https://HOST:PORT, in lowercase "
+			      "and without a path");
 	return 0;
 }
 
@@ -58,7 +58,7 @@ static const struct field enter_fields[] = {
 	{.name = "link",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Code from page.open",
+	 .doc = "Sign-in code, from page.open",
 	 .offset = offsetof(struct page_enter_in, link)},
 };
 
@@ -66,7 +66,7 @@ static const struct field answer_fields[] = {
 	{.name = "token",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "Code from a notification",
+	 .doc = "Code of the decision link, from a notification",
 	 .offset = offsetof(struct page_answer_in, token)},
 };
 
@@ -147,8 +147,9 @@ static void write_refusal(struct buf *body, const struct http_refusal *no)
 			  "<h1>koine</h1>\n<p>");
 	page_add_escaped(body, no->message);
 	if (no->status == 401 || no->route)
-		buf_add_str(body, "\n<p>Run <code>koine page</code> on its machine, and open the "
-				  "link that it prints. <a href=\"/\">Try again</a>");
+		buf_add_str(body,
+			    "\n<p>Run <code>koine page</code> on the machine where koined runs, "
+			    "and open the link that it prints. <a href=\"/\">Try again</a>");
 	buf_add_char(body, '\n');
 }
 

@@ -124,7 +124,7 @@ struct done page_enter(struct call *c)
 
 	/* A HEAD is somebody who looks whether the link works: it shall work for who comes. */
 	if (c->client->http_head)
-		return call_fail(c, refuse(&c->why, REFUSE_REQUEST, "a page link requires GET"));
+		return call_fail(c, refuse(&c->why, REFUSE_REQUEST, "a sign-in link requires GET"));
 	page_link_digest(text_of(e->host), in->link, digest);
 	if (!visitor_take_link(call_visitors(c), text_of(digest), clock_utc_ms()))
 		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,

@@ -150,9 +150,9 @@ bool page_gate(const struct client *s, const struct http_request *r,
 	enum page_host host = page_host(settings, r);
 
 	if (host == PAGE_FOREIGN)
-		return refused(
-			ret, GATE_HOST, 403,
-			"Forbidden: Host is neither a loopback name nor the host of [page] behind");
+		return refused(ret, GATE_HOST, 403,
+			       "Forbidden: Host must be localhost, a loopback address or the host "
+			       "of [page] behind");
 	if (!comes_from_us(settings, r))
 		return refused(ret, GATE_ORIGIN, 403,
 			       "Forbidden: the request must come from the page itself");

@@ -75,7 +75,8 @@ static int have_listener(struct call *c, const struct endpoint **ret)
 	if (r == 0 && !*ret)
 		*ret = page_listener(c->server);
 	if (r == 0 && !*ret)
-		r = refuse(&c->why, REFUSE_UNAVAILABLE, "the page is off");
+		r = refuse(&c->why, REFUSE_UNAVAILABLE,
+			   "the page is disabled by [listen] page = off");
 	if (r == 0)
 		r = page_hold_port(*ret, &c->why);
 	return r;

@@ -181,8 +181,9 @@ int page_hold_port(const struct endpoint *e, struct why *why)
 	fd = hold(v6, port);
 	if (fd == -EADDRINUSE)
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "another listener on localhost beside %s could impersonate the page; "
-			      "set another port: [listen] page = http:127.0.0.1:PORT",
+			      "another program listens at localhost on the same port as %s and "
+			      "could impersonate the page; set another port: [listen] page = "
+			      "http:127.0.0.1:PORT",
 			      e->address);
 	/* Without the other protocol, no program can listen there. */
 	if (fd < 0 && fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL)

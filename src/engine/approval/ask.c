@@ -114,7 +114,8 @@ static int check_room(const struct approvals *a, struct why *why)
 	if (a->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (a->n_coming_bytes > APPROVAL_COMING_BYTES_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many approval requests at once");
+		return refuse(why, REFUSE_LIMIT,
+			      "too many approval requests at once; try again later");
 	return 0;
 }
 

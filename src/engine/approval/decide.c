@@ -40,7 +40,8 @@ static int check_grant(const struct approval_decision *d, struct why *why)
 	if (!d->grants)
 		return 0;
 	if (d->status != APPROVAL_APPROVED && d->status != APPROVAL_DENIED)
-		return refuse_field(why, "grant", "grants require approve or deny");
+		return refuse_field(why, "grant",
+				    "a grant requires the decision approved or denied");
 	if (d->grant_ms < 0 || d->grant_ms > longest_ms)
 		return refuse_field(why, "grant_time",
 				    "grant time must be between 0 and 100 years");
@@ -60,7 +61,8 @@ static int check_decision(const struct approval_decision *d, struct why *why)
 	if (r == 0)
 		r = approval_check_text(d->by, "by", APPROVAL_NAME_MAX, why);
 	if (r == 0 && (d->status == APPROVAL_PENDING || d->status == APPROVAL_EXPIRED))
-		r = refuse_field(why, "decision", "invalid decision '%s'",
+		r = refuse_field(why, "decision",
+				 "invalid decision '%s': expected approved, denied or responded",
 				 approval_status_name(d->status));
 	if (r == 0 && d->status == APPROVAL_RESPONDED && d->comment.len == 0)
 		r = refuse_field(why, "comment", "comment is required for human contact response");
@@ -106,9 +108,10 @@ static int add_grant(struct decide *d, struct connection *db)
 
 	if (is_pattern(g.tool))
 		return refuse_field(&d->why, "grant",
-				    "a tool with * or ? in its name cannot be granted");
+				    "cannot create a grant for a tool name with * or ?");
 	if (d->in.grant_session && !g.session.data)
-		return refuse_field(&d->why, "grant", "this approval has no session");
+		return refuse_field(&d->why, "grant",
+				    "cannot create a grant: this approval has no session");
 	r = uuid4(id);
 	g.id = text_of(id);
 	return r == 0 ? grant_keep(db, &d->arena, &g, &d->why) : r;
@@ -203,7 +206,7 @@ static int decide_on(struct decide *d, struct connection *db)
 	if (r == 0 && d->gone &&
 	    !pending_is_bound(d->approvals, d->waiter_pid, d->waiter_started, &d->row))
 		r = refuse(&d->why, REFUSE_FORBIDDEN,
-			   "another process is waiting for this approval");
+			   "cannot withdraw: another process is waiting for this approval");
 	if (r == 0 && d->in.check)
 		r = d->in.check(d->in.shown, &d->row, &d->why);
 	return r == 0 ? change(d, db) : r;

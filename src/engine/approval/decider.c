@@ -18,7 +18,7 @@
 
 enum { HOLDERS_MAX = 16 };
 
-static const char way_out[] = "to allow it, set [approval] agents_decide = yes";
+static const char way_out[] = "to allow this, set [approval] agents_decide = yes";
 
 static void see_waiter(pid_t pid, struct approval *row)
 {

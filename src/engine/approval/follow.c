@@ -48,8 +48,8 @@ static void take(struct approvals *a, const struct found *f)
 		if (p)
 			pending_look_again(a, p);
 		else
-			log_err("could not load another host's approval", "approval=%.*s reason=%s",
-				TEXT_ARGS(f->id), "out of memory");
+			log_err("could not load approval from another host",
+				"approval=%.*s reason=\"%s\"", TEXT_ARGS(f->id), "out of memory");
 	} else if (p && (!f->there || f->row.status != APPROVAL_PENDING)) {
 		pending_resolved(a, p, f->there ? &f->row : NULL);
 	}

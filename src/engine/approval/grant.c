@@ -121,7 +121,7 @@ static int check_grant(const struct grant *row, struct why *why)
 		return refuse_field(why, "tool",
 				    "a grant requires a tool, an agent, a session or a pattern");
 	if (row->expires_ms != 0 && row->expires_ms <= clock_utc_ms())
-		return refuse_field(why, "expires", "the grant would end in the past");
+		return refuse_field(why, "expires", "expires must be in the future");
 	return 0;
 }
 

@@ -119,7 +119,7 @@ static int refuse_several(struct text id, const struct candidates *c, struct why
 	struct text first = text_cut(c->ids[0], SHOWN);
 	struct text second = text_cut(c->ids[1], SHOWN);
 
-	return refuse_field(why, "id", "ambiguous approval id %.*s: %.*s and %.*s",
+	return refuse_field(why, "id", "ambiguous approval id %.*s: matches %.*s and %.*s",
 			    TEXT_ARGS(typed), TEXT_ARGS(first), TEXT_ARGS(second));
 }
 

@@ -199,7 +199,7 @@ void firing_ask(struct firing *f)
 		return;
 	}
 	if (!has_room(a, f)) {
-		firing_done(f, OUTCOME_TOO_MANY_WAITING, "too many pending approvals of rules");
+		firing_done(f, OUTCOME_TOO_MANY_WAITING, "too many rules are waiting for approval");
 		return;
 	}
 	r = ask(f);
@@ -209,7 +209,7 @@ void firing_ask(struct firing *f)
 	if (r == REFUSE_STOPPING)
 		firing_give_back(f);
 	else if (r > 0)
-		firing_done(f, OUTCOME_ERROR, "could not ask for approval");
+		firing_done(f, OUTCOME_ERROR, "could not request approval");
 	else
 		firing_fail(f, r, NULL);
 }

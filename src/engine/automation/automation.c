@@ -94,7 +94,7 @@ static int add_rule(struct automation *a, struct text origin, const struct rule 
 	int e;
 
 	if (a->n_rules == RULES_MAX)
-		return refuse(why, REFUSE_LIMIT, "more than %d rules", RULES_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many rules (limit %d)", RULES_MAX);
 	e = make_room(a) ?: rule_new(a, origin, in, &r, why);
 	if (e != 0)
 		return e;
@@ -218,9 +218,10 @@ int rule_find(struct automation *a, struct text project, struct text id,
 		if (!text_equal(r->def.id, id) || !is_of(r->def.project, project))
 			continue;
 		if (found)
-			return refuse_field(why, "project",
-					    "two projects have a rule '%.*s'; pass 'project'",
-					    TEXT_ARGS(text_cut(id, 60)));
+			return refuse_field(
+				why, "project",
+				"several projects have a rule '%.*s'; pass 'project' to choose one",
+				TEXT_ARGS(text_cut(id, 60)));
 		found = r;
 	}
 	if (!found)

@@ -109,7 +109,7 @@ static int parse_value(const struct field *f, struct text t, int *ret, struct wh
 	if (*ret < f->min || *ret > f->max) {
 		char text[48];
 
-		snprintf(text, sizeof(text), "not in %d to %d", f->min, f->max);
+		snprintf(text, sizeof(text), "must be %d to %d", f->min, f->max);
 		return refuse_part(why, f, t, text);
 	}
 	return 0;
@@ -167,7 +167,7 @@ static int parse_field(const struct field *f, struct text t, uint64_t *set, stru
 
 	while (more) {
 		struct text part = take_until(&t, ',', &more);
-		int r = part.len == 0 ? refuse_part(why, f, part, "is empty")
+		int r = part.len == 0 ? refuse_part(why, f, part, "empty value")
 				      : parse_part(f, part, set, why);
 
 		if (r != 0)
@@ -214,7 +214,7 @@ int cron_parse(struct text expression, struct cron *ret_cron, struct why *why)
 	if (expression.len > EXPRESSION_MAX ||
 	    (expression.len > 0 && memchr(expression.data, '\0', expression.len)))
 		return refuse_field(why, "cron",
-				    "cron: the expression is too long or not valid text");
+				    "cron: the expression is too long or contains a NUL byte");
 	r = expand(&expression, why);
 	if (r == 0 && count_words(expression) != N_FIELDS)
 		r = refuse_field(why, "cron",

@@ -31,7 +31,7 @@ static struct firing *firing_new(struct live_rule *r, unsigned most)
 	struct firing *f = a->n_firings < most ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f) {
-		log_caused(LOG_LEVEL_WARN, "could not fire rule", "rule=%.*s reason=%s",
+		log_caused(LOG_LEVEL_WARN, "could not fire rule", "rule=%.*s reason=\"%s\"",
 			   TEXT_ARGS(r->def.id),
 			   a->n_firings < most ? "out of memory" : "too many rules are running");
 		return NULL;

@@ -618,7 +618,7 @@ static void apply_heard(void *arg, const struct event *e, void *found)
 		r = take(jobs, f->id, fresh);
 	arena_done(&a);
 	if (r != 0)
-		log_err("could not load job of another host, restart to retry", "job=%.*s",
+		log_err("could not load job from another host, restart koined to retry", "job=%.*s",
 			TEXT_ARGS(f->id));
 }
 

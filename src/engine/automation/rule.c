@@ -82,7 +82,7 @@ static int check(struct live_rule *r, struct why *why)
 	if (has_nul(d->project))
 		return refuse_field(why, "project", "project has a NUL byte");
 	if (d->n_conditions > RULE_CONDITIONS_MAX)
-		return refuse_field(why, "conditions", "more than %d conditions",
+		return refuse_field(why, "conditions", "too many conditions (limit %d)",
 				    RULE_CONDITIONS_MAX);
 	if (d->cooldown_ms < 0)
 		return refuse_field(why, "cooldown", "cooldown must not be negative");
@@ -92,10 +92,11 @@ static int check(struct live_rule *r, struct why *why)
 static int check_paths(const struct rule *d, struct why *why)
 {
 	if (d->paths.n == 0)
-		return refuse_field(why, "watch", "'watch' has no folder");
+		return refuse_field(why, "watch", "'watch' requires at least one folder");
 	if (d->paths.n > RULE_PATHS_MAX || d->ignore.n > RULE_NAMES_MAX ||
 	    d->extensions.n > RULE_NAMES_MAX)
-		return refuse_field(why, "watch", "'watch' has more than %d folders or %d names",
+		return refuse_field(why, "watch",
+				    "too many entries in 'watch' (limit %d folders, %d names)",
 				    RULE_PATHS_MAX, RULE_NAMES_MAX);
 	for (unsigned i = 0; i < d->paths.n; i++) {
 		struct text path = d->paths.items[i];

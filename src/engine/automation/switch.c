@@ -120,9 +120,10 @@ static int throw_switch(struct toggle *t, struct text project, struct why *why)
 	if (!project.data)
 		project = TEXT("");
 	if (project.len > STORE_FOLDER_MAX || memchr(project.data, '\0', project.len))
-		return refuse_field(why, "project",
-				    "project must be a folder of at most %d bytes, without NUL",
-				    STORE_FOLDER_MAX);
+		return refuse_field(
+			why, "project",
+			"project must be a folder path of at most %d bytes, without NUL bytes",
+			STORE_FOLDER_MAX);
 	s = switch_get(t->automation, project);
 	if (!s || rule_key(&t->arena, project, TEXT(""), &t->key) != 0)
 		return -ENOMEM;

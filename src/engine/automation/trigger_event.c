@@ -204,6 +204,6 @@ void rules_listen(struct automation *a)
 		a->subscriber = NULL;
 	} else if (!a->subscriber && a->opts.events &&
 		   event_subscribe(a->opts.events, &all, -1, &sink, &a->subscriber) != 0) {
-		log_err("could not subscribe rules to events", "reason=not subscribed");
+		log_err("could not subscribe rules to events", "reason=\"out of memory\"");
 	}
 }

@@ -101,13 +101,13 @@ static void changed(struct folder_watch *w, enum change change, const char *path
 	if (changes_count(r->changes) >= PENDING_MAX && !changes_has(r->changes, path)) {
 		if (changes_has(r->changes, w->path))
 			return;
-		log_info("too many changed files, reporting the folder", "rule=%.*s folder=%s",
+		log_info("too many changed files, reporting only the folder", "rule=%.*s folder=%s",
 			 TEXT_ARGS(r->def.id), w->path);
 		change = CHANGE_MODIFY;
 		path = w->path;
 	}
 	if (changes_note(r->changes, change, path) != 0)
-		log_warn("missed a file change", "rule=%.*s reason=\"out of memory\"",
+		log_warn("file change missed", "rule=%.*s reason=\"out of memory\"",
 			 TEXT_ARGS(r->def.id));
 }
 
@@ -180,9 +180,9 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 static const char *reason(int r, const struct why *why)
 {
 	if (r == -ENOSPC)
-		return "inotify's limit is reached: raise fs.inotify.max_user_watches";
+		return "no inotify watches left: raise fs.inotify.max_user_watches";
 	if (r == -EMFILE)
-		return "inotify's limit is reached: raise fs.inotify.max_user_instances";
+		return "no inotify instances left: raise fs.inotify.max_user_instances";
 	return r > 0 ? why->text : strerror(-r);
 }
 

@@ -143,5 +143,5 @@ void schedules_set(struct automation *a)
 	a->clock = NULL;
 	/* Use a ticker, not a timer: a running timer would slow down every request. */
 	if (wait > 0 && ticker_new(a->opts.loop, (uint64_t)wait, on_clock, a, &a->clock) != 0)
-		log_err("schedules stopped", "reason=no timer");
+		log_err("schedules stopped", "reason=\"could not create a timer\"");
 }

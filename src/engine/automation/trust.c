@@ -215,7 +215,7 @@ int trust_check(const struct trust_offer *o, struct text digest, struct why *why
 	if (text_equal(now, digest))
 		return 0;
 	return refuse(why, REFUSE_CONFLICT,
-		      "the project's settings no longer match that digest: review them again");
+		      "the project's settings have changed since this digest: review them again");
 }
 
 int trust_write(struct trust *t, struct text folder, struct text digest, int64_t now_ms)
@@ -280,7 +280,7 @@ static void apply(void *arg, const struct event *e, void *found)
 	const struct project_trust *row = found;
 
 	if (set(arg, e->project, row->digest, row->trusted_ms) != 0)
-		log_err("could not load project trust from another host, restart to retry",
+		log_err("could not load project trust from another host, restart koined to retry",
 			"project=%.*s", TEXT_ARGS(e->project));
 }
 

@@ -35,12 +35,13 @@ int chat_check_room(struct chat *chat, struct text id, struct why *why)
 static int check_results(const struct chat_ask *ask, struct why *why)
 {
 	if (ask->n_results > AGENT_CALLS_MAX)
-		return refuse_field(why, "tool_results", "more than %d results", AGENT_CALLS_MAX);
+		return refuse_field(why, "tool_results", "too many tool results (limit %d)",
+				    AGENT_CALLS_MAX);
 	for (unsigned i = 1; i < ask->n_results; i++) {
 		for (unsigned k = 0; k < i; k++) {
 			if (text_equal(ask->results[i].call_id, ask->results[k].call_id))
 				return refuse_field(why, "tool_results",
-						    "duplicate result for one call");
+						    "duplicate result for one tool call");
 		}
 	}
 	return 0;
@@ -52,7 +53,8 @@ static int check_history(const struct chat_ask *ask, struct why *why)
 {
 	for (unsigned i = 0; i < ask->n_history; i++) {
 		if (ask->history[i].n_calls > AGENT_CALLS_MAX)
-			return refuse_field(why, "history", "more than %d calls in one message",
+			return refuse_field(why, "history",
+					    "too many tool calls in one message (limit %d)",
 					    AGENT_CALLS_MAX);
 	}
 	return 0;
@@ -73,7 +75,7 @@ static int check_content(const struct chat_ask *ask, struct why *why)
 	/* Facts may be drawn from it, and are kept for whom it names. */
 	r = check_results(ask, why) ?: check_history(ask, why) ?: memory_check_names(&ask->by, why);
 	if (r == 0 && ask->n_tools > AGENT_TOOLS_MAX)
-		return refuse_field(why, "tools", "more than %d tools", AGENT_TOOLS_MAX);
+		return refuse_field(why, "tools", "too many tools (limit %d)", AGENT_TOOLS_MAX);
 	return r;
 }
 

@@ -17,8 +17,8 @@ enum {
 
 static const char wish[] =
 	"Summarise the conversation below for a reader who will continue it without having read "
-	"it. Keep names, numbers, decisions, open questions and what the user prefers; leave out "
-	"pleasantries. Answer with the summary alone.\n\n";
+	"it. Keep names, numbers, decisions, open questions and the user's preferences; leave out "
+	"pleasantries. Answer only with the summary.\n\n";
 
 struct compaction {
 	struct errand errand;

@@ -260,7 +260,7 @@ static int check(const struct event_condition *c, struct pattern **ret_pattern, 
 	double number;
 
 	if (c->field.len == 0)
-		return refuse_field(why, "conditions", "condition has no field");
+		return refuse_field(why, "conditions", "a condition requires a field");
 	if (!op)
 		return refuse_field(why, "conditions",
 				    "unknown operator '%.*s': use eq, neq, contains, matches, gt, "
@@ -331,5 +331,5 @@ void conditions_spent(uint64_t *told_ms, const char *what, struct text type)
 	if (*told_ms > 0 && now < *told_ms + SPENT_TOLD_MS)
 		return;
 	*told_ms = now;
-	log_warn(what, "event=%.*s reason=regular expressions took too long", TEXT_ARGS(type));
+	log_warn(what, "event=%.*s reason=\"regular expressions took too long\"", TEXT_ARGS(type));
 }

@@ -139,7 +139,7 @@ static void failed(struct extracts *x, const char *what)
 	x->n_failures++;
 	if (!x->stopping)
 		log_warn("fact extraction failed, retrying",
-			 "agent=%s from=%.*s reason=%s retry_ms=%llu", x->agent,
+			 "agent=%s from=%.*s reason=\"%s\" retry_ms=%llu", x->agent,
 			 TEXT_ARGS(x->source.id), what, (unsigned long long)ms);
 	rest(x, ms);
 }
@@ -296,7 +296,7 @@ static void on_text(void *arg, struct text piece)
 static void no_answer(struct extracts *x, const char *why)
 {
 	if (x->n_failures + 1 >= TRIES_MAX && !x->stopping) {
-		log_warn("fact extraction skipped", "agent=%s from=%.*s reason=%s", x->agent,
+		log_warn("fact extraction skipped", "agent=%s from=%.*s reason=\"%s\"", x->agent,
 			 TEXT_ARGS(x->source.id), why);
 		x->n_facts = 0;
 		keep(x);

@@ -79,7 +79,8 @@ static void failed(struct batch *b, const char *what, unsigned retry_ms)
 	if (retry_ms > wait)
 		wait = retry_ms < RETRY_MAX_MS ? retry_ms : RETRY_MAX_MS;
 	if (e->n_failures == 1)
-		log_warn("embedding failed", "model=%s reason=%s retry_ms=%u", e->name, what, wait);
+		log_warn("embedding failed", "model=%s reason=\"%s\" retry_ms=%u", e->name, what,
+			 wait);
 	atomic_store(&e->fails, true);
 	if (b->memories && b->n > 0)
 		embedding_look_from(e, b->is_first ? 1 : b->memories[0].seq);
@@ -119,7 +120,7 @@ static void refused(struct batch *b, const char *what)
 		embedding_next_batch(e);
 		return;
 	}
-	log_info("could not embed memory", "seq=%lld reason=%s", (long long)first, what);
+	log_info("could not embed memory", "seq=%lld reason=\"%s\"", (long long)first, what);
 	e->n_passed_over++;
 	/* If it refuses several in a row, the text is not the cause. */
 	if (++e->n_refused >= 3) {

@@ -50,7 +50,7 @@ static bool is_recent(const struct store_kept *kept, const struct store_position
 static void tell_of(const struct held_index *h, const char *what, int r)
 {
 	log_info(what, "scope=%s error=%s", scope_kind_name(h->scope.kind),
-		 r > 0 ? "too large" : strerror(-r));
+		 r > 0 ? "index too large" : strerror(-r));
 }
 
 bool build_open_file(struct memory_indexes *m, struct held_index *h, struct connection *c,

@@ -224,7 +224,8 @@ unsigned char memory_category(struct text name)
 int memory_check_on(const struct memories *m, struct why *why)
 {
 	if (m->off)
-		return refuse(why, REFUSE_UNAVAILABLE, "memory is off ([memory] enabled = no)");
+		return refuse(why, REFUSE_UNAVAILABLE,
+			      "memory is disabled (to enable it, set [memory] enabled = yes)");
 	return 0;
 }
 
@@ -432,7 +433,8 @@ static int check_new(const struct memory_new *in, struct why *why)
 	if (r == 0)
 		r = check_importance(in->importance, why);
 	if (r == 0 && in->n_subjects > MEMORY_SUBJECTS_MAX)
-		r = refuse_field(why, "subjects", "more than %d subjects", MEMORY_SUBJECTS_MAX);
+		r = refuse_field(why, "subjects", "too many subjects (limit %d)",
+				 MEMORY_SUBJECTS_MAX);
 	return r;
 }
 

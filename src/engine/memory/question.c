@@ -43,7 +43,7 @@ static void on_question_answer(void *arg, const struct embeddings_answer *a)
 
 	count_answer(e, a->outcome);
 	if (a->outcome != EMBEDDINGS_OK)
-		log_debug("could not embed query", "reason=%s", a->text);
+		log_debug("could not embed query", "reason=\"%s\"", a->text);
 	question_free(q);
 	done(done_arg, a->outcome == EMBEDDINGS_OK ? a->body : (struct text) {0});
 	embedding_next_batch(e);
@@ -102,7 +102,7 @@ int embedding_read(struct embedding *e, struct arena *a, struct text answer,
 		return 0;
 	r = embeddings_read(a, answer, 1, &v, &why);
 	if (r > 0)
-		log_debug("could not embed query", "reason=%s", why.text);
+		log_debug("could not embed query", "reason=\"%s\"", why.text);
 	if (r != 0)
 		return r > 0 ? 0 : r;
 	if (!vector_normalise(v.numbers, v.dim) || !embedding_take_dim(e, v.dim))

@@ -76,7 +76,7 @@ static void on_sent(void *arg, int result)
 	struct mirror *m = q->mirror;
 
 	if (result == REFUSE_PARAMS)
-		log_warn("agent server refused a reply", "server=%s request=%.*s", q->mirror->name,
+		log_warn("agent server rejected a reply", "server=%s request=%.*s", q->mirror->name,
 			 TEXT_ARGS(q->id));
 	mirrored_free(q);
 	mirror_settle(m);

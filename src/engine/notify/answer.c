@@ -53,7 +53,7 @@ static void word_result(int result, const struct approval *row, const struct why
 		words_of_outcome(row->status, row->decided_by, (struct text) {.data = NULL}, out,
 				 size);
 	else if (result > 0)
-		snprintf(out, size, "Not accepted: %.200s", why->text);
+		snprintf(out, size, "Decision rejected: %.200s", why->text);
 	else
 		snprintf(out, size, "Could not store the decision. Try again.");
 }
@@ -74,7 +74,7 @@ static void on_decided(void *arg, int result, const struct approval *row, const 
 	else if (w && result > 0)
 		w->ignored++;
 	if (result > 0 && result != REFUSE_CONFLICT)
-		log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=%s", p->way,
+		log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", p->way,
 			   why->text);
 	if (w && w->notifier && !p->notify->stopping)
 		notifier_acknowledge(w->notifier, p->id, words);
@@ -131,7 +131,7 @@ static void decide(struct way *w, const struct message *m, const struct notice_a
 static void ignore(struct way *w, const struct notice_answer *a, const char *why, const char *words)
 {
 	w->ignored++;
-	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=%s", w->name, why);
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", w->name, why);
 	notifier_acknowledge(w->notifier, a->press, words);
 }
 
@@ -150,7 +150,7 @@ static void take_token(struct way *w, const struct notice_answer *a)
 		ignore(w, a, "used token",
 		       m->outcome[0] ? m->outcome : "This request was already decided.");
 	} else if (state == TOKEN_LATE) {
-		ignore(w, a, "late token", "This button has expired.");
+		ignore(w, a, "expired token", "This button has expired.");
 	} else if (m->test) {
 		name_decider(w, a, by);
 		w->answers++;
@@ -172,7 +172,7 @@ static void take_reply(struct way *w, const struct notice_answer *a)
 	struct notice_answer one = *a;
 
 	if (!m || m->about != ABOUT_APPROVAL || m->outcome[0]) {
-		ignore(w, a, "no open question for this reply", "");
+		ignore(w, a, "no pending request for this reply", "");
 		return;
 	}
 	one.comment = text_cut(a->comment, APPROVAL_COMMENT_MAX);

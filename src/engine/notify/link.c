@@ -75,7 +75,7 @@ static int refuse_unknown(struct notify *n, struct why *why)
 	if (rate_left(&n->wrong, now) > 0)
 		return refuse(why, REFUSE_LIMIT, "Too many invalid links. Try again in a minute.");
 	rate_note(&n->wrong, now);
-	log_caused(LOG_LEVEL_INFO, "reply ignored", "reason=unknown link");
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "reason=\"unknown link\"");
 	return refuse(why, REFUSE_NOT_FOUND,
 		      "Unknown link: the address was altered, or koined has sent a newer link.");
 }
@@ -84,7 +84,8 @@ static int refuse_this(struct found *f, enum refusal code, const char *reason, c
 		       struct why *why)
 {
 	f->way->ignored++;
-	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=%s", f->way->name, reason);
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", f->way->name,
+		   reason);
 	return refuse(why, code, "%s%s%s", words, f->message->outcome[0] ? " " : "",
 		      f->message->outcome);
 }
@@ -103,10 +104,10 @@ static int find(struct notify *n, struct text token, struct found *ret, struct w
 	if (!is)
 		return refuse_unknown(n, why);
 	if (ret->state == TOKEN_USED || ret->message->outcome[0])
-		return refuse_this(ret, REFUSE_CONFLICT, "answered link",
+		return refuse_this(ret, REFUSE_CONFLICT, "used link",
 				   "This request was already decided.", why);
 	if (ret->state == TOKEN_LATE)
-		return refuse_this(ret, REFUSE_FORBIDDEN, "late link", "This link has expired.",
+		return refuse_this(ret, REFUSE_FORBIDDEN, "expired link", "This link has expired.",
 				   why);
 	return 0;
 }

@@ -72,7 +72,7 @@ int notify_check_rule(const struct notify_rule *rule, struct why *why)
 	if (r == 0 && n == 0)
 		r = refuse_types(why);
 	if (r == 0 && rule->per_minute > RATE_MAX)
-		r = refuse_field(why, "per_minute", "per_minute is at most %d", RATE_MAX);
+		r = refuse_field(why, "per_minute", "per_minute must be at most %d", RATE_MAX);
 	return r == 0 ? check_conditions(rule, why) : r;
 }
 

@@ -51,7 +51,8 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 int consent_ask(struct consent *c, const struct approval_new *in, struct why *why)
 {
 	if (!c->approvals)
-		return refuse(why, REFUSE_FORBIDDEN, "approval required, but approvals are off");
+		return refuse(why, REFUSE_FORBIDDEN,
+			      "approval required, but approvals are not available");
 	return approval_wait(c->approvals, in, on_kept, on_decided, c, &c->waiter);
 }
 

@@ -406,9 +406,11 @@ int process_feed(struct process *p, struct text data, bool eof, struct why *why)
 	if (r == 0 && eof)
 		r = console_end_input(p->console);
 	if (r == -EPIPE)
-		return refuse(why, REFUSE_CONFLICT, "%s has closed its input", p->id);
+		return refuse(why, REFUSE_CONFLICT, "process %s has closed its input", p->id);
 	if (r == -ENOBUFS)
-		return refuse(why, REFUSE_LIMIT, "%s has not read its earlier input yet", p->id);
+		return refuse(why, REFUSE_LIMIT,
+			      "process %s has not read its earlier input yet; try again later",
+			      p->id);
 	return r;
 }
 

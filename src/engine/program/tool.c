@@ -382,7 +382,8 @@ int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct wh
 	list_init(&t->runs);
 	r = open_folder(t, opts->folder, why);
 	if (r == 0 && (opts->allowed & in_folder) && t->folder_fd < 0)
-		r = refuse(why, REFUSE_PARAMS, "exec, read, write and edit require a folder");
+		r = refuse(why, REFUSE_PARAMS,
+			   "the tools exec, read, write and edit require a folder");
 	if (r != 0) {
 		tools_free(t);
 		return r;

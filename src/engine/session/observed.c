@@ -438,7 +438,7 @@ int session_get_observed(struct sessions *s, int lane, struct arena *a, struct t
 	if (r == 0 && !*ret_found)
 		r = store_observed_find_short(db, id, a, ids, &n);
 	if (r == 0 && n > 1)
-		return refuse_field(why, "id", "ambiguous session id '%.*s': %.*s and %.*s",
+		return refuse_field(why, "id", "ambiguous session id '%.*s': matches %.*s and %.*s",
 				    TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]),
 				    TEXT_ARGS(ids[1]));
 	if (r == 0 && n == 1)

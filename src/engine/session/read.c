@@ -44,7 +44,7 @@ int session_get(struct sessions *s, int lane, struct arena *a, struct text id, b
 	if (short_id)
 		r = store_session_find_short(c, id, a, ids, &n);
 	if (r == 0 && n > 1)
-		return refuse_field(why, "id", "ambiguous session id '%.*s': %.*s and %.*s",
+		return refuse_field(why, "id", "ambiguous session id '%.*s': matches %.*s and %.*s",
 				    TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]),
 				    TEXT_ARGS(ids[1]));
 	if (r == 0)

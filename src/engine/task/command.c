@@ -18,9 +18,10 @@ int task_command_check(const struct value *words, struct why *why)
 	unsigned n = 0;
 
 	if (words->kind != VALUE_ARRAY || words->len == 0)
-		return refuse_field(why, "command", "command must be a program and its arguments");
+		return refuse_field(why, "command",
+				    "command must be an array of a program and its arguments");
 	if (words->len > TASK_WORDS_MAX)
-		return refuse_field(why, "command", "command has more than %d words",
+		return refuse_field(why, "command", "command has more than %d elements",
 				    TASK_WORDS_MAX);
 	value_each (word, words) {
 		if (word->kind != VALUE_STRING)

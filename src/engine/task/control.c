@@ -10,8 +10,9 @@ enum { LOOKS_MAX = 8 };
 
 static int refuse_several(struct why *why)
 {
-	return refuse_field(why, "project",
-			    "several projects have a task with this id; pass 'project'");
+	return refuse_field(
+		why, "project",
+		"several projects have a task with this id; pass 'project' to choose one");
 }
 
 static int refuse_ended(const struct task *task, struct why *why)
@@ -73,9 +74,10 @@ static int check_found(const struct lookup *l, struct why *why)
 	if (l->n == 0)
 		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(l->id));
 	if (l->n > 1)
-		return refuse_field(why, "project",
-				    "several projects have a task %.*s; pass 'project'",
-				    TEXT_ARGS(l->id));
+		return refuse_field(
+			why, "project",
+			"several projects have a task %.*s; pass 'project' to choose one",
+			TEXT_ARGS(l->id));
 	if (l->news.found)
 		return refuse(why, REFUSE_CONFLICT,
 			      "Task %.*s was changed on another host; read it again and retry",

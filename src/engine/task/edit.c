@@ -34,7 +34,7 @@ struct edit {
 
 static int refuse_begun(struct text id, enum task_state state, struct why *why)
 {
-	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s; only waiting tasks can be edited",
+	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s; only queued tasks can be edited",
 		      TEXT_ARGS(id), task_state_name(state));
 }
 
@@ -262,7 +262,7 @@ static int check(const struct tasks *t, const struct live *l, const struct task_
 		 struct why *why)
 {
 	const struct task_new like = {
-		.task = {.prompt = in->prompt.data ? in->prompt : TEXT("as it is"),
+		.task = {.prompt = in->prompt.data ? in->prompt : TEXT("unchanged"),
 			 .label = unless_empty(in->label),
 			 .runner = unless_empty(in->runner),
 			 .on_host = in->on_host,
@@ -275,7 +275,7 @@ static int check(const struct tasks *t, const struct live *l, const struct task_
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (!in->prompt.data && !in->label.data && !in->runner.data && !in->priority &&
 	    !in->timeout_ms && !in->after && !in->on_host.data && !in->on_label.data)
-		return refuse(why, REFUSE_PARAMS, "no change given");
+		return refuse(why, REFUSE_PARAMS, "no changes given");
 	if (l->task.state != TASK_QUEUED)
 		return refuse_begun(l->task.id, l->task.state, why);
 	return task_check_new(t, &like, why);

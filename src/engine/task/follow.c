@@ -171,7 +171,7 @@ static void take_new(struct tasks *t, const struct found_task *f)
 		return;
 	l = p ? live_new(t, p, &f->row) : NULL;
 	if (!l) {
-		log_err("could not load task of another host, restart to retry",
+		log_err("could not load task from another host, restart koined to retry",
 			"task=%.*s error=%s", TEXT_ARGS(f->id), strerror(ENOMEM));
 		return;
 	}

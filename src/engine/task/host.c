@@ -213,7 +213,7 @@ static void on_fenced(void *tasks)
 	for (; (first = list_first(&t->running)); n++)
 		run_fence(list_entry(first, struct live, link)->run);
 	if (n > 0)
-		log_warn("stopped running tasks", "n=%u", n);
+		log_warn("running tasks stopped", "n=%u", n);
 	tasks_check_stopped(t);
 }
 

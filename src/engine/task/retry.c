@@ -60,14 +60,16 @@ static int find_row(struct retry *q, struct connection *db, struct task *ret_row
 	if (r != 0)
 		return r;
 	if (n > 1)
-		return refuse_field(&q->why, "project",
-				    "several projects have a task %.*s; pass 'project'",
-				    TEXT_ARGS(q->id));
+		return refuse_field(
+			&q->why, "project",
+			"several projects have a task %.*s; pass 'project' to choose one",
+			TEXT_ARGS(q->id));
 	if (!found && n == 0)
 		return refuse(&q->why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(q->id));
 	if (ret_row->state != TASK_FAILED && ret_row->state != TASK_CANCELLED)
-		return refuse(&q->why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(q->id),
-			      task_state_name(ret_row->state));
+		return refuse(&q->why, REFUSE_CONFLICT,
+			      "Task %.*s is %s; only failed or cancelled tasks can be retried",
+			      TEXT_ARGS(q->id), task_state_name(ret_row->state));
 	return 0;
 }
 

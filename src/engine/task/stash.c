@@ -19,8 +19,9 @@ static int check_queued(const struct live *l, struct why *why)
 {
 	if (l->task.state == TASK_QUEUED)
 		return 0;
-	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(l->task.id),
-		      task_state_name(l->task.state));
+	return refuse(why, REFUSE_CONFLICT,
+		      "Task %.*s is %s; only queued tasks can be stashed or enqueued",
+		      TEXT_ARGS(l->task.id), task_state_name(l->task.state));
 }
 
 static int check_stashed(const struct live *l, bool wanted, struct why *why)
@@ -212,7 +213,7 @@ static int check_pause(const struct tasks *t, struct text group, bool paused, st
 	if (!group.data)
 		return 0;
 	if (group.len == 0 || group.len > TASK_NAME_MAX || memchr(group.data, '\0', group.len))
-		return refuse_field(why, "group", "group must have 1 to %d bytes, and no NUL",
+		return refuse_field(why, "group", "group must have 1 to %d bytes, and no NUL byte",
 				    TASK_NAME_MAX);
 	if (paused && t->n_paused >= TASK_PAUSES_MAX)
 		return refuse(why, REFUSE_LIMIT, "too many paused groups (limit %d)",

@@ -53,13 +53,15 @@ static int check_text(struct text t, const char *field, size_t max, struct why *
 static int check_env(const struct task_new *in, struct why *why)
 {
 	if (in->n_env > TASK_ENV_MAX)
-		return refuse_field(why, "env", "more than %d variables", TASK_ENV_MAX);
+		return refuse_field(why, "env", "too many variables in env (limit %d)",
+				    TASK_ENV_MAX);
 	for (unsigned i = 0; i < in->n_env; i++) {
 		const char *equals = memchr(in->env[i].data, '=', in->env[i].len);
 
 		if (!equals || equals == in->env[i].data ||
 		    memchr(in->env[i].data, '\0', in->env[i].len))
-			return refuse_field(why, "env", "a variable must be NAME=VALUE");
+			return refuse_field(why, "env",
+					    "invalid variable in env: expected NAME=VALUE");
 	}
 	return 0;
 }
@@ -204,7 +206,7 @@ int task_check_new(const struct tasks *t, const struct task_new *in, struct why 
 	if (r != 0)
 		return r;
 	if (in->retries < 0 || in->retries > 1000)
-		return refuse_field(why, "retries", "retries must be 0 to 1000");
+		return refuse_field(why, "retries", "retries must be between 0 and 1000");
 	return 0;
 }
 

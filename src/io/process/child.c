@@ -415,7 +415,7 @@ static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, s
 	const char *program = opts->argv[0];
 
 	if (r == -ECANCELED)
-		return refuse(why, REFUSE_UNAVAILABLE, "start of %s cancelled", program);
+		return refuse(why, REFUSE_UNAVAILABLE, "could not start %s: cancelled", program);
 	if (step == SPAWN_DIRECTORY)
 		return explain_directory(opts->cwd, r, why);
 	if (step == SPAWN_CONFINE)
@@ -675,7 +675,8 @@ int child_check_allowed(struct why *why)
 {
 	if (!atomic_load(&forbidden))
 		return 0;
-	return refuse(why, REFUSE_FORBIDDEN, "starting programs is off ([daemon] programs = no)");
+	return refuse(why, REFUSE_FORBIDDEN,
+		      "starting programs is disabled (to enable it, set [daemon] programs = yes)");
 }
 
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,

@@ -58,11 +58,12 @@ int confine_check(struct why *why)
 		return 0;
 	if (version < 0)
 		return refuse(why, REFUSE_UNAVAILABLE,
-			      "Landlock ABI %d or newer is required, and this kernel has none",
+			      "Landlock ABI %d or newer is required, but this kernel does not "
+			      "support Landlock",
 			      CONFINE_ABI);
 	return refuse(why, REFUSE_UNAVAILABLE,
-		      "Landlock ABI %d or newer is required, and this kernel has %d", CONFINE_ABI,
-		      version);
+		      "Landlock ABI %d or newer is required, but this kernel has ABI %d",
+		      CONFINE_ABI, version);
 }
 
 static int add_rule(int ruleset, int fd)

@@ -158,7 +158,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	if (g->now == w && !take_reports(g))
-		replace(g, "its process died");
+		replace(g, "the guard process died");
 }
 
 static void on_tick(void *arg)
@@ -169,7 +169,7 @@ static void on_tick(void *arg)
 	if (!g->now)
 		return;
 	if (!take_reports(g)) {
-		replace(g, "its process died");
+		replace(g, "the guard process died");
 		return;
 	}
 	pthread_mutex_lock(&g->lock);
@@ -179,7 +179,7 @@ static void on_tick(void *arg)
 	pthread_mutex_unlock(&g->lock);
 	g->n_silent = answered ? 0 : g->n_silent + 1;
 	if (g->n_silent >= SILENT_TICKS)
-		replace(g, "its process does not respond");
+		replace(g, "the guard process does not respond");
 }
 
 /* ---- the process ---- */
@@ -323,10 +323,11 @@ static void replace(struct guard *g, const char *why)
 	dismiss(g, true);
 	r = is_too_often(g) ? -EAGAIN : start_watchman(g);
 	if (r == 0) {
-		log_warn("guard replaced", "owner=%s pid=%d: %s", g->owner, guard_pid(g), why);
+		log_warn("guard replaced", "owner=%s pid=%d reason=\"%s\"", g->owner, guard_pid(g),
+			 why);
 		return;
 	}
-	log_err("guard lost", "owner=%s error=%s: %s", g->owner, uv_strerror(r), why);
+	log_err("guard lost", "owner=%s error=\"%s\" reason=\"%s\"", g->owner, uv_strerror(r), why);
 	if (g->opts.on_lost)
 		g->opts.on_lost(g->opts.arg);
 }

@@ -88,7 +88,7 @@ static size_t padded(size_t n)
 static int read_head(struct word_table *t, struct text file, size_t *ret_names, struct why *why)
 {
 	if (file.len < HEAD || memcmp(file.data, "koinewrd", 8) != 0)
-		return refuse_table(why, "its header is wrong");
+		return refuse_table(why, "invalid header");
 	if (number_at(file.data + 8) != VERSION)
 		return refuse(why, REFUSE_PARSE,
 			      "word table version %u is not supported (expected %d)",
@@ -98,11 +98,11 @@ static int read_head(struct word_table *t, struct text file, size_t *ret_names, 
 	*ret_names = number_at(file.data + 20);
 	if (t->dim == 0 || t->dim > WORD_TABLE_DIM_MAX || t->n == 0 ||
 	    t->n > WORD_TABLE_WORDS_MAX || *ret_names > t->n * NAME_MAX_BYTES)
-		return refuse_table(why, "its sizes are out of bounds");
+		return refuse_table(why, "invalid sizes in the header");
 	if (file.len != padded(HEAD + t->n * (8 + t->dim) + *ret_names))
 		return refuse_table(why, "the file's length does not match its header");
 	if (long_at(file.data + 24) != word_table_checksum(file.data + HEAD, file.len - HEAD))
-		return refuse_table(why, "its checksum is wrong");
+		return refuse_table(why, "checksum mismatch");
 	return 0;
 }
 
@@ -138,16 +138,17 @@ static int check_names(const struct word_table *t, size_t bytes, struct why *why
 		uint32_t end = number_at(t->ends + 4 * i);
 
 		if (end <= before || end - before > NAME_MAX_BYTES || end > bytes)
-			return refuse_table(why, "its names overlap");
+			return refuse_table(why, "the words overlap");
 		before = end;
 	}
 	if (before != bytes)
-		return refuse_table(why, "a name is missing");
+		return refuse_table(why, "a word is missing");
 	for (size_t i = 0; i < t->n; i++) {
 		if (!is_name(name_of(t, i)))
-			return refuse_table(why, "a name has other than small letters");
+			return refuse_table(
+				why, "a word contains characters other than lowercase letters");
 		if (i > 0 && compare(name_of(t, i - 1), name_of(t, i)) >= 0)
-			return refuse_table(why, "its names are not sorted");
+			return refuse_table(why, "the words are not sorted");
 	}
 	return 0;
 }
@@ -161,11 +162,11 @@ static int check_vectors(const struct word_table *t, struct why *why)
 		float scale = float_at(t->scales + 4 * i);
 
 		if (!(scale > 0 && scale <= 1.0f / 127))
-			return refuse_table(why, "a scale is out of bounds");
+			return refuse_table(why, "a scale is out of range");
 	}
 	for (size_t i = 0; i < t->n * t->dim; i++)
 		n_bad += t->rows[i] == INT8_MIN;
-	return n_bad > 0 ? refuse_table(why, "a number is out of bounds") : 0;
+	return n_bad > 0 ? refuse_table(why, "a value is out of range") : 0;
 }
 
 int word_table_read(struct text file, struct word_table **ret_table, struct why *why)

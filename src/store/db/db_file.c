@@ -82,7 +82,7 @@ static int check_name(const char *path, struct why *why)
 		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
 			      db_file_tail(path));
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return refuse(why, REFUSE_PARAMS, "a store requires a file name, not '%s'",
+		return refuse(why, REFUSE_PARAMS, "invalid store path '%s': expected a file name",
 			      db_file_tail(path));
 	return 0;
 }

@@ -203,7 +203,8 @@ static int refuse_old(struct pg *db, struct why *why)
 
 	return version >= 130000
 		       ? 0
-		       : refuse(why, REFUSE_PARAMS, "%s is PostgreSQL %d; it must be 13 or newer",
+		       : refuse(why, REFUSE_PARAMS,
+				"%s is PostgreSQL %d, but version 13 or newer is required",
 				db->place->shown, version / 10000);
 }
 
@@ -289,7 +290,7 @@ static int pg_set_version(void *db, int version)
 /* ---- coming in ---- */
 
 static const char older_in_use[] =
-	"hosts with an older version of koine are using its tables: stop them first";
+	"hosts with an older version of koine are using the tables: stop those hosts first";
 
 /* Only who is alone may change the tables: the others know them as they are. */
 static int be_alone(struct pg *db)
@@ -530,9 +531,9 @@ static int pg_quick_check(void *place, void *db, struct why *why)
 }
 
 static const struct fault_name faults[] = {
-	{-EIO, "the database does not respond; try again when it is back"},
+	{-EIO, "the database does not respond; try again later"},
 	{-ESTALE, "the database has lost commits or was restored; koined restarts"},
-	{-ENXIO, "tables of the store are missing or differ; a restore may be in progress"},
+	{-ENXIO, "tables of the store are missing or incorrect; a restore may be in progress"},
 	{-EROFS, "the database is read-only"},
 	{-EBADMSG, "the database is damaged; see its log"},
 	{0},

@@ -138,7 +138,7 @@ int pg_whole(void *handle)
 
 	if (r != 0 || n >= db->place->n_rules)
 		return r;
-	pg_keep_message(db, "its tables are incomplete; a restore may be in progress");
+	pg_keep_message(db, "koine's tables are incomplete; a restore may be in progress");
 	return -EIO;
 }
 

@@ -288,7 +288,7 @@ static int compare_state(struct move *m, const char *was, struct why *why)
 			      "%s has changed since the move into %.60s started: restart the move "
 			      "with another target",
 			      move_place_name(&m->from), move_place_name(&m->to));
-	return refuse(why, REFUSE_CONFLICT, "%s has an unfinished move of another store",
+	return refuse(why, REFUSE_CONFLICT, "%s contains an unfinished move of another store",
 		      move_place_name(&m->to));
 }
 
@@ -317,7 +317,8 @@ static int check_all(struct move *m, struct why *why)
 		r = sum_table(m, p, MOVE_CHECKING);
 		if (r == 0 && !move_sum_same(&p->from_sum, &p->to_sum))
 			r = refuse(why, REFUSE_INTERNAL,
-				   "the copy differs in table %s (%lld rows, %lld in the copy)",
+				   "the copy differs in table %s (%lld rows in the original, %lld "
+				   "in the copy)",
 				   p->from.table->name, (long long)p->from_sum.n,
 				   (long long)p->to_sum.n);
 	}

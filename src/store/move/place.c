@@ -78,11 +78,12 @@ int move_open_source(const char *url, struct move_place *p, struct why *why)
 		return refuse(why, REFUSE_NOT_FOUND, "store not found: %s", move_place_name(p));
 	if (version < *p->ops->n_steps)
 		return refuse(why, REFUSE_CONFLICT,
-			      "%s has an older schema: start koined with it once",
+			      "%s has an older schema: start koined on it once to update it",
 			      move_place_name(p));
 	r = move_explain(p, move_read_meta(p, MOVE_KEY, state, sizeof(state)), why);
 	if (r == 0 && state[0])
-		r = refuse(why, REFUSE_CONFLICT, "%s is incomplete: a move into it is unfinished",
+		r = refuse(why, REFUSE_CONFLICT,
+			   "%s is incomplete: a move to this store is unfinished",
 			   move_place_name(p));
 	return r;
 }
@@ -105,8 +106,8 @@ int move_open_target(const char *url, struct move_place *p, char ret_state[MOVE_
 			      move_place_name(p));
 	if (version < *p->ops->n_steps)
 		return refuse(why, REFUSE_CONFLICT,
-			      "the move into %s was started by an older koine; restart it with "
-			      "another target",
+			      "the move into %s was started by an older koine; restart the "
+			      "move with another target",
 			      move_place_name(p));
 	return 0;
 }

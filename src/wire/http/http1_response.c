@@ -13,7 +13,7 @@ enum { CHUNK_LINE_MAX = 256 };
 
 static int bad(struct http1_response *p, const char *what)
 {
-	return refuse(&p->why, REFUSE_PARSE, "bad HTTP response: %s", what);
+	return refuse(&p->why, REFUSE_PARSE, "invalid HTTP response: %s", what);
 }
 
 static int too_large(struct http1_response *p, const char *what)
@@ -204,7 +204,7 @@ static int read_field(struct http1_response *p, struct text line, bool trailer)
 static int end_of_headers(struct http1_response *p)
 {
 	if (p->chunked && p->has_length)
-		return bad(p, "both Content-Length and Transfer-Encoding");
+		return bad(p, "Content-Length with Transfer-Encoding");
 	if (p->status == 101)
 		return bad(p, "unexpected switch to another protocol");
 	if (p->status < 200) {
@@ -297,7 +297,7 @@ static int take_chunk_data(struct http1_response *p, const char *in, size_t len,
 static int take_chunk_end(struct http1_response *p, const char *in, size_t len, size_t *ret_used)
 {
 	if (in[0] != '\r' || (len > 1 && in[1] != '\n'))
-		return bad(p, "a chunk is longer than its length");
+		return bad(p, "a chunk is longer than its declared length");
 	if (len < 2)
 		return 0;
 	*ret_used = 2;

@@ -242,7 +242,7 @@ static const char *wrong_head(const struct websocket *w, const struct wslay_fram
 	if (is_control && (!f->fin || f->payload_length > WEBSOCKET_CONTROL_MAX))
 		return "a control frame is fragmented or too long";
 	if (!is_control && (f->opcode == WSLAY_CONTINUATION_FRAME) != w->in_message)
-		return w->in_message ? "a new message starts before the last one ended"
+		return w->in_message ? "a new message starts before the previous message ended"
 				     : "continuation frame without a message";
 	return NULL;
 }
@@ -353,7 +353,7 @@ static void read_frames(struct websocket *w, struct text in, websocket_fn fn, vo
 			if (w->in.len == 0)
 				break;
 		} else {
-			fail(w, out, WEBSOCKET_PROTOCOL, "not a frame");
+			fail(w, out, WEBSOCKET_PROTOCOL, "invalid frame");
 		}
 	}
 	w->in = (struct text) {0};

@@ -72,8 +72,8 @@ static void the_environment_is_asked_every_time(void **state)
 	unsetenv("TEST_MODEL_KEY");
 	refuses(f, "agent 'm': no key: environment variable TEST_MODEL_KEY is not set");
 	setenv("TEST_MODEL_KEY", "two words", 1);
-	refuses(f, "agent 'm': the variable TEST_MODEL_KEY has no key, or the key is not one word "
-		   "of ASCII characters");
+	refuses(f, "agent 'm': no valid key in variable TEST_MODEL_KEY: a key must be ASCII "
+		   "without spaces");
 	setenv("TEST_MODEL_KEY", "first", 1);
 	sends_key(f, "first");
 	setenv("TEST_MODEL_KEY", "second", 1);
@@ -124,8 +124,7 @@ static void a_file_that_others_may_read_is_refused(void **state)
 	unlink(world.path);
 	put_key("\n", 0600);
 	snprintf(text, sizeof(text),
-		 "agent 'm': the file %s has no key, or the key is not one word of ASCII "
-		 "characters",
+		 "agent 'm': no valid key in file %s: a key must be ASCII without spaces",
 		 world.path);
 	refuses(f, text);
 }
@@ -228,14 +227,14 @@ static void a_command_that_fails_is_named_without_its_words(void **state)
 	put_key("two words\n", 0600);
 	use_command(f, "");
 	fails(f, "KeyError",
-	      "agent 'm': the output of the key command has no key, or the key is not one word of "
-	      "ASCII characters");
+	      "agent 'm': no valid key in the output of the key command: a key must be ASCII "
+	      "without spaces");
 	afresh(f);
 	put_key("", 0600);
 	use_command(f, "");
 	fails(f, "KeyError",
-	      "agent 'm': the output of the key command has no key, or the key is not one word of "
-	      "ASCII characters");
+	      "agent 'm': no valid key in the output of the key command: a key must be ASCII "
+	      "without spaces");
 	assert_int_equal(f->n_asked, 0);
 }
 

@@ -468,7 +468,7 @@ static void an_agent_that_goes_takes_its_turns_along(void **state)
 	assert_false(f->end.done);
 	assert_true(f->probed);
 	assert_false(f->healthy);
-	assert_string_equal(f->health, "agent 'm' was closed");
+	assert_string_equal(f->health, "agent 'm' was removed");
 }
 
 /* ---- many ---- */

@@ -547,7 +547,8 @@ static void wrong_types_are_refused_with_the_field(void **state)
 	exchange(&f, CALL("all", "{'integer':1e2}", "1"),
 		 FIELD_ERROR("integer must be a whole number, not 1e2", "integer", "1"));
 	exchange(&f, CALL("all", "{'integer':9223372036854775808}", "1"),
-		 FIELD_ERROR("integer must be a 64-bit integer", "integer", "1"));
+		 FIELD_ERROR("integer must be a 64-bit integer, not 9223372036854775808", "integer",
+			     "1"));
 	exchange(&f, CALL("all", "{'number':true}", "1"),
 		 FIELD_ERROR("number must be a number, not boolean", "number", "1"));
 	exchange(&f, CALL("all", "{'boolean':0}", "1"),

@@ -415,7 +415,7 @@ static void a_query_of_many_pairs_is_refused(void **state)
 	for (int i = 0; i < 65; i++)
 		snprintf(path + strlen(path), sizeof(path) - strlen(path), "k%d&", i);
 	start(&f, &worded);
-	get(&f, path, "413 Content Too Large", "413 more than 64 pairs in the query [] /all");
+	get(&f, path, "413 Content Too Large", "413 more than 64 parameters in the query [] /all");
 	finish(&f);
 }
 
@@ -887,7 +887,7 @@ static void what_is_no_upgrade_stays_http(void **state)
 	start(&f, &worded);
 	say(&f, GET("/ws"));
 	hear(&f, answer("426 Upgrade Required", "Upgrade: websocket\r\n",
-			"426 This is for WebSocket connections [-] /ws"));
+			"426 This path accepts only WebSocket connections [-] /ws"));
 	say(&f, "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
 		"Upgrade: h2c\r\n\r\n");
 	hear(&f, "HTTP/1.1 426 ");

@@ -181,15 +181,15 @@ static void a_place_that_is_taken_is_refused(void **state)
 		       "line 3: mcpServers is not an object");
 	expect_refused(&json_editor, &member,
 		       TEXT("{\"mcpServers\":{\n\"koine\":{\"command\":\"x\"}}}"),
-		       "line 2: mcpServers.koine already has another value");
+		       "line 2: mcpServers.koine already has a different value");
 	expect_refused(&json_editor, &member, TEXT("{\"mcpServers\":{\"koine\":null}}"),
-		       "mcpServers.koine already has another value");
+		       "mcpServers.koine already has a different value");
 	expect_refused(&json_editor, &element, TEXT("{\"hooks\":{\"PermissionRequest\":{}}}"),
 		       "hooks.PermissionRequest is not a list");
 	expect_refused(&json_editor, &member, TEXT("{\"mcpServers\":{},\n\"mcpServers\":{}}"),
-		       "line 2: \"mcpServers\" is duplicated");
+		       "line 2: duplicate key \"mcpServers\"");
 	expect_refused(&json_editor, &member,
-		       TEXT("{\"mcpServers\":{\"koine\":1,\"\\u006boine\":1}}"), "is duplicated");
+		       TEXT("{\"mcpServers\":{\"koine\":1,\"\\u006boine\":1}}"), "duplicate key");
 }
 
 static void broken_or_taken_toml_is_refused(void **state)
@@ -211,16 +211,18 @@ static void broken_or_taken_toml_is_refused(void **state)
 		{"\nmcp_servers = { koine = { command = \"koine\" } }",
 		 "line 2: mcp_servers.koine has another value"},
 		{"[mcp_servers]\nkoine.command = \"koine\"",
-		 "line 2: mcp_servers.koine is written with dotted keys"},
+		 "line 2: mcp_servers.koine has dotted keys, which koine cannot edit"},
 		{"mcp_servers.koine.command = \"koine\"",
-		 "line 1: mcp_servers.koine is written with dotted keys"},
-		{"[[mcp_servers]]\n", "line 1: mcp_servers.koine is in a list of tables"},
-		{"[[mcp_servers.koine]]\n", "is in a list of tables"},
+		 "line 1: mcp_servers.koine has dotted keys, which koine cannot edit"},
+		{"[[mcp_servers]]\n",
+		 "line 1: mcp_servers.koine is in an array of tables, which koine cannot edit"},
+		{"[[mcp_servers.koine]]\n", "is in an array of tables, which koine cannot edit"},
 		{"[mcp_servers.koine]\ncommand=\"koine\"\n[mcp_servers.\"koine\"]\n",
-		 "line 3: mcp_servers.koine is duplicated"},
+		 "line 3: mcp_servers.koine is a duplicate"},
 		{"[mcp_servers.koine]\ncommand = \"x\"\n",
-		 "line 1: mcp_servers.koine already has another value"},
-		{"[mcp_servers.koine]\n", "line 1: mcp_servers.koine already has another value"},
+		 "line 1: mcp_servers.koine already has a different value"},
+		{"[mcp_servers.koine]\n",
+		 "line 1: mcp_servers.koine already has a different value"},
 		{"[mcp_servers.koine]\ncommand=\"koine\"\ncommand=\"koine\"\n",
 		 "line 3: mcp_servers.koine has two commands"},
 	};

@@ -287,7 +287,7 @@ static void what_is_no_json_is_refused_with_its_line(void **state)
 	assert_int_equal(read_config(f, "{\n\"daemon\": {\n\"x\": oops}}"), REFUSE_PARSE);
 	assert_non_null(strstr(f->why.text, FILE_NAME ":3: "));
 	assert_int_equal(read_config(f, "[1]"), REFUSE_PARAMS);
-	assert_non_null(strstr(f->why.text, "must be an object"));
+	assert_non_null(strstr(f->why.text, "must contain a JSON object"));
 }
 
 /* ---- tasks.json ---- */

@@ -395,7 +395,7 @@ static void too_many_tools_are_refused(void **state)
 		 "{'jsonrpc':'2.0','method':'chat.stream','params':%s]},'id':1}\n", params);
 	start(&f);
 	say(&f, call);
-	hear(&f, REFUSED("tools", "tools: more than 128"));
+	hear(&f, REFUSED("tools", "tools must have at most 128 entries"));
 	finish(&f);
 }
 

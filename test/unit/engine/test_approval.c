@@ -1317,7 +1317,8 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
 				      &w->stage.f->why),
 			 REFUSE_PARAMS);
-	assert_string_equal(w->stage.f->why.text, "ambiguous approval id abc: abc1 and abc2");
+	assert_string_equal(w->stage.f->why.text,
+			    "ambiguous approval id abc: matches abc1 and abc2");
 	/* What is shown without its first word is no other one's whole id. */
 	request(w, &in);
 	assert_int_equal(find(w, in.id, true), REFUSE_PARAMS);
@@ -1328,7 +1329,8 @@ static void lists_are_in_order_and_ids_may_be_short(void **state)
 	in.id = TEXT("abc22");
 	request(w, &in);
 	assert_int_equal(find(w, TEXT("abc2"), true), REFUSE_PARAMS);
-	assert_string_equal(w->stage.f->why.text, "ambiguous approval id abc2: abc2 and abc22");
+	assert_string_equal(w->stage.f->why.text,
+			    "ambiguous approval id abc2: matches abc2 and abc22");
 	assert_int_equal(find(w, TEXT("abc2"), false), 0);
 	decide(w, "abc22", APPROVAL_APPROVED);
 	assert_int_equal(find(w, TEXT("abc2"), true), REFUSE_PARAMS);

@@ -380,7 +380,7 @@ static void what_is_no_gob_ends_the_connection(void **state)
 
 	server_start(s, script);
 	c = dial(s, 0);
-	assert_fault(c, -EBADMSG, "it is JSON; try framing 'line'");
+	assert_fault(c, -EBADMSG, "received JSON instead of gob; try framing 'line'");
 	assert_fault(c, -ECONNRESET, "in the middle of a response");
 	assert_call(c, "1", 30);
 	koine_client_free(c);

@@ -1162,7 +1162,7 @@ static void http_statuses_are_faults(void **state)
 	koine_answer_free(a);
 	assert_fault(c, "m", -EBADMSG, "did not respond to 'm' with JSON-RPC");
 	assert_fault(c, "m", -EBADMSG, "did not respond to 'm' with JSON-RPC");
-	assert_fault(c, "m", -EBADMSG, "bad HTTP response");
+	assert_fault(c, "m", -EBADMSG, "invalid HTTP response");
 	assert_fault(c, "m", -ECONNRESET, "in the middle of a response");
 	koine_client_free(c);
 	server_end(s);

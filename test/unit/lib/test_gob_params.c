@@ -161,8 +161,8 @@ static void what_cannot_be_sent_is_refused(void **state)
 		const char *params;
 		const char *words;
 	} rows[] = {
-		{"null", "cannot be used as values"},
-		{"{\"$any\":1}", "cannot be used as values"},
+		{"null", "cannot be used as the parameter value"},
+		{"{\"$any\":1}", "cannot be used as the parameter value"},
 		{"{\"$foo\":1}", "unknown type '$foo'"},
 		{"{\"$\":1}", "unknown type '$'"},
 		{"{\"N\":{\"$uint\":\"-1\"}}", "$uint requires an unsigned 64-bit integer"},

@@ -212,7 +212,7 @@ static void a_wrong_part_is_refused_by_name(void **state)
 	const float nan = __builtin_nanf(""), large = 1, minus = -0.001f;
 
 	(void)state;
-	refuses_with(0, "koineWRD", 8, "its header is wrong");
+	refuses_with(0, "koineWRD", 8, "invalid header");
 	refuses_with(8, &two, 4, "version 2");
 	refuses_with(12, &zero, 4, "sizes");
 	refuses_with(12, &most, 4, "sizes");

@@ -35,8 +35,8 @@ int koine_need_approvals(struct call *c)
 int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why)
 {
 	if (!(seconds >= 0 && seconds <= SECONDS_MAX))
-		return refuse_field(why, field, "%s must be a number of seconds from 0 to %d",
-				    field, SECONDS_MAX);
+		return refuse_field(why, field, "%s must be between 0 and %d seconds, not %g",
+				    field, SECONDS_MAX, seconds);
 	*ret_ms = (int64_t)(seconds * 1000);
 	/* A very short time must not become 0, which means that none is given. */
 	if (seconds > 0 && *ret_ms == 0)
@@ -63,7 +63,9 @@ int koine_read_approval(struct call *c, struct approval_new *ret)
 		.from = {.is = true, .peer = c->peer},
 	};
 	if (!approval_kind_parse(in->kind, &ret->kind))
-		return refuse_field(&c->why, "kind", "kind must be function_call or human_contact");
+		return refuse_field(&c->why, "kind",
+				    "kind must be function_call or human_contact, not '%.*s'",
+				    TEXT_ARGS(text_cut(in->kind, 40)));
 	return koine_read_seconds(in->timeout, "timeout", &ret->timeout_ms, &c->why);
 }
 
@@ -196,12 +198,13 @@ static int read_filter(const struct list_in *in, struct approval_filter *ret, st
 	enum approval_status status = APPROVAL_PENDING;
 
 	if (in->limit < 1 || in->limit > APPROVAL_LIST_MAX)
-		return refuse_field(why, "limit", "limit must be between 1 and %d",
-				    APPROVAL_LIST_MAX);
+		return refuse_field(why, "limit", "limit must be between 1 and %d, not %lld",
+				    APPROVAL_LIST_MAX, (long long)in->limit);
 	if (!text_is(in->status, "any") && !approval_status_parse(in->status, &status))
 		return refuse_field(why, "status",
 				    "status must be any, pending, approved, denied, responded, "
-				    "expired or superseded");
+				    "expired or superseded, not '%.*s'",
+				    TEXT_ARGS(text_cut(in->status, 40)));
 	*ret = (struct approval_filter) {
 		.status = text_is(in->status, "any") ? -1 : (int)status,
 		.session = in->session_id,
@@ -240,12 +243,12 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 	given = value_find(grant, "uses");
 	if (given && given->kind != VALUE_NULL &&
 	    (!value_int(given, &d->grant_uses) || d->grant_uses < 1))
-		return refuse_field(why, "grant", "grant.uses must be a number above 0");
+		return refuse_field(why, "grant", "grant.uses must be an integer above 0");
 	given = value_find(grant, "for");
 	if (!given || given->kind == VALUE_NULL)
 		return 0;
 	if (!value_double(given, &seconds) || !(seconds > 0))
-		return refuse_field(why, "grant", "grant.for must be a number of seconds");
+		return refuse_field(why, "grant", "grant.for must be a number of seconds above 0");
 	return koine_read_seconds(seconds, "grant", &d->grant_ms, why);
 }
 
@@ -266,7 +269,9 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 			d->status = words[i].status;
 	}
 	if (d->status == APPROVAL_PENDING)
-		return refuse_field(why, "decision", "decision must be approve, deny or respond");
+		return refuse_field(why, "decision",
+				    "decision must be approve, deny or respond, not '%.*s'",
+				    TEXT_ARGS(text_cut(in->decision, 40)));
 	if (d->status == APPROVAL_RESPONDED && in->comment.len == 0)
 		return refuse_field(why, "comment",
 				    "comment is required: it must contain the answer");
@@ -326,25 +331,25 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, input)},
 	{.name = "id",
 	 .type = FIELD_STRING,
-	 .doc = "Id chosen by the client. If an equal request with this id exists, the call waits "
-		"for it; default: generated",
+	 .doc = "Id chosen by the client; default: generated. If an equal request with this id "
+		"exists, the call waits for that request",
 	 .offset = offsetof(struct approval_in, id)},
 	{.name = "kind",
 	 .type = FIELD_STRING,
 	 .default_text = "function_call",
-	 .doc = "function_call (permission) or human_contact (question)",
+	 .doc = "Kind of request: function_call (permission) or human_contact (question)",
 	 .offset = offsetof(struct approval_in, kind)},
 	{.name = "session_id",
 	 .type = FIELD_STRING,
-	 .doc = "Session that asks: koine's session id or the agent's own",
+	 .doc = "Id of the requesting session, assigned by koine or by the agent",
 	 .offset = offsetof(struct approval_in, session_id)},
 	{.name = "run_id",
 	 .type = FIELD_STRING,
-	 .doc = "Run that asks",
+	 .doc = "Id of the requesting run",
 	 .offset = offsetof(struct approval_in, run_id)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
-	 .doc = "Agent that asks: \"claude\", \"codex\"",
+	 .doc = "Name of the requesting agent: \"claude\", \"codex\"",
 	 .offset = offsetof(struct approval_in, agent)},
 	{.name = "origin",
 	 .type = FIELD_STRING,
@@ -360,7 +365,7 @@ static const struct field ask_fields[] = {
 	 .offset = offsetof(struct approval_in, timeout)},
 	{.name = "by_rules",
 	 .type = FIELD_BOOL,
-	 .doc = "Do not ask a human: without a matching policy or grant, fail with -32005",
+	 .doc = "Do not ask a human; fail with -32005 if no policy or grant matches",
 	 .offset = offsetof(struct approval_in, by_rules)},
 };
 
@@ -372,8 +377,7 @@ static const struct field ask_fields[] = {
 	}
 #define EXACT                                                                                      \
 	{                                                                                          \
-		.name = "exact", .type = FIELD_BOOL,                                               \
-		.doc = "Treat id as a whole id, not as a prefix",                                  \
+		.name = "exact", .type = FIELD_BOOL, .doc = "Match the whole id, not a prefix",    \
 		.offset = offsetof(struct one_in, exact)                                           \
 	}
 #define COMMENT(text)                                                                              \
@@ -390,7 +394,7 @@ static const struct field decide_fields[] = {
 	{.name = "decision",
 	 .type = FIELD_STRING,
 	 .required = true,
-	 .doc = "approve, deny or respond (questions only)",
+	 .doc = "Decision: approve, deny or respond (questions only)",
 	 .offset = offsetof(struct one_in, decision)},
 	COMMENT("Reason, or the answer to a question"),
 	{.name = "grant",
@@ -406,7 +410,7 @@ static const struct field list_fields[] = {
 	{.name = "status",
 	 .type = FIELD_STRING,
 	 .default_text = "pending",
-	 .doc = "pending, approved, denied, responded, expired, superseded or any",
+	 .doc = "Status: pending, approved, denied, responded, expired, superseded or any",
 	 .offset = offsetof(struct list_in, status)},
 	{.name = "session_id",
 	 .type = FIELD_STRING,
@@ -415,7 +419,7 @@ static const struct field list_fields[] = {
 	{.name = "limit",
 	 .type = FIELD_INT,
 	 .default_number = 100,
-	 .doc = "Maximum number, up to 1000",
+	 .doc = "Maximum number of approvals, up to 1000",
 	 .offset = offsetof(struct list_in, limit)},
 };
 
@@ -432,19 +436,19 @@ static const struct field grant_fields[] = {
 	{.name = "verdict",
 	 .type = FIELD_STRING,
 	 .default_text = "allow",
-	 .doc = "allow or deny",
+	 .doc = "Verdict: allow or deny",
 	 .offset = offsetof(struct grant_in, verdict)},
 	{.name = "session_id",
 	 .type = FIELD_STRING,
-	 .doc = "Only for this session",
+	 .doc = "Limit the grant to this session",
 	 .offset = offsetof(struct grant_in, session_id)},
 	{.name = "agent",
 	 .type = FIELD_STRING,
-	 .doc = "Only for this agent",
+	 .doc = "Limit the grant to this agent",
 	 .offset = offsetof(struct grant_in, agent)},
 	{.name = "comment",
 	 .type = FIELD_STRING,
-	 .doc = "Comment that is sent to the agent with the verdict",
+	 .doc = "Comment to send to the agent with the verdict",
 	 .offset = offsetof(struct grant_in, comment)},
 	{.name = "for",
 	 .type = FIELD_NUMBER,
@@ -474,29 +478,30 @@ static const struct field revoke_fields[] = {
 
 const struct method koine_approval_methods[] = {
 	{.name = "approval.request",
-	 .doc = "Ask for permission to call a tool, or ask a human a question; respond when the "
-		"approval is decided",
+	 .doc = "Request permission to call a tool, or ask a human a question; respond after the "
+		"decision",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(ask_fields),
 	 .in_size = sizeof(struct approval_in),
 	 .handle = koine_approval_request,
 	 .flags = METHOD_LATER},
 	{.name = "approval.create",
-	 .doc = "Like approval.request, but respond when the approval is on disk",
+	 .doc = "Store a request like approval.request, but respond without waiting for the "
+		"decision",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(ask_fields),
 	 .in_size = sizeof(struct approval_in),
 	 .handle = handle_create,
 	 .flags = METHOD_LATER},
 	{.name = "approval.decide",
-	 .doc = "Decide an approval; the first decision wins",
+	 .doc = "Decide a pending request; the first decision wins",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(decide_fields),
 	 .in_size = sizeof(struct one_in),
 	 .handle = handle_decide,
 	 .flags = METHOD_LATER},
 	{.name = "approval.withdraw",
-	 .doc = "Withdraw an approval; its status becomes superseded",
+	 .doc = "Withdraw a pending request; its status becomes superseded",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(withdraw_fields),
 	 .in_size = sizeof(struct one_in),
@@ -524,7 +529,7 @@ const struct method koine_approval_methods[] = {
 	 .handle = koine_grant_list,
 	 .where = READER},
 	{.name = "approval.grant",
-	 .doc = "Create a grant: allow or deny matching requests without asking",
+	 .doc = "Create a grant, which allows or denies matching requests without asking a human",
 	 .result = AN_OBJECT,
 	 FIELDS(grant_fields),
 	 .in_size = sizeof(struct grant_in),
