@@ -13,7 +13,7 @@ enum { ROOM_FREE = 256 << 10 };
 
 struct room {
 	atomic_size_t used;
-	size_t max;
+	atomic_size_t max;
 	atomic_bool closed; /* somebody is already waiting: only sure requests are granted */
 };
 
@@ -22,8 +22,8 @@ static inline bool room_take(struct room *r, size_t n, bool sure)
 {
 	size_t before = atomic_fetch_add_explicit(&r->used, n, memory_order_relaxed);
 
-	if (sure ||
-	    (before + n <= r->max && !atomic_load_explicit(&r->closed, memory_order_relaxed)))
+	if (sure || (before + n <= atomic_load_explicit(&r->max, memory_order_relaxed) &&
+		     !atomic_load_explicit(&r->closed, memory_order_relaxed)))
 		return true;
 	atomic_fetch_sub_explicit(&r->used, n, memory_order_relaxed);
 	return false;

@@ -139,7 +139,6 @@ void parked_refuse_all(struct server *s)
 int parked_init(struct server *s)
 {
 	list_init(&s->parked);
-	s->room.max = s->opts.limits.total_queue_bytes;
 	return timer_new(s->loop, look, s, &s->parked_clock);
 }
 

@@ -496,6 +496,13 @@ void server_stop(struct server *s)
 	check_stopped(s);
 }
 
+void server_set_limits(struct server *s, const struct limits *limits)
+{
+	s->opts.limits = *limits;
+	s->room.max = limits->total_queue_bytes;
+	conn_pool_limit(s->pool, limits->queue_bytes / 2, limits->total_queue_bytes);
+}
+
 int server_new(struct loop *l, const struct server_opts *opts, struct server **ret_server)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -517,8 +524,7 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	list_init(&s->spare_calls);
 	r = parked_init(s);
 	if (r == 0)
-		r = conn_pool_new(l, opts->limits.queue_bytes / 2, opts->limits.total_queue_bytes,
-				  &s->pool);
+		r = conn_pool_new(l, &s->pool);
 	if (r == 0)
 		r = timer_new(l, check_deadlines, s, &s->clock);
 	if (r == 0)
@@ -527,6 +533,7 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 		server_free(s);
 		return r;
 	}
+	server_set_limits(s, &opts->limits);
 	*ret_server = s;
 	return 0;
 }

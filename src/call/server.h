@@ -176,6 +176,8 @@ struct server {
 };
 
 int server_new(struct loop *l, const struct server_opts *opts, struct server **ret_server);
+/* Takes effect at once, for open connections too. */
+void server_set_limits(struct server *s, const struct limits *limits);
 
 /* Closes everything that is open, at once, and asks calls that answer later to stop. They may
  * answer until server_free. */

@@ -53,7 +53,7 @@ static int take_settings(struct daemon *d, struct settings *fresh,
 	*d->settings = *fresh;
 	log_set_level(fresh->log_level);
 	child_forbid(!fresh->programs);
-	d->server->opts.limits = fresh->limits;
+	server_set_limits(d->server, &fresh->limits);
 	d->server->opts.log_messages = fresh->log_messages;
 	engine_reload(d);
 	hosts_reload(&d->hosts, fresh, report);

@@ -72,21 +72,27 @@ struct conn {
 	bool closed : 1;
 };
 
-int conn_pool_new(struct loop *l, size_t low_mark, size_t held_max, struct conn_pool **ret_pool)
+int conn_pool_new(struct loop *l, struct conn_pool **ret_pool)
 {
 	struct conn_pool *p = malloc(sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
 	p->loop = l;
-	p->low_mark = low_mark;
-	p->held_max = held_max;
+	p->low_mark = 0;
+	p->held_max = 0;
 	p->held = 0;
 	p->held_out = 0;
 	list_init(&p->slow);
 	p->n_spare = 0;
 	*ret_pool = p;
 	return 0;
+}
+
+void conn_pool_limit(struct conn_pool *p, size_t low_mark, size_t held_max)
+{
+	p->low_mark = low_mark;
+	p->held_max = held_max;
 }
 
 void conn_pool_free(struct conn_pool *p)

@@ -40,7 +40,9 @@ struct conn_pool;
  * the room. */
 void conn_pool_cut_stalled(struct conn_pool *p);
 
-int conn_pool_new(struct loop *l, size_t low_mark, size_t held_max, struct conn_pool **ret_pool);
+int conn_pool_new(struct loop *l, struct conn_pool **ret_pool);
+/* Until it is called, nothing may be queued. */
+void conn_pool_limit(struct conn_pool *p, size_t low_mark, size_t held_max);
 void conn_pool_free(struct conn_pool *p);
 
 /* Takes fd, also on failure. Reading starts with conn_read. No callback comes before this has

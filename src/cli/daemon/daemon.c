@@ -99,8 +99,9 @@ static const struct command subs[] = {
 	 "Changes to agents, rules, policies, notifiers and limits apply at once; changes to "
 	 "listeners, the store and other settings apply at the next start. The command prints each "
 	 "changed setting with its state, and each setting that a flag or the environment "
-	 "overrides. It exits with 78 if a setting is invalid. If a rule is invalid, the previous "
-	 "rule stays in effect. Answers in progress finish with their previous agent.\n",
+	 "overrides. If a rule is invalid, the previous rule stays in effect, and the command "
+	 "exits with 78. Any other invalid setting changes nothing. Answers in progress finish "
+	 "with their previous agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload", "koine daemon reload --json"}},
 	{"restart", "", "Restart koined",
 	 "Listening sockets stay open, and browsers stay signed in to the page. koined starts with "

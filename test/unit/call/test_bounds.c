@@ -352,16 +352,39 @@ static void read_all(struct world *w, struct dialer *c)
 	}
 }
 
-static void greed(struct world *w, struct dialer *c)
+static void ask_for_large(struct world *w, struct dialer *c)
 {
-	const struct limits limits = tight();
-
-	start(w, &limits);
 	for (unsigned i = 0; i < N_GREEDY; i++) {
 		join(w, &c[i]);
 		say(w, &c[i], ASK_LARGE "\n");
 	}
 	wait_quiet(w);
+}
+
+static void greed(struct world *w, struct dialer *c)
+{
+	const struct limits limits = tight();
+
+	start(w, &limits);
+	ask_for_large(w, c);
+}
+
+static void a_lower_limit_applies_at_once(void **state)
+{
+	const struct limits limits = tight();
+	struct dialer c[N_GREEDY];
+	struct world w;
+
+	(void)state;
+	start(&w, &default_limits);
+	server_set_limits(w.server, &limits);
+	ask_for_large(&w, c);
+	assert_in_range(room_used(&w.server->room), 2 * LARGE, ROOM);
+	assert_in_range(n_parked(&w), N_GREEDY - ROOM / LARGE, N_GREEDY - 2);
+	for (unsigned i = 0; i < N_GREEDY; i++)
+		dialer_done(&c[i]);
+	wait_quiet(&w);
+	world_done(&w);
 }
 
 static void answers_that_nobody_reads_are_bounded_before_they_are_made(void **state)
@@ -495,6 +518,7 @@ int main(void)
 		cmocka_unit_test(the_largest_and_slowest_are_cut_first),
 		cmocka_unit_test(what_is_cut_while_a_call_runs_ends_behind_its_answer),
 		cmocka_unit_test(a_message_that_does_not_go_on_is_cut),
+		cmocka_unit_test(a_lower_limit_applies_at_once),
 		cmocka_unit_test(answers_that_nobody_reads_are_bounded_before_they_are_made),
 		cmocka_unit_test(who_waits_for_room_is_served_when_others_read),
 		cmocka_unit_test(who_waits_for_room_is_refused_in_the_end),

@@ -249,7 +249,7 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 		return 0;
 	if (!value_double(given, &seconds) || !(seconds > 0))
 		return refuse_field(why, "grant", "grant.for must be a number of seconds above 0");
-	return koine_read_seconds(seconds, "grant", &d->grant_ms, why);
+	return koine_read_seconds(seconds, "grant.for", &d->grant_ms, why);
 }
 
 static int read_decision(const struct one_in *in, struct approval_decision *d, struct why *why)
