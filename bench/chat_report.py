@@ -3,11 +3,11 @@
 from chat import RELAYS, STREAMS, TURN_SHAPES
 from part_report import format_time, verdict
 
-NAMES = {"straight": "the provider without a relay", "floor": "minimal relay", "koined": "koined",
+NAMES = {"straight": "clients of the provider, without a relay", "floor": "minimal relay", "koined": "koined",
          "asyncio": "asyncio relay"}
 TITLE = "Conversations"
-INTRO = ["The benchmark uses all cores and a real disk. koined stores every turn; the other relays store nothing.",
-         "All values are medians of the rounds."]
+INTRO = ["All cores are available, and koined's store is on a real disk. koined stores every turn; the other relays store nothing. Each",
+         "value is the median of all rounds."]
 
 
 def format_or(form, value):
@@ -28,18 +28,18 @@ def stream_table(found, row, title, measures):
 
 
 def fast_table(found):
-    return stream_table(found, "stream fast", f"{STREAMS} streams at full speed", [
+    return stream_table(found, "stream fast", f"relay, with {STREAMS} streams at full speed", [
         ("tokens/s", "{:,.0f}".format, "rate", False),
         ("CPU time per token", format_time, "server_cpu_ns", True),
         ("duration of a stream, p50", format_time, "ended_p50_ns", False)])
 
 
 def paced_table(found):
-    return stream_table(found, "stream paced", f"{STREAMS} streams, 50 tokens/s each", [
+    return stream_table(found, "stream paced", f"relay, with {STREAMS} streams of 50 tokens/s each", [
         ("tokens/s", "{:,.0f}".format, "rate", False),
         ("CPU time per token", format_time, "server_cpu_ns", True),
         ("memory per stream, KiB", "{:.1f}".format, "kib_each", True),
-        ("delay from provider to client, p50", format_time, "p50_ns", False),
+        ("delay of a token from the provider to the client, p50", format_time, "p50_ns", False),
         ("p99", format_time, "p99_ns", False)])
 
 
@@ -48,7 +48,7 @@ def cancel_table(found):
     for title, column, measures in (
             ("ping", "koined", ("ping_p50_ns", "ping_p99_ns")),
             ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
-            ("cancel, until koined has stored the end of the turn", "koined", ("p50_ns", "p99_ns"))):
+            ("cancel, until koined has stored the end of the cancelled turn", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("cancel", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -56,7 +56,7 @@ def cancel_table(found):
 
 
 def turn_table(found):
-    rows = [["durable turns of the agent recall", "turns/s", "p50", "p99", "CPU time per turn", "fdatasync, p50"]]
+    rows = [["turns of the agent recall, stored on disk", "turns/s", "p50", "p99", "CPU time per turn", "fdatasync, p50"]]
     for n in TURN_SHAPES:
         row = f"turn {n}"
         if found.median(row, "koined", "rate") is None:
@@ -78,13 +78,13 @@ def judge(found):
     if not found.rows:
         return []
     return [
-        verdict(f"{STREAMS} streams at full speed: tokens/s, ratio to the asyncio relay: at least 5",
+        verdict(f"koined relays at least 5 times as many tokens per second as the asyncio relay: {STREAMS} streams at full speed",
                 found.ratio(("stream fast", "koined"), ("stream fast", "asyncio"), "rate"),
                 lambda v: v >= 5),
-        verdict(f"{STREAMS} streams at 50 tokens/s: CPU time per token, ratio to the asyncio relay:"
-                " at most 0.7",
+        verdict("koined's CPU time per token is at most 0.7 times that of the asyncio relay: "
+                f"{STREAMS} streams at 50 tokens/s",
                 found.ratio(("stream paced", "koined"), ("stream paced", "asyncio"),
                             "server_cpu_ns"), lambda v: v <= 0.7),
-        verdict("koined's memory per stream, in KiB: at most 64",
+        verdict("koined uses at most 64 KiB of memory per stream",
                 found.median("stream paced", "koined", "kib_each"), lambda v: v <= 64, "{:.1f}"),
     ]

@@ -25,7 +25,7 @@ old rows
 | fast: at most 2 | 1.5 | ok |
 | small: at most 3 | 2 | ok |
 
-## As the store grows
+## Performance by store size
 
 curves
 """
@@ -57,7 +57,7 @@ class DocumentTest(unittest.TestCase):
     def test_a_new_section_goes_before_the_first_one_named_that_is_there(self):
         page = Document(self.path)
         page.put("Tasks", "rows", ["Sessions", GOALS])
-        self.assertEqual(list(page.sections), ["Memory", "Tasks", GOALS, "As the store grows"])
+        self.assertEqual(list(page.sections), ["Memory", "Tasks", GOALS, "Performance by store size"])
 
     def test_goals_that_were_not_judged_stay(self):
         page = Document(self.path)

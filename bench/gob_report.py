@@ -1,11 +1,11 @@
 """The gob part of the report: its tables and its goals."""
 
 from gob import CODEC, GO_SHAPES, METHODS, SHAPES
-from part_report import format_time, verdict
+from part_report import format_time, load, verdict
 
 TITLE = "Go's net/rpc"
-INTRO = ["The benchmark uses all cores. The Go server returns constant replies. koined stores every chat, with two commits for each turn.",
-         "All values are medians of the rounds."]
+INTRO = ["All cores are available. The Go server returns constant replies. koined stores every chat, with two commits for each turn. Each",
+         "value is the median of all rounds."]
 
 
 def call_table(found):
@@ -18,7 +18,7 @@ def call_table(found):
                 ours, theirs = (row, "koined"), (row, "go")
                 if found.ratio(ours, theirs, "rate") is None:
                     continue
-                rows.append([f"{method}, {n} × {m}{title}",
+                rows.append([f"{method}, {load(n, m)}{title}",
                              *(f"{found.median(*at, 'rate'):,.0f}" for at in (ours, theirs)),
                              f"{found.ratio(ours, theirs, 'rate'):.2f}",
                              *(format_time(found.median(*at, "p50_ns")) for at in (ours, theirs)),
@@ -29,7 +29,7 @@ def call_table(found):
 
 
 def codec_table(found):
-    rows = [["time for one message (header and body)", "koine", "encoding/gob", "ratio"]]
+    rows = [["time to encode or decode one message (header and body)", "koine", "encoding/gob", "ratio"]]
     for row in CODEC:
         ratio = found.ratio((row, "koine"), (row, "go"), "ns")
         if ratio is not None:
@@ -45,12 +45,12 @@ def tables(found):
 def judge_calls(found, n, m, least):
     """By calls per second, as other servers' calls are; with what the server's CPU time says."""
     row = f"Stats {n}×{m}"
-    title = f"net/rpc Stats, {n} × {m}: calls/s, ratio to Go's server: at least {least}"
+    title = f"koined serves at least {least} times as many net/rpc Stats calls per second as Go's server: {load(n, m)}"
     rate = found.ratio((row, "koined"), (row, "go"), "rate")
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
     if rate is None:
         return title, "not measured", None
-    return title, f"{rate:.3g} (by CPU time: {cpu:.3g})", rate >= least
+    return title, f"ratio of the calls per second: {rate:.3g}; ratio of the CPU times: {cpu:.3g}", rate >= least
 
 
 def judge(found):
@@ -58,6 +58,6 @@ def judge(found):
         return []
     verdicts = [judge_calls(found, 8, 32, 10), judge_calls(found, 64, 1, 2)]
     verdicts.append(verdict(
-        "net/rpc Stats, 1 × 1: p50, ratio to Go's server: at most 0.7",
+        "koined's p50 of net/rpc Stats calls is at most 0.7 times that of Go's server: " + load(1, 1),
         found.ratio(("Stats 1×1", "koined"), ("Stats 1×1", "go"), "p50_ns"), lambda v: v <= 0.7))
     return verdicts

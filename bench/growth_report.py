@@ -5,7 +5,7 @@ import math
 import chart
 from part_report import as_markdown, as_text, format_time
 
-HEADING = "As the store grows"
+HEADING = "Performance by store size"
 GOAL = 2.0
 
 PANEL = 372  # a panel's width; two stand side by side
@@ -53,7 +53,7 @@ def _cell(row, sizes, n):
 
 def _verdict(row, sizes):
     if is_complete(row, sizes) and answer_grows(row, sizes):
-        return f"response grows; ratio per byte {per_byte(row, sizes):.2f}"
+        return f"no goal, because the response grows; ratio of the time per byte: {per_byte(row, sizes):.2f}"
     return "ok" if is_met(row, sizes) else "missed"
 
 
@@ -69,10 +69,11 @@ def text(found, sizes):
 
 def section(found, sizes, stores, machine):
     date, cpu = machine["date"], machine["cpu"]
-    return f"""Measured on {date}: {cpu}, {machine["cores"]} cores. Each cell shows the p50 of a call through the socket, after its ratio to the p50 with the
-smallest store. Each column is a store with the given number of memories, messages, tasks, events, approvals and session events,
-and a tenth as many sessions. The size of the largest store is {stores[-1][1] / 1e9:.1f} GB. The goal is a ratio of at most {GOAL:g} in the largest
-store, unless the response itself grows. `./dev bench --growth` runs the benchmark.
+    return f"""The benchmark ran on {date} on this machine: {cpu}, {machine["cores"]} cores. The four stores contain the number of memories in the column
+heading, the same number of messages, tasks, events, approvals and session events, and a tenth as many sessions. Each cell
+contains two numbers: the ratio of the call's p50 to its p50 with the smallest store, and the p50 itself, measured through the
+socket. The size of the largest store is {stores[-1][1] / 1e9:.1f} GB. The goal is a ratio of at most {GOAL:g} with the largest store, unless the
+response itself grows. `./dev bench --growth` runs the benchmark.
 
 ![Cost by the size of the store](growth.svg)
 

@@ -177,11 +177,11 @@ def first_limit(costs, n_hosts):
     return low, used(high)[0], fixed
 
 
-NAMES = {"writer": "the writer of each host", "numbers": "the lock of the event counter", "notify": "the lock of NOTIFY",
-         "server": f"the server's {SERVER_CORES} cores", "readers": "event reads of each host",
+NAMES = {"writer": "the writer thread of each host", "numbers": "the lock of the event counter", "notify": "the lock of NOTIFY",
+         "server": f"PostgreSQL's {SERVER_CORES} cores", "readers": "event reads of each host",
          "connections": "connections"}
 LIFTS = {"writer": "add hosts",
-         "numbers": "use one event log per project, in partitions or with Citus",
+         "numbers": "use one event log per project, in partitions of the table or with Citus",
          "notify": "send one NOTIFY through a relay, or read events through logical decoding",
          "server": "use a larger server",
          "feed": "read events through logical decoding, once for all hosts",
@@ -190,7 +190,7 @@ LIFTS = {"writer": "add hosts",
 
 
 def table(costs):
-    rows = [["hosts", "connections", "rate of 1-second tasks, 16 slots per host", "slots used", "lock wait per batch",
+    rows = [["hosts", "connections", "rate of tasks that take 1 second, 16 slots per host", "slots used", "wait for the lock per batch",
              "maximum tasks/s", "first limit", "remedy"]]
     for n in SIZES:
         found = rate(costs, n, 1.0)
@@ -198,7 +198,7 @@ def table(costs):
         carried = min(found["rate"], most)  # the simulation has no limit but the locks'
         used = limits(costs, n, most)
         lift = "feed" if limit == "server" and used["feed"] > used["server"] / 2 else limit
-        also = "; more than 1,000 connections" if fixed else ""
+        also = ", and more than 1,000 connections" if fixed else ""
         rows.append([f"{n:,}", f"{n * CONNECTIONS:,}", f"{carried:,.0f}/s", f"{carried / (n * SLOTS):.0%}",
                      f"{1000 * found['waited']:.1f} ms", f"{most:,.0f}", NAMES[limit] + also, LIFTS[lift]])
     return rows

@@ -4,6 +4,7 @@ import os
 import statistics
 
 import document
+import growth_report
 import hosts_model
 import report
 from part_report import as_markdown, as_text, format_time
@@ -30,13 +31,13 @@ def ratio(a, b):
 
 def adds_table(found):
     adds = {store: median(rates) for store, rates in found["adds"].items()}
-    return [["durable adds, 64 clients", "adds/s", "ratio"], ["SQLite", f"{adds['sqlite']:,.0f}", ""],
-            ["PostgreSQL, one host", f"{adds['postgresql']:,.0f}", f"{ratio(adds['postgresql'], adds['sqlite']):.2f}"]]
+    return [["durable adds of 64 clients", "adds/s", "ratio"], ["SQLite", f"{adds['sqlite']:,.0f}", ""],
+            ["PostgreSQL with one host", f"{adds['postgresql']:,.0f}", f"{ratio(adds['postgresql'], adds['sqlite']):.2f}"]]
 
 
 def tasks_table(found):
     costs = hosts_model.Costs(found["costs"]) if "costs" in found else None
-    rows = [["hosts", "tasks `sleep 0.1`, 4 slots per host", "ratio", "simulation", "tasks `true`, 16 slots per host", "ratio",
+    rows = [["hosts", "rate of tasks that run `sleep 0.1`, 4 slots per host", "ratio", "simulation", "rate of tasks that run `true`, 16 slots per host", "ratio",
              "CPU time per task"]]
     for n in (1, 2, 3):
         sleep, true = task_rates(found, "sleep", n), task_rates(found, "true", n)
@@ -50,24 +51,24 @@ def tasks_table(found):
 
 def search_table(found):
     alone, nodes = (median(x) for x in found["search"].values())
-    return [["search among 10,000 memories, one client", "p50", "ratio"], ["SQLite", format_time(alone), ""],
-            ["PostgreSQL, on the second of two hosts", format_time(nodes), f"{ratio(nodes, alone):.2f}"]]
+    return [["search of one client among 10,000 memories", "p50", "ratio"], ["SQLite", format_time(alone), ""],
+            ["PostgreSQL, with the search on the second of two hosts", format_time(nodes), f"{ratio(nodes, alone):.2f}"]]
 
 
 def jobs_table(found):
-    rows = [["empty jobs in flight", "koine/s", "pg-boss/s", "ratio"]]
+    rows = [["number of empty jobs in flight", "koine/s", "pg-boss/s", "ratio"]]
     for row, columns in found["jobs"].items():
         ours, theirs = median(columns["koine"]), median(columns["pg-boss"])
-        rows.append([row, f"{ours:,.0f}", f"{theirs:,.0f}", f"{ratio(ours, theirs):.2f}"])
+        rows.append([row if row.isdigit() else f"a batch of {row.split()[0]} jobs", f"{ours:,.0f}", f"{theirs:,.0f}", f"{ratio(ours, theirs):.2f}"])
     return rows
 
 
 def costs_table(found):
-    names = {"claim": "claim a task, in a batch", "end": "complete a task, in a batch", "commit": "commit one event",
-             "commit_many": f"commit {found['costs']['many']:.0f} events", "beat": "renew the lease", "tell": "send a NOTIFY",
-             "wake": "send a NOTIFY, until another host receives it", "page": "read a page of one event",
-             "page_many": f"read a page of {found['costs']['page_events']:,.0f} events",
-             "around": "overhead of a task, one task at a time"}
+    names = {"claim": "claim one task of a batch", "end": "complete one task of a batch", "commit": "commit one event",
+             "commit_many": f"commit {found['costs']['many']:.0f} events", "beat": "renew a host's lease", "tell": "send a NOTIFY",
+             "wake": "send a NOTIFY and wait until another host receives it", "page": "read a page that contains one event",
+             "page_many": f"read a page that contains {found['costs']['page_events']:,.0f} events",
+             "around": "overhead of one task, if tasks run one at a time"}
     return [["operation", "p50"], *([words, format_time(found["costs"][name])] for name, words in names.items())]
 
 
@@ -86,13 +87,13 @@ def goals(found):
     jobs = {column: median(x) for column, x in found.get("jobs", {}).get(JUDGED, {}).items()}
     scale = {n: ratio(task_rates(found, "sleep", n), task_rates(found, "sleep", 1)) if "tasks" in found else None
              for n in (2, 3)}
-    rows = [("hosts: durable adds/s with PostgreSQL, ratio to SQLite: at least 0.5",
+    rows = [("koined completes at least 0.5 times as many durable adds per second with PostgreSQL as with SQLite",
              ratio(adds.get("postgresql"), adds.get("sqlite")), lambda x: x >= 0.5),
-            ("hosts: tasks/s with two hosts, ratio to one host: at least 1.7", scale[2], lambda x: x >= 1.7),
-            ("hosts: tasks/s with three hosts, ratio to one host: at least 2.3", scale[3], lambda x: x >= 2.3),
-            ("hosts: p50 of a search with two hosts, ratio to SQLite: at most 1.2", ratio(*search[::-1]) if search else None,
+            ("two hosts complete at least 1.7 times as many tasks per second as one host", scale[2], lambda x: x >= 1.7),
+            ("three hosts complete at least 2.3 times as many tasks per second as one host", scale[3], lambda x: x >= 2.3),
+            ("the p50 of a search with two hosts on PostgreSQL is at most 1.2 times that with SQLite", ratio(*search[::-1]) if search else None,
              lambda x: x <= 1.2),
-            ("hosts: empty jobs/s with 16 in flight, ratio to pg-boss: at least 3", ratio(jobs.get("koine"), jobs.get("pg-boss")),
+            ("koine completes at least 3 times as many empty jobs per second as pg-boss, with 16 jobs in flight", ratio(jobs.get("koine"), jobs.get("pg-boss")),
              lambda x: x >= 3)]
     return [(title, "not measured" if x is None else f"{x:.2f}", None if x is None else met(x))
             for title, x, met in rows]
@@ -112,10 +113,11 @@ def tell(found):
 def bench_section(found):
     m = report.machine()
     parts = "\n\n".join(as_markdown(rows) for rows in tables(found))
-    return f"""Measured on {m["date"]}: {m["cpu"]}, {m["cores"]} cores, shared by the server, all hosts, their programs and the clients. The benchmark
-interleaves the rounds of all variants. The tables show medians, but the table of single operations shows the best round. Other
-work on the machine affects all values: compare ratios, not absolute values. pg-boss has version 12.35.0 and runs on Node.js 22.
-`./dev bench --hosts` runs the benchmark; [bench/README.md](../bench/README.md) describes each row.
+    return f"""The benchmark ran on {m["date"]} on this machine: {m["cpu"]}, {m["cores"]} cores. The PostgreSQL server, all hosts, their programs and the clients
+share the cores. The benchmark runs one round of every variant, and then the next round of every variant. The tables show
+medians, except the table of single operations, which shows the best round. Other work on the machine affects all values: compare
+ratios, not absolute values. The tested version of pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` runs the benchmark;
+[bench/README.md](../bench/README.md#several-hosts) describes each row.
 
 {parts}
 
@@ -124,7 +126,9 @@ work on the machine affects all values: compare ratios, not absolute values. pg-
 
 
 def job_ratios(found):
-    return ", ".join(f"{float(cells[-1]):.1f} with {cells[0] if 'batch' in cells[0] else cells[0] + ' in flight'}" for cells in jobs_table(found)[1:])
+    loads = [f"{float(cells[-1]):.1f} with {cells[0]}" + ("" if "batch" in cells[0] else f" job{'s' * (cells[0] != '1')} in flight")
+             for cells in jobs_table(found)[1:]]
+    return ", ".join(loads[:-1]) + ", and " + loads[-1]
 
 
 def scaling(found):
@@ -132,15 +136,16 @@ def scaling(found):
     adds = {store: median(rates) for store, rates in found["adds"].items()}
     search = [median(x) for x in found["search"].values()]
     return f"""- **PostgreSQL compared with SQLite**: durable adds of 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, and a search takes {ratio(search[1], search[0]):.1f} times as long.
-- **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many tasks as one host, and three hosts {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times.
+- **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many tasks as one host, and three hosts complete {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times as many.
   The number of cores, which all hosts share in this benchmark, limits CPU-bound tasks.
-- **Empty jobs**: the ratio of koine's jobs per second to those of pg-boss is {job_ratios(found)}.
+- **Empty jobs**: the ratio of koine's jobs per second to pg-boss's jobs per second is {job_ratios(found)}.
   Both programs poll without a pause; pg-boss has `batchSize` 1 unless stated otherwise. koine batches concurrent jobs
-  automatically and writes two events for each job, which pg-boss does not.
+  automatically and writes two events for each job; pg-boss writes no events.
 
-The next table shows a simulation ([bench/hosts_model.py](../bench/hosts_model.py)) that uses the measured costs of the
-operations, for a PostgreSQL server with {hosts_model.SERVER_CORES} cores of the same type and an equally fast disk. The simulated hosts do not share
-cores, so their rates exceed the measurements. Use the table to see which limit a system reaches first, not for absolute values.
+The next table shows a simulation ([bench/hosts_model.py](../bench/hosts_model.py)). The simulation uses the measured costs of
+the operations. The simulated PostgreSQL server has {hosts_model.SERVER_CORES} cores, each as fast as a core of the test machine, and a disk as fast as
+the test machine's disk. The simulated hosts do not share cores, so their rates exceed the measured rates. Use the table to see which limit a
+system reaches first, not for absolute values.
 
 ![Limits of hosts over one PostgreSQL](hosts-model.svg)
 
@@ -152,7 +157,7 @@ def publish(found):
         print("not published: these parts are not measured yet: " + ", ".join(missing))
         return
     page = document.Document(os.path.join(ROOT, "doc", "bench.md"))
-    page.put(TITLE, bench_section(found), ["As the store grows", document.GOALS])
+    page.put(TITLE, bench_section(found), [growth_report.HEADING, document.GOALS])
     page.put_goals([f"| {t} | {f} | {report.WORDS[v]} |" for t, f, v in goals(found)])
     page.write()
     with open(os.path.join(ROOT, "doc", "hosts-model.svg"), "w") as f:

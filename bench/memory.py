@@ -19,11 +19,11 @@ from servers import HERE, Server
 Set = collections.namedtuple("Set", "name title made full_only")
 
 SETS = [
-    Set("1k", "1,000 memories, one user", "1000", False),
-    Set("100k", "100,000 memories, one user", "100000", False),
-    Set("users", "1,000 memories of one user; 100,000 memories of 1,000 users in total", "100000,1000,1000", False),
-    Set("1M", "1,000,000 memories, one user", "1000000", True),
-    Set("users1M", "1,000 memories of one user; 1,000,000 memories of 1,000 users in total", "1000000,1000,1000",
+    Set("1k", "1,000 memories of one user", "1000", False),
+    Set("100k", "100,000 memories of one user", "100000", False),
+    Set("users", "1,000 memories of one user, among 100,000 memories of 1,000 users", "100000,1000,1000", False),
+    Set("1M", "1,000,000 memories of one user", "1000000", True),
+    Set("users1M", "1,000 memories of one user, among 1,000,000 memories of 1,000 users", "1000000,1000,1000",
         True),
 ]
 ADD_CLIENTS = [1, 8, 64]

@@ -1,11 +1,12 @@
 """The memory part of the report: its tables and its goals."""
 
 from memory import ADD_CLIENTS, LIST_SHAPES, SETS
-from part_report import format_time, verdict
+from part_report import format_time, load, verdict
 
 TITLE = "Memory"
-INTRO = ["Clients call koined through its socket. koined uses all cores and a real disk. SQLite's FTS5 runs in the benchmark's own",
-         "process. asyncio is a server in Python that uses asyncio and SQLite. All values are medians of the rounds."]
+INTRO = ["Clients call koined through its socket. koined runs on all cores, and its store is on a real disk. SQLite's FTS5 runs in the",
+         "benchmark's own process. The columns *asyncio* show a server in Python that uses asyncio and SQLite. Each value is the median of",
+         "all rounds."]
 
 SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
 
@@ -40,14 +41,14 @@ def add_table(found):
 
 
 def list_table(found):
-    rows = [["memory.list of 5 memories", "koined/s", "asyncio/s", "ratio", "koined CPU",
+    rows = [["`memory.list` that returns 5 memories", "koined/s", "asyncio/s", "ratio", "koined CPU",
              "asyncio CPU"]]
     for n in LIST_SHAPES:
         row = f"list {n}"
         ratio = found.ratio((row, "koined"), (row, "asyncio"), "rate")
         if ratio is None:
             continue
-        rows.append([f"{n} × 1", f"{found.median(row, 'koined', 'rate'):,.0f}",
+        rows.append(["memory.list, " + load(n, 1), f"{found.median(row, 'koined', 'rate'):,.0f}",
                      f"{found.median(row, 'asyncio', 'rate'):,.0f}", f"{ratio:.1f}",
                      format_time(found.median(row, "koined", "server_cpu_ns")),
                      format_time(found.median(row, "asyncio", "server_cpu_ns"))])
@@ -55,7 +56,7 @@ def list_table(found):
 
 
 def index_table(found):
-    rows = [["index", "MB", "bytes per memory", "growth of koined's memory, MB", "first search", "start of koined",
+    rows = [["index", "MB", "index bytes per memory", "growth of koined's memory, MB", "first search", "time to start koined",
              "imports/s"]]
     for set_ in SETS:
         row = f"index {set_.name}"
@@ -75,10 +76,10 @@ def index_table(found):
 
 
 def again_table(found):
-    rows = [["first search after a restart", "with index file", "without index file", "ratio", "file, MB",
-             "start of koined"]]
+    rows = [["first search after a restart of koined", "time with an index file", "time without an index file", "ratio", "file, MB",
+             "time to start koined"]]
     for set_ in SETS:
-        for column, title in (("one user", set_.title), ("everything", "the same memories, search over all users")):
+        for column, title in (("one user", set_.title), ("everything", set_.title + ", in a search for all users")):
             row = f"again {set_.name}"
             first = found.median(row, column, "first_search_s")
             if first is None:
@@ -99,28 +100,28 @@ def tables(found):
 
 def judge_searches(found):
     verdicts = []
-    for name, title, most in (("100k", "100,000 memories, one user", 0.05),
-                              ("100k words", "100,000 memories, one user, word vectors", 0.08),
-                              ("1M", "1,000,000 memories, one user", 0.03)):
+    for name, title, most in (("100k", "100,000 memories of one user", 0.05),
+                              ("100k words", "100,000 memories of one user, with word vectors", 0.08),
+                              ("1M", "1,000,000 memories of one user", 0.03)):
         row = f"search {name}"
         if name != "100k" and row not in found.rows:
             continue
         verdicts.append(verdict(
-            f"search, {title}: p50 through the socket, ratio to FTS5: at most {most}",
+            f"{title}: the p50 of a search through the socket is at most {most} times that of FTS5",
             found.ratio((row, "koined"), (row, "fts5"), "p50_ns"), lambda v, m=most: v <= m))
     # What else runs only ever adds to a p99: the calmest round says what is ours.
     tails = [(set_.title, min(run["p99_ns"] / run["p50_ns"] for run in rounds.values()))
              for set_ in SETS
              for rounds in [found.rows.get(f"search {set_.name}", {}).get("koined")] if rounds]
-    title = "search: ratio of p99 to p50 in the best round: at most 2.5"
+    title = "the p99 of a search is at most 2.5 times its p50, in the best round"
     if not tails:
         return [*verdicts, (title, "not measured", None)]
     worst = max(tails, key=lambda t: t[1])
-    return [*verdicts, (title, f"{worst[1]:.1f} ({worst[0]})", worst[1] <= 2.5)]
+    return [*verdicts, (title, f"ratio {worst[1]:.1f} with {worst[0]}", worst[1] <= 2.5)]
 
 
 def judge_adds(found):
-    title = "durable adds/s with 64 clients, ratio to 1 client: at least 20 on a slow disk"
+    title = "on a slow disk, koined completes at least 20 times as many durable adds per second for 64 clients as for 1 client"
     ratio = found.ratio(("add 64", "koined"), ("add 1", "koined"), "rate")
     sync = found.median("sync 1", "disk", "p50_ns")
     if ratio is None or sync is None:
@@ -128,12 +129,12 @@ def judge_adds(found):
     kind = next(iter(found.rows["sync 1"]["disk"].values()))["file_system"]
     disk = f"fdatasync takes {format_time(sync)} on {kind}"
     if sync < SYNC_COSTS_NS:
-        return title, f"{ratio:.1f} (disk too fast to judge: {disk})", True
-    return title, f"{ratio:.1f} ({disk})", ratio >= 20
+        return title, f"ratio {ratio:.1f}; the disk is too fast for this goal: {disk}", True
+    return title, f"ratio {ratio:.1f}; {disk}", ratio >= 20
 
 
 def judge_list(found):
-    return verdict("memory.list, 64 × 1: requests/s, ratio to the asyncio server: at least 6",
+    return verdict("koined serves at least 6 times as many `memory.list` calls per second as the asyncio server: " + load(64, 1),
                    found.ratio(("list 64", "koined"), ("list 64", "asyncio"), "rate"),
                    lambda v: v >= 6)
 
@@ -141,7 +142,7 @@ def judge_list(found):
 def judge_index(found):
     name, n = ("1M", 1e6) if "index 1M" in found.rows else ("100k", 1e5)
     size = found.median(f"index {name}", "koined", "index_bytes")
-    title = "index size for a million short memories, in MB: at most 150"
+    title = "the index of a million short memories is at most 150 MB"
     if n < 1e6:
         title += f" (extrapolated from {n:,.0f} memories)"
     return verdict(title, size and size / n, lambda v: v <= 150, "{:.0f}")
@@ -158,8 +159,8 @@ def judge_again(found):
                 continue
             ms = min(run["first_search_s"] for run in runs.values()) * 1e3
             verdicts.append(verdict(
-                f"first search after a restart, {title} memories, {people[column]}, best round: at most"
-                f" {most_ms} ms", ms, lambda v, m=most_ms: v <= m, "{:.1f} ms"))
+                f"the first search for {people[column]} after a restart, with {title} memories, takes at most {most_ms} ms in"
+                " the best round", ms, lambda v, m=most_ms: v <= m, "{:.1f} ms"))
     return verdicts
 
 

@@ -30,6 +30,10 @@ class Found:
         return statistics.median(ratios) if ratios else None
 
 
+def load(connections, inflight):
+    return f"{connections} connection{'s' * (connections != 1)} × {inflight} request{'s' * (inflight != 1)}"
+
+
 def verdict(title, value, is_met, form="{:.3g}"):
     if value is None:
         return title, "not measured", None

@@ -6,18 +6,18 @@ from quality import BOTH, MODEL, SOCKET, WORDS
 
 TITLE = "Search quality"
 INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the original questions and for the same questions with a typing",
-         "error in each. Rows with `+` add the steps of the search one after another; rows with `without` remove one step from the full",
-         "search. Half of the second set was used for tuning, and the other half for testing; see",
-         "[test/search](../test/search/README.md). [Memory](memory.md#how-a-search-works) explains how a search works.",
+         "error in each. Each row that starts with *the previous row plus* shows the search with one more step. Each row that starts with",
+         "*the full search without* shows the full search without one step. Half of the second set was used for tuning, and the other half",
+         "for testing; see [test/search](../test/search/README.md). [How a search works](memory.md#how-a-search-works) describes each step.",
          "",
          "![Recall with each step of the search](memory.svg)"]
 
 GROUPS = {"first": "first set", "second tune": "second set, tuning half",
           "second judge": "second set, test half"}
 MEASURES = [f"{form}_{depth}" for form in ("recall", "typo") for depth in (1, 5, 10)]
-KINDS = {"plain": "plain BM25", "added": "+ {}", "ladder": "the full search", "without": "without {}",
+KINDS = {"plain": "plain BM25", "added": "the previous row plus the step *{}*", "ladder": "the full search", "without": "the full search without the step *{}*",
          "socket": "the full search, through the socket", "words": "the full search with word vectors",
-         "model": "the full search with a small embedding model", "both": "the full search with word vectors and the model"}
+         "model": "the full search with a small embedding model", "both": "the full search with word vectors and the embedding model"}
 
 PLAIN, LADDER = "plain: words", "ladder: all steps"
 
@@ -61,7 +61,7 @@ def tables(found):
 def _judge_gain(found, group):
     now = found.median(LADDER, group, "recall_10")
     return part_report.verdict(
-        f"{GROUPS[group]}: gain in recall@10 through tuning, in percentage points: at least {GAIN}",
+        f"{GROUPS[group]}: tuning raises recall@10 by at least {GAIN} percentage points",
         now and now - BEFORE[group][MEASURES.index("recall_10")], lambda v: round(v, 1) >= GAIN, "{:.1f}")
 
 
@@ -75,13 +75,13 @@ def _is_worse(before, after):
 
 def _judge_order(found, group):
     """Whoever has more to search with must not find less, mistyped or not."""
-    title = f"{GROUPS[group]}: no addition to the search reduces recall@10"
+    title = f"{GROUPS[group]}: no addition to the search, such as word vectors, reduces recall@10"
     values = {row: [found.median(row, group, m) for m in ("recall_10", "typo_10")]
               for row in (PLAIN, SOCKET, WORDS, MODEL, BOTH)}
     worse = [f"{title_of(b)} {_pair(values[b])} after {_pair(values[a])}" for a, b in ADDED
              if _is_worse(values[a], values[b])]
     n_known = sum(None not in v for v in values.values())
-    return title, ", ".join(worse) or f"no decrease in any of {n_known} rows", not worse
+    return title, ", ".join(worse) or f"recall@10 does not decrease in any of {n_known} rows", not worse
 
 
 def judge(found):
@@ -135,7 +135,7 @@ def _panel(found, group, y):
         value = found.median(row, group, "recall_10")
         if value is None:
             continue
-        out += _bar(y + 3, STEPS.get(row) or title_of(row), value,
+        out += _bar(y + 3, STEPS.get(row) or row.replace("added: ", "+ ").replace(PLAIN, KINDS["plain"]), value,
                     None if before is None else value - before,
                     found.median(row, group, "typo_10"))
         before = value

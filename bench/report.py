@@ -37,7 +37,7 @@ PARTS = {"memory": memory_report, "quality": quality_report, "chat": chat_report
 Row = collections.namedtuple("Row", "name title channel connections inflight")
 
 ROWS = [
-    Row(f"{channel} {title.replace(' ', '')}", f"{label}, {title}", channel, n, m)
+    Row(f"{channel} {n}×{m}", f"{label}, {part_report.load(n, m)}", channel, n, m)
     for channel, label, shapes in [
         ("line", "JSON lines", [(1, 1), (64, 1), (8, 32)]),
         ("length", "length prefix", [(1, 1), (64, 1), (8, 32)]),
@@ -49,7 +49,6 @@ ROWS = [
         ("http-10k", "HTTP, 10 KB", [(64, 1)]),
     ]
     for n, m in shapes
-    for title in [f"{n} × {m}"]
 ]
 
 MEASURES = CPU, P50, P99, RATE, SILENT, SPOKEN, IDLE_CPU = (
@@ -63,25 +62,28 @@ def lines():
     result = []
     for row in ROWS:
         if row.connections == 1:
-            result.append(Line(row.name, P50, row.title + ", p50", True))
-            result.append(Line(row.name, P99, row.title + ", p99", False))
-        result.append(Line(row.name, CPU, row.title + ", CPU time", True))
-    result.append(Line("idle", P50, "10,000 connections, one of them active, p50", True))
+            result.append(Line(row.name, P50, row.title + ": p50 latency", True))
+            result.append(Line(row.name, P99, row.title + ": p99 latency", False))
+        result.append(Line(row.name, CPU, row.title + ": CPU time", True))
+    result.append(Line("idle", P50, "10,000 connections, of which one is active: p50 latency", True))
     return result
 
 
 Goal = collections.namedtuple("Goal", "title row measure most is_ratio")
 
+CPU_GOAL = "koined's CPU time per request is at most {most:g} times that of a minimal epoll server: "
+P50_GOAL = "koined's p50 latency is at most {most:g} times that of a minimal epoll server: "
+
 GOALS = [
-    Goal("JSON lines, 64 × 1: CPU time per request, ratio to the floor", "line 64×1", CPU, 1.25, True),
-    Goal("JSON lines, 8 × 32: CPU time per request, ratio to the floor", "line 8×32", CPU, 1.9, True),
-    Goal("JSON lines, 1 × 1: p50, ratio to the floor", "line 1×1", P50, 1.12, True),
-    Goal("HTTP over TCP, 64 × 1: CPU time per request, ratio to the floor", "http 64×1", CPU, 1.25, True),
-    Goal("HTTP over TCP, 8 × 32: CPU time per request, ratio to the floor", "http 8×32", CPU, 2.0, True),
-    Goal("HTTP over a Unix socket, 64 × 1: CPU time per request, ratio to the floor", "http-unix 64×1", CPU, 1.25, True),
-    Goal("HTTP over a Unix socket, 8 × 32: CPU time per request, ratio to the floor", "http-unix 8×32", CPU, 2.0, True),
-    Goal("JSON lines, 10 KB, 64 × 1: CPU time per request, ratio to the floor", "line-10k 64×1", CPU, 1.3, True),
-    Goal("koined's memory per idle connection, in KiB", "idle", SILENT, 1.0, False),
+    Goal(CPU_GOAL + f"JSON lines, {part_report.load(64, 1)}", "line 64×1", CPU, 1.25, True),
+    Goal(CPU_GOAL + f"JSON lines, {part_report.load(8, 32)}", "line 8×32", CPU, 1.9, True),
+    Goal(P50_GOAL + f"JSON lines, {part_report.load(1, 1)}", "line 1×1", P50, 1.12, True),
+    Goal(CPU_GOAL + f"HTTP over TCP, {part_report.load(64, 1)}", "http 64×1", CPU, 1.25, True),
+    Goal(CPU_GOAL + f"HTTP over TCP, {part_report.load(8, 32)}", "http 8×32", CPU, 2.0, True),
+    Goal(CPU_GOAL + f"HTTP over a Unix socket, {part_report.load(64, 1)}", "http-unix 64×1", CPU, 1.25, True),
+    Goal(CPU_GOAL + f"HTTP over a Unix socket, {part_report.load(8, 32)}", "http-unix 8×32", CPU, 2.0, True),
+    Goal(CPU_GOAL + f"JSON lines, 10 KB, {part_report.load(64, 1)}", "line-10k 64×1", CPU, 1.3, True),
+    Goal("koined uses at most {most:g} KiB of memory per idle connection", "idle", SILENT, 1.0, False),
 ]
 PEERS = ["redis", "nginx", "go", "node", "python"]
 
@@ -169,10 +171,10 @@ def text_table(results, title, some_lines, cell):
 
 
 MEMORY_LINES = [
-    Line("idle", SILENT, "KiB per connection, before the first request", False),
-    Line("idle", SPOKEN, "KiB per connection, after one request", False),
+    Line("idle", SILENT, "KiB of memory per connection, before the first request", False),
+    Line("idle", SPOKEN, "KiB of memory per connection, after one request", False),
 ]
-RATE_LINES = [Line("nexus 64×1", RATE, "get_context, 64 × 1", False)]
+RATE_LINES = [Line("nexus 64×1", RATE, f"get_context, {part_report.load(64, 1)}", False)]
 IDLE_CPU_LINES = [Line("idle", IDLE_CPU, "CPU time per second, ms", False)]
 
 
@@ -182,7 +184,7 @@ def judge(results):
     for goal in GOALS:
         take = results.ratio if goal.is_ratio else results.absolute
         value = take(goal.row, goal.measure, "koined")
-        title = f"{goal.title}: at most {goal.most:g}"
+        title = goal.title.format(most=goal.most)
         if value is None:
             verdicts.append((title, "not measured", None))
         else:
@@ -194,8 +196,7 @@ def judge(results):
 
 
 def judge_context(results):
-    title = "get_context of nexus, 64 × 1 with keep-alive: requests/s, ratio to nginx:" \
-        " at least 1"
+    title = f"koined serves at least as many `get_context` calls per second as nginx: keep-alive, {part_report.load(64, 1)}"
     value = results.ratio("nexus 64×1", RATE, "koined", "nginx")
     return part_report.verdict(title, value, lambda v: v >= 1, "{:.2f}")
 
@@ -207,18 +208,18 @@ def is_ahead(results, line, peer):
 
 
 def judge_peer(results, peer):
-    title = f"JSON lines: p50 with 1 × 1, and CPU time with 64 × 1 and 8 × 32, lower than {peer}"
+    title = f"JSON lines: koined's p50 latency on 1 connection, and its CPU time on 64 and on 8 connections, are lower than {peer}'s"
     wanted = {("line 1×1", P50), ("line 64×1", CPU), ("line 8×32", CPU)}
     found = [(line.title, is_ahead(results, line, peer))
              for line in lines() if (line.row, line.measure) in wanted]
     if any(ahead is None for _, ahead in found):
         return title, "not measured", None
     behind = [name for name, ahead in found if not ahead]
-    return title, "higher in " + ", ".join(behind) if behind else "lower in all three rows", not behind
+    return title, "koined's value is higher in " + ", ".join(behind) if behind else "koined's values are lower in all three rows", not behind
 
 
 def judge_all_peers(results):
-    title = "p50 and CPU time lower than redis, nginx, go, node and python in every row"
+    title = "koined's p50 latency and CPU time are lower than those of redis, nginx, go, node and python in every row"
     found = [(f"{peer} in {line.title}", is_ahead(results, line, peer))
              for line in lines() if line.is_speed for peer in PEERS]
     found = [(name, ahead) for name, ahead in found if ahead is not None]
@@ -226,8 +227,8 @@ def judge_all_peers(results):
         return title, "not measured", None
     behind = [name for name, ahead in found if not ahead]
     if behind:
-        return title, "higher than " + ", ".join(behind), False
-    return title, f"lower in all {len(found)} comparisons", True
+        return title, "koined's value is higher than that of " + ", ".join(behind), False
+    return title, f"koined's value is lower in all {len(found)} comparisons", True
 
 
 WORDS = {True: "ok", False: "missed", None: "-"}
@@ -271,9 +272,11 @@ def markdown_table(results, title, some_lines, cell):
 
 
 def calls_as_markdown(results):
-    return [f"The values are medians of {results.n_rounds()} rounds, with client and server on one core. Each cell contains the ratio",
-            "to the floor (a minimal epoll server), and then the value. *64 × 1* means 64 connections with one request in flight",
-            "each; *8 × 32* means 8 connections that send batches of 32 requests. *CPU time* is the server's CPU time per request.", "",
+    return [f"Each value is the median of {results.n_rounds()} rounds. Client and server share one core. Each cell contains two numbers: the ratio",
+            "of the server's value to the floor's value, and the server's value. The floor is a minimal epoll server, whose cells contain",
+            "only its value. *64 connections × 1 request* means that each of 64 connections has one request in flight;",
+            "*8 connections × 32 requests* means that each of 8 connections sends batches of 32 requests. *CPU time* is the server's CPU",
+            "time per request.", "",
             "![CPU time per request](bench.svg)", "",
             markdown_table(results, "workload", lines(), ratio_cell), "",
             markdown_table(results, "requests/s", RATE_LINES, plain_cell("{:,.0f}")), "",
@@ -292,8 +295,8 @@ def head_as_markdown(results):
     m = machine()
     return "\n".join([
         "# Benchmarks", "",
-        f"Measured on {m['date']}: {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}.",
-        "[bench/README.md](../bench/README.md) explains the rows and how to run the benchmarks.", "",
+        f"The benchmarks ran on {m['date']} on this machine: {m['cpu']}, {m['cores']} cores, Linux {m['kernel']}.",
+        "[bench/README.md](../bench/README.md) describes the rows of the tables, and how to run the benchmarks.", "",
         *(calls_as_markdown(results) if results.columns else [])])
 
 
@@ -321,7 +324,7 @@ def publish(doc, results, found, verdicts):
 
 
 def print_calls(results):
-    print(f"\nRatio to the floor, and then the value; median of {results.n_rounds()} rounds\n")
+    print(f"\nRatio of each value to the floor's value, and the value; medians of {results.n_rounds()} rounds\n")
     print(text_table(results, "workload", lines(), ratio_cell))
     print("\nSpread of the ratios, minimum to maximum\n")
     print(text_table(results, "workload", lines(), spread_cell))

@@ -1,11 +1,11 @@
 """The sessions part of the report: its tables and its goals."""
 
-from part_report import format_time
+from part_report import format_time, load
 from sessions import CALL_SHAPES, EVENTS, SUBSCRIBERS
 
 TITLE = "Sessions"
-INTRO = ["The benchmark uses all cores and a real disk. The Go server and the minimal loop store no data and run no programs. All values",
-         "are medians of the rounds."]
+INTRO = ["All cores are available, and koined's store is on a real disk. The Go server and the minimal loop store no data and run no",
+         "programs. Each value is the median of all rounds."]
 
 LEAST = {(8, 32): 10, (64, 1): 2.5}  # times the Go server's requests per second
 LEAST_LINES = 500000
@@ -20,7 +20,7 @@ def call_table(found):
         ratio = found.ratio((row, "koined"), (row, "go"), "rate")
         if ratio is None:
             continue
-        rows.append([f"health, {n} × {m}", f"{found.median(row, 'floor', 'rate'):,.0f}",
+        rows.append([f"health, {load(n, m)}", f"{found.median(row, 'floor', 'rate'):,.0f}",
                      f"{found.median(row, 'koined', 'rate'):,.0f}",
                      f"{found.median(row, 'go', 'rate'):,.0f}", f"{ratio:.1f}",
                      format_time(found.median(row, "koined", "server_cpu_ns")),
@@ -30,8 +30,8 @@ def call_table(found):
 
 
 def fanout_table(found):
-    rows = [[f"{EVENTS:,} events to {SUBSCRIBERS} subscribers", "lines/s", "CPU time per line",
-             "time from send to receipt, p50", "p99"]]
+    rows = [[f"{EVENTS:,} events sent to {SUBSCRIBERS} subscribers", "lines/s", "CPU time per line",
+             "time from the send of an event to its receipt, p50", "p99"]]
     for title, column in (("a minimal loop that only writes the lines", "writer"),
                           ("koined, which stores and filters the events", "koined")):
         if found.median("events", column, "lines") is None:
@@ -57,25 +57,25 @@ def tables(found):
 
 
 def judge_events(found):
-    title = (f"{SUBSCRIBERS} subscribers receive all {EVENTS:,} events: at least {LEAST_LINES:,} lines/s, "
-             f"or {LEAST_OF_WRITER:.0%} of the rate of the minimal loop")
+    title = (f"koined sends {EVENTS:,} events to {SUBSCRIBERS} subscribers with at least {LEAST_LINES:,} lines/s, "
+             f"or with at least {LEAST_OF_WRITER:.0%} of the minimal loop's rate")
     lines = found.median("events", "koined", "lines")
     ratio = found.ratio(("events", "koined"), ("events", "writer"), "lines")
     if lines is None or ratio is None:
         return title, "not measured", None
-    return title, f"{lines:,.0f} lines/s, {ratio:.0%} of the minimal loop", lines >= LEAST_LINES or ratio >= LEAST_OF_WRITER
+    return title, f"{lines:,.0f} lines/s, {ratio:.0%} of the minimal loop's rate", lines >= LEAST_LINES or ratio >= LEAST_OF_WRITER
 
 
 def judge_calls(found, n, m, least):
     """By requests per second; with what is to be had here at all, and what the CPU time says."""
     row = f"health {n}×{m}"
-    title = f"hld health, {n} × {m}: requests/s, ratio to the Go server: at least {least}"
+    title = f"koined serves at least {least} times as many hld health calls per second as the Go server: {load(n, m)}"
     rate = found.ratio((row, "koined"), (row, "go"), "rate")
     if rate is None:
         return title, "not measured", None
     floor = found.ratio((row, "floor"), (row, "go"), "rate")
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
-    return title, f"{rate:.3g} (floor: {floor:.3g}; by CPU time: {cpu:.3g})", rate >= least
+    return title, f"ratio of the calls per second: {rate:.3g} (minimal epoll server: {floor:.3g}); ratio of the CPU times: {cpu:.3g}", rate >= least
 
 
 def judge(found):

@@ -1,11 +1,11 @@
 """The tasks part of the report: its tables and its goals."""
 
-from part_report import format_time, verdict
+from part_report import format_time, load, verdict
 from tasks import CALL_SHAPES, CALLS, EVENTS, LISTED, LISTENERS, SUBMIT_CLIENTS
 
 TITLE = "Tasks"
-INTRO = ["The benchmark uses all cores and a real disk. The Node server stores no data and runs no programs. All values are medians of",
-         "the rounds."]
+INTRO = ["All cores are available, and koined's store is on a real disk. The Node server stores no data and runs no programs. Each value is",
+         "the median of all rounds."]
 
 SYNC_COSTS_NS = 500000  # below that a disk does not keep what it was told to, or hardly waits
 
@@ -18,8 +18,8 @@ def call_table(found):
             ratio = found.ratio((row, "koined"), (row, "node"), "rate")
             if ratio is None:
                 continue
-            title = f"{method} of {LISTED} tasks" if method == "task.list" else method
-            rows.append([f"{title}, {n} × {m}", f"{found.median(row, 'koined', 'rate'):,.0f}",
+            title = f"{method} that returns {LISTED} tasks" if method == "task.list" else method
+            rows.append([f"{title}, {load(n, m)}", f"{found.median(row, 'koined', 'rate'):,.0f}",
                          f"{found.median(row, 'node', 'rate'):,.0f}", f"{ratio:.1f}",
                          format_time(found.median(row, "koined", "server_cpu_ns")),
                          format_time(found.median(row, "node", "server_cpu_ns"))])
@@ -41,11 +41,11 @@ def submit_table(found):
 
 
 def fanout_table(found):
-    rows = [[f"{EVENTS:,} events from durable task submits", "events/s", "notifications/s",
-             "CPU time per notification", "time from submit to receipt, p50", "p99"]]
-    for row, column, title in (("events", "koined", "koined, event.subscribe"),
-                               ("told", "koined", "koined, aiwg's socket"),
-                               ("told", "node", "Node server, without a store")):
+    rows = [[f"{EVENTS:,} events about submitted tasks", "events/s", "notifications/s",
+             "CPU time per notification", "time from the submit of a task to the receipt of its event, p50", "p99"]]
+    for row, column, title in (("events", "koined", "koined with event.subscribe"),
+                               ("told", "koined", "koined with aiwg's socket"),
+                               ("told", "node", "Node server without a store")):
         for n in LISTENERS:
             name = f"{row} {n}"
             if found.median(name, column, "rate") is None:
@@ -59,11 +59,11 @@ def fanout_table(found):
 
 
 def start_table(found):
-    rows = [["start of a program", "p50", "p99"]]
+    rows = [["time to start a program", "p50", "p99"]]
     for title, column, measures in (
             ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
-            ("posix_spawn without koined", "spawn", ("p50_ns", "p99_ns")),
-            ("task.submit to koined, which stores the task before the start", "koined", ("p50_ns", "p99_ns"))):
+            ("start with posix_spawn, without koined", "spawn", ("p50_ns", "p99_ns")),
+            ("start with task.submit by koined, which stores the task first", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("start", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -81,13 +81,13 @@ def judge_calls(found):
                                 ("task.list", 64, 1, 2)):
         row = f"{method} {n}×{m}"
         verdicts.append(verdict(
-            f"aiwg {method}, {n} × {m}: requests/s, ratio to the Node server: at least {least}",
+            f"koined serves at least {least} times as many aiwg {method} calls per second as the Node server: {load(n, m)}",
             found.ratio((row, "koined"), (row, "node"), "rate"), lambda v, k=least: v >= k))
     return verdicts
 
 
 def judge_submits(found):
-    title = "durable task submits/s with 64 clients, ratio to 1 client: at least 20 on a slow disk"
+    title = "on a slow disk, koined completes at least 20 times as many durable task submits per second for 64 clients as for 1 client"
     ratio = found.ratio(("submit 64", "koined"), ("submit 1", "koined"), "rate")
     sync = found.median("submit 1", "disk", "p50_ns")
     if ratio is None or sync is None:
@@ -95,15 +95,15 @@ def judge_submits(found):
     kind = next(iter(found.rows["submit 1"]["disk"].values()))["file_system"]
     disk = f"fdatasync takes {format_time(sync)} on {kind}"
     if sync < SYNC_COSTS_NS:
-        return title, f"{ratio:.1f} (disk too fast to judge: {disk})", True
-    return title, f"{ratio:.1f} ({disk})", ratio >= 20
+        return title, f"ratio {ratio:.1f}; the disk is too fast for this goal: {disk}", True
+    return title, f"ratio {ratio:.1f}; {disk}", ratio >= 20
 
 
 def judge_events(found):
     """Whoever misses one ends the measure, so what was measured was heard."""
     heard = [f"{row} {LISTENERS[-1]}" in found.rows and "koined" in
              found.rows[f"{row} {LISTENERS[-1]}"] for row in ("events", "told")]
-    title = f"{LISTENERS[-1]:,} subscribers receive all {EVENTS:,} events"
+    title = f"each of {LISTENERS[-1]:,} subscribers receives all {EVENTS:,} events"
     if not any(heard):
         return title, "not measured", None
     return title, "all events received" if all(heard) else "events lost", all(heard)

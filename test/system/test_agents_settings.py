@@ -429,7 +429,7 @@ def test_nexus_binds_nothing_but_localhost():
         refused(words, "--listen", "nexus=http:%s:0" % host)
         refused(words, *sets("listen.nexus=http:%s:0" % host))
         refused(words, env={"KOINE_LISTEN_NEXUS": "http:%s:0" % host})
-    refused("is not HOST:PORT", "--listen", "nexus=http:8765")
+    refused("expected HOST:PORT", "--listen", "nexus=http:8765")
     for host in "127.0.0.1", "localhost":
         with Daemon("--set", "listen.nexus=http:%s:0" % host) as d:
             port = int(d.address("http", "nexus").rpartition(":")[2])

@@ -272,7 +272,7 @@ def test_a_drain_may_take_longer_than_other_calls():
 
 
 def test_a_test_of_a_notifier_may_take_longer_than_other_calls():
-    waits_for("notify.test", "notify.test", (b"sent by phone, which has no buttons\n", b""), "notify", "test", "phone")
+    waits_for("notify.test", "notify.test", (b"test message sent by phone, which has no buttons\n", b""), "notify", "test", "phone")
 
 
 def test_a_drain_waits_for_commands_of_rules():

@@ -315,7 +315,7 @@ DESCRIBED = re.compile("folder|program|environment", re.I)
 HARMLESS = {"project", "host", "model", "preset", "origin", "tool", "tools", "Tools", "tool_name", "tool_input", "tool_results",
             "tool_use_id", "disable_tools", "disallowed_tools", "dangerously_skip_permissions",
             "dangerously_skip_permissions_timeout", "agent.note folder", "project.show folder", "project.distrust folder",
-            "store.backup path", "RPCService.MemoryGet Path", "Agent.MemoryGet Path"}
+            "store.backup path", "session.paths limit", "getRecentPaths limit", "RPCService.MemoryGet Path", "Agent.MemoryGet Path"}
 SWITCHES = {"task.run", "task.retry", "task.release", "task.enqueue", "task.edit", "task.resume", "task.parallel",
             "automation.run", "automation.enable", "automation.disable", "project.trust", "notify.test",
             "daemon.restart"}

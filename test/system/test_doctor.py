@@ -320,7 +320,7 @@ def test_a_daemon_of_another_version():
         os.chmod(m("old/koined"), 0o755)
         m.start(m("old/koined"))
         [f] = m.bad("version")
-        check("koined %s runs" % old.decode() in f["text"] and own.decode() in f["text"], "%r", f)
+        check("koined is %s" % old.decode() in f["text"] and own.decode() in f["text"], "%r", f)
         m.mend(f)
 
 
@@ -454,7 +454,7 @@ def test_a_server_whose_password_is_another():
         becomes(m, "bad", "the server requires a password")
         m.write("password", "%s-wrong\n" % SECRET, 0o600)
         begin_with_server(m, fake, "password_file = " + m("password"))
-        f = becomes(m, "bad", "the server rejects the password (HTTP 401)")
+        f = becomes(m, "bad", "the server rejected the password (HTTP 401)")
         check("password_file" in f["advice"] and "[agent-server opencode]" in f["advice"], "%r", f)
         m.bad("servers")
         m.write("password", "right\n", 0o600)

@@ -298,7 +298,7 @@ def test_another_kind_of_server_is_told_apart():
 
 
 def test_a_home_that_cannot_be_read():
-    bad("path", "cannot read its /path")
+    bad("path", "cannot read the server's /path")
 
 
 def test_a_list_that_is_none():
@@ -323,11 +323,11 @@ def test_a_wrong_password_is_said_once_and_not_shown():
             os.chmod(folder("password"), 0o600)
             f.write("wrong-secret\n")
         with Daemon(*settings(fake, "password_file=" + folder("password")), clock=0,
-                    announced=["the server rejects the password (HTTP 401)"]) as d, d.connect() as c:
-            away(c, "the server rejects the password")
+                    announced=["the server rejected the password (HTTP 401)"]) as d, d.connect() as c:
+            away(c, "the server rejected the password")
             n = len(fake.asked)
             d.hurry(lambda: len(fake.asked) > n + 2, "more tries")
-            same(d.log().count(b"rejects the password"), 1, "lines")
+            same(d.log().count(b"rejected the password"), 1, "lines")
             check(b"wrong-secret" not in d.log(), "the password is in the log")
             with open(folder("password"), "w") as f:
                 f.write("right\n")

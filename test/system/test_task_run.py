@@ -73,7 +73,7 @@ def test_it_runs_where_and_with_what_was_said():
 
 def test_bad_commands_are_refused_with_the_field():
     with World() as w, w.daemon.connect() as k:
-        for command, why in (([], "must be a program"), ([1], "must be a string"),
+        for command, why in (([], "must be an array of a program"), ([1], "must be a string"),
                              (["a\0b"], "NUL"), (["x" * 131072], "longer"),
                              (["x"] * 4097, "more than 4096"), (["x"] + ["y" * 131000] * 9, "1048576")):
             error = ask(k, "task.run", {"command": command})["error"]

@@ -68,7 +68,7 @@ static const struct setting rows[] = {
 	{"agent", "interrupt_time", SET_SECONDS, AT(interrupt_ms), 0, 3600,
 	 "seconds from SIGINT to SIGTERM when a turn is cancelled", .kinds = COMMAND},
 	{"agent", "terminate_time", SET_SECONDS, AT(terminate_ms), 0, 3600,
-	 "seconds from SIGTERM to SIGKILL", .kinds = COMMAND},
+	 "seconds from SIGTERM to SIGKILL when a turn is cancelled", .kinds = COMMAND},
 	{"agent", "word_delay", SET_UNSIGNED, AT(word_delay_ms), 0, 60000,
 	 "milliseconds between two words of an answer", .kinds = RECALL},
 	{"agent", "budget", SET_UNSIGNED, AT(budget), 0, 100000000,

@@ -74,7 +74,7 @@ static const struct setting rows[] = {
 	{"notify", "escape_html", SET_BOOL, AT(escape_html), 0, 0,
 	 "escape &, < and > in inserted text as &amp;, &lt; and &gt;", .kinds = WEBHOOK},
 	{"notify", "command", SET_TEXT, TEXT_AT(command),
-	 "command for /bin/sh; gets the text on stdin and the fields in KOINE_NOTIFY_… variables",
+	 "command for /bin/sh, with the text on stdin and the fields in KOINE_NOTIFY_… variables",
 	 .kinds = COMMAND},
 	{"notify", "link", SET_TEXT, TEXT_AT(link),
 	 "URL to include in messages; empty for page.behind if the page is on"},

@@ -24,7 +24,8 @@ static const struct section_key keys[N_RULE_KEYS] = {
 		 "milliseconds within which changes to one file are merged into one event"},
 	[RULE_EVENT] = {"event", "event type that triggers the rule, such as task.*"},
 	[RULE_SOURCE] = {"source", "event source that triggers the rule"},
-	[RULE_PATTERN] = {"pattern", "regular expression over type:source that triggers the rule"},
+	[RULE_PATTERN] = {"pattern",
+			  "regular expression for TYPE:SOURCE of events that trigger the rule"},
 	[RULE_CONDITION] = {"condition1", "condition: FIELD OPERATOR VALUE"},
 	[RULE_CONDITION + 1] = {"condition2", "additional condition, in the format of condition1"},
 	[RULE_CONDITION + 2] = {"condition3", "additional condition, in the format of condition1"},
@@ -44,7 +45,7 @@ static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_COMMAND] = {"command", "command for /bin/sh, with the event in KOINE_EVENT_JSON"},
 	[RULE_WEBHOOK] = {"webhook", "URL to which koined posts the event as JSON"},
 	[RULE_NOTIFY] = {"notify", "text of a desktop notification"},
-	[RULE_COOLDOWN] = {"cooldown", "minimum time between two runs"},
+	[RULE_COOLDOWN] = {"cooldown", "minimum time between two runs of the rule"},
 	[RULE_APPROVAL] = {"approval", "require approval before each run: yes or no"},
 };
 

@@ -51,7 +51,7 @@ static const char *const extract_reviews[] = {
 static const struct setting memory_rows[] = {
 	{"memory", "enabled", SET_BOOL, AT(memory_enabled), 0, 0, "enable memories"},
 	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes of memory for all search indexes"},
+	 "maximum bytes of RAM for all search indexes"},
 	{"memory", "index_file_bytes", SET_SIZE, AT(index_file_bytes), 0, 1LL << 40,
 	 "maximum disk space for search index files; 0 means no files"},
 	{"memory", "keep_deleted", SET_UNSIGNED, AT(keep_deleted_days), 0, 3650,
@@ -108,7 +108,7 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "timeout", SET_SECONDS, AT(tasks.timeout_ms), 1, 2592000,
 	 "timeout of one attempt in seconds"},
 	{"tasks", "output_bytes", SET_SIZE, AT(tasks.output_bytes), 4096, 1LL << 40,
-	 "maximum size of the output file of a task; one rotated file is kept"},
+	 "maximum size of the output file of a task; koined keeps one rotated file"},
 	{"tasks", "keep_days", SET_UNSIGNED, AT(tasks.keep_days), 0, 36500,
 	 "days to keep an ended task; 0 means forever"},
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
@@ -122,7 +122,7 @@ static const struct setting tasks_rows[] = {
 
 static const struct setting session_rows[] = {
 	{"session", "program", SET_TEXT, TEXT_AT(sessions.program),
-	 "command that runs a session; must print stream-json like claude"},
+	 "command that runs a session and prints stream-json like claude"},
 	{"session", "parallel", SET_UNSIGNED, AT(sessions.parallel), 1, 10000,
 	 "maximum number of running sessions; additional sessions are rejected"},
 	{"session", "interrupt_time", SET_SECONDS, AT(sessions.interrupt_ms), 0, 3600,
@@ -155,29 +155,31 @@ static const struct setting approval_rows[] = {
 
 static const struct setting limits_rows[] = {
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
-	 "maximum number of connections; additional connections wait in the backlog"},
+	 "maximum number of connections; additional connections wait in the kernel's backlog"},
 	{"limits", "connections_per_uid", SET_UNSIGNED, LIMIT(connections_per_uid), 1, 1000000,
-	 "maximum number of connections of each additional user (allow_uids); additional "
-	 "connections are closed"},
+	 "maximum number of connections of each additional user (allow_uids); koined closes "
+	 "further connections"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
 	 "maximum number of calls in flight; additional calls are rejected"},
 	{"limits", "waiting", SET_UNSIGNED, LIMIT(waiting), 1, 10000,
 	 "maximum number of queued calls of one connection"},
 	{"limits", "queue_bytes", SET_SIZE, LIMIT(queue_bytes), 4096, 1 << 30,
-	 "maximum bytes of unsent responses to a client; above it, koined stops reading from that "
-	 "client"},
+	 "maximum bytes of unsent responses to a client; above the limit, koined stops reading "
+	 "from that client"},
 	{"limits", "total_queue_bytes", SET_SIZE, LIMIT(total_queue_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes of unsent responses of all clients; the slowest clients are disconnected"},
+	 "maximum bytes of unsent responses of all clients; above the limit, koined disconnects "
+	 "the slowest clients"},
 	{"limits", "room_wait", SET_SECONDS, LIMIT(room_wait_ms), 0, 3600,
 	 "seconds that a call waits for memory for its response"},
 	{"limits", "total_input_bytes", SET_SIZE, LIMIT(total_input_bytes), 1 << 20, 1LL << 40,
-	 "maximum total bytes of incomplete messages; above it, clients with the largest and "
-	 "slowest messages are disconnected"},
+	 "maximum total bytes of incomplete messages; above the limit, koined disconnects clients "
+	 "with the largest and slowest messages"},
 	{"limits", "total_call_bytes", SET_SIZE, LIMIT(total_call_bytes), 1 << 20, 1LL << 40,
 	 "maximum bytes used by calls in flight; above the limit, calls with large messages are "
 	 "refused"},
 	{"limits", "progress_bytes", SET_SIZE, LIMIT(progress_bytes), 1, 1 << 30,
-	 "minimum bytes of an incomplete message that must arrive within each read_timeout"},
+	 "bytes that a client must send of an incomplete message within each read_timeout; koined "
+	 "disconnects slower clients"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30,
 	 "maximum size of one response"},
 	{"limits", "json_depth", SET_UNSIGNED, LIMIT(json_depth), 16, JSON_DEPTH_MAX,
@@ -187,7 +189,8 @@ static const struct setting limits_rows[] = {
 	{"limits", "batch", SET_UNSIGNED, LIMIT(batch), 1, 1000000,
 	 "maximum number of requests in one batch"},
 	{"limits", "read_timeout", SET_SECONDS, LIMIT(read_timeout_ms), 1, 3600,
-	 "timeout in seconds for one HTTP request, or for progress_bytes of another message"},
+	 "seconds to wait for one complete HTTP request, or for progress_bytes of any other "
+	 "message"},
 	{"limits", "linger", SET_SECONDS, LIMIT(linger_ms), 0, 60,
 	 "seconds until koined disconnects a refused client, so that the client can read the "
 	 "reason"},

@@ -94,7 +94,7 @@ static int read_groups(const struct value *names, unsigned *ret, struct why *why
 		if (!bit)
 			return refuse_field(
 				why, "tools",
-				"unknown tool group '%.*s': use memory, tasks, human or permission",
+				"unknown group '%.*s' in tools: use memory, tasks, human or permission",
 				TEXT_ARGS(text_cut(word, 40)));
 		bits |= bit;
 	}

@@ -207,9 +207,9 @@ static void broken_or_taken_toml_is_refused(void **state)
 		{"a = '''\n", "not valid TOML"},
 		{"= 1", "line 1: not valid TOML"},
 		{"a = \xff", "not UTF-8"},
-		{"mcp_servers = 1", "line 1: mcp_servers.koine has another value"},
+		{"mcp_servers = 1", "line 1: mcp_servers.koine has a different value"},
 		{"\nmcp_servers = { koine = { command = \"koine\" } }",
-		 "line 2: mcp_servers.koine has another value"},
+		 "line 2: mcp_servers.koine has a different value"},
 		{"[mcp_servers]\nkoine.command = \"koine\"",
 		 "line 2: mcp_servers.koine has dotted keys, which koine cannot edit"},
 		{"mcp_servers.koine.command = \"koine\"",
@@ -300,7 +300,7 @@ static void a_group_with_another_hook_is_not_taken(void **state)
 	buf_init(&out, 1 << 20);
 	assert_true(edit_take(&json_editor, file, TEXT(""), &element, 1, &out, &why) > 0);
 	assert_non_null(strstr(
-		why.text, "line 2: hooks.PermissionRequest has koine's hook and another hook"));
+		why.text, "line 2: hooks.PermissionRequest contains koine's hook and another hook"));
 	buf_done(&out);
 }
 

@@ -184,7 +184,7 @@ static void refusals_name_the_field(void **state)
 		{"5/10 * * * *", "step requires a range"},
 		{"9-5 * * * *", "minute '9-5': range ends before it starts"},
 		{"1,,2 * * * *", "minute '': empty value"},
-		{"1, * * * *", "is empty"},
+		{"1, * * * *", "minute '': empty value"},
 		{"? * * * *", "not a number"},
 		{"-1 * * * *", "not a number"},
 		{"1- * * * *", "not a number"},

@@ -603,7 +603,7 @@ static void who_cannot_be_allowed_is_refused(void **state)
 	for (int i = 0; i < KOINE_ALLOW_MAX; i++)
 		assert_int_equal(koine_server_allow(h.server, 2000 + i), 0);
 	assert_int_equal(koine_server_allow(h.server, 3000), KOINE_LIMIT);
-	assert_string_equal(koine_server_error(h.server), "more than 32 users");
+	assert_string_equal(koine_server_error(h.server), "cannot allow more than 32 users");
 	host_stop(&h);
 }
 

@@ -391,13 +391,13 @@ static void refuses_what_is_no_store_url(void **state)
 
 	for (size_t i = 0; i < N_OF(urls); i++)
 		assert_refused(f, urls[i], "sqlite:PATH");
-	assert_refused(f, "sqlite:", "requires a file name");
+	assert_refused(f, "sqlite:", "expected a file name");
 	snprintf(url, sizeof(url), "sqlite:%s/", f->dir);
-	assert_refused(f, url, "requires a file name");
+	assert_refused(f, url, "expected a file name");
 	snprintf(url, sizeof(url), "sqlite:%s/..", f->dir);
-	assert_refused(f, url, "requires a file name");
+	assert_refused(f, url, "expected a file name");
 	snprintf(url, sizeof(url), "sqlite:%s/new/", f->dir);
-	assert_refused(f, url, "requires a file name");
+	assert_refused(f, url, "expected a file name");
 	assert_int_equal(count_files(f->dir), 0);
 	snprintf(url, sizeof(url), "sqlite:%s/%0600d", f->dir, 1);
 	assert_refused(f, url, "over 480 bytes");
