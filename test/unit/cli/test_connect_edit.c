@@ -224,7 +224,7 @@ static void broken_or_taken_toml_is_refused(void **state)
 		{"[mcp_servers.koine]\n",
 		 "line 1: mcp_servers.koine already has a different value"},
 		{"[mcp_servers.koine]\ncommand=\"koine\"\ncommand=\"koine\"\n",
-		 "line 3: mcp_servers.koine has two commands"},
+		 "line 3: mcp_servers.koine has two command keys"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
