@@ -31,7 +31,7 @@ static const struct setting rows[] = {
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-/* inih cuts what is longer, with this section's longer word. */
+/* The name is part of the ids of the server's sessions, which have less space than a section's name. */
 static int check_name(const char *name, struct why *why)
 {
 	if (strlen(name) > MIRROR_NAME_MAX)

@@ -497,11 +497,6 @@ static int pg_still_there(void *db)
 	return 0;
 }
 
-static int64_t pg_inserted(void *db)
-{
-	return ((const struct pg *)db)->inserted;
-}
-
 static int64_t pg_changes(void *db)
 {
 	return ((const struct pg *)db)->changes;
@@ -543,6 +538,7 @@ const struct store_ops postgres_ops = {
 	.scheme = "postgresql",
 	.faults = faults,
 	.begin = {"BEGIN"},
+	.is_shared = true,
 	.check = pg_check,
 	.look = pg_look,
 	.open = pg_open,
@@ -566,9 +562,6 @@ const struct store_ops postgres_ops = {
 	.in_transaction = pg_in_transaction,
 	.still_there = pg_still_there,
 	.prepare = pg_prepare,
-	.set_sure = pg_set_sure,
-	.set_many = pg_set_many,
-	.set_large = pg_set_large,
 	.finalize = pg_finalize,
 	.reset = pg_reset,
 	.rewind = pg_rewind,
