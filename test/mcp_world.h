@@ -149,8 +149,7 @@ static inline struct done world_complete(struct call *c)
 	{                                                                                          \
 		.row = {.name = (call_name),                                                       \
 			.doc = "Says it again",                                                    \
-			FIELDS(echo_fields),                                                       \
-			.in_size = sizeof(struct echo_in),                                         \
+			FIELDS(echo_fields, echo_in),                                              \
 			.handle = world_echo,                                                      \
 			.where = (place) }                                                         \
 	}

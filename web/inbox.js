@@ -220,7 +220,7 @@ export function enter(root, start) {
 
 	function tidy(total = cards.size) {
 		put(count, cards.size > 0 && [`${total} pending`,
-			h('span', {class: 'hint'}, ' · ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next or previous · ', h('kbd', {}, '?'), ' all keys')]);
+			h('span', {class: 'hint'}, ' · ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next or previous request · ', h('kbd', {}, '?'), ' show all keys')]);
 		if (cards.size === 0)
 			put(list, empty('No pending requests. New requests appear here.'));
 		else

@@ -154,7 +154,7 @@ function facts(t) {
 	const rows = [
 		[ 'Project', t.project || null ], [ 'Label', t.label ], [ 'Group', t.group ],
 		[ 'Agent', t.agent ], [ 'Runner', t.runner ], [ 'Priority', t.priority ],
-		[ 'After', t.after.join(', ') ], [ 'Folder', t.cwd ], [ 'Host', t.host ],
+		[ 'Dependencies', t.after.join(', ') ], [ 'Folder', t.cwd ], [ 'Host', t.host ],
 		[ 'Attempts', `${t.attempts} of ${t.max_attempts}` ],
 		[ 'Started', time(t.started_at) ], [ 'Ended', time(t.completed_at) ],
 		[ 'Duration', ran(t) ], [ 'Result', exit(t) ],

@@ -93,8 +93,23 @@ struct method {
 	const struct gob_shape *gob_reply;
 };
 
-/* For a row: its fields, and how many they are. */
-#define FIELDS(f) .fields = (f), .n_fields = sizeof(f) / sizeof((f)[0])
+/*
+ * A row of a method's fields, and the fields in the method's row. `in` is the tag of the handler's
+ * struct, without the word struct, so that most rows fit on one line. Other members of the field
+ * follow the doc: .required = true, .default_number = 20.
+ */
+#define FIELD(kind, in, member, text, ...)                                                         \
+	{                                                                                          \
+		.name = #member, .type = FIELD_##kind, .doc = (text),                              \
+		.offset = offsetof(struct in, member), __VA_ARGS__                                 \
+	}
+#define FIELD_AS(word, kind, in, member, text, ...)                                                \
+	{                                                                                          \
+		.name = (word), .type = FIELD_##kind, .doc = (text),                               \
+		.offset = offsetof(struct in, member), __VA_ARGS__                                 \
+	}
+#define FIELDS(rows, in)                                                                           \
+	.fields = (rows), .n_fields = sizeof(rows) / sizeof((rows)[0]), .in_size = sizeof(struct in)
 
 /* Finds rows by name. Built once, then only read. */
 struct registry;

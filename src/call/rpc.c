@@ -112,11 +112,7 @@ static struct done handle_cancel(struct call *c)
 }
 
 static const struct field cancel_fields[] = {
-	{.name = "id",
-	 .type = FIELD_ANY,
-	 .required = true,
-	 .doc = "Id of the call to cancel",
-	 .offset = offsetof(struct cancel_in, id)},
+	FIELD(ANY, cancel_in, id, "Id of the call to cancel", .required = true),
 };
 
 const struct method rpc_methods[] = {
@@ -127,8 +123,7 @@ const struct method rpc_methods[] = {
 	{.name = "rpc.cancel",
 	 .doc = "Cancel a call on this connection; runs before queued calls",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
-	 FIELDS(cancel_fields),
-	 .in_size = sizeof(struct cancel_in),
+	 FIELDS(cancel_fields, cancel_in),
 	 .handle = handle_cancel,
 	 .flags = METHOD_OVERTAKES},
 };

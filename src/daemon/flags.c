@@ -169,8 +169,8 @@ static void offer_settings(const struct offer *o)
 
 static void offer_agents(const struct offer *o)
 {
-	offer_one(o, "recall", "quote the conversation and memory; no model");
-	offer_one(o, "none", "no default agent");
+	offer_one(o, "recall", "built-in agent that quotes the conversation and the memory");
+	offer_one(o, "none", "start without a default agent");
 }
 
 static void offer_levels(const struct offer *o)

@@ -66,7 +66,7 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 		int r = was && agent_server_setting_equal(was, now) ? 0 : add(d, now);
 
 		if (r != 0)
-			log_err("could not mirror agent server", "server=%s error=%s", now->name,
+			log_err("could not start bridge to agent server", "server=%s error=%s", now->name,
 				fault_words(r));
 	}
 }

@@ -60,16 +60,12 @@ static struct done handle_forget(struct call *c)
 }
 
 static const struct field forget_fields[] = {
-	{.name = "name",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Name of the host",
-	 .offset = offsetof(struct host_in, name)},
+	FIELD(STRING, host_in, name, "Name of the host", .required = true),
 };
 
 const struct method host_methods[] = {
 	{.name = "host.list",
-	 .doc = "List the hosts that share the store, by name",
+	 .doc = "List the hosts that share the store, sorted by name",
 	 .result = "{\"type\":\"object\",\"properties\":{\"hosts\":{\"type\":\"array\",\"items\":{"
 		   "\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"epoch\":{\"type\":\"integer\"},\"state\":{\"enum\":[\"alive\",\"left\","
@@ -84,8 +80,7 @@ const struct method host_methods[] = {
 	 .doc = "Remove a dead host from the list",
 	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"forgotten\":{\"const\":true}}}",
-	 FIELDS(forget_fields),
-	 .in_size = sizeof(struct host_in),
+	 FIELDS(forget_fields, host_in),
 	 .where = WRITER,
 	 .handle = handle_forget},
 };

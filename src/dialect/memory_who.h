@@ -5,12 +5,7 @@
 
 /* For a struct `in` with who.user_id and who.chat_id. */
 #define MEMORY_WHO(in)                                                                             \
-	{.name = "user_id",                                                                        \
-	 .type = FIELD_STRING,                                                                     \
-	 .doc = "User that owns the memories; a call without user, chat and project reads all "    \
-		"memories",                                                                        \
-	 .offset = offsetof(in, who.user_id)},                                                     \
-	{                                                                                          \
-		.name = "chat_id", .type = FIELD_STRING, .doc = "Include memories of this chat",   \
-		.offset = offsetof(in, who.chat_id)                                                \
-	}
+	FIELD_AS("user_id", STRING, in, who.user_id,                                               \
+		 "User that owns the memories; a call without user, chat and project reads all "   \
+		 "memories"),                                                                      \
+		FIELD_AS("chat_id", STRING, in, who.chat_id, "Include memories of this chat")

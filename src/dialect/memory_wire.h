@@ -16,16 +16,11 @@ struct memory_search_in {
 };
 
 #define MEMORY_SEARCH_FIELDS(in, at)                                                               \
-	{.name = "query",                                                                          \
-	 .type = FIELD_STRING,                                                                     \
-	 .required = true,                                                                         \
-	 .doc = "Search query; a full question works best",                                        \
-	 .offset = offsetof(in, at.query)},                                                        \
-	{                                                                                          \
-		.name = "limit", .type = FIELD_INT, .default_number = 10,                          \
-		.doc = "Maximum number of memories, up to 1000; 0 or less means 10",               \
-		.offset = offsetof(in, at.limit)                                                   \
-	}
+	FIELD_AS("query", STRING, in, at.query, "Search query; a full question works best",        \
+		 .required = true),                                                                \
+		FIELD_AS("limit", INT, in, at.limit,                                               \
+			 "Maximum number of memories, up to 1000; 0 or less means 10",             \
+			 .default_number = 10)
 
 struct memory_list_in {
 	int64_t limit;
@@ -33,15 +28,11 @@ struct memory_list_in {
 };
 
 #define MEMORY_LIST_FIELDS(in, at)                                                                 \
-	{.name = "limit",                                                                          \
-	 .type = FIELD_INT,                                                                        \
-	 .default_number = 20,                                                                     \
-	 .doc = "Maximum number of memories, up to 1000; 0 or less means 20",                      \
-	 .offset = offsetof(in, at.limit)},                                                        \
-	{                                                                                          \
-		.name = "include_expired", .type = FIELD_BOOL, .doc = "Include expired memories",  \
-		.offset = offsetof(in, at.include_expired)                                         \
-	}
+	FIELD_AS("limit", INT, in, at.limit,                                                       \
+		 "Maximum number of memories, up to 1000; 0 or less means 20",                     \
+		 .default_number = 20),                                                            \
+		FIELD_AS("include_expired", BOOL, in, at.include_expired,                          \
+			 "Include expired memories")
 
 struct memory_add_in {
 	struct text content;
@@ -56,58 +47,27 @@ struct memory_add_in {
 };
 
 #define MEMORY_ADD_FIELDS(in, at, whose)                                                           \
-	{.name = "content",                                                                        \
-	 .type = FIELD_STRING,                                                                     \
-	 .required = true,                                                                         \
-	 .doc = "Content of the memory",                                                           \
-	 .offset = offsetof(in, at.content)},                                                      \
-		{.name = "source",                                                                 \
-		 .type = FIELD_STRING,                                                             \
-		 .default_text = "rpc",                                                            \
-		 .doc = "Source of the memory",                                                    \
-		 .offset = offsetof(in, at.source)},                                               \
-		{.name = "expires_days",                                                           \
-		 .type = FIELD_ANY,                                                                \
-		 .doc = "Days until the memory expires (integer); default: never",                 \
-		 .offset = offsetof(in, at.expires_days)},                                         \
-		{.name = "subjects",                                                               \
-		 .type = FIELD_ARRAY,                                                              \
-		 .doc = "Names of the people or things that the memory is about",                  \
-		 .offset = offsetof(in, at.subjects)},                                             \
-		{.name = "shared",                                                                 \
-		 .type = FIELD_BOOL,                                                               \
-		 .doc = (whose),                                                                   \
-		 .offset = offsetof(in, at.shared)},                                               \
-		{.name = "created_at",                                                             \
-		 .type = FIELD_ANY,                                                                \
-		 .doc = "Creation time (ISO 8601); default: now",                                  \
-		 .offset = offsetof(in, at.created_at)},                                           \
-		{.name = "category",                                                               \
-		 .type = FIELD_STRING,                                                             \
-		 .doc = "Category: preference, decision, fact, entity or other",                   \
-		 .offset = offsetof(in, at.category)},                                             \
-		{.name = "importance",                                                             \
-		 .type = FIELD_NUMBER,                                                             \
-		 .default_number = -1,                                                             \
-		 .doc = "Importance, 0 to 1; default 0.5",                                         \
-		 .offset = offsetof(in, at.importance)},                                           \
-	{                                                                                          \
-		.name = "metadata", .type = FIELD_OBJECT,                                          \
-		.doc = "Any JSON object; returned with each hit",                                  \
-		.offset = offsetof(in, at.metadata)                                                \
-	}
+	FIELD_AS("content", STRING, in, at.content, "Content of the memory", .required = true),    \
+		FIELD_AS("source", STRING, in, at.source, "Source of the memory",                  \
+			 .default_text = "rpc"),                                                   \
+		FIELD_AS("expires_days", ANY, in, at.expires_days,                                 \
+			 "Days until the memory expires (integer); default: never"),               \
+		FIELD_AS("subjects", ARRAY, in, at.subjects,                                       \
+			 "Names of the people or things that the memory is about"),                \
+		FIELD_AS("shared", BOOL, in, at.shared, whose),                                    \
+		FIELD_AS("created_at", ANY, in, at.created_at,                                     \
+			 "Creation time (ISO 8601); default: now"),                                \
+		FIELD_AS("category", STRING, in, at.category,                                      \
+			 "Category: preference, decision, fact, entity or other"),                 \
+		FIELD_AS("importance", NUMBER, in, at.importance,                                  \
+			 "Importance, 0 to 1; default 0.5", .default_number = -1),                 \
+		FIELD_AS("metadata", OBJECT, in, at.metadata,                                      \
+			 "Any JSON object; returned with each hit")
 
 #define MEMORY_THIS_CHAT(in, at)                                                                   \
-	{                                                                                          \
-		.name = "this_chat", .type = FIELD_BOOL,                                           \
-		.doc = "Return only memories of this chat", .offset = offsetof(in, at)             \
-	}
+	FIELD_AS("this_chat", BOOL, in, at, "Return only memories of this chat")
 
-#define MEMORY_CHAT_TYPE(in, at, what)                                                             \
-	{                                                                                          \
-		.name = "chat_type", .type = FIELD_STRING, .doc = (what),                          \
-		.offset = offsetof(in, at)                                                         \
-	}
+#define MEMORY_CHAT_TYPE(in, at, what) FIELD_AS("chat_type", STRING, in, at, what)
 
 #define MEMORY_ROWS "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
 

@@ -141,7 +141,7 @@ static int find_field(const struct value *schema, const struct value **ret, stru
 	if (!schema || schema->kind == VALUE_NULL || !fields)
 		return 0;
 	if (fields->kind != VALUE_OBJECT || fields->len > 1)
-		return refuse_form(why, "more than one field");
+		return refuse_form(why, "the form has more than one field");
 	*ret = fields->first;
 	if (*ret &&
 	    ((*ret)->kind != VALUE_OBJECT || (*ret)->key_len == 0 ||
@@ -162,7 +162,7 @@ static struct text word_message(struct maker *m, struct text message, const stru
 	buf_add(&out, message.data, message.len);
 	if (about.len > 0)
 		buf_printf(&out, "\n%.*s", TEXT_ARGS(text_cut(about, 4096)));
-	buf_printf(&out, "\n(%s refuses to say, %s closes the question)", decline, cancel);
+	buf_printf(&out, "\n(%s declines to answer, %s cancels the question)", decline, cancel);
 	if (out.err != 0 || arena_copy_text(m->arena, (struct text) {out.data, out.len}, &t) != 0)
 		m->err = -ENOMEM;
 	buf_done(&out);
@@ -178,7 +178,7 @@ static int check(const struct value *in, struct why *why)
 	if (text_is(value_text(value_find(in, "mcp_server_name")), "koine"))
 		return refuse_form(why, "koine's own request is already in the inbox");
 	if (mode.data && !text_is(mode, "form"))
-		return refuse_form(why, "not a form");
+		return refuse_form(why, "the mode is not form");
 	if (message.len == 0 || message.len > MESSAGE_MAX)
 		return refuse_form(why, "the message is missing or too long");
 	return 0;
@@ -192,7 +192,7 @@ int hook_read_elicitation(struct maker *m, const struct value *in, struct hook *
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]) && r == 0; i++)
-		r = hook_is_twice(in, once[i]) ? refuse_form(why, "duplicate member") : 0;
+		r = hook_is_twice(in, once[i]) ? refuse_form(why, "a member of the hook input is duplicated") : 0;
 	r = r ?: check(in, why) ?: find_field(value_find(in, "requested_schema"), &h->field, why);
 	if (r != 0)
 		return r;

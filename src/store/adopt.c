@@ -143,16 +143,16 @@ static int run(struct connection *c, const struct query *sql, int64_t *ret_n)
 /* A job's rule has no project: its key is a newline and the id (see engine/automation/rule.c). */
 static int hold(struct connection *c, struct store_adopted *a)
 {
-	static const struct query tasks = {"UPDATE task SET held = 1 WHERE seq IN"
-					   " (SELECT seq FROM task WHERE state < 2) RETURNING seq"};
-	static const struct query switches = {"UPDATE rule SET enabled = -1 RETURNING name"};
-	static const struct query jobs = {
+	QUERY tasks = {"UPDATE task SET held = 1 WHERE seq IN"
+		       " (SELECT seq FROM task WHERE state < 2) RETURNING seq"};
+	QUERY switches = {"UPDATE rule SET enabled = -1 RETURNING name"};
+	QUERY jobs = {
 		"INSERT INTO rule (name, fired_ms, enabled) SELECT :newline || id, 0, 0 FROM job"
 		" WHERE true ON CONFLICT (name) DO UPDATE SET enabled = 0 RETURNING name"};
-	static const struct query grants = {"DELETE FROM approval_grant RETURNING seq"};
-	static const struct query trust = {"DELETE FROM project_trust RETURNING folder"};
+	QUERY grants = {"DELETE FROM approval_grant RETURNING seq"};
+	QUERY trust = {"DELETE FROM project_trust RETURNING folder"};
 	/* Its files are theirs, too. */
-	static const struct query indexes = {"DELETE FROM memory_index RETURNING token"};
+	QUERY indexes = {"DELETE FROM memory_index RETURNING token"};
 	int64_t n;
 	int r = run(c, &tasks, &a->n_tasks) ?: run(c, &switches, &n) ?: run(c, &jobs, &a->n_jobs);
 

@@ -11,24 +11,20 @@
 
 int store_approval_add(struct connection *c, const struct approval *row, int64_t *ret_seq)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO approval ({columns}) VALUES ({values})",
 		.of = &approval_portrait,
 		.members = {.without = MEMBER_MADE | APPROVAL_DECIDER},
+		.key = "seq",
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
 
-	query_bind_members(q, row);
-	r = query_run(q);
-	if (r == 0)
-		*ret_seq = query_inserted(q);
-	return r;
+	return query_insert(q, row, ret_seq);
 }
 
 int store_approval_decide(struct connection *c, const struct approval *decided, bool *ret_done)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE approval SET {changes} WHERE id = :id AND status = 0 RETURNING seq",
 		.of = &approval_portrait,
 		.members = {.with = MEMBER_CHANGES},
@@ -45,7 +41,7 @@ int store_approval_decide(struct connection *c, const struct approval *decided, 
 
 int store_approval_tie(struct connection *c, int64_t seq, struct text session, int64_t event_id)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE approval SET session = coalesce(:session, session), event_id = :event_id"
 		" WHERE seq = :seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -58,7 +54,7 @@ int store_approval_tie(struct connection *c, int64_t seq, struct text session, i
 
 int store_approval_bind(struct connection *c, const struct approval *row)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE approval SET bond = :bond, waiter_pid = :pid, waiter_started = :started,"
 		" asker_pid = :asker_pid, asker_started = :asker_started, host = :host"
 		" WHERE id = :id AND status = 0"};
@@ -77,9 +73,8 @@ int store_approval_bind(struct connection *c, const struct approval *row)
 int store_approval_has_asked(struct connection *c, struct text host, int64_t pid, int64_t started,
 			     bool *ret_has)
 {
-	static const struct query sql = {
-		"SELECT seq FROM approval WHERE asker_pid = :pid AND asker_started = :started"
-		" AND asker_pid > 0 AND (host IS NULL OR host = :host) LIMIT 1"};
+	QUERY sql = {"SELECT seq FROM approval WHERE asker_pid = :pid AND asker_started = :started"
+		     " AND asker_pid > 0 AND (host IS NULL OR host = :host) LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":host", host);
@@ -90,7 +85,7 @@ int store_approval_has_asked(struct connection *c, struct text host, int64_t pid
 
 int store_approval_waiting(struct connection *c, int64_t *ret_n)
 {
-	static const struct query sql = {"SELECT count(*) FROM approval WHERE status = 0"};
+	QUERY sql = {"SELECT count(*) FROM approval WHERE status = 0"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	return query_find_int(q, ret_n);
@@ -98,7 +93,7 @@ int store_approval_waiting(struct connection *c, int64_t *ret_n)
 
 int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit, unsigned *ret_n)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"DELETE FROM approval WHERE seq IN (SELECT seq FROM approval WHERE status > 0"
 		" AND decided_ms < :before ORDER BY decided_ms, seq LIMIT :limit) RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -133,8 +128,7 @@ static const struct row_kind approval_kind = {
 int store_approval_find(struct connection *c, struct text id, struct arena *arena,
 			struct approval *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT {columns} FROM approval WHERE id = :id",
-					 .of = &approval_portrait};
+	QUERY sql = {"SELECT {columns} FROM approval WHERE id = :id", .of = &approval_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -144,10 +138,9 @@ int store_approval_find(struct connection *c, struct text id, struct arena *aren
 int store_approval_find_short(struct connection *c, struct text prefix, bool waiting,
 			      struct arena *arena, struct text ret_ids[2], unsigned *ret_n)
 {
-	static const struct query of_all = {
-		"SELECT id FROM approval WHERE id >= :prefix ORDER BY id LIMIT 2"};
+	QUERY of_all = {"SELECT id FROM approval WHERE id >= :prefix ORDER BY id LIMIT 2"};
 	/* Few are pending, so use their index rather than that of all ids. */
-	static const struct query of_waiting = {
+	QUERY of_waiting = {
 		"SELECT id FROM approval WHERE status = 0 AND +id >= :prefix ORDER BY +id LIMIT 2"};
 
 	return short_id_find(c, waiting ? &of_waiting : &of_all, prefix, arena, ret_ids, ret_n);
@@ -158,7 +151,7 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 			  struct approval *ret_row, bool *ret_found)
 {
 	/* The "not tied" condition is spelled out exactly as in its index. */
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT {columns} FROM approval WHERE event_id = 0"
 		" AND tool = :tool AND created_ms >= :since AND (run = :run OR session = :run)"
 		" AND (tool_use_id IS NULL OR tool_use_id = :tool_use_id OR :tool_use_id IS NULL)"
@@ -206,7 +199,7 @@ static enum list list_of(const struct store_approval_query *q)
 int store_approval_list(struct connection *c, const struct store_approval_query *query,
 			struct arena *arena, struct approval **ret_rows, unsigned *ret_n)
 {
-	static const struct query lists[N_LISTS][2] = {
+	QUERY lists[N_LISTS][2] = {
 		[OF_SESSION] = LISTS("session = :session AND"),
 		[OF_RUN] = LISTS("run = :run AND"),
 		[OF_STATUS] = LISTS("status = :status AND"),

@@ -11,8 +11,8 @@ enum { SWEEP_GRANTS = 1000 };
 
 int store_grant_add(struct connection *c, const struct grant *row)
 {
-	static const struct query sql = {"INSERT INTO approval_grant ({columns}) VALUES ({values})",
-					 .of = &grant_portrait};
+	QUERY sql = {"INSERT INTO approval_grant ({columns}) VALUES ({values})",
+		     .of = &grant_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_members(q, row);
@@ -22,7 +22,7 @@ int store_grant_add(struct connection *c, const struct grant *row)
 /* *ret_left is the number of uses left; -1: unlimited. */
 static int take_use(struct connection *c, struct text id, int64_t *ret_left, bool *ret_found)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE approval_grant SET uses = CASE WHEN uses > 0 THEN uses - 1 ELSE uses END"
 		" WHERE id = :id AND uses <> 0 RETURNING uses"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -54,7 +54,7 @@ int store_grant_use(struct connection *c, struct text id, bool *ret_found)
 
 int store_grant_remove(struct connection *c, struct text id, bool *ret_found)
 {
-	static const struct query sql = {"DELETE FROM approval_grant WHERE id = :id RETURNING seq"};
+	QUERY sql = {"DELETE FROM approval_grant WHERE id = :id RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -66,7 +66,7 @@ static const struct row_kind grant_kind = NOUN_KIND(struct grant, &grant_portrai
 int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
 		     struct grant **ret_rows, unsigned *ret_n)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT {columns} FROM approval_grant WHERE expires_ms = 0 OR expires_ms > :now"
 		" ORDER BY seq",
 		.of = &grant_portrait,
@@ -80,7 +80,7 @@ int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
 
 int store_grant_sweep(struct connection *c, int64_t now_ms)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"DELETE FROM approval_grant WHERE seq IN (SELECT seq FROM approval_grant"
 		" WHERE expires_ms > 0 AND expires_ms <= :now ORDER BY expires_ms LIMIT :limit)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);

@@ -31,10 +31,10 @@ const struct row_kind store_conversation_kind = {
 
 int store_conversation_add(struct connection *c, const struct conversation *row, int64_t *ret_seq)
 {
-	static const struct query sql = {
-		"INSERT INTO conversation ({columns}, n_messages, answered)"
-		" VALUES ({values}, 0, 0)",
-		.of = &conversation_portrait, .members = {.without = MEMBER_MADE}};
+	QUERY sql = {"INSERT INTO conversation ({columns}, n_messages, answered)"
+		     " VALUES ({values}, 0, 0)",
+		     .of = &conversation_portrait, .members = {.without = MEMBER_MADE},
+		     .key = "seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	return query_insert(q, row, ret_seq) ?: tally_added(c, TALLY_CONVERSATION, *ret_seq);
@@ -43,10 +43,9 @@ int store_conversation_add(struct connection *c, const struct conversation *row,
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
 			    struct conversation *ret_row, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT " CONVERSATION_COLUMNS
-		" FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL",
-		.of = &conversation_portrait};
+	QUERY sql = {"SELECT " CONVERSATION_COLUMNS
+		     " FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL",
+		     .of = &conversation_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -55,7 +54,7 @@ int store_conversation_find(struct connection *c, struct text id, struct arena *
 
 int store_conversation_update(struct connection *c, const struct conversation *row)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE conversation SET agent = :agent, system = :system, updated_ms = :updated"
 		" WHERE seq = :seq RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -70,9 +69,8 @@ int store_conversation_update(struct connection *c, const struct conversation *r
 int store_conversation_set_summary(struct connection *c, int64_t seq, struct text summary,
 				   int64_t tokens, int64_t turn)
 {
-	static const struct query sql = {
-		"UPDATE conversation SET summary = :summary, summary_tokens = :tokens,"
-		" summary_turn = :turn WHERE seq = :seq RETURNING seq"};
+	QUERY sql = {"UPDATE conversation SET summary = :summary, summary_tokens = :tokens,"
+		     " summary_turn = :turn WHERE seq = :seq RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -84,9 +82,8 @@ int store_conversation_set_summary(struct connection *c, int64_t seq, struct tex
 
 int store_conversation_want_end(struct connection *c, struct text id, bool *ret_found)
 {
-	static const struct query sql = {
-		"UPDATE conversation SET wants_end = 1 WHERE id = :id AND ended_ms IS NULL"
-		" RETURNING seq"};
+	QUERY sql = {"UPDATE conversation SET wants_end = 1 WHERE id = :id AND ended_ms IS NULL"
+		     " RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -95,9 +92,8 @@ int store_conversation_want_end(struct connection *c, struct text id, bool *ret_
 
 int store_conversation_end(struct connection *c, struct text id, int64_t now_ms, bool *ret_found)
 {
-	static const struct query sql = {
-		"UPDATE conversation SET ended_ms = :now WHERE id = :id AND ended_ms IS NULL"
-		" RETURNING seq"};
+	QUERY sql = {"UPDATE conversation SET ended_ms = :now WHERE id = :id AND ended_ms IS NULL"
+		     " RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -107,8 +103,7 @@ int store_conversation_end(struct connection *c, struct text id, int64_t now_ms,
 
 static int count_conversations(struct connection *c, int64_t *ret_n)
 {
-	static const struct query sql = {"SELECT " TALLIED_OPEN " + (SELECT count(*)" NEWEST
-					 " IS NULL)"};
+	QUERY sql = {"SELECT " TALLIED_OPEN " + (SELECT count(*)" NEWEST " IS NULL)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	return query_find_int(q, ret_n);
@@ -117,11 +112,10 @@ static int count_conversations(struct connection *c, int64_t *ret_n)
 static int list_conversations(struct connection *c, unsigned offset, unsigned limit,
 			      struct arena *arena, struct conversation **ret_rows, unsigned *ret_n)
 {
-	static const struct query sql = {
-		"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
-		" WHERE c.ended_ms IS NULL"
-		" ORDER BY c.updated_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset",
-		CONVERSATION_SHORT};
+	QUERY sql = {"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
+		     " WHERE c.ended_ms IS NULL"
+		     " ORDER BY c.updated_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset",
+		     CONVERSATION_SHORT};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &store_conversation_kind, .arena = arena};
 
@@ -156,7 +150,7 @@ int store_conversation_highest(struct connection *c, struct text prefix, int64_t
 {
 	/* The highest of each length, along the index by length and id. A number with more digits
 	 * than we ever assign is somebody's own name. ':' comes after '9'. */
-	static const struct query sql = {
+	QUERY sql = {
 		"WITH RECURSIVE digits (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM digits"
 		" WHERE n < 15) SELECT coalesce(max(CAST(substr((SELECT id FROM conversation"
 		" WHERE length(id) = length(:prefix) + digits.n"
@@ -171,11 +165,11 @@ int store_conversation_highest(struct connection *c, struct text prefix, int64_t
 
 int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
 {
-	static const struct query sql = {
-		"SELECT " TALLIED_OPEN " + count(*),"
-		" " TALLIED_MESSAGES " + coalesce(sum(n_messages), 0),"
-		" " TALLIED_CALLS " + (SELECT count(*) FROM message_call WHERE seq > " CALL_MARK
-		")" NEWEST " IS NULL"};
+	QUERY sql = {"SELECT " TALLIED_OPEN " + count(*),"
+		     " " TALLIED_MESSAGES " + coalesce(sum(n_messages), 0),"
+		     " " TALLIED_CALLS
+		     " + (SELECT count(*) FROM message_call WHERE seq > " CALL_MARK ")" NEWEST
+		     " IS NULL"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -195,8 +189,7 @@ int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
 
 static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
 {
-	static const struct query sql = {
-		"UPDATE conversation SET updated_ms = :now WHERE seq = :seq"};
+	QUERY sql = {"UPDATE conversation SET updated_ms = :now WHERE seq = :seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -206,8 +199,8 @@ static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
 
 int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_seq)
 {
-	static const struct query sql = {"INSERT INTO turn ({columns}) VALUES ({values})",
-					 .of = &turn_portrait, .members = {.without = MEMBER_MADE}};
+	QUERY sql = {"INSERT INTO turn ({columns}) VALUES ({values})", .of = &turn_portrait,
+		     .members = {.without = MEMBER_MADE}, .key = "seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t seq;
 	int r = query_insert(q, row, &seq);
@@ -221,8 +214,8 @@ int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_se
 
 int store_turn_end(struct connection *c, const struct turn *row)
 {
-	static const struct query sql = {"UPDATE turn SET {changes} WHERE seq = :seq RETURNING seq",
-					 .of = &turn_portrait, .members = {.with = MEMBER_CHANGES}};
+	QUERY sql = {"UPDATE turn SET {changes} WHERE seq = :seq RETURNING seq",
+		     .of = &turn_portrait, .members = {.with = MEMBER_CHANGES}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_members(q, row);
@@ -233,12 +226,11 @@ int store_turn_end(struct connection *c, const struct turn *row)
 int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now_ms, int64_t *ret_n)
 {
 	/* The running state is spelled out; otherwise the index of running turns cannot be used. */
-	static const struct query sql = {
-		"UPDATE turn SET state = :interrupted, ended_ms = :now"
-		" WHERE state = 0 AND (conversation = :conversation OR (:conversation = 0"
-		" AND NOT EXISTS (SELECT 1 FROM conversation AS c, host WHERE c.seq ="
-		" turn.conversation AND host.epoch = c.epoch AND host.state = 0)))"
-		" RETURNING seq"};
+	QUERY sql = {"UPDATE turn SET state = :interrupted, ended_ms = :now"
+		     " WHERE state = 0 AND (conversation = :conversation OR (:conversation = 0"
+		     " AND NOT EXISTS (SELECT 1 FROM conversation AS c, host WHERE c.seq ="
+		     " turn.conversation AND host.epoch = c.epoch AND host.state = 0)))"
+		     " RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t n = 0;
 	bool more;

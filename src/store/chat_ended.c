@@ -7,10 +7,9 @@
 
 static int count_ended(struct connection *c, struct text id, int64_t *ret_n)
 {
-	static const struct query all = {"SELECT " TALLIED_ENDED " + (SELECT count(*)" NEWEST
-					 " IS NOT NULL)"};
-	static const struct query of_id = {"SELECT " TALLIED_ENDED_AS " + (SELECT count(*)" NEWEST
-					   " IS NOT NULL AND id = :id)"};
+	QUERY all = {"SELECT " TALLIED_ENDED " + (SELECT count(*)" NEWEST " IS NOT NULL)"};
+	QUERY of_id = {"SELECT " TALLIED_ENDED_AS " + (SELECT count(*)" NEWEST
+		       " IS NOT NULL AND id = :id)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, id.data ? &of_id : &all);
 
 	if (id.data)
@@ -26,8 +25,8 @@ static int count_ended(struct connection *c, struct text id, int64_t *ret_n)
 static int list_ended(struct connection *c, struct text id, unsigned offset, unsigned limit,
 		      struct row_list *list)
 {
-	static const struct query all = {LIST_ENDED(""), CONVERSATION_SHORT};
-	static const struct query of_id = {LIST_ENDED(" AND c.id = :id"), CONVERSATION_SHORT};
+	QUERY all = {LIST_ENDED(""), CONVERSATION_SHORT};
+	QUERY of_id = {LIST_ENDED(" AND c.id = :id"), CONVERSATION_SHORT};
 	CLEANUP(query_donep) struct statement *q = query_open(c, id.data ? &of_id : &all);
 
 	if (id.data)
@@ -62,9 +61,9 @@ int store_conversation_list_ended(struct connection *c, struct text id, unsigned
 int store_conversation_find_ended(struct connection *c, int64_t seq, struct arena *arena,
 				  struct conversation *ret_row, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
-					 " WHERE c.seq = :seq AND c.ended_ms IS NOT NULL",
-					 CONVERSATION_SHORT};
+	QUERY sql = {"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
+		     " WHERE c.seq = :seq AND c.ended_ms IS NOT NULL",
+		     CONVERSATION_SHORT};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -73,7 +72,7 @@ int store_conversation_find_ended(struct connection *c, int64_t seq, struct aren
 
 int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT seq FROM conversation WHERE ended_ms IS NOT NULL AND ended_ms < :before"
 		" ORDER BY ended_ms LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -108,10 +107,8 @@ static int delete_some(struct connection *c, const struct query *sql, int64_t se
 
 static int delete_messages(struct connection *c, int64_t seq, unsigned limit, unsigned *ret_n)
 {
-	static const struct query calls = {
-		"DELETE FROM message_call WHERE message IN " SOME_MESSAGES " RETURNING seq"};
-	static const struct query messages = {"DELETE FROM message WHERE seq IN " SOME_MESSAGES
-					      " RETURNING seq"};
+	QUERY calls = {"DELETE FROM message_call WHERE message IN " SOME_MESSAGES " RETURNING seq"};
+	QUERY messages = {"DELETE FROM message WHERE seq IN " SOME_MESSAGES " RETURNING seq"};
 	unsigned n_calls;
 
 	return delete_some(c, &calls, seq, limit, &n_calls)
@@ -120,7 +117,7 @@ static int delete_messages(struct connection *c, int64_t seq, unsigned limit, un
 
 static int delete_turns(struct connection *c, int64_t seq, unsigned limit, unsigned *ret_n)
 {
-	static const struct query turns = {
+	QUERY turns = {
 		"DELETE FROM turn WHERE seq IN (SELECT seq FROM turn WHERE conversation = :seq"
 		" ORDER BY seq LIMIT :limit) RETURNING seq"};
 
@@ -129,8 +126,7 @@ static int delete_turns(struct connection *c, int64_t seq, unsigned limit, unsig
 
 static int delete_itself(struct connection *c, int64_t seq)
 {
-	static const struct query itself = {
-		"DELETE FROM conversation WHERE seq = :seq AND ended_ms IS NOT NULL"};
+	QUERY itself = {"DELETE FROM conversation WHERE seq = :seq AND ended_ms IS NOT NULL"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &itself);
 
 	query_bind_int(q, ":seq", seq);

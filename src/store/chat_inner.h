@@ -9,7 +9,7 @@
 
 /* What is counted of a kind, but for what came after the mark. */
 #define TALLIED(kind, name)                                                                        \
-	"coalesce((SELECT sum(n) FROM tally WHERE kind = '" kind "' AND name = " name              \
+	"coalesce((SELECT sum(n) FROM {tally} WHERE kind = '" kind "' AND name = " name            \
 	" AND part = '' AND model = '' AND number = 0), 0)"
 
 #define TALLIED_OPEN     TALLIED("talk", "''")

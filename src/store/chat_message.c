@@ -15,8 +15,9 @@ static struct text whole_text(struct text t)
 
 static int add_call(struct connection *c, int64_t message, const struct tool_call *call)
 {
-	static const struct query sql = {"INSERT INTO message_call (message, id, name, arguments)"
-					 " VALUES (:message, :id, :name, :arguments)"};
+	QUERY sql = {"INSERT INTO message_call (message, id, name, arguments)"
+		     " VALUES (:message, :id, :name, :arguments)",
+		     .key = "seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":message", message);
@@ -38,9 +39,8 @@ static int add_calls(struct connection *c, int64_t message, const struct message
 /* Reads the calls of row->seq; there are at most row->n_calls. */
 static int find_calls(struct connection *c, struct arena *arena, struct message *row)
 {
-	static const struct query sql = {
-		"SELECT id, name, arguments FROM message_call WHERE message = :message"
-		" ORDER BY seq LIMIT :limit"};
+	QUERY sql = {"SELECT id, name, arguments FROM message_call WHERE message = :message"
+		     " ORDER BY seq LIMIT :limit"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	struct tool_call *calls;
 	unsigned n = 0;
@@ -70,10 +70,9 @@ static int find_calls(struct connection *c, struct arena *arena, struct message 
 /* Updates what the conversation keeps about its messages. */
 static int count_in(struct connection *c, const struct message *row)
 {
-	static const struct query sql = {
-		"UPDATE conversation SET n_messages = n_messages + 1,"
-		" answered = CASE WHEN :answer THEN 1 ELSE answered END"
-		" WHERE seq = (SELECT conversation FROM turn WHERE seq = :turn)"};
+	QUERY sql = {"UPDATE conversation SET n_messages = n_messages + 1,"
+		     " answered = CASE WHEN :answer THEN 1 ELSE answered END"
+		     " WHERE seq = (SELECT conversation FROM turn WHERE seq = :turn)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":answer", row->role == MESSAGE_ASSISTANT);
@@ -83,10 +82,10 @@ static int count_in(struct connection *c, const struct message *row)
 
 static int insert(struct connection *c, const struct message *row, int64_t *ret_seq)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO message ({columns}, n_calls, conversation) VALUES ({values}, :n_calls,"
 		" (SELECT conversation FROM turn WHERE seq = :turn))",
-		.of = &message_portrait, .members = {.without = MEMBER_MADE}};
+		.of = &message_portrait, .members = {.without = MEMBER_MADE}, .key = "seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":n_calls", row->n_calls);
@@ -106,9 +105,8 @@ int store_message_add(struct connection *c, const struct message *row, int64_t *
 
 int store_message_append(struct connection *c, int64_t seq, struct text more, int64_t tokens)
 {
-	static const struct query sql = {
-		"UPDATE message SET tokens = :tokens, text = text || :more WHERE seq = :seq"
-		" RETURNING seq"};
+	QUERY sql = {"UPDATE message SET tokens = :tokens, text = text || :more WHERE seq = :seq"
+		     " RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -119,7 +117,7 @@ int store_message_append(struct connection *c, int64_t seq, struct text more, in
 
 static int set_tokens(struct connection *c, int64_t seq, int64_t tokens, unsigned n_more_calls)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE message SET tokens = :tokens, n_calls = n_calls + :more WHERE seq = :seq"
 		" RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -147,8 +145,7 @@ int store_message_set_tokens(struct connection *c, int64_t seq, int64_t tokens)
 int store_message_count(struct connection *c, int64_t conversation, int64_t *ret_n,
 			bool *ret_answered)
 {
-	static const struct query sql = {
-		"SELECT n_messages, answered FROM conversation WHERE seq = :seq"};
+	QUERY sql = {"SELECT n_messages, answered FROM conversation WHERE seq = :seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool found;
 	int r;
@@ -182,7 +179,7 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 		       int64_t max_tokens, struct arena *arena, struct turn_weight **ret_weights,
 		       unsigned *ret_n)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT turn, sum(tokens), count(*), sum(CASE role WHEN :tool THEN 1 ELSE 0 END)"
 		" FROM message WHERE conversation = :conversation AND turn > :after"
 		" GROUP BY turn ORDER BY turn DESC"};
@@ -291,10 +288,9 @@ static int take_messages(struct connection *c, struct statement *q, struct messa
 static int find_window(struct connection *c, int64_t conversation, int64_t from_turn,
 		       int64_t to_turn, struct message_array *a)
 {
-	static const struct query sql = {
-		"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
-		" AND m.turn >= :from AND m.turn <= :to ORDER BY m.turn, m.seq",
-		.of = &message_portrait};
+	QUERY sql = {"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
+		     " AND m.turn >= :from AND m.turn <= :to ORDER BY m.turn, m.seq",
+		     .of = &message_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":conversation", conversation);
@@ -307,7 +303,7 @@ static int find_window(struct connection *c, int64_t conversation, int64_t from_
 static int find_page(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
 		     struct message_array *a)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
 		" AND (m.turn, m.seq) >= (SELECT turn, seq FROM message"
 		" WHERE conversation = :conversation ORDER BY turn, seq LIMIT 1 OFFSET :offset)"

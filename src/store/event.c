@@ -15,10 +15,9 @@
 static int take_numbers(struct connection *c, unsigned n, int64_t time_ms, int64_t slack_ms,
 			struct store_event_given *given)
 {
-	static const struct query sql = {
-		"UPDATE event_counter SET last_seq = last_seq + :n, was_ms = last_ms,"
-		" last_ms = " TIME("last_ms", ":time",
-				   ":slack") " WHERE id = 1 RETURNING last_seq, was_ms"};
+	QUERY sql = {"UPDATE event_counter SET last_seq = last_seq + :n, was_ms = last_ms,"
+		     " last_ms = " TIME("last_ms", ":time",
+					":slack") " WHERE id = 1 RETURNING last_seq, was_ms"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	_Static_assert(sizeof(*given) == 2 * sizeof(int64_t), "numbers side by side");
@@ -33,7 +32,7 @@ static int take_numbers(struct connection *c, unsigned n, int64_t time_ms, int64
 /* `back`: how many numbers before the last. */
 static int add_one(struct connection *c, const struct event *event, unsigned back, int64_t slack_ms)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		INSERT " SELECT :type, " TIME("c.was_ms", ":time",
 					      ":slack") ", :project, :session,"
 							" :run, :host, :data, c.last_seq - :back "
@@ -100,8 +99,8 @@ int store_event_settle(struct connection *c)
 
 int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_last)
 {
-	static const struct query sql = {"SELECT (SELECT min(seq) FROM event),"
-					 " (SELECT last_seq FROM event_counter WHERE id = 1)"};
+	QUERY sql = {"SELECT (SELECT min(seq) FROM event),"
+		     " (SELECT last_seq FROM event_counter WHERE id = 1)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -116,7 +115,7 @@ int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_la
 
 int store_event_count(struct connection *c, struct text type, int64_t *ret_n)
 {
-	static const struct query sql = {"SELECT count(*) FROM event WHERE type = :type"};
+	QUERY sql = {"SELECT count(*) FROM event WHERE type = :type"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -143,9 +142,8 @@ int store_event_count_deleted(struct statement *q, unsigned limit, unsigned *n)
 
 static int delete_up_to(struct connection *c, int64_t seq, unsigned limit, unsigned *n)
 {
-	static const struct query sql = {
-		"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= :seq"
-		" ORDER BY seq LIMIT :limit) RETURNING seq"};
+	QUERY sql = {"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= :seq"
+		     " ORDER BY seq LIMIT :limit) RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);

@@ -56,7 +56,7 @@ static int read_type(struct statement *q, void *ret_type)
 int store_event_types(struct connection *c, const struct store_event_query *query,
 		      struct arena *arena, struct text **ret_types, unsigned *ret_n)
 {
-	static const struct query sql[N_SCOPES] = EACH_SCOPE(TYPES);
+	QUERY sql[N_SCOPES] = EACH_SCOPE(TYPES);
 	static const uint16_t texts[] = {0};
 	static const struct row_kind kind = ROW_KIND(struct text, read_type, texts);
 	struct row_list list = {.kind = &kind, .arena = arena};
@@ -141,8 +141,8 @@ static int64_t upper_bound(const struct store_event_query *q)
 
 static int list_all(struct find *f)
 {
-	static const struct query sql[] = {{LIST(""), &event_portrait, .large = true},
-					   {LIST(" DESC"), &event_portrait, .large = true}};
+	QUERY sql[] = {{LIST(""), &event_portrait, .large = true},
+		       {LIST(" DESC"), &event_portrait, .large = true}};
 	const struct store_event_query *query = f->query;
 	CLEANUP(query_donep)
 	struct statement *q = query_open(f->connection, &sql[query->newest_first]);
@@ -188,7 +188,7 @@ struct walks {
 
 static int fetch(const struct walks *all, struct walk *w)
 {
-	static const struct query sql[][N_SCOPES] = {EACH_SCOPE(WALK), EACH_SCOPE(WALK_BACK)};
+	QUERY sql[][N_SCOPES] = {EACH_SCOPE(WALK), EACH_SCOPE(WALK_BACK)};
 	const struct store_event_query *query = all->find->query;
 	unsigned limit = query->limit < WALK_NUMBERS ? query->limit : WALK_NUMBERS;
 	CLEANUP(query_donep)
@@ -235,8 +235,7 @@ static int next_walk(const struct walks *all, struct walk **ret_walk)
 /* One that was deleted after its number was fetched is not there any more. */
 static int look_at(struct find *f, int64_t seq)
 {
-	static const struct query sql = {"SELECT {columns} FROM event WHERE seq = :seq",
-					 &event_portrait};
+	QUERY sql = {"SELECT {columns} FROM event WHERE seq = :seq", &event_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(f->connection, &sql);
 	bool found;
 	int r;

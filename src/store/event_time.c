@@ -11,7 +11,7 @@
 
 int store_event_note_clock(struct connection *c, unsigned back)
 {
-	static const struct query sql = {NOTE("")};
+	QUERY sql = {NOTE("")};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":back", back);
@@ -20,7 +20,7 @@ int store_event_note_clock(struct connection *c, unsigned back)
 
 int store_event_note_first(struct connection *c, unsigned back, int64_t time_ms, int64_t slack_ms)
 {
-	static const struct query sql = {NOTE(" AND was_ms - :time > :slack")};
+	QUERY sql = {NOTE(" AND was_ms - :time > :slack")};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":back", back);
@@ -39,7 +39,7 @@ struct stretch {
 /* Where the clock was set back next; or the end of the log. */
 static int find_end(struct connection *c, int64_t from, int64_t last, int64_t *ret_end)
 {
-	static const struct query sql = {"SELECT min(seq) FROM event_clock WHERE seq > :from"};
+	QUERY sql = {"SELECT min(seq) FROM event_clock WHERE seq > :from"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -54,8 +54,8 @@ static int find_end(struct connection *c, int64_t from, int64_t last, int64_t *r
 /* The first event of the stretch; *ret_seq is 0 where it has none. */
 static int look(struct connection *c, struct stretch s, int64_t *ret_seq, int64_t *ret_ms)
 {
-	static const struct query sql = {"SELECT seq, time_ms FROM event WHERE seq >= :from"
-					 " AND seq < :end ORDER BY seq LIMIT 1"};
+	QUERY sql = {"SELECT seq, time_ms FROM event WHERE seq >= :from"
+		     " AND seq < :end ORDER BY seq LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -120,7 +120,7 @@ int store_event_since(struct connection *c, int64_t time_ms, int64_t *ret_seq)
 static int delete_from(struct connection *c, struct stretch s, int64_t before_ms, unsigned limit,
 		       unsigned *n)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq >= :from"
 		" AND seq < :end AND time_ms < :before ORDER BY seq LIMIT :limit) RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -134,9 +134,8 @@ static int delete_from(struct connection *c, struct stretch s, int64_t before_ms
 /* Where the clock was set back matters only for what is still kept. */
 static int forget_clock(struct connection *c)
 {
-	static const struct query sql = {
-		"DELETE FROM event_clock"
-		" WHERE seq <= coalesce((SELECT min(seq) FROM event), seq)"};
+	QUERY sql = {"DELETE FROM event_clock"
+		     " WHERE seq <= coalesce((SELECT min(seq) FROM event), seq)"};
 
 	return query_simple(c, &sql);
 }

@@ -8,9 +8,9 @@ static const struct row_kind kind = NOUN_KIND(struct job, &job_portrait);
 
 int store_job_add(struct connection *c, const struct job *job, bool *ret_added)
 {
-	static const struct query sql = {"INSERT INTO job ({columns}) VALUES ({values})"
-					 " ON CONFLICT (id) DO NOTHING RETURNING seq",
-					 .of = &job_portrait};
+	QUERY sql = {"INSERT INTO job ({columns}) VALUES ({values})"
+		     " ON CONFLICT (id) DO NOTHING RETURNING seq",
+		     .of = &job_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_members(q, job);
@@ -19,9 +19,8 @@ int store_job_add(struct connection *c, const struct job *job, bool *ret_added)
 
 int store_job_change(struct connection *c, const struct job *job, int64_t was_ms, bool *ret_changed)
 {
-	static const struct query sql = {
-		"UPDATE job SET data = :data, updated_ms = :updated WHERE id = :id"
-		" AND updated_ms = :was RETURNING seq"};
+	QUERY sql = {"UPDATE job SET data = :data, updated_ms = :updated WHERE id = :id"
+		     " AND updated_ms = :was RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", job->id);
@@ -33,7 +32,7 @@ int store_job_change(struct connection *c, const struct job *job, int64_t was_ms
 
 int store_job_delete(struct connection *c, struct text id, bool *ret_found)
 {
-	static const struct query sql = {"DELETE FROM job WHERE id = :id RETURNING seq"};
+	QUERY sql = {"DELETE FROM job WHERE id = :id RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -43,8 +42,7 @@ int store_job_delete(struct connection *c, struct text id, bool *ret_found)
 int store_job_find(struct connection *c, struct text id, struct arena *arena, struct job *ret_row,
 		   bool *ret_found)
 {
-	static const struct query sql = {"SELECT {columns} FROM job WHERE id = :id",
-					 .of = &job_portrait};
+	QUERY sql = {"SELECT {columns} FROM job WHERE id = :id", .of = &job_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -54,8 +52,7 @@ int store_job_find(struct connection *c, struct text id, struct arena *arena, st
 int store_job_list(struct connection *c, struct arena *arena, struct job **ret_rows,
 		   unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT {columns} FROM job ORDER BY seq",
-					 .of = &job_portrait};
+	QUERY sql = {"SELECT {columns} FROM job ORDER BY seq", .of = &job_portrait};
 	struct row_list list = {.kind = &kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 

@@ -71,7 +71,7 @@ static bool is_indexable(const struct connection *c, const struct memory *m)
  */
 int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_seq)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO memory ({columns}, content_hash, seq) VALUES ({values}, :hash, :seq)",
 		.of = &memory_portrait,
 		.members = {.without = MEMBER_MADE},
@@ -100,7 +100,7 @@ int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_
 
 int store_memory_update(struct connection *c, const struct memory *m, bool *ret_found)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE memory SET {changes}, content_hash = :hash WHERE id = :id RETURNING seq",
 		.of = &memory_portrait,
 		.members = {.with = MEMBER_CHANGES},
@@ -116,8 +116,7 @@ int store_memory_update(struct connection *c, const struct memory *m, bool *ret_
 int store_memory_delete(struct connection *c, const struct store_scope *scope, struct text id,
 			bool *ret_found)
 {
-	static const struct query sql = {"DELETE FROM memory WHERE id = :id AND " IN_SCOPE
-					 " RETURNING seq"};
+	QUERY sql = {"DELETE FROM memory WHERE id = :id AND " IN_SCOPE " RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -141,7 +140,7 @@ static int find_by_id(struct connection *c, const struct query *sql,
 int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
 		      struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	static const struct query sql = {BY_ID, .of = &memory_portrait};
+	QUERY sql = {BY_ID, .of = &memory_portrait};
 
 	return find_by_id(c, &sql, scope, id, arena, ret_row, ret_found);
 }
@@ -149,7 +148,7 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 int store_memory_lock(struct connection *c, const struct store_scope *scope, struct text id,
 		      struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	static const struct query sql = {BY_ID " /* FOR UPDATE */", .of = &memory_portrait};
+	QUERY sql = {BY_ID " {lock}", .of = &memory_portrait, .lock = QUERY_LOCKS_ROWS};
 
 	return find_by_id(c, &sql, scope, id, arena, ret_row, ret_found);
 }
@@ -159,7 +158,7 @@ int store_memory_lock(struct connection *c, const struct store_scope *scope, str
 int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
 			  struct arena *arena, struct memory *ret, bool *ret_found)
 {
-	static const struct query sql = {BY_SEQ, .of = &memory_portrait};
+	QUERY sql = {BY_SEQ, .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -180,8 +179,7 @@ static const char *const seq_names[SEQS_AT_ONCE] = {":s0",  ":s1",  ":s2",  ":s3
 static int find_some(struct connection *c, const struct store_scope *scope, const int64_t *seqs,
 		     unsigned n, struct arena *arena, struct memory *ret_rows, unsigned *ret_n)
 {
-	static const struct query sql = {BY_SEQS, .of = &memory_portrait,
-					 .members = {.with = MEMORY_FOUND}};
+	QUERY sql = {BY_SEQS, .of = &memory_portrait, .members = {.with = MEMORY_FOUND}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool found = true;
 	int r = 0;
@@ -199,8 +197,7 @@ static int find_each(struct connection *c, const struct store_scope *scope, cons
 		     unsigned n, size_t max_bytes, struct arena *arena, struct memory *ret_rows,
 		     unsigned *ret_n)
 {
-	static const struct query sql = {BY_SEQ, .of = &memory_portrait,
-					 .members = {.with = MEMORY_FOUND}};
+	QUERY sql = {BY_SEQ, .of = &memory_portrait, .members = {.with = MEMORY_FOUND}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	size_t bytes = 0;
 	int r = 0;
@@ -289,10 +286,9 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 			     struct text prefix, struct arena *arena, struct memory *ret_row,
 			     unsigned *ret_n)
 {
-	static const struct query sql = {
-		"SELECT {columns} FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
-		" LIMIT 2",
-		.of = &memory_portrait};
+	QUERY sql = {"SELECT {columns} FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
+		     " LIMIT 2",
+		     .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool first = false, second = false;
 	struct memory row;
@@ -332,8 +328,8 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 			   struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
 	/* Times beyond all bounds cannot be subtracted; without one it cannot fail. */
-	static const struct query sql[] = {{SAME, .of = &memory_portrait},
-					   {SAME, .of = &memory_portrait, .sure = true}};
+	QUERY sql[] = {{SAME, .of = &memory_portrait},
+		       {SAME, .of = &memory_portrait, .sure = true}};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql[like->expires_ms == MEMORY_NEVER]);
 
@@ -368,12 +364,10 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 
 static struct statement *open_list(struct connection *c, const struct store_memory_list_opts *opts)
 {
-	static const struct query some = {LIST_SOME, .of = &memory_portrait, .large = true};
-	static const struct query all = {LIST_ALL, .of = &memory_portrait, .large = true};
-	static const struct query brief_some = {LIST_SOME, .of = &memory_portrait,
-						.members = {.with = MEMBER_LISTED}};
-	static const struct query brief_all = {LIST_ALL, .of = &memory_portrait,
-					       .members = {.with = MEMBER_LISTED}};
+	QUERY some = {LIST_SOME, .of = &memory_portrait, .large = true};
+	QUERY all = {LIST_ALL, .of = &memory_portrait, .large = true};
+	QUERY brief_some = {LIST_SOME, .of = &memory_portrait, .members = {.with = MEMBER_LISTED}};
+	QUERY brief_all = {LIST_ALL, .of = &memory_portrait, .members = {.with = MEMBER_LISTED}};
 	bool first_page = opts->before_ms == 0 && opts->before_seq == 0;
 	struct statement *q = store_memory_walk(c, opts->brief ? &brief_some : &some,
 						opts->brief ? &brief_all : &all, &opts->scope);
@@ -464,8 +458,7 @@ static int walk_part(struct connection *c, const struct walk_queries *queries,
 	return hand_out(q, take_next, slice);
 }
 
-#define EACH(name, walk)                                                                           \
-	static const struct query name = {walk WALK_ORDER, .of = &memory_portrait, .large = true}
+#define EACH(name, walk) QUERY name = {walk WALK_ORDER, .of = &memory_portrait, .large = true}
 
 int store_memory_each(struct connection *c, const struct store_scope *scope,
 		      struct store_walk *walk, memory_fn fn, void *arg)
@@ -490,10 +483,9 @@ int store_memory_list_review(struct connection *c, const struct store_scope *sco
 			     size_t max_bytes, struct arena *arena, struct memory **ret_rows,
 			     unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT {columns} FROM memory WHERE review > 0 AND "
-					 "valid_until_ms IS NULL AND " IN_SCOPE
-					 " ORDER BY seq DESC LIMIT :limit",
-					 .of = &memory_portrait};
+	QUERY sql = {"SELECT {columns} FROM memory WHERE review > 0 AND "
+		     "valid_until_ms IS NULL AND " IN_SCOPE " ORDER BY seq DESC LIMIT :limit",
+		     .of = &memory_portrait};
 	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = max_bytes};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
@@ -504,8 +496,7 @@ int store_memory_list_review(struct connection *c, const struct store_scope *sco
 
 int store_memory_any_expires(struct connection *c, bool *ret_any)
 {
-	static const struct query sql = {
-		"SELECT 1 FROM memory WHERE expires_ms IS NOT NULL LIMIT 1"};
+	QUERY sql = {"SELECT 1 FROM memory WHERE expires_ms IS NOT NULL LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	return query_next(q, ret_any);
@@ -514,9 +505,10 @@ int store_memory_any_expires(struct connection *c, bool *ret_any)
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
 		       void *arg)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"DELETE FROM memory WHERE seq IN (SELECT seq FROM memory WHERE expires_ms <= :now"
-		" ORDER BY expires_ms LIMIT :limit /* SKIP LOCKED */) RETURNING {columns}",
+		" ORDER BY expires_ms LIMIT :limit {lock}) RETURNING {columns}",
+		.lock = QUERY_SKIPS_LOCKED,
 		.of = &memory_portrait,
 		.members = {.with = MEMORY_TRACE},
 	};

@@ -25,11 +25,10 @@ static const struct store_model no_model = {.name = {.data = "", .len = 0}};
 static int add_tally(struct connection *c, const char *kind, struct text name, struct text part,
 		     const struct store_model *model, struct counted *sum)
 {
-	static const struct query sql = {
-		"SELECT coalesce(sum(CASE WHEN number = 0 THEN n END), 0),"
-		" coalesce(sum(CASE WHEN number > 0 AND model = :model"
-		" AND (:dim = 0 OR number = :dim) THEN n END), 0)"
-		" FROM tally WHERE kind = :kind AND name = :name AND part = :part"};
+	QUERY sql = {"SELECT coalesce(sum(CASE WHEN number = 0 THEN n END), 0),"
+		     " coalesce(sum(CASE WHEN number > 0 AND model = :model"
+		     " AND (:dim = 0 OR number = :dim) THEN n END), 0)"
+		     " FROM {tally} WHERE kind = :kind AND name = :name AND part = :part"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -99,10 +98,9 @@ static int add_common(struct connection *c, const struct store_scope *scope,
 
 static int add_newest(struct connection *c, const struct store_scope *scope, struct classes *sums)
 {
-	static const struct query sql = {
-		"SELECT count(*), count(owner), count(CASE WHEN owner IS NULL THEN chat END),"
-		" count(CASE WHEN owner IS NULL AND chat IS NULL THEN project END)"
-		" FROM memory WHERE seq > " TALLY_MARK("memory") " AND " IN_SCOPE};
+	QUERY sql = {"SELECT count(*), count(owner), count(CASE WHEN owner IS NULL THEN chat END),"
+		     " count(CASE WHEN owner IS NULL AND chat IS NULL THEN project END)"
+		     " FROM memory WHERE seq > " TALLY_MARK("memory") " AND " IN_SCOPE};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -122,10 +120,9 @@ static int add_newest(struct connection *c, const struct store_scope *scope, str
 static int count_expired(struct connection *c, const struct store_scope *scope,
 			 const struct store_model *model, int64_t now_ms, struct counted *ret)
 {
-	static const struct query sql = {
-		"SELECT count(*), count(v.seq) FROM memory AS m LEFT JOIN memory_vector AS v"
-		" ON v.seq = m.seq AND v.model = :model AND (:dim = 0 OR v.dim = :dim)"
-		" WHERE m.expires_ms <= :now AND " IN_SCOPE};
+	QUERY sql = {"SELECT count(*), count(v.seq) FROM memory AS m LEFT JOIN memory_vector AS v"
+		     " ON v.seq = m.seq AND v.model = :model AND (:dim = 0 OR v.dim = :dim)"
+		     " WHERE m.expires_ms <= :now AND " IN_SCOPE};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -141,14 +138,16 @@ static int count_expired(struct connection *c, const struct store_scope *scope,
 	return query_fault(q);
 }
 
+#define OWNERS(tallied)                                                                            \
+	"SELECT coalesce(" tallied ", 0) + (SELECT count(DISTINCT owner) FROM memory"              \
+	" WHERE seq > " TALLY_MARK("memory") " AND NOT EXISTS (SELECT 1 FROM {tally}"              \
+					     " WHERE kind = 'owner' AND name = owner AND part = "  \
+					     "'' AND model = '' AND number = 0))"
+
 static int count_owners(struct connection *c, int64_t *ret_n)
 {
-	static const struct query sql = {
-		"SELECT coalesce((SELECT n FROM tally WHERE kind = 'owners'), 0) +"
-		" (SELECT count(DISTINCT owner) FROM memory WHERE seq > " TALLY_MARK(
-			"memory") " AND NOT EXISTS (SELECT 1 FROM tally WHERE kind = 'owner' AND "
-				  "name = owner"
-				  " AND part = '' AND model = '' AND number = 0))"};
+	QUERY sql = {OWNERS("(SELECT n FROM tally WHERE kind = 'owners')"),
+		     .postgres = OWNERS("koine_owners()")};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	return query_find_int(q, ret_n);

@@ -11,7 +11,7 @@
 
 int store_observed_add(struct connection *c, const struct observed *row)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO observed ({columns}) VALUES ({values}) ON CONFLICT (id) DO NOTHING",
 		OF_OBSERVED,
 		.members = {.without = MEMBER_MADE},
@@ -24,7 +24,7 @@ int store_observed_add(struct connection *c, const struct observed *row)
 
 int store_observed_update(struct connection *c, const struct observed *row)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE observed SET {changes} WHERE seq = :seq",
 		OF_OBSERVED,
 		.members = {.with = MEMBER_CHANGES},
@@ -39,10 +39,9 @@ int store_observed_update(struct connection *c, const struct observed *row)
 int store_observed_end(struct connection *c, const struct observed *row, int64_t active_ms,
 		       bool *ret_done)
 {
-	static const struct query sql = {
-		"UPDATE observed SET ended_ms = :ended, reason = :reason"
-		" WHERE id = :id AND pid = :pid AND started = :started AND ended_ms = 0"
-		" AND active_ms <= :active RETURNING seq"};
+	QUERY sql = {"UPDATE observed SET ended_ms = :ended, reason = :reason"
+		     " WHERE id = :id AND pid = :pid AND started = :started AND ended_ms = 0"
+		     " AND active_ms <= :active RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":ended", row->ended_ms);
@@ -75,7 +74,7 @@ static const struct row_kind observed_kind = {
 int store_observed_find(struct connection *c, struct text id, struct arena *arena,
 			struct observed *ret_row, bool *ret_found)
 {
-	static const struct query sql = {SELECT "WHERE id = :id", OF_OBSERVED};
+	QUERY sql = {SELECT "WHERE id = :id", OF_OBSERVED};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -85,8 +84,7 @@ int store_observed_find(struct connection *c, struct text id, struct arena *aren
 int store_observed_find_short(struct connection *c, struct text prefix, struct arena *arena,
 			      struct text ret_ids[2], unsigned *ret_n)
 {
-	static const struct query sql = {
-		"SELECT id FROM observed WHERE id >= :prefix ORDER BY id LIMIT 2"};
+	QUERY sql = {"SELECT id FROM observed WHERE id >= :prefix ORDER BY id LIMIT 2"};
 
 	return short_id_find(c, &sql, prefix, arena, ret_ids, ret_n);
 }
@@ -94,8 +92,7 @@ int store_observed_find_short(struct connection *c, struct text prefix, struct a
 int store_observed_list(struct connection *c, unsigned limit, struct arena *arena,
 			struct observed **ret_rows, unsigned *ret_n)
 {
-	static const struct query sql = {SELECT "ORDER BY active_ms DESC, seq DESC LIMIT :limit",
-					 OF_OBSERVED};
+	QUERY sql = {SELECT "ORDER BY active_ms DESC, seq DESC LIMIT :limit", OF_OBSERVED};
 	struct row_list list = {.kind = &observed_kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
@@ -106,12 +103,11 @@ int store_observed_list(struct connection *c, unsigned limit, struct arena *aren
 int store_observed_silent(struct connection *c, int64_t before_ms, unsigned limit,
 			  struct arena *arena, struct observed **ret_rows, unsigned *ret_n)
 {
-	static const struct query sql = {
-		SELECT "WHERE ended_ms = 0 AND active_ms < :before"
-		       " AND (:all = 1 OR NOT EXISTS (SELECT 1 FROM approval"
-		       " WHERE approval.status = 0 AND approval.session = observed.id))"
-		       " ORDER BY active_ms, seq LIMIT :limit",
-		OF_OBSERVED};
+	QUERY sql = {SELECT "WHERE ended_ms = 0 AND active_ms < :before"
+			    " AND (:all = 1 OR NOT EXISTS (SELECT 1 FROM approval"
+			    " WHERE approval.status = 0 AND approval.session = observed.id))"
+			    " ORDER BY active_ms, seq LIMIT :limit",
+		     OF_OBSERVED};
 	struct row_list list = {.kind = &observed_kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
@@ -125,8 +121,8 @@ int store_observed_silent(struct connection *c, int64_t before_ms, unsigned limi
 
 int store_observed_make_room(struct connection *c, unsigned most)
 {
-	static const struct query count = {"SELECT count(*) FROM observed"};
-	static const struct query sql = {
+	QUERY count = {"SELECT count(*) FROM observed"};
+	QUERY sql = {
 		"DELETE FROM observed WHERE seq IN (SELECT seq FROM observed"
 		" ORDER BY CASE WHEN ended_ms > 0 THEN 0 ELSE 1 END, active_ms, seq LIMIT :n)"};
 	CLEANUP(query_donep) struct statement *counted = query_open(c, &count);
@@ -143,7 +139,7 @@ int store_observed_make_room(struct connection *c, unsigned most)
 
 int store_observed_sweep(struct connection *c, int64_t before_ms, unsigned limit, unsigned *ret_n)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"DELETE FROM observed WHERE seq IN (SELECT seq FROM observed WHERE ended_ms > 0"
 		" AND active_ms < :before ORDER BY active_ms, seq LIMIT :limit) RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);

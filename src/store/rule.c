@@ -12,11 +12,10 @@ enum { CLAIMS_KEPT = 100, CLAIMS_KEPT_MS = 2 * 60 * 60 * 1000, CLAIMS_DROPPED_AT
 
 static int drop_old_claims(struct connection *c, struct text rule, int64_t now_ms)
 {
-	static const struct query sql = {
-		"DELETE FROM rule_claim WHERE claimed_ms < :before AND seq IN"
-		" (SELECT seq FROM rule_claim WHERE rule = :rule AND seq <="
-		" (SELECT seq FROM rule_claim WHERE rule = :rule"
-		" ORDER BY seq DESC LIMIT 1 OFFSET :kept) ORDER BY seq LIMIT :limit)"};
+	QUERY sql = {"DELETE FROM rule_claim WHERE claimed_ms < :before AND seq IN"
+		     " (SELECT seq FROM rule_claim WHERE rule = :rule AND seq <="
+		     " (SELECT seq FROM rule_claim WHERE rule = :rule"
+		     " ORDER BY seq DESC LIMIT 1 OFFSET :kept) ORDER BY seq LIMIT :limit)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":rule", rule);
@@ -29,10 +28,9 @@ static int drop_old_claims(struct connection *c, struct text rule, int64_t now_m
 static int claim(struct connection *c, struct text rule, int64_t occurrence_ms, int64_t now_ms,
 		 bool *ret_claimed)
 {
-	static const struct query sql = {
-		"INSERT INTO rule_claim (rule, occurrence_ms, claimed_ms)"
-		" VALUES (:rule, :occurrence, :now)"
-		" ON CONFLICT (rule, occurrence_ms) DO NOTHING RETURNING seq"};
+	QUERY sql = {"INSERT INTO rule_claim (rule, occurrence_ms, claimed_ms)"
+		     " VALUES (:rule, :occurrence, :now)"
+		     " ON CONFLICT (rule, occurrence_ms) DO NOTHING RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":rule", rule);
@@ -57,8 +55,7 @@ int store_rule_claim(struct connection *c, struct text rule, int64_t occurrence_
 
 int store_rule_unclaim(struct connection *c, struct text rule, int64_t occurrence_ms)
 {
-	static const struct query sql = {
-		"DELETE FROM rule_claim WHERE rule = :rule AND occurrence_ms = :occurrence"};
+	QUERY sql = {"DELETE FROM rule_claim WHERE rule = :rule AND occurrence_ms = :occurrence"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":rule", rule);
@@ -68,9 +65,8 @@ int store_rule_unclaim(struct connection *c, struct text rule, int64_t occurrenc
 
 int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurrence_ms)
 {
-	static const struct query sql = {
-		"SELECT max(occurrence_ms) FROM rule_claim WHERE rule = :rule"
-		" AND occurrence_ms > 0"};
+	QUERY sql = {"SELECT max(occurrence_ms) FROM rule_claim WHERE rule = :rule"
+		     " AND occurrence_ms > 0"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -86,8 +82,7 @@ int store_rule_find(struct connection *c, struct text name, struct arena *arena,
 		    struct rule_memory *ret_memory)
 {
 	static const struct row_kind kind = NOUN_KIND(struct rule_memory, &rule_memory_portrait);
-	static const struct query sql = {"SELECT {columns} FROM rule WHERE name = :name",
-					 .of = &rule_memory_portrait};
+	QUERY sql = {"SELECT {columns} FROM rule WHERE name = :name", .of = &rule_memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct rule_memory memory = {.name = name, .enabled = -1};
 	bool found;
@@ -102,13 +97,12 @@ int store_rule_find(struct connection *c, struct text name, struct arena *arena,
 
 int store_rule_put(struct connection *c, const struct rule_memory *memory)
 {
-	static const struct query sql = {
-		"INSERT INTO rule ({columns}) VALUES ({values})"
-		" ON CONFLICT (name) DO UPDATE SET fired_ms = CASE WHEN excluded.fired_ms = 0"
-		" THEN rule.fired_ms ELSE excluded.fired_ms END, enabled = CASE WHEN"
-		" excluded.enabled < 0 THEN rule.enabled ELSE excluded.enabled END,"
-		" n_fired = rule.n_fired + excluded.n_fired",
-		.of = &rule_memory_portrait};
+	QUERY sql = {"INSERT INTO rule ({columns}) VALUES ({values})"
+		     " ON CONFLICT (name) DO UPDATE SET fired_ms = CASE WHEN excluded.fired_ms = 0"
+		     " THEN rule.fired_ms ELSE excluded.fired_ms END, enabled = CASE WHEN"
+		     " excluded.enabled < 0 THEN rule.enabled ELSE excluded.enabled END,"
+		     " n_fired = rule.n_fired + excluded.n_fired",
+		     .of = &rule_memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_members(q, memory);

@@ -14,24 +14,20 @@ enum { SWEEP_EVENTS = 5000 };
 
 static int insert(struct connection *c, const struct session *row, int64_t *ret_seq)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO session ({columns}) VALUES ({values})",
 		.of = &session_portrait,
 		.members = {.without = MEMBER_MADE | SESSION_BESIDE},
+		.key = "seq",
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
 
-	query_bind_members(q, row);
-	r = query_run(q);
-	if (r == 0)
-		*ret_seq = query_inserted(q);
-	return r;
+	return query_insert(q, row, ret_seq);
 }
 
 static int insert_beside(struct connection *c, const struct session *row, int64_t seq)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO session_text ({columns}, seq) VALUES ({values}, :seq)",
 		.of = &session_portrait,
 		.members = {.with = SESSION_BESIDE},
@@ -58,7 +54,7 @@ int store_session_add(struct connection *c, const struct session *row, int64_t *
 /* Leave out title and archived: users may have changed them since the row was read. */
 int store_session_update(struct connection *c, const struct session *row)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE session SET {changes} WHERE seq = :seq AND epoch = :epoch RETURNING seq",
 		.of = &session_portrait,
 		.members = {.with = MEMBER_CHANGES},
@@ -76,7 +72,7 @@ int store_session_update(struct connection *c, const struct session *row)
 
 int store_session_settle(struct connection *c, const struct session *row, bool *ret_done)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE session SET {changes}, epoch = 0 WHERE seq = :seq AND epoch = :epoch"
 		" AND status < 4 RETURNING seq",
 		.of = &session_portrait,
@@ -92,8 +88,7 @@ int store_session_settle(struct connection *c, const struct session *row, bool *
 
 int store_session_wish(struct connection *c, int64_t seq, bool *ret_done)
 {
-	static const struct query sql = {
-		"UPDATE session SET wish = 1 WHERE seq = :seq AND status < 4 RETURNING seq"};
+	QUERY sql = {"UPDATE session SET wish = 1 WHERE seq = :seq AND status < 4 RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -102,8 +97,7 @@ int store_session_wish(struct connection *c, int64_t seq, bool *ret_done)
 
 int store_session_set_archived(struct connection *c, struct text id, bool archived, bool *ret_found)
 {
-	static const struct query sql = {
-		"UPDATE session SET archived = :archived WHERE id = :id RETURNING seq"};
+	QUERY sql = {"UPDATE session SET archived = :archived WHERE id = :id RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -114,8 +108,7 @@ int store_session_set_archived(struct connection *c, struct text id, bool archiv
 int store_session_set_title(struct connection *c, struct text id, struct text title,
 			    bool *ret_found)
 {
-	static const struct query sql = {
-		"UPDATE session SET title = :title WHERE id = :id RETURNING seq"};
+	QUERY sql = {"UPDATE session SET title = :title WHERE id = :id RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -127,9 +120,8 @@ int store_session_set_title(struct connection *c, struct text id, struct text ti
 
 static int find_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT seq FROM session WHERE ended_ms > 0 AND ended_ms < :before"
-		" ORDER BY ended_ms, seq LIMIT 1"};
+	QUERY sql = {"SELECT seq FROM session WHERE ended_ms > 0 AND ended_ms < :before"
+		     " ORDER BY ended_ms, seq LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
@@ -143,9 +135,8 @@ static int find_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq,
 /* Deletes the first ones, at most *left, and subtracts their number from it. */
 static int delete_events(struct connection *c, int64_t session, unsigned *left)
 {
-	static const struct query sql = {
-		"DELETE FROM session_event WHERE id IN (SELECT id FROM session_event"
-		" WHERE session = :session ORDER BY id LIMIT :limit) RETURNING id"};
+	QUERY sql = {"DELETE FROM session_event WHERE id IN (SELECT id FROM session_event"
+		     " WHERE session = :session ORDER BY id LIMIT :limit) RETURNING id"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	unsigned n = 0;
 	bool more;
@@ -161,7 +152,7 @@ static int delete_events(struct connection *c, int64_t session, unsigned *left)
 
 static int delete_session(struct connection *c, int64_t seq)
 {
-	static const struct query sql = {"DELETE FROM session WHERE seq = :seq"};
+	QUERY sql = {"DELETE FROM session WHERE seq = :seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);

@@ -13,14 +13,12 @@ static int find_place(struct connection *c, const struct session_event *row, int
 		      int64_t *ret_last)
 {
 	/* The newest has the highest sequence number, which is at the end of an index. */
-	static const struct query of_agent = {
-		"SELECT seq, (SELECT sequence FROM session_event"
-		" WHERE agent_session = :agent_session ORDER BY id DESC LIMIT 1)"
-		" FROM session WHERE id = :session"};
-	static const struct query of_session = {
-		"SELECT seq, (SELECT sequence FROM session_event"
-		" WHERE session = session.seq ORDER BY session_event.id DESC LIMIT 1)"
-		" FROM session WHERE id = :session"};
+	QUERY of_agent = {"SELECT seq, (SELECT sequence FROM session_event"
+			  " WHERE agent_session = :agent_session ORDER BY id DESC LIMIT 1)"
+			  " FROM session WHERE id = :session"};
+	QUERY of_session = {"SELECT seq, (SELECT sequence FROM session_event"
+			    " WHERE session = session.seq ORDER BY session_event.id DESC LIMIT 1)"
+			    " FROM session WHERE id = :session"};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, row->agent_session.data ? &of_agent : &of_session);
 	bool found;
@@ -42,28 +40,24 @@ static int find_place(struct connection *c, const struct session_event *row, int
 static int insert(struct connection *c, const struct session_event *event, int64_t session,
 		  int64_t sequence, int64_t *ret_id)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO session_event ({columns}, session) VALUES ({values}, :session)",
 		.of = &session_event_portrait,
 		.members = {.without = MEMBER_MADE | SESSION_EVENT_SESSION},
+		.key = "id",
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct session_event row = *event;
-	int r;
 
 	row.sequence = sequence;
-	query_bind_members(q, &row);
 	query_bind_int(q, ":session", session);
-	r = query_run(q);
-	if (r == 0)
-		*ret_id = query_inserted(q);
-	return r;
+	return query_insert(q, &row, ret_id);
 }
 
 static int complete_call(struct connection *c, int64_t session, struct text tool_id)
 {
 	/* The type is spelled out; otherwise the index of calls cannot be used. */
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE session_event SET completed = 1 WHERE id = (SELECT id FROM session_event"
 		" WHERE session = :session AND tool_id = :tool_id AND type = 1"
 		" ORDER BY id DESC LIMIT 1)"};
@@ -120,7 +114,7 @@ static const struct row_kind event_kind = NOUN_KIND(struct session_event, &sessi
 int store_session_events(struct connection *c, const struct store_session_events_query *query,
 			 struct arena *arena, struct session_event **ret_rows, unsigned *ret_n)
 {
-	static const struct query lists[2][2][2] = {
+	QUERY lists[2][2][2] = {
 		{LISTS(OF_SESSION SAID), LISTS(OF_SESSION)},
 		{LISTS(OF_AGENT SAID), LISTS(OF_AGENT)},
 	};
@@ -147,13 +141,11 @@ int store_session_events(struct connection *c, const struct store_session_events
 int store_session_open_call(struct connection *c, struct text session, struct text tool_name,
 			    struct text tool_id, int64_t since_ms, int64_t *ret_id, bool *ret_found)
 {
-	static const struct query newest = {OPEN_CALL
-					    " AND tool_name = :tool_name AND created_ms >= :since"
-					    " ORDER BY created_ms DESC, id DESC LIMIT 1"};
+	QUERY newest = {OPEN_CALL " AND tool_name = :tool_name AND created_ms >= :since"
+				  " ORDER BY created_ms DESC, id DESC LIMIT 1"};
 	/* The plus keeps SQLite from searching all open calls of the tool. */
-	static const struct query that = {OPEN_CALL
-					  " AND tool_id = :tool_id AND +tool_name = :tool_name"
-					  " AND +created_ms >= :since ORDER BY id DESC LIMIT 1"};
+	QUERY that = {OPEN_CALL " AND tool_id = :tool_id AND +tool_name = :tool_name"
+				" AND +created_ms >= :since ORDER BY id DESC LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, tool_id.data ? &that : &newest);
 	int r;
 
@@ -171,9 +163,8 @@ int store_session_open_call(struct connection *c, struct text session, struct te
 int store_session_event_approval(struct connection *c, int64_t id, enum session_approval approval,
 				 struct text approval_id)
 {
-	static const struct query sql = {
-		"UPDATE session_event SET approval = :approval,"
-		" approval_id = coalesce(:approval_id, approval_id) WHERE id = :id"};
+	QUERY sql = {"UPDATE session_event SET approval = :approval,"
+		     " approval_id = coalesce(:approval_id, approval_id) WHERE id = :id"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":id", id);

@@ -88,7 +88,7 @@ static int find(struct connection *c, const struct query *sql, struct text name,
 int store_session_find(struct connection *c, struct text id, struct arena *arena,
 		       struct session *ret_row, bool *ret_found)
 {
-	static const struct query sql = {WHOLE " WHERE id = :name", OF_SESSION};
+	QUERY sql = {WHOLE " WHERE id = :name", OF_SESSION};
 
 	return find(c, &sql, id, arena, ret_row, ret_found);
 }
@@ -96,7 +96,7 @@ int store_session_find(struct connection *c, struct text id, struct arena *arena
 int store_session_find_run(struct connection *c, struct text run, struct arena *arena,
 			   struct session *ret_row, bool *ret_found)
 {
-	static const struct query sql = {WHOLE " WHERE run = :name", OF_SESSION};
+	QUERY sql = {WHOLE " WHERE run = :name", OF_SESSION};
 
 	return find(c, &sql, run, arena, ret_row, ret_found);
 }
@@ -104,8 +104,7 @@ int store_session_find_run(struct connection *c, struct text run, struct arena *
 int store_session_find_agent(struct connection *c, struct text agent_session, struct arena *arena,
 			     struct session *ret_row, bool *ret_found)
 {
-	static const struct query sql = {
-		WHOLE " WHERE agent_session = :name ORDER BY seq DESC LIMIT 1", OF_SESSION};
+	QUERY sql = {WHOLE " WHERE agent_session = :name ORDER BY seq DESC LIMIT 1", OF_SESSION};
 
 	return find(c, &sql, agent_session, arena, ret_row, ret_found);
 }
@@ -113,8 +112,7 @@ int store_session_find_agent(struct connection *c, struct text agent_session, st
 int store_session_find_short(struct connection *c, struct text prefix, struct arena *arena,
 			     struct text ret_ids[2], unsigned *ret_n)
 {
-	static const struct query sql = {
-		"SELECT id FROM session WHERE id >= :prefix ORDER BY id LIMIT 2"};
+	QUERY sql = {"SELECT id FROM session WHERE id >= :prefix ORDER BY id LIMIT 2"};
 
 	return short_id_find(c, &sql, prefix, arena, ret_ids, ret_n);
 }
@@ -135,10 +133,10 @@ int store_session_find_short(struct connection *c, struct text prefix, struct ar
 
 static const struct query *list_of(const struct store_session_query *q)
 {
-	static const struct query of_parent = {LIST("parent = :parent AND"), OF_LIST};
-	static const struct query of_status = {LIST("status = :status AND"), OF_LIST};
-	static const struct query of_archived = {LIST("archived = :archived AND"), OF_LIST};
-	static const struct query of_all = {LIST(""), OF_LIST};
+	QUERY of_parent = {LIST("parent = :parent AND"), OF_LIST};
+	QUERY of_status = {LIST("status = :status AND"), OF_LIST};
+	QUERY of_archived = {LIST("archived = :archived AND"), OF_LIST};
+	QUERY of_all = {LIST(""), OF_LIST};
 
 	if (q->parent.data)
 		return &of_parent;
@@ -171,7 +169,7 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 		       unsigned *ret_n)
 {
 	/* Use the index of states: ordered by seq alone, the whole table would be walked. */
-	static const struct query sql = {
+	QUERY sql = {
 		BEGINNING
 		" WHERE seq IN (SELECT seq FROM session WHERE status < 4 AND NOT EXISTS"
 		" (SELECT 1 FROM host WHERE host.epoch = session.epoch AND host.state = 0))"
@@ -204,7 +202,7 @@ static const struct row_kind link_kind = ROW_KIND(struct session_link, read_link
 static int find_link(struct connection *c, struct text id, struct arena *arena,
 		     struct session_link *ret_link, bool *ret_found)
 {
-	static const struct query sql = {"SELECT seq, id, parent FROM session WHERE id = :id"};
+	QUERY sql = {"SELECT seq, id, parent FROM session WHERE id = :id"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -269,9 +267,10 @@ int store_session_paths(struct connection *c, unsigned limit, struct arena *aren
 			struct session_path **ret_paths, unsigned *ret_n)
 {
 	/* Go from folder to folder, not from session to session. */
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT path, (SELECT max(active_ms) FROM session WHERE working_dir = path)"
-		" AS used_ms, sum(n) FROM (SELECT name AS path, n FROM tally WHERE kind = 'folder'"
+		" AS used_ms, sum(n) FROM (SELECT name AS path, n FROM {tally} WHERE kind = "
+		"'folder'"
 		" UNION ALL SELECT working_dir, 1 FROM session WHERE seq > " TALLY_MARK(
 			"session") ") AS counted WHERE path <> '' GROUP BY path HAVING sum(n) > 0"
 				   " ORDER BY used_ms DESC, path LIMIT :limit"};

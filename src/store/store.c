@@ -86,7 +86,7 @@ static void disconnect(struct connection *c)
 /* "" where there is none; truncated to the size of `out`. */
 static int read_meta(struct store *s, struct text key, char *out, size_t size)
 {
-	static const struct query sql = {"SELECT value FROM meta WHERE key = :key"};
+	QUERY sql = {"SELECT value FROM meta WHERE key = :key"};
 	CLEANUP(query_donep) struct statement *q = query_open(&s->writer, &sql);
 	bool row;
 	int r;
@@ -152,8 +152,8 @@ static int connect_writer(struct store *s, bool use, struct why *why)
 /* Commit this separately, so that it is on disk before anything else is written. */
 static int write_meta(struct store *s, struct text key, struct text value)
 {
-	static const struct query sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"
-					 " ON CONFLICT (key) DO UPDATE SET value = excluded.value"};
+	QUERY sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"
+		     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"};
 	CLEANUP(query_donep) struct statement *q = query_open(&s->writer, &sql);
 
 	query_bind_text(q, ":key", key);
@@ -535,7 +535,7 @@ static void note_outcome(struct store *s, int r)
 
 void store_rollback(struct store *s)
 {
-	static const struct query rollback = {"ROLLBACK"};
+	QUERY rollback = {"ROLLBACK"};
 	struct connection *c = &s->writer;
 
 	s->broken = s->broken || breaks(c->lost);
@@ -558,7 +558,7 @@ void store_fail(struct store *s, int r)
 
 int store_commit(struct store *s)
 {
-	static const struct query commit = {"COMMIT"};
+	QUERY commit = {"COMMIT"};
 	int r;
 
 	assert(s->writer.in_batch);
@@ -579,7 +579,7 @@ int store_commit(struct store *s)
 
 int store_savepoint(struct store *s)
 {
-	static const struct query savepoint = {"SAVEPOINT one_call"};
+	QUERY savepoint = {"SAVEPOINT one_call"};
 
 	task_numbers_call(&s->writer);
 	return query_simple(&s->writer, &savepoint);
@@ -587,14 +587,14 @@ int store_savepoint(struct store *s)
 
 int store_release(struct store *s)
 {
-	static const struct query release = {"RELEASE one_call"};
+	QUERY release = {"RELEASE one_call"};
 
 	return query_simple(&s->writer, &release);
 }
 
 int store_rollback_to(struct store *s)
 {
-	static const struct query rollback_to = {"ROLLBACK TO one_call"};
+	QUERY rollback_to = {"ROLLBACK TO one_call"};
 	int r;
 
 	task_numbers_undo(&s->writer);

@@ -36,7 +36,7 @@ static const struct tally {
 	struct query mark;
 	struct query last; /* the last row, and the mark */
 	struct query step; /* where others write, too: see postgres_schema.c */
-} tallies[N_TALLIED] = {
+} tallies[N_TALLIED] QUERY_LIST = {
 	[TALLY_TASK] = GROUPED("task", "project, group_name, state", TASK_KINDS),
 	[TALLY_MEMORY] = GROUPED("memory", "owner, chat, chat_type, project", MEMORY_KINDS),
 	[TALLY_CONVERSATION] = TALLY("conversation", "id, parent, ended_ms, n_messages", "1", "",
@@ -53,14 +53,9 @@ static int run_to(struct connection *c, const struct query *sql, int64_t to)
 	return query_run(q);
 }
 
-static bool is_shared(const struct connection *c)
-{
-	return c->ops->hear != NULL;
-}
-
 static int move_mark(struct connection *c, const struct tally *t, int64_t to)
 {
-	if (is_shared(c))
+	if (c->ops->is_shared)
 		return run_to(c, &t->step, to);
 	return run_to(c, &t->count, to) ?: run_to(c, &t->mark, to);
 }
@@ -68,7 +63,7 @@ static int move_mark(struct connection *c, const struct tally *t, int64_t to)
 int tally_added(struct connection *c, enum tallied what, int64_t seq)
 {
 	/* Others use numbers, too, and those that were drawn ahead may not be used at all. */
-	bool due = is_shared(c) ? seq - c->stepped[what] >= STEP : seq % STEP == 0;
+	bool due = c->ops->is_shared ? seq - c->stepped[what] >= STEP : seq % STEP == 0;
 
 	if (!due)
 		return 0;
@@ -94,8 +89,8 @@ static int find_last(struct connection *c, const struct tally *t, int64_t *ret_l
 
 static int move_alone(struct connection *c, const struct tally *t, int64_t last)
 {
-	static const struct query commit = {"COMMIT"};
-	static const struct query rollback = {"ROLLBACK"};
+	QUERY commit = {"COMMIT"};
+	QUERY rollback = {"ROLLBACK"};
 	int r = query_simple(c, &c->ops->begin);
 
 	if (r != 0)
@@ -113,7 +108,7 @@ static int catch_up(struct connection *c, const struct tally *t)
 	bool behind;
 	int r = find_last(c, t, &last, &behind);
 
-	for (unsigned i = 0; r == 0 && behind && i < (is_shared(c) ? SHARED_STEPS : 1); i++)
+	for (unsigned i = 0; r == 0 && behind && i < (c->ops->is_shared ? SHARED_STEPS : 1); i++)
 		r = move_alone(c, t, last);
 	return r;
 }

@@ -58,25 +58,20 @@ static int make_id(struct connection *c, struct arena *arena, struct text projec
 
 static int insert(struct connection *c, const struct task *task, int64_t *ret_seq)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO task ({columns}) VALUES ({values})",
 		.of = &task_portrait,
 		.members = {.without = MEMBER_MADE},
+		.key = "seq",
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
 
-	query_bind_members(q, task);
-	r = query_run(q);
-	if (r == 0)
-		*ret_seq = query_inserted(q);
-	return r;
+	return query_insert(q, task, ret_seq);
 }
 
 static int add_after(struct connection *c, int64_t task, unsigned place, struct text id)
 {
-	static const struct query sql = {
-		"INSERT INTO task_after (task, place, id) VALUES (:task, :place, :id)"};
+	QUERY sql = {"INSERT INTO task_after (task, place, id) VALUES (:task, :place, :id)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":task", task);
@@ -136,7 +131,7 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task 
 	" AND host.state = 0))"
 
 /* A claim never waits for that of another host, which would make it lose anyway. */
-static const struct query updates[] = {
+QUERY updates[] = {
 	[TASK_GUARD_VERSION] =
 		{
 			CHANGE("seq = :seq AND version = :version"),
@@ -147,8 +142,8 @@ static const struct query updates[] = {
 	[TASK_GUARD_CLAIM] =
 		{
 			CHANGE("seq = (SELECT seq FROM task WHERE seq = :seq AND state = 0"
-			       " AND version = :version AND " IS_ALIVE(
-				       ":life") " /* SKIP LOCKED */)"),
+			       " AND version = :version AND " IS_ALIVE(":life") " {lock})"),
+			.lock = QUERY_SKIPS_LOCKED,
 			.many = CHANGE_MANY(
 				"", "",
 				"task.seq = one.which AND task.seq IN (SELECT t.seq FROM task AS t"
@@ -229,10 +224,11 @@ int store_task_update_later(struct connection *c, const struct task *task,
 int store_task_abandoned(struct connection *c, unsigned limit, struct arena *arena,
 			 struct task **ret_tasks, unsigned *ret_n)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT {columns} FROM task WHERE (state = 1 AND NOT EXISTS (SELECT 1 FROM host"
 		" WHERE host.epoch = task.epoch AND host.state = 0)) OR (state = 0 AND cancel = 1)"
-		" ORDER BY seq LIMIT :limit /* SKIP LOCKED */",
+		" ORDER BY seq LIMIT :limit {lock}",
+		.lock = QUERY_SKIPS_LOCKED,
 		.of = &task_portrait,
 	};
 	static const struct row_kind kind = NOUN_KIND(struct task, &task_portrait);
@@ -245,9 +241,9 @@ int store_task_abandoned(struct connection *c, unsigned limit, struct arena *are
 
 int store_task_wish(struct connection *c, int64_t seq, struct store_task_kept *ret_kept)
 {
-	static const struct query sql = {"UPDATE task SET cancel = 1, version = version + 1"
-					 " WHERE seq = :seq AND state = 1"
-					 " RETURNING version, cancel"};
+	QUERY sql = {"UPDATE task SET cancel = 1, version = version + 1"
+		     " WHERE seq = :seq AND state = 1"
+		     " RETURNING version, cancel"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -256,8 +252,9 @@ int store_task_wish(struct connection *c, int64_t seq, struct store_task_kept *r
 
 int store_task_lock_project(struct connection *c, struct text project)
 {
-	static const struct query sql = {
-		"UPDATE task_project SET next = next /* ONE HOST */ WHERE name = :name"};
+	QUERY sql = {"UPDATE task_project SET next = next WHERE name = :name",
+		     .postgres = "UPDATE task_project SET next = next FROM " ONE_HOST
+				 " WHERE name = :name"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":name", project);
@@ -266,7 +263,7 @@ int store_task_lock_project(struct connection *c, struct text project)
 
 static int forget_after(struct connection *c, int64_t task)
 {
-	static const struct query sql = {"DELETE FROM task_after WHERE task = :task"};
+	QUERY sql = {"DELETE FROM task_after WHERE task = :task"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":task", task);
@@ -276,7 +273,7 @@ static int forget_after(struct connection *c, int64_t task)
 static int write_edited(struct connection *c, const struct task *task,
 			struct store_task_kept *ret_kept)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE task SET {changes}, version = version + 1 WHERE seq = :seq AND state = 0"
 		" AND version = :version RETURNING version, cancel",
 		.of = &task_portrait,
@@ -307,7 +304,7 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 		     struct task **ret_tasks, unsigned *ret_n)
 {
 	/* The states are spelled out; otherwise the index of ended tasks cannot be used. */
-	static const struct query sql = {
+	QUERY sql = {
 		"DELETE FROM task WHERE seq IN (SELECT seq FROM task WHERE state >= 2"
 		" AND completed_ms < :before ORDER BY completed_ms, seq LIMIT :limit)"
 		" RETURNING {columns}",
@@ -349,8 +346,8 @@ enum { CLEAN_PROJECT = 1, CLEAN_GROUP = 2, N_CLEANS = 4 };
 int store_task_clean(struct connection *c, const struct store_task_query *query,
 		     struct arena *arena, struct task **ret_tasks, unsigned *ret_n)
 {
-	static const struct query ended[N_CLEANS] = CLEANS("state >= 2");
-	static const struct query completed[N_CLEANS] = CLEANS("state = 2");
+	QUERY ended[N_CLEANS] = CLEANS("state >= 2");
+	QUERY completed[N_CLEANS] = CLEANS("state = 2");
 	static const struct row_kind kind = NOUN_KIND(struct task, &task_portrait);
 	unsigned by =
 		(query->project.data ? CLEAN_PROJECT : 0) | (query->group.data ? CLEAN_GROUP : 0);
@@ -371,9 +368,8 @@ int store_task_clean(struct connection *c, const struct store_task_query *query,
 
 int store_task_pause(struct connection *c, struct text group, int64_t now_ms, bool *ret_changed)
 {
-	static const struct query sql = {
-		"INSERT INTO task_pause (group_name, since_ms) VALUES (:group, :now)"
-		" ON CONFLICT (group_name) DO NOTHING RETURNING group_name"};
+	QUERY sql = {"INSERT INTO task_pause (group_name, since_ms) VALUES (:group, :now)"
+		     " ON CONFLICT (group_name) DO NOTHING RETURNING group_name"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":group", group.data ? group : TEXT(""));
@@ -383,8 +379,7 @@ int store_task_pause(struct connection *c, struct text group, int64_t now_ms, bo
 
 int store_task_resume(struct connection *c, struct text group, bool *ret_changed)
 {
-	static const struct query sql = {
-		"DELETE FROM task_pause WHERE group_name = :group RETURNING group_name"};
+	QUERY sql = {"DELETE FROM task_pause WHERE group_name = :group RETURNING group_name"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":group", group.data ? group : TEXT(""));
@@ -402,7 +397,7 @@ int store_task_pauses(struct connection *c, struct arena *arena, struct text **r
 {
 	static const uint16_t texts[] = {0};
 	static const struct row_kind kind = ROW_KIND(struct text, read_group, texts);
-	static const struct query sql = {"SELECT group_name FROM task_pause ORDER BY group_name"};
+	QUERY sql = {"SELECT group_name FROM task_pause ORDER BY group_name"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &kind, .arena = arena};
 

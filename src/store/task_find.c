@@ -14,8 +14,7 @@ static const struct row_kind task_kind = NOUN_KIND(struct task, &task_portrait);
 /* Reads the ids that the task comes after; there are at most as many as it says. */
 static int find_after(struct connection *c, struct arena *arena, struct task *task)
 {
-	static const struct query sql = {
-		"SELECT id FROM task_after WHERE task = :task ORDER BY place LIMIT :limit"};
+	QUERY sql = {"SELECT id FROM task_after WHERE task = :task ORDER BY place LIMIT :limit"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct text *ids;
 	unsigned n = 0;
@@ -58,7 +57,7 @@ static int find_edges(struct connection *c, struct text project, struct text id,
 	static const uint16_t texts[] = {offsetof(struct edge, task),
 					 offsetof(struct edge, before)};
 	static const struct row_kind kind = ROW_KIND(struct edge, read_edge, texts);
-	static const struct query sql = {
+	QUERY sql = {
 		"WITH RECURSIVE edge (task, before) AS (SELECT t.id, a.id FROM task AS t"
 		" JOIN task_after AS a ON a.task = t.seq WHERE t.project = :project AND t.id = :id"
 		" UNION SELECT t.id, a.id FROM edge AS e JOIN task AS t ON t.project = :project"
@@ -126,11 +125,11 @@ static int take_tasks(struct connection *c, struct statement *q, struct row_list
 /* project {NULL, 0}: all projects. Returns up to two. */
 static int find(struct connection *c, struct text project, struct text id, struct row_list *a)
 {
-	static const struct query in_project = {
+	QUERY in_project = {
 		"SELECT {columns} FROM task WHERE id = :id AND project = :project",
 		.of = &task_portrait,
 	};
-	static const struct query in_any = {
+	QUERY in_any = {
 		"SELECT {columns} FROM task WHERE id = :id LIMIT 2",
 		.of = &task_portrait,
 	};
@@ -236,9 +235,9 @@ enum part { PART_RUNNING, PART_QUEUED, PART_ENDED, N_PARTS };
 	.of = &task_portrait, .members = {.without = (left_out)}, .special = MEMBER_CUT,           \
 	.as = "substr(%, 1, :cut)"
 
-static const struct query whole_lists[N_LISTS] = LISTS(.of = &task_portrait, .large = true);
-static const struct query short_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED));
-static const struct query brief_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED | TASK_BULKY));
+QUERY whole_lists[N_LISTS] = LISTS(.of = &task_portrait, .large = true);
+QUERY short_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED));
+QUERY brief_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED | TASK_BULKY));
 
 int64_t store_task_place(const struct task *row, bool open_first)
 {
@@ -374,7 +373,7 @@ int store_task_skipped(struct connection *c, struct text project, struct text id
 		       unsigned limit, struct arena *arena, struct task **ret_tasks,
 		       unsigned *ret_n)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT {columns} FROM task WHERE seq IN (SELECT task FROM task_after"
 		" WHERE id = :id) AND project = :project AND state = 3 AND skipped IS NOT NULL"
 		" AND seq > :after ORDER BY seq LIMIT :limit",
@@ -399,7 +398,7 @@ int store_task_skipped(struct connection *c, struct text project, struct text id
 static int list_open(struct connection *c, struct row_list *a)
 {
 	/* Use the index of open tasks: ordered by seq alone, the whole table would be walked. */
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT {columns} FROM task WHERE seq IN"
 		" (SELECT seq FROM task WHERE state < 2) ORDER BY seq",
 		.large = true,
@@ -413,8 +412,7 @@ static int list_open(struct connection *c, struct row_list *a)
 int store_task_state(struct connection *c, struct text project, struct text id,
 		     enum task_state *ret_state, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT state FROM task WHERE project = :project AND id = :id"};
+	QUERY sql = {"SELECT state FROM task WHERE project = :project AND id = :id"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
@@ -469,9 +467,8 @@ static const struct row_kind tally_kind = ROW_KIND(struct task_tally, read_tally
 int store_task_count(struct connection *c, struct arena *arena, struct task_tally **ret_counts,
 		     unsigned *ret_n)
 {
-	static const struct query sql = {
-		COUNT("name, number AS state, n FROM tally WHERE kind = 'project'",
-		      "project, state, 1 FROM task WHERE true")};
+	QUERY sql = {COUNT("name, number AS state, n FROM {tally} WHERE kind = 'project'",
+			   "project, state, 1 FROM task WHERE true")};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &tally_kind, .arena = arena};
 
@@ -482,11 +479,10 @@ int store_task_count(struct connection *c, struct arena *arena, struct task_tall
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
 		      struct task_tally **ret_groups, unsigned *ret_n)
 {
-	static const struct query in_any = {
-		COUNT("part AS name, number AS state, n FROM tally WHERE kind = 'group'",
-		      "group_name, state, 1 FROM task WHERE group_name || '' IS NOT NULL")};
-	static const struct query in_project = {
-		COUNT("part AS name, number AS state, n FROM tally"
+	QUERY in_any = {COUNT("part AS name, number AS state, n FROM {tally} WHERE kind = 'group'",
+			      "group_name, state, 1 FROM task WHERE group_name || '' IS NOT NULL")};
+	QUERY in_project = {
+		COUNT("part AS name, number AS state, n FROM {tally}"
 		      " WHERE kind = 'group' AND name = :project",
 		      "group_name, state, 1 FROM task"
 		      " WHERE group_name || '' IS NOT NULL AND project || '' = :project")};

@@ -6,7 +6,7 @@
 
 int store_trust_put(struct connection *c, const struct project_trust *trust)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO project_trust ({columns}) VALUES ({values}) ON CONFLICT (folder) DO "
 		"UPDATE"
 		" SET digest = excluded.digest, trusted_ms = excluded.trusted_ms",
@@ -19,7 +19,7 @@ int store_trust_put(struct connection *c, const struct project_trust *trust)
 
 int store_trust_delete(struct connection *c, struct text folder)
 {
-	static const struct query sql = {"DELETE FROM project_trust WHERE folder = :folder"};
+	QUERY sql = {"DELETE FROM project_trust WHERE folder = :folder"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":folder", folder);
@@ -30,8 +30,7 @@ int store_trust_list(struct connection *c, struct arena *arena, struct project_t
 		     unsigned *ret_n)
 {
 	static const struct row_kind kind = NOUN_KIND(struct project_trust, &trust_portrait);
-	static const struct query sql = {"SELECT {columns} FROM project_trust ORDER BY folder",
-					 .of = &trust_portrait};
+	QUERY sql = {"SELECT {columns} FROM project_trust ORDER BY folder", .of = &trust_portrait};
 	struct row_list list = {.kind = &kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 

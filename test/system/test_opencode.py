@@ -294,7 +294,7 @@ def test_a_redirect_is_not_followed():
 
 
 def test_another_kind_of_server_is_told_apart():
-    bad("elsewhere", "check that it is opencode")
+    bad("elsewhere", "check that the server is opencode")
 
 
 def test_a_home_that_cannot_be_read():

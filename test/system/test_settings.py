@@ -106,7 +106,7 @@ def test_a_wrong_setting_is_named_with_file_and_line():
                 ("[tasks]\nenvironment = A-B\n", 2, b"NAME, NAME* or NAME=VALUE"),
                 ("[session]\nenvironment = 'open\n", 2, b"quoted as for a shell"),
                 ("[agent a]\nenvironment = A =B\n", 2, b"NAME, NAME* or NAME=VALUE"),
-                ("[chat]\nsystem = %s\n" % ("x" * 200), 2, b"longer than 198 bytes"),
+                ("[chat]\nsystem = %s\n" % ("x" * 8200), 2, b"longer than 8192 bytes"),
                 ("[chat]\nsystem = a\0b\n", 2, b"NUL"),
                 ("batch = 2\n", 1, b"batch"),
                 ("[daemon]\nlog_level = loud\n", 2, b"loud"),

@@ -85,7 +85,7 @@ static void fail_answer(struct agent_server *s, const struct http_answer *a)
 		server_fail(s, AGENT_SERVER_WRONG, "%s", s->trouble);
 	else if (a->status != 0 && a->status != 200)
 		server_fail(s, AGENT_SERVER_WRONG,
-			    "the server returned HTTP %d; check that it is %s", a->status,
+			    "the server returned HTTP %d; check that the server is %s", a->status,
 			    s->ops->word);
 	else if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);

@@ -13,9 +13,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/why.h"
-
-/* koined reads no longer line. */
-enum { INI_LINE_MAX = 198 };
+#include "wire/ini.h"
 
 struct ini_key {
 	const char *section;

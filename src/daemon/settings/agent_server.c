@@ -18,7 +18,7 @@ static const struct setting rows[] = {
 	 .words = kind_words},
 	{"agent-server", "url", SET_TEXT, TEXT_AT(url),
 	 "URL of the server: http://HOST[:PORT][/PATH] on loopback, or https://…"},
-	{"agent-server", "username", SET_TEXT, TEXT_AT(username), "user name for the server"},
+	{"agent-server", "username", SET_TEXT, TEXT_AT(username), "user name that koined sends to the server"},
 	{"agent-server", "password_env", SET_VARIABLE, TEXT_AT(password_env),
 	 "environment variable that holds the password"},
 	{"agent-server", "password_file", SET_PATH, TEXT_AT(password_file),
@@ -31,7 +31,7 @@ static const struct setting rows[] = {
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-/* inih cuts what is longer, with this section's longer word. */
+/* The name is part of the ids of the server's sessions, which have less space than a section's name. */
 static int check_name(const char *name, struct why *why)
 {
 	if (strlen(name) > MIRROR_NAME_MAX)

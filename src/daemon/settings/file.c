@@ -1,124 +1,53 @@
-/* The settings file: INI, read by inih. What inih accepts silently is checked here: sections
- * without keys, and long lines. */
-#include <ctype.h>
+/* The settings file. */
 #include <errno.h>
-#include <ini.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "daemon/settings/settings.h"
+#include "wire/ini.h"
 
-struct ini_text {
-	struct settings *settings;
-	const char *file;
-	const char *at;
-	const char *end;
-	unsigned line;
-	int result;
-	struct why *why;
-};
-
-static int ini_refuse(struct ini_text *t, const char *text)
+static void copy(char out[INI_LINE_MAX + 1], struct text t)
 {
-	t->result = refuse(t->why, REFUSE_PARAMS, "%s:%u: %s", t->file, t->line, text);
-	return t->result;
+	snprintf(out, INI_LINE_MAX + 1, "%.*s", TEXT_ARGS(t));
 }
 
-static void say_where(const struct ini_text *t)
+/* `section` is the section of the lines that follow. */
+static int set_line(struct settings *s, const struct ini_line *line, char section[INI_LINE_MAX + 1],
+		    struct why *why)
 {
-	snprintf(t->settings->where, sizeof(t->settings->where), "%s:%u", t->file, t->line);
-}
+	char key[INI_LINE_MAX + 1], value[INI_LINE_MAX + 1];
 
-/* inih reports keys only: an unknown section without keys would go unnoticed. */
-static int check_section(struct ini_text *t, size_t len)
-{
-	const char *end = memchr(t->at, ']', len);
-	char section[64];
-	struct why inner;
-
-	if (*t->at != '[' || !end)
-		return 0;
-	snprintf(section, sizeof(section), "%.*s", (int)(end - t->at - 1), t->at + 1);
-	say_where(t);
-	return settings_add_section(t->settings, section, &inner) == 0 ? 0
-								       : ini_refuse(t, inner.text);
-}
-
-/* The last line may lack its newline; `whole` is the line's length with it. */
-static int check_line(struct ini_text *t, size_t len, size_t whole, size_t size)
-{
-	char words[64];
-
-	if (memchr(t->at, '\0', len))
-		return ini_refuse(t, "contains a NUL character");
-	if (whole < size)
-		return check_section(t, len);
-	snprintf(words, sizeof(words), "line is longer than %zu bytes", size - 2);
-	return ini_refuse(t, words);
-}
-
-/* Gives inih one line, without its indentation. A line longer than inih's buffer would be read as
- * two, and an indented one as a continuation of the value before it, even a comment. */
-static char *ini_line(char *out, int size, void *stream)
-{
-	struct ini_text *t = stream;
-	const char *newline;
-	size_t len;
-
-	if (t->at == t->end || t->result != 0)
-		return NULL;
-	newline = memchr(t->at, '\n', (size_t)(t->end - t->at));
-	len = (size_t)((newline ? newline + 1 : t->end) - t->at);
-	t->line++;
-	while (len > 1 && isspace((unsigned char)*t->at)) {
-		t->at++;
-		len--;
+	switch (line->kind) {
+	case INI_EMPTY:
+		break;
+	case INI_SECTION:
+		copy(section, line->name);
+		return settings_add_section(s, section, why);
+	case INI_PAIR:
+		copy(key, line->name);
+		copy(value, line->value);
+		return settings_set(s, section, key, value, why);
+	case INI_INVALID:
+		return refuse(why, REFUSE_PARAMS, "%s", line->error);
 	}
-	if (check_line(t, len, len + !newline, (size_t)size) != 0)
-		return NULL;
-	memcpy(out, t->at, len);
-	out[len] = '\0';
-	t->at += len;
-	return out;
-}
-
-static int ini_setting(void *user, const char *section, const char *key, const char *value)
-{
-	struct ini_text *t = user;
-	struct why inner;
-	int r;
-
-	if (t->result != 0)
-		return 0;
-	say_where(t);
-	r = settings_set(t->settings, section, key, value, &inner);
-	if (r != 0)
-		ini_refuse(t, inner.text);
-	return r == 0;
+	return 0;
 }
 
 int settings_read_text(struct settings *s, const char *file, const char *text, size_t len,
 		       struct why *why)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* some editors start a file with it */
-	struct ini_text t = {
-		.settings = s,
-		.file = file,
-		.at = text,
-		.end = text + len,
-		.why = why,
-	};
-	int line;
+	char section[INI_LINE_MAX + 1] = "";
+	struct ini_line line;
+	struct why inner;
+	struct ini ini;
 
-	if (len >= strlen(mark) && memcmp(text, mark, strlen(mark)) == 0)
-		t.at += strlen(mark);
-	line = ini_parse_stream(ini_line, &t, ini_setting, &t);
-	if (t.result != 0)
-		return t.result;
-	if (line != 0) {
-		t.line = (unsigned)(line > 0 ? line : 0);
-		return ini_refuse(&t, "expected [section], a comment or KEY = VALUE");
+	ini_init(&ini, (struct text) {.data = text, .len = len});
+	while (ini_next(&ini, &line)) {
+		snprintf(s->where, sizeof(s->where), "%s:%u", file, line.number);
+		if (set_line(s, &line, section, &inner) != 0)
+			return refuse(why, REFUSE_PARAMS, "%s:%u: %s", file, line.number,
+				      inner.text);
 	}
 	s->where[0] = '\0';
 	return 0;

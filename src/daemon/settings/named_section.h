@@ -38,7 +38,6 @@ unsigned section_line(const char *where);
 			       (int)(n_keys) <= (int)SECTION_KEYS_MAX,                             \
 		       "room for the texts of " #type)
 
-/* inih cuts a section's name at 49 bytes, its word included. */
 enum { SECTION_NAME_MAX = 40 };
 
 struct section_kind {

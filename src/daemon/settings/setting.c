@@ -13,8 +13,6 @@
 #include "base/log.h"
 #include "io/process/environment.h"
 
-enum { TIGHT_ABOVE = 190 }; /* bytes, in a line that may have 198 */
-
 /* A row in use. */
 struct use {
 	const struct setting *row;
@@ -353,9 +351,8 @@ uint64_t setting_hash(const struct setting *row, const void *base)
 
 void setting_write_text(const char *key, const char *doc, const char *text, FILE *out)
 {
-	/* inih takes a text that begins with ';' after a space for a comment; and a line has
-	 * limited room. */
-	const bool tight = text[0] == ';' || strlen(key) + strlen(text) > TIGHT_ABOVE;
+	/* After a space, a semicolon begins a comment. */
+	const bool tight = text[0] == ';';
 
 	fprintf(out, "; %s\n%s%s", doc, key, tight ? "=" : " = ");
 	/* A text from the environment may have several lines; in the file it has one. */

@@ -28,81 +28,46 @@ struct text aiwg_folder(const struct call *c, const struct value *named)
 }
 
 static const struct field stop_fields[] = {
-	{.name = "force",
-	 .type = FIELD_BOOL,
-	 .doc = "Stop without waiting for running calls and tasks",
-	 .offset = offsetof(struct stop_in, force)},
+	FIELD(BOOL, stop_in, force, "Stop without waiting for running calls and tasks"),
 };
 
 #define PROJECT(in)                                                                                \
-	{                                                                                          \
-		.name = "project", .type = FIELD_ANY,                                              \
-		.doc = "Folder of the project; ignored on the socket of a project",                \
-		.offset = offsetof(in, project)                                                    \
-	}
+	FIELD(ANY, in, project, "Folder of the project; ignored on the socket of a project")
 
 static const struct field submit_fields[] = {
-	{.name = "prompt",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Prompt of the task",
-	 .offset = offsetof(struct aiwg_submit_in, prompt)},
-	{.name = "agent",
-	 .type = FIELD_STRING,
-	 .for_humans = HUMANS_IF_PROGRAM,
-	 .doc = "Agent name to pass to claude --agent",
-	 .offset = offsetof(struct aiwg_submit_in, agent)},
-	{.name = "priority",
-	 .type = FIELD_NUMBER,
-	 .doc = "Priority; tasks with higher numbers start first",
-	 .offset = offsetof(struct aiwg_submit_in, priority)},
-	PROJECT(struct aiwg_submit_in),
+	FIELD(STRING, aiwg_submit_in, prompt, "Prompt of the task", .required = true),
+	FIELD(STRING, aiwg_submit_in, agent, "Agent name to pass to claude --agent",
+	      .for_humans = HUMANS_IF_PROGRAM),
+	FIELD(NUMBER, aiwg_submit_in, priority, "Priority; tasks with higher numbers start first"),
+	PROJECT(aiwg_submit_in),
 };
 
 static const struct field task_fields[] = {
-	{.name = "taskId",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Id of the task",
-	 .offset = offsetof(struct aiwg_task_in, id)},
-	PROJECT(struct aiwg_task_in),
+	FIELD_AS("taskId", STRING, aiwg_task_in, id, "Id of the task", .required = true),
+	PROJECT(aiwg_task_in),
 };
 
 static const struct field list_fields[] = {
-	{.name = "state",
-	 .type = FIELD_ANY,
-	 .doc = "Only tasks in this state: queued, running, completed, failed or cancelled",
-	 .offset = offsetof(struct aiwg_list_in, state)},
-	{.name = "limit",
-	 .type = FIELD_ANY,
-	 .doc = "Maximum number of tasks, up to 1000; default 20",
-	 .offset = offsetof(struct aiwg_list_in, limit)},
-	PROJECT(struct aiwg_list_in),
+	FIELD(ANY, aiwg_list_in, state,
+	      "Only tasks in this state: queued, running, completed, failed or cancelled"),
+	FIELD(ANY, aiwg_list_in, limit, "Maximum number of tasks, up to 1000; default 20"),
+	PROJECT(aiwg_list_in),
 };
 
 static const struct field rule_fields[] = {
-	{.name = "ruleId",
-	 .type = FIELD_STRING,
-	 .doc = "Name of a rule; default: all rules",
-	 .offset = offsetof(struct aiwg_rule_in, id)},
-	PROJECT(struct aiwg_rule_in),
+	FIELD_AS("ruleId", STRING, aiwg_rule_in, id, "Name of a rule; default: all rules"),
+	PROJECT(aiwg_rule_in),
 };
 
 static const struct field chat_fields[] = {
-	{.name = "message",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Message to submit as the prompt of a task",
-	 .offset = offsetof(struct aiwg_submit_in, prompt)},
-	{.name = "priority",
-	 .type = FIELD_NUMBER,
-	 .default_number = 5,
-	 .doc = "Priority; tasks with higher numbers start first",
-	 .offset = offsetof(struct aiwg_submit_in, priority)},
-	PROJECT(struct aiwg_submit_in),
+	FIELD_AS("message", STRING, aiwg_submit_in, prompt,
+		 "Message to submit as the prompt of a task", .required = true),
+	FIELD(NUMBER, aiwg_submit_in, priority, "Priority; tasks with higher numbers start first",
+	      .default_number = 5),
+	PROJECT(aiwg_submit_in),
 };
 
-static const struct field project_fields[] = {PROJECT(struct aiwg_project_in)};
+static const struct field project_fields[] = {PROJECT(aiwg_project_in)};
 
 #define OBJECT "{\"type\":\"object\"}"
 #define ENABLED                                                                                    \
@@ -125,68 +90,58 @@ static const struct method methods[] = {
 	{.name = "daemon.stop",
 	 .doc = "Stop the daemon gracefully",
 	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",
-	 FIELDS(stop_fields),
-	 .in_size = sizeof(struct stop_in),
+	 FIELDS(stop_fields, stop_in),
 	 .handle = dialect_stop},
 	{.name = "task.submit",
 	 .doc = "Add a task",
 	 .result = SUBMITTED,
-	 FIELDS(submit_fields),
-	 .in_size = sizeof(struct aiwg_submit_in),
+	 FIELDS(submit_fields, aiwg_submit_in),
 	 .handle = aiwg_task_submit,
 	 .flags = METHOD_LATER},
 	{.name = "task.cancel",
 	 .doc = "Cancel a task and end its processes",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"const\":true}}}",
-	 FIELDS(task_fields),
-	 .in_size = sizeof(struct aiwg_task_in),
+	 FIELDS(task_fields, aiwg_task_in),
 	 .handle = aiwg_task_cancel,
 	 .flags = METHOD_LATER},
 	{.name = "task.list",
 	 .doc = "List tasks, newest first, without their output",
 	 .result = "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
-	 FIELDS(list_fields),
-	 .in_size = sizeof(struct aiwg_list_in),
+	 FIELDS(list_fields, aiwg_list_in),
 	 .handle = aiwg_task_list,
 	 .flags = METHOD_LATER},
 	{.name = "task.get",
 	 .doc = "Return one task, with the end of its output",
 	 .result = OBJECT,
-	 FIELDS(task_fields),
-	 .in_size = sizeof(struct aiwg_task_in),
+	 FIELDS(task_fields, aiwg_task_in),
 	 .handle = aiwg_task_get,
 	 .flags = METHOD_LATER},
 	{.name = "task.stats",
 	 .doc = "Count tasks by state",
 	 .result = OBJECT,
-	 FIELDS(project_fields),
-	 .in_size = sizeof(struct aiwg_project_in),
+	 FIELDS(project_fields, aiwg_project_in),
 	 .handle = aiwg_task_stats},
 	{.name = "automation.status",
 	 .doc = "List rules and their last actions",
 	 .result = OBJECT,
-	 FIELDS(project_fields),
-	 .in_size = sizeof(struct aiwg_project_in),
+	 FIELDS(project_fields, aiwg_project_in),
 	 .handle = aiwg_automation_status},
 	{.name = "automation.enable",
 	 .doc = "Enable a rule, or all rules",
 	 .result = ENABLED,
-	 FIELDS(rule_fields),
-	 .in_size = sizeof(struct aiwg_rule_in),
+	 FIELDS(rule_fields, aiwg_rule_in),
 	 .handle = aiwg_automation_enable,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "automation.disable",
 	 .doc = "Disable a rule, or all rules",
 	 .result = ENABLED,
-	 FIELDS(rule_fields),
-	 .in_size = sizeof(struct aiwg_rule_in),
+	 FIELDS(rule_fields, aiwg_rule_in),
 	 .handle = aiwg_automation_disable,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "chat.send",
 	 .doc = "Submit a message as a task",
 	 .result = "{\"type\":\"object\",\"properties\":{\"taskId\":{\"type\":\"string\"}}}",
-	 FIELDS(chat_fields),
-	 .in_size = sizeof(struct aiwg_submit_in),
+	 FIELDS(chat_fields, aiwg_submit_in),
 	 .handle = aiwg_chat_send,
 	 .flags = METHOD_LATER},
 };

@@ -11,22 +11,19 @@ static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_TEXT, 0},
 	[REFUSE_NOT_FOUND] = {-32603, "Not found", WORDS_TEXT, 0},
 	[REFUSE_CONFLICT] = {-32603, "Conflict", WORDS_TEXT, 0},
-	[REFUSE_LIMIT] = {-32603, "Limit reached", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32603, "Resource limit reached", WORDS_TEXT, 0},
 	[REFUSE_TOO_LARGE] = {-32600, "Message too large", WORDS_TEXT, 0},
 	[REFUSE_UNAVAILABLE] = {-32603, "Unavailable", WORDS_TEXT, 0},
 	[REFUSE_FORBIDDEN] = {-32602, "Forbidden", WORDS_TEXT, 0},
-	[REFUSE_TIMEOUT] = {-32603, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32603, "Call timed out", WORDS_TEXT, 0},
 	[REFUSE_STOPPING] = {-32603, "Stopping", WORDS_TEXT, 0},
 	[REFUSE_CANCELLED] = {-32603, "Cancelled", WORDS_TEXT, 0},
 };
 
 #define TOKEN(in)                                                                                  \
-	{                                                                                          \
-		.name = "context_token", .type = FIELD_STRING,                                     \
-		.doc = "Signed context token; if ash.context_secret is set, only this token "      \
-		       "determines user and chat",                                                 \
-		.offset = offsetof(in, who.context_token)                                          \
-	}
+	FIELD_AS("context_token", STRING, in, who.context_token,                                   \
+		 "Signed context token; if ash.context_secret is set, only this token determines " \
+		 "user and chat")
 
 #define WHO(in) MEMORY_WHO(in), TOKEN(in)
 
@@ -38,70 +35,62 @@ static const struct error_row errors[N_REFUSALS] = {
 				 "private chats")
 
 static const struct field search_fields[] = {
-	MEMORY_SEARCH_FIELDS(struct search_in, search),
-	WHERE(struct search_in),
-	WHO(struct search_in),
+	MEMORY_SEARCH_FIELDS(search_in, search),
+	WHERE(search_in),
+	WHO(search_in),
 };
 
 static const struct field add_fields[] = {
-	MEMORY_ADD_FIELDS(struct add_in, add, "Store the memory for the chat instead of the user"),
-	MEMORY_CHAT_TYPE(struct add_in, who.chat_type, "Type of the chat: private, group, ..."),
-	WHO(struct add_in),
+	MEMORY_ADD_FIELDS(add_in, add, "Store the memory for the chat instead of the user"),
+	MEMORY_CHAT_TYPE(add_in, who.chat_type, "Type of the chat: private, group, ..."),
+	WHO(add_in),
 };
 
 static const struct field list_fields[] = {
-	MEMORY_LIST_FIELDS(struct list_in, list),
-	WHERE(struct list_in),
-	WHO(struct list_in),
+	MEMORY_LIST_FIELDS(list_in, list),
+	WHERE(list_in),
+	WHO(list_in),
 };
 
 static const struct field delete_fields[] = {
-	{.name = "memory_id",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Id of the memory, or a unique prefix",
-	 .offset = offsetof(struct delete_in, memory_id)},
-	WHO(struct delete_in),
+	FIELD(STRING, delete_in, memory_id, "Id of the memory, or a unique prefix",
+	      .required = true),
+	WHO(delete_in),
 };
 
-static const struct field reload_fields[] = {TOKEN(struct reload_in)};
+static const struct field reload_fields[] = {TOKEN(reload_in)};
 
 static const struct method methods[] = {
 	{.name = "memory.search",
 	 .doc = "Search memories, best match first",
 	 .result = MEMORY_ROWS,
-	 FIELDS(search_fields),
-	 .in_size = sizeof(struct search_in),
+	 FIELDS(search_fields, search_in),
 	 .handle = ash_search,
 	 .before = ash_before_search,
 	 .where = READER},
 	{.name = "memory.add",
 	 .doc = "Add a memory",
 	 .result = "{\"type\":\"object\"}",
-	 FIELDS(add_fields),
-	 .in_size = sizeof(struct add_in),
+	 FIELDS(add_fields, add_in),
 	 .handle = ash_add,
 	 .where = WRITER},
 	{.name = "memory.list",
 	 .doc = "List memories, newest first",
 	 .result = MEMORY_ROWS,
-	 FIELDS(list_fields),
-	 .in_size = sizeof(struct list_in),
+	 FIELDS(list_fields, list_in),
 	 .handle = ash_list,
 	 .at_once = ash_list_at_once,
 	 .where = READER},
 	{.name = "memory.delete",
 	 .doc = "Delete a memory",
 	 .result = "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"boolean\"}}}",
-	 FIELDS(delete_fields),
-	 .in_size = sizeof(struct delete_in),
+	 FIELDS(delete_fields, delete_in),
 	 .handle = ash_delete,
 	 .where = WRITER},
 	{.name = "config.reload",
 	 .doc = "Reload the settings",
 	 .result = "{\"type\":\"object\",\"properties\":{\"success\":{\"type\":\"boolean\"}}}",
-	 FIELDS(reload_fields),
-	 .in_size = sizeof(struct reload_in),
+	 FIELDS(reload_fields, reload_in),
 	 .handle = ash_reload},
 };
 

@@ -6,64 +6,58 @@
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {0, "invalid JSON", WORDS_BOTH, 400},
 	[REFUSE_REQUEST] = {0, "invalid request", WORDS_TEXT, 400},
-	[REFUSE_METHOD] = {0, "not found", WORDS_TEXT, 404},
+	[REFUSE_METHOD] = {0, "path not found", WORDS_TEXT, 404},
 	[REFUSE_PARAMS] = {0, "invalid parameter", WORDS_TEXT, 400},
 	[REFUSE_INTERNAL] = {0, "internal error", WORDS_TEXT, 500},
-	[REFUSE_NOT_FOUND] = {0, "not found", WORDS_TEXT, 404},
+	[REFUSE_NOT_FOUND] = {0, "object not found", WORDS_TEXT, 404},
 	[REFUSE_CONFLICT] = {0, "conflict", WORDS_TEXT, 409},
 	[REFUSE_LIMIT] = {0, "too many requests", WORDS_TEXT, 429},
-	[REFUSE_TOO_LARGE] = {0, "too large", WORDS_TEXT, 413},
+	[REFUSE_TOO_LARGE] = {0, "message too large", WORDS_TEXT, 413},
 	[REFUSE_UNAVAILABLE] = {0, "unavailable", WORDS_TEXT, 503},
 	[REFUSE_FORBIDDEN] = {0, "forbidden", WORDS_TEXT, 403},
-	[REFUSE_TIMEOUT] = {0, "timed out", WORDS_TEXT, 504},
+	[REFUSE_TIMEOUT] = {0, "request timed out", WORDS_TEXT, 504},
 	[REFUSE_CANCELLED] = {0, "cancelled", WORDS_TEXT, 503},
 	[REFUSE_STOPPING] = {0, "koined is stopping", WORDS_TEXT, 503},
 };
 
-#define AT(in, member) .offset = offsetof(struct in, member)
-
 static const struct field search_fields[] = {
-	{.name = "query", .type = FIELD_STRING, AT(gateway_search_in, query)},
-	{.name = "category", .type = FIELD_STRING, AT(gateway_search_in, category)},
-	{.name = "limit", .type = FIELD_NUMBER, AT(gateway_search_in, limit)},
-	{.name = "minScore", .type = FIELD_NUMBER, AT(gateway_search_in, min_score)},
+	FIELD(STRING, gateway_search_in, query, NULL),
+	FIELD(STRING, gateway_search_in, category, NULL),
+	FIELD(NUMBER, gateway_search_in, limit, NULL),
+	FIELD_AS("minScore", NUMBER, gateway_search_in, min_score, NULL),
 };
 
 static const struct field get_fields[] = {
-	{.name = "path", .type = FIELD_STRING, AT(gateway_get_in, path)},
+	FIELD(STRING, gateway_get_in, path, NULL),
 };
 
 static const struct field store_fields[] = {
-	{.name = "text", .type = FIELD_STRING, AT(gateway_store_in, text)},
-	{.name = "category", .type = FIELD_STRING, AT(gateway_store_in, category)},
-	{.name = "importance", .type = FIELD_NUMBER, AT(gateway_store_in, importance)},
+	FIELD(STRING, gateway_store_in, text, NULL),
+	FIELD(STRING, gateway_store_in, category, NULL),
+	FIELD(NUMBER, gateway_store_in, importance, NULL),
 };
 
 static const struct field chat_fields[] = {
-	{.name = "model",
-	 .type = FIELD_STRING,
-	 .for_humans = HUMANS_IF_PROGRAM,
-	 AT(gateway_chat_in, model)},
-	{.name = "messages", .type = FIELD_ARRAY, .required = true, AT(gateway_chat_in, messages)},
-	{.name = "tools", .type = FIELD_ARRAY, AT(gateway_chat_in, tools)},
-	{.name = "tool_choice", .type = FIELD_ANY, AT(gateway_chat_in, tool_choice)},
-	{.name = "response_format", .type = FIELD_ANY, AT(gateway_chat_in, response_format)},
-	{.name = "stream", .type = FIELD_BOOL, AT(gateway_chat_in, stream)},
-	{.name = "stream_options", .type = FIELD_OBJECT, AT(gateway_chat_in, stream_options)},
-	{.name = "n", .type = FIELD_INT, .default_number = 1, AT(gateway_chat_in, n)},
+	FIELD(STRING, gateway_chat_in, model, NULL, .for_humans = HUMANS_IF_PROGRAM),
+	FIELD(ARRAY, gateway_chat_in, messages, NULL, .required = true),
+	FIELD(ARRAY, gateway_chat_in, tools, NULL),
+	FIELD(ANY, gateway_chat_in, tool_choice, NULL),
+	FIELD(ANY, gateway_chat_in, response_format, NULL),
+	FIELD(BOOL, gateway_chat_in, stream, NULL),
+	FIELD(OBJECT, gateway_chat_in, stream_options, NULL),
+	FIELD(INT, gateway_chat_in, n, NULL, .default_number = 1),
 };
 
 static const struct field job_fields[] = {
-	{.name = "jobId", .type = FIELD_STRING, AT(gateway_job_in, job_id)},
-	{.name = "id", .type = FIELD_STRING, AT(gateway_job_in, id)},
-	{.name = "patch", .type = FIELD_OBJECT, AT(gateway_job_in, patch)},
+	FIELD_AS("jobId", STRING, gateway_job_in, job_id, NULL),
+	FIELD(STRING, gateway_job_in, id, NULL),
+	FIELD(OBJECT, gateway_job_in, patch, NULL),
 };
 
 /* A method with parameters that answers later. */
 #define TAKES_FOR(who, word, fields_, in, fn)                                                      \
 	{                                                                                          \
-		.name = (word), FIELDS(fields_), .in_size = sizeof(struct in), .handle = (fn),     \
-		.flags = METHOD_LATER | (who)                                                      \
+		.name = (word), FIELDS(fields_, in), .handle = (fn), .flags = METHOD_LATER | (who) \
 	}
 #define TAKES(word, fields_, in, fn) TAKES_FOR(0, word, fields_, in, fn)
 

@@ -114,38 +114,26 @@ static struct done handle_servers(struct call *c)
 	return call_reply(c);
 }
 
-#define TEXT_FIELD(word, member, text)                                                             \
-	{                                                                                          \
-		.name = (word), .type = FIELD_STRING, .doc = (text),                               \
-		.offset = offsetof(struct hook_note, member)                                       \
-	}
-
 static const struct field note_fields[] = {
-	{.name = "what",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Event: started, asked, tool, stopped or ended; or unread, to log invalid hook "
-		"input",
-	 .offset = offsetof(struct hook_note, what)},
-	TEXT_FIELD("agent", agent, "Name of the agent: \"claude\", \"codex\""),
-	TEXT_FIELD("session_id", session, "Session id assigned by the agent"),
-	TEXT_FIELD("folder", folder, "Working folder of the agent"),
-	TEXT_FIELD("tool", tool, "Tool that was called"),
-	TEXT_FIELD("tool_use_id", tool_use_id, "Tool call id assigned by the agent"),
-	TEXT_FIELD("text", text, "Question or message; the first 4096 bytes are kept"),
-	{.name = "input",
-	 .type = FIELD_OBJECT,
-	 .doc = "Input of the tool; not stored. A pending approval for the same tool call becomes "
-		"superseded",
-	 .offset = offsetof(struct hook_note, input)},
+	FIELD(STRING, hook_note, what,
+	      "Event: started, asked, tool, stopped or ended; or unread, to log invalid hook input",
+	      .required = true),
+	FIELD(STRING, hook_note, agent, "Name of the agent: \"claude\", \"codex\""),
+	FIELD_AS("session_id", STRING, hook_note, session, "Session id assigned by the agent"),
+	FIELD(STRING, hook_note, folder, "Working folder of the agent"),
+	FIELD(STRING, hook_note, tool, "Tool that was called"),
+	FIELD(STRING, hook_note, tool_use_id, "Tool call id assigned by the agent"),
+	FIELD(STRING, hook_note, text, "Question or message; the first 4096 bytes are kept"),
+	FIELD(OBJECT, hook_note, input,
+	      "Input of the tool; not stored. A pending approval for the same tool call becomes "
+	      "superseded"),
 };
 
 const struct method koine_agent_methods[] = {
 	{.name = "agent.note",
 	 .doc = "Record an event that an agent's hook reports, and observe the agent's session",
 	 .result = "{\"type\":\"object\"}",
-	 FIELDS(note_fields),
-	 .in_size = sizeof(struct hook_note),
+	 FIELDS(note_fields, hook_note),
 	 .handle = handle_note,
 	 .flags = METHOD_LATER},
 	{.name = "agent.server.list",

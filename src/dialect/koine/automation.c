@@ -161,31 +161,21 @@ static struct done handle_run(struct call *c)
 /* ---- the method table ---- */
 
 #define PROJECT(in)                                                                                \
-	{                                                                                          \
-		.name = "project", .type = FIELD_STRING,                                           \
-		.doc = "Folder of the project; \"\" selects rules of koine.conf; default: all "    \
-		       "rules",                                                                    \
-		.offset = offsetof(in, project)                                                    \
-	}
+	FIELD(STRING, in, project,                                                                 \
+	      "Folder of the project; \"\" selects rules of koine.conf; default: all rules")
 
-static const struct field rules_fields[] = {PROJECT(struct rules_in)};
+static const struct field rules_fields[] = {PROJECT(rules_in)};
 
 static const struct field log_fields[] = {
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = RULE_LOG_MAX,
-	 .doc = "Maximum number of entries, up to 1000; older entries are omitted",
-	 .offset = offsetof(struct rules_in, limit)},
-	PROJECT(struct rules_in),
+	FIELD(INT, rules_in, limit,
+	      "Maximum number of entries, up to 1000; older entries are omitted",
+	      .default_number = RULE_LOG_MAX),
+	PROJECT(rules_in),
 };
 
 static const struct field run_fields[] = {
-	{.name = "rule",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Name of the rule",
-	 .offset = offsetof(struct run_in, rule)},
-	PROJECT(struct run_in),
+	FIELD(STRING, run_in, rule, "Name of the rule", .required = true),
+	PROJECT(run_in),
 };
 
 const struct method koine_automation_methods[] = {
@@ -193,23 +183,20 @@ const struct method koine_automation_methods[] = {
 	 .doc = "List rules with the time of their last run",
 	 .result = "{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},"
 		   "\"rules\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
-	 FIELDS(rules_fields),
-	 .in_size = sizeof(struct rules_in),
+	 FIELDS(rules_fields, rules_in),
 	 .handle = handle_rules},
 	{.name = "automation.run",
 	 .doc = "Run the action of a rule now, ignoring its trigger and cooldown",
 	 .result = "{\"type\":\"object\",\"properties\":{\"rule\":{\"type\":\"string\"},"
 		   "\"run\":{\"const\":true}}}",
-	 FIELDS(run_fields),
-	 .in_size = sizeof(struct run_in),
+	 FIELDS(run_fields, run_in),
 	 .handle = handle_run,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "automation.log",
 	 .doc = "List actions that rules have run, oldest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"log\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
-	 FIELDS(log_fields),
-	 .in_size = sizeof(struct rules_in),
+	 FIELDS(log_fields, rules_in),
 	 .handle = handle_log,
 	 .flags = METHOD_LATER},
 };

@@ -294,10 +294,7 @@ struct agents_in {
 };
 
 static const struct field agents_fields[] = {
-	{.name = "names",
-	 .type = FIELD_BOOL,
-	 .doc = "Return names only, without checking that agents respond",
-	 .offset = offsetof(struct agents_in, names)},
+	FIELD(BOOL, agents_in, names, "Return names only, without checking that agents respond"),
 };
 
 static struct done handle_agents(struct call *c)
@@ -341,8 +338,7 @@ const struct method koine_chat_methods[] = {
 	 .doc = "List agents and check that they respond",
 	 .result = "{\"type\":\"object\",\"properties\":{\"agents\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"object\"}}}}",
-	 FIELDS(agents_fields),
-	 .in_size = sizeof(struct agents_in),
+	 FIELDS(agents_fields, agents_in),
 	 .handle = handle_agents,
 	 .flags = METHOD_LATER},
 };

@@ -148,45 +148,24 @@ static struct done handle_purge(struct call *c)
 /* ---- the method table ---- */
 
 #define PAGE(in)                                                                                   \
-	{.name = "offset",                                                                         \
-	 .type = FIELD_INT,                                                                        \
-	 .doc = "Number of rows to skip",                                                          \
-	 .offset = offsetof(in, offset)},                                                          \
-	{                                                                                          \
-		.name = "limit", .type = FIELD_INT, .default_number = 200,                         \
-		.doc = "Maximum number of rows, 1 to 2000", .offset = offsetof(in, limit)          \
-	}
+	FIELD(INT, in, offset, "Number of rows to skip"),                                          \
+		FIELD(INT, in, limit, "Maximum number of rows, 1 to 2000", .default_number = 200)
 
 static const struct field ended_fields[] = {
-	{.name = "conversation",
-	 .type = FIELD_STRING,
-	 .doc = "Name of the conversation; default: all conversations",
-	 .offset = offsetof(struct ended_in, conversation)},
-	PAGE(struct ended_in),
+	FIELD(STRING, ended_in, conversation,
+	      "Name of the conversation; default: all conversations"),
+	PAGE(ended_in),
 };
 
 static const struct field read_fields[] = {
-	{.name = "number",
-	 .type = FIELD_INT,
-	 .required = true,
-	 .doc = "Number of the conversation, from chat.past",
-	 .offset = offsetof(struct read_in, number)},
-	PAGE(struct read_in),
+	FIELD(INT, read_in, number, "Number of the conversation, from chat.past", .required = true),
+	PAGE(read_in),
 };
 
 static const struct field purge_fields[] = {
-	{.name = "number",
-	 .type = FIELD_INT,
-	 .doc = "Number of the conversation to delete",
-	 .offset = offsetof(struct purge_in, number)},
-	{.name = "before",
-	 .type = FIELD_STRING,
-	 .doc = "Delete conversations that ended before this time",
-	 .offset = offsetof(struct purge_in, before)},
-	{.name = "all",
-	 .type = FIELD_BOOL,
-	 .doc = "Delete all ended conversations",
-	 .offset = offsetof(struct purge_in, all)},
+	FIELD(INT, purge_in, number, "Number of the conversation to delete"),
+	FIELD(STRING, purge_in, before, "Delete conversations that ended before this time"),
+	FIELD(BOOL, purge_in, all, "Delete all ended conversations"),
 };
 
 #define OBJECT "{\"type\":\"object\"}"
@@ -195,22 +174,19 @@ const struct method koine_chat_ended_methods[] = {
 	{.name = "chat.past",
 	 .doc = "List ended conversations, last ended first",
 	 .result = OBJECT,
-	 FIELDS(ended_fields),
-	 .in_size = sizeof(struct ended_in),
+	 FIELDS(ended_fields, ended_in),
 	 .handle = handle_ended,
 	 .where = READER},
 	{.name = "chat.read",
 	 .doc = "List messages of an ended conversation, oldest first",
 	 .result = OBJECT,
-	 FIELDS(read_fields),
-	 .in_size = sizeof(struct read_in),
+	 FIELDS(read_fields, read_in),
 	 .handle = handle_read,
 	 .where = READER},
 	{.name = "chat.purge",
 	 .doc = "Delete ended conversations permanently",
 	 .result = OBJECT,
-	 FIELDS(purge_fields),
-	 .in_size = sizeof(struct purge_in),
+	 FIELDS(purge_fields, purge_in),
 	 .handle = handle_purge,
 	 .flags = METHOD_LATER},
 };

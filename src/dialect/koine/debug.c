@@ -37,11 +37,7 @@ static struct done debug_sleep(struct call *c)
 }
 
 static const struct field sleep_fields[] = {
-	{.name = "ms",
-	 .type = FIELD_INT,
-	 .required = true,
-	 .doc = "Milliseconds, up to one hour",
-	 .offset = offsetof(struct sleep_in, ms)},
+	FIELD(INT, sleep_in, ms, "Milliseconds, up to one hour", .required = true),
 };
 
 const struct method koine_debug_methods[] = {
@@ -49,8 +45,7 @@ const struct method koine_debug_methods[] = {
 	{.name = "debug.sleep",
 	 .doc = "Respond after a delay; can be cancelled",
 	 .result = "{\"type\":\"object\",\"properties\":{\"slept_ms\":{\"type\":\"integer\"}}}",
-	 FIELDS(sleep_fields),
-	 .in_size = sizeof(struct sleep_in),
+	 FIELDS(sleep_fields, sleep_in),
 	 .handle = debug_sleep,
 	 .flags = METHOD_LATER},
 };

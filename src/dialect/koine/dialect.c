@@ -15,51 +15,36 @@ const struct error_row koine_errors[N_REFUSALS] = {
 	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_BOTH, 0},
 	[REFUSE_NOT_FOUND] = {-32001, "Not found", WORDS_TEXT, 0},
 	[REFUSE_CONFLICT] = {-32002, "Conflict", WORDS_TEXT, 0},
-	[REFUSE_LIMIT] = {-32003, "Limit reached", WORDS_TEXT, 0},
-	[REFUSE_TOO_LARGE] = {-32004, "Too large", WORDS_BOTH, 0},
+	[REFUSE_LIMIT] = {-32003, "Resource limit reached", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32004, "Message too large", WORDS_BOTH, 0},
 	[REFUSE_UNAVAILABLE] = {-32005, "Unavailable", WORDS_TEXT, 0},
 	[REFUSE_FORBIDDEN] = {-32006, "Forbidden", WORDS_TEXT, 0},
-	[REFUSE_TIMEOUT] = {-32007, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32007, "Call timed out", WORDS_TEXT, 0},
 	[REFUSE_STOPPING] = {-32008, "Stopping", WORDS_TEXT, 0},
 	[REFUSE_CANCELLED] = {-32800, "Cancelled", WORDS_ONLY, 0},
 };
 
 static const struct field stop_fields[] = {
-	{.name = "force",
-	 .type = FIELD_BOOL,
-	 .doc = "Stop without waiting for running calls and tasks",
-	 .offset = offsetof(struct stop_in, force)},
+	FIELD(BOOL, stop_in, force, "Stop without waiting for running calls and tasks"),
 };
 
 static const struct field drain_fields[] = {
-	{.name = "time",
-	 .type = FIELD_INT,
-	 .doc = "Maximum wait in milliseconds; 0 means no limit",
-	 .offset = offsetof(struct daemon_drain_in, time_ms)},
+	FIELD_AS("time", INT, daemon_drain_in, time_ms,
+		 "Maximum wait in milliseconds; 0 means no limit"),
 };
 
 static const struct field restart_fields[] = {
-	{.name = "by_manager",
-	 .type = FIELD_BOOL,
-	 .doc = "Do not stop; let the service manager restart koined before the connection closes",
-	 .offset = offsetof(struct daemon_restart_in, by_manager)},
-	{.name = "env",
-	 .type = FIELD_ARRAY,
-	 .items = FIELD_STRING,
-	 .doc = "Environment variables of the new process, as NAME=value; default: unchanged",
-	 .offset = offsetof(struct daemon_restart_in, env)},
+	FIELD(BOOL, daemon_restart_in, by_manager,
+	      "Do not stop; let the service manager restart koined before the connection closes"),
+	FIELD(ARRAY, daemon_restart_in, env,
+	      "Environment variables of the new process, as NAME=value; default: unchanged",
+	      .items = FIELD_STRING),
 };
 
 static const struct field log_fields[] = {
-	{.name = "after",
-	 .type = FIELD_INT,
-	 .doc = "Return only lines after this line number",
-	 .offset = offsetof(struct daemon_log_in, after)},
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = LOG_TAIL_LINES,
-	 .doc = "Maximum number of lines; older lines are omitted",
-	 .offset = offsetof(struct daemon_log_in, limit)},
+	FIELD(INT, daemon_log_in, after, "Return only lines after this line number"),
+	FIELD(INT, daemon_log_in, limit, "Maximum number of lines; older lines are omitted",
+	      .default_number = LOG_TAIL_LINES),
 };
 
 static const struct method methods[] = {
@@ -91,8 +76,7 @@ static const struct method methods[] = {
 		   "\"type\":\"object\",\"properties\":{\"number\":{\"type\":\"integer\"},"
 		   "\"time\":{\"type\":\"string\",\"format\":\"date-time\"},"
 		   "\"level\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"}}}}}}",
-	 FIELDS(log_fields),
-	 .in_size = sizeof(struct daemon_log_in),
+	 FIELDS(log_fields, daemon_log_in),
 	 .handle = koine_daemon_log},
 	{.name = "daemon.reload",
 	 .doc = "Reload the settings: agents, rules, policies, notifiers, limits",
@@ -104,22 +88,19 @@ static const struct method methods[] = {
 		"is running",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
 		   "\"sessions\":{\"type\":\"integer\"},\"rules\":{\"type\":\"integer\"}}}",
-	 FIELDS(drain_fields),
-	 .in_size = sizeof(struct daemon_drain_in),
+	 FIELDS(drain_fields, daemon_drain_in),
 	 .handle = koine_daemon_drain,
 	 .flags = METHOD_LATER},
 	{.name = "daemon.restart",
 	 .doc = "Restart the daemon; listening sockets stay open, and page sessions stay valid",
 	 .result = "{\"type\":\"object\",\"properties\":{\"restarting\":{\"const\":true}}}",
-	 FIELDS(restart_fields),
-	 .in_size = sizeof(struct daemon_restart_in),
+	 FIELDS(restart_fields, daemon_restart_in),
 	 .handle = koine_daemon_restart,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "daemon.stop",
 	 .doc = "Stop the daemon gracefully",
 	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",
-	 FIELDS(stop_fields),
-	 .in_size = sizeof(struct stop_in),
+	 FIELDS(stop_fields, stop_in),
 	 .handle = dialect_stop},
 };
 

@@ -363,11 +363,8 @@ static struct done handle_list(struct call *c)
 /* ---- the method table ---- */
 
 static const struct field unsubscribe_fields[] = {
-	{.name = "subscription",
-	 .type = FIELD_INT,
-	 .required = true,
-	 .doc = "Number of the subscription, from event.subscribe",
-	 .offset = offsetof(struct unsubscribe_in, subscription)},
+	FIELD(INT, unsubscribe_in, subscription, "Number of the subscription, from event.subscribe",
+	      .required = true),
 };
 
 const struct method koine_event_methods[] = {
@@ -383,8 +380,7 @@ const struct method koine_event_methods[] = {
 	{.name = "event.unsubscribe",
 	 .doc = "End a subscription of this connection",
 	 .result = "{\"type\":\"object\",\"properties\":{\"unsubscribed\":{\"type\":\"boolean\"}}}",
-	 FIELDS(unsubscribe_fields),
-	 .in_size = sizeof(struct unsubscribe_in),
+	 FIELDS(unsubscribe_fields, unsubscribe_in),
 	 .handle = handle_unsubscribe},
 	{.name = "event.list",
 	 .doc = "List stored events: the newest events, or the events after `since`",

@@ -14,14 +14,10 @@ struct memory_who_in {
 
 /* For a struct `in` with the member `who`, after MEMORY_WHO and chat_type. */
 #define MEMORY_WHERE(in)                                                                           \
-	{.name = "project",                                                                        \
-	 .type = FIELD_STRING,                                                                     \
-	 .doc = "Include memories of this project: host/owner/name of its git remote, or a path",  \
-	 .offset = offsetof(in, who.project)},                                                     \
-	{                                                                                          \
-		.name = "common", .type = FIELD_BOOL, .doc = "Only common memories",               \
-		.offset = offsetof(in, who.common)                                                 \
-	}
+	FIELD_AS(                                                                                  \
+		"project", STRING, in, who.project,                                                \
+		"Include memories of this project: host/owner/name of its git remote, or a path"), \
+		FIELD_AS("common", BOOL, in, who.common, "Only common memories")
 
 /* What was believed at another time. */
 struct memory_then_in {
@@ -30,19 +26,13 @@ struct memory_then_in {
 };
 
 #define MEMORY_AT(in, where)                                                                       \
-	{                                                                                          \
-		.name = "at", .type = FIELD_ANY,                                                   \
-		.doc = "Return memories that were valid at this time (ISO 8601)",                  \
-		.offset = offsetof(in, where)                                                      \
-	}
+	FIELD_AS("at", ANY, in, where, "Return memories that were valid at this time (ISO 8601)")
 
 #define MEMORY_THEN(in)                                                                            \
 	MEMORY_AT(in, then.at),                                                                    \
-	{                                                                                          \
-		.name = "include_replaced", .type = FIELD_BOOL,                                    \
-		.doc = "Include replaced memories and former versions; ignored if `at` is given",  \
-		.offset = offsetof(in, then.include_replaced)                                      \
-	}
+		FIELD_AS(                                                                          \
+			"include_replaced", BOOL, in, then.include_replaced,                       \
+			"Include replaced memories and former versions; ignored if `at` is given")
 
 /* All of them. */
 #define MEMORY_ASKER(in)                                                                           \

@@ -130,16 +130,9 @@ static struct done handle_test(struct call *c)
 /* ---- the method table ---- */
 
 static const struct field test_fields[] = {
-	{.name = "name",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Name of the notifier",
-	 .offset = offsetof(struct test_in, name)},
-	{.name = "timeout",
-	 .type = FIELD_INT,
-	 .default_number = WAIT_DEFAULT_S,
-	 .doc = "Seconds to wait for a button press, up to 3600",
-	 .offset = offsetof(struct test_in, timeout)},
+	FIELD(STRING, test_in, name, "Name of the notifier", .required = true),
+	FIELD(INT, test_in, timeout, "Seconds to wait for a button press, up to 3600",
+	      .default_number = WAIT_DEFAULT_S),
 };
 
 const struct method koine_notify_methods[] = {
@@ -153,8 +146,7 @@ const struct method koine_notify_methods[] = {
 	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"sent\":{\"type\":\"boolean\"},\"asks\":{\"type\":\"boolean\"},"
 		   "\"pressed\":{\"type\":\"string\"},\"by\":{\"type\":\"string\"}}}",
-	 FIELDS(test_fields),
-	 .in_size = sizeof(struct test_in),
+	 FIELDS(test_fields, test_in),
 	 .handle = handle_test,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };

@@ -195,25 +195,16 @@ static struct done handle_distrust(struct call *c)
 /* ---- the method table ---- */
 
 #define FOLDER                                                                                     \
-	{                                                                                          \
-		.name = "folder", .type = FIELD_STRING, .required = true,                          \
-		.doc = "Folder of the project, from project.list",                                 \
-		.offset = offsetof(struct project_in, folder)                                      \
-	}
+	FIELD(STRING, project_in, folder, "Folder of the project, from project.list",              \
+	      .required = true)
 
 static const struct field folder_fields[] = {FOLDER};
 
 static const struct field trust_fields[] = {
 	FOLDER,
-	{.name = "digest",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Digest of the project's automation, from project.show",
-	 .offset = offsetof(struct project_in, digest)},
-	{.name = "tasks",
-	 .type = FIELD_ARRAY,
-	 .doc = "Ids of the held tasks to release",
-	 .offset = offsetof(struct project_in, tasks)},
+	FIELD(STRING, project_in, digest, "Digest of the project's automation, from project.show",
+	      .required = true),
+	FIELD(ARRAY, project_in, tasks, "Ids of the held tasks to release"),
 };
 
 #define TRUSTED                                                                                    \
@@ -229,21 +220,18 @@ const struct method koine_project_methods[] = {
 	{.name = "project.show",
 	 .doc = "Show the automation and the held tasks of a project",
 	 .result = "{\"type\":\"object\"}",
-	 FIELDS(folder_fields),
-	 .in_size = sizeof(struct project_in),
+	 FIELDS(folder_fields, project_in),
 	 .handle = handle_show},
 	{.name = "project.trust",
 	 .doc = "Trust a project until its automation no longer has this digest",
 	 .result = TRUSTED,
-	 FIELDS(trust_fields),
-	 .in_size = sizeof(struct project_in),
+	 FIELDS(trust_fields, project_in),
 	 .handle = handle_trust,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "project.distrust",
 	 .doc = "Stop trusting a project",
 	 .result = TRUSTED,
-	 FIELDS(folder_fields),
-	 .in_size = sizeof(struct project_in),
+	 FIELDS(folder_fields, project_in),
 	 .handle = handle_distrust,
 	 .flags = METHOD_LATER},
 };

@@ -428,90 +428,44 @@ static struct done handle_paths(struct call *c)
 
 /* ---- the method table ---- */
 
-#define AN_ID                                                                                      \
-	{                                                                                          \
-		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "Id of the session, or a unique prefix",                                    \
-		.offset = offsetof(struct one_in, id)                                              \
-	}
+#define AN_ID FIELD(STRING, one_in, id, "Id of the session, or a unique prefix", .required = true)
 
 static const struct field id_fields[] = {AN_ID};
 
 static const struct field archive_fields[] = {
 	AN_ID,
-	{.name = "archived",
-	 .type = FIELD_BOOL,
-	 .default_number = 1,
-	 .doc = "true archives the session, false unarchives it",
-	 .offset = offsetof(struct one_in, archived)},
+	FIELD(BOOL, one_in, archived, "true archives the session, false unarchives it",
+	      .default_number = 1),
 };
 
 static const struct field rename_fields[] = {
 	AN_ID,
-	{.name = "title",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "New title; \"\" removes the title",
-	 .offset = offsetof(struct one_in, title)},
+	FIELD(STRING, one_in, title, "New title; \"\" removes the title", .required = true),
 };
 
 static const struct field events_fields[] = {
 	AN_ID,
-	{.name = "after",
-	 .type = FIELD_INT,
-	 .doc = "Return events after this event id",
-	 .offset = offsetof(struct one_in, after)},
-	{.name = "before",
-	 .type = FIELD_INT,
-	 .doc = "Return events before this event id; 0 means no limit",
-	 .offset = offsetof(struct one_in, before)},
-	{.name = "newest",
-	 .type = FIELD_BOOL,
-	 .doc = "Return the last events of the range instead of the first",
-	 .offset = offsetof(struct one_in, newest)},
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 200,
-	 .doc = "Maximum number of events, up to 1000",
-	 .offset = offsetof(struct one_in, limit)},
-	{.name = "raw",
-	 .type = FIELD_BOOL,
-	 .doc = "Include lines that could not be parsed",
-	 .offset = offsetof(struct one_in, raw)},
-	{.name = "chain",
-	 .type = FIELD_BOOL,
-	 .doc = "Include the events of the sessions that this session continues",
-	 .offset = offsetof(struct one_in, chain)},
+	FIELD(INT, one_in, after, "Return events after this event id"),
+	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit"),
+	FIELD(BOOL, one_in, newest, "Return the last events of the range instead of the first"),
+	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200),
+	FIELD(BOOL, one_in, raw, "Include lines that could not be parsed"),
+	FIELD(BOOL, one_in, chain,
+	      "Include the events of the sessions that this session continues"),
 };
 
 static const struct field list_fields[] = {
-	{.name = "archived",
-	 .type = FIELD_STRING,
-	 .default_text = "no",
-	 .doc = "Archived sessions: no (omit), only, or any (include)",
-	 .offset = offsetof(struct list_in, archived)},
-	{.name = "status",
-	 .type = FIELD_STRING,
-	 .doc = "Status: starting, running, waiting_input, completing, completed, failed or "
-		"interrupted; default: any",
-	 .offset = offsetof(struct list_in, status)},
-	{.name = "leaves",
-	 .type = FIELD_BOOL,
-	 .doc = "List only sessions that no other session continues",
-	 .offset = offsetof(struct list_in, leaves)},
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 100,
-	 .doc = "Maximum number of sessions, up to 1000",
-	 .offset = offsetof(struct list_in, limit)},
+	FIELD(STRING, list_in, archived, "Archived sessions: no (omit), only, or any (include)",
+	      .default_text = "no"),
+	FIELD(STRING, list_in, status,
+	      "Status: starting, running, waiting_input, completing, completed, failed or "
+	      "interrupted; default: any"),
+	FIELD(BOOL, list_in, leaves, "List only sessions that no other session continues"),
+	FIELD(INT, list_in, limit, "Maximum number of sessions, up to 1000", .default_number = 100),
 };
 
 static const struct field paths_fields[] = {
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 20,
-	 .doc = "Maximum number of folders, up to 1000",
-	 .offset = offsetof(struct paths_in, limit)},
+	FIELD(INT, paths_in, limit, "Maximum number of folders, up to 1000", .default_number = 20),
 };
 
 #define A_STRING  "{\"type\":\"string\"}"
@@ -541,15 +495,13 @@ const struct method koine_session_methods[] = {
 	{.name = "session.list",
 	 .doc = "List sessions, last active first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"sessions\":" OBJECTS "}}",
-	 FIELDS(list_fields),
-	 .in_size = sizeof(struct list_in),
+	 FIELDS(list_fields, list_in),
 	 .handle = handle_list,
 	 .where = READER},
 	{.name = "session.get",
 	 .doc = "Return one session in full",
 	 .result = AN_OBJECT,
-	 FIELDS(id_fields),
-	 .in_size = sizeof(struct one_in),
+	 FIELDS(id_fields, one_in),
 	 .handle = handle_get,
 	 .where = READER},
 	{.name = "session.events",
@@ -557,39 +509,34 @@ const struct method koine_session_methods[] = {
 	 .result = "{\"type\":\"object\",\"properties\":{\"events\":" OBJECTS
 		   ",\"more\":{\"type\":\"boolean\"},\"first\":{\"type\":\"integer\"},"
 		   "\"last\":{\"type\":\"integer\"},\"truncated\":{\"type\":\"boolean\"}}}",
-	 FIELDS(events_fields),
-	 .in_size = sizeof(struct one_in),
+	 FIELDS(events_fields, one_in),
 	 .handle = handle_events,
 	 .where = READER},
 	{.name = "session.interrupt",
 	 .doc = "Interrupt a running session",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
 		   ",\"status\":{\"const\":\"completing\"}}}",
-	 FIELDS(id_fields),
-	 .in_size = sizeof(struct one_in),
+	 FIELDS(id_fields, one_in),
 	 .handle = handle_interrupt,
 	 .flags = METHOD_LATER},
 	{.name = "session.archive",
 	 .doc = "Archive or unarchive a session",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
 		   ",\"archived\":{\"type\":\"boolean\"}}}",
-	 FIELDS(archive_fields),
-	 .in_size = sizeof(struct one_in),
+	 FIELDS(archive_fields, one_in),
 	 .handle = handle_change,
 	 .flags = METHOD_LATER},
 	{.name = "session.rename",
 	 .doc = "Set the title of a session",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"title\":" A_STRING
 		   "}}",
-	 FIELDS(rename_fields),
-	 .in_size = sizeof(struct one_in),
+	 FIELDS(rename_fields, one_in),
 	 .handle = handle_change,
 	 .flags = METHOD_LATER},
 	{.name = "session.paths",
 	 .doc = "List working folders, last used first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"paths\":" OBJECTS "}}",
-	 FIELDS(paths_fields),
-	 .in_size = sizeof(struct paths_in),
+	 FIELDS(paths_fields, paths_in),
 	 .handle = handle_paths,
 	 .where = READER},
 };

@@ -353,65 +353,36 @@ static struct done handle_groups(struct call *c)
 
 /* ---- the method table ---- */
 
-static const struct field task_fields[] = {TASK_FIELDS(struct task_in)};
+static const struct field task_fields[] = {TASK_FIELDS(task_in)};
 
 static const struct field output_fields[] = {
-	TASK_FIELDS(struct task_in),
-	{.name = "offset",
-	 .type = FIELD_INT,
-	 .doc = "First byte to return; a negative value counts from the end",
-	 .offset = offsetof(struct task_in, offset)},
-	{.name = "max",
-	 .type = FIELD_INT,
-	 .default_number = TASK_PIECE,
-	 .doc = "Maximum number of bytes, up to 1000000",
-	 .offset = offsetof(struct task_in, max)},
+	TASK_FIELDS(task_in),
+	FIELD(INT, task_in, offset, "First byte to return; a negative value counts from the end"),
+	FIELD(INT, task_in, max, "Maximum number of bytes, up to 1000000",
+	      .default_number = TASK_PIECE),
 };
 
 static const struct field follow_fields[] = {
-	TASK_FIELDS(struct task_in),
-	{.name = "offset",
-	 .type = FIELD_INT,
-	 .doc = "First byte to return; a negative value counts from the end",
-	 .offset = offsetof(struct task_in, offset)},
+	TASK_FIELDS(task_in),
+	FIELD(INT, task_in, offset, "First byte to return; a negative value counts from the end"),
 };
 
 static const struct field find_fields[] = {
-	{.name = "state",
-	 .type = FIELD_STRING,
-	 .doc = "State: queued, running, completed, failed, skipped or cancelled; default: any",
-	 .offset = offsetof(struct find_in, state)},
-	{.name = "group",
-	 .type = FIELD_STRING,
-	 .doc = "Only tasks of this group",
-	 .offset = offsetof(struct find_in, group)},
-	{.name = "label",
-	 .type = FIELD_STRING,
-	 .doc = "Only tasks with this label",
-	 .offset = offsetof(struct find_in, label)},
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 20,
-	 .doc = "Maximum number of tasks, up to 1000",
-	 .offset = offsetof(struct find_in, limit)},
-	{.name = "before",
-	 .type = FIELD_INT,
-	 .doc = "Value of `next` from the previous page",
-	 .offset = offsetof(struct find_in, before)},
-	{.name = "lines",
-	 .type = FIELD_BOOL,
-	 .doc = "Include the last line of output of each task",
-	 .offset = offsetof(struct find_in, lines)},
-	{.name = "open_first",
-	 .type = FIELD_BOOL,
-	 .doc = "List running tasks first, then queued tasks, then ended tasks",
-	 .offset = offsetof(struct find_in, open_first)},
-	TASK_PROJECT(struct find_in,
+	FIELD(STRING, find_in, state,
+	      "State: queued, running, completed, failed, skipped or cancelled; default: any"),
+	FIELD(STRING, find_in, group, "Only tasks of this group"),
+	FIELD(STRING, find_in, label, "Only tasks with this label"),
+	FIELD(INT, find_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20),
+	FIELD(INT, find_in, before, "Value of `next` from the previous page"),
+	FIELD(BOOL, find_in, lines, "Include the last line of output of each task"),
+	FIELD(BOOL, find_in, open_first,
+	      "List running tasks first, then queued tasks, then ended tasks"),
+	TASK_PROJECT(find_in,
 		     "Folder of the project; \"\" for tasks without a project; default: all tasks"),
 };
 
 static const struct field groups_fields[] = {
-	TASK_PROJECT(struct groups_in,
+	TASK_PROJECT(groups_in,
 		     "Folder of the project; \"\" for tasks without a project; default: all tasks"),
 };
 
@@ -434,15 +405,13 @@ const struct method koine_task_methods[] = {
 		   "\"counts\":" AN_OBJECT ","
 		   "\"paused\":{\"type\":\"boolean\"},\"paused_groups\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"string\"}}}}",
-	 FIELDS(find_fields),
-	 .in_size = sizeof(struct find_in),
+	 FIELDS(find_fields, find_in),
 	 .handle = handle_find,
 	 .flags = METHOD_LATER},
 	{.name = "task.show",
 	 .doc = "Return one task in full",
 	 .result = AN_OBJECT,
-	 FIELDS(task_fields),
-	 .in_size = sizeof(struct task_in),
+	 FIELDS(task_fields, task_in),
 	 .handle = handle_show,
 	 .flags = METHOD_LATER},
 	{.name = "task.output",
@@ -450,23 +419,20 @@ const struct method koine_task_methods[] = {
 	 .result = "{\"type\":\"object\",\"properties\":{\"offset\":{\"type\":\"integer\"},"
 		   "\"next\":{\"type\":\"integer\"},\"end\":{\"type\":\"integer\"},"
 		   "\"text\":{\"type\":\"string\"},\"running\":{\"type\":\"boolean\"}}}",
-	 FIELDS(output_fields),
-	 .in_size = sizeof(struct task_in),
+	 FIELDS(output_fields, task_in),
 	 .handle = koine_task_output,
 	 .where = READER},
 	{.name = "task.follow",
 	 .doc = "Stream the output of a task in task.output notifications; respond when the task "
 		"ends",
 	 .result = END,
-	 FIELDS(follow_fields),
-	 .in_size = sizeof(struct task_in),
+	 FIELDS(follow_fields, task_in),
 	 .handle = koine_task_follow,
 	 .flags = METHOD_LATER},
 	{.name = "task.wait",
 	 .doc = "Wait until a task ends",
 	 .result = END,
-	 FIELDS(task_fields),
-	 .in_size = sizeof(struct task_in),
+	 FIELDS(task_fields, task_in),
 	 .handle = koine_task_wait,
 	 .flags = METHOD_LATER},
 	{.name = "task.retry",
@@ -474,24 +440,21 @@ const struct method koine_task_methods[] = {
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
 		   "\"retried\":{\"const\":true},\"tasks\":{\"type\":\"array\","
 		   "\"items\":{\"type\":\"string\"}}}}",
-	 FIELDS(task_fields),
-	 .in_size = sizeof(struct task_in),
+	 FIELDS(task_fields, task_in),
 	 .handle = handle_retry,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.release",
 	 .doc = "Release a held task of an untrusted project or an adopted store",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
 		   "\"released\":{\"const\":true}}}",
-	 FIELDS(task_fields),
-	 .in_size = sizeof(struct task_in),
+	 FIELDS(task_fields, task_in),
 	 .handle = handle_release,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.groups",
 	 .doc = "Count tasks by group and state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"groups\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"paused\":{\"type\":\"boolean\"}}}",
-	 FIELDS(groups_fields),
-	 .in_size = sizeof(struct groups_in),
+	 FIELDS(groups_fields, groups_in),
 	 .handle = handle_groups,
 	 .flags = METHOD_LATER},
 };

@@ -16,17 +16,9 @@ struct task_in {
 };
 
 /* The fields of a method about one task; `in` has id and project. */
-#define TASK_PROJECT(in, text)                                                                     \
-	{                                                                                          \
-		.name = "project", .type = FIELD_STRING, .doc = text,                              \
-		.offset = offsetof(in, project)                                                    \
-	}
+#define TASK_PROJECT(in, text) FIELD(STRING, in, project, text)
 #define TASK_FIELDS(in)                                                                            \
-	{.name = "id",                                                                             \
-	 .type = FIELD_STRING,                                                                     \
-	 .required = true,                                                                         \
-	 .doc = "Id of the task, such as \"task-0003\"",                                           \
-	 .offset = offsetof(in, id)},                                                              \
+	FIELD(STRING, in, id, "Id of the task, such as \"task-0003\"", .required = true),          \
 		TASK_PROJECT(in, "Folder of the project; default: any project that has a task "    \
 				 "with this id")
 

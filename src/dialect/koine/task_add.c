@@ -130,97 +130,55 @@ static struct done handle_add(struct call *c)
 
 /* ---- the method table ---- */
 
-/* clang-format off */
-#define ADD_FIELDS \
-	{.name = "priority", \
-	 .type = FIELD_NUMBER, \
-	 .doc = "Priority; tasks with higher numbers start first", \
-	 .offset = offsetof(struct add_in, new.task.priority)}, \
-	{.name = "group", \
-	 .type = FIELD_STRING, \
-	 .doc = "Group of the task; [group NAME] of koine.conf limits the number of running tasks in a group", \
-	 .offset = offsetof(struct add_in, new.task.group)}, \
-	{.name = "label", \
-	 .type = FIELD_STRING, \
-	 .doc = "Short name shown in lists, up to 80 bytes", \
-	 .offset = offsetof(struct add_in, new.task.label)}, \
-	{.name = "stash", \
-	 .type = FIELD_BOOL, \
-	 .doc = "Stash the task, so that it does not start before task.enqueue", \
-	 .offset = offsetof(struct add_in, new.task.stashed)}, \
-	{.name = "after", \
-	 .type = FIELD_ARRAY, \
-	 .doc = "Dependencies: ids of tasks of the same project that must complete first", \
-	 .offset = offsetof(struct add_in, after)}, \
-	{.name = "cwd", \
-	 .type = FIELD_STRING, \
-	 .for_humans = HUMANS, \
-	 .doc = "Absolute working folder; default: the project's folder", \
-	 .offset = offsetof(struct add_in, new.task.cwd)}, \
-	{.name = "env", \
-	 .type = FIELD_OBJECT, \
-	 .for_humans = HUMANS, \
-	 .doc = "Environment variables: an object of strings", \
-	 .offset = offsetof(struct add_in, env)}, \
-	{.name = "timeout", \
-	 .type = FIELD_INT, \
-	 .doc = "Timeout of one attempt in milliseconds; default: tasks.timeout", \
-	 .offset = offsetof(struct add_in, new.task.timeout_ms)}, \
-	{.name = "delay", \
-	 .type = FIELD_INT, \
-	 .doc = "Minimum delay before the task starts, in milliseconds", \
-	 .offset = offsetof(struct add_in, new.delay_ms)}, \
-	{.name = "retries", \
-	 .type = FIELD_INT, \
-	 .doc = "Number of retries after a failure", \
-	 .offset = offsetof(struct add_in, new.retries)}, \
-	{.name = "retry_delay", \
-	 .type = FIELD_INT, \
-	 .doc = "Delay before the first retry in milliseconds, then doubled; default 1000", \
-	 .offset = offsetof(struct add_in, new.task.retry_ms)}, \
-	{.name = "host", \
-	 .type = FIELD_STRING, \
-	 .doc = "Host that runs the task, or \"any\"; default: this host if the task has a project or folder, else any", \
-	 .offset = offsetof(struct add_in, new.task.on_host)}, \
-	{.name = "on", \
-	 .type = FIELD_STRING, \
-	 .doc = "Run the task only on a host with this label", \
-	 .offset = offsetof(struct add_in, new.task.on_label)}, \
-	{.name = "project", \
-	 .type = FIELD_STRING, \
-	 .doc = "Folder of the project; default: none", \
-	 .offset = offsetof(struct add_in, new.task.project)}
-/* clang-format on */
+#define ADD_FIELDS                                                                                 \
+	FIELD_AS("priority", NUMBER, add_in, new.task.priority,                                    \
+		 "Priority; tasks with higher numbers start first"),                               \
+		FIELD_AS("group", STRING, add_in, new.task.group,                                  \
+			 "Group of the task; [group NAME] of koine.conf limits the number of "     \
+			 "running tasks in a group"),                                              \
+		FIELD_AS("label", STRING, add_in, new.task.label,                                  \
+			 "Short name shown in lists, up to 80 bytes"),                             \
+		FIELD_AS("stash", BOOL, add_in, new.task.stashed,                                  \
+			 "Stash the task, so that it does not start before task.enqueue"),         \
+		FIELD(ARRAY, add_in, after,                                                        \
+		      "Dependencies: ids of tasks of the same project that must complete first"),  \
+		FIELD_AS("cwd", STRING, add_in, new.task.cwd,                                      \
+			 "Absolute working folder; default: the project's folder",                 \
+			 .for_humans = HUMANS),                                                    \
+		FIELD(OBJECT, add_in, env, "Environment variables: an object of strings",          \
+		      .for_humans = HUMANS),                                                       \
+		FIELD_AS("timeout", INT, add_in, new.task.timeout_ms,                              \
+			 "Timeout of one attempt in milliseconds; default: tasks.timeout"),        \
+		FIELD_AS("delay", INT, add_in, new.delay_ms,                                       \
+			 "Minimum delay before the task starts, in milliseconds"),                 \
+		FIELD_AS("retries", INT, add_in, new.retries,                                      \
+			 "Number of retries after a failure"),                                     \
+		FIELD_AS("retry_delay", INT, add_in, new.task.retry_ms,                            \
+			 "Delay before the first retry in milliseconds, then doubled; default "    \
+			 "1000"),                                                                  \
+		FIELD_AS("host", STRING, add_in, new.task.on_host,                                 \
+			 "Host that runs the task, or \"any\"; default: this host if the task "    \
+			 "has a project or folder, else any"),                                     \
+		FIELD_AS("on", STRING, add_in, new.task.on_label,                                  \
+			 "Run the task only on a host with this label"),                           \
+		FIELD_AS("project", STRING, add_in, new.task.project,                              \
+			 "Folder of the project; default: none")
 
 static const struct field add_fields[] = {
-	{.name = "prompt",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Prompt of the task",
-	 .offset = offsetof(struct add_in, new.task.prompt)},
-	{.name = "agent",
-	 .type = FIELD_STRING,
-	 .for_humans = HUMANS_IF_PROGRAM,
-	 .doc = "Agent name to pass to claude --agent",
-	 .offset = offsetof(struct add_in, new.task.agent)},
-	{.name = "runner",
-	 .type = FIELD_STRING,
-	 .for_humans = HUMANS,
-	 .doc = "Name of an agent in koine.conf, or \"claude\"; default: tasks.runner",
-	 .offset = offsetof(struct add_in, new.task.runner)},
+	FIELD_AS("prompt", STRING, add_in, new.task.prompt, "Prompt of the task", .required = true),
+	FIELD_AS("agent", STRING, add_in, new.task.agent, "Agent name to pass to claude --agent",
+		 .for_humans = HUMANS_IF_PROGRAM),
+	FIELD_AS("runner", STRING, add_in, new.task.runner,
+		 "Name of an agent in koine.conf, or \"claude\"; default: tasks.runner",
+		 .for_humans = HUMANS),
 	ADD_FIELDS,
-	{.name = "metadata",
-	 .type = FIELD_OBJECT,
-	 .doc = "Any JSON object; koine stores it, but does not use it",
-	 .offset = offsetof(struct add_in, new.task.metadata.value)},
+	FIELD_AS("metadata", OBJECT, add_in, new.task.metadata.value,
+		 "Any JSON object; koine stores it, but does not use it"),
 };
 
 static const struct field run_fields[] = {
-	{.name = "command",
-	 .type = FIELD_ARRAY,
-	 .required = true,
-	 .doc = "Program and arguments; no shell is used",
-	 .offset = offsetof(struct add_in, new.task.command.value)},
+	FIELD_AS("command", ARRAY, add_in, new.task.command.value,
+		 "Program and arguments; no shell is used", .required = true),
 	ADD_FIELDS,
 };
 
@@ -233,15 +191,13 @@ const struct method koine_task_add_methods[] = {
 	{.name = "task.add",
 	 .doc = "Add a task; respond when it is on disk",
 	 .result = ADDED,
-	 FIELDS(add_fields),
-	 .in_size = sizeof(struct add_in),
+	 FIELDS(add_fields, add_in),
 	 .handle = handle_add,
 	 .flags = METHOD_LATER},
 	{.name = "task.run",
 	 .doc = "Add a task that runs a command; agents cannot call this method",
 	 .result = ADDED,
-	 FIELDS(run_fields),
-	 .in_size = sizeof(struct add_in),
+	 FIELDS(run_fields, add_in),
 	 .handle = handle_add,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };

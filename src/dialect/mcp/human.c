@@ -63,7 +63,7 @@ static void on_timer(void *arg)
 {
 	struct waiting *w = arg;
 
-	mcp_progress(w->call, ++w->n_told, 0, "waiting for a human");
+	mcp_progress(w->call, ++w->n_told, 0, "waiting for a human to answer");
 }
 
 static void end_waiting(struct waiting *w)
@@ -561,44 +561,25 @@ static struct done handle_permission(struct call *c)
 /* ---- the tools ---- */
 
 static const struct field ask_fields[] = {
-	{.name = "question",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "The question, with the context a person needs to answer it",
-	 .offset = offsetof(struct ask_in, question)},
-	{.name = "choices",
-	 .type = FIELD_ARRAY,
-	 .items = FIELD_STRING,
-	 .doc = "Possible answers; default: free text",
-	 .offset = offsetof(struct ask_in, choices)},
-	{.name = "timeout_seconds",
-	 .type = FIELD_NUMBER,
-	 .doc = "Seconds to wait for an answer; default: the timeout in koine's settings",
-	 .offset = offsetof(struct ask_in, timeout_seconds)},
+	FIELD(STRING, ask_in, question,
+	      "The question, with the context a person needs to answer it", .required = true),
+	FIELD(ARRAY, ask_in, choices, "Possible answers; default: free text",
+	      .items = FIELD_STRING),
+	FIELD(NUMBER, ask_in, timeout_seconds,
+	      "Seconds to wait for an answer; default: the timeout in koine's settings"),
 };
 
 static const struct field permission_fields[] = {
-	{.name = "tool_name",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Name of the tool",
-	 .offset = offsetof(struct permission_in, tool_name)},
-	{.name = "input",
-	 .type = FIELD_OBJECT,
-	 .doc = "Input of the tool",
-	 .offset = offsetof(struct permission_in, input)},
-	{.name = "tool_use_id",
-	 .type = FIELD_STRING,
-	 .doc = "Tool call id assigned by the agent",
-	 .offset = offsetof(struct permission_in, tool_use_id)},
+	FIELD(STRING, permission_in, tool_name, "Name of the tool", .required = true),
+	FIELD(OBJECT, permission_in, input, "Input of the tool"),
+	FIELD(STRING, permission_in, tool_use_id, "Tool call id assigned by the agent"),
 };
 
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "ask_human",
 		 .doc = "Ask a human a question and wait for the answer. Use it before an "
 			"irreversible action, or when only a human can know the answer.",
-		 FIELDS(ask_fields),
-		 .in_size = sizeof(struct ask_in),
+		 FIELDS(ask_fields, ask_in),
 		 .handle = handle_ask,
 		 .flags = METHOD_LATER,
 		 .arg = &group},
@@ -612,8 +593,7 @@ static const struct mcp_tool tools[] = {
 	{.row = {.name = "permission_prompt",
 		 .doc = "Ask a human for permission to call a tool. Only for Claude Code's "
 			"--permission-prompt-tool, not for models.",
-		 FIELDS(permission_fields),
-		 .in_size = sizeof(struct permission_in),
+		 FIELDS(permission_fields, permission_in),
 		 .handle = handle_permission,
 		 .flags = METHOD_LATER,
 		 .arg = &permission_group},

@@ -415,86 +415,50 @@ static struct done handle_delete(struct call *c)
 static const char *const categories[] = {"preference", "decision", "fact", "entity", "other", NULL};
 
 #define PROJECT(in)                                                                                \
-	{                                                                                          \
-		.name = "project", .type = FIELD_STRING,                                           \
-		.doc = "Name or absolute path of another project; \"*\" for all projects",         \
-		.offset = offsetof(in, project)                                                    \
-	}
+	FIELD(STRING, in, project,                                                                 \
+	      "Name or absolute path of another project; \"*\" for all projects")
 #define ID(in)                                                                                     \
-	{                                                                                          \
-		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "Id from memory_search, or at least its first 8 characters",                \
-		.offset = offsetof(in, id)                                                         \
-	}
-#define CATEGORY(in)                                                                               \
-	{                                                                                          \
-		.name = "category", .type = FIELD_STRING, .words = categories,                     \
-		.doc = "Category of the memory", .offset = offsetof(in, category)                  \
-	}
+	FIELD(STRING, in, id, "Id from memory_search, or at least its first 8 characters",         \
+	      .required = true)
+#define CATEGORY(in) FIELD(STRING, in, category, "Category of the memory", .words = categories)
 #define IMPORTANCE(in)                                                                             \
-	{                                                                                          \
-		.name = "importance", .type = FIELD_NUMBER, .default_number = -1,                  \
-		.doc = "Importance, 0 to 1; default 0.5", .offset = offsetof(in, importance)       \
-	}
+	FIELD(NUMBER, in, importance, "Importance, 0 to 1; default 0.5", .default_number = -1)
 
 static const struct field search_fields[] = {
-	{.name = "query",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Search query; a full question works best",
-	 .offset = offsetof(struct search_in, query)},
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 10,
-	 .doc = "Maximum number of memories, up to 1000",
-	 .offset = offsetof(struct search_in, limit)},
-	PROJECT(struct search_in),
+	FIELD(STRING, search_in, query, "Search query; a full question works best",
+	      .required = true),
+	FIELD(INT, search_in, limit, "Maximum number of memories, up to 1000",
+	      .default_number = 10),
+	PROJECT(search_in),
 };
 
 static const struct field list_fields[] = {
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 20,
-	 .doc = "Maximum number of memories, up to 1000",
-	 .offset = offsetof(struct list_in, limit)},
-	PROJECT(struct list_in),
+	FIELD(INT, list_in, limit, "Maximum number of memories, up to 1000", .default_number = 20),
+	PROJECT(list_in),
 };
 
 static const struct field add_fields[] = {
-	{.name = "content",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "One fact in a self-contained sentence, with names and dates instead of 'he' and "
-		"'yesterday'",
-	 .offset = offsetof(struct add_in, content)},
-	{.name = "subjects",
-	 .type = FIELD_ARRAY,
-	 .items = FIELD_STRING,
-	 .doc = "Names of the people or things that the memory is about",
-	 .offset = offsetof(struct add_in, subjects)},
-	CATEGORY(struct add_in),
-	IMPORTANCE(struct add_in),
-	[ADD_EXPIRES_DAYS] = {.name = "expires_days",
-			      .type = FIELD_INT,
-			      .doc = "Days until the memory expires; default: never",
-			      .offset = offsetof(struct add_in, expires_days)},
-	{.name = "common",
-	 .type = FIELD_BOOL,
-	 .doc = "Share the memory with all projects, not only this project",
-	 .offset = offsetof(struct add_in, common)},
+	FIELD(STRING, add_in, content,
+	      "One fact in a self-contained sentence, with names and dates instead of 'he' and "
+	      "'yesterday'",
+	      .required = true),
+	FIELD(ARRAY, add_in, subjects, "Names of the people or things that the memory is about",
+	      .items = FIELD_STRING),
+	CATEGORY(add_in),
+	IMPORTANCE(add_in),
+	[ADD_EXPIRES_DAYS] =
+		FIELD(INT, add_in, expires_days, "Days until the memory expires; default: never"),
+	FIELD(BOOL, add_in, common, "Share the memory with all projects, not only this project"),
 };
 
 static const struct field update_fields[] = {
-	ID(struct update_in),
-	{.name = "content",
-	 .type = FIELD_STRING,
-	 .doc = "New content; default: unchanged",
-	 .offset = offsetof(struct update_in, content)},
-	CATEGORY(struct update_in),
-	IMPORTANCE(struct update_in),
+	ID(update_in),
+	FIELD(STRING, update_in, content, "New content; default: unchanged"),
+	CATEGORY(update_in),
+	IMPORTANCE(update_in),
 };
 
-static const struct field delete_fields[] = {ID(struct delete_in)};
+static const struct field delete_fields[] = {ID(delete_in)};
 
 #define STRING_SCHEMA "{\"type\":\"string\"}"
 /* The members of a memory; those behind created_at are left out at their defaults. */
@@ -519,8 +483,7 @@ static const struct mcp_tool tools[] = {
 		 .doc = "Search common memories and memories of this project, best match first. "
 			"Use it before you rely on earlier decisions, and before you ask the user "
 			"a question that may have been answered already.",
-		 FIELDS(search_fields),
-		 .in_size = sizeof(struct search_in),
+		 FIELDS(search_fields, search_in),
 		 .handle = handle_search,
 		 .before = before_search,
 		 .where = READER,
@@ -533,8 +496,7 @@ static const struct mcp_tool tools[] = {
 			"decision and its reason, a preference, how something works, an approach "
 			"that failed. Do not store secrets. `similar` in the result lists near "
 			"duplicates: update or delete outdated memories.",
-		 FIELDS(add_fields),
-		 .in_size = sizeof(struct add_in),
+		 FIELDS(add_fields, add_in),
 		 .handle = handle_add,
 		 .flags = METHOD_LATER,
 		 .arg = &group},
@@ -543,8 +505,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_HARMLESS | MCP_CLOSED},
 	{.row = {.name = "memory_list",
 		 .doc = "List memories, newest first.",
-		 FIELDS(list_fields),
-		 .in_size = sizeof(struct list_in),
+		 FIELDS(list_fields, list_in),
 		 .handle = handle_list,
 		 .before = side_before,
 		 .where = READER,
@@ -554,8 +515,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "memory_update",
 		 .doc = "Update an outdated memory. koine keeps the former content as history.",
-		 FIELDS(update_fields),
-		 .in_size = sizeof(struct update_in),
+		 FIELDS(update_fields, update_in),
 		 .handle = handle_update,
 		 .before = side_before,
 		 .where = WRITER,
@@ -565,8 +525,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_HARMLESS | MCP_IDEMPOTENT | MCP_CLOSED},
 	{.row = {.name = "memory_delete",
 		 .doc = "Delete a memory. If it is only outdated, update it instead.",
-		 FIELDS(delete_fields),
-		 .in_size = sizeof(struct delete_in),
+		 FIELDS(delete_fields, delete_in),
 		 .handle = handle_delete,
 		 .before = side_before,
 		 .where = WRITER,

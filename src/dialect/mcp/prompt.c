@@ -122,18 +122,13 @@ static struct done handle_handoff(struct call *c)
 /* ---- the prompts ---- */
 
 static const struct field recall_fields[] = {
-	{.name = "about",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Person or thing to recall",
-	 .offset = offsetof(struct recall_in, about)},
+	FIELD(STRING, recall_in, about, "Person or thing to recall", .required = true),
 };
 
 static const struct mcp_prompt prompts[] = {
 	{.row = {.name = "recall",
 		 .doc = "Recall what is known about a person or thing",
-		 FIELDS(recall_fields),
-		 .in_size = sizeof(struct recall_in),
+		 FIELDS(recall_fields, recall_in),
 		 .handle = handle_recall,
 		 .before = before_recall,
 		 .where = READER},

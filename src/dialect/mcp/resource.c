@@ -348,13 +348,12 @@ static struct done handle_list(struct call *c)
 }
 
 static const struct field list_fields[] = {
-	{.name = "cursor", .type = FIELD_STRING, .offset = offsetof(struct list_in, cursor)},
+	FIELD(STRING, list_in, cursor, NULL),
 };
 
 const struct method mcp_resources_list = {
 	.name = "resources/list",
-	FIELDS(list_fields),
-	.in_size = sizeof(struct list_in),
+	FIELDS(list_fields, list_in),
 	.handle = handle_list,
 	.before = side_before,
 	.where = READER,

@@ -160,35 +160,20 @@ static struct done handle_open(struct call *c)
 }
 
 static const struct field open_fields[] = {
-	{.name = "project",
-	 .type = FIELD_STRING,
-	 .doc = "Project of the client, for the memory tools",
-	 .offset = offsetof(struct open_in, project)},
-	{.name = "folder",
-	 .type = FIELD_STRING,
-	 .for_humans = HUMANS_IF_ELSEWHERE,
-	 .doc = "Absolute working folder for tasks that the client adds",
-	 .offset = offsetof(struct open_in, folder)},
-	{.name = "session_id",
-	 .type = FIELD_STRING,
-	 .doc = "Session id of the client",
-	 .offset = offsetof(struct open_in, session_id)},
-	{.name = "run_id",
-	 .type = FIELD_STRING,
-	 .doc = "Run id of the client",
-	 .offset = offsetof(struct open_in, run_id)},
-	{.name = "tools",
-	 .type = FIELD_ARRAY,
-	 .doc = "Tool groups to offer: memory, tasks, human, permission; default: memory, tasks, "
-		"human",
-	 .offset = offsetof(struct open_in, tools)},
+	FIELD(STRING, open_in, project, "Project of the client, for the memory tools"),
+	FIELD(STRING, open_in, folder, "Absolute working folder for tasks that the client adds",
+	      .for_humans = HUMANS_IF_ELSEWHERE),
+	FIELD(STRING, open_in, session_id, "Session id of the client"),
+	FIELD(STRING, open_in, run_id, "Run id of the client"),
+	FIELD(ARRAY, open_in, tools,
+	      "Tool groups to offer: memory, tasks, human, permission; default: memory, tasks, "
+	      "human"),
 };
 
 static const struct method open_row = {
 	.name = "mcp.open",
 	.doc = "Describe the client; koine mcp sends this message first on a connection",
-	FIELDS(open_fields),
-	.in_size = sizeof(struct open_in),
+	FIELDS(open_fields, open_in),
 	.handle = handle_open,
 };
 

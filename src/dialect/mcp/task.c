@@ -300,80 +300,41 @@ static struct done handle_cancel(struct call *c)
 
 /* ---- the tools ---- */
 
-#define ID                                                                                         \
-	{                                                                                          \
-		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "Id of the task, such as task-0003", .offset = offsetof(struct one_in, id)  \
-	}
+#define ID FIELD(STRING, one_in, id, "Id of the task, such as task-0003", .required = true)
 
 static const struct field add_fields[] = {
-	{.name = "prompt",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Prompt, with all context that the agent needs: the agent does not see this "
-		"conversation",
-	 .offset = offsetof(struct add_in, prompt)},
-	{.name = "agent",
-	 .type = FIELD_STRING,
-	 .for_humans = HUMANS_IF_RUNNER,
-	 .doc = "Name of an agent in koine's settings, or \"claude\"; default: the default agent",
-	 .offset = offsetof(struct add_in, agent)},
-	{.name = "priority",
-	 .type = FIELD_NUMBER,
-	 .doc = "Priority; tasks with higher numbers start first; default 0",
-	 .offset = offsetof(struct add_in, priority)},
-	{.name = "group",
-	 .type = FIELD_STRING,
-	 .doc = "Group of the task",
-	 .offset = offsetof(struct add_in, group)},
-	{.name = "after",
-	 .type = FIELD_ARRAY,
-	 .items = FIELD_STRING,
-	 .doc = "Ids of tasks that must complete first",
-	 .offset = offsetof(struct add_in, after)},
-	{.name = "timeout_seconds",
-	 .type = FIELD_INT,
-	 .doc = "Timeout in seconds; default: the timeout in koine's settings",
-	 .offset = offsetof(struct add_in, timeout_seconds)},
-	{.name = "retries",
-	 .type = FIELD_INT,
-	 .doc = "Number of retries after a failure",
-	 .offset = offsetof(struct add_in, retries)},
+	FIELD(STRING, add_in, prompt,
+	      "Prompt, with all context that the agent needs: the agent does not see this "
+	      "conversation",
+	      .required = true),
+	FIELD(STRING, add_in, agent,
+	      "Name of an agent in koine's settings, or \"claude\"; default: the default agent",
+	      .for_humans = HUMANS_IF_RUNNER),
+	FIELD(NUMBER, add_in, priority,
+	      "Priority; tasks with higher numbers start first; default 0"),
+	FIELD(STRING, add_in, group, "Group of the task"),
+	FIELD(ARRAY, add_in, after, "Ids of tasks that must complete first", .items = FIELD_STRING),
+	FIELD(INT, add_in, timeout_seconds,
+	      "Timeout in seconds; default: the timeout in koine's settings"),
+	FIELD(INT, add_in, retries, "Number of retries after a failure"),
 };
 
 static const struct field id_fields[] = {ID};
 
 static const struct field output_fields[] = {
 	ID,
-	{.name = "offset",
-	 .type = FIELD_INT,
-	 .doc = "First byte to return; default: the end of the output",
-	 .offset = offsetof(struct one_in, offset)},
-	{.name = "max",
-	 .type = FIELD_INT,
-	 .default_number = OUTPUT_DEFAULT,
-	 .doc = "Maximum number of bytes, up to 1000000",
-	 .offset = offsetof(struct one_in, max)},
+	FIELD(INT, one_in, offset, "First byte to return; default: the end of the output"),
+	FIELD(INT, one_in, max, "Maximum number of bytes, up to 1000000",
+	      .default_number = OUTPUT_DEFAULT),
 };
 
 static const char *const states[] = {"queued",  "running",   "completed", "failed",
 				     "skipped", "cancelled", NULL};
 
 static const struct field list_fields[] = {
-	{.name = "state",
-	 .type = FIELD_STRING,
-	 .words = states,
-	 .doc = "Only tasks in this state",
-	 .offset = offsetof(struct list_in, state)},
-	{.name = "group",
-	 .type = FIELD_STRING,
-	 .doc = "Only tasks of this group",
-	 .offset = offsetof(struct list_in, group)},
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 20,
-	 .doc = "Maximum number of tasks, up to 1000",
-	 .offset = offsetof(struct list_in, limit)},
+	FIELD(STRING, list_in, state, "Only tasks in this state", .words = states),
+	FIELD(STRING, list_in, group, "Only tasks of this group"),
+	FIELD(INT, list_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20),
 };
 
 #define A_TASK                                                                                     \
@@ -385,8 +346,7 @@ static const struct mcp_tool tools[] = {
 		 .doc = "Queue a task for another agent, which works in the background in this "
 			"folder. Returns the task id at once; task_get returns its state and "
 			"result.",
-		 FIELDS(add_fields),
-		 .in_size = sizeof(struct add_in),
+		 FIELDS(add_fields, add_in),
 		 .handle = handle_add,
 		 .flags = METHOD_LATER,
 		 .arg = &group},
@@ -395,8 +355,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_HARMLESS},
 	{.row = {.name = "task_get",
 		 .doc = "Return one task: its state, its result or error, and its times.",
-		 FIELDS(id_fields),
-		 .in_size = sizeof(struct one_in),
+		 FIELDS(id_fields, one_in),
 		 .handle = handle_get,
 		 .flags = METHOD_LATER,
 		 .arg = &group},
@@ -405,8 +364,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "task_list",
 		 .doc = "List tasks, newest first.",
-		 FIELDS(list_fields),
-		 .in_size = sizeof(struct list_in),
+		 FIELDS(list_fields, list_in),
 		 .handle = handle_list,
 		 .flags = METHOD_LATER,
 		 .arg = &group},
@@ -416,8 +374,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "task_cancel",
 		 .doc = "Cancel a queued or running task and end its processes.",
-		 FIELDS(id_fields),
-		 .in_size = sizeof(struct one_in),
+		 FIELDS(id_fields, one_in),
 		 .handle = handle_cancel,
 		 .flags = METHOD_LATER,
 		 .arg = &group},
@@ -427,8 +384,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_CLOSED},
 	{.row = {.name = "task_output",
 		 .doc = "Return the end of a task's output, or the output from an offset.",
-		 FIELDS(output_fields),
-		 .in_size = sizeof(struct one_in),
+		 FIELDS(output_fields, one_in),
 		 .handle = handle_output,
 		 .where = READER,
 		 .arg = &group},

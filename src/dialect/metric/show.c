@@ -92,11 +92,8 @@ static struct done handle_metrics(struct call *c)
 }
 
 static const struct field metrics_fields[] = {
-	{.name = "format",
-	 .type = FIELD_STRING,
-	 .default_text = "prometheus",
-	 .doc = "Output format: prometheus or openmetrics",
-	 .offset = offsetof(struct metrics_in, format)},
+	FIELD(STRING, metrics_in, format, "Output format: prometheus or openmetrics",
+	      .default_text = "prometheus"),
 };
 
 const struct method metric_methods[] = {
@@ -104,8 +101,7 @@ const struct method metric_methods[] = {
 	 .doc = "Return metrics as text for Prometheus",
 	 .result = "{\"type\":\"object\",\"properties\":{\"content_type\":{\"type\":\"string\"},"
 		   "\"text\":{\"type\":\"string\"}}}",
-	 FIELDS(metrics_fields),
-	 .in_size = sizeof(struct metrics_in),
+	 FIELDS(metrics_fields, metrics_in),
 	 .handle = handle_metrics},
 	{.name = "daemon.samples",
 	 .doc = "Return samples of the last 24 hours, one per minute",

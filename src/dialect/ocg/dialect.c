@@ -13,101 +13,57 @@ static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_TEXT, 0},
 	[REFUSE_NOT_FOUND] = {-32603, "not found", WORDS_TEXT, 0},
 	[REFUSE_CONFLICT] = {-32603, "conflict", WORDS_TEXT, 0},
-	[REFUSE_LIMIT] = {-32603, "limit reached", WORDS_TEXT, 0},
-	[REFUSE_TOO_LARGE] = {-32603, "too large", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32603, "resource limit reached", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32603, "message too large", WORDS_TEXT, 0},
 	[REFUSE_UNAVAILABLE] = {-32603, "not initialized", WORDS_TEXT, 0},
 	[REFUSE_FORBIDDEN] = {-32603, "forbidden", WORDS_TEXT, 0},
-	[REFUSE_TIMEOUT] = {-32603, "timed out", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32603, "call timed out", WORDS_TEXT, 0},
 	[REFUSE_STOPPING] = {-32603, "stopping", WORDS_TEXT, 0},
 	[REFUSE_CANCELLED] = {-32603, "cancelled", WORDS_TEXT, 0},
 };
 
 static const struct field chat_fields[] = {
-	{.name = "Messages",
-	 .type = FIELD_ARRAY,
-	 .doc = "The conversation: {Role, Content, ToolCalls, ToolExecutionResults}",
-	 .offset = offsetof(struct ocg_chat_in, messages)},
-	{.name = "Tools",
-	 .type = FIELD_ARRAY,
-	 .doc = "Tools the agent may call: {Type, Function{Name, Description, Parameters}}",
-	 .offset = offsetof(struct ocg_chat_in, tools)},
+	FIELD_AS("Messages", ARRAY, ocg_chat_in, messages,
+		 "The conversation: {Role, Content, ToolCalls, ToolExecutionResults}"),
+	FIELD_AS("Tools", ARRAY, ocg_chat_in, tools,
+		 "Tools the agent may call: {Type, Function{Name, Description, Parameters}}"),
 };
 
 static const struct field search_fields[] = {
-	{.name = "Query",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Search query; a full question works best",
-	 .offset = offsetof(struct ocg_search_in, query)},
-	{.name = "Category",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Category to search: preference, decision, fact, entity or other; default: all",
-	 .offset = offsetof(struct ocg_search_in, category)},
-	{.name = "Limit",
-	 .type = FIELD_INT,
-	 .doc = "Maximum number of memories; 0 or less means 5",
-	 .offset = offsetof(struct ocg_search_in, limit)},
-	{.name = "MinScore",
-	 .type = FIELD_NUMBER,
-	 .doc = "Minimum similarity; 0 or less means 0.7; ignored without an embedding model",
-	 .offset = offsetof(struct ocg_search_in, min_score)},
+	FIELD_AS("Query", STRING, ocg_search_in, query, "Search query; a full question works best",
+		 .default_text = ""),
+	FIELD_AS("Category", STRING, ocg_search_in, category,
+		 "Category to search: preference, decision, fact, entity or other; default: all",
+		 .default_text = ""),
+	FIELD_AS("Limit", INT, ocg_search_in, limit,
+		 "Maximum number of memories; 0 or less means 5"),
+	FIELD_AS("MinScore", NUMBER, ocg_search_in, min_score,
+		 "Minimum similarity; 0 or less means 0.7; ignored without an embedding model"),
 };
 
 static const struct field get_fields[] = {
-	{.name = "Path",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Id of the memory, or a unique prefix",
-	 .offset = offsetof(struct ocg_get_in, path)},
+	FIELD_AS("Path", STRING, ocg_get_in, path, "Id of the memory, or a unique prefix",
+		 .default_text = ""),
 };
 
 static const struct field store_fields[] = {
-	{.name = "Text",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Content of the memory",
-	 .offset = offsetof(struct ocg_store_in, text)},
-	{.name = "Category",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Category: preference, decision, fact, entity or other",
-	 .offset = offsetof(struct ocg_store_in, category)},
-	{.name = "Importance",
-	 .type = FIELD_NUMBER,
-	 .doc = "Importance, up to 1; 0 or less means 0.7",
-	 .offset = offsetof(struct ocg_store_in, importance)},
+	FIELD_AS("Text", STRING, ocg_store_in, text, "Content of the memory", .default_text = ""),
+	FIELD_AS("Category", STRING, ocg_store_in, category,
+		 "Category: preference, decision, fact, entity or other", .default_text = ""),
+	FIELD_AS("Importance", NUMBER, ocg_store_in, importance,
+		 "Importance, up to 1; 0 or less means 0.7"),
 };
 
 static const struct field pulse_fields[] = {
-	{.name = "Action",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Prompt of the task",
-	 .offset = offsetof(struct ocg_pulse_in, action)},
-	{.name = "Title",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Title of the task",
-	 .offset = offsetof(struct ocg_pulse_in, title)},
-	{.name = "Content",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Content of the task",
-	 .offset = offsetof(struct ocg_pulse_in, content)},
-	{.name = "Priority",
-	 .type = FIELD_INT,
-	 .doc = "Priority, 0 to 3; any other value means 2",
-	 .offset = offsetof(struct ocg_pulse_in, priority)},
-	{.name = "Channel",
-	 .type = FIELD_STRING,
-	 .default_text = "",
-	 .doc = "Channel for the message",
-	 .offset = offsetof(struct ocg_pulse_in, channel)},
-	{.name = "Limit",
-	 .type = FIELD_INT,
-	 .doc = "Ignored",
-	 .offset = offsetof(struct ocg_pulse_in, limit)},
+	FIELD_AS("Action", STRING, ocg_pulse_in, action, "Prompt of the task", .default_text = ""),
+	FIELD_AS("Title", STRING, ocg_pulse_in, title, "Title of the task", .default_text = ""),
+	FIELD_AS("Content", STRING, ocg_pulse_in, content, "Content of the task",
+		 .default_text = ""),
+	FIELD_AS("Priority", INT, ocg_pulse_in, priority,
+		 "Priority, 0 to 3; any other value means 2"),
+	FIELD_AS("Channel", STRING, ocg_pulse_in, channel, "Channel for the message",
+		 .default_text = ""),
+	FIELD_AS("Limit", INT, ocg_pulse_in, limit, "Ignored"),
 };
 
 #define STATS                                                                                      \
@@ -128,8 +84,7 @@ static const struct field pulse_fields[] = {
 	{.name = service ".Chat",                                                                  \
 	 .doc = "Send a conversation to the agent; return its response or tool calls",             \
 	 .result = CHAT,                                                                           \
-	 FIELDS(chat_fields),                                                                      \
-	 .in_size = sizeof(struct ocg_chat_in),                                                    \
+	 FIELDS(chat_fields, ocg_chat_in),                                                         \
 	 .handle = ocg_chat,                                                                       \
 	 .flags = METHOD_LATER,                                                                    \
 	 .gob_args = &ocg_chat_args,                                                               \
@@ -144,8 +99,7 @@ static const struct field pulse_fields[] = {
 		{.name = service ".MemorySearch",                                                  \
 		 .doc = "Search memories, best match first; return JSON text",                     \
 		 .result = RESULT,                                                                 \
-		 FIELDS(search_fields),                                                            \
-		 .in_size = sizeof(struct ocg_search_in),                                          \
+		 FIELDS(search_fields, ocg_search_in),                                             \
 		 .handle = ocg_search,                                                             \
 		 .before = ocg_before_search,                                                      \
 		 .where = READER,                                                                  \
@@ -154,8 +108,7 @@ static const struct field pulse_fields[] = {
 		{.name = service ".MemoryGet",                                                     \
 		 .doc = "Return one memory as JSON text",                                          \
 		 .result = RESULT,                                                                 \
-		 FIELDS(get_fields),                                                               \
-		 .in_size = sizeof(struct ocg_get_in),                                             \
+		 FIELDS(get_fields, ocg_get_in),                                                   \
 		 .handle = ocg_get,                                                                \
 		 .where = READER,                                                                  \
 		 .gob_args = &ocg_get_args,                                                        \
@@ -163,8 +116,7 @@ static const struct field pulse_fields[] = {
 		{.name = service ".MemoryStore",                                                   \
 		 .doc = "Add a memory; return JSON text",                                          \
 		 .result = RESULT,                                                                 \
-		 FIELDS(store_fields),                                                             \
-		 .in_size = sizeof(struct ocg_store_in),                                           \
+		 FIELDS(store_fields, ocg_store_in),                                               \
 		 .handle = ocg_store,                                                              \
 		 .flags = METHOD_LATER,                                                            \
 		 .gob_args = &ocg_store_args,                                                      \
@@ -172,8 +124,7 @@ static const struct field pulse_fields[] = {
 		{.name = service ".PulseAdd",                                                      \
 		 .doc = "Publish the event pulse.added",                                           \
 		 .result = PULSE,                                                                  \
-		 FIELDS(pulse_fields),                                                             \
-		 .in_size = sizeof(struct ocg_pulse_in),                                           \
+		 FIELDS(pulse_fields, ocg_pulse_in),                                               \
 		 .handle = ocg_pulse_add,                                                          \
 		 .where = WRITER,                                                                  \
 		 .gob_args = &ocg_pulse_args,                                                      \
@@ -181,9 +132,8 @@ static const struct field pulse_fields[] = {
 	{                                                                                          \
 		.name = service ".PulseStatus",                                                    \
 		.doc = "Return the state of the event log as JSON text", .result = PULSE,          \
-		FIELDS(pulse_fields), .in_size = sizeof(struct ocg_pulse_in),                      \
-		.handle = ocg_pulse_status, .where = READER, .gob_args = &ocg_pulse_args,          \
-		.gob_reply = &ocg_pulse_reply                                                      \
+		FIELDS(pulse_fields, ocg_pulse_in), .handle = ocg_pulse_status, .where = READER,   \
+		.gob_args = &ocg_pulse_args, .gob_reply = &ocg_pulse_reply                         \
 	}
 
 static const struct method methods[] = {SERVICE("RPCService"), SERVICE("Agent")};

@@ -55,51 +55,36 @@ static const struct dialect_life life = {.listening = listening};
 /* ---- its routes ---- */
 
 static const struct field enter_fields[] = {
-	{.name = "link",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Sign-in code, from page.open",
-	 .offset = offsetof(struct page_enter_in, link)},
+	FIELD(STRING, page_enter_in, link, "Sign-in code, from page.open", .required = true),
 };
 
 static const struct field answer_fields[] = {
-	{.name = "token",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Code of the decision link, from a notification",
-	 .offset = offsetof(struct page_answer_in, token)},
+	FIELD(STRING, page_answer_in, token, "Code of the decision link, from a notification",
+	      .required = true),
 };
 
 static const struct field events_fields[] = {
-	{.name = "since",
-	 .type = FIELD_INT,
-	 .default_number = -1,
-	 .doc = "Sequence number to start after; default: new events only",
-	 .offset = offsetof(struct page_events_in, since)},
+	FIELD(INT, page_events_in, since,
+	      "Sequence number to start after; default: new events only", .default_number = -1),
 };
 
 static const struct http_route routes[] = {
 	{"GET",
 	 "/enter",
-	 {.name = "page/enter",
-	  FIELDS(enter_fields),
-	  .in_size = sizeof(struct page_enter_in),
-	  .handle = page_enter},
+	 {.name = "page/enter", FIELDS(enter_fields, page_enter_in), .handle = page_enter},
 	 .flags = ROUTE_OPEN,
 	 .head = page_enter_head},
 	{"GET",
 	 "/answer",
 	 {.name = "page/answer/look",
-	  FIELDS(answer_fields),
-	  .in_size = sizeof(struct page_answer_in),
+	  FIELDS(answer_fields, page_answer_in),
 	  .handle = page_answer_look},
 	 .flags = ROUTE_OPEN,
 	 .head = page_answer_head},
 	{"POST",
 	 "/answer",
 	 {.name = "page/answer",
-	  FIELDS(answer_fields),
-	  .in_size = sizeof(struct page_answer_in),
+	  FIELDS(answer_fields, page_answer_in),
 	  .handle = page_answer_use,
 	  .flags = METHOD_LATER},
 	 .flags = ROUTE_OPEN,
@@ -107,8 +92,7 @@ static const struct http_route routes[] = {
 	{"GET",
 	 "/events",
 	 {.name = "page/events",
-	  FIELDS(events_fields),
-	  .in_size = sizeof(struct page_events_in),
+	  FIELDS(events_fields, page_events_in),
 	  .handle = page_events,
 	  .flags = METHOD_LATER},
 	 .flags = ROUTE_WATCH,

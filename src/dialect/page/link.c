@@ -209,11 +209,7 @@ static struct done handle_end(struct call *c)
 /* ---- the method table ---- */
 
 static const struct field end_fields[] = {
-	{.name = "id",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Id of the browser, or a unique prefix",
-	 .offset = offsetof(struct end_in, id)},
+	FIELD(STRING, end_in, id, "Id of the browser, or a unique prefix", .required = true),
 };
 
 #define A_STRING "{\"type\":\"string\"}"
@@ -236,8 +232,7 @@ const struct method page_methods[PAGE_METHODS] = {
 	 .doc = "Sign out a browser",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
 		   ",\"ended\":{\"const\":true}}}",
-	 FIELDS(end_fields),
-	 .in_size = sizeof(struct end_in),
+	 FIELDS(end_fields, end_in),
 	 .handle = handle_end,
 	 .flags = METHOD_LATER},
 };

@@ -39,6 +39,8 @@ struct store_ops {
 	/* Faults that strerror does not explain; NULL if there are none. */
 	const struct fault_name *faults;
 	struct query begin; /* a transaction that will write */
+	/* Several hosts may use it: queries take their locks, and `postgres` replaces their text. */
+	bool is_shared;
 
 	/* What can be said of an address without looking; NULL: nothing. The sentence contains
 	 * nothing of it. */
@@ -96,13 +98,9 @@ struct store_ops {
 	 * somebody has moved or removed it. */
 	int (*still_there)(void *db);
 
-	int (*prepare)(void *db, const char *sql, void **ret_st);
-	/* It only asks, and nothing that is bound can make it fail. May be NULL. */
-	void (*set_sure)(void *st);
-	/* Many uses of it at once, see query.h. NULL: each is one. */
-	int (*set_many)(void *st, const char *sql);
-	/* Its rows are read one by one, and cost nobody else more. NULL: all are. */
-	void (*set_large)(void *st);
+	/* `sql` and `many` are the texts of the query without its marks; `many` is NULL if there is none. */
+	int (*prepare)(void *db, const struct query *query, const char *sql, const char *many,
+		       void **ret_st);
 	void (*finalize)(void *st);
 	void (*reset)(void *st);         /* also clears the bindings */
 	void (*rewind)(void *statement); /* the same, but what is bound stays */
@@ -140,8 +138,8 @@ struct store_ops {
 	int (*column_text)(void *st, int i, struct text *ret_text);
 	int (*column_blob)(void *st, int i, struct text *ret_bytes);
 
-	/* The integer key of the last inserted row. */
-	int64_t (*inserted)(void *db);
+	/* The integer key of the row that this INSERT has made. */
+	int64_t (*inserted)(void *st);
 	/* How many rows this connection has changed since it was opened. */
 	int64_t (*changes)(void *db);
 

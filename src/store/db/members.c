@@ -69,19 +69,17 @@ static void spell_all(struct buf *out, const struct query *query, const char *fo
 	}
 }
 
-struct mark {
+static const struct mark {
 	struct text text;
 	const char *form;
 	bool reads; /* nothing is bound for it */
-};
-
-static const struct mark marks[] = {
+} marks[] = {
 	{TEXT("{columns}"), "%", true},        {TEXT("{values}"), ":%", false},
 	{TEXT("{changes}"), "% = :%", false},  {TEXT("{lists}"), "CAST(:% AS @[])", false},
 	{TEXT("{listed}"), "% = one.%", true},
 };
 
-static const struct mark *mark_at(const char *at)
+static const struct mark *member_mark_at(const char *at)
 {
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 		if (strncmp(at, marks[i].text.data, marks[i].text.len) == 0)
@@ -90,22 +88,76 @@ static const struct mark *mark_at(const char *at)
 	return NULL;
 }
 
-void members_spell(struct buf *out, const struct query *query, const char *sql)
+static const char *lock_of(const struct store_ops *ops, const struct query *query)
 {
-	const char *at = sql;
+	static const char *const locks[] = {
+		[QUERY_LOCKS_ROWS] = "FOR UPDATE",
+		[QUERY_SKIPS_LOCKED] = "FOR UPDATE SKIP LOCKED",
+	};
 
+	return ops->is_shared ? locks[query->lock] : "";
+}
+
+/* The length of the mark at the start of `at`; 0: unknown. */
+static size_t spell_mark(struct buf *out, const struct store_ops *ops, const struct query *query,
+			 const char *at)
+{
+	static const struct text lock = TEXT("{lock}"), tally = TEXT("{tally}");
+	const struct mark *mark = query->of ? member_mark_at(at) : NULL;
+
+	if (mark) {
+		assert(mark->reads || out->err || !memchr(out->data, ':', out->len));
+		spell_all(out, query, mark->form, mark->reads);
+		return mark->text.len;
+	}
+	if (strncmp(at, tally.data, tally.len) == 0) {
+		buf_add_str(out, ops->is_shared ? "koine_tallied" : "tally");
+		return tally.len;
+	}
+	if (query->lock == QUERY_LOCKS_NOTHING || strncmp(at, lock.data, lock.len) != 0)
+		return 0;
+	buf_add_str(out, lock_of(ops, query));
+	return lock.len;
+}
+
+/* The length of a quoted text with its quotes, or of one character; 0: a comment. */
+static size_t plain_length(const char *at)
+{
+	const char *end = *at == '\'' || *at == '"' ? strchr(at + 1, *at) : NULL;
+
+	if (strncmp(at, "/*", 2) == 0 || strncmp(at, "--", 2) == 0)
+		return 0;
+	return end ? (size_t)(end + 1 - at) : 1;
+}
+
+static int spell_text(struct buf *out, const struct store_ops *ops, const struct query *query,
+		      const char *at)
+{
 	while (*at) {
-		const struct mark *mark = query->of && *at == '{' ? mark_at(at) : NULL;
+		size_t n = *at == '{' ? spell_mark(out, ops, query, at) : plain_length(at);
 
-		if (mark) {
-			assert(mark->reads || out->err || !memchr(out->data, ':', out->len));
-			spell_all(out, query, mark->form, mark->reads);
-			at += mark->text.len;
-		} else {
-			buf_add(out, at++, 1);
-		}
+		if (n == 0)
+			return -EINVAL;
+		if (*at != '{')
+			buf_add(out, at, n);
+		at += n;
 	}
 	buf_add(out, "", 1);
+	return out->err;
+}
+
+int query_spell(struct buf *out, const struct store_ops *ops, const struct query *query)
+{
+	const char *sql = ops->is_shared && query->postgres ? query->postgres : query->sql;
+
+	if (query->lock != QUERY_LOCKS_NOTHING && !strstr(sql, "{lock}"))
+		return -EINVAL;
+	return spell_text(out, ops, query, sql);
+}
+
+int query_spell_many(struct buf *out, const struct store_ops *ops, const struct query *query)
+{
+	return spell_text(out, ops, query, query->many);
 }
 
 /* ---- what is bound ---- */

@@ -1,8 +1,13 @@
-/* A noun's portrait in queries: their text, their bindings, and the rows they read. */
+/* The texts of queries, and what the members of a noun have to do with them. */
 #pragma once
 
 #include "base/buf.h"
 #include "store/db/query.h"
 
-/* A text of a query, as the database gets it, NUL-terminated. */
-void members_spell(struct buf *out, const struct query *query, const char *sql);
+struct store_ops;
+
+/* Adds the text of the query for this database, and a NUL. -EINVAL: it has a comment or an unknown mark, or its
+ * lock has no place. */
+int query_spell(struct buf *out, const struct store_ops *ops, const struct query *query);
+/* The same for query->many. */
+int query_spell_many(struct buf *out, const struct store_ops *ops, const struct query *query);

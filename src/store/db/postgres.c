@@ -108,7 +108,7 @@ static int take_lock(struct pg *db, const char *function, const char *refusal)
 
 static int share_lock(struct pg *db)
 {
-	return take_lock(db, "pg_try_advisory_lock_shared", "koine store move is using it");
+	return take_lock(db, "pg_try_advisory_lock_shared", "koine store move is using the store");
 }
 
 /* Other koined hold it for a moment. */
@@ -171,7 +171,7 @@ static int explain(const void *place, const void *db, int fault, struct why *why
 		return refuse(why, REFUSE_FORBIDDEN, "cannot use %s: %s", p->shown, words);
 	if (fault == -EBUSY)
 		return refuse(why, REFUSE_CONFLICT, "cannot use %s: %s", p->shown,
-			      *words ? words : "another koined is using it");
+			      *words ? words : "another koined is using the store");
 	refuse(why, REFUSE_INTERNAL, "cannot use %s: %s", p->shown, words);
 	return fault;
 }
@@ -273,7 +273,7 @@ static int settle_counts(struct pg *db)
 
 static int pg_hold(void *db)
 {
-	return take_lock(db, "pg_try_advisory_lock", "another koined is using it")
+	return take_lock(db, "pg_try_advisory_lock", "another koined is using the store")
 		       ?: settle_counts(db);
 }
 
@@ -497,11 +497,6 @@ static int pg_still_there(void *db)
 	return 0;
 }
 
-static int64_t pg_inserted(void *db)
-{
-	return ((const struct pg *)db)->inserted;
-}
-
 static int64_t pg_changes(void *db)
 {
 	return ((const struct pg *)db)->changes;
@@ -535,7 +530,7 @@ static const struct fault_name faults[] = {
 	{-ESTALE, "the database has lost commits or was restored; koined restarts"},
 	{-ENXIO, "tables of the store are missing or incorrect; a restore may be in progress"},
 	{-EROFS, "the database is read-only"},
-	{-EBADMSG, "the database is damaged; see its log"},
+	{-EBADMSG, "the database is damaged; see the log of PostgreSQL"},
 	{0},
 };
 
@@ -543,6 +538,7 @@ const struct store_ops postgres_ops = {
 	.scheme = "postgresql",
 	.faults = faults,
 	.begin = {"BEGIN"},
+	.is_shared = true,
 	.check = pg_check,
 	.look = pg_look,
 	.open = pg_open,
@@ -566,9 +562,6 @@ const struct store_ops postgres_ops = {
 	.in_transaction = pg_in_transaction,
 	.still_there = pg_still_there,
 	.prepare = pg_prepare,
-	.set_sure = pg_set_sure,
-	.set_many = pg_set_many,
-	.set_large = pg_set_large,
 	.finalize = pg_finalize,
 	.reset = pg_reset,
 	.rewind = pg_rewind,

@@ -94,7 +94,6 @@ struct pg {
 	char transaction[PG_NAME_MAX]; /* the server's name of the writer's; "" where not known */
 	int64_t batch;                 /* and our own, if we have a row */
 	int64_t changes;
-	int64_t inserted;
 	unsigned failed_at; /* which command of the last round failed, counted from 0 */
 	char message[PG_MESSAGE_MAX];
 };
@@ -223,15 +222,11 @@ void pg_set_feed(void *place, unsigned answer_ms);
 /* A text of ours in the server's words: `:name` becomes `$1`. `names` gets each name, ended by NUL. */
 int pg_spell(const char *sql, struct buf *out, struct buf *names);
 
-/* The column that numbers the rows of the table that this INSERT names; NULL: none does. */
-const char *pg_key_of(const char *insert);
-
-/* Whether a rule of its table may be against the row that this INSERT makes. */
-bool pg_may_fail(const char *insert);
-
 /* ---- postgres_statement.c ---- */
 
-int pg_prepare(void *db, const char *sql, void **ret_st);
+int pg_prepare(void *db, const struct query *query, const char *sql, const char *many,
+	       void **ret_st);
+int64_t pg_inserted(void *st);
 void pg_finalize(void *st);
 void pg_reset(void *st);
 void pg_rewind(void *st);
@@ -250,8 +245,6 @@ int pg_column_text(void *st, int i, struct text *ret_text);
 int pg_column_blob(void *st, int i, struct text *ret_bytes);
 
 /* Asking it never fails for what is bound. */
-void pg_set_sure(void *st);
-void pg_set_large(void *st);
 
 /* The form of the statement that does many rows. */
 int pg_set_many(void *st, const char *sql);

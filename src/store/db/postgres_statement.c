@@ -1,4 +1,5 @@
 /* Statements of the PostgreSQL driver: parameters and columns travel as text, bytes as they are. */
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,9 +42,10 @@ struct pg_statement {
 	char name[PG_NAME_MAX];
 	uint64_t life; /* of the connection that it is prepared on; 0: on none */
 	enum plain plain;
-	bool sure;    /* it cannot fail for what is bound, and changes nothing */
-	bool guarded; /* it may fail, and the transaction goes on */
-	bool keyed;   /* its rows are the keys that we asked for, and not the caller's */
+	bool sure;        /* it cannot fail for what is bound, and changes nothing */
+	bool guarded;     /* it may fail, and the transaction goes on */
+	bool keyed;       /* its rows are the keys that we asked for, and not the caller's */
+	int64_t inserted; /* the last of them */
 	struct pg_statement *many;      /* the form that does many rows; NULL: there is none */
 	unsigned params[PG_PARAMS_MAX]; /* of such a form: which one of the other form it is */
 	bool large;                     /* its rows come one by one */
@@ -100,19 +102,6 @@ static enum plain plain_of(const char *sql)
 	return NOT_PLAIN;
 }
 
-/* The key of a row that an INSERT makes comes with its answer. */
-static void ask_for_key(struct pg_statement *st, const char *sql)
-{
-	const char *key = strstr(sql, " RETURNING ") ? NULL : pg_key_of(sql);
-
-	if (!key || st->sql.err)
-		return;
-	st->sql.len--;
-	buf_printf(&st->sql, " RETURNING %s", key);
-	buf_add(&st->sql, "", 1);
-	st->keyed = true;
-}
-
 static unsigned count_names(const struct buf *names)
 {
 	unsigned n = 0;
@@ -122,7 +111,17 @@ static unsigned count_names(const struct buf *names)
 	return n;
 }
 
-int pg_prepare(void *db, const char *sql, void **ret_st)
+/*
+ * Whether a rule of its table may be against the row that this INSERT makes. An event's only key is the number
+ * that the server gives, and it refers to nothing.
+ */
+static bool may_fail(const char *sql)
+{
+	return strncmp(sql, "INSERT INTO ", 12) == 0 &&
+	       strncmp(sql, "INSERT INTO event (", 19) != 0;
+}
+
+static int prepare(struct pg *db, const char *sql, const char *key, struct pg_statement **ret_st)
 {
 	struct pg_statement *st = calloc(1, sizeof(*st));
 	int r;
@@ -131,16 +130,20 @@ int pg_prepare(void *db, const char *sql, void **ret_st)
 		return -ENOMEM;
 	st->db = db;
 	st->plain = plain_of(sql);
+	st->guarded = may_fail(sql);
+	st->keyed = key != NULL;
 	buf_init(&st->sql, SPELT_MAX);
 	buf_init(&st->names, SPELT_MAX);
 	r = pg_spell(sql, &st->sql, &st->names);
-	st->guarded = pg_may_fail(sql);
-	ask_for_key(st, sql);
+	if (r == 0 && key) {
+		st->sql.len--;
+		buf_printf(&st->sql, " RETURNING %s", key);
+		buf_add(&st->sql, "", 1);
+		r = st->sql.err;
+	}
 	st->n_params = count_names(&st->names);
 	if (r == 0 && st->n_params > PG_PARAMS_MAX)
 		r = -EINVAL;
-	if (r == 0)
-		r = st->sql.err;
 	if (r != 0)
 		pg_finalize(st);
 	else
@@ -148,22 +151,16 @@ int pg_prepare(void *db, const char *sql, void **ret_st)
 	return r;
 }
 
-void pg_set_sure(void *handle)
+/* The form that does many rows. */
+static int prepare_many(struct pg_statement *st, const char *sql)
 {
-	((struct pg_statement *)handle)->sure = true;
-}
-
-int pg_set_many(void *handle, const char *sql)
-{
-	struct pg_statement *st = handle;
 	struct pg_statement *many;
-	void *made;
 	size_t at = 0;
-	int r = pg_prepare(st->db, sql, &made);
+	int r = prepare(st->db, sql, NULL, &many);
 
 	if (r != 0)
 		return r;
-	many = st->many = made;
+	st->many = many;
 	for (unsigned i = 0; i < many->n_params; i++) {
 		int place = pg_place_of(st, many->names.data + at);
 
@@ -175,9 +172,22 @@ int pg_set_many(void *handle, const char *sql)
 	return 0;
 }
 
-void pg_set_large(void *handle)
+int pg_prepare(void *db, const struct query *query, const char *sql, const char *many,
+	       void **ret_st)
 {
-	((struct pg_statement *)handle)->large = true;
+	struct pg_statement *st;
+	int r = prepare(db, sql, query->key, &st);
+
+	if (r != 0)
+		return r;
+	st->sure = query->sure;
+	st->large = query->large;
+	r = many ? prepare_many(st, many) : 0;
+	if (r != 0)
+		pg_finalize(st);
+	else
+		*ret_st = st;
+	return r;
 }
 
 void pg_rewind(void *handle)
@@ -496,7 +506,7 @@ static void note_effect(struct pg_statement *st)
 	    strncmp(PQcmdStatus(st->result), "SELECT", 6) != 0)
 		st->db->changes += strtoll(n, NULL, 10);
 	if (st->keyed && PQntuples(st->result) > 0)
-		st->db->inserted = strtoll(PQgetvalue(st->result, 0, 0), NULL, 10);
+		st->inserted = strtoll(PQgetvalue(st->result, 0, 0), NULL, 10);
 }
 
 static int send_command(struct pg *db, const char *command, unsigned *n)
@@ -656,6 +666,14 @@ int pg_step(void *handle, bool *ret_row)
 	}
 	*ret_row = r == 0 && st->result && !st->keyed && st->row < PQntuples(st->result);
 	return r;
+}
+
+int64_t pg_inserted(void *handle)
+{
+	const struct pg_statement *st = handle;
+
+	assert(st->keyed);
+	return st->inserted;
 }
 
 /* ---- columns ---- */

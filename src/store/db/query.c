@@ -39,47 +39,23 @@ static struct statement *make_place(struct connection *c)
 	return oldest;
 }
 
-static int prepare_text(struct connection *c, const struct query *query, void **ret_handle)
-{
-	CLEANUP(buf_donep) struct buf text;
-
-	buf_init(&text, SQL_MAX);
-	if (!query->of)
-		return c->ops->prepare(c->db, query->sql, ret_handle);
-	members_spell(&text, query, query->sql);
-	return text.err != 0 ? text.err : c->ops->prepare(c->db, text.data, ret_handle);
-}
-
-static int prepare_many(struct connection *c, const struct query *query, void *handle)
-{
-	CLEANUP(buf_donep) struct buf text;
-
-	buf_init(&text, SQL_MAX);
-	if (!query->many || !c->ops->set_many)
-		return 0;
-	members_spell(&text, query, query->many);
-	return text.err != 0 ? text.err : c->ops->set_many(handle, text.data);
-}
-
 static int prepare(struct connection *c, const struct query *query, struct statement *ret)
 {
+	CLEANUP(buf_donep) struct buf text;
+	CLEANUP(buf_donep) struct buf many;
 	void *handle;
 	int r;
 
-	r = prepare_text(c, query, &handle);
-	if (r != 0)
-		return r;
-	if (query->sure && c->ops->set_sure)
-		c->ops->set_sure(handle);
-	r = prepare_many(c, query, handle);
-	if (r != 0) {
-		c->ops->finalize(handle);
-		return r;
-	}
-	if (query->large && c->ops->set_large)
-		c->ops->set_large(handle);
-	*ret = (struct statement) {.conn = c, .query = query, .handle = handle};
-	return 0;
+	buf_init(&text, SQL_MAX);
+	buf_init(&many, SQL_MAX);
+	r = query_spell(&text, c->ops, query);
+	if (r == 0 && query->many)
+		r = query_spell_many(&many, c->ops, query);
+	if (r == 0)
+		r = c->ops->prepare(c->db, query, text.data, many.data, &handle);
+	if (r == 0)
+		*ret = (struct statement) {.conn = c, .query = query, .handle = handle};
+	return r;
 }
 
 static int prepare_kept(struct connection *c, const struct query *query, struct statement **ret)
@@ -373,7 +349,7 @@ int query_fault(const struct statement *q)
 
 int64_t query_inserted(const struct statement *q)
 {
-	return q->conn->ops->inserted(q->conn->db);
+	return q->conn->ops->inserted(q->handle);
 }
 
 int query_insert(struct statement *q, const void *noun, int64_t *ret_key)
@@ -399,7 +375,7 @@ int query_find_int(struct statement *q, int64_t *ret_n)
 
 int query_begin_reads(struct connection *c, bool *ret_begun)
 {
-	static const struct query begin = {"BEGIN"};
+	QUERY begin = {"BEGIN"};
 	int r = 0;
 
 	*ret_begun = c->db && !c->ops->in_transaction(c->db);
@@ -412,7 +388,7 @@ int query_begin_reads(struct connection *c, bool *ret_begun)
 
 void query_end_reads(struct connection *c, bool begun)
 {
-	static const struct query end = {"ROLLBACK"};
+	QUERY end = {"ROLLBACK"};
 
 	if (begun && c->ops->in_transaction(c->db))
 		(void)query_simple(c, &end);

@@ -1,7 +1,7 @@
 /*
  * Running SQL, for the files of this folder.
  *
- *	static const struct query by_id = {"SELECT content FROM memory WHERE id = :id"};
+ *	QUERY by_id = {"SELECT content FROM memory WHERE id = :id"};
  *
  *	CLEANUP(query_donep) struct statement *q = query_open(c, &by_id);
  *
@@ -23,10 +23,25 @@
 struct connection;
 struct statement;
 
+/* A query is static: it is identified by its address. A test collects all of them in a section. */
+#ifndef QUERY_LIST
+#define QUERY_LIST
+#endif
+#define QUERY static const struct query QUERY_LIST
+
+/* The lock that a query takes on the rows it reads, where other hosts may change them. */
+enum query_lock {
+	QUERY_LOCKS_NOTHING,
+	QUERY_LOCKS_ROWS,   /* waits for rows that are locked */
+	QUERY_SKIPS_LOCKED, /* skips them */
+};
+
 /*
- * A query is static: it is identified by its address.
+ * The text of a query contains no comment, and only these marks:
+ *	{lock}		the place of its lock
+ *	{tally}		the table of counts
  *
- * With a portrait, its text may use these for the selected members that have a column:
+ * With a portrait, its text may also use these for the selected members that have a column:
  *	{columns}	a, b, c
  *	{values}	:a, :b, :c
  *	{changes}	a = :a, b = :b, c = :c
@@ -37,11 +52,14 @@ struct query {
 	const char *sql;
 	const struct portrait *of;
 	struct selection members;
-	bool sure;        /* it only asks, and nothing that is bound can make it fail */
-	const char *many; /* the same for many rows, see below */
-	bool large;       /* its rows may be more than should be in memory at once */
-	uint32_t special; /* {columns} with this flag are read as `as`, */
-	const char *as;   /* in which % stands for the column */
+	enum query_lock lock;
+	const char *key; /* the column that query_inserted returns; NULL if no caller reads it */
+	const char *postgres; /* the text for PostgreSQL, where it differs */
+	bool sure;            /* it only asks, and nothing that is bound can make it fail */
+	const char *many;     /* the same for many rows, see below */
+	bool large;           /* its rows may be more than should be in memory at once */
+	uint32_t special;     /* {columns} with this flag are read as `as`, */
+	const char *as;       /* in which % stands for the column */
 };
 
 /*
@@ -120,7 +138,7 @@ int query_beside(const struct statement *q);
 /* The fault that stuck, for callers that read columns and do not step on. */
 int query_fault(const struct statement *q);
 
-/* The integer key of the row that an INSERT of one row has made. */
+/* The integer key of the row that an INSERT of one row has made. The query names it (`key`). */
 int64_t query_inserted(const struct statement *q);
 
 /* Inserts the members of this noun: binds them, runs, and returns the row's key. */

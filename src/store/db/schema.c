@@ -751,7 +751,7 @@ int schema_check(struct connection *c, const char *path, struct why *why)
  * rollback would replace the database's words for it. */
 static int run_script(struct connection *c, const char *script, int version)
 {
-	static const struct query commit = {"COMMIT"};
+	QUERY commit = {"COMMIT"};
 
 	return query_simple(c, &c->ops->begin)
 		       ?: c->ops->exec(c->db, script)

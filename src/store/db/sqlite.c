@@ -430,7 +430,8 @@ static int still_there(void *db)
 	return moved ? -ESTALE : 0;
 }
 
-static int prepare(void *db, const char *sql, void **ret_st)
+static int prepare(void *db, const struct query *query, const char *sql, const char *many,
+		   void **ret_st)
 {
 	sqlite3_stmt *st;
 	int r;
@@ -552,9 +553,9 @@ static int64_t changes(void *db)
 	return sqlite3_total_changes64(db);
 }
 
-static int64_t inserted(void *db)
+static int64_t inserted(void *st)
 {
-	return sqlite3_last_insert_rowid(db);
+	return sqlite3_last_insert_rowid(sqlite3_db_handle(st));
 }
 
 const struct store_ops sqlite_ops = {

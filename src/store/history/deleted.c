@@ -13,10 +13,9 @@ static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_port
 static int keep_row(struct connection *c, const struct memory *gone, struct text root,
 		    int64_t now_ms)
 {
-	static const struct query sql = {
-		"INSERT INTO memory_deleted ({columns}, root, deleted_ms)"
-		" SELECT {columns}, :root, CAST(:now AS BIGINT) FROM memory WHERE seq = :seq",
-		.of = &memory_portrait, .members = {.without = MEMBER_MADE}};
+	QUERY sql = {"INSERT INTO memory_deleted ({columns}, root, deleted_ms)"
+		     " SELECT {columns}, :root, CAST(:now AS BIGINT) FROM memory WHERE seq = :seq",
+		     .of = &memory_portrait, .members = {.without = MEMBER_MADE}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":root", root);
@@ -28,9 +27,8 @@ static int keep_row(struct connection *c, const struct memory *gone, struct text
 int store_deleted_keep(struct connection *c, const struct memory *gone, struct text root,
 		       int64_t now_ms)
 {
-	static const struct query sql = {"INSERT INTO memory_deleted_version (id, " VERSION
-					 ") SELECT :id, " VERSION
-					 " FROM memory_version WHERE memory = :seq ORDER BY seq"};
+	QUERY sql = {"INSERT INTO memory_deleted_version (id, " VERSION ") SELECT :id, " VERSION
+		     " FROM memory_version WHERE memory = :seq ORDER BY seq"};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	int r = keep_row(c, gone, root, now_ms);
 
@@ -58,10 +56,9 @@ static int take(struct statement *q, struct arena *arena, struct memory *ret_row
 int store_deleted_find(struct connection *c, const struct store_scope *scope, struct text prefix,
 		       struct arena *arena, struct memory *ret_row, unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT {columns}, deleted_ms " ROOTS
-					 "id >= :start AND id < :end AND " IN_SCOPE
-					 " LIMIT 2 /* FOR UPDATE */",
-					 .of = &memory_portrait};
+	QUERY sql = {"SELECT {columns}, deleted_ms " ROOTS
+		     "id >= :start AND id < :end AND " IN_SCOPE " LIMIT 2 {lock}",
+		     .of = &memory_portrait, .lock = QUERY_LOCKS_ROWS};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool first = false, second = false;
 	struct memory row;
@@ -90,9 +87,9 @@ int store_deleted_list(struct connection *c, const struct store_scope *scope, un
 		       size_t max_bytes, struct arena *arena, struct memory **ret_rows,
 		       unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT {columns}, deleted_ms " ROOTS IN_SCOPE
-					 " ORDER BY deleted_ms DESC, seq DESC LIMIT :limit",
-					 .of = &memory_portrait};
+	QUERY sql = {"SELECT {columns}, deleted_ms " ROOTS IN_SCOPE
+		     " ORDER BY deleted_ms DESC, seq DESC LIMIT :limit",
+		     .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct memory *rows = arena_alloc(arena, limit * sizeof(*rows));
 	size_t bytes = 0;
@@ -119,9 +116,8 @@ int store_deleted_list(struct connection *c, const struct store_scope *scope, un
 int store_deleted_of(struct connection *c, struct text root, struct arena *arena,
 		     struct memory **ret_rows, unsigned *ret_n)
 {
-	static const struct query sql = {
-		"SELECT {columns} FROM memory_deleted WHERE root = :root ORDER BY seq",
-		.of = &memory_portrait};
+	QUERY sql = {"SELECT {columns} FROM memory_deleted WHERE root = :root ORDER BY seq",
+		     .of = &memory_portrait};
 	struct row_list list = {.kind = &memory_kind, .arena = arena};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
@@ -131,7 +127,7 @@ int store_deleted_of(struct connection *c, struct text root, struct arena *arena
 
 int store_deleted_any(struct connection *c, bool *ret_any)
 {
-	static const struct query sql = {"SELECT 1 FROM memory_deleted LIMIT 1"};
+	QUERY sql = {"SELECT 1 FROM memory_deleted LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	return query_next(q, ret_any);
@@ -141,10 +137,9 @@ int store_deleted_any(struct connection *c, bool *ret_any)
 
 int store_deleted_restore_versions(struct connection *c, struct text id, int64_t seq)
 {
-	static const struct query sql = {
-		"INSERT INTO memory_version (memory, " VERSION
-		") SELECT CAST(:seq AS BIGINT), " VERSION
-		" FROM memory_deleted_version WHERE id = :id ORDER BY seq"};
+	QUERY sql = {"INSERT INTO memory_version (memory, " VERSION
+		     ") SELECT CAST(:seq AS BIGINT), " VERSION
+		     " FROM memory_deleted_version WHERE id = :id ORDER BY seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -154,8 +149,8 @@ int store_deleted_restore_versions(struct connection *c, struct text id, int64_t
 
 int store_deleted_link(struct connection *c, struct text by, struct text id, bool *ret_found)
 {
-	static const struct query sql = {"UPDATE memory SET replaces = :id WHERE id = :by"
-					 " AND replaces IS NULL RETURNING seq"};
+	QUERY sql = {"UPDATE memory SET replaces = :id WHERE id = :by"
+		     " AND replaces IS NULL RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -165,8 +160,7 @@ int store_deleted_link(struct connection *c, struct text by, struct text id, boo
 
 int store_deleted_expires(struct connection *c, struct text id, int64_t expires_ms, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT 1 FROM memory_deleted WHERE id = :id AND expires_ms = :expires"};
+	QUERY sql = {"SELECT 1 FROM memory_deleted WHERE id = :id AND expires_ms = :expires"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -178,8 +172,7 @@ int store_deleted_expires(struct connection *c, struct text id, int64_t expires_
 
 int store_deleted_drop(struct connection *c, struct text root, bool *ret_found)
 {
-	static const struct query sql = {
-		"DELETE FROM memory_deleted WHERE root = :root RETURNING seq"};
+	QUERY sql = {"DELETE FROM memory_deleted WHERE root = :root RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":root", root);
@@ -188,10 +181,10 @@ int store_deleted_drop(struct connection *c, struct text root, bool *ret_found)
 
 int store_deleted_sweep(struct connection *c, int64_t until_ms, unsigned limit, unsigned *ret_n)
 {
-	static const struct query sql = {
-		"DELETE FROM memory_deleted WHERE seq IN (SELECT seq FROM memory_deleted"
-		" WHERE deleted_ms <= :until ORDER BY deleted_ms LIMIT :limit /* SKIP LOCKED */)"
-		" RETURNING seq"};
+	QUERY sql = {"DELETE FROM memory_deleted WHERE seq IN (SELECT seq FROM memory_deleted"
+		     " WHERE deleted_ms <= :until ORDER BY deleted_ms LIMIT :limit {lock})"
+		     " RETURNING seq",
+		     .lock = QUERY_SKIPS_LOCKED};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool more = true;
 	int r = 0;

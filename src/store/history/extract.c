@@ -16,7 +16,7 @@ static struct text mark_name(enum extract_kind kind)
 
 int store_extract_begin(struct connection *c, int64_t now_ms)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO extract_cursor (kind, since_ms, ms, seq) VALUES (:kind, :now, :now, 0)"
 		" ON CONFLICT (kind) DO NOTHING"};
 	int r = 0;
@@ -31,7 +31,7 @@ int store_extract_begin(struct connection *c, int64_t now_ms)
 	return r;
 }
 
-static const struct query next_of[N_EXTRACT_KINDS] = {
+QUERY next_of[N_EXTRACT_KINDS] = {
 	[EXTRACT_OPEN] = {"SELECT s.seq, s.id, NULL, s.updated_ms, m.place, k.since_ms"
 			  " FROM extract_cursor AS k CROSS JOIN conversation AS s LEFT JOIN "
 			  "extract_mark AS m"
@@ -85,18 +85,19 @@ int store_extract_next(struct connection *c, enum extract_kind kind, int64_t idl
 /* ---- what was said ---- */
 
 /* The roles and states are the numbers of base/noun: a user's message is 0, a running turn too. */
-static const struct query said_in_conversation = {
+QUERY said_in_conversation = {
 	"SELECT t.seq, m.role = 0, t.state = 0, m.created_ms, substr(m.text, 1, :chars),"
 	" t.asker_user, t.asker_chat, t.asker_chat_type"
 	" FROM message AS m CROSS JOIN turn AS t"
 	" WHERE t.seq = m.turn AND m.conversation = :source AND m.turn > :mark AND t.started_ms >= "
 	":since"
 	" AND m.role < 2 ORDER BY m.turn, m.seq"};
-static const struct query said_in_session = {
-	"SELECT id, coalesce(role, '') = 'user', 0, created_ms,"
-	" substr(CAST(content AS TEXT), 1, :chars), NULL, NULL, NULL"
-	" FROM session_event WHERE session = :source AND id > :mark AND created_ms >= :since"
-	" AND type = 0 AND content IS NOT NULL ORDER BY id"};
+#define SAID_IN_SESSION(text)                                                                      \
+	"SELECT id, coalesce(role, '') = 'user', 0, created_ms, substr(" text ", 1, :chars),"      \
+	" NULL, NULL, NULL FROM session_event WHERE session = :source AND id > :mark"              \
+	" AND created_ms >= :since AND type = 0 AND content IS NOT NULL ORDER BY id"
+QUERY said_in_session = {SAID_IN_SESSION("CAST(content AS TEXT)"),
+			 .postgres = SAID_IN_SESSION("koine_text(content)")};
 
 static int read_said(struct statement *q, void *ret)
 {
@@ -149,7 +150,7 @@ static struct text claim_name(enum extract_kind kind)
 static int claim(struct connection *c, const struct store_extract_source *source, int64_t epoch,
 		 bool *ret_claimed)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO extract_mark (kind, source, place) VALUES (:kind, :source, :epoch)"
 		" ON CONFLICT (kind, source) DO UPDATE SET place = excluded.place"
 		" WHERE extract_mark.place = excluded.place OR NOT EXISTS (SELECT 1 FROM host"
@@ -166,10 +167,9 @@ static int claim(struct connection *c, const struct store_extract_source *source
 static int is_as_found(struct connection *c, const struct store_extract_source *source,
 		       bool *ret_is)
 {
-	static const struct query sql = {
-		"SELECT k.seq FROM extract_cursor AS k LEFT JOIN extract_mark AS m"
-		" ON m.kind = :marks AND m.source = :source WHERE k.kind = :kind"
-		" AND (k.ms, k.seq) < (:ms, :source) AND coalesce(m.place, 0) = :place"};
+	QUERY sql = {"SELECT k.seq FROM extract_cursor AS k LEFT JOIN extract_mark AS m"
+		     " ON m.kind = :marks AND m.source = :source WHERE k.kind = :kind"
+		     " AND (k.ms, k.seq) < (:ms, :source) AND coalesce(m.place, 0) = :place"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":kind", text_of(kind_names[source->kind]));
@@ -198,9 +198,9 @@ int store_extract_claim(struct connection *c, const struct store_extract_source 
 int store_extract_release(struct connection *c, const struct store_extract_source *source,
 			  int64_t epoch, bool *ret_had)
 {
-	static const struct query sql = {"DELETE FROM extract_mark WHERE kind = :kind"
-					 " AND source = :source AND place = :epoch"
-					 " RETURNING source"};
+	QUERY sql = {"DELETE FROM extract_mark WHERE kind = :kind"
+		     " AND source = :source AND place = :epoch"
+		     " RETURNING source"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":kind", claim_name(source->kind));
@@ -213,7 +213,7 @@ int store_extract_release(struct connection *c, const struct store_extract_sourc
 
 static int set_mark(struct connection *c, const struct store_extract_source *source, int64_t mark)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO extract_mark (kind, source, place) VALUES (:kind, :source, :place)"
 		" ON CONFLICT (kind, source) DO UPDATE SET place = excluded.place"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
@@ -227,8 +227,7 @@ static int set_mark(struct connection *c, const struct store_extract_source *sou
 /* What has ended is not read again. */
 static int drop_mark(struct connection *c, const struct store_extract_source *source)
 {
-	static const struct query sql = {
-		"DELETE FROM extract_mark WHERE kind = :kind AND source = :source"};
+	QUERY sql = {"DELETE FROM extract_mark WHERE kind = :kind AND source = :source"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":kind", mark_name(source->kind));
@@ -238,8 +237,7 @@ static int drop_mark(struct connection *c, const struct store_extract_source *so
 
 static int set_cursor(struct connection *c, const struct store_extract_source *source)
 {
-	static const struct query sql = {
-		"UPDATE extract_cursor SET ms = :ms, seq = :seq WHERE kind = :kind"};
+	QUERY sql = {"UPDATE extract_cursor SET ms = :ms, seq = :seq WHERE kind = :kind"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":kind", text_of(kind_names[source->kind]));

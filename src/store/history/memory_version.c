@@ -49,10 +49,9 @@ static struct text whose(struct arena *a, const struct memory *m)
 static int insert(struct connection *c, const struct memory *was, struct text owner,
 		  int64_t until_ms)
 {
-	static const struct query sql = {
-		"INSERT INTO memory_version (memory, whose, valid_from_ms, valid_until_ms,"
-		" category, importance, metadata, content) VALUES (:memory, :whose, :from,"
-		" :until, :category, :importance, :metadata, :content)"};
+	QUERY sql = {"INSERT INTO memory_version (memory, whose, valid_from_ms, valid_until_ms,"
+		     " category, importance, metadata, content) VALUES (:memory, :whose, :from,"
+		     " :until, :category, :importance, :metadata, :content)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t from_ms = was->valid_from_ms != 0 ? was->valid_from_ms : was->created_ms;
 
@@ -69,7 +68,7 @@ static int insert(struct connection *c, const struct memory *was, struct text ow
 
 static int trim(struct connection *c, int64_t memory, unsigned keep)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"DELETE FROM memory_version WHERE memory = :memory AND seq <= (SELECT seq"
 		" FROM memory_version WHERE memory = :memory ORDER BY valid_until_ms DESC, seq DESC"
 		" LIMIT 1 OFFSET :keep)"};
@@ -99,7 +98,7 @@ int store_memory_version_add(struct connection *c, const struct memory *was, int
 int store_memory_version_list(struct connection *c, int64_t memory, size_t max_bytes,
 			      struct arena *arena, struct memory **ret_rows, unsigned *ret_n)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		VERSIONS("memory_version", "v.memory = :memory") " ORDER BY valid_until_ms DESC,"
 								 " version DESC",
 		.of = &memory_portrait};
@@ -113,10 +112,9 @@ int store_memory_version_list(struct connection *c, int64_t memory, size_t max_b
 int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 			    struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	static const struct query sql = {VERSIONS("memory_version",
-						  "v.memory = :memory AND v.valid_until_ms > :at"
-						  " AND v.valid_from_ms <= :at") " LIMIT 1",
-					 .of = &memory_portrait};
+	QUERY sql = {VERSIONS("memory_version", "v.memory = :memory AND v.valid_until_ms > :at"
+						" AND v.valid_from_ms <= :at") " LIMIT 1",
+		     .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":memory", memory);
@@ -134,12 +132,11 @@ int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 #define EVER(where) SOME(where "true", "valid_until_ms DESC, seq DESC")
 
 #define FORMER(name, versions, order)                                                              \
-	static const struct query name = {                                                         \
-		VERSIONS(versions, "v.seq = picked.place AND review < 2"                           \
-				   " AND (:at = 0 OR v.valid_from_ms <= :at) "                     \
-				   "AND " IN_SCOPE) " ORDER BY valid_until_ms" order               \
-						    ", version" order " LIMIT :limit",             \
-		.of = &memory_portrait}
+	QUERY name = {VERSIONS(versions, "v.seq = picked.place AND review < 2"                     \
+					 " AND (:at = 0 OR v.valid_from_ms <= :at) "               \
+					 "AND " IN_SCOPE) " ORDER BY valid_until_ms" order         \
+							  ", version" order " LIMIT :limit",       \
+		      .of = &memory_portrait}
 
 static struct statement *open_former(struct connection *c, const struct store_former_opts *opts,
 				     struct text owner)
@@ -202,10 +199,9 @@ int store_memory_version_find(struct connection *c, const struct store_former_op
 int store_memory_replace(struct connection *c, struct text id, struct text by, int64_t until_ms,
 			 int64_t expires_ms)
 {
-	static const struct query sql = {
-		"UPDATE memory SET valid_until_ms = :until, replaced_by = :by, expires_ms ="
-		" CASE WHEN expires_ms <= :expires OR :expires IS NULL THEN expires_ms"
-		" ELSE :expires END WHERE id = :id"};
+	QUERY sql = {"UPDATE memory SET valid_until_ms = :until, replaced_by = :by, expires_ms ="
+		     " CASE WHEN expires_ms <= :expires OR :expires IS NULL THEN expires_ms"
+		     " ELSE :expires END WHERE id = :id"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);
@@ -221,9 +217,8 @@ int store_memory_replace(struct connection *c, struct text id, struct text by, i
 int store_memory_find_replaced(struct connection *c, struct text by, struct arena *arena,
 			       struct memory *ret_row, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT {columns} FROM memory WHERE replaced_by = :by LIMIT 1",
-		.of = &memory_portrait};
+	QUERY sql = {"SELECT {columns} FROM memory WHERE replaced_by = :by LIMIT 1",
+		     .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":by", by);
@@ -232,7 +227,7 @@ int store_memory_find_replaced(struct connection *c, struct text by, struct aren
 
 int store_memory_forget_replaced(struct connection *c, struct text id)
 {
-	static const struct query sql = {"UPDATE memory SET replaces = NULL WHERE id = :id"};
+	QUERY sql = {"UPDATE memory SET replaces = NULL WHERE id = :id"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":id", id);

@@ -22,9 +22,8 @@ static void bind_attempt(struct statement *q, const struct task_chunk *chunk, in
 
 static int delete_from(struct connection *c, const struct task_chunk *chunk)
 {
-	static const struct query sql = {
-		"DELETE FROM task_chunk WHERE task = :task AND place >= :place"
-		" AND EXISTS (SELECT 1 " OUR_ATTEMPT ")"};
+	QUERY sql = {"DELETE FROM task_chunk WHERE task = :task AND place >= :place"
+		     " AND EXISTS (SELECT 1 " OUR_ATTEMPT ")"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	bind_attempt(q, chunk, chunk->place);
@@ -33,9 +32,8 @@ static int delete_from(struct connection *c, const struct task_chunk *chunk)
 
 static int delete_before(struct connection *c, const struct task_chunk *chunk, int64_t place)
 {
-	static const struct query sql = {
-		"DELETE FROM task_chunk WHERE task = :task AND place < :place"
-		" AND EXISTS (SELECT 1 " OUR_ATTEMPT ")"};
+	QUERY sql = {"DELETE FROM task_chunk WHERE task = :task AND place < :place"
+		     " AND EXISTS (SELECT 1 " OUR_ATTEMPT ")"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	bind_attempt(q, chunk, place);
@@ -44,9 +42,8 @@ static int delete_before(struct connection *c, const struct task_chunk *chunk, i
 
 static int insert(struct connection *c, const struct task_chunk *chunk)
 {
-	static const struct query sql = {"INSERT INTO task_chunk (task, place, bytes) SELECT seq, "
-					 ":place, :bytes " OUR_ATTEMPT
-					 " ON CONFLICT (task, place) DO NOTHING"};
+	QUERY sql = {"INSERT INTO task_chunk (task, place, bytes) SELECT seq, "
+		     ":place, :bytes " OUR_ATTEMPT " ON CONFLICT (task, place) DO NOTHING"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	bind_attempt(q, chunk, chunk->place);
@@ -68,9 +65,8 @@ int store_chunk_add(struct connection *c, const struct task_chunk *chunk)
 
 int store_chunk_end(struct connection *c, int64_t task, int64_t *ret_end)
 {
-	static const struct query sql = {
-		"SELECT place + length(bytes) FROM task_chunk WHERE task = :task"
-		" ORDER BY place DESC LIMIT 1"};
+	QUERY sql = {"SELECT place + length(bytes) FROM task_chunk WHERE task = :task"
+		     " ORDER BY place DESC LIMIT 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":task", task);
@@ -103,11 +99,10 @@ int store_chunk_read(struct connection *c, int64_t task, int64_t offset, size_t 
 		     int64_t *ret_end)
 {
 	/* By the index alone: there may be very many. */
-	static const struct query sql = {
-		"SELECT place, bytes FROM task_chunk WHERE task = :task AND place >="
-		" coalesce((SELECT max(place) FROM task_chunk WHERE task = :task AND place <= "
-		":from), 0)"
-		" ORDER BY place"};
+	QUERY sql = {"SELECT place, bytes FROM task_chunk WHERE task = :task AND place >="
+		     " coalesce((SELECT max(place) FROM task_chunk WHERE task = :task AND place <= "
+		     ":from), 0)"
+		     " ORDER BY place"};
 	char *out = arena_alloc(arena, max);
 	int64_t end = 0, at;
 	bool more = true;

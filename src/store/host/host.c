@@ -13,7 +13,7 @@ int store_host_draw_epoch(struct connection *c, int64_t *ret_epoch)
 {
 	/* At least the time: a counter that lost commits, or was restored, would give the numbers of lives
 	 * that are not over yet to others. */
-	static const struct query sql = {
+	QUERY sql = {
 		"UPDATE meta SET value = CAST(greatest(CAST(value AS BIGINT) + 1, koine_now()) AS "
 		"TEXT)"
 		" WHERE key = 'host_epoch' RETURNING CAST(value AS BIGINT)"};
@@ -25,8 +25,7 @@ int store_host_draw_epoch(struct connection *c, int64_t *ret_epoch)
 int store_host_find(struct connection *c, struct text name, struct arena *arena,
 		    struct host *ret_host, bool *ret_found)
 {
-	static const struct query sql = {"SELECT {columns} FROM host WHERE name = :name",
-					 .of = &host_portrait};
+	QUERY sql = {"SELECT {columns} FROM host WHERE name = :name", .of = &host_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":name", name);
@@ -36,7 +35,7 @@ int store_host_find(struct connection *c, struct text name, struct arena *arena,
 int store_host_join(struct connection *c, const struct host *us, int64_t lease_ms, int64_t before,
 		    bool ended, bool *ret_joined)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO host (name, epoch, state, boot, labels, version, since_ms, seen_ms,"
 		" lease_ms, running, parallel) VALUES (:name, :epoch, 0, :boot, :labels, :version,"
 		" koine_now(), koine_now(), koine_now() + :lease, 0, :parallel)"
@@ -61,10 +60,9 @@ int store_host_join(struct connection *c, const struct host *us, int64_t lease_m
 
 int store_host_renew(struct connection *c, const struct host *us, int64_t lease_ms, bool *ret_alive)
 {
-	static const struct query sql = {
-		"UPDATE host SET seen_ms = koine_now(), lease_ms = koine_now() + :lease,"
-		" running = :running WHERE name = :name AND epoch = :epoch AND state = 0"
-		" RETURNING epoch"};
+	QUERY sql = {"UPDATE host SET seen_ms = koine_now(), lease_ms = koine_now() + :lease,"
+		     " running = :running WHERE name = :name AND epoch = :epoch AND state = 0"
+		     " RETURNING epoch"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":lease", lease_ms);
@@ -76,9 +74,8 @@ int store_host_renew(struct connection *c, const struct host *us, int64_t lease_
 
 int store_host_leave(struct connection *c, struct text name, int64_t epoch)
 {
-	static const struct query sql = {
-		"UPDATE host SET state = 1, since_ms = koine_now(), running = 0"
-		" WHERE name = :name AND epoch = :epoch AND state = 0"};
+	QUERY sql = {"UPDATE host SET state = 1, since_ms = koine_now(), running = 0"
+		     " WHERE name = :name AND epoch = :epoch AND state = 0"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":name", name);
@@ -88,10 +85,9 @@ int store_host_leave(struct connection *c, struct text name, int64_t epoch)
 
 int store_host_lose(struct connection *c, const struct host *seen, bool *ret_lost)
 {
-	static const struct query sql = {
-		"UPDATE host SET state = 2, since_ms = koine_now(), running = 0"
-		" WHERE name = :name AND epoch = :epoch AND seen_ms = :seen AND state = 0"
-		" AND (lease_ms < koine_now() OR seen_ms > koine_now()) RETURNING epoch"};
+	QUERY sql = {"UPDATE host SET state = 2, since_ms = koine_now(), running = 0"
+		     " WHERE name = :name AND epoch = :epoch AND seen_ms = :seen AND state = 0"
+		     " AND (lease_ms < koine_now() OR seen_ms > koine_now()) RETURNING epoch"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":name", seen->name);
@@ -102,7 +98,7 @@ int store_host_lose(struct connection *c, const struct host *seen, bool *ret_los
 
 int store_host_now(struct connection *c, int64_t *ret_now_ms)
 {
-	static const struct query sql = {"SELECT koine_now()"};
+	QUERY sql = {"SELECT koine_now()"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	return query_find_int(q, ret_now_ms);
@@ -111,8 +107,7 @@ int store_host_now(struct connection *c, int64_t *ret_now_ms)
 int store_host_list(struct connection *c, struct arena *arena, struct host **ret_hosts,
 		    unsigned *ret_n, int64_t *ret_now_ms)
 {
-	static const struct query sql = {"SELECT {columns} FROM host ORDER BY name",
-					 .of = &host_portrait};
+	QUERY sql = {"SELECT {columns} FROM host ORDER BY name", .of = &host_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct row_list list = {.kind = &kind, .arena = arena};
 
@@ -121,8 +116,7 @@ int store_host_list(struct connection *c, struct arena *arena, struct host **ret
 
 int store_host_forget(struct connection *c, struct text name, bool *ret_found)
 {
-	static const struct query sql = {
-		"DELETE FROM host WHERE name = :name AND state <> 0 RETURNING epoch"};
+	QUERY sql = {"DELETE FROM host WHERE name = :name AND state <> 0 RETURNING epoch"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":name", name);
@@ -131,11 +125,10 @@ int store_host_forget(struct connection *c, struct text name, bool *ret_found)
 
 int store_host_log(struct connection *c, int64_t seen, struct host_log *ret)
 {
-	static const struct query sql = {
-		"SELECT coalesce((SELECT min(seq) FROM event), 0), n.last_seq,"
-		" coalesce((SELECT time_ms FROM event WHERE seq = n.last_seq), 0),"
-		" coalesce((SELECT time_ms FROM event WHERE seq = :seen), 0)"
-		" FROM event_counter AS n WHERE n.id = 1"};
+	QUERY sql = {"SELECT coalesce((SELECT min(seq) FROM event), 0), n.last_seq,"
+		     " coalesce((SELECT time_ms FROM event WHERE seq = n.last_seq), 0),"
+		     " coalesce((SELECT time_ms FROM event WHERE seq = :seen), 0)"
+		     " FROM event_counter AS n WHERE n.id = 1"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row = false;
 	int r;

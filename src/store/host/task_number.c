@@ -36,14 +36,16 @@ static int find_or_add(struct connection *c, struct text project)
 	return (int)all->n++;
 }
 
+#define NEXT(from)                                                                                 \
+	"INSERT INTO task_project (name, next) SELECT :name, 1" from                               \
+	" WHERE true ON CONFLICT (name) DO UPDATE SET next = task_project.next + 1"                \
+	" RETURNING next - 1"
+
 /* Two hosts that add tasks to several projects would wait for each other's numbers: so they go one
  * after the other, from the first number of a batch to its end. */
 static int take_stored(struct connection *c, struct text project, int64_t *ret_number)
 {
-	static const struct query sql = {
-		"INSERT INTO task_project (name, next) SELECT :name, 1 /* ONE HOST */ WHERE true"
-		" ON CONFLICT (name) DO UPDATE SET next = task_project.next + 1"
-		" RETURNING next - 1"};
+	QUERY sql = {NEXT(""), .postgres = NEXT(" FROM " ONE_HOST)};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t number;
 	bool row;
@@ -91,10 +93,9 @@ int task_number_take(struct connection *c, struct text project, int64_t *ret_num
 
 int task_number_skip(struct connection *c, struct text project, int64_t number)
 {
-	static const struct query sql = {
-		"INSERT INTO task_project (name, next) VALUES (:name, :next)"
-		" ON CONFLICT (name) DO UPDATE SET next = excluded.next"
-		" WHERE excluded.next > task_project.next"};
+	QUERY sql = {"INSERT INTO task_project (name, next) VALUES (:name, :next)"
+		     " ON CONFLICT (name) DO UPDATE SET next = excluded.next"
+		     " WHERE excluded.next > task_project.next"};
 	struct task_numbers *all = &c->numbers;
 	struct statement *q;
 	int i = find(all, project);
@@ -132,7 +133,7 @@ void task_numbers_undo(struct connection *c)
 
 int task_numbers_write(struct connection *c)
 {
-	static const struct query sql = {"UPDATE task_project SET next = :next WHERE name = :name"};
+	QUERY sql = {"UPDATE task_project SET next = :next WHERE name = :name"};
 	struct task_numbers *all = &c->numbers;
 	int r = 0;
 

@@ -14,6 +14,9 @@
 
 struct connection;
 
+/* Locks a row that only koined can write: any role may take an advisory lock, and keep it. */
+#define ONE_HOST "(SELECT version FROM koine_schema FOR UPDATE) AS turn"
+
 /* More projects than this in one batch: the others take each number in the database. */
 enum { TASK_NUMBERED_MAX = 8 };
 

@@ -10,9 +10,8 @@
 int store_conversation_take(struct connection *c, int64_t seq, int64_t epoch, struct text host,
 			    bool *ret_taken)
 {
-	static const struct query sql = {
-		"UPDATE conversation SET epoch = :epoch, host = :host WHERE seq = :seq"
-		" AND ended_ms IS NULL AND (epoch = :epoch OR " FREE ") RETURNING seq"};
+	QUERY sql = {"UPDATE conversation SET epoch = :epoch, host = :host WHERE seq = :seq"
+		     " AND ended_ms IS NULL AND (epoch = :epoch OR " FREE ") RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -23,8 +22,9 @@ int store_conversation_take(struct connection *c, int64_t seq, int64_t epoch, st
 
 int store_conversation_has(struct connection *c, int64_t seq, int64_t epoch, bool *ret_has)
 {
-	static const struct query sql = {"SELECT seq FROM conversation WHERE seq = :seq AND epoch "
-					 "= :epoch /* FOR UPDATE */"};
+	QUERY sql = {"SELECT seq FROM conversation WHERE seq = :seq AND epoch "
+		     "= :epoch {lock}",
+		     .lock = QUERY_LOCKS_ROWS};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -34,9 +34,8 @@ int store_conversation_has(struct connection *c, int64_t seq, int64_t epoch, boo
 
 int store_conversation_release(struct connection *c, int64_t seq, int64_t epoch, bool *ret_had)
 {
-	static const struct query sql = {
-		"UPDATE conversation SET epoch = 0 WHERE seq = :seq AND epoch = :epoch"
-		" RETURNING seq"};
+	QUERY sql = {"UPDATE conversation SET epoch = 0 WHERE seq = :seq AND epoch = :epoch"
+		     " RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -46,7 +45,7 @@ int store_conversation_release(struct connection *c, int64_t seq, int64_t epoch,
 
 int store_conversation_is_taken(struct connection *c, int64_t seq, int64_t epoch, bool *ret_taken)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT seq FROM conversation WHERE seq = :seq AND epoch <> :epoch AND NOT " FREE};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 

@@ -10,8 +10,8 @@
 
 int store_memory_position(struct connection *c, struct store_position *ret_position)
 {
-	static const struct query sql = {"SELECT (SELECT coalesce(max(seq), 0) FROM memory),"
-					 " (SELECT coalesce(max(number), 0) FROM memory_change)"};
+	QUERY sql = {"SELECT (SELECT coalesce(max(seq), 0) FROM memory),"
+		     " (SELECT coalesce(max(number), 0) FROM memory_change)"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r = query_next(q, &row);
@@ -43,8 +43,7 @@ static int read_kept(struct statement *q, struct store_kept *ret)
 int store_kept_find(struct connection *c, const char *kind, struct text name,
 		    struct store_kept *ret_kept, bool *ret_found)
 {
-	static const struct query sql = {"SELECT " KEPT
-					 " FROM memory_index WHERE kind = :kind AND name = :name"};
+	QUERY sql = {"SELECT " KEPT " FROM memory_index WHERE kind = :kind AND name = :name"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int r;
 
@@ -56,7 +55,7 @@ int store_kept_find(struct connection *c, const char *kind, struct text name,
 
 int store_kept_put(struct connection *c, const struct store_kept *kept)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"INSERT INTO memory_index (kind, name, " KEPT ", written_ms)"
 		" VALUES (:kind, :name, :token, :seq, :change, :memories, :bytes, :now)"
 		" ON CONFLICT (kind, name) DO UPDATE SET token = excluded.token, seq = "
@@ -78,7 +77,7 @@ int store_kept_put(struct connection *c, const struct store_kept *kept)
 
 int store_kept_drop(struct connection *c, const char *token)
 {
-	static const struct query sql = {"DELETE FROM memory_index WHERE token = :token"};
+	QUERY sql = {"DELETE FROM memory_index WHERE token = :token"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_text(q, ":token", text_of(token));
@@ -88,8 +87,8 @@ int store_kept_drop(struct connection *c, const char *token)
 int store_kept_drop_scope(struct connection *c, const char *kind, struct text name,
 			  char (*ret_tokens)[STORE_TOKEN_LEN + 1], unsigned *ret_n)
 {
-	static const struct query sql = {"DELETE FROM memory_index WHERE kind = 'all'"
-					 " OR (kind = :kind AND name = :name) RETURNING token"};
+	QUERY sql = {"DELETE FROM memory_index WHERE kind = 'all'"
+		     " OR (kind = :kind AND name = :name) RETURNING token"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool more = true;
 	int r = 0;
@@ -107,7 +106,7 @@ int store_kept_drop_scope(struct connection *c, const char *kind, struct text na
 
 int store_kept_drop_all(struct connection *c)
 {
-	static const struct query sql = {"DELETE FROM memory_index"};
+	QUERY sql = {"DELETE FROM memory_index"};
 
 	return query_simple(c, &sql);
 }
@@ -115,7 +114,7 @@ int store_kept_drop_all(struct connection *c)
 /* Each along an index, and there are few. */
 int store_kept_drop_gone(struct connection *c)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"DELETE FROM memory_index WHERE"
 		" (kind = 'user' AND NOT EXISTS (SELECT 1 FROM memory WHERE owner = name))"
 		" OR (kind = 'chat' AND NOT EXISTS"
@@ -129,8 +128,7 @@ int store_kept_drop_gone(struct connection *c)
 
 int store_kept_each(struct connection *c, kept_fn fn, void *arg)
 {
-	static const struct query sql = {"SELECT " KEPT
-					 " FROM memory_index ORDER BY written_ms DESC"};
+	QUERY sql = {"SELECT " KEPT " FROM memory_index ORDER BY written_ms DESC"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct store_kept kept = {0};
 	bool more;
@@ -146,8 +144,7 @@ int store_kept_each(struct connection *c, kept_fn fn, void *arg)
 
 int store_kept_count(struct connection *c, int64_t *ret_n, int64_t *ret_bytes)
 {
-	static const struct query sql = {
-		"SELECT count(*), coalesce(sum(bytes), 0) FROM memory_index"};
+	QUERY sql = {"SELECT count(*), coalesce(sum(bytes), 0) FROM memory_index"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r = query_next(q, &row);
@@ -167,8 +164,8 @@ enum { CHANGES_AT_ONCE = 256 };
 static int read_notes(struct connection *c, int64_t *after, unsigned limit, int64_t *seqs,
 		      unsigned *ret_n)
 {
-	static const struct query sql = {"SELECT number, seq FROM memory_change"
-					 " WHERE number > :after ORDER BY number LIMIT :limit"};
+	QUERY sql = {"SELECT number, seq FROM memory_change"
+		     " WHERE number > :after ORDER BY number LIMIT :limit"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	unsigned n = 0;
 	bool more;
@@ -189,9 +186,9 @@ static int read_notes(struct connection *c, int64_t *after, unsigned limit, int6
 static int tell_row(struct connection *c, const struct store_scope *scope, int64_t seq,
 		    memory_fn fn, void *arg)
 {
-	static const struct query sql = {"SELECT {columns} FROM memory WHERE seq = :seq"
-					 " AND " IN_SCOPE,
-					 .of = &memory_portrait};
+	QUERY sql = {"SELECT {columns} FROM memory WHERE seq = :seq"
+		     " AND " IN_SCOPE,
+		     .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct memory row = {.seq = seq};
 	bool found;
@@ -221,14 +218,15 @@ int store_memory_each_changed(struct connection *c, const struct store_scope *sc
 	return r;
 }
 
+#define NUMBERED(hint)                                                                             \
+	"SELECT {columns} FROM memory" hint " WHERE seq > :from AND seq <= :to AND " IN_SCOPE      \
+	" ORDER BY seq"
+
 /* Along the numbers: the scope's own order says nothing about what is new. */
 int store_memory_each_numbered(struct connection *c, const struct store_scope *scope, int64_t from,
 			       int64_t to, memory_fn fn, void *arg)
 {
-	static const struct query sql = {"SELECT {columns} FROM memory NOT INDEXED"
-					 " WHERE seq > :from AND seq <= :to AND " IN_SCOPE
-					 " ORDER BY seq",
-					 .of = &memory_portrait};
+	QUERY sql = {NUMBERED(" NOT INDEXED"), .postgres = NUMBERED(""), .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct memory row;
 	bool more;

@@ -44,7 +44,7 @@ static void bind_model(struct statement *q, const struct store_model *model)
 
 static int last_seq(struct connection *c, int64_t *ret_seq)
 {
-	static const struct query sql = {"SELECT coalesce(max(seq), 0) FROM memory"};
+	QUERY sql = {"SELECT coalesce(max(seq), 0) FROM memory"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	bool row;
 	int r;
@@ -58,14 +58,13 @@ static int last_seq(struct connection *c, int64_t *ret_seq)
 static struct statement *open_bare(struct connection *c, const struct store_bare_opts *opts,
 				   int64_t to)
 {
-	static const struct query sql = {
-		"SELECT m.seq, m.content_hash, m.owner, m.chat, m.project,"
-		" substr(m.content, 1, :chars)"
-		" FROM memory AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq"
-		" WHERE m.seq > :after AND m.seq <= :to"
-		" AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
-		" AND (v.seq IS NULL OR v.model <> :model OR (:dim <> 0 AND v.dim <> :dim))"
-		" ORDER BY m.seq LIMIT :limit"};
+	QUERY sql = {"SELECT m.seq, m.content_hash, m.owner, m.chat, m.project,"
+		     " substr(m.content, 1, :chars)"
+		     " FROM memory AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq"
+		     " WHERE m.seq > :after AND m.seq <= :to"
+		     " AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
+		     " AND (v.seq IS NULL OR v.model <> :model OR (:dim <> 0 AND v.dim <> :dim))"
+		     " ORDER BY m.seq LIMIT :limit"};
 	struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":chars", opts->max_chars);
@@ -154,12 +153,11 @@ int store_memory_find_bare(struct connection *c, const struct store_bare_opts *o
 static int put_head(struct connection *c, const struct store_model *model,
 		    const struct store_vector *v, bool *ret_found)
 {
-	static const struct query sql = {
-		"INSERT INTO memory_vector (seq, model, dim, scale)"
-		" SELECT seq, :model, :dim, :scale FROM memory"
-		" WHERE seq = :seq AND content_hash = :hash"
-		" ON CONFLICT (seq) DO UPDATE SET model = excluded.model, dim = excluded.dim,"
-		" scale = excluded.scale RETURNING seq"};
+	QUERY sql = {"INSERT INTO memory_vector (seq, model, dim, scale)"
+		     " SELECT seq, :model, :dim, :scale FROM memory"
+		     " WHERE seq = :seq AND content_hash = :hash"
+		     " ON CONFLICT (seq) DO UPDATE SET model = excluded.model, dim = excluded.dim,"
+		     " scale = excluded.scale RETURNING seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	bind_model(q, model);
@@ -182,12 +180,10 @@ static int put_blob(struct connection *c, const struct query *sql, int64_t seq, 
 int store_memory_put_vector(struct connection *c, const struct store_model *model,
 			    const struct store_vector *v, bool *ret_found)
 {
-	static const struct query bytes = {
-		"INSERT INTO memory_vector_bytes (seq, bytes) VALUES (:seq, :data)"
-		" ON CONFLICT (seq) DO UPDATE SET bytes = excluded.bytes"};
-	static const struct query floats = {
-		"INSERT INTO memory_vector_floats (seq, floats) VALUES (:seq, :data)"
-		" ON CONFLICT (seq) DO UPDATE SET floats = excluded.floats"};
+	QUERY bytes = {"INSERT INTO memory_vector_bytes (seq, bytes) VALUES (:seq, :data)"
+		       " ON CONFLICT (seq) DO UPDATE SET bytes = excluded.bytes"};
+	QUERY floats = {"INSERT INTO memory_vector_floats (seq, floats) VALUES (:seq, :data)"
+			" ON CONFLICT (seq) DO UPDATE SET floats = excluded.floats"};
 	CLEANUP(freep) char *numbers = malloc((size_t)model->dim * 4 + 1);
 	bool found;
 	int r;
@@ -207,7 +203,7 @@ int store_memory_put_vector(struct connection *c, const struct store_model *mode
 
 int store_memory_drop_vector(struct connection *c, int64_t seq)
 {
-	static const struct query sql = {"DELETE FROM memory_vector WHERE seq = :seq"};
+	QUERY sql = {"DELETE FROM memory_vector WHERE seq = :seq"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
 	query_bind_int(q, ":seq", seq);
@@ -238,7 +234,7 @@ int store_memory_own_vector(struct connection *c, const struct store_model *mode
 {
 	static const struct row_kind kind =
 		ROW_KIND(struct store_owned_vector, read_owned, owned_texts);
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT m.owner, m.chat, m.project, b.bytes, v.scale FROM memory AS m"
 		" JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model AND v.dim = :dim"
 		" JOIN memory_vector_bytes AS b ON b.seq = v.seq"
@@ -252,10 +248,10 @@ int store_memory_own_vector(struct connection *c, const struct store_model *mode
 
 /* One row for each memory of the slice; without a vector, its bytes are NULL. */
 #define SLICE(name, walk)                                                                          \
-	static const struct query name = {                                                         \
-		"SELECT m.created_ms, m.seq, v.scale, b.bytes FROM (" walk WALK_ORDER ") AS m"     \
-		" LEFT JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model"              \
-		" AND v.dim = :dim LEFT JOIN memory_vector_bytes AS b ON b.seq = v.seq"}
+	QUERY name = {"SELECT m.created_ms, m.seq, v.scale, b.bytes FROM (" walk WALK_ORDER        \
+		      ") AS m"                                                                     \
+		      " LEFT JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model"        \
+		      " AND v.dim = :dim LEFT JOIN memory_vector_bytes AS b ON b.seq = v.seq"}
 
 static int take_vector(struct statement *q, unsigned dim, store_vector_fn fn, void *arg)
 {
@@ -335,9 +331,8 @@ int store_memory_each_vector(struct connection *c, const struct store_scope *sco
 int store_memory_find_vector(struct connection *c, const struct store_model *model, int64_t seq,
 			     float *ret_numbers, bool *ret_found)
 {
-	static const struct query sql = {
-		"SELECT f.floats FROM memory_vector AS v JOIN memory_vector_floats AS f ON"
-		" f.seq = v.seq WHERE v.seq = :seq AND v.model = :model AND v.dim = :dim"};
+	QUERY sql = {"SELECT f.floats FROM memory_vector AS v JOIN memory_vector_floats AS f ON"
+		     " f.seq = v.seq WHERE v.seq = :seq AND v.model = :model AND v.dim = :dim"};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct text numbers = {0};
 	bool found;

@@ -74,8 +74,8 @@ static int copy_row(struct move_walk *w, struct statement *q, void *to)
 /* A page's rows are there together or not at all, so the next run can count them. */
 static int copy_page(struct move *m, struct move_pair *p, struct move_walk *w)
 {
-	static const struct query commit = {"COMMIT"};
-	static const struct query rollback = {"ROLLBACK"};
+	QUERY commit = {"COMMIT"};
+	QUERY rollback = {"ROLLBACK"};
 	struct connection *c = &m->to.conn;
 	int r = query_simple(c, &c->ops->begin);
 
@@ -123,6 +123,7 @@ static int highest_key(struct move *m, const struct move_table *t, int64_t *ret_
 {
 	const struct move_column *key = &t->columns[t->keys[0]];
 	char sql[3 * MOVE_NAME_MAX];
+	const struct query query = {sql};
 	void *st = NULL;
 	bool row = false;
 	int r;
@@ -131,7 +132,7 @@ static int highest_key(struct move *m, const struct move_table *t, int64_t *ret_
 	if (t->n_keys != 1 || key->kind != MOVE_INT)
 		return 0;
 	snprintf(sql, sizeof(sql), "SELECT coalesce(max(\"%s\"), 0) FROM %s", key->name, t->name);
-	r = m->to.ops->prepare(m->to.conn.db, sql, &st);
+	r = m->to.ops->prepare(m->to.conn.db, &query, sql, NULL, &st);
 	if (r != 0)
 		return r;
 	r = m->to.ops->step(st, &row);
@@ -161,7 +162,7 @@ static int copy_number(struct move *m, const struct move_pair *p)
 
 static int write_state(struct move *m)
 {
-	static const struct query sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"};
+	QUERY sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"};
 	CLEANUP(query_donep) struct statement *q = query_open(&m->to.conn, &sql);
 
 	query_bind_text(q, ":key", TEXT(MOVE_KEY));
@@ -200,8 +201,8 @@ static int make_tables(struct move *m)
 /* All in one transaction: an interrupted move is either not there or knows itself. */
 static int in_transaction(struct move *m, int (*fn)(struct move *m))
 {
-	static const struct query commit = {"COMMIT"};
-	static const struct query rollback = {"ROLLBACK"};
+	QUERY commit = {"COMMIT"};
+	QUERY rollback = {"ROLLBACK"};
 	int r = query_simple(&m->to.conn, &m->to.ops->begin);
 
 	if (r != 0)
@@ -224,7 +225,7 @@ static int prepare_target(struct move *m)
 
 static int finish_target(struct move *m)
 {
-	static const struct query forget = {"DELETE FROM meta WHERE key = '" MOVE_KEY "'"};
+	QUERY forget = {"DELETE FROM meta WHERE key = '" MOVE_KEY "'"};
 	int r = 0;
 
 	for (unsigned i = 0; i < m->n_pairs && r == 0; i++)

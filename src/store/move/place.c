@@ -20,7 +20,7 @@ int move_explain(const struct move_place *p, int r, struct why *why)
 
 int move_read_meta(struct move_place *p, const char *key, char *out, size_t size)
 {
-	static const struct query sql = {"SELECT value FROM meta WHERE key = :key"};
+	QUERY sql = {"SELECT value FROM meta WHERE key = :key"};
 	CLEANUP(query_donep) struct statement *q = query_open(&p->conn, &sql);
 	bool row = false;
 	int r;
@@ -114,7 +114,7 @@ int move_open_target(const char *url, struct move_place *p, char ret_state[MOVE_
 
 void move_place_close(struct move_place *p)
 {
-	static const struct query rollback = {"ROLLBACK"};
+	QUERY rollback = {"ROLLBACK"};
 
 	if (p->conn.db) {
 		if (p->ops->in_transaction(p->conn.db))

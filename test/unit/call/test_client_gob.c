@@ -74,9 +74,7 @@ static const struct gob_shape_field misfit_shapes[] = {{"N", &gob_shape_string}}
 static const struct gob_shape misfit_shape = {
 	.kind = GOB_STRUCT, .name = "Misfit", SHAPE_FIELDS(misfit_shapes)};
 
-#define ECHO                                                                                       \
-	FIELDS(echo_fields), .in_size = sizeof(struct echo_in), .gob_args = &echo_shape,           \
-			     .gob_reply = &echo_shape
+#define ECHO FIELDS(echo_fields, echo_in), .gob_args = &echo_shape, .gob_reply = &echo_shape
 
 static const struct method methods[] = {
 	{.name = "Agent.Echo", .handle = handle_echo, ECHO},

@@ -157,19 +157,14 @@ static int take_over(struct client *s, const struct upgrade_request *r, struct w
 	return 0;
 }
 
-#define ALL FIELDS(all_fields), .in_size = sizeof(struct all_in), .handle = handle_all
+#define ALL FIELDS(all_fields, all_in), .handle = handle_all
 
 static const struct http_route routes[] = {
 	{"GET", "/all", {.name = "all", ALL}},
 	{"POST", "/all", {.name = "all", ALL}},
 	{"GET", "/place/*", {.name = "place", ALL}},
 	{"POST", "/thread", {.name = "thread", ALL, .where = READER}},
-	{"POST",
-	 "/need",
-	 {.name = "need",
-	  FIELDS(need_fields),
-	  .in_size = sizeof(struct all_in),
-	  .handle = handle_made}},
+	{"POST", "/need", {.name = "need", FIELDS(need_fields, all_in), .handle = handle_made}},
 	{"GET", "/own", {.name = "own", .handle = handle_own_error}},
 	{"GET", "/busy", {.name = "busy", .handle = handle_busy}},
 	{"GET", "/open", {.name = "open", .handle = handle_made}, .flags = ROUTE_OPEN},

@@ -320,152 +320,69 @@ static struct done handle_withdraw(struct call *c)
 /* ---- the method table ---- */
 
 static const struct field ask_fields[] = {
-	{.name = "tool",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Tool to call, or subject of a question",
-	 .offset = offsetof(struct approval_in, tool)},
-	{.name = "input",
-	 .type = FIELD_OBJECT,
-	 .doc = "Input of the tool; for a question: {\"msg\":…}",
-	 .offset = offsetof(struct approval_in, input)},
-	{.name = "id",
-	 .type = FIELD_STRING,
-	 .doc = "Id chosen by the client; default: generated. If an equal request with this id "
-		"exists, the call waits for that request",
-	 .offset = offsetof(struct approval_in, id)},
-	{.name = "kind",
-	 .type = FIELD_STRING,
-	 .default_text = "function_call",
-	 .doc = "Kind of request: function_call (permission) or human_contact (question)",
-	 .offset = offsetof(struct approval_in, kind)},
-	{.name = "session_id",
-	 .type = FIELD_STRING,
-	 .doc = "Id of the requesting session, assigned by koine or by the agent",
-	 .offset = offsetof(struct approval_in, session_id)},
-	{.name = "run_id",
-	 .type = FIELD_STRING,
-	 .doc = "Id of the requesting run",
-	 .offset = offsetof(struct approval_in, run_id)},
-	{.name = "agent",
-	 .type = FIELD_STRING,
-	 .doc = "Name of the requesting agent: \"claude\", \"codex\"",
-	 .offset = offsetof(struct approval_in, agent)},
-	{.name = "origin",
-	 .type = FIELD_STRING,
-	 .doc = "Location of the client, such as a folder or session",
-	 .offset = offsetof(struct approval_in, origin)},
-	{.name = "tool_use_id",
-	 .type = FIELD_STRING,
-	 .doc = "Tool call id assigned by the agent",
-	 .offset = offsetof(struct approval_in, tool_use_id)},
-	{.name = "timeout",
-	 .type = FIELD_NUMBER,
-	 .doc = "Seconds until the approval expires; default: approval.timeout",
-	 .offset = offsetof(struct approval_in, timeout)},
-	{.name = "by_rules",
-	 .type = FIELD_BOOL,
-	 .doc = "Do not ask a human; fail with -32005 if no policy or grant matches",
-	 .offset = offsetof(struct approval_in, by_rules)},
+	FIELD(STRING, approval_in, tool, "Tool to call, or subject of a question",
+	      .required = true),
+	FIELD(OBJECT, approval_in, input, "Input of the tool; for a question: {\"msg\":…}"),
+	FIELD(STRING, approval_in, id,
+	      "Id chosen by the client; default: generated. If an equal request with this id "
+	      "exists, the call waits for that request"),
+	FIELD(STRING, approval_in, kind,
+	      "Kind of request: function_call (permission) or human_contact (question)",
+	      .default_text = "function_call"),
+	FIELD(STRING, approval_in, session_id,
+	      "Id of the requesting session, assigned by koine or by the agent"),
+	FIELD(STRING, approval_in, run_id, "Id of the requesting run"),
+	FIELD(STRING, approval_in, agent, "Name of the requesting agent: \"claude\", \"codex\""),
+	FIELD(STRING, approval_in, origin, "Location of the client, such as a folder or session"),
+	FIELD(STRING, approval_in, tool_use_id, "Tool call id assigned by the agent"),
+	FIELD(NUMBER, approval_in, timeout,
+	      "Seconds until the approval expires; default: approval.timeout"),
+	FIELD(BOOL, approval_in, by_rules,
+	      "Do not ask a human; fail with -32005 if no policy or grant matches"),
 };
 
-#define AN_ID                                                                                      \
-	{                                                                                          \
-		.name = "id", .type = FIELD_STRING, .required = true,                              \
-		.doc = "Id of the approval, or a unique prefix",                                   \
-		.offset = offsetof(struct one_in, id)                                              \
-	}
-#define EXACT                                                                                      \
-	{                                                                                          \
-		.name = "exact", .type = FIELD_BOOL, .doc = "Match the whole id, not a prefix",    \
-		.offset = offsetof(struct one_in, exact)                                           \
-	}
-#define COMMENT(text)                                                                              \
-	{                                                                                          \
-		.name = "comment", .type = FIELD_STRING, .doc = text,                              \
-		.offset = offsetof(struct one_in, comment)                                         \
-	}
+#define AN_ID         FIELD(STRING, one_in, id, "Id of the approval, or a unique prefix", .required = true)
+#define EXACT         FIELD(BOOL, one_in, exact, "Match the whole id, not a prefix")
+#define COMMENT(text) FIELD(STRING, one_in, comment, text)
 
 static const struct field id_fields[] = {AN_ID, EXACT};
 
 static const struct field decide_fields[] = {
 	AN_ID,
 	EXACT,
-	{.name = "decision",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Decision: approve, deny or respond (questions only)",
-	 .offset = offsetof(struct one_in, decision)},
+	FIELD(STRING, one_in, decision, "Decision: approve, deny or respond (questions only)",
+	      .required = true),
 	COMMENT("Reason, or the answer to a question"),
-	{.name = "grant",
-	 .type = FIELD_OBJECT,
-	 .doc = "Decide matching requests the same way: {\"scope\":\"session\" or \"all\", "
-		"\"for\": seconds, \"uses\": number}",
-	 .offset = offsetof(struct one_in, grant)},
+	FIELD(OBJECT, one_in, grant,
+	      "Decide matching requests the same way: {\"scope\":\"session\" or \"all\", \"for\": "
+	      "seconds, \"uses\": number}"),
 };
 
 static const struct field withdraw_fields[] = {AN_ID, EXACT, COMMENT("Reason")};
 
 static const struct field list_fields[] = {
-	{.name = "status",
-	 .type = FIELD_STRING,
-	 .default_text = "pending",
-	 .doc = "Status: pending, approved, denied, responded, expired, superseded or any",
-	 .offset = offsetof(struct list_in, status)},
-	{.name = "session_id",
-	 .type = FIELD_STRING,
-	 .doc = "Only approvals of this session",
-	 .offset = offsetof(struct list_in, session_id)},
-	{.name = "limit",
-	 .type = FIELD_INT,
-	 .default_number = 100,
-	 .doc = "Maximum number of approvals, up to 1000",
-	 .offset = offsetof(struct list_in, limit)},
+	FIELD(STRING, list_in, status,
+	      "Status: pending, approved, denied, responded, expired, superseded or any",
+	      .default_text = "pending"),
+	FIELD(STRING, list_in, session_id, "Only approvals of this session"),
+	FIELD(INT, list_in, limit, "Maximum number of approvals, up to 1000",
+	      .default_number = 100),
 };
 
 static const struct field grant_fields[] = {
-	{.name = "tool",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Pattern for the tool name: \"Bash\", \"mcp__*\", \"*\"",
-	 .offset = offsetof(struct grant_in, tool)},
-	{.name = "pattern",
-	 .type = FIELD_STRING,
-	 .doc = "Pattern for the input, as in a policy; default: any",
-	 .offset = offsetof(struct grant_in, pattern)},
-	{.name = "verdict",
-	 .type = FIELD_STRING,
-	 .default_text = "allow",
-	 .doc = "Verdict: allow or deny",
-	 .offset = offsetof(struct grant_in, verdict)},
-	{.name = "session_id",
-	 .type = FIELD_STRING,
-	 .doc = "Limit the grant to this session",
-	 .offset = offsetof(struct grant_in, session_id)},
-	{.name = "agent",
-	 .type = FIELD_STRING,
-	 .doc = "Limit the grant to this agent",
-	 .offset = offsetof(struct grant_in, agent)},
-	{.name = "comment",
-	 .type = FIELD_STRING,
-	 .doc = "Comment to send to the agent with the verdict",
-	 .offset = offsetof(struct grant_in, comment)},
-	{.name = "for",
-	 .type = FIELD_NUMBER,
-	 .doc = "Lifetime in seconds; default: no limit",
-	 .offset = offsetof(struct grant_in, seconds)},
-	{.name = "uses",
-	 .type = FIELD_INT,
-	 .doc = "Maximum number of uses; default: no limit",
-	 .offset = offsetof(struct grant_in, uses)},
+	FIELD(STRING, grant_in, tool, "Pattern for the tool name: \"Bash\", \"mcp__*\", \"*\"",
+	      .required = true),
+	FIELD(STRING, grant_in, pattern, "Pattern for the input, as in a policy; default: any"),
+	FIELD(STRING, grant_in, verdict, "Verdict: allow or deny", .default_text = "allow"),
+	FIELD(STRING, grant_in, session_id, "Limit the grant to this session"),
+	FIELD(STRING, grant_in, agent, "Limit the grant to this agent"),
+	FIELD(STRING, grant_in, comment, "Comment to send to the agent with the verdict"),
+	FIELD_AS("for", NUMBER, grant_in, seconds, "Lifetime in seconds; default: no limit"),
+	FIELD(INT, grant_in, uses, "Maximum number of uses; default: no limit"),
 };
 
 static const struct field revoke_fields[] = {
-	{.name = "id",
-	 .type = FIELD_STRING,
-	 .required = true,
-	 .doc = "Id of the grant, or a unique prefix",
-	 .offset = offsetof(struct grant_in, id)},
+	FIELD(STRING, grant_in, id, "Id of the grant, or a unique prefix", .required = true),
 };
 
 #define A_STRING  "{\"type\":\"string\"}"
@@ -481,45 +398,39 @@ const struct method koine_approval_methods[] = {
 	 .doc = "Request permission to call a tool, or ask a human a question; respond after the "
 		"decision",
 	 .result = HOW_IT_STANDS,
-	 FIELDS(ask_fields),
-	 .in_size = sizeof(struct approval_in),
+	 FIELDS(ask_fields, approval_in),
 	 .handle = koine_approval_request,
 	 .flags = METHOD_LATER},
 	{.name = "approval.create",
 	 .doc = "Store a request like approval.request, but respond without waiting for the "
 		"decision",
 	 .result = HOW_IT_STANDS,
-	 FIELDS(ask_fields),
-	 .in_size = sizeof(struct approval_in),
+	 FIELDS(ask_fields, approval_in),
 	 .handle = handle_create,
 	 .flags = METHOD_LATER},
 	{.name = "approval.decide",
 	 .doc = "Decide a pending request; the first decision wins",
 	 .result = HOW_IT_STANDS,
-	 FIELDS(decide_fields),
-	 .in_size = sizeof(struct one_in),
+	 FIELDS(decide_fields, one_in),
 	 .handle = handle_decide,
 	 .flags = METHOD_LATER},
 	{.name = "approval.withdraw",
 	 .doc = "Withdraw a pending request; its status becomes superseded",
 	 .result = HOW_IT_STANDS,
-	 FIELDS(withdraw_fields),
-	 .in_size = sizeof(struct one_in),
+	 FIELDS(withdraw_fields, one_in),
 	 .handle = handle_withdraw,
 	 .flags = METHOD_LATER},
 	{.name = "approval.list",
 	 .doc = "List approvals: pending approvals oldest first, others newest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"approvals\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"pending\":{\"type\":\"integer\"}}}",
-	 FIELDS(list_fields),
-	 .in_size = sizeof(struct list_in),
+	 FIELDS(list_fields, list_in),
 	 .handle = handle_list,
 	 .flags = METHOD_LATER},
 	{.name = "approval.get",
 	 .doc = "Return one approval in full",
 	 .result = AN_OBJECT,
-	 FIELDS(id_fields),
-	 .in_size = sizeof(struct one_in),
+	 FIELDS(id_fields, one_in),
 	 .handle = handle_get,
 	 .flags = METHOD_LATER},
 	{.name = "approval.grants",
@@ -531,16 +442,14 @@ const struct method koine_approval_methods[] = {
 	{.name = "approval.grant",
 	 .doc = "Create a grant, which allows or denies matching requests without asking a human",
 	 .result = AN_OBJECT,
-	 FIELDS(grant_fields),
-	 .in_size = sizeof(struct grant_in),
+	 FIELDS(grant_fields, grant_in),
 	 .handle = koine_grant_add,
 	 .flags = METHOD_LATER},
 	{.name = "approval.revoke",
 	 .doc = "Revoke a grant",
 	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
 		   ",\"revoked\":{\"const\":true}}}",
-	 FIELDS(revoke_fields),
-	 .in_size = sizeof(struct grant_in),
+	 FIELDS(revoke_fields, grant_in),
 	 .handle = koine_grant_remove,
 	 .flags = METHOD_LATER},
 };
