@@ -159,7 +159,7 @@ function hold(card, e) {
 		return;
 	e.stopPropagation();
 	e.preventDefault();
-	say('This request has just moved. Check it, then click again', true);
+	say('This request has just moved. Check the request, then click again', true);
 }
 
 // ---- the room ----

@@ -41,7 +41,7 @@ static bool check_unix(const struct address *a, struct why *why)
 		refuse_taken(&there, why);
 		return false;
 	}
-	snprintf(why->text, sizeof(why->text), "stale socket; koined would remove it");
+	snprintf(why->text, sizeof(why->text), "stale socket file, which koined would remove");
 	return true;
 }
 

@@ -121,7 +121,7 @@ void flags_help(FILE *out)
 		print_row(out, &rows[i]);
 	fputs("\n"
 	      "Prints 'listening DIALECT ADDRESS' for each address, then 'koined: ready'.\n"
-	      "SIGTERM and SIGINT stop koined gracefully; a second signal stops it at once.\n"
+	      "SIGTERM and SIGINT stop koined gracefully; a second signal stops koined at once.\n"
 	      "SIGHUP reloads the settings. The dialects koine, ash, hld, ocg, nexus and aiwg\n"
 	      "are on by default; gateway, embedding, mcp, metrics and page are off by default.\n"
 	      "\n"

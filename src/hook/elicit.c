@@ -192,7 +192,9 @@ int hook_read_elicitation(struct maker *m, const struct value *in, struct hook *
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]) && r == 0; i++)
-		r = hook_is_twice(in, once[i]) ? refuse_form(why, "a member of the hook input is duplicated") : 0;
+		r = hook_is_twice(in, once[i])
+			    ? refuse_form(why, "a member of the hook input is duplicated")
+			    : 0;
 	r = r ?: check(in, why) ?: find_field(value_find(in, "requested_schema"), &h->field, why);
 	if (r != 0)
 		return r;

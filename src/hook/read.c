@@ -220,7 +220,7 @@ static int read_odd(const struct hook_source *from, struct hook *h, struct why *
 	if (!from->tree)
 		return REFUSE_PARSE;
 	return refuse(why, REFUSE_PARAMS, "%s",
-		      from->tree->kind != VALUE_OBJECT ? "not an object"
+		      from->tree->kind != VALUE_OBJECT ? "the hook input is not an object"
 						       : "hook_event_name must be a string");
 }
 

@@ -87,7 +87,8 @@ int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value *
 		r = seal_open(a, mc->mcp->key, sealed, (struct text) {about.data, about.len},
 			      &what);
 	if (r == -EBADMSG)
-		return bad(mc, "belongs to another server or call; call again without requestState");
+		return bad(mc,
+			   "belongs to another server or call; call again without requestState");
 	if (r == 0)
 		r = json_read(a, what.data, what.len, &json_default_limits, &state, &why);
 	if (r != 0)

@@ -22,17 +22,13 @@ static const struct error_row errors[N_REFUSALS] = {
 
 #define TOKEN(in)                                                                                  \
 	FIELD_AS("context_token", STRING, in, who.context_token,                                   \
-		 "Signed context token; if ash.context_secret is set, only this token determines " \
-		 "user and chat")
+		 "Signed token that names user and chat; required if ash.context_secret is set")
 
 #define WHO(in) MEMORY_WHO(in), TOKEN(in)
 
 /* Fields of the methods that find memories. */
 #define WHERE(in)                                                                                  \
-	MEMORY_THIS_CHAT(in, this_chat),                                                           \
-		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
-				 "Type of the chat; group and supergroup exclude memories from "   \
-				 "private chats")
+	MEMORY_THIS_CHAT(in, this_chat), MEMORY_CHAT_TYPE(in, who.chat_type, MEMORY_CHAT_TYPE_DOC)
 
 static const struct field search_fields[] = {
 	MEMORY_SEARCH_FIELDS(search_in, search),

@@ -219,7 +219,7 @@ static int take_texts(struct call *c, const char *name, const struct value *list
 			return refuse_field(&c->why, name, "%s must contain strings, not %s", name,
 					    value_kind_name(item));
 		if (e->shape == SHAPE_BATCH && is_blank(value_text(item)))
-			return refuse_field(&c->why, name, "texts must not contain an empty text");
+			return refuse_field(&c->why, name, "empty text in batch");
 		texts[n++] = value_text(item);
 	}
 	e->texts = texts;

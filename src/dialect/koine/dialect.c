@@ -16,7 +16,7 @@ const struct error_row koine_errors[N_REFUSALS] = {
 	[REFUSE_NOT_FOUND] = {-32001, "Not found", WORDS_TEXT, 0},
 	[REFUSE_CONFLICT] = {-32002, "Conflict", WORDS_TEXT, 0},
 	[REFUSE_LIMIT] = {-32003, "Resource limit reached", WORDS_TEXT, 0},
-	[REFUSE_TOO_LARGE] = {-32004, "Message too large", WORDS_BOTH, 0},
+	[REFUSE_TOO_LARGE] = {-32004, "Size limit exceeded", WORDS_BOTH, 0},
 	[REFUSE_UNAVAILABLE] = {-32005, "Unavailable", WORDS_TEXT, 0},
 	[REFUSE_FORBIDDEN] = {-32006, "Forbidden", WORDS_TEXT, 0},
 	[REFUSE_TIMEOUT] = {-32007, "Call timed out", WORDS_TEXT, 0},
@@ -30,7 +30,8 @@ static const struct field stop_fields[] = {
 
 static const struct field drain_fields[] = {
 	FIELD_AS("time", INT, daemon_drain_in, time_ms,
-		 "Maximum wait in milliseconds; 0 means no limit"),
+		 "Maximum time to wait for running tasks and sessions, in milliseconds; 0 means no "
+		 "limit"),
 };
 
 static const struct field restart_fields[] = {

@@ -255,7 +255,7 @@ static struct done note_then(struct call *c, int r)
 	const struct hook_call *h = c->opened;
 
 	if (r != 0)
-		log_caused(LOG_LEVEL_INFO, "could not record hook", "event=%s reason=\"%s\"",
+		log_caused(LOG_LEVEL_INFO, "could not record hook event", "event=%s reason=\"%s\"",
 			   h->hook.told->event, r > 0 ? c->why.text : fault_words(r));
 	else
 		session_observed(call_sessions(c), &h->seen);

@@ -577,7 +577,7 @@ static const struct field permission_fields[] = {
 
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "ask_human",
-		 .doc = "Ask a human a question and wait for the answer. Use it before an "
+		 .doc = "Ask a human a question and wait for the answer. Use this tool before an "
 			"irreversible action, or when only a human can know the answer.",
 		 FIELDS(ask_fields, ask_in),
 		 .handle = handle_ask,
@@ -591,8 +591,8 @@ static const struct mcp_tool tools[] = {
 			  "\"required\":[\"answered\",\"answer\",\"status\"]}",
 	 .hints = MCP_HARMLESS},
 	{.row = {.name = "permission_prompt",
-		 .doc = "Ask a human for permission to call a tool. Only for Claude Code's "
-			"--permission-prompt-tool, not for models.",
+		 .doc = "Ask a human for permission to call a tool. This tool is only for Claude "
+			"Code's --permission-prompt-tool, not for models.",
 		 FIELDS(permission_fields, permission_in),
 		 .handle = handle_permission,
 		 .flags = METHOD_LATER,

@@ -36,8 +36,8 @@ const struct metric_family metric_families[] = {
 	 collect_call_times},
 	{"koine_calls_running", METRIC_GAUGE, NULL, "Calls in progress.",
 	 .collect = collect_calls_running},
-	{"koine_calls_parked", METRIC_GAUGE, NULL,
-	 "Calls that wait for memory for their response.", .collect = collect_calls_parked},
+	{"koine_calls_parked", METRIC_GAUGE, NULL, "Calls that wait for memory for their response.",
+	 .collect = collect_calls_parked},
 
 	{"koine_connections",
 	 METRIC_GAUGE,
@@ -82,11 +82,9 @@ const struct metric_family metric_families[] = {
 	 {"dialect"},
 	 .collect = collect_dropped},
 	{"koine_answers_waiting_bytes", METRIC_GAUGE, "bytes",
-	 "RAM used by long responses that clients have not read yet.",
-	 .collect = collect_answers},
+	 "RAM used by long responses that clients have not read yet.", .collect = collect_answers},
 	{"koine_input_waiting_bytes", METRIC_GAUGE, "bytes",
-	 "Bytes of incomplete messages from clients.",
-	 .collect = collect_input},
+	 "Bytes of incomplete messages from clients.", .collect = collect_input},
 
 	{"koine_loop_held_seconds",
 	 METRIC_HISTOGRAM,
@@ -166,8 +164,7 @@ const struct metric_family metric_families[] = {
 	{"koine_children_running", METRIC_GAUGE, NULL, "Running programs that the daemon started.",
 	 .collect = collect_children},
 
-	{"koine_indexes", METRIC_GAUGE, NULL, "Search indexes in RAM.",
-	 .collect = collect_indexes},
+	{"koine_indexes", METRIC_GAUGE, NULL, "Search indexes in RAM.", .collect = collect_indexes},
 	{"koine_index_bytes", METRIC_GAUGE, "bytes", "RAM used by search indexes.",
 	 .collect = collect_index_bytes},
 	{"koine_search_duration_seconds",
@@ -193,17 +190,17 @@ const struct metric_family metric_families[] = {
 	 {"level"},
 	 .collect = collect_log_lines},
 	{"koine_log_lines_left_out", METRIC_COUNTER, NULL,
-	 "Log lines that koined omitted because of its rate limit.",
+	 "Log lines that koined omitted because of the rate limit of the log.",
 	 .collect = collect_log_left_out},
 
-	{"koine_process_resident_memory_bytes", METRIC_GAUGE, "bytes", "Resident memory of the daemon.",
-	 .collect = collect_rss},
+	{"koine_process_resident_memory_bytes", METRIC_GAUGE, "bytes",
+	 "Resident memory of the daemon.", .collect = collect_rss},
 	{"koine_process_cpu_seconds", METRIC_COUNTER, "seconds",
 	 "CPU time of the daemon, without its children.", .per = NS, .collect = collect_cpu},
 	{"koine_process_open_fds", METRIC_GAUGE, NULL, "Open file descriptors of the daemon.",
 	 .collect = collect_open_fds},
-	{"koine_process_max_fds", METRIC_GAUGE, NULL, "Maximum number of open file descriptors of the daemon.",
-	 .collect = collect_max_fds},
+	{"koine_process_max_fds", METRIC_GAUGE, NULL,
+	 "Maximum number of open file descriptors of the daemon.", .collect = collect_max_fds},
 };
 
 const unsigned n_metric_families = sizeof(metric_families) / sizeof(metric_families[0]);

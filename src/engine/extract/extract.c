@@ -316,7 +316,9 @@ static void on_end(void *arg, const struct agent_end *end)
 	else if (end->outcome == AGENT_DONE || end->outcome == AGENT_LENGTH)
 		submit(x, look_run, look_finished, false);
 	else
-		no_answer(x, end->outcome == AGENT_FAILED && end->text ? end->text : "the agent sent no answer");
+		no_answer(x, end->outcome == AGENT_FAILED && end->text
+				     ? end->text
+				     : "the agent sent no answer");
 }
 
 /* What was said must not make an agent's program write anything. */

@@ -39,7 +39,7 @@ int memory_wait_check(const struct memory_wait *w, struct why *why)
 			      MEMORY_WAITS_MAX);
 	if (w->result == REFUSE_LIMIT)
 		return refuse(why, REFUSE_LIMIT,
-			      "these memories exceed the index limit of %zu bytes",
+			      "the memories to search exceed the index limit of %zu bytes",
 			      w->builder->memories->indexes->max_bytes);
 	return w->result;
 }

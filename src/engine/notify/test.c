@@ -121,7 +121,8 @@ static int check(const struct notify *n, const struct way *w, struct text name, 
 		return refuse(why, REFUSE_UNAVAILABLE, "notifier '%s' is off: %.120s", w->name,
 			      w->error);
 	if (count >= TESTS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many notifier tests are running (limit %d)", TESTS_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many notifier tests are running (limit %d)",
+			      TESTS_MAX);
 	return 0;
 }
 
