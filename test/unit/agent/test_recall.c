@@ -286,7 +286,8 @@ static void finding_nothing_it_says_so_and_what_it_is(void **state)
 	struct fixture *f = *state;
 	const char *text = ask(f, "Write a long essay about the history of computing");
 
-	HAS(text, "I found nothing about your message in this conversation (1 message) or in the memory.");
+	HAS(text, "I found nothing about your message in this conversation (1 message) or in the "
+		  "memory.");
 	HAS(text, "not a language model");
 	HAS(text, "koine.conf(5)");
 	assert_true(f->n_pieces > 50);
