@@ -145,7 +145,7 @@ static void refuses_a_last_part_that_no_socket_of_a_long_path_has(void **state)
 	strcat(text, "q");
 	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
 	assert_non_null(strstr(why.text, "has 108 bytes; if the path is longer than 107 bytes, the "
-					 "file name must have at most 82"));
+					 "or its file name to 82"));
 	assert_non_null(strstr(why.text, text + 5));
 	text[5 + 108 - UNIX_LAST_MAX - 2] = '/';
 	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
