@@ -70,9 +70,9 @@ static int parse_path(const char *path, struct address *a, struct why *why)
 			      path);
 	if (!unix_name_fits(path))
 		return refuse(why, REFUSE_TOO_LARGE,
-			      "socket path too long (%zu bytes): %s; shorten the path to %d bytes, "
-			      "or its file name to %d",
-			      len, path, UNIX_NAME_MAX, UNIX_LAST_MAX);
+			      "socket path too long (%zu bytes; shorten the path to %d bytes, or "
+			      "its file name to %d): %s",
+			      len, UNIX_NAME_MAX, UNIX_LAST_MAX, path);
 	if (path[len - 1] == '/')
 		return refuse(why, REFUSE_PARAMS, "socket path names a directory: %s", path);
 	memcpy(a->path, path, len + 1);

@@ -2,7 +2,7 @@
  * they are shown. */
 #include "daemon/settings/tables.h"
 
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 
 #define AT(member)      offsetof(struct settings, member)
 #define LIMIT(member)   offsetof(struct settings, limits.member)

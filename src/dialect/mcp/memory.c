@@ -9,7 +9,7 @@
 #include "dialect/memory_search.h"
 #include "dialect/memory_wire.h"
 #include "engine/memory/lenient.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 
 enum { ADD_EXPIRES_DAYS = 4 }; /* among the fields of memory_add */
 

@@ -19,7 +19,7 @@
 #include "engine/extract/facts.h"
 #include "engine/memory/duplicates.h"
 #include "engine/memory/memory.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 #include "engine/node/node.h"
 #include "store/store.h"
 
