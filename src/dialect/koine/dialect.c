@@ -124,6 +124,7 @@ const struct method_table koine_more_methods[] = {
 	{koine_approval_methods, &koine_n_approval_methods},
 	{koine_notify_methods, &koine_n_notify_methods},
 	{koine_agent_methods, &koine_n_agent_methods},
+	{koine_hook_methods, &koine_n_hook_methods},
 	{metric_methods, &metric_n_methods},
 	{NULL, NULL},
 };

@@ -402,7 +402,7 @@ const struct method koine_approval_methods[] = {
 	 .result = HOW_IT_STANDS,
 	 FIELDS(ask_fields, approval_in),
 	 .handle = koine_approval_request,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_ENDS},
 	{.name = "approval.create",
 	 .doc = "Store a request like approval.request, but respond without waiting for the "
 		"decision",
