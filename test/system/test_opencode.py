@@ -302,7 +302,7 @@ def test_a_home_that_cannot_be_read():
 
 
 def test_a_list_that_is_none():
-    bad("list", "cannot read the server's /permission: not a list")
+    bad("list", "cannot read the server's /permission: the response is not a list")
 
 
 def test_a_list_without_end():
