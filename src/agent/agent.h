@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "model/message.h"
+#include "model/chat.h"
 #include "base/text.h"
 #include "base/why.h"
 

@@ -7,7 +7,6 @@
 
 #include "agent/command/text.h"
 #include "base/cleanup.h"
-#include "base/surrogate.h"
 #include "base/utf8.h"
 #include "base/why.h"
 

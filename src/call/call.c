@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
 #include "call/http_answer.h"
 #include "call/http_route.h"

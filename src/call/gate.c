@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "call/http_route.h"
-#include "wire/http/http1_query.h"
+#include "wire/http/http1.h"
 
 static bool refused(struct gate_refusal *ret, enum gate_reason reason, int status, const char *text,
 		    const char *extra)

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "call/confined.h"
 #include "call/dispatch.h"
 #include "call/http_answer.h"
-#include "wire/http/http1_query.h"
+#include "wire/http/http1.h"
 
 enum { QUERY_PAIRS_MAX = 64 };
 

@@ -21,7 +21,7 @@ struct upgraded;
 struct upgrade_request {
 	const struct http_request *http;
 	struct text path_name;
-	struct text query; /* not decoded; see wire/http/http1_query.h */
+	struct text query; /* not decoded; see wire/http/http1.h */
 };
 
 /*

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "call/server.h"
 #include "daemon/daemon.h"
 #include "daemon/life.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"

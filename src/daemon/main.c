@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/log_tail.h"
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
 #include "io/listener.h"

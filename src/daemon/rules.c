@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "call/server.h"
 #include "daemon/life.h"
 #include "daemon/settings/rule_make.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/metric/histogram.h"
+#include "base/metric.h"
 #include "io/loop_uv.h"
 
 struct loop {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/surrogate.h"
+#include "base/utf8.h"
 #include "cli/approval/approval.h"
 #include "cli/approval/asking.h"
 #include "cli/approval/hook.h"

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "call/http_answer.h"

@@ -1,7 +1,7 @@
 /* The portrait of koine's own dialect. */
 #include "dialect/koine/koine.h"
 
-#include "base/log_tail.h"
+#include "base/log.h"
 #include "call/rpc.h"
 #include "dialect/daemon.h"
 #include "dialect/host.h"

@@ -10,11 +10,11 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
+#include "base/why.h"
 #include "hook/hook.h"
 #include "base/log.h"
 #include "model/project.h"
-#include "base/surrogate.h"
+#include "base/utf8.h"
 #include "base/uuid.h"
 #include "call/client.h"
 #include "call/http_answer.h"

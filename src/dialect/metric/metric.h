@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/metric/metric.h"
+#include "base/metric.h"
 #include "call/call.h"
 #include "call/http_route.h"
 #include "call/server.h"

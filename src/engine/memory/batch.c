@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/event/event.h"
 #include "engine/memory/changes.h"
 #include "engine/memory/embedding_inner.h"

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/metric/histogram.h"
-#include "base/set/lately.h"
+#include "base/metric.h"
+#include "base/sets.h"
 #include "engine/memory/changes.h"
 #include "engine/memory/memory.h"
 #include "search/fuse.h"

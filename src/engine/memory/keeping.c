@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/memory/index_file.h"
 #include "engine/memory/indexes_inner.h"
 #include "engine/memory/inner.h"

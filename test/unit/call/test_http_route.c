@@ -10,7 +10,7 @@
 
 #include "../call_world.h"
 #include "call/http_route.h"
-#include "wire/http/http1_query.h"
+#include "wire/http/http1.h"
 
 /* ---- the routes ---- */
 

@@ -1,7 +1,55 @@
-#include "base/metric/text.h"
+#include "base/metric.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#define US(n) ((n)*1000ULL)
+#define MS(n) ((n)*1000000ULL)
+#define S(n)  ((n)*1000000000ULL)
+
+/* Three places a decade would cost half as many series again, for little. */
+const struct histogram_scale histogram_times = {
+	.n = 17,
+	.bounds = {US(1), US(3), US(10), US(30), US(100), US(300), MS(1), MS(3), MS(10), MS(30),
+		   MS(100), MS(300), S(1), S(3), S(10), S(30), S(100)},
+};
+
+const struct histogram_scale histogram_waits = {
+	.n = 11,
+	.bounds = {1000, 5000, 15000, 30000, 60000, 300000, 900000, 3600000, 14400000, 43200000,
+		   86400000},
+};
+
+const struct histogram_scale histogram_sizes = {
+	.n = 11,
+	.bounds = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
+};
+
+uint64_t histogram_count(const struct histogram *h)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS_MAX; i++)
+		n += h->n[i];
+	return n;
+}
+
+void shared_histogram_add(struct shared_histogram *h, const struct histogram_scale *s,
+			  uint64_t value)
+{
+	unsigned i = histogram_place(s, value);
+
+	atomic_fetch_add_explicit(&h->n[i], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->sum, value, memory_order_relaxed);
+}
+
+void shared_histogram_read(const struct shared_histogram *h, struct histogram *ret)
+{
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS_MAX; i++)
+		ret->n[i] = atomic_load_explicit(&h->n[i], memory_order_relaxed);
+	ret->sum = atomic_load_explicit(&h->sum, memory_order_relaxed);
+}
 
 const char metric_type_prometheus[] = "text/plain; version=0.0.4; charset=utf-8";
 const char metric_type_openmetrics[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -226,4 +274,55 @@ void metric_write_text(struct buf *out, enum metric_format format,
 	}
 	if (format == METRIC_OPENMETRICS)
 		buf_add_str(out, "# EOF\n");
+}
+
+static struct spend_row *spend_make(struct spend *s, struct text agent)
+{
+	struct spend_row *row;
+
+	if (s->n == SPEND_MAX)
+		return &s->other;
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return &s->other;
+	memcpy(row->name, agent.data, agent.len);
+	s->rows[s->n++] = row;
+	return row;
+}
+
+static struct spend_row *spend_find(struct spend *s, struct text agent)
+{
+	agent = text_cut(agent, SPEND_NAME_MAX - 1);
+	if (agent.len == 0)
+		return &s->other;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (text_is(agent, s->rows[i]->name))
+			return s->rows[i];
+	}
+	return spend_make(s, agent);
+}
+
+static void spend_count(uint64_t *sum, int64_t n)
+{
+	if (n > 0)
+		*sum += (uint64_t)n;
+}
+
+void spend_add(struct spend *s, struct text agent, const struct spent *what)
+{
+	struct spend_row *row = spend_find(s, agent);
+
+	spend_count(&row->input, what->input);
+	spend_count(&row->output, what->output);
+	spend_count(&row->cache_read, what->cache_read);
+	spend_count(&row->cache_written, what->cache_written);
+	spend_count(&row->micro_usd, what->micro_usd);
+	row->n[what->outcome]++;
+}
+
+void spend_done(struct spend *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		free(s->rows[i]);
+	s->n = 0;
 }

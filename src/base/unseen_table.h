@@ -1,7 +1,7 @@
 /* Made by cli/kit/width_table.py unseen from Unicode 14.0.0. */
 #pragma once
 
-#include "base/unseen/unseen.h"
+#include "base/utf8.h"
 
 static const struct range not_seen[] = {
 	{0x00a0, 0x00a0},    {0x00ad, 0x00ad},   {0x034f, 0x034f},   {0x0378, 0x0379},
