@@ -13,7 +13,7 @@
 #include "call/client_gob.h"
 #include "call/client_input.h"
 #include "wire/http/http1.h"
-#include "io/process/alive.h"
+#include "io/process/lineage.h"
 
 static void on_bytes(void *owner, const char *data, size_t len);
 static void on_eof(void *owner);

@@ -13,8 +13,7 @@
 #include "daemon/running.h"
 #include "daemon/token.h"
 #include "search/file/word_file.h"
-#include "io/address_inet.h"
-#include "io/occupant.h"
+#include "io/listener.h"
 #include "io/peer.h"
 #include "store/store.h"
 

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "call/server.h"
 #include "daemon/settings/settings.h"
-#include "io/process/environment.h"
+#include "io/process/child.h"
 
 struct environments {
 	struct environment plain; /* commands of rules, and commands that print keys */

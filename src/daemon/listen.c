@@ -9,7 +9,7 @@
 #include "call/server.h"
 #include "daemon/life.h"
 #include "daemon/token.h"
-#include "io/occupant.h"
+#include "io/listener.h"
 
 /* ---- methods ---- */
 

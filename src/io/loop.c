@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/metric.h"
-#include "io/loop_uv.h"
+#include "io/inner.h"
 
 struct loop {
 	uv_loop_t uv;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/pipes.h"
+#include "io/conn.h"
 #include "lib/host.h"
 #include "lib/host_method.h"
 #include "mcp/mcp.h"

@@ -24,7 +24,6 @@
 #include "base/list.h"
 #include "io/process/child.h"
 #include "io/process/confine.h"
-#include "io/process/environment.h"
 
 enum {
 	SOON_MS = 100,    /* that a cancelled turn waits for its program */

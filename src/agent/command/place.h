@@ -8,7 +8,7 @@
 #include <limits.h>
 
 #include "agent/agent.h"
-#include "io/process/private_folder.h"
+#include "io/process/confine.h"
 
 enum { COMMAND_PATHS_MAX = 64, COMMAND_VARIABLES = 5 };
 

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "io/process/child.h"
-#include "io/process/environment.h"
 
 enum { COMMAND_MS = 30000, KEPT_MS = 3600 * 1000 };
 

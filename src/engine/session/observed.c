@@ -13,7 +13,6 @@
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
 #include "engine/session/note.h"
-#include "io/process/alive.h"
 #include "io/process/lineage.h"
 #include "io/process/tree.h"
 #include "store/observed.h"

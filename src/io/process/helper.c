@@ -1,4 +1,4 @@
-#include "io/helper.h"
+#include "io/process/inner.h"
 
 #include <signal.h>
 #include <unistd.h>
