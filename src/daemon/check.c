@@ -12,7 +12,7 @@
 #include "daemon/life.h"
 #include "daemon/running.h"
 #include "daemon/token.h"
-#include "search/file/word_file.h"
+#include "search/vector/word_table.h"
 #include "io/listener.h"
 #include "io/peer.h"
 #include "store/store.h"

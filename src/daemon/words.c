@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "daemon/life.h"
-#include "search/file/word_file.h"
+#include "search/vector/word_table.h"
 
 enum { PLACES = 2 };
 

@@ -8,8 +8,8 @@
 #include "base/sets.h"
 #include "engine/memory/changes.h"
 #include "engine/memory/memory.h"
-#include "search/fuse.h"
 #include "search/index.h"
+#include "search/vector/near.h"
 #include "store/index/found.h"
 #include "store/index/kept.h"
 

@@ -10,7 +10,7 @@
 #include "engine/memory/index_file.h"
 #include "engine/memory/indexes_inner.h"
 #include "engine/memory/inner.h"
-#include "search/file/copy.h"
+#include "search/index.h"
 #include "store/store.h"
 
 enum {

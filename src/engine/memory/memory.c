@@ -17,7 +17,7 @@
 #include "engine/memory/keeping.h"
 #include "engine/memory/recent.h"
 #include "engine/memory/wait.h"
-#include "search/file/word_file.h"
+#include "search/vector/word_table.h"
 #include "store/history/deleted.h"
 #include "store/index/kept.h"
 #include "store/memory.h"
