@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/command/text.h"
+#include "agent/command/inner.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "base/why.h"

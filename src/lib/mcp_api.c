@@ -7,7 +7,6 @@
 
 #include "io/conn.h"
 #include "lib/host.h"
-#include "lib/host_method.h"
 #include "mcp/mcp.h"
 
 enum { KEY_SIZE = 32 };

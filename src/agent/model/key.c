@@ -1,4 +1,4 @@
-#include "agent/model/key.h"
+#include "agent/model/inner.h"
 
 #include <errno.h>
 #include <stdlib.h>
