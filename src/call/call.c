@@ -8,9 +8,8 @@
 
 #include "base/why.h"
 #include "base/log.h"
-#include "call/http_answer.h"
-#include "call/http_route.h"
-#include "call/parked.h"
+#include "call/http.h"
+#include "call/inner.h"
 #include "call/server.h"
 #include "call/client.h"
 

@@ -5,13 +5,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "call/dispatch.h"
-#include "call/http_answer.h"
-#include "call/http_upgrade.h"
-#include "call/parked.h"
-#include "call/client_answer.h"
-#include "call/client_gob.h"
-#include "call/client_input.h"
+#include "call/inner.h"
+#include "call/http.h"
 #include "wire/http/http1.h"
 #include "io/process/lineage.h"
 

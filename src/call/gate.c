@@ -1,8 +1,7 @@
-#include "call/gate.h"
+#include "call/http.h"
 
 #include <strings.h>
 
-#include "call/http_route.h"
 #include "wire/http/http1.h"
 
 static bool refused(struct gate_refusal *ret, enum gate_reason reason, int status, const char *text,

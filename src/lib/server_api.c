@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "call/rpc.h"
+#include "call/method.h"
 #include "call/client.h"
 #include "lib/host.h"
 

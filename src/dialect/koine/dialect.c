@@ -2,7 +2,7 @@
 #include "dialect/koine/koine.h"
 
 #include "base/log.h"
-#include "call/rpc.h"
+#include "call/method.h"
 #include "dialect/daemon.h"
 #include "dialect/host.h"
 #include "dialect/metric/metric.h"

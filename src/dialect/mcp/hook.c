@@ -17,7 +17,7 @@
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "call/client.h"
-#include "call/http_answer.h"
+#include "call/http.h"
 #include "call/server.h"
 #include "dialect/asker.h"
 #include "dialect/engine.h"

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "../call_world.h"
-#include "call/http_route.h"
+#include "call/http.h"
 #include "wire/http/http1.h"
 
 /* ---- the routes ---- */

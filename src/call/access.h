@@ -1,16 +1,20 @@
+/* Which calls a client may make. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "call/method.h"
+#include "io/process/confine.h"
+
 /*
  * Calls that only a person may make, since their caller chooses which program runs.
  *
  * A row says it of itself (METHOD_FOR_HUMANS) or of some of its fields (`for_humans`). Who is a
  * person is decided by server_opts.check_human, before the handler runs.
  */
-#pragma once
-
-#include <stdbool.h>
-
-#include "call/method.h"
 
 struct call;
+struct client;
 struct dialect;
 struct peer;
 struct server;
@@ -38,3 +42,18 @@ int human_check(struct call *c);
 bool human_needed_for(const struct server *s, struct text agent);
 int human_check_peer(const struct server *s, const struct dialect *by, const struct peer *peer,
 		     const char *name, struct why *why);
+
+/*
+ * Agents that must not write (io/process/confine) can still reach us, and must not make others
+ * write for them: they get only the methods that the server's options name.
+ */
+
+/* For confined_may, once anybody was confined. */
+bool confined_allows(struct client *s, const char *method);
+
+/* Whether a client may call this method. A connection is examined once, and only if anybody was
+ * ever confined; a client that cannot be identified is treated as confined. */
+static inline bool confined_may(struct client *s, const char *method)
+{
+	return !confine_used() || confined_allows(s, method);
+}
