@@ -10,8 +10,6 @@
 
 #include "base/cleanup.h"
 #include "daemon/life.h"
-#include "daemon/running.h"
-#include "daemon/token.h"
 #include "search/vector/word_table.h"
 #include "io/listener.h"
 #include "io/peer.h"

@@ -12,7 +12,6 @@
 #include "base/why.h"
 #include "base/log.h"
 #include "call/server.h"
-#include "daemon/housekeeping.h"
 #include "daemon/life.h"
 #include "dialect/engine.h"
 #include "dialect/page/page.h"

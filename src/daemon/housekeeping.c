@@ -1,4 +1,4 @@
-#include "daemon/housekeeping.h"
+#include "daemon/life.h"
 
 #include <errno.h>
 #include <stdlib.h>

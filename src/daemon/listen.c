@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
-#include "daemon/token.h"
 #include "io/listener.h"
 
 /* ---- methods ---- */

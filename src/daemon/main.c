@@ -15,7 +15,6 @@
 
 #include "base/log.h"
 #include "daemon/daemon.h"
-#include "daemon/flags.h"
 #include "io/listener.h"
 #include "io/process/guard.h"
 

@@ -8,8 +8,7 @@
 #include "base/why.h"
 #include "call/server.h"
 #include "daemon/life.h"
-#include "daemon/settings/rule_make.h"
-#include "daemon/tree_json.h"
+#include "daemon/settings/rule.h"
 #include "engine/automation/automation.h"
 
 enum {
