@@ -264,7 +264,7 @@ int memories_begin(struct daemon *d, struct why *why);
  * resolved, but the names of this machine are known. */
 bool model_is_at(const char *url, const struct address *listener);
 
-/* ---- words.c: the table of word vectors ---- */
+/* ---- model.c: the table of word vectors ---- */
 
 /* Refuses a file that is named and cannot be used. One in a default place that cannot be used is
  * logged. *ret_file NULL: there is none. */

@@ -86,7 +86,7 @@ struct search_index {
 	uint8_t *doc_lens;   /* coded, see len_code */
 	uint8_t *doc_marks;
 	uint8_t *doc_importance;
-	uint8_t *doc_traits; /* see traits.h */
+	uint8_t *doc_traits; /* enum trait */
 
 	uint32_t *key_slots; /* doc + 1 */
 	uint32_t n_key_slots;

@@ -1,5 +1,5 @@
 /*
- * What is known about single words; see lexicon.h.
+ * What is known about single words; see language.h.
  *
  * The lists become one table, with the first word that anybody looks up.
  */

@@ -122,7 +122,7 @@ struct search_query {
 	int64_t from_ms;     /* only from here ... */
 	int64_t to_ms;       /* ... to before here; both 0: any time */
 	bool include_expired;
-	/* Of two that say the same the newer is put first before vectors add to the scores (fuse.h).
+	/* Of two that say the same the newer is put first before vectors add to the scores (near.h).
 	 * search_settle then only looks for closer matches. */
 	bool newer_first;
 	/* NULL, or a final decision on each memory; may be called more than once for the same

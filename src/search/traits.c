@@ -1,4 +1,4 @@
-/* What a memory looks like; see traits.h. */
+/* What a memory looks like; see index_inner.h. */
 #include "search/index_inner.h"
 
 #include <stdbool.h>

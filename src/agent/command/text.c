@@ -1,4 +1,4 @@
-/* Bytes into text; see text.h. */
+/* Bytes into text; see inner.h. */
 #include "agent/command/inner.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Text into sentences; see sentence.h. */
+/* Text into sentences; see recall.h. */
 #include "agent/recall/recall.h"
 
 #include <strings.h>

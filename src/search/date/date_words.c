@@ -1,4 +1,4 @@
-/* Words that dates are made of; see date_words.h. */
+/* Words that dates are made of; see inner.h. */
 #include "search/date/inner.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* One time that is named; see point.h. */
+/* One time that is named; see inner.h. */
 #include "search/date/inner.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Words that are used alike; see alike.h. */
+/* Words that are used alike; see inner.h. */
 #include "search/rank/inner.h"
 
 #include "search/postings.h"

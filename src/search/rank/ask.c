@@ -1,4 +1,4 @@
-/* How English questions ask; see ask.h. */
+/* How English questions ask; see inner.h. */
 #include "search/rank/inner.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Which memories are examined closely, and which of them come first; see choose.h. */
+/* Which memories are examined closely, and which of them come first; see inner.h. */
 #include "search/rank/inner.h"
 
 #include <math.h>

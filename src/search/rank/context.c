@@ -1,4 +1,4 @@
-/* What a memory's neighbours in its chat are worth to it; see context.h. */
+/* What a memory's neighbours in its chat are worth to it; see inner.h. */
 #include "search/rank/inner.h"
 
 #include <math.h>

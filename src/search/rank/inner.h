@@ -83,7 +83,7 @@ enum {
 	PLAN_REPAIRS_MAX = 3,
 	PLAN_DATE_WORDS_MAX = 256, /* words that are searched for dates */
 	PLAN_BITS = 24,            /* words whose memories are known: see struct tally */
-	PLAN_ALIKE_BITS = 8,       /* words for which there are similar ones: see alike.h */
+	PLAN_ALIKE_BITS = 8,       /* words for which there are similar ones: see alike.c */
 };
 
 struct plan_term {

@@ -1,4 +1,4 @@
-/* What is added to a memory's score besides its words; see lift.h. */
+/* What is added to a memory's score besides its words; see inner.h. */
 #include "search/rank/inner.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What a question asks for; see plan.h. */
+/* What a question asks for; see inner.h. */
 #include "search/rank/inner.h"
 
 #include <errno.h>

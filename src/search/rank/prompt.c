@@ -1,4 +1,4 @@
-/* Where a long text asks; see prompt.h. */
+/* Where a long text asks; see inner.h. */
 #include "search/rank/inner.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* Scores of memories by their own words: BM25, word by word; see score.h. */
+/* Scores of memories by their own words: BM25, word by word; see inner.h. */
 #include "search/rank/inner.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The final order of the best hits; see settle.h. */
+/* The final order of the best hits; see query.h. */
 #include "search/query.h"
 
 #include <ctype.h>

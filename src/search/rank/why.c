@@ -1,4 +1,4 @@
-/* Why a memory was found; see why.h. */
+/* Why a memory was found; see inner.h. */
 #include "search/rank/inner.h"
 
 #include "search/postings.h"

@@ -1,4 +1,4 @@
-/* German compounds; see compound.h. */
+/* German compounds; see inner.h. */
 #include "search/word/inner.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Stems of words; see stems.h. */
+/* Stems of words; see inner.h. */
 #include "search/word/inner.h"
 
 #include <stdlib.h>
