@@ -15,7 +15,7 @@
 #include "hist.h"
 #include "made.h"
 #include "now.h"
-#include "search/lexicon.h"
+#include "search/language.h"
 
 enum { MATCH_MAX = 4096, WARM_UP = 20, QUERIES_MIN = 100 };
 

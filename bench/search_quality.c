@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "search/rank/settle.h"
+#include "search/query.h"
 #include "search/words.h"
 #include "wire/json.h"
 

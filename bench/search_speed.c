@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "search/file/copy.h"
+#include "search/index.h"
 #include "search/file/image.h"
 #include "base/buf.h"
 #include "base/file.h"

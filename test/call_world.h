@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "call/call.h"
-#include "call/rpc.h"
+#include "call/method.h"
 #include "call/server.h"
 #include "call/client.h"
 

@@ -6,7 +6,7 @@
 
 #include "call_world.h"
 #include "mcp/mcp.h"
-#include "wire/seal.h"
+#include "wire/crypto.h"
 
 static const uint8_t world_key[SEAL_KEY] = "a key that every test may know";
 

@@ -12,9 +12,11 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "model/message.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "base/why.h"
+#include "io/loop.h"
+#include "model/chat.h"
 
 /* The runner that is a program of the user's and no agent of the settings. Clients and settings
  * know it by this name, and it is the command that is run where no other is set. */
@@ -174,3 +176,23 @@ static inline void agent_free(struct agent *a)
 	if (a)
 		a->ops->free(a);
 }
+
+/*
+ * Stands for an agent that the settings name but that cannot work: its key cannot be read, or
+ * its command is not one. It has its name and tells whoever asks what is wrong.
+ */
+
+enum { ABSENT_REASON_MAX = 200 };
+
+/* `kind` is a word that lives as long as the program; the other texts are copied. */
+int absent_new(struct loop *l, const char *name, const char *kind, const char *reason,
+	       struct agent **ret_agent);
+
+/* ---- a health that is known at once but reported when the loop turns again ---- */
+
+/* `open` is the agent's list of those not reported yet. The text is copied. */
+int health_later(struct loop *l, struct list *open, bool ok, const char *text, agent_health_fn fn,
+		 void *arg);
+
+/* The agent is freed: everyone who still waits is told so. */
+void health_drop(struct list *open);

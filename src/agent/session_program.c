@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/argv.h"
 #include "agent/command/words.h"
 #include "base/cleanup.h"
 

@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/command/text.h"
+#include "agent/command/inner.h"
 #include "base/cleanup.h"
-#include "base/surrogate.h"
 #include "base/utf8.h"
 #include "base/why.h"
 

@@ -1,8 +1,11 @@
 #include "base/why.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/utf8.h"
 
@@ -73,4 +76,22 @@ void why_free(const struct why *why)
 {
 	if (why != &no_memory)
 		free((struct why *)why);
+}
+
+static const struct fault_name *_Atomic named;
+
+void fault_set_names(const struct fault_name *names)
+{
+	atomic_store(&named, names);
+}
+
+const char *fault_words(int fault)
+{
+	const struct fault_name *n = atomic_load(&named);
+
+	for (; n && n->fault != 0; n++) {
+		if (n->fault == fault)
+			return n->words;
+	}
+	return strerror(abs(fault));
 }

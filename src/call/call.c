@@ -6,11 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
-#include "call/http_answer.h"
-#include "call/http_route.h"
-#include "call/parked.h"
+#include "call/http.h"
+#include "call/inner.h"
 #include "call/server.h"
 #include "call/client.h"
 

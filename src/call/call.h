@@ -71,7 +71,7 @@ struct call {
 	uint64_t seq; /* netrpc: identifies its answer */
 	enum { CALL_NEW, CALL_RUNNING, CALL_LATER, CALL_ANSWERED } stage;
 	struct arena_mark mark; /* where the handler began, on a thread */
-	uint64_t parked_ms;     /* since when it has waited for room; see call/parked.h */
+	uint64_t parked_ms;     /* since when it has waited for room; see call/parked.c */
 	bool sure;              /* it has waited, and now gets room in any case */
 	bool netrpc;            /* Go's net/rpc: out holds no envelope, or an error's words */
 	bool pinned;            /* the source is in the arena, not in a buffer that may move */

@@ -5,15 +5,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "call/dispatch.h"
-#include "call/http_answer.h"
-#include "call/http_upgrade.h"
-#include "call/parked.h"
-#include "call/client_answer.h"
-#include "call/client_gob.h"
-#include "call/client_input.h"
+#include "call/inner.h"
+#include "call/http.h"
 #include "wire/http/http1.h"
-#include "io/process/alive.h"
+#include "io/process/lineage.h"
 
 static void on_bytes(void *owner, const char *data, size_t len);
 static void on_eof(void *owner);

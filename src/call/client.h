@@ -65,7 +65,7 @@ struct client {
 	uint64_t deadline_bytes; /* bytes_in when it was set */
 	struct peer peer;
 	bool looked : 1;          /* `confined` is known */
-	bool confined : 1;        /* the client must not write (call/confined) */
+	bool confined : 1;        /* the client must not write (call/access) */
 	bool http_keep_alive : 1; /* of the request that is being answered */
 	bool http_head : 1;
 	bool http_old : 1; /* HTTP/1.0 */
@@ -175,3 +175,21 @@ bool client_may_go_on(const struct client *s, const struct call *first, struct f
  * dropped. */
 void client_release_held(struct client *s);
 void client_forget_held(struct client *s);
+
+/*
+ * For client.c: how answers are wrapped and handed to the connection. Short ones are copied
+ * into its buffer; of long ones the buffer itself is handed over.
+ */
+
+/* One message; over HTTP with that status. */
+void answer_send_text(struct client *s, int status, const char *data, size_t len);
+
+/* The answer of a call or a batch; the buffer may be taken. */
+void answer_send(struct client *s, int status, struct buf *out);
+
+/* The response where there is no answer. */
+void answer_send_silence(struct client *s);
+
+/* Adds a call's answer to its batch; sends the batch. */
+void answer_batch(struct batch *b, struct call *c);
+void answer_finish_batch(struct client *s);

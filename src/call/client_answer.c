@@ -1,9 +1,10 @@
-#include "call/client_answer.h"
+#include "call/client.h"
 
 #include <errno.h>
 
 #include "base/log.h"
-#include "call/http_answer.h"
+#include "call/http.h"
+#include "call/inner.h"
 #include "wire/framing.h"
 
 /* Its parameters contain the client's environment, in which people have passwords and keys. */

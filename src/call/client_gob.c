@@ -1,10 +1,9 @@
-#include "call/client_gob.h"
+#include "call/inner.h"
 
 #include <errno.h>
 
 #include "base/log.h"
 #include "base/utf8.h"
-#include "call/dispatch.h"
 #include "wire/netrpc.h"
 
 enum { ARENA_MAX = 128 << 20, LOGGED_BYTES = 800, KEPT_BYTES = 512, OWN_MAX = 64 << 20 };

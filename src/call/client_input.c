@@ -1,6 +1,6 @@
-#include "call/client_input.h"
+#include "call/inner.h"
 
-#include "call/http_upgrade.h"
+#include "call/http.h"
 #include "wire/framing.h"
 
 void input_keep(struct client *s)

@@ -3,7 +3,7 @@
  * one who listens.
  */
 #include "call/client.h"
-#include "call/http_answer.h"
+#include "call/http.h"
 
 void client_let_go(struct call *c)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "call/dispatch.h"
+#include "call/inner.h"
 #include "call/client.h"
 
 bool client_make_room(struct client *s, size_t max)

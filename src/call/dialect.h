@@ -123,7 +123,7 @@ struct dialect {
 	int http_timeout_status;
 	void (*http_error)(struct buf *body, int status, const char *text);
 
-	/* HTTP endpoints that are not JSON-RPC (see http_route.h), tried before http_paths; the
+	/* HTTP endpoints that are not JSON-RPC (see http.h), tried before http_paths; the
 	 * body of their errors, and then of all others instead of http_error (NULL:
 	 * {"error":{"message":…}}); and other ways to bring the token. */
 	const struct http_route *http_routes;

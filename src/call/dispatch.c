@@ -1,13 +1,11 @@
-#include "call/dispatch.h"
-#include "call/confined.h"
-#include "call/human.h"
+#include "call/inner.h"
+#include "call/access.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "call/parked.h"
 
 enum { SMALL_CALL = 64 << 10 };
 

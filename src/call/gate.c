@@ -1,9 +1,8 @@
-#include "call/gate.h"
+#include "call/http.h"
 
 #include <strings.h>
 
-#include "call/http_route.h"
-#include "wire/http/http1_query.h"
+#include "wire/http/http1.h"
 
 static bool refused(struct gate_refusal *ret, enum gate_reason reason, int status, const char *text,
 		    const char *extra)

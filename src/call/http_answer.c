@@ -1,7 +1,6 @@
-#include "call/http_answer.h"
+#include "call/http.h"
 
 #include "base/log.h"
-#include "call/http_route.h"
 
 enum { PATH_LOGGED = 200 };
 

@@ -1,14 +1,13 @@
-#include "call/http_route.h"
+#include "call/http.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <strings.h>
 
-#include "base/fault.h"
-#include "call/confined.h"
-#include "call/dispatch.h"
-#include "call/http_answer.h"
-#include "wire/http/http1_query.h"
+#include "base/why.h"
+#include "call/access.h"
+#include "call/inner.h"
+#include "wire/http/http1.h"
 
 enum { QUERY_PAIRS_MAX = 64 };
 

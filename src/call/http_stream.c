@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "call/http_answer.h"
+#include "call/http.h"
 #include "call/client.h"
 #include "wire/http/http1.h"
 

@@ -1,4 +1,4 @@
-#include "call/http_upgrade.h"
+#include "call/http.h"
 
 #include <errno.h>
 

@@ -38,7 +38,7 @@ enum field_type {
 	FIELD_ARRAY,  /* const struct value * */
 };
 
-/* Whether a field chooses which program runs, so that agents may not set it; see call/human.h. */
+/* Whether a field chooses which program runs, so that agents may not set it; see call/access.h. */
 enum for_humans {
 	ANYBODY,
 	HUMANS,
@@ -66,7 +66,7 @@ struct field {
 enum method_flags {
 	METHOD_LATER = 1 << 0,     /* the handler may return call_later */
 	METHOD_OVERTAKES = 1 << 1, /* acts as soon as it is read, ahead of its connection's queue */
-	METHOD_FOR_HUMANS = 1 << 2, /* agents may not call it (call/human.h) */
+	METHOD_FOR_HUMANS = 1 << 2, /* agents may not call it (call/access.h) */
 	METHOD_ENDS = 1 << 3,       /* a call is cancelled when its connection closes */
 };
 
@@ -132,3 +132,7 @@ const char *field_type_name(enum field_type type);
 /* Reads a field that was given and must be an integer; refuses anything else in words a person
  * understands. For fields that a table cannot decode. */
 int field_whole(const char *name, const struct value *v, int64_t *ret, struct why *why);
+
+/* Methods about calls themselves, for any server: the "rpc." names that JSON-RPC reserves. */
+extern const struct method rpc_methods[];
+extern const unsigned rpc_n_methods;

@@ -1,4 +1,4 @@
-#include "call/others.h"
+#include "call/server.h"
 
 #include <sys/resource.h>
 

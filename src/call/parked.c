@@ -1,4 +1,4 @@
-#include "call/parked.h"
+#include "call/inner.h"
 
 #include "call/server.h"
 #include "call/client.h"

@@ -2,7 +2,7 @@
  * rpc.discover, the method tables as an OpenRPC document; rpc.cancel, for a
  * call of the same connection.
  */
-#include "call/rpc.h"
+#include "call/method.h"
 
 #include "call/call.h"
 #include "call/server.h"

@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "call/call.h"
-#include "call/dispatch.h"
-#include "call/parked.h"
+#include "call/inner.h"
 #include "call/client.h"
 #include "wire/framing.h"
 

@@ -6,16 +6,45 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/list.h"
 #include "base/room.h"
 #include "call/dialect.h"
 #include "call/metric/call_count.h"
-#include "call/others.h"
-#include "io/workers.h"
 #include "io/conn.h"
 #include "io/listener.h"
 #include "io/loop.h"
+#include "io/peer.h"
+#include "io/workers.h"
+
+/*
+ * How many connections and calls in flight other users have. A listener may be opened to them
+ * (allow_uids), but neither one of them nor all together may use up what our own user and root
+ * need.
+ */
+
+enum { OTHERS_MAX = 256 }; /* at a time */
+
+struct others {
+	struct {
+		uid_t uid;
+		unsigned n;
+	} list[OTHERS_MAX];
+	unsigned n;
+	unsigned total;
+	unsigned calls;
+};
+
+/* Whether one more from this peer fits: `each` for one user, and for all of them half of what
+ * there may be at all (`connections`, or descriptors). Always for our own user and root, and for
+ * a peer of whom nothing is known, whom a token lets in. */
+bool others_fit(const struct others *o, const struct peer *peer, unsigned each,
+		unsigned connections);
+
+/* Only after others_fit. */
+void others_add(struct others *o, const struct peer *peer);
+void others_remove(struct others *o, const struct peer *peer);
 
 struct samples;
 struct server;
@@ -90,7 +119,7 @@ struct server_opts {
 	/* Whether an agent of this name is a program, in chats or as the runner of a task; needed
 	 * with check_human. */
 	bool (*is_program)(const struct engine *engine, struct text agent, bool runs_tasks);
-	/* What confined clients may call (call/confined): names, or prefixes that end with a
+	/* What confined clients may call (call/access): names, or prefixes that end with a
 	 * dot; NULL-ended. NULL: everything. */
 	const char *const *confined_methods;
 	const char *version;
@@ -105,7 +134,7 @@ enum refused_for {
 	N_REFUSED_FOR,
 };
 
-/* Why an HTTP request is turned away before it is a call; see call/gate.h. */
+/* Why an HTTP request is turned away before it is a call; see call/http.h. */
 enum gate_reason { GATE_HOST, GATE_ORIGIN, GATE_TOKEN, GATE_METHOD, GATE_PATH, N_GATE_REASONS };
 
 /* One place where a dialect is spoken. */
@@ -151,7 +180,7 @@ struct server {
 	struct list deadlines; /* clients that have begun to send a message */
 	struct list inputs;    /* clients that have sent incomplete messages */
 	size_t input_held;     /* bytes of all of them */
-	struct room room;      /* for answers; see call/parked.h */
+	struct room room;      /* for answers; see call/parked.c */
 	struct list parked;    /* calls that wait for some of it */
 	struct call *retried;  /* the waiting call that is at work */
 	struct timer *parked_clock;

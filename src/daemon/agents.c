@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/absent.h"
+#include "agent/agent.h"
 #include "agent/command/command.h"
 #include "agent/command/words.h"
 #include "agent/model/model.h"

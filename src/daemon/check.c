@@ -10,11 +10,8 @@
 
 #include "base/cleanup.h"
 #include "daemon/life.h"
-#include "daemon/running.h"
-#include "daemon/token.h"
-#include "search/file/word_file.h"
-#include "io/address_inet.h"
-#include "io/occupant.h"
+#include "search/vector/word_table.h"
+#include "io/listener.h"
 #include "io/peer.h"
 #include "store/store.h"
 

@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
 #include "call/server.h"
-#include "daemon/housekeeping.h"
 #include "daemon/life.h"
 #include "dialect/engine.h"
 #include "dialect/page/page.h"

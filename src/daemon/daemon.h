@@ -1,7 +1,47 @@
-/* What koined does once its flags have been read. Each function returns the exit status. */
+/* koined: where it listens, what it does once its flags have been read, and the flags. */
 #pragma once
 
-#include "daemon/plan.h"
+#include <getopt.h>
+#include <stdio.h>
+
+#include "daemon/dialects.h"
+#include "daemon/settings/settings.h"
+#include "io/activation.h"
+
+/*
+ * Which dialect listens where: handed over by the service manager, or only by --listen, or
+ * each at its place from the settings or by default.
+ *
+ * With places of our own (daemon.places) a dialect's socket is in the runtime folder, and `on` adds
+ * the place where its clients look, if nobody else has that.
+ */
+
+struct plan_row {
+	const struct dialect *dialect;
+	struct address address;
+	int fd;       /* handed over by the service manager, or -1 */
+	bool runtime; /* lies in the runtime folder, which must be ours */
+	bool yields;  /* to who is there already: a port to a free one, a socket to none */
+	bool off;     /* handed over, but the settings have it off: nobody is served */
+	bool skipped_if_broken; /* its place follows from a project's folder; if that cannot be
+				 * served, koined starts without it */
+	char project[PATH_LEN]; /* the folder it is for, if the dialect has sockets in projects */
+};
+
+struct plan {
+	struct plan_row rows[2 * LISTENS_MAX + ACTIVATION_MAX + PROJECTS_MAX + DIALECTS_MAX];
+	unsigned n;
+};
+
+/* Where one dialect listens that a client asks for while koined runs. REFUSE_FORBIDDEN: the settings
+ * have it off. */
+int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret_plan,
+	     struct why *why);
+
+int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
+	      struct why *why);
+
+/* ---- what it does; each function returns the exit status ---- */
 
 /* Reads the settings again. */
 typedef int (*reload_fn)(struct settings *ret_settings, struct why *why);
@@ -31,3 +71,35 @@ int daemon_init_store(const struct settings *s);
 
 /* Copies a store into another database (see store/move/move.h). */
 int daemon_move(const char *from, const char *to);
+
+/* The flags of koined, one row each: getopt, --help and the completion of shells read it. */
+
+enum flag {
+	FLAG_CONFIG = 256,
+	FLAG_ROOT,
+	FLAG_PROJECT,
+	FLAG_LISTEN,
+	FLAG_STORE,
+	FLAG_AGENT,
+	FLAG_SET,
+	FLAG_LEVEL,
+	FLAG_DEBUG,
+	FLAG_CHECK,
+	FLAG_ADOPT,
+	FLAG_INIT_STORE,
+	FLAG_MOVE,
+	FLAG_DIALECTS,
+	FLAG_SETTINGS,
+	FLAG_SERVICE,
+	FLAG_VERSION = 'V',
+	FLAG_HELP = 'h'
+};
+
+/* For getopt_long. */
+extern const char flags_short[];
+const struct option *flags_long(void);
+
+void flags_help(FILE *out);
+
+/* koined __complete SHELL WORD...: as cli/complete/complete.h describes it for koine. */
+int flags_complete(int n_args, char **args);

@@ -11,22 +11,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fault.h"
+#include "base/buf.h"
+#include "base/why.h"
 #include "call/server.h"
 #include "daemon/daemon.h"
 #include "daemon/life.h"
-#include "daemon/tree_json.h"
 #include "engine/approval/approval.h"
 #include "engine/automation/trust.h"
+#include "engine/engine.h"
 #include "engine/event/event.h"
 #include "engine/extract/extract.h"
-#include "engine/engine.h"
 #include "engine/node/node.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
 #include "engine/visitor/visitor.h"
 #include "io/activation.h"
 #include "store/store.h"
+#include "wire/json.h"
 
 _Static_assert((int)POLICIES_MAX <= (int)APPROVAL_RULES_MAX, "room for all policies");
 
@@ -426,4 +427,26 @@ void engine_reload(struct daemon *d)
 
 	events_set_keep(d->engine->events, s->events_keep_days * day_ms, s->events_keep);
 	approvals_set_rules(d->engine->approvals, rules, make_rules(&s->approvals, rules));
+}
+
+enum { JSON_MAX = 8 << 20 };
+
+int tree_json(struct arena *a, const struct value *v, struct text *ret_text)
+{
+	struct buf out;
+	struct json j;
+	char *copy;
+	int r;
+
+	buf_init(&out, JSON_MAX);
+	j = json_writer(&out);
+	json_value(&j, v);
+	r = out.err;
+	copy = r == 0 ? arena_copy(a, out.data, out.len) : NULL;
+	if (r == 0 && !copy)
+		r = -ENOMEM;
+	if (r == 0)
+		*ret_text = (struct text) {.data = copy, .len = out.len};
+	buf_done(&out);
+	return r;
 }

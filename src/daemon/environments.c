@@ -1,4 +1,4 @@
-#include "daemon/environments.h"
+#include "daemon/life.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,11 +1,11 @@
-#include "daemon/flags.h"
+#include "daemon/daemon.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "daemon/dialects.h"
-#include "daemon/settings/tables.h"
+#include "daemon/settings/settings.h"
 
 /* Offers the values of a flag: those that begin with `typed`, each behind `before`. */
 struct offer {

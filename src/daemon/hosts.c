@@ -1,10 +1,9 @@
-#include "daemon/hosts.h"
+#include "daemon/life.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "call/server.h"
-#include "daemon/token.h"
 
 static const struct dialect_life *life_of(const struct dialect_host *h)
 {

@@ -1,10 +1,10 @@
-#include "daemon/housekeeping.h"
+#include "daemon/life.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"

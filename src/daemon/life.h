@@ -5,12 +5,78 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
 #include "base/buf.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "base/why.h"
+#include "call/server.h"
 #include "daemon/daemon.h"
-#include "daemon/environments.h"
-#include "daemon/hosts.h"
+#include "daemon/dialects.h"
+#include "daemon/settings/settings.h"
 #include "engine/engine.h"
+#include "io/process/child.h"
 #include "io/work.h"
+
+/*
+ * The environment of each kind of program that we start. This is the one place that decides
+ * what a program gets of our own environment, what the settings add, and where it finds us.
+ */
+
+struct environments {
+	struct environment plain; /* commands of rules, and commands that print keys */
+	struct environment tasks;
+	struct environment sessions;
+	struct environment agents[AGENTS_MAX]; /* as the settings have them */
+	struct environment dialects
+		[DIALECTS_MAX]; /* programs that clients and models ask for get a short list */
+};
+
+/*
+ * They live as long as the arena. Make them when all listeners are open, because they tell
+ * programs where we listen. Whoever has a pointer to one earlier must not start a program
+ * before.
+ */
+int environments_make(const struct settings *s, const struct server *server, struct arena *a,
+		      struct environments *ret_environments);
+
+/* The dialects in this daemon: the state of each, and its part in starting and stopping. */
+
+enum { TOKEN_MAX = 256 };
+
+struct hosts {
+	struct dialect_means means;
+	struct dialect_host list[DIALECTS_MAX]; /* as in the array of dialects */
+	char tokens[DIALECTS_MAX][TOKEN_MAX];   /* "": none */
+};
+
+/* Call it before anything is opened; a refusal means a wrong setting. The hosts and `env` must not
+ * move afterwards. */
+int hosts_prepare(struct hosts *h, const struct settings *s, struct environments *env,
+		  struct why *why);
+
+/* Once the store is there: makes the token of a dialect that has one made for it. */
+int hosts_make_token(struct hosts *h, const struct settings *s, const struct dialect *d,
+		     struct why *why);
+
+/* NULL for none. */
+const char *hosts_token(const struct hosts *h, const struct dialect *d);
+
+/* Notifies the endpoint's dialect. */
+int hosts_listening(struct hosts *h, const char *project, struct endpoint *e);
+
+/* Runs this step for each dialect; the first failure ends it. */
+int hosts_step(struct hosts *h, enum dialect_step step, struct why *why);
+
+struct reload_listener;
+
+/* The settings were read again; renews sections that follow a reload. `report` may be NULL. */
+void hosts_reload(struct hosts *h, const struct settings *fresh,
+		  const struct reload_listener *report);
 
 enum { N_READERS = 4 };
 
@@ -198,7 +264,7 @@ int memories_begin(struct daemon *d, struct why *why);
  * resolved, but the names of this machine are known. */
 bool model_is_at(const char *url, const struct address *listener);
 
-/* ---- words.c: the table of word vectors ---- */
+/* ---- model.c: the table of word vectors ---- */
 
 /* Refuses a file that is named and cannot be used. One in a default place that cannot be used is
  * logged. *ret_file NULL: there is none. */
@@ -223,3 +289,64 @@ int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *
 
 /* server_stop is done: all connections are closed. */
 void stop_server_closed(void *daemon);
+
+/* The tokens that HTTP clients must present. */
+
+struct dialect;
+struct settings;
+
+/* The token of a dialect: its own, or that of koine.token_file unless the dialect only accepts
+ * its own. "": none. A token file must be private. */
+int token_read(const struct settings *s, const struct dialect *d, char *out, size_t size,
+	       struct why *why);
+
+/* Makes the file of a dialect whose life says so, unless the settings name one or "off". */
+int token_make(const struct settings *s, const struct dialect *d, char *out, size_t size,
+	       struct why *why);
+
+/* Where the token is that only this dialect has; "": none, or it is not in a file. */
+void token_find_file(const struct settings *s, const struct dialect *d, char *out, size_t size);
+
+/* Only its own; only that of koine.token_file. */
+int token_read_own(const struct settings *s, const struct dialect *d, char *out, size_t size,
+		   struct why *why);
+int token_read_common(const struct settings *s, char *out, size_t size, struct why *why);
+
+/*
+ * The koined that already runs at the socket we would take. --check asks it, because a
+ * listener or store that it holds is not another obstacle.
+ */
+
+struct running {
+	pid_t pid; /* 0: none is running */
+	struct arena arena;
+	const struct value *listeners; /* as daemon.status reports them */
+	struct text store;             /* its file */
+};
+
+/* Asks at the Unix socket, for at most a few seconds. Another user's program, or one that does
+ * not answer as koined does, does not count. Call running_done in any case. */
+void running_ask(struct running *r, const char *path);
+void running_done(struct running *r);
+
+/* Whether it listens there; `address` as address_format has it. */
+bool running_listens(const struct running *r, const char *address);
+
+/*
+ * What the daemon does for itself on the workers' threads: once a minute it deletes what has
+ * expired or is too old, and returns to the file system what has become free; after a crash it
+ * checks the store.
+ */
+
+struct housekeeping;
+
+int housekeeping_start(struct server *server, struct engine *engine,
+		       struct housekeeping **ret_housekeeping);
+
+/* Accepts NULL. Call it after the server and all its work have ended. */
+void housekeeping_free(struct housekeeping *h);
+
+/* The engine has no JSON text; it gets this function for what must leave as JSON. */
+
+/* In the arena. -EMSGSIZE for more than 8 MiB. */
+int tree_json(struct arena *a, const struct value *v, struct text *ret_text);

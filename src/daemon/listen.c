@@ -8,8 +8,7 @@
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
-#include "daemon/token.h"
-#include "io/occupant.h"
+#include "io/listener.h"
 
 /* ---- methods ---- */
 

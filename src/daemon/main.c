@@ -14,9 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/log_tail.h"
 #include "daemon/daemon.h"
-#include "daemon/flags.h"
 #include "io/listener.h"
 #include "io/process/guard.h"
 

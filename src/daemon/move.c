@@ -8,7 +8,7 @@
 
 #include "daemon/daemon.h"
 #include "store/move/move.h"
-#include "wire/digest.h"
+#include "wire/crypto.h"
 
 enum { STOPPED = 130, LINE_WIDTH = 72 };
 

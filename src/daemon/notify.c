@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/life.h"
-#include "daemon/tree_json.h"
 #include "dialect/page/page.h"
 #include "engine/notify/notify.h"
 

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "daemon/daemon.h"
-#include "io/occupant.h"
+#include "io/listener.h"
 #include "wire/json.h"
 
 enum { PLACES_MAX = 1 << 20 };

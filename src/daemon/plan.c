@@ -1,4 +1,4 @@
-#include "daemon/plan.h"
+#include "daemon/daemon.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "daemon/dialects.h"
 #include "daemon/life.h"
 #include "daemon/settings/rule.h"
-#include "daemon/settings/tables.h"
+#include "daemon/settings/settings.h"
 #include "engine/engine.h"
 #include "engine/task/task.h"
 

@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "call/server.h"
 #include "daemon/life.h"
-#include "daemon/settings/rule_make.h"
-#include "daemon/tree_json.h"
+#include "daemon/settings/rule.h"
 #include "engine/automation/automation.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "daemon/running.h"
+#include "daemon/life.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "daemon/life.h"
 #include "engine/mirror/mirror.h"
 

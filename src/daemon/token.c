@@ -1,4 +1,4 @@
-#include "daemon/token.h"
+#include "daemon/life.h"
 
 #include <errno.h>
 #include <fcntl.h>

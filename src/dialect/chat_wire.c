@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 bool chat_wire_is_integer(const struct value *v)
 {

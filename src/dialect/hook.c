@@ -1,9 +1,9 @@
 #include "dialect/hook.h"
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
-#include "call/confined.h"
+#include "base/why.h"
+#include "call/access.h"
 #include "call/server.h"
 #include "dialect/asker.h"
 #include "dialect/engine.h"

@@ -4,7 +4,7 @@
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "engine/node/node.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 struct host_in {
 	struct text name;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "engine/approval/approval.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"

@@ -19,7 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "io/inherited.h"
+#include "io/inner.h"
 
 enum { FIRST_FD = 3, SEND_TIMEOUT_MS = 200 };
 

@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "base/unix_name.h"
-#include "io/address_inet.h"
 
 static const struct {
 	const char *prefix;

@@ -16,7 +16,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/piece.h"
-#include "io/loop_uv.h"
+#include "io/inner.h"
 
 enum {
 	READ_BYTES = 64 << 10,

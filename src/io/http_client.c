@@ -19,8 +19,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/list.h"
-#include "io/address_inet.h"
-#include "io/loop_uv.h"
+#include "io/inner.h"
+#include "io/listener.h"
 #include "io/peer.h"
 
 enum {

@@ -5,7 +5,7 @@
  * A service manager stores them for its next start of us, and names them "kept=KEY" and
  * "lock=KEY" with '|' for ':', which its list of names uses itself.
  */
-#include "io/inherited.h"
+#include "io/inner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 
 #include "base/cleanup.h"
 #include "io/activation.h"
-#include "io/socket_file.h"
 
 enum {
 	KEPT_MAX = 256,

@@ -22,10 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "io/address_inet.h"
-#include "io/inherited.h"
-#include "io/loop_uv.h"
-#include "io/socket_file.h"
+#include "io/inner.h"
 
 enum {
 	BACKLOG = 4096,

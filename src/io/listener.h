@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/why.h"
@@ -97,3 +98,31 @@ int listeners_take_other(const char *name);
 
 /* Stops listening; removes the socket file if it is still ours. Accepts NULL. */
 void listener_close(struct listener *l);
+
+/*
+ * Who listens at an address already, as far as the kernel tells: for sentences that people read.
+ */
+
+struct occupant {
+	bool known; /* its user is */
+	uid_t uid;
+	pid_t pid;        /* 0: not known, as of another user's port */
+	char program[32]; /* ""; what the kernel calls it, printable */
+};
+
+/* False: nobody listens there. */
+bool occupant_find(const struct address *a, struct occupant *ret);
+
+enum { OCCUPANT_TEXT_MAX = 128 };
+
+/* "hld, pid 4711", with ", user NAME" if that is not us; "somebody". */
+void occupant_format(const struct occupant *o, char out[OCCUPANT_TEXT_MAX]);
+
+/* A loopback host and port as the kernel wants them. */
+
+/* False for any host that is not loopback; names are never looked up. */
+bool address_inet(const char *host, uint16_t port, struct sockaddr_storage *ret,
+		  socklen_t *ret_len);
+
+/* The sentence for such a host. */
+int address_refuse_host(const char *host, struct why *why);

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/metric/histogram.h"
-#include "io/loop_uv.h"
+#include "base/metric.h"
+#include "io/inner.h"
 
 struct loop {
 	uv_loop_t uv;

@@ -1,4 +1,4 @@
-#include "io/occupant.h"
+#include "io/listener.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/unix_name.h"
-#include "io/address_inet.h"
 
 /* A program chooses its name itself. */
 static void read_program(struct occupant *o)

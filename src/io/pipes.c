@@ -4,7 +4,7 @@
  *
  * A file, or /dev/null, cannot be polled; it is always ready.
  */
-#include "io/pipes.h"
+#include "io/conn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/loop_uv.h"
+#include "io/inner.h"
 
 enum { WAY_BYTES = 32 << 10 };
 

@@ -9,7 +9,7 @@
  * afterwards hold a lock on a file that no longer exists; they notice by comparing what they
  * locked with what the path names now, and start over.
  */
-#include "io/socket_file.h"
+#include "io/inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

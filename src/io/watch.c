@@ -24,7 +24,7 @@
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "io/loop_uv.h"
+#include "io/inner.h"
 
 enum {
 	MAX_FOLDERS = 8192,

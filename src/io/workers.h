@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/metric/histogram.h"
+#include "base/metric.h"
 #include "io/loop.h"
 #include "io/work.h"
 

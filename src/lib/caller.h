@@ -20,13 +20,129 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/value.h"
+#include "base/why.h"
 #include "koine/koine.h"
-#include "lib/caller_gob.h"
-#include "lib/caller_target.h"
 #include "lib/value_api.h"
 #include "wire/framing.h"
+#include "wire/gob/gob.h"
+#include "wire/netrpc.h"
+
+/*
+ * Parameters in JSON, as the gob value that a Go server wants.
+ *
+ * Go is strict about types, and JSON knows few, so a shape is made up for what was given:
+ *
+ *	object            struct, its fields by name as written; null and [] are left out
+ *	string, boolean   string, bool
+ *	number            int; float64 with a fraction or an exponent; uint beyond 2^63
+ *	array             slice of its elements' type; []interface {} if they have several
+ *
+ * Structs in one array are one type, which has the fields of all of them; numbers in one
+ * array are floats if one is. What JSON cannot say is an object with one member:
+ *
+ *	{"$int": 7}  {"$uint": "7"}  {"$float": 1}  {"$bytes": "00ff"}
+ *	{"$map": {...}}   map[string]T, T made up like a slice's
+ *	{"$any": VALUE}   interface {} that holds it: objects in it are map[string]interface {},
+ *	                  arrays []interface {}, numbers int or float64
+ */
+
+enum { GOB_SHAPES_MAX = 512 };
+
+/* Shapes that were made up. They are kept, because encoders know them by their address; equal
+ * ones are shared. */
+struct gob_shapes {
+	struct arena arena;
+	unsigned n;
+	const struct gob_shape *all[GOB_SHAPES_MAX];
+};
+
+void gob_shapes_init(struct gob_shapes *s);
+void gob_shapes_done(struct gob_shapes *s);
+
+/*
+ * Finds the shape, and turns the tree into what gob_put takes for it: the forms with a "$"
+ * become what they say. The arena is that of the tree.
+ *
+ * Refuses with REFUSE_PARAMS what cannot be sent, and with REFUSE_LIMIT when there are too
+ * many shapes already.
+ */
+int gob_params_read(struct gob_shapes *s, struct arena *a, struct value *v,
+		    const struct gob_shape **ret_shape, struct why *why);
+
+/*
+ * A client's side of Go's net/rpc: wire/netrpc between calls of JSON and a Go server.
+ *
+ * Coming in it is a framing like the others: an answer is handed on as the JSON-RPC that
+ * would have said the same, so whatever becomes of an answer is one road for all.
+ * Going out it is not, because the bytes of a call depend on the connection: types are
+ * defined once on each. So a call is kept as a tree, and written when it goes out.
+ */
+
+/*
+ * {"id":SEQ,"result":...} or {"id":SEQ,"error":{"code":...,"message":...}}. The code is -32601
+ * where net/rpc has no such method, -32602 where gob says that the arguments do not fit, else
+ * -32000. In a result, []byte and what only Go understands is {"$bytes": "hex"}.
+ */
+extern const struct framing framing_gob_answer;
+
+struct caller_gob {
+	struct netrpc_writer writer; /* of the connection at hand */
+	struct gob_shapes shapes;
+	size_t max;
+};
+
+/* One call's parameters. */
+struct gob_call {
+	struct koine_doc doc;
+	const struct gob_shape *shape;
+};
+
+/* max: bytes of one call. */
+int caller_gob_new(size_t max, struct caller_gob **ret_gob);
+void caller_gob_free(struct caller_gob *g);
+
+/* For a new connection, which has been told no types yet. */
+void caller_gob_restart(struct caller_gob *g);
+
+/* Forgets every shape; no call may have one, and the next connection is new. */
+void caller_gob_forget(struct caller_gob *g);
+
+/* Reads parameters, which may be NULL. Refuses as gob_params_read and doc_read do. After any
+ * result but 0 there is nothing to undo. */
+int gob_call_read(struct caller_gob *g, const char *params, struct gob_call *ret_call,
+		  struct why *why);
+void gob_call_done(struct gob_call *call);
+
+/* Appends the call, and on failure nothing. */
+int caller_gob_write(struct caller_gob *g, const char *method, uint64_t seq,
+		     const struct gob_call *call, struct buf *out);
+
+/* Where a client connects to: an address of koine_dial, parsed. */
+
+struct caller_target {
+	struct {
+		struct sockaddr_storage addr;
+		socklen_t len;
+	} at[2]; /* tried in turn: "localhost" has two */
+	unsigned n_at;
+	bool is_http; /* an http: address */
+	char *socket; /* the path, where `at` is AF_UNIX; else NULL */
+	char *shown;  /* for messages: "unix:/run/x.sock" */
+	char *host;   /* what the Host header says */
+	char *path;   /* what the request line asks for */
+};
+
+/* -EINVAL for what is no address, -ENAMETOOLONG for a path that no socket can have. Whatever it
+ * returns, caller_target_done must follow. */
+int caller_target_parse(const char *address, struct caller_target *ret_target);
+void caller_target_done(struct caller_target *t);
 
 enum client_state { CLIENT_CLOSED, CLIENT_BACKOFF, CLIENT_CONNECTING, CLIENT_OPEN };
 

@@ -1,4 +1,4 @@
-#include "lib/caller_gob.h"
+#include "lib/caller.h"
 
 #include <errno.h>
 #include <stdlib.h>

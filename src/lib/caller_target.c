@@ -1,4 +1,4 @@
-#include "lib/caller_target.h"
+#include "lib/caller.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

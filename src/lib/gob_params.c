@@ -4,7 +4,7 @@
  *
  * Everything here is as deep as the tree, which its reader has bounded.
  */
-#include "lib/gob_params.h"
+#include "lib/caller.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "koine/koine.h"
-#include "lib/json_api.h"
+#include "lib/value_api.h"
 
 struct host_method {
 	struct list link;
@@ -78,3 +78,7 @@ int host_explain(struct koine_server *s, int r);
 
 /* The row's handler: asks the host, and makes sure that the call is answered. */
 struct done host_handle(struct call *c);
+
+/* -EINVAL for a method without name or handler. */
+int host_method_new(const struct koine_method *m, struct host_method **ret_method);
+void host_method_free(struct host_method *h);

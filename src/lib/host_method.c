@@ -1,5 +1,5 @@
 /* Methods that a host adds: copied, so that the host may free its own. */
-#include "lib/host_method.h"
+#include "lib/host.h"
 
 #include <errno.h>
 #include <stdlib.h>

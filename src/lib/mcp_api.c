@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/pipes.h"
+#include "io/conn.h"
 #include "lib/host.h"
-#include "lib/host_method.h"
 #include "mcp/mcp.h"
 
 enum { KEY_SIZE = 32 };

@@ -6,10 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "call/rpc.h"
+#include "call/method.h"
 #include "call/client.h"
 #include "lib/host.h"
-#include "lib/host_method.h"
 
 /* The specification's codes and words; a host's own errors carry their own. */
 static const struct error_row errors[N_REFUSALS] = {

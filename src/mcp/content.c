@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "mcp/inner.h"
-#include "wire/base64.h"
+#include "wire/crypto.h"
 
 /* In the call's arena, so that it goes with the call, on whatever thread it was made. */
 static void add(struct mcp_call *mc, const struct buf *item)

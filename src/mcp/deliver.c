@@ -7,8 +7,7 @@
 
 #include "base/cleanup.h"
 #include "call/client.h"
-#include "call/client_answer.h"
-#include "call/http_answer.h"
+#include "call/http.h"
 #include "mcp/inner.h"
 #include "mcp/session.h"
 #include "mcp/track.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "mcp/inner.h"
-#include "wire/base64.h"
+#include "wire/crypto.h"
 #include "wire/http/http1.h"
 
 enum { HEADER_MISMATCH = -32020 };

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/list.h"
-#include "base/set/table.h"
+#include "base/sets.h"
 #include "mcp/mcp.h"
-#include "wire/seal.h"
+#include "wire/crypto.h"
 
 struct mcp_session;
 

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "call/http_route.h"
+#include "call/http.h"
 
 struct mcp;
 

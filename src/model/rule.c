@@ -79,3 +79,24 @@ static const struct member memory_members[] = {
 };
 
 const struct portrait rule_memory_portrait = PORTRAIT(struct rule_memory, memory_members);
+
+#define JOB(kind, field) MEMBER_OF(struct job, kind, field)
+
+static const struct member job_members[] = {
+	{"id", "id", JOB(TEXT, id)},
+	{"data", "data", JOB(PACKED, data)},
+	{"created_at", "created_ms", JOB(TIME, created_ms)},
+	{"updated_at", "updated_ms", JOB(TIME, updated_ms)},
+};
+
+const struct portrait job_portrait = PORTRAIT(struct job, job_members);
+
+#define TRUST(kind, field) MEMBER_OF(struct project_trust, kind, field)
+
+static const struct member trust_members[] = {
+	{"folder", "folder", TRUST(TEXT, folder)},
+	{"digest", "digest", TRUST(TEXT, digest)},
+	{"trusted_at", "trusted_ms", TRUST(TIME, trusted_ms)},
+};
+
+const struct portrait trust_portrait = PORTRAIT(struct project_trust, trust_members);

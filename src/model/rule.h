@@ -1,11 +1,14 @@
-/* A rule: when something happens, do something. Its portrait says how its members are shown. */
+/*
+ * A rule: when something happens, do something. Its portrait says how its members are shown. Beside it are the jobs,
+ * which are schedules of clients, and the projects whose rules are trusted.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/event.h"
 #include "base/portrait.h"
+#include "model/event.h"
 
 enum rule_trigger { TRIGGER_CRON, TRIGGER_EVERY, TRIGGER_FILES, TRIGGER_EVENT };
 enum rule_action { ACTION_TASK, ACTION_COMMAND, ACTION_WEBHOOK, ACTION_DESKTOP };
@@ -118,3 +121,24 @@ struct rule_memory {
 };
 
 extern const struct portrait rule_memory_portrait;
+
+/* A job: a schedule that a client made at run time, as the store has it. */
+
+struct job {
+	struct text id;
+	struct packed data; /* what its client specified, an object */
+	int64_t created_ms;
+	int64_t updated_ms;
+};
+
+extern const struct portrait job_portrait;
+
+/* A record that a project was trusted, with the state of its file then. */
+
+struct project_trust {
+	struct text folder;
+	struct text digest; /* of the file that was trusted */
+	int64_t trusted_ms;
+};
+
+extern const struct portrait trust_portrait;

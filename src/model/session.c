@@ -117,3 +117,26 @@ const char *session_approval_name(enum session_approval approval)
 {
 	return approval_names[approval];
 }
+
+#define OBSERVED(kind, field) MEMBER_OF(struct observed, kind, field)
+
+/* Clients see a struct session, so no member of an observed one has a name. */
+/* clang-format off */
+static const struct member observed_members[] = {
+	{NULL, "seq", OBSERVED(INT, seq), MADE},
+	{NULL, "id", OBSERVED(TEXT, id)},
+	{NULL, "agent", OBSERVED(TEXT, agent), NOT_NULL},
+	{NULL, "folder", OBSERVED(TEXT, folder), NOT_NULL | CHANGES},
+	{NULL, "project", OBSERVED(TEXT, project), CHANGES},
+	{NULL, "query", OBSERVED(TEXT, query), NOT_NULL | CHANGES},
+	{NULL, "host", OBSERVED(TEXT, host), CHANGES},
+	{NULL, "pid", OBSERVED(INT, pid), CHANGES},
+	{NULL, "started", OBSERVED(INT, started), CHANGES},
+	{NULL, "created_ms", OBSERVED(TIME, created_ms)},
+	{NULL, "active_ms", OBSERVED(TIME, active_ms), CHANGES},
+	{NULL, "ended_ms", OBSERVED(TIME, ended_ms), CHANGES},
+	{NULL, "reason", OBSERVED(TEXT, reason), CHANGES},
+};
+/* clang-format on */
+
+const struct portrait observed_portrait = PORTRAIT(struct observed, observed_members);

@@ -23,7 +23,7 @@ enum session_status {
 
 enum session_kind {
 	SESSION_RUN,      /* koined started it */
-	SESSION_OBSERVED, /* its agent's hooks report it; see model/observed.h */
+	SESSION_OBSERVED, /* its agent's hooks report it; see struct observed */
 	N_SESSION_KINDS,
 };
 
@@ -135,3 +135,27 @@ extern const char *const session_event_type_names[N_SESSION_EVENT_TYPES];
 const char *session_event_type_name(enum session_event_type type);
 /* NULL for none. */
 const char *session_approval_name(enum session_approval approval);
+
+/*
+ * A session of an agent that koined did not start, as the agent's hooks report it. Clients see it as a
+ * session of kind "observed".
+ */
+
+struct observed {
+	int64_t seq;       /* assigned by the store */
+	struct text id;    /* the agent's own */
+	struct text agent; /* "claude", "codex" … */
+	struct text folder;
+	struct text project; /* none: it has no folder */
+	struct text query;   /* the beginning of what was asked first; may be empty */
+	struct text host;    /* where it runs; none: no other host has this store */
+	int64_t pid;         /* the agent's process there; 0: unknown */
+	int64_t started;
+	int64_t created_ms;
+	int64_t active_ms; /* its last event */
+	int64_t ended_ms;  /* 0: not yet */
+	struct text reason;
+	int64_t waiting; /* its approvals that wait, counted when it is read */
+};
+
+extern const struct portrait observed_portrait;

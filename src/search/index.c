@@ -7,12 +7,9 @@
 #include <unistd.h>
 
 #include "base/why.h"
-#include "search/file/copy.h"
 #include "search/index_inner.h"
 #include "search/mix.h"
 #include "search/postings.h"
-#include "search/scratch.h"
-#include "search/traits.h"
 
 enum { LENS_EXACT = 64, LENS_PER_OCTAVE = 16, COMPACT_MIN = 64 };
 

@@ -7,6 +7,10 @@
  */
 #pragma once
 
+#include <stdint.h>
+
+#include "base/text.h"
+#include "search/file/image.h"
 #include "search/index.h"
 #include "search/words.h"
 
@@ -82,7 +86,7 @@ struct search_index {
 	uint8_t *doc_lens;   /* coded, see len_code */
 	uint8_t *doc_marks;
 	uint8_t *doc_importance;
-	uint8_t *doc_traits; /* see traits.h */
+	uint8_t *doc_traits; /* enum trait */
 
 	uint32_t *key_slots; /* doc + 1 */
 	uint32_t n_key_slots;
@@ -180,3 +184,54 @@ void chain_remove(struct search_index *ix, uint32_t doc);
 
 /* The chat's number; adds a missing chat. */
 int chat_get(struct search_index *ix, uint64_t id, uint32_t *ret_chat);
+
+/*
+ * What a memory looks like: whether it names a place or a person, counts, quotes, gives a reason,
+ * or speaks of its teller. A question that asks for one of these prefers memories that have it.
+ *
+ * They are guesses from English words, capitals and signs, good enough to decide between
+ * memories that are otherwise about equal.
+ */
+
+enum trait {
+	TRAIT_PLACE = 1,
+	TRAIT_NAME = 2,   /* a capital inside a sentence, or somebody: "my uncle" */
+	TRAIT_NUMBER = 4, /* digits or a number in letters */
+	TRAIT_QUOTES = 8,
+	TRAIT_REASON = 16,
+	TRAIT_SELF = 32, /* I, my */
+};
+
+/* A set of enum trait. */
+uint8_t traits_of(struct text text);
+
+/* ---- what a thread needs to add and to search, kept between calls ---- */
+
+/* What a search knows of a memory; all 0 between searches. */
+struct tally {
+	float score;    /* by its own words */
+	uint32_t words; /* which of the question's it has: one bit each, for the heaviest */
+};
+
+struct search_scratch {
+	struct words *words;
+	uint32_t *ids; /* the words of a text being added */
+	size_t n_ids;
+	size_t cap_ids;
+	struct tally *tallies; /* one for each memory searched */
+	uint32_t *touched;
+	size_t cap_tallies;
+};
+
+/* Makes room for n tallies, all 0. */
+int scratch_tallies(struct search_scratch *s, size_t n);
+
+/* ---- the blocks of an image, for file/ ---- */
+
+_Static_assert(SEARCH_BLOCKS == N_DOC_COLUMNS + 5, "all columns but one, and six others");
+
+/* The blocks' lengths; -EBADMSG when no index has such numbers. */
+int image_lengths(const struct search_head *head, size_t lens[SEARCH_BLOCKS]);
+
+void image_blocks(const struct search_index *ix, const size_t lens[SEARCH_BLOCKS], uint64_t *chats,
+		  struct search_block blocks[SEARCH_BLOCKS]);

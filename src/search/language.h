@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Those of one script before the others of it: see language_of_letter. */
@@ -60,3 +61,29 @@ enum language language_best(const struct language_guess *g);
 
 /* English, and nothing else is near: no more words need to be read. */
 bool language_is_clearly_english(const struct language_guess *g);
+
+/*
+ * What is known about single words: which carry no meaning of their own, and in which languages;
+ * of English ones also which ask, which refer to time, and which hide their base form (went,
+ * children); of German ones which are parts of longer words.
+ */
+
+enum word_flag {
+	WORD_STOP = 1,      /* dropped from a query that has others */
+	WORD_QUESTION = 2,  /* opens a question */
+	WORD_TIME = 4,      /* a weekday, a month, "yesterday", a year */
+	WORD_NUMBER = 8,    /* digits only */
+	WORD_CAPITAL = 16,  /* was written with a capital */
+	WORD_IRREGULAR = 32 /* stands for another form */
+};
+
+struct lexicon_entry {
+	const char *word;
+	const char *base; /* NULL unless WORD_IRREGULAR */
+	uint8_t flags;
+	bool is_part;      /* of German compounds */
+	uint32_t small_in; /* languages, as bits, whose texts it is frequent in */
+};
+
+/* NULL when nothing is known about the word, which must be folded. */
+const struct lexicon_entry *lexicon_find(const char *word, size_t len);

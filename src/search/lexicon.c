@@ -1,14 +1,13 @@
 /*
- * What is known about single words; see lexicon.h.
+ * What is known about single words; see language.h.
  *
  * The lists become one table, with the first word that anybody looks up.
  */
-#include "search/lexicon.h"
+#include "search/language.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "search/language.h"
 #include "search/mix.h"
 
 /* They occur in most sentences, or only ask: they say nothing about what is asked for. */

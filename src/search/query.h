@@ -122,7 +122,7 @@ struct search_query {
 	int64_t from_ms;     /* only from here ... */
 	int64_t to_ms;       /* ... to before here; both 0: any time */
 	bool include_expired;
-	/* Of two that say the same the newer is put first before vectors add to the scores (fuse.h).
+	/* Of two that say the same the newer is put first before vectors add to the scores (near.h).
 	 * search_settle then only looks for closer matches. */
 	bool newer_first;
 	/* NULL, or a final decision on each memory; may be called more than once for the same
@@ -151,3 +151,30 @@ float search_similarity(float score);
 
 /* Whether the index has the key and the query's filters accept it. */
 bool search_passes(const struct search_index *ix, const struct search_query *q, uint64_t key);
+
+/*
+ * The final order of the best hits, which depends on their texts. An index has the words of a
+ * memory but not their order, so whoever has the texts calls this after search_run.
+ */
+
+/* The text of a hit and its time. */
+struct search_said {
+	struct text text;
+	int64_t time_ms;
+};
+
+/*
+ * Reorders hits whose scores are about equal and that share the question's content words: the
+ * closer match comes first, then the newer one ("moved to Oslo", "moved to Bergen"). A match
+ * is closer if it has more of the question's small words ("from", "in"), has them in the same
+ * order, and is negated as the question is. If the question asks ("Is Bob allowed in?") only the
+ * negation counts.
+ *
+ * A memory with the question's very characters comes first, then one with its very words. Otherwise
+ * the order is stable.
+ *
+ * `hits` are the first n of an answer, best first. Scores stay in place, so that they still
+ * descend. ret_from[i], of n, is where the hit that is now in place i was.
+ */
+void search_settle(struct search_scratch *s, const struct search_query *q, struct search_hit *hits,
+		   const struct search_said *said, size_t n, size_t *ret_from);

@@ -1,5 +1,5 @@
-/* What a memory looks like; see traits.h. */
-#include "search/traits.h"
+/* What a memory looks like; see index_inner.h. */
+#include "search/index_inner.h"
 
 #include <stdbool.h>
 #include <stddef.h>

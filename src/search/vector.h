@@ -83,3 +83,9 @@ struct vector_kernel {
 };
 
 extern const struct vector_kernel *const vector_kernels[];
+
+/* One file each, compiled for its processor; Meson chooses which are built. */
+
+extern const struct vector_kernel vector_kernel_plain;
+extern const struct vector_kernel vector_kernel_avx2;
+extern const struct vector_kernel vector_kernel_neon;

@@ -12,7 +12,6 @@
 
 #include "base/text.h"
 #include "search/language.h"
-#include "search/lexicon.h"
 
 enum {
 	/* Raise it whenever a text yields other words or traits than before: an index that was written with

@@ -16,9 +16,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "model/conversation.h"
-#include "model/message.h"
-#include "model/turn.h"
+#include "model/chat.h"
 #include "base/text.h"
 
 struct connection;

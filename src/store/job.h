@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "model/job.h"
+#include "model/rule.h"
 
 struct connection;
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "model/observed.h"
+#include "model/session.h"
 
 struct connection;
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "model/trust.h"
+#include "model/rule.h"
 
 struct connection;
 

@@ -85,3 +85,20 @@ void json_member_text(struct json *j, const char *key, struct text t);
 void json_member_int(struct json *j, const char *key, int64_t n);
 void json_member_uint(struct json *j, const char *key, uint64_t n);
 void json_member_bool(struct json *j, const char *key, bool b);
+
+/* ---- nouns, from their portraits ---- */
+
+struct member;
+struct portrait;
+struct selection;
+
+/*
+ * Writes the members that were selected, as members of the object that is open; texts with
+ * MEMBER_CUT are cut to `cut` bytes (0: never). Of an environment only the names are
+ * written.
+ */
+void json_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+		  size_t cut);
+
+/* Writes one of them. */
+void json_noun_member(struct json *j, const struct member *m, const void *noun, size_t cut);

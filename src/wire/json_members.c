@@ -1,5 +1,6 @@
-#include "wire/json_members.h"
+#include "wire/json.h"
 
+#include "base/portrait.h"
 #include "base/clock.h"
 
 static void write_absent(struct json *j, const struct member *m, struct text empty)

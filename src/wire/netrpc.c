@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/gob/define.h"
-#include "wire/gob/fit.h"
+#include "wire/gob/encode.h"
+#include "wire/gob/type.h"
 
 enum { PLAIN_MAX = 1024 }; /* bytes of a text in a short header */
 

@@ -13,7 +13,7 @@
 
 #include "../call_world.h"
 #include "../feed.h"
-#include "call/http_route.h"
+#include "call/http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "../gob_feed.h"
-#include "wire/gob/fit.h"
+#include "wire/gob/type.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 
 #include "../feed.h"
 
-#include "agent/server/ops.h"
+#include "agent/server/inner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

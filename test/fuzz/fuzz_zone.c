@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/zone/zone.h"
+#include "base/zone.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

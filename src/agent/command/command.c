@@ -14,17 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/command/place.h"
-#include "agent/command/prompt.h"
-#include "agent/command/text.h"
+#include "agent/agent.h"
+#include "agent/command/inner.h"
 #include "agent/command/words.h"
-#include "agent/health.h"
-#include "agent/stream_json.h"
+#include "agent/json_lines.h"
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "io/process/child.h"
 #include "io/process/confine.h"
-#include "io/process/environment.h"
 
 enum {
 	SOON_MS = 100,    /* that a cancelled turn waits for its program */

@@ -19,7 +19,7 @@
  * A word with "{disabled_tools}" is used only in conversations without some tools, with their
  * names, separated by commas, in its place.
  *
- * The child gets the environment it was given, and KOINE_CONVERSATION; a confined one (place.h)
+ * The child gets the environment it was given, and KOINE_CONVERSATION; a confined one (struct command_place)
  * also TMPDIR and KOINE_STATE. Its turn ends when it ends: what it leaves behind in its group is
  * killed; what holds its output open elsewhere is not waited for.
  */
@@ -39,7 +39,7 @@ enum command_input {
 
 enum command_output {
 	COMMAND_TEXT,        /* without the final newline; invalid UTF-8 becomes U+FFFD */
-	COMMAND_STREAM_JSON, /* see stream_json.h */
+	COMMAND_STREAM_JSON, /* see agent/json_lines.h */
 };
 
 struct command_opts {

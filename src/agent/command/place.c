@@ -1,4 +1,4 @@
-#include "agent/command/place.h"
+#include "agent/command/inner.h"
 
 #include <errno.h>
 #include <stdio.h>

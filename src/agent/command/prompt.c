@@ -1,5 +1,5 @@
 /* A conversation as one text; see command.h. */
-#include "agent/command/prompt.h"
+#include "agent/command/inner.h"
 
 #include <string.h>
 

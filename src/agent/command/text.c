@@ -1,5 +1,5 @@
-/* Bytes into text; see text.h. */
-#include "agent/command/text.h"
+/* Bytes into text; see inner.h. */
+#include "agent/command/inner.h"
 
 #include <string.h>
 

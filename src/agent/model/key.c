@@ -1,4 +1,4 @@
-#include "agent/model/key.h"
+#include "agent/model/inner.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "io/process/child.h"
-#include "io/process/environment.h"
 
 enum { COMMAND_MS = 30000, KEPT_MS = 3600 * 1000 };
 

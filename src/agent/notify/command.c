@@ -11,7 +11,6 @@
 #include "agent/notify/inner.h"
 #include "base/cleanup.h"
 #include "io/process/child.h"
-#include "io/process/environment.h"
 
 enum {
 	RUN_MS = 60 * 1000,

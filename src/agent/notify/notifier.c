@@ -6,7 +6,7 @@
 
 #include "agent/endpoint.h"
 #include "agent/notify/inner.h"
-#include "wire/digest.h"
+#include "wire/crypto.h"
 #include "wire/json.h"
 
 const char *const notifier_kind_names[N_NOTIFIER_KINDS] = {"ntfy", "telegram", "webhook",

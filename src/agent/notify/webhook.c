@@ -11,8 +11,8 @@
 #include "agent/notify/inner.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "wire/crypto.h"
 #include "wire/json.h"
-#include "wire/sign.h"
 
 struct webhook {
 	struct notifier base;

@@ -1,16 +1,15 @@
 /*
- * What the recall agent says; see answer.h.
+ * What the recall agent says; see recall.h.
  *
  * Its sources are what the user said, what tools answered, and the notes from memory, sentence
  * by sentence. Not what the agent itself said: that would quote quotes. Not questions either,
  * since they hold no answer; a request is a source only where there is no statement.
  */
-#include "agent/recall/answer.h"
+#include "agent/recall/recall.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/recall/sentence.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 

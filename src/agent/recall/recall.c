@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/health.h"
-#include "agent/recall/answer.h"
+#include "agent/agent.h"
 #include "base/cleanup.h"
 #include "base/list.h"
 

@@ -1,5 +1,5 @@
-/* Text into sentences; see sentence.h. */
-#include "agent/recall/sentence.h"
+/* Text into sentences; see recall.h. */
+#include "agent/recall/recall.h"
 
 #include <strings.h>
 

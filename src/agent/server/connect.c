@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "wire/base64.h"
+#include "wire/crypto.h"
 
 enum {
 	LAST_DELAY_MS = 10000, /* a try on this machine costs next to nothing */

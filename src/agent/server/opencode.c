@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/server/ops.h"
+#include "agent/server/inner.h"
 #include "wire/json.h"
 
 enum { MESSAGE_MAX = 256 << 10 };

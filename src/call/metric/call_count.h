@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "base/metric/histogram.h"
+#include "base/metric.h"
 #include "base/why.h"
 #include "call/call.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/list.h"
-#include "base/surrogate.h"
+#include "base/utf8.h"
 #include "cli/approval/approval.h"
 #include "cli/approval/asking.h"
 #include "cli/kit/call.h"

@@ -1,7 +1,7 @@
 /* Made by width_table.py from Unicode 14.0.0. */
 #pragma once
 
-#include "base/unseen/unseen.h"
+#include "base/utf8.h"
 
 static const struct range no_column[] = {
 	{0x0300, 0x036f},   {0x0483, 0x0489},   {0x0591, 0x05bd},   {0x05bf, 0x05bf},

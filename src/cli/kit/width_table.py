@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 Makes width_table.h: which characters take no column of a terminal, which two, and which two on some
-terminals; and with the word "unseen" base/unseen/table.h: which of them nobody sees.
+terminals; and with the word "unseen" base/unseen_table.h: which of them nobody sees.
 """
 import sys
 import unicodedata
@@ -75,7 +75,7 @@ def header(words, include, *tables):
 
 
 if sys.argv[1:] == ["unseen"]:
-    print(header("cli/kit/width_table.py unseen", "base/unseen/unseen.h", table("not_seen", ranges(True, unseen))))
+    print(header("cli/kit/width_table.py unseen", "base/utf8.h", table("not_seen", ranges(True, unseen))))
 else:
-    print(header("width_table.py", "base/unseen/unseen.h", table("no_column", ranges(0)),
+    print(header("width_table.py", "base/utf8.h", table("no_column", ranges(0)),
                  table("two_columns", ranges(2)), table("maybe_two", ranges(True, maybe_wide))))

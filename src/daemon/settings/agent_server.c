@@ -1,9 +1,8 @@
-#include "daemon/settings/agent_server.h"
+#include "daemon/settings/settings.h"
 
 #include <string.h>
 
 #include "agent/server/server.h"
-#include "daemon/settings/settings.h"
 #include "engine/mirror/mirror.h"
 
 _Static_assert((int)AGENT_SERVERS_MAX == (int)MIRRORS_MAX, "all of them are mirrored");

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/settings/tables.h"
+#include "daemon/settings/settings.h"
 
 enum { KEY_SHOWN = 160 };
 

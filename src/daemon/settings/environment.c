@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/dialects.h"
-#include "daemon/settings/tables.h"
+#include "daemon/settings/settings.h"
 
 void setting_variable(const char *section, const char *key, char out[ENV_NAME_MAX])
 {

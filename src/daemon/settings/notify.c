@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/notify/notifier.h"
-#include "daemon/settings/condition.h"
+#include "daemon/settings/rule.h"
 #include "daemon/settings/settings.h"
 #include "engine/notify/notify.h"
 

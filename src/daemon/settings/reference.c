@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "daemon/settings/tables.h"
+#include "daemon/settings/settings.h"
 
 /* "0..3600"; a limit that only the type sets is not shown. */
 static void write_range(const struct setting *row, FILE *out)

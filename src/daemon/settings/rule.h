@@ -1,14 +1,17 @@
 /*
  * [rule NAME]: what the settings say about rules, key by key and as text. It is interpreted
- * when everything has been read (rule_make.h): a wrong rule is left out, and does not keep
+ * when everything has been read (rule_make): a wrong rule is left out, and does not keep
  * koined from starting.
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "base/arena.h"
 #include "base/setting.h"
 #include "daemon/settings/named_section.h"
+#include "model/event.h"
+#include "model/rule.h"
 
 enum { RULE_SETTINGS_MAX = 64, RULE_TEXT_MAX = 4096 };
 
@@ -60,3 +63,11 @@ extern const struct section_kind rule_section;
 const char *rule_setting_get(const struct rule_setting *r, enum rule_key key);
 
 const char *rule_key_name(enum rule_key key);
+
+/* A condition on an event, as the settings spell it: FIELD OPERATOR [VALUE]. Texts point into the given one. -EINVAL: it has no operator. */
+int condition_parse(const char *text, struct arena *a, struct event_condition *ret_condition);
+
+/* Turns a rule of the settings into one for automation. Texts point into the setting or the arena. Refuses what the text alone shows to be wrong: two
+ * triggers, a value that is not a number, a key that does not apply. */
+int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
+	      struct why *why);

@@ -11,7 +11,7 @@
 #include "agent/command/words.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "io/process/environment.h"
+#include "io/process/child.h"
 
 /* A row in use. */
 struct use {

@@ -10,7 +10,6 @@
 #include "agent/agent.h"
 #include "base/utf8.h"
 #include "daemon/dialects.h"
-#include "daemon/settings/tables.h"
 #include "store/store.h"
 
 /* ---- the tables ---- */

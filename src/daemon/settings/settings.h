@@ -10,18 +10,137 @@
 #include <sys/types.h>
 
 #include "base/log.h"
-#include "model/host.h"
 #include "base/why.h"
 #include "call/server.h"
 #include "daemon/settings/agent.h"
-#include "daemon/settings/agent_server.h"
-#include "daemon/settings/listener.h"
+#include "daemon/settings/named_section.h"
 #include "daemon/settings/notify.h"
 #include "daemon/settings/paths.h"
-#include "daemon/settings/policy.h"
 #include "daemon/settings/rule.h"
 #include "daemon/settings/setting.h"
-#include "daemon/settings/task.h"
+#include "model/host.h"
+
+/* [listen DIALECT]: who may connect where that dialect listens. The plan refuses unknown
+ * dialects. */
+
+enum { LISTENERS_MAX = 16, DIALECT_NAME_MAX = 15 };
+
+struct listener_setting {
+	char dialect[DIALECT_NAME_MAX + 1];
+	struct uids allow_uids;
+};
+
+struct listener_settings {
+	struct listener_setting list[LISTENERS_MAX];
+	unsigned n;
+};
+
+extern const struct section_kind listen_section;
+extern const struct setting listen_row; /* its only key */
+
+/* Never NULL: without a section only our own user and root may connect. */
+const struct uids *settings_uids(const struct settings *s, const char *dialect);
+
+/* [tasks] and [group NAME]: how many tasks run and wait, and for how long. */
+
+enum { GROUPS_MAX = 64 };
+
+struct group_setting {
+	char name[SECTION_NAME_MAX + 1];
+	unsigned parallel; /* 0: no limit of its own */
+};
+
+struct task_settings {
+	unsigned parallel;
+	unsigned project_parallel;
+	unsigned queue;
+	unsigned timeout_ms;
+	size_t output_bytes;
+	unsigned keep_days;
+	unsigned interrupt_ms;
+	char runner[64]; /* "": not given */
+	char environment[VARIABLES_MAX];
+	struct group_setting groups[GROUPS_MAX];
+	unsigned n_groups;
+};
+
+extern const struct section_kind group_section;
+
+/*
+ * [approval] and [policy NAME]: what may be done without asking a human, and by whom. A wrong
+ * policy keeps koined from starting: the one left out might be the one that denies.
+ */
+
+enum { POLICIES_MAX = 128, POLICY_TEXT_MAX = 1024 };
+
+enum policy_key {
+	POLICY_VERDICT,
+	POLICY_AGENT,
+	POLICY_TOOL,
+	POLICY_INPUT,
+	POLICY_COMMENT,
+	N_POLICY_KEYS,
+};
+
+struct policy_setting {
+	char name[SECTION_NAME_MAX + 1];
+	struct section_texts texts;
+	char text[POLICY_TEXT_MAX]; /* the texts themselves */
+};
+
+struct approval_settings {
+	unsigned timeout_ms; /* 0: none */
+	unsigned pending;
+	unsigned keep_days; /* 0: forever */
+	bool agents_decide;
+	struct policy_setting policies[POLICIES_MAX]; /* in the order in which they were named */
+	unsigned n_policies;
+};
+
+extern const struct section_kind policy_section;
+
+/* Call it when everything has been read: checks that each has a verdict. */
+int policy_settings_check(const struct approval_settings *a, struct why *why);
+
+/* NULL: it was not given, or is empty. */
+const char *policy_setting_get(const struct policy_setting *p, enum policy_key key);
+
+/* [agent-server NAME]: servers that agents work in, and whose questions the inbox mirrors. */
+
+enum { AGENT_SERVERS_MAX = 16 };
+
+/* The words of `kind`, in this order. */
+enum agent_server_kind { AGENT_SERVER_OPENCODE, AGENT_SERVER_UNSAID };
+
+struct agent_server_setting {
+	char name[SECTION_NAME_MAX + 1];
+	unsigned kind; /* enum agent_server_kind, as set or as implied by its name */
+	char url[PATH_LEN];
+	char username[128];
+	char password_env[128];
+	char password_file[PATH_LEN];
+	unsigned idle_timeout_ms;
+	unsigned away_ms;
+};
+
+struct agent_server_settings {
+	struct agent_server_setting list[AGENT_SERVERS_MAX];
+	unsigned n;
+};
+
+extern const struct section_kind agent_server_section;
+
+/* Call it when everything has been read: checks that each has what it needs. */
+int agent_server_settings_check(const struct agent_server_settings *a, struct why *why);
+
+/* The names of variables that hold passwords. Returns how many. */
+unsigned agent_server_settings_secrets(const struct agent_server_settings *a, const char **out,
+				       unsigned max);
+
+const char *agent_server_kind_word(enum agent_server_kind kind);
+
+bool agent_server_setting_equal(const struct agent_server_setting *a,
+				const struct agent_server_setting *b);
 
 enum {
 	LISTENS_MAX = 32,
@@ -193,3 +312,32 @@ void settings_store_url(const struct settings *s, char *out, size_t size);
 /* What this machine keeps for itself stands beside this path, and is named after it: the store's
  * file, or where that would be. */
 void settings_beside_store(const struct settings *s, char *out, size_t size);
+
+/* The tables that the file, the environment, --set and --check use. */
+
+struct settings_table {
+	const struct setting *rows; /* NULL: the dialects' tables come here */
+	unsigned n;
+};
+
+extern const struct settings_table settings_tables[];
+extern const unsigned n_settings_tables;
+
+/* Settings that no longer exist, and what to tell those who still have them. */
+struct setting_gone {
+	const char *section;
+	const char *key;
+	const char *text;
+};
+
+extern const struct setting_gone settings_gone[];
+extern const unsigned n_settings_gone;
+
+/* The row with that number, counted through all tables, and the struct that it is about; NULL
+ * after the last. */
+const struct setting *settings_row(const struct settings *s, unsigned i, void **ret_base);
+
+enum { ENV_NAME_MAX = 128 };
+
+/* KOINE_SECTION_KEY. */
+void setting_variable(const char *section, const char *key, char out[ENV_NAME_MAX]);

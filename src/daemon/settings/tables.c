@@ -1,6 +1,6 @@
 /* Every setting that does not belong to a dialect: a table for each section, in the order in which
  * they are shown. */
-#include "daemon/settings/tables.h"
+#include "daemon/settings/settings.h"
 
 #include "engine/index/embedding.h"
 

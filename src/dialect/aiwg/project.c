@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/aiwg/files.h"
@@ -20,7 +20,7 @@
 #include "dialect/aiwg/watch.h"
 #include "dialect/life.h"
 #include "engine/engine.h"
-#include "wire/digest.h"
+#include "wire/crypto.h"
 
 enum {
 	CONFIG_ARENA_MAX = 64 << 20,

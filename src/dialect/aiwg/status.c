@@ -7,7 +7,7 @@
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/daemon.h"
 #include "engine/automation/automation.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 #include "engine/engine.h"
 
 enum { PROMPT_SHOWN = 80, EXECUTIONS_SHOWN = 10 };

@@ -7,7 +7,7 @@
 #include "call/client.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/engine.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 enum {
 	OUTPUT_SHOWN = 256 << 10, /* the last bytes of a task's output */

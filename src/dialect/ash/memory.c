@@ -1,5 +1,5 @@
 /* The memory methods: they translate parameters to the engine's terms, and its answers to ash's. */
-#include "base/fault.h"
+#include "base/why.h"
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ash/ash.h"

@@ -1,5 +1,5 @@
 /* The portrait of the embedding service. */
-#include "call/http_answer.h"
+#include "call/http.h"
 #include "dialect/embedding/embedding.h"
 
 static const struct error_row errors[N_REFUSALS] = {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "call/http_route.h"
+#include "call/http.h"
 
 extern const struct dialect embedding_dialect;
 

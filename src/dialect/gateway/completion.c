@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "dialect/gateway/completion_inner.h"
 #include "dialect/gateway/tool_json.h"
 #include "engine/engine.h"

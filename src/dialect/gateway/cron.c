@@ -3,7 +3,7 @@
 #include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
 #include "engine/automation/job.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 #define MEMBER(kind, field) MEMBER_OF(struct job_info, kind, field)
 

@@ -1,5 +1,5 @@
 /* The portrait of the gateway. */
-#include "call/http_answer.h"
+#include "call/http.h"
 #include "dialect/gateway/gateway.h"
 #include "dialect/gateway/more.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/setting.h"
 #include "call/call.h"
-#include "call/http_route.h"
+#include "call/http.h"
 #include "engine/memory/memory.h"
 
 struct chat;

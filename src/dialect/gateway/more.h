@@ -2,7 +2,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "call/http_route.h"
+#include "call/http.h"
 
 extern const struct http_route_table gateway_more_routes;
 

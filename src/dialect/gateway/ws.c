@@ -18,11 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "call/http_answer.h"
-#include "call/human.h"
+#include "call/http.h"
+#include "call/access.h"
 #include "call/server.h"
 #include "call/client.h"
 #include "dialect/gateway/completion.h"

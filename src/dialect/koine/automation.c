@@ -5,7 +5,7 @@
 #include "dialect/koine/rule_json.h"
 #include "engine/automation/automation.h"
 #include "engine/automation/trust.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 struct rules_in {
 	struct text project;

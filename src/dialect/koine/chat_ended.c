@@ -6,7 +6,7 @@
 #include "dialect/chat_wire.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 struct ended_in {
 	struct text conversation;

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log_tail.h"
+#include "base/log.h"
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"

@@ -1,8 +1,8 @@
 /* The portrait of koine's own dialect. */
 #include "dialect/koine/koine.h"
 
-#include "base/log_tail.h"
-#include "call/rpc.h"
+#include "base/log.h"
+#include "call/method.h"
 #include "dialect/daemon.h"
 #include "dialect/host.h"
 #include "dialect/metric/metric.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 /* In bytes. A connection may hold many filters, so each must be small. */
 enum { TYPE_MAX = 100, ID_MAX = 256, PROJECT_MAX = 4096 };

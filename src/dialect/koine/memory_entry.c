@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 void memory_entry_members(struct json *j, const struct memory *m)
 {

@@ -8,7 +8,7 @@
 #include "dialect/koine/rule_json.h"
 #include "engine/task/task.h"
 #include "engine/automation/trust.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 enum { TASKS_MAX = 10000 };
 

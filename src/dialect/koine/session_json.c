@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/utf8.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 static struct text cut(struct text t, size_t max)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 /* Its words are around what it waits on; its name is what a program compares. */
 static const struct {

@@ -11,9 +11,9 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "base/surrogate.h"
+#include "base/utf8.h"
 #include "call/client.h"
-#include "call/http_answer.h"
+#include "call/http.h"
 #include "call/server.h"
 #include "dialect/mcp/server.h"
 #include "wire/http/http1.h"

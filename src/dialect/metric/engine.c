@@ -1,5 +1,5 @@
 /* What the engine does: tasks, approvals, sessions, agents, searches, events. */
-#include "base/metric/spend.h"
+#include "base/metric.h"
 #include "dialect/metric/metric.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"

@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "base/metric/metric.h"
+#include "base/metric.h"
 #include "call/call.h"
-#include "call/http_route.h"
+#include "call/http.h"
 #include "call/server.h"
 #include "engine/event/event.h"
 #include "engine/memory/memory.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/metric/spend.h"
+#include "base/metric.h"
 #include "dialect/engine.h"
 #include "dialect/metric/metric.h"
 #include "engine/approval/approval.h"

@@ -1,7 +1,7 @@
 /* GET /metrics, and daemon.metrics for those who do not speak HTTP. */
 #include <errno.h>
 
-#include "base/metric/text.h"
+#include "base/metric.h"
 #include "dialect/metric/metric.h"
 #include "wire/http/http1.h"
 

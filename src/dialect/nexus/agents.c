@@ -8,7 +8,7 @@
 #include "dialect/chat_wire.h"
 #include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 /* A path below "/agent/" is one conversation, so methods about all of them are refused there. */
 static int check_root(struct call *c)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/engine.h"

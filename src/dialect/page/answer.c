@@ -10,8 +10,7 @@
 
 #include "base/clock.h"
 #include "call/client.h"
-#include "call/http_answer.h"
-#include "call/http_route.h"
+#include "call/http.h"
 #include "dialect/engine.h"
 #include "dialect/page/page.h"
 #include "engine/approval/approval.h"

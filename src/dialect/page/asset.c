@@ -5,8 +5,7 @@
 #include <errno.h>
 
 #include "call/client.h"
-#include "call/http_answer.h"
-#include "call/http_route.h"
+#include "call/http.h"
 #include "dialect/page/page.h"
 
 /* A call's `opened`; in its arena. */

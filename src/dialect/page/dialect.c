@@ -1,6 +1,5 @@
 /* The portrait of the page, and its settings. */
-#include "call/http_answer.h"
-#include "call/http_route.h"
+#include "call/http.h"
 #include "call/server.h"
 #include "dialect/koine/koine.h"
 #include "dialect/life.h"

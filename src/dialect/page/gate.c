@@ -4,12 +4,11 @@
  * Sec-Fetch-Site. Whoever else has the cookie has it in vain: it counts only from the user who came
  * in with the link.
  */
-#include "call/gate.h"
+#include "call/http.h"
 
 #include <stdio.h>
 #include <strings.h>
 
-#include "call/http_route.h"
 #include "dialect/page/page.h"
 #include "engine/engine.h"
 #include "engine/visitor/visitor.h"

@@ -13,7 +13,7 @@
 #include "dialect/page/page.h"
 #include "engine/approval/approval.h"
 #include "engine/visitor/visitor.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 struct end_in {
 	struct text id;

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "call/gate.h"
+#include "call/http.h"
 #include "call/server.h"
 #include "dialect/page/page.h"
 #include "wire/http/http1.h"

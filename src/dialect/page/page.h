@@ -9,7 +9,7 @@
 
 #include "call/call.h"
 #include "call/dialect.h"
-#include "wire/digest.h"
+#include "wire/crypto.h"
 
 extern const struct dialect page_dialect;
 

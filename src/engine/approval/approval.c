@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 

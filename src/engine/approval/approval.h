@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/metric/histogram.h"
+#include "base/metric.h"
 #include "model/approval.h"
 #include "model/session.h"
 #include "base/text.h"

@@ -14,7 +14,7 @@
 #include "base/uuid.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
-#include "io/process/alive.h"
+#include "io/process/lineage.h"
 #include "store/session.h"
 #include "store/store.h"
 

@@ -7,7 +7,7 @@
  * not hear the end (HTTP) ends with the process.
  */
 #include "engine/approval/inner.h"
-#include "io/process/alive.h"
+#include "io/process/lineage.h"
 
 static void withdraw(struct pending *p)
 {

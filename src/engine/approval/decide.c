@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "base/why.h"
 #include "engine/approval/inner.h"
 #include "store/session.h"
 #include "store/store.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/approval/inner.h"
 
 enum { ARENA_MAX = 64 << 20, RETRY_MS = 1000 };

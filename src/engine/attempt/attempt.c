@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "base/fault.h"
+#include "base/why.h"
 #include "engine/chat/chat.h"
 #include "io/process/supervisor.h"
 

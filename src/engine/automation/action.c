@@ -11,7 +11,6 @@
 #include "engine/automation/inner.h"
 #include "engine/task/task.h"
 #include "io/process/child.h"
-#include "io/process/environment.h"
 #include "io/http_client.h"
 
 enum {

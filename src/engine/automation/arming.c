@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/automation/inner.h"
 #include "store/rule.h"
 #include "store/store.h"

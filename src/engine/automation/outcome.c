@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/automation/inner.h"
 
 enum { ERROR_SHOWN = 500 };

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/civil.h"
 #include "base/cleanup.h"
-#include "base/zone/zone.h"
+#include "base/zone.h"
 #include "engine/automation/cron.h"
 
 struct schedule {

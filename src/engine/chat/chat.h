@@ -19,8 +19,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
-#include "model/conversation.h"
-#include "model/message.h"
+#include "model/chat.h"
 #include "io/loop.h"
 #include "io/work.h"
 #include "engine/memory/memory.h"

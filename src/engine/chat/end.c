@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/chat/inner.h"
 #include "store/chat.h"
 #include "store/store.h"

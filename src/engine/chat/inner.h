@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "base/metric/spend.h"
+#include "base/metric.h"
 #include "engine/chat/census.h"
 #include "engine/chat/chat.h"
 #include "engine/index/wait.h"

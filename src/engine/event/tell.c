@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/event/inner.h"
 #include "store/store.h"
 

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
-#include "base/metric/spend.h"
+#include "base/metric.h"
 #include "model/project.h"
 #include "engine/chat/chat.h"
 #include "engine/extract/facts.h"

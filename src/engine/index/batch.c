@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/event/event.h"
 #include "engine/index/changes.h"
 #include "engine/index/embedding_inner.h"

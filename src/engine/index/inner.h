@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
-#include "base/set/table.h"
+#include "base/sets.h"
 #include "engine/index/indexes.h"
 #include "store/index/kept.h"
 #include "store/memory.h"

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/index/file.h"
 #include "engine/index/inner.h"
-#include "search/file/copy.h"
+#include "search/index.h"
 #include "store/store.h"
 
 enum {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/log.h"
 #include "base/why.h"
 

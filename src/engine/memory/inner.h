@@ -4,12 +4,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/metric/histogram.h"
-#include "base/set/lately.h"
+#include "base/metric.h"
+#include "base/sets.h"
 #include "engine/index/changes.h"
 #include "engine/memory/memory.h"
-#include "search/fuse.h"
 #include "search/index.h"
+#include "search/vector/near.h"
 #include "store/index/found.h"
 #include "store/index/kept.h"
 

@@ -16,7 +16,7 @@
 #include "engine/memory/inner.h"
 #include "engine/memory/recent.h"
 #include "engine/index/wait.h"
-#include "search/file/word_file.h"
+#include "search/vector/word_table.h"
 #include "store/history/deleted.h"
 #include "store/index/kept.h"
 #include "store/memory.h"

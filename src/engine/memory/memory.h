@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/metric/histogram.h"
+#include "base/metric.h"
 #include "model/memory.h"
 #include "base/text.h"
 #include "base/why.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "base/set/table.h"
+#include "base/sets.h"
 
 enum {
 	LISTS_MAX = 4096,

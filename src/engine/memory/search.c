@@ -9,9 +9,9 @@
 #include "engine/memory/inner.h"
 #include "engine/memory/nearest.h"
 #include "engine/index/wait.h"
-#include "search/file/word_file.h"
-#include "search/fuse.h"
-#include "search/rank/settle.h"
+#include "search/vector/word_table.h"
+#include "search/vector/near.h"
+#include "search/query.h"
 #include "store/index/memory_vector.h"
 #include "store/store.h"
 

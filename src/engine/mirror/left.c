@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/mirror/inner.h"
 
 enum { LOAD_ARENA_MAX = 32 << 20 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/mirror/inner.h"
 
 static void ignore(void *arg, int result, const struct approval *approval, const struct why *why)

@@ -10,7 +10,7 @@
 #include "engine/event/event.h"
 #include "engine/node/inner.h"
 #include "io/process/guard.h"
-#include "io/process/sweep.h"
+#include "io/process/tree.h"
 #include "store/host/host.h"
 #include "store/store.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/zone/zone.h"
+#include "base/zone.h"
 
 enum { DAY_MIN = 24 * 60, MINUTE_MS = 60 * 1000 };
 

@@ -9,7 +9,6 @@
 
 #include "agent/notify/notifier.h"
 #include "base/buf.h"
-#include "base/unseen/unseen.h"
 #include "base/utf8.h"
 #include "engine/notify/inner.h"
 

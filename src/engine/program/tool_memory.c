@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/fault.h"
+#include "base/why.h"
 #include "engine/memory/lenient.h"
 #include "engine/program/tool_inner.h"
 

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/pack.h"
 #include "base/object_builder.h"
-#include "io/process/environment.h"
+#include "io/process/child.h"
 #include "engine/session/inner.h"
 
 #define MEMBER(kind, field) NULL, MEMBER_OF(struct session_new, kind, field)

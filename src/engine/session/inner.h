@@ -7,7 +7,7 @@
 #include "agent/transcript.h"
 #include "base/buf.h"
 #include "base/list.h"
-#include "base/metric/spend.h"
+#include "base/metric.h"
 #include "base/uuid.h"
 #include "engine/attempt/attempt.h"
 #include "engine/keep/keeper.h"

@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
 #include "model/project.h"
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
 #include "engine/session/note.h"
-#include "io/process/alive.h"
 #include "io/process/lineage.h"
 #include "io/process/tree.h"
 #include "store/observed.h"

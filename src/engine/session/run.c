@@ -11,8 +11,8 @@
 
 #include "agent/session_program.h"
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/node/node.h"

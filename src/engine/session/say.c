@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/log.h"
+#include "base/why.h"
 #include "engine/session/inner.h"
 
 enum {

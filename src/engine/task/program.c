@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/argv.h"
 #include "agent/command/command.h"
 #include "agent/command/words.h"
 #include "base/clock.h"

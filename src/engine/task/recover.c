@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/process/sweep.h"
+#include "io/process/tree.h"
 #include "engine/event/event.h"
 #include "engine/task/inner.h"
 #include "store/store.h"

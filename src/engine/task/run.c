@@ -12,7 +12,7 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
 #include "io/process/output_file.h"
 #include "engine/chat/chat.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/log.h"
 #include "io/process/output_file.h"
 #include "engine/task/inner.h"

@@ -2,7 +2,7 @@
  * Folders of the cgroup2 file system. No controller is switched on, so our own group may keep
  * processes of its own beside its child groups.
  */
-#include "io/process/cgroup.h"
+#include "io/process/inner.h"
 
 #include <dirent.h>
 #include <errno.h>

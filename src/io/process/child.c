@@ -32,9 +32,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "io/helper.h"
-#include "io/process/cgroup.h"
-#include "io/loop_uv.h"
+#include "io/process/inner.h"
+#include "io/inner.h"
 #include "io/process/spawn.h"
 #include "io/process/tree.h"
 

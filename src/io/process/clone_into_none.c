@@ -1,5 +1,5 @@
 /* For processors that clone_into is not written for: children enter by themselves. */
-#include "io/process/clone_into.h"
+#include "io/process/inner.h"
 
 #include <errno.h>
 

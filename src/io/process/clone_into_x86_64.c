@@ -2,7 +2,7 @@
  * clone3 (Linux 5.7) by hand, as libc has no function for it: on a stack of its own the child must
  * not return from whatever made the call.
  */
-#include "io/process/clone_into.h"
+#include "io/process/inner.h"
 
 #include <linux/sched.h>
 #include <signal.h>

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/why.h"
+#include "io/loop.h"
 
 enum { CONFINE_ABI = 3 }; /* the first with truncation */
 
@@ -40,3 +41,16 @@ bool confine_used(void);
  * ourselves cannot gain privileges.
  */
 bool confine_holds(pid_t pid);
+
+/*
+ * A folder of one child's own, for what it needs while it runs: 0700, below TMPDIR or /tmp. It
+ * is removed with everything in it, whatever a program has made there.
+ */
+
+enum { PRIVATE_FOLDER_LEN = 512 };
+
+/* -ENAMETOOLONG when TMPDIR is too long. */
+int private_folder_new(char out[PRIVATE_FOLDER_LEN]);
+
+/* On another thread, since it may take long; loop_free waits for that. */
+void private_folder_remove(struct loop *l, const char *path);

@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "io/loop_uv.h"
+#include "io/inner.h"
 
 enum {
 	READ_SIZE = 16 * 1024,

@@ -1,4 +1,4 @@
-#include "io/process/environment.h"
+#include "io/process/child.h"
 
 #include <errno.h>
 #include <string.h>

@@ -22,9 +22,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/loop_uv.h"
+#include "io/inner.h"
 #include "io/process/child.h"
-#include "io/process/guard_inner.h"
+#include "io/process/inner.h"
 #include "io/process/spawn.h"
 #include "io/process/tree.h"
 

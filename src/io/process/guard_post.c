@@ -23,8 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "io/process/guard_inner.h"
-#include "io/process/sweep.h"
+#include "io/process/inner.h"
 #include "io/process/tree.h"
 
 const char guard_command[] = "__guard";

@@ -1,11 +1,9 @@
-#include "io/process/hunt.h"
+#include "io/process/inner.h"
 
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "io/helper.h"
-#include "io/process/cgroup.h"
 #include "io/process/tree.h"
 
 static void run(struct list *asides);

@@ -3,7 +3,7 @@
  * so that neither our stack nor our descriptors depend on how deep a program has nested them.
  * No link is followed on the way.
  */
-#include "io/process/private_folder.h"
+#include "io/process/confine.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "io/loop_uv.h"
+#include "io/inner.h"
 
 /* A program that still makes files while we remove them is not waited for. */
 enum { ROUNDS_MAX = 100000 };

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "io/process/clone_into.h"
+#include "io/process/inner.h"
 #include "io/process/tree.h"
 
 enum {

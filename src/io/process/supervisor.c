@@ -14,10 +14,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "io/process/cgroup.h"
 #include "io/process/child.h"
-#include "io/process/environment.h"
-#include "io/process/hunt.h"
+#include "io/process/inner.h"
 
 enum {
 	GRACE_MS = 250,    /* for output that others hold open when the child has ended */

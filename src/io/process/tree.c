@@ -19,12 +19,13 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "io/process/inner.h"
 #include "io/process/spawn.h"
-#include "io/process/tree_inner.h"
 
 enum {
 	LIFE_LEN = 16,
@@ -417,4 +418,28 @@ void tree_signal_many(struct tree_wish *wishes, size_t n, int signal)
 		signal_wanted(&w, signal);
 	for (size_t i = 0; i < w.n; i++)
 		list[i].whose->n = list[i].n_alive;
+}
+
+enum { ROUNDS_MAX = 200, PAUSE_MS = 5 };
+
+unsigned sweep(const char *owner)
+{
+	unsigned n_limited = tree_signal_limited(owner, SIGKILL);
+	unsigned n_groups = cgroup_sweep(owner);
+	unsigned n = tree_signal(owner, true, SIGKILL);
+
+	return n_groups + (n > n_limited ? n : n_limited);
+}
+
+unsigned sweep_all(const char *owner)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+	unsigned n = 1;
+
+	for (int i = 0; n > 0 && i < ROUNDS_MAX; i++) {
+		n = sweep(owner);
+		if (n > 0)
+			nanosleep(&pause, NULL);
+	}
+	return n;
 }

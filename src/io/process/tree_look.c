@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "io/process/tree_inner.h"
+#include "io/process/inner.h"
 
 enum {
 	STAT_MAX = 1024,

@@ -1,5 +1,5 @@
-/* Words that dates are made of; see date_words.h. */
-#include "search/date/date_words.h"
+/* Words that dates are made of; see inner.h. */
+#include "search/date/inner.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "search/date/calendar.h"
-#include "search/date/point.h"
+#include "base/zone.h"
+#include "search/date/inner.h"
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -309,4 +309,32 @@ bool date_holds(const struct date *d, int64_t time_ms)
 	from = d->month * 32 + d->day;
 	to = d->to_month * 32 + (d->to_day ? d->to_day : 31);
 	return from <= to ? at >= from && at <= to : at >= from || at <= to;
+}
+
+/* ---- calendar ---- */
+
+int64_t calendar_days(int64_t year, int64_t month, int64_t day)
+{
+	int64_t more = civil_floor_div(month - 1, 12);
+
+	return civil_days(year + more, (int)(month - 12 * more), (int)day);
+}
+
+void calendar_date(int64_t days, int *ret_year, int *ret_month, int *ret_day)
+{
+	struct civil c = civil_of_days(days);
+
+	*ret_year = (int)c.year;
+	*ret_month = c.month;
+	*ret_day = c.day;
+}
+
+int calendar_weekday(int64_t days)
+{
+	return (civil_weekday(days) + 6) % 7;
+}
+
+int64_t calendar_day_of(int64_t time_ms)
+{
+	return civil_floor_div(time_ms, 86400000);
 }

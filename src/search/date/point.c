@@ -1,9 +1,9 @@
-/* One time that is named; see point.h. */
-#include "search/date/point.h"
+/* One time that is named; see inner.h. */
+#include "search/date/inner.h"
 
 #include <string.h>
 
-#include "search/date/calendar.h"
+#include "search/dates.h"
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 

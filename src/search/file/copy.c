@@ -1,4 +1,4 @@
-#include "search/file/copy.h"
+#include "search/index.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "search/file/image_inner.h"
+#include "search/index_inner.h"
 #include "search/words.h"
 
 /* ---- sums ---- */

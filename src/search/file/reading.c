@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "search/file/image_inner.h"
+#include "search/index_inner.h"
 #include "search/mix.h"
 #include "search/postings.h"
 

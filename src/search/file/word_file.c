@@ -2,7 +2,7 @@
  * It is read, not mapped: a mapped file that somebody cuts short would end the daemon, and one that
  * somebody writes to would no longer be what was checked.
  */
-#include "search/file/word_file.h"
+#include "search/vector/word_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "search/vector/word_table.h"
 
 struct word_file {
 	struct buf bytes;

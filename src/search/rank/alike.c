@@ -1,9 +1,7 @@
-/* Words that are used alike; see alike.h. */
-#include "search/rank/alike.h"
+/* Words that are used alike; see inner.h. */
+#include "search/rank/inner.h"
 
 #include "search/postings.h"
-#include "search/rank/ask.h"
-#include "search/rank/synonyms.h"
 #include "search/vector/word_table.h"
 
 enum {

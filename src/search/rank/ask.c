@@ -1,5 +1,5 @@
-/* How English questions ask; see ask.h. */
-#include "search/rank/ask.h"
+/* How English questions ask; see inner.h. */
+#include "search/rank/inner.h"
 
 #include <stddef.h>
 #include <stdint.h>

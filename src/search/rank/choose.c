@@ -1,12 +1,11 @@
-/* Which memories are examined closely, and which of them come first; see choose.h. */
-#include "search/rank/choose.h"
+/* Which memories are examined closely, and which of them come first; see inner.h. */
+#include "search/rank/inner.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "search/date/calendar.h"
+#include "search/dates.h"
 #include "search/postings.h"
-#include "search/rank/lift.h"
 
 enum {
 	DATED_MAX = 10000, /* newest memories among which those of a date are looked for */

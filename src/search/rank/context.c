@@ -1,9 +1,7 @@
-/* What a memory's neighbours in its chat are worth to it; see context.h. */
-#include "search/rank/context.h"
+/* What a memory's neighbours in its chat are worth to it; see inner.h. */
+#include "search/rank/inner.h"
 
 #include <math.h>
-
-#include "search/rank/choose.h"
 
 enum {
 	AROUND = 2 * REACH,

@@ -1,9 +1,7 @@
-/* What is added to a memory's score besides its words; see lift.h. */
-#include "search/rank/lift.h"
+/* What is added to a memory's score besides its words; see inner.h. */
+#include "search/rank/inner.h"
 
 #include <math.h>
-
-#include "search/rank/ask.h"
 
 float lift_by_names(const struct search *s, const struct candidate *c)
 {

@@ -1,5 +1,5 @@
-/* What a question asks for; see plan.h. */
-#include "search/rank/plan.h"
+/* What a question asks for; see inner.h. */
+#include "search/rank/inner.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,8 +7,6 @@
 
 #include "base/cleanup.h"
 #include "search/mix.h"
-#include "search/rank/ask.h"
-#include "search/rank/prompt.h"
 #include "search/vector/word_table.h"
 
 /* The question word by word, for what depends on their order. */

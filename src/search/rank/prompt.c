@@ -1,5 +1,5 @@
-/* Where a long text asks; see prompt.h. */
-#include "search/rank/prompt.h"
+/* Where a long text asks; see inner.h. */
+#include "search/rank/inner.h"
 
 #include <stdbool.h>
 #include <string.h>

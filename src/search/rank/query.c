@@ -14,11 +14,7 @@
 
 #include "base/cleanup.h"
 #include "search/mix.h"
-#include "search/rank/alike.h"
-#include "search/rank/choose.h"
-#include "search/rank/context.h"
-#include "search/rank/lift.h"
-#include "search/rank/why.h"
+#include "search/rank/inner.h"
 
 enum { NEWER_MAX = 8 }; /* first hits whose order may change by their time */
 

@@ -15,7 +15,7 @@
 
 #include "base/utf8.h"
 #include "search/fold.h"
-#include "search/rank/plan.h"
+#include "search/rank/inner.h"
 
 enum {
 	REPAIR_MIN = 4,   /* letters of a word, before and after */

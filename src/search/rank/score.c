@@ -1,5 +1,5 @@
-/* Scores of memories by their own words: BM25, word by word; see score.h. */
-#include "search/rank/score.h"
+/* Scores of memories by their own words: BM25, word by word; see inner.h. */
+#include "search/rank/inner.h"
 
 #include <math.h>
 

@@ -1,12 +1,12 @@
-/* The final order of the best hits; see settle.h. */
-#include "search/rank/settle.h"
+/* The final order of the best hits; see query.h. */
+#include "search/query.h"
 
 #include <ctype.h>
 #include <pthread.h>
 #include <string.h>
 
+#include "search/index_inner.h"
 #include "search/mix.h"
-#include "search/scratch.h"
 #include "search/words.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "search/rank/synonyms.h"
+#include "search/rank/inner.h"
 
 #include <pthread.h>
 

@@ -1,9 +1,7 @@
-/* Why a memory was found; see why.h. */
-#include "search/rank/why.h"
+/* Why a memory was found; see inner.h. */
+#include "search/rank/inner.h"
 
 #include "search/postings.h"
-#include "search/rank/context.h"
-#include "search/rank/lift.h"
 
 _Static_assert((int)SEARCH_WHY_BYTES >= (int)WORD_BYTES_MAX, "a word fits");
 

@@ -1,7 +1,7 @@
 /* Compiled with -mavx2, and called only where the processor has it. */
 #include <immintrin.h>
 
-#include "search/vector/kernel.h"
+#include "search/vector.h"
 
 /*
  * The processor multiplies unsigned bytes with signed ones, so the signs of a are moved to b.

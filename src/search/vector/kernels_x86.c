@@ -1,4 +1,4 @@
-#include "search/vector/kernel.h"
+#include "search/vector.h"
 
 const struct vector_kernel *const vector_kernels[] = {
 	&vector_kernel_avx2,

@@ -1,7 +1,7 @@
 /* Every 64-bit ARM processor supports it. */
 #include <arm_neon.h>
 
-#include "search/vector/kernel.h"
+#include "search/vector.h"
 
 static int32_t dot(const int8_t *a, const int8_t *b, size_t dim)
 {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/why.h"
-#include "search/vector/kernel.h"
 
 /*
  * Rows are contiguous, each aligned to 32 bytes; a removed row is overwritten with the last
@@ -378,3 +377,19 @@ void vector_sort(struct vector_hit *hits, size_t n)
 	if (n > 0)
 		qsort(hits, n, sizeof(*hits), by_score);
 }
+
+static int32_t plain_dot(const int8_t *a, const int8_t *b, size_t dim)
+{
+	int32_t sum = 0;
+
+	for (size_t i = 0; i < dim; i++)
+		sum += a[i] * b[i];
+	return sum;
+}
+
+static bool plain_works(void)
+{
+	return true;
+}
+
+const struct vector_kernel vector_kernel_plain = {"plain", plain_dot, plain_works};

@@ -1,9 +1,9 @@
-/* German compounds; see compound.h. */
-#include "search/word/compound.h"
+/* German compounds; see inner.h. */
+#include "search/word/inner.h"
 
 #include <string.h>
 
-#include "search/lexicon.h"
+#include "search/language.h"
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -1,6 +1,5 @@
 /* What a word is found by besides itself: its parts, and the whole that it is a part of. */
 #include "search/fold.h"
-#include "search/word/compound.h"
 #include "search/word/inner.h"
 
 bool word_goes_on(const char *p, const char *end, bool digits)

@@ -1,11 +1,31 @@
 /* The parts of a struct words, for the files of this folder. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
-#include "search/word/stems.h"
+#include "search/language.h"
 #include "search/words.h"
+
+/*
+ * Stems of words, in several languages. A struct stems belongs to one thread; a language's
+ * stemmer is made when its first word comes.
+ */
+
+struct stems;
+
+/* NULL when out of memory. */
+struct stems *stems_new(void);
+void stems_free(struct stems *s);
+
+/*
+ * The stem of a word in lower case; valid until the next one. It is the word itself where the
+ * language has no stemmer, or when out of memory.
+ */
+struct text stems_of(struct stems *s, enum language l, struct text word);
 
 enum {
 	MEMO_SLOTS = 4096,
@@ -128,3 +148,19 @@ void word_owe(struct words *w, struct text folded);
 
 /* Whatever else the word in w->folded is found by; `word` is how it was returned. */
 void word_owe_others(struct words *w, struct word *word);
+
+/*
+ * German compounds: "Krankenversicherungskarte" is a card, an insurance, and for the ill.
+ *
+ * A word is taken apart around the parts that the lexicon knows, and after endings that only
+ * occur inside of compounds ("ungs", "heits"). The other side of a known part is taken for a
+ * part as well.
+ */
+
+enum { COMPOUND_PARTS_MAX = 6, COMPOUND_BYTES_MIN = 7 };
+
+/*
+ * The parts of a folded word, and longer pieces of several; all point into it. A word that is no
+ * noun, as its small first letter says, is only taken apart where both sides are known.
+ */
+size_t compound_split(struct text word, bool noun, struct text ret_parts[COMPOUND_PARTS_MAX]);

@@ -1,5 +1,5 @@
-/* Stems of words; see stems.h. */
-#include "search/word/stems.h"
+/* Stems of words; see inner.h. */
+#include "search/word/inner.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,59 @@
 /* Text into words; see words.h. */
 #include "search/words.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "search/fold.h"
-#include "search/word/apostrophe.h"
 #include "search/word/inner.h"
+
+/* What an apostrophe within a word parts, in the languages that we know. Words are folded. */
+
+static bool one_of(struct text word, const char *const *list)
+{
+	for (; *list; list++) {
+		if (text_is(word, *list))
+			return true;
+	}
+	return false;
+}
+
+/* "l'école" and "dell'arte" are two words each; "don't" and "O'Brien" are one. With `all`, also
+ * those that the first version did not know. */
+static bool apostrophe_elides(struct text before, bool all)
+{
+	static const char *const list[] = {"l", "d", "j", "m", "n", "s", "t", "c", "qu", NULL};
+	static const char *const more[] = {"jusqu", "lorsqu", "puisqu", "un",    "dell", "nell",
+					   "all",   "sull",   "dall",   "quell", NULL};
+
+	return one_of(before, list) || (all && one_of(before, more));
+}
+
+/* "Alice's", "they're": the word is the part before it. */
+static bool apostrophe_is_clitic(struct text after)
+{
+	static const char *const list[] = {"s", "re", "ve", "ll", "d", "m", NULL};
+
+	return one_of(after, list);
+}
+
+/* A lone vowel only follows a consonant: "Hawai'i" is one word. */
+/* "İstanbul'da", "Elif'in": the word is the name before it. */
+static bool apostrophe_is_turkish(struct text before, struct text after)
+{
+	static const char *const list[] = {
+		"da",   "de",   "ta",   "te",   "dan", "den", "tan", "ten", "ya",  "ye",  "yi",
+		"yu",   "in",   "un",   "nin",  "nun", "la",  "le",  "yla", "yle", "lar", "ler",
+		"daki", "deki", "taki", "teki", "li",  "lu",  "dir", "dur", "tir", "tur", NULL};
+
+	if (before.len < 3)
+		return false;
+	if (after.len == 1 && memchr("aeiu", after.data[0], 4))
+		return !memchr("aeiou", before.data[before.len - 1], 5);
+	return one_of(after, list);
+}
 
 struct words *words_new(void)
 {

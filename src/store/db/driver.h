@@ -14,9 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/fault.h"
-#include "base/text.h"
 #include "base/why.h"
+#include "base/text.h"
 #include "store/db/query.h"
 #include "store/tally.h"
 #include "store/host/task_number.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "base/set/table.h"
+#include "base/sets.h"
 
 struct found {
 	struct table_link link; /* by seq */

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "wire/gob/read.h"
-
 /* A definition's tree is larger than the type it becomes: a node is 64 bytes. */
 enum { SCRATCH_MAX = 4 << 20 };
 

@@ -108,3 +108,17 @@ enum gob_said gob_next(struct gob_decoder *d, struct arena *a, const char *in, s
 
 /* True while a message or a value has begun and not ended. */
 bool gob_in_message(const struct gob_decoder *d);
+
+/* Reading one value, message by message: what decode.c and read.c tell each other. */
+
+/* From a reading: the message is over and the value is not. */
+enum { GOB_WAIT = N_REFUSALS };
+
+void gob_reading_begin(struct gob_reading *r, struct arena *a);
+void gob_reading_done(struct gob_reading *r);
+
+/*
+ * Goes on with d->in. 0: the value has ended. GOB_WAIT, a refusal or a fault otherwise; only
+ * after GOB_WAIT may it go on.
+ */
+int gob_read_on(struct gob_decoder *d, struct gob_reading *r, struct why *why);

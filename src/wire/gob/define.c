@@ -1,5 +1,5 @@
 /* Types as the messages that define them: each once per encoder, before it is needed. */
-#include "wire/gob/define.h"
+#include "wire/gob/encode.h"
 
 #include <errno.h>
 #include <stdlib.h>

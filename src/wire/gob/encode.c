@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "wire/gob/define.h"
-
 enum { KEEP = 1024, FIRST_LEVELS = 8, LEVELS_MAX = 4 * GOB_DEPTH_MAX };
 
 struct gob_level {

@@ -5,7 +5,7 @@
  * The sender chooses its types, and they may be recursive, as may shapes: the walk counts its
  * steps. A pair that fits is remembered, since a client's calls are mostly alike.
  */
-#include "wire/gob/fit.h"
+#include "wire/gob/type.h"
 
 #include <float.h>
 #include <math.h>

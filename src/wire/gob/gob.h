@@ -3,7 +3,7 @@
  *
  * A gob stream describes its own types: a type is defined by a message before the first
  * value that needs it, once for each connection and direction. decode.h reads such a
- * stream, fit.h asks whether what came is what was expected, encode.h writes one.
+ * stream, type.h asks whether what came is what was expected, encode.h writes one.
  *
  * What is expected, and what is sent, is told by a shape: const data in the form of a Go type.
  */

@@ -8,7 +8,7 @@
  * The byte count of what an interface holds cannot be used for skipping, since it covers only
  * the first piece; so everything is read.
  */
-#include "wire/gob/read.h"
+#include "wire/gob/decode.h"
 
 #include <errno.h>
 #include <math.h>

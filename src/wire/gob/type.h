@@ -64,3 +64,19 @@ int gob_type_may_define(const struct gob_types *t, int64_t id, struct why *why);
 
 /* The type as Go describes it in an error, cut to size. */
 void gob_type_describe(const struct gob_types *t, int64_t id, char *ret_text, size_t size);
+
+/*
+ * Is what came what was expected? Decided as Go does, and in its words.
+ *
+ * Fields are matched by name alone; unexpected ones are skipped, missing ones are zero. Kinds
+ * must agree: an int is no uint, float or string, while widths are free as long as the number
+ * fits. What an interface holds is free.
+ */
+
+/*
+ * Refuses with REFUSE_PARAMS. `field` of why names the field at fault, if there is one.
+ *
+ * type and value are what decode.h has read from the stream that has these types.
+ */
+int gob_fit(struct gob_types *t, const struct gob_type *type, const struct value *value,
+	    const struct gob_shape *shape, struct why *why);

@@ -1,4 +1,4 @@
-#include "wire/http/http1_query.h"
+#include "wire/http/http1.h"
 
 #include "base/utf8.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent/command/command.h"
-#include "agent/command/text.h"
+#include "agent/command/inner.h"
 #include "agent/command/words.h"
 #include "base/buf.h"
 #include "tempdir.h"

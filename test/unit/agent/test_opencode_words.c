@@ -1,7 +1,7 @@
 /* What opencode's texts mean, and how it is answered. No I/O. */
 #include "check.h"
 
-#include "agent/server/ops.h"
+#include "agent/server/inner.h"
 #include "base/buf.h"
 #include "wire/json.h"
 

@@ -2,7 +2,6 @@
 #include "check.h"
 
 #include "agent/recall/recall.h"
-#include "agent/recall/sentence.h"
 #include "base/buf.h"
 #include "engine/chat/rank.h"
 

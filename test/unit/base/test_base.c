@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "base/log_tail.h"
 #include "base/value.h"
 #include "base/why.h"
 #include "wire/json.h"

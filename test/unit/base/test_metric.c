@@ -1,8 +1,7 @@
 /* Histograms, what agents used, and metrics as text in both forms. */
 #include "check.h"
 
-#include "base/metric/spend.h"
-#include "base/metric/text.h"
+#include "base/metric.h"
 
 /* ---- histograms ---- */
 

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "model/task.h"
 #include "base/pack.h"
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 enum mood { MOOD_NONE, MOOD_GOOD };
 

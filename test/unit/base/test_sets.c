@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "base/list.h"
-#include "base/set/lately.h"
-#include "base/set/sorted.h"
-#include "base/set/table.h"
+#include "base/sets.h"
 
 enum { MANY = 20000 };
 

@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "../call_world.h"
-#include "call/http_route.h"
-#include "wire/http/http1_query.h"
+#include "call/http.h"
+#include "wire/http/http1.h"
 
 /* ---- the routes ---- */
 

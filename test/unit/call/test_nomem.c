@@ -13,7 +13,7 @@
 #include <sys/un.h>
 
 #include "../call_world.h"
-#include "call/http_route.h"
+#include "call/http.h"
 #include "tempdir.h"
 
 /* ---- failing in turn ---- */

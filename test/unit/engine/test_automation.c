@@ -20,7 +20,7 @@
 #include "engine/automation/automation.h"
 #include "engine/automation/inner.h"
 #include "engine/event/event.h"
-#include "base/fault.h"
+#include "base/why.h"
 #include "base/pattern/pattern.h"
 #include "engine/task/task.h"
 #include "store/store.h"

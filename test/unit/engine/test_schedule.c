@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/civil.h"
 #include "base/clock.h"
-#include "base/zone/zone.h"
+#include "base/zone.h"
 #include "check.h"
 #include "engine/automation/schedule.h"
 

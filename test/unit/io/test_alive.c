@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "io/process/alive.h"
 #include "io/process/lineage.h"
 
 static void on_gone(void *arg)

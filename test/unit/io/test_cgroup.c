@@ -8,9 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/process/cgroup.h"
 #include "io/process/child.h"
-#include "io/process/clone_into.h"
+#include "io/process/inner.h"
 #include "io/process/spawn.h"
 
 struct fixture {

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "io/process/confine.h"
-#include "io/process/private_folder.h"
 
 static void run(const char *command, const char *folder)
 {

@@ -1,7 +1,7 @@
 /* What a program gets of our environment. */
 #include "check.h"
 
-#include "io/process/environment.h"
+#include "io/process/child.h"
 
 #define LIST(...) ((const char *const[]) {__VA_ARGS__, NULL})
 

@@ -24,8 +24,8 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
+#include "io/inner.h"
 #include "io/listener.h"
-#include "io/loop_uv.h"
 #include "tempdir.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/metric/histogram.h"
+#include "base/metric.h"
 #include "io/loop.h"
 
 enum { HELD_MS = 40 };

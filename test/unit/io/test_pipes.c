@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/pipes.h"
+#include "io/conn.h"
 
 static struct loop *loop;
 static struct pipes *pipes;

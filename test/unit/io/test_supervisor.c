@@ -7,9 +7,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "io/process/cgroup.h"
+#include "io/process/inner.h"
 #include "io/process/child.h"
-#include "io/process/hunt.h"
 #include "io/process/tree.h"
 #include "io/process/supervisor.h"
 

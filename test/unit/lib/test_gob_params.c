@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "base/buf.h"
-#include "lib/caller_gob.h"
+#include "lib/caller.h"
 #include "wire/json.h"
 
 struct world {

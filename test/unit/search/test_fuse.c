@@ -1,7 +1,7 @@
 /* What words found, and how near vectors are, become one order; a model must earn that. */
 #include "check.h"
 
-#include "search/fuse.h"
+#include "search/vector/near.h"
 
 enum { N = 20 };
 

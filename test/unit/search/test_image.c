@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/why.h"
-#include "search/file/copy.h"
 #include "search/file/image.h"
+#include "search/index.h"
 #include "search/index_inner.h"
 #include "search/query.h"
 

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "search/fuse.h"
 #include "search/hash_embed.h"
+#include "search/vector/near.h"
 #include "wire/json.h"
 
 enum { DIM = 64, WORDS_MAX = 200 };

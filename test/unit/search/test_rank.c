@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "search/rank/settle.h"
+#include "search/query.h"
 
 enum { HITS = 100, KEYS = 4096 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "search/traits.h"
+#include "search/index_inner.h"
 
 static void assert_traits(const char *text, int traits)
 {

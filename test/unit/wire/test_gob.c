@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "gob_shapes.h"
-#include "wire/gob/fit.h"
+#include "wire/gob/type.h"
 
 static struct gob_vectors vectors;
 

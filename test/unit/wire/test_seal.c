@@ -3,8 +3,7 @@
 
 #include <errno.h>
 
-#include "wire/base64.h"
-#include "wire/seal.h"
+#include "wire/crypto.h"
 
 static const uint8_t key[SEAL_KEY] = "one key";
 static const uint8_t other_key[SEAL_KEY] = "another";

@@ -1,6 +1,6 @@
 #include "dialect/koine/approval/json.h"
 
-#include "wire/json_members.h"
+#include "wire/json.h"
 
 enum { KEYS_ARENA_MAX = 8 << 20, DIGITS_EXACT = 15 };
 

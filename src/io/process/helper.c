@@ -1,0 +1,85 @@
+#include "io/process/inner.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static void take(struct helper *h, struct list *asides)
+{
+	pthread_mutex_lock(&h->lock);
+	while (h->paused || list_empty(&h->waiting))
+		pthread_cond_wait(&h->filled, &h->lock);
+	list_splice(asides, &h->waiting);
+	pthread_mutex_unlock(&h->lock);
+}
+
+static void *help(void *arg)
+{
+	struct helper *h = arg;
+	struct list asides;
+
+	for (;;) {
+		list_init(&asides);
+		take(h, &asides);
+		h->run(&asides);
+	}
+	return NULL;
+}
+
+/* Signals are for the loop's thread. */
+static int start_thread(struct helper *h)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, NULL, help, h);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r == 0)
+		pthread_detach(thread);
+	return -r;
+}
+
+/* A fork takes no thread along, and what the thread had then is not ours. */
+static void forget_parent(struct helper *h)
+{
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_cond_init(&h->filled, NULL);
+	list_init(&h->waiting);
+	h->process = 0;
+}
+
+int helper_start(struct helper *h, struct loop *l)
+{
+	int r = loop_prepare_asides(l);
+
+	if (r != 0)
+		return r;
+	if (h->process != 0 && h->process != getpid())
+		forget_parent(h);
+	pthread_mutex_lock(&h->lock);
+	if (h->process == 0)
+		r = start_thread(h);
+	if (r == 0)
+		h->process = getpid();
+	pthread_mutex_unlock(&h->lock);
+	return r;
+}
+
+void helper_give(struct helper *h, struct loop *l, struct aside *a)
+{
+	aside_begin(l, a);
+	pthread_mutex_lock(&h->lock);
+	list_append(&h->waiting, &a->link);
+	pthread_cond_signal(&h->filled);
+	pthread_mutex_unlock(&h->lock);
+}
+
+void helper_pause(struct helper *h, bool pause)
+{
+	pthread_mutex_lock(&h->lock);
+	h->paused = pause;
+	pthread_cond_signal(&h->filled);
+	pthread_mutex_unlock(&h->lock);
+}
