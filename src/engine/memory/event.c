@@ -13,7 +13,6 @@
 
 #include "base/pack.h"
 #include "engine/event/event.h"
-#include "engine/event/follow.h"
 #include "engine/index/embedding.h"
 #include "engine/memory/inner.h"
 #include "store/memory.h"
@@ -66,20 +65,20 @@ static int64_t number_in(struct text packed)
 	return strtoll(digits, NULL, 10);
 }
 
-static struct text text_in(const struct event *e, const char *member)
+static struct text text_in(struct text data, const char *member)
 {
-	return packed_text(packed_find(e->data, member));
+	return packed_text(packed_find(data, member));
 }
 
 /* All that is left to know of a memory that is gone. */
-static struct memory named_by(const struct event *e)
+static struct memory named_by(struct text data)
 {
 	return (struct memory) {
-		.id = text_in(e, "id"),
-		.seq = number_in(packed_find(e->data, "number")),
-		.owner = text_in(e, "user"),
-		.chat = text_in(e, "chat"),
-		.project = text_in(e, "project"),
+		.id = text_in(data, "id"),
+		.seq = number_in(packed_find(data, "number")),
+		.owner = text_in(data, "user"),
+		.chat = text_in(data, "chat"),
+		.project = text_in(data, "project"),
 	};
 }
 
@@ -149,44 +148,61 @@ static int apply_vectors(struct memories *m, int lane, struct arena *a, struct t
 	return r;
 }
 
-static int read_event(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found)
+static int read_event(struct memories *m, int lane, struct arena *a, struct text data)
 {
-	struct memories *m = arg;
-	struct memory row = named_by(e);
+	struct memory row = named_by(data);
 	struct arena_mark mark = arena_mark(a);
 	int r;
 
-	*ret_found = NULL;
 	pthread_mutex_lock(&m->apply_lock);
 	if (row.id.data)
 		r = apply_row(m, lane, a, &row);
 	else
-		r = apply_vectors(m, lane, a, text_in(e, "numbers"));
+		r = apply_vectors(m, lane, a, text_in(data, "numbers"));
 	pthread_mutex_unlock(&m->apply_lock);
 	arena_rewind(a, &mark);
 	return r;
 }
 
-static void heard(void *arg, const struct event *e, void *found)
+/* The key is all that the event says. */
+static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
 	(void)arg;
-	(void)e;
+	(void)ret_project;
+	*ret_id = e->data;
+	return true;
+}
+
+static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = read_event(arg, lane, a, found[i].id);
+	return r;
+}
+
+static void take_found(void *arg, const struct record_found *found)
+{
+	(void)arg;
 	(void)found;
 }
 
 int memories_follow(struct memories *m, struct loop *loop, const struct background *background)
 {
 	static const struct text types[] = {{.data = "memory.*", .len = 8}};
-	const struct follower_opts opts = {
+	const struct records_opts opts = {
 		.events = m->events,
 		.loop = loop,
 		.background = *background,
+		.name = "memory",
+		.arg = m,
 		.types = types,
 		.n_types = 1,
-		.read = read_event,
-		.apply = heard,
-		.arg = m,
+		.heard = heard,
+		.read = read_rows,
+		.sync = take_found,
 	};
 
-	return m->shared && !m->off ? follower_start(&opts, &m->follower) : 0;
+	return m->shared && !m->off ? records_start(&m->records, &opts) : 0;
 }

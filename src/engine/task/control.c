@@ -32,7 +32,7 @@ struct lookup {
 	struct text project;
 	struct text id;
 	struct task found;
-	struct found_task news; /* of another host, that we have not heard of */
+	struct task_named news; /* of another host, that we have not heard of */
 	unsigned n;
 	enum { LOOKUP_ONLY, LOOKUP_CANCEL } then;
 	unsigned n_looks; /* how often it was looked up to be cancelled */
@@ -65,8 +65,8 @@ static int lookup_run(struct work *w, int lane)
 		l->n = found;
 	if (r != 0 || l->n != 1 || l->found.state > TASK_RUNNING)
 		return r;
-	l->news = (struct found_task) {.project = l->found.project, .id = l->id};
-	return task_read_row(db, &l->arena, &l->news);
+	l->news = (struct task_named) {.project = l->found.project, .id = l->id};
+	return store_task_find_named(db, &l->arena, &l->news, 1);
 }
 
 static int check_found(const struct lookup *l, struct why *why)

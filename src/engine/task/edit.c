@@ -197,7 +197,7 @@ static void edit_finished(struct work *w, int result)
 	if (l && l->task.state == TASK_QUEUED)
 		task_find_place(t, l);
 	if (holds)
-		changes_release(&l->changes);
+		record_release(&l->record);
 	e->fn(e->arg, result, &e->why);
 	edit_free(e);
 	queue_run(t);
@@ -247,7 +247,7 @@ static int submit(struct tasks *t, struct live *l, const struct task_edit *in, t
 		return r;
 	}
 	l->n_edits++;
-	changes_hold(&l->changes);
+	record_hold(&l->record);
 	task_find_place(t, l);
 	return 0;
 }

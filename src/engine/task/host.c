@@ -83,80 +83,57 @@ int task_reap(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned
 	return r;
 }
 
-/* ---- now and then ---- */
-
-struct hosting {
-	struct tasks *tasks;
-	struct work reap;
-	struct arena reaped;
-	struct task *rows;
-	unsigned n;
-	bool reaping;
-	struct work count;
-	struct arena count_arena;
-	struct task_tally *tallies;
-	unsigned n_tallies;
-	uint64_t at_version;
-	bool counting;
-	bool counted; /* at_version: the counts were right if nothing has changed since */
-};
-
-static int reap_run(struct work *w, int lane)
+int task_reap_some(void *tasks, struct record_reaped *ret)
 {
-	struct hosting *h = list_entry(w, struct hosting, reap);
+	struct task *rows = NULL;
+	int r = task_reap(tasks, &ret->arena, &rows, &ret->n);
 
-	(void)lane;
-	return task_reap(h->tasks, &h->reaped, &h->rows, &h->n);
+	ret->rows = rows;
+	ret->more = ret->n == REAPED_AT_ONCE;
+	return r;
 }
 
-static void reap_more(struct hosting *h);
-
-static void sync_reaped(struct hosting *h, const struct task *row)
+static void sync_reaped(struct tasks *t, const struct task *row)
 {
-	struct found_task f = {.project = row->project, .id = row->id, .row = *row, .found = true};
+	struct task_named f = {.project = row->project, .id = row->id, .row = *row, .found = true};
 
 	/* It had begun, so those that it comes after are completed. */
 	f.row.after = (struct texts) {0};
-	task_sync(h->tasks, &f);
+	task_sync(t, &f);
 }
 
-static void reap_finished(struct work *w, int result)
+void task_reaped(void *tasks, const struct record_reaped *reaped)
 {
-	struct hosting *h = list_entry(w, struct hosting, reap);
+	const struct task *rows = reaped->rows;
 
-	for (unsigned i = 0; i < h->n && result == 0; i++)
-		sync_reaped(h, &h->rows[i]);
-	if (result == 0 && h->n > 0)
-		log_info("took over tasks of lost hosts", "n=%u", h->n);
-	arena_reset(&h->reaped);
-	h->reaping = false;
-	if (result == 0 && h->n == REAPED_AT_ONCE)
-		reap_more(h);
-}
-
-static void reap_more(struct hosting *h)
-{
-	struct tasks *t = h->tasks;
-
-	if (h->reaping || t->stopping || !node_allows(t->node))
-		return;
-	h->reaping = true;
-	h->n = 0;
-	h->reap = (struct work) {.run = reap_run, .finished = reap_finished, .arena = &h->reaped};
-	background_start(&t->background, &h->reap, true);
+	for (unsigned i = 0; i < reaped->n; i++)
+		sync_reaped(tasks, &rows[i]);
+	if (reaped->n > 0)
+		log_info("took over tasks of lost hosts", "n=%u", reaped->n);
 }
 
 /* ---- how many have ended ---- */
 
+struct recount {
+	struct tasks *tasks;
+	struct work work;
+	struct arena arena;
+	struct task_tally *tallies;
+	unsigned n_tallies;
+	uint64_t at_version;
+	bool going;
+	bool counted; /* at_version: the counts were right if nothing has changed since */
+};
+
 static int count_run(struct work *w, int lane)
 {
-	struct hosting *h = list_entry(w, struct hosting, count);
+	struct recount *h = list_entry(w, struct recount, work);
 
-	return store_task_count(store_lane(h->tasks->store, lane), &h->count_arena, &h->tallies,
+	return store_task_count(store_lane(h->tasks->store, lane), &h->arena, &h->tallies,
 				&h->n_tallies);
 }
 
-static void set_counts(struct hosting *h, struct project *p)
+static void set_counts(struct recount *h, struct project *p)
 {
 	static const struct task_tally none = {0};
 	const struct task_tally *tally = &none;
@@ -173,7 +150,7 @@ static void set_counts(struct hosting *h, struct project *p)
  * they are right only if nothing has changed until the next time, and are read once more else. */
 static void count_finished(struct work *w, int result)
 {
-	struct hosting *h = list_entry(w, struct hosting, count);
+	struct recount *h = list_entry(w, struct recount, work);
 	struct tasks *t = h->tasks;
 
 	list_for_each (at, following, &t->projects) {
@@ -181,30 +158,30 @@ static void count_finished(struct work *w, int result)
 			set_counts(h, list_entry(at, struct project, link));
 	}
 	h->counted = result == 0;
-	arena_reset(&h->count_arena);
-	h->counting = false;
+	arena_reset(&h->arena);
+	h->going = false;
 }
 
-static void count_again(struct hosting *h)
+static void count_again(struct recount *h)
 {
 	struct tasks *t = h->tasks;
 
-	if (h->counting || !t->recount || t->keeper.n_changes > 0)
+	if (h->going || !t->recount || t->records.n_changes > 0)
 		return;
 	if (h->counted && t->last_version == h->at_version) {
 		t->recount = h->counted = false;
 		return;
 	}
 	h->counted = false;
-	h->counting = true;
+	h->going = true;
 	h->at_version = t->last_version;
-	h->count = (struct work) {.run = count_run, .finished = count_finished};
-	background_start(&t->background, &h->count, false);
+	h->work = (struct work) {.run = count_run, .finished = count_finished};
+	background_start(&t->background, &h->work, false);
 }
 
 /* ---- what the node says ---- */
 
-static void on_fenced(void *tasks)
+void task_fenced(void *tasks)
 {
 	struct tasks *t = tasks;
 	struct list *first;
@@ -218,21 +195,20 @@ static void on_fenced(void *tasks)
 }
 
 /* What a former life ran may not have ended yet, however hard it was killed. */
-static void on_joined(void *tasks)
+void task_joined(void *tasks)
 {
 	struct tasks *t = tasks;
 
 	tasks_end_processes(t);
-	reap_more(t->hosting);
+	records_reap(&t->records);
 	queue_run(t);
 }
 
-static void on_others(void *tasks)
+void task_others(void *tasks)
 {
 	struct tasks *t = tasks;
 
-	reap_more(t->hosting);
-	count_again(t->hosting);
+	count_again(t->recounting);
 	behind_adopt(t);
 	queue_settle(t);
 	queue_run(t);
@@ -240,28 +216,19 @@ static void on_others(void *tasks)
 
 int task_hosts_start(struct tasks *t)
 {
-	const struct node_listener listener = {
-		.on_fenced = on_fenced, .on_joined = on_joined, .on_others = on_others, .arg = t};
-
-	if (!t->node)
-		return 0;
-	t->hosting = calloc(1, sizeof(*t->hosting));
-	if (!t->hosting)
+	t->recounting = calloc(1, sizeof(*t->recounting));
+	if (!t->recounting)
 		return -ENOMEM;
-	t->hosting->tasks = t;
-	arena_init(&t->hosting->reaped, TASK_ARENA_MAX * 2U);
-	arena_init(&t->hosting->count_arena, TASK_ARENA_MAX);
-	node_listen(t->node, &listener);
+	t->recounting->tasks = t;
+	arena_init(&t->recounting->arena, TASK_ARENA_MAX);
 	return 0;
 }
 
 void task_hosts_free(struct tasks *t)
 {
-	if (!t->hosting)
-		return;
-	arena_done(&t->hosting->reaped);
-	arena_done(&t->hosting->count_arena);
-	free(t->hosting);
+	if (t->recounting)
+		arena_done(&t->recounting->arena);
+	free(t->recounting);
 }
 
 /* ---- cancelling what another host runs ---- */

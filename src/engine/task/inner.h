@@ -7,20 +7,19 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/set/sorted.h"
 #include "base/set/table.h"
 #include "engine/attempt/attempt.h"
-#include "engine/keep/keeper.h"
 #include "io/process/tree.h"
+#include "engine/record/record.h"
 #include "engine/task/task.h"
 
 struct output_file;
 struct task_change;
+struct task_named;
 
 enum {
 	TASK_RECENT_MAX = 200,      /* ended tasks of one project that stay in memory */
@@ -153,17 +152,16 @@ struct live {
 	struct arena *extra;  /* for texts that do not fit into `own`; NULL: all do */
 	struct task task; /* its texts are in `own` or in `extra`; its version is the stored one */
 	struct former former;
-	struct list stale_link; /* in tasks->stale: it is to be read again */
-	bool light;             /* all of its texts are here; else the long ones are missing */
-	unsigned n_edits;       /* on their way to the store; it does not start meanwhile */
+	bool light;       /* all of its texts are here; else the long ones are missing */
+	unsigned n_edits; /* on their way to the store; it does not start meanwhile */
 	unsigned n_after_open;
 	uint64_t ready_ms; /* steady clock; 0: at once */
 	struct run *run;   /* NULL unless it is running */
 	/* For the end of a run, which must be stored even if memory has run out. */
 	struct task_change *reserved;
-	struct changes changes; /* on their way to the store */
-	uint64_t version;       /* changes whenever the task changes; no two tasks share one */
-	size_t n_left;          /* free bytes at the end of `own` */
+	struct record record; /* its changes on their way to the store */
+	uint64_t version;     /* changes whenever the task changes; no two tasks share one */
+	size_t n_left;        /* free bytes at the end of `own` */
 	size_t n_own;
 	char *own; /* room for its initial texts, behind its waits: most tasks need no more */
 };
@@ -207,25 +205,21 @@ struct tasks {
 	/* The same for those that ended elsewhere: whoever ended them fails what comes after them, and
 	 * we do if that does not happen. */
 	struct list orphans[N_TASK_STATES];
-	struct list releases;      /* held tasks that are to be released, by held_link */
-	struct list cancels;       /* lookups: they wait until that is stored */
-	struct list telling;       /* changes: ends that not all who waited for them know of */
-	struct wake *more;         /* goes on with what is too much for one turn of the loop */
-	bool settling;             /* it is going on */
-	bool writes_left;          /* more is to be written when the store has kept up */
-	atomic_uint n_pauses_made; /* by us, and resumed: what was read of pauses before is old */
-	bool paused;               /* nothing new starts */
-	unsigned n_drains;         /* nor while somebody drains this host */
-	unsigned n_paused;         /* groups */
-	bool lining_up;    /* there is more to line up: nothing starts until all are compared */
-	uint64_t n_looked; /* tasks that were looked at to keep their order; tests count them */
+	struct list releases; /* held tasks that are to be released, by held_link */
+	struct list cancels;  /* lookups: they wait until that is stored */
+	struct list telling;  /* changes: ends that not all who waited for them know of */
+	struct wake *more;    /* goes on with what is too much for one turn of the loop */
+	bool settling;        /* it is going on */
+	bool writes_left;     /* more is to be written when the store has kept up */
+	bool paused;          /* nothing new starts */
+	unsigned n_drains;    /* nor while somebody drains this host */
+	unsigned n_paused;    /* groups */
+	bool lining_up;       /* there is more to line up: nothing starts until all are compared */
+	uint64_t n_looked;    /* tasks that were looked at to keep their order; tests count them */
 	uint64_t last_version;
 	struct rendered *rendered; /* NULL: none requested yet */
-	struct keeper keeper;
-	struct follower *follower; /* NULL: there are no other hosts */
-	struct list stale;         /* tasks that another host has changed before us */
-	struct rereading *rereading;
-	struct hosting *hosting;
+	struct records records;
+	struct recount *recounting;
 	bool recount; /* how many have ended is not known exactly */
 	struct ticker *sweeper;
 	struct timer *first_sweep;
@@ -514,24 +508,13 @@ void task_rendered_free(struct tasks *t);
 
 /* ---- follow.c: what other hosts do with tasks ---- */
 
-/* A row as the store has it, with what is needed to make the task in memory like it. */
-struct found_task {
-	struct text project;
-	struct text id;
-	struct task row;
-	bool found;
-	enum task_state *after_states; /* of those that it comes after */
-};
-
-/* Runs on a reader's thread: the row with these names. */
-struct connection;
-int task_read_row(struct connection *db, struct arena *a, struct found_task *f);
-
-int task_follow_start(struct tasks *t);
-void task_follow_free(struct tasks *t);
+/* Another host has changed something. */
+bool task_heard(void *tasks, const struct event *e, struct text *ret_project, struct text *ret_id);
+int task_read_rows(void *tasks, int lane, struct arena *a, struct record_found *found, unsigned n);
+void task_sync_found(void *tasks, const struct record_found *found);
 
 /* Makes what is in memory like the row, unless it is newer already. */
-void task_sync(struct tasks *t, const struct found_task *f);
+void task_sync(struct tasks *t, const struct task_named *f);
 
 /* A change was lost: another host has changed the task. It waits until it is read again. */
 void task_lost(struct tasks *t, struct live *l, bool claim);
@@ -552,6 +535,13 @@ bool task_is_for_us(const struct tasks *t, const struct task *task);
 
 /* Asks whoever runs it to cancel it. fn is called when that is on disk. */
 void task_wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg);
+
+/* See struct records_opts. */
+void task_fenced(void *tasks);
+void task_joined(void *tasks);
+void task_others(void *tasks);
+int task_reap_some(void *tasks, struct record_reaped *ret);
+void task_reaped(void *tasks, const struct record_reaped *reaped);
 
 /* Runs on the writer's thread: settles some tasks that nobody runs any more although their rows say
  * so. *ret_n: how many; their rows are as they are stored then. */

@@ -155,7 +155,7 @@ static unsigned project_limit(const struct tasks *t, const struct project *p)
 /* Storing its start has failed and is being retried: another try would only wait behind that. */
 static bool is_unkept(const struct tasks *t, const struct live *l)
 {
-	return t->keeper.failing && changes_pending(&l->changes);
+	return t->records.failing && record_pending(&l->record);
 }
 
 static bool has_room(const struct group *g)
@@ -379,7 +379,7 @@ static void line_up_due(struct tasks *t, unsigned max)
 /* Returns whether there may be more. */
 static bool write_some(struct tasks *t)
 {
-	for (unsigned n = 0; n < WRITTEN_AT_ONCE && t->keeper.n_changes < CHANGES_MAX; n++) {
+	for (unsigned n = 0; n < WRITTEN_AT_ONCE && t->records.n_changes < CHANGES_MAX; n++) {
 		if (!behind_fail_next(t) && !task_release_next(t))
 			return false;
 	}
@@ -399,7 +399,7 @@ void queue_settle(struct tasks *t)
 	t->writes_left = write_some(t);
 	t->lining_up = !list_empty(&t->behind[TASK_COMPLETED]) || is_due(live_of(t->timed.first));
 	t->settling = false;
-	if (t->lining_up || (t->writes_left && t->keeper.n_changes < CHANGES_MAX))
+	if (t->lining_up || (t->writes_left && t->records.n_changes < CHANGES_MAX))
 		wake_send(t->more);
 	else
 		wait_for_time(t);
@@ -407,7 +407,7 @@ void queue_settle(struct tasks *t)
 
 void queue_kept(struct tasks *t)
 {
-	if (t->writes_left && t->keeper.n_changes < CHANGES_MAX / 2)
+	if (t->writes_left && t->records.n_changes < CHANGES_MAX / 2)
 		wake_send(t->more);
 }
 

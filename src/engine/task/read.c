@@ -205,7 +205,7 @@ static const struct task *newer_than(struct tasks *t, struct task *task)
 	task->paused = l && task_is_paused(t, l);
 	task->waits = l ? queue_waits(t, l) : (struct task_waits) {.reason = WAIT_NONE};
 	/* Another host has changed it, and we have not heard of that yet. */
-	if (l && !changes_pending(&l->changes) && task->version > l->task.version)
+	if (l && !record_pending(&l->record) && task->version > l->task.version)
 		return NULL;
 	/* If it has ended and its texts are not in memory, the store knows more. */
 	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;

@@ -199,7 +199,7 @@ static void pause_finished(struct work *w, int result)
 
 	if (result == 0)
 		result = apply(p);
-	atomic_fetch_add(&t->n_pauses_made, 1);
+	records_touch(&t->records);
 	p->fn(p->arg, result, &why);
 	arena_done(&p->arena);
 	free(p);

@@ -49,7 +49,7 @@ void task_forget(struct tasks *t, const struct task *row)
 	if (!p || (l && l->task.state != row->state))
 		return;
 	project_count(p, row->state, -1);
-	if (l && !changes_pending(&l->changes))
+	if (l && !record_pending(&l->record))
 		live_free(l);
 }
 

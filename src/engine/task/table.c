@@ -328,9 +328,8 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	list_init(&l->group_link);
 	list_init(&l->behind);
 	list_init(&l->watches);
-	list_init(&l->stale_link);
 	l->former = (struct former) {row->state, row->attempts, row->epoch};
-	changes_init(&l->changes, &t->keeper);
+	record_init(&l->record, &t->records);
 	if (fill(t, l) != 0) {
 		free_extra(l);
 		free(l);
@@ -474,7 +473,6 @@ void live_free(struct live *l)
 	watch_drop(l);
 	list_remove(&l->link);
 	list_remove(&l->held_link);
-	list_remove(&l->stale_link);
 	task_change_free(l->reserved);
 	sorted_remove(&l->project->recent, &l->recent_link);
 	if (at_end(l))
@@ -666,7 +664,7 @@ void project_trim(struct project *p)
 	while (p->n_recent > TASK_RECENT_MAX) {
 		struct live *l = list_entry(p->ended.first, struct live, order);
 
-		if (changes_pending(&l->changes))
+		if (record_pending(&l->record))
 			return;
 		if (p->whole_from <= l->task.seq)
 			p->whole_from = l->task.seq + 1;

@@ -180,7 +180,6 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	list_init(&t->groups);
 	list_init(&t->running);
 	list_init(&t->elsewhere);
-	list_init(&t->stale);
 	list_init(&t->eager);
 	list_init(&t->releases);
 	list_init(&t->cancels);
@@ -211,7 +210,7 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = tasks_recover(t, why);
 	if (r != 0)
 		return r;
-	r = task_sweep_start(t) ?: task_follow_start(t) ?: task_hosts_start(t);
+	r = task_sweep_start(t) ?: task_hosts_start(t);
 	if (r != 0)
 		return r;
 	/* Start on the next pass of the loop: until then, other services that are starting may
@@ -226,7 +225,7 @@ void tasks_check_stopped(struct tasks *t)
 {
 	if (!t->stopping || t->n_running > 0 || !t->stopped)
 		return;
-	if (t->keeper.n_changes > 0 && !t->keeper.failing)
+	if (t->records.n_changes > 0 && !t->records.failing)
 		return;
 	if (t->stop_timer)
 		timer_stop(t->stop_timer);
@@ -262,7 +261,7 @@ static void kill_all(struct tasks *t)
 
 void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void *arg)
 {
-	t->stopping = true;
+	t->stopping = t->records.stopping = true;
 	t->stopped = fn;
 	t->stopped_arg = arg;
 	/* A stop must not take as long as a cancel may. */
@@ -340,7 +339,6 @@ void tasks_free(struct tasks *t)
 	table_done(&t->by_name);
 	table_done(&t->by_id);
 	tasks_end_processes(t);
-	task_follow_free(t);
 	task_hosts_free(t);
 	timer_free(t->timer);
 	wake_free(t->more);

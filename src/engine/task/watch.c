@@ -21,7 +21,7 @@ enum {
 /* Its last change may not be stored yet; then its end is still to be told. */
 static bool is_coming(const struct live *l)
 {
-	return l->task.state <= TASK_RUNNING || changes_pending(&l->changes);
+	return l->task.state <= TASK_RUNNING || record_pending(&l->record);
 }
 
 static int64_t printed_so_far(const struct live *l)

@@ -10,7 +10,7 @@
 #include "store/task.h"
 
 struct task_change {
-	struct change change;
+	struct record_change change;
 	struct tasks *tasks;
 	struct arena arena; /* of the texts */
 	struct task row;
@@ -19,28 +19,28 @@ struct task_change {
 	struct store_task_guard guard;
 	struct store_task_kept kept; /* known once the batch is settled */
 	struct list watches;         /* who is still to be told that it has ended */
-	struct change_waiter waiter;
+	struct record_waiter waiter;
 	task_done_fn fn; /* NULL: nobody is waiting */
 	void *arg;
 };
 
-static struct task_change *change_of(const struct change *c)
+static struct task_change *change_of(const struct record_change *c)
 {
 	return list_entry(c, struct task_change, change);
 }
 
-static struct text change_id(const struct change *c)
+static struct text change_id(const struct record_change *c)
 {
 	return change_of(c)->row.id;
 }
 
-static struct live *live_of(const struct change *c)
+static struct live *live_of(const struct record_change *c)
 {
-	return list_entry(c->all, struct live, changes);
+	return list_entry(c->record, struct live, record);
 }
 
 /* Changes go one after another, so this is what the row is like if nobody else has changed it. */
-static void change_prepare(struct change *change)
+static void change_prepare(struct record_change *change)
 {
 	change_of(change)->guard.version = live_of(change)->task.version;
 }
@@ -51,7 +51,7 @@ static bool is_lost(const struct task_change *c)
 	return c->kept.version < 0;
 }
 
-static bool change_took(struct change *change)
+static bool change_took(struct record_change *change)
 {
 	const struct task_change *c = change_of(change);
 
@@ -61,7 +61,7 @@ static bool change_took(struct change *change)
 }
 
 /* Of all changes of a batch, the server is asked at once which were made. */
-static int keep_later(struct task_change *c)
+static int write_later(struct task_change *c)
 {
 	struct tasks *t = c->tasks;
 	int r = store_task_update_later(store_writer(t->store), &c->row, &c->guard, &c->kept);
@@ -74,20 +74,20 @@ static int keep_later(struct task_change *c)
 	return r;
 }
 
-static int change_keep(struct change *change)
+static int change_write(struct record_change *change)
 {
 	struct task_change *c = change_of(change);
 	int r;
 
 	if (c->tasks->node)
-		return keep_later(c);
+		return write_later(c);
 	r = store_task_update(store_writer(c->tasks->store), &c->row, &c->guard, &c->kept);
 	if (r == 0 && c->event)
 		r = task_event_add(c->tasks, c->event, &c->row, c->queue_size);
 	return r;
 }
 
-static void change_free(struct change *change)
+static void change_free(struct record_change *change)
 {
 	struct task_change *c = change_of(change);
 
@@ -141,7 +141,8 @@ void task_tell_ended(struct tasks *t, struct live *l, const struct task *row)
 bool task_write_tell(struct tasks *t)
 {
 	struct list *first = list_first(&t->telling);
-	struct task_change *c = first ? change_of(list_entry(first, struct change, link)) : NULL;
+	struct task_change *c =
+		first ? change_of(list_entry(first, struct record_change, link)) : NULL;
 
 	if (c && !watch_tell_end(&c->watches, &c->row)) {
 		list_remove(&c->change.link);
@@ -150,7 +151,7 @@ bool task_write_tell(struct tasks *t)
 	return !list_empty(&t->telling);
 }
 
-static void change_kept(struct change *change, bool recovered)
+static void change_stored(struct record_change *change, bool recovered)
 {
 	struct task_change *c = change_of(change);
 	struct tasks *t = c->tasks;
@@ -172,12 +173,12 @@ static void change_kept(struct change *change, bool recovered)
 	tasks_check_stopped(t);
 }
 
-static void on_not_kept(void *tasks)
+static void on_failed(void *tasks)
 {
 	tasks_check_stopped(tasks);
 }
 
-static void tell(struct change_waiter *w, int result)
+static void tell(struct record_waiter *w, int result)
 {
 	struct task_change *c = list_entry(w, struct task_change, waiter);
 	struct why why = {0};
@@ -190,24 +191,57 @@ static void tell(struct change_waiter *w, int result)
 	c->fn(c->arg, result, &why);
 }
 
+/* Tasks have the name of a key; {NULL, 0} stands for what is paused. */
+static void key_of(const struct record *r, struct text *ret_project, struct text *ret_id)
+{
+	const struct live *l = list_entry(r, struct live, record);
+
+	*ret_project = l->project->name;
+	*ret_id = l->task.id;
+}
+
+static struct record *find(void *tasks, struct text project, struct text id)
+{
+	unsigned n;
+	struct live *l = id.data ? live_find(tasks, project, id, &n) : NULL;
+
+	return l ? &l->record : NULL;
+}
+
 int task_write_init(struct tasks *t)
 {
-	const struct keeper_opts opts = {
+	static const struct text types[] = {TEXT("task.*")};
+	const struct records_opts opts = {
+		.events = t->events,
+		.node = t->node,
 		.loop = t->loop,
 		.background = t->background,
-		.failed = "could not store tasks, retrying",
 		.name = "task",
+		.arg = t,
+		.failed = "could not store tasks, retrying",
 		.id = change_id,
 		.prepare = change_prepare,
-		.keep = change_keep,
+		.write = change_write,
 		.took = change_took,
-		.kept = change_kept,
-		.not_kept = on_not_kept,
+		.stored = change_stored,
+		.on_failed = on_failed,
 		.free = change_free,
-		.arg = t,
+		.types = types,
+		.n_types = 1,
+		.heard = task_heard,
+		.find = find,
+		.key = key_of,
+		.read = task_read_rows,
+		.sync = task_sync_found,
+		.fenced = task_fenced,
+		.joined = task_joined,
+		.others = task_others,
+		.reap = task_reap_some,
+		.reaped = task_reaped,
 	};
 
-	return keeper_init(&t->keeper, &opts);
+	t->recount = t->node != NULL;
+	return records_start(&t->records, &opts);
 }
 
 /* Nobody is told any more. */
@@ -216,7 +250,7 @@ void task_write_done(struct tasks *t)
 	struct list *first;
 
 	while ((first = list_first(&t->telling))) {
-		struct task_change *c = change_of(list_entry(first, struct change, link));
+		struct task_change *c = change_of(list_entry(first, struct record_change, link));
 		struct list *watch;
 
 		while ((watch = list_first(&c->watches)))
@@ -224,14 +258,14 @@ void task_write_done(struct tasks *t)
 		list_remove(first);
 		change_free(&c->change);
 	}
-	keeper_done(&t->keeper);
+	records_done(&t->records);
 }
 
 void task_write_drop(struct live *l)
 {
-	list_for_each (at, following, &l->changes.list)
-		task_change_forget(change_of(list_entry(at, struct change, link)));
-	changes_drop(&l->changes);
+	list_for_each (at, following, &l->record.changes)
+		task_change_forget(change_of(list_entry(at, struct record_change, link)));
+	record_drop(&l->record);
 }
 
 /* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */
@@ -280,11 +314,11 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 
 	if (!c)
 		return NULL;
-	change_init(&c->change);
+	record_change_init(&c->change);
 	list_init(&c->waiter.link);
 	list_init(&c->watches);
 	if (fn)
-		change_wait(&c->change, &c->waiter);
+		record_change_wait(&c->change, &c->waiter);
 	arena_init(&c->arena, TASK_ARENA_MAX);
 	c->waiter.fn = tell;
 	c->fn = fn;
@@ -331,8 +365,8 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	c->guard = guard_after(t, &l->former, row);
 	l->former = (struct former) {row->state, row->attempts, row->epoch};
 	c->queue_size = l->project->n[TASK_QUEUED];
-	changes_add(&l->changes, &c->change);
-	changes_submit(&l->changes);
+	record_add_change(&l->record, &c->change);
+	record_submit(&l->record);
 	if (row->state != TASK_RUNNING)
 		task_change_free(task_take_reserved(l));
 }

@@ -4,6 +4,8 @@
 #include <malloc.h>
 
 #include "base/object_builder.h"
+#include "store/store.h"
+#include "store/task.h"
 
 enum { CROWD = 2000, CHAIN = 500, AT_ONCE_MAX = 250, FEW = 60 };
 
@@ -274,7 +276,7 @@ static void a_retry_stops_the_skipping_of_dependents(void **state)
 	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 1);
 	assert_true(counts(w).n[TASK_QUEUED] > 0);
 	stage_until(&w->stage, list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
-				       tasks_of(w)->keeper.n_changes == 0);
+				       tasks_of(w)->records.n_changes == 0);
 	assert_int_equal(counts(w).n[TASK_FAILED], 0);
 	assert_int_equal(counts(w).n[TASK_QUEUED], CROWD);
 }
@@ -298,7 +300,7 @@ static void a_retry_has_room_whatever_it_leaves_alone(void **state)
 	queue_run(tasks_of(w));
 	stage_until(&w->stage, counts(w).n[TASK_FAILED] == CROWD + 2 &&
 				       list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
-				       tasks_of(w)->keeper.n_changes == 0);
+				       tasks_of(w)->records.n_changes == 0);
 	make_file(w, "mended");
 	tasks_of(w)->queue = 3;
 	assert_int_equal(retry(w, first.id).result, 0);
@@ -328,7 +330,7 @@ static void a_dependency_that_completed_in_a_retry_is_not_held_against_a_depende
 	workers_write(w->stage.workers, w->stage.held);
 	stage_until(&w->stage, told.n && counts(w).n[TASK_FAILED] == 1);
 	stage_until(&w->stage, list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
-				       tasks_of(w)->keeper.n_changes == 0);
+				       tasks_of(w)->records.n_changes == 0);
 	assert_int_equal(counts(w).n[TASK_QUEUED], 1);
 }
 
@@ -422,12 +424,13 @@ static void those_that_wait_are_listed_in_the_order_of_their_start(void **state)
 
 /* ---- what another host has done ---- */
 
-static struct found_task read_row(struct world *w, const char *id)
+static struct task_named read_row(struct world *w, const char *id)
 {
-	struct found_task f = {.project = text_of(w->project), .id = text_of(id)};
+	struct task_named f = {.project = text_of(w->project), .id = text_of(id)};
 
-	assert_int_equal(
-		task_read_row(store_lane(w->stage.f->engine->store, 0), &w->stage.f->arena, &f), 0);
+	assert_int_equal(store_task_find_named(store_lane(w->stage.f->engine->store, 0),
+					       &w->stage.f->arena, &f, 1),
+			 0);
 	assert_true(f.found);
 	return f;
 }
@@ -449,7 +452,7 @@ static void a_task_that_ended_long_ago_is_not_counted_again(void **state)
 {
 	struct world *w = *state;
 	struct told first = end_many(w);
-	struct found_task f = read_row(w, first.id);
+	struct task_named f = read_row(w, first.id);
 
 	assert_null(live(w, first.id));
 	task_sync(tasks_of(w), &f);
@@ -462,7 +465,7 @@ static void a_task_that_ended_long_ago_is_not_counted_again(void **state)
 static void open_again(struct world *w, enum task_state state)
 {
 	struct told first = end_many(w);
-	struct found_task f = read_row(w, first.id);
+	struct task_named f = read_row(w, first.id);
 
 	f.row.state = state;
 	f.row.epoch = 7; /* another host's */
@@ -486,7 +489,7 @@ static void a_task_that_ended_elsewhere_unseen_is_counted(void **state)
 {
 	struct world *w = *state;
 	struct told first = end_many(w);
-	struct found_task f = read_row(w, first.id);
+	struct task_named f = read_row(w, first.id);
 
 	f.id = f.row.id = TEXT("task-9999");
 	f.row.seq = project_of(w)->whole_from;
