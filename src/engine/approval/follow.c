@@ -68,13 +68,7 @@ static void take_found(void *approvals, const struct record_found *found)
 int approvals_follow(struct approvals *a)
 {
 	static const struct text types[] = {TEXT("approval.*")};
-	const struct records_opts opts = {
-		.events = a->events,
-		.node = a->node,
-		.loop = a->loop,
-		.background = a->background,
-		.name = "approval",
-		.arg = a,
+	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
 		.heard = heard,
@@ -82,6 +76,15 @@ int approvals_follow(struct approvals *a)
 		.key = key_of,
 		.read = read_rows,
 		.sync = take_found,
+	};
+	const struct records_opts opts = {
+		.events = a->events,
+		.node = a->node,
+		.loop = a->loop,
+		.background = a->background,
+		.name = "approval",
+		.arg = a,
+		.reads = &reads,
 	};
 
 	return records_start(&a->records, &opts);

@@ -101,17 +101,20 @@ static void take_found(void *arg, const struct record_found *found)
 int automation_follow(struct automation *a)
 {
 	static const struct text types[] = {TEXT("rule.*")};
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 1,
+		.heard = heard,
+		.read = read_rows,
+		.sync = take_found,
+	};
 	const struct records_opts opts = {
 		.events = a->opts.events,
 		.loop = a->opts.loop,
 		.background = a->opts.background,
 		.name = "rule",
 		.arg = a,
-		.types = types,
-		.n_types = 1,
-		.heard = heard,
-		.read = read_rows,
-		.sync = take_found,
+		.reads = &reads,
 	};
 
 	return records_start(&a->records, &opts);

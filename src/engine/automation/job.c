@@ -630,17 +630,20 @@ static void take_found(void *arg, const struct record_found *found)
 static int follow(struct jobs *jobs)
 {
 	static const struct text types[] = {TEXT("job.*")};
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 1,
+		.heard = heard,
+		.read = read_rows,
+		.sync = take_found,
+	};
 	const struct records_opts opts = {
 		.events = jobs->opts.events,
 		.loop = jobs->opts.loop,
 		.background = jobs->opts.background,
 		.name = "job",
 		.arg = jobs,
-		.types = types,
-		.n_types = 1,
-		.heard = heard,
-		.read = read_rows,
-		.sync = take_found,
+		.reads = &reads,
 	};
 
 	return records_start(&jobs->records, &opts);

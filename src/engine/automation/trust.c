@@ -297,17 +297,20 @@ static void take_found(void *arg, const struct record_found *found)
 int trust_follow(struct trust *t, struct loop *loop, const struct background *background)
 {
 	static const struct text types[] = {TEXT("project.trusted"), TEXT("project.distrusted")};
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 2,
+		.heard = heard,
+		.read = read_rows,
+		.sync = take_found,
+	};
 	const struct records_opts opts = {
 		.events = t->events,
 		.loop = loop,
 		.background = *background,
 		.name = "project",
 		.arg = t,
-		.types = types,
-		.n_types = 2,
-		.heard = heard,
-		.read = read_rows,
-		.sync = take_found,
+		.reads = &reads,
 	};
 
 	return records_start(&t->records, &opts);

@@ -257,6 +257,12 @@ static int reap(void *arg, struct record_reaped *ret)
 int chat_join(struct chat *chat)
 {
 	static const struct text types[] = {TEXT("chat.*")};
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 1,
+		.heard = heard,
+	};
+	static const struct record_owner_ops owners = {.fenced = on_fenced, .reap = reap};
 	const struct records_opts opts = {
 		.events = chat->events,
 		.node = chat->node,
@@ -264,11 +270,8 @@ int chat_join(struct chat *chat)
 		.background = chat->background,
 		.name = "conversation",
 		.arg = chat,
-		.types = types,
-		.n_types = 1,
-		.heard = heard,
-		.fenced = on_fenced,
-		.reap = reap,
+		.reads = &reads,
+		.owners = &owners,
 	};
 
 	return records_start(&chat->records, &opts);

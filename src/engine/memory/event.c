@@ -191,17 +191,20 @@ static void take_found(void *arg, const struct record_found *found)
 int memories_follow(struct memories *m, struct loop *loop, const struct background *background)
 {
 	static const struct text types[] = {{.data = "memory.*", .len = 8}};
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 1,
+		.heard = heard,
+		.read = read_rows,
+		.sync = take_found,
+	};
 	const struct records_opts opts = {
 		.events = m->events,
 		.loop = loop,
 		.background = *background,
 		.name = "memory",
 		.arg = m,
-		.types = types,
-		.n_types = 1,
-		.heard = heard,
-		.read = read_rows,
-		.sync = take_found,
+		.reads = &reads,
 	};
 
 	return m->shared && !m->off ? records_start(&m->records, &opts) : 0;

@@ -32,8 +32,8 @@ static void fail(struct record *r, int error)
 	struct records *rs = r->records;
 
 	if (!rs->failing && error != -ECANCELED)
-		log_err(rs->opts.failed, "%s=%.*s error=%s", rs->opts.name,
-			TEXT_ARGS(rs->opts.id(first_of(r))), fault_words(error));
+		log_err(rs->opts.changes->failed, "%s=%.*s error=%s", rs->opts.name,
+			TEXT_ARGS(rs->opts.changes->id(first_of(r))), fault_words(error));
 	rs->failing = true;
 	r->untold = false;
 	r->error = error;
@@ -42,7 +42,7 @@ static void fail(struct record *r, int error)
 	timer_start(rs->retry, RETRY_MS);
 	list_for_each (at, following, &r->changes)
 		report(list_entry(at, struct record_change, link), error);
-	rs->opts.on_failed(rs->opts.arg);
+	rs->opts.changes->on_failed(rs->opts.arg);
 }
 
 /* On the next pass of the loop. */
@@ -66,7 +66,7 @@ static int run(struct work *w, int lane)
 	struct record_change *c = list_entry(w, struct record_change, work);
 
 	(void)lane;
-	return c->record->records->opts.write(c);
+	return c->record->records->opts.changes->write(c);
 }
 
 /* Waiters may add changes, which are dropped, too. */
@@ -78,7 +78,7 @@ static void drop_all(struct record *r, int outcome)
 		list_remove(&c->link);
 		r->records->n_changes--;
 		report(c, outcome);
-		r->records->opts.free(c);
+		r->records->opts.changes->free(c);
 	}
 }
 
@@ -88,7 +88,7 @@ static void finished(struct work *w, int result)
 	struct record *r = c->record;
 	struct records *rs = r->records;
 	bool recovered = rs->failing;
-	bool lost = result == 0 && rs->opts.took && !rs->opts.took(c);
+	bool lost = result == 0 && rs->opts.changes->took && !rs->opts.changes->took(c);
 
 	if (result != 0 && result != -ENOENT) {
 		fail(r, result);
@@ -104,7 +104,7 @@ static void finished(struct work *w, int result)
 	if (r->stale && !record_pending(r))
 		record_feed_go(rs->feed);
 	/* Call it last: it may free the record. */
-	rs->opts.stored(c, recovered);
+	rs->opts.changes->stored(c, recovered);
 }
 
 static void try(struct record *r)
@@ -113,8 +113,8 @@ static void try(struct record *r)
 	struct record_change *c = first_of(r);
 	int e;
 
-	if (o->prepare)
-		o->prepare(c);
+	if (o->changes->prepare)
+		o->changes->prepare(c);
 	c->work = (struct work) {.run = run, .finished = finished};
 	e = o->background.submit(o->background.arg, &c->work, true);
 	if (e != 0)
@@ -128,8 +128,8 @@ void record_submit(struct record *r)
 	if (!c || c->begun || r->n_holds > 0)
 		return;
 	c->begun = true;
-	if (r->records->opts.begin)
-		r->records->opts.begin(c);
+	if (r->records->opts.changes->begin)
+		r->records->opts.changes->begin(c);
 	try(r);
 }
 

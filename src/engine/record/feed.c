@@ -50,6 +50,13 @@ struct record_feed {
 
 /* ---- the queue ---- */
 
+static struct record *find(const struct record_feed *f, struct text project, struct text id)
+{
+	const struct records_opts *o = &f->records->opts;
+
+	return o->reads->find ? o->reads->find(o->arg, project, id) : NULL;
+}
+
 static uint64_t hash_of(struct text project, struct text id)
 {
 	return table_hash(id) ^ table_hash(project) * 0x9e3779b97f4a7c15U;
@@ -103,8 +110,7 @@ static int want_new(struct record_feed *f, struct text project, struct text id)
 
 static int want(struct record_feed *f, struct text project, struct text id)
 {
-	const struct records_opts *o = &f->records->opts;
-	struct record *r = o->find ? o->find(o->arg, project, id) : NULL;
+	struct record *r = find(f, project, id);
 
 	if (!r)
 		return find_want(f, project, id) ? 0 : want_new(f, project, id);
@@ -153,7 +159,6 @@ static int take_key(struct record_feed *f, struct text project, struct text id)
 /* A record with changes on their way is read after them, if it is stale; else they are newer. */
 static void take_keys(struct record_feed *f)
 {
-	const struct records_opts *o = &f->records->opts;
 	struct list *first;
 
 	list_for_each (at, following, &f->to_read) {
@@ -162,7 +167,7 @@ static void take_keys(struct record_feed *f)
 
 		if (r->stale && record_pending(r))
 			continue;
-		o->key(r, &project, &id);
+		f->records->opts.reads->key(r, &project, &id);
 		if (take_key(f, project, id) != 0)
 			return;
 		list_remove(at);
@@ -181,7 +186,7 @@ static int run(struct work *w, int lane)
 	struct record_feed *f = list_entry(w, struct record_feed, work);
 	const struct records_opts *o = &f->records->opts;
 
-	return o->read(o->arg, lane, &f->rows, f->found, f->n_reading);
+	return o->reads->read(o->arg, lane, &f->rows, f->found, f->n_reading);
 }
 
 static void finished(struct work *w, int result);
@@ -196,20 +201,13 @@ static void submit(struct record_feed *f)
 	background_start(&f->records->opts.background, &f->work, false);
 }
 
-static struct record *find(const struct record_feed *f, const struct record_found *k)
-{
-	const struct records_opts *o = &f->records->opts;
-
-	return o->find ? o->find(o->arg, k->project, k->id) : NULL;
-}
-
 static void sync_one(struct record_feed *f, struct record_found *k)
 {
-	struct record *r = find(f, k);
+	struct record *r = find(f, k->project, k->id);
 
 	k->stale = r && r->stale;
-	f->records->opts.sync(f->records->opts.arg, k);
-	r = find(f, k);
+	f->records->opts.reads->sync(f->records->opts.arg, k);
+	r = find(f, k->project, k->id);
 	/* It was not taken. */
 	if (r && r->stale)
 		record_stale(r);
@@ -314,7 +312,7 @@ static int on_event(void *arg, const struct event *e)
 		record_feed_go(f);
 		return -ENOBUFS;
 	}
-	return o->heard(o->arg, e, &project, &id) ? want(f, project, id) : 0;
+	return o->reads->heard(o->arg, e, &project, &id) ? want(f, project, id) : 0;
 }
 
 static int on_gone(void *arg, int64_t n)
@@ -343,19 +341,22 @@ static void flush(void *arg)
 static int subscribe(struct record_feed *f)
 {
 	const struct records_opts *o = &f->records->opts;
-	const struct event_filter filter = {.types = o->types, .n_types = o->n_types};
+	const struct event_filter filter = {.types = o->reads->types, .n_types = o->reads->n_types};
 	const struct event_sink sink = {
 		.on_event = on_event, .on_gone = on_gone, .look = look, .flush = flush, .arg = f};
 
-	if (o->n_types == 0 || !events_host(o->events).data)
+	if (!events_host(o->events).data)
 		return 0;
 	return event_subscribe(o->events, &filter, events_first(o->events), &sink, &f->subscriber);
 }
 
 int record_feed_new(struct records *rs)
 {
-	struct record_feed *f = calloc(1, sizeof(*f));
+	struct record_feed *f;
 
+	if (!rs->opts.reads)
+		return 0;
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	rs->feed = f;

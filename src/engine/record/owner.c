@@ -22,8 +22,10 @@ static int run(struct work *w, int lane)
 	(void)lane;
 	r->reaped.n = 0;
 	r->reaped.more = false;
-	return o->reap(o->arg, &r->reaped);
+	return o->owners->reap(o->arg, &r->reaped);
 }
+
+static void reap(struct records *rs);
 
 /* If it failed, it is tried again with the next look at the hosts. */
 static void finished(struct work *w, int result)
@@ -31,15 +33,15 @@ static void finished(struct work *w, int result)
 	struct record_reaper *r = list_entry(w, struct record_reaper, work);
 	const struct records_opts *o = &r->records->opts;
 
-	if (result == 0 && o->reaped)
-		o->reaped(o->arg, &r->reaped);
+	if (result == 0 && o->owners->reaped)
+		o->owners->reaped(o->arg, &r->reaped);
 	arena_reset(&r->reaped.arena);
 	r->busy = false;
 	if (result == 0 && r->reaped.more)
-		records_reap(r->records);
+		reap(r->records);
 }
 
-void records_reap(struct records *rs)
+static void reap(struct records *rs)
 {
 	struct record_reaper *r = rs->reaper;
 
@@ -50,30 +52,33 @@ void records_reap(struct records *rs)
 	background_start(&rs->opts.background, &r->work, true);
 }
 
+static void call(const struct records *rs, void (*fn)(void *arg))
+{
+	if (fn)
+		fn(rs->opts.arg);
+}
+
 static void on_fenced(void *records)
 {
-	const struct records_opts *o = &((struct records *)records)->opts;
+	const struct records *rs = records;
 
-	if (o->fenced)
-		o->fenced(o->arg);
+	call(rs, rs->opts.owners->fenced);
 }
 
 static void on_joined(void *records)
 {
-	const struct records_opts *o = &((struct records *)records)->opts;
+	struct records *rs = records;
 
-	if (o->joined)
-		o->joined(o->arg);
+	call(rs, rs->opts.owners->joined);
+	reap(rs);
 }
 
 static void on_others(void *records)
 {
 	struct records *rs = records;
-	const struct records_opts *o = &rs->opts;
 
-	if (o->others)
-		o->others(o->arg);
-	records_reap(rs);
+	call(rs, rs->opts.owners->others);
+	reap(rs);
 }
 
 int record_reaper_new(struct records *rs)
@@ -81,7 +86,7 @@ int record_reaper_new(struct records *rs)
 	const struct node_listener listener = {
 		.on_fenced = on_fenced, .on_joined = on_joined, .on_others = on_others, .arg = rs};
 
-	if (!rs->opts.node || !rs->opts.reap)
+	if (!rs->opts.node || !rs->opts.owners)
 		return 0;
 	rs->reaper = calloc(1, sizeof(*rs->reaper));
 	if (!rs->reaper)

@@ -87,26 +87,18 @@ struct record_reaped {
 	bool more; /* there may be more to reap */
 };
 
-struct records_opts {
-	struct events *events; /* may be NULL */
-	struct node *node;     /* NULL if no other host shares the store */
-	struct loop *loop;
-	struct background background;
-	const char *name; /* how the log names a record: "NAME=ID" */
-	void *arg;
-
-	/* Changes; unused without `write`. */
-	const char *failed; /* logged for the first change that fails */
+/* How a noun's changes are written. All but `write` run on the loop. */
+struct record_change_ops {
+	const char *failed;                               /* logged for the first that fails */
 	struct text (*id)(const struct record_change *c); /* for the log */
-	/* Runs on the loop before the first `write`: nothing is added to the change after this. May be
-	 * NULL. */
+	/* Before the first `write`: nothing is added to the change after this. May be NULL. */
 	void (*begin)(struct record_change *c);
-	/* Runs on the loop before each `write`. May be NULL. */
+	/* Before each `write`. May be NULL. */
 	void (*prepare)(struct record_change *c);
 	/* Runs on the writer's thread, possibly more than once. */
 	int (*write)(struct record_change *c);
-	/* Runs on the loop after `write` returned 0, before any waiter. False if the guard did not match: the
-	 * change is lost. NULL if that cannot happen. */
+	/* After `write` returned 0, before any waiter is called. False if the guard did not match: the change is
+	 * lost. NULL if that cannot happen. */
 	bool (*took)(struct record_change *c);
 	/* The change is stored or lost, and its waiters were called. recovered: earlier tries failed. It may
 	 * free the record. */
@@ -114,8 +106,10 @@ struct records_opts {
 	/* A change failed, and its waiters were called. */
 	void (*on_failed)(void *arg);
 	void (*free)(struct record_change *c);
+};
 
-	/* Reads; nothing is heard without types. */
+/* What a noun hears and reads. All but `read` run on the loop. */
+struct record_read_ops {
 	const struct text *types; /* as in struct event_filter */
 	unsigned n_types;
 	/* Another host's event. True if the row that *ret_project and *ret_id name is to be read; false if
@@ -127,18 +121,33 @@ struct records_opts {
 	void (*key)(const struct record *r, struct text *ret_project, struct text *ret_id);
 	/* Runs on a reader's thread: sets the rows of all keys. */
 	int (*read)(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n);
-	/* Runs on the loop for each of them. */
 	void (*sync)(void *arg, const struct record_found *found);
+};
 
-	/* Owners; all may be NULL, and none is called without other hosts. */
+/* What a noun does as epochs end. Without other hosts none is called. All but `reap` run on the loop, and may be
+ * NULL. */
+struct record_owner_ops {
 	void (*fenced)(void *arg);
 	void (*joined)(void *arg);
 	/* A host is gone, or it is time to look. Runs before the reaping. */
 	void (*others)(void *arg);
 	/* Runs on the writer's thread. */
 	int (*reap)(void *arg, struct record_reaped *ret);
-	/* Runs on the loop, if that succeeded. */
+	/* Runs if that succeeded. */
 	void (*reaped)(void *arg, const struct record_reaped *reaped);
+};
+
+struct records_opts {
+	struct events *events; /* may be NULL */
+	struct node *node;     /* NULL if no other host shares the store */
+	struct loop *loop;
+	struct background background;
+	const char *name; /* how the log names a record: "NAME=ID" */
+	void *arg;
+	/* NULL if the noun has none. */
+	const struct record_change_ops *changes;
+	const struct record_read_ops *reads;
+	const struct record_owner_ops *owners;
 };
 
 /* One for all records of a noun. */
@@ -163,8 +172,6 @@ bool records_shared(const struct records *rs);
 
 /* The noun changed something itself: what is being read is read again. */
 void records_touch(struct records *rs);
-/* Reaps now, unless that is going on. */
-void records_reap(struct records *rs);
 
 void record_init(struct record *r, struct records *rs);
 /* Waiters get -ECANCELED. No change may be on its way. */

@@ -94,7 +94,7 @@ int sessions_recover(struct sessions *s)
 	return r;
 }
 
-int sessions_reap(void *sessions, struct record_reaped *ret)
+static int reap(void *sessions, struct record_reaped *ret)
 {
 	struct session *rows = NULL;
 	int r = settle_all(sessions, &ret->arena, false, &rows, &ret->n);
@@ -103,7 +103,7 @@ int sessions_reap(void *sessions, struct record_reaped *ret)
 	return r;
 }
 
-void sessions_reaped(void *sessions, const struct record_reaped *reaped)
+static void take_reaped(void *sessions, const struct record_reaped *reaped)
 {
 	const struct session *rows = reaped->rows;
 
@@ -113,7 +113,7 @@ void sessions_reaped(void *sessions, const struct record_reaped *reaped)
 }
 
 /* Nothing of it can be written any more. */
-void sessions_fenced(void *sessions)
+static void on_fenced(void *sessions)
 {
 	struct sessions *s = sessions;
 
@@ -156,8 +156,8 @@ void session_look_elsewhere(struct sessions *s, struct text id)
 	}
 }
 
-bool session_heard(void *sessions, const struct event *e, struct text *ret_project,
-		   struct text *ret_id)
+static bool heard(void *sessions, const struct event *e, struct text *ret_project,
+		  struct text *ret_id)
 {
 	struct sessions *s = sessions;
 	struct live_session *l;
@@ -172,4 +172,25 @@ bool session_heard(void *sessions, const struct event *e, struct text *ret_proje
 	if (l)
 		session_cancel(l);
 	return false;
+}
+
+int sessions_join(struct sessions *s)
+{
+	static const struct text types[] = {TEXT("session.interrupting"), TEXT("session.status")};
+	static const struct record_read_ops reads = {.types = types, .n_types = 2, .heard = heard};
+	static const struct record_owner_ops owners = {
+		.fenced = on_fenced, .reap = reap, .reaped = take_reaped};
+	const struct records_opts opts = {
+		.events = s->opts.events,
+		.node = s->opts.node,
+		.loop = s->opts.loop,
+		.background = s->opts.background,
+		.name = "session",
+		.arg = s,
+		.changes = &session_changes,
+		.reads = &reads,
+		.owners = &owners,
+	};
+
+	return records_start(&s->records, &opts);
 }

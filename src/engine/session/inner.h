@@ -112,12 +112,7 @@ void sessions_check_stopped(struct sessions *s);
 
 /* Before anybody is served: what a crash has left. */
 int sessions_recover(struct sessions *s);
-/* See struct records_opts. */
-void sessions_fenced(void *sessions);
-int sessions_reap(void *sessions, struct record_reaped *ret);
-void sessions_reaped(void *sessions, const struct record_reaped *reaped);
-bool session_heard(void *sessions, const struct event *e, struct text *ret_project,
-		   struct text *ret_id);
+int sessions_join(struct sessions *s);
 /* Runs on the writer's thread. If another host runs it, that is asked to interrupt it. If it has ended
  * meanwhile, row is what it is then. */
 int session_wish(struct sessions *s, struct arena *a, struct session *row, bool *ret_wished);
@@ -176,7 +171,7 @@ int session_write_event(struct live_session *l, const struct session_event *row,
  * (-errno). -ECANCELED: the service is closing, and nobody may be told any more. */
 int session_when_kept(struct live_session *l, struct record_waiter *w);
 
-int session_write_init(struct sessions *s);
+extern const struct record_change_ops session_changes;
 
 /* ---- event.c: logged events; on the writer's thread ---- */
 

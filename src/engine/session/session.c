@@ -281,7 +281,7 @@ static void set_limits(struct sessions *s)
 
 static int set_up(struct sessions *s)
 {
-	int r = (s->folder && s->program ? 0 : -ENOMEM) ?: session_write_init(s);
+	int r = (s->folder && s->program ? 0 : -ENOMEM) ?: sessions_join(s);
 
 	if (r != 0)
 		return r;

@@ -188,33 +188,15 @@ static void on_failed(void *sessions)
 	sessions_check_stopped(sessions);
 }
 
-int session_write_init(struct sessions *s)
-{
-	static const struct text types[] = {TEXT("session.interrupting"), TEXT("session.status")};
-	const struct records_opts opts = {
-		.events = s->opts.events,
-		.node = s->opts.node,
-		.loop = s->opts.loop,
-		.background = s->opts.background,
-		.name = "session",
-		.arg = s,
-		.failed = "could not store sessions, retrying",
-		.id = batch_id,
-		.begin = snapshot,
-		.write = batch_write,
-		.stored = batch_stored,
-		.on_failed = on_failed,
-		.free = batch_free,
-		.types = types,
-		.n_types = 2,
-		.heard = session_heard,
-		.fenced = sessions_fenced,
-		.reap = sessions_reap,
-		.reaped = sessions_reaped,
-	};
-
-	return records_start(&s->records, &opts);
-}
+const struct record_change_ops session_changes = {
+	.failed = "could not store sessions, retrying",
+	.id = batch_id,
+	.begin = snapshot,
+	.write = batch_write,
+	.stored = batch_stored,
+	.on_failed = on_failed,
+	.free = batch_free,
+};
 
 static void add(struct batch *b, struct item *i, size_t bytes)
 {

@@ -202,7 +202,7 @@ struct pauses {
 	unsigned n;
 };
 
-int task_read_rows(void *tasks, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int read_rows(void *tasks, int lane, struct arena *a, struct record_found *found, unsigned n)
 {
 	const struct tasks *t = tasks;
 	struct connection *db = store_lane(t->store, lane);
@@ -224,7 +224,7 @@ int task_read_rows(void *tasks, int lane, struct arena *a, struct record_found *
 	return r != 0 || n_named == 0 ? r : store_task_find_named(db, a, named, n_named);
 }
 
-void task_sync_found(void *tasks, const struct record_found *found)
+static void sync_found(void *tasks, const struct record_found *found)
 {
 	const struct pauses *p = found->row;
 
@@ -276,7 +276,7 @@ static void forget_cleaned(struct tasks *t, const struct event *e)
 	arena_done(&a);
 }
 
-bool task_heard(void *tasks, const struct event *e, struct text *ret_project, struct text *ret_id)
+static bool heard(void *tasks, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
 	struct tasks *t = tasks;
 
@@ -291,3 +291,32 @@ bool task_heard(void *tasks, const struct event *e, struct text *ret_project, st
 	}
 	return true;
 }
+
+/* The key without an id stands for what is paused. */
+static struct record *find(void *tasks, struct text project, struct text id)
+{
+	unsigned n;
+	struct live *l = id.data ? live_find(tasks, project, id, &n) : NULL;
+
+	return l ? &l->record : NULL;
+}
+
+static void key_of(const struct record *r, struct text *ret_project, struct text *ret_id)
+{
+	const struct live *l = list_entry(r, struct live, record);
+
+	*ret_project = l->project->name;
+	*ret_id = l->task.id;
+}
+
+static const struct text types[] = {TEXT("task.*")};
+
+const struct record_read_ops task_reads = {
+	.types = types,
+	.n_types = 1,
+	.heard = heard,
+	.find = find,
+	.key = key_of,
+	.read = read_rows,
+	.sync = sync_found,
+};

@@ -83,7 +83,7 @@ int task_reap(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned
 	return r;
 }
 
-int task_reap_some(void *tasks, struct record_reaped *ret)
+static int reap(void *tasks, struct record_reaped *ret)
 {
 	struct task *rows = NULL;
 	int r = task_reap(tasks, &ret->arena, &rows, &ret->n);
@@ -102,7 +102,7 @@ static void sync_reaped(struct tasks *t, const struct task *row)
 	task_sync(t, &f);
 }
 
-void task_reaped(void *tasks, const struct record_reaped *reaped)
+static void take_reaped(void *tasks, const struct record_reaped *reaped)
 {
 	const struct task *rows = reaped->rows;
 
@@ -181,7 +181,7 @@ static void count_again(struct recount *h)
 
 /* ---- what the node says ---- */
 
-void task_fenced(void *tasks)
+static void on_fenced(void *tasks)
 {
 	struct tasks *t = tasks;
 	struct list *first;
@@ -195,16 +195,15 @@ void task_fenced(void *tasks)
 }
 
 /* What a former life ran may not have ended yet, however hard it was killed. */
-void task_joined(void *tasks)
+static void on_joined(void *tasks)
 {
 	struct tasks *t = tasks;
 
 	tasks_end_processes(t);
-	records_reap(&t->records);
 	queue_run(t);
 }
 
-void task_others(void *tasks)
+static void on_others(void *tasks)
 {
 	struct tasks *t = tasks;
 
@@ -214,8 +213,17 @@ void task_others(void *tasks)
 	queue_run(t);
 }
 
+const struct record_owner_ops task_owners = {
+	.fenced = on_fenced,
+	.joined = on_joined,
+	.others = on_others,
+	.reap = reap,
+	.reaped = take_reaped,
+};
+
 int task_hosts_start(struct tasks *t)
 {
+	t->recount = t->node != NULL;
 	t->recounting = calloc(1, sizeof(*t->recounting));
 	if (!t->recounting)
 		return -ENOMEM;

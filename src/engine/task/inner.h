@@ -429,7 +429,7 @@ void task_write(struct tasks *t, struct live *l, const char *event, struct task_
 /* The same for a row with texts that the task in memory does not have. */
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c);
-int task_write_init(struct tasks *t);
+extern const struct record_change_ops task_changes;
 void task_write_done(struct tasks *t);
 
 /* Nobody is told any more. */
@@ -508,13 +508,10 @@ void task_rendered_free(struct tasks *t);
 
 /* ---- follow.c: what other hosts do with tasks ---- */
 
-/* Another host has changed something. */
-bool task_heard(void *tasks, const struct event *e, struct text *ret_project, struct text *ret_id);
-int task_read_rows(void *tasks, int lane, struct arena *a, struct record_found *found, unsigned n);
-void task_sync_found(void *tasks, const struct record_found *found);
-
 /* Makes what is in memory like the row, unless it is newer already. */
 void task_sync(struct tasks *t, const struct task_named *f);
+
+extern const struct record_read_ops task_reads;
 
 /* A change was lost: another host has changed the task. It waits until it is read again. */
 void task_lost(struct tasks *t, struct live *l, bool claim);
@@ -527,6 +524,7 @@ void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, boo
 
 /* ---- host.c: which host runs a task, and what becomes of those of lost ones ---- */
 
+extern const struct record_owner_ops task_owners;
 int task_hosts_start(struct tasks *t);
 void task_hosts_free(struct tasks *t);
 
@@ -535,13 +533,6 @@ bool task_is_for_us(const struct tasks *t, const struct task *task);
 
 /* Asks whoever runs it to cancel it. fn is called when that is on disk. */
 void task_wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg);
-
-/* See struct records_opts. */
-void task_fenced(void *tasks);
-void task_joined(void *tasks);
-void task_others(void *tasks);
-int task_reap_some(void *tasks, struct record_reaped *ret);
-void task_reaped(void *tasks, const struct record_reaped *reaped);
 
 /* Runs on the writer's thread: settles some tasks that nobody runs any more although their rows say
  * so. *ret_n: how many; their rows are as they are stored then. */

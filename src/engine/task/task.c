@@ -126,8 +126,20 @@ static int make_folder(const char *path, struct why *why)
 
 static int set_up(struct tasks *t, const struct tasks_opts *opts)
 {
+	const struct records_opts records = {
+		.events = t->events,
+		.node = t->node,
+		.loop = t->loop,
+		.background = t->background,
+		.name = "task",
+		.arg = t,
+		.changes = &task_changes,
+		.reads = &task_reads,
+		.owners = &task_owners,
+	};
 	int r = timer_new(t->loop, queue_on_turn, t, &t->timer)
-			?: wake_new(t->loop, queue_on_turn, t, &t->more) ?: task_write_init(t);
+			?: wake_new(t->loop, queue_on_turn, t, &t->more)
+			?: records_start(&t->records, &records);
 
 	if (r != 0)
 		return r;

@@ -191,58 +191,16 @@ static void tell(struct record_waiter *w, int result)
 	c->fn(c->arg, result, &why);
 }
 
-/* Tasks have the name of a key; {NULL, 0} stands for what is paused. */
-static void key_of(const struct record *r, struct text *ret_project, struct text *ret_id)
-{
-	const struct live *l = list_entry(r, struct live, record);
-
-	*ret_project = l->project->name;
-	*ret_id = l->task.id;
-}
-
-static struct record *find(void *tasks, struct text project, struct text id)
-{
-	unsigned n;
-	struct live *l = id.data ? live_find(tasks, project, id, &n) : NULL;
-
-	return l ? &l->record : NULL;
-}
-
-int task_write_init(struct tasks *t)
-{
-	static const struct text types[] = {TEXT("task.*")};
-	const struct records_opts opts = {
-		.events = t->events,
-		.node = t->node,
-		.loop = t->loop,
-		.background = t->background,
-		.name = "task",
-		.arg = t,
-		.failed = "could not store tasks, retrying",
-		.id = change_id,
-		.prepare = change_prepare,
-		.write = change_write,
-		.took = change_took,
-		.stored = change_stored,
-		.on_failed = on_failed,
-		.free = change_free,
-		.types = types,
-		.n_types = 1,
-		.heard = task_heard,
-		.find = find,
-		.key = key_of,
-		.read = task_read_rows,
-		.sync = task_sync_found,
-		.fenced = task_fenced,
-		.joined = task_joined,
-		.others = task_others,
-		.reap = task_reap_some,
-		.reaped = task_reaped,
-	};
-
-	t->recount = t->node != NULL;
-	return records_start(&t->records, &opts);
-}
+const struct record_change_ops task_changes = {
+	.failed = "could not store tasks, retrying",
+	.id = change_id,
+	.prepare = change_prepare,
+	.write = change_write,
+	.took = change_took,
+	.stored = change_stored,
+	.on_failed = on_failed,
+	.free = change_free,
+};
 
 /* Nobody is told any more. */
 void task_write_done(struct tasks *t)

@@ -182,10 +182,10 @@ static void turn(struct world *w)
 	(void)poll(&p, 1, 10);
 }
 
-/* The first work on its way; NULL: none comes soon. */
-static struct work *next_work(struct world *w)
+/* The first work on its way; NULL: none comes within so many turns of the loop. */
+static struct work *next_work(struct world *w, unsigned turns)
 {
-	for (unsigned i = 0; i < 100 && list_empty(&w->works); i++) {
+	for (unsigned i = 0; i < turns && list_empty(&w->works); i++) {
 		turn(w);
 		while (run_next(w->f))
 			continue;
@@ -197,7 +197,7 @@ static struct work *next_work(struct world *w)
 
 static struct work *take_work(struct world *w)
 {
-	struct work *work = next_work(w);
+	struct work *work = next_work(w, 1000);
 
 	assert_non_null(work);
 	list_remove(&work->link);
@@ -233,10 +233,7 @@ static int set_up(void **state)
 {
 	static const struct text types[] = {TEXT("thing.*")};
 	struct world *w = calloc(1, sizeof(*w));
-	struct records_opts opts = {
-		.background = {.submit = submit, .arg = w},
-		.name = "thing",
-		.arg = w,
+	static const struct record_change_ops changes = {
 		.failed = "could not store things, retrying",
 		.id = change_id,
 		.write = write_change,
@@ -244,6 +241,8 @@ static int set_up(void **state)
 		.stored = stored,
 		.on_failed = on_failed,
 		.free = free_change,
+	};
+	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
 		.heard = heard,
@@ -252,7 +251,13 @@ static int set_up(void **state)
 		.read = read_rows,
 		.sync = take_found,
 	};
-
+	struct records_opts opts = {
+		.background = {.submit = submit, .arg = w},
+		.name = "thing",
+		.arg = w,
+		.changes = &changes,
+		.reads = &reads,
+	};
 	void *fixture;
 
 	if (setup(&fixture) != 0)
@@ -431,9 +436,9 @@ static void events_of_one_key_are_read_once(void **state)
 	}
 	/* The first events may be heard before the others. */
 	do_work(w);
-	if (next_work(w))
+	if (next_work(w, 100))
 		do_work(w);
-	assert_null(next_work(w));
+	assert_null(next_work(w, 10));
 	assert_int_equal(w->things[0].value, 5);
 	assert_int_equal(w->things[1].value, 6);
 	assert_in_range(w->n_keys, 3, 6);
@@ -451,7 +456,7 @@ static void event_heard_during_a_read_is_read_again(void **state)
 	r = work->run(work, 0);
 	w->things[0].row = 2;
 	hear(w, "a");
-	assert_null(next_work(w));
+	assert_null(next_work(w, 10));
 	work->finished(work, r);
 	assert_int_equal(w->things[0].value, 1);
 	assert_false(w->things[0].record.stale);
@@ -489,7 +494,7 @@ static void stale_record_is_read_after_its_changes(void **state)
 	write = take_work(w);
 	w->things[0].row = 7;
 	record_stale(&w->things[0].record);
-	assert_null(next_work(w));
+	assert_null(next_work(w, 10));
 	write->finished(write, write->run(write, -1));
 	do_work(w);
 	assert_int_equal(w->things[0].value, 7);
@@ -509,7 +514,7 @@ static void record_that_stays_stale_is_read_until_it_is_taken(void **state)
 	w->things[0].unsure = false;
 	do_work(w);
 	assert_int_equal(w->things[0].value, 3);
-	assert_null(next_work(w));
+	assert_null(next_work(w, 10));
 }
 
 static void rows_too_large_for_one_read_are_read_in_parts(void **state)
@@ -521,7 +526,7 @@ static void rows_too_large_for_one_read_are_read_in_parts(void **state)
 		w->things[i].row = (int)i + 1;
 		record_stale(&w->things[i].record);
 	}
-	while (next_work(w))
+	while (next_work(w, 100))
 		do_work(w);
 	for (unsigned i = 0; i < N_THINGS; i++)
 		assert_int_equal(w->things[i].value, i + 1);
