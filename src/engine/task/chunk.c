@@ -113,15 +113,3 @@ void chunk_done(struct run *r)
 	buf_done(&r->unsent->bytes);
 	free(r->unsent);
 }
-
-bool chunk_is_elsewhere(const struct tasks *t, const struct task *row)
-{
-	return t->node && row->host.data && !node_is_us(t->node, row->host);
-}
-
-int chunk_read(struct tasks *t, int lane, struct arena *a, const struct task *row, int64_t offset,
-	       size_t max, struct task_output *ret)
-{
-	return store_chunk_read(store_lane(t->store, lane), row->seq, offset, max, a, &ret->bytes,
-				&ret->offset, &ret->end);
-}

@@ -27,54 +27,11 @@ static void forget(struct tasks *t, struct live *l)
 	live_free(l);
 }
 
-/* It waits for those that it comes after, unless they are completed. One that did not complete makes
- * it fail: that is for whoever knows of it first, which another host may be. False: one is open, and we
- * have not heard of that yet. */
-static bool wait_for_others(struct tasks *t, struct live *l, const struct task_named *f)
-{
-	for (unsigned i = 0; i < l->task.after.n; i++) {
-		unsigned n;
-		struct live *before = live_find(t, l->project->name, l->task.after.items[i], &n);
-		enum task_state state = before ? before->task.state : f->after_states[i];
-
-		if (state == TASK_COMPLETED)
-			continue;
-		if (before && state <= TASK_RUNNING)
-			behind_wait(l, i, before);
-		else if (f->after_states[i] <= TASK_RUNNING && t->node)
-			return false;
-		else
-			behind_orphan(t, l, i, state > TASK_RUNNING ? state : TASK_FAILED);
-	}
-	return true;
-}
-
-void task_read_again(struct tasks *t, struct live *l)
-{
-	(void)t;
-	behind_stop_waiting(l);
-	record_stale(&l->record);
-}
-
-static void queue_it(struct tasks *t, struct live *l, const struct task_named *f)
-{
-	int64_t wait = f->row.not_before_ms - clock_utc_ms();
-
-	l->ready_ms = f->row.not_before_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
-	if (wait_for_others(t, l, f))
-		queue_add(t, l);
-	else
-		task_read_again(t, l);
-}
-
 static void end_it(struct tasks *t, struct live *l, const struct task *row)
 {
 	struct project *p = l->project;
 
-	if (l->task.state == TASK_COMPLETED)
-		behind_ended(t, l);
-	else
-		behind_ended_elsewhere(t, l);
+	behind_ended(t, l, true);
 	task_tell_ended(t, l, row);
 	project_trim(p);
 }
@@ -94,7 +51,7 @@ static void give_back(struct tasks *t, struct live *l, const struct task_named *
 	l->task.epoch = 0;
 	l->task.host = (struct text) {0};
 	live_set_state(l, TASK_QUEUED);
-	queue_it(t, l, f);
+	task_enter(t, l, f->after_states, true);
 	task_write(t, l, "task.retrying", NULL);
 }
 
@@ -102,7 +59,7 @@ static void give_back(struct tasks *t, struct live *l, const struct task_named *
 static void place(struct tasks *t, struct live *l, const struct task_named *f)
 {
 	if (l->task.state == TASK_QUEUED)
-		queue_it(t, l, f);
+		task_enter(t, l, f->after_states, true);
 	else if (l->task.state == TASK_RUNNING && l->task.epoch == node_epoch(t->node))
 		give_back(t, l, f);
 	else if (l->task.state == TASK_RUNNING)
@@ -120,7 +77,7 @@ static void take_new(struct tasks *t, const struct task_named *f)
 
 	/* It was counted when it ended for the first time; how it did is forgotten. */
 	if (known)
-		t->recount = true;
+		t->recount.wanted = true;
 	if (known && f->row.state > TASK_RUNNING)
 		return;
 	l = p ? live_new(t, p, &f->row) : NULL;
@@ -133,6 +90,19 @@ static void take_new(struct tasks *t, const struct task_named *f)
 	place(t, l, f);
 }
 
+/* All of the row but its state and what it comes after: one that waits may come after others than those
+ * that the row names, until it is settled. */
+static int take_row(struct live *l, const struct task *row)
+{
+	struct task next = *row;
+	int r;
+
+	next.state = l->task.state;
+	r = live_replace(l, &next);
+	l->former = (struct former) {row->state, row->attempts, row->epoch};
+	return r;
+}
+
 static void take(struct tasks *t, struct live *l, const struct task_named *f)
 {
 	int r;
@@ -140,7 +110,7 @@ static void take(struct tasks *t, struct live *l, const struct task_named *f)
 	queue_remove(t, l);
 	list_remove(&l->link);
 	behind_stop_waiting(l);
-	r = live_take(l, &f->row);
+	r = take_row(l, &f->row);
 	if (r == 0 && f->row.state == TASK_QUEUED)
 		r = live_set_after(l, &f->row.after);
 	if (r != 0) {
@@ -253,7 +223,7 @@ static void forget_number(struct tasks *t, int64_t seq)
 			return;
 		}
 	}
-	t->recount = true;
+	t->recount.wanted = true;
 }
 
 /* They have been deleted; the event says which. */

@@ -166,6 +166,18 @@ struct live {
 	char *own; /* room for its initial texts, behind its waits: most tasks need no more */
 };
 
+/* How many have ended is not known exactly where other hosts end some: it is read now and then. */
+struct recount {
+	struct work work;
+	struct arena arena;
+	struct task_tally *tallies;
+	unsigned n_tallies;
+	uint64_t at_version;
+	bool wanted;
+	bool going;
+	bool counted; /* at_version: the counts were right if nothing has changed since */
+};
+
 struct tasks {
 	struct store *store;
 	struct events *events;
@@ -219,8 +231,7 @@ struct tasks {
 	uint64_t last_version;
 	struct rendered *rendered; /* NULL: none requested yet */
 	struct records records;
-	struct recount *recounting;
-	bool recount; /* how many have ended is not known exactly */
+	struct recount recount;
 	struct ticker *sweeper;
 	struct timer *first_sweep;
 	bool sweeping;
@@ -261,12 +272,8 @@ void live_set_state(struct live *l, enum task_state state);
  * light. */
 void live_set_text(struct live *l, struct text *at, struct text value);
 
-/* Takes over what its user has changed in the row; all of the row's texts are there. It keeps
- * what it comes after. */
-int live_edit(struct live *l, const struct task *row);
-
-/* Takes over all of the row but its state and what it comes after. */
-int live_take(struct live *l, const struct task *row);
+/* Takes over this task; all of its texts are there. It keeps its id, and what it comes after. */
+int live_replace(struct live *l, const struct task *next);
 
 /* It comes after these from now on, and waits for none of them yet. */
 int live_set_after(struct live *l, const struct texts *after);
@@ -306,20 +313,21 @@ void queue_on_turn(void *tasks);
 
 /* ---- behind.c: tasks that come after others ---- */
 
-/* It waits for this open task: the one in its `after` with this index. */
-void behind_wait(struct live *l, unsigned index, struct live *before);
+/* It waits for those in its `after` that are open. states: as they are stored; NULL: what is not in memory is
+ * completed. elsewhere: another host fails it if one did not complete. False: it is in no queue, since it has failed,
+ * or since another host knows of one that is not known here yet. */
+bool behind_wait(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
+
+/* The same for one that is queued: then it waits for its time, and its turn. */
+void task_enter(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
 
 void behind_stop_waiting(struct live *l);
 
 /* It waits for nobody any more; those behind it learn how it ended when queue_settle comes to
- * them. */
-void behind_ended(struct tasks *t, struct live *l);
+ * them. elsewhere: on another host, which fails them if it ended badly; if it does not, we do. */
+void behind_ended(struct tasks *t, struct live *l, bool elsewhere);
 void behind_drop(struct live *l); /* it is being freed */
 
-/* It has ended on another host, and not well: those behind it fail there. */
-void behind_ended_elsewhere(struct tasks *t, struct live *l);
-/* The one in its `after` with this index did not complete, and may not be in memory. */
-void behind_orphan(struct tasks *t, struct live *l, unsigned index, enum task_state state);
 /* Nobody has failed those meanwhile: we do. */
 void behind_adopt(struct tasks *t);
 
@@ -334,9 +342,6 @@ enum { BEHIND_WORDS = TASK_NAME_MAX + 40 };
 /* "dependency task-0007 failed" */
 void behind_word(struct text id, enum task_state state, char out[BEHIND_WORDS]);
 
-/* The task fails without a run: the dependency with this index ended in that state. */
-void behind_skip(struct tasks *t, struct live *l, unsigned index, enum task_state state);
-
 /* ---- control.c ---- */
 
 /* The one open task that is meant. If there is none, the store is asked, and fn told that it has
@@ -349,25 +354,14 @@ bool task_release_next(struct tasks *t);
 
 /* ---- stash.c: what its user keeps back ---- */
 
-/* Reads what is paused, before the tasks are loaded. */
-int task_pauses_load(struct tasks *t, struct arena *a);
-
 /* What is paused has changed: exactly these are. */
 void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
-
-/* Whether it is paused, by itself or with all. */
-bool task_is_paused(const struct tasks *t, const struct live *l);
-
-/* Finds its place in the queue again, if it is there. */
-void task_find_place(struct tasks *t, struct live *l);
 
 /* ---- command.c: tasks without an agent ---- */
 
 int task_command_check(const struct value *words, struct why *why);
 /* The line that a shell would read as these words. */
 int task_command_line(struct arena *a, const struct value *words, struct text *ret_line);
-/* The words as arguments: NULL-ended, for free(); their texts are in the arena. */
-int task_command_argv(struct arena *a, struct text packed, const char ***ret_argv);
 
 /* ---- run.c, program.c ---- */
 
@@ -415,9 +409,6 @@ void task_change_free(struct task_change *c);
 
 /* Before a task starts. */
 int task_reserve_change(struct live *l);
-
-/* The caller owns it. NULL: there is none. */
-struct task_change *task_take_reserved(struct live *l);
 
 /* The waiter is not called any more. Accepts NULL. */
 void task_change_forget(struct task_change *c);
@@ -468,39 +459,21 @@ void chunk_printed(struct run *r, const char *data, size_t n, int64_t end);
 void chunk_flush(struct run *r); /* what was printed is on its way to the store */
 void chunk_done(struct run *r);
 
-/* Whether its output is at another host, so that only the store has it for us. */
-bool chunk_is_elsewhere(const struct tasks *t, const struct task *row);
-int chunk_read(struct tasks *t, int lane, struct arena *a, const struct task *row, int64_t offset,
-	       size_t max, struct task_output *ret);
-
 /* ---- event.c ---- */
 
 /* queue_size: for "task.queued". */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size);
-/* The same if a change that is left for later is made: see struct event_new. */
-int task_event_later(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,
-		     const int64_t *change);
 /* Unless it is made: this is a result of an attempt that is ours no more. */
 struct store_task_guard;
-int task_event_fenced(struct tasks *t, const struct task *row, const struct store_task_guard *guard,
-		      const int64_t *change);
 /* "task.queued" of a new one, with the agent's call that submits it; {NULL, 0}: none. */
 int task_event_submitted(struct tasks *t, const struct task *row, int64_t queue_size,
 			 struct text tool_use_id);
 
 /* ---- clean.c ---- */
 
-/* Tasks were deleted. For other hosts it names them. */
-int task_event_cleaned(struct tasks *t, const struct task_cleaning *which, const struct task *rows,
-		       unsigned n);
-
 /* ---- sweep.c: deleting old tasks ---- */
 
 int task_sweep_start(struct tasks *t);
-void task_sweep(void *tasks);
-
-/* The store has deleted it: it goes from memory, with its output. */
-void task_forget(struct tasks *t, const struct task *row);
 
 /* ---- rendered.c ---- */
 
@@ -516,27 +489,12 @@ extern const struct record_read_ops task_reads;
 /* A change was lost: another host has changed the task. It waits until it is read again. */
 void task_lost(struct tasks *t, struct live *l, bool claim);
 
-/* It is in no queue, since not all that it comes after is known here yet: it waits for the same. */
-void task_read_again(struct tasks *t, struct live *l);
-
 /* The row of one that may be ours to run says whether somebody wants it cancelled. */
 void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
 /* ---- host.c: which host runs a task, and what becomes of those of lost ones ---- */
 
 extern const struct record_owner_ops task_owners;
-int task_hosts_start(struct tasks *t);
-void task_hosts_free(struct tasks *t);
-
-/* Whether it may run here, as far as hosts matter. */
-bool task_is_for_us(const struct tasks *t, const struct task *task);
-
-/* Asks whoever runs it to cancel it. fn is called when that is on disk. */
-void task_wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg);
-
-/* Runs on the writer's thread: settles some tasks that nobody runs any more although their rows say
- * so. *ret_n: how many; their rows are as they are stored then. */
-int task_reap(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n);
 
 /* ---- recover.c ---- */
 
@@ -548,19 +506,12 @@ void tasks_end_processes(const struct tasks *t);
 
 /* ---- task.c ---- */
 
-/* Ends it in memory, and stores that. */
-void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
-		struct text error);
-
 /* The same; the change (may be NULL) tells its waiter when it is stored. */
-void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
-		   struct text error, struct task_change *change);
+void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
+	      struct text error, struct task_change *change);
 
 /* If the stop is complete, tells whoever waits for it. */
 void tasks_check_stopped(struct tasks *t);
-
-/* A run has ended: starts tasks as far as there is room. */
-void tasks_run_ended(struct tasks *t);
 
 /* The path of its output. */
 void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
@@ -569,9 +520,6 @@ void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 /* ---- submit.c ---- */
 
 int task_check_new(const struct tasks *t, const struct task_new *in, struct why *why);
-int task_check_label(struct text label, struct why *why);
-/* REFUSE_PARAMS for a host that was never seen. A label that no host has now may come. */
-int task_check_where(const struct tasks *t, struct text host, struct text label, struct why *why);
 int task_check_delay(int64_t delay_ms, struct why *why);
 
 /* Refuses if no more tasks may wait. */
@@ -584,11 +532,6 @@ int task_copy_after(struct arena *a, const struct texts *from, struct texts *ret
  * states are in the arena. */
 int task_after_states(struct tasks *t, struct arena *a, const struct task *row,
 		      enum task_state **ret_states, struct why *why);
-
-/* It waits for those in its `after` that are open. False: it is in no queue any more. One did not
- * complete meanwhile, or ended so long ago that it is no longer in memory, and so it has failed; or
- * another host knows of one that we do not know yet. */
-bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *states);
 
 /* What a new task of this project has as its time limit if its client gives none. */
 int64_t task_default_timeout(const struct tasks *t, const struct project *p);

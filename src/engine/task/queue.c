@@ -62,11 +62,20 @@ static void wait_for_time(struct tasks *t)
 		timer_start(t->timer, first->ready_ms > now ? first->ready_ms - now : 0);
 }
 
+/* As far as hosts matter. */
+static bool is_for_us(const struct tasks *t, const struct task *task)
+{
+	if (!t->node)
+		return true;
+	return (!task->on_host.data || node_is_us(t->node, task->on_host)) &&
+	       (!task->on_label.data || node_has_label(t->node, task->on_label));
+}
+
 /* Somebody has to let it go on, or another host has to take it; it is nobody's turn until then. */
 static bool is_kept_back(const struct live *l)
 {
 	return l->task.held || l->task.stashed || l->n_edits > 0 ||
-	       (l->group && l->group->paused) || !task_is_for_us(l->project->tasks, &l->task);
+	       (l->group && l->group->paused) || !is_for_us(l->project->tasks, &l->task);
 }
 
 static void set_aside(struct tasks *t, struct live *l)
@@ -137,9 +146,10 @@ void queue_remove(struct tasks *t, struct live *l)
 	t->n_queued--;
 }
 
+/* One that is held keeps its place, which may be among those that are being released. */
 void queue_move(struct tasks *t, struct live *l)
 {
-	if (l->place == PLACE_NONE)
+	if (l->place == PLACE_NONE || l->task.held)
 		return;
 	take_out(t, l);
 	put(t, l);
@@ -321,7 +331,7 @@ struct task_waits queue_waits(const struct tasks *t, const struct live *l)
 		w.reason = WAIT_PAUSE;
 	else if (l->group && l->group->paused)
 		w = (struct task_waits) {.reason = WAIT_GROUP_PAUSE, .on = task->group};
-	else if (!task_is_for_us(t, task))
+	else if (!is_for_us(t, task))
 		return waits_for_host(t, task);
 	else
 		return waits_for_slot(t, l);

@@ -246,9 +246,10 @@ static void finish(struct run *r)
 	if (again)
 		try_again(t, l, error, is_stopped(r));
 	else
-		task_ended(t, l, state, result, error);
+		task_end(t, l, state, result, error, NULL);
 	run_free(r);
-	tasks_run_ended(t);
+	queue_run(t);
+	tasks_check_stopped(t);
 	tell_waiter(waiter, again ? TASK_QUEUED : state);
 }
 
@@ -629,7 +630,7 @@ void run_start(struct tasks *t, struct live *l)
 
 	if (!change) {
 		free(r);
-		task_ended(t, l, TASK_FAILED, (struct text) {0}, TEXT("out of memory"));
+		task_end(t, l, TASK_FAILED, (struct text) {0}, TEXT("out of memory"), NULL);
 		return;
 	}
 	r->begins = change;

@@ -556,27 +556,9 @@ void live_set_text(struct live *l, struct text *at, struct text value)
 	*at = (struct text) {0};
 }
 
-/* What its user may change, and what is in memory only if all of it fits. */
-static struct task edited(const struct task *was, const struct task *row)
-{
-	struct task task = *was;
-
-	task.prompt = row->prompt;
-	task.label = row->label;
-	task.runner = row->runner;
-	task.priority = row->priority;
-	task.timeout_ms = row->timeout_ms;
-	task.on_host = row->on_host;
-	task.on_label = row->on_label;
-	task.command = row->command;
-	task.env = row->env;
-	task.metadata = row->metadata;
-	return task;
-}
-
 /* All texts go to a new place, so that many edits need no more room than one. But its id stays
  * where it is: changes on their way to the store use it. */
-static int replace(struct live *l, const struct task *next)
+int live_replace(struct live *l, const struct task *next)
 {
 	const struct task was = l->task;
 	struct arena *extra = l->extra;
@@ -606,26 +588,6 @@ static int replace(struct live *l, const struct task *next)
 	free(extra);
 	live_changed(l);
 	return 0;
-}
-
-int live_edit(struct live *l, const struct task *row)
-{
-	const struct task next = edited(&l->task, row);
-
-	return replace(l, &next);
-}
-
-int live_take(struct live *l, const struct task *row)
-{
-	struct task next = *row;
-	enum task_state state = l->task.state;
-	int r;
-
-	/* One that waits may come after others than those that the row names, until it is settled. */
-	next.state = state;
-	r = replace(l, &next);
-	l->former = (struct former) {row->state, row->attempts, row->epoch};
-	return r;
 }
 
 /* One piece of memory: its waits, the texts, and their bytes. */

@@ -34,8 +34,8 @@ static const char *end_event(enum task_state state)
 				       : "task.cancelled";
 }
 
-void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
-		   struct text error, struct task_change *change)
+void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
+	      struct text error, struct task_change *change)
 {
 	struct project *p = l->project;
 	struct task *row = &l->task;
@@ -52,15 +52,9 @@ void task_end_then(struct tasks *t, struct live *l, enum task_state state, struc
 	live_set_text(l, &row->result, result);
 	live_set_text(l, &row->error, error);
 	task_write_row(t, l, &whole, end_event(state), change);
-	behind_ended(t, l);
+	behind_ended(t, l, false);
 	project_trim(p);
 	queue_settle(t);
-}
-
-void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
-		struct text error)
-{
-	task_end_then(t, l, state, result, error, NULL);
 }
 
 /* ---- start and stop ---- */
@@ -222,9 +216,10 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = tasks_recover(t, why);
 	if (r != 0)
 		return r;
-	r = task_sweep_start(t) ?: task_hosts_start(t);
+	r = task_sweep_start(t);
 	if (r != 0)
 		return r;
+	t->recount.wanted = records_shared(&t->records);
 	/* Start on the next pass of the loop: until then, other services that are starting may
 	 * write without a thread. */
 	timer_start(t->timer, 0);
@@ -243,12 +238,6 @@ void tasks_check_stopped(struct tasks *t)
 		timer_stop(t->stop_timer);
 	t->stopped(t->stopped_arg);
 	t->stopped = NULL;
-}
-
-void tasks_run_ended(struct tasks *t)
-{
-	queue_run(t);
-	tasks_check_stopped(t);
 }
 
 static void stop_all(void *arg)
@@ -351,7 +340,6 @@ void tasks_free(struct tasks *t)
 	table_done(&t->by_name);
 	table_done(&t->by_id);
 	tasks_end_processes(t);
-	task_hosts_free(t);
 	timer_free(t->timer);
 	wake_free(t->more);
 	task_write_done(t);

@@ -459,7 +459,7 @@ static void a_task_that_ended_long_ago_is_not_counted_again(void **state)
 	assert_null(live(w, first.id));
 	assert_int_equal(counts(w).n[TASK_COMPLETED], TASK_RECENT_MAX + 1);
 	assert_int_equal(project_of(w)->n_recent, TASK_RECENT_MAX);
-	assert_true(tasks_of(w)->recount);
+	assert_true(tasks_of(w)->recount.wanted);
 }
 
 static void open_again(struct world *w, enum task_state state)
