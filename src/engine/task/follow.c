@@ -2,6 +2,7 @@
  * Keeps the tasks in memory in step with what other hosts do: a task is made like its row. Rows have
  * versions, so it does not matter how often or how late that happens.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static void end_it(struct tasks *t, struct live *l, const struct task *row)
 static void run_elsewhere(struct tasks *t, struct live *l)
 {
 	list_append(&t->elsewhere, &l->link);
+	assert(task_is_legal(l));
 	watch_moved(l);
 }
 
@@ -50,7 +52,7 @@ static void give_back(struct tasks *t, struct live *l, const struct task_named *
 	l->task.started_ms = 0;
 	l->task.epoch = 0;
 	l->task.host = (struct text) {0};
-	live_set_state(l, TASK_QUEUED);
+	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
 	task_enter(t, l, f->after_states, true);
 	task_write(t, l, "task.retrying", NULL);
 }
@@ -119,7 +121,7 @@ static void take(struct tasks *t, struct live *l, const struct task_named *f)
 	}
 	record_fresh(&l->record);
 	if (l->task.state != f->row.state)
-		live_set_state(l, f->row.state);
+		live_step(l, STEP_SYNC, f->row.state);
 	place(t, l, f);
 }
 

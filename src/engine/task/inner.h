@@ -262,12 +262,6 @@ struct live *live_find(struct tasks *t, struct text project, struct text id, uns
 /* Gives it a new version. Call it after changing a member without one of the functions below. */
 void live_changed(struct live *l);
 
-/* Counts a task of the project in this state, or no longer. */
-void project_count(struct project *p, enum task_state state, int64_t by);
-
-/* Keeps the project's counts correct. */
-void live_set_state(struct live *l, enum task_state state);
-
 /* Copies a text into the task. A text that is too long is left out, and the task is no longer
  * light. */
 void live_set_text(struct live *l, struct text *at, struct text value);
@@ -280,6 +274,25 @@ int live_set_after(struct live *l, const struct texts *after);
 
 /* Frees the oldest ended tasks, down to TASK_RECENT_MAX. */
 void project_trim(struct project *p);
+
+/* ---- state.c: what a task may be ---- */
+
+enum task_step {
+	STEP_CLAIM,    /* it is to run here */
+	STEP_PUT_BACK, /* it is to run again: nothing had begun, or the attempt has failed */
+	STEP_END,
+	STEP_SYNC, /* the store says so */
+	N_TASK_STEPS
+};
+
+/* Keeps the counts and the list of ended tasks correct. */
+void live_step(struct live *l, enum task_step step, enum task_state state);
+
+/* Whether its state, run, place and edits go together, for assertions after each change. */
+bool task_is_legal(const struct live *l);
+
+/* Counts a task of the project in this state, or no longer. */
+void project_count(struct project *p, enum task_state state, int64_t by);
 
 /* ---- queue.c: which task is next ---- */
 

@@ -9,6 +9,7 @@
  * line: the order is the same as if it were one turn. What is to be stored goes on only as fast
  * as the store keeps up, so that writes of others come in between.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -135,6 +136,7 @@ void queue_add(struct tasks *t, struct live *l)
 {
 	t->n_queued++;
 	put(t, l);
+	assert(task_is_legal(l));
 }
 
 /* One that another host has changed is in no queue until it was read again. */
@@ -153,6 +155,7 @@ void queue_move(struct tasks *t, struct live *l)
 		return;
 	take_out(t, l);
 	put(t, l);
+	assert(task_is_legal(l));
 }
 
 /* ---- the next one ---- */

@@ -158,7 +158,7 @@ static void try_again(struct tasks *t, struct live *l, struct text error, bool s
 	leave(l);
 	row->stops += stopped;
 	live_set_text(l, &row->error, error);
-	live_set_state(l, TASK_QUEUED);
+	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
 	row->not_before_ms = clock_utc_ms() + (int64_t)wait;
 	l->ready_ms = clock_steady_ms() + wait;
 	queue_add(t, l);
@@ -231,7 +231,6 @@ static void finish(struct run *r)
 
 	watch_rest(r);
 	chunk_flush(r);
-	release(t, l);
 	l->task.exit_status = a->program && a->signal == 0 ? a->status : -1;
 	if (r->unstarted)
 		l->task.exit_status = r->unstarted;
@@ -243,6 +242,7 @@ static void finish(struct run *r)
 		error = error_of(r, text);
 	if (a->intent == INTENT_TIMEOUT)
 		task_write(t, l, "task.timeout", NULL);
+	release(t, l);
 	if (again)
 		try_again(t, l, error, is_stopped(r));
 	else
@@ -544,7 +544,7 @@ static void put_back(struct run *r)
 	leave(l);
 	l->task.attempts--;
 	l->task.started_ms = 0;
-	live_set_state(l, TASK_QUEUED);
+	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
 	l->ready_ms = clock_steady_ms() + AGAIN_MS;
 	queue_add(t, l);
 	/* Other hosts may have seen that it was taken. */
@@ -640,7 +640,7 @@ void run_start(struct tasks *t, struct live *l)
 	l->project->n_running++;
 	if (l->group)
 		l->group->n_running++;
-	live_set_state(l, TASK_RUNNING);
+	live_step(l, STEP_CLAIM, TASK_RUNNING);
 	l->task.started_ms = clock_utc_ms();
 	l->task.attempts++;
 	l->task.error = (struct text) {0};

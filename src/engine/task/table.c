@@ -128,12 +128,6 @@ static struct line *line_get(struct project *p, struct group *g)
 	return line;
 }
 
-void project_count(struct project *p, enum task_state state, int64_t by)
-{
-	p->n[state] += by;
-	p->tasks->n[state] += by;
-}
-
 /* ---- texts ---- */
 
 /* NULL: no memory. */
@@ -525,20 +519,6 @@ struct live *live_find(struct tasks *t, struct text project, struct text id, uns
 void live_changed(struct live *l)
 {
 	l->version = ++l->project->tasks->last_version;
-}
-
-void live_set_state(struct live *l, enum task_state state)
-{
-	bool ended = at_end(l);
-
-	project_count(l->project, l->task.state, -1);
-	project_count(l->project, state, 1);
-	l->task.state = state;
-	if (!ended && at_end(l))
-		join_ended(l);
-	else if (ended && !at_end(l))
-		leave_ended(l);
-	live_changed(l);
 }
 
 void live_set_text(struct live *l, struct text *at, struct text value)

@@ -45,14 +45,14 @@ void task_end(struct tasks *t, struct live *l, enum task_state state, struct tex
 	/* If the clock was set back, it must not end before it started. */
 	if (row->completed_ms < row->started_ms)
 		row->completed_ms = row->started_ms;
-	live_set_state(l, state);
+	live_step(l, STEP_END, state);
 	whole = *row;
 	whole.result = result;
 	whole.error = error;
 	live_set_text(l, &row->result, result);
 	live_set_text(l, &row->error, error);
-	task_write_row(t, l, &whole, end_event(state), change);
 	behind_ended(t, l, false);
+	task_write_row(t, l, &whole, end_event(state), change);
 	project_trim(p);
 	queue_settle(t);
 }

@@ -1,4 +1,5 @@
 /* A task's changes on their way to the store, each with the event that reports it. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -423,6 +424,7 @@ static struct store_task_guard guard_after(const struct tasks *t, const struct f
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c)
 {
+	assert(task_is_legal(l));
 	live_changed(l);
 	if (!c)
 		c = task_change_new(NULL, NULL);

@@ -499,9 +499,48 @@ static void a_task_that_ended_elsewhere_unseen_is_counted(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, crowd_setup, world_teardown)
 
+/* ---- what goes together ---- */
+
+static void state_place_run_and_edits_go_together(void **state)
+{
+	struct run run = {.printed = 0};
+	struct live l = {.task = {.state = TASK_QUEUED}, .place = PLACE_READY};
+
+	(void)state;
+	list_init(&l.link);
+	assert_true(task_is_legal(&l));
+	l.n_after_open = 1;
+	assert_false(task_is_legal(&l));
+	l.place = PLACE_ASIDE;
+	assert_true(task_is_legal(&l));
+	l.n_edits = 1;
+	assert_true(task_is_legal(&l));
+	l.place = PLACE_TIMED;
+	l.n_after_open = 0;
+	assert_false(task_is_legal(&l));
+	/* A queued task without a place would never start, unless its row is going to be read. */
+	l.place = PLACE_NONE;
+	assert_false(task_is_legal(&l));
+	l.record.stale = true;
+	assert_true(task_is_legal(&l));
+	l.record.stale = false;
+	l.task.state = TASK_RUNNING;
+	assert_false(task_is_legal(&l));
+	l.run = &run;
+	assert_true(task_is_legal(&l));
+	l.place = PLACE_READY;
+	assert_false(task_is_legal(&l));
+	l.place = PLACE_NONE;
+	l.task.state = TASK_COMPLETED;
+	assert_false(task_is_legal(&l));
+	l.run = NULL;
+	assert_true(task_is_legal(&l));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(state_place_run_and_edits_go_together),
 		T(adding_one_looks_at_few_others),
 		T(an_end_looks_at_few_of_those_that_wait),
 		T(a_full_group_is_passed_over_at_once),
