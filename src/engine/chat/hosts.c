@@ -91,10 +91,8 @@ int lease_take(const struct errand *e, const struct lease *l, struct connection 
 	bool taken = false;
 	int r;
 
-	if (!chat->node)
-		return 0;
 	if (l->epoch == 0)
-		return refuse_lost(why);
+		return node_shares(chat->node) ? refuse_lost(why) : 0;
 	r = store_conversation_take(db, l->conversation, l->epoch, node_name(chat->node), &taken);
 	if (r == 0 && !taken)
 		return -EAGAIN;
@@ -107,7 +105,7 @@ int lease_check(const struct errand *e, const struct lease *l, struct connection
 	bool has = node_epoch(e->chat->node) == l->epoch;
 	int r = 0;
 
-	if (has && e->chat->node)
+	if (has && l->epoch)
 		r = store_conversation_has(db, l->conversation, l->epoch, &has);
 	return r == 0 && !has ? -ESTALE : r;
 }
@@ -117,7 +115,7 @@ int lease_release(const struct errand *e, const struct lease *l, struct connecti
 	bool had = node_epoch(e->chat->node) == l->epoch;
 	int r = 0;
 
-	if (had && e->chat->node)
+	if (had && l->epoch)
 		r = store_conversation_release(db, l->conversation, l->epoch, &had);
 	return r == 0 && !had ? -ESTALE : r;
 }
@@ -183,7 +181,7 @@ void lease_give_back(const struct errand *e, const struct lease *l)
 	struct chat *chat = e->chat;
 	struct give_back *g;
 
-	if (!chat->node || l->conversation == 0)
+	if (l->epoch == 0 || l->conversation == 0)
 		return;
 	g = calloc(1, sizeof(*g));
 	if (!g)

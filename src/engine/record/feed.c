@@ -130,11 +130,6 @@ void record_stale(struct record *r)
 		timer_start(f->timer, 0);
 }
 
-bool records_shared(const struct records *rs)
-{
-	return rs->feed && rs->feed->subscriber;
-}
-
 void records_touch(struct records *rs)
 {
 	if (rs->feed)

@@ -167,9 +167,6 @@ int records_start(struct records *rs, const struct records_opts *opts);
 /* Also accepts one that is all zero; call it after the last work has finished. */
 void records_done(struct records *rs);
 
-/* Whether it hears other hosts. */
-bool records_shared(const struct records *rs);
-
 /* The noun changed something itself: what is being read is read again. */
 void records_touch(struct records *rs);
 

@@ -130,7 +130,7 @@ int session_wish(struct sessions *s, struct arena *a, struct session *row, bool 
 	int r;
 
 	*ret_wished = false;
-	if (!s->opts.node || node_is_us(s->opts.node, row->host))
+	if (!node_is_other(s->opts.node, row->host))
 		return 0;
 	r = store_session_wish(db, row->seq, ret_wished);
 	if (r == 0 && !*ret_wished)

@@ -149,7 +149,7 @@ static void batch_stored(struct record_change *c, bool recovered)
 
 	(void)recovered;
 	l->unwritten -= batch_of(c)->bytes;
-	if (batch_of(c)->lost && l->sessions->opts.node && !l->exited) {
+	if (batch_of(c)->lost && l->row.epoch && !l->exited) {
 		log_warn("session taken over by another host", "session=%s", l->id);
 		session_kill(l);
 	}

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
 
 static void wait_for(struct live *l, unsigned index, struct list *waits)
@@ -141,14 +142,14 @@ bool behind_fail_next(struct tasks *t)
 static bool stand_aside(struct tasks *t, struct live *l, unsigned index, enum task_state stored,
 			enum task_state state, bool elsewhere)
 {
-	if (stored <= TASK_RUNNING && records_shared(&t->records)) {
+	if (stored <= TASK_RUNNING && node_shares(t->node)) {
 		/* Another host has added it or queued it again, which has not been heard yet. */
 		queue_remove(t, l);
 		behind_stop_waiting(l);
 		record_stale(&l->record);
 		return false;
 	}
-	if (!elsewhere || !records_shared(&t->records)) {
+	if (!elsewhere) {
 		skip(t, l, index, state);
 		return false;
 	}

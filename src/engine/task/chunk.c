@@ -93,7 +93,7 @@ static struct unsent *unsent_of(struct run *r)
 
 void chunk_printed(struct run *r, const char *data, size_t n, int64_t end)
 {
-	struct unsent *u = r->tasks->node ? unsent_of(r) : NULL;
+	struct unsent *u = r->live->task.epoch ? unsent_of(r) : NULL;
 
 	if (!u)
 		return;

@@ -53,7 +53,7 @@ static void give_back(struct tasks *t, struct live *l, const struct task_named *
 	l->task.epoch = 0;
 	l->task.host = (struct text) {0};
 	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
-	task_enter(t, l, f->after_states, true);
+	task_enter(t, l, f->after_states, node_shares(t->node));
 	task_write(t, l, "task.retrying", NULL);
 }
 
@@ -61,7 +61,7 @@ static void give_back(struct tasks *t, struct live *l, const struct task_named *
 static void place(struct tasks *t, struct live *l, const struct task_named *f)
 {
 	if (l->task.state == TASK_QUEUED)
-		task_enter(t, l, f->after_states, true);
+		task_enter(t, l, f->after_states, node_shares(t->node));
 	else if (l->task.state == TASK_RUNNING && l->task.epoch == node_epoch(t->node))
 		give_back(t, l, f);
 	else if (l->task.state == TASK_RUNNING)

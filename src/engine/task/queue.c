@@ -66,10 +66,10 @@ static void wait_for_time(struct tasks *t)
 /* As far as hosts matter. */
 static bool is_for_us(const struct tasks *t, const struct task *task)
 {
-	if (!t->node)
-		return true;
-	return (!task->on_host.data || node_is_us(t->node, task->on_host)) &&
-	       (!task->on_label.data || node_has_label(t->node, task->on_label));
+	bool label = !task->on_label.data || !node_shares(t->node) ||
+		     node_has_label(t->node, task->on_label);
+
+	return label && !node_is_other(t->node, task->on_host);
 }
 
 /* Somebody has to let it go on, or another host has to take it; it is nobody's turn until then. */

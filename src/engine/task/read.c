@@ -155,12 +155,6 @@ static bool is_paused(const struct tasks *t, const struct live *l)
 	return l->task.state == TASK_QUEUED && (t->paused || (l->group && l->group->paused));
 }
 
-/* Its output is at another host, so that only the store has it for us. */
-static bool is_elsewhere(const struct tasks *t, const struct task *row)
-{
-	return row->host.data && records_shared(&t->records) && !node_is_us(t->node, row->host);
-}
-
 static int read_chunks(struct tasks *t, int lane, struct arena *a, const struct task *row,
 		       int64_t offset, size_t max, struct task_output *ret)
 {
@@ -177,7 +171,8 @@ static int read_output(struct tasks *t, int lane, struct arena *a, const struct 
 	int r;
 
 	*ret = (struct task_output) {.running = row->state <= TASK_RUNNING};
-	if (is_elsewhere(t, row))
+	/* Only the store has it for us. */
+	if (node_is_other(t->node, row->host))
 		return read_chunks(t, lane, a, row, offset, max, ret);
 	data = arena_alloc(a, max);
 	if (!data)
@@ -185,7 +180,7 @@ static int read_output(struct tasks *t, int lane, struct arena *a, const struct 
 	task_path(t, row->seq, path, sizeof(path));
 	r = output_file_read(path, offset, data, max, &range);
 	/* It waits for its next attempt, and ran elsewhere. */
-	if (r == -ENOENT && t->node)
+	if (r == -ENOENT && node_shares(t->node))
 		return read_chunks(t, lane, a, row, offset, max, ret);
 	if (r != 0)
 		return r;

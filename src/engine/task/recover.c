@@ -122,7 +122,7 @@ static int settle_queued(struct tasks *t, struct arena *a, struct task *row, boo
 					 &(struct store_task_guard) {.version = row->version},
 					 &kept);
 	/* Another host does so just now. */
-	if (r == -ENOENT && t->node)
+	if (r == -ENOENT)
 		return 0;
 	return r != 0 ? r : task_event_add(t, "task.failed", row, 0);
 }

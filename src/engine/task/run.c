@@ -451,9 +451,7 @@ static int fetch_run(struct work *w, int lane)
 	struct connection *db = store_lane(f->tasks->store, lane);
 	int r = store_task_find(db, f->project, f->id, &f->arena, &f->row, &f->found);
 
-	return r != 0 || !f->found || !f->tasks->node
-		       ? r
-		       : store_chunk_end(db, f->row.seq, &f->printed);
+	return r != 0 || !f->found ? r : store_chunk_end(db, f->row.seq, &f->printed);
 }
 
 static void fetched(struct run *r, const struct fetch *f, int result)
@@ -472,7 +470,7 @@ static void fetched(struct run *r, const struct fetch *f, int result)
 		go(r, &f->row);
 	else if (result != 0 && row->prompt.data)
 		go(r, row);
-	else if (result == -EIO && r->tasks->node)
+	else if (result == -EIO && node_shares(r->tasks->node))
 		put_back(r); /* the server is away, and nothing has begun */
 	else
 		give_up(r, result == 0 ? "the task no longer exists" : fault_words(result));
@@ -539,6 +537,8 @@ static void put_back(struct run *r)
 	struct tasks *t = r->tasks;
 	struct live *l = r->live;
 	struct run_waiter waiter = take_waiter(r);
+	/* Other hosts may have seen that it was taken. */
+	const char *event = l->task.epoch ? "task.retrying" : NULL;
 
 	release(t, l);
 	leave(l);
@@ -547,8 +547,7 @@ static void put_back(struct run *r)
 	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
 	l->ready_ms = clock_steady_ms() + AGAIN_MS;
 	queue_add(t, l);
-	/* Other hosts may have seen that it was taken. */
-	task_write(t, l, t->node ? "task.retrying" : NULL, NULL);
+	task_write(t, l, event, NULL);
 	run_free(r);
 	tell_waiter(waiter, TASK_QUEUED);
 }
@@ -600,7 +599,7 @@ static bool has_printed(const struct run *r)
 {
 	const struct task *row = &r->live->task;
 
-	return r->tasks->node && (row->attempts > 1 || row->output_bytes > 0);
+	return row->epoch && (row->attempts > 1 || row->output_bytes > 0);
 }
 
 /* Its start is on disk. It must not start earlier: after a crash the next daemon has to know of

@@ -137,7 +137,7 @@ static int check_where(const struct tasks *t, struct text host, struct text labe
 {
 	if (label.data && (label.len == 0 || label.len > TASK_NAME_MAX))
 		return refuse_field(why, "on", "'on' must have 1 to %d bytes", TASK_NAME_MAX);
-	if (label.data && !t->node)
+	if (label.data && !node_shares(t->node))
 		return refuse_field(why, "on",
 				    "'on' cannot be used: no other host shares this store");
 	if (!host.data || text_is(host, TASK_ANY_HOST) || node_find(t->node, host))

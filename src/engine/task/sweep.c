@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "io/process/output_file.h"
 #include "engine/event/event.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"
@@ -43,7 +44,7 @@ static int add_event(struct tasks *t, const struct task_cleaning *which, const s
 	packer_text(&d.members, "group", which->group);
 	packer_int(&d.members, "count", n);
 	buf_init(&seqs, n * (size_t)24 + 1);
-	for (unsigned i = 0; records_shared(&t->records) && i < n; i++)
+	for (unsigned i = 0; node_shares(t->node) && i < n; i++)
 		buf_printf(&seqs, "%lld ", (long long)rows[i].seq);
 	packer_given(&d.members, "seqs", (struct text) {.data = seqs.data, .len = seqs.len});
 	buf_done(&seqs);
@@ -61,7 +62,7 @@ static int deletion_run(struct work *w, int lane)
 		.limit = DELETED_AT_ONCE,
 	};
 	/* Of old tasks only other hosts want to know. */
-	bool says = !d->before_ms || records_shared(&d->tasks->records);
+	bool says = !d->before_ms || node_shares(d->tasks->node);
 	int r = d->before_ms ? store_task_sweep(db, d->before_ms, DELETED_AT_ONCE, &d->arena,
 						&d->rows, &d->n)
 			     : store_task_clean(db, &q, &d->arena, &d->rows, &d->n);

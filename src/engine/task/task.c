@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "io/process/supervisor.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 
@@ -219,7 +220,7 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = task_sweep_start(t);
 	if (r != 0)
 		return r;
-	t->recount.wanted = records_shared(&t->records);
+	t->recount.wanted = node_shares(t->node);
 	/* Start on the next pass of the loop: until then, other services that are starting may
 	 * write without a thread. */
 	timer_start(t->timer, 0);

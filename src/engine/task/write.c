@@ -181,30 +181,18 @@ static bool change_took(struct record_change *change)
 	return !is_lost(c);
 }
 
-/* Of all changes of a batch, the server is asked at once which were made. */
-static int write_later(struct task_change *c)
+/* Of all changes of a batch, the server is asked at once which were made; a file says so at once. */
+static int change_write(struct record_change *change)
 {
+	struct task_change *c = change_of(change);
 	struct tasks *t = c->tasks;
 	int r = store_task_update_later(store_writer(t->store), &c->row, &c->guard, &c->kept);
 
 	if (r == 0 && c->event)
 		r = event_later(t, c->event, &c->row, c->queue_size, &c->kept.version);
 	/* What was run meanwhile, somebody else may run by now: its result counts for nothing. */
-	if (r == 0 && c->guard.by == TASK_GUARD_RUN)
+	if (r == 0 && c->guard.by == TASK_GUARD_RUN && c->guard.epoch)
 		r = event_fenced(t, &c->row, &c->guard, &c->kept.version);
-	return r;
-}
-
-static int change_write(struct record_change *change)
-{
-	struct task_change *c = change_of(change);
-	int r;
-
-	if (c->tasks->node)
-		return write_later(c);
-	r = store_task_update(store_writer(c->tasks->store), &c->row, &c->guard, &c->kept);
-	if (r == 0 && c->event)
-		r = task_event_add(c->tasks, c->event, &c->row, c->queue_size);
 	return r;
 }
 

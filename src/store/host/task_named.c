@@ -3,13 +3,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "store/db/driver.h"
 #include "store/db/query.h"
 #include "store/db/rows.h"
 #include "store/task.h"
 
 enum { ARRAYS_MAX = 16 << 20 };
 
-/* ---- lists of keys: only a server has many, since only it has other hosts ---- */
+/* ---- lists of keys, for a server ---- */
 
 static void put_text(struct buf *list, struct text t)
 {
@@ -170,7 +171,7 @@ static int take_before(struct arena *arena, struct task_named *t, const struct b
 	return 0;
 }
 
-int store_task_find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
+static int find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
 			  unsigned n)
 {
 	struct row_list list = {.kind = &before_kind, .arena = arena};
@@ -185,5 +186,16 @@ int store_task_find_named(struct connection *c, struct arena *arena, struct task
 		if (tasks[i].found && tasks[i].row.after.n > 0)
 			r = take_before(arena, &tasks[i], list.rows, list.n);
 	}
+	return r;
+}
+
+int store_task_find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
+			  unsigned n)
+{
+	unsigned at_once = c->ops->is_shared ? n : 1;
+	int r = 0;
+
+	for (unsigned i = 0; i < n && r == 0; i += at_once)
+		r = find_named(c, arena, tasks + i, at_once);
 	return r;
 }

@@ -1314,7 +1314,6 @@ static void many_named_tasks_are_found_at_once(void **state)
 		{.project = TEXT(""), .id = TEXT("b\\")},
 	};
 
-	only_on_a_server();
 	begin(f);
 	add_named(f, "/with \"quotes\", {\\} and spaces", "a", TASK_RUNNING, NULL, 0);
 	add_named(f, "", "b\\", TASK_QUEUED, comes_after, 1);
