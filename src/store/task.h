@@ -81,6 +81,20 @@ int store_task_find(struct connection *c, struct text project, struct text id, s
 int store_task_find_any(struct connection *c, struct text id, struct arena *arena,
 			struct task *ret_task, unsigned *ret_n);
 
+/* A task by its names, and what is needed to make one in memory like it. */
+struct task_named {
+	struct text project; /* not NULL */
+	struct text id;
+	struct task row;
+	bool found;
+	enum task_state *after_states; /* of those that it comes after; NULL if there are none */
+};
+
+/* By one query, and one more if any of them comes after others; in a file, by these for each. They are not read
+ * in one state of the store: the dependencies may be newer than the row. */
+int store_task_find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
+			  unsigned n);
+
 struct store_task_query {
 	struct text project;   /* data NULL: all */
 	int state;             /* enum task_state, or -1: any */

@@ -146,8 +146,8 @@ void approvals_free(struct approvals *a)
 {
 	if (!a)
 		return;
-	approvals_unfollow(a);
 	pending_free_all(a);
+	records_done(&a->records);
 	waiters_free(&a->refused);
 	approval_ended_clear(a);
 	policy_rules_unref(a->rules);

@@ -427,8 +427,9 @@ static void take_kept(struct approval_ask *ask)
 			tell(ask, -ENOMEM, NULL);
 			return;
 		}
+		/* Its row was read before it was in memory, and may have been decided between. */
 		if (ask->found)
-			pending_look_again(a, p);
+			record_stale(&p->record);
 		if (ask->from.is)
 			pending_bind(p, &ask->row);
 		if (ask->abandoned)

@@ -283,6 +283,7 @@ static void decide_finished(struct work *w, int result)
 	struct pending *p = pending_find(a, d->in.id);
 
 	if (result == 0) {
+		records_touch(&a->records);
 		a->ends_fail = false;
 		approval_note(a, &d->row, d->fn ? APPROVAL_BY_CLIENT : APPROVAL_BY_NOBODY);
 	}

@@ -1,187 +1,88 @@
 /*
- * Approvals that other hosts ask for and decide. All that wait are at hand on every host, and whoever
- * waits here is told, wherever it was decided.
- *
- * A row may be outdated by the time that it comes to the loop: somebody may have decided it here, whose
- * event is not followed. So an approval that is new at hand is read once more, from when it is there.
+ * Approvals that other hosts ask for and decide. All pending ones are in memory on every host, so that
+ * waiters here are notified wherever a decision was made.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/pack.h"
 #include "engine/approval/inner.h"
-#include "engine/event/follow.h"
+#include "engine/event/event.h"
 #include "store/store.h"
 
-enum { LOOKS_MAX = 64, LOOKS_ARENA_MAX = 96 << 20, AGAIN_MS = 500 };
-
-struct found {
-	struct text id;
-	struct approval row;
-	bool there;
-};
-
-/* The approvals that are read once more. */
-struct approval_looks {
-	struct approvals *approvals;
-	struct work work;
-	struct timer *timer;
-	struct arena arena;
-	struct found list[LOOKS_MAX];
-	unsigned n;
-	bool reading;
-};
-
-static int read_row(struct approvals *a, int lane, struct arena *arena, struct found *f)
+static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
-	return store_approval_find(store_lane(a->store, lane), f->id, arena, &f->row, &f->there);
+	(void)arg;
+	(void)ret_project;
+	*ret_id = packed_text(packed_find(e->data, "id"));
+	return ret_id->len > 0;
 }
 
-static void take(struct approvals *a, const struct found *f)
+static struct record *find(void *approvals, struct text project, struct text id)
 {
-	struct pending *p = pending_find(a, f->id);
+	struct pending *p = pending_find(approvals, id);
 
-	if (f->there && f->row.status == APPROVAL_PENDING && !p) {
-		p = pending_get(a, &f->row);
-		if (p)
-			pending_look_again(a, p);
-		else
-			log_err("could not load approval from another host",
-				"approval=%.*s reason=\"%s\"", TEXT_ARGS(f->id), "out of memory");
-	} else if (p && (!f->there || f->row.status != APPROVAL_PENDING)) {
-		pending_resolved(a, p, f->there ? &f->row : NULL);
-	}
+	(void)project;
+	return p ? &p->record : NULL;
 }
 
-/* ---- events ---- */
-
-static int read(void *arg, int lane, struct arena *arena, const struct event *e, void **ret_found)
+static void key_of(const struct record *r, struct text *ret_project, struct text *ret_id)
 {
-	struct found *f = arena_zalloc(arena, sizeof(*f));
-	struct value *data = NULL;
-
-	if (!f || value_unpack(arena, e->data, &data) != 0)
-		return -ENOMEM;
-	f->id = value_text(value_find(data, "id"));
-	*ret_found = f;
-	return f->id.len > 0 ? read_row(arg, lane, arena, f) : 0;
+	*ret_project = (struct text) {0};
+	*ret_id = list_entry(r, struct pending, record)->id;
 }
 
-static void apply(void *arg, const struct event *e, void *found)
+static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
 {
-	(void)e;
-	take(arg, found);
-}
+	const struct approvals *approvals = arg;
+	struct approval *row = arena_zalloc(a, sizeof(*row));
+	bool there = false;
+	int r = row ? store_approval_find(store_lane(approvals->store, lane), found->id, a, row,
+					  &there)
+		    : -ENOMEM;
 
-/* ---- looking again ---- */
-
-static int looks_run(struct work *w, int lane)
-{
-	struct approval_looks *l = list_entry(w, struct approval_looks, work);
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < l->n; i++)
-		r = read_row(l->approvals, lane, &l->arena, &l->list[i]);
+	found->row = there ? row : NULL;
 	return r;
 }
 
-static void looks_finished(struct work *w, int result)
+static void take_found(void *approvals, const struct record_found *found)
 {
-	struct approval_looks *l = list_entry(w, struct approval_looks, work);
+	struct approvals *a = approvals;
+	struct pending *p = pending_find(a, found->id);
+	const struct approval *row = found->row;
+	bool waits = row && row->status == APPROVAL_PENDING;
 
-	l->reading = false;
-	if (result == -ECANCELED)
-		return;
-	for (unsigned i = 0; result == 0 && i < l->n; i++) {
-		struct pending *p = pending_find(l->approvals, l->list[i].id);
-
-		if (p)
-			p->unsure = false;
-		if (p)
-			take(l->approvals, &l->list[i]);
-	}
-	timer_start(l->timer, result == 0 ? 0 : AGAIN_MS);
-}
-
-static int note(struct approval_looks *l, const struct pending *p)
-{
-	struct found *f = &l->list[l->n];
-
-	*f = (struct found) {0};
-	l->n += arena_copy_text(&l->arena, p->id, &f->id) == 0;
-	return l->n < LOOKS_MAX;
-}
-
-static void on_look(void *looks)
-{
-	struct approval_looks *l = looks;
-	bool room = true;
-
-	if (l->reading)
-		return;
-	arena_reset(&l->arena);
-	l->n = 0;
-	list_for_each (at, following, &l->approvals->pending) {
-		const struct pending *p = list_entry(at, struct pending, link);
-
-		if (room && p->unsure)
-			room = note(l, p);
-	}
-	if (l->n == 0)
-		return;
-	l->reading = true;
-	l->work = (struct work) {.run = looks_run, .finished = looks_finished};
-	background_start(&l->approvals->background, &l->work, false);
-}
-
-void pending_look_again(struct approvals *a, struct pending *p)
-{
-	if (!a->looks)
-		return;
-	p->unsure = true;
-	timer_start(a->looks->timer, 0);
-}
-
-/* ---- start and end ---- */
-
-static int looks_new(struct approvals *a)
-{
-	struct approval_looks *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return -ENOMEM;
-	l->approvals = a;
-	arena_init(&l->arena, LOOKS_ARENA_MAX);
-	a->looks = l;
-	return timer_new(a->loop, on_look, l, &l->timer);
+	if (p && waits)
+		record_fresh(&p->record);
+	else if (p)
+		pending_resolved(a, p, row);
+	else if (waits && !pending_get(a, row))
+		log_err("could not load approval from another host", "approval=%.*s reason=\"%s\"",
+			TEXT_ARGS(found->id), "out of memory");
 }
 
 int approvals_follow(struct approvals *a)
 {
 	static const struct text types[] = {TEXT("approval.*")};
-	const struct follower_opts opts = {
-		.events = a->events,
-		.loop = a->loop,
-		.background = a->background,
+	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.read = read,
-		.apply = apply,
-		.arg = a,
+		.heard = heard,
+		.find = find,
+		.key = key_of,
+		.read_one = read_one,
+		.sync = take_found,
 	};
-	int r = follower_start(&opts, &a->follower);
+	const struct records_opts opts = {
+		.events = a->events,
+		.node = a->node,
+		.loop = a->loop,
+		.background = a->background,
+		.name = "approval",
+		.arg = a,
+		.reads = &reads,
+	};
 
-	return r == 0 && a->follower ? looks_new(a) : r;
-}
-
-void approvals_unfollow(struct approvals *a)
-{
-	follower_free(a->follower);
-	if (!a->looks)
-		return;
-	timer_free(a->looks->timer);
-	arena_done(&a->looks->arena);
-	free(a->looks);
+	return records_start(&a->records, &opts);
 }

@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "engine/approval/approval.h"
+#include "engine/record/record.h"
 #include "store/approval.h"
 
 struct connection;
@@ -38,8 +39,7 @@ struct approvals {
 	struct store *store;
 	struct events *events;
 	struct node *node;
-	struct follower *follower; /* NULL: there are no other hosts */
-	struct approval_looks *looks;
+	struct records records;
 	struct loop *loop;
 	struct background background;
 	unsigned max_pending;
@@ -79,7 +79,7 @@ struct pending {
 	struct text id;
 	struct text session; /* {NULL, 0}: none */
 	struct text host;    /* where it was asked; {NULL, 0}: here */
-	bool unsure;         /* it may have been decided before it was at hand */
+	struct record record;
 	/* The tool and what it is for, as a number; 0: the call has an id of its own, or there is
 	 * none. */
 	uint64_t call;
@@ -158,10 +158,6 @@ bool pending_is_bound(const struct approvals *a, int64_t waiter_pid, int64_t wai
 /* ---- follow.c: other hosts ---- */
 
 int approvals_follow(struct approvals *a);
-void approvals_unfollow(struct approvals *a);
-/* Its row was read before it was at hand, so somebody else may have decided it between: it is read
- * once more. */
-void pending_look_again(struct approvals *a, struct pending *p);
 
 /* ---- ask.c ---- */
 

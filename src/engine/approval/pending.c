@@ -182,6 +182,7 @@ static struct pending *pending_new(struct approvals *a, const struct approval *r
 	p->host = own_text(&at, host);
 	p->approvals = a;
 	list_init(&p->waiters);
+	record_init(&p->record, &a->records);
 	p->end_as = APPROVAL_EXPIRED;
 	if (row->kind == APPROVAL_FUNCTION && row->tool_use_id.len == 0)
 		p->call = number_of(row->tool, row->input.bytes);
@@ -216,6 +217,7 @@ struct pending *pending_get(struct approvals *a, const struct approval *row)
 static void remove_pending(struct approvals *a, struct pending *p)
 {
 	pending_unbind(p);
+	record_drop(&p->record);
 	list_remove(&p->link);
 	list_remove(&p->bucket_link);
 	a->n_pending--;

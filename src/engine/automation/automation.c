@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "engine/approval/old.h"
 #include "engine/automation/inner.h"
-#include "engine/event/follow.h"
 #include "io/http_client.h"
 
 int64_t automation_now(const struct automation *a)
@@ -325,7 +324,7 @@ void automation_free(struct automation *a)
 		return;
 	automation_stop(a);
 	armings_drop(a);
-	follower_free(a->follower);
+	records_done(&a->records);
 	approval_old_free(a->old_asks);
 	while ((first = list_first(&a->firings)))
 		firing_free(list_entry(first, struct firing, link));

@@ -260,7 +260,7 @@ static int set_occurrence(struct firing *f)
 /* Other hosts may have it switched on in their settings: what is due is theirs. */
 static bool is_left_to_others(const struct live_rule *r)
 {
-	return r->automation->follower && r->by_hand < 0 && r->def.disabled;
+	return events_host(r->automation->opts.events).data && r->by_hand < 0 && r->def.disabled;
 }
 
 void rule_due(struct live_rule *r, int64_t occurrence_ms)

@@ -7,7 +7,7 @@
 
 #include "base/pack.h"
 #include "engine/automation/inner.h"
-#include "engine/event/follow.h"
+#include "engine/event/event.h"
 #include "store/rule.h"
 #include "store/store.h"
 #include "store/task.h"
@@ -48,27 +48,28 @@ int firing_claim_event(struct firing *f, struct connection *c, bool *ret_claimed
 
 /* ---- what others do ---- */
 
-struct found {
-	struct text project, id;
-	struct rule_memory kept;
-};
-
-static int read(void *arg, int lane, struct arena *arena, const struct event *e, void **ret_found)
+/* A rule's key is its project and its id, without an id that of the project's switch. */
+static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
-	struct automation *a = arg;
-	struct found *f = arena_zalloc(arena, sizeof(*f));
-	struct value *data = NULL;
+	struct text id = packed_text(packed_find(e->data, "rule_id"));
+
+	(void)arg;
+	*ret_project = e->project.data ? e->project : TEXT("");
+	*ret_id = id.data ? id : TEXT("");
+	return true;
+}
+
+static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
+{
+	const struct automation *automation = arg;
+	struct rule_memory *row = arena_zalloc(a, sizeof(*row));
 	struct text key;
 
-	if (!f || value_unpack(arena, e->data, &data) != 0)
-		return -ENOMEM;
-	f->project = e->project.data ? e->project : TEXT("");
-	f->id = value_text(value_find(data, "rule_id"));
-	if (!f->id.data)
-		f->id = TEXT("");
-	*ret_found = f;
-	return rule_key(arena, f->project, f->id, &key)
-		       ?: store_rule_find(store_lane(a->opts.store, lane), key, arena, &f->kept);
+	found->row = row;
+	return !row ? -ENOMEM
+		    : rule_key(a, found->project, found->id, &key)
+				?: store_rule_find(store_lane(automation->opts.store, lane), key, a,
+						   row);
 }
 
 static void take_rule(struct live_rule *r, const struct rule_memory *kept)
@@ -78,37 +79,40 @@ static void take_rule(struct live_rule *r, const struct rule_memory *kept)
 	r->def.n_fired = kept->n_fired;
 }
 
-static void apply(void *arg, const struct event *e, void *found)
+static void take_found(void *arg, const struct record_found *found)
 {
 	struct automation *a = arg;
-	const struct found *f = found;
-	struct rule_switch *s = f->id.len == 0 ? switch_get(a, f->project) : NULL;
+	const struct rule_memory *kept = found->row;
+	struct rule_switch *s = found->id.len == 0 ? switch_get(a, found->project) : NULL;
 
-	(void)e;
 	if (s)
-		s->on = f->kept.enabled != 0;
+		s->on = kept->enabled != 0;
 	list_for_each (at, following, &a->rules) {
 		struct live_rule *r = list_entry(at, struct live_rule, link);
 
-		if (f->id.len > 0 && r->armed && text_equal(r->key, f->kept.name))
-			take_rule(r, &f->kept);
+		if (found->id.len > 0 && r->armed && text_equal(r->key, kept->name))
+			take_rule(r, kept);
 	}
 }
 
 int automation_follow(struct automation *a)
 {
 	static const struct text types[] = {TEXT("rule.*")};
-	const struct follower_opts opts = {
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 1,
+		.heard = heard,
+		.read_one = read_one,
+		.sync = take_found,
+	};
+	const struct records_opts opts = {
 		.events = a->opts.events,
 		.loop = a->opts.loop,
 		.background = a->opts.background,
-		.types = types,
-		.n_types = 1,
-		.read = read,
-		.apply = apply,
-		.n_changes = &a->n_switched,
+		.name = "rule",
 		.arg = a,
+		.reads = &reads,
 	};
 
-	return follower_start(&opts, &a->follower);
+	return records_start(&a->records, &opts);
 }

@@ -10,8 +10,6 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/pattern/pattern.h"
@@ -19,6 +17,7 @@
 #include "engine/automation/schedule.h"
 #include "engine/event/condition.h"
 #include "engine/event/event.h"
+#include "engine/record/record.h"
 
 struct approval_old;
 struct approval_waiter;
@@ -85,8 +84,7 @@ struct own_task {
 
 struct automation {
 	struct automation_opts opts;
-	struct follower *follower; /* NULL: there are no other hosts */
-	atomic_uint n_switched;    /* by us: what was read of a switch before is old */
+	struct records records;
 	struct list rules;
 	unsigned n_rules;
 	struct list switches;

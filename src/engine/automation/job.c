@@ -13,7 +13,8 @@
 #include "base/object_builder.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
-#include "engine/event/follow.h"
+#include "engine/event/event.h"
+#include "engine/record/record.h"
 #include "store/job.h"
 #include "store/store.h"
 
@@ -31,8 +32,7 @@ struct jobs {
 	struct jobs_opts opts;
 	struct list list;
 	unsigned n;
-	struct follower *follower; /* NULL: there are no other hosts */
-	atomic_uint n_changes;     /* of ours: what was read before is old */
+	struct records records;
 };
 
 /* A change on its way to the store. */
@@ -316,7 +316,7 @@ static void change_finished(struct work *w, int result)
 	struct live_job *job = NULL;
 
 	if (result == 0) {
-		atomic_fetch_add(&c->jobs->n_changes, 1);
+		records_touch(&c->jobs->records);
 		job = c->job;
 		c->job = NULL;
 		result = take(c->jobs, text_of(c->id), job);
@@ -580,64 +580,69 @@ static int job_of_row(struct arena *a, const struct job *row, struct live_job **
 	return 0;
 }
 
-struct found {
-	struct text id;
-	struct job row;
-	bool there;
-};
+static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
+{
+	(void)arg;
+	(void)ret_project;
+	*ret_id = packed_text(packed_find(e->data, "id"));
+	return true;
+}
 
-static int read_heard(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found)
+static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
 {
 	const struct jobs *jobs = arg;
-	struct found *f = arena_zalloc(a, sizeof(*f));
+	struct job *row = arena_zalloc(a, sizeof(*row));
+	bool there = false;
+	int r = row ? store_job_find(store_lane(jobs->opts.store, lane), found->id, a, row, &there)
+		    : -ENOMEM;
 
-	if (!f)
-		return -ENOMEM;
-	f->id = packed_text(packed_find(e->data, "id"));
-	*ret_found = f;
-	return store_job_find(store_lane(jobs->opts.store, lane), f->id, a, &f->row, &f->there);
+	found->row = there ? row : NULL;
+	return r;
 }
 
 /* Another host has changed it. What we have may be newer than what was read. */
-static void apply_heard(void *arg, const struct event *e, void *found)
+static void take_found(void *arg, const struct record_found *found)
 {
 	struct jobs *jobs = arg;
-	struct found *f = found;
-	const struct live_job *old = find(jobs, f->id);
+	const struct job *row = found->row;
+	const struct live_job *old = find(jobs, found->id);
 	struct live_job *fresh = NULL;
 	struct arena a;
 	int r = 0;
 
-	(void)e;
-	if (f->there ? old && old->job.updated_ms >= f->row.updated_ms : !old)
+	if (row ? old && old->job.updated_ms >= row->updated_ms : !old)
 		return;
 	arena_init(&a, 4 * JOB_BYTES_MAX);
-	if (f->there)
-		r = job_of_row(&a, &f->row, &fresh);
+	if (row)
+		r = job_of_row(&a, row, &fresh);
 	if (r == 0)
-		r = take(jobs, f->id, fresh);
+		r = take(jobs, found->id, fresh);
 	arena_done(&a);
 	if (r != 0)
 		log_err("could not load job from another host, restart koined to retry", "job=%.*s",
-			TEXT_ARGS(f->id));
+			TEXT_ARGS(found->id));
 }
 
 static int follow(struct jobs *jobs)
 {
 	static const struct text types[] = {TEXT("job.*")};
-	const struct follower_opts opts = {
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 1,
+		.heard = heard,
+		.read_one = read_one,
+		.sync = take_found,
+	};
+	const struct records_opts opts = {
 		.events = jobs->opts.events,
 		.loop = jobs->opts.loop,
 		.background = jobs->opts.background,
-		.types = types,
-		.n_types = 1,
-		.read = read_heard,
-		.apply = apply_heard,
-		.n_changes = &jobs->n_changes,
+		.name = "job",
 		.arg = jobs,
+		.reads = &reads,
 	};
 
-	return follower_start(&opts, &jobs->follower);
+	return records_start(&jobs->records, &opts);
 }
 
 /* ---- start and end ---- */
@@ -688,7 +693,7 @@ void jobs_free(struct jobs *jobs)
 
 	if (!jobs)
 		return;
-	follower_free(jobs->follower);
+	records_done(&jobs->records);
 	while ((first = list_first(&jobs->list))) {
 		list_remove(first);
 		job_free(list_entry(first, struct live_job, link));

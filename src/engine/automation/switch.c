@@ -108,7 +108,7 @@ static void toggle_finished(struct work *w, int result)
 		t->rule->by_hand = is;
 	else if (s)
 		s->on = is;
-	atomic_fetch_add(&t->automation->n_switched, 1);
+	records_touch(&t->automation->records);
 	t->fn(t->arg, result, &why);
 	toggle_free(t);
 }

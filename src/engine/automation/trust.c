@@ -6,7 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "engine/event/follow.h"
+#include "engine/event/event.h"
+#include "engine/record/record.h"
 #include "store/store.h"
 #include "store/trust.h"
 
@@ -22,8 +23,7 @@ struct kept {
 struct trust {
 	struct store *store;
 	struct events *events;
-	struct follower *follower; /* NULL: there are no other hosts */
-	atomic_uint n_set;         /* by us: what was read before is old */
+	struct records records;
 	struct kept *kept;
 	unsigned n_kept;
 	struct trust_offer **offers;
@@ -113,7 +113,7 @@ void trust_free(struct trust *t)
 {
 	if (!t)
 		return;
-	follower_free(t->follower);
+	records_done(&t->records);
 	for (unsigned i = 0; i < t->n_kept; i++)
 		free(t->kept[i].folder);
 	for (unsigned i = 0; i < t->n_offers; i++)
@@ -253,51 +253,65 @@ static int set(struct trust *t, struct text folder, struct text digest, int64_t 
 
 int trust_set(struct trust *t, struct text folder, struct text digest, int64_t now_ms)
 {
-	atomic_fetch_add(&t->n_set, 1);
+	records_touch(&t->records);
 	return set(t, folder, digest, now_ms);
 }
 
 /* ---- other hosts ---- */
 
-/* As it is by now: an event may be heard of after our own that came later. */
-static int read_row(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found)
+static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
+{
+	(void)arg;
+	(void)ret_project;
+	*ret_id = e->project;
+	return true;
+}
+
+/* There are few. */
+static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
 {
 	const struct trust *t = arg;
-	struct project_trust *found = arena_zalloc(a, sizeof(*found)), *rows;
-	unsigned n = 0;
-	int r = found ? store_trust_list(store_lane(t->store, lane), a, &rows, &n) : -ENOMEM;
+	struct project_trust *rows;
+	unsigned n_rows = 0;
+	int r = store_trust_list(store_lane(t->store, lane), a, &rows, &n_rows);
 
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		if (text_equal(rows[i].folder, e->project))
-			*found = rows[i];
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = 0; k < n_rows; k++) {
+			if (text_equal(rows[k].folder, found[i].id))
+				found[i].row = &rows[k];
+		}
 	}
-	*ret_found = found;
 	return r;
 }
 
-static void apply(void *arg, const struct event *e, void *found)
+static void take_found(void *arg, const struct record_found *found)
 {
-	const struct project_trust *row = found;
+	static const struct project_trust none = {0};
+	const struct project_trust *row = found->row ? found->row : &none;
 
-	if (set(arg, e->project, row->digest, row->trusted_ms) != 0)
+	if (set(arg, found->id, row->digest, row->trusted_ms) != 0)
 		log_err("could not load project trust from another host, restart koined to retry",
-			"project=%.*s", TEXT_ARGS(e->project));
+			"project=%.*s", TEXT_ARGS(found->id));
 }
 
 int trust_follow(struct trust *t, struct loop *loop, const struct background *background)
 {
 	static const struct text types[] = {TEXT("project.trusted"), TEXT("project.distrusted")};
-	const struct follower_opts opts = {
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 2,
+		.heard = heard,
+		.read = read_rows,
+		.sync = take_found,
+	};
+	const struct records_opts opts = {
 		.events = t->events,
 		.loop = loop,
 		.background = *background,
-		.types = types,
-		.n_types = 2,
-		.read = read_row,
-		.apply = apply,
-		.n_changes = &t->n_set,
+		.name = "project",
 		.arg = t,
+		.reads = &reads,
 	};
 
-	return follower_start(&opts, &t->follower);
+	return records_start(&t->records, &opts);
 }

@@ -168,7 +168,7 @@ void chat_stop(struct chat *chat)
 
 	if (!chat)
 		return;
-	chat->stopping = true;
+	chat->stopping = chat->records.stopping = true;
 	/* Ending one may remove others, so search anew each time. */
 	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
 		while ((c = find_busy(&chat->buckets[i])))

@@ -315,7 +315,7 @@ static void begin(struct errand *e)
 		k->counts.tokens_after = k->counts.tokens_before;
 	}
 	if (r == 0 && c->n_turns > CHAT_KEEP_TURNS) {
-		r = e->chat->node ? take(k) : start_reading(k);
+		r = take(k);
 		if (r == 0)
 			return;
 	}

@@ -175,8 +175,7 @@ static int load_run(struct work *w, int lane)
 
 	if (r != 0 || !l->found)
 		return r;
-	if (l->conversation->chat->node)
-		r = store_conversation_is_taken(db, l->row.seq, l->epoch, &l->taken);
+	r = store_conversation_is_taken(db, l->row.seq, l->epoch, &l->taken);
 	if (r == 0)
 		r = store_message_count(db, l->row.seq, &l->n_messages, &l->answered);
 	if (r == 0)

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "engine/chat/inner.h"
-#include "engine/event/follow.h"
+#include "engine/event/event.h"
 #include "engine/node/node.h"
 #include "store/chat.h"
 #include "store/store.h"
@@ -91,10 +91,8 @@ int lease_take(const struct errand *e, const struct lease *l, struct connection 
 	bool taken = false;
 	int r;
 
-	if (!chat->node)
-		return 0;
 	if (l->epoch == 0)
-		return refuse_lost(why);
+		return node_shares(chat->node) ? refuse_lost(why) : 0;
 	r = store_conversation_take(db, l->conversation, l->epoch, node_name(chat->node), &taken);
 	if (r == 0 && !taken)
 		return -EAGAIN;
@@ -107,7 +105,7 @@ int lease_check(const struct errand *e, const struct lease *l, struct connection
 	bool has = node_epoch(e->chat->node) == l->epoch;
 	int r = 0;
 
-	if (has && e->chat->node)
+	if (has && l->epoch)
 		r = store_conversation_has(db, l->conversation, l->epoch, &has);
 	return r == 0 && !has ? -ESTALE : r;
 }
@@ -117,7 +115,7 @@ int lease_release(const struct errand *e, const struct lease *l, struct connecti
 	bool had = node_epoch(e->chat->node) == l->epoch;
 	int r = 0;
 
-	if (had && e->chat->node)
+	if (had && l->epoch)
 		r = store_conversation_release(db, l->conversation, l->epoch, &had);
 	return r == 0 && !had ? -ESTALE : r;
 }
@@ -183,7 +181,7 @@ void lease_give_back(const struct errand *e, const struct lease *l)
 	struct chat *chat = e->chat;
 	struct give_back *g;
 
-	if (!chat->node || l->conversation == 0)
+	if (l->epoch == 0 || l->conversation == 0)
 		return;
 	g = calloc(1, sizeof(*g));
 	if (!g)
@@ -200,19 +198,21 @@ void lease_give_back(const struct errand *e, const struct lease *l)
 
 /* ---- what others do ---- */
 
-static void apply(void *arg, const struct event *e, void *found)
+static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
 	struct live_conversation *c = conversation_find(arg, e->session);
 
-	(void)found;
+	(void)ret_project;
+	(void)ret_id;
 	if (!c)
-		return;
+		return false;
 	c->stale = true;
 	if (!text_is(e->type, "chat.ended") || !c->running)
-		return;
+		return false;
 	conversation_hold(c);
 	errand_cancel(c->running);
 	conversation_resume(c);
+	return false;
 }
 
 static struct live_conversation *find_running(struct list *bucket)
@@ -243,57 +243,43 @@ static void on_fenced(void *arg)
 	}
 }
 
-static int reap_run(struct work *w, int lane)
+static int reap(void *arg, struct record_reaped *ret)
 {
-	struct chat *chat = list_entry(w, struct chat, reaping);
+	const struct chat *chat = arg;
 	int64_t n = 0;
 
-	return store_turn_interrupt(store_lane(chat->store, lane), 0, clock_utc_ms(), &n);
-}
-
-static void reap_finished(struct work *w, int result)
-{
-	(void)result; /* It is tried again with the next look at the hosts. */
-	list_entry(w, struct chat, reaping)->reaps = false;
-}
-
-static void on_others(void *arg)
-{
-	struct chat *chat = arg;
-
-	if (chat->stopping || chat->reaps)
-		return;
-	chat->reaps = true;
-	chat->reaping = (struct work) {.run = reap_run, .finished = reap_finished};
-	background_start(&chat->background, &chat->reaping, true);
+	(void)ret;
+	return store_turn_interrupt(store_writer(chat->store), 0, clock_utc_ms(), &n);
 }
 
 int chat_join(struct chat *chat)
 {
 	static const struct text types[] = {TEXT("chat.*")};
-	const struct node_listener listener = {
-		.on_fenced = on_fenced, .on_others = on_others, .arg = chat};
-	const struct follower_opts opts = {
-		.events = chat->events,
-		.loop = chat->loop,
-		.background = chat->background,
+	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.apply = apply,
+		.heard = heard,
+	};
+	static const struct record_owner_ops owners = {.fenced = on_fenced, .reap = reap};
+	const struct records_opts opts = {
+		.events = chat->events,
+		.node = chat->node,
+		.loop = chat->loop,
+		.background = chat->background,
+		.name = "conversation",
 		.arg = chat,
+		.reads = &reads,
+		.owners = &owners,
 	};
 
-	if (!chat->node)
-		return 0;
-	node_listen(chat->node, &listener);
-	return follower_start(&opts, &chat->follower);
+	return records_start(&chat->records, &opts);
 }
 
 void chat_leave(struct chat *chat)
 {
 	struct list *first;
 
-	follower_free(chat->follower);
+	records_done(&chat->records);
 	while ((first = list_first(&chat->give_backs)))
 		give_back_free(list_entry(first, struct give_back, link));
 }

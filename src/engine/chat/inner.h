@@ -13,6 +13,7 @@
 #include "engine/chat/census.h"
 #include "engine/chat/chat.h"
 #include "engine/index/wait.h"
+#include "engine/record/record.h"
 
 struct connection;
 struct store;
@@ -46,9 +47,7 @@ struct chat {
 	struct store *store;
 	struct events *events;
 	struct node *node;
-	struct follower *follower; /* NULL: there are no other hosts */
-	struct work reaping;       /* of turns that lost hosts have left */
-	bool reaps;
+	struct records records;
 	struct list give_backs; /* of turns whose end could not be stored */
 	struct memories *memories;
 	struct loop *loop;

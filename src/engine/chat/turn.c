@@ -144,7 +144,7 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 		rec->row = (struct conversation) {
 			.id = id, .created_ms = rec->started_ms, .updated_ms = rec->started_ms};
 		r = store_conversation_add(db, &rec->row, &rec->row.seq);
-		if (r == -EEXIST && t->errand.chat->node)
+		if (r == -EEXIST)
 			r = -EAGAIN; /* another host makes it just now */
 		if (r == 0)
 			r = chat_publish(t->errand.chat, "chat.created", id);
@@ -309,7 +309,7 @@ static void begin_finished(struct work *w, int result)
 	struct chat_turn *t = turn_of_work(w);
 	struct errand *e = &t->errand;
 
-	if (result == -EAGAIN && e->chat->node && !e->cancelled) {
+	if (result == -EAGAIN && !e->cancelled) {
 		errand_put_back(e);
 		return;
 	}

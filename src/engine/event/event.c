@@ -392,6 +392,17 @@ struct text events_host(const struct events *e)
 	return e ? e->host : (struct text) {0};
 }
 
+int64_t events_first(const struct events *e)
+{
+	return e->first;
+}
+
+void events_gap(struct events *e)
+{
+	if (e->on_gap)
+		e->on_gap(e->gap_arg);
+}
+
 bool event_is_foreign(const struct events *e, const struct event *event)
 {
 	bool unknown = event->seq >= e->feed.unknown_first && event->seq <= e->feed.unknown_last;

@@ -161,6 +161,12 @@ void event_resume(struct event_subscriber *s);
 /* Where its events happen; {NULL, 0}: no other host shares it. Any thread. Accepts NULL. */
 struct text events_host(const struct events *e);
 
+/* The number of the last event that was in the log when it was started. */
+int64_t events_first(const struct events *e);
+
+/* Events were deleted before a noun read them: see on_gap. */
+void events_gap(struct events *e);
+
 /* Whether it happened on another host, or here without our knowing. */
 bool event_is_foreign(const struct events *e, const struct event *event);
 

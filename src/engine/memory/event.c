@@ -13,7 +13,6 @@
 
 #include "base/pack.h"
 #include "engine/event/event.h"
-#include "engine/event/follow.h"
 #include "engine/index/embedding.h"
 #include "engine/memory/inner.h"
 #include "store/memory.h"
@@ -66,20 +65,20 @@ static int64_t number_in(struct text packed)
 	return strtoll(digits, NULL, 10);
 }
 
-static struct text text_in(const struct event *e, const char *member)
+static struct text text_in(struct text data, const char *member)
 {
-	return packed_text(packed_find(e->data, member));
+	return packed_text(packed_find(data, member));
 }
 
 /* All that is left to know of a memory that is gone. */
-static struct memory named_by(const struct event *e)
+static struct memory named_by(struct text data)
 {
 	return (struct memory) {
-		.id = text_in(e, "id"),
-		.seq = number_in(packed_find(e->data, "number")),
-		.owner = text_in(e, "user"),
-		.chat = text_in(e, "chat"),
-		.project = text_in(e, "project"),
+		.id = text_in(data, "id"),
+		.seq = number_in(packed_find(data, "number")),
+		.owner = text_in(data, "user"),
+		.chat = text_in(data, "chat"),
+		.project = text_in(data, "project"),
 	};
 }
 
@@ -149,44 +148,49 @@ static int apply_vectors(struct memories *m, int lane, struct arena *a, struct t
 	return r;
 }
 
-static int read_event(void *arg, int lane, struct arena *a, const struct event *e, void **ret_found)
+static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
 {
 	struct memories *m = arg;
-	struct memory row = named_by(e);
+	struct memory row = named_by(found->id);
 	struct arena_mark mark = arena_mark(a);
 	int r;
 
-	*ret_found = NULL;
 	pthread_mutex_lock(&m->apply_lock);
 	if (row.id.data)
 		r = apply_row(m, lane, a, &row);
 	else
-		r = apply_vectors(m, lane, a, text_in(e, "numbers"));
+		r = apply_vectors(m, lane, a, text_in(found->id, "numbers"));
 	pthread_mutex_unlock(&m->apply_lock);
 	arena_rewind(a, &mark);
 	return r;
 }
 
-static void heard(void *arg, const struct event *e, void *found)
+/* The key is all that the event says. */
+static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
 	(void)arg;
-	(void)e;
-	(void)found;
+	(void)ret_project;
+	*ret_id = e->data;
+	return true;
 }
 
 int memories_follow(struct memories *m, struct loop *loop, const struct background *background)
 {
 	static const struct text types[] = {{.data = "memory.*", .len = 8}};
-	const struct follower_opts opts = {
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 1,
+		.heard = heard,
+		.read_one = read_one,
+	};
+	const struct records_opts opts = {
 		.events = m->events,
 		.loop = loop,
 		.background = *background,
-		.types = types,
-		.n_types = 1,
-		.read = read_event,
-		.apply = heard,
+		.name = "memory",
 		.arg = m,
+		.reads = &reads,
 	};
 
-	return m->shared && !m->off ? follower_start(&opts, &m->follower) : 0;
+	return m->shared && !m->off ? records_start(&m->records, &opts) : 0;
 }

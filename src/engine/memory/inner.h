@@ -8,12 +8,12 @@
 #include "base/sets.h"
 #include "engine/index/changes.h"
 #include "engine/memory/memory.h"
+#include "engine/record/record.h"
 #include "search/index.h"
 #include "search/vector/near.h"
 #include "store/index/found.h"
 #include "store/index/kept.h"
 
-struct follower;
 struct loop;
 
 struct memories {
@@ -22,7 +22,7 @@ struct memories {
 	struct memory_indexes *indexes;
 	struct memory_recent *recent;  /* lists that are at hand */
 	struct memory_changes changes; /* of the writer's batch */
-	struct follower *follower;     /* of what other hosts change; NULL: there are none */
+	struct records records;        /* only to hear other hosts */
 	pthread_mutex_t apply_lock;    /* a change is applied after what was read before it */
 	struct embedding *embedding;   /* NULL: there is no model */
 	struct word_file *words;       /* NULL: there is no table of words */

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "engine/event/follow.h"
 #include "engine/memory/access.h"
 #include "engine/index/embedding.h"
 #include "engine/memory/history.h"
@@ -106,7 +105,7 @@ void memories_free(struct memories *m)
 {
 	if (!m)
 		return;
-	follower_free(m->follower);
+	records_done(&m->records);
 	embedding_free(m->embedding);
 	memory_changes_drop(&m->changes);
 	memory_recent_free(m->recent);

@@ -43,6 +43,11 @@ bool node_is_us(const struct node *n, struct text name)
 	return n && name.data && text_equal(n->us.name, name);
 }
 
+bool node_is_other(const struct node *n, struct text name)
+{
+	return n && name.data && !text_equal(n->us.name, name);
+}
+
 bool node_has_label(const struct node *n, struct text label)
 {
 	return n && host_has_label(&n->us, label);

@@ -64,6 +64,13 @@ bool node_allows(const struct node *n);
 
 struct text node_name(const struct node *n); /* {NULL, 0}: no node */
 bool node_is_us(const struct node *n, struct text name);
+/* Another host has this name. False without a node. */
+bool node_is_other(const struct node *n, struct text name);
+/* Whether other hosts may share the store. */
+static inline bool node_shares(const struct node *n)
+{
+	return n != NULL;
+}
 bool node_has_label(const struct node *n, struct text label);
 
 /* How many hosts are alive, ourselves included, and our place among them, from 0. */

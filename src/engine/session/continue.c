@@ -96,7 +96,7 @@ static void look_for_parent(struct continuation *c)
 {
 	const struct background *b = &c->sessions->opts.background;
 	/* The second time it may be interrupted. */
-	int r = b->submit(b->arg, &c->work, c->again && c->sessions->opts.node);
+	int r = b->submit(b->arg, &c->work, c->again);
 
 	if (r != 0)
 		refuse_continuation(c, r, NULL);

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
-#include "engine/event/follow.h"
 #include "engine/node/node.h"
 #include "engine/session/inner.h"
 #include "store/store.h"
@@ -22,16 +21,6 @@
 enum { OPEN_ARENA_MAX = 1 << 30 };
 
 static const char restarted[] = "daemon restarted while session was active";
-
-/* Ends what nobody runs any more. */
-struct session_reaper {
-	struct sessions *sessions;
-	struct work work;
-	struct arena arena;
-	struct session *rows;
-	unsigned n;
-	bool busy;
-};
 
 /* ---- what lost hosts have left ---- */
 
@@ -105,39 +94,22 @@ int sessions_recover(struct sessions *s)
 	return r;
 }
 
-static int reap_run(struct work *w, int lane)
+static int reap(void *sessions, struct record_reaped *ret)
 {
-	struct session_reaper *r = list_entry(w, struct session_reaper, work);
+	struct session *rows = NULL;
+	int r = settle_all(sessions, &ret->arena, false, &rows, &ret->n);
 
-	(void)lane;
-	r->n = 0;
-	return settle_all(r->sessions, &r->arena, false, &r->rows, &r->n);
+	ret->rows = rows;
+	return r;
 }
 
-static void reap_finished(struct work *w, int result)
+static void take_reaped(void *sessions, const struct record_reaped *reaped)
 {
-	struct session_reaper *r = list_entry(w, struct session_reaper, work);
+	const struct session *rows = reaped->rows;
 
-	r->busy = false;
-	/* If it failed, it is tried again with the next look at the hosts. */
-	if (result == 0) {
-		end_approvals(r->sessions, r->rows, r->n);
-		for (unsigned i = 0; i < r->n; i++)
-			session_look_elsewhere(r->sessions, r->rows[i].id);
-	}
-	arena_reset(&r->arena);
-}
-
-static void on_others(void *sessions)
-{
-	struct sessions *s = sessions;
-	struct session_reaper *r = s->reaper;
-
-	if (s->stopping || r->busy)
-		return;
-	r->busy = true;
-	r->work = (struct work) {.run = reap_run, .finished = reap_finished, .arena = &r->arena};
-	background_start(&s->opts.background, &r->work, true);
+	end_approvals(sessions, rows, reaped->n);
+	for (unsigned i = 0; i < reaped->n; i++)
+		session_look_elsewhere(sessions, rows[i].id);
 }
 
 /* Nothing of it can be written any more. */
@@ -158,7 +130,7 @@ int session_wish(struct sessions *s, struct arena *a, struct session *row, bool 
 	int r;
 
 	*ret_wished = false;
-	if (!s->opts.node || node_is_us(s->opts.node, row->host))
+	if (!node_is_other(s->opts.node, row->host))
 		return 0;
 	r = store_session_wish(db, row->seq, ret_wished);
 	if (r == 0 && !*ret_wished)
@@ -184,60 +156,41 @@ void session_look_elsewhere(struct sessions *s, struct text id)
 	}
 }
 
-static void apply(void *arg, const struct event *e, void *found)
+static bool heard(void *sessions, const struct event *e, struct text *ret_project,
+		  struct text *ret_id)
 {
-	struct sessions *s = arg;
+	struct sessions *s = sessions;
 	struct live_session *l;
 
-	(void)found;
+	(void)ret_project;
+	(void)ret_id;
 	if (text_is(e->type, "session.status")) {
 		session_look_elsewhere(s, e->session);
-		return;
+		return false;
 	}
 	l = session_live(s, e->session);
 	if (l)
 		session_cancel(l);
-}
-
-/* ---- start and end ---- */
-
-static int follow(struct sessions *s)
-{
-	static const struct text types[] = {TEXT("session.interrupting"), TEXT("session.status")};
-	const struct follower_opts opts = {
-		.events = s->opts.events,
-		.loop = s->opts.loop,
-		.background = s->opts.background,
-		.types = types,
-		.n_types = sizeof(types) / sizeof(types[0]),
-		.apply = apply,
-		.arg = s,
-	};
-
-	return follower_start(&opts, &s->follower);
+	return false;
 }
 
 int sessions_join(struct sessions *s)
 {
-	const struct node_listener listener = {
-		.on_fenced = on_fenced, .on_others = on_others, .arg = s};
+	static const struct text types[] = {TEXT("session.interrupting"), TEXT("session.status")};
+	static const struct record_read_ops reads = {.types = types, .n_types = 2, .heard = heard};
+	static const struct record_owner_ops owners = {
+		.fenced = on_fenced, .reap = reap, .reaped = take_reaped};
+	const struct records_opts opts = {
+		.events = s->opts.events,
+		.node = s->opts.node,
+		.loop = s->opts.loop,
+		.background = s->opts.background,
+		.name = "session",
+		.arg = s,
+		.changes = &session_changes,
+		.reads = &reads,
+		.owners = &owners,
+	};
 
-	if (!s->opts.node)
-		return 0;
-	s->reaper = calloc(1, sizeof(*s->reaper));
-	if (!s->reaper)
-		return -ENOMEM;
-	s->reaper->sessions = s;
-	arena_init(&s->reaper->arena, OPEN_ARENA_MAX);
-	node_listen(s->opts.node, &listener);
-	return follow(s);
-}
-
-void sessions_leave(struct sessions *s)
-{
-	session_drop_enders(&s->elsewhere);
-	follower_free(s->follower);
-	if (s->reaper)
-		arena_done(&s->reaper->arena);
-	free(s->reaper);
+	return records_start(&s->records, &opts);
 }

@@ -10,8 +10,8 @@
 #include "base/metric.h"
 #include "base/uuid.h"
 #include "engine/attempt/attempt.h"
-#include "engine/keep/keeper.h"
 #include "io/process/tree.h"
+#include "engine/record/record.h"
 #include "engine/session/session.h"
 #include "store/session.h"
 
@@ -62,9 +62,9 @@ struct live_session {
 	void *launched_arg;
 
 	/* write.c */
-	struct changes changes;
+	struct record record;
 	size_t unwritten; /* bytes in them */
-	struct change_waiter end_waiter;
+	struct record_waiter end_waiter;
 };
 
 struct sessions {
@@ -75,14 +75,12 @@ struct sessions {
 	struct list live;
 	unsigned n_live;
 	unsigned n_coming; /* how many of these are not in the store yet */
-	struct keeper keeper;
+	struct records records;
 	struct spend spend; /* what their agents used */
 	struct list
 		elsewhere;   /* session_ender: those who wait for the end of one on another host */
 	struct list watched; /* observed.c: the processes of observed sessions */
 	unsigned n_watched;
-	struct follower *follower; /* NULL: there are no other hosts */
-	struct session_reaper *reaper;
 	bool stopping;
 	unsigned n_drains; /* nothing is launched meanwhile */
 	struct timer *stop_timer;
@@ -115,7 +113,6 @@ void sessions_check_stopped(struct sessions *s);
 /* Before anybody is served: what a crash has left. */
 int sessions_recover(struct sessions *s);
 int sessions_join(struct sessions *s);
-void sessions_leave(struct sessions *s);
 /* Runs on the writer's thread. If another host runs it, that is asked to interrupt it. If it has ended
  * meanwhile, row is what it is then. */
 int session_wish(struct sessions *s, struct arena *a, struct session *row, bool *ret_wished);
@@ -172,9 +169,9 @@ int session_write_event(struct live_session *l, const struct session_event *row,
 
 /* Calls the waiter when everything written so far is stored (0), or could not be stored yet
  * (-errno). -ECANCELED: the service is closing, and nobody may be told any more. */
-int session_when_kept(struct live_session *l, struct change_waiter *w);
+int session_when_kept(struct live_session *l, struct record_waiter *w);
 
-int session_write_init(struct sessions *s);
+extern const struct record_change_ops session_changes;
 
 /* ---- event.c: logged events; on the writer's thread ---- */
 

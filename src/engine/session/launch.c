@@ -306,7 +306,7 @@ static struct live_session *live_new(struct sessions *s)
 	l->sessions = s;
 	list_init(&l->link);
 	list_init(&l->enders);
-	changes_init(&l->changes, &s->keeper);
+	record_init(&l->record, &s->records);
 	arena_init(&l->arena, SESSION_ARENA_MAX);
 	buf_init(&l->result, SESSION_RESULT_MAX);
 	buf_init(&l->error, SESSION_RESULT_MAX + 64);

@@ -55,7 +55,7 @@ static void tell_enders(struct live_session *l)
 	}
 }
 
-static void on_end_kept(struct change_waiter *w, int result)
+static void on_end_kept(struct record_waiter *w, int result)
 {
 	struct live_session *l = list_entry(w, struct live_session, end_waiter);
 
@@ -421,12 +421,12 @@ static void tell_launched(struct live_session *l, int result, const struct why *
 }
 
 struct failure {
-	struct change_waiter waiter;
+	struct record_waiter waiter;
 	struct live_session *live;
 	struct why why;
 };
 
-static void on_failure_kept(struct change_waiter *w, int result)
+static void on_failure_kept(struct record_waiter *w, int result)
 {
 	struct failure *f = list_entry(w, struct failure, waiter);
 

@@ -59,7 +59,7 @@ void session_drop(struct live_session *l)
 	s->n_live--;
 	session_drop_enders(&l->enders);
 	session_run_free(l);
-	changes_drop(&l->changes);
+	record_drop(&l->record);
 	buf_done(&l->result);
 	buf_done(&l->error);
 	arena_done(&l->arena);
@@ -87,7 +87,7 @@ void session_wait(struct sessions *s, struct text id, int change)
 
 struct interruption {
 	struct work work;
-	struct change_waiter waiter;
+	struct record_waiter waiter;
 	struct sessions *sessions;
 	struct arena arena;
 	struct text id;
@@ -121,7 +121,7 @@ static int refuse_status(struct why *why, enum session_status status)
 		      session_status_name(status));
 }
 
-static void on_interrupt_kept(struct change_waiter *w, int result)
+static void on_interrupt_kept(struct record_waiter *w, int result)
 {
 	struct interruption *i = list_entry(w, struct interruption, waiter);
 
@@ -206,8 +206,7 @@ void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, v
 	i->id.len = id.len;
 	i->work = (struct work) {
 		.run = interruption_run, .finished = interruption_finished, .arena = &i->arena};
-	r = i->id.data ? s->opts.background.submit(s->opts.background.arg, &i->work,
-						   s->opts.node != NULL)
+	r = i->id.data ? s->opts.background.submit(s->opts.background.arg, &i->work, true)
 		       : -ENOMEM;
 	if (r != 0)
 		interruption_end(i, r, NULL);
@@ -281,12 +280,12 @@ static void set_limits(struct sessions *s)
 
 static int set_up(struct sessions *s)
 {
-	int r = (s->folder && s->program ? 0 : -ENOMEM) ?: session_write_init(s);
+	int r = (s->folder && s->program ? 0 : -ENOMEM) ?: sessions_join(s);
 
 	if (r != 0)
 		return r;
 	session_config_sweep(s->folder);
-	return sessions_recover(s) ?: sessions_join(s) ?: observed_load(s);
+	return sessions_recover(s) ?: observed_load(s);
 }
 
 int sessions_start(const struct sessions_opts *opts, struct sessions **ret_sessions)
@@ -324,7 +323,7 @@ void sessions_check_stopped(struct sessions *s)
 	list_for_each (at, following, &s->live) {
 		const struct live_session *l = list_entry(at, struct live_session, link);
 
-		busy = busy || !l->exited || !s->keeper.failing;
+		busy = busy || !l->exited || !s->records.failing;
 	}
 	if (busy)
 		return;
@@ -350,7 +349,7 @@ static void kill_all(struct sessions *s)
 
 void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg)
 {
-	s->stopping = true;
+	s->stopping = s->records.stopping = true;
 	s->stopped = fn;
 	s->stopped_arg = arg;
 	session_look_elsewhere(s, (struct text) {0});
@@ -371,11 +370,11 @@ void sessions_free(struct sessions *s)
 	if (!s)
 		return;
 	s->stopped = NULL;
-	sessions_leave(s);
+	session_drop_enders(&s->elsewhere);
 	observed_unwatch_all(s);
 	while ((first = list_first(&s->live)))
 		session_drop(list_entry(first, struct live_session, link));
-	keeper_done(&s->keeper);
+	records_done(&s->records);
 	timer_free(s->stop_timer);
 	if (s->folder)
 		(void)rmdir(s->folder); /* nothing in it belongs to us any more */

@@ -25,7 +25,7 @@ struct item {
 };
 
 struct batch {
-	struct change change;
+	struct record_change change;
 	struct live_session *live;
 	struct arena arena;
 	struct arena scratch; /* for one try */
@@ -36,12 +36,12 @@ struct batch {
 	bool lost; /* it is not ours any more */
 };
 
-static struct batch *batch_of(const struct change *c)
+static struct batch *batch_of(const struct record_change *c)
 {
 	return list_entry(c, struct batch, change);
 }
 
-static struct text batch_id(const struct change *c)
+static struct text batch_id(const struct record_change *c)
 {
 	return batch_of(c)->live->row.id;
 }
@@ -78,7 +78,7 @@ static int keep_item(struct batch *b, struct item *i)
 	return session_tell_status(b->live->sessions->opts.events, &row, i->old);
 }
 
-static int batch_keep(struct change *c)
+static int batch_write(struct record_change *c)
 {
 	struct batch *b = batch_of(c);
 	const struct sessions_opts *o = &b->live->sessions->opts;
@@ -99,7 +99,7 @@ static int batch_keep(struct change *c)
 
 /* ---- on the loop ---- */
 
-static void batch_free(struct change *c)
+static void batch_free(struct record_change *c)
 {
 	struct batch *b = batch_of(c);
 
@@ -111,7 +111,7 @@ static void batch_free(struct change *c)
 /* The batch that is being filled. NULL: no memory. */
 static struct batch *open_batch(struct live_session *l)
 {
-	struct change *open = changes_open(&l->changes);
+	struct record_change *open = record_open_change(&l->record);
 	struct batch *b;
 
 	if (open)
@@ -119,12 +119,12 @@ static struct batch *open_batch(struct live_session *l)
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
-	change_init(&b->change);
+	record_change_init(&b->change);
 	b->live = l;
 	b->last = &b->first;
 	arena_init(&b->arena, 2UL * SESSION_ARENA_MAX);
 	arena_init(&b->scratch, SESSION_ARENA_MAX);
-	changes_add(&l->changes, &b->change);
+	record_add_change(&l->record, &b->change);
 	return b;
 }
 
@@ -143,19 +143,19 @@ static void pause_or_read(struct live_session *l)
 }
 
 /* This is the only place where a session is dropped. */
-static void batch_kept(struct change *c, bool recovered)
+static void batch_stored(struct record_change *c, bool recovered)
 {
 	struct live_session *l = batch_of(c)->live;
 
 	(void)recovered;
 	l->unwritten -= batch_of(c)->bytes;
-	if (batch_of(c)->lost && l->sessions->opts.node && !l->exited) {
+	if (batch_of(c)->lost && l->row.epoch && !l->exited) {
 		log_warn("session taken over by another host", "session=%s", l->id);
 		session_kill(l);
 	}
 	batch_free(c);
 	pause_or_read(l);
-	if (l->exited && !changes_pending(&l->changes))
+	if (l->exited && !record_pending(&l->record))
 		session_drop(l);
 }
 
@@ -173,7 +173,7 @@ static bool copy(struct arena *a, struct text *t)
 
 /* Copies the parts of the row that may change while it is being written; the rest is not
  * written. */
-static void snapshot(struct change *c)
+static void snapshot(struct record_change *c)
 {
 	struct batch *b = batch_of(c);
 
@@ -183,29 +183,20 @@ static void snapshot(struct change *c)
 	(void)copy(&b->arena, &b->row.error);
 }
 
-static void on_not_kept(void *sessions)
+static void on_failed(void *sessions)
 {
 	sessions_check_stopped(sessions);
 }
 
-int session_write_init(struct sessions *s)
-{
-	const struct keeper_opts opts = {
-		.loop = s->opts.loop,
-		.background = s->opts.background,
-		.failed = "could not store sessions, retrying",
-		.name = "session",
-		.id = batch_id,
-		.begin = snapshot,
-		.keep = batch_keep,
-		.kept = batch_kept,
-		.not_kept = on_not_kept,
-		.free = batch_free,
-		.arg = s,
-	};
-
-	return keeper_init(&s->keeper, &opts);
-}
+const struct record_change_ops session_changes = {
+	.failed = "could not store sessions, retrying",
+	.id = batch_id,
+	.begin = snapshot,
+	.write = batch_write,
+	.stored = batch_stored,
+	.on_failed = on_failed,
+	.free = batch_free,
+};
 
 static void add(struct batch *b, struct item *i, size_t bytes)
 {
@@ -224,7 +215,7 @@ void session_write(struct live_session *l)
 {
 	l->row.active_ms = clock_utc_ms();
 	if (open_batch(l))
-		changes_submit(&l->changes);
+		record_submit(&l->record);
 	else
 		not_kept(l);
 }
@@ -291,19 +282,15 @@ int session_write_event(struct live_session *l, const struct session_event *row,
 	return 0;
 }
 
-int session_when_kept(struct live_session *l, struct change_waiter *w)
+int session_when_kept(struct live_session *l, struct record_waiter *w)
 {
 	struct batch *b;
 
-	/* The retry comes too late to wait for it. */
-	if (!list_empty(&l->changes.failed_link)) {
-		w->fn(w, l->changes.error);
-		return 0;
-	}
 	b = open_batch(l);
 	if (!b)
 		return -ENOMEM;
-	change_wait(&b->change, w);
-	changes_submit(&l->changes);
+	record_change_wait(&b->change, w);
+	record_submit(&l->record);
+	record_report(&l->record);
 	return 0;
 }

@@ -8,14 +8,16 @@
  */
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
 
-void behind_wait(struct live *l, unsigned index, struct live *before)
+static void wait_for(struct live *l, unsigned index, struct list *waits)
 {
 	struct wait *w = &l->waits[index];
 
 	w->waiting = l;
-	list_append(&before->behind, &w->link);
+	list_append(waits, &w->link);
 	l->n_after_open++;
 }
 
@@ -26,26 +28,13 @@ void behind_stop_waiting(struct live *l)
 	l->n_after_open = 0;
 }
 
-void behind_ended(struct tasks *t, struct live *l)
+void behind_ended(struct tasks *t, struct live *l, bool elsewhere)
 {
+	/* Whoever ended it fails those that come after it. */
+	bool theirs = elsewhere && l->task.state != TASK_COMPLETED;
+
 	behind_stop_waiting(l);
-	list_splice(&t->behind[l->task.state], &l->behind);
-}
-
-void behind_ended_elsewhere(struct tasks *t, struct live *l)
-{
-	behind_stop_waiting(l);
-	list_splice(&t->orphans[l->task.state], &l->behind);
-}
-
-void behind_orphan(struct tasks *t, struct live *l, unsigned index, enum task_state state)
-{
-	struct wait *w = &l->waits[index];
-
-	w->waiting = l;
-	/* Without other hosts, only we can fail it. */
-	list_append(t->node ? &t->orphans[state] : &t->behind[state], &w->link);
-	l->n_after_open++;
+	list_splice(theirs ? &t->orphans[l->task.state] : &t->behind[l->task.state], &l->behind);
 }
 
 void behind_adopt(struct tasks *t)
@@ -94,7 +83,8 @@ void behind_word(struct text id, enum task_state state, char out[BEHIND_WORDS])
 		 state == TASK_CANCELLED ? "was cancelled" : "failed");
 }
 
-void behind_skip(struct tasks *t, struct live *l, unsigned index, enum task_state state)
+/* The task fails without a run: the dependency with this index ended in that state. */
+static void skip(struct tasks *t, struct live *l, unsigned index, enum task_state state)
 {
 	struct text id = l->task.after.items[index];
 	char error[BEHIND_WORDS];
@@ -102,7 +92,7 @@ void behind_skip(struct tasks *t, struct live *l, unsigned index, enum task_stat
 	behind_word(id, state, error);
 	queue_remove(t, l);
 	live_set_text(l, &l->task.skipped, id);
-	task_ended(t, l, TASK_FAILED, (struct text) {0}, text_of(error));
+	task_end(t, l, TASK_FAILED, (struct text) {0}, text_of(error), NULL);
 }
 
 /* A dependency that was queued again meanwhile is waited for again, or has even completed. */
@@ -117,12 +107,12 @@ static void settle(struct tasks *t, const struct wait *w, enum task_state state)
 	if (before)
 		state = before->task.state;
 	if (state > TASK_COMPLETED) {
-		behind_skip(t, l, index, state);
+		skip(t, l, index, state);
 		return;
 	}
 	l->n_after_open--;
 	if (state < TASK_COMPLETED)
-		behind_wait(l, index, before);
+		wait_for(l, index, &before->behind);
 	else if (l->n_after_open == 0)
 		queue_move(t, l);
 }
@@ -143,4 +133,55 @@ bool behind_fail_next(struct tasks *t)
 		return true;
 	}
 	return false;
+}
+
+/* ---- a task that is to wait ---- */
+
+/* It does not wait for the one with this index, which did not complete, or is not known here. False: it is in no
+ * queue any more. */
+static bool stand_aside(struct tasks *t, struct live *l, unsigned index, enum task_state stored,
+			enum task_state state, bool elsewhere)
+{
+	if (stored <= TASK_RUNNING && node_shares(t->node)) {
+		/* Another host has added it or queued it again, which has not been heard yet. */
+		queue_remove(t, l);
+		behind_stop_waiting(l);
+		record_stale(&l->record);
+		return false;
+	}
+	if (!elsewhere) {
+		skip(t, l, index, state);
+		return false;
+	}
+	wait_for(l, index, &t->orphans[state > TASK_RUNNING ? state : TASK_FAILED]);
+	return true;
+}
+
+bool behind_wait(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere)
+{
+	for (unsigned i = 0; i < l->task.after.n; i++) {
+		unsigned n;
+		struct live *before = live_find(t, l->project->name, l->task.after.items[i], &n);
+		enum task_state stored = states ? states[i] : TASK_COMPLETED;
+		enum task_state state = before ? before->task.state : stored;
+
+		if (before && state <= TASK_RUNNING)
+			wait_for(l, i, &before->behind);
+		else if (state != TASK_COMPLETED && !stand_aside(t, l, i, stored, state, elsewhere))
+			return false;
+	}
+	return true;
+}
+
+void task_enter(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere)
+{
+	const struct task *row = &l->task;
+	int64_t wait = row->not_before_ms - clock_utc_ms();
+
+	/* If the clock was set back, it must not wait longer than intended. */
+	if (wait > row->not_before_ms - row->created_ms)
+		wait = row->not_before_ms - row->created_ms;
+	l->ready_ms = row->not_before_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
+	if (behind_wait(t, l, states, elsewhere))
+		queue_add(t, l);
 }

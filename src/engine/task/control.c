@@ -32,7 +32,7 @@ struct lookup {
 	struct text project;
 	struct text id;
 	struct task found;
-	struct found_task news; /* of another host, that we have not heard of */
+	struct task_named news; /* of another host, that we have not heard of */
 	unsigned n;
 	enum { LOOKUP_ONLY, LOOKUP_CANCEL } then;
 	unsigned n_looks; /* how often it was looked up to be cancelled */
@@ -65,8 +65,8 @@ static int lookup_run(struct work *w, int lane)
 		l->n = found;
 	if (r != 0 || l->n != 1 || l->found.state > TASK_RUNNING)
 		return r;
-	l->news = (struct found_task) {.project = l->found.project, .id = l->id};
-	return task_read_row(db, &l->arena, &l->news);
+	l->news = (struct task_named) {.project = l->found.project, .id = l->id};
+	return store_task_find_named(db, &l->arena, &l->news, 1);
 }
 
 static int check_found(const struct lookup *l, struct why *why)
@@ -183,7 +183,7 @@ struct live *task_find_open(struct tasks *t, struct text project, struct text id
 static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c)
 {
 	queue_remove(t, l);
-	task_end_then(t, l, TASK_CANCELLED, (struct text) {0}, (struct text) {0}, c);
+	task_end(t, l, TASK_CANCELLED, (struct text) {0}, (struct text) {0}, c);
 }
 
 /* The request is stored first: if the daemon dies now, the next one does not retry the task. */
@@ -196,6 +196,71 @@ static void cancel_running(struct tasks *t, struct live *l, struct task_change *
 		run_end_with(l->run, INTENT_CANCEL);
 }
 
+/* What another host runs: it is asked to cancel it. fn is called when that is on disk. */
+
+struct wish {
+	struct work work;
+	struct tasks *tasks;
+	struct arena arena;
+	struct task row; /* its names are in the arena */
+	struct store_task_kept kept;
+	task_done_fn fn;
+	void *arg;
+};
+
+static int wish_run(struct work *w, int lane)
+{
+	struct wish *s = list_entry(w, struct wish, work);
+	int r;
+
+	(void)lane;
+	r = store_task_wish(store_writer(s->tasks->store), s->row.seq, &s->kept);
+	return r != 0 ? r : task_event_add(s->tasks, "task.cancel_requested", &s->row, 0);
+}
+
+static void wish_done(struct wish *s, int result, const struct why *why)
+{
+	s->fn(s->arg, result, why);
+	arena_done(&s->arena);
+	free(s);
+}
+
+/* It is not running any more, or is again: we shall hear of that. */
+static void wish_finished(struct work *w, int result)
+{
+	struct wish *s = list_entry(w, struct wish, work);
+	struct why why = {0};
+
+	if (result == -ENOENT)
+		result = refuse(&why, REFUSE_CONFLICT,
+				"Task %.*s was changed on another host; read it again and retry",
+				TEXT_ARGS(s->row.id));
+	wish_done(s, result, &why);
+}
+
+static void wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
+{
+	struct wish *s = calloc(1, sizeof(*s));
+	const struct why why = {0};
+	int r;
+
+	if (!s) {
+		fn(arg, -ENOMEM, &why);
+		return;
+	}
+	*s = (struct wish) {.work = {.run = wish_run, .finished = wish_finished},
+			    .tasks = t,
+			    .row = {.seq = l->task.seq, .exit_status = -1},
+			    .fn = fn,
+			    .arg = arg};
+	arena_init(&s->arena, TASK_ARENA_MAX);
+	r = arena_copy_text(&s->arena, l->project->name, &s->row.project)
+		    ?: arena_copy_text(&s->arena, l->task.id, &s->row.id)
+		    ?: t->background.submit(t->background.arg, &s->work, true);
+	if (r != 0)
+		wish_done(s, r, &why);
+}
+
 static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct why *why)
 {
 	struct task_change *c;
@@ -203,7 +268,7 @@ static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, s
 	if (l->task.state > TASK_RUNNING)
 		return refuse_ended(&l->task, why);
 	if (l->task.state == TASK_RUNNING && !l->run) {
-		task_wish_cancel(t, l, fn, arg);
+		wish_cancel(t, l, fn, arg);
 		return 0;
 	}
 	c = task_change_new(fn, arg);

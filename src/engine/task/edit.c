@@ -158,20 +158,39 @@ static void edit_free(struct edit *e)
 	free(e);
 }
 
+/* What its user may change, and what is in memory only if all of it fits. */
+static struct task edited(const struct task *was, const struct task *row)
+{
+	struct task task = *was;
+
+	task.prompt = row->prompt;
+	task.label = row->label;
+	task.runner = row->runner;
+	task.priority = row->priority;
+	task.timeout_ms = row->timeout_ms;
+	task.on_host = row->on_host;
+	task.on_label = row->on_label;
+	task.command = row->command;
+	task.env = row->env;
+	task.metadata = row->metadata;
+	return task;
+}
+
 static int apply(struct edit *e, struct live *l)
 {
 	struct tasks *t = e->tasks;
+	const struct task next = edited(&l->task, &e->row);
 	int r;
 
 	/* Another host's change came after it, and is here already. */
 	if (l->task.version >= e->kept.version)
 		return 0;
-	r = live_edit(l, &e->row);
+	r = live_replace(l, &next);
 	l->task.version = e->kept.version;
 	if (r == 0 && e->wanted.after)
 		r = live_set_after(l, &e->after);
 	if (r == 0 && e->wanted.after)
-		(void)task_wait_for_open(t, l, e->after_states);
+		(void)behind_wait(t, l, e->after_states, false);
 	return r;
 }
 
@@ -195,9 +214,9 @@ static void edit_finished(struct work *w, int result)
 	if (l && l->task.version < e->kept.version)
 		l->task.version = e->kept.version;
 	if (l && l->task.state == TASK_QUEUED)
-		task_find_place(t, l);
+		queue_move(t, l);
 	if (holds)
-		changes_release(&l->changes);
+		record_release(&l->record);
 	e->fn(e->arg, result, &e->why);
 	edit_free(e);
 	queue_run(t);
@@ -247,8 +266,8 @@ static int submit(struct tasks *t, struct live *l, const struct task_edit *in, t
 		return r;
 	}
 	l->n_edits++;
-	changes_hold(&l->changes);
-	task_find_place(t, l);
+	record_hold(&l->record);
+	queue_move(t, l);
 	return 0;
 }
 

@@ -7,19 +7,18 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/sets.h"
 #include "engine/attempt/attempt.h"
-#include "engine/keep/keeper.h"
 #include "io/process/tree.h"
+#include "engine/record/record.h"
 #include "engine/task/task.h"
 
 struct output_file;
 struct task_change;
+struct task_named;
 
 enum {
 	TASK_RECENT_MAX = 200,      /* ended tasks of one project that stay in memory */
@@ -77,7 +76,7 @@ struct project {
 /* The error of a running task that is to be cancelled, for the next start to see. */
 #define TASK_CANCEL_REQUESTED "cancel requested"
 
-/* Waits until a run has started. fn is called once, with the task's state at that time; gone:
+/* Waits until a run has started: set right after run_start. fn is called once, with the task's state at that time; gone:
  * tasks are being freed, and fn must not tell anybody. */
 struct run_waiter {
 	void (*fn)(void *arg, bool gone, enum task_state state);
@@ -152,19 +151,30 @@ struct live {
 	struct arena *extra;  /* for texts that do not fit into `own`; NULL: all do */
 	struct task task; /* its texts are in `own` or in `extra`; its version is the stored one */
 	struct former former;
-	struct list stale_link; /* in tasks->stale: it is to be read again */
-	bool light;             /* all of its texts are here; else the long ones are missing */
-	unsigned n_edits;       /* on their way to the store; it does not start meanwhile */
+	bool light;       /* all of its texts are here; else the long ones are missing */
+	unsigned n_edits; /* on their way to the store; it does not start meanwhile */
 	unsigned n_after_open;
 	uint64_t ready_ms; /* steady clock; 0: at once */
 	struct run *run;   /* NULL unless it is running */
 	/* For the end of a run, which must be stored even if memory has run out. */
 	struct task_change *reserved;
-	struct changes changes; /* on their way to the store */
-	uint64_t version;       /* changes whenever the task changes; no two tasks share one */
-	size_t n_left;          /* free bytes at the end of `own` */
+	struct record record; /* its changes on their way to the store */
+	uint64_t version;     /* changes whenever the task changes; no two tasks share one */
+	size_t n_left;        /* free bytes at the end of `own` */
 	size_t n_own;
 	char *own; /* room for its initial texts, behind its waits: most tasks need no more */
+};
+
+/* How many have ended is not known exactly where other hosts end some: it is read now and then. */
+struct recount {
+	struct work work;
+	struct arena arena;
+	struct task_tally *tallies;
+	unsigned n_tallies;
+	uint64_t at_version;
+	bool wanted;
+	bool going;
+	bool counted; /* at_version: the counts were right if nothing has changed since */
 };
 
 struct tasks {
@@ -206,26 +216,21 @@ struct tasks {
 	/* The same for those that ended elsewhere: whoever ended them fails what comes after them, and
 	 * we do if that does not happen. */
 	struct list orphans[N_TASK_STATES];
-	struct list releases;      /* held tasks that are to be released, by held_link */
-	struct list cancels;       /* lookups: they wait until that is stored */
-	struct list telling;       /* changes: ends that not all who waited for them know of */
-	struct wake *more;         /* goes on with what is too much for one turn of the loop */
-	bool settling;             /* it is going on */
-	bool writes_left;          /* more is to be written when the store has kept up */
-	atomic_uint n_pauses_made; /* by us, and resumed: what was read of pauses before is old */
-	bool paused;               /* nothing new starts */
-	unsigned n_drains;         /* nor while somebody drains this host */
-	unsigned n_paused;         /* groups */
-	bool lining_up;    /* there is more to line up: nothing starts until all are compared */
-	uint64_t n_looked; /* tasks that were looked at to keep their order; tests count them */
+	struct list releases; /* held tasks that are to be released, by held_link */
+	struct list cancels;  /* lookups: they wait until that is stored */
+	struct list telling;  /* changes: ends that not all who waited for them know of */
+	struct wake *more;    /* goes on with what is too much for one turn of the loop */
+	bool settling;        /* it is going on */
+	bool writes_left;     /* more is to be written when the store has kept up */
+	bool paused;          /* nothing new starts */
+	unsigned n_drains;    /* nor while somebody drains this host */
+	unsigned n_paused;    /* groups */
+	bool lining_up;       /* there is more to line up: nothing starts until all are compared */
+	uint64_t n_looked;    /* tasks that were looked at to keep their order; tests count them */
 	uint64_t last_version;
 	struct rendered *rendered; /* NULL: none requested yet */
-	struct keeper keeper;
-	struct follower *follower; /* NULL: there are no other hosts */
-	struct list stale;         /* tasks that another host has changed before us */
-	struct rereading *rereading;
-	struct hosting *hosting;
-	bool recount; /* how many have ended is not known exactly */
+	struct records records;
+	struct recount recount;
 	struct ticker *sweeper;
 	struct timer *first_sweep;
 	bool sweeping;
@@ -256,28 +261,37 @@ struct live *live_find(struct tasks *t, struct text project, struct text id, uns
 /* Gives it a new version. Call it after changing a member without one of the functions below. */
 void live_changed(struct live *l);
 
-/* Counts a task of the project in this state, or no longer. */
-void project_count(struct project *p, enum task_state state, int64_t by);
-
-/* Keeps the project's counts correct. */
-void live_set_state(struct live *l, enum task_state state);
-
 /* Copies a text into the task. A text that is too long is left out, and the task is no longer
  * light. */
 void live_set_text(struct live *l, struct text *at, struct text value);
 
-/* Takes over what its user has changed in the row; all of the row's texts are there. It keeps
- * what it comes after. */
-int live_edit(struct live *l, const struct task *row);
-
-/* Takes over all of the row but its state and what it comes after. */
-int live_take(struct live *l, const struct task *row);
+/* Takes over this task; all of its texts are there. It keeps its id, and what it comes after. */
+int live_replace(struct live *l, const struct task *next);
 
 /* It comes after these from now on, and waits for none of them yet. */
 int live_set_after(struct live *l, const struct texts *after);
 
 /* Frees the oldest ended tasks, down to TASK_RECENT_MAX. */
 void project_trim(struct project *p);
+
+/* ---- state.c: what a task may be ---- */
+
+enum task_step {
+	STEP_CLAIM,    /* it is to run here */
+	STEP_PUT_BACK, /* it is to run again: nothing had begun, or the attempt has failed */
+	STEP_END,
+	STEP_SYNC, /* the store says so */
+	N_TASK_STEPS
+};
+
+/* Keeps the counts and the list of ended tasks correct. */
+void live_step(struct live *l, enum task_step step, enum task_state state);
+
+/* Whether its state, run, place and edits go together, for assertions after each change. */
+bool task_is_legal(const struct live *l);
+
+/* Counts a task of the project in this state, or no longer. */
+void project_count(struct project *p, enum task_state state, int64_t by);
 
 /* ---- queue.c: which task is next ---- */
 
@@ -311,20 +325,21 @@ void queue_on_turn(void *tasks);
 
 /* ---- behind.c: tasks that come after others ---- */
 
-/* It waits for this open task: the one in its `after` with this index. */
-void behind_wait(struct live *l, unsigned index, struct live *before);
+/* It waits for those in its `after` that are open. states: as they are stored; NULL: what is not in memory is
+ * completed. elsewhere: another host fails it if one did not complete. False: it is in no queue, since it has failed,
+ * or since another host knows of one that is not known here yet. */
+bool behind_wait(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
+
+/* The same for one that is queued: then it waits for its time, and its turn. */
+void task_enter(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
 
 void behind_stop_waiting(struct live *l);
 
 /* It waits for nobody any more; those behind it learn how it ended when queue_settle comes to
- * them. */
-void behind_ended(struct tasks *t, struct live *l);
+ * them. elsewhere: on another host, which fails them if it ended badly; if it does not, we do. */
+void behind_ended(struct tasks *t, struct live *l, bool elsewhere);
 void behind_drop(struct live *l); /* it is being freed */
 
-/* It has ended on another host, and not well: those behind it fail there. */
-void behind_ended_elsewhere(struct tasks *t, struct live *l);
-/* The one in its `after` with this index did not complete, and may not be in memory. */
-void behind_orphan(struct tasks *t, struct live *l, unsigned index, enum task_state state);
 /* Nobody has failed those meanwhile: we do. */
 void behind_adopt(struct tasks *t);
 
@@ -339,9 +354,6 @@ enum { BEHIND_WORDS = TASK_NAME_MAX + 40 };
 /* "dependency task-0007 failed" */
 void behind_word(struct text id, enum task_state state, char out[BEHIND_WORDS]);
 
-/* The task fails without a run: the dependency with this index ended in that state. */
-void behind_skip(struct tasks *t, struct live *l, unsigned index, enum task_state state);
-
 /* ---- control.c ---- */
 
 /* The one open task that is meant. If there is none, the store is asked, and fn told that it has
@@ -354,33 +366,19 @@ bool task_release_next(struct tasks *t);
 
 /* ---- stash.c: what its user keeps back ---- */
 
-/* Reads what is paused, before the tasks are loaded. */
-int task_pauses_load(struct tasks *t, struct arena *a);
-
 /* What is paused has changed: exactly these are. */
 void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
 
-/* Whether it is paused, by itself or with all. */
-bool task_is_paused(const struct tasks *t, const struct live *l);
-
-/* Finds its place in the queue again, if it is there. */
-void task_find_place(struct tasks *t, struct live *l);
-
-/* ---- command.c: tasks without an agent ---- */
+/* ---- program.c: tasks without an agent ---- */
 
 int task_command_check(const struct value *words, struct why *why);
 /* The line that a shell would read as these words. */
 int task_command_line(struct arena *a, const struct value *words, struct text *ret_line);
-/* The words as arguments: NULL-ended, for free(); their texts are in the arena. */
-int task_command_argv(struct arena *a, struct text packed, const char ***ret_argv);
 
 /* ---- run.c, program.c ---- */
 
 void run_start(struct tasks *t, struct live *l);
 
-/* Call it right after run_start. The waiter is called when the program is running or the turn
- * has started, or when neither will happen. */
-void run_when_begun(struct run *r, const struct run_waiter *w);
 void run_end_with(struct run *r, enum intent intent);
 void run_drop(struct run *r); /* tasks are being freed */
 /* It is no longer ours: its program is killed, and nothing of it is stored. */
@@ -415,14 +413,8 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
  * error, its own or that of an earlier change, if that takes longer. NULL: no memory. */
 struct task_change *task_change_new(task_done_fn fn, void *arg);
 
-/* For one that was never written. Accepts NULL. */
-void task_change_free(struct task_change *c);
-
 /* Before a task starts. */
 int task_reserve_change(struct live *l);
-
-/* The caller owns it. NULL: there is none. */
-struct task_change *task_take_reserved(struct live *l);
 
 /* The waiter is not called any more. Accepts NULL. */
 void task_change_forget(struct task_change *c);
@@ -434,7 +426,7 @@ void task_write(struct tasks *t, struct live *l, const char *event, struct task_
 /* The same for a row with texts that the task in memory does not have. */
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c);
-int task_write_init(struct tasks *t);
+extern const struct record_change_ops task_changes;
 void task_write_done(struct tasks *t);
 
 /* Nobody is told any more. */
@@ -447,7 +439,7 @@ void task_write_drop(struct live *l); /* calls no waiters: they may be gone */
 /* It has ended on another host: tells those who wait for that. */
 void task_tell_ended(struct tasks *t, struct live *l, const struct task *row);
 
-/* ---- watch.c: who waits for its output or its end ---- */
+/* ---- watch.c: output, and who waits for that or for the end ---- */
 
 /* Its end is in the store: moves those who wait for it to this list. */
 void watch_take(struct live *l, struct list *watches);
@@ -456,140 +448,63 @@ void watch_take(struct live *l, struct list *watches);
 bool watch_tell_end(struct list *watches, const struct task *row);
 void watch_drop(struct live *l); /* it is being freed: nobody is told */
 
+void output_init(struct run *r);
 /* It has printed these bytes; all of its output ends at `end`. */
-void watch_printed(struct run *r, const char *data, size_t n, int64_t end);
-void watch_rest(struct run *r); /* it prints nothing more */
-
-void fresh_init(struct fresh *f);
-void fresh_done(struct fresh *f);
+void output_printed(struct run *r, const char *data, size_t n, int64_t end);
+/* It prints nothing more. What it printed is on its way to the store. */
+void output_rest(struct run *r);
+void output_done(struct run *r);
 
 /* Another host runs it: those who follow its output have to look for it. */
 void watch_moved(struct live *l);
 
-/* ---- chunk.c: output for other hosts ---- */
-
-/* It has printed these bytes; all of its output ends at `end`. */
-void chunk_printed(struct run *r, const char *data, size_t n, int64_t end);
-void chunk_flush(struct run *r); /* what was printed is on its way to the store */
-void chunk_done(struct run *r);
-
-/* Whether its output is at another host, so that only the store has it for us. */
-bool chunk_is_elsewhere(const struct tasks *t, const struct task *row);
-int chunk_read(struct tasks *t, int lane, struct arena *a, const struct task *row, int64_t offset,
-	       size_t max, struct task_output *ret);
-
-/* ---- event.c ---- */
-
 /* queue_size: for "task.queued". */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size);
-/* The same if a change that is left for later is made: see struct event_new. */
-int task_event_later(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,
-		     const int64_t *change);
 /* Unless it is made: this is a result of an attempt that is ours no more. */
 struct store_task_guard;
-int task_event_fenced(struct tasks *t, const struct task *row, const struct store_task_guard *guard,
-		      const int64_t *change);
 /* "task.queued" of a new one, with the agent's call that submits it; {NULL, 0}: none. */
 int task_event_submitted(struct tasks *t, const struct task *row, int64_t queue_size,
 			 struct text tool_use_id);
 
-/* ---- clean.c ---- */
-
-/* Tasks were deleted. For other hosts it names them. */
-int task_event_cleaned(struct tasks *t, const struct task_cleaning *which, const struct task *rows,
-		       unsigned n);
-
-/* ---- sweep.c: deleting old tasks ---- */
+/* ---- sweep.c, read.c ---- */
 
 int task_sweep_start(struct tasks *t);
-void task_sweep(void *tasks);
-
-/* The store has deleted it: it goes from memory, with its output. */
-void task_forget(struct tasks *t, const struct task *row);
-
-/* ---- rendered.c ---- */
 
 void task_rendered_free(struct tasks *t);
 
 /* ---- follow.c: what other hosts do with tasks ---- */
 
-/* A row as the store has it, with what is needed to make the task in memory like it. */
-struct found_task {
-	struct text project;
-	struct text id;
-	struct task row;
-	bool found;
-	enum task_state *after_states; /* of those that it comes after */
-};
-
-/* Runs on a reader's thread: the row with these names. */
-struct connection;
-int task_read_row(struct connection *db, struct arena *a, struct found_task *f);
-
-int task_follow_start(struct tasks *t);
-void task_follow_free(struct tasks *t);
-
 /* Makes what is in memory like the row, unless it is newer already. */
-void task_sync(struct tasks *t, const struct found_task *f);
+void task_sync(struct tasks *t, const struct task_named *f);
+
+extern const struct record_read_ops task_reads;
 
 /* A change was lost: another host has changed the task. It waits until it is read again. */
 void task_lost(struct tasks *t, struct live *l, bool claim);
 
-/* It is in no queue, since not all that it comes after is known here yet: it waits for the same. */
-void task_read_again(struct tasks *t, struct live *l);
-
 /* The row of one that may be ours to run says whether somebody wants it cancelled. */
 void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
-/* ---- host.c: which host runs a task, and what becomes of those of lost ones ---- */
+/* ---- recover.c: what nobody runs any more ---- */
 
-int task_hosts_start(struct tasks *t);
-void task_hosts_free(struct tasks *t);
-
-/* Whether it may run here, as far as hosts matter. */
-bool task_is_for_us(const struct tasks *t, const struct task *task);
-
-/* Asks whoever runs it to cancel it. fn is called when that is on disk. */
-void task_wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg);
-
-/* Runs on the writer's thread: settles some tasks that nobody runs any more although their rows say
- * so. *ret_n: how many; their rows are as they are stored then. */
-int task_reap(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n);
-
-/* ---- recover.c ---- */
-
+extern const struct record_owner_ops task_owners;
 int tasks_recover(struct tasks *t, struct why *why);
-
-/* Kills every process that carries one of our marks, whether an earlier daemon left it or it
- * outlived its task, and waits until they are gone. */
-void tasks_end_processes(const struct tasks *t);
 
 /* ---- task.c ---- */
 
-/* Ends it in memory, and stores that. */
-void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
-		struct text error);
-
-/* The same; the change (may be NULL) tells its waiter when it is stored. */
-void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
-		   struct text error, struct task_change *change);
+/* Ends it in memory, and stores that. The change (may be NULL) tells its waiter when it is stored. */
+void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
+	      struct text error, struct task_change *change);
 
 /* If the stop is complete, tells whoever waits for it. */
 void tasks_check_stopped(struct tasks *t);
 
-/* A run has ended: starts tasks as far as there is room. */
-void tasks_run_ended(struct tasks *t);
-
 /* The path of its output. */
 void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
-void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 
 /* ---- submit.c ---- */
 
 int task_check_new(const struct tasks *t, const struct task_new *in, struct why *why);
-int task_check_label(struct text label, struct why *why);
-/* REFUSE_PARAMS for a host that was never seen. A label that no host has now may come. */
-int task_check_where(const struct tasks *t, struct text host, struct text label, struct why *why);
 int task_check_delay(int64_t delay_ms, struct why *why);
 
 /* Refuses if no more tasks may wait. */
@@ -602,11 +517,6 @@ int task_copy_after(struct arena *a, const struct texts *from, struct texts *ret
  * states are in the arena. */
 int task_after_states(struct tasks *t, struct arena *a, const struct task *row,
 		      enum task_state **ret_states, struct why *why);
-
-/* It waits for those in its `after` that are open. False: it is in no queue any more. One did not
- * complete meanwhile, or ended so long ago that it is no longer in memory, and so it has failed; or
- * another host knows of one that we do not know yet. */
-bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *states);
 
 /* What a new task of this project has as its time limit if its client gives none. */
 int64_t task_default_timeout(const struct tasks *t, const struct project *p);

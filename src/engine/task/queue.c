@@ -9,6 +9,7 @@
  * line: the order is the same as if it were one turn. What is to be stored goes on only as fast
  * as the store keeps up, so that writes of others come in between.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -62,11 +63,20 @@ static void wait_for_time(struct tasks *t)
 		timer_start(t->timer, first->ready_ms > now ? first->ready_ms - now : 0);
 }
 
+/* As far as hosts matter. */
+static bool is_for_us(const struct tasks *t, const struct task *task)
+{
+	bool label = !task->on_label.data || !node_shares(t->node) ||
+		     node_has_label(t->node, task->on_label);
+
+	return label && !node_is_other(t->node, task->on_host);
+}
+
 /* Somebody has to let it go on, or another host has to take it; it is nobody's turn until then. */
 static bool is_kept_back(const struct live *l)
 {
 	return l->task.held || l->task.stashed || l->n_edits > 0 ||
-	       (l->group && l->group->paused) || !task_is_for_us(l->project->tasks, &l->task);
+	       (l->group && l->group->paused) || !is_for_us(l->project->tasks, &l->task);
 }
 
 static void set_aside(struct tasks *t, struct live *l)
@@ -126,6 +136,7 @@ void queue_add(struct tasks *t, struct live *l)
 {
 	t->n_queued++;
 	put(t, l);
+	assert(task_is_legal(l));
 }
 
 /* One that another host has changed is in no queue until it was read again. */
@@ -137,12 +148,14 @@ void queue_remove(struct tasks *t, struct live *l)
 	t->n_queued--;
 }
 
+/* One that is held keeps its place, which may be among those that are being released. */
 void queue_move(struct tasks *t, struct live *l)
 {
-	if (l->place == PLACE_NONE)
+	if (l->place == PLACE_NONE || l->task.held)
 		return;
 	take_out(t, l);
 	put(t, l);
+	assert(task_is_legal(l));
 }
 
 /* ---- the next one ---- */
@@ -155,7 +168,7 @@ static unsigned project_limit(const struct tasks *t, const struct project *p)
 /* Storing its start has failed and is being retried: another try would only wait behind that. */
 static bool is_unkept(const struct tasks *t, const struct live *l)
 {
-	return t->keeper.failing && changes_pending(&l->changes);
+	return t->records.failing && record_pending(&l->record);
 }
 
 static bool has_room(const struct group *g)
@@ -321,7 +334,7 @@ struct task_waits queue_waits(const struct tasks *t, const struct live *l)
 		w.reason = WAIT_PAUSE;
 	else if (l->group && l->group->paused)
 		w = (struct task_waits) {.reason = WAIT_GROUP_PAUSE, .on = task->group};
-	else if (!task_is_for_us(t, task))
+	else if (!is_for_us(t, task))
 		return waits_for_host(t, task);
 	else
 		return waits_for_slot(t, l);
@@ -379,7 +392,7 @@ static void line_up_due(struct tasks *t, unsigned max)
 /* Returns whether there may be more. */
 static bool write_some(struct tasks *t)
 {
-	for (unsigned n = 0; n < WRITTEN_AT_ONCE && t->keeper.n_changes < CHANGES_MAX; n++) {
+	for (unsigned n = 0; n < WRITTEN_AT_ONCE && t->records.n_changes < CHANGES_MAX; n++) {
 		if (!behind_fail_next(t) && !task_release_next(t))
 			return false;
 	}
@@ -399,7 +412,7 @@ void queue_settle(struct tasks *t)
 	t->writes_left = write_some(t);
 	t->lining_up = !list_empty(&t->behind[TASK_COMPLETED]) || is_due(live_of(t->timed.first));
 	t->settling = false;
-	if (t->lining_up || (t->writes_left && t->keeper.n_changes < CHANGES_MAX))
+	if (t->lining_up || (t->writes_left && t->records.n_changes < CHANGES_MAX))
 		wake_send(t->more);
 	else
 		wait_for_time(t);
@@ -407,7 +420,7 @@ void queue_settle(struct tasks *t)
 
 void queue_kept(struct tasks *t)
 {
-	if (t->writes_left && t->keeper.n_changes < CHANGES_MAX / 2)
+	if (t->writes_left && t->records.n_changes < CHANGES_MAX / 2)
 		wake_send(t->more);
 }
 

@@ -5,7 +5,9 @@
 
 #include "base/pack.h"
 #include "io/process/output_file.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
+#include "store/host/chunk.h"
 #include "store/store.h"
 #include "store/task.h"
 
@@ -148,6 +150,18 @@ static bool no_output(int r)
 	return r == -ENOENT || r == -EBADMSG;
 }
 
+static bool is_paused(const struct tasks *t, const struct live *l)
+{
+	return l->task.state == TASK_QUEUED && (t->paused || (l->group && l->group->paused));
+}
+
+static int read_chunks(struct tasks *t, int lane, struct arena *a, const struct task *row,
+		       int64_t offset, size_t max, struct task_output *ret)
+{
+	return store_chunk_read(store_lane(t->store, lane), row->seq, offset, max, a, &ret->bytes,
+				&ret->offset, &ret->end);
+}
+
 static int read_output(struct tasks *t, int lane, struct arena *a, const struct task *row,
 		       int64_t offset, size_t max, struct task_output *ret)
 {
@@ -157,16 +171,17 @@ static int read_output(struct tasks *t, int lane, struct arena *a, const struct 
 	int r;
 
 	*ret = (struct task_output) {.running = row->state <= TASK_RUNNING};
-	if (chunk_is_elsewhere(t, row))
-		return chunk_read(t, lane, a, row, offset, max, ret);
+	/* Only the store has it for us. */
+	if (node_is_other(t->node, row->host))
+		return read_chunks(t, lane, a, row, offset, max, ret);
 	data = arena_alloc(a, max);
 	if (!data)
 		return -ENOMEM;
 	task_path(t, row->seq, path, sizeof(path));
 	r = output_file_read(path, offset, data, max, &range);
 	/* It waits for its next attempt, and ran elsewhere. */
-	if (r == -ENOENT && t->node)
-		return chunk_read(t, lane, a, row, offset, max, ret);
+	if (r == -ENOENT && node_shares(t->node))
+		return read_chunks(t, lane, a, row, offset, max, ret);
 	if (r != 0)
 		return r;
 	ret->bytes = (struct text) {.data = data, .len = range.len};
@@ -202,10 +217,10 @@ static const struct task *newer_than(struct tasks *t, struct task *task)
 	unsigned n;
 	const struct live *l = live_find(t, task->project, task->id, &n);
 
-	task->paused = l && task_is_paused(t, l);
+	task->paused = l && is_paused(t, l);
 	task->waits = l ? queue_waits(t, l) : (struct task_waits) {.reason = WAIT_NONE};
 	/* Another host has changed it, and we have not heard of that yet. */
-	if (l && !changes_pending(&l->changes) && task->version > l->task.version)
+	if (l && !record_pending(&l->record) && task->version > l->task.version)
 		return NULL;
 	/* If it has ended and its texts are not in memory, the store knows more. */
 	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;
@@ -329,4 +344,43 @@ void task_load(struct tasks *t, struct text project, struct task_load *ret_load,
 	}
 	list_for_each (at, following, &t->projects)
 		add_load(list_entry(at, struct project, link), ret_load, found, ret_n);
+}
+
+/* ---- renderings ---- */
+
+/* A dialect's rendering of a task, cached as long as the task does not change: watchers request lists again
+ * and again, and little changes in between. Slots are few and short. A task's number determines its slot, so
+ * that the newest ones, which lists start with, do not evict each other. */
+enum { RENDERED_SLOTS = 256, RENDERED_MAX = 4 << 10 };
+
+struct rendered {
+	uint64_t version; /* of the task; 0: none */
+	const void *by;
+	struct buf text;
+};
+
+struct buf *task_rendered(struct tasks *t, const struct task *task, const void *by)
+{
+	const struct live *l = list_entry(task, struct live, task);
+	struct rendered *slot;
+
+	if (!t->rendered)
+		t->rendered = calloc(RENDERED_SLOTS, sizeof(t->rendered[0]));
+	if (!t->rendered)
+		return NULL;
+	slot = &t->rendered[(uint64_t)task->seq % RENDERED_SLOTS];
+	if (slot->version == 0)
+		buf_init(&slot->text, RENDERED_MAX);
+	if (slot->version != l->version || slot->by != by)
+		buf_clear(&slot->text);
+	slot->version = l->version;
+	slot->by = by;
+	return &slot->text;
+}
+
+void task_rendered_free(struct tasks *t)
+{
+	for (unsigned i = 0; t->rendered && i < RENDERED_SLOTS; i++)
+		buf_done(&t->rendered[i].text);
+	free(t->rendered);
 }

@@ -1,7 +1,10 @@
 /*
- * Cleans up after the previous daemon: processes of its tasks are killed, tasks that were
- * running fail or are queued again, and tasks that were queued wait again. All of this is done
- * before anybody is served, on the loop's thread.
+ * Tasks that nobody runs any more although their rows say so. A host that was lost runs nothing: whoever notices it
+ * first queues its tasks again, or ends them. A start does the same with those of a koined that was killed,
+ * before anybody is served: it kills their processes, and tasks that were queued wait again.
+ *
+ * A host that was taken for lost, or cannot know whether it was, gives up what it runs, and writes nothing
+ * of it: by then others may run that.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,17 +15,69 @@
 #include "base/log.h"
 #include "io/process/tree.h"
 #include "engine/event/event.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"
 
-enum { RECENT_FIRST = 100 };
+enum { REAPED_AT_ONCE = 100, RECENT_FIRST = 100 };
 
-/* A daemon that dies takes its children with it; what these had started carries our mark. */
-void tasks_end_processes(const struct tasks *t)
+/* ---- tasks of nobody ---- */
+
+/* Decides what becomes of it. Returns the event that reports it. */
+static const char *settle_abandoned(const struct tasks *t, struct arena *a, struct task *row)
 {
-	sweep_all(t->owner);
+	bool cancel = row->cancel || text_is(row->error, TASK_CANCEL_REQUESTED);
+	bool ours = !row->host.data || node_is_us(t->node, row->host);
+	char lost[HOST_NAME_MAX_BYTES + 32];
+
+	row->pid = 0;
+	row->pid_started = 0;
+	if (!cancel && task_tries(row) < row->max_attempts) {
+		row->state = TASK_QUEUED;
+		row->not_before_ms = 0;
+		row->epoch = 0;
+		row->host = (struct text) {0};
+		return "task.retrying";
+	}
+	row->completed_ms = clock_utc_ms();
+	row->state = cancel ? TASK_CANCELLED : TASK_FAILED;
+	row->error = !cancel ? TEXT("daemon restarted") : (struct text) {0};
+	if (!cancel && !ours) {
+		snprintf(lost, sizeof(lost), "host %.*s was lost", TEXT_ARGS(row->host));
+		(void)arena_copy_text(a, text_of(lost), &row->error);
+	}
+	return cancel ? "task.cancelled" : "task.failed";
 }
+
+static int reap_one(struct tasks *t, struct arena *a, struct task *row)
+{
+	const struct store_task_guard guard = {
+		.by = row->state == TASK_RUNNING ? TASK_GUARD_RUN : TASK_GUARD_VERSION,
+		.version = row->version,
+		.attempts = row->attempts,
+		.epoch = row->epoch,
+		.host = row->host};
+	struct store_task_kept kept;
+	const char *event = settle_abandoned(t, a, row);
+	int r = store_task_update(store_writer(t->store), row, &guard, &kept);
+
+	if (r != 0)
+		return r;
+	row->version = kept.version;
+	return task_event_add(t, event, row, 0);
+}
+
+static int reap_some(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n)
+{
+	int r = store_task_abandoned(store_writer(t->store), REAPED_AT_ONCE, a, ret_rows, ret_n);
+
+	for (unsigned i = 0; i < *ret_n && r == 0; i++)
+		r = reap_one(t, a, &(*ret_rows)[i]);
+	return r;
+}
+
+/* ---- at a start ---- */
 
 /* Finds the first dependency that did not complete. One that is no longer in the store was completed
  * long ago. */
@@ -61,7 +116,7 @@ static int settle_queued(struct tasks *t, struct arena *a, struct task *row, boo
 					 &(struct store_task_guard) {.version = row->version},
 					 &kept);
 	/* Another host does so just now. */
-	if (r == -ENOENT && t->node)
+	if (r == -ENOENT)
 		return 0;
 	return r != 0 ? r : task_event_add(t, "task.failed", row, 0);
 }
@@ -96,7 +151,7 @@ static int settle_all(struct tasks *t, struct arena *a, struct task **ret_rows, 
 	int r = 0;
 
 	for (*ret_n_running = 0; r == 0 && n > 0; *ret_n_running += n)
-		r = task_reap(t, a, &reaped, &n);
+		r = reap_some(t, a, &reaped, &n);
 	return r ?: store_task_open(store_writer(t->store), a, ret_rows, ret_n)
 		       ?: settle_waiting(t, a, *ret_rows, *ret_n);
 }
@@ -168,26 +223,6 @@ static int load_counts(struct tasks *t, struct arena *a)
 	return r;
 }
 
-/* All that are open are in memory by now; it waits for those of them that it comes after. */
-static void queue_row(struct tasks *t, const struct task *row)
-{
-	int64_t wait = row->not_before_ms - clock_utc_ms();
-	unsigned n;
-	struct live *l = live_find(t, row->project, row->id, &n);
-
-	/* If the clock was set back, it must not wait longer than intended. */
-	if (wait > row->not_before_ms - row->created_ms)
-		wait = row->not_before_ms - row->created_ms;
-	l->ready_ms = row->not_before_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
-	for (unsigned i = 0; i < row->after.n; i++) {
-		struct live *before = live_find(t, row->project, row->after.items[i], &n);
-
-		if (before)
-			behind_wait(l, i, before);
-	}
-	queue_add(t, l);
-}
-
 static int load_open(struct tasks *t, const struct task *rows, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -203,15 +238,30 @@ static int load_open(struct tasks *t, const struct task *rows, unsigned n)
 			list_append(&t->elsewhere, &l->link);
 	}
 	for (unsigned i = 0; i < n; i++) {
+		unsigned known;
+
+		/* All that are open are in memory by now. */
 		if (rows[i].state == TASK_QUEUED)
-			queue_row(t, &rows[i]);
+			task_enter(t, live_find(t, rows[i].project, rows[i].id, &known), NULL,
+				   false);
 	}
 	return 0;
 }
 
+static int load_pauses(struct tasks *t, struct arena *a)
+{
+	struct text *groups;
+	unsigned n;
+	int r = store_task_pauses(store_writer(t->store), a, &groups, &n);
+
+	if (r == 0)
+		task_pauses_set(t, groups, n);
+	return r;
+}
+
 static int load_all(struct tasks *t, struct arena *a, const struct task *rows, unsigned n)
 {
-	int r = task_pauses_load(t, a) ?: load_counts(t, a) ?: load_open(t, rows, n);
+	int r = load_pauses(t, a) ?: load_counts(t, a) ?: load_open(t, rows, n);
 
 	list_for_each (at, following, &t->projects) {
 		if (r == 0)
@@ -229,7 +279,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 
 	arena_init(&a, 1UL << 30);
 	/* Do this first, whatever the store says of them. */
-	tasks_end_processes(t);
+	sweep_all(t->owner);
 	r = settle(t, &a, &rows, &n);
 	if (r == -EBADMSG)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s contains a task that koine did not write",
@@ -239,3 +289,133 @@ int tasks_recover(struct tasks *t, struct why *why)
 	arena_done(&a);
 	return r;
 }
+
+/* ---- later ---- */
+
+static int reap(void *tasks, struct record_reaped *ret)
+{
+	struct task *rows = NULL;
+	int r = reap_some(tasks, &ret->arena, &rows, &ret->n);
+
+	ret->rows = rows;
+	ret->more = ret->n == REAPED_AT_ONCE;
+	return r;
+}
+
+static void sync_reaped(struct tasks *t, const struct task *row)
+{
+	struct task_named f = {.project = row->project, .id = row->id, .row = *row, .found = true};
+
+	/* It had begun, so those that it comes after are completed. */
+	f.row.after = (struct texts) {0};
+	task_sync(t, &f);
+}
+
+static void take_reaped(void *tasks, const struct record_reaped *reaped)
+{
+	const struct task *rows = reaped->rows;
+
+	for (unsigned i = 0; i < reaped->n; i++)
+		sync_reaped(tasks, &rows[i]);
+	if (reaped->n > 0)
+		log_info("took over tasks of lost hosts", "n=%u", reaped->n);
+}
+
+/* ---- how many have ended ---- */
+
+static int count_run(struct work *w, int lane)
+{
+	struct recount *c = list_entry(w, struct recount, work);
+	const struct tasks *t = list_entry(c, struct tasks, recount);
+
+	return store_task_count(store_lane(t->store, lane), &c->arena, &c->tallies, &c->n_tallies);
+}
+
+static void set_counts(const struct recount *c, struct project *p)
+{
+	static const struct task_tally none = {0};
+	const struct task_tally *tally = &none;
+
+	for (unsigned i = 0; i < c->n_tallies; i++) {
+		if (text_equal(c->tallies[i].name, p->name))
+			tally = &c->tallies[i];
+	}
+	for (unsigned k = TASK_COMPLETED; k < N_TASK_STATES; k++)
+		project_count(p, (enum task_state)k, tally->n[k] - p->n[k]);
+}
+
+static void count_finished(struct work *w, int result)
+{
+	struct recount *c = list_entry(w, struct recount, work);
+	struct tasks *t = list_entry(c, struct tasks, recount);
+
+	list_for_each (at, following, &t->projects) {
+		if (result == 0)
+			set_counts(c, list_entry(at, struct project, link));
+	}
+	c->counted = result == 0;
+	arena_done(&c->arena);
+	c->going = false;
+}
+
+/* What other hosts have done may be in the counts before it is heard here, and would be counted twice. So
+ * they are right only if nothing has changed until the next time, and are read once more else. */
+static void count_again(struct tasks *t)
+{
+	struct recount *c = &t->recount;
+
+	if (c->going || !c->wanted || t->records.n_changes > 0)
+		return;
+	if (c->counted && t->last_version == c->at_version) {
+		c->wanted = c->counted = false;
+		return;
+	}
+	c->counted = false;
+	c->going = true;
+	c->at_version = t->last_version;
+	arena_init(&c->arena, TASK_ARENA_MAX);
+	c->work = (struct work) {.run = count_run, .finished = count_finished};
+	background_start(&t->background, &c->work, false);
+}
+
+/* ---- what the node says ---- */
+
+static void on_fenced(void *tasks)
+{
+	struct tasks *t = tasks;
+	struct list *first;
+	unsigned n = 0;
+
+	for (; (first = list_first(&t->running)); n++)
+		run_fence(list_entry(first, struct live, link)->run);
+	if (n > 0)
+		log_warn("running tasks stopped", "n=%u", n);
+	tasks_check_stopped(t);
+}
+
+/* What a former life ran may not have ended yet, however hard it was killed. */
+static void on_joined(void *tasks)
+{
+	struct tasks *t = tasks;
+
+	sweep_all(t->owner);
+	queue_run(t);
+}
+
+static void on_others(void *tasks)
+{
+	struct tasks *t = tasks;
+
+	count_again(t);
+	behind_adopt(t);
+	queue_settle(t);
+	queue_run(t);
+}
+
+const struct record_owner_ops task_owners = {
+	.fenced = on_fenced,
+	.joined = on_joined,
+	.others = on_others,
+	.reap = reap,
+	.reaped = take_reaped,
+};

@@ -19,12 +19,12 @@ enum { LOOKS_AGAIN = 3, SKIPPED_PAGE = 64, CAUSES_MAX = 100 };
 struct again {
 	struct list link;
 	struct task was;
-	struct found_task now;
+	struct task_named now;
 };
 
 struct retry {
 	struct work work;
-	struct change_waiter waiter;
+	struct record_waiter waiter;
 	struct tasks *tasks;
 	struct arena arena;
 	struct text project;
@@ -356,7 +356,7 @@ static int submit(struct retry *q)
 }
 
 /* The end that the client has seen is stored now, unless another host has changed the task. */
-static void on_end_kept(struct change_waiter *w, int result)
+static void on_end_kept(struct record_waiter *w, int result)
 {
 	struct retry *q = list_entry(w, struct retry, waiter);
 	bool known = result == 0 || result == -ENOENT || result == REFUSE_CONFLICT;
@@ -373,10 +373,11 @@ static void on_end_kept(struct change_waiter *w, int result)
 /* The end of a task is in memory before it is in the store, which would refuse to retry the task. */
 static int submit_when_kept(struct retry *q, const struct live *l)
 {
-	if (!l || l->task.state <= TASK_COMPLETED || !changes_pending(&l->changes))
+	if (!l || l->task.state <= TASK_COMPLETED || !record_pending(&l->record))
 		return submit(q);
 	q->waiter.fn = on_end_kept;
-	change_wait(list_entry(l->changes.list.prev, struct change, link), &q->waiter);
+	record_change_wait(list_entry(l->record.changes.prev, struct record_change, link),
+			   &q->waiter);
 	return 0;
 }
 

@@ -53,8 +53,7 @@ static void run_free(struct run *r)
 	free(r->named);
 	free(r->folder);
 	buf_done(&r->out);
-	fresh_done(&r->fresh);
-	chunk_done(r);
+	output_done(r);
 	free(r);
 }
 
@@ -71,11 +70,6 @@ static void tell_waiter(struct run_waiter w, enum task_state state)
 {
 	if (w.fn)
 		w.fn(w.arg, false, state);
-}
-
-void run_when_begun(struct run *r, const struct run_waiter *w)
-{
-	r->waiter = *w;
 }
 
 /* Nobody runs it any more. */
@@ -105,10 +99,8 @@ static void add_output(struct run *r, const char *data, size_t n)
 		log_warn("could not store output", "task=%.*s error=%s",
 			 TEXT_ARGS(r->live->task.id), strerror(-e));
 	}
-	if (end > from) {
-		watch_printed(r, data, (size_t)(end - from), end);
-		chunk_printed(r, data, (size_t)(end - from), end);
-	}
+	if (end > from)
+		output_printed(r, data, (size_t)(end - from), end);
 }
 
 static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
@@ -158,7 +150,7 @@ static void try_again(struct tasks *t, struct live *l, struct text error, bool s
 	leave(l);
 	row->stops += stopped;
 	live_set_text(l, &row->error, error);
-	live_set_state(l, TASK_QUEUED);
+	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
 	row->not_before_ms = clock_utc_ms() + (int64_t)wait;
 	l->ready_ms = clock_steady_ms() + wait;
 	queue_add(t, l);
@@ -229,9 +221,7 @@ static void finish(struct run *r)
 	struct text error = {0};
 	char text[ERROR_MAX];
 
-	watch_rest(r);
-	chunk_flush(r);
-	release(t, l);
+	output_rest(r);
 	l->task.exit_status = a->program && a->signal == 0 ? a->status : -1;
 	if (r->unstarted)
 		l->task.exit_status = r->unstarted;
@@ -243,12 +233,14 @@ static void finish(struct run *r)
 		error = error_of(r, text);
 	if (a->intent == INTENT_TIMEOUT)
 		task_write(t, l, "task.timeout", NULL);
+	release(t, l);
 	if (again)
 		try_again(t, l, error, is_stopped(r));
 	else
-		task_ended(t, l, state, result, error);
+		task_end(t, l, state, result, error, NULL);
 	run_free(r);
-	tasks_run_ended(t);
+	queue_run(t);
+	tasks_check_stopped(t);
 	tell_waiter(waiter, again ? TASK_QUEUED : state);
 }
 
@@ -450,9 +442,7 @@ static int fetch_run(struct work *w, int lane)
 	struct connection *db = store_lane(f->tasks->store, lane);
 	int r = store_task_find(db, f->project, f->id, &f->arena, &f->row, &f->found);
 
-	return r != 0 || !f->found || !f->tasks->node
-		       ? r
-		       : store_chunk_end(db, f->row.seq, &f->printed);
+	return r != 0 || !f->found ? r : store_chunk_end(db, f->row.seq, &f->printed);
 }
 
 static void fetched(struct run *r, const struct fetch *f, int result)
@@ -471,7 +461,7 @@ static void fetched(struct run *r, const struct fetch *f, int result)
 		go(r, &f->row);
 	else if (result != 0 && row->prompt.data)
 		go(r, row);
-	else if (result == -EIO && r->tasks->node)
+	else if (result == -EIO && node_shares(r->tasks->node))
 		put_back(r); /* the server is away, and nothing has begun */
 	else
 		give_up(r, result == 0 ? "the task no longer exists" : fault_words(result));
@@ -523,7 +513,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	r->tasks = t;
 	r->live = l;
 	buf_init(&r->out, 2 * TASK_RESULT_MAX);
-	fresh_init(&r->fresh);
+	output_init(r);
 	attempt_init(&r->attempt, &ops, r, TASK_STDERR_MAX);
 	if (supervisor_mark(t->owner, r->mark) != 0 || task_reserve_change(l) != 0) {
 		free(r);
@@ -538,16 +528,17 @@ static void put_back(struct run *r)
 	struct tasks *t = r->tasks;
 	struct live *l = r->live;
 	struct run_waiter waiter = take_waiter(r);
+	/* Other hosts may have seen that it was taken. */
+	const char *event = l->task.epoch ? "task.retrying" : NULL;
 
 	release(t, l);
 	leave(l);
 	l->task.attempts--;
 	l->task.started_ms = 0;
-	live_set_state(l, TASK_QUEUED);
+	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
 	l->ready_ms = clock_steady_ms() + AGAIN_MS;
 	queue_add(t, l);
-	/* Other hosts may have seen that it was taken. */
-	task_write(t, l, t->node ? "task.retrying" : NULL, NULL);
+	task_write(t, l, event, NULL);
 	run_free(r);
 	tell_waiter(waiter, TASK_QUEUED);
 }
@@ -599,7 +590,7 @@ static bool has_printed(const struct run *r)
 {
 	const struct task *row = &r->live->task;
 
-	return r->tasks->node && (row->attempts > 1 || row->output_bytes > 0);
+	return row->epoch && (row->attempts > 1 || row->output_bytes > 0);
 }
 
 /* Its start is on disk. It must not start earlier: after a crash the next daemon has to know of
@@ -629,7 +620,7 @@ void run_start(struct tasks *t, struct live *l)
 
 	if (!change) {
 		free(r);
-		task_ended(t, l, TASK_FAILED, (struct text) {0}, TEXT("out of memory"));
+		task_end(t, l, TASK_FAILED, (struct text) {0}, TEXT("out of memory"), NULL);
 		return;
 	}
 	r->begins = change;
@@ -639,7 +630,7 @@ void run_start(struct tasks *t, struct live *l)
 	l->project->n_running++;
 	if (l->group)
 		l->group->n_running++;
-	live_set_state(l, TASK_RUNNING);
+	live_step(l, STEP_CLAIM, TASK_RUNNING);
 	l->task.started_ms = clock_utc_ms();
 	l->task.attempts++;
 	l->task.error = (struct text) {0};

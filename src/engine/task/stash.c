@@ -34,17 +34,10 @@ static int check_stashed(const struct live *l, bool wanted, struct why *why)
 		      wanted ? "not stashed" : "already stashed");
 }
 
-/* One that is held keeps its place, which may be among those that are being released. */
-void task_find_place(struct tasks *t, struct live *l)
-{
-	if (!l->task.held)
-		queue_move(t, l);
-}
-
 static void move(struct tasks *t, struct live *l, bool stashed, struct task_change *c)
 {
 	l->task.stashed = stashed;
-	task_find_place(t, l);
+	queue_move(t, l);
 	task_write(t, l, stashed ? "task.stashed" : "task.enqueued", c);
 	queue_run(t);
 }
@@ -126,11 +119,6 @@ void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group)
 	}
 }
 
-bool task_is_paused(const struct tasks *t, const struct live *l)
-{
-	return l->task.state == TASK_QUEUED && (t->paused || (l->group && l->group->paused));
-}
-
 /* Its members have another place in the queue from now on. */
 static void set_group(struct tasks *t, struct group *g, bool paused)
 {
@@ -139,7 +127,7 @@ static void set_group(struct tasks *t, struct group *g, bool paused)
 	g->paused = paused;
 	t->n_paused += paused ? 1 : -1U;
 	list_for_each (at, following, &g->members)
-		task_find_place(t, list_entry(at, struct live, group_link));
+		queue_move(t, list_entry(at, struct live, group_link));
 	group_drop(t, g);
 }
 
@@ -199,7 +187,7 @@ static void pause_finished(struct work *w, int result)
 
 	if (result == 0)
 		result = apply(p);
-	atomic_fetch_add(&t->n_pauses_made, 1);
+	records_touch(&t->records);
 	p->fn(p->arg, result, &why);
 	arena_done(&p->arena);
 	free(p);
@@ -290,23 +278,4 @@ void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n)
 			set_group(t, g, false);
 	}
 	wake_send(t->more);
-}
-
-int task_pauses_load(struct tasks *t, struct arena *a)
-{
-	struct text *groups;
-	unsigned n;
-	int r = store_task_pauses(store_writer(t->store), a, &groups, &n);
-
-	for (unsigned i = 0; r == 0 && i < n; i++) {
-		struct group *g = groups[i].len > 0 ? group_get(t, groups[i]) : NULL;
-
-		if (groups[i].len == 0)
-			t->paused = true;
-		else if (g)
-			set_group(t, g, true);
-		else
-			r = -ENOMEM;
-	}
-	return r;
 }

@@ -118,7 +118,7 @@ static int check_folder(struct text cwd, struct why *why)
 }
 
 /* It stands in a line of a list, and is typed again: no control character. */
-int task_check_label(struct text label, struct why *why)
+static int check_label(struct text label, struct why *why)
 {
 	int r = check_text(label, "label", TASK_LABEL_MAX, why);
 
@@ -133,11 +133,11 @@ int task_check_label(struct text label, struct why *why)
 	return 0;
 }
 
-int task_check_where(const struct tasks *t, struct text host, struct text label, struct why *why)
+static int check_where(const struct tasks *t, struct text host, struct text label, struct why *why)
 {
 	if (label.data && (label.len == 0 || label.len > TASK_NAME_MAX))
 		return refuse_field(why, "on", "'on' must have 1 to %d bytes", TASK_NAME_MAX);
-	if (label.data && !t->node)
+	if (label.data && !node_shares(t->node))
 		return refuse_field(why, "on",
 				    "'on' cannot be used: no other host shares this store");
 	if (!host.data || text_is(host, TASK_ANY_HOST) || node_find(t->node, host))
@@ -178,7 +178,7 @@ static int check_texts(const struct task_new *in, struct why *why)
 		if (r != 0)
 			return r;
 	}
-	return task_check_label(in->task.label, why)
+	return check_label(in->task.label, why)
 		       ?: (in->task.cwd.data ? check_folder(in->task.cwd, why) : 0);
 }
 
@@ -196,7 +196,7 @@ int task_check_new(const struct tasks *t, const struct task_new *in, struct why 
 	if (r != 0)
 		return r;
 	r = check_runner(t, in->task.runner, why)
-		    ?: task_check_where(t, in->task.on_host, in->task.on_label, why);
+		    ?: check_where(t, in->task.on_host, in->task.on_label, why);
 	if (r != 0)
 		return r;
 	if (in->task.after.n > TASK_AFTER_MAX)
@@ -400,54 +400,17 @@ static void on_begun(void *arg, bool gone, enum task_state state)
 		submit_took(arg, state);
 }
 
-/* What another host has added or queued again may be known to the store, and not yet to us. */
-static void stand_aside(struct tasks *t, struct live *l, unsigned index, enum task_state stored,
-			enum task_state state)
-{
-	queue_remove(t, l);
-	if (t->node && stored <= TASK_RUNNING)
-		task_read_again(t, l);
-	else
-		behind_skip(t, l, index, state);
-}
-
-bool task_wait_for_open(struct tasks *t, struct live *l, const enum task_state *states)
-{
-	for (unsigned i = 0; i < l->task.after.n; i++) {
-		unsigned n;
-		struct live *before = live_find(t, l->project->name, l->task.after.items[i], &n);
-		enum task_state state = before ? before->task.state : states[i];
-
-		if (before && state <= TASK_RUNNING) {
-			behind_wait(l, i, before);
-		} else if (state != TASK_COMPLETED) {
-			stand_aside(t, l, i, states[i], state);
-			return false;
-		}
-	}
-	return true;
-}
-
-static uint64_t steady_of(int64_t utc_ms)
-{
-	int64_t wait = utc_ms - clock_utc_ms();
-
-	return utc_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
-}
-
 static void take_submitted(struct submit *s, struct live *l)
 {
 	struct tasks *t = s->tasks;
 
 	project_count(l->project, TASK_QUEUED, 1);
-	l->ready_ms = steady_of(l->task.not_before_ms);
-	if (task_wait_for_open(t, l, s->after_states))
-		queue_add(t, l);
+	task_enter(t, l, s->after_states, false);
 	queue_run(t);
 	/* If its program could not be started, it has already failed; it counts as submitted all
 	 * the same. */
 	if (s->until_begun && l->run)
-		run_when_begun(l->run, &(struct run_waiter) {.fn = on_begun, .arg = s});
+		l->run->waiter = (struct run_waiter) {.fn = on_begun, .arg = s};
 	else
 		submit_took(s, l->task.state);
 }

@@ -128,12 +128,6 @@ static struct line *line_get(struct project *p, struct group *g)
 	return line;
 }
 
-void project_count(struct project *p, enum task_state state, int64_t by)
-{
-	p->n[state] += by;
-	p->tasks->n[state] += by;
-}
-
 /* ---- texts ---- */
 
 /* NULL: no memory. */
@@ -328,9 +322,8 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	list_init(&l->group_link);
 	list_init(&l->behind);
 	list_init(&l->watches);
-	list_init(&l->stale_link);
 	l->former = (struct former) {row->state, row->attempts, row->epoch};
-	changes_init(&l->changes, &t->keeper);
+	record_init(&l->record, &t->records);
 	if (fill(t, l) != 0) {
 		free_extra(l);
 		free(l);
@@ -474,8 +467,6 @@ void live_free(struct live *l)
 	watch_drop(l);
 	list_remove(&l->link);
 	list_remove(&l->held_link);
-	list_remove(&l->stale_link);
-	task_change_free(l->reserved);
 	sorted_remove(&l->project->recent, &l->recent_link);
 	if (at_end(l))
 		leave_ended(l);
@@ -529,20 +520,6 @@ void live_changed(struct live *l)
 	l->version = ++l->project->tasks->last_version;
 }
 
-void live_set_state(struct live *l, enum task_state state)
-{
-	bool ended = at_end(l);
-
-	project_count(l->project, l->task.state, -1);
-	project_count(l->project, state, 1);
-	l->task.state = state;
-	if (!ended && at_end(l))
-		join_ended(l);
-	else if (ended && !at_end(l))
-		leave_ended(l);
-	live_changed(l);
-}
-
 void live_set_text(struct live *l, struct text *at, struct text value)
 {
 	live_changed(l);
@@ -558,27 +535,9 @@ void live_set_text(struct live *l, struct text *at, struct text value)
 	*at = (struct text) {0};
 }
 
-/* What its user may change, and what is in memory only if all of it fits. */
-static struct task edited(const struct task *was, const struct task *row)
-{
-	struct task task = *was;
-
-	task.prompt = row->prompt;
-	task.label = row->label;
-	task.runner = row->runner;
-	task.priority = row->priority;
-	task.timeout_ms = row->timeout_ms;
-	task.on_host = row->on_host;
-	task.on_label = row->on_label;
-	task.command = row->command;
-	task.env = row->env;
-	task.metadata = row->metadata;
-	return task;
-}
-
 /* All texts go to a new place, so that many edits need no more room than one. But its id stays
  * where it is: changes on their way to the store use it. */
-static int replace(struct live *l, const struct task *next)
+int live_replace(struct live *l, const struct task *next)
 {
 	const struct task was = l->task;
 	struct arena *extra = l->extra;
@@ -608,26 +567,6 @@ static int replace(struct live *l, const struct task *next)
 	free(extra);
 	live_changed(l);
 	return 0;
-}
-
-int live_edit(struct live *l, const struct task *row)
-{
-	const struct task next = edited(&l->task, row);
-
-	return replace(l, &next);
-}
-
-int live_take(struct live *l, const struct task *row)
-{
-	struct task next = *row;
-	enum task_state state = l->task.state;
-	int r;
-
-	/* One that waits may come after others than those that the row names, until it is settled. */
-	next.state = state;
-	r = replace(l, &next);
-	l->former = (struct former) {row->state, row->attempts, row->epoch};
-	return r;
 }
 
 /* One piece of memory: its waits, the texts, and their bytes. */
@@ -666,7 +605,7 @@ void project_trim(struct project *p)
 	while (p->n_recent > TASK_RECENT_MAX) {
 		struct live *l = list_entry(p->ended.first, struct live, order);
 
-		if (changes_pending(&l->changes))
+		if (record_pending(&l->record))
 			return;
 		if (p->whole_from <= l->task.seq)
 			p->whole_from = l->task.seq + 1;

@@ -10,19 +10,24 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "io/process/supervisor.h"
+#include "io/process/tree.h"
+#include "engine/node/node.h"
 #include "engine/task/inner.h"
+#include "base/log.h"
+#include "io/process/output_file.h"
+#include "store/task.h"
 #include "store/store.h"
 
 enum { STOP_INTERRUPT_MS = 5000 };
 
-void task_path_in(const char *folder, int64_t seq, char *out, size_t size)
+static void path_in(const char *folder, int64_t seq, char *out, size_t size)
 {
 	snprintf(out, size, "%s/%lld", folder, (long long)seq);
 }
 
 void task_path(const struct tasks *t, int64_t seq, char *out, size_t size)
 {
-	task_path_in(t->output_folder, seq, out, size);
+	path_in(t->output_folder, seq, out, size);
 }
 
 /* ---- the end of a task ---- */
@@ -34,8 +39,8 @@ static const char *end_event(enum task_state state)
 				       : "task.cancelled";
 }
 
-void task_end_then(struct tasks *t, struct live *l, enum task_state state, struct text result,
-		   struct text error, struct task_change *change)
+void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
+	      struct text error, struct task_change *change)
 {
 	struct project *p = l->project;
 	struct task *row = &l->task;
@@ -45,22 +50,16 @@ void task_end_then(struct tasks *t, struct live *l, enum task_state state, struc
 	/* If the clock was set back, it must not end before it started. */
 	if (row->completed_ms < row->started_ms)
 		row->completed_ms = row->started_ms;
-	live_set_state(l, state);
+	live_step(l, STEP_END, state);
 	whole = *row;
 	whole.result = result;
 	whole.error = error;
 	live_set_text(l, &row->result, result);
 	live_set_text(l, &row->error, error);
+	behind_ended(t, l, false);
 	task_write_row(t, l, &whole, end_event(state), change);
-	behind_ended(t, l);
 	project_trim(p);
 	queue_settle(t);
-}
-
-void task_ended(struct tasks *t, struct live *l, enum task_state state, struct text result,
-		struct text error)
-{
-	task_end_then(t, l, state, result, error, NULL);
 }
 
 /* ---- start and stop ---- */
@@ -126,8 +125,20 @@ static int make_folder(const char *path, struct why *why)
 
 static int set_up(struct tasks *t, const struct tasks_opts *opts)
 {
+	const struct records_opts records = {
+		.events = t->events,
+		.node = t->node,
+		.loop = t->loop,
+		.background = t->background,
+		.name = "task",
+		.arg = t,
+		.changes = &task_changes,
+		.reads = &task_reads,
+		.owners = &task_owners,
+	};
 	int r = timer_new(t->loop, queue_on_turn, t, &t->timer)
-			?: wake_new(t->loop, queue_on_turn, t, &t->more) ?: task_write_init(t);
+			?: wake_new(t->loop, queue_on_turn, t, &t->more)
+			?: records_start(&t->records, &records);
 
 	if (r != 0)
 		return r;
@@ -180,7 +191,6 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	list_init(&t->groups);
 	list_init(&t->running);
 	list_init(&t->elsewhere);
-	list_init(&t->stale);
 	list_init(&t->eager);
 	list_init(&t->releases);
 	list_init(&t->cancels);
@@ -211,9 +221,10 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = tasks_recover(t, why);
 	if (r != 0)
 		return r;
-	r = task_sweep_start(t) ?: task_follow_start(t) ?: task_hosts_start(t);
+	r = task_sweep_start(t);
 	if (r != 0)
 		return r;
+	t->recount.wanted = node_shares(t->node);
 	/* Start on the next pass of the loop: until then, other services that are starting may
 	 * write without a thread. */
 	timer_start(t->timer, 0);
@@ -226,18 +237,12 @@ void tasks_check_stopped(struct tasks *t)
 {
 	if (!t->stopping || t->n_running > 0 || !t->stopped)
 		return;
-	if (t->keeper.n_changes > 0 && !t->keeper.failing)
+	if (t->records.n_changes > 0 && !t->records.failing)
 		return;
 	if (t->stop_timer)
 		timer_stop(t->stop_timer);
 	t->stopped(t->stopped_arg);
 	t->stopped = NULL;
-}
-
-void tasks_run_ended(struct tasks *t)
-{
-	queue_run(t);
-	tasks_check_stopped(t);
 }
 
 static void stop_all(void *arg)
@@ -262,7 +267,7 @@ static void kill_all(struct tasks *t)
 
 void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void *arg)
 {
-	t->stopping = true;
+	t->stopping = t->records.stopping = true;
 	t->stopped = fn;
 	t->stopped_arg = arg;
 	/* A stop must not take as long as a cancel may. */
@@ -339,9 +344,7 @@ void tasks_free(struct tasks *t)
 	table_done(&t->groups_by_name);
 	table_done(&t->by_name);
 	table_done(&t->by_id);
-	tasks_end_processes(t);
-	task_follow_free(t);
-	task_hosts_free(t);
+	sweep_all(t->owner);
 	timer_free(t->timer);
 	wake_free(t->more);
 	task_write_done(t);
@@ -351,4 +354,85 @@ void tasks_free(struct tasks *t)
 	timer_free(t->stop_timer);
 	free(t->output_folder);
 	free(t);
+}
+
+/* ---- tasks of another daemon, with their output, before any of ours runs ---- */
+
+static int write_output(const char *path, int64_t max, struct text output)
+{
+	struct output_file *f;
+	int r = output_file_open(path, max, &f);
+
+	if (r != 0)
+		return r;
+	r = output_file_add(f, output.data, output.len);
+	output_file_close(f);
+	return r;
+}
+
+/* A task is imported even if its output cannot be stored. */
+static void keep_output(const struct task_import *in, const struct printed_task *t, int64_t seq)
+{
+	char path[4096];
+	int r;
+
+	if (t->output.len == 0)
+		return;
+	path_in(in->output_folder, seq, path, sizeof(path));
+	r = write_output(path, in->output_bytes, t->output);
+	if (r != 0)
+		log_warn("could not store output", "task=%.*s error=%s", TEXT_ARGS(t->task.id),
+			 strerror(-r));
+}
+
+/* seqs: the numbers of the new ones, 0 for the others. */
+static int keep(struct store *store, struct arena *a, const struct task_import *in, int64_t *seqs)
+{
+	for (unsigned i = 0; i < in->n; i++) {
+		struct task row = in->tasks[i].task;
+		struct text id;
+		int r;
+
+		row.held = row.state == TASK_QUEUED;
+		row.output_bytes = (int64_t)in->tasks[i].output.len;
+		r = store_task_add(store_writer(store), a, &row, &seqs[i], &id);
+		/* It came with an earlier import, or is one of ours. */
+		if (r == -EEXIST)
+			seqs[i] = 0;
+		else if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+int tasks_import(struct store *store, struct arena *a, const struct task_import *in,
+		 unsigned *ret_n)
+{
+	int64_t *seqs = arena_zalloc(a, (in->n + 1) * sizeof(seqs[0]));
+	int r = seqs ? store_begin(store) : -ENOMEM;
+
+	if (r != 0)
+		return r;
+	r = keep(store, a, in, seqs);
+	if (r != 0) {
+		store_rollback(store);
+		return r;
+	}
+	r = store_commit(store);
+	if (r != 0)
+		return r;
+	/* Do this only now: a number that is rolled back goes to another task, which must not
+	 * find a file. */
+	r = file_make_folder(in->output_folder);
+	if (r != 0)
+		log_warn("could not store output", "folder=%s error=%s", in->output_folder,
+			 strerror(-r));
+	*ret_n = 0;
+	for (unsigned i = 0; i < in->n; i++) {
+		if (seqs[i] == 0)
+			continue;
+		keep_output(in, &in->tasks[i], seqs[i]);
+		(*ret_n)++;
+	}
+	return 0;
 }

@@ -1,16 +1,137 @@
 /* A task's changes on their way to the store, each with the event that reports it. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/event/event.h"
 #include "engine/node/node.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"
 
+/* ---- events: stores rely on these names; each table lists them in output order ---- */
+
+/* Bytes of a text in an event. */
+enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
+
+/* Only for a task that is completed, not for others that have ended. */
+enum { OF_COMPLETED = MEMBER_OWN };
+
+#define MEMBER(kind, field) NULL, MEMBER_OF(struct task, kind, field)
+#define LEFT_OUT            .absent = ABSENT_LEFT_OUT
+
+static const struct member queued_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"prompt", MEMBER(TEXT, prompt), MEMBER_CUT},
+};
+
+static const struct member started_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"pid", MEMBER(INT, pid), 0, NONE_IS_ZERO, LEFT_OUT},
+	{"attempt", MEMBER(INT, attempts)},
+};
+
+static const struct member edited_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"prompt", MEMBER(TEXT, prompt), MEMBER_CUT},
+	{"label", MEMBER(TEXT, label), LEFT_OUT},
+};
+
+static const struct member other_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"result", MEMBER(BLOB, result), OF_COMPLETED | MEMBER_CUT},
+	{"error", MEMBER(TEXT, error), LEFT_OUT},
+	{"exit_status", MEMBER(INT, exit_status), 0, NONE_IS_NEGATIVE, LEFT_OUT},
+	{"signal", MEMBER(INT, signal), 0, NONE_IS_ZERO, LEFT_OUT},
+};
+
+static const struct portrait queued = PORTRAIT(struct task, queued_members);
+static const struct portrait started = PORTRAIT(struct task, started_members);
+static const struct portrait edited = PORTRAIT(struct task, edited_members);
+static const struct portrait other = PORTRAIT(struct task, other_members);
+
+static void say_event(struct packer *p, const char *event, const struct task *task,
+		      int64_t queue_size)
+{
+	const struct selection all = {0};
+	const struct selection unless_completed = {.without = OF_COMPLETED};
+
+	if (strcmp(event, "task.queued") == 0) {
+		packer_members(p, &queued, all, task, PROMPT_TOLD);
+		packer_int(p, "queue_size", queue_size);
+		return;
+	}
+	if (strcmp(event, "task.started") == 0) {
+		packer_members(p, &started, all, task, 0);
+		return;
+	}
+	if (strcmp(event, "task.edited") == 0) {
+		packer_members(p, &edited, all, task, PROMPT_TOLD);
+		return;
+	}
+	packer_members(p, &other, task->state == TASK_COMPLETED ? all : unless_completed, task,
+		       RESULT_TOLD);
+	if (task->started_ms > 0 && task->completed_ms > 0)
+		packer_int(p, "duration_ms", task->completed_ms - task->started_ms);
+}
+
+static int add_event(struct tasks *t, struct event_new *e, const struct task *task,
+		     int64_t queue_size, struct text tool_use_id)
+{
+	struct event_data d;
+
+	e->project = task->project;
+	e->run = task->id;
+	event_data_begin(&d);
+	say_event(&d.members, e->type, task, queue_size);
+	packer_given(&d.members, "tool_use_id", tool_use_id);
+	return event_add_data(t->events, e, &d);
+}
+
+static int event_later(struct tasks *t, const char *event, const struct task *task,
+		       int64_t queue_size, const int64_t *change)
+{
+	struct event_new e = {.type = event, .change = change};
+
+	return add_event(t, &e, task, queue_size, (struct text) {0});
+}
+
+int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size)
+{
+	return event_later(t, event, task, queue_size, NULL);
+}
+
+static int event_fenced(struct tasks *t, const struct task *task,
+			const struct store_task_guard *guard, const int64_t *change)
+{
+	struct event_new e = {.type = "task.fenced",
+			      .project = task->project,
+			      .run = task->id,
+			      .change = change,
+			      .unless = true};
+	struct event_data d;
+
+	event_data_begin(&d);
+	packer_text(&d.members, "task_id", task->id);
+	packer_int(&d.members, "attempt", guard->attempts);
+	packer_text(&d.members, "host", node_name(t->node));
+	return event_add_data(t->events, &e, &d);
+}
+
+int task_event_submitted(struct tasks *t, const struct task *task, int64_t queue_size,
+			 struct text tool_use_id)
+{
+	struct event_new e = {.type = "task.queued"};
+
+	return add_event(t, &e, task, queue_size, tool_use_id);
+}
+
+/* ---- changes ---- */
+
 struct task_change {
-	struct change change;
+	struct record_change change;
 	struct tasks *tasks;
 	struct arena arena; /* of the texts */
 	struct task row;
@@ -19,28 +140,28 @@ struct task_change {
 	struct store_task_guard guard;
 	struct store_task_kept kept; /* known once the batch is settled */
 	struct list watches;         /* who is still to be told that it has ended */
-	struct change_waiter waiter;
+	struct record_waiter waiter;
 	task_done_fn fn; /* NULL: nobody is waiting */
 	void *arg;
 };
 
-static struct task_change *change_of(const struct change *c)
+static struct task_change *change_of(const struct record_change *c)
 {
 	return list_entry(c, struct task_change, change);
 }
 
-static struct text change_id(const struct change *c)
+static struct text change_id(const struct record_change *c)
 {
 	return change_of(c)->row.id;
 }
 
-static struct live *live_of(const struct change *c)
+static struct live *live_of(const struct record_change *c)
 {
-	return list_entry(c->all, struct live, changes);
+	return list_entry(c->record, struct live, record);
 }
 
 /* Changes go one after another, so this is what the row is like if nobody else has changed it. */
-static void change_prepare(struct change *change)
+static void change_prepare(struct record_change *change)
 {
 	change_of(change)->guard.version = live_of(change)->task.version;
 }
@@ -51,7 +172,7 @@ static bool is_lost(const struct task_change *c)
 	return c->kept.version < 0;
 }
 
-static bool change_took(struct change *change)
+static bool change_took(struct record_change *change)
 {
 	const struct task_change *c = change_of(change);
 
@@ -60,34 +181,22 @@ static bool change_took(struct change *change)
 	return !is_lost(c);
 }
 
-/* Of all changes of a batch, the server is asked at once which were made. */
-static int keep_later(struct task_change *c)
+/* Of all changes of a batch, the server is asked at once which were made; a file says so at once. */
+static int change_write(struct record_change *change)
 {
+	struct task_change *c = change_of(change);
 	struct tasks *t = c->tasks;
 	int r = store_task_update_later(store_writer(t->store), &c->row, &c->guard, &c->kept);
 
 	if (r == 0 && c->event)
-		r = task_event_later(t, c->event, &c->row, c->queue_size, &c->kept.version);
+		r = event_later(t, c->event, &c->row, c->queue_size, &c->kept.version);
 	/* What was run meanwhile, somebody else may run by now: its result counts for nothing. */
-	if (r == 0 && c->guard.by == TASK_GUARD_RUN)
-		r = task_event_fenced(t, &c->row, &c->guard, &c->kept.version);
+	if (r == 0 && c->guard.by == TASK_GUARD_RUN && c->guard.epoch)
+		r = event_fenced(t, &c->row, &c->guard, &c->kept.version);
 	return r;
 }
 
-static int change_keep(struct change *change)
-{
-	struct task_change *c = change_of(change);
-	int r;
-
-	if (c->tasks->node)
-		return keep_later(c);
-	r = store_task_update(store_writer(c->tasks->store), &c->row, &c->guard, &c->kept);
-	if (r == 0 && c->event)
-		r = task_event_add(c->tasks, c->event, &c->row, c->queue_size);
-	return r;
-}
-
-static void change_free(struct change *change)
+static void change_free(struct record_change *change)
 {
 	struct task_change *c = change_of(change);
 
@@ -141,7 +250,8 @@ void task_tell_ended(struct tasks *t, struct live *l, const struct task *row)
 bool task_write_tell(struct tasks *t)
 {
 	struct list *first = list_first(&t->telling);
-	struct task_change *c = first ? change_of(list_entry(first, struct change, link)) : NULL;
+	struct task_change *c =
+		first ? change_of(list_entry(first, struct record_change, link)) : NULL;
 
 	if (c && !watch_tell_end(&c->watches, &c->row)) {
 		list_remove(&c->change.link);
@@ -150,7 +260,7 @@ bool task_write_tell(struct tasks *t)
 	return !list_empty(&t->telling);
 }
 
-static void change_kept(struct change *change, bool recovered)
+static void change_stored(struct record_change *change, bool recovered)
 {
 	struct task_change *c = change_of(change);
 	struct tasks *t = c->tasks;
@@ -172,12 +282,12 @@ static void change_kept(struct change *change, bool recovered)
 	tasks_check_stopped(t);
 }
 
-static void on_not_kept(void *tasks)
+static void on_failed(void *tasks)
 {
 	tasks_check_stopped(tasks);
 }
 
-static void tell(struct change_waiter *w, int result)
+static void tell(struct record_waiter *w, int result)
 {
 	struct task_change *c = list_entry(w, struct task_change, waiter);
 	struct why why = {0};
@@ -190,25 +300,16 @@ static void tell(struct change_waiter *w, int result)
 	c->fn(c->arg, result, &why);
 }
 
-int task_write_init(struct tasks *t)
-{
-	const struct keeper_opts opts = {
-		.loop = t->loop,
-		.background = t->background,
-		.failed = "could not store tasks, retrying",
-		.name = "task",
-		.id = change_id,
-		.prepare = change_prepare,
-		.keep = change_keep,
-		.took = change_took,
-		.kept = change_kept,
-		.not_kept = on_not_kept,
-		.free = change_free,
-		.arg = t,
-	};
-
-	return keeper_init(&t->keeper, &opts);
-}
+const struct record_change_ops task_changes = {
+	.failed = "could not store tasks, retrying",
+	.id = change_id,
+	.prepare = change_prepare,
+	.write = change_write,
+	.took = change_took,
+	.stored = change_stored,
+	.on_failed = on_failed,
+	.free = change_free,
+};
 
 /* Nobody is told any more. */
 void task_write_done(struct tasks *t)
@@ -216,7 +317,7 @@ void task_write_done(struct tasks *t)
 	struct list *first;
 
 	while ((first = list_first(&t->telling))) {
-		struct task_change *c = change_of(list_entry(first, struct change, link));
+		struct task_change *c = change_of(list_entry(first, struct record_change, link));
 		struct list *watch;
 
 		while ((watch = list_first(&c->watches)))
@@ -224,14 +325,29 @@ void task_write_done(struct tasks *t)
 		list_remove(first);
 		change_free(&c->change);
 	}
-	keeper_done(&t->keeper);
+	records_done(&t->records);
+}
+
+static void free_unwritten(struct task_change *c)
+{
+	if (c)
+		change_free(&c->change);
+}
+
+static struct task_change *take_reserved(struct live *l)
+{
+	struct task_change *c = l->reserved;
+
+	l->reserved = NULL;
+	return c;
 }
 
 void task_write_drop(struct live *l)
 {
-	list_for_each (at, following, &l->changes.list)
-		task_change_forget(change_of(list_entry(at, struct change, link)));
-	changes_drop(&l->changes);
+	list_for_each (at, following, &l->record.changes)
+		task_change_forget(change_of(list_entry(at, struct record_change, link)));
+	record_drop(&l->record);
+	free_unwritten(take_reserved(l));
 }
 
 /* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */
@@ -247,25 +363,11 @@ static void copy_changing(struct task_change *c)
 		copy(&c->arena, &c->row.prompt);
 }
 
-void task_change_free(struct task_change *c)
-{
-	if (c)
-		change_free(&c->change);
-}
-
 int task_reserve_change(struct live *l)
 {
 	if (!l->reserved)
 		l->reserved = task_change_new(NULL, NULL);
 	return l->reserved ? 0 : -ENOMEM;
-}
-
-struct task_change *task_take_reserved(struct live *l)
-{
-	struct task_change *c = l->reserved;
-
-	l->reserved = NULL;
-	return c;
 }
 
 void task_change_forget(struct task_change *c)
@@ -280,11 +382,11 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 
 	if (!c)
 		return NULL;
-	change_init(&c->change);
+	record_change_init(&c->change);
 	list_init(&c->waiter.link);
 	list_init(&c->watches);
 	if (fn)
-		change_wait(&c->change, &c->waiter);
+		record_change_wait(&c->change, &c->waiter);
 	arena_init(&c->arena, TASK_ARENA_MAX);
 	c->waiter.fn = tell;
 	c->fn = fn;
@@ -311,11 +413,12 @@ static struct store_task_guard guard_after(const struct tasks *t, const struct f
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c)
 {
+	assert(task_is_legal(l));
 	live_changed(l);
 	if (!c)
 		c = task_change_new(NULL, NULL);
 	if (!c && row->state != TASK_RUNNING)
-		c = task_take_reserved(l);
+		c = take_reserved(l);
 	if (!c) {
 		log_err("could not store task", "task=%.*s error=%s", TEXT_ARGS(row->id),
 			strerror(ENOMEM));
@@ -331,10 +434,10 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	c->guard = guard_after(t, &l->former, row);
 	l->former = (struct former) {row->state, row->attempts, row->epoch};
 	c->queue_size = l->project->n[TASK_QUEUED];
-	changes_add(&l->changes, &c->change);
-	changes_submit(&l->changes);
+	record_add_change(&l->record, &c->change);
+	record_submit(&l->record);
 	if (row->state != TASK_RUNNING)
-		task_change_free(task_take_reserved(l));
+		free_unwritten(take_reserved(l));
 }
 
 void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c)

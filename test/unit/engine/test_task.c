@@ -731,7 +731,7 @@ static struct told hold_then_fail_writes(struct world *w)
 
 	in.task.held = true;
 	told = submit(w, &in);
-	stage_until(&w->stage, w->stage.f->engine->tasks->keeper.n_changes == 0);
+	stage_until(&w->stage, w->stage.f->engine->tasks->records.n_changes == 0);
 	w->stage.fail_writes = -ENOSPC;
 	return told;
 }
@@ -746,6 +746,18 @@ static struct told *begin_release(struct world *w, const char *id)
 	return told;
 }
 
+/* The write of the release fails, and its caller has got the error. */
+static void fail_release(struct world *w, const char *id)
+{
+	struct told *told = begin_release(w, id);
+
+	/* Never inside the call. */
+	assert_int_equal(told->n, 0);
+	stage_until(&w->stage, told->n == 1);
+	assert_int_equal(told->result, -ENOSPC);
+	free(told);
+}
+
 static void begin_cancel(struct world *w, const char *id, struct told *told)
 {
 	task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done, told);
@@ -755,11 +767,9 @@ static void wishes_behind_a_write_that_failed_are_told(void **state)
 {
 	struct world *w = *state;
 	struct told id = hold_then_fail_writes(w);
-	struct told *first = begin_release(w, id.id);
 	struct told behind[2] = {{0}};
 
-	assert_int_equal(first->n, 1);
-	assert_int_equal(first->result, -ENOSPC);
+	fail_release(w, id.id);
 	begin_cancel(w, id.id, &behind[0]);
 	assert_int_equal(behind[0].n, 0);
 	task_retry(tasks_of(w), text_of(w->project), text_of(id.id), on_retried, &behind[1]);
@@ -769,7 +779,6 @@ static void wishes_behind_a_write_that_failed_are_told(void **state)
 	w->stage.fail_writes = 0;
 	/* What was changed in memory is stored in the end, in its order. */
 	wait_for(w, id.id, TASK_CANCELLED);
-	free(first);
 }
 
 /* They wait in calls, and those are gone before the tasks are. */
@@ -777,14 +786,13 @@ static void nobody_is_told_who_may_be_gone(void **state)
 {
 	struct world *w = *state;
 	struct told id = hold_then_fail_writes(w);
-	struct told *first = begin_release(w, id.id);
 	struct told *behind = calloc(1, sizeof(*behind));
 
 	assert_non_null(behind);
+	fail_release(w, id.id);
 	begin_cancel(w, id.id, behind);
 	assert_int_equal(behind->n, 0);
 	free(behind);
-	free(first);
 	world_close(w);
 	fixture_open(w->stage.f, 64 << 20);
 	w->stage.fail_writes = 0;
@@ -798,7 +806,7 @@ static void a_stop_does_not_wait_for_what_has_not_begun(void **state)
 	struct told id = hold_then_fail_writes(w);
 	bool stopped = false;
 
-	free(begin_release(w, id.id));
+	fail_release(w, id.id);
 	tasks_stop(tasks_of(w), 0, on_stopped, &stopped);
 	assert_true(stopped);
 	w->stage.fail_writes = 0;
@@ -931,12 +939,12 @@ static void a_run_that_is_not_kept_waits_for_the_store(void **state)
 	struct told id = hold_then_fail_writes(w);
 	unsigned from = w->stage.n_failed;
 
-	free(begin_release(w, id.id));
+	fail_release(w, id.id);
 	stage_until(&w->stage, w->stage.n_failed >= from + 5);
-	assert_in_range(w->stage.f->engine->tasks->keeper.n_changes, 1, 3);
+	assert_in_range(w->stage.f->engine->tasks->records.n_changes, 1, 3);
 	assert_int_equal(w->stage.f->engine->tasks->n_running, 0);
 	w->stage.fail_writes = 0;
-	stage_until(&w->stage, w->stage.f->engine->tasks->keeper.n_changes == 0 &&
+	stage_until(&w->stage, w->stage.f->engine->tasks->records.n_changes == 0 &&
 				       get(w, id.id).state == TASK_FAILED);
 	assert_int_equal(get(w, id.id).attempts, 1);
 }
@@ -999,12 +1007,12 @@ static void watchers_get_the_newest_output_if_all_of_it_does_not_fit(void **stat
 	assert_true(task_watch(tasks_of(w), text_of(w->project), text_of(told.id), &watcher.watch,
 			       &end));
 	r = watcher.watch.live->run;
-	watch_printed(r, printed, MUCH, MUCH);
+	output_printed(r, printed, MUCH, MUCH);
 	assert_int_equal(watcher.len, MUCH);
 	/* A pause follows; meanwhile output is collected. */
-	watch_printed(r, printed, MUCH, 2 * MUCH);
-	watch_printed(r, printed, LITTLE, 2 * MUCH + LITTLE);
-	watch_rest(r);
+	output_printed(r, printed, MUCH, 2 * MUCH);
+	output_printed(r, printed, LITTLE, 2 * MUCH + LITTLE);
+	output_rest(r);
 	assert_int_equal(watcher.offset, 2 * MUCH);
 	assert_int_equal(watcher.len, LITTLE);
 	task_unwatch(&watcher.watch);
@@ -1021,7 +1029,7 @@ static void an_end_is_told_as_soon_as_it_is_kept(void **state)
 	int64_t end;
 
 	stage_until(&w->stage,
-		    get(w, told.id).pid > 0 && w->stage.f->engine->tasks->keeper.n_changes == 0);
+		    get(w, told.id).pid > 0 && w->stage.f->engine->tasks->records.n_changes == 0);
 	for (int i = 0; i < 3; i++) {
 		watchers[i].watch.printed = on_watched_print;
 		watchers[i].watch.ended = on_watched_end;

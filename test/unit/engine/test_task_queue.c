@@ -4,6 +4,8 @@
 #include <malloc.h>
 
 #include "base/object_builder.h"
+#include "store/store.h"
+#include "store/task.h"
 
 enum { CROWD = 2000, CHAIN = 500, AT_ONCE_MAX = 250, FEW = 60 };
 
@@ -274,7 +276,7 @@ static void a_retry_stops_the_skipping_of_dependents(void **state)
 	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 1);
 	assert_true(counts(w).n[TASK_QUEUED] > 0);
 	stage_until(&w->stage, list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
-				       tasks_of(w)->keeper.n_changes == 0);
+				       tasks_of(w)->records.n_changes == 0);
 	assert_int_equal(counts(w).n[TASK_FAILED], 0);
 	assert_int_equal(counts(w).n[TASK_QUEUED], CROWD);
 }
@@ -298,7 +300,7 @@ static void a_retry_has_room_whatever_it_leaves_alone(void **state)
 	queue_run(tasks_of(w));
 	stage_until(&w->stage, counts(w).n[TASK_FAILED] == CROWD + 2 &&
 				       list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
-				       tasks_of(w)->keeper.n_changes == 0);
+				       tasks_of(w)->records.n_changes == 0);
 	make_file(w, "mended");
 	tasks_of(w)->queue = 3;
 	assert_int_equal(retry(w, first.id).result, 0);
@@ -328,7 +330,7 @@ static void a_dependency_that_completed_in_a_retry_is_not_held_against_a_depende
 	workers_write(w->stage.workers, w->stage.held);
 	stage_until(&w->stage, told.n && counts(w).n[TASK_FAILED] == 1);
 	stage_until(&w->stage, list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
-				       tasks_of(w)->keeper.n_changes == 0);
+				       tasks_of(w)->records.n_changes == 0);
 	assert_int_equal(counts(w).n[TASK_QUEUED], 1);
 }
 
@@ -422,12 +424,13 @@ static void those_that_wait_are_listed_in_the_order_of_their_start(void **state)
 
 /* ---- what another host has done ---- */
 
-static struct found_task read_row(struct world *w, const char *id)
+static struct task_named read_row(struct world *w, const char *id)
 {
-	struct found_task f = {.project = text_of(w->project), .id = text_of(id)};
+	struct task_named f = {.project = text_of(w->project), .id = text_of(id)};
 
-	assert_int_equal(
-		task_read_row(store_lane(w->stage.f->engine->store, 0), &w->stage.f->arena, &f), 0);
+	assert_int_equal(store_task_find_named(store_lane(w->stage.f->engine->store, 0),
+					       &w->stage.f->arena, &f, 1),
+			 0);
 	assert_true(f.found);
 	return f;
 }
@@ -449,20 +452,20 @@ static void a_task_that_ended_long_ago_is_not_counted_again(void **state)
 {
 	struct world *w = *state;
 	struct told first = end_many(w);
-	struct found_task f = read_row(w, first.id);
+	struct task_named f = read_row(w, first.id);
 
 	assert_null(live(w, first.id));
 	task_sync(tasks_of(w), &f);
 	assert_null(live(w, first.id));
 	assert_int_equal(counts(w).n[TASK_COMPLETED], TASK_RECENT_MAX + 1);
 	assert_int_equal(project_of(w)->n_recent, TASK_RECENT_MAX);
-	assert_true(tasks_of(w)->recount);
+	assert_true(tasks_of(w)->recount.wanted);
 }
 
 static void open_again(struct world *w, enum task_state state)
 {
 	struct told first = end_many(w);
-	struct found_task f = read_row(w, first.id);
+	struct task_named f = read_row(w, first.id);
 
 	f.row.state = state;
 	f.row.epoch = 7; /* another host's */
@@ -486,7 +489,7 @@ static void a_task_that_ended_elsewhere_unseen_is_counted(void **state)
 {
 	struct world *w = *state;
 	struct told first = end_many(w);
-	struct found_task f = read_row(w, first.id);
+	struct task_named f = read_row(w, first.id);
 
 	f.id = f.row.id = TEXT("task-9999");
 	f.row.seq = project_of(w)->whole_from;
@@ -496,9 +499,48 @@ static void a_task_that_ended_elsewhere_unseen_is_counted(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, crowd_setup, world_teardown)
 
+/* ---- what goes together ---- */
+
+static void state_place_run_and_edits_go_together(void **state)
+{
+	struct run run = {.printed = 0};
+	struct live l = {.task = {.state = TASK_QUEUED}, .place = PLACE_READY};
+
+	(void)state;
+	list_init(&l.link);
+	assert_true(task_is_legal(&l));
+	l.n_after_open = 1;
+	assert_false(task_is_legal(&l));
+	l.place = PLACE_ASIDE;
+	assert_true(task_is_legal(&l));
+	l.n_edits = 1;
+	assert_true(task_is_legal(&l));
+	l.place = PLACE_TIMED;
+	l.n_after_open = 0;
+	assert_false(task_is_legal(&l));
+	/* A queued task without a place would never start, unless its row is going to be read. */
+	l.place = PLACE_NONE;
+	assert_false(task_is_legal(&l));
+	l.record.stale = true;
+	assert_true(task_is_legal(&l));
+	l.record.stale = false;
+	l.task.state = TASK_RUNNING;
+	assert_false(task_is_legal(&l));
+	l.run = &run;
+	assert_true(task_is_legal(&l));
+	l.place = PLACE_READY;
+	assert_false(task_is_legal(&l));
+	l.place = PLACE_NONE;
+	l.task.state = TASK_COMPLETED;
+	assert_false(task_is_legal(&l));
+	l.run = NULL;
+	assert_true(task_is_legal(&l));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(state_place_run_and_edits_go_together),
 		T(adding_one_looks_at_few_others),
 		T(an_end_looks_at_few_of_those_that_wait),
 		T(a_full_group_is_passed_over_at_once),

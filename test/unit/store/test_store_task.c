@@ -1267,9 +1267,73 @@ static void of_two_claims_one_loses_without_waiting(void **state)
 	store_close(other);
 }
 
+/* ---- by their names ---- */
+
+static void add_named(struct fixture *f, const char *project, const char *id, enum task_state state,
+		      const struct text *comes_after, unsigned n)
+{
+	const struct task row = {.project = text_of(project),
+				 .id = text_of(id),
+				 .prompt = text_of(id),
+				 .state = state,
+				 .after = {comes_after, n},
+				 .exit_status = -1};
+
+	add_row(f, &row);
+}
+
+static void named_tasks_come_with_the_states_of_their_dependencies(void **state)
+{
+	static const struct text comes_after[] = {TEXT("b"), TEXT("gone"), TEXT("a")};
+	struct fixture *f = *state;
+	struct task_named one = {.project = TEXT("/p"), .id = TEXT("c")};
+
+	begin(f);
+	add_named(f, "/p", "a", TASK_QUEUED, NULL, 0);
+	add_named(f, "/p", "b", TASK_FAILED, NULL, 0);
+	add_named(f, "/other", "b", TASK_RUNNING, NULL, 0);
+	add_named(f, "/p", "c", TASK_QUEUED, comes_after, 3);
+	commit(f);
+	assert_int_equal(store_task_find_named(reader(f), &f->arena, &one, 1), 0);
+	assert_true(one.found);
+	assert_int_equal(one.row.after.n, 3);
+	assert_text(one.row.after.items[0], "b");
+	assert_int_equal(one.after_states[0], TASK_FAILED);
+	assert_int_equal(one.after_states[1], TASK_COMPLETED);
+	assert_int_equal(one.after_states[2], TASK_QUEUED);
+}
+
+static void many_named_tasks_are_found_at_once(void **state)
+{
+	static const struct text comes_after[] = {TEXT("a")};
+	struct fixture *f = *state;
+	struct task_named all[] = {
+		{.project = TEXT("/p"), .id = TEXT("c")},
+		{.project = TEXT("/with \"quotes\", {\\} and spaces"), .id = TEXT("a")},
+		{.project = TEXT("/p"), .id = TEXT("unknown")},
+		{.project = TEXT(""), .id = TEXT("b\\")},
+	};
+
+	begin(f);
+	add_named(f, "/with \"quotes\", {\\} and spaces", "a", TASK_RUNNING, NULL, 0);
+	add_named(f, "", "b\\", TASK_QUEUED, comes_after, 1);
+	add_named(f, "/p", "a", TASK_RUNNING, NULL, 0);
+	add_named(f, "/p", "c", TASK_QUEUED, comes_after, 1);
+	commit(f);
+	assert_int_equal(store_task_find_named(reader(f), &f->arena, all, 4), 0);
+	assert_true(all[0].found && all[1].found && !all[2].found && all[3].found);
+	assert_text(all[0].row.prompt, "c");
+	assert_int_equal(all[0].after_states[0], TASK_RUNNING);
+	assert_int_equal(all[1].row.state, TASK_RUNNING);
+	assert_int_equal(all[1].row.after.n, 0);
+	assert_int_equal(all[3].after_states[0], TASK_COMPLETED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		OPEN(named_tasks_come_with_the_states_of_their_dependencies),
+		OPEN(many_named_tasks_are_found_at_once),
 		OPEN(a_task_comes_back_as_it_was_added),
 		OPEN(what_is_none_stays_none),
 		OPEN(an_update_rewrites_what_may_change),

@@ -1,0 +1,201 @@
+/* Tasks by their names, many at once, with the states of those that they come after. */
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "store/db/driver.h"
+#include "store/db/query.h"
+#include "store/db/rows.h"
+#include "store/task.h"
+
+enum { ARRAYS_MAX = 16 << 20 };
+
+/* ---- lists of keys, for a server ---- */
+
+static void put_text(struct buf *list, struct text t)
+{
+	buf_add_str(list, list->len > 0 ? ",\"" : "{\"");
+	for (size_t i = 0; i < t.len; i++) {
+		if (t.data[i] == '"' || t.data[i] == '\\')
+			buf_add_char(list, '\\');
+		buf_add_char(list, t.data[i]);
+	}
+	buf_add_char(list, '"');
+}
+
+static int bind_list(struct statement *q, const char *name, struct buf *list)
+{
+	if (list->len == 0)
+		buf_add_char(list, '{');
+	buf_add_char(list, '}');
+	query_bind_text(q, name, (struct text) {.data = list->data, .len = list->len});
+	return list->err;
+}
+
+/* ---- the rows ---- */
+
+static const struct row_kind task_kind = NOUN_KIND(struct task, &task_portrait);
+
+static int find_one(struct connection *c, const struct task_named *t, struct row_list *list)
+{
+	static const struct query sql = {
+		"SELECT {columns} FROM task WHERE id = :id AND project = :project",
+		.of = &task_portrait,
+	};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	query_bind_text(q, ":id", t->id);
+	query_bind_text(q, ":project", t->project);
+	return rows_take(q, list);
+}
+
+#define LIST(name, type) "unnest(CAST(CAST(:" name " AS TEXT) AS " type "[]))"
+
+static int find_many(struct connection *c, const struct task_named *tasks, unsigned n,
+		     struct row_list *list)
+{
+	static const struct query sql = {
+		"SELECT {columns} FROM task WHERE (project, id) IN"
+		" (SELECT " LIST("projects", "TEXT") ", " LIST("ids", "TEXT") ")",
+		.of = &task_portrait,
+	};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(buf_donep) struct buf projects, ids;
+	int r;
+
+	buf_init(&projects, ARRAYS_MAX);
+	buf_init(&ids, ARRAYS_MAX);
+	for (unsigned i = 0; i < n; i++) {
+		put_text(&projects, tasks[i].project);
+		put_text(&ids, tasks[i].id);
+	}
+	r = bind_list(q, ":projects", &projects) ?: bind_list(q, ":ids", &ids);
+	return r ?: rows_take(q, list);
+}
+
+static struct task_named *named(struct task_named *tasks, unsigned n, const struct task *row)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (text_equal(tasks[i].id, row->id) && text_equal(tasks[i].project, row->project))
+			return &tasks[i];
+	}
+	return NULL;
+}
+
+static int find_rows(struct connection *c, struct arena *arena, struct task_named *tasks,
+		     unsigned n)
+{
+	struct row_list list = {.kind = &task_kind, .arena = arena};
+	int r = n == 1 ? find_one(c, tasks, &list) : find_many(c, tasks, n, &list);
+	const struct task *rows = list.rows;
+
+	for (unsigned i = 0; i < list.n && r == 0; i++) {
+		struct task_named *t = named(tasks, n, &rows[i]);
+
+		if (!t)
+			continue;
+		t->row = rows[i];
+		t->found = true;
+	}
+	return r;
+}
+
+/* ---- what they come after ---- */
+
+/* A state below 0: that task is no longer in the store. */
+struct before {
+	int64_t task;
+	struct text id;
+	int64_t state;
+};
+
+static int read_before(struct statement *q, void *ret)
+{
+	*(struct before *)ret = (struct before) {
+		.task = query_int(q, 0), .id = query_text(q, 1), .state = query_int(q, 2)};
+	return query_fault(q);
+}
+
+static const uint16_t before_texts[] = {offsetof(struct before, id)};
+static const struct row_kind before_kind = ROW_KIND(struct before, read_before, before_texts);
+
+#define BEFORE(of)                                                                                 \
+	"SELECT a.task, a.id, COALESCE(b.state, -1) FROM task_after AS a"                          \
+	" JOIN task AS t ON t.seq = a.task"                                                        \
+	" LEFT JOIN task AS b ON b.project = t.project AND b.id = a.id"                            \
+	" WHERE a.task " of " ORDER BY a.task, a.place"
+
+static int find_before(struct connection *c, const struct task_named *tasks, unsigned n,
+		       struct row_list *list)
+{
+	static const struct query of_one = {BEFORE("= :task")};
+	static const struct query of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")")};
+	CLEANUP(query_donep) struct statement *q = query_open(c, n == 1 ? &of_one : &of_many);
+	CLEANUP(buf_donep) struct buf seqs;
+	int r = 0;
+
+	buf_init(&seqs, ARRAYS_MAX);
+	for (unsigned i = 0; i < n; i++) {
+		if (tasks[i].found && tasks[i].row.after.n > 0)
+			buf_printf(&seqs, "%s%lld", seqs.len > 0 ? "," : "{",
+				   (long long)tasks[i].row.seq);
+	}
+	if (n == 1)
+		query_bind_int(q, ":task", tasks[0].row.seq);
+	else
+		r = bind_list(q, ":tasks", &seqs);
+	return r ?: rows_take(q, list);
+}
+
+/* One that is no longer in the store was completed long ago. */
+static int take_before(struct arena *arena, struct task_named *t, const struct before *rows,
+		       unsigned n)
+{
+	struct text *ids = arena_alloc(arena, (n + 1) * sizeof(ids[0]));
+
+	t->after_states = arena_zalloc(arena, (n + 1) * sizeof(t->after_states[0]));
+	if (!ids || !t->after_states)
+		return -ENOMEM;
+	t->row.after = (struct texts) {.items = ids};
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = t->row.after.n;
+
+		if (rows[i].task != t->row.seq)
+			continue;
+		ids[at] = rows[i].id;
+		t->after_states[at] = rows[i].state < 0 || rows[i].state >= N_TASK_STATES
+					      ? TASK_COMPLETED
+					      : (enum task_state)rows[i].state;
+		t->row.after.n++;
+	}
+	return 0;
+}
+
+static int find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
+			  unsigned n)
+{
+	struct row_list list = {.kind = &before_kind, .arena = arena};
+	bool any = false;
+	int r = find_rows(c, arena, tasks, n);
+
+	for (unsigned i = 0; i < n; i++)
+		any = any || (tasks[i].found && tasks[i].row.after.n > 0);
+	if (r == 0 && any)
+		r = find_before(c, tasks, n, &list);
+	for (unsigned i = 0; i < n && r == 0; i++) {
+		if (tasks[i].found && tasks[i].row.after.n > 0)
+			r = take_before(arena, &tasks[i], list.rows, list.n);
+	}
+	return r;
+}
+
+int store_task_find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
+			  unsigned n)
+{
+	unsigned at_once = c->ops->is_shared ? n : 1;
+	int r = 0;
+
+	for (unsigned i = 0; i < n && r == 0; i += at_once)
+		r = find_named(c, arena, tasks + i, at_once);
+	return r;
+}

@@ -1,0 +1,575 @@
+/* Live records, over a real log of events that another host adds to. The test is the threads. */
+#include "engine_fixture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "engine/event/event.h"
+#include "engine/record/record.h"
+#include "io/loop.h"
+#include "store/event.h"
+#include "store/store.h"
+
+enum { N_THINGS = 3, N_WRITTEN = 16 };
+
+/* A thing's row is a number, which the test changes as another host would. */
+struct thing {
+	struct record record;
+	int row, value;
+	unsigned n_synced;
+	bool unsure; /* taken only when this is cleared */
+};
+
+struct thing_change {
+	struct record_change change;
+	struct record_waiter waiter;
+	struct world *world;
+	int value;
+	unsigned n_told;
+	int outcome;
+};
+
+struct world {
+	struct fixture *f;
+	struct loop *loop;
+	struct timer *tick;
+	struct events *events;
+	struct records records;
+	struct thing things[N_THINGS];
+	struct list works; /* on their way to a thread */
+	int submit_fails;
+	int read_fails;
+	unsigned read_max; /* rows at once; 0: any number */
+	unsigned n_reads, n_keys;
+	bool loses;
+	int write_result;
+	int written[N_WRITTEN];
+	unsigned n_written, n_freed, n_failed;
+};
+
+/* ---- the noun ---- */
+
+static int submit(void *arg, struct work *work, bool writes)
+{
+	struct world *w = arg;
+
+	(void)writes;
+	if (w->submit_fails)
+		return w->submit_fails;
+	list_append(&w->works, &work->link);
+	return 0;
+}
+
+static struct thing_change *change_of(struct record_change *c)
+{
+	return list_entry(c, struct thing_change, change);
+}
+
+static struct text change_id(const struct record_change *c)
+{
+	(void)c;
+	return TEXT("a");
+}
+
+static int write_change(struct record_change *c)
+{
+	struct thing_change *t = change_of(c);
+	struct world *w = t->world;
+
+	if (w->write_result == 0)
+		w->written[w->n_written++ % N_WRITTEN] = t->value;
+	return w->write_result;
+}
+
+static bool took(struct record_change *c)
+{
+	return !change_of(c)->world->loses;
+}
+
+static void stored(struct record_change *c, bool recovered)
+{
+	(void)c;
+	(void)recovered;
+}
+
+static void on_failed(void *arg)
+{
+	((struct world *)arg)->n_failed++;
+}
+
+static void free_change(struct record_change *c)
+{
+	change_of(c)->world->n_freed++;
+}
+
+static struct record *find(void *arg, struct text project, struct text id)
+{
+	struct world *w = arg;
+	int i = id.len == 1 ? id.data[0] - 'a' : -1;
+
+	(void)project;
+	return i >= 0 && i < N_THINGS ? &w->things[i].record : NULL;
+}
+
+static void key_of(const struct record *r, struct text *ret_project, struct text *ret_id)
+{
+	static const struct text ids[N_THINGS] = {TEXT("a"), TEXT("b"), TEXT("c")};
+	const struct thing *t = list_entry(r, struct thing, record);
+	const struct world *w = r->records->opts.arg;
+
+	*ret_project = TEXT("");
+	*ret_id = ids[t - w->things];
+}
+
+static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
+{
+	(void)arg;
+	*ret_project = e->project;
+	*ret_id = e->run;
+	return e->run.data != NULL;
+}
+
+static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+{
+	struct world *w = arg;
+
+	(void)lane;
+	w->n_reads++;
+	if (w->read_fails)
+		return w->read_fails;
+	if (w->read_max && n > w->read_max)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		struct record *r = find(w, found[i].project, found[i].id);
+		int *row = arena_alloc(a, sizeof(*row));
+
+		assert_non_null(row);
+		*row = r ? list_entry(r, struct thing, record)->row : -1;
+		found[i].row = row;
+	}
+	w->n_keys += n;
+	return 0;
+}
+
+static void take_found(void *arg, const struct record_found *found)
+{
+	struct record *r = find(arg, found->project, found->id);
+	struct thing *t = r ? list_entry(r, struct thing, record) : NULL;
+
+	if (!t || record_pending(r))
+		return;
+	t->n_synced++;
+	if (t->unsure)
+		return;
+	t->value = *(const int *)found->row;
+	record_fresh(r);
+}
+
+/* ---- the world ---- */
+
+static void on_tick(void *arg)
+{
+	(void)arg;
+}
+
+static void turn(struct world *w)
+{
+	struct pollfd p = {.fd = loop_fd(w->loop), .events = POLLIN};
+
+	timer_repeat(w->tick, 5);
+	loop_step(w->loop);
+	(void)poll(&p, 1, 10);
+}
+
+/* The first work on its way; NULL: none comes within so many turns of the loop. */
+static struct work *next_work(struct world *w, unsigned turns)
+{
+	for (unsigned i = 0; i < turns && list_empty(&w->works); i++) {
+		turn(w);
+		while (run_next(w->f))
+			continue;
+	}
+	if (list_empty(&w->works))
+		return NULL;
+	return list_entry(list_first(&w->works), struct work, link);
+}
+
+static struct work *take_work(struct world *w)
+{
+	struct work *work = next_work(w, 1000);
+
+	assert_non_null(work);
+	list_remove(&work->link);
+	return work;
+}
+
+static void do_work(struct world *w)
+{
+	struct work *work = take_work(w);
+
+	work->finished(work, work->run(work, 0));
+}
+
+/* Another host has changed a thing. */
+static void hear(struct world *w, const char *id)
+{
+	const struct event e = {.type = TEXT("thing.changed"),
+				.time_ms = 1,
+				.project = TEXT(""),
+				.run = text_of(id),
+				.host = TEXT("there"),
+				.data = TEXT("")};
+	struct store *store = w->f->engine->store;
+	struct store_event_given given;
+
+	assert_int_equal(store_begin(store), 0);
+	assert_int_equal(store_event_add(store_writer(store), &e, 1, 0, &given), 0);
+	assert_int_equal(store_commit(store), 0);
+	events_follow(w->events, given.last_seq);
+}
+
+static int set_up(void **state)
+{
+	static const struct text types[] = {TEXT("thing.*")};
+	struct world *w = calloc(1, sizeof(*w));
+	static const struct record_change_ops changes = {
+		.failed = "could not store things, retrying",
+		.id = change_id,
+		.write = write_change,
+		.took = took,
+		.stored = stored,
+		.on_failed = on_failed,
+		.free = free_change,
+	};
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 1,
+		.heard = heard,
+		.find = find,
+		.key = key_of,
+		.read = read_rows,
+		.sync = take_found,
+	};
+	struct records_opts opts = {
+		.background = {.submit = submit, .arg = w},
+		.name = "thing",
+		.arg = w,
+		.changes = &changes,
+		.reads = &reads,
+	};
+	void *fixture;
+
+	if (setup(&fixture) != 0)
+		return -1;
+	w->f = fixture;
+	list_init(&w->works);
+	assert_int_equal(loop_new(&w->loop), 0);
+	assert_int_equal(timer_new(w->loop, on_tick, w, &w->tick), 0);
+	assert_int_equal(
+		events_start(&(struct events_opts) {.store = w->f->engine->store,
+						    .loop = w->loop,
+						    .background = {.submit = fixture_submit,
+								   .arg = w->f},
+						    .host = TEXT("here")},
+			     &w->events),
+		0);
+	opts.loop = w->loop;
+	opts.events = w->events;
+	assert_int_equal(records_start(&w->records, &opts), 0);
+	for (unsigned i = 0; i < N_THINGS; i++)
+		record_init(&w->things[i].record, &w->records);
+	*state = w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+	void *fixture;
+
+	for (unsigned i = 0; i < N_THINGS; i++)
+		record_drop(&w->things[i].record);
+	records_done(&w->records);
+	events_free(w->events);
+	timer_free(w->tick);
+	loop_free(w->loop);
+	fixture = w->f;
+	teardown(&fixture);
+	free(w);
+	return 0;
+}
+
+/* ---- changes ---- */
+
+static void on_outcome(struct record_waiter *waiter, int outcome)
+{
+	struct thing_change *t = list_entry(waiter, struct thing_change, waiter);
+
+	t->n_told++;
+	t->outcome = outcome;
+}
+
+static void change(struct world *w, struct thing_change *t, int value)
+{
+	*t = (struct thing_change) {.world = w, .value = value, .waiter = {.fn = on_outcome}};
+	record_change_init(&t->change);
+	record_change_wait(&t->change, &t->waiter);
+	record_add_change(&w->things[0].record, &t->change);
+	record_submit(&w->things[0].record);
+}
+
+static void changes_of_a_record_are_written_in_order(void **state)
+{
+	struct world *w = *state;
+	struct thing_change changes[3];
+
+	for (int i = 0; i < 3; i++)
+		change(w, &changes[i], i);
+	for (int i = 0; i < 3; i++) {
+		assert_true(record_pending(&w->things[0].record));
+		do_work(w);
+		assert_int_equal(changes[i].n_told, 1);
+		assert_int_equal(changes[i].outcome, 0);
+		assert_int_equal(w->written[i], i);
+	}
+	assert_false(record_pending(&w->things[0].record));
+}
+
+static void outcome_never_comes_inside_the_call(void **state)
+{
+	struct world *w = *state;
+	struct thing_change changes[2];
+
+	w->submit_fails = -ENOMEM;
+	change(w, &changes[0], 1);
+	change(w, &changes[1], 2);
+	assert_int_equal(changes[0].n_told, 0);
+	while (changes[1].n_told == 0)
+		turn(w);
+	assert_int_equal(changes[0].outcome, -ENOMEM);
+	assert_int_equal(changes[1].outcome, -ENOMEM);
+	w->submit_fails = 0;
+	do_work(w);
+	do_work(w);
+	assert_int_equal(w->written[0], 1);
+	assert_int_equal(w->written[1], 2);
+	assert_int_equal(changes[0].n_told, 1);
+	assert_int_equal(changes[1].n_told, 1);
+}
+
+static void failed_change_is_retried_before_later_ones(void **state)
+{
+	struct world *w = *state;
+	struct thing_change changes[2];
+
+	w->write_result = -ENOSPC;
+	change(w, &changes[0], 1);
+	change(w, &changes[1], 2);
+	do_work(w);
+	assert_int_equal(changes[0].outcome, -ENOSPC);
+	assert_int_equal(changes[1].outcome, -ENOSPC);
+	assert_true(w->records.failing);
+	assert_int_equal(w->n_failed, 1);
+	w->write_result = 0;
+	while (list_empty(&w->works))
+		turn(w);
+	do_work(w);
+	do_work(w);
+	assert_int_equal(w->written[0], 1);
+	assert_int_equal(w->written[1], 2);
+	assert_false(w->records.failing);
+	assert_int_equal(w->records.n_changes, 0);
+}
+
+static void waiter_that_comes_while_changes_fail_is_called_soon(void **state)
+{
+	struct world *w = *state;
+	struct thing_change changes[2];
+
+	w->write_result = -ENOSPC;
+	change(w, &changes[0], 1);
+	do_work(w);
+	change(w, &changes[1], 2);
+	record_report(&w->things[0].record);
+	assert_int_equal(changes[1].n_told, 0);
+	while (changes[1].n_told == 0)
+		turn(w);
+	assert_int_equal(changes[1].outcome, -ENOSPC);
+	assert_true(list_empty(&w->works));
+	w->write_result = 0;
+	while (list_empty(&w->works))
+		turn(w);
+	do_work(w);
+	do_work(w);
+}
+
+static void lost_change_drops_later_ones(void **state)
+{
+	struct world *w = *state;
+	struct thing_change changes[3];
+
+	for (int i = 0; i < 3; i++)
+		change(w, &changes[i], i);
+	w->loses = true;
+	do_work(w);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(changes[i].outcome, REFUSE_CONFLICT);
+	assert_int_equal(w->n_freed, 2);
+	assert_false(record_pending(&w->things[0].record));
+	assert_true(list_empty(&w->works));
+	w->loses = false;
+}
+
+/* ---- reads ---- */
+
+static void events_of_one_key_are_read_once(void **state)
+{
+	struct world *w = *state;
+
+	w->things[0].row = 5;
+	w->things[1].row = 6;
+	for (unsigned i = 0; i < 3; i++) {
+		hear(w, "a");
+		hear(w, "b");
+		hear(w, "unknown");
+	}
+	/* The first events may be heard before the others. */
+	do_work(w);
+	if (next_work(w, 100))
+		do_work(w);
+	assert_null(next_work(w, 10));
+	assert_int_equal(w->things[0].value, 5);
+	assert_int_equal(w->things[1].value, 6);
+	assert_in_range(w->n_keys, 3, 6);
+}
+
+static void event_heard_during_a_read_is_read_again(void **state)
+{
+	struct world *w = *state;
+	struct work *work;
+	int r;
+
+	w->things[0].row = 1;
+	record_stale(&w->things[0].record);
+	work = take_work(w);
+	r = work->run(work, 0);
+	w->things[0].row = 2;
+	hear(w, "a");
+	assert_null(next_work(w, 10));
+	work->finished(work, r);
+	assert_int_equal(w->things[0].value, 1);
+	assert_false(w->things[0].record.stale);
+	do_work(w);
+	assert_int_equal(w->things[0].value, 2);
+}
+
+static void own_change_during_a_read_repeats_it(void **state)
+{
+	struct world *w = *state;
+	struct work *work;
+	int r;
+
+	w->things[0].row = 1;
+	hear(w, "a");
+	work = take_work(w);
+	r = work->run(work, 0);
+	w->things[0].row = w->things[0].value = 2;
+	records_touch(&w->records);
+	work->finished(work, r);
+	assert_int_equal(w->things[0].value, 2);
+	assert_int_equal(w->things[0].n_synced, 0);
+	do_work(w);
+	assert_int_equal(w->things[0].n_synced, 1);
+	assert_int_equal(w->things[0].value, 2);
+}
+
+static void stale_record_is_read_after_its_changes(void **state)
+{
+	struct world *w = *state;
+	struct thing_change c;
+	struct work *write;
+
+	change(w, &c, 1);
+	write = take_work(w);
+	w->things[0].row = 7;
+	record_stale(&w->things[0].record);
+	assert_null(next_work(w, 10));
+	write->finished(write, write->run(write, -1));
+	do_work(w);
+	assert_int_equal(w->things[0].value, 7);
+	assert_false(w->things[0].record.stale);
+}
+
+static void record_that_stays_stale_is_read_until_it_is_taken(void **state)
+{
+	struct world *w = *state;
+
+	w->things[0].row = 3;
+	w->things[0].unsure = true;
+	record_stale(&w->things[0].record);
+	for (unsigned i = 0; i < 3; i++)
+		do_work(w);
+	assert_int_equal(w->things[0].n_synced, 3);
+	w->things[0].unsure = false;
+	do_work(w);
+	assert_int_equal(w->things[0].value, 3);
+	assert_null(next_work(w, 10));
+}
+
+static void rows_too_large_for_one_read_are_read_in_parts(void **state)
+{
+	struct world *w = *state;
+
+	w->read_max = 1;
+	for (unsigned i = 0; i < N_THINGS; i++) {
+		w->things[i].row = (int)i + 1;
+		record_stale(&w->things[i].record);
+	}
+	while (next_work(w, 100))
+		do_work(w);
+	for (unsigned i = 0; i < N_THINGS; i++)
+		assert_int_equal(w->things[i].value, i + 1);
+}
+
+static void failed_read_is_repeated(void **state)
+{
+	struct world *w = *state;
+
+	w->things[0].row = 4;
+	w->read_fails = -EIO;
+	hear(w, "a");
+	do_work(w);
+	w->read_fails = 0;
+	do_work(w);
+	assert_int_equal(w->things[0].value, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(changes_of_a_record_are_written_in_order, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(outcome_never_comes_inside_the_call, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(failed_change_is_retried_before_later_ones, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(waiter_that_comes_while_changes_fail_is_called_soon,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lost_change_drops_later_ones, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(events_of_one_key_are_read_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(event_heard_during_a_read_is_read_again, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(own_change_during_a_read_repeats_it, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(stale_record_is_read_after_its_changes, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(record_that_stays_stale_is_read_until_it_is_taken,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rows_too_large_for_one_read_are_read_in_parts,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(failed_read_is_repeated, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
