@@ -233,12 +233,14 @@ bool log_has_room(uint64_t now_ms)
 	return room;
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct log_tail_line lines[LOG_TAIL_LINES]; /* by number; we own their texts */
-static uint64_t last;
+/* ---- the last lines ---- */
+
+static pthread_mutex_t tail_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct log_tail_line tail_lines[LOG_TAIL_LINES]; /* by number; we own their texts */
+static uint64_t tail_last;
 
 /* Readers expect characters, so other bytes become '?'. */
-static void mend(char *text)
+static void tail_clean(char *text)
 {
 	const char *end = text + strlen(text);
 
@@ -251,7 +253,7 @@ static void mend(char *text)
 	}
 }
 
-static void keep(enum log_level level, const char *text)
+static void tail_keep(enum log_level level, const char *text)
 {
 	char *copy = strdup(text);
 	struct log_tail_line *line;
@@ -259,23 +261,23 @@ static void keep(enum log_level level, const char *text)
 	/* Without memory the line only goes to stderr. */
 	if (!copy)
 		return;
-	mend(copy);
-	pthread_mutex_lock(&lock);
-	line = &lines[++last % LOG_TAIL_LINES];
+	tail_clean(copy);
+	pthread_mutex_lock(&tail_lock);
+	line = &tail_lines[++tail_last % LOG_TAIL_LINES];
 	free((char *)line->text);
 	*line = (struct log_tail_line) {
-		.number = last,
+		.number = tail_last,
 		.utc_ms = clock_utc_ms(),
 		.level = level,
 		.text = copy,
 	};
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&tail_lock);
 }
 
 static void write_and_keep(void *arg, enum log_level level, const char *text)
 {
 	log_write_stderr(arg, level, text);
-	keep(level, text);
+	tail_keep(level, text);
 }
 
 void log_tail_start(void)
@@ -290,9 +292,9 @@ void log_tail_read(uint64_t after, unsigned limit,
 	uint64_t most = limit < LOG_TAIL_LINES ? limit : LOG_TAIL_LINES;
 	uint64_t from;
 
-	pthread_mutex_lock(&lock);
-	from = last > most ? last - most : 0;
-	for (uint64_t n = (from > after ? from : after) + 1; n <= last; n++)
-		fn(arg, &lines[n % LOG_TAIL_LINES]);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&tail_lock);
+	from = tail_last > most ? tail_last - most : 0;
+	for (uint64_t n = (from > after ? from : after) + 1; n <= tail_last; n++)
+		fn(arg, &tail_lines[n % LOG_TAIL_LINES]);
+	pthread_mutex_unlock(&tail_lock);
 }

@@ -6,14 +6,14 @@
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-struct range {
+struct fold_range {
 	uint32_t first;
 	uint32_t last;
 	enum char_kind kind;
 };
 
 /* Characters that are not letters, or not of words with spaces between them; sorted. */
-static const struct range ranges[] = {
+static const struct fold_range ranges[] = {
 	{0x0080, 0x00a9, CHAR_GAP},        {0x00ab, 0x00ac, CHAR_GAP},
 	{0x00ad, 0x00ad, CHAR_NOTHING},    {0x00ae, 0x00b4, CHAR_GAP},
 	{0x00b6, 0x00b9, CHAR_GAP},        {0x00bb, 0x00bf, CHAR_GAP},
