@@ -57,16 +57,6 @@ void memory_indexes_stop(struct memory_indexes *m)
 	index_keeping_stop(m->keeping);
 }
 
-void memory_indexes_tick(struct memory_indexes *m)
-{
-	index_keeping_tick(m->keeping);
-}
-
-void memory_indexes_finish(struct memory_indexes *m)
-{
-	index_keeping_finish(m->keeping);
-}
-
 struct search_scratch *memory_indexes_scratch(struct memory_indexes *m, int lane)
 {
 	return m->scratches[lane < 0 ? m->n_readers : (unsigned)lane];
@@ -463,19 +453,23 @@ static void change_one(struct memory_indexes *m, const struct scope_name *scope,
 		change_built(m, h, change, scratch);
 }
 
-void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change,
-			   struct search_scratch *scratch)
+struct scope_name index_scope_of(const struct memory *m)
+{
+	if (m->owner.data)
+		return (struct scope_name) {SCOPE_USER, m->owner};
+	if (m->chat.data)
+		return (struct scope_name) {SCOPE_CHAT, m->chat};
+	if (m->project.data)
+		return (struct scope_name) {SCOPE_PROJECT, m->project};
+	return (struct scope_name) {SCOPE_COMMON, TEXT("")};
+}
+
+void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change, int lane)
 {
 	static const struct scope_name all = {.kind = SCOPE_ALL, .name = {.data = ""}};
-	const struct memory *memory = &change->memory;
-	struct scope_name own = {.kind = SCOPE_COMMON, .name = {.data = ""}};
+	const struct scope_name own = index_scope_of(&change->memory);
+	struct search_scratch *scratch = memory_indexes_scratch(m, lane);
 
-	if (memory->owner.data)
-		own = (struct scope_name) {SCOPE_USER, memory->owner};
-	else if (memory->chat.data)
-		own = (struct scope_name) {SCOPE_CHAT, memory->chat};
-	else if (memory->project.data)
-		own = (struct scope_name) {SCOPE_PROJECT, memory->project};
 	indexes_lock(m);
 	m->n_committed++;
 	change_one(m, &own, change, scratch);

@@ -42,9 +42,9 @@ void memory_indexes_stop(struct memory_indexes *m);
 /* Call it after the last work has finished. Accepts NULL. */
 void memory_indexes_free(struct memory_indexes *m);
 
-/* Now and then, on the loop: keeps indexes in files. */
+/* Now and then, on the loop: keeps indexes in files (keeping.h). The first call also removes files that nothing names. */
 void memory_indexes_tick(struct memory_indexes *m);
-/* After the last work has finished: the same for what is left, which may take some seconds. */
+/* After the last work has finished: keeps what has changed, which may take some seconds. */
 void memory_indexes_finish(struct memory_indexes *m);
 
 /* A lane's own working memory for searches. */
@@ -63,8 +63,7 @@ void memory_indexes_release(struct memory_indexes *m, struct held_index *h);
 
 /* The writer has committed the change. It is applied to the scopes of the memory's owner, chat
  * and so on whose indexes are in memory. */
-void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change,
-			   struct search_scratch *scratch);
+void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change, int lane);
 
 /* Adds a memory to an index, or removes one that is not to be found. */
 int index_put(struct search_index *index, struct search_scratch *scratch, const struct memory *m);

@@ -115,6 +115,8 @@ uint64_t indexes_fingerprint(struct memory_indexes *m, struct search_scratch *sc
 /* As the store knows it: "user" ... */
 const char *scope_kind_name(enum scope_kind kind);
 struct store_scope index_scope(const struct held_index *h);
+/* The scope to which a memory belongs, beside SCOPE_ALL. */
+struct scope_name index_scope_of(const struct memory *m);
 
 void indexes_lock(struct memory_indexes *m);
 /* Frees what was dropped, once the lock is free. Not for the loop's thread. */

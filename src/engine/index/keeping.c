@@ -431,13 +431,14 @@ static void next(struct index_keeping *k)
 
 void index_keeping_wake(struct index_keeping *k)
 {
-	if (k)
-		next(k);
+	next(k);
 }
 
-void index_keeping_tick(struct index_keeping *k)
+void memory_indexes_tick(struct memory_indexes *m)
 {
-	if (!k || k->busy || k->stopping || !k->indexes->folder)
+	struct index_keeping *k = m->keeping;
+
+	if (k->busy || k->stopping || !k->indexes->folder)
 		return;
 	if (k->swept) {
 		next(k);
@@ -451,8 +452,7 @@ void index_keeping_tick(struct index_keeping *k)
 
 void index_keeping_stop(struct index_keeping *k)
 {
-	if (k)
-		k->stopping = true;
+	k->stopping = true;
 }
 
 /* ---- at the end ---- */
@@ -479,13 +479,14 @@ static int keep_now(struct index_keeping *k, const struct held_index *h, uint64_
 	return r;
 }
 
-void index_keeping_finish(struct index_keeping *k)
+void memory_indexes_finish(struct memory_indexes *m)
 {
+	struct index_keeping *k = m->keeping;
 	uint64_t end_ms = clock_steady_ms() + FINISH_MS;
 	bool any = false;
 	int r = 0;
 
-	if (!k || !k->indexes->folder)
+	if (!m->folder)
 		return;
 	list_for_each (at, following, &k->indexes->idle) {
 		const struct held_index *h = list_entry(at, struct held_index, idle);

@@ -6,20 +6,9 @@
 #include "engine/index/keeping.h"
 #include "store/store.h"
 
-static struct scope_name scope_of(const struct memory *m)
-{
-	if (m->owner.data)
-		return (struct scope_name) {SCOPE_USER, m->owner};
-	if (m->chat.data)
-		return (struct scope_name) {SCOPE_CHAT, m->chat};
-	if (m->project.data)
-		return (struct scope_name) {SCOPE_PROJECT, m->project};
-	return (struct scope_name) {SCOPE_COMMON, TEXT("")};
-}
-
 int memory_indexes_purge(struct memory_indexes *m, const struct memory *gone)
 {
-	const struct scope_name scope = scope_of(gone);
+	const struct scope_name scope = index_scope_of(gone);
 	char tokens[2][STORE_TOKEN_LEN + 1];
 	unsigned n = 0;
 	int r;

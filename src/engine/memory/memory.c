@@ -176,7 +176,7 @@ void memories_apply(struct memories *m, const struct memory_change *change, int 
 {
 	memory_recent_changed(m->recent, &change->memory);
 	found_memories_forget(m->found, change->memory.seq);
-	memory_indexes_change(m->indexes, change, memory_indexes_scratch(m->indexes, lane));
+	memory_indexes_change(m->indexes, change, lane);
 }
 
 void memories_committed(struct memories *m)

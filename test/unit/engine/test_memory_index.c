@@ -240,8 +240,7 @@ static void change(struct fixture *f, const struct memory *m, enum memory_change
 	const struct memory_change c = {
 		.kind = kind, .memory = *m, .vector = special, .dim = DIM, .scale = 0.01F};
 
-	memory_indexes_change(f->engine->memories->indexes, &c,
-			      memory_indexes_scratch(f->engine->memories->indexes, 0));
+	memory_indexes_change(f->engine->memories->indexes, &c, 0);
 }
 
 static void delete_seq(struct fixture *f, int64_t seq)
