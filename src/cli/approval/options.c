@@ -1,7 +1,7 @@
 /* The options of the commands about approvals. */
 #include "cli/approval/approval.h"
 
-#define AT(member) offsetof(struct approval_options, member)
+#define AT(member) OPTION_AT(struct approval_options, member)
 
 const struct option hook_options[] = {
 	{"--agent", "-a", "NAME", "set the agent name; default: detected from the hook input",

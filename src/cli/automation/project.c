@@ -52,7 +52,6 @@ static int print_list(const struct cli *cli, const struct koine_value *projects)
 		{"PROJECT", "folder"},
 		{NULL},
 	};
-
 	int r;
 
 	if (koine_value_first(projects)) {
@@ -62,11 +61,6 @@ static int print_list(const struct cli *cli, const struct koine_value *projects)
 	}
 	puts("No projects. Serve one with koined --project DIR.");
 	return 0;
-}
-
-static int cmd_list(struct cli *cli)
-{
-	return call_print(cli, "project.list", params_new(), "projects", print_list);
 }
 
 /* ---- what one would do ---- */
@@ -228,10 +222,11 @@ static int cmd_distrust(struct cli *cli)
 	return r;
 }
 
+#define LIST    .request = {"project.list", "projects", .print = print_list}
 #define ONE_DIR ARGS(0, 1, "takes at most one DIR")
 
 static const struct command subs[] = {
-	{"list", "", "List served projects and their trust state", NULL, cmd_list, NO_ARGS,
+	{"list", "", "List served projects and their trust state", NULL, NO_ARGS, LIST,
 	 .examples = {"koine project list", "koine project list --json"}},
 	{"show", "[DIR]", "Show the rules, watches and schedules of a project", NULL, cmd_show,
 	 ONE_DIR, .examples = {"koine project show ~/src/app", "koine project show"}},
@@ -250,7 +245,7 @@ const struct command project_commands[] = {
 	 "its folder, are inactive until you trust the project. If .aiwg/daemon.json changes, you "
 	 "need to trust the project again. Without a command, `koine project` lists projects. DIR "
 	 "defaults to the current folder.\n",
-	 cmd_list, subs, .completes = COMPLETES_PROJECT,
+	 NULL, subs, LIST, .completes = COMPLETES_PROJECT,
 	 .examples = {"koine project", "koine project trust ~/src/app"}},
 	{NULL},
 };

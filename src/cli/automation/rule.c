@@ -8,46 +8,36 @@
 #include "model/rule.h"
 #include "cli/automation/automation.h"
 #include "cli/commands.h"
-#include "cli/kit/call.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
 struct automation_options {
 	const char *project; /* NULL: all rules; "": those of the settings */
-	int64_t limit;       /* 0: not given */
+	char path[PATH_MAX]; /* of the project */
 };
 
 /* ---- calling ---- */
 
-/* Without --project it applies to the rules of all projects: there are few, and their names
- * differ. */
-static int begin_params(const struct cli *cli, struct koine_json **ret_params)
+static int find_project(struct cli *cli)
 {
-	const struct automation_options *o = cli->own;
-	char path[PATH_MAX] = "";
+	struct automation_options *o = cli->own;
 
-	if (o->project && o->project[0] && !realpath(o->project, path)) {
-		complain("--project %s: %s", o->project, strerror(errno));
-		return EX_NOINPUT;
-	}
-	*ret_params = params_new();
-	params_add(*ret_params, "project", o->project ? path : NULL);
-	return 0;
+	if (!o->project || !o->project[0] || realpath(o->project, o->path))
+		return 0;
+	complain("--project %s: %s", o->project, strerror(errno));
+	return EX_NOINPUT;
 }
 
-/* rule NULL: all of them; `key` is what the method calls it. */
-static int call_rule(struct cli *cli, const char *method, const char *key, const char *rule,
-		     struct koine_answer **ret_answer)
+/* Without --project it applies to the rules of all projects: there are few, and their names
+ * differ. */
+static void scope(const struct cli *cli, struct koine_json *params)
 {
-	struct koine_json *j = NULL;
-	int r = begin_params(cli, &j);
+	const struct automation_options *o = cli->own;
 
-	if (r != 0)
-		return r;
-	params_add(j, key, rule);
-	return call_send(cli, method, j, ret_answer);
+	params_add(params, "project", o->project ? o->path : NULL);
 }
 
 /* ---- printing ---- */
@@ -168,7 +158,7 @@ static int print_log(const struct cli *cli, const struct koine_value *log)
 static int cmd_list(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = call_rule(cli, "automation.rules", NULL, NULL, &a);
+	int r = request_send(cli, request_begin(cli, NULL), &a);
 
 	if (r != 0)
 		return r;
@@ -178,45 +168,16 @@ static int cmd_list(struct cli *cli)
 	return 0;
 }
 
-static int cmd_log(struct cli *cli)
-{
-	const struct automation_options *o = cli->own;
-	struct koine_json *j = NULL;
-	int r = begin_params(cli, &j);
-
-	if (r != 0)
-		return r;
-	params_add_int(j, "limit", o->limit ? o->limit : 20);
-	return call_print(cli, "automation.log", j, "log", print_log);
-}
-
-static int change(struct cli *cli, const char *method, const char *key, const char *did)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	const char *rule = cli->n_args > 0 ? cli->args[0] : NULL;
-	int r = call_rule(cli, method, key, rule, &a);
-
-	if (r == 0)
-		call_say(cli, a, text_of(rule ? rule : "automation"), did);
-	return r;
-}
-
-/* Enable or disable. */
-static int cmd_switch(struct cli *cli)
-{
-	bool on = strcmp(cli->sub->name, "enable") == 0;
-
-	return change(cli, on ? "automation.enable" : "automation.disable", "ruleId",
-		      on ? "is enabled" : "is disabled");
-}
-
 /* Whether any rule of that name asks first. If there is none, the call itself will say so. */
 static int needs_approval(struct cli *cli, const char *name, bool *ret)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j = params_new();
 	const struct koine_value *rule;
-	int r = call_rule(cli, "automation.rules", NULL, NULL, &a);
+	int r;
 
+	scope(cli, j);
+	r = call_send(cli, "automation.rules", j, &a);
 	rule = member_first(koine_answer_result(a), "rules");
 	for (; rule && !*ret; rule = koine_value_next(rule))
 		*ret = member_is(rule, "rule", name) && member_flag(rule, "needs_approval");
@@ -235,10 +196,10 @@ static int cmd_run(struct cli *cli)
 		/* A human takes longer than a call may. */
 		talk_be_patient(cli);
 	}
-	return change(cli, "automation.run", "rule", "was run");
+	return request_run(cli);
 }
 
-#define AT(member) offsetof(struct automation_options, member)
+#define AT(member) OPTION_AT(struct automation_options, member)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR",
@@ -248,29 +209,34 @@ static const struct option options[] = {
 };
 
 static const struct option log_options[] = {
-	{"--limit", "-n", "N", "show the last N entries; default 20", option_number, AT(limit),
-	 .min = 1},
+	{"--limit", "-n", "N", "show the last N entries; default 20", option_number, .min = 1,
+	 .param = "limit", .usual = "20"},
 	{NULL},
 };
 
 static const struct command subs[] = {
 	{"list", "", "List rules and when they last ran", NULL, cmd_list, NO_ARGS,
+	 .request = {"automation.rules"},
 	 .examples = {"koine automation list", "koine automation list --project ~/src/app"}},
-	{"enable", "[RULE]", "Enable a rule, or all rules", NULL, cmd_switch,
+	{"enable", "[RULE]", "Enable a rule, or all rules", NULL,
 	 ARGS(0, 1, "takes at most one RULE"),
+	 .request = {"automation.enable", .arg = "ruleId", .did = "is enabled",
+		     .nobody = "automation"},
 	 .examples = {"koine automation enable nightly", "koine automation enable"}},
 	{"disable", "[RULE]", "Disable a rule, or all rules",
-	 "The rule stays disabled after a restart.\n", cmd_switch,
-	 ARGS(0, 1, "takes at most one RULE"),
+	 "The rule stays disabled after a restart.\n", ARGS(0, 1, "takes at most one RULE"),
+	 .request = {"automation.disable", .arg = "ruleId", .did = "is disabled",
+		     .nobody = "automation"},
 	 .examples = {"koine automation disable nightly", "koine automation disable"}},
 	{"run", "RULE", "Run the action of a rule now",
 	 "Ignores the trigger and the cooldown of the rule. If the rule needs approval, the "
 	 "command waits for the decision.\n",
 	 cmd_run, ARGS(1, 1, "requires one RULE"),
+	 .request = {"automation.run", .arg = "rule", .did = "was run"},
 	 .examples = {"koine automation run nightly",
 		      "koine automation run nightly --project ~/src/app"}},
-	{"log", "", "Show the log of rule actions, newest last", NULL, cmd_log, NULL, log_options,
-	 NO_ARGS,
+	{"log", "", "Show the log of rule actions, newest last", NULL, NULL, NULL, log_options,
+	 NO_ARGS, .request = {"automation.log", "log", .print = print_log},
 	 .examples = {"koine automation log -n 50", "koine automation log --project ~/src/app"}},
 	{NULL},
 };
@@ -279,7 +245,7 @@ const struct command automation_commands[] = {
 	{"automation", "COMMAND [ARGUMENT]...", "List and control rules",
 	 "A rule starts a task, a command, a webhook or a desktop notification on a schedule, an "
 	 "event or a file change. See [rule NAME] in koine.conf(5).\n",
-	 NULL, subs, options, sizeof(struct automation_options),
-	 .examples = {"koine automation list", "koine automation run nightly"}},
+	 NULL, subs, options, sizeof(struct automation_options), .begin = find_project,
+	 .scope = scope, .examples = {"koine automation list", "koine automation run nightly"}},
 	{NULL},
 };

@@ -3,7 +3,7 @@
 
 #include "cli/chat/chat.h"
 
-#define AT(member) offsetof(struct chat_options, member)
+#define AT(member) OPTION_AT(struct chat_options, member)
 
 void chat_options_init(void *own)
 {

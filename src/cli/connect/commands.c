@@ -376,7 +376,7 @@ static int cmd_connect(struct cli *cli)
 	return r;
 }
 
-#define AT(member) offsetof(struct connect_options, member)
+#define AT(member) OPTION_AT(struct connect_options, member)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR",

@@ -8,12 +8,12 @@
 
 void show_label(const struct show *s, const char *label)
 {
-	if (!s->bold) {
-		printf("%-*s ", s->width, label);
+	if (!s->form->bold) {
+		printf("%-*s ", s->form->width, label);
 		return;
 	}
 	print_style(s->cli, style_bold);
-	printf("%-*s", s->width, label);
+	printf("%-*s", s->form->width, label);
 	print_plain(s->cli);
 	fputs("  ", stdout);
 }
@@ -46,33 +46,31 @@ static void show_member(const struct show *s, const struct member *m)
 		show_text(s, &row);
 }
 
-static void show_others(const struct show *s, const struct show_row *rows)
+static void show_others(const struct show *s)
 {
-	portrait_each (m, s->portrait) {
-		if (m->name && !is_named(rows, m->name))
+	portrait_each (m, s->form->portrait) {
+		if (m->name && !is_named(s->form->rows, m->name))
 			show_member(s, m);
 	}
 }
 
-void show_print(const struct show *s, const struct show_row *rows)
+void show_print(const struct cli *cli, const struct show_form *form,
+		const struct koine_value *thing)
 {
-	bool others = s->portrait != NULL;
+	const struct show s = {.cli = cli, .form = form, .thing = thing};
+	bool others = form->portrait != NULL;
 
-	for (const struct show_row *row = rows; row->label; row++) {
+	for (const struct show_row *row = form->rows; row->label; row++) {
 		/* Long texts come after everything else. */
 		if (others && row->print == show_long) {
-			show_others(s, rows);
+			show_others(&s);
 			others = false;
 		}
-		if (row->label[0] == '\0')
-			continue;
-		if (row->print)
-			row->print(s, row);
-		else
-			show_text(s, row);
+		if (row->label[0] != '\0')
+			(row->print ? row->print : show_text)(&s, row);
 	}
 	if (others)
-		show_others(s, rows);
+		show_others(&s);
 }
 
 /* ---- kinds ---- */

@@ -48,7 +48,7 @@ int cmd_memory_edit(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct text id = text_of(cli->args[0]);
-	int r = memory_find_server(cli, NEEDS_KOINE) ?: memory_check_id(cli, id);
+	int r = memory_check_id(cli, id);
 
 	if (r == 0)
 		r = call_send(cli, "memory.get", memory_id_params(cli, id), &a);

@@ -133,7 +133,7 @@ static int send_batch(struct importer *m, unsigned n, struct koine_answer **ret_
 	for (unsigned i = 0; i < n; i++)
 		koine_json_raw(j, m->batch.data + begin_of(m, i), m->ends[i] - begin_of(m, i));
 	koine_json_end_array(j);
-	memory_add_who(m->cli, j);
+	memory_scope(m->cli, j);
 	return call_ask(m->cli, "memory.import", j, ret_answer);
 }
 
@@ -238,10 +238,8 @@ static int import_file(struct importer *m, const char *path)
 int cmd_memory_import(struct cli *cli)
 {
 	struct importer m = {.cli = cli};
-	int r = memory_find_server(cli, NEEDS_KOINE);
+	int r;
 
-	if (r != 0)
-		return r;
 	lines_init(&m.in, -1, LINE_MAX_BYTES + (1 << 20));
 	buf_init(&m.batch, LINE_MAX_BYTES);
 	r = import_file(&m, cli->args[0]);

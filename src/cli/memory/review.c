@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"
@@ -146,9 +146,7 @@ int cmd_memory_review(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int64_t limit = o->limit != 0 ? o->limit : PAGE;
 	struct koine_json *j;
-	int r = memory_find_server(cli, NEEDS_KOINE)
-			?: check_ids(cli, &o->accept)
-			?: check_ids(cli, &o->reject);
+	int r = check_ids(cli, &o->accept) ?: check_ids(cli, &o->reject);
 
 	if (r != 0)
 		return r;
@@ -156,8 +154,7 @@ int cmd_memory_review(struct cli *cli)
 		return each(cli, &o->accept, accept_one) ?: each(cli, &o->reject, reject_one);
 	j = params_new();
 	params_add_int(j, "limit", limit + !cli->options.json);
-	memory_add_who(cli, j);
-	r = call_send(cli, "memory.review", j, &a);
+	r = request_send(cli, j, &a);
 	if (r != 0)
 		return r;
 	if (cli->options.json) {

@@ -4,10 +4,9 @@
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
-#include "cli/kit/args.h"
-#include "cli/kit/call.h"
 #include "cli/kit/list.h"
 #include "cli/kit/print.h"
+#include "cli/kit/request.h"
 #include "cli/kit/value.h"
 #include "cli/page/browser.h"
 
@@ -149,7 +148,7 @@ static int open_page(struct cli *cli, const struct page_options *o)
 
 /* ---- who was let in ---- */
 
-static int print_sessions(const struct cli *cli, const struct koine_value *sessions)
+static int list_sessions(struct cli *cli)
 {
 	static const struct column columns[] = {
 		{"ID", "id", cell_short_id},
@@ -159,29 +158,17 @@ static int print_sessions(const struct cli *cli, const struct koine_value *sessi
 		{"BROWSER", "program"},
 		{NULL},
 	};
+	static const struct request list = {"page.sessions", "sessions", .columns = columns,
+					    .none = "no signed-in browsers"};
 
-	if (koine_value_first(sessions) || !cli->terminal)
-		return list_print(cli, columns, sessions);
-	fputs("no signed-in browsers\n", stderr);
-	return 0;
-}
-
-static int list_sessions(struct cli *cli)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = call_plain(cli, "page.sessions", NULL, &a);
-
-	return r != 0 ? r : call_print_result(cli, a, "sessions", print_sessions);
+	return request_run_as(cli, &list, NULL);
 }
 
 static int end_session(struct cli *cli, const char *id)
 {
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = call_with(cli, "page.end", "id", id, &a);
+	static const struct request end = {"page.end", .arg = "id", .did = "ended"};
 
-	if (r == 0)
-		call_say(cli, a, text_of(id), "ended");
-	return r;
+	return request_run_as(cli, &end, id);
 }
 
 static int cmd_page(struct cli *cli)
@@ -193,7 +180,7 @@ static int cmd_page(struct cli *cli)
 	return o->sessions ? list_sessions(cli) : open_page(cli, o);
 }
 
-#define AT(member) offsetof(struct page_options, member)
+#define AT(member) OPTION_AT(struct page_options, member)
 
 static const struct option options[] = {
 	{"--no-open", NULL, NULL, "only print the link", option_flag, AT(no_open)},

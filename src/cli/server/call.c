@@ -78,7 +78,7 @@ static int cmd_ping(struct cli *cli)
 
 static const struct option discover_options[] = {
 	{"--markdown", NULL, NULL, "print a reference in Markdown, with koined's MCP tools",
-	 option_flag, offsetof(struct server_options, markdown)},
+	 option_flag, OPTION_AT(struct server_options, markdown)},
 	{NULL},
 };
 

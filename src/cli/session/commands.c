@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/kit/args.h"
-#include "cli/kit/call.h"
+#include "cli/kit/request.h"
 #include "cli/kit/value.h"
 #include "cli/session/session.h"
 
@@ -17,24 +17,17 @@ static int cmd_list(struct cli *cli)
 	const struct session_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int64_t limit = session_list_limit(o);
-	struct koine_json *j = params_new();
+	struct koine_json *j = request_begin(cli, NULL);
 	int r;
 
 	params_add(j, "archived", o->all ? "any" : "no");
-	params_add(j, "status", o->status);
 	/* One more than the table has: whether the limit hides any. */
 	params_add_int(j, "limit", limit + (!cli->options.json && limit < SESSIONS_LIST_MAX));
-	r = call_send(cli, "session.list", j, &a);
+	r = request_send(cli, j, &a);
 	if (r != 0)
 		return r;
 	return session_print_found(cli, koine_value_get(koine_answer_result(a), "sessions"),
 				   o->all || o->status, session_print_list);
-}
-
-/* The session that was typed. */
-static int get_session(struct cli *cli, struct koine_answer **ret_answer)
-{
-	return call_with(cli, "session.get", "id", cli->args[0], ret_answer);
 }
 
 static int cmd_show(struct cli *cli)
@@ -42,7 +35,8 @@ static int cmd_show(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *session;
 	char id[SESSION_ID_MAX];
-	int r = get_session(cli, &a) ?: call_print_result(cli, a, NULL, session_print_one);
+	int r = request_send(cli, request_begin(cli, cli->args[0]), &a)
+			?: request_print(cli, a, NULL);
 
 	session = koine_answer_result(a);
 	if (r != 0 || cli->options.json || !member_is(session, "status", "waiting_input"))
@@ -59,7 +53,7 @@ static int cmd_log(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	char id[SESSION_ID_MAX];
 	int status;
-	int r = get_session(cli, &a);
+	int r = request_send(cli, request_begin(cli, cli->args[0]), &a);
 
 	if (r != 0)
 		return r;
@@ -69,59 +63,21 @@ static int cmd_log(struct cli *cli)
 	return session_follow(cli, id, &status);
 }
 
-/* ---- changing one ---- */
-
-static int change(struct cli *cli, const char *method, struct koine_json *params, const char *did)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = call_send(cli, method, params, &a);
-
-	if (r == 0)
-		call_say(cli, a, member_text(koine_answer_result(a), "id"), did);
-	return r;
-}
-
-static struct koine_json *params_of(const char *id)
-{
-	struct koine_json *j = params_new();
-
-	params_add(j, "id", id);
-	return j;
-}
-
-static int cmd_interrupt(struct cli *cli)
-{
-	return change(cli, "session.interrupt", params_of(cli->args[0]), "is being interrupted");
-}
-
-static int archive_one(struct cli *cli, const char *id)
-{
-	bool archived = strcmp(cli->sub->name, "archive") == 0;
-	struct koine_json *j = params_of(id);
-
-	params_add_bool(j, "archived", archived);
-	return change(cli, "session.archive", j, archived ? "archived" : "unarchived");
-}
-
-static int cmd_archive(struct cli *cli)
-{
-	return call_each(cli, archive_one);
-}
-
 static int cmd_rename(struct cli *cli)
 {
 	CLEANUP(buf_donep) struct buf title;
-	struct koine_json *j = params_of(args_take(cli));
+	const char *id = args_take(cli);
+	struct koine_json *j;
 
 	buf_init(&title, TITLE_MAX);
 	args_join(cli, &title);
 	if (title.err != 0) {
 		complain("the title is longer than %d bytes", TITLE_MAX);
-		koine_json_free(j);
 		return EX_DATAERR;
 	}
+	j = request_begin(cli, id);
 	params_add_text(j, "title", buf_text(&title));
-	return change(cli, "session.rename", j, "renamed");
+	return request_finish(cli, j, id);
 }
 
 /* ---- the table ---- */
@@ -134,38 +90,50 @@ static int cmd_rename(struct cli *cli)
 	"was "                                                                                     \
 	"interrupted. Ctrl-C exits with 130; the session keeps running.\n"
 
+#define ARCHIVE(json, what)                                                                        \
+	{                                                                                          \
+		"session.archive", .arg = "id", .with = {"archived", json}, .named = "id",         \
+				   .did = (what)                                                   \
+	}
+
 static const struct command subs[] = {
 	{"run", "[OPTION]... [--] QUERY... | -", "Start a session and print its id",
 	 "Use - to read the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options,
-	 ARGS(1, INT_MAX, "requires QUERY, or - for stdin"),
+	 .request = {"session.launch"}, ARGS(1, INT_MAX, "requires QUERY, or - for stdin"),
 	 .examples = {"koine session run \"fix the tests\"",
 		      "koine session run -f -C ~/src/app --model opus \"review the diff\""}},
 	{"list", "", "List sessions, most recently active first", NULL, cmd_list, NULL,
-	 session_list_options, ARGS(0, 0, "takes no arguments"),
+	 session_list_options, NO_ARGS, .request = {"session.list"},
 	 .examples = {"koine session list --status running", "koine session list --all -n 50"}},
 	{"show", "ID", "Show one session in full", BY_ID, cmd_show, ONE_ID,
+	 .request = {"session.get", .arg = "id", .form = &session_form},
 	 .examples = {"koine session show 6f1c", "koine session show 6f1c --json"}},
 	{"log", "ID", "Print the messages of a session",
 	 BY_ID "Tool calls begin with *, tool results with =; each is truncated to one line unless "
 	       "--full is given. With -f, Ctrl-C exits and the session keeps running. With --json, "
 	       "each line is one event as an object; with -f, the last line is the session.\n",
-	 cmd_log, NULL, session_log_options, ONE_ID,
+	 cmd_log, NULL, session_log_options, ONE_ID, .request = {"session.get", .arg = "id"},
 	 .examples = {"koine session log 6f1c", "koine session log -f 6f1c"}},
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
 	 BY_ID "A running session is interrupted first. Options that you leave out keep their "
 	       "values.\n" EXITS,
 	 cmd_session_continue, NULL, session_continue_options,
+	 .request = {"session.continue", .arg = "id"},
 	 ARGS(2, INT_MAX, "requires ID and QUERY, or - for stdin"),
 	 .examples = {"koine session continue 6f1c \"now add a test\"",
 		      "koine session continue 6f1c -f \"now fix it\""}},
-	{"interrupt", "ID", "Interrupt a running session", BY_ID, cmd_interrupt, ONE_ID,
+	{"interrupt", "ID", "Interrupt a running session", BY_ID, ONE_ID,
+	 .request = {"session.interrupt", .arg = "id", .named = "id",
+		     .did = "is being interrupted"},
 	 .examples = {"koine session interrupt 6f1c", "koine session interrupt 6f1c --json"}},
-	{"archive", "ID...", "Archive sessions", BY_ID, cmd_archive, IDS,
+	{"archive", "ID...", "Archive sessions", BY_ID, IDS, .request = ARCHIVE("true", "archived"),
 	 .examples = {"koine session archive 6f1c 22ab", "koine session archive 6f1c"}},
-	{"unarchive", "ID...", "Unarchive sessions", BY_ID, cmd_archive, IDS,
+	{"unarchive", "ID...", "Unarchive sessions", BY_ID, IDS,
+	 .request = ARCHIVE("false", "unarchived"),
 	 .examples = {"koine session unarchive 6f1c", "koine session unarchive 6f1c 22ab"}},
 	{"rename", "ID TITLE...", "Set the title of a session", BY_ID "\"\" removes the title.\n",
 	 cmd_rename, ARGS(2, INT_MAX, "requires ID and TITLE"),
+	 .request = {"session.rename", .arg = "id", .named = "id", .did = "renamed"},
 	 .examples = {"koine session rename 6f1c \"Fix the cart\"",
 		      "koine session rename 6f1c \"\""}},
 	{"tree", "[ID]", "Show sessions and their continuations as a tree",

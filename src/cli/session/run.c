@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cli/kit/args.h"
-#include "cli/kit/call.h"
+#include "cli/kit/request.h"
 #include "cli/kit/value.h"
 #include "cli/session/session.h"
 
@@ -33,19 +33,6 @@ static int add_folder(const struct cli *cli, struct koine_json *j, bool is_new)
 	return r;
 }
 
-static void add_options(struct koine_json *j, const struct session_options *o)
-{
-	params_add(j, "model", o->model);
-	params_add(j, "agent", o->agent);
-	params_add(j, "title", o->title);
-	params_add(j, "system_prompt", o->system_prompt);
-	params_add(j, "append_system_prompt", o->append_system_prompt);
-	if (o->max_turns > 0)
-		params_add_int(j, "max_turns", o->max_turns);
-	params_add_list(j, "allowed_tools", &o->allow);
-	params_add_list(j, "disallowed_tools", &o->deny);
-}
-
 /* With --follow stdout is for what the session says. */
 static void say_launched(const struct cli *cli, const struct koine_value *launched, const char *id)
 {
@@ -63,23 +50,28 @@ static void say_launched(const struct cli *cli, const struct koine_value *launch
 }
 
 /* parent NULL: a new session. */
-static int launch(struct cli *cli, const char *parent, const struct buf *query)
+static int launch(struct cli *cli, const char *parent)
 {
 	const struct session_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	struct koine_json *j = params_new();
+	CLEANUP(buf_donep) struct buf query;
+	struct koine_json *j;
 	char id[SESSION_ID_MAX];
 	int status = 0;
-	int r = add_folder(cli, j, !parent);
+	int r;
 
+	buf_init(&query, QUERY_MAX);
+	r = gather(cli, &query);
+	if (r != 0)
+		return r;
+	j = request_begin(cli, parent);
+	r = add_folder(cli, j, !parent);
 	if (r != 0) {
 		koine_json_free(j);
 		return r;
 	}
-	params_add(j, "id", parent);
-	params_add_text(j, "query", buf_text(query));
-	add_options(j, o);
-	r = call_send(cli, parent ? "session.continue" : "session.launch", j, &a);
+	params_add_text(j, "query", buf_text(&query));
+	r = request_send(cli, j, &a);
 	if (r != 0)
 		return r;
 	member_copy(koine_answer_result(a), "id", id, sizeof(id));
@@ -91,21 +83,10 @@ static int launch(struct cli *cli, const char *parent, const struct buf *query)
 
 int cmd_session_run(struct cli *cli)
 {
-	CLEANUP(buf_donep) struct buf query;
-	int r;
-
-	buf_init(&query, QUERY_MAX);
-	r = gather(cli, &query);
-	return r == 0 ? launch(cli, NULL, &query) : r;
+	return launch(cli, NULL);
 }
 
 int cmd_session_continue(struct cli *cli)
 {
-	CLEANUP(buf_donep) struct buf query;
-	const char *parent = args_take(cli);
-	int r;
-
-	buf_init(&query, QUERY_MAX);
-	r = gather(cli, &query);
-	return r == 0 ? launch(cli, parent, &query) : r;
+	return launch(cli, args_take(cli));
 }

@@ -9,15 +9,7 @@ enum { SESSION_ID_MAX = 256 };
 
 struct session_options {
 	bool follow;
-	const char *model;
 	const char *folder;
-	const char *agent;
-	const char *title;
-	const char *system_prompt;
-	const char *append_system_prompt;
-	int64_t max_turns; /* 0: not given */
-	struct option_list allow;
-	struct option_list deny;
 	bool all;
 	bool raw;
 	bool full;
@@ -43,7 +35,7 @@ struct text session_name(const struct cli *cli, const struct koine_value *sessio
 enum { SESSIONS_LIST_MAX = 1000 };
 int64_t session_list_limit(const struct session_options *o);
 int session_print_list(const struct cli *cli, const struct koine_value *sessions);
-int session_print_one(const struct cli *cli, const struct koine_value *session);
+extern const struct show_form session_form;
 /* Prints them as JSON or with `print`; on a terminal it says so when there are none. `of_all`:
  * archived ones were requested, too. */
 int session_print_found(const struct cli *cli, const struct koine_value *sessions, bool of_all,
