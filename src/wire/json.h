@@ -35,6 +35,24 @@ extern const struct json_limits json_default_limits;
 int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
 	      struct value **ret_value, struct why *why);
 
+/* A member that json_scan looks for in the outermost object; of duplicate names the last one
+ * counts, as in value_find. */
+struct json_member {
+	const char *name;
+	enum value_kind kind; /* VALUE_NULL if there is none */
+	struct text raw;      /* its source; {NULL, 0}: there is none */
+};
+
+/*
+ * Reads a text as json_read does and refuses what it refuses, but builds no tree: only the
+ * outermost value's kind, source and number of children, and these members of it, are kept.
+ */
+int json_scan(const char *text, size_t len, const struct json_limits *limits,
+	      struct json_member *members, unsigned n, struct value *ret_value);
+
+/* Whether the source of a string means this text. */
+bool json_source_is(struct text raw, const char *text);
+
 /*
  * A writer. It takes care of commas; the caller of matching begin and end. Failures stick to
  * out->err.
