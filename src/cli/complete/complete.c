@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/complete/offers.h"
-#include "cli/complete/source.h"
 #include "cli/complete/usage.h"
 #include "cli/kit/options.h"
 #include "cli/kit/talk.h"

@@ -1,4 +1,4 @@
-#include "cli/complete/source.h"
+#include "cli/complete/offers.h"
 
 #include <stdio.h>
 

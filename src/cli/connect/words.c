@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/daemon/service.h"
+#include "cli/daemon/daemon.h"
 #include "cli/kit/call.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"

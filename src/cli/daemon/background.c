@@ -1,4 +1,4 @@
-#include "cli/daemon/background.h"
+#include "cli/daemon/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>

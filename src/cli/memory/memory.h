@@ -83,10 +83,17 @@ int memory_print_one(const struct cli *cli, const struct koine_value *memory);
 int memory_print_stats(const struct cli *cli, const struct koine_value *stats);
 int memory_refuse_answer(void);
 
-/* ---- the commands that have a file of their own ---- */
+/* ---- match.c ---- */
 
-/* Opens a memory's content in the editor, and sends what was changed as `content` of the method. */
-int memory_edit(struct cli *cli, const char *method, const struct koine_value *memory);
+/*
+ * Which words of a memory match a query: for showing them, not for finding them. The daemon
+ * knows languages better; here it is enough to ignore endings.
+ */
+/* One byte for each byte of the text, not 0 where it belongs to a word of the query. The caller
+ * frees it. NULL when nothing matches, or memory ran out. */
+char *match_words(const char *query, struct text text);
+
+/* ---- the commands that have a file of their own ---- */
 
 int cmd_memory_edit(struct cli *cli);
 int cmd_memory_review(struct cli *cli);

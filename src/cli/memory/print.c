@@ -8,7 +8,6 @@
 #include "cli/kit/list.h"
 #include "cli/kit/show.h"
 #include "cli/kit/value.h"
-#include "cli/memory/match.h"
 #include "cli/memory/memory.h"
 
 enum {

@@ -1,14 +1,158 @@
-/* koine session: its table, and the commands that need one or two calls each. */
-#include "cli/commands.h"
-
+/* koine session: its options, its table, and the commands that need one or two calls each. */
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "cli/commands.h"
 #include "cli/kit/args.h"
 #include "cli/kit/request.h"
 #include "cli/kit/value.h"
 #include "cli/session/session.h"
+
+/* ---- the options ---- */
+
+#define AT(member) OPTION_AT(struct session_options, member)
+
+/* clang-format off */
+#define RUN_OPTIONS(where) \
+	{"--follow", "-f", NULL, "print the events of the session until the session ends", \
+		option_flag, AT(follow)}, \
+	{"--model", "-m", "MODEL", "set the model that the agent uses", option_word, \
+		.param = "model"}, \
+	{"--agent", "-a", "NAME", "run this agent: claude, or an agent of koine.conf", \
+		option_word, .param = "agent", .completes = COMPLETES_AGENT}, \
+	{"--title", NULL, "TITLE", "set the title of the session", option_word, \
+		.param = "title"}, \
+	{"--max-turns", NULL, "N", "stop after N turns", option_number, .min = 1, \
+		.param = "max_turns"}, \
+	{"--system-prompt", NULL, "TEXT", "replace the agent's system prompt", option_word, \
+		.param = "system_prompt"}, \
+	{"--append-system-prompt", NULL, "TEXT", "append to the agent's system prompt", option_word, \
+		.param = "append_system_prompt"}, \
+	{"--allow", NULL, "TOOL", "allow TOOL without approval (repeatable)", option_list, \
+		.param = "allowed_tools"}, \
+	{"--deny", NULL, "TOOL", "deny TOOL (repeatable)", option_list, .param = "disallowed_tools"}, \
+	{"--cwd", "-C", "DIR", "run in DIR; default: " where, option_word, AT(folder)}
+/* clang-format on */
+
+static const struct option session_run_options[] = {RUN_OPTIONS("this folder"), {NULL}};
+
+static const struct option session_continue_options[] = {RUN_OPTIONS("the same folder"), {NULL}};
+
+static const struct option session_list_options[] = {
+	{"--all", "-a", NULL, "include archived sessions", option_flag, AT(all)},
+	{"--status", NULL, "STATUS", "show only sessions with this status: running, completed, ...",
+	 option_word, AT(status), .param = "status",
+	 .choices = "starting|running|waiting_input|completing|completed|failed|interrupted"},
+	{"--limit", "-n", "N", "show at most N sessions; default 20", option_number, AT(limit),
+	 "from 1 to 1000", 1, 1000},
+	{NULL},
+};
+
+static const struct option session_log_options[] = {
+	{"--follow", "-f", NULL, "keep printing until the session ends", option_flag, AT(follow)},
+	{"--last", "-n", "N", "show only the last N events", option_number, AT(last),
+	 "a whole number above 0", 1},
+	{"--full", NULL, NULL, "show tool inputs and results in full", option_flag, AT(full)},
+	{"--raw", NULL, NULL, "include output lines that koined could not parse", option_flag,
+	 AT(raw)},
+	{"--chain", NULL, NULL, "first print the earlier sessions that this session continues",
+	 option_flag, AT(chain)},
+	{NULL},
+};
+
+static const struct option session_tree_options[] = {
+	{"--all", "-a", NULL, "include archived sessions", option_flag, AT(all)},
+	{NULL},
+};
+
+/* ---- run and continue ---- */
+
+enum { QUERY_MAX = 16 << 20 };
+
+static int gather(const struct cli *cli, struct buf *all)
+{
+	int r = args_text(cli, all);
+
+	if (r != 0 || (all->err == 0 && all->len > 0))
+		return r;
+	if (all->err != 0)
+		complain("the query is longer than %d bytes", QUERY_MAX);
+	else
+		complain("the query is empty");
+	return EX_DATAERR;
+}
+
+/* A continued session stays where it was. */
+static int add_folder(const struct cli *cli, struct koine_json *j, bool is_new)
+{
+	const struct session_options *o = cli->own;
+	char path[PATH_MAX] = "";
+	int r = o->folder || is_new ? args_folder(cli, "--cwd", o->folder, path) : 0;
+
+	params_add(j, "working_dir", path[0] ? path : NULL);
+	return r;
+}
+
+/* With --follow stdout is for what the session says. */
+static void say_launched(const struct cli *cli, const struct koine_value *launched, const char *id)
+{
+	const struct session_options *o = cli->own;
+	FILE *out = o->follow ? stderr : stdout;
+
+	if (cli->options.json && !o->follow) {
+		print_json_compact(stdout, launched);
+	} else {
+		fputs(o->follow ? "koine: session " : "", out);
+		print_text(out, text_of(id));
+		fputc('\n', out);
+	}
+	fflush(out);
+}
+
+/* parent NULL: a new session. */
+static int launch(struct cli *cli, const char *parent)
+{
+	const struct session_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	CLEANUP(buf_donep) struct buf query;
+	struct koine_json *j;
+	char id[SESSION_ID_MAX];
+	int status = 0;
+	int r;
+
+	buf_init(&query, QUERY_MAX);
+	r = gather(cli, &query);
+	if (r != 0)
+		return r;
+	j = request_begin(cli, parent);
+	r = add_folder(cli, j, !parent);
+	if (r != 0) {
+		koine_json_free(j);
+		return r;
+	}
+	params_add_text(j, "query", buf_text(&query));
+	r = request_send(cli, j, &a);
+	if (r != 0)
+		return r;
+	member_copy(koine_answer_result(a), "id", id, sizeof(id));
+	say_launched(cli, koine_answer_result(a), id);
+	if (o->follow)
+		r = session_follow(cli, id, &status);
+	return r == 0 ? status : r;
+}
+
+static int cmd_session_run(struct cli *cli)
+{
+	return launch(cli, NULL);
+}
+
+static int cmd_session_continue(struct cli *cli)
+{
+	return launch(cli, args_take(cli));
+}
+
+/* ---- the others ---- */
 
 enum { TITLE_MAX = 4000 };
 

@@ -19,12 +19,6 @@ struct session_options {
 	int64_t last;  /* 0: not given */
 };
 
-extern const struct option session_run_options[];
-extern const struct option session_continue_options[];
-extern const struct option session_list_options[];
-extern const struct option session_log_options[];
-extern const struct option session_tree_options[];
-
 /* ---- print.c ---- */
 
 enum color session_color(const struct koine_value *session);
@@ -67,6 +61,4 @@ int session_follow(struct cli *cli, const char *id, int *ret_status);
 
 /* ---- the commands that have a file of their own ---- */
 
-int cmd_session_run(struct cli *cli);
-int cmd_session_continue(struct cli *cli);
 int cmd_session_tree(struct cli *cli);
