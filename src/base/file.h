@@ -28,6 +28,10 @@ int file_read_all(int fd, struct buf *out);
  * link to one: -EPERM, -ENOTDIR. */
 int file_make_folder(const char *path);
 
+/* Makes the missing folders above a file, with this mode. 0 or -errno; then the path ends with the folder
+ * that could not be made. */
+int file_make_parents(char *path, mode_t mode);
+
 /*
  * The first word of a file, which must be a regular one, owned by us or root, and inaccessible
  * to all others. `what` says what the file is for. It blocks no longer than a disk access.

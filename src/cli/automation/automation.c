@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "model/rule.h"
 #include "cli/commands.h"
+#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
@@ -173,13 +174,7 @@ static int cmd_show(struct cli *cli)
 /* A person at a terminal is asked; a script has already decided. */
 static bool is_sure(const struct cli *cli)
 {
-	char line[16];
-
-	if (!cli->terminal || !isatty(STDIN_FILENO))
-		return true;
-	fputs("Trust this project? [y/N] ", stdout);
-	fflush(stdout);
-	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+	return !cli->terminal || !isatty(STDIN_FILENO) || args_confirm("Trust this project?");
 }
 
 /* Trust what was shown, and nothing else. */
@@ -466,12 +461,12 @@ static const struct command subs[] = {
 	{"enable", "[RULE]", "Enable a rule, or all rules", NULL,
 	 ARGS(0, 1, "takes at most one RULE"),
 	 .request = {"automation.enable", .arg = "ruleId", .did = "is enabled",
-		     .nobody = "automation"},
+		     .unnamed = "automation"},
 	 .examples = {"koine automation enable nightly", "koine automation enable"}},
 	{"disable", "[RULE]", "Disable a rule, or all rules",
 	 "The rule stays disabled after a restart.\n", ARGS(0, 1, "takes at most one RULE"),
 	 .request = {"automation.disable", .arg = "ruleId", .did = "is disabled",
-		     .nobody = "automation"},
+		     .unnamed = "automation"},
 	 .examples = {"koine automation disable nightly", "koine automation disable"}},
 	{"run", "RULE", "Run the action of a rule now",
 	 "Ignores the trigger and the cooldown of the rule. If the rule needs approval, the "

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/connect/change.h"
-#include "cli/connect/connect.h"
+#include "cli/connect/plan.h"
 #include "cli/connect/mask.h"
 #include "cli/connect/probe.h"
 #include "cli/kit/call.h"

@@ -138,25 +138,14 @@ static int look_at_place(const char *path)
 	return file_read_all(fd, &text) == 0 && path_file_is_ours(buf_text(&text)) ? 1 : -1;
 }
 
-static int make_folders(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		int r;
-
-		*slash = '\0';
-		r = mkdir(path, 0755) != 0 && errno != EEXIST ? -errno : 0;
-		*slash = '/';
-		if (r != 0)
-			return r;
-	}
-	return 0;
-}
-
 /* As a whole or not at all. */
 static int replace(char *path, struct text text)
 {
-	int r = make_folders(path);
+	char above[PATH_MAX];
+	int r;
 
+	snprintf(above, sizeof(above), "%s", path);
+	r = file_make_parents(above, 0755);
 	return r != 0 ? r : file_replace(path, 0644, text.data, text.len);
 }
 

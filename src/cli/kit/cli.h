@@ -99,9 +99,9 @@ struct request {
 	const char *with[2];
 	bool patient; /* waits as long as a human or an agent takes */
 	/* How the result is printed for people: the first of these that is set. */
-	const char *did;    /* "NAME DID" */
-	const char *named;  /* the member of the result that is this NAME; NULL: the argument */
-	const char *nobody; /* the NAME if there is no argument */
+	const char *did;     /* "NAME DID" */
+	const char *named;   /* the member of the result that is this NAME; NULL: the argument */
+	const char *unnamed; /* the NAME if there is no argument */
 	const struct column *columns; /* a table */
 	const char *none; /* printed to stderr in place of an empty table, on a terminal */
 	const struct show_form *form; /* one thing in full */

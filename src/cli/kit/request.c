@@ -102,7 +102,7 @@ static int print_result(const struct cli *cli, const struct request *q,
 
 	if (q->did) {
 		call_say(cli, a,
-			 q->named ? member_text(result, q->named) : text_of(arg ? arg : q->nobody),
+			 q->named ? member_text(result, q->named) : text_of(arg ? arg : q->unnamed),
 			 q->did);
 		return 0;
 	}

@@ -14,7 +14,8 @@ struct show;
 struct show_row {
 	const char *label; /* "": it is not shown */
 	const char *member;
-	void (*print)(const struct show *s, const struct show_row *row); /* NULL: show_text */
+	void (*print)(const struct show *s,
+		      const struct show_row *row); /* NULL: as the schema says, or show_text */
 };
 
 /* How a kind of thing is shown. */

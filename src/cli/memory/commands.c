@@ -247,13 +247,9 @@ static void show(const struct koine_value *memory)
 static int ask_whether(const struct cli *cli, const struct koine_value *memory)
 {
 	const struct memory_options *o = cli->own;
-	char line[16];
 
 	show(memory);
-	fputs(o->purge ? "Delete this memory permanently? [y/N] " : "Delete this memory? [y/N] ",
-	      stdout);
-	fflush(stdout);
-	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+	if (args_confirm(o->purge ? "Delete this memory permanently?" : "Delete this memory?"))
 		return 0;
 	puts("Nothing was deleted.");
 	return EXIT_ERROR_ANSWER;
