@@ -405,12 +405,14 @@ static void close_container(struct reader *r, struct value *v)
 
 bool json_source_is(struct text raw, const char *text)
 {
-	const char *at = raw.data + 1, *end = raw.data + raw.len - 1;
+	const char *at, *end;
 	char decoded[4];
 	size_t n;
 
 	if (raw.len < 2 || raw.data[0] != '"')
 		return false;
+	at = raw.data + 1;
+	end = raw.data + raw.len - 1;
 	while (at < end) {
 		const char *from = at;
 
