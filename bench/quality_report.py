@@ -8,7 +8,7 @@ TITLE = "Search quality"
 INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the original questions and for the same questions with a typing",
          "error in each. Each row that starts with *the previous row plus* shows the search with one more step. Each row that starts with",
          "*the full search without* shows the full search without one step. Half of the second set was used for tuning, and the other half",
-         "for testing; see [test/search](../test/search/README.md). [How a search works](memory.md#how-a-search-works) describes each step.",
+         "for testing; see [test/search](../test/search/README.md). For each step, see [How a search works](memory.md#how-a-search-works).",
          "",
          "![Recall with each step of the search](memory.svg)"]
 

@@ -83,7 +83,7 @@ static const struct step {
 	{"generic words", 0, SEARCH_NO_WEAK},
 	{"expected answer types", 0, SEARCH_NO_KINDS},
 	{"first-person statements", 0, SEARCH_NO_SELF},
-	{"penalty for questions", 0, SEARCH_NO_ASKING},
+	{"question penalty", 0, SEARCH_NO_ASKING},
 	{"duplicate ranking", 0, SEARCH_NO_NEWER},
 	{"synonyms", 0, SEARCH_NO_SYNONYMS},
 	{"importance and recency", 0, SEARCH_NO_PRIORS},

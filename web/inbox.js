@@ -159,7 +159,7 @@ function hold(card, e) {
 		return;
 	e.stopPropagation();
 	e.preventDefault();
-	say('This request has just moved. Check it, then click again', true);
+	say('This request has just moved. Check the request, then click again', true);
 }
 
 // ---- the room ----
@@ -220,7 +220,7 @@ export function enter(root, start) {
 
 	function tidy(total = cards.size) {
 		put(count, cards.size > 0 && [`${total} pending`,
-			h('span', {class: 'hint'}, ' · ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next or previous · ', h('kbd', {}, '?'), ' all keys')]);
+			h('span', {class: 'hint'}, ' · ', h('kbd', {}, 'j'), ' ', h('kbd', {}, 'k'), ' next or previous request · ', h('kbd', {}, '?'), ' show all keys')]);
 		if (cards.size === 0)
 			put(list, empty('No pending requests. New requests appear here.'));
 		else

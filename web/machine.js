@@ -98,7 +98,7 @@ export function enter(root) {
 	const day = h('div', {class: 'charts'});
 
 	put(root, heading('Machine'), top, h('h2', {}, 'Last 24 hours'), day, h('h2', {}, 'Hosts'), shared, h('h2', {}, 'Listeners'), ports,
-		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Check', () => doing(ask))), who,
+		h('div', {class: 'head'}, h('h2', {}, 'Agents'), button('Check agents', () => doing(ask))), who,
 		h('h2', {}, 'Notifiers'), told, h('h2', {}, 'Browsers'), browsers);
 
 	async function read() {
@@ -121,7 +121,7 @@ export function enter(root) {
 		const {sessions} = await call('page.sessions');
 
 		renew(browsers, table('Browsers', ['Browser', 'Signed in', 'Last seen', ''], sessions.map(b => [b.program || short(b.id), time(b.entered_at), time(b.seen_at),
-			button('Sign out', () => doing(() => call('page.end', {id: b.id}), 'Signed out').then(() => doing(seen)), {'aria-label': `Sign out ${b.program || short(b.id)}`})])));
+			button('Sign out', () => doing(() => call('page.end', {id: b.id}), 'Browser signed out').then(() => doing(seen)), {'aria-label': `Sign out ${b.program || short(b.id)}`})])));
 	}
 
 	const wish = soon(read);

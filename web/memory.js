@@ -45,7 +45,7 @@ function card(entry, changed) {
 	const text = h('p', {class: 'question'}, marked(entry.content, entry.why?.matched));
 	const sure = button('Delete', () => {
 		if (sure.dataset.sure) {
-			doing(() => call('memory.delete', {memory_id: entry.id}), 'Deleted').then(changed);
+			doing(() => call('memory.delete', {memory_id: entry.id}), 'Memory deleted').then(changed);
 			return;
 		}
 		sure.dataset.sure = 'yes';
@@ -55,7 +55,7 @@ function card(entry, changed) {
 		const area = h('textarea', {rows: 3, value: entry.content});
 
 		put(place, field('Content', area), button('Save', () => doing(() => call('memory.update',
-			{memory_id: entry.id, content: area.value}), 'Saved').then(changed), {class: 'good'}));
+			{memory_id: entry.id, content: area.value}), 'Memory saved').then(changed), {class: 'good'}));
 		area.focus();
 	});
 
@@ -73,7 +73,7 @@ function adder(changed) {
 			await call('memory.add', {content: text.value});
 			text.value = '';
 			changed();
-		}, 'Added'), {class: 'good'})));
+		}, 'Memory added'), {class: 'good'})));
 }
 
 // ---- out and in ----

@@ -154,7 +154,7 @@ function facts(t) {
 	const rows = [
 		[ 'Project', t.project || null ], [ 'Label', t.label ], [ 'Group', t.group ],
 		[ 'Agent', t.agent ], [ 'Runner', t.runner ], [ 'Priority', t.priority ],
-		[ 'After', t.after.join(', ') ], [ 'Folder', t.cwd ], [ 'Host', t.host ],
+		[ 'Dependencies', t.after.join(', ') ], [ 'Folder', t.cwd ], [ 'Host', t.host ],
 		[ 'Attempts', `${t.attempts} of ${t.max_attempts}` ],
 		[ 'Started', time(t.started_at) ], [ 'Ended', time(t.completed_at) ],
 		[ 'Duration', ran(t) ], [ 'Result', exit(t) ],
@@ -214,7 +214,7 @@ export function editor(task, close) {
 		if (Object.keys(change).length > 0)
 			await call('task.edit', {...of(task), ...change});
 		close();
-	}, 'Saved');
+	}, 'Task saved');
 	const form = h('section', {class: 'card', 'aria-label': `Edit ${task.id}`}, h('h3', {}, 'Edit'),
 		!task.command && field('Prompt', prompt),
 		h('div', {class: 'grid'}, field('Priority', inputs.priority), field('Label', inputs.label),
@@ -243,7 +243,7 @@ export function detail(task, all, out, edit) {
 					     }),
 					     'Cancelling…'),
 				 {class : 'bad'}),
-		  task.held && act('task.release', 'Release', 'Released'),
+		  task.held && act('task.release', 'Release', 'Task released'),
 		  queued &&
 			  [
 				  button('Edit', edit),

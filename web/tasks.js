@@ -99,7 +99,7 @@ function adder(after) {
 
 		prompt.value = '';
 		location.hash = href(made);
-	}, 'Added');
+	}, 'Task added');
 
 	return h('details', {class: 'adder', open: Boolean(after)}, h('summary', {}, 'Add a task'),
 		field('Prompt', prompt), h('div', {class: 'grid'}, field('Runner', fields.runner), field('Group', fields.group),
@@ -197,7 +197,7 @@ export function enter(root, start) {
 	function draw() {
 		if (tasks.length === 0) {
 			parts = null;
-			put(list, empty('No tasks. Add one above, or with koine task add.'));
+			put(list, empty('No tasks. Add a task above, or with koine task add.'));
 			return;
 		}
 		if (!parts)

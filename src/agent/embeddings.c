@@ -251,14 +251,14 @@ static const char *read_entries(const struct value *data, bool *seen,
 		const struct value *list = value_find(entry, "embedding");
 
 		if (!list || list->kind != VALUE_ARRAY)
-			return "an entry has no embedding";
+			return "an entry of data has no embedding";
 		if (list->len != out->dim)
-			return "vectors have different lengths";
+			return "the vectors have different lengths";
 		if (!place_of(entry, position++, out->n, &place) || seen[place])
-			return "an index is invalid or duplicated";
+			return "the index of a vector is invalid or duplicate";
 		seen[place] = true;
 		if (!read_numbers(list, out->numbers + (size_t)place * out->dim))
-			return "a vector element is not a number";
+			return "an element of a vector is not a number";
 	}
 	return NULL;
 }
@@ -276,14 +276,14 @@ int embeddings_read(struct arena *a, struct text body, unsigned n,
 	int r = json_read(a, body.data, body.len, &limits, &tree, why);
 
 	if (r != 0)
-		return r > 0 ? garbage(why, "not JSON, or too large") : r;
+		return r > 0 ? garbage(why, "the response is not valid JSON, or is too large") : r;
 	data = value_find(tree, "data");
 	if (!data || data->kind != VALUE_ARRAY || data->len != n)
-		return garbage(why, "wrong number of vectors");
+		return garbage(why, "data must contain one vector for each text");
 	first = value_find(data->first, "embedding");
 	if (!first || first->kind != VALUE_ARRAY || first->len == 0 ||
 	    first->len > EMBEDDINGS_DIM_MAX)
-		return garbage(why, "invalid vector length");
+		return garbage(why, "the first vector is empty or too long");
 	out.dim = first->len;
 	out.model = value_text(value_find(tree, "model"));
 	out.numbers = arena_alloc(a, (size_t)n * out.dim * sizeof(float));

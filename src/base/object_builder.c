@@ -34,7 +34,8 @@ static struct value *add(struct object_builder *r, const char *key, enum value_k
 		r->err = -ENOMEM;
 		return NULL;
 	}
-	*v = (struct value) {.kind = (uint8_t)kind, .key = key, .key_len = (uint32_t)strlen(key)};
+	*v = (struct value) {
+		.kind = (uint8_t)kind, .key = key, .key_len = key ? (uint32_t)strlen(key) : 0};
 	if (r->last)
 		r->last->next = v;
 	else
@@ -131,4 +132,11 @@ void object_value(struct object_builder *r, const char *key, const struct value 
 		copy->first = v->first;
 	else
 		copy->text = v->text;
+}
+
+struct object_builder object_list(struct object_builder *r, const char *key)
+{
+	struct value *list = add(r, key, VALUE_ARRAY);
+
+	return (struct object_builder) {.arena = r->arena, .root = list, .err = r->err};
 }

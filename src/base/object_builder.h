@@ -12,7 +12,7 @@
 
 struct object_builder {
 	struct arena *arena;
-	struct value *root; /* an object; NULL when out of memory */
+	struct value *root; /* an object, or a list; NULL when out of memory */
 	struct value *last;
 	int err; /* 0 or -ENOMEM */
 };
@@ -29,3 +29,5 @@ void object_bool(struct object_builder *r, const char *key, bool b);
 void object_null(struct object_builder *r, const char *key);
 /* A tree that lives at least as long. */
 void object_value(struct object_builder *r, const char *key, const struct value *v);
+/* A list, whose elements have the key NULL. It has a fault of its own, also that of the object. */
+struct object_builder object_list(struct object_builder *r, const char *key);

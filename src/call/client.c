@@ -252,7 +252,7 @@ static bool refuse_without_token(struct client *s)
 		return false;
 	frame_clear(&no);
 	refuse(&no.why, REFUSE_FORBIDDEN,
-	       "this listener requires a token, so it accepts only HTTP");
+	       "this listener requires a token and therefore accepts only HTTP");
 	refuse_stream(s, &no);
 	return true;
 }

@@ -67,7 +67,7 @@ static enum frame_kind open_stream(struct gob_side *g, const char *in, size_t le
 	if (g->opened)
 		return FRAME_MESSAGE;
 	*ret = (struct frame) {0};
-	refuse(&ret->why, REFUSE_PARSE, "not a gob stream");
+	refuse(&ret->why, REFUSE_PARSE, "the received data is not a gob stream");
 	return FRAME_REFUSED;
 }
 

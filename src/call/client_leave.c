@@ -33,6 +33,7 @@ bool client_detach_calls(struct client *s)
 		c->client = NULL;
 		list_remove(at);
 		list_append(&s->server->detached, at);
+		c->watched = c->watched || c->endless || c->method->flags & METHOD_ENDS;
 		watched |= c->watched;
 		/* Those that only read need not wait for anything any more. */
 		if (c->method->where == READER)

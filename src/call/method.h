@@ -67,6 +67,7 @@ enum method_flags {
 	METHOD_LATER = 1 << 0,     /* the handler may return call_later */
 	METHOD_OVERTAKES = 1 << 1, /* acts as soon as it is read, ahead of its connection's queue */
 	METHOD_FOR_HUMANS = 1 << 2, /* agents may not call it (call/human.h) */
+	METHOD_ENDS = 1 << 3,       /* a call is cancelled when its connection closes */
 };
 
 struct method {

@@ -193,7 +193,7 @@ static bool lacks_model(const struct agent_setting *a)
 	return a->kind == AGENT_OPENAI && !a->model[0];
 }
 
-static const char no_model[] = "no model is set, but most servers require one";
+static const char no_model[] = "no model is set, but most servers require a model";
 
 /* An agent that cannot be made still exists by name, and says why whenever it is asked. */
 static int make_or_excuse(const struct settings *s, const struct agent_setting *a, struct loop *l,
@@ -424,7 +424,7 @@ static void check_agent(const struct settings *s, const struct agent_setting *a,
 	else if (r < 0)
 		refuse(&why, REFUSE_INTERNAL, "%s", strerror(-r));
 	agent_free(agent);
-	printf("would answer  %s (%s%s%s)  %s%s%s%s\n", a->name, agent_kind_word(kind),
+	printf("would use     agent %s (%s%s%s)  %s%s%s%s\n", a->name, agent_kind_word(kind),
 	       kind == AGENT_OPENAI || kind == AGENT_ANTHROPIC ? " " : "",
 	       kind == AGENT_OPENAI || kind == AGENT_ANTHROPIC ? model_url(a) : "",
 	       r != 0        ? "not available"

@@ -41,7 +41,7 @@ static bool check_unix(const struct address *a, struct why *why)
 		refuse_taken(&there, why);
 		return false;
 	}
-	snprintf(why->text, sizeof(why->text), "stale socket; koined would remove it");
+	snprintf(why->text, sizeof(why->text), "stale socket file, which koined would remove");
 	return true;
 }
 
@@ -128,7 +128,7 @@ static void print_yields(const struct plan_row *row, const char *address, const 
 	if (row->address.kind == ADDRESS_UNIX)
 		printf("would skip    %s %s  %s\n", row->dialect->name, address, why);
 	else
-		printf("would listen  %s at a free port  ok: %s is taken: %s\n", row->dialect->name,
+		printf("would listen  %s on a free port  ok: %s is taken: %s\n", row->dialect->name,
 		       address, why);
 }
 
@@ -146,7 +146,7 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	}
 	if (row->fd >= 0) {
 		snprintf(address, sizeof(address), "descriptor %d", row->fd);
-		snprintf(why.text, sizeof(why.text), "passed by the service manager");
+		snprintf(why.text, sizeof(why.text), "socket passed by the service manager");
 	} else if (running_listens(running, address)) {
 		snprintf(why.text, sizeof(why.text), "in use by the running koined");
 	} else if (row->address.kind == ADDRESS_UNIX) {
@@ -279,7 +279,7 @@ static void write_listens(const struct plan *plan)
 				continue;
 			address_format(&row->address, address);
 			printf("%s%s = %s\n", n++ || row->fd >= 0 ? "; " : "", row->dialect->name,
-			       row->fd >= 0 ? "passed by the service manager" : address);
+			       row->fd >= 0 ? "socket passed by the service manager" : address);
 		}
 		if (n == 0)
 			printf("%s = off\n", dialects[i]->name);

@@ -172,12 +172,12 @@ static const char *const confined_methods[] = {
 	"approval.request",
 	"approval.create",
 	"approval.withdraw",
+	"hook.run",
 	"createApproval",
 	"getApproval",
 	"fetchApprovals",
 	"event.list",
 	/* the same over MCP, and what its clients say before */
-	"hook",
 	"mcp.open",
 	"initialize",
 	"notification",

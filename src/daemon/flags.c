@@ -121,7 +121,7 @@ void flags_help(FILE *out)
 		print_row(out, &rows[i]);
 	fputs("\n"
 	      "Prints 'listening DIALECT ADDRESS' for each address, then 'koined: ready'.\n"
-	      "SIGTERM and SIGINT stop koined gracefully; a second signal stops it at once.\n"
+	      "SIGTERM and SIGINT stop koined gracefully; a second signal stops koined at once.\n"
 	      "SIGHUP reloads the settings. The dialects koine, ash, hld, ocg, nexus and aiwg\n"
 	      "are on by default; gateway, embedding, mcp, metrics and page are off by default.\n"
 	      "\n"
@@ -169,8 +169,8 @@ static void offer_settings(const struct offer *o)
 
 static void offer_agents(const struct offer *o)
 {
-	offer_one(o, "recall", "quote the conversation and memory; no model");
-	offer_one(o, "none", "no default agent");
+	offer_one(o, "recall", "built-in agent that quotes the conversation and the memory");
+	offer_one(o, "none", "start without a default agent");
 }
 
 static void offer_levels(const struct offer *o)

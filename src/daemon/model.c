@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 #include "engine/memory/memory.h"
 
 enum { KEY_MAX = 4096 };

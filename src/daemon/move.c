@@ -69,7 +69,7 @@ static void say_what_stays(const char *from)
 		if (snprintf(name, sizeof(name), "%s%s", path, endings[i]) >= (int)sizeof(name) ||
 		    access(name, F_OK) != 0)
 			continue;
-		printf("%s%s", any ? ", " : "Not copied: ", name);
+		printf("%s%s", any ? ", " : "Files and folders not copied: ", name);
 		any = true;
 	}
 	fputs(any ? "\n" : "", stdout);

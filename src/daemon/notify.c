@@ -183,10 +183,10 @@ void notify_check(const struct settings *s)
 
 		explicit_bzero(&secrets, sizeof(secrets));
 		if (r == 0)
-			printf("would notify  %s (%s)  ok\n", n->name,
+			printf("would use     notifier %s (%s)  ok\n", n->name,
 			       notifier_kind_names[n->kind - 1]);
 		else
-			printf("would notify  %s (%s)  NO: %s\n", n->name,
+			printf("would use     notifier %s (%s)  NO: %s\n", n->name,
 			       notifier_kind_names[n->kind - 1], r > 0 ? why.text : strerror(-r));
 	}
 }

@@ -204,7 +204,7 @@ void reload_report(struct daemon *d, const struct settings *fresh,
 		snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
 		if (fresh->overridden[i] > 0)
 			note(&r, RELOAD_KEPT, key, fresh->overridden[i],
-			     "overridden by a flag or the environment");
+			     "overridden by a command-line option or an environment variable");
 		else if (!is_renewed(row) && setting_hash(row, base) != d->at_start.rows[i])
 			note(&r, RELOAD_LATER, key, fresh->lines[i], "");
 		if (strcmp(key, "tasks.parallel") == 0)

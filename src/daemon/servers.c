@@ -66,8 +66,8 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 		int r = was && agent_server_setting_equal(was, now) ? 0 : add(d, now);
 
 		if (r != 0)
-			log_err("could not mirror agent server", "server=%s error=%s", now->name,
-				fault_words(r));
+			log_err("could not start bridge to agent server", "server=%s error=%s",
+				now->name, fault_words(r));
 	}
 }
 
@@ -101,7 +101,8 @@ void servers_check(const struct settings *s)
 
 		if (r < 0)
 			refuse(&why, REFUSE_INTERNAL, "%s", fault_words(r));
-		printf("would mirror  %s (%s %s)  %s%s\n", a->name, agent_server_kind_word(a->kind),
-		       a->url, r != 0 ? "not available: " : "", why.text);
+		printf("would use     agent server %s (%s %s)  %s%s\n", a->name,
+		       agent_server_kind_word(a->kind), a->url, r != 0 ? "not available: " : "",
+		       why.text);
 	}
 }

@@ -65,7 +65,7 @@ static const struct field forget_fields[] = {
 
 const struct method host_methods[] = {
 	{.name = "host.list",
-	 .doc = "List the hosts that share the store, by name",
+	 .doc = "List the hosts that share the store, sorted by name",
 	 .result = "{\"type\":\"object\",\"properties\":{\"hosts\":{\"type\":\"array\",\"items\":{"
 		   "\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
 		   "\"epoch\":{\"type\":\"integer\"},\"state\":{\"enum\":[\"alive\",\"left\","

@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "dialect/engine.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 #include "engine/memory/memory.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 
 /* In c->state, from `before` to the answer. */
 struct search_state {

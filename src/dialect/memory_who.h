@@ -6,6 +6,5 @@
 /* For a struct `in` with who.user_id and who.chat_id. */
 #define MEMORY_WHO(in)                                                                             \
 	FIELD_AS("user_id", STRING, in, who.user_id,                                               \
-		 "User that owns the memories; a call without user, chat and project reads all "   \
-		 "memories"),                                                                      \
+		 "Owner of the memories; calls without user, chat and project read all memories"), \
 		FIELD_AS("chat_id", STRING, in, who.chat_id, "Include memories of this chat")

@@ -67,6 +67,8 @@ struct memory_add_in {
 #define MEMORY_THIS_CHAT(in, at)                                                                   \
 	FIELD_AS("this_chat", BOOL, in, at, "Return only memories of this chat")
 
+#define MEMORY_CHAT_TYPE_DOC                                                                       \
+	"Type of the chat; group and supergroup exclude memories from private chats"
 #define MEMORY_CHAT_TYPE(in, at, what) FIELD_AS("chat_type", STRING, in, at, what)
 
 #define MEMORY_ROWS "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"

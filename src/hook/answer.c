@@ -1,14 +1,12 @@
 /* What each agent wants to read. */
-#include <errno.h>
 #include <stdio.h>
 
 #include "hook/inner.h"
 
 struct writer {
-	struct maker m;
+	struct json j;
 	const struct hook *h;
 	const struct hook_outcome *o;
-	const struct value *said; /* NULL: nothing */
 };
 
 static bool is(const struct writer *w, const char *status)
@@ -23,151 +21,146 @@ static bool is_nobodys(const struct writer *w)
 }
 
 /* The human's own words, or else who it was. */
-static void add_reason(struct writer *w, struct value *into, const char *key)
+static void add_reason(struct writer *w, const char *key)
 {
 	const struct hook_outcome *o = w->o;
-	struct text reason = o->comment;
 	char who[256];
 	int n;
 
-	if (reason.len == 0) {
-		n = snprintf(who, sizeof(who), "%.*s", TEXT_ARGS(o->status));
-		if (o->decided_by.len > 0 && o->decided_by.len < sizeof(who) - (size_t)n - 4)
-			snprintf(who + n, sizeof(who) - (size_t)n, " by %.*s",
-				 TEXT_ARGS(o->decided_by));
-		if (arena_copy_text(w->m.arena, text_of(who), &reason) != 0)
-			w->m.err = -ENOMEM;
+	if (o->comment.len > 0) {
+		json_member_text(&w->j, key, o->comment);
+		return;
 	}
-	make_text(&w->m, into, key, reason);
+	n = snprintf(who, sizeof(who), "%.*s", TEXT_ARGS(o->status));
+	if (o->decided_by.len > 0 && o->decided_by.len < sizeof(who) - (size_t)n - 4)
+		snprintf(who + n, sizeof(who) - (size_t)n, " by %.*s", TEXT_ARGS(o->decided_by));
+	json_member_str(&w->j, key, who);
 }
 
-static void add_why(struct writer *w, struct value *into, const char *key)
+static void add_why(struct writer *w, const char *key)
 {
 	if (is(w, "expired"))
-		make_word(&w->m, into, key, "no answer in time");
+		json_member_str(&w->j, key, "no answer in time");
 	else
-		add_reason(w, into, key);
+		add_reason(w, key);
 }
 
-static void add_word(struct writer *w, struct value *into, const char *key, const char *allows,
-		     const char *denies, const char *asks)
+static void add_word(struct writer *w, const char *key, const char *allows, const char *denies,
+		     const char *asks)
 {
-	make_word(&w->m, into, key, is(w, "approved") ? allows : is(w, "denied") ? denies : asks);
+	json_member_str(&w->j, key, is(w, "approved") ? allows : is(w, "denied") ? denies : asks);
 }
 
-static struct value *begin(struct writer *w)
+void hook_begin_specific(struct json *j, const char *event)
 {
-	struct value *object = make_object(&w->m, NULL, NULL);
-
-	w->said = object;
-	return object;
+	json_begin_object(j);
+	json_key(j, "hookSpecificOutput");
+	json_begin_object(j);
+	json_member_str(j, "hookEventName", event);
 }
 
-struct value *hook_make_specific(struct maker *m, const char *event, const struct value **ret)
+void hook_end_specific(struct json *j)
 {
-	struct value *whole = make_object(m, NULL, NULL);
-	struct value *specific = make_object(m, whole, "hookSpecificOutput");
-
-	make_word(m, specific, "hookEventName", event);
-	*ret = whole;
-	return specific;
+	json_end_object(j);
+	json_end_object(j);
 }
 
 /* ---- a form each ---- */
 
 static void write_plain(struct writer *w)
 {
-	struct value *object = begin(w);
+	const struct hook_outcome *o = w->o;
 
-	make_text(&w->m, object, "decision", w->o->status);
-	make_text(&w->m, object, "comment", w->o->comment);
-	if (w->o->id.data)
-		make_text(&w->m, object, "approval_id", w->o->id);
+	json_begin_object(&w->j);
+	json_member_text(&w->j, "decision", o->status);
+	json_member_text(&w->j, "comment", o->comment.data ? o->comment : TEXT(""));
+	json_key(&w->j, "approval_id");
+	if (o->id.data)
+		json_text(&w->j, o->id);
 	else
-		make_null(&w->m, object, "approval_id");
+		json_null(&w->j);
+	json_end_object(&w->j);
 }
 
 /* "ask" makes the agent show its own dialog, even where it would have continued without one. */
 static void write_pre_tool(struct writer *w)
 {
-	struct value *specific;
-
 	if (is_nobodys(w))
 		return;
-	specific = hook_make_specific(&w->m, "PreToolUse", &w->said);
-	add_word(w, specific, "permissionDecision", "allow", "deny", "ask");
-	add_why(w, specific, "permissionDecisionReason");
+	hook_begin_specific(&w->j, "PreToolUse");
+	add_word(w, "permissionDecision", "allow", "deny", "ask");
+	add_why(w, "permissionDecisionReason");
+	hook_end_specific(&w->j);
 }
 
 /* Codex takes "ask", a plain "allow" and a "deny" without a reason for mistakes, and runs the
  * command. So a question that koine refuses, such as one that is too large, is denied. */
 static void write_veto(struct writer *w)
 {
-	struct value *specific;
-
 	if (!is(w, "denied") && !w->o->refused)
 		return;
-	specific = hook_make_specific(&w->m, "PreToolUse", &w->said);
-	make_word(&w->m, specific, "permissionDecision", "deny");
-	add_reason(w, specific, "permissionDecisionReason");
+	hook_begin_specific(&w->j, "PreToolUse");
+	json_member_str(&w->j, "permissionDecision", "deny");
+	add_reason(w, "permissionDecisionReason");
+	hook_end_specific(&w->j);
 }
 
 static void write_permission(struct writer *w)
 {
 	bool allows = is(w, "approved");
-	struct value *decision;
 
 	if (!allows && !is(w, "denied"))
 		return;
-	decision = make_object(&w->m, hook_make_specific(&w->m, "PermissionRequest", &w->said),
-			       "decision");
-	make_word(&w->m, decision, "behavior", allows ? "allow" : "deny");
+	hook_begin_specific(&w->j, "PermissionRequest");
+	json_key(&w->j, "decision");
+	json_begin_object(&w->j);
+	json_member_str(&w->j, "behavior", allows ? "allow" : "deny");
 	if (!allows)
-		add_reason(w, decision, "message");
+		add_reason(w, "message");
+	json_end_object(&w->j);
+	hook_end_specific(&w->j);
 }
 
 /* Gemini has no "ask", and whoever lets koine decide has switched its own dialog off: without a yes
  * it is no. */
 static void write_gemini(struct writer *w)
 {
-	struct value *object = begin(w);
-
-	if (is_nobodys(w))
-		return;
-	add_word(w, object, "decision", "allow", "deny", "deny");
-	if (!is(w, "approved"))
-		add_why(w, object, "reason");
+	json_begin_object(&w->j);
+	if (!is_nobodys(w)) {
+		add_word(w, "decision", "allow", "deny", "deny");
+		if (!is(w, "approved"))
+			add_why(w, "reason");
+	}
+	json_end_object(&w->j);
 }
 
 static void write_cursor(struct writer *w)
 {
-	struct value *object = begin(w);
-
-	if (is_nobodys(w))
-		return;
-	add_word(w, object, "permission", "allow", "deny", "ask");
-	if (is(w, "approved"))
-		return;
-	add_why(w, object, "user_message");
-	add_why(w, object, "agent_message");
+	json_begin_object(&w->j);
+	if (!is_nobodys(w)) {
+		add_word(w, "permission", "allow", "deny", "ask");
+		if (!is(w, "approved")) {
+			add_why(w, "user_message");
+			add_why(w, "agent_message");
+		}
+	}
+	json_end_object(&w->j);
 }
 
 static void write_copilot(struct writer *w)
 {
-	struct value *object = begin(w);
-
-	if (is_nobodys(w))
-		return;
-	add_word(w, object, "permissionDecision", "allow", "deny", "ask");
-	add_why(w, object, "permissionDecisionReason");
+	json_begin_object(&w->j);
+	if (!is_nobodys(w)) {
+		add_word(w, "permissionDecision", "allow", "deny", "ask");
+		add_why(w, "permissionDecisionReason");
+	}
+	json_end_object(&w->j);
 }
 
 static void write_elicitation(struct writer *w)
 {
-	const struct value *said;
-
-	if (is(w, "responded") && hook_answer_elicitation(&w->m, w->h, w->o->comment, &said))
-		w->said = said;
+	if (is(w, "responded"))
+		hook_answer_elicitation(w->h, w->o->comment, w->j.out);
 }
 
 static void write_nothing(struct writer *w)
@@ -177,11 +170,11 @@ static void write_nothing(struct writer *w)
 
 static void write_empty(struct writer *w)
 {
-	(void)begin(w);
+	json_begin_object(&w->j);
+	json_end_object(&w->j);
 }
 
-int hook_answer(struct arena *a, const struct hook *h, const struct hook_outcome *o,
-		const struct value **ret)
+void hook_answer(const struct hook *h, const struct hook_outcome *o, struct buf *out)
 {
 	static void (*const writers[N_HOOK_FORMS])(struct writer * w) = {
 		[HOOK_NONE] = write_nothing,    [HOOK_EMPTY] = write_empty,
@@ -190,12 +183,9 @@ int hook_answer(struct arena *a, const struct hook *h, const struct hook_outcome
 		[HOOK_GEMINI] = write_gemini,   [HOOK_CURSOR] = write_cursor,
 		[HOOK_COPILOT] = write_copilot, [HOOK_ELICITATION] = write_elicitation,
 	};
-	struct writer w = {.m = {.arena = a}, .h = h, .o = o};
+	struct writer w = {.j = json_writer(out), .h = h, .o = o};
 
 	writers[h->form](&w);
-	if (w.m.err == 0)
-		*ret = w.said;
-	return w.m.err;
 }
 
 /* ---- what is remembered ---- */
@@ -231,19 +221,13 @@ void hook_context_add(struct buf *out, const struct hook_memory *m)
 	buf_add_char(out, '\n');
 }
 
-int hook_context_answer(struct arena *a, const struct hook_told *told, const struct buf *context,
-			const struct value **ret)
+void hook_context_answer(const struct hook_told *told, const struct buf *context, struct buf *out)
 {
-	struct maker m = {.arena = a};
-	struct text kept;
-	int r = context->err;
+	struct json j = json_writer(out);
 
-	*ret = NULL;
-	if (r != 0 || context->len < sizeof(head))
-		return r;
-	r = arena_copy_text(a, (struct text) {context->data, context->len}, &kept);
-	if (r != 0)
-		return r;
-	make_text(&m, hook_make_specific(&m, told->event, ret), "additionalContext", kept);
-	return m.err;
+	if (context->err != 0 || context->len < sizeof(head))
+		return;
+	hook_begin_specific(&j, told->event);
+	json_member_text(&j, "additionalContext", (struct text) {context->data, context->len});
+	hook_end_specific(&j);
 }

@@ -5,11 +5,9 @@
  *
  * "/decline" and "/cancel" are answers, too. An answer that does not fit is none: the agent asks.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <strings.h>
 
-#include "hook/hook.h"
 #include "hook/inner.h"
 
 enum { CHOICES_MAX = 64, MESSAGE_MAX = 64 << 10, NAME_MAX_BYTES = 256 };
@@ -61,8 +59,7 @@ static const struct value *names_of(const struct value *field)
 	return names && names->kind == VALUE_ARRAY ? names->first : NULL;
 }
 
-static int add_choices(struct maker *m, const struct value *field, struct value *into,
-		       struct why *why)
+static int add_choices(struct object_builder *into, const struct value *field, struct why *why)
 {
 	const struct value *list = choices_of(field);
 	const struct value *name = names_of(field);
@@ -76,7 +73,7 @@ static int add_choices(struct maker *m, const struct value *field, struct value 
 
 		if (c.value.len == 0)
 			return refuse_form(why, "a choice is not a string");
-		make_text(m, into, NULL, c.shown);
+		object_text(into, NULL, c.shown);
 		name = name ? name->next : NULL;
 	}
 	return 0;
@@ -104,32 +101,28 @@ static bool has_type(const struct value *field, const char *type)
 	return text_is(value_text(value_find(field, "type")), type);
 }
 
-static void add_yes_and_no(struct maker *m, struct value *choices)
+static int add_field(struct object_builder *input, const struct value *field, struct why *why)
 {
-	make_word(m, choices, NULL, "yes");
-	make_word(m, choices, NULL, "no");
-}
-
-static int add_field(struct maker *m, const struct value *field, struct value *input,
-		     struct why *why)
-{
-	struct value *choices;
+	bool is_text = has_type(field, "string") || has_type(field, "number") ||
+		       has_type(field, "integer");
+	struct object_builder choices;
 	int r = 0;
 
-	if (!field || choices_of(field) || has_type(field, "boolean")) {
-		choices = make_array(m, input, "choices");
-		if (!field)
-			make_word(m, choices, NULL, accept);
-		else if (choices_of(field))
-			r = add_choices(m, field, choices, why);
-		else
-			add_yes_and_no(m, choices);
-		make_word(m, choices, NULL, decline);
-		return r;
+	if (field && !choices_of(field) && !has_type(field, "boolean"))
+		return is_text ? 0
+			       : refuse_form(why, "the field is not a string, number, boolean or "
+						  "choice");
+	choices = object_list(input, "choices");
+	if (!field) {
+		object_text(&choices, NULL, text_of(accept));
+	} else if (choices_of(field)) {
+		r = add_choices(&choices, field, why);
+	} else {
+		object_text(&choices, NULL, TEXT("yes"));
+		object_text(&choices, NULL, TEXT("no"));
 	}
-	if (has_type(field, "string") || has_type(field, "number") || has_type(field, "integer"))
-		return 0;
-	return refuse_form(why, "the field is not a string, number, boolean or choice");
+	object_text(&choices, NULL, text_of(decline));
+	return r ?: choices.err;
 }
 
 /* The one field; NULL: none. */
@@ -141,7 +134,7 @@ static int find_field(const struct value *schema, const struct value **ret, stru
 	if (!schema || schema->kind == VALUE_NULL || !fields)
 		return 0;
 	if (fields->kind != VALUE_OBJECT || fields->len > 1)
-		return refuse_form(why, "more than one field");
+		return refuse_form(why, "the form has more than one field");
 	*ret = fields->first;
 	if (*ret &&
 	    ((*ret)->kind != VALUE_OBJECT || (*ret)->key_len == 0 ||
@@ -150,10 +143,10 @@ static int find_field(const struct value *schema, const struct value **ret, stru
 	return 0;
 }
 
-static struct text word_message(struct maker *m, struct text message, const struct value *field)
+static void add_message(struct object_builder *input, struct text message,
+			const struct value *field)
 {
 	struct text about = value_text(value_find(field, "description"));
-	struct text t = {0};
 	struct buf out;
 
 	if (about.len == 0)
@@ -162,11 +155,12 @@ static struct text word_message(struct maker *m, struct text message, const stru
 	buf_add(&out, message.data, message.len);
 	if (about.len > 0)
 		buf_printf(&out, "\n%.*s", TEXT_ARGS(text_cut(about, 4096)));
-	buf_printf(&out, "\n(%s refuses to say, %s closes the question)", decline, cancel);
-	if (out.err != 0 || arena_copy_text(m->arena, (struct text) {out.data, out.len}, &t) != 0)
-		m->err = -ENOMEM;
+	buf_printf(&out, "\n(%s declines to answer, %s cancels the question)", decline, cancel);
+	if (out.err == 0)
+		object_text(input, "msg", (struct text) {out.data, out.len});
+	else
+		input->err = out.err;
 	buf_done(&out);
-	return t;
 }
 
 /* koine's own ask_human is in the inbox already. */
@@ -178,31 +172,33 @@ static int check(const struct value *in, struct why *why)
 	if (text_is(value_text(value_find(in, "mcp_server_name")), "koine"))
 		return refuse_form(why, "koine's own request is already in the inbox");
 	if (mode.data && !text_is(mode, "form"))
-		return refuse_form(why, "not a form");
+		return refuse_form(why, "the mode is not form");
 	if (message.len == 0 || message.len > MESSAGE_MAX)
 		return refuse_form(why, "the message is missing or too long");
 	return 0;
 }
 
-int hook_read_elicitation(struct maker *m, const struct value *in, struct hook *h, struct why *why)
+int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *h, struct why *why)
 {
 	const char *const once[] = {"mcp_server_name", "message", "mode", "requested_schema"};
 	struct text server = value_text(value_find(in, "mcp_server_name"));
-	struct value *input = make_object(m, NULL, NULL);
+	struct object_builder input;
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]) && r == 0; i++)
-		r = hook_is_twice(in, once[i]) ? refuse_form(why, "duplicate member") : 0;
+		r = hook_is_twice(in, once[i])
+			    ? refuse_form(why, "a member of the hook input is duplicated")
+			    : 0;
 	r = r ?: check(in, why) ?: find_field(value_find(in, "requested_schema"), &h->field, why);
 	if (r != 0)
 		return r;
-	make_text(m, input, "msg",
-		  word_message(m, value_text(value_find(in, "message")), h->field));
-	r = add_field(m, h->field, input, why);
+	object_begin(&input, a);
+	add_message(&input, value_text(value_find(in, "message")), h->field);
+	r = add_field(&input, h->field, why);
 	h->kind = TEXT("human_contact");
 	h->tool = server.len > 0 ? text_cut(server, NAME_MAX_BYTES) : TEXT("Elicitation");
-	h->input = input;
-	return r != 0 ? r : m->err;
+	h->input = input.root;
+	return r ?: input.err;
 }
 
 /* ---- answering ---- */
@@ -281,58 +277,62 @@ static bool is_one_of(struct text t, const char *const *words)
 static const char *const yes[] = {"yes", "y", "true", NULL};
 static const char *const no[] = {"no", "n", "false", NULL};
 
-/* NULL: it does not fit. */
-static struct value *make_content(struct maker *m, struct value *content, const struct value *field,
-				  const char *name, struct text answer)
+/* False: it does not fit. */
+static bool write_field(struct json *j, const struct value *field, struct text answer)
 {
 	struct value number = {
 		.kind = VALUE_NUMBER, .text = answer.data, .len = (uint32_t)answer.len};
 	bool whole = has_type(field, "integer");
-	struct text choice;
 	double n = 0;
 
+	json_key_text(j, (struct text) {.data = field->key, .len = field->key_len});
 	if (choices_of(field)) {
-		choice = find_choice(field, answer);
-		return choice.data ? make_text(m, content, name, choice) : NULL;
+		answer = find_choice(field, answer);
+		json_text(j, answer);
+		return answer.data;
 	}
-	if (has_type(field, "boolean"))
-		return is_one_of(answer, yes) || is_one_of(answer, no)
-			       ? make_bool(m, content, name, is_one_of(answer, yes))
-			       : NULL;
-	if (!whole && !has_type(field, "number"))
-		return is_within(field, (double)count_characters(answer), "minLength", "maxLength")
-			       ? make_text(m, content, name, answer)
-			       : NULL;
-	if (!is_number(answer, whole) || !value_double(&number, &n) ||
-	    !is_within(field, n, "minimum", "maximum"))
-		return NULL;
-	return make_number(m, content, name, answer);
+	if (has_type(field, "boolean")) {
+		json_bool(j, is_one_of(answer, yes));
+		return is_one_of(answer, yes) || is_one_of(answer, no);
+	}
+	if (!whole && !has_type(field, "number")) {
+		json_text(j, answer);
+		return is_within(field, (double)count_characters(answer), "minLength", "maxLength");
+	}
+	json_raw(j, answer.data, answer.len);
+	return is_number(answer, whole) && value_double(&number, &n) &&
+	       is_within(field, n, "minimum", "maximum");
 }
 
-static bool add_content(struct maker *m, struct value *into, const struct value *field,
-			struct text answer)
+/* False: the answer accepts nothing, or does not fit. */
+static bool write_accepted(struct json *j, const struct value *field, struct text answer)
 {
-	struct value *content = make_object(m, into, "content");
-	char *name;
+	bool fits;
 
-	if (!field)
-		return text_is(answer, accept) || is_one_of(answer, yes);
-	name = arena_copy(m->arena, field->key, field->key_len);
-	if (!name)
-		m->err = -ENOMEM;
-	return name && make_content(m, content, field, name, answer);
+	json_member_str(j, "action", accept);
+	json_key(j, "content");
+	json_begin_object(j);
+	fits = field ? write_field(j, field, answer)
+		     : text_is(answer, accept) || is_one_of(answer, yes);
+	json_end_object(j);
+	return fits;
 }
 
-bool hook_answer_elicitation(struct maker *m, const struct hook *h, struct text answer,
-			     const struct value **ret)
+void hook_answer_elicitation(const struct hook *h, struct text answer, struct buf *out)
 {
-	struct value *into = hook_make_specific(m, "Elicitation", ret);
+	struct json j = json_writer(out);
+	size_t before = out->len;
+	bool fits = true;
 
 	answer = trim(answer);
-	if (text_is(answer, decline) || text_is(answer, cancel)) {
-		make_word(m, into, "action", text_is(answer, decline) ? "decline" : "cancel");
-		return true;
-	}
-	make_word(m, into, "action", accept);
-	return into && add_content(m, into, h->field, answer);
+	hook_begin_specific(&j, "Elicitation");
+	if (text_is(answer, decline))
+		json_member_str(&j, "action", "decline");
+	else if (text_is(answer, cancel))
+		json_member_str(&j, "action", "cancel");
+	else
+		fits = write_accepted(&j, h->field, answer);
+	hook_end_specific(&j);
+	if (!fits)
+		out->len = before;
 }

@@ -1,16 +1,14 @@
 /*
  * The hooks of agents: what they say about a tool call, and in what form each expects the
- * decision. `koine hook` and koined's /hook both read and answer by these.
+ * decision. koined reads and answers hooks by these; `koine hook` answers where koined cannot.
  *
- * Trees in, trees out: whoever has the JSON text reads and writes it. What is made lives in the
- * arena, and points into the tree that was read.
+ * A hook points into the tree that was read; what is made for it lives in the arena.
  */
 #pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/value.h"
-#include "hook/make.h"
 #include "base/why.h"
 
 enum hook_form {
@@ -65,11 +63,8 @@ struct hook_vendor {
 struct hook_source {
 	struct text text;
 	const struct value *tree; /* NULL: it is no JSON, as `why` says already */
-	const char *format;       /* "auto", "plain", or the name of a vendor */
+	struct text format;       /* "auto", "plain", or the name of a vendor; empty: "auto" */
 	struct text agent;        /* who asks; {NULL, 0}: as it looks */
-	/* Reads JSON; NULL: it is none. */
-	const struct value *(*parse)(void *arg, struct text json);
-	void *arg;
 };
 
 /* Texts are {NULL, 0} where they are not given. Ids and folders are cut to what koined takes. */
@@ -127,9 +122,8 @@ struct hook_outcome {
  * the one that posts its hooks. */
 void hook_read_unreceived(struct text agent, struct hook *ret);
 
-/* What to say. *ret NULL: nothing, so that the agent asks by itself. 0 or -ENOMEM. */
-int hook_answer(struct arena *a, const struct hook *h, const struct hook_outcome *o,
-		const struct value **ret);
+/* Adds what to say, which is JSON, or nothing, so that the agent asks by itself. */
+void hook_answer(const struct hook *h, const struct hook_outcome *o, struct buf *out);
 
 /* ---- what is remembered, for an event that `recalls` ---- */
 
@@ -152,6 +146,5 @@ struct hook_memory {
 /* Begins an empty text, or adds a memory to it if there is still space for it. */
 void hook_context_begin(struct buf *out);
 void hook_context_add(struct buf *out, const struct hook_memory *m);
-/* The answer to such an event. *ret NULL: nothing is remembered. */
-int hook_context_answer(struct arena *a, const struct hook_told *told, const struct buf *context,
-			const struct value **ret);
+/* Adds the answer to such an event: nothing if nothing is remembered. */
+void hook_context_answer(const struct hook_told *told, const struct buf *context, struct buf *out);

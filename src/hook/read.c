@@ -1,6 +1,3 @@
-#include <errno.h>
-#include <stdio.h>
-
 #include "hook/inner.h"
 
 static struct text text_in(const struct value *in, const char *key)
@@ -64,9 +61,9 @@ static int find_event(const struct hook_source *from, struct hook *h, const stru
 /* ---- what the tool is given ---- */
 
 /* The input must be an object; anything else becomes the one member of one. */
-static int wrap(struct maker *m, const struct value *input, struct hook *h)
+static int wrap(struct arena *a, const struct value *input, struct hook *h)
 {
-	struct value *object;
+	struct object_builder b;
 
 	if (!input || input->kind == VALUE_NULL)
 		return 0;
@@ -74,40 +71,47 @@ static int wrap(struct maker *m, const struct value *input, struct hook *h)
 		h->input = input;
 		return 0;
 	}
-	object = make_object(m, NULL, NULL);
-	make_same(m, object, "input", input);
-	h->input = object;
-	return m->err;
+	object_begin(&b, a);
+	object_value(&b, "input", input);
+	h->input = b.root;
+	return b.err;
 }
 
 /* Some agents put their JSON into a string. What is no object there stays the string. */
-static int find_input(struct maker *m, const struct hook_source *from, struct hook *h,
+static int find_input(struct arena *a, const struct hook_source *from, struct hook *h,
 		      const char *member)
 {
 	const struct value *input = value_find(from->tree, member);
 	struct text inner = h->vendor && h->vendor->inner ? value_text(input) : (struct text) {0};
-	const struct value *parsed = inner.data ? from->parse(from->arg, inner) : NULL;
+	struct value *parsed = NULL;
+	struct why why;
+	int r = 0;
 
-	return wrap(m, parsed && parsed->kind == VALUE_OBJECT ? parsed : input, h);
+	if (inner.data)
+		r = json_read(a, inner.data, inner.len, &json_default_limits, &parsed, &why);
+	if (r < 0)
+		return r;
+	return wrap(a, parsed && parsed->kind == VALUE_OBJECT ? parsed : input, h);
 }
 
 /* An event that stands for its tool. */
-static int read_one_tool(struct maker *m, const struct hook_source *from,
+static int read_one_tool(struct arena *a, const struct hook_source *from,
 			 const struct hook_event *event, struct hook *h, struct why *why)
 {
-	struct value *input = make_object(m, NULL, NULL);
+	struct object_builder b;
 
+	object_begin(&b, a);
 	h->tool = text_of(event->tool);
-	h->input = input;
+	h->input = b.root;
 	for (const char *const *key = event->members; *key; key++) {
 		const struct value *v = value_find(from->tree, *key);
 
 		if (hook_is_twice(from->tree, *key))
 			return refuse_twice(why);
 		if (v)
-			make_same(m, input, *key, v);
+			object_value(&b, *key, v);
 	}
-	return m->err;
+	return b.err;
 }
 
 /* Whether the agent asks its user, or looks at its settings, if no hook says anything. A name alone
@@ -141,7 +145,7 @@ static bool is_koines(const struct hook *h)
 	return !memmem(h->tool.data + n, h->tool.len - n, "__", 2);
 }
 
-static int read_vendors(struct maker *m, const struct hook_source *from, struct hook *h,
+static int read_vendors(struct arena *a, const struct hook_source *from, struct hook *h,
 			struct why *why)
 {
 	const struct hook_vendor *v = h->vendor;
@@ -153,23 +157,23 @@ static int read_vendors(struct maker *m, const struct hook_source *from, struct 
 	if (hook_is_twice(from->tree, "hook_event_name"))
 		return refuse_twice(why);
 	if (h->form == HOOK_ELICITATION) {
-		r = hook_read_elicitation(m, from->tree, h, why);
+		r = hook_read_elicitation(a, from->tree, h, why);
 		if (r != 0)
 			h->form = v->silent;
 		return r;
 	}
 	if (event && event->tool)
-		return read_one_tool(m, from, event, h, why);
+		return read_one_tool(a, from, event, h, why);
 	h->tool = text_in(from->tree, v->tool);
 	if (hook_is_twice(from->tree, v->tool) || hook_is_twice(from->tree, v->input))
 		return refuse_twice(why);
 	if (h->tool.len == 0)
 		return refuse(why, REFUSE_PARAMS, "missing tool name");
 	h->by_rules = is_koines(h) && asks_by_itself(h, from->tree);
-	return find_input(m, from, h, v->input);
+	return find_input(a, from, h, v->input);
 }
 
-static int read_plain(struct maker *m, const struct hook_source *from, struct hook *h,
+static int read_plain(struct arena *a, const struct hook_source *from, struct hook *h,
 		      struct why *why)
 {
 	h->form = HOOK_PLAIN;
@@ -179,7 +183,7 @@ static int read_plain(struct maker *m, const struct hook_source *from, struct ho
 	if (hook_is_twice(from->tree, "tool_name") || hook_is_twice(from->tree, "tool_input"))
 		return refuse_twice(why);
 	if (h->tool.len > 0)
-		return find_input(m, from, h, "tool_input");
+		return find_input(a, from, h, "tool_input");
 	h->form = hook_guess(from->text, from->format);
 	return refuse(why, REFUSE_PARAMS, "missing tool_name");
 }
@@ -220,35 +224,29 @@ static int read_odd(const struct hook_source *from, struct hook *h, struct why *
 	if (!from->tree)
 		return REFUSE_PARSE;
 	return refuse(why, REFUSE_PARAMS, "%s",
-		      from->tree->kind != VALUE_OBJECT ? "not an object"
+		      from->tree->kind != VALUE_OBJECT ? "the hook input is not an object"
 						       : "hook_event_name must be a string");
 }
 
 void hook_read_unreceived(struct text agent, struct hook *ret)
 {
-	char name[32];
+	const struct hook_vendor *v = hook_vendor_named(agent) ?: hook_vendor_named(TEXT("claude"));
 
-	snprintf(name, sizeof(name), "%.*s", TEXT_ARGS(text_cut(agent, sizeof(name) - 1)));
-	if (!hook_vendor_named(name))
-		strcpy(name, "claude");
-	*ret = (struct hook) {.agent = text_of(hook_vendor_named(name)->name),
-			      .vendor = hook_vendor_named(name),
-			      .form = hook_vendor_named(name)->unread};
+	*ret = (struct hook) {.agent = text_of(v->name), .vendor = v, .form = v->unread};
 }
 
 int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret, struct why *why)
 {
-	struct maker m = {.arena = a};
+	bool is_auto = from->format.len == 0 || text_is(from->format, "auto");
 
 	*ret = (struct hook) {.agent = from->agent};
 	if (!from->tree || from->tree->kind != VALUE_OBJECT || has_odd_event(from->tree))
 		return read_odd(from, ret, why);
-	ret->vendor = strcmp(from->format, "auto") == 0 ? hook_vendor_of(from->tree)
-							: hook_vendor_named(from->format);
+	ret->vendor = is_auto ? hook_vendor_of(from->tree) : hook_vendor_named(from->format);
 	if (!ret->agent.data && ret->vendor)
 		ret->agent = text_of(ret->vendor->name);
 	read_names(from->tree, ret);
-	return ret->vendor ? read_vendors(&m, from, ret, why) : read_plain(&m, from, ret, why);
+	return ret->vendor ? read_vendors(a, from, ret, why) : read_plain(a, from, ret, why);
 }
 
 /* The agent's own name for its session is used only where there is nothing better. */

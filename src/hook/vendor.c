@@ -37,10 +37,10 @@ static const struct hook_vendor vendors[] = {
 /* clang-format on */
 enum { N_VENDORS = sizeof(vendors) / sizeof(vendors[0]) };
 
-const struct hook_vendor *hook_vendor_named(const char *name)
+const struct hook_vendor *hook_vendor_named(struct text name)
 {
 	for (size_t i = 0; i < N_VENDORS; i++) {
-		if (strcmp(vendors[i].name, name) == 0)
+		if (text_is(name, vendors[i].name))
 			return &vendors[i];
 	}
 	return NULL;
@@ -63,14 +63,14 @@ const struct hook_vendor *hook_vendor_of(const struct value *in)
 	struct text event = value_text(value_find(in, "hook_event_name"));
 
 	if (has_text(in, "conversation_id"))
-		return hook_vendor_named("cursor");
+		return hook_vendor_named(TEXT("cursor"));
 	if (has_text(in, "toolName"))
-		return hook_vendor_named("copilot");
+		return hook_vendor_named(TEXT("copilot"));
 	if (!event.data)
 		return NULL;
 	if (is_geminis(event))
-		return hook_vendor_named("gemini");
-	return hook_vendor_named(has_text(in, "turn_id") ? "codex" : "claude");
+		return hook_vendor_named(TEXT("gemini"));
+	return hook_vendor_named(has_text(in, "turn_id") ? TEXT("codex") : TEXT("claude"));
 }
 
 static const char *find_mark(struct text text, const struct hook_vendor *v)
@@ -83,7 +83,7 @@ static const char *find_mark(struct text text, const struct hook_vendor *v)
  * told to ask about, so its own mark counts wherever it is then. */
 static const struct hook_vendor *vendor_of_text(struct text text)
 {
-	const struct hook_vendor *codex = hook_vendor_named("codex");
+	const struct hook_vendor *codex = hook_vendor_named(TEXT("codex"));
 	const struct hook_vendor *found = NULL;
 	const char *first = NULL;
 
@@ -95,14 +95,14 @@ static const struct hook_vendor *vendor_of_text(struct text text)
 			found = &vendors[i];
 		}
 	}
-	return found == hook_vendor_named("claude") && find_mark(text, codex) ? codex : found;
+	return found == hook_vendor_named(TEXT("claude")) && find_mark(text, codex) ? codex : found;
 }
 
-enum hook_form hook_guess(struct text text, const char *format)
+enum hook_form hook_guess(struct text text, struct text format)
 {
 	const struct hook_vendor *named = hook_vendor_named(format);
 
-	if (strcmp(format, "plain") == 0)
+	if (text_is(format, "plain"))
 		return HOOK_PLAIN;
 	if (!named)
 		named = vendor_of_text(text);

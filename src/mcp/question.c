@@ -400,9 +400,10 @@ struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg
 	if (r != 0)
 		mcp_forget_questions(mc);
 	if (r != 0 && !mc->beside) {
-		return mcp_refuse(c, "Cannot ask the client: %s.",
-				  r == -ENOTSUP ? "its request does not accept an event stream"
-						: "it has disconnected or does not read responses");
+		return mcp_refuse(
+			c, "Cannot ask the client: %s.",
+			r == -ENOTSUP ? "the request does not accept an event stream"
+				      : "the client has disconnected or does not read responses");
 	}
 	/* Who sends nothing more will not answer, either. */
 	c->watched |= !mc->http && !mc->task;

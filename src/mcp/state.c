@@ -87,13 +87,14 @@ int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value *
 		r = seal_open(a, mc->mcp->key, sealed, (struct text) {about.data, about.len},
 			      &what);
 	if (r == -EBADMSG)
-		return bad(mc, "belongs to another server or call; call again without it");
+		return bad(mc,
+			   "belongs to another server or call; call again without requestState");
 	if (r == 0)
 		r = json_read(a, what.data, what.len, &json_default_limits, &state, &why);
 	if (r != 0)
 		return r < 0 ? r : bad(mc, "cannot be read");
 	if (!value_int(value_find(state, "expires"), &expires) || expires < clock_utc_ms() / 1000)
-		return bad(mc, "has expired: call again without it");
+		return bad(mc, "has expired; call again without requestState");
 	*ret_answers = value_find(state, "answers");
 	mc->kept = value_find(state, "state");
 	return 0;

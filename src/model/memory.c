@@ -48,3 +48,20 @@ static const struct member members[] = {
 /* clang-format on */
 
 const struct portrait memory_portrait = PORTRAIT(struct memory, members);
+
+static const char *const categories[N_MEMORY_CATEGORIES] = {"preference", "decision", "fact",
+							    "entity", "other"};
+
+unsigned char memory_category(struct text name)
+{
+	for (unsigned i = 0; i < N_MEMORY_CATEGORIES; i++) {
+		if (text_is(name, categories[i]))
+			return (unsigned char)i;
+	}
+	return N_MEMORY_CATEGORIES - 1;
+}
+
+bool memory_is_open(const struct memory *m)
+{
+	return !m->owner.data || (m->chat_type.data && !text_is(m->chat_type, "private"));
+}

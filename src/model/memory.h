@@ -63,6 +63,14 @@ struct memory {
 	struct text tool_use_id; /* of a change, for its event: the agent's call that made it */
 };
 
+enum { N_MEMORY_CATEGORIES = 5 };
+
+/* The category as a small number; an unknown one counts as "other", the last. */
+unsigned char memory_category(struct text name);
+
+/* Whether its owner sees it from everywhere, as the store's OWNED says with LEARNT_OPENLY. */
+bool memory_is_open(const struct memory *m);
+
 /* Counts of the memories that somebody sees. */
 struct memory_totals {
 	int64_t all; /* including those expired but not yet swept */

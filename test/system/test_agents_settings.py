@@ -215,7 +215,7 @@ def check_line(name, *args, env=None, status=0):
     with Folder() as folder:
         done = run_koined("--root", folder.path, "--check", *args, env=env)
         same(done.returncode, status, "exit status (%r)" % done.stdout[:600])
-        lines = re.findall(r"^would answer  (%s \(.*)$" % re.escape(name), done.stdout.decode(),
+        lines = re.findall(r"^would use     agent (%s \(.*)$" % re.escape(name), done.stdout.decode(),
                            re.M)
         same(len(lines), 1, "lines of %s in %r" % (name, done.stdout[:600]))
         return lines[0]
@@ -237,7 +237,7 @@ def test_check_tells_what_each_agent_lacks():
         same(line, "x (command)  not available: '%s' is not executable" % plain, "line of a plain file")
         line = check_line("x", *sets(*url[:2]), "--agent", "x")
         same(line, "x (openai http://127.0.0.1:1)  warning, the default: no model is set, but most "
-             "servers require one", "line without a model")
+             "servers require a model", "line without a model")
         line = check_line("x", *sets("agent.x.kind=command", "agent.x.command=cat -u"))
         same(line, "x (command)  ok", "line of a program")
         key = write(folder("key"), "sk-secret\n")

@@ -1263,7 +1263,7 @@ def test_a_reload_reports_what_is_wrong_with_a_projects_settings():
                 check(told[0]["reason"].startswith(place("root", ".aiwg", "daemon.json") + ":2: "), "%r", told)
             place.config({"rules": [{"id": "often", "trigger": {"type": "event", "event_type": "x"},
                                      "action": {"type": "agent", "prompt": "x"}}]})
-            held = "; run `koine project trust` to activate its rules"
+            held = "; run `koine project trust` to activate the project's rules"
             same(k.call("daemon.reload")["settings"],
                  [{"key": ".aiwg/daemon.json", "state": "applied", "reason": place("root") + held}], "a rule")
             same(k.call("daemon.reload")["settings"], [], "no change")

@@ -443,7 +443,7 @@ def test_a_server_of_an_agent():
         m.bad()
         fake.broken = "elsewhere"
         fake.start()
-        f = becomes(m, "bad", "HTTP 404; check that it is opencode")
+        f = becomes(m, "bad", "HTTP 404; check that the server is opencode")
         check("url in [agent-server opencode]" in f["advice"], "%r", f)
         m.bad("servers")
 

@@ -8,8 +8,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 
 from harness import (KOINE, PATIENCE, SANITIZER, SOURCE, Client, Daemon, Folder, Skip, check, main,
                      request, same, wait_until)
@@ -115,15 +117,155 @@ def test_rules_answer_at_once():
                  {"behavior": "deny", "message": "not here"}, "decision")
 
 
+# What each agent must read where koined does not decide: koined is away or lost, nobody decides in time,
+# koined refuses the question, or the input is larger than what a hook takes. None is no output.
+def specific(decision):
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision,
+                                   "permissionDecisionReason": True}}
+
+
+BASH = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+CURSOR_ASKS = {"permission": "ask", "user_message": True, "agent_message": True}
+COPILOT_ASKS = {"permissionDecision": "ask", "permissionDecisionReason": True}
+GEMINI_DENIES = {"decision": "deny", "reason": True}
+UNDECIDED = [
+    # what it says, what it reads: lost, late, refused, too large
+    (PRE, None, specific("ask"), specific("ask"), specific("ask")),
+    (PERMISSION, None, None, None, None),
+    (dict({"turn_id": "t"}, **PRE), None, None, specific("deny"), specific("deny")),
+    (dict({"turn_id": "t"}, **PERMISSION), None, None, None, specific("deny")),
+    (dict({"hook_event_name": "BeforeTool"}, **BASH), {}, GEMINI_DENIES, GEMINI_DENIES, GEMINI_DENIES),
+    (dict({"conversation_id": "c", "hook_event_name": "preToolUse"}, **BASH), {}, CURSOR_ASKS, CURSOR_ASKS, CURSOR_ASKS),
+    ({"toolName": "bash", "toolArgs": {"command": "ls"}}, {}, COPILOT_ASKS, COPILOT_ASKS, COPILOT_ASKS),
+    (PLAIN, {"decision": "unavailable", "comment": ""}, {"decision": "expired", "comment": ""},
+     {"decision": "unavailable", "comment": True}, None),
+]
+
+
+def without_words(said):
+    """Reasons as True, since only their presence counts, and without the approval's id."""
+    words = ("permissionDecisionReason", "reason", "user_message", "agent_message", "comment")
+    if not isinstance(said, dict):
+        return said
+    return {k: bool(v) or v if k in words else without_words(v) for k, v in said.items() if k != "approval_id"}
+
+
+def reads(hook, want, stage, told):
+    same(without_words(hook.end()), want, "%s: %.80r" % (stage, told))
+
+
+class BrokenServer:
+    """In koined's place: each connection is handled by `serve`, which gets its request."""
+
+    def __init__(self, path, serve):
+        self.serve, self.requests = serve, []
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(path)
+        self.socket.listen(64)
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                c, _ = self.socket.accept()
+                with c, c.makefile("rwb") as f, contextlib.suppress(OSError):
+                    self.serve(self, f)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self.thread.join()
+
+    def take(self, f):
+        """The request, without those of a withdrawal."""
+        asked = json.loads(f.readline())
+        if asked["method"] == "hook.run":
+            self.requests.append(asked)
+        return asked
+
+    def answer(self, f, **members):
+        asked = self.take(f)
+        f.write(json.dumps(dict(members, jsonrpc="2.0", id=asked["id"])).encode() + b"\n")
+
+
+def reset(s, f):
+    pass
+
+
+def read_and_leave(s, f):
+    s.take(f)
+
+
+def answer_half(s, f):
+    asked = s.take(f)
+    f.write(b'{"jsonrpc":"2.0","id":%d,"result":{"output":{"hookSpecificOutput":{"hookEventName":"PreToolUse",'
+            b'"permissionDecision":"allow"' % asked["id"])
+
+
+def answer_garbage(s, f):
+    s.take(f)
+    f.write(b"allow\n")
+
+
+def test_every_agent_reads_what_it_must_when_koined_is_lost_at_any_stage():
+    for stage in reset, read_and_leave, answer_half, answer_garbage:
+        with Folder() as f, BrokenServer(f("koine.sock"), stage) as s, contextlib.ExitStack() as stack:
+            env = environment(KOINE_SOCKET=f("koine.sock"))
+            for told, lost, _, _, _ in UNDECIDED:
+                reads(stack.enter_context(Hook(env, told, "--timeout", "0.3")), lost, stage.__name__, told)
+            del s.requests[:]
+            # It is not told twice.
+            with Hook(env, dict(PRE, hook_event_name="SessionStart")) as hook:
+                same(hook.end(), None, "SessionStart")
+            check(len(s.requests) <= 1, "%s: %r", stage.__name__, s.requests)
+
+
+def test_every_agent_reads_what_it_must_when_koined_answers_no_decision():
+    for members in {"error": {"code": -32603, "message": "broken"}}, {"result": {}}, {"result": None}, \
+            {"result": {"output": specific("allow")}}:
+        with Folder() as f, BrokenServer(f("koine.sock"), lambda s, f, m=members: s.answer(f, **m)):
+            env = environment(KOINE_SOCKET=f("koine.sock"))
+            for told, _, _, refused, _ in UNDECIDED:
+                with Hook(env, told, "--timeout", "100") as hook:
+                    reads(hook, refused, members, told)
+
+
+def test_every_agent_reads_what_it_must_when_koined_is_killed_while_it_waits():
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        hooks = [stack.enter_context(Hook(of(d), told, "--timeout", "5")) for told, *_ in UNDECIDED]
+        with d.connect() as c:
+            waiting(c, len(UNDECIDED))
+        d.signal(signal.SIGKILL)
+        d.wait_exit()
+        for hook, (told, lost, *_) in zip(hooks, UNDECIDED):
+            reads(hook, lost, "killed", told)
+        d.start()
+        d.wait_ready()
+
+
+def test_every_agent_reads_what_it_must_without_a_decision():
+    with Daemon() as d, d.connect() as c, contextlib.ExitStack() as stack:
+        for told, _, late, refused, too_large in UNDECIDED:
+            hook = stack.enter_context(Hook(of(d), told, "--timeout", "0.2"))
+            reads(hook, late, "late", told)
+            key = "toolArgs" if "toolArgs" in told else "tool_input"
+            for size, want in (2 << 20, refused), (5 << 20, too_large):
+                with Hook(of(d), dict(told, **{key: {"command": "x" * size}})) as hook:
+                    reads(hook, want, "%d bytes" % size, told)
+        same(approvals(c), [], "what waits")
+
+
 def test_without_a_daemon_the_agent_asks_by_itself():
     with Folder() as folder:
         env = environment(KOINE_SOCKET=folder("koine.sock"))
-        for told in (PRE, PERMISSION):
+        for told, lost, *_ in UNDECIDED:
             with Hook(env, told) as hook:
-                same(hook.end(), None, "printed")
+                reads(hook, lost, "away", told)
                 check("no koined at" in hook.err, "%r", hook.err)
-        with Hook(env, PLAIN) as hook:
-            same(hook.end(), {"decision": "unavailable", "comment": "", "approval_id": None}, "plain")
 
 
 def test_what_is_no_hooks_json_decides_nothing():

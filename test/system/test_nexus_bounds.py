@@ -306,6 +306,12 @@ def test_nobody_writes_for_one_that_may_not():
             told = ask(a, method, params, how)
             check("read-only agent may not call " + method in told, "%s: %r", method, told)
         check('"memories"' in ask(a, "memory.list") or "[" in ask(a, "memory.list"), "memory")
+        told = ask(a, "hook.run", '{"input":{"hook_event_name":"Stop","session_id":"s"}}')
+        check("read-only agent may not call agent.note" in told, "a note by its hook: %r", told)
+        told = ask(a, "hook.run", '{"input":{"hook_event_name":"SessionStart","session_id":"s"}}')
+        check('"output"' in told, "memories by its hook: %r", told)
+        with w.daemon.connect() as c:
+            same(c.call("event.list", {"types": ["agent.*"]})["events"], [], "notes")
         url = "http://127.0.0.1:%d/" % w.n.port
         post = ("python3 -c \"import urllib.request as u; print(u.urlopen('%s', b'{}'.replace(b'{}', "
                 "bytes.fromhex('%s'))).read().decode())\"")

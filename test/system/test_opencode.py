@@ -146,7 +146,7 @@ def test_what_is_answered_elsewhere_is_withdrawn():
         row = one(c)
         fake.answer(id)
         becomes(c, row["id"], "superseded")
-        same(c.call("approval.get", {"id": row["id"]})["comment"], "answered in the agent's own dialog", "comment")
+        same(c.call("approval.get", {"id": row["id"]})["comment"], "decided in the agent's own dialog", "comment")
 
 
 def test_a_decision_that_comes_too_late_is_no_harm():
@@ -294,7 +294,7 @@ def test_a_redirect_is_not_followed():
 
 
 def test_another_kind_of_server_is_told_apart():
-    bad("elsewhere", "check that it is opencode")
+    bad("elsewhere", "check that the server is opencode")
 
 
 def test_a_home_that_cannot_be_read():
@@ -302,7 +302,7 @@ def test_a_home_that_cannot_be_read():
 
 
 def test_a_list_that_is_none():
-    bad("list", "cannot read the server's /permission: not a list")
+    bad("list", "cannot read the server's /permission: the response is not a list")
 
 
 def test_a_list_without_end():
@@ -545,13 +545,13 @@ def test_check_says_what_is_wrong():
     with Folder() as root:
         done = run_koined("--root", root.path, "--check", "--set", "agent-server.opencode." + url, "--set",
                           "agent-server.opencode.password_env=OC_PASSWORD")
-        check(b"would mirror  opencode (opencode http://127.0.0.1:4096)  not available: environment variable OC_PASSWORD is not set"
+        check(b"would use     agent server opencode (opencode http://127.0.0.1:4096)  not available: environment variable OC_PASSWORD is not set"
               in done.stdout, "%r", done.stdout[:2000])
         same(done.returncode, 0, "it can start")
         done = run_koined("--root", root.path, "--check", env={
             "KOINE_AGENT_SERVER_OPENCODE_URL": "http://[::1]:4096", "KOINE_AGENT_SERVER_KIND": "recall"})
-        check(b"would mirror  opencode (opencode http://[::1]:4096)  ok" in done.stdout, "%r", done.stdout[:2000])
-        check(b"would answer  server (recall)" in done.stdout, "an agent called server: %r", done.stdout[:2000])
+        check(b"would use     agent server opencode (opencode http://[::1]:4096)  ok" in done.stdout, "%r", done.stdout[:2000])
+        check(b"would use     agent server (recall)" in done.stdout, "an agent called server: %r", done.stdout[:2000])
 
 
 if __name__ == "__main__":

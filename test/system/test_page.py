@@ -501,11 +501,11 @@ def test_another_user_gets_no_link():
         open_the_way(d)
         for method, params in (("page.open", None), ("page.sessions", None)):
             said = someone_else(try_unix, d.socket_path, request(method, params) + b"\n")
-            check("only koined's own user can use the page" in said and "link=" not in said, "%s: %s", method, said)
+            check("only the user that runs koined can use the page" in said and "link=" not in said, "%s: %s", method, said)
         b = enter(d)
         id = json.loads(koine(d, "page", "--sessions", "--json").stdout)[0]["id"]
         said = someone_else(try_unix, d.socket_path, request("page.end", {"id": id}) + b"\n")
-        check("only koined's own user can use the page" in said, "page.end: %s", said)
+        check("only the user that runs koined can use the page" in said, "page.end: %s", said)
         same(b.get("/").status, 200, "it was not ended")
 
 

@@ -152,7 +152,7 @@ def test_check_knows_what_gives_way():
         with listening(home(".humanlayer", "daemon.sock")):
             done = run_koined("--service", "--check", env=home_environment(home.path))
         same(done.returncode, 0, "exit status")
-        check(b"would listen  nexus at a free port" in done.stdout, "%r", done.stdout)
+        check(b"would listen  nexus on a free port" in done.stdout, "%r", done.stdout)
         check(b"would skip    hld unix:" in done.stdout, "%r", done.stdout)
 
 

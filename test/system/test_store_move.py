@@ -374,7 +374,7 @@ def test_an_older_store_is_refused():
             pass
         with contextlib.closing(sqlite3.connect(f("a.db"))) as db:
             db.execute("PRAGMA user_version = 3")
-        check("has an older schema: start koined on it once to update it" in
+        check("has an older schema: start koined once with this store to update the schema" in
               move("sqlite:" + f("a.db"), "sqlite:" + f("b.db"), 69), "older")
 
 

@@ -1001,7 +1001,7 @@ def test_a_reload_says_what_it_left_and_why():
         with open(config, "w") as f:
             f.write("\n".join(lines))
         with World("--config", config, "--set", "tasks.parallel=7", announced=["could not reload settings"]) as w:
-            over = "unchanged: tasks.parallel (%s:4): overridden by a flag or the environment" % config
+            over = "unchanged: tasks.parallel (%s:4): overridden by a command-line option or an environment variable" % config
             same(reload(*lines), [over], "overridden")
             w("parallel", "3", "-g", "one")
             by_hand = "unchanged: group.one.parallel (%s:2): set to 3 by `koine task parallel`" % config

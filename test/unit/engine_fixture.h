@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "engine/memory/memory.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 #include "engine/engine.h"
 #include "io/workers.h"
 #include "server.h"

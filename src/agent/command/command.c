@@ -250,8 +250,9 @@ static const char *failure(struct agent_turn *t, int status, int signal, struct 
 		return "CommandTimeout";
 	}
 	if (t->fault != 0)
-		buf_add_str(text, t->fault == -ENOMEM ? "out of memory for the output"
-						      : "the output is too large");
+		buf_add_str(text, t->fault == -ENOMEM
+					  ? "out of memory for the output of the command"
+					  : "the output of the command is too large");
 	else if (t->lines.failed)
 		buf_add_str(text,
 			    t->lines.error[0] ? t->lines.error : "the program reported a failure");

@@ -36,7 +36,7 @@ static int split(char *lines, const char **paths, unsigned *n, struct why *why)
 		if (!*at)
 			continue;
 		if (*n == COMMAND_PATHS_MAX)
-			return refuse(why, REFUSE_LIMIT, "too many paths (limit %d)",
+			return refuse(why, REFUSE_LIMIT, "too many writable paths (limit %d)",
 				      COMMAND_PATHS_MAX);
 		paths[(*n)++] = at;
 	}

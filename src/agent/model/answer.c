@@ -34,7 +34,7 @@ static int read_object(struct agent_turn *t, struct text data, const struct valu
 				 "the provider sent an invalid response: not JSON (%.100s)",
 				 why.text);
 	if (v->kind != VALUE_OBJECT)
-		return turn_fail_garbage(t, "not a JSON object");
+		return turn_fail_garbage(t, "the answer is not a JSON object");
 	error = value_find(v, "error");
 	if (error && error->kind != VALUE_NULL)
 		return turn_fail(t, "ProviderError", "the provider reported an error%s",
@@ -133,7 +133,7 @@ static void fail_cut(struct agent_turn *t, const struct http_answer *a)
 	else if (a->error == 0 && t->body == BODY_UNKNOWN)
 		turn_fail(t, "ProviderError", "the provider sent an empty response");
 	else if (a->error == 0 && t->n_events == 0)
-		turn_fail_garbage(t, "not an event stream");
+		turn_fail_garbage(t, "the answer is not an event stream");
 	else
 		turn_fail(t, "ProviderError", "the connection closed in the middle of the answer");
 }

@@ -270,7 +270,7 @@ static int read_choice(struct agent_turn *t, const struct value *choice, const c
 	int r = 0;
 
 	if (choice->kind != VALUE_OBJECT || (!is_absent(delta) && delta->kind != VALUE_OBJECT))
-		return turn_fail_garbage(t, "a choice has an unexpected format");
+		return turn_fail_garbage(t, "a choice is not an object with a message or a delta");
 	/* Before the text, which may make the sink cancel. */
 	read_reason(&t->reply, value_find(choice, "finish_reason"));
 	if (!is_absent(delta)) {

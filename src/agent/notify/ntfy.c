@@ -185,7 +185,7 @@ static void on_end(void *arg, const struct http_answer *a)
 		return;
 	}
 	snprintf(text, sizeof(text), "cannot read replies: %s",
-		 how.error ? how.text : "reply stream ended");
+		 how.error ? how.text : "the server closed the reply stream");
 	notifier_scrub(text, f->reply_topic);
 	notifier_reading_failed(&f->base, text, a->retry_ms);
 }

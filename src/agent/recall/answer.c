@@ -305,10 +305,11 @@ static void write_quotes(struct buf *out, const struct composer *c)
 
 static void write_nothing(struct buf *out, const struct composer *c)
 {
-	buf_printf(out,
-		   "I found nothing about that in this conversation (%u message%s) or in the "
-		   "memory.",
-		   c->ask->n_messages, c->ask->n_messages == 1 ? "" : "s");
+	buf_printf(
+		out,
+		"I found nothing about your message in this conversation (%u message%s) or in the "
+		"memory.",
+		c->ask->n_messages, c->ask->n_messages == 1 ? "" : "s");
 	if (!c->ask->first)
 		buf_printf(out, " %s", about);
 }

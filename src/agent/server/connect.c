@@ -56,7 +56,8 @@ void server_fail(struct agent_server *s, enum agent_server_fault fault, const ch
 	/* Each outage is logged once, and again if the reason becomes another one. */
 	if (!s->said || strcmp(text, s->text) != 0) {
 		if (fault != AGENT_SERVER_GONE)
-			log_warn("agent server rejected", "server=%s reason=\"%s\"", s->name, text);
+			log_warn("agent server not usable", "server=%s reason=\"%s\"", s->name,
+				 text);
 		else
 			log_info("agent server unreachable", "server=%s reason=\"%s\"", s->name,
 				 text);
@@ -85,7 +86,7 @@ static void fail_answer(struct agent_server *s, const struct http_answer *a)
 		server_fail(s, AGENT_SERVER_WRONG, "%s", s->trouble);
 	else if (a->status != 0 && a->status != 200)
 		server_fail(s, AGENT_SERVER_WRONG,
-			    "the server returned HTTP %d; check that it is %s", a->status,
+			    "the server returned HTTP %d; check that the server is %s", a->status,
 			    s->ops->word);
 	else if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);

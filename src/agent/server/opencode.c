@@ -390,7 +390,7 @@ static int read_home(struct arena *a, struct text body, struct text *ret_folder,
 	if (r != 0)
 		return r;
 	*ret_folder = member(root, "directory");
-	return ret_folder->len > 0 ? 0 : refuse(why, REFUSE_PARSE, "no directory");
+	return ret_folder->len > 0 ? 0 : refuse(why, REFUSE_PARSE, "the response has no directory");
 }
 
 static int read_list(struct arena *a, unsigned which, struct text body, struct text folder,
@@ -400,7 +400,7 @@ static int read_list(struct arena *a, unsigned which, struct text body, struct t
 	int r = json_read(a, body.data, body.len, &limits, &root, why);
 
 	if (r == 0 && root->kind != VALUE_ARRAY)
-		r = refuse(why, REFUSE_PARSE, "not a list");
+		r = refuse(why, REFUSE_PARSE, "the response is not a list");
 	if (r != 0)
 		return r;
 	value_each (request, root) {

@@ -456,7 +456,7 @@ int pattern_parse(struct text expression, struct pattern_code *code, struct why 
 	int e = 0;
 
 	if (expression.len == 0 || expression.len > PATTERN_MAX)
-		return no(&r, "the length must be 1 to 512 bytes");
+		return no(&r, "the expression must have 1 to 512 bytes");
 	if (memchr(expression.data, '\0', expression.len))
 		return no(&r, "NUL bytes are not allowed");
 	r.end = expression.data + expression.len;

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "cli/approval/approval.h"
 #include "cli/approval/asking.h"
 #include "cli/kit/args.h"
@@ -18,11 +19,11 @@
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 
-enum { QUESTION_MAX = 64 << 10, CHOICES_MAX = 64, ARENA_MAX = 1 << 20 };
+enum { QUESTION_MAX = 64 << 10, CHOICES_MAX = 64 };
 
 struct question {
-	struct arena arena;
-	struct hook hook;
+	struct asking asking;
+	struct text text;
 	struct text choices[CHOICES_MAX];
 	unsigned n; /* 0: it is approved or denied */
 };
@@ -78,25 +79,27 @@ static int read_question(const struct cli *cli, struct question *q, struct buf *
 }
 
 /* The inbox shows a question's {"msg", "choices"}. */
-static int describe(struct question *q, const struct cli *cli, struct text text)
+static void add_question(const struct asking *a, struct koine_json *j)
 {
-	const struct approval_options *o = cli->own;
-	struct maker m = {.arena = &q->arena};
-	struct value *input = make_object(&m, NULL, NULL);
-	struct value *choices;
+	const struct question *q = list_entry(a, struct question, asking);
+	const struct approval_options *o = a->cli->own;
 
-	make_text(&m, input, q->n > 0 ? "msg" : "question", trim(text));
-	choices = q->n > 0 ? make_array(&m, input, "choices") : NULL;
-	for (unsigned i = 0; i < q->n; i++)
-		make_text(&m, choices, NULL, q->choices[i]);
-	q->hook = (struct hook) {
-		.form = HOOK_PLAIN,
-		.kind = q->n > 0 ? TEXT("human_contact") : TEXT("function_call"),
-		.agent = text_of(o->agent),
-		.tool = TEXT("ask"),
-		.input = input,
-	};
-	return m.err;
+	params_add(j, "kind", q->n > 0 ? "human_contact" : "function_call");
+	params_add(j, "tool", "ask");
+	params_add(j, "agent", o->agent);
+	if (!j)
+		return;
+	koine_json_key(j, "input");
+	koine_json_begin_object(j);
+	params_add_text(j, q->n > 0 ? "msg" : "question", q->text);
+	if (q->n > 0) {
+		koine_json_key(j, "choices");
+		koine_json_begin_array(j);
+		for (unsigned i = 0; i < q->n; i++)
+			koine_json_text_n(j, q->choices[i].data, q->choices[i].len);
+		koine_json_end_array(j);
+	}
+	koine_json_end_object(j);
 }
 
 /* ---- what came of it ---- */
@@ -178,34 +181,35 @@ static int take_end(const struct asking *a, const struct question *q, enum askin
 
 /* ---- the command ---- */
 
-static int ask(struct cli *cli, const struct question *q)
+static int ask(struct cli *cli, struct question *q)
 {
 	const struct approval_options *o = cli->own;
-	struct asking a = {
-		.cli = cli,
-		.hook = &q->hook,
-		.hint = q->n > 0 ? "waiting for an answer: koine respond"
-				 : "waiting for approval: koine approve",
-	};
+	struct asking *a = &q->asking;
 	enum asking_end end;
 	int r;
 
-	asking_find_run(&a);
-	asking_set_deadline(&a, o->wait_ms);
-	if (uuid4(a.id) != 0)
+	*a = (struct asking) {
+		.cli = cli,
+		.method = "approval.request",
+		.add = add_question,
+		.hint = q->n > 0 ? "waiting for an answer: koine respond"
+				 : "waiting for approval: koine approve",
+	};
+	asking_set_deadline(a, o->wait_ms);
+	if (uuid4(a->id) != 0)
 		return EX_OSERR;
 	r = talk_connect(cli);
 	if (r != 0)
 		return r;
-	asking_catch_signals(&a);
-	end = asking_wait(&a);
+	asking_catch_signals(a);
+	end = asking_wait(a);
 	if (end == ASKING_GONE || end == ASKING_LATE)
-		asking_withdraw(&a);
-	r = take_end(&a, q, end);
+		asking_withdraw(a);
+	r = take_end(a, q, end);
 	talk_hang_up(cli);
-	koine_doc_free(a.answer);
+	koine_doc_free(a->answer);
 	if (end == ASKING_GONE && !asking_interrupted())
-		asking_end_by_signal(&a);
+		asking_end_by_signal(a);
 	return r;
 }
 
@@ -216,14 +220,7 @@ int cmd_ask(struct cli *cli)
 	int r;
 
 	buf_init(&text, 4 * QUESTION_MAX);
-	arena_init(&q.arena, ARENA_MAX);
 	r = read_question(cli, &q, &text);
-	if (r == 0 && describe(&q, cli, buf_text(&text)) != 0) {
-		complain("out of memory");
-		r = EX_OSERR;
-	}
-	if (r == 0)
-		r = ask(cli, &q);
-	arena_done(&q.arena);
-	return r;
+	q.text = trim(buf_text(&text));
+	return r != 0 ? r : ask(cli, &q);
 }

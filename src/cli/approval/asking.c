@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/approval/hook.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
@@ -60,7 +59,7 @@ static void take_refusal(struct asking *a, const struct koine_answer *answer)
 	struct text why = text_cut(talk_error(answer), sizeof(a->refusal) - 1);
 
 	snprintf(a->refusal, sizeof(a->refusal), "%.*s", TEXT_ARGS(why));
-	talk_print_error("approval.request", answer);
+	talk_print_error(a->method, answer);
 }
 
 static void on_answer(void *arg, int result, const struct koine_answer *answer)
@@ -71,7 +70,7 @@ static void on_answer(void *arg, int result, const struct koine_answer *answer)
 	a->result = result;
 	if (result == KOINE_ERROR_ANSWER && koine_answer_error_code(answer) == CODE_STOPPING)
 		a->result = -ECONNRESET;
-	else if (result == KOINE_ERROR_ANSWER && a->hook->by_rules &&
+	else if (result == KOINE_ERROR_ANSWER && a->by_rules &&
 		 koine_answer_error_code(answer) == CODE_UNAVAILABLE)
 		a->result = -EACCES; /* nobody decides: nothing is wrong with the question */
 	else if (result == KOINE_ERROR_ANSWER)
@@ -93,23 +92,32 @@ static int64_t time_left(const struct asking *a)
 	return now >= a->deadline_ms ? 1 : (int64_t)(a->deadline_ms - now);
 }
 
+/* A question that cannot even be sent, because it is too large or too deep, is refused. */
+static int refuse_here(struct asking *a, int r)
+{
+	if (r != -EMSGSIZE && r <= 0)
+		return r;
+	snprintf(a->refusal, sizeof(a->refusal), "%s", koine_client_error(a->cli->client));
+	complain("%s", a->refusal);
+	return KOINE_ERROR_ANSWER;
+}
+
 static int request(struct asking *a)
 {
-	CLEANUP(json_freep) struct koine_json *j = NULL;
-	const char *params;
+	struct koine_json *j = params_new();
+	int64_t left_ms = time_left(a);
 	int r;
 
-	if (koine_json_new(&j) != 0)
-		return -ENOMEM;
-	hook_write_request(a->hook, &a->run, a->id, time_left(a), j);
-	params = koine_json_text(j, NULL);
-	if (!params)
-		return -ENOMEM;
+	params_add(j, "id", a->id);
+	a->add(a, j);
+	asking_add_run(j);
+	if (left_ms > 0)
+		params_add_double(j, "timeout", (double)left_ms / 1000);
 	a->under_way = true;
-	r = koine_client_call_async(a->cli->client, "approval.request", params, on_answer, a, NULL);
+	r = call_async(a->cli->client, a->method, j, on_answer, a, NULL);
 	if (r != 0)
 		a->under_way = false;
-	return r;
+	return refuse_here(a, r);
 }
 
 /* Waits for the daemon, or so many milliseconds. False: nobody waits for the answer any more. */
@@ -243,12 +251,12 @@ void asking_set_deadline(struct asking *a, int64_t ms)
 		ms > 0 && ms < UINT32_MAX / 2 ? (uint32_t)ms + 2 * GRACE_MS : UINT32_MAX;
 }
 
-void asking_find_run(struct asking *a)
+void asking_add_run(struct koine_json *params)
 {
-	a->run.session = text_of(option_from_environment("KOINE_SESSION_ID"));
-	a->run.id = text_of(option_from_environment("KOINE_RUN_ID"));
-	if (!a->run.id.data)
-		a->run.id = text_of(option_from_environment("HUMANLAYER_RUN_ID"));
+	const char *run = option_from_environment("KOINE_RUN_ID");
+
+	params_add(params, "session_id", option_from_environment("KOINE_SESSION_ID"));
+	params_add(params, "run_id", run ? run : option_from_environment("HUMANLAYER_RUN_ID"));
 }
 
 bool asking_interrupted(void)

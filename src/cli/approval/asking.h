@@ -7,10 +7,10 @@
  */
 #pragma once
 
+#include <koine/koine.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hook/hook.h"
 #include "base/uuid.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
@@ -28,8 +28,10 @@ enum asking_end {
 
 struct asking {
 	struct cli *cli;
-	const struct hook *hook;
-	struct hook_run run;
+	const char *method;
+	/* Adds its params, but for id, timeout, session_id and run_id. */
+	void (*add)(const struct asking *a, struct koine_json *params);
+	bool by_rules;      /* without a policy or grant that decides, koined refuses nothing */
 	const char *hint;   /* tells people at a terminal what to do; the id follows it */
 	unsigned hint_ms;   /* delay before the hint is printed */
 	bool reader_counts; /* without a reader of stdout nobody waits */
@@ -49,11 +51,11 @@ bool asking_interrupted(void); /* by SIGINT */
 /* If a signal ended the wait, dies by it. */
 void asking_end_by_signal(const struct asking *a);
 
+/* The session and the run that a question belongs to, from the environment, as params. */
+void asking_add_run(struct koine_json *params);
+
 /* 0: no limit. Call it before the daemon is dialled. */
 void asking_set_deadline(struct asking *a, int64_t ms);
-/* The session and the run that the question belongs to, from the environment. */
-void asking_find_run(struct asking *a);
-
 /* Needs an id and a connection. Never returns ASKING_NONE. */
 enum asking_end asking_wait(struct asking *a);
 

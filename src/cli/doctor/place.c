@@ -255,7 +255,7 @@ static bool check_file(struct exam *e, const char *path)
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return true; /* there is none yet, or it is another's */
 	if (st.st_uid != owner) {
-		exam_find(e, MARK_BAD, "%s belongs to user %u, who controls its content", path,
+		exam_find(e, MARK_BAD, "%s is owned by user %u, who can change its content", path,
 			  (unsigned)st.st_uid);
 		exam_command(e, "koine store adopt %s", exam_word(path, word));
 		return false;

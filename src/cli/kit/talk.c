@@ -250,7 +250,7 @@ static size_t type_length(struct text t)
 static struct text sentence_of(struct text t)
 {
 	static const struct text kinds[] = {TEXT("Internal error: "), TEXT("Invalid params: "),
-					    TEXT("Too large: ")};
+					    TEXT("Size limit exceeded: ")};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (t.len > kinds[i].len && text_begins(t, kinds[i])) {

@@ -39,11 +39,11 @@ static const struct setting rows[] = {
 	{"agent", "temperature", SET_DECIMAL, AT(temperature), 0, 2,
 	 "sampling temperature; empty for the provider's default", .kinds = MODEL},
 	{"agent", "connect_timeout", SET_SECONDS, AT(connect_timeout_ms), 1, 600,
-	 "connect timeout in seconds", .kinds = MODEL},
+	 "timeout in seconds for connecting to the API", .kinds = MODEL},
 	{"agent", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
 	 "seconds without data after which a request fails", .kinds = MODEL},
 	{"agent", "total_timeout", SET_SECONDS, AT(total_timeout_ms), 0, 604800,
-	 "timeout of one answer in seconds; 0 means an hour, or no limit for a command",
+	 "timeout of one answer in seconds; 0 means one hour, or no limit for kind command",
 	 .kinds = MODEL | COMMAND},
 	{"agent", "retries", SET_UNSIGNED, AT(retries), 0, 10,
 	 "number of retries if a request fails before the first byte of the answer",
@@ -70,11 +70,11 @@ static const struct setting rows[] = {
 	{"agent", "terminate_time", SET_SECONDS, AT(terminate_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a turn is cancelled", .kinds = COMMAND},
 	{"agent", "word_delay", SET_UNSIGNED, AT(word_delay_ms), 0, 60000,
-	 "milliseconds between two words of an answer", .kinds = RECALL},
+	 "delay in milliseconds between two words of an answer", .kinds = RECALL},
 	{"agent", "budget", SET_UNSIGNED, AT(budget), 0, 100000000,
 	 "maximum tokens of a conversation in one request; 0 means chat.budget"},
 	{"agent", "reserve", SET_UNSIGNED, AT(reserve), 0, 100000000,
-	 "tokens of the budget that are reserved for the answer; 0 means chat.reserve"},
+	 "tokens of the agent's budget that are reserved for the answer; 0 means chat.reserve"},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

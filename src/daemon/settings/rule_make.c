@@ -53,7 +53,7 @@ static int take_duration(const struct maker *m, enum rule_key key, int64_t *ret_
 
 	if (!value || schedule_parse_duration(text_of(value), ret_ms) == 0)
 		return 0;
-	return bad(m, key, "a time: 90, 10s, 15m, 2h or 1d");
+	return bad(m, key, "a duration such as 90, 10s, 15m, 2h or 1d");
 }
 
 static int take_number(const struct maker *m, enum rule_key key, double *ret)

@@ -2,7 +2,7 @@
  * they are shown. */
 #include "daemon/settings/tables.h"
 
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 
 #define AT(member)      offsetof(struct settings, member)
 #define LIMIT(member)   offsetof(struct settings, limits.member)
@@ -16,8 +16,7 @@ static const struct setting daemon_rows[] = {
 	 "enable the methods debug.echo and debug.sleep"},
 	{"daemon", "log_messages", SET_BOOL, AT(log_messages), 0, 0,
 	 "log every sent and received message at level debug"},
-	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file),
-	 "log to this file instead of stderr; empty for stderr"},
+	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file), "log file; empty for stderr"},
 	{"daemon", "places", SET_WORD, AT(places), 0, 0,
 	 "default addresses: original (the usual address of each dialect) or own (the runtime "
 	 "folder)",
@@ -72,8 +71,9 @@ static const struct setting memory_rows[] = {
 	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
 	 "seconds of inactivity until facts of a conversation are extracted"},
 	{"memory", "extract_review", SET_WORD, AT(extract_review), 0, 0,
-	 "review of extracted facts: after (searches find them at once) or before (searches find "
-	 "them only after review)",
+	 "review of extracted facts: after (searches find unreviewed facts) or before (searches "
+	 "find "
+	 "only reviewed facts)",
 	 .words = extract_reviews},
 };
 
@@ -86,7 +86,7 @@ static const struct setting chat_rows[] = {
 	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
 	 "maximum tokens of a conversation in one request to its agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
-	 "tokens of the budget that are reserved for the answer"},
+	 "tokens of chat.budget that are reserved for the answer"},
 	{"chat", "keep_days", SET_UNSIGNED, AT(chat_keep_days), 0, 36500,
 	 "days to keep an ended conversation; 0 means forever"},
 };
@@ -114,7 +114,7 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a task is cancelled"},
 	{"tasks", "runner", SET_TEXT, TEXT_AT(tasks.runner),
-	 "default runner: an agent name or claude; if empty, claude if it is installed, else "
+	 "default runner: an agent name or claude; empty for claude if installed, else "
 	 "chat.agent"},
 	{"tasks", "environment", SET_VARIABLES, TEXT_AT(tasks.environment),
 	 "environment variables for claude: NAME, NAME* or NAME=VALUE, separated by spaces"},
@@ -136,7 +136,7 @@ static const struct setting session_rows[] = {
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days to keep an ended session; 0 means forever"},
 	{"session", "runner", SET_TEXT, TEXT_AT(sessions.runner),
-	 "default runner: an agent name or claude; if empty, session.program if it is installed, "
+	 "default runner: an agent name or claude; empty for session.program if installed, "
 	 "else chat.agent"},
 	{"session", "environment", SET_VARIABLES, TEXT_AT(sessions.environment),
 	 "environment variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces"},
@@ -214,7 +214,8 @@ const unsigned n_settings_tables = sizeof(settings_tables) / sizeof(settings_tab
 
 const struct setting_gone settings_gone[] = {
 	{"koine", "allow_uids",
-	 "koine.allow_uids was removed: set it for a listener, as in [listen ash] allow_uids = "
+	 "koine.allow_uids was removed: set allow_uids for a listener, as in [listen ash] "
+	 "allow_uids = "
 	 "1001"},
 };
 

@@ -390,7 +390,7 @@ static void report_taken(const struct project *p)
 	char sentence[PATH_LEN + 64];
 
 	snprintf(sentence, sizeof(sentence), "%s%s", p->folder,
-		 held ? "; run `koine project trust` to activate its rules" : "");
+		 held ? "; run `koine project trust` to activate the project's rules" : "");
 	report(p, RELOAD_TAKEN, sentence);
 }
 

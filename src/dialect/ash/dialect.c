@@ -11,28 +11,24 @@ static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_TEXT, 0},
 	[REFUSE_NOT_FOUND] = {-32603, "Not found", WORDS_TEXT, 0},
 	[REFUSE_CONFLICT] = {-32603, "Conflict", WORDS_TEXT, 0},
-	[REFUSE_LIMIT] = {-32603, "Limit reached", WORDS_TEXT, 0},
+	[REFUSE_LIMIT] = {-32603, "Resource limit reached", WORDS_TEXT, 0},
 	[REFUSE_TOO_LARGE] = {-32600, "Message too large", WORDS_TEXT, 0},
 	[REFUSE_UNAVAILABLE] = {-32603, "Unavailable", WORDS_TEXT, 0},
 	[REFUSE_FORBIDDEN] = {-32602, "Forbidden", WORDS_TEXT, 0},
-	[REFUSE_TIMEOUT] = {-32603, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32603, "Call timed out", WORDS_TEXT, 0},
 	[REFUSE_STOPPING] = {-32603, "Stopping", WORDS_TEXT, 0},
 	[REFUSE_CANCELLED] = {-32603, "Cancelled", WORDS_TEXT, 0},
 };
 
 #define TOKEN(in)                                                                                  \
 	FIELD_AS("context_token", STRING, in, who.context_token,                                   \
-		 "Signed context token; if ash.context_secret is set, only this token determines " \
-		 "user and chat")
+		 "Signed token that names user and chat; required if ash.context_secret is set")
 
 #define WHO(in) MEMORY_WHO(in), TOKEN(in)
 
 /* Fields of the methods that find memories. */
 #define WHERE(in)                                                                                  \
-	MEMORY_THIS_CHAT(in, this_chat),                                                           \
-		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
-				 "Type of the chat; group and supergroup exclude memories from "   \
-				 "private chats")
+	MEMORY_THIS_CHAT(in, this_chat), MEMORY_CHAT_TYPE(in, who.chat_type, MEMORY_CHAT_TYPE_DOC)
 
 static const struct field search_fields[] = {
 	MEMORY_SEARCH_FIELDS(search_in, search),

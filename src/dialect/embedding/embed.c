@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "call/server.h"
 #include "dialect/embedding/embedding.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 #include "dialect/engine.h"
 #include "engine/memory/memory.h"
-#include "engine/memory/vectors.h"
+#include "engine/index/vectors.h"
 
 enum shape {
 	SHAPE_ONE,

@@ -118,7 +118,7 @@ static const struct field note_fields[] = {
 	FIELD(STRING, hook_note, what,
 	      "Event: started, asked, tool, stopped or ended; or unread, to log invalid hook input",
 	      .required = true),
-	FIELD(STRING, hook_note, agent, "Name of the agent: \"claude\", \"codex\""),
+	FIELD(STRING, hook_note, agent, "Name of the agent, such as \"claude\" or \"codex\""),
 	FIELD_AS("session_id", STRING, hook_note, session, "Session id assigned by the agent"),
 	FIELD(STRING, hook_note, folder, "Working folder of the agent"),
 	FIELD(STRING, hook_note, tool, "Tool that was called"),

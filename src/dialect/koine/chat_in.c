@@ -7,7 +7,8 @@
 #include "wire/json.h"
 
 const struct field chat_in_fields[N_CHAT_IN_FIELDS] = {
-	FIELD(STRING, chat_in, content, "The message; required unless tool_results is given"),
+	FIELD(STRING, chat_in, content,
+	      "Message to the agent; required unless tool_results is given"),
 	FIELD(STRING, chat_in, conversation,
 	      "Name of the conversation; default: \"default\". A new name creates a conversation"),
 	FIELD(ANY, chat_in, request_id,

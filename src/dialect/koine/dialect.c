@@ -15,11 +15,11 @@ const struct error_row koine_errors[N_REFUSALS] = {
 	[REFUSE_INTERNAL] = {-32603, "Internal error", WORDS_BOTH, 0},
 	[REFUSE_NOT_FOUND] = {-32001, "Not found", WORDS_TEXT, 0},
 	[REFUSE_CONFLICT] = {-32002, "Conflict", WORDS_TEXT, 0},
-	[REFUSE_LIMIT] = {-32003, "Limit reached", WORDS_TEXT, 0},
-	[REFUSE_TOO_LARGE] = {-32004, "Too large", WORDS_BOTH, 0},
+	[REFUSE_LIMIT] = {-32003, "Resource limit reached", WORDS_TEXT, 0},
+	[REFUSE_TOO_LARGE] = {-32004, "Size limit exceeded", WORDS_BOTH, 0},
 	[REFUSE_UNAVAILABLE] = {-32005, "Unavailable", WORDS_TEXT, 0},
 	[REFUSE_FORBIDDEN] = {-32006, "Forbidden", WORDS_TEXT, 0},
-	[REFUSE_TIMEOUT] = {-32007, "Timed out", WORDS_TEXT, 0},
+	[REFUSE_TIMEOUT] = {-32007, "Call timed out", WORDS_TEXT, 0},
 	[REFUSE_STOPPING] = {-32008, "Stopping", WORDS_TEXT, 0},
 	[REFUSE_CANCELLED] = {-32800, "Cancelled", WORDS_ONLY, 0},
 };
@@ -30,7 +30,8 @@ static const struct field stop_fields[] = {
 
 static const struct field drain_fields[] = {
 	FIELD_AS("time", INT, daemon_drain_in, time_ms,
-		 "Maximum wait in milliseconds; 0 means no limit"),
+		 "Maximum time to wait for running tasks and sessions, in milliseconds; 0 means no "
+		 "limit"),
 };
 
 static const struct field restart_fields[] = {
@@ -123,6 +124,7 @@ const struct method_table koine_more_methods[] = {
 	{koine_approval_methods, &koine_n_approval_methods},
 	{koine_notify_methods, &koine_n_notify_methods},
 	{koine_agent_methods, &koine_n_agent_methods},
+	{koine_hook_methods, &koine_n_hook_methods},
 	{metric_methods, &metric_n_methods},
 	{NULL, NULL},
 };

@@ -63,6 +63,8 @@ extern const unsigned koine_n_approval_methods;
 /* Agents that koined did not start. */
 extern const struct method koine_agent_methods[];
 extern const unsigned koine_n_agent_methods;
+extern const struct method koine_hook_methods[];
+extern const unsigned koine_n_hook_methods;
 /* An array: the servers that agents work in, and whether they answer. */
 void koine_write_agent_servers(struct json *j, const struct mirrors *m);
 

@@ -17,7 +17,7 @@ struct memory_who_in {
 	FIELD_AS(                                                                                  \
 		"project", STRING, in, who.project,                                                \
 		"Include memories of this project: host/owner/name of its git remote, or a path"), \
-		FIELD_AS("common", BOOL, in, who.common, "Only common memories")
+		FIELD_AS("common", BOOL, in, who.common, "Return only common memories")
 
 /* What was believed at another time. */
 struct memory_then_in {
@@ -36,11 +36,7 @@ struct memory_then_in {
 
 /* All of them. */
 #define MEMORY_ASKER(in)                                                                           \
-	MEMORY_WHO(in),                                                                            \
-		MEMORY_CHAT_TYPE(in, who.chat_type,                                                \
-				 "Type of the chat; group and supergroup exclude memories from "   \
-				 "private chats"),                                                 \
-		MEMORY_WHERE(in)
+	MEMORY_WHO(in), MEMORY_CHAT_TYPE(in, who.chat_type, MEMORY_CHAT_TYPE_DOC), MEMORY_WHERE(in)
 
 static inline struct memory_asker memory_asker_of(const struct memory_who_in *in)
 {

@@ -449,7 +449,7 @@ static const struct field events_fields[] = {
 	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit"),
 	FIELD(BOOL, one_in, newest, "Return the last events of the range instead of the first"),
 	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200),
-	FIELD(BOOL, one_in, raw, "Include lines that could not be parsed"),
+	FIELD(BOOL, one_in, raw, "Include output lines that could not be parsed"),
 	FIELD(BOOL, one_in, chain,
 	      "Include the events of the sessions that this session continues"),
 };

@@ -19,8 +19,7 @@ struct task_in {
 #define TASK_PROJECT(in, text) FIELD(STRING, in, project, text)
 #define TASK_FIELDS(in)                                                                            \
 	FIELD(STRING, in, id, "Id of the task, such as \"task-0003\"", .required = true),          \
-		TASK_PROJECT(in, "Folder of the project; default: any project that has a task "    \
-				 "with this id")
+		TASK_PROJECT(in, "Folder of the project; default: any project with this task id")
 
 struct arena;
 struct call;

@@ -134,8 +134,7 @@ static struct done handle_add(struct call *c)
 	FIELD_AS("priority", NUMBER, add_in, new.task.priority,                                    \
 		 "Priority; tasks with higher numbers start first"),                               \
 		FIELD_AS("group", STRING, add_in, new.task.group,                                  \
-			 "Group of the task; [group NAME] of koine.conf limits the number of "     \
-			 "running tasks in a group"),                                              \
+			 "Group of the task; a group can have a limit of running tasks"),          \
 		FIELD_AS("label", STRING, add_in, new.task.label,                                  \
 			 "Short name shown in lists, up to 80 bytes"),                             \
 		FIELD_AS("stash", BOOL, add_in, new.task.stashed,                                  \
@@ -154,11 +153,9 @@ static struct done handle_add(struct call *c)
 		FIELD_AS("retries", INT, add_in, new.retries,                                      \
 			 "Number of retries after a failure"),                                     \
 		FIELD_AS("retry_delay", INT, add_in, new.task.retry_ms,                            \
-			 "Delay before the first retry in milliseconds, then doubled; default "    \
-			 "1000"),                                                                  \
+			 "Milliseconds before the first retry, doubled per retry; default 1000"),  \
 		FIELD_AS("host", STRING, add_in, new.task.on_host,                                 \
-			 "Host that runs the task, or \"any\"; default: this host if the task "    \
-			 "has a project or folder, else any"),                                     \
+			 "Host; default: this host with a project or folder, otherwise \"any\""),  \
 		FIELD_AS("on", STRING, add_in, new.task.on_label,                                  \
 			 "Run the task only on a host with this label"),                           \
 		FIELD_AS("project", STRING, add_in, new.task.project,                              \

@@ -18,7 +18,7 @@ static const struct {
 	[WAIT_PARALLEL] = {"parallel", "koined has reached its limit of running tasks", ""},
 	[WAIT_HOST] = {"host", "host ", " has not started the task yet"},
 	[WAIT_NO_HOST] = {"host", "host ", " is not alive"},
-	[WAIT_LABEL] = {"label", "no host with label ", " has started the task yet"},
+	[WAIT_LABEL] = {"label", "hosts with label ", " have not started the task yet"},
 	[WAIT_NO_LABEL] = {"label", "no host has label ", ""},
 	[WAIT_RELEASE] = {"release", "until the task is released", ""},
 	[WAIT_ENQUEUE] = {"enqueue", "until the task is enqueued", ""},

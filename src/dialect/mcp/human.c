@@ -7,8 +7,8 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/object_builder.h"
 #include "base/uuid.h"
 #include "call/client.h"
 #include "call/server.h"
@@ -41,7 +41,6 @@ struct permission_in {
 
 /* A call that waits for a human; in its arena. */
 struct waiting {
-	struct list link; /* in its connection's waits */
 	struct call *call;
 	struct approval_waiter *waiter; /* NULL: told, or left */
 	struct timer *timer;
@@ -50,25 +49,17 @@ struct waiting {
 	void (*answer)(struct call *c, const struct approval *a);
 };
 
-/* The waits of one connection, so that nobody is asked for a client that has left; freed when it
- * closes. Over HTTP a connection that is lost says nothing. */
-struct waits {
-	struct client_hook hook;
-	struct list list;
-};
-
 /* ---- waiting ---- */
 
 static void on_timer(void *arg)
 {
 	struct waiting *w = arg;
 
-	mcp_progress(w->call, ++w->n_told, 0, "waiting for a human");
+	mcp_progress(w->call, ++w->n_told, 0, "waiting for a human to answer");
 }
 
 static void end_waiting(struct waiting *w)
 {
-	list_remove(&w->link);
 	approval_leave(w->waiter);
 	w->waiter = NULL;
 	timer_free(w->timer);
@@ -101,43 +92,13 @@ static struct done fail_left(struct call *c)
 	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 
-/* The connection is still being taken apart, so its calls are answered in the next turn. */
-static void on_closed(struct client_hook *h)
-{
-	struct waits *all = list_entry(h, struct waits, hook);
-	struct list *first;
-
-	while ((first = list_first(&all->list))) {
-		struct waiting *w = list_entry(first, struct waiting, link);
-
-		withdraw(w);
-		(void)call_after(w->call, 0, fail_left);
-	}
-	free(all);
-}
-
-static int join_waits(struct client *s, struct waiting *w)
-{
-	struct client_hook *h = client_find_hook(s, on_closed);
-	struct waits *all = h ? list_entry(h, struct waits, hook) : calloc(1, sizeof(*all));
-
-	if (!all)
-		return -ENOMEM;
-	if (!h) {
-		all->hook.closed = on_closed;
-		list_init(&all->list);
-		client_add_hook(s, &all->hook);
-	}
-	list_append(&all->list, &w->link);
-	return 0;
-}
-
-/* The client has given up, or we stop: then the question stays for when it is asked again. */
+/* The client has given up or disconnected, or we stop: then the question stays for when it is asked
+ * again. */
 static void on_cancel(struct call *c, void *arg)
 {
 	struct waiting *w = arg;
 
-	if (c->server->stopping) {
+	if (c->server->stopping && c->client) {
 		end_waiting(w);
 		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING, "koined is stopping"));
 		return;
@@ -153,13 +114,10 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 	w->call = c;
 	w->id = new->id;
 	c->state = w;
-	list_init(&w->link);
+	/* A client with many of them is not read any more, and still must be able to leave. Over
+	 * HTTP, a lost connection does not mean that the client has left. */
+	c->endless |= client_hears(c->client);
 	r = timer_new(c->server->loop, on_timer, w, &w->timer);
-	if (r == 0 && client_hears(c->client)) {
-		/* A client with many of them is not read any more, and still must be able to leave. */
-		c->endless = true;
-		r = join_waits(c->client, w);
-	}
 	if (r == 0)
 		r = approval_wait(call_approvals(c), new, NULL, on_decided, w, &w->waiter);
 	if (r != 0) {
@@ -219,26 +177,13 @@ static void answer_asked(struct call *c, const struct approval *a)
 static const struct value *question_of(struct call *c)
 {
 	const struct ask_in *in = c->in;
-	struct value *object = arena_zalloc(&c->arena, sizeof(*object));
-	struct value *message = arena_zalloc(&c->arena, sizeof(*message));
-	struct value *choices = in->choices ? arena_zalloc(&c->arena, sizeof(*choices)) : NULL;
+	struct object_builder b;
 
-	if (!object || !message || (in->choices && !choices))
-		return NULL;
-	*message = (struct value) {.kind = VALUE_STRING,
-				   .key = "msg",
-				   .key_len = 3,
-				   .text = in->question.data,
-				   .len = (uint32_t)in->question.len,
-				   .next = choices};
-	if (choices) {
-		*choices = *in->choices;
-		choices->key = "choices";
-		choices->key_len = 7;
-		choices->next = NULL;
-	}
-	*object = (struct value) {.kind = VALUE_OBJECT, .first = message, .len = choices ? 2 : 1};
-	return object;
+	object_begin(&b, &c->arena);
+	object_text(&b, "msg", in->question);
+	if (in->choices)
+		object_value(&b, "choices", in->choices);
+	return b.err == 0 ? b.root : NULL;
 }
 
 /* What the client's own user is asked: one field, free or with choices. */
@@ -577,7 +522,7 @@ static const struct field permission_fields[] = {
 
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "ask_human",
-		 .doc = "Ask a human a question and wait for the answer. Use it before an "
+		 .doc = "Ask a human a question and wait for the answer. Use this tool before an "
 			"irreversible action, or when only a human can know the answer.",
 		 FIELDS(ask_fields, ask_in),
 		 .handle = handle_ask,
@@ -591,8 +536,8 @@ static const struct mcp_tool tools[] = {
 			  "\"required\":[\"answered\",\"answer\",\"status\"]}",
 	 .hints = MCP_HARMLESS},
 	{.row = {.name = "permission_prompt",
-		 .doc = "Ask a human for permission to call a tool. Only for Claude Code's "
-			"--permission-prompt-tool, not for models.",
+		 .doc = "Ask a human for permission to call a tool. This tool is only for Claude "
+			"Code's --permission-prompt-tool, not for models.",
 		 FIELDS(permission_fields, permission_in),
 		 .handle = handle_permission,
 		 .flags = METHOD_LATER,

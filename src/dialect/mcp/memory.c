@@ -9,7 +9,7 @@
 #include "dialect/memory_search.h"
 #include "dialect/memory_wire.h"
 #include "engine/memory/lenient.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 
 enum { ADD_EXPIRES_DAYS = 4 }; /* among the fields of memory_add */
 
@@ -481,7 +481,8 @@ static const struct field delete_fields[] = {ID(delete_in)};
 static const struct mcp_tool tools[] = {
 	{.row = {.name = "memory_search",
 		 .doc = "Search common memories and memories of this project, best match first. "
-			"Use it before you rely on earlier decisions, and before you ask the user "
+			"Use this tool before you rely on earlier decisions, and before you ask "
+			"the user "
 			"a question that may have been answered already.",
 		 FIELDS(search_fields, search_in),
 		 .handle = handle_search,
@@ -524,7 +525,8 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = A_MEMORY,
 	 .hints = MCP_HARMLESS | MCP_IDEMPOTENT | MCP_CLOSED},
 	{.row = {.name = "memory_delete",
-		 .doc = "Delete a memory. If it is only outdated, update it instead.",
+		 .doc = "Delete a memory. If the memory is only outdated, update the memory "
+			"instead.",
 		 FIELDS(delete_fields, delete_in),
 		 .handle = handle_delete,
 		 .before = side_before,

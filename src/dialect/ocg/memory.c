@@ -11,7 +11,7 @@
 #include "dialect/ocg/ocg.h"
 #include "dialect/memory_search.h"
 #include "engine/memory/lenient.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 
 enum { ENVELOPE_BYTES = 512 }; /* of an answer, around its text */
 

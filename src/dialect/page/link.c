@@ -58,7 +58,8 @@ static int check_client(struct call *c)
 	const struct approval_client from = {.is = true, .peer = c->peer};
 
 	if (c->peer.other)
-		return refuse(&c->why, REFUSE_FORBIDDEN, "only koined's own user can use the page");
+		return refuse(&c->why, REFUSE_FORBIDDEN,
+			      "only the user that runs koined can use the page");
 	return approval_may_decide(call_approvals(c), &from, &c->why);
 }
 

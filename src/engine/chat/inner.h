@@ -12,7 +12,7 @@
 #include "base/metric/spend.h"
 #include "engine/chat/census.h"
 #include "engine/chat/chat.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 
 struct connection;
 struct store;

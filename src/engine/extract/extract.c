@@ -19,7 +19,7 @@
 #include "engine/extract/facts.h"
 #include "engine/memory/duplicates.h"
 #include "engine/memory/memory.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 #include "engine/node/node.h"
 #include "store/store.h"
 
@@ -312,11 +312,13 @@ static void on_end(void *arg, const struct agent_end *end)
 	x->turn = NULL;
 	chat_note_spent(&x->spend, x->agent, end);
 	if (x->answer.err != 0)
-		no_answer(x, "the answer is too long");
+		no_answer(x, "the agent's answer is too long");
 	else if (end->outcome == AGENT_DONE || end->outcome == AGENT_LENGTH)
 		submit(x, look_run, look_finished, false);
 	else
-		no_answer(x, end->outcome == AGENT_FAILED && end->text ? end->text : "no answer");
+		no_answer(x, end->outcome == AGENT_FAILED && end->text
+				     ? end->text
+				     : "the agent sent no answer");
 }
 
 /* What was said must not make an agent's program write anything. */

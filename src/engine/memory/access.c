@@ -79,11 +79,6 @@ struct store_scope memory_changed_by(const struct memory_asker *by)
 	return scope;
 }
 
-bool memory_is_open(const struct memory *m)
-{
-	return !m->owner.data || (m->chat_type.data && !text_is(m->chat_type, "private"));
-}
-
 /* Shared with a chat, or with a chat but no owner: it belongs to the group. Shared with a project,
  * or with a project alone: it belongs to the project. With an owner: it belongs to the owner, and
  * chat and project only say where it was learnt. With none of them: it is common. */

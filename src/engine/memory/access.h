@@ -21,8 +21,5 @@ struct store_scope memory_seen_by(const struct memory_asker *by);
 /* Nobody who has a name owns the common ones. */
 struct store_scope memory_changed_by(const struct memory_asker *by);
 
-/* Whether its owner sees it from everywhere, as the store's OWNED says with LEARNT_OPENLY. */
-bool memory_is_open(const struct memory *m);
-
 /* Sets the owner of a new memory. */
 void memory_give(const struct memory_new *in, struct memory *m);

@@ -14,7 +14,7 @@
 #include "base/pack.h"
 #include "engine/event/event.h"
 #include "engine/event/follow.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 #include "engine/memory/inner.h"
 #include "store/memory.h"
 #include "store/index/memory_vector.h"

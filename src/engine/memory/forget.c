@@ -11,66 +11,15 @@
 
 #include "base/clock.h"
 #include "engine/memory/access.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
+#include "engine/index/indexes.h"
 #include "engine/memory/history.h"
-#include "engine/memory/index_file.h"
-#include "engine/memory/indexes_inner.h"
 #include "engine/memory/inner.h"
-#include "engine/memory/keeping.h"
 #include "store/history/deleted.h"
 #include "store/index/kept.h"
 #include "store/store.h"
 
 enum { SWEEP_AT_ONCE = 500, LIST_DEFAULT = 20 };
-
-/* ---- traces ---- */
-
-static struct scope_name scope_of(const struct memory *m)
-{
-	if (m->owner.data)
-		return (struct scope_name) {SCOPE_USER, m->owner};
-	if (m->chat.data)
-		return (struct scope_name) {SCOPE_CHAT, m->chat};
-	if (m->project.data)
-		return (struct scope_name) {SCOPE_PROJECT, m->project};
-	return (struct scope_name) {SCOPE_COMMON, TEXT("")};
-}
-
-/* An index that has had its words is built anew, and a file of it goes after the commit. */
-int memory_forget_traces(struct memories *m, const struct memory *gone)
-{
-	const struct scope_name scope = scope_of(gone);
-	char tokens[2][STORE_TOKEN_LEN + 1];
-	unsigned n = 0;
-	int r;
-
-	m->purging.any = true;
-	r = store_kept_drop_scope(store_writer(m->store), scope_kind_name(scope.kind), scope.name,
-				  tokens, &n);
-
-	for (unsigned i = 0; r == 0 && i < n && !m->purging.all; i++) {
-		if (m->purging.n < MEMORY_PURGED_MAX)
-			memcpy(m->purged[m->purging.n++], tokens[i], sizeof(tokens[i]));
-		else
-			m->purging.all = true;
-	}
-	return r;
-}
-
-/* What fails here is tried again after the next commit: housekeeping makes one every minute. */
-void memory_clean_up(struct memories *m)
-{
-	const char *folder = m->indexes->folder;
-
-	for (unsigned i = 0; folder && i < m->purging.n; i++)
-		index_file_remove(folder, m->purged[i]);
-	m->sweep = m->sweep || m->purging.all;
-	m->scrub = m->scrub || m->purging.any;
-	if (m->sweep)
-		m->sweep = index_keeping_sweep(m->keeping) != 0;
-	if (m->scrub)
-		m->scrub = !store_scrub(m->store);
-}
 
 /* ---- deleting ---- */
 
@@ -79,7 +28,8 @@ static int forget_indexed(struct memories *m, const struct memory *gone)
 {
 	const struct memory_change change = {.kind = MEMORY_GONE, .memory = *gone, .purged = true};
 
-	return memory_forget_traces(m, gone) ?: memory_change_keep(&m->changes.list, &change);
+	return memory_indexes_purge(m->indexes, gone)
+		       ?: memory_change_keep(&m->changes.list, &change);
 }
 
 /* How many deleted memories a prefix may mean as well. */
@@ -161,7 +111,7 @@ int memory_forget_one(struct memories *m, const struct memory *gone,
 		atomic_store(&m->deleted, true);
 	}
 	if (r == 0 && how->purge)
-		r = memory_forget_traces(m, gone);
+		r = memory_indexes_purge(m->indexes, gone);
 	if (r == 0)
 		r = store_memory_delete(c, &everything, gone->id, &found);
 	if (r != 0 || !found)

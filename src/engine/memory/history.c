@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "engine/memory/access.h"
-#include "engine/memory/indexes_inner.h"
+#include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
 #include "store/history/memory_version.h"
 #include "store/store.h"
@@ -243,7 +243,7 @@ int former_read(struct memories *m, int lane, struct arena *a, const struct memo
 		return r;
 	if (q->at_ms != 0)
 		r = list_changed(a, ret_former);
-	return r ?: index_former(memories_scratch(m, lane), ret_former);
+	return r ?: index_former(memory_indexes_scratch(m->indexes, lane), ret_former);
 }
 
 void former_done(struct former *f)

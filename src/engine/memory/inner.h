@@ -6,7 +6,7 @@
 
 #include "base/metric/histogram.h"
 #include "base/set/lately.h"
-#include "engine/memory/changes.h"
+#include "engine/index/changes.h"
 #include "engine/memory/memory.h"
 #include "search/fuse.h"
 #include "search/index.h"
@@ -16,43 +16,26 @@
 struct follower;
 struct loop;
 
-enum { MEMORY_PURGED_MAX = 64 };
-
-/* What is purged in the writer's batch. */
-struct memory_purging {
-	unsigned n; /* how many names of files are in memories->purged */
-	bool any;
-	bool all; /* there are more files than that: all that the store does not name are removed */
-};
-
 struct memories {
 	struct store *store;
 	struct events *events; /* NULL: no events are logged */
 	struct memory_indexes *indexes;
-	struct memory_builder *builder; /* of the indexes */
-	struct index_keeping *keeping;  /* of the indexes in files */
-	struct memory_recent *recent;   /* lists that are at hand */
-	struct memory_changes changes;  /* of the writer's batch */
-	struct follower *follower;      /* of what other hosts change; NULL: there are none */
-	pthread_mutex_t apply_lock;     /* a change is applied after what was read before it */
-	struct embedding *embedding;    /* NULL: there is no model */
-	struct word_file *words;        /* NULL: there is no table of words */
-	struct fuse_fit fit;            /* how well the model's vectors fit; under its lock */
+	struct memory_recent *recent;  /* lists that are at hand */
+	struct memory_changes changes; /* of the writer's batch */
+	struct follower *follower;     /* of what other hosts change; NULL: there are none */
+	pthread_mutex_t apply_lock;    /* a change is applied after what was read before it */
+	struct embedding *embedding;   /* NULL: there is no model */
+	struct word_file *words;       /* NULL: there is no table of words */
+	struct fuse_fit fit;           /* how well the model's vectors fit; under its lock */
 	pthread_mutex_t fit_lock;
 	bool off;
-	struct found_memories *found; /* of what is shared: a search's hits; NULL: it is not */
-	bool shared;                  /* other hosts may change memories, too */
-	struct lately contents;       /* of these, what was stored lately, by anybody */
-	atomic_bool expires;          /* there is something to sweep, now or later */
-	atomic_bool deleted;          /* the same of deleted memories */
-	int64_t keep_deleted_ms;      /* how long they can be restored */
-	char purged[MEMORY_PURGED_MAX][STORE_TOKEN_LEN + 1]; /* files to remove after the commit */
-	struct memory_purging purging, purging_mark; /* the mark is before the current call */
-	bool scrub;                                  /* the database's log has what was purged */
-	bool sweep;                       /* files that the store does not name are to be removed */
+	struct found_memories *found;     /* of what is shared: a search's hits; NULL: it is not */
+	bool shared;                      /* other hosts may change memories, too */
+	struct lately contents;           /* of these, what was stored lately, by anybody */
+	atomic_bool expires;              /* there is something to sweep, now or later */
+	atomic_bool deleted;              /* the same of deleted memories */
+	int64_t keep_deleted_ms;          /* how long they can be restored */
 	struct shared_histogram searches; /* nanoseconds of those that were answered */
-	unsigned n_readers;
-	struct search_scratch *scratches[]; /* one for each reader, then the writer's */
 };
 
 enum {
@@ -61,9 +44,6 @@ enum {
 	 * have 16 MiB, and an escape takes six bytes. */
 	MEMORY_PAGE_BYTES = 2 << 20,
 };
-
-/* A lane's own working memory for searches. */
-struct search_scratch *memories_scratch(struct memories *m, int lane);
 
 int memory_check_on(const struct memories *m, struct why *why);
 int memory_check_category(struct text given, struct why *why);
@@ -85,9 +65,6 @@ struct memory_forgetting {
 
 int memory_forget_one(struct memories *m, const struct memory *gone,
 		      const struct memory_forgetting *how);
-int memory_forget_traces(struct memories *m, const struct memory *gone);
-/* After the commit. */
-void memory_clean_up(struct memories *m);
 int memory_sweep_deleted(struct memories *m, bool *ret_more);
 
 /* A restored memory is found again. */

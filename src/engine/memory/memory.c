@@ -10,13 +10,12 @@
 #include "base/uuid.h"
 #include "engine/event/follow.h"
 #include "engine/memory/access.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 #include "engine/memory/history.h"
-#include "engine/memory/indexes.h"
+#include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
-#include "engine/memory/keeping.h"
 #include "engine/memory/recent.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 #include "search/file/word_file.h"
 #include "store/history/deleted.h"
 #include "store/index/kept.h"
@@ -43,14 +42,17 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		   struct why *why)
 {
 	CLEANUP(memories_freep) struct memories *m = NULL;
-	const struct memory_indexes_opts indexes = {.max_bytes = opts->index_bytes,
+	const struct memory_indexes_opts indexes = {.store = opts->store,
+						    .n_readers = opts->n_readers,
+						    .background = opts->background,
+						    .max_bytes = opts->index_bytes,
 						    .folder = opts->shared ? NULL
 									   : opts->index_folder,
 						    .file_bytes = opts->index_file_bytes};
 	bool expires, deleted;
 	int r;
 
-	m = calloc(1, sizeof(*m) + (opts->n_readers + 1) * sizeof(m->scratches[0]));
+	m = calloc(1, sizeof(*m));
 	if (!m) {
 		word_file_close(opts->words);
 		return -ENOMEM;
@@ -64,17 +66,8 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	m->off = opts->off;
 	m->keep_deleted_ms = opts->keep_deleted_days * day_ms;
 	m->shared = opts->shared;
-	m->n_readers = opts->n_readers;
 	memory_changes_init(&m->changes);
-	for (unsigned i = 0; i <= m->n_readers; i++) {
-		m->scratches[i] = search_scratch_new();
-		if (!m->scratches[i])
-			return -ENOMEM;
-	}
-	r = memory_indexes_new(&indexes, &m->indexes)
-		    ?: memory_builder_new(m, &opts->background, &m->builder)
-		    ?: index_keeping_new(m, &opts->background, &m->keeping)
-		    ?: memory_recent_new(&m->recent);
+	r = memory_indexes_new(&indexes, &m->indexes) ?: memory_recent_new(&m->recent);
 	if (r != 0)
 		return r;
 	if (m->shared)
@@ -106,8 +99,7 @@ void memories_stop(struct memories *m)
 	if (!m)
 		return;
 	embedding_stop(m->embedding);
-	memory_builder_stop(m->builder);
-	index_keeping_stop(m->keeping);
+	memory_indexes_stop(m->indexes);
 }
 
 void memories_free(struct memories *m)
@@ -117,10 +109,6 @@ void memories_free(struct memories *m)
 	follower_free(m->follower);
 	embedding_free(m->embedding);
 	memory_changes_drop(&m->changes);
-	for (unsigned i = 0; i <= m->n_readers; i++)
-		search_scratch_free(m->scratches[i]);
-	memory_builder_free(m->builder);
-	index_keeping_free(m->keeping);
 	memory_recent_free(m->recent);
 	found_memories_free(m->found);
 	memory_indexes_free(m->indexes);
@@ -134,13 +122,13 @@ void memories_free(struct memories *m)
 void memories_tick(struct memories *m)
 {
 	if (m)
-		index_keeping_tick(m->keeping);
+		memory_indexes_tick(m->indexes);
 }
 
 void memories_finish(struct memories *m)
 {
 	if (m)
-		index_keeping_finish(m->keeping);
+		memory_indexes_finish(m->indexes);
 }
 
 bool memories_off(const struct memories *m)
@@ -153,9 +141,9 @@ struct embedding *memories_embedding(const struct memories *m)
 	return m ? m->embedding : NULL;
 }
 
-struct search_scratch *memories_scratch(struct memories *m, int lane)
+void memory_wait_init(struct memory_wait *w, struct memories *m)
 {
-	return m->scratches[lane < 0 ? m->n_readers : (unsigned)lane];
+	index_wait_init(w, m ? m->indexes : NULL);
 }
 
 /* ---- the writer's batches ---- */
@@ -165,7 +153,7 @@ void memories_mark(struct memories *m)
 	if (!m)
 		return;
 	memory_changes_mark(&m->changes);
-	m->purging_mark = m->purging;
+	memory_indexes_mark(m->indexes);
 }
 
 void memories_undo(struct memories *m)
@@ -173,7 +161,7 @@ void memories_undo(struct memories *m)
 	if (!m)
 		return;
 	memory_changes_undo(&m->changes);
-	m->purging = m->purging_mark;
+	memory_indexes_undo(m->indexes);
 }
 
 void memories_dropped(struct memories *m)
@@ -181,14 +169,14 @@ void memories_dropped(struct memories *m)
 	if (!m)
 		return;
 	memory_changes_drop(&m->changes);
-	m->purging = m->purging_mark = (struct memory_purging) {0};
+	memory_indexes_dropped(m->indexes);
 }
 
 void memories_apply(struct memories *m, const struct memory_change *change, int lane)
 {
 	memory_recent_changed(m->recent, &change->memory);
 	found_memories_forget(m->found, change->memory.seq);
-	memory_indexes_change(m->indexes, change, memories_scratch(m, lane));
+	memory_indexes_change(m->indexes, change, memory_indexes_scratch(m->indexes, lane));
 }
 
 void memories_committed(struct memories *m)
@@ -199,27 +187,12 @@ void memories_committed(struct memories *m)
 	list_for_each (at, following, &m->changes.list)
 		memories_apply(m, list_entry(at, struct memory_change, link), -1);
 	pthread_mutex_unlock(&m->apply_lock);
-	memory_clean_up(m);
+	memory_indexes_clean_up(m->indexes);
 	memories_dropped(m);
 	embedding_committed(m->embedding);
 }
 
 /* ---- what may be stored ---- */
-
-static const char *const categories[] = {"preference", "decision", "fact", "entity", "other"};
-
-enum { N_CATEGORIES = sizeof(categories) / sizeof(categories[0]) };
-
-_Static_assert((int)N_CATEGORIES <= (int)SEARCH_CATEGORIES_MAX, "the index keeps small numbers");
-
-unsigned char memory_category(struct text name)
-{
-	for (unsigned i = 0; i < N_CATEGORIES; i++) {
-		if (text_is(name, categories[i]))
-			return (unsigned char)i;
-	}
-	return N_CATEGORIES - 1;
-}
 
 int memory_check_on(const struct memories *m, struct why *why)
 {
@@ -231,7 +204,8 @@ int memory_check_on(const struct memories *m, struct why *why)
 
 int memory_check_category(struct text given, struct why *why)
 {
-	if (!given.data || text_is(given, "other") || memory_category(given) < N_CATEGORIES - 1)
+	if (!given.data || text_is(given, "other") ||
+	    memory_category(given) < N_MEMORY_CATEGORIES - 1)
 		return 0;
 	return refuse_field(why, "category",
 			    "category must be preference, decision, fact, entity or other");
@@ -258,7 +232,7 @@ unsigned memory_limit(int64_t given, unsigned fallback)
 
 /* ---- updating the indexes ---- */
 
-static int index_put(struct memories *m, const struct memory *memory)
+static int put(struct memories *m, const struct memory *memory)
 {
 	const struct memory_change put = {.kind = MEMORY_PUT, .memory = *memory};
 
@@ -270,7 +244,7 @@ static int index_put(struct memories *m, const struct memory *memory)
 
 int memory_put_again(struct memories *m, const struct memory *memory)
 {
-	int r = index_put(m, memory) ?: memory_publish(m, "memory.restored", memory);
+	int r = put(m, memory) ?: memory_publish(m, "memory.restored", memory);
 
 	if (r == 0)
 		embedding_note(m->embedding, memory->seq);
@@ -443,7 +417,7 @@ static int keep(struct memories *m, struct arena *a, struct memory *new)
 	int r = store_memory_add(store_writer(m->store), new, &new->seq);
 
 	if (r == 0)
-		r = index_put(m, new);
+		r = put(m, new);
 	if (r == 0)
 		r = memory_publish(m, "memory.added", new);
 	if (r == 0)
@@ -664,7 +638,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	memory.tool_use_id = by->tool_use_id;
 	if (other_text)
 		memory.valid_from_ms = now_ms;
-	r = store_memory_update(c, &memory, &found) ?: index_put(m, &memory);
+	r = store_memory_update(c, &memory, &found) ?: put(m, &memory);
 	if (r == 0 && other_text)
 		r = drop_vector(m, &memory);
 	if (r == 0)

@@ -72,6 +72,10 @@ bool memories_off(const struct memories *m);
 /* The model's client; NULL: there is none. Accepts NULL. */
 struct embedding *memories_embedding(const struct memories *m);
 
+/* For a search, on the loop, before its work is submitted: see engine/index/wait.h. Accepts NULL for `m`: then the
+ * search never waits. */
+void memory_wait_init(struct memory_wait *w, struct memories *m);
+
 /* ---- for engine.c, on the writer's thread; all accept NULL ---- */
 void memories_mark(struct memories *m);      /* a call begins */
 void memories_undo(struct memories *m);      /* the call is undone */

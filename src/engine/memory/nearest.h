@@ -2,7 +2,7 @@
 #pragma once
 
 #include "search/vector/near.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 
 struct memories;
 

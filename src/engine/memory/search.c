@@ -5,10 +5,10 @@
 #include "engine/memory/access.h"
 #include "engine/memory/duplicates.h"
 #include "engine/memory/history.h"
-#include "engine/memory/indexes.h"
+#include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
 #include "engine/memory/nearest.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 #include "search/file/word_file.h"
 #include "search/fuse.h"
 #include "search/rank/settle.h"
@@ -62,7 +62,7 @@ static int hold_all(struct memories *m, const struct memory_query *q,
 
 		if (!h) {
 			release_all(m, set);
-			return memory_wait_for(q->wait, scopes, n, model);
+			return index_wait_for(q->wait, scopes, n, model);
 		}
 		set->held[i] = h;
 		set->indexes[i] = held_index(h);
@@ -184,7 +184,8 @@ static int settle(struct memories *m, int lane, struct arena *a, const struct me
 		return -ENOMEM;
 	for (unsigned i = 0; i < rows->n; i++)
 		said[i] = (struct search_said) {rows->rows[i].content, rows->rows[i].created_ms};
-	search_settle(memories_scratch(m, lane), &query, rows->hits, said, rows->n, from);
+	search_settle(memory_indexes_scratch(m->indexes, lane), &query, rows->hits, said, rows->n,
+		      from);
 	for (unsigned i = 0; i < rows->n; i++) {
 		ret[i] = rows->rows[from[i]];
 		if (q->least <= 0)
@@ -246,7 +247,7 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 		return r;
 	if (found->former.index)
 		set.indexes[set.n] = found->former.index;
-	r = search_run(memories_scratch(m, lane), set.indexes,
+	r = search_run(memory_indexes_scratch(m->indexes, lane), set.indexes,
 		       set.n + (found->former.index != NULL), &query, found->hits, limit,
 		       &found->n);
 	found->n_whys = r == 0 && found->whys ? found->n + found->same.n : 0;
@@ -466,7 +467,7 @@ static int search(struct memories *m, int lane, struct arena *a, const struct me
 	if (r == 0)
 		r = memory_check_category(q->category, why);
 	if (r == 0)
-		r = memory_wait_check(q->wait, why);
+		r = index_wait_check(q->wait, why);
 	if (r != 0)
 		return r;
 	r = former_read(m, lane, a, q, &found.former);

@@ -29,7 +29,7 @@ static void on_answered(void *arg, struct text id)
 	struct mirrored *q = mirrored_find(m, id);
 
 	if (q && !q->sending)
-		mirrored_withdraw(q, "answered in the agent's own dialog");
+		mirrored_withdraw(q, "decided in the agent's own dialog");
 	mirror_settle(m);
 }
 

@@ -133,11 +133,10 @@ int node_set_clock(struct node *n)
 
 static int refuse_taken(const struct node *n, struct why *why)
 {
-	return refuse(
-		why, REFUSE_CONFLICT,
-		"another koined already uses the host name '%.*s' in %s: choose another [host] "
-		"name here",
-		TEXT_ARGS(n->us.name), store_path(n->store));
+	return refuse(why, REFUSE_CONFLICT,
+		      "another koined already uses the host name '%.*s' in %s: set another [host] "
+		      "name on this machine",
+		      TEXT_ARGS(n->us.name), store_path(n->store));
 }
 
 int node_first_life(struct node *n, struct why *why)

@@ -95,7 +95,7 @@ int node_forget(struct node *n, struct text name, struct why *why)
 const char *node_fault(const struct node *n)
 {
 	if (n && n->fault == 0 && clock_steady_ms() > n->heard_ms + SILENT_MS)
-		return "no response for several seconds";
+		return "no response from the database";
 	return n && n->fault != 0 ? n->words : NULL;
 }
 

@@ -145,12 +145,12 @@ static void take_token(struct way *w, const struct notice_answer *a)
 	char by[BY_MAX];
 
 	if (state == TOKEN_UNKNOWN || !m || (m->about == ABOUT_TEST && !m->test)) {
-		ignore(w, a, "unknown token", "This button is no longer valid.");
+		ignore(w, a, "unknown button token", "This button is no longer valid.");
 	} else if (state == TOKEN_USED) {
-		ignore(w, a, "used token",
+		ignore(w, a, "button token already used",
 		       m->outcome[0] ? m->outcome : "This request was already decided.");
 	} else if (state == TOKEN_LATE) {
-		ignore(w, a, "expired token", "This button has expired.");
+		ignore(w, a, "button token expired", "This button has expired.");
 	} else if (m->test) {
 		name_decider(w, a, by);
 		w->answers++;

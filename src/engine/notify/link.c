@@ -104,10 +104,10 @@ static int find(struct notify *n, struct text token, struct found *ret, struct w
 	if (!is)
 		return refuse_unknown(n, why);
 	if (ret->state == TOKEN_USED || ret->message->outcome[0])
-		return refuse_this(ret, REFUSE_CONFLICT, "used link",
+		return refuse_this(ret, REFUSE_CONFLICT, "link already used",
 				   "This request was already decided.", why);
 	if (ret->state == TOKEN_LATE)
-		return refuse_this(ret, REFUSE_FORBIDDEN, "expired link", "This link has expired.",
+		return refuse_this(ret, REFUSE_FORBIDDEN, "link expired", "This link has expired.",
 				   why);
 	return 0;
 }

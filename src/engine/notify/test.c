@@ -34,8 +34,8 @@ static void on_timer(void *arg)
 
 	if (!t->over)
 		r = refuse(&t->why, REFUSE_TIMEOUT, "%s",
-			   t->sent ? "the message was sent, but no button was pressed in time"
-				   : "timeout while sending");
+			   t->sent ? "the test message was sent, but no button was pressed in time"
+				   : "timeout while sending the test message");
 	why = t->why;
 	fn(fn_arg, r, &result, &why);
 	test_free(t);
@@ -60,7 +60,7 @@ void test_sent(struct notify_test *t)
 
 void test_failed(struct notify_test *t, const char *what)
 {
-	end(t, refuse(&t->why, REFUSE_UNAVAILABLE, "cannot send: %s", what));
+	end(t, refuse(&t->why, REFUSE_UNAVAILABLE, "cannot send the test message: %s", what));
 }
 
 void test_pressed(struct notify_test *t, enum approval_status decision, const char *by)
@@ -91,7 +91,7 @@ static int fill(struct notify_test *t, struct way *w)
 	if (r != 0)
 		return r;
 	snprintf(key, sizeof(key), "test:%s", id);
-	snprintf(text, sizeof(text), "koine on %s can reach you here.%s", host,
+	snprintf(text, sizeof(text), "This is a test message from koine on %s.%s", host,
 		 t->asks ? " Press a button to test replies." : "");
 	m = message_get(w, ABOUT_TEST, key);
 	if (!m)
@@ -121,7 +121,8 @@ static int check(const struct notify *n, const struct way *w, struct text name, 
 		return refuse(why, REFUSE_UNAVAILABLE, "notifier '%s' is off: %.120s", w->name,
 			      w->error);
 	if (count >= TESTS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many tests (limit %d)", TESTS_MAX);
+		return refuse(why, REFUSE_LIMIT, "too many notifier tests are running (limit %d)",
+			      TESTS_MAX);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/pack.h"
 #include "engine/approval/old.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 #include "io/process/supervisor.h"
 #include "engine/program/tool_inner.h"
 

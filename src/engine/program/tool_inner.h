@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "base/object_builder.h"
 #include "io/process/tree.h"
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 #include "engine/program/consent.h"
 #include "engine/program/tool.h"
 

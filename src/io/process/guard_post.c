@@ -238,7 +238,7 @@ int guard_main(int argc, char **argv)
 	struct post p = {.owner = argc > 2 ? argv[2] : ""};
 
 	if (!*p.owner || !is_socket()) {
-		fprintf(stderr, "koined: a guard can only be started by koined\n");
+		fprintf(stderr, "koined: only koined can start a guard process\n");
 		return EX_USAGE;
 	}
 	ignore_signals();

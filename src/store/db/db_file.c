@@ -201,7 +201,8 @@ static int check_no_orphan(const struct db_file *f, struct why *why)
 		return db_file_cannot(why, "access", f->path, -r);
 	if (orphan)
 		return refuse(why, REFUSE_CONFLICT,
-			      "%s-wal exists without its database; move it to another folder first",
+			      "%s-wal exists without its database; move the -wal file to another "
+			      "folder first",
 			      db_file_tail(f->path));
 	return 0;
 }

@@ -108,7 +108,7 @@ static int take_lock(struct pg *db, const char *function, const char *refusal)
 
 static int share_lock(struct pg *db)
 {
-	return take_lock(db, "pg_try_advisory_lock_shared", "koine store move is using it");
+	return take_lock(db, "pg_try_advisory_lock_shared", "koine store move is using the store");
 }
 
 /* Other koined hold it for a moment. */
@@ -171,7 +171,7 @@ static int explain(const void *place, const void *db, int fault, struct why *why
 		return refuse(why, REFUSE_FORBIDDEN, "cannot use %s: %s", p->shown, words);
 	if (fault == -EBUSY)
 		return refuse(why, REFUSE_CONFLICT, "cannot use %s: %s", p->shown,
-			      *words ? words : "another koined is using it");
+			      *words ? words : "another koined is using the store");
 	refuse(why, REFUSE_INTERNAL, "cannot use %s: %s", p->shown, words);
 	return fault;
 }
@@ -273,7 +273,7 @@ static int settle_counts(struct pg *db)
 
 static int pg_hold(void *db)
 {
-	return take_lock(db, "pg_try_advisory_lock", "another koined is using it")
+	return take_lock(db, "pg_try_advisory_lock", "another koined is using the store")
 		       ?: settle_counts(db);
 }
 
@@ -530,7 +530,7 @@ static const struct fault_name faults[] = {
 	{-ESTALE, "the database has lost commits or was restored; koined restarts"},
 	{-ENXIO, "tables of the store are missing or incorrect; a restore may be in progress"},
 	{-EROFS, "the database is read-only"},
-	{-EBADMSG, "the database is damaged; see its log"},
+	{-EBADMSG, "the database is damaged; see the log of PostgreSQL"},
 	{0},
 };
 

@@ -78,7 +78,8 @@ int move_open_source(const char *url, struct move_place *p, struct why *why)
 		return refuse(why, REFUSE_NOT_FOUND, "store not found: %s", move_place_name(p));
 	if (version < *p->ops->n_steps)
 		return refuse(why, REFUSE_CONFLICT,
-			      "%s has an older schema: start koined on it once to update it",
+			      "%s has an older schema: start koined once with this store to update "
+			      "the schema",
 			      move_place_name(p));
 	r = move_explain(p, move_read_meta(p, MOVE_KEY, state, sizeof(state)), why);
 	if (r == 0 && state[0])

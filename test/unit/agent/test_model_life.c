@@ -248,12 +248,13 @@ static void garbage_is_named(void **state)
 		{DATA("{\"choices\":[}"), NULL},
 		{DATA("{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}"), NULL},
 		{DATA("{\"choices\":[{\"delta\":{\"content\":\"\\ud800\"}}]}"), NULL},
-		{DATA("[]"), "not a JSON object"},
-		{DATA("5"), "not a JSON object"},
+		{DATA("[]"), "the answer is not a JSON object"},
+		{DATA("5"), "the answer is not a JSON object"},
 		{DATA("{}"), "the response has no choices"},
 		{DATA("{\"choices\":{}}"), "the choices are not a list"},
-		{DATA("{\"choices\":[3]}"), "a choice has an unexpected format"},
-		{DATA("{\"choices\":[{\"delta\":[]}]}"), "a choice has an unexpected format"},
+		{DATA("{\"choices\":[3]}"), "a choice is not an object with a message or a delta"},
+		{DATA("{\"choices\":[{\"delta\":[]}]}"),
+		 "a choice is not an object with a message or a delta"},
 		{DATA("{\"choices\":[{\"delta\":{\"content\":3}}]}"), "the content is not text"},
 		{DATA("{\"choices\":[{\"delta\":{\"tool_calls\":3}}]}"),
 		 "the tool calls are not a list"},
@@ -262,8 +263,8 @@ static void garbage_is_named(void **state)
 		{DATA("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":"
 		      "\"x\"}}]}}]}") STOP,
 		 "a tool call has no name"},
-		{"<html>hello</html>", "not an event stream"},
-		{": nothing\n\n", "not an event stream"},
+		{"<html>hello</html>", "the answer is not an event stream"},
+		{": nothing\n\n", "the answer is not an event stream"},
 	};
 	struct fixture *f = *state;
 	char text[400];

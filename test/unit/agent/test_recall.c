@@ -187,7 +187,7 @@ static void questions_asked_before_are_not_quoted(void **state)
 	say(f, MESSAGE_USER, "what's my name");
 	say(f, MESSAGE_USER, "Do you know my name?");
 	text = ask(f, "What is my name?");
-	HAS(text, "I found nothing about that in this conversation (4 messages)");
+	HAS(text, "I found nothing about your message in this conversation (4 messages)");
 	say(f, MESSAGE_USER, "My name is Alice.");
 	text = ask(f, "Tell me my name.");
 	assert_string_equal(text, "You said (message 5): \"My name is Alice.\"");
@@ -286,7 +286,8 @@ static void finding_nothing_it_says_so_and_what_it_is(void **state)
 	struct fixture *f = *state;
 	const char *text = ask(f, "Write a long essay about the history of computing");
 
-	HAS(text, "I found nothing about that in this conversation (1 message) or in the memory.");
+	HAS(text, "I found nothing about your message in this conversation (1 message) or in the "
+		  "memory.");
 	HAS(text, "not a language model");
 	HAS(text, "koine.conf(5)");
 	assert_true(f->n_pieces > 50);

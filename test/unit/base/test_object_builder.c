@@ -411,6 +411,27 @@ static void a_full_buffer_and_a_small_arena_are_told(void **state)
 	arena_done(&small);
 }
 
+static void a_list_has_its_elements_in_order(void **state)
+{
+	struct fixture *f = *state;
+	struct object_builder list;
+	struct object_builder r;
+
+	object_begin(&r, &f->arena);
+	list = object_list(&r, "words");
+	object_text(&list, NULL, TEXT("one"));
+	object_text(&list, NULL, TEXT("two"));
+	object_bool(&r, "last", true);
+	assert_int_equal(r.err, 0);
+	assert_int_equal(list.err, 0);
+	assert_int_equal(r.root->len, 2);
+	assert_int_equal(r.root->first->kind, VALUE_ARRAY);
+	assert_int_equal(r.root->first->len, 2);
+	assert_null(r.root->first->first->key);
+	assert_true(text_is(value_text(r.root->first->first->next), "two"));
+	assert_string_equal(r.root->first->next->key, "last");
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -418,6 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(a_record_has_its_members_in_order),
 		WITH(an_empty_text_is_not_null),
+		WITH(a_list_has_its_elements_in_order),
 		WITH(doubles_read_back_the_same),
 		WITH(what_is_no_number_is_null),
 		WITH(a_tree_is_shared_but_not_changed),

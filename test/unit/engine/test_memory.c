@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "engine/memory/embedding.h"
-#include "engine/memory/embedding_inner.h"
+#include "engine/index/embedding.h"
+#include "engine/index/embedding_inner.h"
 
 /* ---- add ---- */
 

@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "engine/memory/indexes_inner.h"
+#include "engine/index/inner.h"
 #include "engine/memory/inner.h"
-#include "engine/memory/keeping.h"
+#include "engine/index/keeping.h"
 #include "store/store.h"
 
 enum { N = 5000, BYTES = 64 << 20, HITS = 200 };
@@ -711,7 +711,7 @@ static void purge(struct fixture *f, const char *id)
 
 static void a_purge_removes_the_files_of_all_scopes(void **state)
 {
-	enum { SCOPES = MEMORY_PURGED_MAX + 20 };
+	enum { SCOPES = INDEXES_PURGED_MAX + 20 };
 	static char of[SCOPES][40];
 	struct fixture *f = *state;
 

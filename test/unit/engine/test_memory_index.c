@@ -7,7 +7,7 @@
  */
 #include "engine_fixture.h"
 
-#include "engine/memory/indexes_inner.h"
+#include "engine/index/inner.h"
 #include "engine/memory/inner.h"
 #include "store/db/query.h"
 #include "store/store.h"
@@ -240,7 +240,8 @@ static void change(struct fixture *f, const struct memory *m, enum memory_change
 	const struct memory_change c = {
 		.kind = kind, .memory = *m, .vector = special, .dim = DIM, .scale = 0.01F};
 
-	memory_indexes_change(f->engine->memories->indexes, &c, f->engine->memories->scratches[0]);
+	memory_indexes_change(f->engine->memories->indexes, &c,
+			      memory_indexes_scratch(f->engine->memories->indexes, 0));
 }
 
 static void delete_seq(struct fixture *f, int64_t seq)
@@ -266,10 +267,11 @@ static unsigned build_all(struct fixture *f, struct held_index *h)
 	unsigned n = 0;
 
 	for (bool done = false; !done; n++) {
-		assert_int_equal(build_slice(f->engine->memories->indexes, h,
-					     store_lane(f->engine->store, 0),
-					     f->engine->memories->scratches[0], &done),
-				 0);
+		assert_int_equal(
+			build_slice(f->engine->memories->indexes, h,
+				    store_lane(f->engine->store, 0),
+				    memory_indexes_scratch(f->engine->memories->indexes, 0), &done),
+			0);
 		if (n > 0 || !h->reading_vectors)
 			continue;
 		delete_seq(f, 1);
@@ -380,12 +382,14 @@ static void a_read_error_of_vectors_leaves_the_words(void **state)
 	h->model = model;
 	(void)build_all(f, h);
 	assert_int_equal(build_slice(m, h, store_lane(f->engine->store, 0),
-				     f->engine->memories->scratches[0], &done),
+				     memory_indexes_scratch(f->engine->memories->indexes, 0),
+				     &done),
 			 0);
 	assert_false(done);
 	change_schema(f, &hide);
 	assert_true(build_slice(m, h, store_lane(f->engine->store, 0),
-				f->engine->memories->scratches[0], &done) < 0);
+				memory_indexes_scratch(f->engine->memories->indexes, 0),
+				&done) < 0);
 	assert_true(done);
 	assert_true(index_is_ready(h, 0) && !index_is_ready(h, DIM));
 	assert_false(h->reading_vectors);

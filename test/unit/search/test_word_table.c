@@ -226,7 +226,7 @@ static void a_wrong_part_is_refused_by_name(void **state)
 	refuses_with(p.ends, &zero, 4, "overlap");
 	refuses_with(p.ends + 4, &end, 4, "overlap");
 	refuses_with(p.rows + 5, "\x80", 1, "value");
-	refuses_with(p.names, "A", 1, "small letters");
+	refuses_with(p.names, "A", 1, "lowercase letters");
 	refuses_with(p.names, "z", 1, "sorted");
 }
 

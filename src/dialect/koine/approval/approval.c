@@ -332,7 +332,8 @@ static const struct field ask_fields[] = {
 	FIELD(STRING, approval_in, session_id,
 	      "Id of the requesting session, assigned by koine or by the agent"),
 	FIELD(STRING, approval_in, run_id, "Id of the requesting run"),
-	FIELD(STRING, approval_in, agent, "Name of the requesting agent: \"claude\", \"codex\""),
+	FIELD(STRING, approval_in, agent,
+	      "Name of the requesting agent, such as \"claude\" or \"codex\""),
 	FIELD(STRING, approval_in, origin, "Location of the client, such as a folder or session"),
 	FIELD(STRING, approval_in, tool_use_id, "Tool call id assigned by the agent"),
 	FIELD(NUMBER, approval_in, timeout,
@@ -372,7 +373,8 @@ static const struct field list_fields[] = {
 static const struct field grant_fields[] = {
 	FIELD(STRING, grant_in, tool, "Pattern for the tool name: \"Bash\", \"mcp__*\", \"*\"",
 	      .required = true),
-	FIELD(STRING, grant_in, pattern, "Pattern for the input, as in a policy; default: any"),
+	FIELD(STRING, grant_in, pattern,
+	      "Pattern for the input, as in a policy; default: any input"),
 	FIELD(STRING, grant_in, verdict, "Verdict: allow or deny", .default_text = "allow"),
 	FIELD(STRING, grant_in, session_id, "Limit the grant to this session"),
 	FIELD(STRING, grant_in, agent, "Limit the grant to this agent"),
@@ -400,7 +402,7 @@ const struct method koine_approval_methods[] = {
 	 .result = HOW_IT_STANDS,
 	 FIELDS(ask_fields, approval_in),
 	 .handle = koine_approval_request,
-	 .flags = METHOD_LATER},
+	 .flags = METHOD_LATER | METHOD_ENDS},
 	{.name = "approval.create",
 	 .doc = "Store a request like approval.request, but respond without waiting for the "
 		"decision",
@@ -421,7 +423,7 @@ const struct method koine_approval_methods[] = {
 	 .handle = handle_withdraw,
 	 .flags = METHOD_LATER},
 	{.name = "approval.list",
-	 .doc = "List approvals: pending approvals oldest first, others newest first",
+	 .doc = "List approvals: pending approvals oldest first, other approvals newest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"approvals\":{\"type\":\"array\","
 		   "\"items\":" AN_OBJECT "},\"pending\":{\"type\":\"integer\"}}}",
 	 FIELDS(list_fields, list_in),

@@ -1,5 +1,5 @@
 /*
- * Keeps large indexes in files (index_file.h), so that the first search after a start need not
+ * Keeps large indexes in files (file.h), so that the first search after a start need not
  * wait until they are built: those that were built from the store, and those that have changed a
  * lot since. It is done beside everything else, one index at a time:
  *
@@ -21,9 +21,9 @@
 #include "io/work.h"
 
 struct index_keeping;
-struct memories;
+struct memory_indexes;
 
-int index_keeping_new(struct memories *m, const struct background *background,
+int index_keeping_new(struct memory_indexes *m, const struct background *background,
 		      struct index_keeping **ret_keeping);
 
 /* Call it after the last work has finished. */

@@ -1,11 +1,11 @@
-#include "engine/memory/vectors.h"
+#include "engine/index/vectors.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "search/hash_embed.h"
-#include "engine/memory/embedding_inner.h"
+#include "engine/index/embedding_inner.h"
 
 enum {
 	BATCH_BYTES = 256 << 10, /* of text */

@@ -1,17 +1,16 @@
-#include "engine/memory/wait.h"
+#include "engine/index/wait.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/why.h"
-#include "engine/memory/indexes_inner.h"
-#include "engine/memory/inner.h"
-#include "engine/memory/keeping.h"
+#include "engine/index/inner.h"
+#include "engine/index/keeping.h"
 #include "store/store.h"
 
 /* Everything belongs to the loop, apart from what the slice under way works on. */
 struct memory_builder {
-	struct memories *memories;
+	struct memory_indexes *indexes;
 	struct background background;
 	struct list waits;
 	unsigned n_waits;
@@ -28,7 +27,7 @@ struct memory_builder {
 
 /* ---- on a reader's thread ---- */
 
-int memory_wait_check(const struct memory_wait *w, struct why *why)
+int index_wait_check(const struct memory_wait *w, struct why *why)
 {
 	if (w->result == REFUSE_STOPPING)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
@@ -39,13 +38,13 @@ int memory_wait_check(const struct memory_wait *w, struct why *why)
 			      MEMORY_WAITS_MAX);
 	if (w->result == REFUSE_LIMIT)
 		return refuse(why, REFUSE_LIMIT,
-			      "these memories exceed the index limit of %zu bytes",
-			      w->builder->memories->indexes->max_bytes);
+			      "the memories to search exceed the index limit of %zu bytes",
+			      w->builder->indexes->max_bytes);
 	return w->result;
 }
 
-int memory_wait_for(struct memory_wait *w, const struct scope_name *scopes, unsigned n_scopes,
-		    const struct store_model *model)
+int index_wait_for(struct memory_wait *w, const struct scope_name *scopes, unsigned n_scopes,
+		   const struct store_model *model)
 {
 	for (unsigned i = 0; i < n_scopes; i++)
 		w->scopes[i] = scopes[i];
@@ -57,10 +56,10 @@ int memory_wait_for(struct memory_wait *w, const struct scope_name *scopes, unsi
 static int slice_run(struct work *work, int lane)
 {
 	struct memory_builder *b = list_entry(work, struct memory_builder, slice);
-	struct memories *m = b->memories;
+	struct memory_indexes *m = b->indexes;
 
-	return build_slice(m->indexes, b->current, store_lane(m->store, lane),
-			   memories_scratch(m, lane), &b->done);
+	return build_slice(m, b->current, store_lane(m->store, lane),
+			   memory_indexes_scratch(m, lane), &b->done);
 }
 
 static int reap_run(struct work *work, int lane)
@@ -68,8 +67,8 @@ static int reap_run(struct work *work, int lane)
 	struct memory_builder *b = list_entry(work, struct memory_builder, reap);
 
 	(void)lane;
-	indexes_lock(b->memories->indexes);
-	indexes_unlock(b->memories->indexes);
+	indexes_lock(b->indexes);
+	indexes_unlock(b->indexes);
 	return 0;
 }
 
@@ -85,9 +84,9 @@ static void unref(struct memory_builder *b, struct held_index *h)
 {
 	bool dropped;
 
-	indexes_lock(b->memories->indexes);
-	index_unref(b->memories->indexes, h);
-	dropped = indexes_unlock_soon(b->memories->indexes);
+	indexes_lock(b->indexes);
+	index_unref(b->indexes, h);
+	dropped = indexes_unlock_soon(b->indexes);
 	if (!dropped || b->reaping)
 		return;
 	b->reaping = true;
@@ -107,7 +106,7 @@ static void end_build(struct memory_builder *b, struct held_index *h)
 	h->building = false;
 	list_remove(&h->build);
 	if (h->built)
-		build_drop(b->memories->indexes, h);
+		build_drop(b->indexes, h);
 	unref(b, h);
 }
 
@@ -185,9 +184,9 @@ static void built(struct memory_builder *b, struct held_index *h)
 static void failed(struct memory_builder *b, struct held_index *h, int r)
 {
 	if (!h->built) {
-		indexes_lock(b->memories->indexes);
-		index_set_stale(b->memories->indexes, h);
-		(void)indexes_unlock_soon(b->memories->indexes);
+		indexes_lock(b->indexes);
+		index_set_stale(b->indexes, h);
+		(void)indexes_unlock_soon(b->indexes);
 	}
 	fail_all(h, r);
 }
@@ -199,7 +198,7 @@ static void queue_large(struct memory_builder *b, struct held_index *h)
 		return;
 	h->tried = true;
 	if (!list_empty(&b->large))
-		build_drop(b->memories->indexes, h);
+		build_drop(b->indexes, h);
 	list_append(&b->large, &h->build);
 }
 
@@ -216,7 +215,7 @@ static void slice_over(struct memory_builder *b, int r)
 	b->current = NULL;
 	if (list_empty(&h->claims))
 		end_build(b, h);
-	index_keeping_wake(b->memories->keeping);
+	index_keeping_wake(b->indexes->keeping);
 }
 
 /* Takes turns, so that users with few memories do not wait for those with many. */
@@ -261,7 +260,7 @@ static void slice_finished(struct work *work, int result)
 static int claim(struct memory_wait *w, const struct scope_name *scope)
 {
 	struct memory_builder *b = w->builder;
-	struct memory_indexes *m = b->memories->indexes;
+	struct memory_indexes *m = b->indexes;
 	struct memory_claim *c = &w->claims[w->n_claims];
 	struct held_index *h;
 	bool ready;
@@ -342,7 +341,7 @@ static void wait_end(struct work_wait *as)
 	w->cancelled = false;
 }
 
-void memory_wait_init(struct memory_wait *w, struct memories *m)
+void index_wait_init(struct memory_wait *w, struct memory_indexes *m)
 {
 	w->as = (struct work_wait) {.begin = wait_begin, .cancel = wait_cancel, .end = wait_end};
 	w->builder = m ? m->builder : NULL;
@@ -355,14 +354,14 @@ void memory_wait_init(struct memory_wait *w, struct memories *m)
 
 /* ---- start and end ---- */
 
-int memory_builder_new(struct memories *m, const struct background *background,
+int memory_builder_new(struct memory_indexes *m, const struct background *background,
 		       struct memory_builder **ret_builder)
 {
 	struct memory_builder *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return -ENOMEM;
-	b->memories = m;
+	b->indexes = m;
 	b->background = *background;
 	list_init(&b->waits);
 	list_init(&b->fresh);

@@ -1,4 +1,4 @@
-#include "engine/memory/changes.h"
+#include "engine/index/changes.h"
 
 #include <errno.h>
 #include <stdlib.h>

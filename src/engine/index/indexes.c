@@ -1,30 +1,75 @@
-#include "engine/memory/indexes_inner.h"
+#include "engine/index/inner.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/memory/access.h"
-#include "engine/memory/changes.h"
-#include "engine/memory/index_file.h"
+#include "base/cleanup.h"
+#include "engine/index/changes.h"
+#include "engine/index/file.h"
+#include "engine/index/keeping.h"
+#include "engine/index/wait.h"
 #include "search/file/image.h"
+
+_Static_assert((int)N_MEMORY_CATEGORIES <= (int)SEARCH_CATEGORIES_MAX,
+	       "the index keeps small numbers");
+
+static void memory_indexes_freep(struct memory_indexes **m)
+{
+	memory_indexes_free(*m);
+}
 
 int memory_indexes_new(const struct memory_indexes_opts *opts, struct memory_indexes **ret_indexes)
 {
-	struct memory_indexes *m = calloc(1, sizeof(*m));
+	CLEANUP(memory_indexes_freep) struct memory_indexes *m = NULL;
+	int r;
 
+	m = calloc(1, sizeof(*m) + (opts->n_readers + 1) * sizeof(m->scratches[0]));
 	if (!m)
 		return -ENOMEM;
-	if (opts->folder && opts->file_bytes > 0)
-		m->folder = strdup(opts->folder);
-	m->max_bytes = opts->max_bytes;
-	m->file_bytes = opts->file_bytes;
 	list_init(&m->idle);
 	list_init(&m->dead);
 	list_init(&m->changed);
 	pthread_mutex_init(&m->lock, NULL);
-	*ret_indexes = m;
-	return 0;
+	m->store = opts->store;
+	m->max_bytes = opts->max_bytes;
+	m->file_bytes = opts->file_bytes;
+	m->n_readers = opts->n_readers;
+	if (opts->folder && opts->file_bytes > 0)
+		m->folder = strdup(opts->folder);
+	for (unsigned i = 0; i <= m->n_readers; i++) {
+		m->scratches[i] = search_scratch_new();
+		if (!m->scratches[i])
+			return -ENOMEM;
+	}
+	r = memory_builder_new(m, &opts->background, &m->builder)
+		    ?: index_keeping_new(m, &opts->background, &m->keeping);
+	if (r == 0)
+		*ret_indexes = TAKE(m);
+	return r;
+}
+
+void memory_indexes_stop(struct memory_indexes *m)
+{
+	if (!m)
+		return;
+	memory_builder_stop(m->builder);
+	index_keeping_stop(m->keeping);
+}
+
+void memory_indexes_tick(struct memory_indexes *m)
+{
+	index_keeping_tick(m->keeping);
+}
+
+void memory_indexes_finish(struct memory_indexes *m)
+{
+	index_keeping_finish(m->keeping);
+}
+
+struct search_scratch *memory_indexes_scratch(struct memory_indexes *m, int lane)
+{
+	return m->scratches[lane < 0 ? m->n_readers : (unsigned)lane];
 }
 
 static size_t bytes_of(const struct held_index *h)
@@ -55,6 +100,10 @@ void memory_indexes_free(struct memory_indexes *m)
 {
 	if (!m)
 		return;
+	for (unsigned i = 0; i <= m->n_readers; i++)
+		search_scratch_free(m->scratches[i]);
+	memory_builder_free(m->builder);
+	index_keeping_free(m->keeping);
 	free_all(&m->idle);
 	free_all(&m->dead);
 	table_done(&m->table);

@@ -1,11 +1,11 @@
-/* Internal to memory/: the state of the model's client, shared by its files. */
+/* Internal to index/: the state of the model's client, shared by its files. */
 #pragma once
 
 #include <stdatomic.h>
 
 #include "agent/embeddings.h"
 #include "base/list.h"
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 
 enum { EMBEDDING_TEXT_CHARS = 8000 }; /* of one memory or question: models do not look at more */
 

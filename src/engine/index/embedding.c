@@ -1,4 +1,4 @@
-#include "engine/memory/embedding.h"
+#include "engine/index/embedding.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "engine/memory/embedding_inner.h"
+#include "engine/index/embedding_inner.h"
 
 enum {
 	SOON_MS = 50,          /* so that memories that arrive together are sent together */

@@ -1,4 +1,4 @@
-#include "engine/memory/keeping.h"
+#include "engine/index/keeping.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,8 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "engine/memory/index_file.h"
-#include "engine/memory/indexes_inner.h"
-#include "engine/memory/inner.h"
+#include "engine/index/file.h"
+#include "engine/index/inner.h"
 #include "search/file/copy.h"
 #include "store/store.h"
 
@@ -24,7 +23,6 @@ enum {
 
 /* Everything belongs to the loop, or to the thread on which the work is. */
 struct index_keeping {
-	struct memories *memories;
 	struct memory_indexes *indexes;
 	struct background background;
 	struct work work;
@@ -47,15 +45,14 @@ struct index_keeping {
 	bool failed; /* there is no room for it, or no memory: try again much later */
 };
 
-int index_keeping_new(struct memories *m, const struct background *background,
+int index_keeping_new(struct memory_indexes *m, const struct background *background,
 		      struct index_keeping **ret_keeping)
 {
 	struct index_keeping *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
-	k->memories = m;
-	k->indexes = m->indexes;
+	k->indexes = m;
 	k->background = *background;
 	*ret_keeping = k;
 	return 0;
@@ -186,14 +183,14 @@ static int sweep(struct index_keeping *k, struct connection *c)
 
 int index_keeping_sweep(struct index_keeping *k)
 {
-	return k->indexes->folder ? sweep(k, store_writer(k->memories->store)) : 0;
+	return k->indexes->folder ? sweep(k, store_writer(k->indexes->store)) : 0;
 }
 
 static int sweep_run(struct work *work, int lane)
 {
 	struct index_keeping *k = list_entry(work, struct index_keeping, work);
 
-	return sweep(k, store_lane(k->memories->store, lane));
+	return sweep(k, store_lane(k->indexes->store, lane));
 }
 
 static void sweep_finished(struct work *work, int result)
@@ -256,10 +253,10 @@ static bool is_stale(struct index_keeping *k)
 static int name_run(struct work *work, int lane)
 {
 	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-	struct connection *c = store_lane(k->memories->store, lane);
+	struct connection *c = store_lane(k->indexes->store, lane);
 
 	/* What was purged meanwhile, or in this batch, is in the file. */
-	if (k->writing && (is_stale(k) || k->memories->scrub || k->memories->purging.any))
+	if (k->writing && (is_stale(k) || k->indexes->scrub || k->indexes->purging.any))
 		return -ESTALE;
 	return (k->writing ? store_kept_put(c, &k->kept) : 0) ?: trim(k, c);
 }
@@ -301,7 +298,8 @@ static int begin_writing(struct index_keeping *k, const struct search_index *ind
 static int write_run(struct work *work, int lane)
 {
 	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-	int r = k->writing ? 0 : begin_writing(k, k->fresh, memories_scratch(k->memories, lane));
+	int r = k->writing ? 0
+			   : begin_writing(k, k->fresh, memory_indexes_scratch(k->indexes, lane));
 
 	return r != 0 ? r : index_writing_step(k->writing, &k->done);
 }
@@ -370,7 +368,7 @@ static int locate_run(struct work *work, int lane)
 {
 	struct index_keeping *k = list_entry(work, struct index_keeping, work);
 
-	return store_memory_position(store_lane(k->memories->store, lane), &k->kept.position);
+	return store_memory_position(store_lane(k->indexes->store, lane), &k->kept.position);
 }
 
 static void locate_finished(struct work *work, int result)
@@ -462,12 +460,12 @@ void index_keeping_stop(struct index_keeping *k)
 /* Straight from the index: nobody changes it any more. */
 static int keep_now(struct index_keeping *k, const struct held_index *h, uint64_t end_ms)
 {
-	struct store *store = k->memories->store;
+	struct store *store = k->indexes->store;
 	bool done = false;
 	int r = describe(k, h) ?: store_memory_position(store_writer(store), &k->kept.position);
 
 	if (r == 0)
-		r = begin_writing(k, h->index, memories_scratch(k->memories, -1));
+		r = begin_writing(k, h->index, memory_indexes_scratch(k->indexes, -1));
 	while (r == 0 && !done)
 		r = clock_steady_ms() < end_ms ? index_writing_step(k->writing, &done) : -ETIME;
 	if (r == 0)
@@ -502,5 +500,5 @@ void index_keeping_finish(struct index_keeping *k)
 	if (r != 0)
 		log_info("could not save index", "error=%s", fault_words(r));
 	if (any)
-		(void)sweep(k, store_writer(k->memories->store));
+		(void)sweep(k, store_writer(k->indexes->store));
 }

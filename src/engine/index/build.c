@@ -11,9 +11,9 @@
 
 #include "base/log.h"
 #include "base/why.h"
-#include "engine/memory/changes.h"
-#include "engine/memory/index_file.h"
-#include "engine/memory/indexes_inner.h"
+#include "engine/index/changes.h"
+#include "engine/index/file.h"
+#include "engine/index/inner.h"
 
 enum {
 	/* Each takes a few milliseconds. */

@@ -1,5 +1,5 @@
 /*
- * The search indexes in memory, one for each scope: a user's, a chat's, a project's, the common
+ * The server of indexes: the search indexes in memory, one for each scope: a user's, a chat's, a project's, the common
  * memories, and everything. Each is built for its first search (see wait.h), updated by the writer, and
  * dropped when room is needed and it is the least recently used. If there is a model, a scope's
  * vectors are stored beside its index, and count towards its size.
@@ -11,11 +11,14 @@
 #include <stddef.h>
 
 #include "base/text.h"
+#include "io/work.h"
 #include "search/index.h"
 #include "search/vector.h"
 
-struct memory_indexes;
+struct memory;
 struct memory_change;
+struct memory_indexes;
+struct store;
 
 enum scope_kind { SCOPE_USER, SCOPE_CHAT, SCOPE_PROJECT, SCOPE_COMMON, SCOPE_ALL };
 
@@ -25,13 +28,27 @@ struct scope_name {
 };
 
 struct memory_indexes_opts {
+	struct store *store;
+	unsigned n_readers;           /* the number of reader threads */
+	struct background background; /* builds the indexes, and keeps them in files */
 	size_t max_bytes;
 	const char *folder;  /* for files, in which large ones are kept; NULL: none */
 	uint64_t file_bytes; /* of all these files together */
 };
 
 int memory_indexes_new(const struct memory_indexes_opts *opts, struct memory_indexes **ret_indexes);
-void memory_indexes_free(struct memory_indexes *m); /* accepts NULL */
+/* Refuses searches that wait, and begins nothing new. Accepts NULL. */
+void memory_indexes_stop(struct memory_indexes *m);
+/* Call it after the last work has finished. Accepts NULL. */
+void memory_indexes_free(struct memory_indexes *m);
+
+/* Now and then, on the loop: keeps indexes in files. */
+void memory_indexes_tick(struct memory_indexes *m);
+/* After the last work has finished: the same for what is left, which may take some seconds. */
+void memory_indexes_finish(struct memory_indexes *m);
+
+/* A lane's own working memory for searches. */
+struct search_scratch *memory_indexes_scratch(struct memory_indexes *m, int lane);
 
 /* An index is neither changed nor dropped while it is held. */
 struct held_index;
@@ -49,6 +66,20 @@ void memory_indexes_release(struct memory_indexes *m, struct held_index *h);
 void memory_indexes_change(struct memory_indexes *m, const struct memory_change *change,
 			   struct search_scratch *scratch);
 
+/* Adds a memory to an index, or removes one that is not to be found. */
+int index_put(struct search_index *index, struct search_scratch *scratch, const struct memory *m);
+
+/* ---- purging, on the writer's thread ---- */
+
+/* No index has the memory's words after the commit, and no file. */
+int memory_indexes_purge(struct memory_indexes *m, const struct memory *gone);
+
+void memory_indexes_mark(struct memory_indexes *m);    /* a call begins */
+void memory_indexes_undo(struct memory_indexes *m);    /* the call is undone */
+void memory_indexes_dropped(struct memory_indexes *m); /* the batch is over */
+/* After a commit: removes the files. */
+void memory_indexes_clean_up(struct memory_indexes *m);
+
 struct memory_indexes_counts {
 	size_t n; /* including those that are being built */
 	size_t bytes;
@@ -56,6 +87,3 @@ struct memory_indexes_counts {
 };
 
 void memory_indexes_count(struct memory_indexes *m, struct memory_indexes_counts *ret);
-
-/* The category as a small number; an unknown one counts as "other". */
-unsigned char memory_category(struct text name);

@@ -1,4 +1,4 @@
-/* Internal to memory/: an index in memory, for indexes.c, which finds, changes and drops it, and
+/* Internal to index/: an index in memory, for indexes.c, which finds, changes and drops it, and
  * build.c, which makes it. */
 #pragma once
 
@@ -7,12 +7,14 @@
 
 #include "base/list.h"
 #include "base/set/table.h"
-#include "engine/memory/indexes.h"
+#include "engine/index/indexes.h"
 #include "store/index/kept.h"
 #include "store/memory.h"
 #include "store/index/memory_vector.h"
 
+struct index_keeping;
 struct index_reading;
+struct memory_builder;
 struct memory_change;
 
 /* Where an index that is being built comes from. */
@@ -68,7 +70,20 @@ struct held_index {
 	bool tried; /* a slice was not enough */
 };
 
+enum { INDEXES_PURGED_MAX = 64 };
+
+/* What is purged in the writer's batch. */
+struct index_purging {
+	unsigned n; /* how many names of files are in memory_indexes.purged */
+	bool any;
+	bool all; /* there are more files than that: all that the store does not name are removed */
+};
+
 struct memory_indexes {
+	struct store *store;
+	struct memory_builder *builder;
+	struct index_keeping *keeping;
+
 	pthread_mutex_t lock;
 	struct table table;
 	struct list idle; /* the most recently used last */
@@ -83,6 +98,15 @@ struct memory_indexes {
 	_Atomic uint64_t fingerprint; /* see search_fingerprint; 0: nobody has needed it yet */
 	struct list changed;          /* indexes that are worth being kept */
 	uint64_t n_committed;         /* changes of any scope */
+
+	/* The writer's. */
+	char purged[INDEXES_PURGED_MAX][STORE_TOKEN_LEN + 1]; /* files to remove after the commit */
+	struct index_purging purging, purging_mark; /* the mark is before the current call */
+	bool scrub;                                 /* the database's log has what was purged */
+	bool sweep; /* files that the store does not name are to be removed */
+
+	unsigned n_readers;
+	struct search_scratch *scratches[]; /* one for each reader, then the writer's */
 };
 
 /* 0 when out of memory. */
@@ -136,7 +160,6 @@ bool index_is_worth_a_stop(const struct memory_indexes *m, const struct held_ind
 
 /* ---- applying changes; whoever calls them has the index to themselves ---- */
 
-int index_put(struct search_index *index, struct search_scratch *scratch, const struct memory *m);
 int index_apply(struct search_index *index, const struct memory_change *change,
 		struct search_scratch *scratch);
 int index_apply_vector(struct vector_block *vectors, const struct memory_change *change);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "engine/memory/embedding_inner.h"
+#include "engine/index/embedding_inner.h"
 #include "search/vector.h"
 
 enum { QUESTIONS_MAX = 64, OFF_MAX_MS = 30000 };

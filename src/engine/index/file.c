@@ -1,4 +1,4 @@
-#include "engine/memory/index_file.h"
+#include "engine/index/file.h"
 
 #include <dirent.h>
 #include <errno.h>

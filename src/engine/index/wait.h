@@ -12,11 +12,10 @@
 #pragma once
 
 #include "base/list.h"
-#include "engine/memory/indexes.h"
+#include "engine/index/indexes.h"
 #include "io/work.h"
 #include "store/index/memory_vector.h"
 
-struct memories;
 struct memory_builder;
 struct memory_wait;
 struct why;
@@ -30,7 +29,7 @@ struct memory_claim {
 	struct held_index *held;
 };
 
-/* Stands beside the work of a search. Its members are internal to memory/. */
+/* Stands beside the work of a search. Its members are internal to index/. */
 struct memory_wait {
 	struct work_wait as; /* for work.wait */
 	struct memory_builder *builder;
@@ -50,20 +49,20 @@ struct memory_wait {
 };
 
 /* On the loop, before the work is submitted. Accepts NULL: then it never waits. */
-void memory_wait_init(struct memory_wait *w, struct memories *m);
+void index_wait_init(struct memory_wait *w, struct memory_indexes *m);
 
-/* ---- for search.c, on a reader's thread ---- */
+/* ---- for a search, on a reader's thread ---- */
 
 /* Refuses if it has waited in vain. */
-int memory_wait_check(const struct memory_wait *w, struct why *why);
+int index_wait_check(const struct memory_wait *w, struct why *why);
 
 /* Returns WORK_WAITS. */
-int memory_wait_for(struct memory_wait *w, const struct scope_name *scopes, unsigned n_scopes,
-		    const struct store_model *model);
+int index_wait_for(struct memory_wait *w, const struct scope_name *scopes, unsigned n_scopes,
+		   const struct store_model *model);
 
-/* ---- for memory.c, on the loop ---- */
+/* ---- for indexes.c, on the loop ---- */
 
-int memory_builder_new(struct memories *m, const struct background *background,
+int memory_builder_new(struct memory_indexes *m, const struct background *background,
 		       struct memory_builder **ret_builder);
 
 /* Refuses those who wait, and those to come. Accepts NULL. */

@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 #include "base/why.h"
-#include "engine/memory/index_file.h"
-#include "engine/memory/indexes_inner.h"
+#include "engine/index/file.h"
+#include "engine/index/inner.h"
 
 enum {
 	/* Each takes a few milliseconds at most. */

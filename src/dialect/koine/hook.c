@@ -1,0 +1,107 @@
+/* hook.run: an agent's hook, as `koine hook` relays it. */
+#include "dialect/hook.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "dialect/koine/approval/approval.h"
+#include "dialect/koine/koine.h"
+
+struct run_in {
+	const struct value *input;
+	struct text format;
+	struct text agent;
+	struct text id;
+	struct text session_id;
+	struct text run_id;
+	double timeout;
+};
+
+static struct done end(struct hook_call *h)
+{
+	struct json *j = call_result(h->call);
+
+	json_begin_object(j);
+	json_key(j, "output");
+	if (h->said.data)
+		json_raw(j, h->said.data, h->said.len);
+	else
+		json_null(j);
+	json_key(j, "status");
+	if (h->status.data)
+		json_text(j, h->status);
+	else
+		json_null(j);
+	json_end_object(j);
+	return call_reply(h->call);
+}
+
+static int read(struct call *c, struct hook_call *h)
+{
+	const struct run_in *in = c->in;
+	const struct hook_source from = {
+		.text = {.data = in->input->raw, .len = in->input->raw_len},
+		.tree = in->input,
+		.format = in->format,
+		.agent = in->agent,
+	};
+	int r = koine_read_seconds(in->timeout, "timeout", &h->wait_ms, &c->why);
+
+	if (r != 0)
+		return r;
+	h->run = (struct hook_run) {.session = in->session_id, .id = in->run_id};
+	h->id = in->id;
+	h->bond = BOND_PROCESS;
+	h->end = end;
+	r = hook_read(&c->arena, &from, &h->hook, &c->why);
+	if (r > 0 && !h->hook.told)
+		log_caused(LOG_LEVEL_INFO, "invalid hook input", "agent=%.*s reason=\"%s\"",
+			   TEXT_ARGS(text_cut(h->hook.agent, HOOK_ID_MAX)), c->why.text);
+	return r;
+}
+
+static struct done handle_run(struct call *c)
+{
+	struct hook_call *h = arena_zalloc(&c->arena, sizeof(*h));
+	int r = h ? read(c, h) : -ENOMEM;
+
+	c->opened = h;
+	if (r == 0)
+		return hook_decide(c, h);
+	if (r > 0 && h->hook.told)
+		return hook_tell(c, h);
+	/* The method is known; the event is not. */
+	if (r == REFUSE_METHOD)
+		c->why.code = r = REFUSE_PARAMS;
+	return call_fail(c, r);
+}
+
+static const struct field run_fields[] = {
+	FIELD(OBJECT, run_in, input, "Input of the hook, as the agent wrote it", .required = true),
+	FIELD(STRING, run_in, format,
+	      "Format: auto, plain, claude, codex, gemini, cursor or copilot",
+	      .default_text = "auto"),
+	FIELD(STRING, run_in, agent, "Name of the agent; default: the name of the format"),
+	FIELD(STRING, run_in, id,
+	      "Id of the approval, chosen by the client; default: generated. If an equal request "
+	      "with this id exists, the call waits for that request"),
+	FIELD(STRING, run_in, session_id, "Id of the session that koined runs the agent in"),
+	FIELD(STRING, run_in, run_id, "Id of the run that koined runs the agent in"),
+	FIELD(NUMBER, run_in, timeout,
+	      "Seconds until the approval expires; default: approval.timeout"),
+};
+
+const struct method koine_hook_methods[] = {
+	{.name = "hook.run",
+	 .doc = "Run an agent's hook: wait for the decision about a tool call, or record the "
+		"event; "
+		"return what the hook prints",
+	 .result =
+		 "{\"type\":\"object\",\"properties\":{\"output\":{\"type\":[\"object\",\"null\"]},"
+		 "\"status\":{\"type\":[\"string\",\"null\"]}}}",
+	 FIELDS(run_fields, run_in),
+	 .handle = handle_run,
+	 .flags = METHOD_LATER | METHOD_ENDS},
+};
+
+const unsigned koine_n_hook_methods = sizeof(koine_hook_methods) / sizeof(koine_hook_methods[0]);
