@@ -28,8 +28,8 @@ int file_read_all(int fd, struct buf *out);
  * link to one: -EPERM, -ENOTDIR. */
 int file_make_folder(const char *path);
 
-/* Makes the missing folders above a file, with this mode. 0 or -errno; then the path ends with the folder
- * that could not be made. */
+/* Creates the missing parent folders of a file, with this mode. 0 or -errno; after an error the
+ * path is cut after the folder that could not be created. */
 int file_make_parents(char *path, mode_t mode);
 
 /*

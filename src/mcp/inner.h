@@ -213,7 +213,7 @@ int mcp_check_headers(struct mcp_call *mc, const struct http_request *http);
 int mcp_check_param_headers(struct mcp_call *mc, const struct value *schema);
 
 /* content.c */
-/* Forgets what the handler has said. */
+/* Drops the items that the handler has written. */
 void mcp_drop_items(struct mcp_call *mc);
 
 /* deliver.c */

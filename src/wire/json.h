@@ -35,8 +35,8 @@ extern const struct json_limits json_default_limits;
 int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
 	      struct value **ret_value, struct why *why);
 
-/* A member that json_scan looks for in the outermost object; of duplicate names the last one
- * counts, as in value_find. */
+/* A member of the outermost object that json_scan looks for. The last of duplicate names wins, as
+ * in value_find. */
 struct json_member {
 	const char *name;
 	enum value_kind kind; /* VALUE_NULL if there is none */
@@ -44,13 +44,14 @@ struct json_member {
 };
 
 /*
- * Reads a text as json_read does and refuses what it refuses, but builds no tree: only the
- * outermost value's kind, source and number of children, and these members of it, are kept.
+ * Accepts and refuses the same texts as json_read, but builds no tree: *ret_value gets the
+ * outermost value without its children (kind, source, number of children), and `members` their
+ * kind and source.
  */
 int json_scan(const char *text, size_t len, const struct json_limits *limits,
 	      struct json_member *members, unsigned n, struct value *ret_value);
 
-/* Whether the source of a string means this text. */
+/* Whether this is the source of a string with this text. False for any other value. */
 bool json_source_is(struct text raw, const char *text);
 
 /*

@@ -1,4 +1,4 @@
-/* koine approvals, approve, deny, respond and grants: what agents want to do, and whether they may. */
+/* koine approvals, approve, deny, respond and grants: lists, decides and answers requests. */
 #include <string.h>
 #include <unistd.h>
 

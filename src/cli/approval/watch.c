@@ -1,6 +1,6 @@
 /*
- * koine approvals -w: on a terminal a list that changes; into a pipe those that wait for a human, then a line
- * for each that arrives and each that is decided, including those from while the daemon was away.
+ * koine approvals -w: a live list on a terminal. In a pipe, the pending approvals, then a line for
+ * each that arrives and each that is decided, including those from while the daemon was away.
  */
 #include "base/cleanup.h"
 #include "cli/approval/approval.h"

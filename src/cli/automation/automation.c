@@ -1,5 +1,7 @@
-/* koine automation and koine project: the rules, what they did, and switching them on and off; which projects
- * are served, what their files would do, and trusting them. */
+/*
+ * koine project lists projects, shows what their files would do, and trusts them. koine
+ * automation lists rules, runs them, and prints their log.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The commands about conversations: their options, their table, and those that send one question, cancel, show or purge. */
+/* The commands about conversations: options, the table, and send, cancel, messages and purge. */
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* Conversations: the current ones, those that were ended, the counts of one, and what was said in it. */
+/* Current and ended conversations, the token counts of a conversation, and its messages. */
 #include <inttypes.h>
 
 #include "base/cleanup.h"

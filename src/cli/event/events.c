@@ -1,4 +1,4 @@
-/* koine events: what has happened, and with -f what happens next. */
+/* koine events: past events, and with -f new ones. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -88,13 +88,13 @@ enum completes {
 enum { EXAMPLES_MAX = 3, ARG_MAX_BYTES = 128 };
 
 /*
- * The call that a command makes. Its parameters are those of the noun's `scope`, those that the
- * options fill, and its argument; if the command takes several arguments, each is a call.
+ * The call that a command makes. Its parameters are the argument, those of the noun's `scope`, and
+ * those of the options. A command with several arguments makes a call for each.
  */
 struct request {
 	const char *method; /* NULL: the command has no request */
 	const char *member; /* the part of the result to print; NULL: all of it */
-	const char *arg;    /* the parameter that an argument fills */
+	const char *arg;    /* the parameter of the argument; NULL: it takes none */
 	/* A parameter that never changes, and its JSON. */
 	const char *with[2];
 	bool patient; /* waits as long as a human or an agent takes */
@@ -134,8 +134,8 @@ struct command {
 	/* Adds the parameters that all calls of a noun have, by its options, after `begin`; for
 	 * completion, too. NULL: there are none. */
 	void (*scope)(const struct cli *cli, struct koine_json *params);
-	/* Completes an argument of a request: "3" is task-0003. Complains if it is invalid. NULL:
-	 * arguments are sent as typed. */
+	/* Turns the argument of a request into what is sent: "3" into "task-0003". Complains if it
+	 * is invalid. NULL: arguments are sent as typed. */
 	bool (*read_arg)(const char *typed, char arg[ARG_MAX_BYTES]);
 	/* For COMPLETES_OWN: the ith word, and what it is; NULL: there are fewer. */
 	const char *(*word)(int i, const char **ret_said);

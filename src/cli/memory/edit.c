@@ -1,5 +1,7 @@
-/* koine memory edit and review: a memory through the user's editor, and the facts that an agent drew, one
- * after another or for scripts. */
+/*
+ * koine memory edit opens a memory in the user's editor. koine memory review shows the facts that
+ * an agent extracted, one after another or for scripts.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* koine page: a link to the page, the browser that opens it, and which browsers were let in. */
+/* koine page: prints and opens a sign-in link, and lists signed-in browsers. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

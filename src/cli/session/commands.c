@@ -1,4 +1,4 @@
-/* koine session: its options, its table, and the commands that need one or two calls each. */
+/* koine session: options, the table, and the commands that need one or two calls each. */
 #include <string.h>
 
 #include "base/buf.h"
