@@ -25,6 +25,17 @@ int file_make_folder(const char *path)
 	return st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
+int file_make_parents(char *path, mode_t mode)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, mode) != 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
 int file_write_all(int fd, const void *data, size_t len)
 {
 	const char *at = data;

@@ -28,6 +28,10 @@ int file_read_all(int fd, struct buf *out);
  * link to one: -EPERM, -ENOTDIR. */
 int file_make_folder(const char *path);
 
+/* Creates the missing parent folders of a file, with this mode. 0 or -errno; after an error the
+ * path is cut after the folder that could not be created. */
+int file_make_parents(char *path, mode_t mode);
+
 /*
  * The first word of a file, which must be a regular one, owned by us or root, and inaccessible
  * to all others. `what` says what the file is for. It blocks no longer than a disk access.

@@ -109,10 +109,10 @@ static void print_options(FILE *out, const struct option *rows)
 
 		snprintf(left, sizeof(left), "%s%s%s%s%s%s", o->short_name ? o->short_name : "  ",
 			 o->short_name ? ", " : "  ", o->name,
-			 o->implied ? "[="
-			 : o->value ? " "
-				    : "",
-			 o->value ? o->value : "", o->implied ? "]" : "");
+			 !o->value    ? ""
+			 : o->implied ? "[="
+				      : " ",
+			 o->value ? o->value : "", o->value && o->implied ? "]" : "");
 		print_row(out, OPTION_WIDTH, left, o->help);
 	}
 }

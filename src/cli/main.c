@@ -11,6 +11,7 @@
 #include "cli/kit/args.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 
 static int cmd_help(struct cli *cli);
@@ -71,12 +72,17 @@ static int cmd_help(struct cli *cli)
 	return EX_OK;
 }
 
+static bool runs(const struct command *c)
+{
+	return c->run || c->request.method;
+}
+
 /* The command to run, with its name taken off the arguments. */
 static const struct command *take_command(struct cli *cli)
 {
 	const struct command *c = command_need(groups, NULL, args_take(cli));
 
-	if (!c || !c->subs || (cli->n_args == 0 && c->run))
+	if (!c || !c->subs || (cli->n_args == 0 && runs(c)))
 		return c;
 	return command_need(groups, c, args_take(cli));
 }
@@ -91,7 +97,7 @@ static int run(struct cli *cli)
 	if (cli->options.help || cli->n_args == 0)
 		return cmd_help(cli);
 	/* Only a noun was typed: shows what can be done with it. */
-	if (cli->n_args == 1 && c && c->subs && !c->run) {
+	if (cli->n_args == 1 && c && c->subs && !runs(c)) {
 		help_print_command(NULL, c);
 		return EX_OK;
 	}
@@ -101,7 +107,9 @@ static int run(struct cli *cli)
 	r = args_check(cli);
 	if (r == 0 && cli->command->begin)
 		r = cli->command->begin(cli);
-	return r == 0 ? c->run(cli) : r;
+	if (r != 0)
+		return r;
+	return c->run ? c->run(cli) : request_run(cli);
 }
 
 /* If we are started with stdout closed, the socket would get its descriptor, and our result.
@@ -127,7 +135,7 @@ int main(int argc, char **argv)
 		return complete_run(groups, argc - 2, argv + 2);
 	r = options_parse(&cli, argc, argv) ?: run(&cli);
 	talk_hang_up(&cli);
-	free(cli.own);
+	options_done(&cli);
 	/* A full disk shows up here at the latest. */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		complain("cannot write to stdout: %s", strerror(errno));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/why.h"
 #include "call/server.h"
 #include "daemon/daemon.h"
@@ -62,16 +63,13 @@ struct work *daemon_trailer(void *daemon)
 int make_own_folder(const struct settings *s, struct why *why)
 {
 	char path[PATH_LEN];
+	int r;
 
 	settings_beside_store(s, path, sizeof(path));
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0700) != 0 && errno != EEXIST)
-			return refuse(why, REFUSE_UNAVAILABLE, "cannot create %s: %s", path,
-				      strerror(errno));
-		*slash = '/';
-	}
-	return 0;
+	r = file_make_parents(path, 0700);
+	if (r == 0)
+		return 0;
+	return refuse(why, REFUSE_UNAVAILABLE, "cannot create %s: %s", path, strerror(-r));
 }
 
 int daemon_accepted(const struct settings *s, char *out, size_t size)

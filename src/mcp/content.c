@@ -3,46 +3,62 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/cleanup.h"
 #include "mcp/inner.h"
 #include "wire/crypto.h"
 
-/* In the call's arena, so that it goes with the call, on whatever thread it was made. */
-static void add(struct mcp_call *mc, const struct buf *item)
+void mcp_drop_items(struct mcp_call *mc)
 {
-	struct mcp_text *t = arena_alloc(&mc->call->arena, sizeof(*t));
+	buf_clear(&mc->items);
+	mc->n_items = 0;
+}
 
-	if (!t || item->err != 0 ||
-	    arena_copy_text(&mc->call->arena, (struct text) {item->data, item->len}, &t->json)) {
-		mc->starved = true;
-		mc->too_large |= item->err == -EMSGSIZE;
+/* Items are written one after another: the answer only puts brackets around them. */
+static struct json begin_plain(struct mcp_call *mc)
+{
+	if (!mc->items.data)
+		buf_init(&mc->items, mc->call->out.max);
+	return (struct json) {.out = &mc->items, .comma = mc->n_items > 0};
+}
+
+static void end_plain(struct mcp_call *mc)
+{
+	mc->n_items++;
+	if (mc->items.err == 0)
 		return;
-	}
-	t->next = NULL;
-	*mc->content_end = t;
-	mc->content_end = &t->next;
-	mc->n_content++;
+	mc->starved = true;
+	mc->too_large |= mc->items.err == -EMSGSIZE;
 }
 
 /* A prompt's item is a message with a role. */
-static void begin(struct mcp_call *mc, struct buf *out, struct json *j)
+static void begin_message(struct mcp_call *mc, struct json *j)
 {
-	buf_init(out, mc->call->out.max);
-	*j = json_writer(out);
-	json_begin_object(j);
 	if (mc->kind != MCP_MESSAGES)
 		return;
+	json_begin_object(j);
 	json_member_str(j, "role", mc->role);
 	json_key(j, "content");
-	json_begin_object(j);
 }
 
-static void end(struct mcp_call *mc, struct buf *out, struct json *j)
+static void end_message(struct mcp_call *mc, struct json *j)
 {
 	if (mc->kind == MCP_MESSAGES)
 		json_end_object(j);
+	end_plain(mc);
+}
+
+static struct json begin(struct mcp_call *mc)
+{
+	struct json j = begin_plain(mc);
+
+	begin_message(mc, &j);
+	json_begin_object(&j);
+	return j;
+}
+
+static void end(struct mcp_call *mc, struct json *j)
+{
 	json_end_object(j);
-	add(mc, out);
+	end_message(mc, j);
 }
 
 static void write_uri(struct mcp_call *mc, struct json *j, const char *mime_type)
@@ -54,26 +70,32 @@ static void write_uri(struct mcp_call *mc, struct json *j, const char *mime_type
 		json_member_str(j, "mimeType", mime_type ? mime_type : own);
 }
 
+/* Those beyond the limit are only counted. */
+static void add_completion(struct mcp_call *mc, struct text text)
+{
+	struct json j = begin_plain(mc);
+
+	if (mc->n_items < MCP_COMPLETIONS_MAX)
+		json_text(&j, text);
+	end_plain(mc);
+}
+
 void mcp_text(struct call *c, struct text text)
 {
 	struct mcp_call *mc = opened(c);
-	CLEANUP(buf_donep) struct buf out = {0};
 	struct json j;
 
 	if (mc->kind == MCP_COMPLETION) {
-		buf_init(&out, c->out.max);
-		j = json_writer(&out);
-		json_text(&j, text);
-		add(mc, &out);
+		add_completion(mc, text);
 		return;
 	}
-	begin(mc, &out, &j);
+	j = begin(mc);
 	if (mc->kind == MCP_CONTENTS)
 		write_uri(mc, &j, NULL);
 	else
 		json_member_str(&j, "type", "text");
 	json_member_text(&j, "text", text);
-	end(mc, &out, &j);
+	end(mc, &j);
 }
 
 static void write_base64(struct json *j, const char *key, struct text bytes)
@@ -88,10 +110,8 @@ static void write_base64(struct json *j, const char *key, struct text bytes)
 void mcp_data(struct call *c, enum mcp_data kind, const char *mime_type, struct text bytes)
 {
 	struct mcp_call *mc = opened(c);
-	CLEANUP(buf_donep) struct buf out = {0};
-	struct json j;
+	struct json j = begin(mc);
 
-	begin(mc, &out, &j);
 	if (mc->kind == MCP_CONTENTS) {
 		write_uri(mc, &j, mime_type);
 		write_base64(&j, "blob", bytes);
@@ -100,16 +120,14 @@ void mcp_data(struct call *c, enum mcp_data kind, const char *mime_type, struct 
 		write_base64(&j, "data", bytes);
 		json_member_str(&j, "mimeType", mime_type);
 	}
-	end(mc, &out, &j);
+	end(mc, &j);
 }
 
 void mcp_embed(struct call *c, struct text uri, const char *mime_type, struct text text)
 {
 	struct mcp_call *mc = opened(c);
-	CLEANUP(buf_donep) struct buf out = {0};
-	struct json j;
+	struct json j = begin(mc);
 
-	begin(mc, &out, &j);
 	if (mc->kind != MCP_CONTENTS) {
 		json_member_str(&j, "type", "resource");
 		json_key(&j, "resource");
@@ -121,41 +139,30 @@ void mcp_embed(struct call *c, struct text uri, const char *mime_type, struct te
 	json_member_text(&j, "text", text);
 	if (mc->kind != MCP_CONTENTS)
 		json_end_object(&j);
-	end(mc, &out, &j);
+	end(mc, &j);
 }
 
 void mcp_link(struct call *c, struct text uri, const char *name, const char *mime_type)
 {
 	struct mcp_call *mc = opened(c);
-	CLEANUP(buf_donep) struct buf out = {0};
-	struct json j;
+	struct json j = begin(mc);
 
-	begin(mc, &out, &j);
 	json_member_str(&j, "type", "resource_link");
 	json_member_text(&j, "uri", uri);
 	json_member_str(&j, "name", name);
 	if (mime_type)
 		json_member_str(&j, "mimeType", mime_type);
-	end(mc, &out, &j);
+	end(mc, &j);
 }
 
 void mcp_item(struct call *c, struct text json)
 {
 	struct mcp_call *mc = opened(c);
-	CLEANUP(buf_donep) struct buf out = {0};
-	struct json j;
+	struct json j = begin_plain(mc);
 
-	buf_init(&out, c->out.max);
-	j = json_writer(&out);
-	if (mc->kind == MCP_MESSAGES) {
-		json_begin_object(&j);
-		json_member_str(&j, "role", mc->role);
-		json_key(&j, "content");
-	}
+	begin_message(mc, &j);
 	json_raw(&j, json.data, json.len);
-	if (mc->kind == MCP_MESSAGES)
-		json_end_object(&j);
-	add(mc, &out);
+	end_message(mc, &j);
 }
 
 void mcp_role(struct call *c, const char *role)
@@ -174,9 +181,7 @@ struct done mcp_refuse(struct call *c, const char *format, ...)
 	va_end(args);
 	if (mc->kind != MCP_TOOL)
 		return call_fail_with(c, -32603, text_of(text), (struct text) {0});
-	mc->content = NULL;
-	mc->content_end = &mc->content;
-	mc->n_content = 0;
+	mcp_drop_items(mc);
 	mc->is_error = true;
 	mcp_text(c, text_of(text));
 	return call_reply(c);

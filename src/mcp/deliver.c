@@ -53,14 +53,12 @@ static void splice(struct json *j, struct text object)
 	j->comma = true;
 }
 
-static void write_items(const struct mcp_call *mc, struct json *j, const char *key, unsigned max)
+static void write_items(const struct mcp_call *mc, struct json *j, const char *key)
 {
-	const struct mcp_text *t = mc->content;
-
 	json_key(j, key);
 	json_begin_array(j);
-	for (unsigned i = 0; t && i < max; t = t->next, i++)
-		json_raw(j, t->json.data, t->json.len);
+	if (mc->items.len > 0)
+		json_raw(j, mc->items.data, mc->items.len);
 	json_end_array(j);
 }
 
@@ -70,7 +68,7 @@ static void write_tool(const struct mcp_call *mc, struct json *j)
 	const struct call *c = mc->call;
 	struct text output = !mc->is_error ? bare(c) : (struct text) {0};
 
-	if (output.len > 0 && mc->n_content == 0) {
+	if (output.len > 0 && mc->n_items == 0) {
 		json_key(j, "content");
 		json_begin_array(j);
 		json_begin_object(j);
@@ -79,7 +77,7 @@ static void write_tool(const struct mcp_call *mc, struct json *j)
 		json_end_object(j);
 		json_end_array(j);
 	} else {
-		write_items(mc, j, "content", UINT32_MAX);
+		write_items(mc, j, "content");
 	}
 	if (output.len > 0 && (output.data[0] == '{' || mc->era == MCP_MODERN)) {
 		json_key(j, "structuredContent");
@@ -93,9 +91,9 @@ static void write_completion(const struct mcp_call *mc, struct json *j)
 {
 	json_key(j, "completion");
 	json_begin_object(j);
-	write_items(mc, j, "values", MCP_COMPLETIONS_MAX);
-	json_member_uint(j, "total", mc->n_content);
-	json_member_bool(j, "hasMore", mc->n_content > MCP_COMPLETIONS_MAX);
+	write_items(mc, j, "values");
+	json_member_uint(j, "total", mc->n_items);
+	json_member_bool(j, "hasMore", mc->n_items > MCP_COMPLETIONS_MAX);
 	json_end_object(j);
 }
 
@@ -113,12 +111,12 @@ static void write_members(struct mcp_call *mc, struct json *j)
 		write_tool(mc, j);
 		break;
 	case MCP_CONTENTS:
-		write_items(mc, j, "contents", UINT32_MAX);
+		write_items(mc, j, "contents");
 		break;
 	case MCP_MESSAGES:
 		if (c->method->doc)
 			json_member_str(j, "description", c->method->doc);
-		write_items(mc, j, "messages", UINT32_MAX);
+		write_items(mc, j, "messages");
 		break;
 	case MCP_COMPLETION:
 		write_completion(mc, j);
@@ -208,9 +206,7 @@ static void refuse_as_result(struct mcp_call *mc)
 {
 	const struct why *why = &mc->call->why;
 
-	mc->content = NULL;
-	mc->content_end = &mc->content;
-	mc->n_content = 0;
+	mcp_drop_items(mc);
 	mc->is_error = true;
 	mcp_text(mc->call, text_of(why->text[0] ? why->text : mcp_errors[why->code].words));
 }
@@ -410,6 +406,7 @@ static void let_go(struct mcp_call *mc)
 		session->stream = NULL;
 	mc->session = NULL;
 	session_unref(session);
+	buf_done(&mc->items);
 }
 
 void mcp_deliver(struct client *s, struct call *c)

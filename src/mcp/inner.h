@@ -62,11 +62,6 @@ enum {
 	MCP_TASKS_BYTES = 64 << 20, /* results of all */
 };
 
-struct mcp_text {
-	struct mcp_text *next;
-	struct text json;
-};
-
 /* A question, and its answer once it is there. In the call's arena. */
 struct mcp_question {
 	struct mcp_question *next;
@@ -107,9 +102,8 @@ struct mcp_call {
 	int status;       /* HTTP; 0: by the code */
 
 	/* what the handler has said */
-	struct mcp_text *content;
-	struct mcp_text **content_end;
-	unsigned n_content;
+	struct buf items; /* as JSON, with commas between them */
+	unsigned n_items;
 	const char *role;
 	bool is_error;
 	bool starved;   /* there was no memory for some of it */
@@ -217,6 +211,10 @@ const char *mcp_newest_legacy(void);
 /* header.c: REFUSE_PARAMS with -32020 where a header is missing, or differs from the body. */
 int mcp_check_headers(struct mcp_call *mc, const struct http_request *http);
 int mcp_check_param_headers(struct mcp_call *mc, const struct value *schema);
+
+/* content.c */
+/* Drops the items that the handler has written. */
+void mcp_drop_items(struct mcp_call *mc);
 
 /* deliver.c */
 void mcp_deliver(struct client *s, struct call *c);

@@ -169,7 +169,6 @@ int mcp_open(struct call *c, const struct http_request *http)
 		return -ENOMEM;
 	mc->mcp = c->endpoint->state;
 	mc->call = c;
-	mc->content_end = &mc->content;
 	list_init(&mc->stream_link);
 	mc->role = "user";
 	mc->era = MCP_LEGACY;

@@ -279,9 +279,7 @@ static bool all_answered(const struct mcp_call *mc)
 /* What the handler said in its last run it will say again. */
 static void begin_again(struct mcp_call *mc)
 {
-	mc->content = NULL;
-	mc->content_end = &mc->content;
-	mc->n_content = 0;
+	mcp_drop_items(mc);
 	mc->lacking = NULL;
 	mc->call->endless = false;
 	if (mc->task)

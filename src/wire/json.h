@@ -35,6 +35,25 @@ extern const struct json_limits json_default_limits;
 int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
 	      struct value **ret_value, struct why *why);
 
+/* A member of the outermost object that json_scan looks for. The last of duplicate names wins, as
+ * in value_find. */
+struct json_member {
+	const char *name;
+	enum value_kind kind; /* VALUE_NULL if there is none */
+	struct text raw;      /* its source; {NULL, 0}: there is none */
+};
+
+/*
+ * Accepts and refuses the same texts as json_read, but builds no tree: *ret_value gets the
+ * outermost value without its children (kind, source, number of children), and `members` their
+ * kind and source.
+ */
+int json_scan(const char *text, size_t len, const struct json_limits *limits,
+	      struct json_member *members, unsigned n, struct value *ret_value);
+
+/* Whether this is the source of a string with this text. False for any other value. */
+bool json_source_is(struct text raw, const char *text);
+
 /*
  * A writer. It takes care of commas; the caller of matching begin and end. Failures stick to
  * out->err.

@@ -1,7 +1,8 @@
 /*
  * The reader: one pass, no recursion. Open arrays and objects stand on a stack
  * of `limits->depth`; children hang on their parent as a list, so nothing is
- * ever moved while a container grows.
+ * ever moved while a container grows. A scan is the same pass with one value for
+ * each level, which the next sibling overwrites.
  */
 #include "wire/json.h"
 
@@ -14,11 +15,18 @@ const struct json_limits json_default_limits = {
 	.values = JSON_VALUES_DEFAULT,
 };
 
+struct scan {
+	struct json_member *members;
+	unsigned n;
+	struct value values[JSON_DEPTH_MAX + 1];
+};
+
 struct reader {
 	const char *p;
 	const char *end;
 	const char *start;
 	struct arena *arena;
+	struct scan *scan; /* NULL: a tree is built */
 	struct why *why;
 	const struct json_limits *limits;
 	uint32_t n_values;
@@ -186,10 +194,10 @@ static int read_odd_string(struct reader *r, const char *from, struct text *ret)
 
 	if (e != 0)
 		return e;
+	*ret = (struct text) {.data = from, .len = (size_t)(r->p - from)};
 	r->p++;
-	if (escaped)
-		return unescape(r, from, r->p - 1, ret);
-	*ret = (struct text) {.data = from, .len = (size_t)(r->p - 1 - from)};
+	if (escaped && !r->scan)
+		return unescape(r, from, from + ret->len, ret);
 	return 0;
 }
 
@@ -332,7 +340,7 @@ static int new_value(struct reader *r, struct value **ret)
 
 	if (r->n_values >= r->limits->values)
 		return refuse(r->why, REFUSE_TOO_LARGE, "more than %u values", r->limits->values);
-	v = arena_alloc(r->arena, sizeof(*v));
+	v = r->scan ? &r->scan->values[r->depth] : arena_alloc(r->arena, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	r->n_values++;
@@ -395,6 +403,48 @@ static void close_container(struct reader *r, struct value *v)
 	r->depth--;
 }
 
+bool json_source_is(struct text raw, const char *text)
+{
+	const char *at, *end;
+	char decoded[4];
+	size_t n;
+
+	if (raw.len < 2 || raw.data[0] != '"')
+		return false;
+	at = raw.data + 1;
+	end = raw.data + raw.len - 1;
+	while (at < end) {
+		const char *from = at;
+
+		if (*from == '\\') {
+			at = unescape_one(from, decoded, &n);
+		} else {
+			decoded[0] = *from;
+			n = 1;
+			at++;
+		}
+		if (decoded[0] == '\0' || strncmp(text, decoded, n) != 0)
+			return false;
+		text += n;
+	}
+	return *text == '\0';
+}
+
+/* A member of the outermost object ends here. */
+static void note_member(const struct scan *s, const struct value *v)
+{
+	const struct text key = {.data = v->key - 1, .len = v->key_len + 2};
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct json_member *m = &s->members[i];
+
+		if (!json_source_is(key, m->name))
+			continue;
+		m->kind = (enum value_kind)v->kind;
+		m->raw = (struct text) {.data = v->raw, .len = v->raw_len};
+	}
+}
+
 /*
  * After a value: steps over the comma to the next one, or closes containers
  * until there is a comma or nothing is open. *slot becomes where the next
@@ -405,6 +455,8 @@ static int step_on(struct reader *r, struct value *last, struct value ***slot)
 	while (r->depth > 0) {
 		struct value *parent = r->open[r->depth - 1];
 
+		if (r->scan && r->depth == 1 && parent->kind == VALUE_OBJECT)
+			note_member(r->scan, last);
 		parent->len++;
 		skip_space(r);
 		if (r->p == r->end)
@@ -453,29 +505,66 @@ static int read_all(struct reader *r, struct value **ret_root)
 	return 0;
 }
 
-int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
-	      struct value **ret_value, struct why *why)
+static int read_text(struct reader *r, size_t len, struct value **ret_value)
 {
-	struct reader r;
 	struct value *root = NULL;
 	int e;
 
 	if (len > INT32_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "more than %d bytes", INT32_MAX);
-	r.p = text;
-	r.start = text;
-	r.end = text + len;
-	r.arena = a;
-	r.why = why;
-	r.limits = limits;
-	r.n_values = 0;
-	r.depth = 0;
-	e = read_all(&r, &root);
+		return refuse(r->why, REFUSE_TOO_LARGE, "more than %d bytes", INT32_MAX);
+	r->p = r->start;
+	r->end = r->start + len;
+	r->n_values = 0;
+	r->depth = 0;
+	e = read_all(r, &root);
 	if (e != 0)
 		return e;
-	skip_space(&r);
-	if (r.p != r.end)
-		return bad(&r, "unexpected text after the value");
+	skip_space(r);
+	if (r->p != r->end)
+		return bad(r, "unexpected text after the value");
 	*ret_value = root;
+	return 0;
+}
+
+int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
+	      struct value **ret_value, struct why *why)
+{
+	struct reader r;
+
+	r.start = text;
+	r.arena = a;
+	r.scan = NULL;
+	r.why = why;
+	r.limits = limits;
+	return read_text(&r, len, ret_value);
+}
+
+/* ---- scanning ---- */
+
+int json_scan(const char *text, size_t len, const struct json_limits *limits,
+	      struct json_member *members, unsigned n, struct value *ret_value)
+{
+	struct value *root = NULL;
+	struct reader r;
+	struct scan s;
+	int e;
+
+	for (unsigned i = 0; i < n; i++) {
+		members[i].kind = VALUE_NULL;
+		members[i].raw = (struct text) {0};
+	}
+	s.members = members;
+	s.n = n;
+	r.start = text;
+	r.arena = NULL;
+	r.scan = &s;
+	r.why = NULL;
+	r.limits = limits;
+	e = read_text(&r, len, &root);
+	if (e != 0)
+		return e;
+	*ret_value = *root;
+	if (root->kind >= VALUE_ARRAY)
+		ret_value->first = NULL;
 	return 0;
 }

@@ -35,13 +35,6 @@ struct approval_options {
 	int64_t uses;      /* 0: no limit */
 };
 
-extern const struct option hook_options[];
-extern const struct option ask_options[];
-extern const struct option approvals_options[];
-extern const struct option approve_options[];
-extern const struct option deny_options[];
-extern const struct option respond_options[];
-
 /* ---- call.c ---- */
 
 /* Gets the approval that was typed, by its id or (without --exact) a prefix of it. */
@@ -107,4 +100,3 @@ int approvals_follow(struct cli *cli);
 
 int cmd_ask(struct cli *cli);
 int cmd_hook(struct cli *cli);
-int cmd_grants(struct cli *cli);

@@ -1,18 +1,83 @@
-/* koine approvals, approve, deny and respond: what agents want to do, and whether they may. */
-#include "cli/commands.h"
-
+/* koine approvals, approve, deny, respond and grants: lists, decides and answers requests. */
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cli/approval/approval.h"
+#include "cli/commands.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/lines.h"
 #include "cli/kit/list.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
+
+/* ---- the options ---- */
+
+#define AT(member) OPTION_AT(struct approval_options, member)
+
+static const struct option hook_options[] = {
+	{"--agent", "-a", "NAME", "set the agent name; default: detected from the hook input",
+	 option_word, AT(agent)},
+	{"--format", "-f", "FORMAT",
+	 "set the input and output format: auto, claude, codex, gemini, cursor, copilot or plain",
+	 option_choice, AT(format), "one of auto, claude, codex, gemini, cursor, copilot or plain",
+	 .choices = "auto|claude|codex|gemini|cursor|copilot|plain"},
+	{"--timeout", "-t", "TIME",
+	 "wait at most TIME (55, 10m); default: 55s, or approval.timeout with --format plain",
+	 option_span, AT(wait_ms), "like 90, 10m or 2h", .min = 1},
+	{NULL},
+};
+
+static const struct option ask_options[] = {
+	{"--choices", "-c", "LIST", "offer these answers, separated by commas: blue,green",
+	 option_word, AT(choices)},
+	{"--timeout", "-t", "TIME", "wait at most TIME (90, 10m, 2h); default: approval.timeout",
+	 option_span, AT(wait_ms), "like 90, 10m or 2h", .min = 1},
+	{"--agent", "-a", "NAME", "set the agent name that the inbox shows and policies match",
+	 option_word, AT(agent)},
+	{NULL},
+};
+
+/* clang-format off */
+#define EXACT \
+	{"--exact", NULL, NULL, "treat ID as a full id, not as a prefix", option_flag, AT(exact)}
+
+/* What approve and deny share. */
+#define DECIDE_OPTIONS(comment_help) \
+	{"--comment", "-c", "TEXT", comment_help, option_text, AT(comment)}, \
+	{"--grant", "-g", "session|always", "decide matching requests the same way from now on", option_choice, \
+		AT(grant)}, \
+	{"--for", NULL, "TIME", "let the grant expire after TIME (90, 10m, 2h); default: never", option_span, AT(for_ms), \
+		"like 90, 10m or 2h", 1}, \
+	{"--uses", NULL, "N", "limit the grant to N uses; default: no limit", option_number, AT(uses), NULL, 1}, \
+	EXACT
+/* clang-format on */
+
+static const struct option approvals_options[] = {
+	{"--watch", "-w", NULL, "show a live list; in a pipe, print a line for each change",
+	 option_flag, AT(watch)},
+	{"--all", "-a", NULL, "include decided approvals", option_flag, AT(all)},
+	{"--session", NULL, "ID", "show only approvals of this session (id or prefix)", option_word,
+	 AT(session), .completes = COMPLETES_SESSION},
+	{"--limit", "-n", "N", "show at most N approvals; default 100", option_number, AT(limit),
+	 "from 1 to 1000", 1, APPROVALS_MAX},
+	EXACT,
+	{NULL},
+};
+
+static const struct option approve_options[] = {
+	DECIDE_OPTIONS("send this comment to the agent with the decision"), {NULL}};
+
+static const struct option deny_options[] = {
+	DECIDE_OPTIONS(
+		"send this reason to the agent; on a terminal, koine asks for a missing reason"),
+	{NULL},
+};
+
+static const struct option respond_options[] = {EXACT, {NULL}};
 
 enum { ANSWER_MAX = 256 << 10 }; /* koined accepts less, and says so */
 
@@ -204,6 +269,35 @@ static int cmd_respond(struct cli *cli)
 	}
 	choice.comment = buf_text(&answer);
 	return decide(cli, typed, &choice);
+}
+
+/* ---- grants ---- */
+
+enum { NARROW = 60 };
+
+static int cmd_grants(struct cli *cli)
+{
+	static const struct column columns[] = {
+		{"ID", "id", cell_short_id},
+		{"VERDICT", "verdict"},
+		{"SESSION", "session_id", cell_short_id},
+		{"AGENT", "agent", NULL, 'l', NARROW},
+		{"UNTIL", "expires_at", cell_time, 'n', NARROW},
+		{"USES", "uses", NULL, 'r', NARROW},
+		{"TOOL", "tool", NULL, 'n'},
+		{"INPUT", "pattern", NULL, 'l', NARROW},
+		{NULL},
+	};
+	static const struct request list = {"approval.grants", "grants", .columns = columns,
+					    .none = "no grants"};
+	static const struct request revoke = {"approval.revoke", .arg = "id", .did = "revoked"};
+
+	if (cli->n_args == 0)
+		return request_run_as(cli, &list, NULL);
+	if (cli->n_args == 2 && strcmp(cli->args[0], "revoke") == 0)
+		return request_run_as(cli, &revoke, cli->args[1]);
+	complain("invalid arguments; use koine grants, or koine grants revoke ID");
+	return EX_USAGE;
 }
 
 /* ---- the table ---- */

@@ -26,16 +26,6 @@ struct chat_options {
 	bool no_stream;
 };
 
-extern const struct option chat_options[];
-extern const struct option send_options[];
-extern const struct option tokens_options[];
-extern const struct option cancel_options[];
-extern const struct option messages_options[];
-extern const struct option conversations_options[];
-
-/* Options that are not given come from the environment. */
-void chat_options_init(void *own);
-
 /* A number from 1 on. */
 bool chat_read_count(const char *text, int64_t *ret_n);
 
@@ -133,5 +123,3 @@ int slash_run(struct turn *t, const char *line, bool *ret_quit);
 /* ---- the commands that have a file of their own ---- */
 
 int cmd_chat(struct cli *cli);
-int cmd_send(struct cli *cli);
-int cmd_cancel(struct cli *cli);

@@ -1,10 +1,202 @@
-/* The commands about conversations: their table, and those that only show or purge. */
-#include "cli/commands.h"
-
+/* The commands about conversations: options, the table, and send, cancel, messages and purge. */
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "cli/chat/chat.h"
+#include "cli/commands.h"
 #include "cli/kit/args.h"
+#include "cli/kit/call.h"
+#include "cli/kit/value.h"
+
+/* ---- the options ---- */
+
+#define AT(member) OPTION_AT(struct chat_options, member)
+
+static void chat_options_init(void *own)
+{
+	struct chat_options *o = own;
+
+	o->user = option_from_environment("ASH_USER_ID");
+	o->chat = option_from_environment("ASH_CHAT_ID");
+}
+
+bool chat_read_count(const char *text, int64_t *ret_n)
+{
+	return option_read_int(text, ret_n) && *ret_n >= 1;
+}
+
+bool chat_is_blank(struct text t)
+{
+	size_t i = 0;
+
+	while (i < t.len && t.data[i] != '\0' && strchr(" \t\r\n", t.data[i]))
+		i++;
+	return i == t.len;
+}
+
+bool chat_check_name(const char *name)
+{
+	static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789._-:@";
+	size_t len = strlen(name);
+
+	if (len > 0 && len <= CHAT_NAME_BYTES && strspn(name, fit) == len &&
+	    strspn(name, ".") != len)
+		return true;
+	complain("invalid conversation name '%s': use 1 to %d letters, digits and . _ - : @", name,
+		 CHAT_NAME_BYTES);
+	return false;
+}
+
+/* clang-format off */
+#define CONVERSATION(help) \
+	{"--conversation", "-c", "NAME", help, option_word, AT(conversation), \
+		.completes = COMPLETES_CONVERSATION}
+#define AGENT \
+	{"--agent", "-a", "NAME", "use this agent; default: the agent of the conversation", option_word, AT(agent), \
+		.completes = COMPLETES_AGENT}
+#define WHO \
+	{"--user", NULL, "USER", "let the agent quote memories of USER; default: ASH_USER_ID", option_name, \
+		AT(user)}, \
+	{"--chat", NULL, "CHAT", "also let the agent quote memories of CHAT; default: ASH_CHAT_ID", \
+		option_name, AT(chat)}
+#define LIMIT(help) \
+	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number above 0", 1}
+/* clang-format on */
+
+static const struct option chat_options[] = {
+	CONVERSATION("select a conversation; default: \"default\""), AGENT, WHO, {NULL}};
+
+static const struct option send_options[] = {
+	CONVERSATION("select a conversation; default: \"default\""),
+	AGENT,
+	{"--request-id", "-r", "ID",
+	 "set the request id for `koine cancel`; default: a generated id", option_word,
+	 AT(request_id)},
+	{"--no-stream", NULL, NULL, "wait for the complete response, then print it", option_flag,
+	 AT(no_stream)},
+	WHO,
+	{NULL},
+};
+
+static const struct option tokens_options[] = {
+	CONVERSATION("select a conversation; default: \"default\""), {NULL}};
+
+static const struct option cancel_options[] = {
+	CONVERSATION("cancel the request only in this conversation; default: any conversation"),
+	{NULL}};
+
+static const struct option messages_options[] = {
+	CONVERSATION("select a conversation; default: \"default\""),
+	LIMIT("show the last N messages; default 20"),
+	{"--ended", NULL, "NUMBER", "show the ended conversation with this number", option_number,
+	 AT(number), "a whole number above 0", 1, .completes = COMPLETES_ENDED},
+	{NULL},
+};
+
+static const struct option conversations_options[] = {
+	LIMIT("show at most N conversations; default 20"),
+	{"--ended", NULL, NULL, "list ended conversations, last ended first", option_flag,
+	 AT(ended)},
+	{"--all", NULL, NULL, "purge all ended conversations", option_flag, AT(all)},
+	{NULL},
+};
+
+/* ---- send ---- */
+
+enum { CONTENT_MAX = 16 << 20 };
+
+static int gather(const struct cli *cli, struct buf *all)
+{
+	int r = args_text(cli, all);
+
+	if (all->err != 0) {
+		complain("cannot use this text: %s", strerror(-all->err));
+		return EX_DATAERR;
+	}
+	if (r == 0 && chat_is_blank(buf_text(all))) {
+		complain("the question is empty");
+		return EX_DATAERR;
+	}
+	return r;
+}
+
+static int cmd_send(struct cli *cli)
+{
+	CLEANUP(buf_donep) struct buf all;
+	struct turn t;
+	int r;
+
+	buf_init(&all, CONTENT_MAX);
+	r = gather(cli, &all) ?: turn_begin(&t, cli);
+	if (r != 0)
+		return r;
+	r = turn_ask(&t, buf_text(&all));
+	turn_end(&t);
+	return r;
+}
+
+/* ---- cancel ---- */
+
+static bool is_integer(const char *id)
+{
+	size_t sign = id[0] == '-';
+	size_t digits = strspn(id + sign, "0123456789");
+
+	return digits > 0 && digits < 19 && id[sign + digits] == '\0' &&
+	       (id[sign] != '0' || digits == 1);
+}
+
+static int call_cancel(struct cli *cli, bool as_number, struct koine_answer **ret_answer)
+{
+	const struct chat_options *o = cli->own;
+	const char *id = cli->args[0];
+	struct koine_json *j = params_new();
+
+	if (as_number && j) {
+		koine_json_key(j, "request_id");
+		koine_json_raw(j, id, strlen(id));
+	} else {
+		params_add(j, "request_id", id);
+	}
+	params_add(j, "agent_id", o->conversation);
+	return call_send(cli, "cancel", j, ret_answer);
+}
+
+static bool was_cancelled(const struct koine_answer *a)
+{
+	return member_flag(koine_answer_result(a), "cancelled");
+}
+
+static int print_cancelled(const struct cli *cli, const struct koine_answer *a)
+{
+	bool cancelled = was_cancelled(a);
+	FILE *out = cancelled ? stdout : stderr;
+
+	if (cli->options.json) {
+		print_json_compact(stdout, koine_answer_result(a));
+	} else {
+		fputs(cancelled ? "Cancelled: " : "koine: no such request in progress: ", out);
+		print_text(out, text_of(cli->args[0]));
+		fputc('\n', out);
+	}
+	return cancelled ? EX_OK : EXIT_ERROR_ANSWER;
+}
+
+/* What looks like a number may have been sent as one; programs distinguish 7 from "7". */
+static int cmd_cancel(struct cli *cli)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = cli->args[0][0] ? call_cancel(cli, false, &a) : args_refuse(cli);
+
+	if (r == 0 && !was_cancelled(a) && is_integer(cli->args[0])) {
+		koine_answer_free(TAKE(a));
+		r = call_cancel(cli, true, &a);
+	}
+	return r != 0 ? r : print_cancelled(cli, a);
+}
+
+/* ---- the others ---- */
 
 enum { ROWS = 20 };
 

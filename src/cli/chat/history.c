@@ -30,19 +30,6 @@ int history_path(char path[PATH_MAX])
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Makes all missing parent folders. */
-static void make_folders(const char *path)
-{
-	char folder[PATH_MAX];
-
-	snprintf(folder, sizeof(folder), "%s", path);
-	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		(void)mkdir(folder, 0700);
-		*slash = '/';
-	}
-}
-
 static int read_all(const char *path, struct buf *all)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -117,14 +104,15 @@ int history_load(const char *path, void (*fn)(void *arg, const char *line), void
 int history_add(const char *path, const char *line)
 {
 	CLEANUP(closep) int fd = -1;
-	char whole[HISTORY_LINE_MAX];
+	char whole[HISTORY_LINE_MAX], above[PATH_MAX];
 	size_t len = strlen(line);
 
 	if (len + 1 > sizeof(whole) || memchr(line, '\n', len))
 		return 0;
 	memcpy(whole, line, len);
 	whole[len] = '\n';
-	make_folders(path);
+	snprintf(above, sizeof(above), "%s", path);
+	(void)file_make_parents(above, 0700);
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return -errno;

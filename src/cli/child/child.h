@@ -58,3 +58,7 @@ int child_wait(struct child *c);
 
 /* Ends it and what it has started. */
 void child_end(struct child *c);
+
+/* Runs it to its end. What it prints is added to `out`, with `all` what it says on stderr, too.
+ * Returns its exit code; 127: there is no such program; -1: it did not end well or in time. */
+int child_output(const char *const *argv, bool all, unsigned patience_ms, struct buf *out);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/child/output.h"
+#include "cli/child/child.h"
 
 static bool find_beside(char path[PATH_MAX])
 {

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/complete/offers.h"
-#include "cli/complete/source.h"
 #include "cli/complete/usage.h"
 #include "cli/kit/options.h"
 #include "cli/kit/talk.h"
@@ -42,7 +41,7 @@ static void take_option(struct line *l, const char *word, char *next)
 	if (o->value && !value)
 		l->wanting = o;
 	else
-		(void)o->set(o, (char *)into + o->at, value);
+		(void)option_take(&l->cli, o, into, value);
 }
 
 static bool takes_next(struct line *l, const char *word)
@@ -57,7 +56,7 @@ static bool takes_next(struct line *l, const char *word)
 /* The last of the words is not read: it is what is asked about. */
 static int read_words(struct line *l, int n, char **words)
 {
-	int r = options_begin(&l->cli);
+	int r = options_begin(&l->cli, n);
 
 	l->cli.args = words;
 	for (int i = 0; i < n - 1 && r == 0; i++) {
@@ -214,7 +213,7 @@ int complete_run(const struct command_group *groups, int n_args, char **args)
 		offer(&l);
 	offers_print(&offers);
 	talk_hang_up(&l.cli);
-	free(l.cli.own);
+	options_done(&l.cli);
 	offers_done(&offers);
 	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }

@@ -1,4 +1,4 @@
-#include "cli/complete/source.h"
+#include "cli/complete/offers.h"
 
 #include <stdio.h>
 
@@ -39,10 +39,12 @@ static bool ask(struct cli *cli, const struct source *s, struct koine_answer **r
 		params_add_int(params, "limit", ROWS);
 	if (s->begin)
 		s->begin(params);
-	if (s->scoped && cli->command->completes == s->scoped && cli->command->scope &&
-	    !cli->command->scope(cli, params)) {
-		koine_json_free(params);
-		return false;
+	if (s->scoped && cli->command->completes == s->scoped && cli->command->scope) {
+		if (cli->command->begin && cli->command->begin(cli) != 0) {
+			koine_json_free(params);
+			return false;
+		}
+		cli->command->scope(cli, params);
 	}
 	cli->options.retries = 0;
 	cli->options.wait_ms = 0;

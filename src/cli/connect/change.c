@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/kit/args.h"
 #include "cli/kit/print.h"
 
 enum {
@@ -239,15 +240,11 @@ void change_print(const struct cli *cli, const char *path, struct text before, s
 
 int change_ask(const struct cli *cli)
 {
-	char line[16];
-
 	if (cli->options.json || !cli->terminal || !isatty(STDIN_FILENO)) {
 		complain("no changes written; use --yes to write them, or --dry-run to show them");
 		return EX_USAGE;
 	}
-	printf("Write these changes? [y/N] ");
-	fflush(stdout);
-	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+	if (args_confirm("Write these changes?"))
 		return 0;
 	puts("No changes written.");
 	return EXIT_ERROR_ANSWER;

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/connect/change.h"
-#include "cli/connect/connect.h"
+#include "cli/connect/plan.h"
 #include "cli/connect/mask.h"
 #include "cli/connect/probe.h"
 #include "cli/kit/call.h"
@@ -376,7 +376,7 @@ static int cmd_connect(struct cli *cli)
 	return r;
 }
 
-#define AT(member) offsetof(struct connect_options, member)
+#define AT(member) OPTION_AT(struct connect_options, member)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR",

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/connect/connect.h"
+#include "cli/connect/plan.h"
 #include "cli/connect/probe.h"
 #include "cli/kit/call.h"
 #include "cli/kit/print.h"

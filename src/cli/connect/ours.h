@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/text.h"
+#include "cli/connect/edit.h"
 
 /* "koine", "/usr/bin/koine", "'/a b/koine' hook --timeout 590": koine itself, or its hook. */
 bool ours_is_command(struct text command);
@@ -31,3 +32,9 @@ bool ours_is(const struct koine_value *v, bool *ret_mixed);
  */
 int ours_join(struct text key, const struct koine_value *is, const struct koine_value *wanted,
 	      struct koine_doc **ret_doc);
+
+/* ---- which koine an agent's file starts ---- */
+
+/* Calls fn for the program of each server and hook in the text of a file that is koine's. */
+void program_each(const struct editor *by, struct text text,
+		  void (*fn)(void *arg, struct text program), void *arg);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/connect/program.h"
+#include "cli/connect/ours.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"

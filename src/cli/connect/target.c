@@ -176,15 +176,14 @@ void target_close(struct target *t)
 static int make_folders(const struct target *t, struct why *why)
 {
 	char path[PATH_MAX];
+	int r;
 
 	snprintf(path, sizeof(path), "%s", t->real);
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, t->is_shared ? 0777 : 0700) != 0 && errno != EEXIST)
-			return refuse_errno("cannot create the parent folder", why);
-		*slash = '/';
-	}
-	return 0;
+	r = file_make_parents(path, t->is_shared ? 0777 : 0700);
+	if (r == 0)
+		return 0;
+	errno = -r;
+	return refuse_errno("cannot create the parent folder", why);
 }
 
 static mode_t mode_of(const struct target *t)

@@ -1,9 +1,20 @@
 /* What the words of an agent's row, %c and the like, stand for on this machine. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "cli/connect/agents.h"
-#include "cli/connect/door.h"
 #include "cli/kit/cli.h"
+
+/* Where koined itself takes hooks: the port that it has for MCP, and the token of that. */
+struct door {
+	char url[160]; /* "http://127.0.0.1:8766/hook" */
+	bool held;     /* by a socket unit, so that nobody else can take it while koined is away */
+	char token[256]; /* "": it wants none */
+};
+
+/* Asks the daemon. 0 or an exit code; it has complained then, unless it was to be quiet. */
+int door_find(struct cli *cli, bool quiet, struct door *ret);
 
 struct words {
 	char program[PATH_MAX];

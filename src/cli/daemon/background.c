@@ -1,4 +1,4 @@
-#include "cli/daemon/background.h"
+#include "cli/daemon/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,20 +108,6 @@ bool background_print_log(const struct cli *cli, int64_t lines)
 
 /* ---- starting it ---- */
 
-static int make_folders(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-			complain("cannot create %s: %s", path, strerror(errno));
-			*slash = '/';
-			return EX_CANTCREAT;
-		}
-		*slash = '/';
-	}
-	return 0;
-}
-
 /* What it says before it has its log goes there, too. */
 static void run_child(const char *program, const char *log, int out)
 {
@@ -206,9 +192,16 @@ static int watch_start(const struct cli *cli, pid_t pid, int out, const char *lo
 
 static int find_log(char log[PATH_MAX])
 {
-	if (background_log(log))
-		return make_folders(log);
-	complain("the path of koined's log is too long");
+	int r;
+
+	if (!background_log(log)) {
+		complain("the path of koined's log is too long");
+		return EX_CANTCREAT;
+	}
+	r = file_make_parents(log, 0700);
+	if (r == 0)
+		return 0;
+	complain("cannot create %s: %s", log, strerror(-r));
 	return EX_CANTCREAT;
 }
 

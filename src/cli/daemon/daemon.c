@@ -49,7 +49,7 @@ static int cmd_reload(struct cli *cli)
 	return r;
 }
 
-#define AT(member) offsetof(struct daemon_options, member)
+#define AT(member) OPTION_AT(struct daemon_options, member)
 
 static const struct option log_options[] = {
 	{"--lines", "-n", "N", "show the last N lines, at most 1000; default 50", option_number,

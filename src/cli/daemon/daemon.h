@@ -1,6 +1,7 @@
 /* What the commands about the daemon share. */
 #pragma once
 
+#include "base/text.h"
 #include "cli/kit/cli.h"
 
 struct daemon_options {
@@ -20,3 +21,50 @@ int cmd_stop(struct cli *cli);
 int cmd_restart(struct cli *cli);
 int cmd_enable(struct cli *cli);
 int cmd_disable(struct cli *cli);
+
+/* ---- background.c ---- */
+
+/* The user's koined as a plain process, where nobody else keeps services: in containers. */
+
+/* Where its log is: beside the default store. False: there is no home, or the path is too long. */
+bool background_log(char path[PATH_MAX]);
+
+/* Waits for others who are starting it, and keeps them waiting until the descriptor is closed. 0 or an
+ * exit code; it has complained then. */
+int background_lock(int *ret_fd);
+
+/*
+ * Starts it, in a session of its own, with its log in that file, and waits until it is ready. 0
+ * and its pid, or an exit code; it has said why then, with what the log has of this start.
+ */
+int background_start(const struct cli *cli, int64_t *ret_pid);
+
+/* Prints the last lines of that log. False: there is none. */
+bool background_print_log(const struct cli *cli, int64_t lines);
+
+/* ---- service.c ---- */
+
+/*
+ * The user's koined as a unit of systemd's user manager, where there is one that knows the unit.
+ * systemctl is run, and nothing of systemd is linked.
+ */
+
+struct service {
+	bool there;   /* a user manager runs, and knows koined.service */
+	bool active;  /* that runs, or is about to */
+	bool listens; /* its sockets do, so that the next client starts it */
+	bool enabled;
+	int64_t pid;
+};
+
+/* Where the options name a server it is not about the user's own koined, and there is none. */
+void service_look(const struct cli *cli, struct service *ret);
+
+enum { SERVICE_UNIT = 1, SERVICE_SOCKETS = 2 };
+
+/* Runs systemctl --user VERB on the unit, its sockets, or both (0: none), and waits until that is done.
+ * 0 or an exit code; it has complained then, with what systemctl said. */
+int service_do(const char *verb, unsigned units);
+
+/* Prints what the journal has of it, at most so many lines. 0 or an exit code. */
+int service_print_log(int64_t lines);

@@ -1,6 +1,13 @@
-/* koine daemon enable, disable: whether the user's koined starts by itself. */
+/*
+ * koine daemon enable, disable: whether the user's koined starts by itself, and with which PATH.
+ *
+ * systemd's user manager starts before any shell and knows little; agents are where the user's
+ * shell finds them. So the PATH is taken from the shell, once, into a file beside the unit.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,11 +16,97 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "cli/daemon/daemon.h"
-#include "cli/daemon/path_file.h"
-#include "cli/daemon/service.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
+
+/* ---- the text of the file ---- */
+
+/* A format, not only words: a file that does not begin with it is left alone. Do not reword it. */
+static const char first_line[] = "# Made by koine daemon enable, which makes it anew each time.\n";
+
+/* In systemd's quotes, where '%' begins a specifier. */
+static void add_escaped(struct buf *out, struct text t)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < t.len; i++) {
+		unsigned char c = (unsigned char)t.data[i];
+
+		if (c < 0x20 || c == 0x7f) {
+			buf_add_str(out, "\\x");
+			buf_add_char(out, digits[c >> 4]);
+			buf_add_char(out, digits[c & 15]);
+			continue;
+		}
+		if (c == '"' || c == '\\' || c == '%')
+			buf_add_char(out, c == '%' ? '%' : '\\');
+		buf_add_char(out, (char)c);
+	}
+}
+
+/* Anybody could put a program there, unless only its owner may replace what is there. */
+static bool open_to_all(struct text folder)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%.*s", TEXT_ARGS(folder));
+	return stat(path, &st) == 0 && (st.st_mode & S_IWOTH);
+}
+
+/* Up to where we are. */
+static bool came_before(struct text path, const char *at, struct text folder)
+{
+	struct text rest = {.data = path.data, .len = (size_t)(at - path.data)};
+	struct text other;
+
+	while (text_next(&rest, ':', &other)) {
+		if (text_equal(other, folder))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The file's text for this PATH. Only absolute folders are taken, each once, and none that everybody
+ * may write to: programs that koined starts are looked up there. Those that were left out are
+ * added to `left`, a line each. 0 or -ENOMEM.
+ */
+static int path_file_text(struct text path, struct buf *out, struct buf *left)
+{
+	struct text rest = path;
+	struct text folder;
+	unsigned n = 0;
+
+	buf_add_str(out, first_line);
+	buf_add_str(out, "[Service]\nEnvironment=\"PATH=");
+	while (text_next(&rest, ':', &folder)) {
+		bool usable = folder.len > 0 && folder.data[0] == '/' && folder.len < PATH_MAX;
+
+		if (usable && came_before(path, folder.data, folder))
+			continue;
+		if (!usable || open_to_all(folder)) {
+			buf_add(left, folder.data, folder.len);
+			buf_add_str(left,
+				    usable ? ": writable by all users\n" : ": not absolute\n");
+			continue;
+		}
+		if (n++ > 0)
+			buf_add(out, ":", 1);
+		add_escaped(out, folder);
+	}
+	buf_add_str(out, "\"\n");
+	return out->err != 0 ? out->err : left->err;
+}
+
+/* Whether it is a file that we have made. */
+static bool path_file_is_ours(struct text file)
+{
+	size_t n = strlen(first_line);
+
+	return file.len >= n && memcmp(file.data, first_line, n) == 0;
+}
 
 enum { FILE_MAX = 1 << 20 };
 
@@ -45,25 +138,14 @@ static int look_at_place(const char *path)
 	return file_read_all(fd, &text) == 0 && path_file_is_ours(buf_text(&text)) ? 1 : -1;
 }
 
-static int make_folders(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		int r;
-
-		*slash = '\0';
-		r = mkdir(path, 0755) != 0 && errno != EEXIST ? -errno : 0;
-		*slash = '/';
-		if (r != 0)
-			return r;
-	}
-	return 0;
-}
-
 /* As a whole or not at all. */
 static int replace(char *path, struct text text)
 {
-	int r = make_folders(path);
+	char above[PATH_MAX];
+	int r;
 
+	snprintf(above, sizeof(above), "%s", path);
+	r = file_make_parents(above, 0755);
 	return r != 0 ? r : file_replace(path, 0644, text.data, text.len);
 }
 

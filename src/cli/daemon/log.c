@@ -2,9 +2,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "cli/daemon/background.h"
 #include "cli/daemon/daemon.h"
-#include "cli/daemon/service.h"
 #include "cli/kit/call.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"

@@ -60,7 +60,7 @@ static int cmd_metrics(struct cli *cli)
 	return o->textfile ? write_file(o->textfile, text) : print_all(text);
 }
 
-#define AT(member) offsetof(struct metrics_options, member)
+#define AT(member) OPTION_AT(struct metrics_options, member)
 
 static const struct option metrics_options[] = {
 	{"--openmetrics", NULL, NULL, "use the OpenMetrics format instead of the Prometheus format",

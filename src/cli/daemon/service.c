@@ -1,10 +1,10 @@
-#include "cli/daemon/service.h"
+#include "cli/daemon/daemon.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/child/output.h"
+#include "cli/child/child.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
 

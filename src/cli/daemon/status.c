@@ -185,10 +185,10 @@ static int print_status(const struct cli *cli, const struct koine_value *status)
 		{"store", "store", show_store},
 		{NULL},
 	};
-	const struct show s = {.cli = cli, .thing = status, .width = 9, .bold = true};
+	static const struct show_form form = {.rows = rows, .width = 9, .bold = true};
 
 	print_daemon(status);
-	show_print(&s, rows);
+	show_print(cli, &form, status);
 	return print_listeners(cli, koine_value_get(status, "listeners"));
 }
 

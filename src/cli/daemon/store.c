@@ -64,9 +64,22 @@ int cmd_backup(struct cli *cli)
 
 /* ---- adopting one ---- */
 
+/* Returns only if koined cannot be run. */
+static int become_koined(const char *const *argv)
+{
+	char program[PATH_MAX];
+
+	fflush(stdout);
+	errno = ENOENT;
+	if (koined_find(program))
+		execv(program, (char *const *)argv);
+	complain("cannot run koined: %s", strerror(errno));
+	return EX_UNAVAILABLE;
+}
+
 static int cmd_adopt(struct cli *cli)
 {
-	char url[PATH_MAX + 8], program[PATH_MAX], path[PATH_MAX] = "";
+	char url[PATH_MAX + 8], path[PATH_MAX] = "";
 	const char *file = cli->n_args == 1 ? cli->args[0] : NULL;
 	const char *argv[] = {"koined", "--adopt", file ? "--store" : NULL, url, NULL};
 	bool is_database = file && strncmp(file, "postgresql:", 11) == 0;
@@ -84,12 +97,7 @@ static int cmd_adopt(struct cli *cli)
 		return EX_USAGE;
 	}
 	snprintf(url, sizeof(url), "%s%s", is_database ? "" : "sqlite:", is_database ? file : path);
-	fflush(stdout);
-	errno = ENOENT;
-	if (koined_find(program))
-		execv(program, (char *const *)argv);
-	complain("cannot run koined: %s", strerror(errno));
-	return EX_UNAVAILABLE;
+	return become_koined(argv);
 }
 
 /* ---- moving one ---- */
@@ -97,14 +105,8 @@ static int cmd_adopt(struct cli *cli)
 static int cmd_move(struct cli *cli)
 {
 	const char *argv[] = {"koined", "--move", cli->args[0], "--", cli->args[1], NULL};
-	char program[PATH_MAX];
 
-	fflush(stdout);
-	errno = ENOENT;
-	if (koined_find(program))
-		execv(program, (char *const *)argv);
-	complain("cannot run koined: %s", strerror(errno));
-	return EX_UNAVAILABLE;
+	return become_koined(argv);
 }
 
 const struct command store_subs[] = {

@@ -320,7 +320,7 @@ static int cmd_dialects(struct cli *cli)
 	return r;
 }
 
-#define AT(member) offsetof(struct dialect_options, member)
+#define AT(member) OPTION_AT(struct dialect_options, member)
 
 static const struct option options[] = {
 	{"--yes", "-y", NULL, "write the changes without asking", option_flag, AT(yes)},

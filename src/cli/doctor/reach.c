@@ -7,7 +7,7 @@
 #include "cli/child/child.h"
 #include "cli/connect/plan.h"
 #include "cli/connect/probe.h"
-#include "cli/connect/program.h"
+#include "cli/connect/ours.h"
 #include "cli/doctor/exam.h"
 
 enum { MCP_MS = 5000 };

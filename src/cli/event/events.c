@@ -1,15 +1,133 @@
-/* koine events: what has happened, and with -f what happens next. */
+/* koine events: past events, and with -f new ones. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/event/event.h"
-#include "cli/kit/args.h"
-#include "cli/kit/call.h"
 #include "cli/kit/follow.h"
 #include "cli/kit/print.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
+
+/* ---- an event for people ---- */
+
+enum { TYPE_COLUMNS = 18, VALUE_MAX = 160 };
+
+/* On one line, cut if it is long. */
+static void print_short(struct text t)
+{
+	struct text left = text_cut(t, VALUE_MAX);
+	bool cut = left.len < t.len;
+
+	while (left.len > 0) {
+		size_t n = 0;
+
+		while (n < left.len && left.data[n] != '\n' && left.data[n] != '\t')
+			n++;
+		print_text(stdout, (struct text) {.data = left.data, .len = n});
+		if (n < left.len) {
+			fputc(' ', stdout);
+			n++;
+		}
+		left.data += n;
+		left.len -= n;
+	}
+	if (cut)
+		fputs("…", stdout);
+}
+
+static void print_member(const struct cli *cli, struct text key, const struct koine_value *v)
+{
+	fputs("  ", stdout);
+	print_style(cli, style_faint);
+	print_short(key);
+	fputc('=', stdout);
+	print_plain(cli);
+	print_short(text_of_any(v));
+}
+
+/* Whether the data already contains that id: a conversation's events have its name twice. */
+static bool said_already(const struct koine_value *data, struct text id)
+{
+	for (const struct koine_value *v = koine_value_first(data); v; v = koine_value_next(v)) {
+		struct text other = text_of_value(v);
+
+		if (other.data && text_equal(other, id))
+			return true;
+	}
+	return false;
+}
+
+static void print_ids(const struct cli *cli, const struct koine_value *event)
+{
+	static const char *const ids[][2] = {
+		{"project", "project"}, {"session_id", "session"}, {"run_id", "run"}};
+	const struct koine_value *data = koine_value_get(event, "data");
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		struct text id = member_string(event, ids[i][0]);
+
+		if (id.data && !said_already(data, id))
+			print_member(cli, text_of(ids[i][1]), koine_value_get(event, ids[i][0]));
+	}
+}
+
+/* Whether it is empty. */
+static bool is_empty(const struct koine_value *v)
+{
+	if (koine_value_kind(v) == KOINE_STRING)
+		return text_of_value(v).len == 0;
+	return koine_value_kind(v) == KOINE_OBJECT && !koine_value_first(v);
+}
+
+static void print_line(const struct cli *cli, const struct koine_value *event)
+{
+	const struct koine_value *data = koine_value_get(event, "data");
+	struct text type = member_text(event, "type");
+	char when[TIME_SHOWN];
+
+	format_second(koine_value_get(event, "time"), when);
+	printf("%s  ", when);
+	print_style(cli, style_bold);
+	print_short(type.data ? type : TEXT("-"));
+	print_plain(cli);
+	for (size_t i = type.len; i < TYPE_COLUMNS; i++)
+		fputc(' ', stdout);
+	for (const struct koine_value *v = koine_value_first(data); v; v = koine_value_next(v)) {
+		if (!is_empty(v))
+			print_member(cli, text_of_key(v), v);
+	}
+	print_ids(cli, event);
+	fputc('\n', stdout);
+}
+
+/* Prints one event as the options say: a line for people, or a JSON object. */
+static void event_print(const struct cli *cli, const struct koine_value *event)
+{
+	if (cli->options.json)
+		print_json_without(stdout, event, "subscription");
+	else
+		print_line(cli, event);
+}
+
+/* Prints that so many are no longer kept. */
+static void event_print_gone(const struct cli *cli, int64_t n)
+{
+	if (n <= 0)
+		return;
+	if (cli->options.json) {
+		printf("{\"gone\":%lld}\n", (long long)n);
+		return;
+	}
+	fflush(stdout);
+	complain("%lld event%s no longer stored", (long long)n, n == 1 ? " is" : "s are");
+}
+
+/* ---- where to start ---- */
 
 enum {
 	ROWS = 20,
@@ -20,29 +138,85 @@ enum {
 struct event_options {
 	bool follow;
 	const char *since; /* as typed; NULL: not given */
-	struct option_list types;
-	const char *session;
-	const char *run;
-	const char *project;
-	int64_t limit; /* negative: not given */
+	int64_t limit;     /* negative: not given */
+};
+
+/* Where to start: a number of the log, a time, or neither. */
+struct start {
+	int64_t seq;   /* -1: none */
+	char time[32]; /* "": none */
 };
 
 struct tail {
 	struct follow follow;
-	const struct event_options *options;
-	struct event_start start; /* where to continue */
+	struct start start; /* where to continue */
 };
+
+/* ---- where to start ---- */
+
+static bool read_number(const char *text, int64_t *ret_n, const char **ret_end)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	*ret_n = strtoll(text, &end, 10);
+	*ret_end = end;
+	return errno == 0;
+}
+
+static int64_t unit_seconds(char unit)
+{
+	switch (unit) {
+	case 's':
+		return 1;
+	case 'm':
+		return 60;
+	case 'h':
+		return 3600;
+	case 'd':
+		return 86400;
+	case 'w':
+		return 7 * 86400;
+	}
+	return 0;
+}
+
+/* "10m", "2h", "7d", "90s": that long ago; digits: a sequence number; otherwise an ISO time. */
+static bool start_read(const char *since, struct start *ret_start)
+{
+	const char *end = since;
+	int64_t n = 0;
+	int64_t ms;
+	bool number = read_number(since, &n, &end);
+
+	*ret_start = (struct start) {.seq = -1};
+	if (number && *end == '\0') {
+		ret_start->seq = n;
+		return true;
+	}
+	if (number && end[1] == '\0' && unit_seconds(*end) > 0) {
+		/* More than a century ago means the beginning. */
+		if (n > 36500LL * 86400 / unit_seconds(*end))
+			ret_start->seq = 0;
+		else
+			clock_format_iso(clock_utc_ms() - n * unit_seconds(*end) * 1000,
+					 ret_start->time);
+		return true;
+	}
+	if (!clock_parse_iso(text_of(since), &ms))
+		return false;
+	clock_format_iso(ms, ret_start->time);
+	return true;
+}
 
 /* limit 0: no limit. */
 static struct koine_json *params_of(const struct tail *t, int64_t limit)
 {
-	const struct event_options *o = t->options;
 	struct koine_json *j = params_new();
 
-	params_add_list(j, "types", &o->types);
-	params_add(j, "session_id", o->session);
-	params_add(j, "run_id", o->run);
-	params_add(j, "project", o->project);
+	request_options(t->follow.cli, j);
 	params_add(j, "since", t->start.time[0] ? t->start.time : NULL);
 	if (t->start.seq >= 0)
 		params_add_int(j, "since", t->start.seq);
@@ -53,7 +227,7 @@ static struct koine_json *params_of(const struct tail *t, int64_t limit)
 
 static void go_on_from(struct tail *t, int64_t seq)
 {
-	t->start = (struct event_start) {.seq = seq};
+	t->start = (struct start) {.seq = seq};
 }
 
 /* ---- what has happened ---- */
@@ -164,7 +338,6 @@ static int cmd_events(struct cli *cli)
 			   .params = subscribe_params,
 			   .subscribed = on_subscribed,
 			   .told = on_told},
-		.options = o,
 		.start = {.seq = -1},
 	};
 	int r = check(cli, o) ?: talk_connect(cli);
@@ -172,7 +345,7 @@ static int cmd_events(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (o->since)
-		(void)event_start_read(o->since, &t.start);
+		(void)start_read(o->since, &t.start);
 	/* With --since the subscription itself delivers past events. */
 	if (!o->follow || !o->since)
 		r = list(&t, limit_of(o));
@@ -181,9 +354,9 @@ static int cmd_events(struct cli *cli)
 
 static bool set_since(const struct option *o, void *member, const char *value)
 {
-	struct event_start start;
+	struct start start;
 
-	return option_text(o, member, value) && event_start_read(value, &start);
+	return option_text(o, member, value) && start_read(value, &start);
 }
 
 static void options_init(void *own)
@@ -193,7 +366,7 @@ static void options_init(void *own)
 	o->limit = -1;
 }
 
-#define AT(member) offsetof(struct event_options, member)
+#define AT(member) OPTION_AT(struct event_options, member)
 
 static const struct option options[] = {
 	{"--follow", "-f", NULL, "keep printing new events", option_flag, AT(follow)},
@@ -201,12 +374,12 @@ static const struct option options[] = {
 	 "start 10 minutes ago (10m), after event number SEQ, or at TIME", set_since, AT(since)},
 	{"--type", NULL, "TYPE",
 	 "show only events of this type; * matches any text: 'task.*' (repeatable)", option_list,
-	 AT(types), .max = 32},
+	 .max = 32, .param = "types"},
 	{"--session", NULL, "ID", "show only events of this session or conversation", option_word,
-	 AT(session), .completes = COMPLETES_SESSION},
-	{"--run", NULL, "ID", "show only events of this run", option_word, AT(run)},
+	 .param = "session_id", .completes = COMPLETES_SESSION},
+	{"--run", NULL, "ID", "show only events of this run", option_word, .param = "run_id"},
 	{"--project", NULL, "PROJECT", "show only events of this project", option_word,
-	 AT(project)},
+	 .param = "project"},
 	{"--limit", "-n", "N", "show at most N events; default without --since: 20, or 10 with -f",
 	 option_number, AT(limit)},
 	{NULL},

@@ -1,12 +1,8 @@
 /* koine hosts: who shares the store. */
 #include <stdio.h>
 
-#include "base/cleanup.h"
 #include "cli/commands.h"
-#include "cli/kit/args.h"
-#include "cli/kit/call.h"
 #include "cli/kit/list.h"
-#include "cli/kit/print.h"
 #include "cli/kit/value.h"
 
 enum { HOST_COLUMNS = 80 };
@@ -41,19 +37,19 @@ static void note_unknown(const struct koine_value *hosts)
 	}
 }
 
+static const struct column columns[] = {
+	{"HOST", "name", cell_host},
+	{"STATE", "state"},
+	{"SINCE", "since", cell_age},
+	{"SEEN", "seen_at", cell_age},
+	{"RUNNING", "running", cell_running, 'r'},
+	{"VERSION", "version"},
+	{"LABELS", "labels"},
+	{NULL},
+};
+
 static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 {
-	static const struct column columns[] = {
-		{"HOST", "name", cell_host},
-		{"STATE", "state"},
-		{"SINCE", "since", cell_age},
-		{"SEEN", "seen_at", cell_age},
-		{"RUNNING", "running", cell_running, 'r'},
-		{"VERSION", "version"},
-		{"LABELS", "labels"},
-		{NULL},
-	};
-
 	note_unknown(hosts);
 	if (koine_value_first(hosts) || !cli->terminal)
 		return list_print(cli, columns, hosts);
@@ -61,38 +57,23 @@ static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 	return 0;
 }
 
-static int cmd_hosts(struct cli *cli)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = call_plain(cli, "host.list", NULL, &a);
-
-	return r != 0 ? r : call_print_result(cli, a, "hosts", print_hosts);
-}
-
-static int cmd_forget(struct cli *cli)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = call_with(cli, "host.forget", "name", cli->args[0], &a);
-
-	if (r == 0)
-		call_say(cli, a, text_of(cli->args[0]), "forgotten");
-	return r;
-}
+#define LIST .request = {"host.list", "hosts", .print = print_hosts}
 
 static const struct command subs[] = {
-	{"list", "", "List the hosts that share the store", NULL, cmd_hosts, NO_ARGS,
+	{"list", "", "List the hosts that share the store", NULL, NO_ARGS, LIST,
 	 .examples = {"koine hosts list", "koine hosts list --json"}},
 	{"forget", "NAME", "Remove a dead host from the list",
 	 "The command refuses to remove a live host. Tasks that wait for the removed host keep "
 	 "waiting.\n",
-	 cmd_forget, ARGS(1, 1, "requires one NAME"),
+	 ARGS(1, 1, "requires one NAME"),
+	 .request = {"host.forget", .arg = "name", .did = "forgotten"},
 	 .examples = {"koine hosts forget build-2", "koine hosts forget laptop --json"}},
 	{NULL},
 };
 
 const struct command host_commands[] = {
 	{"hosts", "[COMMAND [ARGUMENT]...]", "List the hosts that share a store",
-	 "* marks the host that responded.\n", cmd_hosts, subs, .completes = COMPLETES_HOST,
+	 "* marks the host that responded.\n", NULL, subs, LIST, .completes = COMPLETES_HOST,
 	 .examples = {"koine hosts", "koine hosts forget build-2"}},
 	{NULL},
 };

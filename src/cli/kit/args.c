@@ -91,6 +91,15 @@ int args_stdin(struct buf *all)
 	return EX_NOINPUT;
 }
 
+bool args_confirm(const char *question)
+{
+	char line[16];
+
+	printf("%s [y/N] ", question);
+	fflush(stdout);
+	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
+}
+
 void args_join(const struct cli *cli, struct buf *all)
 {
 	for (int i = 0; i < cli->n_args; i++) {

@@ -27,6 +27,9 @@ int args_text(const struct cli *cli, struct buf *all);
 /* Whether the only argument is "-". */
 bool args_is_stdin(const struct cli *cli);
 
+/* Prints the question and " [y/N] ". True if the answer starts with y. */
+bool args_confirm(const char *question);
+
 /* Adds all of stdin. If it is too long for the buffer, all->err says so. */
 int args_stdin(struct buf *all);
 

@@ -17,8 +17,10 @@
  * something was cancelled, or Ctrl-C ended the wait for it. */
 enum { EXIT_ERROR_ANSWER = 1, EXIT_INTERRUPTED = 130 };
 
+struct column;
 struct option;
 struct command_group;
+struct show_form;
 
 /* What every command takes. */
 struct cli_options {
@@ -38,7 +40,9 @@ struct cli_options {
 
 struct cli {
 	struct cli_options options;
-	void *own;                   /* the command's own options, see struct command */
+	void *own;           /* the command's own options, see struct command */
+	struct given *given; /* all options that were given, in their order */
+	unsigned n_given;
 	bool color;                  /* on stdout */
 	bool terminal;               /* stdout is one */
 	char address[512];           /* where the server is, as koine_dial takes it */
@@ -81,15 +85,36 @@ enum completes {
 	N_COMPLETES,
 };
 
-enum { EXAMPLES_MAX = 3 };
+enum { EXAMPLES_MAX = 3, ARG_MAX_BYTES = 128 };
+
+/*
+ * The call that a command makes. Its parameters are the argument, those of the noun's `scope`, and
+ * those of the options. A command with several arguments makes a call for each.
+ */
+struct request {
+	const char *method; /* NULL: the command has no request */
+	const char *member; /* the part of the result to print; NULL: all of it */
+	const char *arg;    /* the parameter of the argument; NULL: it takes none */
+	/* A parameter that never changes, and its JSON. */
+	const char *with[2];
+	bool patient; /* waits as long as a human or an agent takes */
+	/* How the result is printed for people: the first of these that is set. */
+	const char *did;     /* "NAME DID" */
+	const char *named;   /* the member of the result that is this NAME; NULL: the argument */
+	const char *unnamed; /* the NAME if there is no argument */
+	const struct column *columns; /* a table */
+	const char *none; /* printed to stderr in place of an empty table, on a terminal */
+	const struct show_form *form; /* one thing in full */
+	int (*print)(const struct cli *cli, const struct koine_value *result);
+};
 
 struct command {
 	const char *name;
-	const char *args; /* "METHOD [key=value]..." */
-	const char *help; /* one line that begins with a verb */
-	const char *more; /* the rest of `koine help NAME`, or NULL */
-	int (*run)(struct cli *cli);
-	const struct command *subs; /* what must follow it, or NULL */
+	const char *args;            /* "METHOD [key=value]..." */
+	const char *help;            /* one line that begins with a verb */
+	const char *more;            /* the rest of `koine help NAME`, or NULL */
+	int (*run)(struct cli *cli); /* NULL: its request is all that it does */
+	const struct command *subs;  /* what must follow it, or NULL */
 	/* Its own and its subs'; they take precedence over the common ones. */
 	const struct option *options;
 	/* Its options and those of its subs fill one struct of this size, which is cli->own. */
@@ -106,11 +131,15 @@ struct command {
 	/* What ID, NAME, NUMBER, AGENT or DIR in `args` is, and ID behind its options; also for
 	 * its subs that do not say otherwise. */
 	enum completes completes;
-	/* Restricts the parameters of a method that lists such things to those that the command
-	 * would see, by its options. False: its options are wrong. NULL: it sees all. */
-	bool (*scope)(struct cli *cli, struct koine_json *params);
+	/* Adds the parameters that all calls of a noun have, by its options, after `begin`; for
+	 * completion, too. NULL: there are none. */
+	void (*scope)(const struct cli *cli, struct koine_json *params);
+	/* Turns the argument of a request into what is sent: "3" into "task-0003". Complains if it
+	 * is invalid. NULL: arguments are sent as typed. */
+	bool (*read_arg)(const char *typed, char arg[ARG_MAX_BYTES]);
 	/* For COMPLETES_OWN: the ith word, and what it is; NULL: there are fewer. */
 	const char *(*word)(int i, const char **ret_said);
+	struct request request;
 	const char *examples[EXAMPLES_MAX]; /* whole lines for a shell; NULL after the last */
 };
 

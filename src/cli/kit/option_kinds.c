@@ -88,15 +88,42 @@ bool option_span(const struct option *o, void *member, const char *value)
 	return duration_parse(value, ms) && is_within(o, *ms);
 }
 
-bool option_list(const struct option *o, void *member, const char *value)
+bool option_texts(const struct option *o, void *member, const char *value)
 {
 	struct option_list *list = member;
 	unsigned max = sizeof(list->values) / sizeof(list->values[0]);
 
-	if (value[0] == '\0' || list->n == (o->max > 0 ? (unsigned)o->max : max))
+	if (list->n == (o->max > 0 ? (unsigned)o->max : max))
 		return false;
 	list->values[list->n++] = value;
 	return true;
+}
+
+bool option_list(const struct option *o, void *member, const char *value)
+{
+	return value[0] != '\0' && option_texts(o, member, value);
+}
+
+bool option_value(const struct cli *cli, const struct option *o, union option_value *ret)
+{
+	bool given = false, good = false;
+
+	*ret = (union option_value) {.list = {.n = 0}};
+	for (unsigned i = 0; i < cli->n_given; i++) {
+		if (cli->given[i].option != o)
+			continue;
+		given = true;
+		good = o->set(o, ret, cli->given[i].value);
+	}
+	return given ? good : o->usual && o->set(o, ret, o->usual);
+}
+
+bool option_take(struct cli *cli, const struct option *o, void *into, const char *value)
+{
+	union option_value v;
+
+	cli->given[cli->n_given++] = (struct given) {.option = o, .value = value};
+	return o->at > 0 ? o->set(o, (char *)into + o->at - 1, value) : option_value(cli, o, &v);
 }
 
 const char *option_from_environment(const char *name)

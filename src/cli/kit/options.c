@@ -33,7 +33,7 @@ static bool set_uid(const struct option *o, void *member, const char *value)
 	return value[0] >= '0' && value[0] <= '9' && *end == '\0' && n < UINT32_MAX;
 }
 
-#define AT(member) offsetof(struct cli_options, member)
+#define AT(member) OPTION_AT(struct cli_options, member)
 
 const struct option options_of_all[] = {
 	{"--socket", "-s", "PATH", "connect to this Unix socket", option_word, AT(socket)},
@@ -205,7 +205,7 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 		}
 		value = argv[++*at];
 	}
-	if (o->set(o, (char *)into + o->at, value))
+	if (option_take(cli, o, into, value))
 		return 0;
 	return invalid_value(o, value);
 }
@@ -305,11 +305,20 @@ static int read_server_uid(struct cli_options *o)
 	return EX_USAGE;
 }
 
-int options_begin(struct cli *cli)
+int options_begin(struct cli *cli, int n_words)
 {
+	cli->given = calloc((size_t)n_words + 1, sizeof(*cli->given));
+	if (!cli->given)
+		return out_of_memory();
 	cli->options.color = "auto";
 	cli->options.retries = -1;
 	return read_server_uid(&cli->options);
+}
+
+void options_done(struct cli *cli)
+{
+	free(cli->own);
+	free(cli->given);
 }
 
 void options_end(struct cli *cli)
@@ -322,7 +331,7 @@ void options_end(struct cli *cli)
 int options_parse(struct cli *cli, int argc, char **argv)
 {
 	bool only_args = false;
-	int r = options_begin(cli);
+	int r = options_begin(cli, argc);
 
 	cli->args = argv;
 	for (int i = 1; i < argc && r == 0; i++) {

@@ -1,7 +1,8 @@
 /*
- * Options, one row each. The function that sets an option determines its kind of value, and
- * the value goes to a member of a struct: of struct cli_options for the common options,
- * otherwise of the command's own. Options may appear anywhere.
+ * Options, one row each. The function that sets an option determines its kind of value. The
+ * value fills a parameter of the command's request, or a member of a struct: of struct
+ * cli_options for the common options, otherwise of the command's own. Options may appear
+ * anywhere.
  */
 #pragma once
 
@@ -14,7 +15,7 @@ struct option {
 	const char *help;
 	/* False: the value is invalid. */
 	bool (*set)(const struct option *o, void *member, const char *value);
-	size_t at;           /* where the member is: offsetof */
+	size_t at;           /* where the member is: OPTION_AT; 0: there is none */
 	const char *must;    /* what the value must be, where `value` does not say so; or NULL */
 	int64_t min;         /* for a number or a duration */
 	int64_t max;         /* the same; for a list, how many it takes; 0: any */
@@ -22,6 +23,16 @@ struct option {
 			      * any kind of value */
 	const char *implied; /* the value if none is given as --name=VALUE; NULL: it is needed */
 	enum completes completes; /* what the value is, where `value` does not say so */
+	const char *param;        /* the parameter that it fills; or NULL */
+	const char *usual;        /* what is sent if the option is not given; or NULL */
+};
+
+#define OPTION_AT(type, member) (1 + offsetof(type, member))
+
+/* An option on the command line. */
+struct given {
+	const struct option *option;
+	const char *value;
 };
 
 /* ---- kinds ---- */
@@ -35,12 +46,28 @@ bool option_number(const struct option *o, void *member, const char *value);  /*
 bool option_decimal(const struct option *o, void *member, const char *value); /* double */
 bool option_span(const struct option *o, void *member, const char *value);    /* int64_t, ms */
 bool option_list(const struct option *o, void *member, const char *value);
+bool option_texts(const struct option *o, void *member, const char *value);
 
-/* An option that may be repeated; option_list does not accept "". */
+/* An option that may be repeated; option_list does not accept "", but option_texts does. */
 struct option_list {
 	const char *values[256];
 	unsigned n;
 };
+
+/* What an option sets: the member that fits its kind. */
+union option_value {
+	bool flag;
+	const char *text;
+	int64_t number;
+	double decimal;
+	struct option_list list;
+};
+
+/* Reads what was given for an option, or else its usual value. False: there is neither. */
+bool option_value(const struct cli *cli, const struct option *o, union option_value *ret);
+
+/* Keeps a value that was given, and sets the option's member. False: the value is invalid. */
+bool option_take(struct cli *cli, const struct option *o, void *into, const char *value);
 
 /* A whole number, and nothing else. */
 bool option_read_int(const char *text, int64_t *ret_n);
@@ -63,8 +90,8 @@ int options_parse(struct cli *cli, int argc, char **argv);
 
 enum { OPTION_TABLES = 3 };
 
-/* 0 or an exit code. */
-int options_begin(struct cli *cli);
+/* For a line of so many words. 0 or an exit code. */
+int options_begin(struct cli *cli, int n_words);
 
 /* Adds a word that is no option. It stands in cli->args, which has room for it. */
 int options_take_word(struct cli *cli, char *word);
@@ -79,3 +106,5 @@ void options_list(const struct cli *cli, const struct option *tables[OPTION_TABL
 
 /* What follows from them: the address, colours. */
 void options_end(struct cli *cli);
+
+void options_done(struct cli *cli);

@@ -8,12 +8,12 @@
 
 void show_label(const struct show *s, const char *label)
 {
-	if (!s->bold) {
-		printf("%-*s ", s->width, label);
+	if (!s->form->bold) {
+		printf("%-*s ", s->form->width, label);
 		return;
 	}
 	print_style(s->cli, style_bold);
-	printf("%-*s", s->width, label);
+	printf("%-*s", s->form->width, label);
 	print_plain(s->cli);
 	fputs("  ", stdout);
 }
@@ -27,6 +27,27 @@ static bool is_named(const struct show_row *rows, const char *member)
 	return false;
 }
 
+/* As the portrait says what kind of member it is. */
+static void show_by_kind(const struct show *s, const struct show_row *row)
+{
+	uint8_t kind = MEMBER_TEXT;
+
+	if (s->form->portrait) {
+		portrait_each (m, s->form->portrait) {
+			if (m->name && strcmp(m->name, row->member) == 0)
+				kind = m->kind;
+		}
+	}
+	if (kind == MEMBER_TIME)
+		show_time(s, row);
+	else if (kind == MEMBER_TEXTS || kind == MEMBER_ENV)
+		show_names(s, row);
+	else if (kind == MEMBER_BOOL || kind == MEMBER_PACKED)
+		show_value(s, row);
+	else
+		show_text(s, row);
+}
+
 /* "exit_status" is shown as "exit status". */
 static void show_member(const struct show *s, const struct member *m)
 {
@@ -36,43 +57,34 @@ static void show_member(const struct show *s, const struct member *m)
 	snprintf(label, sizeof(label), "%s", m->name);
 	for (char *c = strchr(label, '_'); c; c = strchr(c, '_'))
 		*c = ' ';
-	if (m->kind == MEMBER_TIME)
-		show_time(s, &row);
-	else if (m->kind == MEMBER_TEXTS || m->kind == MEMBER_ENV)
-		show_names(s, &row);
-	else if (m->kind == MEMBER_BOOL || m->kind == MEMBER_PACKED)
-		show_value(s, &row);
-	else
-		show_text(s, &row);
+	show_by_kind(s, &row);
 }
 
-static void show_others(const struct show *s, const struct show_row *rows)
+static void show_others(const struct show *s)
 {
-	portrait_each (m, s->portrait) {
-		if (m->name && !is_named(rows, m->name))
+	portrait_each (m, s->form->portrait) {
+		if (m->name && !is_named(s->form->rows, m->name))
 			show_member(s, m);
 	}
 }
 
-void show_print(const struct show *s, const struct show_row *rows)
+void show_print(const struct cli *cli, const struct show_form *form,
+		const struct koine_value *thing)
 {
-	bool others = s->portrait != NULL;
+	const struct show s = {.cli = cli, .form = form, .thing = thing};
+	bool others = form->portrait != NULL;
 
-	for (const struct show_row *row = rows; row->label; row++) {
+	for (const struct show_row *row = form->rows; row->label; row++) {
 		/* Long texts come after everything else. */
 		if (others && row->print == show_long) {
-			show_others(s, rows);
+			show_others(&s);
 			others = false;
 		}
-		if (row->label[0] == '\0')
-			continue;
-		if (row->print)
-			row->print(s, row);
-		else
-			show_text(s, row);
+		if (row->label[0] != '\0')
+			(row->print ? row->print : show_by_kind)(&s, row);
 	}
 	if (others)
-		show_others(s, rows);
+		show_others(&s);
 }
 
 /* ---- kinds ---- */

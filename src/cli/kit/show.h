@@ -14,19 +14,26 @@ struct show;
 struct show_row {
 	const char *label; /* "": it is not shown */
 	const char *member;
-	void (*print)(const struct show *s, const struct show_row *row); /* NULL: show_text */
+	void (*print)(const struct show *s,
+		      const struct show_row *row); /* NULL: as the schema says, or show_text */
 };
 
-struct show {
-	const struct cli *cli;
-	const struct koine_value *thing;
+/* How a kind of thing is shown. */
+struct show_form {
+	const struct show_row *rows;     /* the last row has no label */
 	const struct portrait *portrait; /* or NULL */
 	int width;                       /* of the labels */
 	bool bold; /* on a terminal labels are bold, and two spaces follow them, not one */
 };
 
-/* The last row has no label. */
-void show_print(const struct show *s, const struct show_row *rows);
+struct show {
+	const struct cli *cli;
+	const struct show_form *form;
+	const struct koine_value *thing;
+};
+
+void show_print(const struct cli *cli, const struct show_form *form,
+		const struct koine_value *thing);
 
 /* Starts a line; for rows that print themselves. */
 void show_label(const struct show *s, const char *label);

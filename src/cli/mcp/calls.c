@@ -1,4 +1,4 @@
-#include "cli/mcp/calls.h"
+#include "cli/mcp/pipe.h"
 
 #include <errno.h>
 #include <stdlib.h>

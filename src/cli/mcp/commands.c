@@ -166,7 +166,7 @@ static int cmd_mcp(struct cli *cli)
 	return pipe_run(&p);
 }
 
-#define AT(member) offsetof(struct mcp_options, member)
+#define AT(member) OPTION_AT(struct mcp_options, member)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR|NAME",

@@ -11,6 +11,7 @@
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
+#include "wire/json.h"
 
 enum {
 	MESSAGE_MAX = 16 << 20,    /* that koined takes */
@@ -182,17 +183,31 @@ static int try_open(struct pipe *p)
 
 /* ---- what the client says ---- */
 
-static struct text raw_of(const struct koine_value *v)
-{
-	struct text t = {0};
+/* What we look for in a message. */
+enum { ID, METHOD, PARAMS, ERROR, N_MEMBERS };
 
-	t.data = koine_value_raw(v, &t.len);
-	return t;
+struct message {
+	struct json_member members[N_MEMBERS];
+	struct value root; /* what it is, without its members */
+};
+
+static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .values = JSON_VALUES_DEFAULT};
+
+/* False: it is not JSON. */
+static bool scan(struct text line, struct message *m)
+{
+	*m = (struct message) {{{"id"}, {"method"}, {"params"}, {"error"}}};
+	return json_scan(line.data, line.len, &limits, m->members, N_MEMBERS, &m->root) == 0;
 }
 
-static void note_initialize(struct pipe *p, const struct koine_value *message, struct text id)
+static struct text raw_of(const struct message *m, int member)
 {
-	struct text params = raw_of(koine_value_get(message, "params"));
+	return m->members[member].raw;
+}
+
+static void note_initialize(struct pipe *p, const struct message *m)
+{
+	struct text params = raw_of(m, PARAMS), id = raw_of(m, ID);
 
 	buf_clear(&p->params);
 	buf_clear(&p->id);
@@ -202,61 +217,54 @@ static void note_initialize(struct pipe *p, const struct koine_value *message, s
 }
 
 /* What a client has cancelled may never be answered. */
-static void forget(struct pipe *p, const struct koine_value *params)
+static void forget(struct pipe *p, struct text params)
 {
-	const struct koine_value *id = koine_value_get(params, "requestId");
+	struct json_member id = {"requestId"};
+	struct value root;
 
-	if (id)
-		calls_remove(&p->calls, raw_of(id));
+	if (params.data && json_scan(params.data, params.len, &limits, &id, 1, &root) == 0 &&
+	    id.raw.data)
+		calls_remove(&p->calls, id.raw);
 }
 
-/* Any other kind of id, koined refuses at once and without it. */
-static const struct koine_value *answerable_id(const struct koine_value *message)
+/* A request must be answered, whatever becomes of the daemon. Any id but a text or a number, koined
+ * refuses at once and without it. */
+static int note_asked(struct pipe *p, const struct message *m, bool *ret_refused)
 {
-	const struct koine_value *id = koine_value_get(message, "id");
-
-	return koine_value_kind(id) == KOINE_STRING || koine_value_kind(id) == KOINE_NUMBER ? id
-											    : NULL;
-}
-
-/* A request must be answered, whatever becomes of the daemon. */
-static int note_asked(struct pipe *p, const struct koine_value *message, bool *ret_refused)
-{
-	struct text method = member_string(message, "method");
-	const struct koine_value *id = answerable_id(message);
+	enum value_kind kind = m->members[ID].kind;
+	struct text method = raw_of(m, METHOD), id = raw_of(m, ID);
 	bool too_late = p->state == PIPE_AWAY && clock_steady_ms() >= p->give_up_ms;
 	int r;
 
-	if (text_is(method, "notifications/cancelled"))
-		forget(p, koine_value_get(message, "params"));
-	if (!method.data || !id)
+	if (json_source_is(method, "notifications/cancelled"))
+		forget(p, raw_of(m, PARAMS));
+	if (m->members[METHOD].kind != VALUE_STRING ||
+	    (kind != VALUE_STRING && kind != VALUE_NUMBER))
 		return 0;
 	if (too_late) {
 		*ret_refused = true;
-		return refuse_call(raw_of(id), missing);
+		return refuse_call(id, missing);
 	}
-	r = calls_add(&p->calls, raw_of(id));
+	r = calls_add(&p->calls, id);
 	if (r != 0) {
 		*ret_refused = true;
 		return r == -ENOMEM
 			       ? EX_SOFTWARE
-			       : refuse_call(raw_of(id),
-					     "too many calls in flight, or the id is too long");
+			       : refuse_call(id, "too many calls in flight, or the id is too long");
 	}
-	if (text_is(method, "initialize"))
-		note_initialize(p, message, raw_of(id));
+	if (json_source_is(method, "initialize"))
+		note_initialize(p, m);
 	return 0;
 }
 
-static int refuse_long(const struct koine_value *message)
+static int refuse_long(struct text id)
 {
-	const struct koine_value *id = koine_value_get(message, "id");
 	char why[80];
 
 	snprintf(why, sizeof(why), "the message is longer than the limit of %d MiB",
 		 MESSAGE_MAX >> 20);
 	complain("%s", why);
-	return id ? refuse_call(raw_of(id), why) : 0;
+	return id.data ? refuse_call(id, why) : 0;
 }
 
 /* Only an old version of the protocol has batches. koined would refuse one without an id, and its
@@ -270,26 +278,20 @@ static int refuse_batch(void)
 	return say(line, sizeof(line) - 1);
 }
 
-static void doc_freep(struct koine_doc **d)
-{
-	koine_doc_free(*d);
-}
-
 /* What is not JSON, the daemon refuses in its own words. */
 static int take_said(struct pipe *p, struct text line)
 {
-	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
 	struct buf *to = p->state == PIPE_SERVES ? &p->to_daemon : &p->held;
 	bool refused = false;
-	const struct koine_value *root;
-	int r = koine_doc_parse(line.data, line.len, &doc, NULL, 0);
+	struct message m;
+	bool is_json = scan(line, &m);
+	int r;
 
-	root = r == 0 ? koine_doc_root(doc) : NULL;
 	if (line.len > MESSAGE_MAX)
-		return refuse_long(root);
-	if (koine_value_kind(root) == KOINE_ARRAY)
+		return refuse_long(is_json ? raw_of(&m, ID) : (struct text) {0});
+	if (is_json && m.root.kind == VALUE_ARRAY)
 		return refuse_batch();
-	r = root ? note_asked(p, root, &refused) : 0;
+	r = is_json ? note_asked(p, &m, &refused) : 0;
 	if (r != 0 || refused)
 		return r;
 	buf_add(to, line.data, line.len);
@@ -299,13 +301,25 @@ static int take_said(struct pipe *p, struct text line)
 
 /* ---- what the daemon says ---- */
 
-static int take_opened(struct pipe *p, const struct koine_value *error)
+static void doc_freep(struct koine_doc **d)
 {
-	struct text why = member_string(error, "message");
+	koine_doc_free(*d);
+}
 
+/* "WHAT: " and the message of the error. */
+static void complain_of(const char *what, struct text error)
+{
+	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
+
+	(void)koine_doc_parse(error.data, error.len, &doc, NULL, 0);
+	complain("%s: %.*s", what, TEXT_ARGS(member_string(koine_doc_root(doc), "message")));
+}
+
+static int take_opened(struct pipe *p, struct text error)
+{
 	int r;
 
-	if (!error) {
+	if (!error.data) {
 		if (p->state == PIPE_RENEWS && !p->is_open)
 			serve(p);
 		return 0;
@@ -316,13 +330,13 @@ static int take_opened(struct pipe *p, const struct koine_value *error)
 		write_opening(p);
 		return 0;
 	}
-	complain("koined does not serve MCP here: %.*s", TEXT_ARGS(why));
+	complain_of("koined does not serve MCP here", error);
 	r = refuse_all(p,
 		       "this koined does not serve MCP here; see the error that koine mcp printed");
 	return r != 0 ? r : EX_PROTOCOL;
 }
 
-static int take_again(struct pipe *p, const struct koine_value *error)
+static int take_again(struct pipe *p, struct text error)
 {
 	static const char done[] =
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
@@ -330,9 +344,8 @@ static int take_again(struct pipe *p, const struct koine_value *error)
 	/* Nobody has asked. */
 	if (p->state != PIPE_RENEWS)
 		return 0;
-	if (error) {
-		complain("koined refused to reconnect this client: %.*s",
-			 TEXT_ARGS(member_string(error, "message")));
+	if (error.data) {
+		complain_of("koined refused to reconnect this client", error);
 		return EX_PROTOCOL;
 	}
 	buf_add_str(&p->to_daemon, done);
@@ -341,49 +354,56 @@ static int take_again(struct pipe *p, const struct koine_value *error)
 }
 
 /* An answer: to us, or to what the client has asked. */
-static int note_answered(struct pipe *p, const struct koine_value *message, bool *ret_ours)
+static int note_answered(struct pipe *p, const struct message *m, bool *ret_ours)
 {
-	const struct koine_value *id = koine_value_get(message, "id");
-	const struct koine_value *error = koine_value_get(message, "error");
-	struct text raw;
+	struct text id = raw_of(m, ID), error = raw_of(m, ERROR);
 
-	if (!id || koine_value_get(message, "method"))
+	if (!id.data || raw_of(m, METHOD).data)
 		return 0;
-	raw = raw_of(id);
-	*ret_ours = text_is(raw, OPEN_ID) || text_is(raw, AGAIN_ID);
-	if (text_is(raw, OPEN_ID))
+	*ret_ours = text_is(id, OPEN_ID) || text_is(id, AGAIN_ID);
+	if (text_is(id, OPEN_ID))
 		return take_opened(p, error);
-	if (text_is(raw, AGAIN_ID))
+	if (text_is(id, AGAIN_ID))
 		return take_again(p, error);
-	if (p->id.len > 0 && text_equal(raw, (struct text) {p->id.data, p->id.len})) {
-		p->is_open = !error;
+	if (p->id.len > 0 && text_equal(id, (struct text) {p->id.data, p->id.len})) {
+		p->is_open = !error.data;
 		buf_clear(&p->id);
 	}
-	calls_remove(&p->calls, raw);
+	calls_remove(&p->calls, id);
 	return 0;
+}
+
+/* koined sends none, since it gets none; another server may. */
+static int note_batch(struct pipe *p, struct text line, bool *ret_ours)
+{
+	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
+	const struct koine_value *v;
+	struct message m;
+	int r = 0;
+
+	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) != 0)
+		return 0;
+	for (v = koine_value_first(koine_doc_root(doc)); v && r == 0; v = koine_value_next(v)) {
+		struct text one = {0};
+
+		one.data = koine_value_raw(v, &one.len);
+		if (scan(one, &m))
+			r = note_answered(p, &m, ret_ours);
+	}
+	return r;
 }
 
 static int take_answer(struct pipe *p, struct text line)
 {
-	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
-	const struct koine_value *root = NULL;
 	bool ours = false;
-	bool is_message;
-	int r = 0;
+	struct message m;
+	int r;
 
-	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) == 0)
-		root = koine_doc_root(doc);
-	is_message = koine_value_first(root) != NULL;
-	if (koine_value_kind(root) == KOINE_ARRAY) {
-		for (root = koine_value_first(root); root && r == 0; root = koine_value_next(root))
-			r = note_answered(p, root, &ours);
-	} else if (root) {
-		r = note_answered(p, root, &ours);
-	}
 	/* What is no message is not for the client. */
-	if (r != 0 || ours || !is_message)
-		return r;
-	return say(line.data, line.len + 1);
+	if (!scan(line, &m) || m.root.kind < VALUE_ARRAY || m.root.len == 0)
+		return 0;
+	r = m.root.kind == VALUE_ARRAY ? note_batch(p, line, &ours) : note_answered(p, &m, &ours);
+	return r != 0 || ours ? r : say(line.data, line.len + 1);
 }
 
 /* ---- bytes ---- */

@@ -83,7 +83,20 @@ static const char *own_option(const struct memory_options *o)
 			     : NULL;
 }
 
-int memory_find_server(struct cli *cli, enum memory_needs needs)
+/* Whether the command has methods that ash lacks. */
+static bool needs_koine(const struct cli *cli)
+{
+	static const char *const of_ash[] = {"search", "add", "list", "delete"};
+	const struct memory_options *o = cli->own;
+
+	for (size_t i = 0; cli->sub && i < sizeof(of_ash) / sizeof(of_ash[0]); i++) {
+		if (strcmp(cli->sub->name, of_ash[i]) == 0)
+			return o->purge;
+	}
+	return cli->sub != NULL;
+}
+
+int memory_find_server(struct cli *cli)
 {
 	struct memory_options *o = cli->own;
 	const char *ash = find_ash(cli);
@@ -98,7 +111,7 @@ int memory_find_server(struct cli *cli, enum memory_needs needs)
 			 own_option(o), ash);
 		return EX_USAGE;
 	}
-	if (ash && needs == NEEDS_KOINE) {
+	if (ash && needs_koine(cli)) {
 		complain("memory %s requires koine's own socket, but %s is the socket of ash; set "
 			 "--socket or KOINE_SOCKET",
 			 cli->sub->name, ash);
@@ -124,7 +137,7 @@ static void add_or_null(struct koine_json *j, const char *key, const char *text)
 	koine_json_null(j);
 }
 
-void memory_add_who(const struct cli *cli, struct koine_json *params)
+void memory_scope(const struct cli *cli, struct koine_json *params)
 {
 	const struct memory_options *o = cli->own;
 
@@ -142,6 +155,6 @@ struct koine_json *memory_id_params(const struct cli *cli, struct text id)
 	struct koine_json *j = params_new();
 
 	params_add_text(j, "memory_id", id);
-	memory_add_who(cli, j);
+	memory_scope(cli, j);
 	return j;
 }

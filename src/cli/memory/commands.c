@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "cli/kit/args.h"
-#include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"
@@ -35,9 +35,6 @@ static void add_limits(struct koine_json *j, const struct memory_options *o, int
 	params_add_int(j, "limit", o->limit != 0 ? o->limit : usual);
 	if (o->this_chat)
 		params_add_bool(j, "this_chat", true);
-	params_add(j, "at", o->at);
-	if (o->replaced)
-		params_add_bool(j, "include_replaced", true);
 }
 
 static int cmd_search(struct cli *cli)
@@ -55,15 +52,12 @@ static int cmd_search(struct cli *cli)
 		complain("memory search takes QUERY or --query, not both");
 		r = EX_USAGE;
 	}
-	if (r == 0)
-		r = memory_find_server(cli, NEEDS_ASH);
 	if (r != 0)
 		return r;
 	j = params_new();
 	params_add(j, "query", o->query);
 	add_limits(j, o, 10);
-	memory_add_who(cli, j);
-	return call_print(cli, "memory.search", j, NULL, memory_print_hits);
+	return request_finish(cli, j, NULL);
 }
 
 /* ---- adding ---- */
@@ -98,18 +92,6 @@ static int print_added(const struct cli *cli, const struct koine_value *memory)
 	return 0;
 }
 
-/* Like ash's client, it omits what is not given. */
-static void add_details(struct koine_json *j, const struct memory_options *o)
-{
-	if (o->expires_days != INT64_MIN)
-		params_add_int(j, "expires_days", o->expires_days);
-	params_add_list(j, "subjects", &o->subjects);
-	params_add(j, "category", o->category);
-	params_add(j, "replaces", o->replaces);
-	if (o->importance >= 0)
-		params_add_double(j, "importance", o->importance);
-}
-
 /* Where the server is ash's there is nothing to show, and its scripts expect no question. */
 static bool is_ashs(const struct cli *cli)
 {
@@ -134,7 +116,7 @@ static int cmd_add(struct cli *cli)
 	int r;
 
 	buf_init(&content, TEXT_MAX);
-	r = need_text(cli, &content) ?: memory_find_server(cli, NEEDS_ASH);
+	r = need_text(cli, &content);
 	if (r == 0 && o->replaces)
 		r = memory_check_id(cli, text_of(o->replaces));
 	if (r != 0)
@@ -143,9 +125,7 @@ static int cmd_add(struct cli *cli)
 	params_add(j, "content", content.data);
 	params_add(j, "source", o->source);
 	params_add_bool(j, "shared", o->shared);
-	memory_add_who(cli, j);
-	add_details(j, o);
-	return call_print(cli, "memory.add", j, NULL, print_added);
+	return request_finish(cli, j, NULL);
 }
 
 /* ---- the others ---- */
@@ -164,7 +144,7 @@ static int say_hidden(struct cli *cli, int64_t shown)
 		return 0;
 	if (!o->this_chat && !o->at && !o->replaced) {
 		j = params_new();
-		memory_add_who(cli, j);
+		memory_scope(cli, j);
 		r = call_send(cli, "memory.stats", j, &a);
 		if (r != 0)
 			return r;
@@ -177,20 +157,12 @@ static int say_hidden(struct cli *cli, int64_t shown)
 
 static int cmd_list(struct cli *cli)
 {
-	const struct memory_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	struct koine_json *j;
-	int r = memory_find_server(cli, NEEDS_ASH);
+	struct koine_json *j = params_new();
+	int r;
 
-	if (r != 0)
-		return r;
-	j = params_new();
-	add_limits(j, o, LISTED);
-	memory_add_who(cli, j);
-	if (o->all)
-		params_add_bool(j, "include_expired", true);
-	r = call_send(cli, "memory.list", j, &a)
-		    ?: call_print_result(cli, a, NULL, memory_print_list);
+	add_limits(j, cli->own, LISTED);
+	r = request_send(cli, j, &a) ?: request_print(cli, a, NULL);
 	if (r == 0 && !cli->options.json && !memory_is_ash())
 		r = say_hidden(cli, (int64_t)koine_value_count(koine_answer_result(a)));
 	return r;
@@ -229,7 +201,7 @@ static int find_purged(struct cli *cli, struct text id, struct koine_answer **re
 		return 0;
 	j = params_new();
 	params_add_int(j, "limit", DELETED_MAX);
-	memory_add_who(cli, j);
+	memory_scope(cli, j);
 	r = call_send(cli, "memory.deleted", j, ret_answer);
 	if (r == 0)
 		*ret_memory = find_deleted(*ret_answer, id);
@@ -275,13 +247,9 @@ static void show(const struct koine_value *memory)
 static int ask_whether(const struct cli *cli, const struct koine_value *memory)
 {
 	const struct memory_options *o = cli->own;
-	char line[16];
 
 	show(memory);
-	fputs(o->purge ? "Delete this memory permanently? [y/N] " : "Delete this memory? [y/N] ",
-	      stdout);
-	fflush(stdout);
-	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+	if (args_confirm(o->purge ? "Delete this memory permanently?" : "Delete this memory?"))
 		return 0;
 	puts("Nothing was deleted.");
 	return EXIT_ERROR_ANSWER;
@@ -306,24 +274,20 @@ static int print_deleted(const struct cli *cli, const struct koine_value *result
 
 static int cmd_delete(struct cli *cli)
 {
-	const struct memory_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *shown = NULL;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *memory = NULL;
 	struct text id = text_of(cli->args[0]);
 	struct koine_json *j;
-	int r = memory_find_server(cli, o->purge ? NEEDS_KOINE : NEEDS_ASH)
-			?: memory_check_id(cli, id)
-			?: find_meant(cli, id, &shown, &memory);
+	int r = memory_check_id(cli, id) ?: find_meant(cli, id, &shown, &memory);
 
 	if (r == 0 && memory && asks(cli))
 		r = ask_whether(cli, memory);
 	if (r != 0)
 		return r;
-	j = memory_id_params(cli, memory ? member_text(memory, "id") : id);
-	if (o->purge)
-		params_add_bool(j, "purge", true);
-	r = call_send(cli, "memory.delete", j, &a);
+	j = params_new();
+	params_add_text(j, "memory_id", memory ? member_text(memory, "id") : id);
+	r = request_send(cli, j, &a);
 	if (r == 0 && cli->options.json)
 		print_json_compact(stdout, koine_answer_result(a));
 	return r != 0 ? r : print_deleted(cli, koine_answer_result(a), memory);
@@ -347,19 +311,13 @@ static int cmd_restore(struct cli *cli)
 	int64_t limit = o->limit > 0 ? o->limit : LISTED;
 	int64_t shown;
 	struct koine_json *j;
-	int r = cli->n_args > 0 ? memory_check_id(cli, text_of(cli->args[0])) : 0;
+	int r;
 
-	if (r == 0)
-		r = memory_find_server(cli, NEEDS_KOINE);
-	if (r != 0)
-		return r;
 	if (cli->n_args > 0)
-		return call_print(cli, "memory.restore",
-				  memory_id_params(cli, text_of(cli->args[0])), NULL,
-				  print_restored);
+		return memory_check_id(cli, text_of(cli->args[0])) ?: request_run(cli);
 	j = params_new();
 	params_add_int(j, "limit", limit);
-	memory_add_who(cli, j);
+	memory_scope(cli, j);
 	r = call_send(cli, "memory.deleted", j, &a)
 		    ?: call_print_result(cli, a, NULL, memory_print_list);
 	shown = (int64_t)koine_value_count(koine_answer_result(a));
@@ -368,44 +326,9 @@ static int cmd_restore(struct cli *cli)
 	return r;
 }
 
-static int cmd_show(struct cli *cli)
-{
-	const struct memory_options *o = cli->own;
-	struct koine_json *j;
-	int r = memory_find_server(cli, NEEDS_KOINE);
-
-	if (r != 0)
-		return r;
-	j = memory_id_params(cli, text_of(cli->args[0]));
-	params_add(j, "at", o->at);
-	return call_print(cli, "memory.get", j, NULL, memory_print_one);
-}
-
-static int cmd_history(struct cli *cli)
-{
-	int r = memory_find_server(cli, NEEDS_KOINE);
-
-	return r != 0 ? r
-		      : call_print(cli, "memory.history",
-				   memory_id_params(cli, text_of(cli->args[0])), NULL,
-				   memory_print_history);
-}
-
-static int cmd_stats(struct cli *cli)
-{
-	struct koine_json *j;
-	int r = memory_find_server(cli, NEEDS_KOINE);
-
-	if (r != 0)
-		return r;
-	j = params_new();
-	memory_add_who(cli, j);
-	return call_print(cli, "memory.stats", j, NULL, memory_print_stats);
-}
-
 /* ---- the table ---- */
 
-#define NOTHING    ARGS(0, 0, "takes no arguments")
+#define ONE_ID     ARGS(1, 1, "requires one ID")
 #define BY_ID      "ID may be a unique prefix, as `koine memory list` shows it.\n"
 #define BY_LONG_ID "ID may be a unique prefix of at least 4 characters.\n"
 
@@ -416,6 +339,7 @@ static const struct command subs[] = {
 	 "matching words are bold and long memories are truncated.\n",
 	 cmd_search, NULL, search_options,
 	 ARGS(0, INT_MAX, "requires QUERY, --query QUERY, or - for stdin"),
+	 .request = {"memory.search", .print = memory_print_hits},
 	 .examples = {"koine memory search where does anna live",
 		      "koine memory search -n 3 deploy"}},
 	{"add", "CONTENT... | -", "Add a memory",
@@ -423,33 +347,36 @@ static const struct command subs[] = {
 	 "--socket for "
 	 "the socket.\n",
 	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "requires CONTENT, or - for stdin"),
+	 .request = {"memory.add", .print = print_added},
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",
 		      "koine memory add --project . --category decision \"Prices are integers\""}},
-	{"list", "", "List memories, newest first", NULL, cmd_list, NULL, list_options, NOTHING,
+	{"list", "", "List memories, newest first", NULL, cmd_list, NULL, list_options, NO_ARGS,
+	 .request = {"memory.list", .print = memory_print_list},
 	 .examples = {"koine memory list -n 50", "koine memory list --all --project ."}},
 	{"delete", "ID", "Delete a memory",
 	 "ID may be a unique prefix of at least 4 characters. On a terminal, the command shows the "
 	 "memory and asks for confirmation. `koine memory restore` can restore the memory for 30 "
 	 "days ([memory] keep_deleted), except after --purge.\n",
-	 cmd_delete, NULL, delete_options, ARGS(1, 1, "requires one ID"),
+	 cmd_delete, NULL, delete_options, ONE_ID, .request = {"memory.delete"},
 	 .examples = {"koine memory delete 14a446bf", "koine memory delete --purge -y 14a446bf"}},
 	{"restore", "[ID]", "Restore a deleted memory, or list deleted memories",
 	 "ID may be a unique prefix of at least 4 characters. Without ID, the command lists "
 	 "deleted memories, most recently deleted first.\n",
 	 cmd_restore, NULL, restore_options, ARGS(0, 1, "takes at most one ID"),
+	 .request = {"memory.restore", .arg = "memory_id", .print = print_restored},
 	 .examples = {"koine memory restore", "koine memory restore 14a446bf"}},
-	{"show", "ID", "Show one memory in full", BY_ID, cmd_show, NULL, show_options,
-	 ARGS(1, 1, "requires one ID"),
+	{"show", "ID", "Show one memory in full", BY_ID, NULL, NULL, show_options, ONE_ID,
+	 .request = {"memory.get", .arg = "memory_id", .print = memory_print_one},
 	 .examples = {"koine memory show 14a446bf", "koine memory show 14a4 --at 2026-05-31"}},
 	{"history", "ID", "Show earlier versions of a memory",
 	 BY_ID "Shows the current content, its earlier versions, and the versions of the memories "
 	       "that it replaced, newest first. In a pipe, each version is one line, \"FROM UNTIL "
 	       "content\".\n",
-	 cmd_history, ARGS(1, 1, "requires one ID"),
+	 ONE_ID, .request = {"memory.history", .arg = "memory_id", .print = memory_print_history},
 	 .examples = {"koine memory history 14a446bf", "koine memory history 14a4 --json"}},
 	{"edit", "ID", "Edit a memory in your editor",
 	 BY_LONG_ID "The editor is VISUAL, EDITOR or vi. Unchanged content is not sent.\n",
-	 cmd_memory_edit, ARGS(1, 1, "requires one ID"),
+	 cmd_memory_edit, ONE_ID,
 	 .examples = {"koine memory edit 14a446bf", "EDITOR=nano koine memory edit 14a4"}},
 	{"review", "[--list | --accept ID | --reject ID]...",
 	 "Review facts that an agent extracted",
@@ -457,6 +384,7 @@ static const struct command subs[] = {
 	 "skips, q quits. In a pipe, or with --list, each fact is one line, \"ID origin: "
 	 "content\".\n",
 	 cmd_memory_review, NULL, review_options, ARGS(0, 0, "takes no arguments, only options"),
+	 .request = {"memory.review"},
 	 .examples = {"koine memory review", "koine memory review --accept 14a4 --reject 2b1c"}},
 	{"export", "[FILE]", "Export memories as JSON lines",
 	 "Writes to stdout, or to FILE with mode 0600. FILE is replaced atomically.\n",
@@ -470,19 +398,11 @@ static const struct command subs[] = {
 	 cmd_memory_import, ARGS(1, 1, "requires one FILE, or - for stdin"),
 	 .examples = {"koine memory import memories.jsonl",
 		      "zcat memories.jsonl.gz | koine memory import -"}},
-	{"stats", "", "Show memory statistics", NULL, cmd_stats, NOTHING,
+	{"stats", "", "Show memory statistics", NULL, NO_ARGS,
+	 .request = {"memory.stats", .print = memory_print_stats},
 	 .examples = {"koine memory stats", "koine memory stats --json"}},
 	{NULL},
 };
-
-/* Of completion: the memories of those that the options name, where the commands look for them. */
-static bool scope(struct cli *cli, struct koine_json *params)
-{
-	if (memory_find_server(cli, NEEDS_ASH) != 0)
-		return false;
-	memory_add_who(cli, params);
-	return true;
-}
 
 const struct command memory_commands[] = {
 	{"memory", "COMMAND [ARGUMENT]...", "Search, add and manage memories",
@@ -495,7 +415,7 @@ const struct command memory_commands[] = {
 	 "named after the git remote or, without a remote, after the work tree or folder. Any "
 	 "other value is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init,
-	 .completes = COMPLETES_MEMORY, .scope = scope,
+	 memory_find_server, .completes = COMPLETES_MEMORY, .scope = memory_scope,
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",
 		      "koine memory search where does anna live"}},
 	{NULL},

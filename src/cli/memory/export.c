@@ -116,7 +116,7 @@ static int export_page(struct exporter *e)
 
 	params_add(j, "cursor", e->cursor[0] ? e->cursor : NULL);
 	params_add_int(j, "limit", e->limit);
-	memory_add_who(e->cli, j);
+	memory_scope(e->cli, j);
 	r = call_ask(e->cli, "memory.export", j, &a);
 	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_TOO_LARGE &&
 	    e->limit > 1) {
@@ -144,7 +144,7 @@ int cmd_memory_export(struct cli *cli)
 	const char *path = cli->n_args > 0 ? cli->args[0] : NULL;
 	struct target target;
 	size_t n = 0;
-	int r = memory_find_server(cli, NEEDS_KOINE) ?: target_open(&target, path);
+	int r = target_open(&target, path);
 
 	if (r != 0)
 		return r;

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,12 +14,55 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/kit/call.h"
 #include "cli/kit/lines.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"
-#include "cli/memory/progress.h"
+
+/* ---- a bar on stderr that shows how far a file has been read, if stderr is a terminal ---- */
+
+enum { BAR = 30, PAUSE_MS = 100 };
+
+struct progress {
+	bool shown;
+	int64_t size;     /* of the whole; 0: unknown */
+	uint64_t last_ms; /* when it was last drawn */
+};
+
+static void progress_init(struct progress *p, int64_t size)
+{
+	*p = (struct progress) {.shown = isatty(STDERR_FILENO), .size = size};
+}
+
+/* Draws it, unless it was drawn a moment ago. */
+static void progress_set(struct progress *p, int64_t done, int64_t count)
+{
+	static const char full[] = "##############################";
+	uint64_t now = clock_steady_ms();
+	int part;
+
+	if (!p->shown || now - p->last_ms < PAUSE_MS)
+		return;
+	p->last_ms = now;
+	if (p->size <= 0) {
+		fprintf(stderr, "\r%lld imported", (long long)count);
+		return;
+	}
+	part = done >= p->size ? BAR : (int)(done * BAR / p->size);
+	fprintf(stderr, "\r[%-*.*s] %3d%%  %lld imported", BAR, part, full,
+		done >= p->size ? 100 : (int)(done * 100 / p->size), (long long)count);
+	fflush(stderr);
+}
+
+/* Removes it. */
+static void progress_done(struct progress *p)
+{
+	if (p->shown && p->last_ms != 0)
+		fputs("\r\033[K", stderr);
+	p->last_ms = 0;
+}
 
 enum {
 	ENTRIES_MAX = 500,
@@ -133,7 +177,7 @@ static int send_batch(struct importer *m, unsigned n, struct koine_answer **ret_
 	for (unsigned i = 0; i < n; i++)
 		koine_json_raw(j, m->batch.data + begin_of(m, i), m->ends[i] - begin_of(m, i));
 	koine_json_end_array(j);
-	memory_add_who(m->cli, j);
+	memory_scope(m->cli, j);
 	return call_ask(m->cli, "memory.import", j, ret_answer);
 }
 
@@ -238,10 +282,8 @@ static int import_file(struct importer *m, const char *path)
 int cmd_memory_import(struct cli *cli)
 {
 	struct importer m = {.cli = cli};
-	int r = memory_find_server(cli, NEEDS_KOINE);
+	int r;
 
-	if (r != 0)
-		return r;
 	lines_init(&m.in, -1, LINE_MAX_BYTES + (1 << 20));
 	buf_init(&m.batch, LINE_MAX_BYTES);
 	r = import_file(&m, cli->args[0]);

@@ -1,4 +1,4 @@
-#include "cli/memory/match.h"
+#include "cli/memory/memory.h"
 
 #include <stdbool.h>
 #include <stdint.h>

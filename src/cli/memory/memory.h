@@ -18,10 +18,6 @@ struct memory_options {
 	const char *chat_type;
 	const char *project; /* a name, or a folder that stands for one */
 	const char *source;
-	const char *category;
-	struct option_list subjects;
-	double importance;    /* negative: not given */
-	int64_t expires_days; /* INT64_MIN: not given */
 	bool shared;
 	bool all;
 	bool this_chat;
@@ -50,20 +46,17 @@ void memory_options_init(void *own);
 
 /* ---- call.c ---- */
 
-/* Whose methods a command needs. */
-enum memory_needs { NEEDS_ASH, NEEDS_KOINE };
-
 /* Whether the output is that of ash's own client: it is asked in its place, or its variables are set. */
 bool memory_is_ash(void);
 
 /* Finds the server, and what the project is called. 0, or an exit code after saying why not. */
-int memory_find_server(struct cli *cli, enum memory_needs needs);
+int memory_find_server(struct cli *cli);
 
 /* Whose memories: "user_id" and "chat_id", null where nobody is named, the project, along with
  * the token that ash gives its agents. They are in every call. */
-void memory_add_who(const struct cli *cli, struct koine_json *params);
+void memory_scope(const struct cli *cli, struct koine_json *params);
 
-/* The params of a call about the memory with that id. */
+/* The params of another call about the memory with that id. */
 struct koine_json *memory_id_params(const struct cli *cli, struct text id);
 
 /* Before a memory is changed or deleted: 0, or EX_USAGE after saying that the id is too short. */
@@ -90,10 +83,17 @@ int memory_print_one(const struct cli *cli, const struct koine_value *memory);
 int memory_print_stats(const struct cli *cli, const struct koine_value *stats);
 int memory_refuse_answer(void);
 
-/* ---- the commands that have a file of their own ---- */
+/* ---- match.c ---- */
 
-/* Opens a memory's content in the editor, and sends what was changed as `content` of the method. */
-int memory_edit(struct cli *cli, const char *method, const struct koine_value *memory);
+/*
+ * Which words of a memory match a query: for showing them, not for finding them. The daemon
+ * knows languages better; here it is enough to ignore endings.
+ */
+/* One byte for each byte of the text, not 0 where it belongs to a word of the query. The caller
+ * frees it. NULL when nothing matches, or memory ran out. */
+char *match_words(const char *query, struct text text);
+
+/* ---- the commands that have a file of their own ---- */
 
 int cmd_memory_edit(struct cli *cli);
 int cmd_memory_review(struct cli *cli);

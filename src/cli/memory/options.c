@@ -1,7 +1,7 @@
 /* The options of koine memory. */
 #include "cli/memory/memory.h"
 
-#define AT(member) offsetof(struct memory_options, member)
+#define AT(member) OPTION_AT(struct memory_options, member)
 
 void memory_options_init(void *own)
 {
@@ -11,28 +11,16 @@ void memory_options_init(void *own)
 	o->chat = option_from_environment("ASH_CHAT_ID");
 	o->chat_type = option_from_environment("ASH_CHAT_TYPE");
 	o->source = "agent";
-	o->importance = -1;
-	o->expires_days = INT64_MIN;
-}
-
-/* Any text, including "". */
-static bool add_subject(const struct option *o, void *member, const char *value)
-{
-	struct option_list *list = member;
-
-	if (list->n == (unsigned)o->max)
-		return false;
-	list->values[list->n++] = value;
-	return true;
 }
 
 /* clang-format off */
 #define THIS_CHAT \
 	{"--this-chat", NULL, NULL, "show only memories from this chat", option_flag, AT(this_chat)}
 #define THEN \
-	{"--at", NULL, "TIME", "show memories that were valid at TIME: 2026-05-31, 2026-05-31T12:00Z", option_word, AT(at)}
+	{"--at", NULL, "TIME", "show memories that were valid at TIME: 2026-05-31, 2026-05-31T12:00Z", option_word, AT(at), .param = "at"}
 #define REPLACED \
-	{"--replaced", NULL, NULL, "include changed and replaced memories", option_flag, AT(replaced)}
+	{"--replaced", NULL, NULL, "include changed and replaced memories", option_flag, AT(replaced), \
+		.param = "include_replaced"}
 #define LIMIT(help) \
 	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number", INT64_MIN}
 /* clang-format on */
@@ -64,27 +52,28 @@ const struct option search_options[] = {
 
 const struct option add_options[] = {
 	{"--expires", "-e", "DAYS", "set the memory to expire after DAYS days", option_number,
-	 AT(expires_days), .min = INT64_MIN},
+	 .min = INT64_MIN, .param = "expires_days"},
 	{"--subject", "-S", "NAME",
-	 "add a person or thing that the memory is about (repeatable, up to 64)", add_subject,
-	 AT(subjects), .max = 64},
+	 "add a person or thing that the memory is about (repeatable, up to 64)", option_texts,
+	 .max = 64, .param = "subjects"},
 	{"--shared", NULL, NULL, "store the memory for the chat or project, not for the user",
 	 option_flag, AT(shared)},
 	{"--source", "-s", "SOURCE", "set the source of the memory; default: agent", option_text,
 	 AT(source)},
 	{"--category", NULL, "CATEGORY",
-	 "set the category: preference, decision, fact, entity or other", option_text, AT(category),
-	 .choices = "preference|decision|fact|entity|other"},
+	 "set the category: preference, decision, fact, entity or other", option_text,
+	 .param = "category", .choices = "preference|decision|fact|entity|other"},
 	{"--replaces", NULL, "ID", "mark memory ID as replaced by the new memory", option_word,
-	 AT(replaces)},
+	 AT(replaces), .param = "replaces"},
 	{"--importance", NULL, "X", "set the importance, 0 to 1; default 0.5", option_decimal,
-	 AT(importance), NULL, 0, 1},
+	 .max = 1, .param = "importance"},
 	{NULL},
 };
 
 const struct option list_options[] = {
 	LIMIT("show at most N memories; default 20"),
-	{"--all", NULL, NULL, "include expired memories", option_flag, AT(all)},
+	{"--all", NULL, NULL, "include expired memories", option_flag, AT(all),
+	 .param = "include_expired"},
 	THIS_CHAT,
 	THEN,
 	REPLACED,
@@ -99,7 +88,7 @@ const struct option show_options[] = {
 const struct option delete_options[] = {
 	{"--purge", NULL, NULL,
 	 "delete the memory permanently from the store, history, vectors and index files",
-	 option_flag, AT(purge)},
+	 option_flag, AT(purge), .param = "purge"},
 	{"--yes", "-y", NULL, "do not ask for confirmation", option_flag, AT(yes)},
 	{NULL},
 };

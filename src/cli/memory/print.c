@@ -8,7 +8,6 @@
 #include "cli/kit/list.h"
 #include "cli/kit/show.h"
 #include "cli/kit/value.h"
-#include "cli/memory/match.h"
 #include "cli/memory/memory.h"
 
 enum {
@@ -296,11 +295,11 @@ int memory_print_one(const struct cli *cli, const struct koine_value *memory)
 		{"content", "content", show_content},
 		{NULL},
 	};
-	const struct show s = {.cli = cli, .thing = memory, .width = 10, .bold = true};
+	static const struct show_form form = {.rows = rows, .width = 10, .bold = true};
 
 	if (koine_value_kind(memory) != KOINE_OBJECT)
 		return memory_refuse_answer();
-	show_print(&s, rows);
+	show_print(cli, &form, memory);
 	return 0;
 }
 

@@ -4,16 +4,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/kit/call.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
-#include "cli/kit/options.h"
-#include "cli/kit/talk.h"
+#include "cli/kit/request.h"
 #include "cli/kit/value.h"
-
-struct notify_options {
-	int64_t timeout; /* 0: not given */
-};
 
 /* ---- list ---- */
 
@@ -39,31 +33,21 @@ static void cell_state(const struct cell *c)
 		table_cell_color(c->table, state, text_is(state, "quiet") ? COLOR_GREY : COLOR_RED);
 }
 
-static int print_notifiers(const struct cli *cli, const struct koine_value *notifiers)
-{
-	static const struct column columns[] = {
-		{"NAME", "name"},
-		{"KIND", "kind"},
-		{"STATE", "state", cell_state},
-		{"SENT", "sent", NULL, 'r'},
-		{"LAST", "sent_at", cell_ago},
-		{"WAITING", "waiting", NULL, 'r'},
-		{"ON", "on"},
-		{"ERROR", "error"},
-		{NULL},
-	};
-
-	return list_print(cli, columns, notifiers);
-}
-
-static int cmd_list(struct cli *cli)
-{
-	return call_print(cli, "notify.list", params_new(), "notifiers", print_notifiers);
-}
+static const struct column columns[] = {
+	{"NAME", "name"},
+	{"KIND", "kind"},
+	{"STATE", "state", cell_state},
+	{"SENT", "sent", NULL, 'r'},
+	{"LAST", "sent_at", cell_ago},
+	{"WAITING", "waiting", NULL, 'r'},
+	{"ON", "on"},
+	{"ERROR", "error"},
+	{NULL},
+};
 
 /* ---- test ---- */
 
-static void print_test(const struct cli *cli, const struct koine_value *result)
+static int print_test(const struct cli *cli, const struct koine_value *result)
 {
 	struct text pressed = member_text(result, "pressed");
 
@@ -72,6 +56,7 @@ static void print_test(const struct cli *cli, const struct koine_value *result)
 		       TEXT_ARGS(member_text(result, "by")));
 	else
 		printf("test message sent by %s, which has no buttons\n", cli->args[0]);
+	return 0;
 }
 
 /* Only what has buttons makes somebody wait. One that there is none of is refused at once. */
@@ -96,45 +81,26 @@ static int announce(struct cli *cli)
 
 static int cmd_test(struct cli *cli)
 {
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	const struct notify_options *o = cli->own;
-	struct koine_json *params = params_new();
-	int r;
+	int r = cli->options.json ? 0 : announce(cli);
 
-	params_add(params, "name", cli->args[0]);
-	if (o->timeout > 0)
-		params_add_int(params, "timeout", o->timeout);
-	r = cli->options.json ? 0 : announce(cli);
-	if (r != 0) {
-		koine_json_free(params);
-		return r;
-	}
-	/* A human takes longer than a call may. */
-	talk_be_patient(cli);
-	r = call_send(cli, "notify.test", params, &a);
-	if (r != 0)
-		return r;
-	if (cli->options.json)
-		print_json_compact(stdout, koine_answer_result(a));
-	else
-		print_test(cli, koine_answer_result(a));
-	return 0;
+	return r != 0 ? r : request_run(cli);
 }
-
-#define AT(member) offsetof(struct notify_options, member)
 
 static const struct option test_options[] = {
 	{"--timeout", NULL, "SECONDS", "wait at most SECONDS for a button press; default 120",
-	 option_number, AT(timeout), .min = 1},
+	 option_number, .min = 1, .param = "timeout"},
 	{NULL},
 };
 
+#define LIST .request = {"notify.list", "notifiers", .columns = columns}
+
 static const struct command subs[] = {
-	{"list", "", "List notifiers and their state", NULL, cmd_list, NO_ARGS,
+	{"list", "", "List notifiers and their state", NULL, NO_ARGS, LIST,
 	 .examples = {"koine notify list", "koine notify list --json"}},
 	{"test", "NAME", "Send a test message and wait for a button press",
 	 "Ignores quiet hours. Prints which button was pressed, and by whom.\n", cmd_test, NULL,
 	 test_options, ARGS(1, 1, "requires one NAME"),
+	 .request = {"notify.test", .arg = "name", .patient = true, .print = print_test},
 	 .examples = {"koine notify test phone", "koine notify test phone --timeout 30"}},
 	{NULL},
 };
@@ -143,7 +109,7 @@ const struct command notify_commands[] = {
 	{"notify", "[COMMAND [ARGUMENT]...]", "List and test notifiers",
 	 "A notifier sends approvals and other events to your phone, a chat or a program. Each "
 	 "notifier is a section [notify NAME] in koine.conf(5).\n",
-	 cmd_list, subs, NULL, sizeof(struct notify_options), .completes = COMPLETES_NOTIFIER,
+	 NULL, subs, LIST, .completes = COMPLETES_NOTIFIER,
 	 .examples = {"koine notify", "koine notify test phone"}},
 	{NULL},
 };

@@ -8,7 +8,6 @@ struct server_options {
 };
 
 int cmd_discover(struct cli *cli);
-int cmd_wire(struct cli *cli);
 
 /* Prints the reference of these methods, and of MCP's tools. Returns an exit code. */
 int markdown_print(struct cli *cli, const struct koine_value *methods);

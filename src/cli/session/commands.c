@@ -1,14 +1,158 @@
-/* koine session: its table, and the commands that need one or two calls each. */
-#include "cli/commands.h"
-
+/* koine session: options, the table, and the commands that need one or two calls each. */
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "cli/commands.h"
 #include "cli/kit/args.h"
-#include "cli/kit/call.h"
+#include "cli/kit/request.h"
 #include "cli/kit/value.h"
 #include "cli/session/session.h"
+
+/* ---- the options ---- */
+
+#define AT(member) OPTION_AT(struct session_options, member)
+
+/* clang-format off */
+#define RUN_OPTIONS(where) \
+	{"--follow", "-f", NULL, "print the events of the session until the session ends", \
+		option_flag, AT(follow)}, \
+	{"--model", "-m", "MODEL", "set the model that the agent uses", option_word, \
+		.param = "model"}, \
+	{"--agent", "-a", "NAME", "run this agent: claude, or an agent of koine.conf", \
+		option_word, .param = "agent", .completes = COMPLETES_AGENT}, \
+	{"--title", NULL, "TITLE", "set the title of the session", option_word, \
+		.param = "title"}, \
+	{"--max-turns", NULL, "N", "stop after N turns", option_number, .min = 1, \
+		.param = "max_turns"}, \
+	{"--system-prompt", NULL, "TEXT", "replace the agent's system prompt", option_word, \
+		.param = "system_prompt"}, \
+	{"--append-system-prompt", NULL, "TEXT", "append to the agent's system prompt", option_word, \
+		.param = "append_system_prompt"}, \
+	{"--allow", NULL, "TOOL", "allow TOOL without approval (repeatable)", option_list, \
+		.param = "allowed_tools"}, \
+	{"--deny", NULL, "TOOL", "deny TOOL (repeatable)", option_list, .param = "disallowed_tools"}, \
+	{"--cwd", "-C", "DIR", "run in DIR; default: " where, option_word, AT(folder)}
+/* clang-format on */
+
+static const struct option session_run_options[] = {RUN_OPTIONS("this folder"), {NULL}};
+
+static const struct option session_continue_options[] = {RUN_OPTIONS("the same folder"), {NULL}};
+
+static const struct option session_list_options[] = {
+	{"--all", "-a", NULL, "include archived sessions", option_flag, AT(all)},
+	{"--status", NULL, "STATUS", "show only sessions with this status: running, completed, ...",
+	 option_word, AT(status), .param = "status",
+	 .choices = "starting|running|waiting_input|completing|completed|failed|interrupted"},
+	{"--limit", "-n", "N", "show at most N sessions; default 20", option_number, AT(limit),
+	 "from 1 to 1000", 1, 1000},
+	{NULL},
+};
+
+static const struct option session_log_options[] = {
+	{"--follow", "-f", NULL, "keep printing until the session ends", option_flag, AT(follow)},
+	{"--last", "-n", "N", "show only the last N events", option_number, AT(last),
+	 "a whole number above 0", 1},
+	{"--full", NULL, NULL, "show tool inputs and results in full", option_flag, AT(full)},
+	{"--raw", NULL, NULL, "include output lines that koined could not parse", option_flag,
+	 AT(raw)},
+	{"--chain", NULL, NULL, "first print the earlier sessions that this session continues",
+	 option_flag, AT(chain)},
+	{NULL},
+};
+
+static const struct option session_tree_options[] = {
+	{"--all", "-a", NULL, "include archived sessions", option_flag, AT(all)},
+	{NULL},
+};
+
+/* ---- run and continue ---- */
+
+enum { QUERY_MAX = 16 << 20 };
+
+static int gather(const struct cli *cli, struct buf *all)
+{
+	int r = args_text(cli, all);
+
+	if (r != 0 || (all->err == 0 && all->len > 0))
+		return r;
+	if (all->err != 0)
+		complain("the query is longer than %d bytes", QUERY_MAX);
+	else
+		complain("the query is empty");
+	return EX_DATAERR;
+}
+
+/* A continued session stays where it was. */
+static int add_folder(const struct cli *cli, struct koine_json *j, bool is_new)
+{
+	const struct session_options *o = cli->own;
+	char path[PATH_MAX] = "";
+	int r = o->folder || is_new ? args_folder(cli, "--cwd", o->folder, path) : 0;
+
+	params_add(j, "working_dir", path[0] ? path : NULL);
+	return r;
+}
+
+/* With --follow stdout is for what the session says. */
+static void say_launched(const struct cli *cli, const struct koine_value *launched, const char *id)
+{
+	const struct session_options *o = cli->own;
+	FILE *out = o->follow ? stderr : stdout;
+
+	if (cli->options.json && !o->follow) {
+		print_json_compact(stdout, launched);
+	} else {
+		fputs(o->follow ? "koine: session " : "", out);
+		print_text(out, text_of(id));
+		fputc('\n', out);
+	}
+	fflush(out);
+}
+
+/* parent NULL: a new session. */
+static int launch(struct cli *cli, const char *parent)
+{
+	const struct session_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	CLEANUP(buf_donep) struct buf query;
+	struct koine_json *j;
+	char id[SESSION_ID_MAX];
+	int status = 0;
+	int r;
+
+	buf_init(&query, QUERY_MAX);
+	r = gather(cli, &query);
+	if (r != 0)
+		return r;
+	j = request_begin(cli, parent);
+	r = add_folder(cli, j, !parent);
+	if (r != 0) {
+		koine_json_free(j);
+		return r;
+	}
+	params_add_text(j, "query", buf_text(&query));
+	r = request_send(cli, j, &a);
+	if (r != 0)
+		return r;
+	member_copy(koine_answer_result(a), "id", id, sizeof(id));
+	say_launched(cli, koine_answer_result(a), id);
+	if (o->follow)
+		r = session_follow(cli, id, &status);
+	return r == 0 ? status : r;
+}
+
+static int cmd_session_run(struct cli *cli)
+{
+	return launch(cli, NULL);
+}
+
+static int cmd_session_continue(struct cli *cli)
+{
+	return launch(cli, args_take(cli));
+}
+
+/* ---- the others ---- */
 
 enum { TITLE_MAX = 4000 };
 
@@ -17,24 +161,17 @@ static int cmd_list(struct cli *cli)
 	const struct session_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int64_t limit = session_list_limit(o);
-	struct koine_json *j = params_new();
+	struct koine_json *j = request_begin(cli, NULL);
 	int r;
 
 	params_add(j, "archived", o->all ? "any" : "no");
-	params_add(j, "status", o->status);
 	/* One more than the table has: whether the limit hides any. */
 	params_add_int(j, "limit", limit + (!cli->options.json && limit < SESSIONS_LIST_MAX));
-	r = call_send(cli, "session.list", j, &a);
+	r = request_send(cli, j, &a);
 	if (r != 0)
 		return r;
 	return session_print_found(cli, koine_value_get(koine_answer_result(a), "sessions"),
 				   o->all || o->status, session_print_list);
-}
-
-/* The session that was typed. */
-static int get_session(struct cli *cli, struct koine_answer **ret_answer)
-{
-	return call_with(cli, "session.get", "id", cli->args[0], ret_answer);
 }
 
 static int cmd_show(struct cli *cli)
@@ -42,7 +179,8 @@ static int cmd_show(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *session;
 	char id[SESSION_ID_MAX];
-	int r = get_session(cli, &a) ?: call_print_result(cli, a, NULL, session_print_one);
+	int r = request_send(cli, request_begin(cli, cli->args[0]), &a)
+			?: request_print(cli, a, NULL);
 
 	session = koine_answer_result(a);
 	if (r != 0 || cli->options.json || !member_is(session, "status", "waiting_input"))
@@ -59,7 +197,7 @@ static int cmd_log(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	char id[SESSION_ID_MAX];
 	int status;
-	int r = get_session(cli, &a);
+	int r = request_send(cli, request_begin(cli, cli->args[0]), &a);
 
 	if (r != 0)
 		return r;
@@ -69,59 +207,21 @@ static int cmd_log(struct cli *cli)
 	return session_follow(cli, id, &status);
 }
 
-/* ---- changing one ---- */
-
-static int change(struct cli *cli, const char *method, struct koine_json *params, const char *did)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = call_send(cli, method, params, &a);
-
-	if (r == 0)
-		call_say(cli, a, member_text(koine_answer_result(a), "id"), did);
-	return r;
-}
-
-static struct koine_json *params_of(const char *id)
-{
-	struct koine_json *j = params_new();
-
-	params_add(j, "id", id);
-	return j;
-}
-
-static int cmd_interrupt(struct cli *cli)
-{
-	return change(cli, "session.interrupt", params_of(cli->args[0]), "is being interrupted");
-}
-
-static int archive_one(struct cli *cli, const char *id)
-{
-	bool archived = strcmp(cli->sub->name, "archive") == 0;
-	struct koine_json *j = params_of(id);
-
-	params_add_bool(j, "archived", archived);
-	return change(cli, "session.archive", j, archived ? "archived" : "unarchived");
-}
-
-static int cmd_archive(struct cli *cli)
-{
-	return call_each(cli, archive_one);
-}
-
 static int cmd_rename(struct cli *cli)
 {
 	CLEANUP(buf_donep) struct buf title;
-	struct koine_json *j = params_of(args_take(cli));
+	const char *id = args_take(cli);
+	struct koine_json *j;
 
 	buf_init(&title, TITLE_MAX);
 	args_join(cli, &title);
 	if (title.err != 0) {
 		complain("the title is longer than %d bytes", TITLE_MAX);
-		koine_json_free(j);
 		return EX_DATAERR;
 	}
+	j = request_begin(cli, id);
 	params_add_text(j, "title", buf_text(&title));
-	return change(cli, "session.rename", j, "renamed");
+	return request_finish(cli, j, id);
 }
 
 /* ---- the table ---- */
@@ -134,38 +234,50 @@ static int cmd_rename(struct cli *cli)
 	"was "                                                                                     \
 	"interrupted. Ctrl-C exits with 130; the session keeps running.\n"
 
+#define ARCHIVE(json, what)                                                                        \
+	{                                                                                          \
+		"session.archive", .arg = "id", .with = {"archived", json}, .named = "id",         \
+				   .did = (what)                                                   \
+	}
+
 static const struct command subs[] = {
 	{"run", "[OPTION]... [--] QUERY... | -", "Start a session and print its id",
 	 "Use - to read the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options,
-	 ARGS(1, INT_MAX, "requires QUERY, or - for stdin"),
+	 .request = {"session.launch"}, ARGS(1, INT_MAX, "requires QUERY, or - for stdin"),
 	 .examples = {"koine session run \"fix the tests\"",
 		      "koine session run -f -C ~/src/app --model opus \"review the diff\""}},
 	{"list", "", "List sessions, most recently active first", NULL, cmd_list, NULL,
-	 session_list_options, ARGS(0, 0, "takes no arguments"),
+	 session_list_options, NO_ARGS, .request = {"session.list"},
 	 .examples = {"koine session list --status running", "koine session list --all -n 50"}},
 	{"show", "ID", "Show one session in full", BY_ID, cmd_show, ONE_ID,
+	 .request = {"session.get", .arg = "id", .form = &session_form},
 	 .examples = {"koine session show 6f1c", "koine session show 6f1c --json"}},
 	{"log", "ID", "Print the messages of a session",
 	 BY_ID "Tool calls begin with *, tool results with =; each is truncated to one line unless "
 	       "--full is given. With -f, Ctrl-C exits and the session keeps running. With --json, "
 	       "each line is one event as an object; with -f, the last line is the session.\n",
-	 cmd_log, NULL, session_log_options, ONE_ID,
+	 cmd_log, NULL, session_log_options, ONE_ID, .request = {"session.get", .arg = "id"},
 	 .examples = {"koine session log 6f1c", "koine session log -f 6f1c"}},
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
 	 BY_ID "A running session is interrupted first. Options that you leave out keep their "
 	       "values.\n" EXITS,
 	 cmd_session_continue, NULL, session_continue_options,
+	 .request = {"session.continue", .arg = "id"},
 	 ARGS(2, INT_MAX, "requires ID and QUERY, or - for stdin"),
 	 .examples = {"koine session continue 6f1c \"now add a test\"",
 		      "koine session continue 6f1c -f \"now fix it\""}},
-	{"interrupt", "ID", "Interrupt a running session", BY_ID, cmd_interrupt, ONE_ID,
+	{"interrupt", "ID", "Interrupt a running session", BY_ID, ONE_ID,
+	 .request = {"session.interrupt", .arg = "id", .named = "id",
+		     .did = "is being interrupted"},
 	 .examples = {"koine session interrupt 6f1c", "koine session interrupt 6f1c --json"}},
-	{"archive", "ID...", "Archive sessions", BY_ID, cmd_archive, IDS,
+	{"archive", "ID...", "Archive sessions", BY_ID, IDS, .request = ARCHIVE("true", "archived"),
 	 .examples = {"koine session archive 6f1c 22ab", "koine session archive 6f1c"}},
-	{"unarchive", "ID...", "Unarchive sessions", BY_ID, cmd_archive, IDS,
+	{"unarchive", "ID...", "Unarchive sessions", BY_ID, IDS,
+	 .request = ARCHIVE("false", "unarchived"),
 	 .examples = {"koine session unarchive 6f1c", "koine session unarchive 6f1c 22ab"}},
 	{"rename", "ID TITLE...", "Set the title of a session", BY_ID "\"\" removes the title.\n",
 	 cmd_rename, ARGS(2, INT_MAX, "requires ID and TITLE"),
+	 .request = {"session.rename", .arg = "id", .named = "id", .did = "renamed"},
 	 .examples = {"koine session rename 6f1c \"Fix the cart\"",
 		      "koine session rename 6f1c \"\""}},
 	{"tree", "[ID]", "Show sessions and their continuations as a tree",

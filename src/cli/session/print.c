@@ -129,39 +129,33 @@ static void show_duration(const struct show *s, const struct show_row *row)
 	puts(shown);
 }
 
-int session_print_one(const struct cli *cli, const struct koine_value *session)
-{
-	static const struct show_row rows[] = {
-		{"id", "id"},
-		{"status", "status", show_status},
-		{"kind", "kind"},
-		{"waiting", "approvals"},
-		{"title", "title"},
-		{"run", "run_id"},
-		{"parent", "parent_session_id"},
-		{"agent", "agent"},
-		{"agent's id", "claude_session_id"},
-		{"model", "model"},
-		{"folder", "working_dir"},
-		{"project", "project"},
-		{"created", "created_at", show_time},
-		{"last active", "active_at", show_time},
-		{"ended", "ended_at", show_time},
-		{"duration", "duration_ms", show_duration},
-		{"turns", "turns"},
-		{"input tokens", "input_tokens"},
-		{"output tokens", "output_tokens"},
-		{"cost", "cost_usd", show_cost},
-		{"", "archived"}, /* shown after the status */
-		{"", "summary"},
-		{"Query:", "query", show_long},
-		{"Error:", "error", show_long},
-		{"Result:", "result", show_long},
-		{NULL},
-	};
-	const struct show s = {
-		.cli = cli, .thing = session, .portrait = &session_portrait, .width = 14};
+static const struct show_row rows[] = {
+	{"id", "id"},
+	{"status", "status", show_status},
+	{"kind", "kind"},
+	{"waiting", "approvals"},
+	{"title", "title"},
+	{"run", "run_id"},
+	{"parent", "parent_session_id"},
+	{"agent", "agent"},
+	{"agent's id", "claude_session_id"},
+	{"model", "model"},
+	{"folder", "working_dir"},
+	{"project", "project"},
+	{"created", "created_at"},
+	{"last active", "active_at"},
+	{"ended", "ended_at"},
+	{"duration", "duration_ms", show_duration},
+	{"turns", "turns"},
+	{"input tokens", "input_tokens"},
+	{"output tokens", "output_tokens"},
+	{"cost", "cost_usd", show_cost},
+	{"", "archived"}, /* shown after the status */
+	{"", "summary"},
+	{"Query:", "query", show_long},
+	{"Error:", "error", show_long},
+	{"Result:", "result", show_long},
+	{NULL},
+};
 
-	show_print(&s, rows);
-	return 0;
-}
+const struct show_form session_form = {.rows = rows, .portrait = &session_portrait, .width = 14};

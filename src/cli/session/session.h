@@ -9,15 +9,7 @@ enum { SESSION_ID_MAX = 256 };
 
 struct session_options {
 	bool follow;
-	const char *model;
 	const char *folder;
-	const char *agent;
-	const char *title;
-	const char *system_prompt;
-	const char *append_system_prompt;
-	int64_t max_turns; /* 0: not given */
-	struct option_list allow;
-	struct option_list deny;
 	bool all;
 	bool raw;
 	bool full;
@@ -26,12 +18,6 @@ struct session_options {
 	int64_t limit; /* 0: not given */
 	int64_t last;  /* 0: not given */
 };
-
-extern const struct option session_run_options[];
-extern const struct option session_continue_options[];
-extern const struct option session_list_options[];
-extern const struct option session_log_options[];
-extern const struct option session_tree_options[];
 
 /* ---- print.c ---- */
 
@@ -43,7 +29,7 @@ struct text session_name(const struct cli *cli, const struct koine_value *sessio
 enum { SESSIONS_LIST_MAX = 1000 };
 int64_t session_list_limit(const struct session_options *o);
 int session_print_list(const struct cli *cli, const struct koine_value *sessions);
-int session_print_one(const struct cli *cli, const struct koine_value *session);
+extern const struct show_form session_form;
 /* Prints them as JSON or with `print`; on a terminal it says so when there are none. `of_all`:
  * archived ones were requested, too. */
 int session_print_found(const struct cli *cli, const struct koine_value *sessions, bool of_all,
@@ -75,6 +61,4 @@ int session_follow(struct cli *cli, const char *id, int *ret_status);
 
 /* ---- the commands that have a file of their own ---- */
 
-int cmd_session_run(struct cli *cli);
-int cmd_session_continue(struct cli *cli);
 int cmd_session_tree(struct cli *cli);

@@ -1,12 +1,11 @@
 /* koine task add, and koine run. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "cli/kit/args.h"
-#include "cli/kit/call.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/task/task.h"
@@ -49,8 +48,9 @@ static int add_folder(struct koine_json *j, const struct cli *cli)
 	return r;
 }
 
-static int add_after(struct koine_json *j, const struct option_list *after)
+int task_params_after(struct koine_json *j, const struct task_options *o)
 {
+	const struct option_list *after = &o->after;
 	char id[TASK_ID_MAX];
 
 	if (after->n == 0 || !j)
@@ -58,22 +58,12 @@ static int add_after(struct koine_json *j, const struct option_list *after)
 	koine_json_key(j, "after");
 	koine_json_begin_array(j);
 	for (unsigned i = 0; i < after->n; i++) {
-		if (!task_id(after->values[i], id)) {
-			complain("invalid task id '%s': expected task-NNNN or a number",
-				 after->values[i]);
+		if (!task_read_id(after->values[i], id))
 			return EX_USAGE;
-		}
 		koine_json_string(j, id);
 	}
 	koine_json_end_array(j);
 	return 0;
-}
-
-int task_params_order(struct koine_json *j, const struct task_options *o)
-{
-	if (!isnan(o->priority))
-		params_add_double(j, "priority", o->priority);
-	return add_after(j, &o->after);
 }
 
 /* NAME alone takes our own value along: nothing of our environment goes unless it is named. */
@@ -110,52 +100,24 @@ static int add_env(struct koine_json *j, const struct option_list *env)
 	return r;
 }
 
-/* 0 means not given. */
-static void add_number(struct koine_json *j, const char *key, int64_t n)
-{
-	if (n > 0)
-		params_add_int(j, key, n);
-}
-
-static int add_options(struct koine_json *j, const struct cli *cli)
+/* Adds what the options' rows cannot say. */
+static int send_added(struct cli *cli, struct koine_json *j, struct koine_answer **ret_answer)
 {
 	const struct task_options *o = cli->own;
-	int r = add_folder(j, cli) ?: task_params_order(j, o) ?: add_env(j, &o->env);
-
-	if (r != 0)
-		return r;
-	params_add(j, "group", o->group);
-	params_add(j, "label", o->label);
-	params_add(j, "host", o->host);
-	params_add(j, "on", o->on);
-	if (o->stash)
-		params_add_bool(j, "stash", true);
-	params_add(j, "agent", o->agent);
-	params_add(j, "runner", o->runner);
-	add_number(j, "timeout", o->timeout_ms);
-	add_number(j, "delay", o->delay_ms);
-	add_number(j, "retries", o->retries);
-	add_number(j, "retry_delay", o->retry_delay_ms);
-	return 0;
-}
-
-static int send_added(struct cli *cli, const char *method, struct koine_json *j,
-		      struct koine_answer **ret_answer)
-{
-	int r = add_options(j, cli);
+	int r = add_folder(j, cli) ?: task_params_after(j, o) ?: add_env(j, &o->env);
 
 	if (r == 0)
-		return call_send(cli, method, j, ret_answer);
+		return request_send(cli, j, ret_answer);
 	koine_json_free(j);
 	return r;
 }
 
 static int send_prompt(struct cli *cli, const struct buf *prompt, struct koine_answer **ret_answer)
 {
-	struct koine_json *j = task_params(cli);
+	struct koine_json *j = request_begin(cli, NULL);
 
 	params_add_text(j, "prompt", buf_text(prompt));
-	return send_added(cli, "task.add", j, ret_answer);
+	return send_added(cli, j, ret_answer);
 }
 
 /* A word that would arrive as another one must not be run. */
@@ -175,7 +137,7 @@ static int send_command(struct cli *cli, struct koine_answer **ret_answer)
 	const char *const shell[] = {"sh", "-c", o->line};
 	const char *const *words = o->line ? shell : (const char *const *)cli->args;
 	int n = o->line ? 3 : cli->n_args;
-	struct koine_json *j = task_params(cli);
+	struct koine_json *j = request_begin(cli, NULL);
 	int r = j ? 0 : out_of_memory();
 
 	if (r == 0) {
@@ -189,7 +151,7 @@ static int send_command(struct cli *cli, struct koine_answer **ret_answer)
 		return r;
 	}
 	koine_json_end_array(j);
-	return send_added(cli, "task.run", j, ret_answer);
+	return send_added(cli, j, ret_answer);
 }
 
 /* With --follow stdout is for what the task prints. */

@@ -24,27 +24,19 @@ int task_find_project(struct cli *cli)
 	return EX_NOINPUT;
 }
 
-static void add_project(const struct cli *cli, struct koine_json *j)
+void task_scope(const struct cli *cli, struct koine_json *params)
 {
 	const struct task_options *o = cli->own;
 
-	params_add(j, "project", o->all_projects ? NULL : o->project_path);
+	params_add(params, "project", o->all_projects ? NULL : o->project_path);
 }
 
 struct koine_json *task_params(const struct cli *cli)
 {
 	struct koine_json *j = params_new();
 
-	add_project(cli, j);
+	task_scope(cli, j);
 	return j;
-}
-
-bool task_scope(struct cli *cli, struct koine_json *params)
-{
-	if (task_find_project(cli) != 0)
-		return false;
-	add_project(cli, params);
-	return true;
 }
 
 /* The daemon does not know our working folder: says what to do about it. */
@@ -59,25 +51,30 @@ void task_print_hint(const struct cli *cli, const struct koine_answer *error)
 			o->project_path);
 }
 
-int task_params_id(const struct cli *cli, const char *key, const char *typed,
-		   struct koine_json **ret_params)
+bool task_read_id(const char *typed, char id[TASK_ID_MAX])
+{
+	if (task_id(typed, id))
+		return true;
+	complain("invalid task id '%s': expected task-NNNN or a number", typed);
+	return false;
+}
+
+int task_params_id(const struct cli *cli, const char *typed, struct koine_json **ret_params)
 {
 	char id[TASK_ID_MAX];
 
-	if (!task_id(typed, id)) {
-		complain("invalid task id '%s': expected task-NNNN or a number", typed);
+	if (!task_read_id(typed, id))
 		return EX_USAGE;
-	}
 	*ret_params = task_params(cli);
-	params_add(*ret_params, key, id);
+	params_add(*ret_params, "id", id);
 	return 0;
 }
 
-int task_send_id(struct cli *cli, const char *method, const char *key, const char *typed,
+int task_send_id(struct cli *cli, const char *method, const char *typed,
 		 struct koine_answer **ret_answer)
 {
 	struct koine_json *j = NULL;
-	int r = task_params_id(cli, key, typed, &j);
+	int r = task_params_id(cli, typed, &j);
 
 	return r != 0 ? r : call_send(cli, method, j, ret_answer);
 }

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/kit/call.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/task/task.h"
@@ -18,13 +18,8 @@ enum {
 
 static struct koine_json *page_params(const struct cli *cli, int64_t limit, int64_t before)
 {
-	const struct task_options *o = cli->own;
-	struct koine_json *j = task_params(cli);
+	struct koine_json *j = request_begin(cli, NULL);
 
-	params_add(j, "state", o->state);
-	params_add(j, "group", o->group);
-	params_add(j, "label", o->label);
-	params_add_bool(j, "open_first", true);
 	params_add_int(j, "limit", limit);
 	if (before > 0)
 		params_add_int(j, "before", before);
@@ -45,8 +40,7 @@ static int cmd_list(struct cli *cli)
 		bool first = before == 0;
 		bool last;
 
-		r = call_send(cli, "task.find", page_params(cli, left < PAGE ? left : PAGE, before),
-			      &a);
+		r = request_send(cli, page_params(cli, left < PAGE ? left : PAGE, before), &a);
 		if (r != 0)
 			return r;
 		found = koine_answer_result(a);
@@ -65,71 +59,10 @@ static int cmd_list(struct cli *cli)
 	return r;
 }
 
-static int cmd_stats(struct cli *cli)
-{
-	return call_print(cli, "task.stats", task_params(cli), NULL, task_print_counts);
-}
-
-static int cmd_groups(struct cli *cli)
-{
-	return call_print(cli, "task.groups", task_params(cli), "groups", task_print_groups);
-}
-
-static int cmd_get(struct cli *cli)
-{
-	struct koine_json *j = NULL;
-	int r = task_params_id(cli, "id", cli->args[0], &j);
-
-	return r != 0 ? r : call_print(cli, "task.show", j, NULL, task_print_one);
-}
-
 static int print_cleaned(const struct cli *cli, const struct koine_value *result)
 {
 	printf("%lld deleted\n", (long long)member_number(result, "cleaned"));
 	return 0;
-}
-
-static int cmd_clean(struct cli *cli)
-{
-	const struct task_options *o = cli->own;
-	struct koine_json *j = task_params(cli);
-
-	params_add(j, "group", o->group);
-	params_add_bool(j, "successful_only", o->successful);
-	talk_be_patient(cli);
-	return call_print(cli, "task.clean", j, NULL, print_cleaned);
-}
-
-/* ---- of several ---- */
-
-static const struct change {
-	const char *command;
-	const char *method;
-	const char *key; /* what the method calls the id */
-	const char *did;
-} changes[] = {
-	{"cancel", "task.cancel", "taskId", "cancelled"},
-	{"release", "task.release", "id", "released"},
-};
-
-static int change_one(struct cli *cli, const char *typed)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	const struct change *c = changes;
-	char id[TASK_ID_MAX];
-	int r;
-
-	while (strcmp(c->command, cli->sub->name) != 0)
-		c++;
-	r = task_send_id(cli, c->method, c->key, typed, &a);
-	if (r == 0 && task_id(typed, id))
-		call_say(cli, a, text_of(id), c->did);
-	return r;
-}
-
-static int cmd_change(struct cli *cli)
-{
-	return call_each(cli, change_one);
 }
 
 /* ---- retrying ---- */
@@ -152,7 +85,7 @@ static int retry_one(struct cli *cli, const char *typed, struct buf *retried)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *id;
-	int r = task_send_id(cli, "task.retry", "id", typed, &a);
+	int r = task_send_id(cli, "task.retry", typed, &a);
 
 	if (r != 0)
 		return r;
@@ -200,6 +133,102 @@ static int cmd_retry(struct cli *cli)
 	return first;
 }
 
+/* ---- pausing ---- */
+
+#define STASH                                                                                      \
+	{                                                                                          \
+		"task.stash", .arg = "id", .did = "stashed"                                        \
+	}
+#define ENQUEUE                                                                                    \
+	{                                                                                          \
+		"task.enqueue", .arg = "id", .did = "enqueued"                                     \
+	}
+
+static int stash_one(struct cli *cli, const char *typed)
+{
+	return request_run_as(cli, &(const struct request)STASH, typed);
+}
+
+static int enqueue_one(struct cli *cli, const char *typed)
+{
+	return request_run_as(cli, &(const struct request)ENQUEUE, typed);
+}
+
+/* Of a group, or all; single ones are stashed. */
+static int pause_all(struct cli *cli, const char *method, const char *did)
+{
+	const struct task_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j = params_new();
+	char name[300] = "all tasks";
+	int r;
+
+	params_add(j, "group", o->group);
+	if (o->group)
+		snprintf(name, sizeof(name), "group %.200s", o->group);
+	r = call_send(cli, method, j, &a);
+	if (r == 0)
+		call_say(cli, a, text_of(name), did);
+	return r;
+}
+
+static int check_which(const struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+
+	if (cli->n_args == 0 || !o->group)
+		return 0;
+	complain("task %s takes a group or IDs, not both", cli->sub->name);
+	return EX_USAGE;
+}
+
+static int cmd_pause(struct cli *cli)
+{
+	int r = check_which(cli);
+
+	if (r != 0)
+		return r;
+	return cli->n_args > 0 ? call_each(cli, stash_one) : pause_all(cli, "task.pause", "paused");
+}
+
+static int cmd_resume(struct cli *cli)
+{
+	int r = check_which(cli);
+
+	if (r != 0)
+		return r;
+	return cli->n_args > 0 ? call_each(cli, enqueue_one)
+			       : pause_all(cli, "task.resume", "resumed");
+}
+
+static int cmd_parallel(struct cli *cli)
+{
+	const struct task_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct koine_json *j;
+	char name[300] = "all tasks:", did[64] = "no limit until koined restarts";
+	char *end;
+	long n = strtol(cli->args[0], &end, 10);
+	int r;
+
+	if (end == cli->args[0] || *end != '\0' || n < 0 || n > INT_MAX) {
+		complain("invalid number of tasks '%.60s': expected a whole number", cli->args[0]);
+		return EX_USAGE;
+	}
+	j = params_new();
+	params_add_int(j, "parallel", n);
+	params_add(j, "group", o->group);
+	r = call_send(cli, "task.parallel", j, &a);
+	if (r != 0)
+		return r;
+	if (o->group)
+		snprintf(name, sizeof(name), "group %.200s:", o->group);
+	if (n > 0)
+		snprintf(did, sizeof(did), "at most %ld at a time until koined restarts", n);
+	call_say(cli, a, text_of(name), did);
+	return 0;
+}
+
 /* ---- the table ---- */
 
 #define ONE_ID ARGS(1, 1, "requires one ID")
@@ -215,13 +244,15 @@ static const struct command subs[] = {
 	 "of seconds, or 10s, 15m, 2h, 1d, 1h30m. With --follow, stdout contains only the output "
 	 "of the task.\n" EXITS,
 	 cmd_task_add, NULL, task_add_options, ARGS(0, INT_MAX, "requires PROMPT, or - for stdin"),
+	 .request = {"task.add"},
 	 .examples = {"koine task add fix the tests",
 		      "koine task add --follow --after task-0007 \"update the changelog\"",
 		      "koine task add --delay 2h --retry 3 -- check the links"}},
 	{"list", "", "List tasks: running, waiting, then ended, each newest first", NULL, cmd_list,
-	 NULL, task_list_options, NO_ARGS,
+	 NULL, task_list_options, NO_ARGS, .request = {"task.find", .with = {"open_first", "true"}},
 	 .examples = {"koine task list", "koine task list --state failed --all-projects"}},
-	{"get", "ID", "Show one task in full", BY_ID, cmd_get, ONE_ID,
+	{"get", "ID", "Show one task in full", BY_ID, ONE_ID,
+	 .request = {"task.show", .arg = "id", .form = &task_form},
 	 .examples = {"koine task get 3", "koine task get task-0003 --json"}},
 	{"log", "ID", "Print the output of a task",
 	 BY_ID "With -n, koine reads at most the last million bytes of the output.\n", cmd_task_log,
@@ -234,12 +265,14 @@ static const struct command subs[] = {
 	 BY_ID EXITS "With several tasks, the first failure sets the exit code.\n", cmd_task_wait,
 	 NULL, task_wait_options, IDS,
 	 .examples = {"koine task wait 3 4 5", "koine task wait --status any 3"}},
-	{"cancel", "ID...", "Cancel tasks and end their processes", BY_ID, cmd_change, IDS,
+	{"cancel", "ID...", "Cancel tasks and end their processes", BY_ID, IDS,
+	 .request = {"task.cancel", .arg = "taskId", .did = "cancelled"},
 	 .examples = {"koine task cancel 3", "koine task cancel 3 4 5"}},
 	{"release", "ID...", "Release held tasks",
 	 BY_ID "A task is held if it came with a project that you have not trusted, or with an "
 	       "adopted store.\n",
-	 cmd_change, IDS, .examples = {"koine task release 3", "koine task release 3 4 5"}},
+	 IDS, .request = {"task.release", .arg = "id", .did = "released"},
+	 .examples = {"koine task release 3", "koine task release 3 4 5"}},
 	{"retry", "ID...", "Retry failed or cancelled tasks",
 	 BY_ID "Tasks that were skipped because of task ID are queued, too. If a dependency of a "
 	       "task did not complete, the command fails; retry the dependency instead.\n",
@@ -248,35 +281,39 @@ static const struct command subs[] = {
 	 BY_ID "Options that you leave out keep their values; --after replaces all dependencies. "
 	       "Without options, the command opens the prompt in VISUAL, EDITOR or vi.\n",
 	 cmd_task_edit, NULL, task_edit_options, ONE_ID,
+	 .request = {"task.edit", .arg = "id", .did = "changed"},
 	 .examples = {"koine task edit 3", "koine task edit 3 --priority 5 --label docs"}},
 	{"stash", "ID...", "Stash queued tasks so that they do not start",
 	 BY_ID "The tasks do not start until `koine task enqueue`. `koine task pause ID` does the "
 	       "same.\n",
-	 cmd_task_stash, IDS, .examples = {"koine task stash 3", "koine task stash 3 4 5"}},
-	{"enqueue", "ID...", "Queue stashed tasks again", BY_ID, cmd_task_enqueue, NULL,
-	 task_enqueue_options, IDS,
+	 IDS, .request = STASH, .examples = {"koine task stash 3", "koine task stash 3 4 5"}},
+	{"enqueue", "ID...", "Queue stashed tasks again", BY_ID, NULL, NULL, task_enqueue_options,
+	 IDS, .request = ENQUEUE,
 	 .examples = {"koine task enqueue 3 --delay 1h", "koine task enqueue 3 4 5"}},
 	{"pause", "[ID...]", "Pause all tasks, one group, or tasks by ID",
 	 BY_ID "Running tasks continue. No new task starts until `koine task resume`, even after a "
 	       "restart of koined. The pause applies to all projects.\n",
-	 cmd_task_pause, NULL, task_pause_options,
+	 cmd_pause, NULL, task_pause_options,
 	 .examples = {"koine task pause", "koine task pause -g docs"}},
-	{"resume", "[ID...]", "Resume paused tasks", BY_ID, cmd_task_resume, NULL,
-	 task_pause_options, .examples = {"koine task resume", "koine task resume -g docs"}},
+	{"resume", "[ID...]", "Resume paused tasks", BY_ID, cmd_resume, NULL, task_pause_options,
+	 .examples = {"koine task resume", "koine task resume -g docs"}},
 	{"parallel", "N", "Set how many tasks run at the same time",
 	 "The limit applies at once, on this host only, until koined restarts. Running tasks "
 	 "continue. With --group, N is the limit of that group in all projects, and 0 removes "
 	 "it.\n",
-	 cmd_task_parallel, NULL, task_pause_options, ARGS(1, 1, "requires one N"),
+	 cmd_parallel, NULL, task_pause_options, ARGS(1, 1, "requires one N"),
 	 .examples = {"koine task parallel 8", "koine task parallel 1 -g docs"}},
 	{"clean", "", "Delete ended tasks and their output",
-	 "Applies to the current project. A task that a queued task depends on is kept.\n",
-	 cmd_clean, NULL, task_clean_options, NO_ARGS,
+	 "Applies to the current project. A task that a queued task depends on is kept.\n", NULL,
+	 NULL, task_clean_options, NO_ARGS,
+	 .request = {"task.clean", .patient = true, .print = print_cleaned},
 	 .examples = {"koine task clean --successful-only",
 		      "koine task clean -g docs --all-projects"}},
-	{"stats", "", "Count tasks by state", NULL, cmd_stats, NULL, task_count_options, NO_ARGS,
+	{"stats", "", "Count tasks by state", NULL, NULL, NULL, task_count_options, NO_ARGS,
+	 .request = {"task.stats", .print = task_print_counts},
 	 .examples = {"koine task stats", "koine task stats --all-projects"}},
-	{"groups", "", "Count tasks by group", NULL, cmd_groups, NULL, task_count_options, NO_ARGS,
+	{"groups", "", "Count tasks by group", NULL, NULL, NULL, task_count_options, NO_ARGS,
+	 .request = {"task.groups", "groups", .columns = task_group_columns},
 	 .examples = {"koine task groups", "koine task groups --all-projects"}},
 	{"watch", "", "Watch tasks live", "q or Ctrl-C quits.\n", cmd_task_watch, NULL,
 	 task_watch_options, NO_ARGS,
@@ -288,8 +325,9 @@ const struct command task_commands[] = {
 	{"task", "COMMAND [ARGUMENT]...", "Queue work for agents and follow it",
 	 "The project of a task is --project, KOINE_PROJECT, or the nearest parent folder with "
 	 ".aiwg; otherwise the task has no project.\n",
-	 NULL, subs, task_options, sizeof(struct task_options), task_options_init,
-	 task_find_project, task_print_hint, .completes = COMPLETES_TASK, .scope = task_scope,
+	 NULL, subs, task_options, sizeof(struct task_options), NULL, task_find_project,
+	 task_print_hint, .completes = COMPLETES_TASK, .scope = task_scope,
+	 .read_arg = task_read_id,
 	 .examples = {"koine task add fix the tests", "koine task list", "koine task log -f 3"}},
 	{"run", "[OPTION]... [--] PROGRAM [ARG]... | -c LINE",
 	 "Run a command as a task, without an agent",
@@ -297,9 +335,9 @@ const struct command task_commands[] = {
 	 "in this folder, with the environment that koined sets for tasks, plus the variables of "
 	 "--env. koine prints the task id for `koine task log`, follow, wait and cancel. Agents "
 	 "are not allowed to use this command.\n" EXITS,
-	 cmd_run, NULL, task_run_options, sizeof(struct task_options), task_options_init,
-	 task_find_project, task_print_hint, ARGS(0, INT_MAX, "requires PROGRAM, or -c LINE"),
-	 .completes = COMPLETES_TASK, .scope = task_scope,
+	 cmd_run, NULL, task_run_options, sizeof(struct task_options), NULL, task_find_project,
+	 task_print_hint, ARGS(0, INT_MAX, "requires PROGRAM, or -c LINE"),
+	 .completes = COMPLETES_TASK, .scope = task_scope, .request = {"task.run"},
 	 .examples = {"koine run make test", "koine run --follow -c \"make 2>&1 | tail -20\""}},
 	{NULL},
 };

@@ -1,9 +1,7 @@
 /* koine task edit: what is to be done, when and by whom, before it begins. */
-#include <math.h>
-
 #include "base/cleanup.h"
 #include "cli/child/editor.h"
-#include "cli/kit/call.h"
+#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/task/task.h"
@@ -21,47 +19,37 @@ static int check_options(const struct task_options *o)
 	return EX_USAGE;
 }
 
-static bool is_given(const struct task_options *o)
+/* Whether any option says what is to change. */
+static bool is_given(const struct cli *cli)
 {
-	return o->prompt || !isnan(o->priority) || o->label || o->runner || o->after.n > 0 ||
-	       o->no_after || o->timeout_ms >= 0 || o->host || o->on;
+	const struct task_options *o = cli->own;
+	bool given = o->no_after || o->after.n > 0;
+
+	for (unsigned i = 0; i < cli->n_given; i++)
+		given |= cli->given[i].option->param != NULL;
+	return given;
 }
 
-static int add_changes(struct koine_json *j, const struct task_options *o)
+static int send_edit(struct cli *cli, struct text prompt)
 {
-	params_add(j, "label", o->label);
-	params_add(j, "runner", o->runner);
-	params_add(j, "host", o->host);
-	params_add(j, "on", o->on);
-	if (o->timeout_ms >= 0)
-		params_add_int(j, "timeout", o->timeout_ms);
+	const struct task_options *o = cli->own;
+	char id[TASK_ID_MAX];
+	struct koine_json *j;
+	int r;
+
+	if (!task_read_id(cli->args[0], id))
+		return EX_USAGE;
+	j = request_begin(cli, id);
+	params_add_text(j, "prompt", prompt);
 	if (o->no_after && j) {
 		koine_json_key(j, "after");
 		koine_json_begin_array(j);
 		koine_json_end_array(j);
 	}
-	return task_params_order(j, o);
-}
-
-static int send_edit(struct cli *cli, struct text prompt)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	struct koine_json *j = NULL;
-	char id[TASK_ID_MAX];
-	int r = task_params_id(cli, "id", cli->args[0], &j);
-
-	if (r != 0)
-		return r;
-	if (prompt.data)
-		params_add_text(j, "prompt", prompt);
-	r = add_changes(j, cli->own);
-	if (r != 0) {
-		koine_json_free(j);
-		return r;
-	}
-	r = call_send(cli, "task.edit", j, &a);
-	if (r == 0 && task_id(cli->args[0], id))
-		call_say(cli, a, text_of(id), "changed");
+	r = task_params_after(j, o);
+	if (r == 0)
+		return request_finish(cli, j, id);
+	koine_json_free(j);
 	return r;
 }
 
@@ -85,7 +73,7 @@ static int edit_prompt(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *task;
-	int r = task_send_id(cli, "task.show", "id", cli->args[0], &a);
+	int r = task_send_id(cli, "task.show", cli->args[0], &a);
 
 	if (r != 0)
 		return r;
@@ -109,7 +97,5 @@ int cmd_task_edit(struct cli *cli)
 
 	if (r != 0)
 		return r;
-	if (o->editor || !is_given(o))
-		return edit_prompt(cli);
-	return send_edit(cli, o->prompt ? text_of(o->prompt) : (struct text) {0});
+	return o->editor || !is_given(cli) ? edit_prompt(cli) : send_edit(cli, (struct text) {0});
 }

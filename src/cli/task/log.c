@@ -52,7 +52,7 @@ static void end_with(const struct cli *cli, const struct koine_answer *a, int *r
 int task_wait(struct cli *cli, const char *typed, int *ret_status)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = task_send_id(cli, "task.wait", "id", typed, &a);
+	int r = task_send_id(cli, "task.wait", typed, &a);
 
 	if (r == 0)
 		end_with(cli, a, ret_status);
@@ -95,7 +95,7 @@ int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_sta
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct output o = {.cli = cli};
 	struct koine_json *j = NULL;
-	int r = talk_connect(cli) ?: task_params_id(cli, "id", typed, &j);
+	int r = talk_connect(cli) ?: task_params_id(cli, typed, &j);
 
 	if (r != 0)
 		return r;
@@ -118,7 +118,7 @@ static int send_output(struct cli *cli, const char *typed, int64_t offset, int64
 		       struct koine_answer **ret_answer)
 {
 	struct koine_json *j = NULL;
-	int r = task_params_id(cli, "id", typed, &j);
+	int r = task_params_id(cli, typed, &j);
 
 	if (r != 0)
 		return r;

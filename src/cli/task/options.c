@@ -1,41 +1,32 @@
 /* The options of koine task. */
-#include <math.h>
 #include <string.h>
 
 #include "cli/task/task.h"
 
-#define AT(member) offsetof(struct task_options, member)
-
-void task_options_init(void *own)
-{
-	struct task_options *o = own;
-
-	o->priority = NAN;
-	o->timeout_ms = -1;
-}
+#define AT(member) OPTION_AT(struct task_options, member)
 
 /* clang-format off */
 #define ALL_PROJECTS \
 	{"--all-projects", NULL, NULL, "include all projects", option_flag, AT(all_projects)}
-#define GROUP(help) {"--group", "-g", "GROUP", help, option_word, AT(group)}
-#define LABEL(help) {"--label", "-l", "LABEL", help, option_word, AT(label)}
+#define GROUP(help) {"--group", "-g", "GROUP", help, option_word, AT(group), .param = "group"}
+#define LABEL(help) {"--label", "-l", "LABEL", help, option_word, AT(label), .param = "label"}
 /* clang-format on */
 
 /* clang-format off */
 #define PROJECT \
 	{"--project", NULL, "DIR", "select a project; default: KOINE_PROJECT, or the nearest folder with .aiwg", option_text, \
 	 AT(project)}
-#define PRIORITY {"--priority", "-p", "N", "set the priority; higher numbers start first; default 0", option_decimal, AT(priority)}
+#define PRIORITY {"--priority", "-p", "N", "set the priority; higher numbers start first; default 0", option_decimal, .param = "priority"}
 #define AFTER \
 	{"--after", NULL, "ID", "start after task ID has completed (repeatable)", option_list, \
 	 AT(after), .max = 64}
 #define TIMEOUT(help, least) \
 	{"--timeout", NULL, "TIME", "set the timeout of each attempt: 90, 10s, 15m, 2h" help, \
-	 option_span, AT(timeout_ms), .min = least}
+	 option_span, .min = least, .param = "timeout"}
 #define WHERE \
 	{"--host", NULL, "NAME", "run on host NAME, or on any host if NAME is any", \
-	 option_word, AT(host)}, \
-	{"--on", NULL, "LABEL", "run only on a host with this label", option_word, AT(on)}
+	 option_word, .param = "host"}, \
+	{"--on", NULL, "LABEL", "run only on a host with this label", option_word, .param = "on"}
 /* For both ways to add one. */
 #define ADDING \
 	PRIORITY, \
@@ -46,12 +37,12 @@ void task_options_init(void *own)
 	{"--directory", "-d", "DIR", "run in DIR; default: the current folder", option_word, \
 	 AT(folder)}, \
 	TIMEOUT("", 1), \
-	{"--delay", NULL, "TIME", "wait at least TIME before starting", option_span, AT(delay_ms)}, \
-	{"--retry", NULL, "N", "retry up to N times if the task fails", option_number, AT(retries), NULL, \
-	 1, 1000}, \
+	{"--delay", NULL, "TIME", "wait at least TIME before starting", option_span, .param = "delay"}, \
+	{"--retry", NULL, "N", "retry up to N times if the task fails", option_number, .min = 1, .max = 1000, \
+	 .param = "retries"}, \
 	{"--retry-delay", NULL, "TIME", "wait TIME before the first retry, then double it; default 1s", option_span, \
-	 AT(retry_delay_ms), .min = 1}, \
-	{"--stash", NULL, NULL, "do not start the task before `koine task enqueue`", option_flag, AT(stash)}, \
+	 .min = 1, .param = "retry_delay"}, \
+	{"--stash", NULL, NULL, "do not start the task before `koine task enqueue`", option_flag, .param = "stash"}, \
 	{"--env", "-e", "NAME[=VALUE]", "set an environment variable; default VALUE: from your environment (repeatable)", \
 	 option_list, AT(env)}, \
 	{"--wait", "-w", NULL, "wait until the task ends, and exit with its exit code", option_flag, AT(wait)}, \
@@ -62,9 +53,9 @@ const struct option task_options[] = {PROJECT, {NULL}};
 
 const struct option task_add_options[] = {
 	ADDING,
-	{"--agent", "-a", "NAME", "run claude with --agent NAME", option_word, AT(agent)},
+	{"--agent", "-a", "NAME", "run claude with --agent NAME", option_word, .param = "agent"},
 	{"--runner", "-r", "NAME", "run this agent: claude, or an agent of koine.conf", option_word,
-	 AT(runner), .completes = COMPLETES_AGENT},
+	 .param = "runner", .completes = COMPLETES_AGENT},
 	{"--stdin", NULL, NULL, "read the prompt from stdin, or append stdin to PROMPT",
 	 option_flag, AT(from_stdin)},
 	{NULL},
@@ -78,29 +69,30 @@ const struct option task_run_options[] = {
 };
 
 const struct option task_edit_options[] = {
-	{"--prompt", NULL, "TEXT", "set the prompt", option_word, AT(prompt)},
+	{"--prompt", NULL, "TEXT", "set the prompt", option_word, AT(prompt), .param = "prompt"},
 	{"--editor", "-e", NULL, "edit the prompt in your editor; default without other options",
 	 option_flag, AT(editor)},
 	PRIORITY,
 	{"--label", "-l", "LABEL", "set the label, a short name shown in lists; \"\" removes it",
-	 option_text, AT(label)},
+	 option_text, .param = "label"},
 	AFTER,
 	{"--no-after", NULL, NULL, "remove all dependencies", option_flag, AT(no_after)},
 	{"--runner", "-r", "NAME",
 	 "run this agent: claude, or an agent of koine.conf; \"\" selects the default", option_text,
-	 AT(runner), .completes = COMPLETES_AGENT},
+	 .param = "runner", .completes = COMPLETES_AGENT},
 	TIMEOUT("; 0 selects the default", 0),
 	{"--host", NULL, "NAME", "run on host NAME, or on any host if NAME is any", option_word,
-	 AT(host)},
+	 .param = "host"},
 	{"--on", NULL, "LABEL", "run only on a host with this label; \"\" means any host",
-	 option_text, AT(on)},
+	 option_text, .param = "on"},
 	{NULL},
 };
 
 const struct option task_list_options[] = {
 	{"--state", NULL, "STATE",
 	 "filter by state: queued, running, completed, failed, skipped or cancelled", option_choice,
-	 AT(state), .choices = "queued|running|completed|failed|skipped|cancelled"},
+	 AT(state), .param = "state",
+	 .choices = "queued|running|completed|failed|skipped|cancelled"},
 	GROUP("show only tasks of this group"),
 	LABEL("show only tasks with this label"),
 	{"--limit", "-n", "N", "show at most N tasks; default 20", option_number, AT(limit),
@@ -138,13 +130,14 @@ const struct option task_pause_options[] = {
 const struct option task_clean_options[] = {
 	GROUP("delete only tasks of this group"),
 	{"--successful-only", "-s", NULL, "delete only completed tasks", option_flag,
-	 AT(successful)},
+	 .param = "successful_only"},
 	ALL_PROJECTS,
 	{NULL},
 };
 
 const struct option task_enqueue_options[] = {
-	{"--delay", NULL, "TIME", "wait at least TIME before starting", option_span, AT(delay_ms)},
+	{"--delay", NULL, "TIME", "wait at least TIME before starting", option_span,
+	 .param = "delay"},
 	{NULL},
 };
 

@@ -210,21 +210,16 @@ static void cell_paused(const struct cell *c)
 	table_cell_str(c->table, member_flag(c->row, c->member) ? "paused" : "");
 }
 
-int task_print_groups(const struct cli *cli, const struct koine_value *groups)
-{
-	static const struct column rows[] = {
-		{"GROUP", "group"},
-		{"QUEUED", "queued", NULL, 'r'},
-		{"RUNNING", "running", NULL, 'r'},
-		{"COMPLETED", "completed", NULL, 'r'},
-		{"FAILED", "failed", NULL, 'r'},
-		{"CANCELLED", "cancelled", NULL, 'r'},
-		{"PAUSED", "paused", cell_paused, 'l', .if_any = true},
-		{NULL},
-	};
-
-	return list_print(cli, rows, groups);
-}
+const struct column task_group_columns[] = {
+	{"GROUP", "group"},
+	{"QUEUED", "queued", NULL, 'r'},
+	{"RUNNING", "running", NULL, 'r'},
+	{"COMPLETED", "completed", NULL, 'r'},
+	{"FAILED", "failed", NULL, 'r'},
+	{"CANCELLED", "cancelled", NULL, 'r'},
+	{"PAUSED", "paused", cell_paused, 'l', .if_any = true},
+	{NULL},
+};
 
 int task_print_counts(const struct cli *cli, const struct koine_value *counts)
 {
@@ -267,49 +262,44 @@ static void show_attempts(const struct show *s, const struct show_row *row)
 	printf("%lld of %lld\n", (long long)a.n, (long long)a.of);
 }
 
-int task_print_one(const struct cli *cli, const struct koine_value *task)
-{
-	static const struct show_row rows[] = {
-		{"id", "id"},
-		{"state", "state", show_state},
-		{"project", "project"},
-		{"label", "label"},
-		{"agent", "agent"},
-		{"runner", "runner"},
-		{"group", "group"},
-		{"priority", "priority", show_number},
-		{"after", "after", show_names},
-		{"directory", "cwd"},
-		{"environment", "env", show_names},
-		{"attempts", "attempts", show_attempts},
-		{"timeout", "timeout", show_span},
-		{"created", "created_at", show_time},
-		{"not before", "not_before", show_time},
-		{"started", "started_at", show_time},
-		{"ended", "completed_at", show_time},
-		{"pid", "pid"},
-		{"exit status", "exit_status"},
-		{"signal", "signal"},
-		{"output bytes", "output_bytes"},
-		{"", "held"}, /* the state already says so */
-		{"", "skipped"},
-		{"", "waits"},
-		{"", "stashed"},
-		{"", "paused"},
-		{"", "command"}, /* the prompt shows it */
-		{"", "max_attempts"},
-		{"", "retry_delay"},
-		{"", "metadata"},
-		{"Prompt:", "prompt", show_long},
-		{"Error:", "error", show_long},
-		{"Result:", "result", show_long},
-		{NULL},
-	};
-	const struct show s = {.cli = cli, .thing = task, .portrait = &task_portrait, .width = 13};
+static const struct show_row rows[] = {
+	{"id", "id"},
+	{"state", "state", show_state},
+	{"project", "project"},
+	{"label", "label"},
+	{"agent", "agent"},
+	{"runner", "runner"},
+	{"group", "group"},
+	{"priority", "priority", show_number},
+	{"after", "after"},
+	{"directory", "cwd"},
+	{"environment", "env"},
+	{"attempts", "attempts", show_attempts},
+	{"timeout", "timeout", show_span},
+	{"created", "created_at"},
+	{"not before", "not_before"},
+	{"started", "started_at"},
+	{"ended", "completed_at"},
+	{"pid", "pid"},
+	{"exit status", "exit_status"},
+	{"signal", "signal"},
+	{"output bytes", "output_bytes"},
+	{"", "held"}, /* the state already says so */
+	{"", "skipped"},
+	{"", "waits"},
+	{"", "stashed"},
+	{"", "paused"},
+	{"", "command"}, /* the prompt shows it */
+	{"", "max_attempts"},
+	{"", "retry_delay"},
+	{"", "metadata"},
+	{"Prompt:", "prompt", show_long},
+	{"Error:", "error", show_long},
+	{"Result:", "result", show_long},
+	{NULL},
+};
 
-	show_print(&s, rows);
-	return 0;
-}
+const struct show_form task_form = {.rows = rows, .portrait = &task_portrait, .width = 13};
 
 /* ---- what one printed ---- */
 

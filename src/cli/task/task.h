@@ -10,35 +10,25 @@
 
 #include "base/text.h"
 #include "cli/kit/duration.h"
+#include "cli/kit/list.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 
-enum { TASK_ID_MAX = 128 };
+enum { TASK_ID_MAX = ARG_MAX_BYTES };
 
 struct task_options {
 	const char *project; /* NULL: that of the working folder; "": none */
 	bool all_projects;
-	double priority; /* NAN: not given */
 	const char *group;
 	const char *label;
-	const char *host;
-	const char *on;
 	const char *prompt;
 	bool editor;
 	bool no_after;
-	bool stash;
-	bool successful;
 	const char *line; /* of a shell */
 	bool from_stdin;
-	const char *agent;
-	const char *runner;
 	const char *folder; /* where it runs */
 	struct option_list after;
 	struct option_list env;
-	int64_t timeout_ms; /* -1: not given */
-	int64_t delay_ms;   /* 0: not given, for these */
-	int64_t retries;
-	int64_t retry_delay_ms;
 	bool wait;
 	bool follow;
 	const char *status; /* "any", or "success" */
@@ -62,8 +52,6 @@ extern const struct option task_pause_options[];
 extern const struct option task_enqueue_options[];
 extern const struct option task_clean_options[];
 
-void task_options_init(void *own);
-
 /* ---- project.c: no server is needed for these ---- */
 
 /* "3" becomes "task-0003"; anything else stays as it is. False if it is not an id. */
@@ -77,8 +65,8 @@ bool task_project_above(const char *folder, char project[PATH_MAX]);
 /* Finds the project that all calls are about. 0 or an exit code. */
 int task_find_project(struct cli *cli);
 
-/* For completion: the project in the params of a list. */
-bool task_scope(struct cli *cli, struct koine_json *params);
+/* Adds the project. */
+void task_scope(const struct cli *cli, struct koine_json *params);
 
 /* Starts params with the project. */
 struct koine_json *task_params(const struct cli *cli);
@@ -86,17 +74,18 @@ struct koine_json *task_params(const struct cli *cli);
 /* Says what to do about a project that the daemon does not serve. */
 void task_print_hint(const struct cli *cli, const struct koine_answer *error);
 
-/* The params of a method about one task, from what was typed; `key` is what the method calls its
- * id. 0 or an exit code. */
-int task_params_id(const struct cli *cli, const char *key, const char *typed,
-		   struct koine_json **ret_params);
-int task_send_id(struct cli *cli, const char *method, const char *key, const char *typed,
+/* Like task_id, but complains. */
+bool task_read_id(const char *typed, char id[TASK_ID_MAX]);
+
+/* The params of a method about one task, from what was typed. 0 or an exit code. */
+int task_params_id(const struct cli *cli, const char *typed, struct koine_json **ret_params);
+int task_send_id(struct cli *cli, const char *method, const char *typed,
 		 struct koine_answer **ret_answer);
 
 /* ---- add.c: options that a new task and a changed one share ---- */
 
-/* Adds what the task comes after, and its priority. 0 or an exit code. */
-int task_params_order(struct koine_json *j, const struct task_options *o);
+/* Adds what the task comes after. 0 or an exit code. */
+int task_params_after(struct koine_json *j, const struct task_options *o);
 
 /* ---- print.c ---- */
 
@@ -121,9 +110,10 @@ size_t task_in_order(const struct koine_value *tasks, const struct koine_value *
 /* What task.find answered; after the last page, also how many of how many were shown, and what is paused. */
 int task_print_list(const struct cli *cli, const struct koine_value *found, bool last,
 		    int64_t shown);
-int task_print_groups(const struct cli *cli, const struct koine_value *groups);
 int task_print_counts(const struct cli *cli, const struct koine_value *counts);
-int task_print_one(const struct cli *cli, const struct koine_value *task);
+
+extern const struct column task_group_columns[];
+extern const struct show_form task_form;
 
 /* Prints what a task has printed. On a terminal only its colours take effect. */
 void task_print_output(const struct cli *cli, struct text output);
@@ -142,11 +132,6 @@ int task_wait(struct cli *cli, const char *typed, int *ret_status);
 int cmd_task_add(struct cli *cli);
 int cmd_run(struct cli *cli);
 int cmd_task_edit(struct cli *cli);
-int cmd_task_stash(struct cli *cli);
-int cmd_task_enqueue(struct cli *cli);
-int cmd_task_pause(struct cli *cli);
-int cmd_task_resume(struct cli *cli);
-int cmd_task_parallel(struct cli *cli);
 int cmd_task_log(struct cli *cli);
 int cmd_task_follow(struct cli *cli);
 int cmd_task_wait(struct cli *cli);

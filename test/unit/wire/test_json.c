@@ -223,6 +223,80 @@ static void last_of_two_keys_wins(void **state)
 	arena_done(&a);
 }
 
+/* Scans memory of exactly that size; *ret_id gets the source of the member "id". */
+static int scan_exact(const char *text, size_t len, char id[64], unsigned *ret_n)
+{
+	struct json_member member = {"id"};
+	struct value root = {0};
+	char *copy = malloc(len ? len : 1);
+	int r;
+
+	assert_non_null(copy);
+	if (len > 0)
+		memcpy(copy, text, len);
+	r = json_scan(copy, len, &json_default_limits, &member, 1, &root);
+	snprintf(id, 64, "%.*s", TEXT_ARGS(member.raw));
+	*ret_n = root.len;
+	free(copy);
+	return r;
+}
+
+static void scan_finds_the_last_of_duplicate_members(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *id;
+		unsigned n;
+	} rows[] = {
+		{"{\"id\":1,\"method\":\"a\"}", "1", 2},
+		{"{\"id\":1,\"id\":[2,{\"id\":3}] }", "[2,{\"id\":3}]", 2},
+		{" { \"id\" : \"\\\"\" } ", "\"\\\"\"", 1},
+		{"{\"id\":1,\"\\u0069d\":null}", "null", 2},
+		{"{\"\\u0069\\u0064\":{}}", "{}", 1},
+		{"{\"params\":{\"id\":1},\"ids\":2,\"i\":3,\"\":4}", "", 4},
+		{"[{\"id\":1}]", "", 1},
+		{"{}", "", 0},
+	};
+	char id[64];
+	unsigned n;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(scan_exact(rows[i].text, strlen(rows[i].text), id, &n), 0);
+		assert_string_equal(id, rows[i].id);
+		assert_int_equal(n, rows[i].n);
+	}
+}
+
+static void scan_refuses_what_the_reader_refuses(void **state)
+{
+	static const char text[] = "{\"id\":\"\\ud83d\\ude00é\",\"a\":[1.5e3,true,{}],\"id\":-0}";
+	char broken[sizeof(text)];
+	char id[64];
+	unsigned n;
+
+	for (size_t len = 0; len < sizeof(text); len++)
+		assert_int_equal(scan_exact(text, len, id, &n),
+				 read_exact(text, len, &json_default_limits, NULL, NULL));
+	for (size_t i = 0; i < sizeof(text) - 1; i++) {
+		memcpy(broken, text, sizeof(text));
+		broken[i] = '}';
+		assert_int_equal(scan_exact(broken, sizeof(text) - 1, id, &n), read_text(broken));
+	}
+}
+
+static void source_of_a_text_is_compared_without_escapes(void **state)
+{
+	assert_true(json_source_is(TEXT("\"initialize\""), "initialize"));
+	assert_true(json_source_is(TEXT("\"initiali\\u007ae\""), "initialize"));
+	assert_true(json_source_is(TEXT("\"\\ud83d\\ude00\""), "😀"));
+	assert_true(json_source_is(TEXT("\"\""), ""));
+	assert_false(json_source_is(TEXT("\"initializ\""), "initialize"));
+	assert_false(json_source_is(TEXT("\"initialized\""), "initialize"));
+	assert_false(json_source_is(TEXT("\"a\\u0000\""), "a"));
+	assert_false(json_source_is(TEXT("1"), "1"));
+	assert_false(json_source_is((struct text) {0}, ""));
+}
+
 static void integers_are_never_rounded(void **state)
 {
 	static const struct {
@@ -455,6 +529,9 @@ int main(void)
 		cmocka_unit_test(writes_what_it_read),
 		cmocka_unit_test(keeps_the_source),
 		cmocka_unit_test(last_of_two_keys_wins),
+		cmocka_unit_test(scan_finds_the_last_of_duplicate_members),
+		cmocka_unit_test(scan_refuses_what_the_reader_refuses),
+		cmocka_unit_test(source_of_a_text_is_compared_without_escapes),
 		cmocka_unit_test(integers_are_never_rounded),
 		cmocka_unit_test(depth_is_limited),
 		cmocka_unit_test(values_are_limited),
