@@ -7,6 +7,20 @@
 #include "dialect/host.h"
 #include "dialect/metric/metric.h"
 
+enum { SECONDS_MAX = 10 * 366 * 24 * 3600 }; /* ten years */
+
+int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why)
+{
+	if (!(seconds >= 0 && seconds <= SECONDS_MAX))
+		return refuse_field(why, field, "%s must be between 0 and %d seconds, not %g",
+				    field, SECONDS_MAX, seconds);
+	*ret_ms = (int64_t)(seconds * 1000);
+	/* A very short time must not become 0, which means that none is given. */
+	if (seconds > 0 && *ret_ms == 0)
+		*ret_ms = 1;
+	return 0;
+}
+
 const struct error_row koine_errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Parse error", WORDS_ONLY, 400},
 	[REFUSE_REQUEST] = {-32600, "Invalid Request", WORDS_ONLY, 400},

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "dialect/koine/approval/approval.h"
 #include "dialect/koine/koine.h"
 
 struct run_in {

@@ -60,6 +60,9 @@ extern const unsigned koine_n_session_methods;
 extern const struct method koine_approval_methods[];
 extern const unsigned koine_n_approval_methods;
 
+/* Reads seconds that a client gave; 0 means that none are given. */
+int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why);
+
 /* Agents that koined did not start. */
 extern const struct method koine_agent_methods[];
 extern const unsigned koine_n_agent_methods;

@@ -9,8 +9,6 @@
 #include "call/server.h"
 #include "dialect/engine.h"
 
-enum { SECONDS_MAX = 10 * 366 * 24 * 3600 }; /* ten years */
-
 struct one_in {
 	struct text id;
 	struct text decision;
@@ -30,18 +28,6 @@ int koine_need_approvals(struct call *c)
 	if (call_approvals(c))
 		return 0;
 	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not available");
-}
-
-int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why)
-{
-	if (!(seconds >= 0 && seconds <= SECONDS_MAX))
-		return refuse_field(why, field, "%s must be between 0 and %d seconds, not %g",
-				    field, SECONDS_MAX, seconds);
-	*ret_ms = (int64_t)(seconds * 1000);
-	/* A very short time must not become 0, which means that none is given. */
-	if (seconds > 0 && *ret_ms == 0)
-		*ret_ms = 1;
-	return 0;
 }
 
 /* ---- asking ---- */

@@ -21,9 +21,6 @@ struct approval_in {
 /* Refuses the call where approvals were not started. */
 int koine_need_approvals(struct call *c);
 
-/* Reads seconds that a client gave; 0 means that none are given. */
-int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why);
-
 int koine_read_approval(struct call *c, struct approval_new *ret);
 
 /* An approval_fn that answers the call with the approval's status. */

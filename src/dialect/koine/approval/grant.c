@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "dialect/koine/approval/approval.h"
+#include "dialect/koine/koine.h"
 #include "dialect/koine/approval/json.h"
 #include "dialect/engine.h"
 
