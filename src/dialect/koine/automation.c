@@ -182,7 +182,8 @@ const struct method koine_automation_methods[] = {
 	{.name = "automation.rules",
 	 .doc = "List rules with the time of their last run",
 	 .result = "{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},"
-		   "\"rules\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
+		   "\"rules\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+		   "\"left_out\":{\"type\":\"integer\"}}}",
 	 FIELDS(rules_fields, rules_in),
 	 .handle = handle_rules},
 	{.name = "automation.run",
