@@ -75,8 +75,6 @@ int task_params_after(struct koine_json *j, const struct task_options *o);
 
 /* ---- print.c ---- */
 
-bool task_is_held(const struct koine_value *task);
-
 /* "running"; or "held", "stashed" or "paused", which are queued and do not start. */
 struct text task_state(const struct koine_value *task);
 enum color task_color(const struct koine_value *task);

@@ -87,5 +87,3 @@ void top_take_line(struct top *t, const struct koine_value *event);
 /* ---- draw.c ---- */
 
 void top_draw(void *arg, struct canvas *c);
-
-int cmd_top(struct cli *cli);
