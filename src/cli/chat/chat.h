@@ -91,10 +91,6 @@ struct conversation {
  * true. */
 bool chat_tell_missing(const struct koine_answer *a, const char *conversation);
 
-/* Calls a method about a conversation; limit 0: the method has no pages. */
-int chat_call(struct cli *cli, const char *method, const struct conversation *which, int64_t offset,
-	      int64_t limit, struct koine_answer **ret_answer);
-
 int chat_print_tokens(struct cli *cli, const char *conversation);
 int chat_compact(struct cli *cli, const char *conversation);
 int chat_print_conversations(struct cli *cli, int64_t n);
@@ -102,8 +98,6 @@ int chat_print_conversations(struct cli *cli, int64_t n);
 int chat_print_ended(struct cli *cli, int64_t n);
 /* Deletes one that was ended, or (0) all of them. */
 int chat_purge(struct cli *cli, int64_t number);
-
-/* ---- messages.c ---- */
 
 /* The newest n. */
 int chat_print_messages(struct cli *cli, const struct conversation *which, int64_t n);

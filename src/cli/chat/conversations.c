@@ -21,8 +21,9 @@ bool chat_tell_missing(const struct koine_answer *a, const char *conversation)
 	return true;
 }
 
-int chat_call(struct cli *cli, const char *method, const struct conversation *which, int64_t offset,
-	      int64_t limit, struct koine_answer **ret_answer)
+/* Calls a method about a conversation; limit 0: the method has no pages. */
+static int chat_call(struct cli *cli, const char *method, const struct conversation *which,
+		     int64_t offset, int64_t limit, struct koine_answer **ret_answer)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j;

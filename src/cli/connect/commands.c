@@ -19,7 +19,8 @@
 
 /* ---- what is asked for ---- */
 
-int connect_project(const struct connect_options *o, char folder[PATH_MAX], const char **ret)
+/* The project's folder, links followed; project is NULL without --project. 0 or an exit code. */
+static int connect_project(const struct connect_options *o, char folder[PATH_MAX], const char **ret)
 {
 	char home[PATH_MAX];
 	struct stat st;

@@ -27,7 +27,8 @@ static struct text next_word(struct text *rest)
 	return word;
 }
 
-struct text ours_program(struct text command)
+/* The program of such a line. */
+static struct text ours_program(struct text command)
 {
 	return next_word(&command);
 }
@@ -61,7 +62,8 @@ static bool is_our_array(const struct koine_value *v)
 	return serves && ours_is_program(text_of_value(first));
 }
 
-bool ours_is_posted(const struct koine_value *hook)
+/* "http://127.0.0.1:8766/hook", of a hook that has a header Koine-Timeout. */
+static bool ours_is_posted(const struct koine_value *hook)
 {
 	static const struct text path = TEXT("/hook");
 	struct text url = member_string(hook, "url");
@@ -82,7 +84,8 @@ static bool is_our_text(const struct koine_value *over, const struct koine_value
 	return ours_is_command(text);
 }
 
-bool ours_is_line(const struct koine_value *v)
+/* Whether a member names a program or a line for a shell. */
+static bool ours_is_line(const struct koine_value *v)
 {
 	struct text key = text_of_key(v);
 

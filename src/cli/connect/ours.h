@@ -13,15 +13,6 @@ bool ours_is_command(struct text command);
 /* "/a b/koine": the path of a program, without arguments. */
 bool ours_is_program(struct text path);
 
-/* Whether a member names a program or a line for a shell. */
-bool ours_is_line(const struct koine_value *member);
-
-/* The program of such a line. */
-struct text ours_program(struct text command);
-
-/* "http://127.0.0.1:8766/hook", of a hook that has a header Koine-Timeout. */
-bool ours_is_posted(const struct koine_value *hook);
-
 /* Whether every command, and every hook by HTTP, in it is ours; *ret_mixed: only some are. */
 bool ours_is(const struct koine_value *v, bool *ret_mixed);
 

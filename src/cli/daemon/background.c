@@ -31,7 +31,8 @@ enum {
 
 /* ---- its log ---- */
 
-bool background_log(char path[PATH_MAX])
+/* Where its log is: beside the default store. False: there is no home, or the path is too long. */
+static bool background_log(char path[PATH_MAX])
 {
 	const char *state = option_from_environment("XDG_STATE_HOME");
 	const char *home = option_from_environment("HOME");

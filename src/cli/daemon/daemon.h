@@ -26,9 +26,6 @@ int cmd_disable(struct cli *cli);
 
 /* The user's koined as a plain process, where nobody else keeps services: in containers. */
 
-/* Where its log is: beside the default store. False: there is no home, or the path is too long. */
-bool background_log(char path[PATH_MAX]);
-
 /* Waits for others who are starting it, and keeps them waiting until the descriptor is closed. 0 or an
  * exit code; it has complained then. */
 int background_lock(int *ret_fd);

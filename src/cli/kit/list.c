@@ -10,7 +10,8 @@
 
 enum { ANY_ROOM = 1000 };
 
-unsigned list_room(const struct cli *cli)
+/* The terminal's columns; for a pipe, more than any list needs. */
+static unsigned list_room(const struct cli *cli)
 {
 	return cli->terminal ? terminal_columns() : ANY_ROOM;
 }

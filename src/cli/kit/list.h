@@ -48,9 +48,6 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 /* On stderr: "20 of 158 (-n N for more)", or "showing the first 20 ..." if all < 0. */
 void list_say_hidden(int64_t shown, int64_t all);
 
-/* The terminal's columns; for a pipe, more than any list needs. */
-unsigned list_room(const struct cli *cli);
-
 /* ---- cells ---- */
 
 void cell_text(const struct cell *c, struct text text); /* "-" for none */

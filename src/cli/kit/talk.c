@@ -261,7 +261,9 @@ static struct text sentence_of(struct text t)
 	return text_skip(t, type_length(t));
 }
 
-void talk_print_why(struct text error)
+/* Prints to stderr why something failed, without the kind of error before it, which only
+ * programs want. */
+static void talk_print_why(struct text error)
 {
 	print_text(stderr, sentence_of(error));
 }

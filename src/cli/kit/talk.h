@@ -51,10 +51,6 @@ void talk_be_exact(void);
 /* The message of an error; {NULL, 0} where there is none. */
 struct text talk_error(const struct koine_answer *a);
 
-/* Prints to stderr why something failed, without the kind of error before it, which only
- * programs want. */
-void talk_print_why(struct text error);
-
 /* The same after ": ", if there is a reason, and a newline. */
 void talk_print_reason(struct text error);
 

@@ -14,11 +14,6 @@ enum {
 	MIDDLING = 76,
 };
 
-bool task_is_held(const struct koine_value *task)
-{
-	return member_flag(task, "held");
-}
-
 struct text task_state(const struct koine_value *task)
 {
 	static const char *const kept_back[] = {"held", "stashed", "paused", NULL};

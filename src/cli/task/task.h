@@ -38,20 +38,6 @@ struct task_options {
 	char project_path[PATH_MAX];
 };
 
-extern const struct option task_options[];
-extern const struct option task_add_options[];
-extern const struct option task_run_options[];
-extern const struct option task_edit_options[];
-extern const struct option task_list_options[];
-extern const struct option task_log_options[];
-extern const struct option task_follow_options[];
-extern const struct option task_wait_options[];
-extern const struct option task_watch_options[];
-extern const struct option task_count_options[];
-extern const struct option task_pause_options[];
-extern const struct option task_enqueue_options[];
-extern const struct option task_clean_options[];
-
 /* ---- project.c: no server is needed for these ---- */
 
 /* "3" becomes "task-0003"; anything else stays as it is. False if it is not an id. */
@@ -88,8 +74,6 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 int task_params_after(struct koine_json *j, const struct task_options *o);
 
 /* ---- print.c ---- */
-
-bool task_is_held(const struct koine_value *task);
 
 /* "running"; or "held", "stashed" or "paused", which are queued and do not start. */
 struct text task_state(const struct koine_value *task);

@@ -210,7 +210,7 @@ static void on_key(void *arg, int key)
 
 /* ---- the command ---- */
 
-int cmd_top(struct cli *cli)
+static int cmd_top(struct cli *cli)
 {
 	static const struct option_list types = {
 		.values = {"approval.*", "task.*", "session.*", "memory.*", "agent.*"}, .n = 5};

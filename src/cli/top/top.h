@@ -63,7 +63,7 @@ struct top {
 
 const struct koine_value *top_list(const struct top *t, enum top_part part, const char *member);
 
-/* ---- figures.c ---- */
+/* ---- lines.c: figures, and the last lines of sessions ---- */
 
 /* Reads what daemon.metrics answered. */
 void top_count(struct top *t, const struct koine_value *result);
@@ -74,8 +74,6 @@ double top_tokens_rate(const struct top *t);
 
 /* Adds up what sessions cost that were active today. */
 void top_add_costs(struct top *t, const struct koine_value *sessions, size_t limit);
-
-/* ---- lines.c ---- */
 
 /* The line of a session; NULL: none is known. */
 const struct top_line *top_line_of(const struct top *t, struct text id);
@@ -89,5 +87,3 @@ void top_take_line(struct top *t, const struct koine_value *event);
 /* ---- draw.c ---- */
 
 void top_draw(void *arg, struct canvas *c);
-
-int cmd_top(struct cli *cli);
