@@ -33,19 +33,16 @@ static void key_of(const struct record *r, struct text *ret_project, struct text
 	*ret_id = list_entry(r, struct pending, record)->id;
 }
 
-static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
 {
-	struct approvals *approvals = arg;
-	struct approval *rows = arena_zalloc(a, n * sizeof(rows[0]));
-	int r = rows ? 0 : -ENOMEM;
+	const struct approvals *approvals = arg;
+	struct approval *row = arena_zalloc(a, sizeof(*row));
+	bool there = false;
+	int r = row ? store_approval_find(store_lane(approvals->store, lane), found->id, a, row,
+					  &there)
+		    : -ENOMEM;
 
-	for (unsigned i = 0; i < n && r == 0; i++) {
-		bool there;
-
-		r = store_approval_find(store_lane(approvals->store, lane), found[i].id, a,
-					&rows[i], &there);
-		found[i].row = r == 0 && there ? &rows[i] : NULL;
-	}
+	found->row = there ? row : NULL;
 	return r;
 }
 
@@ -74,7 +71,7 @@ int approvals_follow(struct approvals *a)
 		.heard = heard,
 		.find = find,
 		.key = key_of,
-		.read = read_rows,
+		.read_one = read_one,
 		.sync = take_found,
 	};
 	const struct records_opts opts = {

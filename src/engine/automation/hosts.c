@@ -59,20 +59,17 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return true;
 }
 
-static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
 {
-	struct connection *db = store_lane(((struct automation *)arg)->opts.store, lane);
-	struct rule_memory *rows = arena_zalloc(a, n * sizeof(rows[0]));
-	int r = rows ? 0 : -ENOMEM;
+	const struct automation *automation = arg;
+	struct rule_memory *row = arena_zalloc(a, sizeof(*row));
+	struct text key;
 
-	for (unsigned i = 0; i < n && r == 0; i++) {
-		struct text key;
-
-		r = rule_key(a, found[i].project, found[i].id, &key)
-			    ?: store_rule_find(db, key, a, &rows[i]);
-		found[i].row = &rows[i];
-	}
-	return r;
+	found->row = row;
+	return !row ? -ENOMEM
+		    : rule_key(a, found->project, found->id, &key)
+				?: store_rule_find(store_lane(automation->opts.store, lane), key, a,
+						   row);
 }
 
 static void take_rule(struct live_rule *r, const struct rule_memory *kept)
@@ -105,7 +102,7 @@ int automation_follow(struct automation *a)
 		.types = types,
 		.n_types = 1,
 		.heard = heard,
-		.read = read_rows,
+		.read_one = read_one,
 		.sync = take_found,
 	};
 	const struct records_opts opts = {

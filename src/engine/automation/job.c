@@ -588,19 +588,15 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return true;
 }
 
-static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
 {
 	const struct jobs *jobs = arg;
-	struct job *rows = arena_zalloc(a, n * sizeof(rows[0]));
-	int r = rows ? 0 : -ENOMEM;
+	struct job *row = arena_zalloc(a, sizeof(*row));
+	bool there = false;
+	int r = row ? store_job_find(store_lane(jobs->opts.store, lane), found->id, a, row, &there)
+		    : -ENOMEM;
 
-	for (unsigned i = 0; i < n && r == 0; i++) {
-		bool there;
-
-		r = store_job_find(store_lane(jobs->opts.store, lane), found[i].id, a, &rows[i],
-				   &there);
-		found[i].row = r == 0 && there ? &rows[i] : NULL;
-	}
+	found->row = there ? row : NULL;
 	return r;
 }
 
@@ -634,7 +630,7 @@ static int follow(struct jobs *jobs)
 		.types = types,
 		.n_types = 1,
 		.heard = heard,
-		.read = read_rows,
+		.read_one = read_one,
 		.sync = take_found,
 	};
 	const struct records_opts opts = {

@@ -148,9 +148,10 @@ static int apply_vectors(struct memories *m, int lane, struct arena *a, struct t
 	return r;
 }
 
-static int read_event(struct memories *m, int lane, struct arena *a, struct text data)
+static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
 {
-	struct memory row = named_by(data);
+	struct memories *m = arg;
+	struct memory row = named_by(found->id);
 	struct arena_mark mark = arena_mark(a);
 	int r;
 
@@ -158,7 +159,7 @@ static int read_event(struct memories *m, int lane, struct arena *a, struct text
 	if (row.id.data)
 		r = apply_row(m, lane, a, &row);
 	else
-		r = apply_vectors(m, lane, a, text_in(data, "numbers"));
+		r = apply_vectors(m, lane, a, text_in(found->id, "numbers"));
 	pthread_mutex_unlock(&m->apply_lock);
 	arena_rewind(a, &mark);
 	return r;
@@ -173,21 +174,6 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return true;
 }
 
-static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
-{
-	int r = 0;
-
-	for (unsigned i = 0; i < n && r == 0; i++)
-		r = read_event(arg, lane, a, found[i].id);
-	return r;
-}
-
-static void take_found(void *arg, const struct record_found *found)
-{
-	(void)arg;
-	(void)found;
-}
-
 int memories_follow(struct memories *m, struct loop *loop, const struct background *background)
 {
 	static const struct text types[] = {{.data = "memory.*", .len = 8}};
@@ -195,8 +181,7 @@ int memories_follow(struct memories *m, struct loop *loop, const struct backgrou
 		.types = types,
 		.n_types = 1,
 		.heard = heard,
-		.read = read_rows,
-		.sync = take_found,
+		.read_one = read_one,
 	};
 	const struct records_opts opts = {
 		.events = m->events,

@@ -180,8 +180,13 @@ static int run(struct work *w, int lane)
 {
 	struct record_feed *f = list_entry(w, struct record_feed, work);
 	const struct records_opts *o = &f->records->opts;
+	int r = 0;
 
-	return o->reads->read(o->arg, lane, &f->rows, f->found, f->n_reading);
+	if (o->reads->read)
+		return o->reads->read(o->arg, lane, &f->rows, f->found, f->n_reading);
+	for (unsigned i = 0; i < f->n_reading && r == 0; i++)
+		r = o->reads->read_one(o->arg, lane, &f->rows, &f->found[i]);
+	return r;
 }
 
 static void finished(struct work *w, int result);
@@ -201,7 +206,8 @@ static void sync_one(struct record_feed *f, struct record_found *k)
 	struct record *r = find(f, k->project, k->id);
 
 	k->stale = r && r->stale;
-	f->records->opts.reads->sync(f->records->opts.arg, k);
+	if (f->records->opts.reads->sync)
+		f->records->opts.reads->sync(f->records->opts.arg, k);
 	r = find(f, k->project, k->id);
 	/* It was not taken. */
 	if (r && r->stale)

@@ -108,7 +108,7 @@ struct record_change_ops {
 	void (*free)(struct record_change *c);
 };
 
-/* What a noun hears and reads. All but `read` run on the loop. */
+/* What a noun hears and reads. All but `read` and `read_one` run on the loop. */
 struct record_read_ops {
 	const struct text *types; /* as in struct event_filter */
 	unsigned n_types;
@@ -119,9 +119,11 @@ struct record_read_ops {
 	/* The record of a key; NULL if it is not in memory. NULL: no record of this noun is ever stale. */
 	struct record *(*find)(void *arg, struct text project, struct text id);
 	void (*key)(const struct record *r, struct text *ret_project, struct text *ret_id);
-	/* Runs on a reader's thread: sets the rows of all keys. */
+	/* Runs on a reader's thread: sets the rows of all keys, if one query can read them. */
 	int (*read)(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n);
-	void (*sync)(void *arg, const struct record_found *found);
+	/* The same for one key, if `read` is NULL. */
+	int (*read_one)(void *arg, int lane, struct arena *a, struct record_found *found);
+	void (*sync)(void *arg, const struct record_found *found); /* may be NULL */
 };
 
 /* What a noun does as epochs end. Without other hosts none is called. All but `reap` run on the loop, and may be
