@@ -32,7 +32,7 @@ struct record_feed {
 	struct list wants;
 	struct table wants_by_key;
 	unsigned n_wants;
-	struct list to_read; /* records */
+	struct list to_read; /* records that were named by events, or are stale */
 	struct list later;   /* records that are stale again, until the timer fires */
 	struct timer *timer;
 	unsigned pause_ms;
@@ -141,7 +141,6 @@ void records_touch(struct records *rs)
 static int take_key(struct record_feed *f, struct text project, struct text id)
 {
 	struct record_found *k = &f->found[f->n];
-
 	int r = f->n < READ_MAX ? 0 : -ENOBUFS;
 
 	if (r == 0)
@@ -151,7 +150,7 @@ static int take_key(struct record_feed *f, struct text project, struct text id)
 	return r;
 }
 
-/* A record with changes on their way is read after them, if it is stale; else they are newer. */
+/* A stale record is read when its changes are stored or lost. */
 static void take_keys(struct record_feed *f)
 {
 	struct list *first;

@@ -6,7 +6,7 @@
  * has one `struct records`, and a `struct record` inside each of its things. The noun owns its things and the
  * memory of its changes; this layer owns the order and the retries of the changes, and the queue of reads.
  * Everything belongs to the loop, except for the callbacks that name another thread. Without other hosts
- * (SQLite) the same code runs: nothing is heard, nothing is lost, and the epoch is 0.
+ * (SQLite) the same code runs: nothing is heard, and the epoch is 0.
  *
  * CHANGES. The noun changes its thing in memory, then adds a change, which is written by `write` on the writer's
  * thread. The changes of one record are written one after another in the order they were made, those of

@@ -77,7 +77,7 @@ struct project {
 /* The error of a running task that is to be cancelled, for the next start to see. */
 #define TASK_CANCEL_REQUESTED "cancel requested"
 
-/* Waits until a run has started. fn is called once, with the task's state at that time; gone:
+/* Waits until a run has started: set right after run_start. fn is called once, with the task's state at that time; gone:
  * tasks are being freed, and fn must not tell anybody. */
 struct run_waiter {
 	void (*fn)(void *arg, bool gone, enum task_state state);
@@ -370,7 +370,7 @@ bool task_release_next(struct tasks *t);
 /* What is paused has changed: exactly these are. */
 void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
 
-/* ---- command.c: tasks without an agent ---- */
+/* ---- program.c: tasks without an agent ---- */
 
 int task_command_check(const struct value *words, struct why *why);
 /* The line that a shell would read as these words. */
@@ -380,9 +380,6 @@ int task_command_line(struct arena *a, const struct value *words, struct text *r
 
 void run_start(struct tasks *t, struct live *l);
 
-/* Call it right after run_start. The waiter is called when the program is running or the turn
- * has started, or when neither will happen. */
-void run_when_begun(struct run *r, const struct run_waiter *w);
 void run_end_with(struct run *r, enum intent intent);
 void run_drop(struct run *r); /* tasks are being freed */
 /* It is no longer ours: its program is killed, and nothing of it is stored. */
@@ -417,9 +414,6 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
  * error, its own or that of an earlier change, if that takes longer. NULL: no memory. */
 struct task_change *task_change_new(task_done_fn fn, void *arg);
 
-/* For one that was never written. Accepts NULL. */
-void task_change_free(struct task_change *c);
-
 /* Before a task starts. */
 int task_reserve_change(struct live *l);
 
@@ -446,7 +440,7 @@ void task_write_drop(struct live *l); /* calls no waiters: they may be gone */
 /* It has ended on another host: tells those who wait for that. */
 void task_tell_ended(struct tasks *t, struct live *l, const struct task *row);
 
-/* ---- watch.c: who waits for its output or its end ---- */
+/* ---- watch.c: output, and who waits for that or for the end ---- */
 
 /* Its end is in the store: moves those who wait for it to this list. */
 void watch_take(struct live *l, struct list *watches);
@@ -455,24 +449,15 @@ void watch_take(struct live *l, struct list *watches);
 bool watch_tell_end(struct list *watches, const struct task *row);
 void watch_drop(struct live *l); /* it is being freed: nobody is told */
 
+void output_init(struct run *r);
 /* It has printed these bytes; all of its output ends at `end`. */
-void watch_printed(struct run *r, const char *data, size_t n, int64_t end);
-void watch_rest(struct run *r); /* it prints nothing more */
-
-void fresh_init(struct fresh *f);
-void fresh_done(struct fresh *f);
+void output_printed(struct run *r, const char *data, size_t n, int64_t end);
+/* It prints nothing more. What it printed is on its way to the store. */
+void output_rest(struct run *r);
+void output_done(struct run *r);
 
 /* Another host runs it: those who follow its output have to look for it. */
 void watch_moved(struct live *l);
-
-/* ---- chunk.c: output for other hosts ---- */
-
-/* It has printed these bytes; all of its output ends at `end`. */
-void chunk_printed(struct run *r, const char *data, size_t n, int64_t end);
-void chunk_flush(struct run *r); /* what was printed is on its way to the store */
-void chunk_done(struct run *r);
-
-/* ---- event.c ---- */
 
 /* queue_size: for "task.queued". */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size);
@@ -482,13 +467,9 @@ struct store_task_guard;
 int task_event_submitted(struct tasks *t, const struct task *row, int64_t queue_size,
 			 struct text tool_use_id);
 
-/* ---- clean.c ---- */
-
-/* ---- sweep.c: deleting old tasks ---- */
+/* ---- sweep.c, read.c ---- */
 
 int task_sweep_start(struct tasks *t);
-
-/* ---- rendered.c ---- */
 
 void task_rendered_free(struct tasks *t);
 
@@ -505,21 +486,14 @@ void task_lost(struct tasks *t, struct live *l, bool claim);
 /* The row of one that may be ours to run says whether somebody wants it cancelled. */
 void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
-/* ---- host.c: which host runs a task, and what becomes of those of lost ones ---- */
+/* ---- recover.c: what nobody runs any more ---- */
 
 extern const struct record_owner_ops task_owners;
-
-/* ---- recover.c ---- */
-
 int tasks_recover(struct tasks *t, struct why *why);
-
-/* Kills every process that carries one of our marks, whether an earlier daemon left it or it
- * outlived its task, and waits until they are gone. */
-void tasks_end_processes(const struct tasks *t);
 
 /* ---- task.c ---- */
 
-/* The same; the change (may be NULL) tells its waiter when it is stored. */
+/* Ends it in memory, and stores that. The change (may be NULL) tells its waiter when it is stored. */
 void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
 	      struct text error, struct task_change *change);
 
@@ -528,7 +502,6 @@ void tasks_check_stopped(struct tasks *t);
 
 /* The path of its output. */
 void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
-void task_path_in(const char *folder, int64_t seq, char *out, size_t size);
 
 /* ---- submit.c ---- */
 

@@ -79,12 +79,6 @@ static int reap_some(struct tasks *t, struct arena *a, struct task **ret_rows, u
 
 /* ---- at a start ---- */
 
-/* A daemon that dies takes its children with it; what these had started carries our mark. */
-void tasks_end_processes(const struct tasks *t)
-{
-	sweep_all(t->owner);
-}
-
 /* Finds the first dependency that did not complete. One that is no longer in the store was completed
  * long ago. */
 static int check_after(struct tasks *t, const struct task *row, struct text *ret_id,
@@ -285,7 +279,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 
 	arena_init(&a, 1UL << 30);
 	/* Do this first, whatever the store says of them. */
-	tasks_end_processes(t);
+	sweep_all(t->owner);
 	r = settle(t, &a, &rows, &n);
 	if (r == -EBADMSG)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s contains a task that koine did not write",
@@ -404,7 +398,7 @@ static void on_joined(void *tasks)
 {
 	struct tasks *t = tasks;
 
-	tasks_end_processes(t);
+	sweep_all(t->owner);
 	queue_run(t);
 }
 

@@ -53,8 +53,7 @@ static void run_free(struct run *r)
 	free(r->named);
 	free(r->folder);
 	buf_done(&r->out);
-	fresh_done(&r->fresh);
-	chunk_done(r);
+	output_done(r);
 	free(r);
 }
 
@@ -71,11 +70,6 @@ static void tell_waiter(struct run_waiter w, enum task_state state)
 {
 	if (w.fn)
 		w.fn(w.arg, false, state);
-}
-
-void run_when_begun(struct run *r, const struct run_waiter *w)
-{
-	r->waiter = *w;
 }
 
 /* Nobody runs it any more. */
@@ -105,10 +99,8 @@ static void add_output(struct run *r, const char *data, size_t n)
 		log_warn("could not store output", "task=%.*s error=%s",
 			 TEXT_ARGS(r->live->task.id), strerror(-e));
 	}
-	if (end > from) {
-		watch_printed(r, data, (size_t)(end - from), end);
-		chunk_printed(r, data, (size_t)(end - from), end);
-	}
+	if (end > from)
+		output_printed(r, data, (size_t)(end - from), end);
 }
 
 static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
@@ -229,8 +221,7 @@ static void finish(struct run *r)
 	struct text error = {0};
 	char text[ERROR_MAX];
 
-	watch_rest(r);
-	chunk_flush(r);
+	output_rest(r);
 	l->task.exit_status = a->program && a->signal == 0 ? a->status : -1;
 	if (r->unstarted)
 		l->task.exit_status = r->unstarted;
@@ -522,7 +513,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	r->tasks = t;
 	r->live = l;
 	buf_init(&r->out, 2 * TASK_RESULT_MAX);
-	fresh_init(&r->fresh);
+	output_init(r);
 	attempt_init(&r->attempt, &ops, r, TASK_STDERR_MAX);
 	if (supervisor_mark(t->owner, r->mark) != 0 || task_reserve_change(l) != 0) {
 		free(r);

@@ -410,7 +410,7 @@ static void take_submitted(struct submit *s, struct live *l)
 	/* If its program could not be started, it has already failed; it counts as submitted all
 	 * the same. */
 	if (s->until_begun && l->run)
-		run_when_begun(l->run, &(struct run_waiter) {.fn = on_begun, .arg = s});
+		l->run->waiter = (struct run_waiter) {.fn = on_begun, .arg = s};
 	else
 		submit_took(s, l->task.state);
 }

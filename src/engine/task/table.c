@@ -467,7 +467,6 @@ void live_free(struct live *l)
 	watch_drop(l);
 	list_remove(&l->link);
 	list_remove(&l->held_link);
-	task_change_free(l->reserved);
 	sorted_remove(&l->project->recent, &l->recent_link);
 	if (at_end(l))
 		leave_ended(l);

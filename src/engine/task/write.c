@@ -328,11 +328,26 @@ void task_write_done(struct tasks *t)
 	records_done(&t->records);
 }
 
+static void free_unwritten(struct task_change *c)
+{
+	if (c)
+		change_free(&c->change);
+}
+
+static struct task_change *take_reserved(struct live *l)
+{
+	struct task_change *c = l->reserved;
+
+	l->reserved = NULL;
+	return c;
+}
+
 void task_write_drop(struct live *l)
 {
 	list_for_each (at, following, &l->record.changes)
 		task_change_forget(change_of(list_entry(at, struct record_change, link)));
 	record_drop(&l->record);
+	free_unwritten(take_reserved(l));
 }
 
 /* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */
@@ -348,25 +363,11 @@ static void copy_changing(struct task_change *c)
 		copy(&c->arena, &c->row.prompt);
 }
 
-void task_change_free(struct task_change *c)
-{
-	if (c)
-		change_free(&c->change);
-}
-
 int task_reserve_change(struct live *l)
 {
 	if (!l->reserved)
 		l->reserved = task_change_new(NULL, NULL);
 	return l->reserved ? 0 : -ENOMEM;
-}
-
-static struct task_change *take_reserved(struct live *l)
-{
-	struct task_change *c = l->reserved;
-
-	l->reserved = NULL;
-	return c;
 }
 
 void task_change_forget(struct task_change *c)
@@ -436,7 +437,7 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	record_add_change(&l->record, &c->change);
 	record_submit(&l->record);
 	if (row->state != TASK_RUNNING)
-		task_change_free(take_reserved(l));
+		free_unwritten(take_reserved(l));
 }
 
 void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c)

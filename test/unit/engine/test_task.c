@@ -1007,12 +1007,12 @@ static void watchers_get_the_newest_output_if_all_of_it_does_not_fit(void **stat
 	assert_true(task_watch(tasks_of(w), text_of(w->project), text_of(told.id), &watcher.watch,
 			       &end));
 	r = watcher.watch.live->run;
-	watch_printed(r, printed, MUCH, MUCH);
+	output_printed(r, printed, MUCH, MUCH);
 	assert_int_equal(watcher.len, MUCH);
 	/* A pause follows; meanwhile output is collected. */
-	watch_printed(r, printed, MUCH, 2 * MUCH);
-	watch_printed(r, printed, LITTLE, 2 * MUCH + LITTLE);
-	watch_rest(r);
+	output_printed(r, printed, MUCH, 2 * MUCH);
+	output_printed(r, printed, LITTLE, 2 * MUCH + LITTLE);
+	output_rest(r);
 	assert_int_equal(watcher.offset, 2 * MUCH);
 	assert_int_equal(watcher.len, LITTLE);
 	task_unwatch(&watcher.watch);
