@@ -135,18 +135,25 @@ void server_free_call(struct server *s, struct call *c)
 	s->n_spare_calls++;
 }
 
+int server_workers(struct server *s, struct workers **ret_workers)
+{
+	int r = s->workers ? 0 : workers_new(s->loop, &s->opts.workers, &s->workers);
+
+	*ret_workers = s->workers;
+	return r;
+}
+
 int server_submit(struct server *s, struct work *work, enum where where)
 {
-	if (!s->workers) {
-		int r = workers_new(s->loop, &s->opts.workers, &s->workers);
+	struct workers *workers;
+	int r = server_workers(s, &workers);
 
-		if (r != 0)
-			return r;
-	}
+	if (r != 0)
+		return r;
 	if (where == WRITER)
-		workers_write(s->workers, work);
+		workers_write(workers, work);
 	else
-		workers_read(s->workers, work);
+		workers_read(workers, work);
 	return 0;
 }
 
@@ -580,13 +587,21 @@ void server_close(struct server *s)
 	cancel_calls(&s->detached);
 }
 
-void server_free(struct server *s)
+void server_finish(struct server *s)
 {
 	if (!s)
 		return;
 	server_close(s);
-	workers_free(s->workers);
+	workers_stop(s->workers);
 	drop_detached(s);
+}
+
+void server_free(struct server *s)
+{
+	if (!s)
+		return;
+	server_finish(s);
+	workers_free(s->workers);
 	free_spare_calls(s);
 	free_endpoints(&s->endpoints);
 	free_endpoints(&s->closed_endpoints);

@@ -209,10 +209,13 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 void server_set_limits(struct server *s, const struct limits *limits);
 
 /* Closes everything that is open, at once, and asks calls that answer later to stop. They may
- * answer until server_free. */
+ * answer until server_finish. */
 void server_close(struct server *s);
 
-/* Closes, too. A call that has not answered when this returns is gone. */
+/* Closes, too, and ends the threads. A call that has not answered when this returns is gone. Accepts
+ * NULL. */
+void server_finish(struct server *s);
+/* Finishes, too. */
 void server_free(struct server *s);
 
 struct endpoint_opts {
@@ -254,6 +257,8 @@ int server_accept(struct server *s, struct endpoint *e, int fd, const struct pee
  */
 void server_stop(struct server *s);
 
+/* Makes the threads unless they are there. They live as long as the server. */
+int server_workers(struct server *s, struct workers **ret_workers);
 /* Hands work to the thread that `where` names. */
 int server_submit(struct server *s, struct work *work, enum where where);
 

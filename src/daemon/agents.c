@@ -288,7 +288,7 @@ int agents_start(struct daemon *d, struct why *why)
 		.node = engine->node,
 		.memories = engine->memories,
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 		.agents = a->list,
 		.n_agents = a->n,
 		.agent = default_agent(d->settings),

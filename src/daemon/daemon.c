@@ -253,9 +253,7 @@ static int prepare(struct daemon *d, struct why *why)
 	if (r != 0)
 		return r;
 	loop_measure(d->loop);
-	d->background = engine_background(d);
-	d->hosts.means = (struct dialect_means) {
-		.arena = &d->arena, .loop = d->loop, .background = &d->background};
+	d->hosts.means = (struct dialect_means) {.arena = &d->arena, .loop = d->loop};
 	r = hosts_prepare(&d->hosts, d->settings, &d->environments, why);
 	if (r == 0)
 		r = model_check(d->settings, why);
@@ -320,7 +318,7 @@ static const step_fn steps[] = {
 	stop_prepare,
 	listen_everywhere,
 	make_environments,
-	/* Until the loop turns there are no threads, so these may write to the store directly. */
+	/* Until the loop turns the threads have no work, so these may write to the store directly. */
 	daemon_open_engine,
 	tokens_make,
 	start_keeper, /* processes that escape a task become our children */
@@ -352,8 +350,8 @@ static int start(struct daemon *d, struct why *why)
 
 /* ---- from the start to the end ---- */
 
-/* Ends turns that nobody waits for any more, and what rules have begun. server_free waits for the
- * threads, so long work on them is cut short here. */
+/* Ends turns that nobody waits for any more, and what rules have begun. server_finish waits for
+ * the threads, so long work on them is cut short here. */
 static void end_engine(struct daemon *d)
 {
 	uint64_t end_ms = clock_steady_ms() + (d->hurried ? HURRIED_END_MS : END_MS);
@@ -364,7 +362,7 @@ static void end_engine(struct daemon *d)
 	notify_stop(d->engine->notify);
 	rules_end(d, end_ms);
 	agents_end_turns(d, end_ms);
-	d->closed = true;
+	workers_close(d->workers);
 	memories_stop(d->engine->memories);
 	engine_stop(d->engine);
 }
@@ -374,13 +372,14 @@ static void tear_down(struct daemon *d)
 	end_engine(d);
 	for (unsigned i = 0; i < d->n_shut; i++)
 		listener_close(d->shut[i]);
-	server_free(d->server);
+	server_finish(d->server);
 	(void)hosts_step(&d->hosts, DIALECT_FREE, NULL);
 	hold_signals();
 	housekeeping_free(d->housekeeping);
 	if (d->engine && !d->hurried)
 		memories_finish(d->engine->memories);
 	engine_close(d->engine);
+	server_free(d->server);
 	agents_renewed_free(d->renewed);
 	arena_done(&d->arena);
 	signal_watch_free(d->term);

@@ -36,20 +36,6 @@ static const int64_t day_ms = 24 * 3600 * 1000LL;
 
 /* ---- threads ---- */
 
-static int submit(void *arg, struct work *work, bool writes)
-{
-	const struct daemon *d = arg;
-
-	if (d->closed)
-		return -ECANCELED;
-	return server_submit(d->server, work, writes ? WRITER : READER);
-}
-
-struct background engine_background(struct daemon *d)
-{
-	return (struct background) {.submit = submit, .arg = d};
-}
-
 struct work *daemon_trailer(void *daemon)
 {
 	struct engine *engine = ((struct daemon *)daemon)->engine;
@@ -139,6 +125,8 @@ int daemon_open_engine(struct daemon *d, struct why *why)
 	d->server->opts.engine = d->engine;
 	d->server->opts.workers.arg = d->engine;
 	d->hosts.means.engine = d->engine;
+	r = r ?: server_workers(d->server, &d->workers);
+	d->hosts.means.workers = d->workers;
 	return r;
 }
 
@@ -194,7 +182,7 @@ int events_begin(struct daemon *d, struct why *why)
 		.commit_arg = engine->node,
 		.on_gap = stop_after_gap,
 		.gap_arg = d,
-		.background = d->background,
+		.workers = d->workers,
 		.keep_ms = s->events_keep_days * day_ms,
 		.keep = s->events_keep,
 	};
@@ -244,7 +232,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 		.chat = engine->chat,
 		.node = engine->node,
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 		.output_folder = folder,
 		.parallel = s->parallel,
 		.project_parallel = s->project_parallel,
@@ -263,7 +251,7 @@ int tasks_begin(struct daemon *d, struct why *why)
 
 	if (r == 0)
 		r = trust_new(engine->store, engine->events, &engine->trust)
-			    ?: trust_follow(engine->trust, d->loop, &d->background)
+			    ?: trust_follow(engine->trust, d->loop, d->workers)
 			    ?: visitors_new(&engine->visitors);
 	if (r == 0)
 		r = open_dialects(d, folder, why);
@@ -314,7 +302,7 @@ int approvals_begin(struct daemon *d, struct why *why)
 		.events = engine->events,
 		.node = engine->node,
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 		.pending = s->pending,
 		.timeout_ms = s->timeout_ms,
 		.keep_ms = s->keep_days * day_ms,
@@ -342,7 +330,7 @@ int sessions_begin(struct daemon *d, struct why *why)
 		.approvals = engine->approvals,
 		.node = engine->node,
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 		.folder = folder,
 		.program = s->program,
 		.runner = s->runner,
@@ -373,7 +361,7 @@ int extracts_begin(struct daemon *d, struct why *why)
 		.chat = d->engine->chat,
 		.memories = d->engine->memories,
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 		.agent = s->extract,
 		.idle_ms = (int64_t)s->extract_idle_s * 1000,
 		.held = s->extract_review == EXTRACT_BEFORE,

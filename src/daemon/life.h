@@ -101,8 +101,7 @@ struct daemon {
 	struct listener *shut[ACTIVATION_MAX]; /* handed over, but off */
 	unsigned n_shut;
 	struct engine *engine;
-	struct background background;
-	bool closed; /* the threads are ending: more work is refused with -ECANCELED */
+	struct workers *workers;
 	struct environments environments;
 	struct hosts hosts;
 	struct registry *registries[DIALECTS_MAX]; /* as in the array of dialects */
@@ -155,9 +154,7 @@ void listen_say(const struct daemon *d);
 
 /* ---- engine.c ---- */
 
-/* How the engine's own work reaches the server's threads, and what the writer reports after a
- * commit. */
-struct background engine_background(struct daemon *d);
+/* What the writer reports after a commit. */
 struct work *daemon_trailer(void *daemon);
 
 int daemon_open_engine(struct daemon *d, struct why *why);

@@ -157,7 +157,7 @@ int memories_begin(struct daemon *d, struct why *why)
 	char folder[PATH_MAX];
 	const struct embedding_opts model = {
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 		.url = s->embedding_url,
 		.model = s->embedding_model,
 		.key = key,
@@ -167,7 +167,7 @@ int memories_begin(struct daemon *d, struct why *why)
 		.store = d->engine->store,
 		.events = d->engine->events,
 		.n_readers = N_READERS,
-		.background = d->background,
+		.workers = d->workers,
 		.loop = d->loop,
 		.shared = d->engine->node != NULL,
 		.index_bytes = s->index_bytes,

@@ -144,7 +144,7 @@ int notify_begin(struct daemon *d, struct why *why)
 {
 	struct notify_opts opts = {
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 		.events = d->engine->events,
 		.approvals = d->engine->approvals,
 		.to_json = tree_json,

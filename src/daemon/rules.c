@@ -110,7 +110,7 @@ int rules_start(struct daemon *d, struct why *why)
 	struct engine *engine = d->engine;
 	const struct automation_opts opts = {
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 		.store = engine->store,
 		.events = engine->events,
 		.tasks = engine->tasks,

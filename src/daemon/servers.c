@@ -36,7 +36,7 @@ int servers_begin(struct daemon *d, struct why *why)
 		.approvals = d->engine->approvals,
 		.events = d->engine->events,
 		.loop = d->loop,
-		.background = d->background,
+		.workers = d->workers,
 	};
 	int r = mirrors_new(&opts, &d->engine->mirrors);
 

@@ -13,7 +13,7 @@
 #include "call/dialect.h"
 
 struct arena;
-struct background;
+struct workers;
 struct endpoint;
 struct environment;
 struct loop;
@@ -55,8 +55,8 @@ struct dialect_means {
 	struct arena *arena; /* lives as long as the daemon */
 	struct loop *loop;
 	struct server *server;
-	struct engine *engine; /* from DIALECT_OPEN on */
-	const struct background *background;
+	struct engine *engine;   /* from DIALECT_OPEN on */
+	struct workers *workers; /* from DIALECT_OPEN on */
 	const char *task_folder; /* in DIALECT_OPEN: where the tasks' output goes ... */
 	int64_t task_bytes;      /* ... and how much of each */
 	/* In DIALECT_RELOAD: who asked for it, and hears what is left out. NULL: nobody. */

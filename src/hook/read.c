@@ -243,6 +243,9 @@ int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret,
 	if (!from->tree || from->tree->kind != VALUE_OBJECT || has_odd_event(from->tree))
 		return read_odd(from, ret, why);
 	ret->vendor = is_auto ? hook_vendor_of(from->tree) : hook_vendor_named(from->format);
+	if (!is_auto && !ret->vendor && !text_is(from->format, "plain"))
+		return refuse_field(why, "format", "unknown format '%.*s'",
+				    TEXT_ARGS(text_cut(from->format, 40)));
 	if (!ret->agent.data && ret->vendor)
 		ret->agent = text_of(ret->vendor->name);
 	read_names(from->tree, ret);

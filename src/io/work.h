@@ -86,16 +86,15 @@ static inline void work_cancel(struct work *w)
 		w->wait->cancel(w->wait);
 }
 
-/* Who takes work that no client asked for. Given to the engine's nouns when they are made. */
-struct background {
-	int (*submit)(void *arg, struct work *w, bool writes);
-	void *arg;
-};
+/* Hands work that no client asked for to the threads (io/workers.h). 0, or the fault: no thread could
+ * start, or -ECANCELED after workers_close. */
+struct workers;
+int workers_submit(struct workers *w, struct work *work, bool writes);
 
-/* Hands it over. Where that fails, `finished` comes at once with the fault. */
-static inline void background_start(const struct background *b, struct work *w, bool writes)
+/* The same, but where that fails, `finished` comes at once with the fault. */
+static inline void workers_start(struct workers *workers, struct work *w, bool writes)
 {
-	int r = b->submit(b->arg, w, writes);
+	int r = workers_submit(workers, w, writes);
 
 	if (r != 0)
 		w->finished(w, r);

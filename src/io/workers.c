@@ -57,6 +57,7 @@ struct workers {
 	struct wake *wake;
 	unsigned n_open;  /* pieces of work whose end was not reported yet */
 	unsigned n_lanes; /* threads that were started */
+	bool closed;
 	struct lane lanes[];
 };
 
@@ -443,10 +444,11 @@ int workers_new(struct loop *l, const struct workers_opts *opts, struct workers 
 	return 0;
 }
 
-void workers_free(struct workers *w)
+void workers_stop(struct workers *w)
 {
 	if (!w)
 		return;
+	w->closed = true;
 	pthread_mutex_lock(&w->lock);
 	w->stopping = true;
 	pthread_cond_broadcast(&w->reads.filled);
@@ -454,7 +456,16 @@ void workers_free(struct workers *w)
 	pthread_mutex_unlock(&w->lock);
 	for (unsigned i = 0; i < w->n_lanes; i++)
 		pthread_join(w->lanes[i].thread, NULL);
-	on_wake(w);
+	w->n_lanes = 0;
+	if (w->wake)
+		on_wake(w);
+}
+
+void workers_free(struct workers *w)
+{
+	if (!w)
+		return;
+	workers_stop(w);
 	wake_free(w->wake);
 	pthread_cond_destroy(&w->reads.filled);
 	pthread_cond_destroy(&w->writes.filled);
@@ -492,6 +503,23 @@ void workers_figures(struct workers *w, struct workers_figures *ret)
 	};
 	pthread_mutex_unlock(&w->lock);
 	ret->n_open = w->n_open;
+}
+
+void workers_close(struct workers *w)
+{
+	if (w)
+		w->closed = true;
+}
+
+int workers_submit(struct workers *w, struct work *work, bool writes)
+{
+	if (w->closed)
+		return -ECANCELED;
+	if (writes)
+		workers_write(w, work);
+	else
+		workers_read(w, work);
+	return 0;
 }
 
 void workers_read(struct workers *w, struct work *work)

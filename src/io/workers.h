@@ -30,8 +30,12 @@ struct workers_opts {
 
 int workers_new(struct loop *l, const struct workers_opts *opts, struct workers **ret_workers);
 
+/* From now on, workers_submit refuses work. Accepts NULL. */
+void workers_close(struct workers *w);
 /* Runs what is waiting, then ends the threads. Finished work is still reported before this
  * returns. Accepts NULL. */
+void workers_stop(struct workers *w);
+/* The same, and frees them. Accepts NULL. */
 void workers_free(struct workers *w);
 
 /* What there is to know about them. */

@@ -171,6 +171,8 @@ def test_approvals_without_memory():
     with World() as w:
         each(w, ("approval.create", lambda n: {"tool": "Bash", "id": "a%d" % n, "input": {"command": "ls %d" % n}, "agent": "x"}),
              ("approval.request", lambda n: {"tool": "Read", "id": "r%d" % n, "input": {"path": "/x"}, "by_rules": True}),
+             ("hook.run", lambda n: {"id": "h%d" % n, "input": {
+                 "hook_event_name": "PermissionRequest", "tool_name": "mcp__koine__task_list", "tool_input": {"n": n}}}),
              ("approval.list", {}), ("approval.get", {"id": "a1", "exact": True}), ("approval.grants", {}),
              ("approval.grant", lambda n: {"tool": "Bash", "pattern": "make %d*" % n, "verdict": "allow", "for": 1000}),
              ("createApproval", {"run_id": "r", "tool_name": "Edit", "tool_input": {"a": 1}}), ("fetchApprovals", {}))
@@ -197,7 +199,9 @@ def test_sessions_without_memory():
         one = w.ask("session.launch", {"query": "x", "working_dir": "/tmp"})
         check(one is not None, "no answer")
         each(w, ("session.list", {}), ("session.paths", {}), ("listSessions", {}), ("getSessionLeaves", {}),
-             ("agent.note", lambda n: {"what": "asked", "agent": "claude", "session_id": "s%d" % n, "folder": "/tmp", "text": "hi"}))
+             ("agent.note", lambda n: {"what": "asked", "agent": "claude", "session_id": "s%d" % n, "folder": "/tmp", "text": "hi"}),
+             ("hook.run", lambda n: {"input": {"hook_event_name": "UserPromptSubmit", "session_id": "h%d" % n,
+                                               "cwd": "/tmp", "prompt": "hi"}}))
         id = w.call("session.list")["sessions"][0]["id"]
         each(w, ("session.get", {"id": id}), ("session.events", {"id": id}), ("getConversation", {"session_id": id}),
              ("session.rename", {"id": id, "title": "t"}), ("session.archive", {"id": id}))

@@ -1,6 +1,7 @@
 /* The engine over a real store in a folder of its own, and calls as the writer makes them. */
 #pragma once
 
+#include "fake_workers.h"
 #include "check.h"
 
 #include <time.h>
@@ -22,11 +23,12 @@ struct fixture {
 	struct engine *engine;
 	struct arena arena;
 	struct why why;
-	struct background background; /* what has threads; without any, the next */
-	struct list works;            /* wait for run_next */
-	struct list writes;           /* the same, for the writer */
-	const char *folder;           /* for indexes in files; NULL: there are none */
-	bool undone;                  /* the writer's: its batch was run before */
+	struct fake_workers fake; /* of fixture_submit */
+	struct workers *workers;  /* what has threads; without any, the next */
+	struct list works;        /* wait for run_next */
+	struct list writes;       /* the same, for the writer */
+	const char *folder;       /* for indexes in files; NULL: there are none */
+	bool undone;              /* the writer's: its batch was run before */
 };
 
 /* ---- the writer's batches ---- */
@@ -81,8 +83,8 @@ static inline int fixture_submit(void *arg, struct work *w, bool writes)
 {
 	struct fixture *f = arg;
 
-	if (f->background.submit)
-		return f->background.submit(f->background.arg, w, writes);
+	if (f->workers)
+		return workers_submit(f->workers, w, writes);
 	list_append(writes ? &f->writes : &f->works, &w->link);
 	return 0;
 }
@@ -128,11 +130,12 @@ static inline void fixture_memories(struct fixture *f, size_t index_bytes)
 	const struct memories_opts opts = {.store = f->engine->store,
 					   .events = f->engine->events,
 					   .n_readers = N_READERS,
-					   .background = {fixture_submit, f},
+					   .workers = fake_workers(&f->fake),
 					   .index_bytes = index_bytes,
 					   .index_folder = f->folder,
 					   .index_file_bytes = 1 << 30};
 
+	f->fake = (struct fake_workers) {.submit = fixture_submit, .arg = f};
 	memories_free(f->engine->memories);
 	assert_int_equal(memories_start(&opts, &f->engine->memories, &f->why), 0);
 }

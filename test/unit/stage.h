@@ -15,7 +15,8 @@ struct stage {
 	struct loop *loop;
 	struct timer *tick;
 	struct workers *workers;
-	int fail_writes; /* with this */
+	struct fake_workers fake; /* of stage_submit */
+	int fail_writes;          /* with this */
 	unsigned n_failed;
 	bool hold_reads;  /* the next is done at once, and told by the test */
 	bool hold_writes; /* the next is not done, and told by the test */
@@ -55,9 +56,10 @@ static inline struct work *stage_trailer(void *arg)
 	return engine_trails(s->f->engine) ? engine_trailer(s->f->engine) : NULL;
 }
 
-static inline struct background stage_background(struct stage *s)
+static inline struct workers *stage_workers(struct stage *s)
 {
-	return (struct background) {.submit = stage_submit, .arg = s};
+	s->fake = (struct fake_workers) {.submit = stage_submit, .arg = s};
+	return fake_workers(&s->fake);
 }
 
 static inline void stage_tick(void *arg)
@@ -89,7 +91,7 @@ static inline void stage_make(struct stage *s, struct fixture *f)
 {
 	*s = (struct stage) {.f = f};
 	if (f)
-		f->background = stage_background(s);
+		f->workers = stage_workers(s);
 	assert_int_equal(loop_new(&s->loop), 0);
 	assert_int_equal(timer_new(s->loop, stage_tick, s, &s->tick), 0);
 }

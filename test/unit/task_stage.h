@@ -79,7 +79,7 @@ static inline void start_chat(struct world *w)
 				       .events = w->stage.f->engine->events,
 				       .memories = w->stage.f->engine->memories,
 				       .loop = w->stage.loop,
-				       .background = stage_background(&w->stage),
+				       .workers = stage_workers(&w->stage),
 				       .agents = agents,
 				       .n_agents = 2,
 				       .agent = "recall",
@@ -97,11 +97,11 @@ static inline void world_open(struct world *w)
 	const struct task_group_limit groups[] = {{.name = "alone", .parallel = 1}};
 	const struct events_opts events = {.store = w->stage.f->engine->store,
 					   .loop = w->stage.loop,
-					   .background = stage_background(&w->stage)};
+					   .workers = stage_workers(&w->stage)};
 	struct tasks_opts opts = {
 		.store = w->stage.f->engine->store,
 		.loop = w->stage.loop,
-		.background = stage_background(&w->stage),
+		.workers = stage_workers(&w->stage),
 		.output_folder = w->output,
 		.wording = &aiwg_task_wording,
 		.project_parallel = w->parallel,

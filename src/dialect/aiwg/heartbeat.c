@@ -21,7 +21,7 @@ enum {
 struct heartbeat {
 	const char *folder;
 	const struct endpoint *endpoint;
-	const struct background *background;
+	struct workers *workers;
 	struct ticker *ticker;
 	bool running; /* the pid file was written */
 	/* Being written on a reader's thread: a slow disk must not block the loop. */
@@ -119,7 +119,7 @@ static void on_tick(void *arg)
 	word_state(h, dialect_health(h->endpoint->server), &h->state);
 	word_beat(h, &h->beat);
 	h->work = (struct work) {.run = write_run, .finished = write_finished};
-	h->writing = h->background->submit(h->background->arg, &h->work, false) == 0;
+	h->writing = workers_submit(h->workers, &h->work, false) == 0;
 }
 
 static void write_first(struct heartbeat *h)
@@ -144,7 +144,7 @@ int heartbeat_start(const struct dialect_means *daemon, const char *folder, stru
 		return -ENOMEM;
 	h->folder = folder;
 	h->endpoint = e;
-	h->background = daemon->background;
+	h->workers = daemon->workers;
 	r = ticker_new(daemon->loop, every_ms > 0 ? (uint64_t)every_ms : EVERY_MS, on_tick, h,
 		       &h->ticker);
 	if (r != 0) {

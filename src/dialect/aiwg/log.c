@@ -21,7 +21,7 @@ enum {
 
 struct project_log {
 	struct text folder;
-	const struct background *background;
+	struct workers *workers;
 	struct event_subscriber *subscriber;
 	struct buf waiting;
 	struct buf writing; /* belongs to a thread while `busy` */
@@ -73,7 +73,7 @@ static void write_waiting(void *arg)
 		return;
 	swap(l);
 	l->work = (struct work) {.run = on_thread, .finished = written};
-	l->busy = l->background->submit(l->background->arg, &l->work, false) == 0;
+	l->busy = workers_submit(l->workers, &l->work, false) == 0;
 	if (!l->busy)
 		swap(l);
 }
@@ -135,7 +135,7 @@ static void say_of_us(struct project_log *l, const char *what)
 	buf_clear(&l->waiting);
 }
 
-int project_log_start(struct events *events, const struct background *b, struct text folder,
+int project_log_start(struct events *events, struct workers *workers, struct text folder,
 		      struct project_log **ret_log)
 {
 	const struct text types[] = {TEXT("task.*")};
@@ -153,7 +153,7 @@ int project_log_start(struct events *events, const struct background *b, struct 
 		return r;
 	}
 	l->folder = folder;
-	l->background = b;
+	l->workers = workers;
 	buf_init(&l->waiting, 2 * WAITING_MAX);
 	buf_init(&l->writing, 2 * WAITING_MAX);
 	say_of_us(l, "started");

@@ -6,13 +6,13 @@
 
 #include "base/text.h"
 
-struct background;
+struct workers;
 struct events;
 struct project_log;
 
 /* Logs that koined has started, and from then on what happens to that folder's tasks. The
  * folder's text must outlive the log. */
-int project_log_start(struct events *events, const struct background *b, struct text folder,
+int project_log_start(struct events *events, struct workers *workers, struct text folder,
 		      struct project_log **ret_log);
 
 /* Logs that koined has stopped. Accepts NULL. Call it after the last work has finished. */

@@ -365,7 +365,7 @@ static int start_project(struct project *p)
 		r = heartbeat_start(daemon, p->folder, p->endpoint, p->config->config.heartbeat_ms,
 				    &p->heartbeat);
 	if (r == 0)
-		r = project_log_start(daemon->engine->events, daemon->background, p->shown.folder,
+		r = project_log_start(daemon->engine->events, daemon->workers, p->shown.folder,
 				      &p->log);
 	return r;
 }

@@ -120,7 +120,7 @@ static int start_processes(const struct dialect_host *h, struct why *why)
 	struct engine *engine = h->daemon->engine;
 	const struct processes_opts opts = {
 		.loop = h->daemon->loop,
-		.background = *h->daemon->background,
+		.workers = h->daemon->workers,
 		.owner = tasks_owner(engine->tasks),
 		.approvals = engine->approvals,
 		.folder = s->folder,
@@ -137,7 +137,7 @@ static int start(struct dialect_host *h, struct why *why)
 	const struct gateway_settings *s = h->settings;
 	const struct tools_opts opts = {
 		.loop = h->daemon->loop,
-		.background = *h->daemon->background,
+		.workers = h->daemon->workers,
 		.owner = tasks_owner(engine->tasks),
 		.memories = engine->memories,
 		.approvals = engine->approvals,
@@ -151,7 +151,7 @@ static int start(struct dialect_host *h, struct why *why)
 	};
 	const struct jobs_opts jobs = {
 		.loop = opts.loop,
-		.background = opts.background,
+		.workers = opts.workers,
 		.store = engine->store,
 		.events = engine->events,
 		.automation = engine->automation,

@@ -57,7 +57,7 @@ int approvals_start(const struct approvals_opts *opts, struct approvals **ret_ap
 	a->events = opts->events;
 	a->node = opts->node;
 	a->loop = opts->loop;
-	a->background = opts->background;
+	a->workers = opts->workers;
 	a->max_pending = opts->pending ? opts->pending : 1000;
 	a->timeout_ms = opts->timeout_ms;
 	a->keep_ms = opts->keep_ms;

@@ -91,7 +91,7 @@ struct approvals_opts {
 	struct events *events; /* NULL: no events are logged */
 	struct node *node;     /* NULL: there is one host only */
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	unsigned pending;   /* how many may wait for a human; 0: 1000 */
 	int64_t timeout_ms; /* for requests that give none; 0: none */
 	int64_t keep_ms;    /* decided ones; 0: for ever */

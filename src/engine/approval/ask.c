@@ -479,7 +479,7 @@ static void ask_submit(struct approval_ask *ask)
 	ask->full = a->n_pending + a->n_coming >= a->max_pending;
 	a->n_coming++;
 	a->n_coming_bytes += ask->n_bytes;
-	r = a->background.submit(a->background.arg, &ask->work, true);
+	r = workers_submit(a->workers, &ask->work, true);
 	if (r == 0)
 		return;
 	/* A waiter must not be told before its owner has the handle. */

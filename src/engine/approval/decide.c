@@ -341,7 +341,7 @@ void approval_decide(struct approvals *a, const struct approval_decision *in, ap
 	}
 	d->fn = fn;
 	d->arg = arg;
-	r = a->background.submit(a->background.arg, &d->work, true);
+	r = workers_submit(a->workers, &d->work, true);
 	if (r != 0)
 		decide_finished(&d->work, r);
 }
@@ -365,7 +365,7 @@ void approval_end(struct approvals *a, struct pending *p)
 		d->waiter_pid = p->waiter_pid;
 		d->waiter_started = p->waiter_started;
 		d->n_bound = p->n_bound;
-		r = a->background.submit(a->background.arg, &d->work, true);
+		r = workers_submit(a->workers, &d->work, true);
 		if (r != 0)
 			decide_free(d);
 	}

@@ -78,7 +78,7 @@ int approvals_follow(struct approvals *a)
 		.events = a->events,
 		.node = a->node,
 		.loop = a->loop,
-		.background = a->background,
+		.workers = a->workers,
 		.name = "approval",
 		.arg = a,
 		.reads = &reads,

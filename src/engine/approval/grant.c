@@ -98,7 +98,7 @@ static void submit(struct approvals *a, const struct grant *row, bool removes,
 	arena_init(&c->arena, APPROVAL_ARENA_MAX);
 	r = portrait_copy(&grant_portrait, &c->arena, &c->row);
 	if (r == 0)
-		r = a->background.submit(a->background.arg, &c->work, true);
+		r = workers_submit(a->workers, &c->work, true);
 	if (r != 0)
 		grant_finished(&c->work, r);
 }

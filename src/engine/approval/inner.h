@@ -41,7 +41,7 @@ struct approvals {
 	struct node *node;
 	struct records records;
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	unsigned max_pending;
 	int64_t timeout_ms;
 	int64_t keep_ms;

@@ -95,14 +95,14 @@ static void submit(void *arg)
 	struct approval_old *o = arg;
 
 	arena_reset(&o->arena);
-	background_start(&o->opts.background, &o->work, false);
+	workers_start(o->opts.workers, &o->work, false);
 }
 
 void approval_withdraw_old(struct approvals *a, const struct approval_old_opts *opts)
 {
 	struct approval_old *o;
 
-	if (!opts->background.submit || !a)
+	if (!opts->workers || !a)
 		return;
 	o = calloc(1, sizeof(*o));
 	if (!o)

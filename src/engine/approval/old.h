@@ -20,7 +20,7 @@ struct loop;
  * as the asker. */
 struct approval_old_opts {
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	const char *agent;
 	bool (*is_own)(const struct approval *row);
 	const bool *stopping;

@@ -234,7 +234,7 @@ static bool is_own(const struct approval *row)
 void asks_withdraw_old(struct automation *a)
 {
 	const struct approval_old_opts opts = {.loop = a->opts.loop,
-					       .background = a->opts.background,
+					       .workers = a->opts.workers,
 					       .agent = asker,
 					       .is_own = is_own,
 					       .stopping = &a->stopping,

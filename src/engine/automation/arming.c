@@ -144,7 +144,7 @@ static void arming_submit(void *arming)
 	m->now_ms = automation_now(m->automation);
 	m->work =
 		(struct work) {.run = arming_run, .finished = arming_finished, .arena = &m->arena};
-	background_start(&m->automation->opts.background, &m->work, true);
+	workers_start(m->automation->opts.workers, &m->work, true);
 }
 
 static int add_switch(struct arming *m, struct text project)

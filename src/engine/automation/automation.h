@@ -38,7 +38,7 @@ enum {
 
 struct automation_opts {
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	struct store *store;
 	struct events *events;
 	struct tasks *tasks;         /* NULL: rules that submit tasks fail */

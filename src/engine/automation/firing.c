@@ -95,7 +95,7 @@ void firing_give_back(struct firing *f)
 		return;
 	}
 	f->work = (struct work) {.run = give_back_run, .finished = give_back_finished};
-	background_start(&f->rule->automation->opts.background, &f->work, true);
+	workers_start(f->rule->automation->opts.workers, &f->work, true);
 }
 
 /* ---- the claim ---- */
@@ -137,7 +137,7 @@ static void claim_finished(struct work *w, int result);
 static void claim(struct firing *f)
 {
 	f->work = (struct work) {.run = claim_run, .finished = claim_finished, .arena = &f->arena};
-	background_start(&f->rule->automation->opts.background, &f->work, true);
+	workers_start(f->rule->automation->opts.workers, &f->work, true);
 }
 
 static void on_again(void *arg)

@@ -108,7 +108,7 @@ int automation_follow(struct automation *a)
 	const struct records_opts opts = {
 		.events = a->opts.events,
 		.loop = a->opts.loop,
-		.background = a->opts.background,
+		.workers = a->opts.workers,
 		.name = "rule",
 		.arg = a,
 		.reads = &reads,

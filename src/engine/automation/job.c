@@ -357,7 +357,7 @@ static void submit(struct jobs *jobs, const char *id, struct live_job *job,
 	if (c->packed.err != 0)
 		change_finished(&c->work, c->packed.err);
 	else
-		background_start(&jobs->opts.background, &c->work, true);
+		workers_start(jobs->opts.workers, &c->work, true);
 }
 
 static int check_data(const struct value *data, struct why *why)
@@ -636,7 +636,7 @@ static int follow(struct jobs *jobs)
 	const struct records_opts opts = {
 		.events = jobs->opts.events,
 		.loop = jobs->opts.loop,
-		.background = jobs->opts.background,
+		.workers = jobs->opts.workers,
 		.name = "job",
 		.arg = jobs,
 		.reads = &reads,

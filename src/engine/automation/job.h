@@ -47,7 +47,7 @@ struct job_info {
 
 struct jobs_opts {
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	struct store *store;
 	struct events *events;
 	struct automation *automation;

@@ -223,7 +223,7 @@ void firing_done(struct firing *f, enum outcome outcome, const char *error)
 		f->duration_ms = (int64_t)(clock_steady_ms() - f->started_ms);
 	remember(f);
 	f->work = (struct work) {.run = tell_run, .finished = tell_finished};
-	background_start(&f->rule->automation->opts.background, &f->work, true);
+	workers_start(f->rule->automation->opts.workers, &f->work, true);
 }
 
 void firing_fail(struct firing *f, int result, const struct why *why)

@@ -175,7 +175,7 @@ static int toggle_start(struct automation *a, struct text project, struct text r
 	}
 	log_info(on ? "rule enabled" : "rule disabled", "rule=%.*s project=%.*s", TEXT_ARGS(rule),
 		 TEXT_ARGS(project));
-	background_start(&a->opts.background, &t->work, true);
+	workers_start(a->opts.workers, &t->work, true);
 	return 0;
 }
 

@@ -294,7 +294,7 @@ static void take_found(void *arg, const struct record_found *found)
 			"project=%.*s", TEXT_ARGS(found->id));
 }
 
-int trust_follow(struct trust *t, struct loop *loop, const struct background *background)
+int trust_follow(struct trust *t, struct loop *loop, struct workers *workers)
 {
 	static const struct text types[] = {TEXT("project.trusted"), TEXT("project.distrusted")};
 	static const struct record_read_ops reads = {
@@ -307,7 +307,7 @@ int trust_follow(struct trust *t, struct loop *loop, const struct background *ba
 	const struct records_opts opts = {
 		.events = t->events,
 		.loop = loop,
-		.background = *background,
+		.workers = workers,
 		.name = "project",
 		.arg = t,
 		.reads = &reads,

@@ -59,7 +59,7 @@ const char *trust_state_name(enum trust_state state);
 int trust_new(struct store *store, struct events *events, struct trust **ret_trust);
 
 /* What other hosts trust, or trust no more, counts here, too. */
-int trust_follow(struct trust *t, struct loop *loop, const struct background *background);
+int trust_follow(struct trust *t, struct loop *loop, struct workers *workers);
 void trust_free(struct trust *t); /* accepts NULL */
 
 /* Replaces the previous offer for that folder. */

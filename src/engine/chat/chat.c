@@ -117,7 +117,7 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 	chat->node = opts->node;
 	chat->memories = opts->memories;
 	chat->loop = opts->loop;
-	chat->background = opts->background;
+	chat->workers = opts->workers;
 	chat->started_ms = clock_utc_ms();
 	chat->keep_ms = opts->keep_ms;
 	name_numbered(chat, opts->numbered ? opts->numbered : "chat-");

@@ -48,7 +48,7 @@ struct chat_opts {
 	struct node *node;         /* NULL: there is one host only */
 	struct memories *memories; /* the memories that are quoted */
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	/* All agents. The chat takes ownership, even on failure. */
 	struct agent **agents;
 	unsigned n_agents;

@@ -285,7 +285,7 @@ static void load(struct live_conversation *c)
 		l->epoch = node_epoch(chat->node);
 		l->max_tokens = most_tokens(chat_roster(chat));
 		arena_init(&l->arena, CHAT_ARENA_MAX);
-		r = chat->background.submit(chat->background.arg, &l->work, false);
+		r = workers_submit(chat->workers, &l->work, false);
 	}
 	if (r != 0) {
 		free(l);

@@ -60,7 +60,7 @@ void destroy_begin(struct destroy *d)
 
 	d->under_way = true;
 	d->work = (struct work) {.run = destroy_run, .finished = destroy_finished};
-	r = chat->background.submit(chat->background.arg, &d->work, true);
+	r = workers_submit(chat->workers, &d->work, true);
 	if (r != 0)
 		destroy_finished(&d->work, r);
 }

@@ -36,7 +36,7 @@ void errand_weigh(struct errand *e, size_t bytes)
 int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
 		  void (*finished)(struct work *w, int result), bool writes)
 {
-	const struct background *b = &e->chat->background;
+	struct workers *workers = e->chat->workers;
 
 	memory_wait_init(&e->wait, e->chat->memories);
 	e->work = (struct work) {.run = run,
@@ -44,7 +44,7 @@ int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
 				 .wait = writes ? NULL : &e->wait.as,
 				 /* An agent at work calls tools, which are noted there. */
 				 .arena = e->under_way ? NULL : &e->arena};
-	return b->submit(b->arg, &e->work, writes);
+	return workers_submit(workers, &e->work, writes);
 }
 
 /* ---- in the queue ---- */

@@ -163,7 +163,7 @@ static void give_back_submit(void *give_back)
 	struct give_back *g = give_back;
 
 	g->work = (struct work) {.run = give_back_run, .finished = give_back_finished};
-	background_start(&g->chat->background, &g->work, true);
+	workers_start(g->chat->workers, &g->work, true);
 }
 
 /* Whatever begins now would have the same lease, and lose it when that is released. */
@@ -265,7 +265,7 @@ int chat_join(struct chat *chat)
 		.events = chat->events,
 		.node = chat->node,
 		.loop = chat->loop,
-		.background = chat->background,
+		.workers = chat->workers,
 		.name = "conversation",
 		.arg = chat,
 		.reads = &reads,

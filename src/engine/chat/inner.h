@@ -51,7 +51,7 @@ struct chat {
 	struct list give_backs; /* of turns whose end could not be stored */
 	struct memories *memories;
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	/* Who answers now. Changed on the loop, read on every thread. */
 	_Atomic(struct chat_roster *) roster;
 	struct chat_roster *rosters; /* this roster and all before it */

@@ -493,7 +493,7 @@ int events_start(const struct events_opts *opts, struct events **ret_events)
 		return -ENOMEM;
 	e->store = opts->store;
 	e->loop = opts->loop;
-	e->background = opts->background;
+	e->workers = opts->workers;
 	buf_init(&e->packed, EVENT_DATA_MAX);
 	list_init(&e->subscribers);
 	list_init(&e->waiting);

@@ -36,7 +36,7 @@ enum {
 struct events_opts {
 	struct store *store;
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	int64_t keep_ms;  /* 0: for ever */
 	int64_t keep;     /* events; 0: any number */
 	struct text host; /* where they happen; {NULL, 0}: no other host shares the log */

@@ -114,7 +114,7 @@ void event_feed_read(void *events)
 	f->reading = true;
 	f->from = e->told;
 	f->work = (struct work) {.run = run, .finished = finished};
-	background_start(&e->background, &f->work, false);
+	workers_start(e->workers, &f->work, false);
 }
 
 /* ---- after a doubt ---- */
@@ -142,7 +142,7 @@ static void settle(struct events *e)
 		return;
 	f->settles = true;
 	f->settling = (struct work) {.run = settle_run, .finished = settle_finished};
-	background_start(&e->background, &f->settling, true);
+	workers_start(e->workers, &f->settling, true);
 }
 
 /* One stretch for all of them: who hears of what it did itself as another's finds nothing new. */

@@ -95,7 +95,7 @@ struct event_feed {
 struct events {
 	struct store *store;
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	struct text host; /* in every event of ours; {NULL, 0}: there is only one */
 	void (*on_commit)(void *arg);
 	void *commit_arg;

@@ -419,7 +419,7 @@ static void read_on(struct event_subscriber *s)
 	s->work = (struct work) {.run = read_run, .finished = read_finished};
 	s->from = position(s);
 	s->reading = true;
-	if (e->background.submit(e->background.arg, &s->work, false) == 0) {
+	if (workers_submit(e->workers, &s->work, false) == 0) {
 		list_append(&e->reading, &s->behind_link);
 		e->n_reading++;
 		return;

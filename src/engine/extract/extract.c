@@ -44,7 +44,7 @@ struct extracts {
 	struct node *node; /* NULL: no other host shares the store */
 	struct chat *chat;
 	struct memories *memories;
-	struct background background;
+	struct workers *workers;
 	struct ticker *ticker;
 	struct loop *loop;
 	char agent[AGENT_NAME_MAX];
@@ -90,7 +90,7 @@ static void submit(struct extracts *x, int (*run)(struct work *w, int lane),
 				 .finished = finished,
 				 .wait = writes ? NULL : &x->wait.as,
 				 .arena = &x->arena};
-	background_start(&x->background, &x->work, writes);
+	workers_start(x->workers, &x->work, writes);
 }
 
 static struct extracts *of(struct work *w)
@@ -525,7 +525,7 @@ int extracts_start(const struct extracts_opts *opts, struct extracts **ret_extra
 	x->node = opts->node;
 	x->chat = opts->chat;
 	x->memories = opts->memories;
-	x->background = opts->background;
+	x->workers = opts->workers;
 	x->loop = opts->loop;
 	x->idle_ms = opts->idle_ms;
 	x->held = opts->held;

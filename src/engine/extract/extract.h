@@ -30,7 +30,7 @@ struct extracts_opts {
 	struct chat *chat; /* whose agents they are */
 	struct memories *memories;
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	const char *agent;
 	int64_t idle_ms; /* how long nothing must have been said */
 	bool held;       /* facts are not found before somebody has accepted them */

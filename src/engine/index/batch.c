@@ -134,10 +134,10 @@ static void refused(struct batch *b, const char *what)
 static int submit(struct batch *b, int (*run)(struct work *w, int lane),
 		  void (*finished)(struct work *w, int result), bool writes)
 {
-	const struct background *bg = &b->embedding->background;
+	struct workers *workers = b->embedding->workers;
 
 	b->work = (struct work) {.run = run, .finished = finished};
-	return bg->submit(bg->arg, &b->work, writes);
+	return workers_submit(workers, &b->work, writes);
 }
 
 /* Gets the batch of finished work; NULL if the service is stopping or the work failed. */

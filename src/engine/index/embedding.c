@@ -228,7 +228,7 @@ int embedding_start(const struct embedding_opts *opts, struct store *store,
 	e->changes = changes;
 	e->events = events;
 	e->loop = opts->loop;
-	e->background = opts->background;
+	e->workers = opts->workers;
 	e->timeout_ms = opts->timeout_ms;
 	e->batch_max = EMBEDDINGS_BATCH_MAX;
 	e->noted = INT64_MAX;

@@ -24,7 +24,7 @@ struct store;
 
 struct embedding_opts {
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	const char *url;
 	const char *model;
 	const char *key;     /* "" for none */

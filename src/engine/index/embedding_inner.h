@@ -19,7 +19,7 @@ struct embedding {
 	struct events *events;          /* NULL: there are no other hosts */
 	struct loop *loop;
 	struct embeddings *model;
-	struct background background;
+	struct workers *workers;
 	char *name;
 	char *url;
 	unsigned timeout_ms;

@@ -42,8 +42,8 @@ int memory_indexes_new(const struct memory_indexes_opts *opts, struct memory_ind
 		if (!m->scratches[i])
 			return -ENOMEM;
 	}
-	r = memory_builder_new(m, &opts->background, &m->builder)
-		    ?: index_keeping_new(m, &opts->background, &m->keeping);
+	r = memory_builder_new(m, opts->workers, &m->builder)
+		    ?: index_keeping_new(m, opts->workers, &m->keeping);
 	if (r == 0)
 		*ret_indexes = TAKE(m);
 	return r;

@@ -29,8 +29,8 @@ struct scope_name {
 
 struct memory_indexes_opts {
 	struct store *store;
-	unsigned n_readers;           /* the number of reader threads */
-	struct background background; /* builds the indexes, and keeps them in files */
+	unsigned n_readers;      /* the number of reader threads */
+	struct workers *workers; /* builds the indexes, and keeps them in files */
 	size_t max_bytes;
 	const char *folder;  /* for files, in which large ones are kept; NULL: none */
 	uint64_t file_bytes; /* of all these files together */

@@ -24,7 +24,7 @@ enum {
 /* Everything belongs to the loop, or to the thread on which the work is. */
 struct index_keeping {
 	struct memory_indexes *indexes;
-	struct background background;
+	struct workers *workers;
 	struct work work;
 	bool busy;
 	bool stopping;
@@ -45,7 +45,7 @@ struct index_keeping {
 	bool failed; /* there is no room for it, or no memory: try again much later */
 };
 
-int index_keeping_new(struct memory_indexes *m, const struct background *background,
+int index_keeping_new(struct memory_indexes *m, struct workers *workers,
 		      struct index_keeping **ret_keeping)
 {
 	struct index_keeping *k = calloc(1, sizeof(*k));
@@ -53,7 +53,7 @@ int index_keeping_new(struct memory_indexes *m, const struct background *backgro
 	if (!k)
 		return -ENOMEM;
 	k->indexes = m;
-	k->background = *background;
+	k->workers = workers;
 	*ret_keeping = k;
 	return 0;
 }
@@ -123,7 +123,7 @@ static void over(struct index_keeping *k, bool kept)
 {
 	release(k, kept);
 	k->work = (struct work) {.run = reap_run, .finished = reap_finished};
-	if (k->background.submit(k->background.arg, &k->work, false) == 0)
+	if (workers_submit(k->workers, &k->work, false) == 0)
 		return;
 	drop_work(k);
 	k->busy = false;
@@ -148,7 +148,7 @@ static void go_on(struct index_keeping *k, int (*run)(struct work *w, int lane),
 
 	k->work = (struct work) {.run = run, .finished = finished};
 	if (!k->stopping)
-		r = k->background.submit(k->background.arg, &k->work, writes);
+		r = workers_submit(k->workers, &k->work, writes);
 	if (r != 0)
 		failed(k, r);
 }

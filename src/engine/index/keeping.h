@@ -24,7 +24,7 @@
 struct index_keeping;
 struct memory_indexes;
 
-int index_keeping_new(struct memory_indexes *m, const struct background *background,
+int index_keeping_new(struct memory_indexes *m, struct workers *workers,
 		      struct index_keeping **ret_keeping);
 
 /* Call it after the last work has finished. Accepts NULL. */

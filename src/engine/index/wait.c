@@ -11,7 +11,7 @@
 /* Everything belongs to the loop, apart from what the slice under way works on. */
 struct memory_builder {
 	struct memory_indexes *indexes;
-	struct background background;
+	struct workers *workers;
 	struct list waits;
 	unsigned n_waits;
 	struct list fresh;          /* builds that have had no slice yet */
@@ -91,7 +91,7 @@ static void unref(struct memory_builder *b, struct held_index *h)
 		return;
 	b->reaping = true;
 	b->reap = (struct work) {.run = reap_run, .finished = reap_finished};
-	background_start(&b->background, &b->reap, false);
+	workers_start(b->workers, &b->reap, false);
 }
 
 static void start_build(struct memory_builder *b, struct held_index *h)
@@ -132,7 +132,7 @@ static void drop_claims(struct memory_wait *w)
 
 static void resume(struct memory_wait *w, int result)
 {
-	const struct background *background = &w->builder->background;
+	struct workers *workers = w->builder->workers;
 	int r;
 
 	list_remove(&w->link);
@@ -140,7 +140,7 @@ static void resume(struct memory_wait *w, int result)
 	w->result = result;
 	if (result != 0)
 		drop_claims(w);
-	r = background->submit(background->arg, w->work, false);
+	r = workers_submit(workers, w->work, false);
 	if (r != 0)
 		work_back(w->work, r);
 }
@@ -241,7 +241,7 @@ static void next_slice(struct memory_builder *b)
 
 		b->done = false;
 		b->slice = (struct work) {.run = slice_run, .finished = slice_finished};
-		r = b->background.submit(b->background.arg, &b->slice, false);
+		r = workers_submit(b->workers, &b->slice, false);
 		if (r != 0)
 			slice_over(b, r);
 	}
@@ -354,7 +354,7 @@ void index_wait_init(struct memory_wait *w, struct memory_indexes *m)
 
 /* ---- start and end ---- */
 
-int memory_builder_new(struct memory_indexes *m, const struct background *background,
+int memory_builder_new(struct memory_indexes *m, struct workers *workers,
 		       struct memory_builder **ret_builder)
 {
 	struct memory_builder *b = calloc(1, sizeof(*b));
@@ -362,7 +362,7 @@ int memory_builder_new(struct memory_indexes *m, const struct background *backgr
 	if (!b)
 		return -ENOMEM;
 	b->indexes = m;
-	b->background = *background;
+	b->workers = workers;
 	list_init(&b->waits);
 	list_init(&b->fresh);
 	list_init(&b->large);

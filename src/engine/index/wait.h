@@ -62,7 +62,7 @@ int index_wait_for(struct memory_wait *w, const struct scope_name *scopes, unsig
 
 /* ---- for indexes.c, on the loop ---- */
 
-int memory_builder_new(struct memory_indexes *m, const struct background *background,
+int memory_builder_new(struct memory_indexes *m, struct workers *workers,
 		       struct memory_builder **ret_builder);
 
 /* Refuses those who wait, and those to come. Accepts NULL. */

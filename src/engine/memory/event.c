@@ -174,7 +174,7 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return true;
 }
 
-int memories_follow(struct memories *m, struct loop *loop, const struct background *background)
+int memories_follow(struct memories *m, struct loop *loop, struct workers *workers)
 {
 	static const struct text types[] = {{.data = "memory.*", .len = 8}};
 	static const struct record_read_ops reads = {
@@ -186,7 +186,7 @@ int memories_follow(struct memories *m, struct loop *loop, const struct backgrou
 	const struct records_opts opts = {
 		.events = m->events,
 		.loop = loop,
-		.background = *background,
+		.workers = workers,
 		.name = "memory",
 		.arg = m,
 		.reads = &reads,

@@ -78,7 +78,7 @@ unsigned memory_limit(int64_t given, unsigned fallback);
 int memory_publish(struct memories *m, const char *type, const struct memory *memory);
 
 /* Begins to hear of what other hosts change, if there are any. */
-int memories_follow(struct memories *m, struct loop *loop, const struct background *background);
+int memories_follow(struct memories *m, struct loop *loop, struct workers *workers);
 
 /* A memory that is added again within so long is a retry. */
 enum { MEMORY_SAME_WITHIN_MS = 10 * 1000 };

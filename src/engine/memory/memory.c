@@ -43,7 +43,7 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	CLEANUP(memories_freep) struct memories *m = NULL;
 	const struct memory_indexes_opts indexes = {.store = opts->store,
 						    .n_readers = opts->n_readers,
-						    .background = opts->background,
+						    .workers = opts->workers,
 						    .max_bytes = opts->index_bytes,
 						    .folder = opts->shared ? NULL
 									   : opts->index_folder,
@@ -86,7 +86,7 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		if (r != 0)
 			return r;
 	}
-	r = memories_follow(m, opts->loop, &opts->background);
+	r = memories_follow(m, opts->loop, opts->workers);
 	if (r != 0)
 		return r;
 	*ret_memories = TAKE(m);

@@ -41,7 +41,7 @@ struct memories_opts {
 	struct store *store;
 	struct events *events;              /* NULL: changes are not logged */
 	unsigned n_readers;                 /* the number of reader threads */
-	struct background background;       /* builds the indexes */
+	struct workers *workers;            /* builds the indexes */
 	struct loop *loop;                  /* for `shared` */
 	bool shared;                        /* other hosts may change memories, too: no files */
 	size_t index_bytes;                 /* for all search indexes together */

@@ -18,7 +18,7 @@ struct mirrors {
 	struct approvals *approvals;
 	struct events *events;
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	struct list list;
 	unsigned n;
 	unsigned n_notes; /* on their way to the store */

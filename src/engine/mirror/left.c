@@ -86,7 +86,7 @@ int mirror_load(struct mirror *m)
 	l->approvals = m->all->approvals;
 	arena_init(&l->arena, LOAD_ARENA_MAX);
 	m->load = l;
-	background_start(&m->all->background, &l->work, false);
+	workers_start(m->all->workers, &l->work, false);
 	return 0;
 }
 

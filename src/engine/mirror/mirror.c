@@ -205,7 +205,7 @@ int mirrors_new(const struct mirrors_opts *opts, struct mirrors **ret_mirrors)
 	m->approvals = opts->approvals;
 	m->events = opts->events;
 	m->loop = opts->loop;
-	m->background = opts->background;
+	m->workers = opts->workers;
 	*ret_mirrors = m;
 	return 0;
 }

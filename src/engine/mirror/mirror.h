@@ -31,7 +31,7 @@ struct mirrors_opts {
 	struct approvals *approvals;
 	struct events *events;
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 };
 
 int mirrors_new(const struct mirrors_opts *opts, struct mirrors **ret_mirrors);

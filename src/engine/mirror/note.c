@@ -71,5 +71,5 @@ void mirror_note(struct mirror *m, const struct agent_server_note *note)
 	if (copy(n, text_of(m->name), note) != 0)
 		note_finished(&n->work, 0);
 	else
-		background_start(&all->background, &n->work, true);
+		workers_start(all->workers, &n->work, true);
 }

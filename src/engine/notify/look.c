@@ -124,7 +124,7 @@ static void look_finished(struct work *w, int result)
 int look_start(struct message *m)
 {
 	struct look *l = calloc(1, sizeof(*l));
-	const struct background *b = &m->way->notify->opts.background;
+	struct workers *workers = m->way->notify->opts.workers;
 	int r;
 
 	if (!l)
@@ -134,7 +134,7 @@ int look_start(struct message *m)
 	l->message = m;
 	memcpy(l->id, m->id, sizeof(l->id));
 	l->work = (struct work) {.run = look_run, .finished = look_finished};
-	r = b->submit(b->arg, &l->work, false);
+	r = workers_submit(workers, &l->work, false);
 	if (r == 0) {
 		m->look = l;
 		return 0;
@@ -211,5 +211,5 @@ void look_at_pending(struct way *w)
 	s->notify = w->notify;
 	snprintf(s->way, sizeof(s->way), "%s", w->name);
 	s->work = (struct work) {.run = survey_run, .finished = survey_finished};
-	background_start(&w->notify->opts.background, &s->work, false);
+	workers_start(w->notify->opts.workers, &s->work, false);
 }

@@ -46,7 +46,7 @@ enum {
 struct notify_opts {
 	char host[HOST_NAME_MAX_BYTES + 1]; /* where we are, for people */
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	struct events *events;
 	struct approvals *approvals;
 	/* A tree as JSON text, in the arena. Any thread. */

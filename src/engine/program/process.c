@@ -483,10 +483,10 @@ static bool is_own(const struct approval *row)
 	return text_is(row->tool, PROCESS_TOOL);
 }
 
-static void withdraw_old(struct processes *p, const struct background *b)
+static void withdraw_old(struct processes *p, struct workers *workers)
 {
 	const struct approval_old_opts opts = {.loop = p->loop,
-					       .background = *b,
+					       .workers = workers,
 					       .agent = PROCESS_AGENT,
 					       .is_own = is_own,
 					       .stopping = &p->stopping,
@@ -516,7 +516,7 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 			return refuse(why, REFUSE_PARAMS, "%s: %s", opts->folder, strerror(errno));
 		}
 	}
-	withdraw_old(p, &opts->background);
+	withdraw_old(p, opts->workers);
 	*ret_processes = p;
 	return 0;
 }

@@ -48,7 +48,7 @@ struct processes_opts {
 	const char *owner;           /* its mark is on the programs; see io/process/tree.h */
 	struct approvals *approvals; /* NULL: nothing is allowed */
 	/* Used to withdraw what an earlier koined has asked; may be {0}. */
-	struct background background;
+	struct workers *workers;
 	/* Where commands run; a workdir must be this folder or below it. NULL or "": in ours,
 	 * and a workdir may be anywhere. */
 	const char *folder;

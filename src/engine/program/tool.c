@@ -135,7 +135,7 @@ static void work_finished(struct work *w, int result)
 
 static int start_work(struct tool_run *r, bool writes)
 {
-	const struct background *b = &r->tools->opts.background;
+	struct workers *workers = r->tools->opts.workers;
 	int e;
 
 	memory_wait_init(&r->wait, r->tools->opts.memories);
@@ -144,7 +144,7 @@ static int start_work(struct tool_run *r, bool writes)
 				 .wait = writes ? NULL : &r->wait.as,
 				 .arena = &r->arena};
 	r->writes = writes;
-	e = b->submit(b->arg, &r->work, writes);
+	e = workers_submit(workers, &r->work, writes);
 	r->under_way = e == 0;
 	return e;
 }
@@ -358,7 +358,7 @@ static bool is_own(const struct approval *row)
 static void withdraw_old(struct tools *t)
 {
 	const struct approval_old_opts opts = {.loop = t->opts.loop,
-					       .background = t->opts.background,
+					       .workers = t->opts.workers,
 					       .agent = t->opts.agent,
 					       .is_own = is_own,
 					       .stopping = &t->stopping,

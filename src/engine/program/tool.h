@@ -64,7 +64,7 @@ struct tool_answers {
 
 struct tools_opts {
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	const char *owner; /* of the programs' marks (io/process/tree.h); NULL: none are run */
 	struct memories *memories;
 	struct approvals *approvals; /* NULL: what needs approval is refused */

@@ -115,7 +115,7 @@ static void try(struct record *r)
 	if (o->changes->prepare)
 		o->changes->prepare(c);
 	c->work = (struct work) {.run = run, .finished = finished};
-	e = o->background.submit(o->background.arg, &c->work, true);
+	e = workers_submit(o->workers, &c->work, true);
 	if (e != 0)
 		fail_soon(r, e);
 }

@@ -197,7 +197,7 @@ static void submit(struct record_feed *f)
 	for (unsigned i = 0; i < f->n_reading; i++)
 		f->found[i].row = NULL;
 	f->work = (struct work) {.run = run, .finished = finished};
-	background_start(&f->records->opts.background, &f->work, false);
+	workers_start(f->records->opts.workers, &f->work, false);
 }
 
 static void sync_one(struct record_feed *f, struct record_found *k)

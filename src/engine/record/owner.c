@@ -49,7 +49,7 @@ static void reap(struct records *rs)
 		return;
 	r->busy = true;
 	r->work = (struct work) {.run = run, .finished = finished, .arena = &r->reaped.arena};
-	background_start(&rs->opts.background, &r->work, true);
+	workers_start(rs->opts.workers, &r->work, true);
 }
 
 static void call(const struct records *rs, void (*fn)(void *arg))

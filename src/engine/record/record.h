@@ -143,7 +143,7 @@ struct records_opts {
 	struct events *events; /* may be NULL */
 	struct node *node;     /* NULL if no other host shares the store */
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	const char *name; /* how the log names a record: "NAME=ID" */
 	void *arg;
 	/* NULL if the noun has none. */

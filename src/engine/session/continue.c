@@ -94,9 +94,9 @@ static void on_parent_ended(struct session_ender *e, const struct session *row)
 
 static void look_for_parent(struct continuation *c)
 {
-	const struct background *b = &c->sessions->opts.background;
+	struct workers *workers = c->sessions->opts.workers;
 	/* The second time it may be interrupted. */
-	int r = b->submit(b->arg, &c->work, c->again);
+	int r = workers_submit(workers, &c->work, c->again);
 
 	if (r != 0)
 		refuse_continuation(c, r, NULL);

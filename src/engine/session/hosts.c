@@ -184,7 +184,7 @@ int sessions_join(struct sessions *s)
 		.events = s->opts.events,
 		.node = s->opts.node,
 		.loop = s->opts.loop,
-		.background = s->opts.background,
+		.workers = s->opts.workers,
 		.name = "session",
 		.arg = s,
 		.changes = &session_changes,

@@ -371,12 +371,12 @@ static void adding_finished(struct work *w, int result)
 
 static void keep(struct live_session *l)
 {
-	const struct background *b = &l->sessions->opts.background;
+	struct workers *workers = l->sessions->opts.workers;
 	int r;
 
 	l->adding = (struct work) {.run = adding_run, .finished = adding_finished};
 	l->sessions->n_coming++;
-	r = b->submit(b->arg, &l->adding, true);
+	r = workers_submit(workers, &l->adding, true);
 	if (r != 0)
 		adding_finished(&l->adding, r);
 }

@@ -147,7 +147,7 @@ static void on_gone(void *watched)
 	}
 	unwatch(w);
 	if (e)
-		background_start(&s->opts.background, &e->work, true);
+		workers_start(s->opts.workers, &e->work, true);
 }
 
 int observed_end_silent(struct sessions *s, unsigned *ret_n)

@@ -206,8 +206,7 @@ void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, v
 	i->id.len = id.len;
 	i->work = (struct work) {
 		.run = interruption_run, .finished = interruption_finished, .arena = &i->arena};
-	r = i->id.data ? s->opts.background.submit(s->opts.background.arg, &i->work, true)
-		       : -ENOMEM;
+	r = i->id.data ? workers_submit(s->opts.workers, &i->work, true) : -ENOMEM;
 	if (r != 0)
 		interruption_end(i, r, NULL);
 }

@@ -72,7 +72,7 @@ struct sessions_opts {
 	struct approvals *approvals; /* NULL: no approvals */
 	struct node *node;           /* NULL: there is one host only */
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	/* An absolute path, made with mode 0700 when needed: holds the files that programs read. */
 	const char *folder;
 	/* Words, as for a command agent; NULL: CODING_AGENT, looked up at each start. */

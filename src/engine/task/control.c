@@ -137,10 +137,10 @@ static struct lookup *lookup_new(struct tasks *t, struct text project, struct te
 
 static int lookup_start(struct lookup *l)
 {
-	const struct background *b = &l->tasks->background;
+	struct workers *workers = l->tasks->workers;
 
 	l->work = (struct work) {.run = lookup_run, .finished = lookup_finished};
-	return b->submit(b->arg, &l->work, false);
+	return workers_submit(workers, &l->work, false);
 }
 
 static int look_up(struct tasks *t, struct text project, struct text id, int then, task_done_fn fn,
@@ -256,7 +256,7 @@ static void wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *
 	arena_init(&s->arena, TASK_ARENA_MAX);
 	r = arena_copy_text(&s->arena, l->project->name, &s->row.project)
 		    ?: arena_copy_text(&s->arena, l->task.id, &s->row.id)
-		    ?: t->background.submit(t->background.arg, &s->work, true);
+		    ?: workers_submit(t->workers, &s->work, true);
 	if (r != 0)
 		wish_done(s, r, &why);
 }

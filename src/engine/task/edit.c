@@ -260,7 +260,7 @@ static int submit(struct tasks *t, struct live *l, const struct task_edit *in, t
 		.fn = fn,
 		.arg = arg};
 	arena_init(&e->arena, TASK_ARENA_MAX);
-	r = copy_wanted(e, l, in) ?: t->background.submit(t->background.arg, &e->work, true);
+	r = copy_wanted(e, l, in) ?: workers_submit(t->workers, &e->work, true);
 	if (r != 0) {
 		edit_free(e);
 		return r;

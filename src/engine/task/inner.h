@@ -182,7 +182,7 @@ struct tasks {
 	struct events *events;
 	struct chat *chat;
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	char *output_folder;
 	struct node *node; /* NULL: no other host shares the store */
 	const char *owner; /* prefix of our marks: the store's identity */

@@ -375,7 +375,7 @@ static void count_again(struct tasks *t)
 	c->at_version = t->last_version;
 	arena_init(&c->arena, TASK_ARENA_MAX);
 	c->work = (struct work) {.run = count_run, .finished = count_finished};
-	background_start(&t->background, &c->work, false);
+	workers_start(t->workers, &c->work, false);
 }
 
 /* ---- what the node says ---- */

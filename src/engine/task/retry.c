@@ -349,7 +349,7 @@ static int submit(struct retry *q)
 	if (r != 0)
 		return r;
 	q->room = t->queue - t->n_queued - t->n_coming;
-	r = t->background.submit(t->background.arg, &q->work, true);
+	r = workers_submit(t->workers, &q->work, true);
 	if (r == 0)
 		t->n_coming++, t->n_retries++;
 	return r;

@@ -491,7 +491,7 @@ static int fetch(struct run *r)
 	f->project = r->live->project->name;
 	f->id = r->live->task.id;
 	f->work = (struct work) {.run = fetch_run, .finished = fetch_finished};
-	e = t->background.submit(t->background.arg, &f->work, false);
+	e = workers_submit(t->workers, &f->work, false);
 	if (e != 0)
 		free(f);
 	else

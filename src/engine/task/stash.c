@@ -224,7 +224,7 @@ static int pause_submit(struct tasks *t, struct text group, bool paused, task_do
 			     .arg = arg};
 	arena_init(&p->arena, TASK_ARENA_MAX);
 	r = arena_copy_text(&p->arena, group, &p->group)
-		    ?: t->background.submit(t->background.arg, &p->work, true);
+		    ?: workers_submit(t->workers, &p->work, true);
 	if (r == 0)
 		return 0;
 	arena_done(&p->arena);

@@ -481,7 +481,7 @@ void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn f
 		fn(arg, r != 0 ? r : -ENOMEM, NULL, &why);
 		return;
 	}
-	r = fill(s, in) ?: t->background.submit(t->background.arg, &s->work, true);
+	r = fill(s, in) ?: workers_submit(t->workers, &s->work, true);
 	if (r != 0)
 		submit_finished(&s->work, r);
 }

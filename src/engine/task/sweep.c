@@ -118,7 +118,7 @@ static void deletion_finished(struct work *w, int result)
 		return;
 	}
 	arena_reset(&d->arena);
-	result = t->background.submit(t->background.arg, &d->work, true);
+	result = workers_submit(t->workers, &d->work, true);
 	if (result != 0)
 		deletion_done(d, result);
 }
@@ -153,7 +153,7 @@ void task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned
 	d->arg = arg;
 	r = arena_copy_text(&d->names, which->project, &d->which.project)
 		    ?: arena_copy_text(&d->names, which->group, &d->which.group)
-		    ?: t->background.submit(t->background.arg, &d->work, true);
+		    ?: workers_submit(t->workers, &d->work, true);
 	if (r != 0)
 		deletion_done(d, r);
 }
@@ -171,7 +171,7 @@ static void on_sweep(void *tasks)
 		return;
 	d->before_ms = clock_utc_ms() - t->keep_ms;
 	t->sweeping = true;
-	r = t->background.submit(t->background.arg, &d->work, true);
+	r = workers_submit(t->workers, &d->work, true);
 	if (r != 0)
 		deletion_done(d, r);
 }

@@ -129,7 +129,7 @@ static int set_up(struct tasks *t, const struct tasks_opts *opts)
 		.events = t->events,
 		.node = t->node,
 		.loop = t->loop,
-		.background = t->background,
+		.workers = t->workers,
 		.name = "task",
 		.arg = t,
 		.changes = &task_changes,
@@ -185,7 +185,7 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	t->events = opts->events;
 	t->chat = opts->chat;
 	t->loop = opts->loop;
-	t->background = opts->background;
+	t->workers = opts->workers;
 	t->node = opts->node;
 	list_init(&t->projects);
 	list_init(&t->groups);

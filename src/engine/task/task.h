@@ -90,7 +90,7 @@ struct tasks_opts {
 	struct chat *chat; /* its agents run tasks */
 	struct node *node; /* this host among others; NULL: there are none */
 	struct loop *loop;
-	struct background background;
+	struct workers *workers;
 	const char *output_folder; /* absolute; made 0700 */
 	unsigned parallel;         /* globally; 0: 16 */
 	unsigned project_parallel; /* in one project; 0: 3 */

@@ -254,7 +254,7 @@ static void send_chunk(struct run *r)
 					 .bytes = {.data = u->bytes.data, .len = u->bytes.len}}};
 	buf_init(&u->bytes, 2 * CHUNK_MAX);
 	u->first = false;
-	background_start(&r->tasks->background, &s->work, true);
+	workers_start(r->tasks->workers, &s->work, true);
 }
 
 static void on_chunk_pause(void *run)

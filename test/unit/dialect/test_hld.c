@@ -17,6 +17,7 @@ struct place {
 	struct stage stage; /* only for its trailer */
 	struct hld_settings settings;
 	struct world world;
+	struct fake_workers fake;
 	bool closed; /* the threads end: they take nothing any more */
 };
 
@@ -46,13 +47,14 @@ static void open_place(struct place *p, void **state, unsigned heartbeat_ms)
 
 	*p = (struct place) {.f = *state, .settings = {.heartbeat_ms = heartbeat_ms}};
 	p->stage.f = p->f;
+	p->fake = (struct fake_workers) {.submit = submit, .arg = p};
 	opts.engine = p->f->engine;
 	opts.workers.arg = p->f->engine;
 	assert_int_equal(world_init(&p->world, &hld_dialect, &opts), 0);
 	p->world.endpoint->settings = &p->settings;
 	events = (struct events_opts) {.store = p->f->engine->store,
 				       .loop = p->world.loop,
-				       .background = {.submit = submit, .arg = p}};
+				       .workers = fake_workers(&p->fake)};
 	assert_int_equal(events_start(&events, &p->f->engine->events), 0);
 }
 

@@ -49,11 +49,11 @@ static void world_open(struct world *w)
 {
 	const struct events_opts events = {.store = engine(w)->store,
 					   .loop = w->stage.loop,
-					   .background = stage_background(&w->stage)};
+					   .workers = stage_workers(&w->stage)};
 	struct approvals_opts opts = {
 		.store = engine(w)->store,
 		.loop = w->stage.loop,
-		.background = stage_background(&w->stage),
+		.workers = stage_workers(&w->stage),
 		.pending = w->pending,
 		.timeout_ms = w->timeout_ms,
 		.keep_ms = w->keep_ms,

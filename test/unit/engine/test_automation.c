@@ -66,6 +66,7 @@ struct world {
 	struct loop *loop;
 	struct timer *tick;
 	struct workers *workers;
+	struct fake_workers fake;
 	bool closed;
 	int64_t now_ms;
 	struct submitted_task tasks[TASKS_MAX];
@@ -283,12 +284,11 @@ static void listen_to_rules(struct world *w)
 static void world_start(struct world *w)
 {
 	struct workers_opts workers = fixture_workers(w->f, N_READERS);
-	const struct background background = {.submit = submit, .arg = w};
 	const struct events_opts events = {
-		.store = w->f->engine->store, .loop = w->loop, .background = background};
+		.store = w->f->engine->store, .loop = w->loop, .workers = fake_workers(&w->fake)};
 	struct automation_opts opts = {
 		.loop = w->loop,
-		.background = background,
+		.workers = fake_workers(&w->fake),
 		.store = w->f->engine->store,
 		.tasks = (struct tasks *)w,
 		.now_ms = now_of,
@@ -296,6 +296,7 @@ static void world_start(struct world *w)
 		.arg = w,
 	};
 
+	w->fake = (struct fake_workers) {.submit = submit, .arg = w};
 	w->closed = false;
 	assert_int_equal(events_start(&events, &w->f->engine->events), 0);
 	workers.trailer = trailer;

@@ -151,6 +151,7 @@ struct world {
 	struct loop *loop;
 	struct timer *tick;
 	struct workers *workers;
+	struct fake_workers fake;
 	struct puppet *puppet;
 };
 
@@ -203,7 +204,7 @@ static void world_open(struct world *w)
 		.store = w->f->engine->store,
 		.memories = w->f->engine->memories,
 		.loop = w->loop,
-		.background = {.submit = submit, .arg = w},
+		.workers = fake_workers(&w->fake),
 		.agents = agents,
 		.n_agents = 3,
 		.agent = "recall",
@@ -214,7 +215,8 @@ static void world_open(struct world *w)
 	agents[0] = new_recall(w, "recall", 0);
 	agents[1] = new_recall(w, "slow", 30);
 	agents[2] = new_puppet(w);
-	w->f->background = opts.background;
+	w->fake = (struct fake_workers) {.submit = submit, .arg = w};
+	w->f->workers = opts.workers;
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
 	assert_int_equal(chat_start(&opts, &w->f->engine->chat, &why), 0);
 }

@@ -23,7 +23,7 @@ static void make(struct world *w, void **state, int64_t keep_ms)
 	stage_make(&w->stage, f);
 	opts.store = f->engine->store;
 	opts.loop = w->stage.loop;
-	opts.background = stage_background(&w->stage);
+	opts.workers = stage_workers(&w->stage);
 	assert_int_equal(chat_start(&opts, &f->engine->chat, &f->why), 0);
 	w->chat = f->engine->chat;
 	w->db = store_writer(f->engine->store);

@@ -29,6 +29,7 @@ struct world {
 	struct loop *loop;
 	struct timer *tick;
 	struct workers *workers;
+	struct fake_workers fake;
 	atomic_bool holds; /* the writer waits for `go` between a commit and what follows */
 	sem_t go;
 	bool holds_reads;  /* the next is done at once, and told by the test */
@@ -72,9 +73,10 @@ static void world_start(struct world *w)
 	const struct events_opts events = {
 		.store = w->f->engine->store,
 		.loop = w->loop,
-		.background = {.submit = submit, .arg = w},
+		.workers = fake_workers(&w->fake),
 	};
 
+	w->fake = (struct fake_workers) {.submit = submit, .arg = w};
 	assert_int_equal(events_start(&events, &w->f->engine->events), 0);
 	fixture_memories(w->f, 64 << 20);
 	workers.trailer = trailer;

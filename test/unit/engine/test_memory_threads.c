@@ -173,13 +173,14 @@ static void run_crew(struct fixture *f, unsigned n_users)
 {
 	const struct workers_opts opts = {.n_readers = N_READERS};
 	struct crew crew = {0};
+	struct fake_workers fake = {.submit = submit, .arg = &crew};
 	struct crew_member members[SEARCHES];
 	struct loop *loop;
 	pthread_t writer;
 
 	fill_crew(f);
 	fixture_reopen(f, n_users * bytes_of_one(f));
-	f->background = (struct background) {.submit = submit, .arg = &crew};
+	f->workers = fake_workers(&fake);
 	crew.engine = f->engine;
 	assert_int_equal(loop_new(&loop), 0);
 	assert_int_equal(workers_new(loop, &opts, &crew.workers), 0);
@@ -194,7 +195,7 @@ static void run_crew(struct fixture *f, unsigned n_users)
 	for (int i = 0; i < SEARCHES; i++)
 		arena_done(&members[i].arena);
 	assert_int_equal(atomic_load(&crew.n_faults), 0);
-	f->background = (struct background) {0};
+	f->workers = NULL;
 	fixture_reopen(f, 64 << 20);
 	assert_int_equal(n_found(f, "boat", NULL), BATCHES * PER_BATCH);
 }

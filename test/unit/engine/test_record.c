@@ -35,6 +35,7 @@ struct world {
 	struct loop *loop;
 	struct timer *tick;
 	struct events *events;
+	struct fake_workers fake;
 	struct records records;
 	struct thing things[N_THINGS];
 	struct list works; /* on their way to a thread */
@@ -252,7 +253,7 @@ static int set_up(void **state)
 		.sync = take_found,
 	};
 	struct records_opts opts = {
-		.background = {.submit = submit, .arg = w},
+		.workers = fake_workers(&w->fake),
 		.name = "thing",
 		.arg = w,
 		.changes = &changes,
@@ -263,17 +264,16 @@ static int set_up(void **state)
 	if (setup(&fixture) != 0)
 		return -1;
 	w->f = fixture;
+	w->fake = (struct fake_workers) {.submit = submit, .arg = w};
 	list_init(&w->works);
 	assert_int_equal(loop_new(&w->loop), 0);
 	assert_int_equal(timer_new(w->loop, on_tick, w, &w->tick), 0);
-	assert_int_equal(
-		events_start(&(struct events_opts) {.store = w->f->engine->store,
-						    .loop = w->loop,
-						    .background = {.submit = fixture_submit,
-								   .arg = w->f},
-						    .host = TEXT("here")},
-			     &w->events),
-		0);
+	assert_int_equal(events_start(&(struct events_opts) {.store = w->f->engine->store,
+							     .loop = w->loop,
+							     .workers = fake_workers(&w->f->fake),
+							     .host = TEXT("here")},
+				      &w->events),
+			 0);
 	opts.loop = w->loop;
 	opts.events = w->events;
 	assert_int_equal(records_start(&w->records, &opts), 0);

@@ -83,7 +83,7 @@ static void start_chat(struct world *w)
 				       .events = w->stage.f->engine->events,
 				       .memories = w->stage.f->engine->memories,
 				       .loop = w->stage.loop,
-				       .background = stage_background(&w->stage),
+				       .workers = stage_workers(&w->stage),
 				       .agents = agents,
 				       .n_agents = 1,
 				       .agent = "recall",
@@ -139,19 +139,19 @@ static int on_gone(void *arg, int64_t n)
 static void world_open(struct world *w)
 {
 	struct engine *s = w->stage.f->engine;
-	const struct background background = stage_background(&w->stage);
+	struct workers *workers = stage_workers(&w->stage);
 	const struct events_opts events = {
-		.store = s->store, .loop = w->stage.loop, .background = background};
+		.store = s->store, .loop = w->stage.loop, .workers = workers};
 	struct tasks_opts tasks = {
 		.loop = w->stage.loop,
-		.background = background,
+		.workers = workers,
 		.output_folder = w->tasks,
 		.wording = &aiwg_task_wording,
 	};
 	struct sessions_opts opts = {
 		.store = s->store,
 		.loop = w->stage.loop,
-		.background = background,
+		.workers = workers,
 		.folder = w->folder,
 		.program = w->words ? w->words : w->program,
 		.runner = w->runner,

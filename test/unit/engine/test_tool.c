@@ -72,7 +72,7 @@ static int world_make(void **state, bool allow)
 	stage_make(&w->stage, fixture);
 	events.store = engine(w)->store;
 	events.loop = approvals.loop = tools.loop = w->stage.loop;
-	events.background = approvals.background = tools.background = stage_background(&w->stage);
+	events.workers = approvals.workers = tools.workers = stage_workers(&w->stage);
 	tools.folder = w->folder.path;
 	arena_init(&w->arena, 1 << 20);
 	assert_int_equal(events_start(&events, &engine(w)->events), 0);

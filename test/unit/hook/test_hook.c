@@ -273,6 +273,16 @@ static void of_what_cannot_be_read_the_form_is_guessed(void **state)
 			 HOOK_PRE_TOOL);
 }
 
+static void unknown_format_is_refused(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(read_str(w, "{\"tool_name\":\"T\"}", "yaml"), REFUSE_PARAMS);
+	assert_string_equal(w->why.text, "unknown format 'yaml'");
+	assert_int_equal(read_str(w, "{\"tool_name\":\"T\"}", ""), 0);
+	assert_int_equal(w->hook.form, HOOK_PLAIN);
+}
+
 static void long_names_are_cut_between_characters(void **state)
 {
 	struct world *w = *state;
@@ -327,6 +337,7 @@ int main(void)
 		T(a_hook_that_says_something_twice_is_none),
 		T(what_is_no_json_is_no_hook),
 		T(of_what_cannot_be_read_the_form_is_guessed),
+		T(unknown_format_is_refused),
 		T(long_names_are_cut_between_characters),
 		T(what_was_not_received_is_denied_or_asked_about),
 	};

@@ -434,6 +434,28 @@ static void free_runs_and_tells_what_waits(void **state)
 	unmake(&c);
 }
 
+static void closed_workers_refuse_work_and_finish_what_they_have(void **state)
+{
+	struct test_job jobs[3];
+	struct context c;
+
+	(void)state;
+	make(&c, 1);
+	init_jobs(&c, jobs, 3, NULL);
+	assert_int_equal(workers_submit(c.workers, &jobs[0].work, true), 0);
+	assert_int_equal(workers_submit(c.workers, &jobs[1].work, false), 0);
+	workers_close(c.workers);
+	workers_close(NULL);
+	assert_int_equal(workers_submit(c.workers, &jobs[2].work, false), -ECANCELED);
+	workers_stop(c.workers);
+	assert_true(jobs[0].told && jobs[1].told);
+	assert_false(jobs[2].told);
+	workers_start(c.workers, &jobs[2].work, true);
+	assert_true(jobs[2].told);
+	assert_int_equal(jobs[2].result, -ECANCELED);
+	unmake(&c);
+}
+
 static void idle_workers_do_not_hold_the_loop(void **state)
 {
 	struct context c;
@@ -567,6 +589,7 @@ int main(void)
 		cmocka_unit_test(the_next_batch_is_not_touched_by_a_failed_one),
 		cmocka_unit_test(a_job_may_be_sent_again_when_told),
 		cmocka_unit_test(free_runs_and_tells_what_waits),
+		cmocka_unit_test(closed_workers_refuse_work_and_finish_what_they_have),
 		cmocka_unit_test(idle_workers_do_not_hold_the_loop),
 		cmocka_unit_test(what_trails_a_batch_is_told_last_and_holds_nobody),
 		cmocka_unit_test(nothing_trails_a_commit_that_failed),
