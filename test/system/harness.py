@@ -809,7 +809,7 @@ def main(tests, measured=(), plain=()):
             continue
         if part not in name:
             continue
-        begun = time.monotonic()
+        begun, used = time.monotonic(), cpu_used()
         try:
             test()
         except Skip as why:
@@ -824,7 +824,7 @@ def main(tests, measured=(), plain=()):
                 traceback.print_exc()
             continue
         passed += 1
-        print("ok %s (%.1f s)" % (short, time.monotonic() - begun), flush=True)
+        print("ok %s (%.1f s, %.2f s of CPU)" % (short, time.monotonic() - begun, cpu_used() - used), flush=True)
     for why in stop_shared():
         failed += 1
         print("FAIL the end of a shared daemon: %s" % why, flush=True)
