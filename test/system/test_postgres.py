@@ -34,7 +34,7 @@ def test_the_stores_own_tests_pass_on_it():
                         if " OK " not in line and "RUN" not in line)[-3000:])
 
     with shared_server() as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
-        urls = {name: server.database(name.replace("/", "_")) for name in SUITES}
+        urls = {name: server.store(name.replace("/", "_")) for name in SUITES}
         for done in [pool.submit(run, name) for name in SUITES]:
             done.result()
 

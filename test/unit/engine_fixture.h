@@ -11,6 +11,7 @@
 #include "engine/index/wait.h"
 #include "engine/engine.h"
 #include "io/workers.h"
+#include "empty_store.h"
 #include "server.h"
 #include "store/store.h"
 #include "tempdir.h"
@@ -170,7 +171,7 @@ static inline int setup(void **state)
 		return -1;
 	tempdir_make(f->dir);
 	snprintf(f->url, sizeof(f->url), "sqlite:%s/koine.db", f->dir);
-	if (server_use(f->url, sizeof(f->url)) != 0)
+	if (server_use(f->url, sizeof(f->url)) != 0 || empty_store_copy(f->url) != 0)
 		return -1;
 	arena_init(&f->arena, 64 << 20);
 	list_init(&f->works);

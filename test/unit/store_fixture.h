@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/uuid.h"
+#include "empty_store.h"
 #include "store/memory.h"
 #include "server.h"
 #include "store/store.h"
@@ -91,7 +92,7 @@ static inline int setup(void **state)
 	if (setup_closed(state) != 0)
 		return -1;
 	f = *state;
-	if (store_open(f->url, &opts, &f->store, &f->why) == 0)
+	if (empty_store_copy(f->url) == 0 && store_open(f->url, &opts, &f->store, &f->why) == 0)
 		return 0;
 	print_error("%s\n", f->why.text);
 	teardown(state);

@@ -255,10 +255,28 @@ static void signal_if(bool (*is)(const struct wanted *w, pid_t pid), const struc
 		syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
 }
 
-static int stop_limited(void *w, pid_t pid)
+struct stopping {
+	const struct wanted *w;
+	bool any;
+};
+
+static int stop_limited(void *arg, pid_t pid)
 {
-	signal_if(is_limited, w, pid, SIGSTOP);
+	struct stopping *s = arg;
+
+	if (is_limited(s->w, pid)) {
+		s->any = true;
+		signal_if(is_limited, s->w, pid, SIGSTOP);
+	}
 	return 0;
+}
+
+/* Whether any process carries a limit, and stops them. Also if we could not look at all of them. */
+static bool stop_all_limited(const struct wanted *w)
+{
+	struct stopping s = {.w = w};
+
+	return each_pid(stop_limited, &s) != 0 || s.any;
 }
 
 static int by_number(const void *a, const void *b)
@@ -314,9 +332,10 @@ static void signal_wanted(const struct wanted *w, int number)
 
 	if (atomic_load(&keeping))
 		spawn_reap_all();
-	/* Where hundreds compute, a look takes many turns of the processor, and this takes one. */
-	if (number == SIGKILL && w->limits)
-		each_pid(stop_limited, (void *)(uintptr_t)w);
+	/* Where hundreds compute, a look takes many turns of the processor, and this takes one. It is the only one at
+	 * most starts and stops of koined. */
+	if (number == SIGKILL && w->limits && !stop_all_limited(w))
+		return;
 	r = tree_look(w, &now);
 	/* A child of a process that is killed first would become an orphan, and may carry no
 	 * mark itself. */
