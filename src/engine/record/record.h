@@ -108,7 +108,7 @@ struct record_change_ops {
 	void (*free)(struct record_change *c);
 };
 
-/* What a noun hears and reads. All but `read` run on the loop. */
+/* What a noun hears and reads. All but `read` and `read_one` run on the loop. */
 struct record_read_ops {
 	const struct text *types; /* as in struct event_filter */
 	unsigned n_types;
