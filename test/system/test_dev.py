@@ -49,7 +49,7 @@ def test_function_limits_a_unit_test():
     program = os.path.join(BUILD, "test", "unit", "wire", "test_json")
     if not os.path.exists(program):
         raise Skip("test_json is not built here")
-    env = dict(os.environ, TEST_FUNCTION="refuses_what")
+    env = dict(os.environ, TEST_FUNCTION="refuses_what_is")
     done = subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env)
     check("1 test(s) run" in done.stdout + done.stderr, "%s", done.stderr)
 

@@ -12,7 +12,8 @@
 #include "engine/approval/approval.h"
 #include "engine/program/process.h"
 
-static const char owner[] = "process-test";
+/* Of this process alone: the same test may run in another build at the same time. */
+static char owner[TREE_OWNER_MAX + 1];
 
 /* What was asked, until it was answered. */
 struct approval_waiter {
@@ -145,6 +146,7 @@ static int world_setup(void **state)
 		return -1;
 	the_world = w;
 	signal(SIGPIPE, SIG_IGN);
+	snprintf(owner, sizeof(owner), "process-test%d.", (int)getpid());
 	stage_make(&w->stage, NULL);
 	strcpy(w->dir, "/tmp/koine-process-XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
