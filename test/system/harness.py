@@ -201,6 +201,14 @@ def copy_empty_store(root):
         os.chmod(os.path.join(root, "koine.db"), 0o600)
 
 
+def own_store(root):
+    """Gives the copy to the user who owns the folder."""
+    path = os.path.join(root, "koine.db")
+    owner = os.stat(root)
+    if os.path.exists(path) and os.stat(path).st_uid != owner.st_uid:
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
 def change_store(root, text):
     """SQL beside the daemon whose folder it is."""
     if SERVER:
@@ -366,6 +374,7 @@ class Daemon:
 
     def start(self):
         self.show_log()
+        own_store(self.root)
         self.log_path = os.path.join(self.root, "log.%d" % time.monotonic_ns())
         self.log_from = 0
         self.addresses = []

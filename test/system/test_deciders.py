@@ -506,8 +506,7 @@ class Ann(Daemon):
         super().__init__(*NO, user=ANN_UID, group=ANN_UID, extra_groups=[])
 
     def start(self):
-        for path in (self.root, *(entry.path for entry in os.scandir(self.root))):
-            os.chown(path, ANN_UID, ANN_UID)
+        os.chown(self.root, ANN_UID, ANN_UID)
         super().start()
 
     def file(self, name, text, owner=0, mode=0o644):

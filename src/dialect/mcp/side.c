@@ -92,10 +92,10 @@ static int read_groups(const struct value *names, unsigned *ret, struct why *why
 		unsigned bit = group_of(word);
 
 		if (!bit)
-			return refuse_field(
-				why, "tools",
-				"unknown group '%.*s' in tools: use memory, tasks, human or permission",
-				TEXT_ARGS(text_cut(word, 40)));
+			return refuse_field(why, "tools",
+					    "unknown group '%.*s' in tools: use memory, tasks, "
+					    "human or permission",
+					    TEXT_ARGS(text_cut(word, 40)));
 		bits |= bit;
 	}
 	if (!bits)

@@ -38,7 +38,7 @@ static const struct row_kind task_kind = NOUN_KIND(struct task, &task_portrait);
 
 static int find_one(struct connection *c, const struct task_named *t, struct row_list *list)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT {columns} FROM task WHERE id = :id AND project = :project",
 		.of = &task_portrait,
 	};
@@ -54,7 +54,7 @@ static int find_one(struct connection *c, const struct task_named *t, struct row
 static int find_many(struct connection *c, const struct task_named *tasks, unsigned n,
 		     struct row_list *list)
 {
-	static const struct query sql = {
+	QUERY sql = {
 		"SELECT {columns} FROM task WHERE (project, id) IN"
 		" (SELECT " LIST("projects", "TEXT") ", " LIST("ids", "TEXT") ")",
 		.of = &task_portrait,
@@ -128,8 +128,8 @@ static const struct row_kind before_kind = ROW_KIND(struct before, read_before, 
 static int find_before(struct connection *c, const struct task_named *tasks, unsigned n,
 		       struct row_list *list)
 {
-	static const struct query of_one = {BEFORE("= :task")};
-	static const struct query of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")")};
+	QUERY of_one = {BEFORE("= :task")};
+	QUERY of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")")};
 	CLEANUP(query_donep) struct statement *q = query_open(c, n == 1 ? &of_one : &of_many);
 	CLEANUP(buf_donep) struct buf seqs;
 	int r = 0;
@@ -172,7 +172,7 @@ static int take_before(struct arena *arena, struct task_named *t, const struct b
 }
 
 static int find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
-			  unsigned n)
+		      unsigned n)
 {
 	struct row_list list = {.kind = &before_kind, .arena = arena};
 	bool any = false;

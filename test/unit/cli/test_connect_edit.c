@@ -299,8 +299,9 @@ static void a_group_with_another_hook_is_not_taken(void **state)
 
 	buf_init(&out, 1 << 20);
 	assert_true(edit_take(&json_editor, file, TEXT(""), &element, 1, &out, &why) > 0);
-	assert_non_null(strstr(
-		why.text, "line 2: hooks.PermissionRequest contains koine's hook and another hook"));
+	assert_non_null(
+		strstr(why.text,
+		       "line 2: hooks.PermissionRequest contains koine's hook and another hook"));
 	buf_done(&out);
 }
 
