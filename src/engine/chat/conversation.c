@@ -127,6 +127,7 @@ struct load {
 	int64_t epoch;
 	int64_t n_messages;
 	bool answered;
+	bool shared;
 	bool found;
 	bool taken;
 };
@@ -175,7 +176,10 @@ static int load_run(struct work *w, int lane)
 
 	if (r != 0 || !l->found)
 		return r;
-	r = store_conversation_is_taken(db, l->row.seq, l->epoch, &l->taken);
+	/* Without other hosts nobody declares a host dead, and a store that was moved from a server may say
+	 * that one is alive. */
+	if (l->shared)
+		r = store_conversation_is_taken(db, l->row.seq, l->epoch, &l->taken);
 	if (r == 0)
 		r = store_message_count(db, l->row.seq, &l->n_messages, &l->answered);
 	if (r == 0)
@@ -283,6 +287,7 @@ static void load(struct live_conversation *c)
 		l->work = (struct work) {.run = load_run, .finished = load_finished};
 		l->conversation = c;
 		l->epoch = node_epoch(chat->node);
+		l->shared = node_shares(chat->node);
 		l->max_tokens = most_tokens(chat_roster(chat));
 		arena_init(&l->arena, CHAT_ARENA_MAX);
 		r = workers_submit(chat->workers, &l->work, false);

@@ -12,6 +12,7 @@
 #include "engine/chat/chat.h"
 #include "engine/chat/inner.h"
 #include "engine/chat/rank.h"
+#include "store/db/query.h"
 
 /* ---- an agent on strings ---- */
 
@@ -657,6 +658,37 @@ static void survives_a_crash(void **state)
 	assert_non_null(strstr(after.content, "Alice"));
 }
 
+static void change_store(struct world *w, const struct query *sql)
+{
+	struct store *store = w->f->engine->store;
+	struct statement *q;
+
+	assert_int_equal(store_begin(store), 0);
+	q = query_open(store_writer(store), sql);
+	assert_int_equal(query_run(q), 0);
+	query_done(q);
+	assert_int_equal(store_commit(store), 0);
+}
+
+/* As a store that was moved from a server has it: the lost host's row says that it is alive. */
+static void conversation_of_a_lost_host_continues_without_other_hosts(void **state)
+{
+	QUERY host = {
+		"INSERT INTO host (name, epoch, state, boot, labels, version, since_ms, seen_ms,"
+		" lease_ms, running, parallel) VALUES ('old', 7, 0, '', '', '', 0, 0, 0, 0, 0)"};
+	QUERY taken = {"UPDATE conversation SET epoch = 7, host = 'old'"};
+	struct world *w = *state;
+	struct told told;
+
+	ask_and_wait(w, "work", NULL, "My name is Alice", &told);
+	change_store(w, &host);
+	change_store(w, &taken);
+	world_reopen(w);
+	ask_and_wait(w, "work", NULL, "What is my name?", &told);
+	assert_int_equal(told.result, 0);
+	assert_non_null(strstr(told.content, "Alice"));
+}
+
 static void text_goes_to_the_store_while_it_comes(void **state)
 {
 	struct world *w = *state;
@@ -1285,6 +1317,7 @@ int main(void)
 		T(cancelled_while_it_begins),
 		T(failed_agent_is_told_with_its_words),
 		T(survives_a_crash),
+		T(conversation_of_a_lost_host_continues_without_other_hosts),
 		T(text_goes_to_the_store_while_it_comes),
 		T(oldest_turns_leave_what_is_sent),
 		T(provider_counts_win),
