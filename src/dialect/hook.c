@@ -36,7 +36,7 @@ void hook_say(struct hook_call *h, const struct hook_outcome *o)
 static void withdraw(struct hook_call *h)
 {
 	if (h->bond == BOND_CONNECTION)
-		approval_withdraw(call_approvals(h->call), h->id, TEXT("client"));
+		approval_withdraw(call_approvals(h->call), h->id, TEXT("client"), NULL);
 }
 
 static void on_decided(void *arg, int r, const struct approval *a, const struct why *why)

@@ -84,7 +84,7 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 static void withdraw(struct waiting *w)
 {
 	end_waiting(w);
-	approval_withdraw(call_approvals(w->call), w->id, TEXT("client"));
+	approval_withdraw(call_approvals(w->call), w->id, TEXT("client"), NULL);
 }
 
 static struct done fail_left(struct call *c)
@@ -344,7 +344,7 @@ static struct done wait_for_inbox(struct call *c, struct text id)
 
 static struct done decline(struct call *c, struct text id)
 {
-	approval_withdraw(call_approvals(c), id, TEXT("client"));
+	approval_withdraw(call_approvals(c), id, TEXT("client"), NULL);
 	return write_answer(c, false, (struct text) {0}, "declined");
 }
 

@@ -10,6 +10,8 @@
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 
+enum { PENDING_MAX = 1000 };
+
 int approval_check_text(struct text t, const char *field, size_t max, struct why *why)
 {
 	if (t.len > max)
@@ -32,10 +34,10 @@ int approval_check_texts(const struct named_text *texts, unsigned n, struct why 
 
 static int set_up(struct approvals *a, const struct approvals_opts *opts)
 {
-	int r = timer_new(a->loop, pending_on_due, a, &a->due);
+	int r = timer_new(a->opts.loop, pending_on_due, a, &a->due);
 
 	if (r == 0)
-		r = timer_new(a->loop, waiters_on_later, a, &a->later);
+		r = timer_new(a->opts.loop, waiters_on_later, a, &a->later);
 	if (r == 0)
 		r = policy_rules_new(opts->rules, opts->n_rules, &a->rules);
 	if (r == 0)
@@ -53,22 +55,12 @@ int approvals_start(const struct approvals_opts *opts, struct approvals **ret_ap
 
 	if (!a)
 		return -ENOMEM;
-	a->store = opts->store;
-	a->events = opts->events;
-	a->node = opts->node;
-	a->loop = opts->loop;
-	a->workers = opts->workers;
-	a->max_pending = opts->pending ? opts->pending : 1000;
-	a->timeout_ms = opts->timeout_ms;
-	a->keep_ms = opts->keep_ms;
-	a->agents_decide = opts->agents_decide;
-	a->on_wait = opts->on_wait;
-	a->wait_arg = opts->arg;
+	a->opts = *opts;
+	a->opts.rules = NULL;
+	a->opts.pending = opts->pending ? opts->pending : PENDING_MAX;
 	list_init(&a->pending);
 	list_init(&a->ended);
 	list_init(&a->refused);
-	for (unsigned i = 0; i < APPROVAL_BUCKETS; i++)
-		list_init(&a->buckets[i]);
 	r = set_up(a, opts);
 	if (r == 0) {
 		*ret_approvals = a;
@@ -95,12 +87,12 @@ void approvals_set_rules(struct approvals *a, const struct approval_rule *rules,
 
 bool approval_is_of_here(const struct approvals *a, const struct approval *row)
 {
-	return !row->host.data || text_equal(row->host, events_host(a->events));
+	return !row->host.data || text_equal(row->host, events_host(a->opts.events));
 }
 
 unsigned approvals_pending(const struct approvals *a)
 {
-	return a ? a->n_pending : 0;
+	return a ? (unsigned)a->by_id.n : 0;
 }
 
 const char *const approval_by_names[N_APPROVAL_BY] = {
@@ -153,5 +145,6 @@ void approvals_free(struct approvals *a)
 	policy_rules_unref(a->rules);
 	timer_free(a->due);
 	timer_free(a->later);
+	table_done(&a->by_id);
 	free(a);
 }

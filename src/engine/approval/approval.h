@@ -167,6 +167,7 @@ typedef void (*approval_fn)(void *arg, int result, const struct approval *approv
  * agent, tool or input it is REFUSE_CONFLICT. An approval that a rule or a grant decides is
  * only reported by approval.resolved. REFUSE_PARAMS, REFUSE_LIMIT, REFUSE_NOT_FOUND ("session
  * not found: …"), REFUSE_STOPPING.
+ * A refusal comes after this has returned, too.
  */
 void approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn,
 		      void *arg);
@@ -216,8 +217,19 @@ struct approval_decision {
 void approval_decide(struct approvals *a, const struct approval_decision *d, approval_fn fn,
 		     void *arg);
 
-/* The asker has left: the approval is superseded, unless it is decided. No callback is called. */
-void approval_withdraw(struct approvals *a, struct text id, struct text by);
+/* The asker does not wait any more: the approval is superseded, unless it is decided. No callback is called.
+ * comment NULL: the asker's client has disconnected. */
+void approval_withdraw(struct approvals *a, struct text id, struct text by, const char *comment);
+
+/* Calls fn for each pending approval that this agent asked for on this host. The row has its id, session,
+ * agent, tool and origin. */
+void approvals_each(struct approvals *a, struct text agent,
+		    void (*fn)(void *arg, const struct approval *row), void *arg);
+
+/* Withdraws the approvals that this agent asked for under an earlier daemon, and has not asked for again, if
+ * is_own: for askers that, unlike sessions, do not ask again after a restart. Accepts NULL. */
+void approvals_withdraw_left(struct approvals *a, struct text agent,
+			     bool (*is_own)(const struct approval *row));
 
 /* Whether it was asked on this host, so that its asker is here, if anywhere. */
 bool approval_is_of_here(const struct approvals *a, const struct approval *row);

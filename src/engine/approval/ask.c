@@ -39,9 +39,7 @@ struct approval_ask {
 	struct approval_client from;
 	uint64_t serial;
 	struct why why;
-	struct approval_waiter *waiter; /* NULL: none, or it has left */
-	approval_fn fn;                 /* NULL: there was a waiter */
-	void *arg;
+	struct approval_waiter *waiter; /* NULL: it has left */
 };
 
 /* ---- the request ---- */
@@ -150,7 +148,7 @@ int approval_make_id(struct arena *arena, struct text *ret_id)
 
 static int fill(struct approval_ask *ask, const struct approval_new *in, struct why *why)
 {
-	int64_t timeout = in->timeout_ms ? in->timeout_ms : ask->approvals->timeout_ms;
+	int64_t timeout = in->timeout_ms ? in->timeout_ms : ask->approvals->opts.timeout_ms;
 	int64_t now = clock_utc_ms();
 	int r;
 
@@ -163,7 +161,7 @@ static int fill(struct approval_ask *ask, const struct approval_new *in, struct 
 		.kind = in->kind,
 		.tool = in->tool,
 		.bond = in->bond,
-		.host = events_host(ask->approvals->events),
+		.host = events_host(ask->approvals->opts.events),
 		.created_ms = now,
 		.deadline_ms = timeout > 0 ? now + timeout : 0,
 	};
@@ -247,12 +245,13 @@ static int tell_requested(struct approval_ask *ask, struct connection *db)
 	int r = store_approval_waiting(db, &total);
 
 	return r != 0 ? r
-		      : approval_tell_requested(ask->approvals->events, &ask->row, (unsigned)total);
+		      : approval_tell_requested(ask->approvals->opts.events, &ask->row,
+						(unsigned)total);
 }
 
 static int keep_new(struct approval_ask *ask, struct connection *db, struct arena *scratch)
 {
-	struct events *events = ask->approvals->events;
+	struct events *events = ask->approvals->opts.events;
 	int r = set_session(ask, db);
 
 	if (ask->from.is)
@@ -264,7 +263,7 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 			   "no policy matches this request, and asking a human is disabled");
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->full)
 		r = refuse(&ask->why, REFUSE_LIMIT, "too many pending approvals: %u/%u",
-			   ask->total - 1, ask->approvals->max_pending);
+			   ask->total - 1, ask->approvals->opts.pending);
 	if (r == 0)
 		r = arena_copy_text(&ask->arena, ask->row.decided_by, &ask->row.decided_by);
 	if (r == 0)
@@ -334,7 +333,7 @@ static int bind_again(struct approval_ask *ask, struct connection *db)
 static int ask_run(struct work *w, int lane)
 {
 	struct approval_ask *ask = list_entry(w, struct approval_ask, work);
-	struct connection *db = store_writer(ask->approvals->store);
+	struct connection *db = store_writer(ask->approvals->opts.store);
 	struct approval there = {0};
 	struct arena scratch;
 	bool found = false;
@@ -370,17 +369,15 @@ void approval_ask_forget(struct approval_ask *ask, bool abandoned)
 	ask->abandoned = abandoned;
 }
 
-/* Tells the waiter or the asker. Do this last: the callback may do anything. */
+/* Do this last: the callback may do anything. */
 static void tell(struct approval_ask *ask, int result, const struct approval *approval)
 {
 	struct approval_waiter *w = ask->waiter;
 
-	if (w) {
-		w->ask = NULL;
-		waiter_tell(w, result, approval, &ask->why);
-	} else if (ask->fn) {
-		ask->fn(ask->arg, result, approval, &ask->why);
-	}
+	if (!w)
+		return;
+	w->ask = NULL;
+	waiter_tell(w, result, approval, &ask->why);
 }
 
 /* List the waiter before any callback runs: the callback may make it leave. */
@@ -389,7 +386,7 @@ static void tell_pending(struct approval_ask *ask, struct pending *p,
 {
 	struct approval_waiter *w = ask->waiter;
 
-	if (!w) {
+	if (!w || w->until_stored) {
 		tell(ask, 0, approval);
 		return;
 	}
@@ -427,6 +424,7 @@ static void take_kept(struct approval_ask *ask)
 			tell(ask, -ENOMEM, NULL);
 			return;
 		}
+		p->left = false;
 		/* Its row was read before it was in memory, and may have been decided between. */
 		if (ask->found)
 			record_stale(&p->record);
@@ -435,9 +433,9 @@ static void take_kept(struct approval_ask *ask)
 		if (ask->abandoned)
 			pending_abandoned(p);
 		if (approval_ended_after(a, ask->serial, ask->row.session))
-			pending_end_as(a, p, APPROVAL_SUPERSEDED);
+			pending_end_as(a, p, END_SESSION);
 	}
-	if (p && ask->waiter && a->stopping) {
+	if (p && ask->waiter && !ask->waiter->until_stored && a->stopping) {
 		tell(ask, refuse(&ask->why, REFUSE_STOPPING, "koined is stopping"), NULL);
 		return;
 	}
@@ -475,19 +473,17 @@ static void ask_submit(struct approval_ask *ask)
 	ask->work = (struct work) {.run = ask_run, .finished = ask_finished, .arena = &ask->arena};
 	ask->asked = ask->row;
 	ask->serial = ++a->n_asked;
-	ask->total = a->n_pending + a->n_coming + 1;
-	ask->full = a->n_pending + a->n_coming >= a->max_pending;
+	ask->total = (unsigned)a->by_id.n + a->n_coming + 1;
+	ask->full = ask->total > a->opts.pending;
 	a->n_coming++;
 	a->n_coming_bytes += ask->n_bytes;
-	r = workers_submit(a->workers, &ask->work, true);
+	r = workers_submit(a->opts.workers, &ask->work, true);
 	if (r == 0)
 		return;
 	/* A waiter must not be told before its owner has the handle. */
-	if (waiter) {
-		ask->waiter = NULL;
-		waiter->ask = NULL;
-		waiter_refuse(a, waiter, r, &ask->why);
-	}
+	ask->waiter = NULL;
+	waiter->ask = NULL;
+	waiter_refuse(a, waiter, r, &ask->why);
 	ask_finished(&ask->work, r);
 }
 
@@ -514,28 +510,18 @@ static int ask_new(struct approvals *a, const struct approval_new *in, struct wh
 	return r;
 }
 
-void approval_ask(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
+void approval_ask(struct approvals *a, const struct approval_new *in,
 		  struct approval_waiter *waiter)
 {
 	struct approval_ask *ask;
 	struct why why = {0};
 	int r = ask_new(a, in, &why, &ask);
 
-	if (r == 0) {
-		ask->fn = fn;
-		ask->arg = arg;
-		ask->waiter = waiter;
-		if (waiter)
-			waiter->ask = ask;
-		ask_submit(ask);
-	} else if (waiter) {
+	if (r != 0) {
 		waiter_refuse(a, waiter, r, &why);
-	} else {
-		fn(arg, r, NULL, &why);
+		return;
 	}
-}
-
-void approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg)
-{
-	approval_ask(a, in, fn, arg, NULL);
+	ask->waiter = waiter;
+	waiter->ask = ask;
+	ask_submit(ask);
 }

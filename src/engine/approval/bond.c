@@ -14,9 +14,9 @@ static void withdraw(struct pending *p)
 	if (p->gone)
 		return;
 	p->gone = true;
-	p->end_as = APPROVAL_SUPERSEDED;
+	p->end = END_CLIENT;
 	if (!p->ending)
-		pending_end_as(p->approvals, p, APPROVAL_SUPERSEDED);
+		pending_end_as(p->approvals, p, END_CLIENT);
 }
 
 static void on_waiter_gone(void *pending)
@@ -56,7 +56,7 @@ static void watch(struct pending *p, int64_t pid, int64_t started, loop_cb gone,
 		  struct process_watch **ret)
 {
 	if (pid > 0)
-		(void)process_watch_new(p->approvals->loop, (pid_t)pid, started, gone, p, ret);
+		(void)process_watch_new(p->approvals->opts.loop, (pid_t)pid, started, gone, p, ret);
 }
 
 void pending_bind(struct pending *p, const struct approval *row)

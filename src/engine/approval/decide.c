@@ -194,7 +194,7 @@ static int change(struct decide *d, struct connection *db)
 		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->why);
 	if (r == 0 && d->in.grants)
 		r = add_grant(d, db);
-	return r == 0 ? approval_tell_resolved(d->approvals->events, &row) : r;
+	return r == 0 ? approval_tell_resolved(d->approvals->opts.events, &row) : r;
 }
 
 static int decide_on(struct decide *d, struct connection *db)
@@ -217,7 +217,7 @@ static int decide_run(struct work *w, int lane)
 	struct decide *d = list_entry(w, struct decide, work);
 
 	(void)lane;
-	return decide_on(d, store_writer(d->approvals->store));
+	return decide_on(d, store_writer(d->approvals->opts.store));
 }
 
 /* ---- on the loop ---- */
@@ -233,7 +233,7 @@ static void end_failed(struct approvals *a, struct pending *p, int result)
 {
 	if (!a->ends_fail && result != -ECANCELED)
 		log_err("could not store approval, retrying", "approval=%.*s error=%s",
-			TEXT_ARGS(p->id), fault_words(result));
+			TEXT_ARGS(p->row.id), fault_words(result));
 	a->ends_fail = true;
 	pending_end_again(a, p);
 }
@@ -341,20 +341,28 @@ void approval_decide(struct approvals *a, const struct approval_decision *in, ap
 	}
 	d->fn = fn;
 	d->arg = arg;
-	r = workers_submit(a->workers, &d->work, true);
+	r = workers_submit(a->opts.workers, &d->work, true);
 	if (r != 0)
 		decide_finished(&d->work, r);
 }
 
 void approval_end(struct approvals *a, struct pending *p)
 {
+	static const struct {
+		enum approval_status status;
+		const char *by; /* NULL: its agent */
+		const char *comment;
+	} ends[] = {
+		[END_EXPIRES] = {APPROVAL_EXPIRED, "timeout"},
+		[END_SESSION] = {APPROVAL_SUPERSEDED, "session"},
+		[END_CLIENT] = {APPROVAL_SUPERSEDED, "client", APPROVAL_DISCONNECTED},
+		[END_RESTART] = {APPROVAL_SUPERSEDED, NULL, "koined was restarted"},
+	};
 	const struct approval_decision in = {
-		.id = p->id,
-		.status = p->end_as,
-		.by = p->gone                         ? TEXT("client")
-		      : p->end_as == APPROVAL_EXPIRED ? TEXT("timeout")
-						      : TEXT("session"),
-		.comment = p->gone ? TEXT("the client disconnected") : (struct text) {0},
+		.id = p->row.id,
+		.status = ends[p->end].status,
+		.by = ends[p->end].by ? text_of(ends[p->end].by) : p->row.agent,
+		.comment = text_of(ends[p->end].comment),
 	};
 	struct decide *d;
 	int r = decide_new(a, &in, &d);
@@ -365,7 +373,7 @@ void approval_end(struct approvals *a, struct pending *p)
 		d->waiter_pid = p->waiter_pid;
 		d->waiter_started = p->waiter_started;
 		d->n_bound = p->n_bound;
-		r = workers_submit(a->workers, &d->work, true);
+		r = workers_submit(a->opts.workers, &d->work, true);
 		if (r != 0)
 			decide_free(d);
 	}

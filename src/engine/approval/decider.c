@@ -91,8 +91,8 @@ static int is_asker(const struct look *l, const struct process_seen *p, bool *re
 			  approval_is_of_here(l->approvals, l->row);
 		return 0;
 	}
-	return store_approval_has_asked(store_writer(l->approvals->store),
-					events_host(l->approvals->events), p->pid, p->started,
+	return store_approval_has_asked(store_writer(l->approvals->opts.store),
+					events_host(l->approvals->opts.events), p->pid, p->started,
 					ret_is);
 }
 
@@ -161,7 +161,7 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 	const struct look l = {
 		.approvals = a,
 		.row = row,
-		.owner = store_owner(a->store),
+		.owner = store_owner(a->opts.store),
 		.why = why,
 	};
 	struct process_seen who = {0};
@@ -175,11 +175,11 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 	if (n == 0 && client->let_in && client->peer.known && client->peer.uid != geteuid())
 		return ret_by ? record(arena, &client->peer, &who, ret_by) : 0;
 	/* A larger number than we look at is a place to hide, too. */
-	if (!a->agents_decide && (n == 0 || n == HOLDERS_MAX))
+	if (!a->opts.agents_decide && (n == 0 || n == HOLDERS_MAX))
 		return refuse_unknown(&l);
-	for (unsigned i = 0; r == 0 && !a->agents_decide && i < n; i++)
+	for (unsigned i = 0; r == 0 && !a->opts.agents_decide && i < n; i++)
 		r = check_process(&l, pids[i], &who);
-	if (a->agents_decide && n > 0)
+	if (a->opts.agents_decide && n > 0)
 		(void)process_see(pids[0], &who);
 	if (r != 0 || !ret_by || !client->peer.known)
 		return r;

@@ -30,7 +30,7 @@ static struct record *find(void *approvals, struct text project, struct text id)
 static void key_of(const struct record *r, struct text *ret_project, struct text *ret_id)
 {
 	*ret_project = (struct text) {0};
-	*ret_id = list_entry(r, struct pending, record)->id;
+	*ret_id = list_entry(r, struct pending, record)->row.id;
 }
 
 static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
@@ -38,8 +38,8 @@ static int read_one(void *arg, int lane, struct arena *a, struct record_found *f
 	const struct approvals *approvals = arg;
 	struct approval *row = arena_zalloc(a, sizeof(*row));
 	bool there = false;
-	int r = row ? store_approval_find(store_lane(approvals->store, lane), found->id, a, row,
-					  &there)
+	int r = row ? store_approval_find(store_lane(approvals->opts.store, lane), found->id, a,
+					  row, &there)
 		    : -ENOMEM;
 
 	found->row = there ? row : NULL;
@@ -75,10 +75,10 @@ int approvals_follow(struct approvals *a)
 		.sync = take_found,
 	};
 	const struct records_opts opts = {
-		.events = a->events,
-		.node = a->node,
-		.loop = a->loop,
-		.workers = a->workers,
+		.events = a->opts.events,
+		.node = a->opts.node,
+		.loop = a->opts.loop,
+		.workers = a->opts.workers,
 		.name = "approval",
 		.arg = a,
 		.reads = &reads,

@@ -24,8 +24,8 @@ int grant_keep(struct connection *db, struct arena *arena, const struct grant *r
 int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant **ret_rows,
 	       unsigned *ret_n)
 {
-	return store_grant_list(store_lane(approvals->store, lane), clock_utc_ms(), a, ret_rows,
-				ret_n);
+	return store_grant_list(store_lane(approvals->opts.store, lane), clock_utc_ms(), a,
+				ret_rows, ret_n);
 }
 
 /* ---- changes ---- */
@@ -56,7 +56,7 @@ static int remove_grant(struct grant_change *c, struct connection *db)
 static int grant_run(struct work *w, int lane)
 {
 	struct grant_change *c = list_entry(w, struct grant_change, work);
-	struct connection *db = store_writer(c->approvals->store);
+	struct connection *db = store_writer(c->approvals->opts.store);
 	int r;
 
 	(void)lane;
@@ -98,7 +98,7 @@ static void submit(struct approvals *a, const struct grant *row, bool removes,
 	arena_init(&c->arena, APPROVAL_ARENA_MAX);
 	r = portrait_copy(&grant_portrait, &c->arena, &c->row);
 	if (r == 0)
-		r = workers_submit(a->workers, &c->work, true);
+		r = workers_submit(a->opts.workers, &c->work, true);
 	if (r != 0)
 		grant_finished(&c->work, r);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/list.h"
+#include "base/sets.h"
 #include "engine/approval/approval.h"
 #include "engine/record/record.h"
 #include "store/approval.h"
@@ -15,7 +16,6 @@
 struct connection;
 
 enum {
-	APPROVAL_BUCKETS = 256,
 	APPROVAL_ARENA_MAX = 8 << 20,         /* of a request or a decision on its way */
 	APPROVAL_INPUT_ARENA_MAX = 16 << 20,  /* of an input that is temporarily unpacked */
 	APPROVAL_COMING_BYTES_MAX = 64 << 20, /* of all requests on their way to the store */
@@ -27,6 +27,8 @@ enum {
 	APPROVAL_AGAIN_MS = 1000, /* delay before an end that could not be stored is tried again */
 };
 
+#define APPROVAL_DISCONNECTED "the client disconnected"
+
 /* The rules, alive as long as somebody reads them. References are counted on the loop only. */
 struct approval_rules {
 	unsigned refs;
@@ -36,24 +38,13 @@ struct approval_rules {
 };
 
 struct approvals {
-	struct store *store;
-	struct events *events;
-	struct node *node;
+	struct approvals_opts opts; /* without the rules */
 	struct records records;
-	struct loop *loop;
-	struct workers *workers;
-	unsigned max_pending;
-	int64_t timeout_ms;
-	int64_t keep_ms;
-	bool agents_decide;
-	void (*on_wait)(void *arg, struct text session, int change);
-	void *wait_arg;
 	struct approval_rules *rules;
 	struct list pending; /* oldest first */
-	struct list buckets[APPROVAL_BUCKETS];
-	unsigned n_pending;
-	unsigned n_due;    /* how many of these have an expiry time */
-	unsigned n_coming; /* requests on their way to the store */
+	struct table by_id;  /* the same; by_id.n is their number */
+	unsigned n_due;      /* how many of these have an expiry time */
+	unsigned n_coming;   /* requests on their way to the store */
 	size_t n_coming_bytes;
 	/* Distinguishes requests made before a session's end from those made after it. */
 	uint64_t n_asked;
@@ -70,21 +61,28 @@ struct approvals {
 	bool stopping;
 };
 
+/* How a pending approval ends if nobody decides it. */
+enum pending_end {
+	END_EXPIRES,
+	END_SESSION, /* the session has ended, or has made the call */
+	END_CLIENT,  /* the asker is gone */
+	END_RESTART, /* the asker was part of an earlier daemon */
+};
+
 /* An approval that waits for a human. */
 struct pending {
 	struct list link;
-	struct list bucket_link;
+	struct table_link by_id;
 	struct approvals *approvals;
 	struct list waiters;
-	struct text id;
-	struct text session; /* {NULL, 0}: none */
-	struct text host;    /* where it was asked; {NULL, 0}: here */
+	struct approval row; /* id, session, agent, tool, origin and host; host {NULL, 0}: here */
+	bool left;           /* asked under an earlier daemon, and not again */
 	struct record record;
 	/* The tool and what it is for, as a number; 0: the call has an id of its own, or there is
 	 * none. */
 	uint64_t call;
 	uint64_t due_ms; /* steady clock; 0: never */
-	enum approval_status end_as;
+	enum pending_end end;
 	bool ending; /* on its way to the store */
 	/* bond.c */
 	enum approval_bond bond;
@@ -108,7 +106,8 @@ struct approval_waiter {
 	approval_fn on_kept;
 	approval_fn fn;
 	void *arg;
-	int result; /* of a refused one */
+	bool until_stored; /* fn is called when the approval is stored, whether it is decided or not */
+	int result;        /* of a refused one */
 	struct why why;
 };
 
@@ -123,7 +122,7 @@ struct pending *pending_find(struct approvals *a, struct text id);
 /* Makes it if it does not exist; NULL: no memory. */
 struct pending *pending_get(struct approvals *a, const struct approval *row);
 /* It ends like this on the next pass of the loop, unless somebody decides before. */
-void pending_end_as(struct approvals *a, struct pending *p, enum approval_status status);
+void pending_end_as(struct approvals *a, struct pending *p, enum pending_end end);
 /* An end could not be stored: try it again a little later. */
 void pending_end_again(struct approvals *a, struct pending *p);
 /* It is decided, as the row says, or gone (NULL): tells its waiters. */
@@ -161,9 +160,8 @@ int approvals_follow(struct approvals *a);
 
 /* ---- ask.c ---- */
 
-/* waiter NULL: calls fn when it is stored. Otherwise everything goes to the waiter, and nothing
- * before this returns. */
-void approval_ask(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
+/* Everything goes to the waiter, and nothing before this returns. */
+void approval_ask(struct approvals *a, const struct approval_new *in,
 		  struct approval_waiter *waiter);
 /* The waiter has left; with `abandoned`, since its connection is closed. */
 void approval_ask_forget(struct approval_ask *ask, bool abandoned);
@@ -176,7 +174,6 @@ void approval_ended_clear(struct approvals *a);
 
 /* ---- wait.c ---- */
 
-struct approval_waiter *waiter_new(approval_fn on_kept, approval_fn fn, void *arg);
 /* Frees it, then calls its callback. */
 void waiter_tell(struct approval_waiter *w, int result, const struct approval *approval,
 		 const struct why *why);

@@ -16,17 +16,13 @@
 
 enum { LOAD_PAGE = 100, ELSEWHERE_MS = 2000, LOAD_BYTES = 4 << 20, LOAD_ARENA_MAX = 16 << 20 };
 
-static struct list *bucket_of(struct approvals *a, struct text id)
-{
-	return &a->buckets[text_hash(TEXT_HASH, id) % APPROVAL_BUCKETS];
-}
-
 struct pending *pending_find(struct approvals *a, struct text id)
 {
-	list_for_each (at, following, bucket_of(a, id)) {
-		struct pending *p = list_entry(at, struct pending, bucket_link);
+	for (struct table_link *at = table_find(&a->by_id, table_hash(id)); at;
+	     at = table_next(at)) {
+		struct pending *p = list_entry(at, struct pending, by_id);
 
-		if (text_equal(p->id, id))
+		if (text_equal(p->row.id, id))
 			return p;
 	}
 	return NULL;
@@ -51,9 +47,9 @@ static void set_due(struct approvals *a, struct pending *p, uint64_t due_ms)
 	arm(a, due_ms);
 }
 
-void pending_end_as(struct approvals *a, struct pending *p, enum approval_status status)
+void pending_end_as(struct approvals *a, struct pending *p, enum pending_end end)
 {
-	p->end_as = status;
+	p->end = p->gone ? END_CLIENT : end;
 	set_due(a, p, clock_steady_ms());
 }
 
@@ -61,7 +57,7 @@ void pending_go_on(struct approvals *a, struct pending *p)
 {
 	p->ending = false;
 	p->gone = false;
-	p->end_as = APPROVAL_EXPIRED;
+	p->end = END_EXPIRES;
 	a->n_due -= p->due_ms != 0;
 	p->due_ms = 0;
 	if (p->expires_ms > 0)
@@ -77,9 +73,9 @@ void pending_end_again(struct approvals *a, struct pending *p)
 /* Its own host ends it in time, as long as there is one; two would only get into each other's way. */
 static bool is_left_to_its_host(const struct approvals *a, const struct pending *p)
 {
-	const struct host *h = p->host.data ? node_find(a->node, p->host) : NULL;
+	const struct host *h = p->row.host.data ? node_find(a->opts.node, p->row.host) : NULL;
 
-	return h && h->state == HOST_ALIVE && p->end_as == APPROVAL_EXPIRED;
+	return h && h->state == HOST_ALIVE && p->end == END_EXPIRES;
 }
 
 void pending_on_due(void *approvals)
@@ -122,7 +118,7 @@ static struct pending *find_call(struct approvals *a, struct text session, uint6
 	list_for_each (at, following, &a->pending) {
 		struct pending *p = list_entry(at, struct pending, link);
 
-		if (p->call == call && !p->ending && text_equal(p->session, session))
+		if (p->call == call && !p->ending && text_equal(p->row.session, session))
 			return p;
 	}
 	return NULL;
@@ -133,7 +129,7 @@ static bool has_any(struct approvals *a, struct text session)
 	list_for_each (at, following, &a->pending) {
 		const struct pending *p = list_entry(at, struct pending, link);
 
-		if (p->call != 0 && text_equal(p->session, session))
+		if (p->call != 0 && text_equal(p->row.session, session))
 			return true;
 	}
 	return false;
@@ -153,7 +149,38 @@ void approval_call_was_made(struct approvals *a, struct text session, struct tex
 		p = find_call(a, session, number_of(tool, (struct text) {packed.data, packed.len}));
 	buf_done(&packed);
 	if (p)
-		pending_end_as(a, p, APPROVAL_SUPERSEDED);
+		pending_end_as(a, p, END_SESSION);
+}
+
+/* ---- askers of an earlier daemon ---- */
+
+static bool is_asked_by(const struct pending *p, struct text agent)
+{
+	return !p->row.host.data && text_equal(p->row.agent, agent);
+}
+
+void approvals_each(struct approvals *a, struct text agent,
+		    void (*fn)(void *arg, const struct approval *row), void *arg)
+{
+	list_for_each (at, following, &a->pending) {
+		const struct pending *p = list_entry(at, struct pending, link);
+
+		if (is_asked_by(p, agent))
+			fn(arg, &p->row);
+	}
+}
+
+void approvals_withdraw_left(struct approvals *a, struct text agent,
+			     bool (*is_own)(const struct approval *row))
+{
+	if (!a)
+		return;
+	list_for_each (at, following, &a->pending) {
+		struct pending *p = list_entry(at, struct pending, link);
+
+		if (p->left && !p->ending && is_asked_by(p, agent) && is_own(&p->row))
+			pending_end_as(a, p, END_RESTART);
+	}
 }
 
 /* ---- adding and removing ---- */
@@ -171,19 +198,22 @@ static struct text own_text(char **at, struct text t)
 static struct pending *pending_new(struct approvals *a, const struct approval *row)
 {
 	struct text host = !approval_is_of_here(a, row) ? row->host : (struct text) {0};
-	struct pending *p = calloc(1, sizeof(*p) + row->id.len + row->session.len + host.len);
+	struct pending *p = calloc(1, sizeof(*p) + row->id.len + row->session.len + row->agent.len +
+					      row->tool.len + row->origin.len + host.len);
 	char *at;
 
 	if (!p)
 		return NULL;
 	at = p->own;
-	p->id = own_text(&at, row->id);
-	p->session = own_text(&at, row->session);
-	p->host = own_text(&at, host);
+	p->row.id = own_text(&at, row->id);
+	p->row.session = own_text(&at, row->session);
+	p->row.agent = own_text(&at, row->agent);
+	p->row.tool = own_text(&at, row->tool);
+	p->row.origin = own_text(&at, row->origin);
+	p->row.host = own_text(&at, host);
 	p->approvals = a;
 	list_init(&p->waiters);
 	record_init(&p->record, &a->records);
-	p->end_as = APPROVAL_EXPIRED;
 	if (row->kind == APPROVAL_FUNCTION && row->tool_use_id.len == 0)
 		p->call = number_of(row->tool, row->input.bytes);
 	return p;
@@ -191,8 +221,8 @@ static struct pending *pending_new(struct approvals *a, const struct approval *r
 
 static void tell_session(struct approvals *a, const struct pending *p, int change)
 {
-	if (p->session.data && a->on_wait)
-		a->on_wait(a->wait_arg, p->session, change);
+	if (p->row.session.data && a->opts.on_wait)
+		a->opts.on_wait(a->opts.arg, p->row.session, change);
 }
 
 struct pending *pending_get(struct approvals *a, const struct approval *row)
@@ -205,8 +235,7 @@ struct pending *pending_get(struct approvals *a, const struct approval *row)
 	if (!p)
 		return NULL;
 	list_append(&a->pending, &p->link);
-	list_append(bucket_of(a, p->id), &p->bucket_link);
-	a->n_pending++;
+	table_add(&a->by_id, &p->by_id, table_hash(p->row.id));
 	p->expires_ms = row->deadline_ms > 0 ? steady_of(row->deadline_ms) : 0;
 	if (p->expires_ms > 0)
 		set_due(a, p, p->expires_ms);
@@ -219,8 +248,7 @@ static void remove_pending(struct approvals *a, struct pending *p)
 	pending_unbind(p);
 	record_drop(&p->record);
 	list_remove(&p->link);
-	list_remove(&p->bucket_link);
-	a->n_pending--;
+	table_remove(&a->by_id, &p->by_id);
 	a->n_due -= p->due_ms != 0;
 	if (a->n_due == 0) {
 		timer_stop(a->due);
@@ -252,7 +280,7 @@ void pending_resolved(struct approvals *a, struct pending *p, const struct appro
 
 	list_init(&waiters);
 	if (!row)
-		refuse(&why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(p->id));
+		refuse(&why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(p->row.id));
 	pending_take(a, p, &waiters);
 	arena_init(&arena, APPROVAL_INPUT_ARENA_MAX);
 	if (row)
@@ -288,7 +316,7 @@ static int is_left(struct approvals *a, struct arena *arena, const struct approv
 
 	*ret_left = false;
 	if (row->session.data)
-		r = store_session_find(store_writer(a->store), row->session, arena, &session,
+		r = store_session_find(store_writer(a->opts.store), row->session, arena, &session,
 				       &found);
 	if (r == 0 && found)
 		*ret_left = session.ended_ms > 0 && session.ended_ms >= row->created_ms;
@@ -306,8 +334,9 @@ static int load_row(struct approvals *a, struct arena *arena, const struct appro
 	p = pending_get(a, row);
 	if (!p)
 		return -ENOMEM;
+	p->left = true;
 	if (left)
-		pending_end_as(a, p, APPROVAL_SUPERSEDED);
+		pending_end_as(a, p, END_SESSION);
 	else
 		pending_bind_again(p, row);
 	return 0;
@@ -329,7 +358,7 @@ int pending_load(struct approvals *a)
 	do {
 		arena_reset(&arena);
 		n = 0;
-		r = store_approval_list(store_writer(a->store), &q, &arena, &rows, &n);
+		r = store_approval_list(store_writer(a->opts.store), &q, &arena, &rows, &n);
 		for (unsigned i = 0; r == 0 && i < n; i++)
 			r = load_row(a, &arena, &rows[i]);
 		if (r == 0 && n > 0)

@@ -62,7 +62,7 @@ int approval_list(struct approvals *approvals, int lane, struct arena *a,
 	};
 	struct approval *rows;
 	unsigned n = 0;
-	int r = store_approval_list(store_lane(approvals->store, lane), &q, a, &rows, &n);
+	int r = store_approval_list(store_lane(approvals->opts.store, lane), &q, a, &rows, &n);
 
 	if (r == 0)
 		r = unpack_all(a, rows, &n);
@@ -147,7 +147,7 @@ static int find_short(struct connection *db, struct arena *a, struct text id, st
 int approval_get(struct approvals *approvals, int lane, struct arena *a, struct text id,
 		 bool short_id, struct approval *ret_approval, struct why *why)
 {
-	struct connection *db = store_lane(approvals->store, lane);
+	struct connection *db = store_lane(approvals->opts.store, lane);
 	struct text whole = id;
 	bool found = false;
 	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, why);
@@ -175,13 +175,13 @@ bool approval_claim_sweep(struct approvals *a)
 
 int approval_sweep(struct approvals *a, bool *ret_more)
 {
-	struct connection *db = store_writer(a->store);
+	struct connection *db = store_writer(a->opts.store);
 	int64_t now = clock_utc_ms();
 	unsigned n = 0;
 	int r = store_grant_sweep(db, now);
 
-	if (r == 0 && a->keep_ms > 0)
-		r = store_approval_sweep(db, now - a->keep_ms, SWEEP_AT_ONCE, &n);
+	if (r == 0 && a->opts.keep_ms > 0)
+		r = store_approval_sweep(db, now - a->opts.keep_ms, SWEEP_AT_ONCE, &n);
 	if (r == 0)
 		*ret_more = n == SWEEP_AT_ONCE;
 	return r;

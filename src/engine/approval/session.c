@@ -69,8 +69,8 @@ void approval_session_ended(struct approvals *a, struct text session)
 	list_for_each (at, following, &a->pending) {
 		struct pending *p = list_entry(at, struct pending, link);
 
-		if (p->session.data && text_equal(p->session, session) && !p->ending)
-			pending_end_as(a, p, APPROVAL_SUPERSEDED);
+		if (p->row.session.data && text_equal(p->row.session, session) && !p->ending)
+			pending_end_as(a, p, END_SESSION);
 	}
 	note_end(a, session);
 }
@@ -80,7 +80,7 @@ void approval_session_ended(struct approvals *a, struct text session)
 int approval_tie(struct approvals *approvals, struct arena *a, const struct session_event *event,
 		 struct text run, struct text *ret_id)
 {
-	struct connection *db = store_writer(approvals->store);
+	struct connection *db = store_writer(approvals->opts.store);
 	struct approval row;
 	bool found = false;
 	int r = store_approval_untied(db, run, event->tool_name, event->tool_id,

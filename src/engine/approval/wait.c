@@ -7,7 +7,7 @@
 
 #include "engine/approval/inner.h"
 
-struct approval_waiter *waiter_new(approval_fn on_kept, approval_fn fn, void *arg)
+static struct approval_waiter *waiter_new(approval_fn on_kept, approval_fn fn, void *arg)
 {
 	struct approval_waiter *w = calloc(1, sizeof(*w));
 
@@ -84,8 +84,20 @@ int approval_wait(struct approvals *a, const struct approval_new *in, approval_f
 	if (!w)
 		return -ENOMEM;
 	*ret_waiter = w;
-	approval_ask(a, in, NULL, NULL, w);
+	approval_ask(a, in, w);
 	return 0;
+}
+
+void approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg)
+{
+	struct approval_waiter *w = waiter_new(NULL, fn, arg);
+
+	if (!w) {
+		fn(arg, -ENOMEM, NULL, &(struct why) {0});
+		return;
+	}
+	w->until_stored = true;
+	approval_ask(a, in, w);
 }
 
 static void leave(struct approval_waiter *w, bool abandoned)
@@ -121,11 +133,11 @@ static void on_withdrawn(void *arg, int result, const struct approval *approval,
 	(void)why;
 }
 
-void approval_withdraw(struct approvals *a, struct text id, struct text by)
+void approval_withdraw(struct approvals *a, struct text id, struct text by, const char *comment)
 {
 	const struct approval_decision d = {.id = id,
 					    .status = APPROVAL_SUPERSEDED,
-					    .comment = TEXT("the client disconnected"),
+					    .comment = text_of(comment ?: APPROVAL_DISCONNECTED),
 					    .by = by};
 
 	approval_decide(a, &d, on_withdrawn, NULL);

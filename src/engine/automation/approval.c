@@ -17,7 +17,6 @@
 #include "base/object_builder.h"
 #include "base/uuid.h"
 #include "engine/approval/approval.h"
-#include "engine/approval/old.h"
 #include "engine/automation/inner.h"
 
 enum {
@@ -233,15 +232,8 @@ static bool is_own(const struct approval *row)
 
 void asks_withdraw_old(struct automation *a)
 {
-	const struct approval_old_opts opts = {.loop = a->opts.loop,
-					       .workers = a->opts.workers,
-					       .agent = asker,
-					       .is_own = is_own,
-					       .stopping = &a->stopping,
-					       .place = &a->old_asks};
-
 	if (a->withdrew || !a->opts.approvals)
 		return;
 	a->withdrew = true;
-	approval_withdraw_old(a->opts.approvals, &opts);
+	approvals_withdraw_left(a->opts.approvals, TEXT(asker), is_own);
 }

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/approval/old.h"
 #include "engine/automation/inner.h"
 #include "io/http_client.h"
 
@@ -313,7 +312,7 @@ unsigned automation_running(const struct automation *a)
 
 bool automation_idle(const struct automation *a)
 {
-	return !a || (list_empty(&a->firings) && list_empty(&a->armings) && !a->old_asks);
+	return !a || (list_empty(&a->firings) && list_empty(&a->armings));
 }
 
 void automation_free(struct automation *a)
@@ -325,7 +324,6 @@ void automation_free(struct automation *a)
 	automation_stop(a);
 	armings_drop(a);
 	records_done(&a->records);
-	approval_old_free(a->old_asks);
 	while ((first = list_first(&a->firings)))
 		firing_free(list_entry(first, struct firing, link));
 	drop_all(&a->rules);

@@ -19,7 +19,6 @@
 #include "engine/event/event.h"
 #include "engine/record/record.h"
 
-struct approval_old;
 struct approval_waiter;
 struct changes;
 struct child;
@@ -93,8 +92,7 @@ struct automation {
 	unsigned n_firings; /* under way; the others wait for approval */
 	unsigned n_waiting;
 	size_t waiting_bytes;
-	struct approval_old *old_asks; /* set while it searches for them */
-	bool withdrew;                 /* it has started to */
+	bool withdrew; /* the questions of an earlier daemon */
 	bool stopping;
 
 	struct ticker *clock; /* runs until the next occurrence, a minute at most */

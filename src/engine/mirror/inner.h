@@ -15,10 +15,7 @@ _Static_assert(MIRROR_NAME_MAX + 1 + AGENT_SERVER_ID_MAX + 2 <= (int)MIRROR_ID_R
 	       "no id is cut");
 
 struct mirrors {
-	struct approvals *approvals;
-	struct events *events;
-	struct loop *loop;
-	struct workers *workers;
+	struct mirrors_opts opts;
 	struct list list;
 	unsigned n;
 	unsigned n_notes; /* on their way to the store */
@@ -29,9 +26,8 @@ struct mirror {
 	struct list link;
 	struct mirrors *all;
 	struct agent_server *server;
-	struct mirror_load *load; /* reads what a former run has left; NULL: done */
-	struct list open;         /* struct mirrored, oldest first */
-	struct list left;         /* struct mirror_left */
+	struct list open; /* struct mirrored, oldest first */
+	struct list left; /* struct mirror_left */
 	unsigned n_open;
 	unsigned away_ms;
 	struct timer *away;
@@ -89,9 +85,8 @@ void mirrored_free(struct mirrored *q);
 
 /* ---- left.c ---- */
 
-/* Reads what is pending of this server, then starts it. */
-int mirror_load(struct mirror *m);
-void mirror_load_forget(struct mirror *m);
+/* Notes what is pending of this server. */
+void mirror_load(struct mirror *m);
 /* It is asked again: not left any more. */
 void mirror_left_take(struct mirror *m, const char *id);
 void mirror_left_withdraw(struct mirror *m, const char *why);

@@ -2,48 +2,26 @@
  * What a former run of koined has left pending. If the server still asks it, the same approval goes
  * on; if not, it is withdrawn.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "base/why.h"
 #include "engine/mirror/inner.h"
 
-enum { LOAD_ARENA_MAX = 32 << 20 };
-
-/* It outlives a mirror that is removed meanwhile. */
-struct mirror_load {
-	struct work work;
-	struct mirror *mirror; /* NULL: nobody wants it any more */
-	struct approvals *approvals;
-	struct arena arena;
-	struct approval *rows;
-	unsigned n;
-};
-
-static int load_run(struct work *w, int lane)
-{
-	struct mirror_load *l = list_entry(w, struct mirror_load, work);
-	const struct approval_filter f = {.status = APPROVAL_PENDING};
-
-	return approval_list(l->approvals, lane, &l->arena, &f, &l->rows, &l->n);
-}
-
-static bool is_ours(const struct mirror *m, const struct approval *row)
+static bool is_ours(const struct mirror *m, struct text id)
 {
 	size_t n = strlen(m->name);
 
-	return approval_is_of_here(m->all->approvals, row) && text_is(row->agent, m->name) &&
-	       row->id.len > MIRROR_ID_START + n + 1 && row->id.len <= APPROVAL_ID_MAX &&
-	       memcmp(row->id.data + MIRROR_ID_START, m->name, n) == 0 &&
-	       row->id.data[MIRROR_ID_START - 1] == '-' && row->id.data[MIRROR_ID_START + n] == '-';
+	return id.len > MIRROR_ID_START + n + 1 && id.len <= APPROVAL_ID_MAX &&
+	       memcmp(id.data + MIRROR_ID_START, m->name, n) == 0 &&
+	       id.data[MIRROR_ID_START - 1] == '-' && id.data[MIRROR_ID_START + n] == '-';
 }
 
-static void keep(struct mirror *m, const struct approval *row)
+static void keep(void *mirror, const struct approval *row)
 {
+	struct mirror *m = mirror;
 	struct text folder = text_cut(row->origin, MIRROR_FOLDER_MAX);
-	struct mirror_left *left = calloc(1, sizeof(*left) + folder.len);
+	struct mirror_left *left =
+		is_ours(m, row->id) ? calloc(1, sizeof(*left) + folder.len) : NULL;
 
 	if (!left)
 		return;
@@ -54,47 +32,9 @@ static void keep(struct mirror *m, const struct approval *row)
 	list_append(&m->left, &left->link);
 }
 
-static void load_finished(struct work *w, int result)
+void mirror_load(struct mirror *m)
 {
-	struct mirror_load *l = list_entry(w, struct mirror_load, work);
-	struct mirror *m = l->mirror;
-
-	if (m && result != 0 && result != -ECANCELED)
-		log_warn("could not read pending approvals", "server=%s error=\"%s\"", m->name,
-			 fault_words(result));
-	for (unsigned i = 0; m && result == 0 && i < l->n; i++) {
-		if (is_ours(m, &l->rows[i]))
-			keep(m, &l->rows[i]);
-	}
-	arena_done(&l->arena);
-	free(l);
-	if (!m)
-		return;
-	m->load = NULL;
-	if (result != -ECANCELED)
-		agent_server_start(m->server);
-}
-
-int mirror_load(struct mirror *m)
-{
-	struct mirror_load *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return -ENOMEM;
-	l->work = (struct work) {.run = load_run, .finished = load_finished};
-	l->mirror = m;
-	l->approvals = m->all->approvals;
-	arena_init(&l->arena, LOAD_ARENA_MAX);
-	m->load = l;
-	workers_start(m->all->workers, &l->work, false);
-	return 0;
-}
-
-void mirror_load_forget(struct mirror *m)
-{
-	if (m->load)
-		m->load->mirror = NULL;
-	m->load = NULL;
+	approvals_each(m->all->opts.approvals, text_of(m->name), keep, m);
 }
 
 static void left_free(struct mirror_left *left)
@@ -113,26 +53,14 @@ void mirror_left_take(struct mirror *m, const char *id)
 	}
 }
 
-static void ignore(void *arg, int result, const struct approval *approval, const struct why *why)
-{
-	(void)arg;
-	(void)result;
-	(void)approval;
-	(void)why;
-}
-
 void mirror_left_withdraw(struct mirror *m, const char *why)
 {
 	struct list *first;
 
 	while ((first = list_first(&m->left))) {
 		struct mirror_left *left = list_entry(first, struct mirror_left, link);
-		const struct approval_decision d = {.id = text_of(left->id),
-						    .status = APPROVAL_SUPERSEDED,
-						    .comment = text_of(why),
-						    .by = text_of(m->name)};
 
-		approval_decide(m->all->approvals, &d, ignore, NULL);
+		approval_withdraw(m->all->opts.approvals, text_of(left->id), text_of(m->name), why);
 		left_free(left);
 	}
 }

@@ -129,7 +129,6 @@ static void mirror_free(struct mirror *m)
 
 	list_remove(&m->link);
 	m->all->n--;
-	mirror_load_forget(m);
 	agent_server_free(m->server);
 	while ((first = list_first(&m->open)))
 		mirrored_free(list_entry(first, struct mirrored, link));
@@ -152,7 +151,7 @@ static int make_server(struct mirror *m, const struct mirror_opts *opts)
 		.arg = m,
 	};
 
-	return agent_server_new(m->all->loop, &server, &m->server);
+	return agent_server_new(m->all->opts.loop, &server, &m->server);
 }
 
 int mirror_add(struct mirrors *all, const struct mirror_opts *opts)
@@ -169,15 +168,16 @@ int mirror_add(struct mirrors *all, const struct mirror_opts *opts)
 	list_init(&m->open);
 	list_init(&m->left);
 	memcpy(m->name, opts->name, strnlen(opts->name, MIRROR_NAME_MAX));
-	r = timer_new(all->loop, on_away_for_long, m, &m->away);
+	r = timer_new(all->opts.loop, on_away_for_long, m, &m->away);
 	if (r == 0)
 		r = make_server(m, opts);
-	/* It connects when what a former run has left is known. */
-	if (r == 0)
-		r = mirror_load(m);
-	if (r != 0)
+	if (r != 0) {
 		mirror_free(m);
-	return r;
+		return r;
+	}
+	mirror_load(m);
+	agent_server_start(m->server);
+	return 0;
 }
 
 void mirror_remove(struct mirrors *all, const char *name, bool comes_back)
@@ -202,10 +202,7 @@ int mirrors_new(const struct mirrors_opts *opts, struct mirrors **ret_mirrors)
 	if (!m)
 		return -ENOMEM;
 	list_init(&m->list);
-	m->approvals = opts->approvals;
-	m->events = opts->events;
-	m->loop = opts->loop;
-	m->workers = opts->workers;
+	m->opts = *opts;
 	*ret_mirrors = m;
 	return 0;
 }

@@ -18,7 +18,7 @@ static int note_run(struct work *w, int lane)
 	struct why why;
 
 	(void)lane;
-	return agent_note_add(n->all->events, &n->in, &why);
+	return agent_note_add(n->all->opts.events, &n->in, &why);
 }
 
 /* It is only a line in the log of events: what cannot be stored is not tried again. */
@@ -71,5 +71,5 @@ void mirror_note(struct mirror *m, const struct agent_server_note *note)
 	if (copy(n, text_of(m->name), note) != 0)
 		note_finished(&n->work, 0);
 	else
-		workers_start(all->workers, &n->work, true);
+		workers_start(all->opts.workers, &n->work, true);
 }

@@ -9,14 +9,6 @@
 #include "base/why.h"
 #include "engine/mirror/inner.h"
 
-static void ignore(void *arg, int result, const struct approval *approval, const struct why *why)
-{
-	(void)arg;
-	(void)result;
-	(void)approval;
-	(void)why;
-}
-
 /* ---- its end ---- */
 
 void mirrored_free(struct mirrored *q)
@@ -35,12 +27,8 @@ void mirrored_free(struct mirrored *q)
 static void withdraw(struct mirrored_part *p, const char *why)
 {
 	const struct mirror *m = p->of->mirror;
-	const struct approval_decision d = {.id = text_of(p->id),
-					    .status = APPROVAL_SUPERSEDED,
-					    .comment = text_of(why),
-					    .by = text_of(m->name)};
 
-	approval_decide(m->all->approvals, &d, ignore, NULL);
+	approval_withdraw(m->all->opts.approvals, text_of(p->id), text_of(m->name), why);
 }
 
 void mirrored_withdraw(struct mirrored *q, const char *why)
@@ -223,7 +211,7 @@ static int ask_part(struct mirrored *q, const struct agent_server_ask *ask, unsi
 
 	p->several = ask->parts[i].several;
 	mirror_left_take(q->mirror, p->id);
-	return approval_wait(q->mirror->all->approvals, &new, NULL, on_decided, p, &p->waiter);
+	return approval_wait(q->mirror->all->opts.approvals, &new, NULL, on_decided, p, &p->waiter);
 }
 
 static void ask_new(struct mirror *m, const struct agent_server_ask *ask)

@@ -17,7 +17,7 @@ static void withdraw(struct consent *c)
 {
 	consent_drop(c);
 	if (c->id[0] && !*c->stopping)
-		approval_withdraw(c->approvals, text_of(c->id), c->by);
+		approval_withdraw(c->approvals, text_of(c->id), c->by, NULL);
 	end(c, 0, NULL);
 }
 

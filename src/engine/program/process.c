@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "io/process/console.h"
 #include "engine/approval/approval.h"
-#include "engine/approval/old.h"
 #include "engine/program/process_inner.h"
 #include "io/process/supervisor.h"
 
@@ -483,18 +482,6 @@ static bool is_own(const struct approval *row)
 	return text_is(row->tool, PROCESS_TOOL);
 }
 
-static void withdraw_old(struct processes *p, struct workers *workers)
-{
-	const struct approval_old_opts opts = {.loop = p->loop,
-					       .workers = workers,
-					       .agent = PROCESS_AGENT,
-					       .is_own = is_own,
-					       .stopping = &p->stopping,
-					       .place = &p->old};
-
-	approval_withdraw_old(p->approvals, &opts);
-}
-
 int processes_new(const struct processes_opts *opts, struct processes **ret_processes,
 		  struct why *why)
 {
@@ -516,7 +503,7 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 			return refuse(why, REFUSE_PARAMS, "%s: %s", opts->folder, strerror(errno));
 		}
 	}
-	withdraw_old(p, opts->workers);
+	approvals_withdraw_left(p->approvals, TEXT(PROCESS_AGENT), is_own);
 	*ret_processes = p;
 	return 0;
 }
@@ -554,7 +541,6 @@ void processes_free(struct processes *p)
 	if (!p)
 		return;
 	process_asks_end(p, 0, NULL);
-	approval_old_free(p->old);
 	while ((first = list_first(&p->all))) {
 		struct process *process = list_entry(first, struct process, link);
 

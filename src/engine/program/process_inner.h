@@ -10,7 +10,6 @@
 #define PROCESS_AGENT "gateway" /* for the approver */
 #define PROCESS_TOOL  "process"
 
-struct approval_old;
 struct console;
 struct supervised;
 
@@ -27,7 +26,6 @@ struct processes {
 	uint64_t last_id;
 	struct list asks; /* struct process_ask */
 	unsigned n_asks;
-	struct approval_old *old; /* while the search runs */
 	bool stopping;
 	void (*on_stopped)(void *arg);
 	void *stopped_arg;

@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/pack.h"
-#include "engine/approval/old.h"
 #include "engine/index/embedding.h"
 #include "io/process/supervisor.h"
 #include "engine/program/tool_inner.h"
@@ -355,19 +354,6 @@ static bool is_own(const struct approval *row)
 	return false;
 }
 
-static void withdraw_old(struct tools *t)
-{
-	const struct approval_old_opts opts = {.loop = t->opts.loop,
-					       .workers = t->opts.workers,
-					       .agent = t->opts.agent,
-					       .is_own = is_own,
-					       .stopping = &t->stopping,
-					       .place = &t->old};
-
-	if (opts.agent)
-		approval_withdraw_old(t->opts.approvals, &opts);
-}
-
 int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct why *why)
 {
 	const unsigned in_folder =
@@ -388,7 +374,8 @@ int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct wh
 		tools_free(t);
 		return r;
 	}
-	withdraw_old(t);
+	if (opts->agent)
+		approvals_withdraw_left(opts->approvals, text_of(opts->agent), is_own);
 	*ret_tools = t;
 	return 0;
 }
@@ -424,7 +411,6 @@ void tools_free(struct tools *t)
 		return;
 	while ((first = list_first(&t->runs)))
 		run_free(list_entry(first, struct tool_run, link));
-	approval_old_free(t->old);
 	if (t->folder_fd >= 0)
 		close(t->folder_fd);
 	free(t->folder);

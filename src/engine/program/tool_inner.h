@@ -11,7 +11,6 @@
 #include "engine/program/consent.h"
 #include "engine/program/tool.h"
 
-struct approval_old;
 struct embedding_question;
 struct supervised;
 
@@ -24,7 +23,6 @@ struct tools {
 	struct list runs;
 	unsigned n_runs;
 	bool stopping;
-	struct approval_old *old; /* while the search runs */
 };
 
 struct tool_run {

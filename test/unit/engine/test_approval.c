@@ -873,6 +873,70 @@ static void what_expired_meanwhile_expires_at_the_start(void **state)
 	stage_until(&w->stage, approvals_pending(approvals(w)) == 0);
 }
 
+static bool is_local(const struct approval *row)
+{
+	return text_is(row->tool, "Bash") && row->id.len > 6 &&
+	       memcmp(row->id.data, "local-", 6) == 0;
+}
+
+static void request_of_an_earlier_daemon_is_withdrawn_unless_asked_again(void **state)
+{
+	struct world *w = *state;
+	struct approval_new in = plain_new("Bash");
+	struct told left = ask(w, "Bash"), other = ask(w, "Read"), again = ask(w, "Bash"), late;
+
+	world_reopen(w);
+	in.id = text_of(again.id);
+	again = request(w, &in);
+	late = ask(w, "Bash");
+	approvals_withdraw_left(approvals(w), TEXT("codex"), is_local);
+	approvals_withdraw_left(approvals(w), TEXT("claude"), is_local);
+	w->stage.fail_writes = -ENOSPC;
+	stage_until(&w->stage, w->stage.n_failed > 0);
+	w->stage.fail_writes = 0;
+	stage_until(&w->stage, approvals_pending(approvals(w)) == 3);
+	assert_true(is(w, left.id, APPROVAL_SUPERSEDED));
+	assert_true(text_is(get(w, left.id).decided_by, "claude"));
+	assert_true(text_is(get(w, left.id).comment, "koined was restarted"));
+	assert_true(is(w, other.id, APPROVAL_PENDING));
+	assert_true(is(w, again.id, APPROVAL_PENDING));
+	assert_true(is(w, late.id, APPROVAL_PENDING));
+}
+
+struct listed {
+	unsigned n;
+	char origin[80];
+	char agent[80];
+};
+
+static void note_row(void *arg, const struct approval *row)
+{
+	struct listed *l = arg;
+
+	l->n++;
+	snprintf(l->origin, sizeof(l->origin), "%.*s", TEXT_ARGS(row->origin));
+	snprintf(l->agent, sizeof(l->agent), "%.*s", TEXT_ARGS(row->agent));
+}
+
+static void pending_requests_of_an_agent_are_listed(void **state)
+{
+	struct world *w = *state;
+	struct approval_new in = plain_new("Bash");
+	struct listed l = {0};
+
+	ask(w, "Bash");
+	in.agent = TEXT("opencode");
+	in.origin = TEXT("/folder");
+	request(w, &in);
+	world_reopen(w);
+	approvals_each(approvals(w), TEXT("opencode"), note_row, &l);
+	assert_int_equal(l.n, 1);
+	assert_string_equal(l.origin, "/folder");
+	assert_string_equal(l.agent, "opencode");
+	approvals_each(approvals(w), TEXT("open"), note_row, &l);
+	assert_int_equal(l.n, 1);
+}
+
 static void a_stop_sends_those_who_wait_away(void **state)
 {
 	struct world *w = *state;
@@ -1423,6 +1487,8 @@ int main(void)
 		T(an_end_that_is_not_kept_is_tried_again),
 		T(a_restart_is_survived_by_asking_again),
 		T(what_expired_meanwhile_expires_at_the_start),
+		T(request_of_an_earlier_daemon_is_withdrawn_unless_asked_again),
+		T(pending_requests_of_an_agent_are_listed),
 		T(a_stop_sends_those_who_wait_away),
 		T(who_leaves_is_not_told),
 		T(the_end_of_one_connection_is_not_that_of_another),

@@ -169,11 +169,8 @@ static int to_json(struct arena *a, const struct value *v, struct text *ret_text
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
 void __wrap_approval_leave(struct approval_waiter *w);
-int __wrap_approval_list(struct approvals *s, int lane, struct arena *a,
-			 const struct approval_filter *f, struct approval **ret_approvals,
-			 unsigned *ret_n);
-void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
-			    void *arg);
+void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
+				    bool (*is_own)(const struct approval *row));
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
@@ -210,32 +207,18 @@ void __wrap_approval_leave(struct approval_waiter *q)
 	the_world->n_left++;
 }
 
-int __wrap_approval_list(struct approvals *s, int lane, struct arena *a,
-			 const struct approval_filter *f, struct approval **ret_approvals,
-			 unsigned *ret_n)
+void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
+				    bool (*is_own)(const struct approval *row))
 {
 	struct world *w = the_world;
 
 	(void)s;
-	(void)lane;
-	(void)a;
-	assert_int_equal(f->status, APPROVAL_PENDING);
-	*ret_approvals = w->old;
-	*ret_n = w->n_old;
-	return 0;
-}
-
-void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
-			    void *arg)
-{
-	struct world *w = the_world;
-	const struct why why = {.text = ""};
-
-	(void)s;
-	assert_int_equal(d->status, APPROVAL_SUPERSEDED);
-	note(w->withdrawn, sizeof(w->withdrawn), d->id);
-	w->n_withdrawn++;
-	fn(arg, 0, NULL, &why);
+	for (unsigned i = 0; i < w->n_old; i++) {
+		if (!text_equal(w->old[i].agent, agent) || !is_own(&w->old[i]))
+			continue;
+		note(w->withdrawn, sizeof(w->withdrawn), w->old[i].id);
+		w->n_withdrawn++;
+	}
 }
 
 /* As a human decides. */

@@ -59,6 +59,9 @@ void __wrap_approval_leave(struct approval_waiter *w);
 void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
 			    void *arg);
 
+void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
+				    bool (*is_own)(const struct approval *row));
+
 static void note(char *to, size_t size, struct text t)
 {
 	snprintf(to, size, "%.*s", TEXT_ARGS(t));
@@ -97,6 +100,14 @@ void __wrap_approval_leave(struct approval_waiter *w)
 	assert_non_null(w->fn);
 	w->fn = NULL;
 	the_world->n_left++;
+}
+
+void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
+				    bool (*is_own)(const struct approval *row))
+{
+	assert_true(text_is(agent, "gateway"));
+	assert_true(is_own(&(struct approval) {.tool = TEXT("process")}));
+	assert_false(is_own(&(struct approval) {.tool = TEXT("exec")}));
 }
 
 void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
