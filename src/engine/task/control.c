@@ -25,10 +25,8 @@ static int refuse_ended(const struct task *task, struct why *why)
 
 /* The task has ended, or never existed: the store is asked. */
 struct lookup {
+	struct request request;
 	struct list link; /* in tasks->cancels, while that is on its way to the store */
-	struct work work;
-	struct tasks *tasks;
-	struct arena arena;
 	struct text project;
 	struct text id;
 	struct task found;
@@ -36,37 +34,31 @@ struct lookup {
 	unsigned n;
 	enum { LOOKUP_ONLY, LOOKUP_CANCEL } then;
 	unsigned n_looks; /* how often it was looked up to be cancelled */
-	task_done_fn fn;
-	void *arg;
 };
 
 static void lookup_free(struct lookup *l)
 {
-	if (!l)
-		return;
 	list_remove(&l->link);
-	arena_done(&l->arena);
-	free(l);
+	request_free(l);
+}
+
+static void lookup_done(struct lookup *l, int result)
+{
+	list_remove(&l->link);
+	request_done(&l->request, result);
 }
 
 static int lookup_run(struct work *w, int lane)
 {
-	struct lookup *l = list_entry(w, struct lookup, work);
-	struct connection *db = store_lane(l->tasks->store, lane);
-	bool found = false;
-	int r;
+	struct lookup *l = list_entry(w, struct lookup, request.work);
+	struct connection *db = store_lane(l->request.tasks->store, lane);
+	int r = task_find_row(db, &l->request.arena, l->project, l->id, &l->found, &l->n);
 
 	l->news.found = false;
-	if (l->project.data)
-		r = store_task_find(db, l->project, l->id, &l->arena, &l->found, &found);
-	else
-		r = store_task_find_any(db, l->id, &l->arena, &l->found, &l->n);
-	if (l->project.data)
-		l->n = found;
 	if (r != 0 || l->n != 1 || l->found.state > TASK_RUNNING)
 		return r;
 	l->news = (struct task_named) {.project = l->found.project, .id = l->id};
-	return store_task_find_named(db, &l->arena, &l->news, 1);
+	return store_task_find_named(db, &l->request.arena, &l->news, 1);
 }
 
 static int check_found(const struct lookup *l, struct why *why)
@@ -79,24 +71,22 @@ static int check_found(const struct lookup *l, struct why *why)
 			"several projects have a task %.*s; pass 'project' to choose one",
 			TEXT_ARGS(l->id));
 	if (l->news.found)
-		return refuse(why, REFUSE_CONFLICT,
-			      "Task %.*s was changed on another host; read it again and retry",
-			      TEXT_ARGS(l->id));
+		return task_refuse_changed(l->id, why);
 	return refuse_ended(&l->found, why);
 }
 
 static void cancel_found(struct lookup *l, struct live *found);
 
 /* All open tasks are in memory, so another host has just brought this one there, or changed it. */
-static bool heed_news(struct lookup *l)
+static bool take_news(struct lookup *l)
 {
 	struct live *found;
 	unsigned n;
 
 	if (!l->news.found)
 		return false;
-	task_sync(l->tasks, &l->news);
-	found = live_find(l->tasks, l->news.project, l->id, &n);
+	task_sync(l->request.tasks, &l->news);
+	found = live_find(l->request.tasks, l->news.project, l->id, &n);
 	if (l->then != LOOKUP_CANCEL || !found)
 		return false;
 	cancel_found(l, found);
@@ -105,30 +95,27 @@ static bool heed_news(struct lookup *l)
 
 static void lookup_finished(struct work *w, int result)
 {
-	struct lookup *l = list_entry(w, struct lookup, work);
-	struct why why = {0};
+	struct lookup *l = list_entry(w, struct lookup, request.work);
 
-	if (result == 0 && heed_news(l))
+	if (result == 0 && take_news(l))
 		return;
-	if (result == 0)
-		result = check_found(l, &why);
-	l->fn(l->arg, result, &why);
-	lookup_free(l);
+	lookup_done(l, result != 0 ? result : check_found(l, &l->request.why));
 }
 
 /* NULL: no memory. */
 static struct lookup *lookup_new(struct tasks *t, struct text project, struct text id, int then,
 				 task_done_fn fn, void *arg)
 {
-	struct lookup *l = calloc(1, sizeof(*l));
+	struct lookup *l = request_new(t, sizeof(*l), lookup_run, lookup_finished);
 
 	if (!l)
 		return NULL;
-	*l = (struct lookup) {.tasks = t, .then = then, .fn = fn, .arg = arg};
+	l->then = then;
+	l->request.fn = fn;
+	l->request.arg = arg;
 	list_init(&l->link);
-	arena_init(&l->arena, TASK_ARENA_MAX);
-	if (arena_copy_text(&l->arena, project, &l->project) != 0 ||
-	    arena_copy_text(&l->arena, id, &l->id) != 0) {
+	if (arena_copy_text(&l->request.arena, project, &l->project) != 0 ||
+	    arena_copy_text(&l->request.arena, id, &l->id) != 0) {
 		lookup_free(l);
 		return NULL;
 	}
@@ -137,10 +124,7 @@ static struct lookup *lookup_new(struct tasks *t, struct text project, struct te
 
 static int lookup_start(struct lookup *l)
 {
-	struct workers *workers = l->tasks->workers;
-
-	l->work = (struct work) {.run = lookup_run, .finished = lookup_finished};
-	return workers_submit(workers, &l->work, false);
+	return workers_submit(l->request.tasks->workers, &l->request.work, false);
 }
 
 static int look_up(struct tasks *t, struct text project, struct text id, int then, task_done_fn fn,
@@ -198,67 +182,49 @@ static void cancel_running(struct tasks *t, struct live *l, struct task_change *
 
 /* What another host runs: it is asked to cancel it. fn is called when that is on disk. */
 
-struct wish {
-	struct work work;
-	struct tasks *tasks;
-	struct arena arena;
+struct cancel_request {
+	struct request request;
 	struct task row; /* its names are in the arena */
 	struct store_task_kept kept;
-	task_done_fn fn;
-	void *arg;
 };
 
-static int wish_run(struct work *w, int lane)
+static int cancel_request_run(struct work *w, int lane)
 {
-	struct wish *s = list_entry(w, struct wish, work);
-	int r;
+	struct cancel_request *c = list_entry(w, struct cancel_request, request.work);
+	struct tasks *t = c->request.tasks;
 
 	(void)lane;
-	r = store_task_wish(store_writer(s->tasks->store), s->row.seq, &s->kept);
-	return r != 0 ? r : task_event_add(s->tasks, "task.cancel_requested", &s->row, 0);
+	return store_task_wish(store_writer(t->store), c->row.seq, &c->kept)
+		       ?: task_event_add(t, "task.cancel_requested", &c->row, 0, (struct text) {0});
 }
 
-static void wish_done(struct wish *s, int result, const struct why *why)
+/* It is not running any more, or runs again: an event will say so. */
+static void cancel_request_finished(struct work *w, int result)
 {
-	s->fn(s->arg, result, why);
-	arena_done(&s->arena);
-	free(s);
-}
-
-/* It is not running any more, or is again: we shall hear of that. */
-static void wish_finished(struct work *w, int result)
-{
-	struct wish *s = list_entry(w, struct wish, work);
-	struct why why = {0};
+	struct cancel_request *c = list_entry(w, struct cancel_request, request.work);
 
 	if (result == -ENOENT)
-		result = refuse(&why, REFUSE_CONFLICT,
-				"Task %.*s was changed on another host; read it again and retry",
-				TEXT_ARGS(s->row.id));
-	wish_done(s, result, &why);
+		result = task_refuse_changed(c->row.id, &c->request.why);
+	request_done(&c->request, result);
 }
 
-static void wish_cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
+static int cancel_elsewhere(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
 {
-	struct wish *s = calloc(1, sizeof(*s));
-	const struct why why = {0};
+	struct cancel_request *c =
+		request_new(t, sizeof(*c), cancel_request_run, cancel_request_finished);
 	int r;
 
-	if (!s) {
-		fn(arg, -ENOMEM, &why);
-		return;
-	}
-	*s = (struct wish) {.work = {.run = wish_run, .finished = wish_finished},
-			    .tasks = t,
-			    .row = {.seq = l->task.seq, .exit_status = -1},
-			    .fn = fn,
-			    .arg = arg};
-	arena_init(&s->arena, TASK_ARENA_MAX);
-	r = arena_copy_text(&s->arena, l->project->name, &s->row.project)
-		    ?: arena_copy_text(&s->arena, l->task.id, &s->row.id)
-		    ?: workers_submit(t->workers, &s->work, true);
+	if (!c)
+		return -ENOMEM;
+	c->row = (struct task) {.seq = l->task.seq, .exit_status = -1};
+	c->request.fn = fn;
+	c->request.arg = arg;
+	r = arena_copy_text(&c->request.arena, l->project->name, &c->row.project)
+		    ?: arena_copy_text(&c->request.arena, l->task.id, &c->row.id)
+		    ?: workers_submit(t->workers, &c->request.work, true);
 	if (r != 0)
-		wish_done(s, r, &why);
+		request_free(c);
+	return r;
 }
 
 static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct why *why)
@@ -267,10 +233,8 @@ static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, s
 
 	if (l->task.state > TASK_RUNNING)
 		return refuse_ended(&l->task, why);
-	if (l->task.state == TASK_RUNNING && !l->run) {
-		wish_cancel(t, l, fn, arg);
-		return 0;
-	}
+	if (l->task.state == TASK_RUNNING && !l->run)
+		return cancel_elsewhere(t, l, fn, arg);
 	c = task_change_new(fn, arg);
 	if (!c)
 		return -ENOMEM;
@@ -281,7 +245,7 @@ static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, s
 	return 0;
 }
 
-static void cancel_told(void *lookup, int result, const struct why *why)
+static void cancel_stored(void *lookup, int result, const struct why *why)
 {
 	struct lookup *l = lookup;
 
@@ -289,21 +253,18 @@ static void cancel_told(void *lookup, int result, const struct why *why)
 	/* Another host was quicker: what it made of the task is looked up, and cancelled. */
 	if (result == REFUSE_CONFLICT && l->n_looks++ < LOOKS_MAX && lookup_start(l) == 0)
 		return;
-	l->fn(l->arg, result, why);
-	lookup_free(l);
+	l->request.why = *why;
+	lookup_done(l, result);
 }
 
 static void cancel_found(struct lookup *l, struct live *found)
 {
-	struct why why = {0};
 	int r;
 
-	list_append(&l->tasks->cancels, &l->link);
-	r = cancel(l->tasks, found, cancel_told, l, &why);
-	if (r == 0)
-		return;
-	l->fn(l->arg, r, &why);
-	lookup_free(l);
+	list_append(&l->request.tasks->cancels, &l->link);
+	r = cancel(l->request.tasks, found, cancel_stored, l, &l->request.why);
+	if (r != 0)
+		lookup_done(l, r);
 }
 
 void task_cancels_free(struct tasks *t)
@@ -337,7 +298,7 @@ void task_cancel(struct tasks *t, struct text project, struct text id, task_done
 		fn(arg, r, &why);
 }
 
-void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, bool cancel)
+void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel)
 {
 	if (!cancel || row->state > TASK_RUNNING)
 		return;
@@ -378,47 +339,4 @@ void task_release(struct tasks *t, struct text project, struct text id, task_don
 		r = n > 1 ? refuse_several(&why) : release(t, l, fn, arg, &why);
 	if (r != 0)
 		fn(arg, r, &why);
-}
-
-void task_release_soon(struct tasks *t, struct text project, struct text id)
-{
-	unsigned n;
-	struct live *l = live_find(t, project, id, &n);
-
-	if (n != 1 || list_empty(&l->held_link))
-		return;
-	list_remove(&l->held_link);
-	list_append(&t->releases, &l->held_link);
-	wake_send(t->more);
-}
-
-bool task_release_next(struct tasks *t)
-{
-	struct list *first = list_first(&t->releases);
-	struct live *l = first ? list_entry(first, struct live, held_link) : NULL;
-
-	if (!l)
-		return false;
-	l->task.held = false;
-	queue_move(t, l);
-	task_write(t, l, "task.released", NULL);
-	return true;
-}
-
-void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
-		     void *arg)
-{
-	struct project *p = t ? project_find(t, project) : NULL;
-
-	if (!p)
-		return;
-	list_for_each (at, following, &p->held)
-		fn(arg, list_entry(at, struct live, held_link)->task.id);
-}
-
-unsigned tasks_count_held(const struct tasks *t, struct text project)
-{
-	const struct project *p = t ? project_find(t, project) : NULL;
-
-	return p ? p->n_held : 0;
 }

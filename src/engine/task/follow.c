@@ -32,8 +32,8 @@ static void end_it(struct tasks *t, struct live *l, const struct task *row)
 {
 	struct project *p = l->project;
 
-	behind_ended(t, l, true);
-	task_tell_ended(t, l, row);
+	queue_ended(t, l, true);
+	task_report_ended(t, l, row);
 	project_trim(p);
 }
 
@@ -47,13 +47,13 @@ static void run_elsewhere(struct tasks *t, struct live *l)
 /* Our start of it is stored, although the store could not say so then, and so nothing has begun. */
 static void give_back(struct tasks *t, struct live *l, const struct task_named *f)
 {
-	l->former = (struct former) {TASK_RUNNING, l->task.attempts, l->task.epoch};
+	live_stored(l, &l->task);
 	l->task.attempts--;
 	l->task.started_ms = 0;
 	l->task.epoch = 0;
 	l->task.host = (struct text) {0};
 	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
-	task_enter(t, l, f->after_states, node_shares(t->node));
+	queue_enter(t, l, f->after_states, node_shares(t->node));
 	task_write(t, l, "task.retrying", NULL);
 }
 
@@ -61,7 +61,7 @@ static void give_back(struct tasks *t, struct live *l, const struct task_named *
 static void place(struct tasks *t, struct live *l, const struct task_named *f)
 {
 	if (l->task.state == TASK_QUEUED)
-		task_enter(t, l, f->after_states, node_shares(t->node));
+		queue_enter(t, l, f->after_states, node_shares(t->node));
 	else if (l->task.state == TASK_RUNNING && l->task.epoch == node_epoch(t->node))
 		give_back(t, l, f);
 	else if (l->task.state == TASK_RUNNING)
@@ -100,8 +100,8 @@ static int take_row(struct live *l, const struct task *row)
 	int r;
 
 	next.state = l->task.state;
-	r = live_replace(l, &next);
-	l->former = (struct former) {row->state, row->attempts, row->epoch};
+	r = live_set_row(l, &next);
+	live_stored(l, row);
 	return r;
 }
 
@@ -111,7 +111,7 @@ static void take(struct tasks *t, struct live *l, const struct task_named *f)
 
 	queue_remove(t, l);
 	list_remove(&l->link);
-	behind_stop_waiting(l);
+	queue_stop_waiting(l);
 	r = take_row(l, &f->row);
 	if (r == 0 && f->row.state == TASK_QUEUED)
 		r = live_set_after(l, &f->row.after);
@@ -146,7 +146,7 @@ void task_sync(struct tasks *t, const struct task_named *f)
 			l->task.version = f->row.version;
 			record_fresh(&l->record);
 		}
-		task_heed_wish(t, l, &f->row, f->row.cancel);
+		task_cancel_requested(t, l, &f->row, f->row.cancel);
 	} else if (record_pending(&l->record)) {
 		/* They are newer, or will be lost: then it is read again. */
 	} else if (f->row.version > l->task.version || l->record.stale) {

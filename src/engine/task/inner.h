@@ -16,6 +16,7 @@
 #include "engine/record/record.h"
 #include "engine/task/task.h"
 
+struct connection;
 struct output_file;
 struct task_change;
 struct task_named;
@@ -117,7 +118,7 @@ struct run {
 
 /* One task waits for another: the one in `after` with the same index. */
 struct wait {
-	struct list link; /* in `behind` of the other, or of all tasks if that has ended */
+	struct list link; /* in `dependents` of the other, or of all tasks if that has ended */
 	struct live *waiting;
 };
 
@@ -144,12 +145,12 @@ struct live {
 	struct group *group; /* NULL: none */
 	struct line *line;
 	enum queue_place place;
-	struct list behind; /* waits of others for this one */
-	struct wait *waits; /* its own: task.after.n */
+	struct list dependents; /* waits of others for this one */
+	struct wait *waits;     /* its own: task.after.n */
 	struct list watches;
 	unsigned n_listening; /* those of them that want its output */
-	struct arena *extra;  /* for texts that do not fit into `own`; NULL: all do */
-	struct task task; /* its texts are in `own` or in `extra`; its version is the stored one */
+	struct arena texts;
+	struct task task; /* its texts are in `texts`; its version is the stored one */
 	struct former former;
 	bool light;       /* all of its texts are here; else the long ones are missing */
 	unsigned n_edits; /* on their way to the store; it does not start meanwhile */
@@ -160,9 +161,17 @@ struct live {
 	struct task_change *reserved;
 	struct record record; /* its changes on their way to the store */
 	uint64_t version;     /* changes whenever the task changes; no two tasks share one */
-	size_t n_left;        /* free bytes at the end of `own` */
-	size_t n_own;
-	char *own; /* room for its initial texts, behind its waits: most tasks need no more */
+	char id[];
+};
+
+/* A request of a caller on its way to a thread and back. It begins a struct of its own. */
+struct request {
+	struct work work;
+	struct tasks *tasks;
+	struct arena arena;
+	struct why why;
+	task_done_fn fn; /* of request_done */
+	void *arg;
 };
 
 /* How many have ended is not known exactly where other hosts end some: it is read now and then. */
@@ -212,21 +221,21 @@ struct tasks {
 	struct sorted timed; /* tasks that wait for their time alone, the next one first */
 	struct timer *timer; /* runs until it has come */
 	/* Waits for tasks that have ended, by how they did. */
-	struct list behind[N_TASK_STATES];
+	struct list dependents[N_TASK_STATES];
 	/* The same for those that ended elsewhere: whoever ended them fails what comes after them, and
 	 * we do if that does not happen. */
 	struct list orphans[N_TASK_STATES];
-	struct list releases; /* held tasks that are to be released, by held_link */
-	struct list cancels;  /* lookups: they wait until that is stored */
-	struct list telling;  /* changes: ends that not all who waited for them know of */
-	struct wake *more;    /* goes on with what is too much for one turn of the loop */
-	bool settling;        /* it is going on */
-	bool writes_left;     /* more is to be written when the store has kept up */
-	bool paused;          /* nothing new starts */
-	unsigned n_drains;    /* nor while somebody drains this host */
-	unsigned n_paused;    /* groups */
-	bool lining_up;       /* there is more to line up: nothing starts until all are compared */
-	uint64_t n_looked;    /* tasks that were looked at to keep their order; tests count them */
+	struct list releases;  /* held tasks that are to be released, by held_link */
+	struct list cancels;   /* lookups: they wait until that is stored */
+	struct list reporting; /* changes: ends of which some watches do not know yet */
+	struct wake *more;     /* goes on with what is too much for one turn of the loop */
+	bool settling;         /* it is going on */
+	bool writes_left;      /* more is to be written when the store has kept up */
+	bool paused;           /* nothing new starts */
+	unsigned n_drains;     /* nor while somebody drains this host */
+	unsigned n_paused;     /* groups */
+	bool lining_up;        /* there is more to line up: nothing starts until all are compared */
+	uint64_t n_looked;     /* tasks that were looked at to keep their order; tests count them */
 	uint64_t last_version;
 	struct rendered *rendered; /* NULL: none requested yet */
 	struct records records;
@@ -258,21 +267,57 @@ void live_free(struct live *l);
 /* project {NULL, 0}: any that has it; *ret_n: how many have. */
 struct live *live_find(struct tasks *t, struct text project, struct text id, unsigned *ret_n);
 
-/* Gives it a new version. Call it after changing a member without one of the functions below. */
-void live_changed(struct live *l);
-
 /* Copies a text into the task. A text that is too long is left out, and the task is no longer
  * light. */
 void live_set_text(struct live *l, struct text *at, struct text value);
 
-/* Takes over this task; all of its texts are there. It keeps its id, and what it comes after. */
-int live_replace(struct live *l, const struct task *next);
+/* Takes over this task, but for its names and what it comes after. */
+int live_set_row(struct live *l, const struct task *from);
 
 /* It comes after these from now on, and waits for none of them yet. */
 int live_set_after(struct live *l, const struct texts *after);
 
 /* Frees the oldest ended tasks, down to TASK_RECENT_MAX. */
 void project_trim(struct project *p);
+
+/* Gives it a new version. Call it after changing a member without one of the functions above. */
+static inline void live_changed(struct live *l)
+{
+	l->version = ++l->project->tasks->last_version;
+}
+
+/* The store has this, or will have it after the changes that are on their way. */
+static inline void live_stored(struct live *l, const struct task *row)
+{
+	l->former = (struct former) {row->state, row->attempts, row->epoch};
+}
+
+static inline void live_join_ended(struct live *l)
+{
+	sorted_add(&l->project->ended, &l->order);
+	l->project->n_recent++;
+}
+
+static inline void live_leave_ended(struct live *l)
+{
+	sorted_remove(&l->project->ended, &l->order);
+	l->project->n_recent--;
+}
+
+/* The order in which tasks start. */
+static inline bool live_goes_before(const struct live *a, const struct live *b)
+{
+	if (a->task.priority != b->task.priority)
+		return a->task.priority > b->task.priority;
+	return a->task.seq < b->task.seq;
+}
+
+/* Counts a task of the project in this state, or no longer. */
+static inline void project_count(struct project *p, enum task_state state, int64_t by)
+{
+	p->n[state] += by;
+	p->tasks->n[state] += by;
+}
 
 /* ---- state.c: what a task may be ---- */
 
@@ -290,13 +335,7 @@ void live_step(struct live *l, enum task_step step, enum task_state state);
 /* Whether its state, run, place and edits go together, for assertions after each change. */
 bool task_is_legal(const struct live *l);
 
-/* Counts a task of the project in this state, or no longer. */
-void project_count(struct project *p, enum task_state state, int64_t by);
-
 /* ---- queue.c: which task is next ---- */
-
-bool queue_goes_before(const struct sorted_link *a, const struct sorted_link *b);
-bool queue_is_due_before(const struct sorted_link *a, const struct sorted_link *b);
 
 void queue_add(struct tasks *t, struct live *l);
 void queue_remove(struct tasks *t, struct live *l); /* also accepts one that is not there */
@@ -313,46 +352,38 @@ struct task_waits queue_waits(const struct tasks *t, const struct live *l);
 /* Adds the first of the project's ready tasks, in the order they will start, up to max. */
 void queue_list(struct project *p, const struct task **found, unsigned max, unsigned *n);
 
-/* A part of what there is to do for tasks that have become ready or must fail, small enough for
- * one turn of the loop. The rest follows in later turns, then tasks start. */
-void queue_settle(struct tasks *t);
-
 /* A change is stored: goes on with those that waited for that. */
 void queue_kept(struct tasks *t);
 
 /* A time has come, or there is more to settle. */
 void queue_on_turn(void *tasks);
 
-/* ---- behind.c: tasks that come after others ---- */
-
 /* It waits for those in its `after` that are open. states: as they are stored; NULL: what is not in memory is
  * completed. elsewhere: another host fails it if one did not complete. False: it is in no queue, since it has failed,
  * or since another host knows of one that is not known here yet. */
-bool behind_wait(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
+bool queue_wait_for(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
 
 /* The same for one that is queued: then it waits for its time, and its turn. */
-void task_enter(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
+void queue_enter(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
 
-void behind_stop_waiting(struct live *l);
+void queue_stop_waiting(struct live *l);
 
-/* It waits for nobody any more; those behind it learn how it ended when queue_settle comes to
- * them. elsewhere: on another host, which fails them if it ended badly; if it does not, we do. */
-void behind_ended(struct tasks *t, struct live *l, bool elsewhere);
-void behind_drop(struct live *l); /* it is being freed */
+/* It waits for no other any more; its dependents learn how it ended in later turns of the loop. elsewhere: on
+ * another host, which fails them if it ended badly; if it does not, this host does. */
+void queue_ended(struct tasks *t, struct live *l, bool elsewhere);
+void queue_drop_waits(struct live *l); /* it is being freed */
 
-/* Nobody has failed those meanwhile: we do. */
-void behind_adopt(struct tasks *t);
+/* No other host has failed them meanwhile: this one does. */
+void queue_adopt(struct tasks *t);
 
-/* Lets at most max tasks know that what they waited for is completed. Returns how many. */
-unsigned behind_release(struct tasks *t, unsigned max);
+/* Ends it in memory, and stores that. The change (may be NULL) has a waiter for when it is stored. */
+void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
+	      struct text error, struct task_change *change);
 
-/* The next task fails because what it waited for did not complete. False: there is none, or not now. */
-bool behind_fail_next(struct tasks *t);
-
-enum { BEHIND_WORDS = TASK_NAME_MAX + 40 };
+enum { SKIP_WORDS_MAX = TASK_NAME_MAX + 40 };
 
 /* "dependency task-0007 failed" */
-void behind_word(struct text id, enum task_state state, char out[BEHIND_WORDS]);
+void task_skip_words(struct text id, enum task_state state, char out[SKIP_WORDS_MAX]);
 
 /* ---- control.c ---- */
 
@@ -361,8 +392,8 @@ void behind_word(struct text id, enum task_state state, char out[BEHIND_WORDS]);
 struct live *task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn,
 			    void *arg);
 
-/* Releases the next of tasks->releases. False: there is none. */
-bool task_release_next(struct tasks *t);
+/* Another host wants it cancelled, says the row of one that may be this host's to run. */
+void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
 /* ---- stash.c: what its user keeps back ---- */
 
@@ -413,42 +444,46 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
  * error, its own or that of an earlier change, if that takes longer. NULL: no memory. */
 struct task_change *task_change_new(task_done_fn fn, void *arg);
 
-/* Before a task starts. */
-int task_reserve_change(struct live *l);
-
 /* The waiter is not called any more. Accepts NULL. */
 void task_change_forget(struct task_change *c);
 
 /* Stores the current values of everything that may change in the task, with an event that
- * reports it (NULL: none). The change may be NULL: nobody waits. */
-void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c);
-
-/* The same for a row with texts that the task in memory does not have. */
+ * reports it (NULL: none). The change may be NULL: there is no waiter. The row may have texts that the task in
+ * memory does not have. */
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
 		    struct task_change *c);
+static inline void task_write(struct tasks *t, struct live *l, const char *event,
+			      struct task_change *c)
+{
+	task_write_row(t, l, &l->task, event, c);
+}
 extern const struct record_change_ops task_changes;
 void task_write_done(struct tasks *t);
 
-/* Nobody is told any more. */
+/* No caller is answered any more. */
 void task_cancels_free(struct tasks *t);
 
-/* Goes on telling those who wait for ends that are stored. Returns whether there are more. */
-bool task_write_tell(struct tasks *t);
-void task_write_drop(struct live *l); /* calls no waiters: they may be gone */
+/* Goes on notifying the watches of ends that are stored. Returns whether there are more. */
+bool task_report_more(struct tasks *t);
+void task_write_drop(struct live *l); /* calls no waiters and no watches: they may be gone */
 
-/* It has ended on another host: tells those who wait for that. */
-void task_tell_ended(struct tasks *t, struct live *l, const struct task *row);
+/* It has ended on another host: notifies its watches. */
+void task_report_ended(struct tasks *t, struct live *l, const struct task *row);
 
-/* ---- watch.c: output, and who waits for that or for the end ---- */
+int task_refuse_changed(struct text id, struct why *why);
 
-/* Its end is in the store: moves those who wait for it to this list. */
-void watch_take(struct live *l, struct list *watches);
+/* queue_size: for "task.queued". tool_use_id: of the agent's call that submits it; {NULL, 0}: none. */
+int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,
+		   struct text tool_use_id);
 
-/* Tells some of them. Returns whether there are more. */
-bool watch_tell_end(struct list *watches, const struct task *row);
-void watch_drop(struct live *l); /* it is being freed: nobody is told */
+/* ---- watch.c: output ---- */
 
-void output_init(struct run *r);
+enum {
+	OUTPUT_FRESH_MAX = 64 << 10,
+	OUTPUT_REST_MAX =
+		3, /* bytes that may be the beginning of a character, and are sent again */
+};
+
 /* It has printed these bytes; all of its output ends at `end`. */
 void output_printed(struct run *r, const char *data, size_t n, int64_t end);
 /* It prints nothing more. What it printed is on its way to the store. */
@@ -458,19 +493,15 @@ void output_done(struct run *r);
 /* Another host runs it: those who follow its output have to look for it. */
 void watch_moved(struct live *l);
 
-/* queue_size: for "task.queued". */
-int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size);
-/* Unless it is made: this is a result of an attempt that is ours no more. */
-struct store_task_guard;
-/* "task.queued" of a new one, with the agent's call that submits it; {NULL, 0}: none. */
-int task_event_submitted(struct tasks *t, const struct task *row, int64_t queue_size,
-			 struct text tool_use_id);
-
 /* ---- sweep.c, read.c ---- */
 
 int task_sweep_start(struct tasks *t);
 
 void task_rendered_free(struct tasks *t);
+
+/* project {NULL, 0}: any. *ret_n: how many there are. */
+int task_find_row(struct connection *db, struct arena *a, struct text project, struct text id,
+		  struct task *ret_row, unsigned *ret_n);
 
 /* ---- follow.c: what other hosts do with tasks ---- */
 
@@ -482,9 +513,6 @@ extern const struct record_read_ops task_reads;
 /* A change was lost: another host has changed the task. It waits until it is read again. */
 void task_lost(struct tasks *t, struct live *l, bool claim);
 
-/* The row of one that may be ours to run says whether somebody wants it cancelled. */
-void task_heed_wish(struct tasks *t, struct live *l, const struct task *row, bool cancel);
-
 /* ---- recover.c: what nobody runs any more ---- */
 
 extern const struct record_owner_ops task_owners;
@@ -492,9 +520,13 @@ int tasks_recover(struct tasks *t, struct why *why);
 
 /* ---- task.c ---- */
 
-/* Ends it in memory, and stores that. The change (may be NULL) tells its waiter when it is stored. */
-void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
-	      struct text error, struct task_change *change);
+/* All zero but for what it begins with. What `run` allocates in its arena is freed before it runs again.
+ * NULL: no memory. */
+void *request_new(struct tasks *t, size_t size, int (*run)(struct work *w, int lane),
+		  void (*finished)(struct work *w, int result));
+void request_free(void *request);
+/* Calls fn, and frees it. */
+void request_done(struct request *r, int result);
 
 /* If the stop is complete, tells whoever waits for it. */
 void tasks_check_stopped(struct tasks *t);
@@ -504,19 +536,7 @@ void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
 
 /* ---- submit.c ---- */
 
-int task_check_new(const struct tasks *t, const struct task_new *in, struct why *why);
 int task_check_delay(int64_t delay_ms, struct why *why);
 
 /* Refuses if no more tasks may wait. */
 int task_check_room(const struct tasks *t, struct why *why);
-
-/* Copies ids without duplicates. */
-int task_copy_after(struct arena *a, const struct texts *from, struct texts *ret_after);
-
-/* Runs on the writer's thread. Refuses if one of these is unknown, or did not complete; else their
- * states are in the arena. */
-int task_after_states(struct tasks *t, struct arena *a, const struct task *row,
-		      enum task_state **ret_states, struct why *why);
-
-/* What a new task of this project has as its time limit if its client gives none. */
-int64_t task_default_timeout(const struct tasks *t, const struct project *p);

@@ -10,7 +10,7 @@
  * as the store keeps up, so that writes of others come in between.
  */
 #include <assert.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "engine/node/node.h"
@@ -27,29 +27,6 @@ enum {
 static struct live *live_of(const struct sorted_link *order)
 {
 	return order ? list_entry(order, struct live, order) : NULL;
-}
-
-static bool goes_before(const struct live *a, const struct live *b)
-{
-	if (a->task.priority != b->task.priority)
-		return a->task.priority > b->task.priority;
-	return a->task.seq < b->task.seq;
-}
-
-bool queue_goes_before(const struct sorted_link *a, const struct sorted_link *b)
-{
-	live_of(a)->project->tasks->n_looked++;
-	return goes_before(live_of(a), live_of(b));
-}
-
-bool queue_is_due_before(const struct sorted_link *a, const struct sorted_link *b)
-{
-	const struct live *first = live_of(a), *second = live_of(b);
-
-	first->project->tasks->n_looked++;
-	if (first->ready_ms != second->ready_ms)
-		return first->ready_ms < second->ready_ms;
-	return first->task.seq < second->task.seq;
 }
 
 /* ---- where a queued task waits ---- */
@@ -212,7 +189,7 @@ static struct live *better_of(struct live *a, struct live *b)
 {
 	if (!a || !b)
 		return a ? a : b;
-	return goes_before(a, b) ? a : b;
+	return live_goes_before(a, b) ? a : b;
 }
 
 /* The first task in the project's queue whose group has room. */
@@ -352,7 +329,7 @@ static struct line *next_line(struct project *p)
 		struct line *line = list_entry(at, struct line, link);
 
 		if (line->shown &&
-		    (!best || goes_before(live_of(line->shown), live_of(best->shown))))
+		    (!best || live_goes_before(live_of(line->shown), live_of(best->shown))))
 			best = line;
 	}
 	return best;
@@ -371,6 +348,229 @@ void queue_list(struct project *p, const struct task **found, unsigned max, unsi
 		found[(*n)++] = &live_of(line->shown)->task;
 		line->shown = line->shown->next;
 	}
+}
+
+/* ---- held tasks ---- */
+
+void task_release_soon(struct tasks *t, struct text project, struct text id)
+{
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+
+	if (n != 1 || list_empty(&l->held_link))
+		return;
+	list_remove(&l->held_link);
+	list_append(&t->releases, &l->held_link);
+	wake_send(t->more);
+}
+
+static bool release_next(struct tasks *t)
+{
+	struct list *first = list_first(&t->releases);
+	struct live *l = first ? list_entry(first, struct live, held_link) : NULL;
+
+	if (!l)
+		return false;
+	l->task.held = false;
+	queue_move(t, l);
+	task_write(t, l, "task.released", NULL);
+	return true;
+}
+
+void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
+		     void *arg)
+{
+	struct project *p = t ? project_find(t, project) : NULL;
+
+	if (!p)
+		return;
+	list_for_each (at, following, &p->held)
+		fn(arg, list_entry(at, struct live, held_link)->task.id);
+}
+
+unsigned tasks_count_held(const struct tasks *t, struct text project)
+{
+	const struct project *p = t ? project_find(t, project) : NULL;
+
+	return p ? p->n_held : 0;
+}
+
+/* ---- tasks that come after others: each open task has the waits for it in a list. When it ends, its list moves as
+ * a whole to those of its kind of end, and is worked off from there. One that does not complete makes all its
+ * dependents fail, the dependents of these, and so on. If the daemon dies meanwhile, the next start finds the rest
+ * (recover.c) ---- */
+
+static void wait_for(struct live *l, unsigned index, struct list *waits)
+{
+	struct wait *w = &l->waits[index];
+
+	w->waiting = l;
+	list_append(waits, &w->link);
+	l->n_after_open++;
+}
+
+void queue_stop_waiting(struct live *l)
+{
+	for (unsigned i = 0; i < l->task.after.n; i++)
+		list_remove(&l->waits[i].link);
+	l->n_after_open = 0;
+}
+
+void queue_ended(struct tasks *t, struct live *l, bool elsewhere)
+{
+	/* Whoever ended it fails those that come after it. */
+	bool theirs = elsewhere && l->task.state != TASK_COMPLETED;
+
+	queue_stop_waiting(l);
+	list_splice(theirs ? &t->orphans[l->task.state] : &t->dependents[l->task.state],
+		    &l->dependents);
+}
+
+void queue_adopt(struct tasks *t)
+{
+	list_splice(&t->dependents[TASK_FAILED], &t->orphans[TASK_FAILED]);
+	list_splice(&t->dependents[TASK_CANCELLED], &t->orphans[TASK_CANCELLED]);
+}
+
+void queue_drop_waits(struct live *l)
+{
+	struct list *first;
+
+	queue_stop_waiting(l);
+	while ((first = list_first(&l->dependents)))
+		list_remove(first);
+}
+
+static struct wait *take_first(struct list *waits)
+{
+	struct list *first = list_first(waits);
+
+	if (!first)
+		return NULL;
+	list_remove(first);
+	return list_entry(first, struct wait, link);
+}
+
+static unsigned release_dependents(struct tasks *t, unsigned max)
+{
+	struct wait *w;
+	unsigned n = 0;
+
+	while (n < max && (w = take_first(&t->dependents[TASK_COMPLETED]))) {
+		n++;
+		t->n_looked++;
+		if (--w->waiting->n_after_open == 0)
+			queue_move(t, w->waiting);
+	}
+	return n;
+}
+
+void task_skip_words(struct text id, enum task_state state, char out[SKIP_WORDS_MAX])
+{
+	snprintf(out, SKIP_WORDS_MAX, "dependency %.*s %s",
+		 (int)(id.len < TASK_NAME_MAX ? id.len : TASK_NAME_MAX), id.data,
+		 state == TASK_CANCELLED ? "was cancelled" : "failed");
+}
+
+/* The task fails without a run: the dependency with this index ended in that state. */
+static void skip(struct tasks *t, struct live *l, unsigned index, enum task_state state)
+{
+	struct text id = l->task.after.items[index];
+	char error[SKIP_WORDS_MAX];
+
+	task_skip_words(id, state, error);
+	queue_remove(t, l);
+	live_set_text(l, &l->task.skipped, id);
+	task_end(t, l, TASK_FAILED, (struct text) {0}, text_of(error), NULL);
+}
+
+/* A dependency that was queued again meanwhile is waited for again, or has even completed. */
+static void settle(struct tasks *t, const struct wait *w, enum task_state state)
+{
+	struct live *l = w->waiting;
+	unsigned index = (unsigned)(w - l->waits);
+	unsigned n;
+	struct live *before = live_find(t, l->project->name, l->task.after.items[index], &n);
+
+	t->n_looked++;
+	if (before)
+		state = before->task.state;
+	if (state > TASK_COMPLETED) {
+		skip(t, l, index, state);
+		return;
+	}
+	l->n_after_open--;
+	if (state < TASK_COMPLETED)
+		wait_for(l, index, &before->dependents);
+	else if (l->n_after_open == 0)
+		queue_move(t, l);
+}
+
+static bool fail_next(struct tasks *t)
+{
+	static const enum task_state ends[] = {TASK_FAILED, TASK_CANCELLED};
+
+	/* What fails meanwhile would not be found by it, and stay skipped. */
+	if (t->n_retries > 0)
+		return false;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct wait *w = take_first(&t->dependents[ends[i]]);
+
+		if (!w)
+			continue;
+		settle(t, w, ends[i]);
+		return true;
+	}
+	return false;
+}
+
+/* It does not wait for the one with this index, which did not complete, or is not known here. False: it is in no
+ * queue any more. */
+static bool stand_aside(struct tasks *t, struct live *l, unsigned index, enum task_state stored,
+			enum task_state state, bool elsewhere)
+{
+	if (stored <= TASK_RUNNING && node_shares(t->node)) {
+		/* Another host has added it or queued it again, which has not been heard yet. */
+		queue_remove(t, l);
+		queue_stop_waiting(l);
+		record_stale(&l->record);
+		return false;
+	}
+	if (!elsewhere) {
+		skip(t, l, index, state);
+		return false;
+	}
+	wait_for(l, index, &t->orphans[state > TASK_RUNNING ? state : TASK_FAILED]);
+	return true;
+}
+
+bool queue_wait_for(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere)
+{
+	for (unsigned i = 0; i < l->task.after.n; i++) {
+		unsigned n;
+		struct live *before = live_find(t, l->project->name, l->task.after.items[i], &n);
+		enum task_state stored = states ? states[i] : TASK_COMPLETED;
+		enum task_state state = before ? before->task.state : stored;
+
+		if (before && state <= TASK_RUNNING)
+			wait_for(l, i, &before->dependents);
+		else if (state != TASK_COMPLETED && !stand_aside(t, l, i, stored, state, elsewhere))
+			return false;
+	}
+	return true;
+}
+
+void queue_enter(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere)
+{
+	const struct task *row = &l->task;
+	int64_t wait = row->not_before_ms - clock_utc_ms();
+
+	/* If the clock was set back, it must not wait longer than intended. */
+	if (wait > row->not_before_ms - row->created_ms)
+		wait = row->not_before_ms - row->created_ms;
+	l->ready_ms = row->not_before_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
+	if (queue_wait_for(t, l, states, elsewhere))
+		queue_add(t, l);
 }
 
 /* ---- many at once ---- */
@@ -393,13 +593,13 @@ static void line_up_due(struct tasks *t, unsigned max)
 static bool write_some(struct tasks *t)
 {
 	for (unsigned n = 0; n < WRITTEN_AT_ONCE && t->records.n_changes < CHANGES_MAX; n++) {
-		if (!behind_fail_next(t) && !task_release_next(t))
+		if (!fail_next(t) && !release_next(t))
 			return false;
 	}
 	return true;
 }
 
-void queue_settle(struct tasks *t)
+static void queue_settle(struct tasks *t)
 {
 	unsigned n;
 
@@ -407,10 +607,11 @@ void queue_settle(struct tasks *t)
 	if (t->settling)
 		return;
 	t->settling = true;
-	n = behind_release(t, LINED_UP_AT_ONCE);
+	n = release_dependents(t, LINED_UP_AT_ONCE);
 	line_up_due(t, LINED_UP_AT_ONCE - n);
 	t->writes_left = write_some(t);
-	t->lining_up = !list_empty(&t->behind[TASK_COMPLETED]) || is_due(live_of(t->timed.first));
+	t->lining_up =
+		!list_empty(&t->dependents[TASK_COMPLETED]) || is_due(live_of(t->timed.first));
 	t->settling = false;
 	if (t->lining_up || (t->writes_left && t->records.n_changes < CHANGES_MAX))
 		wake_send(t->more);
@@ -428,9 +629,41 @@ void queue_on_turn(void *arg)
 {
 	struct tasks *t = arg;
 
-	if (task_write_tell(t))
+	if (task_report_more(t))
 		wake_send(t->more);
 	queue_settle(t);
 	queue_run(t);
 	tasks_check_stopped(t);
+}
+
+/* ---- the end of a task ---- */
+
+static const char *end_event(enum task_state state)
+{
+	return state == TASK_COMPLETED ? "task.completed"
+	       : state == TASK_FAILED  ? "task.failed"
+				       : "task.cancelled";
+}
+
+void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
+	      struct text error, struct task_change *change)
+{
+	struct project *p = l->project;
+	struct task *row = &l->task;
+	struct task whole;
+
+	row->completed_ms = clock_utc_ms();
+	/* If the clock was set back, it must not end before it started. */
+	if (row->completed_ms < row->started_ms)
+		row->completed_ms = row->started_ms;
+	live_step(l, STEP_END, state);
+	whole = *row;
+	whole.result = result;
+	whole.error = error;
+	live_set_text(l, &row->result, result);
+	live_set_text(l, &row->error, error);
+	queue_ended(t, l, false);
+	task_write_row(t, l, &whole, end_event(state), change);
+	project_trim(p);
+	queue_settle(t);
 }

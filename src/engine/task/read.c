@@ -118,20 +118,26 @@ int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filt
 	return r;
 }
 
+int task_find_row(struct connection *db, struct arena *a, struct text project, struct text id,
+		  struct task *ret_row, unsigned *ret_n)
+{
+	bool found = false;
+	int r;
+
+	*ret_n = 0;
+	if (!project.data)
+		return store_task_find_any(db, id, a, ret_row, ret_n);
+	r = store_task_find(db, project, id, a, ret_row, &found);
+	*ret_n = found;
+	return r;
+}
+
 static int find(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 		struct task *ret_row, struct why *why)
 {
-	struct connection *db = store_lane(t->store, lane);
-	bool found = false;
-	unsigned n = 0;
-	int r;
+	unsigned n;
+	int r = task_find_row(store_lane(t->store, lane), a, project, id, ret_row, &n);
 
-	if (project.data) {
-		r = store_task_find(db, project, id, a, ret_row, &found);
-		n = found;
-	} else {
-		r = store_task_find_any(db, id, a, ret_row, &n);
-	}
 	if (r != 0)
 		return r;
 	if (n == 0)

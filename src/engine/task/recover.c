@@ -65,7 +65,7 @@ static int reap_one(struct tasks *t, struct arena *a, struct task *row)
 	if (r != 0)
 		return r;
 	row->version = kept.version;
-	return task_event_add(t, event, row, 0);
+	return task_event_add(t, event, row, 0, (struct text) {0});
 }
 
 static int reap_some(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n)
@@ -101,14 +101,14 @@ static int check_after(struct tasks *t, const struct task *row, struct text *ret
 static int settle_queued(struct tasks *t, struct arena *a, struct task *row, bool *ret_failed)
 {
 	struct store_task_kept kept;
-	char error[BEHIND_WORDS];
+	char error[SKIP_WORDS_MAX];
 	enum task_state state = TASK_FAILED;
 	int r = check_after(t, row, &row->skipped, &state);
 
 	*ret_failed = row->skipped.data != NULL;
 	if (r != 0 || !*ret_failed)
 		return r;
-	behind_word(row->skipped, state, error);
+	task_skip_words(row->skipped, state, error);
 	row->state = TASK_FAILED;
 	row->completed_ms = clock_utc_ms();
 	r = arena_copy_text(a, text_of(error), &row->error)
@@ -118,7 +118,7 @@ static int settle_queued(struct tasks *t, struct arena *a, struct task *row, boo
 	/* Another host does so just now. */
 	if (r == -ENOENT)
 		return 0;
-	return r != 0 ? r : task_event_add(t, "task.failed", row, 0);
+	return r != 0 ? r : task_event_add(t, "task.failed", row, 0, (struct text) {0});
 }
 
 /* One that fails may be what others come after: most are younger, but some older ones were changed
@@ -164,8 +164,6 @@ static int settle(struct tasks *t, struct arena *a, struct task **ret_rows, unsi
 	if (r != 0)
 		return r;
 	r = settle_all(t, a, ret_rows, ret_n, &n_running) ?: events_store(t->events);
-	if (r == 0)
-		r = events_store(t->events);
 	if (r == 0)
 		r = store_commit(t->store);
 	else
@@ -242,8 +240,8 @@ static int load_open(struct tasks *t, const struct task *rows, unsigned n)
 
 		/* All that are open are in memory by now. */
 		if (rows[i].state == TASK_QUEUED)
-			task_enter(t, live_find(t, rows[i].project, rows[i].id, &known), NULL,
-				   false);
+			queue_enter(t, live_find(t, rows[i].project, rows[i].id, &known), NULL,
+				    false);
 	}
 	return 0;
 }
@@ -407,9 +405,8 @@ static void on_others(void *tasks)
 	struct tasks *t = tasks;
 
 	count_again(t);
-	behind_adopt(t);
-	queue_settle(t);
-	queue_run(t);
+	queue_adopt(t);
+	queue_on_turn(t);
 }
 
 const struct record_owner_ops task_owners = {

@@ -23,51 +23,36 @@ struct again {
 };
 
 struct retry {
-	struct work work;
+	struct request request;
 	struct record_waiter waiter;
-	struct tasks *tasks;
-	struct arena arena;
 	struct text project;
 	struct text id;
 	unsigned room; /* how many more may be queued */
 	int64_t queue_size;
 	struct list queued; /* each one before those that come after it */
 	unsigned n;
-	struct why why;
 	task_retried_fn fn;
-	void *arg;
 };
 
 /* ---- on the writer's thread ---- */
 
-static int refuse_changed(struct retry *q)
-{
-	return refuse(&q->why, REFUSE_CONFLICT,
-		      "Task %.*s was changed on another host; read it again and retry",
-		      TEXT_ARGS(q->id));
-}
-
 static int find_row(struct retry *q, struct connection *db, struct task *ret_row)
 {
-	bool found = false;
-	unsigned n = 0;
-	int r;
+	unsigned n;
+	int r = task_find_row(db, &q->request.arena, q->project, q->id, ret_row, &n);
 
-	if (q->project.data)
-		r = store_task_find(db, q->project, q->id, &q->arena, ret_row, &found);
-	else
-		r = store_task_find_any(db, q->id, &q->arena, ret_row, &n);
 	if (r != 0)
 		return r;
 	if (n > 1)
 		return refuse_field(
-			&q->why, "project",
+			&q->request.why, "project",
 			"several projects have a task %.*s; pass 'project' to choose one",
 			TEXT_ARGS(q->id));
-	if (!found && n == 0)
-		return refuse(&q->why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(q->id));
+	if (n == 0)
+		return refuse(&q->request.why, REFUSE_NOT_FOUND, "Task not found: %.*s",
+			      TEXT_ARGS(q->id));
 	if (ret_row->state != TASK_FAILED && ret_row->state != TASK_CANCELLED)
-		return refuse(&q->why, REFUSE_CONFLICT,
+		return refuse(&q->request.why, REFUSE_CONFLICT,
 			      "Task %.*s is %s; only failed or cancelled tasks can be retried",
 			      TEXT_ARGS(q->id), task_state_name(ret_row->state));
 	return 0;
@@ -78,7 +63,8 @@ static int find_row(struct retry *q, struct connection *db, struct task *ret_row
 static int look_before(struct retry *q, struct connection *db, struct again *a, unsigned *ret_bad)
 {
 	const struct texts *after = &a->was.after;
-	enum task_state *states = arena_zalloc(&q->arena, (after->n + 1) * sizeof(states[0]));
+	enum task_state *states =
+		arena_zalloc(&q->request.arena, (after->n + 1) * sizeof(states[0]));
 
 	if (!states)
 		return -ENOMEM;
@@ -130,7 +116,8 @@ static int add_event(struct retry *q, struct connection *db, const struct again 
 	if (!whole.prompt.data)
 		r = store_task_find(db, whole.project, whole.id, &arena, &whole, &found);
 	if (r == 0)
-		r = task_event_add(q->tasks, "task.queued", &whole, queue_size);
+		r = task_event_add(q->request.tasks, "task.queued", &whole, queue_size,
+				   (struct text) {0});
 	arena_done(&arena);
 	return r;
 }
@@ -163,9 +150,9 @@ static int queue_row(struct retry *q, struct connection *db, struct again *a)
 
 static int refuse_full(struct retry *q)
 {
-	const struct tasks *t = q->tasks;
+	const struct tasks *t = q->request.tasks;
 
-	return refuse(&q->why, REFUSE_LIMIT,
+	return refuse(&q->request.why, REFUSE_LIMIT,
 		      "Queue full: no space for %.*s and its skipped dependents (limit %u)",
 		      TEXT_ARGS(q->id), t->queue);
 }
@@ -173,7 +160,7 @@ static int refuse_full(struct retry *q)
 /* Queues it again, unless another dependency did not complete. */
 static int queue_one(struct retry *q, struct connection *db, const struct task *row)
 {
-	struct again *a = arena_zalloc(&q->arena, sizeof(*a));
+	struct again *a = arena_zalloc(&q->request.arena, sizeof(*a));
 	unsigned bad;
 	int r;
 
@@ -199,19 +186,19 @@ static int queue_skipped(struct retry *q, struct connection *db, const struct ag
 	int r = 0;
 
 	while (r == 0 && n == SKIPPED_PAGE) {
-		const struct arena_mark mark = arena_mark(&q->arena);
+		const struct arena_mark mark = arena_mark(&q->request.arena);
 		unsigned n_before = q->n;
 		struct task *rows;
 
 		r = store_task_skipped(db, first->was.project, first->was.id, after_seq,
-				       SKIPPED_PAGE, &q->arena, &rows, &n);
+				       SKIPPED_PAGE, &q->request.arena, &rows, &n);
 		for (unsigned i = 0; r == 0 && i < n; i++) {
 			after_seq = rows[i].seq;
 			r = queue_one(q, db, &rows[i]);
 		}
 		/* Nothing points to a page of which no task is queued. */
 		if (r == 0 && q->n == n_before)
-			arena_rewind(&q->arena, &mark);
+			arena_rewind(&q->request.arena, &mark);
 	}
 	return r;
 }
@@ -232,7 +219,7 @@ static int find_cause(struct retry *q, struct connection *db, struct text projec
 	if (r == 0 && row.skipped.data)
 		r = store_task_state(db, project, row.skipped, &state, &there);
 	if (r == 0 && state > TASK_COMPLETED)
-		r = arena_copy_text(&q->arena, row.skipped, ret_cause);
+		r = arena_copy_text(&q->request.arena, row.skipped, ret_cause);
 	arena_done(&arena);
 	return r;
 }
@@ -242,11 +229,11 @@ static int refuse_behind(struct retry *q, struct connection *db, const struct ag
 			 unsigned bad)
 {
 	struct text cause = a->was.after.items[bad], id = cause;
-	char error[BEHIND_WORDS];
+	char error[SKIP_WORDS_MAX];
 	bool found = true;
 	int r = 0;
 
-	behind_word(cause, a->now.after_states[bad], error);
+	task_skip_words(cause, a->now.after_states[bad], error);
 	for (unsigned i = 0; r == 0 && found && cause.data && i < CAUSES_MAX; i++) {
 		id = cause;
 		r = find_cause(q, db, a->was.project, id, &cause, &found);
@@ -254,16 +241,17 @@ static int refuse_behind(struct retry *q, struct connection *db, const struct ag
 	if (r != 0)
 		return r;
 	if (!found)
-		return refuse(&q->why, REFUSE_CONFLICT,
+		return refuse(&q->request.why, REFUSE_CONFLICT,
 			      "Task %.*s cannot run: %s, and %.*s was deleted", TEXT_ARGS(q->id),
 			      error, TEXT_ARGS(id));
-	return refuse(&q->why, REFUSE_CONFLICT, "Task %.*s cannot run: %s; retry %.*s first",
-		      TEXT_ARGS(q->id), error, TEXT_ARGS(id));
+	return refuse(&q->request.why, REFUSE_CONFLICT,
+		      "Task %.*s cannot run: %s; retry %.*s first", TEXT_ARGS(q->id), error,
+		      TEXT_ARGS(id));
 }
 
 static int queue_first(struct retry *q, struct connection *db)
 {
-	struct again *a = arena_zalloc(&q->arena, sizeof(*a));
+	struct again *a = arena_zalloc(&q->request.arena, sizeof(*a));
 	unsigned bad = 0;
 	int r = a ? find_row(q, db, &a->was) : -ENOMEM;
 
@@ -278,8 +266,8 @@ static int queue_first(struct retry *q, struct connection *db)
 
 static int retry_run(struct work *w, int lane)
 {
-	struct retry *q = list_entry(w, struct retry, work);
-	struct connection *db = store_writer(q->tasks->store);
+	struct retry *q = list_entry(w, struct retry, request.work);
+	struct connection *db = store_writer(q->request.tasks->store);
 	int r = -ENOENT;
 
 	(void)lane;
@@ -288,7 +276,7 @@ static int retry_run(struct work *w, int lane)
 	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)
 		r = queue_first(q, db);
 	if (r == -ENOENT)
-		return refuse_changed(q);
+		return task_refuse_changed(q->id, &q->request.why);
 	for (struct list *at = q->queued.next; r == 0 && at != &q->queued; at = at->next)
 		r = queue_skipped(q, db, list_entry(at, struct again, link));
 	return r;
@@ -311,18 +299,12 @@ static void take(struct tasks *t, const struct again *a)
 			TEXT_ARGS(a->was.id));
 }
 
-static void retry_free(struct retry *q)
-{
-	arena_done(&q->arena);
-	free(q);
-}
-
 static void retry_finished(struct work *w, int result)
 {
-	struct retry *q = list_entry(w, struct retry, work);
-	struct tasks *t = q->tasks;
+	struct retry *q = list_entry(w, struct retry, request.work);
+	struct tasks *t = q->request.tasks;
 
-	struct text *ids = arena_alloc(&q->arena, (q->n + 1) * sizeof(ids[0]));
+	struct text *ids = arena_alloc(&q->request.arena, (q->n + 1) * sizeof(ids[0]));
 	unsigned n = 0;
 
 	t->n_coming--;
@@ -337,19 +319,19 @@ static void retry_finished(struct work *w, int result)
 				ids[n++] = a->was.id;
 		}
 	}
-	q->fn(q->arg, result, ids, n, &q->why);
-	retry_free(q);
+	q->fn(q->request.arg, result, ids, n, &q->request.why);
+	request_free(q);
 }
 
 static int submit(struct retry *q)
 {
-	struct tasks *t = q->tasks;
-	int r = task_check_room(t, &q->why);
+	struct tasks *t = q->request.tasks;
+	int r = task_check_room(t, &q->request.why);
 
 	if (r != 0)
 		return r;
 	q->room = t->queue - t->n_queued - t->n_coming;
-	r = workers_submit(t->workers, &q->work, true);
+	r = workers_submit(t->workers, &q->request.work, true);
 	if (r == 0)
 		t->n_coming++, t->n_retries++;
 	return r;
@@ -366,8 +348,8 @@ static void on_end_kept(struct record_waiter *w, int result)
 		return;
 	/* Tasks are being freed: the call is gone. */
 	if (r != -ECANCELED)
-		q->fn(q->arg, r, NULL, 0, &q->why);
-	retry_free(q);
+		q->fn(q->request.arg, r, NULL, 0, &q->request.why);
+	request_free(q);
 }
 
 /* The end of a task is in memory before it is in the store, which would refuse to retry the task. */
@@ -386,25 +368,23 @@ static int start(struct tasks *t, struct text project, struct text id, task_retr
 {
 	unsigned n;
 	const struct live *l = live_find(t, project, id, &n);
-	struct retry *q = calloc(1, sizeof(*q));
+	struct retry *q = request_new(t, sizeof(*q), retry_run, retry_finished);
 	int r;
 
 	if (!q)
 		return -ENOMEM;
-	*q = (struct retry) {.tasks = t,
-			     .queue_size = l && n == 1 ? l->project->n[TASK_QUEUED] : t->n_queued,
-			     .fn = fn,
-			     .arg = arg};
-	q->work = (struct work) {.run = retry_run, .finished = retry_finished, .arena = &q->arena};
+	q->queue_size = l && n == 1 ? l->project->n[TASK_QUEUED] : t->n_queued;
+	q->fn = fn;
+	q->request.arg = arg;
+	q->request.arena.max = TASK_ARENA_MAX * 2U;
 	list_init(&q->waiter.link);
-	arena_init(&q->arena, TASK_ARENA_MAX * 2U);
-	r = arena_copy_text(&q->arena, project, &q->project)
-		    ?: arena_copy_text(&q->arena, id, &q->id)
+	r = arena_copy_text(&q->request.arena, project, &q->project)
+		    ?: arena_copy_text(&q->request.arena, id, &q->id)
 		    ?: submit_when_kept(q, n == 1 ? l : NULL);
 	if (r == 0)
 		return 0;
-	*why = q->why;
-	retry_free(q);
+	*why = q->request.why;
+	request_free(q);
 	return r;
 }
 

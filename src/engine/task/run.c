@@ -31,10 +31,8 @@ enum {
 
 /* A long prompt is only in the store. */
 struct fetch {
-	struct work work;
+	struct request request;
 	struct run *run; /* NULL: it is lost */
-	struct tasks *tasks;
-	struct arena arena;
 	struct text project;
 	struct text id;
 	struct task row;
@@ -438,9 +436,9 @@ static void go(struct run *r, const struct task *whole)
 
 static int fetch_run(struct work *w, int lane)
 {
-	struct fetch *f = list_entry(w, struct fetch, work);
-	struct connection *db = store_lane(f->tasks->store, lane);
-	int r = store_task_find(db, f->project, f->id, &f->arena, &f->row, &f->found);
+	struct fetch *f = list_entry(w, struct fetch, request.work);
+	struct connection *db = store_lane(f->request.tasks->store, lane);
+	int r = store_task_find(db, f->project, f->id, &f->request.arena, &f->row, &f->found);
 
 	return r != 0 || !f->found ? r : store_chunk_end(db, f->row.seq, &f->printed);
 }
@@ -469,31 +467,27 @@ static void fetched(struct run *r, const struct fetch *f, int result)
 
 static void fetch_finished(struct work *w, int result)
 {
-	struct fetch *f = list_entry(w, struct fetch, work);
+	struct fetch *f = list_entry(w, struct fetch, request.work);
 
 	if (f->run)
 		fetched(f->run, f, result);
-	arena_done(&f->arena);
-	free(f);
+	request_free(f);
 }
 
 static int fetch(struct run *r)
 {
 	struct tasks *t = r->tasks;
-	struct fetch *f = calloc(1, sizeof(*f));
+	struct fetch *f = request_new(t, sizeof(*f), fetch_run, fetch_finished);
 	int e;
 
 	if (!f)
 		return -ENOMEM;
-	arena_init(&f->arena, TASK_ARENA_MAX);
 	f->run = r;
-	f->tasks = t;
 	f->project = r->live->project->name;
 	f->id = r->live->task.id;
-	f->work = (struct work) {.run = fetch_run, .finished = fetch_finished};
-	e = workers_submit(t->workers, &f->work, false);
+	e = workers_submit(t->workers, &f->request.work, false);
 	if (e != 0)
-		free(f);
+		request_free(f);
 	else
 		r->fetch = f;
 	return e;
@@ -513,9 +507,11 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	r->tasks = t;
 	r->live = l;
 	buf_init(&r->out, 2 * TASK_RESULT_MAX);
-	output_init(r);
+	buf_init(&r->fresh.bytes, OUTPUT_FRESH_MAX + OUTPUT_REST_MAX);
 	attempt_init(&r->attempt, &ops, r, TASK_STDERR_MAX);
-	if (supervisor_mark(t->owner, r->mark) != 0 || task_reserve_change(l) != 0) {
+	if (!l->reserved)
+		l->reserved = task_change_new(NULL, NULL);
+	if (!l->reserved || supervisor_mark(t->owner, r->mark) != 0) {
 		free(r);
 		return NULL;
 	}

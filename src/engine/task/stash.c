@@ -132,14 +132,10 @@ static void set_group(struct tasks *t, struct group *g, bool paused)
 }
 
 struct pause {
-	struct work work;
-	struct tasks *tasks;
-	struct arena arena;
+	struct request request;
 	struct text group; /* {NULL, 0}: all */
 	bool paused;
 	bool changes; /* it was not so before */
-	task_done_fn fn;
-	void *arg;
 };
 
 static int tell(const struct pause *p)
@@ -149,13 +145,13 @@ static int tell(const struct pause *p)
 
 	event_data_begin(&d);
 	packer_text(&d.members, "group", p->group);
-	return event_add_data(p->tasks->events, &e, &d);
+	return event_add_data(p->request.tasks->events, &e, &d);
 }
 
 static int pause_run(struct work *w, int lane)
 {
-	struct pause *p = list_entry(w, struct pause, work);
-	struct connection *db = store_writer(p->tasks->store);
+	struct pause *p = list_entry(w, struct pause, request.work);
+	struct connection *db = store_writer(p->request.tasks->store);
 	int r;
 
 	(void)lane;
@@ -166,7 +162,7 @@ static int pause_run(struct work *w, int lane)
 
 static int apply(const struct pause *p)
 {
-	struct tasks *t = p->tasks;
+	struct tasks *t = p->request.tasks;
 	struct group *g;
 
 	if (!p->group.data) {
@@ -181,16 +177,13 @@ static int apply(const struct pause *p)
 
 static void pause_finished(struct work *w, int result)
 {
-	struct pause *p = list_entry(w, struct pause, work);
-	struct tasks *t = p->tasks;
-	const struct why why = {0};
+	struct pause *p = list_entry(w, struct pause, request.work);
+	struct tasks *t = p->request.tasks;
 
 	if (result == 0)
 		result = apply(p);
 	records_touch(&t->records);
-	p->fn(p->arg, result, &why);
-	arena_done(&p->arena);
-	free(p);
+	request_done(&p->request, result);
 	queue_run(t);
 }
 
@@ -212,23 +205,18 @@ static int check_pause(const struct tasks *t, struct text group, bool paused, st
 /* In the order of the calls: the writer takes them, and the loop applies them, in that order. */
 static int pause_submit(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg)
 {
-	struct pause *p = calloc(1, sizeof(*p));
+	struct pause *p = request_new(t, sizeof(*p), pause_run, pause_finished);
 	int r;
 
 	if (!p)
 		return -ENOMEM;
-	*p = (struct pause) {.work = {.run = pause_run, .finished = pause_finished},
-			     .tasks = t,
-			     .paused = paused,
-			     .fn = fn,
-			     .arg = arg};
-	arena_init(&p->arena, TASK_ARENA_MAX);
-	r = arena_copy_text(&p->arena, group, &p->group)
-		    ?: workers_submit(t->workers, &p->work, true);
-	if (r == 0)
-		return 0;
-	arena_done(&p->arena);
-	free(p);
+	p->paused = paused;
+	p->request.fn = fn;
+	p->request.arg = arg;
+	r = arena_copy_text(&p->request.arena, group, &p->group)
+		    ?: workers_submit(t->workers, &p->request.work, true);
+	if (r != 0)
+		request_free(p);
 	return r;
 }
 

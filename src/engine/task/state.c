@@ -79,12 +79,6 @@ bool task_is_legal(const struct live *l)
 	return fits_state(l) && fits_place(l);
 }
 
-void project_count(struct project *p, enum task_state state, int64_t by)
-{
-	p->n[state] += by;
-	p->tasks->n[state] += by;
-}
-
 void live_step(struct live *l, enum task_step step, enum task_state state)
 {
 	bool had_ended = l->task.state > TASK_RUNNING;
@@ -98,9 +92,8 @@ void live_step(struct live *l, enum task_step step, enum task_state state)
 	project_count(p, state, 1);
 	l->task.state = state;
 	if (has_ended && !had_ended)
-		sorted_add(&p->ended, &l->order);
+		live_join_ended(l);
 	else if (had_ended && !has_ended)
-		sorted_remove(&p->ended, &l->order);
-	p->n_recent = p->n_recent + has_ended - had_ended;
+		live_leave_ended(l);
 	live_changed(l);
 }

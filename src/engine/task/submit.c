@@ -1,4 +1,8 @@
-/* Submitting a task: the loop checks it, the writer stores it, then it waits or runs. */
+/*
+ * Submitting a task: the loop checks it, the writer stores it, then it waits or runs. And changing one that has not
+ * begun: the store decides by its row whether it still may be changed. Until that is known the task is kept back
+ * here; then it takes over what is stored, and its place in the queue is found again.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -26,19 +30,15 @@ enum {
 static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
 
 struct submit {
-	struct work work;
-	struct tasks *tasks;
+	struct request request;
 	struct project *project;
-	struct arena arena;
 	struct task row;
 	struct text id; /* as it was given */
 	enum task_state *after_states;
 	int64_t queue_size;
 	bool until_begun;
 	struct text tool_use_id;
-	struct why why;
 	task_submitted_fn fn;
-	void *arg;
 };
 
 static int check_text(struct text t, const char *field, size_t max, struct why *why)
@@ -182,7 +182,7 @@ static int check_texts(const struct task_new *in, struct why *why)
 		       ?: (in->task.cwd.data ? check_folder(in->task.cwd, why) : 0);
 }
 
-int task_check_new(const struct tasks *t, const struct task_new *in, struct why *why)
+static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)
 {
 	int r = check_texts(in, why);
 
@@ -243,7 +243,7 @@ static int copy_env(struct submit *s, const struct task_new *in)
 		n += in->env[i].len + 1;
 	if (n == 0)
 		return 0;
-	at = arena_alloc(&s->arena, n);
+	at = arena_alloc(&s->request.arena, n);
 	if (!at)
 		return -ENOMEM;
 	s->row.env = (struct text) {.data = at, .len = n};
@@ -255,7 +255,7 @@ static int copy_env(struct submit *s, const struct task_new *in)
 	return 0;
 }
 
-int task_copy_after(struct arena *a, const struct texts *from, struct texts *ret_after)
+static int copy_after(struct arena *a, const struct texts *from, struct texts *ret_after)
 {
 	struct text *after = arena_alloc(a, (from->n + 1) * sizeof(after[0]));
 	unsigned n = 0;
@@ -285,28 +285,28 @@ static int pack(struct submit *s, struct packed *tree, size_t max)
 	value_pack(&out, tree->value);
 	r = out.err;
 	if (r == 0)
-		r = arena_copy_text(&s->arena, (struct text) {.data = out.data, .len = out.len},
-				    &tree->bytes);
+		r = arena_copy_text(&s->request.arena,
+				    (struct text) {.data = out.data, .len = out.len}, &tree->bytes);
 	/* The client's tree does not live long enough. */
 	tree->value = NULL;
 	buf_done(&out);
 	return r;
 }
 
-int64_t task_default_timeout(const struct tasks *t, const struct project *p)
+static int64_t default_timeout(const struct tasks *t, const struct project *p)
 {
 	return p->timeout_ms ? p->timeout_ms : t->timeout_ms;
 }
 
 static int fill(struct submit *s, const struct task_new *in)
 {
-	const struct tasks *t = s->tasks;
+	const struct tasks *t = s->request.tasks;
 	int64_t now_ms = clock_utc_ms();
 	int r;
 
 	s->row = in->task;
 	if (in->task.command.value &&
-	    task_command_line(&s->arena, in->task.command.value, &s->row.prompt) != 0)
+	    task_command_line(&s->request.arena, in->task.command.value, &s->row.prompt) != 0)
 		return -ENOMEM;
 	s->row.project = s->project->name;
 	choose_host(t, &s->row);
@@ -315,24 +315,24 @@ static int fill(struct submit *s, const struct task_new *in)
 	s->row.exit_status = -1;
 	s->row.max_attempts = in->retries + 1;
 	if (s->row.timeout_ms == 0)
-		s->row.timeout_ms = task_default_timeout(t, s->project);
+		s->row.timeout_ms = default_timeout(t, s->project);
 	if (s->row.retry_ms == 0)
 		s->row.retry_ms = 1000;
-	r = portrait_copy(&task_portrait, &s->arena, &s->row)
-		    ?: arena_copy_text(&s->arena, in->tool_use_id, &s->tool_use_id);
+	r = portrait_copy(&task_portrait, &s->request.arena, &s->row)
+		    ?: arena_copy_text(&s->request.arena, in->tool_use_id, &s->tool_use_id);
 	s->id = s->row.id;
 	if (r != 0)
 		return r;
 	r = copy_env(s, in);
 	if (r != 0)
 		return r;
-	r = task_copy_after(&s->arena, &in->task.after, &s->row.after)
+	r = copy_after(&s->request.arena, &in->task.after, &s->row.after)
 		    ?: pack(s, &s->row.metadata, METADATA_MAX);
 	return r != 0 ? r : pack(s, &s->row.command, PACKED_COMMAND_MAX);
 }
 
-int task_after_states(struct tasks *t, struct arena *a, const struct task *row,
-		      enum task_state **ret_states, struct why *why)
+static int read_after_states(struct tasks *t, struct arena *a, const struct task *row,
+			     enum task_state **ret_states, struct why *why)
 {
 	enum task_state *states = arena_zalloc(a, (row->after.n + 1) * sizeof(states[0]));
 
@@ -359,53 +359,49 @@ int task_after_states(struct tasks *t, struct arena *a, const struct task *row,
 
 static int submit_run(struct work *w, int lane)
 {
-	struct submit *s = list_entry(w, struct submit, work);
-	struct connection *db = store_writer(s->tasks->store);
+	struct submit *s = list_entry(w, struct submit, request.work);
+	struct connection *db = store_writer(s->request.tasks->store);
 	int r;
 
 	(void)lane;
 	s->row.id = s->id;
-	r = task_after_states(s->tasks, &s->arena, &s->row, &s->after_states, &s->why)
-		    ?: store_task_add(db, &s->arena, &s->row, &s->row.seq, &s->row.id);
+	r = read_after_states(s->request.tasks, &s->request.arena, &s->row, &s->after_states,
+			      &s->request.why)
+		    ?: store_task_add(db, &s->request.arena, &s->row, &s->row.seq, &s->row.id);
 	if (r == 0)
-		r = task_event_submitted(s->tasks, &s->row, s->queue_size, s->tool_use_id);
+		r = task_event_add(s->request.tasks, "task.queued", &s->row, s->queue_size,
+				   s->tool_use_id);
 	return r;
 }
 
-static void submit_free(struct submit *s)
+static void submit_done(struct submit *s, int result, const struct task_submitted *submitted)
 {
-	arena_done(&s->arena);
-	free(s);
-}
-
-static void submit_done(struct submit *s, int result, const struct task_submitted *told)
-{
-	s->fn(s->arg, result, told, &s->why);
-	submit_free(s);
+	s->fn(s->request.arg, result, submitted, &s->request.why);
+	request_free(&s->request);
 }
 
 static void submit_took(struct submit *s, enum task_state state)
 {
-	const struct task_submitted told = {
+	const struct task_submitted submitted = {
 		.project = s->project->name, .id = s->row.id, .state = state};
 
-	submit_done(s, 0, &told);
+	submit_done(s, 0, &submitted);
 }
 
 static void on_begun(void *arg, bool gone, enum task_state state)
 {
 	if (gone)
-		submit_free(arg);
+		request_free(arg);
 	else
 		submit_took(arg, state);
 }
 
 static void take_submitted(struct submit *s, struct live *l)
 {
-	struct tasks *t = s->tasks;
+	struct tasks *t = s->request.tasks;
 
 	project_count(l->project, TASK_QUEUED, 1);
-	task_enter(t, l, s->after_states, false);
+	queue_enter(t, l, s->after_states, false);
 	queue_run(t);
 	/* If its program could not be started, it has already failed; it counts as submitted all
 	 * the same. */
@@ -417,16 +413,16 @@ static void take_submitted(struct submit *s, struct live *l)
 
 static void submit_finished(struct work *w, int result)
 {
-	struct submit *s = list_entry(w, struct submit, work);
+	struct submit *s = list_entry(w, struct submit, request.work);
 	struct live *l;
 
-	s->tasks->n_coming--;
+	s->request.tasks->n_coming--;
 	s->project->n_coming--;
 	if (result != 0) {
 		submit_done(s, result, NULL);
 		return;
 	}
-	l = live_new(s->tasks, s->project, &s->row);
+	l = live_new(s->request.tasks, s->project, &s->row);
 	/* The store has it: the next start finds it there. */
 	if (!l)
 		submit_done(s, -ENOMEM, NULL);
@@ -437,19 +433,15 @@ static void submit_finished(struct work *w, int result)
 static struct submit *submit_new(struct tasks *t, struct project *p, const struct task_new *in,
 				 task_submitted_fn fn, void *arg)
 {
-	struct submit *s = calloc(1, sizeof(*s));
+	struct submit *s = request_new(t, sizeof(*s), submit_run, submit_finished);
 
 	if (!s)
 		return NULL;
-	s->work =
-		(struct work) {.run = submit_run, .finished = submit_finished, .arena = &s->arena};
-	s->tasks = t;
 	s->project = p;
 	s->until_begun = in->until_begun;
 	s->fn = fn;
-	s->arg = arg;
+	s->request.arg = arg;
 	s->queue_size = p->n[TASK_QUEUED] + p->n_coming + 1;
-	arena_init(&s->arena, TASK_ARENA_MAX);
 	t->n_coming++;
 	p->n_coming++;
 	return s;
@@ -458,7 +450,7 @@ static struct submit *submit_new(struct tasks *t, struct project *p, const struc
 static int check_submit(const struct tasks *t, struct text project, const struct task_new *in,
 			struct why *why)
 {
-	int r = task_check_new(t, in, why);
+	int r = check_new(t, in, why);
 
 	if (r != 0)
 		return r;
@@ -481,7 +473,299 @@ void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn f
 		fn(arg, r != 0 ? r : -ENOMEM, NULL, &why);
 		return;
 	}
-	r = fill(s, in) ?: workers_submit(t->workers, &s->work, true);
+	r = fill(s, in) ?: workers_submit(t->workers, &s->request.work, true);
 	if (r != 0)
-		submit_finished(&s->work, r);
+		submit_finished(&s->request.work, r);
+}
+
+/* ---- editing ---- */
+
+enum { LOOKS_AGAIN = 3 };
+
+struct edit {
+	struct request request;
+	struct text project;
+	struct text id;
+	struct task_edit wanted;
+	double priority;
+	int64_t timeout_ms;
+	struct texts after;
+	struct task row; /* as it is stored then */
+	struct store_task_kept kept;
+	enum task_state *after_states;
+};
+
+static int refuse_begun(struct text id, enum task_state state, struct why *why)
+{
+	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s; only queued tasks can be edited",
+		      TEXT_ARGS(id), task_state_name(state));
+}
+
+/* ---- on the writer's thread ---- */
+
+static struct text text_or(struct text given, struct text is)
+{
+	if (!given.data)
+		return is;
+	return given.len > 0 ? given : (struct text) {0};
+}
+
+static void overlay(struct edit *e)
+{
+	struct task *row = &e->row;
+
+	row->prompt = text_or(e->wanted.prompt, row->prompt);
+	row->label = text_or(e->wanted.label, row->label);
+	row->runner = text_or(e->wanted.runner, row->runner);
+	row->on_host = !text_is(e->wanted.on_host, TASK_ANY_HOST)
+			       ? text_or(e->wanted.on_host, row->on_host)
+			       : (struct text) {0};
+	row->on_label = text_or(e->wanted.on_label, row->on_label);
+	if (e->wanted.priority)
+		row->priority = e->priority;
+	if (e->wanted.timeout_ms)
+		row->timeout_ms = e->timeout_ms;
+	if (e->wanted.after)
+		row->after = e->after;
+}
+
+static int refuse_command(const struct edit *e, struct why *why)
+{
+	const char *field = e->wanted.prompt.data ? "prompt" : "runner";
+
+	return refuse_field(why, field, "Task %.*s is a command: it has no %s to edit",
+			    TEXT_ARGS(e->id), field);
+}
+
+/* "task-0001 would come after itself: task-0001 after task-0002 after task-0001" */
+static int refuse_circle(const struct edit *e, const struct text *ids, unsigned n, struct why *why)
+{
+	enum { SHOWN = 4 };
+	struct buf way;
+	int r;
+
+	buf_init(&way, sizeof(why->text));
+	for (unsigned i = 0; i < n && i < SHOWN; i++)
+		buf_printf(&way, "%.*s after ", TEXT_ARGS(ids[i]));
+	r = refuse_field(why, "after", "dependency cycle: %.*s would depend on itself: %.*s%s%.*s",
+			 TEXT_ARGS(e->id), (int)way.len, way.data, n > SHOWN ? "... after " : "",
+			 TEXT_ARGS(e->id));
+	buf_done(&way);
+	return r;
+}
+
+/* In the same transaction as the change, so that two changes cannot close a circle together. */
+static int check_circle(struct edit *e, struct connection *db)
+{
+	struct text *ids;
+	unsigned n;
+	int r = store_task_circle(db, e->row.project, e->row.id, &e->request.arena, &ids, &n);
+
+	return r != 0 || n == 0 ? r : refuse_circle(e, ids, n, &e->request.why);
+}
+
+static int find_row(struct edit *e, struct connection *db)
+{
+	bool found;
+	int r = store_task_find(db, e->project, e->id, &e->request.arena, &e->row, &found);
+
+	if (r != 0)
+		return r;
+	if (!found)
+		return refuse(&e->request.why, REFUSE_NOT_FOUND, "Task not found: %.*s",
+			      TEXT_ARGS(e->id));
+	if (e->row.state != TASK_QUEUED)
+		return refuse_begun(e->id, e->row.state, &e->request.why);
+	if (e->row.command.bytes.data && (e->wanted.prompt.data || e->wanted.runner.data))
+		return refuse_command(e, &e->request.why);
+	return 0;
+}
+
+static int change(struct edit *e, struct connection *db)
+{
+	bool after = e->wanted.after != NULL;
+	int r = find_row(e, db);
+
+	if (r != 0)
+		return r;
+	overlay(e);
+	if (after)
+		r = read_after_states(e->request.tasks, &e->request.arena, &e->row,
+				      &e->after_states, &e->request.why);
+	return r != 0 ? r : store_task_edit(db, &e->row, after, &e->kept);
+}
+
+/* Another host may change it in between: then it is looked at again. */
+static int edit_run(struct work *w, int lane)
+{
+	struct edit *e = list_entry(w, struct edit, request.work);
+	struct connection *db = store_writer(e->request.tasks->store);
+	bool after = e->wanted.after != NULL;
+	int r = after ? store_task_lock_project(db, e->project) : 0;
+
+	(void)lane;
+	if (r == 0)
+		r = change(e, db);
+	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)
+		r = change(e, db);
+	if (r == -ENOENT)
+		return refuse_begun(e->id, TASK_RUNNING, &e->request.why);
+	if (r == 0 && after)
+		r = check_circle(e, db);
+	return r != 0 ? r
+		      : task_event_add(e->request.tasks, "task.edited", &e->row, 0,
+				       (struct text) {0});
+}
+
+/* ---- on the loop ---- */
+
+/* What its user may change, and what is in memory only if all of it fits. */
+static struct task edited(const struct task *was, const struct task *row)
+{
+	struct task task = *was;
+
+	task.prompt = row->prompt;
+	task.label = row->label;
+	task.runner = row->runner;
+	task.priority = row->priority;
+	task.timeout_ms = row->timeout_ms;
+	task.on_host = row->on_host;
+	task.on_label = row->on_label;
+	task.command = row->command;
+	task.env = row->env;
+	task.metadata = row->metadata;
+	return task;
+}
+
+static int apply(struct edit *e, struct live *l)
+{
+	struct tasks *t = e->request.tasks;
+	const struct task next = edited(&l->task, &e->row);
+	int r;
+
+	/* Another host's change came after it, and is here already. */
+	if (l->task.version >= e->kept.version)
+		return 0;
+	r = live_set_row(l, &next);
+	l->task.version = e->kept.version;
+	if (r == 0 && e->wanted.after)
+		r = live_set_after(l, &e->after);
+	if (r == 0 && e->wanted.after)
+		(void)queue_wait_for(t, l, e->after_states, false);
+	return r;
+}
+
+/* It may have been cancelled meanwhile, or even forgotten. */
+static void edit_finished(struct work *w, int result)
+{
+	struct edit *e = list_entry(w, struct edit, request.work);
+	struct tasks *t = e->request.tasks;
+	bool holds = false;
+	unsigned n;
+	struct live *l = live_find(t, e->project, e->id, &n);
+
+	if (l && l->n_edits > 0) {
+		l->n_edits--;
+		holds = true;
+	}
+	if (result == 0 && l && l->task.state == TASK_QUEUED)
+		result = apply(e, l);
+	else if (result == 0)
+		result = refuse_begun(e->id, l ? l->task.state : TASK_CANCELLED, &e->request.why);
+	if (l && l->task.version < e->kept.version)
+		l->task.version = e->kept.version;
+	if (l && l->task.state == TASK_QUEUED)
+		queue_move(t, l);
+	if (holds)
+		record_release(&l->record);
+	request_done(&e->request, result);
+	queue_run(t);
+}
+
+static int copy_wanted(struct edit *e, const struct live *l, const struct task_edit *in)
+{
+	e->wanted = *in;
+	if (in->priority) {
+		e->priority = *in->priority;
+		e->wanted.priority = &e->priority;
+	}
+	if (in->timeout_ms) {
+		e->timeout_ms = *in->timeout_ms ? *in->timeout_ms
+						: default_timeout(e->request.tasks, l->project);
+		e->wanted.timeout_ms = &e->timeout_ms;
+	}
+	if (in->after)
+		e->wanted.after = &e->after;
+	return arena_copy_text(&e->request.arena, l->project->name, &e->project)
+		       ?: arena_copy_text(&e->request.arena, l->task.id, &e->id)
+		       ?: arena_copy_text(&e->request.arena, in->prompt, &e->wanted.prompt)
+		       ?: arena_copy_text(&e->request.arena, in->label, &e->wanted.label)
+		       ?: arena_copy_text(&e->request.arena, in->runner, &e->wanted.runner)
+		       ?: arena_copy_text(&e->request.arena, in->on_host, &e->wanted.on_host)
+		       ?: arena_copy_text(&e->request.arena, in->on_label, &e->wanted.on_label)
+		       ?: (in->after ? copy_after(&e->request.arena, in->after, &e->after) : 0);
+}
+
+static int edit_submit(struct tasks *t, struct live *l, const struct task_edit *in, task_done_fn fn,
+		       void *arg)
+{
+	struct edit *e = request_new(t, sizeof(*e), edit_run, edit_finished);
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	e->request.fn = fn;
+	e->request.arg = arg;
+	r = copy_wanted(e, l, in) ?: workers_submit(t->workers, &e->request.work, true);
+	if (r != 0) {
+		request_free(e);
+		return r;
+	}
+	l->n_edits++;
+	record_hold(&l->record);
+	queue_move(t, l);
+	return 0;
+}
+
+static struct text unless_empty(struct text t)
+{
+	return t.len > 0 ? t : (struct text) {0};
+}
+
+/* By the rules for a new one. */
+static int check_edit(const struct tasks *t, const struct live *l, const struct task_edit *in,
+		      struct why *why)
+{
+	const struct task_new like = {
+		.task = {.prompt = in->prompt.data ? in->prompt : TEXT("unchanged"),
+			 .label = unless_empty(in->label),
+			 .runner = unless_empty(in->runner),
+			 .on_host = in->on_host,
+			 .on_label = unless_empty(in->on_label),
+			 .priority = in->priority ? *in->priority : 0,
+			 .timeout_ms = in->timeout_ms ? *in->timeout_ms : 0,
+			 .after = in->after ? *in->after : (struct texts) {0}}};
+
+	if (t->stopping)
+		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+	if (!in->prompt.data && !in->label.data && !in->runner.data && !in->priority &&
+	    !in->timeout_ms && !in->after && !in->on_host.data && !in->on_label.data)
+		return refuse(why, REFUSE_PARAMS, "no changes given");
+	if (l->task.state != TASK_QUEUED)
+		return refuse_begun(l->task.id, l->task.state, why);
+	return check_new(t, &like, why);
+}
+
+void task_edit(struct tasks *t, struct text project, struct text id, const struct task_edit *in,
+	       task_done_fn fn, void *arg)
+{
+	struct live *l = task_find_open(t, project, id, fn, arg);
+	struct why why = {0};
+	int r;
+
+	if (!l)
+		return;
+	r = check_edit(t, l, in, &why) ?: edit_submit(t, l, in, fn, arg);
+	if (r != 0)
+		fn(arg, r, &why);
 }

@@ -19,17 +19,14 @@
 enum { SWEEP_EVERY_MS = 10 * 60 * 1000, DELETED_AT_ONCE = 100 };
 
 struct deletion {
-	struct work work;
-	struct tasks *tasks;
-	struct arena arena; /* of the rows */
-	struct arena names;
+	struct request request;
+	struct arena_mark names; /* what is allocated after them belongs to one step */
 	struct task_cleaning which;
 	int64_t before_ms; /* 0: its user wants them gone */
 	struct task *rows;
 	unsigned n;
 	int64_t n_all;
-	task_cleaned_fn fn;
-	void *arg;
+	task_cleaned_fn fn; /* NULL if the daemon sweeps */
 };
 
 /* For other hosts it names them. */
@@ -53,8 +50,8 @@ static int add_event(struct tasks *t, const struct task_cleaning *which, const s
 
 static int deletion_run(struct work *w, int lane)
 {
-	struct deletion *d = list_entry(w, struct deletion, work);
-	struct connection *db = store_writer(d->tasks->store);
+	struct deletion *d = list_entry(w, struct deletion, request.work);
+	struct connection *db = store_writer(d->request.tasks->store);
 	const struct store_task_query q = {
 		.project = d->which.project,
 		.group = d->which.group,
@@ -62,13 +59,14 @@ static int deletion_run(struct work *w, int lane)
 		.limit = DELETED_AT_ONCE,
 	};
 	/* Of old tasks only other hosts want to know. */
-	bool says = !d->before_ms || node_shares(d->tasks->node);
-	int r = d->before_ms ? store_task_sweep(db, d->before_ms, DELETED_AT_ONCE, &d->arena,
-						&d->rows, &d->n)
-			     : store_task_clean(db, &q, &d->arena, &d->rows, &d->n);
+	bool says = !d->before_ms || node_shares(d->request.tasks->node);
+	int r = d->before_ms ? store_task_sweep(db, d->before_ms, DELETED_AT_ONCE,
+						&d->request.arena, &d->rows, &d->n)
+			     : store_task_clean(db, &q, &d->request.arena, &d->rows, &d->n);
 
 	(void)lane;
-	return r == 0 && d->n > 0 && says ? add_event(d->tasks, &d->which, d->rows, d->n) : r;
+	return r == 0 && d->n > 0 && says ? add_event(d->request.tasks, &d->which, d->rows, d->n)
+					  : r;
 }
 
 /* The store has deleted it: it goes from memory, with its output. */
@@ -91,23 +89,27 @@ static void forget(struct tasks *t, const struct task *row)
 
 static void deletion_done(struct deletion *d, int result)
 {
-	const struct why why = {0};
-
 	if (d->fn)
-		d->fn(d->arg, result, d->n_all, &why);
+		d->fn(d->request.arg, result, d->n_all, &d->request.why);
 	else
-		d->tasks->sweeping = false;
+		d->request.tasks->sweeping = false;
 	if (!d->fn && result != 0 && result != -ECANCELED)
 		log_err("could not delete old tasks", "error=%s", fault_words(result));
-	arena_done(&d->arena);
-	arena_done(&d->names);
-	free(d);
+	request_free(d);
+}
+
+static void deletion_go(struct deletion *d)
+{
+	int r = workers_submit(d->request.tasks->workers, &d->request.work, true);
+
+	if (r != 0)
+		deletion_done(d, r);
 }
 
 static void deletion_finished(struct work *w, int result)
 {
-	struct deletion *d = list_entry(w, struct deletion, work);
-	struct tasks *t = d->tasks;
+	struct deletion *d = list_entry(w, struct deletion, request.work);
+	struct tasks *t = d->request.tasks;
 
 	for (unsigned i = 0; result == 0 && i < d->n; i++)
 		forget(t, &d->rows[i]);
@@ -117,32 +119,14 @@ static void deletion_finished(struct work *w, int result)
 		deletion_done(d, result);
 		return;
 	}
-	arena_reset(&d->arena);
-	result = workers_submit(t->workers, &d->work, true);
-	if (result != 0)
-		deletion_done(d, result);
-}
-
-/* NULL: no memory. */
-static struct deletion *deletion_new(struct tasks *t)
-{
-	struct deletion *d = calloc(1, sizeof(*d));
-
-	if (!d)
-		return NULL;
-	d->work = (struct work) {
-		.run = deletion_run, .finished = deletion_finished, .arena = &d->arena};
-	d->tasks = t;
-	arena_init(&d->arena, TASK_ARENA_MAX);
-	arena_init(&d->names, TASK_ARENA_MAX);
-	return d;
+	arena_rewind(&d->request.arena, &d->names);
+	deletion_go(d);
 }
 
 void task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg)
 {
+	struct deletion *d = request_new(t, sizeof(*d), deletion_run, deletion_finished);
 	const struct why why = {0};
-	struct deletion *d = deletion_new(t);
-	int r;
 
 	if (!d) {
 		fn(arg, -ENOMEM, 0, &why);
@@ -150,30 +134,29 @@ void task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned
 	}
 	d->which = *which;
 	d->fn = fn;
-	d->arg = arg;
-	r = arena_copy_text(&d->names, which->project, &d->which.project)
-		    ?: arena_copy_text(&d->names, which->group, &d->which.group)
-		    ?: workers_submit(t->workers, &d->work, true);
-	if (r != 0)
-		deletion_done(d, r);
+	d->request.arg = arg;
+	if (arena_copy_text(&d->request.arena, which->project, &d->which.project) != 0 ||
+	    arena_copy_text(&d->request.arena, which->group, &d->which.group) != 0) {
+		deletion_done(d, -ENOMEM);
+		return;
+	}
+	d->names = arena_mark(&d->request.arena);
+	deletion_go(d);
 }
 
 static void on_sweep(void *tasks)
 {
 	struct tasks *t = tasks;
 	struct deletion *d;
-	int r;
 
 	if (t->sweeping || t->stopping || t->keep_ms == 0)
 		return;
-	d = deletion_new(t);
+	d = request_new(t, sizeof(*d), deletion_run, deletion_finished);
 	if (!d)
 		return;
 	d->before_ms = clock_utc_ms() - t->keep_ms;
 	t->sweeping = true;
-	r = workers_submit(t->workers, &d->work, true);
-	if (r != 0)
-		deletion_done(d, r);
+	deletion_go(d);
 }
 
 /* The first sweep runs on the next pass of the loop. */

@@ -6,7 +6,7 @@
 #include "base/pack.h"
 #include "engine/task/inner.h"
 
-enum { EXTRA_BLOCK = 256 }; /* bytes: few texts do not fit into a task's own room */
+enum { SLACK = 128 }; /* bytes, for what is added to most tasks later */
 
 /* ---- projects, groups and their lines ---- */
 
@@ -37,6 +37,13 @@ static bool is_older(const struct sorted_link *a, const struct sorted_link *b)
 	       list_entry(b, struct live, order)->task.seq;
 }
 
+static bool line_goes_before(const struct sorted_link *a, const struct sorted_link *b)
+{
+	list_entry(a, struct live, order)->project->tasks->n_looked++;
+	return live_goes_before(list_entry(a, struct live, order),
+				list_entry(b, struct live, order));
+}
+
 static struct project *project_new(struct tasks *t, struct text name)
 {
 	struct project *p = calloc(1, sizeof(*p));
@@ -54,7 +61,7 @@ static struct project *project_new(struct tasks *t, struct text name)
 	list_init(&p->lines);
 	list_init(&p->aside);
 	list_init(&p->held);
-	sorted_init(&p->line.ready, queue_goes_before);
+	sorted_init(&p->line.ready, line_goes_before);
 	sorted_init(&p->recent, is_newer);
 	sorted_init(&p->ended, is_older);
 	list_append(&t->projects, &p->link);
@@ -123,83 +130,12 @@ static struct line *line_get(struct project *p, struct group *g)
 	if (!line)
 		return NULL;
 	line->group = g;
-	sorted_init(&line->ready, queue_goes_before);
+	sorted_init(&line->ready, line_goes_before);
 	list_append(&p->lines, &line->link);
 	return line;
 }
 
 /* ---- texts ---- */
-
-/* NULL: no memory. */
-static struct arena *extra_of(struct live *l)
-{
-	if (l->extra)
-		return l->extra;
-	l->extra = malloc(sizeof(*l->extra));
-	if (!l->extra)
-		return NULL;
-	arena_init(l->extra, TASK_ARENA_MAX);
-	l->extra->first = EXTRA_BLOCK;
-	return l->extra;
-}
-
-static void free_extra(struct live *l)
-{
-	if (l->extra)
-		arena_done(l->extra);
-	free(l->extra);
-}
-
-/* Uses its own room while the text fits. */
-static int keep(struct live *l, struct text *t)
-{
-	char *to = l->own + l->n_own - l->n_left;
-
-	if (!t->data)
-		return 0;
-	if (t->len < l->n_left) {
-		memcpy(to, t->data, t->len);
-		to[t->len] = '\0';
-		l->n_left -= t->len + 1;
-	} else {
-		to = extra_of(l) ? arena_copy(l->extra, t->data, t->len) : NULL;
-	}
-	t->data = to;
-	return to ? 0 : -ENOMEM;
-}
-
-/* Its room for these is behind those for its waits. */
-static int keep_after(struct live *l)
-{
-	struct texts *after = &l->task.after;
-	struct text *items = (struct text *)(l->waits + after->n);
-
-	for (unsigned i = 0; i < after->n; i++) {
-		list_init(&l->waits[i].link);
-		items[i] = after->items[i];
-		if (keep(l, &items[i]) != 0)
-			return -ENOMEM;
-	}
-	after->items = items;
-	return 0;
-}
-
-static int keep_texts(struct live *l)
-{
-	struct task *task = &l->task;
-	struct value *metadata = NULL;
-
-	portrait_each (m, &task_portrait) {
-		struct text *t = member_bytes(m, task);
-
-		if (t && keep(l, t) != 0)
-			return -ENOMEM;
-	}
-	if (task->metadata.bytes.data && extra_of(l) &&
-	    value_unpack(l->extra, task->metadata.bytes, &metadata) == 0)
-		task->metadata.value = metadata;
-	return keep_after(l);
-}
 
 static void forget_long(struct task *task)
 {
@@ -207,40 +143,89 @@ static void forget_long(struct task *task)
 		if (m->flags & TASK_LONG)
 			*member_bytes(m, task) = (struct text) {0};
 	}
-	task->metadata.value = NULL;
 }
 
-/* Bytes of its texts, each followed by a NUL. */
-static size_t room_for(struct task *task)
+/* All texts go to a new place, so that many edits take no more memory than one. Its names and what it comes after
+ * stay: changes on their way to the store use its names. */
+int live_set_row(struct live *l, const struct task *from)
 {
-	size_t room = 0;
+	struct value *metadata = NULL;
+	struct task row = *from;
+	struct arena texts;
+	bool light;
+	int r;
 
-	portrait_each (m, &task_portrait) {
-		const struct text *t = member_bytes(m, task);
-
-		if (t && t->data)
-			room += t->len + 1;
+	row.id = row.project = (struct text) {0};
+	row.metadata.value = NULL;
+	/* The store leaves out a long prompt. */
+	light = row.prompt.data && portrait_bytes(&task_portrait, &row) <= TASK_LIGHT_MAX;
+	if (!light)
+		forget_long(&row);
+	arena_init(&texts, TASK_ARENA_MAX);
+	texts.first = portrait_bytes(&task_portrait, &row) + SLACK;
+	r = portrait_copy(&task_portrait, &texts, &row);
+	if (r != 0) {
+		arena_done(&texts);
+		return r;
 	}
-	for (unsigned i = 0; i < task->after.n; i++)
-		room += task->after.items[i].len + 1;
-	return room;
+	if (row.metadata.bytes.data && value_unpack(&texts, row.metadata.bytes, &metadata) == 0)
+		row.metadata.value = metadata;
+	row.id = l->task.id;
+	row.project = l->project->name;
+	row.after = l->task.after;
+	arena_done(&l->texts);
+	l->texts = texts;
+	l->task = row;
+	l->light = light;
+	live_changed(l);
+	return 0;
+}
+
+void live_set_text(struct live *l, struct text *at, struct text value)
+{
+	live_changed(l);
+	*at = (struct text) {0};
+	if (value.len > TASK_LIGHT_MAX || arena_copy_text(&l->texts, value, at) != 0)
+		l->light = false;
+}
+
+/* One piece of memory: its waits, the texts, and their bytes. */
+int live_set_after(struct live *l, const struct texts *after)
+{
+	size_t n = after->n * (sizeof(struct wait) + sizeof(struct text)) + 1;
+	struct wait *waits;
+	struct text *items;
+	char *bytes;
+
+	for (unsigned i = 0; i < after->n; i++)
+		n += after->items[i].len;
+	waits = calloc(1, n);
+	if (!waits)
+		return -ENOMEM;
+	queue_stop_waiting(l);
+	free(l->waits);
+	l->waits = waits;
+	items = (struct text *)(waits + after->n);
+	bytes = (char *)(items + after->n);
+	for (unsigned i = 0; i < after->n; i++) {
+		list_init(&waits[i].link);
+		memcpy(bytes, after->items[i].data, after->items[i].len);
+		items[i] = (struct text) {.data = bytes, .len = after->items[i].len};
+		bytes += after->items[i].len;
+	}
+	l->task.after = (struct texts) {.items = items, .n = after->n};
+	live_changed(l);
+	return 0;
 }
 
 /* ---- making and freeing ---- */
 
-static int fill(struct tasks *t, struct live *l)
+static int join(struct tasks *t, struct live *l)
 {
-	int r = keep_texts(l);
+	struct text group = l->task.group;
 
-	l->task.project = l->project->name;
-	if (r != 0)
-		return r;
-	if (l->task.group.data) {
-		l->group = group_get(t, l->task.group);
-		if (!l->group)
-			return -ENOMEM;
-	}
-	l->line = line_get(l->project, l->group);
+	l->group = group.data ? group_get(t, group) : NULL;
+	l->line = group.data && !l->group ? NULL : line_get(l->project, l->group);
 	if (!l->line)
 		return -ENOMEM;
 	if (l->group) {
@@ -248,50 +233,6 @@ static int fill(struct tasks *t, struct live *l)
 		list_append(&l->group->members, &l->group_link);
 	}
 	return 0;
-}
-
-static struct live *live_alloc(struct task task)
-{
-	size_t n_after = task.after.n * (sizeof(struct wait) + sizeof(struct text));
-	struct live *l;
-	bool light;
-	size_t n;
-
-	/* Its project already has that name. */
-	task.project = (struct text) {0};
-	n = room_for(&task);
-	/* The store leaves out a long prompt. */
-	light = task.prompt.data && n <= TASK_LIGHT_MAX;
-	if (!light) {
-		forget_long(&task);
-		n = room_for(&task);
-	}
-	l = calloc(1, sizeof(*l) + n_after + n);
-	if (!l)
-		return NULL;
-	l->waits = (struct wait *)(l + 1);
-	l->own = (char *)(l + 1) + n_after;
-	l->n_own = l->n_left = n;
-	l->task = task;
-	l->light = light;
-	return l;
-}
-
-static bool at_end(const struct live *l)
-{
-	return l->task.state > TASK_RUNNING;
-}
-
-static void join_ended(struct live *l)
-{
-	sorted_add(&l->project->ended, &l->order);
-	l->project->n_recent++;
-}
-
-static void leave_ended(struct live *l)
-{
-	sorted_remove(&l->project->ended, &l->order);
-	l->project->n_recent--;
 }
 
 static uint64_t name_hash(const struct project *p, uint64_t id_hash)
@@ -306,30 +247,33 @@ static void enter(struct tasks *t, struct live *l)
 	table_add(&t->by_id, &l->by_id, hash);
 	table_add(&t->by_name, &l->by_name, name_hash(l->project, hash));
 	sorted_add(&l->project->recent, &l->recent_link);
-	if (at_end(l))
-		join_ended(l);
+	if (l->task.state > TASK_RUNNING)
+		live_join_ended(l);
 }
 
 struct live *live_new(struct tasks *t, struct project *p, const struct task *row)
 {
-	struct live *l = live_alloc(*row);
+	struct live *l = calloc(1, sizeof(*l) + row->id.len + 1);
 
 	if (!l)
 		return NULL;
+	memcpy(l->id, row->id.data, row->id.len);
+	l->task.id = (struct text) {.data = l->id, .len = row->id.len};
 	l->project = p;
 	list_init(&l->link);
 	list_init(&l->held_link);
 	list_init(&l->group_link);
-	list_init(&l->behind);
+	list_init(&l->dependents);
 	list_init(&l->watches);
-	l->former = (struct former) {row->state, row->attempts, row->epoch};
+	live_stored(l, row);
 	record_init(&l->record, &t->records);
-	if (fill(t, l) != 0) {
-		free_extra(l);
+	if (live_set_row(l, row) != 0 ||
+	    (row->after.n > 0 && live_set_after(l, &row->after) != 0) || join(t, l) != 0) {
+		arena_done(&l->texts);
+		free(l->waits);
 		free(l);
 		return NULL;
 	}
-	live_changed(l);
 	enter(t, l);
 	return l;
 }
@@ -451,30 +395,22 @@ static void leave_group(struct live *l)
 	group_drop(l->project->tasks, l->group);
 }
 
-/* Not those that it began with. */
-static bool has_own_waits(const struct live *l)
-{
-	return l->waits != (const struct wait *)(l + 1);
-}
-
 void live_free(struct live *l)
 {
 	struct tasks *t = l->project->tasks;
 
 	leave_group(l);
 	task_write_drop(l);
-	behind_drop(l);
-	watch_drop(l);
+	queue_drop_waits(l);
 	list_remove(&l->link);
 	list_remove(&l->held_link);
 	sorted_remove(&l->project->recent, &l->recent_link);
-	if (at_end(l))
-		leave_ended(l);
+	if (l->task.state > TASK_RUNNING)
+		live_leave_ended(l);
 	table_remove(&t->by_id, &l->by_id);
 	table_remove(&t->by_name, &l->by_name);
-	free_extra(l);
-	if (has_own_waits(l))
-		free(l->waits);
+	arena_done(&l->texts);
+	free(l->waits);
 	free(l);
 }
 
@@ -513,90 +449,6 @@ struct live *live_find(struct tasks *t, struct text project, struct text id, uns
 		++*ret_n;
 	}
 	return found;
-}
-
-void live_changed(struct live *l)
-{
-	l->version = ++l->project->tasks->last_version;
-}
-
-void live_set_text(struct live *l, struct text *at, struct text value)
-{
-	live_changed(l);
-	if (value.len > TASK_LIGHT_MAX) {
-		l->light = false;
-		*at = (struct text) {0};
-		return;
-	}
-	*at = value;
-	if (keep(l, at) == 0)
-		return;
-	l->light = false;
-	*at = (struct text) {0};
-}
-
-/* All texts go to a new place, so that many edits need no more room than one. But its id stays
- * where it is: changes on their way to the store use it. */
-int live_replace(struct live *l, const struct task *next)
-{
-	const struct task was = l->task;
-	struct arena *extra = l->extra;
-	bool light = l->light;
-	int r;
-
-	l->task = *next;
-	l->task.id = l->task.project = (struct text) {0};
-	l->task.after = (struct texts) {0};
-	l->extra = NULL;
-	l->light = l->task.prompt.data && room_for(&l->task) <= TASK_LIGHT_MAX;
-	if (!l->light)
-		forget_long(&l->task);
-	r = keep_texts(l);
-	l->task.id = was.id;
-	l->task.project = was.project;
-	l->task.after = was.after;
-	if (r != 0) {
-		free_extra(l);
-		l->task = was;
-		l->extra = extra;
-		l->light = light;
-		return r;
-	}
-	if (extra)
-		arena_done(extra);
-	free(extra);
-	live_changed(l);
-	return 0;
-}
-
-/* One piece of memory: its waits, the texts, and their bytes. */
-int live_set_after(struct live *l, const struct texts *after)
-{
-	size_t n = after->n * (sizeof(struct wait) + sizeof(struct text)) + 1;
-	struct wait *waits;
-	struct text *items;
-	char *bytes;
-
-	for (unsigned i = 0; i < after->n; i++)
-		n += after->items[i].len;
-	waits = calloc(1, n);
-	if (!waits)
-		return -ENOMEM;
-	behind_stop_waiting(l);
-	if (has_own_waits(l))
-		free(l->waits);
-	l->waits = waits;
-	items = (struct text *)(waits + after->n);
-	bytes = (char *)(items + after->n);
-	for (unsigned i = 0; i < after->n; i++) {
-		list_init(&waits[i].link);
-		memcpy(bytes, after->items[i].data, after->items[i].len);
-		items[i] = (struct text) {.data = bytes, .len = after->items[i].len};
-		bytes += after->items[i].len;
-	}
-	l->task.after = (struct texts) {.items = items, .n = after->n};
-	live_changed(l);
-	return 0;
 }
 
 /* Drops only from the old end: there must be no gaps between the ended ones in memory. */

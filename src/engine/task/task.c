@@ -30,36 +30,33 @@ void task_path(const struct tasks *t, int64_t seq, char *out, size_t size)
 	path_in(t->output_folder, seq, out, size);
 }
 
-/* ---- the end of a task ---- */
+/* ---- requests ---- */
 
-static const char *end_event(enum task_state state)
+void *request_new(struct tasks *t, size_t size, int (*run)(struct work *w, int lane),
+		  void (*finished)(struct work *w, int result))
 {
-	return state == TASK_COMPLETED ? "task.completed"
-	       : state == TASK_FAILED  ? "task.failed"
-				       : "task.cancelled";
+	struct request *r = calloc(1, size);
+
+	if (!r)
+		return NULL;
+	r->tasks = t;
+	r->work = (struct work) {.run = run, .finished = finished, .arena = &r->arena};
+	arena_init(&r->arena, TASK_ARENA_MAX);
+	return r;
 }
 
-void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
-	      struct text error, struct task_change *change)
+void request_free(void *request)
 {
-	struct project *p = l->project;
-	struct task *row = &l->task;
-	struct task whole;
+	struct request *r = request;
 
-	row->completed_ms = clock_utc_ms();
-	/* If the clock was set back, it must not end before it started. */
-	if (row->completed_ms < row->started_ms)
-		row->completed_ms = row->started_ms;
-	live_step(l, STEP_END, state);
-	whole = *row;
-	whole.result = result;
-	whole.error = error;
-	live_set_text(l, &row->result, result);
-	live_set_text(l, &row->error, error);
-	behind_ended(t, l, false);
-	task_write_row(t, l, &whole, end_event(state), change);
-	project_trim(p);
-	queue_settle(t);
+	arena_done(&r->arena);
+	free(r);
+}
+
+void request_done(struct request *r, int result)
+{
+	r->fn(r->arg, result, &r->why);
+	request_free(r);
 }
 
 /* ---- start and stop ---- */
@@ -175,6 +172,17 @@ static void tasks_freep(struct tasks **t)
 	tasks_free(*t);
 }
 
+static bool is_due_before(const struct sorted_link *a, const struct sorted_link *b)
+{
+	const struct live *first = list_entry(a, struct live, order);
+	const struct live *second = list_entry(b, struct live, order);
+
+	first->project->tasks->n_looked++;
+	if (first->ready_ms != second->ready_ms)
+		return first->ready_ms < second->ready_ms;
+	return first->task.seq < second->task.seq;
+}
+
 static struct tasks *tasks_new(const struct tasks_opts *opts)
 {
 	struct tasks *t = calloc(1, sizeof(*t));
@@ -194,10 +202,10 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	list_init(&t->eager);
 	list_init(&t->releases);
 	list_init(&t->cancels);
-	list_init(&t->telling);
-	sorted_init(&t->timed, queue_is_due_before);
+	list_init(&t->reporting);
+	sorted_init(&t->timed, is_due_before);
 	for (unsigned i = 0; i < N_TASK_STATES; i++)
-		list_init(&t->behind[i]), list_init(&t->orphans[i]);
+		list_init(&t->dependents[i]), list_init(&t->orphans[i]);
 	set_limits(t, opts);
 	/* Marks of another store's daemon are not ours, whatever path that store has. */
 	t->owner = store_owner(t->store);

@@ -20,99 +20,21 @@
 #include "store/host/chunk.h"
 #include "store/store.h"
 
-enum {
-	PAUSE_MS = 50,
-	TOLD_AT_ONCE = 500, /* of an end; the next ones in the next turn of the loop */
-	FRESH_MAX = 64 << 10,
-	REST_MAX = 3, /* bytes that may be the beginning of a character, and are told again */
-};
-
-/* ---- who waits ---- */
-
-/* Its last change may not be stored yet; then its end is still to be told. */
-static bool is_coming(const struct live *l)
-{
-	return l->task.state <= TASK_RUNNING || record_pending(&l->record);
-}
-
-static int64_t printed_so_far(const struct live *l)
-{
-	if (l->run && l->run->output)
-		return output_file_end(l->run->output);
-	return l->task.output_bytes;
-}
-
-bool task_watch(struct tasks *t, struct text project, struct text id, struct task_watch *w,
-		int64_t *ret_end)
-{
-	unsigned n;
-	struct live *l = live_find(t, project, id, &n);
-
-	if (n != 1 || !is_coming(l))
-		return false;
-	w->live = l;
-	list_append(&l->watches, &w->link);
-	l->n_listening += w->printed != NULL;
-	*ret_end = printed_so_far(l);
-	return true;
-}
-
-void task_unwatch(struct task_watch *w)
-{
-	if (w->link.next)
-		list_remove(&w->link);
-	if (w->live)
-		w->live->n_listening -= w->printed != NULL;
-	w->live = NULL;
-}
-
-static struct task_watch *first_of(const struct list *watches)
-{
-	struct list *first = list_first(watches);
-
-	return first ? list_entry(first, struct task_watch, link) : NULL;
-}
-
-void watch_drop(struct live *l)
-{
-	struct task_watch *w;
-
-	while ((w = first_of(&l->watches)))
-		task_unwatch(w);
-}
-
-void watch_take(struct live *l, struct list *watches)
-{
-	list_splice(watches, &l->watches);
-	l->n_listening = 0;
-	list_for_each (at, following, watches)
-		list_entry(at, struct task_watch, link)->live = NULL;
-}
-
-bool watch_tell_end(struct list *watches, const struct task *row)
-{
-	struct task_watch *w;
-
-	/* Whoever is told may do anything, also end the wait of another. */
-	for (unsigned n = 0; n < TOLD_AT_ONCE && (w = first_of(watches)); n++) {
-		list_remove(&w->link);
-		w->ended(w, row);
-	}
-	return !list_empty(watches);
-}
+enum { PAUSE_MS = 50 };
 
 /* ---- output ---- */
 
 static void tell_piece(struct live *l, struct task_piece *piece)
 {
-	struct list watches;
+	struct list watches, *first;
 	struct task_watch *w;
 
 	list_init(&watches);
 	list_splice(&watches, &l->watches);
-	while ((w = first_of(&watches))) {
-		list_remove(&w->link);
-		list_append(&l->watches, &w->link);
+	while ((first = list_first(&watches))) {
+		w = list_entry(first, struct task_watch, link);
+		list_remove(first);
+		list_append(&l->watches, first);
 		if (w->printed)
 			w->printed(w, piece);
 	}
@@ -126,10 +48,10 @@ static void tell(struct run *r)
 		.offset = f->end - (int64_t)f->bytes.len,
 		.words_from = -1,
 	};
-	size_t rest = f->bytes.len < REST_MAX ? f->bytes.len : REST_MAX;
+	size_t rest = f->bytes.len < OUTPUT_REST_MAX ? f->bytes.len : OUTPUT_REST_MAX;
 
 	f->more = false;
-	buf_init(&piece.words, 8 * FRESH_MAX);
+	buf_init(&piece.words, 8 * OUTPUT_FRESH_MAX);
 	tell_piece(r->live, &piece);
 	buf_done(&piece.words);
 	buf_consume(&f->bytes, f->bytes.len - rest);
@@ -175,7 +97,7 @@ static void add_fresh(struct fresh *f, const char *data, size_t n, int64_t end)
 
 	if (!follows || f->bytes.len + n > f->bytes.max)
 		buf_clear(&f->bytes);
-	if (n <= FRESH_MAX)
+	if (n <= OUTPUT_FRESH_MAX)
 		buf_add(&f->bytes, data, n);
 	if (f->bytes.err != 0)
 		buf_clear(&f->bytes);
@@ -293,11 +215,6 @@ static void add_unsent(struct run *r, const char *data, size_t n, int64_t end)
 }
 
 /* ---- a run's output ---- */
-
-void output_init(struct run *r)
-{
-	buf_init(&r->fresh.bytes, FRESH_MAX + REST_MAX);
-}
 
 void output_printed(struct run *r, const char *data, size_t n, int64_t end)
 {

@@ -8,13 +8,14 @@
 #include "engine/event/event.h"
 #include "engine/node/node.h"
 #include "engine/task/inner.h"
+#include "io/process/output_file.h"
 #include "store/store.h"
 #include "store/task.h"
 
 /* ---- events: stores rely on these names; each table lists them in output order ---- */
 
 /* Bytes of a text in an event. */
-enum { PROMPT_TOLD = 80, RESULT_TOLD = 64 << 10 };
+enum { PROMPT_MAX = 80, RESULT_MAX = 64 << 10 };
 
 /* Only for a task that is completed, not for others that have ended. */
 enum { OF_COMPLETED = MEMBER_OWN };
@@ -52,59 +53,50 @@ static const struct portrait started = PORTRAIT(struct task, started_members);
 static const struct portrait edited = PORTRAIT(struct task, edited_members);
 static const struct portrait other = PORTRAIT(struct task, other_members);
 
-static void say_event(struct packer *p, const char *event, const struct task *task,
-		      int64_t queue_size)
-{
-	const struct selection all = {0};
-	const struct selection unless_completed = {.without = OF_COMPLETED};
-
-	if (strcmp(event, "task.queued") == 0) {
-		packer_members(p, &queued, all, task, PROMPT_TOLD);
-		packer_int(p, "queue_size", queue_size);
-		return;
-	}
-	if (strcmp(event, "task.started") == 0) {
-		packer_members(p, &started, all, task, 0);
-		return;
-	}
-	if (strcmp(event, "task.edited") == 0) {
-		packer_members(p, &edited, all, task, PROMPT_TOLD);
-		return;
-	}
-	packer_members(p, &other, task->state == TASK_COMPLETED ? all : unless_completed, task,
-		       RESULT_TOLD);
-	if (task->started_ms > 0 && task->completed_ms > 0)
-		packer_int(p, "duration_ms", task->completed_ms - task->started_ms);
-}
+/* The last one is for all others. */
+static const struct kind {
+	const char *event;
+	const struct portrait *members;
+	size_t text_max;
+} kinds[] = {
+	{"task.queued", &queued, PROMPT_MAX},
+	{"task.started", &started, 0},
+	{"task.edited", &edited, PROMPT_MAX},
+	{NULL, &other, RESULT_MAX},
+};
 
 static int add_event(struct tasks *t, struct event_new *e, const struct task *task,
 		     int64_t queue_size, struct text tool_use_id)
 {
+	const struct selection members = {.without =
+						  task->state == TASK_COMPLETED ? 0 : OF_COMPLETED};
+	const struct kind *kind = kinds;
 	struct event_data d;
 
+	while (kind->event && strcmp(kind->event, e->type) != 0)
+		kind++;
 	e->project = task->project;
 	e->run = task->id;
 	event_data_begin(&d);
-	say_event(&d.members, e->type, task, queue_size);
+	packer_members(&d.members, kind->members, members, task, kind->text_max);
+	if (kind->members == &queued)
+		packer_int(&d.members, "queue_size", queue_size);
+	if (!kind->event && task->started_ms > 0 && task->completed_ms > 0)
+		packer_int(&d.members, "duration_ms", task->completed_ms - task->started_ms);
 	packer_given(&d.members, "tool_use_id", tool_use_id);
 	return event_add_data(t->events, e, &d);
 }
 
-static int event_later(struct tasks *t, const char *event, const struct task *task,
-		       int64_t queue_size, const int64_t *change)
+int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size,
+		   struct text tool_use_id)
 {
-	struct event_new e = {.type = event, .change = change};
+	struct event_new e = {.type = event};
 
-	return add_event(t, &e, task, queue_size, (struct text) {0});
+	return add_event(t, &e, task, queue_size, tool_use_id);
 }
 
-int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size)
-{
-	return event_later(t, event, task, queue_size, NULL);
-}
-
-static int event_fenced(struct tasks *t, const struct task *task,
-			const struct store_task_guard *guard, const int64_t *change)
+static int add_fenced(struct tasks *t, const struct task *task,
+		      const struct store_task_guard *guard, const int64_t *change)
 {
 	struct event_new e = {.type = "task.fenced",
 			      .project = task->project,
@@ -120,15 +112,9 @@ static int event_fenced(struct tasks *t, const struct task *task,
 	return event_add_data(t->events, &e, &d);
 }
 
-int task_event_submitted(struct tasks *t, const struct task *task, int64_t queue_size,
-			 struct text tool_use_id)
-{
-	struct event_new e = {.type = "task.queued"};
-
-	return add_event(t, &e, task, queue_size, tool_use_id);
-}
-
 /* ---- changes ---- */
+
+enum { REPORTED_AT_ONCE = 500 }; /* of the watches of an end */
 
 struct task_change {
 	struct record_change change;
@@ -139,9 +125,9 @@ struct task_change {
 	int64_t queue_size;
 	struct store_task_guard guard;
 	struct store_task_kept kept; /* known once the batch is settled */
-	struct list watches;         /* who is still to be told that it has ended */
+	struct list watches;         /* to be notified that it has ended */
 	struct record_waiter waiter;
-	task_done_fn fn; /* NULL: nobody is waiting */
+	task_done_fn fn; /* NULL if there is no waiter */
 	void *arg;
 };
 
@@ -186,13 +172,14 @@ static int change_write(struct record_change *change)
 {
 	struct task_change *c = change_of(change);
 	struct tasks *t = c->tasks;
+	struct event_new e = {.type = c->event, .change = &c->kept.version};
 	int r = store_task_update_later(store_writer(t->store), &c->row, &c->guard, &c->kept);
 
 	if (r == 0 && c->event)
-		r = event_later(t, c->event, &c->row, c->queue_size, &c->kept.version);
-	/* What was run meanwhile, somebody else may run by now: its result counts for nothing. */
+		r = add_event(t, &e, &c->row, c->queue_size, (struct text) {0});
+	/* Another host may run the task by now: the result of this attempt does not count. */
 	if (r == 0 && c->guard.by == TASK_GUARD_RUN && c->guard.epoch)
-		r = event_fenced(t, &c->row, &c->guard, &c->kept.version);
+		r = add_fenced(t, &c->row, &c->guard, &c->kept.version);
 	return r;
 }
 
@@ -211,24 +198,90 @@ static void copy(struct arena *a, struct text *t)
 		*t = (struct text) {0};
 }
 
-/* The store has this end, and the task was not queued again meanwhile. */
-static bool is_its_end(const struct live *l, const struct task *row)
+/* ---- watches: their callers wait for output or the end of a task ---- */
+
+/* Its last change may not be stored yet; then its end is still to be told. */
+static bool is_coming(const struct live *l)
 {
-	return row->state > TASK_RUNNING && l->task.state > TASK_RUNNING;
+	return l->task.state <= TASK_RUNNING || record_pending(&l->record);
 }
 
-/* Returns whether somebody is still to be told. */
-static bool tell_end(struct live *l, struct task_change *c)
+static int64_t printed_so_far(const struct live *l)
 {
-	if (list_empty(&l->watches) || !is_its_end(l, &c->row))
+	if (l->run && l->run->output)
+		return output_file_end(l->run->output);
+	return l->task.output_bytes;
+}
+
+bool task_watch(struct tasks *t, struct text project, struct text id, struct task_watch *w,
+		int64_t *ret_end)
+{
+	unsigned n;
+	struct live *l = live_find(t, project, id, &n);
+
+	if (n != 1 || !is_coming(l))
 		return false;
-	/* Whoever is told may do something that frees the task. */
-	copy(&c->arena, &c->row.id);
-	watch_take(l, &c->watches);
-	return watch_tell_end(&c->watches, &c->row);
+	w->live = l;
+	list_append(&l->watches, &w->link);
+	l->n_listening += w->printed != NULL;
+	*ret_end = printed_so_far(l);
+	return true;
 }
 
-void task_tell_ended(struct tasks *t, struct live *l, const struct task *row)
+void task_unwatch(struct task_watch *w)
+{
+	if (w->link.next)
+		list_remove(&w->link);
+	if (w->live)
+		w->live->n_listening -= w->printed != NULL;
+	w->live = NULL;
+}
+
+static void drop_watches(struct live *l)
+{
+	struct list *first;
+
+	while ((first = list_first(&l->watches)))
+		task_unwatch(list_entry(first, struct task_watch, link));
+}
+
+/* Reports an end to some of its watches. Returns whether there are more. */
+static bool report_end(struct task_change *c)
+{
+	struct list *first;
+
+	/* A callback may do anything, such as ending another watch. */
+	for (unsigned n = 0; n < REPORTED_AT_ONCE && (first = list_first(&c->watches)); n++) {
+		struct task_watch *w = list_entry(first, struct task_watch, link);
+
+		list_remove(first);
+		w->ended(w, &c->row);
+	}
+	return !list_empty(&c->watches);
+}
+
+/* The store has this end, unless the task was queued again meanwhile. Frees the change when all watches know of it. */
+static void report_then_free(struct tasks *t, struct live *l, struct task_change *c)
+{
+	bool ended = c->row.state > TASK_RUNNING && l->task.state > TASK_RUNNING;
+
+	if (ended && !list_empty(&l->watches)) {
+		/* A callback may do something that frees the task. */
+		copy(&c->arena, &c->row.id);
+		list_splice(&c->watches, &l->watches);
+		l->n_listening = 0;
+		list_for_each (at, following, &c->watches)
+			list_entry(at, struct task_watch, link)->live = NULL;
+	}
+	if (!report_end(c)) {
+		change_free(&c->change);
+		return;
+	}
+	list_append(&t->reporting, &c->change.link);
+	wake_send(t->more);
+}
+
+void task_report_ended(struct tasks *t, struct live *l, const struct task *row)
 {
 	struct task_change *c = list_empty(&l->watches) ? NULL : task_change_new(NULL, NULL);
 
@@ -239,26 +292,23 @@ void task_tell_ended(struct tasks *t, struct live *l, const struct task *row)
 	copy(&c->arena, &c->row.project);
 	copy(&c->arena, &c->row.result);
 	copy(&c->arena, &c->row.error);
-	if (tell_end(l, c)) {
-		list_append(&t->telling, &c->change.link);
-		wake_send(t->more);
-	} else {
-		change_free(&c->change);
-	}
+	report_then_free(t, l, c);
 }
 
-bool task_write_tell(struct tasks *t)
+bool task_report_more(struct tasks *t)
 {
-	struct list *first = list_first(&t->telling);
+	struct list *first = list_first(&t->reporting);
 	struct task_change *c =
 		first ? change_of(list_entry(first, struct record_change, link)) : NULL;
 
-	if (c && !watch_tell_end(&c->watches, &c->row)) {
+	if (c && !report_end(c)) {
 		list_remove(&c->change.link);
 		change_free(&c->change);
 	}
-	return !list_empty(&t->telling);
+	return !list_empty(&t->reporting);
 }
+
+/* ---- what becomes of a change ---- */
 
 static void change_stored(struct record_change *change, bool recovered)
 {
@@ -266,15 +316,12 @@ static void change_stored(struct record_change *change, bool recovered)
 	struct tasks *t = c->tasks;
 	struct live *l = live_of(change);
 
-	if (is_lost(c))
+	if (is_lost(c)) {
 		task_lost(t, l, c->guard.by == TASK_GUARD_CLAIM);
-	else
-		task_heed_wish(t, l, &c->row, c->kept.cancel != 0);
-	if (!is_lost(c) && tell_end(l, c)) {
-		list_append(&t->telling, &change->link);
-		wake_send(t->more);
-	} else {
 		change_free(change);
+	} else {
+		task_cancel_requested(t, l, &c->row, c->kept.cancel != 0);
+		report_then_free(t, l, c);
 	}
 	if (recovered)
 		queue_run(t);
@@ -287,16 +334,20 @@ static void on_failed(void *tasks)
 	tasks_check_stopped(tasks);
 }
 
-static void tell(struct record_waiter *w, int result)
+int task_refuse_changed(struct text id, struct why *why)
+{
+	return refuse(why, REFUSE_CONFLICT,
+		      "Task %.*s was changed on another host; read it again and retry",
+		      TEXT_ARGS(id));
+}
+
+static void report(struct record_waiter *w, int result)
 {
 	struct task_change *c = list_entry(w, struct task_change, waiter);
 	struct why why = {0};
 
 	if (result == REFUSE_CONFLICT)
-		refuse(&why, REFUSE_CONFLICT,
-		       "Task %.*s was changed on another host; read it again and retry",
-		       TEXT_ARGS(c->row.id));
-
+		task_refuse_changed(c->row.id, &why);
 	c->fn(c->arg, result, &why);
 }
 
@@ -311,12 +362,12 @@ const struct record_change_ops task_changes = {
 	.free = change_free,
 };
 
-/* Nobody is told any more. */
+/* No watch is notified any more. */
 void task_write_done(struct tasks *t)
 {
 	struct list *first;
 
-	while ((first = list_first(&t->telling))) {
+	while ((first = list_first(&t->reporting))) {
 		struct task_change *c = change_of(list_entry(first, struct record_change, link));
 		struct list *watch;
 
@@ -328,18 +379,11 @@ void task_write_done(struct tasks *t)
 	records_done(&t->records);
 }
 
-static void free_unwritten(struct task_change *c)
+static void free_reserved(struct live *l)
 {
-	if (c)
-		change_free(&c->change);
-}
-
-static struct task_change *take_reserved(struct live *l)
-{
-	struct task_change *c = l->reserved;
-
+	if (l->reserved)
+		change_free(&l->reserved->change);
 	l->reserved = NULL;
-	return c;
 }
 
 void task_write_drop(struct live *l)
@@ -347,7 +391,8 @@ void task_write_drop(struct live *l)
 	list_for_each (at, following, &l->record.changes)
 		task_change_forget(change_of(list_entry(at, struct record_change, link)));
 	record_drop(&l->record);
-	free_unwritten(take_reserved(l));
+	free_reserved(l);
+	drop_watches(l);
 }
 
 /* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */
@@ -361,13 +406,6 @@ static void copy_changing(struct task_change *c)
 	}
 	if (c->event && strcmp(c->event, "task.queued") == 0)
 		copy(&c->arena, &c->row.prompt);
-}
-
-int task_reserve_change(struct live *l)
-{
-	if (!l->reserved)
-		l->reserved = task_change_new(NULL, NULL);
-	return l->reserved ? 0 : -ENOMEM;
 }
 
 void task_change_forget(struct task_change *c)
@@ -388,7 +426,7 @@ struct task_change *task_change_new(task_done_fn fn, void *arg)
 	if (fn)
 		record_change_wait(&c->change, &c->waiter);
 	arena_init(&c->arena, TASK_ARENA_MAX);
-	c->waiter.fn = tell;
+	c->waiter.fn = report;
 	c->fn = fn;
 	c->arg = arg;
 	return c;
@@ -417,8 +455,10 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	live_changed(l);
 	if (!c)
 		c = task_change_new(NULL, NULL);
-	if (!c && row->state != TASK_RUNNING)
-		c = take_reserved(l);
+	if (!c && row->state != TASK_RUNNING) {
+		c = l->reserved;
+		l->reserved = NULL;
+	}
 	if (!c) {
 		log_err("could not store task", "task=%.*s error=%s", TEXT_ARGS(row->id),
 			strerror(ENOMEM));
@@ -432,15 +472,10 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	c->event = event;
 	copy_changing(c);
 	c->guard = guard_after(t, &l->former, row);
-	l->former = (struct former) {row->state, row->attempts, row->epoch};
+	live_stored(l, row);
 	c->queue_size = l->project->n[TASK_QUEUED];
 	record_add_change(&l->record, &c->change);
 	record_submit(&l->record);
 	if (row->state != TASK_RUNNING)
-		free_unwritten(take_reserved(l));
-}
-
-void task_write(struct tasks *t, struct live *l, const char *event, struct task_change *c)
-{
-	task_write_row(t, l, &l->task, event, c);
+		free_reserved(l);
 }

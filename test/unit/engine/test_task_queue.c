@@ -182,7 +182,7 @@ static void a_group_without_tasks_and_limit_is_dropped(void **state)
 
 static size_t bytes_of(const struct live *l)
 {
-	return malloc_usable_size((void *)l) + (l->extra ? l->extra->used : 0);
+	return malloc_usable_size((void *)l) + l->texts.used + malloc_usable_size(l->waits);
 }
 
 static void one_that_comes_after_needs_little_more_memory(void **state)
@@ -275,7 +275,7 @@ static void a_retry_stops_the_skipping_of_dependents(void **state)
 	assert_int_equal(told.result, 0);
 	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 1);
 	assert_true(counts(w).n[TASK_QUEUED] > 0);
-	stage_until(&w->stage, list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
+	stage_until(&w->stage, list_empty(&tasks_of(w)->dependents[TASK_FAILED]) &&
 				       tasks_of(w)->records.n_changes == 0);
 	assert_int_equal(counts(w).n[TASK_FAILED], 0);
 	assert_int_equal(counts(w).n[TASK_QUEUED], CROWD);
@@ -299,7 +299,7 @@ static void a_retry_has_room_whatever_it_leaves_alone(void **state)
 	tasks_of(w)->paused = false;
 	queue_run(tasks_of(w));
 	stage_until(&w->stage, counts(w).n[TASK_FAILED] == CROWD + 2 &&
-				       list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
+				       list_empty(&tasks_of(w)->dependents[TASK_FAILED]) &&
 				       tasks_of(w)->records.n_changes == 0);
 	make_file(w, "mended");
 	tasks_of(w)->queue = 3;
@@ -329,7 +329,7 @@ static void a_dependency_that_completed_in_a_retry_is_not_held_against_a_depende
 	wait_for(w, first.id, TASK_COMPLETED);
 	workers_write(w->stage.workers, w->stage.held);
 	stage_until(&w->stage, told.n && counts(w).n[TASK_FAILED] == 1);
-	stage_until(&w->stage, list_empty(&tasks_of(w)->behind[TASK_FAILED]) &&
+	stage_until(&w->stage, list_empty(&tasks_of(w)->dependents[TASK_FAILED]) &&
 				       tasks_of(w)->records.n_changes == 0);
 	assert_int_equal(counts(w).n[TASK_QUEUED], 1);
 }
