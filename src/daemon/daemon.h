@@ -101,5 +101,5 @@ const struct option *flags_long(void);
 
 void flags_help(FILE *out);
 
-/* koined __complete SHELL WORD...: as cli/complete/complete.h describes it for koine. */
+/* koined __complete SHELL WORD...: as cli/commands.h describes it for koine. */
 int flags_complete(int n_args, char **args);

@@ -25,7 +25,6 @@ struct approval_options {
 	bool watch;
 	bool all;
 	const char *session;
-	int64_t limit; /* 0: not given */
 	/* koine approvals, approve, deny, respond */
 	bool exact;
 	/* koine approve, deny */
@@ -35,13 +34,7 @@ struct approval_options {
 	int64_t uses;      /* 0: no limit */
 };
 
-/* ---- call.c ---- */
-
-/* Gets the approval that was typed, by its id or (without --exact) a prefix of it. */
-int approval_find(struct cli *cli, const char *typed, struct koine_answer **ret_answer);
-
-/* Completes the id of --session where only its beginning was typed. */
-int approval_find_session(struct cli *cli);
+/* ---- commands.c ---- */
 
 struct approval_choice {
 	struct text id;       /* whole */
@@ -58,17 +51,11 @@ struct koine_json *approval_id_params(struct text id, bool exact);
 /* The params of approval.decide. */
 struct koine_json *approval_choice_params(const struct approval_choice *choice);
 
-/* The params of approval.list, as the options say. */
-struct koine_json *approval_list_params(const struct cli *cli, bool all, int64_t limit);
-
-/* The params of event.subscribe; session NULL: all, since negative: from now on. */
-struct koine_json *approval_event_params(const char *session, int64_t since);
-
 /* If the error says that somebody else was quicker: the approval as it was decided; otherwise
  * NULL. */
 const struct koine_value *approval_quicker(const struct koine_answer *error);
 
-/* ---- print.c ---- */
+/* ---- watch.c ---- */
 
 bool approval_is_question(const struct koine_value *approval);
 
@@ -85,18 +72,13 @@ struct text approval_short_id(const struct koine_value *approval, size_t width);
 /* Adds what it is about, on one line: see tool_gist; for a question, its text. */
 void approval_gist(struct buf *out, const struct koine_value *approval);
 
-enum { APPROVALS_LIST_MAX = 1000 };
-/* How many rows the user wants. */
-int64_t approval_list_limit(const struct approval_options *o);
 int approval_print_list(const struct cli *cli, const struct koine_value *approvals);
 int approval_print_one(const struct cli *cli, const struct koine_value *approval);
-/* Prints a line about an approval that arrived or was decided. */
-void approval_print_change(const struct cli *cli, const struct koine_value *approval);
-
-/* ---- the commands that have a file of their own ---- */
 
 int approvals_watch(struct cli *cli);
 int approvals_follow(struct cli *cli);
+
+/* ---- ask.c ---- */
 
 int cmd_ask(struct cli *cli);
 int cmd_hook(struct cli *cli);

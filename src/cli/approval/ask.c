@@ -6,18 +6,322 @@
  * Without --choices it is a request that is approved or denied, otherwise a question that is
  * answered with one of the choices.
  */
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/list.h"
+#include "base/utf8.h"
+#include "base/uuid.h"
 #include "cli/approval/approval.h"
-#include "cli/approval/asking.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/lines.h"
+#include "cli/kit/signals.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
+#include "hook/hook.h"
+#include "wire/json.h"
+
+/* ---- a question, and the wait for its answer ---- */
+
+/*
+ * If the daemon leaves meanwhile, we wait for it and ask again with the same id, so that
+ * nobody has to decide twice. When we are interrupted, or the reader of our stdout is gone, the
+ * caller withdraws the question.
+ */
+
+/* How the wait ends. */
+enum asking_end {
+	ASKING_NONE, /* not yet */
+	ASKING_DECIDED,
+	ASKING_LATE,
+	ASKING_UNAVAILABLE,
+	ASKING_REFUSED, /* koined refuses the question */
+	ASKING_GONE,    /* a signal ended us, or the agent is gone */
+};
+
+struct asking {
+	struct cli *cli;
+	const char *method;
+	/* Adds its params, but for id, timeout, session_id and run_id. */
+	void (*add)(const struct asking *a, struct koine_json *params);
+	bool by_rules;      /* without a policy or grant that decides, koined refuses nothing */
+	const char *hint;   /* tells people at a terminal what to do; the id follows it */
+	unsigned hint_ms;   /* delay before the hint is printed */
+	bool reader_counts; /* without a reader of stdout nobody waits */
+	char id[UUID_LEN + 1];
+	uint64_t deadline_ms; /* of the steady clock; UINT64_MAX: none */
+	struct signals signals;
+	bool under_way;
+	bool said;                /* the hint was printed */
+	int result;               /* of the last call */
+	char refusal[256];        /* why it was */
+	struct koine_doc *answer; /* NULL: none yet */
+};
+
+enum {
+	RETRY_MS = 100,
+	RETRY_MAX_MS = 2000,
+	GRACE_MS = 2000, /* the daemon gets this long to report that the question has expired */
+	WITHDRAW_MS = 1000,
+	AWAY_MAX_MS = 5 * 60 * 1000, /* how long the daemon may be gone if there is no time limit */
+};
+
+/* ---- signals ---- */
+
+static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+
+static volatile sig_atomic_t ended_by;
+
+static void on_signal(int number)
+{
+	ended_by = number;
+}
+
+/* SIGINT, SIGTERM and SIGHUP end the wait. */
+static void asking_catch_signals(struct asking *a)
+{
+	struct signals *s = &a->signals;
+
+	signals_catch(s, numbers, sizeof(numbers) / sizeof(numbers[0]), on_signal);
+	/* What nohup ignores stays ignored. */
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->before[i].sa_handler == SIG_IGN)
+			sigaction(numbers[i], &s->before[i], NULL);
+	}
+}
+
+/* If a signal ended the wait, dies by it, as if we had never caught it. */
+static void asking_end_by_signal(const struct asking *a)
+{
+	if (ended_by == 0)
+		return;
+	signal(ended_by, SIG_DFL);
+	raise(ended_by);
+	sigprocmask(SIG_SETMASK, &a->signals.mask, NULL);
+}
+
+/* ---- asking ---- */
+
+static void take_refusal(struct asking *a, const struct koine_answer *answer)
+{
+	struct text why = text_cut(talk_error(answer), sizeof(a->refusal) - 1);
+
+	snprintf(a->refusal, sizeof(a->refusal), "%.*s", TEXT_ARGS(why));
+	talk_print_error(a->method, answer);
+}
+
+static void on_answer(void *arg, int result, const struct koine_answer *answer)
+{
+	struct asking *a = arg;
+
+	a->under_way = false;
+	a->result = result;
+	if (result == KOINE_ERROR_ANSWER && koine_answer_error_code(answer) == CODE_STOPPING)
+		a->result = -ECONNRESET;
+	else if (result == KOINE_ERROR_ANSWER && a->by_rules &&
+		 koine_answer_error_code(answer) == CODE_UNAVAILABLE)
+		a->result = -EACCES; /* nobody decides: nothing is wrong with the question */
+	else if (result == KOINE_ERROR_ANSWER)
+		take_refusal(a, answer);
+	if (result != 0)
+		return;
+	a->answer = doc_of_value(koine_answer_result(answer));
+	if (!a->answer)
+		a->result = -ENOMEM;
+}
+
+/* Milliseconds left; 0: no limit. */
+static int64_t time_left(const struct asking *a)
+{
+	uint64_t now = clock_steady_ms();
+
+	if (a->deadline_ms == UINT64_MAX)
+		return 0;
+	return now >= a->deadline_ms ? 1 : (int64_t)(a->deadline_ms - now);
+}
+
+/* A question that cannot even be sent, because it is too large or too deep, is refused. */
+static int refuse_here(struct asking *a, int r)
+{
+	if (r != -EMSGSIZE && r <= 0)
+		return r;
+	snprintf(a->refusal, sizeof(a->refusal), "%s", koine_client_error(a->cli->client));
+	complain("%s", a->refusal);
+	return KOINE_ERROR_ANSWER;
+}
+
+/* The session and the run that a question belongs to, from the environment, as params. */
+static void asking_add_run(struct koine_json *params)
+{
+	const char *run = option_from_environment("KOINE_RUN_ID");
+
+	params_add(params, "session_id", option_from_environment("KOINE_SESSION_ID"));
+	params_add(params, "run_id", run ? run : option_from_environment("HUMANLAYER_RUN_ID"));
+}
+
+static int request(struct asking *a)
+{
+	struct koine_json *j = params_new();
+	int64_t left_ms = time_left(a);
+	int r;
+
+	params_add(j, "id", a->id);
+	a->add(a, j);
+	asking_add_run(j);
+	if (left_ms > 0)
+		params_add_double(j, "timeout", (double)left_ms / 1000);
+	a->under_way = true;
+	r = call_async(a->cli->client, a->method, j, on_answer, a, NULL);
+	if (r != 0)
+		a->under_way = false;
+	return refuse_here(a, r);
+}
+
+/* Waits for the daemon, or so many milliseconds. False: nobody waits for the answer any more. */
+static bool wait_for(struct asking *a, bool with_daemon, int ms)
+{
+	struct pollfd p[] = {
+		/* no events: poll only reports that the reader is gone */
+		{.fd = a->reader_counts ? STDOUT_FILENO : -1},
+		{.fd = with_daemon ? koine_client_fd(a->cli->client) : -1,
+		 .events = koine_client_events(a->cli->client)},
+	};
+	int ours = koine_client_timeout_ms(a->cli->client);
+
+	if (with_daemon && ours >= 0 && ours < ms)
+		ms = ours;
+	(void)signals_poll(&a->signals, p, 2, ms);
+	return ended_by == 0 && !(p[0].revents & (POLLERR | POLLHUP));
+}
+
+/* Milliseconds until then, as poll takes them. */
+static int until(uint64_t then_ms)
+{
+	uint64_t now = clock_steady_ms();
+
+	if (then_ms <= now)
+		return 0;
+	return then_ms - now > 60 * 1000 ? 60 * 1000 : (int)(then_ms - now);
+}
+
+/* Tells people who try it by hand how to continue. Agents have no terminal there. */
+static void say_waiting(struct asking *a)
+{
+	a->said = true;
+	complain("%s %.8s", a->hint, a->id);
+}
+
+/* Asks once, and waits. ASKING_NONE: the connection was lost. */
+static enum asking_end ask_once(struct asking *a)
+{
+	uint64_t late_ms = a->deadline_ms == UINT64_MAX ? UINT64_MAX : a->deadline_ms + GRACE_MS;
+	bool shown = isatty(STDERR_FILENO);
+	uint64_t say_ms = clock_steady_ms() + a->hint_ms;
+	int r = request(a);
+
+	while (r == 0 && a->under_way) {
+		bool to_say = shown && !a->said;
+
+		if (!wait_for(a, true, until(to_say && say_ms < late_ms ? say_ms : late_ms)))
+			return ASKING_GONE;
+		if (clock_steady_ms() >= late_ms)
+			return ASKING_LATE;
+		(void)koine_client_step(a->cli->client);
+		if (to_say && a->under_way && clock_steady_ms() >= say_ms)
+			say_waiting(a);
+	}
+	if (r == 0)
+		r = a->result;
+	if (r == 0)
+		return ASKING_DECIDED;
+	if (r == KOINE_ERROR_ANSWER)
+		return ASKING_REFUSED;
+	/* If another program has taken the daemon's place, nobody can decide. */
+	return r > 0 || r == -ENOMEM || r == -EACCES ? ASKING_UNAVAILABLE : ASKING_NONE;
+}
+
+/* Needs an id and a connection. Never returns ASKING_NONE. */
+static enum asking_end asking_wait(struct asking *a)
+{
+	unsigned delay_ms = RETRY_MS;
+	uint64_t asked_ms = clock_steady_ms();
+	enum asking_end end = ask_once(a);
+
+	while (end == ASKING_NONE) {
+		uint64_t now = clock_steady_ms();
+		uint64_t most_ms =
+			a->deadline_ms == UINT64_MAX ? asked_ms + AWAY_MAX_MS : a->deadline_ms;
+
+		if (delay_ms == RETRY_MS)
+			complain("lost connection to koined; reconnecting");
+		if (now >= most_ms)
+			return ASKING_UNAVAILABLE;
+		if (!wait_for(a, false, (int)delay_ms))
+			return ASKING_GONE;
+		delay_ms = 2 * delay_ms < RETRY_MAX_MS ? 2 * delay_ms : RETRY_MAX_MS;
+		now = clock_steady_ms();
+		end = ask_once(a);
+		/* The daemon was there for a while, so the time it may be away starts over. */
+		if (end == ASKING_NONE && clock_steady_ms() - now > RETRY_MAX_MS) {
+			asked_ms = clock_steady_ms();
+			delay_ms = RETRY_MS;
+		}
+	}
+	return end;
+}
+
+/* ---- leaving ---- */
+
+/* Nobody should decide what nobody waits for. Another connection withdraws it, since ours is
+ * busy with the question. The question may still be on its way, so we retry, but not for long:
+ * the agent that ended us does not wait either. */
+static void asking_withdraw(struct asking *a)
+{
+	const struct timespec soon = {.tv_nsec = RETRY_MS * 1000000L / 4};
+	uint64_t most_ms = clock_steady_ms() + WITHDRAW_MS;
+	CLEANUP(client_freep) struct koine_client *c = NULL;
+	char params[UUID_LEN + 32];
+	int r = KOINE_ERROR_ANSWER;
+
+	snprintf(params, sizeof(params), "{\"id\":\"%s\",\"exact\":true}", a->id);
+	a->cli->options.timeout_ms = WITHDRAW_MS;
+	if (talk_dial(a->cli, NULL, NULL, &c) != 0)
+		return;
+	while (r == KOINE_ERROR_ANSWER && clock_steady_ms() < most_ms) {
+		struct koine_answer *answer = NULL;
+		int64_t code;
+
+		r = koine_client_call(c, "approval.withdraw", params, &answer);
+		code = koine_answer_error_code(answer);
+		koine_answer_free(answer);
+		if (code == CODE_CONFLICT) /* it has been decided */
+			break;
+		if (r == KOINE_ERROR_ANSWER)
+			nanosleep(&soon, NULL);
+	}
+}
+
+/* 0: no limit. Call it before the daemon is dialled. */
+static void asking_set_deadline(struct asking *a, int64_t ms)
+{
+	a->deadline_ms = ms > 0 ? clock_steady_ms() + (uint64_t)ms : UINT64_MAX;
+	/* The time limits of a call and of dialling end later than our own. */
+	a->cli->options.timeout_ms =
+		ms > 0 && ms < UINT32_MAX / 2 ? (uint32_t)ms + 2 * GRACE_MS : UINT32_MAX;
+}
+
+/* By SIGINT. */
+static bool asking_interrupted(void)
+{
+	return ended_by == SIGINT;
+}
 
 enum { QUESTION_MAX = 64 << 10, CHOICES_MAX = 64 };
 
@@ -87,14 +391,10 @@ static void add_question(const struct asking *a, struct koine_json *j)
 	params_add(j, "kind", q->n > 0 ? "human_contact" : "function_call");
 	params_add(j, "tool", "ask");
 	params_add(j, "agent", o->agent);
-	if (!j)
+	if (!params_begin_object(j, "input"))
 		return;
-	koine_json_key(j, "input");
-	koine_json_begin_object(j);
 	params_add_text(j, q->n > 0 ? "msg" : "question", q->text);
-	if (q->n > 0) {
-		koine_json_key(j, "choices");
-		koine_json_begin_array(j);
+	if (q->n > 0 && params_begin_array(j, "choices")) {
 		for (unsigned i = 0; i < q->n; i++)
 			koine_json_text_n(j, q->choices[i].data, q->choices[i].len);
 		koine_json_end_array(j);
@@ -223,4 +523,228 @@ int cmd_ask(struct cli *cli)
 	r = read_question(cli, &q, &text);
 	q.text = trim(buf_text(&text));
 	return r != 0 ? r : ask(cli, &q);
+}
+
+/*
+ * koine hook: an agent's own hook, which koined runs: it gets what the agent says on stdin, and what
+ * it returns is printed.
+ *
+ * Where koined cannot answer, the agent is answered here: koined is away or leaves, nobody decides in
+ * time, koined refuses the question, or the input cannot be read. Without a decision the agent asks
+ * by itself, but it must not get around koined by what it wants to do: what cannot be read, and what
+ * koined refuses, the agent is told to ask about. src/hook knows the words of each agent.
+ */
+
+enum {
+	INPUT_MAX = 4 << 20,
+	ARENA_MAX = 256 << 20, /* a value for every two bytes of the longest input */
+	ANSWER_MAX = 1 << 20,
+	HINT_MS = 1000,
+	TELL_MS = 3000, /* an agent never waits long where nobody decides */
+};
+
+struct run {
+	struct asking asking;
+	struct buf text;
+	struct arena arena;
+	struct hook hook;
+};
+
+/* ---- what is printed ---- */
+
+static void print_said(struct text said)
+{
+	if (said.len > 0)
+		printf("%.*s\n", TEXT_ARGS(said));
+	fflush(stdout);
+}
+
+static void print_outcome(const struct run *run, const struct hook_outcome *o)
+{
+	CLEANUP(buf_donep) struct buf out;
+
+	buf_init(&out, ANSWER_MAX);
+	hook_answer(&run->hook, o, &out);
+	if (out.err == 0)
+		print_said(buf_text(&out));
+}
+
+/* why NULL: koined could not be asked; otherwise why it refused the question. */
+static void print_unavailable(const struct run *run, const char *why)
+{
+	print_outcome(run, &(struct hook_outcome) {.status = TEXT("unavailable"),
+						   .comment = text_of(why),
+						   .refused = why != NULL});
+}
+
+static void print_result(const struct koine_value *result)
+{
+	const struct koine_value *output = koine_value_get(result, "output");
+	struct text said = {0};
+
+	if (koine_value_kind(output) == KOINE_OBJECT)
+		said.data = koine_value_raw(output, &said.len);
+	print_said(said);
+}
+
+/* A response without a status decides nothing. */
+static void print_end(const struct run *run, enum asking_end end)
+{
+	const struct asking *a = &run->asking;
+	const struct koine_value *result = koine_doc_root(a->answer);
+	struct hook_outcome o = {.status = member_string(result, "status"), .id = text_of(a->id)};
+	bool decided = o.status.len > 0;
+
+	if (end == ASKING_GONE)
+		return;
+	if (!decided)
+		o.status = end == ASKING_LATE ? TEXT("expired") : TEXT("unavailable");
+	if (!decided && (end == ASKING_DECIDED || end == ASKING_REFUSED)) {
+		o.refused = true;
+		o.comment = end == ASKING_REFUSED ? text_of(a->refusal)
+						  : TEXT("koined returned no decision");
+	}
+	if (!text_is(o.status, "approved"))
+		complain("%.*s: %.*s", TEXT_ARGS(run->hook.tool), TEXT_ARGS(o.status));
+	if (decided)
+		print_result(result);
+	else
+		print_outcome(run, &o);
+}
+
+/* ---- what koined is told ---- */
+
+static void add_hook(const struct asking *a, struct koine_json *j)
+{
+	const struct run *run = list_entry(a, struct run, asking);
+	const struct approval_options *o = a->cli->own;
+
+	params_add(j, "format", o->format);
+	params_add(j, "agent", o->agent);
+	params_add_raw(j, "input", buf_text(&run->text));
+}
+
+static void ask_and_print(struct run *run)
+{
+	struct asking *a = &run->asking;
+	const struct approval_options *o = a->cli->own;
+	bool by_default = o->wait_ms == 0 && run->hook.form != HOOK_PLAIN;
+	enum asking_end end;
+
+	asking_set_deadline(a, by_default ? HOOK_WAIT_MS : o->wait_ms);
+	if (uuid4(a->id) != 0 || talk_connect(a->cli) != 0) {
+		print_unavailable(run, NULL);
+		return;
+	}
+	asking_catch_signals(a);
+	end = asking_wait(a);
+	print_end(run, end);
+	if (end == ASKING_GONE || end == ASKING_LATE)
+		asking_withdraw(a);
+	talk_hang_up(a->cli);
+	koine_doc_free(a->answer);
+}
+
+/* What goes wrong is said on stderr alone. */
+static void tell(struct run *run)
+{
+	CLEANUP(answer_freep) struct koine_answer *answer = NULL;
+	struct cli *cli = run->asking.cli;
+	struct koine_json *j;
+	int r;
+
+	cli->options.timeout_ms = TELL_MS;
+	if (talk_connect(cli) != 0)
+		return;
+	j = params_new();
+	add_hook(&run->asking, j);
+	asking_add_run(j);
+	r = call_ask(cli, "hook.run", j, &answer);
+	if (r != 0)
+		(void)talk_failed(cli->client, "hook.run", r, answer);
+	else
+		print_result(koine_answer_result(answer));
+	talk_hang_up(cli);
+}
+
+/* koined's log says why, if koined is there. */
+static void tell_unread(const struct run *run, const char *why)
+{
+	CLEANUP(client_freep) struct koine_client *c = NULL;
+	CLEANUP(json_freep) struct koine_json *j = params_new();
+	struct cli *cli = run->asking.cli;
+	char error[TALK_ERROR];
+	struct koine_answer *answer = NULL;
+	const char *params;
+
+	cli->options.timeout_ms = TELL_MS;
+	if (!j || talk_try(cli, &c, error) != 0)
+		return;
+	params_add(j, "what", "unread");
+	params_add_text(j, "agent", run->hook.agent);
+	params_add(j, "text", why);
+	params = params_end(j);
+	if (params)
+		(void)koine_client_call(c, "agent.note", params, &answer);
+	koine_answer_free(answer);
+}
+
+/* ---- the command ---- */
+
+/* The beginning of an input that is too long still shows which agent it is from. */
+static int read_hook(struct run *run, struct why *why)
+{
+	const struct approval_options *o = run->asking.cli->own;
+	struct hook_source from = {.format = text_of(o->format), .agent = text_of(o->agent)};
+	struct value *tree = NULL;
+	int fault;
+	int r;
+
+	if (isatty(STDIN_FILENO))
+		complain("waiting for hook input (JSON) on stdin");
+	fault = lines_read_all(STDIN_FILENO, &run->text);
+	if (run->text.len > 0)
+		mend_surrogates(run->text.data, run->text.len);
+	from.text = buf_text(&run->text);
+	r = json_read(&run->arena, from.text.data, from.text.len, &json_default_limits, &tree, why);
+	if (r < 0)
+		snprintf(why->text, sizeof(why->text), "out of memory");
+	from.tree = tree;
+	r = hook_read(&run->arena, &from, &run->hook, why);
+	if (fault == 0)
+		return r;
+	snprintf(why->text, sizeof(why->text), "%s", strerror(-fault));
+	return fault;
+}
+
+/* Except for wrong usage the exit code is 0: anything else would be a decision. */
+int cmd_hook(struct cli *cli)
+{
+	struct run run = {.asking = {.cli = cli,
+				     .method = "hook.run",
+				     .add = add_hook,
+				     .hint = "waiting for a decision: see koine approvals",
+				     .hint_ms = HINT_MS,
+				     .reader_counts = true}};
+	struct why why = {0};
+	int r;
+
+	buf_init(&run.text, INPUT_MAX);
+	arena_init(&run.arena, ARENA_MAX);
+	r = read_hook(&run, &why);
+	run.asking.by_rules = run.hook.by_rules;
+	if (r == 0) {
+		ask_and_print(&run);
+	} else if (run.hook.told) {
+		tell(&run);
+	} else {
+		complain("%s%s",
+			 r == REFUSE_METHOD ? "" : "invalid hook input on stdin: ", why.text);
+		print_unavailable(&run, why.text);
+		tell_unread(&run, why.text);
+	}
+	arena_done(&run.arena);
+	buf_done(&run.text);
+	asking_end_by_signal(&run.asking);
+	return EX_OK;
 }

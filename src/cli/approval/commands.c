@@ -10,9 +10,82 @@
 #include "cli/kit/glyph.h"
 #include "cli/kit/lines.h"
 #include "cli/kit/list.h"
-#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
+
+/* ---- calls ---- */
+
+struct koine_json *approval_id_params(struct text id, bool exact)
+{
+	struct koine_json *j = params_new();
+
+	params_add_text(j, "id", id);
+	if (exact)
+		params_add_bool(j, "exact", true);
+	return j;
+}
+
+/* Gets the approval that was typed, by its id or (without --exact) a prefix of it. */
+static int find(struct cli *cli, const char *typed, struct koine_answer **ret_answer)
+{
+	const struct approval_options *o = cli->own;
+
+	return call_send(cli, "approval.get", approval_id_params(text_of(typed), o->exact),
+			 ret_answer);
+}
+
+/* Completes the id of --session where only its beginning was typed.
+ * koined does not know sessions that it did not start; their ids are used as typed. */
+static int find_session(struct cli *cli)
+{
+	static char whole[APPROVAL_ID_SIZE];
+	struct approval_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	struct text id;
+	int r = o->session ? talk_connect(cli) : 0;
+
+	if (r != 0 || !o->session)
+		return r;
+	r = call_ask(cli, "session.get", approval_id_params(text_of(o->session), false), &a);
+	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) != CODE_NOT_FOUND)
+		return talk_failed(cli->client, "session.get", r, a);
+	id = member_string(koine_answer_result(a), "id");
+	if (r != 0 || id.len == 0 || id.len >= sizeof(whole))
+		return 0;
+	snprintf(whole, sizeof(whole), "%.*s", TEXT_ARGS(id));
+	o->session = whole;
+	return 0;
+}
+
+static void add_grant(struct koine_json *j, const struct approval_choice *choice)
+{
+	if (!params_begin_object(j, "grant"))
+		return;
+	params_add(j, "scope", choice->grant);
+	if (choice->for_ms > 0)
+		params_add_double(j, "for", (double)choice->for_ms / 1000);
+	if (choice->uses > 0)
+		params_add_int(j, "uses", choice->uses);
+	koine_json_end_object(j);
+}
+
+struct koine_json *approval_choice_params(const struct approval_choice *choice)
+{
+	struct koine_json *j = approval_id_params(choice->id, true);
+
+	params_add(j, "decision", choice->decision);
+	params_add_text(j, "comment", choice->comment);
+	if (choice->grant)
+		add_grant(j, choice);
+	return j;
+}
+
+const struct koine_value *approval_quicker(const struct koine_answer *error)
+{
+	if (koine_answer_error_code(error) != CODE_CONFLICT)
+		return NULL;
+	return koine_value_get(koine_answer_error_data(error), "approval");
+}
 
 /* ---- the options ---- */
 
@@ -59,11 +132,12 @@ static const struct option ask_options[] = {
 static const struct option approvals_options[] = {
 	{"--watch", "-w", NULL, "show a live list; in a pipe, print a line for each change",
 	 option_flag, AT(watch)},
-	{"--all", "-a", NULL, "include decided approvals", option_flag, AT(all)},
+	{"--all", "-a", NULL, "include decided approvals", option_flag, AT(all), .param = "status",
+	 .json = {"\"any\"", "\"pending\""}},
 	{"--session", NULL, "ID", "show only approvals of this session (id or prefix)", option_word,
 	 AT(session), .completes = COMPLETES_SESSION},
-	{"--limit", "-n", "N", "show at most N approvals; default 100", option_number, AT(limit),
-	 "from 1 to 1000", 1, APPROVALS_MAX},
+	{"--limit", "-n", "N", "show at most N approvals; default 100", option_limit, 0,
+	 "from 1 to 1000", 1, APPROVALS_MAX, .param = "limit", .usual = "100"},
 	EXACT,
 	{NULL},
 };
@@ -83,29 +157,17 @@ enum { ANSWER_MAX = 256 << 10 }; /* koined accepts less, and says so */
 
 /* ---- looking ---- */
 
-static int print_list(const struct cli *cli, const struct koine_value *approvals)
-{
-	if (koine_value_first(approvals) || !cli->terminal)
-		return approval_print_list(cli, approvals);
-	fputs("no pending approvals\n", stderr);
-	return 0;
-}
-
-static int list(struct cli *cli)
+static void add_session(const struct cli *cli, struct koine_json *params)
 {
 	const struct approval_options *o = cli->own;
-	int64_t limit = approval_list_limit(o);
 
-	/* One more than the table has: whether the limit hides any. */
-	limit += !cli->options.json && limit < APPROVALS_LIST_MAX;
-	return call_print(cli, "approval.list", approval_list_params(cli, o->all, limit),
-			  "approvals", print_list);
+	params_add(params, "session_id", o->session);
 }
 
 static int show(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = approval_find(cli, cli->args[0], &a);
+	int r = find(cli, cli->args[0], &a);
 
 	return r != 0 ? r : call_print_result(cli, a, NULL, approval_print_one);
 }
@@ -113,7 +175,7 @@ static int show(struct cli *cli)
 static int cmd_approvals(struct cli *cli)
 {
 	const struct approval_options *o = cli->own;
-	int r = o->watch && cli->n_args > 0 ? args_refuse(cli) : approval_find_session(cli);
+	int r = o->watch && cli->n_args > 0 ? args_refuse(cli) : find_session(cli);
 
 	if (r != 0)
 		return r;
@@ -121,7 +183,7 @@ static int cmd_approvals(struct cli *cli)
 		return approvals_watch(cli);
 	if (o->watch)
 		return approvals_follow(cli);
-	return cli->n_args == 1 ? show(cli) : list(cli);
+	return cli->n_args == 1 ? show(cli) : request_run(cli);
 }
 
 /* ---- deciding ---- */
@@ -184,7 +246,7 @@ static bool is_other_kind(const struct koine_value *approval, const char *decisi
 static int decide(struct cli *cli, const char *typed, struct approval_choice *choice)
 {
 	CLEANUP(answer_freep) struct koine_answer *found = NULL;
-	int r = approval_find(cli, typed, &found);
+	int r = find(cli, typed, &found);
 
 	if (r != 0)
 		return r;
@@ -322,7 +384,8 @@ const struct command approval_commands[] = {
 	 "request; g approves for the rest of the session; q quits. With -w in a pipe, or with "
 	 "--json, each new request and each decision is one line.\n",
 	 cmd_approvals, NULL, approvals_options, OWN,
-	 ARGS(0, 1, "takes at most one ID, and no ID with -w"), WAITS,
+	 ARGS(0, 1, "takes at most one ID, and no ID with -w"), WAITS, .scope = add_session,
+	 .request = {"approval.list", "approvals", .print = approval_print_list},
 	 .examples = {"koine approvals", "koine approvals -w", "koine approvals local-6f1c"}},
 	{"approve", "ID", "Approve a request", FIRST, cmd_approve, NULL, approve_options, OWN,
 	 ARGS(1, 1, "requires one ID; see koine approvals"), WAITS,

@@ -10,6 +10,18 @@
 #include "base/buf.h"
 #include "cli/approval/approval.h"
 
+/* ---- the differences between two texts, line by line ---- */
+
+/* sign is ' ' for a line of both, '-' for one of the old text, '+' for one of the new. The line
+ * comes without its newline. */
+typedef void (*diff_fn)(void *arg, char sign, struct text line);
+
+/* If the texts are too long to compare, or memory is short, all of the old text is removed and
+ * all of the new is added. */
+void diff_lines(struct text before, struct text after, diff_fn fn, void *arg);
+
+/* ---- the rows ---- */
+
 struct view {
 	struct buf text;
 	struct buf lines; /* of struct piece */

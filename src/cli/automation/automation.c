@@ -16,7 +16,6 @@
 #include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
-#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 

@@ -108,12 +108,6 @@ int chat_print_agents(struct cli *cli);
 /* EXIT_ERROR_ANSWER, after saying so, when there is none of that name. */
 int chat_find_agent(struct cli *cli, const char *name);
 
-/* ---- slash.c ---- */
-
-/* Does what was typed after the slash. Sets *ret_quit when the chat should end. Returns as
- * turn_ask. */
-int slash_run(struct turn *t, const char *line, bool *ret_quit);
-
 /* ---- the commands that have a file of their own ---- */
 
 int cmd_chat(struct cli *cli);

@@ -6,12 +6,179 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "cli/chat/chat.h"
 #include "cli/chat/prompt.h"
+#include "cli/kit/command.h"
 #include "cli/kit/lines.h"
+
+/* ---- what may be typed after a slash at the prompt ---- */
+
+enum { MESSAGES = 20 };
+
+struct slash {
+	const char *name;
+	const char *arg; /* or "" */
+	const char *help;
+	/* arg is "" when none was typed. */
+	int (*run)(struct turn *t, const char *arg);
+};
+
+static int slash_help(struct turn *t, const char *arg);
+
+static int slash_tokens(struct turn *t, const char *arg)
+{
+	return chat_print_tokens(t->cli, t->conversation);
+}
+
+static int slash_messages(struct turn *t, const char *arg)
+{
+	const struct conversation which = {.name = t->conversation};
+	int64_t n = MESSAGES;
+
+	if (arg[0] != '\0' && !chat_read_count(arg, &n)) {
+		complain("/messages requires a number, not '%s'", arg);
+		return 0;
+	}
+	return chat_print_messages(t->cli, &which, n);
+}
+
+static int slash_conversations(struct turn *t, const char *arg)
+{
+	return chat_print_conversations(t->cli, MESSAGES);
+}
+
+static int slash_agents(struct turn *t, const char *arg)
+{
+	return chat_print_agents(t->cli);
+}
+
+static int slash_compact(struct turn *t, const char *arg)
+{
+	return chat_compact(t->cli, t->conversation);
+}
+
+static int slash_agent(struct turn *t, const char *arg)
+{
+	int r;
+
+	if (arg[0] == '\0') {
+		t->agent = NULL;
+		puts("Using the conversation's default agent.");
+		return 0;
+	}
+	if (strlen(arg) > CHAT_NAME_BYTES) {
+		complain("the agent name is longer than %d bytes", CHAT_NAME_BYTES);
+		return 0;
+	}
+	r = chat_find_agent(t->cli, arg);
+	if (r != 0)
+		return r;
+	memcpy(t->agent_name, arg, strlen(arg) + 1);
+	t->agent = t->agent_name;
+	printf("Using agent %s.\n", t->agent);
+	return 0;
+}
+
+/* A name made from the time distinguishes it from others later. */
+static int slash_new(struct turn *t, const char *arg)
+{
+	struct tm tm;
+	time_t now = time(NULL);
+
+	if (t->plain) {
+		turn_tell_plain(t);
+		return 0;
+	}
+	if (arg[0] != '\0' && !chat_check_name(arg))
+		return 0;
+	localtime_r(&now, &tm);
+	if (arg[0] != '\0')
+		memcpy(t->conversation_name, arg, strlen(arg) + 1);
+	else
+		strftime(t->conversation_name, sizeof(t->conversation_name), "chat-%Y%m%d-%H%M%S",
+			 &tm);
+	t->conversation = t->conversation_name;
+	return 0;
+}
+
+static const struct slash slashes[] = {
+	{"help", "", "List the commands", slash_help},
+	{"tokens", "", "Show the token count of the conversation", slash_tokens},
+	{"messages", "[N]", "Show the last N messages; default 20", slash_messages},
+	{"history", "[N]", "Same as /messages", slash_messages},
+	{"compact", "", "Replace old messages with a summary", slash_compact},
+	{"agents", "", "List agents", slash_agents},
+	{"agent", "[NAME]", "Select an agent; without NAME, the default agent", slash_agent},
+	{"conversations", "", "List conversations", slash_conversations},
+	{"new", "[NAME]", "Start a conversation, or switch to an existing one", slash_new},
+	{"quit", "", "Quit, like Ctrl-D", NULL},
+	{NULL},
+};
+
+static int slash_help(struct turn *t, const char *arg)
+{
+	for (const struct slash *s = slashes; s->name; s++) {
+		char left[40];
+
+		snprintf(left, sizeof(left), "/%s %s", s->name, s->arg);
+		printf("  %-18s %s\n", left, s->help);
+	}
+	printf("  %-18s %s\n", "//TEXT", "Send /TEXT as text");
+	return 0;
+}
+
+static void suggest(const char *name)
+{
+	struct nearest n;
+
+	nearest_init(&n, name);
+	for (const struct slash *s = slashes; s->name; s++)
+		nearest_offer(&n, text_of(s->name));
+	if (n.name[0])
+		complain("unknown command /%s; did you mean /%s?", name, n.name);
+	else
+		complain("unknown command /%s; see /help, or write // to send it as text", name);
+}
+
+/* Does what was typed after the slash. Sets *ret_quit when the chat should end. Returns as
+ * turn_ask. */
+static int slash_run(struct turn *t, const char *line, bool *ret_quit)
+{
+	CLEANUP(freep) char *copy = strdup(line);
+	char *arg;
+	char *rest;
+	int r;
+
+	if (!copy)
+		return 0;
+	arg = copy + strcspn(copy, " \t");
+	rest = arg + strspn(arg, " \t");
+	*arg = '\0';
+	for (size_t n = strlen(rest); n > 0 && strchr(" \t", rest[n - 1]); n--)
+		rest[n - 1] = '\0';
+	for (const struct slash *s = slashes; s->name; s++) {
+		if (strcmp(s->name, copy) != 0)
+			continue;
+		if (rest[0] != '\0' && s->arg[0] == '\0') {
+			complain(
+				"/%s takes no argument; to send the line as text, start it with //",
+				copy);
+			return 0;
+		}
+		*ret_quit = !s->run;
+		r = s->run ? s->run(t, rest) : 0;
+		fflush(stdout);
+		return r;
+	}
+	suggest(copy);
+	return 0;
+}
 
 enum { LINE_BYTES_MAX = 16 << 20 };
 

@@ -2,14 +2,27 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "cli/child/child.h"
+#include "cli/kit/lines.h"
+#include "cli/kit/options.h"
+#include "cli/kit/print.h"
+#include "cli/kit/value.h"
+
+enum { PROBE_MS = 2000 };
 
 /* ---- starting ---- */
 
@@ -203,20 +216,234 @@ void child_end(struct child *c)
 
 /* ---- only for what it prints ---- */
 
-int child_output(const char *const *argv, bool all, unsigned patience_ms, struct buf *out)
+int child_output(const struct child_opts *opts, struct buf *out)
 {
-	const struct child_opts opts = {.argv = argv, .all = all, .patience_ms = patience_ms};
 	struct child c;
 	struct text line;
 	int status;
 
-	if (!child_start(&c, &opts))
+	if (!child_start(&c, opts))
 		return -1;
 	while (child_hear(&c, &line)) {
 		buf_add(out, line.data, line.len);
-		buf_add(out, "\n", 1);
+		buf_add_char(out, '\n');
 	}
 	status = out->err == 0 ? child_wait(&c) : -1;
 	child_end(&c);
 	return status;
+}
+
+/* ---- what is installed ---- */
+
+bool program_find(const char *name, char path[PATH_MAX])
+{
+	struct text rest = text_of(getenv("PATH"));
+	struct text folder;
+	struct stat st;
+
+	while (rest.data && text_next(&rest, ':', &folder)) {
+		int n = snprintf(path, PATH_MAX, "%.*s/%s", TEXT_ARGS(folder), name);
+
+		/* A relative folder is whoever's folder we happen to be in. */
+		if (folder.len > 0 && folder.data[0] == '/' && n < PATH_MAX &&
+		    stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+			return true;
+	}
+	path[0] = '\0';
+	return false;
+}
+
+static void probe_start(struct probe *p)
+{
+	const char *const argv[] = {p->program, "--version", NULL};
+
+	p->child.pid = -1;
+	if (!p->program[0] ||
+	    !child_start(&p->child, &(struct child_opts) {.argv = argv, .patience_ms = PROBE_MS}))
+		return;
+	close(p->child.in);
+	p->child.in = -1;
+}
+
+void probe_ask(struct probe *probes, unsigned n)
+{
+	struct text first;
+
+	for (unsigned i = 0; i < n; i++)
+		probe_start(&probes[i]);
+	for (unsigned i = 0; i < n; i++) {
+		struct probe *p = &probes[i];
+
+		if (p->child.pid <= 0)
+			continue;
+		if (child_hear(&p->child, &first))
+			snprintf(p->version, sizeof(p->version), "%.*s",
+				 TEXT_ARGS(text_cut(first, sizeof(p->version) - 1)));
+		child_end(&p->child);
+	}
+}
+
+/* ---- the daemon's program ---- */
+
+static bool find_beside(char path[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	char *slash;
+
+	if (n < 0)
+		return false;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || (size_t)(slash - path) + sizeof("/koined") > PATH_MAX)
+		return false;
+	strcpy(slash, "/koined");
+	return access(path, X_OK) == 0;
+}
+
+bool koined_find(char path[PATH_MAX])
+{
+	return find_beside(path) || program_find("koined", path);
+}
+
+bool koined_dialects(const char *program, unsigned patience_ms, struct buf *said,
+		     struct koine_doc **ret_doc)
+{
+	const char *const argv[] = {program, "--service", "--dialects", NULL};
+	const struct child_opts opts = {.argv = argv, .all = true, .patience_ms = patience_ms};
+
+	return child_output(&opts, said) == 0 &&
+	       koine_doc_parse(said->data, said->len, ret_doc, NULL, 0) == 0;
+}
+
+/* ---- the user's editor ---- */
+
+static const char *find_editor(void)
+{
+	const char *visual = option_from_environment("VISUAL");
+	const char *editor = option_from_environment("EDITOR");
+
+	if (visual)
+		return visual;
+	return editor ? editor : "vi";
+}
+
+/* mkstemp makes it 0600: what is edited is private. On 0 the caller removes *path. */
+static int write_file(char *path, size_t size, const char *name, struct text content)
+{
+	const char *folder = option_from_environment("TMPDIR");
+	int fd;
+	int r;
+
+	snprintf(path, size, "%s/koine-%s-XXXXXX", folder ? folder : "/tmp", name);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0) {
+		complain("cannot create %s: %s", path, strerror(errno));
+		return EX_CANTCREAT;
+	}
+	r = file_write_all(fd, content.data, content.len);
+	if (close(fd) != 0 && r == 0)
+		r = -errno;
+	if (r == 0)
+		return 0;
+	complain("cannot write %s: %s", path, strerror(-r));
+	unlink(path);
+	return EX_IOERR;
+}
+
+static int read_file(const char *path, struct buf *out)
+{
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int r = fd < 0 ? -errno : lines_read_all(fd, out);
+
+	if (r == 0)
+		return 0;
+	complain("cannot read %s: %s", path, strerror(-r));
+	return EX_NOINPUT;
+}
+
+/* A plain name is run without a shell; anything else is left to the shell to parse. */
+static void become_editor(const char *editor, const char *path)
+{
+	char command[4096];
+
+	if (!strpbrk(editor, " \t\n|&;<>()$`\\\"'*?[#~=%")) {
+		execlp(editor, editor, path, (char *)NULL);
+	} else if (snprintf(command, sizeof(command), "%s \"$@\"", editor) < (int)sizeof(command)) {
+		execl("/bin/sh", "sh", "-c", command, editor, path, (char *)NULL);
+	}
+	complain("cannot run the editor '%s': %s", editor, strerror(errno));
+	_exit(127);
+}
+
+/* Ctrl-C is the editor's business while it runs. */
+static int run_editor(const char *editor, const char *path)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction interrupt;
+	struct sigaction quit;
+	int status = -1;
+	pid_t pid;
+
+	sigaction(SIGINT, &ignore, &interrupt);
+	sigaction(SIGQUIT, &ignore, &quit);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		sigaction(SIGINT, &interrupt, NULL);
+		sigaction(SIGQUIT, &quit, NULL);
+		become_editor(editor, path);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	sigaction(SIGINT, &interrupt, NULL);
+	sigaction(SIGQUIT, &quit, NULL);
+	if (status == 0)
+		return 0;
+	complain("the editor failed; no changes made");
+	return EX_SOFTWARE;
+}
+
+/* Editors terminate the last line, even if the content did not. */
+static void drop_added_newline(struct buf *edited, struct text before)
+{
+	bool had = before.len > 0 && before.data[before.len - 1] == '\n';
+
+	if (!had && edited->len > 0 && edited->data[edited->len - 1] == '\n')
+		edited->len--;
+}
+
+static int send_edited(const struct edited_text *t, const char *path)
+{
+	CLEANUP(buf_donep) struct buf edited;
+	int r;
+
+	buf_init(&edited, t->max);
+	r = read_file(path, &edited);
+	if (r != 0)
+		return r;
+	drop_added_newline(&edited, t->before);
+	if (!text_equal(t->before, buf_text(&edited)))
+		return t->send(t->arg, buf_text(&edited));
+	complain("no changes made");
+	return EX_OK;
+}
+
+int editor_change(const struct edited_text *t)
+{
+	char path[4096];
+	int r = write_file(path, sizeof(path), t->name, t->before);
+
+	if (r != 0)
+		return r;
+	r = run_editor(find_editor(), path);
+	if (r != 0) {
+		unlink(path);
+		return r;
+	}
+	r = send_edited(t, path);
+	if (r == 0)
+		unlink(path);
+	else
+		complain("your text is saved in %s", path);
+	return r;
 }

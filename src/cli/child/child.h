@@ -6,7 +6,9 @@
 #pragma once
 
 #include <koine/koine.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -59,6 +61,46 @@ int child_wait(struct child *c);
 /* Ends it and what it has started. */
 void child_end(struct child *c);
 
-/* Runs it to its end. What it prints is added to `out`, with `all` what it says on stderr, too.
- * Returns its exit code; 127: there is no such program; -1: it did not end well or in time. */
-int child_output(const char *const *argv, bool all, unsigned patience_ms, struct buf *out);
+/* Runs it to its end. What it prints is added to `out`. Returns its exit code; 127: there is no such
+ * program; -1: it did not end well or in time. */
+int child_output(const struct child_opts *opts, struct buf *out);
+
+/* ---- what is installed ---- */
+
+/* Looks for a program of that name in PATH. False: there is none, and the path is "". */
+bool program_find(const char *name, char path[PATH_MAX]);
+
+struct probe {
+	char program[PATH_MAX]; /* "": not in PATH */
+	char version[80];       /* the first line that it printed; "": none in time */
+	struct child child;
+};
+
+/* Asks all that were found for their version, at the same time, for two seconds at most. */
+void probe_ask(struct probe *probes, unsigned n);
+
+/* ---- the daemon's program ---- */
+
+/* Finds the koined in our own folder, which has our version, else the one that a shell would find.
+ * False: there is none. */
+bool koined_find(char path[PATH_MAX]);
+
+/* Its dialects and where they listen, as `koined --dialects` prints them; what it has said is added to
+ * `said`. False: it does not tell, and `said` may have the reason. */
+bool koined_dialects(const char *program, unsigned patience_ms, struct buf *said,
+		     struct koine_doc **ret_doc);
+
+/* ---- the user's editor: that of VISUAL, else of EDITOR, else vi ---- */
+
+struct edited_text {
+	const char *name; /* a word of the file's name */
+	struct text before;
+	size_t max; /* bytes that may come back */
+	/* Takes what came back, if it is not the same. 0 or an exit code. */
+	int (*send)(void *arg, struct text after);
+	void *arg;
+};
+
+/* Lets the user change a text. What was typed is never thrown away: its file stays if it cannot be
+ * sent. 0 or an exit code. */
+int editor_change(const struct edited_text *t);

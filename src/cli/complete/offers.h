@@ -9,7 +9,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "cli/kit/cli.h"
 #include "base/text.h"
 
 enum { OFFERS_MAX = 500 };
@@ -43,11 +42,3 @@ void offers_add(struct offers *o, struct text value, struct text said);
 void offers_add_foreign(struct offers *o, struct text value, struct text said);
 
 void offers_print(const struct offers *o);
-
-/* ---- source.c: where the candidates of each kind come from: the tables, or the daemon ---- */
-
-/* Offers all of that kind. Nothing is said, and nothing offered, where there is no daemon. */
-void source_offer(struct cli *cli, enum completes what, struct offers *offers);
-
-/* Commands: all of them (NULL), or the subs of one. */
-void offer_commands(const struct cli *cli, const struct command *of, struct offers *offers);

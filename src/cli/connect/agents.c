@@ -1,4 +1,4 @@
-#include "cli/connect/agents.h"
+#include "cli/connect/plan.h"
 
 #define CONFIG          "{XDG_CONFIG_HOME|~/.config}"
 #define VSCODE_SETTINGS CONFIG "/Code/User/settings.json"

@@ -3,6 +3,9 @@
 #include "base/cleanup.h"
 #include "cli/kit/value.h"
 
+/* A value of ours has fewer parts; each round changes one. */
+enum { ROUNDS_MAX = 32 };
+
 unsigned edit_line(struct text file, size_t at)
 {
 	unsigned line = 1;
@@ -43,6 +46,12 @@ unsigned edit_keys(const struct edit *e, struct text keys[EDIT_PATH_MAX])
 	return n;
 }
 
+int edit_copy(struct text file, struct buf *out)
+{
+	buf_add(out, file.data, file.len);
+	return out->err;
+}
+
 int edit_splice(struct text file, const struct splice *splices, unsigned n, struct buf *out)
 {
 	size_t at = 0;
@@ -58,45 +67,54 @@ int edit_splice(struct text file, const struct splice *splices, unsigned n, stru
 
 /* ---- all that belongs to a file ---- */
 
-struct change {
-	const struct editor *by;
-	struct text before;
-	bool takes;
-};
-
-static int change_once(const struct change *c, struct text file, const struct edit *e,
-		       struct buf *out, struct why *why)
-{
-	if (!c->takes)
-		return c->by->put(file, e, out, why);
-	if (!e->stays)
-		return c->by->take(file, c->before, e, out, why);
-	buf_add(out, file.data, file.len);
-	return out->err;
-}
-
-static int change_all(const struct change *c, struct text file, const struct edit *edits,
-		      unsigned n, struct buf *out, struct why *why)
+/* Changes the text in `out`, until there is nothing left to change. */
+static int change(struct edit_step *c, edit_fn step, struct buf *out, struct why *why)
 {
 	CLEANUP(buf_donep) struct buf now;
 	int r = 0;
 
 	buf_init(&now, EDIT_FILE_MAX);
-	buf_clear(out);
-	buf_add(out, file.data, file.len);
-	for (unsigned i = 0; i < n && out->err == 0 && r == 0; i++) {
+	for (int round = 0; r == 0 && round < ROUNDS_MAX; round++) {
 		buf_clear(&now);
-		buf_add(&now, out->data, out->len);
+		r = edit_copy(buf_text(out), &now);
 		buf_clear(out);
-		r = now.err != 0 ? now.err : change_once(c, buf_text(&now), &edits[i], out, why);
+		if (r == 0)
+			r = step(c, buf_text(&now), out, why);
+		if (r == 0 && text_equal(buf_text(&now), buf_text(out)))
+			return 0;
 	}
-	return r != 0 ? r : out->err;
+	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit the file");
+}
+
+static int change_all(struct edit_step c, edit_fn step, struct text file, const struct edit *edits,
+		      unsigned n, struct buf *out, struct why *why)
+{
+	int r;
+
+	buf_clear(out);
+	r = edit_copy(file, out);
+	for (unsigned i = 0; i < n && r == 0; i++) {
+		struct koine_doc *doc = NULL;
+
+		if (step == c.by->take && edits[i].stays)
+			continue;
+		c.e = &edits[i];
+		c.taken = false;
+		r = koine_doc_parse(c.e->value, strlen(c.e->value), &doc, NULL, 0);
+		if (r > 0)
+			r = refuse(why, REFUSE_INTERNAL, "the entry to add is not valid JSON");
+		c.value = koine_doc_root(doc);
+		if (r == 0)
+			r = change(&c, step, out, why);
+		koine_doc_free(doc);
+	}
+	return r;
 }
 
 int edit_put(const struct editor *by, struct text file, const struct edit *edits, unsigned n,
 	     struct buf *out, struct why *why)
 {
-	return change_all(&(struct change) {.by = by}, file, edits, n, out, why);
+	return change_all((struct edit_step) {.by = by}, by->put, file, edits, n, out, why);
 }
 
 /* Another koine may have been connected, or another socket: then both texts are brought up to date
@@ -117,13 +135,12 @@ static bool differ_only_in_edits(const struct editor *by, struct text file, stru
 int edit_take(const struct editor *by, struct text file, struct text before,
 	      const struct edit *edits, unsigned n, struct buf *out, struct why *why)
 {
-	struct change c = {.by = by, .before = before, .takes = true};
-	int r = change_all(&c, file, edits, n, out, why);
+	int r = change_all((struct edit_step) {.by = by, .before = before}, by->take, file, edits,
+			   n, out, why);
 
 	if (r < 0 || (r == 0 && text_equal(buf_text(out), file)) ||
 	    !differ_only_in_edits(by, file, before, edits, n))
 		return r;
 	buf_clear(out);
-	buf_add(out, before.data, before.len);
-	return out->err;
+	return edit_copy(before, out);
 }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <koine/koine.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
@@ -29,25 +30,39 @@ struct edit {
 	bool ours;         /* whatever is there, since the key says whose it is; in TOML only */
 };
 
+/* An edit on its way. */
+struct edit_step {
+	const struct editor *by;
+	const struct edit *e;
+	const struct koine_value *value; /* the edit's, parsed */
+	struct text before;              /* for take: the file as it was before the first put */
+	/* The JSON editor's: something was taken out; `before`, NULL if it cannot be read. */
+	bool taken;
+	const struct json_file *old;
+};
+
 /*
- * Both write the whole new text into `out`, which is the old text if there is nothing to do. They
- * return 0, -ENOMEM, or a refusal; `out` is worth nothing then.
+ * Both write the whole new text into `out`, which is the old text if there is nothing to do, and may
+ * leave a part of their work to the next time: they are called until nothing changes. They return 0,
+ * -ENOMEM, or a refusal; `out` is worth nothing then.
  *
  * put: a member that has another value is changed only if it is ours (see ours.h), and then only
  * in those parts that `value` names.
  *
  * take: removes what is equal to `value`, or ours, and what of its path is empty then and was not
- * in `before`, the file as it was before the first put.
+ * in `before`.
  */
+typedef int (*edit_fn)(struct edit_step *c, struct text file, struct buf *out, struct why *why);
+
 struct editor {
-	int (*put)(struct text file, const struct edit *e, struct buf *out, struct why *why);
-	int (*take)(struct text file, struct text before, const struct edit *e, struct buf *out,
-		    struct why *why);
+	edit_fn put;
+	edit_fn take;
+	bool comments; /* and trailing commas */
 };
 
-extern const struct editor json_editor;  /* without comments */
-extern const struct editor jsonc_editor; /* with comments and trailing commas */
-extern const struct editor toml_editor;  /* only members, and only tables */
+extern const struct editor json_editor;
+extern const struct editor jsonc_editor;
+extern const struct editor toml_editor; /* only members, and only tables */
 
 /* ---- all that belongs to a file ---- */
 
@@ -63,6 +78,9 @@ int edit_take(const struct editor *by, struct text file, struct text before,
 	      const struct edit *edits, unsigned n, struct buf *out, struct why *why);
 
 /* ---- for editors ---- */
+
+/* Leaves the file as it is. 0 or -ENOMEM. */
+int edit_copy(struct text file, struct buf *out);
 
 /* The line of a byte, from 1. */
 unsigned edit_line(struct text file, size_t at);

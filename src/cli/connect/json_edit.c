@@ -1,18 +1,10 @@
-#include "cli/connect/json_edit.h"
+#include "cli/connect/json_file.h"
 
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "cli/connect/ours.h"
 #include "cli/kit/value.h"
-
-/* A value of ours has fewer parts; each round changes one. */
-enum { ROUNDS_MAX = 32 };
-
-static void doc_freep(struct koine_doc **doc)
-{
-	koine_doc_free(*doc);
-}
 
 /* ---- the place ---- */
 
@@ -58,12 +50,6 @@ int json_place_find(const struct json_file *f, const struct edit *e, struct json
 }
 
 /* ---- putting in ---- */
-
-static int copy(struct text file, struct buf *out)
-{
-	buf_add(out, file.data, file.len);
-	return out->err;
-}
 
 /* What users have put into an object that koine leaves empty is theirs. */
 static bool will_do(const struct koine_value *is, const struct koine_value *should)
@@ -133,7 +119,7 @@ static int mend(const struct json_file *f, const struct koine_value *ours,
 	if (r != 0)
 		return r;
 	if (!part)
-		return copy(f->text, out);
+		return edit_copy(f->text, out);
 	key = text_of_key(part);
 	if (!is)
 		return json_insert(f, ours,
@@ -148,36 +134,37 @@ static int put_member(const struct json_file *f, const struct json_place *p,
 	bool mixed;
 
 	if (json_value_equal(p->at, value))
-		return copy(f->text, out);
+		return edit_copy(f->text, out);
 	if (koine_value_kind(p->at) == KOINE_OBJECT && ours_is(p->at, &mixed))
 		return mend(f, p->at, value, out, why);
 	return json_place_refuse(f, p, "already has a different value", why);
 }
 
 static int put_element(const struct json_file *f, const struct json_place *p,
-		       const struct koine_value *value, struct buf *out, struct why *why)
+		       const struct koine_value *value, struct buf *out)
 {
 	const struct koine_value *v = koine_value_first(p->at);
 	bool mixed;
 
 	for (; v; v = koine_value_next(v)) {
 		if (json_value_equal(v, value))
-			return copy(f->text, out);
+			return edit_copy(f->text, out);
 	}
 	for (v = koine_value_first(p->at); v && !ours_is(v, &mixed); v = koine_value_next(v)) {
 		/* Somebody has put it beside something of their own; it is there. */
 		if (mixed)
-			return copy(f->text, out);
+			return edit_copy(f->text, out);
 	}
 	return v ? replace(f, v, value, out)
 		 : json_insert(f, p->at, &(struct json_child) {.value = value}, out);
 }
 
-static int put_into(const struct json_file *f, const struct edit *e,
-		    const struct koine_value *value, struct buf *out, struct why *why)
+static int put_into(const struct json_file *f, const struct edit_step *c, struct buf *out,
+		    struct why *why)
 {
+	bool is_member = c->e->kind == EDIT_MEMBER;
 	struct json_place p;
-	int r = json_place_find(f, e, &p, why);
+	int r = json_place_find(f, c->e, &p, why);
 
 	if (r != 0)
 		return r;
@@ -185,11 +172,11 @@ static int put_into(const struct json_file *f, const struct edit *e,
 		return json_insert(f, p.at,
 				   &(struct json_child) {.keys = p.keys + p.depth,
 							 .n_keys = p.n_keys - p.depth,
-							 .value = value,
-							 .in_array = e->kind == EDIT_ELEMENT},
+							 .value = c->value,
+							 .in_array = !is_member},
 				   out);
-	return e->kind == EDIT_MEMBER ? put_member(f, &p, value, out, why)
-				      : put_element(f, &p, value, out, why);
+	return is_member ? put_member(f, &p, c->value, out, why)
+			 : put_element(f, &p, c->value, out);
 }
 
 /* There is nothing in the file but perhaps comments. */
@@ -205,66 +192,15 @@ static int begin_file(struct text file, struct buf *out)
 	return out->err;
 }
 
-static int put_once(struct text file, bool comments, const struct edit *e,
-		    const struct koine_value *value, struct buf *out, struct why *why)
+static int json_put(struct edit_step *c, struct text file, struct buf *out, struct why *why)
 {
 	struct json_file f;
-	int r = json_file_open(&f, file, comments, why);
+	int r = json_file_open(&f, file, c->by->comments, why);
 
 	if (r == 0)
-		r = f.root ? put_into(&f, e, value, out, why) : begin_file(file, out);
+		r = f.root ? put_into(&f, c, out, why) : begin_file(file, out);
 	json_file_close(&f);
 	return r;
-}
-
-/* Repeats a step until it changes nothing. */
-typedef int (*step_fn)(struct text file, void *arg, struct buf *out, struct why *why);
-
-static int settle(struct text file, step_fn step, void *arg, struct buf *out, struct why *why)
-{
-	CLEANUP(buf_donep) struct buf now;
-	int r;
-
-	buf_init(&now, EDIT_FILE_MAX);
-	r = copy(file, &now);
-	for (int round = 0; r == 0 && round < ROUNDS_MAX; round++) {
-		buf_clear(out);
-		r = step(buf_text(&now), arg, out, why);
-		if (r == 0 && text_equal(buf_text(&now), buf_text(out)))
-			return 0;
-		buf_clear(&now);
-		if (r == 0)
-			r = copy(buf_text(out), &now);
-	}
-	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit the file");
-}
-
-struct step {
-	bool comments;
-	const struct edit *e;
-	const struct koine_value *value;
-	struct text before;
-	const struct json_file *old; /* `before`, parsed; without a root if it cannot be */
-	bool taken;                  /* something was taken out */
-};
-
-static int put_step(struct text file, void *arg, struct buf *out, struct why *why)
-{
-	const struct step *s = arg;
-
-	return put_once(file, s->comments, s->e, s->value, out, why);
-}
-
-static int run(struct text file, struct step *s, step_fn step, struct buf *out, struct why *why)
-{
-	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
-	int r = koine_doc_parse(s->e->value, strlen(s->e->value), &doc, NULL, 0);
-
-	if (r != 0)
-		return r < 0 ? r
-			     : refuse(why, REFUSE_INTERNAL, "the entry to add is not valid JSON");
-	s->value = koine_doc_root(doc);
-	return settle(file, step, s, out, why);
 }
 
 /* ---- taking out ---- */
@@ -304,38 +240,32 @@ static bool differ_in_blanks(struct text a, struct text b)
 
 /* Whether it was there before, and if it was empty then, what stood in it. If the old file cannot
  * be read, everything was there: then only what is surely ours is taken. */
-static bool find_before(const struct step *s, const struct json_place *p, struct text *ret_inside)
+static bool find_before(const struct edit_step *c, const struct json_place *p,
+			struct text *ret_inside)
 {
-	const struct koine_value *v = NULL;
-	struct json_file f;
-	bool found = true;
+	const struct koine_value *v = c->old ? c->old->root : NULL;
 
-	if (json_file_open(&f, s->before, s->comments, NULL) == 0) {
-		v = f.root;
-		for (unsigned i = 0; i < p->depth && v; i++) {
-			if (json_file_member(&f, v, p->keys[i], &v, NULL) != 0)
-				break;
-		}
-		found = v != NULL;
+	for (unsigned i = 0; i < p->depth && v; i++) {
+		if (json_file_member(c->old, v, p->keys[i], &v, NULL) != 0)
+			break;
 	}
 	if (is_empty(v))
-		*ret_inside = inside_of(&f, v);
-	json_file_close(&f);
-	return found;
+		*ret_inside = inside_of(c->old, v);
+	return !c->old || v;
 }
 
 /* We have emptied the deepest part of the path: removes it if it was not there before, or else
  * makes it look as it did. */
-static int prune(const struct json_file *f, const struct json_place *p, const struct step *s,
+static int prune(const struct json_file *f, const struct json_place *p, const struct edit_step *c,
 		 struct buf *out)
 {
 	struct text before = {0};
 	struct splice again;
 	bool was_there;
 
-	if (!s->taken || !is_empty(p->at))
-		return copy(f->text, out);
-	was_there = find_before(s, p, &before);
+	if (!c->taken || !is_empty(p->at))
+		return edit_copy(f->text, out);
+	was_there = find_before(c, p, &before);
 	again.added = inside_of(f, p->at);
 	again.at = (size_t)(again.added.data - f->text.data);
 	again.removed = again.added.len;
@@ -349,9 +279,9 @@ static int prune(const struct json_file *f, const struct json_place *p, const st
 }
 
 static int take_out(const struct json_file *f, const struct koine_value *from,
-		    const struct koine_value *child, struct step *s, struct buf *out)
+		    const struct koine_value *child, struct edit_step *c, struct buf *out)
 {
-	s->taken = true;
+	c->taken = true;
 	return json_remove(f, from, child, out);
 }
 
@@ -362,39 +292,39 @@ static struct text bytes_of(const struct json_file *f, const struct koine_value 
 	return (struct text) {.data = f->text.data + span.start, .len = span.end - span.start};
 }
 
-static bool is_wanted(const struct koine_value *v, const struct step *s)
+static bool is_wanted(const struct koine_value *v, const struct edit_step *c)
 {
 	bool mixed;
 
-	return json_value_equal(v, s->value) ||
+	return json_value_equal(v, c->value) ||
 	       (koine_value_kind(v) == KOINE_OBJECT && ours_is(v, &mixed));
 }
 
 /* An entry that was there before koine connect gets its own bytes again. */
-static int put_back(const struct json_file *f, const struct koine_value *v, const struct step *s,
-		    const struct koine_value *was, struct buf *out)
+static int put_back(const struct json_file *f, const struct koine_value *v,
+		    const struct edit_step *c, const struct koine_value *was, struct buf *out)
 {
 	struct span span = json_file_span(f, v);
 
 	return edit_splice(f->text,
 			   &(struct splice) {.at = span.start,
 					     .removed = span.end - span.start,
-					     .added = bytes_of(s->old, was)},
+					     .added = bytes_of(c->old, was)},
 			   1, out);
 }
 
 static int take_member(const struct json_file *f, const struct json_place *p,
-		       const struct koine_value *was, struct step *s, struct buf *out)
+		       const struct koine_value *was, struct edit_step *c, struct buf *out)
 {
-	if (!is_wanted(p->at, s))
-		return copy(f->text, out);
-	return was ? put_back(f, p->at, s, was, out) : take_out(f, p->over, p->at, s, out);
+	if (!is_wanted(p->at, c))
+		return edit_copy(f->text, out);
+	return was ? put_back(f, p->at, c, was, out) : take_out(f, p->over, p->at, c, out);
 }
 
 /* The next entry of ours that was there before. */
-static const struct koine_value *next_ours(const struct koine_value *v, const struct step *s)
+static const struct koine_value *next_ours(const struct koine_value *v, const struct edit_step *c)
 {
-	while (v && !is_wanted(v, s))
+	while (v && !is_wanted(v, c))
 		v = koine_value_next(v);
 	return v;
 }
@@ -409,20 +339,20 @@ static bool has_equal(const struct koine_value *list, const struct koine_value *
 }
 
 static int take_element(const struct json_file *f, struct json_place *p,
-			const struct koine_value *before, struct step *s, struct buf *out,
+			const struct koine_value *before, struct edit_step *c, struct buf *out,
 			struct why *why)
 {
 	const struct koine_value *v = koine_value_first(p->at);
-	const struct koine_value *was = next_ours(koine_value_first(before), s);
+	const struct koine_value *was = next_ours(koine_value_first(before), c);
 	bool mixed = false;
 
 	for (; v; v = koine_value_next(v)) {
-		if (is_wanted(v, s) && !was)
-			return take_out(f, p->at, v, s, out);
-		if (is_wanted(v, s)) {
-			if (!text_equal(bytes_of(f, v), bytes_of(s->old, was)))
-				return put_back(f, v, s, was, out);
-			was = next_ours(koine_value_next(was), s);
+		if (is_wanted(v, c) && !was)
+			return take_out(f, p->at, v, c, out);
+		if (is_wanted(v, c)) {
+			if (!text_equal(bytes_of(f, v), bytes_of(c->old, was)))
+				return put_back(f, v, c, was, out);
+			was = next_ours(koine_value_next(was), c);
 			continue;
 		}
 		(void)ours_is(v, &mixed);
@@ -434,14 +364,14 @@ static int take_element(const struct json_file *f, struct json_place *p,
 					 "group: remove koine's hook by hand",
 					 why);
 	}
-	return prune(f, p, s, out);
+	return prune(f, p, c, out);
 }
 
 /* The value at the path in the file as it was before; NULL if there was none. */
 static const struct koine_value *value_before(const struct json_file *before,
 					      const struct json_place *p)
 {
-	const struct koine_value *v = before->root;
+	const struct koine_value *v = before ? before->root : NULL;
 
 	for (unsigned i = 0; i < p->n_keys && v; i++) {
 		if (json_file_member(before, v, p->keys[i], &v, NULL) != 0)
@@ -450,62 +380,35 @@ static const struct koine_value *value_before(const struct json_file *before,
 	return v;
 }
 
-static int take_from(const struct json_file *f, struct step *s, struct buf *out, struct why *why)
+static int take_from(const struct json_file *f, struct edit_step *c, struct buf *out,
+		     struct why *why)
 {
 	const struct koine_value *was;
 	struct json_place p;
-	int r = json_place_find(f, s->e, &p, why);
+	int r = json_place_find(f, c->e, &p, why);
 
 	if (r != 0)
 		return r;
 	if (p.depth < p.n_keys)
-		return prune(f, &p, s, out);
-	was = value_before(s->old, &p);
-	return s->e->kind == EDIT_MEMBER ? take_member(f, &p, was, s, out)
-					 : take_element(f, &p, was, s, out, why);
+		return prune(f, &p, c, out);
+	was = value_before(c->old, &p);
+	return c->e->kind == EDIT_MEMBER ? take_member(f, &p, was, c, out)
+					 : take_element(f, &p, was, c, out, why);
 }
 
-static int take_step(struct text file, void *arg, struct buf *out, struct why *why)
+static int json_take(struct edit_step *c, struct text file, struct buf *out, struct why *why)
 {
-	struct step *s = arg;
 	struct json_file old;
 	struct json_file f;
-	int r = json_file_open(&f, file, s->comments, why);
+	int r = json_file_open(&f, file, c->by->comments, why);
 
-	if (json_file_open(&old, s->before, s->comments, NULL) != 0)
-		old.root = NULL;
-	s->old = &old;
+	c->old = json_file_open(&old, c->before, c->by->comments, NULL) == 0 ? &old : NULL;
 	if (r == 0)
-		r = f.root ? take_from(&f, s, out, why) : copy(file, out);
+		r = f.root ? take_from(&f, c, out, why) : edit_copy(file, out);
 	json_file_close(&old);
 	json_file_close(&f);
 	return r;
 }
 
-/* ---- both kinds of file ---- */
-
-static int json_put(struct text file, const struct edit *e, struct buf *out, struct why *why)
-{
-	return run(file, &(struct step) {.e = e}, put_step, out, why);
-}
-
-static int json_take(struct text file, struct text before, const struct edit *e, struct buf *out,
-		     struct why *why)
-{
-	return run(file, &(struct step) {.e = e, .before = before}, take_step, out, why);
-}
-
-static int jsonc_put(struct text file, const struct edit *e, struct buf *out, struct why *why)
-{
-	return run(file, &(struct step) {.comments = true, .e = e}, put_step, out, why);
-}
-
-static int jsonc_take(struct text file, struct text before, const struct edit *e, struct buf *out,
-		      struct why *why)
-{
-	return run(file, &(struct step) {.comments = true, .e = e, .before = before}, take_step,
-		   out, why);
-}
-
 const struct editor json_editor = {.put = json_put, .take = json_take};
-const struct editor jsonc_editor = {.put = jsonc_put, .take = jsonc_take};
+const struct editor jsonc_editor = {.put = json_put, .take = json_take, .comments = true};

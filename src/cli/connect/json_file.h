@@ -41,3 +41,55 @@ size_t json_file_skip(const struct buf *b, size_t at, size_t end);
 
 /* Whether both mean the same. */
 bool json_value_equal(const struct koine_value *a, const struct koine_value *b);
+
+/* ---- changes in the file's own layout ---- */
+
+/* A path, followed as far as it exists. */
+struct json_place {
+	struct text keys[EDIT_PATH_MAX];
+	unsigned n_keys;
+	unsigned depth;                 /* so many of the keys exist */
+	const struct koine_value *at;   /* the value of the last that exists, or the root */
+	const struct koine_value *over; /* what it is a member of; NULL for the root */
+};
+
+/* Refuses a path that leads through something else than objects, or to something else than an
+ * array if the edit is an element. */
+int json_place_find(const struct json_file *f, const struct edit *e, struct json_place *ret_place,
+		    struct why *why);
+
+/* "line 3: mcpServers.koine " and the words. */
+int json_place_refuse(const struct json_file *f, const struct json_place *p, const char *words,
+		      struct why *why);
+
+/* How the file is laid out. */
+struct json_style {
+	struct text newline;
+	struct text unit; /* of indentation */
+	bool lines;       /* a thing to a line */
+};
+
+struct json_style json_style_of(const struct json_file *f);
+
+/* The blanks that the line begins with. */
+struct text json_indent(const struct json_file *f, size_t at);
+
+/* Writes a value in the file's style. `indent` is that of the line where it begins. */
+void json_write(const struct json_style *s, const struct koine_value *v, struct text indent,
+		struct buf *out);
+
+/* Adds a child at the end of an object or array. The chain of keys leads to the value; with
+ * `in_array` the value stands in an array. An element has no keys. */
+struct json_child {
+	const struct text *keys;
+	unsigned n_keys;
+	const struct koine_value *value;
+	bool in_array;
+};
+
+int json_insert(const struct json_file *f, const struct koine_value *into,
+		const struct json_child *child, struct buf *out);
+
+/* Removes a child of `from`, with its comma and its line. */
+int json_remove(const struct json_file *f, const struct koine_value *from,
+		const struct koine_value *child, struct buf *out);

@@ -129,11 +129,6 @@ bool ours_is(const struct koine_value *v, bool *ret_mixed)
 
 /* ---- lists that users add to ---- */
 
-static void builder_freep(struct koine_json **j)
-{
-	koine_json_free(*j);
-}
-
 /* The word after --socket in a list of arguments; NULL if there is none. */
 static const struct koine_value *socket_of(const struct koine_value *list)
 {
@@ -220,7 +215,7 @@ static bool has_words(const struct koine_value *list)
 int ours_join(struct text key, const struct koine_value *is, const struct koine_value *wanted,
 	      struct koine_doc **ret_doc)
 {
-	CLEANUP(builder_freep) struct koine_json *j = NULL;
+	CLEANUP(json_freep) struct koine_json *j = NULL;
 	bool arguments = text_is(key, "args") || text_is(key, "command");
 	const char *text;
 	size_t len;

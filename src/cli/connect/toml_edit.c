@@ -14,21 +14,12 @@
 #include "cli/connect/toml_file.h"
 #include "cli/kit/value.h"
 
-/* Each round changes one key. */
-enum { ROUNDS_MAX = 32 };
-
 struct table {
 	struct toml_path path;
 	const struct toml_item *header; /* NULL: none */
 	const struct toml_item *last;   /* its last key, or else the header */
 	const struct toml_item *command;
 };
-
-static int copy(struct text file, struct buf *out)
-{
-	buf_add(out, file.data, file.len);
-	return out->err;
-}
 
 static int refuse_place(const struct toml_item *item, const struct table *t, const char *words,
 			struct why *why)
@@ -200,11 +191,6 @@ static int add_key(const struct toml_file *f, const struct table *t, const struc
 	return line.err != 0 ? line.err : edit_splice(f->text, &s, 1, out);
 }
 
-static void builder_freep(struct koine_json **j)
-{
-	koine_json_free(*j);
-}
-
 /* TOML allows a comma behind the last item. */
 static void drop_comma(struct buf *json)
 {
@@ -219,7 +205,7 @@ static void drop_comma(struct buf *json)
 /* A list of strings as JSON. False: it is not one, or has something in it that JSON lacks. */
 static bool list_as_json(struct text list, struct koine_doc **ret_doc)
 {
-	CLEANUP(builder_freep) struct koine_json *j = NULL;
+	CLEANUP(json_freep) struct koine_json *j = NULL;
 	CLEANUP(buf_donep) struct buf json;
 	const char *text;
 	size_t len;
@@ -242,7 +228,7 @@ static bool list_as_json(struct text list, struct koine_doc **ret_doc)
 			koine_json_text_n(j, begin + 1, (size_t)(end - begin) - 1);
 			text = koine_json_text(j, &len);
 			buf_add(&json, text, text ? len : 0);
-			builder_freep(&j);
+			json_freep(&j);
 			j = NULL;
 		} else {
 			end = begin;
@@ -294,7 +280,7 @@ static int mend(const struct toml_file *f, const struct table *t, const struct k
 			break;
 	}
 	if (r == 0 && !part) {
-		r = copy(f->text, out);
+		r = edit_copy(f->text, out);
 	} else if (r == 0 && !item) {
 		r = add_key(f, t, part, out);
 	} else if (r == 0) {
@@ -306,55 +292,21 @@ static int mend(const struct toml_file *f, const struct table *t, const struct k
 	return r;
 }
 
-static int put_once(struct text file, const struct edit *e, const struct koine_value *value,
-		    struct buf *out, struct why *why)
+static int toml_put(struct edit_step *c, struct text file, struct buf *out, struct why *why)
 {
 	struct toml_file f;
 	struct table t = {.header = NULL};
 	int r = toml_file_open(&f, file, why);
 
 	if (r == 0)
-		r = find(&f, e, &t, why);
+		r = find(&f, c->e, &t, why);
 	if (r == 0 && !t.header)
-		r = append_table(&f, &t, value, out);
-	else if (r == 0 && !e->ours && !is_ours(&t))
+		r = append_table(&f, &t, c->value, out);
+	else if (r == 0 && !c->e->ours && !is_ours(&t))
 		r = refuse_place(t.header, &t, "already has a different value", why);
 	else if (r == 0)
-		r = mend(&f, &t, value, out, why);
+		r = mend(&f, &t, c->value, out, why);
 	toml_file_close(&f);
-	return r;
-}
-
-static int put_all(struct text file, const struct edit *e, const struct koine_value *value,
-		   struct buf *out, struct why *why)
-{
-	CLEANUP(buf_donep) struct buf now;
-	int r;
-
-	buf_init(&now, EDIT_FILE_MAX);
-	r = copy(file, &now);
-	for (int round = 0; r == 0 && round < ROUNDS_MAX; round++) {
-		buf_clear(out);
-		r = put_once(buf_text(&now), e, value, out, why);
-		if (r == 0 && text_equal(buf_text(&now), buf_text(out)))
-			return 0;
-		buf_clear(&now);
-		if (r == 0)
-			r = copy(buf_text(out), &now);
-	}
-	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit the file");
-}
-
-static int toml_put(struct text file, const struct edit *e, struct buf *out, struct why *why)
-{
-	struct koine_doc *doc = NULL;
-	int r = koine_doc_parse(e->value, strlen(e->value), &doc, NULL, 0);
-
-	if (r > 0)
-		r = refuse(why, REFUSE_INTERNAL, "the entry to add is not valid JSON");
-	if (r == 0)
-		r = put_all(file, e, koine_doc_root(doc), out, why);
-	koine_doc_free(doc);
 	return r;
 }
 
@@ -441,37 +393,36 @@ static int cut(const struct toml_file *f, const struct table *t, struct text bef
 	return out->err;
 }
 
-static int take_from(const struct toml_file *f, struct text before, const struct edit *e,
-		     struct buf *out, struct why *why)
+static int take_from(const struct toml_file *f, const struct edit_step *c, struct buf *out,
+		     struct why *why)
 {
 	struct table t = {.header = NULL};
 	struct table then = {.header = NULL};
 	CLEANUP(buf_donep) struct buf was;
 	struct toml_file old;
-	int r = find(f, e, &t, why);
+	int r = find(f, c->e, &t, why);
 
 	buf_init(&was, EDIT_FILE_MAX);
 	if (r != 0)
 		return r;
-	if (!t.header || !(e->ours || is_ours(&t)))
-		return copy(f->text, out);
-	if (toml_file_open(&old, before, NULL) == 0 && find(&old, e, &then, NULL) == 0 &&
+	if (!t.header || !(c->e->ours || is_ours(&t)))
+		return edit_copy(f->text, out);
+	if (toml_file_open(&old, c->before, NULL) == 0 && find(&old, c->e, &then, NULL) == 0 &&
 	    then.header)
 		r = whole_table(&old, &then, &was);
 	if (r == 0)
-		r = cut(f, &t, before, buf_text(&was), out);
+		r = cut(f, &t, c->before, buf_text(&was), out);
 	toml_file_close(&old);
 	return r;
 }
 
-static int toml_take(struct text file, struct text before, const struct edit *e, struct buf *out,
-		     struct why *why)
+static int toml_take(struct edit_step *c, struct text file, struct buf *out, struct why *why)
 {
 	struct toml_file f;
 	int r = toml_file_open(&f, file, why);
 
 	if (r == 0)
-		r = take_from(&f, before, e, out, why);
+		r = take_from(&f, c, out, why);
 	toml_file_close(&f);
 	return r;
 }

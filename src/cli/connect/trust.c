@@ -1,5 +1,11 @@
-#include "cli/connect/trust.h"
-
+/*
+ * Hooks that an agent runs only if its user has trusted them, as Codex does: in its settings stands
+ * a hash for each, under a key that names the hook's place. Both are the agent's own to make, so
+ * the program is asked. It is shown the hooks as they would be, in a folder of their own: nothing
+ * of the user's is there, and nothing of the user's changes.
+ *
+ * Only hooks that start koine, in the file that koine writes, are ever looked at.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,13 +17,28 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "cli/child/child.h"
 #include "cli/connect/json_file.h"
 #include "cli/connect/ours.h"
+#include "cli/connect/plan.h"
 #include "cli/connect/toml_file.h"
 #include "cli/kit/call.h"
-#include "cli/child/child.h"
 #include "cli/kit/options.h"
+#include "cli/kit/print.h"
 #include "cli/kit/value.h"
+
+enum { TRUST_HASH_MAX = 128 };
+
+/* A hook of ours. */
+struct trust {
+	char place[64];            /* "permission_request:0:0" */
+	char hash[TRUST_HASH_MAX]; /* "": unknown */
+};
+
+struct trusts {
+	struct trust items[TRUSTS_MAX];
+	unsigned n;
+};
 
 enum { PATIENCE_MS = 10000 };
 
@@ -70,8 +91,10 @@ static int find_in(const struct koine_value *groups, struct text event, struct t
 	return r;
 }
 
-int trust_find(struct text hooks, const struct edit *edits, unsigned n, struct trusts *t,
-	       struct why *why)
+/* Those in a file of hooks, in the order of the edits that make them. Refuses a file that is not
+ * understood, or that has too many. */
+static int trust_find(struct text hooks, const struct edit *edits, unsigned n, struct trusts *t,
+		      struct why *why)
 {
 	struct json_file f;
 	int r = json_file_open(&f, hooks, false, why);
@@ -199,7 +222,10 @@ static void converse(struct child *c, const char *folder, struct trusts *t)
 	koine_doc_free(doc);
 }
 
-bool trust_ask(const char *program, struct text hooks, unsigned patience_ms, struct trusts *t)
+/* Asks the program for their hashes. False: it does not say all of them in time, in ten seconds if
+ * patience_ms is 0. */
+static bool trust_ask(const char *program, struct text hooks, unsigned patience_ms,
+		      struct trusts *t)
 {
 	const char *argv[] = {program, "app-server", NULL};
 	char folder[PATH_MAX];
@@ -224,7 +250,8 @@ bool trust_ask(const char *program, struct text hooks, unsigned patience_ms, str
 
 /* ---- what the settings say ---- */
 
-struct text trust_written(struct text settings, const char *path, const char *key)
+/* The hash that the settings have for a key, as it is written there; {NULL, 0}: none. */
+static struct text trust_written(struct text settings, const char *path, const char *key)
 {
 	struct edit e = {.path = path, .key = key};
 	struct toml_path p = {.n = 0};
@@ -241,4 +268,129 @@ struct text trust_written(struct text settings, const char *path, const char *ke
 	}
 	toml_file_close(&f);
 	return found;
+}
+
+/*
+ * The trust that an agent's hooks need is an edit like others: shown, written with the rest, taken
+ * out again.
+ *
+ * A project's hooks get none. It would be the user's, in the user's own file, and for lines that
+ * whoever has the project may write; the agent asks for that itself.
+ */
+
+/* Where the agent says that the hooks are: with links followed if a variable says where. A key
+ * that TOML cannot have between quotes is refused. */
+static bool find_hooks(const struct plan_file *f, char path[PATH_MAX])
+{
+	char folder[PATH_MAX];
+	size_t n = 0;
+
+	if (plan_is_moved(f->row->user)) {
+		snprintf(folder, sizeof(folder), "%s", f->target.path);
+		*strrchr(folder, '/') = '\0';
+		if (!realpath(folder, path) || strlen(path) + sizeof("/hooks.json") > PATH_MAX)
+			return false;
+		strcat(path, strrchr(f->target.path, '/'));
+	} else {
+		for (const char *c = f->target.path; *c; c++) {
+			if (c[0] != '/' || c[1] != '/')
+				path[n++] = *c;
+		}
+		path[n] = '\0';
+	}
+	for (const char *c = path; *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == '\'' || *c == 127)
+			return false;
+	}
+	return true;
+}
+
+/* Hashes that the agent does not tell are those that the settings have. */
+static char *make_value(const struct plan *p, const struct trust *t, const char *key)
+{
+	CLEANUP(json_freep) struct koine_json *j = params_new();
+	struct text written =
+		trust_written(buf_text(&p->files[0].target.text), p->agent->trust, key);
+	const char *text;
+
+	if (t->hash[0])
+		params_add(j, "trusted_hash", t->hash);
+	else if (written.len >= 2)
+		params_add_text(j, "trusted_hash",
+				(struct text) {.data = written.data + 1, .len = written.len - 2});
+	text = params_end(j);
+	return text ? strdup(text) : NULL;
+}
+
+static int add_edit(struct plan *p, const struct trust *t, const char *hooks)
+{
+	struct plan_file *f = &p->files[0];
+	struct edit *e = &f->edits[f->n_edits];
+	size_t size = strlen(hooks) + strlen(t->place) + 2;
+	char *key = malloc(size);
+
+	if (!key)
+		return out_of_memory();
+	snprintf(key, size, "%s:%s", hooks, t->place);
+	if (!t->hash[0] && !trust_written(buf_text(&f->target.text), p->agent->trust, key).data) {
+		free(key);
+		return 0;
+	}
+	*e = (struct edit) {.kind = EDIT_MEMBER,
+			    .path = p->agent->trust,
+			    .key = key,
+			    .value = make_value(p, t, key),
+			    .ours = true};
+	f->n_edits++;
+	f->n_wanted = f->n_edits;
+	return e->value ? 0 : out_of_memory();
+}
+
+/* The agent's own word for them; false: there is none. */
+static bool ask(const struct cli *cli, const struct plan *p, struct trusts *t)
+{
+	struct probe program;
+
+	return p->asks && t->n > 0 && program_find(p->agent->programs[0], program.program) &&
+	       trust_ask(program.program, buf_text(&p->files[1].after), cli->options.timeout_ms, t);
+}
+
+static void forget_edits(struct plan_file *f, unsigned n)
+{
+	while (f->n_edits > n) {
+		f->n_edits--;
+		free((char *)f->edits[f->n_edits].key);
+		free((char *)f->edits[f->n_edits].value);
+	}
+	f->n_wanted = n;
+}
+
+int plan_add_trust(const struct cli *cli, struct plan *p)
+{
+	struct plan_file *settings = &p->files[0];
+	struct plan_file *hooks = &p->files[1];
+	struct text text = buf_text(p->undo ? &hooks->target.text : &hooks->after);
+	unsigned n = settings->n_edits;
+	struct trusts t = {.n = 0};
+	char path[PATH_MAX];
+	bool known;
+	int r = 0;
+
+	p->trust = TRUST_UNKNOWN;
+	if (p->project || !find_hooks(hooks, path) ||
+	    trust_find(text, hooks->edits, hooks->n_edits, &t, NULL) != 0)
+		return 0;
+	known = ask(cli, p, &t);
+	for (unsigned i = 0; i < t.n && r == 0; i++)
+		r = add_edit(p, &t.items[i], path);
+	if (r != 0)
+		return r;
+	/* Where the settings are written so that it cannot be put in, all else still can. */
+	if (plan_work_out(p, settings, NULL) != 0) {
+		forget_edits(settings, n);
+		return plan_work_out(p, settings, NULL) == 0 ? 0 : out_of_memory();
+	}
+	if (known)
+		p->trust = TRUST_GIVEN;
+	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "cli/connect/words.h"
+#include "cli/connect/plan.h"
 #include "cli/daemon/daemon.h"
 #include "cli/kit/call.h"
 #include "cli/kit/options.h"

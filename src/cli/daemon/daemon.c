@@ -1,13 +1,290 @@
 /* koine daemon: its commands. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/child/child.h"
 #include "cli/commands.h"
 #include "cli/daemon/daemon.h"
+#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
+#include "cli/kit/talk.h"
 #include "cli/kit/value.h"
+
+/* ---- log: what the daemon has logged; of one that does not run, what is left of it ---- */
+
+enum { FOLLOW_MS = 300, LINES = 50, LINES_MAX = 1000 };
+
+static void print_line(const struct cli *cli, const struct koine_value *line)
+{
+	char shown[TIME_SHOWN];
+
+	if (cli->options.json) {
+		print_json_compact(stdout, line);
+		return;
+	}
+	format_time(koine_value_get(line, "time"), shown);
+	printf("%s  %-5.*s  ", shown, TEXT_ARGS(member_text(line, "level")));
+	print_text(stdout, member_text(line, "text"));
+	fputc('\n', stdout);
+}
+
+/* Prints the lines after number *last, and advances it. */
+static int print_page(struct cli *cli, int64_t limit, int64_t *last)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *line;
+	struct koine_json *j = params_new();
+	int r;
+
+	params_add_int(j, "after", *last);
+	params_add_int(j, "limit", limit);
+	r = call_send(cli, "daemon.log", j, &a);
+	if (r != 0)
+		return r;
+	line = member_first(koine_answer_result(a), "lines");
+	for (; line; line = koine_value_next(line)) {
+		koine_value_int(koine_value_get(line, "number"), last);
+		print_line(cli, line);
+	}
+	return fflush(stdout) == 0 ? 0 : EX_IOERR;
+}
+
+/* A log that somebody else has kept, for the user's own daemon only. */
+static bool print_kept(const struct cli *cli, int64_t lines)
+{
+	struct service s;
+
+	if (cli->options.socket || cli->options.url)
+		return false;
+	service_look(cli, &s);
+	if (s.there && service_print_log(lines) == 0)
+		return true;
+	return background_print_log(cli, lines);
+}
+
+static int cmd_log(struct cli *cli)
+{
+	const struct timespec pause = {.tv_nsec = FOLLOW_MS * 1000000L};
+	const struct daemon_options *o = cli->own;
+	int64_t limit = o->limit ? o->limit : LINES;
+	char error[TALK_ERROR];
+	int64_t last = 0;
+	int r = talk_try(cli, &cli->client, error);
+
+	limit = limit < LINES_MAX ? limit : LINES_MAX;
+	if (r == EX_UNAVAILABLE && print_kept(cli, limit))
+		return 0;
+	if (r != 0) {
+		complain("%s", error);
+		return r;
+	}
+	r = print_page(cli, limit, &last);
+	while (r == 0 && o->follow) {
+		nanosleep(&pause, NULL);
+		r = print_page(cli, LINES_MAX, &last);
+	}
+	return r;
+}
+
+/* ---- metrics ---- */
+
+struct metrics_options {
+	bool openmetrics;
+	const char *textfile; /* NULL: stdout */
+};
+
+/* The exporter is somebody else, and never finds half of a file. */
+static int write_file(const char *path, struct text text)
+{
+	int r = file_replace(path, 0644, text.data, text.len);
+
+	if (r == 0)
+		return 0;
+	complain("cannot write %s: %s", path, strerror(-r));
+	return EX_CANTCREAT;
+}
+
+static int print_all(struct text text)
+{
+	if (fwrite(text.data, 1, text.len, stdout) != text.len || fflush(stdout) != 0)
+		return EX_IOERR;
+	return 0;
+}
+
+static int cmd_metrics(struct cli *cli)
+{
+	const struct metrics_options *o = cli->own;
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	const struct koine_value *result;
+	struct text text;
+	int r = call_with(cli, "daemon.metrics", "format",
+			  o->openmetrics ? "openmetrics" : "prometheus", &a);
+
+	if (r != 0)
+		return r;
+	result = koine_answer_result(a);
+	if (cli->options.json && !o->textfile)
+		return call_print_result(cli, a, NULL, NULL);
+	text = member_string(result, "text");
+	if (!text.data) {
+		complain("the response contains no metrics");
+		return EX_PROTOCOL;
+	}
+	return o->textfile ? write_file(o->textfile, text) : print_all(text);
+}
+
+static const struct option metrics_options[] = {
+	{"--openmetrics", NULL, NULL, "use the OpenMetrics format instead of the Prometheus format",
+	 option_flag, OPTION_AT(struct metrics_options, openmetrics)},
+	{"--textfile", NULL, "FILE", "write to FILE, replacing it atomically (mode 0644)",
+	 option_text, OPTION_AT(struct metrics_options, textfile)},
+	{NULL},
+};
+
+const struct command metrics_commands[] = {
+	{"metrics", "", "Print metrics for Prometheus",
+	 "Prints the same metrics as GET /metrics. Use --textfile with the textfile collector of "
+	 "Prometheus's node exporter.\n",
+	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS,
+	 .examples = {"koine metrics",
+		      "koine metrics --textfile /var/lib/prometheus/node-exporter/koine.prom"}},
+	{NULL},
+};
+
+/* ---- backup and store: koined runs them, since it has the database ---- */
+
+enum { HOUR_MS = 60 * 60 * 1000 };
+
+/* Its absolute path: the daemon has another working folder. 0 or an exit code; *ret_fits: it is
+ * not too long. */
+static int make_absolute(const char *file, char path[PATH_MAX], bool *ret_fits)
+{
+	char folder[PATH_MAX] = "";
+
+	if (file[0] != '/' && !getcwd(folder, sizeof(folder))) {
+		complain("cannot determine the current folder: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	*ret_fits =
+		snprintf(path, PATH_MAX, "%s%s%s", folder, folder[0] ? "/" : "", file) < PATH_MAX;
+	return 0;
+}
+
+/* ---- backup ---- */
+
+static int print_backup(const struct cli *cli, const struct koine_value *result)
+{
+	char path[PATH_MAX];
+	bool fits;
+	int r = make_absolute(cli->args[0], path, &fits);
+
+	fputs("Store copied to ", stdout);
+	print_text(stdout, text_of(path));
+	fputc('\n', stdout);
+	return r;
+}
+
+static int cmd_backup(struct cli *cli)
+{
+	struct koine_json *j;
+	char path[PATH_MAX];
+	bool fits = false;
+	int r = make_absolute(cli->args[0], path, &fits);
+
+	if (r != 0)
+		return r;
+	if (!fits || cli->args[0][0] == '\0') {
+		complain("invalid path '%s': empty or too long", cli->args[0]);
+		return EX_USAGE;
+	}
+	/* A large store takes a while. */
+	if (cli->options.timeout_ms == 0)
+		cli->options.timeout_ms = HOUR_MS;
+	j = params_new();
+	params_add(j, "path", path);
+	return call_print(cli, "store.backup", j, NULL, print_backup);
+}
+
+/* ---- adopting one ---- */
+
+/* Returns only if koined cannot be run. */
+static int become_koined(const char *const *argv)
+{
+	char program[PATH_MAX];
+
+	fflush(stdout);
+	errno = ENOENT;
+	if (koined_find(program))
+		execv(program, (char *const *)argv);
+	complain("cannot run koined: %s", strerror(errno));
+	return EX_UNAVAILABLE;
+}
+
+static int cmd_adopt(struct cli *cli)
+{
+	char url[PATH_MAX + 8], path[PATH_MAX] = "";
+	const char *file = cli->n_args == 1 ? cli->args[0] : NULL;
+	const char *argv[] = {"koined", "--adopt", file ? "--store" : NULL, url, NULL};
+	bool is_database = file && strncmp(file, "postgresql:", 11) == 0;
+	bool fits = true;
+	int r = 0;
+
+	if (file)
+		r = !file[0]      ? args_refuse(cli)
+		    : is_database ? 0
+				  : make_absolute(file, path, &fits);
+	if (r != 0)
+		return r;
+	if (!fits) {
+		complain("the file's path is too long");
+		return EX_USAGE;
+	}
+	snprintf(url, sizeof(url), "%s%s", is_database ? "" : "sqlite:", is_database ? file : path);
+	return become_koined(argv);
+}
+
+/* ---- moving one ---- */
+
+static int cmd_move(struct cli *cli)
+{
+	const char *argv[] = {"koined", "--move", cli->args[0], "--", cli->args[1], NULL};
+
+	return become_koined(argv);
+}
+
+static const struct command store_subs[] = {
+	{"adopt", "[FILE|URL]", "Take over a store that another user created",
+	 "koined refuses a store file of another user, because its creator controls the queued "
+	 "work. `koine store adopt` makes a copy that belongs to you and holds the queue: tasks "
+	 "wait for `koine task release`, schedules are off, and grants and trusted projects are "
+	 "removed. The old file is kept as FILE.theirs. FILE defaults to koined's store. Stop "
+	 "koined first.\n\nkoined also refuses a PostgreSQL database whose schema koine belongs to "
+	 "another role. `koine store adopt URL` accepts that role on this machine for this "
+	 "database, and holds the queue. From then on that role can run commands as you. Stop "
+	 "every koined that uses the database first.\n",
+	 cmd_adopt, ARGS(0, 1, "takes at most one FILE or URL"),
+	 .examples = {"koine store adopt", "koine store adopt postgresql://anna@db/koine"}},
+	{"move", "FROM TO", "Copy a store into another database",
+	 "FROM and TO are sqlite:PATH or postgresql://..., as for koined --store. TO must be "
+	 "empty: a new file, or a database without a store. Stop every koined that uses either "
+	 "store first. "
+	 "All rows are copied, read back and compared before the copy is used. FROM stays "
+	 "unchanged. Run the command again to continue an interrupted move.\n",
+	 cmd_move, ARGS(2, 2, "requires FROM and TO"),
+	 .examples = {"koine store move sqlite:koine.db postgresql:///koine",
+		      "koine store move postgresql:///koine sqlite:copy.db"}},
+	{NULL},
+};
 
 /* "applied: group.build.parallel (koine.conf:7)" */
 static void print_reloaded(const struct koine_value *row)

@@ -11,35 +11,19 @@ struct daemon_options {
 	int64_t limit;    /* 0: not given */
 };
 
-extern const struct command store_subs[];
-
 int cmd_status(struct cli *cli);
-int cmd_backup(struct cli *cli);
-int cmd_log(struct cli *cli);
 int cmd_start(struct cli *cli);
 int cmd_stop(struct cli *cli);
 int cmd_restart(struct cli *cli);
 int cmd_enable(struct cli *cli);
 int cmd_disable(struct cli *cli);
 
-/* ---- background.c ---- */
-
-/* The user's koined as a plain process, where nobody else keeps services: in containers. */
-
-/* Waits for others who are starting it, and keeps them waiting until the descriptor is closed. 0 or an
- * exit code; it has complained then. */
-int background_lock(int *ret_fd);
-
-/*
- * Starts it, in a session of its own, with its log in that file, and waits until it is ready. 0
- * and its pid, or an exit code; it has said why then, with what the log has of this start.
- */
-int background_start(const struct cli *cli, int64_t *ret_pid);
+/* ---- start.c ---- */
 
 /* Prints the last lines of that log. False: there is none. */
 bool background_print_log(const struct cli *cli, int64_t lines);
 
-/* ---- service.c ---- */
+/* ---- enable.c ---- */
 
 /*
  * The user's koined as a unit of systemd's user manager, where there is one that knows the unit.

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/connect/probe.h"
+#include "cli/child/child.h"
 #include "cli/doctor/exam.h"
 #include "cli/kit/call.h"
 
@@ -201,7 +201,7 @@ void check_sessions(struct exam *e)
 		return;
 	}
 	snprintf(word, sizeof(word), "%.*s", TEXT_ARGS(name));
-	if (strchr(word, '/') || !probe_find(&own, word)) {
+	if (strchr(word, '/') || !program_find(word, own.program)) {
 		exam_find(e, MARK_WARN,
 			  "%s not found: sessions and tasks without an agent use the default agent",
 			  word);

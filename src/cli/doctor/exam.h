@@ -63,9 +63,6 @@ struct exam {
 
 /* ---- asked once ---- */
 
-void exam_ask_daemon(struct exam *e);
-void exam_ask_koined(struct exam *e);
-
 /* The lines of koined --check, without the settings below them; *rest begins with {NULL, 0}. */
 bool exam_next_line(const struct exam *e, struct text *rest, struct text *ret_line);
 
@@ -90,8 +87,6 @@ void exam_socket_option(const struct exam *e, char out[WORD_MAX + 16]);
 const char *exam_word(const char *word, char out[WORD_MAX]);
 
 struct plan;
-/* Adds a finding if the agent's settings switch off what koine has put into them. */
-bool exam_find_switched_off(struct exam *e, const struct plan *p);
 
 /* ---- checks ---- */
 
@@ -107,9 +102,3 @@ void check_servers(struct exam *e);
 void check_sessions(struct exam *e);
 void check_connected(struct exam *e);
 void check_mcp(struct exam *e);
-
-/* ---- what is shown ---- */
-
-int exam_print(const struct exam *e);
-int exam_print_json(const struct exam *e);
-bool exam_is_well(const struct exam *e);

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/kit/follow.h"
 #include "cli/kit/print.h"
-#include "cli/kit/request.h"
+#include "cli/kit/call.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 

@@ -1,25 +1,13 @@
-#include "cli/kit/call.h"
-
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
+#include "cli/kit/call.h"
+#include "cli/kit/list.h"
 #include "cli/kit/print.h"
+#include "cli/kit/show.h"
 #include "cli/kit/talk.h"
-
-void answer_freep(struct koine_answer **a)
-{
-	koine_answer_free(*a);
-}
-
-void json_freep(struct koine_json **j)
-{
-	koine_json_free(*j);
-}
-
-void client_freep(struct koine_client **c)
-{
-	koine_client_free(*c);
-}
+#include "cli/kit/value.h"
 
 /* ---- parameters ---- */
 
@@ -40,6 +28,20 @@ static bool begin_member(struct koine_json *j, const char *key)
 	return j != NULL;
 }
 
+bool params_begin_object(struct koine_json *j, const char *key)
+{
+	if (begin_member(j, key))
+		koine_json_begin_object(j);
+	return j != NULL;
+}
+
+bool params_begin_array(struct koine_json *j, const char *key)
+{
+	if (begin_member(j, key))
+		koine_json_begin_array(j);
+	return j != NULL;
+}
+
 void params_add_text(struct koine_json *j, const char *key, struct text text)
 {
 	if (text.data && begin_member(j, key))
@@ -53,9 +55,8 @@ void params_add(struct koine_json *j, const char *key, const char *text)
 
 void params_add_list(struct koine_json *j, const char *key, const struct option_list *list)
 {
-	if (list->n == 0 || !begin_member(j, key))
+	if (list->n == 0 || !params_begin_array(j, key))
 		return;
-	koine_json_begin_array(j);
 	for (unsigned i = 0; i < list->n; i++)
 		koine_json_string(j, list->values[i]);
 	koine_json_end_array(j);
@@ -79,12 +80,31 @@ void params_add_bool(struct koine_json *j, const char *key, bool b)
 		koine_json_bool(j, b);
 }
 
+void params_add_raw(struct koine_json *j, const char *key, struct text json)
+{
+	if (json.data && begin_member(j, key))
+		koine_json_raw(j, json.data, json.len);
+}
+
+void params_add_value(struct koine_json *j, const char *key, const struct koine_value *v)
+{
+	if (v && begin_member(j, key))
+		koine_json_value(j, v);
+}
+
 const char *params_end(struct koine_json *j)
 {
 	if (!j)
 		return NULL;
 	koine_json_end_object(j);
 	return koine_json_text(j, NULL);
+}
+
+int params_print(struct koine_json *j)
+{
+	const char *text = params_end(j);
+
+	return text ? (puts(text), 0) : out_of_memory();
 }
 
 /* ---- calls ---- */
@@ -193,4 +213,173 @@ int call_each(struct cli *cli, int (*one)(struct cli *cli, const char *arg))
 		first = first ? first : r;
 	}
 	return first;
+}
+
+/* ---- the call that a command's row describes ---- */
+
+static const struct request *request_of(const struct cli *cli)
+{
+	return cli->sub ? &cli->sub->request : &cli->command->request;
+}
+
+static void add_option(struct koine_json *j, const struct cli *cli, const struct option *o)
+{
+	union option_value v;
+	bool given = o->param && option_value(cli, o, &v);
+
+	if (o->param && o->json[0])
+		params_add_raw(j, o->param, text_of(o->json[given ? 0 : 1]));
+	else if (!given)
+		return;
+	else if (o->set == option_flag)
+		params_add_bool(j, o->param, v.flag);
+	else if (o->set == option_limit)
+		params_add_int(j, o->param,
+			       v.number +
+				       (!cli->options.json && (o->max == 0 || v.number < o->max)));
+	else if (o->set == option_number || o->set == option_span)
+		params_add_int(j, o->param, v.number);
+	else if (o->set == option_decimal)
+		params_add_double(j, o->param, v.decimal);
+	else if (o->set == option_list || o->set == option_texts)
+		params_add_list(j, o->param, &v.list);
+	else
+		params_add(j, o->param, v.text);
+}
+
+static struct koine_json *begin(const struct request *q, const char *arg)
+{
+	struct koine_json *j = params_new();
+
+	if (q->arg)
+		params_add(j, q->arg, arg);
+	params_add_raw(j, q->with[0], text_of(q->with[1]));
+	return j;
+}
+
+struct koine_json *request_begin(const struct cli *cli, const char *arg)
+{
+	return begin(request_of(cli), arg);
+}
+
+void request_options(const struct cli *cli, struct koine_json *params)
+{
+	const struct option *tables[OPTION_TABLES];
+
+	if (cli->command->scope)
+		cli->command->scope(cli, params);
+	options_list(cli, tables);
+	for (int i = 0; i < OPTION_TABLES; i++) {
+		for (const struct option *o = tables[i]; o->name; o++)
+			add_option(params, cli, o);
+	}
+}
+
+int64_t request_limit(const struct cli *cli)
+{
+	const struct option *tables[OPTION_TABLES];
+	union option_value v;
+
+	options_list(cli, tables);
+	for (int i = 0; i < OPTION_TABLES; i++) {
+		for (const struct option *o = tables[i]; o->name; o++) {
+			if (o->set == option_limit && option_value(cli, o, &v))
+				return v.number;
+		}
+	}
+	return 0;
+}
+
+static int send_as(struct cli *cli, const struct request *q, struct koine_json *params,
+		   struct koine_answer **ret_answer)
+{
+	request_options(cli, params);
+	return call_send(cli, q->method, params, ret_answer);
+}
+
+int request_send(struct cli *cli, struct koine_json *params, struct koine_answer **ret_answer)
+{
+	return send_as(cli, request_of(cli), params, ret_answer);
+}
+
+static int print_table(const struct cli *cli, const struct request *q,
+		       const struct koine_value *rows)
+{
+	if (!q->none || !cli->terminal || koine_value_first(rows))
+		return list_print(cli, q->columns, rows);
+	fprintf(stderr, "%s\n", q->none);
+	return 0;
+}
+
+static int print_for_people(const struct cli *cli, const struct request *q,
+			    const struct koine_value *result)
+{
+	if (q->columns)
+		return print_table(cli, q, result);
+	if (!q->form)
+		return q->print(cli, result);
+	show_print(cli, q->form, result);
+	return 0;
+}
+
+static int print_result(const struct cli *cli, const struct request *q,
+			const struct koine_answer *a, const char *arg)
+{
+	const struct koine_value *result = koine_answer_result(a);
+
+	if (q->did) {
+		call_say(cli, a,
+			 q->named ? member_text(result, q->named) : text_of(arg ? arg : q->unnamed),
+			 q->did);
+		return 0;
+	}
+	if (q->member)
+		result = koine_value_get(result, q->member);
+	if (!cli->options.json)
+		return print_for_people(cli, q, result);
+	print_json_compact(stdout, result);
+	return 0;
+}
+
+int request_print(const struct cli *cli, const struct koine_answer *a, const char *arg)
+{
+	return print_result(cli, request_of(cli), a, arg);
+}
+
+static int finish(struct cli *cli, const struct request *q, struct koine_json *params,
+		  const char *arg)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	int r = send_as(cli, q, params, &a);
+
+	return r != 0 ? r : print_result(cli, q, a, arg);
+}
+
+int request_finish(struct cli *cli, struct koine_json *params, const char *arg)
+{
+	return finish(cli, request_of(cli), params, arg);
+}
+
+int request_run_as(struct cli *cli, const struct request *q, const char *arg)
+{
+	char read[ARG_MAX_BYTES];
+
+	if (arg && cli->command->read_arg) {
+		if (!cli->command->read_arg(arg, read))
+			return EX_USAGE;
+		arg = read;
+	}
+	if (q->patient)
+		talk_be_patient(cli);
+	return finish(cli, q, begin(q, arg), arg);
+}
+
+static int run_one(struct cli *cli, const char *arg)
+{
+	return request_run_as(cli, request_of(cli), arg);
+}
+
+int request_run(struct cli *cli)
+{
+	return cli->n_args > 0 ? call_each(cli, run_one) : run_one(cli, NULL);
 }

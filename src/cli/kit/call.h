@@ -9,11 +9,7 @@
 #include "base/text.h"
 #include "cli/kit/cli.h"
 #include "cli/kit/options.h"
-
-/* For CLEANUP. */
-void answer_freep(struct koine_answer **a);
-void json_freep(struct koine_json **j);
-void client_freep(struct koine_client **c);
+#include "cli/kit/value.h"
 
 /* ---- parameters: NULL is taken for memory that ran out, and shows when they are sent ---- */
 
@@ -26,6 +22,14 @@ void params_add_list(struct koine_json *j, const char *key, const struct option_
 void params_add_int(struct koine_json *j, const char *key, int64_t n);
 void params_add_double(struct koine_json *j, const char *key, double d);
 void params_add_bool(struct koine_json *j, const char *key, bool b);
+/* As JSON, or a value of an answer; left out if it is NULL. */
+void params_add_raw(struct koine_json *j, const char *key, struct text json);
+void params_add_value(struct koine_json *j, const char *key, const struct koine_value *v);
+/* False: memory ran out, and there is nothing to add to and to end. */
+bool params_begin_object(struct koine_json *j, const char *key);
+bool params_begin_array(struct koine_json *j, const char *key);
+/* Ends them and prints them on one line. 0, or EX_SOFTWARE. */
+int params_print(struct koine_json *j);
 /* Ends them. NULL: out of memory. Valid until the params are freed. */
 const char *params_end(struct koine_json *j);
 
@@ -69,3 +73,34 @@ void call_say(const struct cli *cli, const struct koine_answer *a, struct text n
 /* Runs `one` for each argument. A failure does not stop it, unless the server is gone. Returns
  * the first exit code that is not 0. */
 int call_each(struct cli *cli, int (*one)(struct cli *cli, const char *arg));
+
+/* ---- requests ---- */
+
+/*
+ * Makes the call that a command's row describes (struct request). request_run does all of it; a
+ * command that needs more has a function that uses the other parts.
+ */
+
+/* Starts the params of the command's request. `arg` may be NULL. */
+struct koine_json *request_begin(const struct cli *cli, const char *arg);
+
+/* Adds the params of the noun and of the options; request_send does this, too. */
+void request_options(const struct cli *cli, struct koine_json *params);
+
+/* How many rows of a list are wanted, by its option_limit. */
+int64_t request_limit(const struct cli *cli);
+
+/* Adds those, and calls the command's method. It takes the params. */
+int request_send(struct cli *cli, struct koine_json *params, struct koine_answer **ret_answer);
+
+/* Prints the answer as the command's row describes; `arg` is the argument that was sent. */
+int request_print(const struct cli *cli, const struct koine_answer *a, const char *arg);
+
+/* Sends, and prints the answer. */
+int request_finish(struct cli *cli, struct koine_json *params, const char *arg);
+
+/* Begins, sends and prints, once for each argument. */
+int request_run(struct cli *cli);
+
+/* The same for another request and one argument, or NULL. */
+int request_run_as(struct cli *cli, const struct request *q, const char *arg);

@@ -1,6 +1,7 @@
 /* All commands, and finding the one that was typed. */
 #pragma once
 
+#include "base/text.h"
 #include "cli/kit/cli.h"
 
 enum { GROUP_TABLES_MAX = 8 };
@@ -27,3 +28,16 @@ const struct command *command_named(const struct command_group *groups, const ch
 /* Like command_find, and complains when there is none. */
 const struct command *command_need(const struct command_group *groups, const struct command *of,
 				   const char *name);
+
+/* ---- nearest.h ---- */
+
+/* "Did you mean": takes names one by one and keeps the one most like `wanted`. */
+
+struct nearest {
+	const char *wanted;
+	char name[64];   /* "": nothing is close */
+	unsigned within; /* only what is closer than this counts */
+};
+
+void nearest_init(struct nearest *n, const char *wanted);
+void nearest_offer(struct nearest *n, struct text name);

@@ -1,12 +1,230 @@
-#include "cli/kit/list.h"
-
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
+#include "cli/kit/list.h"
 #include "cli/kit/value.h"
+
+enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, COLUMN_MIN = 4, LAST_COLUMN_MIN = 8 };
+
+struct table {
+	const char *align; /* one letter for each column */
+	struct buf text;   /* the cells, each NUL-terminated */
+	struct buf below;  /* struct below, in the order of their rows */
+	size_t widths[COLUMNS_MAX];
+	size_t n_cells;
+	size_t fit; /* columns of the terminal; 0: no limit */
+	bool wraps; /* wraps the last column where it does not fit; otherwise it is cut */
+};
+
+/* Lines that are printed below a row. */
+struct below {
+	size_t n_cells; /* up to the row's end */
+	struct text lines;
+	int64_t n_lost; /* bytes before them that were not kept */
+};
+
+struct table *table_new(const char *align)
+{
+	struct table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->align = align;
+	buf_init(&t->text, TABLE_BYTES_MAX);
+	buf_init(&t->below, TABLE_BYTES_MAX);
+	return t;
+}
+
+void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	buf_done(&t->text);
+	buf_done(&t->below);
+	free(t);
+}
+
+void table_freep(struct table **t)
+{
+	table_free(*t);
+}
+
+/* A cell is one line, and must not steer the terminal. A byte before its text gives its colour:
+ * by then the text has no control characters. */
+void table_cell_color(struct table *t, struct text text, enum color color)
+{
+	size_t column = t->n_cells++ % strlen(t->align);
+	size_t width = 0;
+	struct glyph g;
+
+	if (color != COLOR_NONE)
+		buf_add_char(&t->text, (char)color);
+	for (size_t i = 0; i < text.len; i += g.used) {
+		glyph_read(&g, text.data + i, text.data + text.len);
+		buf_add(&t->text, g.shown, g.len);
+		width += g.width;
+	}
+	buf_add_char(&t->text, '\0');
+	if (width > t->widths[column])
+		t->widths[column] = width;
+}
+
+void table_cell(struct table *t, struct text text)
+{
+	table_cell_color(t, text, COLOR_NONE);
+}
+
+void table_cell_str(struct table *t, const char *text)
+{
+	table_cell(t, text_of(text));
+}
+
+void table_cell_value(struct table *t, const struct koine_value *v)
+{
+	table_cell(t, koine_value_kind(v) == KOINE_NULL ? TEXT("-") : text_of_any(v));
+}
+
+void table_below(struct table *t, struct text lines, int64_t n_lost)
+{
+	const struct below b = {.n_cells = t->n_cells, .lines = lines, .n_lost = n_lost};
+
+	if (lines.len > 0)
+		buf_add(&t->below, &b, sizeof(b));
+}
+
+static void pad(FILE *out, size_t n)
+{
+	while (n-- > 0)
+		fputc(' ', out);
+}
+
+void table_fit(struct table *t, size_t columns)
+{
+	t->fit = columns;
+}
+
+void table_wrap(struct table *t, size_t columns)
+{
+	t->fit = columns;
+	t->wraps = true;
+}
+
+/* The width of everything before the last column. */
+static size_t columns_used(const struct table *t)
+{
+	size_t last = strlen(t->align) - 1;
+	size_t used = 2 * last;
+
+	for (size_t i = 0; i < last; i++)
+		used += t->widths[i];
+	return used;
+}
+
+/* Narrows the widest column that may be narrowed, until the last column has some room. */
+static void narrow(struct table *t)
+{
+	while (t->fit > 0 && columns_used(t) + LAST_COLUMN_MIN > t->fit) {
+		size_t *widest = NULL;
+
+		for (size_t i = 0; t->align[i + 1]; i++) {
+			if (t->align[i] == 'n' && (!widest || t->widths[i] > *widest))
+				widest = &t->widths[i];
+		}
+		if (!widest || *widest <= COLUMN_MIN)
+			return;
+		--*widest;
+	}
+}
+
+/* What the other columns leave for the last one; always a little. */
+static size_t room_for_last(const struct table *t)
+{
+	size_t used = columns_used(t);
+
+	if (t->fit == 0)
+		return SIZE_MAX;
+	return t->fit > used + LAST_COLUMN_MIN ? t->fit - used : LAST_COLUMN_MIN;
+}
+
+static void print_cell(const struct table *t, FILE *out, const char *cell, size_t column)
+{
+	bool is_last = t->align[column + 1] == '\0';
+	struct text text = text_of(cell);
+	size_t width = text_columns(text);
+	size_t room = is_last ? room_for_last(t) : t->widths[column];
+	size_t spare = width < t->widths[column] ? t->widths[column] - width : 0;
+
+	if (is_last && t->wraps) {
+		print_wrapped(out, text, NULL, room, (unsigned)columns_used(t), 0);
+		return;
+	}
+	if (t->align[column] == 'r')
+		pad(out, spare);
+	width = print_fitting(out, text, room);
+	if (t->align[column] != 'r' && !is_last)
+		pad(out, t->widths[column] - width);
+}
+
+/* Takes the colour byte off the cell. */
+static enum color take_color(const char **cell)
+{
+	unsigned char first = (unsigned char)**cell;
+
+	if (first == 0 || first > COLOR_GREY)
+		return COLOR_NONE;
+	++*cell;
+	return (enum color)first;
+}
+
+static void print_below(FILE *out, struct text *below, size_t n_cells)
+{
+	struct below b;
+
+	if (below->len == 0)
+		return;
+	memcpy(&b, below->data, sizeof(b));
+	if (b.n_cells != n_cells)
+		return;
+	if (b.n_lost > 0) {
+		fputs("    (", out);
+		print_count(out, b.n_lost);
+		fputs(" earlier bytes were not stored)\n", out);
+	}
+	print_lines(out, "    ", b.lines);
+	below->data += sizeof(b);
+	below->len -= sizeof(b);
+}
+
+int table_print(struct table *t, FILE *out, bool color)
+{
+	const char *cell = t->text.data;
+	struct text below = buf_text(&t->below);
+	size_t column = 0;
+
+	if (t->text.err != 0 || t->below.err != 0)
+		return out_of_memory();
+	narrow(t);
+	for (size_t i = 0; i < t->n_cells; i++, cell += strlen(cell) + 1) {
+		enum color own = take_color(&cell);
+		const char *begin = i == column ? "\033[1m" : color_begin(own);
+		bool is_last = t->align[column + 1] == '\0';
+
+		fputs(color ? begin : "", out);
+		print_cell(t, out, cell, column);
+		fputs(color && begin[0] ? "\033[0m" : "", out);
+		if (!is_last || !t->wraps)
+			fputs(is_last ? "\n" : "  ", out);
+		column = is_last ? 0 : column + 1;
+		print_below(out, &below, i + 1);
+	}
+	return 0;
+}
 
 enum { ANY_ROOM = 1000 };
 

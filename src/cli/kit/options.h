@@ -25,6 +25,7 @@ struct option {
 	enum completes completes; /* what the value is, where `value` does not say so */
 	const char *param;        /* the parameter that it fills; or NULL */
 	const char *usual;        /* what is sent if the option is not given; or NULL */
+	const char *json[2]; /* what a flag sends if it is given, and if not; NULL: true, nothing */
 };
 
 #define OPTION_AT(type, member) (1 + offsetof(type, member))
@@ -37,12 +38,14 @@ struct given {
 
 /* ---- kinds ---- */
 
-bool option_flag(const struct option *o, void *member, const char *value);    /* bool */
-bool option_text(const struct option *o, void *member, const char *value);    /* const char * */
-bool option_word(const struct option *o, void *member, const char *value);    /* not "" */
-bool option_name(const struct option *o, void *member, const char *value);    /* "" is NULL */
-bool option_choice(const struct option *o, void *member, const char *value);  /* const char * */
-bool option_number(const struct option *o, void *member, const char *value);  /* int64_t */
+bool option_flag(const struct option *o, void *member, const char *value);   /* bool */
+bool option_text(const struct option *o, void *member, const char *value);   /* const char * */
+bool option_word(const struct option *o, void *member, const char *value);   /* not "" */
+bool option_name(const struct option *o, void *member, const char *value);   /* "" is NULL */
+bool option_choice(const struct option *o, void *member, const char *value); /* const char * */
+bool option_number(const struct option *o, void *member, const char *value); /* int64_t */
+/* The rows of a list: one more is asked for where `max` allows, to know whether there are more. */
+bool option_limit(const struct option *o, void *member, const char *value);
 bool option_decimal(const struct option *o, void *member, const char *value); /* double */
 bool option_span(const struct option *o, void *member, const char *value);    /* int64_t, ms */
 bool option_list(const struct option *o, void *member, const char *value);

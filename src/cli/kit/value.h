@@ -8,6 +8,33 @@
 #include "base/buf.h"
 #include "base/text.h"
 
+/* For CLEANUP. */
+static inline void answer_freep(struct koine_answer **a)
+{
+	koine_answer_free(*a);
+}
+
+static inline void json_freep(struct koine_json **j)
+{
+	koine_json_free(*j);
+}
+
+static inline void client_freep(struct koine_client **c)
+{
+	koine_client_free(*c);
+}
+
+static inline void doc_freep(struct koine_doc **d)
+{
+	koine_doc_free(*d);
+}
+
+/* A loop over the items of a list or the members of an object: for (EACH(row, rows)). */
+#define EACH(v, parent)                                                                            \
+	const struct koine_value *v = koine_value_first(parent);                                   \
+	v;                                                                                         \
+	v = koine_value_next(v)
+
 /* Of a string or a number; {NULL, 0} for anything else. */
 struct text text_of_value(const struct koine_value *v);
 /* The same, but anything else as JSON. */

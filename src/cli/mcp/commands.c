@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "model/project.h"
-#include "cli/child/koined.h"
+#include "cli/child/child.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"
 #include "cli/kit/options.h"

@@ -1,8 +1,8 @@
-#include "cli/mcp/pipe.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,7 +11,72 @@
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
+#include "cli/mcp/pipe.h"
 #include "wire/json.h"
+
+/* ---- requests that a client has sent and that nobody has answered yet, by their ids as they were written ---- */
+
+static int make_room(struct calls *c)
+{
+	unsigned cap = c->cap ? c->cap * 2 : 16;
+	struct text *ids;
+
+	if (c->n < c->cap)
+		return 0;
+	ids = realloc(c->ids, cap * sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	c->ids = ids;
+	c->cap = cap;
+	return 0;
+}
+
+/* -ENOSPC: too many, or the id is too long. -ENOMEM. */
+static int calls_add(struct calls *c, struct text id)
+{
+	char *copy;
+
+	if (c->n == CALLS_MAX || id.len > CALL_ID_MAX)
+		return -ENOSPC;
+	copy = make_room(c) == 0 ? strndup(id.data, id.len) : NULL;
+	if (!copy)
+		return -ENOMEM;
+	c->ids[c->n++] = (struct text) {copy, id.len};
+	return 0;
+}
+
+/* False: there is none with that id. */
+static bool calls_remove(struct calls *c, struct text id)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		if (!text_equal(c->ids[i], id))
+			continue;
+		free((char *)c->ids[i].data);
+		memmove(c->ids + i, c->ids + i + 1, (--c->n - i) * sizeof(*c->ids));
+		return true;
+	}
+	return false;
+}
+
+/* Takes the oldest out; the caller frees its text. False: there is none. */
+static bool calls_take(struct calls *c, char **ret_id)
+{
+	if (c->n == 0)
+		return false;
+	*ret_id = (char *)c->ids[0].data;
+	memmove(c->ids, c->ids + 1, --c->n * sizeof(*c->ids));
+	return true;
+}
+
+static void calls_done(struct calls *c)
+{
+	char *id;
+
+	while (calls_take(c, &id))
+		free(id);
+	free(c->ids);
+	*c = (struct calls) {0};
+}
 
 enum {
 	MESSAGE_MAX = 16 << 20,    /* that koined takes */
@@ -300,11 +365,6 @@ static int take_said(struct pipe *p, struct text line)
 }
 
 /* ---- what the daemon says ---- */
-
-static void doc_freep(struct koine_doc **d)
-{
-	koine_doc_free(*d);
-}
 
 /* "WHAT: " and the message of the error. */
 static void complain_of(const char *what, struct text error)

@@ -25,17 +25,6 @@ struct calls {
 	unsigned cap;
 };
 
-/* -ENOSPC: too many, or the id is too long. -ENOMEM. */
-int calls_add(struct calls *c, struct text id);
-
-/* False: there is none with that id. */
-bool calls_remove(struct calls *c, struct text id);
-
-/* Takes the oldest out; the caller frees its text. False: there is none. */
-bool calls_take(struct calls *c, char **ret_id);
-
-void calls_done(struct calls *c);
-
 /* ---- pipe.c ---- */
 
 enum pipe_state {

@@ -1,16 +1,282 @@
 /* koine memory: its table, and the commands that are one call each. */
-#include "cli/commands.h"
-
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/commands.h"
 #include "cli/kit/args.h"
+#include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
-#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"
+#include "model/project.h"
+
+/* ---- where the server is, and the parameters that all calls have ---- */
+
+enum { RETRIES = 3 };
+
+static bool serves_ash; /* it is ash that answers, or koined at its socket */
+static const char ash_socket[] = "/run/ash/rpc.sock";
+
+bool memory_is_ash(void)
+{
+	static const char *const names[] = {"ASH_RPC_SOCKET", "ASH_USER_ID", "ASH_CHAT_ID",
+					    "ASH_CHAT_TYPE", "ASH_CONTEXT_TOKEN"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (option_from_environment(names[i]))
+			return true;
+	}
+	return serves_ash;
+}
+
+static bool is_missing(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) != 0 && errno == ENOENT;
+}
+
+/* ash's socket, if nobody said where koine is, and it is named or is the only one that exists;
+ * otherwise NULL. */
+static const char *find_ash(const struct cli *cli)
+{
+	const char *ash = option_from_environment("ASH_RPC_SOCKET");
+
+	if (cli->options.url || cli->options.socket || option_from_environment("KOINE_SOCKET"))
+		return NULL;
+	if (ash)
+		return ash;
+	/* A socket that we may not use does not count. */
+	return is_missing(cli->address + strlen("unix:")) && access(ash_socket, W_OK) == 0
+		       ? ash_socket
+		       : NULL;
+}
+
+/* A daemon that is starting already has its socket file. So there is no point in waiting for a
+ * file that is missing, or that we may not use. */
+static uint32_t default_retries(const struct cli *cli)
+{
+	bool is_unix = strncmp(cli->address, "unix:", 5) == 0;
+
+	return is_unix && access(cli->address + 5, W_OK) != 0 ? 0 : RETRIES;
+}
+
+/* A folder is named here, where it is. */
+static int name_project(struct memory_options *o)
+{
+	static char name[PROJECT_NAME_MAX + 1];
+	int r = o->project ? project_of_word(o->project, name) : 0;
+
+	if (r != 0) {
+		complain("--project %s: %s", o->project, strerror(-r));
+		return EX_NOINPUT;
+	}
+	if (o->project)
+		o->project = name;
+	return 0;
+}
+
+/* An option that only koine's own methods understand; NULL: there is none. */
+static const char *own_option(const struct memory_options *o)
+{
+	return o->project    ? "--project"
+	       : o->common   ? "--common"
+	       : o->at       ? "--at"
+	       : o->replaced ? "--replaced"
+	       : o->replaces ? "--replaces"
+			     : NULL;
+}
+
+/* Whether the command has methods that ash lacks. */
+static bool needs_koine(const struct cli *cli)
+{
+	static const char *const of_ash[] = {"search", "add", "list", "delete"};
+	const struct memory_options *o = cli->own;
+
+	for (size_t i = 0; cli->sub && i < sizeof(of_ash) / sizeof(of_ash[0]); i++) {
+		if (strcmp(cli->sub->name, of_ash[i]) == 0)
+			return o->purge;
+	}
+	return cli->sub != NULL;
+}
+
+/* Finds the server, and what the project is called. 0, or an exit code after saying why not. */
+static int memory_find_server(struct cli *cli)
+{
+	struct memory_options *o = cli->own;
+	const char *ash = find_ash(cli);
+	int r = name_project(o);
+
+	if (r != 0)
+		return r;
+	/* ash would ignore them, and tell more than was asked for. */
+	if (ash && own_option(o)) {
+		complain("%s requires koine's own socket, but %s is the socket of ash; set "
+			 "--socket or KOINE_SOCKET",
+			 own_option(o), ash);
+		return EX_USAGE;
+	}
+	if (ash && needs_koine(cli)) {
+		complain("memory %s requires koine's own socket, but %s is the socket of ash; set "
+			 "--socket or KOINE_SOCKET",
+			 cli->sub->name, ash);
+		return EX_USAGE;
+	}
+	if (ash) {
+		serves_ash = true;
+		snprintf(cli->address, sizeof(cli->address), "unix:%s", ash);
+		if (!cli->options.framing)
+			cli->options.framing = "length";
+	}
+	if (cli->options.retries < 0)
+		cli->options.retries = default_retries(cli);
+	return 0;
+}
+
+static void add_or_null(struct koine_json *j, const char *key, const char *text)
+{
+	params_add(j, key, text);
+	if (text || !j)
+		return;
+	koine_json_key(j, key);
+	koine_json_null(j);
+}
+
+void memory_scope(const struct cli *cli, struct koine_json *params)
+{
+	const struct memory_options *o = cli->own;
+
+	add_or_null(params, "user_id", o->user);
+	add_or_null(params, "chat_id", o->chat);
+	params_add(params, "chat_type", o->chat_type);
+	params_add(params, "project", o->project);
+	if (o->common)
+		params_add_bool(params, "common", true);
+	params_add(params, "context_token", option_from_environment("ASH_CONTEXT_TOKEN"));
+}
+
+struct koine_json *memory_id_params(const struct cli *cli, struct text id)
+{
+	struct koine_json *j = params_new();
+
+	params_add_text(j, "memory_id", id);
+	memory_scope(cli, j);
+	return j;
+}
+
+/* ---- the options ---- */
+
+#define AT(member) OPTION_AT(struct memory_options, member)
+
+/* Options that are not given come from the environment. */
+static void memory_options_init(void *own)
+{
+	struct memory_options *o = own;
+
+	o->user = option_from_environment("ASH_USER_ID");
+	o->chat = option_from_environment("ASH_CHAT_ID");
+	o->chat_type = option_from_environment("ASH_CHAT_TYPE");
+	o->source = "agent";
+}
+
+/* clang-format off */
+#define THIS_CHAT \
+	{"--this-chat", NULL, NULL, "show only memories from this chat", option_flag, AT(this_chat)}
+#define THEN \
+	{"--at", NULL, "TIME", "show memories that were valid at TIME: 2026-05-31, 2026-05-31T12:00Z", option_word, AT(at), .param = "at"}
+#define REPLACED \
+	{"--replaced", NULL, NULL, "include changed and replaced memories", option_flag, AT(replaced), \
+		.param = "include_replaced"}
+#define LIMIT(help) \
+	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number", INT64_MIN}
+/* clang-format on */
+
+static const struct option memory_options[] = {
+	{"--user", NULL, "USER", "select the owner of the memories; default: ASH_USER_ID",
+	 option_name, AT(user)},
+	{"--chat", NULL, "CHAT", "include memories of this chat; default: ASH_CHAT_ID", option_name,
+	 AT(chat)},
+	{"--chat-type", NULL, "TYPE",
+	 "set the type of the chat (private, group, ...); default: ASH_CHAT_TYPE", option_name,
+	 AT(chat_type)},
+	{"--project", NULL, "DIR|NAME",
+	 "include the memories of a project; default: the project of this folder", option_word,
+	 AT(project), .implied = "."},
+	{"--common", NULL, NULL, "include only common memories", option_flag, AT(common)},
+	{NULL},
+};
+
+static const struct option search_options[] = {
+	{"--query", "-q", "QUERY", "search for this text instead of the QUERY argument",
+	 option_text, AT(query)},
+	LIMIT("show at most N memories; default 10"),
+	THIS_CHAT,
+	THEN,
+	REPLACED,
+	{NULL},
+};
+
+static const struct option add_options[] = {
+	{"--expires", "-e", "DAYS", "set the memory to expire after DAYS days", option_number,
+	 .min = INT64_MIN, .param = "expires_days"},
+	{"--subject", "-S", "NAME",
+	 "add a person or thing that the memory is about (repeatable, up to 64)", option_texts,
+	 .max = 64, .param = "subjects"},
+	{"--shared", NULL, NULL, "store the memory for the chat or project, not for the user",
+	 option_flag, AT(shared)},
+	{"--source", "-s", "SOURCE", "set the source of the memory; default: agent", option_text,
+	 AT(source)},
+	{"--category", NULL, "CATEGORY",
+	 "set the category: preference, decision, fact, entity or other", option_text,
+	 .param = "category", .choices = "preference|decision|fact|entity|other"},
+	{"--replaces", NULL, "ID", "mark memory ID as replaced by the new memory", option_word,
+	 AT(replaces), .param = "replaces"},
+	{"--importance", NULL, "X", "set the importance, 0 to 1; default 0.5", option_decimal,
+	 .max = 1, .param = "importance"},
+	{NULL},
+};
+
+static const struct option list_options[] = {
+	LIMIT("show at most N memories; default 20"),
+	{"--all", NULL, NULL, "include expired memories", option_flag, AT(all),
+	 .param = "include_expired"},
+	THIS_CHAT,
+	THEN,
+	REPLACED,
+	{NULL},
+};
+
+static const struct option show_options[] = {
+	THEN,
+	{NULL},
+};
+
+static const struct option delete_options[] = {
+	{"--purge", NULL, NULL,
+	 "delete the memory permanently from the store, history, vectors and index files",
+	 option_flag, AT(purge), .param = "purge"},
+	{"--yes", "-y", NULL, "do not ask for confirmation", option_flag, AT(yes)},
+	{NULL},
+};
+
+static const struct option restore_options[] = {
+	LIMIT("list at most N memories; default 20"),
+	{NULL},
+};
+
+static const struct option review_options[] = {
+	{"--list", NULL, NULL, "list the facts without asking", option_flag, AT(list)},
+	{"--accept", NULL, "ID", "accept a fact (repeatable)", option_list, AT(accept), .max = 64,
+	 .completes = COMPLETES_DRAWN},
+	{"--reject", NULL, "ID", "reject a fact (repeatable)", option_list, AT(reject), .max = 64,
+	 .completes = COMPLETES_DRAWN},
+	LIMIT("show at most N facts; default 20"),
+	{NULL},
+};
 
 enum {
 	TEXT_MAX = 8 << 20,

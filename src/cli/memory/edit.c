@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cli/child/editor.h"
+#include "cli/child/child.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
-#include "cli/kit/request.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
 #include "cli/memory/memory.h"

@@ -32,25 +32,10 @@ struct memory_options {
 	struct option_list reject;
 };
 
-extern const struct option memory_options[];
-extern const struct option search_options[];
-extern const struct option add_options[];
-extern const struct option list_options[];
-extern const struct option show_options[];
-extern const struct option delete_options[];
-extern const struct option restore_options[];
-extern const struct option review_options[];
-
-/* Options that are not given come from the environment. */
-void memory_options_init(void *own);
-
-/* ---- call.c ---- */
+/* ---- commands.c ---- */
 
 /* Whether the output is that of ash's own client: it is asked in its place, or its variables are set. */
 bool memory_is_ash(void);
-
-/* Finds the server, and what the project is called. 0, or an exit code after saying why not. */
-int memory_find_server(struct cli *cli);
 
 /* Whose memories: "user_id" and "chat_id", null where nobody is named, the project, along with
  * the token that ash gives its agents. They are in every call. */
@@ -82,16 +67,6 @@ int memory_print_history(const struct cli *cli, const struct koine_value *rows);
 int memory_print_one(const struct cli *cli, const struct koine_value *memory);
 int memory_print_stats(const struct cli *cli, const struct koine_value *stats);
 int memory_refuse_answer(void);
-
-/* ---- match.c ---- */
-
-/*
- * Which words of a memory match a query: for showing them, not for finding them. The daemon
- * knows languages better; here it is enough to ignore endings.
- */
-/* One byte for each byte of the text, not 0 where it belongs to a word of the query. The caller
- * frees it. NULL when nothing matches, or memory ran out. */
-char *match_words(const char *query, struct text text);
 
 /* ---- the commands that have a file of their own ---- */
 

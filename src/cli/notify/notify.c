@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
-#include "cli/kit/request.h"
+#include "cli/kit/call.h"
 #include "cli/kit/value.h"
 
 /* ---- list ---- */

@@ -13,7 +13,7 @@
 #include "cli/kit/list.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
-#include "cli/kit/request.h"
+#include "cli/kit/call.h"
 #include "cli/kit/value.h"
 
 /* ---- the browser ---- */

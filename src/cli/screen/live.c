@@ -1,14 +1,308 @@
-#include "cli/screen/live.h"
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/kit/talk.h"
+#include "cli/screen/live.h"
 
 enum {
 	RETRY_MS = 100,
 	RETRY_MAX_MS = 2000,
 	EVERY_MS = 1000, /* how often ages are redrawn */
 	FRAME_MS = 40,   /* a burst of events is not a burst of frames */
+	ESCAPE_MS = 50,  /* an Escape that nothing follows is a key */
 };
+
+/* ---- keys ---- */
+
+enum { PASTE_BEGIN = 200, PASTE_END = 201 }; /* ESC [ 200 ~ */
+
+static int by_letter(char last)
+{
+	switch (last) {
+	case 'A':
+		return KEY_UP;
+	case 'B':
+		return KEY_DOWN;
+	case 'H':
+		return KEY_HOME;
+	case 'F':
+		return KEY_END;
+	default:
+		return 0;
+	}
+}
+
+/* Home and End are 1 and 4 in tmux and on the console, 7 and 8 in rxvt. */
+static int by_number(unsigned number)
+{
+	static const int keys[] = {
+		[1] = KEY_HOME,      [4] = KEY_END,  [5] = KEY_PAGE_UP,
+		[6] = KEY_PAGE_DOWN, [7] = KEY_HOME, [8] = KEY_END,
+	};
+
+	return number < sizeof(keys) / sizeof(keys[0]) ? keys[number] : 0;
+}
+
+/* ESC [ A, ESC O A, ESC [ 5 ~: numbers continue up to a letter or ~. */
+static void take_escaped(struct live *l, char byte)
+{
+	struct keys *k = &l->keys;
+	bool digit = byte >= '0' && byte <= '9';
+	int key = 0;
+
+	if (digit || byte == ';') {
+		if (digit && k->number < 1000)
+			k->number = 10 * k->number + (unsigned)(byte - '0');
+		k->escape = 3;
+		return;
+	}
+	if (byte == '~' && (k->number == PASTE_BEGIN || k->number == PASTE_END))
+		k->pasting = k->number == PASTE_BEGIN;
+	else
+		key = byte == '~' ? by_number(k->number) : k->escape == 2 ? by_letter(byte) : 0;
+	k->escape = 0;
+	if (key && !k->pasting)
+		l->key(l->arg, key);
+}
+
+static void give_up_escape(struct live *l)
+{
+	bool alone = l->keys.escape == 1 && !l->keys.pasting;
+
+	l->keys.escape = 0;
+	if (alone)
+		l->key(l->arg, KEY_ESCAPE);
+}
+
+static void take_byte(struct live *l, char byte)
+{
+	struct keys *k = &l->keys;
+
+	if (k->escape == 1 && byte != '[' && byte != 'O')
+		give_up_escape(l);
+	if (k->escape == 0 && byte == '\033') {
+		k->escape = 1;
+		k->number = 0;
+		k->escape_ms = clock_steady_ms();
+	} else if (k->escape == 0) {
+		l->key(l->arg, (k->pasting ? KEY_PASTED : 0) | (unsigned char)byte);
+	} else if (k->escape == 1) {
+		k->escape = 2;
+	} else {
+		take_escaped(l, byte);
+	}
+}
+
+/* ---- a frame ---- */
+
+void canvas_row(struct canvas *c, unsigned row)
+{
+	c->room = c->columns;
+	c->terminal->row(row);
+}
+
+void canvas_style(struct canvas *c, unsigned style)
+{
+	c->terminal->style(c->color ? style : style & (STYLE_BOLD | STYLE_REVERSE));
+}
+
+/* The bytes that fit into so many columns, which are *ret_used. */
+static size_t fitting(const struct canvas *c, struct text t, unsigned columns, unsigned *ret_used)
+{
+	struct glyph g;
+	unsigned used = 0;
+	size_t i = 0;
+
+	for (; i < t.len; i += g.used) {
+		c->read(&g, t.data + i, t.data + t.len);
+		if (used + g.width > columns)
+			break;
+		used += g.width;
+	}
+	*ret_used = used;
+	return i;
+}
+
+static void put_all(struct canvas *c, struct text t)
+{
+	struct glyph g;
+
+	for (size_t i = 0; i < t.len; i += g.used) {
+		c->read(&g, t.data + i, t.data + t.len);
+		c->terminal->put(&g);
+	}
+}
+
+/* Returns the columns used. */
+static unsigned print_in(struct canvas *c, struct text t, unsigned columns)
+{
+	static const struct glyph mark = {.shown = "…", .len = 3, .width = 1};
+	unsigned used;
+	size_t n = fitting(c, t, columns, &used);
+
+	if (n == t.len || columns == 0) {
+		t.len = n;
+		put_all(c, t);
+		return used;
+	}
+	t.len = fitting(c, t, columns - 1, &used);
+	put_all(c, t);
+	c->terminal->put(&mark);
+	return used + 1;
+}
+
+void canvas_print(struct canvas *c, struct text t)
+{
+	c->room -= print_in(c, t, c->room);
+}
+
+void canvas_print_str(struct canvas *c, const char *text)
+{
+	canvas_print(c, text_of(text));
+}
+
+void canvas_put(struct canvas *c, struct text t, unsigned width)
+{
+	static const struct glyph space = {.shown = " ", .len = 1, .width = 1};
+	unsigned most = width < c->room ? width : c->room;
+	unsigned used;
+
+	if (most == 0)
+		return;
+	used = print_in(c, t, most);
+	c->room -= most;
+	if (c->room > 0) {
+		most++;
+		c->room--;
+	}
+	for (; used < most; used++)
+		c->terminal->put(&space);
+}
+
+/* ---- the terminal ---- */
+
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
+
+static volatile sig_atomic_t wants_leave;
+static volatile sig_atomic_t wants_stop;
+static volatile sig_atomic_t has_changed;
+
+static void on_signal(int number)
+{
+	if (number == SIGWINCH || number == SIGCONT)
+		has_changed = 1;
+	else if (number == SIGTSTP)
+		wants_stop = 1;
+	else
+		wants_leave = 1;
+}
+
+static void enter(struct live *l)
+{
+	struct termios raw = l->before;
+
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_cc[VMIN] = 1;
+	raw.c_cc[VTIME] = 0;
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+	if (l->terminal && l->terminal->enter())
+		return;
+	l->terminal = &terminal_plain;
+	l->terminal->enter();
+}
+
+static void leave(const struct live *l)
+{
+	l->terminal->leave();
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &l->before);
+}
+
+static void end(const struct live *l)
+{
+	leave(l);
+	signals_restore(&l->signals);
+}
+
+void live_forget_keys(void)
+{
+	(void)tcflush(STDIN_FILENO, TCIFLUSH);
+}
+
+void live_size(unsigned *ret_columns, unsigned *ret_rows)
+{
+	struct winsize size = {0};
+
+	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	*ret_columns = size.ws_col > 0 ? size.ws_col : 80;
+	*ret_rows = size.ws_row > 0 ? size.ws_row : 24;
+	if (*ret_columns > TERMINAL_COLUMNS_MAX)
+		*ret_columns = TERMINAL_COLUMNS_MAX;
+	if (*ret_rows > TERMINAL_ROWS_MAX)
+		*ret_rows = TERMINAL_ROWS_MAX;
+}
+
+static void take_key(struct live *l)
+{
+	char byte;
+	ssize_t n = read(STDIN_FILENO, &byte, 1);
+
+	if (n == 1)
+		take_byte(l, byte);
+	else if (n == 0 || errno != EINTR)
+		l->leave = true;
+}
+
+static int shorter(int a, int b)
+{
+	return a >= 0 && a < b ? a : b;
+}
+
+/* Waits for a key, a signal, what the client waits for (NULL: nothing), or so many milliseconds.
+ * Ctrl-C, or a terminal that is gone, ends the view. */
+static void wait_once(struct live *l, const struct koine_client *c, int ms)
+{
+	struct pollfd p[] = {
+		{.fd = STDIN_FILENO, .events = POLLIN},
+		{.fd = c ? koine_client_fd(c) : -1, .events = c ? koine_client_events(c) : 0},
+	};
+	int n = signals_poll(&l->signals, p, 2, c ? shorter(koine_client_timeout_ms(c), ms) : ms);
+
+	if (wants_leave) {
+		l->leave = true;
+		return;
+	}
+	if (!wants_stop && !has_changed) {
+		if (n > 0 && p[0].revents)
+			take_key(l);
+		return;
+	}
+	if (wants_stop) {
+		/* Ctrl-Z: the shell gets its own screen back until we continue. */
+		leave(l);
+		raise(SIGSTOP);
+		enter(l);
+	} else {
+		has_changed = 0;
+	}
+	wants_stop = 0;
+	l->terminal->forget();
+	l->changed = true;
+}
+
+static void draw(struct live *l)
+{
+	struct canvas c = {
+		.terminal = l->terminal, .color = l->cli->color, .read = glyph_read_exact};
+
+	l->changed = false;
+	live_size(&c.columns, &c.rows);
+	l->terminal->begin(c.columns, c.rows);
+	l->draw(l->arg, &c);
+	l->terminal->end(c.cursor);
+	l->drawn_ms = clock_steady_ms();
+}
 
 /* ---- the connection ---- */
 
@@ -37,26 +331,43 @@ bool live_is_loss(int result, const struct koine_answer *a)
 
 bool live_took(struct live *l, const char *method, int result, const struct koine_answer *a)
 {
-	if (l->screen.leave || result == 0)
-		return !l->screen.leave;
+	if (l->leave || result == 0)
+		return !l->leave;
 	if (live_is_loss(result, a)) {
 		live_lost(l);
 		return false;
 	}
-	screen_fail(&l->screen, EXIT_ERROR_ANSWER);
+	/* The terminal is restored at once, so that the error can be printed. */
+	end(l);
+	l->leave = true;
+	l->status = EXIT_ERROR_ANSWER;
 	if (a)
 		talk_print_error(method, a);
 	return false;
 }
 
+bool live_call_plain(struct live *l, const char *method, const char *params, koine_answer_cb cb,
+		     void *arg)
+{
+	int r;
+
+	l->n_calls++;
+	r = koine_client_call_async(l->cli->client, method, params, cb, arg, NULL);
+	if (r != 0)
+		live_lost(l);
+	return r == 0;
+}
+
 bool live_call(struct live *l, const char *method, struct koine_json *params, koine_answer_cb cb,
 	       void *arg)
 {
-	l->n_calls++;
-	if (call_async(l->cli->client, method, params, cb, arg, NULL) == 0)
-		return true;
-	live_lost(l);
-	return false;
+	const char *text = params_end(params);
+	bool sent = text && live_call_plain(l, method, text, cb, arg);
+
+	if (!text)
+		live_lost(l);
+	koine_json_free(params);
+	return sent;
 }
 
 static void on_subscribed(void *arg, int result, const struct koine_answer *a)
@@ -87,7 +398,7 @@ static void on_notification(void *arg, const char *method, size_t len,
 {
 	struct live *l = arg;
 
-	if (!l->screen.leave && l->here)
+	if (!l->leave && l->here)
 		l->told(l->arg, koine_value_get(whole, "params"));
 }
 
@@ -98,12 +409,11 @@ static bool is_talking(const struct live *l)
 
 static void talk(struct live *l)
 {
-	if (is_talking(l) && koine_client_step(l->cli->client) != 0 && is_talking(l) &&
-	    !l->screen.leave)
+	if (is_talking(l) && koine_client_step(l->cli->client) != 0 && is_talking(l) && !l->leave)
 		live_lost(l);
-	if (!is_talking(l) && !l->screen.leave && clock_steady_ms() >= l->retry_ms)
+	if (!is_talking(l) && !l->leave && clock_steady_ms() >= l->retry_ms)
 		subscribe(l);
-	if (l->here && !l->screen.leave)
+	if (l->here && !l->leave)
 		l->ask_ms = clock_steady_ms() + (uint64_t)l->ask(l->arg);
 }
 
@@ -117,12 +427,10 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 static int time_left(const struct live *l)
 {
 	uint64_t now = clock_steady_ms();
-	uint64_t next = l->drawn_ms + EVERY_MS;
+	uint64_t next = l->drawn_ms + (l->changed ? FRAME_MS : EVERY_MS);
 
-	if (l->changed)
-		next = l->drawn_ms + FRAME_MS;
 	if (l->keys.escape > 0)
-		next = sooner(next, l->keys.escape_ms + KEYS_ESCAPE_MS);
+		next = sooner(next, l->keys.escape_ms + ESCAPE_MS);
 	if (!is_talking(l))
 		next = sooner(next, l->retry_ms);
 	if (l->here)
@@ -130,46 +438,32 @@ static int time_left(const struct live *l)
 	return next <= now ? 0 : (int)(next - now);
 }
 
-static void on_key(void *arg, int key)
+static void go_on(struct live *l)
 {
-	struct live *l = arg;
-
-	l->key(l->arg, key);
-}
-
-static void on_byte(void *arg, char byte)
-{
-	struct live *l = arg;
-
-	keys_take(&l->keys, byte, on_key, l);
-}
-
-static void on_redraw(void *arg)
-{
-	struct live *l = arg;
-
-	l->changed = true;
-}
-
-static void draw(struct live *l)
-{
-	l->changed = false;
-	screen_draw(&l->screen, l->draw, l->arg);
-	l->drawn_ms = clock_steady_ms();
-}
-
-static void go_on(void *arg)
-{
-	struct live *l = arg;
-
-	screen_wait(&l->screen, is_talking(l) ? l->cli->client : NULL, time_left(l));
-	if (l->keys.escape > 0 && clock_steady_ms() >= l->keys.escape_ms + KEYS_ESCAPE_MS)
-		keys_give_up(&l->keys, on_key, l);
-	if (!l->screen.leave)
+	wait_once(l, is_talking(l) ? l->cli->client : NULL, time_left(l));
+	if (l->keys.escape > 0 && clock_steady_ms() >= l->keys.escape_ms + ESCAPE_MS)
+		give_up_escape(l);
+	if (!l->leave)
 		talk(l);
-	if (!l->screen.leave &&
+	if (!l->leave &&
 	    clock_steady_ms() >= l->drawn_ms + (unsigned)(l->changed ? FRAME_MS : EVERY_MS))
 		draw(l);
+}
+
+static int run(struct live *l)
+{
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+	    tcgetattr(STDIN_FILENO, &l->before) != 0)
+		return EX_USAGE;
+	wants_leave = wants_stop = has_changed = 0;
+	signals_catch(&l->signals, numbers, sizeof(numbers) / sizeof(numbers[0]), on_signal);
+	l->terminal = terminal_curses;
+	enter(l);
+	while (!l->leave)
+		go_on(l);
+	if (l->status == 0)
+		end(l);
+	return l->status;
 }
 
 int live_run(struct live *l)
@@ -179,15 +473,8 @@ int live_run(struct live *l)
 	if (r != 0)
 		return r;
 	l->delay_ms = RETRY_MS;
-	l->screen = (struct screen) {
-		.arg = l,
-		.color = l->cli->color,
-		.key = on_byte,
-		.redraw = on_redraw,
-		.round = go_on,
-	};
 	koine_client_on_notification(l->cli->client, on_notification, l);
-	r = screen_run(&l->screen);
+	r = run(l);
 	/* Callbacks of pending calls may still use what the caller has. */
 	talk_hang_up(l->cli);
 	return r;

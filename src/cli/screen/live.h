@@ -5,9 +5,58 @@
  */
 #pragma once
 
+#include <termios.h>
+
 #include "cli/kit/call.h"
-#include "cli/screen/keys.h"
-#include "cli/screen/screen.h"
+#include "cli/kit/signals.h"
+#include "cli/screen/terminal.h"
+
+/* Keys that are not a byte. */
+enum {
+	KEY_UP = 0x100,
+	KEY_DOWN,
+	KEY_PAGE_UP,
+	KEY_PAGE_DOWN,
+	KEY_HOME,
+	KEY_END,
+	KEY_ESCAPE,
+	KEY_PASTED = 0x1000, /* | a byte */
+};
+
+/* A terminal's bytes become keys: keys of several bytes, a lone Escape, and pasted text, which must
+ * never act as keys. */
+struct keys {
+	unsigned escape; /* how many bytes of a key have arrived */
+	unsigned number; /* in ESC [ 5 ~ */
+	uint64_t escape_ms;
+	bool pasting;
+};
+
+/* A frame of a live view: rows of text, each cut to the terminal's width with a mark. */
+
+struct canvas {
+	const struct terminal *terminal;
+	unsigned columns;
+	unsigned rows;
+	unsigned room; /* columns left in the row */
+	bool color;
+	bool cursor; /* set by whoever draws: it is shown after what was put last */
+	/* glyph_read_exact, or glyph_read */
+	void (*read)(struct glyph *g, const char *at, const char *end);
+};
+
+/* Begins a row. They are drawn from the first downwards; some may be left out. */
+void canvas_row(struct canvas *c, unsigned row);
+
+/* For what is put from now on in this row. Colours only where they are wanted. */
+void canvas_style(struct canvas *c, unsigned style);
+
+/* As much as fits, and "…" if that is not all. */
+void canvas_print(struct canvas *c, struct text t);
+void canvas_print_str(struct canvas *c, const char *text);
+
+/* The same in exactly so many columns, followed by a space. */
+void canvas_put(struct canvas *c, struct text t, unsigned width);
 
 enum { LIVE_NEVER = 1 << 30 }; /* milliseconds */
 
@@ -27,12 +76,16 @@ struct live {
 	void (*key)(void *arg, int key);
 	void (*draw)(void *arg, struct canvas *c);
 	/* ---- for the view ---- */
-	struct screen screen;
+	bool leave;       /* set by any callback: this is the last round */
 	bool here;        /* koined has answered, and has not left */
 	bool was_here;    /* at any time */
 	bool changed;     /* set it, and the view is drawn */
 	uint64_t n_calls; /* that were made */
 	/* ---- its own ---- */
+	const struct terminal *terminal;
+	struct termios before;
+	struct signals signals;
+	int status; /* the exit status, once it was left */
 	bool subscribing;
 	struct keys keys;
 	uint64_t retry_ms;
@@ -41,16 +94,29 @@ struct live {
 	uint64_t ask_ms;
 };
 
-/* Connects, and runs until somebody leaves. An exit code. */
+/*
+ * Connects, and runs on a screen of its own until somebody leaves; everything is restored at the
+ * end, even when a signal ends it. An exit code; EX_USAGE, without a word, if stdin and stdout are
+ * not both a terminal.
+ */
 int live_run(struct live *l);
 
 /* Takes the params. False: the connection is lost, and cb may have been called. */
 bool live_call(struct live *l, const char *method, struct koine_json *params, koine_answer_cb cb,
 	       void *arg);
+/* The same with the params as JSON; NULL: none. */
+bool live_call_plain(struct live *l, const char *method, const char *params, koine_answer_cb cb,
+		     void *arg);
 
 /* Whether to use an answer. A lost connection is retried; an error ends the view, since without
  * an answer there is nothing to show. */
 bool live_took(struct live *l, const char *method, int result, const struct koine_answer *a);
+
+/* Drops pending keys: they were meant for something else. */
+void live_forget_keys(void);
+
+/* The current size; it may change at any time. */
+void live_size(unsigned *ret_columns, unsigned *ret_rows);
 
 /* What to show while koined is not here. */
 const char *live_away_words(const struct live *l);

@@ -1,6 +1,6 @@
 /*
  * ncurses, for what is shown; it reads no keys. They are ours, since pasted text must never act as
- * keys (cli/screen/keys.h), and one poll waits for them and for koined.
+ * keys (cli/screen/live.h), and one poll waits for them and for koined.
  *
  * ncurses moves the cursor by the widths that libc knows. Terminals have other tables: a row in
  * which the two may differ is written whole, whenever it or what stood there before is shown.

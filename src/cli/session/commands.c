@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/kit/args.h"
-#include "cli/kit/request.h"
+#include "cli/kit/call.h"
 #include "cli/kit/value.h"
 #include "cli/session/session.h"
 
@@ -40,12 +40,13 @@ static const struct option session_run_options[] = {RUN_OPTIONS("this folder"), 
 static const struct option session_continue_options[] = {RUN_OPTIONS("the same folder"), {NULL}};
 
 static const struct option session_list_options[] = {
-	{"--all", "-a", NULL, "include archived sessions", option_flag, AT(all)},
+	{"--all", "-a", NULL, "include archived sessions", option_flag, AT(all),
+	 .param = "archived", .json = {"\"any\"", "\"no\""}},
 	{"--status", NULL, "STATUS", "show only sessions with this status: running, completed, ...",
 	 option_word, AT(status), .param = "status",
 	 .choices = "starting|running|waiting_input|completing|completed|failed|interrupted"},
-	{"--limit", "-n", "N", "show at most N sessions; default 20", option_number, AT(limit),
-	 "from 1 to 1000", 1, 1000},
+	{"--limit", "-n", "N", "show at most N sessions; default 20", option_limit, 0,
+	 "from 1 to 1000", 1, 1000, .param = "limit", .usual = "20"},
 	{NULL},
 };
 
@@ -156,24 +157,6 @@ static int cmd_session_continue(struct cli *cli)
 
 enum { TITLE_MAX = 4000 };
 
-static int cmd_list(struct cli *cli)
-{
-	const struct session_options *o = cli->own;
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int64_t limit = session_list_limit(o);
-	struct koine_json *j = request_begin(cli, NULL);
-	int r;
-
-	params_add(j, "archived", o->all ? "any" : "no");
-	/* One more than the table has: whether the limit hides any. */
-	params_add_int(j, "limit", limit + (!cli->options.json && limit < SESSIONS_LIST_MAX));
-	r = request_send(cli, j, &a);
-	if (r != 0)
-		return r;
-	return session_print_found(cli, koine_value_get(koine_answer_result(a), "sessions"),
-				   o->all || o->status, session_print_list);
-}
-
 static int cmd_show(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
@@ -246,8 +229,9 @@ static const struct command subs[] = {
 	 .request = {"session.launch"}, ARGS(1, INT_MAX, "requires QUERY, or - for stdin"),
 	 .examples = {"koine session run \"fix the tests\"",
 		      "koine session run -f -C ~/src/app --model opus \"review the diff\""}},
-	{"list", "", "List sessions, most recently active first", NULL, cmd_list, NULL,
-	 session_list_options, NO_ARGS, .request = {"session.list"},
+	{"list", "", "List sessions, most recently active first", NULL, NULL, NULL,
+	 session_list_options, NO_ARGS,
+	 .request = {"session.list", "sessions", .print = session_print_list},
 	 .examples = {"koine session list --status running", "koine session list --all -n 50"}},
 	{"show", "ID", "Show one session in full", BY_ID, cmd_show, ONE_ID,
 	 .request = {"session.get", .arg = "id", .form = &session_form},

@@ -15,8 +15,7 @@ struct session_options {
 	bool full;
 	bool chain;
 	const char *status;
-	int64_t limit; /* 0: not given */
-	int64_t last;  /* 0: not given */
+	int64_t last; /* 0: not given */
 };
 
 /* ---- print.c ---- */
@@ -24,18 +23,9 @@ struct session_options {
 enum color session_color(const struct koine_value *session);
 /* What people call it: its title, or else its summary, or else its query. */
 struct text session_name(const struct cli *cli, const struct koine_value *session);
-/* How many rows the user wants; a server is asked for one more, where it lists so many, to know whether the
- * limit hides any. */
-enum { SESSIONS_LIST_MAX = 1000 };
-int64_t session_list_limit(const struct session_options *o);
 int session_print_list(const struct cli *cli, const struct koine_value *sessions);
 extern const struct show_form session_form;
-/* Prints them as JSON or with `print`; on a terminal it says so when there are none. `of_all`:
- * archived ones were requested, too. */
-int session_print_found(const struct cli *cli, const struct koine_value *sessions, bool of_all,
-			int (*print)(const struct cli *cli, const struct koine_value *sessions));
-
-/* ---- event.c: what was said ---- */
+int cmd_session_tree(struct cli *cli);
 
 void session_print_event(const struct cli *cli, const struct koine_value *event);
 
@@ -58,7 +48,3 @@ int session_print_approvals(struct cli *cli, const char *id);
  * continues: then this returns EXIT_INTERRUPTED.
  */
 int session_follow(struct cli *cli, const char *id, int *ret_status);
-
-/* ---- the commands that have a file of their own ---- */
-
-int cmd_session_tree(struct cli *cli);

@@ -46,19 +46,13 @@ bool task_id(const char *typed, char id[TASK_ID_MAX]);
 /* The nearest folder from `folder` upward that has a .aiwg in it. False: there is none. */
 bool task_project_above(const char *folder, char project[PATH_MAX]);
 
-/* ---- call.c ---- */
-
-/* Finds the project that all calls are about. 0 or an exit code. */
-int task_find_project(struct cli *cli);
+/* ---- commands.c ---- */
 
 /* Adds the project. */
 void task_scope(const struct cli *cli, struct koine_json *params);
 
 /* Starts params with the project. */
 struct koine_json *task_params(const struct cli *cli);
-
-/* Says what to do about a project that the daemon does not serve. */
-void task_print_hint(const struct cli *cli, const struct koine_answer *error);
 
 /* Like task_id, but complains. */
 bool task_read_id(const char *typed, char id[TASK_ID_MAX]);

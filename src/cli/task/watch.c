@@ -238,7 +238,7 @@ static void on_key(void *arg, int key)
 {
 	struct watch *w = arg;
 
-	w->live.screen.leave = key == 'q' || key == 'Q';
+	w->live.leave = key == 'q' || key == 'Q';
 }
 
 int cmd_task_watch(struct cli *cli)

@@ -65,24 +65,12 @@ const struct koine_value *top_list(const struct top *t, enum top_part part, cons
 
 /* ---- lines.c: figures, and the last lines of sessions ---- */
 
-/* Reads what daemon.metrics answered. */
-void top_count(struct top *t, const struct koine_value *result);
-
 /* What came between the last two looks, by second; negative: not known. */
 double top_calls_rate(const struct top *t);
 double top_tokens_rate(const struct top *t);
 
-/* Adds up what sessions cost that were active today. */
-void top_add_costs(struct top *t, const struct koine_value *sessions, size_t limit);
-
 /* The line of a session; NULL: none is known. */
 const struct top_line *top_line_of(const struct top *t, struct text id);
-
-/* Asks what these sessions said last, where it is not known. */
-void top_ask_lines(struct top *t, const struct koine_value *sessions);
-
-/* An event of a session has come. */
-void top_take_line(struct top *t, const struct koine_value *event);
 
 /* ---- draw.c ---- */
 

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/approval/diff.h"
 #include "cli/approval/view.h"
 #include "cli/kit/value.h"
 
