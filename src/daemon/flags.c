@@ -51,7 +51,7 @@ static const struct flag_row rows[] = {
 	{"agent", "NAME", FLAG_AGENT,
 	 "set the default agent: recall, an agent of the\nsettings, or none", "words",
 	 offer_agents},
-	{"set", "SECTION.KEY=VALUE", FLAG_SET, "override a setting of koine.conf(5) (repeatable)",
+	{"set", "SECTION.KEY=VALUE", FLAG_SET, "override a setting in koine.conf(5) (repeatable)",
 	 "open", offer_settings},
 	{"log-level", "LEVEL", FLAG_LEVEL, "set the log level: err, warn, info or debug", "words",
 	 offer_levels},

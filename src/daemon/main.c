@@ -69,7 +69,9 @@ static int set_root(struct settings *s, const char *dir, struct why *why)
 			      strerror(errno));
 	n = snprintf(s->root, sizeof(s->root), "%s%s%s", here, here[0] ? "/" : "", dir);
 	if (n >= (int)sizeof(s->root))
-		return refuse(why, REFUSE_PARAMS, "--root is too long");
+		return refuse(why, REFUSE_PARAMS,
+			      "the path of --root is too long: %d bytes, limit %zu", n,
+			      sizeof(s->root) - 1);
 	return 0;
 }
 

@@ -34,7 +34,8 @@ static int read_secret(const char *variable, const char *file, const char *what,
 			      variable);
 	if (strlen(value) >= NOTIFIER_SECRET_MAX)
 		return refuse(why, REFUSE_PARAMS,
-			      "the value of environment variable %s is too long", variable);
+			      "the value of environment variable %s is longer than %d bytes",
+			      variable, NOTIFIER_SECRET_MAX - 1);
 	snprintf(out, NOTIFIER_SECRET_MAX, "%s", value);
 	return 0;
 }

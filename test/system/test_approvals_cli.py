@@ -97,7 +97,7 @@ BAD = (
     ("decide", {"id": "a", "decision": "respond", "comment": "b", "grant": {}}, "grant",
      "a question cannot have a grant"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "world"}}, "grant",
-     "grant.scope must be session or all"),
+     "grant.scope must be session or all, not 'world'"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "uses": 0}}, "grant",
      "grant.uses must be an integer above 0"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "for": "x"}}, "grant",
@@ -107,7 +107,7 @@ BAD = (
      "status must be any, pending, approved, denied, responded, expired or superseded, not 'resolved'"),
     ("grant", {"tool": ""}, "tool", "tool must not be empty; use * for any tool"),
     ("grant", {"tool": "a", "verdict": "ask"}, "verdict", "verdict must be allow or deny, not 'ask'"),
-    ("grant", {"tool": "a", "uses": -1}, "uses", "uses must not be negative"),
+    ("grant", {"tool": "a", "uses": -1}, "uses", "uses must be at least 0, not -1"),
 )
 
 

@@ -312,8 +312,8 @@ def test_the_port_of_nexus_will_do():
         check("Alice" in koine(env, "messages", *url).out, "messages")
         base = url[1]
         for args, words in [
-                (("send", "hi", "-c", "other"), "one conversation per address; use --url "
-                                                "%s/agent/NAME for another one\n" % base),
+                (("send", "hi", "-c", "other"), "one conversation per address; for another "
+                                                "conversation, use --url %s/agent/NAME\n" % base),
                 (("send", "hi", "-a", "recall"), "does not support --agent\n"),
                 (("agents",), "does not list agents"),
                 (("tokens", "-c", "nope"), "koine: conversation not found: 'nope'\n")]:

@@ -312,7 +312,7 @@ def checks(folder, port):
         ("help of a command", ["help", "call"], 0, re.compile(r"^Call a method.*\.\n\nUsage: koine call METHOD"), ""),
         ("help as an option", ["wire", "--help"], 0, re.compile(r"^Call a method.*\.\n\nUsage: koine wire METHOD"), ""),
         ("help says where a cancel looks", ["cancel", "--help"], 0,
-         re.compile("--conversation NAME +cancel the request only in this conversation;\n? *default: any conversation\n"), ""),
+         re.compile("--conversation NAME +search only this conversation for the request;\n? *default: all conversations\n"), ""),
         ("version", ["--version"], 0, re.compile(r"^koine \d+\.\d+\.\d+\n$"), ""),
     ]
 

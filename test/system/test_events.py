@@ -440,7 +440,7 @@ def test_cli_says_what_is_gone():
             same(json.loads(lines[0]), {"gone": 15})
             same(numbers(lines[1:]), list(range(21, 31)))
             with Follower(d.socket_path, "--since", "19") as follower:
-                follower.wait_word(b"1 event is no longer stored")
+                follower.wait_word(b"1 event was already deleted")
                 check("memory.added" in follower.lines(10)[9], "no event")
 
 

@@ -173,7 +173,7 @@ def test_none_and_long_ones_on_a_terminal():
     with World() as w:
         for command in ("list", "tree"):
             with Terminal(w.env, "session", command) as t:
-                t.expect("no sessions (koine session run starts one")
+                t.expect("no sessions (koine session run starts a session")
                 t.leave()
         query = "say " + "long " * 20
         id = w.run(query)

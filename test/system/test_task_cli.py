@@ -183,7 +183,7 @@ def test_long_lists_come_in_pages():
             found += [t["id"] for t in some["tasks"]]
         same(found, ["task-%04d" % n for n in reversed(range(0, 1100, 2))], "those with a label")
         same(k.call("task.find", {"limit": 1, "before": 1})["next"], None, "none before the first")
-        check(b"'before' must not be negative" in k.call_text(request("task.find", {"before": -1})), "negative")
+        check(b"'before' must be at least 0, not -1" in k.call_text(request("task.find", {"before": -1})), "negative")
         same([t["id"] for t in w.json("list", "-n", "5000")],
              [added] + ["task-%04d" % n for n in reversed(range(1100))], "one array")
         same(len(w.json("list", "-n", "1050")), 1050, "no more than wanted")

@@ -374,7 +374,8 @@ static int check_bounds(const struct agent *a, const struct agent_bounds *b, str
 	if (b->cwd.data && is_relative(c->words[0]))
 		return refuse_field(
 			why, "cwd",
-			"cwd is not supported: agent '%s' has a program with a relative path",
+			"cwd is not supported for agent '%s', because its program has a relative "
+			"path",
 			a->name);
 	if (b->disabled_tools.data && !c->tool_words)
 		return refuse_field(why, "disable_tools",

@@ -111,8 +111,9 @@ static int read_password(struct agent_server *s, char out[SERVER_PASSWORD_MAX], 
 		return refuse(why, REFUSE_UNAVAILABLE, "environment variable %.100s is not set",
 			      s->password_env);
 	if (strlen(value) >= SERVER_PASSWORD_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "the password in %.100s is too long",
-			      s->password_env);
+		return refuse(why, REFUSE_TOO_LARGE,
+			      "the password in environment variable %.100s is longer than %d bytes",
+			      s->password_env, SERVER_PASSWORD_MAX - 1);
 	memcpy(out, value, strlen(value) + 1);
 	return 0;
 }

@@ -376,7 +376,10 @@ static int read_question(const struct cli *cli, struct question *q, struct buf *
 	if (r != 0)
 		return r;
 	if (text->err != 0 || text->len > QUESTION_MAX || trim(buf_text(text)).len == 0) {
-		complain("the question must be 1 to %d bytes long", QUESTION_MAX);
+		complain(text->len > QUESTION_MAX || text->err != 0
+				 ? "the question is longer than %d bytes"
+				 : "the question is empty: use 1 to %d bytes",
+			 QUESTION_MAX);
 		return EX_DATAERR;
 	}
 	return 0;

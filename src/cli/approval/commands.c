@@ -100,7 +100,7 @@ static const struct option hook_options[] = {
 	 .choices = "auto|claude|codex|gemini|cursor|copilot|plain"},
 	{"--timeout", "-t", "TIME",
 	 "wait at most TIME (55, 10m); default: 55s, or approval.timeout with --format plain",
-	 option_span, AT(wait_ms), "like 90, 10m or 2h", .min = 1},
+	 option_span, AT(wait_ms), "such as 90, 10m or 2h", .min = 1},
 	{NULL},
 };
 
@@ -108,7 +108,7 @@ static const struct option ask_options[] = {
 	{"--choices", "-c", "LIST", "offer these answers, separated by commas: blue,green",
 	 option_word, AT(choices)},
 	{"--timeout", "-t", "TIME", "wait at most TIME (90, 10m, 2h); default: approval.timeout",
-	 option_span, AT(wait_ms), "like 90, 10m or 2h", .min = 1},
+	 option_span, AT(wait_ms), "such as 90, 10m or 2h", .min = 1},
 	{"--agent", "-a", "NAME", "set the agent name that the inbox shows and policies match",
 	 option_word, AT(agent)},
 	{NULL},
@@ -121,10 +121,11 @@ static const struct option ask_options[] = {
 /* What approve and deny share. */
 #define DECIDE_OPTIONS(comment_help) \
 	{"--comment", "-c", "TEXT", comment_help, option_text, AT(comment)}, \
-	{"--grant", "-g", "session|always", "decide matching requests the same way from now on", option_choice, \
+	{"--grant", "-g", "session|always", "create a grant, which decides later matching " \
+					    "requests in the same way", option_choice, \
 		AT(grant)}, \
 	{"--for", NULL, "TIME", "let the grant expire after TIME (90, 10m, 2h); default: never", option_span, AT(for_ms), \
-		"like 90, 10m or 2h", 1}, \
+		"such as 90, 10m or 2h", 1}, \
 	{"--uses", NULL, "N", "limit the grant to N uses; default: no limit", option_number, AT(uses), NULL, 1}, \
 	EXACT
 /* clang-format on */
@@ -147,7 +148,7 @@ static const struct option approve_options[] = {
 
 static const struct option deny_options[] = {
 	DECIDE_OPTIONS(
-		"send this reason to the agent; on a terminal, koine asks for a missing reason"),
+		"send this reason to the agent (required; on a terminal, koine prompts for it)"),
 	{NULL},
 };
 
@@ -372,9 +373,9 @@ static int cmd_grants(struct cli *cli)
 
 const struct command approval_commands[] = {
 	{"ask", "TEXT... | -", "Ask a human from a script",
-	 "Waits for the decision. Exit codes: 0 approved, 1 denied, 75 timeout, 69 koined is not "
-	 "running, 130 interrupted (Ctrl-C withdraws the question). With --choices, the command "
-	 "prints the chosen answer. Use - to read the question from stdin.\n",
+	 "Waits for the decision and exits with 0 (approved), 1 (denied), 75 (timeout), 69 (koined "
+	 "is not running) or 130 (interrupted; Ctrl-C withdraws the question). With --choices, the "
+	 "command prints the chosen answer. Use - to read the question from stdin.\n",
 	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires TEXT, or - for stdin"),
 	 .examples = {"koine ask \"Deploy to production?\" && ./deploy",
 		      "koine ask --choices blue,green --timeout 10m \"Which color?\""}},

@@ -107,7 +107,7 @@ static void print_project_rules(const struct koine_value *rules)
 		print_members("when", koine_value_get(r, "trigger"));
 		print_members("does", koine_value_get(r, "action"));
 		if (member_flag(r, "forbidden"))
-			puts("  forbidden by [project] webhooks in koine.conf");
+			puts("  webhook not allowed by [project] webhooks in koine.conf");
 	}
 }
 
@@ -203,7 +203,7 @@ static int cmd_trust(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (!is_sure(cli)) {
-		complain("project not trusted");
+		complain("not confirmed; the project is not trusted");
 		return EXIT_ERROR_ANSWER;
 	}
 	r = send_trust(cli, folder, koine_answer_result(a));
@@ -444,7 +444,7 @@ static int cmd_run(struct cli *cli)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR",
-	 "select the rules of project folder DIR; \"\" selects the rules of koine.conf",
+	 "select the rules of the project in DIR; \"\" selects the rules in koine.conf",
 	 option_text, AT(project)},
 	{NULL},
 };

@@ -53,7 +53,8 @@ bool chat_check_name(const char *name)
 	{"--conversation", "-c", "NAME", help, option_word, AT(conversation), \
 		.completes = COMPLETES_CONVERSATION}
 #define AGENT \
-	{"--agent", "-a", "NAME", "use this agent; default: the agent of the conversation", option_word, AT(agent), \
+	{"--agent", "-a", "NAME", "use this agent; default: the conversation's " \
+				  "agent", option_word, AT(agent), \
 		.completes = COMPLETES_AGENT}
 #define WHO \
 	{"--user", NULL, "USER", "let the agent quote memories of USER; default: ASH_USER_ID", option_name, \
@@ -83,7 +84,7 @@ static const struct option tokens_options[] = {
 	CONVERSATION("select a conversation; default: \"default\""), {NULL}};
 
 static const struct option cancel_options[] = {
-	CONVERSATION("cancel the request only in this conversation; default: any conversation"),
+	CONVERSATION("search only this conversation for the request; default: all conversations"),
 	{NULL}};
 
 static const struct option messages_options[] = {
@@ -96,9 +97,9 @@ static const struct option messages_options[] = {
 
 static const struct option conversations_options[] = {
 	LIMIT("show at most N conversations; default 20"),
-	{"--ended", NULL, NULL, "list ended conversations, last ended first", option_flag,
+	{"--ended", NULL, NULL, "list ended conversations, most recently ended first", option_flag,
 	 AT(ended)},
-	{"--all", NULL, NULL, "purge all ended conversations", option_flag, AT(all)},
+	{"--all", NULL, NULL, "permanently delete all ended conversations", option_flag, AT(all)},
 	{NULL},
 };
 

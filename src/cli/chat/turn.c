@@ -104,8 +104,8 @@ void turn_tell_plain(const struct turn *t)
 		return;
 	}
 	host += strspn(host, "/");
-	complain("this server has one conversation per address; use --url http://%.*s/agent/NAME "
-		 "for another one",
+	complain("this server has one conversation per address; for another conversation, use "
+		 "--url http://%.*s/agent/NAME",
 		 (int)strcspn(host, "/"), host);
 }
 

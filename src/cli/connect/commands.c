@@ -381,8 +381,8 @@ static void print_changes(const struct cli *cli, const struct plan *p)
 			print_change(cli, f);
 	}
 	if (p->files[0].changes && p->trust == TRUST_GIVEN && !p->undo)
-		printf("Each trusted_hash records that you trust a hook of koine. %s runs only "
-		       "trusted hooks.\n",
+		printf("Each trusted_hash records that you trust one of koine's hooks. %s runs "
+		       "only trusted hooks.\n",
 		       p->agent->title);
 }
 
@@ -521,7 +521,8 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 	if (r == 0 && !door->held) {
 		complain("--http: no systemd socket unit reserves koined's port, so another user "
 			 "can bind the port and answer %s while koined is not running. Use command "
-			 "hooks (koine connect %s), or add the socket unit of koine-connect(1)",
+			 "hooks (koine connect %s), or add the socket unit that koine-connect(1) "
+			 "describes",
 			 p->agent->title, p->agent->name);
 		r = EX_UNAVAILABLE;
 	}

@@ -72,7 +72,7 @@ static int resolve(struct target *t, struct why *why)
 	if (resolve_folder(t->path, folder, rest) != 0)
 		return refuse_errno("cannot access the parent folder", why);
 	if (strlen(folder) + strlen(rest) >= PATH_MAX)
-		return refuse(why, REFUSE_PARAMS, "the path is too long");
+		return refuse(why, REFUSE_PARAMS, "the path is longer than %d bytes", PATH_MAX - 1);
 	stpcpy(stpcpy(t->real, folder), rest);
 	return 0;
 }
@@ -160,7 +160,7 @@ int target_open(struct target *t, const char *path, const char *base, struct why
 	if (!is_within(t->real, real_base))
 		return refuse(why, REFUSE_FORBIDDEN, "symbolic link to a path outside %s", base);
 	if (strlen(t->real) + sizeof(".koine-backup") > sizeof(t->backup))
-		return refuse(why, REFUSE_PARAMS, "the path is too long");
+		return refuse(why, REFUSE_PARAMS, "the path is longer than %d bytes", PATH_MAX - 1);
 	stpcpy(stpcpy(t->backup, t->real), ".koine-backup");
 	return read_both(t, why);
 }
@@ -243,7 +243,7 @@ static int replace(const struct target *t, const char *path, struct text text, s
 	int r;
 
 	if (n < 0 || (size_t)n >= sizeof(temp))
-		return refuse(why, REFUSE_PARAMS, "the path is too long");
+		return refuse(why, REFUSE_PARAMS, "the path is longer than %d bytes", PATH_MAX - 1);
 	fd = mkostemp(temp, O_CLOEXEC);
 	if (fd < 0)
 		return refuse_errno("cannot write to the parent folder", why);

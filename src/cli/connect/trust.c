@@ -65,7 +65,7 @@ static int add_trust(struct trusts *t, struct text event, unsigned group, unsign
 	add_event(&place, event);
 	buf_printf(&place, ":%u:%u", group, at);
 	if (t->n == TRUSTS_MAX || place.err == -EMSGSIZE)
-		return refuse(why, REFUSE_LIMIT, "too many koine hooks");
+		return refuse(why, REFUSE_LIMIT, "more than %d koine hooks", TRUSTS_MAX);
 	if (place.err != 0)
 		return place.err;
 	snprintf(t->items[t->n].place, sizeof(t->items[0].place), "%.*s",

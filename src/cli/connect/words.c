@@ -134,7 +134,7 @@ static int find_socket(const struct cli *cli, char path[PATH_MAX])
 		return EX_NOINPUT;
 	}
 	if (strlen(folder) + strlen(given) + 2 > PATH_MAX) {
-		complain("the path of the socket is too long");
+		complain("the path of the socket is longer than %d bytes: %s", PATH_MAX - 1, given);
 		return EX_USAGE;
 	}
 	stpcpy(stpcpy(stpcpy(path, folder), folder[0] ? "/" : ""), given);

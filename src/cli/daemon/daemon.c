@@ -246,7 +246,7 @@ static int cmd_adopt(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (!fits) {
-		complain("the file's path is too long");
+		complain("invalid path '%s': too long", file);
 		return EX_USAGE;
 	}
 	snprintf(url, sizeof(url), "%s%s", is_database ? "" : "sqlite:", is_database ? file : path);
@@ -357,7 +357,7 @@ static const struct option stop_options[] = {
 
 static const struct command subs[] = {
 	{"disable", "", "Stop starting koined at login",
-	 "Undoes `koine daemon enable`. A running koined keeps running.\n", cmd_disable, NO_ARGS,
+	 "Undoes `koine daemon enable`. Does not stop a running koined.\n", cmd_disable, NO_ARGS,
 	 .examples = {"koine daemon disable", "koine daemon disable && koine daemon stop"}},
 	{"enable", "", "Start koined at login, with this shell's PATH",
 	 "Uses systemd's user manager. koined looks for agents such as claude in the PATH of this "

@@ -406,7 +406,9 @@ static int enable_one(struct change *c, const char *name)
 	if (!d)
 		return EX_USAGE;
 	if (!member_string(d, "original").data) {
-		complain("%s is always enabled, at its only address", name);
+		complain("cannot enable %s: koined always listens for it, and it has only one "
+			 "address",
+			 name);
 		return EX_USAGE;
 	}
 	r = value_for(d, value);

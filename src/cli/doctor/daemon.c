@@ -203,7 +203,7 @@ void check_sessions(struct exam *e)
 	snprintf(word, sizeof(word), "%.*s", TEXT_ARGS(name));
 	if (strchr(word, '/') || !program_find(word, own.program)) {
 		exam_find(e, MARK_WARN,
-			  "%s not found: sessions and tasks without an agent use the default agent",
+			  "%s not found; sessions and tasks without an agent use the default agent",
 			  word);
 		exam_advise(e, "Install the program, or set [session] program in koine.conf.");
 		return;

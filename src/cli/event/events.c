@@ -124,7 +124,7 @@ static void event_print_gone(const struct cli *cli, int64_t n)
 		return;
 	}
 	fflush(stdout);
-	complain("%lld event%s no longer stored", (long long)n, n == 1 ? " is" : "s are");
+	complain("%lld event%s already deleted", (long long)n, n == 1 ? " was" : "s were");
 }
 
 /* ---- where to start ---- */
@@ -389,7 +389,7 @@ const struct command event_commands[] = {
 	{"events", "", "Show events",
 	 "Without --since, the command shows the newest events. With -f, the command reconnects "
 	 "when koined restarts and continues without a gap. With --json every event is an object "
-	 "on one line; {\"gone\":N} replaces N events that are no longer stored.\n",
+	 "on one line; {\"gone\":N} replaces N deleted events.\n",
 	 cmd_events, NULL, options, sizeof(struct event_options), options_init,
 	 .examples = {"koine events --since 1h", "koine events -f --type 'task.*'"}},
 	{NULL},

@@ -43,7 +43,7 @@ const struct option options_of_all[] = {
 	{"--framing", NULL, "line|length|http|gob", "set the framing; gob is Go's net/rpc",
 	 option_choice, AT(framing)},
 	{"--timeout", "-t", "SECONDS",
-	 "set the timeout of the call; default: 30, 60 with HTTP, none for chat and send",
+	 "set the timeout of the call in seconds; default: 30 (HTTP: 60; chat and send: none)",
 	 set_seconds, AT(timeout_ms), "from 0.001 to 1000000"},
 	{"--retries", NULL, "N", "retry a failed connection N times; default 0", option_number,
 	 AT(retries), "from 0 to 1000", 0, 1000},
@@ -194,7 +194,7 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 	if (!o)
 		return unknown_option(cli, arg, strcspn(arg, "="));
 	if (!o->value && value) {
-		complain("%s takes no value", o->name);
+		complain("option %s takes no value", o->name);
 		return EX_USAGE;
 	}
 	if (!value)

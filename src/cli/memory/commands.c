@@ -221,7 +221,7 @@ static const struct option search_options[] = {
 };
 
 static const struct option add_options[] = {
-	{"--expires", "-e", "DAYS", "set the memory to expire after DAYS days", option_number,
+	{"--expires", "-e", "DAYS", "let the memory expire after DAYS days", option_number,
 	 .min = INT64_MIN, .param = "expires_days"},
 	{"--subject", "-S", "NAME",
 	 "add a person or thing that the memory is about (repeatable, up to 64)", option_texts,
@@ -641,7 +641,8 @@ static const struct command subs[] = {
 	 ONE_ID, .request = {"memory.history", .arg = "memory_id", .print = memory_print_history},
 	 .examples = {"koine memory history 14a446bf", "koine memory history 14a4 --json"}},
 	{"edit", "ID", "Edit a memory in your editor",
-	 BY_LONG_ID "The editor is VISUAL, EDITOR or vi. Unchanged content is not sent.\n",
+	 BY_LONG_ID "The editor is VISUAL, EDITOR or vi. If you do not change the content, koine "
+		    "sends nothing.\n",
 	 cmd_memory_edit, ONE_ID,
 	 .examples = {"koine memory edit 14a446bf", "EDITOR=nano koine memory edit 14a4"}},
 	{"review", "[--list | --accept ID | --reject ID]...",
@@ -653,7 +654,7 @@ static const struct command subs[] = {
 	 .request = {"memory.review"},
 	 .examples = {"koine memory review", "koine memory review --accept 14a4 --reject 2b1c"}},
 	{"export", "[FILE]", "Export memories as JSON lines",
-	 "Writes to stdout, or to FILE with mode 0600. FILE is replaced atomically.\n",
+	 "Writes to stdout, or to FILE with mode 0600. koine replaces FILE atomically.\n",
 	 cmd_memory_export, ARGS(0, 1, "takes at most one FILE"),
 	 .examples = {"koine memory export memories.jsonl",
 		      "koine memory export | gzip >memories.jsonl.gz"}},
@@ -674,12 +675,12 @@ const struct command memory_commands[] = {
 	{"memory", "COMMAND [ARGUMENT]...", "Search, add and manage memories",
 	 "The command connects to the first of these: --url or --socket, KOINE_SOCKET, "
 	 "ASH_RPC_SOCKET (ash's socket, which supports search, add, list and delete), koine's "
-	 "default socket, /run/ash/rpc.sock. A refused connection is retried after 0.5, 1 and 2 "
+	 "default socket, /run/ash/rpc.sock. koine retries a refused connection after 0.5, 1 and 2 "
 	 "seconds.\n\n--user and --chat, or ASH_USER_ID and ASH_CHAT_ID, select the owner. Without "
-	 "them you see all memories. ASH_CONTEXT_TOKEN is sent if it is set.\n\n--project adds the "
-	 "memories of a project. A value that starts with '.' or '/' is a DIR; its project is "
-	 "named after the git remote or, without a remote, after the work tree or folder. Any "
-	 "other value is a NAME.\n",
+	 "them you see all memories. If ASH_CONTEXT_TOKEN is set, koine sends its value as the "
+	 "context token.\n\n--project adds the memories of a project. A value that starts with '.' "
+	 "or '/' is a DIR; its project is named after the git remote or, without a remote, after "
+	 "the work tree or folder. Any other value is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init,
 	 memory_find_server, .completes = COMPLETES_MEMORY, .scope = memory_scope,
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",

@@ -103,7 +103,8 @@ static int read_line(struct importer *m, struct text *ret_line)
 		return 0;
 	}
 	if (r == -EMSGSIZE) {
-		complain("%s:%lld: the line is too long", m->name, m->line);
+		complain("%s:%lld: the line is longer than %d bytes", m->name, m->line,
+			 LINE_MAX_BYTES);
 		return EX_DATAERR;
 	}
 	complain("cannot read %s: %s", m->name, strerror(-r));

@@ -23,7 +23,7 @@
 		option_word, .param = "agent", .completes = COMPLETES_AGENT}, \
 	{"--title", NULL, "TITLE", "set the title of the session", option_word, \
 		.param = "title"}, \
-	{"--max-turns", NULL, "N", "stop after N turns", option_number, .min = 1, \
+	{"--max-turns", NULL, "N", "end the session after N turns", option_number, .min = 1, \
 		.param = "max_turns"}, \
 	{"--system-prompt", NULL, "TEXT", "replace the agent's system prompt", option_word, \
 		.param = "system_prompt"}, \
@@ -51,14 +51,17 @@ static const struct option session_list_options[] = {
 };
 
 static const struct option session_log_options[] = {
-	{"--follow", "-f", NULL, "keep printing until the session ends", option_flag, AT(follow)},
+	{"--follow", "-f", NULL,
+	 "print new messages until the session "
+	 "ends",
+	 option_flag, AT(follow)},
 	{"--last", "-n", "N", "show only the last N events", option_number, AT(last),
 	 "a whole number above 0", 1},
 	{"--full", NULL, NULL, "show tool inputs and results in full", option_flag, AT(full)},
 	{"--raw", NULL, NULL, "include output lines that koined could not parse", option_flag,
 	 AT(raw)},
-	{"--chain", NULL, NULL, "first print the earlier sessions that this session continues",
-	 option_flag, AT(chain)},
+	{"--chain", NULL, NULL, "first print the sessions that this session continues", option_flag,
+	 AT(chain)},
 	{NULL},
 };
 
@@ -237,14 +240,14 @@ static const struct command subs[] = {
 	 .request = {"session.get", .arg = "id", .form = &session_form},
 	 .examples = {"koine session show 6f1c", "koine session show 6f1c --json"}},
 	{"log", "ID", "Print the messages of a session",
-	 BY_ID "Tool calls begin with *, tool results with =; each is truncated to one line unless "
-	       "--full is given. With -f, Ctrl-C exits and the session keeps running. With --json, "
-	       "each line is one event as an object; with -f, the last line is the session.\n",
+	 BY_ID "Tool calls begin with *, tool results with =. Without --full, koine truncates each "
+	       "call and result to one line. With -f, Ctrl-C exits and the session keeps running. "
+	       "With --json, each line is one event as an object; with -f, the last line is the "
+	       "session.\n",
 	 cmd_log, NULL, session_log_options, ONE_ID, .request = {"session.get", .arg = "id"},
 	 .examples = {"koine session log 6f1c", "koine session log -f 6f1c"}},
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
-	 BY_ID "A running session is interrupted first. Options that you leave out keep their "
-	       "values.\n" EXITS,
+	 BY_ID "A running session is interrupted first. Omitted options keep their values.\n" EXITS,
 	 cmd_session_continue, NULL, session_continue_options,
 	 .request = {"session.continue", .arg = "id"},
 	 ARGS(2, INT_MAX, "requires ID and QUERY, or - for stdin"),
@@ -265,7 +268,7 @@ static const struct command subs[] = {
 	 .examples = {"koine session rename 6f1c \"Fix the cart\"",
 		      "koine session rename 6f1c \"\""}},
 	{"tree", "[ID]", "Show sessions and their continuations as a tree",
-	 BY_ID "With ID, only the tree of that session is shown.\n", cmd_session_tree, NULL,
+	 BY_ID "With ID, shows only the tree that contains this session.\n", cmd_session_tree, NULL,
 	 session_tree_options, ARGS(0, 1, "takes at most one ID"),
 	 .examples = {"koine session tree", "koine session tree 6f1c"}},
 	{NULL},

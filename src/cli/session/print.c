@@ -43,7 +43,9 @@ static bool say_none(const struct cli *cli, const struct koine_value *sessions, 
 	if (!cli->terminal || koine_value_first(sessions))
 		return false;
 	fprintf(stderr, "no sessions%s\n",
-		of_all ? "" : " (koine session run starts one; list --all includes archived ones)");
+		of_all ? ""
+		       : " (koine session run starts a session; koine session list --all "
+			 "includes archived sessions)");
 	return true;
 }
 

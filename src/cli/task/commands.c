@@ -186,7 +186,7 @@ static const struct option task_list_options[] = {
 };
 
 static const struct option task_log_options[] = {
-	{"--follow", "-f", NULL, "keep printing until the task ends", option_flag, AT(follow)},
+	{"--follow", "-f", NULL, "print new output until the task ends", option_flag, AT(follow)},
 	{"--lines", "-n", "N", "show only the last N lines", option_number, AT(limit), .min = 1},
 	{NULL},
 };
@@ -492,12 +492,12 @@ static const struct command subs[] = {
 	 IDS, .request = {"task.release", .arg = "id", .did = "released"},
 	 .examples = {"koine task release 3", "koine task release 3 4 5"}},
 	{"retry", "ID...", "Retry failed or cancelled tasks",
-	 BY_ID "Tasks that were skipped because of task ID are queued, too. If a dependency of a "
-	       "task did not complete, the command fails; retry the dependency instead.\n",
+	 BY_ID "Also queues the tasks that were skipped because task ID failed. If a dependency of "
+	       "a task did not complete, the command fails; retry the dependency instead.\n",
 	 cmd_retry, IDS, .examples = {"koine task retry 3", "koine task retry 3 4 5"}},
 	{"edit", "ID", "Change a queued task",
-	 BY_ID "Options that you leave out keep their values; --after replaces all dependencies. "
-	       "Without options, the command opens the prompt in VISUAL, EDITOR or vi.\n",
+	 BY_ID "Omitted options keep their values; --after replaces all dependencies. Without "
+	       "options, the command opens the prompt in VISUAL, EDITOR or vi.\n",
 	 cmd_task_edit, NULL, task_edit_options, ONE_ID,
 	 .request = {"task.edit", .arg = "id", .did = "changed"},
 	 .examples = {"koine task edit 3", "koine task edit 3 --priority 5 --label docs"}},
@@ -522,8 +522,8 @@ static const struct command subs[] = {
 	 cmd_parallel, NULL, task_pause_options, ARGS(1, 1, "requires one N"),
 	 .examples = {"koine task parallel 8", "koine task parallel 1 -g docs"}},
 	{"clean", "", "Delete ended tasks and their output",
-	 "Applies to the current project. A task that a queued task depends on is kept.\n", NULL,
-	 NULL, task_clean_options, NO_ARGS,
+	 "Applies to the current project. Keeps tasks that a queued task depends on.\n", NULL, NULL,
+	 task_clean_options, NO_ARGS,
 	 .request = {"task.clean", .patient = true, .print = print_cleaned},
 	 .examples = {"koine task clean --successful-only",
 		      "koine task clean -g docs --all-projects"}},
@@ -550,9 +550,9 @@ const struct command task_commands[] = {
 	{"run", "[OPTION]... [--] PROGRAM [ARG]... | -c LINE",
 	 "Run a command as a task, without an agent",
 	 "The arguments go to the program unchanged; -c LINE runs a line with sh. The program runs "
-	 "in this folder, with the environment that koined sets for tasks, plus the variables of "
-	 "--env. koine prints the task id for `koine task log`, follow, wait and cancel. Agents "
-	 "are not allowed to use this command.\n" EXITS,
+	 "in this folder, with the environment that koined sets for tasks and the variables of "
+	 "--env. koine prints the task id, which you can pass to `koine task log`, follow, wait "
+	 "and cancel. Agents cannot use this command.\n" EXITS,
 	 cmd_run, NULL, task_run_options, sizeof(struct task_options), NULL, task_find_project,
 	 task_print_hint, ARGS(0, INT_MAX, "requires PROGRAM, or -c LINE"),
 	 .completes = COMPLETES_TASK, .scope = task_scope, .request = {"task.run"},

@@ -26,7 +26,7 @@ static const struct setting rows[] = {
 	{"agent-server", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
 	 "seconds without data until the server counts as unreachable"},
 	{"agent-server", "away_time", SET_SECONDS, AT(away_ms), 1, 86400,
-	 "seconds that approvals of the server stay pending while the server is unreachable"},
+	 "seconds for which approvals of the server stay pending while the server is unreachable"},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

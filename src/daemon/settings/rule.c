@@ -21,7 +21,7 @@ static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_EXTENSIONS] = {"extensions", "file extensions to watch"},
 	[RULE_DEBOUNCE] =
 		{"debounce",
-		 "milliseconds within which changes to one file are merged into one event"},
+		 "milliseconds within which koined merges changes to a file into one event"},
 	[RULE_EVENT] = {"event", "event type that triggers the rule, such as task.*"},
 	[RULE_SOURCE] = {"source", "event source that triggers the rule"},
 	[RULE_PATTERN] = {"pattern",
@@ -37,9 +37,10 @@ static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_CONDITION + 8] = {"condition9", "additional condition, in the format of condition1"},
 	[RULE_PROMPT] =
 		{"prompt",
-		 "prompt of the task to add; {{payload.path}} inserts the path in the event"},
-	[RULE_AGENT] = {"agent", "agent name that is passed to claude --agent"},
-	[RULE_RUNNER] = {"runner", "agent of koine.conf that runs the task"},
+		 "prompt of the task to add; koined replaces {{payload.path}} with the path in the "
+		 "event"},
+	[RULE_AGENT] = {"agent", "agent name to pass to claude --agent"},
+	[RULE_RUNNER] = {"runner", "name of the [agent NAME] section whose agent runs the task"},
 	[RULE_GROUP] = {"group", "group of the task"},
 	[RULE_PRIORITY] = {"priority", "priority of the task"},
 	[RULE_COMMAND] = {"command", "command for /bin/sh, with the event in KOINE_EVENT_JSON"},

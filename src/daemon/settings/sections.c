@@ -85,7 +85,7 @@ static const struct section_key policy_keys[N_POLICY_KEYS] = {
 	[POLICY_TOOL] = {"tool", "pattern for the name of the tool; empty for any tool"},
 	[POLICY_INPUT] = {"input",
 			  "pattern for the strings in the tool's input; empty for any input"},
-	[POLICY_COMMENT] = {"comment", "comment that is sent to the agent with the verdict"},
+	[POLICY_COMMENT] = {"comment", "comment that koined sends to the agent with the verdict"},
 };
 
 int policy_settings_check(const struct approval_settings *a, struct why *why)

@@ -218,7 +218,7 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 			return apply_row(s, row, i, base, value, why);
 	}
 	if (!section[0])
-		return refuse(why, REFUSE_PARAMS, "'%.60s' is outside any [section]", key);
+		return refuse(why, REFUSE_PARAMS, "'%.60s' is not in a [section]", key);
 	return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 

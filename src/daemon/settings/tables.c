@@ -50,7 +50,7 @@ static const char *const extract_reviews[] = {
 static const struct setting memory_rows[] = {
 	{"memory", "enabled", SET_BOOL, AT(memory_enabled), 0, 0, "enable memories"},
 	{"memory", "index_bytes", SET_SIZE, AT(index_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes of RAM for all search indexes"},
+	 "maximum size of all search indexes in RAM"},
 	{"memory", "index_file_bytes", SET_SIZE, AT(index_file_bytes), 0, 1LL << 40,
 	 "maximum disk space for search index files; 0 means no files"},
 	{"memory", "keep_deleted", SET_UNSIGNED, AT(keep_deleted_days), 0, 3650,
@@ -65,11 +65,11 @@ static const struct setting memory_rows[] = {
 	{"memory", "embedding_key_file", SET_PATH, TEXT_AT(embedding_key_file),
 	 "file (mode 0600) with the API key; empty for none"},
 	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
-	 "maximum milliseconds that a search waits for the embedding endpoint"},
+	 "maximum time in milliseconds that a search waits for the embedding endpoint"},
 	{"memory", "extract", SET_TEXT, TEXT_AT(extract),
 	 "agent that extracts facts from conversations and sessions; empty for none"},
 	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
-	 "seconds of inactivity until facts of a conversation are extracted"},
+	 "seconds of inactivity until koined extracts facts from a conversation"},
 	{"memory", "extract_review", SET_WORD, AT(extract_review), 0, 0,
 	 "review of extracted facts: after (searches find unreviewed facts) or before (searches "
 	 "find "
@@ -84,9 +84,9 @@ static const struct setting chat_rows[] = {
 	{"chat", "system_file", SET_PATH, TEXT_AT(chat_system_file),
 	 "file that contains the system prompt, instead of chat.system"},
 	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
-	 "maximum tokens of a conversation in one request to its agent"},
+	 "maximum number of tokens of a conversation in one request to the agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
-	 "tokens of chat.budget that are reserved for the answer"},
+	 "number of tokens of chat.budget that are reserved for the answer"},
 	{"chat", "keep_days", SET_UNSIGNED, AT(chat_keep_days), 0, 36500,
 	 "days to keep an ended conversation; 0 means forever"},
 };
@@ -104,7 +104,7 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "project_parallel", SET_UNSIGNED, AT(tasks.project_parallel), 1, 10000,
 	 "maximum number of running tasks of one project"},
 	{"tasks", "queue", SET_UNSIGNED, AT(tasks.queue), 1, 1000000,
-	 "maximum number of queued tasks; additional tasks are rejected"},
+	 "maximum number of queued tasks; koined rejects additional tasks"},
 	{"tasks", "timeout", SET_SECONDS, AT(tasks.timeout_ms), 1, 2592000,
 	 "timeout of one attempt in seconds"},
 	{"tasks", "output_bytes", SET_SIZE, AT(tasks.output_bytes), 4096, 1LL << 40,
@@ -114,8 +114,8 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a task is cancelled"},
 	{"tasks", "runner", SET_TEXT, TEXT_AT(tasks.runner),
-	 "default runner: an agent name or claude; empty for claude if installed, else "
-	 "chat.agent"},
+	 "default runner of tasks, an agent name or claude; if empty, claude if it is installed, "
+	 "otherwise chat.agent"},
 	{"tasks", "environment", SET_VARIABLES, TEXT_AT(tasks.environment),
 	 "environment variables for claude: NAME, NAME* or NAME=VALUE, separated by spaces"},
 };
@@ -124,7 +124,7 @@ static const struct setting session_rows[] = {
 	{"session", "program", SET_TEXT, TEXT_AT(sessions.program),
 	 "command that runs a session and prints stream-json like claude"},
 	{"session", "parallel", SET_UNSIGNED, AT(sessions.parallel), 1, 10000,
-	 "maximum number of running sessions; additional sessions are rejected"},
+	 "maximum number of running sessions; koined rejects additional sessions"},
 	{"session", "interrupt_time", SET_SECONDS, AT(sessions.interrupt_ms), 0, 3600,
 	 "seconds from SIGINT to SIGTERM when a session is interrupted"},
 	{"session", "terminate_time", SET_SECONDS, AT(sessions.terminate_ms), 0, 3600,
@@ -132,12 +132,12 @@ static const struct setting session_rows[] = {
 	{"session", "silence_time", SET_SECONDS, AT(sessions.silence_ms), 0, 2592000,
 	 "seconds without an event until an observed session counts as completed; 0 means never"},
 	{"session", "keep_bytes", SET_SIZE, AT(sessions.keep_bytes), 4096, 1LL << 40,
-	 "maximum size of the stored events of one session; later events are dropped"},
+	 "maximum size of the stored events of one session; koined drops later events"},
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days to keep an ended session; 0 means forever"},
 	{"session", "runner", SET_TEXT, TEXT_AT(sessions.runner),
-	 "default runner: an agent name or claude; empty for session.program if installed, "
-	 "else chat.agent"},
+	 "default runner of sessions, an agent name or claude; if empty, session.program if it is "
+	 "installed, otherwise chat.agent"},
 	{"session", "environment", SET_VARIABLES, TEXT_AT(sessions.environment),
 	 "environment variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces"},
 };
@@ -146,7 +146,7 @@ static const struct setting approval_rows[] = {
 	{"approval", "timeout", SET_SECONDS, AT(approvals.timeout_ms), 0, 2592000,
 	 "seconds until an approval expires, unless the request sets a timeout; 0 means never"},
 	{"approval", "pending", SET_UNSIGNED, AT(approvals.pending), 1, 100000,
-	 "maximum number of pending approvals; additional requests are rejected"},
+	 "maximum number of pending approvals; koined rejects additional requests"},
 	{"approval", "keep_days", SET_UNSIGNED, AT(approvals.keep_days), 0, 36500,
 	 "days to keep a decided approval; 0 means forever"},
 	{"approval", "agents_decide", SET_BOOL, AT(approvals.agents_decide), 0, 0,
@@ -160,26 +160,26 @@ static const struct setting limits_rows[] = {
 	 "maximum number of connections of each additional user (allow_uids); koined closes "
 	 "further connections"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
-	 "maximum number of calls in flight; additional calls are rejected"},
+	 "maximum number of calls in flight; koined rejects additional calls"},
 	{"limits", "waiting", SET_UNSIGNED, LIMIT(waiting), 1, 10000,
 	 "maximum number of queued calls of one connection"},
 	{"limits", "queue_bytes", SET_SIZE, LIMIT(queue_bytes), 4096, 1 << 30,
-	 "maximum bytes of unsent responses to a client; above the limit, koined stops reading "
-	 "from that client"},
+	 "maximum size of unsent responses to a client; above the limit, koined stops reading from "
+	 "that client"},
 	{"limits", "total_queue_bytes", SET_SIZE, LIMIT(total_queue_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes of unsent responses of all clients; above the limit, koined disconnects "
-	 "the slowest clients"},
+	 "maximum size of unsent responses to all clients; above the limit, koined disconnects the "
+	 "slowest clients"},
 	{"limits", "room_wait", SET_SECONDS, LIMIT(room_wait_ms), 0, 3600,
 	 "seconds that a call waits for memory for its response"},
 	{"limits", "total_input_bytes", SET_SIZE, LIMIT(total_input_bytes), 1 << 20, 1LL << 40,
-	 "maximum total bytes of incomplete messages; above the limit, koined disconnects clients "
-	 "with the largest and slowest messages"},
+	 "maximum total size of incomplete messages; above the limit, koined disconnects the "
+	 "clients with the largest and slowest messages"},
 	{"limits", "total_call_bytes", SET_SIZE, LIMIT(total_call_bytes), 1 << 20, 1LL << 40,
-	 "maximum bytes used by calls in flight; above the limit, calls with large messages are "
-	 "refused"},
+	 "maximum memory of calls in flight; above the limit, koined refuses calls with large "
+	 "messages"},
 	{"limits", "progress_bytes", SET_SIZE, LIMIT(progress_bytes), 1, 1 << 30,
-	 "bytes that a client must send of an incomplete message within each read_timeout; koined "
-	 "disconnects slower clients"},
+	 "minimum number of bytes of an incomplete message that a client must send in each "
+	 "read_timeout; koined disconnects slower clients"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30,
 	 "maximum size of one response"},
 	{"limits", "json_depth", SET_UNSIGNED, LIMIT(json_depth), 16, JSON_DEPTH_MAX,

@@ -166,8 +166,10 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 		if (r == 0 && m->call_id.len == 0)
 			r = refuse_field(why, "messages", "a tool message requires tool_call_id");
 	} else {
-		r = refuse_field(why, "messages",
-				 "role must be system, developer, user, assistant or tool");
+		r = refuse_field(
+			why, "messages",
+			"role must be system, developer, user, assistant or tool, not '%.*s'",
+			TEXT_ARGS(text_cut(role, 40)));
 	}
 	in->n_messages += r == 0;
 	return r;

@@ -123,7 +123,7 @@ static const struct field note_fields[] = {
 	FIELD(STRING, hook_note, folder, "Working folder of the agent"),
 	FIELD(STRING, hook_note, tool, "Tool that was called"),
 	FIELD(STRING, hook_note, tool_use_id, "Tool call id assigned by the agent"),
-	FIELD(STRING, hook_note, text, "Question or message; the first 4096 bytes are kept"),
+	FIELD(STRING, hook_note, text, "Question or message; koined stores the first 4096 bytes"),
 	FIELD(OBJECT, hook_note, input,
 	      "Input of the tool; not stored. A pending approval for the same tool call becomes "
 	      "superseded"),

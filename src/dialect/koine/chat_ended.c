@@ -29,7 +29,8 @@ struct purge_in {
 static int check_page(struct call *c, int64_t offset, int64_t limit)
 {
 	if (offset < 0)
-		return refuse_field(&c->why, "offset", "offset must not be negative");
+		return refuse_field(&c->why, "offset", "offset must be at least 0, not %lld",
+				    (long long)offset);
 	if (limit < 1 || limit > CHAT_PAGE_MAX)
 		return refuse_field(&c->why, "limit", "limit must be between 1 and %d, not %lld",
 				    CHAT_PAGE_MAX, (long long)limit);

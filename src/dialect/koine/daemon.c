@@ -161,7 +161,9 @@ struct done koine_daemon_log(struct call *c)
 	struct json *j;
 
 	if (in->after < 0)
-		return call_fail(c, refuse_field(&c->why, "after", "'after' must not be negative"));
+		return call_fail(c, refuse_field(&c->why, "after",
+						 "'after' must be at least 0, not %lld",
+						 (long long)in->after));
 	if (in->limit < 1 || in->limit > LOG_TAIL_LINES)
 		return call_fail(c, refuse_field(&c->why, "limit",
 						 "limit must be between 1 and %d, not %lld",

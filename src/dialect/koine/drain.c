@@ -81,7 +81,8 @@ struct done koine_daemon_drain(struct call *c)
 	int r = end_ms ? 0 : -ENOMEM;
 
 	if (r == 0 && in->time_ms < 0)
-		r = refuse_field(&c->why, "time", "time must not be negative");
+		r = refuse_field(&c->why, "time", "time must be at least 0, not %lld ms",
+				 (long long)in->time_ms);
 	if (r == 0)
 		r = begin(c);
 	if (r != 0)

@@ -346,7 +346,8 @@ static struct done handle_list(struct call *c)
 	int r = event_in_read(in, &c->arena, &filter, &since, &c->why);
 
 	if (r == 0 && in->limit < 0)
-		r = refuse_field(&c->why, "limit", "limit must not be negative");
+		r = refuse_field(&c->why, "limit", "limit must be at least 0, not %lld",
+				 (long long)in->limit);
 	if (r == 0)
 		r = event_list(call_events(c), c->lane, &c->arena, &filter, since.seq, since.ms,
 			       in->limit, &page);

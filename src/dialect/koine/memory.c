@@ -311,7 +311,9 @@ static struct done handle_backup(struct call *c)
 	if (!path)
 		return call_fail(c, -ENOMEM);
 	if (path[0] != '/' || strlen(path) != in->path.len)
-		return call_fail(c, refuse_field(&c->why, "path", "path must be an absolute path"));
+		return call_fail(c, refuse_field(&c->why, "path",
+						 "path must be an absolute path, not '%.*s'",
+						 TEXT_ARGS(text_cut(in->path, 200))));
 	r = engine_backup(call_engine(c), path, &why);
 	/* A folder that is missing or full is not an internal error. */
 	if (r != 0 && why.text[0])

@@ -357,9 +357,11 @@ static void write_page(struct json *j, const struct session_page *page, int64_t 
 static int check_range(const struct one_in *in, struct why *why)
 {
 	if (in->after < 0)
-		return refuse_field(why, "after", "'after' must not be negative");
+		return refuse_field(why, "after", "'after' must be at least 0, not %lld",
+				    (long long)in->after);
 	if (in->before < 0)
-		return refuse_field(why, "before", "'before' must not be negative");
+		return refuse_field(why, "before", "'before' must be at least 0, not %lld",
+				    (long long)in->before);
 	if (in->limit < 1 || in->limit > SESSION_EVENTS_MAX)
 		return refuse_field(why, "limit", "limit must be between 1 and %d, not %lld",
 				    SESSION_EVENTS_MAX, (long long)in->limit);

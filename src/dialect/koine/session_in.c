@@ -59,7 +59,8 @@ int launch_in_read(const struct launch_in *in, struct arena *a, struct session_n
 	int r;
 
 	if (in->max_turns < 0)
-		return refuse_field(why, "max_turns", "max_turns must not be negative");
+		return refuse_field(why, "max_turns", "max_turns must be at least 0, not %lld",
+				    (long long)in->max_turns);
 	*ret = (struct session_new) {
 		.query = in->query,
 		.title = in->title,

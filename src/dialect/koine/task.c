@@ -272,8 +272,11 @@ static struct done handle_find(struct call *c)
 		.and_next = true,
 	};
 	if (in->limit < 0 || in->before < 0)
-		return call_fail(c, refuse_field(&c->why, in->limit < 0 ? "limit" : "before",
-						 "'limit' and 'before' must not be negative"));
+		return call_fail(c,
+				 refuse_field(&c->why, in->limit < 0 ? "limit" : "before",
+					      "'%s' must be at least 0, not %lld",
+					      in->limit < 0 ? "limit" : "before",
+					      (long long)(in->limit < 0 ? in->limit : in->before)));
 	if (in->state.data && !task_word_parse(in->state, &state, &f->filter.skips))
 		return call_fail(c, refuse_field(&c->why, "state",
 						 "state must be queued, running, completed, "

@@ -227,15 +227,16 @@ static int check_asked(struct call *c)
 	const struct ask_in *in = c->in;
 
 	if (in->question.len == 0 || in->question.len > QUESTION_MAX)
-		return refuse_field(&c->why, "question", "question must have 1 to %d bytes",
-				    QUESTION_MAX);
+		return refuse_field(&c->why, "question",
+				    "question must have 1 to %d bytes, not %zu", QUESTION_MAX,
+				    in->question.len);
 	if (!(in->timeout_seconds >= 0 && in->timeout_seconds <= SECONDS_MAX))
 		return refuse_field(&c->why, "timeout_seconds",
 				    "timeout_seconds must be between 0 and %d, not %g", SECONDS_MAX,
 				    in->timeout_seconds);
 	if (in->choices && (in->choices->len == 0 || in->choices->len > CHOICES_MAX))
-		return refuse_field(&c->why, "choices", "choices must have 1 to %d strings",
-				    CHOICES_MAX);
+		return refuse_field(&c->why, "choices", "choices must have 1 to %d strings, not %u",
+				    CHOICES_MAX, (unsigned)in->choices->len);
 	if (!in->choices)
 		return 0;
 	value_each (choice, in->choices) {

@@ -230,7 +230,8 @@ static struct done handle_list(struct call *c)
 				 "cancelled, not '%.*s'",
 				 TEXT_ARGS(text_cut(in->state, 40)));
 	if (r == 0 && in->limit < 0)
-		r = refuse_field(&c->why, "limit", "limit must not be negative");
+		r = refuse_field(&c->why, "limit", "limit must be at least 0, not %lld",
+				 (long long)in->limit);
 	if (r != 0)
 		return call_fail(c, r);
 	f->filter = (struct task_filter) {

@@ -44,9 +44,11 @@ static int check_grant(const struct approval_decision *d, struct why *why)
 				    "a grant requires the decision approved or denied");
 	if (d->grant_ms < 0 || d->grant_ms > longest_ms)
 		return refuse_field(why, "grant_time",
-				    "grant time must be between 0 and 100 years");
+				    "grant time must be between 0 and 100 years, not %lld ms",
+				    (long long)d->grant_ms);
 	if (d->grant_uses < 0)
-		return refuse_field(why, "grant_uses", "grant uses must not be negative");
+		return refuse_field(why, "grant_uses", "grant uses must be at least 0, not %lld",
+				    (long long)d->grant_uses);
 	return 0;
 }
 

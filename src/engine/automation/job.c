@@ -111,7 +111,9 @@ static int read_schedule(const struct value *v, struct rule *rule, struct why *w
 		return 0;
 	}
 	if (!text_is(kind, "every"))
-		return refuse_field(why, "schedule", "schedule.kind must be cron or every");
+		return refuse_field(why, "schedule",
+				    "schedule.kind must be cron or every, not '%.*s'",
+				    TEXT_ARGS(text_cut(kind, 40)));
 	rule->trigger = TRIGGER_EVERY;
 	if (!value_int(value_find(v, "everyMs"), &rule->every_ms))
 		return refuse_field(why, "schedule", "schedule.everyMs must be an integer");

@@ -85,7 +85,8 @@ static int check(struct live_rule *r, struct why *why)
 		return refuse_field(why, "conditions", "too many conditions (limit %d)",
 				    RULE_CONDITIONS_MAX);
 	if (d->cooldown_ms < 0)
-		return refuse_field(why, "cooldown", "cooldown must not be negative");
+		return refuse_field(why, "cooldown", "cooldown must be at least 0, not %lld ms",
+				    (long long)d->cooldown_ms);
 	return 0;
 }
 
@@ -106,7 +107,8 @@ static int check_paths(const struct rule *d, struct why *why)
 					    TEXT_ARGS(text_cut(path, 100)));
 	}
 	if (d->debounce_ms < 0)
-		return refuse_field(why, "debounce", "debounce must not be negative");
+		return refuse_field(why, "debounce", "debounce must be at least 0, not %lld ms",
+				    (long long)d->debounce_ms);
 	return 0;
 }
 
@@ -151,7 +153,9 @@ static bool begins(struct text t, const char *with)
 static int check_webhook(const struct rule *d, struct why *why)
 {
 	if (!begins(d->url, "http://") && !begins(d->url, "https://"))
-		return refuse_field(why, "webhook", "webhook must start with http:// or https://");
+		return refuse_field(why, "webhook",
+				    "webhook must start with http:// or https://, not '%.*s'",
+				    TEXT_ARGS(text_cut(d->url, 20)));
 	if (d->forbidden)
 		return refuse_field(
 			why, "webhook",

@@ -60,7 +60,8 @@ int schedule_every(int64_t every_ms, int64_t anchor_ms, struct schedule **ret_sc
 	struct schedule *s;
 
 	if (every_ms < 1000)
-		return refuse_field(why, "every", "'every' must be at least 1 second");
+		return refuse_field(why, "every", "'every' must be at least 1 second, not %lld ms",
+				    (long long)every_ms);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;

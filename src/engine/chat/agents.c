@@ -128,7 +128,7 @@ int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, 
 		n_new += roster->members[i].own;
 	if (r == 0 && chat->n_agents + n_new > CHAT_AGENTS_MAX)
 		r = refuse(why, REFUSE_LIMIT,
-			   "agents were reloaded too often; restart koined to use the new ones");
+			   "agents were reloaded too often; restart koined to use the new agents");
 	if (r != 0) {
 		free_roster(roster);
 		return r;

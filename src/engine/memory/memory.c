@@ -206,15 +206,18 @@ int memory_check_category(struct text given, struct why *why)
 	if (!given.data || text_is(given, "other") ||
 	    memory_category(given) < N_MEMORY_CATEGORIES - 1)
 		return 0;
-	return refuse_field(why, "category",
-			    "category must be preference, decision, fact, entity or other");
+	return refuse_field(
+		why, "category",
+		"category must be preference, decision, fact, entity or other, not '%.*s'",
+		TEXT_ARGS(text_cut(given, 40)));
 }
 
 static int check_importance(double importance, struct why *why)
 {
 	if (importance == -1 || (importance >= 0 && importance <= 1))
 		return 0;
-	return refuse_field(why, "importance", "importance must be between 0 and 1");
+	return refuse_field(why, "importance", "importance must be between 0 and 1, not %g",
+			    importance);
 }
 
 int memory_need(struct text t, const char *field, struct why *why)

@@ -55,8 +55,9 @@ static int check_prompts(const struct session_new *in, struct why *why)
 				    "larger than %d bytes",
 				    PROMPT_MAX);
 	if (in->max_turns < 0 || in->max_turns > INT32_MAX)
-		return refuse_field(why, "max_turns", "max_turns must be between 0 and %d",
-				    INT32_MAX);
+		return refuse_field(why, "max_turns",
+				    "max_turns must be between 0 and %d, not %lld", INT32_MAX,
+				    (long long)in->max_turns);
 	if (in->mcp_config.value && in->mcp_config.value->kind != VALUE_OBJECT)
 		return refuse_field(why, "mcp_config", "mcp_config must be an object");
 	return 0;
@@ -69,8 +70,9 @@ static int check_folders(struct texts folders, struct why *why)
 
 	for (unsigned i = 0; i < folders.n; i++) {
 		if (folders.items[i].len == 0 || folders.items[i].data[0] != '/')
-			return refuse_field(why, field, "%s[%u] must be an absolute path", field,
-					    i);
+			return refuse_field(why, field,
+					    "%s[%u] must be an absolute path, not '%.*s'", field, i,
+					    TEXT_ARGS(text_cut(folders.items[i], 200)));
 	}
 	return check_list(folders, field, why);
 }

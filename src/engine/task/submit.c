@@ -76,7 +76,8 @@ int task_check_delay(int64_t delay_ms, struct why *why)
 {
 	if (is_time(delay_ms))
 		return 0;
-	return refuse_field(why, "delay", "delay must be between 0 and 100 years");
+	return refuse_field(why, "delay", "delay must be between 0 and 100 years, not %lld ms",
+			    (long long)delay_ms);
 }
 
 static int check_times(const struct task_new *in, struct why *why)
@@ -84,7 +85,10 @@ static int check_times(const struct task_new *in, struct why *why)
 	if (is_time(in->task.timeout_ms) && is_time(in->delay_ms) && is_time(in->task.retry_ms))
 		return 0;
 	return refuse(why, REFUSE_PARAMS,
-		      "timeout, delay and retry must be between 0 and 100 years");
+		      "timeout, delay and retry delay must be between 0 and 100 years, not %lld, "
+		      "%lld and %lld ms",
+		      (long long)in->task.timeout_ms, (long long)in->delay_ms,
+		      (long long)in->task.retry_ms);
 }
 
 static int check_runner(const struct tasks *t, struct text runner, struct why *why)
@@ -103,7 +107,8 @@ static int check_folder(struct text cwd, struct why *why)
 	int e = 0;
 
 	if (cwd.len == 0 || cwd.data[0] != '/')
-		return refuse_field(why, "cwd", "cwd must be an absolute path");
+		return refuse_field(why, "cwd", "cwd must be an absolute path, not '%.*s'",
+				    TEXT_ARGS(text_cut(cwd, 200)));
 	snprintf(path, sizeof(path), "%.*s", TEXT_ARGS(cwd));
 	if (stat(path, &st) != 0)
 		e = errno;
@@ -206,7 +211,8 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct wh
 	if (r != 0)
 		return r;
 	if (in->retries < 0 || in->retries > 1000)
-		return refuse_field(why, "retries", "retries must be between 0 and 1000");
+		return refuse_field(why, "retries", "retries must be between 0 and 1000, not %lld",
+				    (long long)in->retries);
 	return 0;
 }
 

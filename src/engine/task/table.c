@@ -353,7 +353,7 @@ int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, st
 	if (!group.data && parallel == 0)
 		return refuse_field(
 			why, "parallel",
-			"parallel must be at least 1; use task.pause to stop all tasks");
+			"parallel must be at least 1, not 0; use task.pause to pause all tasks");
 	if (group.data && (group.len == 0 || group.len > TASK_NAME_MAX))
 		return refuse_field(why, "group", "group must have 1 to %d bytes", TASK_NAME_MAX);
 	g = group.data ? group_find(t, group) : NULL;

@@ -223,7 +223,8 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 		return 0;
 	scope = value_text(value_find(grant, "scope"));
 	if (!text_is(scope, "session") && !text_is(scope, "all"))
-		return refuse_field(why, "grant", "grant.scope must be session or all");
+		return refuse_field(why, "grant", "grant.scope must be session or all, not '%.*s'",
+				    TEXT_ARGS(text_cut(scope, 40)));
 	d->grants = true;
 	d->grant_session = text_is(scope, "session");
 	given = value_find(grant, "uses");

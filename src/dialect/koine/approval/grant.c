@@ -47,7 +47,8 @@ static int read_grant(const struct grant_in *in, struct arena *a, struct grant *
 	if (in->tool.len == 0)
 		return refuse_field(why, "tool", "tool must not be empty; use * for any tool");
 	if (in->uses < 0)
-		return refuse_field(why, "uses", "uses must not be negative");
+		return refuse_field(why, "uses", "uses must be at least 0, not %lld",
+				    (long long)in->uses);
 	r = koine_read_seconds(in->seconds, "for", &ms, why);
 	if (r != 0)
 		return r;
