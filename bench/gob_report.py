@@ -50,7 +50,7 @@ def judge_calls(found, n, m, least):
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
     if rate is None:
         return title, "not measured", None
-    return title, f"ratio of the calls per second: {rate:.3g}; ratio of the CPU times: {cpu:.3g}", rate >= least
+    return title, f"ratio of calls per second: {rate:.3g}; ratio of CPU times: {cpu:.3g}", rate >= least
 
 
 def judge(found):
@@ -58,6 +58,6 @@ def judge(found):
         return []
     verdicts = [judge_calls(found, 8, 32, 10), judge_calls(found, 64, 1, 2)]
     verdicts.append(verdict(
-        "koined's p50 of net/rpc Stats calls is at most 0.7 times that of Go's server: " + load(1, 1),
+        "koined's p50 for net/rpc Stats calls is at most 0.7 times the p50 of Go's server: " + load(1, 1),
         found.ratio(("Stats 1×1", "koined"), ("Stats 1×1", "go"), "p50_ns"), lambda v: v <= 0.7))
     return verdicts

@@ -31,7 +31,7 @@ def ratio(a, b):
 
 def adds_table(found):
     adds = {store: median(rates) for store, rates in found["adds"].items()}
-    return [["durable adds of 64 clients", "adds/s", "ratio"], ["SQLite", f"{adds['sqlite']:,.0f}", ""],
+    return [["durable adds by 64 clients", "adds/s", "ratio"], ["SQLite", f"{adds['sqlite']:,.0f}", ""],
             ["PostgreSQL with one host", f"{adds['postgresql']:,.0f}", f"{ratio(adds['postgresql'], adds['sqlite']):.2f}"]]
 
 
@@ -51,7 +51,7 @@ def tasks_table(found):
 
 def search_table(found):
     alone, nodes = (median(x) for x in found["search"].values())
-    return [["search of one client among 10,000 memories", "p50", "ratio"], ["SQLite", format_time(alone), ""],
+    return [["search by one client among 10,000 memories", "p50", "ratio"], ["SQLite", format_time(alone), ""],
             ["PostgreSQL, with the search on the second of two hosts", format_time(nodes), f"{ratio(nodes, alone):.2f}"]]
 
 
@@ -91,7 +91,7 @@ def goals(found):
              ratio(adds.get("postgresql"), adds.get("sqlite")), lambda x: x >= 0.5),
             ("two hosts complete at least 1.7 times as many tasks per second as one host", scale[2], lambda x: x >= 1.7),
             ("three hosts complete at least 2.3 times as many tasks per second as one host", scale[3], lambda x: x >= 2.3),
-            ("the p50 of a search with two hosts on PostgreSQL is at most 1.2 times that with SQLite", ratio(*search[::-1]) if search else None,
+            ("the p50 of a search with two hosts on PostgreSQL is at most 1.2 times the p50 with SQLite", ratio(*search[::-1]) if search else None,
              lambda x: x <= 1.2),
             ("koine completes at least 3 times as many empty jobs per second as pg-boss, with 16 jobs in flight", ratio(jobs.get("koine"), jobs.get("pg-boss")),
              lambda x: x >= 3)]
@@ -135,7 +135,7 @@ def scaling(found):
     costs = hosts_model.Costs(found["costs"])
     adds = {store: median(rates) for store, rates in found["adds"].items()}
     search = [median(x) for x in found["search"].values()]
-    return f"""- **PostgreSQL compared with SQLite**: durable adds of 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, and a search takes {ratio(search[1], search[0]):.1f} times as long.
+    return f"""- **PostgreSQL compared with SQLite**: durable adds by 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, and a search takes {ratio(search[1], search[0]):.1f} times as long.
 - **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many tasks as one host, and three hosts complete {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times as many.
   The number of cores, which all hosts share in this benchmark, limits CPU-bound tasks.
 - **Empty jobs**: the ratio of koine's jobs per second to pg-boss's jobs per second is {job_ratios(found)}.

@@ -41,7 +41,7 @@ def add_table(found):
 
 
 def list_table(found):
-    rows = [["`memory.list` that returns 5 memories", "koined/s", "asyncio/s", "ratio", "koined CPU",
+    rows = [["calls of `memory.list`, which returns 5 memories", "koined/s", "asyncio/s", "ratio", "koined CPU",
              "asyncio CPU"]]
     for n in LIST_SHAPES:
         row = f"list {n}"
@@ -56,7 +56,7 @@ def list_table(found):
 
 
 def index_table(found):
-    rows = [["index", "MB", "index bytes per memory", "growth of koined's memory, MB", "first search", "time to start koined",
+    rows = [["index", "MB", "bytes of index per memory", "growth of koined's memory, MB", "first search", "time to start koined",
              "imports/s"]]
     for set_ in SETS:
         row = f"index {set_.name}"
@@ -107,7 +107,7 @@ def judge_searches(found):
         if name != "100k" and row not in found.rows:
             continue
         verdicts.append(verdict(
-            f"{title}: the p50 of a search through the socket is at most {most} times that of FTS5",
+            f"{title}: the p50 of a search through the socket is at most {most} times the p50 of FTS5",
             found.ratio((row, "koined"), (row, "fts5"), "p50_ns"), lambda v, m=most: v <= m))
     # What else runs only ever adds to a p99: the calmest round says what is ours.
     tails = [(set_.title, min(run["p99_ns"] / run["p50_ns"] for run in rounds.values()))

@@ -71,8 +71,8 @@ def lines():
 
 Goal = collections.namedtuple("Goal", "title row measure most is_ratio")
 
-CPU_GOAL = "koined's CPU time per request is at most {most:g} times that of a minimal epoll server: "
-P50_GOAL = "koined's p50 latency is at most {most:g} times that of a minimal epoll server: "
+CPU_GOAL = "koined uses at most {most:g} times the CPU time of a minimal epoll server per request: "
+P50_GOAL = "koined's p50 latency is at most {most:g} times the latency of a minimal epoll server: "
 
 GOALS = [
     Goal(CPU_GOAL + f"JSON lines, {part_report.load(64, 1)}", "line 64×1", CPU, 1.25, True),
@@ -219,7 +219,7 @@ def judge_peer(results, peer):
 
 
 def judge_all_peers(results):
-    title = "koined's p50 latency and CPU time are lower than those of redis, nginx, go, node and python in every row"
+    title = "koined has a lower p50 latency and uses less CPU time than redis, nginx, go, node and python in every row"
     found = [(f"{peer} in {line.title}", is_ahead(results, line, peer))
              for line in lines() if line.is_speed for peer in PEERS]
     found = [(name, ahead) for name, ahead in found if ahead is not None]
@@ -227,7 +227,7 @@ def judge_all_peers(results):
         return title, "not measured", None
     behind = [name for name, ahead in found if not ahead]
     if behind:
-        return title, "koined's value is higher than that of " + ", ".join(behind), False
+        return title, "koined's value is higher than the value of " + ", ".join(behind), False
     return title, f"koined's value is lower in all {len(found)} comparisons", True
 
 

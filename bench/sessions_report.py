@@ -31,7 +31,7 @@ def call_table(found):
 
 def fanout_table(found):
     rows = [[f"{EVENTS:,} events sent to {SUBSCRIBERS} subscribers", "lines/s", "CPU time per line",
-             "time from the send of an event to its receipt, p50", "p99"]]
+             "time from sending an event to receiving it, p50", "p99"]]
     for title, column in (("a minimal loop that only writes the lines", "writer"),
                           ("koined, which stores and filters the events", "koined")):
         if found.median("events", column, "lines") is None:
@@ -43,8 +43,8 @@ def fanout_table(found):
 
 
 def line_table(found):
-    rows = [["time from the agent's write to the subscriber's read", "p50", "p99"]]
-    for title, column in (("one fdatasync", "disk"), ("koined, which stores the event before it sends the event", "koined")):
+    rows = [["time from the agent's write until the subscriber reads the event", "p50", "p99"]]
+    for title, column in (("one fdatasync", "disk"), ("koined, which stores the event before it sends it", "koined")):
         values = [found.median("line", column, m) for m in ("p50_ns", "p99_ns")]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -75,7 +75,7 @@ def judge_calls(found, n, m, least):
         return title, "not measured", None
     floor = found.ratio((row, "floor"), (row, "go"), "rate")
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
-    return title, f"ratio of the calls per second: {rate:.3g} (minimal epoll server: {floor:.3g}); ratio of the CPU times: {cpu:.3g}", rate >= least
+    return title, f"ratio of calls per second: {rate:.3g} (minimal epoll server: {floor:.3g}); ratio of CPU times: {cpu:.3g}", rate >= least
 
 
 def judge(found):

@@ -27,7 +27,7 @@ def call_table(found):
 
 
 def submit_table(found):
-    rows = [["durable task submits", "submits/s", "p50", "p99", "CPU time per submit", "fdatasync, p50"]]
+    rows = [["durable task submissions", "submissions/s", "p50", "p99", "CPU time per submission", "fdatasync, p50"]]
     for n in SUBMIT_CLIENTS:
         row = f"submit {n}"
         if found.median(row, "koined", "rate") is None:
@@ -42,7 +42,7 @@ def submit_table(found):
 
 def fanout_table(found):
     rows = [[f"{EVENTS:,} events about submitted tasks", "events/s", "notifications/s",
-             "CPU time per notification", "time from the submit of a task to the receipt of its event, p50", "p99"]]
+             "CPU time per notification", "time from submitting a task to receiving its event, p50", "p99"]]
     for row, column, title in (("events", "koined", "koined with event.subscribe"),
                                ("told", "koined", "koined with aiwg's socket"),
                                ("told", "node", "Node server without a store")):
@@ -87,7 +87,7 @@ def judge_calls(found):
 
 
 def judge_submits(found):
-    title = "on a slow disk, koined completes at least 20 times as many durable task submits per second for 64 clients as for 1 client"
+    title = "on a slow disk, koined completes at least 20 times as many durable task submissions per second for 64 clients as for 1 client"
     ratio = found.ratio(("submit 64", "koined"), ("submit 1", "koined"), "rate")
     sync = found.median("submit 1", "disk", "p50_ns")
     if ratio is None or sync is None:
