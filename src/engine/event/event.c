@@ -234,9 +234,8 @@ int event_add(struct events *e, const struct event_new *new)
 
 	if (!e)
 		return 0;
-	r = have_batch(e);
-	if (r == 0)
-		r = pack(e, new, &event.data) ?: store_event_check(store_writer(e->store), &event);
+	r = have_batch(e) ?: pack(e, new, &event.data)
+			?: store_event_check(store_writer(e->store), &event);
 	if (r != 0)
 		return r;
 	notes = &e->batch->notes;

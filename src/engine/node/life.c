@@ -81,11 +81,10 @@ static int begin(struct node *n, const struct host *former, bool *ret_joined)
 {
 	struct connection *c = store_feed(n->store);
 	uint64_t asked_ms = clock_steady_ms();
-	int r = store_host_draw_epoch(c, &n->us.epoch);
+	int r = store_host_draw_epoch(c, &n->us.epoch)
+			?: store_host_join(c, &n->us, n->lease_ms, former->epoch,
+					   has_ended(n, former), ret_joined);
 
-	if (r == 0)
-		r = store_host_join(c, &n->us, n->lease_ms, former->epoch, has_ended(n, former),
-				    ret_joined);
 	if (r != 0 || !*ret_joined)
 		return r;
 	n->former = n->us.epoch;
@@ -102,9 +101,7 @@ int node_begin_life(struct node *n, bool *ret_joined)
 
 	*ret_joined = false;
 	arena_init(&a, FOUND_MAX);
-	r = find_former(n, &a, &former);
-	if (r == 0)
-		r = begin(n, &former, ret_joined);
+	r = find_former(n, &a, &former) ?: begin(n, &former, ret_joined);
 	arena_done(&a);
 	return r;
 }

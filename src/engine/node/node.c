@@ -112,36 +112,21 @@ void node_set_running(struct node *n, unsigned n_running)
 
 /* ---- listeners ---- */
 
-void node_listen(struct node *n, const struct node_listener *l)
+void node_listen(struct node *n, void (*fn)(void *arg, enum node_event event), void *arg)
 {
 	if (n && n->n_listeners < NODE_LISTENERS_MAX)
-		n->listeners[n->n_listeners++] = *l;
+		n->listeners[n->n_listeners++] = (struct node_listener) {fn, arg};
 }
 
-static void say_fenced(struct node *n)
+static void notify(const struct node *n, enum node_event event)
 {
-	for (unsigned i = 0; i < n->n_listeners; i++) {
-		if (n->listeners[i].on_fenced)
-			n->listeners[i].on_fenced(n->listeners[i].arg);
-	}
+	for (unsigned i = 0; i < n->n_listeners; i++)
+		n->listeners[i].fn(n->listeners[i].arg, event);
 }
 
-static void say_joined(struct node *n)
+static void on_reap(void *node)
 {
-	for (unsigned i = 0; i < n->n_listeners; i++) {
-		if (n->listeners[i].on_joined)
-			n->listeners[i].on_joined(n->listeners[i].arg);
-	}
-}
-
-static void say_others(void *node)
-{
-	struct node *n = node;
-
-	for (unsigned i = 0; i < n->n_listeners; i++) {
-		if (n->listeners[i].on_others)
-			n->listeners[i].on_others(n->listeners[i].arg);
-	}
+	notify(node, NODE_OTHERS);
 }
 
 /* ---- the end of a life ---- */
@@ -154,7 +139,7 @@ static void give_up(struct node *n, const char *reason)
 		guard_renew(n->guard, 1);
 	log_warn("lease lost, stopping the programs of this host", "host=%.*s reason=\"%s\"",
 		 TEXT_ARGS(n->us.name), reason);
-	say_fenced(n);
+	notify(n, NODE_FENCED);
 }
 
 /* The thread may have begun another life meanwhile, which goes on. */
@@ -280,12 +265,12 @@ static void on_news(void *node)
 	if (news.joined) {
 		log_info("rejoined the cluster", "host=%.*s epoch=%lld", TEXT_ARGS(n->us.name),
 			 (long long)news.epoch);
-		say_joined(n);
+		notify(n, NODE_JOINED);
 	}
 	if (news.last > 0 && n->events)
 		events_follow(n->events, news.last);
 	if (gone)
-		say_others(n);
+		notify(n, NODE_OTHERS);
 }
 
 /* A loop that stood still, as in a long start, finds its timers due before it hears that the lease was
@@ -328,14 +313,12 @@ static int begin(struct node *n, const struct node_opts *opts, struct why *why)
 {
 	unsigned answer_ms = (unsigned)opts->lease_ms / 6;
 	int r = copy_texts(n, opts) ?: timer_new(n->loop, on_fence, n, &n->fence)
-		?: ticker_new(n->loop, REAP_MS, say_others, n, &n->reaps)
-		?: wake_new(n->loop, on_news, n, &n->wake);
-
-	if (r == 0)
-		r = store_open_feed(n->store,
+		?: ticker_new(n->loop, REAP_MS, on_reap, n, &n->reaps)
+		?: wake_new(n->loop, on_news, n, &n->wake) ?: store_open_feed(n->store,
 				    answer_ms > ANSWER_LEAST_MS ? answer_ms : ANSWER_LEAST_MS, why)
 			    ?: node_await_former(n, why) ?: end_earlier(n, opts->owner)
 			    ?: node_first_life(n, why) ?: node_set_clock(n);
+
 	if (r != 0)
 		return r;
 	wake_hold(n->wake, false);

@@ -96,17 +96,21 @@ void node_set_running(struct node *n, unsigned n_running);
 /* The writer has committed events. Any thread. */
 void node_announce(void *node);
 
-struct node_listener {
-	/* This life is over: nothing that runs here is ours any more. Whatever is running must be ended,
+enum node_event {
+	/* This life is over: nothing that runs here belongs to this host any more. Whatever is running must be ended,
 	 * and nothing of it may be written (and would not be: the epoch is another). */
-	void (*on_fenced)(void *arg);
-	/* A new life has begun. */
-	void (*on_joined)(void *arg);
-	/* Some host has ended its life, or was lost: what it ran may be taken over. Also said from time
-	 * to time without a reason, so that nothing stays behind if whoever took it over died. */
-	void (*on_others)(void *arg);
+	NODE_FENCED,
+	NODE_JOINED, /* a new life has begun */
+	/* Some host has ended its life, or was lost: what it ran may be taken over. Also reported from time
+	 * to time without a reason, so that nothing is left over if the host that took it over died. */
+	NODE_OTHERS,
+	N_NODE_EVENTS
+};
+
+struct node_listener {
+	void (*fn)(void *arg, enum node_event event);
 	void *arg;
 };
 
 /* At most NODE_LISTENERS_MAX; lives as long as the node. */
-void node_listen(struct node *n, const struct node_listener *l);
+void node_listen(struct node *n, void (*fn)(void *arg, enum node_event event), void *arg);

@@ -201,9 +201,8 @@ static int look_at_hosts(struct node *n, struct news *fresh)
 
 	arena_init(&fresh->arena, NODE_SNAPSHOT_MAX);
 	r = store_host_list(store_feed(n->store), &fresh->arena, &fresh->hosts, &fresh->n_hosts,
-			    &fresh->now_ms);
-	if (r == 0)
-		r = lose_silent(n, fresh->hosts, fresh->n_hosts, asked_ms);
+			    &fresh->now_ms)
+		    ?: lose_silent(n, fresh->hosts, fresh->n_hosts, asked_ms);
 	if (r != 0) {
 		arena_done(&fresh->arena);
 		fresh->hosts = NULL;

@@ -352,10 +352,9 @@ static int open_and_launch(struct process *p, const struct process_new *in, stru
 		.arg = p,
 	};
 	CLEANUP(freep) const char **env = NULL;
-	int r = make_env(in, &env) ?: console_new(p->all->loop, &opts, &p->console);
+	int r = make_env(in, &env) ?: console_new(p->all->loop, &opts, &p->console)
+			?: launch(p, in, env, why);
 
-	if (r == 0)
-		r = launch(p, in, env, why);
 	if (r == 0)
 		console_started(p->console);
 	return r;

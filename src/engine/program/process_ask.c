@@ -229,10 +229,9 @@ static int check_start(const struct process_new *in, struct why *why)
 
 	if (in->command.len == 0)
 		return refuse_field(why, "command", "command is required");
-	r = check_text(in->command, "command", PROCESS_COMMAND_MAX, why);
-	if (r == 0)
-		r = check_text(in->workdir, "workdir", 4096, why);
-	return r != 0 ? r : check_env(in, why);
+	r = check_text(in->command, "command", PROCESS_COMMAND_MAX, why)
+		    ?: check_text(in->workdir, "workdir", 4096, why);
+	return r ?: check_env(in, why);
 }
 
 static int copy_start(struct process_ask *a, const struct process_new *in)
@@ -258,7 +257,7 @@ int process_start(struct processes *all, const struct process_new *in, process_f
 	struct process_ask *a = NULL;
 	int r = check_common(all, why) ?: check_start(in, why) ?: ask_new(all, fn, arg, &a);
 
-	return r != 0 ? r : ask_or_free(a, copy_start(a, in), NULL, ret_ask, why);
+	return r ?: ask_or_free(a, copy_start(a, in), NULL, ret_ask, why);
 }
 
 /* ---- asking to write to a process ---- */

@@ -96,12 +96,10 @@ static void on_late(void *arg)
 static int read_input(struct tool_run *r, struct text *ret_command, struct why *why)
 {
 	double seconds;
-	int e = tool_text(r, "command", true, ret_command, why);
+	int e = tool_text(r, "command", true, ret_command, why)
+			?: tool_text(r, "workdir", false, &r->workdir, why)
+			?: tool_number(r, "timeout", 0, &seconds, why);
 
-	if (e == 0)
-		e = tool_text(r, "workdir", false, &r->workdir, why);
-	if (e == 0)
-		e = tool_number(r, "timeout", 0, &seconds, why);
 	if (e != 0)
 		return e;
 	if (memchr(ret_command->data, '\0', ret_command->len))

@@ -223,7 +223,7 @@ static int append(const struct tool_path *p, struct text t, struct why *why)
 	int fd = -1;
 	int e = open_file(p, O_WRONLY | O_APPEND | O_CREAT, 0644, &st, &fd, why);
 
-	return e != 0 ? e : write_new(fd, 0, t);
+	return e ?: write_new(fd, 0, t);
 }
 
 /* The mode of the existing file; *ret_mode 0: there is none. */

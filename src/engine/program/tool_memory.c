@@ -53,14 +53,11 @@ static int read_query(struct tool_run *r, struct memory_query *q, struct why *wh
 	struct text category;
 	double limit;
 	double least;
-	int e = need(r, "query", &q->text, why);
+	int e = need(r, "query", &q->text, why)
+			?: tool_text(r, "category", false, &category, why)
+			?: tool_number(r, "limit", 0, &limit, why)
+			?: tool_number(r, "minScore", 0, &least, why);
 
-	if (e == 0)
-		e = tool_text(r, "category", false, &category, why);
-	if (e == 0)
-		e = tool_number(r, "limit", 0, &limit, why);
-	if (e == 0)
-		e = tool_number(r, "minScore", 0, &least, why);
 	if (e != 0)
 		return e;
 	q->category = memory_lenient_category(category);
@@ -100,11 +97,10 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 	struct memory m;
 	struct buf answer;
 	struct text id;
-	int e = need(r, "path", &id, why);
+	int e = need(r, "path", &id, why)
+			?: memory_get(r->tools->opts.memories, lane, &r->arena, &r->by,
+				      memory_lenient_trim(id), &m, why);
 
-	if (e == 0)
-		e = memory_get(r->tools->opts.memories, lane, &r->arena, &r->by,
-			       memory_lenient_trim(id), &m, why);
 	if (e != 0)
 		return e;
 	buf_init(&answer, ANSWER_MAX);

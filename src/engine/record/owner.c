@@ -52,40 +52,22 @@ static void reap(struct records *rs)
 	workers_start(rs->opts.workers, &r->work, true);
 }
 
-static void call(const struct records *rs, void (*fn)(void *arg))
-{
-	if (fn)
-		fn(rs->opts.arg);
-}
-
-static void on_fenced(void *records)
-{
-	const struct records *rs = records;
-
-	call(rs, rs->opts.owners->fenced);
-}
-
-static void on_joined(void *records)
+static void on_node(void *records, enum node_event event)
 {
 	struct records *rs = records;
+	const struct record_owner_ops *ops = rs->opts.owners;
+	void (*const fns[N_NODE_EVENTS])(void *arg) = {[NODE_FENCED] = ops->fenced,
+						       [NODE_JOINED] = ops->joined,
+						       [NODE_OTHERS] = ops->others};
 
-	call(rs, rs->opts.owners->joined);
-	reap(rs);
-}
-
-static void on_others(void *records)
-{
-	struct records *rs = records;
-
-	call(rs, rs->opts.owners->others);
-	reap(rs);
+	if (fns[event])
+		fns[event](rs->opts.arg);
+	if (event != NODE_FENCED)
+		reap(rs);
 }
 
 int record_reaper_new(struct records *rs)
 {
-	const struct node_listener listener = {
-		.on_fenced = on_fenced, .on_joined = on_joined, .on_others = on_others, .arg = rs};
-
 	if (!rs->opts.node || !rs->opts.owners)
 		return 0;
 	rs->reaper = calloc(1, sizeof(*rs->reaper));
@@ -93,7 +75,7 @@ int record_reaper_new(struct records *rs)
 		return -ENOMEM;
 	rs->reaper->records = rs;
 	arena_init(&rs->reaper->reaped.arena, REAPED_ARENA_MAX);
-	node_listen(rs->opts.node, &listener);
+	node_listen(rs->opts.node, on_node, rs);
 	return 0;
 }
 

@@ -395,8 +395,6 @@ struct live *task_find_open(struct tasks *t, struct text project, struct text id
 /* Another host wants it cancelled, says the row of one that may be this host's to run. */
 void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
-/* ---- stash.c: what its user keeps back ---- */
-
 /* What is paused has changed: exactly these are. */
 void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
 

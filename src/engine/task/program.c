@@ -192,9 +192,8 @@ static int set_env(struct program *p, const struct live *l)
 		p->env[n++] = copy;
 	}
 	/* Ours come last: if a name occurs twice, the program gets the last value. */
-	r = add_variable(p, &n, "KOINE_TASK", row->id);
-	if (r == 0)
-		r = add_variable(p, &n, "KOINE_PROJECT", l->project->name);
+	r = add_variable(p, &n, "KOINE_TASK", row->id)
+		    ?: add_variable(p, &n, "KOINE_PROJECT", l->project->name);
 	snprintf(attempt, sizeof(attempt), "%lld", (long long)row->attempts);
 	if (r == 0)
 		r = add_variable(p, &n, "KOINE_ATTEMPT", text_of(attempt));
@@ -302,7 +301,7 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
 	unsigned rank;
 	int r;
 
-	if (t->node && node_count(t->node, &rank) > 1) /* another one may have what we have not */
+	if (node_count(t->node, &rank) > 1) /* another one may have what this one has not */
 		return 0;
 	/* Some agent could: no need to look for a program in every folder of PATH. */
 	if (child_check_allowed(NULL) == 0 &&

@@ -201,7 +201,7 @@ int task_get(struct tasks *t, int lane, struct arena *a, struct text project, st
 {
 	int r = find(t, lane, a, project, id, ret_task, why);
 
-	return r != 0 ? r : unpack(a, ret_task);
+	return r ?: unpack(a, ret_task);
 }
 
 int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text project,

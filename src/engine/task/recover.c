@@ -118,7 +118,7 @@ static int settle_queued(struct tasks *t, struct arena *a, struct task *row, boo
 	/* Another host does so just now. */
 	if (r == -ENOENT)
 		return 0;
-	return r != 0 ? r : task_event_add(t, "task.failed", row, 0, (struct text) {0});
+	return r ?: task_event_add(t, "task.failed", row, 0, (struct text) {0});
 }
 
 /* One that fails may be what others come after: most are younger, but some older ones were changed

@@ -334,7 +334,7 @@ static int fill(struct submit *s, const struct task_new *in)
 		return r;
 	r = copy_after(&s->request.arena, &in->task.after, &s->row.after)
 		    ?: pack(s, &s->row.metadata, METADATA_MAX);
-	return r != 0 ? r : pack(s, &s->row.command, PACKED_COMMAND_MAX);
+	return r ?: pack(s, &s->row.command, PACKED_COMMAND_MAX);
 }
 
 static int read_after_states(struct tasks *t, struct arena *a, const struct task *row,
@@ -373,9 +373,8 @@ static int submit_run(struct work *w, int lane)
 	s->row.id = s->id;
 	r = read_after_states(s->request.tasks, &s->request.arena, &s->row, &s->after_states,
 			      &s->request.why)
-		    ?: store_task_add(db, &s->request.arena, &s->row, &s->row.seq, &s->row.id);
-	if (r == 0)
-		r = task_event_add(s->request.tasks, "task.queued", &s->row, s->queue_size,
+		    ?: store_task_add(db, &s->request.arena, &s->row, &s->row.seq, &s->row.id)
+				?: task_event_add(s->request.tasks, "task.queued", &s->row, s->queue_size,
 				   s->tool_use_id);
 	return r;
 }
@@ -598,7 +597,7 @@ static int change(struct edit *e, struct connection *db)
 	if (after)
 		r = read_after_states(e->request.tasks, &e->request.arena, &e->row,
 				      &e->after_states, &e->request.why);
-	return r != 0 ? r : store_task_edit(db, &e->row, after, &e->kept);
+	return r ?: store_task_edit(db, &e->row, after, &e->kept);
 }
 
 /* Another host may change it in between: then it is looked at again. */

@@ -162,10 +162,9 @@ static void on_sweep(void *tasks)
 /* The first sweep runs on the next pass of the loop. */
 int task_sweep_start(struct tasks *t)
 {
-	int r = ticker_new(t->loop, SWEEP_EVERY_MS, on_sweep, t, &t->sweeper);
+	int r = ticker_new(t->loop, SWEEP_EVERY_MS, on_sweep, t, &t->sweeper)
+			?: timer_new(t->loop, on_sweep, t, &t->first_sweep);
 
-	if (r == 0)
-		r = timer_new(t->loop, on_sweep, t, &t->first_sweep);
 	if (r == 0 && t->keep_ms > 0)
 		timer_start(t->first_sweep, 0);
 	return r;
