@@ -124,22 +124,6 @@ static int swap(const struct store_adopted *a, const char *copy, struct why *why
 	return r != 0 ? db_file_cannot(why, "sync the directory of", a->path, -r) : 0;
 }
 
-/* ---- what is in it ---- */
-
-static int run(struct connection *c, const struct query *sql, int64_t *ret_n)
-{
-	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
-	bool more;
-	int r;
-
-	if (strstr(sql->sql, ":newline"))
-		query_bind_text(q, ":newline", TEXT("\n"));
-	*ret_n = 0;
-	while ((r = query_next(q, &more)) == 0 && more)
-		(*ret_n)++;
-	return r;
-}
-
 /* A job's rule has no project: its key is a newline and the id (see engine/automation/rule.c). */
 static int hold(struct connection *c, struct store_adopted *a)
 {
@@ -153,14 +137,11 @@ static int hold(struct connection *c, struct store_adopted *a)
 	QUERY trust = {"DELETE FROM project_trust RETURNING folder"};
 	/* Its files are theirs, too. */
 	QUERY indexes = {"DELETE FROM memory_index RETURNING token"};
-	int64_t n;
-	int r = run(c, &tasks, &a->n_tasks) ?: run(c, &switches, &n) ?: run(c, &jobs, &a->n_jobs);
 
-	if (r == 0)
-		r = run(c, &grants, &a->n_grants);
-	if (r == 0)
-		r = run(c, &trust, &n);
-	return r == 0 ? run(c, &indexes, &n) : r;
+	return query_count(c, &tasks, &a->n_tasks) ?: query_do(c, &switches)
+		?: query_count(c, &jobs, &a->n_jobs, BIND(":newline", TEXT("\n")))
+		?: query_count(c, &grants, &a->n_grants) ?: query_do(c, &trust)
+		?: query_do(c, &indexes);
 }
 
 static int hold_in(struct store *s, struct store_adopted *a, struct why *why)

@@ -10,9 +10,9 @@
 #include "store/db/db_file.h"
 
 struct store_adopted {
-	int64_t n_tasks;  /* now held */
-	int64_t n_jobs;   /* schedules now switched off */
-	int64_t n_grants; /* used to be allowed without asking, now revoked */
+	unsigned n_tasks;  /* now held */
+	unsigned n_jobs;   /* schedules now switched off */
+	unsigned n_grants; /* used to be allowed without asking, now revoked */
 	char path[DB_PATH_MAX + 1];
 	/* where the old file is; of a database, the names of the roles that are accepted */
 	char aside[DB_PATH_MAX + 1];

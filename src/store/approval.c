@@ -17,9 +17,8 @@ int store_approval_add(struct connection *c, const struct approval *row, int64_t
 		.members = {.without = MEMBER_MADE | APPROVAL_DECIDER},
 		.key = "seq",
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_insert(q, row, ret_seq);
+	return query_insert(c, &sql, ret_seq, BIND_NOUN(row));
 }
 
 int store_approval_decide(struct connection *c, const struct approval *decided, bool *ret_done)
@@ -29,14 +28,11 @@ int store_approval_decide(struct connection *c, const struct approval *decided, 
 		.of = &approval_portrait,
 		.members = {.with = MEMBER_CHANGES},
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct approval row = *decided;
 
 	if (!row.decider_known)
 		row.decider_uid = -1;
-	query_bind_members(q, &row);
-	query_bind_text(q, ":id", row.id);
-	return query_run_found(q, ret_done);
+	return query_find(c, &sql, ret_done, BIND_NOUN(&row), BIND(":id", row.id));
 }
 
 int store_approval_tie(struct connection *c, int64_t seq, struct text session, int64_t event_id)
@@ -44,12 +40,9 @@ int store_approval_tie(struct connection *c, int64_t seq, struct text session, i
 	QUERY sql = {
 		"UPDATE approval SET session = coalesce(:session, session), event_id = :event_id"
 		" WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	query_bind_text(q, ":session", session);
-	query_bind_int(q, ":event_id", event_id);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":seq", seq), BIND(":session", session),
+			BIND(":event_id", event_id));
 }
 
 int store_approval_bind(struct connection *c, const struct approval *row)
@@ -58,16 +51,11 @@ int store_approval_bind(struct connection *c, const struct approval *row)
 		"UPDATE approval SET bond = :bond, waiter_pid = :pid, waiter_started = :started,"
 		" asker_pid = :asker_pid, asker_started = :asker_started, host = :host"
 		" WHERE id = :id AND status = 0"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":bond", row->bond);
-	query_bind_int(q, ":pid", row->waiter_pid);
-	query_bind_int(q, ":started", row->waiter_started);
-	query_bind_int(q, ":asker_pid", row->asker_pid);
-	query_bind_int(q, ":asker_started", row->asker_started);
-	query_bind_text(q, ":host", row->host);
-	query_bind_text(q, ":id", row->id);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":bond", row->bond), BIND(":pid", row->waiter_pid),
+			BIND(":started", row->waiter_started), BIND(":asker_pid", row->asker_pid),
+			BIND(":asker_started", row->asker_started), BIND(":host", row->host),
+			BIND(":id", row->id));
 }
 
 int store_approval_has_asked(struct connection *c, struct text host, int64_t pid, int64_t started,
@@ -75,20 +63,16 @@ int store_approval_has_asked(struct connection *c, struct text host, int64_t pid
 {
 	QUERY sql = {"SELECT seq FROM approval WHERE asker_pid = :pid AND asker_started = :started"
 		     " AND asker_pid > 0 AND (host IS NULL OR host = :host) LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":host", host);
-	query_bind_int(q, ":pid", pid);
-	query_bind_int(q, ":started", started);
-	return query_run_found(q, ret_has);
+	return query_find(c, &sql, ret_has, BIND(":host", host), BIND(":pid", pid),
+			  BIND(":started", started));
 }
 
 int store_approval_waiting(struct connection *c, int64_t *ret_n)
 {
 	QUERY sql = {"SELECT count(*) FROM approval WHERE status = 0"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_find_int(q, ret_n);
+	return query_find_int(c, &sql, ret_n);
 }
 
 int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit, unsigned *ret_n)
@@ -96,18 +80,7 @@ int store_approval_sweep(struct connection *c, int64_t before_ms, unsigned limit
 	QUERY sql = {
 		"DELETE FROM approval WHERE seq IN (SELECT seq FROM approval WHERE status > 0"
 		" AND decided_ms < :before ORDER BY decided_ms, seq LIMIT :limit) RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	unsigned n = 0;
-	bool more;
-	int r;
-
-	query_bind_int(q, ":before", before_ms);
-	query_bind_int(q, ":limit", limit);
-	while ((r = query_next(q, &more)) == 0 && more)
-		n++;
-	if (r == 0)
-		*ret_n = n;
-	return r;
+	return query_count(c, &sql, ret_n, BIND(":before", before_ms), BIND(":limit", limit));
 }
 
 /* ---- rows ---- */
@@ -120,19 +93,18 @@ static int read_decider(struct statement *q, void *ret)
 	return query_fault(q);
 }
 
-static const struct row_kind approval_kind = {
-	.size = sizeof(struct approval), .of = &approval_portrait, .read = read_decider};
+static const struct row_kind approval_kind = {.read = read_decider};
+
+#define OF_APPROVAL .of = &approval_portrait, .rows = &approval_kind
 
 /* ---- how they are found ---- */
 
 int store_approval_find(struct connection *c, struct text id, struct arena *arena,
 			struct approval *ret_row, bool *ret_found)
 {
-	QUERY sql = {"SELECT {columns} FROM approval WHERE id = :id", .of = &approval_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	QUERY sql = {"SELECT {columns} FROM approval WHERE id = :id", OF_APPROVAL};
 
-	query_bind_text(q, ":id", id);
-	return rows_take_one(&approval_kind, q, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
 }
 
 int store_approval_find_short(struct connection *c, struct text prefix, bool waiting,
@@ -157,15 +129,11 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 		" AND (tool_use_id IS NULL OR tool_use_id = :tool_use_id OR :tool_use_id IS NULL)"
 		" ORDER BY CASE WHEN tool_use_id = :tool_use_id THEN 0 ELSE 1 END,"
 		" created_ms DESC, seq DESC LIMIT 1",
-		.of = &approval_portrait,
+		OF_APPROVAL,
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":run", run);
-	query_bind_text(q, ":tool", tool);
-	query_bind_text(q, ":tool_use_id", tool_use_id);
-	query_bind_int(q, ":since", since_ms);
-	return rows_take_one(&approval_kind, q, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":run", run), BIND(":tool", tool),
+			 BIND(":tool_use_id", tool_use_id), BIND(":since", since_ms));
 }
 
 /* ---- lists ---- */
@@ -178,8 +146,8 @@ int store_approval_untied(struct connection *c, struct text run, struct text too
 	" ORDER BY seq " order " LIMIT :limit"
 #define LISTS(where)                                                                               \
 	{                                                                                          \
-		{LIST(where, "<", "DESC"), .of = &approval_portrait, .large = true},               \
-			{LIST(where, ">", "ASC"), .of = &approval_portrait, .large = true},        \
+		{LIST(where, "<", "DESC"), OF_APPROVAL, .large = true},                            \
+			{LIST(where, ">", "ASC"), OF_APPROVAL, .large = true},                     \
 	}
 
 enum list { OF_SESSION, OF_RUN, OF_STATUS, OF_ALL, N_LISTS };
@@ -205,18 +173,15 @@ int store_approval_list(struct connection *c, const struct store_approval_query 
 		[OF_STATUS] = LISTS("status = :status AND"),
 		[OF_ALL] = LISTS(""),
 	};
-	struct row_list list = {
-		.kind = &approval_kind, .arena = arena, .max_bytes = query->max_bytes};
-	CLEANUP(query_donep) struct statement *q = NULL;
-	int64_t after = query->after_seq;
+	struct row_list list = {.arena = arena, .max_bytes = query->max_bytes};
+	bool newest = query->after_seq == 0 && !query->oldest_first;
+	CLEANUP(query_donep)
+	struct statement *q =
+		query_open(c, &lists[list_of(query)][query->oldest_first],
+			   BIND(":after", newest ? INT64_MAX : query->after_seq),
+			   BIND(":status", query->status), BIND(":session", query->session),
+			   BIND(":run", query->run),
+			   BIND(":limit", query->limit > 0 ? query->limit : INT64_MAX));
 
-	if (after == 0 && !query->oldest_first)
-		after = INT64_MAX;
-	q = query_open(c, &lists[list_of(query)][query->oldest_first]);
-	query_bind_int(q, ":after", after);
-	query_bind_int(q, ":status", query->status);
-	query_bind_text(q, ":session", query->session);
-	query_bind_text(q, ":run", query->run);
-	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }

@@ -6,14 +6,6 @@
 #include "store/chat_inner.h"
 #include "store/db/rows.h"
 
-int store_chat_change(struct statement *q)
-{
-	bool found;
-	int r = query_run_found(q, &found);
-
-	return r != 0 ? r : found ? 0 : -ENOENT;
-}
-
 /* ---- conversations ---- */
 
 static int read_beside(struct statement *q, void *row)
@@ -26,8 +18,7 @@ static int read_beside(struct statement *q, void *row)
 	return query_fault(q);
 }
 
-const struct row_kind store_conversation_kind = {
-	.size = sizeof(struct conversation), .of = &conversation_portrait, .read = read_beside};
+const struct row_kind store_conversation_kind = {.read = read_beside};
 
 int store_conversation_add(struct connection *c, const struct conversation *row, int64_t *ret_seq)
 {
@@ -35,9 +26,8 @@ int store_conversation_add(struct connection *c, const struct conversation *row,
 		     " VALUES ({values}, 0, 0)",
 		     .of = &conversation_portrait, .members = {.without = MEMBER_MADE},
 		     .key = "seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	return query_insert(q, row, ret_seq) ?: tally_added(c, TALLY_CONVERSATION, *ret_seq);
+	return query_insert(c, &sql, ret_seq, BIND_NOUN(row))
+		       ?: tally_added(c, TALLY_CONVERSATION, *ret_seq);
 }
 
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
@@ -45,11 +35,9 @@ int store_conversation_find(struct connection *c, struct text id, struct arena *
 {
 	QUERY sql = {"SELECT " CONVERSATION_COLUMNS
 		     " FROM conversation AS c WHERE c.id = :id AND c.ended_ms IS NULL",
-		     .of = &conversation_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+		     OF_CONVERSATION};
 
-	query_bind_text(q, ":id", id);
-	return rows_take_one(&store_conversation_kind, q, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
 }
 
 int store_conversation_update(struct connection *c, const struct conversation *row)
@@ -57,13 +45,9 @@ int store_conversation_update(struct connection *c, const struct conversation *r
 	QUERY sql = {
 		"UPDATE conversation SET agent = :agent, system = :system, updated_ms = :updated"
 		" WHERE seq = :seq RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", row->seq);
-	query_bind_text(q, ":agent", row->agent);
-	query_bind_text(q, ":system", row->system);
-	query_bind_int(q, ":updated", row->updated_ms);
-	return store_chat_change(q);
+	return query_change(c, &sql, BIND(":seq", row->seq), BIND(":agent", row->agent),
+			    BIND(":system", row->system), BIND(":updated", row->updated_ms));
 }
 
 int store_conversation_set_summary(struct connection *c, int64_t seq, struct text summary,
@@ -71,42 +55,32 @@ int store_conversation_set_summary(struct connection *c, int64_t seq, struct tex
 {
 	QUERY sql = {"UPDATE conversation SET summary = :summary, summary_tokens = :tokens,"
 		     " summary_turn = :turn WHERE seq = :seq RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	query_bind_text(q, ":summary", summary);
-	query_bind_int(q, ":tokens", tokens);
-	query_bind_int(q, ":turn", turn);
-	return store_chat_change(q);
+	return query_change(c, &sql, BIND(":seq", seq), BIND(":summary", summary),
+			    BIND(":tokens", tokens), BIND(":turn", turn));
 }
 
 int store_conversation_want_end(struct connection *c, struct text id, bool *ret_found)
 {
 	QUERY sql = {"UPDATE conversation SET wants_end = 1 WHERE id = :id AND ended_ms IS NULL"
 		     " RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":id", id);
-	return query_run_found(q, ret_found);
+	return query_find(c, &sql, ret_found, BIND(":id", id));
 }
 
 int store_conversation_end(struct connection *c, struct text id, int64_t now_ms, bool *ret_found)
 {
 	QUERY sql = {"UPDATE conversation SET ended_ms = :now WHERE id = :id AND ended_ms IS NULL"
 		     " RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":id", id);
-	query_bind_int(q, ":now", now_ms);
-	return query_run_found(q, ret_found);
+	return query_find(c, &sql, ret_found, BIND(":id", id), BIND(":now", now_ms));
 }
 
 static int count_conversations(struct connection *c, int64_t *ret_n)
 {
 	QUERY sql = {"SELECT " TALLIED_OPEN " + (SELECT count(*)" NEWEST " IS NULL)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_find_int(q, ret_n);
+	return query_find_int(c, &sql, ret_n);
 }
 
 static int list_conversations(struct connection *c, unsigned offset, unsigned limit,
@@ -116,12 +90,9 @@ static int list_conversations(struct connection *c, unsigned offset, unsigned li
 		     " WHERE c.ended_ms IS NULL"
 		     " ORDER BY c.updated_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset",
 		     CONVERSATION_SHORT};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list list = {.kind = &store_conversation_kind, .arena = arena};
 
-	query_bind_int(q, ":limit", limit);
-	query_bind_int(q, ":offset", offset);
-	return rows_take_all(q, &list, ret_rows, ret_n);
+	return rows_all(c, &sql, arena, ret_rows, ret_n, BIND(":limit", limit),
+			BIND(":offset", offset));
 }
 
 int store_conversation_list(struct connection *c, unsigned offset, unsigned limit,
@@ -157,10 +128,8 @@ int store_conversation_highest(struct connection *c, struct text prefix, int64_t
 		" AND id >= :prefix || '0' AND id < :prefix || ':'"
 		" AND ltrim(substr(id, length(:prefix) + 1), '0123456789') = ''"
 		" ORDER BY id DESC LIMIT 1), length(:prefix) + 1) AS BIGINT)), 0) FROM digits"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":prefix", prefix);
-	return query_find_int(q, ret_n);
+	return query_find_int(c, &sql, ret_n, BIND(":prefix", prefix));
 }
 
 int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
@@ -170,19 +139,8 @@ int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
 		     " " TALLIED_CALLS
 		     " + (SELECT count(*) FROM message_call WHERE seq > " CALL_MARK ")" NEWEST
 		     " IS NULL"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
-
-	r = query_next(q, &row);
-	if (r != 0)
-		return r;
-	*ret = (struct store_chat_totals) {
-		.n_conversations = query_int(q, 0),
-		.n_messages = query_int(q, 1),
-		.n_calls = query_int(q, 2),
-	};
-	return 0;
+	_Static_assert(sizeof(*ret) == 3 * sizeof(int64_t), "numbers side by side");
+	return query_find_ints(c, &sql, &ret->n_conversations, 3, NULL);
 }
 
 /* ---- turns ---- */
@@ -190,20 +148,16 @@ int store_chat_totals(struct connection *c, struct store_chat_totals *ret)
 static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
 {
 	QUERY sql = {"UPDATE conversation SET updated_ms = :now WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	query_bind_int(q, ":now", now_ms);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":seq", seq), BIND(":now", now_ms));
 }
 
 int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_seq)
 {
 	QUERY sql = {"INSERT INTO turn ({columns}) VALUES ({values})", .of = &turn_portrait,
 		     .members = {.without = MEMBER_MADE}, .key = "seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t seq;
-	int r = query_insert(q, row, &seq);
+	int r = query_insert(c, &sql, &seq, BIND_NOUN(row));
 
 	if (r == 0)
 		r = touch_conversation(c, row->conversation, row->started_ms);
@@ -216,11 +170,7 @@ int store_turn_end(struct connection *c, const struct turn *row)
 {
 	QUERY sql = {"UPDATE turn SET {changes} WHERE seq = :seq RETURNING seq",
 		     .of = &turn_portrait, .members = {.with = MEMBER_CHANGES}};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_members(q, row);
-	query_bind_int(q, ":seq", row->seq);
-	return store_chat_change(q);
+	return query_change(c, &sql, BIND_NOUN(row), BIND(":seq", row->seq));
 }
 
 int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now_ms, int64_t *ret_n)
@@ -231,16 +181,10 @@ int store_turn_interrupt(struct connection *c, int64_t conversation, int64_t now
 		     " AND NOT EXISTS (SELECT 1 FROM conversation AS c, host WHERE c.seq ="
 		     " turn.conversation AND host.epoch = c.epoch AND host.state = 0)))"
 		     " RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int64_t n = 0;
-	bool more;
-	int r;
+	unsigned n;
+	int r = query_count(c, &sql, &n, BIND(":interrupted", TURN_INTERRUPTED),
+			    BIND(":conversation", conversation), BIND(":now", now_ms));
 
-	query_bind_int(q, ":interrupted", TURN_INTERRUPTED);
-	query_bind_int(q, ":conversation", conversation);
-	query_bind_int(q, ":now", now_ms);
-	while ((r = query_next(q, &more)) == 0 && more)
-		n++;
 	if (r == 0)
 		*ret_n = n;
 	return r;

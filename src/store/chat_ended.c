@@ -10,11 +10,7 @@ static int count_ended(struct connection *c, struct text id, int64_t *ret_n)
 	QUERY all = {"SELECT " TALLIED_ENDED " + (SELECT count(*)" NEWEST " IS NOT NULL)"};
 	QUERY of_id = {"SELECT " TALLIED_ENDED_AS " + (SELECT count(*)" NEWEST
 		       " IS NOT NULL AND id = :id)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, id.data ? &of_id : &all);
-
-	if (id.data)
-		query_bind_text(q, ":id", id);
-	return query_find_int(q, ret_n);
+	return query_find_int(c, id.data ? &of_id : &all, ret_n, BIND_IF(":id", id));
 }
 
 #define LIST_ENDED(where)                                                                          \
@@ -23,17 +19,13 @@ static int count_ended(struct connection *c, struct text id, int64_t *ret_n)
 	" ORDER BY c.ended_ms DESC, c.seq DESC LIMIT :limit OFFSET :offset"
 
 static int list_ended(struct connection *c, struct text id, unsigned offset, unsigned limit,
-		      struct row_list *list)
+		      struct arena *arena, struct conversation **ret_rows, unsigned *ret_n)
 {
 	QUERY all = {LIST_ENDED(""), CONVERSATION_SHORT};
 	QUERY of_id = {LIST_ENDED(" AND c.id = :id"), CONVERSATION_SHORT};
-	CLEANUP(query_donep) struct statement *q = query_open(c, id.data ? &of_id : &all);
 
-	if (id.data)
-		query_bind_text(q, ":id", id);
-	query_bind_int(q, ":limit", limit);
-	query_bind_int(q, ":offset", offset);
-	return rows_take(q, list);
+	return rows_all(c, id.data ? &of_id : &all, arena, ret_rows, ret_n, BIND_IF(":id", id),
+			BIND(":limit", limit), BIND(":offset", offset));
 }
 
 int store_conversation_list_ended(struct connection *c, struct text id, unsigned offset,
@@ -41,21 +33,13 @@ int store_conversation_list_ended(struct connection *c, struct text id, unsigned
 				  struct conversation **ret_rows, unsigned *ret_n,
 				  int64_t *ret_total)
 {
-	struct row_list list = {.kind = &store_conversation_kind, .arena = arena};
-	int64_t total = 0;
 	bool begun;
-	int r;
+	int r = query_begin_reads(c, &begun) ?: count_ended(c, id, ret_total);
 
-	r = query_begin_reads(c, &begun) ?: count_ended(c, id, &total);
 	if (r == 0)
-		r = list_ended(c, id, offset, limit, &list);
+		r = list_ended(c, id, offset, limit, arena, ret_rows, ret_n);
 	query_end_reads(c, begun);
-	if (r != 0)
-		return r;
-	*ret_rows = list.rows;
-	*ret_n = list.n;
-	*ret_total = total;
-	return 0;
+	return r;
 }
 
 int store_conversation_find_ended(struct connection *c, int64_t seq, struct arena *arena,
@@ -64,10 +48,8 @@ int store_conversation_find_ended(struct connection *c, int64_t seq, struct aren
 	QUERY sql = {"SELECT " CONVERSATION_COLUMNS " FROM conversation AS c"
 		     " WHERE c.seq = :seq AND c.ended_ms IS NOT NULL",
 		     CONVERSATION_SHORT};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	return rows_take_one(&store_conversation_kind, q, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":seq", seq));
 }
 
 int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq)
@@ -75,10 +57,8 @@ int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int
 	QUERY sql = {
 		"SELECT seq FROM conversation WHERE ended_ms IS NOT NULL AND ended_ms < :before"
 		" ORDER BY ended_ms LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":before", before_ms);
-	return query_find_int(q, ret_seq);
+	return query_find_int(c, &sql, ret_seq, BIND(":before", before_ms));
 }
 
 /* ---- deleted ---- */
@@ -87,18 +67,7 @@ int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int
 static int delete_some(struct connection *c, const struct query *sql, int64_t seq, unsigned limit,
 		       unsigned *ret_n)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
-	unsigned n = 0;
-	bool more;
-	int r;
-
-	query_bind_int(q, ":seq", seq);
-	query_bind_int(q, ":limit", limit);
-	while ((r = query_next(q, &more)) == 0 && more)
-		n++;
-	if (r == 0)
-		*ret_n = n;
-	return r;
+	return query_count(c, sql, ret_n, BIND(":seq", seq), BIND(":limit", limit));
 }
 
 /* The messages of the first turns, and the calls in them. */
@@ -127,10 +96,8 @@ static int delete_turns(struct connection *c, int64_t seq, unsigned limit, unsig
 static int delete_itself(struct connection *c, int64_t seq)
 {
 	QUERY itself = {"DELETE FROM conversation WHERE seq = :seq AND ended_ms IS NOT NULL"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &itself);
 
-	query_bind_int(q, ":seq", seq);
-	return query_run(q);
+	return query_do(c, &itself, BIND(":seq", seq));
 }
 
 int store_conversation_purge(struct connection *c, int64_t seq, unsigned limit, unsigned *ret_n,

@@ -36,10 +36,7 @@
 
 /* Texts that may be long only say whether there is one. */
 #define CONVERSATION_SHORT                                                                         \
-	.of = &conversation_portrait, .special = CONVERSATION_LONG,                                \
-	.as = "CASE WHEN % IS NOT NULL THEN '' END"
+	OF_CONVERSATION, .special = CONVERSATION_LONG, .as = "CASE WHEN % IS NOT NULL THEN '' END"
+#define OF_CONVERSATION .of = &conversation_portrait, .rows = &store_conversation_kind
 
 extern const struct row_kind store_conversation_kind;
-
-/* Runs a change of one row that returns what it changed; -ENOENT when there is no such row. */
-int store_chat_change(struct statement *q);

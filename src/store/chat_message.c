@@ -18,13 +18,13 @@ static int add_call(struct connection *c, int64_t message, const struct tool_cal
 	QUERY sql = {"INSERT INTO message_call (message, id, name, arguments)"
 		     " VALUES (:message, :id, :name, :arguments)",
 		     .key = "seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	int64_t seq;
+	int r = query_insert(c, &sql, &seq, BIND(":message", message),
+			     BIND(":id", whole_text(call->id)),
+			     BIND(":name", whole_text(call->name)),
+			     BIND(":arguments", whole_text(call->arguments)));
 
-	query_bind_int(q, ":message", message);
-	query_bind_text(q, ":id", whole_text(call->id));
-	query_bind_text(q, ":name", whole_text(call->name));
-	query_bind_text(q, ":arguments", whole_text(call->arguments));
-	return query_run(q) ?: tally_added(c, TALLY_CALL, query_inserted(q));
+	return r ?: tally_added(c, TALLY_CALL, seq);
 }
 
 static int add_calls(struct connection *c, int64_t message, const struct message *row)
@@ -41,7 +41,9 @@ static int find_calls(struct connection *c, struct arena *arena, struct message 
 {
 	QUERY sql = {"SELECT id, name, arguments FROM message_call WHERE message = :message"
 		     " ORDER BY seq LIMIT :limit"};
-	CLEANUP(query_donep) struct statement *q = NULL;
+	CLEANUP(query_donep)
+	struct statement *q =
+		query_open(c, &sql, BIND(":message", row->seq), BIND(":limit", row->n_calls));
 	struct tool_call *calls;
 	unsigned n = 0;
 	bool more;
@@ -50,9 +52,6 @@ static int find_calls(struct connection *c, struct arena *arena, struct message 
 	calls = arena_alloc(arena, row->n_calls * sizeof(*calls));
 	if (!calls)
 		return -ENOMEM;
-	q = query_open(c, &sql);
-	query_bind_int(q, ":message", row->seq);
-	query_bind_int(q, ":limit", row->n_calls);
 	while ((r = query_next(q, &more)) == 0 && more) {
 		calls[n] =
 			(struct tool_call) {query_text(q, 0), query_text(q, 1), query_text(q, 2)};
@@ -73,11 +72,9 @@ static int count_in(struct connection *c, const struct message *row)
 	QUERY sql = {"UPDATE conversation SET n_messages = n_messages + 1,"
 		     " answered = CASE WHEN :answer THEN 1 ELSE answered END"
 		     " WHERE seq = (SELECT conversation FROM turn WHERE seq = :turn)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":answer", row->role == MESSAGE_ASSISTANT);
-	query_bind_int(q, ":turn", row->turn);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":answer", row->role == MESSAGE_ASSISTANT),
+			BIND(":turn", row->turn));
 }
 
 static int insert(struct connection *c, const struct message *row, int64_t *ret_seq)
@@ -86,10 +83,8 @@ static int insert(struct connection *c, const struct message *row, int64_t *ret_
 		"INSERT INTO message ({columns}, n_calls, conversation) VALUES ({values}, :n_calls,"
 		" (SELECT conversation FROM turn WHERE seq = :turn))",
 		.of = &message_portrait, .members = {.without = MEMBER_MADE}, .key = "seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":n_calls", row->n_calls);
-	return query_insert(q, row, ret_seq);
+	return query_insert(c, &sql, ret_seq, BIND_NOUN(row), BIND(":n_calls", row->n_calls));
 }
 
 int store_message_add(struct connection *c, const struct message *row, int64_t *ret_seq)
@@ -107,12 +102,9 @@ int store_message_append(struct connection *c, int64_t seq, struct text more, in
 {
 	QUERY sql = {"UPDATE message SET tokens = :tokens, text = text || :more WHERE seq = :seq"
 		     " RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	query_bind_int(q, ":tokens", tokens);
-	query_bind_text(q, ":more", whole_text(more));
-	return store_chat_change(q);
+	return query_change(c, &sql, BIND(":seq", seq), BIND(":tokens", tokens),
+			    BIND(":more", whole_text(more)));
 }
 
 static int set_tokens(struct connection *c, int64_t seq, int64_t tokens, unsigned n_more_calls)
@@ -120,12 +112,9 @@ static int set_tokens(struct connection *c, int64_t seq, int64_t tokens, unsigne
 	QUERY sql = {
 		"UPDATE message SET tokens = :tokens, n_calls = n_calls + :more WHERE seq = :seq"
 		" RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	query_bind_int(q, ":tokens", tokens);
-	query_bind_int(q, ":more", n_more_calls);
-	return store_chat_change(q);
+	return query_change(c, &sql, BIND(":seq", seq), BIND(":tokens", tokens),
+			    BIND(":more", n_more_calls));
 }
 
 int store_message_finish(struct connection *c, const struct message *row)
@@ -146,16 +135,13 @@ int store_message_count(struct connection *c, int64_t conversation, int64_t *ret
 			bool *ret_answered)
 {
 	QUERY sql = {"SELECT n_messages, answered FROM conversation WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool found;
-	int r;
+	int64_t found[2];
+	int r = query_find_ints(c, &sql, found, 2, NULL, BIND(":seq", conversation));
 
-	query_bind_int(q, ":seq", conversation);
-	r = query_next(q, &found);
 	if (r != 0)
 		return r;
-	*ret_n = found ? query_int(q, 0) : 0;
-	*ret_answered = found && query_int(q, 1) != 0;
+	*ret_n = found[0];
+	*ret_answered = found[1] != 0;
 	return 0;
 }
 
@@ -183,7 +169,9 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 		"SELECT turn, sum(tokens), count(*), sum(CASE role WHEN :tool THEN 1 ELSE 0 END)"
 		" FROM message WHERE conversation = :conversation AND turn > :after"
 		" GROUP BY turn ORDER BY turn DESC"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":conversation", conversation),
+					 BIND(":after", after_turn), BIND(":tool", MESSAGE_TOOL));
 	struct turn_weight *weights = NULL;
 	unsigned n = 0, cap = 0;
 	int64_t total = 0;
@@ -191,9 +179,6 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 	bool more;
 	int r;
 
-	query_bind_int(q, ":conversation", conversation);
-	query_bind_int(q, ":after", after_turn);
-	query_bind_int(q, ":tool", MESSAGE_TOOL);
 	while ((r = query_next(q, &more)) == 0 && more) {
 		int64_t tokens = query_int(q, 1);
 
@@ -291,11 +276,10 @@ static int find_window(struct connection *c, int64_t conversation, int64_t from_
 	QUERY sql = {"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
 		     " AND m.turn >= :from AND m.turn <= :to ORDER BY m.turn, m.seq",
 		     .of = &message_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":conversation", conversation),
+					 BIND(":from", from_turn), BIND(":to", to_turn));
 
-	query_bind_int(q, ":conversation", conversation);
-	query_bind_int(q, ":from", from_turn);
-	query_bind_int(q, ":to", to_turn);
 	return take_messages(c, q, a);
 }
 
@@ -309,11 +293,10 @@ static int find_page(struct connection *c, int64_t conversation, int64_t offset,
 		" WHERE conversation = :conversation ORDER BY turn, seq LIMIT 1 OFFSET :offset)"
 		" ORDER BY m.turn, m.seq LIMIT :limit",
 		.of = &message_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":conversation", conversation),
+					 BIND(":offset", offset), BIND(":limit", limit));
 
-	query_bind_int(q, ":conversation", conversation);
-	query_bind_int(q, ":offset", offset);
-	query_bind_int(q, ":limit", limit);
 	return take_messages(c, q, a);
 }
 

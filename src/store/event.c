@@ -18,12 +18,11 @@ static int take_numbers(struct connection *c, unsigned n, int64_t time_ms, int64
 	QUERY sql = {"UPDATE event_counter SET last_seq = last_seq + :n, was_ms = last_ms,"
 		     " last_ms = " TIME("last_ms", ":time",
 					":slack") " WHERE id = 1 RETURNING last_seq, was_ms"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":n", n), BIND(":time", time_ms),
+					 BIND(":slack", slack_ms));
 
 	_Static_assert(sizeof(*given) == 2 * sizeof(int64_t), "numbers side by side");
-	query_bind_int(q, ":n", n);
-	query_bind_int(q, ":time", time_ms);
-	query_bind_int(q, ":slack", slack_ms);
 	return query_later(q, &given->last_seq, 2);
 }
 
@@ -50,18 +49,11 @@ static int add_one(struct connection *c, const struct event *event, unsigned bac
 						   "BYTEA[]), CAST(:back AS BIGINT[])) AS e"
 						   " (type, time, slack, project, session, run, "
 						   "host, data, back) WHERE c.id = 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_text(q, ":type", event->type);
-	query_bind_int(q, ":time", event->time_ms);
-	query_bind_int(q, ":slack", slack_ms);
-	query_bind_text(q, ":project", event->project);
-	query_bind_text(q, ":session", event->session);
-	query_bind_text(q, ":run", event->run);
-	query_bind_text(q, ":host", event->host);
-	query_bind_blob(q, ":data", event->data.data, event->data.len);
-	query_bind_int(q, ":back", back);
-	return query_later(q, NULL, 0);
+	return query_do_later(c, &sql, BIND(":type", event->type), BIND(":time", event->time_ms),
+			      BIND(":slack", slack_ms), BIND(":project", event->project),
+			      BIND(":session", event->session), BIND(":run", event->run),
+			      BIND(":host", event->host), BIND_BLOB(":data", event->data),
+			      BIND(":back", back));
 }
 
 int store_event_add(struct connection *c, const struct event *events, unsigned n, int64_t slack_ms,
@@ -101,53 +93,28 @@ int store_event_bounds(struct connection *c, int64_t *ret_first, int64_t *ret_la
 {
 	QUERY sql = {"SELECT (SELECT min(seq) FROM event),"
 		     " (SELECT last_seq FROM event_counter WHERE id = 1)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
+	int64_t found[2];
+	int r = query_find_ints(c, &sql, found, 2, NULL);
 
-	r = query_next(q, &row);
 	if (r != 0)
 		return r;
-	*ret_first = query_null(q, 0) ? 0 : query_int(q, 0);
-	*ret_last = query_null(q, 1) ? 0 : query_int(q, 1);
+	*ret_first = found[0];
+	*ret_last = found[1];
 	return 0;
 }
 
 int store_event_count(struct connection *c, struct text type, int64_t *ret_n)
 {
 	QUERY sql = {"SELECT count(*) FROM event WHERE type = :type"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
-
-	query_bind_text(q, ":type", type);
-	r = query_next(q, &row);
-	if (r == 0)
-		*ret_n = query_int(q, 0);
-	return r;
-}
-
-/* ---- what goes ---- */
-
-int store_event_count_deleted(struct statement *q, unsigned limit, unsigned *n)
-{
-	bool more;
-	int r;
-
-	query_bind_int(q, ":limit", limit - *n);
-	while ((r = query_next(q, &more)) == 0 && more)
-		(*n)++;
-	return r;
+	return query_find_int(c, &sql, ret_n, BIND(":type", type));
 }
 
 static int delete_up_to(struct connection *c, int64_t seq, unsigned limit, unsigned *n)
 {
 	QUERY sql = {"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq <= :seq"
 		     " ORDER BY seq LIMIT :limit) RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	return store_event_count_deleted(q, limit, n);
+	return query_count(c, &sql, n, BIND(":seq", seq), BIND(":limit", limit));
 }
 
 int store_event_sweep(struct connection *c, int64_t before_ms, int64_t keep, unsigned limit,

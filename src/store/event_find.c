@@ -36,6 +36,7 @@ static enum scope scope_of(const struct store_event_query *q, struct text *ret_n
 			return s;
 		}
 	}
+	*ret_name = (struct text) {0};
 	return SCOPE_NONE;
 }
 
@@ -45,28 +46,17 @@ static enum scope scope_of(const struct store_event_query *q, struct text *ret_n
 #define TYPES(of)                                                                                  \
 	"WITH RECURSIVE t (type) AS (SELECT min(type) FROM event WHERE " of "type >= ''"           \
 	" UNION ALL SELECT (SELECT min(type) FROM event WHERE " of "type > t.type) FROM t"         \
-	" WHERE t.type IS NOT NULL) SELECT type FROM t WHERE type IS NOT NULL"
-
-static int read_type(struct statement *q, void *ret_type)
-{
-	*(struct text *)ret_type = query_text(q, 0);
-	return query_fault(q);
-}
+	" WHERE t.type IS NOT NULL) SELECT type FROM t WHERE type IS NOT NULL",                    \
+		.rows = &rows_of_texts
 
 int store_event_types(struct connection *c, const struct store_event_query *query,
 		      struct arena *arena, struct text **ret_types, unsigned *ret_n)
 {
 	QUERY sql[N_SCOPES] = EACH_SCOPE(TYPES);
-	static const uint16_t texts[] = {0};
-	static const struct row_kind kind = ROW_KIND(struct text, read_type, texts);
-	struct row_list list = {.kind = &kind, .arena = arena};
 	struct text name;
 	enum scope scope = scope_of(query, &name);
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql[scope]);
 
-	if (scope != SCOPE_NONE)
-		query_bind_text(q, ":scope", name);
-	return rows_take_all(q, &list, ret_types, ret_n);
+	return rows_all(c, &sql[scope], arena, ret_types, ret_n, BIND_IF(":scope", name));
 }
 
 /* ---- what is found ---- */
@@ -145,13 +135,12 @@ static int list_all(struct find *f)
 		       {LIST(" DESC"), &event_portrait, .large = true}};
 	const struct store_event_query *query = f->query;
 	CLEANUP(query_donep)
-	struct statement *q = query_open(f->connection, &sql[query->newest_first]);
+	struct statement *q = query_open(
+		f->connection, &sql[query->newest_first], BIND(":after", query->after_seq),
+		BIND(":before", upper_bound(query)), BIND(":limit", query->limit));
 	bool more;
 	int r;
 
-	query_bind_int(q, ":after", query->after_seq);
-	query_bind_int(q, ":before", upper_bound(query));
-	query_bind_int(q, ":limit", query->limit);
 	while (!f->full && (r = query_next(q, &more)) == 0 && more) {
 		r = look(f, q);
 		if (r != 0)
@@ -192,17 +181,13 @@ static int fetch(const struct walks *all, struct walk *w)
 	const struct store_event_query *query = all->find->query;
 	unsigned limit = query->limit < WALK_NUMBERS ? query->limit : WALK_NUMBERS;
 	CLEANUP(query_donep)
-	struct statement *q =
-		query_open(all->find->connection, &sql[query->newest_first][all->scope]);
+	struct statement *q = query_open(
+		all->find->connection, &sql[query->newest_first][all->scope],
+		BIND_IF(":scope", all->name), BIND(":type", w->type), BIND(":after", w->after),
+		BIND(":before", w->before), BIND(":limit", limit));
 	bool more;
 	int r;
 
-	if (all->scope != SCOPE_NONE)
-		query_bind_text(q, ":scope", all->name);
-	query_bind_text(q, ":type", w->type);
-	query_bind_int(q, ":after", w->after);
-	query_bind_int(q, ":before", w->before);
-	query_bind_int(q, ":limit", limit);
 	w->first = w->n = 0;
 	while (w->n < limit && (r = query_next(q, &more)) == 0 && more)
 		w->numbers[w->n++] = query_int(q, 0);
@@ -236,11 +221,11 @@ static int next_walk(const struct walks *all, struct walk **ret_walk)
 static int look_at(struct find *f, int64_t seq)
 {
 	QUERY sql = {"SELECT {columns} FROM event WHERE seq = :seq", &event_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(f->connection, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(f->connection, &sql, BIND(":seq", seq));
 	bool found;
 	int r;
 
-	query_bind_int(q, ":seq", seq);
 	r = query_next(q, &found);
 	return r == 0 && found ? look(f, q) : r;
 }

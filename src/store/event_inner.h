@@ -10,8 +10,5 @@ int store_event_note_clock(struct connection *c, unsigned back);
  * one. */
 int store_event_note_first(struct connection *c, unsigned back, int64_t time_ms, int64_t slack_ms);
 
-/* Runs a DELETE that returns a row for each, of at most limit - *n; *n grows. */
-int store_event_count_deleted(struct statement *q, unsigned limit, unsigned *n);
-
 /* Deletes up to limit - *n events of before that time; *n grows. */
 int store_event_delete_older(struct connection *c, int64_t before_ms, unsigned limit, unsigned *n);

@@ -12,21 +12,14 @@
 int store_event_note_clock(struct connection *c, unsigned back)
 {
 	QUERY sql = {NOTE("")};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_int(q, ":back", back);
-	return query_later(q, NULL, 0);
+	return query_do_later(c, &sql, BIND(":back", back));
 }
 
 int store_event_note_first(struct connection *c, unsigned back, int64_t time_ms, int64_t slack_ms)
 {
 	QUERY sql = {NOTE(" AND was_ms - :time > :slack")};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_int(q, ":back", back);
-	query_bind_int(q, ":time", time_ms);
-	query_bind_int(q, ":slack", slack_ms);
-	return query_later(q, NULL, 0);
+	return query_do_later(c, &sql, BIND(":back", back), BIND(":time", time_ms),
+			      BIND(":slack", slack_ms));
 }
 
 /* ---- stretches ---- */
@@ -40,14 +33,11 @@ struct stretch {
 static int find_end(struct connection *c, int64_t from, int64_t last, int64_t *ret_end)
 {
 	QUERY sql = {"SELECT min(seq) FROM event_clock WHERE seq > :from"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
+	int64_t end;
+	int r = query_find_int(c, &sql, &end, BIND(":from", from));
 
-	query_bind_int(q, ":from", from);
-	r = query_next(q, &row);
 	if (r == 0)
-		*ret_end = query_null(q, 0) || query_int(q, 0) > last ? last + 1 : query_int(q, 0);
+		*ret_end = end == 0 || end > last ? last + 1 : end;
 	return r;
 }
 
@@ -56,17 +46,14 @@ static int look(struct connection *c, struct stretch s, int64_t *ret_seq, int64_
 {
 	QUERY sql = {"SELECT seq, time_ms FROM event WHERE seq >= :from"
 		     " AND seq < :end ORDER BY seq LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
+	int64_t found[2];
+	int r = query_find_ints(c, &sql, found, 2, NULL, BIND(":from", s.from),
+				BIND(":end", s.end));
 
-	query_bind_int(q, ":from", s.from);
-	query_bind_int(q, ":end", s.end);
-	r = query_next(q, &row);
 	if (r != 0)
 		return r;
-	*ret_seq = row ? query_int(q, 0) : 0;
-	*ret_ms = row ? query_int(q, 1) : 0;
+	*ret_seq = found[0];
+	*ret_ms = found[1];
 	return 0;
 }
 
@@ -123,12 +110,13 @@ static int delete_from(struct connection *c, struct stretch s, int64_t before_ms
 	QUERY sql = {
 		"DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE seq >= :from"
 		" AND seq < :end AND time_ms < :before ORDER BY seq LIMIT :limit) RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	unsigned n_deleted;
+	int r = query_count(c, &sql, &n_deleted, BIND(":from", s.from), BIND(":end", s.end),
+			    BIND(":before", before_ms), BIND(":limit", limit - *n));
 
-	query_bind_int(q, ":from", s.from);
-	query_bind_int(q, ":end", s.end);
-	query_bind_int(q, ":before", before_ms);
-	return store_event_count_deleted(q, limit, n);
+	if (r == 0)
+		*n += n_deleted;
+	return r;
 }
 
 /* Where the clock was set back matters only for what is still kept. */
@@ -137,7 +125,7 @@ static int forget_clock(struct connection *c)
 	QUERY sql = {"DELETE FROM event_clock"
 		     " WHERE seq <= coalesce((SELECT min(seq) FROM event), seq)"};
 
-	return query_simple(c, &sql);
+	return query_do(c, &sql);
 }
 
 int store_event_delete_older(struct connection *c, int64_t before_ms, unsigned limit, unsigned *n)

@@ -10,32 +10,6 @@
 #include "store/db/rows.h"
 #include "store/tally.h"
 
-static void bind_scope(struct statement *q, const struct store_scope *scope)
-{
-	query_bind_text(q, ":user", scope->user);
-	query_bind_text(q, ":chat", scope->chat);
-	query_bind_text(q, ":project", scope->project);
-	query_bind_int(q, ":anywhere", scope->learnt == LEARNT_ANYWHERE);
-	query_bind_int(q, ":openly", scope->learnt == LEARNT_OPENLY);
-	query_bind_int(q, ":common", !scope->without_common);
-}
-
-void store_memory_bind_scope(struct statement *q, const struct store_scope *scope)
-{
-	query_bind_int(q, ":everything", scope->everything);
-	bind_scope(q, scope);
-}
-
-struct statement *store_memory_walk(struct connection *c, const struct query *some,
-				    const struct query *all, const struct store_scope *scope)
-{
-	struct statement *q = query_open(c, scope->everything ? all : some);
-
-	if (!scope->everything)
-		bind_scope(q, scope);
-	return q;
-}
-
 /*
  * Finds repeated content. It is kept in the file, so it must be the same on every machine.
  * Making two texts collide costs no more than one extra comparison.
@@ -57,8 +31,6 @@ int64_t store_memory_hash(struct text t)
 	return (int64_t)(h ^ h >> 29);
 }
 
-static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_portrait);
-
 static bool is_indexable(const struct connection *c, const struct memory *m)
 {
 	return query_is_indexable(c, m->owner.len) && query_is_indexable(c, m->chat.len) &&
@@ -78,18 +50,14 @@ int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_
 		.many = "INSERT INTO memory ({columns}, content_hash, seq) SELECT * FROM unnest("
 			"{lists}, CAST(:hash AS BIGINT[]), CAST(:seq AS BIGINT[]))",
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep) struct statement *q = NULL;
 	int64_t key;
 	int r = query_draw_key(c, "memory", &key);
 
 	if (r != 0)
 		return r;
-	query_bind_members(q, m);
-	query_bind_int(q, ":hash", store_memory_hash(m->content));
-	if (key > 0)
-		query_bind_int(q, ":seq", key);
-	else
-		query_bind_null(q, ":seq");
+	q = query_open(c, &sql, BIND_NOUN(m), BIND(":hash", store_memory_hash(m->content)),
+		       key > 0 ? BIND(":seq", key) : BIND_NULL(":seq"));
 	/* Ids are new. Only a name that no index takes could be refused. */
 	r = is_indexable(c, m) ? query_later(q, NULL, 0) : query_run(q);
 	if (r != 0)
@@ -105,44 +73,26 @@ int store_memory_update(struct connection *c, const struct memory *m, bool *ret_
 		.of = &memory_portrait,
 		.members = {.with = MEMBER_CHANGES},
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_members(q, m);
-	query_bind_int(q, ":hash", store_memory_hash(m->content));
-	query_bind_text(q, ":id", m->id);
-	return query_run_found(q, ret_found);
+	return query_find(c, &sql, ret_found, BIND_NOUN(m),
+			  BIND(":hash", store_memory_hash(m->content)), BIND(":id", m->id));
 }
 
 int store_memory_delete(struct connection *c, const struct store_scope *scope, struct text id,
 			bool *ret_found)
 {
 	QUERY sql = {"DELETE FROM memory WHERE id = :id AND " IN_SCOPE " RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_text(q, ":id", id);
-	store_memory_bind_scope(q, scope);
-	return query_run_found(q, ret_found);
+	return query_find(c, &sql, ret_found, BIND(":id", id), BIND_SCOPE(scope));
 }
 
 #define BY_ID "SELECT {columns} FROM memory WHERE id = :id AND " IN_SCOPE
-
-static int find_by_id(struct connection *c, const struct query *sql,
-		      const struct store_scope *scope, struct text id, struct arena *arena,
-		      struct memory *ret_row, bool *ret_found)
-{
-	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
-
-	query_bind_text(q, ":id", id);
-	store_memory_bind_scope(q, scope);
-	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
-}
 
 int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
 		      struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
 	QUERY sql = {BY_ID, .of = &memory_portrait};
 
-	return find_by_id(c, &sql, scope, id, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id), BIND_SCOPE(scope));
 }
 
 int store_memory_lock(struct connection *c, const struct store_scope *scope, struct text id,
@@ -150,7 +100,7 @@ int store_memory_lock(struct connection *c, const struct store_scope *scope, str
 {
 	QUERY sql = {BY_ID " {lock}", .of = &memory_portrait, .lock = QUERY_LOCKS_ROWS};
 
-	return find_by_id(c, &sql, scope, id, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id), BIND_SCOPE(scope));
 }
 
 #define BY_SEQ "SELECT {columns} FROM memory WHERE seq = :seq AND " IN_SCOPE
@@ -159,11 +109,7 @@ int store_memory_find_seq(struct connection *c, const struct store_scope *scope,
 			  struct arena *arena, struct memory *ret, bool *ret_found)
 {
 	QUERY sql = {BY_SEQ, .of = &memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_int(q, ":seq", seq);
-	store_memory_bind_scope(q, scope);
-	return rows_take_one(&memory_kind, q, arena, ret, ret_found);
+	return rows_find(c, &sql, arena, ret, ret_found, BIND(":seq", seq), BIND_SCOPE(scope));
 }
 
 /* A search fetches its hits here. A server answers one question for several sooner than several. */
@@ -180,15 +126,14 @@ static int find_some(struct connection *c, const struct store_scope *scope, cons
 		     unsigned n, struct arena *arena, struct memory *ret_rows, unsigned *ret_n)
 {
 	QUERY sql = {BY_SEQS, .of = &memory_portrait, .members = {.with = MEMORY_FOUND}};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql, BIND_SCOPE(scope));
 	bool found = true;
 	int r = 0;
 
 	for (unsigned i = 0; i < SEQS_AT_ONCE; i++)
-		query_bind_int(q, seq_names[i], seqs[i < n ? i : 0]);
-	store_memory_bind_scope(q, scope);
+		query_bind(q, BIND(seq_names[i], seqs[i < n ? i : 0]));
 	for (*ret_n = 0; r == 0 && found && *ret_n < n; *ret_n += r == 0 && found)
-		r = rows_take_one(&memory_kind, q, arena, &ret_rows[*ret_n], &found);
+		r = rows_take_one(q, arena, &ret_rows[*ret_n], &found);
 	return r;
 }
 
@@ -198,18 +143,17 @@ static int find_each(struct connection *c, const struct store_scope *scope, cons
 		     unsigned *ret_n)
 {
 	QUERY sql = {BY_SEQ, .of = &memory_portrait, .members = {.with = MEMORY_FOUND}};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql, BIND_SCOPE(scope));
 	size_t bytes = 0;
 	int r = 0;
 
 	*ret_n = 0;
-	store_memory_bind_scope(q, scope);
 	for (unsigned i = 0; i < n && r == 0 && bytes <= max_bytes; i++) {
 		struct memory *m = &ret_rows[*ret_n];
 		bool found = false;
 
-		query_bind_int(q, ":seq", seqs[i]);
-		r = rows_take_one(&memory_kind, q, arena, m, &found);
+		query_bind(q, BIND(":seq", seqs[i]));
+		r = rows_take_one(q, arena, m, &found);
 		query_again(q);
 		if (r != 0 || !found)
 			continue;
@@ -264,14 +208,16 @@ int store_memory_find_seqs(struct connection *c, const struct store_scope *scope
 	return r;
 }
 
+enum { PREFIX_MAX = 64 };
+
 /*
  * The smallest text above everything that starts with the prefix: its last byte plus one. A
  * range needs no pattern, so % and _ are ordinary characters. Ids are ASCII, so a prefix with
  * any other byte matches none, and there is always a higher byte.
  */
-bool store_prefix_end(struct text prefix, char end[STORE_PREFIX_MAX])
+static bool prefix_end(struct text prefix, char end[PREFIX_MAX])
 {
-	if (prefix.len == 0 || prefix.len > STORE_PREFIX_MAX)
+	if (prefix.len == 0 || prefix.len > PREFIX_MAX)
 		return false;
 	for (size_t i = 0; i < prefix.len; i++) {
 		if ((unsigned char)prefix.data[i] >= 0x80)
@@ -282,27 +228,23 @@ bool store_prefix_end(struct text prefix, char end[STORE_PREFIX_MAX])
 	return true;
 }
 
-int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,
-			     struct text prefix, struct arena *arena, struct memory *ret_row,
-			     unsigned *ret_n)
+int store_memory_find_one(struct connection *c, const struct query *query,
+			  const struct store_scope *scope, struct text prefix, struct arena *arena,
+			  struct memory *ret_row, unsigned *ret_n)
 {
-	QUERY sql = {"SELECT {columns} FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
-		     " LIMIT 2",
-		     .of = &memory_portrait};
 	CLEANUP(query_donep) struct statement *q = NULL;
 	bool first = false, second = false;
 	struct memory row;
-	char end[STORE_PREFIX_MAX];
+	char end[PREFIX_MAX];
 	int r;
 
 	*ret_n = 0;
-	if (!store_prefix_end(prefix, end))
+	if (!prefix_end(prefix, end))
 		return 0;
-	q = query_open(c, &sql);
-	query_bind_text(q, ":start", prefix);
-	query_bind_text(q, ":end", (struct text) {.data = end, .len = prefix.len});
-	store_memory_bind_scope(q, scope);
-	r = rows_take_one(&memory_kind, q, arena, &row, &first);
+	q = query_open(c, query, BIND(":start", prefix),
+		       BIND(":end", (struct text) {.data = end, .len = prefix.len}),
+		       BIND_SCOPE(scope));
+	r = rows_take_one(q, arena, &row, &first);
 	if (r == 0 && first)
 		r = query_next(q, &second);
 	if (r != 0)
@@ -311,6 +253,17 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 		*ret_row = row;
 	*ret_n = (unsigned)first + (unsigned)second;
 	return 0;
+}
+
+int store_memory_find_prefix(struct connection *c, const struct store_scope *scope,
+			     struct text prefix, struct arena *arena, struct memory *ret_row,
+			     unsigned *ret_n)
+{
+	QUERY sql = {"SELECT {columns} FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
+		     " LIMIT 2",
+		     .of = &memory_portrait};
+
+	return store_memory_find_one(c, &sql, scope, prefix, arena, ret_row, ret_n);
 }
 
 #define SAME                                                                                       \
@@ -330,25 +283,13 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 	/* Times beyond all bounds cannot be subtracted; without one it cannot fail. */
 	QUERY sql[] = {{SAME, .of = &memory_portrait},
 		       {SAME, .of = &memory_portrait, .sure = true}};
-	CLEANUP(query_donep)
-	struct statement *q = query_open(c, &sql[like->expires_ms == MEMORY_NEVER]);
-
-	query_bind_int(q, ":hash", store_memory_hash(like->content));
-	query_bind_int(q, ":since", since_ms);
-	query_bind_text(q, ":owner", like->owner);
-	query_bind_text(q, ":chat", like->chat);
-	query_bind_text(q, ":project", like->project);
-	query_bind_int(q, ":shared", like->shared);
-	query_bind_int(q, ":created", like->created_ms);
-	query_bind_text(q, ":source", like->source);
-	query_bind_text(q, ":subjects", like->subjects);
-	if (like->expires_ms == MEMORY_NEVER)
-		query_bind_null(q, ":expires");
-	else
-		query_bind_int(q, ":expires", like->expires_ms);
-	query_bind_int(q, ":stored", like->stored_ms);
-	query_bind_text(q, ":content", like->content);
-	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
+	return rows_find(c, &sql[like->expires_ms == MEMORY_NEVER], arena, ret_row, ret_found,
+			 BIND(":hash", store_memory_hash(like->content)), BIND(":since", since_ms),
+			 BIND(":owner", like->owner), BIND(":chat", like->chat),
+			 BIND(":project", like->project), BIND(":shared", like->shared),
+			 BIND(":created", like->created_ms), BIND(":source", like->source),
+			 BIND(":subjects", like->subjects), BIND_EXPIRES(like->expires_ms),
+			 BIND(":stored", like->stored_ms), BIND(":content", like->content));
 }
 
 #define LIST_FILTER                                                                                \
@@ -368,32 +309,30 @@ static struct statement *open_list(struct connection *c, const struct store_memo
 	QUERY all = {LIST_ALL, .of = &memory_portrait, .large = true};
 	QUERY brief_some = {LIST_SOME, .of = &memory_portrait, .members = {.with = MEMBER_LISTED}};
 	QUERY brief_all = {LIST_ALL, .of = &memory_portrait, .members = {.with = MEMBER_LISTED}};
-	bool first_page = opts->before_ms == 0 && opts->before_seq == 0;
-	struct statement *q = store_memory_walk(c, opts->brief ? &brief_some : &some,
-						opts->brief ? &brief_all : &all, &opts->scope);
+	bool first_page = opts->before_ms == 0 && opts->before_seq == 0,
+	     all_rows = opts->scope.everything;
 
-	query_bind_int(q, ":before_ms", first_page ? INT64_MAX : opts->before_ms);
-	query_bind_int(q, ":before_seq", first_page ? INT64_MAX : opts->before_seq);
-	query_bind_int(q, ":expired", opts->include_expired);
-	query_bind_int(q, ":now", opts->now_ms);
-	query_bind_int(q, ":replaced", opts->include_replaced && opts->at_ms == 0);
-	query_bind_int(q, ":at", opts->at_ms);
-	query_bind_int(q, ":any_category", !opts->category.data);
-	query_bind_text(q, ":category", opts->category);
-	query_bind_int(q, ":limit", opts->limit);
-	return q;
+	return query_open(
+		c, opts->brief ? (all_rows ? &brief_all : &brief_some) : (all_rows ? &all : &some),
+		BIND_SCOPE(&opts->scope),
+		BIND(":before_ms", first_page ? INT64_MAX : opts->before_ms),
+		BIND(":before_seq", first_page ? INT64_MAX : opts->before_seq),
+		BIND(":expired", opts->include_expired), BIND(":now", opts->now_ms),
+		BIND(":replaced", opts->include_replaced && opts->at_ms == 0),
+		BIND(":at", opts->at_ms), BIND(":any_category", !opts->category.data),
+		BIND(":category", opts->category), BIND(":limit", opts->limit));
 }
 
 int store_memory_list(struct connection *c, const struct store_memory_list_opts *opts,
 		      struct arena *arena, struct memory **ret_rows, unsigned *ret_n)
 {
-	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = opts->max_bytes};
+	struct row_list list = {.arena = arena, .max_bytes = opts->max_bytes};
 	CLEANUP(query_donep) struct statement *q = open_list(c, opts);
 
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
-static int hand_out(struct statement *q, memory_fn fn, void *arg)
+int store_memory_hand_out(struct statement *q, memory_fn fn, void *arg)
 {
 	struct memory row;
 	bool more;
@@ -414,13 +353,9 @@ struct statement *store_walk_open(struct connection *c, const struct walk_querie
 				  const struct store_scope *scope, const struct store_walk *walk,
 				  unsigned n)
 {
-	struct statement *q = store_memory_walk(c, queries->some, queries->all, scope);
-
-	query_bind_int(q, ":after_ms", walk->begun ? walk->after_ms : INT64_MIN);
-	if (queries->same)
-		query_bind_int(q, ":after_seq", walk->after_seq);
-	query_bind_int(q, ":limit", walk->limit - n);
-	return q;
+	return query_open(c, scope->everything ? queries->all : queries->some, BIND_SCOPE(scope),
+			  BIND(":after_ms", walk->begun ? walk->after_ms : INT64_MIN),
+			  BIND_IF(":after_seq", walk->after_seq), BIND(":limit", walk->limit - n));
 }
 
 struct slice {
@@ -455,7 +390,7 @@ static int walk_part(struct connection *c, const struct walk_queries *queries,
 	CLEANUP(query_donep)
 	struct statement *q = store_walk_open(c, queries, scope, slice->walk, slice->n);
 
-	return hand_out(q, take_next, slice);
+	return store_memory_hand_out(q, take_next, slice);
 }
 
 #define EACH(name, walk) QUERY name = {walk WALK_ORDER, .of = &memory_portrait, .large = true}
@@ -467,7 +402,7 @@ int store_memory_each(struct connection *c, const struct store_scope *scope,
 	EACH(all_same, WALK_ALL("{columns}", WALK_SAME));
 	EACH(some_later, WALK("{columns}", WALK_LATER));
 	EACH(all_later, WALK_ALL("{columns}", WALK_LATER));
-	static const struct walk_queries same = {&some_same, &all_same, .same = true};
+	static const struct walk_queries same = {&some_same, &all_same};
 	static const struct walk_queries later = {&some_later, &all_later};
 	struct slice slice = {.walk = walk, .fn = fn, .arg = arg};
 	int r = walk->begun ? walk_part(c, &same, scope, &slice) : 0;
@@ -486,20 +421,18 @@ int store_memory_list_review(struct connection *c, const struct store_scope *sco
 	QUERY sql = {"SELECT {columns} FROM memory WHERE review > 0 AND "
 		     "valid_until_ms IS NULL AND " IN_SCOPE " ORDER BY seq DESC LIMIT :limit",
 		     .of = &memory_portrait};
-	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = max_bytes};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct row_list list = {.arena = arena, .max_bytes = max_bytes};
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND_SCOPE(scope), BIND(":limit", limit));
 
-	store_memory_bind_scope(q, scope);
-	query_bind_int(q, ":limit", limit);
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
 int store_memory_any_expires(struct connection *c, bool *ret_any)
 {
 	QUERY sql = {"SELECT 1 FROM memory WHERE expires_ms IS NOT NULL LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_next(q, ret_any);
+	return query_find(c, &sql, ret_any);
 }
 
 int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, memory_fn fn,
@@ -512,9 +445,8 @@ int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, mem
 		.of = &memory_portrait,
 		.members = {.with = MEMORY_TRACE},
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":now", now_ms), BIND(":limit", limit));
 
-	query_bind_int(q, ":now", now_ms);
-	query_bind_int(q, ":limit", limit);
-	return hand_out(q, fn, arg);
+	return store_memory_hand_out(q, fn, arg);
 }

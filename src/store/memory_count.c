@@ -29,21 +29,15 @@ static int add_tally(struct connection *c, const char *kind, struct text name, s
 		     " coalesce(sum(CASE WHEN number > 0 AND model = :model"
 		     " AND (:dim = 0 OR number = :dim) THEN n END), 0)"
 		     " FROM {tally} WHERE kind = :kind AND name = :name AND part = :part"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
+	int64_t found[2];
+	int r = query_find_ints(c, &sql, found, 2, NULL, BIND(":kind", text_of(kind)),
+				BIND(":name", name), BIND(":part", part), BIND_MODEL(model));
 
-	query_bind_text(q, ":kind", text_of(kind));
-	query_bind_text(q, ":name", name);
-	query_bind_text(q, ":part", part);
-	query_bind_text(q, ":model", model->name);
-	query_bind_int(q, ":dim", model->dim);
-	r = query_next(q, &row);
 	if (r != 0)
 		return r;
-	sum->memories += query_int(q, 0);
-	sum->vectors += query_int(q, 1);
-	return query_fault(q);
+	sum->memories += found[0];
+	sum->vectors += found[1];
+	return 0;
 }
 
 /* ---- what a scope sees of each class ---- */
@@ -101,20 +95,16 @@ static int add_newest(struct connection *c, const struct store_scope *scope, str
 	QUERY sql = {"SELECT count(*), count(owner), count(CASE WHEN owner IS NULL THEN chat END),"
 		     " count(CASE WHEN owner IS NULL AND chat IS NULL THEN project END)"
 		     " FROM memory WHERE seq > " TALLY_MARK("memory") " AND " IN_SCOPE};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
+	int64_t n[4];
+	int r = query_find_ints(c, &sql, n, 4, NULL, BIND_SCOPE(scope));
 
-	store_memory_bind_scope(q, scope);
-	r = query_next(q, &row);
 	if (r != 0)
 		return r;
-	sums->personal.memories += query_int(q, 1);
-	sums->group.memories += query_int(q, 2);
-	sums->project.memories += query_int(q, 3);
-	sums->common.memories +=
-		query_int(q, 0) - query_int(q, 1) - query_int(q, 2) - query_int(q, 3);
-	return query_fault(q);
+	sums->personal.memories += n[1];
+	sums->group.memories += n[2];
+	sums->project.memories += n[3];
+	sums->common.memories += n[0] - n[1] - n[2] - n[3];
+	return 0;
 }
 
 static int count_expired(struct connection *c, const struct store_scope *scope,
@@ -123,19 +113,9 @@ static int count_expired(struct connection *c, const struct store_scope *scope,
 	QUERY sql = {"SELECT count(*), count(v.seq) FROM memory AS m LEFT JOIN memory_vector AS v"
 		     " ON v.seq = m.seq AND v.model = :model AND (:dim = 0 OR v.dim = :dim)"
 		     " WHERE m.expires_ms <= :now AND " IN_SCOPE};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
-
-	store_memory_bind_scope(q, scope);
-	query_bind_text(q, ":model", model->name);
-	query_bind_int(q, ":dim", model->dim);
-	query_bind_int(q, ":now", now_ms);
-	r = query_next(q, &row);
-	if (r != 0)
-		return r;
-	*ret = (struct counted) {query_int(q, 0), query_int(q, 1)};
-	return query_fault(q);
+	_Static_assert(sizeof(*ret) == 2 * sizeof(int64_t), "numbers side by side");
+	return query_find_ints(c, &sql, &ret->memories, 2, NULL, BIND_SCOPE(scope),
+			       BIND_MODEL(model), BIND(":now", now_ms));
 }
 
 #define OWNERS(tallied)                                                                            \
@@ -148,9 +128,8 @@ static int count_owners(struct connection *c, int64_t *ret_n)
 {
 	QUERY sql = {OWNERS("(SELECT n FROM tally WHERE kind = 'owners')"),
 		     .postgres = OWNERS("koine_owners()")};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_find_int(q, ret_n);
+	return query_find_int(c, &sql, ret_n);
 }
 
 /* ---- all of it ---- */

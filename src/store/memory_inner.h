@@ -15,13 +15,25 @@
 	" OR (owner IS NULL AND (chat = :chat OR (chat IS NULL"                                    \
 	" AND (project = :project OR (project IS NULL AND :common)))))) IS TRUE"
 
-enum { STORE_PREFIX_MAX = 64 };
+/* The scope of a query with IN_SCOPE, or of a walk. */
+#define BIND_SCOPE(scope)                                                                          \
+	BIND_IF(":everything", (scope)->everything), BIND_IF(":user", (scope)->user),              \
+		BIND_IF(":chat", (scope)->chat), BIND_IF(":project", (scope)->project),            \
+		BIND_IF(":anywhere", (scope)->learnt == LEARNT_ANYWHERE),                          \
+		BIND_IF(":openly", (scope)->learnt == LEARNT_OPENLY),                              \
+		BIND_IF(":common", !(scope)->without_common)
 
-/* What is above every id with the prefix; false: no id has it. */
-bool store_prefix_end(struct text prefix, char end[STORE_PREFIX_MAX]);
+#define BIND_MODEL(model) BIND(":model", (model)->name), BIND(":dim", (model)->dim)
 
-/* Binds the scope of a query with IN_SCOPE. */
-void store_memory_bind_scope(struct statement *q, const struct store_scope *scope);
+#define BIND_EXPIRES(ms) ((ms) == MEMORY_NEVER ? BIND_NULL(":expires") : BIND(":expires", (ms)))
+
+/* Passes each row to the function. */
+int store_memory_hand_out(struct statement *q, memory_fn fn, void *arg);
+
+/* The row of a query by :start and :end whose id begins with the prefix, unless there are two. */
+int store_memory_find_one(struct connection *c, const struct query *query,
+			  const struct store_scope *scope, struct text prefix, struct arena *arena,
+			  struct memory *ret_row, unsigned *ret_n);
 
 /*
  * For queries that walk a scope. An OR would read and sort all of it before the first row.
@@ -47,14 +59,9 @@ void store_memory_bind_scope(struct statement *q, const struct store_scope *scop
 
 struct walk_queries {
 	const struct query *some, *all;
-	bool same; /* WALK_SAME */
 };
 
 /* One of the two parts, with everything bound; n rows of the slice are there already. */
 struct statement *store_walk_open(struct connection *c, const struct walk_queries *queries,
 				  const struct store_scope *scope, const struct store_walk *walk,
 				  unsigned n);
-
-/* The walk that suits the scope, with the scope's parameters bound. */
-struct statement *store_memory_walk(struct connection *c, const struct query *some,
-				    const struct query *all, const struct store_scope *scope);

@@ -16,13 +16,9 @@ static int drop_old_claims(struct connection *c, struct text rule, int64_t now_m
 		     " (SELECT seq FROM rule_claim WHERE rule = :rule AND seq <="
 		     " (SELECT seq FROM rule_claim WHERE rule = :rule"
 		     " ORDER BY seq DESC LIMIT 1 OFFSET :kept) ORDER BY seq LIMIT :limit)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":rule", rule);
-	query_bind_int(q, ":before", now_ms - CLAIMS_KEPT_MS);
-	query_bind_int(q, ":kept", CLAIMS_KEPT);
-	query_bind_int(q, ":limit", CLAIMS_DROPPED_AT_ONCE);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":rule", rule), BIND(":before", now_ms - CLAIMS_KEPT_MS),
+			BIND(":kept", CLAIMS_KEPT), BIND(":limit", CLAIMS_DROPPED_AT_ONCE));
 }
 
 static int claim(struct connection *c, struct text rule, int64_t occurrence_ms, int64_t now_ms,
@@ -31,12 +27,9 @@ static int claim(struct connection *c, struct text rule, int64_t occurrence_ms, 
 	QUERY sql = {"INSERT INTO rule_claim (rule, occurrence_ms, claimed_ms)"
 		     " VALUES (:rule, :occurrence, :now)"
 		     " ON CONFLICT (rule, occurrence_ms) DO NOTHING RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":rule", rule);
-	query_bind_int(q, ":occurrence", occurrence_ms);
-	query_bind_int(q, ":now", now_ms);
-	return query_run_found(q, ret_claimed);
+	return query_find(c, &sql, ret_claimed, BIND(":rule", rule),
+			  BIND(":occurrence", occurrence_ms), BIND(":now", now_ms));
 }
 
 int store_rule_claim(struct connection *c, struct text rule, int64_t occurrence_ms, int64_t now_ms,
@@ -56,40 +49,25 @@ int store_rule_claim(struct connection *c, struct text rule, int64_t occurrence_
 int store_rule_unclaim(struct connection *c, struct text rule, int64_t occurrence_ms)
 {
 	QUERY sql = {"DELETE FROM rule_claim WHERE rule = :rule AND occurrence_ms = :occurrence"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":rule", rule);
-	query_bind_int(q, ":occurrence", occurrence_ms);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":rule", rule), BIND(":occurrence", occurrence_ms));
 }
 
 int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurrence_ms)
 {
 	QUERY sql = {"SELECT max(occurrence_ms) FROM rule_claim WHERE rule = :rule"
 		     " AND occurrence_ms > 0"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
-
-	query_bind_text(q, ":rule", rule);
-	r = query_next(q, &row);
-	if (r == 0)
-		*ret_occurrence_ms = query_null(q, 0) ? 0 : query_int(q, 0);
-	return r;
+	return query_find_int(c, &sql, ret_occurrence_ms, BIND(":rule", rule));
 }
 
 int store_rule_find(struct connection *c, struct text name, struct arena *arena,
 		    struct rule_memory *ret_memory)
 {
-	static const struct row_kind kind = NOUN_KIND(struct rule_memory, &rule_memory_portrait);
 	QUERY sql = {"SELECT {columns} FROM rule WHERE name = :name", .of = &rule_memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct rule_memory memory = {.name = name, .enabled = -1};
 	bool found;
-	int r;
+	int r = rows_find(c, &sql, arena, &memory, &found, BIND(":name", name));
 
-	query_bind_text(q, ":name", name);
-	r = rows_take_one(&kind, q, arena, &memory, &found);
 	if (r == 0)
 		*ret_memory = memory;
 	return r;
@@ -103,8 +81,6 @@ int store_rule_put(struct connection *c, const struct rule_memory *memory)
 		     " excluded.enabled < 0 THEN rule.enabled ELSE excluded.enabled END,"
 		     " n_fired = rule.n_fired + excluded.n_fired",
 		     .of = &rule_memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_members(q, memory);
-	return query_run(q);
+	return query_do(c, &sql, BIND_NOUN(memory));
 }

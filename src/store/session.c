@@ -20,9 +20,8 @@ static int insert(struct connection *c, const struct session *row, int64_t *ret_
 		.members = {.without = MEMBER_MADE | SESSION_BESIDE},
 		.key = "seq",
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_insert(q, row, ret_seq);
+	return query_insert(c, &sql, ret_seq, BIND_NOUN(row));
 }
 
 static int insert_beside(struct connection *c, const struct session *row, int64_t seq)
@@ -32,11 +31,8 @@ static int insert_beside(struct connection *c, const struct session *row, int64_
 		.of = &session_portrait,
 		.members = {.with = SESSION_BESIDE},
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_members(q, row);
-	query_bind_int(q, ":seq", seq);
-	return query_run(q);
+	return query_do(c, &sql, BIND_NOUN(row), BIND(":seq", seq));
 }
 
 int store_session_add(struct connection *c, const struct session *row, int64_t *ret_seq)
@@ -59,15 +55,8 @@ int store_session_update(struct connection *c, const struct session *row)
 		.of = &session_portrait,
 		.members = {.with = MEMBER_CHANGES},
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool found;
-	int r;
-
-	query_bind_members(q, row);
-	query_bind_int(q, ":seq", row->seq);
-	query_bind_int(q, ":epoch", row->epoch);
-	r = query_run_found(q, &found);
-	return r != 0 ? r : found ? 0 : -ENOENT;
+	return query_change(c, &sql, BIND_NOUN(row), BIND(":seq", row->seq),
+			    BIND(":epoch", row->epoch));
 }
 
 int store_session_settle(struct connection *c, const struct session *row, bool *ret_done)
@@ -78,42 +67,31 @@ int store_session_settle(struct connection *c, const struct session *row, bool *
 		.of = &session_portrait,
 		.members = {.with = MEMBER_CHANGES},
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_members(q, row);
-	query_bind_int(q, ":seq", row->seq);
-	query_bind_int(q, ":epoch", row->epoch);
-	return query_run_found(q, ret_done);
+	return query_find(c, &sql, ret_done, BIND_NOUN(row), BIND(":seq", row->seq),
+			  BIND(":epoch", row->epoch));
 }
 
 int store_session_wish(struct connection *c, int64_t seq, bool *ret_done)
 {
 	QUERY sql = {"UPDATE session SET wish = 1 WHERE seq = :seq AND status < 4 RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	return query_run_found(q, ret_done);
+	return query_find(c, &sql, ret_done, BIND(":seq", seq));
 }
 
 int store_session_set_archived(struct connection *c, struct text id, bool archived, bool *ret_found)
 {
 	QUERY sql = {"UPDATE session SET archived = :archived WHERE id = :id RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":id", id);
-	query_bind_int(q, ":archived", archived);
-	return query_run_found(q, ret_found);
+	return query_find(c, &sql, ret_found, BIND(":id", id), BIND(":archived", archived));
 }
 
 int store_session_set_title(struct connection *c, struct text id, struct text title,
 			    bool *ret_found)
 {
 	QUERY sql = {"UPDATE session SET title = :title WHERE id = :id RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":id", id);
-	query_bind_text(q, ":title", title);
-	return query_run_found(q, ret_found);
+	return query_find(c, &sql, ret_found, BIND(":id", id), BIND(":title", title));
 }
 
 /* ---- sweep ---- */
@@ -122,14 +100,7 @@ static int find_ended(struct connection *c, int64_t before_ms, int64_t *ret_seq,
 {
 	QUERY sql = {"SELECT seq FROM session WHERE ended_ms > 0 AND ended_ms < :before"
 		     " ORDER BY ended_ms, seq LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
-
-	query_bind_int(q, ":before", before_ms);
-	r = query_next(q, ret_found);
-	if (r == 0 && *ret_found)
-		*ret_seq = query_int(q, 0);
-	return r;
+	return query_find_ints(c, &sql, ret_seq, 1, ret_found, BIND(":before", before_ms));
 }
 
 /* Deletes the first ones, at most *left, and subtracts their number from it. */
@@ -137,26 +108,19 @@ static int delete_events(struct connection *c, int64_t session, unsigned *left)
 {
 	QUERY sql = {"DELETE FROM session_event WHERE id IN (SELECT id FROM session_event"
 		     " WHERE session = :session ORDER BY id LIMIT :limit) RETURNING id"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	unsigned n = 0;
-	bool more;
-	int r;
+	unsigned n;
+	int r = query_count(c, &sql, &n, BIND(":session", session), BIND(":limit", *left));
 
-	query_bind_int(q, ":session", session);
-	query_bind_int(q, ":limit", *left);
-	while ((r = query_next(q, &more)) == 0 && more)
-		n++;
-	*left -= n;
+	if (r == 0)
+		*left -= n;
 	return r;
 }
 
 static int delete_session(struct connection *c, int64_t seq)
 {
 	QUERY sql = {"DELETE FROM session WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":seq", seq));
 }
 
 int store_session_sweep(struct connection *c, int64_t before_ms, unsigned limit, unsigned *ret_n)

@@ -19,21 +19,16 @@ static int find_place(struct connection *c, const struct session_event *row, int
 	QUERY of_session = {"SELECT seq, (SELECT sequence FROM session_event"
 			    " WHERE session = session.seq ORDER BY session_event.id DESC LIMIT 1)"
 			    " FROM session WHERE id = :session"};
-	CLEANUP(query_donep)
-	struct statement *q = query_open(c, row->agent_session.data ? &of_agent : &of_session);
+	int64_t place[2];
 	bool found;
-	int r;
+	int r = query_find_ints(c, row->agent_session.data ? &of_agent : &of_session, place, 2,
+				&found, BIND(":session", row->session),
+				BIND_IF(":agent_session", row->agent_session));
 
-	query_bind_text(q, ":session", row->session);
-	if (row->agent_session.data)
-		query_bind_text(q, ":agent_session", row->agent_session);
-	r = query_next(q, &found);
-	if (r == 0 && !found)
-		r = -ENOENT;
-	if (r != 0)
-		return r;
-	*ret_session = query_int(q, 0);
-	*ret_last = query_null(q, 1) ? 0 : query_int(q, 1);
+	if (r != 0 || !found)
+		return r ?: -ENOENT;
+	*ret_session = place[0];
+	*ret_last = place[1];
 	return 0;
 }
 
@@ -46,12 +41,10 @@ static int insert(struct connection *c, const struct session_event *event, int64
 		.members = {.without = MEMBER_MADE | SESSION_EVENT_SESSION},
 		.key = "id",
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	struct session_event row = *event;
 
 	row.sequence = sequence;
-	query_bind_int(q, ":session", session);
-	return query_insert(q, &row, ret_id);
+	return query_insert(c, &sql, ret_id, BIND_NOUN(&row), BIND(":session", session));
 }
 
 static int complete_call(struct connection *c, int64_t session, struct text tool_id)
@@ -61,11 +54,8 @@ static int complete_call(struct connection *c, int64_t session, struct text tool
 		"UPDATE session_event SET completed = 1 WHERE id = (SELECT id FROM session_event"
 		" WHERE session = :session AND tool_id = :tool_id AND type = 1"
 		" ORDER BY id DESC LIMIT 1)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":session", session);
-	query_bind_text(q, ":tool_id", tool_id);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":session", session), BIND(":tool_id", tool_id));
 }
 
 int store_session_event_add(struct connection *c, const struct session_event *row, int64_t *ret_id,
@@ -85,8 +75,6 @@ int store_session_event_add(struct connection *c, const struct session_event *ro
 }
 
 /* ---- lists ---- */
-
-static const struct row_kind event_kind = NOUN_KIND(struct session_event, &session_event_portrait);
 
 /* The id of its session; an event only has the number. */
 #define LIST_OF                                                                                    \
@@ -119,14 +107,15 @@ int store_session_events(struct connection *c, const struct store_session_events
 		{LISTS(OF_AGENT SAID), LISTS(OF_AGENT)},
 	};
 	bool by_agent = query->agent_session.data != NULL;
-	struct row_list list = {.kind = &event_kind, .arena = arena, .max_bytes = query->max_bytes};
+	struct row_list list = {.arena = arena, .max_bytes = query->max_bytes};
 	CLEANUP(query_donep)
-	struct statement *q = query_open(c, &lists[by_agent][query->raw][query->newest]);
+	struct statement *q =
+		query_open(c, &lists[by_agent][query->raw][query->newest],
+			   BIND(":name", by_agent ? query->agent_session : query->session),
+			   BIND(":after", query->after_id),
+			   BIND(":before", query->before_id > 0 ? query->before_id : INT64_MAX),
+			   BIND(":limit", query->limit > 0 ? query->limit : INT64_MAX));
 
-	query_bind_text(q, ":name", by_agent ? query->agent_session : query->session);
-	query_bind_int(q, ":after", query->after_id);
-	query_bind_int(q, ":before", query->before_id > 0 ? query->before_id : INT64_MAX);
-	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
@@ -146,18 +135,9 @@ int store_session_open_call(struct connection *c, struct text session, struct te
 	/* The plus keeps SQLite from searching all open calls of the tool. */
 	QUERY that = {OPEN_CALL " AND tool_id = :tool_id AND +tool_name = :tool_name"
 				" AND +created_ms >= :since ORDER BY id DESC LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, tool_id.data ? &that : &newest);
-	int r;
-
-	query_bind_text(q, ":session", session);
-	query_bind_text(q, ":tool_name", tool_name);
-	query_bind_int(q, ":since", since_ms);
-	if (tool_id.data)
-		query_bind_text(q, ":tool_id", tool_id);
-	r = query_next(q, ret_found);
-	if (r == 0 && *ret_found)
-		*ret_id = query_int(q, 0);
-	return r;
+	return query_find_ints(c, tool_id.data ? &that : &newest, ret_id, 1, ret_found,
+			       BIND(":session", session), BIND(":tool_name", tool_name),
+			       BIND(":since", since_ms), BIND_IF(":tool_id", tool_id));
 }
 
 int store_session_event_approval(struct connection *c, int64_t id, enum session_approval approval,
@@ -165,10 +145,7 @@ int store_session_event_approval(struct connection *c, int64_t id, enum session_
 {
 	QUERY sql = {"UPDATE session_event SET approval = :approval,"
 		     " approval_id = coalesce(:approval_id, approval_id) WHERE id = :id"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":id", id);
-	query_bind_int(q, ":approval", approval);
-	query_bind_text(q, ":approval_id", approval_id);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":id", id), BIND(":approval", approval),
+			BIND(":approval_id", approval_id));
 }

@@ -20,7 +20,8 @@
 
 #define BEGINNING SELECT("substr(query, 1, :bytes)", "NULL")
 
-#define OF_SESSION .of = &session_portrait, .members = {.without = SESSION_BESIDE}
+#define OF_SESSION                                                                                 \
+	.of = &session_portrait, .members = {.without = SESSION_BESIDE}, .rows = &session_kind
 
 enum {
 	WHOLE_BYTES = 1 << 30, /* no text is longer */
@@ -39,8 +40,7 @@ static int read_beside(struct statement *q, void *ret)
 	return query_fault(q);
 }
 
-static const struct row_kind session_kind = {
-	.size = sizeof(struct session), .of = &session_portrait, .read = read_beside};
+static const struct row_kind session_kind = {.read = read_beside};
 
 /* At most so many characters. Each byte that is not valid UTF-8 counts as one. */
 static void cut_text(struct text *t, unsigned cut)
@@ -79,10 +79,7 @@ static void cut_row(void *session, unsigned cut)
 static int find(struct connection *c, const struct query *sql, struct text name,
 		struct arena *arena, struct session *ret_row, bool *ret_found)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
-
-	query_bind_text(q, ":name", name);
-	return rows_take_one(&session_kind, q, arena, ret_row, ret_found);
+	return rows_find(c, sql, arena, ret_row, ret_found, BIND(":name", name));
 }
 
 int store_session_find(struct connection *c, struct text id, struct arena *arena,
@@ -149,19 +146,17 @@ int store_session_list(struct connection *c, const struct store_session_query *q
 		       struct arena *arena, struct session **ret_rows, unsigned *ret_n)
 {
 	static const int archived[] = {[ARCHIVED_ANY] = -1, [ARCHIVED_NO] = 0, [ARCHIVED_ONLY] = 1};
-	struct row_list list = {.kind = &session_kind,
-				.arena = arena,
+	struct row_list list = {.arena = arena,
 				.max_bytes = query->max_bytes,
 				.cut = query->cut > 0 ? cut_row : NULL,
 				.chars = query->cut};
-	CLEANUP(query_donep) struct statement *q = query_open(c, list_of(query));
+	CLEANUP(query_donep)
+	struct statement *q = query_open(
+		c, list_of(query), BIND(":bytes", bytes_of(query->cut)),
+		BIND(":archived", archived[query->archived]), BIND(":status", query->status),
+		BIND(":parent", query->parent), BIND(":leaves", query->leaves),
+		BIND(":limit", query->limit > 0 ? query->limit : INT64_MAX));
 
-	query_bind_int(q, ":bytes", bytes_of(query->cut));
-	query_bind_int(q, ":archived", archived[query->archived]);
-	query_bind_int(q, ":status", query->status);
-	query_bind_text(q, ":parent", query->parent);
-	query_bind_int(q, ":leaves", query->leaves);
-	query_bind_int(q, ":limit", query->limit > 0 ? query->limit : INT64_MAX);
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
@@ -176,11 +171,8 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 		" ORDER BY seq",
 		OF_SESSION,
 	};
-	struct row_list list = {.kind = &session_kind, .arena = arena};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":bytes", OPEN_BYTES);
-	return rows_take_all(q, &list, ret_rows, ret_n);
+	return rows_all(c, &sql, arena, ret_rows, ret_n, BIND(":bytes", OPEN_BYTES));
 }
 
 /* ---- chains ---- */
@@ -202,11 +194,9 @@ static const struct row_kind link_kind = ROW_KIND(struct session_link, read_link
 static int find_link(struct connection *c, struct text id, struct arena *arena,
 		     struct session_link *ret_link, bool *ret_found)
 {
-	QUERY sql = {"SELECT seq, id, parent FROM session WHERE id = :id"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	QUERY sql = {"SELECT seq, id, parent FROM session WHERE id = :id", .rows = &link_kind};
 
-	query_bind_text(q, ":id", id);
-	return rows_take_one(&link_kind, q, arena, ret_link, ret_found);
+	return rows_find(c, &sql, arena, ret_link, ret_found, BIND(":id", id));
 }
 
 /* Parents are usually older; only one that is not can already be in the chain. */
@@ -273,10 +263,9 @@ int store_session_paths(struct connection *c, unsigned limit, struct arena *aren
 		"'folder'"
 		" UNION ALL SELECT working_dir, 1 FROM session WHERE seq > " TALLY_MARK(
 			"session") ") AS counted WHERE path <> '' GROUP BY path HAVING sum(n) > 0"
-				   " ORDER BY used_ms DESC, path LIMIT :limit"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list list = {.kind = &path_kind, .arena = arena};
+				   " ORDER BY used_ms DESC, path LIMIT :limit",
+		.rows = &path_kind};
 
-	query_bind_int(q, ":limit", limit > 0 ? limit : INT64_MAX);
-	return rows_take_all(q, &list, ret_paths, ret_n);
+	return rows_all(c, &sql, arena, ret_paths, ret_n,
+			BIND(":limit", limit > 0 ? limit : INT64_MAX));
 }

@@ -32,13 +32,12 @@ static int next(struct statement *q, struct text prefix, struct arena *arena, st
 int short_id_find(struct connection *c, const struct query *sql, struct text prefix,
 		  struct arena *arena, struct text ret_ids[2], unsigned *ret_n)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
+	CLEANUP(query_donep) struct statement *q = query_open(c, sql, BIND(":prefix", prefix));
 	struct text ids[2] = {{0}};
 	bool found = prefix.len > 0;
 	unsigned n = 0;
 	int r = 0;
 
-	query_bind_text(q, ":prefix", prefix);
 	while (r == 0 && found && n < 2) {
 		r = next(q, prefix, arena, &ids[n], &found);
 		n += found;

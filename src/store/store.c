@@ -83,21 +83,6 @@ static void disconnect(struct connection *c)
 	c->db = NULL;
 }
 
-/* "" where there is none; truncated to the size of `out`. */
-static int read_meta(struct store *s, struct text key, char *out, size_t size)
-{
-	QUERY sql = {"SELECT value FROM meta WHERE key = :key"};
-	CLEANUP(query_donep) struct statement *q = query_open(&s->writer, &sql);
-	bool row;
-	int r;
-
-	query_bind_text(q, ":key", key);
-	r = query_next(q, &row);
-	if (r == 0)
-		snprintf(out, size, "%.*s", TEXT_ARGS(row ? query_text(q, 0) : TEXT("")));
-	return r;
-}
-
 /* What an interrupted move has left is not whole; its tables say so. */
 static int refuse_half(struct store *s, struct why *why)
 {
@@ -106,7 +91,7 @@ static int refuse_half(struct store *s, struct why *why)
 	int r = s->ops->version(s->writer.db, &version);
 
 	if (r == 0 && version > 0)
-		r = read_meta(s, TEXT("move"), move, sizeof(move));
+		r = query_meta(&s->writer, TEXT("move"), move, sizeof(move));
 	if (r == 0 && move[0])
 		return refuse(why, REFUSE_CONFLICT,
 			      "a move into %s is not finished: run koine store move again",
@@ -154,17 +139,14 @@ static int write_meta(struct store *s, struct text key, struct text value)
 {
 	QUERY sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"
 		     " ON CONFLICT (key) DO UPDATE SET value = excluded.value"};
-	CLEANUP(query_donep) struct statement *q = query_open(&s->writer, &sql);
 
-	query_bind_text(q, ":key", key);
-	query_bind_text(q, ":value", value);
-	return query_run(q);
+	return query_do(&s->writer, &sql, BIND(":key", key), BIND(":value", value));
 }
 
 static int read_clean(struct store *s)
 {
 	char clean[4] = "";
-	int r = read_meta(s, TEXT("clean"), clean, sizeof(clean));
+	int r = query_meta(&s->writer, TEXT("clean"), clean, sizeof(clean));
 
 	if (r == 0)
 		s->was_clean = strcmp(clean, "1") == 0;
@@ -197,7 +179,7 @@ static int take_identity(struct store *s)
 	int r = s->ops->place_id(s->place, place);
 
 	if (r == 0)
-		r = read_meta(s, TEXT("identity"), value, sizeof(value));
+		r = query_meta(&s->writer, TEXT("identity"), value, sizeof(value));
 	if (r != 0)
 		return r;
 	if (strspn(value, "0123456789abcdef") != IDENTITY_LEN || value[IDENTITY_LEN] != ' ' ||
@@ -464,7 +446,7 @@ static bool breaks(int fault)
 
 static int say_begin(struct store *s)
 {
-	int r = query_simple(&s->writer, &s->ops->begin);
+	int r = query_do(&s->writer, &s->ops->begin);
 
 	s->broken = breaks(r);
 	return r;
@@ -543,7 +525,7 @@ void store_rollback(struct store *s)
 	c->lost = 0;
 	task_numbers_forget(c);
 	if (c->db && s->ops->in_transaction(c->db)) {
-		query_simple(c, &rollback);
+		query_do(c, &rollback);
 		s->broken = s->broken || s->ops->in_transaction(c->db);
 	}
 	atomic_store(&s->began_ms, 0);
@@ -565,7 +547,7 @@ int store_commit(struct store *s)
 	/* Acknowledge nothing that the next start would not find. */
 	r = s->ops->still_there(s->writer.db)
 		    ?: task_numbers_write(&s->writer)
-		    ?: query_simple(&s->writer, &commit);
+		    ?: query_do(&s->writer, &commit);
 	if (r != 0) {
 		store_fail(s, r);
 		return r;
@@ -582,14 +564,14 @@ int store_savepoint(struct store *s)
 	QUERY savepoint = {"SAVEPOINT one_call"};
 
 	task_numbers_call(&s->writer);
-	return query_simple(&s->writer, &savepoint);
+	return query_do(&s->writer, &savepoint);
 }
 
 int store_release(struct store *s)
 {
 	QUERY release = {"RELEASE one_call"};
 
-	return query_simple(&s->writer, &release);
+	return query_do(&s->writer, &release);
 }
 
 int store_rollback_to(struct store *s)
@@ -598,7 +580,7 @@ int store_rollback_to(struct store *s)
 	int r;
 
 	task_numbers_undo(&s->writer);
-	r = query_simple(&s->writer, &rollback_to) ?: store_release(s);
+	r = query_do(&s->writer, &rollback_to) ?: store_release(s);
 	/* What should have been undone is still there, so nothing of this batch may be kept. */
 	if (r != 0 && s->writer.in_batch && s->writer.lost == 0)
 		s->writer.lost = r;

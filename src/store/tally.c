@@ -47,10 +47,7 @@ static const struct tally {
 
 static int run_to(struct connection *c, const struct query *sql, int64_t to)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
-
-	query_bind_int(q, ":to", to);
-	return query_run(q);
+	return query_do(c, sql, BIND(":to", to));
 }
 
 static int move_mark(struct connection *c, const struct tally *t, int64_t to)
@@ -76,28 +73,27 @@ int tally_added(struct connection *c, enum tallied what, int64_t seq)
 static int find_last(struct connection *c, const struct tally *t, int64_t *ret_last,
 		     bool *ret_behind)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(c, &t->last);
-	bool row;
-	int r = query_next(q, &row);
+	int64_t found[2];
+	int r = query_find_ints(c, &t->last, found, 2, NULL);
 
 	if (r != 0)
 		return r;
-	*ret_last = query_int(q, 0);
-	*ret_behind = *ret_last - query_int(q, 1) > 2 * STEP;
-	return query_fault(q);
+	*ret_last = found[0];
+	*ret_behind = found[0] - found[1] > 2 * STEP;
+	return 0;
 }
 
 static int move_alone(struct connection *c, const struct tally *t, int64_t last)
 {
 	QUERY commit = {"COMMIT"};
 	QUERY rollback = {"ROLLBACK"};
-	int r = query_simple(c, &c->ops->begin);
+	int r = query_do(c, &c->ops->begin);
 
 	if (r != 0)
 		return r;
-	r = move_mark(c, t, last) ?: query_simple(c, &commit);
+	r = move_mark(c, t, last) ?: query_do(c, &commit);
 	if (r != 0 && c->ops->in_transaction(c->db))
-		query_simple(c, &rollback);
+		query_do(c, &rollback);
 	return r;
 }
 

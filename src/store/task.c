@@ -64,20 +64,15 @@ static int insert(struct connection *c, const struct task *task, int64_t *ret_se
 		.members = {.without = MEMBER_MADE},
 		.key = "seq",
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_insert(q, task, ret_seq);
+	return query_insert(c, &sql, ret_seq, BIND_NOUN(task));
 }
 
 static int add_after(struct connection *c, int64_t task, unsigned place, struct text id)
 {
 	QUERY sql = {"INSERT INTO task_after (task, place, id) VALUES (:task, :place, :id)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":task", task);
-	query_bind_int(q, ":place", place);
-	query_bind_text(q, ":id", id);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":task", task), BIND(":place", place), BIND(":id", id));
 }
 
 int store_task_add(struct connection *c, struct arena *arena, const struct task *task,
@@ -169,51 +164,35 @@ QUERY updates[] = {
 };
 
 /* -ENOENT: no row is changed. */
-static int take_kept(struct statement *q, struct store_task_kept *ret_kept)
+static int take_kept(struct connection *c, const struct query *query,
+		     struct store_task_kept *ret_kept, const struct query_value *values)
 {
-	struct store_task_kept kept;
+	int64_t kept[2];
 	bool found;
-	int r = query_next(q, &found);
+	int r = query_find_ints_with(c, query, kept, 2, &found, values);
 
-	if (r != 0 || !found)
-		return r != 0 ? r : -ENOENT;
-	kept = (struct store_task_kept) {.version = query_int(q, 0), .cancel = query_int(q, 1)};
-	r = query_run(q);
-	if (r == 0)
-		*ret_kept = kept;
-	return r;
+	if (r == 0 && found)
+		*ret_kept = (struct store_task_kept) {.version = kept[0], .cancel = kept[1]};
+	return r != 0 || found ? r : -ENOENT;
 }
 
-static struct statement *open_update(struct connection *c, const struct task *task,
-				     const struct store_task_guard *guard)
-{
-	struct statement *q = query_open(c, &updates[guard->by]);
-
-	query_bind_members(q, task);
-	query_bind_int(q, ":seq", task->seq);
-	if (guard->by != TASK_GUARD_RUN)
-		query_bind_int(q, ":version", guard->version);
-	else
-		query_bind_int(q, ":attempt", guard->attempts);
-	if (guard->by == TASK_GUARD_RUN)
-		query_bind_text(q, ":holder", guard->host);
-	if (guard->by != TASK_GUARD_VERSION)
-		query_bind_int(q, ":life", guard->epoch);
-	return q;
-}
+/* What is bound for a guard; each has some of these. */
+#define BIND_GUARD(task, guard)                                                                    \
+	BIND_NOUN(task), BIND(":seq", (task)->seq), BIND_IF(":version", (guard)->version),         \
+		BIND_IF(":attempt", (guard)->attempts), BIND_IF(":holder", (guard)->host),         \
+		BIND_IF(":life", (guard)->epoch)
 
 int store_task_update(struct connection *c, const struct task *task,
 		      const struct store_task_guard *guard, struct store_task_kept *ret_kept)
 {
-	CLEANUP(query_donep) struct statement *q = open_update(c, task, guard);
-
-	return take_kept(q, ret_kept);
+	return take_kept(c, &updates[guard->by], ret_kept, QUERY_VALUES(BIND_GUARD(task, guard)));
 }
 
 int store_task_update_later(struct connection *c, const struct task *task,
 			    const struct store_task_guard *guard, struct store_task_kept *kept)
 {
-	CLEANUP(query_donep) struct statement *q = open_update(c, task, guard);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &updates[guard->by], BIND_GUARD(task, guard));
 
 	_Static_assert(sizeof(*kept) == 2 * sizeof(int64_t), "numbers side by side");
 	*kept = (struct store_task_kept) {.version = -1};
@@ -231,12 +210,8 @@ int store_task_abandoned(struct connection *c, unsigned limit, struct arena *are
 		.lock = QUERY_SKIPS_LOCKED,
 		.of = &task_portrait,
 	};
-	static const struct row_kind kind = NOUN_KIND(struct task, &task_portrait);
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list list = {.kind = &kind, .arena = arena};
 
-	query_bind_int(q, ":limit", limit);
-	return rows_take_all(q, &list, ret_tasks, ret_n);
+	return rows_all(c, &sql, arena, ret_tasks, ret_n, BIND(":limit", limit));
 }
 
 int store_task_wish(struct connection *c, int64_t seq, struct store_task_kept *ret_kept)
@@ -244,10 +219,7 @@ int store_task_wish(struct connection *c, int64_t seq, struct store_task_kept *r
 	QUERY sql = {"UPDATE task SET cancel = 1, version = version + 1"
 		     " WHERE seq = :seq AND state = 1"
 		     " RETURNING version, cancel"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_int(q, ":seq", seq);
-	return take_kept(q, ret_kept);
+	return take_kept(c, &sql, ret_kept, QUERY_VALUES(BIND(":seq", seq)));
 }
 
 int store_task_lock_project(struct connection *c, struct text project)
@@ -255,19 +227,15 @@ int store_task_lock_project(struct connection *c, struct text project)
 	QUERY sql = {"UPDATE task_project SET next = next WHERE name = :name",
 		     .postgres = "UPDATE task_project SET next = next FROM " ONE_HOST
 				 " WHERE name = :name"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":name", project);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":name", project));
 }
 
 static int forget_after(struct connection *c, int64_t task)
 {
 	QUERY sql = {"DELETE FROM task_after WHERE task = :task"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":task", task);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":task", task));
 }
 
 static int write_edited(struct connection *c, const struct task *task,
@@ -279,12 +247,9 @@ static int write_edited(struct connection *c, const struct task *task,
 		.of = &task_portrait,
 		.members = {.with = TASK_EDITED},
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_members(q, task);
-	query_bind_int(q, ":seq", task->seq);
-	query_bind_int(q, ":version", task->version);
-	return take_kept(q, ret_kept);
+	return take_kept(c, &sql, ret_kept,
+			 QUERY_VALUES(BIND_NOUN(task), BIND(":seq", task->seq),
+				      BIND(":version", task->version)));
 }
 
 /* Who claims the task changes its state: of two at once, the second finds no row. */
@@ -311,13 +276,9 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 		.of = &task_portrait,
 		.members = {.with = TASK_ENDS, .without = MEMBER_CUT},
 	};
-	static const struct row_kind kind = NOUN_KIND(struct task, &task_portrait);
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list list = {.kind = &kind, .arena = arena};
 
-	query_bind_int(q, ":before", before_ms);
-	query_bind_int(q, ":limit", limit);
-	return rows_take_all(q, &list, ret_tasks, ret_n);
+	return rows_all(c, &sql, arena, ret_tasks, ret_n, BIND(":before", before_ms),
+			BIND(":limit", limit));
 }
 
 /* ---- what its user wants gone ---- */
@@ -348,20 +309,12 @@ int store_task_clean(struct connection *c, const struct store_task_query *query,
 {
 	QUERY ended[N_CLEANS] = CLEANS("state >= 2");
 	QUERY completed[N_CLEANS] = CLEANS("state = 2");
-	static const struct row_kind kind = NOUN_KIND(struct task, &task_portrait);
 	unsigned by =
 		(query->project.data ? CLEAN_PROJECT : 0) | (query->group.data ? CLEAN_GROUP : 0);
-	CLEANUP(query_donep)
-	struct statement *q =
-		query_open(c, query->state == TASK_COMPLETED ? &completed[by] : &ended[by]);
-	struct row_list list = {.kind = &kind, .arena = arena};
 
-	if (query->project.data)
-		query_bind_text(q, ":project", query->project);
-	if (query->group.data)
-		query_bind_text(q, ":group", query->group);
-	query_bind_int(q, ":limit", query->limit);
-	return rows_take_all(q, &list, ret_tasks, ret_n);
+	return rows_all(c, query->state == TASK_COMPLETED ? &completed[by] : &ended[by], arena,
+			ret_tasks, ret_n, BIND_IF(":project", query->project),
+			BIND_IF(":group", query->group), BIND(":limit", query->limit));
 }
 
 /* ---- pauses ---- */
@@ -370,36 +323,23 @@ int store_task_pause(struct connection *c, struct text group, int64_t now_ms, bo
 {
 	QUERY sql = {"INSERT INTO task_pause (group_name, since_ms) VALUES (:group, :now)"
 		     " ON CONFLICT (group_name) DO NOTHING RETURNING group_name"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":group", group.data ? group : TEXT(""));
-	query_bind_int(q, ":now", now_ms);
-	return query_run_found(q, ret_changed);
+	return query_find(c, &sql, ret_changed, BIND(":group", group.data ? group : TEXT("")),
+			  BIND(":now", now_ms));
 }
 
 int store_task_resume(struct connection *c, struct text group, bool *ret_changed)
 {
 	QUERY sql = {"DELETE FROM task_pause WHERE group_name = :group RETURNING group_name"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":group", group.data ? group : TEXT(""));
-	return query_run_found(q, ret_changed);
-}
-
-static int read_group(struct statement *q, void *ret)
-{
-	*(struct text *)ret = query_text(q, 0);
-	return query_fault(q);
+	return query_find(c, &sql, ret_changed, BIND(":group", group.data ? group : TEXT("")));
 }
 
 int store_task_pauses(struct connection *c, struct arena *arena, struct text **ret_groups,
 		      unsigned *ret_n)
 {
-	static const uint16_t texts[] = {0};
-	static const struct row_kind kind = ROW_KIND(struct text, read_group, texts);
-	QUERY sql = {"SELECT group_name FROM task_pause ORDER BY group_name"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list list = {.kind = &kind, .arena = arena};
+	QUERY sql = {"SELECT group_name FROM task_pause ORDER BY group_name",
+		     .rows = &rows_of_texts};
 
-	return rows_take_all(q, &list, ret_groups, ret_n);
+	return rows_all(c, &sql, arena, ret_groups, ret_n);
 }

@@ -7,35 +7,16 @@
 #include "store/db/schema_tally.h"
 #include "store/task.h"
 
-static const struct row_kind task_kind = NOUN_KIND(struct task, &task_portrait);
-
 /* ---- what it comes after ---- */
 
 /* Reads the ids that the task comes after; there are at most as many as it says. */
 static int find_after(struct connection *c, struct arena *arena, struct task *task)
 {
-	QUERY sql = {"SELECT id FROM task_after WHERE task = :task ORDER BY place LIMIT :limit"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct text *ids;
-	unsigned n = 0;
-	bool more;
-	int r;
+	QUERY sql = {"SELECT id FROM task_after WHERE task = :task ORDER BY place LIMIT :limit",
+		     .rows = &rows_of_texts};
 
-	ids = arena_alloc(arena, task->after.n * sizeof(*ids));
-	if (!ids)
-		return -ENOMEM;
-	query_bind_int(q, ":task", task->seq);
-	query_bind_int(q, ":limit", task->after.n);
-	while ((r = query_next(q, &more)) == 0 && more) {
-		ids[n] = query_text(q, 0);
-		r = query_fault(q) ?: rows_copy_text(arena, &ids[n]);
-		if (r != 0)
-			return r;
-		n++;
-	}
-	task->after.items = ids;
-	task->after.n = n;
-	return r;
+	return rows_all(c, &sql, arena, &task->after.items, &task->after.n,
+			BIND(":task", task->seq), BIND(":limit", task->after.n));
 }
 
 /* One comes after the other. */
@@ -62,13 +43,11 @@ static int find_edges(struct connection *c, struct text project, struct text id,
 		" JOIN task_after AS a ON a.task = t.seq WHERE t.project = :project AND t.id = :id"
 		" UNION SELECT t.id, a.id FROM edge AS e JOIN task AS t ON t.project = :project"
 		" AND t.id = e.before AND t.state < 2 JOIN task_after AS a ON a.task = t.seq)"
-		" SELECT task, before FROM edge"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list list = {.kind = &kind, .arena = arena};
+		" SELECT task, before FROM edge",
+		.rows = &kind};
 
-	query_bind_text(q, ":project", project);
-	query_bind_text(q, ":id", id);
-	return rows_take_all(q, &list, ret_edges, ret_n);
+	return rows_all(c, &sql, arena, ret_edges, ret_n, BIND(":project", project),
+			BIND(":id", id));
 }
 
 static const struct edge *edge_to(const struct edge *edges, unsigned n, struct text before)
@@ -134,11 +113,9 @@ static int find(struct connection *c, struct text project, struct text id, struc
 		.of = &task_portrait,
 	};
 	CLEANUP(query_donep)
-	struct statement *q = query_open(c, project.data ? &in_project : &in_any);
+	struct statement *q = query_open(c, project.data ? &in_project : &in_any, BIND(":id", id),
+					 BIND_IF(":project", project));
 
-	query_bind_text(q, ":id", id);
-	if (project.data)
-		query_bind_text(q, ":project", project);
 	return take_tasks(c, q, a);
 }
 
@@ -157,7 +134,7 @@ static int find_at_once(struct connection *c, struct text project, struct text i
 int store_task_find(struct connection *c, struct text project, struct text id, struct arena *arena,
 		    struct task *ret_task, bool *ret_found)
 {
-	struct row_list a = {.kind = &task_kind, .arena = arena};
+	struct row_list a = {.arena = arena};
 	int r;
 
 	r = find_at_once(c, project.data ? project : TEXT(""), id, &a);
@@ -172,7 +149,7 @@ int store_task_find(struct connection *c, struct text project, struct text id, s
 int store_task_find_any(struct connection *c, struct text id, struct arena *arena,
 			struct task *ret_task, unsigned *ret_n)
 {
-	struct row_list a = {.kind = &task_kind, .arena = arena};
+	struct row_list a = {.arena = arena};
 	int r;
 
 	r = find_at_once(c, (struct text) {0}, id, &a);
@@ -268,36 +245,21 @@ static unsigned by_state(const struct store_task_query *query)
 	return query->skips == SKIPS_ONLY ? BY_SKIPPED : BY_FAILED;
 }
 
-static struct statement *open_list(struct connection *c, const struct query *lists,
-				   const struct listed *l)
-{
-	const struct store_task_query *query = l->query;
-	unsigned by = (query->label.data ? BY_LABEL : 0) | (query->group.data ? BY_GROUP : 0) |
-		      (query->project.data ? BY_PROJECT : 0) | l->by;
-	struct statement *q = query_open(c, &lists[by]);
-
-	if (by & BY_LABEL)
-		query_bind_text(q, ":label", query->label);
-	if (by & BY_GROUP)
-		query_bind_text(q, ":group", query->group);
-	if (by & BY_PROJECT)
-		query_bind_text(q, ":project", query->project);
-	if (l->by == BY_STATE)
-		query_bind_int(q, ":state", l->state);
-	return q;
-}
-
 static int list_some(struct connection *c, const struct listed *l, struct row_list *a)
 {
+	const struct store_task_query *query = l->query;
 	const struct query *lists = l->cut == 0 ? whole_lists
 				    : l->brief  ? brief_lists
 						: short_lists;
-	CLEANUP(query_donep) struct statement *q = open_list(c, lists, l);
+	unsigned by = (query->label.data ? BY_LABEL : 0) | (query->group.data ? BY_GROUP : 0) |
+		      (query->project.data ? BY_PROJECT : 0) | l->by;
+	CLEANUP(query_donep)
+	struct statement *q = query_open(
+		c, &lists[by], BIND_IF(":label", query->label), BIND_IF(":group", query->group),
+		BIND_IF(":project", query->project), BIND_IF(":state", l->state),
+		BIND(":before", l->before_seq > 0 ? l->before_seq : INT64_MAX),
+		BIND(":limit", l->limit), BIND_IF(":cut", l->cut));
 
-	query_bind_int(q, ":before", l->before_seq > 0 ? l->before_seq : INT64_MAX);
-	query_bind_int(q, ":limit", l->limit);
-	if (l->cut)
-		query_bind_int(q, ":cut", l->cut);
 	return take_tasks(c, q, a);
 }
 
@@ -338,7 +300,7 @@ static int list(struct connection *c, const struct store_task_query *query, unsi
 static int list_at_once(struct connection *c, const struct store_task_query *q, unsigned cut,
 			bool brief, struct arena *arena, struct task **ret_tasks, unsigned *ret_n)
 {
-	struct row_list a = {.kind = &task_kind, .arena = arena, .max_bytes = q->max_bytes};
+	struct row_list a = {.arena = arena, .max_bytes = q->max_bytes};
 	bool begun;
 	int r;
 
@@ -379,14 +341,12 @@ int store_task_skipped(struct connection *c, struct text project, struct text id
 		" AND seq > :after ORDER BY seq LIMIT :limit",
 		UNLESS_LONG,
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list a = {.kind = &task_kind, .arena = arena};
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":id", id), BIND(":project", project),
+					 BIND(":after", after_seq), BIND(":limit", limit));
+	struct row_list a = {.arena = arena};
 	int r;
 
-	query_bind_text(q, ":id", id);
-	query_bind_text(q, ":project", project);
-	query_bind_int(q, ":after", after_seq);
-	query_bind_int(q, ":limit", limit);
 	r = take_tasks(c, q, &a);
 	if (r != 0)
 		return r;
@@ -413,21 +373,21 @@ int store_task_state(struct connection *c, struct text project, struct text id,
 		     enum task_state *ret_state, bool *ret_found)
 {
 	QUERY sql = {"SELECT state FROM task WHERE project = :project AND id = :id"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int r;
+	int64_t state;
+	int r = query_find_ints(c, &sql, &state, 1, ret_found, BIND(":project", project),
+				BIND(":id", id));
 
-	query_bind_text(q, ":project", project);
-	query_bind_text(q, ":id", id);
-	r = query_next(q, ret_found);
+	if (r == 0 && (state < 0 || state >= N_TASK_STATES))
+		r = -EBADMSG;
 	if (r == 0 && *ret_found)
-		*ret_state = (enum task_state)query_enum(q, 0, N_TASK_STATES);
-	return r != 0 ? r : query_fault(q);
+		*ret_state = (enum task_state)state;
+	return r;
 }
 
 int store_task_open(struct connection *c, struct arena *arena, struct task **ret_tasks,
 		    unsigned *ret_n)
 {
-	struct row_list a = {.kind = &task_kind, .arena = arena};
+	struct row_list a = {.arena = arena};
 	bool begun;
 	int r;
 
@@ -468,11 +428,10 @@ int store_task_count(struct connection *c, struct arena *arena, struct task_tall
 		     unsigned *ret_n)
 {
 	QUERY sql = {COUNT("name, number AS state, n FROM {tally} WHERE kind = 'project'",
-			   "project, state, 1 FROM task WHERE true")};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list list = {.kind = &tally_kind, .arena = arena};
+			   "project, state, 1 FROM task WHERE true"),
+		     .rows = &tally_kind};
 
-	return rows_take_all(q, &list, ret_counts, ret_n);
+	return rows_all(c, &sql, arena, ret_counts, ret_n);
 }
 
 /* || '': otherwise an index by group would be walked, not only the newest. */
@@ -480,17 +439,14 @@ int store_task_groups(struct connection *c, struct text project, struct arena *a
 		      struct task_tally **ret_groups, unsigned *ret_n)
 {
 	QUERY in_any = {COUNT("part AS name, number AS state, n FROM {tally} WHERE kind = 'group'",
-			      "group_name, state, 1 FROM task WHERE group_name || '' IS NOT NULL")};
+			      "group_name, state, 1 FROM task WHERE group_name || '' IS NOT NULL"),
+			.rows = &tally_kind};
 	QUERY in_project = {
 		COUNT("part AS name, number AS state, n FROM {tally}"
 		      " WHERE kind = 'group' AND name = :project",
 		      "group_name, state, 1 FROM task"
-		      " WHERE group_name || '' IS NOT NULL AND project || '' = :project")};
-	CLEANUP(query_donep)
-	struct statement *q = query_open(c, project.data ? &in_project : &in_any);
-	struct row_list list = {.kind = &tally_kind, .arena = arena};
-
-	if (project.data)
-		query_bind_text(q, ":project", project);
-	return rows_take_all(q, &list, ret_groups, ret_n);
+		      " WHERE group_name || '' IS NOT NULL AND project || '' = :project"),
+		.rows = &tally_kind};
+	return rows_all(c, project.data ? &in_project : &in_any, arena, ret_groups, ret_n,
+			BIND_IF(":project", project));
 }

@@ -11,28 +11,21 @@ int store_trust_put(struct connection *c, const struct project_trust *trust)
 		"UPDATE"
 		" SET digest = excluded.digest, trusted_ms = excluded.trusted_ms",
 		.of = &trust_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_members(q, trust);
-	return query_run(q);
+	return query_do(c, &sql, BIND_NOUN(trust));
 }
 
 int store_trust_delete(struct connection *c, struct text folder)
 {
 	QUERY sql = {"DELETE FROM project_trust WHERE folder = :folder"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":folder", folder);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":folder", folder));
 }
 
 int store_trust_list(struct connection *c, struct arena *arena, struct project_trust **ret_rows,
 		     unsigned *ret_n)
 {
-	static const struct row_kind kind = NOUN_KIND(struct project_trust, &trust_portrait);
 	QUERY sql = {"SELECT {columns} FROM project_trust ORDER BY folder", .of = &trust_portrait};
-	struct row_list list = {.kind = &kind, .arena = arena};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return rows_take_all(q, &list, ret_rows, ret_n);
+	return rows_all(c, &sql, arena, ret_rows, ret_n);
 }

@@ -166,11 +166,8 @@ static inline void add_host(struct fixture *f, const char *name, int64_t epoch, 
 		"INSERT INTO host (name, epoch, state, boot, labels, version, since_ms, seen_ms, "
 		"lease_ms,"
 		" running, parallel) VALUES (:name, :epoch, :state, '', '', '', 0, 0, 0, 0, 0)"};
-	struct statement *q = query_open(writer(f), &sql);
 
-	query_bind_text(q, ":name", text_of(name));
-	query_bind_int(q, ":epoch", epoch);
-	query_bind_int(q, ":state", state);
-	assert_int_equal(query_run(q), 0);
-	query_done(q);
+	assert_int_equal(query_do(writer(f), &sql, BIND(":name", text_of(name)),
+				  BIND(":epoch", epoch), BIND(":state", state)),
+			 0);
 }

@@ -104,14 +104,10 @@ struct store_ops {
 	void (*reset)(void *st);         /* also clears the bindings */
 	void (*rewind)(void *statement); /* the same, but what is bound stays */
 
-	/* The index of a parameter, 1 for the first in the text. `name` includes its colon. */
+	/* The index of a parameter, 1 for the first in the text; 0: there is none. `name` includes its colon. */
 	int (*place_of)(void *st, const char *name);
-	/* Bytes are not copied: they must stay valid until the reset. */
-	int (*bind_null)(void *st, int place);
-	int (*bind_int)(void *st, int place, int64_t value);
-	int (*bind_double)(void *st, int place, double value);
-	int (*bind_text)(void *st, int place, struct text value);
-	int (*bind_blob)(void *st, int place, const void *data, size_t n);
+	/* No noun. Bytes are not copied: they must stay valid until the reset. */
+	int (*bind)(void *st, int place, const struct query_value *value);
 
 	int (*step)(void *st, bool *ret_row);
 	/*

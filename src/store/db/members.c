@@ -162,69 +162,56 @@ int query_spell_many(struct buf *out, const struct store_ops *ops, const struct 
 
 /* ---- what is bound ---- */
 
-static int bind_bytes(struct statement *q, int place, const struct member *m, struct text t)
+static struct query_value value_of(const struct member *m, const void *noun)
 {
-	const struct store_ops *ops = q->conn->ops;
-
-	if (!t.data && (m->flags & MEMBER_NOT_NULL))
-		t = TEXT("");
-	if (!t.data)
-		return ops->bind_null(q->handle, place);
-	if (m->kind == MEMBER_TEXT || m->kind == MEMBER_LINES || m->kind == MEMBER_JSON)
-		return ops->bind_text(q->handle, place, t);
-	return ops->bind_blob(q->handle, place, t.data, t.len);
-}
-
-static int bind_int(struct statement *q, int place, const struct member *m, int64_t n)
-{
-	if ((m->flags & MEMBER_NULLABLE) && member_int_is_none(m, n))
-		return q->conn->ops->bind_null(q->handle, place);
-	return q->conn->ops->bind_int(q->handle, place, n);
-}
-
-static int bind_real(struct statement *q, int place, const struct member *m, double d)
-{
-	if ((m->flags & MEMBER_NULLABLE) && member_real_is_none(m, d))
-		return q->conn->ops->bind_null(q->handle, place);
-	return q->conn->ops->bind_double(q->handle, place, d);
-}
-
-static int bind_member(struct statement *q, int place, const struct member *m, const void *noun)
-{
+	static const struct query_value none = {.kind = QUERY_TEXT};
 	const void *at = member_at(m, noun);
+	struct query_value v = {.kind = QUERY_INT};
 
 	switch ((enum member_kind)m->kind) {
 	case MEMBER_TEXT:
-	case MEMBER_BLOB:
 	case MEMBER_LINES:
 	case MEMBER_JSON:
+	case MEMBER_BLOB:
 	case MEMBER_ENV:
-		return bind_bytes(q, place, m, *(const struct text *)at);
 	case MEMBER_PACKED:
-		return bind_bytes(q, place, m, ((const struct packed *)at)->bytes);
+		v.kind = m->kind == MEMBER_TEXT || m->kind == MEMBER_LINES || m->kind == MEMBER_JSON
+				 ? QUERY_TEXT
+				 : QUERY_BLOB;
+		v.t = *(const struct text *)at;
+		if (!v.t.data && (m->flags & MEMBER_NOT_NULL))
+			v.t = TEXT("");
+		return v;
+	case MEMBER_REAL:
+		v = (struct query_value) {.kind = QUERY_DOUBLE, .d = *(const double *)at};
+		return (m->flags & MEMBER_NULLABLE) && member_real_is_none(m, v.d) ? none : v;
 	case MEMBER_TEXTS:
-		return bind_int(q, place, m, ((const struct texts *)at)->n);
+		v.n = ((const struct texts *)at)->n;
+		break;
 	case MEMBER_INT:
 	case MEMBER_TIME:
-		return bind_int(q, place, m, *(const int64_t *)at);
-	case MEMBER_REAL:
-		return bind_real(q, place, m, *(const double *)at);
+		v.n = *(const int64_t *)at;
+		break;
 	case MEMBER_BOOL:
-		return bind_int(q, place, m, *(const bool *)at);
+		v.n = *(const bool *)at;
+		break;
 	case MEMBER_ENUM:
-		return bind_int(q, place, m, *(const unsigned *)at);
+		v.n = *(const unsigned *)at;
+		break;
 	}
-	return -EINVAL;
+	return (m->flags & MEMBER_NULLABLE) && member_int_is_none(m, v.n) ? none : v;
 }
 
-void query_bind_members(struct statement *q, const void *noun)
+int query_bind_members(struct statement *q, const void *noun)
 {
-	int place = 1;
+	int place = 1, r = 0;
 
-	if (q->err != 0)
-		return;
-	query_each (m, q->query)
-		query_stick(q, bind_member(q, place++, m, noun));
+	query_each (m, q->query) {
+		const struct query_value v = value_of(m, noun);
+
+		r = r ?: q->conn->ops->bind(q->handle, place++, &v);
+	}
+	return r;
 }
 
 /* ---- what a row has ---- */

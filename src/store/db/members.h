@@ -11,3 +11,6 @@ struct store_ops;
 int query_spell(struct buf *out, const struct store_ops *ops, const struct query *query);
 /* The same for query->many. */
 int query_spell_many(struct buf *out, const struct store_ops *ops, const struct query *query);
+
+/* Binds the members that the query selects, from this noun. */
+int query_bind_members(struct statement *q, const void *noun);

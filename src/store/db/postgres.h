@@ -231,11 +231,7 @@ void pg_finalize(void *st);
 void pg_reset(void *st);
 void pg_rewind(void *st);
 int pg_place_of(void *st, const char *name);
-int pg_bind_null(void *st, int place);
-int pg_bind_int(void *st, int place, int64_t value);
-int pg_bind_double(void *st, int place, double value);
-int pg_bind_text(void *st, int place, struct text value);
-int pg_bind_blob(void *st, int place, const void *data, size_t n);
+int pg_bind(void *st, int place, const struct query_value *value);
 int pg_step(void *st, bool *ret_row);
 int pg_later(void *st, int64_t *ret, unsigned n);
 bool pg_column_null(void *st, int i);
@@ -244,10 +240,6 @@ double pg_column_double(void *st, int i);
 int pg_column_text(void *st, int i, struct text *ret_text);
 int pg_column_blob(void *st, int i, struct text *ret_bytes);
 
-/* Asking it never fails for what is bound. */
-
-/* The form of the statement that does many rows. */
-int pg_set_many(void *st, const char *sql);
 /* Prepares it, where it is not. */
 struct pg_statement;
 struct pg_bound;

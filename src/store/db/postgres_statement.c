@@ -243,72 +243,47 @@ int pg_place_of(void *handle, const char *name)
 	return 0;
 }
 
-static int bind(struct pg_statement *st, int place, const void *data, size_t n, int format)
+static void write_double(char out[NUMBER_MAX], double value)
 {
-	if (place < 1 || (unsigned)place > st->n_params)
-		return -EINVAL;
-	if (n > INT32_MAX)
-		return -EMSGSIZE;
-	st->values[place - 1] = data;
-	st->lengths[place - 1] = (int)n;
-	st->formats[place - 1] = format;
-	st->bytes[place - 1] = false;
-	return 0;
-}
-
-int pg_bind_null(void *st, int place)
-{
-	return bind(st, place, NULL, 0, 0);
-}
-
-int pg_bind_int(void *handle, int place, int64_t value)
-{
-	struct pg_statement *st = handle;
-
-	if (place < 1 || (unsigned)place > st->n_params)
-		return -EINVAL;
-	snprintf(st->numbers[place - 1], NUMBER_MAX, "%lld", (long long)value);
-	return bind(st, place, st->numbers[place - 1], 0, 0);
-}
-
-int pg_bind_double(void *handle, int place, double value)
-{
-	struct pg_statement *st = handle;
-
-	if (place < 1 || (unsigned)place > st->n_params)
-		return -EINVAL;
 	if (isnan(value) || isinf(value))
-		snprintf(st->numbers[place - 1], NUMBER_MAX, "%s",
+		snprintf(out, NUMBER_MAX, "%s",
 			 isnan(value) ? "NaN"
 			 : value > 0  ? "Infinity"
 				      : "-Infinity");
 	else
-		snprintf(st->numbers[place - 1], NUMBER_MAX, "%.17g", value);
-	return bind(st, place, st->numbers[place - 1], 0, 0);
+		snprintf(out, NUMBER_MAX, "%.17g", value);
 }
 
-/* In libpq's text form a text is ended by NUL, which ours are not: the binary form of a text is its
- * bytes. A name or number that is compared with one has the same form. */
-int pg_bind_text(void *handle, int place, struct text value)
+/*
+ * Numbers are texts that NUL ends. In libpq's text form so is a text, which ours are not: the binary form of a text
+ * is its bytes. A name or number that is compared with one has the same form.
+ */
+int pg_bind(void *handle, int place, const struct query_value *v)
 {
 	struct pg_statement *st = handle;
-	size_t n = value.len;
-	char *other;
+	struct text t = {0};
+	bool number = v->kind == QUERY_INT || v->kind == QUERY_DOUBLE;
 
-	if (!pg_needs_marks(value))
-		return bind(st, place, value.data, n, PG_BINARY);
-	other = hold(&st->bound, pg_put_marks(value, &n));
-	return other ? bind(st, place, other, n, PG_BINARY) : -ENOMEM;
-}
-
-int pg_bind_blob(void *handle, int place, const void *data, size_t n)
-{
-	struct pg_statement *st = handle;
-	int r = bind(st, place, data, n, PG_BINARY);
-
-	if (r == 0)
-		st->bytes[place - 1] = true;
-	return r;
+	if (place < 1 || (unsigned)place > st->n_params)
+		return -EINVAL;
+	if (v->kind == QUERY_INT)
+		snprintf(st->numbers[place - 1], NUMBER_MAX, "%lld", (long long)v->n);
+	else if (v->kind == QUERY_DOUBLE)
+		write_double(st->numbers[place - 1], v->d);
+	else
+		t = v->t;
+	if (v->kind == QUERY_TEXT && t.data && pg_needs_marks(t)) {
+		t.data = hold(&st->bound, pg_put_marks(t, &t.len));
+		if (!t.data)
+			return -ENOMEM;
+	}
+	if (t.len > INT32_MAX)
+		return -EMSGSIZE;
+	st->values[place - 1] = number ? st->numbers[place - 1] : t.data;
+	st->lengths[place - 1] = (int)t.len;
+	st->formats[place - 1] = t.data ? PG_BINARY : 0;
+	st->bytes[place - 1] = v->kind == QUERY_BLOB && t.data;
+	return 0;
 }
 
 /* ---- running ---- */

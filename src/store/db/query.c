@@ -1,6 +1,7 @@
 #include "store/db/query.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -119,15 +120,19 @@ int query_start(struct connection *c, const struct query *query, struct statemen
 	return 0;
 }
 
-struct statement *query_open(struct connection *c, const struct query *query)
+struct statement *query_open_with(struct connection *c, const struct query *query,
+				  const struct query_value *values)
 {
 	struct statement *q;
 	int r = query_start(c, query, &q);
 
-	if (r == 0)
-		return q;
-	c->failed = (struct statement) {.conn = c, .err = r};
-	return &c->failed;
+	if (r != 0) {
+		c->failed = (struct statement) {.conn = c, .err = r};
+		return &c->failed;
+	}
+	for (; values->name; values++)
+		query_bind(q, *values);
+	return q;
 }
 
 void query_done(struct statement *q)
@@ -158,43 +163,23 @@ void connection_forget(struct connection *c)
 	c->n_statements = 0;
 }
 
-static int place_of(struct statement *q, const char *name)
+static int bind(struct statement *q, const struct query_value *v)
 {
-	return q->conn->ops->place_of(q->handle, name);
+	const struct store_ops *ops = q->conn->ops;
+	int place;
+
+	if (v->kind == QUERY_NOUN)
+		return query_bind_members(q, v->noun);
+	place = ops->place_of(q->handle, v->name);
+	if (place == 0)
+		return v->if_named ? 0 : -EINVAL;
+	return ops->bind(q->handle, place, v);
 }
 
-void query_bind_null(struct statement *q, const char *name)
+void query_bind(struct statement *q, struct query_value value)
 {
 	if (q->err == 0)
-		q->err = q->conn->ops->bind_null(q->handle, place_of(q, name));
-}
-
-void query_bind_int(struct statement *q, const char *name, int64_t value)
-{
-	if (q->err == 0)
-		q->err = q->conn->ops->bind_int(q->handle, place_of(q, name), value);
-}
-
-void query_bind_double(struct statement *q, const char *name, double value)
-{
-	if (q->err == 0)
-		q->err = q->conn->ops->bind_double(q->handle, place_of(q, name), value);
-}
-
-void query_bind_text(struct statement *q, const char *name, struct text value)
-{
-	if (!value.data)
-		query_bind_null(q, name);
-	else if (q->err == 0)
-		q->err = q->conn->ops->bind_text(q->handle, place_of(q, name), value);
-}
-
-void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n)
-{
-	if (!data)
-		query_bind_null(q, name);
-	else if (q->err == 0)
-		q->err = q->conn->ops->bind_blob(q->handle, place_of(q, name), data, n);
+		q->err = bind(q, &value);
 }
 
 /* Faults that no single call caused, and that the next one will meet as well. */
@@ -241,16 +226,81 @@ int query_run(struct statement *q)
 	return r;
 }
 
-int query_run_found(struct statement *q, bool *ret_found)
+static int run_found(struct statement *q, bool *ret_found)
 {
 	bool found;
-	int r;
+	int r = query_next(q, &found);
 
-	r = query_next(q, &found);
 	if (r == 0 && found)
 		r = query_run(q);
 	if (r == 0)
 		*ret_found = found;
+	return r;
+}
+
+int query_do_with(struct connection *c, const struct query *query, const struct query_value *values)
+{
+	CLEANUP(query_donep) struct statement *q = query_open_with(c, query, values);
+
+	return query_run(q);
+}
+
+int query_find_with(struct connection *c, const struct query *query, bool *ret_found,
+		    const struct query_value *values)
+{
+	CLEANUP(query_donep) struct statement *q = query_open_with(c, query, values);
+
+	return run_found(q, ret_found);
+}
+
+int query_count_with(struct connection *c, const struct query *query, unsigned *ret_n,
+		     const struct query_value *values)
+{
+	CLEANUP(query_donep) struct statement *q = query_open_with(c, query, values);
+	unsigned n = 0;
+	bool more;
+	int r;
+
+	while ((r = query_next(q, &more)) == 0 && more)
+		n++;
+	if (r == 0)
+		*ret_n = n;
+	return r;
+}
+
+int query_find_ints_with(struct connection *c, const struct query *query, int64_t *ret, unsigned n,
+			 bool *ret_found, const struct query_value *values)
+{
+	CLEANUP(query_donep) struct statement *q = query_open_with(c, query, values);
+	bool found;
+	int r = query_next(q, &found);
+
+	if (r != 0)
+		return r;
+	for (unsigned i = 0; i < n; i++)
+		ret[i] = found ? query_int(q, (int)i) : 0;
+	if (ret_found)
+		*ret_found = found;
+	return found ? query_run(q) : 0;
+}
+
+int query_change_with(struct connection *c, const struct query *query,
+		      const struct query_value *values)
+{
+	bool found;
+	int r = query_find_with(c, query, &found, values);
+
+	return r != 0 ? r : found ? 0 : -ENOENT;
+}
+
+int query_insert_with(struct connection *c, const struct query *query, int64_t *ret_key,
+		      const struct query_value *values)
+{
+	CLEANUP(query_donep) struct statement *q = query_open_with(c, query, values);
+	int r = query_run(q);
+
+	if (r == 0)
+		*ret_key = query_inserted(q);
 	return r;
 }
 
@@ -274,6 +324,14 @@ int query_later(struct statement *q, int64_t *ret, unsigned n)
 	return q->err;
 }
 
+int query_do_later_with(struct connection *c, const struct query *query,
+			const struct query_value *values)
+{
+	CLEANUP(query_donep) struct statement *q = query_open_with(c, query, values);
+
+	return query_later(q, NULL, 0);
+}
+
 int query_settle(struct connection *c)
 {
 	if (c->lost != 0)
@@ -292,13 +350,6 @@ int query_draw_key(struct connection *c, const char *table, int64_t *ret_key)
 bool query_is_indexable(const struct connection *c, size_t n)
 {
 	return c->ops->indexed_max == 0 || n <= c->ops->indexed_max;
-}
-
-int query_simple(struct connection *c, const struct query *query)
-{
-	CLEANUP(query_donep) struct statement *q = query_open(c, query);
-
-	return query_run(q);
 }
 
 bool query_null(struct statement *q, int column)
@@ -352,24 +403,15 @@ int64_t query_inserted(const struct statement *q)
 	return q->conn->ops->inserted(q->handle);
 }
 
-int query_insert(struct statement *q, const void *noun, int64_t *ret_key)
+int query_meta(struct connection *c, struct text key, char *out, size_t size)
 {
-	int r;
-
-	query_bind_members(q, noun);
-	r = query_run(q);
-	if (r == 0)
-		*ret_key = query_inserted(q);
-	return r;
-}
-
-int query_find_int(struct statement *q, int64_t *ret_n)
-{
-	bool found;
-	int r = query_next(q, &found);
+	QUERY sql = {"SELECT value FROM meta WHERE key = :key"};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql, BIND(":key", key));
+	bool row = false;
+	int r = query_next(q, &row);
 
 	if (r == 0)
-		*ret_n = found ? query_int(q, 0) : 0;
+		snprintf(out, size, "%.*s", TEXT_ARGS(row ? query_text(q, 0) : TEXT("")));
 	return r;
 }
 
@@ -380,7 +422,7 @@ int query_begin_reads(struct connection *c, bool *ret_begun)
 
 	*ret_begun = c->db && !c->ops->in_transaction(c->db);
 	if (*ret_begun)
-		r = query_simple(c, &begin);
+		r = query_do(c, &begin);
 	if (r != 0)
 		*ret_begun = false;
 	return r;
@@ -391,5 +433,5 @@ void query_end_reads(struct connection *c, bool begun)
 	QUERY end = {"ROLLBACK"};
 
 	if (begun && c->ops->in_transaction(c->db))
-		(void)query_simple(c, &end);
+		(void)query_do(c, &end);
 }

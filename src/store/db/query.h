@@ -1,11 +1,14 @@
 /*
  * Running SQL, for the files of this folder.
  *
- *	QUERY by_id = {"SELECT content FROM memory WHERE id = :id"};
+ *	QUERY rename = {"UPDATE session SET title = :title WHERE id = :id RETURNING seq"};
  *
- *	CLEANUP(query_donep) struct statement *q = query_open(c, &by_id);
+ *	return query_find(c, &rename, ret_found, BIND(":title", title), BIND(":id", id));
  *
- *	query_bind_text(q, ":id", id);
+ * A query whose rows are read here is a statement:
+ *
+ *	CLEANUP(query_donep) struct statement *q = query_open(c, &by_id, BIND(":id", id));
+ *
  *	r = query_next(q, &row);
  *
  * A query is prepared once per connection and found again by its address.
@@ -21,6 +24,7 @@
 #include "base/text.h"
 
 struct connection;
+struct row_kind;
 struct statement;
 
 /* A query is static: it is identified by its address. A test collects all of them in a section. */
@@ -60,6 +64,8 @@ struct query {
 	bool large;           /* its rows may be more than should be in memory at once */
 	uint32_t special;     /* {columns} with this flag are read as `as`, */
 	const char *as;       /* in which % stands for the column */
+	/* What its rows are (rows.h); NULL: nouns of the portrait, and nothing else. */
+	const struct row_kind *rows;
 };
 
 /*
@@ -71,8 +77,66 @@ struct query {
  *	{listed}	a = one.a, b = one.b
  */
 
-/* Never NULL: a query that could not be opened carries the fault, which its steps return. */
-struct statement *query_open(struct connection *c, const struct query *query);
+/*
+ * What is bound: BIND(":id", id) is a number or a text, as the type says, and BIND_NOUN(row) are the members that
+ * the query selects. A text whose data is NULL is SQL's NULL, as is a parameter without a value.
+ */
+enum query_value_kind { QUERY_INT, QUERY_DOUBLE, QUERY_TEXT, QUERY_BLOB, QUERY_NOUN };
+
+struct query_value {
+	const char *name; /* NULL ends a list */
+	enum query_value_kind kind;
+	bool if_named; /* the query need not have such a parameter */
+	union {
+		int64_t n;
+		double d;
+		struct text t;
+		const void *noun;
+	};
+};
+
+static inline struct query_value query_value_int(const char *name, int64_t n)
+{
+	return (struct query_value) {.name = name, .kind = QUERY_INT, .n = n};
+}
+
+static inline struct query_value query_value_double(const char *name, double d)
+{
+	return (struct query_value) {.name = name, .kind = QUERY_DOUBLE, .d = d};
+}
+
+static inline struct query_value query_value_text(const char *name, struct text t)
+{
+	return (struct query_value) {.name = name, .kind = QUERY_TEXT, .t = t};
+}
+
+static inline struct query_value query_value_if(struct query_value v)
+{
+	v.if_named = true;
+	return v;
+}
+
+#define BIND(name, ...)                                                                            \
+	_Generic((__VA_ARGS__), struct text                                                        \
+		 : query_value_text, float                                                         \
+		 : query_value_double, double                                                      \
+		 : query_value_double, default                                                     \
+		 : query_value_int)(name, __VA_ARGS__)
+#define BIND_BLOB(name, bytes) ((struct query_value) {(name), QUERY_BLOB, .t = (bytes)})
+#define BIND_NULL(name)        ((struct query_value) {(name), QUERY_TEXT})
+#define BIND_NOUN(row)         ((struct query_value) {"", QUERY_NOUN, .noun = (row)})
+/* For several queries, of which only some have this parameter. */
+#define BIND_IF(name, ...) query_value_if(BIND(name, __VA_ARGS__))
+
+#define QUERY_VALUES(...) ((const struct query_value[]) {__VA_ARGS__ __VA_OPT__(, ) {NULL}})
+
+/*
+ * Never NULL: a query that could not be opened carries the fault, which its steps return. Texts and
+ * bytes are not copied: they must stay valid until query_done.
+ */
+struct statement *query_open_with(struct connection *c, const struct query *query,
+				  const struct query_value *values);
+#define query_open(c, query, ...) query_open_with(c, query, QUERY_VALUES(__VA_ARGS__))
 int query_start(struct connection *c, const struct query *query, struct statement **ret_statement);
 
 /* Makes it ready for its next use. Accepts NULL. */
@@ -86,15 +150,8 @@ static inline void query_donep(struct statement **q)
 	query_done(*q);
 }
 
-/* Text and bytes are not copied: they must stay valid until query_done. NULL data is SQL's NULL. */
-void query_bind_null(struct statement *q, const char *name);
-void query_bind_int(struct statement *q, const char *name, int64_t value);
-void query_bind_double(struct statement *q, const char *name, double value);
-void query_bind_text(struct statement *q, const char *name, struct text value);
-void query_bind_blob(struct statement *q, const char *name, const void *data, size_t n);
-
-/* Binds the members that the query selects, from this noun. */
-void query_bind_members(struct statement *q, const void *noun);
+/* Binds more, or anew. */
+void query_bind(struct statement *q, struct query_value value);
 
 /* *ret_row: whether there is a row. */
 int query_next(struct statement *q, bool *ret_row);
@@ -102,8 +159,39 @@ int query_next(struct statement *q, bool *ret_row);
 /* Steps to the end, past any rows. */
 int query_run(struct statement *q);
 
-/* The same for a statement that returns each row it changed: also whether there was one. */
-int query_run_found(struct statement *q, bool *ret_found);
+/*
+ * Start, run and end a query. `ret_found`: whether it returned a row. `ret_n`: how many. `ret`: the numbers in the
+ * first `n` columns of its first row, where NULL is 0; without a row they are 0.
+ */
+int query_do_with(struct connection *c, const struct query *query,
+		  const struct query_value *values);
+int query_find_with(struct connection *c, const struct query *query, bool *ret_found,
+		    const struct query_value *values);
+int query_count_with(struct connection *c, const struct query *query, unsigned *ret_n,
+		     const struct query_value *values);
+int query_find_ints_with(struct connection *c, const struct query *query, int64_t *ret, unsigned n,
+			 bool *ret_found, const struct query_value *values);
+#define query_do(c, query, ...) query_do_with(c, query, QUERY_VALUES(__VA_ARGS__))
+#define query_find(c, query, ret_found, ...)                                                       \
+	query_find_with(c, query, ret_found, QUERY_VALUES(__VA_ARGS__))
+#define query_count(c, query, ret_n, ...)                                                          \
+	query_count_with(c, query, ret_n, QUERY_VALUES(__VA_ARGS__))
+#define query_find_int(c, query, ret, ...)                                                         \
+	query_find_ints_with(c, query, ret, 1, NULL, QUERY_VALUES(__VA_ARGS__))
+/* `ret_found` may be NULL. */
+#define query_find_ints(c, query, ret, n, ret_found, ...)                                          \
+	query_find_ints_with(c, query, ret, n, ret_found, QUERY_VALUES(__VA_ARGS__))
+
+/* -ENOENT: it returned no row. */
+int query_change_with(struct connection *c, const struct query *query,
+		      const struct query_value *values);
+#define query_change(c, query, ...) query_change_with(c, query, QUERY_VALUES(__VA_ARGS__))
+
+/* An INSERT of one row, whose key the query names (`key`). */
+int query_insert_with(struct connection *c, const struct query *query, int64_t *ret_key,
+		      const struct query_value *values);
+#define query_insert(c, query, ret_key, ...)                                                       \
+	query_insert_with(c, query, ret_key, QUERY_VALUES(__VA_ARGS__))
 
 /*
  * Runs a statement of a batch whose outcome nobody waits for: a fault that comes late fails the
@@ -111,14 +199,14 @@ int query_run_found(struct statement *q, bool *ret_found);
  * its first row are in `ret` when the batch is committed, or settled.
  */
 int query_later(struct statement *q, int64_t *ret, unsigned n);
+int query_do_later_with(struct connection *c, const struct query *query,
+			const struct query_value *values);
+#define query_do_later(c, query, ...) query_do_later_with(c, query, QUERY_VALUES(__VA_ARGS__))
 int query_settle(struct connection *c);
 /* The next key of a table, for a statement that is left for later; 0: the row gets one by itself. */
 int query_draw_key(struct connection *c, const char *table, int64_t *ret_key);
 /* Whether an index takes as many bytes of texts. */
 bool query_is_indexable(const struct connection *c, size_t n);
-
-/* Starts, runs and ends a query without parameters. */
-int query_simple(struct connection *c, const struct query *query);
 
 /* Columns count from 0. Bytes are valid until the next step. */
 bool query_null(struct statement *q, int column);
@@ -141,11 +229,8 @@ int query_fault(const struct statement *q);
 /* The integer key of the row that an INSERT of one row has made. The query names it (`key`). */
 int64_t query_inserted(const struct statement *q);
 
-/* Inserts the members of this noun: binds them, runs, and returns the row's key. */
-int query_insert(struct statement *q, const void *noun, int64_t *ret_key);
-
-/* The number in the first column of the first row; 0: no row. */
-int query_find_int(struct statement *q, int64_t *ret_n);
+/* A row of the table `meta`: "" if there is none; truncated to the size of `out`. */
+int query_meta(struct connection *c, struct text key, char *out, size_t size);
 
 /*
  * Put these around several reads: all of them see one state of the store, and its locks are

@@ -24,20 +24,13 @@ void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size
 
 /* What all rows of a struct have in common. */
 struct row_kind {
-	size_t size;
-	/* A noun's: its members are read and copied. */
-	const struct portrait *of;
-	/* Reads the current row, or its columns beside the members (NULL: none). Its texts still
-	 * point to the query's own bytes. */
+	size_t size; /* 0: nouns of the query's portrait, whose members are read and copied */
+	/* Reads the current row, or its columns beside the members. Its texts still point to the query's own
+	 * bytes. */
 	int (*read)(struct statement *q, void *ret_row);
 	const uint16_t *texts; /* where its texts are in the struct */
 	unsigned n_texts;
 };
-
-#define NOUN_KIND(type, portrait)                                                                  \
-	{                                                                                          \
-		.size = sizeof(type), .of = (portrait)                                             \
-	}
 
 #define ROW_KIND(type, read_fn, offsets)                                                           \
 	{                                                                                          \
@@ -45,15 +38,13 @@ struct row_kind {
 		.n_texts = sizeof(offsets) / sizeof((offsets)[0])                                  \
 	}
 
-/* Copies the texts of a row that was read into the arena. */
-int rows_copy(const struct row_kind *kind, struct arena *arena, void *row);
+/* Rows of one column, each a struct text. */
+extern const struct row_kind rows_of_texts;
 
 /* Reads the next row, if there is one, into the arena. */
-int rows_take_one(const struct row_kind *kind, struct statement *q, struct arena *arena,
-		  void *ret_row, bool *ret_found);
+int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool *ret_found);
 
 struct row_list {
-	const struct row_kind *kind;
 	struct arena *arena;
 	size_t max_bytes;                       /* text bytes, but at least one row; 0: no limit */
 	void (*cut)(void *row, unsigned chars); /* called before the rows count; NULL: nothing */
@@ -69,3 +60,13 @@ struct row_list {
 int rows_take(struct statement *q, struct row_list *list);
 /* The same; `ret_rows` points to a pointer to their struct. */
 int rows_take_all(struct statement *q, struct row_list *list, void *ret_rows, unsigned *ret_n);
+
+/* The first row that a query finds, and all of them. */
+int rows_find_with(struct connection *c, const struct query *query, struct arena *arena,
+		   void *ret_row, bool *ret_found, const struct query_value *values);
+int rows_all_with(struct connection *c, const struct query *query, struct arena *arena,
+		  void *ret_rows, unsigned *ret_n, const struct query_value *values);
+#define rows_find(c, query, arena, ret_row, ret_found, ...)                                        \
+	rows_find_with(c, query, arena, ret_row, ret_found, QUERY_VALUES(__VA_ARGS__))
+#define rows_all(c, query, arena, ret_rows, ret_n, ...)                                            \
+	rows_all_with(c, query, arena, ret_rows, ret_n, QUERY_VALUES(__VA_ARGS__))

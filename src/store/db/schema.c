@@ -753,10 +753,10 @@ static int run_script(struct connection *c, const char *script, int version)
 {
 	QUERY commit = {"COMMIT"};
 
-	return query_simple(c, &c->ops->begin)
+	return query_do(c, &c->ops->begin)
 		       ?: c->ops->exec(c->db, script)
 		       ?: c->ops->set_version(c->db, version)
-		       ?: query_simple(c, &commit);
+		       ?: query_do(c, &commit);
 }
 
 static int make_all(struct connection *c)

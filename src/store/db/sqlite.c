@@ -460,41 +460,32 @@ static void rewind_statement(void *st)
 
 static int place_of(void *st, const char *name)
 {
-	int i = sqlite3_bind_parameter_index(st, name);
-
-	assert(i > 0);
-	return i;
+	return sqlite3_bind_parameter_index(st, name);
 }
 
-static int bound(void *st, int rc)
+/* No address means NULL. */
+static int bind(void *st, int place, const struct query_value *v)
 {
+	int rc = SQLITE_MISUSE;
+
+	switch (v->kind) {
+	case QUERY_INT:
+		rc = sqlite3_bind_int64(st, place, v->n);
+		break;
+	case QUERY_DOUBLE:
+		rc = sqlite3_bind_double(st, place, v->d);
+		break;
+	case QUERY_TEXT:
+		rc = sqlite3_bind_text64(st, place, v->t.data, v->t.len, SQLITE_STATIC,
+					 SQLITE_UTF8);
+		break;
+	case QUERY_BLOB:
+		rc = sqlite3_bind_blob64(st, place, v->t.data, v->t.len, SQLITE_STATIC);
+		break;
+	case QUERY_NOUN:
+		break;
+	}
 	return sqlite_fault(sqlite3_db_handle(st), rc);
-}
-
-static int bind_null(void *st, int place)
-{
-	return bound(st, sqlite3_bind_null(st, place));
-}
-
-static int bind_int(void *st, int place, int64_t value)
-{
-	return bound(st, sqlite3_bind_int64(st, place, value));
-}
-
-static int bind_double(void *st, int place, double value)
-{
-	return bound(st, sqlite3_bind_double(st, place, value));
-}
-
-static int bind_text(void *st, int place, struct text value)
-{
-	return bound(st, sqlite3_bind_text64(st, place, value.data, value.len, SQLITE_STATIC,
-					     SQLITE_UTF8));
-}
-
-static int bind_blob(void *st, int place, const void *data, size_t n)
-{
-	return bound(st, sqlite3_bind_blob64(st, place, data, n, SQLITE_STATIC));
 }
 
 static int step(void *st, bool *ret_row)
@@ -585,11 +576,7 @@ const struct store_ops sqlite_ops = {
 	.reset = reset,
 	.rewind = rewind_statement,
 	.place_of = place_of,
-	.bind_null = bind_null,
-	.bind_int = bind_int,
-	.bind_double = bind_double,
-	.bind_text = bind_text,
-	.bind_blob = bind_blob,
+	.bind = bind,
 	.step = step,
 	.column_null = column_null,
 	.column_int = column_int,

@@ -21,13 +21,8 @@ int store_extract_begin(struct connection *c, int64_t now_ms)
 		" ON CONFLICT (kind) DO NOTHING"};
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < N_EXTRACT_KINDS; i++) {
-		CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-		query_bind_text(q, ":kind", text_of(kind_names[i]));
-		query_bind_int(q, ":now", now_ms);
-		r = query_run(q);
-	}
+	for (unsigned i = 0; r == 0 && i < N_EXTRACT_KINDS; i++)
+		r = query_do(c, &sql, BIND(":kind", text_of(kind_names[i])), BIND(":now", now_ms));
 	return r;
 }
 
@@ -58,12 +53,12 @@ QUERY next_of[N_EXTRACT_KINDS] = {
 int store_extract_next(struct connection *c, enum extract_kind kind, int64_t idle_ms,
 		       struct arena *arena, struct store_extract_source *ret, bool *ret_found)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(c, &next_of[kind]);
+	CLEANUP(query_donep)
+	struct statement *q =
+		query_open(c, &next_of[kind], BIND(":kind", text_of(kind_names[kind])),
+			   BIND(":marks", mark_name(kind)), BIND(":idle", idle_ms));
 	int r;
 
-	query_bind_text(q, ":kind", text_of(kind_names[kind]));
-	query_bind_text(q, ":marks", mark_name(kind));
-	query_bind_int(q, ":idle", idle_ms);
 	r = query_next(q, ret_found);
 	if (r != 0 || !*ret_found)
 		return r;
@@ -84,20 +79,16 @@ int store_extract_next(struct connection *c, enum extract_kind kind, int64_t idl
 
 /* ---- what was said ---- */
 
-/* The roles and states are the numbers of base/noun: a user's message is 0, a running turn too. */
-QUERY said_in_conversation = {
-	"SELECT t.seq, m.role = 0, t.state = 0, m.created_ms, substr(m.text, 1, :chars),"
-	" t.asker_user, t.asker_chat, t.asker_chat_type"
-	" FROM message AS m CROSS JOIN turn AS t"
-	" WHERE t.seq = m.turn AND m.conversation = :source AND m.turn > :mark AND t.started_ms >= "
-	":since"
-	" AND m.role < 2 ORDER BY m.turn, m.seq"};
+/* The roles and states are the numbers of model/chat.h: a user's message is 0, a running turn too. */
+#define SAID_IN_CONVERSATION                                                                       \
+	"SELECT t.seq, m.role = 0, t.state = 0, m.created_ms, substr(m.text, 1, :chars),"          \
+	" t.asker_user, t.asker_chat, t.asker_chat_type FROM message AS m CROSS JOIN turn AS t"    \
+	" WHERE t.seq = m.turn AND m.conversation = :source AND m.turn > :mark"                    \
+	" AND t.started_ms >= :since AND m.role < 2 ORDER BY m.turn, m.seq"
 #define SAID_IN_SESSION(text)                                                                      \
 	"SELECT id, coalesce(role, '') = 'user', 0, created_ms, substr(" text ", 1, :chars),"      \
 	" NULL, NULL, NULL FROM session_event WHERE session = :source AND id > :mark"              \
 	" AND created_ms >= :since AND type = 0 AND content IS NOT NULL ORDER BY id"
-QUERY said_in_session = {SAID_IN_SESSION("CAST(content AS TEXT)"),
-			 .postgres = SAID_IN_SESSION("koine_text(content)")};
 
 static int read_said(struct statement *q, void *ret)
 {
@@ -127,15 +118,17 @@ int store_extract_read(struct connection *c, const struct store_extract_source *
 		       unsigned max_chars, size_t max_bytes, struct arena *arena,
 		       struct store_said **ret_rows, unsigned *ret_n)
 {
+	QUERY in_conversation = {SAID_IN_CONVERSATION, .rows = &said_kind};
+	QUERY in_session = {SAID_IN_SESSION("CAST(content AS TEXT)"),
+			    .postgres = SAID_IN_SESSION("koine_text(content)"), .rows = &said_kind};
 	bool session = source->kind == EXTRACT_SESSION;
-	struct row_list list = {.kind = &said_kind, .arena = arena, .max_bytes = max_bytes};
+	struct row_list list = {.arena = arena, .max_bytes = max_bytes};
 	CLEANUP(query_donep)
-	struct statement *q = query_open(c, session ? &said_in_session : &said_in_conversation);
+	struct statement *q =
+		query_open(c, session ? &in_session : &in_conversation,
+			   BIND(":source", source->seq), BIND(":mark", source->mark),
+			   BIND(":since", source->since_ms), BIND(":chars", max_chars));
 
-	query_bind_int(q, ":source", source->seq);
-	query_bind_int(q, ":mark", source->mark);
-	query_bind_int(q, ":since", source->since_ms);
-	query_bind_int(q, ":chars", max_chars);
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
@@ -155,12 +148,9 @@ static int claim(struct connection *c, const struct store_extract_source *source
 		" ON CONFLICT (kind, source) DO UPDATE SET place = excluded.place"
 		" WHERE extract_mark.place = excluded.place OR NOT EXISTS (SELECT 1 FROM host"
 		" WHERE host.epoch = extract_mark.place AND host.state = 0) RETURNING source"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":kind", claim_name(source->kind));
-	query_bind_int(q, ":source", source->seq);
-	query_bind_int(q, ":epoch", epoch);
-	return query_run_found(q, ret_claimed);
+	return query_find(c, &sql, ret_claimed, BIND(":kind", claim_name(source->kind)),
+			  BIND(":source", source->seq), BIND(":epoch", epoch));
 }
 
 /* Somebody else may have read on since it was found. */
@@ -170,14 +160,10 @@ static int is_as_found(struct connection *c, const struct store_extract_source *
 	QUERY sql = {"SELECT k.seq FROM extract_cursor AS k LEFT JOIN extract_mark AS m"
 		     " ON m.kind = :marks AND m.source = :source WHERE k.kind = :kind"
 		     " AND (k.ms, k.seq) < (:ms, :source) AND coalesce(m.place, 0) = :place"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":kind", text_of(kind_names[source->kind]));
-	query_bind_text(q, ":marks", mark_name(source->kind));
-	query_bind_int(q, ":source", source->seq);
-	query_bind_int(q, ":ms", source->time_ms);
-	query_bind_int(q, ":place", source->mark);
-	return query_run_found(q, ret_is);
+	return query_find(c, &sql, ret_is, BIND(":kind", text_of(kind_names[source->kind])),
+			  BIND(":marks", mark_name(source->kind)), BIND(":source", source->seq),
+			  BIND(":ms", source->time_ms), BIND(":place", source->mark));
 }
 
 int store_extract_claim(struct connection *c, const struct store_extract_source *source,
@@ -201,12 +187,9 @@ int store_extract_release(struct connection *c, const struct store_extract_sourc
 	QUERY sql = {"DELETE FROM extract_mark WHERE kind = :kind"
 		     " AND source = :source AND place = :epoch"
 		     " RETURNING source"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":kind", claim_name(source->kind));
-	query_bind_int(q, ":source", source->seq);
-	query_bind_int(q, ":epoch", epoch);
-	return query_run_found(q, ret_had);
+	return query_find(c, &sql, ret_had, BIND(":kind", claim_name(source->kind)),
+			  BIND(":source", source->seq), BIND(":epoch", epoch));
 }
 
 /* ---- how far ---- */
@@ -216,34 +199,26 @@ static int set_mark(struct connection *c, const struct store_extract_source *sou
 	QUERY sql = {
 		"INSERT INTO extract_mark (kind, source, place) VALUES (:kind, :source, :place)"
 		" ON CONFLICT (kind, source) DO UPDATE SET place = excluded.place"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":kind", mark_name(source->kind));
-	query_bind_int(q, ":source", source->seq);
-	query_bind_int(q, ":place", mark);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":kind", mark_name(source->kind)),
+			BIND(":source", source->seq), BIND(":place", mark));
 }
 
 /* What has ended is not read again. */
 static int drop_mark(struct connection *c, const struct store_extract_source *source)
 {
 	QUERY sql = {"DELETE FROM extract_mark WHERE kind = :kind AND source = :source"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":kind", mark_name(source->kind));
-	query_bind_int(q, ":source", source->seq);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":kind", mark_name(source->kind)),
+			BIND(":source", source->seq));
 }
 
 static int set_cursor(struct connection *c, const struct store_extract_source *source)
 {
 	QUERY sql = {"UPDATE extract_cursor SET ms = :ms, seq = :seq WHERE kind = :kind"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":kind", text_of(kind_names[source->kind]));
-	query_bind_int(q, ":ms", source->time_ms);
-	query_bind_int(q, ":seq", source->seq);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":kind", text_of(kind_names[source->kind])),
+			BIND(":ms", source->time_ms), BIND(":seq", source->seq));
 }
 
 int store_extract_mark(struct connection *c, const struct store_extract_source *source,

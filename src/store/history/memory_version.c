@@ -6,8 +6,6 @@
 #include "store/db/rows.h"
 #include "store/memory_inner.h"
 
-static const struct row_kind memory_kind = NOUN_KIND(struct memory, &memory_portrait);
-
 /* The rows of versions, under the names of a memory's columns. */
 #define VERSIONS(versions, where)                                                                  \
 	"SELECT {columns} FROM (SELECT m.seq AS seq, m.id AS id, v.content AS content,"            \
@@ -52,18 +50,14 @@ static int insert(struct connection *c, const struct memory *was, struct text ow
 	QUERY sql = {"INSERT INTO memory_version (memory, whose, valid_from_ms, valid_until_ms,"
 		     " category, importance, metadata, content) VALUES (:memory, :whose, :from,"
 		     " :until, :category, :importance, :metadata, :content)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	int64_t from_ms = was->valid_from_ms != 0 ? was->valid_from_ms : was->created_ms;
 
-	query_bind_int(q, ":memory", was->seq);
-	query_bind_text(q, ":whose", owner);
-	query_bind_int(q, ":from", from_ms < until_ms ? from_ms : until_ms);
-	query_bind_int(q, ":until", until_ms);
-	query_bind_text(q, ":category", was->category);
-	query_bind_double(q, ":importance", was->importance);
-	query_bind_text(q, ":metadata", was->metadata.data ? was->metadata : TEXT(""));
-	query_bind_text(q, ":content", was->content);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":memory", was->seq), BIND(":whose", owner),
+			BIND(":from", from_ms < until_ms ? from_ms : until_ms),
+			BIND(":until", until_ms), BIND(":category", was->category),
+			BIND(":importance", was->importance),
+			BIND(":metadata", was->metadata.data ? was->metadata : TEXT("")),
+			BIND(":content", was->content));
 }
 
 static int trim(struct connection *c, int64_t memory, unsigned keep)
@@ -72,11 +66,8 @@ static int trim(struct connection *c, int64_t memory, unsigned keep)
 		"DELETE FROM memory_version WHERE memory = :memory AND seq <= (SELECT seq"
 		" FROM memory_version WHERE memory = :memory ORDER BY valid_until_ms DESC, seq DESC"
 		" LIMIT 1 OFFSET :keep)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":memory", memory);
-	query_bind_int(q, ":keep", keep);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":memory", memory), BIND(":keep", keep));
 }
 
 int store_memory_version_add(struct connection *c, const struct memory *was, int64_t until_ms,
@@ -102,10 +93,9 @@ int store_memory_version_list(struct connection *c, int64_t memory, size_t max_b
 		VERSIONS("memory_version", "v.memory = :memory") " ORDER BY valid_until_ms DESC,"
 								 " version DESC",
 		.of = &memory_portrait};
-	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = max_bytes};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	struct row_list list = {.arena = arena, .max_bytes = max_bytes};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql, BIND(":memory", memory));
 
-	query_bind_int(q, ":memory", memory);
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }
 
@@ -115,11 +105,9 @@ int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 	QUERY sql = {VERSIONS("memory_version", "v.memory = :memory AND v.valid_until_ms > :at"
 						" AND v.valid_from_ms <= :at") " LIMIT 1",
 		     .of = &memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":memory", memory);
-	query_bind_int(q, ":at", at_ms);
-	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":memory", memory),
+			 BIND(":at", at_ms));
 }
 
 /* ---- of a scope ---- */
@@ -138,8 +126,8 @@ int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 							  ", version" order " LIMIT :limit",       \
 		      .of = &memory_portrait}
 
-static struct statement *open_former(struct connection *c, const struct store_former_opts *opts,
-				     struct text owner)
+static int find_of(struct connection *c, const struct store_former_opts *opts, struct text owner,
+		   struct row_list *list)
 {
 	FORMER(then, THEN("whose = :whose AND "), "");
 	FORMER(ever, EVER("whose = :whose AND "), " DESC");
@@ -148,22 +136,11 @@ static struct statement *open_former(struct connection *c, const struct store_fo
 	bool all = opts->scope.everything;
 	const struct query *sql =
 		opts->at_ms > 0 ? (all ? &all_then : &then) : (all ? &all_ever : &ever);
-	struct statement *q = query_open(c, sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, sql, BIND_IF(":whose", owner), BIND(":at", opts->at_ms),
+					 BIND(":look", opts->look_at), BIND_SCOPE(&opts->scope),
+					 BIND(":limit", opts->limit - list->n));
 
-	if (!all)
-		query_bind_text(q, ":whose", owner);
-	query_bind_int(q, ":at", opts->at_ms);
-	query_bind_int(q, ":look", opts->look_at);
-	store_memory_bind_scope(q, &opts->scope);
-	return q;
-}
-
-static int find_of(struct connection *c, const struct store_former_opts *opts, struct text owner,
-		   struct row_list *list)
-{
-	CLEANUP(query_donep) struct statement *q = open_former(c, opts, owner);
-
-	query_bind_int(q, ":limit", opts->limit - list->n);
 	return rows_take(q, list);
 }
 
@@ -179,7 +156,7 @@ int store_memory_version_find(struct connection *c, const struct store_former_op
 		s->project.data ? join(arena, "project:", s->project) : (struct text) {0},
 		!s->without_common ? TEXT("common") : (struct text) {0},
 	};
-	struct row_list list = {.kind = &memory_kind, .arena = arena, .max_bytes = opts->max_bytes};
+	struct row_list list = {.arena = arena, .max_bytes = opts->max_bytes};
 	unsigned n = s->everything ? 1 : sizeof(owners) / sizeof(owners[0]);
 	int r = 0;
 
@@ -202,16 +179,8 @@ int store_memory_replace(struct connection *c, struct text id, struct text by, i
 	QUERY sql = {"UPDATE memory SET valid_until_ms = :until, replaced_by = :by, expires_ms ="
 		     " CASE WHEN expires_ms <= :expires OR :expires IS NULL THEN expires_ms"
 		     " ELSE :expires END WHERE id = :id"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	query_bind_text(q, ":id", id);
-	query_bind_text(q, ":by", by);
-	query_bind_int(q, ":until", until_ms);
-	if (expires_ms == MEMORY_NEVER)
-		query_bind_null(q, ":expires");
-	else
-		query_bind_int(q, ":expires", expires_ms);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":id", id), BIND(":by", by), BIND(":until", until_ms),
+			BIND_EXPIRES(expires_ms));
 }
 
 int store_memory_find_replaced(struct connection *c, struct text by, struct arena *arena,
@@ -219,17 +188,13 @@ int store_memory_find_replaced(struct connection *c, struct text by, struct aren
 {
 	QUERY sql = {"SELECT {columns} FROM memory WHERE replaced_by = :by LIMIT 1",
 		     .of = &memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":by", by);
-	return rows_take_one(&memory_kind, q, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":by", by));
 }
 
 int store_memory_forget_replaced(struct connection *c, struct text id)
 {
 	QUERY sql = {"UPDATE memory SET replaces = NULL WHERE id = :id"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":id", id);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":id", id));
 }

@@ -11,44 +11,30 @@
 	"FROM task WHERE seq = :task AND state = 1 AND attempts = :attempt AND epoch = :life"      \
 	" AND (CAST(:holder AS TEXT) IS NULL OR host = :holder)"
 
-static void bind_attempt(struct statement *q, const struct task_chunk *chunk, int64_t place)
-{
-	query_bind_int(q, ":task", chunk->task);
-	query_bind_int(q, ":attempt", chunk->attempts);
-	query_bind_int(q, ":life", chunk->epoch);
-	query_bind_text(q, ":holder", chunk->host);
-	query_bind_int(q, ":place", place);
-}
+#define BIND_ATTEMPT(chunk, at)                                                                    \
+	BIND(":task", (chunk)->task), BIND(":attempt", (chunk)->attempts),                         \
+		BIND(":life", (chunk)->epoch), BIND(":holder", (chunk)->host), BIND(":place", at)
 
 static int delete_from(struct connection *c, const struct task_chunk *chunk)
 {
 	QUERY sql = {"DELETE FROM task_chunk WHERE task = :task AND place >= :place"
 		     " AND EXISTS (SELECT 1 " OUR_ATTEMPT ")"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	bind_attempt(q, chunk, chunk->place);
-	return query_run(q);
+	return query_do(c, &sql, BIND_ATTEMPT(chunk, chunk->place));
 }
 
 static int delete_before(struct connection *c, const struct task_chunk *chunk, int64_t place)
 {
 	QUERY sql = {"DELETE FROM task_chunk WHERE task = :task AND place < :place"
 		     " AND EXISTS (SELECT 1 " OUR_ATTEMPT ")"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	bind_attempt(q, chunk, place);
-	return query_run(q);
+	return query_do(c, &sql, BIND_ATTEMPT(chunk, place));
 }
 
 static int insert(struct connection *c, const struct task_chunk *chunk)
 {
 	QUERY sql = {"INSERT INTO task_chunk (task, place, bytes) SELECT seq, "
 		     ":place, :bytes " OUR_ATTEMPT " ON CONFLICT (task, place) DO NOTHING"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	bind_attempt(q, chunk, chunk->place);
-	query_bind_blob(q, ":bytes", chunk->bytes.data, chunk->bytes.len);
-	return query_run(q);
+	return query_do(c, &sql, BIND_ATTEMPT(chunk, chunk->place),
+			BIND_BLOB(":bytes", chunk->bytes));
 }
 
 int store_chunk_add(struct connection *c, const struct task_chunk *chunk)
@@ -67,10 +53,8 @@ int store_chunk_end(struct connection *c, int64_t task, int64_t *ret_end)
 {
 	QUERY sql = {"SELECT place + length(bytes) FROM task_chunk WHERE task = :task"
 		     " ORDER BY place DESC LIMIT 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":task", task);
-	return query_find_int(q, ret_end);
+	return query_find_int(c, &sql, ret_end, BIND(":task", task));
 }
 
 /* Copies what follows; what comes before `*at` is cut away, and a gap is skipped if nothing is there yet. */
@@ -112,9 +96,8 @@ int store_chunk_read(struct connection *c, int64_t task, int64_t offset, size_t 
 	if (r != 0)
 		return r;
 	at = offset >= 0 ? offset : end + offset > 0 ? end + offset : 0;
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	query_bind_int(q, ":task", task);
-	query_bind_int(q, ":from", at);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":task", task), BIND(":from", at));
 	while ((r = query_next(q, &more)) == 0 && more &&
 	       take(out, max, &n, &at, query_int(q, 0), query_blob(q, 1)))
 		continue;

@@ -7,8 +7,6 @@
 #include "store/db/query.h"
 #include "store/db/rows.h"
 
-static const struct row_kind kind = NOUN_KIND(struct host, &host_portrait);
-
 int store_host_draw_epoch(struct connection *c, int64_t *ret_epoch)
 {
 	/* At least the time: a counter that lost commits, or was restored, would give the numbers of lives
@@ -17,19 +15,16 @@ int store_host_draw_epoch(struct connection *c, int64_t *ret_epoch)
 		"UPDATE meta SET value = CAST(greatest(CAST(value AS BIGINT) + 1, koine_now()) AS "
 		"TEXT)"
 		" WHERE key = 'host_epoch' RETURNING CAST(value AS BIGINT)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_find_int(q, ret_epoch);
+	return query_find_int(c, &sql, ret_epoch);
 }
 
 int store_host_find(struct connection *c, struct text name, struct arena *arena,
 		    struct host *ret_host, bool *ret_found)
 {
 	QUERY sql = {"SELECT {columns} FROM host WHERE name = :name", .of = &host_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":name", name);
-	return rows_take_one(&kind, q, arena, ret_host, ret_found);
+	return rows_find(c, &sql, arena, ret_host, ret_found, BIND(":name", name));
 }
 
 int store_host_join(struct connection *c, const struct host *us, int64_t lease_ms, int64_t before,
@@ -44,18 +39,12 @@ int store_host_join(struct connection *c, const struct host *us, int64_t lease_m
 		" since_ms = excluded.since_ms, seen_ms = excluded.seen_ms,"
 		" lease_ms = excluded.lease_ms, running = 0, parallel = excluded.parallel"
 		" WHERE host.epoch = :before AND (host.state <> 0 OR :ended <> 0) RETURNING epoch"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":name", us->name);
-	query_bind_int(q, ":epoch", us->epoch);
-	query_bind_text(q, ":boot", us->boot);
-	query_bind_text(q, ":labels", us->labels);
-	query_bind_text(q, ":version", us->version);
-	query_bind_int(q, ":lease", lease_ms);
-	query_bind_int(q, ":parallel", us->parallel);
-	query_bind_int(q, ":before", before);
-	query_bind_int(q, ":ended", ended);
-	return query_run_found(q, ret_joined);
+	return query_find(c, &sql, ret_joined, BIND(":name", us->name), BIND(":epoch", us->epoch),
+			  BIND(":boot", us->boot), BIND(":labels", us->labels),
+			  BIND(":version", us->version), BIND(":lease", lease_ms),
+			  BIND(":parallel", us->parallel), BIND(":before", before),
+			  BIND(":ended", ended));
 }
 
 int store_host_renew(struct connection *c, const struct host *us, int64_t lease_ms, bool *ret_alive)
@@ -63,24 +52,18 @@ int store_host_renew(struct connection *c, const struct host *us, int64_t lease_
 	QUERY sql = {"UPDATE host SET seen_ms = koine_now(), lease_ms = koine_now() + :lease,"
 		     " running = :running WHERE name = :name AND epoch = :epoch AND state = 0"
 		     " RETURNING epoch"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":lease", lease_ms);
-	query_bind_int(q, ":running", us->running);
-	query_bind_text(q, ":name", us->name);
-	query_bind_int(q, ":epoch", us->epoch);
-	return query_run_found(q, ret_alive);
+	return query_find(c, &sql, ret_alive, BIND(":lease", lease_ms),
+			  BIND(":running", us->running), BIND(":name", us->name),
+			  BIND(":epoch", us->epoch));
 }
 
 int store_host_leave(struct connection *c, struct text name, int64_t epoch)
 {
 	QUERY sql = {"UPDATE host SET state = 1, since_ms = koine_now(), running = 0"
 		     " WHERE name = :name AND epoch = :epoch AND state = 0"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":name", name);
-	query_bind_int(q, ":epoch", epoch);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":name", name), BIND(":epoch", epoch));
 }
 
 int store_host_lose(struct connection *c, const struct host *seen, bool *ret_lost)
@@ -88,39 +71,30 @@ int store_host_lose(struct connection *c, const struct host *seen, bool *ret_los
 	QUERY sql = {"UPDATE host SET state = 2, since_ms = koine_now(), running = 0"
 		     " WHERE name = :name AND epoch = :epoch AND seen_ms = :seen AND state = 0"
 		     " AND (lease_ms < koine_now() OR seen_ms > koine_now()) RETURNING epoch"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":name", seen->name);
-	query_bind_int(q, ":epoch", seen->epoch);
-	query_bind_int(q, ":seen", seen->seen_ms);
-	return query_run_found(q, ret_lost);
+	return query_find(c, &sql, ret_lost, BIND(":name", seen->name), BIND(":epoch", seen->epoch),
+			  BIND(":seen", seen->seen_ms));
 }
 
 int store_host_now(struct connection *c, int64_t *ret_now_ms)
 {
 	QUERY sql = {"SELECT koine_now()"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	return query_find_int(q, ret_now_ms);
+	return query_find_int(c, &sql, ret_now_ms);
 }
 
 int store_host_list(struct connection *c, struct arena *arena, struct host **ret_hosts,
 		    unsigned *ret_n, int64_t *ret_now_ms)
 {
 	QUERY sql = {"SELECT {columns} FROM host ORDER BY name", .of = &host_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct row_list list = {.kind = &kind, .arena = arena};
-
-	return rows_take_all(q, &list, ret_hosts, ret_n) ?: store_host_now(c, ret_now_ms);
+	return rows_all(c, &sql, arena, ret_hosts, ret_n) ?: store_host_now(c, ret_now_ms);
 }
 
 int store_host_forget(struct connection *c, struct text name, bool *ret_found)
 {
 	QUERY sql = {"DELETE FROM host WHERE name = :name AND state <> 0 RETURNING epoch"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":name", name);
-	return query_run_found(q, ret_found);
+	return query_find(c, &sql, ret_found, BIND(":name", name));
 }
 
 int store_host_log(struct connection *c, int64_t seen, struct host_log *ret)
@@ -129,21 +103,8 @@ int store_host_log(struct connection *c, int64_t seen, struct host_log *ret)
 		     " coalesce((SELECT time_ms FROM event WHERE seq = n.last_seq), 0),"
 		     " coalesce((SELECT time_ms FROM event WHERE seq = :seen), 0)"
 		     " FROM event_counter AS n WHERE n.id = 1"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row = false;
-	int r;
-
-	query_bind_int(q, ":seen", seen);
-	r = query_next(q, &row);
-	if (r != 0)
-		return r;
-	*ret = (struct host_log) {0};
-	if (row)
-		*ret = (struct host_log) {.first = query_int(q, 0),
-					  .last = query_int(q, 1),
-					  .last_ms = query_int(q, 2),
-					  .seen_ms = query_int(q, 3)};
-	return 0;
+	_Static_assert(sizeof(*ret) == 4 * sizeof(int64_t), "numbers side by side");
+	return query_find_ints(c, &sql, &ret->first, 4, NULL, BIND(":seen", seen));
 }
 
 int store_host_whole(struct connection *c)

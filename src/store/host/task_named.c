@@ -28,13 +28,11 @@ static int bind_list(struct statement *q, const char *name, struct buf *list)
 	if (list->len == 0)
 		buf_add_char(list, '{');
 	buf_add_char(list, '}');
-	query_bind_text(q, name, (struct text) {.data = list->data, .len = list->len});
+	query_bind(q, BIND(name, (struct text) {.data = list->data, .len = list->len}));
 	return list->err;
 }
 
 /* ---- the rows ---- */
-
-static const struct row_kind task_kind = NOUN_KIND(struct task, &task_portrait);
 
 static int find_one(struct connection *c, const struct task_named *t, struct row_list *list)
 {
@@ -42,10 +40,9 @@ static int find_one(struct connection *c, const struct task_named *t, struct row
 		"SELECT {columns} FROM task WHERE id = :id AND project = :project",
 		.of = &task_portrait,
 	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":id", t->id), BIND(":project", t->project));
 
-	query_bind_text(q, ":id", t->id);
-	query_bind_text(q, ":project", t->project);
 	return rows_take(q, list);
 }
 
@@ -85,7 +82,7 @@ static struct task_named *named(struct task_named *tasks, unsigned n, const stru
 static int find_rows(struct connection *c, struct arena *arena, struct task_named *tasks,
 		     unsigned n)
 {
-	struct row_list list = {.kind = &task_kind, .arena = arena};
+	struct row_list list = {.arena = arena};
 	int r = n == 1 ? find_one(c, tasks, &list) : find_many(c, tasks, n, &list);
 	const struct task *rows = list.rows;
 
@@ -128,8 +125,8 @@ static const struct row_kind before_kind = ROW_KIND(struct before, read_before, 
 static int find_before(struct connection *c, const struct task_named *tasks, unsigned n,
 		       struct row_list *list)
 {
-	QUERY of_one = {BEFORE("= :task")};
-	QUERY of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")")};
+	QUERY of_one = {BEFORE("= :task"), .rows = &before_kind};
+	QUERY of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")"), .rows = &before_kind};
 	CLEANUP(query_donep) struct statement *q = query_open(c, n == 1 ? &of_one : &of_many);
 	CLEANUP(buf_donep) struct buf seqs;
 	int r = 0;
@@ -141,7 +138,7 @@ static int find_before(struct connection *c, const struct task_named *tasks, uns
 				   (long long)tasks[i].row.seq);
 	}
 	if (n == 1)
-		query_bind_int(q, ":task", tasks[0].row.seq);
+		query_bind(q, BIND(":task", tasks[0].row.seq));
 	else
 		r = bind_list(q, ":tasks", &seqs);
 	return r ?: rows_take(q, list);
@@ -174,7 +171,7 @@ static int take_before(struct arena *arena, struct task_named *t, const struct b
 static int find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
 		      unsigned n)
 {
-	struct row_list list = {.kind = &before_kind, .arena = arena};
+	struct row_list list = {.arena = arena};
 	bool any = false;
 	int r = find_rows(c, arena, tasks, n);
 

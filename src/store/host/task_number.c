@@ -46,20 +46,7 @@ static int find_or_add(struct connection *c, struct text project)
 static int take_stored(struct connection *c, struct text project, int64_t *ret_number)
 {
 	QUERY sql = {NEXT(""), .postgres = NEXT(" FROM " ONE_HOST)};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	int64_t number;
-	bool row;
-	int r;
-
-	query_bind_text(q, ":name", project);
-	r = query_next(q, &row);
-	if (r != 0)
-		return r;
-	number = query_int(q, 0);
-	r = query_run(q);
-	if (r == 0)
-		*ret_number = number;
-	return r;
+	return query_find_int(c, &sql, ret_number, BIND(":name", project));
 }
 
 int task_number_take(struct connection *c, struct text project, int64_t *ret_number)
@@ -97,9 +84,7 @@ int task_number_skip(struct connection *c, struct text project, int64_t number)
 		     " ON CONFLICT (name) DO UPDATE SET next = excluded.next"
 		     " WHERE excluded.next > task_project.next"};
 	struct task_numbers *all = &c->numbers;
-	struct statement *q;
 	int i = find(all, project);
-	int r;
 
 	if (i >= 0 && all->of[i].locked) {
 		if (all->of[i].next <= number) {
@@ -108,12 +93,7 @@ int task_number_skip(struct connection *c, struct text project, int64_t number)
 		}
 		return 0;
 	}
-	q = query_open(c, &sql);
-	query_bind_text(q, ":name", project);
-	query_bind_int(q, ":next", number + 1);
-	r = query_run(q);
-	query_done(q);
-	return r;
+	return query_do(c, &sql, BIND(":name", project), BIND(":next", number + 1));
 }
 
 void task_numbers_call(struct connection *c)
@@ -138,15 +118,11 @@ int task_numbers_write(struct connection *c)
 	int r = 0;
 
 	for (unsigned i = 0; i < all->n && r == 0; i++) {
-		CLEANUP(query_donep) struct statement *q = NULL;
+		const struct text name = {.data = all->of[i].project, .len = all->of[i].len};
 
-		if (!all->of[i].locked || all->of[i].is_written)
-			continue;
-		q = query_open(c, &sql);
-		query_bind_text(q, ":name",
-				(struct text) {.data = all->of[i].project, .len = all->of[i].len});
-		query_bind_int(q, ":next", all->of[i].next);
-		r = query_later(q, NULL, 0);
+		if (all->of[i].locked && !all->of[i].is_written)
+			r = query_do_later(c, &sql, BIND(":name", name),
+					   BIND(":next", all->of[i].next));
 	}
 	return r;
 }

@@ -12,13 +12,8 @@ int store_memory_position(struct connection *c, struct store_position *ret_posit
 {
 	QUERY sql = {"SELECT (SELECT coalesce(max(seq), 0) FROM memory),"
 		     " (SELECT coalesce(max(number), 0) FROM memory_change)"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r = query_next(q, &row);
-
-	if (r == 0)
-		*ret_position = (struct store_position) {query_int(q, 0), query_int(q, 1)};
-	return r != 0 ? r : query_fault(q);
+	_Static_assert(sizeof(*ret_position) == 2 * sizeof(int64_t), "numbers side by side");
+	return query_find_ints(c, &sql, &ret_position->seq, 2, NULL);
 }
 
 /* ---- files ---- */
@@ -44,11 +39,11 @@ int store_kept_find(struct connection *c, const char *kind, struct text name,
 		    struct store_kept *ret_kept, bool *ret_found)
 {
 	QUERY sql = {"SELECT " KEPT " FROM memory_index WHERE kind = :kind AND name = :name"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q =
+		query_open(c, &sql, BIND(":kind", text_of(kind)), BIND(":name", name));
 	int r;
 
-	query_bind_text(q, ":kind", text_of(kind));
-	query_bind_text(q, ":name", name);
 	r = query_next(q, ret_found);
 	return r == 0 && *ret_found ? read_kept(q, ret_kept) : r;
 }
@@ -62,26 +57,18 @@ int store_kept_put(struct connection *c, const struct store_kept *kept)
 		"excluded.seq,"
 		" change = excluded.change, memories = excluded.memories, bytes = excluded.bytes,"
 		" written_ms = excluded.written_ms"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":kind", text_of(kept->kind));
-	query_bind_text(q, ":name", kept->name);
-	query_bind_text(q, ":token", text_of(kept->token));
-	query_bind_int(q, ":seq", kept->position.seq);
-	query_bind_int(q, ":change", kept->position.change);
-	query_bind_int(q, ":memories", kept->memories);
-	query_bind_int(q, ":bytes", kept->bytes);
-	query_bind_int(q, ":now", clock_utc_ms());
-	return query_run(q);
+	return query_do(c, &sql, BIND(":kind", text_of(kept->kind)), BIND(":name", kept->name),
+			BIND(":token", text_of(kept->token)), BIND(":seq", kept->position.seq),
+			BIND(":change", kept->position.change), BIND(":memories", kept->memories),
+			BIND(":bytes", kept->bytes), BIND(":now", clock_utc_ms()));
 }
 
 int store_kept_drop(struct connection *c, const char *token)
 {
 	QUERY sql = {"DELETE FROM memory_index WHERE token = :token"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_text(q, ":token", text_of(token));
-	return query_run(q);
+	return query_do(c, &sql, BIND(":token", text_of(token)));
 }
 
 int store_kept_drop_scope(struct connection *c, const char *kind, struct text name,
@@ -89,12 +76,12 @@ int store_kept_drop_scope(struct connection *c, const char *kind, struct text na
 {
 	QUERY sql = {"DELETE FROM memory_index WHERE kind = 'all'"
 		     " OR (kind = :kind AND name = :name) RETURNING token"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q =
+		query_open(c, &sql, BIND(":kind", text_of(kind)), BIND(":name", name));
 	bool more = true;
 	int r = 0;
 
-	query_bind_text(q, ":kind", text_of(kind));
-	query_bind_text(q, ":name", name);
 	for (*ret_n = 0; r == 0 && more && *ret_n < 2;) {
 		r = query_next(q, &more);
 		if (r == 0 && more)
@@ -108,7 +95,7 @@ int store_kept_drop_all(struct connection *c)
 {
 	QUERY sql = {"DELETE FROM memory_index"};
 
-	return query_simple(c, &sql);
+	return query_do(c, &sql);
 }
 
 /* Each along an index, and there are few. */
@@ -123,7 +110,7 @@ int store_kept_drop_gone(struct connection *c)
 		" (SELECT 1 FROM memory WHERE owner IS NULL AND chat IS NULL AND project = name))"
 		" OR NOT EXISTS (SELECT 1 FROM memory)"};
 
-	return query_simple(c, &sql);
+	return query_do(c, &sql);
 }
 
 int store_kept_each(struct connection *c, kept_fn fn, void *arg)
@@ -145,15 +132,14 @@ int store_kept_each(struct connection *c, kept_fn fn, void *arg)
 int store_kept_count(struct connection *c, int64_t *ret_n, int64_t *ret_bytes)
 {
 	QUERY sql = {"SELECT count(*), coalesce(sum(bytes), 0) FROM memory_index"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r = query_next(q, &row);
+	int64_t found[2];
+	int r = query_find_ints(c, &sql, found, 2, NULL);
 
 	if (r != 0)
 		return r;
-	*ret_n = query_int(q, 0);
-	*ret_bytes = query_int(q, 1);
-	return query_fault(q);
+	*ret_n = found[0];
+	*ret_bytes = found[1];
+	return 0;
 }
 
 /* ---- what has changed ---- */
@@ -166,13 +152,12 @@ static int read_notes(struct connection *c, int64_t *after, unsigned limit, int6
 {
 	QUERY sql = {"SELECT number, seq FROM memory_change"
 		     " WHERE number > :after ORDER BY number LIMIT :limit"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":after", *after), BIND(":limit", limit));
 	unsigned n = 0;
 	bool more;
 	int r;
 
-	query_bind_int(q, ":after", *after);
-	query_bind_int(q, ":limit", limit);
 	while ((r = query_next(q, &more)) == 0 && more) {
 		if (query_int(q, 0) != *after + 1)
 			return -ESTALE;
@@ -189,13 +174,12 @@ static int tell_row(struct connection *c, const struct store_scope *scope, int64
 	QUERY sql = {"SELECT {columns} FROM memory WHERE seq = :seq"
 		     " AND " IN_SCOPE,
 		     .of = &memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND(":seq", seq), BIND_SCOPE(scope));
 	struct memory row = {.seq = seq};
 	bool found;
 	int r;
 
-	query_bind_int(q, ":seq", seq);
-	store_memory_bind_scope(q, scope);
 	r = query_next(q, &found);
 	if (r == 0 && found)
 		query_read_members(q, &row);
@@ -227,19 +211,9 @@ int store_memory_each_numbered(struct connection *c, const struct store_scope *s
 			       int64_t to, memory_fn fn, void *arg)
 {
 	QUERY sql = {NUMBERED(" NOT INDEXED"), .postgres = NUMBERED(""), .of = &memory_portrait};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	struct memory row;
-	bool more;
-	int r;
+	CLEANUP(query_donep)
+	struct statement *q =
+		query_open(c, &sql, BIND(":from", from), BIND(":to", to), BIND_SCOPE(scope));
 
-	query_bind_int(q, ":from", from);
-	query_bind_int(q, ":to", to);
-	store_memory_bind_scope(q, scope);
-	while ((r = query_next(q, &more)) == 0 && more) {
-		query_read_members(q, &row);
-		r = query_fault(q) ?: fn(arg, &row);
-		if (r != 0)
-			break;
-	}
-	return r;
+	return store_memory_hand_out(q, fn, arg);
 }

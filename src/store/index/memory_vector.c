@@ -34,46 +34,12 @@ static void get_floats(const char *from, float *ret_numbers, unsigned n)
 	}
 }
 
-static void bind_model(struct statement *q, const struct store_model *model)
-{
-	query_bind_text(q, ":model", model->name);
-	query_bind_int(q, ":dim", model->dim);
-}
-
 /* ---- those without ---- */
 
 static int last_seq(struct connection *c, int64_t *ret_seq)
 {
 	QUERY sql = {"SELECT coalesce(max(seq), 0) FROM memory"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-	bool row;
-	int r;
-
-	r = query_next(q, &row);
-	if (r == 0)
-		*ret_seq = row ? query_int(q, 0) : 0;
-	return r;
-}
-
-static struct statement *open_bare(struct connection *c, const struct store_bare_opts *opts,
-				   int64_t to)
-{
-	QUERY sql = {"SELECT m.seq, m.content_hash, m.owner, m.chat, m.project,"
-		     " substr(m.content, 1, :chars)"
-		     " FROM memory AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq"
-		     " WHERE m.seq > :after AND m.seq <= :to"
-		     " AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
-		     " AND (v.seq IS NULL OR v.model <> :model OR (:dim <> 0 AND v.dim <> :dim))"
-		     " ORDER BY m.seq LIMIT :limit"};
-	struct statement *q = query_open(c, &sql);
-
-	query_bind_int(q, ":chars", opts->max_chars);
-	query_bind_int(q, ":after", opts->after);
-	query_bind_int(q, ":to", to);
-	query_bind_int(q, ":now", opts->now_ms);
-	query_bind_int(q, ":limit", opts->limit);
-	bind_model(q, &opts->model);
-	return q;
+	return query_find_int(c, &sql, ret_seq);
 }
 
 static int read_bare_memory(struct statement *q, void *ret)
@@ -96,8 +62,23 @@ static const uint16_t bare_texts[] = {
 	offsetof(struct store_bare_memory, content),
 };
 
-static const struct row_kind bare_kind =
-	ROW_KIND(struct store_bare_memory, read_bare_memory, bare_texts);
+static struct statement *open_bare(struct connection *c, const struct store_bare_opts *opts,
+				   int64_t to)
+{
+	static const struct row_kind kind =
+		ROW_KIND(struct store_bare_memory, read_bare_memory, bare_texts);
+	QUERY sql = {"SELECT m.seq, m.content_hash, m.owner, m.chat, m.project,"
+		     " substr(m.content, 1, :chars)"
+		     " FROM memory AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq"
+		     " WHERE m.seq > :after AND m.seq <= :to"
+		     " AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
+		     " AND (v.seq IS NULL OR v.model <> :model OR (:dim <> 0 AND v.dim <> :dim))"
+		     " ORDER BY m.seq LIMIT :limit",
+		     .rows = &kind};
+	return query_open(c, &sql, BIND(":chars", opts->max_chars), BIND(":after", opts->after),
+			  BIND(":to", to), BIND(":now", opts->now_ms), BIND(":limit", opts->limit),
+			  BIND_MODEL(&opts->model));
+}
 
 /* *ret_full: there may be more within the examined range. */
 static int read_bare(struct statement *q, const struct store_bare_opts *opts, struct arena *arena,
@@ -109,7 +90,7 @@ static int read_bare(struct statement *q, const struct store_bare_opts *opts, st
 	int r;
 
 	while (n < opts->limit && bytes < opts->max_bytes) {
-		r = rows_take_one(&bare_kind, q, arena, &bare[n], &more);
+		r = rows_take_one(q, arena, &bare[n], &more);
 		if (r != 0)
 			return r;
 		if (!more)
@@ -158,23 +139,8 @@ static int put_head(struct connection *c, const struct store_model *model,
 		     " WHERE seq = :seq AND content_hash = :hash"
 		     " ON CONFLICT (seq) DO UPDATE SET model = excluded.model, dim = excluded.dim,"
 		     " scale = excluded.scale RETURNING seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	bind_model(q, model);
-	query_bind_int(q, ":seq", v->seq);
-	query_bind_int(q, ":hash", v->hash);
-	query_bind_double(q, ":scale", v->scale);
-	return query_run_found(q, ret_found);
-}
-
-static int put_blob(struct connection *c, const struct query *sql, int64_t seq, const void *data,
-		    size_t n)
-{
-	CLEANUP(query_donep) struct statement *q = query_open(c, sql);
-
-	query_bind_int(q, ":seq", seq);
-	query_bind_blob(q, ":data", data, n);
-	return query_run(q);
+	return query_find(c, &sql, ret_found, BIND_MODEL(model), BIND(":seq", v->seq),
+			  BIND(":hash", v->hash), BIND(":scale", v->scale));
 }
 
 int store_memory_put_vector(struct connection *c, const struct store_model *model,
@@ -193,9 +159,12 @@ int store_memory_put_vector(struct connection *c, const struct store_model *mode
 	put_floats(numbers, v->numbers, model->dim);
 	r = put_head(c, model, v, &found);
 	if (r == 0 && found)
-		r = put_blob(c, &bytes, v->seq, v->bytes, model->dim);
+		r = query_do(
+			c, &bytes, BIND(":seq", v->seq),
+			BIND_BLOB(":data", ((struct text) {(const char *)v->bytes, model->dim})));
 	if (r == 0 && found)
-		r = put_blob(c, &floats, v->seq, numbers, (size_t)model->dim * 4);
+		r = query_do(c, &floats, BIND(":seq", v->seq),
+			     BIND_BLOB(":data", ((struct text) {numbers, (size_t)model->dim * 4})));
 	if (r == 0)
 		*ret_found = found;
 	return r;
@@ -204,10 +173,8 @@ int store_memory_put_vector(struct connection *c, const struct store_model *mode
 int store_memory_drop_vector(struct connection *c, int64_t seq)
 {
 	QUERY sql = {"DELETE FROM memory_vector WHERE seq = :seq"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 
-	query_bind_int(q, ":seq", seq);
-	return query_run(q);
+	return query_do(c, &sql, BIND(":seq", seq));
 }
 
 static int read_owned(struct statement *q, void *ret)
@@ -238,12 +205,9 @@ int store_memory_own_vector(struct connection *c, const struct store_model *mode
 		"SELECT m.owner, m.chat, m.project, b.bytes, v.scale FROM memory AS m"
 		" JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model AND v.dim = :dim"
 		" JOIN memory_vector_bytes AS b ON b.seq = v.seq"
-		" WHERE m.seq = :seq AND length(b.bytes) = :dim"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	bind_model(q, model);
-	query_bind_int(q, ":seq", seq);
-	return rows_take_one(&kind, q, arena, ret, ret_found);
+		" WHERE m.seq = :seq AND length(b.bytes) = :dim",
+		.rows = &kind};
+	return rows_find(c, &sql, arena, ret, ret_found, BIND_MODEL(model), BIND(":seq", seq));
 }
 
 /* One row for each memory of the slice; without a vector, its bytes are NULL. */
@@ -295,7 +259,8 @@ static int walk_part(struct vector_walk *w, const struct walk_queries *queries)
 	bool more;
 	int r;
 
-	bind_model(q, w->model);
+	query_bind(q, BIND(":model", w->model->name));
+	query_bind(q, BIND(":dim", w->model->dim));
 	for (;;) {
 		r = query_next(q, &more);
 		if (r != 0 || !more)
@@ -316,7 +281,7 @@ int store_memory_each_vector(struct connection *c, const struct store_scope *sco
 	SLICE(all_same, WALK_ALL("created_ms, seq", WALK_SAME));
 	SLICE(some_later, WALK("created_ms, seq", WALK_LATER));
 	SLICE(all_later, WALK_ALL("created_ms, seq", WALK_LATER));
-	static const struct walk_queries same = {&some_same, &all_same, .same = true};
+	static const struct walk_queries same = {&some_same, &all_same};
 	static const struct walk_queries later = {&some_later, &all_later};
 	struct vector_walk w = {c, scope, model, walk, fn, arg, .n = 0};
 	int r = walk->begun ? walk_part(&w, &same) : 0;
@@ -333,13 +298,12 @@ int store_memory_find_vector(struct connection *c, const struct store_model *mod
 {
 	QUERY sql = {"SELECT f.floats FROM memory_vector AS v JOIN memory_vector_floats AS f ON"
 		     " f.seq = v.seq WHERE v.seq = :seq AND v.model = :model AND v.dim = :dim"};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+	CLEANUP(query_donep)
+	struct statement *q = query_open(c, &sql, BIND_MODEL(model), BIND(":seq", seq));
 	struct text numbers = {0};
 	bool found;
 	int r;
 
-	bind_model(q, model);
-	query_bind_int(q, ":seq", seq);
 	r = query_next(q, &found);
 	if (r == 0 && found) {
 		numbers = query_blob(q, 0);

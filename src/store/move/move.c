@@ -77,14 +77,14 @@ static int copy_page(struct move *m, struct move_pair *p, struct move_walk *w)
 	QUERY commit = {"COMMIT"};
 	QUERY rollback = {"ROLLBACK"};
 	struct connection *c = &m->to.conn;
-	int r = query_simple(c, &c->ops->begin);
+	int r = query_do(c, &c->ops->begin);
 
 	if (r != 0)
 		return r;
 	r = move_walk_page(w, copy_row, &p->to);
 	if (r == 0)
-		return query_simple(c, &commit);
-	(void)query_simple(c, &rollback);
+		return query_do(c, &commit);
+	(void)query_do(c, &rollback);
 	return r;
 }
 
@@ -112,10 +112,8 @@ static int copy_table(struct move *m, struct move_pair *p)
 
 static int last_number(struct move_place *p, const char *table, int64_t *ret_n)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(&p->conn, &p->ops->last_number);
-
-	query_bind_text(q, ":table", text_of(table));
-	return query_find_int(q, ret_n);
+	return query_find_int(&p->conn, &p->ops->last_number, ret_n,
+			      BIND(":table", text_of(table)));
 }
 
 /* SQLite numbers rows of some tables past the highest that is there. */
@@ -163,11 +161,8 @@ static int copy_number(struct move *m, const struct move_pair *p)
 static int write_state(struct move *m)
 {
 	QUERY sql = {"INSERT INTO meta (key, value) VALUES (:key, :value)"};
-	CLEANUP(query_donep) struct statement *q = query_open(&m->to.conn, &sql);
-
-	query_bind_text(q, ":key", TEXT(MOVE_KEY));
-	query_bind_text(q, ":value", text_of(m->state));
-	return query_run(q);
+	return query_do(&m->to.conn, &sql, BIND(":key", TEXT(MOVE_KEY)),
+			BIND(":value", text_of(m->state)));
 }
 
 /* The steps of the schema put rows of their own into their tables. */
@@ -203,14 +198,14 @@ static int in_transaction(struct move *m, int (*fn)(struct move *m))
 {
 	QUERY commit = {"COMMIT"};
 	QUERY rollback = {"ROLLBACK"};
-	int r = query_simple(&m->to.conn, &m->to.ops->begin);
+	int r = query_do(&m->to.conn, &m->to.ops->begin);
 
 	if (r != 0)
 		return r;
 	r = fn(m);
 	if (r == 0)
-		return query_simple(&m->to.conn, &commit);
-	(void)query_simple(&m->to.conn, &rollback);
+		return query_do(&m->to.conn, &commit);
+	(void)query_do(&m->to.conn, &rollback);
 	return r;
 }
 
@@ -232,7 +227,7 @@ static int finish_target(struct move *m)
 		r = copy_number(m, &m->pairs[i]);
 	if (r == 0)
 		r = m->to.ops->set_triggers(m->to.conn.db, true);
-	return r != 0 ? r : query_simple(&m->to.conn, &forget);
+	return r != 0 ? r : query_do(&m->to.conn, &forget);
 }
 
 /* ---- the whole ---- */

@@ -20,16 +20,7 @@ int move_explain(const struct move_place *p, int r, struct why *why)
 
 int move_read_meta(struct move_place *p, const char *key, char *out, size_t size)
 {
-	QUERY sql = {"SELECT value FROM meta WHERE key = :key"};
-	CLEANUP(query_donep) struct statement *q = query_open(&p->conn, &sql);
-	bool row = false;
-	int r;
-
-	query_bind_text(q, ":key", text_of(key));
-	r = query_next(q, &row);
-	if (r == 0)
-		snprintf(out, size, "%.*s", TEXT_ARGS(row ? query_text(q, 0) : TEXT("")));
-	return r;
+	return query_meta(&p->conn, text_of(key), out, size);
 }
 
 static int find_kind(const char *url, struct move_place *p, const char **ret_address,
@@ -119,7 +110,7 @@ void move_place_close(struct move_place *p)
 
 	if (p->conn.db) {
 		if (p->ops->in_transaction(p->conn.db))
-			(void)query_simple(&p->conn, &rollback);
+			(void)query_do(&p->conn, &rollback);
 		connection_forget(&p->conn);
 		p->ops->disconnect(p->conn.db);
 	}

@@ -100,9 +100,7 @@ void move_rows_done(struct move_rows *rows)
 
 int move_rows_count(struct move_rows *rows, int64_t *ret_n)
 {
-	CLEANUP(query_donep) struct statement *q = query_open(rows->conn, &rows->count);
-
-	return query_find_int(q, ret_n);
+	return query_find_int(rows->conn, &rows->count, ret_n);
 }
 
 /* ---- walking ---- */
@@ -210,9 +208,9 @@ static void bind_place(struct move_walk *w, struct statement *q)
 
 		name_parameter(name, column);
 		if (column->kind == MOVE_INT)
-			query_bind_int(q, name, w->ints[k]);
+			query_bind(q, BIND(name, w->ints[k]));
 		else
-			query_bind_text(q, name, text);
+			query_bind(q, BIND(name, text));
 	}
 }
 
@@ -253,12 +251,10 @@ int move_walk_page(struct move_walk *w, move_row_fn fn, void *arg)
 		w->n = 0;
 		return 0;
 	}
-	q = query_open(w->rows->conn, w->begun ? &w->rows->next : &w->rows->first);
+	q = query_open(w->rows->conn, w->begun ? &w->rows->next : &w->rows->first,
+		       BIND_IF(":page_skip", w->skip), BIND(":page_limit", w->limit));
 	if (w->begun)
 		bind_place(w, q);
-	else
-		query_bind_int(q, ":page_skip", w->skip);
-	query_bind_int(q, ":page_limit", w->limit);
 	w->begun = true;
 	return walk_rows(w, q, fn, arg);
 }
@@ -269,26 +265,24 @@ static void bind_value(struct statement *to, const struct move_column *column, s
 		       int i)
 {
 	char name[PARAMETER_MAX];
-	struct text t;
 
 	name_parameter(name, column);
 	if (query_null(q, i)) {
-		query_bind_null(to, name);
+		query_bind(to, BIND_NULL(name));
 		return;
 	}
 	switch (column->kind) {
 	case MOVE_INT:
-		query_bind_int(to, name, query_int(q, i));
+		query_bind(to, BIND(name, query_int(q, i)));
 		break;
 	case MOVE_DOUBLE:
-		query_bind_double(to, name, query_double(q, i));
+		query_bind(to, BIND(name, query_double(q, i)));
 		break;
 	case MOVE_TEXT:
-		query_bind_text(to, name, query_text(q, i));
+		query_bind(to, BIND(name, query_text(q, i)));
 		break;
 	case MOVE_BLOB:
-		t = query_blob(q, i);
-		query_bind_blob(to, name, t.data, t.len);
+		query_bind(to, BIND_BLOB(name, query_blob(q, i)));
 		break;
 	}
 }

@@ -1310,13 +1310,13 @@ static void values_come_back_as_they_went(void **state)
 	bool row;
 
 	assert_int_equal(query_start(store_reader(f->store, 0), &echo, &q), 0);
-	query_bind_int(q, ":i", INT64_MIN);
-	query_bind_double(q, ":d", 0.1);
-	query_bind_text(q, ":t", (struct text) {bytes, sizeof(bytes)});
-	query_bind_blob(q, ":b", bytes, sizeof(bytes));
-	query_bind_null(q, ":n");
-	query_bind_text(q, ":e", TEXT(""));
-	query_bind_blob(q, ":z", "", 0);
+	query_bind(q, BIND(":i", INT64_MIN));
+	query_bind(q, BIND(":d", 0.1));
+	query_bind(q, BIND(":t", (struct text) {bytes, sizeof(bytes)}));
+	query_bind(q, BIND_BLOB(":b", ((struct text) {bytes, sizeof(bytes)})));
+	query_bind(q, BIND_NULL(":n"));
+	query_bind(q, BIND(":e", TEXT("")));
+	query_bind(q, BIND_BLOB(":z", TEXT("")));
 	assert_int_equal(query_next(q, &row), 0);
 	assert_true(query_int(q, 0) == INT64_MIN);
 	assert_true(query_double(q, 1) == 0.1);
@@ -1342,7 +1342,7 @@ static void readers_cannot_write(void **state)
 	struct fixture *f = *state;
 
 	fill(f, 1);
-	assert_int_equal(query_simple(store_reader(f->store, 0), &write), -EROFS);
+	assert_int_equal(query_do(store_reader(f->store, 0), &write), -EROFS);
 	assert_int_equal(count_all(store_reader(f->store, 0)), 1);
 }
 

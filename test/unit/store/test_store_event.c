@@ -373,10 +373,10 @@ static void *other_writes(void *arg)
 	int r = 0;
 
 	for (unsigned i = 0; i < o->n_batches && r == 0; i++) {
-		r = query_simple(&o->conn, &o->ops->begin)
+		r = query_do(&o->conn, &o->ops->begin)
 			    ?: store_event_add(&o->conn, rows, 2, 0, &given);
 		if (r == 0)
-			r = query_simple(&o->conn, &end);
+			r = query_do(&o->conn, &end);
 	}
 	o->last = r == 0 ? given.last_seq : r;
 	return NULL;

@@ -148,12 +148,36 @@ static void quoted_text_may_look_like_a_comment(void **state)
 {
 	QUERY sql = {"SELECT 1 WHERE '/* {x} -- */' <> ':a'"};
 	struct fixture *f = *state;
-	struct statement *q = query_open(writer(f), &sql);
 	int64_t n;
 
-	assert_int_equal(query_find_int(q, &n), 0);
+	assert_int_equal(query_find_int(writer(f), &sql, &n), 0);
 	assert_int_equal(n, 1);
-	query_done(q);
+}
+
+static void value_without_its_parameter_is_refused(void **state)
+{
+	QUERY sql = {"SELECT CAST(:a AS BIGINT) + 1"};
+	struct fixture *f = *state;
+	int64_t n = 0;
+
+	assert_int_not_equal(query_find_int(writer(f), &sql, &n, BIND(":a", 1), BIND(":b", 2)), 0);
+	assert_int_equal(
+		query_find_int(writer(f), &sql, &n, BIND(":a", 1), BIND_IF(":b", TEXT("2"))), 0);
+	assert_int_equal(n, 2);
+}
+
+static void numbers_of_no_row_and_of_null_are_zero(void **state)
+{
+	QUERY none = {"SELECT 1, 2 WHERE false"};
+	QUERY null = {"SELECT CAST(NULL AS BIGINT), 2"};
+	struct fixture *f = *state;
+	int64_t n[2] = {7, 7};
+	bool found = true;
+
+	assert_int_equal(query_find_ints(writer(f), &none, n, 2, &found), 0);
+	assert_false(found || n[0] || n[1]);
+	assert_int_equal(query_find_ints(writer(f), &null, n, 2, &found), 0);
+	assert_true(found && n[0] == 0 && n[1] == 2);
 }
 
 int main(void)
@@ -165,6 +189,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lock_and_its_place_require_each_other, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(quoted_text_may_look_like_a_comment, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(value_without_its_parameter_is_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(numbers_of_no_row_and_of_null_are_zero, setup,
 						teardown),
 	};
 
