@@ -35,11 +35,11 @@ static inline void edit_feed_take(const struct editor *by, struct text file, str
 
 	buf_init(&taken, EDIT_FILE_MAX);
 	buf_init(&again, EDIT_FILE_MAX);
-	if (by->take(file, before, e, &taken, &why) == 0) {
-		FEED_CHECK(by->take(buf_text(&taken), before, e, &again, &why) == 0);
+	if (edit_take_each(by, file, before, e, 1, &taken, &why) == 0) {
+		FEED_CHECK(edit_take_each(by, buf_text(&taken), before, e, 1, &again, &why) == 0);
 		FEED_CHECK(text_equal(buf_text(&again), buf_text(&taken)));
 		buf_clear(&again);
-		FEED_CHECK(by->put(buf_text(&taken), e, &again, &why) == 0 ||
+		FEED_CHECK(edit_put(by, buf_text(&taken), e, 1, &again, &why) == 0 ||
 			   why.code == REFUSE_CONFLICT);
 	}
 	buf_done(&taken);

@@ -132,11 +132,17 @@ static bool differ_only_in_edits(const struct editor *by, struct text file, stru
 	       text_equal(buf_text(&now), buf_text(&then));
 }
 
+int edit_take_each(const struct editor *by, struct text file, struct text before,
+		   const struct edit *edits, unsigned n, struct buf *out, struct why *why)
+{
+	return change_all((struct edit_step) {.by = by, .before = before}, by->take, file, edits, n,
+			  out, why);
+}
+
 int edit_take(const struct editor *by, struct text file, struct text before,
 	      const struct edit *edits, unsigned n, struct buf *out, struct why *why)
 {
-	int r = change_all((struct edit_step) {.by = by, .before = before}, by->take, file, edits,
-			   n, out, why);
+	int r = edit_take_each(by, file, before, edits, n, out, why);
 
 	if (r < 0 || (r == 0 && text_equal(buf_text(out), file)) ||
 	    !differ_only_in_edits(by, file, before, edits, n))

@@ -77,6 +77,10 @@ int edit_put(const struct editor *by, struct text file, const struct edit *edits
 int edit_take(const struct editor *by, struct text file, struct text before,
 	      const struct edit *edits, unsigned n, struct buf *out, struct why *why);
 
+/* The same, but what others have changed always stays. */
+int edit_take_each(const struct editor *by, struct text file, struct text before,
+		   const struct edit *edits, unsigned n, struct buf *out, struct why *why);
+
 /* ---- for editors ---- */
 
 /* Leaves the file as it is. 0 or -ENOMEM. */
