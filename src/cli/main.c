@@ -11,7 +11,6 @@
 #include "cli/kit/call.h"
 #include "cli/kit/command.h"
 #include "cli/kit/glyph.h"
-#include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/text.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 

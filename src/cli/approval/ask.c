@@ -24,7 +24,6 @@
 #include "cli/kit/lines.h"
 #include "cli/kit/signals.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 #include "hook/hook.h"
 #include "wire/json.h"
 

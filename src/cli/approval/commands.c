@@ -11,7 +11,6 @@
 #include "cli/kit/lines.h"
 #include "cli/kit/list.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 /* ---- calls ---- */
 

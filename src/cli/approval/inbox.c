@@ -6,11 +6,9 @@
 #include "base/utf8.h"
 #include "cli/approval/inbox.h"
 #include "cli/kit/duration.h"
-#include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/tool_gist.h"
-#include "cli/kit/value.h"
 
 enum { LIST_MAX = 200, LOOKED_MS = 400 };
 

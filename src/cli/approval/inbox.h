@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "cli/approval/approval.h"
 #include "cli/approval/view.h"
 #include "cli/screen/live.h"
 

@@ -271,14 +271,10 @@ enum { MEMBERS_MAX = 64 };
 /* Whether all its members have different names, so that none hides another. */
 static bool is_plain(const struct koine_value *object)
 {
-	const struct koine_value *m = koine_value_first(object);
-
 	if (koine_value_count(object) > MEMBERS_MAX)
 		return false;
-	for (; m; m = koine_value_next(m)) {
-		const struct koine_value *other = koine_value_next(m);
-
-		for (; other; other = koine_value_next(other)) {
+	for (EACH(m, koine_value_first(object))) {
+		for (EACH(other, koine_value_next(m))) {
 			if (text_equal(text_of_key(m), text_of_key(other)))
 				return false;
 		}

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 
-#include "base/buf.h"
 #include "cli/approval/approval.h"
 
 /* ---- the differences between two texts, line by line ---- */

@@ -7,16 +7,11 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "cli/approval/approval.h"
 #include "cli/approval/inbox.h"
-#include "cli/approval/view.h"
-#include "cli/kit/call.h"
 #include "cli/kit/follow.h"
-#include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/tool_gist.h"
-#include "cli/kit/value.h"
 
 /* ---- approvals for people ---- */
 
@@ -56,9 +51,8 @@ struct text approval_short_id(const struct koine_value *approval, size_t width)
 static bool collides(const struct koine_value *approval, size_t width)
 {
 	struct text id = approval_short_id(approval, width);
-	const struct koine_value *other = koine_value_next(approval);
 
-	for (; other; other = koine_value_next(other)) {
+	for (EACH(other, koine_value_next(approval))) {
 		if (text_equal(id, approval_short_id(other, width)))
 			return true;
 	}
@@ -67,10 +61,9 @@ static bool collides(const struct koine_value *approval, size_t width)
 
 size_t approval_id_width(const struct koine_value *approvals)
 {
-	const struct koine_value *a = koine_value_first(approvals);
 	size_t width = SHORT_ID;
 
-	for (; a; a = koine_value_next(a)) {
+	for (EACH(a, koine_value_first(approvals))) {
 		while (width < ID_SHOWN_MAX && collides(a, width))
 			width += 4;
 		/* They differ only in what is left out. */
@@ -366,9 +359,7 @@ static void on_found(void *arg, int result, const struct koine_answer *a)
 
 static bool was_there(const struct viewer *v, struct text id)
 {
-	const struct koine_value *a = member_first(koine_answer_result(v->before), "approvals");
-
-	for (; a; a = koine_value_next(a)) {
+	for (EACH(a, member_first(koine_answer_result(v->before), "approvals"))) {
 		if (text_equal(member_string(a, "id"), id))
 			return true;
 	}
@@ -420,7 +411,6 @@ static int print_before(struct viewer *v)
 {
 	struct cli *cli = v->follow.cli;
 	const struct approval_options *o = cli->own;
-	const struct koine_value *a;
 	struct koine_json *j = params_new();
 	int r;
 
@@ -428,8 +418,7 @@ static int print_before(struct viewer *v)
 	params_add_int(j, "limit", APPROVALS_MAX);
 	r = call_send(cli, "approval.list", j, &v->before);
 
-	a = member_first(koine_answer_result(v->before), "approvals");
-	for (; a; a = koine_value_next(a))
+	for (EACH(a, member_first(koine_answer_result(v->before), "approvals")))
 		approval_print_change(cli, a);
 	return r;
 }

@@ -17,7 +17,6 @@
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 /* ---- projects ---- */
 
@@ -45,7 +44,7 @@ static int64_t sum_left_out(const struct koine_value *projects)
 {
 	int64_t n = 0;
 
-	for (const struct koine_value *p = koine_value_first(projects); p; p = koine_value_next(p))
+	for (EACH(p, koine_value_first(projects)))
 		n += member_number(p, "left_out");
 	return n;
 }
@@ -93,7 +92,7 @@ static void print_value(const char *before, const struct koine_value *v)
 static void print_members(const char *title, const struct koine_value *object)
 {
 	printf("  %s\n", title);
-	for (const struct koine_value *v = koine_value_first(object); v; v = koine_value_next(v)) {
+	for (EACH(v, koine_value_first(object))) {
 		fputs("    ", stdout);
 		print_exact(stdout, text_of_key(v));
 		print_value(": ", v);
@@ -102,7 +101,7 @@ static void print_members(const char *title, const struct koine_value *object)
 
 static void print_project_rules(const struct koine_value *rules)
 {
-	for (const struct koine_value *r = koine_value_first(rules); r; r = koine_value_next(r)) {
+	for (EACH(r, koine_value_first(rules))) {
 		print_value("rule ", koine_value_get(r, "rule"));
 		print_members("when", koine_value_get(r, "trigger"));
 		print_members("does", koine_value_get(r, "action"));
@@ -187,10 +186,7 @@ static int send_trust(struct cli *cli, const char *folder, const struct koine_va
 
 	params_add(j, "folder", folder);
 	params_add_text(j, "digest", digest.data ? digest : TEXT(""));
-	if (j) {
-		koine_json_key(j, "tasks");
-		koine_json_value(j, koine_value_get(shown, "held"));
-	}
+	params_add_value(j, "tasks", koine_value_get(shown, "held"));
 	return call_send(cli, "project.trust", j, &a);
 }
 

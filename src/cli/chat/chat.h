@@ -7,7 +7,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/text.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 
@@ -94,10 +93,6 @@ bool chat_tell_missing(const struct koine_answer *a, const char *conversation);
 int chat_print_tokens(struct cli *cli, const char *conversation);
 int chat_compact(struct cli *cli, const char *conversation);
 int chat_print_conversations(struct cli *cli, int64_t n);
-/* Those that were ended; they have numbers. */
-int chat_print_ended(struct cli *cli, int64_t n);
-/* Deletes one that was ended, or (0) all of them. */
-int chat_purge(struct cli *cli, int64_t number);
 
 /* The newest n. */
 int chat_print_messages(struct cli *cli, const struct conversation *which, int64_t n);

@@ -10,7 +10,6 @@
 #include "cli/kit/call.h"
 #include "cli/kit/follow.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 static const struct chat_options *options_of(const struct turn *t)
 {

@@ -11,11 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "cli/child/child.h"
 #include "cli/kit/lines.h"
 #include "cli/kit/options.h"

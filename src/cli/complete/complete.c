@@ -8,14 +8,202 @@
 #include "base/cleanup.h"
 #include "cli/child/child.h"
 #include "cli/commands.h"
-#include "cli/complete/offers.h"
 #include "cli/complete/usage.h"
 #include "cli/kit/call.h"
 #include "cli/kit/command.h"
-#include "cli/kit/options.h"
+#include "cli/kit/glyph.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/tool_gist.h"
-#include "cli/kit/value.h"
+
+/*
+ * The candidates for a word, and printing them for a shell.
+ *
+ * Text of models and of other people is among them. A description is shown: what could steer a
+ * terminal becomes an escape, and it is cut. A candidate may end on a command line: one with
+ * anything in it that cannot be seen is left out, and so is one that would pass for an option.
+ * The rest is quoted, here or by the shell.
+ */
+struct shell {
+	const char *name;
+	bool filters; /* candidates that do not fit what was typed are left to the shell */
+	void (*add_value)(struct buf *out, struct text value);
+	char mark; /* between a candidate and its description */
+};
+
+enum { OFFERS_MAX = 500 };
+
+struct offers {
+	const struct shell *shell;
+	struct text typed;  /* what a candidate begins with; {NULL, 0}: the shell looks */
+	struct text before; /* put before each: "--format=" */
+	const char *how;
+	struct buf out;
+	struct buf values; /* those there are, each with a NUL behind it */
+	unsigned n;
+};
+
+enum { VALUE_MAX = 512, SAID_COLUMNS = 60, OUT_MAX = 1 << 20 };
+
+/* ---- as a shell wants them ---- */
+
+/*
+ * bash puts a candidate on the line as it is. A backslash before whatever may mean something
+ * works outside of quotes; and inside, where it is one too many, it starts nothing. No other
+ * form of quoting does both.
+ */
+static void add_for_bash(struct buf *out, struct text value)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./:=@%+,";
+
+	for (size_t i = 0; i < value.len; i++) {
+		if (!((unsigned char)value.data[i] & 0x80) && !strchr(plain, value.data[i]))
+			buf_add_char(out, '\\');
+		buf_add_char(out, value.data[i]);
+	}
+}
+
+/* The form of _describe, which then quotes by itself. */
+static void add_for_zsh(struct buf *out, struct text value)
+{
+	for (size_t i = 0; i < value.len; i++) {
+		if (value.data[i] == ':' || value.data[i] == '\\')
+			buf_add_char(out, '\\');
+		buf_add_char(out, value.data[i]);
+	}
+}
+
+/* It quotes by itself. */
+static void add_for_fish(struct buf *out, struct text value)
+{
+	buf_add(out, value.data, value.len);
+}
+
+static const struct shell shells[] = {
+	{"bash", false, add_for_bash, '\t'},
+	{"zsh", true, add_for_zsh, ':'},
+	{"fish", true, add_for_fish, '\t'},
+};
+
+/* ---- collecting ---- */
+
+/* False: there is no such shell. Both words stay in use. */
+static bool offers_init(struct offers *o, const char *shell, const char *typed)
+{
+	*o = (struct offers) {.how = "words"};
+	buf_init(&o->out, OUT_MAX);
+	buf_init(&o->values, OUT_MAX);
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(shells[i].name, shell) == 0)
+			o->shell = &shells[i];
+	}
+	if (o->shell && !o->shell->filters)
+		o->typed = text_of(typed);
+	return o->shell != NULL;
+}
+
+static void offers_done(struct offers *o)
+{
+	buf_done(&o->out);
+	buf_done(&o->values);
+}
+
+/* For all that are added from now on. */
+static void offers_put_before(struct offers *o, struct text before)
+{
+	o->before = before;
+	if (o->typed.data)
+		o->typed = text_skip(o->typed, before.len);
+}
+
+/* "words", "open", "files" or "folders". */
+static void offers_set_how(struct offers *o, const char *how)
+{
+	o->how = how;
+}
+
+static bool is_there(const struct offers *o, struct text value)
+{
+	struct text rest = buf_text(&o->values);
+	struct text one;
+
+	while (text_next(&rest, '\0', &one)) {
+		if (text_equal(one, value))
+			return true;
+	}
+	return false;
+}
+
+/* In one line, its first words; nothing in it moves a cursor. */
+static void add_said(struct buf *out, struct text said)
+{
+	const char *at = said.data;
+	const char *end = said.data + said.len;
+	size_t columns = 0;
+	bool space = true; /* so that none comes first */
+	struct glyph g;
+
+	for (; at && at < end && columns < SAID_COLUMNS; at += g.used) {
+		bool was_space = space;
+
+		glyph_read(&g, at, end);
+		space = g.len == 1 && g.shown[0] == ' ';
+		if (space && was_space)
+			continue;
+		buf_add(out, g.shown, g.len);
+		columns += g.width;
+	}
+	if (at && at < end)
+		buf_add_str(out, "…");
+}
+
+/* One of our own. The first of the same value counts. `said` may be {NULL, 0}. */
+static void offers_add(struct offers *o, struct text value, struct text said)
+{
+	if (o->n == OFFERS_MAX || value.len == 0 || is_there(o, value) ||
+	    (o->typed.data && !text_begins(value, o->typed)))
+		return;
+	buf_add(&o->values, value.data, value.len);
+	buf_add_char(&o->values, '\0');
+	o->n++;
+	o->shell->add_value(&o->out, o->before);
+	o->shell->add_value(&o->out, value);
+	if (said.len > 0) {
+		buf_add_char(&o->out, o->shell->mark);
+		add_said(&o->out, said);
+	}
+	buf_add_char(&o->out, '\n');
+}
+
+/* Whether a person sees all that there is of it. */
+static bool is_visible(struct text value)
+{
+	const char *end = value.data + value.len;
+	struct glyph g;
+
+	for (const char *at = value.data; at < end; at += g.used) {
+		glyph_read_exact(&g, at, end);
+		if (g.len != g.used || memcmp(g.shown, at, g.len) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* One whose value somebody else has chosen. */
+static void offers_add_foreign(struct offers *o, struct text value, struct text said)
+{
+	if (value.len == 0 || value.len > VALUE_MAX || value.data[0] == '-' || !is_visible(value))
+		return;
+	offers_add(o, value, said);
+}
+
+/* All or nothing: half of a candidate is another one. */
+static void offers_print(const struct offers *o)
+{
+	puts(o->how);
+	if (o->out.err == 0 && o->values.err == 0 && o->out.len > 0)
+		fwrite(o->out.data, 1, o->out.len, stdout);
+}
 
 enum { ROWS = 100, SAID_MEMBERS = 3, SAID_MAX = 4096, DIALECTS_MAX = 1 << 20, DIALECTS_MS = 60000 };
 
@@ -82,8 +270,7 @@ static void offer_rows(struct offers *offers, const struct source *s,
 	CLEANUP(buf_donep) struct buf said;
 
 	buf_init(&said, SAID_MAX);
-	for (const struct koine_value *row = koine_value_first(rows); row;
-	     row = koine_value_next(row)) {
+	for (EACH(row, koine_value_first(rows))) {
 		buf_clear(&said);
 		say(&said, s, row);
 		offers_add_foreign(offers, member_text(row, s->value), buf_text(&said));
@@ -150,15 +337,13 @@ static void offer_own(struct cli *cli, struct offers *offers)
 static void offer_dialects(struct cli *cli, struct offers *offers)
 {
 	CLEANUP(buf_donep) struct buf said;
-	const struct koine_value *d;
 	struct koine_doc *doc = NULL;
 	char program[PATH_MAX];
 
 	buf_init(&said, DIALECTS_MAX);
 	if (!koined_find(program) || !koined_dialects(program, DIALECTS_MS, &said, &doc))
 		return;
-	d = member_first(koine_doc_root(doc), "dialects");
-	for (; d; d = koine_value_next(d)) {
+	for (EACH(d, member_first(koine_doc_root(doc), "dialects"))) {
 		struct text original = member_string(d, "original");
 
 		if (original.data)
@@ -181,8 +366,7 @@ static void offer_params(struct cli *cli, struct offers *offers)
 	m = member_first(koine_answer_result(a), "methods");
 	while (m && !member_is(m, "name", cli->args[1]))
 		m = koine_value_next(m);
-	for (const struct koine_value *p = m ? member_first(m, "params") : NULL; p;
-	     p = koine_value_next(p)) {
+	for (EACH(p, m ? member_first(m, "params") : NULL)) {
 		snprintf(name, sizeof(name), "%.*s=", TEXT_ARGS(member_text(p, "name")));
 		offers_add_foreign(offers, text_of(name), member_text(p, "description"));
 	}

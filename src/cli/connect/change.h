@@ -1,7 +1,6 @@
 /* A change to a text, shown line by line with a few lines around it. */
 #pragma once
 
-#include "base/text.h"
 #include "cli/connect/edit.h"
 #include "cli/kit/cli.h"
 

@@ -12,10 +12,7 @@
 #include "cli/kit/call.h"
 #include "cli/kit/command.h"
 #include "cli/kit/list.h"
-#include "cli/kit/options.h"
-#include "cli/kit/print.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 struct connect_options {
 	const char *project; /* "": none was given */
@@ -452,14 +449,13 @@ static int print_json(struct cli *cli, const struct plan *p, bool written)
 {
 	CLEANUP(json_freep) struct koine_json *j = params_new();
 	bool hooks = false;
-	const char *text;
 
 	params_add(j, "agent", p->agent->name);
 	params_add_bool(j, "changed", plan_changes(p));
 	params_add_bool(j, "written", written);
 	params_add_bool(j, "measured", p->agent->measured);
-	koine_json_key(j, "files");
-	koine_json_begin_array(j);
+	if (!params_begin_array(j, "files"))
+		return out_of_memory();
 	for (unsigned i = 0; i < p->n; i++) {
 		write_file(j, &p->files[i]);
 		hooks |= p->files[i].has_hooks;
@@ -470,8 +466,7 @@ static int print_json(struct cli *cli, const struct plan *p, bool written)
 	if (!p->undo)
 		params_add_bool(j, "koined_runs", koined_runs(cli));
 	params_add(j, "note", note_of(p, hooks));
-	text = params_end(j);
-	return text ? (puts(text), EX_OK) : out_of_memory();
+	return params_print(j);
 }
 
 /* ---- the command ---- */

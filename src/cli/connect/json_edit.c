@@ -342,11 +342,10 @@ static int take_element(const struct json_file *f, struct json_place *p,
 			const struct koine_value *before, struct edit_step *c, struct buf *out,
 			struct why *why)
 {
-	const struct koine_value *v = koine_value_first(p->at);
 	const struct koine_value *was = next_ours(koine_value_first(before), c);
 	bool mixed = false;
 
-	for (; v; v = koine_value_next(v)) {
+	for (EACH(v, koine_value_first(p->at))) {
 		if (is_wanted(v, c) && !was)
 			return take_out(f, p->at, v, c, out);
 		if (is_wanted(v, c)) {

@@ -57,7 +57,7 @@ static bool is_our_array(const struct koine_value *v)
 
 	bool serves = false;
 
-	for (const struct koine_value *word = first; word; word = koine_value_next(word))
+	for (EACH(word, first))
 		serves |= value_is(word, "mcp");
 	return serves && ours_is_program(text_of_value(first));
 }

@@ -4,7 +4,6 @@
 #include <koine/koine.h>
 #include <stdbool.h>
 
-#include "base/text.h"
 #include "cli/connect/edit.h"
 
 /* "koine", "/usr/bin/koine", "'/a b/koine' hook --timeout 590": koine itself, or its hook. */

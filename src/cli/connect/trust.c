@@ -23,9 +23,7 @@
 #include "cli/connect/plan.h"
 #include "cli/connect/toml_file.h"
 #include "cli/kit/call.h"
-#include "cli/kit/options.h"
 #include "cli/kit/print.h"
-#include "cli/kit/value.h"
 
 enum { TRUST_HASH_MAX = 128 };
 
@@ -182,10 +180,8 @@ static struct text make_question(const char *folder, struct koine_json *j)
 	koine_json_begin_object(j);
 	params_add_int(j, "id", 1);
 	params_add(j, "method", "hooks/list");
-	koine_json_key(j, "params");
-	koine_json_begin_object(j);
-	koine_json_key(j, "cwds");
-	koine_json_begin_array(j);
+	(void)params_begin_object(j, "params");
+	(void)params_begin_array(j, "cwds");
 	koine_json_string(j, folder);
 	koine_json_end_array(j);
 	koine_json_end_object(j);
@@ -197,7 +193,6 @@ static struct text make_question(const char *folder, struct koine_json *j)
 static void converse(struct child *c, const char *folder, struct trusts *t)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
-	const struct koine_value *one;
 	struct koine_doc *doc = NULL;
 	struct text question;
 	char hello[256];
@@ -212,11 +207,8 @@ static void converse(struct child *c, const char *folder, struct trusts *t)
 	question = make_question(folder, j);
 	if (!question.data || !child_tell(c, question) || !child_ask(c, TEXT("\n"), 1, &doc))
 		return;
-	one = member_first(koine_value_get(koine_doc_root(doc), "result"), "data");
-	for (; one; one = koine_value_next(one)) {
-		const struct koine_value *hook = member_first(one, "hooks");
-
-		for (; hook; hook = koine_value_next(hook))
+	for (EACH(one, member_first(koine_value_get(koine_doc_root(doc), "result"), "data"))) {
+		for (EACH(hook, member_first(one, "hooks")))
 			note(hook, folder, t);
 	}
 	koine_doc_free(doc);

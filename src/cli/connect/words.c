@@ -8,10 +8,8 @@
 #include "cli/connect/plan.h"
 #include "cli/daemon/daemon.h"
 #include "cli/kit/call.h"
-#include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 /* ---- where koined itself takes hooks ---- */
 

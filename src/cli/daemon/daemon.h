@@ -11,7 +11,6 @@ struct daemon_options {
 	int64_t limit;    /* 0: not given */
 };
 
-int cmd_status(struct cli *cli);
 int cmd_start(struct cli *cli);
 int cmd_stop(struct cli *cli);
 int cmd_restart(struct cli *cli);

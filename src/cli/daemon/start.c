@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -22,10 +21,8 @@
 #include "cli/child/child.h"
 #include "cli/daemon/daemon.h"
 #include "cli/kit/call.h"
-#include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 /* ---- koined as a plain process, where nobody else keeps services: in containers ---- */
 
@@ -272,7 +269,6 @@ enum { STOP_MS = 60000 };
 static int say(const struct cli *cli, const char *did, const char *key, int64_t pid)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
-	const char *text;
 
 	if (!cli->options.json) {
 		printf("koined %s", did);
@@ -285,8 +281,7 @@ static int say(const struct cli *cli, const char *did, const char *key, int64_t 
 	params_add_bool(j, key, true);
 	if (pid > 0)
 		params_add_int(j, "pid", pid);
-	text = params_end(j);
-	return text ? (puts(text), 0) : out_of_memory();
+	return params_print(j);
 }
 
 /* These are about the user's own daemon, wherever another one may be. */
@@ -601,10 +596,8 @@ static struct koine_json *restart_params(void)
 {
 	struct koine_json *j = params_new();
 
-	if (!j)
+	if (!params_begin_array(j, "env"))
 		return NULL;
-	koine_json_key(j, "env");
-	koine_json_begin_array(j);
 	for (char **at = environ; *at; at++) {
 		if (utf8_is_valid(*at, strlen(*at)))
 			koine_json_string(j, *at);

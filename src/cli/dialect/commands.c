@@ -8,17 +8,12 @@
 #include "cli/child/child.h"
 #include "cli/commands.h"
 #include "cli/connect/change.h"
-#include "cli/connect/edit.h"
 #include "cli/connect/target.h"
 #include "cli/daemon/daemon.h"
 #include "cli/dialect/ini_edit.h"
 #include "cli/kit/call.h"
 #include "cli/kit/command.h"
-#include "cli/kit/list.h"
-#include "cli/kit/options.h"
-#include "cli/kit/print.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 #include "cli/task/task.h"
 
 /* ---- where each dialect listens, where its clients look, and who is there ---- */
@@ -234,12 +229,11 @@ static int print_table(const struct cli *cli, const struct places *p)
 {
 	static const char *const titles[] = {"DIALECT", "STATE", "USUAL ADDRESS", "USED BY",
 					     "LISTENS AT"};
-	const struct koine_value *d = member_first(koine_doc_root(p->doc), "dialects");
 	CLEANUP(table_freep) struct table *t = table_new("lllll");
 
 	for (unsigned i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_cell_str(t, titles[i]);
-	for (; d; d = koine_value_next(d))
+	for (EACH(d, member_first(koine_doc_root(p->doc), "dialects")))
 		add_dialect(t, p, d);
 	if (!p->status)
 		fputs("koined is not running; when started as a service, it would listen at:\n",
@@ -260,8 +254,7 @@ static void write_dialect(struct koine_json *j, const struct places *p, const st
 	params_add_text(j, "setting", member_string(d, "setting"));
 	params_add_text(j, "original", member_string(d, "original"));
 	params_add(j, "there", strcmp(who, "-") == 0 ? NULL : who);
-	koine_json_key(j, "listens");
-	koine_json_begin_array(j);
+	(void)params_begin_array(j, "listens");
 	while (walk_next(&w, &address))
 		koine_json_text_n(j, address.data, address.len);
 	koine_json_end_array(j);
@@ -270,19 +263,16 @@ static void write_dialect(struct koine_json *j, const struct places *p, const st
 
 static int print_json(const struct places *p)
 {
-	const struct koine_value *d = member_first(koine_doc_root(p->doc), "dialects");
 	CLEANUP(json_freep) struct koine_json *j = params_new();
-	const char *text;
 
 	params_add_text(j, "config", places_config(p));
 	params_add_bool(j, "running", p->status != NULL);
-	koine_json_key(j, "dialects");
-	koine_json_begin_array(j);
-	for (; d; d = koine_value_next(d))
+	if (!params_begin_array(j, "dialects"))
+		return out_of_memory();
+	for (EACH(d, member_first(koine_doc_root(p->doc), "dialects")))
 		write_dialect(j, p, d);
 	koine_json_end_array(j);
-	text = params_end(j);
-	return text ? (puts(text), EX_OK) : out_of_memory();
+	return params_print(j);
 }
 
 /* The table, or the same as JSON. An exit code. */

@@ -14,7 +14,6 @@
 #include "cli/doctor/exam.h"
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
-#include "cli/kit/options.h"
 #include "cli/kit/print.h"
 
 unsigned exam_patience(const struct exam *e, unsigned ms)
@@ -397,13 +396,10 @@ static int exam_print(const struct exam *e)
 static int exam_print_json(const struct exam *e)
 {
 	CLEANUP(json_freep) struct koine_json *j = params_new();
-	const char *text;
 
-	if (!j)
-		return out_of_memory();
 	params_add_bool(j, "ok", exam_is_well(e));
-	koine_json_key(j, "findings");
-	koine_json_begin_array(j);
+	if (!params_begin_array(j, "findings"))
+		return out_of_memory();
 	for (unsigned i = 0; i < e->n; i++) {
 		const struct finding *f = &e->findings[i];
 
@@ -416,8 +412,7 @@ static int exam_print_json(const struct exam *e)
 		koine_json_end_object(j);
 	}
 	koine_json_end_array(j);
-	text = params_end(j);
-	return text ? (puts(text), EX_OK) : out_of_memory();
+	return params_print(j);
 }
 
 /* ---- the command ---- */

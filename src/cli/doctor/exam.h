@@ -10,7 +10,6 @@
 
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "cli/kit/cli.h"
 #include "cli/kit/value.h"
 

@@ -435,7 +435,6 @@ void check_mcp(struct exam *e)
 	const char *argv[] = {"/proc/self/exe", "mcp", "--socket", e->socket, NULL};
 	const struct child_opts opts = {.argv = argv, .patience_ms = exam_patience(e, MCP_MS)};
 	struct koine_doc *tools = NULL;
-	const struct koine_value *one;
 	struct child c;
 	unsigned n = 0;
 
@@ -445,9 +444,9 @@ void check_mcp(struct exam *e)
 	}
 	if (child_start(&c, &opts)) {
 		if (ask(&c, &tools)) {
-			one = member_first(koine_value_get(koine_doc_root(tools), "result"),
-					   "tools");
-			for (; one; one = koine_value_next(one))
+			for (EACH(one,
+				  member_first(koine_value_get(koine_doc_root(tools), "result"),
+					       "tools")))
 				n++;
 		}
 		child_end(&c);

@@ -11,7 +11,6 @@
 #include "cli/kit/print.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 /* ---- an event for people ---- */
 
@@ -53,7 +52,7 @@ static void print_member(const struct cli *cli, struct text key, const struct ko
 /* Whether the data already contains that id: a conversation's events have its name twice. */
 static bool said_already(const struct koine_value *data, struct text id)
 {
-	for (const struct koine_value *v = koine_value_first(data); v; v = koine_value_next(v)) {
+	for (EACH(v, koine_value_first(data))) {
 		struct text other = text_of_value(v);
 
 		if (other.data && text_equal(other, id))
@@ -97,7 +96,7 @@ static void print_line(const struct cli *cli, const struct koine_value *event)
 	print_plain(cli);
 	for (size_t i = type.len; i < TYPE_COLUMNS; i++)
 		fputc(' ', stdout);
-	for (const struct koine_value *v = koine_value_first(data); v; v = koine_value_next(v)) {
+	for (EACH(v, koine_value_first(data))) {
 		if (!is_empty(v))
 			print_member(cli, text_of_key(v), v);
 	}

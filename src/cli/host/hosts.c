@@ -29,7 +29,7 @@ static void cell_running(const struct cell *c)
 
 static void note_unknown(const struct koine_value *hosts)
 {
-	for (const struct koine_value *h = koine_value_first(hosts); h; h = koine_value_next(h)) {
+	for (EACH(h, koine_value_first(hosts))) {
 		if (!member_is(h, "state", "unknown"))
 			continue;
 		fputs("the shared database does not respond; see koine status\n", stderr);

@@ -17,7 +17,6 @@
 #include "cli/kit/call.h"
 #include "cli/kit/lines.h"
 #include "cli/kit/print.h"
-#include "cli/kit/value.h"
 
 enum { STDIN_MAX = 64 << 20 };
 

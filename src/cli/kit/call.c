@@ -4,10 +4,8 @@
 #include "base/cleanup.h"
 #include "cli/kit/call.h"
 #include "cli/kit/list.h"
-#include "cli/kit/print.h"
 #include "cli/kit/show.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 /* ---- parameters ---- */
 

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include "base/text.h"
-#include "cli/kit/cli.h"
 #include "cli/kit/options.h"
 #include "cli/kit/value.h"
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/kit/duration.h"
@@ -304,9 +303,7 @@ static bool row_has(const struct column *c, const struct koine_value *row)
 
 static bool any_has(const struct koine_value *rows, const struct column *c)
 {
-	const struct koine_value *row = koine_value_first(rows);
-
-	for (; row; row = koine_value_next(row)) {
+	for (EACH(row, koine_value_first(rows))) {
 		if (row_has(c, row))
 			return true;
 	}
@@ -381,7 +378,6 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 int list_print_counts(const struct koine_value *counts, const char *const *names)
 {
 	CLEANUP(table_freep) struct table *t = table_new("lr");
-	const struct koine_value *v = names ? NULL : koine_value_first(counts);
 
 	if (!t)
 		return out_of_memory();
@@ -389,7 +385,7 @@ int list_print_counts(const struct koine_value *counts, const char *const *names
 		table_cell_str(t, *names);
 		table_cell_value(t, koine_value_get(counts, *names));
 	}
-	for (; v; v = koine_value_next(v)) {
+	for (EACH(v, names ? NULL : koine_value_first(counts))) {
 		table_cell(t, text_of_key(v));
 		table_cell_value(t, v);
 	}

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#include "base/text.h"
 #include "cli/kit/print.h"
 
 /* What a cell is made from. */

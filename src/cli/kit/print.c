@@ -227,11 +227,9 @@ static void write_value(struct printer *p, const struct koine_value *v);
 /* The recursion is as deep as the reader allowed the text to be. */
 static void write_children(struct printer *p, const struct koine_value *v, const char *brackets)
 {
-	const struct koine_value *child = koine_value_first(v);
-
 	fputc(brackets[0], p->out);
 	p->depth++;
-	for (; child; child = koine_value_next(child)) {
+	for (EACH(child, koine_value_first(v))) {
 		struct text key = text_of_key(child);
 
 		new_line(p);
@@ -284,11 +282,10 @@ static void write_value(struct printer *p, const struct koine_value *v)
 void print_json_without(FILE *out, const struct koine_value *v, const char *without)
 {
 	struct printer p = {.out = out};
-	const struct koine_value *child = koine_value_first(v);
 	bool any = false;
 
 	fputc('{', out);
-	for (; child; child = koine_value_next(child)) {
+	for (EACH(child, koine_value_first(v))) {
 		struct text key = text_of_key(child);
 
 		if (!key.data || text_is(key, without))
@@ -313,9 +310,8 @@ void print_json_compact(FILE *out, const struct koine_value *v)
 void print_json_items(FILE *out, const struct koine_value *array, bool first)
 {
 	struct printer p = {.out = out};
-	const struct koine_value *item = koine_value_first(array);
 
-	for (; item; item = koine_value_next(item)) {
+	for (EACH(item, koine_value_first(array))) {
 		if (!first)
 			fputc(',', out);
 		write_value(&p, item);

@@ -56,9 +56,8 @@ static const char *main_member(struct text tool, const struct koine_value *input
 static const struct koine_value *find_only(const struct koine_value *input, const char *name)
 {
 	const struct koine_value *found = NULL;
-	const struct koine_value *m = name ? koine_value_first(input) : NULL;
 
-	for (; m; m = koine_value_next(m)) {
+	for (EACH(m, name ? koine_value_first(input) : NULL)) {
 		if (!text_is(text_of_key(m), name))
 			continue;
 		if (found || koine_value_kind(m) != KOINE_STRING)
@@ -71,14 +70,13 @@ static const struct koine_value *find_only(const struct koine_value *input, cons
 static void add_others(struct buf *out, const struct koine_value *input,
 		       const struct koine_value *shown)
 {
-	const struct koine_value *m = koine_value_first(input);
 	size_t n = koine_value_count(input);
 	const char *before = ": ";
 
 	if (n < 2)
 		return;
 	buf_printf(out, "  +%zu more", n - 1);
-	for (; m; m = koine_value_next(m)) {
+	for (EACH(m, koine_value_first(input))) {
 		if (m == shown)
 			continue;
 		buf_add_str(out, before);

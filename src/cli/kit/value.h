@@ -29,9 +29,9 @@ static inline void doc_freep(struct koine_doc **d)
 	koine_doc_free(*d);
 }
 
-/* A loop over the items of a list or the members of an object: for (EACH(row, rows)). */
-#define EACH(v, parent)                                                                            \
-	const struct koine_value *v = koine_value_first(parent);                                   \
+/* A loop from the first of some values to the last beside it: for (EACH(row, member_first(...))). */
+#define EACH(v, first)                                                                             \
+	const struct koine_value *v = (first);                                                     \
 	v;                                                                                         \
 	v = koine_value_next(v)
 

@@ -14,7 +14,6 @@
 #include "cli/child/child.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"
-#include "cli/kit/options.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
 #include "cli/mcp/pipe.h"
@@ -109,10 +108,8 @@ static void add_tools(struct koine_json *j, const char *tools)
 	struct text rest = text_of(tools);
 	struct text one;
 
-	if (!tools)
+	if (!tools || !params_begin_array(j, "tools"))
 		return;
-	koine_json_key(j, "tools");
-	koine_json_begin_array(j);
 	while (text_next(&rest, ',', &one))
 		koine_json_text_n(j, one.data, one.len);
 	koine_json_end_array(j);

@@ -10,7 +10,6 @@
 #include "cli/kit/call.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 #include "cli/memory/memory.h"
 #include "model/project.h"
 
@@ -140,10 +139,7 @@ static int memory_find_server(struct cli *cli)
 static void add_or_null(struct koine_json *j, const char *key, const char *text)
 {
 	params_add(j, key, text);
-	if (text || !j)
-		return;
-	koine_json_key(j, key);
-	koine_json_null(j);
+	params_add_raw(j, key, text ? (struct text) {0} : TEXT("null"));
 }
 
 void memory_scope(const struct cli *cli, struct koine_json *params)
@@ -439,8 +435,7 @@ static const struct koine_value *find_deleted(const struct koine_answer *a, stru
 {
 	const struct koine_value *found = NULL;
 
-	for (const struct koine_value *m = koine_value_first(koine_answer_result(a)); m;
-	     m = koine_value_next(m)) {
+	for (EACH(m, koine_value_first(koine_answer_result(a)))) {
 		if (!text_begins(member_text(m, "id"), id))
 			continue;
 		if (found)

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "base/text.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 

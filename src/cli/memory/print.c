@@ -332,13 +332,11 @@ static void print_row_plain(const struct koine_value *row)
 
 static void print_list_plain(const struct koine_value *rows)
 {
-	const struct koine_value *row = koine_value_first(rows);
-
 	printf("ID         Source       Content\n");
 	for (int i = 0; i < 70; i++)
 		fputc('-', stdout);
 	fputc('\n', stdout);
-	for (; row; row = koine_value_next(row))
+	for (EACH(row, koine_value_first(rows)))
 		print_row_plain(row);
 }
 
@@ -424,8 +422,7 @@ int memory_print_history(const struct cli *cli, const struct koine_value *rows)
 		return r;
 	if (cli->terminal)
 		return print_versions(cli, rows);
-	for (const struct koine_value *row = koine_value_first(rows); row;
-	     row = koine_value_next(row))
+	for (EACH(row, koine_value_first(rows)))
 		print_version_plain(row);
 	return 0;
 }

@@ -7,7 +7,6 @@
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
 #include "cli/kit/call.h"
-#include "cli/kit/value.h"
 
 /* ---- list ---- */
 
@@ -63,13 +62,11 @@ static int print_test(const struct cli *cli, const struct koine_value *result)
 static int announce(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	const struct koine_value *n;
 	int r = call_plain(cli, "notify.list", NULL, &a);
 
 	if (r != 0)
 		return r;
-	n = member_first(koine_answer_result(a), "notifiers");
-	for (; n; n = koine_value_next(n)) {
+	for (EACH(n, member_first(koine_answer_result(a), "notifiers"))) {
 		bool asks = member_is(n, "kind", "ntfy") || member_is(n, "kind", "telegram");
 
 		if (asks && member_is(n, "name", cli->args[0]) && !member_is(n, "state", "off"))

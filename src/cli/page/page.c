@@ -11,10 +11,7 @@
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/kit/list.h"
-#include "cli/kit/options.h"
-#include "cli/kit/print.h"
 #include "cli/kit/call.h"
-#include "cli/kit/value.h"
 
 /* ---- the browser ---- */
 

@@ -14,10 +14,7 @@
 #include "cli/kit/command.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
-#include "cli/kit/options.h"
-#include "cli/kit/print.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 
 /* ---- discover --markdown: a reference ---- */
 
@@ -60,7 +57,7 @@ static void print_schema(const struct koine_value *schema, const char *bar);
 
 static void print_choices(const struct koine_value *first, const char *bar)
 {
-	for (const struct koine_value *v = first; v; v = koine_value_next(v)) {
+	for (EACH(v, first)) {
 		fputs(v == first ? "" : bar, stdout);
 		print_text(stdout, text_of_any(v));
 	}
@@ -69,7 +66,7 @@ static void print_choices(const struct koine_value *first, const char *bar)
 static void print_members(const struct koine_value *first, const char *bar)
 {
 	putchar('{');
-	for (const struct koine_value *v = first; v; v = koine_value_next(v)) {
+	for (EACH(v, first)) {
 		fputs(v == first ? "\"" : ", \"", stdout);
 		print_text(stdout, text_of_key(v));
 		fputs("\": ", stdout);
@@ -148,7 +145,7 @@ static void print_method(const struct koine_value *m)
 	const struct koine_value *first = member_first(m, "params");
 
 	print_heading(m, "summary");
-	for (const struct koine_value *v = first; v; v = koine_value_next(v)) {
+	for (EACH(v, first)) {
 		const struct param p = {
 			.name = member_text(v, "name"),
 			.schema = koine_value_get(v, "schema"),
@@ -178,7 +175,7 @@ static void print_tool(const struct koine_value *tool)
 	const struct koine_value *first = member_first(input, "properties");
 
 	print_heading(tool, "description");
-	for (const struct koine_value *v = first; v; v = koine_value_next(v)) {
+	for (EACH(v, first)) {
 		const struct param p = {
 			.name = text_of_key(v),
 			.schema = v,
@@ -212,7 +209,7 @@ static void print_tools(struct cli *cli)
 static int markdown_print(struct cli *cli, const struct koine_value *methods)
 {
 	fputs("## Methods\n", stdout);
-	for (const struct koine_value *m = koine_value_first(methods); m; m = koine_value_next(m))
+	for (EACH(m, koine_value_first(methods)))
 		print_method(m);
 	print_tools(cli);
 	return EX_OK;
@@ -237,9 +234,7 @@ static bool is_required(const struct koine_value *param)
 /* "content [tags] [limit]", after `at` columns of `columns`. */
 static void print_params(const struct koine_value *params, size_t at, size_t columns)
 {
-	const struct koine_value *p = koine_value_first(params);
-
-	for (; p; p = koine_value_next(p)) {
+	for (EACH(p, koine_value_first(params))) {
 		struct text name = member_text(p, "name");
 
 		if (!name.data)
@@ -265,9 +260,8 @@ static void print_doc(const struct koine_value *doc, size_t columns)
 static int list_methods(const struct cli *cli, const struct koine_value *methods)
 {
 	size_t columns = cli->terminal ? terminal_columns() : SIZE_MAX;
-	const struct koine_value *m = koine_value_first(methods);
 
-	for (; m; m = koine_value_next(m)) {
+	for (EACH(m, koine_value_first(methods))) {
 		struct text name = member_text(m, "name");
 
 		print_style(cli, style_bold);
@@ -283,11 +277,10 @@ static int list_methods(const struct cli *cli, const struct koine_value *methods
 
 static const struct koine_value *find_method(const struct koine_value *methods, const char *wanted)
 {
-	const struct koine_value *m = koine_value_first(methods);
 	struct nearest n;
 
 	nearest_init(&n, wanted);
-	for (; m; m = koine_value_next(m)) {
+	for (EACH(m, koine_value_first(methods))) {
 		struct text name = member_text(m, "name");
 
 		if (!name.data)

@@ -1,12 +1,10 @@
 /* koine session: options, the table, and the commands that need one or two calls each. */
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"
-#include "cli/kit/value.h"
 #include "cli/session/session.h"
 
 /* ---- the options ---- */

@@ -13,7 +13,6 @@
 #include "cli/kit/follow.h"
 #include "cli/kit/list.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 #include "cli/session/session.h"
 
 enum {
@@ -103,7 +102,6 @@ static int print_pages(struct cli *cli, const char *id, int64_t *last,
 		return r;
 	while (more) {
 		CLEANUP(answer_freep) struct koine_answer *a = NULL;
-		const struct koine_value *e;
 
 		r = ask_page(cli, id, *last, 0, PAGE, &a);
 		if (r != 0) {
@@ -111,8 +109,7 @@ static int print_pages(struct cli *cli, const char *id, int64_t *last,
 			return r;
 		}
 		tell_cut(koine_answer_result(a));
-		e = member_first(koine_answer_result(a), "events");
-		for (; e; e = koine_value_next(e))
+		for (EACH(e, member_first(koine_answer_result(a), "events")))
 			session_print_event(cli, e);
 		koine_value_int(koine_value_get(koine_answer_result(a), "last"), last);
 		more = member_flag(koine_answer_result(a), "more");
@@ -140,13 +137,11 @@ static int ask_approvals(struct cli *cli, const char *id, struct koine_answer **
 int session_print_approvals(struct cli *cli, const char *id)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	const struct koine_value *v;
 	int r = ask_approvals(cli, id, &a);
 
 	if (r != 0)
 		return talk_failed(cli->client, "approval.list", r, a);
-	v = member_first(koine_answer_result(a), "approvals");
-	for (; v; v = koine_value_next(v))
+	for (EACH(v, member_first(koine_answer_result(a), "approvals")))
 		session_print_pending(cli, v);
 	return 0;
 }
@@ -195,10 +190,9 @@ static bool was_shown(const struct viewer *v, const char *id)
 
 static void show_approvals(struct viewer *v, const struct koine_answer *a)
 {
-	const struct koine_value *approval = member_first(koine_answer_result(a), "approvals");
 	char id[SESSION_ID_MAX];
 
-	for (; approval; approval = koine_value_next(approval)) {
+	for (EACH(approval, member_first(koine_answer_result(a), "approvals"))) {
 		member_copy(approval, "id", id, sizeof(id));
 		if (was_shown(v, id))
 			continue;

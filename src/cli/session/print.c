@@ -9,7 +9,6 @@
 #include "cli/kit/list.h"
 #include "cli/kit/show.h"
 #include "cli/kit/tool_gist.h"
-#include "cli/kit/value.h"
 #include "cli/session/session.h"
 #include "model/session.h"
 

@@ -1,7 +1,6 @@
 /* koine session: what its commands share. */
 #pragma once
 
-#include "base/text.h"
 #include "cli/kit/options.h"
 #include "cli/kit/print.h"
 

@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 #include "cli/task/task.h"
 
 /* ---- which project is meant, and the parameters of calls ---- */
@@ -302,15 +300,13 @@ static bool is_retried(const struct buf *retried, const char *typed)
 static int retry_one(struct cli *cli, const char *typed, struct buf *retried)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	const struct koine_value *id;
 	int r = task_send_id(cli, "task.retry", typed, &a);
 
 	if (r != 0)
 		return r;
 	if (cli->options.json)
 		call_say(cli, a, TEXT(""), "");
-	id = member_first(koine_answer_result(a), "tasks");
-	for (; id; id = koine_value_next(id)) {
+	for (EACH(id, member_first(koine_answer_result(a), "tasks"))) {
 		struct text t = text_of_value(id);
 
 		if (!cli->options.json)

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "model/task.h"
-#include "cli/kit/list.h"
 #include "cli/kit/show.h"
 #include "cli/kit/value.h"
 #include "cli/task/task.h"
@@ -158,12 +157,10 @@ static const struct column columns[] = {
 /* Beside the table: why nothing begins. */
 static void say_paused(const struct koine_value *found)
 {
-	const struct koine_value *group = member_first(found, "paused_groups");
-
 	fflush(stdout);
 	if (member_flag(found, "paused"))
 		fputs("all tasks are paused (resume: koine task resume)\n", stderr);
-	for (; group; group = koine_value_next(group)) {
+	for (EACH(group, member_first(found, "paused_groups"))) {
 		fputs("group ", stderr);
 		print_text(stderr, text_of_value(group));
 		fputs(" is paused\n", stderr);

@@ -8,11 +8,9 @@
 
 #include <limits.h>
 
-#include "base/text.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/list.h"
 #include "cli/kit/options.h"
-#include "cli/kit/print.h"
 
 enum { TASK_ID_MAX = ARG_MAX_BYTES };
 
@@ -62,11 +60,6 @@ int task_params_id(const struct cli *cli, const char *typed, struct koine_json *
 int task_send_id(struct cli *cli, const char *method, const char *typed,
 		 struct koine_answer **ret_answer);
 
-/* ---- add.c: options that a new task and a changed one share ---- */
-
-/* Adds what the task comes after. 0 or an exit code. */
-int task_params_after(struct koine_json *j, const struct task_options *o);
-
 /* ---- print.c ---- */
 
 /* "running"; or "held", "stashed" or "paused", which are queued and do not start. */
@@ -95,15 +88,6 @@ extern const struct show_form task_form;
 
 /* Prints what a task has printed. On a terminal only its colours take effect. */
 void task_print_output(const struct cli *cli, struct text output);
-
-/* ---- log.c ---- */
-
-/* Prints what comes from `offset` on until the task ends. *ret_status is the exit status: 0, the
- * task's own exit status, EXIT_ERROR_ANSWER, or EXIT_INTERRUPTED if it was cancelled. */
-int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_status);
-
-/* Waits for its end. */
-int task_wait(struct cli *cli, const char *typed, int *ret_status);
 
 /* ---- the commands that have a file of their own ---- */
 

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "cli/kit/talk.h"
-#include "cli/kit/value.h"
 #include "cli/screen/live.h"
 #include "cli/task/task.h"
 

@@ -6,9 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/kit/duration.h"
-#include "cli/kit/list.h"
-#include "cli/kit/value.h"
 #include "cli/session/session.h"
 #include "cli/task/task.h"
 #include "cli/top/top.h"
@@ -201,10 +198,9 @@ static void draw_title(struct page *p, const char *title)
 static size_t draw_items(struct page *p, const struct koine_value *items,
 			 bool (*draw)(struct page *p, const struct koine_value *item))
 {
-	const struct koine_value *item = koine_value_first(items);
 	size_t hidden = 0;
 
-	for (; item; item = koine_value_next(item)) {
+	for (EACH(item, koine_value_first(items))) {
 		if (hidden > 0 || !draw(p, item))
 			hidden++;
 	}

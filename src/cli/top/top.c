@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/kit/tool_gist.h"
-#include "cli/kit/value.h"
 #include "cli/top/top.h"
 
 /* ---- what sessions said last: asked for once, and then told by events ---- */
@@ -215,12 +214,11 @@ static int64_t begin_of_today_ms(void)
 /* Adds up what sessions cost that were active today. */
 static void top_add_costs(struct top *t, const struct koine_value *sessions, size_t limit)
 {
-	const struct koine_value *s = koine_value_first(sessions);
 	int64_t today = begin_of_today_ms();
 	size_t n = 0;
 
 	t->cost_today = 0;
-	for (; s; s = koine_value_next(s)) {
+	for (EACH(s, koine_value_first(sessions))) {
 		double usd;
 
 		if (member_time(s, "active_at") < today)
