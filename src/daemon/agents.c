@@ -18,7 +18,6 @@
 #include "base/utf8.h"
 #include "daemon/life.h"
 #include "engine/chat/chat.h"
-#include "engine/chat/rank.h"
 #include "engine/extract/extract.h"
 
 enum {

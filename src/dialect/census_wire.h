@@ -2,7 +2,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "engine/chat/census.h"
+#include "engine/chat/chat.h"
 
 /* Calls `answer` with the counts as soon as they are known. */
 typedef struct done (*census_wire_fn)(struct call *c, const struct census *n);

@@ -12,7 +12,6 @@
 #include "agent/recall/recall.h"
 #include "dialect/aiwg/aiwg.h"
 #include "engine/chat/chat.h"
-#include "engine/chat/rank.h"
 #include "engine/event/event.h"
 #include "engine/task/inner.h"
 #include "engine/task/task.h"

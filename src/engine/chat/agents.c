@@ -243,7 +243,7 @@ int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg)
 	int r = -ENOMEM;
 
 	if (p)
-		r = timer_new(chat->loop, on_time, p, &p->timer);
+		r = timer_new(chat->opts.loop, on_time, p, &p->timer);
 	if (r != 0) {
 		free(p);
 		return r;

@@ -308,11 +308,9 @@ bool chat_cancel(struct chat *chat, struct text conversation, struct text reques
 
 		return c && cancel_in(c, request_id);
 	}
-	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
-		list_for_each (at, following, &chat->buckets[i]) {
-			if (cancel_in(list_entry(at, struct live_conversation, link), request_id))
-				return true;
-		}
+	list_for_each (at, following, &chat->conversations) {
+		if (cancel_in(list_entry(at, struct live_conversation, link), request_id))
+			return true;
 	}
 	return false;
 }

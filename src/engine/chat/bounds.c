@@ -446,7 +446,7 @@ int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat
 {
 	struct bounds bounds = {0};
 	struct resolver r = {
-		.db = store_lane(chat->store, lane),
+		.db = store_lane(chat->opts.store, lane),
 		.arena = a,
 		.wish = wish,
 		.bounds = &bounds,

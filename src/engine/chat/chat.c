@@ -42,16 +42,16 @@ int chat_check_id(struct text id, const char *field, struct why *why)
 static int mark_interrupted(struct chat *chat)
 {
 	int64_t n = 0;
-	int r = store_begin(chat->store);
+	int r = store_begin(chat->opts.store);
 
 	if (r != 0)
 		return r;
-	r = store_turn_interrupt(store_writer(chat->store), 0, clock_utc_ms(), &n);
+	r = store_turn_interrupt(store_writer(chat->opts.store), 0, clock_utc_ms(), &n);
 	if (r != 0) {
-		store_rollback(chat->store);
+		store_rollback(chat->opts.store);
 		return r;
 	}
-	r = store_commit(chat->store);
+	r = store_commit(chat->opts.store);
 	if (r == 0 && n > 0)
 		log_info("turns were interrupted by the last stop", "n=%lld", (long long)n);
 	return r;
@@ -59,7 +59,7 @@ static int mark_interrupted(struct chat *chat)
 
 int chat_highest(struct chat *chat, const char *prefix, int64_t *ret_n)
 {
-	return store_conversation_highest(store_writer(chat->store), text_of(prefix), ret_n);
+	return store_conversation_highest(store_writer(chat->opts.store), text_of(prefix), ret_n);
 }
 
 struct text chat_system(const struct chat *chat)
@@ -88,7 +88,7 @@ static int set_up(struct chat *chat, const struct chat_opts *opts)
 /* Each host counts for itself. */
 static void name_numbered(struct chat *chat, const char *prefix)
 {
-	struct text host = node_name(chat->node);
+	struct text host = node_name(chat->opts.node);
 	char *at =
 		chat->numbered + snprintf(chat->numbered, sizeof(chat->numbered), "%.40s", prefix);
 
@@ -112,17 +112,12 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 			agent_free(opts->agents[i]);
 		return -ENOMEM;
 	}
-	chat->store = opts->store;
-	chat->events = opts->events;
-	chat->node = opts->node;
-	chat->memories = opts->memories;
-	chat->loop = opts->loop;
-	chat->workers = opts->workers;
+	chat->opts = *opts;
+	chat->opts.agents = NULL;
+	chat->opts.agent = chat->opts.system = NULL;
 	chat->started_ms = clock_utc_ms();
-	chat->keep_ms = opts->keep_ms;
 	name_numbered(chat, opts->numbered ? opts->numbered : "chat-");
-	for (unsigned i = 0; i < CHAT_BUCKETS; i++)
-		list_init(&chat->buckets[i]);
+	list_init(&chat->conversations);
 	list_init(&chat->idle);
 	list_init(&chat->telling);
 	list_init(&chat->give_backs);
@@ -130,7 +125,7 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 	if (r == 0)
 		r = set_up(chat, opts);
 	if (r == 0)
-		r = timer_new(chat->loop, turn_tell_all, chat, &chat->teller);
+		r = timer_new(chat->opts.loop, turn_tell_all, chat, &chat->teller);
 	if (r == 0)
 		r = mark_interrupted(chat);
 	if (r == 0)
@@ -150,10 +145,10 @@ bool chat_idle(const struct chat *chat)
 	return !chat || chat->n_errands == 0;
 }
 
-/* A conversation in the bucket that still has something to cancel; NULL: none. */
-static struct live_conversation *find_busy(struct list *bucket)
+/* A conversation that still has something to cancel; NULL: none. */
+static struct live_conversation *find_busy(const struct chat *chat)
 {
-	list_for_each (at, following, bucket) {
+	list_for_each (at, following, &chat->conversations) {
 		struct live_conversation *c = list_entry(at, struct live_conversation, link);
 
 		if (c->n_waiting > 0 || (c->running && !c->running->cancelled))
@@ -170,10 +165,8 @@ void chat_stop(struct chat *chat)
 		return;
 	chat->stopping = chat->records.stopping = true;
 	/* Ending one may remove others, so search anew each time. */
-	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
-		while ((c = find_busy(&chat->buckets[i])))
-			conversation_cancel(c);
-	}
+	while ((c = find_busy(chat)))
+		conversation_cancel(c);
 }
 
 static void drop_conversation(struct live_conversation *c)
@@ -206,10 +199,9 @@ void chat_free(struct chat *chat)
 	chat_leave(chat);
 	/* From here on conversations only end, and none of them asks an agent. */
 	rosters_free(chat);
-	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
-		while ((first = list_first(&chat->buckets[i])))
-			drop_conversation(list_entry(first, struct live_conversation, link));
-	}
+	while ((first = list_first(&chat->conversations)))
+		drop_conversation(list_entry(first, struct live_conversation, link));
+	table_done(&chat->by_name);
 	timer_free(chat->teller);
 	free(chat->system);
 	spend_done(&chat->spend);

@@ -314,6 +314,28 @@ int chat_purge(struct chat *chat, struct chat_purge *p, struct why *why);
 int chat_sweep(struct chat *chat, bool *ret_more);
 bool chat_sweeps(const struct chat *chat); /* whether it is to; accepts NULL */
 
+/*
+ * The total counts, as of the log's last event: asking again before anything has changed needs
+ * neither a thread nor a query.
+ */
+struct census {
+	bool taken;
+	int64_t as_of; /* the last event at that time */
+	int64_t conversations;
+	int64_t messages;
+	int64_t tool_calls;
+	int64_t memories;
+};
+
+/* Runs on the loop. Returns false if the census must be taken (again). */
+bool census_at_hand(const struct chat *chat, struct census *ret);
+
+/* Runs on a reader's thread. */
+int census_take(struct chat *chat, int lane, struct census *ret);
+
+/* Runs on the loop. Remembers the census that was taken. */
+void census_keep(struct chat *chat, const struct census *c);
+
 /* ---- agents ---- */
 
 /* By name; {NULL, 0}: the default. NULL: there is none. The chat keeps ownership. Accepts NULL. */
@@ -350,3 +372,8 @@ int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg);
 /* How many tokens a text counts as if no provider has counted: a quarter of its characters, at
  * least one. A message counts four more. */
 int64_t chat_estimate(struct text t);
+
+/* How the recall agent finds its quotes, by the words of search/. Runs on a reader's thread. As struct
+ * recall_opts wants it; needs no arg. */
+int chat_rank(void *arg, const struct text *sentences, unsigned n, struct text question,
+	      unsigned *ret_best, unsigned max, unsigned *ret_n);

@@ -86,7 +86,7 @@ static int keep_run(struct work *w, int lane)
 {
 	const struct compaction *k = compaction_of_work(w);
 	const struct live_conversation *c = k->errand.conversation;
-	struct connection *db = store_lane(k->errand.chat->store, lane);
+	struct connection *db = store_lane(k->errand.chat->opts.store, lane);
 
 	return store_conversation_set_summary(db, c->seq, k->summary, k->summary_tokens, k->up_to)
 		       ?: lease_release(&k->errand, &k->lease, db)
@@ -225,7 +225,8 @@ static int read_run(struct work *w, int lane)
 {
 	struct compaction *k = compaction_of_work(w);
 	struct errand *e = &k->errand;
-	int r = context_read(e, store_lane(e->chat->store, lane), e->conversation->seq, k->up_to);
+	int r = context_read(e, store_lane(e->chat->opts.store, lane), e->conversation->seq,
+			     k->up_to);
 
 	return r != 0 ? r : compose(e, &k->summary);
 }
@@ -271,7 +272,8 @@ static int take_run(struct work *w, int lane)
 {
 	struct compaction *k = compaction_of_work(w);
 
-	return lease_take(&k->errand, &k->lease, store_lane(k->errand.chat->store, lane), &k->why);
+	return lease_take(&k->errand, &k->lease, store_lane(k->errand.chat->opts.store, lane),
+			  &k->why);
 }
 
 static void take_finished(struct work *w, int result)

@@ -227,7 +227,7 @@ static int add_notes(struct errand *e, int lane, const struct chat_ask *ask)
 
 	if (!ask->content.data)
 		return 0;
-	r = memory_search(e->chat->memories, lane, a, &q, &hits, &n, &why);
+	r = memory_search(e->chat->opts.memories, lane, a, &q, &hits, &n, &why);
 	if (r != 0)
 		return r == WORK_WAITS ? r : 0;
 	notes = arena_alloc(a, (n + 1) * sizeof(notes[0]));
@@ -255,8 +255,8 @@ int context_prepare(struct chat_turn *t, int lane)
 	if (t->ask.own_history)
 		r = take_given(e, &t->ask);
 	else
-		r = context_read(e, store_lane(e->chat->store, lane), t->record.lease.conversation,
-				 t->record.seq);
+		r = context_read(e, store_lane(e->chat->opts.store, lane),
+				 t->record.lease.conversation, t->record.seq);
 	if (r == 0 && ops->prepare)
 		r = ops->prepare(e->agent, &e->context.arena, ask, &ask->prepared);
 	return r;

@@ -21,18 +21,19 @@ struct agent *conversation_agent(const struct live_conversation *c)
 
 /* ---- loaded conversations ---- */
 
-static struct list *bucket(struct chat *chat, struct text id)
+static void stop_resting(struct live_conversation *c)
 {
-	return &chat->buckets[text_hash(TEXT_HASH, id) % CHAT_BUCKETS];
+	if (list_empty(&c->idle_link))
+		return;
+	list_remove(&c->idle_link);
+	c->chat->n_idle--;
 }
 
 void conversation_free(struct live_conversation *c)
 {
 	list_remove(&c->link);
-	if (!list_empty(&c->idle_link)) {
-		list_remove(&c->idle_link);
-		c->chat->n_idle--;
-	}
+	table_remove(&c->chat->by_name, &c->by_name);
+	stop_resting(c);
 	timer_free(c->pause);
 	free(c->agent_name);
 	free(c->system);
@@ -55,27 +56,21 @@ static struct live_conversation *conversation_new(struct chat *chat, struct text
 	list_init(&c->idle_link);
 	list_init(&c->waiting);
 	list_init(&c->waits);
-	list_append(bucket(chat, id), &c->link);
+	list_append(&chat->conversations, &c->link);
+	table_add(&chat->by_name, &c->by_name, table_hash(id));
 	return c;
 }
 
 struct live_conversation *conversation_find(struct chat *chat, struct text id)
 {
-	list_for_each (at, following, bucket(chat, id)) {
-		struct live_conversation *c = list_entry(at, struct live_conversation, link);
+	for (struct table_link *at = table_find(&chat->by_name, table_hash(id)); at;
+	     at = table_next(at)) {
+		struct live_conversation *c = list_entry(at, struct live_conversation, by_name);
 
 		if (text_equal(c->name, id))
 			return c;
 	}
 	return NULL;
-}
-
-static void stop_resting(struct live_conversation *c)
-{
-	if (list_empty(&c->idle_link))
-		return;
-	list_remove(&c->idle_link);
-	c->chat->n_idle--;
 }
 
 /* A conversation that was not in the store may have been made there since. */
@@ -148,16 +143,12 @@ static int set_string(char **at, struct text t)
 
 int conversation_set_row(struct live_conversation *c, const struct conversation *row)
 {
-	int r = set_string(&c->agent_name, row->agent);
+	int r = set_string(&c->agent_name, row->agent)
+			?: set_string(&c->system, row->system)
+			?: set_string(&c->cwd, row->bounds.cwd)
+			?: set_string(&c->write_paths, row->bounds.write_paths)
+			?: set_string(&c->disabled_tools, row->bounds.disabled_tools);
 
-	if (r == 0)
-		r = set_string(&c->system, row->system);
-	if (r == 0)
-		r = set_string(&c->cwd, row->bounds.cwd);
-	if (r == 0)
-		r = set_string(&c->write_paths, row->bounds.write_paths);
-	if (r == 0)
-		r = set_string(&c->disabled_tools, row->bounds.disabled_tools);
 	if (r != 0)
 		return r;
 	c->own_system_tokens = row->system.len > 0 ? message_tokens(row->system) : 0;
@@ -171,7 +162,7 @@ int conversation_set_row(struct live_conversation *c, const struct conversation 
 static int load_run(struct work *w, int lane)
 {
 	struct load *l = list_entry(w, struct load, work);
-	struct connection *db = store_lane(l->conversation->chat->store, lane);
+	struct connection *db = store_lane(l->conversation->chat->opts.store, lane);
 	int r = store_conversation_find(db, l->conversation->name, &l->arena, &l->row, &l->found);
 
 	if (r != 0 || !l->found)
@@ -286,11 +277,11 @@ static void load(struct live_conversation *c)
 	if (l) {
 		l->work = (struct work) {.run = load_run, .finished = load_finished};
 		l->conversation = c;
-		l->epoch = node_epoch(chat->node);
-		l->shared = node_shares(chat->node);
+		l->epoch = node_epoch(chat->opts.node);
+		l->shared = node_shares(chat->opts.node);
 		l->max_tokens = most_tokens(chat_roster(chat));
 		arena_init(&l->arena, CHAT_ARENA_MAX);
-		r = workers_submit(chat->workers, &l->work, false);
+		r = workers_submit(chat->opts.workers, &l->work, false);
 	}
 	if (r != 0) {
 		free(l);

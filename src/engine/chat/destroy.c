@@ -31,8 +31,8 @@ static int destroy_run(struct work *w, int lane)
 	int r;
 
 	(void)lane;
-	r = store_conversation_end(store_writer(chat->store), d->conversation->name, clock_utc_ms(),
-				   &d->found);
+	r = store_conversation_end(store_writer(chat->opts.store), d->conversation->name,
+				   clock_utc_ms(), &d->found);
 	if (r == 0 && d->found)
 		r = chat_publish(chat, "chat.ended", d->conversation->name);
 	return r;
@@ -60,7 +60,7 @@ void destroy_begin(struct destroy *d)
 
 	d->under_way = true;
 	d->work = (struct work) {.run = destroy_run, .finished = destroy_finished};
-	r = workers_submit(chat->workers, &d->work, true);
+	r = workers_submit(chat->opts.workers, &d->work, true);
 	if (r != 0)
 		destroy_finished(&d->work, r);
 }

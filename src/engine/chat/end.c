@@ -97,7 +97,7 @@ static int end_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 	const struct agent_end *end = &t->errand.end;
-	struct connection *db = store_lane(t->errand.chat->store, lane);
+	struct connection *db = store_lane(t->errand.chat->opts.store, lane);
 	const struct turn row = {
 		.seq = t->record.seq,
 		.state = end_state(end->outcome),
@@ -222,7 +222,7 @@ void turn_end_with_fault(struct chat_turn *t, int r)
 static int flush_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
-	struct connection *db = store_lane(t->errand.chat->store, lane);
+	struct connection *db = store_lane(t->errand.chat->opts.store, lane);
 
 	return lease_check(&t->errand, &t->record.lease, db) ?: store_piece(t, db);
 }
@@ -237,7 +237,7 @@ static void start_timer(struct chat_turn *t)
 		ms = FLUSH_MAX_MS;
 	/* Write a little earlier, along with the others: one commit then stores the text of all
 	 * turns that stream. */
-	ms -= (loop_now_ms(t->errand.chat->loop) + ms) % FIRST_FLUSH_MS;
+	ms -= (loop_now_ms(t->errand.chat->opts.loop) + ms) % FIRST_FLUSH_MS;
 	timer_start(t->timer, ms);
 }
 
@@ -292,7 +292,7 @@ static void flush(void *arg)
 
 void turn_flush_soon(struct chat_turn *t, size_t from)
 {
-	if (!t->timer && timer_new(t->errand.chat->loop, flush, t, &t->timer) != 0)
+	if (!t->timer && timer_new(t->errand.chat->opts.loop, flush, t, &t->timer) != 0)
 		t->timer = NULL;
 	if (t->timer && from == t->stored && !t->flushing)
 		start_timer(t);

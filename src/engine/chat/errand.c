@@ -36,9 +36,9 @@ void errand_weigh(struct errand *e, size_t bytes)
 int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
 		  void (*finished)(struct work *w, int result), bool writes)
 {
-	struct workers *workers = e->chat->workers;
+	struct workers *workers = e->chat->opts.workers;
 
-	memory_wait_init(&e->wait, e->chat->memories);
+	memory_wait_init(&e->wait, e->chat->opts.memories);
 	e->work = (struct work) {.run = run,
 				 .finished = finished,
 				 .wait = writes ? NULL : &e->wait.as,

@@ -7,7 +7,7 @@ static int add(struct chat *chat, const char *type, struct text conversation, st
 {
 	struct event_new event = {.type = type, .session = conversation};
 
-	return event_add_data(chat->events, &event, d);
+	return event_add_data(chat->opts.events, &event, d);
 }
 
 int chat_publish(struct chat *chat, const char *type, struct text conversation)

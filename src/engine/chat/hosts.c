@@ -35,7 +35,7 @@ void conversation_pause(struct live_conversation *c)
 	if (c->paused)
 		return;
 	/* Without a timer it is looked at with the next errand. */
-	if (!c->pause && timer_new(c->chat->loop, on_pause_over, c, &c->pause) != 0)
+	if (!c->pause && timer_new(c->chat->opts.loop, on_pause_over, c, &c->pause) != 0)
 		return;
 	c->paused = true;
 	conversation_hold(c);
@@ -63,7 +63,7 @@ void errand_put_back(struct errand *e)
 struct lease lease_of(const struct live_conversation *c)
 {
 	return (struct lease) {.conversation = c->seq,
-			       .epoch = node_epoch(c->chat->node),
+			       .epoch = node_epoch(c->chat->opts.node),
 			       .n_messages = c->n_messages};
 }
 
@@ -92,8 +92,9 @@ int lease_take(const struct errand *e, const struct lease *l, struct connection 
 	int r;
 
 	if (l->epoch == 0)
-		return node_shares(chat->node) ? refuse_lost(why) : 0;
-	r = store_conversation_take(db, l->conversation, l->epoch, node_name(chat->node), &taken);
+		return node_shares(chat->opts.node) ? refuse_lost(why) : 0;
+	r = store_conversation_take(db, l->conversation, l->epoch, node_name(chat->opts.node),
+				    &taken);
 	if (r == 0 && !taken)
 		return -EAGAIN;
 	return r == 0 ? check_loaded(e, l, db) : r;
@@ -102,7 +103,7 @@ int lease_take(const struct errand *e, const struct lease *l, struct connection 
 /* The first look is enough for whoever knows that its life is over; who stood still does not. */
 int lease_check(const struct errand *e, const struct lease *l, struct connection *db)
 {
-	bool has = node_epoch(e->chat->node) == l->epoch;
+	bool has = node_epoch(e->chat->opts.node) == l->epoch;
 	int r = 0;
 
 	if (has && l->epoch)
@@ -112,7 +113,7 @@ int lease_check(const struct errand *e, const struct lease *l, struct connection
 
 int lease_release(const struct errand *e, const struct lease *l, struct connection *db)
 {
-	bool had = node_epoch(e->chat->node) == l->epoch;
+	bool had = node_epoch(e->chat->opts.node) == l->epoch;
 	int r = 0;
 
 	if (had && l->epoch)
@@ -143,7 +144,7 @@ static int give_back_run(struct work *w, int lane)
 	const struct give_back *g = list_entry(w, struct give_back, work);
 	bool had;
 
-	return store_conversation_release(store_lane(g->chat->store, lane), g->conversation,
+	return store_conversation_release(store_lane(g->chat->opts.store, lane), g->conversation,
 					  g->epoch, &had);
 }
 
@@ -152,7 +153,7 @@ static void give_back_finished(struct work *w, int result)
 {
 	struct give_back *g = list_entry(w, struct give_back, work);
 
-	if (result == 0 || result == -ECANCELED || node_epoch(g->chat->node) != g->epoch)
+	if (result == 0 || result == -ECANCELED || node_epoch(g->chat->opts.node) != g->epoch)
 		give_back_free(g);
 	else
 		timer_start(g->again, AGAIN_MS);
@@ -163,7 +164,7 @@ static void give_back_submit(void *give_back)
 	struct give_back *g = give_back;
 
 	g->work = (struct work) {.run = give_back_run, .finished = give_back_finished};
-	workers_start(g->chat->workers, &g->work, true);
+	workers_start(g->chat->opts.workers, &g->work, true);
 }
 
 /* Whatever begins now would have the same lease, and lose it when that is released. */
@@ -190,7 +191,7 @@ void lease_give_back(const struct errand *e, const struct lease *l)
 	g->chat = chat;
 	g->conversation = l->conversation;
 	g->epoch = l->epoch;
-	if (timer_new(chat->loop, give_back_submit, g, &g->again) != 0)
+	if (timer_new(chat->opts.loop, give_back_submit, g, &g->again) != 0)
 		give_back_free(g);
 	else
 		timer_start(g->again, 0);
@@ -215,9 +216,9 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return false;
 }
 
-static struct live_conversation *find_running(struct list *bucket)
+static struct live_conversation *find_running(const struct chat *chat)
 {
-	list_for_each (at, following, bucket) {
+	list_for_each (at, following, &chat->conversations) {
 		struct live_conversation *c = list_entry(at, struct live_conversation, link);
 
 		if (c->running && !c->running->cancelled)
@@ -233,13 +234,11 @@ static void on_fenced(void *arg)
 	struct live_conversation *c;
 
 	/* Ending one may remove others, so search anew each time. */
-	for (unsigned i = 0; i < CHAT_BUCKETS; i++) {
-		while ((c = find_running(&chat->buckets[i]))) {
-			conversation_hold(c);
-			c->stale = true;
-			errand_cancel(c->running);
-			conversation_resume(c);
-		}
+	while ((c = find_running(chat))) {
+		conversation_hold(c);
+		c->stale = true;
+		errand_cancel(c->running);
+		conversation_resume(c);
 	}
 }
 
@@ -249,7 +248,7 @@ static int reap(void *arg, struct record_reaped *ret)
 	int64_t n = 0;
 
 	(void)ret;
-	return store_turn_interrupt(store_writer(chat->store), 0, clock_utc_ms(), &n);
+	return store_turn_interrupt(store_writer(chat->opts.store), 0, clock_utc_ms(), &n);
 }
 
 int chat_join(struct chat *chat)
@@ -262,10 +261,10 @@ int chat_join(struct chat *chat)
 	};
 	static const struct record_owner_ops owners = {.fenced = on_fenced, .reap = reap};
 	const struct records_opts opts = {
-		.events = chat->events,
-		.node = chat->node,
-		.loop = chat->loop,
-		.workers = chat->workers,
+		.events = chat->opts.events,
+		.node = chat->opts.node,
+		.loop = chat->opts.loop,
+		.workers = chat->opts.workers,
 		.name = "conversation",
 		.arg = chat,
 		.reads = &reads,

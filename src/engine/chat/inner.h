@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/metric.h"
-#include "engine/chat/census.h"
+#include "base/sets.h"
 #include "engine/chat/chat.h"
 #include "engine/index/wait.h"
 #include "engine/record/record.h"
@@ -19,7 +19,6 @@ struct connection;
 struct store;
 
 enum {
-	CHAT_BUCKETS = 256,
 	CHAT_IDLE_MAX = 256,       /* conversations that stay loaded while nobody uses them */
 	CHAT_ARENA_MAX = 64 << 20, /* of one turn's question, and of its context */
 	CHAT_MESSAGE_TOKENS = 4,   /* that a message costs in addition to its text */
@@ -44,22 +43,18 @@ struct chat_roster {
 };
 
 struct chat {
-	struct store *store;
-	struct events *events;
-	struct node *node;
+	struct chat_opts opts; /* without agents and prompt */
 	struct records records;
 	struct list give_backs; /* of turns whose end could not be stored */
-	struct memories *memories;
-	struct loop *loop;
-	struct workers *workers;
 	/* Who answers now. Changed on the loop, read on every thread. */
 	_Atomic(struct chat_roster *) roster;
 	struct chat_roster *rosters; /* this roster and all before it */
 	unsigned n_agents;           /* in all rosters */
 	char *system;
 	int64_t system_tokens;
-	struct list buckets[CHAT_BUCKETS]; /* loaded conversations, by id */
-	struct list idle;                  /* those nobody uses, least recently used first */
+	struct list conversations; /* that are loaded */
+	struct table by_name;      /* the same */
+	struct list idle;          /* those nobody uses, least recently used first */
 	unsigned n_idle;
 	unsigned n_errands;
 	size_t bytes;         /* that all of them hold, approximately */
@@ -68,7 +63,6 @@ struct chat {
 	char numbered[CHAT_ID_MAX + 1];
 	int64_t last_number; /* of chat_new_name */
 	int64_t started_ms;
-	int64_t keep_ms;
 	struct census census; /* the last that was taken */
 	struct spend spend;   /* what agents used */
 	bool stopping;
@@ -83,7 +77,8 @@ struct chat_wait {
 };
 
 struct live_conversation {
-	struct list link;      /* in its bucket */
+	struct list link; /* in chat->conversations */
+	struct table_link by_name;
 	struct list idle_link; /* in chat->idle */
 	struct chat *chat;
 	struct text name; /* in id */

@@ -18,7 +18,7 @@ enum {
 static int purge_one(struct chat *chat, int64_t number, unsigned *rows, bool *ret_more,
 		     struct why *why)
 {
-	struct connection *db = store_writer(chat->store);
+	struct connection *db = store_writer(chat->opts.store);
 	struct conversation row;
 	struct arena arena;
 	unsigned n = 0;
@@ -44,7 +44,7 @@ static int purge_older(struct chat *chat, int64_t before_ms, int64_t *n_purged, 
 
 	for (unsigned i = 0; i < STEP_CONVERSATIONS && rows > 0; i++) {
 		int64_t number = 0;
-		int r = store_conversation_oldest_ended(store_writer(chat->store), before_ms,
+		int r = store_conversation_oldest_ended(store_writer(chat->opts.store), before_ms,
 							&number);
 
 		*ret_more = number != 0;
@@ -72,7 +72,7 @@ int chat_purge(struct chat *chat, struct chat_purge *p, struct why *why)
 
 bool chat_sweeps(const struct chat *chat)
 {
-	return chat && chat->keep_ms > 0;
+	return chat && chat->opts.keep_ms > 0;
 }
 
 int chat_sweep(struct chat *chat, bool *ret_more)
@@ -80,5 +80,5 @@ int chat_sweep(struct chat *chat, bool *ret_more)
 	int64_t n = 0;
 	struct why why = {0};
 
-	return purge_older(chat, clock_utc_ms() - chat->keep_ms, &n, ret_more, &why);
+	return purge_older(chat, clock_utc_ms() - chat->opts.keep_ms, &n, ret_more, &why);
 }

@@ -1,12 +1,12 @@
 /*
- * Finds the sentences that answer a question; see rank.h.
+ * Finds the sentences that answer a question (chat_rank).
  *
  * It builds an index of them and queries it twice: once with the significant words, which
  * decides which sentences are relevant at all, and once with all words, which distinguishes
  * "my name" from "the name". If two are about equally good, the later one wins: what was said
  * last holds.
  */
-#include "engine/chat/rank.h"
+#include "engine/chat/chat.h"
 
 #include <errno.h>
 #include <stdbool.h>

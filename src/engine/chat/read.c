@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "engine/chat/inner.h"
+#include "engine/event/event.h"
 #include "store/chat.h"
+#include "store/memory.h"
 #include "store/store.h"
 
 enum {
@@ -59,7 +61,7 @@ int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, s
 		r = make_id(a, &row.id);
 	if (r != 0)
 		return r;
-	r = store_conversation_add(store_writer(chat->store), &row, &row.seq);
+	r = store_conversation_add(store_writer(chat->opts.store), &row, &row.seq);
 	if (r == -EEXIST)
 		return refuse_field(why, "agent_id", "Agent already exists: %.*s",
 				    TEXT_ARGS(row.id));
@@ -82,7 +84,7 @@ void chat_committed(struct chat *chat)
 
 int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 {
-	struct connection *db = store_writer(chat->store);
+	struct connection *db = store_writer(chat->opts.store);
 	int64_t now = clock_utc_ms();
 	const struct conversation row = {
 		.id = conversation, .created_ms = now, .updated_ms = now, .wants_end = true};
@@ -156,7 +158,7 @@ static int add_default(const struct chat *chat, struct arena *a, struct conversa
 
 int chat_list(struct chat *chat, int lane, struct arena *a, struct conversation_page *page)
 {
-	struct connection *db = store_lane(chat->store, lane);
+	struct connection *db = store_lane(chat->opts.store, lane);
 	unsigned limit = page_limit(page->limit);
 	struct conversation row;
 	bool used = false;
@@ -178,7 +180,7 @@ int chat_list(struct chat *chat, int lane, struct arena *a, struct conversation_
 int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id,
 		    struct conversation_page *page)
 {
-	int r = store_conversation_list_ended(store_lane(chat->store, lane), id,
+	int r = store_conversation_list_ended(store_lane(chat->opts.store, lane), id,
 					      page_start(page->offset), page_limit(page->limit), a,
 					      &page->rows, &page->n, &page->total);
 
@@ -198,7 +200,7 @@ static int read_page(struct connection *db, struct arena *a, int64_t seq, struct
 int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
 		  bool must_exist, struct message_page *page, struct why *why)
 {
-	struct connection *db = store_lane(chat->store, lane);
+	struct connection *db = store_lane(chat->opts.store, lane);
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct conversation row;
 	bool found;
@@ -232,7 +234,7 @@ int conversation_find_ended(struct connection *db, struct arena *a, int64_t numb
 int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
 			struct text *ret_id, struct message_page *page, struct why *why)
 {
-	struct connection *db = store_lane(chat->store, lane);
+	struct connection *db = store_lane(chat->opts.store, lane);
 	struct conversation row;
 	int r = conversation_find_ended(db, a, number, &row, why);
 
@@ -240,4 +242,43 @@ int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t nu
 		return r;
 	*ret_id = row.id;
 	return read_page(db, a, row.seq, page);
+}
+
+/* ---- the total counts ---- */
+
+bool census_at_hand(const struct chat *chat, struct census *ret)
+{
+	if (!chat->census.taken || chat->census.as_of != event_last(chat->opts.events))
+		return false;
+	*ret = chat->census;
+	return true;
+}
+
+int census_take(struct chat *chat, int lane, struct census *ret)
+{
+	struct connection *db = store_lane(chat->opts.store, lane);
+	const struct store_scope everything = {.everything = true};
+	/* Read it before the counts: anything that arrives in between makes them stale. */
+	int64_t as_of = event_last(chat->opts.events);
+	struct memory_totals memories;
+	struct store_chat_totals said;
+	int r = store_chat_totals(db, &said) ?: store_memory_count(db, &everything, 0, &memories);
+
+	if (r != 0)
+		return r;
+	*ret = (struct census) {
+		.taken = chat->opts.events !=
+			 NULL, /* without a log nobody can tell when it is stale */
+		.as_of = as_of,
+		.conversations = said.n_conversations,
+		.messages = said.n_messages,
+		.tool_calls = said.n_calls,
+		.memories = memories.all,
+	};
+	return 0;
+}
+
+void census_keep(struct chat *chat, const struct census *c)
+{
+	chat->census = *c;
 }

@@ -190,7 +190,7 @@ static int begin_run(struct work *w, int lane)
 {
 	struct chat_turn *t = turn_of_work(w);
 	struct turn_record *rec = &t->record;
-	struct connection *db = store_lane(t->errand.chat->store, lane);
+	struct connection *db = store_lane(t->errand.chat->opts.store, lane);
 	struct turn row = {
 		.request_id = t->ask.request_id,
 		.agent = text_of(t->errand.agent->name),

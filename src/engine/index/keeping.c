@@ -21,11 +21,15 @@ enum {
 	FINISH_MS = 3000,
 };
 
+/* The steps of keeping an index, in order (keeping.h); a look for files that nothing names begins with NAME. */
+enum step { LOCATE, COPY, WRITE, NAME, SWEEP, REAP };
+
 /* Everything belongs to the loop, or to the thread on which the work is. */
 struct index_keeping {
 	struct memory_indexes *indexes;
 	struct workers *workers;
 	struct work work;
+	enum step step;
 	bool busy;
 	bool stopping;
 	bool swept;
@@ -40,7 +44,7 @@ struct index_keeping {
 	struct search_copy *copy;
 	struct search_index *fresh; /* the copy */
 	struct index_writing *writing;
-	bool done;   /* the step was the last of its kind */
+	bool done;   /* the step need not be repeated */
 	bool wrote;  /* a file, which takes a while */
 	bool failed; /* there is no room for it, or no memory: try again much later */
 };
@@ -78,82 +82,17 @@ void index_keeping_free(struct index_keeping *k)
 	free(k);
 }
 
-/* ---- one step after the other ---- */
+/* ---- last: the memory of a large index is freed beside the loop ---- */
 
-static void next(struct index_keeping *k);
-
-/* The memory of a large index is freed beside the loop, in reap_run. */
-static int reap_run(struct work *work, int lane)
+static int reap(struct index_keeping *k, struct connection *c, int lane)
 {
+	(void)c;
 	(void)lane;
-	drop_work(list_entry(work, struct index_keeping, work));
+	drop_work(k);
 	return 0;
 }
 
-static void reap_finished(struct work *work, int result)
-{
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-	uint64_t now_ms = clock_steady_ms();
-
-	(void)result;
-	k->busy = false;
-	if (k->failed)
-		k->rest_until_ms = now_ms + FAILED_REST_MS;
-	else if (k->wrote)
-		k->rest_until_ms = now_ms + REST * (now_ms - k->began_ms);
-	k->failed = k->wrote = false;
-	next(k);
-}
-
-static void release(struct index_keeping *k, bool kept)
-{
-	if (!k->held)
-		return;
-	indexes_lock(k->indexes);
-	if (kept)
-		k->held->kept_at = k->kept_at;
-	else
-		k->held->n_changes += k->n_changes;
-	index_unref(k->indexes, k->held);
-	(void)indexes_unlock_soon(k->indexes);
-	k->held = NULL;
-}
-
-static void over(struct index_keeping *k, bool kept)
-{
-	release(k, kept);
-	k->work = (struct work) {.run = reap_run, .finished = reap_finished};
-	if (workers_submit(k->workers, &k->work, false) == 0)
-		return;
-	drop_work(k);
-	k->busy = false;
-}
-
-static void failed(struct index_keeping *k, int r)
-{
-	if (!k->stopping)
-		log_info("could not save index", "scope=%s error=%s", k->kept.kind, fault_words(r));
-	/* A file that the store does not name may have what was purged meanwhile. */
-	if (k->writing && !k->wrote)
-		index_file_remove(k->indexes->folder, k->kept.token);
-	k->failed = true;
-	over(k, false);
-}
-
-/* Goes on with `run` on a thread, unless we are to stop. */
-static void go_on(struct index_keeping *k, int (*run)(struct work *w, int lane),
-		  void (*finished)(struct work *w, int result), bool writes)
-{
-	int r = -ECANCELED;
-
-	k->work = (struct work) {.run = run, .finished = finished};
-	if (!k->stopping)
-		r = workers_submit(k->workers, &k->work, writes);
-	if (r != 0)
-		failed(k, r);
-}
-
-/* ---- last: files that the store does not name ---- */
+/* ---- before that: files that the store does not name go ---- */
 
 struct tokens {
 	char (*at)[STORE_TOKEN_LEN + 1];
@@ -169,11 +108,12 @@ static int note_token(void *arg, const struct store_kept *kept)
 	return 0;
 }
 
-static int sweep(struct index_keeping *k, struct connection *c)
+static int sweep(struct index_keeping *k, struct connection *c, int lane)
 {
 	struct tokens tokens = {calloc(FILES_MAX, sizeof(*tokens.at)), 0};
 	int r = tokens.at ? store_kept_each(c, note_token, &tokens) : -ENOMEM;
 
+	(void)lane;
 	if (r == 0)
 		index_files_sweep(k->indexes->folder,
 				  (const char(*)[STORE_TOKEN_LEN + 1]) tokens.at, tokens.n);
@@ -183,24 +123,7 @@ static int sweep(struct index_keeping *k, struct connection *c)
 
 int index_keeping_sweep(struct index_keeping *k)
 {
-	return k->indexes->folder ? sweep(k, store_writer(k->indexes->store)) : 0;
-}
-
-static int sweep_run(struct work *work, int lane)
-{
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-
-	return sweep(k, store_lane(k->indexes->store, lane));
-}
-
-static void sweep_finished(struct work *work, int result)
-{
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-
-	if (result != 0)
-		failed(k, result);
-	else
-		over(k, true);
+	return k->indexes->folder ? sweep(k, store_writer(k->indexes->store), -1) : 0;
 }
 
 /* ---- before that: the store names the file ---- */
@@ -250,31 +173,16 @@ static bool is_stale(struct index_keeping *k)
 	return stale;
 }
 
-static int name_run(struct work *work, int lane)
+static int name(struct index_keeping *k, struct connection *c, int lane)
 {
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-	struct connection *c = store_lane(k->indexes->store, lane);
+	int r;
 
+	(void)lane;
 	/* What was purged meanwhile, or in this batch, is in the file. */
 	if (k->writing && (is_stale(k) || k->indexes->scrub || k->indexes->purging.any))
 		return -ESTALE;
-	return (k->writing ? store_kept_put(c, &k->kept) : 0) ?: trim(k, c);
-}
-
-static void name_finished(struct work *work, int result)
-{
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-
-	if (result != 0) {
-		failed(k, result);
-		return;
-	}
-	k->wrote = k->writing != NULL;
-	if (k->wrote)
-		log_info("index saved", "scope=%s memories=%lld bytes=%lld ms=%llu", k->kept.kind,
-			 (long long)k->kept.memories, (long long)k->kept.bytes,
-			 (unsigned long long)(clock_steady_ms() - k->began_ms));
-	go_on(k, sweep_run, sweep_finished, false);
+	r = k->writing ? store_kept_put(c, &k->kept) : 0;
+	return r ?: trim(k, c);
 }
 
 /* ---- before that: the file ---- */
@@ -295,34 +203,26 @@ static int begin_writing(struct index_keeping *k, const struct search_index *ind
 	return k->kept.bytes > (int64_t)k->indexes->file_bytes ? -EFBIG : 0;
 }
 
-static int write_run(struct work *work, int lane)
+static int write_some(struct index_keeping *k, struct connection *c, int lane)
 {
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-	int r = k->writing ? 0
-			   : begin_writing(k, k->fresh, memory_indexes_scratch(k->indexes, lane));
+	int r = 0;
 
-	return r != 0 ? r : index_writing_step(k->writing, &k->done);
-}
-
-static void write_finished(struct work *work, int result)
-{
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-
-	if (result != 0)
-		failed(k, result);
-	else if (k->done)
-		go_on(k, name_run, name_finished, true);
-	else
-		go_on(k, write_run, write_finished, false);
+	(void)c;
+	if (!k->writing) {
+		k->fresh = search_copy_take(k->copy);
+		k->copy = NULL;
+		r = begin_writing(k, k->fresh, memory_indexes_scratch(k->indexes, lane));
+	}
+	return r ?: index_writing_step(k->writing, &k->done);
 }
 
 /* ---- before that: the copy ---- */
 
-static int copy_run(struct work *work, int lane)
+static int copy_some(struct index_keeping *k, struct connection *c, int lane)
 {
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
 	int r;
 
+	(void)c;
 	(void)lane;
 	k->done = false;
 	if (!k->copy)
@@ -338,24 +238,7 @@ static int copy_run(struct work *work, int lane)
 		k->done = false;
 		return 0;
 	}
-	return r;
-}
-
-static void copy_finished(struct work *work, int result)
-{
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-
-	if (result == 0 && k->done && is_stale(k))
-		result = -ESTALE;
-	if (result != 0) {
-		failed(k, result);
-	} else if (k->done) {
-		k->fresh = search_copy_take(k->copy);
-		k->copy = NULL;
-		go_on(k, write_run, write_finished, false);
-	} else {
-		go_on(k, copy_run, copy_finished, false);
-	}
+	return r == 0 && k->done && is_stale(k) ? -ESTALE : r;
 }
 
 /* ---- first: where it is in the store ---- */
@@ -364,22 +247,122 @@ static void copy_finished(struct work *work, int result)
  * On the writer's thread: whatever this sees is in the indexes once the batch is over, and the
  * copy is begun then.
  */
-static int locate_run(struct work *work, int lane)
+static int locate(struct index_keeping *k, struct connection *c, int lane)
 {
-	struct index_keeping *k = list_entry(work, struct index_keeping, work);
-
-	return store_memory_position(store_lane(k->indexes->store, lane), &k->kept.position);
+	(void)lane;
+	return store_memory_position(c, &k->kept.position);
 }
 
-static void locate_finished(struct work *work, int result)
+/* ---- one step after the other ---- */
+
+static const struct {
+	int (*run)(struct index_keeping *k, struct connection *c, int lane);
+	bool writes;
+} steps[] = {
+	[LOCATE] = {locate, true}, [COPY] = {copy_some}, [WRITE] = {write_some},
+	[NAME] = {name, true},     [SWEEP] = {sweep},    [REAP] = {reap},
+};
+
+static void next(struct index_keeping *k);
+static void step_finished(struct work *work, int result);
+
+static int step_run(struct work *work, int lane)
 {
 	struct index_keeping *k = list_entry(work, struct index_keeping, work);
 
-	if (result != 0)
-		failed(k, result);
+	k->done = true;
+	return steps[k->step].run(k, store_lane(k->indexes->store, lane), lane);
+}
+
+static int start(struct index_keeping *k, enum step step)
+{
+	k->step = step;
+	k->work = (struct work) {.run = step_run, .finished = step_finished};
+	return workers_submit(k->workers, &k->work, steps[step].writes);
+}
+
+static void release(struct index_keeping *k, bool kept)
+{
+	if (!k->held)
+		return;
+	indexes_lock(k->indexes);
+	if (kept)
+		k->held->kept_at = k->kept_at;
 	else
-		go_on(k, copy_run, copy_finished, false);
+		k->held->n_changes += k->n_changes;
+	index_unref(k->indexes, k->held);
+	(void)indexes_unlock_soon(k->indexes);
+	k->held = NULL;
 }
+
+static void over(struct index_keeping *k, bool kept)
+{
+	release(k, kept);
+	if (start(k, REAP) == 0)
+		return;
+	drop_work(k);
+	k->busy = false;
+}
+
+static void failed(struct index_keeping *k, int r)
+{
+	if (!k->stopping)
+		log_info("could not save index", "scope=%s error=%s", k->kept.kind, fault_words(r));
+	/* A file that the store does not name may have what was purged meanwhile. */
+	if (k->writing && !k->wrote)
+		index_file_remove(k->indexes->folder, k->kept.token);
+	k->failed = true;
+	over(k, false);
+}
+
+/* Unless we are to stop. */
+static void go_on(struct index_keeping *k, enum step step)
+{
+	int r = k->stopping ? -ECANCELED : start(k, step);
+
+	if (r != 0)
+		failed(k, r);
+}
+
+static void rest(struct index_keeping *k)
+{
+	uint64_t now_ms = clock_steady_ms();
+
+	k->busy = false;
+	if (k->failed)
+		k->rest_until_ms = now_ms + FAILED_REST_MS;
+	else if (k->wrote)
+		k->rest_until_ms = now_ms + REST * (now_ms - k->began_ms);
+	k->failed = k->wrote = false;
+	next(k);
+}
+
+static void note_written(struct index_keeping *k)
+{
+	k->wrote = k->writing != NULL;
+	if (k->wrote)
+		log_info("index saved", "scope=%s memories=%lld bytes=%lld ms=%llu", k->kept.kind,
+			 (long long)k->kept.memories, (long long)k->kept.bytes,
+			 (unsigned long long)(clock_steady_ms() - k->began_ms));
+}
+
+static void step_finished(struct work *work, int result)
+{
+	struct index_keeping *k = list_entry(work, struct index_keeping, work);
+
+	if (result == 0 && k->step == NAME)
+		note_written(k);
+	if (k->step == REAP)
+		rest(k);
+	else if (result != 0)
+		failed(k, result);
+	else if (k->step == SWEEP)
+		over(k, true);
+	else
+		go_on(k, k->done ? k->step + 1 : k->step);
+}
+
+/* ---- which index ---- */
 
 /* The first that is worth it, with a reference; it is forgotten until it has changed again. */
 static bool take_changed(struct index_keeping *k)
@@ -426,7 +409,7 @@ static void next(struct index_keeping *k)
 	if (describe(k, k->held) != 0)
 		failed(k, -ENOMEM);
 	else
-		go_on(k, locate_run, locate_finished, true);
+		go_on(k, LOCATE);
 }
 
 void index_keeping_wake(struct index_keeping *k)
@@ -447,7 +430,7 @@ void memory_indexes_tick(struct memory_indexes *m)
 	k->swept = k->busy = true;
 	k->kept.kind = "none";
 	k->began_ms = clock_steady_ms();
-	go_on(k, name_run, name_finished, true);
+	go_on(k, NAME);
 }
 
 void index_keeping_stop(struct index_keeping *k)
@@ -501,5 +484,5 @@ void memory_indexes_finish(struct memory_indexes *m)
 	if (r != 0)
 		log_info("could not save index", "error=%s", fault_words(r));
 	if (any)
-		(void)sweep(k, store_writer(k->indexes->store));
+		(void)sweep(k, store_writer(k->indexes->store), -1);
 }

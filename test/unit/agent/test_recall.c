@@ -3,7 +3,7 @@
 
 #include "agent/recall/recall.h"
 #include "base/buf.h"
-#include "engine/chat/rank.h"
+#include "engine/chat/chat.h"
 
 enum { MESSAGES_MAX = 600 };
 

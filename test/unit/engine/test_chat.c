@@ -11,7 +11,6 @@
 #include "io/loop.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/inner.h"
-#include "engine/chat/rank.h"
 #include "store/db/query.h"
 
 /* ---- an agent on strings ---- */

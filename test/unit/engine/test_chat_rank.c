@@ -1,7 +1,7 @@
 /* Which sentences answer a question. */
 #include "check.h"
 
-#include "engine/chat/rank.h"
+#include "engine/chat/chat.h"
 
 enum { MANY = 9000, BEST = 12 };
 

@@ -13,7 +13,6 @@
 #include "base/pack.h"
 #include "io/process/tree.h"
 #include "engine/chat/chat.h"
-#include "engine/chat/rank.h"
 #include "engine/event/event.h"
 #include "engine/session/session.h"
 #include "dialect/aiwg/aiwg.h"
