@@ -34,17 +34,11 @@ int approval_check_texts(const struct named_text *texts, unsigned n, struct why 
 
 static int set_up(struct approvals *a, const struct approvals_opts *opts)
 {
-	int r = timer_new(a->opts.loop, pending_on_due, a, &a->due);
-
-	if (r == 0)
-		r = timer_new(a->opts.loop, waiters_on_later, a, &a->later);
-	if (r == 0)
-		r = policy_rules_new(opts->rules, opts->n_rules, &a->rules);
-	if (r == 0)
-		r = approvals_follow(a);
-	if (r == 0)
-		r = pending_load(a);
-	return r;
+	return timer_new(a->opts.loop, pending_on_due, a, &a->due) ?:
+		timer_new(a->opts.loop, waiters_on_later, a, &a->later) ?:
+		policy_rules_new(opts->rules, opts->n_rules, &a->rules) ?:
+		approvals_follow(a) ?:
+		pending_load(a);
 }
 
 int approvals_start(const struct approvals_opts *opts, struct approvals **ret_approvals,

@@ -265,13 +265,10 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 		r = refuse(&ask->why, REFUSE_LIMIT, "too many pending approvals: %u/%u",
 			   ask->total - 1, ask->approvals->opts.pending);
 	if (r == 0)
-		r = arena_copy_text(&ask->arena, ask->row.decided_by, &ask->row.decided_by);
-	if (r == 0)
-		r = arena_copy_text(&ask->arena, ask->row.comment, &ask->row.comment);
-	if (r == 0)
-		r = tie_to_call(ask, db);
-	if (r == 0)
-		r = store_approval_add(db, &ask->row, &ask->row.seq);
+		r = arena_copy_text(&ask->arena, ask->row.decided_by, &ask->row.decided_by) ?:
+			arena_copy_text(&ask->arena, ask->row.comment, &ask->row.comment) ?:
+			tie_to_call(ask, db) ?:
+			store_approval_add(db, &ask->row, &ask->row.seq);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING)
 		r = tell_requested(ask, db);
 	else if (r == 0)

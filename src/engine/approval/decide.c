@@ -59,9 +59,8 @@ static int check_decision(const struct approval_decision *d, struct why *why)
 	if (r == 0 && d->id.len == 0)
 		r = refuse_field(why, "id", "id is empty");
 	if (r == 0)
-		r = approval_check_text(d->comment, "comment", APPROVAL_COMMENT_MAX, why);
-	if (r == 0)
-		r = approval_check_text(d->by, "by", APPROVAL_NAME_MAX, why);
+		r = approval_check_text(d->comment, "comment", APPROVAL_COMMENT_MAX, why)
+			    ?: approval_check_text(d->by, "by", APPROVAL_NAME_MAX, why);
 	if (r == 0 && (d->status == APPROVAL_PENDING || d->status == APPROVAL_EXPIRED))
 		r = refuse_field(why, "decision",
 				 "invalid decision '%s': expected approved, denied or responded",
@@ -314,13 +313,10 @@ static int decide_new(struct approvals *a, const struct approval_decision *in,
 	d->approvals = a;
 	d->in = *in;
 	arena_init(&d->arena, APPROVAL_ARENA_MAX);
-	r = arena_copy_text(&d->arena, in->id, &d->in.id);
-	if (r == 0)
-		r = arena_copy_text(&d->arena, in->comment, &d->in.comment);
-	if (r == 0)
-		r = arena_copy_text(&d->arena, in->by.data ? in->by : TEXT("human"), &d->in.by);
-	if (r == 0)
-		r = arena_copy_text(&d->arena, in->via, &d->in.via);
+	r = arena_copy_text(&d->arena, in->id, &d->in.id) ?:
+		arena_copy_text(&d->arena, in->comment, &d->in.comment) ?:
+		arena_copy_text(&d->arena, in->by.data ? in->by : TEXT("human"), &d->in.by) ?:
+		arena_copy_text(&d->arena, in->via, &d->in.via);
 	d->work =
 		(struct work) {.run = decide_run, .finished = decide_finished, .arena = &d->arena};
 	if (r == 0)

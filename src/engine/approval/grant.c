@@ -96,9 +96,8 @@ static void submit(struct approvals *a, const struct grant *row, bool removes,
 	c->arg = arg;
 	c->work = (struct work) {.run = grant_run, .finished = grant_finished, .arena = &c->arena};
 	arena_init(&c->arena, APPROVAL_ARENA_MAX);
-	r = portrait_copy(&grant_portrait, &c->arena, &c->row);
-	if (r == 0)
-		r = workers_submit(a->opts.workers, &c->work, true);
+	r = portrait_copy(&grant_portrait, &c->arena, &c->row)
+		    ?: workers_submit(a->opts.workers, &c->work, true);
 	if (r != 0)
 		grant_finished(&c->work, r);
 }

@@ -311,13 +311,9 @@ static int by_grants(struct connection *db, struct look *l, struct approval *row
 {
 	struct grant *grants;
 	unsigned n = 0;
-	int r = store_grant_list(db, clock_utc_ms(), l->arena, &grants, &n);
-
-	if (r == 0)
-		r = use_grant(db, l, row, grants, n, GRANT_DENIES);
-	if (r == 0)
-		r = use_grant(db, l, row, grants, n, GRANT_ALLOWS);
-	return r;
+	return store_grant_list(db, clock_utc_ms(), l->arena, &grants, &n) ?:
+		use_grant(db, l, row, grants, n, GRANT_DENIES) ?:
+		use_grant(db, l, row, grants, n, GRANT_ALLOWS);
 }
 
 int policy_decide(struct connection *db, struct arena *arena, const struct approval_rules *rules,

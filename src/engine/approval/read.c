@@ -62,10 +62,9 @@ int approval_list(struct approvals *approvals, int lane, struct arena *a,
 	};
 	struct approval *rows;
 	unsigned n = 0;
-	int r = store_approval_list(store_lane(approvals->opts.store, lane), &q, a, &rows, &n);
+	int r = store_approval_list(store_lane(approvals->opts.store, lane), &q, a, &rows, &n)
+			?: unpack_all(a, rows, &n);
 
-	if (r == 0)
-		r = unpack_all(a, rows, &n);
 	if (r != 0)
 		return r;
 	*ret_approvals = rows;

@@ -173,9 +173,8 @@ static int make_rule(struct jobs *jobs, const struct live_job *j, struct rule *r
 		.trigger = TRIGGER_CRON,
 		.action = ACTION_TASK,
 	};
-	r = read_schedule(value_find(j->job.data.value, "schedule"), ret, why);
-	if (r == 0)
-		r = read_payload(jobs, j->job.data.value, ret, why);
+	r = read_schedule(value_find(j->job.data.value, "schedule"), ret, why)
+		    ?: read_payload(jobs, j->job.data.value, ret, why);
 	return r != 0 ? r : check_rule(ret, why);
 }
 
@@ -496,11 +495,9 @@ void job_update(struct jobs *jobs, struct text id, const struct value *patch, jo
 
 	arena_init(&a, 4 * JOB_BYTES_MAX);
 	if (r == 0)
-		r = check_data(patch, &why);
-	if (r == 0)
-		r = merge(&a, old->job.data.value, patch, true, &data);
-	if (r == 0)
-		r = make(jobs, old->id, data, &fresh, &why);
+		r = check_data(patch, &why) ?:
+			merge(&a, old->job.data.value, patch, true, &data) ?:
+			make(jobs, old->id, data, &fresh, &why);
 	arena_done(&a);
 	if (r != 0) {
 		fn(arg, r, NULL, &why);

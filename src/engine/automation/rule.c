@@ -40,9 +40,7 @@ static int copy_all(struct live_rule *r, struct why *why)
 	    arena_copy_text(a, r->origin, &r->origin) != 0 || copy_texts(a, &d->paths) != 0 ||
 	    copy_texts(a, &d->ignore) != 0 || copy_texts(a, &d->extensions) != 0)
 		return -ENOMEM;
-	e = copy_value(a, &d->written_trigger);
-	if (e == 0)
-		e = copy_value(a, &d->written_action);
+	e = copy_value(a, &d->written_trigger) ?: copy_value(a, &d->written_action);
 	return e != 0 ? e : rule_key(a, d->project, d->id, &r->key);
 }
 

@@ -212,13 +212,10 @@ static int copy_ask(struct arena *a, struct chat_ask *ask)
 	if (!ask->request_name.data)
 		ask->request_name = ask->request_id;
 	if (r == 0)
-		r = copy_texts(a, ask);
-	if (r == 0)
-		r = copy_tools(a, ask);
-	if (r == 0)
-		r = copy_results(a, ask);
-	if (r == 0)
-		r = copy_history(a, ask);
+		r = copy_texts(a, ask) ?:
+			copy_tools(a, ask) ?:
+			copy_results(a, ask) ?:
+			copy_history(a, ask);
 	return r;
 }
 

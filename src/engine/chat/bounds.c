@@ -207,11 +207,9 @@ static int resolve_cwd(struct resolver *r)
 	if ((wanted.len == 0 || wanted.data[0] != '/') && !r->parent.bounds.cwd.data)
 		return refuse_field(r->why, "cwd", "cwd must be an absolute path: %.*s",
 				    shown(wanted), wanted.data);
-	e = join(r, "cwd", wanted, r->parent.bounds.cwd, path);
-	if (e == 0)
-		e = find_real(r, "cwd", path, &r->bounds->cwd);
-	if (e == 0)
-		e = check_folder(r, path);
+	e = join(r, "cwd", wanted, r->parent.bounds.cwd, path) ?:
+		find_real(r, "cwd", path, &r->bounds->cwd) ?:
+		check_folder(r, path);
 	return e != 0 ? e : check_cwd_ceiling(r);
 }
 
@@ -323,10 +321,9 @@ static int resolve_write_paths(struct resolver *r)
 {
 	struct text folder = r->bounds->cwd;
 	struct paths above, own;
-	int e = paths_of(r->arena, r->parent.bounds.write_paths, &above);
+	int e = paths_of(r->arena, r->parent.bounds.write_paths, &above)
+			?: paths_new(r->arena, CHAT_PATHS_MAX, &own);
 
-	if (e == 0)
-		e = paths_new(r->arena, CHAT_PATHS_MAX, &own);
 	if (e != 0)
 		return e;
 	if (r->wish->has_write_paths)

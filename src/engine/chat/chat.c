@@ -121,17 +121,12 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 	list_init(&chat->idle);
 	list_init(&chat->telling);
 	list_init(&chat->give_backs);
-	r = chat_set_agents(chat, opts->agents, opts->n_agents, opts->agent, why);
-	if (r == 0)
-		r = set_up(chat, opts);
-	if (r == 0)
-		r = timer_new(chat->opts.loop, turn_tell_all, chat, &chat->teller);
-	if (r == 0)
-		r = mark_interrupted(chat);
-	if (r == 0)
-		r = chat_join(chat);
-	if (r == 0)
-		r = chat_highest(chat, chat->numbered, &chat->last_number);
+	r = chat_set_agents(chat, opts->agents, opts->n_agents, opts->agent, why) ?:
+		set_up(chat, opts) ?:
+		timer_new(chat->opts.loop, turn_tell_all, chat, &chat->teller) ?:
+		mark_interrupted(chat) ?:
+		chat_join(chat) ?:
+		chat_highest(chat, chat->numbered, &chat->last_number);
 	if (r != 0) {
 		chat_free(chat);
 		return r;

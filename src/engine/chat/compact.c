@@ -355,10 +355,10 @@ void chat_compact(struct chat *chat, struct text conversation, bool must_exist,
 {
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct why why = {0};
-	int r = chat_check_id(id, "agent_id", &why) ?: chat_check_room(chat, id, &why);
+	int r = chat_check_id(id, "agent_id", &why) ?:
+		chat_check_room(chat, id, &why) ?:
+		queue(chat, id, must_exist, fn, arg);
 
-	if (r == 0)
-		r = queue(chat, id, must_exist, fn, arg);
 	if (r != 0)
 		fn(arg, r, NULL, &why);
 }

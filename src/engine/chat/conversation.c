@@ -172,10 +172,10 @@ static int load_run(struct work *w, int lane)
 	if (l->shared)
 		r = store_conversation_is_taken(db, l->row.seq, l->epoch, &l->taken);
 	if (r == 0)
-		r = store_message_count(db, l->row.seq, &l->n_messages, &l->answered);
-	if (r == 0)
-		r = store_turn_weights(db, l->row.seq, l->row.summary_turn, l->max_tokens,
-				       &l->arena, &l->weights, &l->n_weights);
+		r = store_message_count(db, l->row.seq, &l->n_messages, &l->answered)
+			    ?: store_turn_weights(db, l->row.seq, l->row.summary_turn,
+						  l->max_tokens, &l->arena, &l->weights,
+						  &l->n_weights);
 	return r;
 }
 

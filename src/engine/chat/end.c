@@ -113,11 +113,9 @@ static int end_run(struct work *w, int lane)
 	if (r == 0 && t->errand.n_calls > 0)
 		r = store_calls(t, db);
 	if (r == 0)
-		r = store_message_set_tokens(db, t->record.last_message, t->tokens.last);
-	if (r == 0)
-		r = store_turn_end(db, &row);
-	if (r == 0)
-		r = lease_release(&t->errand, &t->record.lease, db);
+		r = store_message_set_tokens(db, t->record.last_message, t->tokens.last) ?:
+			store_turn_end(db, &row) ?:
+			lease_release(&t->errand, &t->record.lease, db);
 	return r != 0 ? r : chat_publish_turn(t, turn_state_names[row.state]);
 }
 

@@ -25,9 +25,8 @@ static int purge_one(struct chat *chat, int64_t number, unsigned *rows, bool *re
 	int r;
 
 	arena_init(&arena, ROW_BYTES);
-	r = conversation_find_ended(db, &arena, number, &row, why);
-	if (r == 0)
-		r = store_conversation_purge(db, number, *rows, &n, ret_more);
+	r = conversation_find_ended(db, &arena, number, &row, why)
+		    ?: store_conversation_purge(db, number, *rows, &n, ret_more);
 	if (r == 0 && !*ret_more)
 		r = chat_publish(chat, "chat.purged", row.id);
 	arena_done(&arena);

@@ -90,18 +90,16 @@ int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 		.id = conversation, .created_ms = now, .updated_ms = now, .wants_end = true};
 	int64_t seq;
 	bool found;
-	int r = chat_check_id(conversation, "agent_id", why);
+	int r = chat_check_id(conversation, "agent_id", why)
+			?: store_conversation_want_end(db, conversation, &found);
 
-	if (r == 0)
-		r = store_conversation_want_end(db, conversation, &found);
 	if (r != 0 || found)
 		return r;
 	if (!text_is(conversation, CHAT_DEFAULT))
 		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
 			      TEXT_ARGS(conversation));
-	r = store_conversation_add(db, &row, &seq);
-	if (r == 0)
-		r = chat_publish(chat, "chat.created", conversation);
+	r = store_conversation_add(db, &row, &seq)
+		    ?: chat_publish(chat, "chat.created", conversation);
 	if (r == 0)
 		chat->noted = true;
 	return r;
@@ -162,11 +160,10 @@ int chat_list(struct chat *chat, int lane, struct arena *a, struct conversation_
 	unsigned limit = page_limit(page->limit);
 	struct conversation row;
 	bool used = false;
-	int r = store_conversation_find(db, TEXT(CHAT_DEFAULT), a, &row, &used);
+	int r = store_conversation_find(db, TEXT(CHAT_DEFAULT), a, &row, &used)
+			?: store_conversation_list(db, page_start(page->offset), limit, a,
+						   &page->rows, &page->n, &page->total);
 
-	if (r == 0)
-		r = store_conversation_list(db, page_start(page->offset), limit, a, &page->rows,
-					    &page->n, &page->total);
 	if (r == 0 && !used && page->n < limit &&
 	    page_offset(page->offset) + page->n == page->total)
 		r = add_default(chat, a, page);
@@ -204,10 +201,9 @@ int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conv
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct conversation row;
 	bool found;
-	int r = chat_check_id(id, "agent_id", why);
+	int r = chat_check_id(id, "agent_id", why)
+			?: store_conversation_find(db, id, a, &row, &found);
 
-	if (r == 0)
-		r = store_conversation_find(db, id, a, &row, &found);
 	if (r != 0)
 		return r;
 	if (found)

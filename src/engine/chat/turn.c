@@ -212,9 +212,9 @@ static int begin_run(struct work *w, int lane)
 	/* There is one turn at a time: if another one is running in the store, its end could not
 	 * be stored. */
 	if (r == 0)
-		r = lease_take(&t->errand, &rec->lease, db, &rec->why);
-	if (r == 0)
-		r = store_turn_interrupt(db, rec->lease.conversation, rec->started_ms, &n);
+		r = lease_take(&t->errand, &rec->lease, db, &rec->why)
+			    ?: store_turn_interrupt(db, rec->lease.conversation, rec->started_ms,
+						    &n);
 	if (r != 0)
 		return r;
 	row.conversation = rec->lease.conversation;

@@ -512,10 +512,9 @@ int extracts_start(const struct extracts_opts *opts, struct extracts **ret_extra
 {
 	uint64_t tick = (uint64_t)opts->idle_ms / 4;
 	struct extracts *x;
-	int r = check_agent(opts, why);
+	int r = check_agent(opts, why)
+			?: store_extract_begin(store_writer(opts->store), clock_utc_ms());
 
-	if (r == 0)
-		r = store_extract_begin(store_writer(opts->store), clock_utc_ms());
 	if (r != 0)
 		return r;
 	x = calloc(1, sizeof(*x));

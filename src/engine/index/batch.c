@@ -269,9 +269,8 @@ static void read_finished(struct work *w, int result)
 		return;
 	for (unsigned i = 0; i < b->n; i++)
 		b->embedding->n_passed_over += !b->usable[i];
-	r = embedding_check_dim(b->embedding, b->dim, &b->is_first, &b->why);
-	if (r == 0)
-		r = submit(b, put_run, put_finished, true);
+	r = embedding_check_dim(b->embedding, b->dim, &b->is_first, &b->why)
+		    ?: submit(b, put_run, put_finished, true);
 	if (r != 0)
 		failed(b, r > 0 ? b->why.text : fault_words(r), 0);
 }

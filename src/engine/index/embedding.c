@@ -207,9 +207,9 @@ static int open_model(struct embedding *e, const struct embedding_opts *opts, st
 	r = e->name && e->url ? embeddings_new(e->loop, &model, &e->model, why) : -ENOMEM;
 	if (r == 0)
 		r = timer_new(e->loop, on_timer, e, &e->timer)
-			    ?: timer_new(e->loop, on_patience, e, &e->patience);
-	if (r == 0)
-		r = wake_new(e->loop, on_wake, e, &e->wake);
+			    ?:
+				timer_new(e->loop, on_patience, e, &e->patience) ?:
+				wake_new(e->loop, on_wake, e, &e->wake);
 	return r;
 }
 

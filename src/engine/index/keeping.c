@@ -445,10 +445,10 @@ static int keep_now(struct index_keeping *k, const struct held_index *h, uint64_
 {
 	struct store *store = k->indexes->store;
 	bool done = false;
-	int r = describe(k, h) ?: store_memory_position(store_writer(store), &k->kept.position);
+	int r = describe(k, h) ?:
+		store_memory_position(store_writer(store), &k->kept.position) ?:
+		begin_writing(k, h->index, memory_indexes_scratch(k->indexes, -1));
 
-	if (r == 0)
-		r = begin_writing(k, h->index, memory_indexes_scratch(k->indexes, -1));
 	while (r == 0 && !done)
 		r = clock_steady_ms() < end_ms ? index_writing_step(k->writing, &done) : -ETIME;
 	if (r == 0)

@@ -71,12 +71,10 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 	struct memory_forgetting one = how;
 	struct memory memory;
 	unsigned n, n_deleted = 0;
-	int r = memory_check_on(m, why);
+	int r = memory_check_on(m, why) ?:
+		memory_need(id, "memory_id", why) ?:
+		memory_find_by_id(c, &scope, id, true, a, &memory, &n);
 
-	if (r == 0)
-		r = memory_need(id, "memory_id", why);
-	if (r == 0)
-		r = memory_find_by_id(c, &scope, id, true, a, &memory, &n);
 	if (r == 0 && n == 1 && purge)
 		r = count_deleted(m, &scope, id, &memory, a, &n_deleted);
 	if (r != 0)
@@ -163,9 +161,8 @@ static int restore_one(struct memories *m, struct memory *row, bool is_root, str
 	if (row->expires_ms <= clock_utc_ms())
 		row->expires_ms = MEMORY_NEVER;
 	if (r == 0)
-		r = store_memory_add(c, row, &row->seq);
-	if (r == 0)
-		r = store_deleted_restore_versions(c, row->id, row->seq);
+		r = store_memory_add(c, row, &row->seq)
+			    ?: store_deleted_restore_versions(c, row->id, row->seq);
 	return r ?: memory_put_again(m, row);
 }
 
@@ -177,10 +174,10 @@ int memory_restore(struct memories *m, struct arena *a, const struct memory_aske
 	struct memory root, *rows;
 	unsigned n, n_rows = 0;
 	bool found;
-	int r = memory_check_on(m, why) ?: memory_need(id, "memory_id", why);
+	int r = memory_check_on(m, why) ?:
+		memory_need(id, "memory_id", why) ?:
+		store_deleted_find(c, &scope, id, a, &root, &n);
 
-	if (r == 0)
-		r = store_deleted_find(c, &scope, id, a, &root, &n);
 	if (r != 0)
 		return r;
 	if (n == 0)

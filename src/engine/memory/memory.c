@@ -270,10 +270,9 @@ static int drop_vector(struct memories *m, const struct memory *memory)
 			   .chat = memory->chat,
 			   .project = memory->project},
 	};
-	int r = store_memory_drop_vector(store_writer(m->store), memory->seq);
+	int r = store_memory_drop_vector(store_writer(m->store), memory->seq)
+			?: memory_change_keep(&m->changes.list, &gone);
 
-	if (r == 0)
-		r = memory_change_keep(&m->changes.list, &gone);
 	if (r == 0)
 		embedding_note(m->embedding, memory->seq);
 	return r;
@@ -402,12 +401,11 @@ static int make(struct arena *a, const struct memory_new *in, struct memory *ret
 
 static int check_new(const struct memory_new *in, struct why *why)
 {
-	int r = memory_need(in->content, "content", why) ?: memory_check_names(&in->by, why);
+	int r = memory_need(in->content, "content", why) ?:
+		memory_check_names(&in->by, why) ?:
+		memory_check_category(in->category, why) ?:
+		check_importance(in->importance, why);
 
-	if (r == 0)
-		r = memory_check_category(in->category, why);
-	if (r == 0)
-		r = check_importance(in->importance, why);
 	if (r == 0 && in->n_subjects > MEMORY_SUBJECTS_MAX)
 		r = refuse_field(why, "subjects", "too many subjects (limit %d)",
 				 MEMORY_SUBJECTS_MAX);
@@ -416,12 +414,10 @@ static int check_new(const struct memory_new *in, struct why *why)
 
 static int keep(struct memories *m, struct arena *a, struct memory *new)
 {
-	int r = store_memory_add(store_writer(m->store), new, &new->seq);
+	int r = store_memory_add(store_writer(m->store), new, &new->seq) ?:
+		put(m, new) ?:
+		memory_publish(m, "memory.added", new);
 
-	if (r == 0)
-		r = put(m, new);
-	if (r == 0)
-		r = memory_publish(m, "memory.added", new);
 	if (r == 0)
 		embedding_note(m->embedding, new->seq);
 	return r;
@@ -463,12 +459,8 @@ int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 	struct memory new;
 	struct memory old;
 	bool repeated;
-	int r = memory_check_on(m, why);
+	int r = memory_check_on(m, why) ?: check_new(in, why) ?: make(a, in, &new);
 
-	if (r == 0)
-		r = check_new(in, why);
-	if (r == 0)
-		r = make(a, in, &new);
 	if (r == 0 && in->replaces.data)
 		r = find_old(m, a, in, &new, &old, why);
 	if (r == 0)
@@ -548,12 +540,10 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 	};
 	const struct recent_key key = recent_key_of(f);
 	const struct recent_mark mark = memory_recent_mark(m->recent, &key);
-	int r = memory_check_on(m, why);
+	int r = memory_check_on(m, why) ?:
+		memory_check_asker(&f->by, why) ?:
+		store_memory_list(store_lane(m->store, lane), &opts, a, ret_rows, ret_n);
 
-	if (r == 0)
-		r = memory_check_asker(&f->by, why);
-	if (r == 0)
-		r = store_memory_list(store_lane(m->store, lane), &opts, a, ret_rows, ret_n);
 	if (r == 0 && opts.brief)
 		memory_recent_put(m->recent, &key, &mark, *ret_rows, *ret_n);
 	if (r == 0 && f->at_ms != 0)
@@ -567,12 +557,10 @@ int memory_get_at(struct memories *m, int lane, struct arena *a, const struct me
 	const struct store_scope scope = memory_seen_by(by);
 	struct connection *c = store_lane(m->store, lane);
 	bool valid = true;
-	int r = memory_check_on(m, why);
+	int r = memory_check_on(m, why) ?:
+		get(c, &scope, id, false, a, ret_memory, why) ?:
+		history_then(c, a, at_ms, ret_memory, &valid);
 
-	if (r == 0)
-		r = get(c, &scope, id, false, a, ret_memory, why);
-	if (r == 0)
-		r = history_then(c, a, at_ms, ret_memory, &valid);
 	if (r == 0 && !valid)
 		return refuse(why, REFUSE_NOT_FOUND, "memory '%.*s' was not valid at that time",
 			      TEXT_ARGS(id));
@@ -590,9 +578,8 @@ static int check_change(const struct memory_change_in *change, struct why *why)
 	int r = change->content.data ? memory_need(change->content, "content", why) : 0;
 
 	if (r == 0)
-		r = memory_check_category(change->category, why);
-	if (r == 0)
-		r = check_importance(change->importance, why);
+		r = memory_check_category(change->category, why)
+			    ?: check_importance(change->importance, why);
 	return r;
 }
 
@@ -621,12 +608,10 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	struct memory memory;
 	bool other_text;
 	bool found;
-	int r = memory_check_on(m, why);
+	int r = memory_check_on(m, why) ?:
+		check_change(change, why) ?:
+		get(c, &scope, id, true, a, &memory, why);
 
-	if (r == 0)
-		r = check_change(change, why);
-	if (r == 0)
-		r = get(c, &scope, id, true, a, &memory, why);
 	if (r != 0)
 		return r;
 	r = check_valid(&memory, why);

@@ -11,13 +11,10 @@ int memory_review(struct memories *m, int lane, struct arena *a, const struct me
 		  int64_t limit, struct memory **ret_rows, unsigned *ret_n, struct why *why)
 {
 	const struct store_scope scope = memory_changed_by(by);
-	int r = memory_check_on(m, why);
-
-	if (r == 0)
-		r = store_memory_list_review(store_lane(m->store, lane), &scope,
-					     memory_limit(limit, REVIEW_DEFAULT), MEMORY_PAGE_BYTES,
-					     a, ret_rows, ret_n);
-	return r;
+	return memory_check_on(m, why)
+		       ?: store_memory_list_review(store_lane(m->store, lane), &scope,
+						   memory_limit(limit, REVIEW_DEFAULT),
+						   MEMORY_PAGE_BYTES, a, ret_rows, ret_n);
 }
 
 int memory_accept(struct memories *m, struct arena *a, const struct memory_asker *by,

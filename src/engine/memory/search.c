@@ -458,23 +458,17 @@ static int search(struct memories *m, int lane, struct arena *a, const struct me
 {
 	unsigned limit = memory_limit(q->limit, SEARCH_DEFAULT);
 	struct found found = {.n = 0};
-	int r = memory_check_on(m, why);
+	int r = memory_check_on(m, why) ?:
+		memory_need(q->text, "query", why) ?:
+		memory_check_asker(&q->by, why) ?:
+		memory_check_category(q->category, why) ?:
+		index_wait_check(q->wait, why);
 
-	if (r == 0)
-		r = memory_need(q->text, "query", why);
-	if (r == 0)
-		r = memory_check_asker(&q->by, why);
-	if (r == 0)
-		r = memory_check_category(q->category, why);
-	if (r == 0)
-		r = index_wait_check(q->wait, why);
 	if (r != 0)
 		return r;
-	r = former_read(m, lane, a, q, &found.former);
-	if (r == 0)
-		r = find_hits(m, lane, a, q, limit * 2 + SPARE_MIN, &found);
-	if (r == 0)
-		r = fetch_all(m, lane, a, q, &found, limit, ret_hits, ret_n);
+	r = former_read(m, lane, a, q, &found.former) ?:
+		find_hits(m, lane, a, q, limit * 2 + SPARE_MIN, &found) ?:
+		fetch_all(m, lane, a, q, &found, limit, ret_hits, ret_n);
 	former_done(&found.former);
 	return r;
 }

@@ -168,9 +168,7 @@ int mirror_add(struct mirrors *all, const struct mirror_opts *opts)
 	list_init(&m->open);
 	list_init(&m->left);
 	memcpy(m->name, opts->name, strnlen(opts->name, MIRROR_NAME_MAX));
-	r = timer_new(all->opts.loop, on_away_for_long, m, &m->away);
-	if (r == 0)
-		r = make_server(m, opts);
+	r = timer_new(all->opts.loop, on_away_for_long, m, &m->away) ?: make_server(m, opts);
 	if (r != 0) {
 		mirror_free(m);
 		return r;

@@ -168,9 +168,7 @@ static int send_message(struct message *m)
 	notice.text = (struct text) {.data = text.data ? text.data : "", .len = text.len};
 	r = text.err != 0 ? text.err : add_buttons(m, &notice, tokens);
 	if (r == 0)
-		r = links_add(m, &notice, urls);
-	if (r == 0)
-		r = notifier_send(w->notifier, &notice);
+		r = links_add(m, &notice, urls) ?: notifier_send(w->notifier, &notice);
 	buf_done(&text);
 	return r;
 }
@@ -418,9 +416,8 @@ int way_new(struct notify *n, const struct notify_rule *rule, struct way **ret_w
 	r = w->web_link ? quiet_parse(rule->quiet, rule->zone, &w->quiet, why) : -ENOMEM;
 	if (r == 0)
 		r = conditions_make(&w->conditions, &w->arena, rule->conditions, rule->n_conditions,
-				    why);
-	if (r == 0)
-		r = timer_new(n->opts.loop, on_timer, w, &w->timer);
+				    why)
+			    ?: timer_new(n->opts.loop, on_timer, w, &w->timer);
 	if (r == 0)
 		*ret_way = w;
 	else

@@ -287,9 +287,9 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 		return -ENOMEM;
 	}
 	arena_init(&a, SESSION_ARENA_MAX);
-	r = all_with_own(&a, mcp, &own, &mcp) ?: s->opts.to_json(&a, mcp, &json);
-	if (r == 0)
-		r = write_file(l->mcp_file, json);
+	r = all_with_own(&a, mcp, &own, &mcp) ?:
+		s->opts.to_json(&a, mcp, &json) ?:
+		write_file(l->mcp_file, json);
 	arena_done(&a);
 	if (r < 0 && r != -ENOMEM)
 		r = refuse(why, REFUSE_UNAVAILABLE, "write %.*s: %s", SESSION_PATH_SHOWN,

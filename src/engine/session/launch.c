@@ -101,11 +101,9 @@ int session_check_new(const struct session_new *in, struct why *why)
 	for (unsigned i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
 		r = check_text(texts[i].text, texts[i].name, texts[i].max, why);
 	if (r == 0)
-		r = check_list(in->allowed_tools, "allowed_tools", why);
-	if (r == 0)
-		r = check_list(in->disallowed_tools, "disallowed_tools", why);
-	if (r == 0)
-		r = check_folders(in->additional_directories, why);
+		r = check_list(in->allowed_tools, "allowed_tools", why) ?:
+			check_list(in->disallowed_tools, "disallowed_tools", why) ?:
+			check_folders(in->additional_directories, why);
 	return r == 0 ? check_prompts(in, why) : r;
 }
 
@@ -286,9 +284,9 @@ static int fill_row(struct live_session *l, const struct session_new *in, struct
 		.duration_ms = -1,
 		.turns = -1,
 	};
-	r = portrait_copy(&session_portrait, a, row) ?: summarize(a, in->query, &row->summary);
-	if (r == 0)
-		r = expand_folder(a, in->working_dir, &row->working_dir, why);
+	r = portrait_copy(&session_portrait, a, row) ?:
+		summarize(a, in->query, &row->summary) ?:
+		expand_folder(a, in->working_dir, &row->working_dir, why);
 	return r == 0 ? session_config_make(a, in, &l->plan, &row->config.bytes) : r;
 }
 
@@ -329,9 +327,7 @@ static int make(struct sessions *s, const struct session_new *in, struct text pa
 	if (!l)
 		return -ENOMEM;
 	r = set_ids(l) ?: fill_row(l, in, parent, why) ?:
-	    arena_copy_text(&l->arena, resume, &l->resume);
-	if (r == 0)
-		r = choose_runner(s, l, in->agent, why);
+	    arena_copy_text(&l->arena, resume, &l->resume) ?: choose_runner(s, l, in->agent, why);
 	list_append(&s->live, &l->link);
 	s->n_live++;
 	if (r != 0)
