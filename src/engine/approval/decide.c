@@ -54,20 +54,23 @@ static int check_grant(const struct approval_decision *d, struct why *why)
 
 static int check_decision(const struct approval_decision *d, struct why *why)
 {
-	int r = approval_check_text(d->id, "id", APPROVAL_ID_MAX, why);
+	const struct named_text texts[] = {
+		{d->id, "id", APPROVAL_ID_MAX},
+		{d->comment, "comment", APPROVAL_COMMENT_MAX},
+		{d->by, "by", APPROVAL_NAME_MAX},
+	};
+	int r = approval_check_texts(texts, 1, why);
 
 	if (r == 0 && d->id.len == 0)
-		r = refuse_field(why, "id", "id is empty");
-	if (r == 0)
-		r = approval_check_text(d->comment, "comment", APPROVAL_COMMENT_MAX, why)
-			    ?: approval_check_text(d->by, "by", APPROVAL_NAME_MAX, why);
+		return refuse_field(why, "id", "id is empty");
+	r = r ?: approval_check_texts(texts + 1, 2, why);
 	if (r == 0 && (d->status == APPROVAL_PENDING || d->status == APPROVAL_EXPIRED))
 		r = refuse_field(why, "decision",
 				 "invalid decision '%s': expected approved, denied or responded",
 				 approval_status_name(d->status));
 	if (r == 0 && d->status == APPROVAL_RESPONDED && d->comment.len == 0)
 		r = refuse_field(why, "comment", "comment is required for human contact response");
-	return r == 0 ? check_grant(d, why) : r;
+	return r ?: check_grant(d, why);
 }
 
 static int check_kind(const struct decide *d, struct why *why)
@@ -245,9 +248,9 @@ static bool is_bound_anew(const struct decide *d, const struct pending *p, int r
 	return result == REFUSE_FORBIDDEN || (d->gone && p->n_bound != d->n_bound);
 }
 
-/* Tells the decider, then all waiters. Callbacks may do anything, so only the local list is used
- * afterwards. */
-static void settle(struct decide *d, int result, struct pending *p)
+/* Reports the row, or without one the refusal, to the decider and then to all waiters. Callbacks may do anything, so
+ * only the local list is used afterwards. */
+static void settle(struct decide *d, int result, struct pending *p, const struct approval *row)
 {
 	struct approval approval;
 	struct arena arena;
@@ -257,24 +260,13 @@ static void settle(struct decide *d, int result, struct pending *p)
 	if (p)
 		pending_take(d->approvals, p, &waiters);
 	arena_init(&arena, APPROVAL_INPUT_ARENA_MAX);
-	approval = approval_of(&arena, &d->row);
+	if (row)
+		approval = approval_of(&arena, row);
 	if (d->fn)
-		d->fn(d->arg, result, &approval, &d->why);
-	waiters_tell(&waiters, 0, &approval, &(struct why) {0});
+		d->fn(d->arg, result, row ? &approval : NULL, &d->why);
+	waiters_tell(&waiters, row ? 0 : result, row ? &approval : NULL,
+		     row ? &(struct why) {0} : &d->why);
 	arena_done(&arena);
-}
-
-/* It is no longer in the store: somebody else has deleted it. */
-static void lose(struct decide *d, int result, struct pending *p)
-{
-	struct list waiters;
-
-	list_init(&waiters);
-	if (p)
-		pending_take(d->approvals, p, &waiters);
-	if (d->fn)
-		d->fn(d->arg, result, NULL, &d->why);
-	waiters_tell(&waiters, result, NULL, &d->why);
 }
 
 static void decide_finished(struct work *w, int result)
@@ -289,9 +281,10 @@ static void decide_finished(struct work *w, int result)
 		approval_note(a, &d->row, d->fn ? APPROVAL_BY_CLIENT : APPROVAL_BY_NOBODY);
 	}
 	if (result == 0 || result == REFUSE_CONFLICT) {
-		settle(d, result, p);
+		settle(d, result, p, &d->row);
 	} else if (result == REFUSE_NOT_FOUND) {
-		lose(d, result, p);
+		/* Somebody else has deleted it. */
+		settle(d, result, p, NULL);
 	} else if (d->fn) {
 		d->fn(d->arg, result, NULL, &d->why);
 	} else if (p && is_bound_anew(d, p, result)) {
@@ -339,9 +332,7 @@ void approval_decide(struct approvals *a, const struct approval_decision *in, ap
 	}
 	d->fn = fn;
 	d->arg = arg;
-	r = workers_submit(a->opts.workers, &d->work, true);
-	if (r != 0)
-		decide_finished(&d->work, r);
+	workers_start(a->opts.workers, &d->work, true);
 }
 
 void approval_end(struct approvals *a, struct pending *p)

@@ -55,14 +55,9 @@ static void destroy_finished(struct work *w, int result)
 
 void destroy_begin(struct destroy *d)
 {
-	struct chat *chat = d->conversation->chat;
-	int r;
-
 	d->under_way = true;
 	d->work = (struct work) {.run = destroy_run, .finished = destroy_finished};
-	r = workers_submit(chat->opts.workers, &d->work, true);
-	if (r != 0)
-		destroy_finished(&d->work, r);
+	workers_start(d->conversation->chat->opts.workers, &d->work, true);
 }
 
 bool destroy_under_way(const struct destroy *d)

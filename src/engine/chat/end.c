@@ -66,21 +66,6 @@ static struct text rest_of(const struct chat_turn *t)
 
 /* ---- the end ---- */
 
-static enum turn_state end_state(enum agent_outcome outcome)
-{
-	switch (outcome) {
-	case AGENT_DONE:
-	case AGENT_CALLS:
-	case AGENT_LENGTH:
-		return TURN_DONE;
-	case AGENT_CANCELLED:
-		return TURN_CANCELLED;
-	case AGENT_FAILED:
-		return TURN_FAILED;
-	}
-	return TURN_FAILED;
-}
-
 static int store_calls(const struct chat_turn *t, struct connection *db)
 {
 	const struct message row = {
@@ -95,12 +80,17 @@ static int store_calls(const struct chat_turn *t, struct connection *db)
 
 static int end_run(struct work *w, int lane)
 {
+	static const enum turn_state states[] = {
+		[AGENT_DONE] = TURN_DONE,     [AGENT_CALLS] = TURN_DONE,
+		[AGENT_LENGTH] = TURN_DONE,   [AGENT_CANCELLED] = TURN_CANCELLED,
+		[AGENT_FAILED] = TURN_FAILED,
+	};
 	struct chat_turn *t = turn_of_work(w);
 	const struct agent_end *end = &t->errand.end;
 	struct connection *db = store_lane(t->errand.chat->opts.store, lane);
 	const struct turn row = {
 		.seq = t->record.seq,
-		.state = end_state(end->outcome),
+		.state = states[end->outcome],
 		.ended_ms = clock_utc_ms(),
 		.input_tokens = end->usage.input,
 		.output_tokens = end->usage.output,

@@ -1,10 +1,11 @@
-#include "engine/memory/access.h"
+#include "engine/memory/inner.h"
 
 #include <string.h>
 
 #include "store/store.h"
 
-struct text memory_name(struct text t)
+/* An empty name counts as none. */
+static struct text memory_name(struct text t)
 {
 	return t.len > 0 ? t : (struct text) {0};
 }

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "engine/memory/access.h"
 #include "engine/memory/inner.h"
 #include "search/fold.h"
 #include "search/mix.h"

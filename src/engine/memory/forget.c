@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/memory/access.h"
 #include "engine/index/embedding.h"
 #include "engine/index/indexes.h"
 #include "engine/memory/history.h"

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "engine/memory/access.h"
 #include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
 #include "store/history/memory_version.h"
@@ -54,13 +53,6 @@ int history_then(struct connection *c, struct arena *a, int64_t at_ms, struct me
 }
 
 /* ---- memories that replace others ---- */
-
-static int note_gone(struct memories *m, const struct memory *gone)
-{
-	const struct memory_change change = {.kind = MEMORY_GONE, .memory = *gone};
-
-	return memory_change_keep(&m->changes.list, &change);
-}
 
 static int delete_chain(struct memories *m, struct arena *a, struct text by,
 			const struct memory_forgetting *how)
@@ -115,7 +107,7 @@ int history_replace(struct memories *m, struct arena *a, const struct memory *ol
 	struct memory replaced = *old;
 	int r = history_keep(c, old, now_ms)
 			?: store_memory_replace(c, old->id, new->id, now_ms, new->expires_ms)
-			?: note_gone(m, old);
+			?: memory_note_change(m, MEMORY_GONE, old);
 
 	replaced.valid_until_ms = now_ms;
 	replaced.replaced_by = new->id;

@@ -13,6 +13,7 @@
 #include "search/vector/near.h"
 #include "store/index/found.h"
 #include "store/index/kept.h"
+#include "store/memory.h"
 
 struct loop;
 
@@ -54,6 +55,25 @@ int memory_find_by_id(struct connection *c, const struct store_scope *scope, str
 		      bool to_change, struct arena *a, struct memory *ret, unsigned *ret_n);
 int memory_refuse_prefix(struct text id, struct why *why);
 
+/* ---- access.c: who may see a memory, and who may change it ---- */
+
+/* Whether the asker is named; an unnamed asker sees everything, or what is common. */
+bool memory_names_somebody(const struct memory_asker *by);
+
+/* Refuses an asker that makes no sense. */
+int memory_check_asker(const struct memory_asker *by, struct why *why);
+
+/* Where the memories of their own that they see were learnt. */
+enum store_learnt memory_learnt(const struct memory_asker *by);
+
+struct store_scope memory_seen_by(const struct memory_asker *by);
+
+/* Nobody who has a name owns the common ones. */
+struct store_scope memory_changed_by(const struct memory_asker *by);
+
+/* Sets the owner of a new memory. */
+void memory_give(const struct memory_new *in, struct memory *m);
+
 /* ---- forget.c ---- */
 
 struct memory_forgetting {
@@ -66,6 +86,10 @@ struct memory_forgetting {
 int memory_forget_one(struct memories *m, const struct memory *gone,
 		      const struct memory_forgetting *how);
 int memory_sweep_deleted(struct memories *m, bool *ret_more);
+
+/* The writer's batch changes this memory: indexes and lists get to know with the commit. */
+int memory_note_change(struct memories *m, enum memory_change_kind kind,
+		       const struct memory *memory);
 
 /* A restored memory is found again. */
 int memory_put_again(struct memories *m, const struct memory *memory);

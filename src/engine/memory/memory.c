@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "engine/memory/access.h"
 #include "engine/index/embedding.h"
 #include "engine/memory/history.h"
 #include "engine/index/indexes.h"
@@ -234,14 +233,20 @@ unsigned memory_limit(int64_t given, unsigned fallback)
 
 /* ---- updating the indexes ---- */
 
+int memory_note_change(struct memories *m, enum memory_change_kind kind,
+		       const struct memory *memory)
+{
+	const struct memory_change change = {.kind = kind, .memory = *memory};
+
+	return memory_change_keep(&m->changes.list, &change);
+}
+
 static int put(struct memories *m, const struct memory *memory)
 {
-	const struct memory_change put = {.kind = MEMORY_PUT, .memory = *memory};
-
 	if (memory->expires_ms != MEMORY_NEVER)
 		atomic_store(&m->expires, true);
 	memory_note_content(m, memory->content);
-	return memory_change_keep(&m->changes.list, &put);
+	return memory_note_change(m, MEMORY_PUT, memory);
 }
 
 int memory_put_again(struct memories *m, const struct memory *memory)
@@ -253,25 +258,15 @@ int memory_put_again(struct memories *m, const struct memory *memory)
 	return r;
 }
 
-static int index_remove(struct memories *m, const struct memory *memory)
-{
-	const struct memory_change gone = {.kind = MEMORY_GONE, .memory = *memory};
-
-	return memory_change_keep(&m->changes.list, &gone);
-}
-
 /* The vector belongs to the old text. Remove it even if there is no model: one may come back. */
 static int drop_vector(struct memories *m, const struct memory *memory)
 {
-	const struct memory_change gone = {
-		.kind = MEMORY_VECTOR,
-		.memory = {.seq = memory->seq,
-			   .owner = memory->owner,
-			   .chat = memory->chat,
-			   .project = memory->project},
-	};
+	const struct memory gone = {.seq = memory->seq,
+				    .owner = memory->owner,
+				    .chat = memory->chat,
+				    .project = memory->project};
 	int r = store_memory_drop_vector(store_writer(m->store), memory->seq)
-			?: memory_change_keep(&m->changes.list, &gone);
+			?: memory_note_change(m, MEMORY_VECTOR, &gone);
 
 	if (r == 0)
 		embedding_note(m->embedding, memory->seq);
@@ -635,6 +630,27 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	return r;
 }
 
+/* ---- review ---- */
+
+int memory_review(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
+		  int64_t limit, struct memory **ret_rows, unsigned *ret_n, struct why *why)
+{
+	const struct store_scope scope = memory_changed_by(by);
+	return memory_check_on(m, why)
+		       ?: store_memory_list_review(store_lane(m->store, lane), &scope,
+						   memory_limit(limit, LIST_DEFAULT),
+						   MEMORY_PAGE_BYTES, a, ret_rows, ret_n);
+}
+
+int memory_accept(struct memories *m, struct arena *a, const struct memory_asker *by,
+		  struct text id, struct text content, struct memory *ret_memory, struct why *why)
+{
+	const struct memory_change_in change = {
+		.content = content, .importance = -1, .accept = true};
+
+	return memory_update(m, a, by, id, &change, ret_memory, why);
+}
+
 /* ---- all memories ---- */
 
 static int count_vectors(struct memories *m, int lane, const struct store_scope *scope,
@@ -725,11 +741,10 @@ struct sweep {
 static int swept(void *arg, const struct memory *memory)
 {
 	struct sweep *sweep = arg;
-	int r = index_remove(sweep->memories, memory);
+	int r = memory_note_change(sweep->memories, MEMORY_GONE, memory)
+			?: memory_publish(sweep->memories, "memory.expired", memory);
 
 	sweep->n++;
-	if (r == 0)
-		r = memory_publish(sweep->memories, "memory.expired", memory);
 	arena_reset(&sweep->arena);
 	return r;
 }

@@ -2,12 +2,11 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "engine/memory/access.h"
 #include "engine/memory/duplicates.h"
 #include "engine/memory/history.h"
+#include "engine/index/embedding.h"
 #include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
-#include "engine/memory/nearest.h"
 #include "engine/index/wait.h"
 #include "search/vector/word_table.h"
 #include "search/vector/near.h"
@@ -194,6 +193,95 @@ static int settle(struct memories *m, int lane, struct arena *a, const struct me
 	*ret_from = from;
 	return 0;
 }
+
+/* ---- the memories whose vectors are nearest to the question's ---- */
+
+struct nearest {
+	struct embedding_vector question; /* dim 0: words alone */
+	struct near_hit *hits;            /* first those by words, in their order */
+	struct near_found found;
+};
+
+/* How much the model's vectors count, after this search; from 0 to 1. */
+static float nearest_trust(struct memories *m, const struct nearest *near)
+{
+	float trust;
+
+	pthread_mutex_lock(&m->fit_lock);
+	fuse_learn(&m->fit, &near->found);
+	trust = fuse_trust(&fuse_default_weights, &m->fit);
+	pthread_mutex_unlock(&m->fit_lock);
+	return trust;
+}
+
+/* The cosine of a memory's vector at full precision. `numbers` has room for the vector. */
+static int cosine_of(struct memories *m, int lane, const struct embedding_vector *question,
+		     uint64_t key, float *numbers, float *ret_cosine, bool *ret_found)
+{
+	const struct store_model model = {.name = embedding_model(m->embedding),
+					  .dim = question->dim};
+	int r = store_memory_find_vector(store_lane(m->store, lane), &model, (int64_t)key, numbers,
+					 ret_found);
+
+	if (r == 0 && *ret_found)
+		*ret_cosine = vector_dot(numbers, question->numbers, question->dim);
+	return r;
+}
+
+struct nearest_choice {
+	const struct search_hit *by_words; /* that went into the hits */
+	size_t n_by_words;
+	double least;
+	bool counts_for_words; /* the minimum also applies to those without a vector */
+	size_t max;            /* hits */
+};
+
+/* A score is shown with four decimals: one that is shown as the minimum is not below it. */
+static bool nearest_enough(float score, double least)
+{
+	return score + 0.00005F >= (float)least;
+}
+
+/* A memory that no longer has a vector, and shares no word, is not a hit. */
+static bool choose(const struct nearest_choice *choice, bool has_vector, float cosine,
+		   struct search_hit *hit)
+{
+	if (has_vector) {
+		hit->similarity = cosine < 1 ? cosine : 1;
+		return nearest_enough(cosine, choice->least);
+	}
+	if (hit->index >= choice->n_by_words)
+		return false;
+	hit->similarity = choice->by_words[hit->index].similarity;
+	return !choice->counts_for_words || nearest_enough(hit->similarity, choice->least);
+}
+
+/* Sets the similarity of search_fuse's hits to the cosine, and drops those below the minimum.
+ * Those without a vector keep the similarity of their words. */
+static int nearest_choose(struct memories *m, int lane, struct arena *a, const struct nearest *near,
+			  const struct nearest_choice *choice, struct search_hit *hits, size_t *n)
+{
+	float *numbers = arena_alloc(a, near->question.dim * sizeof(float));
+	size_t n_chosen = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < *n && n_chosen < choice->max; i++) {
+		struct search_hit hit = hits[i];
+		float score = 0;
+		bool found;
+		int r = cosine_of(m, lane, &near->question, hit.key, numbers, &score, &found);
+
+		if (r != 0)
+			return r;
+		if (choose(choice, found, score, &hit))
+			hits[n_chosen++] = hit;
+	}
+	*n = n_chosen;
+	return 0;
+}
+
+/* ---- both ---- */
 
 /* What both ways of searching find. */
 struct found {

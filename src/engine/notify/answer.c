@@ -23,17 +23,6 @@ struct press {
 	void *told_arg;
 };
 
-static struct way *find_way(const struct notify *n, const char *name)
-{
-	list_for_each (at, following, &n->ways) {
-		struct way *w = list_entry(at, struct way, link);
-
-		if (strcmp(w->name, name) == 0)
-			return w;
-	}
-	return NULL;
-}
-
 /* On the writer's thread. */
 static int check_shown(const void *shown, const struct approval *row, struct why *why)
 {
@@ -61,7 +50,7 @@ static void word_result(int result, const struct approval *row, const struct why
 static void on_decided(void *arg, int result, const struct approval *row, const struct why *why)
 {
 	struct press *p = arg;
-	struct way *w = find_way(p->notify, p->way);
+	struct way *w = way_find(p->notify, text_of(p->way));
 	struct message *m = w ? message_find(w, p->key) : NULL;
 	char words[OUTCOME_MAX];
 

@@ -146,16 +146,7 @@ static void tell_news(struct way *w, const struct heard *h)
 
 static void tell_asked(struct way *w, const struct heard *h)
 {
-	struct message *m;
-	char key[KEY_MAX];
-
-	snprintf(key, sizeof(key), "approval:%.*s", TEXT_ARGS(text_cut(h->id, 128)));
-	if (message_find(w, key))
-		return;
-	m = message_get(w, ABOUT_APPROVAL, key);
-	if (!m)
-		return;
-	snprintf(m->id, sizeof(m->id), "%.*s", TEXT_ARGS(text_cut(h->id, 128)));
+	message_ask(w, h->id);
 	way_pump(w);
 }
 
@@ -181,11 +172,9 @@ static void tell_resolved(struct way *w, const struct heard *h)
 {
 	enum approval_status status = APPROVAL_SUPERSEDED;
 	struct text comment = member(h, "reason");
-	struct message *m;
-	char key[KEY_MAX], by[BY_MAX];
+	struct message *m = message_asking(w, h->id);
+	char by[BY_MAX];
 
-	snprintf(key, sizeof(key), "approval:%.*s", TEXT_ARGS(text_cut(h->id, 128)));
-	m = message_find(w, key);
 	if (!m || m->outcome[0])
 		return;
 	if (m->stage == MESSAGE_WAITS) {

@@ -33,6 +33,7 @@ enum {
 	RETRY_MAX_MS = 10 * 60 * 1000, /* that a server can make us wait */
 	LOOK_AT_MS = 60 * 1000,        /* a quiet time is looked at again after this */
 	WAY_LINK_MAX = NOTIFY_BASE_MAX + 160,
+	LINK_URL_MAX = NOTIFY_BASE_MAX + 64,
 };
 
 enum message_stage {
@@ -131,6 +132,10 @@ struct message *message_get(struct way *w, enum message_about about, const char 
 struct message *message_find(const struct way *w, const char *key);
 struct message *message_find_ref(const struct way *w, const char *ref);
 struct message *message_of_token(const struct way *w, const void *about);
+/* The message that asks for this approval; NULL: there is none. */
+struct message *message_asking(const struct way *w, struct text id);
+/* Makes it, if there is none. */
+void message_ask(struct way *w, struct text id);
 /* Now, or once it is not under way any more. */
 void message_drop(struct message *m);
 /* Its texts are of no use any more; what came of it is. */
@@ -139,8 +144,9 @@ void message_field(struct message *m, const char *name, struct text value);
 
 /* ---- way.c ---- */
 
-int way_new(struct notify *n, const struct notify_rule *rule, struct way **ret_way,
-	    struct why *why);
+/* The way of that name; NULL: there is none. */
+struct way *way_find(const struct notify *n, struct text name);
+
 void way_free(struct way *w);
 /* Sends what may be sent now, and comes back for the rest. */
 void way_pump(struct way *w);
@@ -149,7 +155,6 @@ void way_looked(struct way *w, struct message *m, bool shown);
 bool way_wants(const struct way *w, struct text type);
 /* Where there is more to see of it; {NULL, 0}: nowhere. It may be in `out`. */
 struct text way_link(const struct way *w, const struct message *m, char out[WAY_LINK_MAX]);
-void way_trouble(struct way *w, const char *what);
 
 /* ---- look.c ---- */
 
@@ -173,12 +178,6 @@ int words_plain(struct arena *a, struct text from, size_t max, struct text *ret)
 /* "Approved by telegram:phone (anna)" */
 void words_of_outcome(enum approval_status status, struct text by, struct text comment, char *out,
 		      size_t size);
-
-/* ---- link.c ---- */
-
-/* Adds the two links to what is sent; `urls` must stay until then. */
-enum { LINK_URL_MAX = NOTIFY_BASE_MAX + 64 };
-int links_add(struct message *m, struct notice *notice, char urls[][LINK_URL_MAX]);
 
 /* ---- hear.c ---- */
 

@@ -1,49 +1,12 @@
 /*
- * Links: what has no buttons carries two addresses of our page. Each has a token as a button has;
+ * Links to our page, which messages without buttons carry. Each has a token as a button has;
  * looking at it decides nothing, since programs look at addresses, too.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/notify/inner.h"
-
-/* ---- in a message ---- */
-
-static bool wants_links(const struct message *m)
-{
-	return m->way->links && m->about == ABOUT_APPROVAL && !m->outcome[0] &&
-	       m->kind != APPROVAL_CONTACT;
-}
-
-int links_add(struct message *m, struct notice *notice, char urls[][LINK_URL_MAX])
-{
-	static const struct {
-		const char *field;
-		enum approval_status decision;
-	} links[NOTICE_BUTTONS_MAX] = {{"approval.approve_url", APPROVAL_APPROVED},
-				       {"approval.deny_url", APPROVAL_DENIED}};
-	const struct notify_opts *o = &m->way->notify->opts;
-	int64_t until = clock_utc_ms() + m->way->button_ms;
-	char base[NOTIFY_BASE_MAX], token[TOKEN_LEN + 1];
-
-	if (!wants_links(m) || !o->base || !o->base(o->arg, base))
-		return 0;
-	tokens_forget(&m->way->tokens, m);
-	for (unsigned i = 0; i < NOTICE_BUTTONS_MAX; i++) {
-		int r = tokens_add(&m->way->tokens, m, links[i].decision, until, token);
-
-		if (r != 0)
-			return r;
-		snprintf(urls[i], LINK_URL_MAX, "%s/answer?token=%s", base, token);
-		if (notice->n_fields < NOTICE_FIELDS_MAX)
-			notice->fields[notice->n_fields++] =
-				(struct notice_field) {links[i].field, text_of(urls[i])};
-	}
-	m->has_links = true;
-	return 0;
-}
 
 /* ---- who comes by one ---- */
 

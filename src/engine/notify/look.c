@@ -173,16 +173,9 @@ static int survey_run(struct work *w, int lane)
 static void tell_pending(struct way *w, struct survey *s)
 {
 	for (unsigned i = 0; i < s->n; i++) {
-		struct message *m;
-		char key[KEY_MAX];
-
-		snprintf(key, sizeof(key), "approval:%.*s", TEXT_ARGS(s->rows[i].id));
-		if (message_find(w, key) || !hear_meant(w, &s->arena, &s->rows[i]) ||
-		    !approval_is_of_here(w->notify->opts.approvals, &s->rows[i]))
-			continue;
-		m = message_get(w, ABOUT_APPROVAL, key);
-		if (m)
-			snprintf(m->id, sizeof(m->id), "%.*s", TEXT_ARGS(s->rows[i].id));
+		if (hear_meant(w, &s->arena, &s->rows[i]) &&
+		    approval_is_of_here(w->notify->opts.approvals, &s->rows[i]))
+			message_ask(w, s->rows[i].id);
 	}
 	way_pump(w);
 }
@@ -191,12 +184,10 @@ static void survey_finished(struct work *work, int result)
 {
 	struct survey *s = list_entry(work, struct survey, work);
 
-	list_for_each (at, following, &s->notify->ways) {
-		struct way *w = list_entry(at, struct way, link);
+	struct way *w = way_find(s->notify, text_of(s->way));
 
-		if (result == 0 && !s->notify->stopping && strcmp(w->name, s->way) == 0)
-			tell_pending(w, s);
-	}
+	if (w && result == 0 && !s->notify->stopping)
+		tell_pending(w, s);
 	arena_done(&s->arena);
 	free(s);
 }

@@ -2,39 +2,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/approval/approval.h"
 #include "engine/notify/inner.h"
 
-struct message *message_find(const struct way *w, const char *key)
+static struct message *find(const struct way *w, const char *key, const char *ref,
+			    const void *about)
 {
 	list_for_each (at, following, &w->messages) {
 		struct message *m = list_entry(at, struct message, link);
 
-		if (strcmp(m->key, key) == 0 && !m->gone)
+		if (!m->gone && (m == about || (key && strcmp(m->key, key) == 0) ||
+				 (ref && m->ref[0] && strcmp(m->ref, ref) == 0)))
 			return m;
 	}
 	return NULL;
+}
+
+struct message *message_find(const struct way *w, const char *key)
+{
+	return find(w, key, NULL, NULL);
 }
 
 struct message *message_find_ref(const struct way *w, const char *ref)
 {
-	list_for_each (at, following, &w->messages) {
-		struct message *m = list_entry(at, struct message, link);
-
-		if (m->ref[0] && strcmp(m->ref, ref) == 0 && !m->gone)
-			return m;
-	}
-	return NULL;
+	return find(w, NULL, ref, NULL);
 }
 
 struct message *message_of_token(const struct way *w, const void *about)
 {
-	list_for_each (at, following, &w->messages) {
-		struct message *m = list_entry(at, struct message, link);
-
-		if (about == m && !m->gone)
-			return m;
-	}
-	return NULL;
+	return find(w, NULL, NULL, about);
 }
 
 void message_drop(struct message *m)
@@ -129,6 +125,30 @@ struct message *message_get(struct way *w, enum message_about about, const char 
 	list_append(&w->messages, &m->link);
 	w->n_messages++;
 	return m;
+}
+
+static void approval_key(char key[KEY_MAX], struct text id)
+{
+	snprintf(key, KEY_MAX, "approval:%.*s", TEXT_ARGS(text_cut(id, APPROVAL_ID_MAX)));
+}
+
+struct message *message_asking(const struct way *w, struct text id)
+{
+	char key[KEY_MAX];
+
+	approval_key(key, id);
+	return message_find(w, key);
+}
+
+void message_ask(struct way *w, struct text id)
+{
+	struct message *m;
+	char key[KEY_MAX];
+
+	approval_key(key, id);
+	m = message_find(w, key) ? NULL : message_get(w, ABOUT_APPROVAL, key);
+	if (m)
+		snprintf(m->id, sizeof(m->id), "%.*s", TEXT_ARGS(text_cut(id, APPROVAL_ID_MAX)));
 }
 
 void message_field(struct message *m, const char *name, struct text value)

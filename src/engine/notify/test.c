@@ -70,17 +70,6 @@ void test_pressed(struct notify_test *t, enum approval_status decision, const ch
 	end(t, 0);
 }
 
-static struct way *find_way(const struct notify *n, struct text name)
-{
-	list_for_each (at, following, &n->ways) {
-		struct way *w = list_entry(at, struct way, link);
-
-		if (text_is(name, w->name))
-			return w;
-	}
-	return NULL;
-}
-
 static int fill(struct notify_test *t, struct way *w)
 {
 	const char *host = w->notify->opts.host;
@@ -129,7 +118,7 @@ static int check(const struct notify *n, const struct way *w, struct text name, 
 int notify_test_start(struct notify *n, struct text name, int64_t timeout_ms, notify_test_fn fn,
 		      void *arg, struct notify_test **ret_test, struct why *why)
 {
-	struct way *w = find_way(n, name);
+	struct way *w = way_find(n, name);
 	struct notify_test *t;
 	int r = check(n, w, name, why);
 

@@ -10,6 +10,17 @@
 #include "base/pattern/pattern.h"
 #include "engine/notify/inner.h"
 
+struct way *way_find(const struct notify *n, struct text name)
+{
+	list_for_each (at, following, &n->ways) {
+		struct way *w = list_entry(at, struct way, link);
+
+		if (text_is(name, w->name))
+			return w;
+	}
+	return NULL;
+}
+
 /* ---- what it is told ---- */
 
 static struct text trim(struct text t)
@@ -121,35 +132,54 @@ static void write_text(struct buf *out, const struct message *m)
 	}
 }
 
-static int add_buttons(struct message *m, struct notice *notice, char tokens[][TOKEN_LEN + 1])
+/* What a notice needs until it is sent. */
+struct offer {
+	char tokens[NOTICE_BUTTONS_MAX][TOKEN_LEN + 1];
+	char urls[NOTICE_BUTTONS_MAX][LINK_URL_MAX];
+};
+
+/* The two decisions: as buttons, or as links to our page, which asks once more. */
+static int offer_decisions(struct message *m, struct notice *notice, struct offer *o)
 {
 	static const struct {
-		const char *label;
+		const char *label, *field;
 		enum approval_status decision;
-	} buttons[NOTICE_BUTTONS_MAX] = {{"Approve", APPROVAL_APPROVED}, {"Deny", APPROVAL_DENIED}};
+	} choices[NOTICE_BUTTONS_MAX] = {{"Approve", "approval.approve_url", APPROVAL_APPROVED},
+					 {"Deny", "approval.deny_url", APPROVAL_DENIED}};
 	struct way *w = m->way;
-	int64_t until = clock_utc_ms() + w->button_ms;
+	const struct notify_opts *opts = &w->notify->opts;
+	bool open = !m->outcome[0] && m->kind != APPROVAL_CONTACT;
+	bool buttons = open && notifier_asks(w->notifier) && m->about != ABOUT_EVENT;
+	char base[NOTIFY_BASE_MAX];
+	bool links = open && !buttons && w->links && m->about == ABOUT_APPROVAL && opts->base &&
+		     opts->base(opts->arg, base);
 
-	if (!notifier_asks(w->notifier) || m->about == ABOUT_EVENT || m->outcome[0] ||
-	    m->kind == APPROVAL_CONTACT)
+	if (!buttons && !links)
 		return 0;
 	tokens_forget(&w->tokens, m);
 	for (unsigned i = 0; i < NOTICE_BUTTONS_MAX; i++) {
-		int r = tokens_add(&w->tokens, m, buttons[i].decision, until, tokens[i]);
+		int r = tokens_add(&w->tokens, m, choices[i].decision,
+				   clock_utc_ms() + w->button_ms, o->tokens[i]);
 
 		if (r != 0)
 			return r;
-		notice->buttons[notice->n_buttons++] =
-			(struct notice_button) {buttons[i].label, tokens[i]};
+		if (buttons)
+			notice->buttons[notice->n_buttons++] =
+				(struct notice_button) {choices[i].label, o->tokens[i]};
+		if (!links || notice->n_fields == NOTICE_FIELDS_MAX)
+			continue;
+		snprintf(o->urls[i], LINK_URL_MAX, "%s/answer?token=%s", base, o->tokens[i]);
+		notice->fields[notice->n_fields++] =
+			(struct notice_field) {choices[i].field, text_of(o->urls[i])};
 	}
+	m->has_links = m->has_links || links;
 	return 0;
 }
 
 static int send_message(struct message *m)
 {
 	struct way *w = m->way;
-	char tokens[NOTICE_BUTTONS_MAX][TOKEN_LEN + 1];
-	char urls[NOTICE_BUTTONS_MAX][LINK_URL_MAX];
+	struct offer offer;
 	char link[WAY_LINK_MAX];
 	struct notice notice = {
 		.title = m->title,
@@ -166,16 +196,14 @@ static int send_message(struct message *m)
 	buf_init(&text, NOTICE_TEXT_MAX + OUTCOME_MAX + 200);
 	write_text(&text, m);
 	notice.text = (struct text) {.data = text.data ? text.data : "", .len = text.len};
-	r = text.err != 0 ? text.err : add_buttons(m, &notice, tokens);
-	if (r == 0)
-		r = links_add(m, &notice, urls) ?: notifier_send(w->notifier, &notice);
+	r = text.err ?: offer_decisions(m, &notice, &offer) ?: notifier_send(w->notifier, &notice);
 	buf_done(&text);
 	return r;
 }
 
 /* ---- how it went ---- */
 
-void way_trouble(struct way *w, const char *what)
+static void way_trouble(struct way *w, const char *what)
 {
 	snprintf(w->error, sizeof(w->error), "%s", what);
 	w->failed_ms = clock_utc_ms();
@@ -392,7 +420,8 @@ static void on_timer(void *arg)
 	way_pump(arg);
 }
 
-int way_new(struct notify *n, const struct notify_rule *rule, struct way **ret_way, struct why *why)
+static int way_new(struct notify *n, const struct notify_rule *rule, struct way **ret_way,
+		   struct why *why)
 {
 	struct way *w;
 	int r = notify_check_rule(rule, why);

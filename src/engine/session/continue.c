@@ -173,8 +173,7 @@ static void continuation_finished(struct work *w, int result)
 	struct why why = {0};
 
 	if (result == 0 && !c->found)
-		result = refuse(&why, REFUSE_NOT_FOUND, "session not found: %.*s",
-				TEXT_ARGS(c->parent));
+		result = session_refuse_unknown(c->parent, &why);
 	if (result == 0 && c->sessions->stopping)
 		result = refuse(&why, REFUSE_STOPPING, "koined is stopping");
 	if (result != 0)

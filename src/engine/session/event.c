@@ -2,15 +2,20 @@
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
 
+static struct event_new begin(struct event_data *d, const char *type, const struct session *row)
+{
+	event_data_begin(d);
+	packer_text(&d->members, "session_id", row->id);
+	packer_text(&d->members, "run_id", row->run);
+	return (struct event_new) {.type = type, .session = row->id, .run = row->run};
+}
+
 int session_tell_status(struct events *events, const struct session *row, enum session_status old)
 {
-	struct event_new e = {.type = "session.status", .session = row->id, .run = row->run};
 	struct event_data d;
+	struct event_new e = begin(&d, "session.status", row);
 	struct packer *p = &d.members;
 
-	event_data_begin(&d);
-	packer_text(p, "session_id", row->id);
-	packer_text(p, "run_id", row->run);
 	packer_text(p, "old_status", text_of(session_status_name(old)));
 	packer_text(p, "new_status", text_of(session_status_name(row->status)));
 	packer_given(p, "parent_session_id", row->parent);
@@ -65,16 +70,13 @@ static const struct portrait said = PORTRAIT(struct session_event, said_members)
 int session_tell_event(struct events *events, const struct session *row,
 		       const struct session_event *event)
 {
-	struct event_new e = {.type = "session.event", .session = row->id, .run = row->run};
 	const bool has_input = event->tool_input.bytes.len <= SESSION_EVENT_CONTENT_MAX;
 	const struct selection of_type = {.with = (uint32_t)MEMBER_OWN << event->type,
 					  .without = has_input ? 0 : INPUT};
 	struct event_data d;
+	struct event_new e = begin(&d, "session.event", row);
 	struct packer *p = &d.members;
 
-	event_data_begin(&d);
-	packer_text(p, "session_id", row->id);
-	packer_text(p, "run_id", row->run);
 	packer_members(p, &said, of_type, event, SESSION_EVENT_CONTENT_MAX);
 	if (!has_input || event->content.len > SESSION_EVENT_CONTENT_MAX)
 		packer_bool(p, "truncated", true);
@@ -84,12 +86,9 @@ int session_tell_event(struct events *events, const struct session *row,
 /* For the host that runs it. */
 int session_tell_wish(struct events *events, const struct session *row)
 {
-	struct event_new e = {.type = "session.interrupting", .session = row->id, .run = row->run};
 	struct event_data d;
+	struct event_new e = begin(&d, "session.interrupting", row);
 
-	event_data_begin(&d);
-	packer_text(&d.members, "session_id", row->id);
-	packer_text(&d.members, "run_id", row->run);
 	return event_add_data(events, &e, &d);
 }
 

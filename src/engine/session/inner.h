@@ -100,6 +100,11 @@ struct session_ender {
 
 /* ---- session.c ---- */
 
+/* "session not found: ID" */
+int session_refuse_unknown(struct text id, struct why *why);
+/* "ambiguous session id …": two of those that begin with it. */
+int session_refuse_prefix(struct text id, const struct text found[2], struct why *why);
+
 /* NULL: it is not running. */
 struct live_session *session_live(struct sessions *s, struct text id);
 void session_drop_enders(struct list *enders);

@@ -369,14 +369,9 @@ static void adding_finished(struct work *w, int result)
 
 static void keep(struct live_session *l)
 {
-	struct workers *workers = l->sessions->opts.workers;
-	int r;
-
 	l->adding = (struct work) {.run = adding_run, .finished = adding_finished};
 	l->sessions->n_coming++;
-	r = workers_submit(workers, &l->adding, true);
-	if (r != 0)
-		adding_finished(&l->adding, r);
+	workers_start(l->sessions->opts.workers, &l->adding, true);
 }
 
 void session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,

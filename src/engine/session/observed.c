@@ -39,25 +39,24 @@ struct watched {
 	int64_t pid;
 	int64_t started;
 	char id[OBSERVED_ID_MAX + 1];
-};
 
-/* It is to end, since its process is gone. */
-struct ending {
-	struct work work;
-	struct sessions *sessions;
+	/* Its process is gone: it is in no list any more, and its session is to end. */
+	struct work ending;
 	struct arena arena;
-	struct observed row; /* what is to be ended, then as it is */
-	int64_t pid;
-	int64_t started;
+	struct observed row;
 	bool done;
-	char id[OBSERVED_ID_MAX + 1];
 };
 
-static void unwatch(struct watched *w)
+static void stop_watching(struct watched *w)
 {
 	list_remove(&w->link);
 	w->sessions->n_watched--;
 	process_watch_free(w->watch);
+}
+
+static void unwatch(struct watched *w)
+{
+	stop_watching(w);
 	free(w);
 }
 
@@ -101,53 +100,44 @@ static int end_one(struct sessions *s, struct observed *row, const char *reason,
 	return r == 0 && *ret_done ? agent_note_add(s->opts.events, &note, &why) : r;
 }
 
-static int ending_run(struct work *w, int lane)
+static int ending_run(struct work *work, int lane)
 {
-	struct ending *e = list_entry(w, struct ending, work);
-	struct connection *db = store_writer(e->sessions->opts.store);
+	struct watched *w = list_entry(work, struct watched, ending);
+	struct connection *db = store_writer(w->sessions->opts.store);
 	bool found = false;
 	int r;
 
 	(void)lane;
-	e->done = false;
-	r = store_observed_find(db, text_of(e->id), &e->arena, &e->row, &found);
-	if (r != 0 || !found || e->row.pid != e->pid || e->row.started != e->started)
+	w->done = false;
+	r = store_observed_find(db, text_of(w->id), &w->arena, &w->row, &found);
+	if (r != 0 || !found || w->row.pid != w->pid || w->row.started != w->started)
 		return r;
-	return end_one(e->sessions, &e->row, gone, INT64_MAX, &e->done);
+	return end_one(w->sessions, &w->row, gone, INT64_MAX, &w->done);
 }
 
 /* What could not be stored ends when it has been silent. */
-static void ending_finished(struct work *w, int result)
+static void ending_finished(struct work *work, int result)
 {
-	struct ending *e = list_entry(w, struct ending, work);
+	struct watched *w = list_entry(work, struct watched, ending);
 
-	if (result == 0 && e->done)
-		approval_session_ended(e->sessions->opts.approvals, text_of(e->id));
+	if (result == 0 && w->done)
+		approval_session_ended(w->sessions->opts.approvals, text_of(w->id));
 	else if (result != 0 && result != -ECANCELED)
 		log_warn("could not store the end of an observed session", "session=%s error=%s",
-			 e->id, fault_words(result));
-	arena_done(&e->arena);
-	free(e);
+			 w->id, fault_words(result));
+	arena_done(&w->arena);
+	free(w);
 }
 
 static void on_gone(void *watched)
 {
 	struct watched *w = watched;
-	struct sessions *s = w->sessions;
-	struct ending *e = calloc(1, sizeof(*e));
 
-	if (e) {
-		e->sessions = s;
-		e->pid = w->pid;
-		e->started = w->started;
-		memcpy(e->id, w->id, sizeof(e->id));
-		arena_init(&e->arena, ARENA_MAX);
-		e->work = (struct work) {
-			.run = ending_run, .finished = ending_finished, .arena = &e->arena};
-	}
-	unwatch(w);
-	if (e)
-		workers_start(s->opts.workers, &e->work, true);
+	stop_watching(w);
+	arena_init(&w->arena, ARENA_MAX);
+	w->ending =
+		(struct work) {.run = ending_run, .finished = ending_finished, .arena = &w->arena};
+	workers_start(w->sessions->opts.workers, &w->ending, true);
 }
 
 int observed_end_silent(struct sessions *s, unsigned *ret_n)
@@ -437,9 +427,7 @@ int session_get_observed(struct sessions *s, int lane, struct arena *a, struct t
 	if (r == 0 && !*ret_found)
 		r = store_observed_find_short(db, id, a, ids, &n);
 	if (r == 0 && n > 1)
-		return refuse_field(why, "id", "ambiguous session id '%.*s': matches %.*s and %.*s",
-				    TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(ids[0]),
-				    TEXT_ARGS(ids[1]));
+		return session_refuse_prefix(id, ids, why);
 	if (r == 0 && n == 1)
 		r = store_observed_find(db, ids[0], a, &row, ret_found);
 	if (r == 0 && *ret_found)

@@ -122,35 +122,27 @@ static void learn_result(struct live_session *l, const struct said *said)
 
 static void say_block(struct live_session *l, const struct said *said)
 {
-	struct session_event row = {
-		.role = said->role, .content = said->text, .parent_tool = said->parent_tool};
+	static const enum session_event_type types[] = {
+		[SAID_TEXT] = SESSION_MESSAGE,
+		[SAID_THINKING] = SESSION_THINKING,
+		[SAID_TOOL_CALL] = SESSION_TOOL_CALL,
+		[SAID_TOOL_RESULT] = SESSION_TOOL_RESULT,
+		[SAID_SYSTEM] = SESSION_SYSTEM,
+		[SAID_RESULT] = SESSION_RAW,
+		[SAID_RAW] = SESSION_RAW,
+	};
+	struct session_event row = {.type = types[said->kind], .parent_tool = said->parent_tool};
+	bool calls = said->kind == SAID_TOOL_CALL;
 
-	switch (said->kind) {
-	case SAID_TEXT:
-		row.type = SESSION_MESSAGE;
-		break;
-	case SAID_THINKING:
-		row.type = SESSION_THINKING;
-		break;
-	case SAID_TOOL_CALL:
-		row.type = SESSION_TOOL_CALL;
-		row.content = (struct text) {0};
+	if (row.type != SESSION_RAW)
+		row.role = said->role;
+	if (!calls)
+		row.content = said->text;
+	if (calls || said->kind == SAID_TOOL_RESULT)
 		row.tool_id = said->tool_id;
+	if (calls)
 		row.tool_name = said->tool_name;
-		break;
-	case SAID_TOOL_RESULT:
-		row.type = SESSION_TOOL_RESULT;
-		row.tool_id = said->tool_id;
-		break;
-	case SAID_SYSTEM:
-		row.type = SESSION_SYSTEM;
-		break;
-	case SAID_RESULT:
-	case SAID_RAW:
-		row.type = SESSION_RAW;
-		row.role = (struct text) {0};
-	}
-	session_say(l, &row, said->kind == SAID_TOOL_CALL ? said->tool_input : NULL);
+	session_say(l, &row, calls ? said->tool_input : NULL);
 }
 
 int session_said(void *live, const struct said *said)

@@ -177,8 +177,7 @@ static void interruption_finished(struct work *w, int result)
 	struct why why = {0};
 
 	if (result == 0 && !i->found)
-		result =
-			refuse(&why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(i->id));
+		result = session_refuse_unknown(i->id, &why);
 	else if (result == 0 && !i->wished)
 		result = refuse_status(&why, i->row.status);
 	interruption_end(i, result, &why);
@@ -219,7 +218,7 @@ int session_set_archived(struct sessions *s, struct text id, bool archived, stru
 	int r = store_session_set_archived(store_writer(s->opts.store), id, archived, &found);
 
 	if (r == 0 && !found)
-		return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
+		return session_refuse_unknown(id, why);
 	return r == 0 ? session_tell_changed(s->opts.events, id, NULL, &archived) : r;
 }
 
@@ -233,7 +232,7 @@ int session_set_title(struct sessions *s, struct text id, struct text title, str
 				    SESSION_TITLE_MAX);
 	r = store_session_set_title(store_writer(s->opts.store), id, title, &found);
 	if (r == 0 && !found)
-		return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
+		return session_refuse_unknown(id, why);
 	return r == 0 ? session_tell_changed(s->opts.events, id, &title, NULL) : r;
 }
 
