@@ -1,10 +1,11 @@
 /* The actions of a rule: submit a task, run a command, call a webhook, notify the desktop. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "agent/command/words.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/object_builder.h"
@@ -213,25 +214,9 @@ static int run_command(struct firing *f, struct why *why)
 
 /* ---- the desktop ---- */
 
-static bool has_program(const char *name)
-{
-	const char *at = getenv("PATH");
-	char file[4096];
-
-	while (at && *at) {
-		size_t n = strcspn(at, ":");
-
-		if (snprintf(file, sizeof(file), "%.*s/%s", (int)n, at, name) < (int)sizeof(file) &&
-		    access(file, X_OK) == 0)
-			return true;
-		at += n + (at[n] == ':');
-	}
-	return false;
-}
-
 static int notify(struct firing *f, struct why *why)
 {
-	char title[RULE_ID_MAX + 16];
+	char title[RULE_ID_MAX + 16], file[PATH_MAX];
 	const char *argv[] = {"notify-send", "--app-name=koine", "--", title, NULL, NULL};
 	const char *name;
 	int r = action_text(f, &name, &f->message);
@@ -240,7 +225,7 @@ static int notify(struct firing *f, struct why *why)
 		return r;
 	if (memchr(f->message.data, '\0', f->message.len))
 		return -EINVAL;
-	if (!has_program("notify-send")) {
+	if (command_find("notify-send", "", file, sizeof(file), NULL) != 0) {
 		firing_done(f, OUTCOME_NO_DESKTOP, "notify-send not found");
 		return 0;
 	}
