@@ -306,7 +306,8 @@ static int open_all(struct dialect_host *h, struct why *why)
 static void tell_untrusted(const struct project *p, enum trust_state state)
 {
 	const struct trust_offer *o = &p->config->offer;
-	unsigned n_held = tasks_count_held(p->host->daemon->engine->tasks, p->shown.folder);
+	unsigned n_held =
+		tasks_each_held(p->host->daemon->engine->tasks, p->shown.folder, NULL, NULL);
 
 	if (state != TRUST_WANTED && state != TRUST_CHANGED && n_held == 0)
 		return;

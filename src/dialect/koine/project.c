@@ -49,7 +49,7 @@ static void write_short(struct call *c, struct json *j, const struct trust_offer
 	json_member_uint(j, "left_out", o->n_left_out);
 	json_member_uint(j, "watches", o->n_watches);
 	json_member_uint(j, "jobs", o->n_jobs);
-	json_member_uint(j, "held", tasks_count_held(call_tasks(c), o->folder));
+	json_member_uint(j, "held", tasks_each_held(call_tasks(c), o->folder, NULL, NULL));
 	json_end_object(j);
 }
 

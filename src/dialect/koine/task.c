@@ -340,7 +340,7 @@ static struct done groups_then(struct call *c, int r)
 			    task_group_is_paused(call_tasks(c), g->groups[i].name));
 	tasks_each_paused(call_tasks(c), write_paused, g);
 	json_end_array(j);
-	json_member_bool(j, "paused", tasks_paused(call_tasks(c)));
+	json_member_bool(j, "paused", task_group_is_paused(call_tasks(c), (struct text) {0}));
 	json_end_object(j);
 	return call_reply(c);
 }

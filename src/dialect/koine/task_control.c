@@ -135,7 +135,7 @@ static struct done handle_pause(struct call *c)
 	const struct pause_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
-	task_pause(call_tasks(c), in->group, on_paused, c);
+	task_pause(call_tasks(c), in->group, true, on_paused, c);
 	return call_settled(c);
 }
 
@@ -167,7 +167,7 @@ static struct done handle_resume(struct call *c)
 	const struct pause_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
-	task_resume(call_tasks(c), in->group, on_resumed, c);
+	task_pause(call_tasks(c), in->group, false, on_resumed, c);
 	return call_settled(c);
 }
 

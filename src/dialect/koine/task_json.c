@@ -110,7 +110,7 @@ static void write_group(void *arg, struct text group)
 
 void task_json_pauses(struct json *j, struct tasks *tasks)
 {
-	json_member_bool(j, "paused", tasks_paused(tasks));
+	json_member_bool(j, "paused", task_group_is_paused(tasks, (struct text) {0}));
 	json_key(j, "paused_groups");
 	json_begin_array(j);
 	tasks_each_paused(tasks, write_group, j);

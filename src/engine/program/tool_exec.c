@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "io/process/supervisor.h"
 #include "engine/program/tool_inner.h"
-#include "engine/program/tool_path.h"
 
 enum { KILL_AFTER_MS = 2000 };
 

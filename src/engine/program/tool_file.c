@@ -15,7 +15,6 @@
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "engine/program/tool_inner.h"
-#include "engine/program/tool_path.h"
 
 /* ---- contents ---- */
 

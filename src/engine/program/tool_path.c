@@ -1,5 +1,4 @@
-#include "engine/program/tool_path.h"
-
+/* Paths below the tools' folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

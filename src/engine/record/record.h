@@ -67,7 +67,7 @@ struct record {
 	struct list changes;     /* not stored yet, oldest first */
 	struct list failed_link; /* in records->failed: its first change waits for a retry */
 	int error;               /* result of the last try, while in that list */
-	bool untold;             /* waiters do not know about that error yet */
+	bool unreported;         /* waiters do not know about that error yet */
 	unsigned n_holds;        /* nothing is written meanwhile */
 	struct list read_link;   /* in the feed's queue: its row is to be read */
 	bool stale;

@@ -29,7 +29,6 @@ static int refuse_ended(const struct task *task, struct why *why)
 /* The task has ended, or never existed: the store is asked. */
 struct lookup {
 	struct request request;
-	struct list link; /* in tasks->cancels, while that is on its way to the store */
 	struct text project;
 	struct text id;
 	struct task found;
@@ -38,18 +37,6 @@ struct lookup {
 	enum { LOOKUP_ONLY, LOOKUP_CANCEL } then;
 	unsigned n_looks; /* how often it was looked up to be cancelled */
 };
-
-static void lookup_free(struct lookup *l)
-{
-	list_remove(&l->link);
-	request_free(l);
-}
-
-static void lookup_done(struct lookup *l, int result)
-{
-	list_remove(&l->link);
-	request_done(&l->request, result);
-}
 
 static int lookup_run(struct work *w, int lane)
 {
@@ -102,7 +89,7 @@ static void lookup_finished(struct work *w, int result)
 
 	if (result == 0 && take_news(l))
 		return;
-	lookup_done(l, result != 0 ? result : check_found(l, &l->request.why));
+	request_done(&l->request, result != 0 ? result : check_found(l, &l->request.why));
 }
 
 /* NULL: no memory. */
@@ -116,10 +103,9 @@ static struct lookup *lookup_new(struct tasks *t, struct text project, struct te
 	l->then = then;
 	l->request.fn = fn;
 	l->request.arg = arg;
-	list_init(&l->link);
 	if (arena_copy_text(&l->request.arena, project, &l->project) != 0 ||
 	    arena_copy_text(&l->request.arena, id, &l->id) != 0) {
-		lookup_free(l);
+		request_free(l);
 		return NULL;
 	}
 	return l;
@@ -140,7 +126,7 @@ static int look_up(struct tasks *t, struct text project, struct text id, int the
 		return -ENOMEM;
 	r = lookup_start(l);
 	if (r != 0)
-		lookup_free(l);
+		request_free(l);
 	return r;
 }
 
@@ -252,30 +238,20 @@ static void cancel_stored(void *lookup, int result, const struct why *why)
 {
 	struct lookup *l = lookup;
 
-	list_remove(&l->link);
 	/* Another host was quicker: what it made of the task is looked up, and cancelled. */
 	if (result == REFUSE_CONFLICT && l->n_looks++ < LOOKS_MAX && lookup_start(l) == 0)
 		return;
 	l->request.why = *why;
-	lookup_done(l, result);
+	request_done(&l->request, result);
 }
 
 static void cancel_found(struct lookup *l, struct live *found)
 {
 	int r;
 
-	list_append(&l->request.tasks->cancels, &l->link);
 	r = cancel(l->request.tasks, found, cancel_stored, l, &l->request.why);
 	if (r != 0)
-		lookup_done(l, r);
-}
-
-void task_cancels_free(struct tasks *t)
-{
-	struct list *first;
-
-	while ((first = list_first(&t->cancels)))
-		lookup_free(list_entry(first, struct lookup, link));
+		request_done(&l->request, r);
 }
 
 void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
@@ -403,16 +379,11 @@ void task_enqueue(struct tasks *t, struct text project, struct text id, int64_t 
 /* ---- a group, or all: they stay queued. A pause concerns only the start of tasks, not those that run: a
  * program that is stopped would notice neither its time limit nor a request to end ---- */
 
-bool tasks_paused(const struct tasks *t)
-{
-	return t && t->paused;
-}
-
 bool task_group_is_paused(const struct tasks *t, struct text group)
 {
-	const struct group *g = group_find(t, group);
+	const struct group *g = t && group.data ? group_find(t, group) : NULL;
 
-	return g && g->paused;
+	return g ? g->paused : t && !group.data && t->paused;
 }
 
 void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group), void *arg)
@@ -528,23 +499,13 @@ static int pause_submit(struct tasks *t, struct text group, bool paused, task_do
 	return r;
 }
 
-static void set_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg)
+void task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg)
 {
 	struct why why = {0};
 	int r = check_pause(t, group, paused, &why) ?: pause_submit(t, group, paused, fn, arg);
 
 	if (r != 0)
 		fn(arg, r, &why);
-}
-
-void task_pause(struct tasks *t, struct text group, task_done_fn fn, void *arg)
-{
-	set_pause(t, group, true, fn, arg);
-}
-
-void task_resume(struct tasks *t, struct text group, task_done_fn fn, void *arg)
-{
-	set_pause(t, group, false, fn, arg);
 }
 
 static bool is_among(const struct text *groups, unsigned n, const char *name)

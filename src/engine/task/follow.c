@@ -210,7 +210,7 @@ static void forget_number(struct tasks *t, int64_t seq)
 {
 	char path[4096];
 
-	task_path(t, seq, path, sizeof(path));
+	task_path(t->output_folder, seq, path, sizeof(path));
 	output_file_remove(path);
 	list_for_each (at, following, &t->projects) {
 		struct sorted_link *ended = list_entry(at, struct project, link)->ended.first;

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/list.h"
@@ -166,6 +168,7 @@ struct live {
 
 /* A request of a caller on its way to a thread and back. It begins a struct of its own. */
 struct request {
+	struct list link; /* in tasks->requests */
 	struct work work;
 	struct tasks *tasks;
 	struct arena arena;
@@ -225,8 +228,8 @@ struct tasks {
 	/* The same for those that ended elsewhere: whoever ended them fails what comes after them, and
 	 * we do if that does not happen. */
 	struct list orphans[N_TASK_STATES];
-	struct list releases;  /* held tasks that are to be released, by held_link */
-	struct list cancels;   /* lookups: they wait until that is stored */
+	struct list releases; /* held tasks that are to be released, by held_link */
+	struct list requests;
 	struct list reporting; /* changes: ends of which some watches do not know yet */
 	struct wake *more;     /* goes on with what is too much for one turn of the loop */
 	bool settling;         /* it is going on */
@@ -458,9 +461,6 @@ static inline void task_write(struct tasks *t, struct live *l, const char *event
 extern const struct record_change_ops task_changes;
 void task_write_done(struct tasks *t);
 
-/* No caller is answered any more. */
-void task_cancels_free(struct tasks *t);
-
 /* Goes on notifying the watches of ends that are stored. Returns whether there are more. */
 bool task_report_more(struct tasks *t);
 void task_write_drop(struct live *l); /* calls no waiters and no watches: they may be gone */
@@ -491,9 +491,7 @@ void output_done(struct run *r);
 /* Another host runs it: those who follow its output have to look for it. */
 void watch_moved(struct live *l);
 
-/* ---- sweep.c, read.c ---- */
-
-int task_sweep_start(struct tasks *t);
+/* ---- read.c ---- */
 
 void task_rendered_free(struct tasks *t);
 
@@ -530,7 +528,10 @@ void request_done(struct request *r, int result);
 void tasks_check_stopped(struct tasks *t);
 
 /* The path of its output. */
-void task_path(const struct tasks *t, int64_t seq, char *out, size_t size);
+static inline void task_path(const char *output_folder, int64_t seq, char *out, size_t size)
+{
+	snprintf(out, size, "%s/%lld", output_folder, (long long)seq);
+}
 
 /* ---- submit.c ---- */
 

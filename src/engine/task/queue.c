@@ -377,22 +377,18 @@ static bool release_next(struct tasks *t)
 	return true;
 }
 
-void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
-		     void *arg)
+unsigned tasks_each_held(struct tasks *t, struct text project,
+			 void (*fn)(void *arg, struct text id), void *arg)
 {
 	struct project *p = t ? project_find(t, project) : NULL;
 
 	if (!p)
-		return;
-	list_for_each (at, following, &p->held)
-		fn(arg, list_entry(at, struct live, held_link)->task.id);
-}
-
-unsigned tasks_count_held(const struct tasks *t, struct text project)
-{
-	const struct project *p = t ? project_find(t, project) : NULL;
-
-	return p ? p->n_held : 0;
+		return 0;
+	list_for_each (at, following, &p->held) {
+		if (fn)
+			fn(arg, list_entry(at, struct live, held_link)->task.id);
+	}
+	return p->n_held;
 }
 
 /* ---- tasks that come after others: each open task has the waits for it in a list. When it ends, its list moves as

@@ -11,14 +11,7 @@
 #include "store/store.h"
 #include "store/task.h"
 
-enum { LIST_DEFAULT = 20, LIST_BYTES = 8 << 20, NOW_MAX = 256, LOOKS_MAX = 1000 };
-
-unsigned task_list_limit(int64_t limit)
-{
-	if (limit <= 0)
-		return LIST_DEFAULT;
-	return limit < TASK_LIST_MAX ? (unsigned)limit : TASK_LIST_MAX;
-}
+enum { LIST_BYTES = 8 << 20, NOW_MAX = 256, LOOKS_MAX = 1000 };
 
 static bool fits(const struct task_filter *f, const struct task *row)
 {
@@ -183,7 +176,7 @@ static int read_output(struct tasks *t, int lane, struct arena *a, const struct 
 	data = arena_alloc(a, max);
 	if (!data)
 		return -ENOMEM;
-	task_path(t, row->seq, path, sizeof(path));
+	task_path(t->output_folder, row->seq, path, sizeof(path));
 	r = output_file_read(path, offset, data, max, &range);
 	/* It waits for its next attempt, and ran elsewhere. */
 	if (r == -ENOENT && node_shares(t->node))

@@ -70,13 +70,6 @@ static void tell_waiter(struct run_waiter w, enum task_state state)
 		w.fn(w.arg, false, state);
 }
 
-/* Nobody runs it any more. */
-static void leave(struct live *l)
-{
-	l->task.epoch = 0;
-	l->task.host = (struct text) {0};
-}
-
 void run_drop(struct run *r)
 {
 	if (r->waiter.fn)
@@ -139,20 +132,26 @@ static uint64_t backoff(const struct task *row)
 	return ms * 3 / 4 + ms * noise / 512;
 }
 
+/* No host runs it any more. */
+static void queue_again(struct tasks *t, struct live *l, uint64_t wait_ms, const char *event)
+{
+	l->task.epoch = 0;
+	l->task.host = (struct text) {0};
+	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
+	l->ready_ms = clock_steady_ms() + wait_ms;
+	queue_add(t, l);
+	task_write(t, l, event, NULL);
+}
+
 /* An attempt that our own stop has ended does not count, and its task waits for nothing. */
 static void try_again(struct tasks *t, struct live *l, struct text error, bool stopped)
 {
-	struct task *row = &l->task;
-	uint64_t wait = stopped ? 0 : backoff(row);
+	uint64_t wait = stopped ? 0 : backoff(&l->task);
 
-	leave(l);
-	row->stops += stopped;
-	live_set_text(l, &row->error, error);
-	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
-	row->not_before_ms = clock_utc_ms() + (int64_t)wait;
-	l->ready_ms = clock_steady_ms() + wait;
-	queue_add(t, l);
-	task_write(t, l, "task.retrying", NULL);
+	l->task.stops += stopped;
+	live_set_text(l, &l->task.error, error);
+	l->task.not_before_ms = clock_utc_ms() + (int64_t)wait;
+	queue_again(t, l, wait, "task.retrying");
 }
 
 static struct text error_of(const struct run *r, char out[ERROR_MAX])
@@ -347,7 +346,7 @@ static void open_output(struct run *r)
 	char path[4096];
 	int e;
 
-	task_path(t, r->live->task.seq, path, sizeof(path));
+	task_path(t->output_folder, r->live->task.seq, path, sizeof(path));
 	e = output_file_open(path, t->output_bytes, &r->output)
 		    ?: output_file_skip(r->output, r->printed);
 	if (e != 0)
@@ -528,13 +527,9 @@ static void put_back(struct run *r)
 	const char *event = l->task.epoch ? "task.retrying" : NULL;
 
 	release(t, l);
-	leave(l);
 	l->task.attempts--;
 	l->task.started_ms = 0;
-	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
-	l->ready_ms = clock_steady_ms() + AGAIN_MS;
-	queue_add(t, l);
-	task_write(t, l, event, NULL);
+	queue_again(t, l, AGAIN_MS, event);
 	run_free(r);
 	tell_waiter(waiter, TASK_QUEUED);
 }

@@ -45,10 +45,11 @@ enum {
 	TASK_WORDS_MAX = 4096,      /* of a command */
 	TASK_COMMAND_MAX = 1 << 20, /* bytes of all of them */
 	TASK_PAUSES_MAX = 256,      /* groups that are paused at once */
-	TASK_LIST_MAX = 1000,       /* the maximum of a list; the default is 20 */
-	TASK_RESULT_MAX = 1 << 20,  /* bytes of output that are kept as the result: the last ones */
-	TASK_LIST_TEXT = 64 << 10,  /* characters of a prompt, a result, an error in a list */
-	TASK_BRIEF_TEXT = 200,      /* the same in a brief one */
+	TASK_LIST_MAX = 1000,
+	TASK_LIST_DEFAULT = 20,
+	TASK_RESULT_MAX = 1 << 20, /* bytes of output that are kept as the result: the last ones */
+	TASK_LIST_TEXT = 64 << 10, /* characters of a prompt, a result, an error in a list */
+	TASK_BRIEF_TEXT = 200,     /* the same in a brief one */
 };
 
 /* In place of a host's name: any may run it. */
@@ -205,11 +206,9 @@ void task_edit(struct tasks *t, struct text project, struct text id, const struc
 
 /* Nothing new starts, of all tasks (group {NULL, 0}) or of one group in all projects; what is
  * running goes on. This outlives a restart. Calls fn when it is on disk; to pause what is paused
- * changes nothing. */
-void task_pause(struct tasks *t, struct text group, task_done_fn fn, void *arg);
-void task_resume(struct tasks *t, struct text group, task_done_fn fn, void *arg);
-/* Whether all tasks are paused. Accepts NULL. */
-bool tasks_paused(const struct tasks *t);
+ * changes nothing. paused false: the end of that. */
+void task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg);
+/* Accepts NULL. */
 bool task_group_is_paused(const struct tasks *t, struct text group);
 /* Calls fn for every group that is paused. Accepts NULL. */
 void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group), void *arg);
@@ -226,10 +225,9 @@ void task_release(struct tasks *t, struct text project, struct text id, task_don
 /* The same for one of many, when its turn has come. One that is not held, or whose release
  * cannot be stored, stays as it is. */
 void task_release_soon(struct tasks *t, struct text project, struct text id);
-unsigned tasks_count_held(const struct tasks *t, struct text project);
-/* Calls fn for every held task of a project. */
-void tasks_each_held(struct tasks *t, struct text project, void (*fn)(void *arg, struct text id),
-		     void *arg);
+/* Calls fn (may be NULL) for every held task of a project. Returns how many there are. */
+unsigned tasks_each_held(struct tasks *t, struct text project,
+			 void (*fn)(void *arg, struct text id), void *arg);
 
 /*
  * Queues a task again that failed or was cancelled; its attempts are counted from zero. It waits for its
@@ -292,7 +290,12 @@ struct task_filter {
 int64_t task_place(const struct task_filter *f, const struct task *task);
 
 /* How many tasks a list with this limit has at most. */
-unsigned task_list_limit(int64_t limit);
+static inline unsigned task_list_limit(int64_t limit)
+{
+	if (limit <= 0)
+		return TASK_LIST_DEFAULT;
+	return limit < TASK_LIST_MAX ? (unsigned)limit : TASK_LIST_MAX;
+}
 
 /* Runs on the loop, from memory: false if it takes a reader (task_list). Rows are valid until
  * the next pass of the loop. */

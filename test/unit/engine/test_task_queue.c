@@ -363,7 +363,7 @@ static void held_ones_are_released_in_several_turns(void **state)
 	block(w, blockers);
 	in.task.held = true;
 	crowd = submit_many(w, in, CROWD, false);
-	assert_int_equal(tasks_count_held(tasks_of(w), text_of(w->project)), CROWD);
+	assert_int_equal(tasks_each_held(tasks_of(w), text_of(w->project), NULL, NULL), CROWD);
 	for (unsigned i = 2; i < CROWD + 2; i++) {
 		char id[40];
 

@@ -24,10 +24,7 @@ static struct told set_pause(struct world *w, const char *group, bool paused)
 	struct text name = group ? text_of(group) : (struct text) {0};
 	struct told told = {0};
 
-	if (paused)
-		task_pause(tasks_of(w), name, on_done, &told);
-	else
-		task_resume(tasks_of(w), name, on_done, &told);
+	task_pause(tasks_of(w), name, paused, on_done, &told);
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -211,18 +208,18 @@ static void nothing_starts_while_all_are_paused_and_what_runs_goes_on(void **sta
 	assert_int_equal(set_pause(w, NULL, true).result, 0);
 	/* Again: it is so already. */
 	assert_int_equal(set_pause(w, NULL, true).result, 0);
-	assert_true(tasks_paused(tasks_of(w)));
+	assert_true(task_group_is_paused(tasks_of(w), (struct text) {0}));
 	waits = run(w, "true");
 	assert_int_equal(waits.state, TASK_QUEUED);
 	make_file(w, "go");
 	wait_for(w, runs.id, TASK_COMPLETED);
 	assert_true(is(w, waits.id, TASK_QUEUED));
 	world_reopen(w);
-	assert_true(tasks_paused(tasks_of(w)));
+	assert_true(task_group_is_paused(tasks_of(w), (struct text) {0}));
 	assert_int_equal(run(w, "true").state, TASK_QUEUED);
 	assert_true(is(w, waits.id, TASK_QUEUED));
 	assert_int_equal(set_pause(w, NULL, false).result, 0);
-	assert_false(tasks_paused(tasks_of(w)));
+	assert_false(task_group_is_paused(tasks_of(w), (struct text) {0}));
 	wait_for(w, waits.id, TASK_COMPLETED);
 }
 
