@@ -65,13 +65,14 @@ static int parse_path(const char *path, struct address *a, struct why *why)
 		return refuse(why, REFUSE_PARAMS, "unix: requires a socket path");
 	if (len > UNIX_PATH_MAX)
 		return refuse(why, REFUSE_TOO_LARGE,
-			      "socket path too long (%zu bytes, limit %d): %s", len, UNIX_PATH_MAX,
-			      path);
+			      "the socket path is too long (%zu bytes, limit %d): %s", len,
+			      UNIX_PATH_MAX, path);
 	if (!unix_name_fits(path))
-		return refuse(why, REFUSE_TOO_LARGE,
-			      "socket path too long (%zu bytes; shorten the path to %d bytes, or "
-			      "its file name to %d): %s",
-			      len, UNIX_NAME_MAX, UNIX_LAST_MAX, path);
+		return refuse(
+			why, REFUSE_TOO_LARGE,
+			"the socket path is too long (%zu bytes; shorten the path to %d bytes, or "
+			"its file name to %d): %s",
+			len, UNIX_NAME_MAX, UNIX_LAST_MAX, path);
 	if (path[len - 1] == '/')
 		return refuse(why, REFUSE_PARAMS, "socket path names a directory: %s", path);
 	memcpy(a->path, path, len + 1);

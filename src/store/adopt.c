@@ -189,7 +189,8 @@ static int accept_owner(const char *url, const char *accepted, struct store_adop
 	int r;
 
 	if (snprintf(next, sizeof(next), "%s.new", accepted) >= (int)sizeof(next))
-		return refuse(why, REFUSE_TOO_LARGE, "the path of the state folder is too long");
+		return refuse(why, REFUSE_TOO_LARGE, "the path of the state folder is too long: %s",
+			      accepted);
 	r = store_open(url, &opts, &s, why);
 	if (r != 0)
 		return r;
@@ -245,7 +246,8 @@ int store_adopt(const char *url, const char *accepted, struct store_adopted *ret
 		return r;
 	if (snprintf(a.path, sizeof(a.path), "%s", url + sizeof(scheme) - 1) >=
 	    (int)sizeof(a.path) - NAME_ROOM)
-		return refuse(why, REFUSE_TOO_LARGE, "the store's path is too long");
+		return refuse(why, REFUSE_TOO_LARGE, "the store's path is longer than %zu bytes",
+			      sizeof(a.path) - NAME_ROOM);
 	snprintf(copy, sizeof(copy), "%s.adopting", a.path);
 	remove_copy(copy);
 	r = copy_store(a.path, copy, why) ?: hold_copy(copy, &a, why) ?: find_aside(&a, why);

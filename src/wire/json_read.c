@@ -511,7 +511,8 @@ static int read_text(struct reader *r, size_t len, struct value **ret_value)
 	int e;
 
 	if (len > INT32_MAX)
-		return refuse(r->why, REFUSE_TOO_LARGE, "more than %d bytes", INT32_MAX);
+		return refuse(r->why, REFUSE_TOO_LARGE, "the text is longer than %d bytes",
+			      INT32_MAX);
 	r->p = r->start;
 	r->end = r->start + len;
 	r->n_values = 0;

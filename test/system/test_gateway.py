@@ -410,7 +410,7 @@ def test_what_is_refused_is_no_conversation():
     with Provider(OPENAI.answer("Yes?"), OPENAI.answer("Anvil.")) as p, with_model(p) as d:
         g = Gateway(d)
         same(g.refused("/v1/chat/completions", {"messages": twice}),
-             (400, "duplicate result for one tool call"))
+             (400, "duplicate result for tool call 'a'"))
         same(g.says(user("Hi")), "Yes?")
         same(g.says(user("Hi"), assistant("Yes?"), user("Name it")), "Anvil.")
         same(len(Nexus(d).agent("gateway-1").call("get_messages")["messages"]), 4)

@@ -155,7 +155,7 @@ def test_a_line_may_have_ten_mebibytes_and_not_a_byte_more():
                 same(c.read_line().decode(), ok())
             c.send_all_it_takes(b" " * (LIMIT - len(line) + 1) + line + b"\n" + line + b"\n")
             same(c.read_rest().decode(),
-                 error(-32600, "message longer than 10485760 bytes", "null") + "\n")
+                 error(-32600, "the message is longer than 10485760 bytes", "null") + "\n")
         with connect(d) as c:
             c.send_all_it_takes(b"x" * (LIMIT + 1))
             check(c.read_rest(), "closed without a word")

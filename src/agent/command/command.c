@@ -258,7 +258,7 @@ static const char *failure(struct agent_turn *t, int status, int signal, struct 
 	else if (status != 0)
 		buf_printf(text, "exit status %d", status);
 	else if (!t->lines.has_text && t->lines.n_known == 0 && t->lines.n_long > 0)
-		buf_printf(text, "output line longer than %d bytes", STREAM_JSON_LINE_MAX);
+		buf_printf(text, "an output line is longer than %d bytes", STREAM_JSON_LINE_MAX);
 	else if (!t->lines.has_text && t->lines.n_known == 0 && t->lines.n_bad > 0)
 		buf_printf(text, "output is not stream-json: %u line%s %s not JSON", t->lines.n_bad,
 			   t->lines.n_bad == 1 ? "" : "s", t->lines.n_bad == 1 ? "is" : "are");

@@ -94,7 +94,7 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 			return refuse(why, REFUSE_PARAMS, "unclosed quote or trailing backslash");
 	}
 	if (n == 0 || !words[0][0])
-		return refuse(why, REFUSE_PARAMS, "empty command");
+		return refuse(why, REFUSE_PARAMS, "the command is empty");
 	words[n] = NULL;
 	*ret_words = TAKE(words);
 	*ret_n = n;

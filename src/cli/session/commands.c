@@ -17,7 +17,7 @@
 		option_flag, AT(follow)}, \
 	{"--model", "-m", "MODEL", "set the model that the agent uses", option_word, \
 		.param = "model"}, \
-	{"--agent", "-a", "NAME", "run this agent: claude, or an agent of koine.conf", \
+	{"--agent", "-a", "NAME", "run this agent: claude, or an agent in koine.conf", \
 		option_word, .param = "agent", .completes = COMPLETES_AGENT}, \
 	{"--title", NULL, "TITLE", "set the title of the session", option_word, \
 		.param = "title"}, \

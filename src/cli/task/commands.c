@@ -136,7 +136,7 @@ static const struct option task_options[] = {PROJECT, {NULL}};
 static const struct option task_add_options[] = {
 	ADDING,
 	{"--agent", "-a", "NAME", "run claude with --agent NAME", option_word, .param = "agent"},
-	{"--runner", "-r", "NAME", "run this agent: claude, or an agent of koine.conf", option_word,
+	{"--runner", "-r", "NAME", "run this agent: claude, or an agent in koine.conf", option_word,
 	 .param = "runner", .completes = COMPLETES_AGENT},
 	{"--stdin", NULL, NULL, "read the prompt from stdin, or append stdin to PROMPT",
 	 option_flag, AT(from_stdin)},
@@ -160,7 +160,7 @@ static const struct option task_edit_options[] = {
 	AFTER,
 	{"--no-after", NULL, NULL, "remove all dependencies", option_flag, AT(no_after)},
 	{"--runner", "-r", "NAME",
-	 "run this agent: claude, or an agent of koine.conf; \"\" selects the default", option_text,
+	 "run this agent: claude, or an agent in koine.conf; \"\" selects the default", option_text,
 	 .param = "runner", .completes = COMPLETES_AGENT},
 	TIMEOUT("; 0 selects the default", 0),
 	{"--host", NULL, "NAME", "run on host NAME, or on any host if NAME is any", option_word,

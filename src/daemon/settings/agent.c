@@ -37,7 +37,7 @@ static const struct setting rows[] = {
 	{"agent", "max_tokens", SET_UNSIGNED, AT(max_tokens), 0, 10000000,
 	 "maximum number of tokens in one answer; 0 means the provider's limit", .kinds = MODEL},
 	{"agent", "temperature", SET_DECIMAL, AT(temperature), 0, 2,
-	 "sampling temperature; empty for the provider's default", .kinds = MODEL},
+	 "sampling temperature; empty means the provider's default", .kinds = MODEL},
 	{"agent", "connect_timeout", SET_SECONDS, AT(connect_timeout_ms), 1, 600,
 	 "timeout in seconds for connecting to the API", .kinds = MODEL},
 	{"agent", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
@@ -57,12 +57,12 @@ static const struct setting rows[] = {
 	 "output format of the program: text or stream-json", .words = output_words,
 	 .kinds = COMMAND},
 	{"agent", "cwd", SET_PATH, TEXT_AT(cwd),
-	 "working folder; empty for koined's working folder", .kinds = COMMAND},
+	 "working folder; empty means koined's working folder", .kinds = COMMAND},
 	{"agent", "environment", SET_VARIABLES, TEXT_AT(environment),
 	 "environment variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces",
 	 .kinds = COMMAND},
 	{"agent", "state", SET_PATH, TEXT_AT(state),
-	 "folder that the program may write to in a sandbox; empty for a default folder next to "
+	 "folder that the program may write to in a sandbox; empty means a default folder next to "
 	 "the store",
 	 .kinds = COMMAND},
 	{"agent", "interrupt_time", SET_SECONDS, AT(interrupt_ms), 0, 3600,

@@ -65,10 +65,11 @@ static const struct setting rows[] = {
 	 .kinds = NTFY},
 	{"notify", "chat", SET_TEXT, TEXT_AT(chat), "id of the Telegram chat", .kinds = TELEGRAM},
 	{"notify", "user", SET_TEXT, TEXT_AT(user),
-	 "id of the only Telegram user who may decide; empty for all members of the chat",
+	 "id of the only Telegram user who may decide; empty means all members of the chat",
 	 .kinds = TELEGRAM},
 	{"notify", "template", SET_TEXT, TEXT_AT(template),
-	 "template of the request body, with fields such as {title} and {approval.tool}; empty for "
+	 "template of the request body, with fields such as {title} and {approval.tool}; empty "
+	 "means "
 	 "a JSON object with all fields",
 	 .kinds = WEBHOOK},
 	{"notify", "escape_html", SET_BOOL, AT(escape_html), 0, 0,
@@ -77,11 +78,11 @@ static const struct setting rows[] = {
 	 "command for /bin/sh, with the text on stdin and the fields in KOINE_NOTIFY_… variables",
 	 .kinds = COMMAND},
 	{"notify", "link", SET_TEXT, TEXT_AT(link),
-	 "URL of the page to include in messages; empty for page.behind if the page is on"},
+	 "URL of the page to include in messages; empty means page.behind if the page is on"},
 	{"notify", "quiet", SET_TEXT, TEXT_AT(quiet),
 	 "quiet hours, such as 22:00-07:00, in which koined sends no messages"},
 	{"notify", "zone", SET_TEXT, TEXT_AT(zone),
-	 "time zone of the quiet hours; empty for the time zone of the machine"},
+	 "time zone of the quiet hours; empty means the time zone of the machine"},
 	{"notify", "per_minute", SET_UNSIGNED, AT(per_minute), 1, 60,
 	 "maximum number of messages per minute"},
 	{"notify", "button_time", SET_SECONDS, AT(button_ms), 1, 604800,

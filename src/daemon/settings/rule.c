@@ -5,15 +5,16 @@
 SECTION_TEXTS(struct rule_setting, N_RULE_KEYS);
 
 static const struct section_key keys[N_RULE_KEYS] = {
-	[RULE_PROJECT] = {"project",
-			  "folder of the project that the rule applies to; empty for any project"},
+	[RULE_PROJECT] =
+		{"project",
+		 "folder of the project that the rule applies to; empty means any project"},
 	[RULE_DESCRIPTION] = {"description", "description of the rule"},
 	[RULE_ENABLED] =
 		{"enabled",
 		 "initial state: yes (enabled), or no (disabled until `koine automation enable`)"},
 	[RULE_CRON] = {"cron", "cron schedule: minute, hour, day of month, month, day of week"},
-	[RULE_ZONE] = {"zone", "time zone of cron; empty for UTC"},
-	[RULE_EVERY] = {"every", "interval, such as 90, 10s, 15m, 2h or 1d"},
+	[RULE_ZONE] = {"zone", "time zone of cron; empty means UTC"},
+	[RULE_EVERY] = {"every", "interval between runs, such as 90, 10s, 15m, 2h or 1d"},
 	[RULE_CATCH_UP] = {"catch_up",
 			   "missed runs to catch up on after downtime: none, one or all"},
 	[RULE_WATCH] = {"watch", "folders to watch for file changes"},
@@ -25,7 +26,8 @@ static const struct section_key keys[N_RULE_KEYS] = {
 	[RULE_EVENT] = {"event", "event type that triggers the rule, such as task.*"},
 	[RULE_SOURCE] = {"source", "event source that triggers the rule"},
 	[RULE_PATTERN] = {"pattern",
-			  "regular expression for TYPE:SOURCE of events that trigger the rule"},
+			  "regular expression that matches TYPE:SOURCE of the events that trigger "
+			  "the rule"},
 	[RULE_CONDITION] = {"condition1", "condition: FIELD OPERATOR VALUE"},
 	[RULE_CONDITION + 1] = {"condition2", "additional condition, in the format of condition1"},
 	[RULE_CONDITION + 2] = {"condition3", "additional condition, in the format of condition1"},
@@ -41,11 +43,12 @@ static const struct section_key keys[N_RULE_KEYS] = {
 		 "event"},
 	[RULE_AGENT] = {"agent", "agent name to pass to claude --agent"},
 	[RULE_RUNNER] = {"runner", "name of the [agent NAME] section whose agent runs the task"},
-	[RULE_GROUP] = {"group", "group of the task"},
-	[RULE_PRIORITY] = {"priority", "priority of the task"},
+	[RULE_GROUP] = {"group", "group that koined adds the task to"},
+	[RULE_PRIORITY] = {"priority", "priority of the task; tasks with a higher priority start "
+				       "first"},
 	[RULE_COMMAND] = {"command", "command for /bin/sh, with the event in KOINE_EVENT_JSON"},
 	[RULE_WEBHOOK] = {"webhook", "URL to which koined posts the event as JSON"},
-	[RULE_NOTIFY] = {"notify", "text of a desktop notification"},
+	[RULE_NOTIFY] = {"notify", "text of the desktop notification to show"},
 	[RULE_COOLDOWN] = {"cooldown", "minimum time between two runs of the rule"},
 	[RULE_APPROVAL] = {"approval", "require approval before each run: yes or no"},
 };

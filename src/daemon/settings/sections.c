@@ -81,10 +81,10 @@ SECTION_TEXTS(struct policy_setting, N_POLICY_KEYS);
 
 static const struct section_key policy_keys[N_POLICY_KEYS] = {
 	[POLICY_VERDICT] = {"verdict", "verdict: allow, ask or deny"},
-	[POLICY_AGENT] = {"agent", "pattern for the name of the agent; empty for any agent"},
-	[POLICY_TOOL] = {"tool", "pattern for the name of the tool; empty for any tool"},
+	[POLICY_AGENT] = {"agent", "pattern for the name of the agent; empty means any agent"},
+	[POLICY_TOOL] = {"tool", "pattern for the name of the tool; empty means any tool"},
 	[POLICY_INPUT] = {"input",
-			  "pattern for the strings in the tool's input; empty for any input"},
+			  "pattern for the strings in the tool's input; empty means any input"},
 	[POLICY_COMMENT] = {"comment", "comment that koined sends to the agent with the verdict"},
 };
 

@@ -11,12 +11,14 @@
 static const char *const places[] = {[PLACES_ORIGINAL] = "original", [PLACES_OWN] = "own", NULL};
 
 static const struct setting daemon_rows[] = {
-	{"daemon", "log_level", SET_LEVEL, AT(log_level), 0, 0, "log level"},
+	{"daemon", "log_level", SET_LEVEL, AT(log_level), 0, 0,
+	 "minimum level of the messages to "
+	 "log"},
 	{"daemon", "debug_methods", SET_BOOL, AT(debug_methods), 0, 0,
 	 "enable the methods debug.echo and debug.sleep"},
 	{"daemon", "log_messages", SET_BOOL, AT(log_messages), 0, 0,
 	 "log every sent and received message at level debug"},
-	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file), "log file; empty for stderr"},
+	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file), "log file; empty means stderr"},
 	{"daemon", "places", SET_WORD, AT(places), 0, 0,
 	 "default addresses: original (the usual address of each dialect) or own (the runtime "
 	 "folder)",
@@ -32,12 +34,12 @@ static const struct setting koine_rows[] = {
 
 static const struct setting store_rows[] = {
 	{"store", "url", SET_PATH, TEXT_AT(store),
-	 "URL of the store: sqlite:PATH or postgresql://…; empty for the default file"},
+	 "URL of the store: sqlite:PATH or postgresql://…; empty means the default file"},
 };
 
 static const struct setting host_rows[] = {
 	{"host", "name", SET_TEXT, TEXT_AT(host_name),
-	 "name of this host in a shared PostgreSQL store; empty for the machine's name"},
+	 "name of this host in a shared PostgreSQL store; empty means the machine's name"},
 	{"host", "labels", SET_TEXT, TEXT_AT(host_labels),
 	 "labels that tasks can require (--on), separated by spaces"},
 	{"host", "lease", SET_SECONDS, AT(host_lease_ms), 3, 3600,
@@ -54,20 +56,20 @@ static const struct setting memory_rows[] = {
 	{"memory", "index_file_bytes", SET_SIZE, AT(index_file_bytes), 0, 1LL << 40,
 	 "maximum disk space for search index files; 0 means no files"},
 	{"memory", "keep_deleted", SET_UNSIGNED, AT(keep_deleted_days), 0, 3650,
-	 "days until a deleted memory is purged; 0 means immediately"},
+	 "days until koined purges a deleted memory; 0 means immediately"},
 	{"memory", "words", SET_PATH, TEXT_AT(words),
-	 "file with a table of word vectors, or off; empty for the default files"},
+	 "file with a table of word vectors, or off; empty means the default files"},
 	{"memory", "embedding_url", SET_URL, TEXT_AT(embedding_url),
-	 "OpenAI-compatible embeddings endpoint for searches by meaning; empty for none",
+	 "OpenAI-compatible embeddings endpoint for searches by meaning; empty means none",
 	 .check = embedding_check},
 	{"memory", "embedding_model", SET_PATH, TEXT_AT(embedding_model),
 	 "name of the embedding model"},
 	{"memory", "embedding_key_file", SET_PATH, TEXT_AT(embedding_key_file),
-	 "file (mode 0600) with the API key; empty for none"},
+	 "file (mode 0600) with the API key; empty means none"},
 	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
 	 "maximum time in milliseconds that a search waits for the embedding endpoint"},
 	{"memory", "extract", SET_TEXT, TEXT_AT(extract),
-	 "agent that extracts facts from conversations and sessions; empty for none"},
+	 "agent that extracts facts from conversations and sessions; empty means none"},
 	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
 	 "seconds of inactivity until koined extracts facts from a conversation"},
 	{"memory", "extract_review", SET_WORD, AT(extract_review), 0, 0,
@@ -80,7 +82,7 @@ static const struct setting memory_rows[] = {
 static const struct setting chat_rows[] = {
 	{"chat", "agent", SET_TEXT, TEXT_AT(chat_agent),
 	 "default agent: recall, the NAME of an [agent NAME] section, or none"},
-	{"chat", "system", SET_TEXT, TEXT_AT(chat_system), "system prompt; empty for none"},
+	{"chat", "system", SET_TEXT, TEXT_AT(chat_system), "system prompt; empty means none"},
 	{"chat", "system_file", SET_PATH, TEXT_AT(chat_system_file),
 	 "file that contains the system prompt, instead of chat.system"},
 	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
@@ -114,7 +116,7 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
 	 "seconds from SIGTERM to SIGKILL when a task is cancelled"},
 	{"tasks", "runner", SET_TEXT, TEXT_AT(tasks.runner),
-	 "default runner of tasks, an agent name or claude; if empty, claude if it is installed, "
+	 "default runner of tasks, an agent name or claude; empty means claude if it is installed, "
 	 "otherwise chat.agent"},
 	{"tasks", "environment", SET_VARIABLES, TEXT_AT(tasks.environment),
 	 "environment variables for claude: NAME, NAME* or NAME=VALUE, separated by spaces"},
@@ -136,8 +138,8 @@ static const struct setting session_rows[] = {
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days to keep an ended session; 0 means forever"},
 	{"session", "runner", SET_TEXT, TEXT_AT(sessions.runner),
-	 "default runner of sessions, an agent name or claude; if empty, session.program if it is "
-	 "installed, otherwise chat.agent"},
+	 "default runner of sessions, an agent name or claude; empty means session.program if it "
+	 "is installed, otherwise chat.agent"},
 	{"session", "environment", SET_VARIABLES, TEXT_AT(sessions.environment),
 	 "environment variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces"},
 };

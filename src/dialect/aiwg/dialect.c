@@ -49,7 +49,7 @@ static const struct field task_fields[] = {
 
 static const struct field list_fields[] = {
 	FIELD(ANY, aiwg_list_in, state,
-	      "Only tasks in this state: queued, running, completed, failed or cancelled"),
+	      "Return only tasks in this state: queued, running, completed, failed or cancelled"),
 	FIELD(ANY, aiwg_list_in, limit, "Maximum number of tasks, up to 1000; default 20"),
 	PROJECT(aiwg_list_in),
 };

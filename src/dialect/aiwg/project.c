@@ -462,7 +462,7 @@ static int free_all(struct dialect_host *h, struct why *why)
 
 static const struct setting rows[] = {
 	{"project", "webhooks", SET_TEXT, SETTING_TEXT(struct aiwg_settings, webhooks),
-	 "URL prefixes that a project's webhooks may call; empty for none"},
+	 "URL prefixes that a project's webhooks may call; empty means none"},
 	{"project", "rules", SET_UNSIGNED, offsetof(struct aiwg_settings, rules), 0,
 	 PROJECT_RULES_MAX, "maximum number of rules per project"},
 };

@@ -1,7 +1,7 @@
 #include "dialect/gateway/more.h"
 
 static const struct field start_fields[] = {
-	FIELD(STRING, gateway_process_start_in, command, "Command line, run by /bin/sh",
+	FIELD(STRING, gateway_process_start_in, command, "Command line, which /bin/sh runs",
 	      .required = true),
 	FIELD(STRING, gateway_process_start_in, workdir,
 	      "Working folder, inside the gateway's folder"),
@@ -18,7 +18,7 @@ static const struct field id_fields[] = {
 static const struct field log_fields[] = {
 	FIELD_AS("sessionId", STRING, gateway_process_log_in, session_id, "Id of the process",
 		 .required = true),
-	FIELD(INT, gateway_process_log_in, offset, "First byte of the output to return"),
+	FIELD(INT, gateway_process_log_in, offset, "Offset of the first byte to return"),
 	FIELD(INT, gateway_process_log_in, limit,
 	      "Maximum number of bytes; 0 means all stored output"),
 };

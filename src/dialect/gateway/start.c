@@ -18,13 +18,13 @@
 
 static const struct setting rows[] = {
 	{"gateway", "token_file", SET_PATH, TEXT_AT(token_file),
-	 "file (mode 0600) with the token that calls must send; empty to use OPENCLAW_UI_TOKEN",
+	 "file (mode 0600) with the token that calls must send; empty means OPENCLAW_UI_TOKEN",
 	 .secret = "OPENCLAW_UI_TOKEN"},
 	{"gateway", "tools", SET_TEXT, TEXT_AT(tool_names),
 	 "tools that agents can use: memory, exec, read, write, edit, separated by commas; or "
 	 "none"},
 	{"gateway", "folder", SET_PATH, TEXT_AT(folder),
-	 "folder to which exec, read, write and edit are limited"},
+	 "folder to which koined limits exec, read, write and edit"},
 	{"gateway", "timeout", SET_SECONDS, AT(timeout_ms), 1, 86400,
 	 "seconds without output until an agent's turn is cancelled"},
 	{"gateway", "ping", SET_SECONDS, AT(ping_ms), 1, 86400,

@@ -24,7 +24,7 @@ static const struct {
 	[TOOL_MEMORY_STORE] = {
 		"Store a memory for later conversations.",
 		OBJECT("\"text\"",
-			FIELD("text", "string", "Content, one sentence") ","
+			FIELD("text", "string", "Content: one sentence") ","
 			FIELD("category", "string", "Category: preference, decision, fact, entity or other") ","
 			FIELD("importance", "number", "0 to 1; 0.7"))},
 	[TOOL_EXEC] = {
@@ -32,7 +32,8 @@ static const struct {
 		OBJECT("\"command\"",
 			FIELD("command", "string", "Command line") ","
 			FIELD("timeout", "integer", "Timeout in seconds, up to 300; default 30") ","
-			FIELD("workdir", "string", "Folder of the command, below the working folder"))},
+			FIELD("workdir", "string", "Folder in which the command runs, below the "
+						   "working folder"))},
 	[TOOL_READ] = {
 		"Read a file of the working folder, up to 50 KB.",
 		OBJECT("\"path\"",

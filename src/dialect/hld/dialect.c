@@ -94,7 +94,7 @@ static const struct field leaves_fields[] = {
 	FIELD(STRING, hld_leaves_in, filter,
 	      "Sessions to list: normal, archived or draft; overrides the other filters"),
 	FIELD(BOOL, hld_leaves_in, include_archived, "Include archived sessions"),
-	FIELD(BOOL, hld_leaves_in, archived_only, "Only archived sessions"),
+	FIELD(BOOL, hld_leaves_in, archived_only, "Return only archived sessions"),
 };
 
 static const struct field paths_fields[] = {
@@ -102,15 +102,15 @@ static const struct field paths_fields[] = {
 };
 
 static const struct field fetch_fields[] = {
-	FIELD(STRING, hld_approval_in, session_id, "Only approvals of this session"),
+	FIELD(STRING, hld_approval_in, session_id, "Return only approvals of this session"),
 };
 
 static const struct field decision_fields[] = {
 	FIELD(STRING, hld_approval_in, decision,
 	      "Decision: approve or deny; for a human_contact: respond", .required = true),
 	FIELD(STRING, hld_approval_in, call_id,
-	      "Id of the approval, from older clients; requires type"),
-	FIELD(STRING, hld_approval_in, approval_id, "Id of the approval, from newer clients"),
+	      "Id of the approval, as older clients send it; requires type"),
+	FIELD(STRING, hld_approval_in, approval_id, "Id of the approval, as newer clients send it"),
 	FIELD(STRING, hld_approval_in, type,
 	      "Type of the approval: function_call or human_contact; required with call_id"),
 	FIELD(STRING, hld_approval_in, comment,
@@ -131,10 +131,10 @@ static const struct field approval_fields[] = {
 
 static const struct field subscribe_fields[] = {
 	FIELD(ARRAY, hld_subscribe_in, event_types,
-	      "Event types: session_status_changed, conversation_updated, new_approval, "
-	      "approval_resolved"),
-	FIELD(STRING, hld_subscribe_in, session_id, "Only events of this session"),
-	FIELD(STRING, hld_subscribe_in, run_id, "Only events of this run"),
+	      "Types of the events to send: session_status_changed, conversation_updated, "
+	      "new_approval, approval_resolved"),
+	FIELD(STRING, hld_subscribe_in, session_id, "Send only events of this session"),
+	FIELD(STRING, hld_subscribe_in, run_id, "Send only events of this run"),
 };
 
 #define PROPERTIES(list) "{\"type\":\"object\",\"properties\":{" list "}}"
@@ -177,7 +177,7 @@ static const struct method methods[] = {
 	 .handle = hld_state,
 	 .where = READER},
 	{.name = "continueSession",
-	 .doc = "Continue a session; a running session is interrupted first",
+	 .doc = "Continue a session; interrupt it first if it is running",
 	 .result = PROPERTIES(STRING("session_id") "," STRING("run_id") "," STRING(
 		 "claude_session_id") "," STRING("parent_session_id")),
 	 FIELDS(continue_fields, hld_run_in),

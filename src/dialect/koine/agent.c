@@ -125,8 +125,8 @@ static const struct field note_fields[] = {
 	FIELD(STRING, hook_note, tool_use_id, "Tool call id assigned by the agent"),
 	FIELD(STRING, hook_note, text, "Question or message; koined stores the first 4096 bytes"),
 	FIELD(OBJECT, hook_note, input,
-	      "Input of the tool; not stored. A pending approval for the same tool call becomes "
-	      "superseded"),
+	      "Input of the tool; koined does not store it, but marks a pending approval for the "
+	      "same tool call as superseded"),
 };
 
 const struct method koine_agent_methods[] = {

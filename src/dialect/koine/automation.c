@@ -162,13 +162,13 @@ static struct done handle_run(struct call *c)
 
 #define PROJECT(in)                                                                                \
 	FIELD(STRING, in, project,                                                                 \
-	      "Folder of the project; \"\" selects rules of koine.conf; default: all rules")
+	      "Folder of the project; \"\" selects rules in koine.conf; default: all rules")
 
 static const struct field rules_fields[] = {PROJECT(rules_in)};
 
 static const struct field log_fields[] = {
 	FIELD(INT, rules_in, limit,
-	      "Maximum number of entries, up to 1000; older entries are omitted",
+	      "Maximum number of entries, up to 1000; koined omits older entries",
 	      .default_number = RULE_LOG_MAX),
 	PROJECT(rules_in),
 };

@@ -294,7 +294,7 @@ struct agents_in {
 };
 
 static const struct field agents_fields[] = {
-	FIELD(BOOL, agents_in, names, "Return names only, without checking that agents respond"),
+	FIELD(BOOL, agents_in, names, "Return only names, without checking whether agents respond"),
 };
 
 static struct done handle_agents(struct call *c)

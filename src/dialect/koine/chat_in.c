@@ -16,9 +16,9 @@ const struct field chat_in_fields[N_CHAT_IN_FIELDS] = {
 	FIELD(STRING, chat_in, agent, "Agent for this turn; default: the conversation's agent",
 	      .for_humans = HUMANS_IF_PROGRAM),
 	FIELD(ARRAY, chat_in, tools,
-	      "Tools the agent may call: objects with name, description, parameters"),
+	      "Tools that the agent may call: objects with name, description and parameters"),
 	FIELD(ARRAY, chat_in, tool_results,
-	      "Results of the tool calls of the last turn: objects with id, content, failed"),
+	      "Results of the last turn's tool calls: objects with id, content and failed"),
 	MEMORY_WHO(chat_in),
 };
 

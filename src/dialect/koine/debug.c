@@ -37,7 +37,7 @@ static struct done debug_sleep(struct call *c)
 }
 
 static const struct field sleep_fields[] = {
-	FIELD(INT, sleep_in, ms, "Milliseconds, up to one hour", .required = true),
+	FIELD(INT, sleep_in, ms, "Delay in milliseconds, up to one hour", .required = true),
 };
 
 const struct method koine_debug_methods[] = {

@@ -58,7 +58,7 @@ static const struct field restart_fields[] = {
 
 static const struct field log_fields[] = {
 	FIELD(INT, daemon_log_in, after, "Return only lines after this line number"),
-	FIELD(INT, daemon_log_in, limit, "Maximum number of lines; older lines are omitted",
+	FIELD(INT, daemon_log_in, limit, "Maximum number of lines; koined omits older lines",
 	      .default_number = LOG_TAIL_LINES),
 };
 
@@ -105,8 +105,8 @@ static const struct method methods[] = {
 		   "\"settings\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 .handle = koine_daemon_reload},
 	{.name = "daemon.drain",
-	 .doc = "Stop starting tasks and sessions until the connection closes; respond when none "
-		"is running",
+	 .doc = "Start no tasks and sessions until the connection closes; respond when no task or "
+		"session is running",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
 		   "\"sessions\":{\"type\":\"integer\"},\"rules\":{\"type\":\"integer\"}}}",
 	 FIELDS(drain_fields, daemon_drain_in),

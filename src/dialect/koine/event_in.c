@@ -12,9 +12,9 @@ const struct field event_in_fields[N_EVENT_IN_FIELDS] = {
 	FIELD(ARRAY, event_in, types,
 	      "Event types, such as [\"task.*\"]; * matches any text; default: all types"),
 	FIELD(ANY, event_in, since, "Start after this sequence number, or at this ISO 8601 time"),
-	FIELD(STRING, event_in, session_id, "Only events of this session or conversation"),
-	FIELD(STRING, event_in, run_id, "Only events of this run"),
-	FIELD(STRING, event_in, project, "Only events of this project"),
+	FIELD(STRING, event_in, session_id, "Select only events of this session or conversation"),
+	FIELD(STRING, event_in, run_id, "Select only events of this run"),
+	FIELD(STRING, event_in, project, "Select only events of this project"),
 	FIELD(INT, event_in, limit, "Maximum number of events, up to 1000",
 	      .default_number = EVENT_PAGE_DEFAULT),
 };

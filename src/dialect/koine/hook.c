@@ -84,8 +84,8 @@ static const struct field run_fields[] = {
 	FIELD(STRING, run_in, id,
 	      "Id of the approval, chosen by the client; default: generated. If an equal request "
 	      "with this id exists, the call waits for that request"),
-	FIELD(STRING, run_in, session_id, "Id of the session that koined runs the agent in"),
-	FIELD(STRING, run_in, run_id, "Id of the run that koined runs the agent in"),
+	FIELD(STRING, run_in, session_id, "Id of the session, if koined runs the agent"),
+	FIELD(STRING, run_in, run_id, "Id of the run, if koined runs the agent"),
 	FIELD(NUMBER, run_in, timeout,
 	      "Seconds until the approval expires; default: approval.timeout"),
 };

@@ -445,7 +445,7 @@ const struct method koine_memory_methods[] = {
 	 .handle = handle_export,
 	 .where = READER},
 	{.name = "memory.import",
-	 .doc = "Import memories; after an error, none is imported",
+	 .doc = "Import memories, either all of them or, after an error, none",
 	 .result = "{\"type\":\"object\",\"properties\":{\"imported\":{\"type\":\"integer\"}}}",
 	 FIELDS(import_fields, import_in),
 	 .handle = handle_import,

@@ -223,7 +223,7 @@ const struct method koine_project_methods[] = {
 	 FIELDS(folder_fields, project_in),
 	 .handle = handle_show},
 	{.name = "project.trust",
-	 .doc = "Trust a project until its automation no longer has this digest",
+	 .doc = "Trust a project as long as its automation has this digest",
 	 .result = TRUSTED,
 	 FIELDS(trust_fields, project_in),
 	 .handle = handle_trust,

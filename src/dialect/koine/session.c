@@ -451,13 +451,15 @@ static const struct field events_fields[] = {
 	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit"),
 	FIELD(BOOL, one_in, newest, "Return the last events of the range instead of the first"),
 	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200),
-	FIELD(BOOL, one_in, raw, "Include output lines that could not be parsed"),
+	FIELD(BOOL, one_in, raw, "Include output lines that koined could not parse"),
 	FIELD(BOOL, one_in, chain,
 	      "Include the events of the sessions that this session continues"),
 };
 
 static const struct field list_fields[] = {
-	FIELD(STRING, list_in, archived, "Archived sessions: no (omit), only, or any (include)",
+	FIELD(STRING, list_in, archived,
+	      "Archived sessions: no (omit them), only (omit all other "
+	      "sessions) or any (include them)",
 	      .default_text = "no"),
 	FIELD(STRING, list_in, status,
 	      "Status: starting, running, waiting_input, completing, completed, failed or "

@@ -360,21 +360,25 @@ static const struct field task_fields[] = {TASK_FIELDS(task_in)};
 
 static const struct field output_fields[] = {
 	TASK_FIELDS(task_in),
-	FIELD(INT, task_in, offset, "First byte to return; a negative value counts from the end"),
+	FIELD(INT, task_in, offset,
+	      "Offset of the first byte to return; a negative value counts "
+	      "from the end"),
 	FIELD(INT, task_in, max, "Maximum number of bytes, up to 1000000",
 	      .default_number = TASK_PIECE),
 };
 
 static const struct field follow_fields[] = {
 	TASK_FIELDS(task_in),
-	FIELD(INT, task_in, offset, "First byte to return; a negative value counts from the end"),
+	FIELD(INT, task_in, offset,
+	      "Offset of the first byte to return; a negative value counts "
+	      "from the end"),
 };
 
 static const struct field find_fields[] = {
 	FIELD(STRING, find_in, state,
 	      "State: queued, running, completed, failed, skipped or cancelled; default: any"),
-	FIELD(STRING, find_in, group, "Only tasks of this group"),
-	FIELD(STRING, find_in, label, "Only tasks with this label"),
+	FIELD(STRING, find_in, group, "Return only tasks of this group"),
+	FIELD(STRING, find_in, label, "Return only tasks with this label"),
 	FIELD(INT, find_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20),
 	FIELD(INT, find_in, before, "Value of `next` from the previous page"),
 	FIELD(BOOL, find_in, lines, "Include the last line of output of each task"),

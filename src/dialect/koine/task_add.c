@@ -140,7 +140,8 @@ static struct done handle_add(struct call *c)
 		FIELD_AS("stash", BOOL, add_in, new.task.stashed,                                  \
 			 "Stash the task, so that it does not start before task.enqueue"),         \
 		FIELD(ARRAY, add_in, after,                                                        \
-		      "Dependencies: ids of tasks of the same project that must complete first"),  \
+		      "Dependencies: ids of tasks in the same project that must complete before "  \
+		      "this task starts"),                                                         \
 		FIELD_AS("cwd", STRING, add_in, new.task.cwd,                                      \
 			 "Absolute working folder; default: the project's folder",                 \
 			 .for_humans = HUMANS),                                                    \
@@ -153,9 +154,11 @@ static struct done handle_add(struct call *c)
 		FIELD_AS("retries", INT, add_in, new.retries,                                      \
 			 "Number of retries after a failure"),                                     \
 		FIELD_AS("retry_delay", INT, add_in, new.task.retry_ms,                            \
-			 "Milliseconds before the first retry, doubled per retry; default 1000"),  \
+			 "Milliseconds before the first retry; each further retry doubles the "    \
+			 "delay; default 1000"),                                                   \
 		FIELD_AS("host", STRING, add_in, new.task.on_host,                                 \
-			 "Host; default: this host with a project or folder, otherwise \"any\""),  \
+			 "Name of the host that runs the task; default: this host if the task "    \
+			 "has a project or folder, otherwise \"any\""),                            \
 		FIELD_AS("on", STRING, add_in, new.task.on_label,                                  \
 			 "Run the task only on a host with this label"),                           \
 		FIELD_AS("project", STRING, add_in, new.task.project,                              \

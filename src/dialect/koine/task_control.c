@@ -221,8 +221,8 @@ static const struct field edit_fields[] = {
 	FIELD_AS("on", STRING, edit_in, edit.on_label,
 		 "Run the task only on a host with this label; \"\" means any host"),
 	FIELD(ARRAY, edit_in, after,
-	      "New list of dependencies: ids of tasks of the same project that must complete "
-	      "first"),
+	      "New list of dependencies: ids of tasks in the same project that must complete "
+	      "before this task starts"),
 	FIELD_AS("timeout", INT, edit_in, timeout_ms,
 		 "Timeout of one attempt in milliseconds; 0 selects tasks.timeout",
 		 .default_number = AS_IT_IS),

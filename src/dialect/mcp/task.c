@@ -314,7 +314,10 @@ static const struct field add_fields[] = {
 	FIELD(NUMBER, add_in, priority,
 	      "Priority; tasks with higher numbers start first; default 0"),
 	FIELD(STRING, add_in, group, "Group of the task"),
-	FIELD(ARRAY, add_in, after, "Ids of tasks that must complete first", .items = FIELD_STRING),
+	FIELD(ARRAY, add_in, after,
+	      "Ids of tasks that must complete before this task "
+	      "starts",
+	      .items = FIELD_STRING),
 	FIELD(INT, add_in, timeout_seconds,
 	      "Timeout in seconds; default: the timeout in koine's settings"),
 	FIELD(INT, add_in, retries, "Number of retries after a failure"),
@@ -324,7 +327,9 @@ static const struct field id_fields[] = {ID};
 
 static const struct field output_fields[] = {
 	ID,
-	FIELD(INT, one_in, offset, "First byte to return; default: the end of the output"),
+	FIELD(INT, one_in, offset,
+	      "Offset of the first byte to return; default: the end of the "
+	      "output"),
 	FIELD(INT, one_in, max, "Maximum number of bytes, up to 1000000",
 	      .default_number = OUTPUT_DEFAULT),
 };
@@ -333,8 +338,8 @@ static const char *const states[] = {"queued",  "running",   "completed", "faile
 				     "skipped", "cancelled", NULL};
 
 static const struct field list_fields[] = {
-	FIELD(STRING, list_in, state, "Only tasks in this state", .words = states),
-	FIELD(STRING, list_in, group, "Only tasks of this group"),
+	FIELD(STRING, list_in, state, "Return only tasks in this state", .words = states),
+	FIELD(STRING, list_in, group, "Return only tasks of this group"),
 	FIELD(INT, list_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20),
 };
 

@@ -28,7 +28,7 @@ struct metrics_settings {
 
 static const struct setting rows[] = {
 	{"metrics", "token_file", SET_PATH, SETTING_TEXT(struct metrics_settings, token_file),
-	 "file (mode 0600) with the token that scrapers must send; empty to use koine.token_file"},
+	 "file (mode 0600) with the token that scrapers must send; empty means koine.token_file"},
 };
 
 static const struct metrics_settings defaults;

@@ -76,7 +76,7 @@ static const struct field create_fields[] = {
 	FIELD(ARRAY, create_in, disable_tools, "Tools to disable"),
 	FIELD(ARRAY, create_in, allowed_write_paths,
 	      "Folders that the conversation's programs may write to", .for_humans = HUMANS),
-	FIELD(STRING, create_in, initial_message, "First message"),
+	FIELD(STRING, create_in, initial_message, "First message to the agent"),
 	FIELD(BOOL, create_in, wait_for_initial_response,
 	      "Wait for the answer to the first message"),
 };
@@ -96,7 +96,7 @@ static const struct method methods[] = {
 	 .handle = nexus_send,
 	 .flags = METHOD_LATER},
 	{.name = "cancel",
-	 .doc = "Cancel a send call in progress; the text generated so far is kept",
+	 .doc = "Cancel a send call in progress, and keep the text generated so far",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"},"
 		   "\"request_id\":{},\"reason\":{\"type\":\"string\"}}}",
 	 FIELDS(cancel_fields, cancel_in),
@@ -163,7 +163,7 @@ static const char *const shutdown_words[] = {"daemon", "listener", "off", NULL};
 
 static const struct setting rows[] = {
 	{"nexus", "token_file", SET_PATH, SETTING_TEXT(struct nexus_settings, token_file),
-	 "file (mode 0600) with the token that calls must send; empty to use koine.token_file"},
+	 "file (mode 0600) with the token that calls must send; empty means koine.token_file"},
 	{"nexus", "shutdown", SET_WORD, offsetof(struct nexus_settings, shutdown), 0, 0,
 	 "effect of the shutdown method: daemon (stop koined), listener (close the listener) or "
 	 "off (refuse the call)",

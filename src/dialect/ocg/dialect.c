@@ -26,7 +26,7 @@ static const struct field chat_fields[] = {
 	FIELD_AS("Messages", ARRAY, ocg_chat_in, messages,
 		 "The conversation: {Role, Content, ToolCalls, ToolExecutionResults}"),
 	FIELD_AS("Tools", ARRAY, ocg_chat_in, tools,
-		 "Tools the agent may call: {Type, Function{Name, Description, Parameters}}"),
+		 "Tools that the agent may call: {Type, Function{Name, Description, Parameters}}"),
 };
 
 static const struct field search_fields[] = {
@@ -140,7 +140,7 @@ static const struct method methods[] = {SERVICE("RPCService"), SERVICE("Agent")}
 
 static const struct setting rows[] = {
 	{"ocg", "user", SET_TEXT, SETTING_TEXT(struct ocg_settings, user),
-	 "user whose memories clients store and search; empty for common memories"},
+	 "user whose memories clients store and search; empty means common memories"},
 };
 
 static const struct ocg_settings defaults;

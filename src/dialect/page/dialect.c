@@ -30,7 +30,7 @@ static int check_behind(const char *url, struct why *why)
 
 static const struct setting rows[] = {
 	{"page", "behind", SET_URL, SETTING_TEXT(struct page_settings, behind),
-	 "URL of a proxy that serves the page to other machines, https://HOST[:PORT]; empty for "
+	 "URL of a proxy that serves the page to other machines, https://HOST[:PORT]; empty means "
 	 "none",
 	 .check = check_behind},
 	{"page", "keep_days", SET_UNSIGNED, offsetof(struct page_settings, keep_days), 1, 365,
@@ -64,7 +64,9 @@ static const struct field answer_fields[] = {
 
 static const struct field events_fields[] = {
 	FIELD(INT, page_events_in, since,
-	      "Sequence number to start after; default: new events only", .default_number = -1),
+	      "Sequence number of the event to start after; default: send only new "
+	      "events",
+	      .default_number = -1),
 };
 
 static const struct http_route routes[] = {

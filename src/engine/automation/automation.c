@@ -98,7 +98,8 @@ static int add_rule(struct automation *a, struct text origin, const struct rule 
 		return e;
 	if (find_key(&a->rules, r->key)) {
 		rule_unref(r);
-		return refuse(why, REFUSE_CONFLICT, "duplicate rule name");
+		return refuse(why, REFUSE_CONFLICT, "duplicate rule name '%.*s'",
+			      TEXT_ARGS(text_cut(in->id, 100)));
 	}
 	carry_over(r, find_key(old, r->key));
 	list_append(&a->rules, &r->link);

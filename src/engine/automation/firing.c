@@ -286,7 +286,10 @@ void rule_run(struct live_rule *r, automation_done_fn fn, void *arg)
 	struct why why = {.text = ""};
 
 	if (!f) {
-		fn(arg, refuse(&why, REFUSE_LIMIT, "too many rules are running"), &why);
+		fn(arg,
+		   refuse(&why, REFUSE_LIMIT, "too many rules are running (limit %d)",
+			  FIRINGS_DUE_MAX),
+		   &why);
 		return;
 	}
 	f->fn = fn;

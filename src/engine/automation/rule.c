@@ -164,7 +164,7 @@ static int check_webhook(const struct rule *d, struct why *why)
 static int check_task(const struct rule *d, struct why *why)
 {
 	if (!isfinite(d->priority))
-		return refuse_field(why, "priority", "priority must be a number");
+		return refuse_field(why, "priority", "priority must be a finite number");
 	if (d->prompt.len > PROMPT_MAX)
 		return refuse_field(why, "prompt", "prompt is larger than 1 MiB");
 	return 0;

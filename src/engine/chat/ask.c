@@ -40,8 +40,10 @@ static int check_results(const struct chat_ask *ask, struct why *why)
 	for (unsigned i = 1; i < ask->n_results; i++) {
 		for (unsigned k = 0; k < i; k++) {
 			if (text_equal(ask->results[i].call_id, ask->results[k].call_id))
-				return refuse_field(why, "tool_results",
-						    "duplicate result for one tool call");
+				return refuse_field(
+					why, "tool_results",
+					"duplicate result for tool call '%.*s'",
+					TEXT_ARGS(text_cut(ask->results[i].call_id, 100)));
 		}
 	}
 	return 0;

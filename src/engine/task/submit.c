@@ -196,7 +196,7 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct wh
 	if (r != 0)
 		return r;
 	if (!isfinite(in->task.priority))
-		return refuse_field(why, "priority", "priority must be a number");
+		return refuse_field(why, "priority", "priority must be a finite number");
 	r = check_env(in, why);
 	if (r != 0)
 		return r;
@@ -755,7 +755,7 @@ static int check_edit(const struct tasks *t, const struct live *l, const struct 
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (!in->prompt.data && !in->label.data && !in->runner.data && !in->priority &&
 	    !in->timeout_ms && !in->after && !in->on_host.data && !in->on_label.data)
-		return refuse(why, REFUSE_PARAMS, "no changes given");
+		return refuse(why, REFUSE_PARAMS, "the edit contains no changes");
 	if (l->task.state != TASK_QUEUED)
 		return refuse_begun(l->task.id, l->task.state, why);
 	return check_new(t, &like, why);

@@ -687,7 +687,7 @@ int child_start(struct loop *l, const struct child_opts *opts, struct child **re
 	if (r != 0)
 		return r;
 	if (!opts->argv || !opts->argv[0] || !*opts->argv[0])
-		return refuse(why, REFUSE_NOT_FOUND, "no program given");
+		return refuse(why, REFUSE_NOT_FOUND, "the command names no program");
 	r = child_new(l, opts, &c);
 	if (r != 0)
 		return r;

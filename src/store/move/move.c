@@ -359,7 +359,7 @@ int store_move(const char *from, const char *to, const struct move_opts *opts,
 		return -ENOMEM;
 	m->opts = opts;
 	if (strcmp(from, to) == 0)
-		r = refuse(why, REFUSE_PARAMS, "both addresses are the same");
+		r = refuse(why, REFUSE_PARAMS, "both addresses are the same: %s", from);
 	else
 		r = move_all(m, from, to, why);
 	if (r == 0) {

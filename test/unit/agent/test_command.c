@@ -618,7 +618,7 @@ static void a_json_line_may_be_long_but_not_endless(void **state)
 	       "tr '\\0' x; echo '\"}'; echo '{\"type\":\"result\",\"result\":\"next\"}'");
 	expect_done(f, "next");
 	run(f, "head -c 17000000 /dev/zero | tr '\\0' x");
-	expect_failed(f, "CommandError", "prog: output line longer than 16777216 bytes");
+	expect_failed(f, "CommandError", "prog: an output line is longer than 16777216 bytes");
 }
 
 /* ---- ends ---- */

@@ -1210,7 +1210,7 @@ static void a_message_over_the_limit_is_refused_and_ends_it(void **state)
 	memset(large, 'x', sizeof(large));
 	start(&f, &sequential);
 	assert_true(dialer_send_n(&f.client, &f.world, large, sizeof(large)));
-	hear(&f, ERROR("-32004", "message longer than 1048576 bytes", "null"));
+	hear(&f, ERROR("-32004", "the message is longer than 1048576 bytes", "null"));
 	hear_end(&f);
 	finish(&f);
 }
@@ -1229,7 +1229,7 @@ static void a_refused_stream_behind_a_running_call_is_told(void **state)
 	assert_true(dialer_send_n(&f.client, &f.world, large, sizeof(large)));
 	world_settle(&f.world);
 	(void)call_reply(waiting_call);
-	hear(&f, RESULT("null", "1") ERROR("-32004", "message longer than 1048576 bytes", "null"));
+	hear(&f, RESULT("null", "1") ERROR("-32004", "the message is longer than 1048576 bytes", "null"));
 	hear_end(&f);
 	finish(&f);
 }

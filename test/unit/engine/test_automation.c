@@ -1462,7 +1462,7 @@ static void bad_rules_are_told_and_left_out(void **state)
 		{by_event("e", "x"), "requires a number"},
 		{by_event("f", "x"), "prompt is empty"},
 		{by_event("g", "x"), "http://"},
-		{by_event("good", "x"), "duplicate rule name"},
+		{by_event("good", "x"), "duplicate rule name 'good'"},
 		{by_event("h", NULL), "regular expression"},
 		{a_rule("i"), "not an absolute path"},
 		{a_rule("j"), "at least 1 second"},

@@ -46,13 +46,13 @@ static void limit_is_exact(void **state)
 	static const struct vector vectors[] = {
 		{"12345678\n", .out = "<12345678>\n"},
 		{"12345678\r\n1\n", .out = "<12345678>\n<1>\n"},
-		{"123456789\n{}\n", .out = "! large 0 message longer than 8 bytes\n"},
-		{"123456789\r\n{}\n", .out = "! large 0 message longer than 8 bytes\n"},
-		{"12345678\r\r\n", .out = "! large 0 message longer than 8 bytes\n"},
-		{"1\n123456789", .out = "<1>\n! large 0 message longer than 8 bytes\n"},
-		{"12345678\rx", .out = "! large 0 message longer than 8 bytes\n"},
+		{"123456789\n{}\n", .out = "! large 0 the message is longer than 8 bytes\n"},
+		{"123456789\r\n{}\n", .out = "! large 0 the message is longer than 8 bytes\n"},
+		{"12345678\r\r\n", .out = "! large 0 the message is longer than 8 bytes\n"},
+		{"1\n123456789", .out = "<1>\n! large 0 the message is longer than 8 bytes\n"},
+		{"12345678\rx", .out = "! large 0 the message is longer than 8 bytes\n"},
 		{"12345678\r", .out = ""},
-		{"         \n1\n", .out = "! large 0 message longer than 8 bytes\n"},
+		{"         \n1\n", .out = "! large 0 the message is longer than 8 bytes\n"},
 	};
 
 	VECTORS_CHECK(&framing_line, &limits, vectors);

@@ -352,7 +352,7 @@ static const struct field list_fields[] = {
 	FIELD(STRING, list_in, status,
 	      "Status: pending, approved, denied, responded, expired, superseded or any",
 	      .default_text = "pending"),
-	FIELD(STRING, list_in, session_id, "Only approvals of this session"),
+	FIELD(STRING, list_in, session_id, "Return only approvals of this session"),
 	FIELD(INT, list_in, limit, "Maximum number of approvals, up to 1000",
 	      .default_number = 100),
 };
