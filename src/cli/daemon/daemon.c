@@ -467,9 +467,9 @@ static int cmd_move(struct cli *cli)
 static const struct command store_subs[] = {
 	{"adopt", "[FILE|URL]", "Take over a store that another user created",
 	 "koined refuses a store file of another user, because its creator controls the queued "
-	 "work. `koine store adopt` makes a copy that belongs to you and holds the queue: tasks "
-	 "wait for `koine task release`, schedules are off, and grants and trusted projects are "
-	 "removed. The old file is kept as FILE.theirs. FILE defaults to koined's store. Stop "
+	 "work. `koine store adopt` makes a copy that belongs to you, and holds the queue: tasks "
+	 "wait for `koine task release`, schedules are off, and the copy has no grants and trusted "
+	 "projects. koine keeps the old file as FILE.theirs. FILE defaults to koined's store. Stop "
 	 "koined first.\n\nkoined also refuses a PostgreSQL database whose schema koine belongs to "
 	 "another role. `koine store adopt URL` accepts that role on this machine for this "
 	 "database, and holds the queue. From then on that role can run commands as you. Stop "

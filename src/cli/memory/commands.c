@@ -596,8 +596,8 @@ static int cmd_restore(struct cli *cli)
 static const struct command subs[] = {
 	{"search", "QUERY... | - | --query QUERY", "Search memories, best match first",
 	 "QUERY is plain words. Use - to read QUERY from stdin. In a pipe, each match is one line, "
-	 "\"[0.83] content\", where the number from 0 to 1 is the similarity. On a terminal, "
-	 "matching words are bold and long memories are truncated.\n",
+	 "\"[0.83] content\", where the number from 0 to 1 is the similarity. On a terminal, koine "
+	 "prints matching words in bold and truncates long memories.\n",
 	 cmd_search, NULL, search_options,
 	 ARGS(0, INT_MAX, "requires QUERY, --query QUERY, or - for stdin"),
 	 .request = {"memory.search", .print = memory_print_hits},

@@ -35,8 +35,8 @@ static const struct setting rows[] = {
 	{"notify", "on", SET_TEXT, TEXT_AT(on),
 	 "events to send, separated by commas, such as approval, session.waiting, task.failed or "
 	 "task.*"},
-	CONDITION(1,
-		  "condition, as in a rule: FIELD OPERATOR VALUE; only matching events are sent"),
+	CONDITION(1, "condition, as in a rule: FIELD OPERATOR VALUE; koined sends only matching "
+		     "events"),
 	CONDITION(2, "additional condition, in the format of condition1"),
 	CONDITION(3, "additional condition, in the format of condition1"),
 	CONDITION(4, "additional condition, in the format of condition1"),

@@ -29,11 +29,11 @@ static const struct field batch_fields[] = {
 
 static const struct field openai_fields[] = {
 	FIELD(ANY, embed_openai_in, input, "Text to embed, or a list of texts", .required = true),
-	FIELD(STRING, embed_openai_in, model, "Name of the configured model; can be omitted"),
+	FIELD(STRING, embed_openai_in, model, "Name of the configured model (optional)"),
 	FIELD(STRING, embed_openai_in, encoding_format, "Format of the vectors: float or base64",
 	      .default_text = "float"),
 	FIELD(INT, embed_openai_in, dimensions,
-	      "Number of dimensions of the configured model; can be omitted"),
+	      "Number of dimensions of the configured model (optional)"),
 };
 
 static const struct http_route routes[] = {
