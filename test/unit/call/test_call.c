@@ -1229,7 +1229,8 @@ static void a_refused_stream_behind_a_running_call_is_told(void **state)
 	assert_true(dialer_send_n(&f.client, &f.world, large, sizeof(large)));
 	world_settle(&f.world);
 	(void)call_reply(waiting_call);
-	hear(&f, RESULT("null", "1") ERROR("-32004", "the message is longer than 1048576 bytes", "null"));
+	hear(&f, RESULT("null", "1")
+			 ERROR("-32004", "the message is longer than 1048576 bytes", "null"));
 	hear_end(&f);
 	finish(&f);
 }
