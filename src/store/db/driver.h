@@ -187,6 +187,9 @@ extern const struct store_ops postgres_ops;
 /* Every kind of database that this program was built with; NULL at the end. */
 extern const struct store_ops *const store_kinds[];
 
+/* Of so many values that a query is opened with, their places are known after the first time. */
+enum { PLACES_KNOWN = 16 };
+
 struct statement {
 	struct connection *conn;
 	const struct query *query;
@@ -196,6 +199,8 @@ struct statement {
 	bool busy;
 	bool loose; /* not cached: freed when done */
 	int beside; /* the first column after the members that were read */
+	int places[PLACES_KNOWN];
+	const char *names[PLACES_KNOWN]; /* which values these are of */
 };
 
 /* Keeps the first fault. */

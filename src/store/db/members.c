@@ -162,12 +162,23 @@ int query_spell_many(struct buf *out, const struct store_ops *ops, const struct 
 
 /* ---- what is bound ---- */
 
-static struct query_value value_of(const struct member *m, const void *noun)
+static inline void set_none(struct query_value *v)
 {
-	static const struct query_value none = {.kind = QUERY_TEXT};
-	const void *at = member_at(m, noun);
-	struct query_value v = {.kind = QUERY_INT};
+	v->kind = QUERY_TEXT;
+	v->t.data = NULL;
+}
 
+static void set_bytes(struct query_value *v, const struct member *m, struct text t)
+{
+	bool is_text = m->kind == MEMBER_TEXT || m->kind == MEMBER_LINES || m->kind == MEMBER_JSON;
+
+	v->kind = is_text ? QUERY_TEXT : QUERY_BLOB;
+	v->t = !t.data && (m->flags & MEMBER_NOT_NULL) ? TEXT("") : t;
+}
+
+static void set_value(struct query_value *v, const struct member *m, const void *at)
+{
+	v->kind = QUERY_INT;
 	switch ((enum member_kind)m->kind) {
 	case MEMBER_TEXT:
 	case MEMBER_LINES:
@@ -175,40 +186,39 @@ static struct query_value value_of(const struct member *m, const void *noun)
 	case MEMBER_BLOB:
 	case MEMBER_ENV:
 	case MEMBER_PACKED:
-		v.kind = m->kind == MEMBER_TEXT || m->kind == MEMBER_LINES || m->kind == MEMBER_JSON
-				 ? QUERY_TEXT
-				 : QUERY_BLOB;
-		v.t = *(const struct text *)at;
-		if (!v.t.data && (m->flags & MEMBER_NOT_NULL))
-			v.t = TEXT("");
-		return v;
+		set_bytes(v, m, *(const struct text *)at);
+		return;
 	case MEMBER_REAL:
-		v = (struct query_value) {.kind = QUERY_DOUBLE, .d = *(const double *)at};
-		return (m->flags & MEMBER_NULLABLE) && member_real_is_none(m, v.d) ? none : v;
+		v->kind = QUERY_DOUBLE;
+		v->d = *(const double *)at;
+		if ((m->flags & MEMBER_NULLABLE) && member_real_is_none(m, v->d))
+			set_none(v);
+		return;
 	case MEMBER_TEXTS:
-		v.n = ((const struct texts *)at)->n;
+		v->n = ((const struct texts *)at)->n;
 		break;
 	case MEMBER_INT:
 	case MEMBER_TIME:
-		v.n = *(const int64_t *)at;
+		v->n = *(const int64_t *)at;
 		break;
 	case MEMBER_BOOL:
-		v.n = *(const bool *)at;
+		v->n = *(const bool *)at;
 		break;
 	case MEMBER_ENUM:
-		v.n = *(const unsigned *)at;
+		v->n = *(const unsigned *)at;
 		break;
 	}
-	return (m->flags & MEMBER_NULLABLE) && member_int_is_none(m, v.n) ? none : v;
+	if ((m->flags & MEMBER_NULLABLE) && member_int_is_none(m, v->n))
+		set_none(v);
 }
 
 int query_bind_members(struct statement *q, const void *noun)
 {
+	struct query_value v = {0};
 	int place = 1, r = 0;
 
 	query_each (m, q->query) {
-		const struct query_value v = value_of(m, noun);
-
+		set_value(&v, m, member_at(m, noun));
 		r = r ?: q->conn->ops->bind(q->handle, place++, &v);
 	}
 	return r;

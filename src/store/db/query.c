@@ -120,6 +120,42 @@ int query_start(struct connection *c, const struct query *query, struct statemen
 	return 0;
 }
 
+static void bind_at(struct statement *q, int place, const struct query_value *v)
+{
+	if (q->err == 0 && (place > 0 || !v->if_named))
+		q->err = place > 0 ? q->conn->ops->bind(q->handle, place, v) : -EINVAL;
+}
+
+void query_bind(struct statement *q, struct query_value value)
+{
+	if (q->err == 0)
+		bind_at(q, q->conn->ops->place_of(q->handle, value.name), &value);
+}
+
+/* Names are literals, so one that is in the same memory has the same place. */
+static int place_of(struct statement *q, unsigned i, const char *name)
+{
+	if (i >= PLACES_KNOWN)
+		return q->conn->ops->place_of(q->handle, name);
+	if (q->names[i] != name) {
+		q->places[i] = q->conn->ops->place_of(q->handle, name);
+		q->names[i] = name;
+	}
+	return q->places[i];
+}
+
+static void bind_all(struct statement *q, const struct query_value *values)
+{
+	for (unsigned i = 0; values[i].name && q->err == 0; i++) {
+		const struct query_value *v = &values[i];
+
+		if (v->kind == QUERY_NOUN)
+			q->err = query_bind_members(q, v->noun);
+		else
+			bind_at(q, place_of(q, i, v->name), v);
+	}
+}
+
 struct statement *query_open_with(struct connection *c, const struct query *query,
 				  const struct query_value *values)
 {
@@ -130,8 +166,7 @@ struct statement *query_open_with(struct connection *c, const struct query *quer
 		c->failed = (struct statement) {.conn = c, .err = r};
 		return &c->failed;
 	}
-	for (; values->name; values++)
-		query_bind(q, *values);
+	bind_all(q, values);
 	return q;
 }
 
@@ -161,25 +196,6 @@ void connection_forget(struct connection *c)
 			c->ops->finalize(c->statements[i].handle);
 	}
 	c->n_statements = 0;
-}
-
-static int bind(struct statement *q, const struct query_value *v)
-{
-	const struct store_ops *ops = q->conn->ops;
-	int place;
-
-	if (v->kind == QUERY_NOUN)
-		return query_bind_members(q, v->noun);
-	place = ops->place_of(q->handle, v->name);
-	if (place == 0)
-		return v->if_named ? 0 : -EINVAL;
-	return ops->bind(q->handle, place, v);
-}
-
-void query_bind(struct statement *q, struct query_value value)
-{
-	if (q->err == 0)
-		q->err = bind(q, &value);
 }
 
 /* Faults that no single call caused, and that the next one will meet as well. */

@@ -84,7 +84,7 @@ struct query {
 enum query_value_kind { QUERY_INT, QUERY_DOUBLE, QUERY_TEXT, QUERY_BLOB, QUERY_NOUN };
 
 struct query_value {
-	const char *name; /* NULL ends a list */
+	const char *name; /* a literal; NULL ends a list */
 	enum query_value_kind kind;
 	bool if_named; /* the query need not have such a parameter */
 	union {
@@ -150,7 +150,7 @@ static inline void query_donep(struct statement **q)
 	query_done(*q);
 }
 
-/* Binds more, or anew. */
+/* Binds more, or anew; here the name need not be a literal. */
 void query_bind(struct statement *q, struct query_value value);
 
 /* *ret_row: whether there is a row. */
