@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
+
 /* Those of one script before the others of it: see language_of_letter. */
 enum language {
 	LANGUAGE_ENGLISH, /* and everything that is not recognised */
@@ -87,3 +89,27 @@ struct lexicon_entry {
 
 /* NULL when nothing is known about the word, which must be folded. */
 const struct lexicon_entry *lexicon_find(const char *word, size_t len);
+
+/*
+ * Lists of words, and a table that finds the lists of a word. Each list is a struct that begins with its words, one
+ * space between.
+ */
+struct word_lists {
+	const void *lists;
+	size_t size; /* of one */
+	unsigned n;
+	struct word_slot *slots; /* zero at first; more than twice as many as there are words */
+	uint32_t n_slots;        /* a power of two */
+};
+
+struct word_slot {
+	const char *word; /* not ended by NUL; NULL: free */
+	uint16_t len;
+	uint16_t list;
+};
+
+void word_lists_fill(const struct word_lists *l);
+
+/* Where the word is in a list, in their order, and then (`after`) in the next one; NULL: in no other. */
+const struct word_slot *word_lists_find(const struct word_lists *l, struct text word,
+					const struct word_slot *after);

@@ -251,3 +251,37 @@ const struct lexicon_entry *lexicon_find(const char *word, size_t len)
 	at = slot_of(word, len);
 	return lexicon.slots[at] ? &lexicon.entries[lexicon.slots[at] - 1] : NULL;
 }
+
+/* ---- lists of words ---- */
+
+void word_lists_fill(const struct word_lists *l)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		const char *const *list = (const void *)((const char *)l->lists + i * l->size);
+		struct text rest = text_of(*list), word;
+
+		while (text_next(&rest, ' ', &word)) {
+			size_t at = mix_bytes(word.data, word.len, 0);
+
+			while (l->slots[at & (l->n_slots - 1)].word)
+				at++;
+			l->slots[at & (l->n_slots - 1)] =
+				(struct word_slot) {word.data, (uint16_t)word.len, (uint16_t)i};
+		}
+	}
+}
+
+const struct word_slot *word_lists_find(const struct word_lists *l, struct text word,
+					const struct word_slot *after)
+{
+	size_t at = after ? (size_t)(after - l->slots) + 1 : mix_bytes(word.data, word.len, 0);
+
+	for (;; at++) {
+		const struct word_slot *s = &l->slots[at & (l->n_slots - 1)];
+
+		if (!s->word)
+			return NULL;
+		if (s->len == word.len && memcmp(s->word, word.data, word.len) == 0)
+			return s;
+	}
+}

@@ -1,9 +1,12 @@
 /* What a memory looks like; see index_inner.h. */
 #include "search/index_inner.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "search/language.h"
 
 enum {
 	LEADS = 64,        /* a word that leads to a place if a name follows */
@@ -11,174 +14,51 @@ enum {
 	WORD_LETTERS = 12, /* longer words are in no list */
 };
 
-struct trait_word {
-	const char *word;
+static const struct trait_list {
+	const char *words;
 	uint8_t traits;
+} trait_lists[] = {
+	{"across around at from in near to", LEADS},
+	{"airport apartment bar beach cafe center centre church city country downtown "
+	 "forest garden gym home hospital hotel house island lake library mountains "
+	 "museum office park place restaurant room school shop station store street "
+	 "studio town university village",
+	 TRAIT_PLACE},
+	{"april august december february friday january july june march may monday "
+	 "november october ok saturday september sunday thursday tuesday wednesday",
+	 NO_NAME},
+	{"aunt boss boyfriend brother colleague cousin dad daughter doctor father friend "
+	 "girlfriend grandfather grandma grandmother grandpa husband mom mother mum "
+	 "neighbor neighbour partner sister son teacher uncle wife",
+	 TRAIT_NAME},
+	{"because cause caused due reason since therefore", TRAIT_REASON},
+	{"dozen eight eighteen eighty eleven fifteen fifty five forty four fourteen half "
+	 "hundred million nine nineteen ninety once seven seventeen seventy six sixteen "
+	 "sixty ten thirteen thirty thousand three times twelve twenty twice two",
+	 TRAIT_NUMBER},
+	{"i im", TRAIT_SELF | NO_NAME},
+	{"me mine my myself", TRAIT_SELF},
 };
 
-/* In the order of strcmp: see `find`. */
-static const struct trait_word trait_words[] = {
-	{"across", LEADS},
-	{"airport", TRAIT_PLACE},
-	{"apartment", TRAIT_PLACE},
-	{"april", NO_NAME},
-	{"around", LEADS},
-	{"at", LEADS},
-	{"august", NO_NAME},
-	{"aunt", TRAIT_NAME},
-	{"bar", TRAIT_PLACE},
-	{"beach", TRAIT_PLACE},
-	{"because", TRAIT_REASON},
-	{"boss", TRAIT_NAME},
-	{"boyfriend", TRAIT_NAME},
-	{"brother", TRAIT_NAME},
-	{"cafe", TRAIT_PLACE},
-	{"cause", TRAIT_REASON},
-	{"caused", TRAIT_REASON},
-	{"center", TRAIT_PLACE},
-	{"centre", TRAIT_PLACE},
-	{"church", TRAIT_PLACE},
-	{"city", TRAIT_PLACE},
-	{"colleague", TRAIT_NAME},
-	{"country", TRAIT_PLACE},
-	{"cousin", TRAIT_NAME},
-	{"dad", TRAIT_NAME},
-	{"daughter", TRAIT_NAME},
-	{"december", NO_NAME},
-	{"doctor", TRAIT_NAME},
-	{"downtown", TRAIT_PLACE},
-	{"dozen", TRAIT_NUMBER},
-	{"due", TRAIT_REASON},
-	{"eight", TRAIT_NUMBER},
-	{"eighteen", TRAIT_NUMBER},
-	{"eighty", TRAIT_NUMBER},
-	{"eleven", TRAIT_NUMBER},
-	{"father", TRAIT_NAME},
-	{"february", NO_NAME},
-	{"fifteen", TRAIT_NUMBER},
-	{"fifty", TRAIT_NUMBER},
-	{"five", TRAIT_NUMBER},
-	{"forest", TRAIT_PLACE},
-	{"forty", TRAIT_NUMBER},
-	{"four", TRAIT_NUMBER},
-	{"fourteen", TRAIT_NUMBER},
-	{"friday", NO_NAME},
-	{"friend", TRAIT_NAME},
-	{"from", LEADS},
-	{"garden", TRAIT_PLACE},
-	{"girlfriend", TRAIT_NAME},
-	{"grandfather", TRAIT_NAME},
-	{"grandma", TRAIT_NAME},
-	{"grandmother", TRAIT_NAME},
-	{"grandpa", TRAIT_NAME},
-	{"gym", TRAIT_PLACE},
-	{"half", TRAIT_NUMBER},
-	{"home", TRAIT_PLACE},
-	{"hospital", TRAIT_PLACE},
-	{"hotel", TRAIT_PLACE},
-	{"house", TRAIT_PLACE},
-	{"hundred", TRAIT_NUMBER},
-	{"husband", TRAIT_NAME},
-	{"i", TRAIT_SELF | NO_NAME},
-	{"im", TRAIT_SELF | NO_NAME},
-	{"in", LEADS},
-	{"island", TRAIT_PLACE},
-	{"january", NO_NAME},
-	{"july", NO_NAME},
-	{"june", NO_NAME},
-	{"lake", TRAIT_PLACE},
-	{"library", TRAIT_PLACE},
-	{"march", NO_NAME},
-	{"may", NO_NAME},
-	{"me", TRAIT_SELF},
-	{"million", TRAIT_NUMBER},
-	{"mine", TRAIT_SELF},
-	{"mom", TRAIT_NAME},
-	{"monday", NO_NAME},
-	{"mother", TRAIT_NAME},
-	{"mountains", TRAIT_PLACE},
-	{"mum", TRAIT_NAME},
-	{"museum", TRAIT_PLACE},
-	{"my", TRAIT_SELF},
-	{"myself", TRAIT_SELF},
-	{"near", LEADS},
-	{"neighbor", TRAIT_NAME},
-	{"neighbour", TRAIT_NAME},
-	{"nine", TRAIT_NUMBER},
-	{"nineteen", TRAIT_NUMBER},
-	{"ninety", TRAIT_NUMBER},
-	{"november", NO_NAME},
-	{"october", NO_NAME},
-	{"office", TRAIT_PLACE},
-	{"ok", NO_NAME},
-	{"once", TRAIT_NUMBER},
-	{"park", TRAIT_PLACE},
-	{"partner", TRAIT_NAME},
-	{"place", TRAIT_PLACE},
-	{"reason", TRAIT_REASON},
-	{"restaurant", TRAIT_PLACE},
-	{"room", TRAIT_PLACE},
-	{"saturday", NO_NAME},
-	{"school", TRAIT_PLACE},
-	{"september", NO_NAME},
-	{"seven", TRAIT_NUMBER},
-	{"seventeen", TRAIT_NUMBER},
-	{"seventy", TRAIT_NUMBER},
-	{"shop", TRAIT_PLACE},
-	{"since", TRAIT_REASON},
-	{"sister", TRAIT_NAME},
-	{"six", TRAIT_NUMBER},
-	{"sixteen", TRAIT_NUMBER},
-	{"sixty", TRAIT_NUMBER},
-	{"son", TRAIT_NAME},
-	{"station", TRAIT_PLACE},
-	{"store", TRAIT_PLACE},
-	{"street", TRAIT_PLACE},
-	{"studio", TRAIT_PLACE},
-	{"sunday", NO_NAME},
-	{"teacher", TRAIT_NAME},
-	{"ten", TRAIT_NUMBER},
-	{"therefore", TRAIT_REASON},
-	{"thirteen", TRAIT_NUMBER},
-	{"thirty", TRAIT_NUMBER},
-	{"thousand", TRAIT_NUMBER},
-	{"three", TRAIT_NUMBER},
-	{"thursday", NO_NAME},
-	{"times", TRAIT_NUMBER},
-	{"to", LEADS},
-	{"town", TRAIT_PLACE},
-	{"tuesday", NO_NAME},
-	{"twelve", TRAIT_NUMBER},
-	{"twenty", TRAIT_NUMBER},
-	{"twice", TRAIT_NUMBER},
-	{"two", TRAIT_NUMBER},
-	{"uncle", TRAIT_NAME},
-	{"university", TRAIT_PLACE},
-	{"village", TRAIT_PLACE},
-	{"wednesday", NO_NAME},
-	{"wife", TRAIT_NAME},
-};
+enum { SLOTS = 512 };
+static struct word_slot slots[SLOTS];
+static const struct word_lists table = {trait_lists, sizeof(trait_lists[0]),
+					sizeof(trait_lists) / sizeof(trait_lists[0]), slots, SLOTS};
 
-enum { N_WORDS = sizeof(trait_words) / sizeof(trait_words[0]) };
+static void learn(void)
+{
+	word_lists_fill(&table);
+}
 
 /* What is known of a word in small letters; 0 for most. */
-static uint8_t find(const char *word)
+static uint8_t find(struct text word)
 {
-	size_t low = 0;
-	size_t high = N_WORDS;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct word_slot *slot;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		int order = strcmp(word, trait_words[mid].word);
-
-		if (order == 0)
-			return trait_words[mid].traits;
-		if (order < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return 0;
+	pthread_once(&once, learn);
+	slot = word_lists_find(&table, word, NULL);
+	return slot ? trait_lists[slot->list].traits : 0;
 }
 
 static bool is_upper(char c)
@@ -240,7 +120,7 @@ static void take_word(struct reader *r)
 	char word[WORD_LETTERS + 1];
 	bool capital = is_upper(*r->at);
 	size_t len = read_word(r, word);
-	uint8_t known = find(word);
+	uint8_t known = len <= WORD_LETTERS ? find((struct text) {word, len}) : 0;
 
 	r->traits |= known & (uint8_t) ~(LEADS | NO_NAME);
 	if (is_digit(*word))

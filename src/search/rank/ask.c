@@ -1,250 +1,82 @@
 /* How English questions ask; see inner.h. */
 #include "search/rank/inner.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct ask_word {
-	const char *word;
+#include "search/language.h"
+
+static const struct ask_list {
+	const char *words;
 	uint8_t weight;    /* enum ask_weight */
 	uint16_t wants;    /* enum ask_want */
 	uint16_t whatever; /* wanted after "what" or "which" */
 	uint16_t how;      /* wanted after "how" */
-};
-
-/* clang-format off */
-
-/* In the order of strcmp: see `find`. */
-static const struct ask_word ask_words[] = {
-	{"actually", ASK_WEAK},
-	{"age", .wants = TRAIT_NUMBER},
-	{"also", ASK_WEAK},
+} ask_lists[] = {
+	{"actually also anything certain current currently different ever generally kind "
+	 "kinds lot lots main mention mentioned mentions names particular really recent "
+	 "recently someone something sort sorts specific thing things type types use "
+	 "used uses using usually various way ways",
+	 ASK_WEAK},
+	{"age cost costs price", .wants = TRAIT_NUMBER},
 	{"amount", .whatever = TRAIT_NUMBER},
-	{"anything", ASK_WEAK},
-	{"ask", ASK_COMMON},
-	{"asked", ASK_COMMON},
-	{"became", ASK_COMMON},
-	{"become", ASK_COMMON},
-	{"big", .how = TRAIT_NUMBER},
-	{"book", .whatever = TRAIT_QUOTES},
-	{"books", .whatever = TRAIT_QUOTES},
-	{"bring", ASK_COMMON},
-	{"brought", ASK_COMMON},
-	{"called", ASK_WEAK, .wants = TRAIT_NAME},
-	{"came", ASK_COMMON},
-	{"certain", ASK_WEAK},
-	{"city", .wants = TRAIT_PLACE},
-	{"come", ASK_COMMON},
-	{"comes", ASK_COMMON},
-	{"coming", ASK_COMMON},
-	{"cost", .wants = TRAIT_NUMBER},
-	{"costs", .wants = TRAIT_NUMBER},
-	{"country", .wants = TRAIT_PLACE},
-	{"current", ASK_WEAK},
-	{"currently", ASK_WEAK},
-	{"date", .whatever = ASK_TIME},
-	{"day", .whatever = ASK_TIME},
-	{"days", .whatever = ASK_TIME},
-	{"different", ASK_WEAK},
-	{"do", ASK_COMMON},
-	{"doing", ASK_COMMON},
-	{"done", ASK_COMMON},
-	{"ever", ASK_WEAK},
-	{"far", .how = TRAIT_NUMBER},
-	{"feel", ASK_COMMON},
-	{"felt", ASK_COMMON},
-	{"film", .whatever = TRAIT_QUOTES},
-	{"films", .whatever = TRAIT_QUOTES},
-	{"find", ASK_COMMON},
-	{"first", ASK_COMMON},
-	{"found", ASK_COMMON},
-	{"gave", ASK_COMMON},
-	{"generally", ASK_WEAK},
-	{"get", ASK_COMMON},
-	{"gets", ASK_COMMON},
-	{"getting", ASK_COMMON},
-	{"give", ASK_COMMON},
-	{"given", ASK_COMMON},
-	{"gives", ASK_COMMON},
-	{"giving", ASK_COMMON},
-	{"go", ASK_COMMON},
-	{"goes", ASK_COMMON},
-	{"going", ASK_COMMON},
-	{"gone", ASK_COMMON},
-	{"good", ASK_COMMON},
-	{"got", ASK_COMMON},
-	{"happen", ASK_COMMON},
-	{"happened", ASK_COMMON},
-	{"happens", ASK_COMMON},
-	{"have", ASK_COMMON},
-	{"having", ASK_COMMON},
-	{"held", ASK_COMMON},
-	{"help", ASK_COMMON},
-	{"hold", ASK_COMMON},
-	{"keep", ASK_COMMON},
-	{"keeps", ASK_COMMON},
-	{"kept", ASK_COMMON},
-	{"kind", ASK_WEAK},
-	{"kinds", ASK_WEAK},
-	{"knew", ASK_COMMON},
-	{"know", ASK_COMMON},
-	{"last", ASK_COMMON},
-	{"leave", ASK_COMMON},
-	{"left", ASK_COMMON},
-	{"let", ASK_COMMON},
-	{"like", ASK_COMMON},
-	{"liked", ASK_COMMON},
-	{"location", .wants = TRAIT_PLACE},
+	{"ask asked became become bring brought came come comes coming do doing done "
+	 "feel felt find first found gave get gets getting give given gives giving go "
+	 "goes going gone good got happen happened happens have having held help hold "
+	 "keep keeps kept knew know last leave left let like liked look looked made make "
+	 "makes making meet met need needed needs new people plan planned put said saw "
+	 "say says see seen show start started stay stayed stays take taken takes taking "
+	 "talk talked tell think thought told took tried try want wanted wants went work",
+	 ASK_COMMON},
+	{"big far often tall", .how = TRAIT_NUMBER},
+	{"book books film films movie movies song songs", .whatever = TRAIT_QUOTES},
+	{"called named", ASK_WEAK, .wants = TRAIT_NAME},
+	{"city country location place town where", .wants = TRAIT_PLACE},
+	{"date day days month months season week years", .whatever = ASK_TIME},
 	{"long", ASK_COMMON, .how = ASK_TIME},
-	{"look", ASK_COMMON},
-	{"looked", ASK_COMMON},
-	{"lot", ASK_WEAK},
-	{"lots", ASK_WEAK},
-	{"made", ASK_COMMON},
-	{"main", ASK_WEAK},
-	{"make", ASK_COMMON},
-	{"makes", ASK_COMMON},
-	{"making", ASK_COMMON},
-	{"many", ASK_WEAK, .how = TRAIT_NUMBER},
-	{"meet", ASK_COMMON},
-	{"mention", ASK_WEAK},
-	{"mentioned", ASK_WEAK},
-	{"mentions", ASK_WEAK},
-	{"met", ASK_COMMON},
-	{"month", .whatever = ASK_TIME},
-	{"months", .whatever = ASK_TIME},
-	{"movie", .whatever = TRAIT_QUOTES},
-	{"movies", .whatever = TRAIT_QUOTES},
-	{"much", ASK_WEAK, .how = TRAIT_NUMBER},
+	{"many much", ASK_WEAK, .how = TRAIT_NUMBER},
 	{"name", ASK_WEAK, .whatever = TRAIT_NAME},
-	{"named", ASK_WEAK, .wants = TRAIT_NAME},
-	{"names", ASK_WEAK},
-	{"need", ASK_COMMON},
-	{"needed", ASK_COMMON},
-	{"needs", ASK_COMMON},
-	{"new", ASK_COMMON},
 	{"number", ASK_WEAK, .whatever = TRAIT_NUMBER},
-	{"often", .how = TRAIT_NUMBER},
 	{"old", ASK_COMMON, .how = TRAIT_NUMBER},
-	{"particular", ASK_WEAK},
-	{"people", ASK_COMMON},
-	{"place", .wants = TRAIT_PLACE},
-	{"plan", ASK_COMMON},
-	{"planned", ASK_COMMON},
-	{"price", .wants = TRAIT_NUMBER},
-	{"put", ASK_COMMON},
-	{"really", ASK_WEAK},
-	{"reason", .wants = TRAIT_REASON},
-	{"reasons", .wants = TRAIT_REASON},
-	{"recent", ASK_WEAK},
-	{"recently", ASK_WEAK},
-	{"said", ASK_COMMON},
-	{"saw", ASK_COMMON},
-	{"say", ASK_COMMON},
-	{"says", ASK_COMMON},
-	{"season", .whatever = ASK_TIME},
-	{"see", ASK_COMMON},
-	{"seen", ASK_COMMON},
-	{"show", ASK_COMMON},
-	{"someone", ASK_WEAK},
-	{"something", ASK_WEAK},
-	{"song", .whatever = TRAIT_QUOTES},
-	{"songs", .whatever = TRAIT_QUOTES},
-	{"sort", ASK_WEAK},
-	{"sorts", ASK_WEAK},
-	{"specific", ASK_WEAK},
-	{"start", ASK_COMMON},
-	{"started", ASK_COMMON},
-	{"stay", ASK_COMMON},
-	{"stayed", ASK_COMMON},
-	{"stays", ASK_COMMON},
-	{"take", ASK_COMMON},
-	{"taken", ASK_COMMON},
-	{"takes", ASK_COMMON},
-	{"taking", ASK_COMMON},
-	{"talk", ASK_COMMON},
-	{"talked", ASK_COMMON},
-	{"tall", .how = TRAIT_NUMBER},
-	{"tell", ASK_COMMON},
-	{"thing", ASK_WEAK},
-	{"things", ASK_WEAK},
-	{"think", ASK_COMMON},
-	{"thought", ASK_COMMON},
-	{"time", ASK_COMMON, .whatever = ASK_TIME},
-	{"title", .wants = TRAIT_QUOTES},
-	{"titled", .wants = TRAIT_QUOTES},
-	{"told", ASK_COMMON},
-	{"took", ASK_COMMON},
-	{"town", .wants = TRAIT_PLACE},
-	{"tried", ASK_COMMON},
-	{"try", ASK_COMMON},
-	{"type", ASK_WEAK},
-	{"types", ASK_WEAK},
-	{"use", ASK_WEAK},
-	{"used", ASK_WEAK},
-	{"uses", ASK_WEAK},
-	{"using", ASK_WEAK},
-	{"usually", ASK_WEAK},
-	{"various", ASK_WEAK},
-	{"want", ASK_COMMON},
-	{"wanted", ASK_COMMON},
-	{"wants", ASK_COMMON},
-	{"way", ASK_WEAK},
-	{"ways", ASK_WEAK},
-	{"week", .whatever = ASK_TIME},
-	{"went", ASK_COMMON},
+	{"reason reasons why", .wants = TRAIT_REASON},
+	{"time year", ASK_COMMON, .whatever = ASK_TIME},
+	{"title titled", .wants = TRAIT_QUOTES},
 	{"when", .wants = ASK_TIME},
-	{"where", .wants = TRAIT_PLACE},
-	{"who", .wants = TRAIT_NAME},
-	{"whom", .wants = TRAIT_NAME},
-	{"whose", .wants = TRAIT_NAME},
-	{"why", .wants = TRAIT_REASON},
-	{"work", ASK_COMMON},
-	{"year", ASK_COMMON, .whatever = ASK_TIME},
-	{"years", .whatever = ASK_TIME},
+	{"who whom whose", .wants = TRAIT_NAME},
 };
 
-/* clang-format on */
+enum { SLOTS = 512 };
+static struct word_slot slots[SLOTS];
+static const struct word_lists table = {ask_lists, sizeof(ask_lists[0]),
+					sizeof(ask_lists) / sizeof(ask_lists[0]), slots, SLOTS};
 
-enum { N_WORDS = sizeof(ask_words) / sizeof(ask_words[0]) };
-
-static int compare(struct text word, const char *other)
+static void learn(void)
 {
-	int order = strncmp(word.data, other, word.len);
-
-	return order ? order : -(other[word.len] != 0);
+	word_lists_fill(&table);
 }
 
 /* What is known of a word; NULL for most. */
-static const struct ask_word *find(struct text word)
+static const struct ask_list *find(struct text word)
 {
-	size_t low = 0;
-	size_t high = N_WORDS;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct word_slot *slot;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		int order = compare(word, ask_words[mid].word);
-
-		if (order == 0)
-			return &ask_words[mid];
-		if (order < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
+	pthread_once(&once, learn);
+	slot = word_lists_find(&table, word, NULL);
+	return slot ? &ask_lists[slot->list] : NULL;
 }
 
 enum ask_weight ask_weight(struct text word)
 {
-	const struct ask_word *known = find(word);
+	const struct ask_list *known = find(word);
 
 	return known ? known->weight : ASK_FULL;
 }
 
 unsigned ask_wants(struct text before, struct text word)
 {
-	const struct ask_word *known = find(word);
+	const struct ask_list *known = find(word);
 
 	if (!known)
 		return 0;
