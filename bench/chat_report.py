@@ -48,7 +48,7 @@ def cancel_table(found):
     for title, column, measures in (
             ("ping", "koined", ("ping_p50_ns", "ping_p99_ns")),
             ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
-            ("cancel, until the end of the cancelled turn is on disk", "koined", ("p50_ns", "p99_ns"))):
+            ("time from `cancel` until the end of the cancelled turn is on disk", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("cancel", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])
@@ -78,10 +78,10 @@ def judge(found):
     if not found.rows:
         return []
     return [
-        verdict(f"koined relays at least 5 times as many tokens per second as the asyncio relay: {STREAMS} streams at full speed",
+        verdict(f"koined relays at least 5 times as many tokens per second as the asyncio relay, with {STREAMS} streams at full speed",
                 found.ratio(("stream fast", "koined"), ("stream fast", "asyncio"), "rate"),
                 lambda v: v >= 5),
-        verdict("koined uses at most 0.7 times the CPU time of the asyncio relay per token: "
+        verdict("koined uses at most 0.7 times the CPU time of the asyncio relay per token, with "
                 f"{STREAMS} streams at 50 tokens/s",
                 found.ratio(("stream paced", "koined"), ("stream paced", "asyncio"),
                             "server_cpu_ns"), lambda v: v <= 0.7),

@@ -45,7 +45,7 @@ def tables(found):
 def judge_calls(found, n, m, least):
     """By calls per second, as other servers' calls are; with what the server's CPU time says."""
     row = f"Stats {n}×{m}"
-    title = f"koined serves at least {least} times as many net/rpc Stats calls per second as Go's server: {load(n, m)}"
+    title = f"koined serves at least {least} times as many net/rpc Stats calls per second as Go's server, with {load(n, m)}"
     rate = found.ratio((row, "koined"), (row, "go"), "rate")
     cpu = found.ratio((row, "go"), (row, "koined"), "server_cpu_ns")
     if rate is None:
@@ -58,6 +58,6 @@ def judge(found):
         return []
     verdicts = [judge_calls(found, 8, 32, 10), judge_calls(found, 64, 1, 2)]
     verdicts.append(verdict(
-        "koined's p50 for net/rpc Stats calls is at most 0.7 times the p50 of Go's server: " + load(1, 1),
+        "koined's p50 for net/rpc Stats calls is at most 0.7 times the p50 of Go's server, with " + load(1, 1),
         found.ratio(("Stats 1×1", "koined"), ("Stats 1×1", "go"), "p50_ns"), lambda v: v <= 0.7))
     return verdicts

@@ -190,7 +190,7 @@ LIFTS = {"writer": "add hosts",
 
 
 def table(costs):
-    rows = [["hosts", "connections", "rate of tasks that take 1 second, 16 slots per host", "slots used", "wait for the lock per batch",
+    rows = [["hosts", "connections", "rate of tasks that take 1 second, with 16 slots per host", "slots used", "wait for the lock per batch",
              "maximum tasks/s", "first limit", "remedy"]]
     for n in SIZES:
         found = rate(costs, n, 1.0)

@@ -37,7 +37,7 @@ def adds_table(found):
 
 def tasks_table(found):
     costs = hosts_model.Costs(found["costs"]) if "costs" in found else None
-    rows = [["hosts", "rate of tasks that run `sleep 0.1`, 4 slots per host", "ratio", "simulation", "rate of tasks that run `true`, 16 slots per host", "ratio",
+    rows = [["hosts", "rate of tasks that run `sleep 0.1`, with 4 slots per host", "ratio", "simulation", "rate of tasks that run `true`, with 16 slots per host", "ratio",
              "CPU time per task"]]
     for n in (1, 2, 3):
         sleep, true = task_rates(found, "sleep", n), task_rates(found, "true", n)

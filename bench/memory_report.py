@@ -134,7 +134,7 @@ def judge_adds(found):
 
 
 def judge_list(found):
-    return verdict("koined serves at least 6 times as many `memory.list` calls per second as the asyncio server: " + load(64, 1),
+    return verdict("koined serves at least 6 times as many `memory.list` calls per second as the asyncio server, with " + load(64, 1),
                    found.ratio(("list 64", "koined"), ("list 64", "asyncio"), "rate"),
                    lambda v: v >= 6)
 

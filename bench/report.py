@@ -40,13 +40,13 @@ ROWS = [
     Row(f"{channel} {n}×{m}", f"{label}, {part_report.load(n, m)}", channel, n, m)
     for channel, label, shapes in [
         ("line", "JSON lines", [(1, 1), (64, 1), (8, 32)]),
-        ("length", "length prefix", [(1, 1), (64, 1), (8, 32)]),
+        ("length", "length-prefixed JSON", [(1, 1), (64, 1), (8, 32)]),
         ("http", "HTTP over TCP", [(1, 1), (64, 1), (8, 32)]),
         ("http-unix", "HTTP over a Unix socket", [(64, 1), (8, 32)]),
         ("nexus", "get_context", [(1, 1), (64, 1)]),
-        ("line-10k", "JSON lines, 10 KB", [(64, 1)]),
-        ("length-10k", "length prefix, 10 KB", [(64, 1)]),
-        ("http-10k", "HTTP, 10 KB", [(64, 1)]),
+        ("line-10k", "JSON lines of 10 KB", [(64, 1)]),
+        ("length-10k", "length-prefixed JSON of 10 KB", [(64, 1)]),
+        ("http-10k", "HTTP requests of 10 KB", [(64, 1)]),
     ]
     for n, m in shapes
 ]
@@ -62,27 +62,27 @@ def lines():
     result = []
     for row in ROWS:
         if row.connections == 1:
-            result.append(Line(row.name, P50, row.title + ": p50 latency", True))
-            result.append(Line(row.name, P99, row.title + ": p99 latency", False))
-        result.append(Line(row.name, CPU, row.title + ": CPU time", True))
-    result.append(Line("idle", P50, "10,000 connections, of which one is active: p50 latency", True))
+            result.append(Line(row.name, P50, "p50 latency with " + row.title, True))
+            result.append(Line(row.name, P99, "p99 latency with " + row.title, False))
+        result.append(Line(row.name, CPU, "CPU time with " + row.title, True))
+    result.append(Line("idle", P50, "p50 latency with 10,000 connections, of which one is active", True))
     return result
 
 
 Goal = collections.namedtuple("Goal", "title row measure most is_ratio")
 
-CPU_GOAL = "koined uses at most {most:g} times the CPU time of a minimal epoll server per request: "
-P50_GOAL = "koined's p50 latency is at most {most:g} times the latency of a minimal epoll server: "
+CPU_GOAL = "koined uses at most {most:g} times the CPU time of a minimal epoll server per request, with "
+P50_GOAL = "koined's p50 latency is at most {most:g} times the latency of a minimal epoll server, with "
 
 GOALS = [
-    Goal(CPU_GOAL + f"JSON lines, {part_report.load(64, 1)}", "line 64×1", CPU, 1.25, True),
-    Goal(CPU_GOAL + f"JSON lines, {part_report.load(8, 32)}", "line 8×32", CPU, 1.9, True),
-    Goal(P50_GOAL + f"JSON lines, {part_report.load(1, 1)}", "line 1×1", P50, 1.12, True),
-    Goal(CPU_GOAL + f"HTTP over TCP, {part_report.load(64, 1)}", "http 64×1", CPU, 1.25, True),
-    Goal(CPU_GOAL + f"HTTP over TCP, {part_report.load(8, 32)}", "http 8×32", CPU, 2.0, True),
-    Goal(CPU_GOAL + f"HTTP over a Unix socket, {part_report.load(64, 1)}", "http-unix 64×1", CPU, 1.25, True),
-    Goal(CPU_GOAL + f"HTTP over a Unix socket, {part_report.load(8, 32)}", "http-unix 8×32", CPU, 2.0, True),
-    Goal(CPU_GOAL + f"JSON lines, 10 KB, {part_report.load(64, 1)}", "line-10k 64×1", CPU, 1.3, True),
+    Goal(CPU_GOAL + f"JSON lines and {part_report.load(64, 1)}", "line 64×1", CPU, 1.25, True),
+    Goal(CPU_GOAL + f"JSON lines and {part_report.load(8, 32)}", "line 8×32", CPU, 1.9, True),
+    Goal(P50_GOAL + f"JSON lines and {part_report.load(1, 1)}", "line 1×1", P50, 1.12, True),
+    Goal(CPU_GOAL + f"HTTP over TCP and {part_report.load(64, 1)}", "http 64×1", CPU, 1.25, True),
+    Goal(CPU_GOAL + f"HTTP over TCP and {part_report.load(8, 32)}", "http 8×32", CPU, 2.0, True),
+    Goal(CPU_GOAL + f"HTTP over a Unix socket and {part_report.load(64, 1)}", "http-unix 64×1", CPU, 1.25, True),
+    Goal(CPU_GOAL + f"HTTP over a Unix socket and {part_report.load(8, 32)}", "http-unix 8×32", CPU, 2.0, True),
+    Goal(CPU_GOAL + f"JSON lines of 10 KB and {part_report.load(64, 1)}", "line-10k 64×1", CPU, 1.3, True),
     Goal("koined uses at most {most:g} KiB of memory per idle connection", "idle", SILENT, 1.0, False),
 ]
 PEERS = ["redis", "nginx", "go", "node", "python"]
@@ -196,7 +196,7 @@ def judge(results):
 
 
 def judge_context(results):
-    title = f"koined serves at least as many `get_context` calls per second as nginx: keep-alive, {part_report.load(64, 1)}"
+    title = f"koined serves at least as many `get_context` calls per second as nginx, with keep-alive and {part_report.load(64, 1)}"
     value = results.ratio("nexus 64×1", RATE, "koined", "nginx")
     return part_report.verdict(title, value, lambda v: v >= 1, "{:.2f}")
 

@@ -69,7 +69,7 @@ def judge_events(found):
 def judge_calls(found, n, m, least):
     """By requests per second; with what is to be had here at all, and what the CPU time says."""
     row = f"health {n}×{m}"
-    title = f"koined serves at least {least} times as many hld health calls per second as the Go server: {load(n, m)}"
+    title = f"koined serves at least {least} times as many hld health calls per second as the Go server, with {load(n, m)}"
     rate = found.ratio((row, "koined"), (row, "go"), "rate")
     if rate is None:
         return title, "not measured", None

@@ -81,7 +81,7 @@ def judge_calls(found):
                                 ("task.list", 64, 1, 2)):
         row = f"{method} {n}×{m}"
         verdicts.append(verdict(
-            f"koined serves at least {least} times as many aiwg {method} calls per second as the Node server: {load(n, m)}",
+            f"koined serves at least {least} times as many aiwg {method} calls per second as the Node server, with {load(n, m)}",
             found.ratio((row, "koined"), (row, "node"), "rate"), lambda v, k=least: v >= k))
     return verdicts
 

@@ -43,7 +43,8 @@ const struct option options_of_all[] = {
 	{"--framing", NULL, "line|length|http|gob", "set the framing; gob is Go's net/rpc",
 	 option_choice, AT(framing)},
 	{"--timeout", "-t", "SECONDS",
-	 "set the timeout of the call in seconds; default: 30 (HTTP: 60; chat and send: none)",
+	 "set the timeout of the call in seconds (default: 30, with HTTP 60, and none for chat and "
+	 "send)",
 	 set_seconds, AT(timeout_ms), "from 0.001 to 1000000"},
 	{"--retries", NULL, "N", "retry a failed connection N times; default 0", option_number,
 	 AT(retries), "from 0 to 1000", 0, 1000},

@@ -668,14 +668,14 @@ static const struct command subs[] = {
 
 const struct command memory_commands[] = {
 	{"memory", "COMMAND [ARGUMENT]...", "Search, add and manage memories",
-	 "The command connects to the first of these: --url or --socket, KOINE_SOCKET, "
-	 "ASH_RPC_SOCKET (ash's socket, which supports search, add, list and delete), koine's "
-	 "default socket, /run/ash/rpc.sock. koine retries a refused connection after 0.5, 1 and 2 "
-	 "seconds.\n\n--user and --chat, or ASH_USER_ID and ASH_CHAT_ID, select the owner. Without "
-	 "them you see all memories. If ASH_CONTEXT_TOKEN is set, koine sends its value as the "
-	 "context token.\n\n--project adds the memories of a project. A value that starts with '.' "
-	 "or '/' is a DIR; its project is named after the git remote or, without a remote, after "
-	 "the work tree or folder. Any other value is a NAME.\n",
+	 "The command connects to the first of these addresses that exists: --url or --socket, "
+	 "KOINE_SOCKET, ASH_RPC_SOCKET (ash's socket, which supports search, add, list and "
+	 "delete), koine's default socket, /run/ash/rpc.sock. koine retries a refused connection "
+	 "after 0.5, 1 and 2 seconds.\n\n--user and --chat, or ASH_USER_ID and ASH_CHAT_ID, select "
+	 "the owner. Without them you see all memories. If ASH_CONTEXT_TOKEN is set, koine sends "
+	 "its value as the context token.\n\n--project adds the memories of a project. A value "
+	 "that starts with '.' or '/' is a DIR; its project is named after the git remote or, "
+	 "without a remote, after the work tree or folder. Any other value is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init,
 	 memory_find_server, .completes = COMPLETES_MEMORY, .scope = memory_scope,
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",

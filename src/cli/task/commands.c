@@ -98,7 +98,7 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 #define PROJECT \
 	{"--project", NULL, "DIR", "select a project; default: KOINE_PROJECT, or the nearest folder with .aiwg", option_text, \
 	 AT(project)}
-#define PRIORITY {"--priority", "-p", "N", "set the priority; higher numbers start first; default 0", option_decimal, .param = "priority"}
+#define PRIORITY {"--priority", "-p", "N", "set the priority; the default is 0, and higher numbers start first", option_decimal, .param = "priority"}
 #define AFTER \
 	{"--after", NULL, "ID", "start after task ID has completed (repeatable)", option_list, \
 	 AT(after), .max = 64}

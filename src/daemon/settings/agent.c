@@ -74,7 +74,8 @@ static const struct setting rows[] = {
 	{"agent", "budget", SET_UNSIGNED, AT(budget), 0, 100000000,
 	 "maximum number of tokens of the conversation in one request; 0 means chat.budget"},
 	{"agent", "reserve", SET_UNSIGNED, AT(reserve), 0, 100000000,
-	 "number of tokens of the budget that are reserved for the answer; 0 means chat.reserve"},
+	 "number of tokens in the budget that koined reserves for the answer; 0 means "
+	 "chat.reserve"},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

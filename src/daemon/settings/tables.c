@@ -88,7 +88,7 @@ static const struct setting chat_rows[] = {
 	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
 	 "maximum number of tokens of a conversation in one request to the agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
-	 "number of tokens of chat.budget that are reserved for the answer"},
+	 "number of tokens in chat.budget that koined reserves for the answer"},
 	{"chat", "keep_days", SET_UNSIGNED, AT(chat_keep_days), 0, 36500,
 	 "days to keep an ended conversation; 0 means forever"},
 };

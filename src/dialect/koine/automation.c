@@ -162,7 +162,7 @@ static struct done handle_run(struct call *c)
 
 #define PROJECT(in)                                                                                \
 	FIELD(STRING, in, project,                                                                 \
-	      "Folder of the project; \"\" selects rules in koine.conf; default: all rules")
+	      "Folder of the project (default: all rules); \"\" selects rules in koine.conf")
 
 static const struct field rules_fields[] = {PROJECT(rules_in)};
 

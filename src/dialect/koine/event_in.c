@@ -10,7 +10,7 @@ enum { TYPE_MAX = 100, ID_MAX = 256, PROJECT_MAX = 4096 };
 
 const struct field event_in_fields[N_EVENT_IN_FIELDS] = {
 	FIELD(ARRAY, event_in, types,
-	      "Event types, such as [\"task.*\"]; * matches any text; default: all types"),
+	      "Event types, such as [\"task.*\"] (default: all types); * matches any text"),
 	FIELD(ANY, event_in, since, "Start after this sequence number, or at this ISO 8601 time"),
 	FIELD(STRING, event_in, session_id, "Select only events of this session or conversation"),
 	FIELD(STRING, event_in, run_id, "Select only events of this run"),

@@ -359,7 +359,7 @@ static const struct field update_fields[] = {
 	FIELD(STRING, update_in, category, "Category: preference, decision, fact, entity or other"),
 	FIELD(NUMBER, update_in, importance, "Importance, 0 to 1; default: unchanged",
 	      .default_number = -1),
-	FIELD(OBJECT, update_in, metadata, "Any JSON object; koine stores it, but does not use it"),
+	FIELD(OBJECT, update_in, metadata, "Any JSON object, which koine stores but does not use"),
 	MEMORY_ASKER(update_in),
 };
 

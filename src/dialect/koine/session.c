@@ -449,7 +449,9 @@ static const struct field events_fields[] = {
 	AN_ID,
 	FIELD(INT, one_in, after, "Return events after this event id"),
 	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit"),
-	FIELD(BOOL, one_in, newest, "Return the last events of the range instead of the first"),
+	FIELD(BOOL, one_in, newest,
+	      "Return the last events of the range instead of its first "
+	      "events"),
 	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200),
 	FIELD(BOOL, one_in, raw, "Include output lines that koined could not parse"),
 	FIELD(BOOL, one_in, chain,

@@ -381,16 +381,18 @@ static const struct field find_fields[] = {
 	FIELD(STRING, find_in, label, "Return only tasks with this label"),
 	FIELD(INT, find_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20),
 	FIELD(INT, find_in, before, "Value of `next` from the previous page"),
-	FIELD(BOOL, find_in, lines, "Include the last line of output of each task"),
+	FIELD(BOOL, find_in, lines, "Include the last output line of each task"),
 	FIELD(BOOL, find_in, open_first,
 	      "List running tasks first, then queued tasks, then ended tasks"),
 	TASK_PROJECT(find_in,
-		     "Folder of the project; \"\" for tasks without a project; default: all tasks"),
+		     "Folder of the project (default: all tasks); \"\" selects tasks without a "
+		     "project"),
 };
 
 static const struct field groups_fields[] = {
 	TASK_PROJECT(groups_in,
-		     "Folder of the project; \"\" for tasks without a project; default: all tasks"),
+		     "Folder of the project (default: all tasks); \"\" selects tasks without a "
+		     "project"),
 };
 
 #define AN_OBJECT "{\"type\":\"object\"}"

@@ -173,7 +173,7 @@ static const struct field add_fields[] = {
 		 .for_humans = HUMANS),
 	ADD_FIELDS,
 	FIELD_AS("metadata", OBJECT, add_in, new.task.metadata.value,
-		 "Any JSON object; koine stores it, but does not use it"),
+		 "Any JSON object, which koine stores but does not use"),
 };
 
 static const struct field run_fields[] = {

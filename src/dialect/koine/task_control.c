@@ -242,7 +242,8 @@ static const struct field clean_fields[] = {
 	FIELD(STRING, task_cleaning, group, "Delete only tasks of this group"),
 	FIELD(BOOL, task_cleaning, successful_only, "Delete only completed tasks"),
 	TASK_PROJECT(task_cleaning,
-		     "Folder of the project; \"\" for tasks without a project; default: all tasks"),
+		     "Folder of the project (default: all tasks); \"\" selects tasks without a "
+		     "project"),
 };
 
 #define DID(what)                                                                                  \

@@ -11,7 +11,7 @@
 static const struct setting rows[] = {
 	{"mcp", "token_file", SET_PATH, SETTING_TEXT(struct mcp_settings, token_file),
 	 "file (mode 0600) with the token for HTTP clients; empty means the file mcp.token, which "
-	 "koined creates in the folder of the store; off to require no token"},
+	 "koined creates in the folder of the store, and off means that no token is required"},
 	{"mcp", "session_idle", SET_SECONDS, offsetof(struct mcp_settings, session_idle_ms), 1,
 	 30 * 86400, "seconds without a request until the session of an HTTP client ends"},
 };

@@ -312,7 +312,7 @@ static const struct field add_fields[] = {
 	      "Name of an agent in koine's settings, or \"claude\"; default: the default agent",
 	      .for_humans = HUMANS_IF_RUNNER),
 	FIELD(NUMBER, add_in, priority,
-	      "Priority; tasks with higher numbers start first; default 0"),
+	      "Priority (default 0); tasks with higher numbers start first"),
 	FIELD(STRING, add_in, group, "Group of the task"),
 	FIELD(ARRAY, add_in, after,
 	      "Ids of tasks that must complete before this task "

@@ -190,7 +190,7 @@ const struct metric_family metric_families[] = {
 	 {"level"},
 	 .collect = collect_log_lines},
 	{"koine_log_lines_left_out", METRIC_COUNTER, NULL,
-	 "Log lines that koined omitted because of the rate limit of the log.",
+	 "Log lines that koined omitted because of the log's rate limit.",
 	 .collect = collect_log_left_out},
 
 	{"koine_process_resident_memory_bytes", METRIC_GAUGE, "bytes",

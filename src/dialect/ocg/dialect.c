@@ -38,7 +38,8 @@ static const struct field search_fields[] = {
 	FIELD_AS("Limit", INT, ocg_search_in, limit,
 		 "Maximum number of memories; 0 or less means 5"),
 	FIELD_AS("MinScore", NUMBER, ocg_search_in, min_score,
-		 "Minimum similarity; 0 or less means 0.7; ignored without an embedding model"),
+		 "Minimum similarity, where 0 or less means 0.7; koined ignores it without an "
+		 "embedding model"),
 };
 
 static const struct field get_fields[] = {

@@ -136,7 +136,8 @@ static int read_payload(struct jobs *jobs, const struct value *data, struct rule
 	struct text model = member(v, "model");
 
 	if (!is_agent_turn(data, v))
-		return refuse_field(why, "payload", "payload.kind must be agentTurn");
+		return refuse_field(why, "payload", "payload.kind must be agentTurn, not '%.*s'",
+				    TEXT_ARGS(text_cut(member(v, "kind"), 40)));
 	rule->prompt = member(v, "message");
 	if (rule->prompt.len == 0)
 		return refuse_field(why, "payload", "payload.message is required");
