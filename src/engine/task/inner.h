@@ -151,8 +151,9 @@ struct live {
 	struct wait *waits;     /* its own: task.after.n */
 	struct list watches;
 	unsigned n_listening; /* those of them that want its output */
-	struct arena texts;
-	struct task task; /* its texts are in `texts`; its version is the stored one */
+	char *texts;          /* of its row */
+	struct arena *later;  /* for texts that were set since; NULL: none */
+	struct task task; /* its texts are in `texts` and `later`; its version is the stored one */
 	struct former former;
 	bool light;       /* all of its texts are here; else the long ones are missing */
 	unsigned n_edits; /* on their way to the store; it does not start meanwhile */

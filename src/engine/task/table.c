@@ -6,7 +6,7 @@
 #include "base/pack.h"
 #include "engine/task/inner.h"
 
-enum { SLACK = 128 }; /* bytes, for what is added to most tasks later */
+enum { LATER_BLOCK = 256 }; /* bytes: few texts are set later */
 
 /* ---- projects, groups and their lines ---- */
 
@@ -145,15 +145,35 @@ static void forget_long(struct task *task)
 	}
 }
 
+static void free_texts(struct live *l)
+{
+	if (l->later)
+		arena_done(l->later);
+	free(l->later);
+	free(l->texts);
+}
+
+/* NULL: no memory. */
+static struct arena *later_of(struct live *l)
+{
+	if (l->later)
+		return l->later;
+	l->later = malloc(sizeof(*l->later));
+	if (l->later) {
+		arena_init(l->later, TASK_ARENA_MAX);
+		l->later->first = LATER_BLOCK;
+	}
+	return l->later;
+}
+
 /* All texts go to a new place, so that many edits take no more memory than one. Its names and what it comes after
  * stay: changes on their way to the store use its names. */
 int live_set_row(struct live *l, const struct task *from)
 {
 	struct value *metadata = NULL;
 	struct task row = *from;
-	struct arena texts;
+	char *texts, *at;
 	bool light;
-	int r;
 
 	row.id = row.project = (struct text) {0};
 	row.metadata.value = NULL;
@@ -161,22 +181,30 @@ int live_set_row(struct live *l, const struct task *from)
 	light = row.prompt.data && portrait_bytes(&task_portrait, &row) <= TASK_LIGHT_MAX;
 	if (!light)
 		forget_long(&row);
-	arena_init(&texts, TASK_ARENA_MAX);
-	texts.first = portrait_bytes(&task_portrait, &row) + SLACK;
-	r = portrait_copy(&task_portrait, &texts, &row);
-	if (r != 0) {
-		arena_done(&texts);
-		return r;
+	texts = at = malloc(portrait_bytes(&task_portrait, &row) + task_portrait.n);
+	if (!texts)
+		return -ENOMEM;
+	portrait_each (m, &task_portrait) {
+		struct text *t = member_bytes(m, &row);
+
+		if (!t || !t->data)
+			continue;
+		memcpy(at, t->data, t->len);
+		at[t->len] = '\0';
+		*t = (struct text) {.data = at, .len = t->len};
+		at += t->len + 1;
 	}
-	if (row.metadata.bytes.data && value_unpack(&texts, row.metadata.bytes, &metadata) == 0)
-		row.metadata.value = metadata;
 	row.id = l->task.id;
 	row.project = l->project->name;
 	row.after = l->task.after;
-	arena_done(&l->texts);
+	free_texts(l);
 	l->texts = texts;
+	l->later = NULL;
 	l->task = row;
 	l->light = light;
+	if (row.metadata.bytes.data && later_of(l) &&
+	    value_unpack(l->later, row.metadata.bytes, &metadata) == 0)
+		l->task.metadata.value = metadata;
 	live_changed(l);
 	return 0;
 }
@@ -185,7 +213,8 @@ void live_set_text(struct live *l, struct text *at, struct text value)
 {
 	live_changed(l);
 	*at = (struct text) {0};
-	if (value.len > TASK_LIGHT_MAX || arena_copy_text(&l->texts, value, at) != 0)
+	if (value.data && (value.len > TASK_LIGHT_MAX || !later_of(l) ||
+			   arena_copy_text(l->later, value, at) != 0))
 		l->light = false;
 }
 
@@ -269,7 +298,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	record_init(&l->record, &t->records);
 	if (live_set_row(l, row) != 0 ||
 	    (row->after.n > 0 && live_set_after(l, &row->after) != 0) || join(t, l) != 0) {
-		arena_done(&l->texts);
+		free_texts(l);
 		free(l->waits);
 		free(l);
 		return NULL;
@@ -409,7 +438,7 @@ void live_free(struct live *l)
 		live_leave_ended(l);
 	table_remove(&t->by_id, &l->by_id);
 	table_remove(&t->by_name, &l->by_name);
-	arena_done(&l->texts);
+	free_texts(l);
 	free(l->waits);
 	free(l);
 }

@@ -182,7 +182,8 @@ static void a_group_without_tasks_and_limit_is_dropped(void **state)
 
 static size_t bytes_of(const struct live *l)
 {
-	return malloc_usable_size((void *)l) + l->texts.used + malloc_usable_size(l->waits);
+	return malloc_usable_size((void *)l) + malloc_usable_size(l->texts) +
+	       malloc_usable_size(l->waits) + (l->later ? l->later->used : 0);
 }
 
 static void one_that_comes_after_needs_little_more_memory(void **state)
