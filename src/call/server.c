@@ -105,6 +105,7 @@ static void wipe_call(struct call *c)
 	c->state = NULL;
 	c->opened = NULL;
 	c->deliver = NULL;
+	c->start_over = NULL;
 	c->work.wait = NULL;
 	c->batch = NULL;
 	c->tree = NULL;
@@ -507,6 +508,9 @@ void server_set_limits(struct server *s, const struct limits *limits)
 	s->opts.limits = *limits;
 	s->room.max = limits->total_queue_bytes;
 	conn_pool_limit(s->pool, limits->queue_bytes / 2, limits->total_queue_bytes);
+	if (!s->stopping)
+		check_connections(s);
+	parked_next(s);
 }
 
 int server_new(struct loop *l, const struct server_opts *opts, struct server **ret_server)

@@ -1257,7 +1257,8 @@ static void a_client_that_does_not_read_is_not_read(void **state)
 	finish(&f);
 }
 
-static void connections_over_the_limit_wait(void **state)
+/* Until there is room: the first connection ends, or the limit is raised. */
+static void over_the_limit(void (*make_room)(struct fixture *f))
 {
 	struct limits limits = default_limits;
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -1268,7 +1269,6 @@ static void connections_over_the_limit_wait(void **state)
 	struct why why = {0};
 	struct fixture f;
 
-	(void)state;
 	tempdir_make(dir);
 	limits.connections = 1;
 	start_with(&f, &sequential, &limits);
@@ -1289,11 +1289,33 @@ static void connections_over_the_limit_wait(void **state)
 	say_to(&f, &other, CALL("ping", "{}", "2"));
 	hear_nothing(&f, &other);
 	assert_int_equal(f.world.server->n_clients, 1);
-	dialer_done(&f.client);
+	make_room(&f);
 	hear_from(&f, &other, RESULT("'pong'", "2"));
 	dialer_done(&other);
 	finish(&f);
 	tempdir_remove(dir);
+}
+
+static void end_first(struct fixture *f)
+{
+	dialer_done(&f->client);
+}
+
+static void raise_limit(struct fixture *f)
+{
+	server_set_limits(f->world.server, &default_limits);
+}
+
+static void connections_over_the_limit_wait(void **state)
+{
+	(void)state;
+	over_the_limit(end_first);
+}
+
+static void a_higher_limit_lets_waiting_connections_in_at_once(void **state)
+{
+	(void)state;
+	over_the_limit(raise_limit);
 }
 
 /* ---- batches ---- */
@@ -1866,6 +1888,7 @@ int main(void)
 		cmocka_unit_test(a_refused_stream_behind_a_running_call_is_told),
 		cmocka_unit_test(a_client_that_does_not_read_is_not_read),
 		cmocka_unit_test(connections_over_the_limit_wait),
+		cmocka_unit_test(a_higher_limit_lets_waiting_connections_in_at_once),
 		cmocka_unit_test(batches_are_answered_together_in_order),
 		cmocka_unit_test(a_batch_of_notifications_is_silent),
 		cmocka_unit_test(a_call_of_a_batch_can_be_cancelled),
