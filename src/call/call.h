@@ -60,6 +60,9 @@ struct call {
 	 * data, of one by call_fail nothing, and c->why.code says which. The client is NULL when it
 	 * has left. */
 	void (*deliver)(struct client *s, struct call *c);
+	/* Set with `deliver`: drops what the dialect holds of the answer, because the handler begins
+	 * again. On the thread that has the call. May be NULL. */
+	void (*start_over)(struct call *c);
 	struct buf out;
 	struct json json;
 	void (*on_cancel)(struct call *c, void *arg);

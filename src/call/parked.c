@@ -16,6 +16,8 @@ void parked_count(struct call *c)
 
 void parked_start_over(struct call *c)
 {
+	if (c->start_over)
+		c->start_over(c);
 	arena_rewind(&c->arena, &c->mark);
 	c->arena.starved = false;
 	buf_done(&c->out);

@@ -12,11 +12,25 @@ void mcp_drop_items(struct mcp_call *mc)
 	mc->n_items = 0;
 }
 
-/* Items are written one after another: the answer only puts brackets around them. */
+void mcp_start_over(struct call *c)
+{
+	struct mcp_call *mc = opened(c);
+
+	buf_done(&mc->items);
+	mc->n_items = 0;
+	mc->role = "user";
+	mc->starved = mc->too_large = mc->is_error = false;
+}
+
+/* Items are written one after another: the answer only puts brackets around them. They are counted as
+ * the answer is. */
 static struct json begin_plain(struct mcp_call *mc)
 {
-	if (!mc->items.data)
+	if (!mc->items.data) {
 		buf_init(&mc->items, mc->call->out.max);
+		mc->items.room = mc->call->out.room;
+	}
+	mc->items.sure = mc->call->out.sure;
 	return (struct json) {.out = &mc->items, .comma = mc->n_items > 0};
 }
 
@@ -25,6 +39,9 @@ static void end_plain(struct mcp_call *mc)
 	mc->n_items++;
 	if (mc->items.err == 0)
 		return;
+	/* The call waits for room and begins again. */
+	if (mc->items.err == -ENOBUFS)
+		mc->call->out.err = -ENOBUFS;
 	mc->starved = true;
 	mc->too_large |= mc->items.err == -EMSGSIZE;
 }

@@ -213,8 +213,9 @@ int mcp_check_headers(struct mcp_call *mc, const struct http_request *http);
 int mcp_check_param_headers(struct mcp_call *mc, const struct value *schema);
 
 /* content.c */
-/* Drops the items that the handler has written. */
+/* Drops the items that the handler has written; and all that it has said, when it begins again. */
 void mcp_drop_items(struct mcp_call *mc);
+void mcp_start_over(struct call *c);
 
 /* deliver.c */
 void mcp_deliver(struct client *s, struct call *c);

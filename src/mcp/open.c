@@ -177,6 +177,7 @@ int mcp_open(struct call *c, const struct http_request *http)
 	mc->takes_events = http && accepts_events(http);
 	c->opened = mc;
 	c->deliver = mcp_deliver;
+	c->start_over = mcp_start_over;
 	c->watched = false;
 	r = open_any(mc, http);
 	mc->headers = NULL;

@@ -1,6 +1,7 @@
 /* MCP over lines: conversations byte for byte, threads, questions, pages, guests. */
 #include "check.h"
 
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "../mcp_world.h"
@@ -216,6 +217,77 @@ static void completions_end_at_a_hundred(void **state)
 	(void)state;
 	assert_int_equal(count(answer, "\"x\""), 100);
 	assert_has(answer, "\"total\":120,\"hasMore\":true");
+}
+
+/* ---- items that find no room at first ---- */
+
+enum { LONG = 400 << 10, LONG_ROOM = 300 << 10 };
+
+static atomic_uint n_runs;
+static char long_text[LONG];
+
+static struct done say_long(struct call *call)
+{
+	n_runs++;
+	mcp_text(call, (struct text) {long_text, LONG});
+	return call_reply(call);
+}
+
+static struct done say_and_write_long(struct call *call)
+{
+	struct json *j = call_result(call);
+
+	n_runs++;
+	mcp_text(call, TEXT("one"));
+	json_begin_object(j);
+	json_member_text(j, "long", (struct text) {long_text, LONG});
+	json_end_object(j);
+	return call_reply(call);
+}
+
+static void check_long(const char *id, const char *name)
+{
+	static const char item[] = "{\"type\":\"text\",";
+	char line[200];
+	const char *at;
+
+	n_runs = 0;
+	snprintf(line, sizeof(line),
+		 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"tools/"
+		 "call\",\"params\":{\"name\":\"%s\","
+		 "\"arguments\":{}}}",
+		 id, name);
+	say(line);
+	assert_true(dialer_wait(&c, &m.w, LONG));
+	assert_int_equal(n_runs, 2);
+	at = memmem(c.in.data, c.in.len, item, strlen(item));
+	assert_non_null(at);
+	assert_null(memmem(at + 1, c.in.len - (size_t)(at + 1 - c.in.data), item, strlen(item)));
+	while (!memchr(c.in.data, '\n', c.in.len))
+		assert_true(dialer_wait(&c, &m.w, c.in.len + 1));
+	buf_clear(&c.in);
+	assert_int_equal(room_used(&m.w.server->room), 0);
+}
+
+static void items_that_find_no_room_are_written_again(void **state)
+{
+	static const struct mcp_tool tools[] = {
+		{.row = {.name = "long", .handle = say_long, .where = READER}},
+		{.row = {.name = "both", .handle = say_and_write_long, .where = READER}},
+	};
+	struct limits limits = default_limits;
+
+	(void)state;
+	memset(long_text, 'x', LONG);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(mcp_add_tool(m.mcp, &tools[i]), 0);
+	limits.total_queue_bytes = LONG_ROOM;
+	server_set_limits(m.w.server, &limits);
+	ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+	    "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"x\","
+	    "\"version\":\"1\"}}}");
+	check_long("2", "long");
+	check_long("3", "both");
 }
 
 /* ---- what a modern client carries ---- */
@@ -587,6 +659,7 @@ int main(void)
 		TEST(lists_come_in_pages),
 		TEST(a_cursor_belongs_to_its_list),
 		TEST(completions_end_at_a_hundred),
+		TEST(items_that_find_no_room_are_written_again),
 		TEST(answers_are_carried_from_round_to_round),
 		TEST(state_that_has_expired_is_refused),
 		TEST(listeners_are_told_what_they_asked_for),
