@@ -306,7 +306,7 @@ static bool unchanged(const struct settings *old, const struct settings *fresh,
 {
 	const struct agent_setting *was = section_find(&agent_section, old, now->name);
 
-	return was && agent_setting_equal(was, now) &&
+	return was && section_equal(&agent_section, was, now) &&
 	       settings_budget(old, was) == settings_budget(fresh, now) &&
 	       settings_reserve(old, was) == settings_reserve(fresh, now);
 }

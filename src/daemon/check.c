@@ -295,7 +295,7 @@ static void note_others(const struct settings *s)
 		printf("note          uids ");
 		for (unsigned k = 0; k < l->allow_uids.n; k++)
 			printf("%u ", (unsigned)l->allow_uids.list[k]);
-		printf("may call every method of %s\n", l->dialect);
+		printf("may call every method of %s\n", l->name);
 	}
 }
 

@@ -39,7 +39,7 @@ enum {
 static int take_settings(struct daemon *d, struct settings *fresh,
 			 const struct reload_listener *report, struct why *why)
 {
-	bool renotify = !notify_settings_equal(&d->settings->notifies, &fresh->notifies);
+	bool renotify = !sections_equal(&notify_section, d->settings, fresh);
 	int r = agents_reload(d, fresh, why);
 
 	/* The only step that can be refused comes first, and then changes nothing. */

@@ -134,7 +134,7 @@ static int check_listeners(const struct settings *s, struct why *why)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < s->listeners.n; i++)
-		r = find_dialect(s->listeners.list[i].dialect, &unused, why);
+		r = find_dialect(s->listeners.list[i].name, &unused, why);
 	return r;
 }
 

@@ -131,9 +131,8 @@ static void report_group_limits(const struct daemon *d, const struct reporting *
 
 		snprintf(key, sizeof(key), "group.%s.parallel", g->name);
 		if (was)
-			report_limit(
-				d, r, g->name, was->parallel, g->parallel, key,
-				section_row_line(&group_section, r->fresh, g->name, "parallel"));
+			report_limit(d, r, g->name, was->parallel, g->parallel, key,
+				     section_first_line(&group_section, r->fresh, g->name));
 	}
 }
 
@@ -154,7 +153,7 @@ static const struct listener_setting *find_listener(const struct listener_settin
 						    const char *dialect)
 {
 	for (unsigned i = 0; i < all->n; i++) {
-		if (strcmp(all->list[i].dialect, dialect) == 0)
+		if (strcmp(all->list[i].name, dialect) == 0)
 			return &all->list[i];
 	}
 	return NULL;
@@ -165,8 +164,7 @@ static void report_listener(const struct reporting *r, const char *dialect, bool
 	char key[160];
 
 	snprintf(key, sizeof(key), "listen.%s.%s", dialect, listen_row.key);
-	note(r, RELOAD_LATER, key,
-	     section_row_line(&listen_section, r->fresh, dialect, listen_row.key),
+	note(r, RELOAD_LATER, key, section_first_line(&listen_section, r->fresh, dialect),
 	     removed ? "removed" : "");
 }
 
@@ -175,14 +173,14 @@ static void report_listeners(const struct daemon *d, const struct reporting *r)
 	const struct listener_settings *was = &d->at_start.listeners, *now = &r->fresh->listeners;
 
 	for (unsigned i = 0; i < now->n; i++) {
-		const struct listener_setting *l = find_listener(was, now->list[i].dialect);
+		const struct listener_setting *l = find_listener(was, now->list[i].name);
 
 		if (!l || !setting_equal(&listen_row, l, &now->list[i]))
-			report_listener(r, now->list[i].dialect, false);
+			report_listener(r, now->list[i].name, false);
 	}
 	for (unsigned i = 0; i < was->n; i++) {
-		if (!find_listener(now, was->list[i].dialect))
-			report_listener(r, was->list[i].dialect, true);
+		if (!find_listener(now, was->list[i].name))
+			report_listener(r, was->list[i].name, true);
 	}
 }
 

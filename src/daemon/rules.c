@@ -65,8 +65,8 @@ static int set_rules(const struct daemon *d)
 static unsigned line_of(const struct rule_setting *r, const char *key)
 {
 	for (unsigned i = 0; i < N_RULE_KEYS; i++) {
-		if (strcmp(rule_key_name(i), key) == 0 && r->texts.lines[i] > 0)
-			return r->texts.lines[i];
+		if (strcmp(rule_key_name(i), key) == 0 && r->marks.lines[i] > 0)
+			return r->marks.lines[i];
 	}
 	return section_line(r->where);
 }

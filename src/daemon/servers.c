@@ -55,7 +55,7 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 		const struct agent_server_setting *now =
 			section_find(&agent_server_section, fresh, was->name);
 
-		if (!now || !agent_server_setting_equal(was, now))
+		if (!now || !section_equal(&agent_server_section, was, now))
 			mirror_remove(d->engine->mirrors, was->name, now != NULL);
 	}
 	for (unsigned i = 0; i < fresh->agent_servers.n; i++) {
@@ -63,7 +63,7 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 		const struct agent_server_setting *was =
 			section_find(&agent_server_section, old, now->name);
 
-		int r = was && agent_server_setting_equal(was, now) ? 0 : add(d, now);
+		int r = was && section_equal(&agent_server_section, was, now) ? 0 : add(d, now);
 
 		if (r != 0)
 			log_err("could not start bridge to agent server", "server=%s error=%s",

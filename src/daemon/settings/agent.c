@@ -80,13 +80,6 @@ static const struct setting rows[] = {
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-_Static_assert(N_ROWS <= 32, "a bit of `given` for each");
-
-static bool fits(const struct setting *row, unsigned kind)
-{
-	return !row->kinds || (row->kinds & 1U << kind);
-}
-
 /* ---- names ---- */
 
 static enum agent_kind kind_named(const char *name)
@@ -140,43 +133,14 @@ static void init(void *section, const char *name, const char *where)
 	};
 }
 
-static void set(void *section, unsigned key)
-{
-	((struct agent_setting *)section)->given |= UINT32_C(1) << key;
-}
-
-/* Shows what applies to its kind, and anything else that was set. */
-static bool shows(const void *section, unsigned key)
-{
-	const struct agent_setting *a = section;
-
-	return (a->given >> key & 1) || (a->kind != AGENT_UNSAID && fits(&rows[key], a->kind));
-}
-
-const struct section_kind agent_section = {
-	.word = "agent",
-	.several = "agents",
-	.list = offsetof(struct settings, agents.list),
-	.n = offsetof(struct settings, agents.n),
-	.size = sizeof(struct agent_setting),
-	.max = AGENTS_MAX,
-	.n_keys = N_ROWS,
-	.rows = rows,
-	.check_name = check_name,
-	.init = init,
-	.set = set,
-	.shows = shows,
-};
-
 /* ---- checks when all was read ---- */
 
-static int check_keys(const struct agent_setting *s, enum agent_kind kind, struct why *why)
+static int check_keys(const struct agent_setting *s, struct why *why)
 {
-	for (unsigned i = 0; i < N_ROWS; i++) {
-		if ((s->given >> i & 1) && !fits(&rows[i], kind))
-			return refuse(why, REFUSE_PARAMS, "[agent %s]: %s is not valid for kind %s",
-				      s->name, rows[i].key, kind_words[kind]);
-	}
+	int r = section_check_kinds(&agent_section, s, why);
+
+	if (r != 0)
+		return r;
 	if (!!s->key_env[0] + !!s->key_file[0] + !!s->key_command[0] > 1)
 		return refuse(why, REFUSE_PARAMS,
 			      "[agent %s]: set only one of key_env, key_file and key_command",
@@ -197,10 +161,10 @@ static int check_needs(const struct agent_setting *s, enum agent_kind kind, stru
 	return 0;
 }
 
-static int check_agent(const struct agent_setting *s, struct why *why)
+static int check_agent(const void *section, struct why *why)
 {
+	const struct agent_setting *s = section;
 	enum agent_kind kind = s->kind;
-	int r;
 
 	if (kind == AGENT_UNSAID)
 		return refuse(why, REFUSE_PARAMS,
@@ -208,43 +172,21 @@ static int check_agent(const struct agent_setting *s, struct why *why)
 			      s->name);
 	if (strcmp(s->name, "recall") == 0 && kind != AGENT_RECALL)
 		return refuse(why, REFUSE_PARAMS, "[agent recall]: kind must be recall");
-	r = check_keys(s, kind, why);
-	return r != 0 ? r : check_needs(s, kind, why);
+	return check_keys(s, why) ?: check_needs(s, kind, why);
 }
 
-int agent_settings_check(const struct agent_settings *a, struct why *why)
-{
-	for (unsigned i = 0; i < a->n; i++) {
-		int r = check_agent(&a->list[i], why);
-
-		if (r != 0)
-			return r;
-	}
-	return 0;
-}
-
-/* ---- secrets ---- */
-
-unsigned agent_settings_secrets(const struct agent_settings *a, const char **out, unsigned max)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < a->n; i++) {
-		for (unsigned k = 0; k < N_ROWS; k++) {
-			const char *at = (const char *)&a->list[i] + rows[k].offset;
-
-			if (rows[k].type == SET_VARIABLE && at[0] && n < max)
-				out[n++] = at;
-		}
-	}
-	return n;
-}
-
-bool agent_setting_equal(const struct agent_setting *a, const struct agent_setting *b)
-{
-	bool equal = strcmp(a->name, b->name) == 0;
-
-	for (unsigned i = 0; equal && i < N_ROWS; i++)
-		equal = setting_equal(&rows[i], a, b);
-	return equal;
-}
+const struct section_kind agent_section = {
+	.word = "agent",
+	.several = "agents",
+	.list = offsetof(struct settings, agents.list),
+	.n = offsetof(struct settings, agents.n),
+	.size = sizeof(struct agent_setting),
+	.max = AGENTS_MAX,
+	.n_keys = N_ROWS,
+	.rows = rows,
+	.check_name = check_name,
+	.init = init,
+	.own_kind = offsetof(struct agent_setting, kind),
+	.unknown_kind = AGENT_UNSAID,
+	.check = check_agent,
+};

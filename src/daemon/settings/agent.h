@@ -14,9 +14,8 @@ enum { AGENTS_MAX = 32 };
 enum agent_kind { AGENT_RECALL, AGENT_OPENAI, AGENT_ANTHROPIC, AGENT_COMMAND, AGENT_UNSAID };
 
 struct agent_setting {
-	char name[SECTION_NAME_MAX + 1];
-	unsigned kind;  /* enum agent_kind, as set or as implied by its name */
-	uint32_t given; /* which keys were set, by their index in the table */
+	SECTION_HEAD;
+	unsigned kind; /* enum agent_kind, as set or as implied by its name */
 	char url[PATH_LEN];
 	char model[128];
 	char key_env[128];
@@ -47,16 +46,6 @@ struct agent_settings {
 };
 
 extern const struct section_kind agent_section;
-
-/* Call it when everything has been read: checks that each agent has what it needs, and nothing
- * that does not apply to it. */
-int agent_settings_check(const struct agent_settings *a, struct why *why);
-
-/* The names of variables that hold agents' keys. Returns how many. */
-unsigned agent_settings_secrets(const struct agent_settings *a, const char **out, unsigned max);
-
-/* Whether both have the same name and settings. */
-bool agent_setting_equal(const struct agent_setting *a, const struct agent_setting *b);
 
 const char *agent_kind_word(enum agent_kind kind);
 

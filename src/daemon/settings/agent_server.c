@@ -53,31 +53,9 @@ static void init(void *section, const char *name, const char *where)
 	};
 }
 
-/* A kind that was not said has no word to show. */
-static bool shows(const void *section, unsigned key)
+static int check_one(const void *section, struct why *why)
 {
-	const struct agent_server_setting *a = section;
-
-	return key != 0 || a->kind != AGENT_SERVER_UNSAID;
-}
-
-const struct section_kind agent_server_section = {
-	.word = "agent-server",
-	.several = "agent servers",
-	.bare = true, /* [agent server] has variables that begin like ours */
-	.list = offsetof(struct settings, agent_servers.list),
-	.n = offsetof(struct settings, agent_servers.n),
-	.size = sizeof(struct agent_server_setting),
-	.max = AGENT_SERVERS_MAX,
-	.n_keys = N_ROWS,
-	.rows = rows,
-	.check_name = check_name,
-	.init = init,
-	.shows = shows,
-};
-
-static int check_one(const struct agent_server_setting *s, struct why *why)
-{
+	const struct agent_server_setting *s = section;
 	struct why inner;
 
 	if (s->kind == AGENT_SERVER_UNSAID)
@@ -97,38 +75,24 @@ static int check_one(const struct agent_server_setting *s, struct why *why)
 	return 0;
 }
 
-int agent_server_settings_check(const struct agent_server_settings *a, struct why *why)
-{
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < a->n; i++)
-		r = check_one(&a->list[i], why);
-	return r;
-}
-
-unsigned agent_server_settings_secrets(const struct agent_server_settings *a, const char **out,
-				       unsigned max)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < a->n && n < max; i++) {
-		if (a->list[i].password_env[0])
-			out[n++] = a->list[i].password_env;
-	}
-	return n;
-}
+const struct section_kind agent_server_section = {
+	.word = "agent-server",
+	.several = "agent servers",
+	.bare = true, /* [agent server] has variables that begin like ours */
+	.list = offsetof(struct settings, agent_servers.list),
+	.n = offsetof(struct settings, agent_servers.n),
+	.size = sizeof(struct agent_server_setting),
+	.max = AGENT_SERVERS_MAX,
+	.n_keys = N_ROWS,
+	.rows = rows,
+	.check_name = check_name,
+	.init = init,
+	.own_kind = offsetof(struct agent_server_setting, kind),
+	.unknown_kind = AGENT_SERVER_UNSAID,
+	.check = check_one,
+};
 
 const char *agent_server_kind_word(enum agent_server_kind kind)
 {
 	return kind_words[kind];
-}
-
-bool agent_server_setting_equal(const struct agent_server_setting *a,
-				const struct agent_server_setting *b)
-{
-	bool equal = strcmp(a->name, b->name) == 0;
-
-	for (unsigned i = 0; equal && i < N_ROWS; i++)
-		equal = setting_equal(&rows[i], a, b);
-	return equal;
 }

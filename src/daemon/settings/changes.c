@@ -23,36 +23,19 @@ static void tell(const struct changes *c, const struct section_kind *kind, const
 			      .name = name, .key = shown, .line = line, .removed = removed});
 }
 
-static bool same_text(const char *a, const char *b)
+/* Of a new section with texts, each is told. */
+static void compare(const struct changes *c, const struct section_kind *kind,
+		    const struct section *was, const struct section *now)
 {
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-static void compare_texts(const struct changes *c, const struct section_kind *kind,
-			  const char *name, const void *was, const void *now)
-{
-	const struct section_texts *t =
-		(const struct section_texts *)((const char *)now + kind->texts);
-
+	if (!was && !kind->texts) {
+		tell(c, kind, now->name, NULL, section_first_line(kind, c->now, now->name), false);
+		return;
+	}
 	for (unsigned i = 0; i < kind->n_keys; i++) {
-		const char *text = section_text(kind, now, i);
-
-		if (!same_text(was ? section_text(kind, was, i) : NULL, text))
-			tell(c, kind, name, kind->keys[i].name, text ? t->lines[i] : 0, !text);
+		if (!section_key_equal(kind, i, was, now))
+			tell(c, kind, now->name, kind->rows[i].key, now->marks.lines[i],
+			     kind->texts && !section_text(kind, now, i));
 	}
-}
-
-static void compare_rows(const struct changes *c, const struct section_kind *kind, const char *name,
-			 const void *was, const void *now)
-{
-	for (unsigned i = 0; i < kind->n_keys && was; i++) {
-		const char *key = kind->rows[i].key;
-
-		if (!setting_equal(&kind->rows[i], was, now))
-			tell(c, kind, name, key, section_row_line(kind, c->now, name, key), false);
-	}
-	if (!was)
-		tell(c, kind, name, NULL, section_row_line(kind, c->now, name, NULL), false);
 }
 
 /* The sections that there are now, or (gone) those that are there no more. */
@@ -70,10 +53,8 @@ static void compare_kind(const struct changes *c, const struct section_kind *kin
 			continue;
 		if (gone)
 			tell(c, kind, name, NULL, 0, true);
-		else if (kind->rows)
-			compare_rows(c, kind, name, was, now);
 		else
-			compare_texts(c, kind, name, was, now);
+			compare(c, kind, was, now);
 	}
 }
 

@@ -94,11 +94,6 @@ int section_add(const struct section_kind *kind, struct settings *s, const char 
 	return 0;
 }
 
-static const char *key_name(const struct section_kind *kind, unsigned i)
-{
-	return kind->rows ? kind->rows[i].key : kind->keys[i].name;
-}
-
 static struct section_texts *texts_of(const struct section_kind *kind, const void *section)
 {
 	return (struct section_texts *)((char *)section + kind->texts);
@@ -106,9 +101,9 @@ static struct section_texts *texts_of(const struct section_kind *kind, const voi
 
 const char *section_text(const struct section_kind *kind, const void *section, unsigned key)
 {
-	const struct section_texts *t = texts_of(kind, section);
+	const struct section_texts *t = section ? texts_of(kind, section) : NULL;
 
-	return t->at[key] ? (const char *)(t + 1) + t->at[key] : NULL;
+	return t && t->at[key] ? (const char *)(t + 1) + t->at[key] : NULL;
 }
 
 /* A changed text takes new space; settings are read only a few times. */
@@ -141,69 +136,17 @@ unsigned section_line(const char *where)
 	return n <= UINT16_MAX ? (unsigned)n : 0;
 }
 
-static uint32_t hash_key(const struct section_kind *kind, const char *name, const char *key)
-{
-	char whole[2 * SECTION_NAME_MAX + 64];
-	uint64_t h;
-
-	snprintf(whole, sizeof(whole), "%s.%s.%s", kind->word, name, key);
-	h = text_hash(TEXT_HASH, text_of(whole));
-	return (uint32_t)(h ^ h >> 32);
-}
-
-static void note_line(const struct section_kind *kind, struct settings *s, const char *name,
-		      const char *key, unsigned line)
-{
-	uint32_t h = hash_key(kind, name, key);
-	unsigned i = 0;
-
-	while (i < s->n_section_lines && s->section_lines[i].key != h)
-		i++;
-	if (i == SECTION_LINES_MAX)
-		return;
-	s->section_lines[i] = (struct section_line) {.key = h, .line = (uint16_t)line};
-	if (i == s->n_section_lines)
-		s->n_section_lines++;
-}
-
-static unsigned line_of_key(const struct section_kind *kind, const struct settings *s,
-			    const char *name, const char *key)
-{
-	uint32_t h = hash_key(kind, name, key);
-
-	for (unsigned i = 0; i < s->n_section_lines; i++) {
-		if (s->section_lines[i].key == h)
-			return s->section_lines[i].line;
-	}
-	return 0;
-}
-
-unsigned section_row_line(const struct section_kind *kind, const struct settings *s,
-			  const char *name, const char *key)
-{
-	unsigned first = 0;
-
-	for (unsigned i = 0; i < kind->n_keys; i++) {
-		unsigned line = line_of_key(kind, s, name, key_name(kind, i));
-
-		if (key && strcmp(key, key_name(kind, i)) == 0)
-			return line;
-		if (line > 0 && (first == 0 || line < first))
-			first = line;
-	}
-	return first;
-}
-
 unsigned section_first_line(const struct section_kind *kind, const struct settings *s,
 			    const char *name)
 {
-	const void *section = section_find(kind, s, name);
-	const struct section_texts *t = section && !kind->rows ? texts_of(kind, section) : NULL;
-	unsigned first = t ? 0 : section_row_line(kind, s, name, NULL);
+	const struct section *section = section_find(kind, s, name);
+	unsigned first = 0;
 
-	for (unsigned i = 0; t && i < kind->n_keys; i++) {
-		if (t->lines[i] > 0 && (first == 0 || t->lines[i] < first))
-			first = t->lines[i];
+	for (unsigned i = 0; section && i < kind->n_keys; i++) {
+		unsigned line = section->marks.lines[i];
+
+		if (line > 0 && (first == 0 || line < first))
+			first = line;
 	}
 	return first;
 }
@@ -221,12 +164,12 @@ int section_set(const struct section_kind *kind, struct settings *s, const char 
 		const char *key, const char *value, const char *where, struct why *why)
 {
 	int r = check_name(kind, name, why);
-	void *section;
+	struct section *section;
 	unsigned i = 0;
 
 	if (r != 0)
 		return r;
-	while (i < kind->n_keys && strcmp(key_name(kind, i), key) != 0)
+	while (i < kind->n_keys && strcmp(kind->rows[i].key, key) != 0)
 		i++;
 	if (i == kind->n_keys)
 		return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%s %s]", key,
@@ -235,25 +178,119 @@ int section_set(const struct section_kind *kind, struct settings *s, const char 
 	if (r != 0)
 		return r;
 	section = section_find(kind, s, name);
-	r = kind->rows ? put_row(kind, section, i, value, why)
-		       : put_text(kind, section, i, value, why);
-	if (r == 0 && !kind->rows)
-		texts_of(kind, section)->lines[i] = (uint16_t)section_line(where);
-	if (r == 0 && kind->rows)
-		note_line(kind, s, name, key, section_line(where));
-	if (r == 0 && kind->set)
-		kind->set(section, i);
+	r = kind->texts ? put_text(kind, section, i, value, why)
+			: put_row(kind, section, i, value, why);
+	if (r == 0) {
+		section->marks.given |= UINT64_C(1) << i;
+		section->marks.lines[i] = (uint16_t)section_line(where);
+	}
 	return r;
 }
 
+/* ---- what applies ---- */
+
+static unsigned own_kind(const struct section_kind *kind, const void *section)
+{
+	return *(const unsigned *)((const char *)section + kind->own_kind);
+}
+
+static bool fits(const struct section_kind *kind, const void *section, unsigned key)
+{
+	return !kind->rows[key].kinds || (kind->rows[key].kinds & 1U << own_kind(kind, section));
+}
+
+static bool is_given(const void *section, unsigned key)
+{
+	return ((const struct section *)section)->marks.given >> key & 1;
+}
+
+int section_check_kinds(const struct section_kind *kind, const void *section, struct why *why)
+{
+	for (unsigned i = 0; i < kind->n_keys; i++) {
+		if (is_given(section, i) && !fits(kind, section, i))
+			return refuse(why, REFUSE_PARAMS, "[%s %s]: %s is not valid for kind %s",
+				      kind->word, (const char *)section, kind->rows[i].key,
+				      kind->rows[0].words[own_kind(kind, section)]);
+	}
+	return 0;
+}
+
+int sections_check(const struct settings *s, struct why *why)
+{
+	for (unsigned i = 0; i < N_SECTION_KINDS; i++) {
+		const struct section_kind *kind = section_kinds[i];
+
+		for (unsigned k = 0; kind->check && k < *count_of(kind, s); k++) {
+			int r = kind->check(section_at(kind, s, k), why);
+
+			if (r != 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+unsigned sections_secrets(const struct settings *s, const char **out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < N_SECTION_KINDS; i++) {
+		const struct section_kind *kind = section_kinds[i];
+
+		for (unsigned k = 0; k < *count_of(kind, s) * kind->n_keys; k++) {
+			const struct setting *row = &kind->rows[k % kind->n_keys];
+			const char *at = section_at(kind, s, k / kind->n_keys) + row->offset;
+
+			if (row->type == SET_VARIABLE && at[0] && n < max)
+				out[n++] = at;
+		}
+	}
+	return n;
+}
+
+bool section_key_equal(const struct section_kind *kind, unsigned key, const void *a, const void *b)
+{
+	const char *was = kind->texts ? section_text(kind, a, key) : NULL;
+	const char *now = kind->texts ? section_text(kind, b, key) : NULL;
+
+	if (!kind->texts)
+		return setting_equal(&kind->rows[key], a, b);
+	return was && now ? strcmp(was, now) == 0 : was == now;
+}
+
+bool section_equal(const struct section_kind *kind, const void *a, const void *b)
+{
+	bool equal = strcmp(a, b) == 0;
+
+	for (unsigned i = 0; equal && i < kind->n_keys; i++)
+		equal = section_key_equal(kind, i, a, b);
+	return equal;
+}
+
+bool sections_equal(const struct section_kind *kind, const struct settings *a,
+		    const struct settings *b)
+{
+	bool equal = *count_of(kind, a) == *count_of(kind, b);
+
+	for (unsigned i = 0; equal && i < *count_of(kind, a); i++)
+		equal = section_equal(kind, section_at(kind, a, i), section_at(kind, b, i));
+	return equal;
+}
+
+/* ---- out ---- */
+
+/* What applies to the section's kind, and anything else that was set. */
 static void write_key(const struct section_kind *kind, const void *section, unsigned key, FILE *out)
 {
-	const char *text = kind->rows ? NULL : section_text(kind, section, key);
+	const struct setting *row = &kind->rows[key];
+	const char *text = kind->texts ? section_text(kind, section, key) : NULL;
 
-	if (kind->rows && (!kind->shows || kind->shows(section, key)))
-		setting_write(&kind->rows[key], section, out);
 	if (text)
-		setting_write_text(kind->keys[key].name, kind->keys[key].doc, text, out);
+		setting_write_text(row->key, row->doc, text, out);
+	else if (!kind->texts &&
+		 (is_given(section, key) || !kind->own_kind ||
+		  (own_kind(kind, section) != kind->unknown_kind && fits(kind, section, key))))
+		setting_write(row, section, out);
 }
 
 void section_write(const struct section_kind *kind, const struct settings *s, FILE *out)
@@ -307,7 +344,7 @@ static const char *env_key(const struct section_kind *kind, const char *text, si
 	size_t best_len = 0;
 
 	for (unsigned i = 0; i < kind->n_keys; i++) {
-		const char *key = key_name(kind, i);
+		const char *key = kind->rows[i].key;
 		size_t len = strlen(key);
 
 		if (len > best_len && n > len + 1 && text[n - len - 1] == '_' &&

@@ -14,18 +14,28 @@
 struct setting;
 struct settings;
 
-struct section_key {
-	const char *name;
-	const char *doc;
+enum { SECTION_KEYS_MAX = 40, SECTION_NAME_MAX = 40 };
+
+/* Which keys of a section were set, as bits, and their lines in the file; 0 means that a key is not
+ * from there. */
+struct section_marks {
+	uint64_t given;
+	uint16_t lines[SECTION_KEYS_MAX];
 };
 
-enum { SECTION_KEYS_MAX = 40 };
+/* Each section begins with these two. */
+#define SECTION_HEAD                                                                               \
+	char name[SECTION_NAME_MAX + 1];                                                           \
+	struct section_marks marks
+
+struct section {
+	SECTION_HEAD;
+};
 
 /* NUL-terminated texts, which follow this struct. Offset 0 means that a text was not given. */
 struct section_texts {
-	uint16_t at[SECTION_KEYS_MAX];    /* offset of each key's text */
-	uint16_t used;                    /* bytes in use */
-	uint16_t lines[SECTION_KEYS_MAX]; /* of each key in the file; 0: it is not from there */
+	uint16_t at[SECTION_KEYS_MAX]; /* offset of each key's text */
+	uint16_t used;                 /* bytes in use */
 };
 
 /* The line in "FILE:LINE"; 0: there is none. */
@@ -38,8 +48,6 @@ unsigned section_line(const char *where);
 			       (int)(n_keys) <= (int)SECTION_KEYS_MAX,                             \
 		       "room for the texts of " #type)
 
-enum { SECTION_NAME_MAX = 40 };
-
 struct section_kind {
 	const char *word;    /* "agent" */
 	const char *several; /* "agents" */
@@ -47,19 +55,21 @@ struct section_kind {
 	bool keys_make_it;   /* a section without keys does not count */
 	bool bare;           /* variables without a key are read elsewhere */
 
-	/* In struct settings: the list of sections, of `size` bytes each, which begin with the
-	 * name; and how many there are. */
+	/* In struct settings: the list of sections, of `size` bytes each; and how many there are. */
 	size_t list;
 	size_t n;
 	size_t size;
 	unsigned max;
 
-	/* Its keys: either settings, or texts that are kept as they were written. */
+	/* Its keys. With `texts`, they are kept as they were written. */
 	unsigned n_keys;
 	const struct setting *rows;
-	const struct section_key *keys;
-	size_t texts;      /* offset of its struct section_texts in a section, if it has keys */
+	size_t texts;      /* offset of its struct section_texts in a section; 0: none */
 	size_t texts_size; /* bytes for all texts of a section */
+	/* If rows belong to some kinds only: the offset of the section's own kind, which is that of
+	 * the first row, and its value if no kind was set. */
+	size_t own_kind;
+	unsigned unknown_kind;
 
 	/* NULL: 1 to 40 letters, digits, '.', '_' or '-'. */
 	int (*check_name)(const char *name, struct why *why);
@@ -68,10 +78,8 @@ struct section_kind {
 	void (*init)(void *section, const char *name, const char *where);
 	/* Refuses an invalid text; or NULL. */
 	int (*check_text)(const void *section, unsigned key, const char *text, struct why *why);
-	/* Called when a key was set; or NULL. */
-	void (*set)(void *section, unsigned key);
-	/* Whether a row is shown; NULL: all are. Texts are shown if they were given. */
-	bool (*shows)(const void *section, unsigned key);
+	/* Called when everything has been read; or NULL. */
+	int (*check)(const void *section, struct why *why);
 };
 
 /* In the order in which they are shown. */
@@ -99,13 +107,25 @@ int section_read_environment(const struct section_kind *kind, struct settings *s
 
 void section_write(const struct section_kind *kind, const struct settings *s, FILE *out);
 
-/* The line of a row in the file; key NULL: of the first of its section. 0: it is not from there. */
-unsigned section_row_line(const struct section_kind *kind, const struct settings *s,
-			  const char *name, const char *key);
-
-/* The line of the first key of a section, whether it has rows or texts. */
+/* The line of the section's first key in the file; 0: none is from there. */
 unsigned section_first_line(const struct section_kind *kind, const struct settings *s,
 			    const char *name);
 
-/* A text of the section; NULL: it was not given. */
+/* Checks all sections. */
+int sections_check(const struct settings *s, struct why *why);
+
+/* Refuses keys that were set and do not apply to the section's own kind. */
+int section_check_kinds(const struct section_kind *kind, const void *section, struct why *why);
+
+/* The names of variables that hold secrets. Returns how many. */
+unsigned sections_secrets(const struct settings *s, const char **out, unsigned max);
+
+/* Whether both have the same value of a key; the same name and values; whether both settings have the
+ * same sections in the same order. */
+bool section_key_equal(const struct section_kind *kind, unsigned key, const void *a, const void *b);
+bool section_equal(const struct section_kind *kind, const void *a, const void *b);
+bool sections_equal(const struct section_kind *kind, const struct settings *a,
+		    const struct settings *b);
+
+/* A text of the section; NULL: it was not given, or there is no section. */
 const char *section_text(const struct section_kind *kind, const void *section, unsigned key);

@@ -93,13 +93,6 @@ static const struct setting rows[] = {
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-_Static_assert(N_ROWS <= 32, "a bit of `given` for each");
-
-static bool fits(const struct setting *row, unsigned kind)
-{
-	return !row->kinds || (row->kinds & 1U << kind);
-}
-
 /* ---- as a section ---- */
 
 static void init(void *section, const char *name, const char *where)
@@ -113,32 +106,6 @@ static void init(void *section, const char *name, const char *where)
 		.links = true,
 	};
 }
-
-static void set(void *section, unsigned key)
-{
-	((struct notify_setting *)section)->given |= UINT32_C(1) << key;
-}
-
-static bool shows(const void *section, unsigned key)
-{
-	const struct notify_setting *s = section;
-
-	return (s->given >> key & 1) || (s->kind && fits(&rows[key], s->kind));
-}
-
-const struct section_kind notify_section = {
-	.word = "notify",
-	.several = "notifiers",
-	.list = offsetof(struct settings, notifies.list),
-	.n = offsetof(struct settings, notifies.n),
-	.size = sizeof(struct notify_setting),
-	.max = NOTIFIES_MAX,
-	.n_keys = N_ROWS,
-	.rows = rows,
-	.init = init,
-	.set = set,
-	.shows = shows,
-};
 
 /* ---- checks when all was read ---- */
 
@@ -157,12 +124,10 @@ static bool is_number(const char *text)
 
 static int check_kinds(const struct notify_setting *s, struct why *why)
 {
-	for (unsigned i = 0; i < N_ROWS; i++) {
-		if ((s->given >> i & 1) && !fits(&rows[i], s->kind))
-			return refuse(why, REFUSE_PARAMS,
-				      "[notify %s]: %s is not valid for kind %s", s->name,
-				      rows[i].key, kind_words[s->kind]);
-	}
+	int r = section_check_kinds(&notify_section, s, why);
+
+	if (r != 0)
+		return r;
 	if (s->key_env[0] && s->key_file[0])
 		return wrong(s, "set only one of key_env and key_file", why);
 	if (s->topic_env[0] && s->topic_file[0])
@@ -224,8 +189,9 @@ static int check_rule(const struct notify_setting *s, struct arena *a, struct wh
 	return r == 0 ? notify_check_rule(&rule, why) : r;
 }
 
-static int check_one(const struct notify_setting *s, struct why *why)
+static int check_one(const void *section, struct why *why)
 {
+	const struct notify_setting *s = section;
 	struct why inner = {.text = ""};
 	struct arena arena;
 	int r;
@@ -243,40 +209,16 @@ static int check_one(const struct notify_setting *s, struct why *why)
 	return r > 0 ? wrong(s, inner.text, why) : r;
 }
 
-int notify_settings_check(const struct notify_settings *n, struct why *why)
-{
-	for (unsigned i = 0; i < n->n; i++) {
-		int r = check_one(&n->list[i], why);
-
-		if (r != 0)
-			return r;
-	}
-	return 0;
-}
-
-unsigned notify_settings_secrets(const struct notify_settings *s, const char **out, unsigned max)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < s->n; i++) {
-		for (unsigned k = 0; k < N_ROWS; k++) {
-			const char *at = (const char *)&s->list[i] + rows[k].offset;
-
-			if (rows[k].type == SET_VARIABLE && at[0] && n < max)
-				out[n++] = at;
-		}
-	}
-	return n;
-}
-
-bool notify_settings_equal(const struct notify_settings *a, const struct notify_settings *b)
-{
-	bool equal = a->n == b->n;
-
-	for (unsigned i = 0; equal && i < a->n; i++) {
-		equal = strcmp(a->list[i].name, b->list[i].name) == 0;
-		for (unsigned k = 0; equal && k < N_ROWS; k++)
-			equal = setting_equal(&rows[k], &a->list[i], &b->list[i]);
-	}
-	return equal;
-}
+const struct section_kind notify_section = {
+	.word = "notify",
+	.several = "notifiers",
+	.list = offsetof(struct settings, notifies.list),
+	.n = offsetof(struct settings, notifies.n),
+	.size = sizeof(struct notify_setting),
+	.max = NOTIFIES_MAX,
+	.n_keys = N_ROWS,
+	.rows = rows,
+	.init = init,
+	.own_kind = offsetof(struct notify_setting, kind),
+	.check = check_one,
+};

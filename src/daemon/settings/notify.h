@@ -17,7 +17,7 @@ enum {
 };
 
 struct notify_setting {
-	char name[SECTION_NAME_MAX + 1];
+	SECTION_HEAD;
 	unsigned kind; /* enum notifier_kind + 1; 0: not said */
 	char on[512];
 	char condition[NOTIFY_CONDITIONS_MAX][CONDITION_TEXT_MAX];
@@ -39,7 +39,6 @@ struct notify_setting {
 	unsigned button_ms;
 	bool links;
 	bool escape_html;
-	uint32_t given; /* which keys, as bits */
 };
 
 /* Its conditions; texts point into it or the arena. */
@@ -53,8 +52,3 @@ struct notify_settings {
 };
 
 extern const struct section_kind notify_section;
-
-int notify_settings_check(const struct notify_settings *n, struct why *why);
-/* Names of variables that hold a secret. */
-unsigned notify_settings_secrets(const struct notify_settings *n, const char **out, unsigned max);
-bool notify_settings_equal(const struct notify_settings *a, const struct notify_settings *b);

@@ -48,12 +48,6 @@ static void write_type(const struct setting *row, FILE *out)
 		write_range(row, out);
 }
 
-static bool is_text(const struct setting *row)
-{
-	return row->type == SET_TEXT || row->type == SET_PATH || row->type == SET_URL ||
-	       row->type == SET_VARIABLE;
-}
-
 static void write_row(const struct setting *row, const void *base, FILE *out)
 {
 	char variable[ENV_NAME_MAX];
@@ -62,7 +56,7 @@ static void write_row(const struct setting *row, const void *base, FILE *out)
 	fprintf(out, "%s.%s\t", row->section, row->key);
 	write_type(row, out);
 	fputc('\t', out);
-	if (is_text(row))
+	if (setting_is_text(row))
 		fputs((const char *)base + row->offset, out);
 	else
 		setting_write_value(row, base, out);
@@ -79,15 +73,9 @@ static void write_kind(const struct section_kind *kind, FILE *out)
 		kind->init(section, "", "");
 	snprintf(name, sizeof(name), "%s.NAME", kind->word);
 	for (unsigned i = 0; section && i < kind->n_keys; i++) {
-		struct setting row = {name, kind->rows ? kind->rows[i].key : kind->keys[i].name,
-				      SET_TEXT};
+		struct setting row = kind->rows[i];
 
-		if (kind->rows) {
-			row = kind->rows[i];
-			row.section = name;
-		} else {
-			row.doc = kind->keys[i].doc;
-		}
+		row.section = name;
 		write_row(&row, section, out);
 	}
 }

@@ -45,7 +45,7 @@ enum rule_key {
 };
 
 struct rule_setting {
-	char name[SECTION_NAME_MAX + 1];
+	SECTION_HEAD;
 	char where[PATH_LEN + 16]; /* "FILE:LINE" of its section */
 	bool invalid;              /* a reload has found it so, and had no former one to keep */
 	struct section_texts texts;

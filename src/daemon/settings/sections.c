@@ -79,24 +79,25 @@ const struct section_kind group_section = {
 
 SECTION_TEXTS(struct policy_setting, N_POLICY_KEYS);
 
-static const struct section_key policy_keys[N_POLICY_KEYS] = {
-	[POLICY_VERDICT] = {"verdict", "verdict: allow, ask or deny"},
-	[POLICY_AGENT] = {"agent", "pattern for the name of the agent; empty means any agent"},
-	[POLICY_TOOL] = {"tool", "pattern for the name of the tool; empty means any tool"},
-	[POLICY_INPUT] = {"input",
-			  "pattern for the strings in the tool's input; empty means any input"},
-	[POLICY_COMMENT] = {"comment", "comment that koined sends to the agent with the verdict"},
+#define KEY(which, word, text)                                                                     \
+	[POLICY_##which] = {.section = "policy", .key = (word), .type = SET_TEXT, .doc = (text)}
+
+static const struct setting policy_rows[N_POLICY_KEYS] = {
+	KEY(VERDICT, "verdict", "verdict: allow, ask or deny"),
+	KEY(AGENT, "agent", "pattern for the name of the agent; empty means any agent"),
+	KEY(TOOL, "tool", "pattern for the name of the tool; empty means any tool"),
+	KEY(INPUT, "input", "pattern for the strings in the tool's input; empty means any input"),
+	KEY(COMMENT, "comment", "comment that koined sends to the agent with the verdict"),
 };
 
-int policy_settings_check(const struct approval_settings *a, struct why *why)
+static int check_policy(const void *section, struct why *why)
 {
-	for (unsigned i = 0; i < a->n_policies; i++) {
-		if (!policy_setting_get(&a->policies[i], POLICY_VERDICT))
-			return refuse(why, REFUSE_PARAMS,
-				      "[policy %s]: verdict is required: allow, ask or deny",
-				      a->policies[i].name);
-	}
-	return 0;
+	const struct policy_setting *p = section;
+
+	if (policy_setting_get(p, POLICY_VERDICT))
+		return 0;
+	return refuse(why, REFUSE_PARAMS, "[policy %s]: verdict is required: allow, ask or deny",
+		      p->name);
 }
 
 static bool is_verdict(const char *word)
@@ -122,10 +123,11 @@ const struct section_kind policy_section = {
 	.size = sizeof(struct policy_setting),
 	.max = POLICIES_MAX,
 	.n_keys = N_POLICY_KEYS,
-	.keys = policy_keys,
+	.rows = policy_rows,
 	.texts = offsetof(struct policy_setting, texts),
 	.texts_size = POLICY_TEXT_MAX,
 	.check_text = check_verdict,
+	.check = check_policy,
 };
 
 const char *policy_setting_get(const struct policy_setting *p, enum policy_key key)

@@ -309,33 +309,20 @@ void setting_write_value(const struct setting *row, const void *base, FILE *out)
 /* What a setting is, for comparing. */
 static struct text bytes_of(const struct setting *row, const void *base)
 {
+	static const size_t sizes[SET_VARIABLES + 1] = {
+		[SET_LEVEL] = sizeof(enum log_level), [SET_BOOL] = sizeof(bool),
+		[SET_UNSIGNED] = sizeof(unsigned),    [SET_SIZE] = sizeof(size_t),
+		[SET_SECONDS] = sizeof(unsigned),     [SET_DECIMAL] = sizeof(double),
+		[SET_WORD] = sizeof(unsigned),
+	};
 	const void *at = (const char *)base + row->offset;
 	const struct uids *uids = at;
 
-	switch (row->type) {
-	case SET_LEVEL:
-		return (struct text) {.data = at, .len = sizeof(enum log_level)};
-	case SET_BOOL:
-		return (struct text) {.data = at, .len = sizeof(bool)};
-	case SET_UNSIGNED:
-	case SET_SECONDS:
-	case SET_WORD:
-		return (struct text) {.data = at, .len = sizeof(unsigned)};
-	case SET_SIZE:
-		return (struct text) {.data = at, .len = sizeof(size_t)};
-	case SET_DECIMAL:
-		return (struct text) {.data = at, .len = sizeof(double)};
-	case SET_UIDS:
+	if (row->type == SET_UIDS)
 		return (struct text) {.data = (const char *)uids->list,
 				      .len = uids->n * sizeof(uids->list[0])};
-	case SET_TEXT:
-	case SET_PATH:
-	case SET_URL:
-	case SET_SECRET:
-	case SET_VARIABLE:
-	case SET_VARIABLES:
-		break;
-	}
+	if (sizes[row->type] > 0)
+		return (struct text) {.data = at, .len = sizes[row->type]};
 	return text_of(at);
 }
 
@@ -361,10 +348,15 @@ void setting_write_text(const char *key, const char *doc, const char *text, FILE
 	fputc('\n', out);
 }
 
+bool setting_is_text(const struct setting *row)
+{
+	return row->type == SET_TEXT || row->type == SET_PATH || row->type == SET_URL ||
+	       row->type == SET_VARIABLE;
+}
+
 void setting_write(const struct setting *row, const void *base, FILE *out)
 {
-	if (row->type == SET_TEXT || row->type == SET_PATH || row->type == SET_URL ||
-	    row->type == SET_VARIABLE) {
+	if (setting_is_text(row)) {
 		setting_write_text(row->key, row->doc, (const char *)base + row->offset, out);
 		return;
 	}

@@ -23,6 +23,9 @@ int setting_apply(const struct setting *row, void *base, const char *section, co
 bool setting_equal(const struct setting *row, const void *base, const void *other);
 uint64_t setting_hash(const struct setting *row, const void *base);
 
+/* Whether it is text that may be shown. */
+bool setting_is_text(const struct setting *row);
+
 /* The value alone, as a file has it; nothing for texts and secrets. */
 void setting_write_value(const struct setting *row, const void *base, FILE *out);
 

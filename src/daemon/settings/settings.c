@@ -354,12 +354,10 @@ static int check_named(const struct settings *s, const char *key, const char *na
 
 static int check_chat(const struct settings *s, struct why *why)
 {
-	int r = check_named(s, "chat.agent", s->chat_agent, "none", why);
+	int r = check_named(s, "chat.agent", s->chat_agent, "none", why)
+			?: check_named(s, "tasks.runner", s->tasks.runner, CODING_AGENT, why)
+			?: check_named(s, "session.runner", s->sessions.runner, CODING_AGENT, why);
 
-	if (r == 0)
-		r = check_named(s, "tasks.runner", s->tasks.runner, CODING_AGENT, why);
-	if (r == 0)
-		r = check_named(s, "session.runner", s->sessions.runner, CODING_AGENT, why);
 	if (r != 0)
 		return r;
 	if (!utf8_is_valid(s->chat_system, strlen(s->chat_system)))
@@ -393,16 +391,8 @@ static int check_host(const struct settings *s, struct why *why)
 
 static int check_all(const struct settings *s, struct why *why)
 {
-	int r = agent_settings_check(&s->agents, why);
+	int r = sections_check(s, why) ?: check_store(s, why) ?: check_host(s, why);
 
-	if (r == 0)
-		r = agent_server_settings_check(&s->agent_servers, why);
-	if (r == 0)
-		r = check_store(s, why) ?: check_host(s, why);
-	if (r == 0)
-		r = policy_settings_check(&s->approvals, why);
-	if (r == 0)
-		r = notify_settings_check(&s->notifies, why);
 	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
 		const struct dialect_section *section = dialects[i]->section;
 
@@ -467,9 +457,7 @@ void settings_secrets(const struct settings *s, const char *out[SECRETS_MAX + 1]
 		if (row->secret && n < SECRETS_MAX)
 			out[n++] = row->secret;
 	}
-	n += agent_settings_secrets(&s->agents, out + n, SECRETS_MAX - n);
-	n += agent_server_settings_secrets(&s->agent_servers, out + n, SECRETS_MAX - n);
-	n += notify_settings_secrets(&s->notifies, out + n, SECRETS_MAX - n);
+	n += sections_secrets(s, out + n, SECRETS_MAX - n);
 	/* libpq reads these two for the store. */
 	if (n + 2 <= SECRETS_MAX) {
 		out[n++] = "PGPASSWORD";

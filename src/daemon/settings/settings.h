@@ -26,7 +26,7 @@
 enum { LISTENERS_MAX = 16, DIALECT_NAME_MAX = 15 };
 
 struct listener_setting {
-	char dialect[DIALECT_NAME_MAX + 1];
+	SECTION_HEAD; /* the name is the dialect's */
 	struct uids allow_uids;
 };
 
@@ -46,7 +46,7 @@ const struct uids *settings_uids(const struct settings *s, const char *dialect);
 enum { GROUPS_MAX = 64 };
 
 struct group_setting {
-	char name[SECTION_NAME_MAX + 1];
+	SECTION_HEAD;
 	unsigned parallel; /* 0: no limit of its own */
 };
 
@@ -83,7 +83,7 @@ enum policy_key {
 };
 
 struct policy_setting {
-	char name[SECTION_NAME_MAX + 1];
+	SECTION_HEAD;
 	struct section_texts texts;
 	char text[POLICY_TEXT_MAX]; /* the texts themselves */
 };
@@ -99,9 +99,6 @@ struct approval_settings {
 
 extern const struct section_kind policy_section;
 
-/* Call it when everything has been read: checks that each has a verdict. */
-int policy_settings_check(const struct approval_settings *a, struct why *why);
-
 /* NULL: it was not given, or is empty. */
 const char *policy_setting_get(const struct policy_setting *p, enum policy_key key);
 
@@ -113,7 +110,7 @@ enum { AGENT_SERVERS_MAX = 16 };
 enum agent_server_kind { AGENT_SERVER_OPENCODE, AGENT_SERVER_UNSAID };
 
 struct agent_server_setting {
-	char name[SECTION_NAME_MAX + 1];
+	SECTION_HEAD;
 	unsigned kind; /* enum agent_server_kind, as set or as implied by its name */
 	char url[PATH_LEN];
 	char username[128];
@@ -130,17 +127,7 @@ struct agent_server_settings {
 
 extern const struct section_kind agent_server_section;
 
-/* Call it when everything has been read: checks that each has what it needs. */
-int agent_server_settings_check(const struct agent_server_settings *a, struct why *why);
-
-/* The names of variables that hold passwords. Returns how many. */
-unsigned agent_server_settings_secrets(const struct agent_server_settings *a, const char **out,
-				       unsigned max);
-
 const char *agent_server_kind_word(enum agent_server_kind kind);
-
-bool agent_server_setting_equal(const struct agent_server_setting *a,
-				const struct agent_server_setting *b);
 
 enum {
 	LISTENS_MAX = 32,
@@ -148,7 +135,6 @@ enum {
 	SECRETS_MAX = AGENTS_MAX + AGENT_SERVERS_MAX + 3 * NOTIFIES_MAX + 16,
 	DIALECTS_MAX = 16,
 	SETTING_LINES_MAX = 512,
-	SECTION_LINES_MAX = 512,
 	DIALECT_SETTINGS_MAX = 4096, /* bytes of one's section */
 };
 
@@ -217,12 +203,6 @@ struct settings {
 		[SETTING_LINES_MAX]; /* of each row (settings_row) in the file; 0: it is not from there */
 	uint16_t overridden
 		[SETTING_LINES_MAX]; /* those lines of rows that were set again after the file */
-	/* The same of rows in sections that users name; those that find no room are not known. */
-	struct section_line {
-		uint32_t key; /* a hash of "group.build.parallel" */
-		uint16_t line;
-	} section_lines[SECTION_LINES_MAX];
-	unsigned n_section_lines;
 	struct task_settings tasks;
 	struct session_settings sessions;
 	struct approval_settings approvals;
